@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+# SPDX-FileCopyrightText: The Bora authors
+#
+# bora_room(NAME [DEPS room...] [LIBS lib...] [PRIVATE lib...] [PCH header] [TORCH])
+#   One folder, one library: every *.cpp beside the CMakeLists.txt, except *_test.cpp, which become one test program
+#   `NAME_test` (registered with ctest under the same name). A header-only room becomes an interface library.
+#   LIBS are seen by whoever links the room; PRIVATE ones by its own sources and tests alone.
+#   TORCH: the room needs libtorch, itself or through another room, and is skipped where BORA_TORCH is off.
+function(bora_room name)
+  cmake_parse_arguments(arg "TORCH" "PCH" "DEPS;LIBS;PRIVATE" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  set(tests ${sources})
+  list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
+  list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
+  if(arg_TORCH AND NOT BORA_TORCH)
+    set_property(GLOBAL APPEND PROPERTY BORA_TEST_SOURCES ${tests})
+    return()
+  endif()
+  if(sources)
+    set(scope PUBLIC)
+    add_library(bora_${name} STATIC ${sources})
+    bora_compile_options(bora_${name})
+    target_link_libraries(bora_${name} PRIVATE ${arg_PRIVATE})
+    if(arg_PCH)
+      target_precompile_headers(bora_${name} PRIVATE ${arg_PCH})
+    endif()
+  else()
+    set(scope INTERFACE)
+    add_library(bora_${name} INTERFACE)
+  endif()
+  add_library(bora::${name} ALIAS bora_${name})
+  set_target_properties(bora_${name} PROPERTIES EXPORT_NAME ${name})
+  target_include_directories(bora_${name} ${scope}
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src> $<INSTALL_INTERFACE:include>)
+  target_compile_features(bora_${name} ${scope} cxx_std_20)
+  list(TRANSFORM arg_DEPS PREPEND bora_)
+  target_link_libraries(bora_${name} ${scope} ${arg_DEPS} ${arg_LIBS})
+  set_property(GLOBAL APPEND PROPERTY BORA_ROOMS bora_${name})
+  if(tests AND BORA_TESTS)
+    bora_test(${name}_test SOURCES ${tests} LIBS bora_${name} ${arg_PRIVATE})
+    if(arg_PCH AND sources)
+      target_precompile_headers(${name}_test PRIVATE ${arg_PCH})  # not REUSE_FROM: -fPIE differs from -fPIC
+    endif()
+  endif()
+endfunction()
+
+# bora_test(NAME SOURCES file... LIBS lib...)   one GoogleTest program, one ctest entry
+function(bora_test name)
+  cmake_parse_arguments(arg "" "" "SOURCES;LIBS" ${ARGN})
+  add_executable(${name} ${arg_SOURCES})
+  bora_compile_options(${name})
+  target_link_libraries(${name} PRIVATE ${arg_LIBS} GTest::gmock GTest::gtest_main)
+  target_compile_definitions(${name} PRIVATE
+    BORA_SOURCE_DIR="${PROJECT_SOURCE_DIR}" BORA_SHARED_DIR="${PROJECT_SOURCE_DIR}/../shared")
+  add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
+  set_tests_properties(${name} PROPERTIES LABELS unit TIMEOUT 300)
+  foreach(source IN LISTS arg_SOURCES)
+    cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} NORMALIZE)
+    set_property(GLOBAL APPEND PROPERTY BORA_TEST_SOURCES ${source})
+  endforeach()
+endfunction()
+
+function(bora_compile_options target)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wno-missing-field-initializers
+    -ffp-contract=off)  # a*b+c must round the same in a loop's body and in its tail
+  if(BORA_SANITIZE)
+    target_compile_options(${target} PRIVATE -fsanitize=address,undefined -fno-sanitize-recover=undefined
+      -fno-omit-frame-pointer)
+    target_link_options(${target} PUBLIC -fsanitize=address,undefined)
+  endif()
+endfunction()

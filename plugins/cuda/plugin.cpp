@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+//
+// What bora/core/cuda_plugin.cpp looks up by name. Plain C functions; nothing may throw across them.
+#include "bora/core/cuda_plugin.h"
+#include "device.h"
+
+extern "C" {
+
+[[gnu::visibility("default")]] int bora_cuda_plugin_version() { return bora::core::kCudaPluginVersion; }
+[[gnu::visibility("default")]] int bora_cuda_device_count() { return bora::cuda::count_working_devices(); }
+}

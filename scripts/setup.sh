@@ -1,0 +1,255 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# SPDX-FileCopyrightText: The Bora authors
+#
+# Installs what building Bora needs, on Debian 12: the missing Debian packages, and libtorch from the PyTorch wheel.
+#
+#   scripts/setup.sh          what ./bora needs
+#   scripts/setup.sh --dev    also what ./test and .ci/run need (clang, clang-format, clang-tidy)
+#
+#   BORA_DEPS      folder for libtorch; default $XDG_CACHE_HOME/bora, else ~/.cache/bora
+#   LIBTORCH_DIR   the torch folder of a wheel unpacked elsewhere; then none is fetched
+#
+# A second run finds everything in place, downloads nothing and says nothing. Interrupted at any point, it leaves nothing
+# half-done: libtorch is unpacked beside its final place and renamed.
+set -euo pipefail
+umask 022
+
+readonly torch_version=2.11.0
+readonly wheels="
+7aa2f9bbc6d4595ba72138026b2074be1233186150e9292865e04b7a63b8c67a  torch-2.11.0-cp311-cp311-manylinux_2_28_x86_64.whl
+7f82250d7782aa23b6cfe765ecc7db554bd3c2870c43f3d1821f1d18aebf0548  nvidia_cuda_runtime-13.0.96-py3-none-manylinux2014_x86_64.manylinux_2_17_x86_64.whl
+4eb01c08e859bf924d222250d2e8f8b8ff6d3db4721288cf35d14252a4d933c8  nvidia_cuda_cupti-13.0.85-py3-none-manylinux_2_25_x86_64.whl"
+readonly requirements="torch==$torch_version nvidia-cuda-runtime==13.0.96 nvidia-cuda-cupti==13.0.85"
+# libtorch_cpu asks for libcudart and libcupti on machines without a GPU too.
+readonly unpacked="
+torch/include/ATen/core/Tensor.h torch/include/torch/headeronly/version.h
+torch/lib/libtorch_cpu.so torch/lib/libc10.so torch/lib/libgomp.so.1
+nvidia/cu13/lib/libcudart.so.13 nvidia/cu13/lib/libcupti.so.13"
+readonly needed_megabytes=1300
+
+# package=probe: the probe is a program, or a header where it starts with /
+readonly packages="
+build-essential=g++ cmake=cmake ninja-build=ninja ccache=ccache
+libfmt-dev=/fmt/core.h libyaml-cpp-dev=/yaml-cpp/yaml.h nlohmann-json3-dev=/nlohmann/json.hpp
+libsimdjson-dev=/simdjson.h libxxhash-dev=/xxhash.h libzstd-dev=/zstd.h zlib1g-dev=/zlib.h
+libhwy-dev=/hwy/highway.h libutf8proc-dev=/utf8proc.h libpcre2-dev=/pcre2.h libcli11-dev=/CLI/CLI.hpp
+libgtest-dev=/gtest/gtest.h libgmock-dev=/gmock/gmock.h libbenchmark-dev=/benchmark/benchmark.h"
+readonly dev_packages="clang=clang++ clang-format=clang-format clang-tidy=clang-tidy"
+# Only while libtorch is being fetched.
+readonly fetch_packages="python3-pip=pip3 unzip=unzip ca-certificates=update-ca-certificates"
+
+log=
+work=
+
+say() { printf '%s\n' "$*" >&2; }
+
+die() {
+  say "bora: setup: $1"
+  shift
+  local line
+  for line in "$@"; do say "      $line"; done
+  if [ -s "$log" ]; then
+    say "      the last lines of $log:"
+    tail -n 20 "$log" | sed 's/^/      | /' >&2
+  fi
+  exit 1
+}
+
+# row NAME DETAIL SECONDS
+row() { printf '  %-11s %-72s ok %4s s\n' "$1" "$2" "$3" >&2; }
+
+deps_folder() {
+  if [ -n "${BORA_DEPS:-}" ]; then
+    printf '%s' "$BORA_DEPS"
+  elif [ -n "${XDG_CACHE_HOME:-}" ]; then
+    printf '%s/bora' "$XDG_CACHE_HOME"
+  elif [ -n "${HOME:-}" ]; then
+    printf '%s/.cache/bora' "$HOME"
+  else
+    die "neither HOME nor XDG_CACHE_HOME is set, so there is no folder for libtorch" \
+      "hint: set BORA_DEPS to a folder with $needed_megabytes MB of space"
+  fi
+}
+
+# Names of the packages in "package=probe ..." that dpkg does not have.
+not_installed() {
+  local names entry
+  names=$(for entry in $1; do printf '%s ' "${entry%%=*}"; done)
+  if command -v dpkg-query >/dev/null; then
+    # shellcheck disable=SC2086
+    comm -23 <(printf '%s\n' $names | sort) \
+      <(dpkg-query -W -f='${Package} ${db:Status-Status}\n' $names 2>/dev/null |
+        sed -n 's/ installed$//p' | sort -u)
+  else
+    printf '%s\n' $names # one a line
+  fi
+}
+
+# Of those, the ones whose file is not there either.
+not_present() {
+  local entry probe name missing=$2
+  for entry in $1; do
+    name=${entry%%=*} probe=${entry#*=}
+    case " $missing " in *" $name "*) ;; *) continue ;; esac
+    case $probe in
+      /*) [ -e "/usr/include$probe" ] || [ -e "/usr/local/include$probe" ] ||
+        [ -e "/usr/include/x86_64-linux-gnu$probe" ] || printf '%s ' "$name" ;;
+      *) command -v "$probe" >/dev/null || printf '%s ' "$name" ;;
+    esac
+  done
+}
+
+as_root() {
+  if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n "$@"; fi
+}
+
+can_be_root() {
+  [ "$(id -u)" = 0 ] || { command -v sudo >/dev/null && sudo -n true 2>/dev/null; }
+}
+
+apt_install() {
+  DEBIAN_FRONTEND=noninteractive as_root env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y -q --no-install-recommends -o DPkg::Lock::Timeout=300 "$@" </dev/null >>"$log" 2>&1
+}
+
+install_packages() {
+  local wanted=$1 missing absent shown start=$SECONDS count
+  missing=$(not_installed "$wanted" | tr '\n' ' ')
+  missing=${missing% }
+  [ -n "$missing" ] || return 0
+  if ! command -v apt-get >/dev/null || ! can_be_root; then
+    absent=$(not_present "$wanted" "$missing")
+    [ -n "$absent" ] || return 0
+    say "bora: setup: these packages are missing, and installing them needs root:"
+    say "      sudo apt-get install $missing"
+    say "      Run that line, then this command again."
+    exit 1
+  fi
+  # The list of packages may be absent (a fresh container) or older than the mirror: update only if the first try fails.
+  # shellcheck disable=SC2086
+  apt_install $missing || {
+    as_root apt-get update -q </dev/null >>"$log" 2>&1 && apt_install $missing
+  } || die "apt-get could not install: $missing" "hint: is the Debian mirror reachable?"
+  count=$(printf '%s\n' $missing | wc -l)
+  shown=$missing
+  [ ${#shown} -le 48 ] || shown="${shown:0:48}" shown="${shown% *} ..."
+  row packages "$shown (apt, $count packages)" $((SECONDS - start))
+}
+
+find_pip() {
+  local python
+  for python in python3 /usr/bin/python3; do
+    if "$python" -m pip --version >/dev/null 2>&1; then
+      printf '%s' "$python"
+      return 0
+    fi
+  done
+  return 1
+}
+
+is_complete() {
+  local file
+  for file in $unpacked; do
+    [ -s "$1/$file" ] || return 1
+  done
+}
+
+download_wheels() {
+  local python try
+  python=$(find_pip) || die "no python3 with pip, which fetches the PyTorch wheel" \
+    "hint: sudo apt-get install python3-pip"
+  # A broken connection half-way through 530 MB is worth another try; everything else is not.
+  for try in 1 2 3; do
+    # shellcheck disable=SC2086
+    if "$python" -m pip download --quiet --quiet --no-input --no-deps --no-cache-dir --disable-pip-version-check \
+      --only-binary=:all: --implementation cp --python-version 3.11 --abi cp311 --abi none \
+      --platform manylinux_2_28_x86_64 --platform manylinux_2_25_x86_64 --platform manylinux_2_17_x86_64 \
+      --platform manylinux2014_x86_64 --dest "$work/wheels" $requirements </dev/null >>"$log" 2>&1; then
+      return 0
+    fi
+    grep -q -E 'IncompleteRead|ReadTimeoutError|ConnectionResetError|ProtocolError' <(tail -n 20 "$log") || break
+    say "  libtorch    the download broke off (try $try of 3)"
+  done
+  die "pip could not download the PyTorch wheel" \
+    "hint: is the Python package index reachable? Or point LIBTORCH_DIR at the torch folder of an unpacked" \
+    "      torch $torch_version wheel"
+}
+
+unpack_wheels() {
+  local wheel
+  for wheel in "$work"/wheels/*.whl; do
+    unzip -q -o "$wheel" 'torch/include/*' torch/lib/libtorch_cpu.so torch/lib/libc10.so 'torch/lib/libgomp*.so*' \
+      nvidia/cu13/lib/libcudart.so.13 nvidia/cu13/lib/libcupti.so.13 '*.dist-info/*icense*' '*.dist-info/*ICENSE*' \
+      -d "$work/new" >>"$log" 2>&1 || [ $? = 11 ] # 11: some of these names are in another wheel
+    rm -f "$wheel"
+  done
+  is_complete "$work/new" || die "the wheels were unpacked, but files are missing"
+  rm -rf "$work/wheels"
+}
+
+install_libtorch() {
+  local deps=$1 target=$1/libtorch-$torch_version start=$SECONDS free shown
+  [ "$(uname -m)" = x86_64 ] || die "this machine is $(uname -m); the PyTorch wheel that Bora is built on is for x86_64"
+  work=$deps/unpacking.$$
+  rm -rf "$deps"/unpacking.* # what killed runs left; the caller holds the lock
+  mkdir -p "$work/wheels"
+  free=$(df -Pm "$deps" | awk 'NR == 2 {print $4}')
+  [ "$free" -ge "$needed_megabytes" ] || die "$deps has $free MB of free space; libtorch needs $needed_megabytes MB" \
+    "hint: set BORA_DEPS to a folder on another disk"
+  download_wheels
+  (cd "$work/wheels" && printf '%s\n' "$wheels" | sed '/^$/d' | sha256sum --check --quiet --strict) >>"$log" 2>&1 ||
+    die "a downloaded wheel does not have the expected SHA-256; nothing was installed"
+  unpack_wheels
+  sync -f "$work/new" 2>/dev/null || true # a power cut after the rename must not leave empty files
+  if [ -e "$target" ]; then mv "$target" "$work/old"; fi
+  mv "$work/new" "$target"
+  rm -rf "$work"
+  work=
+  shown=$target
+  if [ -n "${HOME:-}" ]; then shown=${target/#"$HOME"\//'~/'}; fi
+  row libtorch "$torch_version, 530 MB, hash ok -> $shown" $((SECONDS - start))
+}
+
+clean_up() {
+  local status=$?
+  if [ -n "$work" ]; then rm -rf "$work"; fi
+  case $status in
+    0) ;;
+    130 | 143) say 'bora: setup: stopped; run it again to start over' ;;
+    *) return 0 ;; # keep the log
+  esac
+  if [ -n "$log" ]; then rm -f "$log"; fi
+}
+
+main() {
+  local wanted=$packages deps
+  case "${1:-}" in
+    '') ;;
+    --dev) wanted="$packages $dev_packages" ;;
+    *) die "unknown argument '$1'; usage: scripts/setup.sh [--dev]" ;;
+  esac
+  trap clean_up EXIT
+  trap 'exit 130' INT
+  trap 'exit 143' TERM HUP
+  log=$(mktemp "${TMPDIR:-/tmp}/bora-setup.XXXXXX.log")
+
+  if [ -n "${LIBTORCH_DIR:-}" ]; then
+    [ -e "$LIBTORCH_DIR/lib/libtorch_cpu.so" ] || die "LIBTORCH_DIR is $LIBTORCH_DIR, but that folder has no lib/libtorch_cpu.so"
+    install_packages "$wanted"
+    return 0
+  fi
+  deps=$(deps_folder) || exit 1
+  if is_complete "$deps/libtorch-$torch_version"; then
+    install_packages "$wanted"
+    return 0
+  fi
+  install_packages "$wanted $fetch_packages"
+  mkdir -p "$deps" 2>/dev/null || die "cannot make the folder $deps" "hint: set BORA_DEPS to a folder that you may write"
+  deps=$(cd "$deps" && pwd)
+  exec 9>"$deps/lock"
+  flock 9
+  is_complete "$deps/libtorch-$torch_version" || install_libtorch "$deps"
+}
+
+main "$@"

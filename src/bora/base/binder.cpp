@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include <fmt/core.h>
+
+#include "bora/base/binder_state.h"
+#include "bora/base/config.h"
+#include "bora/base/text.h"
+
+namespace bora {
+
+using config::Node;
+
+Binder::Mode Binder::mode() const { return state_.mode; }
+
+void Binder::field(std::string_view name, bool& value, std::string_view doc) {
+  if (!reading()) return state_.put(name, Node::scalar(value ? "true" : "false"), type_words<bool>(), doc);
+  if (const Node* node = state_.take(name)) {
+    if (const auto read = config::to_bool(*node))
+      value = *read;
+    else
+      state_.wrong_type(name, *node, "true or false");
+  }
+}
+
+void Binder::integer(std::string_view name, std::int64_t& value, std::int64_t least, std::int64_t most,
+                     std::string_view doc) {
+  if (!reading())
+    return state_.put(name, Node::scalar(fmt::format("{}", value)), type_words<std::int64_t>(), doc);
+  const Node* node = state_.take(name);
+  if (node == nullptr) return;
+  const auto read = config::to_integer(*node);
+  if (!read) return state_.wrong_type(name, *node, "an integer");
+  if (*read < least || *read > most)
+    return problem(name, fmt::format("should be from {} to {}", least, most));
+  value = *read;
+}
+
+void Binder::field(std::string_view name, double& value, std::string_view doc) {
+  if (!reading()) return state_.put(name, config::from_number(value), type_words<double>(), doc);
+  if (const Node* node = state_.take(name)) {
+    if (const auto read = config::to_number(*node))
+      value = *read;
+    else
+      state_.wrong_type(name, *node, "a number");
+  }
+}
+
+void Binder::field(std::string_view name, float& value, std::string_view doc) {
+  if (!reading()) return state_.put(name, config::from_number(value), type_words<float>(), doc);
+  double wide = value;
+  field(name, wide, doc);
+  value = static_cast<float>(wide);
+}
+
+void Binder::field(std::string_view name, std::string& value, std::string_view doc) {
+  if (!reading()) return state_.put(name, Node::scalar(value, true), type_words<std::string>(), doc);
+  if (const Node* node = state_.take(name)) {
+    if (node->kind == Node::Kind::Scalar)
+      value = node->text;
+    else
+      state_.wrong_type(name, *node, "a string");
+  }
+}
+
+void Binder::field(std::string_view name, Duration& value, std::string_view doc) {
+  if (!reading()) return state_.put(name, config::from_duration(value.seconds), type_words<Duration>(), doc);
+  if (const Node* node = state_.take(name)) {
+    if (const auto read = config::to_duration(*node))
+      value.seconds = *read;
+    else
+      state_.wrong_type(name, *node, "a duration such as 90s, 15m, 2h or 1d");
+  }
+}
+
+void Binder::choice(std::string_view name, std::string& value, const std::vector<std::string>& allowed,
+                    std::string_view doc) {
+  const std::string words = join(allowed);
+  if (!reading()) return state_.put(name, Node::scalar(value, true), fmt::format("one of {}", words), doc);
+  const Node* node = state_.take(name);
+  if (node == nullptr) return;
+  for (const auto& word : allowed) {
+    if (node->kind == Node::Kind::Scalar && node->text == word) {
+      value = word;
+      return;
+    }
+  }
+  if (name == "type") state_.muted.insert(state_.frames.back().node);
+  if (node->kind != Node::Kind::Scalar)
+    return state_.wrong_type(name, *node, fmt::format("one of {}", words));
+  const auto near = nearest(node->text, allowed);
+  problem(name, fmt::format("not one of {}{}", words, near ? fmt::format("; did you mean {}?", *near) : ""));
+}
+
+void Binder::ignored(std::string_view name, std::string_view why) {
+  if (mode() == Mode::Describe) state_.add_row(name, "anything", "", fmt::format("not used: {}", why));
+  if (!reading()) return;
+  if (const Node* node = state_.take(name)) {
+    state_.ignored.push_back(
+        {{config::location(*node), path(name), std::string(why)}, node->file ? *node->file : "", node->line});
+  }
+}
+
+bool Binder::present(std::string_view name) const { return reading() && state_.ask(name) != nullptr; }
+bool Binder::is_null(std::string_view name) const {
+  const Node* node = reading() ? state_.ask(name) : nullptr;
+  return node != nullptr && node->kind == Node::Kind::Null;
+}
+bool Binder::is_map(std::string_view name) const {
+  const Node* node = reading() ? state_.ask(name) : nullptr;
+  return node != nullptr && node->kind == Node::Kind::Map;
+}
+bool Binder::is_list(std::string_view name) const {
+  const Node* node = reading() ? state_.ask(name) : nullptr;
+  return node != nullptr && node->kind == Node::Kind::List;
+}
+std::optional<std::string> Binder::text(std::string_view name) const {
+  const Node* node = reading() ? state_.ask(name) : nullptr;
+  if (node == nullptr || node->kind != Node::Kind::Scalar) return std::nullopt;
+  return node->text;
+}
+void Binder::mark_used(std::string_view name) {
+  if (reading()) state_.take(name);
+}
+
+bool Binder::enter_typed(std::string_view name, std::string_view doc, const std::string& type, bool list) {
+  if (reading()) return state_.descend(name, list);
+  state_.begin(name, list, type, doc);
+  return true;
+}
+bool Binder::enter(std::string_view name, std::string_view doc) {
+  return enter_typed(name, doc, "section", false);
+}
+bool Binder::enter_list(std::string_view name, std::string_view doc) {
+  return enter_typed(name, doc, "list", true);
+}
+
+std::size_t Binder::list_size() const {
+  if (!reading()) return 0;
+  const auto& frame = state_.frames.back();
+  return frame.single ? 1 : frame.node->children.size();
+}
+
+std::vector<std::string> Binder::keys() const {
+  std::vector<std::string> names;
+  if (!reading()) return names;
+  for (const Node& child : state_.frames.back().node->children) names.push_back(child.key);
+  return names;
+}
+
+void Binder::leave() {
+  if (reading())
+    state_.frames.pop_back();
+  else
+    state_.end();
+}
+
+void Binder::problem(std::string_view name, std::string message) {
+  if (!reading()) return;
+  const Node* node = state_.look(name);
+  const bool has_value = node != nullptr && node->kind == Node::Kind::Scalar && !name.empty();
+  const std::string value = has_value ? fmt::format(" = {}", config::clipped(node->text)) : "";
+  state_.add_problem(node != nullptr ? *node : *state_.frames.back().node, path(name) + value,
+                     std::move(message));
+}
+
+std::string Binder::path(std::string_view name) const {
+  return reading() ? state_.path_of(name) : state_.out_path(name);
+}
+
+void Binder::write_null(std::string_view name) { state_.put(name, Node{}, "", ""); }
+
+// A struct that holds itself would be described without end.
+constexpr std::size_t kDeepestDescription = 12;
+
+bool Binder::enter_item(std::string_view suffix) {
+  if (mode() != Mode::Describe || state_.out.size() > kDeepestDescription) return false;
+  const auto& list = state_.out.back();
+  const bool silent = state_.out.at(state_.out.size() - 2).silent;
+  state_.out.push_back({Node{}, list.path + std::string(suffix), silent});
+  return true;
+}
+void Binder::leave_item() { state_.out.pop_back(); }
+
+bool Binder::enter_absent() {
+  if (state_.out.size() > kDeepestDescription) return false;
+  ++state_.absent;
+  return true;
+}
+void Binder::leave_absent() { --state_.absent; }
+
+}  // namespace bora

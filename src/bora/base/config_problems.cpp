@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "bora/base/config.h"
+
+namespace bora {
+namespace {
+
+// Columns on a terminal, near enough: code points.
+std::size_t width(const std::string& text) {
+  return static_cast<std::size_t>(std::count_if(
+      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+
+std::string padded(const std::string& text, std::size_t to) {
+  return text + std::string(to - std::min(to, width(text)), ' ');
+}
+
+// Beyond this a long key pushes its own message only, not everybody's.
+constexpr std::size_t kWidestKey = 60;
+
+}  // namespace
+
+std::string format_problems(const std::string& file, const std::vector<ConfigProblem>& problems) {
+  std::size_t where = 0, key = 0;
+  for (const auto& problem : problems) {
+    where = std::max(where, width(problem.where));
+    if (width(problem.key) <= kWidestKey) key = std::max(key, width(problem.key));
+  }
+  std::string out = fmt::format("{} has {} problem{}; nothing was started.", file, problems.size(),
+                                problems.size() == 1 ? "" : "s");
+  for (const auto& problem : problems) {
+    out += fmt::format("\n  {}   {}  {}", padded(problem.where, where), padded(problem.key, key),
+                       problem.message);
+  }
+  return out;
+}
+
+}  // namespace bora

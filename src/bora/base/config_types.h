@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#pragma once
+#include <concepts>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace bora {
+
+class Binder;
+
+/// A duration: "15m", "2h", "90s", "1d", or seconds.
+struct Duration {
+  double seconds = 0;
+  bool operator==(const Duration&) const = default;
+};
+
+/// A configuration struct: it names its fields to a Binder.
+template <class T>
+concept Bindable = requires(T& t, Binder& b) {
+  t.bind(b);
+};
+
+/// What documentation calls a type: "integer", "list of strings". A specialization gives `one` and `many`.
+template <class T>
+struct TypeWords;
+
+template <class T>
+std::string type_words(bool many = false) {
+  return many ? TypeWords<T>::many() : TypeWords<T>::one();
+}
+
+template <>
+struct TypeWords<bool> {
+  static std::string one() { return "true or false"; }
+  static std::string many() { return "booleans"; }
+};
+template <std::integral T>
+struct TypeWords<T> {
+  static std::string one() { return "integer"; }
+  static std::string many() { return "integers"; }
+};
+template <std::floating_point T>
+struct TypeWords<T> {
+  static std::string one() { return "number"; }
+  static std::string many() { return "numbers"; }
+};
+template <>
+struct TypeWords<std::string> {
+  static std::string one() { return "string"; }
+  static std::string many() { return "strings"; }
+};
+template <>
+struct TypeWords<Duration> {
+  static std::string one() { return "duration"; }
+  static std::string many() { return "durations"; }
+};
+template <Bindable T>
+struct TypeWords<T> {
+  static std::string one() { return "section"; }
+  static std::string many() { return "sections"; }
+};
+template <class T>
+struct TypeWords<std::optional<T>> : TypeWords<T> {};
+template <class T>
+struct TypeWords<std::vector<T>> {
+  static std::string one() { return "list of " + type_words<T>(true); }
+  static std::string many() { return "lists of " + type_words<T>(true); }
+};
+template <class T>
+struct TypeWords<std::vector<std::pair<std::string, T>>> {
+  static std::string one() { return "map of names to " + type_words<T>(true); }
+  static std::string many() { return "maps of names to " + type_words<T>(true); }
+};
+
+}  // namespace bora

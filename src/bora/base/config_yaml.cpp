@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/base/config_yaml.h"
+
+#include <fmt/core.h>
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/parser.h>
+
+#include <algorithm>
+#include <map>
+#include <sstream>
+#include <unordered_map>
+
+#include "bora/base/error.h"
+#include "bora/base/file.h"
+#include "bora/base/text.h"
+
+namespace bora::config {
+namespace {
+
+constexpr std::uint64_t kLargestFile = 4'000'000;
+constexpr std::size_t kDeepest = 64;
+constexpr std::size_t kMostNodes = 1'000'000;
+
+// What one file and all that it includes share.
+struct Loading {
+  std::vector<std::string> chain;  // the files that are being read, the outermost first
+  std::size_t depth = 0;           // levels above the file that is being read
+  std::size_t nodes = 0;
+};
+
+struct Source {
+  std::string name;
+  std::string folder;
+  bool has_lines = true;
+};
+
+Node parse(std::string_view text, const Source& source, Loading& loading);
+Node load(const std::string& path, Loading& loading);
+
+std::size_t count_nodes(const Node& node) {
+  std::size_t n = 1;
+  for (const Node& c : node.children) n += count_nodes(c);
+  return n;
+}
+
+std::size_t height(const Node& node) {
+  std::size_t most = 0;
+  for (const Node& c : node.children) most = std::max(most, height(c));
+  return most + (node.kind == Node::Kind::List || node.kind == Node::Kind::Map ? 1 : 0);
+}
+
+// Builds a tree from yaml-cpp's events: its own tree keeps no line of a key, and the last of two equal keys.
+class TreeBuilder : public YAML::EventHandler {
+ public:
+  TreeBuilder(const Source& source, Loading& loading)
+      : source_(source), file_(std::make_shared<const std::string>(source.name)), loading_(loading) {}
+
+  // Throws what has been collected.
+  Node take() {
+    if (!problems_.empty()) throw Error(ErrorKind::Config, format_problems(source_.name, problems_));
+    if (!root_.file) root_ = make(Node::Kind::Null, YAML::Mark());
+    return std::move(root_);
+  }
+
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    if (documents_++ > 0) stop(mark, "a second YAML document (---); a configuration is one");
+  }
+  void OnDocumentEnd() override {}
+
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    if (expects_key()) return bad_key(mark);
+    add(make(Node::Kind::Null, mark), mark, anchor);
+  }
+
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& value) override {
+    if (expects_key()) return take_key(mark, value, tag != "!");
+    if (tag == "!include") return add(include(mark, value), mark, anchor);
+    check_tag(mark, tag);
+    Node node = make(Node::Kind::Scalar, mark);
+    node.text = value;
+    node.is_string = tag == "!" || tag == "tag:yaml.org,2002:str";
+    add(std::move(node), mark, anchor);
+  }
+
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    if (expects_key()) return bad_key(mark);
+    const auto found = anchors_.find(anchor);
+    if (found == anchors_.end()) stop(mark, "an alias inside the value that it stands for");
+    count(mark, count_nodes(found->second));
+    check_depth(mark, height(found->second));
+    Node copy = found->second;
+    copy.line = line_of(mark);
+    add(std::move(copy), mark, YAML::NullAnchor);
+  }
+
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value) override {
+    open(Node::Kind::List, mark, tag, anchor);
+  }
+  void OnSequenceEnd() override { close(); }
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value) override {
+    open(Node::Kind::Map, mark, tag, anchor);
+  }
+  void OnMapEnd() override {
+    merge_keys(open_.back());
+    close();
+  }
+
+ private:
+  struct Open {
+    Node node;
+    YAML::Mark mark;
+    YAML::anchor_t anchor;
+    std::string path;
+    std::unordered_map<std::string, int> lines = {};  // of the keys so far
+    std::vector<Node> merged = {};                    // values of `<<`
+    bool has_key = false, key_is_plain = false, key_is_again = false;
+    std::string key = {};
+    YAML::Mark key_mark = {};
+  };
+
+  int line_of(const YAML::Mark& mark) const { return source_.has_lines ? mark.line + 1 : 0; }
+  std::string place(const YAML::Mark& mark) const {
+    return source_.has_lines ? fmt::format("{}:{}", source_.name, mark.line + 1) : source_.name;
+  }
+  [[noreturn]] void stop(const YAML::Mark& mark, std::string_view what) const {
+    fail(ErrorKind::Config, "{}: {}", place(mark), what);
+  }
+  void problem(const YAML::Mark& mark, std::string key, std::string message) {
+    problems_.push_back({place(mark), std::move(key), std::move(message)});
+  }
+
+  void count(const YAML::Mark& mark, std::size_t more) {
+    loading_.nodes += more;
+    if (loading_.nodes > kMostNodes) stop(mark, fmt::format("more than {} values", with_commas(kMostNodes)));
+  }
+  void check_depth(const YAML::Mark& mark, std::size_t more) const {
+    if (loading_.depth + open_.size() + more > kDeepest)
+      stop(mark, fmt::format("nested deeper than {} levels", kDeepest));
+  }
+
+  Node make(Node::Kind kind, const YAML::Mark& mark) {
+    count(mark, 1);
+    Node node;
+    node.kind = kind;
+    node.file = file_;
+    node.line = line_of(mark);
+    return node;
+  }
+
+  bool expects_key() const {
+    return !open_.empty() && open_.back().node.kind == Node::Kind::Map && !open_.back().has_key;
+  }
+
+  // "trainer.tags.0": what the next value will be called.
+  std::string next_path() const {
+    if (open_.empty()) return "";
+    const Open& top = open_.back();
+    const std::string name =
+        top.node.kind == Node::Kind::Map ? top.key : std::to_string(top.node.children.size());
+    return top.path.empty() ? name : top.path + "." + name;
+  }
+
+  void take_key(const YAML::Mark& mark, const std::string& key, bool plain) {
+    Open& top = open_.back();
+    top.has_key = true;
+    top.key = key;
+    top.key_mark = mark;
+    top.key_is_plain = plain;
+    const auto [before, is_new] = top.lines.emplace(key, mark.line + 1);
+    top.key_is_again = !is_new;
+    if (is_new) return;
+    problem(mark, next_path(),
+            source_.has_lines ? fmt::format("given twice; first in line {}", before->second) : "given twice");
+  }
+  void bad_key(const YAML::Mark& mark) { stop(mark, "a key must be a single word or text"); }
+
+  void check_tag(const YAML::Mark& mark, const std::string& tag) {
+    const bool known = tag.empty() || tag == "?" || tag == "!" || tag.starts_with("tag:yaml.org,2002:");
+    if (!known) problem(mark, next_path(), fmt::format("unknown tag {}; the only one is !include", tag));
+  }
+
+  void open(Node::Kind kind, const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor) {
+    if (expects_key()) return bad_key(mark);
+    check_tag(mark, tag);
+    check_depth(mark, 1);
+    Open next{make(kind, mark), mark, anchor, next_path()};
+    open_.push_back(std::move(next));
+  }
+
+  void close() {
+    Open done = std::move(open_.back());
+    open_.pop_back();
+    add(std::move(done.node), done.mark, done.anchor);
+  }
+
+  void add(Node&& node, const YAML::Mark& mark, YAML::anchor_t anchor) {
+    if (anchor != YAML::NullAnchor) {
+      count(mark, count_nodes(node));
+      anchors_[anchor] = node;
+    }
+    if (open_.empty()) {
+      root_ = std::move(node);
+      return;
+    }
+    Open& top = open_.back();
+    if (top.node.kind == Node::Kind::List) {
+      top.node.children.push_back(std::move(node));
+      return;
+    }
+    top.has_key = false;
+    if (top.key == "<<" && top.key_is_plain) return take_merge(top, std::move(node));
+    if (top.key_is_again) return;  // reported already
+    node.key = std::move(top.key);
+    node.file = file_;
+    node.line = line_of(top.key_mark);
+    top.node.children.push_back(std::move(node));
+  }
+
+  void take_merge(Open& top, Node&& node) {
+    std::vector<Node> several;
+    if (node.kind == Node::Kind::List)
+      several = std::move(node.children);
+    else
+      several.push_back(std::move(node));
+    for (Node& one : several) {
+      if (one.kind != Node::Kind::Map) {
+        return problem(top.key_mark, top.path.empty() ? "<<" : top.path + ".<<",
+                       fmt::format("should be a map or a list of maps but is {}", shown(one)));
+      }
+      top.merged.push_back(std::move(one));
+    }
+  }
+
+  // https://yaml.org/type/merge.html: what the map itself says wins, then the earlier of the merged ones.
+  void merge_keys(Open& top) {
+    for (Node& from : top.merged) {
+      for (Node& item : from.children) {
+        if (top.lines.emplace(item.key, item.line).second) top.node.children.push_back(std::move(item));
+      }
+    }
+  }
+
+  Node include(const YAML::Mark& mark, const std::string& path) {
+    Node nothing = make(Node::Kind::Null, mark);
+    if (path.empty()) {
+      problem(mark, next_path(), "!include needs the path of a file");
+      return nothing;
+    }
+    const std::string full = path_join(source_.folder, path);
+    const auto before = std::find(loading_.chain.begin(), loading_.chain.end(), full);
+    if (before != loading_.chain.end()) {
+      std::vector<std::string> cycle(before, loading_.chain.end());
+      cycle.push_back(full);
+      stop(mark, "!include goes in a circle: " + join(cycle, " -> "));
+    }
+    if (!exists(full)) {
+      problem(mark, next_path(), fmt::format("cannot include {}: there is no such file", full));
+      return nothing;
+    }
+    const std::size_t above = loading_.depth;
+    loading_.depth += open_.size();
+    Node node = load(full, loading_);
+    loading_.depth = above;
+    return node;
+  }
+
+  const Source& source_;
+  std::shared_ptr<const std::string> file_;
+  Loading& loading_;
+  Node root_;
+  std::vector<Open> open_;
+  std::map<YAML::anchor_t, Node> anchors_;
+  std::vector<ConfigProblem> problems_;
+  int documents_ = 0;
+};
+
+std::string_view line_at(std::string_view text, int line) {
+  for (; line > 0 && !text.empty(); --line)
+    text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
+  return text.substr(0, text.find('\n'));
+}
+
+void check_text(std::string_view text, const Source& source) {
+  const auto bad = std::min(invalid_utf8(text).value_or(text.size()), text.find('\0'));
+  if (bad >= text.size()) return;
+  const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(bad), '\n');
+  fail(ErrorKind::Config, "{}:{}: not a text file: byte {:#04x} at offset {} is not UTF-8 text", source.name,
+       line, static_cast<unsigned char>(text[bad]), bad);
+}
+
+Node parse(std::string_view text, const Source& source, Loading& loading) {
+  check_text(text, source);
+  TreeBuilder builder(source, loading);
+  std::istringstream stream{std::string(text)};
+  try {
+    YAML::Parser parser(stream);
+    while (parser.HandleNextDocument(builder)) {
+    }
+  } catch (const YAML::Exception& e) {
+    const std::string place =
+        source.has_lines ? fmt::format("{}:{}", source.name, e.mark.line + 1) : source.name;
+    const bool tab =
+        trim(line_at(text, e.mark.line)).size() > 0 && line_at(text, e.mark.line).starts_with('\t');
+    fail(ErrorKind::Config, "{}: not valid YAML: {}{}", place, e.msg,
+         tab ? "\nhint: the line begins with a tab; YAML indents by spaces" : "");
+  }
+  return builder.take();
+}
+
+Node load(const std::string& path, Loading& loading) {
+  const auto info = files().info(path);
+  if (!info) {
+    const std::string folder = parent_path(path);
+    const auto names = exists(folder) ? files().list(folder) : std::vector<std::string>{};
+    fail(ErrorKind::Config, "{}: there is no such file{}", path, did_you_mean(base_name(path), names));
+  }
+  if (info->is_directory) fail(ErrorKind::Config, "{}: a folder, not a file", path);
+  if (info->size > kLargestFile) {
+    fail(ErrorKind::Config, "{}: {} is too large for a configuration (at most {})", path,
+         human_bytes(static_cast<double>(info->size)), human_bytes(kLargestFile));
+  }
+  loading.chain.push_back(path);
+  Node node = parse(read_text(path), {path, parent_path(path)}, loading);
+  loading.chain.pop_back();
+  return node;
+}
+
+}  // namespace
+
+Node parse_yaml_file(const std::string& path) {
+  Loading loading;
+  return load(path, loading);
+}
+
+Node parse_yaml(std::string_view text, const std::string& name, const std::string& folder) {
+  Loading loading;
+  return parse(text, {name, folder}, loading);
+}
+
+Node parse_yaml_value(std::string_view text, const std::string& name) {
+  Loading loading;
+  return parse(text, {name, ".", false}, loading);
+}
+
+}  // namespace bora::config

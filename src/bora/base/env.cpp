@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/base/env.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+
+#include "bora/base/error.h"
+#include "bora/base/text.h"
+
+namespace bora::env {
+namespace {
+
+constexpr std::pair<std::string_view, std::string_view> kVariables[] = {
+    {"BORA_CACHE", "folder for downloads and caches"},
+    {"BORA_CPU_TARGET", "cap of the SIMD target, for tests"},
+    {"BORA_THREADS", "number of threads"},
+    {"HOME", "the home folder, where ~/.cache/bora is"},
+    {"HOSTNAME", "name of this machine in run records"},
+    {"NO_COLOR", "not empty: no colours on the terminal"},
+    {"OMP_NUM_THREADS", "number of threads, where BORA_THREADS is not set"},
+    {"RUN_ID", "identity of the run"},
+    {"XDG_CACHE_HOME", "folder of all caches, where BORA_CACHE is not set"},
+};
+
+// An empty variable counts as absent: that is how shells "unset" one for a single command.
+std::optional<std::string> read(const char* name) {
+  const char* value = std::getenv(name);
+  if (value == nullptr || *value == '\0') return std::nullopt;
+  return value;
+}
+
+std::optional<std::int64_t> positive(const char* name, const std::optional<std::string>& text) {
+  if (!text) return std::nullopt;
+  const auto value = parse_int(trim(*text));
+  if (!value || *value < 1) {
+    fail(ErrorKind::Usage, "{} should be a positive integer but is \"{}\"", name, *text);
+  }
+  return value;
+}
+
+}  // namespace
+
+std::optional<std::string> home() { return read("HOME"); }
+
+std::string cache_directory() {
+  if (auto own = read("BORA_CACHE")) return *own;
+  if (auto xdg = read("XDG_CACHE_HOME")) return *xdg + "/bora";
+  if (auto folder = home()) return *folder + "/.cache/bora";
+  fail(ErrorKind::Usage,
+       "no place for caches: neither BORA_CACHE, XDG_CACHE_HOME nor HOME is set\n"
+       "hint: set BORA_CACHE to a folder");
+}
+
+std::optional<std::string> run_id() { return read("RUN_ID"); }
+
+std::optional<std::int64_t> threads() {
+  if (auto own = read("BORA_THREADS")) return positive("BORA_THREADS", own);
+  auto omp = read("OMP_NUM_THREADS");
+  if (omp) omp->resize(std::min(omp->find(','), omp->size()));  // "4,2": one number per nesting level
+  return positive("OMP_NUM_THREADS", omp);
+}
+
+bool no_color() { return read("NO_COLOR").has_value(); }
+std::optional<std::string> cpu_target() { return read("BORA_CPU_TARGET"); }
+
+std::optional<std::string> hostname() {
+  if (auto name = read("HOSTNAME")) return name;
+  std::array<char, 256> name{};
+  if (gethostname(name.data(), name.size() - 1) != 0 || name[0] == '\0') return std::nullopt;
+  return name.data();
+}
+
+std::vector<Variable> all() {
+  std::vector<Variable> variables;
+  for (const auto& [name, meaning] : kVariables) {
+    variables.push_back({name, meaning, read(std::string(name).c_str())});
+  }
+  return variables;
+}
+
+}  // namespace bora::env

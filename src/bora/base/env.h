@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace bora::env {
+
+/// The only place that reads environment variables. Every variable Bora looks at has a line here; `all()`
+/// lists them for `bora version` and the run record.
+std::optional<std::string> home();        ///< HOME
+std::string cache_directory();            ///< BORA_CACHE, else XDG_CACHE_HOME/bora, else ~/.cache/bora
+std::optional<std::string> run_id();      ///< RUN_ID, as Levanter
+std::optional<std::int64_t> threads();    ///< BORA_THREADS, else OMP_NUM_THREADS
+bool no_color();                          ///< NO_COLOR set and not empty
+std::optional<std::string> cpu_target();  ///< BORA_CPU_TARGET: cap of the SIMD target (tests)
+std::optional<std::string> hostname();    ///< HOSTNAME, else gethostname
+
+struct Variable {
+  std::string_view name;
+  std::string_view meaning;
+  std::optional<std::string> value;
+};
+std::vector<Variable> all();
+
+}  // namespace bora::env

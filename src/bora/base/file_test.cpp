@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/base/file.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "bora/base/error.h"
+
+namespace bora {
+namespace {
+
+using Names = std::vector<std::string>;
+
+class FileTest : public testing::Test {
+ protected:
+  FileTest() : folder_(path_join(testing::TempDir(), "bora_file_test." + std::to_string(getpid()))) {
+    remove_all(folder_);
+    files().make_directories(folder_);
+  }
+  ~FileTest() override { remove_all(folder_); }
+
+  std::string at(std::string_view name) const { return path_join(folder_, name); }
+  static void put(const std::string& path, std::string_view text) {
+    auto file = files().create(path);
+    file->write(as_bytes(text));
+    file->close();
+  }
+  // The message after the folder's name.
+  std::string error(ErrorKind kind, const auto& body) const {
+    try {
+      body();
+    } catch (const Error& e) {
+      EXPECT_EQ(e.kind(), kind);
+      std::string text = e.what();
+      for (std::size_t i; (i = text.find(folder_ + "/")) != std::string::npos;)
+        text.erase(i, folder_.size() + 1);
+      return text;
+    }
+    return "no error";
+  }
+
+  std::string folder_;
+};
+
+TEST_F(FileTest, WritesAppendsTruncatesReads) {
+  put(at("a"), "hello");
+  auto more = files().append(at("a"));
+  more->write(as_bytes(", world"));
+  more->write({});
+  more->sync();
+  more->close();
+  EXPECT_EQ(read_text(at("a")), "hello, world");
+  files().truncate(at("a"), 4);
+  EXPECT_EQ(read_text(at("a")), "hell");
+  put(at("a"), "x");
+  EXPECT_EQ(read_text(at("a")), "x");
+}
+
+TEST_F(FileTest, ReadAtIsShortOnlyAtTheEnd) {
+  put(at("a"), "0123456789");
+  const auto file = files().open(at("a"));
+  EXPECT_EQ(file->size(), 10U);
+  std::array<std::byte, 4> four{};
+  EXPECT_EQ(file->read_at(3, four), 4U);
+  EXPECT_EQ(std::to_integer<char>(four[0]), '3');
+  EXPECT_EQ(file->read_at(8, four), 2U);
+  EXPECT_EQ(file->read_at(10, four), 0U);
+  EXPECT_EQ(file->read_at(100, four), 0U);
+}
+
+TEST_F(FileTest, MapsTheWholeFile) {
+  put(at("a"), "mapped");
+  const auto file = files().open(at("a"));
+  const auto bytes = file->map();
+  EXPECT_EQ(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()), "mapped");
+  EXPECT_EQ(file->map().data(), bytes.data());
+  put(at("empty"), "");
+  EXPECT_TRUE(files().open(at("empty"))->map().empty());
+}
+
+TEST_F(FileTest, ReadsFilesWithoutASize) { EXPECT_FALSE(read_text("/proc/self/status").empty()); }
+
+TEST_F(FileTest, Info) {
+  put(at("a"), "abc");
+  const auto info = files().info(at("a"));
+  ASSERT_TRUE(info);
+  EXPECT_FALSE(info->is_directory);
+  EXPECT_EQ(info->size, 3U);
+  EXPECT_GT(info->modified, 1.7e9);
+  EXPECT_TRUE(files().info(folder_)->is_directory);
+  EXPECT_FALSE(files().info(at("b")));
+  EXPECT_FALSE(files().info(at("a/b")));
+  EXPECT_TRUE(exists(at("a")));
+  EXPECT_FALSE(exists(at("b")));
+}
+
+TEST_F(FileTest, ListsNamesInOrder) {
+  for (auto name : {"b", "a", ".c"}) put(at(name), "");
+  EXPECT_EQ(files().list(folder_), (Names{".c", "a", "b"}));
+}
+
+TEST_F(FileTest, MakesDirectories) {
+  files().make_directories(at("x/y/z"));
+  files().make_directories(at("x//y/z/"));
+  EXPECT_TRUE(files().info(at("x/y/z"))->is_directory);
+  put(at("file"), "");
+  EXPECT_EQ(error(ErrorKind::NotFound, [&] { files().make_directories(at("file/sub")); }),
+            "file: cannot make directory: Not a directory");
+}
+
+TEST_F(FileTest, RenamesAndRemoves) {
+  put(at("a"), "1");
+  put(at("b"), "2");
+  files().rename(at("a"), at("b"));
+  EXPECT_EQ(read_text(at("b")), "1");
+  EXPECT_FALSE(exists(at("a")));
+  files().remove(at("b"));
+  EXPECT_FALSE(exists(at("b")));
+  files().make_directories(at("d"));
+  files().remove(at("d"));
+  EXPECT_FALSE(exists(at("d")));
+}
+
+TEST_F(FileTest, ErrorsNameThePathAndTheReason) {
+  EXPECT_EQ(error(ErrorKind::NotFound, [&] { files().open(at("no")); }),
+            "no: cannot open: No such file or directory");
+  EXPECT_EQ(error(ErrorKind::Io, [&] { files().open(folder_ + "/."); }), ".: cannot open: Is a directory");
+  EXPECT_EQ(error(ErrorKind::NotFound, [&] { files().create(at("no/a")); }),
+            "no/a: cannot create: No such file or directory");
+  EXPECT_EQ(error(ErrorKind::NotFound, [&] { files().append(at("no/a")); }),
+            "no/a: cannot append to: No such file or directory");
+  EXPECT_EQ(error(ErrorKind::NotFound, [&] { files().list(at("no")); }),
+            "no: cannot list: No such file or directory");
+  EXPECT_EQ(error(ErrorKind::NotFound, [&] { files().rename(at("no"), at("b")); }),
+            "no: cannot rename to b: No such file or directory");
+  EXPECT_EQ(error(ErrorKind::NotFound, [&] { files().remove(at("no")); }),
+            "no: cannot remove: No such file or directory");
+  EXPECT_EQ(error(ErrorKind::NotFound, [&] { files().truncate(at("no"), 1); }),
+            "no: cannot truncate: No such file or directory");
+  EXPECT_EQ(error(ErrorKind::NotFound, [&] { files().sync_directory(at("no")); }),
+            "no: cannot sync directory: No such file or directory");
+  EXPECT_EQ(error(ErrorKind::NotFound, [&] { files().free_space(at("no")); }),
+            "no: cannot stat: No such file or directory");
+  EXPECT_EQ(error(ErrorKind::NotFound, [&] { files().try_lock(at("no/a")); }),
+            "no/a: cannot lock: No such file or directory");
+  files().make_directories(at("full/x"));
+  EXPECT_EQ(error(ErrorKind::Io, [&] { files().remove(at("full")); }),
+            "full: cannot remove: Directory not empty");
+}
+
+TEST_F(FileTest, AFullDeviceIsAnError) {
+  if (!exists("/dev/full")) GTEST_SKIP() << "no /dev/full here";
+  auto file = files().append("/dev/full");
+  EXPECT_EQ(error(ErrorKind::Io, [&] { file->write(as_bytes("x")); }),
+            "/dev/full: cannot write: No space left on device");
+}
+
+TEST_F(FileTest, AClosedFileTakesNoMore) {
+  auto file = files().create(at("a"));
+  file->close();
+  file->close();
+  EXPECT_EQ(error(ErrorKind::Io, [&] { file->write(as_bytes("x")); }),
+            "a: cannot write: Bad file descriptor");
+}
+
+TEST_F(FileTest, LocksExcludeEachOther) {
+  auto lock = files().try_lock(at("lock"));
+  ASSERT_TRUE(lock);
+  EXPECT_FALSE(files().try_lock(at("lock")));
+  lock.reset();
+  EXPECT_TRUE(files().try_lock(at("lock")));
+}
+
+TEST_F(FileTest, FreeSpace) { EXPECT_GT(files().free_space(folder_), 0U); }
+
+TEST_F(FileTest, WriteAtomicallyReplacesAndLeavesNothingElse) {
+  write_atomically(at("a"), "old");
+  write_atomically(at("a"), "new");
+  EXPECT_EQ(read_text(at("a")), "new");
+  EXPECT_EQ(files().list(folder_), Names{"a"});
+}
+
+TEST_F(FileTest, WriteAtomicallyKeepsTheUsualMode) {
+  const mode_t before = umask(022);
+  write_atomically(at("a"), "x");
+  umask(before);
+  struct stat out {};
+  ASSERT_EQ(stat(at("a").c_str(), &out), 0);
+  EXPECT_EQ(out.st_mode & 0777, 0644U);
+}
+
+TEST_F(FileTest, RemoveAll) {
+  files().make_directories(at("t/u/v"));
+  put(at("t/a"), "1");
+  put(at("t/u/b"), "2");
+  put(at("kept"), "3");
+  ASSERT_EQ(symlink(folder_.c_str(), at("t/link").c_str()), 0);
+  remove_all(at("t"));
+  EXPECT_EQ(files().list(folder_), Names{"kept"});  // the link's target was not followed
+  remove_all(at("t"));
+  remove_all(at("kept"));
+  EXPECT_TRUE(files().list(folder_).empty());
+}
+
+TEST_F(FileTest, RemoveAllReportsWhatItCannotRemove) {
+  EXPECT_EQ(error(ErrorKind::Io, [&] { remove_all("/proc/self/status"); }).substr(0, 34),
+            "/proc/self/status: cannot remove: ");
+}
+
+TEST(Path, Join) {
+  EXPECT_EQ(path_join("a", "b"), "a/b");
+  EXPECT_EQ(path_join("a/", "b"), "a/b");
+  EXPECT_EQ(path_join("/", "b"), "/b");
+  EXPECT_EQ(path_join("", "b"), "b");
+  EXPECT_EQ(path_join("a", ""), "a");
+  EXPECT_EQ(path_join("a", "/b"), "/b");
+}
+
+TEST(Path, ParentAndBase) {
+  EXPECT_EQ(parent_path("a"), ".");
+  EXPECT_EQ(parent_path("a/b"), "a");
+  EXPECT_EQ(parent_path("a//b/"), "a");
+  EXPECT_EQ(parent_path("/a"), "/");
+  EXPECT_EQ(parent_path("/"), "/");
+  EXPECT_EQ(base_name("a"), "a");
+  EXPECT_EQ(base_name("a/b"), "b");
+  EXPECT_EQ(base_name("a/b/"), "b");
+  EXPECT_EQ(base_name("/"), "/");
+  EXPECT_EQ(base_name(""), "");
+}
+
+}  // namespace
+}  // namespace bora

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/base/posix_files.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <mutex>
+#include <utility>
+
+namespace bora {
+namespace {
+
+// Repeats a system call that a signal interrupted.
+template <class Call>
+auto retried(Call&& call) {
+  decltype(call()) result;
+  do result = call();
+  while (result < 0 && errno == EINTR);
+  return result;
+}
+
+template <class Call>
+auto checked(const std::string& path, std::string_view action, Call&& call) {
+  const auto result = retried(std::forward<Call>(call));
+  if (result < 0) fail_file(path, action, errno);
+  return result;
+}
+
+class Descriptor {
+ public:
+  Descriptor(const std::string& path, std::string_view action, int flags)
+      : value_(checked(path, action, [&] { return ::open(path.c_str(), flags | O_CLOEXEC, 0666); })) {}
+  ~Descriptor() { close(); }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+
+  int get() const { return value_; }
+  bool is_open() const { return value_ >= 0; }
+  // Never repeated: on Linux the descriptor is gone even when close() reports EINTR.
+  int close() { return value_ < 0 ? 0 : ::close(std::exchange(value_, -1)); }
+
+ private:
+  int value_;
+};
+
+struct stat status(const Descriptor& file, const std::string& path) {
+  struct stat out {};
+  checked(path, "stat", [&] { return ::fstat(file.get(), &out); });
+  return out;
+}
+
+class PosixReadFile : public ReadFile {
+ public:
+  explicit PosixReadFile(const std::string& path) : path_(path), file_(path, "open", O_RDONLY) {
+    if (S_ISDIR(status(file_, path_).st_mode)) fail_file(path_, "open", EISDIR);
+  }
+  ~PosixReadFile() override {
+    if (!mapped_.empty()) ::munmap(const_cast<std::byte*>(mapped_.data()), mapped_.size());
+  }
+
+  std::uint64_t size() const override { return static_cast<std::uint64_t>(status(file_, path_).st_size); }
+
+  std::size_t read_at(std::uint64_t offset, std::span<std::byte> out) const override {
+    std::size_t done = 0;
+    while (done < out.size()) {
+      const auto n = checked(path_, "read", [&] {
+        return ::pread(file_.get(), out.data() + done, out.size() - done, static_cast<off_t>(offset + done));
+      });
+      if (n == 0) break;
+      done += static_cast<std::size_t>(n);
+    }
+    return done;
+  }
+
+  std::span<const std::byte> map() const override {
+    std::call_once(map_once_, [this] {
+      const std::size_t bytes = size();
+      if (bytes == 0) return;
+      void* start = ::mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file_.get(), 0);
+      if (start == MAP_FAILED) fail_file(path_, "map", errno);
+      mapped_ = {static_cast<const std::byte*>(start), bytes};
+    });
+    return mapped_;
+  }
+
+ private:
+  std::string path_;
+  Descriptor file_;
+  mutable std::once_flag map_once_;
+  mutable std::span<const std::byte> mapped_;
+};
+
+class PosixWriteFile : public WriteFile {
+ public:
+  PosixWriteFile(const std::string& path, std::string_view action, int flags)
+      : path_(path), file_(path, action, O_WRONLY | O_CREAT | flags) {}
+
+  void write(std::span<const std::byte> bytes) override {
+    while (!bytes.empty()) {
+      const auto n =
+          checked(path_, "write", [&] { return ::write(descriptor(), bytes.data(), bytes.size()); });
+      bytes = bytes.subspan(static_cast<std::size_t>(n));
+    }
+  }
+  void sync() override {
+    checked(path_, "sync", [&] { return ::fsync(descriptor()); });
+  }
+  void close() override {
+    if (file_.close() < 0 && errno != EINTR) fail_file(path_, "close", errno);
+  }
+
+ private:
+  int descriptor() const {
+    if (!file_.is_open()) fail_file(path_, "write", EBADF);
+    return file_.get();
+  }
+
+  std::string path_;
+  Descriptor file_;
+};
+
+class PosixFileLock : public FileLock {
+ public:
+  explicit PosixFileLock(const std::string& path) : path_(path), file_(path, "lock", O_RDWR | O_CREAT) {}
+  bool try_take() {
+    if (retried([&] { return ::flock(file_.get(), LOCK_EX | LOCK_NB); }) == 0) return true;
+    if (errno != EWOULDBLOCK) fail_file(path_, "lock", errno);
+    return false;
+  }
+
+ private:
+  std::string path_;
+  Descriptor file_;
+};
+
+double seconds(const timespec& t) {
+  return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
+}
+
+}  // namespace
+
+std::unique_ptr<ReadFile> PosixFileSystem::open(const std::string& path) {
+  return std::make_unique<PosixReadFile>(path);
+}
+std::unique_ptr<WriteFile> PosixFileSystem::create(const std::string& path) {
+  return std::make_unique<PosixWriteFile>(path, "create", O_TRUNC);
+}
+std::unique_ptr<WriteFile> PosixFileSystem::append(const std::string& path) {
+  return std::make_unique<PosixWriteFile>(path, "append to", O_APPEND);
+}
+
+std::optional<FileInfo> PosixFileSystem::info(const std::string& path) {
+  struct stat out {};
+  if (retried([&] { return ::stat(path.c_str(), &out); }) < 0) {
+    if (errno == ENOENT || errno == ENOTDIR) return std::nullopt;
+    fail_file(path, "stat", errno);
+  }
+  return FileInfo{S_ISDIR(out.st_mode), static_cast<std::uint64_t>(out.st_size), seconds(out.st_mtim)};
+}
+
+std::vector<std::string> PosixFileSystem::list(const std::string& directory) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> stream(::opendir(directory.c_str()), ::closedir);
+  if (!stream) fail_file(directory, "list", errno);
+  std::vector<std::string> names;
+  errno = 0;
+  while (const dirent* entry = ::readdir(stream.get())) {
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") names.emplace_back(name);
+  }
+  if (errno != 0) fail_file(directory, "list", errno);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+void PosixFileSystem::make_directories(const std::string& path) {
+  for (std::size_t end = 0; end != std::string::npos;) {
+    end = path.find('/', end + 1);
+    const std::string part = path.substr(0, end);
+    if (part.empty() || retried([&] { return ::mkdir(part.c_str(), 0777); }) == 0) continue;
+    const int error = errno;
+    // Some file systems answer EROFS or EACCES for a directory that is already there.
+    const auto existing = info(part);
+    if (!existing) fail_file(part, "make directory", error);
+    if (!existing->is_directory) fail_file(part, "make directory", ENOTDIR);
+  }
+}
+
+void PosixFileSystem::rename(const std::string& from, const std::string& to) {
+  if (::rename(from.c_str(), to.c_str()) < 0) {
+    fail_file(from, fmt::format("rename to {}", to), errno);
+  }
+}
+
+void PosixFileSystem::remove(const std::string& path) {
+  if (::unlink(path.c_str()) == 0) return;
+  if (errno == EISDIR || errno == EPERM) {
+    if (::rmdir(path.c_str()) == 0) return;
+  }
+  fail_file(path, "remove", errno);
+}
+
+void PosixFileSystem::truncate(const std::string& path, std::uint64_t size) {
+  checked(path, "truncate", [&] { return ::truncate(path.c_str(), static_cast<off_t>(size)); });
+}
+
+void PosixFileSystem::sync_directory(const std::string& path) {
+  const Descriptor directory(path, "sync directory", O_RDONLY | O_DIRECTORY);
+  // EINVAL: a file system without this notion; there is nothing more to do.
+  if (retried([&] { return ::fsync(directory.get()); }) < 0 && errno != EINVAL) {
+    fail_file(path, "sync directory", errno);
+  }
+}
+
+std::uint64_t PosixFileSystem::free_space(const std::string& path) {
+  struct statvfs out {};
+  checked(path, "stat", [&] { return ::statvfs(path.c_str(), &out); });
+  return static_cast<std::uint64_t>(out.f_bavail) * out.f_frsize;
+}
+
+std::unique_ptr<FileLock> PosixFileSystem::try_lock(const std::string& path) {
+  auto lock = std::make_unique<PosixFileLock>(path);
+  return lock->try_take() ? std::move(lock) : nullptr;
+}
+
+}  // namespace bora

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "bora/base/binder_state.h"
+#include "bora/base/config.h"
+#include "bora/base/text.h"
+
+namespace bora {
+namespace {
+
+using config::Node;
+
+std::string last_part(const std::string& path) { return path.substr(path.rfind('.') + 1); }
+
+// A known key elsewhere in the tree with this name, or nearly this name: for keys in the wrong section.
+std::optional<std::string> elsewhere(std::string_view name, const std::vector<std::string>& known) {
+  std::vector<std::string> names;
+  for (const auto& path : known) names.push_back(last_part(path));
+  const auto near = nearest(name, names);  // an equal name has distance 0 and wins
+  if (!near) return std::nullopt;
+  return known[static_cast<std::size_t>(std::find(names.begin(), names.end(), *near) - names.begin())];
+}
+
+std::string valid_here(const std::vector<std::string>& names) {
+  constexpr std::size_t kMost = 12;
+  if (names.empty()) return "unknown key; none is valid here";
+  const std::span<const std::string> shown(names.data(), std::min(kMost, names.size()));
+  const std::string more = names.size() > kMost ? fmt::format(" and {} more", names.size() - kMost) : "";
+  return fmt::format("unknown key; valid here: {}{}", join(shown), more);
+}
+
+class UnknownKeys {
+ public:
+  UnknownKeys(Binder::State& state, BindTarget target) : state_(state), target_(target) {}
+
+  void visit(const Node& node, const std::string& path) {
+    for (std::size_t i = 0; i < node.children.size(); ++i) {
+      const Node& child = node.children[i];
+      const bool is_list = node.kind == Node::Kind::List;
+      const std::string name = is_list ? std::to_string(i) : child.key;
+      const std::string full = path.empty() ? name : path + "." + name;
+      if (state_.entered.contains(&child))
+        visit(child, full);
+      else if (!is_list && !state_.used.contains(&child) && !state_.muted.contains(&node))
+        report(node, child, path, full);
+    }
+  }
+
+ private:
+  void report(const Node& parent, const Node& child, const std::string& path, const std::string& full) {
+    const auto& siblings = state_.asked[&parent];
+    std::optional<std::string> better;
+    if (const auto near = nearest(child.key, siblings))
+      better = path.empty() ? *near : path + "." + *near;
+    else
+      better = elsewhere(child.key, known());
+    state_.add_problem(child, full,
+                       better ? fmt::format("unknown key; did you mean {}?", *better) : valid_here(siblings));
+  }
+
+  // Described at the first unknown key only: most configurations have none.
+  const std::vector<std::string>& known() {
+    if (!known_) known_ = config::known_keys(target_);
+    return *known_;
+  }
+
+  Binder::State& state_;
+  BindTarget target_;
+  std::optional<std::vector<std::string>> known_;
+};
+
+std::vector<ConfigProblem> in_order(std::vector<Binder::State::PlacedProblem> placed) {
+  std::stable_sort(placed.begin(), placed.end(), [](const auto& a, const auto& b) {
+    return std::tuple(a.line == 0, a.file, a.line) < std::tuple(b.line == 0, b.file, b.line);
+  });
+  std::vector<ConfigProblem> problems;
+  for (auto& p : placed) problems.push_back(std::move(p.problem));
+  return problems;
+}
+
+Binder::State read(const ConfigTree& tree, BindTarget target) {
+  Binder::State state(Binder::Mode::Read);
+  const Node& root = tree.root();
+  state.frames.push_back({&root, ""});
+  if (root.kind != Node::Kind::Map && root.kind != Node::Kind::Null) {
+    state.add_problem(root, "", fmt::format("should be a map but is {}", config::shown(root)));
+    return state;
+  }
+  Binder binder(state);
+  target.bind(target.object, binder);
+  return state;
+}
+
+}  // namespace
+
+void config::report_unknown_keys(Binder::State& state, const Node& root, BindTarget target) {
+  if (root.kind == Node::Kind::Map) UnknownKeys(state, target).visit(root, "");
+}
+
+std::vector<ConfigProblem> read_config(const ConfigTree& tree, BindTarget target) {
+  auto state = read(tree, target);
+  config::report_unknown_keys(state, tree.root(), target);
+  return in_order(std::move(state.problems));
+}
+
+std::vector<ConfigProblem> ignored_keys(const ConfigTree& tree, BindTarget target) {
+  return in_order(read(tree, target).ignored);
+}
+
+}  // namespace bora

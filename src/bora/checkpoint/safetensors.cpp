@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/checkpoint/safetensors.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "bora/base/error.h"
+#include "bora/base/json.h"
+#include "bora/base/text.h"
+#include "bora/checkpoint/convert.h"
+
+namespace bora::checkpoint {
+namespace {
+
+constexpr std::uint64_t kMaxIndexBytes = 100'000'000;
+
+std::uint64_t little_endian(std::span<const std::byte, 8> bytes) {
+  std::uint64_t value = 0;
+  for (std::size_t i = 8; i-- > 0;) value = value << 8 | std::to_integer<std::uint64_t>(bytes[i]);
+  return value;
+}
+
+std::string_view as_text(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+// Size of the header, checked against the limit and the file before anything else is touched.
+std::uint64_t header_size(std::span<const std::byte> all, const std::string& path) {
+  constexpr std::string_view lfs = "version https://git-lfs";
+  if (as_text(all.first(std::min(all.size(), lfs.size()))) == lfs) {
+    fail(ErrorKind::Corruption,
+         "{}: safetensors: this is a Git LFS pointer, not the file itself\nhint: fetch it with `git lfs pull`", path);
+  }
+  if (all.size() < 8) {
+    fail(ErrorKind::Corruption, "{}: safetensors: the file has {} bytes, less than the 8 of a header size", path,
+         all.size());
+  }
+  const std::uint64_t n = little_endian(all.first<8>());
+  if (n > kMaxSafetensorsHeader) {
+    fail(ErrorKind::Corruption, "{}: safetensors: header size {} is above the format's limit of {}", path, n,
+         kMaxSafetensorsHeader);
+  }
+  if (n > all.size() - 8) {
+    fail(ErrorKind::Corruption, "{}: safetensors: header size {} is larger than the file ({} bytes)", path, n,
+         all.size());
+  }
+  return n;
+}
+
+[[noreturn]] void fail_missing(std::string_view path, std::string_view name, const std::vector<std::string>& names) {
+  fail(ErrorKind::NotFound, "{}: no tensor {}{}", path, name, did_you_mean(name, names));
+}
+
+// Only a bare name is accepted: no separators, no "..", nothing that the file system could read otherwise.
+void check_shard_name(const std::string& shard, const std::string& tensor, const std::string& index) {
+  const bool bare = !shard.empty() && shard != "." && shard != ".." && shard.size() <= 255 &&
+                    shard.find_first_of(std::string_view("/\\\0:", 4)) == std::string::npos;
+  if (!bare || !shard.ends_with(".safetensors")) {
+    fail(ErrorKind::Corruption,
+         "{}: weight_map: {} is said to be in \"{}\", which is not the plain name of a .safetensors file", index, tensor,
+         shard.substr(0, 300));
+  }
+}
+
+}  // namespace
+
+SafetensorsFile::SafetensorsFile(const std::string& path) : path_(path), file_(bora::files().open(path)) {
+  const std::span<const std::byte> all = file_->map();
+  const std::uint64_t n = header_size(all, path);
+  data_ = all.subspan(8 + n);
+  header_ = parse_safetensors_header(as_text(all.subspan(8, n)), data_.size(), path);
+  for (const StoredTensor& tensor : header_.tensors) by_name_.emplace(tensor.name, &tensor);
+}
+
+const StoredTensor* SafetensorsFile::find(std::string_view name) const {
+  const auto at = by_name_.find(name);
+  return at == by_name_.end() ? nullptr : at->second;
+}
+
+const StoredTensor& SafetensorsFile::at(std::string_view name) const {
+  if (const StoredTensor* tensor = find(name)) return *tensor;
+  std::vector<std::string> names;
+  for (const auto& [key, tensor] : by_name_) names.emplace_back(key);
+  fail_missing(path_, name, names);
+}
+
+std::span<const std::byte> SafetensorsFile::bytes(const StoredTensor& tensor) const {
+  return data_.subspan(tensor.begin, tensor.end - tensor.begin);
+}
+
+void SafetensorsFile::read_floats(const StoredTensor& tensor, std::span<float> out) const {
+  const std::string who = fmt::format("{}: tensor {}", path_, tensor.name);
+  const auto dtype = core_type(tensor.type);
+  if (!dtype || !core::is_floating(*dtype)) {
+    fail(ErrorKind::Unsupported, "{} is {}; only F64, F32, BF16 and F16 can be read as floats", who, name(tensor.type));
+  }
+  to_floats(*dtype, bytes(tensor), out, who);
+}
+
+std::vector<float> SafetensorsFile::floats(std::string_view name) const {
+  const StoredTensor& tensor = at(name);
+  std::vector<float> out(static_cast<std::size_t>(tensor.elements()));
+  read_floats(tensor, out);
+  return out;
+}
+
+SafetensorsModel::SafetensorsModel(const std::string& path) : path_(path) {
+  const auto info = bora::files().info(path);
+  if (info && info->is_directory) {
+    path_ = path_join(path, "model.safetensors.index.json");
+    if (!exists(path_)) path_ = path_join(path, "model.safetensors");
+    if (!exists(path_)) {
+      fail(ErrorKind::NotFound, "{}: holds neither model.safetensors nor model.safetensors.index.json", path);
+    }
+  }
+  if (path_.ends_with(".json")) return open_index(path_);
+  files_.push_back(std::make_unique<SafetensorsFile>(path_));
+  for (const auto& tensor : files_[0]->tensors()) where_.emplace(tensor.name, files_[0].get());
+}
+
+void SafetensorsModel::open_index(const std::string& path) {
+  const auto info = bora::files().info(path);
+  if (info && info->size > kMaxIndexBytes) {
+    fail(ErrorKind::Corruption, "{}: {} bytes are too many for an index (limit {})", path, info->size, kMaxIndexBytes);
+  }
+  const Json index = parse_json(read_text(path), path);
+  const auto map = index.is_object() ? index.find("weight_map") : index.end();
+  if (map == index.end() || !map->is_object()) fail(ErrorKind::Corruption, "{}: weight_map is missing", path);
+  std::map<std::string, const SafetensorsFile*> opened;
+  for (const auto& [tensor, value] : map->items()) {
+    if (!value.is_string()) fail(ErrorKind::Corruption, "{}: weight_map: {} should be a file name", path, tensor);
+    const std::string shard = value.get<std::string>();
+    check_shard_name(shard, tensor, path);
+    const SafetensorsFile*& file = opened[shard];
+    if (file == nullptr) {
+      files_.push_back(std::make_unique<SafetensorsFile>(path_join(parent_path(path), shard)));
+      file = files_.back().get();
+    }
+    if (file->find(tensor) == nullptr) {
+      fail(ErrorKind::Corruption, "{}: weight_map: {} is said to be in {}, which does not hold it", path, tensor, shard);
+    }
+    where_.emplace(tensor, file);
+  }
+}
+
+std::vector<std::string> SafetensorsModel::names() const {
+  std::vector<std::string> out;
+  for (const auto& [name, file] : where_) out.push_back(name);
+  return out;
+}
+
+const SafetensorsFile& SafetensorsModel::file_of(std::string_view name) const {
+  const auto at = where_.find(name);
+  if (at == where_.end()) fail_missing(path_, name, names());
+  return *at->second;
+}
+
+const StoredTensor& SafetensorsModel::at(std::string_view name) const { return file_of(name).at(name); }
+
+std::span<const std::byte> SafetensorsModel::bytes(std::string_view name) const {
+  const SafetensorsFile& file = file_of(name);
+  return file.bytes(file.at(name));
+}
+
+void SafetensorsModel::read_floats(std::string_view name, std::span<float> out) const {
+  const SafetensorsFile& file = file_of(name);
+  file.read_floats(file.at(name), out);
+}
+
+std::vector<float> SafetensorsModel::floats(std::string_view name) const { return file_of(name).floats(name); }
+
+}  // namespace bora::checkpoint

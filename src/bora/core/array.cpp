@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/core/array.h"
+
+#include <ATen/core/Tensor.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "bora/base/error.h"
+#include "bora/core/torch/node.h"
+
+namespace bora::core {
+namespace {
+
+// By DType's order.
+constexpr at::ScalarType kScalarTypes[] = {at::kFloat, at::kDouble, at::kBFloat16, at::kHalf,
+                                           at::kLong,  at::kInt,    at::kByte,     at::kBool};
+
+const at::Tensor& filled(std::string_view who, const Array& a) {
+  if (a.empty()) fail(ErrorKind::InvalidArgument, "{}: the array is empty (it was never given a value)", who);
+  return tensor(a);
+}
+
+// Whether elements of `dtype` may be seen as T: the same type, its bits (uint16 for the 16-bit floats), or
+// bytes.
+template <class T>
+bool can_point(DType dtype) {
+  if constexpr (std::is_same_v<T, std::byte>) return true;
+  if constexpr (std::is_same_v<T, std::uint16_t>) return dtype == DType::bf16 || dtype == DType::f16;
+  if constexpr (std::is_same_v<T, std::uint8_t>) return dtype == DType::u8 || dtype == DType::boolean;
+  return dtype_of<T> == dtype;
+}
+
+template <class T>
+std::string_view pointed_name() {
+  if constexpr (std::is_same_v<T, std::uint16_t>) return "bf16 or f16";
+  return name(dtype_of<T>);
+}
+
+std::string describe_sizes(Names names, std::span<const std::int64_t> sizes) {
+  std::string text = "[";
+  for (std::size_t i = 0; i < std::max(names.size(), sizes.size()); ++i) {
+    if (i > 0) text += ", ";
+    text += i < names.size() ? names[i] : "?";
+    if (i < sizes.size()) text += fmt::format("={}", sizes[i]);
+  }
+  return text + "]";
+}
+
+}  // namespace
+
+void detail::destroy(Counted* node) noexcept { delete static_cast<Node*>(node); }
+
+Array::Array(Node* adopted) noexcept : node_(adopted) {}
+
+void Array::retain() const noexcept {
+  if (node_) node_->references.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Array::release() noexcept {
+  if (node_ && node_->references.fetch_sub(1, std::memory_order_acq_rel) == 1) detail::destroy(node_);
+}
+
+int Array::rank() const { return static_cast<int>(filled("rank", *this).dim()); }
+
+std::int64_t Array::size(int dim) const {
+  const at::Tensor& t = filled("size", *this);
+  if (dim < 0 || dim >= t.dim()) {
+    fail(ErrorKind::InvalidArgument, "size: no dimension {} in an array of {}", dim, t.dim());
+  }
+  return t.size(dim);
+}
+
+std::vector<std::int64_t> Array::sizes() const { return filled("sizes", *this).sizes().vec(); }
+std::int64_t Array::numel() const { return filled("numel", *this).numel(); }
+DType Array::dtype() const { return from_scalar_type(filled("dtype", *this).scalar_type()); }
+
+double Array::item() const {
+  const at::Tensor& t = filled("item", *this);
+  if (t.numel() != 1) {
+    fail(ErrorKind::InvalidArgument,
+         "item: the array has {} elements, not one\nhint: reduce it first, or to_vector()", t.numel());
+  }
+  return t.item().to<double>();
+}
+
+template <class T>
+std::vector<T> Array::to_vector() const {
+  constexpr at::ScalarType type = c10::CppTypeToScalarType<T>::value;
+  const at::Tensor t = filled("to_vector", *this).detach().to(at::kCPU, type).contiguous();
+  const T* first = t.const_data_ptr<T>();
+  return std::vector<T>(first, first + t.numel());
+}
+template std::vector<float> Array::to_vector<float>() const;
+template std::vector<double> Array::to_vector<double>() const;
+template std::vector<std::int32_t> Array::to_vector<std::int32_t>() const;
+template std::vector<std::int64_t> Array::to_vector<std::int64_t>() const;
+template std::vector<std::uint8_t> Array::to_vector<std::uint8_t>() const;
+
+template <class T>
+T* Array::data() const {
+  const at::Tensor& t = filled("data", *this);
+  if (!can_point<T>(dtype())) {
+    fail(ErrorKind::InvalidArgument,
+         "data: a pointer to {} was asked for, the array holds {}\nhint: cast it first", pointed_name<T>(),
+         name(dtype()));
+  }
+  if (!t.is_contiguous()) {
+    fail(ErrorKind::InvalidArgument,
+         "data: the array of sizes [{}] is not contiguous\nhint: clone() it first",
+         fmt::join(t.sizes(), ", "));
+  }
+  if (!t.is_cpu()) {
+    fail(ErrorKind::InvalidArgument, "data: the array is on {}, not in host memory\nhint: use to_vector()",
+         t.device().str());
+  }
+  return static_cast<T*>(t.mutable_data_ptr());
+}
+template float* Array::data<float>() const;
+template double* Array::data<double>() const;
+template std::int64_t* Array::data<std::int64_t>() const;
+template std::int32_t* Array::data<std::int32_t>() const;
+template std::uint8_t* Array::data<std::uint8_t>() const;
+template std::uint16_t* Array::data<std::uint16_t>() const;
+template bool* Array::data<bool>() const;
+template std::byte* Array::data<std::byte>() const;
+
+Array Array::clone() const { return wrap(filled("clone", *this).clone(at::MemoryFormat::Contiguous)); }
+
+at::ScalarType scalar_type(DType dtype) { return kScalarTypes[static_cast<std::size_t>(dtype)]; }
+
+DType from_scalar_type(at::ScalarType type) {
+  const auto found = std::find(std::begin(kScalarTypes), std::end(kScalarTypes), type);
+  if (found == std::end(kScalarTypes)) {
+    fail(ErrorKind::Unsupported, "array: element type {} is not one of Bora's", c10::toString(type));
+  }
+  return static_cast<DType>(found - std::begin(kScalarTypes));
+}
+
+std::string describe(const Operand& x) {
+  if (x.array.empty()) return describe(x.names);
+  return describe_sizes(x.names, tensor(x.array).sizes());
+}
+std::string describe(const Shape& shape) { return describe_sizes(shape.names, shape.sizes); }
+std::string describe(Names names) { return describe_sizes(names, {}); }
+
+}  // namespace bora::core

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/empty_ops.h>
+#include <ATen/ops/mul_ops.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include "bora/base/error.h"
+#include "bora/core/kernels/loss.h"
+#include "bora/core/kernels/matmul.h"
+#include "bora/core/kernels/reduce.h"
+#include "bora/core/torch/fused_autograd.h"
+
+namespace bora::core::autograd {
+namespace {
+
+using at::Tensor;
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+Tensor new_floats(c10::IntArrayRef sizes) {
+  return at::_ops::empty_memory_format::call(c10::fromIntArrayRefSlow(sizes), at::kFloat, {}, {}, {}, {});
+}
+Tensor row_contiguous(const Tensor& x) { return x.stride(-1) == 1 || x.size(-1) == 1 ? x : x.contiguous(); }
+
+template <class T>
+kernels::HeadsRef<T> query_ref(const Tensor& x, T* data) {
+  return {data, x.stride(0), x.stride(1), x.stride(2), x.stride(3)};
+}
+template <class T>
+kernels::HeadsRef<T> key_ref(const Tensor& x, T* data) {
+  return {data, x.stride(0), x.stride(1), x.stride(2), 0};
+}
+kernels::HeadsRef<const float> query_in(const Tensor& x) { return query_ref(x, x.const_data_ptr<float>()); }
+kernels::HeadsRef<const float> key_in(const Tensor& x) { return key_ref(x, x.const_data_ptr<float>()); }
+
+kernels::AttentionShape shape_of(const Tensor& q, const Tensor& k) {
+  return {.batch = q.size(0), .queries = q.size(1), .keys = k.size(1), .kv_heads = q.size(2), .group = q.size(3),
+          .head_dim = q.size(4)};
+}
+
+kernels::AttentionRule with_segments(kernels::AttentionRule rule, const Tensor& query, const Tensor& key) {
+  if (query.defined()) {
+    rule.query_segments = query.const_data_ptr<std::int32_t>();
+    rule.key_segments = key.const_data_ptr<std::int32_t>();
+  }
+  return rule;
+}
+
+void keep(AutogradContext* ctx, const kernels::AttentionRule& r) {
+  ctx->saved_data["rule"] = std::vector<double>{r.scale, r.causal ? 1.0 : 0.0, static_cast<double>(r.offset),
+                                                static_cast<double>(r.window), r.soft_cap};
+}
+kernels::AttentionRule kept_rule(AutogradContext* ctx) {
+  auto v = ctx->saved_data["rule"].toDoubleVector();
+  return {.scale = static_cast<float>(v[0]), .causal = v[1] != 0, .offset = static_cast<std::int64_t>(v[2]),
+          .window = static_cast<std::int64_t>(v[3]), .soft_cap = static_cast<float>(v[4])};
+}
+
+struct Attention : torch::autograd::Function<Attention> {
+  static Tensor forward(AutogradContext* ctx, const Tensor& query, const Tensor& key, const Tensor& value,
+                        const kernels::AttentionRule& rule, const Segments& segments) {
+    auto q = row_contiguous(query), k = row_contiguous(key), v = row_contiguous(value);
+    auto shape = shape_of(q, k);
+    auto out = new_floats(q.sizes());
+    auto lse = new_floats({shape.batch, shape.kv_heads, shape.group, shape.queries});
+    kernels::attention_forward(shape, with_segments(rule, segments.query, segments.key), query_in(q), key_in(k), key_in(v),
+                               query_ref(out, out.mutable_data_ptr<float>()), lse.mutable_data_ptr<float>());
+    ctx->save_for_backward({q, k, v, out, lse, segments.query, segments.key});
+    keep(ctx, rule);
+    return out;
+  }
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    auto s = ctx->get_saved_variables();
+    const auto &q = s[0], &k = s[1], &v = s[2], &out = s[3];
+    auto dout = row_contiguous(grads[0]);
+    auto dq = new_floats(q.sizes()), dk = new_floats(k.sizes()), dv = new_floats(v.sizes());
+    kernels::attention_backward(shape_of(q, k), with_segments(kept_rule(ctx), s[5], s[6]), query_in(q), key_in(k), key_in(v),
+                                query_in(out), s[4].const_data_ptr<float>(), query_in(dout),
+                                query_ref(dq, dq.mutable_data_ptr<float>()), key_ref(dk, dk.mutable_data_ptr<float>()),
+                                key_ref(dv, dv.mutable_data_ptr<float>()));
+    return {dq, dk, dv, Tensor(), Tensor()};
+  }
+};
+
+// One pass over chunks of positions: logits, losses, and at once the gradients of a loss whose own gradient is 1.
+struct HeadPass {
+  Tensor hidden, head, targets, weights;
+  CrossEntropyRule rule;
+  bool gradient;
+  Tensor dhidden, dhead;
+  double loss = 0;
+
+  void run() {
+    auto n = hidden.size(0), e = hidden.size(1), vocab = head.size(0);
+    auto chunk = std::min(rule.chunk, n);
+    auto logits = new_floats({chunk, vocab});
+    auto losses = new_floats({chunk}), lse = new_floats({chunk});
+    if (gradient) {
+      dhidden = new_floats(hidden.sizes());
+      dhead = new_floats(head.sizes());
+    }
+    const auto *x = hidden.const_data_ptr<float>(), *w = head.const_data_ptr<float>();
+    const auto* t = targets.const_data_ptr<std::int32_t>();
+    const auto* p = weights.const_data_ptr<float>();
+    auto* z = logits.mutable_data_ptr<float>();
+    for (std::int64_t first = 0; first < n; first += chunk) {
+      auto rows = std::min(chunk, n - first);
+      kernels::matmul(rows, vocab, e, {x + first * e, e}, {w, e, true}, z, vocab);
+      kernels::cross_entropy(rows, vocab, z, vocab, t + first, p + first, static_cast<float>(rule.z_loss),
+                             losses.mutable_data_ptr<float>(), lse.mutable_data_ptr<float>(), gradient);
+      add_losses(rows, p + first, losses.const_data_ptr<float>(), lse.const_data_ptr<float>());
+      if (!gradient) continue;
+      kernels::matmul(rows, e, vocab, {z, vocab}, {w, e}, dhidden.mutable_data_ptr<float>() + first * e, e);
+      kernels::matmul(vocab, e, rows, {z, vocab, true}, {x + first * e, e}, dhead.mutable_data_ptr<float>(), e,
+                      first == 0 ? 0.0F : 1.0F);
+    }
+  }
+  // In order of positions, in double: one thread, so one order.
+  void add_losses(std::int64_t rows, const float* w, const float* losses, const float* lse) {
+    for (std::int64_t i = 0; i < rows; ++i) {
+      if (w[i] != 0) loss += w[i] * (static_cast<double>(losses[i]) + rule.z_loss * lse[i] * lse[i]);
+    }
+  }
+};
+
+void check_targets(const Tensor& targets, std::int64_t vocab) {
+  const auto* t = targets.const_data_ptr<std::int32_t>();
+  for (std::int64_t i = 0; i < targets.numel(); ++i) {
+    if (t[i] < vocab) continue;
+    fail(ErrorKind::InvalidArgument, "linear_cross_entropy: target {} at position {} is outside the vocabulary of {}\nhint: the tokenizer and the model disagree on vocab_size",
+         t[i], i, vocab);
+  }
+}
+
+struct LinearCrossEntropy : torch::autograd::Function<LinearCrossEntropy> {
+  static Tensor forward(AutogradContext* ctx, const Tensor& hidden, const Tensor& head, const Tensor& targets,
+                        const Tensor& weights, const CrossEntropyRule& rule) {
+    bool gradient = hidden.requires_grad() || head.requires_grad();
+    HeadPass pass{hidden.to(at::kFloat).contiguous(), head.to(at::kFloat).contiguous(), targets, weights, rule, gradient, {}, {}};
+    pass.run();
+    if (gradient) {
+      ctx->saved_data["hidden"] = pass.dhidden.to(hidden.scalar_type());
+      ctx->saved_data["head"] = pass.dhead.to(head.scalar_type());
+    }
+    auto loss = new_floats({});
+    *loss.mutable_data_ptr<float>() = static_cast<float>(pass.loss);
+    return loss;
+  }
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    auto hidden = ctx->saved_data["hidden"].toTensor(), head = ctx->saved_data["head"].toTensor();
+    ctx->saved_data.clear();
+    if (grads[0].item().toDouble() != 1.0) {
+      hidden = at::_ops::mul_Tensor::call(hidden, grads[0].to(hidden.scalar_type()));
+      head = at::_ops::mul_Tensor::call(head, grads[0].to(head.scalar_type()));
+    }
+    return {hidden, head, Tensor(), Tensor(), Tensor()};
+  }
+};
+
+}  // namespace
+
+Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const kernels::AttentionRule& rule,
+                 const Segments& segments) {
+  return Attention::apply(q, k, v, rule, segments);
+}
+
+Tensor linear_cross_entropy(const Tensor& hidden, const Tensor& head, const Tensor& targets, const Tensor& weights,
+                            const CrossEntropyRule& rule) {
+  check_targets(targets, head.size(0));
+  return LinearCrossEntropy::apply(hidden, head, targets, weights, rule);
+}
+
+}  // namespace bora::core::autograd

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/core/fused.h"
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/expand_ops.h>
+#include <ATen/ops/gelu_ops.h>
+#include <ATen/ops/mul_ops.h>
+#include <ATen/ops/permute_ops.h>
+#include <ATen/ops/reshape_ops.h>
+
+#include <optional>
+
+#include "bora/base/error.h"
+#include "bora/core/elementwise.h"
+#include "bora/core/reduce.h"
+#include "bora/core/torch/fused_autograd.h"
+#include "bora/core/torch/layout.h"
+
+namespace bora::core {
+namespace {
+
+using NameList = std::vector<std::string_view>;
+
+at::Tensor reshaped(const at::Tensor& x, const std::vector<std::int64_t>& sizes) {
+  return x.sizes() == at::IntArrayRef(sizes) ? x : at::_ops::reshape::call(x, c10::fromIntArrayRefSlow(sizes));
+}
+
+at::Tensor permuted(const at::Tensor& x, Names from, const NameList& to) {
+  std::vector<std::int64_t> order;
+  bool same = true;
+  for (auto axis : to) {
+    order.push_back(find(from, axis));
+    same = same && order.back() == static_cast<std::int64_t>(order.size()) - 1;
+  }
+  return same ? x : at::_ops::permute::call(x, order);
+}
+
+NameList without(Names names, Names drop) {
+  NameList out;
+  for (auto axis : names)
+    if (find(drop, axis) < 0) out.push_back(axis);
+  return out;
+}
+
+std::int64_t product(const Space& space, Names names) {
+  std::int64_t n = 1;
+  for (auto axis : names) n *= space.size(axis);
+  return n;
+}
+
+std::vector<std::int64_t> sizes_of(const Space& space, Names names) {
+  std::vector<std::int64_t> out;
+  for (auto axis : names) out.push_back(space.size(axis));
+  return out;
+}
+
+// x as [rows, the axes `over` together], and back again.
+struct Rows {
+  const Space& space;
+  Operand x;
+  NameList order;
+  std::int64_t columns;
+
+  Rows(const Space& s, const Operand& operand, Names over) : space(s), x(operand), columns(product(s, over)) {
+    for (auto axis : over) require(s.op(), operand, axis);
+    order = without(x.names, over);
+    order.insert(order.end(), over.begin(), over.end());
+  }
+  at::Tensor flat() const { return reshaped(permuted(space.local(x), x.names, order), {-1, columns}); }
+  Array restore(const at::Tensor& y) const {
+    auto full = reshaped(y, sizes_of(space, order));
+    return space.label(permuted(full, order, {x.names.begin(), x.names.end()}), x.names);
+  }
+};
+
+std::optional<at::Tensor> flat_parameter(const Array& p) {
+  if (p.empty()) return std::nullopt;
+  return reshaped(tensor(p), {-1});
+}
+
+kernels::Activation activation_of(Gate gate) {
+  switch (gate) {
+    case Gate::silu: return kernels::Activation::silu;
+    case Gate::gelu: return kernels::Activation::gelu_erf;
+    case Gate::gelu_tanh: return kernels::Activation::gelu_tanh;
+    case Gate::quick_gelu: return kernels::Activation::quick_gelu;
+    case Gate::relu: return kernels::Activation::relu;
+  }
+  return kernels::Activation::silu;
+}
+
+Unary unary_of(Gate gate) {
+  switch (gate) {
+    case Gate::silu: return Unary::silu;
+    case Gate::gelu: return Unary::gelu;
+    case Gate::gelu_tanh: return Unary::gelu_tanh;
+    case Gate::quick_gelu: return Unary::quick_gelu;
+    case Gate::relu: return Unary::relu;
+  }
+  return Unary::silu;
+}
+
+}  // namespace
+
+Array rms_norm(const Operand& x, const Array& weight, Names over, double eps) {
+  Space space = weight.empty() ? Space("rms_norm", {x}) : Space("rms_norm", {x, Operand{weight, over}});
+  Rows rows(space, x, over);
+  return rows.restore(autograd::rms_norm(rows.flat(), flat_parameter(weight), eps));
+}
+
+Array layer_norm(const Operand& x, const Array& weight, const Array& bias, Names over, double eps) {
+  Space space = weight.empty() ? Space("layer_norm", {x}) : Space("layer_norm", {x, Operand{weight, over}});
+  Rows rows(space, x, over);
+  return rows.restore(autograd::layer_norm(rows.flat(), flat_parameter(weight), flat_parameter(bias), eps));
+}
+
+Array gated(Gate activation, const Operand& gate, const Operand& up) {
+  Space space("gated", {gate, up});
+  const auto& g = space.local(gate);
+  if (!autograd::has_kernel(g)) {
+    auto activated = unary(unary_of(activation), gate);
+    return binary(Binary::multiply, {activated, gate.names}, up, gate.names);
+  }
+  auto u = permuted(space.local(up), up.names, {gate.names.begin(), gate.names.end()});
+  return space.label(autograd::gated(activation_of(activation), g, u), gate.names);
+}
+
+Array rope(const Operand& x, std::string_view position, std::string_view dim, const Array& cos, const Array& sin) {
+  Space space("rope", {x});
+  require("rope", x, position);
+  require("rope", x, dim);
+  if (cos.size(0) < space.size(position) || 2 * cos.size(1) > space.size(dim)) {
+    fail(ErrorKind::InvalidArgument,
+         "rope: angles for {} positions and {} dimensions do not fit {}\nhint: the sequence is longer than the model's seq_len, or head_dim is odd",
+         cos.size(0), 2 * cos.size(1), describe(x));
+  }
+  NameList batch, heads;
+  for (auto axis : x.names) {
+    if (axis == position || axis == dim) continue;
+    (find(x.names, axis) < find(x.names, position) ? batch : heads).push_back(axis);
+  }
+  NameList order = batch;
+  order.push_back(position);
+  order.insert(order.end(), heads.begin(), heads.end());
+  order.push_back(dim);
+  auto flat = reshaped(permuted(space.local(x), x.names, order),
+                       {product(space, batch), space.size(position), product(space, heads), space.size(dim)});
+  auto y = reshaped(autograd::rope(flat, tensor(cos), tensor(sin)), sizes_of(space, order));
+  return space.label(permuted(y, order, {x.names.begin(), x.names.end()}), x.names);
+}
+
+namespace {
+
+// Axes of an attention call by role.
+struct HeadRoles {
+  NameList batch, kv_heads, group;
+};
+
+HeadRoles head_roles(const Operand& q, const Operand& k, const AttentionAxes& axes, const AttentionRule& rule) {
+  HeadRoles roles;
+  bool segments = !rule.query_segments.empty();
+  int position = find(q.names, axes.position);
+  for (auto axis : q.names) {
+    if (axis == axes.position || axis == axes.head_dim) continue;
+    bool is_batch = segments ? find(rule.segment_names, axis) >= 0 : find(q.names, axis) < position;
+    bool shared = find(k.names, axis) >= 0;
+    (is_batch && shared ? roles.batch : shared ? roles.kv_heads : roles.group).push_back(axis);
+  }
+  return roles;
+}
+
+void check_attention(const Operand& q, const Operand& k, const Operand& v, const AttentionAxes& axes) {
+  require("attention", q, axes.position);
+  require("attention", q, axes.head_dim);
+  require("attention", k, axes.key_position);
+  require("attention", k, axes.head_dim);
+  for (auto axis : k.names) {
+    require("attention", v, axis);
+    if (axis != axes.key_position) require("attention", q, axis);
+  }
+  if (find(q.names, axes.key_position) >= 0) {
+    fail(ErrorKind::InvalidArgument, "attention: the query {} must not have the axis {}\nhint: rename the keys' position axis",
+         describe(q), axes.key_position);
+  }
+}
+
+NameList key_order(const HeadRoles& roles, std::string_view key_position, std::string_view head_dim) {
+  NameList order = roles.batch;
+  order.push_back(key_position);
+  order.insert(order.end(), roles.kv_heads.begin(), roles.kv_heads.end());
+  order.push_back(head_dim);
+  return order;
+}
+
+at::Tensor segments_tensor(const Array& segments, std::int64_t batch, std::int64_t positions) {
+  if (segments.empty()) return {};
+  auto t = tensor(segments).to(at::kInt).contiguous();
+  return reshaped(t, {batch, positions});
+}
+
+}  // namespace
+
+Array attention(const Operand& q, const Operand& k, const Operand& v, const AttentionAxes& axes,
+                const AttentionRule& rule) {
+  Space space("attention", {q, k, v});
+  check_attention(q, k, v, axes);
+  auto roles = head_roles(q, k, axes, rule);
+  auto b = product(space, roles.batch), h = product(space, roles.kv_heads), g = product(space, roles.group);
+  auto t = space.size(axes.position), s = space.size(axes.key_position), d = space.size(axes.head_dim);
+
+  NameList q_order = roles.batch;
+  q_order.push_back(axes.position);
+  q_order.insert(q_order.end(), roles.kv_heads.begin(), roles.kv_heads.end());
+  q_order.insert(q_order.end(), roles.group.begin(), roles.group.end());
+  q_order.push_back(axes.head_dim);
+  auto k_order = key_order(roles, axes.key_position, axes.head_dim);
+  auto dtype = space.local(q).scalar_type();
+  auto widen = [](const at::Tensor& x) { return x.to(at::kFloat); };
+  auto qt = reshaped(permuted(widen(space.local(q)), q.names, q_order), {b, t, h, g, d});
+  auto kt = reshaped(permuted(widen(space.local(k)), k.names, k_order), {b, s, h, d});
+  auto vt = reshaped(permuted(widen(space.local(v)), v.names, k_order), {b, s, h, d});
+
+  kernels::AttentionRule kernel_rule{.scale = static_cast<float>(rule.scale > 0 ? rule.scale : 1 / std::sqrt(double(d))),
+                                     .causal = rule.causal,
+                                     .offset = rule.offset,
+                                     .window = rule.window,
+                                     .soft_cap = static_cast<float>(rule.soft_cap)};
+  autograd::Segments segments{segments_tensor(rule.query_segments, b, t), segments_tensor(rule.key_segments, b, s)};
+  auto out = autograd::attention(qt, kt, vt, kernel_rule, segments).to(dtype);
+  auto y = permuted(reshaped(out, sizes_of(space, q_order)), q_order, {q.names.begin(), q.names.end()});
+  return space.label(y, q.names);
+}
+
+CrossEntropy linear_cross_entropy(const Operand& hidden, const Operand& head, const Operand& targets,
+                                  const Operand& weights, double z_loss, std::int64_t chunk) {
+  Space space("linear_cross_entropy", {hidden, head, targets, weights});
+  auto embed = without(hidden.names, targets.names);
+  auto vocab = without(head.names, embed);
+  if (vocab.size() != 1 || embed.size() + 1 != head.names.size()) {
+    fail(ErrorKind::InvalidArgument, "linear_cross_entropy: the head {} must have the axes {} of the hidden state {} and one more, the vocabulary",
+         describe(head), describe(embed), describe(hidden));
+  }
+  NameList positions(targets.names.begin(), targets.names.end());
+  NameList hidden_order = positions, head_order{vocab[0]};
+  hidden_order.insert(hidden_order.end(), embed.begin(), embed.end());
+  head_order.insert(head_order.end(), embed.begin(), embed.end());
+  auto n = product(space, positions), e = product(space, embed);
+  auto x = reshaped(permuted(space.local(hidden), hidden.names, hidden_order), {n, e});
+  auto w = reshaped(permuted(space.local(head), head.names, head_order), {space.size(vocab[0]), e});
+  auto t = reshaped(space.local(targets).to(at::kInt), {n}).contiguous();
+  auto p = reshaped(permuted(space.local(weights).to(at::kFloat), weights.names, positions), {n}).contiguous();
+  auto loss = autograd::linear_cross_entropy(x, w, t, p, {z_loss, chunk});
+  Array sum = reduce(Reduction::sum, {weights.array, weights.names}, weights.names);
+  return {space.label(loss, {}), sum};
+}
+
+Array cross_entropy(const Operand& logits, std::string_view vocab, const Operand& targets) {
+  Space space("cross_entropy", {logits, targets});
+  require("cross_entropy", logits, vocab);
+  NameList over{vocab};
+  auto log_p = log_softmax(logits, over);
+  auto rows = without(logits.names, over);
+  NameList order = rows;
+  order.push_back(vocab);
+  auto flat = permuted(tensor(log_p), logits.names, order);
+  auto index = permuted(space.local(targets).to(at::kLong), targets.names, rows).unsqueeze(-1);
+  return space.label(flat.gather(-1, index).squeeze(-1).neg(), rows);
+}
+
+}  // namespace bora::core

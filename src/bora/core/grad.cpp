@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/core/grad.h"
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/zeros_like_ops.h>
+#include <c10/core/GradMode.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include "bora/base/error.h"
+#include "bora/core/torch/grad_scope.h"
+#include "bora/core/torch/node.h"
+
+namespace bora::core {
+
+namespace {
+thread_local int scopes = 0;
+}  // namespace
+
+bool recording() { return scopes > 0 && at::GradMode::is_enabled(); }
+
+RecordingScope::RecordingScope(std::span<Array* const> parameters, std::span<Array> into) : parameters_(parameters) {
+  before_ = at::GradMode::is_enabled();
+  at::GradMode::set_enabled(true);
+  ++scopes;
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    at::Tensor t = tensor(*parameters[i]);
+    t.set_requires_grad(true);
+    t.mutable_grad() = into.empty() || into[i].empty() ? at::Tensor() : tensor(into[i]);
+  }
+}
+
+RecordingScope::~RecordingScope() {
+  --scopes;
+  for (auto* p : parameters_) {
+    at::Tensor t = tensor(*p);
+    t.mutable_grad() = at::Tensor();
+    t.set_requires_grad(false);
+  }
+  at::GradMode::set_enabled(before_);
+}
+
+Array RecordingScope::gradient(std::size_t i) const {
+  const auto& t = tensor(*parameters_[i]);
+  if (!t.grad().defined()) return wrap(at::_ops::zeros_like::call(t.detach(), {}, {}, {}, {}, {}));
+  return wrap(t.grad().contiguous());
+}
+
+Array accumulate_gradients(std::span<Array* const> parameters, const std::function<Array()>& f,
+                           std::span<Array> into) {
+  if (into.size() != parameters.size()) {
+    fail(ErrorKind::InvalidArgument, "accumulate_gradients: {} parameters but {} places for gradients", parameters.size(),
+         into.size());
+  }
+  RecordingScope scope(parameters, into);
+  Array value = f();
+  if (value.numel() != 1) {
+    fail(ErrorKind::InvalidArgument, "value_and_grad: the function must return a scalar but returned {} elements\nhint: sum or mean over all axes",
+         value.numel());
+  }
+  const auto& loss = tensor(value);
+  if (loss.requires_grad()) torch::autograd::backward({loss}, {});
+  for (std::size_t i = 0; i < into.size(); ++i) into[i] = scope.gradient(i);
+  return wrap(loss.detach());
+}
+
+ValueAndGrad value_and_grad(std::span<Array* const> parameters, const std::function<Array()>& f) {
+  ValueAndGrad out;
+  out.gradients.resize(parameters.size());
+  out.value = accumulate_gradients(parameters, f, out.gradients);
+  return out;
+}
+
+Array stop_gradient(const Array& x) { return wrap(tensor(x).detach()); }
+
+}  // namespace bora::core

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#pragma once
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "bora/core/array.h"
+
+namespace bora::core {
+
+/// Operations are recorded for differentiation only inside these functions; elsewhere nothing is.
+
+struct ValueAndGrad {
+  Array value;                   ///< what `f` returned (a scalar)
+  std::vector<Array> gradients;  ///< one for each parameter; zeros where f does not depend on it
+};
+ValueAndGrad value_and_grad(std::span<Array* const> parameters, const std::function<Array()>& f);
+
+/// As value_and_grad, adding each gradient to `into[i]`, or storing it there where into[i] is empty.
+Array accumulate_gradients(std::span<Array* const> parameters, const std::function<Array()>& f,
+                           std::span<Array> into);
+
+/// Gradient checkpointing (Chen et al. 2016): runs `f` on `inputs` without keeping its intermediate values, and runs it
+/// again during the backward pass. Values and gradients have the same bits as f(inputs); random keys are explicit, so
+/// dropout inside repeats itself. Parameters reached inside f get their gradients as usual.
+std::vector<Array> checkpoint(const std::function<std::vector<Array>(std::span<const Array>)>& f,
+                              std::span<const Array> inputs);
+
+/// Not recorded from here on: the value without its history.
+Array stop_gradient(const Array& x);
+/// True inside value_and_grad and its kin.
+bool recording();
+
+}  // namespace bora::core

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/core/kernels/threads.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "bora/core/kernels/simd_target.cpp"
+#include "bora/core/kernels/targets.h"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace bora::kernels {
+namespace HWY_NAMESPACE {
+const char* target_name() { return hwy::TargetName(HWY_TARGET); }
+}  // namespace HWY_NAMESPACE
+}  // namespace bora::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace bora::kernels {
+HWY_EXPORT(target_name);
+const char* simd_target() { return HWY_DYNAMIC_DISPATCH(target_name)(); }
+}  // namespace bora::kernels
+#endif

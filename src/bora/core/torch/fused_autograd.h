@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+// Private to core: fused operations with their own backward pass, on plain tensors. Bodies in *_autograd.cpp, apart
+// from the rest because the autograd headers are slow to compile.
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include <optional>
+
+#include "bora/core/kernels/activation.h"
+#include "bora/core/kernels/attention.h"
+
+namespace bora::core::autograd {
+
+/// a [m, k] · b [k, n] (+ bias [n]), or with a leading batch dimension on both. Any strides.
+at::Tensor matmul(const at::Tensor& a, const at::Tensor& b, const std::optional<at::Tensor>& bias);
+
+/// x [rows, n]; weight, bias [n] or nothing.
+at::Tensor rms_norm(const at::Tensor& x, const std::optional<at::Tensor>& weight, double eps);
+at::Tensor layer_norm(const at::Tensor& x, const std::optional<at::Tensor>& weight,
+                      const std::optional<at::Tensor>& bias, double eps);
+
+at::Tensor activate(kernels::Activation f, const at::Tensor& x);
+at::Tensor gated(kernels::Activation f, const at::Tensor& gate, const at::Tensor& up);
+
+/// x [batch, position, heads, dim]; cos, sin [position, half].
+at::Tensor rope(const at::Tensor& x, const at::Tensor& cos, const at::Tensor& sin);
+
+struct Segments {
+  at::Tensor query, key;  ///< i32 [batch, positions], contiguous, or undefined
+};
+/// q [batch, position, kv head, group, dim], k and v [batch, key, kv head, dim].
+at::Tensor attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                     const kernels::AttentionRule& rule, const Segments& segments);
+
+struct CrossEntropyRule {
+  double z_loss;
+  std::int64_t chunk;
+};
+/// hidden [positions, embed], head [vocab, embed], targets i32, weights f32: sum of weighted losses.
+at::Tensor linear_cross_entropy(const at::Tensor& hidden, const at::Tensor& head, const at::Tensor& targets,
+                                const at::Tensor& weights, const CrossEntropyRule& rule);
+
+/// Runs on the CPU with fp32 kernels: fp32, or bf16 and fp16 by widening.
+bool has_kernel(const at::Tensor& x);
+
+}  // namespace bora::core::autograd

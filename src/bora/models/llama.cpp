@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/models/llama.h"
+
+#include <cmath>
+
+#include "bora/base/error.h"
+#include "bora/models/config_checks.h"
+
+namespace bora::llama {
+
+void Config::bind(Binder& b) {
+  b.field("seq_len", seq_len, "longest sequence");
+  b.field("hidden_dim", hidden_dim, "width");
+  b.field("intermediate_dim", intermediate_dim, "width of the gated MLP");
+  b.field("num_layers", num_layers, "blocks");
+  b.field("num_heads", num_heads, "query heads");
+  if (b.reading() && !b.present("num_kv_heads")) num_kv_heads = num_heads;
+  b.field("num_kv_heads", num_kv_heads, "key and value heads; default num_heads");
+  b.field("head_dim", head_dim, "default hidden_dim / num_heads");
+  b.choice("activation_function", activation_function, {"silu", "gelu", "gelu_new", "quick_gelu", "relu"}, "gate");
+  b.field("initializer_range", initializer_range, "standard deviation of new weights");
+  b.field("layer_norm_epsilon", layer_norm_epsilon, "of the RMS norms");
+  b.field("tie_word_embeddings", tie_word_embeddings, "the head is the embedding");
+  b.field("attention_bias", attention_bias, "biases on query, key, value and output");
+  b.field("use_bias", use_bias, "biases in the MLP");
+  b.field("rope", rope, "rotary embedding");
+  gradient_checkpointing.bind(b, "gradient_checkpointing");
+  models::ignore_accelerator_keys(b);
+  b.ignored("use_layer_norm_weight", "norms always have a weight");
+  models::check_heads(b, hidden_dim, num_heads, num_kv_heads, head_dim, /*rotary=*/true);
+}
+
+Config Config::from_hf(const Json& c, std::string_view name) {
+  Config out;
+  auto integer = [&](std::string_view key, std::int64_t otherwise) {
+    auto it = c.find(key);
+    return it == c.end() || it->is_null() ? otherwise : json_get<std::int64_t>(c, key, name);
+  };
+  out.seq_len = integer("max_position_embeddings", 2048);
+  out.hidden_dim = integer("hidden_size", 4096);
+  out.intermediate_dim = integer("intermediate_size", 11008);
+  out.num_layers = integer("num_hidden_layers", 32);
+  out.num_heads = integer("num_attention_heads", 32);
+  out.num_kv_heads = integer("num_key_value_heads", out.num_heads);
+  auto head = integer("head_dim", 0);
+  if (head > 0) out.head_dim = head;
+  out.activation_function = json_get<std::string>(c, "hidden_act", name, "silu");
+  out.initializer_range = json_get<double>(c, "initializer_range", name, 0.02);
+  out.layer_norm_epsilon = json_get<double>(c, "rms_norm_eps", name, 1e-6);
+  out.tie_word_embeddings = json_get<bool>(c, "tie_word_embeddings", name, false);
+  out.attention_bias = json_get<bool>(c, "attention_bias", name, false);
+  out.use_bias = json_get<bool>(c, "mlp_bias", name, false);
+  out.rope = nn::RopeConfig::from_hf(c, name);
+  return out;
+}
+
+Json Config::to_hf(std::int64_t vocab_size) const {
+  Json c;
+  c["architectures"] = {"LlamaForCausalLM"};
+  c["model_type"] = "llama";
+  c["vocab_size"] = vocab_size;
+  c["hidden_size"] = hidden_dim;
+  c["intermediate_size"] = intermediate_dim;
+  c["num_hidden_layers"] = num_layers;
+  c["num_attention_heads"] = num_heads;
+  c["num_key_value_heads"] = num_kv_heads;
+  c["head_dim"] = head_size();
+  c["hidden_act"] = activation_function;
+  c["max_position_embeddings"] = seq_len;
+  c["initializer_range"] = initializer_range;
+  c["rms_norm_eps"] = layer_norm_epsilon;
+  c["tie_word_embeddings"] = tie_word_embeddings;
+  c["attention_bias"] = attention_bias;
+  c["mlp_bias"] = use_bias;
+  rope.to_hf(c);
+  c["torch_dtype"] = "float32";
+  return c;
+}
+
+namespace {
+
+Attention init_attention(const Config& c, const nn::RopeTable& rope, Key key) {
+  auto [kq, kk, kv, ko] = key.split<4>();
+  Dim<Embed> embed{c.hidden_dim};
+  Dim<KvHead> kv_head{c.num_kv_heads};
+  Dim<Group> group{c.num_heads / c.num_kv_heads};
+  Dim<HeadDim> head_dim{c.head_size()};
+  double std = c.initializer_range;
+  bool bias = c.attention_bias;
+  nn::SizesOf<Attention::Heads> heads{kv_head, group, head_dim};
+  nn::SizesOf<Attention::KvHeads> kv_heads{kv_head, head_dim};
+  return {decltype(Attention::q_proj)::init(embed, heads, kq, std, bias),
+          decltype(Attention::k_proj)::init(embed, kv_heads, kk, std, bias),
+          decltype(Attention::v_proj)::init(embed, kv_heads, kv, std, bias),
+          decltype(Attention::o_proj)::init(heads, embed, ko, std, bias), rope};
+}
+
+nn::GatedMlp<Embed, Mlp> init_mlp(const Config& c, Key key) {
+  auto [kg, ku, kd] = key.split<3>();
+  Dim<Embed> embed{c.hidden_dim};
+  Dim<Mlp> mlp{c.intermediate_dim};
+  double std = c.initializer_range;
+  return {nn::Linear<Embed, Mlp>::init(embed, mlp, kg, std, c.use_bias),
+          nn::Linear<Embed, Mlp>::init(embed, mlp, ku, std, c.use_bias),
+          nn::Linear<Mlp, Embed>::init(mlp, embed, kd, std, c.use_bias), nn::parse_activation(c.activation_function)};
+}
+
+}  // namespace
+
+Llama Llama::init(const Config& config, Dim<Vocab> vocab, Key key) {
+  Dim<Embed> embed{config.hidden_dim};
+  auto rope = nn::RopeTable::make(config.rope, config.head_size(), config.seq_len);
+  Llama model{config};
+  model.embed_tokens = nn::Embedding<Vocab, Embed>::init(vocab, embed, key.fold("embed_tokens"), config.initializer_range);
+  model.layers.remat = config.gradient_checkpointing;
+  for (std::int64_t i = 0; i < config.num_layers; ++i) {
+    auto layer = key.fold("layers").fold(static_cast<std::uint64_t>(i));
+    model.layers.blocks.push_back({nn::RmsNorm<Embed>::init(embed, config.layer_norm_epsilon),
+                                   init_attention(config, rope, layer.fold("attn")),
+                                   nn::RmsNorm<Embed>::init(embed, config.layer_norm_epsilon),
+                                   init_mlp(config, layer.fold("mlp"))});
+  }
+  model.norm = nn::RmsNorm<Embed>::init(embed, config.layer_norm_epsilon);
+  if (!config.tie_word_embeddings) {
+    model.lm_head = nn::Linear<Embed, Vocab>::init(embed, vocab, key.fold("lm_head"), config.initializer_range, false);
+  }
+  return model;
+}
+
+nn::ModelShape Llama::shape() const {
+  return {.type = "llama", .layers = config.num_layers, .hidden = config.hidden_dim, .heads = config.num_heads,
+          .kv_heads = config.num_kv_heads, .head_dim = config.head_size(), .mlp = config.intermediate_dim,
+          .vocab = embed_tokens.weight.size<Vocab>(), .seq_len = config.seq_len, .gated_mlp = true,
+          .tied_head = config.tie_word_embeddings};
+}
+
+nn::HfName Llama::hf_name(std::string_view path) const {
+  static const std::vector<std::pair<std::string_view, std::string_view>> kRenamed = {
+      {".attn_norm.", ".input_layernorm."}, {".mlp_norm.", ".post_attention_layernorm."}, {".attn.", ".self_attn."}};
+  if (path.starts_with("lm_head.")) return {std::string(path)};
+  return {"model." + models::renamed(path, kRenamed)};
+}
+
+}  // namespace bora::llama

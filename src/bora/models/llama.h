@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+// Llama 1, 2 and 3 (Touvron et al. 2023; Grattafiori et al. 2024). The whole model on one page.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "bora/base/config.h"
+#include "bora/base/json.h"
+#include "bora/nn/attention.h"
+#include "bora/nn/embedding.h"
+#include "bora/nn/language_model.h"
+#include "bora/nn/mlp.h"
+#include "bora/nn/norm.h"
+#include "bora/nn/rope.h"
+#include "bora/nn/stacked.h"
+
+namespace bora::llama {
+
+struct Batch : axis<"batch"> {};
+struct Pos : axis<"position"> {};
+struct KeyPos : axis<"key_position"> {};
+struct Embed : axis<"embed"> {};
+struct KvHead : axis<"kv_head"> {};
+struct Group : axis<"q_heads_per_group"> {};
+struct HeadDim : axis<"head_dim"> {};
+struct Mlp : axis<"mlp"> {};
+struct Vocab : axis<"vocab"> {};
+
+using Ids = Indices<Batch, Pos>;
+using Hidden = Named<Batch, Pos, Embed>;
+
+/// Levanter's names and defaults.
+struct Config {
+  std::int64_t seq_len = 2048, hidden_dim = 4096, intermediate_dim = 11008, num_layers = 32, num_heads = 32,
+               num_kv_heads = 32;
+  std::optional<std::int64_t> head_dim;  ///< default hidden_dim / num_heads
+  std::string activation_function = "silu";
+  double initializer_range = 0.02, layer_norm_epsilon = 1e-5;
+  bool tie_word_embeddings = false;
+  bool attention_bias = false;  ///< on query, key, value and output
+  bool use_bias = false;        ///< on the MLP
+  nn::RopeConfig rope;
+  nn::RematPolicy gradient_checkpointing;
+
+  std::int64_t head_size() const { return head_dim.value_or(hidden_dim / num_heads); }
+  void bind(Binder& b);
+  static Config from_hf(const Json& config, std::string_view name);
+  Json to_hf(std::int64_t vocab_size) const;
+};
+
+struct Attention {
+  static constexpr std::string_view kind = "Attention";
+  using Heads = Axes<KvHead, Group, HeadDim>;
+  using KvHeads = Axes<KvHead, HeadDim>;
+  nn::Linear<Embed, Heads> q_proj;
+  nn::Linear<Embed, KvHeads> k_proj, v_proj;
+  nn::Linear<Heads, Embed> o_proj;
+  nn::RopeTable rope_table;
+  using fields = Fields<&Attention::q_proj, &Attention::k_proj, &Attention::v_proj, &Attention::o_proj,
+                        &Attention::rope_table>;
+
+  Hidden operator()(const Hidden& x, const nn::Context& context) const {
+    auto q = nn::rope<Pos, HeadDim>(q_proj(x), rope_table, context);
+    auto k = rename<Pos, KeyPos>(nn::rope<Pos, HeadDim>(k_proj(x), rope_table, context));
+    auto v = rename<Pos, KeyPos>(v_proj(x));
+    return o_proj(nn::attention<Pos, KeyPos, HeadDim>(q, k, v, context));
+  }
+};
+
+struct Block {
+  static constexpr std::string_view kind = "Block";
+  nn::RmsNorm<Embed> attn_norm;
+  Attention attn;
+  nn::RmsNorm<Embed> mlp_norm;
+  nn::GatedMlp<Embed, Mlp> mlp;
+  using fields = Fields<&Block::attn_norm, &Block::attn, &Block::mlp_norm, &Block::mlp>;
+
+  Hidden operator()(const Hidden& x, const nn::Context& context) const {
+    Hidden h = x + attn(attn_norm(x), context);
+    return h + mlp(mlp_norm(h));
+  }
+};
+
+struct Llama {
+  static constexpr std::string_view kind = "Llama";
+  using BatchAxis = Batch;
+  using PosAxis = Pos;
+  using EmbedAxis = Embed;
+
+  Config config;
+  nn::Embedding<Vocab, Embed> embed_tokens;
+  nn::Stacked<Block> layers;
+  nn::RmsNorm<Embed> norm;
+  nn::Linear<Embed, Vocab> lm_head;  ///< empty where tied
+  using fields = Fields<&Llama::config, &Llama::embed_tokens, &Llama::layers, &Llama::norm, &Llama::lm_head>;
+
+  static Llama init(const Config& config, Dim<Vocab> vocab, Key key);
+
+  /// Hidden states after the final norm.
+  Hidden operator()(const Ids& ids, const nn::Context& context) const {
+    Hidden x = embed_tokens(ids);
+    context.observe(0, x.array());
+    x = norm(layers(x, context));
+    context.observe(config.num_layers, x.array());
+    return x;
+  }
+  const Named<Vocab, Embed>& head() const {
+    return config.tie_word_embeddings ? embed_tokens.weight : lm_head.weight;
+  }
+
+  nn::ModelShape shape() const;
+  nn::HfName hf_name(std::string_view path) const;
+  Json hf_config() const { return config.to_hf(embed_tokens.weight.size<Vocab>()); }
+};
+
+}  // namespace bora::llama

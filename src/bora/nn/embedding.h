@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#pragma once
+#include <string_view>
+
+#include "bora/named/fields.h"
+#include "bora/named/ops.h"
+#include "bora/nn/init.h"
+
+namespace bora::nn {
+
+/// A table of vectors: rows along Vocab, each with the axis Embed.
+template <Axis Vocab, Axis Embed>
+struct Embedding {
+  static constexpr std::string_view kind = "Embedding";
+  Named<Vocab, Embed> weight;
+  using fields = Fields<&Embedding::weight>;
+
+  static Embedding init(Dim<Vocab> vocab, Dim<Embed> embed, Key key, double std) {
+    return {normal_parameter(key, std, SizesOf<Axes<Vocab, Embed>>{vocab, embed})};
+  }
+
+  /// ids [...] -> [..., Embed]
+  template <IndexTensor I>
+  auto operator()(const I& ids) const {
+    using Result = concat<axes_of<I>, Axes<Embed>>;
+    return named_over<Result>::adopt(core::take(weight.operand(), Vocab::name, ids.operand(), Result::names));
+  }
+};
+
+}  // namespace bora::nn

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#pragma once
+#include <cmath>
+#include <string_view>
+#include <utility>
+
+#include "bora/named/fields.h"
+#include "bora/named/ops.h"
+#include "bora/nn/init.h"
+
+namespace bora::nn {
+
+/// y = W·x + b, from the axes In to the axes Out (one axis or Axes<...> each). The other axes of x are kept.
+/// Weight [Out..., In...] as in PyTorch, so that on disk it is the matrix (out, in); bias [Out...] or none.
+template <class In, class Out>
+struct Linear {
+  static constexpr std::string_view kind = "Linear";
+  using in = as_axes<In>;
+  using out = as_axes<Out>;
+
+  named_over<concat<out, in>> weight;
+  named_over<out> bias;
+  using fields = Fields<&Linear::weight, &Linear::bias>;
+
+  /// Normal weights of standard deviation `std`, zero bias.
+  static Linear init(const SizesOf<in>& in_sizes, const SizesOf<out>& out_sizes, Key key, double std,
+                     bool with_bias = true) {
+    Linear layer;
+    layer.weight = normal_parameter(key, std, join_sizes(out_sizes, in_sizes));
+    if (with_bias) layer.bias = zeros_parameter(out_sizes);
+    return layer;
+  }
+
+  template <NamedTensor X>
+    requires(subset<in, axes_of<X>>)
+  auto operator()(const X& x) const {
+    using Result = concat<without<axes_of<X>, in>, out>;
+    return named_over<Result>::adopt(core::linear(x.operand(), weight.operand(), bias.array(), Result::names));
+  }
+};
+
+}  // namespace bora::nn

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#pragma once
+#include <string_view>
+
+#include "bora/core/fused.h"
+#include "bora/nn/linear.h"
+
+namespace bora::nn {
+
+/// Activation names as in configurations (Levanter's and Hugging Face's).
+core::Gate parse_activation(std::string_view name);
+core::Unary activation_op(core::Gate gate);
+
+/// down(act(gate(x)) · up(x)) (Shazeer 2020).
+template <Axis Embed, Axis Mlp>
+struct GatedMlp {
+  static constexpr std::string_view kind = "Mlp";
+  Linear<Embed, Mlp> gate_proj, up_proj;
+  Linear<Mlp, Embed> down_proj;
+  core::Gate activation = core::Gate::silu;
+  using fields = Fields<&GatedMlp::gate_proj, &GatedMlp::up_proj, &GatedMlp::down_proj, &GatedMlp::activation>;
+
+  template <NamedTensor X>
+    requires HasAxes<X, Embed>
+  X operator()(const X& x) const {
+    auto gate = gate_proj(x);
+    auto up = up_proj(x);
+    return down_proj(decltype(gate)::adopt(core::gated(activation, gate.operand(), up.operand())));
+  }
+};
+
+/// down(act(up(x)))
+template <Axis Embed, Axis Mlp>
+struct PlainMlp {
+  static constexpr std::string_view kind = "Mlp";
+  Linear<Embed, Mlp> up_proj;
+  Linear<Mlp, Embed> down_proj;
+  core::Gate activation = core::Gate::gelu_tanh;
+  using fields = Fields<&PlainMlp::up_proj, &PlainMlp::down_proj, &PlainMlp::activation>;
+
+  template <NamedTensor X>
+    requires HasAxes<X, Embed>
+  X operator()(const X& x) const {
+    return down_proj(bora::detail::unary(activation_op(activation), up_proj(x)));
+  }
+};
+
+}  // namespace bora::nn

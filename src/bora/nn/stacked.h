@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "bora/base/config.h"
+#include "bora/named/fields.h"
+#include "bora/named/grad.h"
+#include "bora/nn/context.h"
+
+namespace bora::nn {
+
+/// Which blocks forget their intermediate values and compute them again in the backward pass. The values and gradients
+/// have the same bits under every policy.
+struct RematPolicy {
+  enum class Kind { none, full, every, nested };
+  Kind kind = Kind::none;
+  std::int64_t every = 1;   ///< Kind::every: of each `every` blocks in a row, the first is recomputed
+
+  /// Levanter's values of gradient_checkpointing: true, false, "full", "nested", "offload", "recompute", "save_all", or
+  /// a number n (every n-th block).
+  void bind(Binder& b, std::string_view name);
+  static RematPolicy parse(std::string_view text);
+  std::string text() const;
+};
+
+/// Length of the outer groups of nested recomputation: the divisor of `layers` closest to its square root.
+std::int64_t nested_group(std::int64_t layers);
+
+/// Blocks in a row, each Hidden -> Hidden.
+template <Module Block>
+struct Stacked {
+  static constexpr std::string_view kind = "";
+  static constexpr bool elements_only = true;  ///< parameters are named by number: layers.0.attn...
+  std::vector<Block> blocks;
+  RematPolicy remat;
+  using fields = Fields<&Stacked::blocks, &Stacked::remat>;
+
+  template <NamedTensor X>
+  X operator()(X x, const Context& context) const {
+    auto n = static_cast<std::int64_t>(blocks.size());
+    if (remat.kind != RematPolicy::Kind::nested || !core::recording()) return run(std::move(x), context, 0, n, remat);
+    auto group = nested_group(n);
+    RematPolicy inner{RematPolicy::Kind::full};
+    for (std::int64_t first = 0; first < n; first += group) {
+      x = checkpoint([=, this](const X& h) { return run(h, context, first, std::min(n, first + group), inner); }, x);
+    }
+    return x;
+  }
+
+ private:
+  template <NamedTensor X>
+  X run(X x, const Context& context, std::int64_t first, std::int64_t last, const RematPolicy& policy) const {
+    for (std::int64_t i = first; i < last; ++i) {
+      const Block& block = blocks[static_cast<std::size_t>(i)];
+      auto here = context.at_layer(i);
+      bool again = policy.kind == RematPolicy::Kind::full ||
+                   (policy.kind == RematPolicy::Kind::every && i % policy.every == 0);
+      x = again ? checkpoint([&block, here](const X& h) { return block(h, here); }, x) : block(x, here);
+      if (i + 1 < static_cast<std::int64_t>(blocks.size())) context.observe(i + 1, x.array());
+    }
+    return x;
+  }
+};
+
+}  // namespace bora::nn

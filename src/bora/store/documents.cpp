@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/store/documents.h"
+
+#include "bora/store/document_readers.h"
+
+namespace bora::store {
+
+std::unique_ptr<DocumentReader> open_documents(const Segment& segment, const TextFormat& format,
+                                               RawObserver observer) {
+  const ByteRange range = aligned_range(segment);
+  const FileFormat file = file_format(segment.source.path);
+  if (file.layout == Layout::Text) return open_text(segment.source, file, range, std::move(observer));
+  return open_lines(segment.source, file, range, format, std::move(observer));
+}
+
+}  // namespace bora::store

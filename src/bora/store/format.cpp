@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/store/format.h"
+
+#include <optional>
+
+#include "bora/base/error.h"
+#include "bora/base/file.h"
+
+namespace bora::store {
+namespace {
+
+std::optional<FileFormat> format_of(std::string_view path) {
+  FileFormat format;
+  const auto strip = [&](std::string_view suffix) {
+    if (!path.ends_with(suffix)) return false;
+    path.remove_suffix(suffix.size());
+    return true;
+  };
+  if (strip(".gz")) format.compression = Compression::Gzip;
+  else if (strip(".zst") || strip(".zstd")) format.compression = Compression::Zstd;
+
+  if (path.ends_with(".txt") || path.ends_with(".text")) format.layout = Layout::Text;
+  else if (path.ends_with(".jsonl") || path.ends_with(".ndjson") || path.ends_with(".json"))
+    format.layout = Layout::Lines;
+  else return {};
+  return format;
+}
+
+std::string_view conversion_hint(std::string_view path) {
+  for (auto suffix : {".parquet", ".arrow"}) {
+    if (path.ends_with(suffix)) return "; convert it to jsonl first, for example with duckdb or pandas";
+  }
+  for (auto suffix : {".bz2", ".xz", ".zip", ".tar"}) {
+    if (path.ends_with(suffix)) return "; recompress it, for example with zstd";
+  }
+  return "";
+}
+
+}  // namespace
+
+FileFormat file_format(std::string_view path) {
+  if (auto format = format_of(path)) return *format;
+  fail(ErrorKind::Unsupported,
+       "data files: {}: the name ends in no format Bora reads\nhint: it reads .txt and .jsonl, plain, .gz or .zst{}",
+       path, conversion_hint(path));
+}
+
+bool is_data_file(std::string_view path) { return format_of(path).has_value(); }
+
+std::vector<Source> look_up_sources(const std::vector<std::string>& paths) {
+  std::vector<Source> out;
+  out.reserve(paths.size());
+  for (const auto& path : paths) {
+    file_format(path);
+    const auto info = files().info(path);
+    if (!info) fail(ErrorKind::NotFound, "data files: {} does not exist", path);
+    if (info->is_directory) {
+      fail(ErrorKind::InvalidArgument, "data files: {} is a directory where a file is expected", path);
+    }
+    out.push_back({path, info->size, info->modified});
+  }
+  return out;
+}
+
+}  // namespace bora::store

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/store/ledger.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "bora/base/error.h"
+#include "bora/base/file.h"
+#include "bora/base/json.h"
+
+namespace bora::store {
+namespace {
+
+constexpr std::string_view kFormat = "bora-token-cache";
+constexpr std::int64_t kVersion = 1;
+
+[[noreturn]] void contradicts(const std::string& name, const std::string& what) {
+  fail(ErrorKind::Corruption, "{}: {}\nhint: delete the cache directory; it will be built again", name, what);
+}
+
+Hash128 parse_hash(const Json& object, std::string_view key, const std::string& name) {
+  const auto text = json_get<std::string>(object, key, name);
+  Hash128 hash;
+  const auto half = [](std::string_view digits, std::uint64_t& value) {
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value, 16);
+    return error == std::errc() && end == digits.data() + digits.size();
+  };
+  if (text.size() != 32 || !half(std::string_view(text).substr(0, 16), hash.high) ||
+      !half(std::string_view(text).substr(16), hash.low)) {
+    contradicts(name, fmt::format("{} should be 32 hexadecimal digits but is \"{}\"", key, text));
+  }
+  return hash;
+}
+
+std::int64_t count(const Json& object, std::string_view key, const std::string& name) {
+  const auto n = json_get<std::int64_t>(object, key, name);
+  if (n < 0) contradicts(name, fmt::format("{} should be at least 0 but is {}", key, n));
+  return n;
+}
+
+const Json& list(const Json& object, std::string_view key, const std::string& name) {
+  const auto it = object.find(std::string(key));
+  if (it == object.end() || !it->is_array()) contradicts(name, fmt::format("{} should be a list", key));
+  return *it;
+}
+
+Json to_json(const ShardRecord& shard) {
+  return {{"index", shard.index},
+          {"documents", shard.counts.documents},
+          {"tokens", shard.counts.tokens},
+          {"bytes", shard.counts.bytes},
+          {"source_hash", shard.source.hex()},
+          {"tokens_hash", shard.tokens.hex()},
+          {"offsets_hash", shard.offsets.hex()}};
+}
+
+Json to_json(const Ledger& ledger) {
+  const TokenCounts total = ledger.totals();
+  Json json{{"format", kFormat},
+            {"version", kVersion},
+            {"is_finished", ledger.is_finished},
+            {"documents", total.documents},
+            {"tokens", total.tokens},
+            {"bytes", total.bytes},
+            {"fingerprint", ledger.fingerprint},
+            {"vocab_size", ledger.vocab_size},
+            {"text_key", ledger.format.text_key},
+            {"shard_bytes", ledger.shard_bytes},
+            {"num_shards", ledger.num_shards},
+            {"sources", Json::array()},
+            {"shards", Json::array()}};
+  for (const auto& source : ledger.sources) {
+    json["sources"].push_back({{"path", source.path}, {"size", source.size}, {"modified", source.modified}});
+  }
+  for (const auto& shard : ledger.shards) json["shards"].push_back(to_json(shard));
+  return json;
+}
+
+ShardRecord shard_from(const Json& json, const std::string& name) {
+  ShardRecord shard;
+  shard.index = count(json, "index", name);
+  shard.counts = {count(json, "documents", name), count(json, "tokens", name), count(json, "bytes", name)};
+  shard.source = parse_hash(json, "source_hash", name);
+  shard.tokens = parse_hash(json, "tokens_hash", name);
+  shard.offsets = parse_hash(json, "offsets_hash", name);
+  return shard;
+}
+
+void check(const Ledger& ledger, const Json& json, const std::string& name) {
+  std::int64_t before = -1;
+  for (const auto& shard : ledger.shards) {
+    if (shard.index <= before || shard.index >= ledger.num_shards) {
+      contradicts(name, fmt::format("shard {} after shard {} of {}", shard.index, before, ledger.num_shards));
+    }
+    before = shard.index;
+  }
+  const auto finished = static_cast<std::int64_t>(ledger.shards.size());
+  if (ledger.is_finished && finished != ledger.num_shards) {
+    contradicts(name, fmt::format("is_finished, but lists {} of {} shards", finished, ledger.num_shards));
+  }
+  const TokenCounts total = ledger.totals();
+  const TokenCounts stated{count(json, "documents", name), count(json, "tokens", name), count(json, "bytes", name)};
+  if (total != stated) {
+    contradicts(name, fmt::format("tokens is {} but the shards have {} together", stated.tokens, total.tokens));
+  }
+}
+
+}  // namespace
+
+TokenCounts& TokenCounts::operator+=(const TokenCounts& other) {
+  documents += other.documents;
+  tokens += other.tokens;
+  bytes += other.bytes;
+  return *this;
+}
+
+TokenCounts Ledger::totals() const {
+  TokenCounts total;
+  for (const auto& shard : shards) total += shard.counts;
+  return total;
+}
+
+std::optional<Ledger> read_ledger(const std::string& directory) {
+  const std::string name = ledger_path(directory);
+  if (!exists(name)) return {};
+  const Json json = parse_json(read_text(name), name);
+  const auto format = json_get<std::string>(json, "format", name);
+  if (format != kFormat) contradicts(name, fmt::format("format is \"{}\" instead of \"{}\"", format, kFormat));
+  const auto version = json_get<std::int64_t>(json, "version", name);
+  if (version != kVersion) {
+    fail(ErrorKind::Unsupported,
+         "{}: format version {}, but this Bora reads version {}\nhint: use another cache_dir, or a newer Bora", name,
+         version, kVersion);
+  }
+  Ledger ledger;
+  ledger.fingerprint = json_get<std::string>(json, "fingerprint", name);
+  ledger.vocab_size = count(json, "vocab_size", name);
+  ledger.format.text_key = json_get<std::string>(json, "text_key", name);
+  ledger.shard_bytes = static_cast<std::uint64_t>(count(json, "shard_bytes", name));
+  ledger.num_shards = count(json, "num_shards", name);
+  ledger.is_finished = json_get<bool>(json, "is_finished", name);
+  for (const auto& source : list(json, "sources", name)) {
+    ledger.sources.push_back({json_get<std::string>(source, "path", name),
+                              static_cast<std::uint64_t>(count(source, "size", name)),
+                              json_get<double>(source, "modified", name)});
+  }
+  for (const auto& shard : list(json, "shards", name)) ledger.shards.push_back(shard_from(shard, name));
+  check(ledger, json, name);
+  return ledger;
+}
+
+void write_ledger(const std::string& directory, const Ledger& ledger) {
+  write_atomically(ledger_path(directory), to_json(ledger).dump(1) + "\n");
+}
+
+std::string ledger_path(const std::string& directory) { return path_join(directory, "ledger.json"); }
+std::string tokens_path(const std::string& directory, std::int64_t shard) {
+  return path_join(directory, fmt::format("tokens-{:05}.bin", shard));
+}
+std::string offsets_path(const std::string& directory, std::int64_t shard) {
+  return path_join(directory, fmt::format("offsets-{:05}.bin", shard));
+}
+
+std::uint64_t default_shard_bytes(const std::vector<Source>& sources) {
+  std::uint64_t total = 0;
+  for (const auto& source : sources) total += source.size;
+  constexpr std::uint64_t kMiB = 1 << 20;
+  return std::clamp<std::uint64_t>(total / 128, 4 * kMiB, 512 * kMiB);
+}
+
+std::vector<std::vector<Segment>> plan_shards(const std::vector<Source>& sources, std::uint64_t shard_bytes) {
+  std::vector<std::vector<Segment>> shards;
+  std::uint64_t filled = shard_bytes;  // of the last shard
+  const auto add = [&](const Source& source, std::uint64_t begin, std::uint64_t end) {
+    if (filled >= shard_bytes) {
+      shards.emplace_back();
+      filled = 0;
+    }
+    shards.back().push_back({source, begin, end});
+    filled += end - begin;
+  };
+  for (const auto& source : sources) {
+    const bool whole = file_format(source.path).compression != Compression::None || source.size <= shard_bytes;
+    std::uint64_t begin = 0;
+    while (!whole && source.size - begin > shard_bytes) {
+      add(source, begin, begin + shard_bytes);
+      begin += shard_bytes;
+    }
+    add(source, begin, source.size);
+  }
+  return shards;
+}
+
+}  // namespace bora::store

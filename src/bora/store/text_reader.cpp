@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include <simdjson.h>
+
+#include <cstring>
+#include <vector>
+
+#include "bora/base/error.h"
+#include "bora/base/file.h"
+#include "bora/base/text.h"
+#include "bora/store/document_readers.h"
+
+namespace bora::store {
+namespace {
+
+constexpr std::string_view kSeparator = "<|endoftext|>";
+constexpr std::size_t kLookahead = 64;  // more than a separator line needs
+
+class TextReader final : public DocumentReader {
+ public:
+  TextReader(const Source& source, const FileFormat& format, ByteRange range, RawObserver observer)
+      : source_(source),
+        format_(format),
+        ends_file_(range.end == source.size),
+        text_offset_(range.begin),
+        buffer_(4 * kPieceBytes) {
+    if (range.begin >= range.end) return;
+    if (range.begin > 0) look_back(range.begin);
+    stream_ = open_stream(source.path, format.compression, range.begin, range.end, std::move(observer));
+    refill();
+    if (range.begin == 0 && view().starts_with(kByteOrderMark)) consume(kByteOrderMark.size());
+  }
+
+  bool next(TextPiece& piece) override {
+    while (stream_) {
+      refill();
+      if (view().empty()) {
+        stream_.reset();
+        piece = {{}, false, true};
+        return open_ && ends_file_;
+      }
+      take(piece);
+      open_ = !piece.ends_document;
+      if (!piece.text.empty() || !piece.begins_document) return true;
+    }
+    return false;
+  }
+
+ private:
+  std::string_view view() const { return {buffer_.data() + begin_, end_ - begin_}; }
+
+  void consume(std::size_t n) {
+    begin_ += n;
+    text_offset_ += n;
+  }
+
+  void refill() {
+    if (at_end_ || end_ - begin_ >= kPieceBytes + kLookahead) return;
+    std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
+    end_ -= begin_;
+    begin_ = 0;
+    const std::size_t n = stream_->read(std::span(buffer_).subspan(end_));
+    end_ += n;
+    at_end_ = end_ < buffer_.size();
+  }
+
+  /// Cuts the next piece off the front of the buffer, and the separator after it.
+  void take(TextPiece& piece) {
+    const std::string_view all = view();
+    std::size_t length = 0, separator = 0;
+    bool ends = true;
+    if (find_separator(all, length, separator)) {
+    } else if (all.size() <= kPieceBytes) {
+      length = all.size();
+      ends = ends_file_;
+    } else {
+      length = piece_end(all.substr(0, kPieceBytes));
+      ends = false;
+    }
+    piece = {all.substr(0, length), !open_, ends};
+    if (!simdjson::validate_utf8(piece.text.data(), piece.text.size())) {
+      fail_utf8(source_, format_, text_offset_ + invalid_utf8(piece.text).value_or(0));
+    }
+    at_line_start_ = all[length + separator - 1] == '\n';
+    consume(length + separator);
+  }
+
+  bool find_separator(std::string_view all, std::size_t& at, std::size_t& length) const {
+    const auto searched = all.substr(0, kPieceBytes + kSeparator.size());
+    for (at = searched.find(kSeparator); at != std::string_view::npos; at = searched.find(kSeparator, at + 1)) {
+      const bool starts_line = at == 0 ? at_line_start_ : all[at - 1] == '\n';
+      std::size_t end = at + kSeparator.size();
+      if (end < all.size() && all[end] == '\r') ++end;
+      if (starts_line && (end == all.size() || all[end] == '\n')) {
+        length = std::min(end + 1, all.size()) - at;
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /// What the range before this one has left: in a document or between two, at a line's start or not.
+  void look_back(std::uint64_t begin) {
+    const auto size = std::min<std::uint64_t>(begin, kSeparator.size() + 3);
+    std::string before(size, '\0');
+    files().open(source_.path)->read_at(begin - size, std::as_writable_bytes(std::span(before)));
+    at_line_start_ = before.ends_with('\n');
+    open_ = true;
+    if (!at_line_start_) return;
+    before.pop_back();
+    if (before.ends_with('\r')) before.pop_back();
+    if (!before.ends_with(kSeparator)) return;
+    before.resize(before.size() - kSeparator.size());
+    open_ = !before.empty() && before.back() != '\n';
+  }
+
+  Source source_;
+  FileFormat format_;
+  bool ends_file_;
+  std::uint64_t text_offset_;
+  std::vector<char> buffer_;
+  std::size_t begin_ = 0, end_ = 0;
+  std::unique_ptr<ByteStream> stream_;
+  bool at_end_ = false;
+  bool at_line_start_ = true;
+  bool open_ = false;  // some text of the present document has been given out
+};
+
+}  // namespace
+
+void fail_utf8(const Source& source, const FileFormat& format, std::uint64_t offset) {
+  const std::string_view what = format.compression == Compression::None ? "" : " of the decompressed text";
+  fail(ErrorKind::Corruption,
+       "{}: invalid UTF-8 at byte {}{}\nhint: convert the file, for example with iconv -f latin1 -t utf-8", source.path,
+       offset, what);
+}
+
+std::unique_ptr<DocumentReader> open_text(const Source& source, const FileFormat& format, ByteRange range,
+                                          RawObserver observer) {
+  return std::make_unique<TextReader>(source, format, range, std::move(observer));
+}
+
+}  // namespace bora::store

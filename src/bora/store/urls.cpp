@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/store/urls.h"
+
+#include <algorithm>
+#include <map>
+
+#include "bora/base/error.h"
+#include "bora/base/file.h"
+#include "bora/base/text.h"
+#include "bora/store/format.h"
+
+namespace bora::store {
+namespace {
+
+constexpr std::size_t kMaxExpansions = 1'000'000;
+constexpr int kMaxDepth = 64;  // a loop of symbolic links must end
+
+bool has_magic(std::string_view text) { return text.find_first_of("*?[") != std::string_view::npos; }
+
+std::vector<std::string> components(std::string_view path) {
+  std::vector<std::string> out;
+  for (auto& part : split(path, '/')) {
+    if (!part.empty() && part != ".") out.push_back(part);
+  }
+  return out;
+}
+
+bool is_directory(const std::string& path) {
+  auto info = files().info(path);
+  return info && info->is_directory;
+}
+
+std::string join_under(const std::string& base, const std::string& name) {
+  return base.empty() ? name : path_join(base, name);
+}
+
+std::string or_dot(const std::string& base) { return base.empty() ? "." : base; }
+
+/// Follows a pattern's components from `base`; "" is the working directory.
+class Walk {
+ public:
+  explicit Walk(const std::vector<std::string>& parts) : parts_(parts) {}
+
+  void from(const std::string& base, std::size_t i, int depth = 0) {
+    if (depth > kMaxDepth) return;
+    if (i == parts_.size()) {
+      if (!is_directory(base)) found.push_back(base);
+      return;
+    }
+    const std::string& part = parts_[i];
+    if (part == "**") return any_depth(base, i, depth);
+    if (!has_magic(part)) {
+      const std::string next = join_under(base, part);
+      if (files().info(next)) from(next, i + 1, depth + 1);
+      return;
+    }
+    for (const auto& name : entries(base)) {
+      if (name.front() == '.' && part.front() != '.') continue;
+      const std::string next = join_under(base, name);
+      if (glob_match(part, name) && (i + 1 == parts_.size() || is_directory(next))) from(next, i + 1, depth + 1);
+    }
+  }
+
+  std::vector<std::string> found;
+
+ private:
+  static std::vector<std::string> entries(const std::string& base) {
+    return is_directory(or_dot(base)) ? files().list(or_dot(base)) : std::vector<std::string>{};
+  }
+
+  void any_depth(const std::string& base, std::size_t i, int depth) {
+    if (i + 1 == parts_.size()) return everything(base, depth);
+    from(base, i + 1, depth + 1);
+    for (const auto& name : entries(base)) {
+      const std::string next = join_under(base, name);
+      if (name.front() != '.' && is_directory(next)) from(next, i, depth + 1);
+    }
+  }
+
+  void everything(const std::string& base, int depth) {
+    if (depth > kMaxDepth) return;
+    for (const auto& name : entries(base)) {
+      if (name.front() == '.') continue;
+      const std::string next = join_under(base, name);
+      if (is_directory(next)) everything(next, depth + 1);
+      else found.push_back(next);
+    }
+  }
+
+  const std::vector<std::string>& parts_;
+};
+
+std::vector<std::string> sorted_unique(std::vector<std::string> names) {
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+std::string root_of(std::string_view path) { return path.starts_with('/') ? "/" : ""; }
+
+/// Data files below a directory; files of other kinds are left out.
+std::vector<std::string> data_files_below(const std::string& directory) {
+  const std::vector<std::string> pattern{"**"};
+  Walk walk(pattern);
+  walk.from(directory, 0);
+  std::erase_if(walk.found, [](const std::string& path) { return !is_data_file(path); });
+  return sorted_unique(std::move(walk.found));
+}
+
+std::vector<std::string> matches(const std::string& path) {
+  if (files().info(path)) {  // a name may contain [ and ]
+    return is_directory(path) ? data_files_below(path) : std::vector<std::string>{path};
+  }
+  if (!has_magic(path)) return {};
+  const auto parts = components(path);
+  Walk walk(parts);
+  walk.from(root_of(path), 0);
+  return sorted_unique(std::move(walk.found));
+}
+
+/// What is there instead: the deepest folder of the path that exists, and its nearest names.
+std::string what_is_there(const std::string& path) {
+  std::string base = root_of(path);
+  std::string missing;
+  for (const auto& part : components(path)) {
+    const std::string next = join_under(base, part);
+    if (has_magic(part) || !is_directory(next)) {
+      missing = part;
+      break;
+    }
+    base = next;
+  }
+  if (!is_directory(or_dot(base))) return "check the path";
+  auto names = files().list(or_dot(base));
+  std::erase_if(names, [](const std::string& name) { return name.front() == '.'; });
+  if (names.empty()) return fmt::format("{} is empty", or_dot(base));
+  const std::string suggestion = did_you_mean(missing, names);
+  constexpr std::size_t kShown = 5;
+  const std::size_t shown = std::min(names.size(), kShown);
+  std::string more = names.size() > shown ? fmt::format(" and {} more", names.size() - shown) : "";
+  return fmt::format("{} holds {}{}{}", or_dot(base), join(std::span<const std::string>(names).first(shown)), more,
+                     suggestion);
+}
+
+std::string local_path(const std::string& url) {
+  if (auto scheme = remote_scheme(url)) {
+    fail(ErrorKind::Unsupported,
+         "data files: {} is on {}://, which Bora does not read\nhint: download the files and give their local paths",
+         url, *scheme);
+  }
+  return url.starts_with("file://") ? url.substr(7) : url;
+}
+
+}  // namespace
+
+std::optional<std::string> remote_scheme(std::string_view url) {
+  const auto end = url.find("://");
+  if (end == std::string_view::npos || end == 0) return {};
+  const auto scheme = url.substr(0, end);
+  const auto legal = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '+' || c == '-'; };
+  if (!std::all_of(scheme.begin(), scheme.end(), legal) || scheme == "file") return {};
+  return std::string(scheme);
+}
+
+std::vector<std::string> expand_urls(std::span<const std::string> patterns) {
+  std::vector<std::string> out;
+  std::map<std::string, std::string> given_by;
+  for (const auto& pattern : patterns) {
+    for (const auto& url : expand_braces(pattern)) {
+      const std::string path = local_path(url);
+      const auto found = matches(path);
+      if (found.empty()) {
+        const std::string whole = url == pattern ? "" : fmt::format(" (from \"{}\")", pattern);
+        fail(ErrorKind::NotFound, "data files: no file matches \"{}\"{}\nhint: {}", path, whole, what_is_there(path));
+      }
+      for (const auto& file : found) {
+        auto [it, is_new] = given_by.emplace(file, pattern);
+        if (!is_new) {
+          fail(ErrorKind::Config, "data files: {} is given twice, by \"{}\" and by \"{}\"\nhint: remove one of them",
+               file, it->second, pattern);
+        }
+        out.push_back(file);
+      }
+      if (out.size() > kMaxExpansions) {
+        fail(ErrorKind::Unsupported, "data files: \"{}\" gives more than {} files", pattern, kMaxExpansions);
+      }
+    }
+  }
+  return out;
+}
+
+}  // namespace bora::store

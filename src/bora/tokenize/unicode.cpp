@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/tokenize/unicode.h"
+
+#include <simdjson.h>
+#include <utf8proc.h>
+
+#include <unordered_map>
+#include <vector>
+
+#include "bora/tokenize/pattern.h"
+
+namespace bora::tokenize {
+
+namespace {
+
+constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
+
+CharClass class_of(char32_t c) {
+  if ((c >= 9 && c <= 13) || c == 0x85) return CharClass::Space;
+  switch (utf8proc_category(static_cast<utf8proc_int32_t>(c))) {
+    case UTF8PROC_CATEGORY_LU:
+    case UTF8PROC_CATEGORY_LL:
+    case UTF8PROC_CATEGORY_LT:
+    case UTF8PROC_CATEGORY_LM:
+    case UTF8PROC_CATEGORY_LO: return CharClass::Letter;
+    case UTF8PROC_CATEGORY_ND:
+    case UTF8PROC_CATEGORY_NL:
+    case UTF8PROC_CATEGORY_NO: return CharClass::Number;
+    case UTF8PROC_CATEGORY_ZS:
+    case UTF8PROC_CATEGORY_ZL:
+    case UTF8PROC_CATEGORY_ZP: return CharClass::Space;
+    default: return CharClass::Other;
+  }
+}
+
+/// Length of the well-formed sequence at `i`, or 0; then `bad` is the length of the maximal ill-formed part.
+std::size_t sequence_at(std::string_view s, std::size_t i, std::size_t& bad) {
+  const auto byte = [&](std::size_t k) { return k < s.size() ? static_cast<unsigned char>(s[k]) : 0u; };
+  const unsigned lead = byte(i);
+  bad = 1;
+  if (lead < 0x80) return 1;
+  const std::size_t length = lead >= 0xC2 && lead <= 0xDF   ? 2
+                             : lead >= 0xE0 && lead <= 0xEF ? 3
+                             : lead >= 0xF0 && lead <= 0xF4 ? 4
+                                                            : 0;
+  if (length == 0) return 0;
+  unsigned low = 0x80, high = 0xBF;  // the second byte excludes overlong forms, surrogates, and beyond U+10FFFF
+  if (lead == 0xE0) low = 0xA0;
+  if (lead == 0xED) high = 0x9F;
+  if (lead == 0xF0) low = 0x90;
+  if (lead == 0xF4) high = 0x8F;
+  for (; bad < length; ++bad) {
+    const unsigned b = byte(i + bad);
+    if (i + bad >= s.size() || b < low || b > high) return 0;
+    low = 0x80, high = 0xBF;
+  }
+  return length;
+}
+
+}  // namespace
+
+const CharClass* char_classes() {
+  static const std::vector<CharClass> table = [] {
+    std::vector<CharClass> t(kCodePoints);
+    for (char32_t c = 0; c < kCodePoints; ++c) t[c] = class_of(c);
+    return t;
+  }();
+  return table.data();
+}
+
+void append_utf8(std::string& out, char32_t c) {
+  if (c < 0x80) {
+    out += static_cast<char>(c);
+    return;
+  }
+  if (c < 0x800) {
+    out += static_cast<char>(0xC0 | (c >> 6));
+  } else {
+    if (c < 0x10000) {
+      out += static_cast<char>(0xE0 | (c >> 12));
+    } else {
+      out += static_cast<char>(0xF0 | (c >> 18));
+      out += static_cast<char>(0x80 | ((c >> 12) & 0x3F));
+    }
+    out += static_cast<char>(0x80 | ((c >> 6) & 0x3F));
+  }
+  out += static_cast<char>(0x80 | (c & 0x3F));
+}
+
+bool is_valid_utf8(std::string_view text) { return simdjson::validate_utf8(text.data(), text.size()); }
+
+std::string utf8_lossy(std::string_view bytes) {
+  if (is_valid_utf8(bytes)) return std::string(bytes);
+  std::string out;
+  out.reserve(bytes.size() + 16);
+  for (std::size_t i = 0; i < bytes.size();) {
+    std::size_t bad = 0;
+    const std::size_t length = sequence_at(bytes, i, bad);
+    out += length > 0 ? bytes.substr(i, length) : kReplacement;
+    i += length > 0 ? length : bad;
+  }
+  return out;
+}
+
+bool is_white_space(char32_t c) { return char_classes()[c] == CharClass::Space; }
+bool is_numeric(char32_t c) { return char_classes()[c] == CharClass::Number; }
+
+bool is_punctuation(char32_t c) {
+  if (c < 0x80) return c > 32 && c < 127 && char_classes()[c] == CharClass::Other;
+  const auto category = utf8proc_category(static_cast<utf8proc_int32_t>(c));
+  return category >= UTF8PROC_CATEGORY_PC && category <= UTF8PROC_CATEGORY_PO;
+}
+
+bool is_word(char32_t c) {
+  static const Pattern word = Pattern::regex(R"([\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{200C}\x{200D}])", "\\w");
+  std::string text;
+  append_utf8(text, c);
+  return word.find(text, 0).has_value();
+}
+
+std::array<char32_t, 2> lower_case(char32_t c) {
+  if (c == 0x130) return {U'i', 0x307};
+  return {static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(c))), 0};
+}
+
+const std::array<char32_t, 256>& byte_alphabet() {
+  static const std::array<char32_t, 256> table = [] {
+    std::array<char32_t, 256> t{};
+    char32_t next = 0x100;
+    for (char32_t b = 0; b < 256; ++b) {
+      const bool visible = (b >= 0x21 && b <= 0x7E) || (b >= 0xA1 && b <= 0xAC) || b >= 0xAE;
+      t[b] = visible ? b : next++;
+    }
+    return t;
+  }();
+  return table;
+}
+
+bool bytes_from_alphabet(std::string_view token, std::string& out) {
+  static const std::vector<std::int16_t> byte_of = [] {
+    std::vector<std::int16_t> t(0x144, -1);
+    for (std::size_t b = 0; b < 256; ++b) t[byte_alphabet()[b]] = static_cast<std::int16_t>(b);
+    return t;
+  }();
+  const std::size_t before = out.size();
+  for (std::size_t i = 0; i < token.size();) {
+    const CodePoint c = code_point_at(token.data() + i);
+    if (c.value >= byte_of.size() || byte_of[c.value] < 0) {
+      out.resize(before);
+      return false;
+    }
+    out += static_cast<char>(byte_of[c.value]);
+    i += c.length;
+  }
+  return true;
+}
+
+void append_in_alphabet(std::string& out, std::string_view bytes) {
+  for (const char b : bytes) append_utf8(out, byte_alphabet()[static_cast<unsigned char>(b)]);
+}
+
+}  // namespace bora::tokenize

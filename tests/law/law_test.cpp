@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+//
+// The laws of CONTRIBUTING.md, held against the whole checkout, and each against a file that breaks it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <set>
+
+#include "laws.h"
+
+namespace bora::law {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+struct NamedLaw {
+  const char* name;
+  Law law;
+};
+
+class CheckoutLaw : public testing::TestWithParam<NamedLaw> {};
+
+TEST_P(CheckoutLaw, HoldsEverywhere) {
+  static const std::vector<SourceFile> files = source_files(BORA_SOURCE_DIR);
+  ASSERT_GT(files.size(), 50u) << "the checkout was not found at " << BORA_SOURCE_DIR;
+  std::string text;
+  for (const SourceFile& file : files) {
+    for (const std::string& problem : GetParam().law(file)) text += "  " + problem + "\n";
+  }
+  EXPECT_TRUE(text.empty()) << "broken laws (CONTRIBUTING.md):\n" << text;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Laws, CheckoutLaw,
+    testing::Values(NamedLaw{"layers", layers}, NamedLaw{"torch_includes", torch_includes},
+                    NamedLaw{"size_cap", size_cap}, NamedLaw{"header_hygiene", header_hygiene},
+                    NamedLaw{"licence_lines", licence_lines}, NamedLaw{"forbidden_words", forbidden_words},
+                    NamedLaw{"environment", environment}, NamedLaw{"file_access", file_access}),
+    [](const auto& row) { return std::string(row.param.name); });
+
+// BORA_TEST_SOURCES_FILE lists what CMake made test programs of, one path a line.
+TEST(RegisteredTests, EveryTestOnDiskIsBuilt) {
+  std::set<std::string> registered;
+  std::ifstream stream(BORA_TEST_SOURCES_FILE);
+  ASSERT_TRUE(stream) << BORA_TEST_SOURCES_FILE;
+  for (std::string line; std::getline(stream, line);) registered.insert(line);
+  std::string text;
+  for (const SourceFile& file : source_files(BORA_SOURCE_DIR)) {
+    if (!file.path.ends_with("_test.cpp")) continue;
+    if (!registered.contains(std::string(BORA_SOURCE_DIR) + "/" + file.path))
+      text += "  " + file.path + ":1\n";
+  }
+  EXPECT_TRUE(text.empty()) << "test files that no CMakeLists.txt builds:\n" << text;
+}
+
+TEST(LayersLaw, ARoomMayNotLookUp) {
+  EXPECT_THAT(layers({"src/bora/store/x.h", {"// ...", "#include \"bora/core/array.h\""}}),
+              ElementsAre("src/bora/store/x.h:2: room `store` includes bora/core/array.h, but may use base"));
+  EXPECT_THAT(
+      layers({"src/bora/base/x.h", {"#include <bora/core/array.h>"}}),
+      ElementsAre("src/bora/base/x.h:1: room `base` includes bora/core/array.h, but may use no other room"));
+  EXPECT_THAT(layers({"src/bora/train/x.h", {"#include \"bora/models/llama.h\""}}),
+              ElementsAre(HasSubstr("room `train` includes bora/models/llama.h")));
+}
+
+TEST(LayersLaw, ARoomMayUseWhatItsNeighboursMayUse) {
+  EXPECT_THAT(
+      layers({"src/bora/models/x.h", {"#include \"bora/nn/linear.h\"", "#include \"bora/base/text.h\""}}),
+      IsEmpty());
+  EXPECT_THAT(
+      layers({"src/bora/train/x.cpp", {"#include \"bora/mesh/mesh.h\"", "#include \"bora/track/track.h\""}}),
+      IsEmpty());
+}
+
+TEST(LayersLaw, IncludesAreWrittenFromTheRoot) {
+  EXPECT_THAT(
+      layers({"src/bora/store/x.cpp", {"#include \"x.h\""}}),
+      ElementsAre("src/bora/store/x.cpp:1: \"x.h\" should be written from the root: \"bora/store/...\""));
+}
+
+TEST(LayersLaw, ANewFolderNeedsARowInTheTable) {
+  EXPECT_THAT(layers({"src/bora/extra/x.h", {}}),
+              ElementsAre("src/bora/extra/x.h:1: folder `extra` is not in the table of layers"));
+}
+
+TEST(TorchLaw, TorchStaysInCore) {
+  const std::vector<std::string> lines = {"#include <ATen/core/Tensor.h>"};
+  EXPECT_THAT(torch_includes({"src/bora/nn/linear.h", lines}),
+              ElementsAre(HasSubstr("src/bora/nn/linear.h:1: ")));
+  EXPECT_THAT(torch_includes({"src/bora/core/array.h", lines}),
+              ElementsAre(HasSubstr("src/bora/core/array.h:1: ")));
+  EXPECT_THAT(torch_includes({"apps/bora/main.cpp", {"#include \"bora/core/torch/node.h\""}}),
+              ElementsAre(HasSubstr("apps/bora/main.cpp:1: ")));
+  EXPECT_THAT(torch_includes({"src/bora/core/array.cpp", lines}), IsEmpty());
+  EXPECT_THAT(torch_includes({"src/bora/core/torch/node.h", lines}), IsEmpty());
+  EXPECT_THAT(torch_includes({"plugins/cuda/ops.cpp", lines}), IsEmpty());
+}
+
+TEST(SizeLaw, SixHundredLines) {
+  EXPECT_THAT(size_cap({"src/bora/nn/x.h", std::vector<std::string>(600)}), IsEmpty());
+  EXPECT_THAT(
+      size_cap({"src/bora/nn/x.h", std::vector<std::string>(601)}),
+      ElementsAre("src/bora/nn/x.h:601: the file has 601 lines, the cap is 600; split it by concept"));
+  EXPECT_THAT(size_cap({"src/bora/nn/x_test.cpp", std::vector<std::string>(700)}), IsEmpty());
+}
+
+TEST(HeaderLaw, NoMacrosAndOnePragma) {
+  EXPECT_THAT(header_hygiene({"src/bora/nn/x.h", {"#pragma once", " # define BORA_X 1"}}),
+              ElementsAre(HasSubstr("src/bora/nn/x.h:2: ` # define`: no macros in headers")));
+  EXPECT_THAT(header_hygiene({"src/bora/nn/x.h", {}}), ElementsAre(HasSubstr("`#pragma once` is missing")));
+  EXPECT_THAT(header_hygiene({"src/bora/core/kernels/x-inl.h", {"#define HWY_X"}}), IsEmpty());
+}
+
+TEST(LicenceLaw, TwoLinesAtTheTop) {
+  EXPECT_THAT(licence_lines({"src/bora/nn/x.h", {"#pragma once"}}),
+              ElementsAre("src/bora/nn/x.h:1: this line should be `// SPDX-License-Identifier: Apache-2.0`"));
+  EXPECT_THAT(licence_lines({"bora", {"#!/bin/sh", "# SPDX-License-Identifier: Apache-2.0"}}),
+              ElementsAre("bora:3: this line should be `# SPDX-FileCopyrightText: The Bora authors`"));
+}
+
+TEST(WordsLaw, UnfinishedWorkAndMachinePathsAreFound) {
+  EXPECT_THAT(forbidden_words({"a.h",
+                               {"// TO"
+                                "DO: later"}}),
+              ElementsAre(HasSubstr("a.h:1: ")));
+  EXPECT_THAT(forbidden_words({"a.md",
+                               {"see /ho"
+                                "me/someone/x"}}),
+              ElementsAre(HasSubstr("a path of one machine")));
+  EXPECT_THAT(forbidden_words({"a.md",
+                               {"runs/ho"
+                                "me/x and ~/wo"
+                                "rk/y"}}),
+              IsEmpty());
+}
+
+TEST(EnvironmentLaw, OnlyEnvReadsVariables) {
+  const std::vector<std::string> lines = {"auto x = std::getenv(\"X\");"};
+  EXPECT_THAT(environment({"src/bora/nn/x.cpp", lines}),
+              ElementsAre(HasSubstr("src/bora/nn/x.cpp:1: `getenv(`")));
+  EXPECT_THAT(environment({"src/bora/base/env.cpp", lines}), IsEmpty());
+  EXPECT_THAT(environment({"src/bora/nn/x_test.cpp", lines}), IsEmpty());
+}
+
+TEST(FileLaw, FilesGoThroughTheInterface) {
+  EXPECT_THAT(file_access({"src/bora/store/x.cpp", {"std::ifstream in(path);"}}),
+              ElementsAre(HasSubstr("src/bora/store/x.cpp:1: `std::ifstream`")));
+  EXPECT_THAT(file_access({"apps/bora/x.cpp", {"if (std::filesystem::exists(p))"}}),
+              ElementsAre(HasSubstr("apps/bora/x.cpp:1: ")));
+  EXPECT_THAT(file_access({"src/bora/store/x.cpp", {"std::filesystem::path(a) / b"}}), IsEmpty());
+  EXPECT_THAT(file_access({"src/bora/base/posix_files.cpp", {"::open(path, O_RDONLY)"}}), IsEmpty());
+}
+
+}  // namespace
+}  // namespace bora::law
