@@ -1,2 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 # SPDX-FileCopyrightText: The Bora authors
+#
+# cmake --install build/release --prefix X: the program, the static libraries, the public headers, and a package file,
+# so that another project's find_package(Bora) has bora::models and every other room.
+include(CMakePackageConfigHelpers)
+set(_package ${CMAKE_INSTALL_LIBDIR}/cmake/Bora)
+
+get_property(_rooms GLOBAL PROPERTY BORA_ROOMS)
+install(TARGETS ${_rooms} EXPORT BoraExports ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(EXPORT BoraExports NAMESPACE bora:: DESTINATION ${_package})
+install(DIRECTORY src/bora DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING
+  PATTERN "*.h"
+  PATTERN "core/torch" EXCLUDE)  # private: torch's headers end there
+if(TARGET bora)
+  install(TARGETS bora RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+
+configure_package_config_file(cmake/BoraConfig.cmake.in BoraConfig.cmake INSTALL_DESTINATION ${_package})
+write_basic_package_version_file(BoraConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/BoraConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/BoraConfigVersion.cmake
+  cmake/BoraDependencies.cmake cmake/FindLibtorch.cmake DESTINATION ${_package})

@@ -42,7 +42,7 @@ build() {
   mkdir -p "$folder"
   : >"$log"
   if [ ! -e "$folder/build.ninja" ] || ! grep -q -x -F "LIBTORCH_DIR:PATH=$torch" "$folder/CMakeCache.txt"; then
-    if [ -n "$live" ]; then printf '\r  build       configuring' >&2; fi
+    if [ -n "$live" ]; then printf '\r\033[K  build       configuring' >&2; fi
     if ! (cd "$root" && cmake --preset "$preset" -DLIBTORCH_DIR:PATH="$torch") </dev/null >>"$log" 2>&1; then
       if [ -n "$live" ]; then printf '\r\033[K' >&2; fi
       show_failure "$log"
@@ -55,7 +55,7 @@ build() {
       '[0/'*) ;; # CMake, run again because a file was added
       '['[0-9]*/[0-9]*']'*)
         steps=${line%%]*}]
-        if [ -n "$live" ]; then printf '\r  build       %s' "$steps" >&2; fi
+        if [ -n "$live" ]; then printf '\r\033[K  build       %s' "$steps" >&2; fi
         ;;
       'ninja: exit '*) status=${line##* } ;;
     esac

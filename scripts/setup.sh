@@ -12,6 +12,7 @@
 #
 # A second run finds everything in place, downloads nothing and says nothing. Interrupted at any point, it leaves nothing
 # half-done: libtorch is unpacked beside its final place and renamed.
+# shellcheck disable=SC2086  # lists of names are split on purpose
 set -euo pipefail
 umask 022
 
@@ -35,14 +36,17 @@ libfmt-dev=/fmt/core.h libyaml-cpp-dev=/yaml-cpp/yaml.h nlohmann-json3-dev=/nloh
 libsimdjson-dev=/simdjson.h libxxhash-dev=/xxhash.h libzstd-dev=/zstd.h zlib1g-dev=/zlib.h
 libhwy-dev=/hwy/highway.h libutf8proc-dev=/utf8proc.h libpcre2-dev=/pcre2.h libcli11-dev=/CLI/CLI.hpp
 libgtest-dev=/gtest/gtest.h libgmock-dev=/gmock/gmock.h libbenchmark-dev=/benchmark/benchmark.h"
-readonly dev_packages="clang=clang++ clang-format=clang-format clang-tidy=clang-tidy"
+readonly dev_packages="clang=clang++ clang-format=clang-format clang-tidy=clang-tidy libclang-rt-dev=clang++"
 # Only while libtorch is being fetched.
 readonly fetch_packages="python3-pip=pip3 unzip=unzip ca-certificates=update-ca-certificates"
 
 log=
 work=
 
-say() { printf '%s\n' "$*" >&2; }
+say() {
+  if [ -t 2 ]; then printf '\r\033[K' >&2; fi
+  printf '%s\n' "$*" >&2
+}
 
 die() {
   say "bora: setup: $1"
@@ -56,8 +60,12 @@ die() {
   exit 1
 }
 
-# row NAME DETAIL SECONDS
-row() { printf '  %-11s %-72s ok %4s s\n' "$1" "$2" "$3" >&2; }
+# busy NAME DETAIL: on a terminal, what is going on; row NAME DETAIL SECONDS: what was done, in its place
+busy() { if [ -t 2 ]; then printf '\r\033[K  %-11s %s ...' "$1" "$2" >&2; fi; }
+row() {
+  if [ -t 2 ]; then printf '\r\033[K' >&2; fi
+  printf '  %-11s %-72s ok %4s s\n' "$1" "$2" "$3" >&2
+}
 
 deps_folder() {
   if [ -n "${BORA_DEPS:-}" ]; then
@@ -77,12 +85,11 @@ not_installed() {
   local names entry
   names=$(for entry in $1; do printf '%s ' "${entry%%=*}"; done)
   if command -v dpkg-query >/dev/null; then
-    # shellcheck disable=SC2086
     comm -23 <(printf '%s\n' $names | sort) \
       <(dpkg-query -W -f='${Package} ${db:Status-Status}\n' $names 2>/dev/null |
         sed -n 's/ installed$//p' | sort -u)
   else
-    printf '%s\n' $names # one a line
+    printf '%s\n' $names
   fi
 }
 
@@ -126,8 +133,8 @@ install_packages() {
     say "      Run that line, then this command again."
     exit 1
   fi
+  busy packages "$missing (apt)"
   # The list of packages may be absent (a fresh container) or older than the mirror: update only if the first try fails.
-  # shellcheck disable=SC2086
   apt_install $missing || {
     as_root apt-get update -q </dev/null >>"$log" 2>&1 && apt_install $missing
   } || die "apt-get could not install: $missing" "hint: is the Debian mirror reachable?"
@@ -161,8 +168,7 @@ download_wheels() {
     "hint: sudo apt-get install python3-pip"
   # A broken connection half-way through 530 MB is worth another try; everything else is not.
   for try in 1 2 3; do
-    # shellcheck disable=SC2086
-    if "$python" -m pip download --quiet --quiet --no-input --no-deps --no-cache-dir --disable-pip-version-check \
+      if "$python" -m pip download --quiet --quiet --no-input --no-deps --no-cache-dir --disable-pip-version-check \
       --only-binary=:all: --implementation cp --python-version 3.11 --abi cp311 --abi none \
       --platform manylinux_2_28_x86_64 --platform manylinux_2_25_x86_64 --platform manylinux_2_17_x86_64 \
       --platform manylinux2014_x86_64 --dest "$work/wheels" $requirements </dev/null >>"$log" 2>&1; then
@@ -197,7 +203,9 @@ install_libtorch() {
   free=$(df -Pm "$deps" | awk 'NR == 2 {print $4}')
   [ "$free" -ge "$needed_megabytes" ] || die "$deps has $free MB of free space; libtorch needs $needed_megabytes MB" \
     "hint: set BORA_DEPS to a folder on another disk"
+  busy libtorch "$torch_version, downloading 530 MB"
   download_wheels
+  busy libtorch "$torch_version, unpacking"
   (cd "$work/wheels" && printf '%s\n' "$wheels" | sed '/^$/d' | sha256sum --check --quiet --strict) >>"$log" 2>&1 ||
     die "a downloaded wheel does not have the expected SHA-256; nothing was installed"
   unpack_wheels

@@ -181,8 +181,12 @@ bool Binder::enter_item(std::string_view suffix) {
 }
 void Binder::leave_item() { state_.out.pop_back(); }
 
-bool Binder::enter_absent() {
+bool Binder::enter_absent(std::string_view name) {
   if (state_.out.size() > kDeepestDescription) return false;
+  if (state_.out.back().silent) {  // part of a default, not a key
+    write_null(name);
+    return false;
+  }
   ++state_.absent;
   return true;
 }

@@ -79,8 +79,5 @@ namespace config {
 /// Full paths of every key that `target` knows, found by describing it.
 std::vector<std::string> known_keys(BindTarget target);
 
-/// Reports the keys of `tree` that were neither bound nor entered, each with the nearest valid key.
-void report_unknown_keys(Binder::State& state, const Node& root, BindTarget target);
-
 }  // namespace config
 }  // namespace bora

@@ -198,7 +198,7 @@ class Binder {
   // Documentation: the keys of one element of a list or map, and of what is absent by default.
   bool enter_item(std::string_view suffix);
   void leave_item();
-  bool enter_absent();
+  bool enter_absent(std::string_view name);
   void leave_absent();
   template <class T>
   void describe_item(std::string_view suffix) {
@@ -211,7 +211,7 @@ class Binder {
   }
   template <class T>
   void describe_absent(std::string_view name, std::string_view doc) {
-    if (!enter_absent()) return;
+    if (!enter_absent(name)) return;
     T item{};
     field(name, item, doc);
     leave_absent();

@@ -52,7 +52,9 @@ Node from_float(Float value) {
   return from_digits(fmt::format("{}", value));
 }
 
-Node* child(Node& node, std::string_view name) { return const_cast<Node*>(child(std::as_const(node), name)); }
+Node* mutable_child(Node& node, std::string_view name) {
+  return const_cast<Node*>(config::child(node, name));
+}
 
 [[noreturn]] void cannot_descend(std::string_view dotted, std::string_view upto, const Node& node) {
   if (node.kind == Node::Kind::List) {
@@ -147,7 +149,7 @@ void replace(Node& root, std::string_view dotted, Node&& value) {
     if (at->kind == Node::Kind::Null) at->kind = Node::Kind::Map;
     const std::string_view part = next_part(*at, rest);
     if (part.empty()) fail(ErrorKind::Config, "--{}: a part of the key is empty", dotted);
-    Node* next = child(*at, part);
+    Node* next = mutable_child(*at, part);
     if (next == nullptr) {
       if (at->kind != Node::Kind::Map) {
         const auto upto = static_cast<std::size_t>(rest.data() - dotted.data());

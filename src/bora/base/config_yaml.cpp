@@ -8,6 +8,7 @@
 #include <yaml-cpp/parser.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <sstream>
 #include <unordered_map>
@@ -50,6 +51,11 @@ std::size_t height(const Node& node) {
   for (const Node& c : node.children) most = std::max(most, height(c));
   return most + (node.kind == Node::Kind::List || node.kind == Node::Kind::Map ? 1 : 0);
 }
+
+// A key that is no scalar. It may also be how yaml-cpp begins to read an unclosed bracket.
+struct BadKey {
+  std::string place;
+};
 
 // Builds a tree from yaml-cpp's events: its own tree keeps no line of a key, and the last of two equal keys.
 class TreeBuilder : public YAML::EventHandler {
@@ -177,9 +183,10 @@ class TreeBuilder : public YAML::EventHandler {
     problem(mark, next_path(),
             source_.has_lines ? fmt::format("given twice; first in line {}", before->second) : "given twice");
   }
-  void bad_key(const YAML::Mark& mark) { stop(mark, "a key must be a single word or text"); }
+  [[noreturn]] void bad_key(const YAML::Mark& mark) const { throw BadKey{place(mark)}; }
 
   void check_tag(const YAML::Mark& mark, const std::string& tag) {
+    if (tag == "!include") return problem(mark, next_path(), "!include needs the path of a file");
     const bool known = tag.empty() || tag == "?" || tag == "!" || tag.starts_with("tag:yaml.org,2002:");
     if (!known) problem(mark, next_path(), fmt::format("unknown tag {}; the only one is !include", tag));
   }
@@ -251,7 +258,8 @@ class TreeBuilder : public YAML::EventHandler {
       problem(mark, next_path(), "!include needs the path of a file");
       return nothing;
     }
-    const std::string full = path_join(source_.folder, path);
+    const std::string full =
+        std::filesystem::path(path_join(source_.folder, path)).lexically_normal().string();
     const auto before = std::find(loading_.chain.begin(), loading_.chain.end(), full);
     if (before != loading_.chain.end()) {
       std::vector<std::string> cycle(before, loading_.chain.end());
@@ -293,21 +301,50 @@ void check_text(std::string_view text, const Source& source) {
        line, static_cast<unsigned char>(text[bad]), bad);
 }
 
+void feed(std::string_view text, const Source& source, YAML::EventHandler& handler) {
+  std::istringstream stream{std::string(text)};
+  const auto place = [&](const YAML::Mark& mark) {
+    return source.has_lines ? fmt::format("{}:{}", source.name, mark.line + 1) : source.name;
+  };
+  try {
+    YAML::Parser parser(stream);
+    while (parser.HandleNextDocument(handler)) {
+    }
+  } catch (const YAML::DeepRecursion& e) {
+    fail(ErrorKind::Config, "{}: nested deeper than {} levels", place(e.mark), kDeepest);
+  } catch (const YAML::Exception& e) {
+    const std::string_view line = line_at(text, e.mark.line);
+    const bool tab = line.starts_with('\t') && !trim(line).empty();
+    fail(ErrorKind::Config, "{}: not valid YAML: {}{}", place(e.mark), e.msg,
+         tab ? "\nhint: the line begins with a tab; YAML indents by spaces" : "");
+  }
+}
+
+// Hears nothing: for finding syntax errors alone.
+class Deaf : public YAML::EventHandler {
+ public:
+  void OnDocumentStart(const YAML::Mark&) override {}
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t, const std::string&) override {}
+  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                       YAML::EmitterStyle::value) override {}
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {
+  }
+  void OnMapEnd() override {}
+};
+
 Node parse(std::string_view text, const Source& source, Loading& loading) {
   check_text(text, source);
   TreeBuilder builder(source, loading);
-  std::istringstream stream{std::string(text)};
   try {
-    YAML::Parser parser(stream);
-    while (parser.HandleNextDocument(builder)) {
-    }
-  } catch (const YAML::Exception& e) {
-    const std::string place =
-        source.has_lines ? fmt::format("{}:{}", source.name, e.mark.line + 1) : source.name;
-    const bool tab =
-        trim(line_at(text, e.mark.line)).size() > 0 && line_at(text, e.mark.line).starts_with('\t');
-    fail(ErrorKind::Config, "{}: not valid YAML: {}{}", place, e.msg,
-         tab ? "\nhint: the line begins with a tab; YAML indents by spaces" : "");
+    feed(text, source, builder);
+  } catch (const BadKey& bad) {
+    Deaf deaf;
+    feed(text, source, deaf);
+    fail(ErrorKind::Config, "{}: a key must be a single word or text", bad.place);
   }
   return builder.take();
 }
@@ -324,7 +361,10 @@ Node load(const std::string& path, Loading& loading) {
     fail(ErrorKind::Config, "{}: {} is too large for a configuration (at most {})", path,
          human_bytes(static_cast<double>(info->size)), human_bytes(kLargestFile));
   }
-  loading.chain.push_back(path);
+  // By links to folders one file has endlessly many names.
+  if (loading.chain.size() >= kDeepest)
+    fail(ErrorKind::Config, "{}: included through more than {} files", path, kDeepest);
+  loading.chain.push_back(std::filesystem::path(path).lexically_normal().string());
   Node node = parse(read_text(path), {path, parent_path(path)}, loading);
   loading.chain.pop_back();
   return node;

@@ -17,7 +17,9 @@ using config::Node;
 std::string last_part(const std::string& path) { return path.substr(path.rfind('.') + 1); }
 
 // A known key elsewhere in the tree with this name, or nearly this name: for keys in the wrong section.
-std::optional<std::string> elsewhere(std::string_view name, const std::vector<std::string>& known) {
+std::optional<std::string> elsewhere(std::string_view name, const std::string& full,
+                                     std::vector<std::string> known) {
+  std::erase(known, full);
   std::vector<std::string> names;
   for (const auto& path : known) names.push_back(last_part(path));
   const auto near = nearest(name, names);  // an equal name has distance 0 and wins
@@ -53,11 +55,14 @@ class UnknownKeys {
  private:
   void report(const Node& parent, const Node& child, const std::string& path, const std::string& full) {
     const auto& siblings = state_.asked[&parent];
+    if (std::find(siblings.begin(), siblings.end(), child.key) != siblings.end()) {
+      return state_.add_problem(child, full, "not used together with the other keys here");
+    }
     std::optional<std::string> better;
     if (const auto near = nearest(child.key, siblings))
       better = path.empty() ? *near : path + "." + *near;
     else
-      better = elsewhere(child.key, known());
+      better = elsewhere(child.key, full, known());
     state_.add_problem(child, full,
                        better ? fmt::format("unknown key; did you mean {}?", *better) : valid_here(siblings));
   }
@@ -97,13 +102,9 @@ Binder::State read(const ConfigTree& tree, BindTarget target) {
 
 }  // namespace
 
-void config::report_unknown_keys(Binder::State& state, const Node& root, BindTarget target) {
-  if (root.kind == Node::Kind::Map) UnknownKeys(state, target).visit(root, "");
-}
-
 std::vector<ConfigProblem> read_config(const ConfigTree& tree, BindTarget target) {
   auto state = read(tree, target);
-  config::report_unknown_keys(state, tree.root(), target);
+  if (tree.root().kind == Node::Kind::Map) UnknownKeys(state, target).visit(tree.root(), "");
   return in_order(std::move(state.problems));
 }
 

@@ -42,8 +42,8 @@ void narrow_to_bf16(std::span<const float> values, std::span<std::byte> out) {
 
 void check_size(std::size_t elements, core::DType dtype, std::size_t bytes, std::string_view who) {
   if (elements * core::bytes(dtype) != bytes) {
-    fail(ErrorKind::InvalidArgument, "{}: {} elements of {} do not fit {} bytes", who, elements, core::name(dtype),
-         bytes);
+    fail(ErrorKind::InvalidArgument, "{}: {} elements of {} do not fit {} bytes", who, elements,
+         core::name(dtype), bytes);
   }
 }
 
@@ -70,7 +70,7 @@ std::uint16_t float_to_half(float value) {
   const std::uint32_t magnitude = word & 0x7fffffffu;
   if (magnitude > 0x7f800000u) return sign | 0x7e00u;   // NaN
   if (magnitude >= 0x477ff000u) return sign | 0x7c00u;  // 65520 and above round to infinity
-  if (magnitude < 0x38800000u) {                        // below 2^-14: adding 0.5 leaves units of 2^-24, rounded
+  if (magnitude < 0x38800000u) {  // below 2^-14: adding 0.5 leaves units of 2^-24, rounded
     const float shifted = std::bit_cast<float>(magnitude) + 0.5f;
     return static_cast<std::uint16_t>(sign | (std::bit_cast<std::uint32_t>(shifted) - 0x3f000000u));
   }
@@ -78,31 +78,40 @@ std::uint16_t float_to_half(float value) {
   return static_cast<std::uint16_t>(sign | ((magnitude - 0x38000000u + 0xfffu + odd) >> 13));
 }
 
-void to_floats(core::DType dtype, std::span<const std::byte> bytes, std::span<float> out, std::string_view who) {
+void to_floats(core::DType dtype, std::span<const std::byte> bytes, std::span<float> out,
+               std::string_view who) {
   check_size(out.size(), dtype, bytes.size(), who);
   switch (dtype) {
     case core::DType::f32:
       if (!out.empty()) std::memcpy(out.data(), bytes.data(), bytes.size());
       return;
-    case core::DType::f64: return widen<double>(bytes, out, [](double x) { return static_cast<float>(x); });
-    case core::DType::f16: return widen<std::uint16_t>(bytes, out, half_to_float);
+    case core::DType::f64:
+      return widen<double>(bytes, out, [](double x) { return static_cast<float>(x); });
+    case core::DType::f16:
+      return widen<std::uint16_t>(bytes, out, half_to_float);
     case core::DType::bf16:
-      return widen<std::uint16_t>(bytes, out,
-                                  [](std::uint16_t x) { return std::bit_cast<float>(std::uint32_t{x} << 16); });
-    default: refuse(dtype, who);
+      return widen<std::uint16_t>(
+          bytes, out, [](std::uint16_t x) { return std::bit_cast<float>(std::uint32_t{x} << 16); });
+    default:
+      refuse(dtype, who);
   }
 }
 
-void from_floats(std::span<const float> values, core::DType dtype, std::span<std::byte> out, std::string_view who) {
+void from_floats(std::span<const float> values, core::DType dtype, std::span<std::byte> out,
+                 std::string_view who) {
   check_size(values.size(), dtype, out.size(), who);
   switch (dtype) {
     case core::DType::f32:
       if (!out.empty()) std::memcpy(out.data(), values.data(), out.size());
       return;
-    case core::DType::f64: return narrow<double>(values, out, [](float x) { return static_cast<double>(x); });
-    case core::DType::f16: return narrow<std::uint16_t>(values, out, float_to_half);
-    case core::DType::bf16: return narrow_to_bf16(values, out);
-    default: refuse(dtype, who);
+    case core::DType::f64:
+      return narrow<double>(values, out, [](float x) { return static_cast<double>(x); });
+    case core::DType::f16:
+      return narrow<std::uint16_t>(values, out, float_to_half);
+    case core::DType::bf16:
+      return narrow_to_bf16(values, out);
+    default:
+      refuse(dtype, who);
   }
 }
 

@@ -14,11 +14,13 @@ namespace bora::checkpoint {
 float half_to_float(std::uint16_t half);
 std::uint16_t float_to_half(float value);
 
-/// Widens or rounds `bytes` (little endian, of a floating dtype, any alignment) to fp32. `who` begins the error
-/// (Unsupported for other dtypes).
-void to_floats(core::DType dtype, std::span<const std::byte> bytes, std::span<float> out, std::string_view who);
+/// Widens or rounds `bytes` (little endian, of a floating dtype, any alignment) to fp32. `who` begins the
+/// error (Unsupported for other dtypes).
+void to_floats(core::DType dtype, std::span<const std::byte> bytes, std::span<float> out,
+               std::string_view who);
 
 /// The reverse: `out` holds the values in `dtype`.
-void from_floats(std::span<const float> values, core::DType dtype, std::span<std::byte> out, std::string_view who);
+void from_floats(std::span<const float> values, core::DType dtype, std::span<std::byte> out,
+                 std::string_view who);
 
 }  // namespace bora::checkpoint

@@ -30,12 +30,14 @@ std::string_view as_text(std::span<const std::byte> bytes) {
 std::uint64_t header_size(std::span<const std::byte> all, const std::string& path) {
   constexpr std::string_view lfs = "version https://git-lfs";
   if (as_text(all.first(std::min(all.size(), lfs.size()))) == lfs) {
-    fail(ErrorKind::Corruption,
-         "{}: safetensors: this is a Git LFS pointer, not the file itself\nhint: fetch it with `git lfs pull`", path);
+    fail(
+        ErrorKind::Corruption,
+        "{}: safetensors: this is a Git LFS pointer, not the file itself\nhint: fetch it with `git lfs pull`",
+        path);
   }
   if (all.size() < 8) {
-    fail(ErrorKind::Corruption, "{}: safetensors: the file has {} bytes, less than the 8 of a header size", path,
-         all.size());
+    fail(ErrorKind::Corruption, "{}: safetensors: the file has {} bytes, less than the 8 of a header size",
+         path, all.size());
   }
   const std::uint64_t n = little_endian(all.first<8>());
   if (n > kMaxSafetensorsHeader) {
@@ -49,7 +51,8 @@ std::uint64_t header_size(std::span<const std::byte> all, const std::string& pat
   return n;
 }
 
-[[noreturn]] void fail_missing(std::string_view path, std::string_view name, const std::vector<std::string>& names) {
+[[noreturn]] void fail_missing(std::string_view path, std::string_view name,
+                               const std::vector<std::string>& names) {
   fail(ErrorKind::NotFound, "{}: no tensor {}{}", path, name, did_you_mean(name, names));
 }
 
@@ -59,8 +62,8 @@ void check_shard_name(const std::string& shard, const std::string& tensor, const
                     shard.find_first_of(std::string_view("/\\\0:", 4)) == std::string::npos;
   if (!bare || !shard.ends_with(".safetensors")) {
     fail(ErrorKind::Corruption,
-         "{}: weight_map: {} is said to be in \"{}\", which is not the plain name of a .safetensors file", index, tensor,
-         shard.substr(0, 300));
+         "{}: weight_map: {} is said to be in \"{}\", which is not the plain name of a .safetensors file",
+         index, tensor, shard.substr(0, 300));
   }
 }
 
@@ -94,7 +97,8 @@ void SafetensorsFile::read_floats(const StoredTensor& tensor, std::span<float> o
   const std::string who = fmt::format("{}: tensor {}", path_, tensor.name);
   const auto dtype = core_type(tensor.type);
   if (!dtype || !core::is_floating(*dtype)) {
-    fail(ErrorKind::Unsupported, "{} is {}; only F64, F32, BF16 and F16 can be read as floats", who, name(tensor.type));
+    fail(ErrorKind::Unsupported, "{} is {}; only F64, F32, BF16 and F16 can be read as floats", who,
+         name(tensor.type));
   }
   to_floats(*dtype, bytes(tensor), out, who);
 }
@@ -123,14 +127,16 @@ SafetensorsModel::SafetensorsModel(const std::string& path) : path_(path) {
 void SafetensorsModel::open_index(const std::string& path) {
   const auto info = bora::files().info(path);
   if (info && info->size > kMaxIndexBytes) {
-    fail(ErrorKind::Corruption, "{}: {} bytes are too many for an index (limit {})", path, info->size, kMaxIndexBytes);
+    fail(ErrorKind::Corruption, "{}: {} bytes are too many for an index (limit {})", path, info->size,
+         kMaxIndexBytes);
   }
   const Json index = parse_json(read_text(path), path);
   const auto map = index.is_object() ? index.find("weight_map") : index.end();
   if (map == index.end() || !map->is_object()) fail(ErrorKind::Corruption, "{}: weight_map is missing", path);
   std::map<std::string, const SafetensorsFile*> opened;
   for (const auto& [tensor, value] : map->items()) {
-    if (!value.is_string()) fail(ErrorKind::Corruption, "{}: weight_map: {} should be a file name", path, tensor);
+    if (!value.is_string())
+      fail(ErrorKind::Corruption, "{}: weight_map: {} should be a file name", path, tensor);
     const std::string shard = value.get<std::string>();
     check_shard_name(shard, tensor, path);
     const SafetensorsFile*& file = opened[shard];
@@ -139,7 +145,8 @@ void SafetensorsModel::open_index(const std::string& path) {
       file = files_.back().get();
     }
     if (file->find(tensor) == nullptr) {
-      fail(ErrorKind::Corruption, "{}: weight_map: {} is said to be in {}, which does not hold it", path, tensor, shard);
+      fail(ErrorKind::Corruption, "{}: weight_map: {} is said to be in {}, which does not hold it", path,
+           tensor, shard);
     }
     where_.emplace(tensor, file);
   }
@@ -169,6 +176,8 @@ void SafetensorsModel::read_floats(std::string_view name, std::span<float> out) 
   file.read_floats(file.at(name), out);
 }
 
-std::vector<float> SafetensorsModel::floats(std::string_view name) const { return file_of(name).floats(name); }
+std::vector<float> SafetensorsModel::floats(std::string_view name) const {
+  return file_of(name).floats(name);
+}
 
 }  // namespace bora::checkpoint

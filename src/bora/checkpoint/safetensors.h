@@ -47,7 +47,8 @@ class SafetensorsFile {
 /// model.safetensors.index.json or model.safetensors.
 class SafetensorsModel {
  public:
-  /// Shards named by an index must be plain file names beside it: anything that could reach elsewhere is Corruption.
+  /// Shards named by an index must be plain file names beside it: anything that could reach elsewhere is
+  /// Corruption.
   explicit SafetensorsModel(const std::string& path);
 
   std::vector<std::string> names() const;  ///< sorted

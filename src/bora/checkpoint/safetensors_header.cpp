@@ -20,15 +20,14 @@ struct TypeInfo {
 };
 
 // By StoredType's order.
-constexpr std::array<TypeInfo, 22> kTypes = {{{"BOOL", 8},        {"F4", 4},          {"F6_E2M3", 6}, {"F6_E3M2", 6},
-                                              {"U8", 8},          {"I8", 8},          {"F8_E5M2", 8}, {"F8_E4M3", 8},
-                                              {"F8_E8M0", 8},     {"F8_E4M3FNUZ", 8}, {"F8_E5M2FNUZ", 8},
-                                              {"I16", 16},        {"U16", 16},        {"F16", 16},    {"BF16", 16},
-                                              {"I32", 32},        {"U32", 32},        {"F32", 32},    {"C64", 64},
-                                              {"F64", 64},        {"I64", 64},        {"U64", 64}}};
+constexpr std::array<TypeInfo, 22> kTypes = {
+    {{"BOOL", 8},    {"F4", 4},      {"F6_E2M3", 6}, {"F6_E3M2", 6},     {"U8", 8},          {"I8", 8},
+     {"F8_E5M2", 8}, {"F8_E4M3", 8}, {"F8_E8M0", 8}, {"F8_E4M3FNUZ", 8}, {"F8_E5M2FNUZ", 8}, {"I16", 16},
+     {"U16", 16},    {"F16", 16},    {"BF16", 16},   {"I32", 32},        {"U32", 32},        {"F32", 32},
+     {"C64", 64},    {"F64", 64},    {"I64", 64},    {"U64", 64}}};
 
-// Builds the header from the parser's events: no document tree, so that a hostile header costs little memory, and equal
-// keys are seen (a tree keeps only the last).
+// Builds the header from the parser's events: no document tree, so that a hostile header costs little memory,
+// and equal keys are seen (a tree keeps only the last).
 class HeaderBuilder {
  public:
   using number_integer_t = Json::number_integer_t;
@@ -102,8 +101,10 @@ class HeaderBuilder {
   bool end_array() {
     if (ascend()) return true;
     state_ = State::Entry;
-    if (key_ == "shape") finish_shape();
-    else finish_offsets();
+    if (key_ == "shape")
+      finish_shape();
+    else
+      finish_offsets();
     return true;
   }
 
@@ -125,7 +126,8 @@ class HeaderBuilder {
 
   template <class... Args>
   [[noreturn]] void stop(fmt::format_string<Args...> format, Args&&... args) const {
-    fail(ErrorKind::Corruption, "{}: safetensors header: {}", file_, fmt::format(format, std::forward<Args>(args)...));
+    fail(ErrorKind::Corruption, "{}: safetensors header: {}", file_,
+         fmt::format(format, std::forward<Args>(args)...));
   }
 
   bool known_key() const { return key_ == "dtype" || key_ == "shape" || key_ == "data_offsets"; }
@@ -169,7 +171,8 @@ class HeaderBuilder {
     }
   }
   void finish_offsets() {
-    if (numbers_.size() != 2) stop("tensor {}: data_offsets has {} numbers, not 2", tensor_.name, numbers_.size());
+    if (numbers_.size() != 2)
+      stop("tensor {}: data_offsets has {} numbers, not 2", tensor_.name, numbers_.size());
     tensor_.begin = numbers_[0];
     tensor_.end = numbers_[1];
   }
@@ -205,13 +208,14 @@ void check_unique(const Range& items, NameOf name_of, std::string_view what, std
 // Tensors must fill the data section in order, each with the size that its type and shape give.
 void check_layout(const std::vector<StoredTensor>& tensors, std::uint64_t data_bytes, std::string_view file) {
   const auto stop = [&](const StoredTensor& t, const std::string& what) {
-    fail(ErrorKind::Corruption, "{}: safetensors header: tensor {}: data_offsets [{}, {}] {}", file, t.name, t.begin,
-         t.end, what);
+    fail(ErrorKind::Corruption, "{}: safetensors header: tensor {}: data_offsets [{}, {}] {}", file, t.name,
+         t.begin, t.end, what);
   };
   std::uint64_t at = 0;
   for (const StoredTensor& t : tensors) {
     if (t.end < t.begin) stop(t, "end before they begin");
-    if (t.begin != at) stop(t, fmt::format("{} {}", t.begin < at ? "overlap what ends at" : "leave a hole after", at));
+    if (t.begin != at)
+      stop(t, fmt::format("{} {}", t.begin < at ? "overlap what ends at" : "leave a hole after", at));
     const auto size = stored_bytes(t.type, t.shape);
     if (!size || *size != t.end - t.begin) {
       stop(t, fmt::format("hold {} bytes, but {} [{}] needs {}", t.end - t.begin, name(t.type),
@@ -220,8 +224,8 @@ void check_layout(const std::vector<StoredTensor>& tensors, std::uint64_t data_b
     at = t.end;
   }
   if (at != data_bytes) {
-    fail(ErrorKind::Corruption, "{}: safetensors: tensors end at byte {} of the data, but the file holds {}", file, at,
-         data_bytes);
+    fail(ErrorKind::Corruption, "{}: safetensors: tensors end at byte {} of the data, but the file holds {}",
+         file, at, data_bytes);
   }
 }
 
@@ -239,28 +243,45 @@ std::optional<StoredType> parse_stored_type(std::string_view text) {
 
 std::optional<core::DType> core_type(StoredType type) {
   switch (type) {
-    case StoredType::F32: return core::DType::f32;
-    case StoredType::F64: return core::DType::f64;
-    case StoredType::BF16: return core::DType::bf16;
-    case StoredType::F16: return core::DType::f16;
-    case StoredType::I64: return core::DType::i64;
-    case StoredType::I32: return core::DType::i32;
-    case StoredType::U8: return core::DType::u8;
-    case StoredType::BOOL: return core::DType::boolean;
-    default: return std::nullopt;
+    case StoredType::F32:
+      return core::DType::f32;
+    case StoredType::F64:
+      return core::DType::f64;
+    case StoredType::BF16:
+      return core::DType::bf16;
+    case StoredType::F16:
+      return core::DType::f16;
+    case StoredType::I64:
+      return core::DType::i64;
+    case StoredType::I32:
+      return core::DType::i32;
+    case StoredType::U8:
+      return core::DType::u8;
+    case StoredType::BOOL:
+      return core::DType::boolean;
+    default:
+      return std::nullopt;
   }
 }
 
 StoredType stored_type(core::DType dtype) {
   switch (dtype) {
-    case core::DType::f32: return StoredType::F32;
-    case core::DType::f64: return StoredType::F64;
-    case core::DType::bf16: return StoredType::BF16;
-    case core::DType::f16: return StoredType::F16;
-    case core::DType::i64: return StoredType::I64;
-    case core::DType::i32: return StoredType::I32;
-    case core::DType::u8: return StoredType::U8;
-    case core::DType::boolean: return StoredType::BOOL;
+    case core::DType::f32:
+      return StoredType::F32;
+    case core::DType::f64:
+      return StoredType::F64;
+    case core::DType::bf16:
+      return StoredType::BF16;
+    case core::DType::f16:
+      return StoredType::F16;
+    case core::DType::i64:
+      return StoredType::I64;
+    case core::DType::i32:
+      return StoredType::I32;
+    case core::DType::u8:
+      return StoredType::U8;
+    case core::DType::boolean:
+      return StoredType::BOOL;
   }
   return StoredType::F32;
 }
@@ -280,13 +301,17 @@ std::optional<std::uint64_t> stored_bytes(StoredType type, const std::vector<std
   return n / 8;
 }
 
-SafetensorsHeader parse_safetensors_header(std::string_view json, std::uint64_t data_bytes, std::string_view file) {
-  if (!json.starts_with('{')) fail(ErrorKind::Corruption, "{}: safetensors header: does not begin with {{", file);
+SafetensorsHeader parse_safetensors_header(std::string_view json, std::uint64_t data_bytes,
+                                           std::string_view file) {
+  if (!json.starts_with('{'))
+    fail(ErrorKind::Corruption, "{}: safetensors header: does not begin with {{", file);
   HeaderBuilder builder(file);
   Json::sax_parse(json.begin(), json.end(), &builder);
   SafetensorsHeader header = builder.take();
-  check_unique(header.tensors, [](const auto& t) { return std::string_view(t.name); }, "tensor", file);
-  check_unique(header.metadata, [](const auto& m) { return std::string_view(m.first); }, "__metadata__ key", file);
+  check_unique(
+      header.tensors, [](const auto& t) { return std::string_view(t.name); }, "tensor", file);
+  check_unique(
+      header.metadata, [](const auto& m) { return std::string_view(m.first); }, "__metadata__ key", file);
   std::stable_sort(header.tensors.begin(), header.tensors.end(), [](const auto& a, const auto& b) {
     return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
   });

@@ -15,7 +15,8 @@
 
 // file     = size header padding data
 // size     = u64, little endian: bytes of header and padding
-// header   = JSON object: optional "__metadata__": {string: string, ...}, then for each tensor, in the order of the
+// header   = JSON object: optional "__metadata__": {string: string, ...}, then for each tensor, in the order
+// of the
 //            data, NAME: {"dtype": TYPE, "shape": [n, ...], "data_offsets": [begin, end]}
 // padding  = spaces, so that data begins at a multiple of 8
 // data     = the tensors' elements, row-major, little endian, without gaps
@@ -51,8 +52,10 @@ std::string header_text(const std::vector<TensorSource>& tensors, const Metadata
   std::uint64_t at = 0;
   for (const auto& tensor : tensors) {
     const std::uint64_t end = at + tensor.byte_size();
-    header.get_ref<Json::object_t&>().emplace_back(
-        tensor.name, Json{{"dtype", name(stored_type(tensor.dtype))}, {"shape", tensor.shape}, {"data_offsets", {at, end}}});
+    header.get_ref<Json::object_t&>().emplace_back(tensor.name,
+                                                   Json{{"dtype", name(stored_type(tensor.dtype))},
+                                                        {"shape", tensor.shape},
+                                                        {"data_offsets", {at, end}}});
     at = end;
   }
   std::string text = header.dump();
@@ -67,8 +70,8 @@ void write_tensor(WriteFile& file, const std::string& path, const TensorSource& 
     if (!bytes.empty()) file.write(bytes);
   });
   if (written != tensor.byte_size()) {
-    fail(ErrorKind::InvalidArgument, "{}: tensor {}: its source gave {} bytes instead of {}", path, tensor.name, written,
-         tensor.byte_size());
+    fail(ErrorKind::InvalidArgument, "{}: tensor {}: its source gave {} bytes instead of {}", path,
+         tensor.name, written, tensor.byte_size());
   }
 }
 
@@ -87,7 +90,8 @@ std::vector<std::vector<TensorSource>> into_shards(std::vector<TensorSource> ten
   return shards;
 }
 
-std::string shard_name(const std::string& stem, std::size_t index, std::size_t count, const ShardOptions& options) {
+std::string shard_name(const std::string& stem, std::size_t index, std::size_t count,
+                       const ShardOptions& options) {
   if (count == 1 && !options.number_single) return stem + ".safetensors";
   return fmt::format("{}-{:05}-of-{:05}.safetensors", stem, index + 1, count);
 }
@@ -143,7 +147,8 @@ TensorSource tensor_of_floats(std::string name, core::DType dtype, std::vector<s
   return {std::move(name), dtype, std::move(shape), std::move(produce)};
 }
 
-void write_safetensors(WriteFile& file, const std::string& path, std::vector<TensorSource> tensors, Metadata metadata) {
+void write_safetensors(WriteFile& file, const std::string& path, std::vector<TensorSource> tensors,
+                       Metadata metadata) {
   check_tensors(tensors, path);
   std::sort(metadata.begin(), metadata.end());
   std::sort(tensors.begin(), tensors.end(), [](const auto& a, const auto& b) {
@@ -152,8 +157,8 @@ void write_safetensors(WriteFile& file, const std::string& path, std::vector<Ten
   });
   const std::string header = header_text(tensors, metadata);
   if (header.size() > kMaxSafetensorsHeader) {
-    fail(ErrorKind::InvalidArgument, "{}: a header of {} bytes is above the format's limit of {}", path, header.size(),
-         kMaxSafetensorsHeader);
+    fail(ErrorKind::InvalidArgument, "{}: a header of {} bytes is above the format's limit of {}", path,
+         header.size(), kMaxSafetensorsHeader);
   }
   std::array<std::byte, 8> size;
   for (std::size_t i = 0; i < 8; ++i) size[i] = static_cast<std::byte>(header.size() >> 8 * i & 0xff);
@@ -163,7 +168,8 @@ void write_safetensors(WriteFile& file, const std::string& path, std::vector<Ten
 }
 
 void write_safetensors(const std::string& path, std::vector<TensorSource> tensors, Metadata metadata) {
-  const std::string temporary = path_join(parent_path(path), fmt::format(".{}.{}.tmp", base_name(path), ::getpid()));
+  const std::string temporary =
+      path_join(parent_path(path), fmt::format(".{}.{}.tmp", base_name(path), ::getpid()));
   try {
     const auto file = files().create(temporary);
     write_safetensors(*file, path, std::move(tensors), std::move(metadata));

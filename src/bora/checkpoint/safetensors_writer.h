@@ -17,7 +17,8 @@ namespace bora::checkpoint {
 /// Takes the next bytes of a tensor.
 using ByteSink = std::function<void(std::span<const std::byte>)>;
 
-/// A tensor to be written. `produce` is called once, when its turn comes, and must hand over exactly its bytes.
+/// A tensor to be written. `produce` is called once, when its turn comes, and must hand over exactly its
+/// bytes.
 struct TensorSource {
   std::string name;
   core::DType dtype = core::DType::f32;
@@ -34,10 +35,12 @@ TensorSource tensor_of_bytes(std::string name, core::DType dtype, std::vector<st
 TensorSource tensor_of_floats(std::string name, core::DType dtype, std::vector<std::int64_t> shape,
                               std::span<const float> values);
 
-/// Writes a safetensors file into `file` (no sync, no close). Tensors are ordered by type, widest first, then by name,
-/// as the format's own writer does: equal content gives equal bytes. Metadata is sorted by key.
-/// Errors: InvalidArgument for a duplicate name, a negative size, or a source that hands over another number of bytes.
-void write_safetensors(WriteFile& file, const std::string& path, std::vector<TensorSource> tensors, Metadata metadata);
+/// Writes a safetensors file into `file` (no sync, no close). Tensors are ordered by type, widest first, then
+/// by name, as the format's own writer does: equal content gives equal bytes. Metadata is sorted by key.
+/// Errors: InvalidArgument for a duplicate name, a negative size, or a source that hands over another number
+/// of bytes.
+void write_safetensors(WriteFile& file, const std::string& path, std::vector<TensorSource> tensors,
+                       Metadata metadata);
 
 /// The same into `path`: a temporary file beside it, fsync, rename, fsync of the directory.
 void write_safetensors(const std::string& path, std::vector<TensorSource> tensors, Metadata metadata = {});
@@ -45,15 +48,16 @@ void write_safetensors(const std::string& path, std::vector<TensorSource> tensor
 /// How a sharded model is written.
 struct ShardOptions {
   std::uint64_t max_shard_bytes = 5'000'000'000;  ///< of tensor data; a larger tensor gets a shard of its own
-  bool number_single = false;                     ///< "model-00001-of-00001.safetensors" even if there is one shard
-  bool write_index = true;                        ///< "model.safetensors.index.json" where there are several
+  bool number_single = false;  ///< "model-00001-of-00001.safetensors" even if there is one shard
+  bool write_index = true;     ///< "model.safetensors.index.json" where there are several
   Metadata metadata;
   /// Creates each file; null: files().create. Every file is fsynced and closed.
   std::function<std::unique_ptr<WriteFile>(const std::string& path)> create;
 };
 
-/// Writes `directory`/STEM.safetensors, or STEM-00001-of-0000N.safetensors with an index, in the order given. Returns
-/// the names of the files. The directory must exist; nothing is renamed (write into a temporary directory).
+/// Writes `directory`/STEM.safetensors, or STEM-00001-of-0000N.safetensors with an index, in the order given.
+/// Returns the names of the files. The directory must exist; nothing is renamed (write into a temporary
+/// directory).
 std::vector<std::string> write_sharded(const std::string& directory, const std::string& stem,
                                        std::vector<TensorSource> tensors, const ShardOptions& options = {});
 

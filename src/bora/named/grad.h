@@ -32,7 +32,7 @@ ValueAndGrad<M> value_and_grad(M& model, F&& f) {
 
 /// Runs `f` on x without keeping its intermediate values; they are computed again in the backward pass.
 template <NamedTensor X, class F>
-X checkpoint(F&& f, const X& x) {
+X remat(F&& f, const X& x) {
   core::Array input = x.array();
   auto outputs = core::checkpoint(
       [f = std::forward<F>(f)](std::span<const core::Array> in) {

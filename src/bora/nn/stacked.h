@@ -47,7 +47,7 @@ struct Stacked {
     auto group = nested_group(n);
     RematPolicy inner{RematPolicy::Kind::full};
     for (std::int64_t first = 0; first < n; first += group) {
-      x = checkpoint([=, this](const X& h) { return run(h, context, first, std::min(n, first + group), inner); }, x);
+      x = bora::remat([=, this](const X& h) { return run(h, context, first, std::min(n, first + group), inner); }, x);
     }
     return x;
   }
@@ -60,7 +60,7 @@ struct Stacked {
       auto here = context.at_layer(i);
       bool again = policy.kind == RematPolicy::Kind::full ||
                    (policy.kind == RematPolicy::Kind::every && i % policy.every == 0);
-      x = again ? checkpoint([&block, here](const X& h) { return block(h, here); }, x) : block(x, here);
+      x = again ? bora::remat([&block, here](const X& h) { return block(h, here); }, x) : block(x, here);
       if (i + 1 < static_cast<std::int64_t>(blocks.size())) context.observe(i + 1, x.array());
     }
     return x;

@@ -27,8 +27,8 @@ class PlainStream final : public ByteStream {
     while (done < wanted) {
       const std::size_t n = file_->read_at(offset_ + done, bytes.subspan(done));
       if (n == 0) {
-        fail(ErrorKind::Io, "{}: ends at byte {} although it had {} bytes\nhint: it changed while being read", path_,
-             offset_ + done, end_);
+        fail(ErrorKind::Io, "{}: ends at byte {} although it had {} bytes\nhint: it changed while being read",
+             path_, offset_ + done, end_);
       }
       done += n;
     }
@@ -63,11 +63,13 @@ class Input {
   void use(std::size_t n) { used_ += n; }
 
   [[noreturn]] void damaged(std::string_view codec, std::string_view what) const {
-    fail(ErrorKind::Corruption, "{}: {} data is damaged near byte {}: {}\nhint: copy or download the file again",
-         raw_.path(), codec, raw_.offset() - (filled_ - used_), what);
+    fail(ErrorKind::Corruption,
+         "{}: {} data is damaged near byte {}: {}\nhint: copy or download the file again", raw_.path(), codec,
+         raw_.offset() - (filled_ - used_), what);
   }
   [[noreturn]] void cut_off(std::string_view codec) const {
-    fail(ErrorKind::Corruption, "{}: the file ends at byte {} inside a {} stream\nhint: copy or download the file again",
+    fail(ErrorKind::Corruption,
+         "{}: the file ends at byte {} inside a {} stream\nhint: copy or download the file again",
          raw_.path(), raw_.offset(), codec);
   }
 
@@ -111,8 +113,10 @@ class GzipStream final : public ByteStream {
     z_.avail_out = room;
     const int status = inflate(&z_, Z_NO_FLUSH);
     input_.use(in.size() - z_.avail_in);
-    if (status == Z_STREAM_END) inside_ = false;
-    else if (status != Z_OK && status != Z_BUF_ERROR) input_.damaged("gzip", z_.msg ? z_.msg : "unknown error");
+    if (status == Z_STREAM_END)
+      inside_ = false;
+    else if (status != Z_OK && status != Z_BUF_ERROR)
+      input_.damaged("gzip", z_.msg ? z_.msg : "unknown error");
     return room - z_.avail_out;
   }
 
@@ -154,9 +158,12 @@ std::unique_ptr<ByteStream> open_stream(const std::string& path, Compression com
                                         std::uint64_t end, RawObserver observer) {
   PlainStream raw(path, begin, end, std::move(observer));
   switch (compression) {
-    case Compression::None: break;
-    case Compression::Gzip: return std::make_unique<GzipStream>(std::move(raw));
-    case Compression::Zstd: return std::make_unique<ZstdStream>(std::move(raw));
+    case Compression::None:
+      break;
+    case Compression::Gzip:
+      return std::make_unique<GzipStream>(std::move(raw));
+    case Compression::Zstd:
+      return std::make_unique<ZstdStream>(std::move(raw));
   }
   return std::make_unique<PlainStream>(std::move(raw));
 }

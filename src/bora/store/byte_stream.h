@@ -26,9 +26,9 @@ class ByteStream {
 /// Sees every raw byte once, in order, before it is decompressed: content hash and progress.
 using RawObserver = std::function<void(std::span<const std::byte>)>;
 
-/// Bytes [begin, end) of a file as they are on disk, decompressed if `compression` says so (then the range must be the
-/// whole file; several gzip members or zstd frames in one file are read through).
-/// Errors: Corruption with path and byte offset if the compressed data is damaged or cut off; Io if the file became
+/// Bytes [begin, end) of a file as they are on disk, decompressed if `compression` says so (then the range
+/// must be the whole file; several gzip members or zstd frames in one file are read through). Errors:
+/// Corruption with path and byte offset if the compressed data is damaged or cut off; Io if the file became
 /// shorter than `end`.
 std::unique_ptr<ByteStream> open_stream(const std::string& path, Compression compression, std::uint64_t begin,
                                         std::uint64_t end, RawObserver observer = {});

@@ -17,31 +17,35 @@ namespace {
 /// Shard files and temporary files without a ledger are what a killed process has left.
 void remove_leftovers(const std::string& directory, bool shards_too) {
   for (const auto& name : files().list(directory)) {
-    const bool shard = name.ends_with(".bin") && (name.starts_with("tokens-") || name.starts_with("offsets-"));
+    const bool shard =
+        name.ends_with(".bin") && (name.starts_with("tokens-") || name.starts_with("offsets-"));
     if (name.ends_with(".tmp") || (shards_too && shard)) files().remove(path_join(directory, name));
   }
 }
 
 class Builder {
  public:
-  Builder(const std::string& directory, Ledger ledger, const Processor& processor, const CacheOptions& options)
+  Builder(const std::string& directory, Ledger ledger, const Processor& processor,
+          const CacheOptions& options)
       : directory_(directory),
         ledger_(std::move(ledger)),
         processor_(processor),
         options_(options),
         plan_(plan_shards(ledger_.sources, ledger_.shard_bytes)) {
     ledger_.num_shards = static_cast<std::int64_t>(plan_.size());
-    for (const auto& source : ledger_.sources) progress_.bytes_total += static_cast<std::int64_t>(source.size);
+    for (const auto& source : ledger_.sources)
+      progress_.bytes_total += static_cast<std::int64_t>(source.size);
   }
 
   void run() {
     const auto todo = unfinished();
     parallel_for(
-        static_cast<std::int64_t>(todo.size()), [&](std::int64_t i) { build(todo[static_cast<std::size_t>(i)]); },
-        options_.threads);
+        static_cast<std::int64_t>(todo.size()),
+        [&](std::int64_t i) { build(todo[static_cast<std::size_t>(i)]); }, options_.threads);
     if (ledger_.totals().documents == 0) {
       fail(ErrorKind::NotFound, "token cache {}: the {} source files hold no document\nhint: the first is {}",
-           directory_, ledger_.sources.size(), ledger_.sources.empty() ? "missing" : ledger_.sources.front().path);
+           directory_, ledger_.sources.size(),
+           ledger_.sources.empty() ? "missing" : ledger_.sources.front().path);
     }
     ledger_.is_finished = true;
     write_ledger(directory_, ledger_);
@@ -67,8 +71,8 @@ class Builder {
 
   void build(std::int64_t index) {
     const auto report = [this](const ShardProgress& made) { add_progress(made); };
-    const ShardRecord record = write_shard(directory_, index, plan_[static_cast<std::size_t>(index)], options_.format,
-                                           processor_, report);
+    const ShardRecord record = write_shard(directory_, index, plan_[static_cast<std::size_t>(index)],
+                                           options_.format, processor_, report);
     files().sync_directory(directory_);
     const std::lock_guard lock(mutex_);
     auto& shards = ledger_.shards;
@@ -116,7 +120,8 @@ std::unique_ptr<FileLock> lock_or_refuse(const std::string& directory) {
   auto lock = files().try_lock(path_join(directory, "lock"));
   if (!lock) {
     fail(ErrorKind::Io,
-         "token cache {}: another process is building it\nhint: wait until it is done, or use another cache_dir",
+         "token cache {}: another process is building it\nhint: wait until it is done, or use another "
+         "cache_dir",
          directory);
   }
   return lock;
@@ -124,7 +129,8 @@ std::unique_ptr<FileLock> lock_or_refuse(const std::string& directory) {
 
 }  // namespace
 
-std::shared_ptr<const TokenCache> build_cache(const std::string& directory, const std::vector<std::string>& sources,
+std::shared_ptr<const TokenCache> build_cache(const std::string& directory,
+                                              const std::vector<std::string>& sources,
                                               const Processor& processor, const CacheOptions& options) {
   Ledger wanted = wanted_ledger(sources, processor, options);
   // A finished cache is opened without the lock, so that it may lie on a read-only disk.

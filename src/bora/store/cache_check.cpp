@@ -12,7 +12,8 @@
 namespace bora::store {
 namespace {
 
-constexpr std::string_view kHint = "hint: delete the directory to build the cache again, or use another cache_dir";
+constexpr std::string_view kHint =
+    "hint: delete the directory to build the cache again, or use another cache_dir";
 
 [[noreturn]] void differs(const std::string& directory, const std::string& what) {
   fail(ErrorKind::Config, "token cache {}: {}\n{}", directory, what, kHint);
@@ -24,8 +25,8 @@ void check_settings(const std::string& directory, const Ledger& present, const L
                                    wanted.fingerprint));
   }
   if (present.vocab_size != wanted.vocab_size) {
-    differs(directory, fmt::format("it was made with a vocabulary of {} but this run has {}", present.vocab_size,
-                                   wanted.vocab_size));
+    differs(directory, fmt::format("it was made with a vocabulary of {} but this run has {}",
+                                   present.vocab_size, wanted.vocab_size));
   }
   if (present.format.text_key != wanted.format.text_key) {
     differs(directory, fmt::format("it was made from the field \"{}\" but this run reads \"{}\"",
@@ -40,8 +41,9 @@ void check_sources(const std::string& directory, const Ledger& present, const Le
     const auto at = std::mismatch(a.begin(), a.end(), b.begin(), b.end(),
                                   [](const Source& x, const Source& y) { return x.path == y.path; });
     const auto name = [](auto it, const auto& list) { return it == list.end() ? "no file" : it->path; };
-    differs(directory, fmt::format("it was made from {} files but this run has {}; first difference: {}, now {}",
-                                   a.size(), b.size(), name(at.first, a), name(at.second, b)));
+    differs(directory,
+            fmt::format("it was made from {} files but this run has {}; first difference: {}, now {}",
+                        a.size(), b.size(), name(at.first, a), name(at.second, b)));
   }
   for (std::size_t i = 0; i < a.size(); ++i) {
     const FileFormat old_format = file_format(a[i].path), new_format = file_format(b[i].path);
@@ -49,8 +51,8 @@ void check_sources(const std::string& directory, const Ledger& present, const Le
       differs(directory, fmt::format("it was made from {} where this run has {}", a[i].path, b[i].path));
     }
     if (a[i].size != b[i].size) {
-      differs(directory, fmt::format("source {} had {} bytes when the cache was made; {} has {} now", a[i].path,
-                                     a[i].size, b[i].path, b[i].size));
+      differs(directory, fmt::format("source {} had {} bytes when the cache was made; {} has {} now",
+                                     a[i].path, a[i].size, b[i].path, b[i].size));
     }
   }
 }
@@ -66,7 +68,8 @@ void check_content(const std::string& directory, const Ledger& present, const Le
     const auto& segments = plan.at(static_cast<std::size_t>(shard.index));
     const auto first = std::find_if(segments.begin(), segments.end(), changed);
     if (first == segments.end() || hash_source(segments) == shard.source) return;
-    differs(directory, fmt::format("the content of {} has changed since the cache was made", first->source.path));
+    differs(directory,
+            fmt::format("the content of {} has changed since the cache was made", first->source.path));
   });
 }
 

@@ -12,9 +12,9 @@ enum class Match {
   SameContent,  ///< names or dates differ, but what has been tokenized has the same hashes
 };
 
-/// Whether an existing cache is the one that is wanted. Where a file's name or date differs, the sources of the
-/// finished shards are read again and their hashes compared.
-/// Errors: Config, with what differs, both values, and what to do.
+/// Whether an existing cache is the one that is wanted. Where a file's name or date differs, the sources of
+/// the finished shards are read again and their hashes compared. Errors: Config, with what differs, both
+/// values, and what to do.
 Match check_ledger(const std::string& directory, const Ledger& present, const Ledger& wanted);
 
 /// Writes the new names and dates into the ledger, so that the next start need not read the sources again.

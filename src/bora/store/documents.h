@@ -12,8 +12,8 @@
 namespace bora::store {
 
 /// A document, or a part of one: documents over kPieceBytes arrive in pieces, so that memory stays bounded.
-/// A piece ends where a tokenizer would cut anyway if it can: at one line end between two characters that are no
-/// white space; else at any line end, else before a space, else between two characters.
+/// A piece ends where a tokenizer would cut anyway if it can: at one line end between two characters that are
+/// no white space; else at any line end, else before a space, else between two characters.
 struct TextPiece {
   std::string_view text;  ///< valid UTF-8; empty only in a piece that does nothing but end its document
   bool begins_document = true;
@@ -23,8 +23,8 @@ struct TextPiece {
 constexpr std::size_t kPieceBytes = 1 << 20;
 constexpr std::size_t kLongestLine = 16 << 20;  ///< of a jsonl file
 
-/// Which part of which file to read. Ranges are of plain files only; each reader moves both ends to the next good
-/// place to cut, so that adjacent ranges meet and give together exactly what the whole file gives.
+/// Which part of which file to read. Ranges are of plain files only; each reader moves both ends to the next
+/// good place to cut, so that adjacent ranges meet and give together exactly what the whole file gives.
 struct Segment {
   Source source;
   std::uint64_t begin = 0;
@@ -45,8 +45,8 @@ class DocumentReader {
   virtual bool next(TextPiece& piece) = 0;
 };
 
-/// Errors, all Corruption: invalid UTF-8 (file, byte offset), a line that is no JSON object or lacks its text (file:line).
-/// Unsupported: a line over kLongestLine.
+/// Errors, all Corruption: invalid UTF-8 (file, byte offset), a line that is no JSON object or lacks its text
+/// (file:line). Unsupported: a line over kLongestLine.
 std::unique_ptr<DocumentReader> open_documents(const Segment& segment, const TextFormat& format,
                                                RawObserver observer = {});
 

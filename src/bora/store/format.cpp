@@ -17,13 +17,17 @@ std::optional<FileFormat> format_of(std::string_view path) {
     path.remove_suffix(suffix.size());
     return true;
   };
-  if (strip(".gz")) format.compression = Compression::Gzip;
-  else if (strip(".zst") || strip(".zstd")) format.compression = Compression::Zstd;
+  if (strip(".gz"))
+    format.compression = Compression::Gzip;
+  else if (strip(".zst") || strip(".zstd"))
+    format.compression = Compression::Zstd;
 
-  if (path.ends_with(".txt") || path.ends_with(".text")) format.layout = Layout::Text;
+  if (path.ends_with(".txt") || path.ends_with(".text"))
+    format.layout = Layout::Text;
   else if (path.ends_with(".jsonl") || path.ends_with(".ndjson") || path.ends_with(".json"))
     format.layout = Layout::Lines;
-  else return {};
+  else
+    return {};
   return format;
 }
 
@@ -42,7 +46,8 @@ std::string_view conversion_hint(std::string_view path) {
 FileFormat file_format(std::string_view path) {
   if (auto format = format_of(path)) return *format;
   fail(ErrorKind::Unsupported,
-       "data files: {}: the name ends in no format Bora reads\nhint: it reads .txt and .jsonl, plain, .gz or .zst{}",
+       "data files: {}: the name ends in no format Bora reads\nhint: it reads .txt and .jsonl, plain, .gz or "
+       ".zst{}",
        path, conversion_hint(path));
 }
 

@@ -9,7 +9,8 @@
 namespace bora::store {
 
 enum class Layout {
-  Text,   ///< .txt: documents separated by lines that hold only <|endoftext|>; without one, the file is one document
+  Text,   ///< .txt: documents separated by lines that hold only <|endoftext|>; without one, the file is one
+          ///< document
   Lines,  ///< .jsonl, .ndjson, .json: one JSON object a line, one document each
 };
 

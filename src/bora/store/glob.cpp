@@ -39,7 +39,9 @@ std::vector<std::string> brace_range(std::string_view body) {
   if (dots == std::string_view::npos) return {};
   const auto a = body.substr(0, dots), b = body.substr(dots + 2);
   std::vector<std::string> out;
-  const auto letter = [](std::string_view s) { return s.size() == 1 && std::isalpha(static_cast<unsigned char>(s[0])); };
+  const auto letter = [](std::string_view s) {
+    return s.size() == 1 && std::isalpha(static_cast<unsigned char>(s[0]));
+  };
   if (letter(a) && letter(b)) {
     const int step = a[0] <= b[0] ? 1 : -1;
     for (int c = a[0]; c != b[0] + step; c += step) out.emplace_back(1, static_cast<char>(c));
@@ -106,17 +108,20 @@ std::vector<std::string> expand_braces(std::string_view pattern) {
       commas.push_back(close);
       std::size_t from = open + 1;
       for (auto comma : commas) {
-        for (auto& inner : expand_braces(pattern.substr(from, comma - from))) choices.push_back(std::move(inner));
+        for (auto& inner : expand_braces(pattern.substr(from, comma - from)))
+          choices.push_back(std::move(inner));
         from = comma + 1;
       }
     }
     const auto tails = expand_braces(pattern.substr(close + 1));
     if (choices.size() * tails.size() > kMaxExpansions) {
-      fail(ErrorKind::Unsupported, "data files: \"{}\" stands for more than {} names", pattern, kMaxExpansions);
+      fail(ErrorKind::Unsupported, "data files: \"{}\" stands for more than {} names", pattern,
+           kMaxExpansions);
     }
     std::vector<std::string> out;
     for (const auto& choice : choices) {
-      for (const auto& tail : tails) out.push_back(fmt::format("{}{}{}", pattern.substr(0, open), choice, tail));
+      for (const auto& tail : tails)
+        out.push_back(fmt::format("{}{}{}", pattern.substr(0, open), choice, tail));
     }
     return out;
   }

@@ -100,9 +100,11 @@ void check(const Ledger& ledger, const Json& json, const std::string& name) {
     contradicts(name, fmt::format("is_finished, but lists {} of {} shards", finished, ledger.num_shards));
   }
   const TokenCounts total = ledger.totals();
-  const TokenCounts stated{count(json, "documents", name), count(json, "tokens", name), count(json, "bytes", name)};
+  const TokenCounts stated{count(json, "documents", name), count(json, "tokens", name),
+                           count(json, "bytes", name)};
   if (total != stated) {
-    contradicts(name, fmt::format("tokens is {} but the shards have {} together", stated.tokens, total.tokens));
+    contradicts(name,
+                fmt::format("tokens is {} but the shards have {} together", stated.tokens, total.tokens));
   }
 }
 
@@ -126,12 +128,14 @@ std::optional<Ledger> read_ledger(const std::string& directory) {
   if (!exists(name)) return {};
   const Json json = parse_json(read_text(name), name);
   const auto format = json_get<std::string>(json, "format", name);
-  if (format != kFormat) contradicts(name, fmt::format("format is \"{}\" instead of \"{}\"", format, kFormat));
+  if (format != kFormat)
+    contradicts(name, fmt::format("format is \"{}\" instead of \"{}\"", format, kFormat));
   const auto version = json_get<std::int64_t>(json, "version", name);
   if (version != kVersion) {
-    fail(ErrorKind::Unsupported,
-         "{}: format version {}, but this Bora reads version {}\nhint: use another cache_dir, or a newer Bora", name,
-         version, kVersion);
+    fail(
+        ErrorKind::Unsupported,
+        "{}: format version {}, but this Bora reads version {}\nhint: use another cache_dir, or a newer Bora",
+        name, version, kVersion);
   }
   Ledger ledger;
   ledger.fingerprint = json_get<std::string>(json, "fingerprint", name);
@@ -181,7 +185,8 @@ std::vector<std::vector<Segment>> plan_shards(const std::vector<Source>& sources
     filled += end - begin;
   };
   for (const auto& source : sources) {
-    const bool whole = file_format(source.path).compression != Compression::None || source.size <= shard_bytes;
+    const bool whole =
+        file_format(source.path).compression != Compression::None || source.size <= shard_bytes;
     std::uint64_t begin = 0;
     while (!whole && source.size - begin > shard_bytes) {
       add(source, begin, begin + shard_bytes);

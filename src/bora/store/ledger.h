@@ -54,8 +54,8 @@ std::string ledger_path(const std::string& directory);
 std::string tokens_path(const std::string& directory, std::int64_t shard);   ///< tokens-00000.bin
 std::string offsets_path(const std::string& directory, std::int64_t shard);  ///< offsets-00000.bin
 
-/// Cuts sources into shards of about shard_bytes: small files together, large plain files into ranges, compressed
-/// files whole. Depends on nothing else.
+/// Cuts sources into shards of about shard_bytes: small files together, large plain files into ranges,
+/// compressed files whole. Depends on nothing else.
 std::vector<std::vector<Segment>> plan_shards(const std::vector<Source>& sources, std::uint64_t shard_bytes);
 
 /// A 128th of all bytes, at least 4 MiB, at most 512 MiB.

@@ -42,9 +42,6 @@ class Lines {
 
   bool too_long() const { return too_long_; }
   std::uint64_t offset() const { return offset_; }  ///< of the present line, from the stream's start
-  std::size_t capacity(std::string_view line) const {
-    return static_cast<std::size_t>(buffer_.data() + buffer_.size() - line.data());
-  }
 
  private:
   bool give(std::string_view& line, std::size_t size, std::size_t newline) {
@@ -89,7 +86,8 @@ class LineReader final : public DocumentReader {
       if (!next_document()) return false;
       begins = true;
     }
-    const std::size_t length = rest_.size() <= kPieceBytes ? rest_.size() : piece_end(rest_.substr(0, kPieceBytes));
+    const std::size_t length =
+        rest_.size() <= kPieceBytes ? rest_.size() : piece_end(rest_.substr(0, kPieceBytes));
     piece = {rest_.substr(0, length), begins, length == rest_.size()};
     rest_.remove_prefix(length);
     return true;
@@ -115,45 +113,34 @@ class LineReader final : public DocumentReader {
   }
 
   std::string_view text_of(std::string_view line) {
-    simdjson::ondemand::document document;
-    const simdjson::padded_string_view padded(line.data(), line.size(), lines_.capacity(line));
-    if (const auto error = parser_.iterate(padded).get(document)) bad_line(line, error);
-    try {
-      return find_text(document, line);
-    } catch (const simdjson::simdjson_error& e) {
-      bad_line(line, e.error());
-    }
-  }
-
-  std::string_view find_text(simdjson::ondemand::document& document, std::string_view line) {
-    if (document.type() != simdjson::ondemand::json_type::object) {
+    // simdjson's DOM rather than its on-demand parser: it looks at every byte of the line, and picks the
+    // processor's widest instructions at run time.
+    simdjson::dom::element element;
+    if (const auto error = parser_.parse(line.data(), line.size(), false).get(element)) bad_line(line, error);
+    simdjson::dom::object object;
+    if (element.get(object) != simdjson::SUCCESS) {
       const std::string_view hint =
-          trim(line).starts_with('[') ? "\nhint: write one object a line, for example with jq -c '.[]'" : "";
-      fail(ErrorKind::Corruption, "{}: each line should be one JSON object but this one is not{}", where(), hint);
+          element.is_array() ? "\nhint: write one object a line, for example with jq -c '.[]'" : "";
+      fail(ErrorKind::Corruption, "{}: each line should be one JSON object but this one is not{}", where(),
+           hint);
     }
+    simdjson::dom::element value;
+    if (object.at_key(text_key_).get(value) != simdjson::SUCCESS) no_text(object);
     std::string_view text;
-    bool found = false;
-    std::vector<std::string> keys;
-    for (auto field : document.get_object()) {
-      const std::string_view key = field.unescaped_key();
-      if (key != text_key_) {
-        if (!found && keys.size() < 10) keys.emplace_back(key);
-        continue;
-      }
-      auto value = field.value();
-      if (value.type() != simdjson::ondemand::json_type::string) {
-        fail(ErrorKind::Corruption, "{}: field \"{}\" should be a string but is not", where(), text_key_);
-      }
-      text = value.get_string();
-      found = true;
+    if (value.get(text) != simdjson::SUCCESS) {
+      fail(ErrorKind::Corruption, "{}: field \"{}\" should be a string but is {}", where(), text_key_,
+           simdjson::minify(value).substr(0, 40));
     }
-    if (!document.at_end()) fail(ErrorKind::Corruption, "{}: there is more after the JSON object", where());
-    if (!found) no_text(keys);
     return text;
   }
 
-  [[noreturn]] void no_text(const std::vector<std::string>& keys) {
-    fail(ErrorKind::Corruption, "{}: no field \"{}\"; the object has {}\nhint: set format.text_key to the field that holds the text",
+  [[noreturn]] void no_text(simdjson::dom::object object) {
+    std::vector<std::string> keys;
+    for (const auto& field : object) {
+      if (keys.size() < 10) keys.emplace_back(field.key);
+    }
+    fail(ErrorKind::Corruption,
+         "{}: no field \"{}\"; the object has {}\nhint: set format.text_key to the field that holds the text",
          where(), text_key_, keys.empty() ? "none" : join(keys));
   }
 
@@ -161,7 +148,7 @@ class LineReader final : public DocumentReader {
     if (error == simdjson::UTF8_ERROR) {
       fail_utf8(source_, format_, begin_ + lines_.offset() + invalid_utf8(line).value_or(0));
     }
-    std::string what = simdjson::error_message(error);
+    std::string what{simdjson::error_message(error)};
     while (what.ends_with('.')) what.pop_back();
     fail(ErrorKind::Corruption, "{}: malformed JSON: {}", where(), what);
   }
@@ -182,7 +169,7 @@ class LineReader final : public DocumentReader {
   std::uint64_t begin_;
   std::string text_key_;
   Lines lines_;
-  simdjson::ondemand::parser parser_{2 * kLongestLine};
+  simdjson::dom::parser parser_{2 * kLongestLine};
   std::string_view rest_;
   std::int64_t line_number_ = 0;
 };

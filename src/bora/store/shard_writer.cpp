@@ -6,7 +6,8 @@
 //   cache   := ledger.json lock shard*
 //   shard   := tokens-NNNNN.bin offsets-NNNNN.bin      NNNNN: 00000, 00001, ... without a gap
 //   tokens  := id*           little endian, no header; u16 if vocab_size <= 65536, else u32
-//   offsets := end*          u64 little endian, one for each document that ends in the shard: the number of tokens
+//   offsets := end*          u64 little endian, one for each document that ends in the shard: the number of
+//   tokens
 //                            from the shard's start to the document's end
 //   lock    := nothing; held (flock) by the process that builds the cache
 //
@@ -19,11 +20,13 @@
 //     "shard_bytes": n, "num_shards": n,               how the sources were cut (ledger.cpp: plan_shards)
 //     "sources": [{"path": string, "size": n, "modified": seconds}*],
 //     "shards": [{"index": n, "documents": n, "tokens": n, "bytes": n,
-//                 "source_hash": hash, "tokens_hash": hash, "offsets_hash": hash}*]     hash: XXH3-128, 32 hex digits
+//                 "source_hash": hash, "tokens_hash": hash, "offsets_hash": hash}*]     hash: XXH3-128, 32
+//                 hex digits
 //   }
 //
-// The sequence of all tokens is that of shard 0, shard 1, ...; a document may run on from one shard into the next.
-// A shard's files are written and synced first, then the ledger that lists them replaces the one before.
+// The sequence of all tokens is that of shard 0, shard 1, ...; a document may run on from one shard into the
+// next. A shard's files are written and synced first, then the ledger that lists them replaces the one
+// before.
 #include "bora/store/shard_writer.h"
 
 #include "bora/base/error.h"
@@ -36,7 +39,9 @@ constexpr std::size_t kBuffered = 1 << 20;
 
 class HashedFile {
  public:
-  explicit HashedFile(const std::string& path) : file_(files().create(path)) { buffer_.reserve(kBuffered + 16); }
+  explicit HashedFile(const std::string& path) : file_(files().create(path)) {
+    buffer_.reserve(kBuffered + 16);
+  }
 
   template <class T>
   void append(T value) {
@@ -67,8 +72,8 @@ class HashedFile {
 
 class ShardWriter {
  public:
-  ShardWriter(const std::string& directory, std::int64_t index, const TextFormat& format, const Processor& processor,
-              const std::function<void(const ShardProgress&)>& report)
+  ShardWriter(const std::string& directory, std::int64_t index, const TextFormat& format,
+              const Processor& processor, const std::function<void(const ShardProgress&)>& report)
       : format_(format),
         processor_(processor),
         report_(report),
@@ -112,11 +117,13 @@ class ShardWriter {
   void write_ids(const std::string& path) {
     for (const std::int32_t id : ids_) {
       if (id < 0 || id >= processor_.vocab_size()) {
-        fail(ErrorKind::InvalidArgument, "{}: the tokenizer gave id {}, outside of its vocabulary of {}", path, id,
-             processor_.vocab_size());
+        fail(ErrorKind::InvalidArgument, "{}: the tokenizer gave id {}, outside of its vocabulary of {}",
+             path, id, processor_.vocab_size());
       }
-      if (narrow_) tokens_.append(static_cast<std::uint16_t>(id));
-      else tokens_.append(static_cast<std::uint32_t>(id));
+      if (narrow_)
+        tokens_.append(static_cast<std::uint16_t>(id));
+      else
+        tokens_.append(static_cast<std::uint32_t>(id));
     }
   }
 
@@ -140,9 +147,9 @@ class ShardWriter {
 
 }  // namespace
 
-ShardRecord write_shard(const std::string& directory, std::int64_t index, const std::vector<Segment>& segments,
-                        const TextFormat& format, const Processor& processor,
-                        const std::function<void(const ShardProgress&)>& report) {
+ShardRecord write_shard(const std::string& directory, std::int64_t index,
+                        const std::vector<Segment>& segments, const TextFormat& format,
+                        const Processor& processor, const std::function<void(const ShardProgress&)>& report) {
   ShardWriter writer(directory, index, format, processor, report);
   for (const auto& segment : segments) writer.add(segment);
   return writer.finish();

@@ -16,10 +16,11 @@ struct ShardProgress {
   TokenCounts counts;
 };
 
-/// Tokenizes one shard into its two files and makes them durable. Whatever was there under their names is replaced.
-ShardRecord write_shard(const std::string& directory, std::int64_t index, const std::vector<Segment>& segments,
-                        const TextFormat& format, const Processor& processor,
-                        const std::function<void(const ShardProgress&)>& report);
+/// Tokenizes one shard into its two files and makes them durable. Whatever was there under their names is
+/// replaced.
+ShardRecord write_shard(const std::string& directory, std::int64_t index,
+                        const std::vector<Segment>& segments, const TextFormat& format,
+                        const Processor& processor, const std::function<void(const ShardProgress&)>& report);
 
 /// XXH3-128 of the raw bytes of a shard's segments, one after the other.
 Hash128 hash_source(const std::vector<Segment>& segments);

@@ -87,7 +87,8 @@ class TextReader final : public DocumentReader {
 
   bool find_separator(std::string_view all, std::size_t& at, std::size_t& length) const {
     const auto searched = all.substr(0, kPieceBytes + kSeparator.size());
-    for (at = searched.find(kSeparator); at != std::string_view::npos; at = searched.find(kSeparator, at + 1)) {
+    for (at = searched.find(kSeparator); at != std::string_view::npos;
+         at = searched.find(kSeparator, at + 1)) {
       const bool starts_line = at == 0 ? at_line_start_ : all[at - 1] == '\n';
       std::size_t end = at + kSeparator.size();
       if (end < all.size() && all[end] == '\r') ++end;
@@ -131,8 +132,8 @@ class TextReader final : public DocumentReader {
 void fail_utf8(const Source& source, const FileFormat& format, std::uint64_t offset) {
   const std::string_view what = format.compression == Compression::None ? "" : " of the decompressed text";
   fail(ErrorKind::Corruption,
-       "{}: invalid UTF-8 at byte {}{}\nhint: convert the file, for example with iconv -f latin1 -t utf-8", source.path,
-       offset, what);
+       "{}: invalid UTF-8 at byte {}{}\nhint: convert the file, for example with iconv -f latin1 -t utf-8",
+       source.path, offset, what);
 }
 
 std::unique_ptr<DocumentReader> open_text(const Source& source, const FileFormat& format, ByteRange range,

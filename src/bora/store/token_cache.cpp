@@ -17,7 +17,8 @@ constexpr std::string_view kRebuild = "hint: delete the cache directory; it will
 
 void check_size(const ReadFile& file, const std::string& path, std::uint64_t size) {
   if (file.size() == size) return;
-  fail(ErrorKind::Corruption, "{}: has {} bytes but the ledger says {}\n{}", path, file.size(), size, kRebuild);
+  fail(ErrorKind::Corruption, "{}: has {} bytes but the ledger says {}\n{}", path, file.size(), size,
+       kRebuild);
 }
 
 template <class T>
@@ -43,8 +44,8 @@ std::shared_ptr<const TokenCache> TokenCache::open(const std::string& directory)
   if (!ledger) fail(ErrorKind::NotFound, "token cache {}: there is none", directory);
   if (!ledger->is_finished) {
     fail(ErrorKind::Corruption,
-         "token cache {}: unfinished, {} of {} shards\nhint: run the same command again to finish it", directory,
-         ledger->shards.size(), ledger->num_shards);
+         "token cache {}: unfinished, {} of {} shards\nhint: run the same command again to finish it",
+         directory, ledger->shards.size(), ledger->num_shards);
   }
   std::shared_ptr<TokenCache> cache(new TokenCache);
   cache->directory_ = directory;
@@ -66,8 +67,8 @@ void TokenCache::add_shard(const ShardRecord& record) {
 void TokenCache::tokens(std::int64_t begin, std::span<std::int32_t> out) const {
   const auto count = static_cast<std::int64_t>(out.size());
   if (begin < 0 || begin > num_tokens() - count) {
-    fail(ErrorKind::InvalidArgument, "token cache {}: tokens [{}, {}) are outside of its {}", directory_, begin,
-         begin + count, num_tokens());
+    fail(ErrorKind::InvalidArgument, "token cache {}: tokens [{}, {}) are outside of its {}", directory_,
+         begin, begin + count, num_tokens());
   }
   auto shard = std::upper_bound(shards_.begin(), shards_.end(), begin,
                                 [](std::int64_t t, const Shard& s) { return t < s.first_token; });
@@ -76,9 +77,12 @@ void TokenCache::tokens(std::int64_t begin, std::span<std::int32_t> out) const {
   while (!out.empty()) {
     const std::int64_t first = begin - shard->first_token;
     const auto available = static_cast<std::int64_t>(shard->tokens.size()) / width - first;
-    const auto n = static_cast<std::size_t>(std::min<std::int64_t>(available, static_cast<std::int64_t>(out.size())));
-    if (width == 2) widen<std::uint16_t>(shard->tokens, first, out.first(n));
-    else widen<std::uint32_t>(shard->tokens, first, out.first(n));
+    const auto n =
+        static_cast<std::size_t>(std::min<std::int64_t>(available, static_cast<std::int64_t>(out.size())));
+    if (width == 2)
+      widen<std::uint16_t>(shard->tokens, first, out.first(n));
+    else
+      widen<std::uint32_t>(shard->tokens, first, out.first(n));
     out = out.subspan(n);
     begin += static_cast<std::int64_t>(n);
     ++shard;
@@ -86,7 +90,8 @@ void TokenCache::tokens(std::int64_t begin, std::span<std::int32_t> out) const {
 }
 
 std::vector<std::int32_t> TokenCache::tokens(std::int64_t begin, std::int64_t count) const {
-  std::vector<std::int32_t> out(static_cast<std::size_t>(std::clamp<std::int64_t>(count, 0, num_tokens() + 1)));
+  std::vector<std::int32_t> out(
+      static_cast<std::size_t>(std::clamp<std::int64_t>(count, 0, num_tokens() + 1)));
   tokens(begin, out);
   return out;
 }
@@ -100,8 +105,10 @@ std::int64_t TokenCache::document_end(std::int64_t d) const {
   }
   auto shard = std::upper_bound(shards_.begin(), shards_.end(), d,
                                 [](std::int64_t x, const Shard& s) { return x < s.first_document; });
-  --shard;  // the last shard that begins at or before d: it has d, since the ones without documents come before it
-  return shard->first_token + static_cast<std::int64_t>(read_offset(shard->record, d - shard->first_document));
+  --shard;  // the last shard that begins at or before d: it has d, since the ones without documents come
+            // before it
+  return shard->first_token +
+         static_cast<std::int64_t>(read_offset(shard->record, d - shard->first_document));
 }
 
 std::uint64_t TokenCache::read_offset(const ShardRecord& record, std::int64_t d) const {
@@ -111,14 +118,16 @@ std::uint64_t TokenCache::read_offset(const ShardRecord& record, std::int64_t d)
   std::uint64_t end = 0;
   file->read_at(8 * static_cast<std::uint64_t>(d), std::as_writable_bytes(std::span(&end, 1)));
   if (end > static_cast<std::uint64_t>(record.counts.tokens)) {
-    fail(ErrorKind::Corruption, "{}: a document ends at token {} of {}\n{}", path, end, record.counts.tokens, kRebuild);
+    fail(ErrorKind::Corruption, "{}: a document ends at token {} of {}\n{}", path, end, record.counts.tokens,
+         kRebuild);
   }
   return end;
 }
 
 void TokenCache::verify() const {
   for (const auto& record : ledger_.shards) {
-    const std::string tokens = tokens_path(directory_, record.index), offsets = offsets_path(directory_, record.index);
+    const std::string tokens = tokens_path(directory_, record.index),
+                      offsets = offsets_path(directory_, record.index);
     verify_hash(files().open(tokens)->map(), record.tokens, tokens);
     verify_hash(files().open(offsets)->map(), record.offsets, offsets);
   }

@@ -12,11 +12,12 @@
 
 namespace bora::store {
 
-/// A finished token cache, memory-mapped: all documents as one sequence of token ids. Any number of threads may read.
+/// A finished token cache, memory-mapped: all documents as one sequence of token ids. Any number of threads
+/// may read.
 class TokenCache {
  public:
-  /// Errors: NotFound if there is no cache; Corruption if it is unfinished or a file of tokens has another size than its
-  /// ledger says. Contents are not read; verify() does.
+  /// Errors: NotFound if there is no cache; Corruption if it is unfinished or a file of tokens has another
+  /// size than its ledger says. Contents are not read; verify() does.
   static std::shared_ptr<const TokenCache> open(const std::string& directory);
 
   const std::string& directory() const { return directory_; }
@@ -29,8 +30,8 @@ class TokenCache {
   void tokens(std::int64_t begin, std::span<std::int32_t> out) const;
   std::vector<std::int32_t> tokens(std::int64_t begin, std::int64_t count) const;
 
-  /// The token at which document `d` of [0, num_documents()) begins, and the one after its last. Each call opens a file:
-  /// for inspection, not for a training loop.
+  /// The token at which document `d` of [0, num_documents()) begins, and the one after its last. Each call
+  /// opens a file: for inspection, not for a training loop.
   std::int64_t document_begin(std::int64_t d) const;
   std::int64_t document_end(std::int64_t d) const;
 

@@ -58,7 +58,8 @@ class Walk {
     for (const auto& name : entries(base)) {
       if (name.front() == '.' && part.front() != '.') continue;
       const std::string next = join_under(base, name);
-      if (glob_match(part, name) && (i + 1 == parts_.size() || is_directory(next))) from(next, i + 1, depth + 1);
+      if (glob_match(part, name) && (i + 1 == parts_.size() || is_directory(next)))
+        from(next, i + 1, depth + 1);
     }
   }
 
@@ -83,8 +84,10 @@ class Walk {
     for (const auto& name : entries(base)) {
       if (name.front() == '.') continue;
       const std::string next = join_under(base, name);
-      if (is_directory(next)) everything(next, depth + 1);
-      else found.push_back(next);
+      if (is_directory(next))
+        everything(next, depth + 1);
+      else
+        found.push_back(next);
     }
   }
 
@@ -139,14 +142,15 @@ std::string what_is_there(const std::string& path) {
   constexpr std::size_t kShown = 5;
   const std::size_t shown = std::min(names.size(), kShown);
   std::string more = names.size() > shown ? fmt::format(" and {} more", names.size() - shown) : "";
-  return fmt::format("{} holds {}{}{}", or_dot(base), join(std::span<const std::string>(names).first(shown)), more,
-                     suggestion);
+  return fmt::format("{} holds {}{}{}", or_dot(base), join(std::span<const std::string>(names).first(shown)),
+                     more, suggestion);
 }
 
 std::string local_path(const std::string& url) {
   if (auto scheme = remote_scheme(url)) {
     fail(ErrorKind::Unsupported,
-         "data files: {} is on {}://, which Bora does not read\nhint: download the files and give their local paths",
+         "data files: {} is on {}://, which Bora does not read\nhint: download the files and give their "
+         "local paths",
          url, *scheme);
   }
   return url.starts_with("file://") ? url.substr(7) : url;
@@ -158,7 +162,9 @@ std::optional<std::string> remote_scheme(std::string_view url) {
   const auto end = url.find("://");
   if (end == std::string_view::npos || end == 0) return {};
   const auto scheme = url.substr(0, end);
-  const auto legal = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '+' || c == '-'; };
+  const auto legal = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '+' || c == '-';
+  };
   if (!std::all_of(scheme.begin(), scheme.end(), legal) || scheme == "file") return {};
   return std::string(scheme);
 }
@@ -172,13 +178,15 @@ std::vector<std::string> expand_urls(std::span<const std::string> patterns) {
       const auto found = matches(path);
       if (found.empty()) {
         const std::string whole = url == pattern ? "" : fmt::format(" (from \"{}\")", pattern);
-        fail(ErrorKind::NotFound, "data files: no file matches \"{}\"{}\nhint: {}", path, whole, what_is_there(path));
+        fail(ErrorKind::NotFound, "data files: no file matches \"{}\"{}\nhint: {}", path, whole,
+             what_is_there(path));
       }
       for (const auto& file : found) {
         auto [it, is_new] = given_by.emplace(file, pattern);
         if (!is_new) {
-          fail(ErrorKind::Config, "data files: {} is given twice, by \"{}\" and by \"{}\"\nhint: remove one of them",
-               file, it->second, pattern);
+          fail(ErrorKind::Config,
+               "data files: {} is given twice, by \"{}\" and by \"{}\"\nhint: remove one of them", file,
+               it->second, pattern);
         }
         out.push_back(file);
       }

@@ -11,13 +11,14 @@ namespace bora::store {
 
 /// Turns the entries of `train_urls` and the like into existing files.
 ///
-/// An entry is a path, with or without `file://`, a directory (every data file below it), or a pattern: `{a,b}` and
-/// `{1..128}` or `{00..29}` as in bash, then `*`, `?`, `[a-z]`, `[!a-z]` within one folder and `**` for any depth.
-/// Order: entries as given, braces as written, the matches of one pattern by bytes. Hidden files (a leading dot) match
-/// only a pattern that names the dot.
+/// An entry is a path, with or without `file://`, a directory (every data file below it), or a pattern:
+/// `{a,b}` and
+/// `{1..128}` or `{00..29}` as in bash, then `*`, `?`, `[a-z]`, `[!a-z]` within one folder and `**` for any
+/// depth. Order: entries as given, braces as written, the matches of one pattern by bytes. Hidden files (a
+/// leading dot) match only a pattern that names the dot.
 ///
-/// Errors: NotFound if an entry matches nothing (with the nearest names there are); Unsupported for gs://, s3://,
-/// https:// and other schemes; Config if two entries give the same file.
+/// Errors: NotFound if an entry matches nothing (with the nearest names there are); Unsupported for gs://,
+/// s3://, https:// and other schemes; Config if two entries give the same file.
 std::vector<std::string> expand_urls(std::span<const std::string> patterns);
 
 /// "gs" for "gs://bucket/x"; nothing for a local path or file://.

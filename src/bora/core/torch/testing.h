@@ -3,6 +3,7 @@
 // Private to core's tests: an op against plain torch, forward and gradient, with every order of its operands'
 // axes.
 #pragma once
+#include <ATen/core/Formatting.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/arange_ops.h>
 #include <gtest/gtest.h>

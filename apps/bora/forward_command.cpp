@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include <fmt/core.h>
+
+#include "args.h"
+#include "bora/base/error.h"
+#include "bora/base/file.h"
+#include "bora/base/json.h"
+#include "bora/checkpoint/safetensors.h"
+#include "bora/checkpoint/safetensors_writer.h"
+#include "bora/core/runtime.h"
+#include "commands.h"
+#include "forward.h"
+#include "models.h"
+
+namespace bora::app {
+namespace {
+
+struct IdMatrix {
+  std::vector<std::int32_t> ids;
+  std::int64_t batch = 0, positions = 0;
+};
+
+template <class T>
+void widen(std::span<const std::byte> bytes, std::vector<std::int32_t>& out) {
+  for (std::size_t i = 0; i + sizeof(T) <= bytes.size(); i += sizeof(T)) {
+    T value;
+    std::memcpy(&value, bytes.data() + i, sizeof(T));
+    out.push_back(static_cast<std::int32_t>(value));
+  }
+}
+
+IdMatrix ids_from_safetensors(const std::string& path) {
+  checkpoint::SafetensorsFile file(path);
+  const auto& tensor = file.at("input_ids");
+  IdMatrix out;
+  if (tensor.shape.size() > 2 || tensor.shape.empty()) {
+    fail(ErrorKind::InvalidArgument, "{}: input_ids has {} dimensions, not [position] or [batch, position]", path, tensor.shape.size());
+  }
+  out.positions = tensor.shape.back();
+  out.batch = tensor.shape.size() == 2 ? tensor.shape[0] : 1;
+  auto bytes = file.bytes(tensor);
+  auto count = static_cast<std::size_t>(out.batch * out.positions);
+  if (bytes.size() == count * 8) widen<std::int64_t>(bytes, out.ids);
+  else widen<std::int32_t>(bytes, out.ids);
+  return out;
+}
+
+IdMatrix ids_from_json(const std::string& path) {
+  auto json = parse_json(read_text(path), path);
+  if (json.is_object() && json.contains("input_ids")) json = json["input_ids"];
+  if (json.is_array() && !json.empty() && json[0].is_number()) json = Json::array({json});
+  IdMatrix out;
+  if (!json.is_array()) fail(ErrorKind::InvalidArgument, "{}: expected a list of lists of ids, or {{\"input_ids\": ...}}", path);
+  for (const auto& row : json) {
+    auto n = static_cast<std::int64_t>(row.size());
+    if (out.batch > 0 && n != out.positions) {
+      fail(ErrorKind::InvalidArgument, "{}: row {} has {} ids but row 0 has {}", path, out.batch, n, out.positions);
+    }
+    out.positions = n;
+    ++out.batch;
+    for (const auto& id : row) out.ids.push_back(id.get<std::int32_t>());
+  }
+  return out;
+}
+
+}  // namespace
+
+int run_forward(const Arguments& arguments) {
+  std::string model_dir, ids_path, out_path;
+  ForwardOptions options;
+  Args args("forward", "Logits, loss, hidden states and gradients of given ids, for comparing models.",
+            "  bora forward --model DIR --ids ids.json --out out.safetensors --hidden --grads\n"
+            "  ids.json: [[1, 403, 407]] or {\"input_ids\": [[...]]}; a safetensors file holds input_ids [batch, position]");
+  args.option("--model", model_dir, "a Hugging Face model directory", true);
+  args.option("--ids", ids_path, "json or safetensors file with input_ids", true);
+  args.option("--out", out_path, "safetensors file to write", true);
+  args.flag("--hidden", options.hidden, "also hidden_states.i");
+  args.flag("--grads", options.grads, "also grad.<name> of the loss");
+  args.parse(arguments);
+  core::initialize();
+  auto model = load_model(model_dir);
+  auto ids = ids_path.ends_with(".safetensors") ? ids_from_safetensors(ids_path) : ids_from_json(ids_path);
+  auto results = forward(*model, ids.ids, ids.batch, ids.positions, options);
+  std::vector<checkpoint::TensorSource> sources;
+  for (const auto& [name, r] : results) sources.push_back(checkpoint::tensor_of_floats(name, core::DType::f32, r.shape, r.values));
+  checkpoint::write_safetensors(out_path, std::move(sources));
+  fmt::print("loss {:.6f} · {} tensors -> {}\n", results.at("loss").values[0], results.size(), out_path);
+  return 0;
+}
+
+}  // namespace bora::app

@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# SPDX-FileCopyrightText: The Bora authors
+#
+# Writes docs/reference/diagnostics.md from the wrong programs of tests/diagnostics. With --check it compares instead.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+page=docs/reference/diagnostics.md
+
+# What a person reads first: the error line itself and the constraint that failed, without paths and columns.
+words() {
+  { g++ -std=c++20 -fsyntax-only -fdiagnostics-color=never -I src -I tests/diagnostics "$1" 2>&1 || true; } |
+    grep -E ' error: |required for the satisfaction|evaluated to' |
+    sed -E 's|^[^ ]*/([^/ ]+):[0-9]+:[0-9]+:|\1:|; s|^([a-z_]+\.(cpp\|h)):[0-9]+:[0-9]+:|\1:|; s/bora:://g' | sed -E '/evaluated to/d' | cut -c1-260 | head -3
+}
+
+make_page() {
+  echo '# What the compiler says about wrong axes'
+  echo
+  echo 'Each program below is wrong. The tests compile it with g++ and clang++ and check the words. This page is made from'
+  echo 'them by `scripts/diagnostics_page.sh`; the words shown are those of g++.'
+  for program in tests/diagnostics/*.cpp; do
+    echo
+    echo "## $(sed -n 's|^// TITLE: ||p' "$program")"
+    echo
+    sed -n '/^#include "axes.h"/,$p' "$program" | tail -n +2 | sed '1i ```cpp' | sed '$a ```'
+    echo
+    echo '```text'
+    words "$program"
+    echo '```'
+    echo
+    echo "**Why.** $(sed -n '/^\/\/ WHY: /,/^\/\/ FIX: /p' "$program" | sed '/^\/\/ FIX: /d; s|^// WHY: ||; s|^// *||' | tr '\n' ' ' | sed 's/ *$//')"
+    echo
+    echo "**Fix.** $(sed -n '/^\/\/ FIX: /,/^\/\/ EXPECT/p' "$program" | sed '/^\/\/ EXPECT/d; s|^// FIX: ||; s|^// *||' | tr '\n' ' ' | sed 's/ *$//')"
+  done
+}
+
+if [ "${1:-}" = --check ]; then
+  diff <(make_page) "$page" || { echo "$page is not what the programs say; run scripts/diagnostics_page.sh"; exit 1; }
+else
+  mkdir -p docs/reference
+  make_page >"$page.tmp"
+  mv "$page.tmp" "$page"
+fi

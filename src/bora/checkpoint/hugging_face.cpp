@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/checkpoint/hugging_face.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <set>
+
+#include "bora/base/error.h"
+#include "bora/base/file.h"
+#include "bora/base/text.h"
+#include "bora/checkpoint/safetensors.h"
+#include "bora/checkpoint/safetensors_writer.h"
+
+namespace bora::checkpoint {
+namespace {
+
+std::string shape_text(std::span<const std::int64_t> shape) {
+  std::vector<std::string> parts;
+  for (auto n : shape) parts.push_back(std::to_string(n));
+  return "[" + join(parts) + "]";
+}
+
+// Buffers of the reference implementations, and heads that repeat the embedding.
+bool is_buffer(std::string_view name) {
+  return name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias") ||
+         name.ends_with("rotary_emb.inv_freq") || name == "lm_head.weight";
+}
+
+// The name under which the file holds a parameter: as written, or without its first component.
+std::string stored_name(const SafetensorsModel& model, const std::string& name) {
+  if (model.contains(name)) return name;
+  auto dot = name.find('.');
+  auto bare = dot == std::string::npos ? name : name.substr(dot + 1);
+  return model.contains(bare) ? bare : name;
+}
+
+void transpose(std::int64_t rows, std::int64_t columns, const std::vector<float>& from, float* to) {
+  for (std::int64_t i = 0; i < rows; ++i)
+    for (std::int64_t j = 0; j < columns; ++j)
+      to[j * rows + i] = from[static_cast<std::size_t>(i * columns + j)];
+}
+
+void load_one(const SafetensorsModel& model, const HfParameter& p, const std::string& stored) {
+  const auto& tensor = model.at(stored);
+  auto expected = hf_shape(p);
+  if (tensor.shape != expected) {
+    fail(ErrorKind::Corruption,
+         "{} is {} in the file but the model's {} needs {}\nhint: config.json and the tensors disagree",
+         stored, shape_text(tensor.shape), p.parameter.path, shape_text(expected));
+  }
+  auto* out = p.parameter.array->data<float>();
+  auto n = static_cast<std::size_t>(p.parameter.array->numel());
+  if (!p.transposed) {
+    model.read_floats(stored, {out, n});
+    return;
+  }
+  transpose(expected[0], expected[1], model.floats(stored), out);
+}
+
+TensorSource source_of(const HfParameter& p, core::DType dtype, std::vector<std::vector<float>>& kept) {
+  auto shape = hf_shape(p);
+  const auto* values = p.parameter.array->data<float>();
+  auto n = static_cast<std::size_t>(p.parameter.array->numel());
+  if (p.transposed) {
+    std::vector<float> rows(values, values + n);
+    kept.emplace_back(n);
+    transpose(shape[1], shape[0], rows, kept.back().data());
+    values = kept.back().data();
+  }
+  return tensor_of_floats(p.name, dtype, shape, {values, n});
+}
+
+void write_file(const std::string& path, std::string_view content) {
+  auto file = files().create(path);
+  file->write(as_bytes(content));
+  file->sync();
+  file->close();
+}
+
+}  // namespace
+
+std::vector<std::int64_t> hf_shape(const HfParameter& p) {
+  const auto& r = p.parameter;
+  auto sizes = r.array->sizes();
+  std::int64_t all = r.array->numel();
+  if (r.inputs.empty()) {
+    bool matrix = sizes.size() == 2 && !r.path.ends_with("bias");
+    return matrix ? sizes : std::vector<std::int64_t>{all};
+  }
+  std::int64_t in = 1;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    if (std::find(r.inputs.begin(), r.inputs.end(), r.names[i]) != r.inputs.end()) in *= sizes[i];
+  }
+  if (p.transposed) return {in, all / in};
+  return {all / in, in};
+}
+
+Json read_hf_config(const std::string& directory) {
+  auto path = path_join(directory, "config.json");
+  if (!exists(path)) {
+    fail(ErrorKind::NotFound,
+         "{} has no config.json\nhint: a model directory holds config.json and model.safetensors", directory);
+  }
+  return parse_json(read_text(path), path);
+}
+
+void load_hugging_face(const std::string& directory, std::span<const HfParameter> parameters) {
+  in_context(fmt::format("while loading {}", directory), [&] {
+    SafetensorsModel model(directory);
+    std::set<std::string> used;
+    for (const auto& p : parameters) {
+      auto stored = stored_name(model, p.name);
+      load_one(model, p, stored);
+      used.insert(stored);
+    }
+    std::vector<std::string> unknown;
+    for (auto& name : model.names()) {
+      if (!used.contains(name) && !is_buffer(name)) unknown.push_back(name);
+    }
+    if (unknown.empty()) return;
+    auto shown = std::vector<std::string>(unknown.begin(),
+                                          unknown.begin() + std::min<std::ptrdiff_t>(5, std::ssize(unknown)));
+    fail(ErrorKind::Unsupported,
+         "{} tensors of the file have no place in the model: {}{}\nhint: config.json does not describe this "
+         "model, or it has parts that Bora does not know",
+         unknown.size(), join(shown), unknown.size() > 5 ? ", ..." : "");
+  });
+}
+
+void save_hugging_face(const std::string& directory, std::span<const HfParameter> parameters,
+                       const Json& config,
+                       const std::vector<std::pair<std::string, std::string>>& extra_files,
+                       const HfSaveOptions& options) {
+  auto temporary = fmt::format("{}.tmp-{}", directory, ::getpid());
+  remove_all(temporary);
+  try {
+    files().make_directories(temporary);
+    std::vector<std::vector<float>> kept;
+    kept.reserve(parameters.size());
+    std::vector<TensorSource> sources;
+    for (const auto& p : parameters) sources.push_back(source_of(p, options.dtype, kept));
+    ShardOptions shards{.max_shard_bytes = options.max_shard_bytes, .metadata = {{"format", "pt"}}};
+    write_sharded(temporary, "model", std::move(sources), shards);
+    auto described = config;
+    described["torch_dtype"] = options.dtype == core::DType::bf16  ? "bfloat16"
+                               : options.dtype == core::DType::f16 ? "float16"
+                                                                   : "float32";
+    write_file(path_join(temporary, "config.json"), described.dump(2) + "\n");
+    for (const auto& [name, content] : extra_files) write_file(path_join(temporary, name), content);
+    files().sync_directory(temporary);
+    remove_all(directory);
+    files().rename(temporary, directory);
+    files().sync_directory(parent_path(directory));
+  } catch (...) {
+    remove_all(temporary);
+    throw;
+  }
+}
+
+}  // namespace bora::checkpoint

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+// Models in the Hugging Face layout: config.json, model.safetensors (one file or shards), tokenizer files.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "bora/base/json.h"
+#include "bora/core/param.h"
+
+namespace bora::checkpoint {
+
+/// A parameter and where it stands in a Hugging Face model.
+struct HfParameter {
+  core::ParamRef parameter;
+  std::string name;
+  bool transposed = false;  ///< stored (in, out)
+};
+
+/// The shape on disk: a linear map is the matrix (out, in) of its flattened axes, an embedding (vocab,
+/// embed), all else one dimension.
+std::vector<std::int64_t> hf_shape(const HfParameter& p);
+
+/// config.json of a directory. Errors: NotFound naming what a model directory must hold.
+Json read_hf_config(const std::string& directory);
+
+/// Fills the parameters (fp32) from bf16, f16 or f32 tensors. Names may lack their first component
+/// ("transformer.", "model."), as in checkpoints of the bare model. Buffers that hold no parameters are
+/// skipped. Errors: NotFound for a missing tensor, Corruption for another shape (both are given), Unsupported
+/// for tensors that no parameter takes.
+void load_hugging_face(const std::string& directory, std::span<const HfParameter> parameters);
+
+struct HfSaveOptions {
+  core::DType dtype = core::DType::f32;
+  std::uint64_t max_shard_bytes = 5'000'000'000;
+};
+/// Writes config.json and the tensors into `directory` by way of a temporary directory beside it: complete or
+/// absent. An existing directory is replaced only after the new one is on disk. `extra_files` (name, content)
+/// go along: tokenizer.json and its configuration.
+void save_hugging_face(const std::string& directory, std::span<const HfParameter> parameters,
+                       const Json& config,
+                       const std::vector<std::pair<std::string, std::string>>& extra_files = {},
+                       const HfSaveOptions& options = {});
+
+}  // namespace bora::checkpoint

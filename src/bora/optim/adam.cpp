@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/optim/adam.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "bora/base/error.h"
+#include "bora/core/create.h"
+#include "bora/core/kernels/adamw.h"
+#include "bora/core/kernels/reduce.h"
+#include "bora/core/kernels/threads.h"
+#include "bora/optim/clip.h"
+#include "bora/optim/weight_decay.h"
+
+namespace bora::optim {
+namespace {
+
+core::Array zeros_like(const core::ParamRef& p) { return core::zeros({p.names, p.array->sizes()}); }
+
+// A gradient that was never written counts as zeros, so that moments decay as they should.
+core::Array or_zeros(const core::Array& gradient, const core::ParamRef& p) {
+  return gradient.empty() ? zeros_like(p) : gradient;
+}
+
+}  // namespace
+
+struct Adam::Factors {
+  kernels::AdamW kernel;
+  double learning_rate;
+  float weight_decay;  // of parameters that decay
+};
+
+Adam::Adam(const OptimizerConfig& config, std::span<const core::ParamRef> parameters)
+    : config_(config), update_norms_(config.clip_update_norm.value_or(UpdateClipConfig{}).rolling_interval_length) {
+  const auto decays = weight_decay_mask(config, parameters);
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const core::ParamRef& p = parameters[i];
+    slots_.push_back({p.path, p.names, zeros_like(p), zeros_like(p), decays[i]});
+  }
+}
+
+void Adam::check(std::span<const core::ParamRef> parameters, std::span<const core::Array> gradients) const {
+  if (parameters.size() != slots_.size() || gradients.size() != slots_.size()) {
+    fail(ErrorKind::InvalidArgument, "adam: made for {} parameters, but got {} with {} gradients", slots_.size(),
+         parameters.size(), gradients.size());
+  }
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    if (parameters[i].path != slots_[i].path) {
+      fail(ErrorKind::InvalidArgument, "adam: parameter {} is {}, but was {} when the optimizer was made", i,
+           parameters[i].path, slots_[i].path);
+    }
+    const auto want = slots_[i].mean.numel(), have = parameters[i].array->numel();
+    const auto gradient = gradients[i].empty() ? want : gradients[i].numel();
+    if (want != have || want != gradient) {
+      fail(ErrorKind::InvalidArgument, "adam: {} has {} elements, its gradient {}, its state {}", slots_[i].path, have,
+           gradient, want);
+    }
+  }
+}
+
+Adam::Factors Adam::factors(const StepInfo& info, double clip) const {
+  const auto t = static_cast<double>(updates_ + 1);
+  const double peak = config_.learning_rate;
+  const double adamc = config_.adamc_weight_decay && peak > 0 ? info.learning_rate / peak : 1;
+  kernels::AdamW kernel{};
+  kernel.learning_rate = static_cast<float>(info.learning_rate);
+  kernel.beta1 = static_cast<float>(config_.beta1);
+  kernel.beta2 = static_cast<float>(config_.beta2);
+  kernel.epsilon = static_cast<float>(config_.epsilon);
+  kernel.correction1 = static_cast<float>(1 - std::pow(config_.beta1, t));
+  kernel.correction2 = static_cast<float>(1 - std::pow(config_.beta2, t));
+  kernel.gradient_scale = static_cast<float>(info.gradient_scale * clip);
+  kernel.nesterov = config_.nesterov;
+  kernel.correction1_next = static_cast<float>(1 - std::pow(config_.beta1, t + 1));
+  return {kernel, info.learning_rate, static_cast<float>(config_.weight_decay * adamc)};
+}
+
+StepReport Adam::step(std::span<const core::ParamRef> parameters, std::span<const core::Array> gradients,
+                      const StepInfo& info) {
+  check(parameters, gradients);
+  StepReport report;
+  report.gradient_norm = info.gradient_norm ? *info.gradient_norm : global_norm(gradients) * info.gradient_scale;
+  report.clip_factor = clip_factor(report.gradient_norm, config_.max_grad_norm);
+  const Factors f = factors(info, report.clip_factor);
+  if (config_.update_rms_clipping || config_.clip_update_norm) {
+    report.update_norm = step_clipped(parameters, gradients, f);
+  } else {
+    step_fused(parameters, gradients, f);
+  }
+  ++updates_;
+  return report;
+}
+
+void Adam::step_fused(std::span<const core::ParamRef> parameters, std::span<const core::Array> gradients,
+                      const Factors& f) {
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    kernels::AdamW kernel = f.kernel;
+    kernel.weight_decay = slots_[i].decays ? f.weight_decay : 0;
+    const core::Array gradient = or_zeros(gradients[i], parameters[i]);
+    kernels::adamw(gradient.numel(), kernel, parameters[i].array->data<float>(), gradient.data<float>(),
+                   slots_[i].mean.data<float>(), slots_[i].square.data<float>());
+  }
+}
+
+// The update must be known before it is applied. The fused kernel gives it too: with a rate of -1, no decay and a
+// parameter of zero it leaves u in the parameter's place.
+double Adam::step_clipped(std::span<const core::ParamRef> parameters, std::span<const core::Array> gradients,
+                          const Factors& f) {
+  std::vector<core::Array> updates;
+  kernels::AdamW kernel = f.kernel;
+  kernel.learning_rate = -1;
+  kernel.weight_decay = 0;
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    const core::Array gradient = or_zeros(gradients[i], parameters[i]);
+    const std::int64_t n = gradient.numel();
+    updates.push_back(zeros_like(parameters[i]));
+    float* u = updates.back().data<float>();
+    kernels::adamw(n, kernel, u, gradient.data<float>(), slots_[i].mean.data<float>(), slots_[i].square.data<float>());
+    if (slots_[i].decays && f.weight_decay != 0) {
+      const float* p = parameters[i].array->data<float>();
+      kernels::for_chunks(n, kernels::reduce_chunk, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t k = begin; k < end; ++k) u[k] += f.weight_decay * p[k];
+      });
+    }
+  }
+  const double norm = global_norm(updates);
+  double shared = 1;
+  if (config_.clip_update_norm) {
+    const std::size_t needed = 64;
+    const double bound = update_norms_.count() > 0 ? update_norms_.bound(config_.clip_update_norm->sigma_factor) : norm;
+    if (update_norms_.count() >= needed) shared = clip_factor(norm, bound);
+    update_norms_.record(norm);
+  }
+  for (std::size_t i = 0; i < slots_.size(); ++i) apply(*parameters[i].array, updates[i], f.learning_rate * shared);
+  return norm;
+}
+
+std::vector<NamedArray> Adam::state() const {
+  std::vector<NamedArray> out;
+  for (const Slot& slot : slots_) out.push_back({"mu/" + slot.path, slot.names, slot.mean});
+  for (const Slot& slot : slots_) out.push_back({"nu/" + slot.path, slot.names, slot.square});
+  return out;
+}
+
+Json Adam::save_state() const {
+  Json state{{"type", "adam"}, {"updates", updates_}};
+  if (config_.clip_update_norm) state["update_norms"] = update_norms_.save();
+  return state;
+}
+
+void Adam::load_state(const Json& state) {
+  updates_ = json_get<std::int64_t>(state, "updates", "optimizer state", updates_);
+  if (state.contains("update_norms")) update_norms_.load(state["update_norms"], "optimizer state: update_norms");
+}
+
+}  // namespace bora::optim

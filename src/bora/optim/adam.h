@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#pragma once
+#include <vector>
+
+#include "bora/optim/optimizer.h"
+#include "bora/optim/rolling_window.h"
+
+namespace bora::optim {
+
+/// AdamW (Loshchilov and Hutter 2019), with Levanter's options: global clipping of gradients (max_grad_norm), NAdamW
+/// (nesterov), AdamC (decay times learning rate / peak), clipping of updates per tensor (update_rms_clipping) or by the
+/// norms of the last updates (clip_update_norm).
+///
+///   m = b1·m + (1-b1)·g    v = b2·v + (1-b2)·g²    u = m̂/(√v̂ + eps) + wd·p    p = p - lr·clip(u)
+class Adam : public Optimizer {
+ public:
+  Adam(const OptimizerConfig& config, std::span<const core::ParamRef> parameters);
+
+  StepReport step(std::span<const core::ParamRef> parameters, std::span<const core::Array> gradients,
+                  const StepInfo& info) override;
+  std::vector<NamedArray> state() const override;
+  Json save_state() const override;
+  void load_state(const Json& state) override;
+
+ private:
+  struct Slot {  // of one parameter
+    std::string path;
+    std::vector<std::string_view> names;
+    core::Array mean, square;  // "mu/", "nu/"
+    bool decays;
+  };
+  struct Factors;
+
+  void check(std::span<const core::ParamRef> parameters, std::span<const core::Array> gradients) const;
+  Factors factors(const StepInfo& info, double clip) const;
+  void step_fused(std::span<const core::ParamRef> parameters, std::span<const core::Array> gradients,
+                  const Factors& factors);
+  double step_clipped(std::span<const core::ParamRef> parameters, std::span<const core::Array> gradients,
+                      const Factors& factors);
+
+  OptimizerConfig config_;
+  std::vector<Slot> slots_;
+  std::int64_t updates_ = 0;     // made so far; skipped steps do not count
+  RollingWindow update_norms_;
+};
+
+}  // namespace bora::optim

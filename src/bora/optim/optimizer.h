@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bora/base/json.h"
+#include "bora/core/param.h"
+#include "bora/optim/config.h"
+
+namespace bora::optim {
+
+struct StepInfo {
+  std::int64_t step = 0;                 ///< of the run, from 0
+  double learning_rate = 0;              ///< of this step: Schedule(step)
+  double gradient_scale = 1;             ///< multiplies every gradient first: 1 / weight
+  std::optional<double> gradient_norm;   ///< global norm of the scaled gradients, if known; else it is computed
+};
+
+/// What a step did, for the log.
+struct StepReport {
+  double gradient_norm = 0;              ///< before clipping
+  double clip_factor = 1;                ///< what clipping multiplied the gradients with
+  std::optional<double> update_norm;     ///< where the optimizer computes it: before update clipping, without the rate
+};
+
+/// An array of an optimizer's state. It stays where it is; a checkpoint reads it and restores into it.
+struct NamedArray {
+  std::string name;                      ///< "mu/layers.0.attn.q_proj.weight"
+  std::vector<std::string_view> names;   ///< axes
+  core::Array array;
+};
+
+/// An optimizer with its state for one list of parameters. Parameters, gradients and state are fp32 and contiguous, in
+/// host memory; state begins as zeros. One thread at a time.
+class Optimizer {
+ public:
+  virtual ~Optimizer() = default;
+
+  /// Updates the parameters in place. `parameters` must be those the optimizer was made for, in the same order;
+  /// gradients[i] belongs to parameters[i] (empty: zeros).
+  virtual StepReport step(std::span<const core::ParamRef> parameters, std::span<const core::Array> gradients,
+                          const StepInfo& info) = 0;
+
+  /// Arrays to be kept in checkpoints, in a fixed order.
+  virtual std::vector<NamedArray> state() const = 0;
+  /// The rest of the state: small, for a checkpoint's state.json.
+  virtual Json save_state() const = 0;
+  /// Missing keys keep what a new optimizer has. Corruption for values of another type.
+  virtual void load_state(const Json& state) = 0;
+};
+
+/// Builds config.type. Config error for a type that is not built, naming those that are.
+std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config, std::span<const core::ParamRef> parameters);
+
+/// Types that make_optimizer builds, sorted.
+std::vector<std::string> optimizer_types();
+
+}  // namespace bora::optim

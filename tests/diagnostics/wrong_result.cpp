@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+// TITLE: A result with other axes than promised
+// WHY: the sum over position leaves [batch, embed]; the function promises [batch, position].
+// FIX: reduce over the axis that should go.
+// EXPECT-GCC: could not convert .*Named<Batch, Embed>|conversion from
+// EXPECT-CLANG: no viable conversion from returned value of type
+#include "axes.h"
+Named<Batch, Pos> wrong(const Named<Batch, Pos, Embed>& x) { return sum<Pos>(x); }

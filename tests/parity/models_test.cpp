@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+// Every tiny reference model: logits, hidden states, loss and gradients equal those that Hugging Face computes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "bora/base/error.h"
+#include "bora/base/file.h"
+#include "bora/base/json.h"
+#include "bora/checkpoint/safetensors.h"
+#include "bora/checkpoint/safetensors_writer.h"
+#include "forward.h"
+#include "models.h"
+
+namespace bora::app {
+namespace {
+
+std::string models_directory() { return BORA_SHARED_DIR "/data/models"; }
+
+struct Reference {
+  std::vector<std::int32_t> ids;
+  std::int64_t batch, positions;
+};
+
+Reference reference_ids(const checkpoint::SafetensorsFile& file) {
+  const auto& t = file.at("input_ids");
+  auto bytes = file.bytes(t);
+  Reference r{{}, t.shape[0], t.shape[1]};
+  for (std::size_t i = 0; i + 8 <= bytes.size(); i += 8) {
+    std::int64_t id;
+    std::memcpy(&id, bytes.data() + i, 8);
+    r.ids.push_back(static_cast<std::int32_t>(id));
+  }
+  return r;
+}
+
+struct Tolerance {
+  double absolute, relative;
+};
+Tolerance tolerance_of(const std::string& name) {
+  if (name == "loss") return {1e-5, 0};
+  if (name.starts_with("grad.")) return {1e-5, 1e-3};
+  return {5e-5, 1e-4};
+}
+
+void expect_close(const std::string& name, const NamedResult& ours, const std::vector<float>& theirs) {
+  ASSERT_EQ(ours.values.size(), theirs.size()) << name;
+  auto tolerance = tolerance_of(name);
+  for (std::size_t i = 0; i < theirs.size(); ++i) {
+    double limit = tolerance.absolute + tolerance.relative * std::abs(theirs[i]);
+    ASSERT_NEAR(ours.values[i], theirs[i], limit) << name << " at " << i;
+  }
+}
+
+// Compares every tensor of the reference but the inputs; returns how many.
+int compare_with_reference(const std::string& model_directory, const std::string& reference_directory) {
+  checkpoint::SafetensorsFile reference(reference_directory + "/reference.safetensors");
+  auto input = reference_ids(reference);
+  auto model = load_model(model_directory);
+  auto results = forward(*model, input.ids, input.batch, input.positions, {.hidden = true, .grads = true});
+  int compared = 0;
+  for (const auto& t : reference.tensors()) {
+    if (t.name == "input_ids") continue;
+    EXPECT_TRUE(results.contains(t.name)) << t.name;
+    if (!results.contains(t.name)) continue;
+    EXPECT_EQ(results[t.name].shape, t.shape) << t.name;
+    expect_close(t.name, results[t.name], reference.floats(t.name));
+    ++compared;
+  }
+  return compared;
+}
+
+class ModelParity : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    if (!exists(directory())) GTEST_SKIP() << "no reference models at " << directory();
+  }
+  std::string directory() const { return models_directory() + "/" + GetParam(); }
+};
+
+TEST_P(ModelParity, EqualsHuggingFace) { EXPECT_GT(compare_with_reference(directory(), directory()), 10); }
+
+// A copy of the model directory with changes.
+std::string variant(const std::string& from, const std::string& name, bool v5_config) {
+  auto to = testing::TempDir() + "bora_parity_" + name;
+  remove_all(to);
+  files().make_directories(to);
+  auto config = from + (v5_config ? "/config_v5.json" : "/config.json");
+  write_atomically(to + "/config.json", read_text(config));
+  return to;
+}
+
+std::vector<checkpoint::TensorSource> sources(const checkpoint::SafetensorsFile& file, core::DType dtype, bool bare,
+                                              std::vector<std::vector<float>>& kept) {
+  std::vector<checkpoint::TensorSource> out;
+  kept.reserve(file.tensors().size());
+  for (const auto& t : file.tensors()) {
+    kept.push_back(file.floats(t.name));
+    auto name = bare && t.name.find('.') != std::string::npos ? t.name.substr(t.name.find('.') + 1) : t.name;
+    if (t.name == "lm_head.weight") name = t.name;
+    out.push_back(checkpoint::tensor_of_floats(name, dtype, t.shape, kept.back()));
+  }
+  return out;
+}
+
+TEST_P(ModelParity, ReadsTheNewerConfigAndBareNames) {
+  if (!exists(directory() + "/config_v5.json")) GTEST_SKIP() << "no config_v5.json for " << GetParam();
+  auto to = variant(directory(), GetParam() + "_v5", true);
+  checkpoint::SafetensorsFile file(directory() + "/model.safetensors");
+  std::vector<std::vector<float>> kept;
+  checkpoint::write_safetensors(to + "/model.safetensors", sources(file, core::DType::f32, true, kept));
+  EXPECT_GT(compare_with_reference(to, directory()), 10);
+}
+
+TEST_P(ModelParity, ReadsShards) {
+  auto to = variant(directory(), GetParam() + "_sharded", false);
+  checkpoint::SafetensorsFile file(directory() + "/model.safetensors");
+  std::vector<std::vector<float>> kept;
+  auto names = checkpoint::write_sharded(to, "model", sources(file, core::DType::f32, false, kept), {.max_shard_bytes = 100'000});
+  EXPECT_GT(names.size(), 1U);
+  EXPECT_GT(compare_with_reference(to, directory()), 10);
+}
+
+TEST_P(ModelParity, Bf16FilesWidenExactly) {
+  auto to = variant(directory(), GetParam() + "_bf16", false);
+  checkpoint::SafetensorsFile file(directory() + "/model.safetensors");
+  std::vector<std::vector<float>> kept;
+  checkpoint::write_safetensors(to + "/model.safetensors", sources(file, core::DType::bf16, false, kept));
+  auto model = load_model(to);
+  checkpoint::SafetensorsFile rounded(to + "/model.safetensors");
+  for (auto& p : hf_parameters(*model)) {
+    if (p.transposed) continue;
+    EXPECT_EQ(p.parameter.array->to_vector<float>(), rounded.floats(p.name)) << p.name;
+  }
+}
+
+TEST_P(ModelParity, ExportThenImportIsBitEqual) {
+  auto model = load_model(directory());
+  auto to = testing::TempDir() + "bora_parity_export_" + GetParam();
+  checkpoint::save_hugging_face(to, hf_parameters(*model), model->hf_config());
+  auto again = load_model(to);
+  auto before = hf_parameters(*model), after = hf_parameters(*again);
+  ASSERT_EQ(before.size(), after.size());
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    EXPECT_EQ(before[i].parameter.array->to_vector<float>(), after[i].parameter.array->to_vector<float>()) << before[i].name;
+  }
+  EXPECT_GT(compare_with_reference(to, directory()), 10);
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, ModelParity, testing::Values("gpt2", "llama-gqa", "llama-tied-rope3", "stories260k"),
+                         [](const auto& info) {
+                           auto name = info.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+TEST(ModelParityErrors, NameTheTensorAndBothShapes) {
+  auto from = models_directory() + "/llama-gqa";
+  if (!exists(from)) GTEST_SKIP() << "no reference models at " << from;
+  auto to = variant(from, "wrong_shape", false);
+  checkpoint::SafetensorsFile file(from + "/model.safetensors");
+  std::vector<std::vector<float>> kept;
+  checkpoint::write_safetensors(to + "/model.safetensors", sources(file, core::DType::f32, false, kept));
+  auto config = parse_json(read_text(to + "/config.json"), "config.json");
+  config["vocab_size"] = config["vocab_size"].get<int>() + 1;
+  write_atomically(to + "/config.json", config.dump());
+  try {
+    load_model(to);
+    FAIL() << "loaded a model whose config.json disagrees with its tensors";
+  } catch (const Error& e) {
+    EXPECT_THAT(std::string(e.what()), testing::HasSubstr("model.embed_tokens.weight is ["));
+    EXPECT_THAT(std::string(e.what()), testing::HasSubstr("config.json and the tensors disagree"));
+  }
+}
+
+}  // namespace
+}  // namespace bora::app
