@@ -45,6 +45,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 // BORA_TEST_SOURCES_FILE lists what CMake made test programs of, one path a line.
 TEST(RegisteredTests, EveryTestOnDiskIsBuilt) {
+  if (!BORA_BUILDS_EVERYTHING) GTEST_SKIP() << "this build has no libtorch: it leaves out most rooms";
   std::set<std::string> registered;
   std::ifstream stream(BORA_TEST_SOURCES_FILE);
   ASSERT_TRUE(stream) << BORA_TEST_SOURCES_FILE;

@@ -328,6 +328,8 @@ TEST(ConfigProblems, KeysThatWereLookedAtButNotBound) {
   } looks;
   EXPECT_EQ(listed(read_config(tree_of("maybe: 1"), looks)),
             (Names{"my.yaml:1 | maybe | not used together with the other keys here"}));
+  EXPECT_EQ(listed(read_config(tree_of("maybe: [1]"), looks)),
+            (Names{"my.yaml:1 | maybe | cannot be a list here"}));
 }
 
 TEST(ConfigProblems, OfTheProgramsOwn) {
@@ -616,7 +618,7 @@ TEST(Config, NestedLists) {
   EXPECT_EQ(write_config(matrix), "rows:\n  - [1, 2]\n  - []\n  - [3]\n");
   EXPECT_EQ(listed(read_config(tree_of(write_config(matrix)), again)), Names{});
   EXPECT_EQ(again.rows, matrix.rows);
-  EXPECT_EQ(describe_config(matrix).substr(51),
+  EXPECT_EQ(describe_config(matrix).substr(53),
             "| `rows` | list of lists of integers | `[[1, 2], [], [3]]` | numbers |\n");
 }
 

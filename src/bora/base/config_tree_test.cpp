@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -28,6 +29,10 @@ std::string message_of(const auto& body) {
 
 std::string parse_error(std::string_view yaml) {
   return message_of([&] { tree_of(yaml); });
+}
+
+std::string brackets(std::size_t pairs, std::string_view inside = "") {
+  return fmt::format("{}{}{}", std::string(pairs, '['), inside, std::string(pairs, ']'));
 }
 
 TEST(ConfigTree, KnowsWhereValuesStand) {
@@ -145,27 +150,27 @@ TEST(ConfigTree, AnchorsAndMergeKeys) {
             "  my.yaml:2   a.<<  should be a map or a list of maps but is 5");
 }
 
-TEST(ConfigTree, BoundedExpansion) {
-  std::string bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
-  for (int i = 1; i < 9; ++i) {
-    const std::string before = "*a" + std::to_string(i - 1);
-    bomb += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [" + before;
-    for (int k = 1; k < 10; ++k) bomb += ", " + before;
-    bomb += "]\n";
+// Lists of lists, each ten times the one before.
+std::string bomb(int lists) {
+  std::string text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
+  for (int i = 1; i < lists; ++i) {
+    text += fmt::format(
+        "a{0}: &a{0} [*a{1}, *a{1}, *a{1}, *a{1}, *a{1}, *a{1}, *a{1}, *a{1}, *a{1}, *a{1}]\n", i, i - 1);
   }
-  EXPECT_EQ(parse_error(bomb), "my.yaml:6: more than 1,000,000 values");
+  return text;
+}
+
+TEST(ConfigTree, BoundedExpansion) {
+  EXPECT_EQ(parse_error(bomb(9)), "my.yaml:6: more than 1,000,000 values");
   EXPECT_EQ(parse_error("a: &a [*a]"), "my.yaml:1: an alias inside the value that it stands for");
   std::string deep = "a0: &a0 [x]\n";
-  for (int i = 1; i < 70; ++i) {
-    deep += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [*a" + std::to_string(i - 1) + "]\n";
-  }
+  for (int i = 1; i < 70; ++i) deep += fmt::format("a{}: &a{} [*a{}]\n", i, i, i - 1);
   EXPECT_EQ(parse_error(deep), "my.yaml:64: nested deeper than 64 levels");
 }
 
 TEST(ConfigTree, Depth) {
-  EXPECT_EQ(parse_error(std::string(64, '[') + std::string(64, ']')), "no error");
-  EXPECT_EQ(parse_error("\n" + std::string(65, '[') + std::string(65, ']')),
-            "my.yaml:2: nested deeper than 64 levels");
+  EXPECT_EQ(parse_error(brackets(64)), "no error");
+  EXPECT_EQ(parse_error(fmt::format("\n{}", brackets(65))), "my.yaml:2: nested deeper than 64 levels");
   EXPECT_EQ(parse_error(std::string(100000, '[')), "my.yaml:1: nested deeper than 64 levels");
   EXPECT_EQ(parse_error(std::string(100000, '{')), "my.yaml:1: nested deeper than 64 levels");
 }
@@ -185,6 +190,8 @@ TEST(ConfigTree, SyntaxErrors) {
   EXPECT_EQ(parse_error("? {a: 1}\n: 1"), "my.yaml:1: a key must be a single word or text");
   EXPECT_EQ(parse_error("~: 1"), "my.yaml:1: a key must be a single word or text");
   EXPECT_EQ(parse_error("&a b: 1\n*a : 2"), "my.yaml:2: a key must be a single word or text");
+  EXPECT_EQ(parse_error("a: \"x\\_y\""),
+            "my.yaml:1: the escapes \\N and \\_ are not supported; write the character");
   EXPECT_EQ(parse_error("a: 1\nb: \"\xFF\"\n"),
             "my.yaml:2: not a text file: byte 0xff at offset 9 is not UTF-8 text");
   EXPECT_EQ(parse_error(std::string_view("a: \0", 4)),
@@ -285,14 +292,13 @@ TEST_F(ConfigFileTest, IncludeCycles) {
 }
 
 TEST_F(ConfigFileTest, IncludesCountTogether) {
-  std::string many = "[x";
-  for (int i = 0; i < 300000; ++i) many += ",x";
-  put("many.yaml", many + "]");
+  put("many.yaml", bomb(5));  // above 200,000
   put("main.yaml",
-      "a: !include many.yaml\nb: !include many.yaml\nc: !include many.yaml\nd: !include many.yaml\n");
-  EXPECT_EQ(error("main.yaml"), "many.yaml:1: more than 1,000,000 values");
-  put("deep.yaml", std::string(40, '[') + std::string(40, ']'));
-  put("deeper.yaml", std::string(30, '[') + "!include deep.yaml" + std::string(30, ']'));
+      "a: !include many.yaml\nb: !include many.yaml\nc: !include many.yaml\nd: !include many.yaml\ne: "
+      "!include many.yaml\n");
+  EXPECT_EQ(error("main.yaml"), "many.yaml:4: more than 1,000,000 values");
+  put("deep.yaml", brackets(40));
+  put("deeper.yaml", brackets(30, "!include deep.yaml"));
   EXPECT_EQ(error("deeper.yaml"), "deep.yaml:1: nested deeper than 64 levels");
 }
 

@@ -3,6 +3,7 @@
 #include "bora/base/config_yaml.h"
 
 #include <fmt/core.h>
+#include <yaml-cpp/depthguard.h>
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/parser.h>
@@ -82,6 +83,8 @@ class TreeBuilder : public YAML::EventHandler {
 
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
+    // yaml-cpp turns these two into single bytes, not UTF-8.
+    if (invalid_utf8(value)) stop(mark, "the escapes \\N and \\_ are not supported; write the character");
     if (expects_key()) return take_key(mark, value, tag != "!");
     if (tag == "!include") return add(include(mark, value), mark, anchor);
     check_tag(mark, tag);

@@ -43,8 +43,9 @@ bool may_be_plain(std::string_view text) {
   const bool negative =
       text.size() > 1 && text[0] == '-' && (text[1] == '.' || (text[1] >= '0' && text[1] <= '9'));
   if (!negative && kIndicators.find(text[0]) != std::string_view::npos) return false;
-  if (text.find_first_of(",[]{}") != std::string_view::npos) return false;  // in flow lists they end a scalar
-  if (text.find(": ") != std::string_view::npos || text.find(" #") != std::string_view::npos) return false;
+  // Inside brackets some of these end a scalar; which ones, and when, differs between parsers.
+  if (text.find_first_of(",[]{}?#&!|>'\"`\\") != std::string_view::npos) return false;
+  if (text.find(": ") != std::string_view::npos) return false;
   const auto special = [](char c) {
     return static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) >= 0x7F;
   };

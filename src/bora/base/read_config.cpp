@@ -56,7 +56,10 @@ class UnknownKeys {
   void report(const Node& parent, const Node& child, const std::string& path, const std::string& full) {
     const auto& siblings = state_.asked[&parent];
     if (std::find(siblings.begin(), siblings.end(), child.key) != siblings.end()) {
-      return state_.add_problem(child, full, "not used together with the other keys here");
+      const bool shape = child.kind == Node::Kind::List || child.kind == Node::Kind::Map;
+      return state_.add_problem(child, full,
+                                shape ? fmt::format("cannot be {} here", config::shown(child))
+                                      : "not used together with the other keys here");
     }
     std::optional<std::string> better;
     if (const auto near = nearest(child.key, siblings))

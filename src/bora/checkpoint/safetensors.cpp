@@ -119,7 +119,10 @@ SafetensorsModel::SafetensorsModel(const std::string& path) : path_(path) {
       fail(ErrorKind::NotFound, "{}: holds neither model.safetensors nor model.safetensors.index.json", path);
     }
   }
-  if (path_.ends_with(".json")) return open_index(path_);
+  if (path_.ends_with(".json")) {
+    open_index(path_);
+    return;
+  }
   files_.push_back(std::make_unique<SafetensorsFile>(path_));
   for (const auto& tensor : files_[0]->tensors()) where_.emplace(tensor.name, files_[0].get());
 }

@@ -54,6 +54,22 @@ void require_new(std::string_view op, const Operand& x, std::string_view axis) {
        describe(x));
 }
 
+void check_shape(std::string_view op, const Shape& shape) {
+  if (shape.names.size() != shape.sizes.size()) {
+    fail(ErrorKind::InvalidArgument, "{}: {} axes are named but {} sizes are given: {}", op,
+         shape.names.size(), shape.sizes.size(), describe(shape));
+  }
+  for (std::size_t i = 0; i < shape.sizes.size(); ++i) {
+    if (shape.sizes[i] < 0) {
+      fail(ErrorKind::InvalidArgument, "{}: axis {} cannot have size {}", op, shape.names[i], shape.sizes[i]);
+    }
+    if (find(shape.names.first(i), shape.names[i]) >= 0) {
+      fail(ErrorKind::InvalidArgument, "{}: axis {} appears twice in {}", op, shape.names[i],
+           describe(shape));
+    }
+  }
+}
+
 void require_floating(std::string_view op, const Operand& x) {
   if (is_floating(x.array.dtype())) return;
   fail(ErrorKind::InvalidArgument,

@@ -105,6 +105,7 @@ Tensor bias_gradient(const Tensor& grad) {
 struct Matmul : torch::autograd::Function<Matmul> {
   static Tensor forward(AutogradContext* ctx, const Tensor& a, const Tensor& b, const std::optional<Tensor>& bias) {
     ctx->save_for_backward({a, b});
+    ctx->saved_data["bias"] = bias.has_value();
     return product(a, b, bias);
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
@@ -113,7 +114,7 @@ struct Matmul : torch::autograd::Function<Matmul> {
     Tensor da, db, dbias;
     if (ctx->needs_input_grad(1)) db = operand_gradient(b, a.transpose(-1, -2), g);
     if (ctx->needs_input_grad(0)) da = operand_gradient(a, g, b.transpose(-1, -2));
-    if (ctx->needs_input_grad(2)) dbias = bias_gradient(g);
+    if (ctx->saved_data["bias"].toBool() && ctx->needs_input_grad(2)) dbias = bias_gradient(g);
     return {da, db, dbias};
   }
 };

@@ -24,22 +24,6 @@ at::Tensor empty(at::IntArrayRef sizes, DType dtype) {
 
 at::IntArrayRef sizes_of(const Shape& shape) { return {shape.sizes.data(), shape.sizes.size()}; }
 
-void check_shape(std::string_view op, const Shape& shape) {
-  if (shape.names.size() != shape.sizes.size()) {
-    fail(ErrorKind::InvalidArgument, "{}: {} axes are named but {} sizes are given: {}", op,
-         shape.names.size(), shape.sizes.size(), describe(shape));
-  }
-  for (std::size_t i = 0; i < shape.sizes.size(); ++i) {
-    if (shape.sizes[i] < 0) {
-      fail(ErrorKind::InvalidArgument, "{}: axis {} cannot have size {}", op, shape.names[i], shape.sizes[i]);
-    }
-    if (find(shape.names.first(i), shape.names[i]) >= 0) {
-      fail(ErrorKind::InvalidArgument, "{}: axis {} appears twice in {}", op, shape.names[i],
-           describe(shape));
-    }
-  }
-}
-
 Array labelled(std::string_view op, at::Tensor t, const Shape& shape) {
   return Space(op, std::span<const Operand>{}).label(std::move(t), shape.names);
 }

@@ -97,9 +97,10 @@ void check_some(std::string_view op, Names over) {
 
 using Along = Tensor (*)(const Tensor&, std::int64_t);
 
-// Applies `f` along the axes `over` as if they were one.
+// Applies `f` along the axes `over` as if they were one, the last: elsewhere torch's softmax computes the
+// elements at the seams between threads by other instructions.
 Tensor along(Along f, const Tensor& x, const Dims& over) {
-  if (over.size() == 1) return f(x, over[0]);
+  if (over.size() == 1 && over[0] == x.dim() - 1) return f(x, over[0]);
   Dims order, inverse(x.dim());
   for (std::int64_t dim = 0; dim < x.dim(); ++dim) {
     if (std::find(over.begin(), over.end(), dim) == over.end()) order.push_back(dim);

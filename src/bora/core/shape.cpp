@@ -70,6 +70,7 @@ Array rearrange(const Operand& x, Names to) {
 
 Array broadcast(const Operand& x, const Shape& to) {
   const Space space("broadcast", {x});
+  check_shape("broadcast", to);
   for (const std::string_view axis : x.names) {
     const int at = find(to.names, axis);
     if (at >= 0 && to.sizes[at] == space.size(axis)) continue;
@@ -115,6 +116,7 @@ Array flatten(const Operand& x, Names axes, std::string_view into) {
 Array unflatten(const Operand& x, std::string_view axis, const Shape& into) {
   const Space space("unflatten", {x});
   const int dim = require("unflatten", x, axis);
+  check_shape("unflatten", into);
   if (product(into.sizes) != space.size(axis)) {
     fail(ErrorKind::InvalidArgument,
          "unflatten: axis {} of {} has size {}, but the sizes of {} multiply to {}", axis, describe(x),

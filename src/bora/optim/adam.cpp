@@ -26,6 +26,13 @@ core::Array or_zeros(const core::Array& gradient, const core::ParamRef& p) {
   return gradient.empty() ? zeros_like(p) : gradient;
 }
 
+void add_scaled(std::int64_t n, float* x, float factor, const float* y) {
+  if (factor == 0) return;
+  kernels::for_chunks(n, kernels::reduce_chunk, [=](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) x[i] += factor * y[i];
+  });
+}
+
 }  // namespace
 
 struct Adam::Factors {
@@ -35,7 +42,8 @@ struct Adam::Factors {
 };
 
 Adam::Adam(const OptimizerConfig& config, std::span<const core::ParamRef> parameters)
-    : config_(config), update_norms_(config.clip_update_norm.value_or(UpdateClipConfig{}).rolling_interval_length) {
+    : config_(config),
+      update_norms_(config.clip_update_norm.value_or(UpdateClipConfig{}).rolling_interval_length) {
   const auto decays = weight_decay_mask(config, parameters);
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const core::ParamRef& p = parameters[i];
@@ -45,8 +53,8 @@ Adam::Adam(const OptimizerConfig& config, std::span<const core::ParamRef> parame
 
 void Adam::check(std::span<const core::ParamRef> parameters, std::span<const core::Array> gradients) const {
   if (parameters.size() != slots_.size() || gradients.size() != slots_.size()) {
-    fail(ErrorKind::InvalidArgument, "adam: made for {} parameters, but got {} with {} gradients", slots_.size(),
-         parameters.size(), gradients.size());
+    fail(ErrorKind::InvalidArgument, "adam: made for {} parameters, but got {} with {} gradients",
+         slots_.size(), parameters.size(), gradients.size());
   }
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     if (parameters[i].path != slots_[i].path) {
@@ -56,8 +64,8 @@ void Adam::check(std::span<const core::ParamRef> parameters, std::span<const cor
     const auto want = slots_[i].mean.numel(), have = parameters[i].array->numel();
     const auto gradient = gradients[i].empty() ? want : gradients[i].numel();
     if (want != have || want != gradient) {
-      fail(ErrorKind::InvalidArgument, "adam: {} has {} elements, its gradient {}, its state {}", slots_[i].path, have,
-           gradient, want);
+      fail(ErrorKind::InvalidArgument, "adam: {} has {} elements, its gradient {}, its state {}",
+           slots_[i].path, have, gradient, want);
     }
   }
 }
@@ -83,7 +91,8 @@ StepReport Adam::step(std::span<const core::ParamRef> parameters, std::span<cons
                       const StepInfo& info) {
   check(parameters, gradients);
   StepReport report;
-  report.gradient_norm = info.gradient_norm ? *info.gradient_norm : global_norm(gradients) * info.gradient_scale;
+  report.gradient_norm =
+      info.gradient_norm ? *info.gradient_norm : global_norm(gradients) * info.gradient_scale;
   report.clip_factor = clip_factor(report.gradient_norm, config_.max_grad_norm);
   const Factors f = factors(info, report.clip_factor);
   if (config_.update_rms_clipping || config_.clip_update_norm) {
@@ -106,37 +115,54 @@ void Adam::step_fused(std::span<const core::ParamRef> parameters, std::span<cons
   }
 }
 
-// The update must be known before it is applied. The fused kernel gives it too: with a rate of -1, no decay and a
-// parameter of zero it leaves u in the parameter's place.
-double Adam::step_clipped(std::span<const core::ParamRef> parameters, std::span<const core::Array> gradients,
-                          const Factors& f) {
-  std::vector<core::Array> updates;
+// The update must be known before it is applied. The fused kernel gives it too: with a rate of -1, no decay
+// and a parameter of zero it leaves u in the parameter's place.
+core::Array Adam::update_of(std::size_t i, const core::ParamRef& parameter, const core::Array& gradient,
+                            const Factors& f) {
+  core::Array update = zeros_like(parameter);
   kernels::AdamW kernel = f.kernel;
   kernel.learning_rate = -1;
   kernel.weight_decay = 0;
+  const std::int64_t n = update.numel();
+  float* u = update.data<float>();
+  kernels::adamw(n, kernel, u, gradient.data<float>(), slots_[i].mean.data<float>(),
+                 slots_[i].square.data<float>());
+  if (slots_[i].decays) add_scaled(n, u, f.weight_decay, parameter.array->data<float>());
+  return update;
+}
+
+double Adam::step_clipped(std::span<const core::ParamRef> parameters, std::span<const core::Array> gradients,
+                          const Factors& f) {
+  std::vector<core::Array> updates;
   for (std::size_t i = 0; i < slots_.size(); ++i) {
-    const core::Array gradient = or_zeros(gradients[i], parameters[i]);
-    const std::int64_t n = gradient.numel();
-    updates.push_back(zeros_like(parameters[i]));
-    float* u = updates.back().data<float>();
-    kernels::adamw(n, kernel, u, gradient.data<float>(), slots_[i].mean.data<float>(), slots_[i].square.data<float>());
-    if (slots_[i].decays && f.weight_decay != 0) {
-      const float* p = parameters[i].array->data<float>();
-      kernels::for_chunks(n, kernels::reduce_chunk, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t k = begin; k < end; ++k) u[k] += f.weight_decay * p[k];
-      });
-    }
+    updates.push_back(update_of(i, parameters[i], or_zeros(gradients[i], parameters[i]), f));
   }
   const double norm = global_norm(updates);
-  double shared = 1;
-  if (config_.clip_update_norm) {
-    const std::size_t needed = 64;
-    const double bound = update_norms_.count() > 0 ? update_norms_.bound(config_.clip_update_norm->sigma_factor) : norm;
-    if (update_norms_.count() >= needed) shared = clip_factor(norm, bound);
-    update_norms_.record(norm);
+  const double shared = config_.clip_update_norm ? update_factor(norm) : 1;
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    const std::int64_t n = updates[i].numel();
+    const float* u = updates[i].data<float>();
+    double factor = shared;
+    if (config_.update_rms_clipping) {
+      const double rms =
+          std::sqrt(kernels::sum_of_squares(n, u) / static_cast<double>(std::max<std::int64_t>(n, 1)));
+      factor = clip_factor(rms, config_.update_rms_clipping);
+    }
+    add_scaled(n, parameters[i].array->data<float>(), static_cast<float>(-f.learning_rate * factor), u);
   }
-  for (std::size_t i = 0; i < slots_.size(); ++i) apply(*parameters[i].array, updates[i], f.learning_rate * shared);
   return norm;
+}
+
+// The bound comes from past updates as they were before clipping.
+double Adam::update_factor(double norm) {
+  const std::int64_t window = config_.clip_update_norm->rolling_interval_length;
+  const auto needed = static_cast<std::size_t>(std::max<std::int64_t>(2, window / 2));
+  double factor = 1;
+  if (update_norms_.count() >= needed) {
+    factor = clip_factor(norm, update_norms_.bound(config_.clip_update_norm->sigma_factor));
+  }
+  update_norms_.record(norm);
+  return factor;
 }
 
 std::vector<NamedArray> Adam::state() const {
@@ -154,7 +180,8 @@ Json Adam::save_state() const {
 
 void Adam::load_state(const Json& state) {
   updates_ = json_get<std::int64_t>(state, "updates", "optimizer state", updates_);
-  if (state.contains("update_norms")) update_norms_.load(state["update_norms"], "optimizer state: update_norms");
+  if (state.contains("update_norms"))
+    update_norms_.load(state["update_norms"], "optimizer state: update_norms");
 }
 
 }  // namespace bora::optim

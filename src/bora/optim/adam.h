@@ -8,9 +8,9 @@
 
 namespace bora::optim {
 
-/// AdamW (Loshchilov and Hutter 2019), with Levanter's options: global clipping of gradients (max_grad_norm), NAdamW
-/// (nesterov), AdamC (decay times learning rate / peak), clipping of updates per tensor (update_rms_clipping) or by the
-/// norms of the last updates (clip_update_norm).
+/// AdamW (Loshchilov and Hutter 2019), with Levanter's options: global clipping of gradients (max_grad_norm),
+/// NAdamW (nesterov), AdamC (decay times learning rate / peak), clipping of updates per tensor
+/// (update_rms_clipping) or by the norms of the last updates (clip_update_norm).
 ///
 ///   m = b1·m + (1-b1)·g    v = b2·v + (1-b2)·g²    u = m̂/(√v̂ + eps) + wd·p    p = p - lr·clip(u)
 class Adam : public Optimizer {
@@ -39,9 +39,13 @@ class Adam : public Optimizer {
   double step_clipped(std::span<const core::ParamRef> parameters, std::span<const core::Array> gradients,
                       const Factors& factors);
 
+  core::Array update_of(std::size_t i, const core::ParamRef& parameter, const core::Array& gradient,
+                        const Factors& factors);
+  double update_factor(double norm);
+
   OptimizerConfig config_;
   std::vector<Slot> slots_;
-  std::int64_t updates_ = 0;     // made so far; skipped steps do not count
+  std::int64_t updates_ = 0;  // made so far; skipped steps do not count
   RollingWindow update_norms_;
 };
 

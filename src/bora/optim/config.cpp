@@ -18,14 +18,20 @@ namespace {
 template <class T>
 void bind_one_or_many(Binder& b, std::string_view name, OneOrMany<T>& value, std::string_view doc) {
   if (b.reading() && b.present(name)) {
-    if (b.is_null(name)) value = std::monostate{};
-    else if (b.is_list(name)) value = std::vector<T>{};
-    else value = T{};
+    if (b.is_null(name))
+      value = std::monostate{};
+    else if (b.is_list(name))
+      value = std::vector<T>{};
+    else
+      value = T{};
   }
   std::optional<T> none;
-  if (auto* one = std::get_if<T>(&value)) b.field(name, *one, doc);
-  else if (auto* many = std::get_if<std::vector<T>>(&value)) b.field(name, *many, doc);
-  else b.field(name, none, doc);
+  if (auto* one = std::get_if<T>(&value))
+    b.field(name, *one, doc);
+  else if (auto* many = std::get_if<std::vector<T>>(&value))
+    b.field(name, *many, doc);
+  else
+    b.field(name, none, doc);
 }
 
 void check(Binder& b, std::string_view name, bool holds, const std::string& message) {
@@ -43,8 +49,10 @@ void bind_policy(Binder& b, std::string_view name, std::optional<Policy>& policy
   if (!word) {
     const bool write_false = !b.reading() && !policy;
     bool off = false;
-    if (write_false) b.field(name, off, doc);
-    else b.field(name, policy, doc);
+    if (write_false)
+      b.field(name, off, doc);
+    else
+      b.field(name, policy, doc);
     return;
   }
   policy.reset();
@@ -63,7 +71,8 @@ template <class Policy>
 void bind_policy_fields(Binder& b, Policy& p) {
   b.field("rolling_interval_length", p.rolling_interval_length, "steps in the window");
   b.field("sigma_factor", p.sigma_factor, "standard deviations above the mean of the window");
-  check(b, "rolling_interval_length", p.rolling_interval_length >= 2, "the window must hold at least 2 steps");
+  check(b, "rolling_interval_length", p.rolling_interval_length >= 2,
+        "the window must hold at least 2 steps");
   check(b, "sigma_factor", p.sigma_factor > 0, "must be above 0");
 }
 
@@ -86,7 +95,8 @@ void bind_cycles(Binder& b, OptimizerConfig& c) {
   check(b, "cycle_length", !both, "excludes cycles; give one of them");
   if (const auto* n = std::get_if<std::int64_t>(&c.cycles)) check(b, "cycles", *n >= 1, "must be at least 1");
   if (const auto* starts = std::get_if<std::vector<std::int64_t>>(&c.cycles)) {
-    const bool rising = std::adjacent_find(starts->begin(), starts->end(), std::greater_equal<>()) == starts->end();
+    const bool rising =
+        std::adjacent_find(starts->begin(), starts->end(), std::greater_equal<>()) == starts->end();
     check(b, "cycles", rising && (starts->empty() || starts->front() > 0), "must be rising steps above 0");
   }
   const auto check_cycle = [&](double length) {
@@ -111,7 +121,8 @@ void bind_schedule(Binder& b, OptimizerConfig& c) {
   b.ignored("haps", "deprecated by Levanter: use cycles");
   check(b, "learning_rate", c.learning_rate >= 0, "must not be negative");
   check(b, "min_lr_ratio", c.min_lr_ratio >= 0 && c.min_lr_ratio <= 1, "must be between 0 and 1");
-  check(b, "lr_schedule", c.lr_schedule.type != "inv" || c.min_lr_ratio > 0, "inv needs min_lr_ratio above 0");
+  check(b, "lr_schedule", c.lr_schedule.type != "inv" || c.min_lr_ratio > 0,
+        "inv needs min_lr_ratio above 0");
   check_length(b, "warmup", c.warmup);
   if (c.decay) check_length(b, "decay", *c.decay);
   check_length(b, "rewarmup", c.rewarmup);
@@ -139,8 +150,10 @@ void bind_adam(Binder& b, OptimizerConfig& c) {
   b.field("nesterov", c.nesterov, "adam: NAdamW");
   b.field("adamc_weight_decay", c.adamc_weight_decay, "weight decay times learning rate / peak (AdamC)");
   b.field("update_rms_clipping", c.update_rms_clipping, "the update of a tensor is scaled down to this RMS");
-  bind_policy(b, "clip_update_norm", c.clip_update_norm, "updates are scaled down to the norms of the last ones");
-  bind_policy(b, "skip_bad_steps", c.skip_bad_steps, "steps whose loss or gradient norm stands out are skipped");
+  bind_policy(b, "clip_update_norm", c.clip_update_norm,
+              "updates are scaled down to the norms of the last ones");
+  bind_policy(b, "skip_bad_steps", c.skip_bad_steps,
+              "steps whose loss or gradient norm stands out are skipped");
   for (const auto& [name, beta] : {std::pair("beta1", c.beta1), std::pair("beta2", c.beta2)}) {
     check(b, name, beta >= 0 && beta < 1, "must be at least 0 and below 1");
   }
@@ -154,8 +167,9 @@ void bind_adam(Binder& b, OptimizerConfig& c) {
 }  // namespace
 
 const std::vector<std::string>& known_types() {
-  static const std::vector<std::string> types = {"adam",    "adopt", "cautious", "kron", "lion",     "mars",    "mini",
-                                                 "muon", "rmsprop", "scion", "soap", "sophia-g", "sophia-h"};
+  static const std::vector<std::string> types = {"adam", "adopt",    "cautious", "kron",    "lion",
+                                                 "mars", "mini",     "muon",     "rmsprop", "scion",
+                                                 "soap", "sophia-g", "sophia-h"};
   return types;
 }
 
@@ -164,7 +178,8 @@ void DecayShape::bind(Binder& binder) {
   binder.field("exponent", exponent, "cosine: exponent of the cosine term");
   binder.field("power", power, "polynomial: its power");
   binder.field("timescale", timescale, "inv_sqrt: steps until the rate begins to fall");
-  binder.field("decay_constant", decay_constant, "inv_sqrt_decay: the rate at the end is peak / sqrt(1 + this)");
+  binder.field("decay_constant", decay_constant,
+               "inv_sqrt_decay: the rate at the end is peak / sqrt(1 + this)");
   binder.field("batch_size", batch_size, "power: sequences per step");
   binder.field("seq_length", seq_length, "power: tokens per sequence");
   binder.field("a", a, "power: factor");

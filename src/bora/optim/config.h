@@ -12,18 +12,18 @@
 
 namespace bora::optim {
 
-/// Nothing, one value, or a list: several of Levanter's keys take either. (A single number of cycles is a count, a list
-/// is their boundaries, so "a list of one" will not do.)
+/// Nothing, one value, or a list: several of Levanter's keys take either. (A single number of cycles is a
+/// count, a list is their boundaries, so "a list of one" will not do.)
 template <class T>
 using OneOrMany = std::variant<std::monostate, T, std::vector<T>>;
 
 /// Shape of the decay (lr_schedule): a word, or a map {type: ..., and its numbers}.
 struct DecayShape {
   std::string type = "cosine";
-  double exponent = 1;           ///< cosine: of the cosine term
-  double power = 2;              ///< polynomial
-  double timescale = 10000;      ///< inv_sqrt: steps
-  double decay_constant = 28.6;  ///< inv_sqrt_decay
+  double exponent = 1;                           ///< cosine: of the cosine term
+  double power = 2;                              ///< polynomial
+  double timescale = 10000;                      ///< inv_sqrt: steps
+  double decay_constant = 28.6;                  ///< inv_sqrt_decay
   std::optional<double> batch_size, seq_length;  ///< power: required there
   double a = 4.6, b = -0.51;                     ///< power (arXiv 2408.13359)
   bool operator==(const DecayShape&) const = default;
@@ -37,15 +37,15 @@ struct SkipStepConfig {
   void bind(Binder& b);
 };
 
-/// The update is scaled back to the norm that past updates had (update_clip.h).
+/// The update is scaled back to the norm that past updates had (adam.h).
 struct UpdateClipConfig {
   std::int64_t rolling_interval_length = 128;
   double sigma_factor = 3;
   void bind(Binder& b);
 };
 
-/// Levanter's `optimizer` block. Lengths (warmup, decay, rewarmup, cycle_length, cooldown): up to 1.0 a fraction, above
-/// 1 a whole number of steps.
+/// Levanter's `optimizer` block. Lengths (warmup, decay, rewarmup, cycle_length, cooldown): up to 1.0 a
+/// fraction, above 1 a whole number of steps.
 struct OptimizerConfig {
   std::string type = "adam";
   double learning_rate = 6e-4;

@@ -34,11 +34,13 @@ std::vector<std::string> optimizer_types() {
   return out;
 }
 
-std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config, std::span<const core::ParamRef> parameters) {
+std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config,
+                                          std::span<const core::ParamRef> parameters) {
   for (const Entry& entry : kOptimizers) {
     if (entry.type == config.type) return entry.make(config, parameters);
   }
-  fail(ErrorKind::Config, "optimizer.type: {} is not built yet; available: {}", config.type, join(optimizer_types()));
+  fail(ErrorKind::Config, "optimizer.type: {} is not built yet; available: {}", config.type,
+       join(optimizer_types()));
 }
 
 }  // namespace bora::optim

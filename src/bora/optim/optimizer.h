@@ -16,34 +16,36 @@
 namespace bora::optim {
 
 struct StepInfo {
-  std::int64_t step = 0;                 ///< of the run, from 0
-  double learning_rate = 0;              ///< of this step: Schedule(step)
-  double gradient_scale = 1;             ///< multiplies every gradient first: 1 / weight
-  std::optional<double> gradient_norm;   ///< global norm of the scaled gradients, if known; else it is computed
+  std::int64_t step = 0;      ///< of the run, from 0
+  double learning_rate = 0;   ///< of this step: Schedule(step)
+  double gradient_scale = 1;  ///< multiplies every gradient first: 1 / weight
+  std::optional<double>
+      gradient_norm;  ///< global norm of the scaled gradients, if known; else it is computed
 };
 
 /// What a step did, for the log.
 struct StepReport {
-  double gradient_norm = 0;              ///< before clipping
-  double clip_factor = 1;                ///< what clipping multiplied the gradients with
-  std::optional<double> update_norm;     ///< where the optimizer computes it: before update clipping, without the rate
+  double gradient_norm = 0;  ///< before clipping
+  double clip_factor = 1;    ///< what clipping multiplied the gradients with
+  std::optional<double>
+      update_norm;  ///< where the optimizer computes it: before update clipping, without the rate
 };
 
 /// An array of an optimizer's state. It stays where it is; a checkpoint reads it and restores into it.
 struct NamedArray {
-  std::string name;                      ///< "mu/layers.0.attn.q_proj.weight"
-  std::vector<std::string_view> names;   ///< axes
+  std::string name;                     ///< "mu/layers.0.attn.q_proj.weight"
+  std::vector<std::string_view> names;  ///< axes
   core::Array array;
 };
 
-/// An optimizer with its state for one list of parameters. Parameters, gradients and state are fp32 and contiguous, in
-/// host memory; state begins as zeros. One thread at a time.
+/// An optimizer with its state for one list of parameters. Parameters, gradients and state are fp32 and
+/// contiguous, in host memory; state begins as zeros. One thread at a time.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
 
-  /// Updates the parameters in place. `parameters` must be those the optimizer was made for, in the same order;
-  /// gradients[i] belongs to parameters[i] (empty: zeros).
+  /// Updates the parameters in place. `parameters` must be those the optimizer was made for, in the same
+  /// order; gradients[i] belongs to parameters[i] (empty: zeros).
   virtual StepReport step(std::span<const core::ParamRef> parameters, std::span<const core::Array> gradients,
                           const StepInfo& info) = 0;
 
@@ -56,7 +58,8 @@ class Optimizer {
 };
 
 /// Builds config.type. Config error for a type that is not built, naming those that are.
-std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config, std::span<const core::ParamRef> parameters);
+std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config,
+                                          std::span<const core::ParamRef> parameters);
 
 /// Types that make_optimizer builds, sorted.
 std::vector<std::string> optimizer_types();

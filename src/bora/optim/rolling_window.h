@@ -10,8 +10,9 @@
 
 namespace bora::optim {
 
-/// The last values of a quantity, and the bound above which a new one stands out: mean + sigma · max(deviation, 1e-6).
-/// Values that are not finite are not recorded: one NaN would hide everything that comes after.
+/// The last values of a quantity, and the bound above which a new one stands out: mean + sigma ·
+/// max(deviation, 1e-6). Values that are not finite are not recorded: one NaN would hide everything that
+/// comes after.
 class RollingWindow {
  public:
   explicit RollingWindow(std::int64_t length) : length_(static_cast<std::size_t>(length)) {}

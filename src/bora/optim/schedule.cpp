@@ -21,7 +21,9 @@ struct Stretch {
 };
 
 double progress(std::int64_t t, std::int64_t length) {
-  return length == 0 ? 1.0 : static_cast<double>(std::clamp<std::int64_t>(t, 0, length)) / static_cast<double>(length);
+  return length == 0
+             ? 1.0
+             : static_cast<double>(std::clamp<std::int64_t>(t, 0, length)) / static_cast<double>(length);
 }
 
 Curve line(double from, double to, std::int64_t length) {
@@ -70,7 +72,9 @@ Curve decay_curve(const DecayShape& shape, const Stretch& s) {
     };
   }
   if (shape.type == "inv_sqrt_decay") {
-    return [=, c = shape.decay_constant](std::int64_t t) { return s.peak / std::sqrt(1 + c * progress(t, s.length)); };
+    return [=, c = shape.decay_constant](std::int64_t t) {
+      return s.peak / std::sqrt(1 + c * progress(t, s.length));
+    };
   }
   fail(ErrorKind::Config, "lr_schedule: {} is unknown", shape.type);
 }
@@ -89,7 +93,8 @@ std::vector<std::int64_t> inner_boundaries(const OptimizerConfig& c, std::int64_
     const std::int64_t cycle = length_in_steps(*length, steps);
     for (std::int64_t i = 1; cycle > 0 && i < steps / cycle; ++i) out.push_back(i * cycle);
   } else if (const auto* lengths = std::get_if<std::vector<double>>(&c.cycle_length)) {
-    for (const double each : *lengths) out.push_back((out.empty() ? 0 : out.back()) + length_in_steps(each, steps));
+    for (const double each : *lengths)
+      out.push_back((out.empty() ? 0 : out.back()) + length_in_steps(each, steps));
     if (!out.empty() && out.back() == steps) out.pop_back();
   }
   return out;
@@ -104,17 +109,19 @@ std::string shown(double value) { return fmt::format("{}", value); }
 }  // namespace
 
 const std::vector<std::string>& decay_shapes() {
-  static const std::vector<std::string> shapes = {"constant", "cosine",         "inv",        "inv_sqrt",
+  static const std::vector<std::string> shapes = {"constant",       "cosine", "inv",        "inv_sqrt",
                                                   "inv_sqrt_decay", "linear", "polynomial", "power"};
   return shapes;
 }
 
-bool is_length(double value) { return value >= 0 && (value <= 1 || (value < 0x1p53 && std::floor(value) == value)); }
+bool is_length(double value) {
+  return value >= 0 && (value <= 1 || (value < 0x1p53 && std::floor(value) == value));
+}
 
 std::string length_problem(double value) {
   if (!(value >= 0)) return fmt::format("{} must not be negative", shown(value));
-  return fmt::format("{} is neither a fraction (up to 1.0) nor a whole number of steps; nearest: {} or {}", shown(value),
-                     std::floor(value), std::ceil(value));
+  return fmt::format("{} is neither a fraction (up to 1.0) nor a whole number of steps; nearest: {} or {}",
+                     shown(value), std::floor(value), std::ceil(value));
 }
 
 std::int64_t length_in_steps(double value, std::int64_t whole) {
@@ -149,7 +156,8 @@ std::vector<ScheduleProblem> schedule_problems(const OptimizerConfig& c, std::in
     if (boundary >= steps) {
       out.push_back({key, fmt::format("a cycle begins at step {}, but there are {} steps", boundary, steps)});
     } else if (boundary <= before) {
-      out.push_back({key, fmt::format("a cycle begins at step {}, not after the one at step {}", boundary, before)});
+      out.push_back(
+          {key, fmt::format("a cycle begins at step {}, not after the one at step {}", boundary, before)});
     }
     before = boundary;
   }
@@ -158,7 +166,8 @@ std::vector<ScheduleProblem> schedule_problems(const OptimizerConfig& c, std::in
 
 Schedule::Schedule(const OptimizerConfig& config, std::int64_t total_steps) : peak_(config.learning_rate) {
   for (const auto& problem : schedule_problems(config, total_steps)) {
-    fail(ErrorKind::Config, "optimizer{}{}: {}", problem.key.empty() ? "" : ".", problem.key, problem.message);
+    fail(ErrorKind::Config, "optimizer{}{}: {}", problem.key.empty() ? "" : ".", problem.key,
+         problem.message);
   }
   const std::int64_t steps = main_steps(config, total_steps);
   boundaries_ = inner_boundaries(config, steps);
@@ -175,7 +184,8 @@ Schedule::Schedule(const OptimizerConfig& config, std::int64_t total_steps) : pe
 double Schedule::add_cycle(const OptimizerConfig& c, std::size_t index, double before) {
   const std::int64_t begin = boundaries_[index], length = boundaries_[index + 1] - begin;
   const std::int64_t rise = std::min(length, length_in_steps(index == 0 ? c.warmup : c.rewarmup, length));
-  const std::int64_t fall = c.decay ? std::min(length - rise, length_in_steps(*c.decay, length)) : length - rise;
+  const std::int64_t fall =
+      c.decay ? std::min(length - rise, length_in_steps(*c.decay, length)) : length - rise;
   if (rise > 0) phases_.push_back({begin, line(before, peak_, rise)});
   if (rise + fall < length) phases_.push_back({begin + rise, [peak = peak_](std::int64_t) { return peak; }});
   if (fall == 0) return peak_;

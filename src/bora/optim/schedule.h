@@ -27,10 +27,10 @@ struct ScheduleProblem {
 };
 std::vector<ScheduleProblem> schedule_problems(const OptimizerConfig& config, std::int64_t total_steps);
 
-/// The learning rate of each step; a pure function. Semantics of Levanter: the steps are cut into cycles; each rises
-/// linearly from the value before it (first: from 0, over `warmup`; later: over `rewarmup`) to the peak, stays there,
-/// and decays over its last `decay` steps. Step s gets the value that belongs to s updates before it; after the last
-/// step the last value holds.
+/// The learning rate of each step; a pure function. Semantics of Levanter: the steps are cut into cycles;
+/// each rises linearly from the value before it (first: from 0, over `warmup`; later: over `rewarmup`) to the
+/// peak, stays there, and decays over its last `decay` steps. Step s gets the value that belongs to s updates
+/// before it; after the last step the last value holds.
 class Schedule {
  public:
   /// Config error, naming the key, for what schedule_problems finds.
@@ -53,7 +53,8 @@ class Schedule {
   std::vector<Phase> phases_;  // by begin; the first begins at 0
 };
 
-/// mesh-transformer-jax's schedule: linear to `peak` over `warmup` steps, cosine to `end` over the next `anneal`.
+/// mesh-transformer-jax's schedule: linear to `peak` over `warmup` steps, cosine to `end` over the next
+/// `anneal`.
 double gpt3_schedule(std::int64_t step, std::int64_t warmup, std::int64_t anneal, double peak, double end);
 
 }  // namespace bora::optim

@@ -11,7 +11,8 @@ SkipStep::SkipStep(const SkipStepConfig& config)
     : config_(config), losses_(config.rolling_interval_length), norms_(config.rolling_interval_length) {}
 
 bool SkipStep::should_skip(double loss, double gradient_norm) {
-  const auto needed = static_cast<std::size_t>(std::max<std::int64_t>(2, config_.rolling_interval_length / 2));
+  const auto needed =
+      static_cast<std::size_t>(std::max<std::int64_t>(2, config_.rolling_interval_length / 2));
   const auto stands_out = [&](const RollingWindow& window, double value) {
     return !std::isfinite(value) || (window.count() >= needed && value > window.bound(config_.sigma_factor));
   };

@@ -8,15 +8,16 @@
 namespace bora::optim {
 
 /// Tells bad steps: those whose loss or gradient norm is above mean + sigma_factor · deviation of the last
-/// rolling_interval_length steps, once max(2, half of them) are known. A loss or norm that is not finite is bad at any
-/// time. A skipped step leaves parameters and optimizer state as they are; the step counter advances. The values of a
-/// skipped step are recorded too, so that a lasting change of level is accepted after a while. (OLMo; Levanter's
-/// skip_bad_steps.)
+/// rolling_interval_length steps, once max(2, half of them) are known. A loss or norm that is not finite is
+/// bad at any time. A skipped step leaves parameters and optimizer state as they are; the step counter
+/// advances. The values of a skipped step are recorded too, so that a lasting change of level is accepted
+/// after a while. (OLMo; Levanter's skip_bad_steps.)
 class SkipStep {
  public:
   explicit SkipStep(const SkipStepConfig& config);
 
-  /// Whether to skip the step with this mean loss and this global gradient norm (before clipping); records both.
+  /// Whether to skip the step with this mean loss and this global gradient norm (before clipping); records
+  /// both.
   bool should_skip(double loss, double gradient_norm);
 
   std::int64_t skipped() const { return skipped_; }  ///< steps skipped so far

@@ -19,7 +19,9 @@ std::string_view last_part(std::string_view dotted) {
 }
 
 // Kind of a parameter's own module and its name in it: "Linear.weight".
-std::string class_path(const core::ParamRef& p) { return fmt::format("{}.{}", last_part(p.module), last_part(p.path)); }
+std::string class_path(const core::ParamRef& p) {
+  return fmt::format("{}.{}", last_part(p.module), last_part(p.path));
+}
 
 bool decays_by_default(const core::ParamRef& p) {
   for (const std::string_view kind : {"LayerNorm", "RMSNorm", "RmsNorm", "Embedding"}) {
@@ -37,12 +39,14 @@ class Selection {
       }
       expression_.emplace(*pattern);
     }
-    if (const auto* parts = std::get_if<std::vector<std::string>>(&config.weight_decay_modules)) parts_ = *parts;
+    if (const auto* parts = std::get_if<std::vector<std::string>>(&config.weight_decay_modules))
+      parts_ = *parts;
   }
 
   bool selects(const core::ParamRef& p) const {
     const std::string kind = class_path(p);
-    return matches(p.path) || matches(kind) || contains(p.path) || contains(fmt::format("{}.{}", p.module, last_part(p.path)));
+    return matches(p.path) || matches(kind) || contains(p.path) ||
+           contains(fmt::format("{}.{}", p.module, last_part(p.path)));
   }
 
  private:
@@ -50,7 +54,8 @@ class Selection {
     return expression_ && std::regex_search(text, *expression_, std::regex_constants::match_continuous);
   }
   bool contains(const std::string& text) const {
-    return std::any_of(parts_.begin(), parts_.end(), [&](const std::string& part) { return text.find(part) != text.npos; });
+    return std::any_of(parts_.begin(), parts_.end(),
+                       [&](const std::string& part) { return text.find(part) != text.npos; });
   }
 
   std::optional<std::regex> expression_;
@@ -59,7 +64,8 @@ class Selection {
 
 }  // namespace
 
-std::vector<bool> weight_decay_mask(const OptimizerConfig& config, std::span<const core::ParamRef> parameters) {
+std::vector<bool> weight_decay_mask(const OptimizerConfig& config,
+                                    std::span<const core::ParamRef> parameters) {
   const bool selected = config.weight_decay_modules.index() != 0;
   std::vector<bool> mask;
   if (!selected && config.default_weight_decay_mask == false) {
@@ -74,7 +80,8 @@ std::vector<bool> weight_decay_mask(const OptimizerConfig& config, std::span<con
   return mask;
 }
 
-std::vector<std::string> decayed_weights(const OptimizerConfig& config, std::span<const core::ParamRef> parameters) {
+std::vector<std::string> decayed_weights(const OptimizerConfig& config,
+                                         std::span<const core::ParamRef> parameters) {
   const auto mask = weight_decay_mask(config, parameters);
   std::vector<std::string> out;
   for (std::size_t i = 0; i < parameters.size(); ++i) {

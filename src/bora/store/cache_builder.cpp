@@ -42,17 +42,21 @@ class Builder {
     parallel_for(
         static_cast<std::int64_t>(todo.size()),
         [&](std::int64_t i) { build(todo[static_cast<std::size_t>(i)]); }, options_.threads);
-    if (ledger_.totals().documents == 0) {
-      fail(ErrorKind::NotFound, "token cache {}: the {} source files hold no document\nhint: the first is {}",
-           directory_, ledger_.sources.size(),
-           ledger_.sources.empty() ? "missing" : ledger_.sources.front().path);
-    }
+    if (ledger_.totals().documents == 0) refuse_empty();
     ledger_.is_finished = true;
     write_ledger(directory_, ledger_);
     remove_leftovers(directory_, false);
   }
 
  private:
+  [[noreturn]] void refuse_empty() {
+    if (exists(ledger_path(directory_))) files().remove(ledger_path(directory_));
+    remove_leftovers(directory_, true);
+    fail(ErrorKind::NotFound, "token cache {}: the {} source files hold no document\nhint: the first is {}",
+         directory_, ledger_.sources.size(),
+         ledger_.sources.empty() ? "missing" : ledger_.sources.front().path);
+  }
+
   std::vector<std::int64_t> unfinished() {
     std::vector<bool> done(plan_.size());
     for (const auto& shard : ledger_.shards) {

@@ -32,10 +32,7 @@ class Lines {
       }
       scanned = end_ - begin_;
       if (at_end_) return scanned > 0 && give(line, scanned, 0);
-      if (scanned > kLongestLine) {
-        too_long_ = true;
-        return false;
-      }
+      if (scanned > kLongestLine) return give(line, scanned, 0);
       refill();
     }
   }
@@ -47,7 +44,8 @@ class Lines {
   bool give(std::string_view& line, std::size_t size, std::size_t newline) {
     line = {buffer_.data() + begin_, size};
     consumed_ = size + newline;
-    return true;
+    too_long_ = size > kLongestLine;
+    return !too_long_;
   }
 
   void refill() {
@@ -66,7 +64,8 @@ class Lines {
   std::vector<char> buffer_;
   std::size_t begin_ = 0, end_ = 0, consumed_ = 0;
   std::uint64_t offset_ = 0;
-  bool at_end_ = false, too_long_ = false;
+  bool at_end_ = false;
+  bool too_long_ = false;
 };
 
 class LineReader final : public DocumentReader {

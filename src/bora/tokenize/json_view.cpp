@@ -156,6 +156,8 @@ void JsonView::each_member(const std::function<void(std::string_view, const Json
   }
 }
 
+std::string JsonView::json() const { return simdjson::minify(element_of(raw_)); }
+
 std::string JsonView::where() const { return path_.empty() ? *name_ : fmt::format("{}: {}", *name_, path_); }
 
 void JsonView::bad(std::string_view problem) const {

@@ -54,6 +54,8 @@ class JsonView {
   void each_item(const std::function<void(const JsonView&)>& visit) const;
   void each_member(const std::function<void(std::string_view key, const JsonView&)>& visit) const;
 
+  /// The value as JSON without white space.
+  std::string json() const;
   /// "tokenizer.json: model.merges[7]"
   std::string where() const;
   /// Throws Corruption "WHERE PROBLEM".

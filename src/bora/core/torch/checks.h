@@ -27,6 +27,9 @@ void require_same_axes(std::string_view op, Names have, Names out);
 /// An error if x has `axis` already.
 void require_new(std::string_view op, const Operand& x, std::string_view axis);
 
+/// As many sizes as names, none negative, no name twice.
+void check_shape(std::string_view op, const Shape& shape);
+
 void require_floating(std::string_view op, const Operand& x);
 /// i64 or i32.
 void require_indices(std::string_view op, const Operand& x);

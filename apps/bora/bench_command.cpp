@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+// `bora bench train`: the time of a whole training step beside the time of its matrix products alone.
+#include <fmt/core.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "args.h"
+#include "bora/base/clock.h"
+#include "bora/base/error.h"
+#include "bora/base/json.h"
+#include "bora/base/text.h"
+#include "bora/core/create.h"
+#include "bora/core/kernels/matmul.h"
+#include "bora/core/runtime.h"
+#include "bora/models/gpt2.h"
+#include "bora/models/llama.h"
+#include "bora/train/trainer.h"
+#include "commands.h"
+
+namespace bora::app {
+namespace {
+
+using Shape = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, bool, bool>;
+std::map<Shape, std::int64_t>* recorded = nullptr;
+
+void record(std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k, bool ta, bool tb, double) {
+  if (recorded != nullptr) ++(*recorded)[{batch, m, n, k, ta, tb}];
+}
+
+std::unique_ptr<nn::LanguageModel> llama(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64_t kv,
+                                         std::int64_t mlp, std::int64_t vocab, std::int64_t seq) {
+  llama::Config c;
+  c.seq_len = seq;
+  c.hidden_dim = hidden;
+  c.intermediate_dim = mlp;
+  c.num_layers = layers;
+  c.num_heads = heads;
+  c.num_kv_heads = kv;
+  return nn::erase_type(llama::Llama::init(c, Dim<llama::Vocab>{vocab}, Key::from_seed(0)));
+}
+
+std::unique_ptr<nn::LanguageModel> named_model(const std::string& name, std::int64_t seq) {
+  if (name == "gpt2-124m") {
+    gpt2::Config c;
+    return nn::erase_type(gpt2::Gpt2::init(c, Dim<gpt2::Vocab>{50257}, Key::from_seed(0)));
+  }
+  if (name == "llama-nano") return llama(128, 4, 4, 2, 512, 32000, seq);
+  if (name == "llama-mid") return llama(512, 8, 8, 4, 1408, 32000, seq);
+  if (name == "quickstart") return llama(128, 4, 4, 2, 384, 2048, seq);
+  fail(ErrorKind::Usage, "bench: model {} is not one of gpt2-124m, llama-nano, llama-mid, quickstart", name);
+}
+
+data::Batch random_batch(std::int64_t step, std::int64_t sequences, std::int64_t seq_len, std::int64_t vocab) {
+  data::Batch b;
+  b.step = step;
+  b.sequences = sequences;
+  b.seq_len = seq_len;
+  auto key = Key::from_seed(1).fold(static_cast<std::uint64_t>(step));
+  for (std::int64_t i = 0; i < sequences * seq_len; ++i) {
+    b.tokens.push_back(static_cast<std::int32_t>(key.below(static_cast<std::uint64_t>(vocab), static_cast<std::uint64_t>(i))));
+    b.loss_weights.push_back((i + 1) % seq_len == 0 ? 0.0F : 1.0F);
+  }
+  return b;
+}
+
+double median(std::vector<double> v) {
+  std::sort(v.begin(), v.end());
+  return v[v.size() / 2];
+}
+
+std::vector<float> filled(std::int64_t n) {
+  std::vector<float> v(static_cast<std::size_t>(n));
+  for (std::size_t i = 0; i < v.size(); ++i) v[i] = 0.01F * static_cast<float>(i % 97);
+  return v;
+}
+
+// Seconds of one product of this shape alone: the median of several.
+double time_alone(const Shape& shape) {
+  auto [batch, m, n, k, ta, tb] = shape;
+  auto a = filled(batch * m * k), b = filled(batch * k * n), c = filled(batch * m * n);
+  kernels::MatrixRef ra{a.data(), ta ? m : k, ta}, rb{b.data(), tb ? k : n, tb};
+  std::vector<double> times;
+  for (int i = 0; i < 7; ++i) {
+    double started = monotonic_seconds();
+    kernels::batched_matmul(batch, m, n, k, ra, m * k, rb, k * n, c.data(), n, m * n);
+    times.push_back(monotonic_seconds() - started);
+  }
+  return median(times);
+}
+
+double flops(const std::map<Shape, std::int64_t>& shapes) {
+  double total = 0;
+  for (const auto& [s, count] : shapes) {
+    auto [batch, m, n, k, ta, tb] = s;
+    total += 2.0 * static_cast<double>(batch * m * n * k * count);
+  }
+  return total;
+}
+
+}  // namespace
+
+int run_bench(const Arguments& arguments) {
+  std::string what, name = "gpt2-124m";
+  std::int64_t batch = 4, seq = 256, steps = 10, threads = 0;
+  bool parts = false;
+  Args args("bench", "Time a training step (fp32, AdamW, one lane) and each matrix product of it alone; one JSON line.",
+            "  bora bench train --model gpt2-124m --batch 4 --seq 256\n  bora bench train --model llama-nano --parts");
+  args.positional("what", what, "train");
+  args.option("--model", name, "gpt2-124m, llama-nano, llama-mid or quickstart");
+  args.option("--batch", batch, "sequences");
+  args.option("--seq", seq, "tokens per sequence");
+  args.option("--steps", steps, "steps to time, after three to warm up");
+  args.option("--threads", threads, "0: all cores");
+  args.flag("--parts", parts, "also the time of each shape of product");
+  args.parse(arguments);
+  if (what != "train") fail(ErrorKind::Usage, "bench: {} is not train", what);
+  core::initialize(static_cast<int>(threads));
+  auto model = named_model(name, seq);
+  auto vocab = model->shape().vocab;
+  optim::OptimizerConfig optimizer_config;
+  auto parameters = model->parameters();
+  auto optimizer = optim::make_optimizer(optimizer_config, parameters);
+  train::TrainerOptions options{.total_steps = steps + 3};
+  train::Trainer trainer({*model, *optimizer, optim::Schedule(optimizer_config, steps + 3), std::nullopt,
+                          [&](std::int64_t s) { return random_batch(s, batch, seq, vocab); }, {}, {}}, options);
+  trainer.step();
+  double first_step_end = seconds_since_start();
+  std::map<Shape, std::int64_t> shapes;
+  recorded = &shapes;
+  kernels::set_matmul_observer(record);
+  trainer.step();
+  kernels::set_matmul_observer(nullptr);
+  trainer.step();
+  std::vector<double> times;
+  for (std::int64_t i = 0; i < steps; ++i) times.push_back(trainer.step().seconds);
+  double step = median(times);
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+
+  double alone = 0;
+  for (const auto& [shape, count] : shapes) {
+    double each = time_alone(shape);
+    alone += each * static_cast<double>(count);
+    auto [b, m, n, k, ta, tb] = shape;
+    if (parts) {
+      fmt::print("{:>4} x [{:>6} x {:>6} x {:>6}]{}{}  {:8.3f} ms  {:6.1f} GF/s\n", count * b, m, n, k, ta ? " ta" : "   ", tb ? " tb" : "   ",
+                 each * 1e3, 2e-9 * static_cast<double>(b * m * n * k) / each);
+    }
+  }
+  std::sort(times.begin(), times.end());
+  auto info = core::runtime_info();
+  Json out;
+  out["model"] = name;
+  out["batch"] = batch;
+  out["seq"] = seq;
+  out["tokens_per_s"] = static_cast<double>(batch * seq) / step;
+  out["step_ms"] = step * 1e3;
+  out["step_ms_p95"] = times[std::min(times.size() - 1, times.size() * 95 / 100)] * 1e3;
+  out["matmul_share"] = alone / step;
+  out["peak_rss_mb"] = static_cast<double>(usage.ru_maxrss) / 1024;
+  out["start_up_s"] = first_step_end - step;
+  out["mfu"] = flops(shapes) / alone > 0 ? flops(shapes) / step / (flops(shapes) / alone) : 0;
+  out["gflops_per_s"] = flops(shapes) / step * 1e-9;
+  out["kernel_path"] = info.matmul + " " + info.simd_target;
+  out["threads"] = info.threads;
+  out["cpu"] = info.cpu;
+  fmt::print("{}\n", out.dump());
+  return 0;
+}
+
+}  // namespace bora::app

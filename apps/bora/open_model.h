@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+// Opening whatever holds a model: a run, one of its checkpoints, or a Hugging Face directory.
+#pragma once
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "bora/nn/language_model.h"
+#include "bora/tokenize/tokenizer.h"
+
+namespace bora::app {
+
+struct OpenedModel {
+  std::unique_ptr<nn::LanguageModel> model;
+  std::optional<Tokenizer> tokenizer;
+  std::string directory;     ///< where the weights came from
+  bool prepend_bos = false;  ///< the tokenizer's post-processor starts texts with its beginning token
+
+  /// NotFound, saying where it was looked for.
+  const Tokenizer& require_tokenizer() const;
+};
+
+/// Errors: NotFound, listing what a model directory may be.
+OpenedModel open_model(const std::string& path);
+
+}  // namespace bora::app

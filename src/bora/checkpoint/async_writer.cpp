@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/checkpoint/async_writer.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "bora/base/clock.h"
+#include "bora/base/log.h"
+#include "bora/base/parallel.h"
+
+namespace bora::checkpoint {
+namespace {
+
+constexpr std::uint64_t kPiece = 8 << 20;  // bytes that one task copies
+
+struct Copy {
+  const std::byte* from;
+  std::byte* to;
+  std::uint64_t size;
+};
+
+void run_copies(const std::vector<Copy>& copies) {
+  parallel_for(static_cast<std::int64_t>(copies.size()), [&](std::int64_t i) {
+    const Copy& copy = copies[static_cast<std::size_t>(i)];
+    std::memcpy(copy.to, copy.from, copy.size);
+  });
+}
+
+}  // namespace
+
+AsyncWriter::AsyncWriter(std::string run_directory, SaveOptions options)
+    : run_directory_(std::move(run_directory)), options_(options) {}
+
+AsyncWriter::~AsyncWriter() {
+  join();
+  if (!error_) return;
+  try {
+    std::rethrow_exception(error_);
+  } catch (const std::exception& e) {
+    log_warning("the last checkpoint was not saved: {}", e.what());
+  }
+}
+
+void AsyncWriter::join() {
+  if (thread_.joinable()) thread_.join();
+}
+
+void AsyncWriter::wait() {
+  join();
+  if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+}
+
+// Points the view's tensors into the snapshot.
+void AsyncWriter::take_snapshot(CheckpointView& view) {
+  const std::uint64_t needed = view.tensor_bytes();
+  if (needed > capacity_) {
+    snapshot_.reset();  // before the new one is there: never two at once
+    capacity_ = 0;
+    snapshot_.reset(new std::byte[needed]);
+    capacity_ = needed;
+  }
+  std::vector<Copy> copies;
+  std::byte* to = snapshot_.get();
+  for (auto* tensors : {&view.parameters, &view.optimizer}) {
+    for (TensorView& tensor : *tensors) {
+      const std::uint64_t size = tensor.bytes.size();
+      for (std::uint64_t at = 0; at < size; at += kPiece) {
+        copies.push_back({tensor.bytes.data() + at, to + at, std::min(kPiece, size - at)});
+      }
+      tensor.bytes = {to, size};
+      to += size;
+    }
+  }
+  run_copies(copies);
+}
+
+SaveStall AsyncWriter::save(const CheckpointContent& content,
+                            std::function<void(const Manifest&)> committed) {
+  SaveStall stall;
+  const double begin = monotonic_seconds();
+  wait();
+  const double waited = monotonic_seconds();
+  CheckpointView view = view_of(content);
+  take_snapshot(view);
+  stall = {waited - begin, monotonic_seconds() - waited};
+  thread_ = std::thread([this, view = std::move(view), committed = std::move(committed)] {
+    const double start = monotonic_seconds();
+    try {
+      const Manifest manifest = write_checkpoint(run_directory_, view, options_);
+      if (committed) committed(manifest);
+    } catch (...) {
+      error_ = std::current_exception();
+    }
+    write_seconds_ = monotonic_seconds() - start;
+  });
+  return stall;
+}
+
+}  // namespace bora::checkpoint

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/checkpoint/checkpoint.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <deque>
+
+#include "bora/base/clock.h"
+#include "bora/base/error.h"
+#include "bora/base/log.h"
+#include "bora/base/text.h"
+#include "bora/checkpoint/safetensors_writer.h"
+
+// step-N/
+//   model-00001-of-0000M.safetensors ...       parameters, in the order of declaration; __metadata__:
+//   "axes:NAME" -> axes optimizer-00001-of-0000M.safetensors ...   arrays of the optimizer state.json the
+//   rest manifest.json                              written last (manifest.cpp)
+
+namespace bora::checkpoint {
+namespace {
+
+constexpr std::string_view kPrefix = "step-";
+constexpr const char* kManifest = "manifest.json";
+
+std::vector<std::int64_t> sizes_of(const CheckpointArray& a) {
+  return in_context("while saving " + a.path, [&] { return a.array.sizes(); });
+}
+
+TensorView view_of(const CheckpointArray& a) {
+  const auto sizes = sizes_of(a);
+  const auto size = static_cast<std::size_t>(a.array.numel()) * core::bytes(a.array.dtype());
+  const std::byte* data =
+      in_context("while saving " + a.path, [&]() -> const std::byte* { return a.array.data<std::byte>(); });
+  return {a.path, a.array.dtype(), sizes, fmt::format("{}", fmt::join(a.names, ",")), {data, size}};
+}
+
+// Writes the files of one checkpoint into a directory of its own and remembers their hashes.
+class DirectoryWriter {
+ public:
+  explicit DirectoryWriter(std::string directory) : directory_(std::move(directory)) {}
+
+  void write_tensors(const std::string& stem, const std::vector<TensorView>& views,
+                     const SaveOptions& options) {
+    ShardOptions shards{
+        .max_shard_bytes = options.max_shard_bytes, .number_single = true, .write_index = false};
+    std::vector<TensorSource> sources;
+    for (const TensorView& view : views) {
+      sources.push_back(tensor_of_bytes(view.name, view.dtype, view.shape, view.bytes));
+      shards.metadata.emplace_back("axes:" + view.name, view.axes);
+    }
+    shards.create = [&](const std::string& path) { return create(base_name(path)); };
+    write_sharded(directory_, stem, std::move(sources), shards);
+  }
+
+  void write_text(const std::string& name, std::string_view text) {
+    const auto file = create(name);
+    file->write(as_bytes(text));
+    file->sync();
+    file->close();
+  }
+
+  std::vector<FileRecord> records() const { return {records_.begin(), records_.end()}; }
+
+ private:
+  std::unique_ptr<WriteFile> create(const std::string& name) {
+    records_.push_back({.name = name});
+    return std::make_unique<HashedFile>(files().create(path_join(directory_, name)), records_.back());
+  }
+
+  std::string directory_;
+  std::deque<FileRecord> records_;  // a deque: files keep references into it
+};
+
+std::string temporary_directory(const std::string& run_directory, std::int64_t step) {
+  static std::atomic<std::uint64_t> counter{0};
+  return path_join(run_directory, fmt::format(".{}.tmp-{}-{}", checkpoint_name(step), ::getpid(), counter++));
+}
+
+void remove_quietly(const std::string& path) noexcept {
+  try {
+    remove_all(path);
+  } catch (const std::exception&) {  // the first error is the one to report; clean_leftovers() will see to
+                                     // the rest
+  }
+}
+
+Manifest write_into(const std::string& directory, const CheckpointView& view, const SaveOptions& options) {
+  files().make_directories(directory);
+  DirectoryWriter writer(directory);
+  writer.write_tensors("model", view.parameters, options);
+  writer.write_tensors("optimizer", view.optimizer, options);
+  writer.write_text("state.json", view.state);
+  Manifest manifest = view.manifest;
+  manifest.files = writer.records();
+  writer.write_text(kManifest, manifest_text(manifest));
+  files().sync_directory(directory);
+  return manifest;
+}
+
+void prepare_run_directory(const std::string& run_directory) {
+  if (exists(run_directory)) return;
+  files().make_directories(run_directory);
+  files().sync_directory(parent_path(run_directory));
+}
+
+struct Space {
+  std::uint64_t needed, free;
+  std::string text(const std::string& directory) const {
+    return fmt::format("the checkpoint needs {}, {} are free in {}", human_bytes(static_cast<double>(needed)),
+                       human_bytes(static_cast<double>(free)), directory);
+  }
+};
+
+// Nothing where there is enough space, or where the file system does not tell.
+std::optional<Space> lacking_space(const std::string& run_directory, std::uint64_t needed) noexcept {
+  try {
+    const std::uint64_t free = files().free_space(run_directory);
+    return free < needed ? std::optional(Space{needed, free}) : std::nullopt;
+  } catch (const std::exception&) {
+    return std::nullopt;
+  }
+}
+
+Manifest write_and_commit(const std::string& run_directory, const std::string& target,
+                          const CheckpointView& view, const SaveOptions& options) {
+  const std::string temporary = temporary_directory(run_directory, view.manifest.step);
+  Manifest manifest;
+  try {
+    manifest = write_into(temporary, view, options);
+    files().rename(temporary, target);
+  } catch (...) {
+    remove_quietly(temporary);
+    throw;
+  }
+  files().sync_directory(run_directory);
+  return manifest;
+}
+
+}  // namespace
+
+std::vector<CheckpointArray> checkpoint_arrays(std::span<const core::ParamRef> parameters) {
+  std::vector<CheckpointArray> out;
+  for (const auto& p : parameters) out.push_back({p.path, p.names, *p.array});
+  return out;
+}
+
+std::vector<CheckpointArray> checkpoint_arrays(std::span<const optim::NamedArray> state) {
+  std::vector<CheckpointArray> out;
+  for (const auto& a : state) out.push_back({a.name, a.names, a.array});
+  return out;
+}
+
+std::uint64_t CheckpointView::tensor_bytes() const {
+  std::uint64_t total = 0;
+  for (const auto* tensors : {&parameters, &optimizer}) {
+    for (const TensorView& tensor : *tensors) total += tensor.bytes.size();
+  }
+  return total;
+}
+
+CheckpointView view_of(const CheckpointContent& content) {
+  CheckpointView view;
+  view.manifest.step = content.step;
+  view.manifest.lanes = content.lanes;
+  view.manifest.mesh = content.mesh;
+  view.manifest.config_hash = content.config_hash;
+  view.manifest.temporary = content.temporary;
+  view.manifest.time = wall_seconds();
+  for (const auto& array : content.parameters) view.parameters.push_back(view_of(array));
+  for (const auto& array : content.optimizer) view.optimizer.push_back(view_of(array));
+  view.state = content.state.dump(2) + "\n";
+  return view;
+}
+
+Manifest save_checkpoint(const std::string& run_directory, const CheckpointContent& content,
+                         const SaveOptions& options) {
+  return write_checkpoint(run_directory, view_of(content), options);
+}
+
+Manifest write_checkpoint(const std::string& run_directory, const CheckpointView& view,
+                          const SaveOptions& options) {
+  const std::string name = checkpoint_name(view.manifest.step);
+  const std::string target = path_join(run_directory, name);
+  const std::uint64_t needed = view.tensor_bytes() + view.state.size();
+  try {
+    return in_context("while saving " + name, [&] {
+      prepare_run_directory(run_directory);
+      if (exists(target)) {
+        fail(ErrorKind::InvalidArgument,
+             "{} exists, and checkpoints are never overwritten\nhint: use another run id", target);
+      }
+      if (const auto space = lacking_space(run_directory, needed))
+        log_warning("{}", space->text(run_directory));
+      return write_and_commit(run_directory, target, view, options);
+    });
+  } catch (const Error& e) {
+    const auto space = e.kind() == ErrorKind::Io ? lacking_space(run_directory, needed) : std::nullopt;
+    if (!space) throw;
+    throw Error(e.kind(), fmt::format("{}\nhint: {}", e.what(), space->text(run_directory)));
+  }
+}
+
+std::string checkpoint_name(std::int64_t step) { return fmt::format("{}{}", kPrefix, step); }
+
+std::optional<std::int64_t> step_of_name(std::string_view name) {
+  if (!name.starts_with(kPrefix)) return std::nullopt;
+  const auto step = parse_int(name.substr(kPrefix.size()));
+  return step && *step >= 0 && checkpoint_name(*step) == name ? step : std::nullopt;
+}
+
+std::vector<std::string> committed_checkpoints(const std::string& run_directory) {
+  const auto info = files().info(run_directory);
+  if (!info || !info->is_directory) return {};
+  std::vector<std::int64_t> steps;
+  for (const std::string& name : files().list(run_directory)) {
+    const auto step = step_of_name(name);
+    if (step && exists(path_join(path_join(run_directory, name), kManifest))) steps.push_back(*step);
+  }
+  std::sort(steps.begin(), steps.end());
+  std::vector<std::string> out;
+  for (const std::int64_t step : steps) out.push_back(path_join(run_directory, checkpoint_name(step)));
+  return out;
+}
+
+Manifest read_manifest(const std::string& checkpoint) {
+  const std::string path = path_join(checkpoint, kManifest);
+  return parse_manifest(read_text(path), path_join(base_name(checkpoint), kManifest));
+}
+
+void make_permanent(const std::string& checkpoint) {
+  Manifest manifest = read_manifest(checkpoint);
+  if (!manifest.temporary) return;
+  manifest.temporary = false;
+  write_atomically(path_join(checkpoint, kManifest), manifest_text(manifest));
+}
+
+void clean_leftovers(const std::string& run_directory) {
+  if (!exists(run_directory)) return;
+  for (const std::string& name : files().list(run_directory)) {
+    const auto end = name.find(".", 1);
+    if (!name.starts_with(".step-") || end == std::string::npos || !step_of_name(name.substr(1, end - 1)))
+      continue;
+    const std::string_view rest = std::string_view(name).substr(end);
+    if (rest.starts_with(".tmp-") || rest == ".removed") remove_all(path_join(run_directory, name));
+  }
+}
+
+void remove_checkpoint(const std::string& checkpoint) {
+  const std::string hidden =
+      path_join(parent_path(checkpoint), fmt::format(".{}.removed", base_name(checkpoint)));
+  remove_all(hidden);  // of an earlier attempt
+  files().rename(checkpoint, hidden);
+  remove_all(hidden);
+}
+
+}  // namespace bora::checkpoint

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/checkpoint/checkpointer.h"
+
+#include "bora/base/error.h"
+#include "bora/base/log.h"
+
+namespace bora::checkpoint {
+
+Checkpointer::Checkpointer(const CheckpointerConfig& config, const std::string& run_directory,
+                           SaveOptions options, Clock clock)
+    : config_(config),
+      lock_(run_directory),
+      clock_(std::move(clock)),
+      policy_(config, clock_()),
+      writer_(run_directory, options) {
+  clean_leftovers(run_directory);
+  if (config.delete_old_temp_checkpoints) return;
+  for (const auto& path : committed_checkpoints(run_directory))
+    spared_.push_back(*step_of_name(base_name(path)));
+}
+
+std::optional<Restored> Checkpointer::restore(std::span<const CheckpointArray> parameters,
+                                              std::span<const CheckpointArray> optimizer) {
+  wait();
+  auto restored = restore_latest(run_directory(), parameters, optimizer);
+  policy_ = SavePolicy(config_, clock_(), restored ? restored->manifest.step : 0);
+  return restored;
+}
+
+SaveDecision Checkpointer::on_step(std::int64_t step, const std::function<CheckpointContent()>& content,
+                                   bool force) {
+  const SaveDecision decision = policy_.decide(step, clock_(), force);
+  if (decision != SaveDecision::None) {
+    CheckpointContent what = content();
+    what.step = step;
+    what.temporary = decision == SaveDecision::Temporary;
+    stall_ = writer_.save(what, [this, step](const Manifest&) { after_commit(step); });
+    total_stall_ += stall_.total();
+    policy_.saved(step, clock_());
+  }
+  if (force) {
+    wait();
+    // Saved by time at this very step: now it is to stay.
+    const std::string path = path_join(run_directory(), checkpoint_name(step));
+    if (decision == SaveDecision::None && exists(path)) make_permanent(path);
+  }
+  return decision;
+}
+
+void Checkpointer::wait() { writer_.wait(); }
+
+// Pruning is housekeeping: its failure must not look like a failed save.
+void Checkpointer::after_commit(std::int64_t step) {
+  try {
+    prune(run_directory(), spared_);
+  } catch (const Error& e) {
+    log_warning("after {}: an old temporary checkpoint was not removed: {}", checkpoint_name(step), e.what());
+  }
+}
+
+}  // namespace bora::checkpoint

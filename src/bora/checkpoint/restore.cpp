@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/checkpoint/restore.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include "bora/base/error.h"
+#include "bora/base/log.h"
+#include "bora/base/parallel.h"
+#include "bora/base/text.h"
+#include "bora/checkpoint/convert.h"
+#include "bora/checkpoint/safetensors.h"
+
+namespace bora::checkpoint {
+namespace {
+
+// One block of one file: the unit of verification.
+struct Block {
+  const ReadFile* file;
+  const FileRecord* record;
+  std::size_t index;
+};
+
+// Opens all files and compares their sizes; reading comes later.
+std::vector<std::unique_ptr<ReadFile>> open_files(const std::string& checkpoint, const Manifest& manifest) {
+  std::vector<std::unique_ptr<ReadFile>> out;
+  for (const FileRecord& record : manifest.files) {
+    const std::string path = path_join(checkpoint, record.name);
+    if (!exists(path)) fail(ErrorKind::Corruption, "{}: {} is missing", base_name(checkpoint), record.name);
+    out.push_back(files().open(path));
+    if (out.back()->size() != record.size) {
+      fail(ErrorKind::Corruption, "{}: {}: has {} bytes, the manifest says {}; the file is {}",
+           base_name(checkpoint), record.name, with_commas(static_cast<std::int64_t>(out.back()->size())),
+           with_commas(static_cast<std::int64_t>(record.size)),
+           out.back()->size() < record.size ? "truncated" : "damaged");
+    }
+  }
+  return out;
+}
+
+std::string axes_and_sizes(std::string_view axes, const std::vector<std::int64_t>& sizes) {
+  const auto names = axes.empty() ? std::vector<std::string>{} : split(axes, ',');
+  std::string out = "[";
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    out += fmt::format("{}{}{}", i ? ", " : "", i < names.size() ? names[i] + "=" : "", sizes[i]);
+  }
+  return out + "]";
+}
+
+std::string joined(const CheckpointArray& array) { return fmt::format("{}", fmt::join(array.names, ",")); }
+
+bool same_set_in_another_order(const std::string& a, const std::string& b) {
+  auto x = split(a, ','), y = split(b, ',');
+  if (x == y) return false;
+  std::sort(x.begin(), x.end());
+  std::sort(y.begin(), y.end());
+  return x == y;
+}
+
+// All tensors of the files STEM-*.safetensors of a checkpoint.
+class StoredArrays {
+ public:
+  StoredArrays(const std::string& checkpoint, const Manifest& manifest, std::string_view stem)
+      : step_(base_name(checkpoint)) {
+    for (const FileRecord& record : manifest.files) {
+      if (record.name.starts_with(stem) && record.name.ends_with(".safetensors"))
+        add(path_join(checkpoint, record.name));
+    }
+  }
+
+  /// Finds the partner of every live array; an error if one does not fit, or if some have none on either
+  /// side.
+  void match(std::span<const CheckpointArray> live) {
+    for (const CheckpointArray& array : live) {
+      in_context(fmt::format("while restoring {} from {}", array.path, step_), [&] { match_one(array); });
+    }
+    if (entries_.size() > live.size()) fail_surplus(live);
+  }
+
+  void copy(std::span<const CheckpointArray> live) const {
+    parallel_for(static_cast<std::int64_t>(live.size()), [&](std::int64_t i) {
+      const CheckpointArray& array = live[static_cast<std::size_t>(i)];
+      const Entry& entry = entries_.at(array.path);
+      const auto bytes = entry.file->bytes(*entry.tensor);
+      if (stored_type(array.array.dtype()) == entry.tensor->type) {
+        if (!bytes.empty()) std::memcpy(array.array.data<std::byte>(), bytes.data(), bytes.size());
+      } else {
+        entry.file->read_floats(*entry.tensor,
+                                {array.array.data<float>(), static_cast<std::size_t>(array.array.numel())});
+      }
+    });
+  }
+
+ private:
+  struct Entry {
+    const SafetensorsFile* file;
+    const StoredTensor* tensor;
+    std::string axes;
+  };
+
+  void add(const std::string& path) {
+    files_.push_back(std::make_unique<SafetensorsFile>(path));
+    const SafetensorsFile& file = *files_.back();
+    std::map<std::string_view, std::string_view> axes;
+    for (const auto& [key, value] : file.metadata()) {
+      if (key.starts_with("axes:")) axes.emplace(std::string_view(key).substr(5), value);
+    }
+    for (const StoredTensor& tensor : file.tensors()) {
+      entries_.emplace(tensor.name, Entry{&file, &tensor, std::string(axes[tensor.name])});
+    }
+  }
+
+  void match_one(const CheckpointArray& array) const {
+    const auto found = entries_.find(array.path);
+    if (found == entries_.end()) {
+      std::vector<std::string> names;
+      for (const auto& [name, entry] : entries_) names.push_back(name);
+      fail(ErrorKind::InvalidArgument, "the checkpoint does not hold it{}", did_you_mean(array.path, names));
+    }
+    const Entry& entry = found->second;
+    const auto sizes = array.array.sizes();
+    if (entry.tensor->shape != sizes || same_set_in_another_order(entry.axes, joined(array))) {
+      fail(ErrorKind::InvalidArgument,
+           "the checkpoint has {}, the model has {}\nhint: the configuration's model differs from the one "
+           "that was saved",
+           axes_and_sizes(entry.axes, entry.tensor->shape), axes_and_sizes(joined(array), sizes));
+    }
+    const auto stored = core_type(entry.tensor->type);
+    const bool convertible = array.array.dtype() == core::DType::f32 && stored && core::is_floating(*stored);
+    if (stored != array.array.dtype() && !convertible) {
+      fail(ErrorKind::InvalidArgument, "the checkpoint has {}, the model {}", name(entry.tensor->type),
+           core::name(array.array.dtype()));
+    }
+  }
+
+  [[noreturn]] void fail_surplus(std::span<const CheckpointArray> live) const {
+    std::map<std::string_view, bool> wanted;
+    for (const CheckpointArray& array : live) wanted[array.path] = true;
+    std::string first;
+    for (const auto& [name, entry] : entries_) {
+      if (first.empty() && !wanted.contains(name)) first = name;
+    }
+    fail(ErrorKind::InvalidArgument,
+         "while restoring from {}: the checkpoint holds {} arrays more than the run, e.g. {}\n"
+         "hint: the configuration's model or optimizer differs from the one that was saved",
+         step_, entries_.size() - live.size(), first);
+  }
+
+  std::string step_;
+  std::vector<std::unique_ptr<SafetensorsFile>> files_;
+  std::map<std::string, Entry, std::less<>> entries_;
+};
+
+Restored restore(const std::string& checkpoint, Manifest manifest,
+                 std::span<const CheckpointArray> parameters,
+                 const std::span<const CheckpointArray>* optimizer) {
+  StoredArrays model(checkpoint, manifest, "model-"), state(checkpoint, manifest, "optimizer-");
+  model.match(parameters);
+  if (optimizer) state.match(*optimizer);
+  const std::string path = path_join(checkpoint, "state.json");
+  Json json = parse_json(read_text(path), path_join(base_name(checkpoint), "state.json"));
+  model.copy(parameters);
+  if (optimizer) state.copy(*optimizer);
+  return {checkpoint, std::move(manifest), std::move(json)};
+}
+
+std::string free_name(const std::string& checkpoint) {
+  std::string name = checkpoint + ".damaged";
+  for (int i = 2; exists(name); ++i) name = fmt::format("{}.damaged-{}", checkpoint, i);
+  return name;
+}
+
+// Moves a damaged checkpoint out of the way; goes on if even that fails.
+void set_aside(const std::string& checkpoint, const std::string& why) {
+  const std::string aside = free_name(checkpoint);
+  log_warning("{}", why);
+  try {
+    files().rename(checkpoint, aside);
+    log_warning("the damaged checkpoint is kept as {}", base_name(aside));
+  } catch (const Error& e) {
+    log_warning("the damaged checkpoint cannot be renamed: {}", e.what());
+  }
+}
+
+}  // namespace
+
+Manifest verify_checkpoint(const std::string& checkpoint) {
+  Manifest manifest = read_manifest(checkpoint);
+  const auto step = step_of_name(base_name(checkpoint));
+  if (step && *step != manifest.step) {
+    fail(ErrorKind::Corruption, "{}: its manifest is of step {}", base_name(checkpoint), manifest.step);
+  }
+  const auto opened = open_files(checkpoint, manifest);
+  std::vector<Block> blocks;
+  for (std::size_t i = 0; i < opened.size(); ++i) {
+    const FileRecord& record = manifest.files[i];
+    for (std::size_t k = 0; k < record.blocks.size(); ++k) blocks.push_back({opened[i].get(), &record, k});
+  }
+  parallel_for(static_cast<std::int64_t>(blocks.size()), [&](std::int64_t i) {
+    const Block& block = blocks[static_cast<std::size_t>(i)];
+    const std::string wrong = check_block(*block.file, *block.record, block.index);
+    if (!wrong.empty())
+      fail(ErrorKind::Corruption, "{}: {}: {}", base_name(checkpoint), block.record->name, wrong);
+  });
+  return manifest;
+}
+
+Restored restore_checkpoint(const std::string& checkpoint, std::span<const CheckpointArray> parameters,
+                            std::span<const CheckpointArray> optimizer) {
+  return restore(checkpoint, verify_checkpoint(checkpoint), parameters, &optimizer);
+}
+
+Restored restore_parameters(const std::string& checkpoint, std::span<const CheckpointArray> parameters) {
+  return restore(checkpoint, verify_checkpoint(checkpoint), parameters, nullptr);
+}
+
+std::optional<Restored> restore_latest(const std::string& run_directory,
+                                       std::span<const CheckpointArray> parameters,
+                                       std::span<const CheckpointArray> optimizer) {
+  auto checkpoints = committed_checkpoints(run_directory);
+  std::string last_error;
+  for (; !checkpoints.empty(); checkpoints.pop_back()) {
+    const std::string& checkpoint = checkpoints.back();
+    try {
+      Restored restored = restore_checkpoint(checkpoint, parameters, optimizer);
+      if (!last_error.empty()) log_warning("resuming from {} instead (verified)", base_name(checkpoint));
+      return restored;
+    } catch (const Error& e) {
+      if (e.kind() != ErrorKind::Corruption) throw;
+      last_error = e.what();
+      set_aside(checkpoint, last_error);
+    }
+  }
+  if (last_error.empty()) return std::nullopt;
+  fail(ErrorKind::Corruption,
+       "{}: no valid checkpoint is left; the oldest: {}\nhint: they are kept as step-N.damaged",
+       run_directory, last_error);
+}
+
+std::string find_checkpoint(const std::string& path) {
+  if (exists(path_join(path, "manifest.json"))) return path;
+  const auto found = committed_checkpoints(path);
+  if (found.empty()) fail(ErrorKind::NotFound, "{}: is no checkpoint and holds none", path);
+  return found.back();
+}
+
+}  // namespace bora::checkpoint

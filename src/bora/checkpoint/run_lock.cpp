@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/checkpoint/run_lock.h"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include "bora/base/clock.h"
+#include "bora/base/env.h"
+#include "bora/base/error.h"
+#include "bora/base/text.h"
+
+namespace bora::checkpoint {
+namespace {
+
+// .lock = "process PID on HOST since TIME\n"; empty between taking the lock and writing this.
+std::string holder_of(const std::string& path) {
+  constexpr std::size_t longest = 300;
+  try {
+    const std::string text(trim(read_text(path)).substr(0, longest));
+    if (!text.empty()) return text;
+  } catch (const Error&) {  // whoever it is, it holds the lock
+  }
+  return "another process";
+}
+
+}  // namespace
+
+RunLock::RunLock(const std::string& run_directory) : run_directory_(run_directory) {
+  files().make_directories(run_directory);
+  const std::string path = path_join(run_directory, ".lock");
+  lock_ = files().try_lock(path);
+  if (!lock_) {
+    fail(ErrorKind::Io,
+         "{}: in use by {}\nhint: wait until it ends, stop it, or choose another run id (trainer.id)",
+         run_directory, holder_of(path));
+  }
+  const auto file = files().create(path);  // the same file, which stays locked
+  file->write(as_bytes(fmt::format("process {} on {} since {}\n", ::getpid(),
+                                   env::hostname().value_or("unknown host"), iso_time(wall_seconds()))));
+  file->close();
+}
+
+}  // namespace bora::checkpoint

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#pragma once
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <span>
+
+namespace bora::data {
+
+/// One training sequence, where it is to be written; each span has seq_len elements.
+/// The target of position t is token t + 1; loss_weights[t] says how much that prediction counts.
+struct Row {
+  std::span<std::int32_t> tokens;
+  std::span<std::int32_t> segments;  ///< positions attend only within their segment; -1 is padding
+  std::span<float> loss_weights;
+};
+
+/// The size of a dataset that starts again where it ends.
+constexpr std::int64_t kEndless = std::numeric_limits<std::int64_t>::max();
+
+/// Sequences of one length, by index. Any number of threads may read; reading the same index gives the same bits.
+class Dataset {
+ public:
+  virtual ~Dataset() = default;
+  virtual std::int64_t size() const = 0;
+  virtual std::int64_t seq_len() const = 0;
+  /// Writes sequence `index` of [0, size()). Returns the number of the source it came from (0 if there is one).
+  virtual std::int32_t read(std::int64_t index, const Row& row) const = 0;
+
+ protected:
+  /// Throws InvalidArgument unless the index is in range and the row has seq_len elements.
+  void check(std::int64_t index, const Row& row) const;
+};
+
+using DatasetPtr = std::shared_ptr<const Dataset>;
+
+/// Sequences [begin, end) of another dataset.
+/// Errors: InvalidArgument if that is not a part of it.
+DatasetPtr slice(DatasetPtr base, std::int64_t begin, std::int64_t end);
+
+}  // namespace bora::data

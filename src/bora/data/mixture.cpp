@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/data/mixture.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "bora/base/error.h"
+#include "bora/data/permutation.h"
+
+namespace bora::data {
+namespace {
+
+constexpr std::int64_t kLargestBlock = 65535;
+
+void check_starts(const std::vector<MixtureStage>& stages, std::int64_t block_size) {
+  if (stages.empty() || stages.front().start != 0) {
+    fail(ErrorKind::Config, "mixture: the first stage should start at 0{}",
+         stages.empty() ? "; there is none" : fmt::format(" but starts at {}", stages.front().start));
+  }
+  for (std::size_t i = 1; i < stages.size(); ++i) {
+    const std::int64_t start = stages[i].start;
+    if (start <= stages[i - 1].start) {
+      fail(ErrorKind::Config, "mixture: a stage at sequence {} follows one at {}; starts should grow", start,
+           stages[i - 1].start);
+    }
+    if (start % block_size != 0) {
+      fail(ErrorKind::Config,
+           "mixture: a stage starts at sequence {}, inside a block of {}\nhint: nearest: {} or {}", start, block_size,
+           start / block_size * block_size, (start / block_size + 1) * block_size);
+    }
+  }
+}
+
+std::vector<double> normalized(const std::vector<double>& weights, const std::vector<Mixture::Source>& sources,
+                               std::int64_t start) {
+  if (weights.size() != sources.size()) {
+    fail(ErrorKind::Config, "mixture: {} weights for {} sources at sequence {}", weights.size(), sources.size(), start);
+  }
+  double sum = 0;
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    if (!(weights[i] >= 0) || !std::isfinite(weights[i])) {
+      fail(ErrorKind::Config, "mixture: the weight of {} is {} but should be at least 0", sources[i].name, weights[i]);
+    }
+    sum += weights[i];
+  }
+  if (sum == 0) fail(ErrorKind::Config, "mixture: all weights are zero from sequence {} on", start);
+  std::vector<double> out;
+  for (const double weight : weights) out.push_back(weight / sum);
+  return out;
+}
+
+std::vector<std::int64_t> block_counts(const std::vector<double>& weights, std::int64_t block_size) {
+  std::vector<std::int64_t> counts;
+  std::int64_t rest = block_size;
+  for (const double weight : weights) {
+    counts.push_back(static_cast<std::int64_t>(weight * static_cast<double>(block_size)));
+    rest -= counts.back();
+  }
+  const auto largest = std::max_element(weights.begin(), weights.end()) - weights.begin();
+  counts[static_cast<std::size_t>(largest)] += rest;
+  return counts;
+}
+
+}  // namespace
+
+Mixture::Mixture(std::vector<Source> sources, std::vector<MixtureStage> stages, std::int64_t block_size,
+                 const Key& key)
+    : sources_(std::move(sources)), block_size_(block_size), key_(key) {
+  if (block_size < 1 || block_size > kLargestBlock) {
+    fail(ErrorKind::Config, "mixture: blocks of {} sequences; from 1 to {} are possible", block_size, kLargestBlock);
+  }
+  if (sources_.empty()) fail(ErrorKind::InvalidArgument, "mixture: there is no source");
+  for (const auto& source : sources_) {
+    if (source.dataset->size() < 1) fail(ErrorKind::InvalidArgument, "mixture: {} is empty", source.name);
+    if (source.dataset->seq_len() != seq_len()) {
+      fail(ErrorKind::InvalidArgument, "mixture: sequences have {} tokens in {} but {} in {}", seq_len(),
+           sources_.front().name, source.dataset->seq_len(), source.name);
+    }
+  }
+  check_starts(stages, block_size);
+  for (const auto& given : stages) {
+    Stage stage{given.start, normalized(given.weights, sources_, given.start), {}, {}};
+    stage.counts = block_counts(stage.weights, block_size);
+    stage.before.resize(sources_.size());
+    for (std::size_t i = 0; !stages_.empty() && i < sources_.size(); ++i) {
+      const Stage& last = stages_.back();
+      stage.before[i] = last.before[i] + (stage.start - last.start) / block_size * last.counts[i];
+    }
+    stages_.push_back(std::move(stage));
+  }
+}
+
+const Mixture::Stage& Mixture::stage_at(std::int64_t index) const {
+  return stages_[static_cast<std::size_t>(stage_number(index))];
+}
+
+std::int64_t Mixture::stage_number(std::int64_t index) const {
+  if (index < 0) fail(ErrorKind::InvalidArgument, "mixture: there is no sequence {}", index);
+  const auto it = std::upper_bound(stages_.begin(), stages_.end(), index,
+                                   [](std::int64_t i, const Stage& stage) { return i < stage.start; });
+  return it - stages_.begin() - 1;
+}
+
+Mixture::Place Mixture::locate(std::int64_t index) const {
+  const Stage& stage = stage_at(index);
+  const std::int64_t block = index / block_size_;
+  std::int64_t slot = (*feistel_permutation(block_size_, key_.fold(static_cast<std::uint64_t>(block))))(index % block_size_);
+  std::size_t source = 0;
+  while (slot >= stage.counts[source]) slot -= stage.counts[source++];
+  const std::int64_t blocks_before = block - stage.start / block_size_;
+  return {static_cast<std::int32_t>(source), stage.before[source] + blocks_before * stage.counts[source] + slot};
+}
+
+std::int32_t Mixture::read(std::int64_t index, const Row& row) const {
+  check(index, row);
+  const Place place = locate(index);
+  const Dataset& dataset = *sources_[static_cast<std::size_t>(place.source)].dataset;
+  dataset.read(place.index % dataset.size(), row);
+  return place.source;
+}
+
+std::vector<std::string> Mixture::starved() const {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < sources_.size(); ++i) {
+    const bool hungry = std::any_of(stages_.begin(), stages_.end(), [&](const Stage& stage) {
+      return stage.weights[i] > 0 && stage.counts[i] == 0;
+    });
+    if (hungry) names.push_back(sources_[i].name);
+  }
+  return names;
+}
+
+}  // namespace bora::data

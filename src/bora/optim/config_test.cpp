@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/optim/config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "bora/optim/schedule.h"
+
+namespace bora::optim {
+namespace {
+
+using testing::ElementsAre;
+
+struct File {
+  OptimizerConfig optimizer;
+  void bind(Binder& b) { b.field("optimizer", optimizer); }
+};
+
+std::vector<std::string> problems_of(const std::string& yaml, OptimizerConfig& out) {
+  ConfigTree tree;
+  tree.merge_text("optimizer:\n" + yaml, "my.yaml");
+  File file;
+  std::vector<std::string> lines;
+  for (const auto& p : read_config(tree, file)) lines.push_back(p.where + " " + p.key + " " + p.message);
+  out = file.optimizer;
+  return lines;
+}
+
+std::vector<std::string> problems_of(const std::string& yaml) {
+  OptimizerConfig ignored;
+  return problems_of(yaml, ignored);
+}
+
+OptimizerConfig read(const std::string& yaml) {
+  OptimizerConfig c;
+  EXPECT_THAT(problems_of(yaml, c), ElementsAre()) << yaml;
+  return c;
+}
+
+TEST(OptimizerConfig, DefaultsAreLevanters) {
+  const OptimizerConfig c;
+  EXPECT_EQ(c.type, "adam");
+  EXPECT_EQ(c.learning_rate, 6e-4);
+  EXPECT_EQ(c.weight_decay, 0.1);
+  EXPECT_EQ(c.min_lr_ratio, 0.1);
+  EXPECT_EQ(c.warmup, 0.01);
+  EXPECT_EQ(c.lr_schedule.type, "cosine");
+  EXPECT_EQ(c.beta2, 0.95);
+  EXPECT_EQ(c.max_grad_norm, 1.0);
+}
+
+TEST(OptimizerConfig, ReadsLevantersSpellings) {
+  const auto c = read(
+      "  learning_rate: 1E-3\n  warmup: 2000\n  decay: 0.2\n  lr_schedule: linear\n  cycles: [300, 700]\n"
+      "  max_grad_norm: null\n  weight_decay_modules: ['attn', 'mlp']\n  default_weight_decay_mask: true\n");
+  EXPECT_EQ(c.learning_rate, 1e-3);
+  EXPECT_EQ(c.warmup, 2000);
+  EXPECT_EQ(c.decay, 0.2);
+  EXPECT_EQ(c.lr_schedule.type, "linear");
+  EXPECT_EQ(std::get<std::vector<std::int64_t>>(c.cycles), (std::vector<std::int64_t>{300, 700}));
+  EXPECT_FALSE(c.max_grad_norm.has_value());
+  EXPECT_EQ(std::get<std::vector<std::string>>(c.weight_decay_modules).size(), 2u);
+  EXPECT_EQ(c.default_weight_decay_mask, true);
+}
+
+TEST(OptimizerConfig, OneValueIsNotAListOfOne) {
+  EXPECT_EQ(std::get<std::int64_t>(read("  cycles: 3\n").cycles), 3);
+  EXPECT_EQ(std::get<double>(read("  cycle_length: 0.25\n").cycle_length), 0.25);
+  EXPECT_EQ(std::get<std::string>(read("  weight_decay_modules: .*attn.*\n").weight_decay_modules),
+            ".*attn.*");
+  EXPECT_EQ(read("  cycles: null\n").cycles.index(), 0u);
+}
+
+TEST(OptimizerConfig, SkipBadStepsHasFourSpellings) {
+  EXPECT_FALSE(read("  skip_bad_steps: false\n").skip_bad_steps);
+  EXPECT_FALSE(read("  skip_bad_steps: null\n").skip_bad_steps);
+  const auto on = read("  skip_bad_steps: true\n").skip_bad_steps;
+  ASSERT_TRUE(on);
+  EXPECT_EQ(on->rolling_interval_length, 128);
+  EXPECT_EQ(on->sigma_factor, 6);
+  EXPECT_EQ(read("  skip_bad_steps: 64\n").skip_bad_steps->rolling_interval_length, 64);
+  const auto map =
+      read("  skip_bad_steps:\n    rolling_interval_length: 32\n    sigma_factor: 4\n").skip_bad_steps;
+  ASSERT_TRUE(map);
+  EXPECT_EQ(map->rolling_interval_length, 32);
+  EXPECT_EQ(map->sigma_factor, 4);
+  EXPECT_EQ(read("  clip_update_norm: true\n").clip_update_norm->sigma_factor, 3);
+}
+
+TEST(OptimizerConfig, TheShapeMayBeAMap) {
+  const auto c = read("  lr_schedule:\n    type: power\n    batch_size: 128\n    seq_length: 1024\n");
+  EXPECT_EQ(c.lr_schedule.type, "power");
+  EXPECT_EQ(c.lr_schedule.seq_length, 1024);
+}
+
+TEST(OptimizerConfig, ATypeThatIsNotBuilt) {
+  EXPECT_THAT(problems_of("  type: muon\n  momentum: 0.95\n"),
+              ElementsAre("my.yaml:2 optimizer.type = muon type muon is not built yet; available: adam"));
+}
+
+TEST(OptimizerConfig, AWrongShapeListsTheValidOnes) {
+  const auto lines = problems_of("  learning_rate: 1e-3\n  lr_schedule: cos\n");
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_THAT(lines[0], testing::HasSubstr("my.yaml:3 optimizer.lr_schedule = cos"));
+  EXPECT_THAT(lines[0], testing::HasSubstr(
+                            "constant, cosine, inv, inv_sqrt, inv_sqrt_decay, linear, polynomial, power"));
+}
+
+TEST(OptimizerConfig, ProblemsOfValues) {
+  const auto lines = problems_of(
+      "  warmup: 10.5\n  rewarmup: -1\n  min_lr_ratio: 2\n  beta1: 1\n  epsilon: 0\n  cycles: [30, 20]\n"
+      "  cycle_length: 5\n  weight_decay: -1\n");
+  EXPECT_THAT(lines, ElementsAre("my.yaml:2 optimizer.warmup = 10.5 10.5 is neither a fraction (up to 1.0) "
+                                 "nor a whole number of steps; "
+                                 "nearest: 10 or 11",
+                                 "my.yaml:3 optimizer.rewarmup = -1 -1 must not be negative",
+                                 "my.yaml:4 optimizer.min_lr_ratio = 2 must be between 0 and 1",
+                                 "my.yaml:5 optimizer.beta1 = 1 must be at least 0 and below 1",
+                                 "my.yaml:6 optimizer.epsilon = 0 must be above 0",
+                                 "my.yaml:7 optimizer.cycles must be rising steps above 0",
+                                 "my.yaml:8 optimizer.cycle_length = 5 excludes cycles; give one of them",
+                                 "my.yaml:9 optimizer.weight_decay = -1 must not be negative"));
+  EXPECT_EQ(problems_of("  skip_bad_steps: 1\n").size(), 1u);
+  EXPECT_EQ(problems_of("  lr_schedule: power\n").size(), 1u);
+  EXPECT_EQ(problems_of("  lr_schedule: inv\n  min_lr_ratio: 0\n").size(), 1u);
+  EXPECT_EQ(problems_of("  update_rms_clipping: 1\n  clip_update_norm: true\n").size(), 1u);
+}
+
+TEST(OptimizerConfig, WritesWhatItReads) {
+  for (const std::string yaml :
+       {"  cycles: [300, 700]\n  skip_bad_steps: 32\n  max_grad_norm: null\n",
+        "  cycle_length: 0.5\n  weight_decay_modules: .*attn\n  lr_schedule: {type: cosine, exponent: 2}\n",
+        "  decay: 0.1\n  cycles: 2\n  clip_update_norm: true\n"}) {
+    File file{read(yaml)};
+    ConfigTree tree;
+    tree.merge_text(write_config(file), "written.yaml");
+    File again;
+    EXPECT_TRUE(read_config(tree, again).empty()) << write_config(file);
+    EXPECT_EQ(write_config(again), write_config(file));
+    EXPECT_EQ(again.optimizer.cycles, file.optimizer.cycles);
+    EXPECT_EQ(again.optimizer.lr_schedule, file.optimizer.lr_schedule);
+    EXPECT_EQ(again.optimizer.skip_bad_steps.has_value(), file.optimizer.skip_bad_steps.has_value());
+    EXPECT_EQ(again.optimizer.max_grad_norm, file.optimizer.max_grad_norm);
+  }
+}
+
+TEST(OptimizerConfig, Documents) {
+  const std::string table = describe_config(*std::make_unique<File>());
+  for (const char* key : {"cycle_length", "skip_bad_steps", "lr_schedule", "weight_decay_modules"}) {
+    EXPECT_NE(table.find(key), std::string::npos) << key;
+  }
+}
+
+}  // namespace
+}  // namespace bora::optim

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/optim/weight_decay.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "bora/base/error.h"
+
+namespace bora::optim {
+namespace {
+
+using testing::ElementsAre;
+
+core::ParamRef parameter(std::string path, std::string module) {
+  return {std::move(path), std::move(module), {}, {}, nullptr};
+}
+
+std::vector<core::ParamRef> llama() {
+  return {parameter("embeddings.weight", "Llama.Embedding"),
+          parameter("layers.0.attn_norm.weight", "Llama.Block.RmsNorm"),
+          parameter("layers.0.attn.q_proj.weight", "Llama.Block.Attention.Linear"),
+          parameter("layers.0.mlp.down_proj.weight", "Llama.Block.GatedMlp.Linear"),
+          parameter("norm.weight", "Llama.RmsNorm"),
+          parameter("lm_head.weight", "Llama.Linear")};
+}
+
+std::vector<core::ParamRef> gpt2() {
+  return {parameter("embeddings.token.weight", "Gpt2.Embedding"),
+          parameter("embeddings.position.weight", "Gpt2.Embedding"),
+          parameter("layers.0.ln_1.weight", "Gpt2.Block.LayerNorm"),
+          parameter("layers.0.ln_1.bias", "Gpt2.Block.LayerNorm"),
+          parameter("layers.0.attn.c_attn.weight", "Gpt2.Block.Attention.Linear"),
+          parameter("layers.0.attn.c_attn.bias", "Gpt2.Block.Attention.Linear")};
+}
+
+TEST(WeightDecay, DefaultForLlama) {
+  EXPECT_THAT(decayed_weights({}, llama()),
+              ElementsAre("layers.0.attn.q_proj.weight", "layers.0.mlp.down_proj.weight", "lm_head.weight"));
+}
+
+TEST(WeightDecay, DefaultForGpt2) {
+  EXPECT_THAT(decayed_weights({}, gpt2()), ElementsAre("layers.0.attn.c_attn.weight"));
+}
+
+TEST(WeightDecay, NoDefaultMaskMeansEverythingDecays) {
+  OptimizerConfig c;
+  c.default_weight_decay_mask = false;
+  EXPECT_EQ(decayed_weights(c, gpt2()).size(), 6u);
+}
+
+TEST(WeightDecay, ListOfParts) {
+  OptimizerConfig c;
+  c.weight_decay_modules = std::vector<std::string>{"attn.q_proj", "Llama.Embedding"};
+  EXPECT_THAT(decayed_weights(c, llama()), ElementsAre("embeddings.weight", "layers.0.attn.q_proj.weight"));
+  c.default_weight_decay_mask = true;
+  EXPECT_EQ(decayed_weights(c, llama()).size(), 4u);
+}
+
+TEST(WeightDecay, Expression) {
+  OptimizerConfig c;
+  c.weight_decay_modules = R"(.*attn\..*weight|Embedding\.weight)";
+  EXPECT_THAT(decayed_weights(c, gpt2()), ElementsAre("embeddings.position.weight", "embeddings.token.weight",
+                                                      "layers.0.attn.c_attn.weight"));
+  c.weight_decay_modules = "c_attn";  // matched from the start
+  EXPECT_TRUE(decayed_weights(c, gpt2()).empty());
+}
+
+TEST(WeightDecay, WrongExpression) {
+  OptimizerConfig c;
+  c.weight_decay_modules = "(";
+  try {
+    decayed_weights(c, gpt2());
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(std::string(e.what()).find("optimizer.weight_decay_modules: \"(\" is no regular expression: "),
+              0u);
+  }
+}
+
+}  // namespace
+}  // namespace bora::optim

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bora/tokenize/json_view.h"
+#include "bora/tokenize/vocabulary.h"
+
+namespace bora::tokenize {
+
+/// An id and the bytes of the piece it covers.
+struct Token {
+  std::int32_t id = 0;
+  std::uint32_t begin = 0, end = 0;
+};
+
+/// Turns a piece into tokens: "model" in tokenizer.json.
+class Model {
+ public:
+  virtual ~Model() = default;
+  /// Appends the tokens of a piece that is not empty.
+  virtual void tokenize(std::string_view piece, std::vector<Token>& out) const = 0;
+  virtual const Vocabulary& vocabulary() const = 0;
+  virtual std::optional<std::int32_t> unk_id() const = 0;
+  /// Appends the JSON that read_model() reads.
+  virtual void write(std::string& out) const = 0;
+};
+
+/// BPE. `bytes`: pieces are raw bytes, and the vocabulary spells them in the byte alphabet.
+/// Errors: Unsupported for other models, by name.
+std::unique_ptr<const Model> read_model(const JsonView& json, bool bytes);
+
+/// True if a model that is about to be read can take raw bytes.
+bool model_takes_bytes(const JsonView& json);
+
+}  // namespace bora::tokenize

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bora/base/hash.h"
+#include "bora/base/json.h"
+#include "bora/tokenize/added_tokens.h"
+#include "bora/tokenize/bpe.h"
+#include "bora/tokenize/decoder.h"
+#include "bora/tokenize/model.h"
+#include "bora/tokenize/normalizer.h"
+#include "bora/tokenize/post_processor.h"
+#include "bora/tokenize/pre_tokenizer.h"
+#include "bora/tokenize/tokenizer.h"
+
+namespace bora::tokenize {
+
+/// The stages of a tokenizer, in the order in which a text meets them:
+/// added tokens of the raw text, normalizer, added tokens of the normalized text, pre-tokenizer, model,
+/// post-processor. Immutable once finish() was called.
+struct Pipeline {
+  AddedTokens added;
+  std::unique_ptr<const Normalizer> normalizer;       ///< may be null
+  std::unique_ptr<const PreTokenizer> pre_tokenizer;  ///< may be null
+  std::unique_ptr<const Model> model;
+  PostProcessor post_processor;
+  std::unique_ptr<const Decoder> decoder;  ///< may be null: tokens are joined by spaces
+  bool bytes = false;                      ///< the model takes the raw bytes of a final ByteLevel
+  Json config = Json::object();            ///< tokenizer_config.json
+
+  // What follows is worked out by finish().
+  std::optional<std::int32_t> bos, eos, pad, unk;
+  std::optional<ScanRule> rule;    ///< pieces are those of a scan
+  bool cuts_at_metaspace = false;  ///< no pre-tokenizer, but see Bpe::cuts_at_metaspace
+  std::vector<std::int32_t> bytes_per_token;
+  Hash128 fingerprint;
+  std::uint64_t number = 0;  ///< of this tokenizer in this process, never used again
+
+  /// `config_name` stands for tokenizer_config.json in errors.
+  void finish(std::string_view config_name);
+
+  std::int64_t vocab_size() const;
+  std::optional<std::string_view> token(std::int32_t id) const;
+  std::optional<std::int32_t> id_of(std::string_view token) const;
+
+  /// Both take valid UTF-8 of less than 4 GiB. Ids of the text alone.
+  void encode_ids(std::string_view text, std::vector<std::int32_t>& out) const;
+  Encoding encode(std::string_view text) const;
+
+  std::string decode(std::span<const std::int32_t> ids, bool skip_special) const;
+
+  /// tokenizer.json, in one canonical spelling.
+  std::string json() const;
+};
+
+/// Reads tokenizer.json. Errors as Tokenizer::load.
+std::shared_ptr<Pipeline> read_pipeline(std::string_view tokenizer_json, const std::string& name);
+
+/// tokenizer_config.json for `pipeline`: what was read, or the special tokens alone.
+std::string config_json(const Pipeline& pipeline);
+
+}  // namespace bora::tokenize

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/tokenize/tokenizer.h"
+
+#include <limits>
+#include <tuple>
+
+#include "bora/base/error.h"
+#include "bora/base/file.h"
+#include "bora/tokenize/pipeline.h"
+#include "bora/tokenize/unicode.h"
+
+namespace bora {
+
+namespace {
+
+/// `text`, or a repaired copy in `storage`.
+std::string_view valid_text(std::string_view text, std::string& storage) {
+  if (text.size() >= std::numeric_limits<std::uint32_t>::max()) {
+    fail(ErrorKind::InvalidArgument, "encode: a text of {} bytes; at most 4 GiB at a time\nhint: encode it in parts",
+         text.size());
+  }
+  if (tokenize::is_valid_utf8(text)) return text;
+  storage = tokenize::utf8_lossy(text);
+  return storage;
+}
+
+Tokenizer assemble(std::string_view tokenizer_json, std::string_view config, const std::string& name,
+                   const std::string& config_name) {
+  auto pipeline = tokenize::read_pipeline(tokenizer_json, name);
+  if (!config.empty()) {
+    pipeline->config = parse_json(config, config_name);
+    if (!pipeline->config.is_object()) {
+      fail(ErrorKind::Corruption, "{}: should be an object but is {}", config_name, pipeline->config.type_name());
+    }
+  }
+  pipeline->finish(config_name);
+  return Tokenizer(std::move(pipeline));
+}
+
+}  // namespace
+
+Tokenizer Tokenizer::load(const std::string& path) {
+  const auto info = files().info(path);
+  const bool directory = info && info->is_directory;
+  const std::string file = directory ? path_join(path, "tokenizer.json") : path;
+  const std::string config = path_join(parent_path(file), "tokenizer_config.json");
+  return assemble(read_text(file), exists(config) ? read_text(config) : "", file, config);
+}
+
+Tokenizer Tokenizer::from_json(std::string_view tokenizer_json, std::string_view config_json,
+                               std::string_view name) {
+  return assemble(tokenizer_json, config_json, std::string(name), "tokenizer_config.json");
+}
+
+Encoding Tokenizer::encode(std::string_view text, bool add_special) const {
+  std::string storage;
+  Encoding encoding = pipeline_->encode(valid_text(text, storage));
+  if (add_special) {
+    const auto& [before, after] = std::tie(pipeline_->post_processor.before, pipeline_->post_processor.after);
+    encoding.ids.insert(encoding.ids.begin(), before.begin(), before.end());
+    encoding.offsets.insert(encoding.offsets.begin(), before.size(), CodePointSpan{});
+    encoding.ids.insert(encoding.ids.end(), after.begin(), after.end());
+    encoding.offsets.insert(encoding.offsets.end(), after.size(), CodePointSpan{});
+  }
+  return encoding;
+}
+
+void Tokenizer::encode_ids(std::string_view text, std::vector<std::int32_t>& out, bool add_special) const {
+  const auto& post = pipeline_->post_processor;
+  std::string storage;
+  if (add_special) out.insert(out.end(), post.before.begin(), post.before.end());
+  pipeline_->encode_ids(valid_text(text, storage), out);
+  if (add_special) out.insert(out.end(), post.after.begin(), post.after.end());
+}
+
+std::string Tokenizer::decode(std::span<const std::int32_t> ids, bool skip_special) const {
+  return pipeline_->decode(ids, skip_special);
+}
+
+std::optional<std::int32_t> Tokenizer::id_of(std::string_view token) const { return pipeline_->id_of(token); }
+
+std::optional<std::string> Tokenizer::token(std::int32_t id) const {
+  const auto text = pipeline_->token(id);
+  return text ? std::optional<std::string>(*text) : std::nullopt;
+}
+
+bool Tokenizer::is_special(std::int32_t id) const {
+  const auto text = pipeline_->token(id);
+  return text && pipeline_->added.is_special(*text);
+}
+
+std::int64_t Tokenizer::vocab_size() const { return pipeline_->vocab_size(); }
+std::optional<std::int32_t> Tokenizer::bos_id() const { return pipeline_->bos; }
+std::optional<std::int32_t> Tokenizer::eos_id() const { return pipeline_->eos; }
+std::optional<std::int32_t> Tokenizer::pad_id() const { return pipeline_->pad; }
+std::optional<std::int32_t> Tokenizer::unk_id() const { return pipeline_->unk; }
+const std::vector<std::int32_t>& Tokenizer::bytes_per_token() const { return pipeline_->bytes_per_token; }
+Hash128 Tokenizer::fingerprint() const { return pipeline_->fingerprint; }
+
+void Tokenizer::save(const std::string& directory) const {
+  files().make_directories(directory);
+  write_atomically(path_join(directory, "tokenizer.json"), pipeline_->json());
+  write_atomically(path_join(directory, "tokenizer_config.json"), tokenize::config_json(*pipeline_));
+}
+
+}  // namespace bora

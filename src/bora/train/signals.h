@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#pragma once
+
+namespace bora::train {
+
+/// While it lives, SIGINT and SIGTERM ask for a stop at the next step boundary; a second one ends the process at once
+/// (exit code 130).
+class StopSignals {
+ public:
+  StopSignals();
+  ~StopSignals();
+  StopSignals(const StopSignals&) = delete;
+  StopSignals& operator=(const StopSignals&) = delete;
+
+  static bool requested();
+};
+
+}  // namespace bora::train

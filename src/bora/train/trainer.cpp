@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/train/trainer.h"
+
+#include <cmath>
+
+#include "bora/base/clock.h"
+#include "bora/base/error.h"
+#include "bora/core/grad.h"
+#include "bora/core/kernels/reduce.h"
+#include "bora/optim/clip.h"
+#include "bora/train/lanes.h"
+
+namespace bora::train {
+
+Trainer::Trainer(Parts parts, TrainerOptions options)
+    : parts_(std::move(parts)), options_(options), parameters_(parts_.model.parameters()),
+      key_(Key::from_seed(options.seed).fold("train")) {
+  for (auto& p : parameters_) arrays_.push_back(p.array);
+}
+
+Outcome Trainer::run() {
+  while (step_ < options_.total_steps) {
+    bool stop = (options_.stop_at_step && step_ >= *options_.stop_at_step) || (parts_.should_stop && parts_.should_stop());
+    if (stop) return Outcome::stopped;
+    auto result = step();
+    for (auto& hook : parts_.hooks) hook(result);
+  }
+  return Outcome::finished;
+}
+
+StepResult Trainer::step() {
+  StepResult r{.step = step_, .learning_rate = parts_.schedule(step_)};
+  double started = monotonic_seconds();
+  auto batch = parts_.batch_of(step_);
+  r.loading_seconds = monotonic_seconds() - started;
+  r.examples = batch.sequences;
+  r.tokens = batch.sequences * batch.seq_len;
+
+  auto sum = gradients(batch);
+  r.weight = sum.scalars[1];
+  r.loss = sum.scalars[0] / r.weight;
+  require_finite(sum, r.loss);
+
+  optim::StepInfo info{.step = step_, .learning_rate = r.learning_rate, .gradient_scale = 1 / r.weight};
+  info.gradient_norm = r.gradient_norm = optim::global_norm(sum.arrays) / r.weight;
+  r.skipped = parts_.skip_step && parts_.skip_step->should_skip(r.loss, r.gradient_norm);
+  if (!r.skipped) {
+    auto report = parts_.optimizer.step(parameters_, sum.arrays, info);
+    r.clip_factor = report.clip_factor;
+    r.update_norm = report.update_norm;
+  }
+  ++step_;
+  r.seconds = monotonic_seconds() - started;
+  return r;
+}
+
+// A lane is a fixed slice of the batch, computed alone with its own key; lanes are summed by one fixed tree.
+mesh::LaneSum Trainer::gradients(const data::Batch& batch) {
+  auto lanes = lanes_for(batch.sequences);
+  auto each = batch.sequences / lanes;
+  mesh::LaneTree tree(lanes, arrays_.size());
+  for (std::int64_t lane = 0; lane < lanes; ++lane) {
+    auto tokens = token_batch(batch, lane * each, each);
+    std::optional<Key> key;
+    if (options_.dropout) key = key_.fold(static_cast<std::uint64_t>(step_)).fold(static_cast<std::uint64_t>(lane));
+    double weight = 0;
+    auto loss = core::accumulate_gradients(
+        arrays_,
+        [&] {
+          auto result = parts_.model.loss(tokens, key, options_.loss);
+          weight = result.weight.item();
+          return result.loss;
+        },
+        tree.buffer_for(lane));
+    tree.finish(lane, std::vector<double>{loss.item(), weight});
+  }
+  return tree.take_total();
+}
+
+std::int64_t Trainer::lanes_for(std::int64_t sequences) const {
+  auto lanes = options_.lanes;
+  while (lanes > 1 && sequences % lanes != 0) lanes /= 2;
+  return lanes;
+}
+
+void Trainer::require_finite(const mesh::LaneSum& sum, double loss) const {
+  if (sum.scalars[1] <= 0) {
+    fail(ErrorKind::InvalidArgument, "step {}: no token of the batch counts (all loss weights are 0)\nhint: look at the data with bora cache --show", step_);
+  }
+  bool stop = (std::isnan(loss) && options_.crash_on_nan) || (std::isinf(loss) && options_.crash_on_inf);
+  if (!stop) return;
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    auto at = kernels::first_non_finite(arrays_[i]->numel(), arrays_[i]->data<float>());
+    if (at >= 0) fail(ErrorKind::Stopped, "step {}: the loss is {}; the first bad tensor is the parameter {} (element {})", step_, loss, parameters_[i].path, at);
+  }
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    auto at = kernels::first_non_finite(sum.arrays[i].numel(), sum.arrays[i].data<float>());
+    if (at >= 0) fail(ErrorKind::Stopped, "step {}: the loss is {}; the parameters are finite, the first bad gradient is that of {} (element {})\nhint: a lower optimizer.learning_rate, or optimizer.skip_bad_steps: true with trainer.crash_on_nan: false", step_, loss, parameters_[i].path, at);
+  }
+  fail(ErrorKind::Stopped, "step {}: the loss is {}, but every parameter and gradient is finite", step_, loss);
+}
+
+Json Trainer::save_state() const {
+  Json state;
+  state["step"] = step_;
+  state["seed"] = options_.seed;
+  state["optimizer"] = parts_.optimizer.save_state();
+  if (parts_.skip_step) state["skip_step"] = parts_.skip_step->save_state();
+  return state;
+}
+
+void Trainer::load_state(const Json& state) {
+  step_ = state.at("step").get<std::int64_t>();
+  if (state.contains("optimizer")) parts_.optimizer.load_state(state.at("optimizer"));
+  if (parts_.skip_step) parts_.skip_step->load_state(state.value("skip_step", Json()));
+}
+
+}  // namespace bora::train

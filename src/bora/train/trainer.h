@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+// The training loop. A model is a parameter walk and a loss function; nothing here knows its type.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bora/base/json.h"
+#include "bora/base/key.h"
+#include "bora/data/batch.h"
+#include "bora/mesh/lane_tree.h"
+#include "bora/nn/language_model.h"
+#include "bora/optim/optimizer.h"
+#include "bora/optim/schedule.h"
+#include "bora/optim/skip_step.h"
+
+namespace bora::train {
+
+struct TrainerOptions {
+  std::int64_t total_steps = 0;
+  std::optional<std::int64_t> stop_at_step;  ///< stop there as an interrupt would
+  std::int64_t lanes = 1;                    ///< at most; a step uses the largest power of two that divides its batch
+  std::uint64_t seed = 0;
+  bool dropout = false;                      ///< the model has dropout: give it keys
+  bool crash_on_nan = true, crash_on_inf = true;
+  nn::LossOptions loss;
+};
+
+/// What one step did.
+struct StepResult {
+  std::int64_t step = 0;          ///< from 0
+  double loss = 0;                ///< mean per weighted token, natural logarithm
+  double weight = 0;              ///< tokens that counted
+  std::int64_t tokens = 0, examples = 0;
+  double learning_rate = 0;
+  double gradient_norm = 0, clip_factor = 1;
+  std::optional<double> update_norm;
+  bool skipped = false;
+  double seconds = 0;             ///< of the whole step
+  double loading_seconds = 0;     ///< of it, waiting for the batch
+};
+
+enum class Outcome { finished, stopped };
+
+/// Trains from the present step on. Order of one step: batch, lanes forward and backward, tree, clip, skip test,
+/// optimizer, hooks.
+class Trainer {
+ public:
+  /// `batch_of` is a pure function of the step. Hooks run after each step, in order; `should_stop` is asked at each
+  /// boundary.
+  struct Parts {
+    nn::LanguageModel& model;
+    optim::Optimizer& optimizer;
+    optim::Schedule schedule;
+    std::optional<optim::SkipStep> skip_step;
+    std::function<data::Batch(std::int64_t)> batch_of;
+    std::function<bool()> should_stop;
+    std::vector<std::function<void(const StepResult&)>> hooks;
+  };
+
+  Trainer(Parts parts, TrainerOptions options);
+
+  Outcome run();
+  /// One step without hooks; run() is made of these.
+  StepResult step();
+
+  std::int64_t next_step() const { return step_; }
+  const std::vector<core::ParamRef>& parameters() const { return parameters_; }
+  optim::Optimizer& optimizer() { return parts_.optimizer; }
+
+  /// What a checkpoint must hold beside arrays: step, keys, skip-step window.
+  Json save_state() const;
+  void load_state(const Json& state);
+
+ private:
+  mesh::LaneSum gradients(const data::Batch& batch);
+  void require_finite(const mesh::LaneSum& sum, double loss) const;
+  std::int64_t lanes_for(std::int64_t sequences) const;
+
+  Parts parts_;
+  TrainerOptions options_;
+  std::vector<core::ParamRef> parameters_;
+  std::vector<core::Array*> arrays_;
+  Key key_;
+  std::int64_t step_ = 0;
+};
+
+}  // namespace bora::train
