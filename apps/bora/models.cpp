@@ -89,4 +89,19 @@ std::unique_ptr<nn::LanguageModel> load_model(const std::string& directory) {
   return model;
 }
 
+void export_hugging_face(nn::LanguageModel& model, const std::optional<Tokenizer>& tokenizer, const std::string& directory,
+                         core::DType dtype) {
+  std::vector<std::pair<std::string, std::string>> extra;
+  auto config = model.hf_config();
+  if (tokenizer) {
+    auto folder = directory + ".tokenizer";
+    tokenizer->save(folder);
+    for (const auto& name : files().list(folder)) extra.emplace_back(name, read_text(path_join(folder, name)));
+    remove_all(folder);
+    if (auto id = tokenizer->bos_id()) config["bos_token_id"] = *id;
+    if (auto id = tokenizer->eos_id()) config["eos_token_id"] = *id;
+  }
+  checkpoint::save_hugging_face(directory, hf_parameters(model), config, extra, {.dtype = dtype});
+}
+
 }  // namespace bora::app

@@ -4,6 +4,7 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "bora/base/key.h"
 #include "bora/checkpoint/hugging_face.h"
 #include "bora/nn/language_model.h"
+#include "bora/tokenize/tokenizer.h"
 
 namespace bora::app {
 
@@ -37,5 +39,9 @@ std::unique_ptr<ModelConfig> model_config_from_hf(const Json& config, std::strin
 std::unique_ptr<nn::LanguageModel> load_model(const std::string& directory);
 /// A model's parameters with their Hugging Face names.
 std::vector<checkpoint::HfParameter> hf_parameters(nn::LanguageModel& model);
+
+/// Writes config.json, tensors and the tokenizer's files: what Hugging Face loads.
+void export_hugging_face(nn::LanguageModel& model, const std::optional<Tokenizer>& tokenizer, const std::string& directory,
+                         core::DType dtype = core::DType::f32);
 
 }  // namespace bora::app

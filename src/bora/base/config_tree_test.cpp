@@ -190,6 +190,8 @@ TEST(ConfigTree, SyntaxErrors) {
   EXPECT_EQ(parse_error("? {a: 1}\n: 1"), "my.yaml:1: a key must be a single word or text");
   EXPECT_EQ(parse_error("~: 1"), "my.yaml:1: a key must be a single word or text");
   EXPECT_EQ(parse_error("&a b: 1\n*a : 2"), "my.yaml:2: a key must be a single word or text");
+  EXPECT_EQ(parse_error(fmt::format("'{}': 1", std::string(201, 'x'))),
+            "my.yaml:1: a key of 201 characters; is a quote missing?");
   EXPECT_EQ(parse_error("a: \"x\\_y\""),
             "my.yaml:1: the escapes \\N and \\_ are not supported; write the character");
   EXPECT_EQ(parse_error("a: 1\nb: \"\xFF\"\n"),

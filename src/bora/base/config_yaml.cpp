@@ -23,6 +23,7 @@ namespace {
 
 constexpr std::uint64_t kLargestFile = 4'000'000;
 constexpr std::size_t kDeepest = 64;
+constexpr std::size_t kLongestKey = 200;  // YAML allows 1024 bytes, escapes included
 constexpr std::size_t kMostNodes = 1'000'000;
 
 // What one file and all that it includes share.
@@ -175,6 +176,8 @@ class TreeBuilder : public YAML::EventHandler {
   }
 
   void take_key(const YAML::Mark& mark, const std::string& key, bool plain) {
+    if (key.size() > kLongestKey)
+      stop(mark, fmt::format("a key of {} characters; is a quote missing?", key.size()));
     Open& top = open_.back();
     top.has_key = true;
     top.key = key;

@@ -36,7 +36,7 @@ bool is_temporary(const std::string& checkpoint) {
 }
 
 std::string until_text(const std::optional<std::int64_t>& until) {
-  return until ? fmt::to_string(*until) : "null";
+  return until ? std::to_string(*until) : "null";
 }
 
 }  // namespace

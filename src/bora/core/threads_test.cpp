@@ -68,6 +68,32 @@ TEST(Threads, Reductions) {
   }
 }
 
+TEST(Threads, Elementwise) {
+  for (const Dims& sizes : {Dims{7, 61, 193}, Dims{64, 64, 64}}) {
+    const T x = values(sizes), positive = x.abs().add(0.1), y = values(sizes, 1);
+    for (int i = 0; i <= static_cast<int>(Unary::is_nan); ++i) {
+      const auto op = static_cast<Unary>(i);
+      SCOPED_TRACE(name(op));
+      if (op == Unary::logical_not) continue;
+      const bool log = op == Unary::log || op == Unary::log1p || op == Unary::sqrt || op == Unary::rsqrt;
+      expect_equal_for_all_threads({{log ? positive : x, kAbc}}, [&](auto in) {
+        return Result{unary(op, in[0]), {}};
+      });
+    }
+    for (int i = 0; i <= static_cast<int>(Binary::remainder); ++i) {
+      const auto op = static_cast<Binary>(i);
+      SCOPED_TRACE(name(op));
+      expect_equal_for_all_threads({{positive, kAbc}, {y, kAbc}}, [&](auto in) {
+        return Result{binary(op, in[0], in[1], kAbc), {}};
+      });
+      expect_equal_for_all_threads({{positive, kAbc}}, [&](auto in) {
+        return Result{binary(op, in[0], 1.7), {}};
+      });
+      expect_equal_for_all_threads({{x, kAbc}}, [&](auto in) { return Result{binary(op, 1.7, in[0]), {}}; });
+    }
+  }
+}
+
 TEST(Threads, SumsOfBroadcastGradients) {
   for (const Dims& sizes : kSizes) {
     for (const NameList& own :
@@ -96,6 +122,7 @@ TEST(Threads, SoftmaxCumsumSortDropout) {
     for (const NameList& over : {NameList{"a"}, NameList{"b"}, NameList{"c"}, NameList{"a", "c"}}) {
       SCOPED_TRACE(describe(over));
       expect_equal_for_all_threads(x, [&](auto in) { return Result{softmax(in[0], over), {}}; });
+      SCOPED_TRACE("log_softmax");
       expect_equal_for_all_threads(x, [&](auto in) { return Result{log_softmax(in[0], over), {}}; });
     }
     expect_equal_for_all_threads(x, [](auto in) { return Result{cumsum(in[0], "b"), {}}; });

@@ -13,9 +13,9 @@ namespace bora {
 namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
-constexpr std::size_t kWindow = 24;    // ids after which the window is cut down to
-constexpr std::size_t kContext = 4;    // these: what decoders need to see of the past
-constexpr int kOpenCharacters = 3;     // an unfinished character has at most three bytes
+constexpr std::size_t kWindow = 24;  // ids after which the window is cut down to
+constexpr std::size_t kContext = 4;  // at least these: what decoders need to see of the past
+constexpr int kOpenBytes = 3;        // an unfinished character has at most three bytes
 
 }  // namespace
 
@@ -32,22 +32,29 @@ std::string StreamDecoder::take(const std::string& text, std::size_t stable) {
 }
 
 void StreamDecoder::shorten(const std::string& text) {
-  if (window_.size() < kWindow) return;
-  const std::vector<std::int32_t> rest(window_.end() - kContext, window_.end());
-  const std::string kept = tokenizer_.decode(rest, skip_special_);
+  if (window_.size() < kWindow || (open_ids_ > 0 && open_ids_ <= kOpenBytes)) return;
   const std::size_t open = text.size() - std::min(given_, text.size());
-  // Decoders treat the start of a text specially: the kept ids must stand for some text already given out, and not
-  // begin inside a character.
-  if (kept.size() <= open || kept.starts_with(kReplacement) || !text.ends_with(kept)) return;
-  window_ = rest;
-  given_ = kept.size() - open;
+  for (std::size_t context = kContext; context < kWindow / 2; ++context) {
+    const std::vector<std::int32_t> rest(window_.end() - static_cast<std::ptrdiff_t>(context), window_.end());
+    const std::string kept = tokenizer_.decode(rest, skip_special_);
+    // Decoders treat the start of a text specially: the kept ids must stand for some text already given out, and not
+    // begin inside a character.
+    if (kept.size() <= open || kept.starts_with(kReplacement) || !text.ends_with(kept)) continue;
+    window_ = rest;
+    given_ = kept.size() - open;
+    return;
+  }
 }
 
 std::string StreamDecoder::push(std::int32_t id) {
   window_.push_back(id);
   const std::string text = tokenizer_.decode(window_, skip_special_);
-  std::size_t stable = text.size();
-  for (int i = 0; i < kOpenCharacters && std::string_view(text).substr(0, stable).ends_with(kReplacement); ++i) {
+  const std::string_view view = text;
+  std::size_t stable = view.size();
+  open_ids_ = view.ends_with(kReplacement) ? open_ids_ + 1 : 0;
+  // While a character may still be completed nothing of the damage is final: with byte fallback, an open character
+  // turns the whole run of bytes before it into U+FFFD. Afterwards the last three may still begin one.
+  for (int i = 0; (open_ids_ <= kOpenBytes || i < kOpenBytes) && view.substr(0, stable).ends_with(kReplacement); ++i) {
     stable -= kReplacement.size();
   }
   std::string out = take(text, stable);
@@ -60,6 +67,7 @@ std::string StreamDecoder::finish() {
   std::string out = take(text, text.size());
   window_.clear();
   given_ = 0;
+  open_ids_ = 0;
   return out;
 }
 

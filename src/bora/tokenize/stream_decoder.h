@@ -30,6 +30,7 @@ class StreamDecoder {
   bool skip_special_;
   std::vector<std::int32_t> window_;  // decode(window_) begins with what was given out of it
   std::size_t given_ = 0;             // bytes of decode(window_) given out
+  int open_ids_ = 0;                  // ids since the text last ended in a whole character
 };
 
 }  // namespace bora

@@ -19,15 +19,16 @@
 namespace bora::track {
 namespace {
 
-constexpr int kNameColumn = 12;   // "data        3 sources"
-constexpr int kTimeColumn = 92;   // where durations at the right end
+constexpr int kNameColumn = 12;  // "data        3 sources"
+constexpr int kTimeColumn = 92;  // where durations at the right end
 constexpr int kBarWidth = 40, kMinBarWidth = 10;
 constexpr int kDefaultWidth = 100;
 constexpr double kRedrawSeconds = 0.1;
 constexpr int kPlainLines = 20;
 constexpr double kPlainStepSeconds = 60, kPlainProgressSeconds = 10;
 
-// The console that log lines must not tear. Guarded by the log's own mutex: hooks are called and set under it.
+// The console that log lines must not tear. Guarded by the log's own mutex: hooks are called and set under
+// it.
 Console* g_logged = nullptr;
 
 int terminal_width() {
@@ -132,7 +133,8 @@ void Console::fact(std::string_view name, std::string_view text, std::optional<d
 
 void Console::line(std::string_view text) {
   const std::lock_guard lock(mutex_);
-  if (options_.mode == ConsoleMode::Json) return text.empty() ? void() : emit_json({{"event", "line"}, {"text", text}});
+  if (options_.mode == ConsoleMode::Json)
+    return text.empty() ? void() : emit_json({{"event", "line"}, {"text", text}});
   for (const auto& piece : split(text, '\n')) emit(printable(piece));
 }
 
@@ -140,7 +142,8 @@ void Console::next(std::span<const std::string> commands) {
   const std::lock_guard lock(mutex_);
   if (options_.mode == ConsoleMode::Json) return emit_json({{"event", "next"}, {"commands", commands}});
   for (std::size_t i = 0; i < commands.size(); ++i) {
-    emit((i == 0 ? painted("next:", Paint::Bold, options_.color) + "  " : "       ") + printable(commands[i]));
+    emit((i == 0 ? painted("next:", Paint::Bold, options_.color) + "  " : "       ") +
+         printable(commands[i]));
   }
 }
 
@@ -238,7 +241,8 @@ std::string Console::step_text(const StepLine& s, double elapsed, bool with_bar)
   const auto speed = s.tokens_per_second > 0 ? compact_count(s.tokens_per_second) + " tok/s" : "";
   const auto rate = final ? "" : "lr " + compact_scientific(s.learning_rate);
   const auto time = final ? human_duration(elapsed) : s.eta ? "eta " + human_duration(*s.eta) : "";
-  // What goes first when the terminal is narrow: the learning rate, then the speed, then the bar, then the time.
+  // What goes first when the terminal is narrow: the learning rate, then the speed, then the bar, then the
+  // time.
   const int width = with_bar ? width_or(kDefaultWidth) - 1 : 1 << 20;
   for (const int drop : {0, 1, 2, 3}) {
     std::vector<std::string> fields{loss};
@@ -252,7 +256,8 @@ std::string Console::step_text(const StepLine& s, double elapsed, bool with_bar)
       return fmt::format("{} {} {}", start, bar(fraction, std::min(room, kBarWidth), options_.color), text);
     }
     const bool fits = room >= 0;
-    if (!with_bar || (fits && (drop == 2 || s.total == 0)) || drop == 3) return fit(start + ' ' + text, width);
+    if (!with_bar || (fits && (drop == 2 || s.total == 0)) || drop == 3)
+      return fit(start + ' ' + text, width);
   }
   return start;
 }
@@ -311,7 +316,8 @@ std::string Console::progress_text(double done, double total, std::string_view t
   const int bar_width = std::min(room, kBarWidth);
   const int used = display_width(front) + bar_width + 1 + display_width(back);
   const int time_room = std::max(display_width(time) + 2, std::min(kTimeColumn, width) - used);
-  return fmt::format("{}{} {}{}", front, bar(fraction, bar_width, options_.color), back, pad_left(time, time_room));
+  return fmt::format("{}{} {}{}", front, bar(fraction, bar_width, options_.color), back,
+                     pad_left(time, time_room));
 }
 
 void Console::progress(std::string_view name, double done, double total, std::string_view text,
@@ -325,8 +331,13 @@ void Console::progress(std::string_view name, double done, double total, std::st
   if (options_.mode == ConsoleMode::Json) {
     if (final || now - task_.printed >= kPlainProgressSeconds) {
       task_.printed = now;
-      emit_json({{"event", "progress"}, {"name", name}, {"done", number(done)}, {"total", number(total)},
-                 {"text", text}, {"rate", rate}, {"seconds", number(elapsed)}});
+      emit_json({{"event", "progress"},
+                 {"name", name},
+                 {"done", number(done)},
+                 {"total", number(total)},
+                 {"text", text},
+                 {"rate", rate},
+                 {"seconds", number(elapsed)}});
     }
   } else if (options_.mode == ConsoleMode::Plain) {
     if (final || now - task_.printed >= kPlainProgressSeconds) {

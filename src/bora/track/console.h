@@ -19,11 +19,11 @@ enum class ConsoleMode { Terminal, Plain, Json };
 
 struct ConsoleOptions {
   ConsoleMode mode = ConsoleMode::Plain;
-  bool color = false;  ///< only with Terminal
-  bool quiet = false;  ///< nothing is shown; warnings (base/log.h) still are
-  std::function<int()> width;                     ///< columns; unset: no limit for lines, 100 for bars
-  std::function<void(std::string_view)> write;    ///< unset: standard output, flushed
-  std::function<double()> clock;                  ///< seconds; unset: monotonic_seconds
+  bool color = false;                           ///< only with Terminal
+  bool quiet = false;                           ///< nothing is shown; warnings (base/log.h) still are
+  std::function<int()> width;                   ///< columns; unset: no limit for lines, 100 for bars
+  std::function<void(std::string_view)> write;  ///< unset: standard output, flushed
+  std::function<double()> clock;                ///< seconds; unset: monotonic_seconds
 };
 
 /// Standard output as it is: a terminal or not, its width at each moment, NO_COLOR.
@@ -31,13 +31,13 @@ ConsoleOptions detect_console(bool quiet = false, bool json = false);
 
 /// What the training line shows.
 struct StepLine {
-  std::int64_t step = 0;   ///< steps done
-  std::int64_t total = 0;  ///< steps of the whole run
-  double loss = 0;         ///< nats
-  double tokens_per_second = 0;     ///< 0: not shown
+  std::int64_t step = 0;         ///< steps done
+  std::int64_t total = 0;        ///< steps of the whole run
+  double loss = 0;               ///< nats
+  double tokens_per_second = 0;  ///< 0: not shown
   double learning_rate = 0;
-  std::optional<double> eta;        ///< seconds to go
-  std::optional<double> elapsed;    ///< seconds so far, shown on the last line; default: since the first line
+  std::optional<double> eta;      ///< seconds to go
+  std::optional<double> elapsed;  ///< seconds so far, shown on the last line; default: since the first line
 };
 
 /// Rows of a label and cells; numbers are aligned.
@@ -56,8 +56,9 @@ struct Sample {
   std::string continuation;
 };
 
-/// What a person sees of a run, on standard output. One line per fact, aligned; a bar for whatever takes long. Any
-/// thread may call. While a bar is on the screen, log lines (base/log.h) and all other output go above it.
+/// What a person sees of a run, on standard output. One line per fact, aligned; a bar for whatever takes
+/// long. Any thread may call. While a bar is on the screen, log lines (base/log.h) and all other output go
+/// above it.
 class Console {
  public:
   explicit Console(ConsoleOptions options = detect_console());
@@ -76,8 +77,8 @@ class Console {
   ///  "prompt" > continuation
   void samples(std::span<const Sample> samples);
 
-  /// A bar that moves from step to step and stays when step == total. In Plain mode about 20 lines in a run, or one
-  /// a minute if that is more; in Json mode every step.
+  /// A bar that moves from step to step and stays when step == total. In Plain mode about 20 lines in a run,
+  /// or one a minute if that is more; in Json mode every step.
   void step(const StepLine& line);
   /// A bar for one task; it stays when done >= total. Plain: a line every ten seconds, and the last.
   ///   cache       6.0 M tokens  ━━━━━━━━━━━━━━━━━━━━ 100 %  41 MB/s      0.6 s

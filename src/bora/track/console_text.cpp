@@ -41,11 +41,21 @@ bool in(const std::array<Range, N>& ranges, char32_t c) {
 
 int columns(char32_t c) {
   // Blocks, not single characters: enough to keep lines within the terminal.
-  static constexpr std::array<Range, 7> kNone{{{0x300, 0x36F}, {0x483, 0x489}, {0x591, 0x5BD}, {0x200B, 0x200F},
-                                               {0x20D0, 0x20FF}, {0xFE00, 0xFE0F}, {0xFE20, 0xFE2F}}};
-  static constexpr std::array<Range, 8> kWide{{{0x1100, 0x115F}, {0x2E80, 0x303E}, {0x3041, 0xA4CF},
-                                               {0xAC00, 0xD7A3}, {0xF900, 0xFAFF}, {0xFE30, 0xFE6F},
-                                               {0xFF00, 0xFF60}, {0x1F300, 0x1FAFF}}};
+  static constexpr std::array<Range, 7> kNone{{{0x300, 0x36F},
+                                               {0x483, 0x489},
+                                               {0x591, 0x5BD},
+                                               {0x200B, 0x200F},
+                                               {0x20D0, 0x20FF},
+                                               {0xFE00, 0xFE0F},
+                                               {0xFE20, 0xFE2F}}};
+  static constexpr std::array<Range, 8> kWide{{{0x1100, 0x115F},
+                                               {0x2E80, 0x303E},
+                                               {0x3041, 0xA4CF},
+                                               {0xAC00, 0xD7A3},
+                                               {0xF900, 0xFAFF},
+                                               {0xFE30, 0xFE6F},
+                                               {0xFF00, 0xFF60},
+                                               {0x1F300, 0x1FAFF}}};
   if (in(kNone, c)) return 0;
   return in(kWide, c) || (0x20000 <= c && c <= 0x3FFFD) ? 2 : 1;
 }
@@ -73,10 +83,14 @@ std::string printable(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
     const auto c = decode(text.substr(at));
     const bool control = c.value < 0x20 || (0x7F <= c.value && c.value < 0xA0);
-    if (!c.valid) out += "\xEF\xBF\xBD";
-    else if (c.value == '\n') out += "⏎";
-    else if (control) out += fmt::format("\\x{:02x}", static_cast<std::uint32_t>(c.value));
-    else out += text.substr(at, c.length);
+    if (!c.valid)
+      out += "\xEF\xBF\xBD";
+    else if (c.value == '\n')
+      out += "⏎";
+    else if (control)
+      out += fmt::format("\\x{:02x}", static_cast<std::uint32_t>(c.value));
+    else
+      out += text.substr(at, c.length);
     at += c.length;
   }
   return out;
@@ -109,9 +123,12 @@ std::vector<std::string> wrap(std::string_view text, int width) {
   std::vector<std::string> lines(1);
   for (const auto& word : split(text, ' ')) {
     auto& line = lines.back();
-    if (line.empty()) line = word;
-    else if (display_width(line) + 1 + display_width(word) <= width) line += ' ' + word;
-    else lines.push_back(word);
+    if (line.empty())
+      line = word;
+    else if (display_width(line) + 1 + display_width(word) <= width)
+      line += ' ' + word;
+    else
+      lines.push_back(word);
   }
   return lines;
 }

@@ -68,8 +68,8 @@ void JsonLines::open() {
 
 void JsonLines::append(std::string_view line) {
   if (pending_.size() + line.size() >= kMaxPending) {
-    fail(ErrorKind::Io, "{}: {} bytes wait to be written; a line is dropped\nhint: free space on the disk", path_,
-         pending_.size());
+    fail(ErrorKind::Io, "{}: {} bytes wait to be written; a line is dropped\nhint: free space on the disk",
+         path_, pending_.size());
   }
   pending_.append(line).push_back('\n');
   write_pending();

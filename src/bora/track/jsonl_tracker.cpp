@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
 //
-// Grammar. Lines end in one line feed; numbers are the shortest that read back as the same double; numbers that JSON
-// lacks are the strings "NaN", "Infinity", "-Infinity". Names keep the order in which they were logged.
+// Grammar. Lines end in one line feed; numbers are the shortest that read back as the same double; numbers
+// that JSON lacks are the strings "NaN", "Infinity", "-Infinity". Names keep the order in which they were
+// logged.
 //   metrics.jsonl   line = {"step":N,"<name>":number,...}
-//                        | {"step":N,"<name>":{"min":number,"max":number,"limits":[number,...],"counts":[number,...]}}
+//                        |
+//                        {"step":N,"<name>":{"min":number,"max":number,"limits":[number,...],"counts":[number,...]}}
 //   timing.jsonl    line = {"step":N,"time":seconds since the epoch,"<name>":number,...}
 //   text.jsonl      line = {"step":N,"name":"<name>","text":"..."}
 //   summary.json    {"<name>":number,...} sorted by name;   hyperparameters.json   the configuration as given
 #include "bora/track/jsonl_tracker.h"
+
+#include <fmt/core.h>
 
 #include "bora/base/file.h"
 
@@ -56,13 +60,14 @@ void JsonlTracker::log(std::int64_t step, std::span<const Metric> metrics) {
 }
 
 void JsonlTracker::log_text(std::int64_t step, std::string_view name, std::string_view text) {
-  text_.append(fmt::format(R"({},"name":{},"text":{}}})", start_of(step), json_string(name), json_string(text)));
+  text_.append(
+      fmt::format(R"({},"name":{},"text":{}}})", start_of(step), json_string(name), json_string(text)));
 }
 
 void JsonlTracker::log_histogram(std::int64_t step, std::string_view name, const Histogram& h) {
   metrics_.append(fmt::format(R"({},{}:{{"min":{},"max":{},"limits":{},"counts":{}}}}})", start_of(step),
-                              json_string(name), json_number(h.min), json_number(h.max), json_numbers(h.limits),
-                              json_numbers(h.counts)));
+                              json_string(name), json_number(h.min), json_number(h.max),
+                              json_numbers(h.limits), json_numbers(h.counts)));
 }
 
 void JsonlTracker::log_summary(std::span<const Metric> metrics) {

@@ -13,15 +13,14 @@
 namespace bora::track {
 
 struct JsonlOptions {
-  std::string directory;                                ///< the run's; made if missing
-  std::int64_t first_step = 0;                          ///< the first step that will be logged: 0, or where a run resumes
-  std::function<double()> wall_clock = wall_seconds;    ///< seconds since the epoch
+  std::string directory;        ///< the run's; made if missing
+  std::int64_t first_step = 0;  ///< the first step that will be logged: 0, or where a run resumes
+  std::function<double()> wall_clock = wall_seconds;  ///< seconds since the epoch
 };
 
 /// The tracker that is always there. Files in the run directory (grammar in jsonl_tracker.cpp):
-///   metrics.jsonl          what data, seed and configuration determine: two identical runs give identical bytes
-///   timing.jsonl           speeds, times, memory
-///   text.jsonl             samples and other texts
+///   metrics.jsonl          what data, seed and configuration determine: two identical runs give identical
+///   bytes timing.jsonl           speeds, times, memory text.jsonl             samples and other texts
 ///   summary.json, hyperparameters.json
 /// Every line is on its way to the disk when log() returns; a killed process leaves whole lines.
 class JsonlTracker final : public Tracker {

@@ -14,7 +14,9 @@ void ProtoWriter::varint(std::uint64_t value) {
   text_ += static_cast<char>(value);
 }
 
-void ProtoWriter::tag(int field, int wire_type) { varint(static_cast<std::uint64_t>(field) << 3 | wire_type); }
+void ProtoWriter::tag(int field, int wire_type) {
+  varint(static_cast<std::uint64_t>(field) << 3 | wire_type);
+}
 
 void ProtoWriter::little_endian(std::uint64_t value, int size) {
   for (int i = 0; i < size; ++i) text_ += static_cast<char>(value >> (8 * i));

@@ -8,13 +8,13 @@
 
 namespace bora::track {
 
-/// Writes the protocol buffers wire format (protobuf.dev/programming-guides/encoding): a message is a string to which
-/// fields are appended by number. A nested message is a field of bytes.
+/// Writes the protocol buffers wire format (protobuf.dev/programming-guides/encoding): a message is a string
+/// to which fields are appended by number. A nested message is a field of bytes.
 class ProtoWriter {
  public:
-  ProtoWriter& integer(int field, std::int64_t value);  ///< int32, int64, bool and enums
-  ProtoWriter& real(int field, double value);           ///< double
-  ProtoWriter& real32(int field, float value);          ///< float
+  ProtoWriter& integer(int field, std::int64_t value);    ///< int32, int64, bool and enums
+  ProtoWriter& real(int field, double value);             ///< double
+  ProtoWriter& real32(int field, float value);            ///< float
   ProtoWriter& bytes(int field, std::string_view value);  ///< string, bytes, messages
   ProtoWriter& message(int field, const ProtoWriter& value) { return bytes(field, value.text()); }
   ProtoWriter& packed(int field, std::span<const double> values);  ///< repeated double

@@ -2,18 +2,20 @@
 // SPDX-FileCopyrightText: The Bora authors
 //
 // Grammar (tensorflow/core/util/event.proto, framework/summary.proto, tensorboard/plugins/hparams):
-//   file    = record*                                    events.out.tfevents.<seconds>.<host>.<process>.<n><suffix>
-//   record  = u64 length, u32 masked crc32c(length), data[length], u32 masked crc32c(data)      little endian
-//   Event   = {1 wall_time: double, 2 step: int64, one of: 3 file_version: string, 5 summary, 7 session log}
-//   Summary = {1 value*}
-//   value   = {1 tag: string, 2 number: float | 5 histogram | 8 tensor, 9 metadata {1 {1 plugin: string, 2 content}}}
-//   HistogramProto = {1 min, 2 max, 3 num, 4 sum, 5 sum_squares: double, 6 bucket_limit*, 7 bucket*: packed double}
-//   TensorProto    = {1 type: int (1 float, 7 string), 2 shape {2 {1 size}}, 5 floats, 8 string*}
-//   HParamsPluginData = {1 version, 3 session start {1 map name -> Value, 4 group, 5 seconds}, 4 session end {1 status}}
+//   file    = record* events.out.tfevents.<seconds>.<host>.<process>.<n><suffix> record  = u64 length, u32
+//   masked crc32c(length), data[length], u32 masked crc32c(data)      little endian Event   = {1 wall_time:
+//   double, 2 step: int64, one of: 3 file_version: string, 5 summary, 7 session log} Summary = {1 value*}
+//   value   = {1 tag: string, 2 number: float | 5 histogram | 8 tensor, 9 metadata {1 {1 plugin: string, 2
+//   content}}} HistogramProto = {1 min, 2 max, 3 num, 4 sum, 5 sum_squares: double, 6 bucket_limit*, 7
+//   bucket*: packed double} TensorProto    = {1 type: int (1 float, 7 string), 2 shape {2 {1 size}}, 5
+//   floats, 8 string*} HParamsPluginData = {1 version, 3 session start {1 map name -> Value, 4 group, 5
+//   seconds}, 4 session end {1 status}}
 #include "bora/track/tensorboard_tracker.h"
 
+#include <fmt/core.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 
 #include "bora/base/env.h"
@@ -69,7 +71,8 @@ ProtoWriter json_value(const Json& value) {
 void add_leaves(ProtoWriter& out, int field, const std::string& prefix, const Json& values) {
   for (const auto& [key, value] : values.items()) {
     const std::string name = prefix.empty() ? key : prefix + '.' + key;
-    if (value.is_object()) add_leaves(out, field, name, value);
+    if (value.is_object())
+      add_leaves(out, field, name, value);
     else if (!value.is_null()) {
       out.message(field, ProtoWriter().bytes(1, name).message(2, json_value(value)));
     }
@@ -92,7 +95,8 @@ void TensorboardTracker::write_record(std::string_view data) {
   const std::string length = little_endian(data.size(), 8);
   std::string record = length + little_endian(masked_crc32c(as_bytes(length)), 4);
   record.append(data).append(little_endian(masked_crc32c(as_bytes(data)), 4));
-  // After a failed write (a full disk) the next one first cuts off the torn record: readers stop at the first bad one.
+  // After a failed write (a full disk) the next one first cuts off the torn record: readers stop at the first
+  // bad one.
   if (!file_) {
     files().truncate(path_, size_);
     file_ = files().append(path_);

@@ -21,8 +21,8 @@ struct TensorboardOptions {
   std::function<double()> wall_clock = wall_seconds;  ///< seconds since the epoch
 };
 
-/// Event files as TensorBoard reads them: scalars, texts, histograms and hyperparameters (grammar in the .cpp).
-/// Every process writes a new file; each event is handed to the operating system at once.
+/// Event files as TensorBoard reads them: scalars, texts, histograms and hyperparameters (grammar in the
+/// .cpp). Every process writes a new file; each event is handed to the operating system at once.
 class TensorboardTracker final : public Tracker {
  public:
   explicit TensorboardTracker(TensorboardOptions options);

@@ -18,8 +18,8 @@ double head_size(const FlopsModel& m) {
 /// Scores, weighted sum, and softmax with its mask, for one token against `sequence` keys; one layer.
 double attention_flops(const FlopsModel& m) {
   const double keys = double(m.sequence), heads = double(m.heads);
-  return 2 * keys * heads * head_size(m)   // scores
-         + 3 * keys * heads                // softmax: exponential, sum, division
+  return 2 * keys * heads * head_size(m)     // scores
+         + 3 * keys * heads                  // softmax: exponential, sum, division
          + 2 * keys * heads * head_size(m);  // weighted sum of values
 }
 
@@ -77,7 +77,8 @@ std::vector<Metric> ThroughputMeter::metrics() const {
   if (options_.peak_flops <= 0) return out;
   out.push_back({"throughput/mfu", 100 * flops / options_.peak_flops});
   if (options_.flops_per_token_causal > 0) {
-    out.push_back({"throughput/mfu_causal", 100 * speed * options_.flops_per_token_causal / options_.peak_flops});
+    out.push_back(
+        {"throughput/mfu_causal", 100 * speed * options_.flops_per_token_causal / options_.peak_flops});
   }
   return out;
 }

@@ -20,17 +20,17 @@ struct FlopsModel {
   std::int64_t shared_experts = 0;  ///< experts that every token passes
 };
 
-/// How attention is counted: every query against every key, as Levanter and PaLM count; or only the half a causal mask
-/// leaves, as Megatron and llm.c count.
+/// How attention is counted: every query against every key, as Levanter and PaLM count; or only the half a
+/// causal mask leaves, as Megatron and llm.c count.
 enum class AttentionFlops { Full, Causal };
 
-/// Floating-point operations of one token's forward pass: 2 for each multiply-add of the matrix products (projections,
-/// MLP, attention scores and sums, output layer). Full is Levanter's lm_flops_per_token.
+/// Floating-point operations of one token's forward pass: 2 for each multiply-add of the matrix products
+/// (projections, MLP, attention scores and sums, output layer). Full is Levanter's lm_flops_per_token.
 double forward_flops_per_token(const FlopsModel& model, AttentionFlops attention = AttentionFlops::Full);
 /// Forward and backward: three times the forward pass. Recomputation (remat) is not counted.
 double training_flops_per_token(const FlopsModel& model, AttentionFlops attention = AttentionFlops::Full);
-/// PaLM's 6 N + 12 layers · heads · head_dim · sequence (Chowdhery et al. 2022, appendix B); N = parameters without
-/// the position embedding. Causal halves the second term.
+/// PaLM's 6 N + 12 layers · heads · head_dim · sequence (Chowdhery et al. 2022, appendix B); N = parameters
+/// without the position embedding. Causal halves the second term.
 double palm_flops_per_token(double parameters, const FlopsModel& model,
                             AttentionFlops attention = AttentionFlops::Full);
 
@@ -49,12 +49,13 @@ class ThroughputMeter {
 
   /// Work of an earlier process of this run, so that totals go on.
   void resume(std::int64_t tokens) { total_tokens_ = tokens; }
-  /// One finished step. The first step of a process (warm-up) counts into totals but not into the smoothed rate when
-  /// later ones exist.
+  /// One finished step. The first step of a process (warm-up) counts into totals but not into the smoothed
+  /// rate when later ones exist.
   void step(std::int64_t tokens, std::int64_t examples, double seconds);
 
   /// throughput/{duration, examples_per_second, tokens_per_second, total_tokens}, and where FLOPs are known
-  /// {gflops_per_second, total_gflops}, and where the peak is known {mfu, mfu_causal} in percent; of the last step.
+  /// {gflops_per_second, total_gflops}, and where the peak is known {mfu, mfu_causal} in percent; of the last
+  /// step.
   std::vector<Metric> metrics() const;
   /// Tokens per second over the last steps; 0 before the first.
   double tokens_per_second() const;

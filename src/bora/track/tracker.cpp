@@ -10,7 +10,8 @@
 namespace bora::track {
 
 bool is_deterministic_metric(std::string_view name) {
-  constexpr std::array<std::string_view, 5> kGroups{"throughput/", "timing/", "memory/", "system/", "hardware/"};
+  constexpr std::array<std::string_view, 5> kGroups{"throughput/", "timing/", "memory/", "system/",
+                                                    "hardware/"};
   constexpr std::array<std::string_view, 4> kEnds{"_time", "/time", "duration", "seconds"};
   const bool in_group = std::ranges::any_of(kGroups, [&](auto group) { return name.starts_with(group); });
   const bool is_time = std::ranges::any_of(kEnds, [&](auto end) { return name.ends_with(end); });

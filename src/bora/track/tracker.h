@@ -13,15 +13,16 @@
 
 namespace bora::track {
 
-/// One number with its name. Names are Levanter's: train/loss, optim/learning_rate, throughput/tokens_per_second,
-/// eval/loss, grad/norm/total, ...
+/// One number with its name. Names are Levanter's: train/loss, optim/learning_rate,
+/// throughput/tokens_per_second, eval/loss, grad/norm/total, ...
 struct Metric {
   std::string name;
   double value = 0;
   bool operator==(const Metric&) const = default;
 };
 
-/// Counts of values by interval. Interval i ends at limits[i] and starts at limits[i - 1] (the first at `min`).
+/// Counts of values by interval. Interval i ends at limits[i] and starts at limits[i - 1] (the first at
+/// `min`).
 struct Histogram {
   double min = 0, max = 0;
   double count = 0, sum = 0, sum_squares = 0;
@@ -29,9 +30,9 @@ struct Histogram {
   std::vector<double> counts;  ///< as many as limits
 };
 
-/// True for metrics that depend on data, seed and configuration alone, so that two runs of the same configuration give
-/// the same bits; false for speeds, times, memory and machine facts: throughput/, timing/, memory/, system/, hardware/,
-/// and whatever ends in time, duration or seconds (eval/loading_time).
+/// True for metrics that depend on data, seed and configuration alone, so that two runs of the same
+/// configuration give the same bits; false for speeds, times, memory and machine facts: throughput/, timing/,
+/// memory/, system/, hardware/, and whatever ends in time, duration or seconds (eval/loading_time).
 bool is_deterministic_metric(std::string_view name);
 
 /// A place where the numbers of a run go. `step` counts training steps from 0. One thread at a time.
@@ -44,7 +45,8 @@ class Tracker {
   virtual void log(std::int64_t step, std::span<const Metric> metrics) = 0;
   /// A sample, a table: text that belongs to a step.
   virtual void log_text(std::int64_t /*step*/, std::string_view /*name*/, std::string_view /*text*/) {}
-  virtual void log_histogram(std::int64_t /*step*/, std::string_view /*name*/, const Histogram& /*histogram*/) {}
+  virtual void log_histogram(std::int64_t /*step*/, std::string_view /*name*/,
+                             const Histogram& /*histogram*/) {}
   /// Final numbers of the run; a later value of a name replaces an earlier one.
   virtual void log_summary(std::span<const Metric> /*metrics*/) {}
   /// The resolved configuration, once at the start.
@@ -55,8 +57,9 @@ class Tracker {
   virtual void finish() {}
 };
 
-/// Gives everything to each of several trackers. A tracker that fails must never stop a training that runs for days:
-/// its first failure is a warning, the later ones are silent, and it is asked again at the next call.
+/// Gives everything to each of several trackers. A tracker that fails must never stop a training that runs
+/// for days: its first failure is a warning, the later ones are silent, and it is asked again at the next
+/// call.
 class CompositeTracker final : public Tracker {
  public:
   using Trackers = std::vector<std::unique_ptr<Tracker>>;

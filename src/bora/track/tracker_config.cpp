@@ -11,7 +11,8 @@
 namespace bora::track {
 namespace {
 
-constexpr std::string_view kNotUsed = "belongs to a service that Bora does not write to; metrics.jsonl has the metrics";
+constexpr std::string_view kNotUsed =
+    "belongs to a service that Bora does not write to; metrics.jsonl has the metrics";
 
 /// A field that may be a bool or a word.
 void bind_text(Binder& b, std::string_view name, std::optional<std::string>& value, std::string_view doc) {
@@ -19,8 +20,10 @@ void bind_text(Binder& b, std::string_view name, std::optional<std::string>& val
   if (!b.present(name)) return;
   const auto text = b.text(name);
   b.mark_used(name);
-  if (text) value = *text;
-  else b.problem(name, "should be true, false or a word");
+  if (text)
+    value = *text;
+  else
+    b.problem(name, "should be true, false or a word");
 }
 
 std::unique_ptr<Tracker> make_tensorboard(const TensorboardConfig& config, const TrackedRun& run) {
@@ -71,10 +74,14 @@ void JsonLoggerConfig::bind(Binder& b) {
 void TrackerConfig::bind(Binder& b) {
   b.choice("type", type, {"wandb", "tensorboard", "trackio", "json_logger", "noop"},
            "where metrics go besides metrics.jsonl");
-  if (type == "wandb") wandb.bind(b);
-  else if (type == "tensorboard") tensorboard.bind(b);
-  else if (type == "trackio") trackio.bind(b);
-  else if (type == "json_logger") json_logger.bind(b);
+  if (type == "wandb")
+    wandb.bind(b);
+  else if (type == "tensorboard")
+    tensorboard.bind(b);
+  else if (type == "trackio")
+    trackio.bind(b);
+  else if (type == "json_logger")
+    json_logger.bind(b);
 }
 
 std::unique_ptr<Tracker> make_tracker(const std::vector<TrackerConfig>& configs, const TrackedRun& run) {
@@ -89,7 +96,8 @@ std::unique_ptr<Tracker> make_tracker(const std::vector<TrackerConfig>& configs,
         log_warning("tracker tensorboard: {} (the run goes on without it)", e.what());
       }
     } else if (config.type == "wandb" || config.type == "trackio") {
-      log_info("tracker {}: not built yet; metrics go to {}", config.type, path_join(run.directory, "metrics.jsonl"));
+      log_info("tracker {}: not built yet; metrics go to {}", config.type,
+               path_join(run.directory, "metrics.jsonl"));
     }
   }
   return std::make_unique<CompositeTracker>(std::move(trackers));

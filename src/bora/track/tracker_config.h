@@ -39,7 +39,8 @@ struct JsonLoggerConfig {
   void bind(Binder& b);
 };
 
-/// One entry of trainer.tracker: `type` and the fields of that type. Without a type it is wandb, as in Levanter.
+/// One entry of trainer.tracker: `type` and the fields of that type. Without a type it is wandb, as in
+/// Levanter.
 struct TrackerConfig {
   std::string type = "wandb";
   WandbConfig wandb;
@@ -51,13 +52,14 @@ struct TrackerConfig {
 
 /// The run, as trackers need to know it.
 struct TrackedRun {
-  std::string directory;        ///< where metrics.jsonl goes
+  std::string directory;  ///< where metrics.jsonl goes
   std::string id;
   std::int64_t first_step = 0;  ///< 0, or where the run resumes
 };
 
-/// metrics.jsonl always, and what the configuration asks for. A tracker that cannot start is left out with a warning;
-/// one that Bora has not is announced once and covered by metrics.jsonl. Only metrics.jsonl itself must be writable: Io.
+/// metrics.jsonl always, and what the configuration asks for. A tracker that cannot start is left out with a
+/// warning; one that Bora has not is announced once and covered by metrics.jsonl. Only metrics.jsonl itself
+/// must be writable: Io.
 std::unique_ptr<Tracker> make_tracker(const std::vector<TrackerConfig>& configs, const TrackedRun& run);
 
 }  // namespace bora::track

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
-// The inner loop of every product: a tile of c stays in registers while k runs. An element of c is one chain of fused
+// The inner loop of every product: a tile of sums stays in registers while k runs. An element is one chain of fused
 // multiply-adds in order of k, whatever the tile's size: bits depend on neither the vector width nor the tiling.
 #if defined(BORA_CORE_KERNELS_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef BORA_CORE_KERNELS_TILE_INL_H_
@@ -39,9 +39,7 @@ HWY_INLINE void tile(std::int64_t k, const float* HWY_RESTRICT a, std::int64_t a
 #pragma GCC unroll 16
   for (int i = 0; i < kRows; ++i) {
 #pragma GCC unroll 16
-    for (int j = 0; j < kVectors; ++j) {
-      sums[i][j] = kAdd ? hn::LoadU(d, c + i * c_stride + j * width) : hn::Zero(d);
-    }
+    for (int j = 0; j < kVectors; ++j) sums[i][j] = hn::Zero(d);
   }
   for (std::int64_t p = 0; p < k; ++p) {
     hn::Vec<Wide> row[kVectors];
@@ -60,7 +58,10 @@ HWY_INLINE void tile(std::int64_t k, const float* HWY_RESTRICT a, std::int64_t a
 #pragma GCC unroll 16
   for (int i = 0; i < kRows; ++i) {
 #pragma GCC unroll 16
-    for (int j = 0; j < kVectors; ++j) hn::StoreU(sums[i][j], d, c + i * c_stride + j * width);
+    for (int j = 0; j < kVectors; ++j) {
+      float* to = c + i * c_stride + j * width;
+      hn::StoreU(kAdd ? hn::Add(hn::LoadU(d, to), sums[i][j]) : sums[i][j], d, to);
+    }
   }
 }
 
@@ -117,18 +118,21 @@ HWY_INLINE void transpose4(const float* x, std::int64_t x_stride, float by, floa
 }
 
 /// One panel: out [columns, width] = transpose of x [rows, columns] · by; rows up to width are zeros.
-HWY_INLINE void pack_transposed(std::int64_t rows, std::int64_t columns, const float* x, std::int64_t x_stride, float by,
-                                float* out, std::int64_t width) {
-  std::int64_t i = 0;
-  for (; i + 4 <= rows; i += 4) {
-    std::int64_t j = 0;
-    for (; j + 4 <= columns; j += 4) transpose4(x + i * x_stride + j, x_stride, by, out + j * width + i, width);
-    for (; j < columns; ++j) {
-      for (std::int64_t u = i; u < i + 4; ++u) out[j * width + u] = x[u * x_stride + j] * by;
+HWY_INLINE void pack_transposed(std::int64_t rows, std::int64_t columns, const float* x, std::int64_t x_stride,
+                                float by, float* out, std::int64_t width) {
+  const std::int64_t whole = rows / 4 * 4;
+  for (std::int64_t first = 0; first < columns; first += 16) {  // a cache line of each row
+    const std::int64_t last = std::min(first + 16, columns);
+    for (std::int64_t i = 0; i < whole; i += 4) {
+      std::int64_t j = first;
+      for (; j + 4 <= last; j += 4) transpose4(x + i * x_stride + j, x_stride, by, out + j * width + i, width);
+      for (; j < last; ++j) {
+        for (std::int64_t u = i; u < i + 4; ++u) out[j * width + u] = x[u * x_stride + j] * by;
+      }
     }
-  }
-  for (; i < width; ++i) {
-    for (std::int64_t j = 0; j < columns; ++j) out[j * width + i] = i < rows ? x[i * x_stride + j] * by : 0.0F;
+    for (std::int64_t i = whole; i < width; ++i) {
+      for (std::int64_t j = first; j < last; ++j) out[j * width + i] = i < rows ? x[i * x_stride + j] * by : 0.0F;
+    }
   }
 }
 

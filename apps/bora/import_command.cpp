@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include <fmt/core.h>
+
+#include "args.h"
+#include "bora/base/error.h"
+#include "bora/base/file.h"
+#include "bora/base/text.h"
+#include "bora/checkpoint/checkpoint.h"
+#include "bora/core/runtime.h"
+#include "commands.h"
+#include "models.h"
+#include "open_model.h"
+
+namespace bora::app {
+
+int run_import(const Arguments& arguments) {
+  std::string from, to;
+  Args args("import", "Make a checkpoint (step 0) from a Hugging Face model.",
+            "  bora import gpt2-directory runs/from-gpt2\n  bora train my.yaml --trainer.initialize_from=runs/from-gpt2");
+  args.positional("model", from, "Hugging Face directory");
+  args.positional("run", to, "run directory to put step-0 into");
+  args.parse(arguments);
+  core::initialize();
+  auto model = load_model(from);
+  auto parameters = model->parameters();
+  checkpoint::CheckpointContent content;
+  content.parameters = checkpoint::checkpoint_arrays(parameters);
+  content.state = {{"step", 0}, {"model", model->hf_config()}};
+  files().make_directories(to);
+  checkpoint::save_checkpoint(to, content);
+  std::int64_t n = 0;
+  for (const auto& p : parameters) n += p.array->numel();
+  if (exists(path_join(from, "tokenizer.json"))) Tokenizer::load(from).save(path_join(to, "tokenizer"));
+  fmt::print("{} · {} parameters -> {}/step-0\n", model->shape().type, human_count(static_cast<double>(n)), to);
+  return 0;
+}
+
+int run_export(const Arguments& arguments) {
+  std::string from, to, dtype = "f32";
+  Args args("export", "Write a checkpoint in the Hugging Face layout: config.json, safetensors, tokenizer.",
+            "  bora export runs/brisk-otter-7 exported\n  bora export runs/brisk-otter-7/step-600 exported --dtype bf16");
+  args.positional("model", from, "a run or a checkpoint");
+  args.positional("directory", to, "to write; an existing export there is replaced");
+  args.option("--dtype", dtype, "f32, bf16 or f16");
+  args.parse(arguments);
+  core::initialize();
+  auto opened = open_model(from);
+  if (exists(to) && !exists(path_join(to, "config.json"))) {
+    fail(ErrorKind::Usage, "export: {} exists and is no export\nhint: choose another directory", to);
+  }
+  export_hugging_face(*opened.model, opened.tokenizer, to, core::parse_dtype(dtype));
+  fmt::print("{} -> {}\n", opened.directory, to);
+  return 0;
+}
+
+}  // namespace bora::app

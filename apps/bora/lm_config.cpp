@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "lm_config.h"
+
+#include "bora/base/error.h"
+#include "bora/base/file.h"
+#include "bora/base/text.h"
+#include "bora/optim/schedule.h"
+
+namespace bora::app {
+
+void ModelField::bind(Binder& b) {
+  auto type = config->type();
+  if (b.reading() && b.present("type")) type = b.text("type").value_or("");
+  auto chosen = make_model_config(type);
+  if (!chosen) {
+    auto types = model_types();
+    b.mark_used("type");
+    b.problem("type", fmt::format("{} is not built yet; available: {}", type, join(types)));
+    for (const auto& key : b.keys()) b.mark_used(key);
+    return;
+  }
+  if (b.reading()) config = std::move(chosen);
+  b.field("type", type, "architecture");
+  config->bind(b);
+}
+
+void SampleConfig::bind(Binder& b) {
+  b.field("prompts", prompts, "texts to continue at the end of the run");
+  b.field("max_new_tokens", max_new_tokens, "tokens to add to each");
+  b.field("temperature", temperature, "0: always the most probable token");
+}
+
+namespace {
+
+// false, true (the hub's default model: not reachable) or a directory.
+void bind_initialize_from_hf(Binder& b, std::string& value) {
+  if (!b.reading()) return b.field("initialize_from_hf", value, "start from the weights of a local Hugging Face directory");
+  auto text = b.text("initialize_from_hf");
+  if (!text) return;
+  b.mark_used("initialize_from_hf");
+  if (*text == "false" || *text == "False") value.clear();
+  else if (*text == "true" || *text == "True") b.problem("initialize_from_hf", "name a local Hugging Face directory");
+  else value = *text;
+}
+
+}  // namespace
+
+void LmConfig::bind(Binder& b) {
+  b.field("data", data, "what to train on");
+  b.field("model", model, "the architecture");
+  b.field("trainer", trainer, "the training run");
+  b.field("optimizer", optimizer, "optimizer and learning-rate schedule");
+  bind_initialize_from_hf(b, initialize_from_hf);
+  b.field("use_hf_model_config", use_hf_model_config, "take the model's sizes from initialize_from_hf");
+  b.field("initialize_from_checkpoint_path", initialize_from_checkpoint_path, "start from a checkpoint's weights, at step 0");
+  b.field("z_loss_weight", z_loss_weight, "weight of logsumexp² in the loss");
+  b.field("hf_save_path", hf_save_path, "directory of Hugging Face exports, step-N each");
+  b.field("hf_save_steps", hf_save_steps, "steps between them");
+  b.field("hf_save_dtype", hf_save_dtype, "f32, bf16 or f16");
+  b.field("hf_export", hf_export, "write <run>/hf at the end");
+  b.field("data_seed", data_seed, "seed of the data order; default trainer.seed");
+  b.field("epoch", epoch, "stop after so many passes over the data; 0: by steps alone");
+  b.field("cross_entropy_chunk", cross_entropy_chunk, "positions of the head at a time; part of the bits of a run");
+  b.field("sample", sample, "texts to continue at the end");
+  b.ignored("hf_upload", "exports stay local; upload the directory with your own tools");
+  b.ignored("eval_harness", "task evaluation is not built yet");
+  b.ignored("eval_harness_steps", "task evaluation is not built yet");
+  b.ignored("log_entropy", "not built yet");
+  if (!b.reading()) return;
+  for (const auto& p : optim::schedule_problems(optimizer, trainer.num_train_steps)) b.problem("optimizer." + p.key, p.message);
+}
+
+LoadedConfig load_config(const std::vector<std::string>& paths,
+                         const std::vector<std::pair<std::string, std::string>>& overrides) {
+  LoadedConfig out;
+  for (const auto& path : paths) out.tree.merge_file(path);
+  for (const auto& [key, value] : overrides) out.tree.override_value(key, value);
+  out.first_file = paths.empty() ? "the command line" : paths.front();
+  out.name = paths.empty() ? "train" : base_name(paths.front());
+  out.name = out.name.substr(0, out.name.find('.'));
+  auto problems = read_config(out.tree, out.config);
+  if (!problems.empty()) throw Error(ErrorKind::Config, format_problems(out.first_file, problems));
+  return out;
+}
+
+}  // namespace bora::app

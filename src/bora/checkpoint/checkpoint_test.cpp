@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/checkpoint/checkpoint.h"
+
+#include <fmt/core.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "bora/base/fault_files.h"
+#include "bora/checkpoint/restore.h"
+#include "bora/checkpoint/safetensors.h"
+#include "bora/checkpoint/test_files.h"
+
+namespace bora::checkpoint {
+namespace {
+
+using test::error_of;
+using test::Folder;
+using test::kind_of;
+using test::Run;
+using test::write_file;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// Restores the newest into a run of other values and returns its step, or -1; checks the bits.
+std::int64_t restored_step(const std::string& directory,
+                           const std::vector<std::pair<std::int64_t, const Run*>>& written) {
+  Run live(999);
+  const auto restored = restore_latest(directory, live.parameters(), live.optimizer());
+  if (!restored) return -1;
+  for (const auto& [step, run] : written) {
+    if (step != restored->manifest.step) continue;
+    EXPECT_TRUE(live.equals(*run)) << step;
+    EXPECT_EQ(restored->state["loader"], step * 7);
+  }
+  return restored->manifest.step;
+}
+
+std::vector<std::string> names_in(const std::string& directory) {
+  std::vector<std::string> out;
+  for (const auto& path : committed_checkpoints(directory)) out.push_back(base_name(path));
+  return out;
+}
+
+TEST(Checkpoint, SavesAndRestoresBitForBit) {
+  Folder folder;
+  const Run run(1);
+  const Manifest manifest = save_checkpoint(folder / "run", run.content(400));
+  EXPECT_THAT(files().list(folder / "run/step-400"),
+              ElementsAre("manifest.json", "model-00001-of-00001.safetensors",
+                          "optimizer-00001-of-00001.safetensors", "state.json"));
+  EXPECT_THAT(files().list(folder / "run"), ElementsAre("step-400"));
+  EXPECT_EQ(read_manifest(folder / "run/step-400"), manifest);
+  EXPECT_EQ(manifest.step, 400);
+  EXPECT_EQ(manifest.lanes, 4);
+  EXPECT_EQ(manifest.config_hash, "c0ffee");
+  EXPECT_FALSE(manifest.temporary);
+  EXPECT_EQ(verify_checkpoint(folder / "run/step-400"), manifest);
+
+  Run live(2);
+  const float* place = live.arrays[0].array.data<float>();
+  const Restored restored = restore_checkpoint(folder / "run/step-400", live.parameters(), live.optimizer());
+  EXPECT_TRUE(live.equals(run));
+  EXPECT_EQ(live.arrays[0].array.data<float>(), place);  // in place
+  EXPECT_EQ(restored.state["step"], 400);
+}
+
+TEST(Checkpoint, ShardsByBudget) {
+  Folder folder;
+  const Run run(1);
+  save_checkpoint(folder / "run", run.content(5), {.max_shard_bytes = 1300});
+  EXPECT_THAT(files().list(folder / "run/step-5"), testing::Contains("model-00002-of-00002.safetensors"));
+  EXPECT_EQ(restored_step(folder / "run", {{5, &run}}), 5);
+}
+
+TEST(Checkpoint, ParametersAloneForAnotherRun) {
+  Folder folder;
+  const Run run(1);
+  save_checkpoint(folder / "run", run.content(5));
+  Run live(2);
+  restore_parameters(find_checkpoint(folder / "run"), live.parameters());
+  EXPECT_EQ(live.arrays[0].array.to_vector<float>(), run.arrays[0].array.to_vector<float>());
+  EXPECT_NE(live.arrays[2].array.to_vector<float>(), run.arrays[2].array.to_vector<float>());
+  EXPECT_EQ(find_checkpoint(folder / "run/step-5"), folder / "run/step-5");
+  EXPECT_EQ(error_of([&] { find_checkpoint(folder / "no"); }),
+            folder / "no: is no checkpoint and holds none");
+}
+
+TEST(Checkpoint, IsNeverOverwritten) {
+  Folder folder;
+  const Run run(1);
+  save_checkpoint(folder.path(), run.content(5));
+  EXPECT_EQ(error_of([&] { save_checkpoint(folder.path(), run.content(5)); }),
+            "while saving step-5: " + (folder / "step-5") +
+                " exists, and checkpoints are never overwritten\nhint: use another run id");
+}
+
+TEST(Checkpoint, DiscoversCommittedDirectoriesOnly) {
+  Folder folder;
+  const Run run(1);
+  EXPECT_THAT(names_in(folder / "absent"), ElementsAre());
+  for (const std::int64_t step : {100, 20, 3}) save_checkpoint(folder.path(), run.content(step));
+  for (const char* name : {"step-7", "step-0020", "step-x", ".step-9.tmp-1-0", "step-8.damaged"}) {
+    files().make_directories(folder / name);
+  }
+  for (const char* name : {"step-0020", "step-8.damaged", ".step-9.tmp-1-0"}) {
+    write_file(path_join(folder / name, "manifest.json"), "{}");
+  }
+  EXPECT_THAT(names_in(folder.path()), ElementsAre("step-3", "step-20", "step-100"));
+  EXPECT_EQ(restored_step(folder.path(), {}), 100);
+}
+
+TEST(Checkpoint, LeftoversAreCleaned) {
+  Folder folder;
+  save_checkpoint(folder.path(), Run(1).content(5));
+  for (const char* name : {".step-9.tmp-1-0", ".step-4.removed", ".step-x.tmp-1-0", "other"}) {
+    files().make_directories(folder / name);
+    write_file(path_join(folder / name, "file"), "x");
+  }
+  clean_leftovers(folder.path());
+  EXPECT_THAT(files().list(folder.path()), ElementsAre(".step-x.tmp-1-0", "other", "step-5"));
+}
+
+TEST(Checkpoint, BecomesPermanent) {
+  Folder folder;
+  const Run run(1);
+  save_checkpoint(folder.path(), run.content(5, true));
+  EXPECT_TRUE(read_manifest(folder / "step-5").temporary);
+  make_permanent(folder / "step-5");
+  EXPECT_FALSE(verify_checkpoint(folder / "step-5").temporary);
+  EXPECT_EQ(restored_step(folder.path(), {{5, &run}}), 5);
+}
+
+TEST(Checkpoint, ErrorsNameTheParameterAndBothShapes) {
+  Folder folder;
+  save_checkpoint(folder.path(), Run(1).content(400));
+  const std::string path = folder / "step-400";
+  Run wide(2, 41);
+  EXPECT_EQ(
+      error_of([&] { restore_checkpoint(path, wide.parameters(), wide.optimizer()); }),
+      "while restoring layers.0.up.weight from step-400: the checkpoint has [mlp=8, embed=40], the model has "
+      "[mlp=8, embed=41]\nhint: the configuration's model differs from the one that was saved");
+  Run turned(2, 8);
+  Folder square;
+  save_checkpoint(square.path(), turned.content(1));
+  turned.arrays[0].names = {"embed", "mlp"};
+  EXPECT_THAT(
+      error_of([&] { restore_checkpoint(square / "step-1", turned.parameters(), turned.optimizer()); }),
+      HasSubstr("the checkpoint has [mlp=8, embed=8], the model has [embed=8, mlp=8]"));
+  Run renamed(2);
+  renamed.arrays[1].path = "layers.0.up.bios";
+  EXPECT_EQ(error_of([&] { restore_checkpoint(path, renamed.parameters(), renamed.optimizer()); }),
+            "while restoring layers.0.up.bios from step-400: the checkpoint does not hold it; did you mean "
+            "layers.0.up.bias?");
+  const Run less(2);
+  EXPECT_EQ(error_of([&] { restore_checkpoint(path, std::vector{less.arrays[0]}, less.optimizer()); }),
+            "while restoring from step-400: the checkpoint holds 1 arrays more than the run, e.g. "
+            "layers.0.up.bias\n"
+            "hint: the configuration's model or optimizer differs from the one that was saved");
+  EXPECT_EQ(restored_step(folder.path(), {}), 400);  // a mismatch is no damage: nothing was renamed
+}
+
+TEST(Checkpoint, NothingIsWrittenUnlessAllFits) {
+  Folder folder;
+  save_checkpoint(folder.path(), Run(1).content(400));
+  Run live(2);
+  const Run before(2);
+  live.arrays[3].path = "nu/other";
+  EXPECT_NE(error_of([&] { restore_checkpoint(folder / "step-400", live.parameters(), live.optimizer()); }),
+            "no error");
+  EXPECT_TRUE(live.equals(before));
+}
+
+TEST(Checkpoint, ReadsNarrowFloatsIntoFp32) {
+  Folder folder;
+  Run run(1), live(2);
+  std::vector<CheckpointArray> narrow = run.parameters();
+  std::vector<std::uint16_t> bits(320, 0x3f80);  // 1 in bf16
+  const std::int64_t sizes[] = {8, 40};
+  const std::string_view axes[] = {"mlp", "embed"};
+  narrow[0].array = core::from_bytes({axes, sizes}, core::DType::bf16, std::as_bytes(std::span(bits)));
+  auto content = run.content(1);
+  content.parameters = narrow;
+  save_checkpoint(folder.path(), content);
+  restore_parameters(folder / "step-1", live.parameters());
+  EXPECT_EQ(live.arrays[0].array.to_vector<float>(), std::vector<float>(320, 1.0f));
+  EXPECT_EQ(error_of([&] {
+              save_checkpoint(folder / "b", run.content(1));
+              restore_parameters(folder / "b/step-1", narrow);
+            }),
+            "while restoring layers.0.up.weight from step-1: the checkpoint has F32, the model bf16");
+}
+
+TEST(DamagedCheckpoint, FallsBackAndSaysWhy) {
+  Folder folder;
+  const Run older(1), newer(2);
+  save_checkpoint(folder.path(), older.content(500));
+  save_checkpoint(folder.path(), newer.content(600));
+  const std::string victim = folder / "step-600/model-00001-of-00001.safetensors";
+  std::string bytes = read_text(victim);
+  bytes[bytes.size() - 5] ^= 1;
+  write_file(victim, bytes);
+  EXPECT_EQ(
+      error_of([&] { verify_checkpoint(folder / "step-600"); }),
+      fmt::format(
+          "step-600: model-00001-of-00001.safetensors: hash differs from the manifest (byte range 0-{}); "
+          "the file is damaged",
+          "1,735"));
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(restored_step(folder.path(), {{500, &older}}), 500);
+  const std::string log = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(
+      log, HasSubstr("warning: step-600: model-00001-of-00001.safetensors: hash differs from the manifest"));
+  EXPECT_THAT(log, HasSubstr("kept as step-600.damaged"));
+  EXPECT_THAT(log, HasSubstr("resuming from step-500 instead (verified)"));
+  EXPECT_THAT(files().list(folder.path()), ElementsAre("step-500", "step-600.damaged"));
+  save_checkpoint(folder.path(), newer.content(600));  // its name is free again
+}
+
+TEST(DamagedCheckpoint, AllDamagedIsAnErrorNotAFreshStart) {
+  Folder folder;
+  save_checkpoint(folder.path(), Run(1).content(5));
+  write_file(folder / "step-5/state.json", "");
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(error_of([&] { restored_step(folder.path(), {}); }),
+            folder.path() +
+                ": no valid checkpoint is left; the oldest: step-5: state.json: has 0 bytes, the manifest "
+                "says 30; the "
+                "file is truncated\nhint: they are kept as step-N.damaged");
+  testing::internal::GetCapturedStderr();
+  EXPECT_EQ(restored_step(folder / "none", {}), -1);
+}
+
+TEST(DamagedCheckpoint, LocatesTheBlock) {
+  Folder folder;
+  Run big(1, 200000);  // 6.4 MB of weights
+  save_checkpoint(folder.path(), big.content(1));
+  const std::string victim = folder / "step-1/model-00001-of-00001.safetensors";
+  std::string bytes = read_text(victim);
+  bytes[5'000'000] ^= 4;
+  write_file(victim, bytes);
+  EXPECT_THAT(error_of([&] { verify_checkpoint(folder / "step-1"); }),
+              HasSubstr(fmt::format("(byte range 4,194,304-{},", bytes.size() / 1'000'000)));
+}
+
+TEST(DamagedCheckpoint, MissingFilesAndForeignManifests) {
+  Folder folder;
+  save_checkpoint(folder.path(), Run(1).content(5));
+  files().remove(folder / "step-5/state.json");
+  EXPECT_EQ(error_of([&] { verify_checkpoint(folder / "step-5"); }), "step-5: state.json is missing");
+  save_checkpoint(folder.path(), Run(1).content(6));
+  files().rename(folder / "step-6", folder / "step-7");
+  EXPECT_EQ(error_of([&] { verify_checkpoint(folder / "step-7"); }), "step-7: its manifest is of step 6");
+}
+
+// Every byte of the small files, and many of the large ones.
+TEST(DamagedCheckpoint, EveryBitFlipAndTruncationIsDetected) {
+  Folder folder;
+  const Run run(1);
+  save_checkpoint(folder.path(), run.content(5));
+  std::int64_t trials = 0;
+  for (const std::string& name : files().list(folder / "step-5")) {
+    const std::string path = path_join(folder / "step-5", name);
+    const std::string whole = read_text(path);
+    const std::size_t stride = name.ends_with(".json") ? 1 : 3;
+    for (std::size_t i = 0; i < whole.size(); i += stride) {
+      std::string flipped = whole;
+      flipped[i] = static_cast<char>(flipped[i] ^ 1 << i % 8);
+      write_file(path, flipped);
+      EXPECT_EQ(kind_of([&] { verify_checkpoint(folder / "step-5"); }), ErrorKind::Corruption)
+          << name << " " << i;
+      ++trials;
+    }
+    for (std::size_t cut = 1; cut <= std::min<std::size_t>(64, whole.size()); ++cut, ++trials) {
+      write_file(path, whole.substr(0, whole.size() - cut));
+      EXPECT_EQ(kind_of([&] { verify_checkpoint(folder / "step-5"); }), ErrorKind::Corruption)
+          << name << " -" << cut;
+    }
+    write_file(path, whole);
+  }
+  EXPECT_GT(trials, 2000);
+  EXPECT_EQ(restored_step(folder.path(), {{5, &run}}), 5);
+}
+
+TEST(Manifest, NewerVersionsAreRefused) {
+  Manifest manifest;
+  manifest.version = 2;
+  EXPECT_EQ(error_of([&] { parse_manifest(manifest_text(manifest), "m"); }),
+            "m: has format version 2, this program reads up to 1\nhint: use a newer Bora");
+  EXPECT_EQ(kind_of([&] { parse_manifest(manifest_text(manifest), "m"); }), ErrorKind::Unsupported);
+  EXPECT_EQ(error_of([&] { parse_manifest("{}", "m"); }),
+            "m: its own hash does not fit; the manifest is damaged");
+}
+
+TEST(Manifest, FileNamesArePlain) {
+  for (const std::string& name :
+       {std::string("../x"), std::string("/x"), std::string(""), std::string("..")}) {
+    Manifest manifest;
+    manifest.files.push_back({.name = name});
+    EXPECT_EQ(error_of([&] { parse_manifest(manifest_text(manifest), "m"); }),
+              "m: \"" + name + "\" of 0 bytes cannot be a file of a checkpoint");
+  }
+  Manifest manifest;
+  manifest.files.push_back({.name = "x", .size = 5});
+  EXPECT_EQ(error_of([&] { parse_manifest(manifest_text(manifest), "m"); }),
+            "m: x of 5 bytes has 0 block hashes");
+}
+
+struct FaultCase {
+  int error_number;
+  bool short_write, stays_broken;
+};
+
+class CheckpointFaults : public testing::TestWithParam<FaultCase> {};
+
+// Fails every operation of a save in turn. Whatever fails: the checkpoint before it loads bit for bit,
+// nothing half written is visible, and the error names a path and the reason.
+TEST_P(CheckpointFaults, NothingHalfWrittenIsEverVisible) {
+  Folder folder;
+  const std::string directory = folder / "run";
+  const Run older(1), newer(2);
+  save_checkpoint(directory, older.content(100));
+  testing::internal::CaptureStderr();
+  std::int64_t n = 1;
+  for (;; ++n) {
+    FaultFiles broken(files(), {.nth = n,
+                                .error_number = GetParam().error_number,
+                                .short_write = GetParam().short_write,
+                                .stays_broken = GetParam().stays_broken});
+    std::string error = "no error";
+    {
+      ScopedFileSystem scope(broken);
+      error = error_of([&] { save_checkpoint(directory, newer.content(200)); });
+    }
+    if (!broken.fired()) {
+      EXPECT_EQ(error, "no error");
+      break;
+    }
+    EXPECT_THAT(error, HasSubstr("while saving step-200: ")) << broken.fired_at();
+    EXPECT_THAT(error, HasSubstr(directory)) << broken.fired_at();
+    EXPECT_THAT(error, HasSubstr(std::strerror(GetParam().error_number))) << broken.fired_at();
+    // Only the last fsync of the directory comes after the rename; then the new one is there, whole.
+    const std::int64_t step = restored_step(directory, {{100, &older}, {200, &newer}});
+    EXPECT_TRUE(step == 100 || (step == 200 && broken.fired_at().starts_with("sync_directory")))
+        << broken.fired_at();
+    if (!GetParam().stays_broken) {
+      EXPECT_EQ(files().list(directory).size(), step == 100 ? 1u : 2u) << broken.fired_at();
+    }
+    clean_leftovers(directory);
+    if (step == 200) remove_checkpoint(path_join(directory, "step-200"));
+    EXPECT_THAT(files().list(directory), ElementsAre("step-100")) << broken.fired_at();
+  }
+  testing::internal::GetCapturedStderr();
+  EXPECT_GT(n, 20);
+  EXPECT_EQ(restored_step(directory, {{200, &newer}}), 200);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CheckpointFaults,
+                         testing::Values(FaultCase{ENOSPC, true, false}, FaultCase{EIO, false, false},
+                                         FaultCase{EIO, true, true}, FaultCase{EDQUOT, false, true}),
+                         [](const auto& info) { return "case" + std::to_string(info.index); });
+
+// A file system with little space left.
+class FullFiles : public FaultFiles {
+ public:
+  FullFiles(FileSystem& inner, Fault fault) : FaultFiles(inner, std::move(fault)) {}
+  std::uint64_t free_space(const std::string&) override { return 1000; }
+};
+
+TEST(FullDisk, WarnsBeforeAndSaysHowMuchIsNeeded) {
+  Folder folder;
+  FullFiles full(
+      files(), {.nth = 2, .error_number = ENOSPC, .operations = {FileOperation::Write}, .short_write = true});
+  ScopedFileSystem scope(full);
+  testing::internal::CaptureStderr();
+  const std::string error = error_of([&] { save_checkpoint(folder.path(), Run(1).content(5)); });
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              HasSubstr("warning: the checkpoint needs 2.85 kB, 1.00 kB are free in " + folder.path()));
+  EXPECT_THAT(error, HasSubstr("model-00001-of-00001.safetensors: cannot write: No space left on device\n"
+                               "hint: the checkpoint needs 2.85 kB, 1.00 kB are free in " +
+                               folder.path()));
+  EXPECT_EQ(names_in(folder.path()).size(), 0u);
+}
+
+}  // namespace
+}  // namespace bora::checkpoint

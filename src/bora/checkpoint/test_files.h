@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#pragma once
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "bora/base/error.h"
+#include "bora/base/file.h"
+#include "bora/base/key.h"
+#include "bora/checkpoint/checkpoint.h"
+#include "bora/core/create.h"
+
+/// What the tests of this folder share; not part of the library.
+namespace bora::checkpoint::test {
+
+/// A directory of this test alone, removed at its end.
+class Folder {
+ public:
+  Folder() {
+    const auto* info = testing::UnitTest::GetInstance()->current_test_info();
+    path_ =
+        path_join(testing::TempDir(), std::string("bora_") + info->test_suite_name() + "_" + info->name());
+    remove_all(path_);
+    files().make_directories(path_);
+  }
+  ~Folder() { remove_all(path_); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  std::string operator/(const std::string& name) const { return path_join(path_, name); }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+inline void write_file(const std::string& path, std::string_view content) {
+  const auto file = files().create(path);
+  if (!content.empty()) file->write(as_bytes(content));
+  file->close();
+}
+
+template <class F>
+std::string error_of(F&& f) {
+  try {
+    f();
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "no error";
+}
+
+template <class F>
+ErrorKind kind_of(F&& f) {
+  try {
+    f();
+  } catch (const Error& e) {
+    return e.kind();
+  }
+  ADD_FAILURE() << "no error";
+  return ErrorKind::Usage;
+}
+
+/// A small run: parameters and optimizer state that depend on `seed` alone.
+struct Run {
+  explicit Run(std::uint64_t seed, std::int64_t width = 40) {
+    const std::int64_t weight[] = {8, width}, bias[] = {8};
+    const std::string_view weight_axes[] = {"mlp", "embed"}, bias_axes[] = {"mlp"};
+    add("layers.0.up.weight", seed, {weight_axes, weight});
+    add("layers.0.up.bias", seed + 1, {bias_axes, bias});
+    add("mu/layers.0.up.weight", seed + 2, {weight_axes, weight});
+    add("mu/layers.0.up.bias", seed + 3, {bias_axes, bias});
+  }
+  std::vector<CheckpointArray> parameters() const { return {arrays.begin(), arrays.begin() + 2}; }
+  std::vector<CheckpointArray> optimizer() const { return {arrays.begin() + 2, arrays.end()}; }
+  CheckpointContent content(std::int64_t step, bool temporary = false) const {
+    return {.step = step,
+            .lanes = 4,
+            .config_hash = "c0ffee",
+            .temporary = temporary,
+            .parameters = parameters(),
+            .optimizer = optimizer(),
+            .state = Json{{"loader", step * 7}, {"step", step}}};
+  }
+  bool equals(const Run& other) const {
+    for (std::size_t i = 0; i < arrays.size(); ++i) {
+      const auto n = static_cast<std::size_t>(arrays[i].array.numel()) * sizeof(float);
+      if (std::memcmp(arrays[i].array.data<float>(), other.arrays[i].array.data<float>(), n) != 0)
+        return false;
+    }
+    return true;
+  }
+  void add(std::string path, std::uint64_t seed, const core::Shape& shape) {
+    arrays.push_back({std::move(path),
+                      {shape.names.begin(), shape.names.end()},
+                      core::random_normal(Key::from_seed(seed), shape)});
+  }
+  std::vector<CheckpointArray> arrays;
+};
+
+}  // namespace bora::checkpoint::test

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#pragma once
+#include "bora/core/kernels/matmul.h"
+
+namespace bora::kernels {
+
+/// Bora's own product: packed panels and register tiles (Goto and van de Geijn 2008). Every element is summed over
+/// fixed blocks of k in one order, so its bits depend on neither the threads nor the other rows and columns.
+void own_matmul(std::int64_t m, std::int64_t n, std::int64_t k, MatrixRef a, MatrixRef b, float* c,
+                std::int64_t c_stride, float beta);
+
+/// Whether the CPU has AVX-512, where the own product is faster than MKL's (which uses AVX2 on AMD's).
+bool own_matmul_is_fast();
+
+}  // namespace bora::kernels

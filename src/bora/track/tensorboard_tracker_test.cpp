@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/track/tensorboard_tracker.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cstring>
+#include <map>
+
+#include "bora/base/error.h"
+#include "bora/base/fault_files.h"
+#include "bora/base/hash.h"
+
+namespace bora::track {
+namespace {
+
+/// Reads protocol buffers by the rules of the encoding, independently of the writer.
+struct Message {
+  std::multimap<int, std::string>
+      fields;  ///< varints and fixed-size numbers as their 8 or 4 little-endian bytes
+
+  explicit Message(std::string_view data) {
+    const auto varint = [&] {
+      std::uint64_t value = 0;
+      for (int shift = 0;; shift += 7) {
+        const auto byte = static_cast<unsigned char>(data.at(0));
+        data.remove_prefix(1);
+        value |= std::uint64_t{byte & 0x7Fu} << shift;
+        if (byte < 0x80) return value;
+      }
+    };
+    while (!data.empty()) {
+      const auto tag = varint();
+      std::uint64_t length = tag % 8 == 1 ? 8 : tag % 8 == 5 ? 4 : 0;
+      if (tag % 8 == 0) {
+        const auto value = varint();
+        fields.emplace(tag / 8, std::string(reinterpret_cast<const char*>(&value), 8));
+        continue;
+      }
+      if (tag % 8 == 2) length = varint();
+      fields.emplace(tag / 8, data.substr(0, length));
+      data.remove_prefix(length);
+    }
+  }
+  bool has(int field) const { return fields.contains(field); }
+  std::string text(int field) const { return has(field) ? fields.find(field)->second : ""; }
+  Message sub(int field) const { return Message(text(field)); }
+  template <class T>
+  T number(int field) const {
+    T value{};
+    if (const auto bytes = text(field); bytes.size() >= sizeof value)
+      std::memcpy(&value, bytes.data(), sizeof value);
+    return value;
+  }
+};
+
+std::vector<Message> read_events(const std::string& path) {
+  std::vector<Message> events;
+  const auto text = read_text(path);
+  std::string_view data = text;
+  while (!data.empty()) {
+    std::uint64_t length = 0;
+    std::uint32_t length_crc = 0, data_crc = 0;
+    std::memcpy(&length, data.data(), 8);
+    std::memcpy(&length_crc, data.data() + 8, 4);
+    EXPECT_EQ(length_crc, masked_crc32c(as_bytes(data.substr(0, 8))));
+    const auto body = data.substr(12, length);
+    std::memcpy(&data_crc, data.data() + 12 + length, 4);
+    EXPECT_EQ(data_crc, masked_crc32c(as_bytes(body)));
+    events.emplace_back(body);
+    data.remove_prefix(16 + length);
+  }
+  return events;
+}
+
+TensorboardOptions options_for(const std::string& name, std::int64_t first_step = 0) {
+  const auto path = path_join(testing::TempDir(), "bora_tensorboard_" + name);
+  remove_all(path);
+  return {
+      .directory = path, .run_id = "otter", .first_step = first_step, .wall_clock = [] { return 1234.5; }};
+}
+
+TEST(Tensorboard, WritesScalars) {
+  TensorboardTracker tracker(options_for("scalars"));
+  EXPECT_EQ(base_name(tracker.path()).rfind("events.out.tfevents.0000001234.", 0), 0);
+  tracker.log(7, std::vector<Metric>{{"train/loss", 4.25}, {"optim/learning_rate", 3e-4}});
+  const auto events = read_events(tracker.path());  // before finish: every event is there at once
+  ASSERT_EQ(events.size(), 2);
+  EXPECT_EQ(events[0].text(3), "brain.Event:2");
+  EXPECT_EQ(events[0].number<double>(1), 1234.5);
+  EXPECT_EQ(events[1].number<std::int64_t>(2), 7);
+  const auto summary = events[1].sub(5);
+  ASSERT_EQ(summary.fields.count(1), 2);
+  const Message loss(summary.fields.find(1)->second), rate(std::next(summary.fields.find(1))->second);
+  EXPECT_EQ(loss.text(1), "train/loss");
+  EXPECT_EQ(loss.number<float>(2), 4.25F);
+  EXPECT_EQ(rate.text(1), "optim/learning_rate");
+  EXPECT_EQ(rate.number<float>(2), 3e-4F);
+}
+
+TEST(Tensorboard, WritesTextHistogramAndHyperparameters) {
+  TensorboardTracker tracker(options_for("rest"));
+  tracker.log_text(3, "samples/0", "The moon is");
+  tracker.log_histogram(3, "grad/hist/w", {-1, 2, 3, 4, 5, {0, 2}, {1, 2}});
+  tracker.log_hyperparameters(Json{{"trainer", {{"seed", 0}, {"mp", "f32"}, {"x", nullptr}}}});
+  tracker.finish();
+  const auto events = read_events(tracker.path());
+  ASSERT_EQ(events.size(), 5);
+  const auto text = events[1].sub(5).sub(1);
+  EXPECT_EQ(text.text(1), "samples/0");
+  EXPECT_EQ(text.sub(8).number<std::int64_t>(1), 7);
+  EXPECT_EQ(text.sub(8).text(8), "The moon is");
+  EXPECT_EQ(text.sub(9).sub(1).text(1), "text");
+  const auto histogram = events[2].sub(5).sub(1).sub(5);
+  EXPECT_EQ(histogram.number<double>(2), 2);
+  EXPECT_EQ(histogram.text(6).size(), 16);
+  const auto start = events[3].sub(5).sub(1);
+  EXPECT_EQ(start.text(1), "_hparams_/session_start_info");
+  const auto session = Message(start.sub(9).sub(1).text(2)).sub(3);
+  EXPECT_EQ(session.fields.count(1), 2);
+  EXPECT_EQ(session.sub(1).text(1), "trainer.seed");
+  EXPECT_EQ(session.text(4), "otter");
+  EXPECT_EQ(events[4].sub(5).sub(1).text(1), "_hparams_/session_end_info");
+}
+
+TEST(Tensorboard, ResumeTellsViewersToDropLaterSteps) {
+  TensorboardTracker tracker(options_for("resume", 40));
+  const auto events = read_events(tracker.path());
+  ASSERT_EQ(events.size(), 2);
+  EXPECT_EQ(events[1].number<std::int64_t>(2), 40);
+  EXPECT_EQ(events[1].sub(7).number<std::int64_t>(1), 1);
+}
+
+TEST(Tensorboard, ATornRecordIsRepaired) {
+  FaultFiles broken(files(),
+                    {.nth = 4, .short_write = true});  // directory, create, version, then the first log
+  ScopedFileSystem scope(broken);
+  TensorboardTracker tracker(options_for("torn"));
+  for (int step = 0; step < 3; ++step) {
+    try {
+      tracker.log(step, std::vector<Metric>{{"train/loss", 1}});
+    } catch (const Error&) {
+    }
+  }
+  EXPECT_TRUE(broken.fired());
+  EXPECT_EQ(read_events(tracker.path()).size(), 3);
+}
+
+}  // namespace
+}  // namespace bora::track

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/track/tracker.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "bora/base/error.h"
+#include "bora/base/fault_files.h"
+#include "bora/base/file.h"
+#include "bora/base/log.h"
+#include "bora/track/jsonl_tracker.h"
+#include "bora/track/tracker_config.h"
+
+namespace bora::track {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+std::string fresh_directory(const std::string& name) {
+  const auto path = path_join(testing::TempDir(), "bora_track_" + name);
+  remove_all(path);
+  return path;
+}
+
+JsonlOptions options_for(const std::string& directory, std::int64_t first_step = 0) {
+  return {.directory = directory, .first_step = first_step, .wall_clock = [] { return 1000.5; }};
+}
+
+std::vector<Metric> metrics_of(std::int64_t step) {
+  return {{"train/loss", 10.0 / (1 + static_cast<double>(step))},
+          {"throughput/duration", 0.25},
+          {"optim/learning_rate", 3e-4}};
+}
+
+TEST(MetricNames, SpeedsAndTimesAreNotDeterministic) {
+  for (const auto* name : {"train/loss", "optim/learning_rate", "eval/paloma/bpb", "mixture/stage",
+                           "grad/norm/total", "run_progress", "global_step"}) {
+    EXPECT_TRUE(is_deterministic_metric(name)) << name;
+  }
+  for (const auto* name : {"throughput/mfu", "memory/peak", "eval/loading_time", "eval/total_time",
+                           "timing/first_step", "step_duration", "system/cpu", "data/wait_seconds"}) {
+    EXPECT_FALSE(is_deterministic_metric(name)) << name;
+  }
+}
+
+TEST(Jsonl, WritesDeterministicMetricsApartFromTimes) {
+  const auto dir = fresh_directory("apart");
+  JsonlTracker tracker(options_for(dir));
+  tracker.log(0, metrics_of(0));
+  tracker.log(1, std::vector<Metric>{{"throughput/mfu", 64}});
+  tracker.log(2, std::vector<Metric>{{"eval/\"x\"/loss", 1.0 / 3}});
+  EXPECT_EQ(read_text(path_join(dir, "metrics.jsonl")),
+            "{\"step\":0,\"train/loss\":10,\"optim/learning_rate\":0.0003}\n"
+            "{\"step\":2,\"eval/\\\"x\\\"/loss\":0.3333333333333333}\n");
+  EXPECT_EQ(read_text(path_join(dir, "timing.jsonl")),
+            "{\"step\":0,\"time\":1000.5,\"throughput/duration\":0.25}\n"
+            "{\"step\":1,\"time\":1000.5,\"throughput/mfu\":64}\n");
+  tracker.finish();
+}
+
+TEST(Jsonl, NumbersReadBackAsTheSameBits) {
+  for (double value : {0.1, 1e22, 5e-324, 1.7976931348623157e308, -0.0, 4.2109999656677246, 123456789.0}) {
+    EXPECT_EQ(parse_json("[" + json_number(value) + "]", "x")[0].get<double>(), value);
+  }
+  EXPECT_EQ(json_number(0.1), "0.1");
+  EXPECT_EQ(json_number(NAN), "\"NaN\"");
+  EXPECT_EQ(json_number(INFINITY), "\"Infinity\"");
+  EXPECT_EQ(json_number(-INFINITY), "\"-Infinity\"");
+}
+
+TEST(Jsonl, WritesTextHistogramSummaryAndHyperparameters) {
+  const auto dir = fresh_directory("rest");
+  JsonlTracker tracker(options_for(dir));
+  tracker.log_text(7, "samples/0", "two\nlines \xFF");
+  tracker.log_histogram(7, "grad/hist/w",
+                        {.min = -1, .max = 2, .count = 3, .limits = {0, 2}, .counts = {1, 2}});
+  tracker.log_summary(std::vector<Metric>{{"b", 1}, {"a", 2}});
+  tracker.log_summary(std::vector<Metric>{{"b", 3}});
+  tracker.log_hyperparameters(Json{{"model", {{"type", "llama"}}}});
+  tracker.finish();
+  EXPECT_EQ(read_text(path_join(dir, "text.jsonl")),
+            "{\"step\":7,\"name\":\"samples/0\",\"text\":\"two\\nlines \xEF\xBF\xBD\"}\n");
+  EXPECT_EQ(read_text(path_join(dir, "metrics.jsonl")),
+            "{\"step\":7,\"grad/hist/w\":{\"min\":-1,\"max\":2,\"limits\":[0,2],\"counts\":[1,2]}}\n");
+  EXPECT_EQ(read_text(path_join(dir, "summary.json")), "{\n  \"a\": 2,\n  \"b\": 3\n}\n");
+  EXPECT_EQ(parse_json(read_text(path_join(dir, "hyperparameters.json")), "h")["model"]["type"], "llama");
+}
+
+TEST(Jsonl, ResumedFileEqualsThatOfAnUninterruptedRun) {
+  const auto whole = fresh_directory("whole"), resumed = fresh_directory("resumed");
+  const auto run = [](const std::string& dir, std::int64_t from, std::int64_t to) {
+    JsonlTracker tracker(options_for(dir, from));
+    for (auto step = from; step < to; ++step) {
+      tracker.log(step, metrics_of(step));
+      if (step % 4 == 0) tracker.log_text(step, "samples/0", "text");
+    }
+    tracker.finish();
+  };
+  run(whole, 0, 20);
+  run(resumed, 0, 13);
+  run(resumed, 9, 20);  // the checkpoint was older than the metrics
+  for (const auto* name : {"metrics.jsonl", "timing.jsonl", "text.jsonl"}) {
+    EXPECT_EQ(read_text(path_join(resumed, name)), read_text(path_join(whole, name))) << name;
+  }
+  run(whole, 0, 3);  // a fresh start leaves nothing behind
+  EXPECT_THAT(read_text(path_join(whole, "metrics.jsonl")), Not(HasSubstr("\"step\":3")));
+}
+
+TEST(Jsonl, CutsATornLastLine) {
+  const auto dir = fresh_directory("torn");
+  files().make_directories(dir);
+  const auto path = path_join(dir, "metrics.jsonl");
+  for (const std::string torn : {"{\"step\":2,\"train/l", "{\"step\":2,\"train/loss\":1}", "{", ""}) {
+    const auto file = files().create(path);
+    file->write(as_bytes("{\"step\":0,\"train/loss\":3}\n{\"step\":1,\"train/loss\":2}\n" + torn));
+    file->close();
+    JsonlTracker tracker(options_for(dir, 5));
+    tracker.log(5, std::vector<Metric>{{"train/loss", 0}});
+    EXPECT_EQ(
+        read_text(path),
+        "{\"step\":0,\"train/loss\":3}\n{\"step\":1,\"train/loss\":2}\n{\"step\":5,\"train/loss\":0}\n");
+  }
+}
+
+TEST(Jsonl, NoLineIsLostOrTornWhenAWriteFails) {
+  for (std::int64_t n = 1;; ++n) {
+    const auto dir = fresh_directory("full");
+    JsonlTracker tracker(options_for(dir));
+    FaultFiles broken(files(), {.nth = n, .short_write = true});
+    {
+      ScopedFileSystem scope(broken);
+      JsonLines lines(path_join(dir, "x.jsonl"), 0);
+      for (int step = 0; step < 4; ++step) {
+        try {
+          lines.append(fmt::format("{{\"step\":{}}}", step));
+        } catch (const Error&) {
+        }
+      }
+      try {
+        lines.close();
+      } catch (const Error&) {
+        lines.close();
+      }
+    }
+    EXPECT_EQ(read_text(path_join(dir, "x.jsonl")),
+              "{\"step\":0}\n{\"step\":1}\n{\"step\":2}\n{\"step\":3}\n")
+        << n;
+    if (n > 12) break;
+  }
+}
+
+struct FailingTracker : Tracker {
+  explicit FailingTracker(int& asked_) : asked(asked_) {}
+  std::string_view name() const override { return "failing"; }
+  void log(std::int64_t, std::span<const Metric>) override {
+    ++asked;
+    fail(ErrorKind::Io, "quota exceeded");
+  }
+  int& asked;
+};
+
+TEST(Composite, AFailingTrackerWarnsOnceAndStopsNothing) {
+  int asked = 0;
+  const auto dir = fresh_directory("composite");
+  CompositeTracker::Trackers list;
+  list.push_back(std::make_unique<FailingTracker>(asked));
+  list.push_back(std::make_unique<JsonlTracker>(options_for(dir)));
+  CompositeTracker tracker(std::move(list));
+  testing::internal::CaptureStderr();
+  for (int step = 0; step < 3; ++step) tracker.log(step, metrics_of(step));
+  tracker.finish();
+  const auto said = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(said, "bora: warning: tracker failing: quota exceeded (training goes on; this is said once)\n");
+  EXPECT_EQ(asked, 3);
+  EXPECT_EQ(tracker.failures(), 3);
+  EXPECT_THAT(read_text(path_join(dir, "metrics.jsonl")), HasSubstr("\"step\":2"));
+}
+
+TEST(MakeTracker, AnnouncesWhatIsNotBuilt) {
+  const auto dir = fresh_directory("make");
+  TrackerConfig wandb, tensorboard;
+  tensorboard.type = "tensorboard";
+  tensorboard.tensorboard.logdir = path_join(dir, "tb");
+  testing::internal::CaptureStderr();
+  const auto tracker = make_tracker({wandb, tensorboard}, {.directory = dir, .id = "otter", .first_step = 0});
+  tracker->log(0, metrics_of(0));
+  tracker->finish();
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "bora: tracker wandb: not built yet; metrics go to " + path_join(dir, "metrics.jsonl") + "\n");
+  EXPECT_EQ(files().list(path_join(dir, "tb/otter")).size(), 1);
+}
+
+TEST(MakeTracker, GoesOnWithoutATrackerThatCannotStart) {
+  const auto dir = fresh_directory("cannot");
+  files().make_directories(dir);
+  write_atomically(path_join(dir, "file"), "x");
+  TrackerConfig tensorboard;
+  tensorboard.type = "tensorboard";
+  tensorboard.tensorboard.logdir = path_join(dir, "file/below");
+  testing::internal::CaptureStderr();
+  const auto tracker = make_tracker({tensorboard}, {.directory = dir, .id = "otter"});
+  tracker->log(0, metrics_of(0));
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("(the run goes on without it)"));
+  EXPECT_TRUE(exists(path_join(dir, "metrics.jsonl")));
+}
+
+}  // namespace
+}  // namespace bora::track

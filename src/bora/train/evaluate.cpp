@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/train/evaluate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "bora/train/lanes.h"
+
+namespace bora::train {
+
+double EvalResult::perplexity() const { return std::exp(loss()); }
+double EvalResult::bits_per_byte() const { return bytes > 0 ? loss_sum / std::numbers::ln2 / bytes : 0; }
+
+EvalResult& EvalResult::operator+=(const EvalResult& other) {
+  loss_sum += other.loss_sum;
+  tokens += other.tokens;
+  bytes += other.bytes;
+  sequences += other.sequences;
+  return *this;
+}
+
+namespace {
+
+data::Batch read_batch(const data::Dataset& set, std::int64_t first, std::int64_t count) {
+  data::Batch batch;
+  batch.sequences = count;
+  batch.seq_len = set.seq_len();
+  auto n = static_cast<std::size_t>(batch.seq_len);
+  batch.tokens.resize(n * static_cast<std::size_t>(count));
+  batch.segments.resize(batch.tokens.size());
+  batch.loss_weights.resize(batch.tokens.size());
+  for (std::int64_t i = 0; i < count; ++i) {
+    auto at = static_cast<std::size_t>(i) * n;
+    set.read(first + i, {std::span(batch.tokens).subspan(at, n), std::span(batch.segments).subspan(at, n),
+                         std::span(batch.loss_weights).subspan(at, n)});
+  }
+  return batch;
+}
+
+double target_bytes(const data::Batch& batch, std::span<const std::int32_t> bytes_per_token) {
+  double total = 0;
+  for (std::size_t i = 0; i + 1 < batch.tokens.size(); ++i) {
+    if (batch.loss_weights[i] <= 0) continue;
+    auto id = static_cast<std::size_t>(batch.tokens[i + 1]);
+    if (id < bytes_per_token.size()) total += bytes_per_token[id];
+  }
+  return total;
+}
+
+}  // namespace
+
+EvalResult evaluate(const nn::LanguageModel& model, const data::Dataset& set, std::int64_t batch_size,
+                    std::int64_t max_batches, std::span<const std::int32_t> bytes_per_token,
+                    const nn::LossOptions& options) {
+  EvalResult out;
+  auto total = std::min(set.size(), max_batches * batch_size);
+  for (std::int64_t first = 0; first < total; first += batch_size) {
+    auto batch = read_batch(set, first, std::min(batch_size, total - first));
+    auto loss = model.loss(token_batch(batch, 0, batch.sequences), std::nullopt, options);
+    out.loss_sum += loss.loss.item();
+    out.tokens += loss.weight.item();
+    out.bytes += target_bytes(batch, bytes_per_token);
+    out.sequences += batch.sequences;
+  }
+  return out;
+}
+
+double unigram_entropy(const data::Dataset& set, std::int64_t sequences, std::int64_t vocab_size) {
+  std::vector<double> counts(static_cast<std::size_t>(vocab_size));
+  sequences = std::min(sequences, set.size());
+  double total = 0;
+  for (std::int64_t i = 0; i < sequences; ++i) {
+    for (auto id : read_batch(set, i, 1).tokens) {
+      counts[static_cast<std::size_t>(id)] += 1;
+      total += 1;
+    }
+  }
+  double entropy = 0;
+  for (double c : counts)
+    if (c > 0) entropy -= c / total * std::log(c / total);
+  return entropy;
+}
+
+}  // namespace bora::train

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "bora/data/dataset.h"
+#include "bora/nn/language_model.h"
+
+namespace bora::train {
+
+/// Sums over a data set; the means follow from them.
+struct EvalResult {
+  double loss_sum = 0;  ///< nats
+  double tokens = 0;    ///< predicted tokens that count
+  double bytes = 0;     ///< UTF-8 bytes that these stand for
+  std::int64_t sequences = 0;
+
+  double loss() const { return tokens > 0 ? loss_sum / tokens : 0; }
+  double perplexity() const;
+  /// Total bits over total bytes; 0 if no bytes are known.
+  double bits_per_byte() const;
+  EvalResult& operator+=(const EvalResult& other);
+};
+
+/// Loss over sequences [0, min(size, max_batches·batch_size)) of a data set, without dropout. `bytes_per_token` may be
+/// empty.
+EvalResult evaluate(const nn::LanguageModel& model, const data::Dataset& set, std::int64_t batch_size,
+                    std::int64_t max_batches, std::span<const std::int32_t> bytes_per_token,
+                    const nn::LossOptions& options);
+
+/// Entropy in nats of the frequencies of tokens in sequences [0, sequences) of a data set: what a model that knows
+/// nothing but these frequencies would reach.
+double unigram_entropy(const data::Dataset& set, std::int64_t sequences, std::int64_t vocab_size);
+
+}  // namespace bora::train
