@@ -18,6 +18,8 @@ class ConfigOf final : public ModelConfig {
   std::string type() const override { return type_; }
   void bind(Binder& b) override { config_.bind(b); }
   std::int64_t seq_len() const override { return config_.seq_len; }
+  nn::ModelShape shape(std::int64_t vocab_size) const override { return config_.shape(vocab_size); }
+  std::int64_t parameter_count(std::int64_t vocab_size) const override { return config_.parameter_count(vocab_size); }
   std::unique_ptr<nn::LanguageModel> make(std::int64_t vocab_size, Key key) const override {
     return nn::erase_type(Model::init(config_, Dim<VocabAxis>{vocab_size}, key));
   }

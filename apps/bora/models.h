@@ -25,6 +25,9 @@ class ModelConfig {
   virtual std::string type() const = 0;
   virtual void bind(Binder& b) = 0;
   virtual std::int64_t seq_len() const = 0;
+  virtual nn::ModelShape shape(std::int64_t vocab_size) const = 0;
+  /// From the shapes; nothing is made.
+  virtual std::int64_t parameter_count(std::int64_t vocab_size) const = 0;
   virtual std::unique_ptr<nn::LanguageModel> make(std::int64_t vocab_size, Key key) const = 0;
 };
 

@@ -52,15 +52,19 @@ void AsyncWriter::wait() {
   if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
 }
 
+void AsyncWriter::reserve(std::uint64_t bytes) {
+  if (bytes <= capacity_) return;
+  join();
+  snapshot_.reset();  // before the new one is there: never two at once
+  capacity_ = 0;
+  snapshot_.reset(new std::byte[bytes]);
+  capacity_ = bytes;
+  std::memset(snapshot_.get(), 0, bytes);  // the system gives memory only when it is touched
+}
+
 // Points the view's tensors into the snapshot.
 void AsyncWriter::take_snapshot(CheckpointView& view) {
-  const std::uint64_t needed = view.tensor_bytes();
-  if (needed > capacity_) {
-    snapshot_.reset();  // before the new one is there: never two at once
-    capacity_ = 0;
-    snapshot_.reset(new std::byte[needed]);
-    capacity_ = needed;
-  }
+  reserve(view.tensor_bytes());
   std::vector<Copy> copies;
   std::byte* to = snapshot_.get();
   for (auto* tensors : {&view.parameters, &view.optimizer}) {

@@ -30,6 +30,10 @@ class AsyncWriter {
   AsyncWriter(const AsyncWriter&) = delete;
   AsyncWriter& operator=(const AsyncWriter&) = delete;
 
+  /// Makes the snapshot buffer large enough beforehand, so that the first save stops training no longer than
+  /// the rest.
+  void reserve(std::uint64_t bytes);
+
   /// Copies, returns, writes. `committed` runs on the writer's thread once the checkpoint is visible; what it
   /// throws counts as an error of the save.
   SaveStall save(const CheckpointContent& content, std::function<void(const Manifest&)> committed = {});

@@ -30,6 +30,9 @@ class Checkpointer {
 
   const std::string& run_directory() const { return lock_.run_directory(); }
 
+  /// Makes room for the snapshots of `content`, before training begins.
+  void prepare(const CheckpointContent& content) { writer_.reserve(view_of(content).tensor_bytes()); }
+
   /// restore_latest of the run directory; saving goes on from there.
   std::optional<Restored> restore(std::span<const CheckpointArray> parameters,
                                   std::span<const CheckpointArray> optimizer);

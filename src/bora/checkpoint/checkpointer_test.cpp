@@ -13,7 +13,7 @@ namespace {
 
 using test::error_of;
 using test::Folder;
-using test::Run;
+using test::TinyRun;
 using test::write_file;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -43,7 +43,7 @@ struct Trainer {
         step, [&] { return run.content(step); }, force);
     checkpointer.wait();
   }
-  Run run{1};
+  TinyRun run{1};
   Checkpointer checkpointer;
 };
 
@@ -149,7 +149,7 @@ TEST(Retention, ALaterAttemptRemovesTheTemporaryOnesOfTheFirst) {
 
 TEST(Retention, PruningNeverRemovesTheNewestValidOne) {
   Folder folder;
-  const Run run(1);
+  const TinyRun run(1);
   for (const std::int64_t step : {1, 2, 3}) save_checkpoint(folder.path(), run.content(step, true));
   write_file(folder / "step-3/state.json", "");
   EXPECT_THAT(prune(folder.path()), ElementsAre(1));
@@ -160,7 +160,7 @@ TEST(Retention, PruningNeverRemovesTheNewestValidOne) {
 }
 
 TEST(Retention, AFailureWhilePruningLeavesTheNewestOne) {
-  const Run run(1);
+  const TinyRun run(1);
   for (std::int64_t n = 1;; ++n) {
     Folder folder;
     for (const std::int64_t step : {1, 2, 3}) save_checkpoint(folder.path(), run.content(step, true));
@@ -169,7 +169,7 @@ TEST(Retention, AFailureWhilePruningLeavesTheNewestOne) {
       ScopedFileSystem scope(broken);
       error_of([&] { prune(folder.path()); });
     }
-    Run live(2);
+    TinyRun live(2);
     const auto restored = restore_latest(folder.path(), live.parameters(), live.optimizer());
     ASSERT_TRUE(restored);
     EXPECT_EQ(restored->manifest.step, 3);
@@ -190,11 +190,11 @@ TEST(Checkpointer, ResumesAndGoesOn) {
     for (std::int64_t step = 1; step <= 7; ++step) t.step(step, step == 7);
   }
   Trainer t(c, folder.path(), now);
-  t.run = Run(2);
+  t.run = TinyRun(2);
   const auto restored = t.checkpointer.restore(t.run.parameters(), t.run.optimizer());
   ASSERT_TRUE(restored);
   EXPECT_EQ(restored->manifest.step, 7);
-  EXPECT_TRUE(t.run.equals(Run(1)));
+  EXPECT_TRUE(t.run.equals(TinyRun(1)));
   t.step(7);
   t.step(10);
   EXPECT_THAT(steps_in(folder.path()), ElementsAre(5, 7, 10));
@@ -239,21 +239,21 @@ TEST(RunLock, AHolderThatHasNotWrittenItsNameYet) {
 
 TEST(AsyncWriter, WritesWhatTheArraysHeldAtTheCall) {
   Folder folder;
-  Run run(1);
+  TinyRun run(1);
   AsyncWriter writer(folder.path());
   const SaveStall stall = writer.save(run.content(1));
   for (const auto& array : run.arrays) std::memset(array.array.data<float>(), 0, 4);  // training goes on
   writer.wait();
   EXPECT_GE(stall.total(), 0);
-  Run live(2);
+  TinyRun live(2);
   restore_checkpoint(folder / "step-1", live.parameters(), live.optimizer());
-  EXPECT_TRUE(live.equals(Run(1)));
+  EXPECT_TRUE(live.equals(TinyRun(1)));
   EXPECT_EQ(writer.snapshot_bytes(), 4u * 2 * (320 + 8));
 }
 
 TEST(AsyncWriter, ErrorsSurfaceAtTheNextCall) {
   Folder folder;
-  const Run run(1);
+  const TinyRun run(1);
   {
     AsyncWriter writer(folder.path());
     writer.save(run.content(1));
@@ -273,7 +273,8 @@ TEST(AsyncWriter, CommitsBeforeItCallsBack) {
   Folder folder;
   bool there = false;
   AsyncWriter writer(folder.path());
-  writer.save(Run(1).content(1), [&](const Manifest&) { there = exists(folder / "step-1/manifest.json"); });
+  writer.save(TinyRun(1).content(1),
+              [&](const Manifest&) { there = exists(folder / "step-1/manifest.json"); });
   writer.wait();
   EXPECT_TRUE(there);
 }

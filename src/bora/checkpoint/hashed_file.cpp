@@ -10,16 +10,22 @@
 #include "bora/base/text.h"
 
 namespace bora::checkpoint {
+namespace {
+
+constexpr std::uint64_t kPiece = 256 << 10;  // small enough to be in the cache still when it is hashed
+
+}  // namespace
 
 void HashedFile::write(std::span<const std::byte> bytes) {
-  inner_->write(bytes);
-  whole_.update(bytes);
-  record_.size += bytes.size();
   while (!bytes.empty()) {
-    const auto part = bytes.first(std::min<std::uint64_t>(bytes.size(), kHashBlock - in_block_));
-    block_.update(part);
-    in_block_ += part.size();
-    bytes = bytes.subspan(part.size());
+    const std::uint64_t room = std::min(kPiece, kHashBlock - in_block_);
+    const auto piece = bytes.first(std::min<std::uint64_t>(bytes.size(), room));
+    inner_->write(piece);
+    whole_.update(piece);
+    block_.update(piece);
+    record_.size += piece.size();
+    in_block_ += piece.size();
+    bytes = bytes.subspan(piece.size());
     if (in_block_ == kHashBlock) {
       record_.blocks.push_back(std::exchange(block_, Hasher()).digest());
       in_block_ = 0;

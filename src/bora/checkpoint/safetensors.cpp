@@ -62,8 +62,8 @@ void check_shard_name(const std::string& shard, const std::string& tensor, const
                     shard.find_first_of(std::string_view("/\\\0:", 4)) == std::string::npos;
   if (!bare || !shard.ends_with(".safetensors")) {
     fail(ErrorKind::Corruption,
-         "{}: weight_map: {} is said to be in \"{}\", which is not the plain name of a .safetensors file",
-         index, tensor, shard.substr(0, 300));
+         "{}: weight_map: {} is said to be in {}, which is not the plain name of a .safetensors file", index,
+         tensor, Json(shard.substr(0, 300)).dump(-1, ' ', false, Json::error_handler_t::replace));
   }
 }
 

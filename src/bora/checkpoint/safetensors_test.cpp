@@ -195,7 +195,7 @@ TEST(Safetensors, ErrorsOfReading) {
   const std::string path = folder / "m.safetensors";
   write_safetensors(path, {tensor_of_bytes("token_ids", DType::i64, {2}, std::as_bytes(std::span(ids)))});
   const SafetensorsFile file(path);
-  EXPECT_EQ(error_of([&] { file.at("token_id"); }), path + ": no tensor token_id; did you mean token_ids?");
+  EXPECT_EQ(error_of([&] { file.at("token_id"); }), path + ": no tensor token_id; did you mean `token_ids`?");
   EXPECT_EQ(error_of([&] { file.floats("token_ids"); }),
             path + ": tensor token_ids is I64; only F64, F32, BF16 and F16 can be read as floats");
   EXPECT_EQ(kind_of([&] { SafetensorsFile missing(folder / "none"); }), ErrorKind::NotFound);
@@ -276,8 +276,8 @@ TEST(ShardedSafetensors, RefusesNamesThatReachElsewhere) {
     write_file(path, Json{{"weight_map", {{"x", shard}}}}.dump());
     EXPECT_EQ(kind_of([&] { SafetensorsModel model(path); }), ErrorKind::Corruption) << shard;
     EXPECT_EQ(error_of([&] { SafetensorsModel model(path); }),
-              path + ": weight_map: x is said to be in \"" + shard.substr(0, 300) +
-                  "\", which is not the plain name of a .safetensors file");
+              path + ": weight_map: x is said to be in " + Json(shard.substr(0, 300)).dump() +
+                  ", which is not the plain name of a .safetensors file");
   }
 }
 
@@ -326,7 +326,9 @@ TEST(Half, RoundsToNearestEven) {
     if (h == 0x7c00 || h == 0) continue;
     const double below = half_to_float(h - 1), here = half_to_float(h), above = half_to_float(h + 1);
     EXPECT_LE(std::fabs(here - x), std::fabs(below - x));
-    if (h != 0x7bff) EXPECT_LE(std::fabs(here - x), std::fabs(above - x));
+    if (h != 0x7bff) {
+      EXPECT_LE(std::fabs(here - x), std::fabs(above - x));
+    }
   }
 }
 

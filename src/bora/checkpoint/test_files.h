@@ -3,6 +3,7 @@
 #pragma once
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -10,19 +11,40 @@
 #include "bora/base/error.h"
 #include "bora/base/file.h"
 #include "bora/base/key.h"
+#include "bora/base/posix_files.h"
 #include "bora/checkpoint/checkpoint.h"
 #include "bora/core/create.h"
 
 /// What the tests of this folder share; not part of the library.
 namespace bora::checkpoint::test {
 
-/// A directory of this test alone, removed at its end.
+/// The system's files without fsync: the tests write hundreds of checkpoints, and a busy disk would make them
+/// slow.
+class UnsyncedFiles : public PosixFileSystem {
+ public:
+  std::unique_ptr<WriteFile> create(const std::string& path) override {
+    class Unsynced : public WriteFile {
+     public:
+      explicit Unsynced(std::unique_ptr<WriteFile> inner) : inner_(std::move(inner)) {}
+      void write(std::span<const std::byte> bytes) override { inner_->write(bytes); }
+      void sync() override {}
+      void close() override { inner_->close(); }
+
+     private:
+      std::unique_ptr<WriteFile> inner_;
+    };
+    return std::make_unique<Unsynced>(PosixFileSystem::create(path));
+  }
+  void sync_directory(const std::string&) override {}
+};
+
+/// A directory of this test alone, removed at its end. While there is one, nothing is fsynced.
 class Folder {
  public:
-  Folder() {
+  Folder() : scope_(unsynced_) {
     const auto* info = testing::UnitTest::GetInstance()->current_test_info();
-    path_ =
-        path_join(testing::TempDir(), std::string("bora_") + info->test_suite_name() + "_" + info->name());
+    path_ = path_join(testing::TempDir(), "bora_" + flat(info->test_suite_name()) + "_" + flat(info->name()) +
+                                              "_" + std::to_string(++count_));
     remove_all(path_);
     files().make_directories(path_);
   }
@@ -33,6 +55,13 @@ class Folder {
   const std::string& path() const { return path_; }
 
  private:
+  static std::string flat(std::string name) {  // parameterized tests have slashes in their names
+    std::replace(name.begin(), name.end(), '/', '_');
+    return name;
+  }
+  static inline int count_ = 0;
+  UnsyncedFiles unsynced_;
+  ScopedFileSystem scope_;
   std::string path_;
 };
 
@@ -64,8 +93,8 @@ ErrorKind kind_of(F&& f) {
 }
 
 /// A small run: parameters and optimizer state that depend on `seed` alone.
-struct Run {
-  explicit Run(std::uint64_t seed, std::int64_t width = 40) {
+struct TinyRun {
+  explicit TinyRun(std::uint64_t seed, std::int64_t width = 40) {
     const std::int64_t weight[] = {8, width}, bias[] = {8};
     const std::string_view weight_axes[] = {"mlp", "embed"}, bias_axes[] = {"mlp"};
     add("layers.0.up.weight", seed, {weight_axes, weight});
@@ -84,7 +113,7 @@ struct Run {
             .optimizer = optimizer(),
             .state = Json{{"loader", step * 7}, {"step", step}}};
   }
-  bool equals(const Run& other) const {
+  bool equals(const TinyRun& other) const {
     for (std::size_t i = 0; i < arrays.size(); ++i) {
       const auto n = static_cast<std::size_t>(arrays[i].array.numel()) * sizeof(float);
       if (std::memcmp(arrays[i].array.data<float>(), other.arrays[i].array.data<float>(), n) != 0)

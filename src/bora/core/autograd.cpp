@@ -2,11 +2,17 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/core/torch/autograd.h"
 
+#include <ATen/ops/_log_softmax_backward_data_ops.h>
+#include <ATen/ops/_log_softmax_ops.h>
+#include <ATen/ops/_softmax_backward_data_ops.h>
+#include <ATen/ops/_softmax_ops.h>
 #include <ATen/ops/cat_ops.h>
 #include <ATen/ops/empty_like_ops.h>
+#include <ATen/ops/pow_ops.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "bora/core/kernels/random.h"
+#include "bora/core/kernels/threads.h"
 
 namespace bora::core {
 namespace {
@@ -82,7 +88,95 @@ struct Dropout : Function<Dropout> {
   }
 };
 
+Tensor like(const Tensor& x) {
+  return at::_ops::empty_like::call(x, {}, {}, {}, {}, at::MemoryFormat::Contiguous);
+}
+
+// Calls body(first, count) on pieces of `rows` rows of `width` elements, cut at places that do not depend on
+// threads: torch's kernels treat the end of what a thread was given by other instructions than the middle.
+template <class Body>
+void in_pieces(std::int64_t rows, std::int64_t width, const Body& body) {
+  kernels::for_chunks(rows, std::max<std::int64_t>(1, kChunk / std::max<std::int64_t>(1, width)),
+                      [&](std::int64_t begin, std::int64_t end) { body(begin, end - begin); });
+}
+
+// Both detached, contiguous and [rows, last dimension].
+Tensor as_rows(const Tensor& x) { return x.detach().contiguous().view({-1, x.size(-1)}); }
+
+Tensor softmax_rows(const Tensor& x, bool log) {
+  Tensor y = like(x);
+  if (x.numel() == 0) return y;
+  const Tensor in = as_rows(x), out = as_rows(y);
+  in_pieces(in.size(0), in.size(1), [&](std::int64_t first, std::int64_t count) {
+    Tensor piece = out.narrow(0, first, count);
+    const auto op = log ? at::_ops::_log_softmax_out::call : at::_ops::_softmax_out::call;
+    op(in.narrow(0, first, count), 1, false, piece);
+  });
+  return y;
+}
+
+Tensor softmax_rows_backward(const Tensor& grad, const Tensor& y, bool log) {
+  Tensor dx = like(y);
+  if (y.numel() == 0) return dx;
+  const Tensor g = as_rows(grad), out = as_rows(y), in = as_rows(dx);
+  in_pieces(out.size(0), out.size(1), [&](std::int64_t first, std::int64_t count) {
+    Tensor piece = in.narrow(0, first, count);
+    const auto op =
+        log ? at::_ops::_log_softmax_backward_data_out::call : at::_ops::_softmax_backward_data_out::call;
+    op(g.narrow(0, first, count), out.narrow(0, first, count), 1, y.scalar_type(), piece);
+  });
+  return dx;
+}
+
+struct Softmax : Function<Softmax> {
+  static Tensor forward(AutogradContext* ctx, const Tensor& x, bool log) {
+    Tensor y = softmax_rows(x, log);
+    ctx->save_for_backward({y});
+    ctx->saved_data["log"] = log;
+    return y;
+  }
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    const Tensor y = ctx->get_saved_variables()[0];
+    return {softmax_rows_backward(grads[0], y, ctx->saved_data["log"].toBool()), Tensor()};
+  }
+};
+
+Tensor power_pieces(const Tensor& base, const Tensor& exponent) {
+  const Tensor x = base.detach().contiguous().view(-1), p = exponent.detach().contiguous().view(-1);
+  Tensor y = like(x);
+  in_pieces(x.numel(), 1, [&](std::int64_t first, std::int64_t count) {
+    Tensor piece = y.narrow(0, first, count);
+    at::_ops::pow_Tensor_Tensor_out::call(x.narrow(0, first, count), p.narrow(0, first, count), piece);
+  });
+  return y.view(base.sizes());
+}
+
+struct Power : Function<Power> {
+  static Tensor forward(AutogradContext* ctx, const Tensor& base, const Tensor& exponent) {
+    Tensor y = power_pieces(base, exponent);
+    ctx->save_for_backward({base, exponent, y});
+    return y;
+  }
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    const auto saved = ctx->get_saved_variables();
+    const Tensor &x = saved[0], &p = saved[1], &y = saved[2], &g = grads[0], zero = g.new_zeros({});
+    Tensor dx, dp;
+    if (ctx->needs_input_grad(0)) dx = g.mul(p.mul(power_pieces(x, p.sub(1)))).where(p.ne(0), zero);
+    // the limit of 0^p log 0 for p >= 0
+    if (ctx->needs_input_grad(1)) dp = g.mul(y.mul(x.log()).where(x.ne(0).logical_or(p.lt(0)), zero));
+    return {dx, dp};
+  }
+};
+
 }  // namespace
+
+Tensor softmax_last(const Tensor& x, bool log) {
+  return recorded(x) ? Softmax::apply(x, log) : softmax_rows(x, log);
+}
+
+Tensor power(const Tensor& base, const Tensor& exponent) {
+  return recorded(base) || recorded(exponent) ? Power::apply(base, exponent) : power_pieces(base, exponent);
+}
 
 Tensor fixed_sum(const Tensor& x) { return recorded(x) ? SumAll::apply(x) : sum_all(x); }
 

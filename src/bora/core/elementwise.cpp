@@ -3,10 +3,8 @@
 #include "bora/core/elementwise.h"
 
 #include <ATen/ops/full_ops.h>
-#include <ATen/ops/gelu_ops.h>
 #include <ATen/ops/maximum_ops.h>
 #include <ATen/ops/minimum_ops.h>
-#include <ATen/ops/silu_ops.h>
 #include <ATen/ops/where_ops.h>
 
 #include <cmath>
@@ -14,6 +12,7 @@
 #include "bora/base/error.h"
 #include "bora/core/torch/autograd.h"
 #include "bora/core/torch/checks.h"
+#include "bora/core/torch/fused_autograd.h"
 #include "bora/core/torch/layout.h"
 
 namespace bora::core {
@@ -21,7 +20,9 @@ namespace {
 
 using T = at::Tensor;
 using S = at::Scalar;
-enum class Needs { any, number, floating, boolean };
+// activation: as floating, with a kernel that widens 16-bit types itself
+enum class Needs { any, number, floating, activation, boolean };
+using kernels::Activation;
 
 struct UnaryOp {
   std::string_view name;
@@ -29,7 +30,18 @@ struct UnaryOp {
   T (*apply)(const T&);
 };
 
-T gelu(const T& x, const char* approximate) { return at::_ops::gelu::call(x, approximate); }
+// torch's own sigmoid and the like differ in the last bit where one thread's part of an array ends. f64 has
+// no kernel of ours: it goes through tanh, which does not.
+T activation(Activation f, const T& x, T (*plain)(const T&)) {
+  return autograd::has_kernel(x) ? autograd::activate(f, x) : plain(x);
+}
+T sigmoid(const T& x) { return x.mul(0.5).tanh().add(1).mul(0.5); }
+T sigmoid_linear(const T& x, double slope) { return x.mul(sigmoid(x.mul(slope))); }
+T gelu_erf(const T& x) { return x.mul(0.5).mul(x.mul(0.70710678118654752).erf().add(1)); }
+T gelu_tanh(const T& x) {
+  constexpr double kSqrt2OverPi = 0.79788456080286536;
+  return x.mul(0.5).mul(x.mul(x).mul(x).mul(0.044715).add(x).mul(kSqrt2OverPi).tanh().add(1));
+}
 
 // In the order of the enumeration.
 constexpr UnaryOp kUnary[] = {
@@ -47,12 +59,19 @@ constexpr UnaryOp kUnary[] = {
     {"sin", Needs::floating, [](const T& x) { return x.sin(); }},
     {"cos", Needs::floating, [](const T& x) { return x.cos(); }},
     {"tanh", Needs::floating, [](const T& x) { return x.tanh(); }},
-    {"sigmoid", Needs::floating, [](const T& x) { return x.sigmoid(); }},
+    {"sigmoid", Needs::activation, [](const T& x) { return activation(Activation::sigmoid, x, sigmoid); }},
     {"relu", Needs::number, [](const T& x) { return x.relu(); }},
-    {"silu", Needs::floating, [](const T& x) { return at::_ops::silu::call(x); }},
-    {"gelu", Needs::floating, [](const T& x) { return gelu(x, "none"); }},
-    {"gelu_tanh", Needs::floating, [](const T& x) { return gelu(x, "tanh"); }},
-    {"quick_gelu", Needs::floating, [](const T& x) { return x.mul(x.mul(1.702).sigmoid()); }},
+    {"silu", Needs::activation,
+     [](const T& x) {
+       return activation(Activation::silu, x, [](const T& t) { return sigmoid_linear(t, 1); });
+     }},
+    {"gelu", Needs::activation, [](const T& x) { return activation(Activation::gelu_erf, x, gelu_erf); }},
+    {"gelu_tanh", Needs::activation,
+     [](const T& x) { return activation(Activation::gelu_tanh, x, gelu_tanh); }},
+    {"quick_gelu", Needs::activation,
+     [](const T& x) {
+       return activation(Activation::quick_gelu, x, [](const T& t) { return sigmoid_linear(t, 1.702); });
+     }},
     {"erf", Needs::floating, [](const T& x) { return x.erf(); }},
     {"floor", Needs::number, [](const T& x) { return x.floor(); }},
     {"ceil", Needs::number, [](const T& x) { return x.ceil(); }},
@@ -70,6 +89,15 @@ struct BinaryOp {
   T (*apply_scalar)(const T&, const S&);  // null: through an array of one element
 };
 
+bool is_narrow(const T& x) { return x.scalar_type() == at::kBFloat16 || x.scalar_type() == at::kHalf; }
+
+T raised(const T& a, const T& b) {
+  if (is_narrow(a)) return raised(a.to(at::kFloat), b.to(at::kFloat)).to(a.scalar_type());
+  if (b.dim() == 0 && !b.requires_grad() && b.item().toDouble() == 2) return a.mul(a);
+  const at::IntArrayRef sizes = a.numel() >= b.numel() ? a.sizes() : b.sizes();
+  return power(a.expand(sizes), b.expand(sizes));
+}
+
 constexpr BinaryOp kBinary[] = {
     {"add", Needs::number, false, [](const T& a, const T& b) { return a.add(b); },
      [](const T& a, const S& b) { return a.add(b); }},
@@ -79,8 +107,7 @@ constexpr BinaryOp kBinary[] = {
      [](const T& a, const S& b) { return a.mul(b); }},
     {"divide", Needs::floating, false, [](const T& a, const T& b) { return a.div(b); },
      [](const T& a, const S& b) { return a.div(b); }},
-    {"power", Needs::number, false, [](const T& a, const T& b) { return a.pow(b); },
-     [](const T& a, const S& b) { return a.pow(b); }},
+    {"power", Needs::floating, false, raised, nullptr},
     {"maximum", Needs::number, false, [](const T& a, const T& b) { return at::_ops::maximum::call(a, b); },
      nullptr},
     {"minimum", Needs::number, false, [](const T& a, const T& b) { return at::_ops::minimum::call(a, b); },
@@ -107,7 +134,7 @@ void check_elements(std::string_view op, Needs needs, const Operand& x) {
     fail(ErrorKind::InvalidArgument, "divide: {} holds {}\nhint: floor_divide, or cast to f32 first",
          describe(x), name(dtype));
   }
-  if (needs == Needs::floating) require_floating(op, x);
+  if (needs == Needs::floating || needs == Needs::activation) require_floating(op, x);
   if (needs == Needs::number && dtype == DType::boolean) {
     fail(ErrorKind::InvalidArgument,
          "{}: needs numbers, {} holds bool\nhint: cast it first, or use logical_and/or", op, describe(x));
@@ -161,7 +188,10 @@ std::string_view name(Binary op) { return row(op).name; }
 Array unary(Unary op, const Operand& x) {
   const Space space(name(op), {x});
   check_elements(name(op), row(op).needs, x);
-  return space.label(row(op).apply(space.local(x)), x.names);
+  const T& t = space.local(x);
+  // torch computes 16-bit functions with roundings that differ at the end of a thread's part
+  const bool widen = row(op).needs == Needs::floating && is_narrow(t);
+  return space.label(widen ? row(op).apply(t.to(at::kFloat)).to(t.scalar_type()) : row(op).apply(t), x.names);
 }
 
 Array binary(Binary op, const Operand& a, const Operand& b, Names out) {

@@ -2,11 +2,7 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/core/reduce.h"
 
-#include <ATen/ops/full_ops.h>
-#include <ATen/ops/softmax_ops.h>
 #include <ATen/ops/sort_ops.h>
-
-#include <numeric>
 
 #include "bora/base/error.h"
 #include "bora/core/torch/autograd.h"
@@ -91,25 +87,19 @@ void check_not_empty(std::string_view op, const Operand& x, at::IntArrayRef dims
   }
 }
 
-void check_some(std::string_view op, Names over) {
+// Over the axes `over` as if they were one.
+Array softmax_over(std::string_view op, const Operand& x, Names over, bool log) {
+  const Space space(op, {x});
+  dims_of(op, x, over);
   if (over.empty()) fail(ErrorKind::InvalidArgument, "{}: no axis was given", op);
-}
-
-using Along = Tensor (*)(const Tensor&, std::int64_t);
-
-// Applies `f` along the axes `over` as if they were one, the last: elsewhere torch's softmax computes the
-// elements at the seams between threads by other instructions.
-Tensor along(Along f, const Tensor& x, const Dims& over) {
-  if (over.size() == 1 && over[0] == x.dim() - 1) return f(x, over[0]);
-  Dims order, inverse(x.dim());
-  for (std::int64_t dim = 0; dim < x.dim(); ++dim) {
-    if (std::find(over.begin(), over.end(), dim) == over.end()) order.push_back(dim);
-  }
+  require_floating(op, x);
+  NameList order = without(x.names, over);
   const auto kept = static_cast<std::int64_t>(order.size());
   order.insert(order.end(), over.begin(), over.end());
-  for (std::int64_t i = 0; i < x.dim(); ++i) inverse[order[i]] = i;
-  const Tensor last = x.permute(order);
-  return f(last.flatten(kept), kept).view(last.sizes()).permute(inverse);
+  const Tensor last = aligned(space.local(x), x.names, order);
+  const Tensor y =
+      over.size() == 1 ? softmax_last(last, log) : softmax_last(last.flatten(kept), log).view(last.sizes());
+  return space.label(aligned(y, order, x.names), x.names);
 }
 
 std::pair<Tensor, Tensor> sorted(const Tensor& x, std::int64_t dim, bool descending) {
@@ -145,24 +135,8 @@ Array argmax(const Operand& x, std::string_view axis) {
   return space.label(comparable.argmax(dim), without(x.names, {&axis, 1}));
 }
 
-Array softmax(const Operand& x, Names over) {
-  const Space space("softmax", {x});
-  const Dims dims = dims_of("softmax", x, over);
-  check_some("softmax", over);
-  require_floating("softmax", x);
-  return space.label(
-      along([](const Tensor& t, std::int64_t dim) { return t.softmax(dim); }, space.local(x), dims), x.names);
-}
-
-Array log_softmax(const Operand& x, Names over) {
-  const Space space("log_softmax", {x});
-  const Dims dims = dims_of("log_softmax", x, over);
-  check_some("log_softmax", over);
-  require_floating("log_softmax", x);
-  return space.label(
-      along([](const Tensor& t, std::int64_t dim) { return t.log_softmax(dim); }, space.local(x), dims),
-      x.names);
-}
+Array softmax(const Operand& x, Names over) { return softmax_over("softmax", x, over, false); }
+Array log_softmax(const Operand& x, Names over) { return softmax_over("log_softmax", x, over, true); }
 
 Array cumsum(const Operand& x, std::string_view axis) {
   const Space space("cumsum", {x});

@@ -60,7 +60,7 @@ Mine mine(Reduction op, const NameList& over) {
 constexpr Reduction kAll[] = {Reduction::sum, Reduction::mean,      Reduction::max, Reduction::min,
                               Reduction::var, Reduction::logsumexp, Reduction::any, Reduction::all};
 
-TEST(Reduce, EqualsTorchOverEverySetOfAxes) {
+TEST(Reductions, EqualsTorchOverEverySetOfAxes) {
   for (const Reduction op : kAll) {
     for (const NameList& over : kSubsets) {
       SCOPED_TRACE(std::string(name(op)) + " over " + describe(over));
@@ -70,17 +70,17 @@ TEST(Reduce, EqualsTorchOverEverySetOfAxes) {
   }
 }
 
-TEST(Reduce, LongSumsEqualTorch) {
+TEST(Reductions, LongSumsEqualTorch) {
   // more than one chunk, with a rest; alone and with axes of size 1 that stay
   for (const Reduction op : {Reduction::sum, Reduction::mean, Reduction::var, Reduction::logsumexp}) {
     SCOPED_TRACE(name(op));
-    expect_same({{values({1, 33, 1001}), kAbc}}, {"a"}, mine(op, {"b", "c"}), [&](const auto& in) {
+    expect_same({{values({1, 17, 1001}), kAbc}}, {"a"}, mine(op, {"b", "c"}), [&](const auto& in) {
       return torch_reduce(op, in[0].to(at::kDouble), {1, 2}).to(at::kFloat);
     });
   }
 }
 
-TEST(Reduce, OverNoAxisIsTheArrayItself) {
+TEST(Reductions, OverNoAxisIsTheArrayItself) {
   const Array x = wrap(values({2, 3}));
   const NameList ab{"a", "b"};
   EXPECT_EQ(reduce(Reduction::sum, {x, ab}, {}).to_vector<float>(), x.to_vector<float>());
@@ -88,7 +88,7 @@ TEST(Reduce, OverNoAxisIsTheArrayItself) {
   EXPECT_EQ(reduce(Reduction::any, {x, ab}, {}).to_vector<std::uint8_t>(), std::vector<std::uint8_t>(6, 1));
 }
 
-TEST(Reduce, ElementTypes) {
+TEST(Reductions, ElementTypes) {
   const NameList ab{"a", "b"};
   const Array whole = wrap(integers({2, 3}, 9).to(at::kInt)), truth = wrap(values({2, 3}).gt(0));
   EXPECT_EQ(reduce(Reduction::sum, {whole, ab}, ab).dtype(), DType::i64);
@@ -100,7 +100,7 @@ TEST(Reduce, ElementTypes) {
   EXPECT_EQ(sum.item(), many.to(at::kDouble).sum().to(at::kBFloat16).item().toDouble());
 }
 
-TEST(Reduce, LogSumExpOfInfinities) {
+TEST(Reductions, LogSumExpOfInfinities) {
   const Array low = wrap(at::_ops::full::call({2, 3}, -INFINITY, at::kFloat, {}, {}, {}));
   const NameList ab{"a", "b"};
   EXPECT_EQ(reduce(Reduction::logsumexp, {low, ab}, ab).item(), -INFINITY);
@@ -108,7 +108,7 @@ TEST(Reduce, LogSumExpOfInfinities) {
             (std::vector<float>{-INFINITY, -INFINITY}));
 }
 
-TEST(Reduce, SoftmaxEqualsTorchOverEverySetOfAxes) {
+TEST(Reductions, SoftmaxEqualsTorchOverEverySetOfAxes) {
   for (const NameList& over : kSubsets) {
     SCOPED_TRACE(describe(over));
     const auto exponentials = [&](const T& x) { return x.exp(); };
@@ -127,7 +127,7 @@ TEST(Reduce, SoftmaxEqualsTorchOverEverySetOfAxes) {
   }
 }
 
-TEST(Reduce, CumsumEqualsTorch) {
+TEST(Reductions, CumsumEqualsTorch) {
   for (const std::string_view axis : kAbc) {
     expect_same(
         {{values({2, 3, 4}), kAbc}}, kAbc,
@@ -138,7 +138,7 @@ TEST(Reduce, CumsumEqualsTorch) {
   }
 }
 
-TEST(Reduce, ArgmaxEqualsTorchAndTakesTheFirst) {
+TEST(Reductions, ArgmaxEqualsTorchAndTakesTheFirst) {
   for (const std::string_view axis : kAbc) {
     expect_same(
         {{values({2, 3, 4}), kAbc}}, without(kAbc, {&axis, 1}),
@@ -155,7 +155,7 @@ TEST(Reduce, ArgmaxEqualsTorchAndTakesTheFirst) {
             std::vector<std::int64_t>(3, 0));
 }
 
-TEST(Reduce, SortEqualsTorch) {
+TEST(Reductions, SortEqualsTorch) {
   for (const std::string_view axis : kAbc) {
     for (const bool descending : {false, true}) {
       const int dim = find(kAbc, axis);
@@ -176,7 +176,7 @@ TEST(Reduce, SortEqualsTorch) {
   }
 }
 
-TEST(Reduce, TopKEqualsTorch) {
+TEST(Reductions, TopKEqualsTorch) {
   for (const std::string_view axis : kAbc) {
     const int dim = find(kAbc, axis);
     const auto names = [](auto in) { return list(in[0].names); };
@@ -195,7 +195,7 @@ TEST(Reduce, TopKEqualsTorch) {
   }
 }
 
-TEST(Reduce, TiesGoToTheLowestIndex) {
+TEST(Reductions, TiesGoToTheLowestIndex) {
   const NameList n{"n"};
   const Array x = wrap(integers({1000}, 3).to(at::kFloat));
   for (const std::vector<std::int64_t>& order : {top_k({x, n}, "n", 1000).second.to_vector<std::int64_t>(),

@@ -117,11 +117,16 @@ Gpt2 Gpt2::init(const Config& config, Dim<Vocab> vocab, Key key) {
   return model;
 }
 
-nn::ModelShape Gpt2::shape() const {
-  return {.type = "gpt2", .layers = config.num_layers, .hidden = config.hidden_dim, .heads = config.num_heads,
-          .kv_heads = config.num_heads, .head_dim = config.hidden_dim / config.num_heads,
-          .mlp = config.mlp_scale * config.hidden_dim, .vocab = wte.weight.size<Vocab>(), .seq_len = config.seq_len,
+nn::ModelShape Config::shape(std::int64_t vocab_size) const {
+  return {.type = "gpt2", .layers = num_layers, .hidden = hidden_dim, .heads = num_heads, .kv_heads = num_heads,
+          .head_dim = hidden_dim / num_heads, .mlp = mlp_scale * hidden_dim, .vocab = vocab_size, .seq_len = seq_len,
           .gated_mlp = false, .tied_head = true};
+}
+
+std::int64_t Config::parameter_count(std::int64_t vocab_size) const {
+  auto d = hidden_dim, m = mlp_scale * hidden_dim;
+  auto block = 4 * d * d + 4 * d + 2 * d * m + m + d + 4 * d;
+  return (vocab_size + seq_len) * d + num_layers * block + 2 * d;
 }
 
 nn::HfName Gpt2::hf_name(std::string_view path) const {

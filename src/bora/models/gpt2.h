@@ -43,6 +43,8 @@ struct Config {
   void bind(Binder& b);
   static Config from_hf(const Json& config, std::string_view name);
   Json to_hf(std::int64_t vocab_size) const;
+  nn::ModelShape shape(std::int64_t vocab_size) const;
+  std::int64_t parameter_count(std::int64_t vocab_size) const;
 };
 
 struct Attention {
@@ -104,7 +106,7 @@ struct Gpt2 {
   }
   const Named<Vocab, Embed>& head() const { return wte.weight; }
 
-  nn::ModelShape shape() const;
+  nn::ModelShape shape() const { return config.shape(wte.weight.size<Vocab>()); }
   nn::HfName hf_name(std::string_view path) const;
   Json hf_config() const { return config.to_hf(wte.weight.size<Vocab>()); }
 };

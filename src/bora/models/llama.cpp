@@ -128,11 +128,17 @@ Llama Llama::init(const Config& config, Dim<Vocab> vocab, Key key) {
   return model;
 }
 
-nn::ModelShape Llama::shape() const {
-  return {.type = "llama", .layers = config.num_layers, .hidden = config.hidden_dim, .heads = config.num_heads,
-          .kv_heads = config.num_kv_heads, .head_dim = config.head_size(), .mlp = config.intermediate_dim,
-          .vocab = embed_tokens.weight.size<Vocab>(), .seq_len = config.seq_len, .gated_mlp = true,
-          .tied_head = config.tie_word_embeddings};
+nn::ModelShape Config::shape(std::int64_t vocab_size) const {
+  return {.type = "llama", .layers = num_layers, .hidden = hidden_dim, .heads = num_heads, .kv_heads = num_kv_heads,
+          .head_dim = head_size(), .mlp = intermediate_dim, .vocab = vocab_size, .seq_len = seq_len, .gated_mlp = true,
+          .tied_head = tie_word_embeddings};
+}
+
+std::int64_t Config::parameter_count(std::int64_t vocab_size) const {
+  auto d = hidden_dim, q = num_heads * head_size(), kv = num_kv_heads * head_size(), m = intermediate_dim;
+  auto attention = 2 * d * q + 2 * d * kv + (attention_bias ? q + 2 * kv + d : 0);
+  auto mlp = 3 * d * m + (use_bias ? 2 * m + d : 0);
+  return vocab_size * d * (tie_word_embeddings ? 1 : 2) + num_layers * (attention + mlp + 2 * d) + d;
 }
 
 nn::HfName Llama::hf_name(std::string_view path) const {

@@ -49,6 +49,8 @@ struct Config {
   void bind(Binder& b);
   static Config from_hf(const Json& config, std::string_view name);
   Json to_hf(std::int64_t vocab_size) const;
+  nn::ModelShape shape(std::int64_t vocab_size) const;
+  std::int64_t parameter_count(std::int64_t vocab_size) const;
 };
 
 struct Attention {
@@ -111,7 +113,7 @@ struct Llama {
     return config.tie_word_embeddings ? embed_tokens.weight : lm_head.weight;
   }
 
-  nn::ModelShape shape() const;
+  nn::ModelShape shape() const { return config.shape(embed_tokens.weight.size<Vocab>()); }
   nn::HfName hf_name(std::string_view path) const;
   Json hf_config() const { return config.to_hf(embed_tokens.weight.size<Vocab>()); }
 };

@@ -151,13 +151,14 @@ void AddedTokens::split(std::string_view text, bool normalized, std::vector<Adde
       if (!is_white_space(code_point_at(text.data() + before).value)) break;
       begin = before;
     }
+    if (token.lstrip) begin = std::max(begin, done);
     while (token.rstrip && end < text.size()) {
       const CodePoint c = code_point_at(text.data() + end);
       if (!is_white_space(c.value)) break;
       end += c.length;
     }
     if (done < begin) parts.push_back({{done, begin}, -1});
-    parts.push_back({{begin, end}, token.id});
+    if (begin < end) parts.push_back({{begin, end}, token.id});  // else an earlier token's rstrip took it
     done = end;
   }
   if (done < text.size()) parts.push_back({{done, text.size()}, -1});

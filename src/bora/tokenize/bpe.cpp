@@ -33,7 +33,6 @@ Bpe::Bpe(BpeConfig config, Vocabulary vocabulary, std::vector<std::pair<std::int
       vocabulary_(std::move(vocabulary)),
       merges_(std::move(merges)),
       pairs_(merges_.size()),
-      bytes_(bytes),
       plain_(config_.continuing_subword_prefix.empty() && config_.end_of_word_suffix.empty()) {
   const std::string& prefix = config_.continuing_subword_prefix;
   for (std::size_t rank = 0; rank < merges_.size(); ++rank) {
@@ -54,8 +53,32 @@ Bpe::Bpe(BpeConfig config, Vocabulary vocabulary, std::vector<std::pair<std::int
   }
   // One that is no token matters only where something is unknown; byte-level files have such names.
   if (!config_.unk_token.empty()) unk_ = vocabulary_.find(config_.unk_token);
+  bytes_ = bytes && takes_raw_bytes();
   index_units();
   cuts_at_metaspace_ = metaspace_is_safe();
+}
+
+/// Raw bytes can be told from their spelling only by what is unknown; so none may be.
+bool Bpe::takes_raw_bytes() const {
+  if (config_.byte_fallback) return false;
+  for (const char32_t c : byte_alphabet()) {
+    std::string unit;
+    append_utf8(unit, c);
+    for (const bool first : {true, false}) {
+      for (const bool last : {true, false}) {
+        if (!vocabulary_.find(spelled(unit, first, last))) return false;
+      }
+    }
+  }
+  return true;
+}
+
+std::string Bpe::spelled(std::string_view unit, bool first, bool last) const {
+  std::string text;
+  if (!first) text += config_.continuing_subword_prefix;
+  text += unit;
+  if (last) text += config_.end_of_word_suffix;
+  return text;
 }
 
 void Bpe::index_units() {
@@ -87,12 +110,12 @@ std::optional<std::int32_t> Bpe::unit_id(std::string_view unit, bool first, bool
     return id >= 0 ? std::optional(id) : std::nullopt;
   }
   if (plain_) return vocabulary_.find(unit);
-  std::string text;
-  if (!first) text += config_.continuing_subword_prefix;
-  if (bytes_) append_in_alphabet(text, unit);
-  else text += unit;
-  if (last) text += config_.end_of_word_suffix;
-  return vocabulary_.find(text);
+  std::string letters(unit);
+  if (bytes_) {
+    letters.clear();
+    append_in_alphabet(letters, unit);
+  }
+  return vocabulary_.find(spelled(letters, first, last));
 }
 
 bool Bpe::byte_units(std::string_view unit, std::vector<Symbol>& out) const {
@@ -112,10 +135,11 @@ void Bpe::units(std::string_view piece, std::vector<Symbol>& out) const {
   for (std::size_t i = 0; i < piece.size();) {
     const std::size_t n = bytes_ ? 1 : utf8_length(piece[i]);
     const std::string_view unit = piece.substr(i, n);
-    if (const auto id = unit_id(unit, i == 0, i + n == piece.size())) {
+    const bool first = i == 0, last = i + n == piece.size();
+    if (const auto id = unit_id(unit, first, last)) {
       flush();
       out.push_back({*id, static_cast<std::uint32_t>(n), {}, -1, -1});
-    } else if (config_.byte_fallback && byte_units(unit, out)) {
+    } else if (config_.byte_fallback && byte_units(plain_ ? unit : spelled(unit, first, last), out)) {
       // `tokenizers` does not write a pending unknown here either: it comes after these bytes.
     } else if (unk_) {
       if (!config_.fuse_unk) flush();
@@ -206,9 +230,10 @@ void Bpe::tokenize(std::string_view piece, std::vector<Token>& out) const {
   units(piece, symbols);
   if (symbols.size() <= kScanLimit) merge_by_scan(symbols);
   else merge_by_heap(symbols);
+  const auto size = static_cast<std::uint32_t>(piece.size());
   std::uint32_t at = 0;
-  for (const Symbol& s : symbols) {
-    out.push_back({s.id, at, at + s.bytes});
+  for (const Symbol& s : symbols) {  // the bytes of a prefix or suffix have no place in the piece: its last one
+    out.push_back({s.id, std::min(at, size - 1), std::min(at + s.bytes, size)});
     at += s.bytes;
   }
   if (symbols.capacity() > (std::size_t{1} << 20)) symbols = {};

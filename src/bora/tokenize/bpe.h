@@ -29,17 +29,18 @@ struct BpeConfig {
 /// near linear in the worst case.
 class Bpe final : public Model {
  public:
-  /// `merges` in rank order. Errors: Corruption with `where` for members or results that are no tokens.
+  /// `merges` in rank order. `bytes`: pieces are raw bytes if takes_bytes() agrees. Errors: Corruption with `where` for members or results that are no tokens.
   Bpe(BpeConfig config, Vocabulary vocabulary, std::vector<std::pair<std::int32_t, std::int32_t>> merges, bool bytes,
       std::string_view where);
 
   void tokenize(std::string_view piece, std::vector<Token>& out) const override;
   const Vocabulary& vocabulary() const override { return vocabulary_; }
   std::optional<std::int32_t> unk_id() const override { return unk_; }
+  bool takes_bytes() const override { return bytes_; }
   void write(std::string& out) const override;
 
   /// Where a text without pre-tokenizer may be cut without changing a single id: before every ▁ (U+2581) that follows
-  /// something else, if no token holds the two together. Appends the end of each part.
+  /// something else, if no token holds the two together.
   bool cuts_at_metaspace() const { return cuts_at_metaspace_; }
 
  private:
@@ -50,6 +51,8 @@ class Bpe final : public Model {
   void merge_by_scan(std::vector<Symbol>& symbols) const;
   void merge_by_heap(std::vector<Symbol>& symbols) const;
   std::optional<std::int32_t> find_piece(std::string_view piece) const;
+  std::string spelled(std::string_view unit, bool first, bool last) const;
+  bool takes_raw_bytes() const;
   void index_units();
   bool metaspace_is_safe() const;
 

@@ -87,10 +87,6 @@ std::unique_ptr<const Bpe> read_bpe(const JsonView& json, bool bytes) {
   return std::make_unique<Bpe>(std::move(config), std::move(vocabulary), std::move(merges), bytes, json.where());
 }
 
-bool model_takes_bytes(const JsonView& json) {
-  return model_type(json) == "BPE" && !json.boolean("byte_fallback", false);
-}
-
 std::unique_ptr<const Model> read_model(const JsonView& json, bool bytes) {
   const std::string type = model_type(json);
   if (type == "BPE") return read_bpe(json, bytes);

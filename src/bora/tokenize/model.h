@@ -27,15 +27,14 @@ class Model {
   virtual void tokenize(std::string_view piece, std::vector<Token>& out) const = 0;
   virtual const Vocabulary& vocabulary() const = 0;
   virtual std::optional<std::int32_t> unk_id() const = 0;
+  /// True if pieces are raw bytes, which the vocabulary spells in the byte alphabet.
+  virtual bool takes_bytes() const { return false; }
   /// Appends the JSON that read_model() reads.
   virtual void write(std::string& out) const = 0;
 };
 
-/// BPE. `bytes`: pieces are raw bytes, and the vocabulary spells them in the byte alphabet.
+/// BPE. `bytes`: pieces come from a ByteLevel, which will leave raw bytes to a model that takes them.
 /// Errors: Unsupported for other models, by name.
 std::unique_ptr<const Model> read_model(const JsonView& json, bool bytes);
-
-/// True if a model that is about to be read can take raw bytes.
-bool model_takes_bytes(const JsonView& json);
 
 }  // namespace bora::tokenize

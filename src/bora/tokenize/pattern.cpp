@@ -59,6 +59,36 @@ std::string_view class_of_escape(char c) {
   }
 }
 
+/// Letters or numbers that PCRE2's older Unicode tables do not know, as the inside of a bracket.
+const std::string& unknown_to_pcre2(CharClass kind) {
+  const auto collect = [](CharClass k, std::string_view known) {
+    std::string all;
+    for (char32_t c = 0x80; c < kCodePoints; ++c) {
+      if (char_classes()[c] == k) append_utf8(all, c);
+    }
+    std::string out;
+    char32_t first = 0, last = 0;
+    const auto flush = [&] {
+      if (first > 0) out += fmt::format("\\x{{{:X}}}-\\x{{{:X}}}", static_cast<int>(first), static_cast<int>(last));
+    };
+    for (const PatternPart& part : Pattern::pcre2(std::string(known)).parts(all)) {
+      for (std::size_t i = part.range.begin; !part.match && i < part.range.end; i += utf8_length(all[i])) {
+        const char32_t c = code_point_at(all.data() + i).value;
+        if (c != last + 1) {
+          flush();
+          first = c;
+        }
+        last = c;
+      }
+    }
+    flush();
+    return out;
+  };
+  static const std::string letters = collect(CharClass::Letter, R"(\p{L}+)");
+  static const std::string numbers = collect(CharClass::Number, R"(\p{N}+)");
+  return kind == CharClass::Letter ? letters : numbers;
+}
+
 /// PCRE2's name for what stands in \p{...}: scripts without extensions.
 std::string property_name(std::string_view name) {
   static constexpr std::array<std::string_view, 20> kScripts = {
@@ -68,6 +98,17 @@ std::string property_name(std::string_view name) {
     if (name == script) return fmt::format("sc:{}", name);
   }
   return std::string(name);
+}
+
+/// \p{name}, or \P{name}.
+void append_property(std::string& out, std::string_view name, bool negated, bool in_class) {
+  if ((name == "L" || name == "N") && !(negated && in_class)) {
+    const auto& more = unknown_to_pcre2(name == "L" ? CharClass::Letter : CharClass::Number);
+    const std::string inside = fmt::format("\\p{{{}}}{}", name, more);
+    out += in_class ? inside : fmt::format("[{}{}]", negated ? "^" : "", inside);
+  } else {
+    out += fmt::format("\\{}{{{}}}", negated ? 'P' : 'p', property_name(name));
+  }
 }
 
 }  // namespace
@@ -92,18 +133,17 @@ std::string pcre2_from_oniguruma(std::string_view source) {
       continue;
     }
     const char e = source[++i];
-    if (const auto inside = class_of_escape(e); !inside.empty()) {
-      out += in_class ? std::string(inside) : fmt::format("[{}]", inside);
-    } else if (const auto negated = class_of_escape(static_cast<char>(e | 0x20));
-               !negated.empty() && e != 'p' && !in_class) {
-      out += fmt::format("[^{}]", negated);
+    if (const auto same = class_of_escape(e); !same.empty()) {
+      out += in_class ? std::string(same) : fmt::format("[{}]", same);
+    } else if (const auto other = class_of_escape(static_cast<char>(e | 0x20)); !other.empty() && !in_class) {
+      out += fmt::format("[^{}]", other);
     } else if ((e == 'p' || e == 'P') && i + 1 < source.size() && source[i + 1] == '{') {
       const std::size_t close = source.find('}', i);
       if (close == std::string_view::npos) return std::string(source);
       std::string_view name = source.substr(i + 2, close - i - 2);
       const bool caret = !name.empty() && name[0] == '^';
       if (caret) name.remove_prefix(1);
-      out += fmt::format("\\{}{{{}{}}}", e, caret ? "^" : "", property_name(name));
+      append_property(out, name, (e == 'P') != caret, in_class);
       i = close;
     } else {
       out += c;
@@ -120,7 +160,12 @@ Pattern Pattern::literal(std::string text) {
 }
 
 Pattern Pattern::regex(std::string source, std::string_view where) {
-  const std::string translated = pcre2_from_oniguruma(source);
+  return compiled(source, pcre2_from_oniguruma(source), where);
+}
+
+Pattern Pattern::pcre2(std::string source) { return compiled(source, source, "pattern"); }
+
+Pattern Pattern::compiled(std::string source, const std::string& translated, std::string_view where) {
   int error = 0;
   PCRE2_SIZE at = 0;
   // Ruby's ^ and $ match at lines; a text here is known to be valid UTF-8, so matches skip that check.
@@ -128,8 +173,7 @@ Pattern Pattern::regex(std::string source, std::string_view where) {
                                    PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C, &error, &at,
                                    nullptr);
   if (code == nullptr) {
-    fail(ErrorKind::Unsupported, "{}: the regex {} cannot be used: {} at byte {}", where, json_string(source),
-         message_of(error), at);
+    fail(ErrorKind::Unsupported, "{}: the regex {} cannot be used: {}", where, json_string(source), message_of(error));
   }
   pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);  // without it the interpreter does the same, slowly
   Pattern p;

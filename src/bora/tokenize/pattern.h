@@ -34,6 +34,8 @@ class Pattern {
   static Pattern literal(std::string text);
   /// `where` stands in errors: Unsupported if PCRE2 cannot compile it.
   static Pattern regex(std::string source, std::string_view where);
+  /// A regex in PCRE2's own syntax.
+  static Pattern pcre2(std::string source);
   static Pattern read(const JsonView& json);
   /// {"Regex":"..."}; appends.
   void write(std::string& out) const;
@@ -54,12 +56,15 @@ class Pattern {
 
  private:
   struct Compiled;
+  static Pattern compiled(std::string source, const std::string& translated, std::string_view where);
+
   std::string source_;
   bool regex_ = false;
   std::shared_ptr<const Compiled> compiled_;
 };
 
-/// A regex of Oniguruma in PCRE2's words: \s, \w, \h and script names differ.
+/// A regex of Oniguruma in PCRE2's words: \s, \w, \h and script names differ, and \p{L} and \p{N} are those of
+/// char_classes().
 std::string pcre2_from_oniguruma(std::string_view source);
 
 }  // namespace bora::tokenize

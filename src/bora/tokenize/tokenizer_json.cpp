@@ -39,9 +39,8 @@ std::shared_ptr<Pipeline> read_pipeline(std::string_view tokenizer_json, const s
   auto p = std::make_shared<Pipeline>();
   if (const auto json = root.find("normalizer")) p->normalizer = read_normalizer(*json);
   if (const auto json = root.find("pre_tokenizer")) p->pre_tokenizer = read_pre_tokenizer(*json);
-  const JsonView model = root.at("model");
-  p->bytes = p->pre_tokenizer != nullptr && p->pre_tokenizer->ends_in_bytes() && model_takes_bytes(model);
-  p->model = read_model(model, p->bytes);
+  p->model = read_model(root.at("model"), p->pre_tokenizer != nullptr && p->pre_tokenizer->ends_in_bytes());
+  p->bytes = p->model->takes_bytes();
   p->added = AddedTokens::read(root.find("added_tokens"), p->model->vocabulary(), p->normalizer.get());
   p->post_processor = PostProcessor::read(root.find("post_processor"), p->vocab_size());
   if (const auto json = root.find("decoder")) p->decoder = read_decoder(*json);

@@ -16,6 +16,37 @@ namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
 
+struct ClassRange {
+  char32_t first, last;
+  CharClass kind;
+};
+
+// Letters and numbers of Unicode 15.1 and 16, which utf8proc (Unicode 15.0) does not know yet: UnicodeData.txt.
+constexpr auto kLetter = CharClass::Letter, kNumber = CharClass::Number;
+constexpr ClassRange kNewer[] = {
+    {0x1C89, 0x1C8A, kLetter},   {0xA7CB, 0xA7CD, kLetter},   {0xA7DA, 0xA7DC, kLetter},
+    {0x105C0, 0x105F3, kLetter}, {0x10D40, 0x10D49, kNumber}, {0x10D4A, 0x10D65, kLetter},
+    {0x10D6F, 0x10D85, kLetter}, {0x10EC2, 0x10EC4, kLetter}, {0x11380, 0x11389, kLetter},
+    {0x1138B, 0x1138B, kLetter}, {0x1138E, 0x1138E, kLetter}, {0x11390, 0x113B5, kLetter},
+    {0x113B7, 0x113B7, kLetter}, {0x113D1, 0x113D1, kLetter}, {0x113D3, 0x113D3, kLetter},
+    {0x116D0, 0x116E3, kNumber}, {0x11BC0, 0x11BE0, kLetter}, {0x11BF0, 0x11BF9, kNumber},
+    {0x13460, 0x143FA, kLetter}, {0x16100, 0x1611D, kLetter}, {0x16130, 0x16139, kNumber},
+    {0x16D40, 0x16D6C, kLetter}, {0x16D70, 0x16D79, kNumber}, {0x18CFF, 0x18CFF, kLetter},
+    {0x1CCF0, 0x1CCF9, kNumber}, {0x1E5D0, 0x1E5ED, kLetter}, {0x1E5F0, 0x1E5F0, kLetter},
+    {0x1E5F1, 0x1E5FA, kNumber}, {0x2EBF0, 0x2EE5D, kLetter},
+};
+
+struct LowerRange {
+  char32_t first, last, lower;
+};
+
+// Lower case that Unicode 16 and 17 added.
+constexpr LowerRange kNewerLower[] = {
+    {0x1C89, 0x1C89, 0x1C8A}, {0xA7CB, 0xA7CB, 0x264},     {0xA7CC, 0xA7CC, 0xA7CD},    {0xA7CE, 0xA7CE, 0xA7CF},
+    {0xA7D2, 0xA7D2, 0xA7D3}, {0xA7D4, 0xA7D4, 0xA7D5},    {0xA7DA, 0xA7DA, 0xA7DB},    {0xA7DC, 0xA7DC, 0x19B},
+    {0x10D50, 0x10D65, 0x10D70}, {0x16EA0, 0x16EB8, 0x16EBB},
+};
+
 CharClass class_of(char32_t c) {
   if ((c >= 9 && c <= 13) || c == 0x85) return CharClass::Space;
   switch (utf8proc_category(static_cast<utf8proc_int32_t>(c))) {
@@ -64,6 +95,9 @@ const CharClass* char_classes() {
   static const std::vector<CharClass> table = [] {
     std::vector<CharClass> t(kCodePoints);
     for (char32_t c = 0; c < kCodePoints; ++c) t[c] = class_of(c);
+    for (const ClassRange& range : kNewer) {
+      for (char32_t c = range.first; c <= range.last; ++c) t[c] = range.kind;
+    }
     return t;
   }();
   return table.data();
@@ -113,7 +147,10 @@ bool is_punctuation(char32_t c) {
 }
 
 bool is_word(char32_t c) {
-  static const Pattern word = Pattern::regex(R"([\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{200C}\x{200D}])", "\\w");
+  const CharClass kind = char_classes()[c];
+  if (kind == CharClass::Letter) return true;
+  if (kind == CharClass::Space || c < 0x80) return kind == CharClass::Number || c == U'_';
+  static const Pattern word = Pattern::pcre2(R"([\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{200C}\x{200D}])");
   std::string text;
   append_utf8(text, c);
   return word.find(text, 0).has_value();
@@ -121,7 +158,13 @@ bool is_word(char32_t c) {
 
 std::array<char32_t, 2> lower_case(char32_t c) {
   if (c == 0x130) return {U'i', 0x307};
-  return {static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(c))), 0};
+  const auto lower = static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(c)));
+  if (lower == c && c >= kNewerLower[0].first) {
+    for (const LowerRange& range : kNewerLower) {
+      if (c >= range.first && c <= range.last) return {range.lower + (c - range.first), 0};
+    }
+  }
+  return {lower, 0};
 }
 
 const std::array<char32_t, 256>& byte_alphabet() {

@@ -14,7 +14,7 @@ enum class CharClass : std::uint8_t { Other, Letter, Number, Space };
 
 inline constexpr std::size_t kCodePoints = 0x110000;
 
-/// The class of every code point (Unicode 15), a table of kCodePoints entries; built once.
+/// The class of every code point (Unicode 16), a table of kCodePoints entries; built once.
 const CharClass* char_classes();
 
 struct CodePoint {

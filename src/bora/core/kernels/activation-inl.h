@@ -42,7 +42,7 @@ struct QuickGelu {
 
 /// x/2·(1 + tanh(u)) = x·s(2u), u = sqrt(2/π)·(x + 0.044715·x³).
 struct GeluTanh {
-  static constexpr float kTwo = 1.5957691216F;    // 2·sqrt(2/π)
+  static constexpr float kTwo = 1.5957691216F;     // 2·sqrt(2/π)
   static constexpr float kCubic = 0.07135481283F;  // 0.044715 of it
   static HWY_INLINE WideVec gate(WideVec x) {
     const auto inner = hn::MulAdd(hn::Mul(x, x), wide(kCubic), wide(kTwo));

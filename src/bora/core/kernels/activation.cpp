@@ -8,11 +8,11 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "bora/core/kernels/activation.cpp"
+#include "bora/core/kernels/activation-inl.h"
+#include "bora/core/kernels/math-inl.h"
 #include "bora/core/kernels/targets.h"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
-#include "bora/core/kernels/activation-inl.h"
-#include "bora/core/kernels/math-inl.h"
 
 #ifndef BORA_CORE_KERNELS_ACTIVATION_CPP_ONCE
 #define BORA_CORE_KERNELS_ACTIVATION_CPP_ONCE
@@ -86,14 +86,22 @@ void each(const Arrays& a, i64 begin, i64 end) {
 template <class Op>
 void each(Activation f, const Arrays& a, i64 begin, i64 end) {
   switch (f) {
-    case Activation::silu: return each<Op, Silu>(a, begin, end);
-    case Activation::gelu_tanh: return each<Op, GeluTanh>(a, begin, end);
-    case Activation::gelu_erf: return each<Op, GeluErf>(a, begin, end);
-    case Activation::quick_gelu: return each<Op, QuickGelu>(a, begin, end);
-    case Activation::relu: return each<Op, Relu>(a, begin, end);
-    case Activation::sigmoid: return each<Op, Sigmoid>(a, begin, end);
-    case Activation::tanh: return each<Op, Tanh>(a, begin, end);
-    case Activation::exp: return each<Op, Exp>(a, begin, end);
+    case Activation::silu:
+      return each<Op, Silu>(a, begin, end);
+    case Activation::gelu_tanh:
+      return each<Op, GeluTanh>(a, begin, end);
+    case Activation::gelu_erf:
+      return each<Op, GeluErf>(a, begin, end);
+    case Activation::quick_gelu:
+      return each<Op, QuickGelu>(a, begin, end);
+    case Activation::relu:
+      return each<Op, Relu>(a, begin, end);
+    case Activation::sigmoid:
+      return each<Op, Sigmoid>(a, begin, end);
+    case Activation::tanh:
+      return each<Op, Tanh>(a, begin, end);
+    case Activation::exp:
+      return each<Op, Exp>(a, begin, end);
   }
 }
 
@@ -108,7 +116,8 @@ void add_bias_row(i64 n, const float* bias, float* x) {
   const Wide d;
   const i64 width = lanes(d);
   i64 i = 0;
-  for (; i + width <= n; i += width) hn::StoreU(hn::Add(hn::LoadU(d, x + i), hn::LoadU(d, bias + i)), d, x + i);
+  for (; i + width <= n; i += width)
+    hn::StoreU(hn::Add(hn::LoadU(d, x + i), hn::LoadU(d, bias + i)), d, x + i);
   for (; i < n; ++i) x[i] += bias[i];
 }
 
@@ -137,7 +146,9 @@ void activate(Activation f, std::int64_t n, const float* x, float* y) {
 
 void activate_backward(Activation f, std::int64_t n, const float* x, const float* dy, float* dx) {
   const ActivationArrays a{x, nullptr, dy, dx, nullptr};
-  for_chunks(n, kChunk, [&](auto begin, auto end) { HWY_DYNAMIC_DISPATCH(backward_range)(f, a, begin, end); });
+  for_chunks(n, kChunk, [&](auto begin, auto end) {
+    HWY_DYNAMIC_DISPATCH(backward_range)(f, a, begin, end);
+  });
 }
 
 void gated(Activation f, std::int64_t n, const float* gate, const float* up, float* y) {
@@ -145,10 +156,12 @@ void gated(Activation f, std::int64_t n, const float* gate, const float* up, flo
   for_chunks(n, kChunk, [&](auto begin, auto end) { HWY_DYNAMIC_DISPATCH(gated_range)(f, a, begin, end); });
 }
 
-void gated_backward(Activation f, std::int64_t n, const float* gate, const float* up, const float* dy, float* dgate,
-                    float* dup) {
+void gated_backward(Activation f, std::int64_t n, const float* gate, const float* up, const float* dy,
+                    float* dgate, float* dup) {
   const ActivationArrays a{gate, up, dy, dgate, dup};
-  for_chunks(n, kChunk, [&](auto begin, auto end) { HWY_DYNAMIC_DISPATCH(gated_backward_range)(f, a, begin, end); });
+  for_chunks(n, kChunk, [&](auto begin, auto end) {
+    HWY_DYNAMIC_DISPATCH(gated_backward_range)(f, a, begin, end);
+  });
 }
 
 void add_bias(std::int64_t rows, std::int64_t n, const float* bias, float* x) {

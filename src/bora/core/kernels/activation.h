@@ -15,16 +15,16 @@ void activate_backward(Activation f, std::int64_t n, const float* x, const float
 
 /// y = f(gate) · up
 void gated(Activation f, std::int64_t n, const float* gate, const float* up, float* y);
-void gated_backward(Activation f, std::int64_t n, const float* gate, const float* up, const float* dy, float* dgate,
-                    float* dup);
+void gated_backward(Activation f, std::int64_t n, const float* gate, const float* up, const float* dy,
+                    float* dgate, float* dup);
 
 /// x [rows, n] += bias [n], in place.
 void add_bias(std::int64_t rows, std::int64_t n, const float* bias, float* x);
 
 /// Half-split rotary embedding (Su et al. 2021, the "NeoX" layout): the rotated vector is
-/// (x1·cos - x2·sin, x2·cos + x1·sin), x1 and x2 the halves of the first 2·half dimensions; the rest is copied.
-/// x and y: [batch, position, heads, dim] with strides in elements, dim contiguous; cos, sin: [position, half].
-/// `inverse` rotates back (the backward pass).
+/// (x1·cos - x2·sin, x2·cos + x1·sin), x1 and x2 the halves of the first 2·half dimensions; the rest is
+/// copied. x and y: [batch, position, heads, dim] with strides in elements, dim contiguous; cos, sin:
+/// [position, half]. `inverse` rotates back (the backward pass).
 struct RopeShape {
   std::int64_t batch, positions, heads, dim, half;
   std::int64_t x_batch, x_position, x_head;

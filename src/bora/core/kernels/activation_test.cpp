@@ -11,19 +11,28 @@ namespace {
 
 using namespace testing_arrays;
 
-constexpr Activation kAll[] = {Activation::silu, Activation::gelu_tanh, Activation::gelu_erf, Activation::quick_gelu,
-                               Activation::relu, Activation::sigmoid,   Activation::tanh,     Activation::exp};
+constexpr Activation kAll[] = {Activation::silu,       Activation::gelu_tanh, Activation::gelu_erf,
+                               Activation::quick_gelu, Activation::relu,      Activation::sigmoid,
+                               Activation::tanh,       Activation::exp};
 
 double reference(Activation f, double x) {
   switch (f) {
-    case Activation::silu: return x / (1 + std::exp(-x));
-    case Activation::gelu_tanh: return x / (1 + std::exp(-2 * std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
-    case Activation::gelu_erf: return 0.5 * x * std::erfc(-x / std::sqrt(2.0));
-    case Activation::quick_gelu: return x / (1 + std::exp(-1.702 * x));
-    case Activation::relu: return x > 0 ? x : 0;
-    case Activation::sigmoid: return 1 / (1 + std::exp(-x));
-    case Activation::tanh: return std::tanh(x);
-    case Activation::exp: return std::exp(x);
+    case Activation::silu:
+      return x / (1 + std::exp(-x));
+    case Activation::gelu_tanh:
+      return x / (1 + std::exp(-2 * std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+    case Activation::gelu_erf:
+      return 0.5 * x * std::erfc(-x / std::sqrt(2.0));
+    case Activation::quick_gelu:
+      return x / (1 + std::exp(-1.702 * x));
+    case Activation::relu:
+      return x > 0 ? x : 0;
+    case Activation::sigmoid:
+      return 1 / (1 + std::exp(-x));
+    case Activation::tanh:
+      return std::tanh(x);
+    case Activation::exp:
+      return std::exp(x);
   }
   return 0;
 }
@@ -109,7 +118,8 @@ TEST(Activation, GatedForwardAndBackward) {
     gated_backward(f, n, gate.data(), up.data(), dy.data(), dgate.data(), dup.data());
     std::vector<double> want_y, want_gate, want_up;
     for (std::size_t i = 0; i < gate.size(); ++i) {
-      const auto g = static_cast<double>(gate[i]), u = static_cast<double>(up[i]), d = static_cast<double>(dy[i]);
+      const auto g = static_cast<double>(gate[i]), u = static_cast<double>(up[i]),
+                 d = static_cast<double>(dy[i]);
       want_y.push_back(reference(f, g) * u);
       want_gate.push_back(d * u * slope(f, g));
       want_up.push_back(d * reference(f, g));
@@ -152,9 +162,17 @@ TEST(Rope, RotatesHalvesAndCopiesTheRest) {
   for (std::int64_t half : {1, 3, 8, 20}) {
     const std::int64_t batch = 2, positions = 3, heads = 2, dim = 2 * half + 5;
     // x is [batch, heads, position, dim], y [batch, position, heads, dim].
-    const RopeShape shape{batch, positions,       heads,        dim,
-                          half,  heads * positions * dim, dim, positions * dim,
-                          positions * heads * dim, heads * dim, dim};
+    const RopeShape shape{batch,
+                          positions,
+                          heads,
+                          dim,
+                          half,
+                          heads * positions * dim,
+                          dim,
+                          positions * dim,
+                          positions * heads * dim,
+                          heads * dim,
+                          dim};
     const std::int64_t n = batch * positions * heads * dim;
     const Floats x = random_floats(n, 13), cos = random_floats(positions * half, 14),
                  sin = random_floats(positions * half, 15);
@@ -168,7 +186,8 @@ TEST(Rope, RotatesHalvesAndCopiesTheRest) {
           const std::int64_t at = ((b * positions + p) * heads + h) * dim;
           const float *to = y.data() + at, *inverse = back.data() + at;
           for (std::int64_t i = 0; i < half; ++i) {
-            const float c = cos[static_cast<std::size_t>(p * half + i)], s = sin[static_cast<std::size_t>(p * half + i)];
+            const float c = cos[static_cast<std::size_t>(p * half + i)],
+                        s = sin[static_cast<std::size_t>(p * half + i)];
             EXPECT_NEAR(to[i], from[i] * c - from[half + i] * s, 2e-7);
             EXPECT_NEAR(to[half + i], from[half + i] * c + from[i] * s, 2e-7);
             EXPECT_NEAR(inverse[i], from[i] * c + from[half + i] * s, 2e-7);

@@ -6,10 +6,10 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "bora/core/kernels/adamw.cpp"
+#include "bora/core/kernels/math-inl.h"
 #include "bora/core/kernels/targets.h"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
-#include "bora/core/kernels/math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace bora::kernels {
@@ -42,7 +42,8 @@ void adamw_chunk(std::int64_t n, const AdamW& s, float* p, const float* grad, fl
   }
   if (i < n) {
     auto mean = load_part(d, m + i, n - i), square = load_part(d, v + i, n - i);
-    store_part(update(d, s, load_part(d, p + i, n - i), load_part(d, grad + i, n - i), mean, square), d, p + i, n - i);
+    store_part(update(d, s, load_part(d, p + i, n - i), load_part(d, grad + i, n - i), mean, square), d,
+               p + i, n - i);
     store_part(mean, d, m + i, n - i);
     store_part(square, d, v + i, n - i);
   }

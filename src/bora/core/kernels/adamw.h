@@ -10,7 +10,7 @@ struct AdamW {
   float correction1, correction2;  ///< 1 - beta^t, computed in double by the caller
   float gradient_scale;            ///< multiplies the gradient first (1/weight · clip factor)
   bool nesterov = false;
-  float correction1_next = 1;      ///< 1 - beta1^(t+1), for nesterov
+  float correction1_next = 1;  ///< 1 - beta1^(t+1), for nesterov
 };
 
 /// One fused step over n elements (Loshchilov and Hutter 2019; decoupled decay):

@@ -63,7 +63,8 @@ inline void copy_keys(const AttentionCall& call, const HeadsRef<const float>& x,
                       Interval keys, float* rows) {
   const i64 dim = call.padded_dim(), n = keys.end - keys.begin;
   for (i64 j = 0; j < n; ++j) {
-    pack_row(call.shape.head_dim, call.key_at(x, task.batch, task.head, keys.begin + j), 1.0F, rows + j * dim, dim);
+    pack_row(call.shape.head_dim, call.key_at(x, task.batch, task.head, keys.begin + j), 1.0F, rows + j * dim,
+             dim);
   }
   std::fill(rows + n * dim, rows + up_to_columns(n) * dim, 0.0F);
 }
@@ -95,12 +96,13 @@ HWY_INLINE void cap_scores(i64 n, float cap, float* scores) {
   }
 }
 
-/// Writes `value` where a row must not look: outside its keys, or in another segment. scores [n] starts at key
-/// `first`.
-inline void mask_row(const AttentionCall& call, const AttentionTask& task, i64 row, i64 first, i64 n, float value,
-                     float* scores) {
+/// Writes `value` where a row must not look: outside its keys, or in another segment. scores [n] starts at
+/// key `first`.
+inline void mask_row(const AttentionCall& call, const AttentionTask& task, i64 row, i64 first, i64 n,
+                     float value, float* scores) {
   const Interval keys = call.row_keys(row);
-  const i64 begin = std::clamp<i64>(keys.begin - first, 0, n), end = std::clamp<i64>(keys.end - first, begin, n);
+  const i64 begin = std::clamp<i64>(keys.begin - first, 0, n),
+            end = std::clamp<i64>(keys.end - first, begin, n);
   std::fill(scores, scores + begin, value);
   std::fill(scores + end, scores + n, value);
   if (!call.rule.key_segments) return;

@@ -7,10 +7,10 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "bora/core/kernels/attention_backward.cpp"
+#include "bora/core/kernels/attention-inl.h"
 #include "bora/core/kernels/targets.h"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
-#include "bora/core/kernels/attention-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace bora::kernels {
@@ -19,9 +19,9 @@ namespace HWY_NAMESPACE {
 /// Buffers of one task. Panels are a product's left or right side, rows its right side.
 struct BackwardWork {
   Interval keys;
-  float *k_panels, *v_panels, *k_rows, *dk, *dv;         // of all keys
+  float *k_panels, *v_panels, *k_rows, *dk, *dv;            // of all keys
   float *q_panels, *dout_panels, *q_rows, *dout_rows, *dq;  // of one block of rows
-  float *p, *ds;                                         // [kRowBlock, kScoreStride]
+  float *p, *ds;                                            // [kRowBlock, kScoreStride]
   float delta[kRowBlock];
 };
 
@@ -61,9 +61,10 @@ HWY_INLINE void score_gradient(i64 n, float lse, float delta, float cap, float* 
   }
 }
 
-/// p and ds of one register tile of rows for the columns of `keys`, zeros elsewhere in `block`; both are whole panels.
-inline void score_tile(const AttentionCall& call, const AttentionTask& task, Interval rows, i64 at, Interval block,
-                       Interval keys, BackwardWork& w) {
+/// p and ds of one register tile of rows for the columns of `keys`, zeros elsewhere in `block`; both are
+/// whole panels.
+inline void score_tile(const AttentionCall& call, const AttentionTask& task, Interval rows, i64 at,
+                       Interval block, Interval keys, BackwardWork& w) {
   const i64 dim = call.shape.head_dim, count = rows.end - rows.begin;
   float *p = w.p + at * kScoreStride, *ds = w.ds + at * kScoreStride;
   const i64 skip = keys.empty() ? 0 : keys.begin - block.begin, n = keys.empty() ? 0 : keys.end - keys.begin;
@@ -71,8 +72,8 @@ inline void score_tile(const AttentionCall& call, const AttentionTask& task, Int
     const i64 panel = (keys.begin - w.keys.begin) * dim;
     tile_row<true, false>(count, n, dim, w.q_panels + at * dim, kTileRows, w.k_panels + panel, kTileColumns,
                           kTileColumns * dim, p + skip, kScoreStride);
-    tile_row<true, false>(count, n, dim, w.dout_panels + at * dim, kTileRows, w.v_panels + panel, kTileColumns,
-                          kTileColumns * dim, ds + skip, kScoreStride);
+    tile_row<true, false>(count, n, dim, w.dout_panels + at * dim, kTileRows, w.v_panels + panel,
+                          kTileColumns, kTileColumns * dim, ds + skip, kScoreStride);
   }
   const i64 width = block.end - block.begin;
   for (i64 r = 0; r < count; ++r, p += kScoreStride, ds += kScoreStride) {
@@ -104,8 +105,8 @@ inline Interval tile_keys(const AttentionCall& call, const AttentionTask& task, 
 }
 
 /// One block of rows against one block of keys (whole panels).
-inline void backward_block_pair(const AttentionCall& call, const AttentionTask& task, Interval rows, Interval block,
-                                BackwardWork& w) {
+inline void backward_block_pair(const AttentionCall& call, const AttentionTask& task, Interval rows,
+                                Interval block, BackwardWork& w) {
   const i64 wide = call.padded_dim(), origin = block.begin - w.keys.begin;
   Interval tiles[kRowBlock / kTileRows + 1];
   for (i64 r = rows.begin, t = 0; r < rows.end; r += kTileRows, ++t) {
@@ -116,25 +117,29 @@ inline void backward_block_pair(const AttentionCall& call, const AttentionTask& 
     if (keys.empty()) continue;
     tile_row<false, true>(part.end - part.begin, wide, keys.end - keys.begin,
                           w.ds + at * kScoreStride + (keys.begin - block.begin), kScoreStride,
-                          w.k_rows + (keys.begin - w.keys.begin) * wide, wide, kTileColumns, w.dq + at * wide, wide);
+                          w.k_rows + (keys.begin - w.keys.begin) * wide, wide, kTileColumns, w.dq + at * wide,
+                          wide);
   }
   const i64 count = rows.end - rows.begin;
   for (i64 j = block.begin; j < block.end; j += kTileRows) {
     const i64 n = std::min<i64>(kTileRows, block.end - j), column = j - block.begin;
     i64 begin = 0, end = count;  // rows of tiles that see these keys
-    const auto blind = [&](i64 r) { return tiles[r / kTileRows].end <= j || tiles[r / kTileRows].begin >= j + n; };
+    const auto blind = [&](i64 r) {
+      return tiles[r / kTileRows].end <= j || tiles[r / kTileRows].begin >= j + n;
+    };
     while (begin < end && blind(begin)) begin += kTileRows;
     while (end > begin && blind((end - 1) / kTileRows * kTileRows)) end = (end - 1) / kTileRows * kTileRows;
     if (begin >= end) continue;
     const i64 from = begin * kScoreStride + column, to = (origin + column) * wide;
-    tile_row<true, true>(n, wide, end - begin, w.p + from, kScoreStride, w.dout_rows + begin * wide, wide, kTileColumns,
-                         w.dv + to, wide);
-    tile_row<true, true>(n, wide, end - begin, w.ds + from, kScoreStride, w.q_rows + begin * wide, wide, kTileColumns,
-                         w.dk + to, wide);
+    tile_row<true, true>(n, wide, end - begin, w.p + from, kScoreStride, w.dout_rows + begin * wide, wide,
+                         kTileColumns, w.dv + to, wide);
+    tile_row<true, true>(n, wide, end - begin, w.ds + from, kScoreStride, w.q_rows + begin * wide, wide,
+                         kTileColumns, w.dk + to, wide);
   }
 }
 
-inline void backward_block(const AttentionCall& call, const AttentionTask& task, Interval rows, BackwardWork& w) {
+inline void backward_block(const AttentionCall& call, const AttentionTask& task, Interval rows,
+                           BackwardWork& w) {
   const i64 dim = call.shape.head_dim, wide = call.padded_dim();
   pack_rows(call, call.q, task, rows, call.rule.scale, w.q_panels);
   pack_rows(call, call.dout, task, rows, 1.0F, w.dout_panels);
@@ -187,7 +192,8 @@ void backward_task(const AttentionCall& call, const AttentionTask& task) {
   for (i64 i = task.part; i < call.blocks(); i += call.parts) backward_block(call, task, call.block(i), w);
 
   const i64 keys = call.shape.keys, count = w.keys.end - w.keys.begin;
-  float* partial = call.partial + ((task.batch * call.shape.kv_heads + task.head) * call.parts + task.part) * 2 * keys * dim;
+  float* partial = call.partial +
+                   ((task.batch * call.shape.kv_heads + task.head) * call.parts + task.part) * 2 * keys * dim;
   const auto gather = [&](const float* from, const HeadsRef<float>& to, float* shared) {
     for (i64 j = 0; j < keys; ++j) {
       float* row = call.parts == 1 ? call.key_at(to, task.batch, task.head, j) : shared + j * dim;
@@ -244,7 +250,8 @@ void attention_backward(const AttentionShape& shape, const AttentionRule& rule, 
     HWY_DYNAMIC_DISPATCH(backward_task)(call, {head / shape.kv_heads, head % shape.kv_heads, i % call.parts});
   });
   if (call.parts == 1) return;
-  for_chunks(heads, 1, [&](std::int64_t i, std::int64_t) { sum_parts(call, i / shape.kv_heads, i % shape.kv_heads); });
+  for_chunks(heads, 1,
+             [&](std::int64_t i, std::int64_t) { sum_parts(call, i / shape.kv_heads, i % shape.kv_heads); });
 }
 
 }  // namespace bora::kernels

@@ -6,10 +6,10 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "bora/core/kernels/attention_forward.cpp"
+#include "bora/core/kernels/attention-inl.h"
 #include "bora/core/kernels/targets.h"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
-#include "bora/core/kernels/attention-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace bora::kernels {
@@ -55,10 +55,10 @@ HWY_INLINE void scale_row(i64 n, float by, float* x) {
 
 /// Buffers of one task.
 struct ForwardWork {
-  Interval keys;       // packed ones
-  float *k, *v;        // panels, rows
-  float *q, *out;      // one block's panels; [kRowBlock, padded_dim]
-  float* scores;       // [kTileRows, kScoreStride]
+  Interval keys;   // packed ones
+  float *k, *v;    // panels, rows
+  float *q, *out;  // one block's panels; [kRowBlock, padded_dim]
+  float* scores;   // [kTileRows, kScoreStride]
   RowState state[kRowBlock];
 };
 
@@ -69,8 +69,8 @@ inline void forward_tile(const AttentionCall& call, const AttentionTask& task, I
   const i64 first = w.keys.begin + (keys.begin - w.keys.begin) / kTileColumns * kTileColumns;
   const i64 n = up_to_columns(keys.end - first), at = rows.begin - block_begin;
   const float* k = w.k + (first - w.keys.begin) * dim;
-  tile_row<true, false>(count, n, dim, w.q + at * dim, kTileRows, k, kTileColumns, kTileColumns * dim, w.scores,
-                        kScoreStride);
+  tile_row<true, false>(count, n, dim, w.q + at * dim, kTileRows, k, kTileColumns, kTileColumns * dim,
+                        w.scores, kScoreStride);
   float* out = w.out + at * wide;
   for (i64 r = 0; r < count; ++r) {
     float* scores = w.scores + r * kScoreStride;
@@ -93,11 +93,13 @@ inline void write_rows(const AttentionCall& call, const AttentionTask& task, Int
     const float* from = w.out + (r - rows.begin) * wide;
     for (i64 j = 0; j < dim; ++j) to[j] = from[j] * by;
     *call.row_lse(task.batch, task.head, r) =
-        blind ? kLowest : static_cast<float>(static_cast<double>(s.most) + std::log(static_cast<double>(s.total)));
+        blind ? kLowest
+              : static_cast<float>(static_cast<double>(s.most) + std::log(static_cast<double>(s.total)));
   }
 }
 
-inline void forward_block(const AttentionCall& call, const AttentionTask& task, Interval rows, ForwardWork& w) {
+inline void forward_block(const AttentionCall& call, const AttentionTask& task, Interval rows,
+                          ForwardWork& w) {
   pack_rows(call, call.q, task, rows, call.rule.scale, w.q);
   std::fill(w.out, w.out + (rows.end - rows.begin) * call.padded_dim(), 0.0F);
   std::fill(w.state, w.state + kRowBlock, RowState());
@@ -146,7 +148,8 @@ void attention_forward(const AttentionShape& shape, const AttentionRule& rule, H
   AttentionCall call{shape, rule, q, k, v, out, lse};
   const std::int64_t heads = shape.batch * shape.kv_heads;
   if (heads == 0 || call.rows() == 0) return;
-  // Each part packs its own keys: worth it only while there are few heads, and at least two blocks for each part.
+  // Each part packs its own keys: worth it only while there are few heads, and at least two blocks for each
+  // part.
   call.parts = std::clamp<std::int64_t>(32 / heads, 1, std::max<std::int64_t>(1, call.blocks() / 2));
   for_chunks(heads * call.parts, 1, [&](std::int64_t i, std::int64_t) {
     const std::int64_t head = i / call.parts;

@@ -7,13 +7,14 @@
 
 namespace bora::kernels {
 
-// How attention is cut. The rows of one (batch, kv_head) are its queries of all group members, row = g·queries + i.
-// They are worked on in blocks of kRowBlock rows against blocks of kKeyBlock keys; several blocks make a part, the unit
-// of threading. All of it depends on the shape alone.
+// How attention is cut. The rows of one (batch, kv_head) are its queries of all group members, row =
+// g·queries + i. They are worked on in blocks of kRowBlock rows against blocks of kKeyBlock keys; several
+// blocks make a part, the unit of threading. All of it depends on the shape alone.
 
-inline constexpr std::int64_t kRowBlock = 96;   // both are multiples of every register tile's sides
+inline constexpr std::int64_t kRowBlock = 96;  // both are multiples of every register tile's sides
 inline constexpr std::int64_t kKeyBlock = 384;
-inline constexpr std::int64_t kScoreStride = kKeyBlock + 16;  // a power of two would map rows to the same cache sets
+inline constexpr std::int64_t kScoreStride =
+    kKeyBlock + 16;  // a power of two would map rows to the same cache sets
 
 struct Interval {
   std::int64_t begin = 0, end = 0;
@@ -34,7 +35,8 @@ struct AttentionCall {
 
   std::int64_t rows() const { return shape.group * shape.queries; }
   std::int64_t padded_dim() const { return (shape.head_dim + 15) / 16 * 16; }
-  /// Few queries: a block may span group members, as in decoding. Many: it must not, or it would see too many keys.
+  /// Few queries: a block may span group members, as in decoding. Many: it must not, or it would see too many
+  /// keys.
   bool spans_groups() const { return shape.queries < 48; }
   std::int64_t blocks() const {
     if (spans_groups()) return (rows() + kRowBlock - 1) / kRowBlock;
@@ -93,7 +95,8 @@ struct AttentionCall {
   }
 };
 
-/// One unit of work: every parts-th block of one (batch, kv_head), so that causal blocks, short and long, mix.
+/// One unit of work: every parts-th block of one (batch, kv_head), so that causal blocks, short and long,
+/// mix.
 struct AttentionTask {
   std::int64_t batch, head, part;
 };

@@ -16,7 +16,8 @@ using i64 = std::int64_t;
 struct Case {
   AttentionShape shape;
   AttentionRule rule;
-  bool heads_first = false;  // memory order [batch, kv_head, group, position, dim] instead of [batch, position, ...]
+  bool heads_first =
+      false;  // memory order [batch, kv_head, group, position, dim] instead of [batch, position, ...]
   bool segments = false;
 };
 
@@ -33,8 +34,11 @@ struct Arrays {
 
 Arrays make(const Case& c) {
   const AttentionShape& s = c.shape;
-  const i64 nq = s.batch * s.queries * s.kv_heads * s.group * s.head_dim, nk = s.batch * s.keys * s.kv_heads * s.head_dim;
-  const auto sized = [](i64 n) { return Floats(static_cast<std::size_t>(n), std::numeric_limits<float>::quiet_NaN()); };
+  const i64 nq = s.batch * s.queries * s.kv_heads * s.group * s.head_dim,
+            nk = s.batch * s.keys * s.kv_heads * s.head_dim;
+  const auto sized = [](i64 n) {
+    return Floats(static_cast<std::size_t>(n), std::numeric_limits<float>::quiet_NaN());
+  };
   return {random_floats(nq, 1, 2),
           random_floats(nk, 2, 2),
           random_floats(nk, 3),
@@ -98,16 +102,19 @@ void check(const Case& c) {
     for (i64 h = 0; h < s.kv_heads * s.group; ++h) {
       for (i64 i = 0; i < s.queries; ++i) {
         const i64 kv = h / s.group, g = h % s.group;
-        const auto at = static_cast<std::size_t>(b * q_ref.batch + i * q_ref.position + kv * q_ref.kv_head + g * q_ref.group);
+        const auto at = static_cast<std::size_t>(b * q_ref.batch + i * q_ref.position + kv * q_ref.kv_head +
+                                                 g * q_ref.group);
         const auto key_at = [&](std::size_t j) {
-          return static_cast<std::size_t>(b * k_ref.batch + kv * k_ref.kv_head) + j * static_cast<std::size_t>(k_ref.position);
+          return static_cast<std::size_t>(b * k_ref.batch + kv * k_ref.kv_head) +
+                 j * static_cast<std::size_t>(k_ref.position);
         };
         std::vector<double> p(keys), slope(keys, 1.0);
         double total = 0;
         for (std::size_t j = 0; j < keys; ++j) {
           if (!allowed(c, segments, b, i, static_cast<i64>(j))) continue;
           double score = 0;
-          for (std::size_t x = 0; x < dim; ++x) score += static_cast<double>(a.q[at + x]) * static_cast<double>(a.k[key_at(j) + x]);
+          for (std::size_t x = 0; x < dim; ++x)
+            score += static_cast<double>(a.q[at + x]) * static_cast<double>(a.k[key_at(j) + x]);
           score *= static_cast<double>(c.rule.scale);
           if (c.rule.soft_cap > 0) {
             const double t = std::tanh(score / static_cast<double>(c.rule.soft_cap));
@@ -117,7 +124,8 @@ void check(const Case& c) {
           p[j] = std::exp(score);
           total += p[j];
         }
-        lse[static_cast<std::size_t>(((b * s.kv_heads + kv) * s.group + g) * s.queries + i)] = std::log(total);
+        lse[static_cast<std::size_t>(((b * s.kv_heads + kv) * s.group + g) * s.queries + i)] =
+            std::log(total);
         double delta = 0;
         std::vector<double> dp(keys);
         for (std::size_t j = 0; j < keys; ++j) {
@@ -152,7 +160,8 @@ void check(const Case& c) {
   expect_close(a.dv, dv, 1e-4, 3e-5);
 }
 
-// AttentionShape: batch, queries, keys, kv_heads, group, head_dim. AttentionRule: scale, causal, offset, window, cap.
+// AttentionShape: batch, queries, keys, kv_heads, group, head_dim. AttentionRule: scale, causal, offset,
+// window, cap.
 TEST(Attention, Causal) {
   check({{2, 1, 1, 1, 1, 16}, {0.25F}});
   check({{2, 5, 5, 2, 2, 8}, {0.3F}});
@@ -197,9 +206,7 @@ TEST(Attention, Segments) {
   check({{2, 30, 150, 2, 2, 16}, {0.25F, true, 120, 10, 2.0F}, true, true});
 }
 
-TEST(Attention, QueriesBeforeAllKeysGetZeros) {
-  check({{1, 10, 4, 1, 1, 16}, {0.25F, true, -6}});
-}
+TEST(Attention, QueriesBeforeAllKeysGetZeros) { check({{1, 10, 4, 1, 1, 16}, {0.25F, true, -6}}); }
 
 TEST(Attention, PartsOfFewHeads) { check({{1, 900, 900, 1, 1, 16}, {0.25F}}); }
 

@@ -9,10 +9,10 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "bora/core/kernels/loss.cpp"
+#include "bora/core/kernels/math-inl.h"
 #include "bora/core/kernels/targets.h"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
-#include "bora/core/kernels/math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace bora::kernels {
@@ -113,8 +113,8 @@ void cross_entropy(std::int64_t rows, std::int64_t vocab, float* logits, std::in
   const std::int64_t chunk = std::max<std::int64_t>(1, 8192 / std::max<std::int64_t>(1, vocab));
   for_chunks(rows, chunk, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
-      lse[i] = HWY_DYNAMIC_DISPATCH(loss_row)(logits + i * stride, vocab, targets[i], weights[i], z_loss, loss + i,
-                                              gradient);
+      lse[i] = HWY_DYNAMIC_DISPATCH(loss_row)(logits + i * stride, vocab, targets[i], weights[i], z_loss,
+                                              loss + i, gradient);
     }
   });
 }

@@ -5,7 +5,8 @@
 
 namespace bora::kernels {
 
-/// Softmax cross-entropy of `rows` rows of logits [rows, vocab], in place. For row i with target t and weight w:
+/// Softmax cross-entropy of `rows` rows of logits [rows, vocab], in place. For row i with target t and weight
+/// w:
 ///   loss[i] = lse - logits[t]            (natural logarithm, not yet weighted)
 ///   lse[i]  = log sum exp(logits)
 /// If `gradient`, the logits are replaced by w·((1 + 2·z_loss·lse)·softmax - onehot(t)), the gradient of

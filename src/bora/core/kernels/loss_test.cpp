@@ -20,8 +20,8 @@ TEST(CrossEntropy, AgreesWithDoublePrecision) {
                                            static_cast<std::int32_t>(vocab / 2)};
       const Floats weights = {1.0F, 0.25F, 1.0F, 0.0F, 2.0F};
       Floats logits = x, loss(5), lse(5);
-      cross_entropy(rows, vocab, logits.data(), stride, targets.data(), weights.data(), z_loss, loss.data(), lse.data(),
-                    true);
+      cross_entropy(rows, vocab, logits.data(), stride, targets.data(), weights.data(), z_loss, loss.data(),
+                    lse.data(), true);
       for (std::size_t i = 0; i < 5; ++i) {
         const float* row = x.data() + i * static_cast<std::size_t>(stride);
         double total = 0;
@@ -34,7 +34,8 @@ TEST(CrossEntropy, AgreesWithDoublePrecision) {
         for (std::int64_t j = 0; j < vocab; ++j) {
           const double p = std::exp(static_cast<double>(row[j]) - log_total);
           actual.push_back(logits[i * static_cast<std::size_t>(stride) + static_cast<std::size_t>(j)]);
-          expected.push_back(w * ((1 + 2 * static_cast<double>(z_loss) * log_total) * p - (j == targets[i] ? 1 : 0)));
+          expected.push_back(
+              w * ((1 + 2 * static_cast<double>(z_loss) * log_total) * p - (j == targets[i] ? 1 : 0)));
         }
         expect_close(actual, expected, 5e-6, 1e-6);
       }
@@ -52,7 +53,8 @@ TEST(CrossEntropy, WithoutGradientTheLogitsStay) {
   const Floats weights(3, 1.0F);
   Floats logits = x, loss(3), lse(3), other = x, other_loss(3), other_lse(3);
   cross_entropy(3, 50, logits.data(), 50, targets, weights.data(), 0, loss.data(), lse.data(), false);
-  cross_entropy(3, 50, other.data(), 50, targets, weights.data(), 0, other_loss.data(), other_lse.data(), true);
+  cross_entropy(3, 50, other.data(), 50, targets, weights.data(), 0, other_loss.data(), other_lse.data(),
+                true);
   EXPECT_EQ(logits, x);
   EXPECT_EQ(loss, other_loss);
   EXPECT_EQ(lse, other_lse);
@@ -76,7 +78,8 @@ TEST(CrossEntropy, BitsDoNotDependOnThreads) {
   const Floats weights(31, 0.5F);
   expect_equal_bits([&] {
     Floats logits = x, loss(31), lse(31);
-    cross_entropy(31, 1001, logits.data(), 1001, targets.data(), weights.data(), 1e-4F, loss.data(), lse.data(), true);
+    cross_entropy(31, 1001, logits.data(), 1001, targets.data(), weights.data(), 1e-4F, loss.data(),
+                  lse.data(), true);
     return join({logits, loss, lse});
   });
 }

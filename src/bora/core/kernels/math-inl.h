@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
-// Vector helpers shared by all kernels, compiled once for each instruction set. fp32 functions are within about
-// 1.5 ulp (tanh and normal_cdf 4) of the exact value; polynomials interpolate at Chebyshev nodes.
+// Vector helpers shared by all kernels, compiled once for each instruction set. fp32 functions are within
+// about 1.5 ulp (tanh and normal_cdf 4) of the exact value; polynomials interpolate at Chebyshev nodes.
 // Reductions use 8 lanes on every instruction set, so that AVX2 and AVX-512 add in one order.
 #if defined(BORA_CORE_KERNELS_MATH_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef BORA_CORE_KERNELS_MATH_INL_H_
@@ -21,14 +21,15 @@ namespace bora::kernels {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-using Wide = hn::ScalableTag<float>;   ///< elementwise work: the widest vectors there are
+using Wide = hn::ScalableTag<float>;    ///< elementwise work: the widest vectors there are
 using Lane8 = hn::CappedTag<float, 8>;  ///< sums
 template <class D>
 HWY_INLINE std::int64_t lanes(D d) {
   return static_cast<std::int64_t>(hn::Lanes(d));
 }
 
-// ---- the last, partial vector of a row: zeros stand in for what is missing, and rounding is that of a full vector
+// ---- the last, partial vector of a row: zeros stand in for what is missing, and rounding is that of a full
+// vector
 
 template <class D>
 HWY_INLINE hn::Vec<D> load_part(D d, const float* p, std::int64_t n) {
@@ -129,7 +130,8 @@ HWY_INLINE hn::Vec<D> normal_cdf(D d, hn::Vec<D> x, hn::Vec<D> gaussian) {
 
 /// Sine and cosine of 2π·turn/2^32.
 template <class D>
-HWY_INLINE void sincos_turn(D d, hn::Vec<hn::RebindToUnsigned<D>> turn, hn::Vec<D>& sine, hn::Vec<D>& cosine) {
+HWY_INLINE void sincos_turn(D d, hn::Vec<hn::RebindToUnsigned<D>> turn, hn::Vec<D>& sine,
+                            hn::Vec<D>& cosine) {
   const hn::RebindToUnsigned<D> du;
   const hn::RebindToSigned<D> di;
   // Nearest quarter turn and what remains, exactly.
@@ -140,8 +142,8 @@ HWY_INLINE void sincos_turn(D d, hn::Vec<hn::RebindToUnsigned<D>> turn, hn::Vec<
   constexpr float kS[] = {-0.0001958789038F, 0.008332748268F, -0.1666666466F};
   constexpr float kC[] = {2.454794158e-5F, -0.001388830303F, 0.04166666466F};
   const auto s = hn::MulAdd(polynomial(d, z, kS), hn::Mul(z, r), r);
-  const auto c = hn::MulAdd(polynomial(d, z, kC), hn::Mul(z, z),
-                            hn::NegMulAdd(hn::Set(d, 0.5F), z, hn::Set(d, 1.0F)));
+  const auto c =
+      hn::MulAdd(polynomial(d, z, kC), hn::Mul(z, z), hn::NegMulAdd(hn::Set(d, 0.5F), z, hn::Set(d, 1.0F)));
   const auto odd = hn::MaskFromVec(
       hn::BitCast(d, hn::VecFromMask(du, hn::Ne(hn::And(quarter, hn::Set(du, 1U)), hn::Zero(du)))));
   const auto sine_sign = hn::BitCast(d, hn::ShiftLeft<31>(hn::ShiftRight<1>(quarter)));

@@ -2,51 +2,137 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/core/kernels/matmul.h"
 
-#include <omp.h>
-
+#include <algorithm>
 #include <chrono>
+#include <cstring>
+#include <set>
+#include <tuple>
+#include <vector>
 
+#include "bora/core/kernels/own_matmul.h"
 #include "bora/core/kernels/threads.h"
 
-// Intel MKL inside libtorch_cpu, LP64: Fortran's interface, column-major.
+// Intel MKL inside libtorch_cpu, 32-bit integers: Fortran's interface, column-major; and the calling thread's
+// own number of threads, 0 for the general one.
 extern "C" void sgemm_(const char* transa, const char* transb, const int* m, const int* n, const int* k,
                        const float* alpha, const float* a, const int* lda, const float* b, const int* ldb,
                        const float* beta, float* c, const int* ldc);
+extern "C" int MKL_Set_Num_Threads_Local(int n);
 
 namespace bora::kernels {
 namespace {
 
+using i64 = std::int64_t;
+using Shape = std::tuple<i64, i64, i64, bool, bool>;
+
 MatmulObserver observer = nullptr;
+MatmulKernel choice = MatmulKernel::automatic;
+
+/// Shapes for which MKL's bits depend on the number of threads; filled before training starts.
+std::set<Shape>& unsteady() {
+  static std::set<Shape> shapes;
+  return shapes;
+}
 
 /// Row-major c = a·b is column-major cᵀ = bᵀ·aᵀ: the operands change places.
-void mkl(std::int64_t m, std::int64_t n, std::int64_t k, MatrixRef a, MatrixRef b, float* c, std::int64_t c_stride,
-         float beta) {
+void mkl(i64 m, i64 n, i64 k, MatrixRef a, MatrixRef b, float* c, i64 c_stride, float beta) {
   const int rows = static_cast<int>(n), columns = static_cast<int>(m), inner = static_cast<int>(k);
-  const int lda = static_cast<int>(b.stride), ldb = static_cast<int>(a.stride), ldc = static_cast<int>(c_stride);
+  // A stride that is never used (one row, or none) may be smaller than MKL demands.
+  const auto leading = [](const MatrixRef& x, i64 width) {
+    return static_cast<int>(std::max({x.stride, width, i64{1}}));
+  };
+  const int lda = leading(b, b.transposed ? k : n), ldb = leading(a, a.transposed ? m : k);
+  const int ldc = static_cast<int>(std::max(c_stride, n));
   const float one = 1.0F;
-  sgemm_(b.transposed ? "T" : "N", a.transposed ? "T" : "N", &rows, &columns, &inner, &one, b.data, &lda, a.data,
-         &ldb, &beta, c, &ldc);
+  sgemm_(b.transposed ? "T" : "N", a.transposed ? "T" : "N", &rows, &columns, &inner, &one, b.data, &lda,
+         a.data, &ldb, &beta, c, &ldc);
 }
+
+bool own_for_large() {
+  return choice == MatmulKernel::own || (choice == MatmulKernel::automatic && own_matmul_is_fast());
+}
+
+/// Packing pays only if each packed element of b is used often enough.
+bool prefers_own(i64 m, i64 n) { return m >= 64 && n >= 16 && own_for_large(); }
+
+bool uses_own(i64 m, i64 n, i64 k, bool a_transposed, bool b_transposed) {
+  if (prefers_own(m, n)) return true;
+  return !unsteady().empty() && unsteady().count({m, n, k, a_transposed, b_transposed}) > 0;
+}
+
+/// Reports its own lifetime to the observer.
+class Observed {
+ public:
+  Observed(i64 batch, i64 m, i64 n, i64 k, bool at, bool bt) : shape_{batch, m, n, k}, at_(at), bt_(bt) {
+    if (observer) start_ = std::chrono::steady_clock::now();
+  }
+  ~Observed() {
+    if (!observer) return;
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start_;
+    observer(shape_[0], shape_[1], shape_[2], shape_[3], at_, bt_, seconds.count());
+  }
+  Observed(const Observed&) = delete;
+  Observed& operator=(const Observed&) = delete;
+
+ private:
+  i64 shape_[4];
+  bool at_, bt_;
+  std::chrono::steady_clock::time_point start_;
+};
 
 }  // namespace
 
-void matmul(std::int64_t m, std::int64_t n, std::int64_t k, MatrixRef a, MatrixRef b, float* c,
-            std::int64_t c_stride, float beta) {
-  mkl(m, n, k, a, b, c, c_stride, beta);
+void matmul(i64 m, i64 n, i64 k, MatrixRef a, MatrixRef b, float* c, i64 c_stride, float beta) {
+  if (m <= 0 || n <= 0) return;
+  const Observed observed(1, m, n, k, a.transposed, b.transposed);
+  const bool own = k <= 0 || uses_own(m, n, k, a.transposed, b.transposed);
+  (own ? own_matmul : mkl)(m, n, k, a, b, c, c_stride, beta);
 }
 
-void batched_matmul(std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k, MatrixRef a,
-                    std::int64_t a_batch, MatrixRef b, std::int64_t b_batch, float* c, std::int64_t c_stride,
-                    std::int64_t c_batch) {
-  for_chunks(batch, 1, [&](std::int64_t i, std::int64_t) {
-    mkl(m, n, k, {a.data + i * a_batch, a.stride, a.transposed}, {b.data + i * b_batch, b.stride, b.transposed},
-        c + i * c_batch, c_stride, 0.0F);
+// The own product throughout: small matrices, whose bits MKL would let depend on the threads, and one thread
+// each.
+void batched_matmul(i64 batch, i64 m, i64 n, i64 k, MatrixRef a, i64 a_batch, MatrixRef b, i64 b_batch,
+                    float* c, i64 c_stride, i64 c_batch) {
+  const Observed observed(batch, m, n, k, a.transposed, b.transposed);
+  for_chunks(batch, 1, [&](i64 i, i64) {
+    own_matmul(m, n, k, {a.data + i * a_batch, a.stride, a.transposed},
+               {b.data + i * b_batch, b.stride, b.transposed}, c + i * c_batch, c_stride, 0.0F);
   });
 }
 
-bool check_matmul_bits(std::int64_t, std::int64_t, std::int64_t, bool, bool) { return true; }
+bool check_matmul_bits(i64 m, i64 n, i64 k, bool a_transposed, bool b_transposed) {
+  if (m <= 0 || n <= 0 || k <= 0 || uses_own(m, n, k, a_transposed, b_transposed)) return true;
+  const auto values = [](i64 count) {  // uneven ones, so that every order of summation shows
+    std::vector<float> x(static_cast<std::size_t>(count));
+    std::uint32_t state = 1;
+    for (float& v : x) {
+      state = state * 1664525U + 1013904223U;
+      v = static_cast<float>(state >> 8) * 0x1p-23F - 1.0F;
+    }
+    return x;
+  };
+  const std::vector<float> left = values(m * k), right = values(k * n);
+  const MatrixRef a{left.data(), a_transposed ? m : k, a_transposed},
+      b{right.data(), b_transposed ? k : n, b_transposed};
+  const auto product = [&](int threads_of_mkl) {
+    std::vector<float> c(static_cast<std::size_t>(m * n));
+    const int before = MKL_Set_Num_Threads_Local(threads_of_mkl);
+    mkl(m, n, k, a, b, c.data(), n, 0.0F);
+    MKL_Set_Num_Threads_Local(before);
+    return c;
+  };
+  const std::vector<float> one = product(1), all = product(threads());
+  if (std::memcmp(one.data(), all.data(), one.size() * sizeof(float)) == 0) return true;
+  unsteady().insert({m, n, k, a_transposed, b_transposed});
+  return false;
+}
 
-const char* matmul_path() { return "mkl"; }
+const char* matmul_path() {
+  if (!own_for_large()) return "mkl";
+  return own_matmul_is_fast() ? "own avx512" : "own";
+}
+
+void set_matmul_kernel(MatmulKernel kernel) { choice = kernel; }
 
 void set_matmul_observer(MatmulObserver o) { observer = o; }
 

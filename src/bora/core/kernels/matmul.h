@@ -5,15 +5,16 @@
 
 namespace bora::kernels {
 
-/// One matrix of a product, row-major: element (i, j) at data[i·stride + j], or data[j·stride + i] if transposed.
+/// One matrix of a product, row-major: element (i, j) at data[i·stride + j], or data[j·stride + i] if
+/// transposed.
 struct MatrixRef {
   const float* data;
   std::int64_t stride;
   bool transposed = false;
 };
 
-/// c [m, n] = a [m, k] · b [k, n] + beta · c, fp32. The only matrix product of Bora on CPUs; the kernel behind it is
-/// chosen once at start-up. Bits do not depend on the number of threads.
+/// c [m, n] = a [m, k] · b [k, n] + beta · c, fp32. The only matrix product of Bora on CPUs; the kernel
+/// behind it is chosen once at start-up. Bits do not depend on the number of threads.
 void matmul(std::int64_t m, std::int64_t n, std::int64_t k, MatrixRef a, MatrixRef b, float* c,
             std::int64_t c_stride, float beta = 0.0F);
 
@@ -22,16 +23,22 @@ void batched_matmul(std::int64_t batch, std::int64_t m, std::int64_t n, std::int
                     std::int64_t a_batch, MatrixRef b, std::int64_t b_batch, float* c, std::int64_t c_stride,
                     std::int64_t c_batch);
 
-/// Multiplies this shape with 1 and with threads() threads and compares bits; on a difference the kernel for it falls
-/// back to one that keeps them. Returns false if it had to. Called at start-up with the model's own shapes.
+/// Multiplies this shape with 1 and with threads() threads and compares bits; on a difference the kernel for
+/// it falls back to one that keeps them. Returns false if it had to. Called at start-up with the model's own
+/// shapes.
 bool check_matmul_bits(std::int64_t m, std::int64_t n, std::int64_t k, bool a_transposed, bool b_transposed);
 
 /// "mkl", "own avx512", ...: which implementation large products use.
 const char* matmul_path();
 
+/// Overrides the choice made from the CPU (Bora's own product with AVX-512, else MKL): for benchmarks, and
+/// for machines where that guesses wrong. Bits differ between the two. Call before compute.
+enum class MatmulKernel { automatic, mkl, own };
+void set_matmul_kernel(MatmulKernel kernel);
+
 /// For benchmarks: while set, every product is reported with its shape and seconds.
-using MatmulObserver = void (*)(std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k, bool a_transposed,
-                                bool b_transposed, double seconds);
+using MatmulObserver = void (*)(std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k,
+                                bool a_transposed, bool b_transposed, double seconds);
 void set_matmul_observer(MatmulObserver observer);
 
 }  // namespace bora::kernels

@@ -10,10 +10,10 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "bora/core/kernels/norm.cpp"
+#include "bora/core/kernels/math-inl.h"
 #include "bora/core/kernels/targets.h"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
-#include "bora/core/kernels/math-inl.h"
 
 #ifndef BORA_CORE_KERNELS_NORM_CPP_ONCE
 #define BORA_CORE_KERNELS_NORM_CPP_ONCE
@@ -21,8 +21,8 @@ namespace bora::kernels {
 /// Operands of one row; what a kind of norm lacks is null.
 struct NormRow {
   const float *x, *weight, *bias, *dy;
-  float* out;               // y or dx
-  float *dweight, *dbias;   // partial sums of the row's chunk
+  float* out;              // y or dx
+  float *dweight, *dbias;  // partial sums of the row's chunk
 };
 }  // namespace bora::kernels
 #endif
@@ -93,7 +93,8 @@ void layer_forward_row(i64 n, const NormRow& r, float eps, float* mean, float* r
   });
 }
 
-/// dx = rstd·(g - mean(g) - h·mean(g·h)), h the normalised row, g = dy·weight; without mean(g) if not `kCentred`.
+/// dx = rstd·(g - mean(g) - h·mean(g·h)), h the normalised row, g = dy·weight; without mean(g) if not
+/// `kCentred`.
 template <bool kCentred>
 void backward_row(i64 n, const NormRow& r, float mean, float rstd) {
   const Lane8 d;
@@ -109,7 +110,8 @@ void backward_row(i64 n, const NormRow& r, float mean, float rstd) {
     if (r.dbias) store(hn::Add(dy, load(r.dbias)), r.dbias);
   });
   const float over = 1.0F / static_cast<float>(n);
-  const auto mean_g = hn::Set(d, sum_lanes(d, sum) * over), mean_gh = hn::Set(d, sum_lanes(d, product) * over);
+  const auto mean_g = hn::Set(d, sum_lanes(d, sum) * over),
+             mean_gh = hn::Set(d, sum_lanes(d, product) * over);
   each_vector(n, [&](auto load, auto store) HWY_ATTR {
     const auto dy = load(r.dy), h = normalised(load(r.x));
     auto g = r.weight ? hn::Mul(dy, load(r.weight)) : dy;
@@ -119,13 +121,16 @@ void backward_row(i64 n, const NormRow& r, float mean, float rstd) {
 }
 
 void rms_backward_row(i64 n, const NormRow& r, float rstd) { backward_row<false>(n, r, 0, rstd); }
-void layer_backward_row(i64 n, const NormRow& r, float mean, float rstd) { backward_row<true>(n, r, mean, rstd); }
+void layer_backward_row(i64 n, const NormRow& r, float mean, float rstd) {
+  backward_row<true>(n, r, mean, rstd);
+}
 
 void accumulate_row(i64 n, const float* x, float* into) {
   const Wide d;
   const i64 width = lanes(d);
   i64 i = 0;
-  for (; i + width <= n; i += width) hn::StoreU(hn::Add(hn::LoadU(d, into + i), hn::LoadU(d, x + i)), d, into + i);
+  for (; i + width <= n; i += width)
+    hn::StoreU(hn::Add(hn::LoadU(d, into + i), hn::LoadU(d, x + i)), d, into + i);
   for (; i < n; ++i) into[i] += x[i];
 }
 
@@ -151,8 +156,8 @@ i64 forward_chunk(i64 n) { return std::max<i64>(1, 8192 / std::max<i64>(1, n)); 
 /// Rows that share one partial column sum: about 32 chunks, of at least 16 rows.
 i64 column_chunk(i64 rows) { return std::max<i64>(16, (rows + 31) / 32); }
 
-/// Runs body(row, partial) over chunks of rows, `partial` being the chunk's own zeroed `columns` sums, and adds the
-/// chunks' sums into out in order of rows. No columns: no sums.
+/// Runs body(row, partial) over chunks of rows, `partial` being the chunk's own zeroed `columns` sums, and
+/// adds the chunks' sums into out in order of rows. No columns: no sums.
 template <class Body>
 void with_column_sums(i64 rows, i64 columns, float* out, const Body& body) {
   const i64 chunk = column_chunk(rows), chunks = (rows + chunk - 1) / chunk;
@@ -172,7 +177,8 @@ void with_column_sums(i64 rows, i64 columns, float* out, const Body& body) {
 
 }  // namespace
 
-void rms_norm_forward(i64 rows, i64 n, const float* x, const float* weight, float eps, float* y, float* rstd) {
+void rms_norm_forward(i64 rows, i64 n, const float* x, const float* weight, float eps, float* y,
+                      float* rstd) {
   for_chunks(rows, forward_chunk(n), [&](i64 begin, i64 end) {
     for (i64 i = begin; i < end; ++i) {
       const NormRow row{x + i * n, weight, nullptr, nullptr, y + i * n, nullptr, nullptr};
@@ -181,16 +187,16 @@ void rms_norm_forward(i64 rows, i64 n, const float* x, const float* weight, floa
   });
 }
 
-void rms_norm_backward(i64 rows, i64 n, const float* x, const float* weight, const float* rstd, const float* dy,
-                       float* dx, float* dweight) {
+void rms_norm_backward(i64 rows, i64 n, const float* x, const float* weight, const float* rstd,
+                       const float* dy, float* dx, float* dweight) {
   with_column_sums(rows, dweight ? n : 0, dweight, [&](i64 i, float* sums) {
     const NormRow row{x + i * n, weight, nullptr, dy + i * n, dx + i * n, dweight ? sums : nullptr, nullptr};
     HWY_DYNAMIC_DISPATCH(rms_backward_row)(n, row, rstd[i]);
   });
 }
 
-void layer_norm_forward(i64 rows, i64 n, const float* x, const float* weight, const float* bias, float eps, float* y,
-                        float* mean, float* rstd) {
+void layer_norm_forward(i64 rows, i64 n, const float* x, const float* weight, const float* bias, float eps,
+                        float* y, float* mean, float* rstd) {
   for_chunks(rows, forward_chunk(n), [&](i64 begin, i64 end) {
     for (i64 i = begin; i < end; ++i) {
       const NormRow row{x + i * n, weight, bias, nullptr, y + i * n, nullptr, nullptr};
@@ -199,11 +205,16 @@ void layer_norm_forward(i64 rows, i64 n, const float* x, const float* weight, co
   });
 }
 
-void layer_norm_backward(i64 rows, i64 n, const float* x, const float* weight, const float* mean, const float* rstd,
-                         const float* dy, float* dx, float* dweight, float* dbias) {
+void layer_norm_backward(i64 rows, i64 n, const float* x, const float* weight, const float* mean,
+                         const float* rstd, const float* dy, float* dx, float* dweight, float* dbias) {
   float* sums_out = scratch(Scratch::partial, 2 * n);
   with_column_sums(rows, dweight || dbias ? 2 * n : 0, sums_out, [&](i64 i, float* sums) {
-    const NormRow row{x + i * n,  weight, nullptr, dy + i * n, dx + i * n, dweight ? sums : nullptr,
+    const NormRow row{x + i * n,
+                      weight,
+                      nullptr,
+                      dy + i * n,
+                      dx + i * n,
+                      dweight ? sums : nullptr,
                       dbias ? sums + n : nullptr};
     HWY_DYNAMIC_DISPATCH(layer_backward_row)(n, row, mean[i], rstd[i]);
   });

@@ -15,8 +15,8 @@ struct Reference {
   Doubles y, mean, rstd, dx, dweight, dbias;
 };
 
-Reference reference(std::size_t rows, std::size_t n, bool centred, const Floats& x, const Floats& w, const Floats& b,
-                    double eps, const Floats& dy) {
+Reference reference(std::size_t rows, std::size_t n, bool centred, const Floats& x, const Floats& w,
+                    const Floats& b, double eps, const Floats& dy) {
   Reference r{Doubles(rows * n), Doubles(rows), Doubles(rows), Doubles(rows * n), Doubles(n), Doubles(n)};
   for (std::size_t i = 0; i < rows; ++i) {
     double sum = 0, square = 0, mean_g = 0, mean_gh = 0;
@@ -55,11 +55,13 @@ TEST(Norm, RmsAgreesWithDoublePrecision) {
       const float* weight = weighted ? w.data() : nullptr;
       Floats y(x.size()), rstd(37), dx(x.size()), dw(static_cast<std::size_t>(n));
       rms_norm_forward(rows, n, x.data(), weight, 1e-5F, y.data(), rstd.data());
-      rms_norm_backward(rows, n, x.data(), weight, rstd.data(), dy.data(), dx.data(), weighted ? dw.data() : nullptr);
+      rms_norm_backward(rows, n, x.data(), weight, rstd.data(), dy.data(), dx.data(),
+                        weighted ? dw.data() : nullptr);
       const Reference r = reference(37, static_cast<std::size_t>(n), false, x, w, {}, 1e-5, dy);
       expect_close(y, r.y, 1e-6, 1e-7);
       expect_close(rstd, r.rstd, 1e-6, 0);
-      expect_close(dx, r.dx, 1e-5, n == 1 ? 2e-2 : 3e-6);  // one element: a difference of nearly equal numbers
+      expect_close(dx, r.dx, 1e-5,
+                   n == 1 ? 2e-2 : 3e-6);  // one element: a difference of nearly equal numbers
       if (weighted) expect_close(dw, r.dweight, 1e-5, 1e-5);
     }
   }
@@ -74,8 +76,8 @@ TEST(Norm, LayerAgreesWithDoublePrecision) {
     const Floats dy = random_floats(rows * n, 5), w = random_floats(n, 6), b = random_floats(n, 7);
     Floats y(x.size()), mean(53), rstd(53), dx(x.size()), dw(w.size()), db(w.size());
     layer_norm_forward(rows, n, x.data(), w.data(), b.data(), 1e-5F, y.data(), mean.data(), rstd.data());
-    layer_norm_backward(rows, n, x.data(), w.data(), mean.data(), rstd.data(), dy.data(), dx.data(), dw.data(),
-                        db.data());
+    layer_norm_backward(rows, n, x.data(), w.data(), mean.data(), rstd.data(), dy.data(), dx.data(),
+                        dw.data(), db.data());
     const Reference r = reference(53, static_cast<std::size_t>(n), true, x, w, b, 1e-5, dy);
     expect_close(y, r.y, 1e-5, 5e-6);
     expect_close(mean, r.mean, 1e-6, 0);
@@ -92,8 +94,10 @@ TEST(Norm, WeightAndBiasAreOptional) {
   layer_norm_forward(3, 9, x.data(), nullptr, nullptr, 1e-5F, y.data(), mean.data(), rstd.data());
   layer_norm_forward(3, 9, x.data(), ones.data(), zeros.data(), 1e-5F, z.data(), mean.data(), rstd.data());
   EXPECT_EQ(y, z);
-  layer_norm_backward(3, 9, x.data(), nullptr, mean.data(), rstd.data(), dy.data(), dx.data(), nullptr, nullptr);
-  layer_norm_backward(3, 9, x.data(), ones.data(), mean.data(), rstd.data(), dy.data(), dz.data(), nullptr, db.data());
+  layer_norm_backward(3, 9, x.data(), nullptr, mean.data(), rstd.data(), dy.data(), dx.data(), nullptr,
+                      nullptr);
+  layer_norm_backward(3, 9, x.data(), ones.data(), mean.data(), rstd.data(), dy.data(), dz.data(), nullptr,
+                      db.data());
   EXPECT_EQ(dx, dz);
   EXPECT_FLOAT_EQ(db[0], dy[0] + dy[9] + dy[18]);
 }
@@ -105,7 +109,8 @@ TEST(Norm, ColumnSums) {
       Floats out(static_cast<std::size_t>(n), 9.0F);
       column_sums(rows, n, x.data(), out.data());
       Doubles expected(static_cast<std::size_t>(n));
-      for (std::size_t i = 0; i < x.size(); ++i) expected[i % static_cast<std::size_t>(n)] += static_cast<double>(x[i]);
+      for (std::size_t i = 0; i < x.size(); ++i)
+        expected[i % static_cast<std::size_t>(n)] += static_cast<double>(x[i]);
       expect_close(out, expected, 1e-5, 1e-5);
     }
   }
@@ -115,10 +120,11 @@ TEST(Norm, BitsDoNotDependOnThreads) {
   const std::int64_t rows = 203, n = 100;
   const Floats x = random_floats(rows * n, 11), dy = random_floats(rows * n, 12), w = random_floats(n, 13);
   expect_equal_bits([&] {
-    Floats y(x.size()), mean(203), rstd(203), dx(x.size()), dw(100), db(100), rx(x.size()), rw(100), sums(100);
+    Floats y(x.size()), mean(203), rstd(203), dx(x.size()), dw(100), db(100), rx(x.size()), rw(100),
+        sums(100);
     layer_norm_forward(rows, n, x.data(), w.data(), w.data(), 1e-5F, y.data(), mean.data(), rstd.data());
-    layer_norm_backward(rows, n, x.data(), w.data(), mean.data(), rstd.data(), dy.data(), dx.data(), dw.data(),
-                        db.data());
+    layer_norm_backward(rows, n, x.data(), w.data(), mean.data(), rstd.data(), dy.data(), dx.data(),
+                        dw.data(), db.data());
     rms_norm_forward(rows, n, x.data(), w.data(), 1e-5F, y.data(), rstd.data());
     rms_norm_backward(rows, n, x.data(), w.data(), rstd.data(), dy.data(), rx.data(), rw.data());
     column_sums(rows, n, x.data(), sums.data());

@@ -10,9 +10,9 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "bora/core/kernels/own_matmul.cpp"
 #include "bora/core/kernels/targets.h"
+#include "bora/core/kernels/tile-inl.h"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
-#include "bora/core/kernels/tile-inl.h"
 
 #ifndef BORA_CORE_KERNELS_OWN_MATMUL_CPP_ONCE
 #define BORA_CORE_KERNELS_OWN_MATMUL_CPP_ONCE
@@ -84,24 +84,28 @@ void pack_right(const ProductBlock& p, i64 panel) {
 
 /// The last columns of c, fewer than a tile has, by way of a whole tile.
 template <bool kAdd>
-void edge_tile(const ProductBlock& p, i64 rows, i64 columns, i64 inner, const float* left, const float* right, float* c) {
+void edge_tile(const ProductBlock& p, i64 rows, i64 columns, i64 inner, const float* left, const float* right,
+               float* c) {
   HWY_ALIGN float whole[kTileRows * kTileColumns] = {};
   if constexpr (kAdd) {
     for (i64 i = 0; i < rows; ++i) std::copy_n(c + i * p.c_stride, columns, whole + i * kTileColumns);
   }
-  tile_row<true, kAdd>(rows, kTileColumns, inner, left, kTileRows, right, kTileColumns, 0, whole, kTileColumns);
+  tile_row<true, kAdd>(rows, kTileColumns, inner, left, kTileRows, right, kTileColumns, 0, whole,
+                       kTileColumns);
   for (i64 i = 0; i < rows; ++i) std::copy_n(whole + i * kTileColumns, columns, c + i * p.c_stride);
 }
 
 template <bool kAdd>
-void slice(const ProductBlock& p, i64 row_begin, i64 row_end, i64 column_begin, i64 column_end, i64 first, i64 inner) {
+void slice(const ProductBlock& p, i64 row_begin, i64 row_end, i64 column_begin, i64 column_end, i64 first,
+           i64 inner) {
   const i64 whole = (column_end - column_begin) / kTileColumns * kTileColumns;
   const float* right = p.right + column_begin * p.k + first * kTileColumns;
   for (i64 i = row_begin; i < row_end; i += kTileRows) {
     const i64 rows = std::min<i64>(kTileRows, row_end - i);
     const float* left = p.left + i * p.k + first * kTileRows;
     float* c = p.c + i * p.c_stride + column_begin;
-    tile_row<true, kAdd>(rows, whole, inner, left, kTileRows, right, kTileColumns, kTileColumns * p.k, c, p.c_stride);
+    tile_row<true, kAdd>(rows, whole, inner, left, kTileRows, right, kTileColumns, kTileColumns * p.k, c,
+                         p.c_stride);
     if (const i64 rest = column_end - column_begin - whole; rest > 0) {
       edge_tile<kAdd>(p, rows, rest, inner, left, right + whole * p.k, c + whole);
     }
@@ -140,7 +144,9 @@ using i64 = std::int64_t;
 constexpr i64 up(i64 n, i64 to) { return (n + to - 1) / to * to; }
 
 /// Largest multiple of `task` whose packed side, `k` long, holds `budget` floats, but no more than n needs.
-i64 block_side(i64 n, i64 k, i64 budget, i64 task) { return std::min(up(n, task), std::max(task, budget / k / task * task)); }
+i64 block_side(i64 n, i64 k, i64 budget, i64 task) {
+  return std::min(up(n, task), std::max(task, budget / k / task * task));
+}
 
 MatrixRef offset(MatrixRef x, i64 row, i64 column) {
   x.data += x.transposed ? column * x.stride + row : row * x.stride + column;
@@ -163,8 +169,10 @@ void pack(const ProductBlock& p, bool right_too) {
 void multiply(const ProductBlock& p) {
   const i64 rows = (p.m + kTaskRows - 1) / kTaskRows, columns = (p.n + kTaskColumns - 1) / kTaskColumns;
   for_chunks(rows * columns, 1, [&](i64 task, i64) {
-    const i64 i = task % rows * kTaskRows, j = task / rows * kTaskColumns;  // neighbours share their right side
-    HWY_DYNAMIC_DISPATCH(multiply_part)(p, i, std::min(i + kTaskRows, p.m), j, std::min(j + kTaskColumns, p.n));
+    const i64 i = task % rows * kTaskRows,
+              j = task / rows * kTaskColumns;  // neighbours share their right side
+    HWY_DYNAMIC_DISPATCH(multiply_part)
+    (p, i, std::min(i + kTaskRows, p.m), j, std::min(j + kTaskColumns, p.n));
   });
 }
 
@@ -185,7 +193,8 @@ void own_matmul(i64 m, i64 n, i64 k, MatrixRef a, MatrixRef b, float* c, i64 c_s
   if (k == 0 || (beta != 0 && beta != 1)) scale_output(m, n, c, c_stride, beta);
   const i64 inner = std::min(k, kPackedInner);
   if (inner == 0) return;
-  const i64 rows = block_side(m, inner, kPackedLeft, kTaskRows), columns = block_side(n, inner, kPackedRight, kTaskColumns);
+  const i64 rows = block_side(m, inner, kPackedLeft, kTaskRows),
+            columns = block_side(n, inner, kPackedRight, kTaskColumns);
   float *left = scratch(Scratch::partial, rows * inner), *right = scratch(Scratch::packed, columns * inner);
   for (i64 j = 0; j < n; j += columns) {
     for (i64 first = 0; first < k; first += inner) {

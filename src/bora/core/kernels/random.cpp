@@ -9,16 +9,16 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "bora/core/kernels/random.cpp"
+#include "bora/core/kernels/math-inl.h"
 #include "bora/core/kernels/targets.h"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
-#include "bora/core/kernels/math-inl.h"
 
 #ifndef BORA_CORE_KERNELS_RANDOM_CPP_ONCE
 #define BORA_CORE_KERNELS_RANDOM_CPP_ONCE
 namespace bora::kernels {
-/// Parameters of a distribution: uniform (low, width), normal (mean, std), truncated normal (erf of both bounds and
-/// the bounds), dropout (threshold, factor).
+/// Parameters of a distribution: uniform (low, width), normal (mean, std), truncated normal (erf of both
+/// bounds and the bounds), dropout (threshold, factor).
 struct DrawRule {
   float a = 0, b = 0, low = 0, high = 0;
   std::uint64_t threshold = 0;
@@ -112,11 +112,13 @@ struct Normal {
   }
 };
 
-/// Inverse of erf: x times a polynomial in -log(1 - x²), or in its root towards the ends (Giles 2010's scheme).
+/// Inverse of erf: x times a polynomial in -log(1 - x²), or in its root towards the ends (Giles 2010's
+/// scheme).
 HWY_INLINE Float inverse_erf(Float x) {
   const Wide d;
-  constexpr float kCentre[] = {2.260593596e-8F,  3.422247632e-7F,  -3.454779058e-6F, -4.380347225e-6F, 0.0002183129783F,
-                               -0.001253758883F, -0.004177346516F, 0.2466407663F,    1.501409351F};
+  constexpr float kCentre[] = {2.260593596e-8F,  3.422247632e-7F,  -3.454779058e-6F,
+                               -4.380347225e-6F, 0.0002183129783F, -0.001253758883F,
+                               -0.004177346516F, 0.2466407663F,    1.501409351F};
   constexpr float kEnds[] = {-0.0001809812427F, 0.001199245838F, -0.003375731259F, 0.005753023872F,
                              -0.007713505303F,  0.0094440156F,   1.001681178F,     2.832976645F};
   const auto one = hn::Set(d, 1.0F);
@@ -148,7 +150,8 @@ struct Keep {
         x[i] = hn::Zero(d);
         continue;
       }
-      const auto dropped = hn::VecFromMask(du, hn::Lt(w[i], hn::Set(du, static_cast<std::uint32_t>(r.threshold))));
+      const auto dropped =
+          hn::VecFromMask(du, hn::Lt(w[i], hn::Set(du, static_cast<std::uint32_t>(r.threshold))));
       x[i] = hn::BitCast(d, hn::AndNot(dropped, hn::BitCast(du, hn::Set(d, 1.0F))));
     }
   }
@@ -188,12 +191,18 @@ void draw(Key key, const DrawRule& rule, i64 first, i64 n, float* out) {
   }
 }
 
-void draw_uniform(Key key, const DrawRule& r, i64 first, i64 n, float* out) { draw<Uniform>(key, r, first, n, out); }
-void draw_normal(Key key, const DrawRule& r, i64 first, i64 n, float* out) { draw<Normal>(key, r, first, n, out); }
+void draw_uniform(Key key, const DrawRule& r, i64 first, i64 n, float* out) {
+  draw<Uniform>(key, r, first, n, out);
+}
+void draw_normal(Key key, const DrawRule& r, i64 first, i64 n, float* out) {
+  draw<Normal>(key, r, first, n, out);
+}
 void draw_truncated(Key key, const DrawRule& r, i64 first, i64 n, float* out) {
   draw<TruncatedNormal>(key, r, first, n, out);
 }
-void draw_keep(Key key, const DrawRule& r, i64 first, i64 n, float* out) { draw<Keep>(key, r, first, n, out); }
+void draw_keep(Key key, const DrawRule& r, i64 first, i64 n, float* out) {
+  draw<Keep>(key, r, first, n, out);
+}
 
 }  // namespace HWY_NAMESPACE
 }  // namespace bora::kernels
@@ -226,7 +235,8 @@ void normal(Key key, std::int64_t first, std::int64_t n, float mean, float std, 
   });
 }
 
-void truncated_normal(Key key, std::int64_t first, std::int64_t n, float low, float high, float scale, float* out) {
+void truncated_normal(Key key, std::int64_t first, std::int64_t n, float low, float high, float scale,
+                      float* out) {
   const double from = std::erf(static_cast<double>(low) / std::sqrt(2.0));
   const double to = std::erf(static_cast<double>(high) / std::sqrt(2.0));
   const DrawRule rule{

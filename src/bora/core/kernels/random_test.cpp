@@ -22,7 +22,8 @@ Moments moments(const Floats& x) {
   for (float v : x) m.mean += static_cast<double>(v) / n;
   for (float v : x) m.variance += std::pow(static_cast<double>(v) - m.mean, 2) / n;
   for (float v : x) m.skew += std::pow((static_cast<double>(v) - m.mean), 3) / n / std::pow(m.variance, 1.5);
-  for (float v : x) m.kurtosis += std::pow((static_cast<double>(v) - m.mean), 4) / n / std::pow(m.variance, 2);
+  for (float v : x)
+    m.kurtosis += std::pow((static_cast<double>(v) - m.mean), 4) / n / std::pow(m.variance, 2);
   return m;
 }
 
@@ -30,7 +31,8 @@ using Draw = std::function<void(std::int64_t first, std::int64_t n, float* out)>
 const std::vector<std::pair<const char*, Draw>> kDraws = {
     {"uniform", [](auto first, auto n, float* out) { uniform(kKey, first, n, -1, 2, out); }},
     {"normal", [](auto first, auto n, float* out) { normal(kKey, first, n, 1, 2, out); }},
-    {"truncated", [](auto first, auto n, float* out) { truncated_normal(kKey, first, n, -2, 2, 0.02F, out); }},
+    {"truncated",
+     [](auto first, auto n, float* out) { truncated_normal(kKey, first, n, -2, 2, 0.02F, out); }},
     {"dropout",
      [](auto first, auto n, float* out) {
        const Floats ones(static_cast<std::size_t>(n), 1.0F);

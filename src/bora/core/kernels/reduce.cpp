@@ -9,10 +9,10 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "bora/core/kernels/reduce.cpp"
+#include "bora/core/kernels/math-inl.h"
 #include "bora/core/kernels/targets.h"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
-#include "bora/core/kernels/math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace bora::kernels {
@@ -33,7 +33,8 @@ double sum_chunk(const float* x, i64 n) {
     for (int u = 0; u < 4; ++u) {
       const i64 left = n - i - 4 * u;
       if (left <= 0) break;
-      const auto v = hn::PromoteTo(dd, left >= 4 ? hn::LoadU(d, x + i + 4 * u) : load_part(d, x + i + 4 * u, left));
+      const auto v =
+          hn::PromoteTo(dd, left >= 4 ? hn::LoadU(d, x + i + 4 * u) : load_part(d, x + i + 4 * u, left));
       sums[u] = kSquare ? hn::MulAdd(v, v, sums[u]) : hn::Add(v, sums[u]);
     }
   }
@@ -87,7 +88,8 @@ void scale_chunk(float* x, float by, i64 n) {
   for (; i < n; ++i) x[i] *= by;
 }
 
-// Adds half of the last kept bit, less one if that is even: ties go to even. A NaN keeps a bit of its payload set.
+// Adds half of the last kept bit, less one if that is even: ties go to even. A NaN keeps a bit of its payload
+// set.
 void to_bf16_chunk(const float* x, std::uint16_t* y, i64 n) {
   const Wide d;
   const hn::RebindToUnsigned<Wide> du;
@@ -162,11 +164,13 @@ double sum_chunks(std::int64_t n, const float* x, double (*chunk)(const float*, 
 }  // namespace
 
 double sum(std::int64_t n, const float* x) {
-  return sum_chunks(n, x, [](const float* p, std::int64_t m) { return HWY_DYNAMIC_DISPATCH(sum_plain)(p, m); });
+  return sum_chunks(n, x,
+                    [](const float* p, std::int64_t m) { return HWY_DYNAMIC_DISPATCH(sum_plain)(p, m); });
 }
 
 double sum_of_squares(std::int64_t n, const float* x) {
-  return sum_chunks(n, x, [](const float* p, std::int64_t m) { return HWY_DYNAMIC_DISPATCH(sum_squared)(p, m); });
+  return sum_chunks(n, x,
+                    [](const float* p, std::int64_t m) { return HWY_DYNAMIC_DISPATCH(sum_squared)(p, m); });
 }
 
 std::int64_t first_non_finite(std::int64_t n, const float* x) {
@@ -192,7 +196,8 @@ void scale(std::int64_t n, float* x, float by) {
 }
 
 void fill(std::int64_t n, float* x, float value) {
-  for_chunks(n, kElementwise, [&](std::int64_t begin, std::int64_t end) { std::fill(x + begin, x + end, value); });
+  for_chunks(n, kElementwise,
+             [&](std::int64_t begin, std::int64_t end) { std::fill(x + begin, x + end, value); });
 }
 
 void to_bf16(std::int64_t n, const float* x, std::uint16_t* y) {

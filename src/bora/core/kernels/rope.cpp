@@ -7,10 +7,10 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "bora/core/kernels/rope.cpp"
+#include "bora/core/kernels/math-inl.h"
 #include "bora/core/kernels/targets.h"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
-#include "bora/core/kernels/math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace bora::kernels {
@@ -25,9 +25,8 @@ void rotate(std::int64_t half, const float* x, const float* cos, const float* si
     const std::int64_t n = std::min(width, half - i);
     const bool whole = n == width;
     const auto load = [&](const float* p) HWY_ATTR { return whole ? hn::LoadU(d, p) : load_part(d, p, n); };
-    const auto store = [&](hn::Vec<Wide> v, float* p) HWY_ATTR {
-      whole ? hn::StoreU(v, d, p) : store_part(v, d, p, n);
-    };
+    const auto store = [&](hn::Vec<Wide> v, float* p)
+                           HWY_ATTR { whole ? hn::StoreU(v, d, p) : store_part(v, d, p, n); };
     const auto a = load(x + i), b = load(x + half + i);
     const auto c = load(cos + i), s = hn::Xor(load(sin + i), sign);
     store(hn::NegMulAdd(b, s, hn::Mul(a, c)), y + i);

@@ -36,7 +36,8 @@ inline void expect_equal_bits(const std::function<Floats()>& run) {
     set_threads(n);
     const Floats actual = run();
     ASSERT_EQ(actual.size(), expected.size());
-    EXPECT_EQ(std::memcmp(actual.data(), expected.data(), expected.size() * sizeof(float)), 0) << n << " threads";
+    EXPECT_EQ(std::memcmp(actual.data(), expected.data(), expected.size() * sizeof(float)), 0)
+        << n << " threads";
   }
   set_threads(before);
 }

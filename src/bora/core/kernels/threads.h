@@ -10,12 +10,14 @@ namespace bora::kernels {
 void set_threads(int n);
 int threads();
 
-/// Calls body(begin, end) over fixed chunks [c·chunk, min((c+1)·chunk, n)) of [0, n). The chunks depend on n and
-/// `chunk` alone, never on the number of threads; chunks run on any thread in any order. Serial inside itself.
-void for_chunks(std::int64_t n, std::int64_t chunk, const std::function<void(std::int64_t, std::int64_t)>& body);
+/// Calls body(begin, end) over fixed chunks [c·chunk, min((c+1)·chunk, n)) of [0, n). The chunks depend on n
+/// and `chunk` alone, never on the number of threads; chunks run on any thread in any order. Serial inside
+/// itself.
+void for_chunks(std::int64_t n, std::int64_t chunk,
+                const std::function<void(std::int64_t, std::int64_t)>& body);
 
-/// Name of the SIMD target that dispatch chose: "AVX2", "AVX3_ZEN4", ... Bits depend on it; it goes into the run
-/// record.
+/// Name of the SIMD target that dispatch chose: "AVX2", "AVX3_ZEN4", ... Bits depend on it; it goes into the
+/// run record.
 const char* simd_target();
 
 }  // namespace bora::kernels

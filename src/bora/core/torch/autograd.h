@@ -19,4 +19,10 @@ at::Tensor expand_one(const at::Tensor& x, at::IntArrayRef sizes);
 /// Dropout of x's elements in row-major order; the backward pass draws the same mask again and keeps nothing.
 at::Tensor dropout(const at::Tensor& x, double p, Key key);
 
+/// Softmax, or its logarithm, over the last dimension.
+at::Tensor softmax_last(const at::Tensor& x, bool log);
+
+/// base^exponent, of the same sizes.
+at::Tensor power(const at::Tensor& base, const at::Tensor& exponent);
+
 }  // namespace bora::core

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include <fmt/core.h>
+
+#include "args.h"
+#include "bora/base/error.h"
+#include "bora/core/runtime.h"
+#include "bora/train/evaluate.h"
+#include "commands.h"
+#include "lm_config.h"
+#include "open_model.h"
+#include "text_data.h"
+#include "train_run.h"
+
+namespace bora::app {
+
+int run_eval(const Arguments& arguments) {
+  std::string model_path;
+  std::vector<std::string> configs;
+  std::vector<std::pair<std::string, std::string>> overrides;
+  std::int64_t max_batches = 0;
+  Args args("eval", "Loss, perplexity and bits per byte of a model on each held-out data source of a configuration.",
+            "  bora eval --model runs/brisk-otter-7 recipes/quickstart.yaml");
+  args.positional("config", configs, "YAML files that name the data");
+  args.option("--model", model_path, "a run, a checkpoint or a Hugging Face directory; default: the configuration's run");
+  args.option("--max_batches", max_batches, "0: all held-out sequences");
+  args.overrides(overrides);
+  args.parse(arguments);
+  auto loaded = load_config(configs, overrides);
+  core::initialize();
+  auto place = run_place(loaded.config);
+  auto opened = open_model(model_path.empty() ? place.directory : model_path);
+  track::Console console;
+  auto text = prepare_text(loaded.config, place, opened.model->shape().seq_len, console, opened.tokenizer);
+  if (max_batches > 0) loaded.config.trainer.max_eval_batches = max_batches;
+  evaluate_sources(*opened.model, text, loaded.config, console);
+  return 0;
+}
+
+}  // namespace bora::app

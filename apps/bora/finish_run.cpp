@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "finish_run.h"
+
+#include <fmt/core.h>
+
+#include "bora/base/text.h"
+#include "bora/infer/generate.h"
+#include "bora/train/evaluate.h"
+#include "models.h"
+
+namespace bora::app {
+
+double baseline_entropy(const TextData& text) {
+  double sum = 0, weights = 0;
+  for (const auto& s : text.sources) {
+    if (!s.train || s.weight <= 0) continue;
+    sum += s.weight * train::unigram_entropy(*s.train, 4096, text.vocab_size());
+    weights += s.weight;
+  }
+  return weights > 0 ? sum / weights : 0;
+}
+
+namespace {
+
+void show_samples(const nn::LanguageModel& model, const TextData& text, const LmConfig& config, track::Console& console) {
+  std::vector<track::Sample> samples;
+  std::uint64_t seed = 0;
+  for (const auto& prompt : config.sample.prompts) {
+    std::vector<std::int32_t> ids;
+    text.tokenizer.encode_ids(prompt, ids);
+    infer::GenerateOptions options{.max_new_tokens = config.sample.max_new_tokens, .stop_id = text.tokenizer.eos_id(),
+                                   .seed = seed++, .sampling = {.temperature = config.sample.temperature}};
+    samples.push_back({prompt, text.tokenizer.decode(infer::generate(model, ids, options))});
+  }
+  if (!samples.empty()) console.samples(samples);
+}
+
+}  // namespace
+
+void finish_run(nn::LanguageModel& model, const TextData& text, const LmConfig& config, const RunPlace& place,
+                const RunTimes& times, track::Console& console, track::Tracker& tracker) {
+  auto metrics = evaluate_sources(model, text, config, console);
+  auto last = config.trainer.num_train_steps - 1;
+  tracker.log(last, metrics);
+  show_samples(model, text, config, console);
+  console.line();
+  if (times.trained_seconds > 0) {
+    console.line(fmt::format("first step {:.1f} s after start · {} tokens · {} tokens/s · data waiting {:.1f} %", times.first_step_seconds,
+                             human_count(static_cast<double>(times.meter.total_tokens())),
+                             human_count(times.meter.tokens_per_second()), 100 * times.waited_seconds / times.trained_seconds));
+  }
+  std::string exported;
+  if (config.hf_export) {
+    exported = path_join(place.directory, "hf");
+    export_hugging_face(model, text.tokenizer, exported, core::parse_dtype(config.hf_save_dtype));
+  }
+  console.line(fmt::format("checkpoint {}/step-{}{}", place.directory, config.trainer.num_train_steps,
+                           exported.empty() ? "" : "        hugging face export " + exported));
+  tracker.log_summary(metrics);
+  tracker.finish();
+  std::vector<std::string> commands = {fmt::format("./bora generate {} \"The moon is\"", place.directory),
+                                       fmt::format("./bora inspect {}/step-{}", place.directory, config.trainer.num_train_steps),
+                                       "./bora train recipes/quickstart.yaml --data.train_urls='[\"my/*.txt\"]' --fresh"};
+  console.next(commands);
+}
+
+}  // namespace bora::app

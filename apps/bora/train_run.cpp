@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "train_run.h"
+
+#include <fmt/core.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+
+#include "bora/base/clock.h"
+#include "bora/base/env.h"
+#include "bora/base/error.h"
+#include "bora/base/hash.h"
+#include "bora/base/log.h"
+#include "bora/base/text.h"
+#include "bora/checkpoint/checkpointer.h"
+#include "bora/checkpoint/restore.h"
+#include "bora/core/runtime.h"
+#include "bora/track/throughput.h"
+#include "bora/train/run_name.h"
+#include "bora/train/signals.h"
+#include "bora/train/trainer.h"
+#include "dry_run.h"
+#include "finish_run.h"
+#include "text_data.h"
+
+namespace bora::app {
+
+RunPlace run_place(const LmConfig& config) {
+  RunPlace place;
+  if (config.trainer.id) {
+    place.id = *config.trainer.id;
+  } else if (auto id = env::run_id()) {
+    place.id = *id;
+  } else {
+    // The name follows from what decides the training, not from where it stops or how it is watched.
+    auto copy = config;
+    copy.trainer.stop_at_step.reset();
+    copy.trainer.threads = 0;
+    place.id = train::run_name(hash128(write_config(copy)));
+  }
+  place.directory = config.trainer.checkpointer.run_directory(place.id);
+  return place;
+}
+
+namespace {
+
+void put_aside(const std::string& directory) {
+  if (!exists(directory)) return;
+  for (int i = 1;; ++i) {
+    auto name = fmt::format("{}.before-{}", directory, i);
+    if (exists(name)) continue;
+    files().rename(directory, name);
+    log_info("the earlier run is kept as {}", name);
+    return;
+  }
+}
+
+// What is needed to run it again.
+void record_run(const LoadedConfig& loaded, const RunPlace& place, const TextData& text) {
+  auto config = loaded.config;
+  write_atomically(path_join(place.directory, "config.yaml"), write_config(config));
+  auto info = core::runtime_info();
+  Json record = {{"bora", BORA_VERSION}, {"libtorch", info.libtorch}, {"cpu", info.cpu}, {"simd", info.simd_target},
+                 {"matmul", info.matmul}, {"threads", info.threads}, {"started", iso_time(wall_seconds())}};
+  for (const auto& source : text.sources) {
+    if (source.cache) record["data"][source.name] = source.cache->num_tokens();
+  }
+  record["tokenizer"] = text.tokenizer.fingerprint().hex();
+  write_atomically(path_join(place.directory, "run.json"), record.dump(2) + "\n");
+  text.tokenizer.save(path_join(place.directory, "tokenizer"));
+}
+
+std::unique_ptr<nn::LanguageModel> make_model(LoadedConfig& loaded, std::int64_t vocab) {
+  auto& config = loaded.config;
+  auto key = Key::from_seed(static_cast<std::uint64_t>(config.trainer.seed)).fold("model");
+  if (config.initialize_from_hf.empty()) return config.model.config->make(vocab, key);
+  auto model = load_model(config.initialize_from_hf);
+  if (model->shape().vocab < vocab) {
+    fail(ErrorKind::Config, "initialize_from_hf: the model in {} has {} embeddings but the tokenizer has {} ids\nhint: use that model's tokenizer: data.tokenizer",
+         config.initialize_from_hf, model->shape().vocab, vocab);
+  }
+  return model;
+}
+
+void describe_model(nn::LanguageModel& model, track::Console& console) {
+  auto s = model.shape();
+  std::int64_t n = 0;
+  for (auto& p : model.parameters()) n += p.array->numel();
+  console.fact("model", fmt::format("{} · {} parameters · {} layers × {} · context {}", s.type, human_count(static_cast<double>(n)),
+                                    s.layers, s.hidden, s.seq_len));
+}
+
+track::FlopsModel flops_model(const nn::ModelShape& s, std::int64_t seq_len) {
+  return {.layers = s.layers, .hidden = s.hidden, .intermediate = s.mlp, .heads = s.heads, .kv_heads = s.kv_heads,
+          .head_dim = s.head_dim, .vocabulary = s.vocab, .sequence = seq_len, .gated_mlp = s.gated_mlp};
+}
+
+double peak_memory_mb() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) / 1024;
+}
+
+// Everything that one run holds together while it trains.
+class Run {
+ public:
+  Run(LoadedConfig& loaded, const RunFlags& flags, RunPlace place, track::Console& console)
+      : loaded_(loaded), config_(loaded.config), flags_(flags), place_(std::move(place)), console_(console) {}
+
+  int operator()() {
+    prepare();
+    resume();
+    show_baseline();
+    train::StopSignals signals;
+    auto outcome = trainer_->run();
+    console_.settle();
+    auto step = trainer_->next_step();
+    checkpointer_->on_step(step, [&] { return content(); }, /*force=*/true);
+    checkpointer_->wait();
+    if (outcome == train::Outcome::stopped) return report_stop(step);
+    finish_run(*model_, *text_, config_, place_, {first_step_seconds_, waited_, trained_seconds_, *meter_}, console_, *tracker_);
+    return 0;
+  }
+
+ private:
+  void prepare() {
+    if (flags_.fresh) put_aside(place_.directory);
+    files().make_directories(place_.directory);
+    checkpointer_ = std::make_unique<checkpoint::Checkpointer>(config_.trainer.checkpointer, place_.directory);
+    auto seq_len = config_.model.config->seq_len();
+    text_ = prepare_text(config_, place_, seq_len, console_, std::nullopt);
+    model_ = make_model(loaded_, text_->vocab_size());
+    describe_model(*model_, console_);
+    record_run(loaded_, place_, *text_);
+    optimizer_ = optim::make_optimizer(config_.optimizer, model_->parameters());
+    make_trainer(seq_len);
+  }
+
+  void make_trainer(std::int64_t seq_len) {
+    const auto& t = config_.trainer;
+    data::BatchSchedule schedule = t.batch_schedule();
+    train::TrainerOptions options{.total_steps = t.num_train_steps, .stop_at_step = t.stop_at_step,
+                                  .lanes = train::resolve_lanes(t, schedule.batch_size(0), seq_len),
+                                  .seed = static_cast<std::uint64_t>(t.seed), .dropout = true, .crash_on_nan = t.crash_on_nan,
+                                  .crash_on_inf = t.crash_on_inf};
+    options.loss = {.compute = t.mp.compute, .z_loss = config_.z_loss_weight, .chunk = config_.cross_entropy_chunk};
+    lanes_ = options.lanes;
+    std::optional<optim::SkipStep> skip;
+    if (config_.optimizer.skip_bad_steps) skip.emplace(*config_.optimizer.skip_bad_steps);
+    train::Trainer::Parts parts{*model_, *optimizer_, optim::Schedule(config_.optimizer, t.num_train_steps), skip,
+                                [this, schedule](std::int64_t step) { return read_step(*text_->train, schedule, step); },
+                                [] { return train::StopSignals::requested(); },
+                                {[this](const auto& r) { after_step(r); }}};
+    trainer_ = std::make_unique<train::Trainer>(std::move(parts), options);
+    console_.fact("batch", fmt::format("{} sequences = {} tokens · {} lane{}", schedule.batch_size(0),
+                                       with_commas(schedule.batch_size(0) * seq_len), lanes_, lanes_ == 1 ? "" : "s"));
+    auto flops = flops_model(model_->shape(), seq_len);
+    meter_ = std::make_unique<track::ThroughputMeter>(track::ThroughputOptions{
+        .flops_per_token = track::training_flops_per_token(flops),
+        .flops_per_token_causal = track::training_flops_per_token(flops, track::AttentionFlops::Causal)});
+  }
+
+  void resume() {
+    auto parameters = checkpoint::checkpoint_arrays(trainer_->parameters());
+    auto state = optimizer_->state();
+    auto optimizer = checkpoint::checkpoint_arrays(state);
+    auto restored = config_.trainer.load_checkpoint == false ? std::nullopt : checkpointer_->restore(parameters, optimizer);
+    if (restored) {
+      trainer_->load_state(restored->state);
+      meter_->resume(restored->state.value("tokens", std::int64_t{0}));
+      console_.fact("resumed", fmt::format("at step {} of {} (checkpoint verified)", trainer_->next_step(), config_.trainer.num_train_steps));
+    } else if (config_.trainer.load_checkpoint == true) {
+      fail(ErrorKind::NotFound, "trainer.load_checkpoint is true but {} holds no checkpoint", place_.directory);
+    } else if (auto from = config_.initialize_from_checkpoint_path ? config_.initialize_from_checkpoint_path : config_.trainer.initialize_from) {
+      checkpoint::restore_parameters(checkpoint::find_checkpoint(*from), parameters);
+      console_.fact("weights", "from " + *from);
+    }
+    tracker_ = track::make_tracker(config_.trainer.tracker, {place_.directory, place_.id, trainer_->next_step()});
+  }
+
+  void show_baseline() {
+    double entropy = baseline_entropy(*text_);
+    console_.fact("baseline", fmt::format("unigram entropy {:.2f} nats: a model that knows only word frequencies", entropy));
+    console_.line();
+  }
+
+  checkpoint::CheckpointContent content() {
+    checkpoint::CheckpointContent c;
+    c.step = trainer_->next_step();
+    c.lanes = lanes_;
+    c.config_hash = hash128(write_config(config_)).hex();
+    c.parameters = checkpoint::checkpoint_arrays(trainer_->parameters());
+    auto state = optimizer_->state();
+    c.optimizer = checkpoint::checkpoint_arrays(state);
+    c.state = trainer_->save_state();
+    c.state["model"] = model_->hf_config();
+    c.state["tokens"] = meter_->total_tokens();
+    return c;
+  }
+
+  void after_step(const train::StepResult& r) {
+    if (first_step_seconds_ == 0) first_step_seconds_ = seconds_since_start();
+    waited_ += r.loading_seconds;
+    trained_seconds_ += r.seconds;
+    meter_->step(r.tokens, r.examples, r.seconds);
+    log_metrics(r);
+    auto done = r.step + 1, total = config_.trainer.num_train_steps;
+    console_.step({done, total, r.loss, meter_->tokens_per_second(), r.learning_rate, meter_->eta(total - done)});
+    checkpointer_->on_step(done, [&] { return content(); });
+    if (config_.trainer.steps_per_eval > 0 && done % config_.trainer.steps_per_eval == 0 && done < total) {
+      tracker_->log(r.step, evaluate_sources(*model_, *text_, config_, console_));
+    }
+    export_if_due(done);
+  }
+
+  void export_if_due(std::int64_t done) {
+    if (!config_.hf_save_path || done % config_.hf_save_steps != 0) return;
+    export_hugging_face(*model_, text_->tokenizer, fmt::format("{}/step-{}", *config_.hf_save_path, done), core::parse_dtype(config_.hf_save_dtype));
+  }
+
+  void log_metrics(const train::StepResult& r) {
+    std::vector<track::Metric> metrics = {{"train/loss", r.loss},
+                                          {"train/tokens", r.weight},
+                                          {"optim/learning_rate", r.learning_rate},
+                                          {"optim/gradient_norm", r.gradient_norm},
+                                          {"optim/clip_factor", r.clip_factor}};
+    if (config_.optimizer.skip_bad_steps) metrics.push_back({"optim/skipped_step", r.skipped ? 1.0 : 0.0});
+    if (r.update_norm) metrics.push_back({"optim/update_norm", *r.update_norm});
+    for (auto& m : meter_->metrics()) metrics.push_back(m);
+    metrics.push_back({"throughput/loading_time", r.loading_seconds});
+    metrics.push_back({"memory/peak_mb", peak_memory_mb()});
+    tracker_->log(r.step, metrics);
+  }
+
+  int report_stop(std::int64_t step) {
+    tracker_->finish();
+    console_.line(fmt::format("stopped: step {} done, checkpoint {} written ({:.2f} s)", step, checkpoint::checkpoint_name(step),
+                              checkpointer_->last_write_seconds()));
+    console_.line(fmt::format("run it again to go on from step {}", step));
+    return exit_code(ErrorKind::Stopped);
+  }
+
+  LoadedConfig& loaded_;
+  LmConfig& config_;
+  RunFlags flags_;
+  RunPlace place_;
+  track::Console& console_;
+  std::optional<TextData> text_;
+  std::unique_ptr<nn::LanguageModel> model_;
+  std::unique_ptr<optim::Optimizer> optimizer_;
+  std::unique_ptr<train::Trainer> trainer_;
+  std::unique_ptr<checkpoint::Checkpointer> checkpointer_;
+  std::unique_ptr<track::Tracker> tracker_;
+  std::unique_ptr<track::ThroughputMeter> meter_;
+  std::int64_t lanes_ = 1;
+  double first_step_seconds_ = 0, waited_ = 0, trained_seconds_ = 0;
+};
+
+}  // namespace
+
+int run_training(const LoadedConfig& given, const RunFlags& flags) {
+  auto loaded = given;
+  auto place = run_place(loaded.config);
+  track::Console console(track::detect_console(flags.quiet, flags.json));
+  if (flags.dry_run) return print_dry_run(loaded, place, console);
+  core::initialize(static_cast<int>(loaded.config.trainer.threads));
+  auto info = core::runtime_info();
+  std::vector<std::string> parts = {fmt::format("Bora {}", BORA_VERSION), loaded.name, "run " + place.id,
+                                    fmt::format("CPU {} ({} threads, {})", info.cpu, info.threads, info.simd_target),
+                                    fmt::format("seed {}", loaded.config.trainer.seed)};
+  console.header(parts);
+  return Run(loaded, flags, place, console)();
+}
+
+}  // namespace bora::app

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+// A training run from configuration to summary: what `bora train` does after reading its files.
+#pragma once
+#include "bora/track/console.h"
+#include "lm_config.h"
+
+namespace bora::app {
+
+struct RunFlags {
+  bool fresh = false;    ///< put an earlier run of the same name aside and start over
+  bool dry_run = false;
+  bool quiet = false, json = false;
+};
+
+/// Exit code: 0 finished, 75 stopped early and resumable.
+int run_training(const LoadedConfig& loaded, const RunFlags& flags);
+
+/// Where a run keeps its things.
+struct RunPlace {
+  std::string id;
+  std::string directory;  ///< <checkpointer.base_path>/<id>
+};
+RunPlace run_place(const LmConfig& config);
+
+}  // namespace bora::app

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/core/kernels/matmul.h"
+
+#include <string>
+
+#include "bora/core/kernels/own_matmul.h"
+#include "bora/core/kernels/test_arrays.h"
+
+namespace bora::kernels {
+namespace {
+
+using namespace testing_arrays;
+using i64 = std::int64_t;
+using Product = void (*)(i64, i64, i64, MatrixRef, MatrixRef, float*, i64, float);
+
+/// Operands with strides wider than their rows.
+struct Operands {
+  Operands(i64 m, i64 n, i64 k, bool at, bool bt)
+      : a_data(random_floats((at ? k : m) * ((at ? m : k) + 3), 1)),
+        b_data(random_floats((bt ? n : k) * ((bt ? k : n) + 5), 2)),
+        a{a_data.data(), (at ? m : k) + 3, at},
+        b{b_data.data(), (bt ? k : n) + 5, bt} {}
+  Floats a_data, b_data;
+  MatrixRef a, b;
+};
+
+double element(const MatrixRef& x, i64 i, i64 j) {
+  return static_cast<double>(x.transposed ? x.data[j * x.stride + i] : x.data[i * x.stride + j]);
+}
+
+void check(Product product, i64 m, i64 n, i64 k, float beta) {
+  for (int layout = 0; layout < 4; ++layout) {
+    const Operands o(m, n, k, layout & 1, layout & 2);
+    const i64 stride = n + 2;
+    const Floats before = random_floats(m * stride, 3);
+    Floats c = before;
+    product(m, n, k, o.a, o.b, c.data(), stride, beta);
+    std::vector<double> expected(before.begin(), before.end());
+    for (i64 i = 0; i < m; ++i) {
+      for (i64 j = 0; j < n; ++j) {
+        double sum = static_cast<double>(beta) * expected[static_cast<std::size_t>(i * stride + j)];
+        for (i64 p = 0; p < k; ++p) sum += element(o.a, i, p) * element(o.b, p, j);
+        expected[static_cast<std::size_t>(i * stride + j)] = sum;
+      }
+    }
+    SCOPED_TRACE(std::to_string(m) + " " + std::to_string(n) + " " + std::to_string(k) + " " +
+                 std::to_string(layout));
+    expect_close(c, expected, 1e-5, 2e-6 * std::sqrt(static_cast<double>(k)) + 1e-7);
+  }
+}
+
+TEST(Matmul, AgreesWithDoublePrecision) {
+  for (Product product : {&matmul, &own_matmul}) {
+    for (const auto& [m, n, k] : {std::tuple<i64, i64, i64>{1, 1, 1},
+                                  {1, 40, 20},
+                                  {3, 5, 7},
+                                  {12, 32, 16},
+                                  {13, 33, 17},
+                                  {97, 65, 50},
+                                  {40, 300, 400},
+                                  {100, 20, 800},
+                                  {5, 600, 3},
+                                  {200, 7, 33}}) {
+      check(product, m, n, k, 0.0F);
+    }
+    check(product, 50, 70, 500, 1.0F);
+    check(product, 50, 70, 5, 0.5F);
+    check(product, 30, 40, 0, 0.0F);
+  }
+}
+
+TEST(Matmul, BlocksOfTheOwnProduct) {  // more than is packed at once: in k, in columns, in rows
+  check(&own_matmul, 10, 20, 3500, 0.0F);
+  check(&own_matmul, 4, 14000, 160, 1.0F);
+  check(&own_matmul, 7000, 3, 160, 0.0F);
+}
+
+TEST(Matmul, OwnBitsDependOnNeitherThreadsNorOtherRows) {
+  const i64 m = 130, n = 333, k = 900;
+  const Operands o(m, n, k, false, true);
+  const auto run = [&](i64 rows) {
+    Floats c(static_cast<std::size_t>(m * n));
+    own_matmul(rows, n, k, o.a, o.b, c.data(), n, 0.0F);
+    return c;
+  };
+  expect_equal_bits([&] { return run(m); });
+  const Floats all = run(m);
+  for (i64 rows : {1, 2, 5, 12, 50}) {
+    const Floats some = run(rows);
+    EXPECT_TRUE(std::equal(some.begin(), some.begin() + rows * n, all.begin())) << rows;
+  }
+}
+
+TEST(Matmul, ProductsInsideChunksAndBatches) {
+  const i64 batch = 7, m = 20, n = 30, k = 40;
+  const Floats a = random_floats(batch * m * k, 4), b = random_floats(batch * n * k, 5);
+  expect_equal_bits([&] {
+    Floats c(static_cast<std::size_t>(batch * m * n));
+    batched_matmul(batch, m, n, k, {a.data(), k}, m * k, {b.data(), k, true}, n * k, c.data(), n, m * n);
+    for (i64 i = 0; i < batch; ++i) {
+      Floats one(static_cast<std::size_t>(m * n));
+      own_matmul(m, n, k, {a.data() + i * m * k, k}, {b.data() + i * n * k, k, true}, one.data(), n, 0.0F);
+      EXPECT_TRUE(std::equal(one.begin(), one.end(), c.begin() + i * m * n));
+    }
+    return c;
+  });
+}
+
+TEST(Matmul, AfterTheCheckBitsDoNotDependOnThreads) {
+  for (const auto& [m, n, k] :
+       {std::tuple<i64, i64, i64>{33, 17, 5000}, {64, 96, 128}, {1, 500, 300}, {3, 70, 4000}}) {
+    set_threads(4);
+    check_matmul_bits(m, n, k, false, false);
+    EXPECT_TRUE(check_matmul_bits(m, n, k, false, false));  // by now it has the kernel that passes
+    const Operands o(m, n, k, false, false);
+    expect_equal_bits([&, m = m, n = n, k = k] {
+      Floats c(static_cast<std::size_t>(m * n));
+      matmul(m, n, k, o.a, o.b, c.data(), n);
+      return c;
+    });
+  }
+  set_threads(2);
+}
+
+i64 observed_columns = 0;
+
+TEST(Matmul, ObserverSeesEveryProduct) {
+  set_matmul_observer([](i64 batch, i64 m, i64 n, i64 k, bool, bool transposed, double seconds) {
+    EXPECT_EQ(std::tuple(batch, m, k), std::tuple(i64{1}, i64{3}, i64{5}));
+    EXPECT_TRUE(transposed);
+    EXPECT_GE(seconds, 0);
+    observed_columns = n;
+  });
+  const Operands o(3, 4, 5, false, true);
+  Floats c(12);
+  matmul(3, 4, 5, o.a, o.b, c.data(), 4);
+  set_matmul_observer(nullptr);
+  EXPECT_EQ(observed_columns, 4);
+}
+
+TEST(Matmul, KernelCanBeChosen) {
+  EXPECT_STREQ(matmul_path(), own_matmul_is_fast() ? "own avx512" : "mkl");
+  for (MatmulKernel kernel : {MatmulKernel::mkl, MatmulKernel::own}) {
+    set_matmul_kernel(kernel);
+    EXPECT_EQ(matmul_path()[0], kernel == MatmulKernel::mkl ? 'm' : 'o');
+    check(&matmul, 70, 40, 30, 0.0F);
+  }
+  set_matmul_kernel(MatmulKernel::automatic);
+}
+
+}  // namespace
+}  // namespace bora::kernels
