@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "args.h"
 
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
+#include <CLI/CLI.hpp>
 
 #include "bora/base/error.h"
 
@@ -57,7 +57,8 @@ Args& Args::positional(const std::string& name, std::string& value, const std::s
   state_->add(name, value, doc, required);
   return *this;
 }
-Args& Args::positional(const std::string& name, std::vector<std::string>& values, const std::string& doc, bool required) {
+Args& Args::positional(const std::string& name, std::vector<std::string>& values, const std::string& doc,
+                       bool required) {
   state_->add(name, values, doc, required);
   return *this;
 }
@@ -68,7 +69,8 @@ Args& Args::overrides(std::vector<std::pair<std::string, std::string>>& values) 
 
 namespace {
 
-// Moves --a.b.c=value out of the arguments: a flag whose name holds a dot, or that is a top-level configuration key.
+// Moves --a.b.c=value out of the arguments: a flag whose name holds a dot, or that is a top-level
+// configuration key.
 std::vector<std::string> take_overrides(const std::vector<std::string>& arguments,
                                         std::vector<std::pair<std::string, std::string>>& out,
                                         const std::vector<std::string>& flags) {
@@ -103,7 +105,8 @@ void Args::parse(const std::vector<std::string>& arguments) {
     fmt::print("{}", state_->app.help());
     throw HelpShown{};
   } catch (const CLI::ParseError& e) {
-    fail(ErrorKind::Usage, "{}: {}\nhint: {} --help", state_->app.get_name(), e.what(), state_->app.get_name());
+    fail(ErrorKind::Usage, "{}: {}\nhint: {} --help", state_->app.get_name(), e.what(),
+         state_->app.get_name());
   }
 }
 

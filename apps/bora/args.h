@@ -12,8 +12,8 @@
 
 namespace bora::app {
 
-/// The arguments of one command. Declare, then parse; errors are Usage errors that name the flag and show the usage
-/// line. `--help` prints and leaves by throwing HelpShown.
+/// The arguments of one command. Declare, then parse; errors are Usage errors that name the flag and show the
+/// usage line. `--help` prints and leaves by throwing HelpShown.
 class Args {
  public:
   /// `examples`: whole lines, shown at the end of --help.
@@ -27,7 +27,8 @@ class Args {
   Args& option(const std::string& name, double& value, const std::string& doc, bool required = false);
   Args& flag(const std::string& name, bool& value, const std::string& doc);
   Args& positional(const std::string& name, std::string& value, const std::string& doc, bool required = true);
-  Args& positional(const std::string& name, std::vector<std::string>& values, const std::string& doc, bool required = true);
+  Args& positional(const std::string& name, std::vector<std::string>& values, const std::string& doc,
+                   bool required = true);
   /// Accepts --a.b.c=value (and --a.b.c value) as configuration overrides.
   Args& overrides(std::vector<std::pair<std::string, std::string>>& values);
 

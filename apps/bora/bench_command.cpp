@@ -31,8 +31,9 @@ void record(std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k, 
   if (recorded != nullptr) ++(*recorded)[{batch, m, n, k, ta, tb}];
 }
 
-std::unique_ptr<nn::LanguageModel> llama(std::int64_t hidden, std::int64_t layers, std::int64_t heads, std::int64_t kv,
-                                         std::int64_t mlp, std::int64_t vocab, std::int64_t seq) {
+std::unique_ptr<nn::LanguageModel> llama(std::int64_t hidden, std::int64_t layers, std::int64_t heads,
+                                         std::int64_t kv, std::int64_t mlp, std::int64_t vocab,
+                                         std::int64_t seq) {
   llama::Config c;
   c.seq_len = seq;
   c.hidden_dim = hidden;
@@ -54,14 +55,16 @@ std::unique_ptr<nn::LanguageModel> named_model(const std::string& name, std::int
   fail(ErrorKind::Usage, "bench: model {} is not one of gpt2-124m, llama-nano, llama-mid, quickstart", name);
 }
 
-data::Batch random_batch(std::int64_t step, std::int64_t sequences, std::int64_t seq_len, std::int64_t vocab) {
+data::Batch random_batch(std::int64_t step, std::int64_t sequences, std::int64_t seq_len,
+                         std::int64_t vocab) {
   data::Batch b;
   b.step = step;
   b.sequences = sequences;
   b.seq_len = seq_len;
   auto key = Key::from_seed(1).fold(static_cast<std::uint64_t>(step));
   for (std::int64_t i = 0; i < sequences * seq_len; ++i) {
-    b.tokens.push_back(static_cast<std::int32_t>(key.below(static_cast<std::uint64_t>(vocab), static_cast<std::uint64_t>(i))));
+    b.tokens.push_back(static_cast<std::int32_t>(
+        key.below(static_cast<std::uint64_t>(vocab), static_cast<std::uint64_t>(i))));
     b.loss_weights.push_back((i + 1) % seq_len == 0 ? 0.0F : 1.0F);
   }
   return b;
@@ -107,8 +110,11 @@ int run_bench(const Arguments& arguments) {
   std::string what, name = "gpt2-124m";
   std::int64_t batch = 4, seq = 256, steps = 10, threads = 0;
   bool parts = false;
-  Args args("bench", "Time a training step (fp32, AdamW, one lane) and each matrix product of it alone; one JSON line.",
-            "  bora bench train --model gpt2-124m --batch 4 --seq 256\n  bora bench train --model llama-nano --parts");
+  Args args(
+      "bench",
+      "Time a training step (fp32, AdamW, one lane) and each matrix product of it alone; one JSON line.",
+      "  bora bench train --model gpt2-124m --batch 4 --seq 256\n  bora bench train --model llama-nano "
+      "--parts");
   args.positional("what", what, "train");
   args.option("--model", name, "gpt2-124m, llama-nano, llama-mid or quickstart");
   args.option("--batch", batch, "sequences");
@@ -125,8 +131,14 @@ int run_bench(const Arguments& arguments) {
   auto parameters = model->parameters();
   auto optimizer = optim::make_optimizer(optimizer_config, parameters);
   train::TrainerOptions options{.total_steps = steps + 3};
-  train::Trainer trainer({*model, *optimizer, optim::Schedule(optimizer_config, steps + 3), std::nullopt,
-                          [&](std::int64_t s) { return random_batch(s, batch, seq, vocab); }, {}, {}}, options);
+  train::Trainer trainer({*model,
+                          *optimizer,
+                          optim::Schedule(optimizer_config, steps + 3),
+                          std::nullopt,
+                          [&](std::int64_t s) { return random_batch(s, batch, seq, vocab); },
+                          {},
+                          {}},
+                         options);
   trainer.step();
   double first_step_end = seconds_since_start();
   std::map<Shape, std::int64_t> shapes;
@@ -147,8 +159,9 @@ int run_bench(const Arguments& arguments) {
     alone += each * static_cast<double>(count);
     auto [b, m, n, k, ta, tb] = shape;
     if (parts) {
-      fmt::print("{:>4} x [{:>6} x {:>6} x {:>6}]{}{}  {:8.3f} ms  {:6.1f} GF/s\n", count * b, m, n, k, ta ? " ta" : "   ", tb ? " tb" : "   ",
-                 each * 1e3, 2e-9 * static_cast<double>(b * m * n * k) / each);
+      fmt::print("{:>4} x [{:>6} x {:>6} x {:>6}]{}{}  {:8.3f} ms  {:6.1f} GF/s\n", count * b, m, n, k,
+                 ta ? " ta" : "   ", tb ? " tb" : "   ", each * 1e3,
+                 2e-9 * static_cast<double>(b * m * n * k) / each);
     }
   }
   std::sort(times.begin(), times.end());

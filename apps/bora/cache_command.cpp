@@ -23,10 +23,12 @@ int run_cache(const Arguments& arguments) {
   args.parse(arguments);
   auto loaded = load_config(configs, overrides);
   track::Console console;
-  auto text = prepare_text(loaded.config, run_place(loaded.config), loaded.config.model.config->seq_len(), console, std::nullopt);
+  auto text = prepare_text(loaded.config, run_place(loaded.config), loaded.config.model.config->seq_len(),
+                           console, std::nullopt);
   for (const auto& source : text.sources) {
     if (verify && source.cache) source.cache->verify();
-    console.line(fmt::format("{:<12}{} tokens · {} documents{}", source.name, with_commas(source.cache->num_tokens()),
+    console.line(fmt::format("{:<12}{} tokens · {} documents{}", source.name,
+                             with_commas(source.cache->num_tokens()),
                              with_commas(source.cache->num_documents()), verify ? " · hashes ok" : ""));
   }
   return 0;

@@ -29,7 +29,8 @@ Parts parse(const std::string& url) {
   auto rest = url.substr(kScheme.size());
   auto slash = rest.find('/');
   bool plain = slash != std::string::npos && slash > 0 && rest.find("..") == std::string::npos;
-  for (char c : rest.substr(0, slash)) plain = plain && (std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '+' || c == '.');
+  for (char c : rest.substr(0, slash))
+    plain = plain && (std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '+' || c == '.');
   if (!plain) fail(ErrorKind::Config, "{}: should be deb:PACKAGE/path/in/package", url);
   return {rest.substr(0, slash), rest.substr(slash)};
 }
@@ -39,7 +40,8 @@ int run(const std::vector<std::string>& command, const std::string& directory) {
   auto pid = ::fork();
   if (pid == 0) {
     if (::chdir(directory.c_str()) != 0) ::_exit(126);
-    if (std::freopen("log", "a", stdout) == nullptr || ::dup2(::fileno(stdout), STDERR_FILENO) < 0) ::_exit(126);
+    if (std::freopen("log", "a", stdout) == nullptr || ::dup2(::fileno(stdout), STDERR_FILENO) < 0)
+      ::_exit(126);
     std::vector<char*> argv;
     for (const auto& word : command) argv.push_back(const_cast<char*>(word.c_str()));
     argv.push_back(nullptr);
@@ -54,7 +56,8 @@ int run(const std::vector<std::string>& command, const std::string& directory) {
 // Copies a text, each invalid byte dropped: old dictionaries hold a few stray Latin-1 characters.
 void copy_clean(const std::string& from, const std::string& to) {
   bool gzip = from.ends_with(".gz") || from.ends_with(".dz");
-  auto stream = store::open_stream(from, gzip ? store::Compression::Gzip : store::Compression::None, 0, files().info(from)->size);
+  auto stream = store::open_stream(from, gzip ? store::Compression::Gzip : store::Compression::None, 0,
+                                   files().info(from)->size);
   std::string text, buffer(1 << 20, '\0');
   while (auto n = stream->read(buffer)) text.append(buffer, 0, n);
   std::string clean;
@@ -68,15 +71,18 @@ void copy_clean(const std::string& from, const std::string& to) {
 }
 
 std::string download(const Parts& parts, const std::string& folder) {
-  std::string_view hint = "needs Debian or Ubuntu with apt-get and package lists (sudo apt-get update); or give your own "
-                          "files: --data.train_urls='[\"my/*.txt\"]'";
+  std::string_view hint =
+      "needs Debian or Ubuntu with apt-get and package lists (sudo apt-get update); or give your own "
+      "files: --data.train_urls='[\"my/*.txt\"]'";
   if (run({"apt-get", "-qq", "download", parts.package}, folder) != 0) {
     fail(ErrorKind::NotFound, "the Debian package {} could not be downloaded: {}\nhint: {}", parts.package,
-         exists(folder + "/log") ? std::string(trim(read_text(folder + "/log"))) : "apt-get did not start", hint);
+         exists(folder + "/log") ? std::string(trim(read_text(folder + "/log"))) : "apt-get did not start",
+         hint);
   }
   for (const auto& name : files().list(folder)) {
     if (!name.ends_with(".deb")) continue;
-    if (run({"dpkg-deb", "--extract", name, "unpacked"}, folder) == 0) return folder + "/unpacked" + parts.path;
+    if (run({"dpkg-deb", "--extract", name, "unpacked"}, folder) == 0)
+      return folder + "/unpacked" + parts.path;
   }
   fail(ErrorKind::NotFound, "the Debian package {} could not be unpacked\nhint: {}", parts.package, hint);
 }
@@ -85,17 +91,27 @@ std::string download(const Parts& parts, const std::string& folder) {
 
 bool is_debian_text(std::string_view url) { return url.starts_with(kScheme); }
 
+namespace {
+std::string text_cache() { return path_join(env::cache_directory(), "text"); }
+std::string target_of(const Parts& parts) {
+  return fmt::format("{}/{}-{}.txt", text_cache(), parts.package, split(base_name(parts.path), '.')[0]);
+}
+}  // namespace
+
+bool debian_text_is_here(const std::string& url) { return exists(target_of(parse(url))); }
+
 std::string fetch_debian_text(const std::string& url) {
   auto parts = parse(url);
-  auto cache = path_join(env::cache_directory(), "text");
-  auto target = fmt::format("{}/{}-{}.txt", cache, parts.package, split(base_name(parts.path), '.')[0]);
+  auto cache = text_cache();
+  auto target = target_of(parts);
   if (exists(target)) return target;
   auto folder = fmt::format("{}/.{}-{}", cache, parts.package, ::getpid());
   remove_all(folder);
   files().make_directories(folder);
   try {
     auto file = download(parts, folder);
-    if (!exists(file)) fail(ErrorKind::NotFound, "the Debian package {} has no file {}", parts.package, parts.path);
+    if (!exists(file))
+      fail(ErrorKind::NotFound, "the Debian package {} has no file {}", parts.package, parts.path);
     copy_clean(file, target);
   } catch (...) {
     remove_all(folder);

@@ -17,18 +17,25 @@ int print_dry_run(const LoadedConfig& loaded, const RunPlace& place, track::Cons
   auto schedule = t.batch_schedule();
   auto vocab = config.data.vocabulary_hint();
   auto seq_len = config.model.config->seq_len();
-  auto sizes = estimate_sizes(*config.model.config, vocab, schedule.batch_size(0), train::resolve_lanes(t, schedule.batch_size(0), seq_len));
+  auto sizes = estimate_sizes(*config.model.config, vocab, schedule.batch_size(0),
+                              train::resolve_lanes(t, schedule.batch_size(0), seq_len));
   console.line(write_config(config));
   auto bytes = [](double b) { return human_bytes(b); };
-  console.fact("model", fmt::format("{} · {} parameters", config.model.config->type(), human_count(static_cast<double>(sizes.parameters))));
-  console.fact("tokens", fmt::format("{} per step · {} in {} steps", with_commas(schedule.batch_size(0) * seq_len),
-                                     human_count(static_cast<double>(schedule.offset(t.num_train_steps) * seq_len)), with_commas(t.num_train_steps)));
-  console.fact("memory", fmt::format("about {}: parameters {} · gradients {} · optimizer {} · activations {}",
-                                     bytes(sizes.total()), bytes(sizes.parameter_bytes), bytes(sizes.gradient_bytes),
-                                     bytes(sizes.optimizer_bytes), bytes(sizes.activation_bytes)));
-  console.fact("writes", fmt::format("{} · {} per checkpoint", place.directory, bytes(sizes.parameter_bytes + sizes.optimizer_bytes)));
+  console.fact("model", fmt::format("{} · {} parameters", config.model.config->type(),
+                                    human_count(static_cast<double>(sizes.parameters))));
+  console.fact("tokens",
+               fmt::format("{} per step · {} in {} steps", with_commas(schedule.batch_size(0) * seq_len),
+                           human_count(static_cast<double>(schedule.offset(t.num_train_steps) * seq_len)),
+                           with_commas(t.num_train_steps)));
+  console.fact("memory",
+               fmt::format("about {}: parameters {} · gradients {} · optimizer {} · activations {}",
+                           bytes(sizes.total()), bytes(sizes.parameter_bytes), bytes(sizes.gradient_bytes),
+                           bytes(sizes.optimizer_bytes), bytes(sizes.activation_bytes)));
+  console.fact("writes", fmt::format("{} · {} per checkpoint", place.directory,
+                                     bytes(sizes.parameter_bytes + sizes.optimizer_bytes)));
   auto copy = config;
-  for (const auto& k : ignored_keys(loaded.tree, copy)) console.fact("ignored", fmt::format("{} ({}): {}", k.key, k.where, k.message));
+  for (const auto& k : ignored_keys(loaded.tree, copy))
+    console.fact("ignored", fmt::format("{} ({}): {}", k.key, k.where, k.message));
   console.fact("ok", "nothing was started");
   return 0;
 }

@@ -7,8 +7,8 @@
 
 namespace bora::app {
 
-/// Prints the resolved configuration, the number of parameters, a memory estimate, tokens per step, and what would be
-/// written where. Starts nothing.
+/// Prints the resolved configuration, the number of parameters, a memory estimate, tokens per step, and what
+/// would be written where. Starts nothing.
 int print_dry_run(const LoadedConfig& loaded, const RunPlace& place, track::Console& console);
 
 }  // namespace bora::app

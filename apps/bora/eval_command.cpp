@@ -19,10 +19,12 @@ int run_eval(const Arguments& arguments) {
   std::vector<std::string> configs;
   std::vector<std::pair<std::string, std::string>> overrides;
   std::int64_t max_batches = 0;
-  Args args("eval", "Loss, perplexity and bits per byte of a model on each held-out data source of a configuration.",
+  Args args("eval",
+            "Loss, perplexity and bits per byte of a model on each held-out data source of a configuration.",
             "  bora eval --model runs/brisk-otter-7 recipes/quickstart.yaml");
   args.positional("config", configs, "YAML files that name the data");
-  args.option("--model", model_path, "a run, a checkpoint or a Hugging Face directory; default: the configuration's run");
+  args.option("--model", model_path,
+              "a run, a checkpoint or a Hugging Face directory; default: the configuration's run");
   args.option("--max_batches", max_batches, "0: all held-out sequences");
   args.overrides(overrides);
   args.parse(arguments);

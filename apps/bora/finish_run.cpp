@@ -23,14 +23,17 @@ double baseline_entropy(const TextData& text) {
 
 namespace {
 
-void show_samples(const nn::LanguageModel& model, const TextData& text, const LmConfig& config, track::Console& console) {
+void show_samples(const nn::LanguageModel& model, const TextData& text, const LmConfig& config,
+                  track::Console& console) {
   std::vector<track::Sample> samples;
   std::uint64_t seed = 0;
   for (const auto& prompt : config.sample.prompts) {
     std::vector<std::int32_t> ids;
     text.tokenizer.encode_ids(prompt, ids);
-    infer::GenerateOptions options{.max_new_tokens = config.sample.max_new_tokens, .stop_id = text.tokenizer.eos_id(),
-                                   .seed = seed++, .sampling = {.temperature = config.sample.temperature}};
+    infer::GenerateOptions options{.max_new_tokens = config.sample.max_new_tokens,
+                                   .stop_id = text.tokenizer.eos_id(),
+                                   .seed = seed++,
+                                   .sampling = {.temperature = config.sample.temperature}};
     samples.push_back({prompt, text.tokenizer.decode(infer::generate(model, ids, options))});
   }
   if (!samples.empty()) console.samples(samples);
@@ -46,9 +49,10 @@ void finish_run(nn::LanguageModel& model, const TextData& text, const LmConfig& 
   show_samples(model, text, config, console);
   console.line();
   if (times.trained_seconds > 0) {
-    console.line(fmt::format("first step {:.1f} s after start · {} tokens · {} tokens/s · data waiting {:.1f} %", times.first_step_seconds,
-                             human_count(static_cast<double>(times.meter.total_tokens())),
-                             human_count(times.meter.tokens_per_second()), 100 * times.waited_seconds / times.trained_seconds));
+    console.line(fmt::format(
+        "first step {:.1f} s after start · {} tokens · {} tokens/s · data waiting {:.1f} %",
+        times.first_step_seconds, human_count(static_cast<double>(times.meter.total_tokens())),
+        human_count(times.meter.tokens_per_second()), 100 * times.waited_seconds / times.trained_seconds));
   }
   std::string exported;
   if (config.hf_export) {
@@ -59,9 +63,10 @@ void finish_run(nn::LanguageModel& model, const TextData& text, const LmConfig& 
                            exported.empty() ? "" : "        hugging face export " + exported));
   tracker.log_summary(metrics);
   tracker.finish();
-  std::vector<std::string> commands = {fmt::format("./bora generate {} \"The moon is\"", place.directory),
-                                       fmt::format("./bora inspect {}/step-{}", place.directory, config.trainer.num_train_steps),
-                                       "./bora train recipes/quickstart.yaml --data.train_urls='[\"my/*.txt\"]' --fresh"};
+  std::vector<std::string> commands = {
+      fmt::format("./bora generate {} \"The moon is\"", place.directory),
+      fmt::format("./bora inspect {}/step-{}", place.directory, config.trainer.num_train_steps),
+      "./bora train recipes/quickstart.yaml --data.train_urls='[\"my/*.txt\"]' --fresh"};
   console.next(commands);
 }
 

@@ -11,8 +11,9 @@
 namespace bora::app {
 
 struct ForwardOptions {
-  bool hidden = false;  ///< hidden_states.i: 0 the embeddings, i the output of layer i, last after the final norm
-  bool grads = false;   ///< grad.<Hugging Face name>, of the loss
+  bool hidden =
+      false;  ///< hidden_states.i: 0 the embeddings, i the output of layer i, last after the final norm
+  bool grads = false;  ///< grad.<Hugging Face name>, of the loss
 };
 
 /// A named result: fp32, row-major, in the shape of the Hugging Face format.
@@ -23,6 +24,7 @@ struct NamedResult {
 
 /// logits [batch, position, vocab]; loss: mean cross-entropy of position t+1 given positions up to t.
 std::map<std::string, NamedResult> forward(nn::LanguageModel& model, const std::vector<std::int32_t>& ids,
-                                           std::int64_t batch, std::int64_t positions, const ForwardOptions& options);
+                                           std::int64_t batch, std::int64_t positions,
+                                           const ForwardOptions& options);
 
 }  // namespace bora::app

@@ -35,14 +35,17 @@ IdMatrix ids_from_safetensors(const std::string& path) {
   const auto& tensor = file.at("input_ids");
   IdMatrix out;
   if (tensor.shape.size() > 2 || tensor.shape.empty()) {
-    fail(ErrorKind::InvalidArgument, "{}: input_ids has {} dimensions, not [position] or [batch, position]", path, tensor.shape.size());
+    fail(ErrorKind::InvalidArgument, "{}: input_ids has {} dimensions, not [position] or [batch, position]",
+         path, tensor.shape.size());
   }
   out.positions = tensor.shape.back();
   out.batch = tensor.shape.size() == 2 ? tensor.shape[0] : 1;
   auto bytes = file.bytes(tensor);
   auto count = static_cast<std::size_t>(out.batch * out.positions);
-  if (bytes.size() == count * 8) widen<std::int64_t>(bytes, out.ids);
-  else widen<std::int32_t>(bytes, out.ids);
+  if (bytes.size() == count * 8)
+    widen<std::int64_t>(bytes, out.ids);
+  else
+    widen<std::int32_t>(bytes, out.ids);
   return out;
 }
 
@@ -51,11 +54,13 @@ IdMatrix ids_from_json(const std::string& path) {
   if (json.is_object() && json.contains("input_ids")) json = json["input_ids"];
   if (json.is_array() && !json.empty() && json[0].is_number()) json = Json::array({json});
   IdMatrix out;
-  if (!json.is_array()) fail(ErrorKind::InvalidArgument, "{}: expected a list of lists of ids, or {{\"input_ids\": ...}}", path);
+  if (!json.is_array())
+    fail(ErrorKind::InvalidArgument, "{}: expected a list of lists of ids, or {{\"input_ids\": ...}}", path);
   for (const auto& row : json) {
     auto n = static_cast<std::int64_t>(row.size());
     if (out.batch > 0 && n != out.positions) {
-      fail(ErrorKind::InvalidArgument, "{}: row {} has {} ids but row 0 has {}", path, out.batch, n, out.positions);
+      fail(ErrorKind::InvalidArgument, "{}: row {} has {} ids but row 0 has {}", path, out.batch, n,
+           out.positions);
     }
     out.positions = n;
     ++out.batch;
@@ -71,7 +76,8 @@ int run_forward(const Arguments& arguments) {
   ForwardOptions options;
   Args args("forward", "Logits, loss, hidden states and gradients of given ids, for comparing models.",
             "  bora forward --model DIR --ids ids.json --out out.safetensors --hidden --grads\n"
-            "  ids.json: [[1, 403, 407]] or {\"input_ids\": [[...]]}; a safetensors file holds input_ids [batch, position]");
+            "  ids.json: [[1, 403, 407]] or {\"input_ids\": [[...]]}; a safetensors file holds input_ids "
+            "[batch, position]");
   args.option("--model", model_dir, "a Hugging Face model directory", true);
   args.option("--ids", ids_path, "json or safetensors file with input_ids", true);
   args.option("--out", out_path, "safetensors file to write", true);
@@ -83,7 +89,8 @@ int run_forward(const Arguments& arguments) {
   auto ids = ids_path.ends_with(".safetensors") ? ids_from_safetensors(ids_path) : ids_from_json(ids_path);
   auto results = forward(*model, ids.ids, ids.batch, ids.positions, options);
   std::vector<checkpoint::TensorSource> sources;
-  for (const auto& [name, r] : results) sources.push_back(checkpoint::tensor_of_floats(name, core::DType::f32, r.shape, r.values));
+  for (const auto& [name, r] : results)
+    sources.push_back(checkpoint::tensor_of_floats(name, core::DType::f32, r.shape, r.values));
   checkpoint::write_safetensors(out_path, std::move(sources));
   fmt::print("loss {:.6f} · {} tensors -> {}\n", results.at("loss").values[0], results.size(), out_path);
   return 0;

@@ -46,14 +46,18 @@ int run_generate(const Arguments& arguments) {
   if (!ids_only) fmt::print("{}", prompt);
   double started = monotonic_seconds();
   auto out = infer::generate(*opened.model, ids, options, [&](std::int32_t id) {
-    if (ids_only) fmt::print("{} ", id);
-    else fmt::print("{}", decoder.push(id));
+    if (ids_only)
+      fmt::print("{} ", id);
+    else
+      fmt::print("{}", decoder.push(id));
     std::fflush(stdout);
     return true;
   });
   fmt::print("{}\n", ids_only ? "" : decoder.finish());
   double seconds = monotonic_seconds() - started;
-  if (!quiet) fmt::print(stderr, "bora: {} tokens, {:.1f} tokens/s\n", out.size(), static_cast<double>(out.size()) / seconds);
+  if (!quiet)
+    fmt::print(stderr, "bora: {} tokens, {:.1f} tokens/s\n", out.size(),
+               static_cast<double>(out.size()) / seconds);
   return 0;
 }
 

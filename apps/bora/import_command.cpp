@@ -17,7 +17,8 @@ namespace bora::app {
 int run_import(const Arguments& arguments) {
   std::string from, to;
   Args args("import", "Make a checkpoint (step 0) from a Hugging Face model.",
-            "  bora import gpt2-directory runs/from-gpt2\n  bora train my.yaml --trainer.initialize_from=runs/from-gpt2");
+            "  bora import gpt2-directory runs/from-gpt2\n  bora train my.yaml "
+            "--trainer.initialize_from=runs/from-gpt2");
   args.positional("model", from, "Hugging Face directory");
   args.positional("run", to, "run directory to put step-0 into");
   args.parse(arguments);
@@ -32,14 +33,16 @@ int run_import(const Arguments& arguments) {
   std::int64_t n = 0;
   for (const auto& p : parameters) n += p.array->numel();
   if (exists(path_join(from, "tokenizer.json"))) Tokenizer::load(from).save(path_join(to, "tokenizer"));
-  fmt::print("{} · {} parameters -> {}/step-0\n", model->shape().type, human_count(static_cast<double>(n)), to);
+  fmt::print("{} · {} parameters -> {}/step-0\n", model->shape().type, human_count(static_cast<double>(n)),
+             to);
   return 0;
 }
 
 int run_export(const Arguments& arguments) {
   std::string from, to, dtype = "f32";
   Args args("export", "Write a checkpoint in the Hugging Face layout: config.json, safetensors, tokenizer.",
-            "  bora export runs/brisk-otter-7 exported\n  bora export runs/brisk-otter-7/step-600 exported --dtype bf16");
+            "  bora export runs/brisk-otter-7 exported\n  bora export runs/brisk-otter-7/step-600 exported "
+            "--dtype bf16");
   args.positional("model", from, "a run or a checkpoint");
   args.positional("directory", to, "to write; an existing export there is replaced");
   args.option("--dtype", dtype, "f32, bf16 or f16");

@@ -34,11 +34,14 @@ void show_tensors(const std::string& path) {
 
 void show_checkpoint(const std::string& path) {
   auto manifest = checkpoint::verify_checkpoint(path);
-  fmt::print("checkpoint  step {} · {} · {} lanes · {} · hashes ok\n", manifest.step, manifest.temporary ? "temporary" : "permanent",
-             manifest.lanes, human_bytes(static_cast<double>(manifest.total_bytes())));
+  fmt::print("checkpoint  step {} · {} · {} lanes · {} · hashes ok\n", manifest.step,
+             manifest.temporary ? "temporary" : "permanent", manifest.lanes,
+             human_bytes(static_cast<double>(manifest.total_bytes())));
   for (const auto& f : manifest.files) {
-    if (f.name.ends_with(".safetensors")) show_tensors(path_join(path, f.name));
-    else fmt::print("  {} ({})\n", f.name, human_bytes(static_cast<double>(f.size)));
+    if (f.name.ends_with(".safetensors"))
+      show_tensors(path_join(path, f.name));
+    else
+      fmt::print("  {} ({})\n", f.name, human_bytes(static_cast<double>(f.size)));
   }
 }
 
@@ -51,8 +54,9 @@ void show_cache(const std::string& path) {
 void show_tokenizer(const std::string& path) {
   auto tokenizer = Tokenizer::load(path);
   auto id = [](const std::optional<std::int32_t>& x) { return x ? std::to_string(*x) : std::string("none"); };
-  fmt::print("tokenizer  {} pieces · begin {} · end {} · fingerprint {}\n", with_commas(tokenizer.vocab_size()),
-             id(tokenizer.bos_id()), id(tokenizer.eos_id()), tokenizer.fingerprint().hex());
+  fmt::print("tokenizer  {} pieces · begin {} · end {} · fingerprint {}\n",
+             with_commas(tokenizer.vocab_size()), id(tokenizer.bos_id()), id(tokenizer.eos_id()),
+             tokenizer.fingerprint().hex());
 }
 
 void show_directory(const std::string& path) {
@@ -65,7 +69,8 @@ void show_directory(const std::string& path) {
   for (const auto& name : files().list(path)) {
     if (name.ends_with(".safetensors")) show_tensors(path_join(path, name)), found = true;
   }
-  if (!found) fail(ErrorKind::NotFound, "{} holds no checkpoint, token cache, tokenizer or tensor file", path);
+  if (!found)
+    fail(ErrorKind::NotFound, "{} holds no checkpoint, token cache, tokenizer or tensor file", path);
 }
 
 }  // namespace
@@ -78,9 +83,12 @@ int run_inspect(const Arguments& arguments) {
   args.parse(arguments);
   auto info = files().info(path);
   if (!info) fail(ErrorKind::NotFound, "{} does not exist", path);
-  if (info->is_directory) show_directory(path);
-  else if (path.ends_with(".json")) show_tokenizer(path);
-  else show_tensors(path);
+  if (info->is_directory)
+    show_directory(path);
+  else if (path.ends_with(".json"))
+    show_tokenizer(path);
+  else
+    show_tensors(path);
   return 0;
 }
 

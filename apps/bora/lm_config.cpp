@@ -35,13 +35,17 @@ namespace {
 
 // false, true (the hub's default model: not reachable) or a directory.
 void bind_initialize_from_hf(Binder& b, std::string& value) {
-  if (!b.reading()) return b.field("initialize_from_hf", value, "start from the weights of a local Hugging Face directory");
+  if (!b.reading())
+    return b.field("initialize_from_hf", value, "start from the weights of a local Hugging Face directory");
   auto text = b.text("initialize_from_hf");
   if (!text) return;
   b.mark_used("initialize_from_hf");
-  if (*text == "false" || *text == "False") value.clear();
-  else if (*text == "true" || *text == "True") b.problem("initialize_from_hf", "name a local Hugging Face directory");
-  else value = *text;
+  if (*text == "false" || *text == "False")
+    value.clear();
+  else if (*text == "true" || *text == "True")
+    b.problem("initialize_from_hf", "name a local Hugging Face directory");
+  else
+    value = *text;
 }
 
 }  // namespace
@@ -53,7 +57,8 @@ void LmConfig::bind(Binder& b) {
   b.field("optimizer", optimizer, "optimizer and learning-rate schedule");
   bind_initialize_from_hf(b, initialize_from_hf);
   b.field("use_hf_model_config", use_hf_model_config, "take the model's sizes from initialize_from_hf");
-  b.field("initialize_from_checkpoint_path", initialize_from_checkpoint_path, "start from a checkpoint's weights, at step 0");
+  b.field("initialize_from_checkpoint_path", initialize_from_checkpoint_path,
+          "start from a checkpoint's weights, at step 0");
   b.field("z_loss_weight", z_loss_weight, "weight of logsumexp² in the loss");
   b.field("hf_save_path", hf_save_path, "directory of Hugging Face exports, step-N each");
   b.field("hf_save_steps", hf_save_steps, "steps between them");
@@ -61,14 +66,16 @@ void LmConfig::bind(Binder& b) {
   b.field("hf_export", hf_export, "write <run>/hf at the end");
   b.field("data_seed", data_seed, "seed of the data order; default trainer.seed");
   b.field("epoch", epoch, "stop after so many passes over the data; 0: by steps alone");
-  b.field("cross_entropy_chunk", cross_entropy_chunk, "positions of the head at a time; part of the bits of a run");
+  b.field("cross_entropy_chunk", cross_entropy_chunk,
+          "positions of the head at a time; part of the bits of a run");
   b.field("sample", sample, "texts to continue at the end");
   b.ignored("hf_upload", "exports stay local; upload the directory with your own tools");
   b.ignored("eval_harness", "task evaluation is not built yet");
   b.ignored("eval_harness_steps", "task evaluation is not built yet");
   b.ignored("log_entropy", "not built yet");
   if (!b.reading()) return;
-  for (const auto& p : optim::schedule_problems(optimizer, trainer.num_train_steps)) b.problem("optimizer." + p.key, p.message);
+  for (const auto& p : optim::schedule_problems(optimizer, trainer.num_train_steps))
+    b.problem("optimizer." + p.key, p.message);
 }
 
 LoadedConfig load_config(const std::vector<std::string>& paths,

@@ -16,7 +16,8 @@
 
 namespace bora::app {
 
-/// The `model` block: `type` chooses the architecture, the rest belongs to it. Default type: llama, as in Levanter.
+/// The `model` block: `type` chooses the architecture, the rest belongs to it. Default type: llama, as in
+/// Levanter.
 struct ModelField {
   std::shared_ptr<ModelConfig> config = make_model_config("llama");
   void bind(Binder& b);
@@ -43,7 +44,7 @@ struct LmConfig {
   std::optional<std::string> hf_save_path;
   std::int64_t hf_save_steps = 10000;
   std::string hf_save_dtype = "f32";
-  bool hf_export = false;          ///< write <run>/hf at the end
+  bool hf_export = false;  ///< write <run>/hf at the end
   std::optional<std::int64_t> data_seed;
   std::int64_t epoch = 0;
   std::int64_t cross_entropy_chunk = 1024;
@@ -56,11 +57,13 @@ struct LmConfig {
 struct LoadedConfig {
   ConfigTree tree;
   LmConfig config;
-  std::string name;       ///< "quickstart" for recipes/quickstart.yaml
+  std::string name;  ///< "quickstart" for recipes/quickstart.yaml
   std::string first_file;
 };
 
-/// Reads files (later ones win) and overrides. Every problem is collected; then one Config error with them all.
-LoadedConfig load_config(const std::vector<std::string>& paths, const std::vector<std::pair<std::string, std::string>>& overrides);
+/// Reads files (later ones win) and overrides. Every problem is collected; then one Config error with them
+/// all.
+LoadedConfig load_config(const std::vector<std::string>& paths,
+                         const std::vector<std::pair<std::string, std::string>>& overrides);
 
 }  // namespace bora::app

@@ -37,8 +37,9 @@ namespace {
 void print_help() {
   fmt::print("Bora trains language models.\n\nUsage: bora COMMAND [arguments]\n\n");
   for (const auto& c : commands()) fmt::print("  {:<16} {}\n", c.name, c.summary);
-  fmt::print("\nbora COMMAND --help shows each command's flags and examples.\n"
-             "Start with: bora train recipes/quickstart.yaml\n");
+  fmt::print(
+      "\nbora COMMAND --help shows each command's flags and examples.\n"
+      "Start with: bora train recipes/quickstart.yaml\n");
 }
 
 // Every command's flags, a line each: the list that a test keeps frozen.
@@ -66,7 +67,8 @@ int run(const std::vector<std::string>& arguments) {
     if (c.name == arguments[0]) return c.run({arguments.begin() + 1, arguments.end()});
     names.emplace_back(c.name);
   }
-  fail(ErrorKind::Usage, "unknown command {}{}\nhint: bora --help lists them", arguments[0], did_you_mean(arguments[0], names));
+  fail(ErrorKind::Usage, "unknown command {}{}\nhint: bora --help lists them", arguments[0],
+       did_you_mean(arguments[0], names));
 }
 
 }  // namespace

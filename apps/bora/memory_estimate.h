@@ -14,7 +14,9 @@ struct SizeEstimate {
   double total() const { return parameter_bytes + gradient_bytes + optimizer_bytes + activation_bytes; }
 };
 
-/// fp32 parameters and AdamW; gradients of log2(lanes) + 1 lanes; activations of one lane, without recomputation.
-SizeEstimate estimate_sizes(const ModelConfig& config, std::int64_t vocab, std::int64_t batch, std::int64_t lanes);
+/// fp32 parameters and AdamW; gradients of log2(lanes) + 1 lanes; activations of one lane, without
+/// recomputation.
+SizeEstimate estimate_sizes(const ModelConfig& config, std::int64_t vocab, std::int64_t batch,
+                            std::int64_t lanes);
 
 }  // namespace bora::app

@@ -14,12 +14,15 @@ namespace {
 template <class Config, class Model, class VocabAxis>
 class ConfigOf final : public ModelConfig {
  public:
-  explicit ConfigOf(std::string type, Config config = {}) : type_(std::move(type)), config_(std::move(config)) {}
+  explicit ConfigOf(std::string type, Config config = {})
+      : type_(std::move(type)), config_(std::move(config)) {}
   std::string type() const override { return type_; }
   void bind(Binder& b) override { config_.bind(b); }
   std::int64_t seq_len() const override { return config_.seq_len; }
   nn::ModelShape shape(std::int64_t vocab_size) const override { return config_.shape(vocab_size); }
-  std::int64_t parameter_count(std::int64_t vocab_size) const override { return config_.parameter_count(vocab_size); }
+  std::int64_t parameter_count(std::int64_t vocab_size) const override {
+    return config_.parameter_count(vocab_size);
+  }
   std::unique_ptr<nn::LanguageModel> make(std::int64_t vocab_size, Key key) const override {
     return nn::erase_type(Model::init(config_, Dim<VocabAxis>{vocab_size}, key));
   }
@@ -40,7 +43,9 @@ Entry entry(const char* type) {
   static const std::string kType = type;
   using Of = ConfigOf<Config, Model, VocabAxis>;
   return {type, [] { return std::unique_ptr<ModelConfig>(new Of(kType)); },
-          [](const Json& c, std::string_view name) { return std::unique_ptr<ModelConfig>(new Of(kType, Config::from_hf(c, name))); }};
+          [](const Json& c, std::string_view name) {
+            return std::unique_ptr<ModelConfig>(new Of(kType, Config::from_hf(c, name)));
+          }};
 }
 
 const std::vector<Entry>& registry() {
@@ -91,14 +96,15 @@ std::unique_ptr<nn::LanguageModel> load_model(const std::string& directory) {
   return model;
 }
 
-void export_hugging_face(nn::LanguageModel& model, const std::optional<Tokenizer>& tokenizer, const std::string& directory,
-                         core::DType dtype) {
+void export_hugging_face(nn::LanguageModel& model, const std::optional<Tokenizer>& tokenizer,
+                         const std::string& directory, core::DType dtype) {
   std::vector<std::pair<std::string, std::string>> extra;
   auto config = model.hf_config();
   if (tokenizer) {
     auto folder = directory + ".tokenizer";
     tokenizer->save(folder);
-    for (const auto& name : files().list(folder)) extra.emplace_back(name, read_text(path_join(folder, name)));
+    for (const auto& name : files().list(folder))
+      extra.emplace_back(name, read_text(path_join(folder, name)));
     remove_all(folder);
     if (auto id = tokenizer->bos_id()) config["bos_token_id"] = *id;
     if (auto id = tokenizer->eos_id()) config["eos_token_id"] = *id;

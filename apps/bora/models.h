@@ -44,7 +44,7 @@ std::unique_ptr<nn::LanguageModel> load_model(const std::string& directory);
 std::vector<checkpoint::HfParameter> hf_parameters(nn::LanguageModel& model);
 
 /// Writes config.json, tensors and the tokenizer's files: what Hugging Face loads.
-void export_hugging_face(nn::LanguageModel& model, const std::optional<Tokenizer>& tokenizer, const std::string& directory,
-                         core::DType dtype = core::DType::f32);
+void export_hugging_face(nn::LanguageModel& model, const std::optional<Tokenizer>& tokenizer,
+                         const std::string& directory, core::DType dtype = core::DType::f32);
 
 }  // namespace bora::app

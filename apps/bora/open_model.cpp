@@ -12,7 +12,8 @@ namespace bora::app {
 namespace {
 
 std::optional<Tokenizer> tokenizer_near(const std::string& directory) {
-  for (const auto& place : {directory, path_join(directory, "tokenizer"), path_join(parent_path(directory), "tokenizer")}) {
+  for (const auto& place :
+       {directory, path_join(directory, "tokenizer"), path_join(parent_path(directory), "tokenizer")}) {
     if (exists(path_join(place, "tokenizer.json"))) return Tokenizer::load(place);
   }
   return std::nullopt;
@@ -27,7 +28,8 @@ bool starts_with_bos(const std::optional<Tokenizer>& tokenizer) {
 std::unique_ptr<nn::LanguageModel> model_of_checkpoint(const std::string& checkpoint) {
   auto path = path_join(checkpoint, "state.json");
   auto state = parse_json(read_text(path), path);
-  if (!state.contains("model")) fail(ErrorKind::Corruption, "{} does not say which model the checkpoint holds", path);
+  if (!state.contains("model"))
+    fail(ErrorKind::Corruption, "{} does not say which model the checkpoint holds", path);
   const auto& described = state["model"];
   auto config = model_config_from_hf(described, path);
   auto model = config->make(json_get<std::int64_t>(described, "vocab_size", path), Key{});
@@ -40,7 +42,9 @@ std::unique_ptr<nn::LanguageModel> model_of_checkpoint(const std::string& checkp
 
 const Tokenizer& OpenedModel::require_tokenizer() const {
   if (!tokenizer) {
-    fail(ErrorKind::NotFound, "{} has no tokenizer.json, neither beside the weights nor in a folder tokenizer\nhint: copy the model's tokenizer.json there",
+    fail(ErrorKind::NotFound,
+         "{} has no tokenizer.json, neither beside the weights nor in a folder tokenizer\nhint: copy the "
+         "model's tokenizer.json there",
          directory);
   }
   return *tokenizer;
@@ -48,7 +52,10 @@ const Tokenizer& OpenedModel::require_tokenizer() const {
 
 OpenedModel open_model(const std::string& path) {
   if (!exists(path)) {
-    fail(ErrorKind::NotFound, "{} does not exist\nhint: give a run (runs/name), a checkpoint (runs/name/step-N) or a Hugging Face directory", path);
+    fail(ErrorKind::NotFound,
+         "{} does not exist\nhint: give a run (runs/name), a checkpoint (runs/name/step-N) or a Hugging Face "
+         "directory",
+         path);
   }
   OpenedModel out;
   if (exists(path_join(path, "config.json"))) {

@@ -38,14 +38,15 @@ struct TextData {
 
 /// Fetches texts, trains or loads the tokenizer (unless one is given), builds missing token caches, and joins
 /// everything; reports each step on the console.
-TextData prepare_text(const LmConfig& config, const RunPlace& place, std::int64_t seq_len, track::Console& console,
-                      const std::optional<Tokenizer>& tokenizer);
+TextData prepare_text(const LmConfig& config, const RunPlace& place, std::int64_t seq_len,
+                      track::Console& console, const std::optional<Tokenizer>& tokenizer);
 
 /// Batch `step` of the mixture: a pure function.
 data::Batch read_step(const data::Dataset& train, const data::BatchSchedule& schedule, std::int64_t step);
 
-/// Loss, perplexity and bits per byte of each source with a held-out part: a table, and metrics eval/<name>/loss, ...
-std::vector<track::Metric> evaluate_sources(const nn::LanguageModel& model, const TextData& text, const LmConfig& config,
-                                            track::Console& console);
+/// Loss, perplexity and bits per byte of each source with a held-out part: a table, and metrics
+/// eval/<name>/loss, ...
+std::vector<track::Metric> evaluate_sources(const nn::LanguageModel& model, const TextData& text,
+                                            const LmConfig& config, track::Console& console);
 
 }  // namespace bora::app

@@ -32,7 +32,9 @@ std::vector<std::int32_t> parse_ids(const std::string& text) {
       word += c;
     } else if (!word.empty()) {
       auto id = parse_int(word);
-      if (!id) fail(ErrorKind::Usage, "tokenize: {} is not an id\nhint: decode reads numbers separated by spaces", word);
+      if (!id)
+        fail(ErrorKind::Usage, "tokenize: {} is not an id\nhint: decode reads numbers separated by spaces",
+             word);
       ids.push_back(static_cast<std::int32_t>(*id));
       word.clear();
     }
@@ -68,7 +70,8 @@ int bench(const Tokenizer& tokenizer, const std::string& text) {
   tokenizer.encode_ids(text, ids);
   double seconds = monotonic_seconds() - started;
   fmt::print("{} tokens from {} in {:.3f} s: {}/s, {:.2f} bytes per token\n", with_commas(std::ssize(ids)),
-             human_bytes(static_cast<double>(text.size())), seconds, human_bytes(static_cast<double>(text.size()) / seconds),
+             human_bytes(static_cast<double>(text.size())), seconds,
+             human_bytes(static_cast<double>(text.size()) / seconds),
              static_cast<double>(text.size()) / static_cast<double>(ids.size()));
   return 0;
 }
@@ -84,7 +87,8 @@ int run_tokenize(const Arguments& arguments) {
             "  bora tokenize --tokenizer my-tokenizer --jsonl --special encode < texts.jsonl");
   args.positional("action", action, "encode, decode, count or bench");
   args.option("--tokenizer", path, "tokenizer.json or a directory that holds one", true);
-  args.flag("--jsonl", jsonl, "one JSON object a line: {\"text\"} gives {\"ids\", \"offsets\"}, {\"ids\"} gives {\"text\"}");
+  args.flag("--jsonl", jsonl,
+            "one JSON object a line: {\"text\"} gives {\"ids\", \"offsets\"}, {\"ids\"} gives {\"text\"}");
   args.flag("--special", special, "add the post-processor's special tokens");
   args.flag("--no-special", no_special, "do not (the default)");
   args.parse(arguments);
@@ -95,11 +99,16 @@ int run_tokenize(const Arguments& arguments) {
     return 0;
   }
   auto text = read_all();
-  if (action == "encode") print_ids(tokenizer.encode(text, special).ids);
-  else if (action == "decode") fmt::print("{}", tokenizer.decode(parse_ids(text)));
-  else if (action == "count") fmt::print("{}\n", tokenizer.encode(text, special).ids.size());
-  else if (action == "bench") return bench(tokenizer, text);
-  else fail(ErrorKind::Usage, "tokenize: {} is not one of encode, decode, count, bench", action);
+  if (action == "encode")
+    print_ids(tokenizer.encode(text, special).ids);
+  else if (action == "decode")
+    fmt::print("{}", tokenizer.decode(parse_ids(text)));
+  else if (action == "count")
+    fmt::print("{}\n", tokenizer.encode(text, special).ids.size());
+  else if (action == "bench")
+    return bench(tokenizer, text);
+  else
+    fail(ErrorKind::Usage, "tokenize: {} is not one of encode, decode, count, bench", action);
   return 0;
 }
 

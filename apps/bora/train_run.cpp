@@ -61,8 +61,13 @@ void record_run(const LoadedConfig& loaded, const RunPlace& place, const TextDat
   auto config = loaded.config;
   write_atomically(path_join(place.directory, "config.yaml"), write_config(config));
   auto info = core::runtime_info();
-  Json record = {{"bora", BORA_VERSION}, {"libtorch", info.libtorch}, {"cpu", info.cpu}, {"simd", info.simd_target},
-                 {"matmul", info.matmul}, {"threads", info.threads}, {"started", iso_time(wall_seconds())}};
+  Json record = {{"bora", BORA_VERSION},
+                 {"libtorch", info.libtorch},
+                 {"cpu", info.cpu},
+                 {"simd", info.simd_target},
+                 {"matmul", info.matmul},
+                 {"threads", info.threads},
+                 {"started", iso_time(wall_seconds())}};
   for (const auto& source : text.sources) {
     if (source.cache) record["data"][source.name] = source.cache->num_tokens();
   }
@@ -77,7 +82,9 @@ std::unique_ptr<nn::LanguageModel> make_model(LoadedConfig& loaded, std::int64_t
   if (config.initialize_from_hf.empty()) return config.model.config->make(vocab, key);
   auto model = load_model(config.initialize_from_hf);
   if (model->shape().vocab < vocab) {
-    fail(ErrorKind::Config, "initialize_from_hf: the model in {} has {} embeddings but the tokenizer has {} ids\nhint: use that model's tokenizer: data.tokenizer",
+    fail(ErrorKind::Config,
+         "initialize_from_hf: the model in {} has {} embeddings but the tokenizer has {} ids\nhint: use that "
+         "model's tokenizer: data.tokenizer",
          config.initialize_from_hf, model->shape().vocab, vocab);
   }
   return model;
@@ -87,13 +94,20 @@ void describe_model(nn::LanguageModel& model, track::Console& console) {
   auto s = model.shape();
   std::int64_t n = 0;
   for (auto& p : model.parameters()) n += p.array->numel();
-  console.fact("model", fmt::format("{} · {} parameters · {} layers × {} · context {}", s.type, human_count(static_cast<double>(n)),
-                                    s.layers, s.hidden, s.seq_len));
+  console.fact("model", fmt::format("{} · {} parameters · {} layers × {} · context {}", s.type,
+                                    human_count(static_cast<double>(n)), s.layers, s.hidden, s.seq_len));
 }
 
 track::FlopsModel flops_model(const nn::ModelShape& s, std::int64_t seq_len) {
-  return {.layers = s.layers, .hidden = s.hidden, .intermediate = s.mlp, .heads = s.heads, .kv_heads = s.kv_heads,
-          .head_dim = s.head_dim, .vocabulary = s.vocab, .sequence = seq_len, .gated_mlp = s.gated_mlp};
+  return {.layers = s.layers,
+          .hidden = s.hidden,
+          .intermediate = s.mlp,
+          .heads = s.heads,
+          .kv_heads = s.kv_heads,
+          .head_dim = s.head_dim,
+          .vocabulary = s.vocab,
+          .sequence = seq_len,
+          .gated_mlp = s.gated_mlp};
 }
 
 double peak_memory_mb() {
@@ -116,10 +130,12 @@ class Run {
     auto outcome = trainer_->run();
     console_.settle();
     auto step = trainer_->next_step();
-    checkpointer_->on_step(step, [&] { return content(); }, /*force=*/true);
+    checkpointer_->on_step(
+        step, [&] { return content(); }, /*force=*/true);
     checkpointer_->wait();
     if (outcome == train::Outcome::stopped) return report_stop(step);
-    finish_run(*model_, *text_, config_, place_, {first_step_seconds_, waited_, trained_seconds_, *meter_}, console_, *tracker_);
+    finish_run(*model_, *text_, config_, place_, {first_step_seconds_, waited_, trained_seconds_, *meter_},
+               console_, *tracker_);
     return 0;
   }
 
@@ -127,7 +143,8 @@ class Run {
   void prepare() {
     if (flags_.fresh) put_aside(place_.directory);
     files().make_directories(place_.directory);
-    checkpointer_ = std::make_unique<checkpoint::Checkpointer>(config_.trainer.checkpointer, place_.directory);
+    checkpointer_ =
+        std::make_unique<checkpoint::Checkpointer>(config_.trainer.checkpointer, place_.directory);
     auto seq_len = config_.model.config->seq_len();
     text_ = prepare_text(config_, place_, seq_len, console_, std::nullopt);
     model_ = make_model(loaded_, text_->vocab_size());
@@ -140,21 +157,30 @@ class Run {
   void make_trainer(std::int64_t seq_len) {
     const auto& t = config_.trainer;
     data::BatchSchedule schedule = t.batch_schedule();
-    train::TrainerOptions options{.total_steps = t.num_train_steps, .stop_at_step = t.stop_at_step,
+    train::TrainerOptions options{.total_steps = t.num_train_steps,
+                                  .stop_at_step = t.stop_at_step,
                                   .lanes = train::resolve_lanes(t, schedule.batch_size(0), seq_len),
-                                  .seed = static_cast<std::uint64_t>(t.seed), .dropout = true, .crash_on_nan = t.crash_on_nan,
+                                  .seed = static_cast<std::uint64_t>(t.seed),
+                                  .dropout = true,
+                                  .crash_on_nan = t.crash_on_nan,
                                   .crash_on_inf = t.crash_on_inf};
-    options.loss = {.compute = t.mp.compute, .z_loss = config_.z_loss_weight, .chunk = config_.cross_entropy_chunk};
+    options.loss = {
+        .compute = t.mp.compute, .z_loss = config_.z_loss_weight, .chunk = config_.cross_entropy_chunk};
     lanes_ = options.lanes;
     std::optional<optim::SkipStep> skip;
     if (config_.optimizer.skip_bad_steps) skip.emplace(*config_.optimizer.skip_bad_steps);
-    train::Trainer::Parts parts{*model_, *optimizer_, optim::Schedule(config_.optimizer, t.num_train_steps), skip,
-                                [this, schedule](std::int64_t step) { return read_step(*text_->train, schedule, step); },
-                                [] { return train::StopSignals::requested(); },
-                                {[this](const auto& r) { after_step(r); }}};
+    train::Trainer::Parts parts{
+        *model_,
+        *optimizer_,
+        optim::Schedule(config_.optimizer, t.num_train_steps),
+        skip,
+        [this, schedule](std::int64_t step) { return read_step(*text_->train, schedule, step); },
+        [] { return train::StopSignals::requested(); },
+        {[this](const auto& r) { after_step(r); }}};
     trainer_ = std::make_unique<train::Trainer>(std::move(parts), options);
-    console_.fact("batch", fmt::format("{} sequences = {} tokens · {} lane{}", schedule.batch_size(0),
-                                       with_commas(schedule.batch_size(0) * seq_len), lanes_, lanes_ == 1 ? "" : "s"));
+    console_.fact("batch",
+                  fmt::format("{} sequences = {} tokens · {} lane{}", schedule.batch_size(0),
+                              with_commas(schedule.batch_size(0) * seq_len), lanes_, lanes_ == 1 ? "" : "s"));
     auto flops = flops_model(model_->shape(), seq_len);
     meter_ = std::make_unique<track::ThroughputMeter>(track::ThroughputOptions{
         .flops_per_token = track::training_flops_per_token(flops),
@@ -165,23 +191,30 @@ class Run {
     auto parameters = checkpoint::checkpoint_arrays(trainer_->parameters());
     auto state = optimizer_->state();
     auto optimizer = checkpoint::checkpoint_arrays(state);
-    auto restored = config_.trainer.load_checkpoint == false ? std::nullopt : checkpointer_->restore(parameters, optimizer);
+    auto restored = config_.trainer.load_checkpoint == false ? std::nullopt
+                                                             : checkpointer_->restore(parameters, optimizer);
     if (restored) {
       trainer_->load_state(restored->state);
       meter_->resume(restored->state.value("tokens", std::int64_t{0}));
-      console_.fact("resumed", fmt::format("at step {} of {} (checkpoint verified)", trainer_->next_step(), config_.trainer.num_train_steps));
+      console_.fact("resumed", fmt::format("at step {} of {} (checkpoint verified)", trainer_->next_step(),
+                                           config_.trainer.num_train_steps));
     } else if (config_.trainer.load_checkpoint == true) {
-      fail(ErrorKind::NotFound, "trainer.load_checkpoint is true but {} holds no checkpoint", place_.directory);
-    } else if (auto from = config_.initialize_from_checkpoint_path ? config_.initialize_from_checkpoint_path : config_.trainer.initialize_from) {
+      fail(ErrorKind::NotFound, "trainer.load_checkpoint is true but {} holds no checkpoint",
+           place_.directory);
+    } else if (auto from = config_.initialize_from_checkpoint_path ? config_.initialize_from_checkpoint_path
+                                                                   : config_.trainer.initialize_from) {
       checkpoint::restore_parameters(checkpoint::find_checkpoint(*from), parameters);
       console_.fact("weights", "from " + *from);
     }
-    tracker_ = track::make_tracker(config_.trainer.tracker, {place_.directory, place_.id, trainer_->next_step()});
+    tracker_ =
+        track::make_tracker(config_.trainer.tracker, {place_.directory, place_.id, trainer_->next_step()});
   }
 
   void show_baseline() {
     double entropy = baseline_entropy(*text_);
-    console_.fact("baseline", fmt::format("unigram entropy {:.2f} nats: a model that knows only word frequencies", entropy));
+    console_.fact(
+        "baseline",
+        fmt::format("unigram entropy {:.2f} nats: a model that knows only word frequencies", entropy));
     console_.line();
   }
 
@@ -206,7 +239,8 @@ class Run {
     meter_->step(r.tokens, r.examples, r.seconds);
     log_metrics(r);
     auto done = r.step + 1, total = config_.trainer.num_train_steps;
-    console_.step({done, total, r.loss, meter_->tokens_per_second(), r.learning_rate, meter_->eta(total - done)});
+    console_.step(
+        {done, total, r.loss, meter_->tokens_per_second(), r.learning_rate, meter_->eta(total - done)});
     checkpointer_->on_step(done, [&] { return content(); });
     if (config_.trainer.steps_per_eval > 0 && done % config_.trainer.steps_per_eval == 0 && done < total) {
       tracker_->log(r.step, evaluate_sources(*model_, *text_, config_, console_));
@@ -216,7 +250,8 @@ class Run {
 
   void export_if_due(std::int64_t done) {
     if (!config_.hf_save_path || done % config_.hf_save_steps != 0) return;
-    export_hugging_face(*model_, text_->tokenizer, fmt::format("{}/step-{}", *config_.hf_save_path, done), core::parse_dtype(config_.hf_save_dtype));
+    export_hugging_face(*model_, text_->tokenizer, fmt::format("{}/step-{}", *config_.hf_save_path, done),
+                        core::parse_dtype(config_.hf_save_dtype));
   }
 
   void log_metrics(const train::StepResult& r) {
@@ -235,8 +270,8 @@ class Run {
 
   int report_stop(std::int64_t step) {
     tracker_->finish();
-    console_.line(fmt::format("stopped: step {} done, checkpoint {} written ({:.2f} s)", step, checkpoint::checkpoint_name(step),
-                              checkpointer_->last_write_seconds()));
+    console_.line(fmt::format("stopped: step {} done, checkpoint {} written ({:.2f} s)", step,
+                              checkpoint::checkpoint_name(step), checkpointer_->last_write_seconds()));
     console_.line(fmt::format("run it again to go on from step {}", step));
     return exit_code(ErrorKind::Stopped);
   }
@@ -266,9 +301,10 @@ int run_training(const LoadedConfig& given, const RunFlags& flags) {
   if (flags.dry_run) return print_dry_run(loaded, place, console);
   core::initialize(static_cast<int>(loaded.config.trainer.threads));
   auto info = core::runtime_info();
-  std::vector<std::string> parts = {fmt::format("Bora {}", BORA_VERSION), loaded.name, "run " + place.id,
-                                    fmt::format("CPU {} ({} threads, {})", info.cpu, info.threads, info.simd_target),
-                                    fmt::format("seed {}", loaded.config.trainer.seed)};
+  std::vector<std::string> parts = {
+      fmt::format("Bora {}", BORA_VERSION), loaded.name, "run " + place.id,
+      fmt::format("CPU {} ({} threads, {})", info.cpu, info.threads, info.simd_target),
+      fmt::format("seed {}", loaded.config.trainer.seed)};
   console.header(parts);
   return Run(loaded, flags, place, console)();
 }

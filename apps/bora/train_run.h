@@ -8,7 +8,7 @@
 namespace bora::app {
 
 struct RunFlags {
-  bool fresh = false;    ///< put an earlier run of the same name aside and start over
+  bool fresh = false;  ///< put an earlier run of the same name aside and start over
   bool dry_run = false;
   bool quiet = false, json = false;
 };

@@ -6,4 +6,6 @@
 // EXPECT-GCC: could not convert .*Dim<Mlp>|no known conversion|cannot convert .*Dim<Mlp>|conversion from .*Dim<Mlp>|no matching function
 // EXPECT-CLANG: no known conversion from 'Dim<Mlp>'|no matching function
 #include "axes.h"
-auto wrong(Dim<Embed> embed, Dim<Mlp> mlp, Key key) { return nn::Linear<Embed, Mlp>::init(mlp, embed, key, 0.02); }
+auto wrong(Dim<Embed> embed, Dim<Mlp> mlp, Key key) {
+  return nn::Linear<Embed, Mlp>::init(mlp, embed, key, 0.02);
+}

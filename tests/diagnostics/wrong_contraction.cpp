@@ -6,4 +6,6 @@
 // EXPECT-GCC: satisfaction of .HasAxes<Y, Over ...>. .with Y = bora::Named<Batch, KeyPos, Embed>; Over = .HeadDim
 // EXPECT-CLANG: HasAxes<bora::Named<Batch, KeyPos, Embed>, HeadDim>
 #include "axes.h"
-auto wrong(const Named<Batch, Pos, HeadDim>& q, const Named<Batch, KeyPos, Embed>& k) { return dot<HeadDim>(q, k); }
+auto wrong(const Named<Batch, Pos, HeadDim>& q, const Named<Batch, KeyPos, Embed>& k) {
+  return dot<HeadDim>(q, k);
+}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
-// Every tiny reference model: logits, hidden states, loss and gradients equal those that Hugging Face computes.
+// Every tiny reference model: logits, hidden states, loss and gradients equal those that Hugging Face
+// computes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -93,8 +94,8 @@ std::string variant(const std::string& from, const std::string& name, bool v5_co
   return to;
 }
 
-std::vector<checkpoint::TensorSource> sources(const checkpoint::SafetensorsFile& file, core::DType dtype, bool bare,
-                                              std::vector<std::vector<float>>& kept) {
+std::vector<checkpoint::TensorSource> sources(const checkpoint::SafetensorsFile& file, core::DType dtype,
+                                              bool bare, std::vector<std::vector<float>>& kept) {
   std::vector<checkpoint::TensorSource> out;
   kept.reserve(file.tensors().size());
   for (const auto& t : file.tensors()) {
@@ -119,7 +120,8 @@ TEST_P(ModelParity, ReadsShards) {
   auto to = variant(directory(), GetParam() + "_sharded", false);
   checkpoint::SafetensorsFile file(directory() + "/model.safetensors");
   std::vector<std::vector<float>> kept;
-  auto names = checkpoint::write_sharded(to, "model", sources(file, core::DType::f32, false, kept), {.max_shard_bytes = 100'000});
+  auto names = checkpoint::write_sharded(to, "model", sources(file, core::DType::f32, false, kept),
+                                         {.max_shard_bytes = 100'000});
   EXPECT_GT(names.size(), 1U);
   EXPECT_GT(compare_with_reference(to, directory()), 10);
 }
@@ -145,12 +147,14 @@ TEST_P(ModelParity, ExportThenImportIsBitEqual) {
   auto before = hf_parameters(*model), after = hf_parameters(*again);
   ASSERT_EQ(before.size(), after.size());
   for (std::size_t i = 0; i < before.size(); ++i) {
-    EXPECT_EQ(before[i].parameter.array->to_vector<float>(), after[i].parameter.array->to_vector<float>()) << before[i].name;
+    EXPECT_EQ(before[i].parameter.array->to_vector<float>(), after[i].parameter.array->to_vector<float>())
+        << before[i].name;
   }
   EXPECT_GT(compare_with_reference(to, directory()), 10);
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, ModelParity, testing::Values("gpt2", "llama-gqa", "llama-tied-rope3", "stories260k"),
+INSTANTIATE_TEST_SUITE_P(Models, ModelParity,
+                         testing::Values("gpt2", "llama-gqa", "llama-tied-rope3", "stories260k"),
                          [](const auto& info) {
                            auto name = info.param;
                            std::replace(name.begin(), name.end(), '-', '_');

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
-// The reusing allocator. A step asks for the same sizes in the same order as the step before; glibc would give each
-// large block back to the kernel at its free and fault it in again, which costs a fifth to a half of a step.
+// The reusing allocator. A step asks for the same sizes in the same order as the step before; glibc would
+// give each large block back to the kernel at its free and fault it in again, which costs a fifth to a half
+// of a step.
 #include <c10/core/Allocator.h>
 #include <c10/core/CPUAllocator.h>
 
@@ -77,7 +78,9 @@ class ReusingAllocator final : public c10::Allocator {
   }
 
  private:
-  static Header* header(void* data) { return reinterpret_cast<Header*>(static_cast<char*>(data) - kAlignment); }
+  static Header* header(void* data) {
+    return reinterpret_cast<Header*>(static_cast<char*>(data) - kAlignment);
+  }
   static void give_back(void* data);
 
   void* take(std::size_t n) {
@@ -104,7 +107,9 @@ class ReusingAllocator final : public c10::Allocator {
     auto size = size_of(wanted);
     void* block = wanted < kClasses ? std::aligned_alloc(kAlignment, size + kAlignment) : nullptr;
     if (block == nullptr) {
-      fail(ErrorKind::Io, "out of memory: {} more do not fit beside {} in use\nhint: a smaller trainer.per_device_parallelism, more lanes, or model.gradient_checkpointing",
+      fail(ErrorKind::Io,
+           "out of memory: {} more do not fit beside {} in use\nhint: a smaller "
+           "trainer.per_device_parallelism, more lanes, or model.gradient_checkpointing",
            human_bytes(static_cast<double>(size)), human_bytes(static_cast<double>(live_)));
     }
     reserved_ += static_cast<std::int64_t>(size);

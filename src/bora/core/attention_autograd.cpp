@@ -35,7 +35,11 @@ kernels::HeadsRef<const float> query_in(const Tensor& x) { return query_ref(x, x
 kernels::HeadsRef<const float> key_in(const Tensor& x) { return key_ref(x, x.const_data_ptr<float>()); }
 
 kernels::AttentionShape shape_of(const Tensor& q, const Tensor& k) {
-  return {.batch = q.size(0), .queries = q.size(1), .keys = k.size(1), .kv_heads = q.size(2), .group = q.size(3),
+  return {.batch = q.size(0),
+          .queries = q.size(1),
+          .keys = k.size(1),
+          .kv_heads = q.size(2),
+          .group = q.size(3),
           .head_dim = q.size(4)};
 }
 
@@ -53,8 +57,11 @@ void keep(AutogradContext* ctx, const kernels::AttentionRule& r) {
 }
 kernels::AttentionRule kept_rule(AutogradContext* ctx) {
   auto v = ctx->saved_data["rule"].toDoubleVector();
-  return {.scale = static_cast<float>(v[0]), .causal = v[1] != 0, .offset = static_cast<std::int64_t>(v[2]),
-          .window = static_cast<std::int64_t>(v[3]), .soft_cap = static_cast<float>(v[4])};
+  return {.scale = static_cast<float>(v[0]),
+          .causal = v[1] != 0,
+          .offset = static_cast<std::int64_t>(v[2]),
+          .window = static_cast<std::int64_t>(v[3]),
+          .soft_cap = static_cast<float>(v[4])};
 }
 
 struct Attention : torch::autograd::Function<Attention> {
@@ -64,8 +71,9 @@ struct Attention : torch::autograd::Function<Attention> {
     auto shape = shape_of(q, k);
     auto out = new_floats(q.sizes());
     auto lse = new_floats({shape.batch, shape.kv_heads, shape.group, shape.queries});
-    kernels::attention_forward(shape, with_segments(rule, segments.query, segments.key), query_in(q), key_in(k), key_in(v),
-                               query_ref(out, out.mutable_data_ptr<float>()), lse.mutable_data_ptr<float>());
+    kernels::attention_forward(shape, with_segments(rule, segments.query, segments.key), query_in(q),
+                               key_in(k), key_in(v), query_ref(out, out.mutable_data_ptr<float>()),
+                               lse.mutable_data_ptr<float>());
     ctx->save_for_backward({q, k, v, out, lse, segments.query, segments.key});
     keep(ctx, rule);
     return out;
@@ -75,15 +83,17 @@ struct Attention : torch::autograd::Function<Attention> {
     const auto &q = s[0], &k = s[1], &v = s[2], &out = s[3];
     auto dout = row_contiguous(grads[0]);
     auto dq = new_floats(q.sizes()), dk = new_floats(k.sizes()), dv = new_floats(v.sizes());
-    kernels::attention_backward(shape_of(q, k), with_segments(kept_rule(ctx), s[5], s[6]), query_in(q), key_in(k), key_in(v),
-                                query_in(out), s[4].const_data_ptr<float>(), query_in(dout),
-                                query_ref(dq, dq.mutable_data_ptr<float>()), key_ref(dk, dk.mutable_data_ptr<float>()),
+    kernels::attention_backward(shape_of(q, k), with_segments(kept_rule(ctx), s[5], s[6]), query_in(q),
+                                key_in(k), key_in(v), query_in(out), s[4].const_data_ptr<float>(),
+                                query_in(dout), query_ref(dq, dq.mutable_data_ptr<float>()),
+                                key_ref(dk, dk.mutable_data_ptr<float>()),
                                 key_ref(dv, dv.mutable_data_ptr<float>()));
     return {dq, dk, dv, Tensor(), Tensor()};
   }
 };
 
-// One pass over chunks of positions: logits, losses, and at once the gradients of a loss whose own gradient is 1.
+// One pass over chunks of positions: logits, losses, and at once the gradients of a loss whose own gradient
+// is 1.
 struct HeadPass {
   Tensor hidden, head, targets, weights;
   CrossEntropyRule rule;
@@ -112,8 +122,8 @@ struct HeadPass {
       add_losses(rows, p + first, losses.const_data_ptr<float>(), lse.const_data_ptr<float>());
       if (!gradient) continue;
       kernels::matmul(rows, e, vocab, {z, vocab}, {w, e}, dhidden.mutable_data_ptr<float>() + first * e, e);
-      kernels::matmul(vocab, e, rows, {z, vocab, true}, {x + first * e, e}, dhead.mutable_data_ptr<float>(), e,
-                      first == 0 ? 0.0F : 1.0F);
+      kernels::matmul(vocab, e, rows, {z, vocab, true}, {x + first * e, e}, dhead.mutable_data_ptr<float>(),
+                      e, first == 0 ? 0.0F : 1.0F);
     }
   }
   // In order of positions, in double: one thread, so one order.
@@ -128,7 +138,9 @@ void check_targets(const Tensor& targets, std::int64_t vocab) {
   const auto* t = targets.const_data_ptr<std::int32_t>();
   for (std::int64_t i = 0; i < targets.numel(); ++i) {
     if (t[i] < vocab) continue;
-    fail(ErrorKind::InvalidArgument, "linear_cross_entropy: target {} at position {} is outside the vocabulary of {}\nhint: the tokenizer and the model disagree on vocab_size",
+    fail(ErrorKind::InvalidArgument,
+         "linear_cross_entropy: target {} at position {} is outside the vocabulary of {}\nhint: the "
+         "tokenizer and the model disagree on vocab_size",
          t[i], i, vocab);
   }
 }
@@ -137,7 +149,14 @@ struct LinearCrossEntropy : torch::autograd::Function<LinearCrossEntropy> {
   static Tensor forward(AutogradContext* ctx, const Tensor& hidden, const Tensor& head, const Tensor& targets,
                         const Tensor& weights, const CrossEntropyRule& rule) {
     bool gradient = hidden.requires_grad() || head.requires_grad();
-    HeadPass pass{hidden.to(at::kFloat).contiguous(), head.to(at::kFloat).contiguous(), targets, weights, rule, gradient, {}, {}};
+    HeadPass pass{hidden.to(at::kFloat).contiguous(),
+                  head.to(at::kFloat).contiguous(),
+                  targets,
+                  weights,
+                  rule,
+                  gradient,
+                  {},
+                  {}};
     pass.run();
     if (gradient) {
       ctx->saved_data["hidden"] = pass.dhidden.to(hidden.scalar_type());
@@ -165,8 +184,8 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const kernel
   return Attention::apply(q, k, v, rule, segments);
 }
 
-Tensor linear_cross_entropy(const Tensor& hidden, const Tensor& head, const Tensor& targets, const Tensor& weights,
-                            const CrossEntropyRule& rule) {
+Tensor linear_cross_entropy(const Tensor& hidden, const Tensor& head, const Tensor& targets,
+                            const Tensor& weights, const CrossEntropyRule& rule) {
   check_targets(targets, head.size(0));
   return LinearCrossEntropy::apply(hidden, head, targets, weights, rule);
 }

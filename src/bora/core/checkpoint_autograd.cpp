@@ -30,8 +30,8 @@ variable_list run(const Body& body, const variable_list& inputs) {
   return out;
 }
 
-// The first input is a scalar that requires a gradient, so that the body is recorded even where only parameters that
-// it reaches by itself do.
+// The first input is a scalar that requires a gradient, so that the body is recorded even where only
+// parameters that it reaches by itself do.
 struct Checkpoint : torch::autograd::Function<Checkpoint> {
   static variable_list forward(AutogradContext* ctx, const Tensor& anchor, const variable_list& inputs,
                                const c10::intrusive_ptr<SharedBody>& body) {
@@ -75,7 +75,8 @@ std::vector<Array> checkpoint(const Body& f, std::span<const Array> inputs) {
   for (const auto& a : inputs) tensors.push_back(tensor(a));
   auto anchor = at::_ops::zeros::call({}, at::kFloat, {}, {}, {}).set_requires_grad(true);
   std::vector<Array> out;
-  for (auto& t : Checkpoint::apply(anchor, tensors, c10::make_intrusive<SharedBody>(f))) out.push_back(wrap(t));
+  for (auto& t : Checkpoint::apply(anchor, tensors, c10::make_intrusive<SharedBody>(f)))
+    out.push_back(wrap(t));
   return out;
 }
 

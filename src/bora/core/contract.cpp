@@ -27,16 +27,18 @@ Roles roles_of(const Operand& a, const Operand& b, Names out) {
   for (auto axis : a.names) {
     bool shared = find(b.names, axis) >= 0, kept = find(out, axis) >= 0;
     if (!shared && !kept) {
-      fail(ErrorKind::InvalidArgument, "dot: axis {} is in {} but neither in {} nor in the result {}\nhint: sum over it first",
-           axis, describe(a), describe(b), describe(out));
+      fail(ErrorKind::InvalidArgument,
+           "dot: axis {} is in {} but neither in {} nor in the result {}\nhint: sum over it first", axis,
+           describe(a), describe(b), describe(out));
     }
     (!shared ? r.rows : kept ? r.batch : r.contracted).push_back(axis);
   }
   for (auto axis : b.names) {
     if (find(a.names, axis) >= 0) continue;
     if (find(out, axis) < 0) {
-      fail(ErrorKind::InvalidArgument, "dot: axis {} is in {} but neither in {} nor in the result {}\nhint: sum over it first",
-           axis, describe(b), describe(a), describe(out));
+      fail(ErrorKind::InvalidArgument,
+           "dot: axis {} is in {} but neither in {} nor in the result {}\nhint: sum over it first", axis,
+           describe(b), describe(a), describe(out));
     }
     r.columns.push_back(axis);
   }
@@ -62,7 +64,8 @@ at::Tensor permuted(const at::Tensor& x, Names from, const NameList& to) {
 }
 
 at::Tensor reshaped(const at::Tensor& x, const std::vector<std::int64_t>& sizes) {
-  return x.sizes() == at::IntArrayRef(sizes) ? x : at::_ops::reshape::call(x, c10::fromIntArrayRefSlow(sizes));
+  return x.sizes() == at::IntArrayRef(sizes) ? x
+                                             : at::_ops::reshape::call(x, c10::fromIntArrayRefSlow(sizes));
 }
 
 // An operand as [batch, first, second] (or without batch), each a group of its axes.

@@ -51,8 +51,8 @@ View as_matrix(Tensor x) {
 }
 
 Tensor empty(std::vector<std::int64_t> sizes, const Tensor& like) {
-  return at::_ops::empty_memory_format::call(c10::fromIntArrayRefSlow(sizes), at::kFloat, std::nullopt, like.device(),
-                                             std::nullopt, std::nullopt);
+  return at::_ops::empty_memory_format::call(c10::fromIntArrayRefSlow(sizes), at::kFloat, std::nullopt,
+                                             like.device(), std::nullopt, std::nullopt);
 }
 
 Tensor product(const Tensor& a, const Tensor& b, const std::optional<Tensor>& bias) {
@@ -66,7 +66,8 @@ Tensor product(const Tensor& a, const Tensor& b, const std::optional<Tensor>& bi
   auto va = as_matrix(a), vb = as_matrix(b);
   auto* out = c.mutable_data_ptr<float>();
   if (d == 3) {
-    kernels::batched_matmul(a.size(0), m, n, k, va.ref, va.batch_stride, vb.ref, vb.batch_stride, out, n, m * n);
+    kernels::batched_matmul(a.size(0), m, n, k, va.ref, va.batch_stride, vb.ref, vb.batch_stride, out, n,
+                            m * n);
   } else {
     kernels::matmul(m, n, k, va.ref, vb.ref, out, n);
   }
@@ -77,11 +78,12 @@ Tensor product(const Tensor& a, const Tensor& b, const std::optional<Tensor>& bi
   return is_low_precision(a) ? c.to(a.scalar_type()) : c;
 }
 
-// The gradient of one operand, in that operand's own layout: a weight that was passed transposed gets a gradient whose
-// storage matches the weight's, so that nothing is copied when it is stored.
+// The gradient of one operand, in that operand's own layout: a weight that was passed transposed gets a
+// gradient whose storage matches the weight's, so that nothing is copied when it is stored.
 Tensor operand_gradient(const Tensor& operand, const Tensor& left, const Tensor& right) {
   auto d = operand.dim();
-  bool column_major = operand.stride(d - 2) == 1 && operand.stride(d - 1) >= operand.size(d - 2) && operand.size(d - 1) > 1;
+  bool column_major =
+      operand.stride(d - 2) == 1 && operand.stride(d - 1) >= operand.size(d - 2) && operand.size(d - 1) > 1;
   auto multiply = [](const Tensor& x, const Tensor& y) {
     return at::GradMode::is_enabled() ? matmul(x, y, std::nullopt) : product(x, y, std::nullopt);
   };
@@ -103,7 +105,8 @@ Tensor bias_gradient(const Tensor& grad) {
 }
 
 struct Matmul : torch::autograd::Function<Matmul> {
-  static Tensor forward(AutogradContext* ctx, const Tensor& a, const Tensor& b, const std::optional<Tensor>& bias) {
+  static Tensor forward(AutogradContext* ctx, const Tensor& a, const Tensor& b,
+                        const std::optional<Tensor>& bias) {
     ctx->save_for_backward({a, b});
     ctx->saved_data["bias"] = bias.has_value();
     return product(a, b, bias);
@@ -126,7 +129,8 @@ bool has_kernel(const Tensor& x) {
 }
 
 Tensor matmul(const Tensor& a, const Tensor& b, const std::optional<Tensor>& bias) {
-  bool record = at::GradMode::is_enabled() && (a.requires_grad() || b.requires_grad() || (bias && bias->requires_grad()));
+  bool record = at::GradMode::is_enabled() &&
+                (a.requires_grad() || b.requires_grad() || (bias && bias->requires_grad()));
   return record ? Matmul::apply(a, b, bias) : product(a, b, bias);
 }
 

@@ -23,7 +23,8 @@ namespace {
 using NameList = std::vector<std::string_view>;
 
 at::Tensor reshaped(const at::Tensor& x, const std::vector<std::int64_t>& sizes) {
-  return x.sizes() == at::IntArrayRef(sizes) ? x : at::_ops::reshape::call(x, c10::fromIntArrayRefSlow(sizes));
+  return x.sizes() == at::IntArrayRef(sizes) ? x
+                                             : at::_ops::reshape::call(x, c10::fromIntArrayRefSlow(sizes));
 }
 
 at::Tensor permuted(const at::Tensor& x, Names from, const NameList& to) {
@@ -81,22 +82,32 @@ std::optional<at::Tensor> flat_parameter(const Array& p) {
 
 kernels::Activation activation_of(Gate gate) {
   switch (gate) {
-    case Gate::silu: return kernels::Activation::silu;
-    case Gate::gelu: return kernels::Activation::gelu_erf;
-    case Gate::gelu_tanh: return kernels::Activation::gelu_tanh;
-    case Gate::quick_gelu: return kernels::Activation::quick_gelu;
-    case Gate::relu: return kernels::Activation::relu;
+    case Gate::silu:
+      return kernels::Activation::silu;
+    case Gate::gelu:
+      return kernels::Activation::gelu_erf;
+    case Gate::gelu_tanh:
+      return kernels::Activation::gelu_tanh;
+    case Gate::quick_gelu:
+      return kernels::Activation::quick_gelu;
+    case Gate::relu:
+      return kernels::Activation::relu;
   }
   return kernels::Activation::silu;
 }
 
 Unary unary_of(Gate gate) {
   switch (gate) {
-    case Gate::silu: return Unary::silu;
-    case Gate::gelu: return Unary::gelu;
-    case Gate::gelu_tanh: return Unary::gelu_tanh;
-    case Gate::quick_gelu: return Unary::quick_gelu;
-    case Gate::relu: return Unary::relu;
+    case Gate::silu:
+      return Unary::silu;
+    case Gate::gelu:
+      return Unary::gelu;
+    case Gate::gelu_tanh:
+      return Unary::gelu_tanh;
+    case Gate::quick_gelu:
+      return Unary::quick_gelu;
+    case Gate::relu:
+      return Unary::relu;
   }
   return Unary::silu;
 }
@@ -126,13 +137,15 @@ Array gated(Gate activation, const Operand& gate, const Operand& up) {
   return space.label(autograd::gated(activation_of(activation), g, u), gate.names);
 }
 
-Array rope(const Operand& x, std::string_view position, std::string_view dim, const Array& cos, const Array& sin) {
+Array rope(const Operand& x, std::string_view position, std::string_view dim, const Array& cos,
+           const Array& sin) {
   Space space("rope", {x});
   require("rope", x, position);
   require("rope", x, dim);
   if (cos.size(0) < space.size(position) || 2 * cos.size(1) > space.size(dim)) {
     fail(ErrorKind::InvalidArgument,
-         "rope: angles for {} positions and {} dimensions do not fit {}\nhint: the sequence is longer than the model's seq_len, or head_dim is odd",
+         "rope: angles for {} positions and {} dimensions do not fit {}\nhint: the sequence is longer than "
+         "the model's seq_len, or head_dim is odd",
          cos.size(0), 2 * cos.size(1), describe(x));
   }
   NameList batch, heads;
@@ -157,7 +170,8 @@ struct HeadRoles {
   NameList batch, kv_heads, group;
 };
 
-HeadRoles head_roles(const Operand& q, const Operand& k, const AttentionAxes& axes, const AttentionRule& rule) {
+HeadRoles head_roles(const Operand& q, const Operand& k, const AttentionAxes& axes,
+                     const AttentionRule& rule) {
   HeadRoles roles;
   bool segments = !rule.query_segments.empty();
   int position = find(q.names, axes.position);
@@ -180,7 +194,8 @@ void check_attention(const Operand& q, const Operand& k, const Operand& v, const
     if (axis != axes.key_position) require("attention", q, axis);
   }
   if (find(q.names, axes.key_position) >= 0) {
-    fail(ErrorKind::InvalidArgument, "attention: the query {} must not have the axis {}\nhint: rename the keys' position axis",
+    fail(ErrorKind::InvalidArgument,
+         "attention: the query {} must not have the axis {}\nhint: rename the keys' position axis",
          describe(q), axes.key_position);
   }
 }
@@ -221,12 +236,14 @@ Array attention(const Operand& q, const Operand& k, const Operand& v, const Atte
   auto kt = reshaped(permuted(widen(space.local(k)), k.names, k_order), {b, s, h, d});
   auto vt = reshaped(permuted(widen(space.local(v)), v.names, k_order), {b, s, h, d});
 
-  kernels::AttentionRule kernel_rule{.scale = static_cast<float>(rule.scale > 0 ? rule.scale : 1 / std::sqrt(double(d))),
-                                     .causal = rule.causal,
-                                     .offset = rule.offset,
-                                     .window = rule.window,
-                                     .soft_cap = static_cast<float>(rule.soft_cap)};
-  autograd::Segments segments{segments_tensor(rule.query_segments, b, t), segments_tensor(rule.key_segments, b, s)};
+  kernels::AttentionRule kernel_rule{
+      .scale = static_cast<float>(rule.scale > 0 ? rule.scale : 1 / std::sqrt(double(d))),
+      .causal = rule.causal,
+      .offset = rule.offset,
+      .window = rule.window,
+      .soft_cap = static_cast<float>(rule.soft_cap)};
+  autograd::Segments segments{segments_tensor(rule.query_segments, b, t),
+                              segments_tensor(rule.key_segments, b, s)};
   auto out = autograd::attention(qt, kt, vt, kernel_rule, segments).to(dtype);
   auto y = permuted(reshaped(out, sizes_of(space, q_order)), q_order, {q.names.begin(), q.names.end()});
   return space.label(y, q.names);
@@ -238,7 +255,9 @@ CrossEntropy linear_cross_entropy(const Operand& hidden, const Operand& head, co
   auto embed = without(hidden.names, targets.names);
   auto vocab = without(head.names, embed);
   if (vocab.size() != 1 || embed.size() + 1 != head.names.size()) {
-    fail(ErrorKind::InvalidArgument, "linear_cross_entropy: the head {} must have the axes {} of the hidden state {} and one more, the vocabulary",
+    fail(ErrorKind::InvalidArgument,
+         "linear_cross_entropy: the head {} must have the axes {} of the hidden state {} and one more, the "
+         "vocabulary",
          describe(head), describe(embed), describe(hidden));
   }
   NameList positions(targets.names.begin(), targets.names.end());
@@ -249,7 +268,8 @@ CrossEntropy linear_cross_entropy(const Operand& hidden, const Operand& head, co
   auto x = reshaped(permuted(space.local(hidden), hidden.names, hidden_order), {n, e});
   auto w = reshaped(permuted(space.local(head), head.names, head_order), {space.size(vocab[0]), e});
   auto t = reshaped(space.local(targets).to(at::kInt), {n}).contiguous();
-  auto p = reshaped(permuted(space.local(weights).to(at::kFloat), weights.names, positions), {n}).contiguous();
+  auto p =
+      reshaped(permuted(space.local(weights).to(at::kFloat), weights.names, positions), {n}).contiguous();
   auto loss = autograd::linear_cross_entropy(x, w, t, p, {z_loss, chunk});
   Array sum = reduce(Reduction::sum, {weights.array, weights.names}, weights.names);
   return {space.label(loss, {}), sum};

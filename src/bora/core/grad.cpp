@@ -19,7 +19,8 @@ thread_local int scopes = 0;
 
 bool recording() { return scopes > 0 && at::GradMode::is_enabled(); }
 
-RecordingScope::RecordingScope(std::span<Array* const> parameters, std::span<Array> into) : parameters_(parameters) {
+RecordingScope::RecordingScope(std::span<Array* const> parameters, std::span<Array> into)
+    : parameters_(parameters) {
   before_ = at::GradMode::is_enabled();
   at::GradMode::set_enabled(true);
   ++scopes;
@@ -49,13 +50,15 @@ Array RecordingScope::gradient(std::size_t i) const {
 Array accumulate_gradients(std::span<Array* const> parameters, const std::function<Array()>& f,
                            std::span<Array> into) {
   if (into.size() != parameters.size()) {
-    fail(ErrorKind::InvalidArgument, "accumulate_gradients: {} parameters but {} places for gradients", parameters.size(),
-         into.size());
+    fail(ErrorKind::InvalidArgument, "accumulate_gradients: {} parameters but {} places for gradients",
+         parameters.size(), into.size());
   }
   RecordingScope scope(parameters, into);
   Array value = f();
   if (value.numel() != 1) {
-    fail(ErrorKind::InvalidArgument, "value_and_grad: the function must return a scalar but returned {} elements\nhint: sum or mean over all axes",
+    fail(ErrorKind::InvalidArgument,
+         "value_and_grad: the function must return a scalar but returned {} elements\nhint: sum or mean over "
+         "all axes",
          value.numel());
   }
   const auto& loss = tensor(value);

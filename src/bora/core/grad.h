@@ -21,9 +21,10 @@ ValueAndGrad value_and_grad(std::span<Array* const> parameters, const std::funct
 Array accumulate_gradients(std::span<Array* const> parameters, const std::function<Array()>& f,
                            std::span<Array> into);
 
-/// Gradient checkpointing (Chen et al. 2016): runs `f` on `inputs` without keeping its intermediate values, and runs it
-/// again during the backward pass. Values and gradients have the same bits as f(inputs); random keys are explicit, so
-/// dropout inside repeats itself. Parameters reached inside f get their gradients as usual.
+/// Gradient checkpointing (Chen et al. 2016): runs `f` on `inputs` without keeping its intermediate values,
+/// and runs it again during the backward pass. Values and gradients have the same bits as f(inputs); random
+/// keys are explicit, so dropout inside repeats itself. Parameters reached inside f get their gradients as
+/// usual.
 std::vector<Array> checkpoint(const std::function<std::vector<Array>(std::span<const Array>)>& f,
                               std::span<const Array> inputs);
 

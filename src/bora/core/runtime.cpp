@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/core/runtime.h"
 
-#include <ATen/Version.h>
 #include <ATen/Parallel.h>
+#include <ATen/Version.h>
 #include <c10/core/GradMode.h>
 #include <dlfcn.h>
 #include <torch/headeronly/version.h>
@@ -22,8 +22,9 @@ namespace {
 
 constexpr std::string_view kBuiltFor = TORCH_VERSION;
 
-// "PyTorch built with: ..." does not name the version, the library's file does not either; a symbol that only this
-// version's headers and library share is checked by linking. What can still differ is the file found at run time.
+// "PyTorch built with: ..." does not name the version, the library's file does not either; a symbol that only
+// this version's headers and library share is checked by linking. What can still differ is the file found at
+// run time.
 std::string cpu_model() {
   std::string text;
   try {
@@ -48,7 +49,8 @@ void initialize(int threads) {
 }
 
 RuntimeInfo runtime_info() {
-  return {std::string(kBuiltFor), kernels::simd_target(), kernels::matmul_path(), cpu_model(), kernels::threads()};
+  return {std::string(kBuiltFor), kernels::simd_target(), kernels::matmul_path(), cpu_model(),
+          kernels::threads()};
 }
 
 }  // namespace bora::core

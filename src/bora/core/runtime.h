@@ -6,16 +6,16 @@
 
 namespace bora::core {
 
-/// Call once at program start: checks libtorch's version, sets threads, flush-to-zero off, and puts the reusing
-/// allocator in place (memory of freed arrays is kept by size class, so that a step's memory serves the next step).
-/// threads = 0: BORA_THREADS, OMP_NUM_THREADS, else the cores.
+/// Call once at program start: checks libtorch's version, sets threads, flush-to-zero off, and puts the
+/// reusing allocator in place (memory of freed arrays is kept by size class, so that a step's memory serves
+/// the next step). threads = 0: BORA_THREADS, OMP_NUM_THREADS, else the cores.
 void initialize(int threads = 0);
 
 struct RuntimeInfo {
-  std::string libtorch;      ///< version found at run time
-  std::string simd_target;   ///< of our kernels
-  std::string matmul;        ///< which matrix product
-  std::string cpu;           ///< model name
+  std::string libtorch;     ///< version found at run time
+  std::string simd_target;  ///< of our kernels
+  std::string matmul;       ///< which matrix product
+  std::string cpu;          ///< model name
   int threads;
 };
 RuntimeInfo runtime_info();

@@ -22,20 +22,28 @@ std::vector<float> last_logits(const core::Array& logits) {
 }
 
 void check_prompt(const nn::ModelShape& shape, const std::vector<std::int32_t>& prompt) {
-  if (prompt.empty()) fail(ErrorKind::InvalidArgument, "generate: the prompt is empty\nhint: give at least one token, such as the beginning-of-text token");
+  if (prompt.empty())
+    fail(ErrorKind::InvalidArgument,
+         "generate: the prompt is empty\nhint: give at least one token, such as the beginning-of-text token");
   if (std::ssize(prompt) >= shape.seq_len) {
-    fail(ErrorKind::InvalidArgument, "generate: the prompt has {} tokens but the model's seq_len is {}\nhint: a shorter prompt", prompt.size(), shape.seq_len);
+    fail(ErrorKind::InvalidArgument,
+         "generate: the prompt has {} tokens but the model's seq_len is {}\nhint: a shorter prompt",
+         prompt.size(), shape.seq_len);
   }
   for (auto id : prompt) {
     if (id >= 0 && id < shape.vocab) continue;
-    fail(ErrorKind::InvalidArgument, "generate: id {} is outside the vocabulary of {}\nhint: this tokenizer does not belong to this model", id, shape.vocab);
+    fail(
+        ErrorKind::InvalidArgument,
+        "generate: id {} is outside the vocabulary of {}\nhint: this tokenizer does not belong to this model",
+        id, shape.vocab);
   }
 }
 
 }  // namespace
 
 std::vector<std::int32_t> generate(const nn::LanguageModel& model, const std::vector<std::int32_t>& prompt,
-                                   const GenerateOptions& options, const std::function<bool(std::int32_t)>& on_token) {
+                                   const GenerateOptions& options,
+                                   const std::function<bool(std::int32_t)>& on_token) {
   auto shape = model.shape();
   check_prompt(shape, prompt);
   auto length = std::min(shape.seq_len, std::ssize(prompt) + options.max_new_tokens);

@@ -13,14 +13,15 @@ namespace bora::infer {
 
 struct GenerateOptions {
   std::int64_t max_new_tokens = 100;
-  std::optional<std::int32_t> stop_id;   ///< generation ends before this token (end of text)
+  std::optional<std::int32_t> stop_id;  ///< generation ends before this token (end of text)
   std::uint64_t seed = 0;
   SamplingOptions sampling;
 };
 
-/// Continues a prompt, one token at a time, with cached keys and values. Stops at max_new_tokens, at stop_id, or at the
-/// model's seq_len. `on_token` is called with each new token; false ends the generation. Returns the new tokens.
-/// Errors: InvalidArgument for an empty prompt, a prompt as long as seq_len, or an id outside the vocabulary.
+/// Continues a prompt, one token at a time, with cached keys and values. Stops at max_new_tokens, at stop_id,
+/// or at the model's seq_len. `on_token` is called with each new token; false ends the generation. Returns
+/// the new tokens. Errors: InvalidArgument for an empty prompt, a prompt as long as seq_len, or an id outside
+/// the vocabulary.
 std::vector<std::int32_t> generate(const nn::LanguageModel& model, const std::vector<std::int32_t>& prompt,
                                    const GenerateOptions& options,
                                    const std::function<bool(std::int32_t)>& on_token = {});

@@ -33,10 +33,12 @@ std::int32_t sample(std::span<const float> logits, const SamplingOptions& option
   if (logits.empty()) fail(ErrorKind::InvalidArgument, "sample: no logits");
   if (options.temperature <= 0) return most_probable(logits);
   auto order = by_probability(logits);
-  if (options.top_k > 0 && options.top_k < std::ssize(order)) order.resize(static_cast<std::size_t>(options.top_k));
+  if (options.top_k > 0 && options.top_k < std::ssize(order))
+    order.resize(static_cast<std::size_t>(options.top_k));
   double largest = logits[static_cast<std::size_t>(order[0])], total = 0;
   std::vector<double> weights;
-  for (auto id : order) weights.push_back(std::exp((logits[static_cast<std::size_t>(id)] - largest) / options.temperature));
+  for (auto id : order)
+    weights.push_back(std::exp((logits[static_cast<std::size_t>(id)] - largest) / options.temperature));
   total = std::accumulate(weights.begin(), weights.end(), 0.0);
   if (options.top_p < 1) {
     double kept = 0;

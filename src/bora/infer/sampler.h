@@ -9,9 +9,9 @@
 namespace bora::infer {
 
 struct SamplingOptions {
-  double temperature = 1;   ///< 0: always the most probable token
-  std::int64_t top_k = 0;   ///< > 0: only the k most probable
-  double top_p = 1;         ///< < 1: only the most probable tokens that together reach p (Holtzman et al. 2020)
+  double temperature = 1;  ///< 0: always the most probable token
+  std::int64_t top_k = 0;  ///< > 0: only the k most probable
+  double top_p = 1;  ///< < 1: only the most probable tokens that together reach p (Holtzman et al. 2020)
 };
 
 /// Index of the largest value; ties go to the lowest.

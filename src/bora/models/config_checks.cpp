@@ -38,7 +38,9 @@ void check_heads(Binder& b, std::int64_t hidden_dim, std::int64_t num_heads, std
     return;
   }
   auto size = head_dim.value_or(hidden_dim / num_heads);
-  if (rotary && size % 2 != 0) b.problem(head_dim ? "head_dim" : "num_heads", fmt::format("head_dim = {} must be even for rotary embeddings", size));
+  if (rotary && size % 2 != 0)
+    b.problem(head_dim ? "head_dim" : "num_heads",
+              fmt::format("head_dim = {} must be even for rotary embeddings", size));
 }
 
 void ignore_accelerator_keys(Binder& b) {
@@ -54,7 +56,8 @@ void ignore_accelerator_keys(Binder& b) {
   b.ignored("tokenizer", "the tokenizer comes from data.tokenizer");
 }
 
-std::string renamed(std::string_view path, const std::vector<std::pair<std::string_view, std::string_view>>& pairs) {
+std::string renamed(std::string_view path,
+                    const std::vector<std::pair<std::string_view, std::string_view>>& pairs) {
   std::string out(path);
   for (const auto& [from, to] : pairs) {
     auto at = out.find(from);

@@ -21,6 +21,7 @@ void check_heads(Binder& b, std::int64_t hidden_dim, std::int64_t num_heads, std
 void ignore_accelerator_keys(Binder& b);
 
 /// `path` with each pair's first text replaced by its second, once.
-std::string renamed(std::string_view path, const std::vector<std::pair<std::string_view, std::string_view>>& pairs);
+std::string renamed(std::string_view path,
+                    const std::vector<std::pair<std::string_view, std::string_view>>& pairs);
 
 }  // namespace bora::models

@@ -15,13 +15,15 @@ void Config::bind(Binder& b) {
   b.field("num_layers", num_layers, "blocks");
   b.field("num_heads", num_heads, "attention heads");
   b.field("mlp_scale", mlp_scale, "MLP width / hidden_dim");
-  b.choice("activation_function", activation_function, {"gelu_new", "gelu", "quick_gelu", "relu", "silu"}, "of the MLP");
+  b.choice("activation_function", activation_function, {"gelu_new", "gelu", "quick_gelu", "relu", "silu"},
+           "of the MLP");
   b.field("initializer_range", initializer_range, "standard deviation of new weights");
   b.field("layer_norm_epsilon", layer_norm_epsilon, "of the layer norms");
   b.field("embed_pdrop", embed_pdrop, "dropout after the embeddings");
   b.field("resid_pdrop", resid_pdrop, "dropout before each residual addition");
   b.field("attn_pdrop", attn_pdrop, "dropout of attention probabilities");
-  b.field("scale_attn_by_inverse_layer_idx", scale_attn_by_inverse_layer_idx, "scores of layer i are divided by i + 1");
+  b.field("scale_attn_by_inverse_layer_idx", scale_attn_by_inverse_layer_idx,
+          "scores of layer i are divided by i + 1");
   gradient_checkpointing.bind(b, "gradient_checkpointing");
   models::ignore_accelerator_keys(b);
   b.ignored("use_bias", "GPT-2 always has biases");
@@ -38,7 +40,8 @@ Config Config::from_hf(const Json& c, std::string_view name) {
   if (inner != c.end() && !inner->is_null()) {
     auto width = json_get<std::int64_t>(c, "n_inner", name);
     if (width % out.hidden_dim != 0) {
-      fail(ErrorKind::Unsupported, "{}: n_inner = {} is not a multiple of n_embd = {}", name, width, out.hidden_dim);
+      fail(ErrorKind::Unsupported, "{}: n_inner = {} is not a multiple of n_embd = {}", name, width,
+           out.hidden_dim);
     }
     out.mlp_scale = width / out.hidden_dim;
   }
@@ -88,7 +91,8 @@ Block init_block(const Config& c, Key key) {
   Dim<HeadDim> head_dim{c.hidden_dim / c.num_heads};
   Dim<Mlp> mlp{c.mlp_scale * c.hidden_dim};
   double std = c.initializer_range;
-  double residual_std = std / std::sqrt(2.0 * static_cast<double>(c.num_layers));  // Radford et al. 2019, section 2.3
+  double residual_std =
+      std / std::sqrt(2.0 * static_cast<double>(c.num_layers));  // Radford et al. 2019, section 2.3
   nn::SizesOf<Axes<Qkv, Head, HeadDim>> qkv{Dim<Qkv>{3}, head, head_dim};
   nn::SizesOf<Axes<Head, HeadDim>> heads{head, head_dim};
   Attention attention{decltype(Attention::c_attn)::init(embed, qkv, ka, std),
@@ -108,7 +112,8 @@ Gpt2 Gpt2::init(const Config& config, Dim<Vocab> vocab, Key key) {
   Gpt2 model{config};
   model.wte = nn::Embedding<Vocab, Embed>::init(vocab, embed, key.fold("wte"), config.initializer_range);
   // Levanter draws positions with half the range.
-  model.wpe = nn::Embedding<Pos, Embed>::init(Dim<Pos>{config.seq_len}, embed, key.fold("wpe"), config.initializer_range / 2);
+  model.wpe = nn::Embedding<Pos, Embed>::init(Dim<Pos>{config.seq_len}, embed, key.fold("wpe"),
+                                              config.initializer_range / 2);
   model.h.remat = config.gradient_checkpointing;
   for (std::int64_t i = 0; i < config.num_layers; ++i) {
     model.h.blocks.push_back(init_block(config, key.fold("h").fold(static_cast<std::uint64_t>(i))));
@@ -118,9 +123,17 @@ Gpt2 Gpt2::init(const Config& config, Dim<Vocab> vocab, Key key) {
 }
 
 nn::ModelShape Config::shape(std::int64_t vocab_size) const {
-  return {.type = "gpt2", .layers = num_layers, .hidden = hidden_dim, .heads = num_heads, .kv_heads = num_heads,
-          .head_dim = hidden_dim / num_heads, .mlp = mlp_scale * hidden_dim, .vocab = vocab_size, .seq_len = seq_len,
-          .gated_mlp = false, .tied_head = true};
+  return {.type = "gpt2",
+          .layers = num_layers,
+          .hidden = hidden_dim,
+          .heads = num_heads,
+          .kv_heads = num_heads,
+          .head_dim = hidden_dim / num_heads,
+          .mlp = mlp_scale * hidden_dim,
+          .vocab = vocab_size,
+          .seq_len = seq_len,
+          .gated_mlp = false,
+          .tied_head = true};
 }
 
 std::int64_t Config::parameter_count(std::int64_t vocab_size) const {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
-// GPT-2 (Radford et al. 2019), with the options of the stable training recipes: attention scaled by layer, fp32 scores.
+// GPT-2 (Radford et al. 2019), with the options of the stable training recipes: attention scaled by layer,
+// fp32 scores.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -53,7 +54,8 @@ struct Attention {
   nn::Linear<Axes<Head, HeadDim>, Embed> c_proj;
   double dropout = 0;
   bool scale_by_layer = false;
-  using fields = Fields<&Attention::c_attn, &Attention::c_proj, &Attention::dropout, &Attention::scale_by_layer>;
+  using fields =
+      Fields<&Attention::c_attn, &Attention::c_proj, &Attention::dropout, &Attention::scale_by_layer>;
 
   Hidden operator()(const Hidden& x, const nn::Context& context) const {
     auto [q, key, value] = unbind<Qkv, 3>(c_attn(x));
@@ -61,7 +63,8 @@ struct Attention {
     auto v = rename<Pos, KeyPos>(value);
     double scale = 1 / std::sqrt(static_cast<double>(q.template size<HeadDim>()));
     if (scale_by_layer) scale /= static_cast<double>(context.layer + 1);
-    return c_proj(nn::attention<Pos, KeyPos, HeadDim>(q, k, v, context, {.scale = scale, .dropout = dropout}));
+    return c_proj(
+        nn::attention<Pos, KeyPos, HeadDim>(q, k, v, context, {.scale = scale, .dropout = dropout}));
   }
 };
 

@@ -18,7 +18,8 @@ void Config::bind(Binder& b) {
   if (b.reading() && !b.present("num_kv_heads")) num_kv_heads = num_heads;
   b.field("num_kv_heads", num_kv_heads, "key and value heads; default num_heads");
   b.field("head_dim", head_dim, "default hidden_dim / num_heads");
-  b.choice("activation_function", activation_function, {"silu", "gelu", "gelu_new", "quick_gelu", "relu"}, "gate");
+  b.choice("activation_function", activation_function, {"silu", "gelu", "gelu_new", "quick_gelu", "relu"},
+           "gate");
   b.field("initializer_range", initializer_range, "standard deviation of new weights");
   b.field("layer_norm_epsilon", layer_norm_epsilon, "of the RMS norms");
   b.field("tie_word_embeddings", tie_word_embeddings, "the head is the embedding");
@@ -103,7 +104,8 @@ nn::GatedMlp<Embed, Mlp> init_mlp(const Config& c, Key key) {
   double std = c.initializer_range;
   return {nn::Linear<Embed, Mlp>::init(embed, mlp, kg, std, c.use_bias),
           nn::Linear<Embed, Mlp>::init(embed, mlp, ku, std, c.use_bias),
-          nn::Linear<Mlp, Embed>::init(mlp, embed, kd, std, c.use_bias), nn::parse_activation(c.activation_function)};
+          nn::Linear<Mlp, Embed>::init(mlp, embed, kd, std, c.use_bias),
+          nn::parse_activation(c.activation_function)};
 }
 
 }  // namespace
@@ -112,7 +114,8 @@ Llama Llama::init(const Config& config, Dim<Vocab> vocab, Key key) {
   Dim<Embed> embed{config.hidden_dim};
   auto rope = nn::RopeTable::make(config.rope, config.head_size(), config.seq_len);
   Llama model{config};
-  model.embed_tokens = nn::Embedding<Vocab, Embed>::init(vocab, embed, key.fold("embed_tokens"), config.initializer_range);
+  model.embed_tokens =
+      nn::Embedding<Vocab, Embed>::init(vocab, embed, key.fold("embed_tokens"), config.initializer_range);
   model.layers.remat = config.gradient_checkpointing;
   for (std::int64_t i = 0; i < config.num_layers; ++i) {
     auto layer = key.fold("layers").fold(static_cast<std::uint64_t>(i));
@@ -123,14 +126,23 @@ Llama Llama::init(const Config& config, Dim<Vocab> vocab, Key key) {
   }
   model.norm = nn::RmsNorm<Embed>::init(embed, config.layer_norm_epsilon);
   if (!config.tie_word_embeddings) {
-    model.lm_head = nn::Linear<Embed, Vocab>::init(embed, vocab, key.fold("lm_head"), config.initializer_range, false);
+    model.lm_head =
+        nn::Linear<Embed, Vocab>::init(embed, vocab, key.fold("lm_head"), config.initializer_range, false);
   }
   return model;
 }
 
 nn::ModelShape Config::shape(std::int64_t vocab_size) const {
-  return {.type = "llama", .layers = num_layers, .hidden = hidden_dim, .heads = num_heads, .kv_heads = num_kv_heads,
-          .head_dim = head_size(), .mlp = intermediate_dim, .vocab = vocab_size, .seq_len = seq_len, .gated_mlp = true,
+  return {.type = "llama",
+          .layers = num_layers,
+          .hidden = hidden_dim,
+          .heads = num_heads,
+          .kv_heads = num_kv_heads,
+          .head_dim = head_size(),
+          .mlp = intermediate_dim,
+          .vocab = vocab_size,
+          .seq_len = seq_len,
+          .gated_mlp = true,
           .tied_head = tie_word_embeddings};
 }
 
@@ -143,7 +155,9 @@ std::int64_t Config::parameter_count(std::int64_t vocab_size) const {
 
 nn::HfName Llama::hf_name(std::string_view path) const {
   static const std::vector<std::pair<std::string_view, std::string_view>> kRenamed = {
-      {".attn_norm.", ".input_layernorm."}, {".mlp_norm.", ".post_attention_layernorm."}, {".attn.", ".self_attn."}};
+      {".attn_norm.", ".input_layernorm."},
+      {".mlp_norm.", ".post_attention_layernorm."},
+      {".attn.", ".self_attn."}};
   if (path.starts_with("lm_head.")) return {std::string(path)};
   return {"model." + models::renamed(path, kRenamed)};
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
+#include <algorithm>
 #include <utility>
 
 #include "bora/tokenize/piece_cache.h"
@@ -43,11 +44,12 @@ class FastEncoder {
   }
 
  private:
+  /// `first`: where the text begins in the original; after a normalizer only whether that is 0 matters.
   void part(std::string_view text, std::size_t first) {
     if (p_.normalizer == nullptr || p_.normalizer->leaves(text)) return normalized(text, first);
     AlignedText changed(text, first, false);
     p_.normalizer->apply(changed);
-    normalized(changed.text(), first);
+    normalized(changed.text(), changed.at_start() ? 0 : std::max<std::size_t>(first, 1));
   }
 
   void normalized(std::string_view text, std::size_t first) {

@@ -24,10 +24,14 @@ void MixedPrecision::bind(Binder& b, std::string_view name) {
       auto equals = piece.find('=');
       auto key = equals == std::string::npos ? "c" : piece.substr(0, equals);
       auto dtype = core::parse_dtype(equals == std::string::npos ? piece : piece.substr(equals + 1));
-      if (key == "c" || key == "compute") compute = dtype;
-      else if (key != "p" && key != "params" && key != "o" && key != "output") b.problem(name, fmt::format("{} is not one of p, c, o", key));
+      if (key == "c" || key == "compute")
+        compute = dtype;
+      else if (key != "p" && key != "params" && key != "o" && key != "output")
+        b.problem(name, fmt::format("{} is not one of p, c, o", key));
     }
-    if (compute != core::DType::f32 && compute != core::DType::bf16) b.problem(name, fmt::format("computing in {} is not supported; use f32 or bfloat16", core::name(compute)));
+    if (compute != core::DType::f32 && compute != core::DType::bf16)
+      b.problem(name,
+                fmt::format("computing in {} is not supported; use f32 or bfloat16", core::name(compute)));
   } catch (const Error& e) {
     b.problem(name, e.what());
   }
@@ -37,8 +41,9 @@ namespace {
 
 void bind_accelerator_keys(Binder& b) {
   constexpr std::string_view kMesh = "one worker: there is nothing to shard over";
-  for (const char* key : {"batch_axis", "fsdp_axis", "tensor_parallel_axes", "axis_resources", "parameter_axis_resources",
-                          "model_axis_size", "replica_ici_axis_size", "replica_dcn_axis_size", "mesh"}) {
+  for (const char* key :
+       {"batch_axis", "fsdp_axis", "tensor_parallel_axes", "axis_resources", "parameter_axis_resources",
+        "model_axis_size", "replica_ici_axis_size", "replica_dcn_axis_size", "mesh"}) {
     b.ignored(key, kMesh);
   }
   b.ignored("per_device_parallelism", "a lane is the unit of gradient accumulation: trainer.lanes");
@@ -78,7 +83,8 @@ void TrainerConfig::bind(Binder& b) {
   b.field("num_train_steps", num_train_steps, "steps in all");
   b.field("steps_per_eval", steps_per_eval, "steps between evaluations; 0: only at the end");
   b.field("max_eval_batches", max_eval_batches, "of 16 sequences, for each source");
-  b.field("load_checkpoint", load_checkpoint, "unset: go on from a checkpoint if there is one; true: must; false: never");
+  b.field("load_checkpoint", load_checkpoint,
+          "unset: go on from a checkpoint if there is one; true: must; false: never");
   b.field("initialize_from", initialize_from, "start from the weights of a run or checkpoint, at step 0");
   b.field("checkpointer", checkpointer, "where and when to save");
   b.field("tracker", tracker, "where metrics go besides metrics.jsonl");
@@ -90,19 +96,25 @@ void TrainerConfig::bind(Binder& b) {
   b.field("threads", threads, "0: all cores; never changes a result");
   bind_accelerator_keys(b);
   if (!b.reading()) return;
-  if (num_train_steps < 0) b.problem("num_train_steps", fmt::format("is {}; it must not be negative", num_train_steps));
-  if (steps_per_eval < 0) b.problem("steps_per_eval", fmt::format("is {}; it must not be negative", steps_per_eval));
+  if (num_train_steps < 0)
+    b.problem("num_train_steps", fmt::format("is {}; it must not be negative", num_train_steps));
+  if (steps_per_eval < 0)
+    b.problem("steps_per_eval", fmt::format("is {}; it must not be negative", steps_per_eval));
   if (threads < 0) b.problem("threads", fmt::format("is {}; it must not be negative", threads));
-  if (lanes && !is_power_of_two(*lanes)) b.problem("lanes", fmt::format("is {}; it must be a power of two", *lanes));
+  if (lanes && !is_power_of_two(*lanes))
+    b.problem("lanes", fmt::format("is {}; it must be a power of two", *lanes));
   if (lanes && is_power_of_two(*lanes) && train_batch_size.batch_size(0) % *lanes != 0) {
-    b.problem("lanes", fmt::format("{} must divide {} = {}", *lanes, b.path("train_batch_size"), train_batch_size.batch_size(0)));
+    b.problem("lanes", fmt::format("{} must divide {} = {}", *lanes, b.path("train_batch_size"),
+                                   train_batch_size.batch_size(0)));
   }
 }
 
-std::int64_t resolve_lanes(const TrainerConfig& config, std::int64_t batch_size, std::int64_t tokens_per_sequence) {
+std::int64_t resolve_lanes(const TrainerConfig& config, std::int64_t batch_size,
+                           std::int64_t tokens_per_sequence) {
   if (config.lanes) return *config.lanes;
   std::int64_t lanes = 1;
-  while (lanes < 8 && batch_size % (lanes * 2) == 0 && batch_size / (lanes * 2) * tokens_per_sequence >= 1024) lanes *= 2;
+  while (lanes < 8 && batch_size % (lanes * 2) == 0 && batch_size / (lanes * 2) * tokens_per_sequence >= 1024)
+    lanes *= 2;
   return lanes;
 }
 

@@ -15,8 +15,8 @@
 
 namespace bora::train {
 
-/// Levanter's policy "p=f32,c=bfloat16": dtypes of parameters and of computation. A single name sets both; parameters
-/// stay fp32 where it is a 16-bit type, because the optimizer needs them so.
+/// Levanter's policy "p=f32,c=bfloat16": dtypes of parameters and of computation. A single name sets both;
+/// parameters stay fp32 where it is a 16-bit type, because the optimizer needs them so.
 struct MixedPrecision {
   core::DType compute = core::DType::f32;
   void bind(Binder& b, std::string_view name);
@@ -24,20 +24,20 @@ struct MixedPrecision {
 
 struct TrainerConfig {
   std::int64_t seed = 0;
-  std::optional<std::string> id;           ///< name of the run; default: from RUN_ID, else from the configuration
+  std::optional<std::string> id;  ///< name of the run; default: from RUN_ID, else from the configuration
   MixedPrecision mp;
   data::BatchSchedule train_batch_size{512};
   std::int64_t num_train_steps = 400000;
-  std::int64_t steps_per_eval = 1000;      ///< 0: only at the end
+  std::int64_t steps_per_eval = 1000;  ///< 0: only at the end
   std::optional<std::int64_t> max_eval_batches;
-  std::optional<bool> load_checkpoint;     ///< unset: if there is one; true: must; false: never
+  std::optional<bool> load_checkpoint;  ///< unset: if there is one; true: must; false: never
   std::optional<std::string> initialize_from;
   checkpoint::CheckpointerConfig checkpointer;
   std::vector<track::TrackerConfig> tracker;
   bool crash_on_nan = true, crash_on_inf = true;
 
   // Bora's own
-  std::optional<std::int64_t> lanes;         ///< power of two; default: resolve_lanes
+  std::optional<std::int64_t> lanes;  ///< power of two; default: resolve_lanes
   std::string reduction = "fixed";
   std::optional<std::int64_t> stop_at_step;  ///< stop there as an interrupt would
   std::int64_t threads = 0;                  ///< 0: all cores; never changes a result
@@ -46,8 +46,9 @@ struct TrainerConfig {
   const data::BatchSchedule& batch_schedule() const { return train_batch_size; }
 };
 
-/// The configured number of lanes, or the largest power of two up to 8 that divides the batch and leaves a lane at
-/// least 1,024 tokens.
-std::int64_t resolve_lanes(const TrainerConfig& config, std::int64_t batch_size, std::int64_t tokens_per_sequence);
+/// The configured number of lanes, or the largest power of two up to 8 that divides the batch and leaves a
+/// lane at least 1,024 tokens.
+std::int64_t resolve_lanes(const TrainerConfig& config, std::int64_t batch_size,
+                           std::int64_t tokens_per_sequence);
 
 }  // namespace bora::train

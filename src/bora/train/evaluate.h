@@ -24,14 +24,14 @@ struct EvalResult {
   EvalResult& operator+=(const EvalResult& other);
 };
 
-/// Loss over sequences [0, min(size, max_batches·batch_size)) of a data set, without dropout. `bytes_per_token` may be
-/// empty.
+/// Loss over sequences [0, min(size, max_batches·batch_size)) of a data set, without dropout.
+/// `bytes_per_token` may be empty.
 EvalResult evaluate(const nn::LanguageModel& model, const data::Dataset& set, std::int64_t batch_size,
                     std::int64_t max_batches, std::span<const std::int32_t> bytes_per_token,
                     const nn::LossOptions& options);
 
-/// Entropy in nats of the frequencies of tokens in sequences [0, sequences) of a data set: what a model that knows
-/// nothing but these frequencies would reach.
+/// Entropy in nats of the frequencies of tokens in sequences [0, sequences) of a data set: what a model that
+/// knows nothing but these frequencies would reach.
 double unigram_entropy(const data::Dataset& set, std::int64_t sequences, std::int64_t vocab_size);
 
 }  // namespace bora::train

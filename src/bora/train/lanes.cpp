@@ -14,7 +14,8 @@ nn::TokenBatch token_batch(const data::Batch& batch, std::int64_t first, std::in
   constexpr std::array<std::string_view, 2> names{"batch", "position"};
   std::array<std::int64_t, 2> sizes{count, batch.seq_len};
   core::Shape shape{names, sizes};
-  auto begin = static_cast<std::size_t>(first * batch.seq_len), n = static_cast<std::size_t>(count * batch.seq_len);
+  auto begin = static_cast<std::size_t>(first * batch.seq_len),
+       n = static_cast<std::size_t>(count * batch.seq_len);
   auto part = [&](const auto& all) { return std::span(all).subspan(begin, n); };
 
   auto tokens = part(batch.tokens);
@@ -24,8 +25,10 @@ nn::TokenBatch token_batch(const data::Batch& batch, std::int64_t first, std::in
 
   nn::TokenBatch out{core::from_data(shape, std::span<const std::int32_t>(tokens)),
                      core::from_data(shape, std::span<const std::int32_t>(targets)),
-                     core::from_data(shape, std::span<const float>(part(batch.loss_weights))), {}};
-  if (!batch.segments.empty()) out.segments = core::from_data(shape, std::span<const std::int32_t>(part(batch.segments)));
+                     core::from_data(shape, std::span<const float>(part(batch.loss_weights))),
+                     {}};
+  if (!batch.segments.empty())
+    out.segments = core::from_data(shape, std::span<const std::int32_t>(part(batch.segments)));
   return out;
 }
 

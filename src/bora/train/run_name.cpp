@@ -11,13 +11,13 @@ namespace bora::train {
 namespace {
 
 constexpr std::array<std::string_view, 32> kManners = {
-    "brisk",  "calm",   "clear",  "eager", "early", "fair",   "fond",  "gentle", "glad",  "grand", "happy",
-    "keen",   "kind",   "light",  "lively", "lucid", "mellow", "merry", "mild",   "neat",  "noble", "patient",
-    "plain",  "proud",  "quick",  "quiet", "sharp", "steady", "sunny", "swift",  "warm",  "wise"};
+    "brisk", "calm",  "clear", "eager",  "early", "fair",   "fond",  "gentle", "glad", "grand", "happy",
+    "keen",  "kind",  "light", "lively", "lucid", "mellow", "merry", "mild",   "neat", "noble", "patient",
+    "plain", "proud", "quick", "quiet",  "sharp", "steady", "sunny", "swift",  "warm", "wise"};
 constexpr std::array<std::string_view, 32> kAnimals = {
-    "otter", "heron",  "lynx",  "badger", "crane", "falcon", "finch", "fox",    "gecko", "hare",  "ibex",
-    "jay",   "kestrel", "lark", "marten", "mole",  "newt",   "owl",   "panda",  "quail", "raven", "robin",
-    "seal",  "shrew",  "stork", "swan",   "tapir", "tern",   "trout", "vole",   "wren",  "yak"};
+    "otter", "heron",   "lynx",  "badger", "crane", "falcon", "finch", "fox",   "gecko", "hare",  "ibex",
+    "jay",   "kestrel", "lark",  "marten", "mole",  "newt",   "owl",   "panda", "quail", "raven", "robin",
+    "seal",  "shrew",   "stork", "swan",   "tapir", "tern",   "trout", "vole",  "wren",  "yak"};
 
 }  // namespace
 

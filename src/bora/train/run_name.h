@@ -7,8 +7,8 @@
 
 namespace bora::train {
 
-/// A name for a run that has none: "brisk-otter-7". The same configuration gives the same name, so that a second start
-/// finds the first one's checkpoints.
+/// A name for a run that has none: "brisk-otter-7". The same configuration gives the same name, so that a
+/// second start finds the first one's checkpoints.
 std::string run_name(const Hash128& configuration);
 
 }  // namespace bora::train

@@ -14,14 +14,17 @@
 namespace bora::train {
 
 Trainer::Trainer(Parts parts, TrainerOptions options)
-    : parts_(std::move(parts)), options_(options), parameters_(parts_.model.parameters()),
+    : parts_(std::move(parts)),
+      options_(options),
+      parameters_(parts_.model.parameters()),
       key_(Key::from_seed(options.seed).fold("train")) {
   for (auto& p : parameters_) arrays_.push_back(p.array);
 }
 
 Outcome Trainer::run() {
   while (step_ < options_.total_steps) {
-    bool stop = (options_.stop_at_step && step_ >= *options_.stop_at_step) || (parts_.should_stop && parts_.should_stop());
+    bool stop = (options_.stop_at_step && step_ >= *options_.stop_at_step) ||
+                (parts_.should_stop && parts_.should_stop());
     if (stop) return Outcome::stopped;
     auto result = step();
     for (auto& hook : parts_.hooks) hook(result);
@@ -63,7 +66,8 @@ mesh::LaneSum Trainer::gradients(const data::Batch& batch) {
   for (std::int64_t lane = 0; lane < lanes; ++lane) {
     auto tokens = token_batch(batch, lane * each, each);
     std::optional<Key> key;
-    if (options_.dropout) key = key_.fold(static_cast<std::uint64_t>(step_)).fold(static_cast<std::uint64_t>(lane));
+    if (options_.dropout)
+      key = key_.fold(static_cast<std::uint64_t>(step_)).fold(static_cast<std::uint64_t>(lane));
     double weight = 0;
     auto loss = core::accumulate_gradients(
         arrays_,
@@ -86,19 +90,31 @@ std::int64_t Trainer::lanes_for(std::int64_t sequences) const {
 
 void Trainer::require_finite(const mesh::LaneSum& sum, double loss) const {
   if (sum.scalars[1] <= 0) {
-    fail(ErrorKind::InvalidArgument, "step {}: no token of the batch counts (all loss weights are 0)\nhint: look at the data with bora cache --show", step_);
+    fail(ErrorKind::InvalidArgument,
+         "step {}: no token of the batch counts (all loss weights are 0)\nhint: look at the data with bora "
+         "cache --show",
+         step_);
   }
   bool stop = (std::isnan(loss) && options_.crash_on_nan) || (std::isinf(loss) && options_.crash_on_inf);
   if (!stop) return;
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     auto at = kernels::first_non_finite(arrays_[i]->numel(), arrays_[i]->data<float>());
-    if (at >= 0) fail(ErrorKind::Stopped, "step {}: the loss is {}; the first bad tensor is the parameter {} (element {})", step_, loss, parameters_[i].path, at);
+    if (at >= 0)
+      fail(ErrorKind::Stopped,
+           "step {}: the loss is {}; the first bad tensor is the parameter {} (element {})", step_, loss,
+           parameters_[i].path, at);
   }
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     auto at = kernels::first_non_finite(sum.arrays[i].numel(), sum.arrays[i].data<float>());
-    if (at >= 0) fail(ErrorKind::Stopped, "step {}: the loss is {}; the parameters are finite, the first bad gradient is that of {} (element {})\nhint: a lower optimizer.learning_rate, or optimizer.skip_bad_steps: true with trainer.crash_on_nan: false", step_, loss, parameters_[i].path, at);
+    if (at >= 0)
+      fail(ErrorKind::Stopped,
+           "step {}: the loss is {}; the parameters are finite, the first bad gradient is that of {} "
+           "(element {})\nhint: a lower optimizer.learning_rate, or optimizer.skip_bad_steps: true with "
+           "trainer.crash_on_nan: false",
+           step_, loss, parameters_[i].path, at);
   }
-  fail(ErrorKind::Stopped, "step {}: the loss is {}, but every parameter and gradient is finite", step_, loss);
+  fail(ErrorKind::Stopped, "step {}: the loss is {}, but every parameter and gradient is finite", step_,
+       loss);
 }
 
 Json Trainer::save_state() const {

@@ -23,35 +23,35 @@ namespace bora::train {
 struct TrainerOptions {
   std::int64_t total_steps = 0;
   std::optional<std::int64_t> stop_at_step;  ///< stop there as an interrupt would
-  std::int64_t lanes = 1;                    ///< at most; a step uses the largest power of two that divides its batch
+  std::int64_t lanes = 1;  ///< at most; a step uses the largest power of two that divides its batch
   std::uint64_t seed = 0;
-  bool dropout = false;                      ///< the model has dropout: give it keys
+  bool dropout = false;  ///< the model has dropout: give it keys
   bool crash_on_nan = true, crash_on_inf = true;
   nn::LossOptions loss;
 };
 
 /// What one step did.
 struct StepResult {
-  std::int64_t step = 0;          ///< from 0
-  double loss = 0;                ///< mean per weighted token, natural logarithm
-  double weight = 0;              ///< tokens that counted
+  std::int64_t step = 0;  ///< from 0
+  double loss = 0;        ///< mean per weighted token, natural logarithm
+  double weight = 0;      ///< tokens that counted
   std::int64_t tokens = 0, examples = 0;
   double learning_rate = 0;
   double gradient_norm = 0, clip_factor = 1;
   std::optional<double> update_norm;
   bool skipped = false;
-  double seconds = 0;             ///< of the whole step
-  double loading_seconds = 0;     ///< of it, waiting for the batch
+  double seconds = 0;          ///< of the whole step
+  double loading_seconds = 0;  ///< of it, waiting for the batch
 };
 
 enum class Outcome { finished, stopped };
 
-/// Trains from the present step on. Order of one step: batch, lanes forward and backward, tree, clip, skip test,
-/// optimizer, hooks.
+/// Trains from the present step on. Order of one step: batch, lanes forward and backward, tree, clip, skip
+/// test, optimizer, hooks.
 class Trainer {
  public:
-  /// `batch_of` is a pure function of the step. Hooks run after each step, in order; `should_stop` is asked at each
-  /// boundary.
+  /// `batch_of` is a pure function of the step. Hooks run after each step, in order; `should_stop` is asked
+  /// at each boundary.
   struct Parts {
     nn::LanguageModel& model;
     optim::Optimizer& optimizer;

@@ -8,11 +8,14 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "bora/core/kernels/activation.cpp"
+#include "bora/core/kernels/targets.h"
+
+#include "hwy/foreach_target.h"
+
+#include "hwy/highway.h"
+
 #include "bora/core/kernels/activation-inl.h"
 #include "bora/core/kernels/math-inl.h"
-#include "bora/core/kernels/targets.h"
-#include "hwy/foreach_target.h"
-#include "hwy/highway.h"
 
 #ifndef BORA_CORE_KERNELS_ACTIVATION_CPP_ONCE
 #define BORA_CORE_KERNELS_ACTIVATION_CPP_ONCE

@@ -6,10 +6,13 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "bora/core/kernels/attention_forward.cpp"
-#include "bora/core/kernels/attention-inl.h"
 #include "bora/core/kernels/targets.h"
+
 #include "hwy/foreach_target.h"
+
 #include "hwy/highway.h"
+
+#include "bora/core/kernels/attention-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace bora::kernels {

@@ -10,10 +10,13 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "bora/core/kernels/norm.cpp"
-#include "bora/core/kernels/math-inl.h"
 #include "bora/core/kernels/targets.h"
+
 #include "hwy/foreach_target.h"
+
 #include "hwy/highway.h"
+
+#include "bora/core/kernels/math-inl.h"
 
 #ifndef BORA_CORE_KERNELS_NORM_CPP_ONCE
 #define BORA_CORE_KERNELS_NORM_CPP_ONCE

@@ -10,9 +10,12 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "bora/core/kernels/own_matmul.cpp"
 #include "bora/core/kernels/targets.h"
-#include "bora/core/kernels/tile-inl.h"
+
 #include "hwy/foreach_target.h"
+
 #include "hwy/highway.h"
+
+#include "bora/core/kernels/tile-inl.h"
 
 #ifndef BORA_CORE_KERNELS_OWN_MATMUL_CPP_ONCE
 #define BORA_CORE_KERNELS_OWN_MATMUL_CPP_ONCE

@@ -9,10 +9,13 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "bora/core/kernels/reduce.cpp"
-#include "bora/core/kernels/math-inl.h"
 #include "bora/core/kernels/targets.h"
+
 #include "hwy/foreach_target.h"
+
 #include "hwy/highway.h"
+
+#include "bora/core/kernels/math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace bora::kernels {

@@ -5,7 +5,9 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "bora/core/kernels/simd_target.cpp"
 #include "bora/core/kernels/targets.h"
+
 #include "hwy/foreach_target.h"
+
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
