@@ -13,7 +13,7 @@ install(DIRECTORY src/bora DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHIN
   PATTERN "*.h"
   PATTERN "core/torch" EXCLUDE)  # private: torch's headers end there
 if(TARGET bora)
-  install(TARGETS bora RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(TARGETS bora bora-run RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 
 configure_package_config_file(cmake/BoraConfig.cmake.in BoraConfig.cmake INSTALL_DESTINATION ${_package})

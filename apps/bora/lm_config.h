@@ -12,7 +12,7 @@
 #include "bora/data/config.h"
 #include "bora/optim/config.h"
 #include "bora/train/config.h"
-#include "models.h"
+#include "model_config.h"
 
 namespace bora::app {
 

@@ -3,7 +3,7 @@
 #pragma once
 #include <cstdint>
 
-#include "models.h"
+#include "model_config.h"
 
 namespace bora::app {
 

@@ -22,6 +22,7 @@
 #include "bora/train/trainer.h"
 #include "dry_run.h"
 #include "finish_run.h"
+#include "models.h"
 #include "text_data.h"
 
 namespace bora::app {
@@ -79,7 +80,7 @@ void record_run(const LoadedConfig& loaded, const RunPlace& place, const TextDat
 std::unique_ptr<nn::LanguageModel> make_model(LoadedConfig& loaded, std::int64_t vocab) {
   auto& config = loaded.config;
   auto key = Key::from_seed(static_cast<std::uint64_t>(config.trainer.seed)).fold("model");
-  if (config.initialize_from_hf.empty()) return config.model.config->make(vocab, key);
+  if (config.initialize_from_hf.empty()) return make_model(*config.model.config, vocab, key);
   auto model = load_model(config.initialize_from_hf);
   if (model->shape().vocab < vocab) {
     fail(ErrorKind::Config,

@@ -4,14 +4,9 @@
 #pragma once
 #include "bora/track/console.h"
 #include "lm_config.h"
+#include "train_arguments.h"
 
 namespace bora::app {
-
-struct RunFlags {
-  bool fresh = false;  ///< put an earlier run of the same name aside and start over
-  bool dry_run = false;
-  bool quiet = false, json = false;
-};
 
 /// Exit code: 0 finished, 75 stopped early and resumable.
 int run_training(const LoadedConfig& loaded, const RunFlags& flags);

@@ -12,9 +12,10 @@ struct Batch {
   std::int64_t sequences = 0;
   std::int64_t seq_len = 0;
   std::vector<std::int32_t> tokens;
-  std::vector<std::int32_t> segments;  ///< document number within a sequence; empty: attention crosses documents
-  std::vector<float> loss_weights;     ///< weight of predicting the token after each position; 0 at the last
-  std::vector<std::int32_t> sources;   ///< by sequence, the number of the data set it came from
+  std::vector<std::int32_t>
+      segments;                     ///< document number within a sequence; empty: attention crosses documents
+  std::vector<float> loss_weights;  ///< weight of predicting the token after each position; 0 at the last
+  std::vector<std::int32_t> sources;  ///< by sequence, the number of the data set it came from
 };
 
 }  // namespace bora::data

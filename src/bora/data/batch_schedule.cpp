@@ -59,7 +59,9 @@ BatchSchedule::BatchSchedule(std::vector<Stage> stages) : stages_(std::move(stag
   }
 }
 
-std::int64_t BatchSchedule::batch_size(std::int64_t step) const { return stages_[stage_at(stages_, step)].value; }
+std::int64_t BatchSchedule::batch_size(std::int64_t step) const {
+  return stages_[stage_at(stages_, step)].value;
+}
 
 std::int64_t BatchSchedule::offset(std::int64_t step) const {
   const std::size_t i = stage_at(stages_, step);
@@ -83,7 +85,8 @@ std::int64_t BatchSchedule::largest() const {
       ->value;
 }
 
-void bind_batch_schedule(Binder& binder, std::string_view name, BatchSchedule& schedule, std::string_view doc) {
+void bind_batch_schedule(Binder& binder, std::string_view name, BatchSchedule& schedule,
+                         std::string_view doc) {
   std::vector<BatchSchedule::Stage> stages = schedule.stages();
   const bool as_list = binder.reading() ? binder.is_list(name) : !schedule.is_constant();
   if (as_list) {

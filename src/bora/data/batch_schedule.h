@@ -20,7 +20,8 @@ class BatchSchedule {
     bool operator==(const Stage&) const = default;
   };
 
-  BatchSchedule(std::int64_t batch_size = 512) : BatchSchedule(std::vector<Stage>{{0, batch_size}}) {}  // NOLINT
+  BatchSchedule(std::int64_t batch_size = 512)
+      : BatchSchedule(std::vector<Stage>{{0, batch_size}}) {}  // NOLINT
   /// Errors: Config unless the first start is 0, starts grow and values are positive.
   explicit BatchSchedule(std::vector<Stage> stages);
 
@@ -43,6 +44,7 @@ class BatchSchedule {
 };
 
 /// Binds a schedule as Levanter writes it: `32`, or `[{start: 0, value: 32}, {start: 1000, value: 64}]`.
-void bind_batch_schedule(Binder& binder, std::string_view name, BatchSchedule& schedule, std::string_view doc = {});
+void bind_batch_schedule(Binder& binder, std::string_view name, BatchSchedule& schedule,
+                         std::string_view doc = {});
 
 }  // namespace bora::data

@@ -2,165 +2,228 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/data/config.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
+#include <set>
 
+#include "bora/base/error.h"
+#include "bora/base/text.h"
 #include "bora/store/urls.h"
 
 namespace bora::data {
-
-void FormatConfig::bind(Binder& b) {
-  b.choice("type", type, {"text", "chat", "supervised"}, "kind of records");
-  b.field("text_key", text_key, "field of a jsonl object that holds the text");
-  b.ignored("messages_field", "chat data is not built yet");
-  b.ignored("chat_template", "chat data is not built yet");
-  b.ignored("pack", "chat data is not built yet");
-  b.ignored("mask_user_turns", "chat data is not built yet");
-  b.ignored("single_turn", "chat data is not built yet");
-}
-
-void SourceConfig::bind(Binder& b) { bind_fields(b); }
-
-void SourceConfig::bind_fields(Binder& b) {
-  b.field("id", id, "a hub data set: give train_urls instead");
-  b.field("train_urls", train_urls, "files, globs, directories; deb:PACKAGE/path for text out of a Debian package");
-  b.field("validation_urls", validation_urls, "files for evaluation");
-  b.field("cache_dir", cache_dir, "where the token cache goes; default: below data.cache_dir");
-  b.field("format", format, "how records become text");
-  b.ignored("name", "part of a hub data set");
-  b.ignored("stream", "files are always streamed");
-  b.ignored("tags", "evaluation is by source");
-  b.ignored("splits", "part of a hub data set");
-}
-
-void TokenizerTraining::bind(Binder& b) {
-  b.field("vocab_size", vocab_size, "ids in all");
-  b.field("min_frequency", min_frequency, "rarer pairs are not merged");
-}
-
 namespace {
 
-// {a: 0.6, b: 0.4}, or [[0, {a: 0.6, b: 0.4}], [1000, {...}]].
-void bind_weights(Binder& b, std::vector<WeightStage>& stages) {
-  if (b.reading() ? b.is_map("train_weights") : stages.size() <= 1) {
-    if (b.reading()) stages.assign(1, {});
-    if (!stages.empty()) b.field("train_weights", stages[0].weights, "share of each source, or a list of [step, shares]");
-    return;
-  }
-  if (!b.enter_list("train_weights", "share of each source, or a list of [step, shares]")) return;
-  if (b.reading()) stages.assign(b.list_size(), {});
-  for (std::size_t i = 0; i < stages.size(); ++i) {
-    if (!b.enter_list(std::to_string(i))) continue;
-    b.field("0", stages[i].start);
-    b.field("1", stages[i].weights);
-    b.leave();
-  }
-  b.leave();
-}
+const std::vector<std::string> kFormats = {"text", "chat", "supervised"};
 
-// false, true, or the length of an era.
-void bind_shuffle(Binder& b, Shuffle& shuffle) {
-  std::string text = shuffle.kind == Shuffle::Kind::None ? "false" : shuffle.kind == Shuffle::Kind::Full ? "true" : std::to_string(shuffle.era_length);
-  if (!b.reading()) return b.field("shuffle", text, "true, false, or the length of an era");
-  auto found = b.text("shuffle");
-  if (!found) return;
-  b.mark_used("shuffle");
-  if (*found == "true" || *found == "True") shuffle.kind = Shuffle::Kind::Full;
-  else if (*found == "false" || *found == "False") shuffle.kind = Shuffle::Kind::None;
-  else if (std::all_of(found->begin(), found->end(), [](char c) { return c >= '0' && c <= '9'; })) {
-    shuffle.kind = Shuffle::Kind::Era;
-    shuffle.era_length = std::stoll(*found);
-  } else {
-    b.problem("shuffle", fmt::format("should be true, false or a whole number but is \"{}\"", *found));
-  }
-}
-
-void check_names(Binder& b, const DataConfig& c) {
-  if (!b.reading()) return;
-  auto known = [&](const std::string& name) {
-    return std::any_of(c.configs.begin(), c.configs.end(), [&](const auto& s) { return s.first == name; });
-  };
-  for (const auto& stage : c.train_weights)
-    for (const auto& [name, weight] : stage.weights) {
-      if (!c.configs.empty() && !known(name)) b.problem("train_weights", fmt::format("{} is not one of data.configs", name));
-      if (weight < 0) b.problem("train_weights", fmt::format("the weight of {} is {}; it must not be negative", name, weight));
-    }
-  for (const auto& [name, n] : c.num_validation_sequences) {
-    if (!c.configs.empty() && !known(name)) b.problem("num_validation_sequences", fmt::format("{} is not one of data.configs", name));
-    if (n < 0) b.problem("num_validation_sequences", fmt::format("{} for {}; it must not be negative", n, name));
-  }
+/// A map of names to numbers, or one number, which then stands for the only data set.
+void bind_by_name(Binder& b, std::string_view name, ByName<std::int64_t>& values, std::string_view doc) {
+  const bool single = b.reading() ? b.text(name).has_value() && !b.is_null(name)
+                                  : values.size() == 1 && values.front().first.empty();
+  if (!single) return b.field(name, values, doc);
+  std::int64_t value = values.empty() ? 0 : values.front().second;
+  b.field(name, value, doc);
+  values = {{"", value}};
 }
 
 }  // namespace
 
+void FormatConfig::bind(Binder& b) {
+  b.choice("type", type, kFormats,
+           "how a record becomes text; chat and supervised are read but not trained on yet");
+  b.field("text_key", text_key, "the field of a jsonl object that holds the text");
+  if (type == "text") return;
+  for (auto key : {"messages_field", "single_turn", "chat_template", "pack", "mask_user_turns", "input_field",
+                   "output_field", "separate_with", "mask_inputs"}) {
+    b.ignored(key, "only text records can be trained on yet");
+  }
+}
+
+void SourceConfig::bind_fields(Binder& b) {
+  b.field("id", id, "a hub data set; Bora does not fetch it: give train_urls");
+  b.field("name", name, "the hub data set's configuration; names a single data set");
+  b.field("stream", stream, "for hub data sets");
+  b.field("train_urls", train_urls,
+          "files to train on: paths, folders, globs, {a..b}; .txt and .jsonl, plain, .gz, .zst");
+  b.field("validation_urls", validation_urls, "files to evaluate on");
+  b.field("tags", tags, "groups of data sets whose losses are averaged; a tag a/b counts for a too");
+  b.field("format", format, "how records become text");
+  b.ignored("train_split", "names a split of a hub data set");
+  b.ignored("validation_split", "names a split of a hub data set");
+}
+
+void SourceConfig::bind(Binder& b) {
+  bind_fields(b);
+  b.field("cache_dir", cache_dir,
+          "where the tokens of this data set are kept; by default below data.cache_dir");
+}
+
+void WeightStage::bind(Binder& b) {
+  b.field("0", start, "the first step");
+  b.field("1", weights, "weight of each data set");
+}
+
+void TrainTokenizerConfig::bind(Binder& b) {
+  b.field("vocab_size", vocab_size, "pieces of the byte-level BPE to train on the training text");
+  b.field("min_frequency", min_frequency, "pairs met less often are not merged");
+  if (vocab_size < 257) {
+    b.problem("vocab_size", "should be at least 257: 256 bytes and the end of a text");
+  }
+}
+
+void ShuffleConfig::bind_as(Binder& b, std::string_view name) {
+  constexpr std::string_view kDoc =
+      "order of the training sequences: true, false, or the length of an era within which to shuffle";
+  const auto text = b.text(name);
+  const bool is_map = b.is_map(name);
+  const bool is_number = text && parse_int(*text);
+  if (is_map || (!b.reading() && shuffle.kind == Shuffle::Kind::Block)) {
+    if (!b.enter(name, kDoc)) return;
+    shuffle.kind = Shuffle::Kind::Block;
+    b.field("io_block_size", shuffle.io_block, "sequences that stay together on disk");
+    b.field("window_blocks", shuffle.window_blocks, "blocks within which sequences are shuffled");
+    b.ignored("perm_type", "block shuffles use permutation_type");
+    if (shuffle.io_block < 1) b.problem("io_block_size", "should be at least 1");
+    if (shuffle.window_blocks < 1) b.problem("window_blocks", "should be at least 1");
+    return b.leave();
+  }
+  if (is_number || (!b.reading() && shuffle.kind == Shuffle::Kind::Era)) {
+    b.field(name, shuffle.era_length, kDoc);
+    shuffle.kind = Shuffle::Kind::Era;
+    if (b.reading() && shuffle.era_length < 1) b.problem(name, "the length of an era should be at least 1");
+    return;
+  }
+  bool on = shuffle.kind == Shuffle::Kind::Full;
+  b.field(name, on, kDoc);
+  if (b.reading()) shuffle.kind = on ? Shuffle::Kind::Full : Shuffle::Kind::None;
+}
+
 void DataConfig::bind(Binder& b) {
   single.bind_fields(b);
-  b.field("configs", configs, "several sources, by name");
-  bind_weights(b, train_weights);
-  b.field("tokenizer", tokenizer, "tokenizer.json, or a directory that holds one");
-  b.field("train_tokenizer", train_tokenizer, "train a byte-level BPE tokenizer on the text instead");
-  b.field("vocab_size", vocab_size, "rows of the embedding; default: the tokenizer's");
-  if (b.reading() && single.cache_dir) cache_dir = *single.cache_dir;
-  b.field("enforce_eos", enforce_eos, "end each document with the end-of-text token");
-  b.field("ignore_token_id", ignore_token_id, "predicting it does not count");
-  bind_shuffle(b, shuffle);
-  b.choice("permutation_type", shuffle.permutation, {"feistel", "linear"}, "of the shuffle");
-  b.field("mixture_block_size", mixture_block_size, "sequences in which the shares hold exactly");
-  b.field("num_validation_sequences", num_validation_sequences, "by source: sequences held out for evaluation");
-  b.ignored("stop_strategy", "sources start again where they end");
-  b.ignored("cache_options", "the cache chooses its own shards");
-  b.ignored("chat_template", "chat data is not built yet");
-  b.ignored("max_train_batches", "not built yet");
-  b.ignored("target_budget", "not built yet");
-  b.ignored("experiment_budget", "not built yet");
-  b.ignored("auto_build_caches", "caches are always built");
-  check_names(b, *this);
+  b.field("tokenizer", tokenizer, "a folder with a tokenizer.json; passthrough needs vocab_size");
+  b.field("train_tokenizer", train_tokenizer,
+          "trains a tokenizer on the training text instead of loading one");
+  b.field("vocab_size", vocab_size, "for tokenizer: passthrough");
+  b.field("cache_dir", cache_dir, "where tokens are kept: <cache_dir>/<name>/train and .../validation");
+  b.ignored("cache_options", "Bora cuts sources into shards by their size alone");
+  b.field("enforce_eos", enforce_eos,
+          "end each document with the end-of-text token if the tokenizer does not");
+  b.field("chat_template", chat_template, "for chat records");
+  b.field("ignore_token_id", ignore_token_id, "predicting this token does not count");
+  shuffle.bind_as(b, "shuffle");
+  b.choice("permutation_type", shuffle.shuffle.permutation, {"feistel", "linear"},
+           "linear is Levanter's default, and hardly shuffles sorted data");
+  bind_mixture(b);
+  if (b.reading()) check(b);
 }
 
-std::vector<std::pair<std::string, SourceConfig>> DataConfig::sources() const {
-  if (!single.train_urls.empty() || configs.empty()) return {{"train", single}};
-  return configs;
-}
-
-double DataConfig::weight_of(const std::string& source) const {
-  if (train_weights.empty()) return 1;
-  for (const auto& [name, weight] : train_weights.front().weights)
-    if (name == source) return weight;
-  return sources().size() == 1 ? 1 : 0;
-}
-
-std::int64_t DataConfig::held_out(const std::string& source) const {
-  std::int64_t largest = 0;
-  for (const auto& [name, n] : num_validation_sequences) {
-    if (name == source) return n;
-    largest = std::max(largest, n);
+void DataConfig::bind_mixture(Binder& b) {
+  b.field("configs", configs, "data sets of a mixture, by name");
+  constexpr std::string_view kDoc =
+      "weight of each data set, from step 0 or as [[step, {name: weight}], ...]; zero: evaluation only; "
+      "absent: by size";
+  const bool as_map = b.reading() ? b.is_map("train_weights") : train_weights.size() == 1;
+  if (as_map) {
+    if (train_weights.empty() || b.reading()) train_weights = {WeightStage{}};
+    b.field("train_weights", train_weights.front().weights, kDoc);
+  } else {
+    b.field("train_weights", train_weights, kDoc);
   }
-  return sources().size() == 1 && !single.train_urls.empty() && single.validation_urls.empty() ? largest : 0;
+  b.choice("stop_strategy", stop_strategy, {"restart"}, "a data set that ends starts again");
+  b.field("mixture_block_size", mixture_block_size, "sequences within which the weights hold exactly");
+  b.field("target_budget", target_budget,
+          "tokens of the run that this one stands for; with experiment_budget: data sets are cut in "
+          "proportion, to repeat as they would there");
+  b.field("experiment_budget", experiment_budget, "tokens of this run");
+  bind_by_name(b, "max_train_batches", max_train_batches, "by data set, train on so many first batches only");
+  bind_by_name(b, "num_validation_sequences", num_validation_sequences,
+               "by data set, hold back so many sequences at the end of the training text for evaluation");
+}
+
+void DataConfig::check(Binder& b) const {
+  std::vector<std::string> names;
+  for (const auto& [name, source] : sources()) names.push_back(name);
+  const auto known = [&](const std::string& key, const std::string& name) {
+    if (name.empty() && configs.empty()) return;
+    if (std::find(names.begin(), names.end(), name) != names.end()) return;
+    b.problem(key,
+              fmt::format("there is no data set {}{}; there is {}", name.empty() ? "without a name" : name,
+                          did_you_mean(name, names), join(names)));
+  };
+  if (!configs.empty() && (single.id || !single.train_urls.empty())) {
+    b.problem(single.id ? "id" : "train_urls", "a mixture has its data sets in configs, not beside it");
+  }
+  for (const auto& stage : train_weights) {
+    for (const auto& [name, weight] : stage.weights) {
+      known("train_weights", name);
+      if (!(weight >= 0))
+        b.problem("train_weights",
+                  fmt::format("the weight of {} is {} but should be at least 0", name, weight));
+    }
+  }
+  for (std::size_t i = 0; i < train_weights.size(); ++i) {
+    const std::int64_t start = train_weights[i].start;
+    if (i == 0 && start != 0)
+      b.problem("train_weights",
+                fmt::format("the first stage should start at step 0 but starts at {}", start));
+    if (i > 0 && start <= train_weights[i - 1].start) {
+      b.problem("train_weights", fmt::format("a stage at step {} follows one at step {}; starts should grow",
+                                             start, train_weights[i - 1].start));
+    }
+  }
+  if (mixture_block_size < 1 || mixture_block_size > 65535)
+    b.problem("mixture_block_size", "should be from 1 to 65535");
+  if (target_budget.has_value() != experiment_budget.has_value()) {
+    b.problem(target_budget ? "target_budget" : "experiment_budget",
+              "target_budget and experiment_budget go together");
+  }
+  for (const auto& [name, n] : max_train_batches) {
+    known("max_train_batches", name);
+    if (n < 1) b.problem("max_train_batches", "should be at least 1");
+  }
+  for (const auto& [name, n] : num_validation_sequences) {
+    known("num_validation_sequences", name);
+    if (n < 0) b.problem("num_validation_sequences", "should be at least 0");
+  }
+  if (tokenizer == "passthrough" && !vocab_size) b.problem("tokenizer", "passthrough needs vocab_size");
+}
+
+ByName<SourceConfig> DataConfig::sources() const {
+  if (!configs.empty()) return configs;
+  return {{single.name.value_or(single.id.value_or("data")), single}};
 }
 
 std::vector<ConfigProblem> DataConfig::missing_sources() const {
   std::vector<ConfigProblem> out;
   for (const auto& [name, source] : sources()) {
-    auto key = configs.empty() || !single.train_urls.empty() ? std::string("data") : "data.configs." + name;
-    if (source.train_urls.empty() && source.id) {
-      out.push_back({"", key + ".id", fmt::format("the hub data set {} cannot be reached; download it and give {}.train_urls", *source.id, key)});
-    } else if (source.train_urls.empty() && source.validation_urls.empty()) {
-      out.push_back({"", key + ".train_urls", "names no files"});
+    const std::string key = configs.empty() ? "data" : "data.configs." + name;
+    const auto add = [&](const std::string& field, std::string message) {
+      out.push_back({"", key + field, std::move(message)});
+    };
+    if (source.train_urls.empty() && source.validation_urls.empty()) {
+      add(".train_urls",
+          source.id ? fmt::format("the hub data set {} cannot be fetched; download it and give train_urls",
+                                  *source.id)
+                    : "no files; give paths, for example [\"my/*.txt\"]");
     }
-    for (const auto& url : source.train_urls) {
-      if (auto scheme = store::remote_scheme(url)) {
-        out.push_back({"", key + ".train_urls", fmt::format("{}:// cannot be read; download the files and give their paths", *scheme)});
-        break;
+    if (source.format.type != "text")
+      add(".format.type", fmt::format("{} records cannot be trained on yet", source.format.type));
+    const auto local = [&](const char* field, const std::vector<std::string>& urls) {
+      for (const auto& url : urls) {
+        if (const auto scheme = store::remote_scheme(url)) {
+          return add(field,
+                     fmt::format("{} is on {}://, which Bora does not read; download it and give local paths",
+                                 url, *scheme));
+        }
       }
-    }
+    };
+    local(".train_urls", source.train_urls);
+    local(".validation_urls", source.validation_urls);
+    if (source.cache_dir) local(".cache_dir", {*source.cache_dir});
+  }
+  if (const auto scheme = store::remote_scheme(cache_dir)) {
+    out.push_back(
+        {"", "data.cache_dir", fmt::format("{} is on {}://; give a local folder", cache_dir, *scheme)});
   }
   return out;
-}
-
-std::int64_t DataConfig::vocabulary_hint() const {
-  if (vocab_size) return *vocab_size;
-  return train_tokenizer ? train_tokenizer->vocab_size : 50257;
 }
 
 }  // namespace bora::data

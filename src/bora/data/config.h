@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
-// The `data` block of a configuration, with Levanter's keys.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -13,62 +12,82 @@
 
 namespace bora::data {
 
-/// How a source's records become documents.
+template <class T>
+using ByName = std::vector<std::pair<std::string, T>>;  ///< in the order of the file
+
+/// How records become text. Levanter's other types are understood, but cannot be trained on yet.
 struct FormatConfig {
   std::string type = "text";
   std::string text_key = "text";
   void bind(Binder& b);
 };
 
-/// One data set.
+/// Where the documents of one data set are.
 struct SourceConfig {
-  std::optional<std::string> id;  ///< of a hub data set: not reachable, see missing_sources
+  std::optional<std::string> id;    ///< of a hub data set, which Bora does not fetch
+  std::optional<std::string> name;  ///< of its configuration
+  bool stream = true;
   std::vector<std::string> train_urls, validation_urls;
-  std::optional<std::string> cache_dir;
+  std::vector<std::string> tags;
+  std::optional<std::string> cache_dir;  ///< absent: <data.cache_dir>/<name>
   FormatConfig format;
   void bind(Binder& b);
-  void bind_fields(Binder& b);
+  void bind_fields(Binder& b);  ///< without what only a member of a mixture has
 };
 
-/// Training a tokenizer on the text instead of loading one.
-struct TokenizerTraining {
+/// Weights from `start` on.
+struct WeightStage {
+  std::int64_t start = 0;  ///< a step
+  ByName<double> weights;
+  void bind(Binder& b);  ///< as a list of two: [start, {name: weight}]
+};
+
+struct TrainTokenizerConfig {
   std::int64_t vocab_size = 4096;
   std::int64_t min_frequency = 2;
   void bind(Binder& b);
 };
 
-/// From step `start` on, these weights.
-struct WeightStage {
-  std::int64_t start = 0;
-  std::vector<std::pair<std::string, double>> weights;
+/// `shuffle: true`, `false`, or the length of an era; or a block shuffle as a map.
+struct ShuffleConfig {
+  Shuffle shuffle;
+  void bind_as(Binder& b, std::string_view name);
 };
 
-/// One data set (train_urls, validation_urls), or several with weights (configs, train_weights).
+/// Levanter's `data` block: one data set (`train_urls` beside `tokenizer`), or a mixture (`configs`).
 struct DataConfig {
-  SourceConfig single;
-  std::vector<std::pair<std::string, SourceConfig>> configs;
-  std::vector<WeightStage> train_weights;
+  SourceConfig single;  ///< used if configs is empty
+  ByName<SourceConfig> configs;
 
-  std::string tokenizer = "gpt2";  ///< a tokenizer.json or a directory that holds one
-  std::optional<TokenizerTraining> train_tokenizer;
+  std::string tokenizer =
+      "gpt2";  ///< a folder or tokenizer.json, or "passthrough" (then vocab_size is needed)
+  std::optional<TrainTokenizerConfig> train_tokenizer;
   std::optional<std::int64_t> vocab_size;
   std::string cache_dir = "cache/";
   bool enforce_eos = true;
+  std::optional<std::string> chat_template;
   std::int64_t ignore_token_id = -100;
-  Shuffle shuffle{.kind = Shuffle::Kind::Full};
+  ShuffleConfig shuffle;
+
+  std::vector<WeightStage> train_weights;  ///< empty: in proportion to the sequences of each set
+  std::string stop_strategy = "restart";
   std::int64_t mixture_block_size = 2048;
-  std::vector<std::pair<std::string, std::int64_t>> num_validation_sequences;  ///< held out of the training text
+  std::optional<double> target_budget, experiment_budget;
+  ByName<std::int64_t> max_train_batches;
+  ByName<std::int64_t> num_validation_sequences;
 
   void bind(Binder& b);
 
-  /// The data sets there are: `configs`, or the single one under the name "train" where train_urls are given (they win).
-  std::vector<std::pair<std::string, SourceConfig>> sources() const;
-  double weight_of(const std::string& source) const;  ///< in the first stage
-  std::int64_t held_out(const std::string& source) const;
-  /// Sources that cannot be read on this machine, and what to do: hub ids, remote URLs.
+  /// Every data set with its name; the single one is called by its name or id, or "data".
+  ByName<SourceConfig> sources() const;
+
+  /// What keeps training from finding its data: hub ids, remote addresses, formats, no files at all. Empty:
+  /// it may start. Not part of bind(), so that a configuration can be read and shown where its data is not.
   std::vector<ConfigProblem> missing_sources() const;
-  /// Vocabulary for estimates before the tokenizer is read.
-  std::int64_t vocabulary_hint() const;
+
+ private:
+  void bind_mixture(Binder& b);
+  void check(Binder& b) const;
 };
 
 }  // namespace bora::data

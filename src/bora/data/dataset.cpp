@@ -9,9 +9,11 @@ namespace {
 
 class Slice final : public Dataset {
  public:
-  Slice(DatasetPtr base, std::int64_t begin, std::int64_t end) : base_(std::move(base)), begin_(begin), end_(end) {
+  Slice(DatasetPtr base, std::int64_t begin, std::int64_t end)
+      : base_(std::move(base)), begin_(begin), end_(end) {
     if (begin < 0 || begin > end || end > base_->size()) {
-      fail(ErrorKind::InvalidArgument, "dataset: [{}, {}) is no part of its {} sequences", begin, end, base_->size());
+      fail(ErrorKind::InvalidArgument, "dataset: [{}, {}) is no part of its {} sequences", begin, end,
+           base_->size());
     }
   }
   std::int64_t size() const override { return end_ - begin_; }
@@ -34,8 +36,9 @@ void Dataset::check(std::int64_t index, const Row& row) const {
   }
   const auto n = static_cast<std::size_t>(seq_len());
   if (row.tokens.size() != n || row.segments.size() != n || row.loss_weights.size() != n) {
-    fail(ErrorKind::InvalidArgument, "dataset: a row of {} tokens, {} segments, {} weights; each should be {}",
-         row.tokens.size(), row.segments.size(), row.loss_weights.size(), n);
+    fail(ErrorKind::InvalidArgument,
+         "dataset: a row of {} tokens, {} segments, {} weights; each should be {}", row.tokens.size(),
+         row.segments.size(), row.loss_weights.size(), n);
   }
 }
 

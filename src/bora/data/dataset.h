@@ -19,13 +19,15 @@ struct Row {
 /// The size of a dataset that starts again where it ends.
 constexpr std::int64_t kEndless = std::numeric_limits<std::int64_t>::max();
 
-/// Sequences of one length, by index. Any number of threads may read; reading the same index gives the same bits.
+/// Sequences of one length, by index. Any number of threads may read; reading the same index gives the same
+/// bits.
 class Dataset {
  public:
   virtual ~Dataset() = default;
   virtual std::int64_t size() const = 0;
   virtual std::int64_t seq_len() const = 0;
-  /// Writes sequence `index` of [0, size()). Returns the number of the source it came from (0 if there is one).
+  /// Writes sequence `index` of [0, size()). Returns the number of the source it came from (0 if there is
+  /// one).
   virtual std::int32_t read(std::int64_t index, const Row& row) const = 0;
 
  protected:

@@ -26,21 +26,23 @@ void check_starts(const std::vector<MixtureStage>& stages, std::int64_t block_si
     }
     if (start % block_size != 0) {
       fail(ErrorKind::Config,
-           "mixture: a stage starts at sequence {}, inside a block of {}\nhint: nearest: {} or {}", start, block_size,
-           start / block_size * block_size, (start / block_size + 1) * block_size);
+           "mixture: a stage starts at sequence {}, inside a block of {}\nhint: nearest: {} or {}", start,
+           block_size, start / block_size * block_size, (start / block_size + 1) * block_size);
     }
   }
 }
 
-std::vector<double> normalized(const std::vector<double>& weights, const std::vector<Mixture::Source>& sources,
-                               std::int64_t start) {
+std::vector<double> normalized(const std::vector<double>& weights,
+                               const std::vector<Mixture::Source>& sources, std::int64_t start) {
   if (weights.size() != sources.size()) {
-    fail(ErrorKind::Config, "mixture: {} weights for {} sources at sequence {}", weights.size(), sources.size(), start);
+    fail(ErrorKind::Config, "mixture: {} weights for {} sources at sequence {}", weights.size(),
+         sources.size(), start);
   }
   double sum = 0;
   for (std::size_t i = 0; i < weights.size(); ++i) {
     if (!(weights[i] >= 0) || !std::isfinite(weights[i])) {
-      fail(ErrorKind::Config, "mixture: the weight of {} is {} but should be at least 0", sources[i].name, weights[i]);
+      fail(ErrorKind::Config, "mixture: the weight of {} is {} but should be at least 0", sources[i].name,
+           weights[i]);
     }
     sum += weights[i];
   }
@@ -68,7 +70,8 @@ Mixture::Mixture(std::vector<Source> sources, std::vector<MixtureStage> stages, 
                  const Key& key)
     : sources_(std::move(sources)), block_size_(block_size), key_(key) {
   if (block_size < 1 || block_size > kLargestBlock) {
-    fail(ErrorKind::Config, "mixture: blocks of {} sequences; from 1 to {} are possible", block_size, kLargestBlock);
+    fail(ErrorKind::Config, "mixture: blocks of {} sequences; from 1 to {} are possible", block_size,
+         kLargestBlock);
   }
   if (sources_.empty()) fail(ErrorKind::InvalidArgument, "mixture: there is no source");
   for (const auto& source : sources_) {
@@ -105,11 +108,13 @@ std::int64_t Mixture::stage_number(std::int64_t index) const {
 Mixture::Place Mixture::locate(std::int64_t index) const {
   const Stage& stage = stage_at(index);
   const std::int64_t block = index / block_size_;
-  std::int64_t slot = (*feistel_permutation(block_size_, key_.fold(static_cast<std::uint64_t>(block))))(index % block_size_);
+  std::int64_t slot =
+      (*feistel_permutation(block_size_, key_.fold(static_cast<std::uint64_t>(block))))(index % block_size_);
   std::size_t source = 0;
   while (slot >= stage.counts[source]) slot -= stage.counts[source++];
   const std::int64_t blocks_before = block - stage.start / block_size_;
-  return {static_cast<std::int32_t>(source), stage.before[source] + blocks_before * stage.counts[source] + slot};
+  return {static_cast<std::int32_t>(source),
+          stage.before[source] + blocks_before * stage.counts[source] + slot};
 }
 
 std::int32_t Mixture::read(std::int64_t index, const Row& row) const {

@@ -16,10 +16,10 @@ struct MixtureStage {
   std::vector<double> weights;
 };
 
-/// Several datasets as one, endless. Every block of `block_size` sequences holds exactly floor(weight * block_size) of
-/// each source, and the rest of the source with the largest weight; the order inside a block is a permutation by
-/// key.fold(block). So the proportions hold in every block, and any sequence is found in O(sources).
-/// A source that ends begins again; give endless(...) datasets for a new order in each epoch.
+/// Several datasets as one, endless. Every block of `block_size` sequences holds exactly floor(weight *
+/// block_size) of each source, and the rest of the source with the largest weight; the order inside a block
+/// is a permutation by key.fold(block). So the proportions hold in every block, and any sequence is found in
+/// O(sources). A source that ends begins again; give endless(...) datasets for a new order in each epoch.
 class Mixture final : public Dataset {
  public:
   struct Source {
@@ -32,10 +32,11 @@ class Mixture final : public Dataset {
     bool operator==(const Place&) const = default;
   };
 
-  /// Errors: Config if stages do not start at 0, grow, and fall on multiples of block_size; if a weight is negative or
-  /// all of a stage are zero; if block_size is not in [1, 65535]. InvalidArgument if sources are empty or of different
-  /// lengths.
-  Mixture(std::vector<Source> sources, std::vector<MixtureStage> stages, std::int64_t block_size, const Key& key);
+  /// Errors: Config if stages do not start at 0, grow, and fall on multiples of block_size; if a weight is
+  /// negative or all of a stage are zero; if block_size is not in [1, 65535]. InvalidArgument if sources are
+  /// empty or of different lengths.
+  Mixture(std::vector<Source> sources, std::vector<MixtureStage> stages, std::int64_t block_size,
+          const Key& key);
 
   std::int64_t size() const override { return kEndless; }
   std::int64_t seq_len() const override { return sources_.front().dataset->seq_len(); }

@@ -89,14 +89,17 @@ PermutationPtr full(const Shuffle& shuffle, std::int64_t size, const Key& key) {
 
 class Era final : public Permutation {
  public:
-  Era(const Shuffle& shuffle, std::int64_t size, const Key& key) : Permutation(size), shuffle_(shuffle), key_(key) {
+  Era(const Shuffle& shuffle, std::int64_t size, const Key& key)
+      : Permutation(size), shuffle_(shuffle), key_(key) {
     if (shuffle.era_length < 1) {
-      fail(ErrorKind::Config, "shuffle: an era of {} sequences; it should have at least 1", shuffle.era_length);
+      fail(ErrorKind::Config, "shuffle: an era of {} sequences; it should have at least 1",
+           shuffle.era_length);
     }
   }
   std::int64_t map(std::int64_t index) const override {
     const std::int64_t length = shuffle_.era_length, era = index / length, begin = era * length;
-    const auto inside = full(shuffle_, std::min(length, size() - begin), key_.fold(static_cast<std::uint64_t>(era)));
+    const auto inside =
+        full(shuffle_, std::min(length, size() - begin), key_.fold(static_cast<std::uint64_t>(era)));
     return begin + (*inside)(index - begin);
   }
 
@@ -110,8 +113,8 @@ class Block final : public Permutation {
   Block(const Shuffle& shuffle, std::int64_t size, const Key& key)
       : Permutation(size), shuffle_(shuffle), window_key_(key.fold("window")) {
     if (shuffle.io_block < 1 || shuffle.window_blocks < 1) {
-      fail(ErrorKind::Config, "shuffle: blocks of {} in windows of {}; both should be at least 1", shuffle.io_block,
-           shuffle.window_blocks);
+      fail(ErrorKind::Config, "shuffle: blocks of {} in windows of {}; both should be at least 1",
+           shuffle.io_block, shuffle.window_blocks);
     }
     in_blocks_ = size / shuffle.io_block * shuffle.io_block;
     if (in_blocks_ > 0) blocks_ = full(shuffle, size / shuffle.io_block, key.fold("blocks"));
@@ -158,10 +161,14 @@ PermutationPtr linear_permutation(std::int64_t size, const Key& key) {
 
 PermutationPtr make_permutation(const Shuffle& shuffle, std::int64_t size, const Key& key) {
   switch (shuffle.kind) {
-    case Shuffle::Kind::None: return identity_permutation(size);
-    case Shuffle::Kind::Full: return full(shuffle, size, key);
-    case Shuffle::Kind::Era: return std::make_unique<Era>(shuffle, size, key);
-    case Shuffle::Kind::Block: return std::make_unique<Block>(shuffle, size, key);
+    case Shuffle::Kind::None:
+      return identity_permutation(size);
+    case Shuffle::Kind::Full:
+      return full(shuffle, size, key);
+    case Shuffle::Kind::Era:
+      return std::make_unique<Era>(shuffle, size, key);
+    case Shuffle::Kind::Block:
+      return std::make_unique<Block>(shuffle, size, key);
   }
   return identity_permutation(size);
 }

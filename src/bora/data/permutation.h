@@ -9,8 +9,8 @@
 
 namespace bora::data {
 
-/// A bijection of [0, size()) that needs no memory: position to element in O(1), so that seeking and resuming cost
-/// nothing. Any number of threads may call it.
+/// A bijection of [0, size()) that needs no memory: position to element in O(1), so that seeking and resuming
+/// cost nothing. Any number of threads may call it.
 class Permutation {
  public:
   virtual ~Permutation() = default;
@@ -31,11 +31,12 @@ using PermutationPtr = std::unique_ptr<const Permutation>;
 /// In order.
 PermutationPtr identity_permutation(std::int64_t size);
 
-/// A pseudorandom permutation: an alternating Feistel network over the next power of two, eight rounds, with cycle
-/// walking (Black and Rogaway 2002, "Ciphers with arbitrary finite domains").
+/// A pseudorandom permutation: an alternating Feistel network over the next power of two, eight rounds, with
+/// cycle walking (Black and Rogaway 2002, "Ciphers with arbitrary finite domains").
 PermutationPtr feistel_permutation(std::int64_t size, const Key& key);
 
-/// (a * x + b) mod size with random a and b. Weak: neighbours stay at a fixed distance. For comparison with Levanter.
+/// (a * x + b) mod size with random a and b. Weak: neighbours stay at a fixed distance. For comparison with
+/// Levanter.
 PermutationPtr linear_permutation(std::int64_t size, const Key& key);
 
 /// What a shuffle does with the order of a dataset.
@@ -44,8 +45,8 @@ struct Shuffle {
     None,   ///< in order
     Full,   ///< over everything
     Era,    ///< within eras of `era_length` sequences, which stay in order
-    Block,  ///< whole blocks of `io_block` over everything, then sequences within windows of `window_blocks` blocks;
-            ///< the last, incomplete block stays last: random enough, and kind to slow disks
+    Block,  ///< whole blocks of `io_block` over everything, then sequences within windows of `window_blocks`
+            ///< blocks; the last, incomplete block stays last: random enough, and kind to slow disks
   };
   Kind kind = Kind::None;
   std::string permutation = "feistel";  ///< or "linear"

@@ -10,7 +10,8 @@ TokenDataset::TokenDataset(std::shared_ptr<const store::TokenCache> cache, std::
                            const TokenRules& rules)
     : cache_(std::move(cache)), seq_len_(seq_len), rules_(rules) {
   if (seq_len < 2) {
-    fail(ErrorKind::InvalidArgument, "dataset: sequences of {} tokens; a prediction needs at least 2", seq_len);
+    fail(ErrorKind::InvalidArgument, "dataset: sequences of {} tokens; a prediction needs at least 2",
+         seq_len);
   }
 }
 

@@ -14,9 +14,9 @@ struct TokenRules {
   std::int32_t ignore_token_id = -100;  ///< predicting it counts nothing
 };
 
-/// Documents joined end to end and cut every seq_len tokens; the incomplete tail is dropped. Sequence i holds tokens
-/// [i * seq_len, (i + 1) * seq_len). Segments are numbered from 0 in each sequence; the last position predicts
-/// nothing, so its loss weight is 0.
+/// Documents joined end to end and cut every seq_len tokens; the incomplete tail is dropped. Sequence i holds
+/// tokens [i * seq_len, (i + 1) * seq_len). Segments are numbered from 0 in each sequence; the last position
+/// predicts nothing, so its loss weight is 0.
 class TokenDataset final : public Dataset {
  public:
   TokenDataset(std::shared_ptr<const store::TokenCache> cache, std::int64_t seq_len, const TokenRules& rules);

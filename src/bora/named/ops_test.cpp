@@ -42,7 +42,7 @@ class NamedOps : public ::testing::Test {
   Named<B, A> y = random(2, kB, kA);
   Named<B> b = random(3, kB);
   Named<A, B, C> z = random(4, kA, kB, kC);
-  Indices<C> places = indices_from_vector<C, std::int32_t>({2, 0, 2, 1}, kC);
+  Indices<C> places = indices_from_vector(std::vector<std::int32_t>{2, 0, 2, 1}, kC);
 };
 
 TEST_F(NamedOps, SizesAndMaking) {

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+// The command `bora`: hands over to one subcommand, and turns errors into lines and exit codes.
+#include <fmt/core.h>
+
+#include <cstdio>
+#include <exception>
+
+#include "args.h"
+#include "bora/base/error.h"
+#include "bora/base/text.h"
+#include "commands.h"
+
+namespace bora::app {
+
+const std::vector<Command>& commands() {
+  static const std::vector<Command> kCommands = {
+      {"train", "train a model as a configuration file says", run_train},
+      {"eval", "evaluate a checkpoint or a Hugging Face model on each data source", run_eval},
+      {"generate", "continue a text", run_generate},
+      {"train-tokenizer", "train a byte-level BPE tokenizer on text files", run_train_tokenizer},
+      {"tokenize", "turn text into ids and back", run_tokenize},
+      {"cache", "build or check the token cache of a configuration", run_cache},
+      {"import", "make a checkpoint from a Hugging Face model", run_import},
+      {"export", "write a checkpoint in the Hugging Face layout", run_export},
+      {"forward", "logits, loss, hidden states and gradients of given ids", run_forward},
+      {"diff", "compare two checkpoints, exports or tensor files bit by bit", run_diff},
+      {"inspect", "show what a checkpoint, cache, tokenizer or tensor file holds", run_inspect},
+      {"bench", "time a training step and its parts", run_bench},
+      {"version", "versions, machine and environment", run_version},
+  };
+  return kCommands;
+}
+
+namespace {
+
+void print_help() {
+  fmt::print("Bora trains language models.\n\nUsage: bora COMMAND [arguments]\n\n");
+  for (const auto& c : commands()) fmt::print("  {:<16} {}\n", c.name, c.summary);
+  fmt::print(
+      "\nbora COMMAND --help shows each command's flags and examples.\n"
+      "Start with: bora train recipes/quickstart.yaml\n");
+}
+
+// Every command's flags, a line each: the list that a test keeps frozen.
+int print_flags() {
+  list_flags_only(true);
+  for (const auto& c : commands()) {
+    try {
+      c.run({});
+    } catch (const FlagsListed& listed) {
+      for (const auto& name : listed.names) fmt::print("{} {}\n", c.name, name);
+    }
+  }
+  return 0;
+}
+
+int run(const std::vector<std::string>& arguments) {
+  if (arguments.empty() || arguments[0] == "--help" || arguments[0] == "-h" || arguments[0] == "help") {
+    print_help();
+    return arguments.empty() ? 2 : 0;
+  }
+  if (arguments[0] == "--flags") return print_flags();
+  if (arguments[0] == "--version") return run_version({});
+  std::vector<std::string> names;
+  for (const auto& c : commands()) {
+    if (c.name == arguments[0]) return c.run({arguments.begin() + 1, arguments.end()});
+    names.emplace_back(c.name);
+  }
+  fail(ErrorKind::Usage, "unknown command {}{}\nhint: bora --help lists them", arguments[0],
+       did_you_mean(arguments[0], names));
+}
+
+}  // namespace
+}  // namespace bora::app
+
+int main(int argc, char** argv) {
+  try {
+    return bora::app::run({argv + 1, argv + argc});
+  } catch (const bora::app::HelpShown&) {
+    return 0;
+  } catch (const bora::Error& e) {
+    fmt::print(stderr, "bora: {}\n", e.what());
+    return bora::exit_code(e.kind());
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "bora: internal error: {}\n", e.what());
+    return 1;
+  }
+}

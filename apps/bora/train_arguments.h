@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#pragma once
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lm_config.h"
+
+namespace bora::app {
+
+struct RunFlags {
+  bool fresh = false;  ///< put an earlier run of the same name aside and start over
+  bool dry_run = false;
+  bool quiet = false, json = false;
+};
+
+/// The command line of `bora train`.
+struct TrainArguments {
+  std::vector<std::string> paths;
+  std::vector<std::pair<std::string, std::string>> overrides;
+  RunFlags flags;
+};
+TrainArguments parse_train_arguments(const std::vector<std::string>& arguments);
+
+}  // namespace bora::app

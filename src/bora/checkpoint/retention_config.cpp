@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/base/error.h"
+#include "bora/base/file.h"
+#include "bora/checkpoint/retention.h"
+
+namespace bora::checkpoint {
+namespace {
+
+std::string until_text(const std::optional<std::int64_t>& until) {
+  return until ? std::to_string(*until) : "null";
+}
+
+}  // namespace
+
+void KeepConfig::bind(Binder& b) {
+  b.field("every", every, "steps between permanent checkpoints");
+  b.field("until", until, "the last step of this rule; null: for good");
+  if (b.reading() && every < 1) b.problem("every", "must be at least 1");
+}
+
+void CheckpointerConfig::bind(Binder& b) {
+  b.field("base_path", base_path, "where runs keep their checkpoints");
+  b.field("save_interval", save_interval, "time between temporary checkpoints; null: none");
+  b.field("keep", keep, "permanent checkpoints: every N steps, until a step");
+  b.field("append_run_id_to_base_path", append_run_id_to_base_path, "a directory for each run");
+  b.field("delete_old_temp_checkpoints", delete_old_temp_checkpoints,
+          "temporary checkpoints of earlier attempts at this run are removed too");
+  if (!b.reading()) return;
+  if (save_interval && save_interval->seconds < 0) b.problem("save_interval", "must not be negative");
+  for (std::size_t i = 1; i < keep.size(); ++i) {
+    const auto before = keep[i - 1].until, here = keep[i].until;
+    if (!before || (here && *here <= *before)) {
+      b.problem("keep",
+                fmt::format("rules must have rising until, only the last may have none; {} is followed by {}",
+                            until_text(before), until_text(here)));
+    }
+  }
+}
+
+std::string CheckpointerConfig::run_directory(const std::string& run_id) const {
+  return append_run_id_to_base_path ? path_join(base_path, run_id) : base_path;
+}
+
+}  // namespace bora::checkpoint

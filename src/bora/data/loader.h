@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "bora/data/batch_schedule.h"
+#include "bora/data/dataset.h"
+
+namespace bora::data {
+
+/// Rows [begin, end) of a batch: a worker reads only its own.
+struct RowRange {
+  std::int64_t begin = 0, end = 0;
+  bool operator==(const RowRange&) const = default;
+};
+
+/// Sequences as a model takes them, row after row: element [row, t] is at row * seq_len + t. Inputs are the
+/// tokens; the target of t is token t + 1, and counts loss_weights[t].
+struct Batch {
+  std::int64_t step = 0;
+  std::int64_t sequences = 0;  ///< rows here, padding included
+  std::int64_t seq_len = 0;
+  std::vector<std::int32_t> tokens, segments;  ///< [row, position]; padding: 0 and -1
+  std::vector<float> loss_weights;             ///< [row, position]; padding: 0
+  std::vector<std::int32_t> sources;           ///< [row]; padding: -1
+  bool operator==(const Batch&) const = default;
+};
+
+/// Batches of a dataset: batch(step) depends on the dataset, the schedule and the step alone, so that a run
+/// may start at any step. Any number of threads may call it.
+class Loader {
+ public:
+  /// Errors: InvalidArgument if the dataset is empty.
+  Loader(DatasetPtr dataset, BatchSchedule schedule);
+
+  const Dataset& dataset() const { return *dataset_; }
+  const BatchSchedule& schedule() const { return schedule_; }
+  /// kEndless, or the steps that read every sequence once; the last batch is padded.
+  std::int64_t num_steps() const;
+
+  /// The whole batch of a step, or some of its rows (rows of the whole, in the same order).
+  /// Errors: InvalidArgument if the step or the rows do not exist.
+  Batch batch(std::int64_t step) const;
+  Batch batch(std::int64_t step, RowRange rows) const;
+
+ private:
+  DatasetPtr dataset_;
+  BatchSchedule schedule_;
+};
+
+}  // namespace bora::data

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/data/pipeline.h"
+
+#include <algorithm>
+
+#include "bora/base/error.h"
+#include "bora/base/file.h"
+#include "bora/base/log.h"
+#include "bora/data/epochs.h"
+#include "bora/store/urls.h"
+
+namespace bora::data {
+namespace {
+
+std::string cache_directory(const DataConfig& config, const std::string& name, const SourceConfig& source,
+                            const std::string& split) {
+  if (source.cache_dir) return path_join(*source.cache_dir, split);
+  return path_join(config.configs.empty() ? config.cache_dir : path_join(config.cache_dir, name), split);
+}
+
+void refuse_missing(const DataConfig& config) {
+  const auto problems = config.missing_sources();
+  if (problems.empty()) return;
+  std::string lines;
+  for (const auto& problem : problems) lines += fmt::format("\n  {}: {}", problem.key, problem.message);
+  fail(ErrorKind::Config, "data: not everything can be read{}", lines);
+}
+
+template <class T>
+const T* find(const ByName<T>& values, const std::string& name) {
+  for (const auto& [key, value] : values) {
+    if (key == name || key.empty()) return &value;  // without a name: the only data set
+  }
+  return nullptr;
+}
+
+/// One data set's sequences, cut as the configuration says.
+struct Parts {
+  DatasetPtr train, held_back;
+};
+
+class Assembly {
+ public:
+  Assembly(const DataConfig& config, std::int64_t seq_len, const TokenRules& rules,
+           const BatchSchedule& schedule)
+      : config_(config), seq_len_(seq_len), rules_(rules), schedule_(schedule) {}
+
+  DatasetPtr whole(const std::shared_ptr<const store::TokenCache>& cache, const std::string& name) const {
+    auto dataset = std::make_shared<TokenDataset>(cache, seq_len_, rules_);
+    if (dataset->size() < 1) {
+      fail(ErrorKind::Config,
+           "data: {} has {} tokens, fewer than one sequence of {}\nhint: more text, or a smaller "
+           "model.seq_len",
+           name, cache->num_tokens(), seq_len_);
+    }
+    return dataset;
+  }
+
+  Parts train_parts(const SourceCaches& caches) const {
+    DatasetPtr train = whole(caches.train, caches.name);
+    Parts parts;
+    if (const auto* n = find(config_.num_validation_sequences, caches.name); n && *n > 0) {
+      if (*n >= train->size()) {
+        fail(ErrorKind::Config,
+             "data: num_validation_sequences is {} but {} has {} sequences\nhint: hold back fewer", *n,
+             caches.name, train->size());
+      }
+      parts.held_back = slice(train, train->size() - *n, train->size());
+      train = slice(train, 0, train->size() - *n);
+    }
+    parts.train = slice(train, 0, std::min(train->size(), budget(caches.name, train->size())));
+    return parts;
+  }
+
+ private:
+  /// Simulated epoching: the part of a set that keeps the number of its repetitions as in the bigger run.
+  std::int64_t budget(const std::string& name, std::int64_t sequences) const {
+    std::int64_t limit = sequences;
+    if (config_.target_budget && config_.experiment_budget && *config_.target_budget > 0) {
+      const double ratio = *config_.experiment_budget / *config_.target_budget;
+      limit = std::max<std::int64_t>(
+          1, static_cast<std::int64_t>(std::min(1.0, ratio) * static_cast<double>(sequences)));
+    }
+    if (const auto* batches = find(config_.max_train_batches, name)) {
+      limit = std::min(limit, *batches * schedule_.batch_size(0));
+    }
+    return limit;
+  }
+
+  const DataConfig& config_;
+  std::int64_t seq_len_;
+  const TokenRules& rules_;
+  const BatchSchedule& schedule_;
+};
+
+/// Weights in the order of the sources; by size if the configuration gives none.
+std::vector<double> weights_of(const ByName<double>* given, const std::vector<Mixture::Source>& sources,
+                               const std::vector<std::int64_t>& sizes) {
+  std::vector<double> out;
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    double weight = given ? 0.0 : static_cast<double>(sizes[i]);
+    for (std::size_t j = 0; given && j < given->size(); ++j) {
+      if ((*given)[j].first == sources[i].name) weight = (*given)[j].second;
+    }
+    out.push_back(weight);
+  }
+  return out;
+}
+
+std::int64_t start_of(const WeightStage& stage, const BatchSchedule& schedule, std::int64_t block) {
+  const std::int64_t start = schedule.offset(stage.start), rounded = (start + block - 1) / block * block;
+  if (rounded != start) {
+    log_warning(
+        "the weights of step {} take effect {} sequences later, where a block of mixture_block_size = {} "
+        "ends",
+        stage.start, rounded - start, block);
+  }
+  return rounded;
+}
+
+std::vector<MixtureStage> stages_of(const DataConfig& config, const BatchSchedule& schedule,
+                                    const std::vector<Mixture::Source>& sources,
+                                    const std::vector<std::int64_t>& sizes) {
+  if (config.train_weights.empty()) return {{0, weights_of(nullptr, sources, sizes)}};
+  std::vector<MixtureStage> stages;
+  for (const auto& stage : config.train_weights) {
+    MixtureStage next{start_of(stage, schedule, config.mixture_block_size),
+                      weights_of(&stage.weights, sources, sizes)};
+    if (!stages.empty() && stages.back().start == next.start)
+      stages.pop_back();  // both in one block: the later counts
+    stages.push_back(std::move(next));
+  }
+  return stages;
+}
+
+bool is_trained_on(const DataConfig& config, const std::string& name) {
+  return config.train_weights.empty() ||
+         std::any_of(config.train_weights.begin(), config.train_weights.end(), [&](const WeightStage& stage) {
+           const bool alone = config.configs.empty();
+           return std::any_of(stage.weights.begin(), stage.weights.end(), [&](const auto& weight) {
+             return (alone || weight.first == name) && weight.second > 0;
+           });
+         });
+}
+
+}  // namespace
+
+std::vector<SourceCaches> build_caches(const DataConfig& config, const store::Processor& processor,
+                                       int threads, const std::function<void(const CacheReport&)>& report) {
+  refuse_missing(config);
+  std::vector<SourceCaches> out;
+  for (const auto& [name, source] : config.sources()) {
+    const auto build = [&](const std::vector<std::string>& urls,
+                           const std::string& split) -> std::shared_ptr<const store::TokenCache> {
+      if (urls.empty()) return nullptr;
+      store::CacheOptions options{.format = {source.format.text_key}, .threads = threads};
+      if (report) options.progress = [&](const store::CacheProgress& p) { report({name, split, p}); };
+      return in_context(fmt::format("data set {}", name), [&] {
+        return store::build_cache(cache_directory(config, name, source, split), store::expand_urls(urls),
+                                  processor, options);
+      });
+    };
+    out.push_back(
+        {name, source.tags, build(source.train_urls, "train"), build(source.validation_urls, "validation")});
+  }
+  return out;
+}
+
+Datasets make_datasets(const DataConfig& config, const std::vector<SourceCaches>& caches,
+                       std::int64_t seq_len, const TokenRules& rules, const BatchSchedule& schedule,
+                       const Key& key) {
+  const Assembly assembly(config, seq_len, rules, schedule);
+  Datasets out;
+  std::vector<Mixture::Source> sources;
+  std::vector<std::int64_t> sizes;
+  for (const auto& set : caches) {
+    if (set.validation) {
+      out.validation.push_back(
+          {set.name, set.tags, assembly.whole(set.validation, set.name), set.validation->num_bytes()});
+    }
+    if (!set.train) continue;
+    const Parts parts = assembly.train_parts(set);
+    if (parts.held_back) out.validation.push_back({set.name, set.tags, parts.held_back, -1});
+    if (!is_trained_on(config, set.name)) continue;
+    sizes.push_back(parts.train->size());
+    sources.push_back({set.name, endless(parts.train, config.shuffle.shuffle, key.fold(set.name))});
+  }
+  if (sources.empty()) return out;
+  auto mixture = std::make_shared<Mixture>(sources, stages_of(config, schedule, sources, sizes),
+                                           config.mixture_block_size, key.fold("mixture"));
+  for (const auto& name : mixture->starved()) {
+    log_warning("data set {} has a weight but gets no sequence of a block; raise mixture_block_size = {}",
+                name, config.mixture_block_size);
+  }
+  out.train = std::move(mixture);
+  return out;
+}
+
+}  // namespace bora::data

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bora/base/key.h"
+#include "bora/data/batch_schedule.h"
+#include "bora/data/config.h"
+#include "bora/data/dataset.h"
+#include "bora/data/mixture.h"
+#include "bora/data/token_dataset.h"
+#include "bora/store/cache_builder.h"
+
+namespace bora::data {
+
+/// The token caches of one data set.
+struct SourceCaches {
+  std::string name;
+  std::vector<std::string> tags;
+  std::shared_ptr<const store::TokenCache> train, validation;  ///< null: it has no such files
+};
+
+struct CacheReport {
+  std::string name;   ///< of the data set
+  std::string split;  ///< train or validation
+  store::CacheProgress progress;
+};
+
+/// Opens or builds every cache that the configuration needs.
+/// Errors: Config if missing_sources() has anything (all of it in one message); what build_cache raises.
+std::vector<SourceCaches> build_caches(const DataConfig& config, const store::Processor& processor,
+                                       int threads = 0,
+                                       const std::function<void(const CacheReport&)>& report = {});
+
+/// A data set to evaluate on.
+struct ValidationSet {
+  std::string name;
+  std::vector<std::string> tags;
+  DatasetPtr dataset;           ///< finite, in order
+  std::int64_t num_bytes = -1;  ///< UTF-8 bytes of its documents, if it is made of whole documents
+};
+
+struct Datasets {
+  std::shared_ptr<const Mixture> train;  ///< endless; null if nothing has a weight
+  std::vector<ValidationSet> validation;
+};
+
+/// Sequences to train and to evaluate on. Steps of train_weights become sequences through the batch schedule;
+/// a stage that would start inside a block of the mixture starts at the next block, with a warning. From the
+/// end of a set's training sequences num_validation_sequences are held back first, before any cut or shuffle,
+/// so that no sequence is in both.
+/// Errors: Config if a set is too small for one sequence, or for what is held back.
+Datasets make_datasets(const DataConfig& config, const std::vector<SourceCaches>& caches,
+                       std::int64_t seq_len, const TokenRules& rules, const BatchSchedule& schedule,
+                       const Key& key);
+
+}  // namespace bora::data

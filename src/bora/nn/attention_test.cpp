@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/nn/attention.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "bora/named/test_values.h"
+
+namespace bora::nn {
+namespace {
+
+using testing::at;
+using testing::error_of;
+using testing::expect_each;
+
+struct Batch : axis<"batch"> {};
+struct Pos : axis<"position"> {};
+struct KeyPos : axis<"key_position"> {};
+struct KvHead : axis<"kv_head"> {};
+struct Group : axis<"group"> {};
+struct HeadDim : axis<"head_dim"> {};
+
+constexpr std::int64_t kBatch = 2, kPositions = 7, kHeads = 2, kGroup = 3, kDim = 8;
+
+using Q = Named<Batch, Pos, KvHead, Group, HeadDim>;
+using K = Named<Batch, KeyPos, KvHead, HeadDim>;
+
+class NnAttention : public ::testing::Test {
+ protected:
+  Q q = random_normal(Key::from_seed(1), 0, 1, Dim<Batch>{kBatch}, Dim<Pos>{kPositions}, Dim<KvHead>{kHeads},
+                      Dim<Group>{kGroup}, Dim<HeadDim>{kDim});
+  K k = make_keys(2), v = make_keys(3);
+
+  static K make_keys(std::uint64_t seed) {
+    return random_normal(Key::from_seed(seed), 0, 1, Dim<Batch>{kBatch}, Dim<KeyPos>{kPositions}, Dim<KvHead>{kHeads},
+                         Dim<HeadDim>{kDim});
+  }
+  static core::Array segments() {
+    std::vector<std::int32_t> ids{0, 0, 0, 1, 1, 2, 2, 5, 5, 5, 5, 5, 5, 6};
+    return indices_from_vector(ids, Dim<Batch>{kBatch}, Dim<Pos>{kPositions}).array();
+  }
+  // softmax(scale · q·k) · v over the keys that `sees(b, i, j)` allows, in double.
+  template <class Sees>
+  void expect_definition(const Q& result, Sees sees, double scale = 1 / std::sqrt(8.0), double cap = 0) const {
+    auto aq = at(q), ak = at(k), av = at(v);
+    expect_each(result, q.array().sizes(), [&](auto b, auto i, auto h, auto g, auto d) {
+      double sum = 0, out = 0;
+      for (std::int64_t j = 0; j < kPositions; ++j) {
+        if (!sees(b, i, j)) continue;
+        double score = 0;
+        for (std::int64_t e = 0; e < kDim; ++e) score += static_cast<double>(aq(b, i, h, g, e)) * ak(b, j, h, e);
+        score *= scale;
+        if (cap > 0) score = cap * std::tanh(score / cap);
+        sum += std::exp(score);
+        out += std::exp(score) * av(b, j, h, d);
+      }
+      return out / sum;
+    });
+  }
+  Q fused(const Context& c, const AttentionOptions& o = {}) const { return attention<Pos, KeyPos, HeadDim>(q, k, v, c, o); }
+  Q plain(const Context& c, const AttentionOptions& o = {}) const {
+    return plain_attention<Pos, KeyPos, HeadDim>(q, k, v, c, o);
+  }
+};
+
+TEST_F(NnAttention, CausalAndUnmaskedGroupedHeads) {
+  Context causal;
+  auto sees = [](auto, auto i, auto j) { return j <= i; };
+  expect_definition(fused(causal), sees);
+  expect_definition(plain(causal), sees);
+  Context open{.mask = AttentionMask::none()};
+  auto all = [](auto...) { return true; };
+  expect_definition(fused(open), all);
+  expect_definition(plain(open), all);
+}
+
+TEST_F(NnAttention, Window) {
+  Context c{.mask = AttentionMask::causal_mask().with_window(3)};
+  auto sees = [](auto, auto i, auto j) { return j <= i && j > i - 3; };
+  expect_definition(fused(c), sees);
+  expect_definition(plain(c), sees);
+  EXPECT_EQ(c.mask.with_window(5).window, 3);
+  EXPECT_EQ(c.mask.with_window(2).window, 2);
+  EXPECT_EQ(c.mask.with_window(0).window, 3);
+}
+
+TEST_F(NnAttention, Segments) {
+  Context c{.mask = AttentionMask::causal_mask().with_segments(segments())};
+  auto ids = segments().to_vector<std::int32_t>();
+  auto sees = [&](auto b, auto i, auto j) {
+    auto row = static_cast<std::size_t>(b * kPositions);
+    return j <= i && ids[row + static_cast<std::size_t>(i)] == ids[row + static_cast<std::size_t>(j)];
+  };
+  expect_definition(fused(c), sees);
+  expect_definition(plain(c), sees);
+}
+
+TEST_F(NnAttention, ScaleAndSoftCap) {
+  AttentionOptions options{.scale = 0.7, .soft_cap = 1.5};
+  auto sees = [](auto, auto i, auto j) { return j <= i; };
+  expect_definition(fused({}, options), sees, 0.7, 1.5);
+  expect_definition(plain({}, options), sees, 0.7, 1.5);
+}
+
+TEST_F(NnAttention, GradientsOfFusedAndPlainAgree) {
+  std::vector<core::Array*> inputs{&q.mutable_array(), &k.mutable_array(), &v.mutable_array()};
+  Context c{.mask = AttentionMask::causal_mask().with_window(4).with_segments(segments())};
+  auto f = core::value_and_grad(inputs, [&] { return total(square(fused(c))).array(); });
+  auto p = core::value_and_grad(inputs, [&] { return total(square(plain(c))).array(); });
+  EXPECT_NEAR(f.value.item(), p.value.item(), 1e-3);
+  for (std::size_t i = 0; i < 3; ++i) {
+    auto a = f.gradients[i].to_vector<float>(), b = p.gradients[i].to_vector<float>();
+    ASSERT_EQ(a.size(), b.size());
+    for (std::size_t e = 0; e < a.size(); ++e) ASSERT_NEAR(a[e], b[e], 1e-4) << "input " << i << " element " << e;
+  }
+}
+
+TEST_F(NnAttention, DropoutOnlyWithAKey) {
+  AttentionOptions options{.dropout = 0.5};
+  EXPECT_TRUE(testing::same_bits(fused({}, options), fused({})));
+  Context training{.key = Key::from_seed(1)};
+  auto dropped = fused(training, options);
+  EXPECT_FALSE(testing::same_bits(dropped, fused({})));
+  EXPECT_TRUE(testing::same_bits(dropped, fused(training, options)));
+}
+
+TEST_F(NnAttention, TokenByTokenEqualsTheWholePass) {
+  for (std::int64_t window : {0, 3}) {
+    Context whole{.mask = AttentionMask::causal_mask().with_window(window)};
+    auto expected = at(fused(whole));
+    KvCache cache(2, kPositions);
+    Context step = whole;
+    step.cache = &cache;
+    for (std::int64_t p = 0, n = 0; p < kPositions; p += n) {
+      n = p == 0 ? 3 : 1;  // a prompt of three, then one at a time
+      auto part = attention<Pos, KeyPos, HeadDim>(slice<Pos>(q, p, n), slice<KeyPos>(k, p, n), slice<KeyPos>(v, p, n),
+                                                  step.at_layer(1));
+      cache.advance(n);
+      expect_each(part, {kBatch, n, kHeads, kGroup, kDim},
+                  [&](auto b, auto i, auto h, auto g, auto d) { return expected(b, p + i, h, g, d); });
+    }
+    EXPECT_EQ(cache.length(), kPositions);
+  }
+}
+
+TEST_F(NnAttention, TruncatedCacheGoesOnFromThere) {
+  KvCache cache(1, kPositions);
+  Context c{.cache = &cache};
+  auto run = [&](std::int64_t from, std::int64_t n) {
+    auto out = attention<Pos, KeyPos, HeadDim>(slice<Pos>(q, from, n), slice<KeyPos>(k, from, n),
+                                               slice<KeyPos>(v, from, n), c);
+    cache.advance(n);
+    return out;
+  };
+  run(0, 4);
+  auto first = run(4, 1);
+  run(5, 1);
+  cache.truncate(4);
+  EXPECT_TRUE(testing::same_bits(run(4, 1), first));
+}
+
+TEST_F(NnAttention, FullCacheIsAnError) {
+  KvCache cache(1, 8);
+  Context c{.cache = &cache};
+  attention<Pos, KeyPos, HeadDim>(q, k, v, c);
+  cache.advance(kPositions);
+  auto two = [&] { attention<Pos, KeyPos, HeadDim>(slice<Pos>(q, 0, 2), slice<KeyPos>(k, 0, 2), slice<KeyPos>(v, 0, 2), c); };
+  EXPECT_EQ(error_of(two), "attention: 7 cached and 2 new positions exceed the cache's 8\n"
+                           "hint: a shorter prompt, or fewer new tokens");
+}
+
+}  // namespace
+}  // namespace bora::nn

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include <optional>
+
+#include "bora/base/error.h"
+#include "bora/nn/rope.h"
+
+namespace bora::nn {
+namespace {
+
+std::optional<double> optional_number(const Json& object, std::string_view key) {
+  auto it = object.find(key);
+  if (it == object.end() || !it->is_number()) return std::nullopt;
+  return it->get<double>();
+}
+
+}  // namespace
+
+void RopeConfig::bind(Binder& b) {
+  if (b.reading() && b.text("type") == "llama3") theta = 500000, factor = 8;
+  b.choice("type", type, {"default", "linear", "llama3", "yarn"}, "kind of frequency scaling");
+  b.field("theta", theta, "base of the wavelengths");
+  b.field("factor", factor, "how much longer than the original context");
+  b.field("low_freq_factor", low_freq_factor, "llama3");
+  b.field("high_freq_factor", high_freq_factor, "llama3");
+  b.field("beta_fast", beta_fast, "yarn");
+  b.field("beta_slow", beta_slow, "yarn");
+  b.field("mscale", mscale, "yarn");
+  b.field("mscale_all_dim", mscale_all_dim, "yarn");
+  b.field("attention_factor", attention_factor, "yarn");
+  b.field("original_max_position_embeddings", original_max_position_embeddings, "context before the extension");
+}
+
+RopeConfig RopeConfig::from_hf(const Json& config, std::string_view name) {
+  RopeConfig c;
+  c.theta = json_get<double>(config, "rope_theta", name, c.theta);
+  const Json* scaling = nullptr;
+  for (const char* key : {"rope_parameters", "rope_scaling"}) {
+    auto it = config.find(key);
+    if (it != config.end() && it->is_object()) scaling = &*it;
+  }
+  auto longest = json_get<std::int64_t>(config, "max_position_embeddings", name, 2048);
+  c.original_max_position_embeddings = longest;
+  if (scaling == nullptr) return c;
+  const auto& s = *scaling;
+  c.theta = json_get<double>(s, "rope_theta", name, c.theta);
+  c.type = json_get<std::string>(s, "rope_type", name, json_get<std::string>(s, "type", name, "default"));
+  if (c.type != "default" && c.type != "linear" && c.type != "llama3" && c.type != "yarn") {
+    fail(ErrorKind::Unsupported, "{}: rope_type {} is not one of default, linear, llama3, yarn", name, c.type);
+  }
+  c.factor = json_get<double>(s, "factor", name, c.factor);
+  c.low_freq_factor = json_get<double>(s, "low_freq_factor", name, c.low_freq_factor);
+  c.high_freq_factor = json_get<double>(s, "high_freq_factor", name, c.high_freq_factor);
+  c.beta_fast = optional_number(s, "beta_fast").value_or(c.beta_fast);
+  c.beta_slow = optional_number(s, "beta_slow").value_or(c.beta_slow);
+  c.mscale = optional_number(s, "mscale");
+  c.mscale_all_dim = optional_number(s, "mscale_all_dim");
+  c.attention_factor = optional_number(s, "attention_factor");
+  c.truncate = json_get<bool>(s, "truncate", name, true);
+  c.original_max_position_embeddings = json_get<std::int64_t>(s, "original_max_position_embeddings", name, longest);
+  return c;
+}
+
+void RopeConfig::to_hf(Json& config) const {
+  config["rope_theta"] = theta;
+  if (type == "default") {
+    config["rope_scaling"] = nullptr;
+    return;
+  }
+  Json s = {{"rope_type", type}, {"factor", factor}};
+  if (type == "llama3") {
+    s["low_freq_factor"] = low_freq_factor;
+    s["high_freq_factor"] = high_freq_factor;
+  }
+  if (type == "yarn") {
+    s["beta_fast"] = beta_fast;
+    s["beta_slow"] = beta_slow;
+    if (mscale) s["mscale"] = *mscale;
+    if (mscale_all_dim) s["mscale_all_dim"] = *mscale_all_dim;
+    if (attention_factor) s["attention_factor"] = *attention_factor;
+    if (!truncate) s["truncate"] = false;
+  }
+  if (type != "linear") s["original_max_position_embeddings"] = original_max_position_embeddings;
+  config["rope_scaling"] = s;
+}
+
+}  // namespace bora::nn

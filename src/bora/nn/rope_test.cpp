@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/nn/rope.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "bora/named/test_values.h"
+
+namespace bora::nn {
+namespace {
+
+using testing::at;
+using testing::error_of;
+using testing::expect_each;
+
+struct Pos : axis<"position"> {};
+struct HeadDim : axis<"head_dim"> {};
+
+constexpr std::int64_t kDim = 8;  // theta 10000: frequencies 1, 0.1, 0.01, 0.001
+
+// cos and sin at each position are those of position · frequency, times `scale`.
+void expect_frequencies(const RopeConfig& config, const std::vector<double>& f, double scale = 1,
+                        std::int64_t dim = kDim) {
+  auto table = RopeTable::make(config, dim, 5);
+  auto cos = table.cos.to_vector<float>(), sin = table.sin.to_vector<float>();
+  ASSERT_EQ(table.cos.sizes(), (std::vector<std::int64_t>{5, static_cast<std::int64_t>(f.size())}));
+  for (std::size_t p = 0; p < 5; ++p) {
+    for (std::size_t i = 0; i < f.size(); ++i) {
+      double angle = static_cast<double>(p) * f[i];
+      EXPECT_NEAR(cos[p * f.size() + i], scale * std::cos(angle), 1e-6) << p << " " << i;
+      EXPECT_NEAR(sin[p * f.size() + i], scale * std::sin(angle), 1e-6) << p << " " << i;
+    }
+  }
+}
+
+TEST(RopeTable, Default) { expect_frequencies({}, {1, 0.1, 0.01, 0.001}); }
+
+TEST(RopeTable, Linear) { expect_frequencies({.type = "linear", .factor = 4}, {0.25, 0.025, 0.0025, 0.00025}); }
+
+// Wavelengths 6.28, 62.8, 628, 6283 and a context of 1000: below 1000/4 they stay, above 1000/1 they are divided by 8,
+// and 628.3 lies between: s = (1000/628.3185 - 1) / 3 = 0.1971832, f = 0.01·((1-s)/8 + s) = 0.002975353.
+TEST(RopeTable, Llama3) {
+  RopeConfig c{.type = "llama3", .factor = 8, .original_max_position_embeddings = 1000};
+  expect_frequencies(c, {1, 0.1, 0.002975353, 0.001 / 8});
+}
+
+// dim(r) = 8·ln(1000/(2πr)) / (2·ln 10000): dim(32) = 0.697 -> 0, dim(1) = 2.202 -> 3: ramp 0, 1/3, 2/3, 1.
+// Attention factor 0.1·ln 4 + 1.
+TEST(RopeTable, Yarn) {
+  RopeConfig c{.type = "yarn", .factor = 4, .original_max_position_embeddings = 1000};
+  auto mixed = [](double f, double ramp) { return f / 4 * ramp + f * (1 - ramp); };
+  std::vector<double> f{1, mixed(0.1, 1 / 3.0), mixed(0.01, 2 / 3.0), 0.00025};
+  expect_frequencies(c, f, 1.1386294361119891);
+  c.attention_factor = 0.5;
+  expect_frequencies(c, f, 0.5);
+  c.attention_factor.reset();
+  c.mscale = 2, c.mscale_all_dim = 1;
+  expect_frequencies(c, f, 1.2772588722239782 / 1.1386294361119891);
+}
+
+TEST(RopeTable, YarnWithoutRounding) {
+  RopeConfig c{.type = "yarn", .factor = 4, .truncate = false, .original_max_position_embeddings = 1000};
+  auto dimension = [](double r) { return 8 * std::log(1000 / (2 * M_PI * r)) / (2 * std::log(10000.0)); };
+  double low = dimension(32), high = dimension(1);
+  std::vector<double> f{1, 0.1, 0.01, 0.001};
+  for (std::size_t i = 0; i < 4; ++i) {
+    double ramp = std::min(std::max((static_cast<double>(i) - low) / (high - low), 0.0), 1.0);
+    f[i] = f[i] / 4 * ramp + f[i] * (1 - ramp);
+  }
+  expect_frequencies(c, f, 1.1386294361119891);
+}
+
+TEST(Rope, RotatesHalvesByPosition) {
+  auto table = RopeTable::make({}, kDim, 6);
+  auto x = random_normal(Key::from_seed(1), 0, 1, Dim<HeadDim>{kDim}, Dim<Pos>{6});
+  expect_each(rope<Pos, HeadDim>(x, table, {}), {kDim, 6}, [&](auto d, auto p) {
+    double angle = static_cast<double>(p) * std::pow(10.0, -static_cast<double>(d % 4));
+    double other = d < 4 ? -at(x)(d + 4, p) : at(x)(d - 4, p);
+    return at(x)(d, p) * std::cos(angle) + other * std::sin(angle);
+  });
+}
+
+TEST(Rope, CacheShiftsPositions) {
+  auto table = RopeTable::make({}, kDim, 6);
+  auto x = random_normal(Key::from_seed(1), 0, 1, Dim<Pos>{6}, Dim<HeadDim>{kDim});
+  auto whole = rope<Pos, HeadDim>(x, table, {});
+  KvCache cache(1, 6);
+  cache.advance(4);
+  auto part = rope<Pos, HeadDim>(slice<Pos>(x, 4, 2), table, Context{.cache = &cache});
+  EXPECT_TRUE(testing::same_bits(part, slice<Pos>(whole, 4, 2)));
+}
+
+TEST(RopeConfig, HuggingFaceInBothSpellings) {
+  auto classic = Json::parse(R"({"rope_theta": 500000, "max_position_embeddings": 131072, "rope_scaling":
+    {"type": "llama3", "factor": 32, "low_freq_factor": 1, "high_freq_factor": 4,
+     "original_max_position_embeddings": 8192}})");
+  auto c = RopeConfig::from_hf(classic, "config.json");
+  EXPECT_EQ(c.type, "llama3");
+  EXPECT_EQ(c.theta, 500000);
+  EXPECT_EQ(c.factor, 32);
+  EXPECT_EQ(c.original_max_position_embeddings, 8192);
+  auto modern = Json::parse(R"({"max_position_embeddings": 4096, "rope_parameters": {"rope_type": "default", "rope_theta": 7}})");
+  EXPECT_EQ(RopeConfig::from_hf(modern, "config.json").theta, 7);
+  Json out;
+  c.to_hf(out);
+  auto again = RopeConfig::from_hf(out, "config.json");
+  EXPECT_EQ(again.factor, 32);
+  EXPECT_EQ(again.type, "llama3");
+  auto unknown = Json::parse(R"({"rope_scaling": {"rope_type": "spiral"}})");
+  EXPECT_EQ(error_of([&] { RopeConfig::from_hf(unknown, "config.json"); }),
+            "config.json: rope_type spiral is not one of default, linear, llama3, yarn");
+}
+
+}  // namespace
+}  // namespace bora::nn

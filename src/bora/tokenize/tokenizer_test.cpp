@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+//
+// Small tokenizers written out here; cases_test.cpp has the real ones.
+#include "bora/tokenize/tokenizer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "bora/base/error.h"
+#include "bora/base/file.h"
+#include "bora/tokenize/stream_decoder.h"
+#include "bora/tokenize/tokenize_test_util.h"
+
+namespace bora {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using tokenize::kSentencePiece;
+using tokenize::kTiny;
+using tokenize::tiny;
+using Ids = std::vector<std::int32_t>;
+
+Ids ids(const Tokenizer& t, std::string_view text, bool special = false) {
+  Ids fast;
+  t.encode_ids(text, fast, special);
+  EXPECT_EQ(fast, t.encode(text, special).ids) << text;
+  return fast;
+}
+
+std::string error_of(const std::string& json, ErrorKind kind) {
+  try {
+    Tokenizer::from_json(json);
+  } catch (const Error& e) {
+    EXPECT_EQ(e.kind(), kind) << e.what();
+    return e.what();
+  }
+  return "no error";
+}
+
+std::string replaced(std::string text, const std::string& what, const std::string& by) {
+  const std::size_t at = text.find(what);
+  EXPECT_NE(at, std::string::npos) << what;
+  return text.replace(at, what.size(), by);
+}
+
+TEST(Tokenizer, MergesByRank) {
+  const Tokenizer t = Tokenizer::from_json(kTiny);
+  EXPECT_EQ(ids(t, "abc"), Ids({5}));        // a b first, then ab c
+  EXPECT_EQ(ids(t, "bc"), Ids({6}));         // b c
+  EXPECT_EQ(ids(t, "aabcb"), Ids({0, 5, 1}));
+  EXPECT_EQ(ids(t, "a b"), Ids({0, 3, 1}));
+  EXPECT_EQ(ids(t, ""), Ids());
+  EXPECT_EQ(ids(t, "axb"), Ids({4}));        // no unk_token: left out, as if it had not been there
+}
+
+TEST(Tokenizer, FindsAddedTokensInText) {
+  const Tokenizer t = Tokenizer::from_json(kTiny);
+  EXPECT_EQ(ids(t, "ab<end>c"), Ids({4, 7, 2}));
+  EXPECT_EQ(ids(t, "<end><end>"), Ids({7, 7}));
+  EXPECT_EQ(ids(t, "<en"), Ids());
+  EXPECT_EQ(t.decode(Ids{4, 7, 2}), "ab<end>c");
+  EXPECT_EQ(t.decode(Ids{4, 7, 2}, true), "abc");
+  EXPECT_TRUE(t.is_special(7));
+  EXPECT_FALSE(t.is_special(0));
+}
+
+TEST(Tokenizer, OffsetsCountCodePoints) {
+  const Tokenizer t = Tokenizer::from_json(kSentencePiece);
+  const Encoding e = t.encode("é a", false);
+  ASSERT_EQ(e.ids.size(), e.offsets.size());
+  EXPECT_THAT(e.offsets, ElementsAre(CodePointSpan{0, 1}, CodePointSpan{0, 1}, CodePointSpan{0, 1},
+                                     CodePointSpan{1, 3}));
+}
+
+TEST(Tokenizer, ByteFallbackAndTemplate) {
+  const Tokenizer t = Tokenizer::from_json(kSentencePiece);
+  const Ids got = ids(t, "a é", true);
+  const auto id = [&](std::string_view token) { return t.id_of(token).value(); };
+  EXPECT_EQ(got, Ids({id("<s>"), id("▁a"), id("▁"), id("<0xC3>"), id("<0xA9>")}));
+  EXPECT_EQ(t.decode(got, true), "a é");
+  EXPECT_EQ(t.encode("a", true).offsets, (std::vector<CodePointSpan>{{0, 0}, {0, 1}}));
+}
+
+TEST(Tokenizer, InvalidUtf8BecomesReplacement) {
+  const Tokenizer t = tiny();
+  const auto text = [&](std::string_view bytes) { return t.decode(ids(t, bytes)); };
+  EXPECT_EQ(text("a\xFF" "b"), "a\xEF\xBF\xBD" "b");
+  EXPECT_EQ(text("\xE2\x82"), "\xEF\xBF\xBD");
+  EXPECT_EQ(text("\xC0\x80"), "\xEF\xBF\xBD\xEF\xBF\xBD");
+  EXPECT_EQ(text("\xED\xA0\x80"), "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD");
+  EXPECT_EQ(text(std::string_view("\0", 1)), std::string("\0", 1));
+}
+
+TEST(Tokenizer, SpecialIdsFromConfigOrGuessed) {
+  const Tokenizer guessed = Tokenizer::from_json(kSentencePiece);
+  EXPECT_EQ(guessed.bos_id(), guessed.id_of("<s>"));
+  EXPECT_EQ(guessed.eos_id(), guessed.id_of("</s>"));
+  EXPECT_EQ(guessed.unk_id(), guessed.id_of("<unk>"));
+  EXPECT_FALSE(guessed.pad_id());
+
+  const Tokenizer told = Tokenizer::from_json(
+      kSentencePiece, R"({"bos_token": null, "eos_token": {"content": "<s>"}, "pad_token": "</s>"})");
+  EXPECT_FALSE(told.bos_id());
+  EXPECT_EQ(told.eos_id(), told.id_of("<s>"));
+  EXPECT_EQ(told.pad_id(), told.id_of("</s>"));
+}
+
+TEST(Tokenizer, BytesPerToken) {
+  const Tokenizer t = Tokenizer::from_json(kSentencePiece);
+  const auto bytes = [&](std::string_view token) {
+    return t.bytes_per_token()[static_cast<std::size_t>(t.id_of(token).value())];
+  };
+  EXPECT_EQ(t.bytes_per_token().size(), static_cast<std::size_t>(t.vocab_size()));
+  EXPECT_EQ(bytes("<s>"), 0);
+  EXPECT_EQ(bytes("<0xC3>"), 1);
+  EXPECT_EQ(bytes("▁a"), 2);
+  EXPECT_EQ(bytes("▁"), 1);
+}
+
+TEST(Tokenizer, BytesOfLlamaTokens) {
+  const std::string folder = std::string(BORA_SHARED_DIR) + "/data/tokenizers/llama2";
+  if (!exists(folder)) GTEST_SKIP() << "no " << folder << " here";
+  const Tokenizer t = Tokenizer::load(folder);
+  const auto& bytes = t.bytes_per_token();
+  EXPECT_EQ(bytes[632], 12);
+  EXPECT_EQ(t.token(8535), "ными");
+  EXPECT_EQ(bytes[8535], 8);
+  EXPECT_TRUE(std::all_of(bytes.begin() + 3, bytes.begin() + 259, [](auto n) { return n == 1; }));
+  EXPECT_EQ(bytes[1], 0);
+}
+
+TEST(Tokenizer, FingerprintIsOfTheContent) {
+  const auto of = [](const std::string& json) { return Tokenizer::from_json(json).fingerprint(); };
+  const std::string tiny_json = kTiny;
+  EXPECT_EQ(of(tiny_json), of(replaced(tiny_json, R"(["a","b"])", R"("a b")")));  // the old spelling of a merge
+  EXPECT_EQ(of(tiny_json), of(replaced(tiny_json, "\"model\"", "  \"extra\": 1, \"model\"")));
+  EXPECT_NE(of(tiny_json), of(replaced(tiny_json, R"(["a","b"],["ab","c"],["b","c"])", R"(["b","c"],["a","b"],["ab","c"])")));
+  EXPECT_NE(of(tiny_json), of(replaced(tiny_json, "<end>", "<END>")));
+}
+
+TEST(Tokenizer, SavesWhatItReads) {
+  const std::string directory = testing::TempDir() + "/tokenizer_save/deeper";
+  const Tokenizer t = Tokenizer::from_json(kSentencePiece, R"({"eos_token": "<s>", "chat_template": "x"})");
+  t.save(directory);
+  for (const std::string& path : {directory, directory + "/tokenizer.json"}) {
+    const Tokenizer again = Tokenizer::load(path);
+    EXPECT_EQ(again.fingerprint(), t.fingerprint());
+    EXPECT_EQ(again.eos_id(), t.id_of("<s>"));
+    EXPECT_EQ(ids(again, "a é<s>b", true), ids(t, "a é<s>b", true));
+  }
+  EXPECT_THAT(read_text(directory + "/tokenizer_config.json"), HasSubstr("\"chat_template\": \"x\""));
+  remove_all(testing::TempDir() + "/tokenizer_save");
+}
+
+TEST(Tokenizer, AnyNumberOfThreads) {
+  const Tokenizer t = tiny();
+  const std::string text = "some words and some more words, again and again; 12345 'tis";
+  const Ids expected = ids(t, text);
+  std::vector<std::thread> threads;
+  std::vector<int> wrong(4, 0);
+  for (std::size_t i = 0; i < wrong.size(); ++i) {
+    threads.emplace_back([&, i] {
+      for (int round = 0; round < 200; ++round) {
+        Ids got;
+        t.encode_ids(text, got);
+        wrong[i] += got != expected;
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_THAT(wrong, testing::Each(0));
+}
+
+TEST(Tokenizer, ManyTokenizersInOneThread) {  // more than the thread keeps caches for
+  const Tokenizer a = Tokenizer::from_json(kTiny);
+  const std::string other = replaced(kTiny, R"(["a","b"],["ab","c"],["b","c"])", R"(["b","c"])");
+  for (int round = 0; round < 6; ++round) {
+    const Tokenizer b = Tokenizer::from_json(other);
+    EXPECT_EQ(ids(b, "abc"), Ids({0, 6}));
+    EXPECT_EQ(ids(a, "abc"), Ids({5}));
+  }
+}
+
+/// kTiny's merges, one rank after the other from left to right.
+Ids merged_rank_by_rank(const std::string& text) {
+  Ids all;
+  for (const char c : text) all.push_back(c - 'a');
+  const std::vector<std::vector<std::int32_t>> merges = {{0, 1, 4}, {4, 2, 5}, {1, 2, 6}};
+  for (const auto& m : merges) {
+    Ids next;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const bool joins = all[i] == m[0] && i + 1 < all.size() && all[i + 1] == m[1];
+      next.push_back(joins ? m[2] : all[i]);
+      i += joins;
+    }
+    all = next;
+  }
+  return all;
+}
+
+TEST(Tokenizer, LongPiecesMergeLikeShortOnes) {
+  const Tokenizer t = Tokenizer::from_json(kTiny);
+  std::uint32_t random = 1;
+  for (std::size_t length : {1, 2, 3, 40, 47, 48, 49, 50, 300, 5000}) {
+    for (int round = 0; round < 20; ++round) {
+      std::string text;
+      while (text.size() < length) text += static_cast<char>('a' + ((random = random * 1664525 + 1013904223) >> 20) % 3);
+      ASSERT_EQ(ids(t, text), merged_rank_by_rank(text)) << text;
+    }
+  }
+}
+
+TEST(Tokenizer, MegabytesOfOneCharacter) {
+  const Tokenizer t = tiny();
+  for (const char c : {'a', ' ', '\n', '!', '1'}) {
+    const std::string text(1'000'000, c);
+    Ids got;
+    t.encode_ids(text, got);
+    EXPECT_EQ(t.decode(got), text);
+  }
+}
+
+// ---- errors ----
+
+TEST(TokenizerErrors, NameTheFileAndTheKey) {
+  const std::string json = kTiny;
+  const auto corrupt = [&](const std::string& what, const std::string& by) {
+    return error_of(replaced(json, what, by), ErrorKind::Corruption);
+  };
+  EXPECT_EQ(corrupt("\"a\":0", "\"a\":-1"), "tokenizer.json: model.vocab.a is -1; ids are from 0 to 16777215");
+  EXPECT_EQ(corrupt("\"a\":0", "\"a\":99999999999"),
+            "tokenizer.json: model.vocab.a is 99999999999; ids are from 0 to 16777215");
+  EXPECT_EQ(corrupt("\"a\":0", "\"a\":1.5"), "tokenizer.json: model.vocab.a should be an integer but is 1.5");
+  EXPECT_EQ(corrupt("\"b\":1", "\"b\":0"), "tokenizer.json: model.vocab.b has id 0, which is that of \"a\"");
+  EXPECT_EQ(corrupt("\"b\":1", "\"b\":1,\"a\":9"), "tokenizer.json: model.vocab.a is there twice");
+  EXPECT_EQ(corrupt(R"(["a","b"])", R"(["a","x"])"),
+            "tokenizer.json: model.merges[0] joins \"x\", which is not in the vocabulary");
+  EXPECT_EQ(corrupt(R"(["a","b"])", R"(["a","a"])"),
+            "tokenizer.json: model.merges[0]: the result \"aa\" is not in the vocabulary");
+  EXPECT_EQ(corrupt(R"(["a","b"])", R"(["a"])"), "tokenizer.json: model.merges[0] should have 2 tokens but has 1");
+  EXPECT_EQ(corrupt(R"(["a","b"])", R"("a  b")"),
+            "tokenizer.json: model.merges[0] should be two tokens with a space between");
+  EXPECT_EQ(corrupt(R"(["a","b"])", "7"), "tokenizer.json: model.merges[0] should be an array but is 7");
+  EXPECT_EQ(corrupt("\"vocab\"", "\"vocabulary\""), "tokenizer.json: model.vocab is missing");
+  EXPECT_EQ(corrupt("\"id\":7", "\"id\":-7"), "tokenizer.json: added_tokens[0].id is -7; ids are from 0 to 16777215");
+  EXPECT_EQ(corrupt("\"special\":true", "\"special\":\"yes\""),
+            "tokenizer.json: added_tokens[0].special should be true or false but is \"yes\"");
+}
+
+TEST(TokenizerErrors, HostileText) {
+  EXPECT_THAT(error_of("", ErrorKind::Corruption), HasSubstr("tokenizer.json: not JSON: "));
+  EXPECT_THAT(error_of("{\"model\":", ErrorKind::Corruption), HasSubstr("tokenizer.json: not JSON: "));
+  EXPECT_THAT(error_of(std::string(100000, '['), ErrorKind::Corruption), HasSubstr("tokenizer.json: not JSON: "));
+  EXPECT_EQ(error_of("[]", ErrorKind::Corruption), "tokenizer.json should be an object but is []");
+  EXPECT_EQ(error_of("{}", ErrorKind::Corruption), "tokenizer.json: model is missing");
+  EXPECT_EQ(error_of(R"({"version":"2.0"})", ErrorKind::Unsupported),
+            "tokenizer.json: version is \"2.0\"; Bora reads \"1.0\"");
+}
+
+TEST(TokenizerErrors, RefuseWhatIsNotThereByName) {
+  const std::string json = kTiny;
+  const auto refused = [&](const std::string& what, const std::string& by) {
+    return error_of(replaced(json, what, by), ErrorKind::Unsupported);
+  };
+  EXPECT_EQ(refused("\"type\":\"BPE\"", "\"type\":\"Unigram\""),
+            "tokenizer.json: model: the model \"Unigram\" is not supported; Bora reads BPE");
+  EXPECT_EQ(refused("\"normalizer\":null", R"("normalizer":{"type":"Precompiled"})"),
+            "tokenizer.json: normalizer: normalizer \"Precompiled\" is not supported");
+  EXPECT_EQ(refused("\"normalizer\":null", R"("normalizer":{"type":"Sequence","normalizers":[{"type":"Nmt"}]})"),
+            "tokenizer.json: normalizer.normalizers[0]: normalizer \"Nmt\" is not supported");
+  EXPECT_EQ(refused("\"pre_tokenizer\":null", R"("pre_tokenizer":{"type":"BertPreTokenizer"})"),
+            "tokenizer.json: pre_tokenizer: pre-tokenizer \"BertPreTokenizer\" is not supported");
+  EXPECT_EQ(refused("\"post_processor\":null", R"("post_processor":{"type":"New"})"),
+            "tokenizer.json: post_processor: post-processor \"New\" is not supported");
+  EXPECT_EQ(refused(R"("decoder":{"type":"Fuse"})", R"("decoder":{"type":"WordPiece"})"),
+            "tokenizer.json: decoder: decoder \"WordPiece\" is not supported");
+  EXPECT_EQ(refused("\"dropout\":null", "\"dropout\":0.5"),
+            "tokenizer.json: model.dropout: BPE with dropout 0.5 is not supported: ids would be random\n"
+            "hint: set it to null");
+  EXPECT_EQ(refused("\"normalizer\":null",
+                    R"("normalizer":{"type":"Replace","pattern":{"Regex":"(a"},"content":""})"),
+            "tokenizer.json: normalizer.pattern.Regex: the regex \"(a\" cannot be used: missing closing parenthesis");
+}
+
+TEST(TokenizerErrors, Components) {
+  const std::string json = kTiny;
+  const auto corrupt = [&](const std::string& what, const std::string& by) {
+    return error_of(replaced(json, what, by), ErrorKind::Corruption);
+  };
+  EXPECT_EQ(corrupt("\"post_processor\":null", R"("post_processor":{"type":"BertProcessing","sep":["b",1],"cls":["x",88]})"),
+            "tokenizer.json: post_processor.cls[1] is 88, which is no id of the 8 of the vocabulary");
+  EXPECT_EQ(corrupt("\"post_processor\":null",
+                    R"("post_processor":{"type":"TemplateProcessing","single":[],"pair":[],"special_tokens":{}})"),
+            "tokenizer.json: post_processor.single should have the text once but has it 0 times");
+  EXPECT_EQ(corrupt("\"pre_tokenizer\":null",
+                    R"("pre_tokenizer":{"type":"Split","pattern":{"String":"a"},"behavior":"Sideways"})"),
+            "tokenizer.json: pre_tokenizer.behavior is \"Sideways\", not one of Removed, Isolated, "
+            "MergedWithPrevious, MergedWithNext, Contiguous");
+  EXPECT_EQ(corrupt("\"pre_tokenizer\":null", R"("pre_tokenizer":{"type":"Split","pattern":{},"behavior":"Removed"})"),
+            "tokenizer.json: pre_tokenizer.pattern should be {\"String\": ...} or {\"Regex\": ...}");
+  EXPECT_EQ(corrupt("\"pre_tokenizer\":null", R"("pre_tokenizer":{"type":"Metaspace","replacement":"__"})"),
+            "tokenizer.json: pre_tokenizer.replacement should be one character");
+  EXPECT_EQ(corrupt("\"pre_tokenizer\":null",
+                    R"("pre_tokenizer":{"type":"Metaspace","replacement":"_","prepend_scheme":"last"})"),
+            "tokenizer.json: pre_tokenizer.prepend_scheme should be \"always\", \"first\" or \"never\"");
+  EXPECT_EQ(corrupt("\"pre_tokenizer\":null", R"("pre_tokenizer":{"type":"Metaspace","replacement":"_",)"
+                                              R"("prepend_scheme":"first","add_prefix_space":false})"),
+            "tokenizer.json: pre_tokenizer has add_prefix_space false, which contradicts its prepend_scheme");
+}
+
+TEST(TokenizerErrors, Files) {
+  EXPECT_THROW(
+      {
+        try {
+          Tokenizer::load(testing::TempDir() + "/no_tokenizer_here");
+        } catch (const Error& e) {
+          EXPECT_EQ(e.kind(), ErrorKind::NotFound);
+          throw;
+        }
+      },
+      Error);
+  try {
+    Tokenizer::from_json(kTiny, R"({"bos_token": 3})");
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_STREQ(e.what(), "tokenizer_config.json: bos_token should be a token but is 3");
+  }
+  try {
+    Tokenizer::from_json(kTiny, "[]");
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_STREQ(e.what(), "tokenizer_config.json: should be an object but is array");
+  }
+}
+
+}  // namespace
+}  // namespace bora

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+// What the program says to bad input, and that it leaves nothing half-done.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "bora/base/file.h"
+#include "program.h"
+
+namespace bora::golden {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+void expect_failure(const Finished& done, int code, const std::string& words) {
+  EXPECT_EQ(done.code, code) << done.output;
+  EXPECT_THAT(done.output, HasSubstr(words));
+  EXPECT_THAT(done.output, Not(HasSubstr("internal error")));
+}
+
+TEST(BadInput, Configuration) {
+  auto folder = small_project("config");
+  write_atomically(folder + "/bad.yaml",
+                   "model:\n  type: llama\n  num_heads: 12\n  hidden_dim: 96\n  num_kv_heads: 5\n"
+                   "trainer:\n  train_batchsize: 3\noptimizer:\n  lr_schedule: cos\n");
+  auto done = run(folder, {"train", "bad.yaml"});
+  expect_failure(done, 2, "bad.yaml has 3 problems; nothing was started.");
+  EXPECT_THAT(done.output, HasSubstr("bad.yaml:5    model.num_kv_heads = 5"));
+  EXPECT_THAT(done.output, HasSubstr("must divide model.num_heads = 12; nearest: 4 or 6"));
+  EXPECT_THAT(done.output, HasSubstr("unknown key; did you mean trainer.train_batch_size?"));
+  EXPECT_THAT(done.output, HasSubstr("not one of constant, cosine"));
+  EXPECT_FALSE(exists(folder + "/runs"));
+  expect_failure(run(folder, {"train", "none.yaml"}), 2, "none.yaml");
+  expect_failure(run(folder, {"train"}), 2, "no configuration");
+  expect_failure(run(folder, {"trian"}), 2, "did you mean train?");
+  expect_failure(run(folder, {"train", "config.yaml", "--trainer.lanes=3"}), 2, "must be a power of two");
+  expect_failure(run(folder, {"train", "config.yaml", "--trainer.train_batch_size=9"}), 2, "must divide trainer.train_batch_size = 9");
+}
+
+TEST(BadInput, Texts) {
+  auto folder = small_project("texts");
+  auto train_on = [&](const std::string& file) {
+    return run(folder, {"train", "config.yaml", "--data.train_urls=[\"" + file + "\"]", "--data.cache_dir=cache-" + file, "--trainer.id=" + file});
+  };
+  expect_failure(train_on("missing.txt"), 3, "missing.txt");
+  write_atomically(folder + "/empty.txt", "");
+  EXPECT_EQ(train_on("empty.txt").code == 0, false);
+  write_atomically(folder + "/latin1.txt", "caf\xe9 and more text\n");
+  expect_failure(train_on("latin1.txt"), 3, "UTF-8");
+  write_atomically(folder + "/short.txt", "too short");
+  EXPECT_NE(train_on("short.txt").code, 0);
+}
+
+TEST(BadInput, CacheOfAnotherTokenizerOrText) {
+  auto folder = small_project("cache");
+  ASSERT_EQ(run(folder, {"train", "config.yaml", "--trainer.stop_at_step=1"}).code, 75);
+  auto other = run(folder, {"train", "config.yaml", "--trainer.id=other", "--data.train_tokenizer.vocab_size=290"});
+  expect_failure(other, 2, "tokenizer");
+  write_atomically(folder + "/one.txt", read_text(folder + "/one.txt") + "one more line\n");
+  auto changed = run(folder, {"train", "config.yaml", "--trainer.stop_at_step=2"});
+  expect_failure(changed, 2, "one.txt");
+}
+
+TEST(BadInput, DamagedCheckpointFallsBack) {
+  auto folder = small_project("damaged");
+  ASSERT_EQ(run(folder, {"train", "config.yaml", "--trainer.stop_at_step=5"}).code, 75);
+  auto newest = folder + "/runs/run/step-5/";
+  for (const auto& name : files().list(newest)) {
+    if (!name.starts_with("model")) continue;
+    auto bytes = read_text(newest + name);
+    bytes[bytes.size() / 2] ^= 1;
+    write_atomically(newest + name, bytes);
+  }
+  auto done = run(folder, {"train", "config.yaml", "--trainer.stop_at_step=6"});
+  EXPECT_EQ(done.code, 75) << done.output;
+  EXPECT_THAT(done.output, HasSubstr("hash differs from the manifest"));
+  EXPECT_THAT(done.output, HasSubstr("at step 4 of 40"));
+  EXPECT_TRUE(exists(folder + "/runs/run/step-5.damaged"));
+  write_atomically(folder + "/runs/run/step-6/manifest.json", "{");
+  auto again = run(folder, {"train", "config.yaml", "--trainer.stop_at_step=7"});
+  EXPECT_EQ(again.code, 75) << again.output;
+  EXPECT_THAT(again.output, HasSubstr("manifest.json"));
+}
+
+TEST(BadInput, TensorFiles) {
+  auto folder = small_project("tensors");
+  write_atomically(folder + "/cut.safetensors", std::string("\x40\0\0\0\0\0\0\0{\"a\":", 13));
+  expect_failure(run(folder, {"inspect", "cut.safetensors"}), 3, "cut.safetensors");
+  expect_failure(run(folder, {"diff", "cut.safetensors", "none.safetensors"}), 3, "safetensors");
+  expect_failure(run(folder, {"generate", "nowhere", "Hello"}), 3, "nowhere does not exist");
+}
+
+TEST(BadInput, UnwritableDirectory) {
+  auto folder = small_project("unwritable");
+  write_atomically(folder + "/file", "not a directory");
+  auto done = run(folder, {"train", "config.yaml", "--trainer.checkpointer.base_path=file/runs"});
+  EXPECT_NE(done.code, 0);
+  EXPECT_THAT(done.output, HasSubstr("file"));
+  EXPECT_THAT(done.output, Not(HasSubstr("internal error")));
+}
+
+TEST(Help, EveryCommandHasExamples) {
+  auto folder = small_project("help");
+  auto all = run(folder, {"--help"});
+  EXPECT_EQ(all.code, 0);
+  for (const char* command : {"train", "eval", "generate", "train-tokenizer", "tokenize", "cache", "import", "export",
+                              "forward", "diff", "inspect", "bench", "version"}) {
+    EXPECT_THAT(all.output, HasSubstr(command));
+    auto help = run(folder, {command, "--help"});
+    EXPECT_EQ(help.code, 0) << help.output;
+    EXPECT_THAT(help.output, HasSubstr("Examples:")) << command;
+  }
+}
+
+}  // namespace
+}  // namespace bora::golden

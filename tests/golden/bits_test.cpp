@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+// The promise of the project: the same bits on every run, for any number of threads, and after every resume.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "bora/base/file.h"
+#include "bora/base/key.h"
+#include "program.h"
+
+namespace bora::golden {
+namespace {
+
+using testing::HasSubstr;
+
+Finished train(const std::string& folder, const std::vector<std::string>& more = {}, double kill_after = 0) {
+  std::vector<std::string> arguments = {"train", "config.yaml"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return run(folder, arguments, kill_after);
+}
+
+void expect_same_run(const std::string& a, const std::string& b) {
+  EXPECT_EQ(read_text(a + "/runs/run/metrics.jsonl"), read_text(b + "/runs/run/metrics.jsonl"));
+  auto diff = run(a, {"diff", a + "/runs/run/step-40", b + "/runs/run/step-40"});
+  EXPECT_EQ(diff.code, 0) << diff.output;
+  EXPECT_THAT(diff.output, HasSubstr("bit-equal"));
+}
+
+// The run that the others must equal, trained once.
+const std::string& undisturbed() {
+  static const std::string kFolder = [] {
+    auto folder = small_project("undisturbed");
+    auto done = train(folder, {"--trainer.threads=1"});
+    EXPECT_EQ(done.code, 0) << done.output;
+    return folder;
+  }();
+  return kFolder;
+}
+
+TEST(Bits, AgainAndWithOtherThreads) {
+  for (const char* threads : {"1", "2", "3"}) {
+    auto folder = small_project(std::string("threads_") + threads);
+    auto done = train(folder, {std::string("--trainer.threads=") + threads});
+    ASSERT_EQ(done.code, 0) << done.output;
+    expect_same_run(undisturbed(), folder);
+  }
+}
+
+TEST(Bits, StoppedAndResumed) {
+  auto folder = small_project("resumed");
+  auto first = train(folder, {"--trainer.stop_at_step=17"});
+  EXPECT_EQ(first.code, 75) << first.output;
+  EXPECT_THAT(first.output, HasSubstr("step-17"));
+  auto second = train(folder);
+  EXPECT_EQ(second.code, 0) << second.output;
+  EXPECT_THAT(second.output, HasSubstr("at step 17 of 40"));
+  expect_same_run(undisturbed(), folder);
+}
+
+TEST(Bits, KilledTwentyTimes) {
+  auto folder = small_project("killed");
+  auto key = Key::from_seed(2026);
+  for (std::uint64_t i = 0; i < 20; ++i) train(folder, {}, 0.1 + 0.7 * key.uniform(i));
+  auto done = train(folder);
+  ASSERT_EQ(done.code, 0) << done.output;
+  expect_same_run(undisturbed(), folder);
+}
+
+TEST(Bits, AnotherSeedIsAnotherRun) {
+  auto folder = small_project("seed");
+  ASSERT_EQ(train(folder, {"--trainer.seed=1"}).code, 0);
+  auto diff = run(folder, {"diff", undisturbed() + "/runs/run/step-40", folder + "/runs/run/step-40"});
+  EXPECT_EQ(diff.code, 1);
+  EXPECT_THAT(diff.output, HasSubstr("differ:"));
+}
+
+}  // namespace
+}  // namespace bora::golden

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "program.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+
+#include "bora/base/file.h"
+#include "bora/base/key.h"
+
+namespace bora::golden {
+
+Finished run(const std::string& folder, const std::vector<std::string>& arguments, double kill_after) {
+  auto log = folder + "/output.txt";
+  auto pid = ::fork();
+  if (pid == 0) {
+    int out = ::open(log.c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0644);
+    if (out < 0 || ::dup2(out, 1) < 0 || ::dup2(out, 2) < 0 || ::chdir(folder.c_str()) != 0) ::_exit(126);
+    std::vector<char*> argv = {const_cast<char*>(BORA_PROGRAM)};
+    for (const auto& a : arguments) argv.push_back(const_cast<char*>(a.c_str()));
+    argv.push_back(nullptr);
+    ::execv(BORA_PROGRAM, argv.data());
+    ::_exit(127);
+  }
+  if (kill_after > 0) {
+    ::usleep(static_cast<useconds_t>(kill_after * 1e6));
+    ::kill(pid, SIGKILL);
+  }
+  int status = 0;
+  ::waitpid(pid, &status, 0);
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), read_text(log)};
+}
+
+namespace {
+
+// Words of a small made-up language: enough for a tokenizer and a model to find something.
+std::string made_up_text(std::uint64_t seed, int words) {
+  constexpr const char* kWords[] = {"the", "moon", "is", "a", "compiler", "of", "dreams", "and", "light", "falls", "on", "water"};
+  auto key = Key::from_seed(seed);
+  std::string text;
+  for (int i = 0; i < words; ++i) {
+    text += kWords[key.below(12, static_cast<std::uint64_t>(i))];
+    text += i % 11 == 10 ? ".\n" : " ";
+  }
+  return text;
+}
+
+constexpr const char* kConfig = R"(data:
+  configs:
+    one: {train_urls: ["one.txt"]}
+    two: {train_urls: ["two.txt"]}
+  train_weights: {one: 0.7, two: 0.3}
+  mixture_block_size: 16
+  num_validation_sequences: {one: 4, two: 4}
+  train_tokenizer: {vocab_size: 300}
+  cache_dir: cache
+  permutation_type: feistel
+model:
+  type: gpt2
+  seq_len: 32
+  hidden_dim: 32
+  num_heads: 4
+  num_layers: 2
+  embed_pdrop: 0.1
+  resid_pdrop: 0.1
+  attn_pdrop: 0.1
+trainer:
+  id: run
+  train_batch_size: 8
+  num_train_steps: 40
+  lanes: 2
+  steps_per_eval: 0
+  checkpointer: {base_path: runs, save_interval: null, keep: [{every: 1}]}
+optimizer: {learning_rate: 3e-3, warmup: 5}
+)";
+
+}  // namespace
+
+std::string small_project(const std::string& name) {
+  auto folder = testing::TempDir() + "bora_golden_" + name;
+  remove_all(folder);
+  files().make_directories(folder);
+  write_atomically(folder + "/one.txt", made_up_text(1, 6000));
+  write_atomically(folder + "/two.txt", made_up_text(2, 3000));
+  write_atomically(folder + "/config.yaml", kConfig);
+  return folder;
+}
+
+}  // namespace bora::golden

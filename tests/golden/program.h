@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+// Running the program as a user does.
+#pragma once
+#include <string>
+#include <vector>
+
+namespace bora::golden {
+
+struct Finished {
+  int code = 0;        ///< exit code; 128 + signal if killed
+  std::string output;  ///< standard output and error
+};
+
+/// Runs `bora arguments...` in `folder`. kill_after > 0: SIGKILL after so many seconds.
+Finished run(const std::string& folder, const std::vector<std::string>& arguments, double kill_after = 0);
+
+/// A new empty folder with a small configuration (config.yaml) and two texts: a tiny GPT-2 with dropout, two lanes, a
+/// mixture of two sources, 40 steps.
+std::string small_project(const std::string& name);
+
+}  // namespace bora::golden
