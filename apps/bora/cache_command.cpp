@@ -25,11 +25,11 @@ int run_cache(const Arguments& arguments) {
   track::Console console;
   auto text = prepare_text(loaded.config, run_place(loaded.config), loaded.config.model.config->seq_len(),
                            console, std::nullopt);
-  for (const auto& source : text.sources) {
-    if (verify && source.cache) source.cache->verify();
-    console.line(fmt::format("{:<12}{} tokens · {} documents{}", source.name,
-                             with_commas(source.cache->num_tokens()),
-                             with_commas(source.cache->num_documents()), verify ? " · hashes ok" : ""));
+  for (const auto& c : text.caches) {
+    if (!c.train) continue;
+    if (verify) c.train->verify();
+    console.line(fmt::format("{:<12}{} tokens · {} documents{}", c.name, with_commas(c.train->num_tokens()),
+                             with_commas(c.train->num_documents()), verify ? " · hashes ok" : ""));
   }
   return 0;
 }

@@ -12,13 +12,7 @@
 namespace bora::app {
 
 double baseline_entropy(const TextData& text) {
-  double sum = 0, weights = 0;
-  for (const auto& s : text.sources) {
-    if (!s.train || s.weight <= 0) continue;
-    sum += s.weight * train::unigram_entropy(*s.train, 4096, text.vocab_size());
-    weights += s.weight;
-  }
-  return weights > 0 ? sum / weights : 0;
+  return text.datasets.train ? train::unigram_entropy(*text.datasets.train, 4096, text.vocab_size()) : 0;
 }
 
 namespace {

@@ -19,8 +19,7 @@ struct RunTimes {
 void finish_run(nn::LanguageModel& model, const TextData& text, const LmConfig& config, const RunPlace& place,
                 const RunTimes& times, track::Console& console, track::Tracker& tracker);
 
-/// Unigram entropy of the training text: over at most 4,096 sequences of each source, weighted as in
-/// training.
+/// Unigram entropy of the first 4,096 training sequences, in nats.
 double baseline_entropy(const TextData& text);
 
 }  // namespace bora::app

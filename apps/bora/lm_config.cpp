@@ -78,6 +78,22 @@ void LmConfig::bind(Binder& b) {
     b.problem("optimizer." + p.key, p.message);
 }
 
+namespace {
+
+// data.train_urls beside data.configs: the user's own files take the place of a recipe's sources.
+void prefer_own_files(data::DataConfig& data) {
+  if (data.configs.empty() || data.single.train_urls.empty()) return;
+  std::int64_t held_back = 0;
+  for (const auto& [name, n] : data.num_validation_sequences) held_back = std::max(held_back, n);
+  data.configs.clear();
+  data.train_weights.clear();
+  data.num_validation_sequences.clear();
+  data.cache_dir += "-own";
+  if (data.single.validation_urls.empty() && held_back > 0) data.num_validation_sequences = {{"data", held_back / 8}};
+}
+
+}  // namespace
+
 LoadedConfig load_config(const std::vector<std::string>& paths,
                          const std::vector<std::pair<std::string, std::string>>& overrides) {
   LoadedConfig out;
@@ -87,6 +103,7 @@ LoadedConfig load_config(const std::vector<std::string>& paths,
   out.name = paths.empty() ? "train" : base_name(paths.front());
   out.name = out.name.substr(0, out.name.find('.'));
   auto problems = read_config(out.tree, out.config);
+  prefer_own_files(out.config.data);
   if (!problems.empty()) throw Error(ErrorKind::Config, format_problems(out.first_file, problems));
   return out;
 }

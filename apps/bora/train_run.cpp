@@ -16,6 +16,7 @@
 #include "bora/checkpoint/checkpointer.h"
 #include "bora/checkpoint/restore.h"
 #include "bora/core/runtime.h"
+#include "bora/data/prefetcher.h"
 #include "bora/track/throughput.h"
 #include "bora/train/run_name.h"
 #include "bora/train/signals.h"
@@ -69,8 +70,8 @@ void record_run(const LoadedConfig& loaded, const RunPlace& place, const TextDat
                  {"matmul", info.matmul},
                  {"threads", info.threads},
                  {"started", iso_time(wall_seconds())}};
-  for (const auto& source : text.sources) {
-    if (source.cache) record["data"][source.name] = source.cache->num_tokens();
+  for (const auto& c : text.caches) {
+    if (c.train) record["data"][c.name] = c.train->num_tokens();
   }
   record["tokenizer"] = text.tokenizer.fingerprint().hex();
   write_atomically(path_join(place.directory, "run.json"), record.dump(2) + "\n");
@@ -175,7 +176,7 @@ class Run {
         *optimizer_,
         optim::Schedule(config_.optimizer, t.num_train_steps),
         skip,
-        [this, schedule](std::int64_t step) { return read_step(*text_->train, schedule, step); },
+        [this](std::int64_t step) { return next_batch(step); },
         [] { return train::StopSignals::requested(); },
         {[this](const auto& r) { after_step(r); }}};
     trainer_ = std::make_unique<train::Trainer>(std::move(parts), options);
@@ -186,6 +187,14 @@ class Run {
     meter_ = std::make_unique<track::ThroughputMeter>(track::ThroughputOptions{
         .flops_per_token = track::training_flops_per_token(flops),
         .flops_per_token_causal = track::training_flops_per_token(flops, track::AttentionFlops::Causal)});
+  }
+
+  // Read ahead in another thread; what batch belongs to a step does not depend on that.
+  data::Batch next_batch(std::int64_t step) {
+    if (!prefetcher_) prefetcher_ = std::make_unique<data::Prefetcher>(data::Loader(text_->datasets.train, config_.trainer.batch_schedule()), step);
+    auto batch = prefetcher_->next();
+    if (!batch) fail(ErrorKind::Config, "data: there is nothing to train on\nhint: data.train_urls, or a positive weight in data.train_weights");
+    return std::move(*batch);
   }
 
   void resume() {
@@ -287,6 +296,7 @@ class Run {
   std::unique_ptr<optim::Optimizer> optimizer_;
   std::unique_ptr<train::Trainer> trainer_;
   std::unique_ptr<checkpoint::Checkpointer> checkpointer_;
+  std::unique_ptr<data::Prefetcher> prefetcher_;
   std::unique_ptr<track::Tracker> tracker_;
   std::unique_ptr<track::ThroughputMeter> meter_;
   std::int64_t lanes_ = 1;

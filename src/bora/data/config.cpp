@@ -148,8 +148,8 @@ void DataConfig::check(Binder& b) const {
               fmt::format("there is no data set {}{}; there is {}", name.empty() ? "without a name" : name,
                           did_you_mean(name, names), join(names)));
   };
-  if (!configs.empty() && (single.id || !single.train_urls.empty())) {
-    b.problem(single.id ? "id" : "train_urls", "a mixture has its data sets in configs, not beside it");
+  if (!configs.empty() && single.id) {
+    b.problem("id", "a mixture has its data sets in configs, not beside it");
   }
   for (const auto& stage : train_weights) {
     for (const auto& [name, weight] : stage.weights) {

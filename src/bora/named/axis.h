@@ -83,14 +83,14 @@ template <class List, class From, class To> struct renamed_impl;
 template <class... As, class From, class To>
 struct renamed_impl<Axes<As...>, From, To> { using type = Axes<std::conditional_t<std::is_same_v<As, From>, To, As>...>; };
 
-// Replaces the first of Old by the list New and drops the rest of Old.
-template <class List, class Old, class New, class Out = Axes<>, bool Done = false>
+// Puts the list New where the first axis of Old stands and drops the rest of Old.
+template <class List, class Old, class New, class Out = Axes<>>
 struct replaced_impl { using type = Out; };
-template <class A, class... As, class Old, class... New, class... Out, bool Done>
-struct replaced_impl<Axes<A, As...>, Old, Axes<New...>, Axes<Out...>, Done>
-    : std::conditional_t<!contains<A, Old>, replaced_impl<Axes<As...>, Old, Axes<New...>, Axes<Out..., A>, Done>,
-                         std::conditional_t<Done, replaced_impl<Axes<As...>, Old, Axes<New...>, Axes<Out...>, true>,
-                                            replaced_impl<Axes<As...>, Old, Axes<New...>, Axes<Out..., New...>, true>>> {};
+template <class A, class... As, class Old, class... New, class... Out>
+struct replaced_impl<Axes<A, As...>, Old, Axes<New...>, Axes<Out...>>
+    : replaced_impl<Axes<As...>, Old, Axes<New...>,
+                    std::conditional_t<index_of<A, Old> == 0, Axes<Out..., New...>,
+                                       std::conditional_t<contains<A, Old>, Axes<Out...>, Axes<Out..., A>>>> {};
 
 template <class T> struct as_axes_impl { using type = Axes<T>; };
 template <class... As> struct as_axes_impl<Axes<As...>> { using type = Axes<As...>; };

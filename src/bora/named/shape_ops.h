@@ -37,9 +37,10 @@ auto broadcast(const X& x, Dim<New>... dims) {
   return named_over<Out>::adopt(core::broadcast(x.operand(), {Out::names, sizes}));
 }
 
-/// Several axes into one: flatten<Axes<Height, Width>, Pixel>(x); the last named varies fastest.
+/// Several axes into one: flatten<Axes<Height, Width>, Pixel>(x); the last named varies fastest, and Pixel stands where
+/// the first named stood.
 template <class From, Axis To, NamedTensor X>
-  requires(subset<From, axes_of<X>> && LacksAxes<X, To>)
+  requires(From::rank > 0 && subset<From, axes_of<X>> && LacksAxes<X, To>)
 auto flatten(const X& x) {
   using Out = replaced<axes_of<X>, From, Axes<To>>;
   return named_over<Out>::adopt(core::flatten(x.operand(), From::names, To::name));

@@ -40,7 +40,7 @@ static_assert(same<without<Axes<A, B, C>, Axes<C, A>>, Axes<B>> && same<without<
 static_assert(same<joined<Axes<B, A>, Axes<A, C>>, Axes<B, A, C>>);
 static_assert(same<renamed<Axes<A, B>, A, C>, Axes<C, B>>);
 static_assert(same<replaced<Axes<A, B, C>, Axes<B>, Axes<D>>, Axes<A, D, C>>);
-static_assert(same<replaced<Axes<A, B, C>, Axes<C, A>, Axes<D>>, Axes<D, B>>);  // where the first stood
+static_assert(same<replaced<Axes<A, B, C>, Axes<C, A>, Axes<D>>, Axes<B, D>>);  // where the first named stood
 static_assert(same<replaced<Axes<A, B>, Axes<B>, Axes<>>, Axes<A>>);
 static_assert(same<as_axes<A>, Axes<A>> && same<as_axes<Axes<A, B>>, Axes<A, B>>);
 
@@ -102,7 +102,7 @@ static_assert(same<RESULT(rename<A, C>(x)), Named<C, B>> && same<RESULT(rename<A
 static_assert(same<RESULT(rearrange<B, A>(x)), Named<B, A>>);
 static_assert(same<RESULT(broadcast(x, Dim<C>{2}, Dim<D>{3})), Named<C, D, A, B>>);
 static_assert(same<RESULT(flatten<Axes<A, B>, C>(x)), Named<C>>);
-static_assert(same<RESULT(flatten<Axes<C, A>, D>(value<Named<A, B, C>>())), Named<D, B>>);
+static_assert(same<RESULT(flatten<Axes<C, A>, D>(value<Named<A, B, C>>())), Named<B, D>>);
 static_assert(same<RESULT(unflatten<A>(x, Dim<C>{2}, Dim<D>{3})), Named<C, D, B>>);
 static_assert(same<RESULT(concatenate<A>(x, ba)), X> && same<RESULT(stack<C>(x, ba)), Named<C, A, B>>);
 static_assert(same<RESULT(split<A>(x, {1, 2})), std::vector<X>>);

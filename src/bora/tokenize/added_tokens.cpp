@@ -30,11 +30,12 @@ void TokenTrie::add(std::string_view text, std::int32_t value) {
     }
     const auto fresh = static_cast<std::uint32_t>(nodes_.size());
     auto& edges = nodes_[node].next;
-    edges.insert(std::upper_bound(edges.begin(), edges.end(), std::pair{byte, std::uint32_t{0}}), {byte, fresh});
+    edges.insert(std::upper_bound(edges.begin(), edges.end(), std::pair{byte, std::uint32_t{0}}),
+                 {byte, fresh});
     nodes_.emplace_back();
     node = fresh;
   }
-  nodes_[node].value = value;
+  if (nodes_[node].value < 0) nodes_[node].value = value;
 }
 
 std::optional<std::uint32_t> TokenTrie::child(std::uint32_t node, unsigned char byte) const {
@@ -78,14 +79,17 @@ void AddedTokens::add(AddedToken token) {
 
 void AddedTokens::index(const Normalizer* normalizer) {
   tries_ = {};
-  for (const auto& [id, token] : by_id_) {
-    std::string wanted = token.content;
-    if (token.normalized && normalizer != nullptr) {
-      AlignedText text(token.content, 0, false);
-      normalizer->apply(text);
-      wanted = text.text();
+  for (const bool special : {true, false}) {  // the first of two that normalize to one text is found
+    for (const auto& [id, token] : by_id_) {
+      if (token.special != special) continue;
+      std::string wanted = token.content;
+      if (token.normalized && normalizer != nullptr) {
+        AlignedText text(token.content, 0, false);
+        normalizer->apply(text);
+        wanted = text.text();
+      }
+      tries_[token.normalized].add(wanted, id);
     }
-    tries_[token.normalized].add(wanted, id);
   }
 }
 
@@ -109,11 +113,13 @@ AddedTokens AddedTokens::read(const std::optional<JsonView>& json, const Vocabul
     if (token.content.empty()) return;
     const AddedToken* earlier = tokens.find(token.content);
     token.id = static_cast<std::int32_t>(next);
-    if (const auto known = vocabulary.find(token.content)) token.id = *known;
-    else if (earlier != nullptr) token.id = earlier->id;
+    if (const auto known = vocabulary.find(token.content))
+      token.id = *known;
+    else if (earlier != nullptr)
+      token.id = earlier->id;
     if (given != token.id) {
-      log_warning("{}: {} gets id {}, as in `tokenizers`, not {}", item.where(), json_string(token.content), token.id,
-                  given);
+      log_warning("{}: {} gets id {}, as in `tokenizers`, not {}", item.where(), json_string(token.content),
+                  token.id, given);
     }
     next = std::max<std::int64_t>(next, token.id + std::int64_t{1});
     tokens.add(std::move(token));
@@ -129,8 +135,8 @@ void AddedTokens::write(std::string& out) const {
     if (!first) out += ',';
     first = false;
     out += fmt::format(
-        R"({{"id":{},"content":{},"single_word":{},"lstrip":{},"rstrip":{},"normalized":{},"special":{}}})", id,
-        json_string(t.content), t.single_word, t.lstrip, t.rstrip, t.normalized, t.special);
+        R"({{"id":{},"content":{},"single_word":{},"lstrip":{},"rstrip":{},"normalized":{},"special":{}}})",
+        id, json_string(t.content), t.single_word, t.lstrip, t.rstrip, t.normalized, t.special);
   }
   out += ']';
 }
@@ -174,6 +180,8 @@ const AddedToken* AddedTokens::find(std::string_view content) const {
   return found == ids_.end() ? nullptr : find(found->second);
 }
 
-bool AddedTokens::is_special(std::string_view content) const { return special_.contains(std::string(content)); }
+bool AddedTokens::is_special(std::string_view content) const {
+  return special_.contains(std::string(content));
+}
 
 }  // namespace bora::tokenize

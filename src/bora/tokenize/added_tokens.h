@@ -38,6 +38,7 @@ struct AddedPart {
 /// Finds the longest of a set of texts at each place, from left to right.
 class TokenTrie {
  public:
+  /// A text that is there already keeps its value.
   void add(std::string_view text, std::int32_t value);
   bool empty() const { return nodes_.empty(); }
   struct Found {
@@ -59,8 +60,8 @@ class TokenTrie {
 
 class AddedTokens {
  public:
-  /// "added_tokens" (or nothing). A token whose content the model knows has the model's id, else the next free one;
-  /// as in `tokenizers`, the id in the file is only checked, with a warning. Errors: Corruption.
+  /// "added_tokens" (or nothing). A token whose content the model knows has the model's id, else the next
+  /// free one; as in `tokenizers`, the id in the file is only checked, with a warning. Errors: Corruption.
   static AddedTokens read(const std::optional<JsonView>& json, const Vocabulary& vocabulary,
                           const Normalizer* normalizer);
   void write(std::string& out) const;

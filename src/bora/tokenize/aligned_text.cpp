@@ -57,7 +57,8 @@ void AlignedText::transform(std::span<const Change> changes, std::size_t skipped
 
 void AlignedText::replace(std::span<const ByteRange> ranges, std::string_view by) {
   if (ranges.empty()) return;
-  if (ranges.front().begin == 0 && ranges.front().end > 0) first_ += previous_start(text_, ranges.front().end);
+  if (ranges.front().begin == 0 && ranges.front().end > 0)
+    first_ += previous_start(text_, ranges.front().end);
   std::string text;
   std::vector<Origin> origin;
   std::size_t done = 0;
@@ -71,7 +72,8 @@ void AlignedText::replace(std::span<const ByteRange> ranges, std::string_view by
   for (const ByteRange& r : ranges) {
     keep(r.begin);
     text += by;
-    if (tracked_) origin.insert(origin.end(), by.size(), r.end > 0 ? origin_[r.end - 1] : Origin{first_, first_});
+    if (tracked_)
+      origin.insert(origin.end(), by.size(), r.end > 0 ? origin_[r.end - 1] : Origin{first_, first_});
     done = r.end;
   }
   keep(text_.size());
@@ -79,7 +81,23 @@ void AlignedText::replace(std::span<const ByteRange> ranges, std::string_view by
   origin_ = std::move(origin);
 }
 
+void AlignedText::replace_untracked(std::string_view what, std::string_view by) {
+  std::string text;
+  text.reserve(text_.size() + text_.size() / 2);
+  std::size_t done = 0;
+  for (std::size_t at = text_.find(what); at != std::string::npos; at = text_.find(what, done)) {
+    if (at == 0) first_ += previous_start(text_, what.size());
+    text.append(text_, done, at - done);
+    text += by;
+    done = at + what.size();
+  }
+  text.append(text_, done);
+  text_ = std::move(text);
+}
+
 void AlignedText::replace(const Pattern& pattern, std::string_view by) {
+  if (!tracked_ && !pattern.is_regex() && !pattern.source().empty())
+    return replace_untracked(pattern.source(), by);
   std::vector<ByteRange> ranges;
   if (!pattern.is_regex()) {  // the common case, without the parts between
     for (auto m = pattern.find(text_, 0); m; m = pattern.find(text_, m->end)) ranges.push_back(*m);

@@ -12,16 +12,16 @@
 
 namespace bora::tokenize {
 
-/// One character of a rewritten text, and what it does to the text before: 0 it stands for the next character, 1 it
-/// is inserted, -n it stands for the next character and swallows the n after it.
+/// One character of a rewritten text, and what it does to the text before: 0 it stands for the next
+/// character, 1 it is inserted, -n it stands for the next character and swallows the n after it.
 struct Change {
   char32_t character = 0;
   int change = 0;
 };
 
-/// A text on its way through normalizers and pre-tokenizers. When offsets are wanted, each byte knows the bytes of
-/// the original text that it stands for; the bytes of one character share them. The rules of who stands for what are
-/// those of `tokenizers` (NormalizedString).
+/// A text on its way through normalizers and pre-tokenizers. When offsets are wanted, each byte knows the
+/// bytes of the original text that it stands for; the bytes of one character share them. The rules of who
+/// stands for what are those of `tokenizers` (NormalizedString).
 class AlignedText {
  public:
   /// `text` is valid UTF-8; its first byte is byte `first` of the original.
@@ -55,6 +55,8 @@ class AlignedText {
   struct Origin {
     std::size_t begin = 0, end = 0;
   };
+  void replace_untracked(std::string_view what, std::string_view by);
+
   std::string text_;
   std::vector<Origin> origin_;
   std::size_t first_ = 0;  // where the text begins in the original

@@ -23,7 +23,7 @@ constexpr std::string_view kMetaspace = "\xE2\x96\x81";
 struct Bpe::Symbol {
   std::int32_t id = 0;
   std::uint32_t bytes = 0;
-  PairTable::Merge merge;  // with the symbol after it (scan)
+  PairTable::Merge merge;                // with the symbol after it (scan)
   std::int32_t before = -1, after = -1;  // (heap)
 };
 
@@ -39,8 +39,8 @@ Bpe::Bpe(BpeConfig config, Vocabulary vocabulary, std::vector<std::pair<std::int
     const auto [left, right] = merges_[rank];
     std::string_view tail = vocabulary_.text(right);
     if (tail.size() < prefix.size()) {
-      fail(ErrorKind::Corruption, "{}.merges[{}]: {} is shorter than the prefix {}", where, rank, json_string(tail),
-           json_string(prefix));
+      fail(ErrorKind::Corruption, "{}.merges[{}]: {} is shorter than the prefix {}", where, rank,
+           json_string(tail), json_string(prefix));
     }
     tail.remove_prefix(prefix.size());
     const std::string joined = fmt::format("{}{}", vocabulary_.text(left), tail);
@@ -91,7 +91,8 @@ void Bpe::index_units() {
 }
 
 bool Bpe::metaspace_is_safe() const {
-  // Cutting must not separate unknowns that fuse, nor what a merge joins: ▁ itself is known, so unknowns end there.
+  // Cutting must not separate unknowns that fuse, nor what a merge joins: ▁ itself is known, so unknowns end
+  // there.
   if (bytes_ || !plain_ || config_.ignore_merges || !vocabulary_.find(kMetaspace)) return false;
   for (const auto& [left, right] : merges_) {
     const std::string_view head = vocabulary_.text(left), tail = vocabulary_.text(right);
@@ -161,11 +162,13 @@ void Bpe::merge_by_scan(std::vector<Symbol>& symbols) const {
     if (symbols[best].merge.rank == PairTable::kNoRank) break;
     symbols[best].id = symbols[best].merge.result;
     symbols[best].bytes += symbols[best + 1].bytes;
-    std::move(symbols.begin() + static_cast<std::ptrdiff_t>(best) + 2, symbols.begin() + static_cast<std::ptrdiff_t>(n),
+    std::move(symbols.begin() + static_cast<std::ptrdiff_t>(best) + 2,
+              symbols.begin() + static_cast<std::ptrdiff_t>(n),
               symbols.begin() + static_cast<std::ptrdiff_t>(best) + 1);
     --n;
     if (best > 0) symbols[best - 1].merge = pairs_.find(symbols[best - 1].id, symbols[best].id);
-    symbols[best].merge = best + 1 < n ? pairs_.find(symbols[best].id, symbols[best + 1].id) : PairTable::Merge{};
+    symbols[best].merge =
+        best + 1 < n ? pairs_.find(symbols[best].id, symbols[best + 1].id) : PairTable::Merge{};
   }
   symbols.resize(n);
 }
@@ -228,11 +231,14 @@ void Bpe::tokenize(std::string_view piece, std::vector<Token>& out) const {
   thread_local std::vector<Symbol> symbols;
   symbols.clear();
   units(piece, symbols);
-  if (symbols.size() <= kScanLimit) merge_by_scan(symbols);
-  else merge_by_heap(symbols);
+  if (symbols.size() <= kScanLimit)
+    merge_by_scan(symbols);
+  else
+    merge_by_heap(symbols);
   const auto size = static_cast<std::uint32_t>(piece.size());
   std::uint32_t at = 0;
-  for (const Symbol& s : symbols) {  // the bytes of a prefix or suffix have no place in the piece: its last one
+  for (const Symbol& s :
+       symbols) {  // the bytes of a prefix or suffix have no place in the piece: its last one
     out.push_back({s.id, std::min(at, size - 1), std::min(at + s.bytes, size)});
     at += s.bytes;
   }

@@ -24,14 +24,15 @@ struct BpeConfig {
   bool ignore_merges = false;             ///< a piece that is a token is that token, whatever the merges say
 };
 
-/// Byte pair encoding (Sennrich et al. 2016): units (characters, or bytes) are joined pair by pair, the pair of the
-/// lowest rank first, the leftmost of equals. Short pieces are scanned, long ones go through a heap: the time is
-/// near linear in the worst case.
+/// Byte pair encoding (Sennrich et al. 2016): units (characters, or bytes) are joined pair by pair, the pair
+/// of the lowest rank first, the leftmost of equals. Short pieces are scanned, long ones go through a heap:
+/// the time is near linear in the worst case.
 class Bpe final : public Model {
  public:
-  /// `merges` in rank order. `bytes`: pieces are raw bytes if takes_bytes() agrees. Errors: Corruption with `where` for members or results that are no tokens.
-  Bpe(BpeConfig config, Vocabulary vocabulary, std::vector<std::pair<std::int32_t, std::int32_t>> merges, bool bytes,
-      std::string_view where);
+  /// `merges` in rank order. `bytes`: pieces are raw bytes if takes_bytes() agrees. Errors: Corruption with
+  /// `where` for members or results that are no tokens.
+  Bpe(BpeConfig config, Vocabulary vocabulary, std::vector<std::pair<std::int32_t, std::int32_t>> merges,
+      bool bytes, std::string_view where);
 
   void tokenize(std::string_view piece, std::vector<Token>& out) const override;
   const Vocabulary& vocabulary() const override { return vocabulary_; }
@@ -39,8 +40,8 @@ class Bpe final : public Model {
   bool takes_bytes() const override { return bytes_; }
   void write(std::string& out) const override;
 
-  /// Where a text without pre-tokenizer may be cut without changing a single id: before every ▁ (U+2581) that follows
-  /// something else, if no token holds the two together.
+  /// Where a text without pre-tokenizer may be cut without changing a single id: before every ▁ (U+2581) that
+  /// follows something else, if no token holds the two together.
   bool cuts_at_metaspace() const { return cuts_at_metaspace_; }
 
  private:
@@ -64,8 +65,9 @@ class Bpe final : public Model {
   bool plain_ = false;  // neither prefix nor suffix
   bool cuts_at_metaspace_ = false;
   std::optional<std::int32_t> unk_;
-  std::array<std::int32_t, 256> byte_ids_{};   // unit of one byte (bytes_), or of one ASCII character; -1: none
-  std::array<std::int32_t, 256> fallback_{};   // <0xHH>
+  std::array<std::int32_t, 256>
+      byte_ids_{};  // unit of one byte (bytes_), or of one ASCII character; -1: none
+  std::array<std::int32_t, 256> fallback_{};  // <0xHH>
 };
 
 std::unique_ptr<const Bpe> read_bpe(const JsonView& json, bool bytes);

@@ -55,8 +55,9 @@ void Bpe::write(std::string& out) const {
   write_optional(out, "unk_token", config_.unk_token);
   write_optional(out, "continuing_subword_prefix", config_.continuing_subword_prefix);
   write_optional(out, "end_of_word_suffix", config_.end_of_word_suffix);
-  out += fmt::format(",\"fuse_unk\":{},\"byte_fallback\":{},\"ignore_merges\":{},\"vocab\":", config_.fuse_unk,
-                     config_.byte_fallback, config_.ignore_merges);
+  out +=
+      fmt::format(",\"fuse_unk\":{},\"byte_fallback\":{},\"ignore_merges\":{},\"vocab\":", config_.fuse_unk,
+                  config_.byte_fallback, config_.ignore_merges);
   vocabulary_.write(out);
   out += ",\"merges\":[";
   for (std::size_t i = 0; i < merges_.size(); ++i) {
@@ -71,7 +72,8 @@ void Bpe::write(std::string& out) const {
 
 std::unique_ptr<const Bpe> read_bpe(const JsonView& json, bool bytes) {
   if (const auto dropout = json.find("dropout"); dropout && dropout->number() > 0) {
-    fail(ErrorKind::Unsupported, "{}: BPE with dropout {} is not supported: ids would be random\nhint: set it to null",
+    fail(ErrorKind::Unsupported,
+         "{}: BPE with dropout {} is not supported: ids would be random\nhint: set it to null",
          dropout->where(), dropout->number());
   }
   BpeConfig config;
@@ -83,14 +85,17 @@ std::unique_ptr<const Bpe> read_bpe(const JsonView& json, bool bytes) {
   config.ignore_merges = json.boolean("ignore_merges", false);
   Vocabulary vocabulary = Vocabulary::read(json.at("vocab"));
   std::vector<std::pair<std::int32_t, std::int32_t>> merges;
-  json.at("merges").each_item([&](const JsonView& merge) { merges.push_back(read_merge(vocabulary, merge)); });
-  return std::make_unique<Bpe>(std::move(config), std::move(vocabulary), std::move(merges), bytes, json.where());
+  json.at("merges").each_item(
+      [&](const JsonView& merge) { merges.push_back(read_merge(vocabulary, merge)); });
+  return std::make_unique<Bpe>(std::move(config), std::move(vocabulary), std::move(merges), bytes,
+                               json.where());
 }
 
 std::unique_ptr<const Model> read_model(const JsonView& json, bool bytes) {
   const std::string type = model_type(json);
   if (type == "BPE") return read_bpe(json, bytes);
-  fail(ErrorKind::Unsupported, "{}: the model {} is not supported; Bora reads BPE", json.where(), json_string(type));
+  fail(ErrorKind::Unsupported, "{}: the model {} is not supported; Bora reads BPE", json.where(),
+       json_string(type));
 }
 
 }  // namespace bora::tokenize

@@ -53,7 +53,10 @@ void check(const BpeTrainerConfig& config) {
     const bool one_byte = valid && tokenize::bytes_from_alphabet(token, bytes) && bytes.size() == 1;
     if (!token.empty() && valid && times == 1 && !one_byte) continue;
     fail(ErrorKind::InvalidArgument, "train_bpe: special token {} is {}", tokenize::json_string(token),
-         token.empty() ? "empty" : !valid ? "not UTF-8" : times > 1 ? "given twice" : "the name of a byte");
+         token.empty() ? "empty"
+         : !valid      ? "not UTF-8"
+         : times > 1   ? "given twice"
+                       : "the name of a byte");
   }
 }
 
@@ -87,12 +90,13 @@ std::string learn(Learned& learned, MergeLearner& learner, const BpeTrainerConfi
     if (!best || best->count < config.min_frequency) {
       report();
       return fmt::format(
-          "the text gave {} of {} tokens: no other pair occurs {} times\nhint: more text, or a smaller vocabulary",
+          "the text gave {} of {} tokens: no other pair occurs {} times\nhint: more text, or a smaller "
+          "vocabulary",
           with_commas(learned.vocabulary.size()), with_commas(config.vocab_size),
           with_commas(std::max<std::int64_t>(config.min_frequency, 1)));
     }
-    const std::string text =
-        fmt::format("{}{}", learned.vocabulary.text(best->pair.first), learned.vocabulary.text(best->pair.second));
+    const std::string text = fmt::format("{}{}", learned.vocabulary.text(best->pair.first),
+                                         learned.vocabulary.text(best->pair.second));
     auto id = learned.vocabulary.find(text);  // two merges may lead to one token
     if (!id) {
       id = static_cast<std::int32_t>(learned.vocabulary.size());
@@ -133,7 +137,8 @@ TrainedTokenizer train_bpe(const DocumentSource& documents, const BpeTrainerConf
   std::int64_t text_bytes = 0;
   const tokenize::WordCounts counts = tokenize::count_words(documents, config.threads, text_bytes);
   if (counts.size() == 0) {
-    fail(ErrorKind::InvalidArgument, "train_bpe: there is no text: every document is empty, or there is none");
+    fail(ErrorKind::InvalidArgument,
+         "train_bpe: there is no text: every document is empty, or there is none");
   }
   Learned learned = first_tokens(config);
   MergeLearner learner;

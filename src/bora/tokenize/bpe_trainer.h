@@ -15,8 +15,8 @@ namespace bora {
 /// Yields the documents one after the other, then nothing. A view must live until the next call.
 using DocumentSource = std::function<std::optional<std::string_view>()>;
 
-/// Byte-level BPE (Sennrich et al. 2016; Radford et al. 2019), learned as the trainer of `tokenizers` does: the same
-/// merges for the same text.
+/// Byte-level BPE (Sennrich et al. 2016; Radford et al. 2019), learned as the trainer of `tokenizers` does:
+/// the same merges for the same text.
 struct BpeTrainerConfig {
   /// Ids in all: special tokens, the 256 bytes, merges. At least the first two.
   std::int64_t vocab_size = 32000;
@@ -38,9 +38,9 @@ struct TrainedTokenizer {
   std::string warning;
 };
 
-/// Learns a vocabulary from all documents: pre-tokens by GPT-2's pattern, no prefix space, invalid UTF-8 read as
-/// U+FFFD. Ties between pairs of equal count go to the smaller left id, then the smaller right id.
-/// Errors: InvalidArgument for a vocabulary too small for the bytes and special tokens, empty or repeated special
+/// Learns a vocabulary from all documents: pre-tokens by GPT-2's pattern, no prefix space, invalid UTF-8 read
+/// as U+FFFD. Ties between pairs of equal count go to the smaller left id, then the smaller right id. Errors:
+/// InvalidArgument for a vocabulary too small for the bytes and special tokens, empty or repeated special
 /// tokens, or text without a single byte.
 TrainedTokenizer train_bpe(const DocumentSource& documents, const BpeTrainerConfig& config = {});
 

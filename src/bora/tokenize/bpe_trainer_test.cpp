@@ -52,8 +52,8 @@ TEST(BpeTrainer, LearnsTheMostFrequentPairsFirst) {
   EXPECT_EQ(t.vocab_size(), 260);
   EXPECT_EQ(t.token(0), "<|endoftext|>");
   EXPECT_EQ(t.token(1), "!");
-  // "aa" and "ab" occur 3 times: the smaller ids win. Then "aab"; then "Ġaab", 2 times, before "cd", whose left id is
-  // smaller but ... is counted 2 times too: ties go to the smaller left id.
+  // "aa" and "ab" occur 3 times: the smaller ids win. Then "aab"; then "Ġaab", 2 times, before "cd", whose
+  // left id is smaller but ... is counted 2 times too: ties go to the smaller left id.
   EXPECT_EQ(t.token(257), "aa");
   EXPECT_EQ(t.token(258), "aab");
   EXPECT_EQ(t.token(259), "cd");
@@ -80,7 +80,8 @@ TEST(BpeTrainer, SameForAnyNumberOfThreads) {
   std::vector<Hash128> prints;
   for (const int threads : {1, 2, 3, 4}) {
     config.threads = threads;
-    prints.push_back(train_bpe(documents({text, text.substr(1000), "", "end"}), config).tokenizer.fingerprint());
+    prints.push_back(
+        train_bpe(documents({text, text.substr(1000), "", "end"}), config).tokenizer.fingerprint());
   }
   EXPECT_THAT(prints, testing::Each(prints[0]));
 }
@@ -145,10 +146,12 @@ TEST(BpeTrainer, InvalidUtf8IsReplaced) {
 TEST(BpeTrainer, Errors) {
   BpeTrainerConfig config;
   EXPECT_EQ(error_of(config, {}), "train_bpe: there is no text: every document is empty, or there is none");
-  EXPECT_EQ(error_of(config, {"", ""}), "train_bpe: there is no text: every document is empty, or there is none");
+  EXPECT_EQ(error_of(config, {"", ""}),
+            "train_bpe: there is no text: every document is empty, or there is none");
   config.vocab_size = 256;
   EXPECT_EQ(error_of(config),
-            "train_bpe: vocab_size is 256; 256 bytes and 1 special tokens need 257 at least, and 16777216 is the most\n"
+            "train_bpe: vocab_size is 256; 256 bytes and 1 special tokens need 257 at least, and 16777216 is "
+            "the most\n"
             "hint: 4,096 to 50,000 are common");
   config.vocab_size = 300;
   config.special_tokens = {"<s>", "<s>"};

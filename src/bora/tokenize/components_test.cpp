@@ -60,8 +60,9 @@ TEST(Normalizer, OthersAndSequence) {
   EXPECT_EQ(normalized(R"({"type":"Prepend","prepend":"▁"})", ""), "");
   EXPECT_EQ(normalized(R"({"type":"Replace","pattern":{"Regex":"\\s+"},"content":" "})", "a \t\nb"), "a b");
   EXPECT_EQ(normalized(R"({"type":"ByteLevel"})", " \u00e9"), "\u0120\u00c3\u00a9");
-  EXPECT_EQ(normalized(R"({"type":"Sequence","normalizers":[{"type":"NFD"},{"type":"Lowercase"}]})", "\u00c9"),
-            "e\u0301");
+  EXPECT_EQ(
+      normalized(R"({"type":"Sequence","normalizers":[{"type":"NFD"},{"type":"Lowercase"}]})", "\u00c9"),
+      "e\u0301");
 }
 
 TEST(Normalizer, AlignmentFollowsComposition) {
@@ -89,16 +90,21 @@ TEST(PreTokenizer, SplitBehaviors) {
     return pieces(R"({"type":"Split","pattern":{"String":"-"},"behavior":")" + behavior + "\"}", text);
   };
   EXPECT_THAT(split("Removed", "the-final--countdown"), ElementsAre("the", "final", "countdown"));
-  EXPECT_THAT(split("Isolated", "the-final--countdown"), ElementsAre("the", "-", "final", "-", "-", "countdown"));
-  EXPECT_THAT(split("MergedWithPrevious", "the-final--countdown"), ElementsAre("the-", "final-", "-", "countdown"));
-  EXPECT_THAT(split("MergedWithNext", "the-final--countdown"), ElementsAre("the", "-final", "-", "-countdown"));
-  EXPECT_THAT(split("Contiguous", "the-final--countdown"), ElementsAre("the", "-", "final", "--", "countdown"));
+  EXPECT_THAT(split("Isolated", "the-final--countdown"),
+              ElementsAre("the", "-", "final", "-", "-", "countdown"));
+  EXPECT_THAT(split("MergedWithPrevious", "the-final--countdown"),
+              ElementsAre("the-", "final-", "-", "countdown"));
+  EXPECT_THAT(split("MergedWithNext", "the-final--countdown"),
+              ElementsAre("the", "-final", "-", "-countdown"));
+  EXPECT_THAT(split("Contiguous", "the-final--countdown"),
+              ElementsAre("the", "-", "final", "--", "countdown"));
   EXPECT_THAT(split("MergedWithNext", "-"), ElementsAre("-"));
 }
 
 TEST(PreTokenizer, SplitInverted) {
-  EXPECT_THAT(pieces(R"({"type":"Split","pattern":{"Regex":"\\w+"},"behavior":"Removed","invert":true})", "a, bc!"),
-              ElementsAre("a", "bc"));
+  EXPECT_THAT(
+      pieces(R"({"type":"Split","pattern":{"Regex":"\\w+"},"behavior":"Removed","invert":true})", "a, bc!"),
+      ElementsAre("a", "bc"));
 }
 
 TEST(PreTokenizer, ByteLevel) {
@@ -109,22 +115,26 @@ TEST(PreTokenizer, ByteLevel) {
 }
 
 TEST(PreTokenizer, Metaspace) {
-  EXPECT_THAT(pieces(R"({"type":"Metaspace","replacement":"▁"})", "Hey  you"), ElementsAre("▁Hey", "▁", "▁you"));
+  EXPECT_THAT(pieces(R"({"type":"Metaspace","replacement":"▁"})", "Hey  you"),
+              ElementsAre("▁Hey", "▁", "▁you"));
   EXPECT_THAT(pieces(R"({"type":"Metaspace","replacement":"▁","prepend_scheme":"never"})", "Hey you"),
               ElementsAre("Hey", "▁you"));
-  EXPECT_THAT(pieces(R"({"type":"Metaspace","replacement":"▁","prepend_scheme":"first","split":false})", "a b"),
-              ElementsAre("▁a▁b"));
+  EXPECT_THAT(
+      pieces(R"({"type":"Metaspace","replacement":"▁","prepend_scheme":"first","split":false})", "a b"),
+      ElementsAre("▁a▁b"));
   EXPECT_THAT(pieces(R"({"type":"Metaspace","replacement":"▁","str_rep":"▁","add_prefix_space":false})", "a"),
               ElementsAre("a"));
 }
 
 TEST(PreTokenizer, Classes) {
-  EXPECT_THAT(pieces(R"({"type":"Digits","individual_digits":true})", "a12½"), ElementsAre("a", "1", "2", "½"));
+  EXPECT_THAT(pieces(R"({"type":"Digits","individual_digits":true})", "a12½"),
+              ElementsAre("a", "1", "2", "½"));
   EXPECT_THAT(pieces(R"({"type":"Digits","individual_digits":false})", "a12b"), ElementsAre("a", "12", "b"));
   EXPECT_THAT(pieces(R"({"type":"Punctuation"})", "a,«b»$"), ElementsAre("a", ",", "«", "b", "»", "$"));
   EXPECT_THAT(pieces(R"({"type":"Whitespace"})", "Hey, you_2!?"), ElementsAre("Hey", ",", "you_2", "!?"));
   EXPECT_THAT(pieces(R"({"type":"WhitespaceSplit"})", " Hey,\u3000you "), ElementsAre("Hey,", "you"));
-  EXPECT_THAT(pieces(R"({"type":"CharDelimiterSplit","delimiter":"é"})", "aébéc"), ElementsAre("a", "b", "c"));
+  EXPECT_THAT(pieces(R"({"type":"CharDelimiterSplit","delimiter":"é"})", "aébéc"),
+              ElementsAre("a", "b", "c"));
 }
 
 TEST(PreTokenizer, Sequence) {  // Falcon's: digits after ByteLevel see its alphabet
@@ -138,10 +148,12 @@ TEST(PreTokenizer, Sequence) {  // Falcon's: digits after ByteLevel see its alph
 // ---- scanners against the regexes they stand for ----
 
 std::string random_text(std::uint32_t& state, std::size_t length) {
-  static const Texts atoms = {"a",  "b",  "s", "t",  "S",  "re", "LL", "d",  "'",  "'",      "\u2019", " ",      " ",
-                              "  ", "\n", "\r", "\t", "1",  "23", "\u00bd", "\u0664", ".", ",",  "!",  "-",  "_",
-                              "\u00e9", "\u4e2d", "\u0301", "\u017f", "\u212a", "\u00a0", "\u2003", "\u3000", "\u0085", "\u200b",
-                              "\U0001F600", "\U00010400", "\u180e"};
+  static const Texts atoms = {"a",      "b",          "s",          "t",      "S",      "re",     "LL",
+                              "d",      "'",          "'",          "\u2019", " ",      " ",      "  ",
+                              "\n",     "\r",         "\t",         "1",      "23",     "\u00bd", "\u0664",
+                              ".",      ",",          "!",          "-",      "_",      "\u00e9", "\u4e2d",
+                              "\u0301", "\u017f",     "\u212a",     "\u00a0", "\u2003", "\u3000", "\u0085",
+                              "\u200b", "\U0001F600", "\U00010400", "\u180e"};
   std::string text;
   while (text.size() < length) text += atoms[((state = state * 1664525 + 1013904223) >> 8) % atoms.size()];
   return text;
@@ -166,15 +178,19 @@ TEST_P(ScannerRule, CutsLikeTheRegex) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Patterns, ScannerRule,
-    testing::Values(
-        R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)",
-        R"('(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)",
-        R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
-        R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
-        R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}+| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
-        R"('(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+)"));
+constexpr const char* kPatterns[] = {
+    R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)",
+    R"('(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)",
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3})"
+    R"(| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N})"
+    R"(| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}+)"
+    R"(| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
+    R"('(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,3})"
+    R"(| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+)",
+};
+INSTANTIATE_TEST_SUITE_P(Patterns, ScannerRule, testing::ValuesIn(kPatterns));
 
 TEST(Scanner, KnowsItsPatternsOnly) {
   EXPECT_EQ(scan_rule_of(kGpt2Pattern), ScanRule{});
@@ -198,20 +214,20 @@ TEST(Pattern, RewritesOniguruma) {
 
 TEST(Pattern, EmptyMatches) {
   const auto parts = Pattern::regex("(?=b)|c", "t").parts("abcb");
-  EXPECT_THAT(parts, ElementsAre(PatternPart{{0, 1}, false}, PatternPart{{1, 1}, true}, PatternPart{{1, 2}, false},
-                                 PatternPart{{2, 3}, true}, PatternPart{{3, 4}, false}));
+  EXPECT_THAT(parts,
+              ElementsAre(PatternPart{{0, 1}, false}, PatternPart{{1, 1}, true}, PatternPart{{1, 2}, false},
+                          PatternPart{{2, 3}, true}, PatternPart{{3, 4}, false}));
   EXPECT_EQ(Pattern::literal("").replace("ab", "x"), "ab");
 }
 
 TEST(Pattern, GivesUpOnRunawayRegexes) {
-  const std::string text(200, 'a');
+  const std::string text = std::string(80, 'a') + "b";
   try {
-    Pattern::regex("(?:a?){150}(?:a|aa)+(?:a|aa)+$b", "t").find(text, 0);
+    Pattern::regex("(a|aa)+$", "t").find(text, 0);
     FAIL();
   } catch (const Error& e) {
     EXPECT_EQ(e.kind(), ErrorKind::Unsupported);
-    EXPECT_STREQ(e.what(), "tokenizer: the regex \"(?:a?){150}(?:a|aa)+(?:a|aa)+$b\" gave up at byte 0 of 200: "
-                           "match limit exceeded");
+    EXPECT_STREQ(e.what(), "tokenizer: the regex \"(a|aa)+$\" gave up at byte 0 of 81: match limit exceeded");
   }
 }
 
@@ -244,7 +260,8 @@ std::vector<Shown> shown(const AddedTokens& tokens, std::string_view text, bool 
   std::vector<AddedPart> parts;
   tokens.split(text, normalized, parts);
   std::vector<Shown> out;
-  for (const AddedPart& p : parts) out.push_back({std::string(text.substr(p.range.begin, p.range.size())), p.id});
+  for (const AddedPart& p : parts)
+    out.push_back({std::string(text.substr(p.range.begin, p.range.size())), p.id});
   return out;
 }
 
@@ -281,11 +298,30 @@ TEST(AddedTokens, NormalizedOnesAreNormalized) {
   EXPECT_THAT(shown(tokens, "<s>", true), ElementsAre(Shown{"<s>", 5}));
 }
 
+TEST(AddedTokens, TheFirstOfTwoThatAreNormalizedAlike) {
+  const JsonDocument document(R"({"type":"Lowercase"})", "test");
+  const auto lower = read_normalizer(document.root());
+  AddedToken plain{5, "<a>"}, special{6, "<A>"};
+  plain.normalized = special.normalized = special.special = true;
+  EXPECT_THAT(shown(added({plain, special}, lower.get()), "<a>", true), ElementsAre(Shown{"<a>", 6}));
+}
+
+TEST(AddedTokens, WarnOfAnotherId) {
+  Vocabulary vocabulary;
+  vocabulary.add("a", 0);
+  const JsonDocument document(R"([{"id":9,"content":"<x>"}])", "tokenizer.json");
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(AddedTokens::read(document.root(), vocabulary, nullptr).find("<x>")->id, 1);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "bora: warning: tokenizer.json: [0]: \"<x>\" gets id 1, as in `tokenizers`, not 9\n");
+}
+
 TEST(AddedTokens, GetTheNextFreeId) {
   Vocabulary vocabulary;
   vocabulary.add("a", 0);
   vocabulary.add("b", 1);
-  const JsonDocument document(R"([{"id":2,"content":"<x>"},{"id":1,"content":"b"},{"id":3,"content":"<y>"}])", "t");
+  const JsonDocument document(R"([{"id":2,"content":"<x>"},{"id":1,"content":"b"},{"id":3,"content":"<y>"}])",
+                              "t");
   const auto tokens = AddedTokens::read(document.root(), vocabulary, nullptr);
   EXPECT_EQ(tokens.find("<x>")->id, 2);
   EXPECT_EQ(tokens.find("b")->id, 1);
@@ -304,17 +340,20 @@ std::string decoded(const std::string& json, Texts tokens) {
 }
 
 TEST(Decoder, Each) {
-  EXPECT_EQ(decoded(R"({"type":"ByteLevel"})", {"Ġa", "\u00c3", "\u00a9", "<x y>", "\u00e2"}), " aé<x y>\ufffd");
+  EXPECT_EQ(decoded(R"({"type":"ByteLevel"})", {"Ġa", "\u00c3", "\u00a9", "<x y>", "\u00e2"}),
+            " aé<x y>\ufffd");
   EXPECT_EQ(decoded(R"({"type":"ByteFallback"})", {"<0xC3>", "<0xA9>", "a", "<0xC3>", "<0x41>", "<0xG1>"}),
             "éa\ufffd\ufffd<0xG1>");
   EXPECT_EQ(decoded(R"({"type":"Strip","content":"_","start":1,"stop":2})", {"__a___", "_"}), "_a_");
   EXPECT_EQ(decoded(R"({"type":"Metaspace","replacement":"▁"})", {"▁a", "▁b"}), "a b");
-  EXPECT_EQ(decoded(R"({"type":"Metaspace","replacement":"▁","prepend_scheme":"never"})", {"▁a", "▁b"}), " a b");
+  EXPECT_EQ(decoded(R"({"type":"Metaspace","replacement":"▁","prepend_scheme":"never"})", {"▁a", "▁b"}),
+            " a b");
   EXPECT_EQ(decoded(R"({"type":"BPEDecoder","suffix":"</w>"})", {"a</w>", "b", "c</w>"}), "a bc");
-  EXPECT_EQ(decoded(R"({"type":"Sequence","decoders":[{"type":"Replace","pattern":{"String":"▁"},"content":" "},)"
-                    R"({"type":"Fuse"},{"type":"Strip","content":" ","start":1,"stop":0}]})",
-                    {"▁a", "▁b"}),
-            "a b");
+  EXPECT_EQ(
+      decoded(R"({"type":"Sequence","decoders":[{"type":"Replace","pattern":{"String":"▁"},"content":" "},)"
+              R"({"type":"Fuse"},{"type":"Strip","content":" ","start":1,"stop":0}]})",
+              {"▁a", "▁b"}),
+      "a b");
 }
 
 }  // namespace

@@ -54,8 +54,10 @@ std::optional<char> fallback_byte(std::string_view token) {
   if (token.size() != 6 || !token.starts_with("<0x") || token[5] != '>') return std::nullopt;
   int value = 0;
   for (const char c : token.substr(3, 2)) {
-    const int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                      : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+    const int digit = c >= '0' && c <= '9'   ? c - '0'
+                      : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                      : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                                             : -1;
     if (digit < 0) return std::nullopt;
     value = value * 16 + digit;
   }
@@ -107,13 +109,15 @@ struct Strip final : Decoder {
   void apply(std::vector<std::string>& tokens) const override {
     for (std::string& token : tokens) {
       std::string_view rest = token;
-      for (std::int64_t i = 0; i < start && rest.starts_with(content); ++i) rest.remove_prefix(content.size());
+      for (std::int64_t i = 0; i < start && rest.starts_with(content); ++i)
+        rest.remove_prefix(content.size());
       for (std::int64_t i = 0; i < stop && rest.ends_with(content); ++i) rest.remove_suffix(content.size());
       token = std::string(rest);
     }
   }
   void write(std::string& out) const override {
-    out += fmt::format(R"({{"type":"Strip","content":{},"start":{},"stop":{}}})", json_string(content), start, stop);
+    out += fmt::format(R"({{"type":"Strip","content":{},"start":{},"stop":{}}})", json_string(content), start,
+                       stop);
   }
 };
 
@@ -127,7 +131,9 @@ struct Metaspace final : Decoder {
       tokens[i] = Pattern::literal(replacement).replace(tokens[i], drop ? "" : " ");
     }
   }
-  std::string alone(std::string token) const override { return Pattern::literal(replacement).replace(token, " "); }
+  std::string alone(std::string token) const override {
+    return Pattern::literal(replacement).replace(token, " ");
+  }
   void write(std::string& out) const override {
     out += fmt::format(R"({{"type":"Metaspace","replacement":{},"prepend_scheme":"{}","split":{}}})",
                        json_string(replacement), scheme, split);
@@ -176,7 +182,8 @@ std::string one_character(const JsonView& json) {
 std::unique_ptr<const Decoder> read_metaspace(const JsonView& json) {
   auto metaspace = std::make_unique<Metaspace>();
   metaspace->replacement = one_character(json.at("replacement"));
-  metaspace->scheme = json.string("prepend_scheme", json.boolean("add_prefix_space", true) ? "always" : "never");
+  metaspace->scheme =
+      json.string("prepend_scheme", json.boolean("add_prefix_space", true) ? "always" : "never");
   if (metaspace->scheme != "always" && metaspace->scheme != "first" && metaspace->scheme != "never") {
     json.at("prepend_scheme").bad("should be \"always\", \"first\" or \"never\"");
   }
@@ -203,7 +210,8 @@ std::unique_ptr<const Decoder> read_decoder(const JsonView& json) {
   if (type == "Metaspace") return read_metaspace(json);
   if (type == "BPEDecoder") return std::make_unique<BpeDecoder>(std::string(json.at("suffix").string()));
   if (type == "Replace") {
-    return std::make_unique<Replace>(Pattern::read(json.at("pattern")), std::string(json.at("content").string()));
+    return std::make_unique<Replace>(Pattern::read(json.at("pattern")),
+                                     std::string(json.at("content").string()));
   }
   if (type == "Sequence") {
     auto sequence = std::make_unique<Sequence>();

@@ -63,7 +63,8 @@ std::string member_path(const std::string& path, std::string_view key) {
 JsonDocument::JsonDocument(std::string_view text, std::string name) : state_(std::make_unique<State>()) {
   state_->name = std::move(name);
   if (text.size() > kMaxDocument) {
-    fail(ErrorKind::Unsupported, "{}: {} bytes of JSON; at most {} are read", state_->name, text.size(), kMaxDocument);
+    fail(ErrorKind::Unsupported, "{}: {} bytes of JSON; at most {} are read", state_->name, text.size(),
+         kMaxDocument);
   }
   auto error = state_->parser.allocate(std::max<std::size_t>(text.size(), 64), kMaxDepth);
   if (!error) error = state_->parser.parse(text.data(), text.size()).get(state_->root);
@@ -134,8 +135,10 @@ std::string JsonView::string(std::string_view key, std::string_view otherwise) c
 
 std::size_t JsonView::size() const {
   std::size_t n = 0;  // simdjson's own count saturates at 2^24 - 1
-  if (is_object()) each_member([&](std::string_view, const JsonView&) { ++n; });
-  else each_item([&](const JsonView&) { ++n; });
+  if (is_object())
+    each_member([&](std::string_view, const JsonView&) { ++n; });
+  else
+    each_item([&](const JsonView&) { ++n; });
   return n;
 }
 
@@ -160,9 +163,7 @@ std::string JsonView::json() const { return simdjson::minify(element_of(raw_)); 
 
 std::string JsonView::where() const { return path_.empty() ? *name_ : fmt::format("{}: {}", *name_, path_); }
 
-void JsonView::bad(std::string_view problem) const {
-  fail(ErrorKind::Corruption, "{} {}", where(), problem);
-}
+void JsonView::bad(std::string_view problem) const { fail(ErrorKind::Corruption, "{} {}", where(), problem); }
 
 void JsonView::wrong_type(std::string_view wanted) const {
   bad(fmt::format("should be {} but is {}", wanted, excerpt(element_of(raw_))));

@@ -11,8 +11,8 @@
 
 namespace bora::tokenize {
 
-/// A JSON document of any size in one piece of memory (simdjson's DOM): a vocabulary has too many keys for a tree of
-/// small objects.
+/// A JSON document of any size in one piece of memory (simdjson's DOM): a vocabulary has too many keys for a
+/// tree of small objects.
 class JsonDocument {
  public:
   /// Errors: Corruption on malformed text or nesting deeper than 64.
@@ -28,8 +28,8 @@ class JsonDocument {
   std::unique_ptr<State> state_;
 };
 
-/// A value inside a JsonDocument, which must outlive it, and where it stands. All errors are Corruption and read
-/// "tokenizer.json: model.merges[7] should be a string but is 3".
+/// A value inside a JsonDocument, which must outlive it, and where it stands. All errors are Corruption and
+/// read "tokenizer.json: model.merges[7] should be a string but is 3".
 class JsonView {
  public:
   bool is_null() const;

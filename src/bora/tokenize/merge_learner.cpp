@@ -9,7 +9,8 @@ namespace bora::tokenize {
 namespace {
 
 std::uint64_t key_of(std::int32_t left, std::int32_t right) {
-  return (static_cast<std::uint64_t>(static_cast<std::uint32_t>(left)) << 32) | static_cast<std::uint32_t>(right);
+  return (static_cast<std::uint64_t>(static_cast<std::uint32_t>(left)) << 32) |
+         static_cast<std::uint32_t>(right);
 }
 
 }  // namespace

@@ -8,11 +8,11 @@
 
 namespace bora::tokenize {
 
-/// The heart of BPE training: words as sequences of ids, the count of every pair in them, and where it occurs. Pairs
-/// wait in a heap; a pair whose count has changed since is put back when it comes up.
+/// The heart of BPE training: words as sequences of ids, the count of every pair in them, and where it
+/// occurs. Pairs wait in a heap; a pair whose count has changed since is put back when it comes up.
 ///
-/// Counts are those of the trainer of `tokenizers`: occurrences that a merge consumed stay counted for the merged
-/// pair, which shows only when two different merges give the same token.
+/// Counts are those of the trainer of `tokenizers`: occurrences that a merge consumed stay counted for the
+/// merged pair, which shows only when two different merges give the same token.
 class MergeLearner {
  public:
   using Pair = std::pair<std::int32_t, std::int32_t>;
@@ -26,8 +26,8 @@ class MergeLearner {
     std::int64_t count = 0;
     std::uint32_t places = 0;  // index of its list of words
   };
-  /// The pair of the highest count; of equals the smaller left id, then the smaller right id. Nothing if no pair
-  /// occurs. It leaves the heap.
+  /// The pair of the highest count; of equals the smaller left id, then the smaller right id. Nothing if no
+  /// pair occurs. It leaves the heap.
   std::optional<Candidate> next();
   /// Joins the pair wherever it stood when it was queued.
   void merge(const Candidate& candidate, std::int32_t result);
@@ -57,7 +57,7 @@ class MergeLearner {
 
   std::vector<std::int32_t> ids_;  // of all words
   std::vector<Word> words_;
-  std::vector<PairState> pairs_;   // open addressing
+  std::vector<PairState> pairs_;  // open addressing
   std::size_t pair_count_ = 0;
   std::vector<std::vector<std::uint32_t>> lists_;
   std::vector<std::uint32_t> free_lists_;

@@ -120,7 +120,8 @@ std::vector<Item> decomposed(std::string_view text, bool compat) {
   return items;
 }
 
-/// Canonical composition (UAX #15): a mark joins the last starter unless one of its class or above stands between.
+/// Canonical composition (UAX #15): a mark joins the last starter unless one of its class or above stands
+/// between.
 void compose_into(std::vector<Change>& out, const std::vector<Item>& items) {
   std::optional<std::size_t> starter;
   int last_class = -1;  // of what stands between the starter and here; -1: nothing

@@ -129,12 +129,15 @@ std::unique_ptr<const Normalizer> read_normalizer(const JsonView& json) {
     return std::make_unique<Strip>(json.at("strip_left").boolean(), json.at("strip_right").boolean());
   }
   if (type == "Replace") {
-    return std::make_unique<Replace>(Pattern::read(json.at("pattern")), std::string(json.at("content").string()));
+    return std::make_unique<Replace>(Pattern::read(json.at("pattern")),
+                                     std::string(json.at("content").string()));
   }
   if (type == "Prepend") return std::make_unique<Prepend>(std::string(json.at("prepend").string()));
   if (type == "Sequence") {
     auto sequence = std::make_unique<Sequence>();
-    json.at("normalizers").each_item([&](const JsonView& j) { sequence->items.push_back(read_normalizer(j)); });
+    json.at("normalizers").each_item([&](const JsonView& j) {
+      sequence->items.push_back(read_normalizer(j));
+    });
     return sequence;
   }
   fail(ErrorKind::Unsupported, "{}: normalizer {} is not supported", json.where(), json_string(type));

@@ -41,7 +41,8 @@ class PairTable {
     Merge merge;
   };
   static std::uint64_t key(std::int32_t left, std::int32_t right) {
-    return (static_cast<std::uint64_t>(static_cast<std::uint32_t>(left)) << 32) | static_cast<std::uint32_t>(right);
+    return (static_cast<std::uint64_t>(static_cast<std::uint32_t>(left)) << 32) |
+           static_cast<std::uint32_t>(right);
   }
   std::size_t slot(std::uint64_t k) const {
     std::size_t i = static_cast<std::size_t>((k * 0x9E3779B97F4A7C15u) >> 20) & mask_;

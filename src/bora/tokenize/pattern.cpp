@@ -52,10 +52,14 @@ std::string message_of(int code) {
 /// The inside of a bracket for a class escape, or empty.
 std::string_view class_of_escape(char c) {
   switch (c) {
-    case 's': return R"(\t-\r \x{85}\p{Z})";
-    case 'w': return R"(\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{B2}\x{B3}\x{B9}\x{BC}-\x{BE})";
-    case 'h': return "0-9A-Fa-f";
-    default: return {};
+    case 's':
+      return R"(\t-\r \x{85}\p{Z})";
+    case 'w':
+      return R"(\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{B2}\x{B3}\x{B9}\x{BC}-\x{BE})";
+    case 'h':
+      return "0-9A-Fa-f";
+    default:
+      return {};
   }
 }
 
@@ -69,7 +73,8 @@ const std::string& unknown_to_pcre2(CharClass kind) {
     std::string out;
     char32_t first = 0, last = 0;
     const auto flush = [&] {
-      if (first > 0) out += fmt::format("\\x{{{:X}}}-\\x{{{:X}}}", static_cast<int>(first), static_cast<int>(last));
+      if (first > 0)
+        out += fmt::format("\\x{{{:X}}}-\\x{{{:X}}}", static_cast<int>(first), static_cast<int>(last));
     };
     for (const PatternPart& part : Pattern::pcre2(std::string(known)).parts(all)) {
       for (std::size_t i = part.range.begin; !part.match && i < part.range.end; i += utf8_length(all[i])) {
@@ -92,8 +97,9 @@ const std::string& unknown_to_pcre2(CharClass kind) {
 /// PCRE2's name for what stands in \p{...}: scripts without extensions.
 std::string property_name(std::string_view name) {
   static constexpr std::array<std::string_view, 20> kScripts = {
-      "Han",    "Hiragana", "Katakana", "Hangul", "Latin",   "Greek",  "Cyrillic", "Arabic", "Hebrew", "Thai",
-      "Common", "Bopomofo", "Georgian", "Tamil",  "Bengali", "Telugu", "Armenian", "Khmer",  "Lao",    "Devanagari"};
+      "Han",     "Hiragana", "Katakana", "Hangul", "Latin",    "Greek",     "Cyrillic",
+      "Arabic",  "Hebrew",   "Thai",     "Common", "Bopomofo", "Georgian",  "Tamil",
+      "Bengali", "Telugu",   "Armenian", "Khmer",  "Lao",      "Devanagari"};
   for (const auto script : kScripts) {
     if (name == script) return fmt::format("sc:{}", name);
   }
@@ -169,11 +175,12 @@ Pattern Pattern::compiled(std::string source, const std::string& translated, std
   int error = 0;
   PCRE2_SIZE at = 0;
   // Ruby's ^ and $ match at lines; a text here is known to be valid UTF-8, so matches skip that check.
-  pcre2_code* code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(translated.data()), translated.size(),
-                                   PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C, &error, &at,
-                                   nullptr);
+  pcre2_code* code =
+      pcre2_compile(reinterpret_cast<PCRE2_SPTR>(translated.data()), translated.size(),
+                    PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C, &error, &at, nullptr);
   if (code == nullptr) {
-    fail(ErrorKind::Unsupported, "{}: the regex {} cannot be used: {}", where, json_string(source), message_of(error));
+    fail(ErrorKind::Unsupported, "{}: the regex {} cannot be used: {}", where, json_string(source),
+         message_of(error));
   }
   pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);  // without it the interpreter does the same, slowly
   Pattern p;
@@ -207,8 +214,8 @@ std::optional<ByteRange> Pattern::find(std::string_view text, std::size_t from) 
                             PCRE2_NO_UTF_CHECK, match.data, match.context);
   if (n == PCRE2_ERROR_NOMATCH) return std::nullopt;
   if (n < 0) {
-    fail(ErrorKind::Unsupported, "tokenizer: the regex {} gave up at byte {} of {}: {}", json_string(source_), from,
-         text.size(), message_of(n));
+    fail(ErrorKind::Unsupported, "tokenizer: the regex {} gave up at byte {} of {}: {}", json_string(source_),
+         from, text.size(), message_of(n));
   }
   const PCRE2_SIZE* range = pcre2_get_ovector_pointer(match.data);
   return ByteRange{range[0], std::max(range[0], range[1])};

@@ -26,9 +26,9 @@ struct PatternPart {
   bool operator==(const PatternPart&) const = default;
 };
 
-/// What `tokenizer.json` calls a pattern: {"String": "..."} or {"Regex": "..."}, the latter in Oniguruma's Ruby syntax.
-/// Regexes run on PCRE2 (just-in-time compiled, UTF and Unicode properties on); the few spellings whose meaning
-/// differs are rewritten. Any number of threads may use one.
+/// What `tokenizer.json` calls a pattern: {"String": "..."} or {"Regex": "..."}, the latter in Oniguruma's
+/// Ruby syntax. Regexes run on PCRE2 (just-in-time compiled, UTF and Unicode properties on); the few
+/// spellings whose meaning differs are rewritten. Any number of threads may use one.
 class Pattern {
  public:
   static Pattern literal(std::string text);
@@ -43,12 +43,12 @@ class Pattern {
   bool is_regex() const { return regex_; }
   const std::string& source() const { return source_; }
 
-  /// The first match at or after `from`; `text` must be valid UTF-8. Errors: Unsupported when the regex gives up
-  /// (match limit).
+  /// The first match at or after `from`; `text` must be valid UTF-8. Errors: Unsupported when the regex gives
+  /// up (match limit).
   std::optional<ByteRange> find(std::string_view text, std::size_t from) const;
 
-  /// The whole text in parts, matches and what lies between, in order. Matches may be empty, but not directly behind
-  /// another.
+  /// The whole text in parts, matches and what lies between, in order. Matches may be empty, but not directly
+  /// behind another.
   std::vector<PatternPart> parts(std::string_view text) const;
 
   /// Every match replaced.
@@ -63,8 +63,8 @@ class Pattern {
   std::shared_ptr<const Compiled> compiled_;
 };
 
-/// A regex of Oniguruma in PCRE2's words: \s, \w, \h and script names differ, and \p{L} and \p{N} are those of
-/// char_classes().
+/// A regex of Oniguruma in PCRE2's words: \s, \w, \h and script names differ, and \p{L} and \p{N} are those
+/// of char_classes().
 std::string pcre2_from_oniguruma(std::string_view source);
 
 }  // namespace bora::tokenize

@@ -10,18 +10,19 @@
 
 namespace bora::tokenize {
 
-/// What one thread remembers of the pieces it has met: their ids. Bounded (about 5 MB); the older entry of a full
-/// bucket goes. Purely for speed: a piece that is not remembered is computed again.
+/// What one thread remembers of the pieces it has met: their ids. Bounded (about 5 MB); the older entry of a
+/// full bucket goes. Purely for speed: a piece that is not remembered is computed again.
 class PieceCache {
  public:
   static constexpr std::size_t kLongest = 255;  ///< bytes of the longest piece worth remembering
 
   PieceCache() : short_(kBuckets), long_(kLongSlots) {}
 
-  /// Appends the ids of `piece`, computed by compute(piece, out) unless remembered. `readable` bytes from its start
-  /// may be read.
+  /// Appends the ids of `piece`, computed by compute(piece, out) unless remembered. `readable` bytes from its
+  /// start may be read.
   template <class Compute>
-  void append(std::string_view piece, std::size_t readable, std::vector<std::int32_t>& out, Compute&& compute) {
+  void append(std::string_view piece, std::size_t readable, std::vector<std::int32_t>& out,
+              Compute&& compute) {
     if (piece.size() < 16) {
       append_short(key_of(piece, readable), piece, out, compute);
     } else {
@@ -34,10 +35,11 @@ class PieceCache {
   static constexpr std::size_t kLongSlots = std::size_t{1} << 14;
   static constexpr std::size_t kArena = std::size_t{1} << 20;
 
-  // Fifteen bytes and their number are the key; four ids and their number the value, so that two entries share a
-  // cache line.
+  // Fifteen bytes and their number are the key; four ids and their number the value, so that two entries
+  // share a cache line.
   struct Key {
-    std::uint64_t low = 0, high = 0;  // the top byte of `high`: length, and (stored) the number of ids times 16
+    std::uint64_t low = 0,
+                  high = 0;  // the top byte of `high`: length, and (stored) the number of ids times 16
   };
   struct Entry {
     std::uint64_t low = 0, high = 0;
@@ -72,7 +74,8 @@ class PieceCache {
   }
 
   template <class Compute>
-  void append_short(const Key& key, std::string_view piece, std::vector<std::int32_t>& out, Compute& compute) {
+  void append_short(const Key& key, std::string_view piece, std::vector<std::int32_t>& out,
+                    Compute& compute) {
     const std::uint64_t mixed = (key.low ^ (key.high * 0xC2B2AE3D27D4EB4Fu)) * 0x9E3779B97F4A7C15u;
     Bucket& bucket = short_[(mixed >> 40) & (kBuckets - 1)];
     for (const Entry& e : bucket.entries) {

@@ -29,13 +29,14 @@ std::optional<std::int32_t> first_special(const Pipeline& p, std::initializer_li
   return std::nullopt;
 }
 
-std::optional<std::int32_t> special_token(const Pipeline& p, std::string_view key, std::string_view config_name,
-                                          std::optional<std::int32_t> guess) {
+std::optional<std::int32_t> special_token(const Pipeline& p, std::string_view key,
+                                          std::string_view config_name, std::optional<std::int32_t> guess) {
   if (!p.config.contains(key)) return guess;
   const auto token = configured_token(p.config, key, config_name);
   if (!token) return std::nullopt;
   const auto id = p.id_of(*token);
-  if (!id) log_warning("{}: {} {} is not in the vocabulary; it is ignored", config_name, key, json_string(*token));
+  if (!id)
+    log_warning("{}: {} {} is not in the vocabulary; it is ignored", config_name, key, json_string(*token));
   return id;
 }
 

@@ -26,8 +26,8 @@ void cut_at_metaspace(std::string_view text, Use&& use) {
   if (begin < text.size()) use(text.substr(begin));
 }
 
-/// Ids without offsets: no alignment is kept, texts that a normalizer would not change are not copied, and pieces are
-/// looked up in this thread's cache.
+/// Ids without offsets: no alignment is kept, texts that a normalizer would not change are not copied, and
+/// pieces are looked up in this thread's cache.
 class FastEncoder {
  public:
   FastEncoder(const Pipeline& pipeline, std::vector<std::int32_t>& out)
@@ -38,8 +38,10 @@ class FastEncoder {
     std::vector<AddedPart> parts;
     p_.added.split(text, false, parts);
     for (const AddedPart& a : parts) {
-      if (a.id >= 0) out_.push_back(a.id);
-      else part(text.substr(a.range.begin, a.range.size()), a.range.begin);
+      if (a.id >= 0)
+        out_.push_back(a.id);
+      else
+        part(text.substr(a.range.begin, a.range.size()), a.range.begin);
     }
   }
 
@@ -57,8 +59,10 @@ class FastEncoder {
     std::vector<AddedPart> parts;
     p_.added.split(text, true, parts);
     for (const AddedPart& a : parts) {
-      if (a.id >= 0) out_.push_back(a.id);
-      else pieces(text.substr(a.range.begin, a.range.size()), first + a.range.begin);
+      if (a.id >= 0)
+        out_.push_back(a.id);
+      else
+        pieces(text.substr(a.range.begin, a.range.size()), first + a.range.begin);
     }
   }
 
@@ -126,8 +130,10 @@ class TrackingEncoder {
     p_.added.split(text.text(), true, parts);
     for (const AddedPart& a : parts) {
       AlignedText part = text.slice(a.range);
-      if (a.id >= 0) added(a.id, part);
-      else pieces(std::move(part));
+      if (a.id >= 0)
+        added(a.id, part);
+      else
+        pieces(std::move(part));
     }
   }
 

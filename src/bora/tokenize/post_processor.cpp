@@ -58,7 +58,8 @@ struct Reader {
         (texts == 0 ? before : after).push_back(special_id(id));
       });
     });
-    if (texts != 1) json.at("single").bad(fmt::format("should have the text once but has it {} times", texts));
+    if (texts != 1)
+      json.at("single").bad(fmt::format("should have the text once but has it {} times", texts));
     surround(before, after);
   }
 

@@ -12,8 +12,9 @@
 
 namespace bora::tokenize {
 
-/// What happens to the tokens of one text at the end: "post_processor" in tokenizer.json. ByteLevel, BertProcessing,
-/// RobertaProcessing, TemplateProcessing and Sequence all come down to ids before, ids after, and trimmed offsets.
+/// What happens to the tokens of one text at the end: "post_processor" in tokenizer.json. ByteLevel,
+/// BertProcessing, RobertaProcessing, TemplateProcessing and Sequence all come down to ids before, ids after,
+/// and trimmed offsets.
 struct PostProcessor {
   /// White space is taken out of the offsets at both ends of a token.
   struct Trim {

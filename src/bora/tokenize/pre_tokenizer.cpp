@@ -21,8 +21,9 @@ constexpr std::array<std::string_view, 5> kBehaviors = {"Removed", "Isolated", "
 SplitBehavior read_behavior(const JsonView& json) {
   const auto found = std::find(kBehaviors.begin(), kBehaviors.end(), json.string());
   if (found == kBehaviors.end()) {
-    json.bad(fmt::format(
-        "is {}, not one of Removed, Isolated, MergedWithPrevious, MergedWithNext, Contiguous", json_string(json.string())));
+    json.bad(
+        fmt::format("is {}, not one of Removed, Isolated, MergedWithPrevious, MergedWithNext, Contiguous",
+                    json_string(json.string())));
   }
   return static_cast<SplitBehavior>(found - kBehaviors.begin());
 }
@@ -85,7 +86,8 @@ struct Split final : PreTokenizer {
   std::optional<ScanRule> rule;
   Split(Pattern p, SplitBehavior b, bool i) : pattern(std::move(p)), behavior(b), invert(i) {
     // Every character is matched by a scanner, so that "isolated" and "inverted, removed" are the same.
-    const bool whole = (behavior == SplitBehavior::Isolated) || (behavior == SplitBehavior::Removed && invert);
+    const bool whole =
+        (behavior == SplitBehavior::Isolated) || (behavior == SplitBehavior::Removed && invert);
     if (pattern.is_regex() && whole) rule = scan_rule_of(pattern.source());
   }
   std::optional<ScanRule> scan_rule() const override { return rule; }
@@ -113,7 +115,8 @@ struct Split final : PreTokenizer {
 
 struct ByteLevel final : PreTokenizer {
   bool prefix_space, trim_offsets, use_regex;
-  ByteLevel(bool prefix, bool trim, bool regex) : prefix_space(prefix), trim_offsets(trim), use_regex(regex) {}
+  ByteLevel(bool prefix, bool trim, bool regex)
+      : prefix_space(prefix), trim_offsets(trim), use_regex(regex) {}
   bool ends_in_bytes() const override { return true; }
   std::optional<ScanRule> scan_rule() const override {
     return use_regex && !prefix_space ? std::optional(ScanRule{}) : std::nullopt;
@@ -150,7 +153,8 @@ struct Metaspace final : PreTokenizer {
     rewrite_pieces(text, [&](AlignedText& piece) {
       piece.replace(Pattern::literal(" "), replacement);
       if (piece.text().starts_with(replacement)) return;
-      if (scheme == Scheme::Always || (scheme == Scheme::First && piece.at_start())) piece.prepend(replacement);
+      if (scheme == Scheme::Always || (scheme == Scheme::First && piece.at_start()))
+        piece.prepend(replacement);
     });
     if (!split) return;
     const char32_t c = code_point_at(replacement.data()).value;
@@ -165,7 +169,8 @@ struct Metaspace final : PreTokenizer {
 std::unique_ptr<Metaspace> read_metaspace(const JsonView& json) {
   auto metaspace = std::make_unique<Metaspace>();
   metaspace->replacement = json.at("replacement").string();
-  if (metaspace->replacement.empty() || utf8_length(metaspace->replacement[0]) != metaspace->replacement.size()) {
+  if (metaspace->replacement.empty() ||
+      utf8_length(metaspace->replacement[0]) != metaspace->replacement.size()) {
     json.at("replacement").bad("should be one character");
   }
   if (const auto scheme = json.find("prepend_scheme")) {
@@ -266,9 +271,15 @@ void split_at(const std::vector<PatternPart>& parts, SplitBehavior behavior, std
       case SplitBehavior::Removed:
         if (!part.match) add(part);
         break;
-      case SplitBehavior::Isolated: add(part); break;
-      case SplitBehavior::Contiguous: part.match == before && some ? extend(part) : add(part); break;
-      case SplitBehavior::MergedWithPrevious: part.match && !before && some ? extend(part) : add(part); break;
+      case SplitBehavior::Isolated:
+        add(part);
+        break;
+      case SplitBehavior::Contiguous:
+        part.match == before&& some ? extend(part) : add(part);
+        break;
+      case SplitBehavior::MergedWithPrevious:
+        part.match && !before && some ? extend(part) : add(part);
+        break;
       case SplitBehavior::MergedWithNext:
         joined ? extend(part) : add(part);
         joined = false;
@@ -287,8 +298,8 @@ void split_at(const std::vector<PatternPart>& parts, SplitBehavior behavior, std
 std::unique_ptr<const PreTokenizer> read_pre_tokenizer(const JsonView& json) {
   const std::string type(json.at("type").string());
   if (type == "ByteLevel") {
-    return std::make_unique<ByteLevel>(json.boolean("add_prefix_space", true), json.boolean("trim_offsets", true),
-                                       json.boolean("use_regex", true));
+    return std::make_unique<ByteLevel>(json.boolean("add_prefix_space", true),
+                                       json.boolean("trim_offsets", true), json.boolean("use_regex", true));
   }
   if (type == "Split") {
     return std::make_unique<Split>(Pattern::read(json.at("pattern")), read_behavior(json.at("behavior")),
@@ -300,7 +311,8 @@ std::unique_ptr<const PreTokenizer> read_pre_tokenizer(const JsonView& json) {
     const auto behavior = json.find("behavior");
     return std::make_unique<Punctuation>(behavior ? read_behavior(*behavior) : SplitBehavior::Isolated);
   }
-  if (type == "Whitespace" || type == "WhitespaceSplit") return std::make_unique<Whitespace>(type == "Whitespace");
+  if (type == "Whitespace" || type == "WhitespaceSplit")
+    return std::make_unique<Whitespace>(type == "Whitespace");
   if (type == "CharDelimiterSplit" || type == "Delimiter") {
     std::string delimiter(json.at("delimiter").string());
     if (delimiter.empty() || utf8_length(delimiter[0]) != delimiter.size()) {
@@ -310,12 +322,16 @@ std::unique_ptr<const PreTokenizer> read_pre_tokenizer(const JsonView& json) {
   }
   if (type == "Sequence") {
     auto sequence = std::make_unique<Sequence>();
-    json.at("pretokenizers").each_item([&](const JsonView& j) { sequence->items.push_back(read_pre_tokenizer(j)); });
+    json.at("pretokenizers").each_item([&](const JsonView& j) {
+      sequence->items.push_back(read_pre_tokenizer(j));
+    });
     return sequence;
   }
   fail(ErrorKind::Unsupported, "{}: pre-tokenizer {} is not supported", json.where(), json_string(type));
 }
 
-std::unique_ptr<const PreTokenizer> gpt2_pre_tokenizer() { return std::make_unique<ByteLevel>(false, true, true); }
+std::unique_ptr<const PreTokenizer> gpt2_pre_tokenizer() {
+  return std::make_unique<ByteLevel>(false, true, true);
+}
 
 }  // namespace bora::tokenize

@@ -29,7 +29,8 @@ void split_at(const std::vector<PatternPart>& parts, SplitBehavior behavior, std
 class PreTokenizer {
  public:
   virtual ~PreTokenizer() = default;
-  /// Cuts every piece further. Without `map_bytes`, a ByteLevel that comes last leaves the bytes to the model.
+  /// Cuts every piece further. Without `map_bytes`, a ByteLevel that comes last leaves the bytes to the
+  /// model.
   virtual void apply(PreText& text, bool map_bytes) const = 0;
   /// True if a ByteLevel comes last.
   virtual bool ends_in_bytes() const { return false; }
@@ -39,8 +40,8 @@ class PreTokenizer {
   virtual void write(std::string& out) const = 0;
 };
 
-/// ByteLevel, Split, Metaspace, Digits, Punctuation, Whitespace, WhitespaceSplit, CharDelimiterSplit, Sequence.
-/// Errors: Unsupported for other types, by name.
+/// ByteLevel, Split, Metaspace, Digits, Punctuation, Whitespace, WhitespaceSplit, CharDelimiterSplit,
+/// Sequence. Errors: Unsupported for other types, by name.
 std::unique_ptr<const PreTokenizer> read_pre_tokenizer(const JsonView& json);
 
 /// The ByteLevel of GPT-2 (no prefix space), for trained tokenizers.

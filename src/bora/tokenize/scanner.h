@@ -12,8 +12,8 @@
 
 namespace bora::tokenize {
 
-/// The patterns of nearly all byte-level tokenizers, by hand: several times faster than a regex. Both cover every
-/// character of a text.
+/// The patterns of nearly all byte-level tokenizers, by hand: several times faster than a regex. Both cover
+/// every character of a text.
 ///
 /// Gpt2:    's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
 /// Cl100k:  (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,k}| ?[^\s\p{L}\p{N}]+[\r\n]*|
@@ -61,7 +61,9 @@ inline const char* white_space_end(const char* p, const char* run_end, const cha
 template <bool kIgnoreCase>
 inline std::size_t contraction_at(const char* p, const char* end) {
   if (end - p < 2) return 0;
-  const auto lower = [](char c) { return kIgnoreCase && c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; };
+  const auto lower = [](char c) {
+    return kIgnoreCase && c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
+  };
   const char a = lower(p[1]);
   if (a == 's' || a == 't' || a == 'm' || a == 'd') return 2;
   if (end - p < 3) return 0;

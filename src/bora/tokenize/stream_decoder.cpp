@@ -37,8 +37,8 @@ void StreamDecoder::shorten(const std::string& text) {
   for (std::size_t context = kContext; context < kWindow / 2; ++context) {
     const std::vector<std::int32_t> rest(window_.end() - static_cast<std::ptrdiff_t>(context), window_.end());
     const std::string kept = tokenizer_.decode(rest, skip_special_);
-    // Decoders treat the start of a text specially: the kept ids must stand for some text already given out, and not
-    // begin inside a character.
+    // Decoders treat the start of a text specially: the kept ids must stand for some text already given out,
+    // and not begin inside a character.
     if (kept.size() <= open || kept.starts_with(kReplacement) || !text.ends_with(kept)) continue;
     window_ = rest;
     given_ = kept.size() - open;
@@ -52,9 +52,11 @@ std::string StreamDecoder::push(std::int32_t id) {
   const std::string_view view = text;
   std::size_t stable = view.size();
   open_ids_ = view.ends_with(kReplacement) ? open_ids_ + 1 : 0;
-  // While a character may still be completed nothing of the damage is final: with byte fallback, an open character
-  // turns the whole run of bytes before it into U+FFFD. Afterwards the last three may still begin one.
-  for (int i = 0; (open_ids_ <= kOpenBytes || i < kOpenBytes) && view.substr(0, stable).ends_with(kReplacement); ++i) {
+  // While a character may still be completed nothing of the damage is final: with byte fallback, an open
+  // character turns the whole run of bytes before it into U+FFFD. Afterwards the last three may still begin
+  // one.
+  for (int i = 0;
+       (open_ids_ <= kOpenBytes || i < kOpenBytes) && view.substr(0, stable).ends_with(kReplacement); ++i) {
     stable -= kReplacement.size();
   }
   std::string out = take(text, stable);

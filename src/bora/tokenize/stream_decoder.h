@@ -11,8 +11,8 @@ namespace bora {
 
 /// Turns ids that arrive one by one into text, and never gives out part of a UTF-8 character.
 ///
-/// What push() and finish() return, put together, is decode() of all ids. (One exception, where no stream can know:
-/// with byte fallback, a run of byte tokens that starts well and ends ill.)
+/// What push() and finish() return, put together, is decode() of all ids. (One exception, where no stream can
+/// know: with byte fallback, a run of byte tokens that starts well and ends ill.)
 class StreamDecoder {
  public:
   explicit StreamDecoder(Tokenizer tokenizer, bool skip_special = true);

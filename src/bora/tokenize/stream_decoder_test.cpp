@@ -66,7 +66,8 @@ TEST(StreamDecoder, NoiseOfByteTokens) {
   const Tokenizer t = tokenize::tiny();
   Ids ids;
   std::uint32_t state = 9;
-  for (int i = 0; i < 3000; ++i) ids.push_back(static_cast<std::int32_t>((state = state * 1664525 + 1013904223) >> 8) % 300);
+  for (int i = 0; i < 3000; ++i)
+    ids.push_back(static_cast<std::int32_t>((state = state * 1664525 + 1013904223) >> 8) % 300);
   EXPECT_EQ(streamed(t, ids), t.decode(ids));
 }
 

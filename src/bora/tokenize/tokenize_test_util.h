@@ -32,7 +32,8 @@ inline const std::string kSentencePiece = [] {
     return R"({"id":)" + std::to_string(id) + R"(,"content":")" + content +
            R"(","single_word":false,"lstrip":false,"rstrip":false,"normalized":false,"special":true})";
   };
-  return R"({"version":"1.0","added_tokens":[)" + added(0, "<unk>") + "," + added(1, "<s>") + "," + added(2, "</s>") +
+  return R"({"version":"1.0","added_tokens":[)" + added(0, "<unk>") + "," + added(1, "<s>") + "," +
+         added(2, "</s>") +
          R"(],"normalizer":{"type":"Sequence","normalizers":[{"type":"Prepend","prepend":"▁"},)"
          R"({"type":"Replace","pattern":{"String":" "},"content":"▁"}]},"pre_tokenizer":null,)"
          R"("post_processor":{"type":"TemplateProcessing","single":[{"SpecialToken":{"id":"<s>","type_id":0}},)"
@@ -54,7 +55,8 @@ inline DocumentSource documents(std::vector<std::string> texts) {
 inline Tokenizer tiny() {
   BpeTrainerConfig config;
   config.vocab_size = 300;
-  return train_bpe(documents({"some words and some more words, again and again and again; words words"}), config)
+  return train_bpe(documents({"some words and some more words, again and again and again; words words"}),
+                   config)
       .tokenizer;
 }
 

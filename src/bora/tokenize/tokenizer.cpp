@@ -17,8 +17,8 @@ namespace {
 /// `text`, or a repaired copy in `storage`.
 std::string_view valid_text(std::string_view text, std::string& storage) {
   if (text.size() >= std::numeric_limits<std::uint32_t>::max()) {
-    fail(ErrorKind::InvalidArgument, "encode: a text of {} bytes; at most 4 GiB at a time\nhint: encode it in parts",
-         text.size());
+    fail(ErrorKind::InvalidArgument,
+         "encode: a text of {} bytes; at most 4 GiB at a time\nhint: encode it in parts", text.size());
   }
   if (tokenize::is_valid_utf8(text)) return text;
   storage = tokenize::utf8_lossy(text);
@@ -31,7 +31,8 @@ Tokenizer assemble(std::string_view tokenizer_json, std::string_view config, con
   if (!config.empty()) {
     pipeline->config = parse_json(config, config_name);
     if (!pipeline->config.is_object()) {
-      fail(ErrorKind::Corruption, "{}: should be an object but is {}", config_name, pipeline->config.type_name());
+      fail(ErrorKind::Corruption, "{}: should be an object but is {}", config_name,
+           pipeline->config.type_name());
     }
   }
   pipeline->finish(config_name);

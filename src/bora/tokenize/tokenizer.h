@@ -30,32 +30,32 @@ struct Encoding {
   std::vector<CodePointSpan> offsets;
 };
 
-/// A tokenizer as described by a Hugging Face `tokenizer.json`: ids, offsets and decoded text are those of the PyPI
-/// package `tokenizers` 0.22. A cheap value (one shared pointer); every function is const and may be called from any
-/// number of threads, each of which keeps a bounded cache of what it has met.
+/// A tokenizer as described by a Hugging Face `tokenizer.json`: ids, offsets and decoded text are those of
+/// the PyPI package `tokenizers` 0.22. A cheap value (one shared pointer); every function is const and may be
+/// called from any number of threads, each of which keeps a bounded cache of what it has met.
 ///
-/// Texts are UTF-8. Invalid bytes are read as U+FFFD, one for each maximal part of a character, as decoders of the
-/// web do. Truncation and padding in the file are ignored.
+/// Texts are UTF-8. Invalid bytes are read as U+FFFD, one for each maximal part of a character, as decoders
+/// of the web do. Truncation and padding in the file are ignored.
 class Tokenizer {
  public:
-  /// Reads `path`, a tokenizer.json or a directory that holds one, and the tokenizer_config.json beside it, if any.
-  /// Errors: NotFound; Corruption for what contradicts the format (with the file and the key); Unsupported for
-  /// components Bora does not have, by name.
+  /// Reads `path`, a tokenizer.json or a directory that holds one, and the tokenizer_config.json beside it,
+  /// if any. Errors: NotFound; Corruption for what contradicts the format (with the file and the key);
+  /// Unsupported for components Bora does not have, by name.
   static Tokenizer load(const std::string& path);
 
   /// The same from text; `name` stands for the file in errors. An empty `config_json` means there is none.
   static Tokenizer from_json(std::string_view tokenizer_json, std::string_view config_json = {},
                              std::string_view name = "tokenizer.json");
 
-  /// Ids and offsets. `add_special`: with what the post-processor adds (<s>, [CLS], ...). Special tokens written in
-  /// the text are recognised in both cases.
+  /// Ids and offsets. `add_special`: with what the post-processor adds (<s>, [CLS], ...). Special tokens
+  /// written in the text are recognised in both cases.
   Encoding encode(std::string_view text, bool add_special = true) const;
 
   /// Appends the ids of `text` to `out`: the fast path of data pipelines, without offsets.
   void encode_ids(std::string_view text, std::vector<std::int32_t>& out, bool add_special = false) const;
 
-  /// The text of `ids`. Ids that stand for nothing are left out, as in `tokenizers`. A character whose bytes are not
-  /// all there becomes U+FFFD; see StreamDecoder for tokens that arrive one by one.
+  /// The text of `ids`. Ids that stand for nothing are left out, as in `tokenizers`. A character whose bytes
+  /// are not all there becomes U+FFFD; see StreamDecoder for tokens that arrive one by one.
   std::string decode(std::span<const std::int32_t> ids, bool skip_special = false) const;
 
   /// The id of a token as it is spelled in the file ("Ġthe", "▁the", "<0x0A>"), or nothing.
@@ -67,23 +67,23 @@ class Tokenizer {
   /// The largest id + 1: the rows an embedding needs.
   std::int64_t vocab_size() const;
 
-  // From tokenizer_config.json, else guessed from the special tokens: </s>, <|endoftext|>, <eos>, ... If the only
-  // special token is <|endoftext|>, it is both beginning and end, as in GPT-2.
+  // From tokenizer_config.json, else guessed from the special tokens: </s>, <|endoftext|>, <eos>, ... If the
+  // only special token is <|endoftext|>, it is both beginning and end, as in GPT-2.
   std::optional<std::int32_t> bos_id() const;
   std::optional<std::int32_t> eos_id() const;
   std::optional<std::int32_t> pad_id() const;
   std::optional<std::int32_t> unk_id() const;
 
-  /// By id, the number of UTF-8 bytes of text it stands for, for losses in bits per byte: 0 for special tokens and
-  /// unused ids, 1 for <0x0A> and its like, and a space for ▁. Size: vocab_size().
+  /// By id, the number of UTF-8 bytes of text it stands for, for losses in bits per byte: 0 for special
+  /// tokens and unused ids, 1 for <0x0A> and its like, and a space for ▁. Size: vocab_size().
   const std::vector<std::int32_t>& bytes_per_token() const;
 
-  /// A hash of everything that decides ids and text, in a canonical form: the same for files that differ in spelling
-  /// alone. It covers tokenizer.json only, neither the path nor tokenizer_config.json.
+  /// A hash of everything that decides ids and text, in a canonical form: the same for files that differ in
+  /// spelling alone. It covers tokenizer.json only, neither the path nor tokenizer_config.json.
   Hash128 fingerprint() const;
 
-  /// Writes `directory`/tokenizer.json and tokenizer_config.json, for Bora and for `tokenizers` and `transformers`.
-  /// The directory is made if need be. Errors: Io.
+  /// Writes `directory`/tokenizer.json and tokenizer_config.json, for Bora and for `tokenizers` and
+  /// `transformers`. The directory is made if need be. Errors: Io.
   void save(const std::string& directory) const;
 
   /// For the other files of this room.

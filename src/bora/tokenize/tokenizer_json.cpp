@@ -7,10 +7,11 @@
 //    "post_processor": POST_PROCESSOR | null, "decoder": DECODER | null, "model": MODEL}
 //   ADDED_TOKEN = {"id": ID, "content": STRING, "single_word": BOOL, "lstrip": BOOL, "rstrip": BOOL,
 //                  "normalized": BOOL, "special": BOOL}
-// Each component is an object with "type"; its members are written beside its code. Truncation and padding are read
-// over and written as null: Bora never cuts or pads a text.
+// Each component is an object with "type"; its members are written beside its code. Truncation and padding
+// are read over and written as null: Bora never cuts or pads a text.
 //
-// tokenizer_config.json: {"bos_token": TOKEN, "eos_token": TOKEN, "pad_token": TOKEN, "unk_token": TOKEN, ...}
+// tokenizer_config.json: {"bos_token": TOKEN, "eos_token": TOKEN, "pad_token": TOKEN, "unk_token": TOKEN,
+// ...}
 //   TOKEN = STRING | {"content": STRING, ...} | null; other members are kept as they are.
 #include <fmt/core.h>
 
@@ -24,8 +25,10 @@ namespace {
 template <class Component>
 void write_component(std::string& out, std::string_view key, const Component* component) {
   out += fmt::format(",\"{}\":", key);
-  if (component != nullptr) component->write(out);
-  else out += "null";
+  if (component != nullptr)
+    component->write(out);
+  else
+    out += "null";
 }
 
 }  // namespace

@@ -52,12 +52,12 @@ std::string replaced(std::string text, const std::string& what, const std::strin
 
 TEST(Tokenizer, MergesByRank) {
   const Tokenizer t = Tokenizer::from_json(kTiny);
-  EXPECT_EQ(ids(t, "abc"), Ids({5}));        // a b first, then ab c
-  EXPECT_EQ(ids(t, "bc"), Ids({6}));         // b c
+  EXPECT_EQ(ids(t, "abc"), Ids({5}));  // a b first, then ab c
+  EXPECT_EQ(ids(t, "bc"), Ids({6}));   // b c
   EXPECT_EQ(ids(t, "aabcb"), Ids({0, 5, 1}));
   EXPECT_EQ(ids(t, "a b"), Ids({0, 3, 1}));
   EXPECT_EQ(ids(t, ""), Ids());
-  EXPECT_EQ(ids(t, "axb"), Ids({4}));        // no unk_token: left out, as if it had not been there
+  EXPECT_EQ(ids(t, "axb"), Ids({4}));  // no unk_token: left out, as if it had not been there
 }
 
 TEST(Tokenizer, FindsAddedTokensInText) {
@@ -91,7 +91,10 @@ TEST(Tokenizer, ByteFallbackAndTemplate) {
 TEST(Tokenizer, InvalidUtf8BecomesReplacement) {
   const Tokenizer t = tiny();
   const auto text = [&](std::string_view bytes) { return t.decode(ids(t, bytes)); };
-  EXPECT_EQ(text("a\xFF" "b"), "a\xEF\xBF\xBD" "b");
+  EXPECT_EQ(text("a\xFF"
+                 "b"),
+            "a\xEF\xBF\xBD"
+            "b");
   EXPECT_EQ(text("\xE2\x82"), "\xEF\xBF\xBD");
   EXPECT_EQ(text("\xC0\x80"), "\xEF\xBF\xBD\xEF\xBF\xBD");
   EXPECT_EQ(text("\xED\xA0\x80"), "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD");
@@ -139,9 +142,11 @@ TEST(Tokenizer, BytesOfLlamaTokens) {
 TEST(Tokenizer, FingerprintIsOfTheContent) {
   const auto of = [](const std::string& json) { return Tokenizer::from_json(json).fingerprint(); };
   const std::string tiny_json = kTiny;
-  EXPECT_EQ(of(tiny_json), of(replaced(tiny_json, R"(["a","b"])", R"("a b")")));  // the old spelling of a merge
+  EXPECT_EQ(of(tiny_json),
+            of(replaced(tiny_json, R"(["a","b"])", R"("a b")")));  // the old spelling of a merge
   EXPECT_EQ(of(tiny_json), of(replaced(tiny_json, "\"model\"", "  \"extra\": 1, \"model\"")));
-  EXPECT_NE(of(tiny_json), of(replaced(tiny_json, R"(["a","b"],["ab","c"],["b","c"])", R"(["b","c"],["a","b"],["ab","c"])")));
+  EXPECT_NE(of(tiny_json), of(replaced(tiny_json, R"(["a","b"],["ab","c"],["b","c"])",
+                                       R"(["b","c"],["a","b"],["ab","c"])")));
   EXPECT_NE(of(tiny_json), of(replaced(tiny_json, "<end>", "<END>")));
 }
 
@@ -211,7 +216,8 @@ TEST(Tokenizer, LongPiecesMergeLikeShortOnes) {
   for (std::size_t length : {1, 2, 3, 40, 47, 48, 49, 50, 300, 5000}) {
     for (int round = 0; round < 20; ++round) {
       std::string text;
-      while (text.size() < length) text += static_cast<char>('a' + ((random = random * 1664525 + 1013904223) >> 20) % 3);
+      while (text.size() < length)
+        text += static_cast<char>('a' + ((random = random * 1664525 + 1013904223) >> 20) % 3);
       ASSERT_EQ(ids(t, text), merged_rank_by_rank(text)) << text;
     }
   }
@@ -234,7 +240,8 @@ TEST(TokenizerErrors, NameTheFileAndTheKey) {
   const auto corrupt = [&](const std::string& what, const std::string& by) {
     return error_of(replaced(json, what, by), ErrorKind::Corruption);
   };
-  EXPECT_EQ(corrupt("\"a\":0", "\"a\":-1"), "tokenizer.json: model.vocab.a is -1; ids are from 0 to 16777215");
+  EXPECT_EQ(corrupt("\"a\":0", "\"a\":-1"),
+            "tokenizer.json: model.vocab.a is -1; ids are from 0 to 16777215");
   EXPECT_EQ(corrupt("\"a\":0", "\"a\":99999999999"),
             "tokenizer.json: model.vocab.a is 99999999999; ids are from 0 to 16777215");
   EXPECT_EQ(corrupt("\"a\":0", "\"a\":1.5"), "tokenizer.json: model.vocab.a should be an integer but is 1.5");
@@ -244,12 +251,14 @@ TEST(TokenizerErrors, NameTheFileAndTheKey) {
             "tokenizer.json: model.merges[0] joins \"x\", which is not in the vocabulary");
   EXPECT_EQ(corrupt(R"(["a","b"])", R"(["a","a"])"),
             "tokenizer.json: model.merges[0]: the result \"aa\" is not in the vocabulary");
-  EXPECT_EQ(corrupt(R"(["a","b"])", R"(["a"])"), "tokenizer.json: model.merges[0] should have 2 tokens but has 1");
+  EXPECT_EQ(corrupt(R"(["a","b"])", R"(["a"])"),
+            "tokenizer.json: model.merges[0] should have 2 tokens but has 1");
   EXPECT_EQ(corrupt(R"(["a","b"])", R"("a  b")"),
             "tokenizer.json: model.merges[0] should be two tokens with a space between");
   EXPECT_EQ(corrupt(R"(["a","b"])", "7"), "tokenizer.json: model.merges[0] should be an array but is 7");
   EXPECT_EQ(corrupt("\"vocab\"", "\"vocabulary\""), "tokenizer.json: model.vocab is missing");
-  EXPECT_EQ(corrupt("\"id\":7", "\"id\":-7"), "tokenizer.json: added_tokens[0].id is -7; ids are from 0 to 16777215");
+  EXPECT_EQ(corrupt("\"id\":7", "\"id\":-7"),
+            "tokenizer.json: added_tokens[0].id is -7; ids are from 0 to 16777215");
   EXPECT_EQ(corrupt("\"special\":true", "\"special\":\"yes\""),
             "tokenizer.json: added_tokens[0].special should be true or false but is \"yes\"");
 }
@@ -257,7 +266,8 @@ TEST(TokenizerErrors, NameTheFileAndTheKey) {
 TEST(TokenizerErrors, HostileText) {
   EXPECT_THAT(error_of("", ErrorKind::Corruption), HasSubstr("tokenizer.json: not JSON: "));
   EXPECT_THAT(error_of("{\"model\":", ErrorKind::Corruption), HasSubstr("tokenizer.json: not JSON: "));
-  EXPECT_THAT(error_of(std::string(100000, '['), ErrorKind::Corruption), HasSubstr("tokenizer.json: not JSON: "));
+  EXPECT_THAT(error_of(std::string(100000, '['), ErrorKind::Corruption),
+              HasSubstr("tokenizer.json: not JSON: "));
   EXPECT_EQ(error_of("[]", ErrorKind::Corruption), "tokenizer.json should be an object but is []");
   EXPECT_EQ(error_of("{}", ErrorKind::Corruption), "tokenizer.json: model is missing");
   EXPECT_EQ(error_of(R"({"version":"2.0"})", ErrorKind::Unsupported),
@@ -273,8 +283,9 @@ TEST(TokenizerErrors, RefuseWhatIsNotThereByName) {
             "tokenizer.json: model: the model \"Unigram\" is not supported; Bora reads BPE");
   EXPECT_EQ(refused("\"normalizer\":null", R"("normalizer":{"type":"Precompiled"})"),
             "tokenizer.json: normalizer: normalizer \"Precompiled\" is not supported");
-  EXPECT_EQ(refused("\"normalizer\":null", R"("normalizer":{"type":"Sequence","normalizers":[{"type":"Nmt"}]})"),
-            "tokenizer.json: normalizer.normalizers[0]: normalizer \"Nmt\" is not supported");
+  EXPECT_EQ(
+      refused("\"normalizer\":null", R"("normalizer":{"type":"Sequence","normalizers":[{"type":"Nmt"}]})"),
+      "tokenizer.json: normalizer.normalizers[0]: normalizer \"Nmt\" is not supported");
   EXPECT_EQ(refused("\"pre_tokenizer\":null", R"("pre_tokenizer":{"type":"BertPreTokenizer"})"),
             "tokenizer.json: pre_tokenizer: pre-tokenizer \"BertPreTokenizer\" is not supported");
   EXPECT_EQ(refused("\"post_processor\":null", R"("post_processor":{"type":"New"})"),
@@ -286,7 +297,8 @@ TEST(TokenizerErrors, RefuseWhatIsNotThereByName) {
             "hint: set it to null");
   EXPECT_EQ(refused("\"normalizer\":null",
                     R"("normalizer":{"type":"Replace","pattern":{"Regex":"(a"},"content":""})"),
-            "tokenizer.json: normalizer.pattern.Regex: the regex \"(a\" cannot be used: missing closing parenthesis");
+            "tokenizer.json: normalizer.pattern.Regex: the regex \"(a\" cannot be used: missing closing "
+            "parenthesis");
 }
 
 TEST(TokenizerErrors, Components) {
@@ -294,16 +306,19 @@ TEST(TokenizerErrors, Components) {
   const auto corrupt = [&](const std::string& what, const std::string& by) {
     return error_of(replaced(json, what, by), ErrorKind::Corruption);
   };
-  EXPECT_EQ(corrupt("\"post_processor\":null", R"("post_processor":{"type":"BertProcessing","sep":["b",1],"cls":["x",88]})"),
-            "tokenizer.json: post_processor.cls[1] is 88, which is no id of the 8 of the vocabulary");
   EXPECT_EQ(corrupt("\"post_processor\":null",
-                    R"("post_processor":{"type":"TemplateProcessing","single":[],"pair":[],"special_tokens":{}})"),
-            "tokenizer.json: post_processor.single should have the text once but has it 0 times");
+                    R"("post_processor":{"type":"BertProcessing","sep":["b",1],"cls":["x",88]})"),
+            "tokenizer.json: post_processor.cls[1] is 88, which is no id of the 8 of the vocabulary");
+  EXPECT_EQ(
+      corrupt("\"post_processor\":null",
+              R"("post_processor":{"type":"TemplateProcessing","single":[],"pair":[],"special_tokens":{}})"),
+      "tokenizer.json: post_processor.single should have the text once but has it 0 times");
   EXPECT_EQ(corrupt("\"pre_tokenizer\":null",
                     R"("pre_tokenizer":{"type":"Split","pattern":{"String":"a"},"behavior":"Sideways"})"),
             "tokenizer.json: pre_tokenizer.behavior is \"Sideways\", not one of Removed, Isolated, "
             "MergedWithPrevious, MergedWithNext, Contiguous");
-  EXPECT_EQ(corrupt("\"pre_tokenizer\":null", R"("pre_tokenizer":{"type":"Split","pattern":{},"behavior":"Removed"})"),
+  EXPECT_EQ(corrupt("\"pre_tokenizer\":null",
+                    R"("pre_tokenizer":{"type":"Split","pattern":{},"behavior":"Removed"})"),
             "tokenizer.json: pre_tokenizer.pattern should be {\"String\": ...} or {\"Regex\": ...}");
   EXPECT_EQ(corrupt("\"pre_tokenizer\":null", R"("pre_tokenizer":{"type":"Metaspace","replacement":"__"})"),
             "tokenizer.json: pre_tokenizer.replacement should be one character");
@@ -313,6 +328,57 @@ TEST(TokenizerErrors, Components) {
   EXPECT_EQ(corrupt("\"pre_tokenizer\":null", R"("pre_tokenizer":{"type":"Metaspace","replacement":"_",)"
                                               R"("prepend_scheme":"first","add_prefix_space":false})"),
             "tokenizer.json: pre_tokenizer has add_prefix_space false, which contradicts its prepend_scheme");
+}
+
+TEST(TokenizerErrors, MoreComponents) {
+  const std::string json = kTiny;
+  const auto corrupt = [&](const std::string& what, const std::string& by) {
+    return error_of(replaced(json, what, by), ErrorKind::Corruption);
+  };
+  EXPECT_EQ(corrupt("\"post_processor\":null",
+                    R"("post_processor":{"type":"BertProcessing","cls":["a"],"sep":["b",1]})"),
+            "tokenizer.json: post_processor.cls should be a token and its id");
+  EXPECT_EQ(corrupt("\"post_processor\":null",
+                    R"("post_processor":{"type":"TemplateProcessing","single":[{"Sequence":{"id":"B"}}]})"),
+            "tokenizer.json: post_processor.single[0].Sequence should be sequence A: there is one text");
+  EXPECT_EQ(corrupt("\"post_processor\":null",
+                    R"("post_processor":{"type":"TemplateProcessing","single":[{"SpecialToken":{"id":"x"}}],)"
+                    R"("special_tokens":{}})"),
+            "tokenizer.json: post_processor.special_tokens.x is missing");
+  EXPECT_EQ(
+      corrupt("\"pre_tokenizer\":null", R"("pre_tokenizer":{"type":"CharDelimiterSplit","delimiter":""})"),
+      "tokenizer.json: pre_tokenizer.delimiter should be one character");
+  EXPECT_EQ(corrupt(R"({"type":"Fuse"})", R"({"type":"Strip","content":"","start":0,"stop":0})"),
+            "tokenizer.json: decoder.content should be one character");
+  EXPECT_EQ(corrupt(R"({"type":"Fuse"})", R"({"type":"Metaspace","replacement":"_","prepend_scheme":"x"})"),
+            "tokenizer.json: decoder.prepend_scheme should be \"always\", \"first\" or \"never\"");
+  EXPECT_EQ(corrupt("\"unk_token\":null", "\"continuing_subword_prefix\":\"##\""),
+            "tokenizer.json: model.merges[0]: \"b\" is shorter than the prefix \"##\"");
+}
+
+TEST(TokenizerErrors, Sizes) {  // views that are too long are refused before they are read
+  const Tokenizer t = Tokenizer::from_json(kTiny);
+  try {
+    t.encode(std::string_view(kTiny.data(), std::size_t{1} << 33));
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_STREQ(e.what(),
+                 "encode: a text of 8589934592 bytes; at most 4 GiB at a time\nhint: encode it in parts");
+  }
+  try {
+    Tokenizer::from_json(std::string_view(kTiny.data(), std::size_t{1} << 33));
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_STREQ(e.what(), "tokenizer.json: 8589934592 bytes of JSON; at most 1073741824 are read");
+  }
+}
+
+TEST(TokenizerErrors, UnknownSpecialTokensAreIgnoredWithAWarning) {
+  testing::internal::CaptureStderr();
+  EXPECT_FALSE(Tokenizer::from_json(kTiny, R"({"pad_token": "[PAD]"})").pad_id());
+  EXPECT_EQ(
+      testing::internal::GetCapturedStderr(),
+      "bora: warning: tokenizer_config.json: pad_token \"[PAD]\" is not in the vocabulary; it is ignored\n");
 }
 
 TEST(TokenizerErrors, Files) {

@@ -21,7 +21,8 @@ struct ClassRange {
   CharClass kind;
 };
 
-// Letters and numbers of Unicode 15.1 and 16, which utf8proc (Unicode 15.0) does not know yet: UnicodeData.txt.
+// Letters and numbers of Unicode 15.1 and 16, which utf8proc (Unicode 15.0) does not know yet:
+// UnicodeData.txt.
 constexpr auto kLetter = CharClass::Letter, kNumber = CharClass::Number;
 constexpr ClassRange kNewer[] = {
     {0x1C89, 0x1C8A, kLetter},   {0xA7CB, 0xA7CD, kLetter},   {0xA7DA, 0xA7DC, kLetter},
@@ -42,9 +43,10 @@ struct LowerRange {
 
 // Lower case that Unicode 16 and 17 added.
 constexpr LowerRange kNewerLower[] = {
-    {0x1C89, 0x1C89, 0x1C8A}, {0xA7CB, 0xA7CB, 0x264},     {0xA7CC, 0xA7CC, 0xA7CD},    {0xA7CE, 0xA7CE, 0xA7CF},
-    {0xA7D2, 0xA7D2, 0xA7D3}, {0xA7D4, 0xA7D4, 0xA7D5},    {0xA7DA, 0xA7DA, 0xA7DB},    {0xA7DC, 0xA7DC, 0x19B},
-    {0x10D50, 0x10D65, 0x10D70}, {0x16EA0, 0x16EB8, 0x16EBB},
+    {0x1C89, 0x1C89, 0x1C8A},    {0xA7CB, 0xA7CB, 0x264},  {0xA7CC, 0xA7CC, 0xA7CD},
+    {0xA7CE, 0xA7CE, 0xA7CF},    {0xA7D2, 0xA7D2, 0xA7D3}, {0xA7D4, 0xA7D4, 0xA7D5},
+    {0xA7DA, 0xA7DA, 0xA7DB},    {0xA7DC, 0xA7DC, 0x19B},  {0x10D50, 0x10D65, 0x10D70},
+    {0x16EA0, 0x16EB8, 0x16EBB},
 };
 
 CharClass class_of(char32_t c) {
@@ -54,14 +56,18 @@ CharClass class_of(char32_t c) {
     case UTF8PROC_CATEGORY_LL:
     case UTF8PROC_CATEGORY_LT:
     case UTF8PROC_CATEGORY_LM:
-    case UTF8PROC_CATEGORY_LO: return CharClass::Letter;
+    case UTF8PROC_CATEGORY_LO:
+      return CharClass::Letter;
     case UTF8PROC_CATEGORY_ND:
     case UTF8PROC_CATEGORY_NL:
-    case UTF8PROC_CATEGORY_NO: return CharClass::Number;
+    case UTF8PROC_CATEGORY_NO:
+      return CharClass::Number;
     case UTF8PROC_CATEGORY_ZS:
     case UTF8PROC_CATEGORY_ZL:
-    case UTF8PROC_CATEGORY_ZP: return CharClass::Space;
-    default: return CharClass::Other;
+    case UTF8PROC_CATEGORY_ZP:
+      return CharClass::Space;
+    default:
+      return CharClass::Other;
   }
 }
 
@@ -76,7 +82,8 @@ std::size_t sequence_at(std::string_view s, std::size_t i, std::size_t& bad) {
                              : lead >= 0xF0 && lead <= 0xF4 ? 4
                                                             : 0;
   if (length == 0) return 0;
-  unsigned low = 0x80, high = 0xBF;  // the second byte excludes overlong forms, surrogates, and beyond U+10FFFF
+  unsigned low = 0x80,
+           high = 0xBF;  // the second byte excludes overlong forms, surrogates, and beyond U+10FFFF
   if (lead == 0xE0) low = 0xA0;
   if (lead == 0xED) high = 0x9F;
   if (lead == 0xF0) low = 0x90;

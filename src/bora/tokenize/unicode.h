@@ -50,7 +50,8 @@ void append_utf8(std::string& out, char32_t code_point);
 
 bool is_valid_utf8(std::string_view text);
 
-/// Valid UTF-8 from any bytes: each maximal part of an ill-formed sequence becomes U+FFFD (Unicode, section 3.9).
+/// Valid UTF-8 from any bytes: each maximal part of an ill-formed sequence becomes U+FFFD (Unicode,
+/// section 3.9).
 std::string utf8_lossy(std::string_view bytes);
 
 /// char::is_whitespace, is_numeric (Nd, Nl, No) and punctuation (P* and ASCII symbols) as in `tokenizers`.
@@ -63,8 +64,8 @@ bool is_word(char32_t c);
 /// Full lower case of one character: one code point, or two for U+0130 (the second is 0 otherwise).
 std::array<char32_t, 2> lower_case(char32_t c);
 
-/// GPT-2's printable stand-in for each byte (Radford et al. 2019, encoder.py): itself where it is visible Latin-1,
-/// else U+0100 + n for the n-th of the others.
+/// GPT-2's printable stand-in for each byte (Radford et al. 2019, encoder.py): itself where it is visible
+/// Latin-1, else U+0100 + n for the n-th of the others.
 const std::array<char32_t, 256>& byte_alphabet();
 
 /// The raw bytes of a token in that alphabet; false if it has another character (then `out` is not changed).

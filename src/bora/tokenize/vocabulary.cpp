@@ -10,7 +10,7 @@ namespace bora::tokenize {
 
 std::size_t Vocabulary::slot(std::string_view text) const {
   const std::size_t mask = slots_.size() - 1;
-  std::size_t i = std::hash<std::string_view>{}(text) & mask;
+  std::size_t i = std::hash<std::string_view>{}(text)&mask;
   while (slots_[i] >= 0 && this->text(slots_[i]) != text) i = (i + 1) & mask;
   return i;
 }

@@ -25,11 +25,11 @@ class Vocabulary {
   /// The text of an id that is there; lives until the next add().
   std::string_view text(std::int32_t id) const;
 
-  std::int64_t count() const { return count_; }                                ///< tokens
+  std::int64_t count() const { return count_; }                                   ///< tokens
   std::int64_t size() const { return static_cast<std::int64_t>(spans_.size()); }  ///< largest id + 1
 
-  /// An object of text: id. Errors: Corruption for an id that is not in [0, kMaxIds), or given twice, or a text
-  /// given twice.
+  /// An object of text: id. Errors: Corruption for an id that is not in [0, kMaxIds), or given twice, or a
+  /// text given twice.
   static Vocabulary read(const JsonView& json);
   void write(std::string& out) const;
 

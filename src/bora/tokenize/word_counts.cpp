@@ -56,14 +56,17 @@ class CounterPool {
   std::vector<std::unique_ptr<WordCounts>> free_;
 };
 
-void count_chunks(const std::string& text, const std::vector<std::size_t>& ends, CounterPool& pool, int threads) {
+void count_chunks(const std::string& text, const std::vector<std::size_t>& ends, CounterPool& pool,
+                  int threads) {
   parallel_for(
       static_cast<std::int64_t>(ends.size()),
       [&](std::int64_t i) {
         const std::size_t begin = i == 0 ? 0 : ends[static_cast<std::size_t>(i) - 1];
         auto counts = pool.take();
         scan_each(ScanRule{}, std::string_view(text).substr(begin, ends[static_cast<std::size_t>(i)] - begin),
-                  [&](const char* p, const char* q) { counts->add({p, static_cast<std::size_t>(q - p)}); });
+                  [&](const char* p, const char* q) {
+                    counts->add({p, static_cast<std::size_t>(q - p)});
+                  });
         pool.give(std::move(counts));
       },
       threads);

@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/track/json_lines.h"
 
+#include <fmt/core.h>
+
 #include <charconv>
 #include <cmath>
 #include <optional>
@@ -42,9 +44,7 @@ std::uint64_t size_to_keep(std::string_view text, std::int64_t first_step) {
 std::string json_number(double value) {
   if (std::isnan(value)) return R"("NaN")";
   if (std::isinf(value)) return value > 0 ? R"("Infinity")" : R"("-Infinity")";
-  char buffer[32];
-  const auto result = std::to_chars(buffer, buffer + sizeof buffer, value);
-  return {buffer, result.ptr};
+  return fmt::format("{}", value);
 }
 
 std::string json_string(std::string_view text) {

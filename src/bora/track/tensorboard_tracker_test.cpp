@@ -136,7 +136,7 @@ TEST(Tensorboard, ATornRecordIsRepaired) {
   FaultFiles broken(files(),
                     {.nth = 4, .short_write = true});  // directory, create, version, then the first log
   ScopedFileSystem scope(broken);
-  TensorboardTracker tracker(options_for("torn"));
+  TensorboardTracker tracker(options);
   for (int step = 0; step < 3; ++step) {
     try {
       tracker.log(step, std::vector<Metric>{{"train/loss", 1}});

@@ -128,7 +128,7 @@ TEST(Jsonl, CutsATornLastLine) {
 }
 
 TEST(Jsonl, NoLineIsLostOrTornWhenAWriteFails) {
-  for (std::int64_t n = 1;; ++n) {
+  for (std::int64_t n = 2; n <= 12; ++n) {  // the first operation is the opening
     const auto dir = fresh_directory("full");
     JsonlTracker tracker(options_for(dir));
     FaultFiles broken(files(), {.nth = n, .short_write = true});
@@ -150,7 +150,6 @@ TEST(Jsonl, NoLineIsLostOrTornWhenAWriteFails) {
     EXPECT_EQ(read_text(path_join(dir, "x.jsonl")),
               "{\"step\":0}\n{\"step\":1}\n{\"step\":2}\n{\"step\":3}\n")
         << n;
-    if (n > 12) break;
   }
 }
 

@@ -3,7 +3,7 @@
 #pragma once
 #include <cstdint>
 
-#include "bora/data/batch.h"
+#include "bora/data/loader.h"
 #include "bora/nn/language_model.h"
 
 namespace bora::train {

@@ -11,7 +11,7 @@
 
 #include "bora/base/json.h"
 #include "bora/base/key.h"
-#include "bora/data/batch.h"
+#include "bora/data/loader.h"
 #include "bora/mesh/lane_tree.h"
 #include "bora/nn/language_model.h"
 #include "bora/optim/optimizer.h"

@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# SPDX-FileCopyrightText: The Bora authors
+"""Trains the same models with Bora and with PyTorch, turn by turn, and prints one table.
+
+  bench/compare.py                                    all models, 3 rounds
+  bench/compare.py --models gpt2-124m --rounds 1 --steps 5 --no-compile
+  bench/compare.py --write                            also bench/results/YYYY-MM-CPU.md
+
+  BORA_BENCH_ENV   folder for a Python environment with PyTorch; default ~/.cache/bora/bench-env. Made on the first run
+                   (4 GB: PyTorch's wheel does not load without NVIDIA's libraries, GPU or not).
+
+Each round runs Bora, PyTorch eager, PyTorch eager with glibc's malloc told to keep memory, and PyTorch compiled, one
+after the other, each a process of its own; the table has the median of the rounds. Needs Python 3 alone.
+"""
+
+import argparse
+import datetime
+import json
+import os
+import pathlib
+import re
+import statistics
+import subprocess
+import sys
+import venv
+
+HERE = pathlib.Path(__file__).resolve().parent
+PEER = HERE / "peers" / "torch_train.py"
+TORCH = "2.11.0"
+# What PyTorch's wheel asks for, less what only GPUs need (triton, cuda-bindings, cusolver, nvrtc, nvtx): its libraries
+# are linked against the rest and do not load without it.
+PACKAGES = """
+    filelock typing-extensions>=4.10 setuptools<82 sympy>=1.13.3 networkx jinja2 fsspec numpy
+    cuda-toolkit[cublas,cudart,cufft,cufile,cupti,curand,cusparse,nvjitlink]==13.0.2
+    nvidia-cudnn-cu13==9.19.0.56 nvidia-cusparselt-cu13==0.8.0 nvidia-nccl-cu13==2.28.9 nvidia-nvshmem-cu13==3.4.5
+""".split()
+
+# name: (batch, sequence length, timed steps)
+MODELS = {"quickstart": (8, 128, 50), "llama-nano": (4, 256, 20), "llama-mid": (4, 256, 10), "gpt2-124m": (4, 256, 5)}
+# glibc gives nothing back to the system: what the allocator of Bora does, in its terms.
+TUNED = {"MALLOC_MMAP_THRESHOLD_": str(1 << 40), "MALLOC_TRIM_THRESHOLD_": str(1 << 40),
+         "MALLOC_TOP_PAD_": str(64 << 20)}
+VARIANTS = ("bora", "eager", "tuned", "compile")
+TITLES = {"bora": "Bora", "eager": "PyTorch eager", "tuned": "eager, malloc tuned", "compile": "torch.compile"}
+
+
+def quiet_environment():
+    """Without the variables that would set threads or kernels behind the benchmark's back."""
+    return {k: v for k, v in os.environ.items()
+            if k != "OPENBLAS_CORETYPE" and not k.startswith(("OMP_", "MKL_", "GOMP_", "KMP_", "MALLOC_"))}
+
+
+def environment_folder():
+    return pathlib.Path(os.environ.get("BORA_BENCH_ENV") or pathlib.Path.home() / ".cache" / "bora" / "bench-env")
+
+
+def peer_python():
+    """The Python that has PyTorch; makes its environment where there is none."""
+    folder = environment_folder()
+    python, stamp = folder / "bin" / "python", folder / f"ready-torch-{TORCH}"
+    if stamp.exists() and python.exists():
+        return python
+    print(f"making {folder} with PyTorch {TORCH} (4 GB; some minutes)", file=sys.stderr)
+    venv.create(folder, clear=True, with_pip=True)
+    pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    for arguments in (["--no-deps", f"torch=={TORCH}"], PACKAGES):
+        done = subprocess.run(pip + arguments, stderr=subprocess.PIPE, text=True)
+        if done.returncode:
+            sys.exit(f"compare: pip could not install {' '.join(arguments)}:\n{done.stderr}")
+    subprocess.run([python, "-c", "import torch"], check=True)
+    stamp.touch()
+    return python
+
+
+def command(variant, model, args):
+    batch, seq, steps = MODELS[model]
+    program = [args.bora, "bench", "train"] if variant == "bora" else [peer_python(), PEER]
+    if variant == "compile":
+        program.append("--compile")
+    sizes = {"--model": model, "--batch": args.batch or batch, "--seq": args.seq or seq,
+             "--steps": args.steps or steps, "--threads": args.threads}
+    return [str(word) for word in program + [x for pair in sizes.items() for x in pair]]
+
+
+def run(variant, model, args):
+    words = command(variant, model, args)
+    environment = quiet_environment() | (TUNED if variant == "tuned" else {})
+    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    if done.returncode:
+        sys.exit(f"compare: {' '.join(words)} failed with {done.returncode}:\n{done.stderr}")
+    line = done.stdout.strip().splitlines()[-1]
+    if args.verbose:
+        print(f"{variant}: {line}", file=sys.stderr)
+    return json.loads(line)
+
+
+def measure(model, variants, args):
+    """variant -> the median of each number over the rounds, the words of the last."""
+    results = {v: [] for v in variants}
+    for _ in range(args.rounds):
+        for variant in variants:
+            results[variant].append(run(variant, model, args))
+    return {v: {key: statistics.median(r[key] for r in runs) if isinstance(value, float) else value
+                for key, value in runs[-1].items()} for v, runs in results.items()}
+
+
+def table(model, results):
+    first = next(iter(results.values()))
+    lines = [f"### {model}, batch {first['batch']} x {first['seq']} tokens", "",
+             "| | tokens/s | step ms | p95 | Bora is | matmul share | GF/s | peak MB | start-up s |",
+             "|---|---:|---:|---:|---:|---:|---:|---:|---:|"]
+    bora = results.get("bora")
+    for variant, r in results.items():
+        ratio = f"{bora['tokens_per_s'] / r['tokens_per_s']:.2f} x" if bora else "-"
+        lines.append(f"| {TITLES[variant]} | {r['tokens_per_s']:,.0f} | {r['step_ms']:.1f} | {r['step_ms_p95']:.1f} | "
+                     f"{ratio} | {r['matmul_share']:.0%} | {r['gflops_per_s']:.0f} | {r['peak_rss_mb']:,.0f} | "
+                     f"{r['start_up_s']:.2f} |")
+    return "\n".join(lines) + "\n"
+
+
+def hardware(result):
+    with open("/proc/meminfo", encoding="ascii") as file:
+        gigabytes = int(file.readline().split()[1]) / (1 << 20)
+    return f"{result['cpu']}, {os.cpu_count()} cores, {gigabytes:.0f} GB, {result['threads']} threads"
+
+
+def report(tables, last, args):
+    when = datetime.date.today()
+    paths = ", ".join(f"{TITLES[v]}: `{r['kernel_path']}`" for v, r in last.items())
+    return (f"# Training on {hardware(next(iter(last.values())))}\n\n{when:%Y-%m-%d}; "
+            f"`bench/compare.py --rounds {args.rounds} --threads {args.threads}`. fp32, AdamW, clipped gradients, random "
+            f"tokens; medians of {args.rounds} interleaved rounds. Kernels: {paths}.\n\n" + "\n".join(tables))
+
+
+def write(text, cpu):
+    name = re.sub(r"[^a-z0-9]+", "-", cpu.lower()).strip("-")
+    path = HERE / "results" / f"{datetime.date.today():%Y-%m}-{name}.md"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    print(f"wrote {path}", file=sys.stderr)
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bora", default=HERE.parent / "build" / "release" / "apps" / "bora" / "bora")
+    parser.add_argument("--models", nargs="+", default=list(MODELS), choices=MODELS, metavar="MODEL")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--steps", type=int, help="timed steps of each run; default: by model")
+    parser.add_argument("--batch", type=int, help="sequences; default: by model")
+    parser.add_argument("--seq", type=int, help="tokens per sequence; default: by model")
+    parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--only", nargs="+", choices=VARIANTS, help="these ways alone")
+    parser.add_argument("--no-compile", action="store_true", help="leave torch.compile out (it needs minutes)")
+    parser.add_argument("--write", action="store_true", help="also write bench/results/YYYY-MM-CPU.md")
+    parser.add_argument("--verbose", action="store_true", help="every run's JSON line, on stderr")
+    return parser.parse_args()
+
+
+def main():
+    args = parse()
+    variants = [v for v in args.only or VARIANTS if not (v == "compile" and args.no_compile)]
+    if "bora" in variants and not pathlib.Path(args.bora).exists():
+        sys.exit(f"compare: no program at {args.bora}; build it, or pass --bora PATH")
+    tables, last = [], {}
+    for model in args.models:
+        last = measure(model, variants, args)
+        tables.append(table(model, last))
+        print(tables[-1], flush=True)
+    if args.write:
+        write(report(tables, last, args), next(iter(last.values()))["cpu"])
+
+
+if __name__ == "__main__":
+    main()

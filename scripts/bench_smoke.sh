@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# SPDX-FileCopyrightText: The Bora authors
+#
+# Runs every benchmark for a moment and looks at its output: that it is JSON and has all its fields, not how fast it is.
+#
+#   scripts/bench_smoke.sh [BUILD_FOLDER]     default build/release
+set -euo pipefail
+root=$(cd "$(dirname "$0")/.." && pwd)
+readonly root
+readonly build=${1:-$root/build/release}
+unset OPENBLAS_CORETYPE "${!OMP_@}"
+
+# check NAME FIELD...: each line of stdin that starts with { is an object with these fields, and there is at least one.
+check() {
+  python3 -c '
+import json, sys
+name, fields = sys.argv[1], sys.argv[2:]
+objects = [json.loads(line) for line in sys.stdin if line.startswith("{")]
+if not objects: sys.exit(f"bench_smoke: {name} printed no JSON line")
+for o in objects:
+    for field in fields:
+        if field not in o: sys.exit(f"bench_smoke: {name}: field {field} is missing in {o}")
+        if isinstance(o[field], float) and not o[field] == o[field]: sys.exit(f"bench_smoke: {name}: {field} is nan")
+print(f"bench_smoke: {name}: {len(objects)} lines, all fields")
+' "$@"
+}
+
+for program in apps/bora/bora bench/dot_bench; do
+  [ -x "$build/$program" ] || { echo "bench_smoke: $build/$program is not built" >&2; exit 1; }
+done
+
+"$build/apps/bora/bora" bench train --model quickstart --batch 2 --seq 64 --steps 2 |
+  check 'bora bench train' model batch seq tokens_per_s step_ms step_ms_p95 matmul_share peak_rss_mb start_up_s mfu \
+    gflops_per_s kernel_path threads cpu
+"$build/bench/dot_bench" --rows 64 --seconds 0.01 --case c_proj |
+  check dot_bench 'case' rows raw_ms named_ms ratio rounds
+python3 "$root/bench/compare.py" --help >/dev/null

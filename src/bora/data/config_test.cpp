@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/data/config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "bora/base/file.h"
+#include "bora/base/text.h"
+
+namespace bora::data {
+namespace {
+
+using testing::HasSubstr;
+
+/// The `data` block of a whole configuration; everything beside it is not looked at.
+struct Reading {
+  DataConfig config;
+  std::vector<std::string> problems;
+};
+
+struct Root {
+  DataConfig data;
+  void bind(Binder& b) { b.field("data", data); }
+};
+
+Reading read(const ConfigTree& tree) {
+  Root root;
+  Reading out;
+  for (const auto& problem : read_config(tree, root)) {
+    if (problem.key.starts_with("data")) out.problems.push_back(problem.key + ": " + problem.message);
+  }
+  out.config = root.data;
+  return out;
+}
+
+Reading read(const std::string& data) {
+  std::string yaml = "data:\n";
+  for (const auto& line : split(data, '\n')) yaml += "  " + line + "\n";
+  ConfigTree tree;
+  tree.merge_text(yaml, "a.yaml");
+  return read(tree);
+}
+
+DataConfig good(const std::string& data) {
+  auto reading = read(data);
+  EXPECT_TRUE(reading.problems.empty()) << join(reading.problems, "\n");
+  return reading.config;
+}
+
+std::string problems(const std::string& data) { return join(read(data).problems, "\n"); }
+
+TEST(DataConfig, DefaultsAreLevanters) {
+  const auto c = good("train_urls: a.txt");
+  EXPECT_EQ(c.tokenizer, "gpt2");
+  EXPECT_EQ(c.cache_dir, "cache/");
+  EXPECT_TRUE(c.enforce_eos);
+  EXPECT_EQ(c.ignore_token_id, -100);
+  EXPECT_EQ(c.shuffle.shuffle.kind, Shuffle::Kind::None);
+  EXPECT_EQ(c.mixture_block_size, 2048);
+  EXPECT_EQ(c.stop_strategy, "restart");
+  EXPECT_EQ(c.sources().size(), 1u);
+  EXPECT_EQ(c.sources()[0].first, "data");
+  EXPECT_EQ(c.sources()[0].second.train_urls, std::vector<std::string>{"a.txt"});
+  EXPECT_EQ(c.sources()[0].second.format.text_key, "text");
+  EXPECT_TRUE(c.missing_sources().empty());
+}
+
+TEST(DataConfig, Mixture) {
+  const auto c = good(
+      "configs:\n  a: {train_urls: [a.txt], tags: [x, y/z]}\n  b:\n    validation_urls: b.txt\n    "
+      "cache_dir: here\n"
+      "    format: {type: text, text_key: body}\n"
+      "train_weights: {a: 0.6, b: 0}\nmixture_block_size: 128\nmax_train_batches: {a: 3}\n"
+      "num_validation_sequences: {a: 10}\nshuffle: 1000\npermutation_type: linear");
+  EXPECT_EQ(c.sources().size(), 2u);
+  EXPECT_EQ(c.configs[0].second.tags, (std::vector<std::string>{"x", "y/z"}));
+  EXPECT_EQ(c.configs[1].second.cache_dir, "here");
+  EXPECT_EQ(c.configs[1].second.format.text_key, "body");
+  ASSERT_EQ(c.train_weights.size(), 1u);
+  EXPECT_EQ(c.train_weights[0].weights, (ByName<double>{{"a", 0.6}, {"b", 0.0}}));
+  EXPECT_EQ(c.shuffle.shuffle.kind, Shuffle::Kind::Era);
+  EXPECT_EQ(c.shuffle.shuffle.era_length, 1000);
+  EXPECT_EQ(c.shuffle.shuffle.permutation, "linear");
+}
+
+TEST(DataConfig, SpellingsOfValues) {
+  EXPECT_EQ(good("shuffle: true").shuffle.shuffle.kind, Shuffle::Kind::Full);
+  EXPECT_EQ(good("shuffle: {io_block_size: 8, window_blocks: 4}").shuffle.shuffle.io_block, 8);
+  EXPECT_EQ(good("num_validation_sequences: 7").num_validation_sequences, (ByName<std::int64_t>{{"", 7}}));
+  EXPECT_EQ(good("train_tokenizer: {vocab_size: 2048}").train_tokenizer->vocab_size, 2048);
+  const auto staged = good(
+      "configs: {a: {train_urls: x.txt}, b: {train_urls: y.txt}}\n"
+      "train_weights:\n  - [0, {\"a\": 0.8, \"b\": 0.2}]\n  - [100, {\"b\": 0.5, \"a\": 0.5}]");
+  ASSERT_EQ(staged.train_weights.size(), 2u);
+  EXPECT_EQ(staged.train_weights[1].start, 100);
+  EXPECT_EQ(staged.train_weights[1].weights, (ByName<double>{{"b", 0.5}, {"a", 0.5}}));
+}
+
+TEST(DataConfig, WritesWhatItReads) {
+  for (const std::string text :
+       {"train_urls: [a.txt]\nshuffle: true\nnum_validation_sequences: 7",
+        "shuffle: 50\ntokenizer: here\ntrain_tokenizer: {vocab_size: 300}",
+        "shuffle: {io_block_size: 8, window_blocks: 4}",
+        "configs: {a: {train_urls: x.txt}, b: {id: q, format: {type: chat}}}\ntrain_weights: {a: 1, b: 2}",
+        "configs: {a: {train_urls: x.txt}}\ntrain_weights: [[0, {a: 1}], [10, {a: 2}]]\nmax_train_batches: "
+        "{a: 2}"}) {
+    Root first{good(text)};
+    const std::string yaml = write_config(first);
+    ConfigTree tree;
+    tree.merge_text(yaml, "written.yaml");
+    auto again = read(tree);
+    EXPECT_TRUE(again.problems.empty()) << yaml << join(again.problems, "\n");
+    Root second{again.config};
+    EXPECT_EQ(write_config(second), yaml);
+  }
+}
+
+TEST(DataConfig, Problems) {
+  EXPECT_THAT(problems("train_url: x"), HasSubstr("did you mean data.train_urls?"));
+  const std::string two = "configs: {alpha: {train_urls: x.txt}, beta: {train_urls: y.txt}}\n";
+  EXPECT_THAT(problems(two + "train_weights: {alpha: 1, bet: 2}"),
+              HasSubstr("there is no data set bet; did you mean `beta`?; there is alpha, beta"));
+  EXPECT_THAT(problems(two + "train_weights: {alpha: 1, beta: -2}"),
+              HasSubstr("the weight of beta is -2 but should be at least 0"));
+  EXPECT_THAT(problems(two + "train_weights: [[5, {alpha: 1}]]"),
+              HasSubstr("the first stage should start at step 0 but starts at 5"));
+  EXPECT_THAT(problems(two + "train_weights: [[0, {alpha: 1}], [9, {alpha: 1}], [9, {beta: 1}]]"),
+              HasSubstr("a stage at step 9 follows one at step 9; starts should grow"));
+  EXPECT_THAT(problems(two + "num_validation_sequences: 5"),
+              HasSubstr("there is no data set without a name"));
+  EXPECT_THAT(problems(two + "num_validation_sequences: {alpha: -5}"), HasSubstr("should be at least 0"));
+  EXPECT_THAT(problems(two + "max_train_batches: {alpha: 0}"), HasSubstr("should be at least 1"));
+  EXPECT_THAT(problems(two + "train_urls: z.txt"),
+              HasSubstr("a mixture has its data sets in configs, not beside it"));
+  EXPECT_THAT(problems("mixture_block_size: 70000"), HasSubstr("should be from 1 to 65535"));
+  EXPECT_THAT(problems("target_budget: 1e9"), HasSubstr("target_budget and experiment_budget go together"));
+  EXPECT_THAT(problems("tokenizer: passthrough"), HasSubstr("passthrough needs vocab_size"));
+  EXPECT_THAT(problems("stop_strategy: first_exhausted"), HasSubstr("restart"));
+  EXPECT_THAT(problems("train_tokenizer: {vocab_size: 100}"), HasSubstr("should be at least 257"));
+  EXPECT_THAT(problems("shuffle: 0"), HasSubstr("the length of an era should be at least 1"));
+  EXPECT_THAT(problems("shuffle: {io_block_size: 0, window_blocks: 0}"),
+              testing::AllOf(HasSubstr("io_block_size: should be at least 1"),
+                             HasSubstr("window_blocks: should be")));
+}
+
+std::string missing(const DataConfig& config) {
+  std::string out;
+  for (const auto& problem : config.missing_sources()) out += problem.key + ": " + problem.message + "\n";
+  return out;
+}
+
+TEST(DataConfig, MissingSources) {
+  EXPECT_EQ(missing(good("id: dlwh/wikitext_103_detokenized")),
+            "data.train_urls: the hub data set dlwh/wikitext_103_detokenized cannot be fetched; download it "
+            "and give "
+            "train_urls\n");
+  EXPECT_EQ(missing(good("tokenizer: x")),
+            "data.train_urls: no files; give paths, for example [\"my/*.txt\"]\n");
+  EXPECT_EQ(
+      missing(good(
+          "configs: {a: {train_urls: \"gs://b/{1..3}.jsonl\", format: {type: chat}}}\ncache_dir: gs://c")),
+      "data.configs.a.format.type: chat records cannot be trained on yet\n"
+      "data.configs.a.train_urls: gs://b/{1..3}.jsonl is on gs://, which Bora does not read; download it and "
+      "give "
+      "local paths\n"
+      "data.cache_dir: gs://c is on gs://; give a local folder\n");
+}
+
+TEST(DataConfig, ReadsEveryLevanterConfiguration) {
+  const std::string folder = std::string(BORA_SHARED_DIR) + "/data/levanter-config";
+  if (!exists(folder)) GTEST_SKIP() << folder << " is not here";
+  int read_files = 0;
+  for (const auto& name : files().list(folder)) {
+    if (!name.ends_with(".yaml")) continue;
+    ConfigTree tree;
+    tree.merge_file(path_join(folder, name));
+    if (!tree.has("data")) continue;
+    const auto reading = read(tree);
+    EXPECT_TRUE(reading.problems.empty()) << name << ": " << join(reading.problems, "\n");
+    EXPECT_FALSE(reading.config.sources().empty());
+    EXPECT_FALSE(reading.config.missing_sources().empty()) << name << " names remote data";
+    ++read_files;
+  }
+  EXPECT_GE(read_files, 20);
+  for (const auto* name :
+       {"data/openwebtext_source.yaml", "data/pile_mixture.yaml", "data/wikitext_source.yaml"}) {
+    const auto reading = read(read_text(path_join(folder, name)));
+    EXPECT_TRUE(reading.problems.empty()) << name << ": " << join(reading.problems, "\n");
+  }
+}
+
+}  // namespace
+}  // namespace bora::data

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/data/loader.h"
+
+#include <gtest/gtest.h>
+
+#include "bora/data/epochs.h"
+#include "bora/data/prefetcher.h"
+#include "bora/data/test_datasets.h"
+#include "bora/data/token_dataset.h"
+#include "bora/store/cache_builder.h"
+
+namespace bora::data {
+namespace {
+
+using Ints = std::vector<std::int32_t>;
+using Floats = std::vector<float>;
+
+TEST(Annotate, SegmentsAndWeights) {
+  OneRow row(6);
+  row.tokens = {5, 1, 7, 1, 1, 9};
+  annotate(row.tokens, {.eos_id = 1}, row.segments, row.loss_weights);
+  EXPECT_EQ(row.segments, (Ints{0, 0, 1, 1, 2, 3}));
+  EXPECT_EQ(row.loss_weights, (Floats{1, 1, 1, 1, 1, 0})) << "the last position predicts nothing";
+  annotate(row.tokens, {.eos_id = -1, .ignore_token_id = 7}, row.segments, row.loss_weights);
+  EXPECT_EQ(row.segments, (Ints{0, 0, 0, 0, 0, 0}));
+  EXPECT_EQ(row.loss_weights, (Floats{1, 0, 1, 1, 1, 0})) << "an ignored token masks the position before";
+}
+
+TEST(TokenDataset, CutsTheConcatenation) {
+  const store::TemporaryFolder folder("token-dataset");
+  const auto file = folder.write("a.jsonl", "{\"text\":\"abc\"}\n{\"text\":\"defgh\"}\n{\"text\":\"i\"}\n");
+  const store::ByteProcessor bytes;
+  const auto cache = store::build_cache(folder / "c", {file}, bytes);
+  const auto all = cache->tokens(0, cache->num_tokens());
+  ASSERT_EQ(all.size(), 3u * 2 + 9);
+  const TokenDataset dataset(cache, 4, {.eos_id = 1});
+  EXPECT_EQ(dataset.size(), 3) << "the tail of 3 tokens is dropped";
+  for (std::int64_t i = 0; i < 3; ++i) {
+    OneRow row(4);
+    EXPECT_EQ(dataset.read(i, row.row()), 0);
+    EXPECT_EQ(row.tokens, Ints(all.begin() + 4 * i, all.begin() + 4 * i + 4));
+  }
+  OneRow row(4);
+  dataset.read(1, row.row());
+  EXPECT_EQ(row.tokens[0], 1);
+  EXPECT_EQ(row.segments, (Ints{0, 1, 1, 1}));
+  EXPECT_EQ(error_of(ErrorKind::InvalidArgument, [&] { dataset.read(3, row.row()); }),
+            "dataset: sequence 3 is outside of its 3");
+  OneRow wrong(5);
+  EXPECT_EQ(error_of(ErrorKind::InvalidArgument, [&] { dataset.read(0, wrong.row()); }),
+            "dataset: a row of 5 tokens, 5 segments, 5 weights; each should be 4");
+  EXPECT_EQ(error_of(ErrorKind::InvalidArgument, [&] { TokenDataset(cache, 1, {}); }),
+            "dataset: sequences of 1 tokens; a prediction needs at least 2");
+}
+
+TEST(Slice, IsAPart) {
+  const auto part = slice(counting(10), 3, 7);
+  EXPECT_EQ(part->size(), 4);
+  OneRow row(4);
+  part->read(3, row.row());
+  EXPECT_EQ(row.tokens[0], 6);
+  EXPECT_THROW(part->read(4, row.row()), Error);
+  EXPECT_EQ(error_of(ErrorKind::InvalidArgument, [] { slice(counting(10), 3, 11); }),
+            "dataset: [3, 11) is no part of its 10 sequences");
+}
+
+const BatchSchedule kSchedule({{0, 8}, {10, 16}, {20, 32}});
+
+TEST(Loader, ReadsEverySequenceOnce) {
+  const Loader loader(counting(1007), kSchedule);
+  EXPECT_EQ(loader.num_steps(), 44);
+  std::int32_t next = 0;
+  for (std::int64_t step = 0; step < loader.num_steps(); ++step) {
+    const Batch batch = loader.batch(step);
+    EXPECT_EQ(batch.step, step);
+    EXPECT_EQ(batch.sequences, kSchedule.batch_size(step));
+    EXPECT_EQ(batch.seq_len, 4);
+    for (std::size_t i = 0; i < batch.sources.size(); ++i) {
+      const bool padding = next == 1007;
+      EXPECT_EQ(batch.sources[i], padding ? -1 : 0);
+      for (std::size_t t = 0; t < 4; ++t) {
+        EXPECT_EQ(batch.tokens[4 * i + t], padding ? 0 : next + static_cast<std::int32_t>(t));
+        EXPECT_EQ(batch.segments[4 * i + t], padding ? -1 : 0);
+        EXPECT_EQ(batch.loss_weights[4 * i + t], padding ? 0.0F : 1.0F);
+      }
+      if (!padding) ++next;
+    }
+  }
+  EXPECT_EQ(next, 1007);
+}
+
+TEST(Loader, RowsTogetherAreTheBatch) {
+  const Loader loader(endless(counting(77), {.kind = Shuffle::Kind::Full}, Key::from_seed(1)), kSchedule);
+  for (const std::int64_t step : {0, 9, 10, 25, 100000}) {
+    const Batch whole = loader.batch(step);
+    for (const std::int64_t workers : {1, 2, 4}) {
+      Batch joined{step, 0, 4, {}, {}, {}, {}};
+      for (std::int64_t w = 0; w < workers; ++w) {
+        const std::int64_t share = whole.sequences / workers;
+        const Batch part = loader.batch(step, {w * share, (w + 1) * share});
+        joined.sequences += part.sequences;
+        const auto append = [](auto& to, const auto& from) { to.insert(to.end(), from.begin(), from.end()); };
+        append(joined.tokens, part.tokens);
+        append(joined.segments, part.segments);
+        append(joined.loss_weights, part.loss_weights);
+        append(joined.sources, part.sources);
+      }
+      EXPECT_EQ(joined, whole);
+    }
+  }
+}
+
+TEST(Loader, Errors) {
+  EXPECT_EQ(error_of(ErrorKind::InvalidArgument, [] { Loader(counting(0), 4); }),
+            "loader: the dataset has no sequence");
+  const Loader loader(counting(10), 4);
+  EXPECT_EQ(error_of(ErrorKind::InvalidArgument, [&] { loader.batch(3); }),
+            "loader: there is no step 3; the dataset has 3");
+  EXPECT_THROW(loader.batch(-1), Error);
+  EXPECT_EQ(error_of(ErrorKind::InvalidArgument,
+                     [&] {
+                       loader.batch(1, {2, 5});
+                     }),
+            "loader: rows [2, 5) of a batch of 4 at step 1");
+}
+
+TEST(Prefetcher, GivesTheLoadersBatchesFromAnyStep) {
+  const Loader loader(counting(1007), kSchedule);
+  for (const std::int64_t first : {0, 9, 40, 44}) {
+    Prefetcher ahead(loader, first, {.depth = 3});
+    for (std::int64_t step = first; step < loader.num_steps(); ++step)
+      EXPECT_EQ(*ahead.next(), loader.batch(step));
+    EXPECT_FALSE(ahead.next());
+    EXPECT_FALSE(ahead.next()) << "the end stays";
+    ahead.seek(2);
+    EXPECT_EQ(*ahead.next(), loader.batch(2));
+    EXPECT_GE(ahead.waited_seconds(), 0);
+  }
+}
+
+TEST(Prefetcher, ReadsOwnRows) {
+  const Loader loader(counting(1000), kSchedule);
+  Prefetcher ahead(loader, 9, {.rows = [](std::int64_t size) { return RowRange{size / 2, size}; }});
+  EXPECT_EQ(*ahead.next(), loader.batch(9, {4, 8}));
+  EXPECT_EQ(*ahead.next(), loader.batch(10, {8, 16}));
+}
+
+TEST(Prefetcher, ErrorsComeWhereTheyBelong) {
+  struct Breaking : CountingDataset {
+    Breaking() : CountingDataset(100, 4) {}
+    std::int32_t read(std::int64_t index, const Row& row) const override {
+      if (index == 21) fail(ErrorKind::Io, "disk gone");
+      return CountingDataset::read(index, row);
+    }
+  };
+  Prefetcher ahead(Loader(std::make_shared<Breaking>(), 10), 0);
+  EXPECT_EQ(ahead.next()->step, 0);
+  EXPECT_EQ(ahead.next()->step, 1);
+  EXPECT_EQ(error_of(ErrorKind::Io, [&] { ahead.next(); }), "disk gone");
+  EXPECT_EQ(error_of(ErrorKind::Io, [&] { ahead.next(); }), "disk gone")
+      << "and again, instead of waiting for ever";
+  ahead.seek(3);
+  EXPECT_EQ(ahead.next()->step, 3);
+  EXPECT_EQ(error_of(ErrorKind::InvalidArgument, [] { Prefetcher(Loader(counting(5), 1), 0, {.depth = 0}); }),
+            "prefetcher: a depth of 0; it should be at least 1");
+}
+
+TEST(Prefetcher, StopsWhileItsQueueIsFull) {
+  for (int i = 0; i < 50; ++i) Prefetcher ahead(Loader(counting(100000), 4), 0, {.depth = 1});
+}
+
+}  // namespace
+}  // namespace bora::data

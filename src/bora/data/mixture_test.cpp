@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/data/mixture.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "bora/base/error.h"
+#include "bora/data/epochs.h"
+#include "bora/data/test_datasets.h"
+
+namespace bora::data {
+namespace {
+
+const Key kKey = Key::from_seed(17);
+
+std::vector<Mixture::Source> sources(const std::vector<std::int64_t>& sizes) {
+  std::vector<Mixture::Source> out;
+  for (std::size_t i = 0; i < sizes.size(); ++i) out.push_back({fmt::format("s{}", i), counting(sizes[i])});
+  return out;
+}
+
+TEST(Mixture, WeightsHoldInEveryBlock) {
+  for (const std::int64_t block : {10, 100, 2048}) {
+    const Mixture mixture(sources({1000, 50, 7}), {{0, {0.6, 0.3, 0.1}}}, block, kKey);
+    std::int64_t expected[3] = {0, static_cast<std::int64_t>(0.3 * static_cast<double>(block)),
+                                static_cast<std::int64_t>(0.1 * static_cast<double>(block))};
+    expected[0] = block - expected[1] - expected[2];
+    for (std::int64_t b = 0; b < 5; ++b) {
+      std::int64_t counts[3] = {};
+      for (std::int64_t i = 0; i < block; ++i) ++counts[mixture.locate(b * block + i).source];
+      for (int s = 0; s < 3; ++s) EXPECT_EQ(counts[s], expected[s]) << block << " " << b << " " << s;
+    }
+  }
+}
+
+TEST(Mixture, VisitsEachSourceInOrderAndCompletely) {
+  const Mixture mixture(sources({500, 300}), {{0, {0.7, 0.3}}, {40, {0.2, 0.8}}, {80, {1, 0}}}, 20, kKey);
+  std::map<std::int32_t, std::set<std::int64_t>> seen;
+  for (std::int64_t i = 0; i < 2000; ++i) {
+    const auto place = mixture.locate(i);
+    EXPECT_TRUE(seen[place.source].insert(place.index).second) << "twice: " << i;
+  }
+  for (const auto& [source, indices] : seen) {
+    EXPECT_EQ(*indices.begin(), 0);
+    EXPECT_EQ(*indices.rbegin() + 1, static_cast<std::int64_t>(indices.size()))
+        << "nothing left out of " << source;
+  }
+  EXPECT_EQ(seen[1].size(), 2u * 6 + 2u * 16);
+}
+
+TEST(Mixture, StagesChangeTheWeights) {
+  const Mixture mixture(sources({9, 9}), {{0, {3, 1}}, {40, {0, 2}}}, 20, kKey);
+  EXPECT_EQ(mixture.counts(0), (std::vector<std::int64_t>{15, 5}));
+  EXPECT_EQ(mixture.counts(39), (std::vector<std::int64_t>{15, 5}));
+  EXPECT_EQ(mixture.counts(40), (std::vector<std::int64_t>{0, 20}));
+  EXPECT_EQ(mixture.weights(0), (std::vector<double>{0.75, 0.25}));
+  EXPECT_EQ(mixture.stage_number(39), 0);
+  EXPECT_EQ(mixture.stage_number(1000), 1);
+}
+
+TEST(Mixture, SourcesWrapAround) {
+  const Mixture mixture(sources({3, 50}), {{0, {0.5, 0.5}}}, 10, kKey);
+  std::map<std::int32_t, std::multiset<std::int32_t>> seen;
+  for (std::int64_t i = 0; i < 60; ++i) {
+    OneRow row(4);
+    const auto source = mixture.read(i, row.row());
+    seen[source].insert(row.tokens[0]);
+  }
+  for (std::int32_t x : {0, 1, 2}) EXPECT_EQ(seen[0].count(x), 10u);
+  EXPECT_EQ(std::set<std::int32_t>(seen[1].begin(), seen[1].end()).size(), 30u);
+}
+
+TEST(Mixture, OrderDependsOnKeyAndBlock) {
+  const auto order = [](const Key& key, std::int64_t block) {
+    const Mixture mixture(sources({1000, 1000}), {{0, {0.5, 0.5}}}, 64, key);
+    std::vector<std::int32_t> out;
+    for (std::int64_t i = 0; i < 64; ++i) out.push_back(mixture.locate(block * 64 + i).source);
+    return out;
+  };
+  EXPECT_EQ(order(kKey, 0), order(kKey, 0));
+  EXPECT_NE(order(kKey, 0), order(kKey, 1));
+  EXPECT_NE(order(kKey, 0), order(kKey.fold(1), 0));
+}
+
+TEST(Mixture, Starved) {
+  const Mixture mixture(sources({9, 9, 9}), {{0, {0.99, 0.01, 0}}}, 10, kKey);
+  EXPECT_EQ(mixture.starved(), std::vector<std::string>{"s1"});
+  EXPECT_EQ(mixture.size(), kEndless);
+}
+
+TEST(Mixture, Errors) {
+  const auto message = [](std::vector<MixtureStage> stages, std::int64_t block = 10,
+                          std::vector<Mixture::Source> of = sources({9, 9}),
+                          ErrorKind kind = ErrorKind::Config) {
+    return error_of(kind, [&] { Mixture(std::move(of), std::move(stages), block, kKey); });
+  };
+  EXPECT_EQ(message({}), "mixture: the first stage should start at 0; there is none");
+  EXPECT_EQ(message({{10, {1, 1}}}), "mixture: the first stage should start at 0 but starts at 10");
+  EXPECT_EQ(message({{0, {1, 1}}, {20, {1, 1}}, {10, {1, 1}}}),
+            "mixture: a stage at sequence 10 follows one at 20; starts should grow");
+  EXPECT_EQ(message({{0, {1, 1}}, {25, {1, 1}}}),
+            "mixture: a stage starts at sequence 25, inside a block of 10\nhint: nearest: 20 or 30");
+  EXPECT_EQ(message({{0, {1, -1}}}), "mixture: the weight of s1 is -1 but should be at least 0");
+  EXPECT_EQ(message({{0, {0, 0}}}), "mixture: all weights are zero from sequence 0 on");
+  EXPECT_EQ(message({{0, {1}}}), "mixture: 1 weights for 2 sources at sequence 0");
+  EXPECT_EQ(message({{0, {1, 1}}}, 0), "mixture: blocks of 0 sequences; from 1 to 65535 are possible");
+  EXPECT_EQ(message({{0, {}}}, 10, {}, ErrorKind::InvalidArgument), "mixture: there is no source");
+  EXPECT_EQ(message({{0, {1}}}, 10, sources({0}), ErrorKind::InvalidArgument), "mixture: s0 is empty");
+  auto other = sources({9, 9});
+  other[1].dataset = counting(9, 8);
+  EXPECT_EQ(message({{0, {1, 1}}}, 10, other, ErrorKind::InvalidArgument),
+            "mixture: sequences have 4 tokens in s0 but 8 in s1");
+  const Mixture mixture(sources({9}), {{0, {1}}}, 10, kKey);
+  EXPECT_EQ(error_of(ErrorKind::InvalidArgument, [&] { mixture.locate(-1); }),
+            "mixture: there is no sequence -1");
+}
+
+TEST(Endless, ShufflesAnewInEachEpoch) {
+  const auto epoch = [](const Dataset& dataset, std::int64_t e) {
+    std::vector<std::int32_t> out;
+    for (std::int64_t i = 0; i < 50; ++i) {
+      OneRow row(4);
+      dataset.read(e * 50 + i, row.row());
+      out.push_back(row.tokens[0]);
+    }
+    return out;
+  };
+  const auto shuffled = endless(counting(50), {.kind = Shuffle::Kind::Full}, kKey);
+  EXPECT_EQ(shuffled->size(), kEndless);
+  std::set<std::vector<std::int32_t>> orders;
+  for (std::int64_t e = 0; e < 6; ++e) {
+    auto order = epoch(*shuffled, e);
+    orders.insert(order);
+    std::sort(order.begin(), order.end());
+    for (std::int32_t i = 0; i < 50; ++i)
+      EXPECT_EQ(order[static_cast<std::size_t>(i)], i) << "each once in epoch " << e;
+  }
+  EXPECT_EQ(orders.size(), 6u);
+  const auto same = endless(counting(50), {.kind = Shuffle::Kind::Full, .reshuffle_each_epoch = false}, kKey);
+  EXPECT_EQ(epoch(*same, 0), epoch(*same, 3));
+  EXPECT_EQ(epoch(*same, 0), epoch(*shuffled, 0));
+  const auto plain = endless(counting(50), {}, kKey);
+  EXPECT_EQ(epoch(*plain, 0), epoch(*plain, 1));
+  EXPECT_EQ(epoch(*plain, 0)[49], 49);
+}
+
+TEST(Endless, Errors) {
+  EXPECT_EQ(error_of(ErrorKind::InvalidArgument, [] { endless(counting(0), {}, kKey); }),
+            "epochs: a dataset of 0 sequences cannot be repeated");
+  EXPECT_EQ(error_of(ErrorKind::InvalidArgument, [] { endless(endless(counting(3), {}, kKey), {}, kKey); }),
+            "epochs: a dataset of endlessly many sequences cannot be repeated");
+  EXPECT_THROW(endless(counting(3), {.kind = Shuffle::Kind::Era}, kKey), Error);
+}
+
+}  // namespace
+}  // namespace bora::data

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/data/pipeline.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "bora/data/loader.h"
+#include "bora/data/test_datasets.h"
+
+namespace bora::data {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr std::int64_t kLength = 16;
+const Key kKey = Key::from_seed(5);
+
+class Pipeline : public testing::Test {
+ protected:
+  Pipeline() : folder_("pipeline") {
+    config_.cache_dir = folder_ / "cache";
+    add("a", 8000);
+    add("b", 3200);
+    config_.shuffle.shuffle.kind = Shuffle::Kind::Full;
+    config_.mixture_block_size = 10;
+  }
+  void add(const std::string& name, std::size_t size) {
+    SourceConfig source;
+    source.train_urls = {folder_.write(name + ".txt", store::sample_text(size, size))};
+    source.tags = {name};
+    config_.configs.emplace_back(name, source);
+  }
+  Datasets make(const BatchSchedule& schedule = 4) {
+    return make_datasets(config_, build_caches(config_, bytes_, 1), kLength, {.eos_id = 1}, schedule, kKey);
+  }
+  static std::vector<std::int32_t> tokens(const Dataset& dataset, std::int64_t index) {
+    OneRow row(static_cast<std::size_t>(kLength));
+    dataset.read(index, row.row());
+    return row.tokens;
+  }
+  static std::set<std::vector<std::int32_t>> all(const Dataset& dataset, std::int64_t n) {
+    std::set<std::vector<std::int32_t>> out;
+    for (std::int64_t i = 0; i < n; ++i) out.insert(tokens(dataset, i));
+    return out;
+  }
+
+  store::NoSyncFiles no_sync_;
+  ScopedFileSystem scope_{no_sync_};
+  store::TemporaryFolder folder_;
+  store::ByteProcessor bytes_;
+  DataConfig config_;
+};
+
+TEST_F(Pipeline, WeightsBySizeByDefault) {
+  const auto datasets = make();
+  ASSERT_TRUE(datasets.train);
+  EXPECT_EQ(datasets.train->counts(0), (std::vector<std::int64_t>{8, 2}));
+  EXPECT_TRUE(datasets.validation.empty());
+  EXPECT_TRUE(exists(folder_ / "cache/a/train/ledger.json"));
+}
+
+TEST_F(Pipeline, HeldBackSequencesAreNotTrainedOn) {
+  config_.num_validation_sequences = {{"a", 30}};
+  config_.train_weights = {{0, {{"a", 1}}}};
+  const auto datasets = make();
+  ASSERT_EQ(datasets.validation.size(), 1u);
+  EXPECT_EQ(datasets.validation[0].name, "a");
+  EXPECT_EQ(datasets.validation[0].tags, std::vector<std::string>{"a"});
+  EXPECT_EQ(datasets.validation[0].dataset->size(), 30);
+  const auto held = all(*datasets.validation[0].dataset, 30);
+  const auto trained = all(*datasets.train, 3000);
+  EXPECT_EQ(trained.size() + held.size(), 8000u / kLength) << "together they are everything";
+  for (const auto& row : held) EXPECT_FALSE(trained.count(row));
+}
+
+TEST_F(Pipeline, ValidationFilesAndZeroWeights) {
+  config_.configs[1].second.validation_urls = {folder_.write("v.txt", store::sample_text(9, 500))};
+  config_.train_weights = {{0, {{"a", 1}, {"b", 0}}}};
+  const auto datasets = make();
+  EXPECT_EQ(datasets.train->sources().size(), 1u) << "a weight of zero means evaluation only";
+  ASSERT_EQ(datasets.validation.size(), 1u);
+  EXPECT_EQ(datasets.validation[0].name, "b");
+  EXPECT_GE(datasets.validation[0].num_bytes, 500);
+}
+
+TEST_F(Pipeline, StagesFollowTheBatchSchedule) {
+  config_.train_weights = {{0, {{"a", 1}}}, {5, {{"b", 1}}}};
+  EXPECT_EQ(make(4).train->stage_number(19), 0);
+  EXPECT_EQ(make(4).train->stage_number(20), 1);
+  const BatchSchedule growing({{0, 4}, {2, 14}});  // step 5 begins at sequence 50
+  EXPECT_EQ(make(growing).train->stage_number(49), 0);
+  EXPECT_EQ(make(growing).train->stage_number(50), 1);
+}
+
+TEST_F(Pipeline, AStageInsideABlockWaitsForTheNext) {
+  config_.train_weights = {{0, {{"a", 1}}}, {3, {{"b", 1}}}, {4, {{"a", 1}, {"b", 1}}}};
+  testing::internal::CaptureStderr();
+  const auto datasets = make(4);  // 12 and 16 both become 20: the later one counts
+  const std::string log = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(log, HasSubstr("the weights of step 3 take effect 8 sequences later, where a block of "
+                             "mixture_block_size = 10 ends"));
+  EXPECT_EQ(datasets.train->counts(19), (std::vector<std::int64_t>{10, 0}));
+  EXPECT_EQ(datasets.train->counts(20), (std::vector<std::int64_t>{5, 5}));
+}
+
+TEST_F(Pipeline, StarvedSetsAreNamed) {
+  config_.train_weights = {{0, {{"a", 0.99}, {"b", 0.01}}}};
+  testing::internal::CaptureStderr();
+  make();
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              HasSubstr("data set b has a weight but gets no sequence of a block"));
+}
+
+TEST_F(Pipeline, LimitsOfTrainingData) {
+  config_.train_weights = {{0, {{"a", 1}}}};
+  config_.max_train_batches = {{"a", 3}};
+  EXPECT_EQ(all(*make(4).train, 500).size(), 12u);
+  config_.max_train_batches.clear();
+  config_.target_budget = 1000;
+  config_.experiment_budget = 100;
+  EXPECT_EQ(all(*make(4).train, 500).size(), 50u);
+}
+
+TEST_F(Pipeline, IteratingFromAStepEqualsTheTail) {
+  const Loader loader(make().train, BatchSchedule({{0, 4}, {7, 6}}));
+  std::vector<Batch> full;
+  for (std::int64_t step = 0; step < 30; ++step) full.push_back(loader.batch(step));
+  const Loader again(make().train, BatchSchedule({{0, 4}, {7, 6}}));
+  for (const std::int64_t from : {0, 6, 7, 29}) {
+    for (std::int64_t step = from; step < 30; ++step)
+      EXPECT_EQ(again.batch(step), full[static_cast<std::size_t>(step)]);
+  }
+}
+
+TEST_F(Pipeline, Reports) {
+  std::set<std::string> seen;
+  build_caches(config_, bytes_, 1,
+               [&](const CacheReport& report) { seen.insert(report.name + "/" + report.split); });
+  EXPECT_EQ(seen, (std::set<std::string>{"a/train", "b/train"}));
+}
+
+TEST_F(Pipeline, Errors) {
+  config_.num_validation_sequences = {{"b", 200}};
+  EXPECT_THAT(error_of(ErrorKind::Config, [&] { make(); }),
+              HasSubstr("num_validation_sequences is 200 but b has 200 sequences\nhint: hold back fewer"));
+  config_.num_validation_sequences.clear();
+  add("tiny", 3);
+  EXPECT_THAT(error_of(ErrorKind::Config, [&] { make(); }),
+              testing::AllOf(HasSubstr("data: tiny has "),
+                             HasSubstr("fewer than one sequence of 16\nhint: more text")));
+  config_.configs.back().second.train_urls = {folder_ / "nothing*.txt"};
+  EXPECT_THAT(error_of(ErrorKind::NotFound, [&] { make(); }),
+              HasSubstr("data set tiny: data files: no file matches"));
+  config_.configs.back().second.train_urls = {"gs://x/y.txt"};
+  config_.configs.front().second.train_urls.clear();
+  EXPECT_EQ(error_of(ErrorKind::Config, [&] { make(); }),
+            "data: not everything can be read\n"
+            "  data.configs.a.train_urls: no files; give paths, for example [\"my/*.txt\"]\n"
+            "  data.configs.tiny.train_urls: gs://x/y.txt is on gs://, which Bora does not read; download it "
+            "and give "
+            "local paths");
+}
+
+}  // namespace
+}  // namespace bora::data
