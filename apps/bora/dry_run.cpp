@@ -15,7 +15,8 @@ int print_dry_run(const LoadedConfig& loaded, const RunPlace& place, track::Cons
   auto config = loaded.config;
   const auto& t = config.trainer;
   auto schedule = t.batch_schedule();
-  auto vocab = config.data.vocab_size.value_or(config.data.train_tokenizer ? config.data.train_tokenizer->vocab_size : 50257);
+  auto vocab = config.data.vocab_size.value_or(
+      config.data.train_tokenizer ? config.data.train_tokenizer->vocab_size : 50257);
   auto seq_len = config.model.config->seq_len();
   auto sizes = estimate_sizes(*config.model.config, vocab, schedule.batch_size(0),
                               train::resolve_lanes(t, schedule.batch_size(0), seq_len));

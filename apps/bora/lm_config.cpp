@@ -89,7 +89,8 @@ void prefer_own_files(data::DataConfig& data) {
   data.train_weights.clear();
   data.num_validation_sequences.clear();
   data.cache_dir += "-own";
-  if (data.single.validation_urls.empty() && held_back > 0) data.num_validation_sequences = {{"data", held_back / 8}};
+  if (data.single.validation_urls.empty() && held_back > 0)
+    data.num_validation_sequences = {{"data", held_back / 8}};
 }
 
 }  // namespace

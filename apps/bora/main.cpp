@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
-// The command `bora`, in front of the program `bora-run` that does the work. Loading the tensor library takes a
-// quarter of a second; a mistake in a configuration is told before that.
+// The command `bora`, in front of the program `bora-run` that does the work. Loading the tensor library takes
+// a quarter of a second; a mistake in a configuration is told before that.
 #include <fmt/core.h>
 #include <unistd.h>
 

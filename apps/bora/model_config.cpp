@@ -19,7 +19,8 @@ struct Entry {
 template <class Config>
 Entry entry(const char* name) {
   using Of = ModelConfigOf<Config>;
-  return {name, [](const std::string& type) -> std::unique_ptr<ModelConfig> { return std::make_unique<Of>(type); },
+  return {name,
+          [](const std::string& type) -> std::unique_ptr<ModelConfig> { return std::make_unique<Of>(type); },
           [](const std::string& type, const Json& c, std::string_view file) -> std::unique_ptr<ModelConfig> {
             return std::make_unique<Of>(type, Config::from_hf(c, file));
           }};

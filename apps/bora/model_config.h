@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
-// Configurations of all architectures, without their types. Loads no tensor library: models.h makes models of them.
+// Configurations of all architectures, without their types. Loads no tensor library: models.h makes models of
+// them.
 #pragma once
 #include <memory>
 #include <string>
@@ -33,7 +34,9 @@ class ModelConfigOf final : public ModelConfig {
   void bind(Binder& b) override { config.bind(b); }
   std::int64_t seq_len() const override { return config.seq_len; }
   nn::ModelShape shape(std::int64_t vocab_size) const override { return config.shape(vocab_size); }
-  std::int64_t parameter_count(std::int64_t vocab_size) const override { return config.parameter_count(vocab_size); }
+  std::int64_t parameter_count(std::int64_t vocab_size) const override {
+    return config.parameter_count(vocab_size);
+  }
 
   Config config;
 

@@ -56,7 +56,8 @@ data::DataConfig find_files(data::DataConfig config, track::Console& console) {
   auto prepare = [&](data::SourceConfig& source) {
     fetched = resolve(source.train_urls, console) || fetched;
     fetched = resolve(source.validation_urls, console) || fetched;
-    for (const auto& path : store::expand_urls(source.train_urls)) bytes += static_cast<double>(files().info(path)->size);
+    for (const auto& path : store::expand_urls(source.train_urls))
+      bytes += static_cast<double>(files().info(path)->size);
   };
   if (config.configs.empty()) prepare(config.single);
   for (auto& [name, source] : config.configs) prepare(source);
@@ -68,8 +69,10 @@ data::DataConfig find_files(data::DataConfig config, track::Console& console) {
   auto count = std::max<std::size_t>(1, config.configs.size());
   auto text = fmt::format("{} source{} · {}{}{}", count, count == 1 ? "" : "s", human_bytes(bytes),
                           shares.empty() ? "" : " · ", join(shares));
-  if (fetched) console.progress("data", 1, 1, text);
-  else console.fact("data", text, monotonic_seconds() - started);
+  if (fetched)
+    console.progress("data", 1, 1, text);
+  else
+    console.fact("data", text, monotonic_seconds() - started);
   return config;
 }
 
@@ -82,48 +85,60 @@ std::vector<std::string> training_files(const data::DataConfig& config) {
 }
 
 // Trained once; kept beside the run, so that a second start and other tools find it.
-Tokenizer train_tokenizer(const data::DataConfig& config, const std::string& directory, track::Console& console) {
+Tokenizer train_tokenizer(const data::DataConfig& config, const std::string& directory,
+                          track::Console& console) {
   if (exists(path_join(directory, "tokenizer.json"))) {
     auto tokenizer = Tokenizer::load(directory);
-    console.fact("tokenizer", fmt::format("{} pieces, from {}", with_commas(tokenizer.vocab_size()), directory));
+    console.fact("tokenizer",
+                 fmt::format("{} pieces, from {}", with_commas(tokenizer.vocab_size()), directory));
     return tokenizer;
   }
   BpeTrainerConfig trainer;
   trainer.vocab_size = config.train_tokenizer->vocab_size;
   trainer.min_frequency = config.train_tokenizer->min_frequency;
   trainer.progress = [&](std::int64_t done, std::int64_t total) {
-    if (done < total) console.progress("tokenizer", static_cast<double>(done), static_cast<double>(total), "learning merges");
+    if (done < total)
+      console.progress("tokenizer", static_cast<double>(done), static_cast<double>(total), "learning merges");
   };
   auto trained = train_bpe(document_source(training_files(config)), trainer);
   trained.tokenizer.save(directory);
-  console.progress("tokenizer", 1, 1, fmt::format("trained: byte-level BPE, {} pieces", with_commas(trained.tokenizer.vocab_size())));
+  console.progress(
+      "tokenizer", 1, 1,
+      fmt::format("trained: byte-level BPE, {} pieces", with_commas(trained.tokenizer.vocab_size())));
   if (!trained.warning.empty()) console.line("            " + trained.warning);
   return trained.tokenizer;
 }
 
 Tokenizer choose_tokenizer(const data::DataConfig& config, const RunPlace& place, track::Console& console) {
-  if (config.train_tokenizer) return train_tokenizer(config, path_join(place.directory, "tokenizer"), console);
+  if (config.train_tokenizer)
+    return train_tokenizer(config, path_join(place.directory, "tokenizer"), console);
   if (!exists(config.tokenizer)) {
-    fail(ErrorKind::NotFound, "data.tokenizer: {} is no file or directory\nhint: give a local tokenizer.json, or data.train_tokenizer: {{vocab_size: 4096}}; the hub is not reached",
+    fail(ErrorKind::NotFound,
+         "data.tokenizer: {} is no file or directory\nhint: give a local tokenizer.json, or "
+         "data.train_tokenizer: {{vocab_size: 4096}}; the hub is not reached",
          config.tokenizer);
   }
   auto tokenizer = Tokenizer::load(config.tokenizer);
-  console.fact("tokenizer", fmt::format("{} pieces, from {}", with_commas(tokenizer.vocab_size()), config.tokenizer));
+  console.fact("tokenizer",
+               fmt::format("{} pieces, from {}", with_commas(tokenizer.vocab_size()), config.tokenizer));
   return tokenizer;
 }
 
-std::vector<data::SourceCaches> build_caches(const data::DataConfig& config, const Tokenizer& tokenizer, track::Console& console) {
+std::vector<data::SourceCaches> build_caches(const data::DataConfig& config, const Tokenizer& tokenizer,
+                                             track::Console& console) {
   double started = monotonic_seconds();
   bool built = false;
-  auto caches = data::build_caches(config, data::TokenizerProcessor(tokenizer, config.enforce_eos), 0, [&](const data::CacheReport& r) {
-    built = true;
-    const auto& p = r.progress;
-    double seconds = std::max(monotonic_seconds() - started, 1e-3);
-    if (p.bytes_done >= p.bytes_total) return;
-    console.progress("cache", static_cast<double>(p.bytes_done), static_cast<double>(p.bytes_total),
-                     fmt::format("{} {} tokens", r.name, human_count(static_cast<double>(p.counts.tokens))),
-                     human_bytes(static_cast<double>(p.bytes_done) / seconds) + "/s");
-  });
+  auto caches = data::build_caches(
+      config, data::TokenizerProcessor(tokenizer, config.enforce_eos), 0, [&](const data::CacheReport& r) {
+        built = true;
+        const auto& p = r.progress;
+        double seconds = std::max(monotonic_seconds() - started, 1e-3);
+        if (p.bytes_done >= p.bytes_total) return;
+        console.progress(
+            "cache", static_cast<double>(p.bytes_done), static_cast<double>(p.bytes_total),
+            fmt::format("{} {} tokens", r.name, human_count(static_cast<double>(p.counts.tokens))),
+            human_bytes(static_cast<double>(p.bytes_done) / seconds) + "/s");
+      });
   double tokens = 0, bytes = 0;
   for (const auto& c : caches) {
     if (!c.train) continue;
@@ -131,16 +146,19 @@ std::vector<data::SourceCaches> build_caches(const data::DataConfig& config, con
     bytes += static_cast<double>(c.train->num_bytes());
   }
   double seconds = monotonic_seconds() - started;
-  auto text = fmt::format("{} tokens · {:.2f} bytes each", human_count(tokens), tokens > 0 ? bytes / tokens : 0);
-  if (built) console.progress("cache", 1, 1, text, human_bytes(bytes / seconds) + "/s");
-  else console.fact("cache", text, seconds);
+  auto text =
+      fmt::format("{} tokens · {:.2f} bytes each", human_count(tokens), tokens > 0 ? bytes / tokens : 0);
+  if (built)
+    console.progress("cache", 1, 1, text, human_bytes(bytes / seconds) + "/s");
+  else
+    console.fact("cache", text, seconds);
   return caches;
 }
 
 }  // namespace
 
-TextData prepare_text(const LmConfig& config, const RunPlace& place, std::int64_t seq_len, track::Console& console,
-                      const std::optional<Tokenizer>& given) {
+TextData prepare_text(const LmConfig& config, const RunPlace& place, std::int64_t seq_len,
+                      track::Console& console, const std::optional<Tokenizer>& given) {
   auto resolved = find_files(config.data, console);
   TextData text{given ? *given : choose_tokenizer(resolved, place, console), {}, {}};
   text.caches = build_caches(resolved, text.tokenizer, console);
@@ -152,8 +170,8 @@ TextData prepare_text(const LmConfig& config, const RunPlace& place, std::int64_
   return text;
 }
 
-std::vector<track::Metric> evaluate_sources(const nn::LanguageModel& model, const TextData& text, const LmConfig& config,
-                                            track::Console& console) {
+std::vector<track::Metric> evaluate_sources(const nn::LanguageModel& model, const TextData& text,
+                                            const LmConfig& config, track::Console& console) {
   std::vector<track::Metric> metrics;
   track::Table table{"eval", {"loss", "ppl", "bits/byte"}, {}};
   nn::LossOptions options{.compute = config.trainer.mp.compute, .chunk = config.cross_entropy_chunk};
@@ -162,7 +180,9 @@ std::vector<track::Metric> evaluate_sources(const nn::LanguageModel& model, cons
   for (const auto& set : text.datasets.validation) {
     auto r = train::evaluate(model, *set.dataset, 16, config.trainer.max_eval_batches.value_or(1 << 30),
                              text.tokenizer.bytes_per_token(), options);
-    table.rows.push_back({set.name, {fmt::format("{:.3f}", r.loss()), fmt::format("{:.1f}", r.perplexity()), fmt::format("{:.3f}", r.bits_per_byte())}});
+    table.rows.push_back({set.name,
+                          {fmt::format("{:.3f}", r.loss()), fmt::format("{:.1f}", r.perplexity()),
+                           fmt::format("{:.3f}", r.bits_per_byte())}});
     metrics.push_back({"eval/" + set.name + "/loss", r.loss()});
     metrics.push_back({"eval/" + set.name + "/bpb", r.bits_per_byte()});
     all += r;

@@ -23,10 +23,10 @@ struct TextData {
   std::int64_t vocab_size() const { return tokenizer.vocab_size(); }
 };
 
-/// Fetches texts, trains or loads the tokenizer (unless one is given), builds missing token caches, and makes the
-/// datasets; reports each step on the console.
-TextData prepare_text(const LmConfig& config, const RunPlace& place, std::int64_t seq_len, track::Console& console,
-                      const std::optional<Tokenizer>& tokenizer);
+/// Fetches texts, trains or loads the tokenizer (unless one is given), builds missing token caches, and makes
+/// the datasets; reports each step on the console.
+TextData prepare_text(const LmConfig& config, const RunPlace& place, std::int64_t seq_len,
+                      track::Console& console, const std::optional<Tokenizer>& tokenizer);
 
 /// Loss, perplexity and bits per byte of each held-out set: a table, and metrics eval/<name>/loss, ...
 std::vector<track::Metric> evaluate_sources(const nn::LanguageModel& model, const TextData& text,

@@ -10,10 +10,12 @@ namespace bora::app {
 TrainArguments parse_train_arguments(const std::vector<std::string>& arguments) {
   TrainArguments out;
   std::string config_path;
-  Args args("train", "Train a model as configuration files say; later files and --key.key=value override earlier ones.",
-            "  bora train recipes/quickstart.yaml\n"
-            "  bora train recipes/quickstart.yaml --data.train_urls='[\"my/*.txt\"]' --fresh\n"
-            "  bora train base.yaml more.yaml --trainer.train_batch_size=16 --dry_run");
+  Args args(
+      "train",
+      "Train a model as configuration files say; later files and --key.key=value override earlier ones.",
+      "  bora train recipes/quickstart.yaml\n"
+      "  bora train recipes/quickstart.yaml --data.train_urls='[\"my/*.txt\"]' --fresh\n"
+      "  bora train base.yaml more.yaml --trainer.train_batch_size=16 --dry_run");
   args.positional("config", out.paths, "YAML files", false);
   args.option("--config_path", config_path, "a YAML file, as in Levanter");
   args.flag("--dry_run", out.flags.dry_run, "print what would happen; start nothing");
@@ -23,7 +25,8 @@ TrainArguments parse_train_arguments(const std::vector<std::string>& arguments) 
   args.overrides(out.overrides);
   args.parse(arguments);
   if (!config_path.empty()) out.paths.push_back(config_path);
-  if (out.paths.empty()) fail(ErrorKind::Usage, "train: no configuration\nhint: bora train recipes/quickstart.yaml");
+  if (out.paths.empty())
+    fail(ErrorKind::Usage, "train: no configuration\nhint: bora train recipes/quickstart.yaml");
   return out;
 }
 

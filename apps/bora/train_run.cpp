@@ -171,14 +171,13 @@ class Run {
     lanes_ = options.lanes;
     std::optional<optim::SkipStep> skip;
     if (config_.optimizer.skip_bad_steps) skip.emplace(*config_.optimizer.skip_bad_steps);
-    train::Trainer::Parts parts{
-        *model_,
-        *optimizer_,
-        optim::Schedule(config_.optimizer, t.num_train_steps),
-        skip,
-        [this](std::int64_t step) { return next_batch(step); },
-        [] { return train::StopSignals::requested(); },
-        {[this](const auto& r) { after_step(r); }}};
+    train::Trainer::Parts parts{*model_,
+                                *optimizer_,
+                                optim::Schedule(config_.optimizer, t.num_train_steps),
+                                skip,
+                                [this](std::int64_t step) { return next_batch(step); },
+                                [] { return train::StopSignals::requested(); },
+                                {[this](const auto& r) { after_step(r); }}};
     trainer_ = std::make_unique<train::Trainer>(std::move(parts), options);
     console_.fact("batch",
                   fmt::format("{} sequences = {} tokens · {} lane{}", schedule.batch_size(0),
@@ -191,9 +190,14 @@ class Run {
 
   // Read ahead in another thread; what batch belongs to a step does not depend on that.
   data::Batch next_batch(std::int64_t step) {
-    if (!prefetcher_) prefetcher_ = std::make_unique<data::Prefetcher>(data::Loader(text_->datasets.train, config_.trainer.batch_schedule()), step);
+    if (!prefetcher_)
+      prefetcher_ = std::make_unique<data::Prefetcher>(
+          data::Loader(text_->datasets.train, config_.trainer.batch_schedule()), step);
     auto batch = prefetcher_->next();
-    if (!batch) fail(ErrorKind::Config, "data: there is nothing to train on\nhint: data.train_urls, or a positive weight in data.train_weights");
+    if (!batch)
+      fail(ErrorKind::Config,
+           "data: there is nothing to train on\nhint: data.train_urls, or a positive weight in "
+           "data.train_weights");
     return std::move(*batch);
   }
 

@@ -20,7 +20,8 @@ struct SelfAttention {
 
   Named<Pos, Head, HeadDim> operator()(const Named<Pos, Embed>& x, const Named<Pos, KeyPos>& mask) const {
     auto source = rename<Pos, KeyPos>(x);
-    return attention<HeadDim, KeyPos>(dot<Embed>(x, query), dot<Embed>(source, key), dot<Embed>(source, value), mask);
+    return attention<HeadDim, KeyPos>(dot<Embed>(x, query), dot<Embed>(source, key),
+                                      dot<Embed>(source, value), mask);
   }
 };
 // [program]
@@ -43,7 +44,8 @@ int main() {
   Dim<HeadDim> key{kKey};
   Dim<Embed> embed{kEmbed};
   auto x = random_normal(kx, 0, 1, Dim<Pos>{kPos}, embed);
-  SelfAttention layer{random_normal(kq, 0, 0.1, embed, heads, key), random_normal(kk, 0, 0.1, embed, heads, key),
+  SelfAttention layer{random_normal(kq, 0, 0.1, embed, heads, key),
+                      random_normal(kk, 0, 0.1, embed, heads, key),
                       random_normal(kv, 0, 0.1, embed, heads, key)};
   auto place = arange(Dim<Pos>{kPos});
   auto later = broadcast(place, Dim<KeyPos>{kPos}) >= rename<Pos, KeyPos>(place);
@@ -60,7 +62,8 @@ int main() {
       double total = 0;
       for (std::size_t s = 0; s <= p; ++s) {
         double score = 0;
-        for (std::size_t d = 0; d < kKey; ++d) score += q[(p * kHead + h) * kKey + d] * k[(s * kHead + h) * kKey + d];
+        for (std::size_t d = 0; d < kKey; ++d)
+          score += q[(p * kHead + h) * kKey + d] * k[(s * kHead + h) * kKey + d];
         double weight = std::exp(score / std::sqrt(kKey));
         total += weight;
         for (std::size_t d = 0; d < kKey; ++d) sum[d] += weight * v[(s * kHead + h) * kKey + d];

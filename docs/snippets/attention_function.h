@@ -8,7 +8,8 @@
 #include "bora/named/ops.h"
 
 // [program]
-template <bora::Axis Key, bora::Axis... Attended, bora::NamedTensor Q, bora::NamedTensor K, bora::NamedTensor M>
+template <bora::Axis Key, bora::Axis... Attended, bora::NamedTensor Q, bora::NamedTensor K,
+          bora::NamedTensor M>
 auto attention(const Q& query, const K& key, const K& value, const M& mask) {
   auto scores = bora::dot<Key>(query, key) / std::sqrt(query.template size<Key>());
   scores = scores - (1.0 - mask) * 1e9;

@@ -45,15 +45,24 @@ struct Bigram {
   static Bigram init(Dim<Vocab> vocab, Dim<Embed> width, Dim<Mlp> inner, Key key) {
     auto [a, b, c, d] = key.split<4>();
     return {nn::Embedding<Vocab, Embed>::init(vocab, width, a, 0.1),
-            {nn::Linear<Embed, Mlp>::init(width, inner, b, 0.1), nn::Linear<Mlp, Embed>::init(inner, width, c, 0.1)},
+            {nn::Linear<Embed, Mlp>::init(width, inner, b, 0.1),
+             nn::Linear<Mlp, Embed>::init(inner, width, c, 0.1)},
             nn::RmsNorm<Embed>::init(width, 1e-5),
             nn::Linear<Embed, Vocab>::init(width, vocab, d, 0.1, false)};
   }
 
   nn::ModelShape shape() const {
-    return {.type = "bigram", .layers = 1, .hidden = norm.weight.size<Embed>(), .heads = 0, .kv_heads = 0,
-            .head_dim = 0, .mlp = mlp.up_proj.weight.size<Mlp>(), .vocab = head().size<Vocab>(), .seq_len = 0,
-            .gated_mlp = false, .tied_head = false};
+    return {.type = "bigram",
+            .layers = 1,
+            .hidden = norm.weight.size<Embed>(),
+            .heads = 0,
+            .kv_heads = 0,
+            .head_dim = 0,
+            .mlp = mlp.up_proj.weight.size<Mlp>(),
+            .vocab = head().size<Vocab>(),
+            .seq_len = 0,
+            .gated_mlp = false,
+            .tied_head = false};
   }
   // The Hugging Face format has no such model: its own names serve.
   nn::HfName hf_name(std::string_view path) const { return {std::string(path)}; }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
 //
-// Trains bigram.h on text of a known order: letter i is followed by letter 5·i + 1 (mod 16), but every fourth time by a
-// random one. The best possible loss is that noise; the program fails if the model stays far from it.
+// Trains bigram.h on text of a known order: letter i is followed by letter 5·i + 1 (mod 16), but every fourth
+// time by a random one. The best possible loss is that noise; the program fails if the model stays far from
+// it.
 #include <cmath>
 #include <cstdio>
 
@@ -37,8 +38,8 @@ double best_loss() {
 double train() {
   using namespace bora;
   using namespace bigram;
-  auto model = nn::erase_type(
-      Bigram::init(Dim<Vocab>{kVocab}, Dim<Embed>{32}, Dim<Mlp>{64}, Key::from_seed(0)));
+  auto model =
+      nn::erase_type(Bigram::init(Dim<Vocab>{kVocab}, Dim<Embed>{32}, Dim<Mlp>{64}, Key::from_seed(0)));
 
   optim::OptimizerConfig config;
   config.learning_rate = 1e-2;
@@ -51,7 +52,8 @@ double train() {
                           .batch_of = batch_of,
                           .hooks = {[&](const train::StepResult& r) {
                             last = r.loss;
-                            if (r.step % 25 == 0) std::printf("step %3lld  loss %.4f\n", static_cast<long long>(r.step), r.loss);
+                            if (r.step % 25 == 0)
+                              std::printf("step %3lld  loss %.4f\n", static_cast<long long>(r.step), r.loss);
                           }}},
                          {.total_steps = kSteps, .lanes = 4});
   trainer.run();

@@ -35,13 +35,15 @@ TEST(BadInput, Configuration) {
   expect_failure(run(folder, {"train"}), 2, "no configuration");
   expect_failure(run(folder, {"trian"}), 2, "did you mean train?");
   expect_failure(run(folder, {"train", "config.yaml", "--trainer.lanes=3"}), 2, "must be a power of two");
-  expect_failure(run(folder, {"train", "config.yaml", "--trainer.train_batch_size=9"}), 2, "must divide trainer.train_batch_size = 9");
+  expect_failure(run(folder, {"train", "config.yaml", "--trainer.train_batch_size=9"}), 2,
+                 "must divide trainer.train_batch_size = 9");
 }
 
 TEST(BadInput, Texts) {
   auto folder = small_project("texts");
   auto train_on = [&](const std::string& file) {
-    return run(folder, {"train", "config.yaml", "--data.train_urls=[\"" + file + "\"]", "--data.cache_dir=cache-" + file, "--trainer.id=" + file});
+    return run(folder, {"train", "config.yaml", "--data.train_urls=[\"" + file + "\"]",
+                        "--data.cache_dir=cache-" + file, "--trainer.id=" + file});
   };
   expect_failure(train_on("missing.txt"), 3, "missing.txt");
   write_atomically(folder + "/empty.txt", "");
@@ -55,7 +57,8 @@ TEST(BadInput, Texts) {
 TEST(BadInput, CacheOfAnotherTokenizerOrText) {
   auto folder = small_project("cache");
   ASSERT_EQ(run(folder, {"train", "config.yaml", "--trainer.stop_at_step=1"}).code, 75);
-  auto other = run(folder, {"train", "config.yaml", "--trainer.id=other", "--data.train_tokenizer.vocab_size=290"});
+  auto other =
+      run(folder, {"train", "config.yaml", "--trainer.id=other", "--data.train_tokenizer.vocab_size=290"});
   expect_failure(other, 2, "tokenizer");
   write_atomically(folder + "/one.txt", read_text(folder + "/one.txt") + "one more line\n");
   auto changed = run(folder, {"train", "config.yaml", "--trainer.stop_at_step=2"});
@@ -104,8 +107,8 @@ TEST(Help, EveryCommandHasExamples) {
   auto folder = small_project("help");
   auto all = run(folder, {"--help"});
   EXPECT_EQ(all.code, 0);
-  for (const char* command : {"train", "eval", "generate", "train-tokenizer", "tokenize", "cache", "import", "export",
-                              "forward", "diff", "inspect", "bench", "version"}) {
+  for (const char* command : {"train", "eval", "generate", "train-tokenizer", "tokenize", "cache", "import",
+                              "export", "forward", "diff", "inspect", "bench", "version"}) {
     EXPECT_THAT(all.output, HasSubstr(command));
     auto help = run(folder, {command, "--help"});
     EXPECT_EQ(help.code, 0) << help.output;

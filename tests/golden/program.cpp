@@ -39,7 +39,8 @@ namespace {
 
 // Words of a small made-up language: enough for a tokenizer and a model to find something.
 std::string made_up_text(std::uint64_t seed, int words) {
-  constexpr const char* kWords[] = {"the", "moon", "is", "a", "compiler", "of", "dreams", "and", "light", "falls", "on", "water"};
+  constexpr const char* kWords[] = {"the",    "moon", "is",    "a",     "compiler", "of",
+                                    "dreams", "and",  "light", "falls", "on",       "water"};
   auto key = Key::from_seed(seed);
   std::string text;
   for (int i = 0; i < words; ++i) {

@@ -15,8 +15,8 @@ struct Finished {
 /// Runs `bora arguments...` in `folder`. kill_after > 0: SIGKILL after so many seconds.
 Finished run(const std::string& folder, const std::vector<std::string>& arguments, double kill_after = 0);
 
-/// A new empty folder with a small configuration (config.yaml) and two texts: a tiny GPT-2 with dropout, two lanes, a
-/// mixture of two sources, 40 steps.
+/// A new empty folder with a small configuration (config.yaml) and two texts: a tiny GPT-2 with dropout, two
+/// lanes, a mixture of two sources, 40 steps.
 std::string small_project(const std::string& name);
 
 }  // namespace bora::golden

@@ -37,8 +37,6 @@ bool is_temporary(const std::string& checkpoint) {
 
 }  // namespace
 
-
-
 SavePolicy::SavePolicy(const CheckpointerConfig& config, double now, std::int64_t start_step)
     : config_(config), last_time_(now), last_step_(start_step) {}
 

@@ -14,8 +14,8 @@
 
 namespace bora::core {
 
-/// Axis names in the order of an array's dimensions. The static layer passes them with each call; an array itself
-/// carries none.
+/// Axis names in the order of an array's dimensions. The static layer passes them with each call; an array
+/// itself carries none.
 using Names = std::span<const std::string_view>;
 using Sizes = std::span<const std::int64_t>;
 
@@ -29,8 +29,8 @@ void destroy(Counted* node) noexcept;
 
 struct Node;  // the tensor and its layout label: core/torch/node.h
 
-/// A tensor: one pointer to a small counted node. Copying shares; values never change through ordinary ops (only
-/// optimizers and loaders write in place). An empty Array (default-constructed) stands for "none".
+/// A tensor: one pointer to a small counted node. Copying shares; values never change through ordinary ops
+/// (only optimizers and loaders write in place). An empty Array (default-constructed) stands for "none".
 class Array {
  public:
   Array() noexcept = default;
@@ -57,13 +57,13 @@ class Array {
 
   /// The value of an array with one element, widened. Waits for the device.
   double item() const;
-  /// Elements in row-major order of the present dimensions, converted to T (float, double, int32, int64, bool as
-  /// uint8).
+  /// Elements in row-major order of the present dimensions, converted to T (float, double, int32, int64, bool
+  /// as uint8).
   template <class T>
   std::vector<T> to_vector() const;
 
-  /// Pointer to the elements of a contiguous host array of dtype T; an error otherwise. Writing through it changes
-  /// every Array that shares the node.
+  /// Pointer to the elements of a contiguous host array of dtype T; an error otherwise. Writing through it
+  /// changes every Array that shares the node.
   template <class T>
   T* data() const;
 

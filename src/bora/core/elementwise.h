@@ -8,20 +8,60 @@
 namespace bora::core {
 
 enum class Unary {
-  negative, abs, sign, exp, expm1, log, log1p, sqrt, rsqrt, reciprocal, square, sin, cos, tanh, sigmoid,
-  relu, silu, gelu, gelu_tanh, quick_gelu, erf, floor, ceil, round, logical_not, is_finite, is_nan,
+  negative,
+  abs,
+  sign,
+  exp,
+  expm1,
+  log,
+  log1p,
+  sqrt,
+  rsqrt,
+  reciprocal,
+  square,
+  sin,
+  cos,
+  tanh,
+  sigmoid,
+  relu,
+  silu,
+  gelu,
+  gelu_tanh,
+  quick_gelu,
+  erf,
+  floor,
+  ceil,
+  round,
+  logical_not,
+  is_finite,
+  is_nan,
 };
 enum class Binary {
-  add, subtract, multiply, divide, power, maximum, minimum, floor_divide, remainder,
-  equal, not_equal, less, less_equal, greater, greater_equal, logical_and, logical_or,
+  add,
+  subtract,
+  multiply,
+  divide,
+  power,
+  maximum,
+  minimum,
+  floor_divide,
+  remainder,
+  equal,
+  not_equal,
+  less,
+  less_equal,
+  greater,
+  greater_equal,
+  logical_and,
+  logical_or,
 };
 std::string_view name(Unary op);
 std::string_view name(Binary op);
 
 Array unary(Unary op, const Operand& x);
 
-/// Matches axes by name. One operand's axes must lie within the other's (Haliax's rule); `out` is the order of the
-/// result's axes. One name with two sizes is an error, 1 against n included.
+/// Matches axes by name. One operand's axes must lie within the other's (Haliax's rule); `out` is the order
+/// of the result's axes. One name with two sizes is an error, 1 against n included.
 Array binary(Binary op, const Operand& a, const Operand& b, Names out);
 Array binary(Binary op, const Operand& a, double b);
 Array binary(Binary op, double a, const Operand& b);

@@ -7,9 +7,10 @@
 
 namespace bora::core {
 
-/// Elements of x at `indices` along `axis`. The indices' axes replace `axis`; axes that x and the indices share are
-/// matched by name (take along an axis). `out` is the order of the result's axes. An index outside [0, size) is an
-/// error that names the axis, the index and the size. The backward pass adds in index order: deterministic.
+/// Elements of x at `indices` along `axis`. The indices' axes replace `axis`; axes that x and the indices
+/// share are matched by name (take along an axis). `out` is the order of the result's axes. An index outside
+/// [0, size) is an error that names the axis, the index and the size. The backward pass adds in index order:
+/// deterministic.
 Array take(const Operand& x, std::string_view axis, const Operand& indices, Names out);
 
 /// `base` with `updates` added at `indices` along `axis`; duplicates add up in the order of the indices.

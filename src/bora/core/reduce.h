@@ -21,8 +21,8 @@ Array softmax(const Operand& x, Names over);
 Array log_softmax(const Operand& x, Names over);
 Array cumsum(const Operand& x, std::string_view axis);
 
-/// The k largest along `axis`, descending, ties by lower index first: values and i64 indices; the axis stays in its
-/// place with size k.
+/// The k largest along `axis`, descending, ties by lower index first: values and i64 indices; the axis stays
+/// in its place with size k.
 std::pair<Array, Array> top_k(const Operand& x, std::string_view axis, std::int64_t k);
 /// Sorted along `axis` (stable): values and i64 indices.
 std::pair<Array, Array> sort(const Operand& x, std::string_view axis, bool descending = false);

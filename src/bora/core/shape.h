@@ -13,7 +13,8 @@ namespace bora::core {
 Array rearrange(const Operand& x, Names to);
 /// Adds the axes of `to` that x lacks, repeating x along them; order as in `to`.
 Array broadcast(const Operand& x, const Shape& to);
-/// Several axes into one, in the order given (the last varies fastest). The new axis stands where the first stood.
+/// Several axes into one, in the order given (the last varies fastest). The new axis stands where the first
+/// stood.
 Array flatten(const Operand& x, Names axes, std::string_view into);
 /// One axis into several; their sizes must multiply to its size.
 Array unflatten(const Operand& x, std::string_view axis, const Shape& into);

@@ -37,14 +37,16 @@ consteval bool accepts(std::index_sequence<Is...>) {
 }
 template <class T, std::size_t N = 24>
 consteval std::size_t arity() {
-  if constexpr (N == 0 || accepts<T>(std::make_index_sequence<N>{})) return N;
-  else return arity<T, N - 1>();
+  if constexpr (N == 0 || accepts<T>(std::make_index_sequence<N>{}))
+    return N;
+  else
+    return arity<T, N - 1>();
 }
 
 }  // namespace detail
 
-/// The data members of a module, in order: `using fields = Fields<&Block::norm, &Block::attn>;`. Leaving one out is a
-/// compile error where the module is walked.
+/// The data members of a module, in order: `using fields = Fields<&Block::norm, &Block::attn>;`. Leaving one
+/// out is a compile error where the module is walked.
 template <auto... Members>
 struct Fields {
   static constexpr std::size_t count = sizeof...(Members);
@@ -56,7 +58,9 @@ struct Fields {
 
 /// A struct with a list of its fields.
 template <class T>
-concept Module = requires { typename std::remove_cvref_t<T>::fields; };
+concept Module = requires {
+  typename std::remove_cvref_t<T>::fields;
+};
 
 template <class M>
 inline constexpr bool lists_every_field = M::fields::count == detail::arity<M>();
@@ -72,8 +76,10 @@ namespace detail {
 
 template <class M>
 std::string_view kind_of() {
-  if constexpr (requires { M::kind; }) return M::kind;
-  else return {};
+  if constexpr (requires { M::kind; })
+    return M::kind;
+  else
+    return {};
 }
 
 inline std::string join_kinds(const std::string& outer, std::string_view inner) {
@@ -92,7 +98,9 @@ struct Walk {
     if (parameter.empty()) return;
     auto& names = Axes<As...>::names;
     bool is_weight = name == "weight";
-    out.push_back({path + std::string(name), module, {names.begin(), names.end()},
+    out.push_back({path + std::string(name),
+                   module,
+                   {names.begin(), names.end()},
                    is_weight ? std::vector<std::string_view>(inputs.begin(), inputs.end())
                              : std::vector<std::string_view>{},
                    &parameter.mutable_array()});
@@ -121,8 +129,8 @@ struct Walk {
 
 }  // namespace detail
 
-/// Every parameter of a model, depth first in order of declaration. The references stay valid while the model is not
-/// moved or resized.
+/// Every parameter of a model, depth first in order of declaration. The references stay valid while the model
+/// is not moved or resized.
 template <Module M>
 std::vector<core::ParamRef> parameters(M& model) {
   std::vector<core::ParamRef> out;

@@ -11,7 +11,8 @@
 
 namespace bora {
 
-/// The value of a scalar function of a model, and its gradient: a model of the same type that holds the gradients.
+/// The value of a scalar function of a model, and its gradient: a model of the same type that holds the
+/// gradients.
 template <class M>
 struct ValueAndGrad {
   Named<> value;

@@ -30,7 +30,9 @@ struct Affine {
     auto [w, b] = Key::from_seed(seed).split<2>();
     return {random_normal(w, 0, 1, Dim<Out>{2}, Dim<In>{3}), random_normal(b, 0, 1, Dim<Out>{2}), 0.5};
   }
-  Named<Batch, Out> operator()(const Named<Batch, In>& x) const { return (dot<In>(x, weight) + bias) * scale; }
+  Named<Batch, Out> operator()(const Named<Batch, In>& x) const {
+    return (dot<In>(x, weight) + bias) * scale;
+  }
 };
 
 struct Block {
@@ -61,11 +63,13 @@ std::vector<std::string> paths(auto& model) {
 }
 
 TEST(Parameters, PathsKindsAxesInputsInOrder) {
-  Model model{ones(Dim<In>{3}), {Affine::make(1), Affine::make(2), {Affine::make(3), Affine::make(4)}}, {{Affine::make(5)}}};
+  Model model{ones(Dim<In>{3}),
+              {Affine::make(1), Affine::make(2), {Affine::make(3), Affine::make(4)}},
+              {{Affine::make(5)}}};
   EXPECT_EQ(paths(model), (std::vector<std::string>{
                               "weight", "block.first.weight", "block.first.bias", "block.second.weight",
-                              "block.second.bias", "block.more.0.weight", "block.more.0.bias", "block.more.1.weight",
-                              "block.more.1.bias", "list.0.weight", "list.0.bias"}));
+                              "block.second.bias", "block.more.0.weight", "block.more.0.bias",
+                              "block.more.1.weight", "block.more.1.bias", "list.0.weight", "list.0.bias"}));
   auto all = parameters(model);
   EXPECT_EQ(all[0].module, "Model");
   EXPECT_TRUE(all[0].inputs.empty());
@@ -92,7 +96,8 @@ TEST(ValueAndGrad, OfTwoParametersByHand) {
   auto model = Affine::make(1);
   auto x = random_normal(Key::from_seed(2), 0, 1, Dim<Batch>{4}, Dim<In>{3});
   auto y = random_normal(Key::from_seed(3), 0, 1, Dim<Out>{2}, Dim<Batch>{4});
-  auto [value, gradients] = value_and_grad(model, [&](const Affine& m) { return mean_all(square(m(x) - y)); });
+  auto [value, gradients] =
+      value_and_grad(model, [&](const Affine& m) { return mean_all(square(m(x) - y)); });
   auto prediction = at(model(x));
   auto error = [&](auto n, auto o) { return static_cast<double>(prediction(n, o)) - at(y)(o, n); };
   double loss = 0;
@@ -116,14 +121,17 @@ TEST(ValueAndGrad, ZerosForWhatIsNotUsedAndModelIsUntouched) {
   auto model = Affine::make(1);
   auto before = model.weight.to_vector();
   auto gradients = value_and_grad(model, [](const Affine& m) { return total(m.bias); }).gradients;
-  expect_each(gradients.weight, {2, 3}, [](auto...) { return 0; }, 0);
-  expect_each(gradients.bias, {2}, [](auto...) { return 1; }, 0);
+  expect_each(
+      gradients.weight, {2, 3}, [](auto...) { return 0; }, 0);
+  expect_each(
+      gradients.bias, {2}, [](auto...) { return 1; }, 0);
   EXPECT_EQ(model.weight.to_vector(), before);
 }
 
 TEST(ValueAndGrad, StopGradient) {
   auto model = Affine::make(1);
-  auto gradients = value_and_grad(model, [](const Affine& m) { return total(m.bias * stop_gradient(m.bias)); }).gradients;
+  auto gradients =
+      value_and_grad(model, [](const Affine& m) { return total(m.bias * stop_gradient(m.bias)); }).gradients;
   EXPECT_TRUE(same_bits(gradients.bias, model.bias));
 }
 

@@ -10,16 +10,17 @@ namespace detail {
 
 core::Array checked_rank(core::Array array, core::Names names, std::string_view what) {
   if (!array.empty() && array.rank() != static_cast<int>(names.size())) {
-    fail(ErrorKind::InvalidArgument, "{}: {} axes {} for an array with {} dimensions\nhint: name every dimension", what,
-         names.size(), core::describe(names), array.rank());
+    fail(ErrorKind::InvalidArgument,
+         "{}: {} axes {} for an array with {} dimensions\nhint: name every dimension", what, names.size(),
+         core::describe(names), array.rank());
   }
   return array;
 }
 
 void require_integers(const core::Array& array, core::Names names) {
   if (array.empty() || array.dtype() == core::DType::i32 || array.dtype() == core::DType::i64) return;
-  fail(ErrorKind::InvalidArgument, "indices_from_array: indices {} must be i32 or i64 but are {}", core::describe(names),
-       core::name(array.dtype()));
+  fail(ErrorKind::InvalidArgument, "indices_from_array: indices {} must be i32 or i64 but are {}",
+       core::describe(names), core::name(array.dtype()));
 }
 
 }  // namespace detail
@@ -40,7 +41,8 @@ core::Array DynNamed::in_order(core::Names names) const {
   bool same = views.size() == names.size();
   for (auto name : names) same = same && std::find(views.begin(), views.end(), name) != views.end();
   if (!same) {
-    fail(ErrorKind::InvalidArgument, "as: the array has axes {} but {} was asked for", describe(), core::describe(names));
+    fail(ErrorKind::InvalidArgument, "as: the array has axes {} but {} was asked for", describe(),
+         core::describe(names));
   }
   return core::rearrange({array_, views}, names);
 }

@@ -15,46 +15,73 @@
 
 namespace bora {
 
-template <Axis... As> class Named;
-template <Axis... As> class Indices;
+template <Axis... As>
+class Named;
+template <Axis... As>
+class Indices;
 class DynNamed;
 
 namespace detail {
-template <class T> struct axes_of_impl {};
-template <class... As> struct axes_of_impl<Named<As...>> { using type = Axes<As...>; };
-template <class... As> struct axes_of_impl<Indices<As...>> { using type = Axes<As...>; };
-template <class List> struct over;
-template <class... As> struct over<Axes<As...>> { using type = Named<As...>; using indices = Indices<As...>; };
-template <class T> inline constexpr bool is_named = false;
-template <class... As> inline constexpr bool is_named<Named<As...>> = true;
-template <class T> inline constexpr bool is_indices = false;
-template <class... As> inline constexpr bool is_indices<Indices<As...>> = true;
+template <class T>
+struct axes_of_impl {};
+template <class... As>
+struct axes_of_impl<Named<As...>> {
+  using type = Axes<As...>;
+};
+template <class... As>
+struct axes_of_impl<Indices<As...>> {
+  using type = Axes<As...>;
+};
+template <class List>
+struct over;
+template <class... As>
+struct over<Axes<As...>> {
+  using type = Named<As...>;
+  using indices = Indices<As...>;
+};
+template <class T>
+inline constexpr bool is_named = false;
+template <class... As>
+inline constexpr bool is_named<Named<As...>> = true;
+template <class T>
+inline constexpr bool is_indices = false;
+template <class... As>
+inline constexpr bool is_indices<Indices<As...>> = true;
 
 core::Array checked_rank(core::Array array, core::Names names, std::string_view what);
 void require_integers(const core::Array& array, core::Names names);
 }  // namespace detail
 
-template <class T> using axes_of = typename detail::axes_of_impl<std::remove_cvref_t<T>>::type;
+template <class T>
+using axes_of = typename detail::axes_of_impl<std::remove_cvref_t<T>>::type;
 /// Named<As...> for Axes<As...>.
-template <class List> using named_over = typename detail::over<List>::type;
-template <class List> using indices_over = typename detail::over<List>::indices;
+template <class List>
+using named_over = typename detail::over<List>::type;
+template <class List>
+using indices_over = typename detail::over<List>::indices;
 
-template <class T> concept NamedTensor = detail::is_named<std::remove_cvref_t<T>>;
-template <class T> concept IndexTensor = detail::is_indices<std::remove_cvref_t<T>>;
-template <class T> concept AnyTensor = NamedTensor<T> || IndexTensor<T>;
+template <class T>
+concept NamedTensor = detail::is_named<std::remove_cvref_t<T>>;
+template <class T>
+concept IndexTensor = detail::is_indices<std::remove_cvref_t<T>>;
+template <class T>
+concept AnyTensor = NamedTensor<T> || IndexTensor<T>;
 
 /// T has each of these axes.
-template <class T, class... As> concept HasAxes = AnyTensor<T> && (contains<As, axes_of<T>> && ...);
+template <class T, class... As>
+concept HasAxes = AnyTensor<T> &&(contains<As, axes_of<T>>&&...);
 /// T has none of these axes.
-template <class T, class... As> concept LacksAxes = AnyTensor<T> && (!contains<As, axes_of<T>> && ...);
+template <class T, class... As>
+concept LacksAxes = AnyTensor<T> &&(!contains<As, axes_of<T>> && ...);
 /// The axes of one lie within the other's: no result has an axis that neither operand would have had alone.
 template <class X, class Y>
 concept Broadcastable = subset<axes_of<X>, axes_of<Y>> || subset<axes_of<Y>, axes_of<X>>;
 /// The same axes, in any order.
-template <class X, class Y> concept SameAxes = same_axes<axes_of<X>, axes_of<Y>>;
+template <class X, class Y>
+concept SameAxes = same_axes<axes_of<X>, axes_of<Y>>;
 
-/// A tensor with axes As..., one pointer wide. The order is layout, not meaning: any permutation converts (a stride
-/// change). The only way in is from_array<As...>(array), the only way out x.array().
+/// A tensor with axes As..., one pointer wide. The order is layout, not meaning: any permutation converts (a
+/// stride change). The only way in is from_array<As...>(array), the only way out x.array().
 template <Axis... As>
 class Named {
  public:
@@ -63,25 +90,25 @@ class Named {
 
   Named() = default;  ///< empty: a parameter not yet made
   template <Axis... Bs>
-    requires(SameAxes<Named<Bs...>, Named> && !std::is_same_v<Axes<Bs...>, axes>)
-  Named(const Named<Bs...>& other)  // NOLINT(google-explicit-constructor)
+  requires(SameAxes<Named<Bs...>, Named> && !std::is_same_v<Axes<Bs...>, axes>)
+      Named(const Named<Bs...>& other)  // NOLINT(google-explicit-constructor)
       : array_(core::rearrange({other.array(), Axes<Bs...>::names}, axes::names)) {}
 
   template <Axis A>
-    requires HasAxes<Named, A>
-  std::int64_t size() const { return array_.size(index_of<A, axes>); }
+  requires HasAxes<Named, A> std::int64_t size()
+  const { return array_.size(index_of<A, axes>); }
   template <Axis A>
-    requires HasAxes<Named, A>
-  Dim<A> dim() const { return Dim<A>{size<A>()}; }
+  requires HasAxes<Named, A> Dim<A> dim()
+  const { return Dim<A>{size<A>()}; }
 
   core::DType dtype() const { return array_.dtype(); }
   bool empty() const { return array_.empty(); }
-  double item() const
-    requires(sizeof...(As) == 0)
-  { return array_.item(); }
+  double item() const requires(sizeof...(As) == 0) { return array_.item(); }
   /// Elements in row-major order of As....
   template <class T = float>
-  std::vector<T> to_vector() const { return array_.template to_vector<T>(); }
+  std::vector<T> to_vector() const {
+    return array_.template to_vector<T>();
+  }
 
   const core::Array& array() const noexcept { return array_; }
   core::Array& mutable_array() noexcept { return array_; }  ///< for optimizers and loaders
@@ -98,8 +125,8 @@ class Named {
   core::Array array_;
 };
 
-/// Integers that name places along another axis (token ids, top-k places). A type of their own: they cannot be added,
-/// scaled or contracted.
+/// Integers that name places along another axis (token ids, top-k places). A type of their own: they cannot
+/// be added, scaled or contracted.
 template <Axis... As>
 class Indices {
  public:
@@ -108,22 +135,22 @@ class Indices {
 
   Indices() = default;
   template <Axis... Bs>
-    requires(SameAxes<Indices<Bs...>, Indices> && !std::is_same_v<Axes<Bs...>, axes>)
-  Indices(const Indices<Bs...>& other)  // NOLINT(google-explicit-constructor)
+  requires(SameAxes<Indices<Bs...>, Indices> && !std::is_same_v<Axes<Bs...>, axes>)
+      Indices(const Indices<Bs...>& other)  // NOLINT(google-explicit-constructor)
       : array_(core::rearrange({other.array(), Axes<Bs...>::names}, axes::names)) {}
 
   template <Axis A>
-    requires HasAxes<Indices, A>
-  std::int64_t size() const { return array_.size(index_of<A, axes>); }
+  requires HasAxes<Indices, A> std::int64_t size()
+  const { return array_.size(index_of<A, axes>); }
   template <Axis A>
-    requires HasAxes<Indices, A>
-  Dim<A> dim() const { return Dim<A>{size<A>()}; }
+  requires HasAxes<Indices, A> Dim<A> dim()
+  const { return Dim<A>{size<A>()}; }
   bool empty() const { return array_.empty(); }
-  std::int64_t item() const
-    requires(sizeof...(As) == 0)
-  { return static_cast<std::int64_t>(array_.item()); }
+  std::int64_t item() const requires(sizeof...(As) == 0) { return static_cast<std::int64_t>(array_.item()); }
   template <class T = std::int64_t>
-  std::vector<T> to_vector() const { return array_.template to_vector<T>(); }
+  std::vector<T> to_vector() const {
+    return array_.template to_vector<T>();
+  }
 
   const core::Array& array() const noexcept { return array_; }
   core::Operand operand() const noexcept { return {array_, axes::names}; }
@@ -146,11 +173,12 @@ Named<As...> from_array(core::Array array) {
 template <Axis... As>
 Indices<As...> indices_from_array(core::Array array) {
   detail::require_integers(array, Axes<As...>::names);
-  return Indices<As...>::adopt(detail::checked_rank(std::move(array), Axes<As...>::names, "indices_from_array"));
+  return Indices<As...>::adopt(
+      detail::checked_rank(std::move(array), Axes<As...>::names, "indices_from_array"));
 }
 
-/// A tensor whose axes are known only at run time: for tools. Static to dynamic is implicit; dynamic to static is
-/// checked: x.as<Batch, Pos>() fails with both sides unless the names agree (in any order).
+/// A tensor whose axes are known only at run time: for tools. Static to dynamic is implicit; dynamic to
+/// static is checked: x.as<Batch, Pos>() fails with both sides unless the names agree (in any order).
 class DynNamed {
  public:
   DynNamed(core::Array array, std::vector<std::string> names);
@@ -162,7 +190,9 @@ class DynNamed {
   std::string describe() const;
 
   template <Axis... As>
-  Named<As...> as() const { return Named<As...>::adopt(in_order(Axes<As...>::names)); }
+  Named<As...> as() const {
+    return Named<As...>::adopt(in_order(Axes<As...>::names));
+  }
 
  private:
   core::Array in_order(core::Names names) const;

@@ -34,7 +34,9 @@ Named<As...> random(std::uint64_t seed, Dim<As>... dims) {
   return random_normal(Key::from_seed(seed), 0, 1, dims...);
 }
 template <NamedTensor X>
-X positive(const X& x) { return square(x) + 0.1; }
+X positive(const X& x) {
+  return square(x) + 0.1;
+}
 
 class NamedOps : public ::testing::Test {
  protected:
@@ -63,10 +65,12 @@ TEST_F(NamedOps, SizesAndMaking) {
 
 TEST_F(NamedOps, OrderIsLayoutNotMeaning) {
   Named<A, B> turned = y;
-  expect_each(turned, {2, 3}, [&](auto i, auto j) { return at(y)(j, i); }, 0);
+  expect_each(
+      turned, {2, 3}, [&](auto i, auto j) { return at(y)(j, i); }, 0);
   Named<B, A> back = turned;
   EXPECT_TRUE(same_bits(back, y));
-  expect_each(rearrange<C, A, B>(z), {4, 2, 3}, [&](auto k, auto i, auto j) { return at(z)(i, j, k); }, 0);
+  expect_each(
+      rearrange<C, A, B>(z), {4, 2, 3}, [&](auto k, auto i, auto j) { return at(z)(i, j, k); }, 0);
 }
 
 TEST_F(NamedOps, BinaryWithPermutedAndSmallerOperands) {
@@ -107,7 +111,8 @@ TEST_F(NamedOps, ComparisonsAndLogic) {
   auto ax = at(x), ay = at(y);
   auto check = [&](const auto& mask, auto f) {
     EXPECT_EQ(mask.dtype(), core::DType::boolean);
-    expect_each(mask, {2, 3}, [&](auto i, auto j) { return f(ax(i, j), ay(j, i)) ? 1 : 0; }, 0);
+    expect_each(
+        mask, {2, 3}, [&](auto i, auto j) { return f(ax(i, j), ay(j, i)) ? 1 : 0; }, 0);
   };
   check(x < y, std::less<>());
   check(x <= y, std::less_equal<>());
@@ -141,15 +146,17 @@ TEST_F(NamedOps, Unary) {
   check(relu(x), x, [](double v) { return std::max(v, 0.0); });
   check(silu(x), x, [](double v) { return v / (1 + std::exp(-v)); });
   check(gelu(x), x, [](double v) { return 0.5 * v * (1 + std::erf(v / std::sqrt(2.0))); });
-  check(gelu_tanh(x), x, [](double v) {
-    return 0.5 * v * (1 + std::tanh(std::sqrt(2 / M_PI) * (v + 0.044715 * v * v * v)));
-  });
+  check(gelu_tanh(x), x,
+        [](double v) { return 0.5 * v * (1 + std::tanh(std::sqrt(2 / M_PI) * (v + 0.044715 * v * v * v))); });
   EXPECT_EQ(cast(x, core::DType::bf16).dtype(), core::DType::bf16);
 }
 
 TEST_F(NamedOps, WhereDropoutStopGradient) {
-  expect_each(where(x > 0, x, y), {2, 3}, [&](auto i, auto j) { return at(x)(i, j) > 0 ? at(x)(i, j) : at(y)(j, i); }, 0);
-  expect_each(where(b > 0, x, -1), {2, 3}, [&](auto i, auto j) { return at(b)(j) > 0 ? at(x)(i, j) : -1; }, 0);
+  expect_each(
+      where(x > 0, x, y), {2, 3}, [&](auto i, auto j) { return at(x)(i, j) > 0 ? at(x)(i, j) : at(y)(j, i); },
+      0);
+  expect_each(
+      where(b > 0, x, -1), {2, 3}, [&](auto i, auto j) { return at(b)(j) > 0 ? at(x)(i, j) : -1; }, 0);
   auto key = Key::from_seed(5);
   auto dropped = dropout(z, 0.5, key);
   EXPECT_TRUE(same_bits(dropped, dropout(z, 0.5, key)));
@@ -181,8 +188,10 @@ TEST_F(NamedOps, ReductionsOverAnyAxes) {
     return s;
   });
   check(logsumexp<B>(z), [](auto v) { return std::log(std::exp(v[0]) + std::exp(v[1]) + std::exp(v[2])); });
-  check(any<B>(z > 1), [](auto v) { return std::any_of(v.begin(), v.end(), [](double e) { return e > 1; }); });
-  check(all<B>(z > -1), [](auto v) { return std::all_of(v.begin(), v.end(), [](double e) { return e > -1; }); });
+  check(any<B>(z > 1),
+        [](auto v) { return std::any_of(v.begin(), v.end(), [](double e) { return e > 1; }); });
+  check(all<B>(z > -1),
+        [](auto v) { return std::all_of(v.begin(), v.end(), [](double e) { return e > -1; }); });
   check(argmax<B>(z), [](auto v) { return std::max_element(v.begin(), v.end()) - v.begin(); });
   expect_each(sum<C, A>(z), {3}, [&](auto j) {
     double s = 0;
@@ -205,7 +214,8 @@ TEST_F(NamedOps, SoftmaxOverOneAndTwoAxes) {
   };
   auto e = [&](auto i, auto j, auto k) { return std::exp(static_cast<double>(az(i, j, k))); };
   expect_each(softmax<B>(z), {2, 3, 4}, [&](auto i, auto j, auto k) { return e(i, j, k) / one(i, k); });
-  expect_each(log_softmax<B>(z), {2, 3, 4}, [&](auto i, auto j, auto k) { return std::log(e(i, j, k) / one(i, k)); });
+  expect_each(log_softmax<B>(z), {2, 3, 4},
+              [&](auto i, auto j, auto k) { return std::log(e(i, j, k) / one(i, k)); });
   auto two = [&](int i) { return one(i, 0) + one(i, 1) + one(i, 2) + one(i, 3); };
   expect_each(softmax<C, B>(z), {2, 3, 4}, [&](auto i, auto j, auto k) { return e(i, j, k) / two(i); });
   expect_each(cumsum<C>(z), {2, 3, 4}, [&](auto i, auto j, auto k) {
@@ -222,13 +232,20 @@ TEST_F(NamedOps, TopKAndSort) {
     return v;
   };
   auto [values, from] = top_k<B>(z, Dim<D>{2});
-  expect_each(values, {2, 2, 4}, [&](auto i, auto j, auto k) { return column(i, k)[static_cast<std::size_t>(2 - j)]; }, 0);
-  expect_each(values, {2, 2, 4}, [&](auto i, auto j, auto k) { return at(z)(i, at(from)(i, j, k), k); }, 0);
+  expect_each(
+      values, {2, 2, 4},
+      [&](auto i, auto j, auto k) { return column(i, k)[static_cast<std::size_t>(2 - j)]; }, 0);
+  expect_each(
+      values, {2, 2, 4}, [&](auto i, auto j, auto k) { return at(z)(i, at(from)(i, j, k), k); }, 0);
   auto [up, up_from] = sort<B>(z);
-  expect_each(up, {2, 3, 4}, [&](auto i, auto j, auto k) { return column(i, k)[static_cast<std::size_t>(j)]; }, 0);
-  expect_each(up, {2, 3, 4}, [&](auto i, auto j, auto k) { return at(z)(i, at(up_from)(i, j, k), k); }, 0);
+  expect_each(
+      up, {2, 3, 4}, [&](auto i, auto j, auto k) { return column(i, k)[static_cast<std::size_t>(j)]; }, 0);
+  expect_each(
+      up, {2, 3, 4}, [&](auto i, auto j, auto k) { return at(z)(i, at(up_from)(i, j, k), k); }, 0);
   auto down = sort<B>(z, true).first;
-  expect_each(down, {2, 3, 4}, [&](auto i, auto j, auto k) { return column(i, k)[static_cast<std::size_t>(2 - j)]; }, 0);
+  expect_each(
+      down, {2, 3, 4}, [&](auto i, auto j, auto k) { return column(i, k)[static_cast<std::size_t>(2 - j)]; },
+      0);
 }
 
 TEST_F(NamedOps, DotContractsBatchesAndKeeps) {
@@ -250,16 +267,20 @@ TEST_F(NamedOps, DotContractsBatchesAndKeeps) {
     return s;
   });
   EXPECT_EQ(error_of([&] { dot<B>(x, random(12, kC, Dim<B>{5})); }),
-            "dot: axis b is 3 in [a=2, b=3] but 5 in [c=4, b=5]\nhint: one name has one size; rename one of the two axes if they are different "
+            "dot: axis b is 3 in [a=2, b=3] but 5 in [c=4, b=5]\nhint: one name has one size; rename one of "
+            "the two axes if they are different "
             "things");
 }
 
 TEST_F(NamedOps, RenameBroadcastFlattenUnflatten) {
   EXPECT_TRUE(same_bits(rename<A, D>(x), x));
   EXPECT_EQ((rename<C, D>(places).size<D>()), 4);
-  expect_each(broadcast(x, kC), {4, 2, 3}, [&](auto, auto i, auto j) { return at(x)(i, j); }, 0);
-  expect_each(flatten<Axes<A, C>, D>(z), {8, 3}, [&](auto d, auto j) { return at(z)(d / 4, j, d % 4); }, 0);
-  expect_each(flatten<Axes<C, A>, D>(z), {3, 8}, [&](auto j, auto d) { return at(z)(d % 2, j, d / 2); }, 0);
+  expect_each(
+      broadcast(x, kC), {4, 2, 3}, [&](auto, auto i, auto j) { return at(x)(i, j); }, 0);
+  expect_each(
+      flatten<Axes<A, C>, D>(z), {8, 3}, [&](auto d, auto j) { return at(z)(d / 4, j, d % 4); }, 0);
+  expect_each(
+      flatten<Axes<C, A>, D>(z), {3, 8}, [&](auto j, auto d) { return at(z)(d % 2, j, d / 2); }, 0);
   auto flat = flatten<Axes<A, B>, D>(z);
   auto back = unflatten<D>(flat, kA, kB);
   static_assert(std::is_same_v<decltype(back), Named<A, B, C>>);
@@ -268,24 +289,35 @@ TEST_F(NamedOps, RenameBroadcastFlattenUnflatten) {
 }
 
 TEST_F(NamedOps, ConcatenateStackSplitUnbind) {
-  expect_each(concatenate<A>(x, y), {4, 3}, [&](auto i, auto j) { return i < 2 ? at(x)(i, j) : at(y)(j, i - 2); }, 0);
-  expect_each(stack<D>(x, y), {2, 2, 3}, [&](auto d, auto i, auto j) { return d == 0 ? at(x)(i, j) : at(y)(j, i); }, 0);
+  expect_each(
+      concatenate<A>(x, y), {4, 3}, [&](auto i, auto j) { return i < 2 ? at(x)(i, j) : at(y)(j, i - 2); }, 0);
+  expect_each(
+      stack<D>(x, y), {2, 2, 3}, [&](auto d, auto i, auto j) { return d == 0 ? at(x)(i, j) : at(y)(j, i); },
+      0);
   auto pieces = split<C>(z, {1, 3});
   ASSERT_EQ(pieces.size(), 2U);
-  expect_each(pieces[1], {2, 3, 3}, [&](auto i, auto j, auto k) { return at(z)(i, j, k + 1); }, 0);
+  expect_each(
+      pieces[1], {2, 3, 3}, [&](auto i, auto j, auto k) { return at(z)(i, j, k + 1); }, 0);
   auto rows = unbind<B, 3>(z);
-  expect_each(rows[2], {2, 4}, [&](auto i, auto k) { return at(z)(i, 2, k); }, 0);
+  expect_each(
+      rows[2], {2, 4}, [&](auto i, auto k) { return at(z)(i, 2, k); }, 0);
   EXPECT_EQ(error_of([&] { unbind<B, 2>(z); }), "unbind: 2 pieces along b were asked for but there are 3");
 }
 
 TEST_F(NamedOps, SliceAndTake) {
-  expect_each(slice<C>(z, 1, 2), {2, 3, 2}, [&](auto i, auto j, auto k) { return at(z)(i, j, k + 1); }, 0);
-  expect_each(slice<C>(places, 2, 2), {2}, [&](auto k) { return at(places)(k + 2); }, 0);
+  expect_each(
+      slice<C>(z, 1, 2), {2, 3, 2}, [&](auto i, auto j, auto k) { return at(z)(i, j, k + 1); }, 0);
+  expect_each(
+      slice<C>(places, 2, 2), {2}, [&](auto k) { return at(places)(k + 2); }, 0);
   auto start = indices_from_vector<>(std::vector<std::int32_t>{1});
-  expect_each(slice<C>(z, start, 2), {2, 3, 2}, [&](auto i, auto j, auto k) { return at(z)(i, j, k + 1); }, 0);
-  expect_each(take<B>(z, 1), {2, 4}, [&](auto i, auto k) { return at(z)(i, 1, k); }, 0);
-  expect_each(take<B>(x, places), {2, 4}, [&](auto i, auto k) { return at(x)(i, at(places)(k)); }, 0);
-  expect_each(take<B>(z, places), {2, 4}, [&](auto i, auto k) { return at(z)(i, at(places)(k), k); }, 0);
+  expect_each(
+      slice<C>(z, start, 2), {2, 3, 2}, [&](auto i, auto j, auto k) { return at(z)(i, j, k + 1); }, 0);
+  expect_each(
+      take<B>(z, 1), {2, 4}, [&](auto i, auto k) { return at(z)(i, 1, k); }, 0);
+  expect_each(
+      take<B>(x, places), {2, 4}, [&](auto i, auto k) { return at(x)(i, at(places)(k)); }, 0);
+  expect_each(
+      take<B>(z, places), {2, 4}, [&](auto i, auto k) { return at(z)(i, at(places)(k), k); }, 0);
 }
 
 TEST_F(NamedOps, ScatterAddAndOneHot) {
@@ -295,7 +327,8 @@ TEST_F(NamedOps, ScatterAddAndOneHot) {
     for (int k = 0; k < 4; ++k) s += at(places)(k) == j ? at(updates)(k, i) : 0;
     return s;
   });
-  expect_each(one_hot(places, kB), {4, 3}, [&](auto k, auto j) { return at(places)(k) == j ? 1 : 0; }, 0);
+  expect_each(
+      one_hot(places, kB), {4, 3}, [&](auto k, auto j) { return at(places)(k) == j ? 1 : 0; }, 0);
 }
 
 TEST_F(NamedOps, OneNameWithTwoSizesIsAnError) {
@@ -317,8 +350,10 @@ TEST(NamedArrays, DynamicAndBack) {
   DynNamed dynamic = x;
   EXPECT_EQ(dynamic.describe(), "[a=2, b=3]");
   EXPECT_TRUE(same_bits(dynamic.as<A, B>(), x));
-  expect_each(dynamic.as<B, A>(), {3, 2}, [&](auto j, auto i) { return at(x)(i, j); }, 0);
-  EXPECT_EQ(error_of([&] { dynamic.as<A, C>(); }), "as: the array has axes [a=2, b=3] but [a, c] was asked for");
+  expect_each(
+      dynamic.as<B, A>(), {3, 2}, [&](auto j, auto i) { return at(x)(i, j); }, 0);
+  EXPECT_EQ(error_of([&] { dynamic.as<A, C>(); }),
+            "as: the array has axes [a=2, b=3] but [a, c] was asked for");
   EXPECT_EQ(error_of([&] { dynamic.as<A>(); }), "as: the array has axes [a=2, b=3] but [a] was asked for");
   EXPECT_EQ(error_of([&] { DynNamed(x.array(), {"a"}); }),
             "DynNamed: 1 axes [a] for an array with 2 dimensions\nhint: name every dimension");

@@ -15,21 +15,21 @@ namespace bora {
 
 /// The axis From under the name To. Moves nothing.
 template <Axis From, Axis To, AnyTensor X>
-  requires(HasAxes<X, From> && LacksAxes<X, To>)
-auto rename(const X& x) {
+requires(HasAxes<X, From>&& LacksAxes<X, To>) auto rename(const X& x) {
   using Out = renamed<axes_of<X>, From, To>;
-  if constexpr (NamedTensor<X>) return named_over<Out>::adopt(x.array());
-  else return indices_over<Out>::adopt(x.array());
+  if constexpr (NamedTensor<X>)
+    return named_over<Out>::adopt(x.array());
+  else
+    return indices_over<Out>::adopt(x.array());
 }
 
 /// The same axes in this order.
 template <Axis... To, NamedTensor X>
-  requires same_axes<Axes<To...>, axes_of<X>>
-Named<To...> rearrange(const X& x) { return x; }
+requires same_axes<Axes<To...>, axes_of<X>> Named<To...> rearrange(const X& x) { return x; }
 
 /// Adds axes, repeating x along them; they come first.
 template <NamedTensor X, Axis... New>
-  requires LacksAxes<X, New...>
+requires LacksAxes<X, New...>
 auto broadcast(const X& x, Dim<New>... dims) {
   using Out = concat<Axes<New...>, axes_of<X>>;
   std::vector<std::int64_t> sizes{dims.size...};
@@ -37,18 +37,16 @@ auto broadcast(const X& x, Dim<New>... dims) {
   return named_over<Out>::adopt(core::broadcast(x.operand(), {Out::names, sizes}));
 }
 
-/// Several axes into one: flatten<Axes<Height, Width>, Pixel>(x); the last named varies fastest, and Pixel stands where
-/// the first named stood.
+/// Several axes into one: flatten<Axes<Height, Width>, Pixel>(x); the last named varies fastest, and Pixel
+/// stands where the first named stood.
 template <class From, Axis To, NamedTensor X>
-  requires(From::rank > 0 && subset<From, axes_of<X>> && LacksAxes<X, To>)
-auto flatten(const X& x) {
+requires(From::rank > 0 && subset<From, axes_of<X>> && LacksAxes<X, To>) auto flatten(const X& x) {
   using Out = replaced<axes_of<X>, From, Axes<To>>;
   return named_over<Out>::adopt(core::flatten(x.operand(), From::names, To::name));
 }
 /// One axis into several: unflatten<Pixel>(x, Dim<Height>{32}, Dim<Width>{32}).
 template <Axis From, NamedTensor X, Axis... To>
-  requires(HasAxes<X, From> && LacksAxes<X, To...>)
-auto unflatten(const X& x, Dim<To>... dims) {
+requires(HasAxes<X, From>&& LacksAxes<X, To...>) auto unflatten(const X& x, Dim<To>... dims) {
   using Out = replaced<axes_of<X>, Axes<From>, Axes<To...>>;
   std::array<std::int64_t, sizeof...(To)> sizes{dims.size...};
   return named_over<Out>::adopt(core::unflatten(x.operand(), From::name, {Axes<To...>::names, sizes}));
@@ -56,35 +54,32 @@ auto unflatten(const X& x, Dim<To>... dims) {
 
 /// Along an axis that all have; their other axes and sizes agree.
 template <Axis Along, NamedTensor X, NamedTensor... Ys>
-  requires(HasAxes<X, Along> && (SameAxes<X, Ys> && ...))
-X concatenate(const X& x, const Ys&... ys) {
+requires(HasAxes<X, Along> && (SameAxes<X, Ys> && ...)) X concatenate(const X& x, const Ys&... ys) {
   std::array<core::Operand, 1 + sizeof...(Ys)> all{x.operand(), ys.operand()...};
   return X::adopt(core::concatenate(all, Along::name));
 }
 /// Along a new axis, which comes first.
 template <Axis Along, NamedTensor X, NamedTensor... Ys>
-  requires(LacksAxes<X, Along> && (SameAxes<X, Ys> && ...))
-auto stack(const X& x, const Ys&... ys) {
+requires(LacksAxes<X, Along> && (SameAxes<X, Ys> && ...)) auto stack(const X& x, const Ys&... ys) {
   std::array<core::Operand, 1 + sizeof...(Ys)> all{x.operand(), ys.operand()...};
   return named_over<concat<Axes<Along>, axes_of<X>>>::adopt(core::stack(all, Along::name));
 }
 /// Pieces along an axis; their sizes add up to its size.
 template <Axis Along, NamedTensor X>
-  requires HasAxes<X, Along>
-std::vector<X> split(const X& x, const std::vector<std::int64_t>& sizes) {
+requires HasAxes<X, Along> std::vector<X> split(const X& x, const std::vector<std::int64_t>& sizes) {
   std::vector<X> out;
   for (auto& piece : core::split(x.operand(), Along::name, sizes)) out.push_back(X::adopt(std::move(piece)));
   return out;
 }
 /// Every element along an axis, which disappears: unbind<Qkv, 3>(x).
 template <Axis Along, std::size_t N, NamedTensor X>
-  requires HasAxes<X, Along>
+requires HasAxes<X, Along>
 auto unbind(const X& x) {
   using Piece = named_over<without<axes_of<X>, Axes<Along>>>;
   auto pieces = core::unbind(x.operand(), Along::name);
   if (pieces.size() != N) {
-    fail(ErrorKind::InvalidArgument, "unbind: {} pieces along {} were asked for but there are {}", N, Along::name,
-         pieces.size());
+    fail(ErrorKind::InvalidArgument, "unbind: {} pieces along {} were asked for but there are {}", N,
+         Along::name, pieces.size());
   }
   std::array<Piece, N> out;
   for (std::size_t i = 0; i < N; ++i) out[i] = Piece::adopt(std::move(pieces[i]));
@@ -92,19 +87,17 @@ auto unbind(const X& x) {
 }
 /// Elements [start, start + length) along an axis.
 template <Axis Along, AnyTensor X>
-  requires HasAxes<X, Along>
-X slice(const X& x, std::int64_t start, std::int64_t length) {
+requires HasAxes<X, Along> X slice(const X& x, std::int64_t start, std::int64_t length) {
   return X::adopt(core::slice(x.operand(), Along::name, start, length));
 }
 /// The same from a start that is itself computed.
 template <Axis Along, AnyTensor X>
-  requires HasAxes<X, Along>
-X slice(const X& x, const Indices<>& start, std::int64_t length) {
+requires HasAxes<X, Along> X slice(const X& x, const Indices<>& start, std::int64_t length) {
   return X::adopt(core::dynamic_slice(x.operand(), Along::name, start.array(), length));
 }
 /// One element along an axis, which disappears.
 template <Axis Along, NamedTensor X>
-  requires HasAxes<X, Along>
+requires HasAxes<X, Along>
 auto take(const X& x, std::int64_t index) {
   using Out = without<axes_of<X>, Axes<Along>>;
   auto one = core::full({Axes<>::names, {}}, static_cast<double>(index), core::DType::i64);
@@ -112,22 +105,22 @@ auto take(const X& x, std::int64_t index) {
 }
 /// Elements at indices along an axis: the indices' axes take its place; axes that both have are matched.
 template <Axis Along, NamedTensor X, IndexTensor I>
-  requires(HasAxes<X, Along> && LacksAxes<I, Along>)
-auto take(const X& x, const I& indices) {
+requires(HasAxes<X, Along>&& LacksAxes<I, Along>) auto take(const X& x, const I& indices) {
   using Out = joined<replaced<axes_of<X>, Axes<Along>, without<axes_of<I>, axes_of<X>>>, axes_of<I>>;
   return named_over<Out>::adopt(core::take(x.operand(), Along::name, indices.operand(), Out::names));
 }
 /// x with updates added at indices along an axis; duplicates add up in index order.
 template <Axis Along, NamedTensor X, IndexTensor I, NamedTensor U>
-  requires(HasAxes<X, Along> && subset<axes_of<I>, axes_of<U>>)
-X scatter_add(const X& x, const I& indices, const U& updates) {
+requires(HasAxes<X, Along>&& subset<axes_of<I>, axes_of<U>>) X
+    scatter_add(const X& x, const I& indices, const U& updates) {
   return X::adopt(core::scatter_add(x.operand(), Along::name, indices.operand(), updates.operand()));
 }
 /// 1 at the index, else 0, along a new last axis.
 template <IndexTensor I, Axis New>
-  requires LacksAxes<I, New>
+requires LacksAxes<I, New>
 auto one_hot(const I& indices, Dim<New> dim) {
-  return named_over<concat<axes_of<I>, Axes<New>>>::adopt(core::one_hot(indices.operand(), New::name, dim.size));
+  return named_over<concat<axes_of<I>, Axes<New>>>::adopt(
+      core::one_hot(indices.operand(), New::name, dim.size));
 }
 
 }  // namespace bora

@@ -23,7 +23,8 @@ inline constexpr bool same = std::is_same_v<X, Y>;
 template <class T>
 const T& value();  // for decltype
 
-// ---- axes ----------------------------------------------------------------------------------------------------------
+// ---- axes
+// ----------------------------------------------------------------------------------------------------------
 
 static_assert(A::name == "a" && Axes<A, B>::names[1] == "b" && Axes<>::rank == 0);
 static_assert(Axis<A> && !Axis<NotAnAxis> && !Axis<int>);
@@ -31,7 +32,8 @@ static_assert(std::is_empty_v<A> && sizeof(Dim<A>) == sizeof(std::int64_t));
 
 static_assert(contains<A, Axes<B, A>> && !contains<C, Axes<A, B>> && !contains<Other, Axes<A>>);
 static_assert(index_of<A, Axes<A, B>> == 0 && index_of<B, Axes<A, B>> == 1 && index_of<C, Axes<A, B>> == -1);
-static_assert(subset<Axes<>, Axes<A>> && subset<Axes<B, A>, Axes<A, B, C>> && !subset<Axes<A, D>, Axes<A, B>>);
+static_assert(subset<Axes<>, Axes<A>> && subset<Axes<B, A>, Axes<A, B, C>> &&
+              !subset<Axes<A, D>, Axes<A, B>>);
 static_assert(same_axes<Axes<A, B>, Axes<B, A>> && !same_axes<Axes<A>, Axes<A, B>>);
 static_assert(distinct<Axes<>> && distinct<Axes<A, B>> && !distinct<Axes<A, B, A>>);
 
@@ -44,7 +46,8 @@ static_assert(same<replaced<Axes<A, B, C>, Axes<C, A>, Axes<D>>, Axes<B, D>>);  
 static_assert(same<replaced<Axes<A, B>, Axes<B>, Axes<>>, Axes<A>>);
 static_assert(same<as_axes<A>, Axes<A>> && same<as_axes<Axes<A, B>>, Axes<A, B>>);
 
-// ---- tensors -------------------------------------------------------------------------------------------------------
+// ---- tensors
+// -------------------------------------------------------------------------------------------------------
 
 using X = Named<A, B>;
 using Y = Named<B, C>;
@@ -52,7 +55,8 @@ using I = Indices<A>;
 
 static_assert(sizeof(Named<>) == sizeof(void*) && sizeof(Named<A, B, C, D>) == sizeof(void*));
 static_assert(sizeof(Indices<A, B>) == sizeof(void*));
-static_assert(same<axes_of<X>, Axes<A, B>> && same<axes_of<const X&>, Axes<A, B>> && same<axes_of<I>, Axes<A>>);
+static_assert(same<axes_of<X>, Axes<A, B>> && same<axes_of<const X&>, Axes<A, B>> &&
+              same<axes_of<I>, Axes<A>>);
 static_assert(same<named_over<Axes<A, B>>, X> && same<indices_over<Axes<A>>, I>);
 
 static_assert(NamedTensor<X> && NamedTensor<const X&> && !NamedTensor<I> && !NamedTensor<int>);
@@ -72,7 +76,8 @@ static_assert(std::is_convertible_v<X, DynNamed> && !std::is_constructible_v<X, 
 static_assert(!std::is_convertible_v<std::int64_t, Dim<A>> && !std::is_constructible_v<Dim<A>, Dim<B>>);
 static_assert(std::is_nothrow_move_constructible_v<X>);
 
-// ---- results: which axes, in which order ---------------------------------------------------------------------------
+// ---- results: which axes, in which order
+// ---------------------------------------------------------------------------
 
 #define RESULT(...) decltype(__VA_ARGS__)
 const X x;
@@ -82,7 +87,7 @@ const Named<B, A> ba;
 const Named<> scalar;
 const I ids;
 
-static_assert(same<RESULT(x + b), X> && same<RESULT(b + x), Named<B, A>> && same<RESULT(x * ba), X>);
+static_assert(same<RESULT(x + b), X> && same<RESULT(b + x), Named<B, A>> && same<RESULT(x* ba), X>);
 static_assert(same<RESULT(ba - x), Named<B, A>> && same<RESULT(x / scalar), X> && same<RESULT(2 * x + 1), X>);
 static_assert(same<RESULT(x < b), X> && same<RESULT(logical_not(x > 0)), X> && same<RESULT(pow(x, 2)), X>);
 static_assert(same<RESULT(where(b > 0, x, 0)), X> && same<RESULT(where(x > 0, b, x)), Named<B, A>>);
@@ -94,7 +99,8 @@ static_assert(same<RESULT(dot<B>(x, ba)), Named<A>>);  // a shared axis that is 
 static_assert(same<RESULT(sum<A>(x)), Named<B>> && same<RESULT(mean<B, A>(x)), Named<>>);
 static_assert(same<RESULT(total(x)), Named<>> && same<RESULT(mean_all(x)), Named<>>);
 static_assert(same<RESULT(argmax<B>(x)), Indices<A>>);
-static_assert(same<RESULT(softmax<B>(x)), X> && same<RESULT(log_softmax<A, B>(x)), X> && same<RESULT(cumsum<A>(x)), X>);
+static_assert(same<RESULT(softmax<B>(x)), X> && same<RESULT(log_softmax<A, B>(x)), X> &&
+              same<RESULT(cumsum<A>(x)), X>);
 static_assert(same<RESULT(top_k<B>(x, Dim<C>{2})), std::pair<Named<A, C>, Indices<A, C>>>);
 static_assert(same<RESULT(sort<B>(x)), std::pair<X, Indices<A, B>>>);
 
@@ -110,33 +116,81 @@ static_assert(same<RESULT(unbind<A, 3>(x)), std::array<Named<B>, 3>>);
 static_assert(same<RESULT(slice<A>(x, 0, 1)), X> && same<RESULT(slice<A>(ids, 0, 1)), I>);
 static_assert(same<RESULT(take<A>(x, 0)), Named<B>>);
 static_assert(same<RESULT(take<B>(x, value<Indices<C, D>>())), Named<A, C, D>>);
-static_assert(same<RESULT(take<B>(x, value<Indices<A>>())), Named<A>>);        // one for each a
+static_assert(same<RESULT(take<B>(x, value<Indices<A>>())), Named<A>>);  // one for each a
 static_assert(same<RESULT(take<B>(x, value<Indices<C, A>>())), Named<A, C>>);
 static_assert(same<RESULT(scatter_add<A>(x, value<Indices<C>>(), value<Named<C, B>>())), X>);
 static_assert(same<RESULT(one_hot(ids, Dim<B>{4})), Named<A, B>>);
-static_assert(same<RESULT(zeros(Dim<B>{1}, Dim<A>{2})), Named<B, A>> && same<RESULT(arange(Dim<A>{2})), Named<A>>);
+static_assert(same<RESULT(zeros(Dim<B>{1}, Dim<A>{2})), Named<B, A>> &&
+              same<RESULT(arange(Dim<A>{2})), Named<A>>);
 static_assert(same<RESULT(dropout(x, 0.5, Key{})), X> && same<RESULT(stop_gradient(x)), X>);
 #undef RESULT
 
-// ---- wrong programs ------------------------------------------------------------------------------------------------
+// ---- wrong programs
+// ------------------------------------------------------------------------------------------------
 
-template <class P, class Q> concept CanAdd = requires(const P& p, const Q& q) { p + q; };
-template <class P> concept CanScale = requires(const P& p) { p * 2.0; };
-template <class Over, class P, class Q> concept CanDot = requires(const P& p, const Q& q) { dot<Over>(p, q); };
-template <class Over, class P> concept CanSum = requires(const P& p) { sum<Over>(p); };
-template <class Over, class P> concept CanSoftmax = requires(const P& p) { softmax<Over>(p); };
-template <class From, class To, class P> concept CanRename = requires(const P& p) { rename<From, To>(p); };
-template <class Along, class P> concept CanSlice = requires(const P& p) { slice<Along>(p, 0, 1); };
-template <class Along, class P, class Q> concept CanTake = requires(const P& p, const Q& q) { take<Along>(p, q); };
-template <class P, class Q> concept CanConcatenate = requires(const P& p, const Q& q) { concatenate<A>(p, q); };
-template <class P> concept CanItem = requires(const P& p) { p.item(); };
-template <class Along, class P> concept CanSize = requires(const P& p) { p.template size<Along>(); };
-template <class From, class To, class P> concept CanFlatten = requires(const P& p) { flatten<From, To>(p); };
-template <class K, class P> concept CanTopK = requires(const P& p) { top_k<B>(p, Dim<K>{2}); };
-template <class New, class P> concept CanBroadcast = requires(const P& p) { broadcast(p, Dim<New>{2}); };
-template <class N> concept CanMakeZeros = requires(N n) { zeros(n); };
+template <class P, class Q>
+concept CanAdd = requires(const P& p, const Q& q) {
+  p + q;
+};
+template <class P>
+concept CanScale = requires(const P& p) {
+  p * 2.0;
+};
+template <class Over, class P, class Q>
+concept CanDot = requires(const P& p, const Q& q) {
+  dot<Over>(p, q);
+};
+template <class Over, class P>
+concept CanSum = requires(const P& p) {
+  sum<Over>(p);
+};
+template <class Over, class P>
+concept CanSoftmax = requires(const P& p) {
+  softmax<Over>(p);
+};
+template <class From, class To, class P>
+concept CanRename = requires(const P& p) {
+  rename<From, To>(p);
+};
+template <class Along, class P>
+concept CanSlice = requires(const P& p) {
+  slice<Along>(p, 0, 1);
+};
+template <class Along, class P, class Q>
+concept CanTake = requires(const P& p, const Q& q) {
+  take<Along>(p, q);
+};
+template <class P, class Q>
+concept CanConcatenate = requires(const P& p, const Q& q) {
+  concatenate<A>(p, q);
+};
+template <class P>
+concept CanItem = requires(const P& p) {
+  p.item();
+};
+template <class Along, class P>
+concept CanSize = requires(const P& p) {
+  p.template size<Along>();
+};
+template <class From, class To, class P>
+concept CanFlatten = requires(const P& p) {
+  flatten<From, To>(p);
+};
+template <class K, class P>
+concept CanTopK = requires(const P& p) {
+  top_k<B>(p, Dim<K>{2});
+};
+template <class New, class P>
+concept CanBroadcast = requires(const P& p) {
+  broadcast(p, Dim<New>{2});
+};
+template <class N>
+concept CanMakeZeros = requires(N n) {
+  zeros(n);
+};
 
-static_assert(CanAdd<X, Named<B>> && !CanAdd<X, Y> && !CanAdd<Named<A>, Named<B>> && !CanAdd<I, I> && !CanAdd<X, I>);
+static_assert(CanAdd<X, Named<B>> && !CanAdd<X, Y> && !CanAdd<Named<A>, Named<B>> && !CanAdd<I, I> &&
+              !CanAdd<X, I>);
 static_assert(!CanAdd<X, Named<Other>>);
 static_assert(CanScale<X> && !CanScale<I>);
 static_assert(CanDot<B, X, Y> && !CanDot<A, X, Y> && !CanDot<D, X, Y> && !CanDot<A, X, I>);
@@ -153,7 +207,8 @@ static_assert(CanTopK<C, X> && !CanTopK<A, X>);
 static_assert(CanBroadcast<C, X> && !CanBroadcast<A, X>);
 static_assert(CanMakeZeros<Dim<A>> && !CanMakeZeros<int>);
 
-// ---- modules -------------------------------------------------------------------------------------------------------
+// ---- modules
+// -------------------------------------------------------------------------------------------------------
 
 struct Layer {
   Named<A, B> weight;
@@ -168,7 +223,8 @@ struct Forgetful {
 };
 static_assert(Module<Layer> && Module<const Layer&> && !Module<X> && !Module<int>);
 static_assert(lists_every_field<Layer> && !lists_every_field<Forgetful>);
-static_assert(detail::member_name<&Layer::weight>() == "weight" && detail::member_name<&Layer::scale>() == "scale");
+static_assert(detail::member_name<&Layer::weight>() == "weight" &&
+              detail::member_name<&Layer::scale>() == "scale");
 
 }  // namespace
 }  // namespace bora

@@ -9,7 +9,8 @@
 
 namespace bora::nn::detail {
 
-core::AttentionRule rule_for(const Context& context, const AttentionOptions& options, core::Names segment_names) {
+core::AttentionRule rule_for(const Context& context, const AttentionOptions& options,
+                             core::Names segment_names) {
   core::AttentionRule rule;
   rule.scale = options.scale;
   rule.soft_cap = options.soft_cap;
@@ -25,7 +26,8 @@ core::AttentionRule rule_for(const Context& context, const AttentionOptions& opt
 
 core::Array additive_mask(const Context& context, std::int64_t queries, std::int64_t keys) {
   const auto& mask = context.mask;
-  auto segments = mask.segments.empty() ? std::vector<std::int32_t>() : mask.segments.to_vector<std::int32_t>();
+  auto segments =
+      mask.segments.empty() ? std::vector<std::int32_t>() : mask.segments.to_vector<std::int32_t>();
   std::int64_t batches = segments.empty() ? 1 : mask.segments.size(0);
   auto offset = context.first_position();
   std::vector<float> values;

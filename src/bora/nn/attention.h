@@ -11,52 +11,67 @@
 namespace bora::nn {
 
 struct AttentionOptions {
-  double scale = 0;        ///< 0: 1/sqrt(head_dim)
-  double dropout = 0;      ///< of the attention probabilities, while training
-  double soft_cap = 0;     ///< > 0: scores = cap · tanh(scores / cap)
+  double scale = 0;     ///< 0: 1/sqrt(head_dim)
+  double dropout = 0;   ///< of the attention probabilities, while training
+  double soft_cap = 0;  ///< > 0: scores = cap · tanh(scores / cap)
 };
 
 namespace detail {
-core::AttentionRule rule_for(const Context& context, const AttentionOptions& options, core::Names segment_names);
-/// 0 where the query may see the key, -inf where not: [position, key_position] or with the segments' batch axes.
+core::AttentionRule rule_for(const Context& context, const AttentionOptions& options,
+                             core::Names segment_names);
+/// 0 where the query may see the key, -inf where not: [position, key_position] or with the segments' batch
+/// axes.
 core::Array additive_mask(const Context& context, std::int64_t queries, std::int64_t keys);
 
-template <class List> struct first;
-template <class A, class... As> struct first<Axes<A, As...>> { using type = A; };
+template <class List>
+struct first;
+template <class A, class... As>
+struct first<Axes<A, As...>> {
+  using type = A;
+};
 }  // namespace detail
 
 /// Attention from its definition, with the matrix of probabilities: for dropout on it, and to check against.
 template <Axis Pos, Axis KeyPos, Axis HeadDim, NamedTensor Q, NamedTensor K>
-Q plain_attention(const Q& q, const K& k, const K& v, const Context& context, const AttentionOptions& options = {}) {
-  double scale = options.scale > 0 ? options.scale : 1 / std::sqrt(static_cast<double>(q.template size<HeadDim>()));
+Q plain_attention(const Q& q, const K& k, const K& v, const Context& context,
+                  const AttentionOptions& options = {}) {
+  double scale =
+      options.scale > 0 ? options.scale : 1 / std::sqrt(static_cast<double>(q.template size<HeadDim>()));
   auto scores = dot<HeadDim>(q, k) * scale;
   if (options.soft_cap > 0) scores = tanh(scores / options.soft_cap) * options.soft_cap;
   auto mask = detail::additive_mask(context, q.template size<Pos>(), k.template size<KeyPos>());
   using Batch = typename detail::first<axes_of<Q>>::type;
-  if (mask.rank() == 2) scores = scores + cast(from_array<Pos, KeyPos>(mask), scores.dtype());
-  else scores = scores + cast(from_array<Batch, Pos, KeyPos>(mask), scores.dtype());
+  if (mask.rank() == 2)
+    scores = scores + cast(from_array<Pos, KeyPos>(mask), scores.dtype());
+  else
+    scores = scores + cast(from_array<Batch, Pos, KeyPos>(mask), scores.dtype());
   auto weights = softmax<KeyPos>(scores);
-  if (context.key && options.dropout > 0) weights = bora::dropout(weights, options.dropout, *context.fold("attention"));
+  if (context.key && options.dropout > 0)
+    weights = bora::dropout(weights, options.dropout, *context.fold("attention"));
   return dot<KeyPos>(weights, v);
 }
 
-/// Softmax attention of queries along Pos to keys along KeyPos, scored over HeadDim. Axes that q shares with k and v
-/// (batch, key/value heads) are matched; axes of q alone (query heads per group) share the keys: grouped, multi-query
-/// and multi-head attention are one function. The result has the axes of q. While decoding, the context's cache
-/// supplies the keys and values of earlier positions.
+/// Softmax attention of queries along Pos to keys along KeyPos, scored over HeadDim. Axes that q shares with
+/// k and v (batch, key/value heads) are matched; axes of q alone (query heads per group) share the keys:
+/// grouped, multi-query and multi-head attention are one function. The result has the axes of q. While
+/// decoding, the context's cache supplies the keys and values of earlier positions.
 template <Axis Pos, Axis KeyPos, Axis HeadDim, NamedTensor Q, NamedTensor K>
-  requires(HasAxes<Q, Pos, HeadDim> && HasAxes<K, KeyPos, HeadDim> && LacksAxes<Q, KeyPos> &&
-           subset<without<axes_of<K>, Axes<KeyPos>>, axes_of<Q>>)
-Q attention(const Q& q, const K& k, const K& v, const Context& context, const AttentionOptions& options = {}) {
+requires(HasAxes<Q, Pos, HeadDim>&& HasAxes<K, KeyPos, HeadDim>&& LacksAxes<Q, KeyPos>&&
+             subset<without<axes_of<K>, Axes<KeyPos>>, axes_of<Q>>) Q
+    attention(const Q& q, const K& k, const K& v, const Context& context,
+              const AttentionOptions& options = {}) {
   core::Array keys = k.array(), values = v.array();
   if (context.cache != nullptr) {
     std::tie(keys, values) = context.cache->append(context.layer, keys, values, index_of<KeyPos, axes_of<K>>);
   }
-  if (options.dropout > 0 && context.key) return plain_attention<Pos, KeyPos, HeadDim>(q, k, v, context, options);
+  if (options.dropout > 0 && context.key) {
+    return plain_attention<Pos, KeyPos, HeadDim>(q, K::adopt(keys), K::adopt(values), context, options);
+  }
   constexpr std::array<std::string_view, 2> segment_names{axes_of<Q>::names[0], Pos::name};
   core::AttentionAxes axes{Pos::name, KeyPos::name, HeadDim::name};
   auto rule = detail::rule_for(context, options, segment_names);
-  return Q::adopt(core::attention(q.operand(), {keys, axes_of<K>::names}, {values, axes_of<K>::names}, axes, rule));
+  return Q::adopt(
+      core::attention(q.operand(), {keys, axes_of<K>::names}, {values, axes_of<K>::names}, axes, rule));
 }
 
 }  // namespace bora::nn

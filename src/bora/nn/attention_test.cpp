@@ -34,8 +34,8 @@ class NnAttention : public ::testing::Test {
   K k = make_keys(2), v = make_keys(3);
 
   static K make_keys(std::uint64_t seed) {
-    return random_normal(Key::from_seed(seed), 0, 1, Dim<Batch>{kBatch}, Dim<KeyPos>{kPositions}, Dim<KvHead>{kHeads},
-                         Dim<HeadDim>{kDim});
+    return random_normal(Key::from_seed(seed), 0, 1, Dim<Batch>{kBatch}, Dim<KeyPos>{kPositions},
+                         Dim<KvHead>{kHeads}, Dim<HeadDim>{kDim});
   }
   static core::Array segments() {
     std::vector<std::int32_t> ids{0, 0, 0, 1, 1, 2, 2, 5, 5, 5, 5, 5, 5, 6};
@@ -43,14 +43,16 @@ class NnAttention : public ::testing::Test {
   }
   // softmax(scale · q·k) · v over the keys that `sees(b, i, j)` allows, in double.
   template <class Sees>
-  void expect_definition(const Q& result, Sees sees, double scale = 1 / std::sqrt(8.0), double cap = 0) const {
+  void expect_definition(const Q& result, Sees sees, double scale = 1 / std::sqrt(8.0),
+                         double cap = 0) const {
     auto aq = at(q), ak = at(k), av = at(v);
     expect_each(result, q.array().sizes(), [&](auto b, auto i, auto h, auto g, auto d) {
       double sum = 0, out = 0;
       for (std::int64_t j = 0; j < kPositions; ++j) {
         if (!sees(b, i, j)) continue;
         double score = 0;
-        for (std::int64_t e = 0; e < kDim; ++e) score += static_cast<double>(aq(b, i, h, g, e)) * ak(b, j, h, e);
+        for (std::int64_t e = 0; e < kDim; ++e)
+          score += static_cast<double>(aq(b, i, h, g, e)) * ak(b, j, h, e);
         score *= scale;
         if (cap > 0) score = cap * std::tanh(score / cap);
         sum += std::exp(score);
@@ -59,7 +61,9 @@ class NnAttention : public ::testing::Test {
       return out / sum;
     });
   }
-  Q fused(const Context& c, const AttentionOptions& o = {}) const { return attention<Pos, KeyPos, HeadDim>(q, k, v, c, o); }
+  Q fused(const Context& c, const AttentionOptions& o = {}) const {
+    return attention<Pos, KeyPos, HeadDim>(q, k, v, c, o);
+  }
   Q plain(const Context& c, const AttentionOptions& o = {}) const {
     return plain_attention<Pos, KeyPos, HeadDim>(q, k, v, c, o);
   }
@@ -113,7 +117,8 @@ TEST_F(NnAttention, GradientsOfFusedAndPlainAgree) {
   for (std::size_t i = 0; i < 3; ++i) {
     auto a = f.gradients[i].to_vector<float>(), b = p.gradients[i].to_vector<float>();
     ASSERT_EQ(a.size(), b.size());
-    for (std::size_t e = 0; e < a.size(); ++e) ASSERT_NEAR(a[e], b[e], 1e-4) << "input " << i << " element " << e;
+    for (std::size_t e = 0; e < a.size(); ++e)
+      ASSERT_NEAR(a[e], b[e], 1e-4) << "input " << i << " element " << e;
   }
 }
 
@@ -135,8 +140,8 @@ TEST_F(NnAttention, TokenByTokenEqualsTheWholePass) {
     step.cache = &cache;
     for (std::int64_t p = 0, n = 0; p < kPositions; p += n) {
       n = p == 0 ? 3 : 1;  // a prompt of three, then one at a time
-      auto part = attention<Pos, KeyPos, HeadDim>(slice<Pos>(q, p, n), slice<KeyPos>(k, p, n), slice<KeyPos>(v, p, n),
-                                                  step.at_layer(1));
+      auto part = attention<Pos, KeyPos, HeadDim>(slice<Pos>(q, p, n), slice<KeyPos>(k, p, n),
+                                                  slice<KeyPos>(v, p, n), step.at_layer(1));
       cache.advance(n);
       expect_each(part, {kBatch, n, kHeads, kGroup, kDim},
                   [&](auto b, auto i, auto h, auto g, auto d) { return expected(b, p + i, h, g, d); });
@@ -166,9 +171,12 @@ TEST_F(NnAttention, FullCacheIsAnError) {
   Context c{.cache = &cache};
   attention<Pos, KeyPos, HeadDim>(q, k, v, c);
   cache.advance(kPositions);
-  auto two = [&] { attention<Pos, KeyPos, HeadDim>(slice<Pos>(q, 0, 2), slice<KeyPos>(k, 0, 2), slice<KeyPos>(v, 0, 2), c); };
-  EXPECT_EQ(error_of(two), "attention: 7 cached and 2 new positions exceed the cache's 8\n"
-                           "hint: a shorter prompt, or fewer new tokens");
+  auto two = [&] {
+    attention<Pos, KeyPos, HeadDim>(slice<Pos>(q, 0, 2), slice<KeyPos>(k, 0, 2), slice<KeyPos>(v, 0, 2), c);
+  };
+  EXPECT_EQ(error_of(two),
+            "attention: 7 cached and 2 new positions exceed the cache's 8\n"
+            "hint: a shorter prompt, or fewer new tokens");
 }
 
 }  // namespace

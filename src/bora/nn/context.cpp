@@ -24,7 +24,9 @@ std::pair<core::Array, core::Array> KvCache::append(std::int64_t layer, const co
   auto& entry = entries_.at(static_cast<std::size_t>(layer));
   auto n = keys.size(dim);
   if (length_ + n > capacity_) {
-    fail(ErrorKind::InvalidArgument, "attention: {} cached and {} new positions exceed the cache's {}\nhint: a shorter prompt, or fewer new tokens",
+    fail(ErrorKind::InvalidArgument,
+         "attention: {} cached and {} new positions exceed the cache's {}\nhint: a shorter prompt, or fewer "
+         "new tokens",
          length_, n, capacity_);
   }
   if (entry.keys.empty()) {
@@ -33,7 +35,8 @@ std::pair<core::Array, core::Array> KvCache::append(std::int64_t layer, const co
   }
   core::write_slice(entry.keys, dim, length_, keys);
   core::write_slice(entry.values, dim, length_, values);
-  return {core::read_slice(entry.keys, dim, 0, length_ + n), core::read_slice(entry.values, dim, 0, length_ + n)};
+  return {core::read_slice(entry.keys, dim, 0, length_ + n),
+          core::read_slice(entry.values, dim, 0, length_ + n)};
 }
 
 Context Context::at_layer(std::int64_t i) const {

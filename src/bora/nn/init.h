@@ -11,13 +11,14 @@
 namespace bora::nn {
 
 /// Sizes of a list of axes, from Dims: SizesOf<Axes<Embed>>{Dim<Embed>{512}}.
-template <class List> struct SizesOf;
+template <class List>
+struct SizesOf;
 template <Axis... As>
 struct SizesOf<Axes<As...>> {
   std::array<std::int64_t, sizeof...(As)> sizes{};
   SizesOf() = default;
   SizesOf(Dim<As>... dims)  // NOLINT(google-explicit-constructor): a Dim names its axis
-    requires(sizeof...(As) > 0)
+      requires(sizeof...(As) > 0)
       : sizes{dims.size...} {}
   core::Shape shape() const { return {Axes<As...>::names, sizes}; }
 };

@@ -53,7 +53,8 @@ class LanguageModel {
   virtual ModelShape shape() const = 0;
 
   /// Sum of weighted losses and sum of weights of a batch. Dropout is active where there is a key.
-  virtual core::CrossEntropy loss(const TokenBatch& batch, std::optional<Key> key, const LossOptions& options) const = 0;
+  virtual core::CrossEntropy loss(const TokenBatch& batch, std::optional<Key> key,
+                                  const LossOptions& options) const = 0;
   /// [batch, position, vocab] for ids i32 [batch, position]; with a cache in the context, the next positions.
   virtual core::Array logits(const core::Array& ids, const Context& context) const = 0;
 
@@ -74,7 +75,8 @@ class LanguageModelOf final : public LanguageModel {
   HfName hf_name(std::string_view path) const override { return model_.hf_name(path); }
   Json hf_config() const override { return model_.hf_config(); }
 
-  core::CrossEntropy loss(const TokenBatch& batch, std::optional<Key> key, const LossOptions& options) const override {
+  core::CrossEntropy loss(const TokenBatch& batch, std::optional<Key> key,
+                          const LossOptions& options) const override {
     const M compute = options.compute == core::DType::f32 ? model_ : cast_parameters(model_, options.compute);
     Context context{.mask = AttentionMask::causal_mask().with_segments(batch.segments), .key = key};
     auto hidden = compute(indices_from_array<Batch, Pos>(batch.ids), context);

@@ -51,8 +51,10 @@ TEST(Norms, RmsNorm) {
     return at(kX)(p, e) / std::sqrt(moments(p).square + 1e-3) * at(kWeight)(e);
   });
   Named<Embed, Pos> turned = kX;
-  expect_each(norm(turned), {6, 3}, [&](auto e, auto p) { return at(norm(kX))(p, e); }, 1e-6);
-  expect_each(RmsNorm<Embed>::init(Dim<Embed>{6}, 1e-5).weight, {6}, [](auto) { return 1; }, 0);
+  expect_each(
+      norm(turned), {6, 3}, [&](auto e, auto p) { return at(norm(kX))(p, e); }, 1e-6);
+  expect_each(
+      RmsNorm<Embed>::init(Dim<Embed>{6}, 1e-5).weight, {6}, [](auto) { return 1; }, 0);
 }
 
 TEST(Norms, LayerNorm) {
@@ -62,11 +64,13 @@ TEST(Norms, LayerNorm) {
     return (at(kX)(p, e) - m.mean) / std::sqrt(m.var + 1e-3) * at(kWeight)(e) + at(kBias)(e);
   });
   auto fresh = LayerNorm<Embed>::init(Dim<Embed>{6}, 1e-5);
-  expect_each(fresh.bias, {6}, [](auto) { return 0; }, 0);
+  expect_each(
+      fresh.bias, {6}, [](auto) { return 0; }, 0);
 }
 
 TEST(LinearLayer, FromOneAxisToSeveralAndBack) {
-  auto split = Linear<Embed, Axes<Head, HeadDim>>::init(Dim<Embed>{6}, {Dim<Head>{2}, Dim<HeadDim>{4}}, Key::from_seed(4), 0.1);
+  auto split = Linear<Embed, Axes<Head, HeadDim>>::init(Dim<Embed>{6}, {Dim<Head>{2}, Dim<HeadDim>{4}},
+                                                        Key::from_seed(4), 0.1);
   EXPECT_EQ(split.weight.array().sizes(), (std::vector<std::int64_t>{2, 4, 6}));
   split.bias = random_normal(Key::from_seed(5), 0, 1, Dim<Head>{2}, Dim<HeadDim>{4});
   auto y = split(kX);
@@ -76,7 +80,8 @@ TEST(LinearLayer, FromOneAxisToSeveralAndBack) {
     for (int e = 0; e < 6; ++e) s += at(split.weight)(h, d, e) * at(kX)(p, e);
     return s;
   });
-  auto merge = Linear<Axes<Head, HeadDim>, Embed>::init({Dim<Head>{2}, Dim<HeadDim>{4}}, Dim<Embed>{6}, Key::from_seed(6), 0.1, false);
+  auto merge = Linear<Axes<Head, HeadDim>, Embed>::init({Dim<Head>{2}, Dim<HeadDim>{4}}, Dim<Embed>{6},
+                                                        Key::from_seed(6), 0.1, false);
   EXPECT_TRUE(merge.bias.empty());
   expect_each(merge(y), {3, 6}, [&](auto p, auto e) {
     double s = 0;
@@ -90,8 +95,9 @@ TEST(Mlps, GatedAndPlain) {
   auto [a, b, c] = Key::from_seed(7).split<3>();
   Dim<Embed> embed{6};
   Dim<Mlp> mlp{5};
-  GatedMlp<Embed, Mlp> gated{Linear<Embed, Mlp>::init(embed, mlp, a, 0.5), Linear<Embed, Mlp>::init(embed, mlp, b, 0.5),
-                                 Linear<Mlp, Embed>::init(mlp, embed, c, 0.5), core::Gate::silu};
+  GatedMlp<Embed, Mlp> gated{Linear<Embed, Mlp>::init(embed, mlp, a, 0.5),
+                             Linear<Embed, Mlp>::init(embed, mlp, b, 0.5),
+                             Linear<Mlp, Embed>::init(mlp, embed, c, 0.5), core::Gate::silu};
   EXPECT_TRUE(gated(kX).array().sizes() == kX.array().sizes());
   auto expected = gated.down_proj(silu(gated.gate_proj(kX)) * gated.up_proj(kX));
   expect_each(gated(kX), {3, 6}, [&](auto p, auto e) { return at(expected)(p, e); });
@@ -108,14 +114,16 @@ TEST(Mlps, Activations) {
   EXPECT_EQ(parse_activation("gelu_pytorch_tanh"), core::Gate::gelu_tanh);
   EXPECT_EQ(parse_activation("quick_gelu"), core::Gate::quick_gelu);
   EXPECT_EQ(parse_activation("relu"), core::Gate::relu);
-  EXPECT_EQ(error_of([] { parse_activation("cubic"); }),
-            "activation cubic is not one of silu, swish, gelu, gelu_new, gelu_pytorch_tanh, quick_gelu, relu");
+  EXPECT_EQ(
+      error_of([] { parse_activation("cubic"); }),
+      "activation cubic is not one of silu, swish, gelu, gelu_new, gelu_pytorch_tanh, quick_gelu, relu");
 }
 
 TEST(EmbeddingLayer, RowsOfTheTable) {
   auto table = Embedding<Vocab, Embed>::init(Dim<Vocab>{9}, Dim<Embed>{6}, Key::from_seed(8), 0.1);
   auto ids = indices_from_vector(std::vector<std::int32_t>{8, 0, 3, 3, 1, 7}, Dim<Batch>{2}, Dim<Pos>{3});
-  expect_each(table(ids), {2, 3, 6}, [&](auto b, auto p, auto e) { return at(table.weight)(at(ids)(b, p), e); }, 0);
+  expect_each(
+      table(ids), {2, 3, 6}, [&](auto b, auto p, auto e) { return at(table.weight)(at(ids)(b, p), e); }, 0);
 }
 
 TEST(DropoutSites, OnlyWithAKey) {
@@ -131,10 +139,11 @@ TEST(CastParameters, GradientsReachTheOriginals) {
   EXPECT_EQ(half.weight.dtype(), core::DType::bf16);
   EXPECT_EQ(layer.weight.dtype(), core::DType::f32);
   auto gradients = value_and_grad(layer, [](const auto& m) {
-    return total(cast(cast_parameters(m, core::DType::bf16).bias, core::DType::f32));
-  }).gradients;
+                     return total(cast(cast_parameters(m, core::DType::bf16).bias, core::DType::f32));
+                   }).gradients;
   EXPECT_EQ(gradients.bias.dtype(), core::DType::f32);
-  expect_each(gradients.bias, {5}, [](auto) { return 1; }, 0);
+  expect_each(
+      gradients.bias, {5}, [](auto) { return 1; }, 0);
 }
 
 }  // namespace

@@ -33,10 +33,10 @@ struct Linear {
   }
 
   template <NamedTensor X>
-    requires(subset<in, axes_of<X>>)
-  auto operator()(const X& x) const {
+  requires(subset<in, axes_of<X>>) auto operator()(const X& x) const {
     using Result = concat<without<axes_of<X>, in>, out>;
-    return named_over<Result>::adopt(core::linear(x.operand(), weight.operand(), bias.array(), Result::names));
+    return named_over<Result>::adopt(
+        core::linear(x.operand(), weight.operand(), bias.array(), Result::names));
   }
 };
 

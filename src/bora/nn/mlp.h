@@ -19,11 +19,11 @@ struct GatedMlp {
   Linear<Embed, Mlp> gate_proj, up_proj;
   Linear<Mlp, Embed> down_proj;
   core::Gate activation = core::Gate::silu;
-  using fields = Fields<&GatedMlp::gate_proj, &GatedMlp::up_proj, &GatedMlp::down_proj, &GatedMlp::activation>;
+  using fields =
+      Fields<&GatedMlp::gate_proj, &GatedMlp::up_proj, &GatedMlp::down_proj, &GatedMlp::activation>;
 
   template <NamedTensor X>
-    requires HasAxes<X, Embed>
-  X operator()(const X& x) const {
+  requires HasAxes<X, Embed> X operator()(const X& x) const {
     auto gate = gate_proj(x);
     auto up = up_proj(x);
     return down_proj(decltype(gate)::adopt(core::gated(activation, gate.operand(), up.operand())));
@@ -40,8 +40,7 @@ struct PlainMlp {
   using fields = Fields<&PlainMlp::up_proj, &PlainMlp::down_proj, &PlainMlp::activation>;
 
   template <NamedTensor X>
-    requires HasAxes<X, Embed>
-  X operator()(const X& x) const {
+  requires HasAxes<X, Embed> X operator()(const X& x) const {
     return down_proj(bora::detail::unary(activation_op(activation), up_proj(x)));
   }
 };

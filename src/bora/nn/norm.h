@@ -21,8 +21,7 @@ struct RmsNorm {
   static RmsNorm init(Dim<Over> dim, double eps) { return {ones_parameter(SizesOf<Axes<Over>>{dim}), eps}; }
 
   template <NamedTensor X>
-    requires HasAxes<X, Over>
-  X operator()(const X& x) const {
+  requires HasAxes<X, Over> X operator()(const X& x) const {
     return X::adopt(core::rms_norm(x.operand(), weight.array(), Axes<Over>::names, eps));
   }
 };
@@ -41,8 +40,7 @@ struct LayerNorm {
   }
 
   template <NamedTensor X>
-    requires HasAxes<X, Over>
-  X operator()(const X& x) const {
+  requires HasAxes<X, Over> X operator()(const X& x) const {
     return X::adopt(core::layer_norm(x.operand(), weight.array(), bias.array(), Axes<Over>::names, eps));
   }
 };

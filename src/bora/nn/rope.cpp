@@ -55,12 +55,15 @@ void apply_yarn(const RopeConfig& c, std::int64_t head_dim, std::vector<float>& 
   }
 }
 
-double yarn_scale(double factor, double mscale) { return factor <= 1 ? 1 : 0.1 * mscale * std::log(factor) + 1; }
+double yarn_scale(double factor, double mscale) {
+  return factor <= 1 ? 1 : 0.1 * mscale * std::log(factor) + 1;
+}
 
 double attention_factor(const RopeConfig& c) {
   if (c.type != "yarn") return 1;
   if (c.attention_factor) return *c.attention_factor;
-  if (c.mscale && c.mscale_all_dim) return yarn_scale(c.factor, *c.mscale) / yarn_scale(c.factor, *c.mscale_all_dim);
+  if (c.mscale && c.mscale_all_dim)
+    return yarn_scale(c.factor, *c.mscale) / yarn_scale(c.factor, *c.mscale_all_dim);
   return yarn_scale(c.factor, 1);
 }
 
@@ -92,7 +95,8 @@ RopeTable RopeTable::make(const RopeConfig& config, std::int64_t head_dim, std::
   constexpr std::array<std::string_view, 2> names{"position", "half"};
   std::array<std::int64_t, 2> sizes{positions, static_cast<std::int64_t>(f.size())};
   core::Shape shape{names, sizes};
-  return {core::from_data(shape, std::span<const float>(cos)), core::from_data(shape, std::span<const float>(sin))};
+  return {core::from_data(shape, std::span<const float>(cos)),
+          core::from_data(shape, std::span<const float>(sin))};
 }
 
 }  // namespace bora::nn

@@ -15,17 +15,17 @@
 
 namespace bora::nn {
 
-/// Frequencies of the rotary embedding (Su et al. 2021) and their extensions to longer contexts, as in Hugging Face's
-/// modeling_rope_utils: default, linear, llama3, yarn (Peng et al. 2023).
+/// Frequencies of the rotary embedding (Su et al. 2021) and their extensions to longer contexts, as in
+/// Hugging Face's modeling_rope_utils: default, linear, llama3, yarn (Peng et al. 2023).
 struct RopeConfig {
   std::string type = "default";
   double theta = 10000;
   double factor = 1;
-  double low_freq_factor = 1, high_freq_factor = 4;         ///< llama3
-  double beta_fast = 32, beta_slow = 1;                     ///< yarn
+  double low_freq_factor = 1, high_freq_factor = 4;                ///< llama3
+  double beta_fast = 32, beta_slow = 1;                            ///< yarn
   std::optional<double> mscale, mscale_all_dim, attention_factor;  ///< yarn
-  bool truncate = true;                                     ///< yarn: correction range rounded to whole dimensions
-  std::int64_t original_max_position_embeddings = 8192;     ///< llama3, yarn
+  bool truncate = true;  ///< yarn: correction range rounded to whole dimensions
+  std::int64_t original_max_position_embeddings = 8192;  ///< llama3, yarn
 
   void bind(Binder& b);
   /// From a Hugging Face config.json in either spelling (rope_theta + rope_scaling, or rope_parameters).
@@ -43,8 +43,7 @@ struct RopeTable {
 
 /// Rotates x along HeadDim by the angles of its positions along Pos.
 template <Axis Pos, Axis HeadDim, NamedTensor X>
-  requires HasAxes<X, Pos, HeadDim>
-X rope(const X& x, const RopeTable& table, const Context& context) {
+requires HasAxes<X, Pos, HeadDim> X rope(const X& x, const RopeTable& table, const Context& context) {
   auto first = context.first_position();
   if (first == 0) return X::adopt(core::rope(x.operand(), Pos::name, HeadDim::name, table.cos, table.sin));
   auto n = x.template size<Pos>();

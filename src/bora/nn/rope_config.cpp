@@ -28,7 +28,8 @@ void RopeConfig::bind(Binder& b) {
   b.field("mscale", mscale, "yarn");
   b.field("mscale_all_dim", mscale_all_dim, "yarn");
   b.field("attention_factor", attention_factor, "yarn");
-  b.field("original_max_position_embeddings", original_max_position_embeddings, "context before the extension");
+  b.field("original_max_position_embeddings", original_max_position_embeddings,
+          "context before the extension");
 }
 
 RopeConfig RopeConfig::from_hf(const Json& config, std::string_view name) {
@@ -46,7 +47,8 @@ RopeConfig RopeConfig::from_hf(const Json& config, std::string_view name) {
   c.theta = json_get<double>(s, "rope_theta", name, c.theta);
   c.type = json_get<std::string>(s, "rope_type", name, json_get<std::string>(s, "type", name, "default"));
   if (c.type != "default" && c.type != "linear" && c.type != "llama3" && c.type != "yarn") {
-    fail(ErrorKind::Unsupported, "{}: rope_type {} is not one of default, linear, llama3, yarn", name, c.type);
+    fail(ErrorKind::Unsupported, "{}: rope_type {} is not one of default, linear, llama3, yarn", name,
+         c.type);
   }
   c.factor = json_get<double>(s, "factor", name, c.factor);
   c.low_freq_factor = json_get<double>(s, "low_freq_factor", name, c.low_freq_factor);
@@ -57,7 +59,8 @@ RopeConfig RopeConfig::from_hf(const Json& config, std::string_view name) {
   c.mscale_all_dim = optional_number(s, "mscale_all_dim");
   c.attention_factor = optional_number(s, "attention_factor");
   c.truncate = json_get<bool>(s, "truncate", name, true);
-  c.original_max_position_embeddings = json_get<std::int64_t>(s, "original_max_position_embeddings", name, longest);
+  c.original_max_position_embeddings =
+      json_get<std::int64_t>(s, "original_max_position_embeddings", name, longest);
   return c;
 }
 

@@ -37,10 +37,13 @@ void expect_frequencies(const RopeConfig& config, const std::vector<double>& f, 
 
 TEST(RopeTable, Default) { expect_frequencies({}, {1, 0.1, 0.01, 0.001}); }
 
-TEST(RopeTable, Linear) { expect_frequencies({.type = "linear", .factor = 4}, {0.25, 0.025, 0.0025, 0.00025}); }
+TEST(RopeTable, Linear) {
+  expect_frequencies({.type = "linear", .factor = 4}, {0.25, 0.025, 0.0025, 0.00025});
+}
 
-// Wavelengths 6.28, 62.8, 628, 6283 and a context of 1000: below 1000/4 they stay, above 1000/1 they are divided by 8,
-// and 628.3 lies between: s = (1000/628.3185 - 1) / 3 = 0.1971832, f = 0.01·((1-s)/8 + s) = 0.002975353.
+// Wavelengths 6.28, 62.8, 628, 6283 and a context of 1000: below 1000/4 they stay, above 1000/1 they are
+// divided by 8, and 628.3 lies between: s = (1000/628.3185 - 1) / 3 = 0.1971832, f = 0.01·((1-s)/8 + s) =
+// 0.002975353.
 TEST(RopeTable, Llama3) {
   RopeConfig c{.type = "llama3", .factor = 8, .original_max_position_embeddings = 1000};
   expect_frequencies(c, {1, 0.1, 0.002975353, 0.001 / 8});
@@ -101,7 +104,8 @@ TEST(RopeConfig, HuggingFaceInBothSpellings) {
   EXPECT_EQ(c.theta, 500000);
   EXPECT_EQ(c.factor, 32);
   EXPECT_EQ(c.original_max_position_embeddings, 8192);
-  auto modern = Json::parse(R"({"max_position_embeddings": 4096, "rope_parameters": {"rope_type": "default", "rope_theta": 7}})");
+  auto modern = Json::parse(
+      R"({"max_position_embeddings": 4096, "rope_parameters": {"rope_type": "default", "rope_theta": 7}})");
   EXPECT_EQ(RopeConfig::from_hf(modern, "config.json").theta, 7);
   Json out;
   c.to_hf(out);

@@ -10,21 +10,28 @@
 namespace bora::nn {
 
 RematPolicy RematPolicy::parse(std::string_view text) {
-  if (text == "true" || text == "True" || text == "full" || text == "recompute" || text == "offload") return {Kind::full};
+  if (text == "true" || text == "True" || text == "full" || text == "recompute" || text == "offload")
+    return {Kind::full};
   if (text == "false" || text == "False" || text == "none" || text == "save_all") return {Kind::none};
   if (text == "nested") return {Kind::nested};
   auto n = parse_int(text);
   if (n && *n > 0) return {Kind::every, *n};
-  fail(ErrorKind::Config, "{} is not one of true, false, full, none, nested, recompute, save_all, offload, or a number of blocks",
-       text);
+  fail(
+      ErrorKind::Config,
+      "{} is not one of true, false, full, none, nested, recompute, save_all, offload, or a number of blocks",
+      text);
 }
 
 std::string RematPolicy::text() const {
   switch (kind) {
-    case Kind::none: return "none";
-    case Kind::full: return "full";
-    case Kind::nested: return "nested";
-    case Kind::every: return std::to_string(every);
+    case Kind::none:
+      return "none";
+    case Kind::full:
+      return "full";
+    case Kind::nested:
+      return "nested";
+    case Kind::every:
+      return std::to_string(every);
   }
   return "none";
 }
@@ -49,7 +56,9 @@ std::int64_t nested_group(std::int64_t layers) {
   std::int64_t best = 1;
   double root = std::sqrt(static_cast<double>(layers));
   for (std::int64_t d = 1; d <= layers; ++d) {
-    if (layers % d == 0 && std::abs(static_cast<double>(d) - root) < std::abs(static_cast<double>(best) - root)) best = d;
+    if (layers % d == 0 &&
+        std::abs(static_cast<double>(d) - root) < std::abs(static_cast<double>(best) - root))
+      best = d;
   }
   return best;
 }

@@ -14,15 +14,15 @@
 
 namespace bora::nn {
 
-/// Which blocks forget their intermediate values and compute them again in the backward pass. The values and gradients
-/// have the same bits under every policy.
+/// Which blocks forget their intermediate values and compute them again in the backward pass. The values and
+/// gradients have the same bits under every policy.
 struct RematPolicy {
   enum class Kind { none, full, every, nested };
   Kind kind = Kind::none;
-  std::int64_t every = 1;   ///< Kind::every: of each `every` blocks in a row, the first is recomputed
+  std::int64_t every = 1;  ///< Kind::every: of each `every` blocks in a row, the first is recomputed
 
-  /// Levanter's values of gradient_checkpointing: true, false, "full", "nested", "offload", "recompute", "save_all", or
-  /// a number n (every n-th block).
+  /// Levanter's values of gradient_checkpointing: true, false, "full", "nested", "offload", "recompute",
+  /// "save_all", or a number n (every n-th block).
   void bind(Binder& b, std::string_view name);
   static RematPolicy parse(std::string_view text);
   std::string text() const;
@@ -43,11 +43,15 @@ struct Stacked {
   template <NamedTensor X>
   X operator()(X x, const Context& context) const {
     auto n = static_cast<std::int64_t>(blocks.size());
-    if (remat.kind != RematPolicy::Kind::nested || !core::recording()) return run(std::move(x), context, 0, n, remat);
+    if (remat.kind != RematPolicy::Kind::nested || !core::recording())
+      return run(std::move(x), context, 0, n, remat);
     auto group = nested_group(n);
     RematPolicy inner{RematPolicy::Kind::full};
     for (std::int64_t first = 0; first < n; first += group) {
-      x = bora::remat([=, this](const X& h) { return run(h, context, first, std::min(n, first + group), inner); }, x);
+      auto again = [self = *this, context, first, last = std::min(n, first + group), inner](const X& h) {
+        return self.run(h, context, first, last, inner);
+      };
+      x = bora::remat(std::move(again), x);
     }
     return x;
   }
@@ -60,7 +64,8 @@ struct Stacked {
       auto here = context.at_layer(i);
       bool again = policy.kind == RematPolicy::Kind::full ||
                    (policy.kind == RematPolicy::Kind::every && i % policy.every == 0);
-      x = again ? bora::remat([&block, here](const X& h) { return block(h, here); }, x) : block(x, here);
+      // A copy: the backward pass may come after the model that ran forward (say, its copy in bf16) is gone.
+      x = again ? bora::remat([block, here](const X& h) { return block(h, here); }, x) : block(x, here);
       if (i + 1 < static_cast<std::int64_t>(blocks.size())) context.observe(i + 1, x.array());
     }
     return x;

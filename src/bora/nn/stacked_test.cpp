@@ -57,8 +57,32 @@ TEST(Stacked, EveryPolicyHasTheSameBitsWithDropout) {
     for (std::size_t i = 0; i < 6; ++i) {
       const auto& e = expected.gradients.blocks[i];
       const auto& f = found.gradients.blocks[i];
-      EXPECT_TRUE(same_bits(e.up.weight, f.up.weight) && same_bits(e.up.bias, f.up.bias)) << policy.text() << " " << i;
-      EXPECT_TRUE(same_bits(e.down.weight, f.down.weight) && same_bits(e.down.bias, f.down.bias)) << policy.text();
+      EXPECT_TRUE(same_bits(e.up.weight, f.up.weight) && same_bits(e.up.bias, f.up.bias))
+          << policy.text() << " " << i;
+      EXPECT_TRUE(same_bits(e.down.weight, f.down.weight) && same_bits(e.down.bias, f.down.bias))
+          << policy.text();
+    }
+  }
+}
+
+// As with a copy of the model in another dtype, made inside the loss.
+TEST(Stacked, BackwardAfterTheModelIsGone) {
+  auto x = random_normal(Key::from_seed(100), 0, 1, Dim<Row>{5}, Dim<Embed>{6});
+  auto run = [&](RematPolicy policy) {
+    auto model = make_stack(4, policy);
+    return value_and_grad(model, [&](const auto& m) {
+      auto copy = m;
+      auto loss = total(square(copy(x, Context{})));
+      for (auto& block : copy.blocks) block = TinyBlock{};
+      return loss;
+    });
+  };
+  auto expected = run({Kind::none});
+  for (auto policy : {RematPolicy{Kind::full}, RematPolicy{Kind::every, 2}, RematPolicy{Kind::nested}}) {
+    auto found = run(policy);
+    for (std::size_t i = 0; i < 4; ++i) {
+      EXPECT_TRUE(same_bits(expected.gradients.blocks[i].up.weight, found.gradients.blocks[i].up.weight))
+          << policy.text() << " " << i;
     }
   }
 }
@@ -85,14 +109,18 @@ TEST(Stacked, PathsByNumber) {
 TEST(Stacked, ProbesBetweenBlocks) {
   auto model = make_stack(3, {});
   std::vector<std::int64_t> seen;
-  std::function<void(std::int64_t, const core::Array&)> probe = [&](std::int64_t i, const core::Array&) { seen.push_back(i); };
+  std::function<void(std::int64_t, const core::Array&)> probe = [&](std::int64_t i, const core::Array&) {
+    seen.push_back(i);
+  };
   model(Hidden(zeros(Dim<Row>{2}, Dim<Embed>{6})), Context{.probe = &probe});
   EXPECT_EQ(seen, (std::vector<std::int64_t>{1, 2}));
 }
 
 TEST(RematPolicy, ParseAndText) {
-  for (auto text : {"true", "True", "full", "recompute", "offload"}) EXPECT_EQ(RematPolicy::parse(text).kind, Kind::full);
-  for (auto text : {"false", "False", "none", "save_all"}) EXPECT_EQ(RematPolicy::parse(text).kind, Kind::none);
+  for (auto text : {"true", "True", "full", "recompute", "offload"})
+    EXPECT_EQ(RematPolicy::parse(text).kind, Kind::full);
+  for (auto text : {"false", "False", "none", "save_all"})
+    EXPECT_EQ(RematPolicy::parse(text).kind, Kind::none);
   EXPECT_EQ(RematPolicy::parse("nested").kind, Kind::nested);
   auto third = RematPolicy::parse("3");
   EXPECT_EQ(third.kind, Kind::every);
@@ -100,13 +128,15 @@ TEST(RematPolicy, ParseAndText) {
   for (auto text : {"none", "full", "nested", "3"}) EXPECT_EQ(RematPolicy::parse(text).text(), text);
   for (auto text : {"sometimes", "0", "-2", "", "2.5"}) {
     EXPECT_EQ(error_of([&] { RematPolicy::parse(text); }),
-              std::string(text) + " is not one of true, false, full, none, nested, recompute, save_all, offload, or a "
-                                  "number of blocks");
+              std::string(text) +
+                  " is not one of true, false, full, none, nested, recompute, save_all, offload, or a "
+                  "number of blocks");
   }
 }
 
 TEST(RematPolicy, NestedGroups) {
-  std::vector<std::pair<std::int64_t, std::int64_t>> cases{{1, 1}, {4, 2}, {7, 1}, {12, 3}, {16, 4}, {24, 4}, {32, 4}, {36, 6}};
+  std::vector<std::pair<std::int64_t, std::int64_t>> cases{{1, 1},  {4, 2},  {7, 1},  {12, 3},
+                                                           {16, 4}, {24, 4}, {32, 4}, {36, 6}};
   for (auto [layers, group] : cases) {
     EXPECT_EQ(nested_group(layers), group) << layers;
     EXPECT_EQ(layers % nested_group(layers), 0);

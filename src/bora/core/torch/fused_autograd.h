@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
-// Private to core: fused operations with their own backward pass, on plain tensors. Bodies in *_autograd.cpp, apart
-// from the rest because the autograd headers are slow to compile.
+// Private to core: fused operations with their own backward pass, on plain tensors. Bodies in *_autograd.cpp,
+// apart from the rest because the autograd headers are slow to compile.
 #pragma once
 #include <ATen/core/Tensor.h>
 

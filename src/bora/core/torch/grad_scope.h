@@ -8,7 +8,8 @@
 
 namespace bora::core {
 
-/// While it lives, operations on these parameters are recorded and their gradients go to `into` (or to new arrays).
+/// While it lives, operations on these parameters are recorded and their gradients go to `into` (or to new
+/// arrays).
 class RecordingScope {
  public:
   RecordingScope(std::span<Array* const> parameters, std::span<Array> into);

@@ -13,9 +13,10 @@
 
 namespace bora::core {
 
-/// The union of an op's operands' axes, each with its one size. Every op makes one first: it checks sizes ("dot: axis
-/// embed is 512 in [...] but 768 in [...]"), decides how each operand must be stored, and labels the result. With one
-/// worker nothing needs converting; the mesh's rule table comes in here and nowhere else.
+/// The union of an op's operands' axes, each with its one size. Every op makes one first: it checks sizes
+/// ("dot: axis embed is 512 in [...] but 768 in [...]"), decides how each operand must be stored, and labels
+/// the result. With one worker nothing needs converting; the mesh's rule table comes in here and nowhere
+/// else.
 class Space {
  public:
   Space(std::string_view op, std::initializer_list<Operand> operands);
@@ -45,7 +46,8 @@ int find(Names names, std::string_view axis);
 /// The same, with an error that lists the names and the nearest one.
 int require(std::string_view op, const Operand& x, std::string_view axis);
 
-/// x's dimensions in the order of `to`, with size-1 dimensions for the axes of `to` that x lacks: ready to broadcast.
+/// x's dimensions in the order of `to`, with size-1 dimensions for the axes of `to` that x lacks: ready to
+/// broadcast.
 at::Tensor aligned(const at::Tensor& x, Names from, Names to);
 
 }  // namespace bora::core

@@ -10,8 +10,9 @@
 
 namespace bora::core {
 
-/// Where an array is stored along each mesh axis: replicated, sharded on one of its dimensions, or a partial sum.
-/// One worker has no mesh axes, so the label is empty; layout.h is the only code that reads or writes it.
+/// Where an array is stored along each mesh axis: replicated, sharded on one of its dimensions, or a partial
+/// sum. One worker has no mesh axes, so the label is empty; layout.h is the only code that reads or writes
+/// it.
 struct Layout {};
 
 struct Node : detail::Counted {
