@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
 // Every op has the same bits, forward and backward, for 1, 2, 3 and 4 threads.
-#include <ATen/Parallel.h>
 #include <fmt/format.h>
 
 #include "bora/core/create.h"
 #include "bora/core/elementwise.h"
 #include "bora/core/index.h"
+#include "bora/core/kernels/threads.h"
 #include "bora/core/reduce.h"
 #include "bora/core/shape.h"
 #include "bora/core/torch/testing.h"
@@ -42,11 +42,11 @@ class Cases {
     cases_.push_back({std::move(what), std::move(inputs), std::move(op), {}});
   }
   void expect_equal_for_all_threads() {
-    const int before = at::get_num_threads();
-    at::set_num_threads(1);
+    const int before = kernels::threads();
+    kernels::set_threads(1);
     for (Case& c : cases_) c.want = bits(c.inputs, c.op);
     for (const int threads : {2, 3, 4}) {
-      at::set_num_threads(threads);
+      kernels::set_threads(threads);
       for (const Case& c : cases_) {
         const std::vector<T> got = bits(c.inputs, c.op);
         for (std::size_t i = 0; i < got.size(); ++i) {
@@ -55,7 +55,7 @@ class Cases {
         }
       }
     }
-    at::set_num_threads(before);
+    kernels::set_threads(before);
   }
 
  private:

@@ -61,7 +61,9 @@ TEST(Permutations, DependOnTheKeyAlone) {
     EXPECT_EQ(a, values(*make_permutation(shuffle, 1000, Key::from_seed(1))));
     const bool moves =
         shuffle.kind != Shuffle::Kind::None && shuffle.era_length != 1 && shuffle.window_blocks != 1;
-    if (moves) EXPECT_NE(a, values(*make_permutation(shuffle, 1000, Key::from_seed(2))));
+    if (moves) {
+      EXPECT_NE(a, values(*make_permutation(shuffle, 1000, Key::from_seed(2))));
+    }
   }
 }
 

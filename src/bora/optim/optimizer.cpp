@@ -28,12 +28,6 @@ constexpr Entry kOptimizers[] = {
 
 }  // namespace
 
-std::vector<std::string> optimizer_types() {
-  std::vector<std::string> out;
-  for (const Entry& entry : kOptimizers) out.emplace_back(entry.type);
-  return out;
-}
-
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config,
                                           std::span<const core::ParamRef> parameters) {
   for (const Entry& entry : kOptimizers) {

@@ -91,13 +91,4 @@ std::vector<std::string> decayed_weights(const OptimizerConfig& config,
   return out;
 }
 
-std::optional<std::string> regex_problem(const std::string& pattern) {
-  try {
-    std::regex(pattern).mark_count();
-    return std::nullopt;
-  } catch (const std::regex_error& e) {
-    return fmt::format("\"{}\" is no regular expression: {}", pattern, e.what());
-  }
-}
-
 }  // namespace bora::optim

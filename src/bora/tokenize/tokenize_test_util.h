@@ -13,8 +13,8 @@ namespace bora::tokenize {
 /// Characters a, b, c and space; merges ab, abc, bc; <end> is special.
 inline const std::string kTiny =
     R"({"version":"1.0","added_tokens":[{"id":7,"content":"<end>","single_word":false,"lstrip":false,)"
-    R"("rstrip":false,"normalized":false,"special":true}],"normalizer":null,"pre_tokenizer":null,"post_processor":null,)"
-    R"("decoder":{"type":"Fuse"},"model":{"type":"BPE","dropout":null,"unk_token":null,)"
+    R"("rstrip":false,"normalized":false,"special":true}],"normalizer":null,"pre_tokenizer":null,)"
+    R"("post_processor":null,"decoder":{"type":"Fuse"},"model":{"type":"BPE","dropout":null,"unk_token":null,)"
     R"("vocab":{"a":0,"b":1,"c":2," ":3,"ab":4,"abc":5,"bc":6},"merges":[["a","b"],["ab","c"],["b","c"]]}})";
 
 /// As Llama 2: ▁ for spaces, byte fallback, <s> in front.
@@ -40,8 +40,8 @@ inline const std::string kSentencePiece = [] {
          R"({"SpecialToken":{"id":"<s>","type_id":0}},)"
          R"({"Sequence":{"id":"A","type_id":0}}],"pair":[],"special_tokens":{"<s>":{"id":"<s>","ids":[1],)"
          R"("tokens":["<s>"]}}},"decoder":{"type":"Sequence","decoders":[)"
-         R"({"type":"Replace","pattern":{"String":"▁"},"content":" "},{"type":"ByteFallback"},{"type":"Fuse"},)"
-         R"({"type":"Strip","content":" ","start":1,"stop":0}]},)"
+         R"({"type":"Replace","pattern":{"String":"▁"},"content":" "},)"
+         R"({"type":"ByteFallback"},{"type":"Fuse"},{"type":"Strip","content":" ","start":1,"stop":0}]},)"
          R"("model":{"type":"BPE","unk_token":"<unk>","fuse_unk":true,"byte_fallback":true,"vocab":)" +
          vocab + R"(,"merges":["▁ a"]}})";
 }();

@@ -9,29 +9,33 @@
 
 namespace bora::train {
 
+namespace {
+
+/// One part of a policy: "c=bfloat16", or "bfloat16" for all of them.
+void bind_policy_part(Binder& b, std::string_view name, std::string_view part, core::DType& compute) {
+  const auto equals = part.find('=');
+  const auto key = equals == std::string_view::npos ? std::string_view("c") : trim(part.substr(0, equals));
+  const auto dtype =
+      core::parse_dtype(trim(equals == std::string_view::npos ? part : part.substr(equals + 1)));
+  if (key == "c" || key == "compute")
+    compute = dtype;
+  else if (key != "p" && key != "params" && key != "o" && key != "output")
+    b.problem(name, fmt::format("{} is not one of p (parameters), c (compute), o (output)", key));
+}
+
+}  // namespace
+
 void MixedPrecision::bind(Binder& b, std::string_view name) {
-  if (!b.reading()) {
-    auto text = fmt::format("p=f32,c={}", core::name(compute));
-    b.field(name, text, "dtypes of parameters (p), computation (c) and output (o)");
-    return;
-  }
-  auto text = b.text(name);
-  if (!text) return;
-  b.mark_used(name);
+  auto text = fmt::format("p=f32,c={}", core::name(compute));
+  if (b.reading() && !b.present(name)) return;
+  b.field(name, text, "dtypes of parameters (p), computation (c) and output (o)");
+  if (!b.reading()) return;
   try {
-    for (const auto& part : split(*text, ',')) {
-      auto piece = std::string(trim(part));
-      auto equals = piece.find('=');
-      auto key = equals == std::string::npos ? "c" : piece.substr(0, equals);
-      auto dtype = core::parse_dtype(equals == std::string::npos ? piece : piece.substr(equals + 1));
-      if (key == "c" || key == "compute")
-        compute = dtype;
-      else if (key != "p" && key != "params" && key != "o" && key != "output")
-        b.problem(name, fmt::format("{} is not one of p, c, o", key));
-    }
-    if (compute != core::DType::f32 && compute != core::DType::bf16)
+    for (const auto& part : split(text, ',')) bind_policy_part(b, name, trim(part), compute);
+    if (compute != core::DType::f32 && compute != core::DType::bf16) {
       b.problem(name,
                 fmt::format("computing in {} is not supported; use f32 or bfloat16", core::name(compute)));
+    }
   } catch (const Error& e) {
     b.problem(name, e.what());
   }
@@ -39,39 +43,101 @@ void MixedPrecision::bind(Binder& b, std::string_view name) {
 
 namespace {
 
-void bind_accelerator_keys(Binder& b) {
-  constexpr std::string_view kMesh = "one worker: there is nothing to shard over";
-  for (const char* key :
-       {"batch_axis", "fsdp_axis", "tensor_parallel_axes", "axis_resources", "parameter_axis_resources",
-        "model_axis_size", "replica_ici_axis_size", "replica_dcn_axis_size", "mesh"}) {
-    b.ignored(key, kMesh);
+struct IgnoredKey {
+  std::string_view name, why;
+};
+
+constexpr std::string_view kOneWorker = "one worker: there is nothing to shard over";
+constexpr std::string_view kNoCompiler = "nothing is compiled at run time";
+constexpr std::string_view kNotBuilt = "not built yet; it does not change the training";
+
+/// Keys of Levanter's TrainerConfig that Bora reads without using them.
+constexpr IgnoredKey kIgnored[] = {
+    {"batch_axis", kOneWorker},
+    {"fsdp_axis", kOneWorker},
+    {"tensor_parallel_axes", kOneWorker},
+    {"axis_resources", kOneWorker},
+    {"parameter_axis_resources", kOneWorker},
+    {"model_axis_size", kOneWorker},
+    {"replica_ici_axis_size", kOneWorker},
+    {"replica_dcn_axis_size", kOneWorker},
+    {"mesh", kOneWorker},
+    {"use_explicit_mesh_axes", kOneWorker},
+    {"distributed", kOneWorker},
+    {"ray", kOneWorker},
+    {"elastic", kOneWorker},
+    {"per_device_eval_parallelism", "evaluation takes small batches; its result does not depend on them"},
+    {"allow_nondivisible_batch_size", "lanes adapt to each batch"},
+    {"require_accelerator", "runs on the CPU"},
+    {"shutdown_at_exit", "machines are not shut down"},
+    {"jax_config", kNoCompiler},
+    {"jax_compilation_cache_dir", kNoCompiler},
+    {"log_jaxprs", kNoCompiler},
+    {"log_xla_hlo", kNoCompiler},
+    {"log_dir", "everything goes into the run directory"},
+    {"allow_partial_checkpoint", "a checkpoint is complete or it is not loaded"},
+    {"model_averaging", "not built yet: evaluation uses the parameters themselves"},
+    {"watch", kNotBuilt},
+    {"profiler", kNotBuilt},
+    {"profiler_start_step", kNotBuilt},
+    {"profiler_num_steps", kNotBuilt},
+    {"profiler_perfetto_link", kNotBuilt},
+};
+
+/// A key that would change what is trained: leaving it out silently is worse than stopping.
+void refuse(Binder& b, std::string_view name, std::string_view what_to_do) {
+  if (!b.reading()) return;
+  if (b.present(name) && !b.is_null(name)) b.problem(name, std::string(what_to_do));
+  b.mark_used(name);
+}
+
+/// train_batch_size: -1 leaves it to per_device_parallelism, as in Levanter.
+void bind_batch_size(Binder& b, TrainerConfig& t) {
+  b.field("per_device_parallelism", t.per_device_parallelism,
+          "the batch where train_batch_size is -1; else unused: trainer.lanes divides the batch");
+  if (t.per_device_parallelism < 1 && t.per_device_parallelism != -1) {
+    b.problem("per_device_parallelism",
+              fmt::format("is {}; it must be positive, or -1", t.per_device_parallelism));
+    t.per_device_parallelism = -1;
   }
-  b.ignored("per_device_parallelism", "a lane is the unit of gradient accumulation: trainer.lanes");
-  b.ignored("per_device_eval_parallelism", "evaluation takes small batches");
-  b.ignored("allow_nondivisible_batch_size", "lanes adapt to each batch");
-  b.ignored("require_accelerator", "runs on the CPU");
-  b.ignored("jax_config", "nothing is compiled at run time");
-  b.ignored("jax_compilation_cache_dir", "nothing is compiled at run time");
-  b.ignored("distributed", "one worker");
-  b.ignored("ray", "one worker");
-  b.ignored("quantization", "not built yet");
-  b.ignored("model_averaging", "not built yet");
-  b.ignored("watch", "not built yet");
-  b.ignored("profiler", "not built yet");
-  b.ignored("profiler_start_step", "not built yet");
-  b.ignored("profiler_num_steps", "not built yet");
-  b.ignored("log_jaxprs", "nothing is compiled at run time");
-  b.ignored("log_xla_hlo", "nothing is compiled at run time");
-  b.ignored("log_dir", "everything goes into the run directory");
-  b.ignored("wandb", "metrics go to metrics.jsonl");
-  b.ignored("shutdown_at_exit", "machines are not shut down");
-  b.ignored("max_buffered_batches", "the loader chooses");
-  b.ignored("prefetch", "the loader chooses");
-  b.ignored("load_checkpoint_path", "use initialize_from");
-  b.ignored("allow_partial_checkpoint", "checkpoints are complete");
+  if (b.text("train_batch_size") != "-1") {
+    return data::bind_batch_schedule(b, "train_batch_size", t.train_batch_size, "sequences per step");
+  }
+  b.mark_used("train_batch_size");
+  if (t.per_device_parallelism > 0)
+    t.train_batch_size = data::BatchSchedule(t.per_device_parallelism);
+  else
+    b.problem("train_batch_size", "is -1; that needs per_device_parallelism");
 }
 
 bool is_power_of_two(std::int64_t n) { return n > 0 && (n & (n - 1)) == 0; }
+
+void check_lanes(Binder& b, const TrainerConfig& t) {
+  if (!t.lanes) return;
+  const auto batch = t.train_batch_size.batch_size(0);
+  if (!is_power_of_two(*t.lanes)) {
+    b.problem("lanes", fmt::format("is {}; it must be a power of two", *t.lanes));
+  } else if (batch % *t.lanes != 0) {
+    b.problem("lanes", fmt::format("{} must divide {} = {}", *t.lanes, b.path("train_batch_size"), batch));
+  }
+}
+
+void check_numbers(Binder& b, const TrainerConfig& t) {
+  const auto at_least = [&](std::string_view name, std::int64_t value, std::int64_t least) {
+    if (value >= least) return;
+    b.problem(name, least == 0 ? fmt::format("is {}; it must not be negative", value)
+                               : fmt::format("is {}; it must be at least {}", value, least));
+  };
+  at_least("seed", t.seed, 0);
+  at_least("num_train_steps", t.num_train_steps, 0);
+  at_least("steps_per_eval", t.steps_per_eval, 0);
+  at_least("max_eval_batches", t.max_eval_batches.value_or(0), 0);
+  at_least("stop_at_step", t.stop_at_step.value_or(1), 1);
+  at_least("threads", t.threads, 0);
+  if (t.id && (t.id->empty() || t.id->find('/') != std::string::npos || t.id->starts_with('.'))) {
+    b.problem("id", fmt::format("\"{}\" cannot be the name of a directory", *t.id));
+  }
+}
 
 }  // namespace
 
@@ -79,7 +145,7 @@ void TrainerConfig::bind(Binder& b) {
   b.field("seed", seed, "of weights, dropout and data order");
   b.field("id", id, "name of the run");
   mp.bind(b, "mp");
-  data::bind_batch_schedule(b, "train_batch_size", train_batch_size, "sequences per step");
+  bind_batch_size(b, *this);
   b.field("num_train_steps", num_train_steps, "steps in all");
   b.field("steps_per_eval", steps_per_eval, "steps between evaluations; 0: only at the end");
   b.field("max_eval_batches", max_eval_batches, "of 16 sequences, for each source");
@@ -88,34 +154,51 @@ void TrainerConfig::bind(Binder& b) {
   b.field("initialize_from", initialize_from, "start from the weights of a run or checkpoint, at step 0");
   b.field("checkpointer", checkpointer, "where and when to save");
   b.field("tracker", tracker, "where metrics go besides metrics.jsonl");
+  b.field("wandb", wandb, "older spelling of a tracker of type wandb");
   b.field("crash_on_nan", crash_on_nan, "stop when the loss is not a number");
   b.field("crash_on_inf", crash_on_inf, "stop when the loss is infinite");
   b.field("lanes", lanes, "fixed parts of the batch, a power of two; part of the bits of a run");
   b.choice("reduction", reduction, {"fixed", "fast"}, "how lanes of several workers are summed");
   b.field("stop_at_step", stop_at_step, "stop there as an interrupt would");
   b.field("threads", threads, "0: all cores; never changes a result");
-  bind_accelerator_keys(b);
+  for (const auto& key : kIgnored) b.ignored(key.name, key.why);
+  refuse(b, "load_checkpoint_path",
+         "is not built yet; trainer.id and trainer.checkpointer.base_path name the run to go on with, "
+         "trainer.initialize_from the weights to start from");
+  refuse(b, "quantization", "is not built yet; leave it out to train in the precision of trainer.mp");
   if (!b.reading()) return;
-  if (num_train_steps < 0)
-    b.problem("num_train_steps", fmt::format("is {}; it must not be negative", num_train_steps));
-  if (steps_per_eval < 0)
-    b.problem("steps_per_eval", fmt::format("is {}; it must not be negative", steps_per_eval));
-  if (threads < 0) b.problem("threads", fmt::format("is {}; it must not be negative", threads));
-  if (lanes && !is_power_of_two(*lanes))
-    b.problem("lanes", fmt::format("is {}; it must be a power of two", *lanes));
-  if (lanes && is_power_of_two(*lanes) && train_batch_size.batch_size(0) % *lanes != 0) {
-    b.problem("lanes", fmt::format("{} must divide {} = {}", *lanes, b.path("train_batch_size"),
-                                   train_batch_size.batch_size(0)));
+  check_numbers(b, *this);
+  check_lanes(b, *this);
+}
+
+std::vector<track::TrackerConfig> TrainerConfig::trackers() const {
+  if (!wandb) return tracker;
+  track::TrackerConfig config;
+  config.wandb = *wandb;
+  return {config};
+}
+
+std::optional<std::string> TrainerConfig::configured_id() const {
+  if (id) return id;
+  for (const auto& config : trackers()) {
+    if (config.type == "wandb" && config.wandb.id) return config.wandb.id;
   }
+  return std::nullopt;
+}
+
+std::int64_t resolve_lanes(std::int64_t batch_size, std::int64_t tokens_per_sequence) {
+  constexpr std::int64_t kMostLanes = 8, kLeastTokens = 1024;
+  std::int64_t lanes = 1;
+  while (lanes < kMostLanes && batch_size % (lanes * 2) == 0 &&
+         batch_size / (lanes * 2) * tokens_per_sequence >= kLeastTokens) {
+    lanes *= 2;
+  }
+  return lanes;
 }
 
 std::int64_t resolve_lanes(const TrainerConfig& config, std::int64_t batch_size,
                            std::int64_t tokens_per_sequence) {
-  if (config.lanes) return *config.lanes;
-  std::int64_t lanes = 1;
-  while (lanes < 8 && batch_size % (lanes * 2) == 0 && batch_size / (lanes * 2) * tokens_per_sequence >= 1024)
-    lanes *= 2;
-  return lanes;
+  return config.lanes ? *config.lanes : resolve_lanes(batch_size, tokens_per_sequence);
 }
 
 }  // namespace bora::train

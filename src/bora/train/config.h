@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bora/base/config.h"
@@ -26,7 +27,9 @@ struct TrainerConfig {
   std::int64_t seed = 0;
   std::optional<std::string> id;  ///< name of the run; default: from RUN_ID, else from the configuration
   MixedPrecision mp;
+  /// -1: per_device_parallelism, since there is one device.
   data::BatchSchedule train_batch_size{512};
+  std::int64_t per_device_parallelism = -1;
   std::int64_t num_train_steps = 400000;
   std::int64_t steps_per_eval = 1000;  ///< 0: only at the end
   std::optional<std::int64_t> max_eval_batches;
@@ -34,6 +37,7 @@ struct TrainerConfig {
   std::optional<std::string> initialize_from;
   checkpoint::CheckpointerConfig checkpointer;
   std::vector<track::TrackerConfig> tracker;
+  std::optional<track::WandbConfig> wandb;  ///< Levanter's older spelling of a tracker of type wandb
   bool crash_on_nan = true, crash_on_inf = true;
 
   // Bora's own
@@ -44,10 +48,16 @@ struct TrainerConfig {
 
   void bind(Binder& b);
   const data::BatchSchedule& batch_schedule() const { return train_batch_size; }
+  /// `tracker`, or `wandb` in its place where that is given, as in Levanter.
+  std::vector<track::TrackerConfig> trackers() const;
+  /// The run's name as far as the configuration says: `id`, else the id of a W&B tracker.
+  std::optional<std::string> configured_id() const;
 };
 
-/// The configured number of lanes, or the largest power of two up to 8 that divides the batch and leaves a
-/// lane at least 1,024 tokens.
+/// The default of trainer.lanes: the largest power of two up to 8 that divides the batch and leaves a lane at
+/// least 1,024 tokens. It depends on the configuration alone, never on the machine.
+std::int64_t resolve_lanes(std::int64_t batch_size, std::int64_t tokens_per_sequence);
+/// The configured number of lanes, or the default.
 std::int64_t resolve_lanes(const TrainerConfig& config, std::int64_t batch_size,
                            std::int64_t tokens_per_sequence);
 

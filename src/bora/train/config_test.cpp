@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/train/config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "bora/base/error.h"
+#include "bora/base/file.h"
+
+namespace bora::train {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+/// A file of which only the trainer block is looked at.
+struct Root {
+  TrainerConfig trainer;
+  void bind(Binder& b) { b.field("trainer", trainer); }
+};
+
+struct Read {
+  Root root;
+  std::vector<std::string> problems;
+  std::vector<std::string> ignored;
+};
+
+Read read(const std::string& trainer_block) {
+  ConfigTree tree;
+  tree.merge_text("trainer:\n" + trainer_block, "t.yaml");
+  Read out;
+  for (const auto& p : read_config(tree, out.root)) out.problems.push_back(p.key + ": " + p.message);
+  for (const auto& p : ignored_keys(tree, out.root)) out.ignored.push_back(p.key);
+  return out;
+}
+
+TEST(TrainerConfigDefaults, AreLevanters) {
+  const TrainerConfig t;
+  EXPECT_EQ(t.seed, 0);
+  EXPECT_EQ(t.train_batch_size.batch_size(0), 512);
+  EXPECT_EQ(t.num_train_steps, 400000);
+  EXPECT_EQ(t.steps_per_eval, 1000);
+  EXPECT_EQ(t.mp.compute, core::DType::f32);
+  EXPECT_FALSE(t.max_eval_batches || t.load_checkpoint || t.id || t.lanes);
+  EXPECT_TRUE(t.crash_on_nan && t.crash_on_inf);
+  EXPECT_THAT(t.trackers(), IsEmpty());
+}
+
+TEST(TrainerConfigMixedPrecision, ReadsLevantersPolicies) {
+  for (const auto& [text, dtype] : std::vector<std::pair<std::string, core::DType>>{
+           {"f32", core::DType::f32},
+           {"bfloat16", core::DType::bf16},
+           {"p=f32", core::DType::f32},
+           {"p=f32,c=bfloat16", core::DType::bf16},
+           {"p=f32,c=bf16", core::DType::bf16},
+           {"params=float32, compute=bfloat16, output=float32", core::DType::bf16},
+           {"p=bfloat16,c=bfloat16", core::DType::bf16}}) {
+    const auto r = read("  mp: \"" + text + "\"\n");
+    EXPECT_THAT(r.problems, IsEmpty()) << text;
+    EXPECT_EQ(r.root.trainer.mp.compute, dtype) << text;
+  }
+  EXPECT_THAT(read("  mp: x=f32\n").problems,
+              ElementsAre(HasSubstr("x is not one of p (parameters), c (compute), o (output)")));
+  EXPECT_THAT(read("  mp: c=f64\n").problems,
+              ElementsAre(HasSubstr("computing in f64 is not supported; use f32 or bfloat16")));
+  EXPECT_EQ(read("  mp: c=f33\n").problems.size(), 1);
+  EXPECT_EQ(read("  mp: [f32]\n").problems.size(), 1);
+}
+
+TEST(TrainerConfigBatch, IsANumberAScheduleOrMinusOne) {
+  EXPECT_EQ(read("  train_batch_size: 32\n").root.trainer.batch_schedule().batch_size(7), 32);
+  const auto stages = read("  train_batch_size: [{start: 0, value: 64}, {start: 64, value: 128}]\n");
+  EXPECT_THAT(stages.problems, IsEmpty());
+  EXPECT_EQ(stages.root.trainer.batch_schedule().batch_size(64), 128);
+  const auto inferred = read("  train_batch_size: -1\n  per_device_parallelism: 4\n");
+  EXPECT_THAT(inferred.problems, IsEmpty());
+  EXPECT_EQ(inferred.root.trainer.batch_schedule().batch_size(0), 4);
+  EXPECT_THAT(read("  train_batch_size: -1\n").problems,
+              ElementsAre("trainer.train_batch_size = -1: is -1; that needs per_device_parallelism"));
+  EXPECT_THAT(read("  per_device_parallelism: 0\n").problems,
+              ElementsAre(HasSubstr("is 0; it must be positive, or -1")));
+}
+
+TEST(TrainerConfigTrackers, OneOrAListOrTheOldSpelling) {
+  const auto one = read("  tracker: {project: levanter, tags: [a, b]}\n");
+  EXPECT_THAT(one.problems, IsEmpty());
+  ASSERT_EQ(one.root.trainer.trackers().size(), 1);
+  EXPECT_EQ(one.root.trainer.trackers()[0].type, "wandb");
+  EXPECT_THAT(one.root.trainer.trackers()[0].wandb.tags, ElementsAre("a", "b"));
+
+  const auto list = read(
+      "  tracker:\n    - {type: wandb, id: otter, resume: true, save_code: false}\n"
+      "    - {type: tensorboard, logdir: tb/, flush_secs: 10}\n    - {type: trackio, space_id: x}\n"
+      "    - {type: json_logger, level: 20}\n");
+  EXPECT_THAT(list.problems, IsEmpty());
+  EXPECT_EQ(list.root.trainer.trackers().size(), 4);
+  EXPECT_EQ(list.root.trainer.trackers()[0].wandb.resume, "true");
+  EXPECT_EQ(list.root.trainer.trackers()[1].tensorboard.logdir, "tb/");
+  EXPECT_EQ(list.root.trainer.configured_id(), "otter");
+  EXPECT_EQ(list.ignored.size(), 3);
+
+  const auto old = read("  id: mine\n  tracker: {type: tensorboard}\n  wandb: {project: p, id: otter}\n");
+  EXPECT_THAT(old.problems, IsEmpty());
+  ASSERT_EQ(old.root.trainer.trackers().size(), 1);
+  EXPECT_EQ(old.root.trainer.trackers()[0].wandb.project, "p");
+  EXPECT_EQ(old.root.trainer.configured_id(), "mine");
+
+  EXPECT_THAT(read("  tracker: {type: tensorbord}\n").problems,
+              ElementsAre(HasSubstr("did you mean tensorboard?")));
+}
+
+TEST(TrainerConfigIgnored, KeysAreReadAndTold) {
+  const auto r = read(
+      "  fsdp_axis: [embed, mlp]\n  tensor_parallel_axes: [mlp, heads]\n  axis_resources: {token: data}\n"
+      "  ray: {auto_start_cluster: false}\n  profiler: {enabled: true}\n  watch: {interval: 10}\n"
+      "  model_averaging: {type: ema, beta: 0.995}\n  jax_config: {jax_threefry_partitionable: true}\n");
+  EXPECT_THAT(r.problems, IsEmpty());
+  EXPECT_EQ(r.ignored.size(), 8);
+}
+
+TEST(TrainerConfigProblems, AreToldAllAtOnce) {
+  const auto r = read(
+      "  seed: -1\n  id: a/b\n  train_batchsize: 4\n  num_train_steps: -5\n  steps_per_eval: -1\n"
+      "  max_eval_batches: -1\n  stop_at_step: 0\n  threads: -2\n  lanes: 3\n  reduction: quick\n"
+      "  load_checkpoint_path: x\n  quantization: {fp8: true}\n");
+  EXPECT_THAT(r.problems,
+              ElementsAre("trainer.seed = -1: is -1; it must not be negative",
+                          "trainer.id = a/b: \"a/b\" cannot be the name of a directory",
+                          "trainer.train_batchsize: unknown key; did you mean trainer.train_batch_size?",
+                          "trainer.num_train_steps = -5: is -5; it must not be negative",
+                          "trainer.steps_per_eval = -1: is -1; it must not be negative",
+                          "trainer.max_eval_batches = -1: is -1; it must not be negative",
+                          "trainer.stop_at_step = 0: is 0; it must be at least 1",
+                          "trainer.threads = -2: is -2; it must not be negative",
+                          "trainer.lanes = 3: is 3; it must be a power of two",
+                          HasSubstr("trainer.reduction = quick: not one of fixed, fast"),
+                          HasSubstr("trainer.load_checkpoint_path = x: is not built yet; trainer.id"),
+                          HasSubstr("trainer.quantization: is not built yet; leave it out")));
+  EXPECT_THAT(read("  quantization: null\n  load_checkpoint_path: null\n").problems, IsEmpty());
+  EXPECT_THAT(read("  lanes: 8\n  train_batch_size: 12\n").problems,
+              ElementsAre("trainer.lanes = 8: 8 must divide trainer.train_batch_size = 12"));
+}
+
+TEST(TrainerConfigResolved, ReadsBackTheSame) {
+  auto first = read(
+      "  mp: p=f32,c=bfloat16\n  train_batch_size: 48\n  tracker: {type: tensorboard, logdir: tb}\n  lanes: "
+      "4\n"
+      "  wandb: {id: otter}\n  checkpointer: {keep: [{every: 50}], save_interval: 5m}\n");
+  EXPECT_THAT(first.problems, IsEmpty());
+  const auto text = write_config(first.root);
+  ConfigTree tree;
+  tree.merge_text(text, "resolved.yaml");
+  Root again;
+  EXPECT_THAT(read_config(tree, again), IsEmpty());
+  EXPECT_EQ(write_config(again), text);
+  EXPECT_THAT(ignored_keys(tree, again), IsEmpty());
+}
+
+TEST(Lanes, DependOnTheConfigurationAlone) {
+  EXPECT_EQ(resolve_lanes(16, 256), 4);
+  EXPECT_EQ(resolve_lanes(32, 256), 8);
+  EXPECT_EQ(resolve_lanes(512, 1024), 8);
+  EXPECT_EQ(resolve_lanes(12, 4096), 4);
+  EXPECT_EQ(resolve_lanes(7, 4096), 1);
+  EXPECT_EQ(resolve_lanes(1, 16), 1);
+  TrainerConfig config;
+  config.lanes = 2;
+  EXPECT_EQ(resolve_lanes(config, 512, 1024), 2);
+}
+
+TEST(LevanterConfigs, EveryTrainerBlockIsUnderstood) {
+  const std::string top = path_join(BORA_SHARED_DIR, "data/levanter-config");
+  if (!exists(top)) GTEST_SKIP() << "no Levanter configurations at " << top;
+  int blocks = 0;
+  for (const auto* folder : {"", "harness", "lora", "sampler"}) {
+    const auto directory = path_join(top, folder);
+    for (const auto& name : files().list(directory)) {
+      if (!name.ends_with(".yaml")) continue;
+      const auto text = read_text(path_join(directory, name));
+      // The block alone: other blocks include files that are not there.
+      const auto begin = text.find("\ntrainer:\n");
+      if (begin == std::string::npos) continue;
+      auto end = begin + 1;
+      do end = text.find('\n', end) + 1;
+      while (end != 0 && end < text.size() && (text[end] == ' ' || text[end] == '\n' || text[end] == '#'));
+      ConfigTree tree;
+      tree.merge_text(text.substr(begin + 1, end == 0 ? std::string::npos : end - begin - 1), name);
+      Root root;
+      EXPECT_EQ(format_problems(name, read_config(tree, root)), format_problems(name, {})) << name;
+      ++blocks;
+    }
+  }
+  EXPECT_GT(blocks, 20);
+}
+
+}  // namespace
+}  // namespace bora::train
