@@ -18,6 +18,9 @@
 namespace bora::checkpoint {
 namespace {
 
+constexpr std::uint64_t kWorthThreads = 16
+                                        << 20;  // bytes; for less, starting threads takes longer than reading
+
 // One block of one file: the unit of verification.
 struct Block {
   const ReadFile* file;
@@ -200,12 +203,14 @@ Manifest verify_checkpoint(const std::string& checkpoint) {
     const FileRecord& record = manifest.files[i];
     for (std::size_t k = 0; k < record.blocks.size(); ++k) blocks.push_back({opened[i].get(), &record, k});
   }
-  parallel_for(static_cast<std::int64_t>(blocks.size()), [&](std::int64_t i) {
+  const auto check = [&](std::int64_t i) {
     const Block& block = blocks[static_cast<std::size_t>(i)];
     const std::string wrong = check_block(*block.file, *block.record, block.index);
     if (!wrong.empty())
       fail(ErrorKind::Corruption, "{}: {}: {}", base_name(checkpoint), block.record->name, wrong);
-  });
+  };
+  const int threads = manifest.total_bytes() < kWorthThreads ? 1 : 0;
+  parallel_for(static_cast<std::int64_t>(blocks.size()), check, threads);
   return manifest;
 }
 

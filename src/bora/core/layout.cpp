@@ -29,10 +29,7 @@ void check_operand(std::string_view op, const Operand& x) {
   }
 }
 
-// Whether `from` is the end of `to`: dimensions that line up by themselves.
-bool lines_up(Names from, Names to) {
-  return from.size() == to.size() && std::equal(from.begin(), from.end(), to.begin());
-}
+bool same(Names a, Names b) { return std::equal(a.begin(), a.end(), b.begin(), b.end()); }
 
 }  // namespace
 
@@ -94,7 +91,7 @@ Array Space::label(at::Tensor t, [[maybe_unused]] Names names) const {
 int Space::index(std::string_view axis) const { return find(names_, axis); }
 
 at::Tensor aligned(const at::Tensor& x, Names from, Names to) {
-  if (lines_up(from, to)) return x;
+  if (same(from, to)) return x;
   std::vector<std::int64_t> order, sizes;
   order.reserve(from.size());
   sizes.reserve(to.size());

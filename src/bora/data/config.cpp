@@ -24,6 +24,22 @@ void bind_by_name(Binder& b, std::string_view name, ByName<std::int64_t>& values
   values = {{"", value}};
 }
 
+/// Stages as Levanter writes them: [[step, {name: weight}], ...].
+void bind_stages(Binder& b, std::string_view name, std::vector<WeightStage>& stages, std::string_view doc) {
+  if (!b.enter_list(name, doc)) return;
+  if (b.reading()) stages.assign(b.list_size(), {});
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    const std::string number = std::to_string(i);
+    if (!b.enter_list(number)) continue;
+    if (b.reading() && b.list_size() != 2)
+      b.problem("", "should be a list of two: the step and {name: weight}");
+    b.field("0", stages[i].start);
+    b.field("1", stages[i].weights);
+    b.leave();
+  }
+  b.leave();
+}
+
 }  // namespace
 
 void FormatConfig::bind(Binder& b) {
@@ -54,11 +70,6 @@ void SourceConfig::bind(Binder& b) {
   bind_fields(b);
   b.field("cache_dir", cache_dir,
           "where the tokens of this data set are kept; by default below data.cache_dir");
-}
-
-void WeightStage::bind(Binder& b) {
-  b.field("0", start, "the first step");
-  b.field("1", weights, "weight of each data set");
 }
 
 void TrainTokenizerConfig::bind(Binder& b) {
@@ -125,7 +136,7 @@ void DataConfig::bind_mixture(Binder& b) {
     if (train_weights.empty() || b.reading()) train_weights = {WeightStage{}};
     b.field("train_weights", train_weights.front().weights, kDoc);
   } else {
-    b.field("train_weights", train_weights, kDoc);
+    bind_stages(b, "train_weights", train_weights, kDoc);
   }
   b.choice("stop_strategy", stop_strategy, {"restart"}, "a data set that ends starts again");
   b.field("mixture_block_size", mixture_block_size, "sequences within which the weights hold exactly");

@@ -39,7 +39,6 @@ struct SourceConfig {
 struct WeightStage {
   std::int64_t start = 0;  ///< a step
   ByName<double> weights;
-  void bind(Binder& b);  ///< as a list of two: [start, {name: weight}]
 };
 
 struct TrainTokenizerConfig {

@@ -32,7 +32,10 @@ class Feistel final : public Permutation {
     low_bits_ = bits / 2;
     low_mask_ = (std::uint64_t{1} << low_bits_) - 1;
     high_mask_ = (std::uint64_t{1} << (bits - low_bits_)) - 1;
-    for (std::size_t i = 0; i < keys_.size(); i += 2) {
+    // The halves of a small domain have few bits to mix with: more rounds until all permutations are about as
+    // likely.
+    rounds_ = bits < 16 ? kMostRounds : kRounds;
+    for (std::size_t i = 0; i < rounds_; i += 2) {
       const auto words = key.words(i / 2);
       keys_[i] = std::uint64_t{words[0]} << 32 | words[1];
       keys_[i + 1] = std::uint64_t{words[2]} << 32 | words[3];
@@ -50,16 +53,18 @@ class Feistel final : public Permutation {
  private:
   std::uint64_t encrypt(std::uint64_t x) const {
     std::uint64_t low = x & low_mask_, high = x >> low_bits_;
-    for (std::size_t i = 0; i < keys_.size(); i += 2) {
+    for (std::size_t i = 0; i < rounds_; i += 2) {
       low ^= mix(high ^ keys_[i]) & low_mask_;
       high ^= mix(low ^ keys_[i + 1]) & high_mask_;
     }
     return high << low_bits_ | low;
   }
 
+  static constexpr std::size_t kRounds = 8, kMostRounds = 32;
   int low_bits_;
+  std::size_t rounds_;
   std::uint64_t low_mask_, high_mask_;
-  std::array<std::uint64_t, 8> keys_;
+  std::array<std::uint64_t, kMostRounds> keys_;
 };
 
 class Linear final : public Permutation {

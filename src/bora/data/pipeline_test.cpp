@@ -21,14 +21,17 @@ class Pipeline : public testing::Test {
  protected:
   Pipeline() : folder_("pipeline") {
     config_.cache_dir = folder_ / "cache";
-    add("a", 8000);
-    add("b", 3200);
+    add("a", 1000);
+    add("b", 400);
     config_.shuffle.shuffle.kind = Shuffle::Kind::Full;
     config_.mixture_block_size = 10;
   }
-  void add(const std::string& name, std::size_t size) {
+  /// Text of numbers, 8 bytes each, so that no two sequences are equal.
+  void add(const std::string& name, int numbers) {
+    std::string text;
+    for (int i = 0; i < numbers; ++i) text += fmt::format("{:07} ", i);
     SourceConfig source;
-    source.train_urls = {folder_.write(name + ".txt", store::sample_text(size, size))};
+    source.train_urls = {folder_.write(name + ".txt", text)};
     source.tags = {name};
     config_.configs.emplace_back(name, source);
   }
@@ -146,7 +149,7 @@ TEST_F(Pipeline, Errors) {
   EXPECT_THAT(error_of(ErrorKind::Config, [&] { make(); }),
               HasSubstr("num_validation_sequences is 200 but b has 200 sequences\nhint: hold back fewer"));
   config_.num_validation_sequences.clear();
-  add("tiny", 3);
+  add("tiny", 1);
   EXPECT_THAT(error_of(ErrorKind::Config, [&] { make(); }),
               testing::AllOf(HasSubstr("data: tiny has "),
                              HasSubstr("fewer than one sequence of 16\nhint: more text")));

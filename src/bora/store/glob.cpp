@@ -43,8 +43,9 @@ std::vector<std::string> brace_range(std::string_view body) {
     return s.size() == 1 && std::isalpha(static_cast<unsigned char>(s[0]));
   };
   if (letter(a) && letter(b)) {
-    const int step = a[0] <= b[0] ? 1 : -1;
-    for (int c = a[0]; c != b[0] + step; c += step) out.emplace_back(1, static_cast<char>(c));
+    const int first = static_cast<unsigned char>(a[0]), last = static_cast<unsigned char>(b[0]);
+    const int step = first <= last ? 1 : -1;
+    for (int c = first; c != last + step; c += step) out.emplace_back(1, static_cast<char>(c));
     return out;
   }
   const auto first = parse_int(a), last = parse_int(b);

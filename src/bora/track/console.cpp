@@ -235,8 +235,8 @@ void Console::show_live(std::string text, bool final) {
 std::string Console::step_text(const StepLine& s, double elapsed, bool with_bar) const {
   const bool final = s.total > 0 && s.step >= s.total;
   const auto total = fmt::format("{}", s.total);
-  const auto start = s.total > 0 ? fmt::format("step  {:>{}}/{}", s.step, total.size(), total)
-                                 : fmt::format("step  {}", s.step);
+  auto start = s.total > 0 ? fmt::format("step  {:>{}}/{}", s.step, total.size(), total)
+                           : fmt::format("step  {}", s.step);
   const auto loss = fmt::format("loss {:.3f}", s.loss);
   const auto speed = s.tokens_per_second > 0 ? compact_count(s.tokens_per_second) + " tok/s" : "";
   const auto rate = final ? "" : "lr " + compact_scientific(s.learning_rate);
@@ -303,7 +303,7 @@ std::string Console::progress_text(double done, double total, std::string_view t
   std::vector<std::string> facts;
   if (!text.empty()) facts.push_back(printable(text));
   if (!with_bar) {
-    facts.push_back(std::string(trim(percent)));
+    facts.emplace_back(trim(percent));
     if (!rate.empty()) facts.push_back(printable(rate));
     facts.push_back(time);
     return start + joined(facts);

@@ -133,6 +133,7 @@ TEST(Tensorboard, ResumeTellsViewersToDropLaterSteps) {
 }
 
 TEST(Tensorboard, ATornRecordIsRepaired) {
+  const auto options = options_for("torn");
   FaultFiles broken(files(),
                     {.nth = 4, .short_write = true});  // directory, create, version, then the first log
   ScopedFileSystem scope(broken);

@@ -69,7 +69,7 @@ struct GeluErf {
 };
 
 struct Relu {
-  static HWY_INLINE WideVec value(WideVec x) { return hn::Max(hn::Zero(Wide()), x); }
+  static HWY_INLINE WideVec value(WideVec x) { return hn::IfThenZeroElse(hn::Lt(x, hn::Zero(Wide())), x); }
   static HWY_INLINE void both(WideVec x, WideVec& result, WideVec& slope) {
     result = value(x);
     slope = hn::IfThenElseZero(hn::Gt(x, hn::Zero(Wide())), wide(1.0F));

@@ -66,8 +66,8 @@ template <class D>
 HWY_INLINE hn::Vec<D> exp(D d, hn::Vec<D> x) {
   const hn::RebindToSigned<D> di;
   const auto low = hn::Set(d, -87.33654F);
-  // The operand order matters: x86 returns the second one where either is NaN.
-  const auto y = hn::Max(low, hn::Min(hn::Set(d, 89.0F), x));
+  // In this order x86 returns the NaN, not the bound. Below `low` anything may come out: it is replaced.
+  const auto y = hn::Min(hn::Set(d, 89.0F), x);
   // Adding 1.5·2^23 rounds to an integer n, and leaves n + 127, an exponent, in the low bits.
   const auto magic = hn::Set(d, 12582912.0F + 127.0F);
   const auto shifted = hn::MulAdd(y, hn::Set(d, 1.44269504F), magic);
