@@ -33,12 +33,12 @@ variable_list run(const Body& body, const variable_list& inputs) {
 // The first input is a scalar that requires a gradient, so that the body is recorded even where only
 // parameters that it reaches by itself do.
 struct Checkpoint : torch::autograd::Function<Checkpoint> {
-  static variable_list forward(AutogradContext* ctx, const Tensor& anchor, const variable_list& inputs,
+  static variable_list forward(AutogradContext* ctx, const Tensor& anchor, at::TensorList inputs,
                                const c10::intrusive_ptr<SharedBody>& body) {
     (void)anchor;
-    ctx->save_for_backward(inputs);
+    ctx->save_for_backward(inputs.vec());
     ctx->saved_data["body"] = c10::IValue::make_capsule(body);
-    return run(body->body, inputs);
+    return run(body->body, inputs.vec());
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
@@ -75,7 +75,7 @@ std::vector<Array> checkpoint(const Body& f, std::span<const Array> inputs) {
   for (const auto& a : inputs) tensors.push_back(tensor(a));
   auto anchor = at::_ops::zeros::call({}, at::kFloat, {}, {}, {}).set_requires_grad(true);
   std::vector<Array> out;
-  for (auto& t : Checkpoint::apply(anchor, tensors, c10::make_intrusive<SharedBody>(f)))
+  for (auto& t : Checkpoint::apply(anchor, at::TensorList(tensors), c10::make_intrusive<SharedBody>(f)))
     out.push_back(wrap(t));
   return out;
 }

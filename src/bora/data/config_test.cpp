@@ -132,7 +132,7 @@ TEST(DataConfig, Problems) {
               HasSubstr("there is no data set without a name"));
   EXPECT_THAT(problems(two + "num_validation_sequences: {alpha: -5}"), HasSubstr("should be at least 0"));
   EXPECT_THAT(problems(two + "max_train_batches: {alpha: 0}"), HasSubstr("should be at least 1"));
-  EXPECT_THAT(problems(two + "train_urls: z.txt"),
+  EXPECT_THAT(problems(two + "id: some/set"),
               HasSubstr("a mixture has its data sets in configs, not beside it"));
   EXPECT_THAT(problems(two + "train_weights: [[0, {alpha: 1}, 3]]"), HasSubstr("should be a list of two"));
   EXPECT_THAT(problems("mixture_block_size: 70000"), HasSubstr("should be from 1 to 65535"));
