@@ -142,8 +142,8 @@ TEST(DataConfig, Problems) {
   EXPECT_THAT(problems("train_tokenizer: {vocab_size: 100}"), HasSubstr("should be at least 257"));
   EXPECT_THAT(problems("shuffle: 0"), HasSubstr("the length of an era should be at least 1"));
   EXPECT_THAT(problems("shuffle: {io_block_size: 0, window_blocks: 0}"),
-              testing::AllOf(HasSubstr("io_block_size: should be at least 1"),
-                             HasSubstr("window_blocks: should be")));
+              testing::AllOf(HasSubstr("io_block_size = 0: should be at least 1"),
+                             HasSubstr("window_blocks = 0: should be")));
 }
 
 std::string missing(const DataConfig& config) {
