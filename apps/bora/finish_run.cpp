@@ -38,7 +38,8 @@ void show_samples(const nn::LanguageModel& model, const TextData& text, const Lm
 void finish_run(nn::LanguageModel& model, const TextData& text, const LmConfig& config, const RunPlace& place,
                 const RunTimes& times, track::Console& console, track::Tracker& tracker) {
   auto metrics = evaluate_sources(model, text, config, console);
-  auto last = config.trainer.num_train_steps - 1;
+  auto last =
+      config.trainer.num_train_steps;  // after the last step: a run started again at its end replaces it
   tracker.log(last, metrics);
   show_samples(model, text, config, console);
   console.line();
