@@ -165,10 +165,12 @@ Pattern Pattern::literal(std::string text) {
   return p;
 }
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param)
 Pattern Pattern::regex(std::string source, std::string_view where) {
   return compiled(source, pcre2_from_oniguruma(source), where);
 }
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param)
 Pattern Pattern::pcre2(std::string source) { return compiled(source, source, "pattern"); }
 
 Pattern Pattern::compiled(std::string source, const std::string& translated, std::string_view where) {
