@@ -150,7 +150,10 @@ std::vector<SourceCaches> build_caches(const DataConfig& config, const store::Pr
                                        int threads, const std::function<void(const CacheReport&)>& report) {
   refuse_missing(config);
   std::vector<SourceCaches> out;
-  for (const auto& [name, source] : config.sources()) {
+  for (const auto& entry : config.sources()) {
+    // Plain names: clang 14 cannot capture a structured binding in a lambda.
+    const std::string& name = entry.first;
+    const SourceConfig& source = entry.second;
     const auto build = [&](const std::vector<std::string>& urls,
                            const std::string& split) -> std::shared_ptr<const store::TokenCache> {
       if (urls.empty()) return nullptr;
