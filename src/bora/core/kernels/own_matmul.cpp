@@ -25,8 +25,16 @@ namespace bora::kernels {
 constexpr std::int64_t kInner = 384;
 // One task's part of c: its right panels, kInner long, stay in the second cache.
 constexpr std::int64_t kTaskRows = 96, kTaskColumns = 256;
+// Products with at most kNarrow columns: each task packs its own rows, few enough that all threads get a
+// share.
+constexpr std::int64_t kNarrow = 256, kNarrowRows = 48, kNarrowFewRows = 24;
 // What is packed at once, in floats.
 constexpr std::int64_t kPackedLeft = 1 << 20, kPackedRight = 1 << 21, kPackedInner = 4 * kInner;
+
+// One packing task: so much of k, or so many rows or columns (a multiple of both sides of a tile).
+constexpr std::int64_t kPackedAtOnce = 128, kPackedPanels = 96;
+// Rows of a strided side that are fetched ahead: the processor does not foresee strides beyond a page.
+constexpr std::int64_t kAhead = 8;
 
 /// A block of the product with its packed sides; `add` to what c holds.
 struct ProductBlock {
@@ -47,8 +55,6 @@ namespace HWY_NAMESPACE {
 
 using i64 = std::int64_t;
 
-i64 tile_rows() { return kTileRows; }
-i64 tile_columns_count() { return kTileColumns; }
 bool has_wide_tiles() {
 #if HWY_TARGET == HWY_AVX3
   return true;
@@ -57,32 +63,43 @@ bool has_wide_tiles() {
 #endif
 }
 
-/// `count` of x's rows (or columns, if `along`) as one panel [k, side], zero-padded.
+/// `count` rows of x (columns, if `along`) as panels [k, side] one after the other, the last one zero-padded.
+/// Along columns all panels at once: a row of x is read in one go, not once per panel.
+/// A panel holds `whole_k` of which k are written here.
 template <i64 kSide>
-void pack_panel(const float* x, i64 stride, bool along, i64 count, i64 k, float* out) {
-  if (!along) return pack_transposed(count, k, x, stride, 1.0F, out, kSide);
+void pack_panels(const float* x, i64 stride, bool along, i64 count, i64 k, i64 whole_k, float* out) {
+  if (!along) {
+    for (i64 i = 0; i < count; i += kSide, out += kSide * whole_k) {
+      pack_transposed(std::min(kSide, count - i), k, x + i * stride, stride, 1.0F, out, kSide);
+    }
+    return;
+  }
+  const i64 whole = count / kSide * kSide, rest = count - whole;
   for (i64 p = 0; p < k; ++p, x += stride, out += kSide) {
-    if (count == kSide) {
-      std::memcpy(out, x, kSide * sizeof(float));
-    } else {
-      std::copy(x, x + count, out);
-      std::fill(out + count, out + kSide, 0.0F);
+    float* to = out;
+    for (i64 i = 0; i < count; i += 16) __builtin_prefetch(x + kAhead * stride + i);
+    for (i64 i = 0; i < whole; i += kSide, to += kSide * whole_k)
+      std::memcpy(to, x + i, kSide * sizeof(float));
+    if (rest > 0) {
+      std::copy(x + whole, x + count, to);
+      std::fill(to + rest, to + kSide, 0.0F);
     }
   }
 }
 
-void pack_left(const ProductBlock& p, i64 panel) {
-  const i64 row = panel * kTileRows;
-  const float* x = p.a.data + row * (p.a.transposed ? 1 : p.a.stride);
-  pack_panel<kTileRows>(x, p.a.stride, p.a.transposed, std::min<i64>(kTileRows, p.m - row), p.k,
-                        p.left + row * p.k);
+/// Rows [row, row + rows) of the left side, over k in [first, last).
+void pack_left(const ProductBlock& p, i64 row, i64 rows, i64 first, i64 last) {
+  const bool along = p.a.transposed;
+  const float* x = p.a.data + (along ? first * p.a.stride + row : row * p.a.stride + first);
+  pack_panels<kTileRows>(x, p.a.stride, along, rows, last - first, p.k,
+                         p.left + row * p.k + first * kTileRows);
 }
 
-void pack_right(const ProductBlock& p, i64 panel) {
-  const i64 column = panel * kTileColumns;
-  const float* x = p.b.data + column * (p.b.transposed ? p.b.stride : 1);
-  pack_panel<kTileColumns>(x, p.b.stride, !p.b.transposed, std::min(kTileColumns, p.n - column), p.k,
-                           p.right + column * p.k);
+void pack_right(const ProductBlock& p, i64 column, i64 columns, i64 first, i64 last) {
+  const bool along = !p.b.transposed;
+  const float* x = p.b.data + (along ? first * p.b.stride + column : column * p.b.stride + first);
+  pack_panels<kTileColumns>(x, p.b.stride, along, columns, last - first, p.k,
+                            p.right + column * p.k + first * kTileColumns);
 }
 
 /// The last columns of c, fewer than a tile has, by way of a whole tile.
@@ -135,8 +152,6 @@ HWY_AFTER_NAMESPACE();
 namespace bora::kernels {
 namespace {
 
-HWY_EXPORT(tile_rows);
-HWY_EXPORT(tile_columns_count);
 HWY_EXPORT(has_wide_tiles);
 HWY_EXPORT(pack_left);
 HWY_EXPORT(pack_right);
@@ -156,15 +171,31 @@ MatrixRef offset(MatrixRef x, i64 row, i64 column) {
   return x;
 }
 
-void pack(const ProductBlock& p, bool right_too) {
-  const i64 left = (p.m + HWY_DYNAMIC_DISPATCH(tile_rows)() - 1) / HWY_DYNAMIC_DISPATCH(tile_rows)();
-  const i64 columns = HWY_DYNAMIC_DISPATCH(tile_columns_count)();
-  const i64 right = right_too ? (p.n + columns - 1) / columns : 0;
-  for_chunks(left + right, 1, [&](i64 i, i64) {
-    if (i < right) {
-      HWY_DYNAMIC_DISPATCH(pack_right)(p, i);
+/// Parts of one side to pack: [step of rows or columns] x [step of k].
+struct PackTasks {
+  i64 side, k, side_step, k_step;
+  i64 across() const { return (side + side_step - 1) / side_step; }
+  i64 count() const { return across() * ((k + k_step - 1) / k_step); }
+};
+
+// Many parts, so that no thread waits: along columns cut in k, else in panels.
+PackTasks pack_tasks(i64 side, i64 k, bool along, i64 wide_step) {
+  return along ? PackTasks{side, k, wide_step, kPackedAtOnce} : PackTasks{side, k, kPackedPanels, k};
+}
+
+void pack(const ProductBlock& p, bool left_too, bool right_too) {
+  const PackTasks left = pack_tasks(left_too ? p.m : 0, p.k, p.a.transposed, kTaskRows);
+  const PackTasks right = pack_tasks(right_too ? p.n : 0, p.k, !p.b.transposed, kTaskColumns);
+  for_chunks(left.count() + right.count(), 1, [&](i64 task, i64) {
+    const bool is_right = task < right.count();
+    const PackTasks& t = is_right ? right : left;
+    if (!is_right) task -= right.count();
+    const i64 at = task % t.across() * t.side_step, first = task / t.across() * t.k_step;
+    const i64 count = std::min(t.side_step, t.side - at), last = std::min(first + t.k_step, t.k);
+    if (is_right) {
+      HWY_DYNAMIC_DISPATCH(pack_right)(p, at, count, first, last);
     } else {
-      HWY_DYNAMIC_DISPATCH(pack_left)(p, i - right);
+      HWY_DYNAMIC_DISPATCH(pack_left)(p, at, count, first, last);
     }
   });
 }
@@ -176,6 +207,22 @@ void multiply(const ProductBlock& p) {
               j = task / rows * kTaskColumns;  // neighbours share their right side
     HWY_DYNAMIC_DISPATCH(multiply_part)
     (p, i, std::min(i + kTaskRows, p.m), j, std::min(j + kTaskColumns, p.n));
+  });
+}
+
+/// The same for a narrow c: no part of the left side serves two tasks, so it is packed where it is used.
+void multiply_narrow(const ProductBlock& p) {
+  const i64 task_rows = p.m <= 4 * kNarrowRows ? kNarrowFewRows : kNarrowRows;
+  for_chunks(p.m, task_rows, [&](i64 begin, i64 end) {
+    ProductBlock task = p;
+    task.a = offset(p.a, begin, 0);
+    task.c += begin * p.c_stride;
+    task.m = end - begin;
+    task.left = scratch(Scratch::partial, task_rows * p.k);
+    HWY_DYNAMIC_DISPATCH(pack_left)(task, 0, task.m, 0, task.k);
+    for (i64 j = 0; j < p.n; j += kTaskColumns) {
+      HWY_DYNAMIC_DISPATCH(multiply_part)(task, 0, task.m, j, std::min(j + kTaskColumns, p.n));
+    }
   });
 }
 
@@ -196,9 +243,11 @@ void own_matmul(i64 m, i64 n, i64 k, MatrixRef a, MatrixRef b, float* c, i64 c_s
   if (k == 0 || (beta != 0 && beta != 1)) scale_output(m, n, c, c_stride, beta);
   const i64 inner = std::min(k, kPackedInner);
   if (inner == 0) return;
-  const i64 rows = block_side(m, inner, kPackedLeft, kTaskRows),
+  const bool narrow = n <= kNarrow;
+  const i64 rows = narrow ? m : block_side(m, inner, kPackedLeft, kTaskRows),
             columns = block_side(n, inner, kPackedRight, kTaskColumns);
-  float *left = scratch(Scratch::partial, rows * inner), *right = scratch(Scratch::packed, columns * inner);
+  float *left = narrow ? nullptr : scratch(Scratch::partial, rows * inner),
+        *right = scratch(Scratch::packed, columns * inner);
   for (i64 j = 0; j < n; j += columns) {
     for (i64 first = 0; first < k; first += inner) {
       for (i64 i = 0; i < m; i += rows) {
@@ -212,8 +261,8 @@ void own_matmul(i64 m, i64 n, i64 k, MatrixRef a, MatrixRef b, float* c, i64 c_s
                                  .left = left,
                                  .right = right,
                                  .add = beta != 0 || first > 0};
-        pack(block, i == 0);
-        multiply(block);
+        pack(block, !narrow, i == 0);
+        (narrow ? multiply_narrow : multiply)(block);
       }
     }
   }
