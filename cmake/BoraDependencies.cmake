@@ -30,11 +30,4 @@ bora_system_library(bora_highway hwy/highway.h hwy)
 
 if(BORA_TORCH)
   find_package(Libtorch 2.11.0 EXACT REQUIRED)
-  # OpenMP: the compiler's flag, but libtorch's own libgomp. Naming the file (instead of linking with -fopenmp) lets the
-  # linker see at once if that older copy lacks a function, and puts its folder first in the program's rpath.
-  if(NOT TARGET bora_openmp)
-    add_library(bora_openmp INTERFACE IMPORTED GLOBAL)
-    target_compile_options(bora_openmp INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fopenmp>)
-    target_link_libraries(bora_openmp INTERFACE libtorch::gomp)
-  endif()
 endif()

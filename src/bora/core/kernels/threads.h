@@ -6,7 +6,7 @@
 
 namespace bora::kernels {
 
-/// Threads of numerical work; libtorch and every kernel here use the same number. Call once, before compute.
+/// Threads of numerical work, the caller's included; libtorch itself runs on one. Call once, before compute.
 void set_threads(int n);
 int threads();
 
