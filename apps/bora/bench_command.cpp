@@ -107,20 +107,20 @@ double flops(const std::map<Shape, std::int64_t>& shapes) {
 }  // namespace
 
 int run_bench(const Arguments& arguments) {
-  std::string what, name = "gpt2-124m";
+  std::string what, name = "gpt2-124m", compute = "f32";
   std::int64_t batch = 4, seq = 256, steps = 10, threads = 0;
   bool parts = false;
-  Args args(
-      "bench",
-      "Time a training step (fp32, AdamW, one lane) and each matrix product of it alone; one JSON line.",
-      "  bora bench train --model gpt2-124m --batch 4 --seq 256\n  bora bench train --model llama-nano "
-      "--parts");
+  Args args("bench",
+            "Time a training step (AdamW, one lane) and each matrix product of it alone; one JSON line.",
+            "  bora bench train --model gpt2-124m --batch 4 --seq 256\n  bora bench train --model llama-nano "
+            "--parts");
   args.positional("what", what, "train");
   args.option("--model", name, "gpt2-124m, llama-nano, llama-mid or quickstart");
   args.option("--batch", batch, "sequences");
   args.option("--seq", seq, "tokens per sequence");
   args.option("--steps", steps, "steps to time, after three to warm up");
   args.option("--threads", threads, "0: all cores");
+  args.option("--compute", compute, "f32, or bf16: parameters in fp32, the passes in bf16");
   args.flag("--parts", parts, "also the time of each shape of product");
   args.parse(arguments);
   if (what != "train") fail(ErrorKind::Usage, "bench: {} is not train", what);
@@ -131,6 +131,7 @@ int run_bench(const Arguments& arguments) {
   auto parameters = model->parameters();
   auto optimizer = optim::make_optimizer(optimizer_config, parameters);
   train::TrainerOptions options{.total_steps = steps + 3};
+  options.loss.compute = core::parse_dtype(compute);
   train::Trainer trainer({*model,
                           *optimizer,
                           optim::Schedule(optimizer_config, steps + 3),
@@ -178,6 +179,7 @@ int run_bench(const Arguments& arguments) {
   out["start_up_s"] = first_step_end - step;
   out["mfu"] = flops(shapes) / alone > 0 ? flops(shapes) / step / (flops(shapes) / alone) : 0;
   out["gflops_per_s"] = flops(shapes) / step * 1e-9;
+  out["compute"] = compute;
   out["kernel_path"] = info.matmul + " " + info.simd_target;
   out["threads"] = info.threads;
   out["cpu"] = info.cpu;

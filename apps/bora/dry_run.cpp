@@ -4,38 +4,77 @@
 
 #include <fmt/core.h>
 
+#include "bora/base/file.h"
 #include "bora/base/text.h"
-#include "bora/core/runtime.h"
+#include "bora/tokenize/tokenizer.h"
 #include "bora/train/config.h"
 #include "memory_estimate.h"
 
 namespace bora::app {
+namespace {
 
-int print_dry_run(const LoadedConfig& loaded, const RunPlace& place, track::Console& console) {
-  auto config = loaded.config;
+struct Vocabulary {
+  std::int64_t size;
+  std::string note;  ///< where the size is a guess
+};
+
+Vocabulary vocabulary(const data::DataConfig& data) {
+  constexpr std::int64_t kOfGpt2 = 50257;
+  if (data.train_tokenizer) return {data.train_tokenizer->vocab_size, ""};
+  if (data.vocab_size) return {*data.vocab_size, ""};
+  if (exists(data.tokenizer)) return {Tokenizer::load(data.tokenizer).vocab_size(), ""};
+  return {kOfGpt2,
+          fmt::format(" · vocabulary of {} assumed: {} is not here", with_commas(kOfGpt2), data.tokenizer)};
+}
+
+void show_model(const LmConfig& config, const SizeEstimate& sizes, const Vocabulary& vocab,
+                track::Console& console) {
   const auto& t = config.trainer;
   auto schedule = t.batch_schedule();
-  auto vocab = config.data.vocab_size.value_or(
-      config.data.train_tokenizer ? config.data.train_tokenizer->vocab_size : 50257);
   auto seq_len = config.model.config->seq_len();
-  auto sizes = estimate_sizes(*config.model.config, vocab, schedule.batch_size(0),
-                              train::resolve_lanes(t, schedule.batch_size(0), seq_len));
-  console.line(write_config(config));
-  auto bytes = [](double b) { return human_bytes(b); };
-  console.fact("model", fmt::format("{} · {} parameters", config.model.config->type(),
-                                    human_count(static_cast<double>(sizes.parameters))));
+  console.fact("model", fmt::format("{} · {} parameters{}", config.model.config->type(),
+                                    human_count(static_cast<double>(sizes.parameters)), vocab.note));
   console.fact("tokens",
                fmt::format("{} per step · {} in {} steps", with_commas(schedule.batch_size(0) * seq_len),
                            human_count(static_cast<double>(schedule.offset(t.num_train_steps) * seq_len)),
                            with_commas(t.num_train_steps)));
-  console.fact("memory",
-               fmt::format("about {}: parameters {} · gradients {} · optimizer {} · activations {}",
-                           bytes(sizes.total()), bytes(sizes.parameter_bytes), bytes(sizes.gradient_bytes),
-                           bytes(sizes.optimizer_bytes), bytes(sizes.activation_bytes)));
-  console.fact("writes", fmt::format("{} · {} per checkpoint", place.directory,
-                                     bytes(sizes.parameter_bytes + sizes.optimizer_bytes)));
-  auto copy = config;
-  for (const auto& k : ignored_keys(loaded.tree, copy))
+  auto bytes = [](double b) { return human_bytes(b); };
+  console.fact("memory", fmt::format("about {}, {} with the copy that checkpoints are written from",
+                                     bytes(sizes.training()), bytes(sizes.peak())));
+  console.fact(
+      "", fmt::format("parameters {} · gradients {} · optimizer {} · activations {} · process {}",
+                      bytes(sizes.parameter_bytes), bytes(sizes.gradient_bytes), bytes(sizes.optimizer_bytes),
+                      bytes(sizes.activation_bytes), bytes(sizes.process_bytes)));
+}
+
+void show_writes(const LmConfig& config, const RunPlace& place, double checkpoint_bytes,
+                 track::Console& console) {
+  console.fact("writes",
+               fmt::format("{} · {} per checkpoint", place.directory, human_bytes(checkpoint_bytes)));
+  console.fact("", fmt::format("{} · tokens of the data", config.data.cache_dir));
+  if (config.hf_export) console.fact("", path_join(place.directory, "hf") + " · Hugging Face export");
+  if (config.hf_save_path)
+    console.fact("", fmt::format("{} · a Hugging Face export every {} steps", *config.hf_save_path,
+                                 with_commas(config.hf_save_steps)));
+}
+
+}  // namespace
+
+int print_dry_run(const LoadedConfig& loaded, const RunPlace& place, track::Console& console) {
+  auto config = loaded.config;
+  const auto& t = config.trainer;
+  auto vocab = vocabulary(config.data);
+  auto batch = t.batch_schedule().batch_size(0);
+  auto sizes = estimate_sizes(*config.model.config,
+                              {.vocab = vocab.size,
+                               .batch = batch,
+                               .lanes = train::resolve_lanes(t, batch, config.model.config->seq_len()),
+                               .compute = t.mp.compute});
+  console.line(write_config(config));
+  show_model(config, sizes, vocab, console);
+  show_writes(config, place, sizes.checkpoint_bytes, console);
+  for (const auto& p : config.data.missing_sources()) console.fact("missing", p.key + ": " + p.message);
+  for (const auto& k : ignored_keys(loaded.tree, config))
     console.fact("ignored", fmt::format("{} ({}): {}", k.key, k.where, k.message));
   console.fact("ok", "nothing was started");
   return 0;

@@ -6,6 +6,7 @@
 
 #include "bora/base/text.h"
 #include "bora/infer/generate.h"
+#include "bora/tokenize/stream_decoder.h"
 #include "bora/train/evaluate.h"
 #include "models.h"
 
@@ -17,18 +18,28 @@ double baseline_entropy(const TextData& text) {
 
 namespace {
 
+// With the text before it in mind: a tokenizer that begins texts with a space would drop one here.
+std::string continuation(const Tokenizer& tokenizer, const std::vector<std::int32_t>& prompt,
+                         const std::vector<std::int32_t>& ids) {
+  StreamDecoder decoder(tokenizer);
+  for (auto id : prompt) decoder.push(id);
+  std::string text;
+  for (auto id : ids) text += decoder.push(id);
+  return text + decoder.finish();
+}
+
 void show_samples(const nn::LanguageModel& model, const TextData& text, const LmConfig& config,
                   track::Console& console) {
   std::vector<track::Sample> samples;
   std::uint64_t seed = 0;
   for (const auto& prompt : config.sample.prompts) {
     std::vector<std::int32_t> ids;
-    text.tokenizer.encode_ids(prompt, ids);
+    text.tokenizer.encode_ids(prompt, ids, false, SpecialInText::ordinary);
     infer::GenerateOptions options{.max_new_tokens = config.sample.max_new_tokens,
                                    .stop_id = text.tokenizer.eos_id(),
                                    .seed = seed++,
                                    .sampling = {.temperature = config.sample.temperature}};
-    samples.push_back({prompt, text.tokenizer.decode(infer::generate(model, ids, options))});
+    samples.push_back({prompt, continuation(text.tokenizer, ids, infer::generate(model, ids, options))});
   }
   if (!samples.empty()) console.samples(samples);
 }

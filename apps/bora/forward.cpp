@@ -65,6 +65,11 @@ void add_gradients(nn::LanguageModel& model, const nn::TokenBatch& batch,
 }
 
 void check_ids(const nn::ModelShape& shape, const std::vector<std::int32_t>& ids, std::int64_t positions) {
+  if (ids.empty() || positions < 2) {
+    fail(ErrorKind::InvalidArgument,
+         "forward: {} position{} a row, but a loss needs two at least\nhint: longer sequences",
+         ids.empty() ? 0 : positions, positions == 1 && !ids.empty() ? "" : "s");
+  }
   if (positions > shape.seq_len) {
     fail(ErrorKind::InvalidArgument,
          "forward: {} positions but the model's seq_len is {}\nhint: shorter sequences", positions,

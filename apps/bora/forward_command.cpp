@@ -2,6 +2,10 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
 #include "args.h"
 #include "bora/base/error.h"
 #include "bora/base/file.h"
@@ -21,13 +25,21 @@ struct IdMatrix {
   std::int64_t batch = 0, positions = 0;
 };
 
+std::int32_t checked_id(std::int64_t id, const std::string& path) {
+  if (id < 0 || id > std::numeric_limits<std::int32_t>::max())
+    fail(ErrorKind::Corruption, "{}: {} is not a token id", path, id);
+  return static_cast<std::int32_t>(id);
+}
+
 template <class T>
-void widen(std::span<const std::byte> bytes, std::vector<std::int32_t>& out) {
+std::vector<std::int32_t> ids_of(std::span<const std::byte> bytes, const std::string& path) {
+  std::vector<std::int32_t> out;
   for (std::size_t i = 0; i + sizeof(T) <= bytes.size(); i += sizeof(T)) {
     T value;
     std::memcpy(&value, bytes.data() + i, sizeof(T));
-    out.push_back(static_cast<std::int32_t>(value));
+    out.push_back(checked_id(value, path));
   }
+  return out;
 }
 
 IdMatrix ids_from_safetensors(const std::string& path) {
@@ -35,17 +47,17 @@ IdMatrix ids_from_safetensors(const std::string& path) {
   const auto& tensor = file.at("input_ids");
   IdMatrix out;
   if (tensor.shape.size() > 2 || tensor.shape.empty()) {
-    fail(ErrorKind::InvalidArgument, "{}: input_ids has {} dimensions, not [position] or [batch, position]",
-         path, tensor.shape.size());
+    fail(ErrorKind::Corruption, "{}: input_ids has {} dimensions, not [position] or [batch, position]", path,
+         tensor.shape.size());
   }
   out.positions = tensor.shape.back();
   out.batch = tensor.shape.size() == 2 ? tensor.shape[0] : 1;
-  auto bytes = file.bytes(tensor);
-  auto count = static_cast<std::size_t>(out.batch * out.positions);
-  if (bytes.size() == count * 8)
-    widen<std::int64_t>(bytes, out.ids);
+  if (tensor.type == checkpoint::StoredType::I64)
+    out.ids = ids_of<std::int64_t>(file.bytes(tensor), path);
+  else if (tensor.type == checkpoint::StoredType::I32)
+    out.ids = ids_of<std::int32_t>(file.bytes(tensor), path);
   else
-    widen<std::int32_t>(bytes, out.ids);
+    fail(ErrorKind::Corruption, "{}: input_ids is {}, not I64 or I32", path, checkpoint::name(tensor.type));
   return out;
 }
 
@@ -54,17 +66,20 @@ IdMatrix ids_from_json(const std::string& path) {
   if (json.is_object() && json.contains("input_ids")) json = json["input_ids"];
   if (json.is_array() && !json.empty() && json[0].is_number()) json = Json::array({json});
   IdMatrix out;
-  if (!json.is_array())
-    fail(ErrorKind::InvalidArgument, "{}: expected a list of lists of ids, or {{\"input_ids\": ...}}", path);
+  bool rows = json.is_array() && std::all_of(json.begin(), json.end(), [](auto& x) { return x.is_array(); });
+  if (!rows)
+    fail(ErrorKind::Corruption, "{}: expected a list of lists of ids, or {{\"input_ids\": ...}}", path);
   for (const auto& row : json) {
     auto n = static_cast<std::int64_t>(row.size());
-    if (out.batch > 0 && n != out.positions) {
-      fail(ErrorKind::InvalidArgument, "{}: row {} has {} ids but row 0 has {}", path, out.batch, n,
+    if (out.batch > 0 && n != out.positions)
+      fail(ErrorKind::Corruption, "{}: row {} has {} ids but row 0 has {}", path, out.batch, n,
            out.positions);
-    }
     out.positions = n;
     ++out.batch;
-    for (const auto& id : row) out.ids.push_back(id.get<std::int32_t>());
+    for (const auto& id : row) {
+      if (!id.is_number_integer()) fail(ErrorKind::Corruption, "{}: {} is not a token id", path, id.dump());
+      out.ids.push_back(checked_id(id.get<std::int64_t>(), path));
+    }
   }
   return out;
 }

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include <fmt/core.h>
 
+#include <cmath>
 #include <cstdio>
 
 #include "args.h"
@@ -14,6 +15,23 @@
 #include "open_model.h"
 
 namespace bora::app {
+namespace {
+
+void check_options(const infer::GenerateOptions& options) {
+  const auto& s = options.sampling;
+  if (options.max_new_tokens < 1)
+    fail(ErrorKind::Usage, "generate: --max_new_tokens is {}; it must be at least 1", options.max_new_tokens);
+  if (!(s.temperature >= 0) || std::isinf(s.temperature)) {
+    fail(ErrorKind::Usage,
+         "generate: --temperature is {}; it must be at least 0\nhint: 0 takes the most probable token",
+         s.temperature);
+  }
+  if (s.top_k < 0) fail(ErrorKind::Usage, "generate: --top_k is {}; it must not be negative", s.top_k);
+  if (!(s.top_p > 0 && s.top_p <= 1))
+    fail(ErrorKind::Usage, "generate: --top_p is {}; it must be above 0 and at most 1", s.top_p);
+}
+
+}  // namespace
 
 int run_generate(const Arguments& arguments) {
   std::string path, prompt;
@@ -33,19 +51,26 @@ int run_generate(const Arguments& arguments) {
   args.flag("--ids", ids_only, "print token ids instead of text");
   args.flag("--quiet", quiet, "the text alone, no speed");
   args.parse(arguments);
+  check_options(options);
   core::initialize();
   auto opened = open_model(path);
   const auto& tokenizer = opened.require_tokenizer();
 
   std::vector<std::int32_t> ids;
   if (auto bos = tokenizer.bos_id(); bos && (prompt.empty() || opened.prepend_bos)) ids.push_back(*bos);
-  tokenizer.encode_ids(prompt, ids);
+  tokenizer.encode_ids(prompt, ids, false, SpecialInText::ordinary);
   options.seed = static_cast<std::uint64_t>(seed);
   options.stop_id = tokenizer.eos_id();
   StreamDecoder decoder(tokenizer);
-  if (!ids_only) fmt::print("{}", prompt);
+  for (auto id : ids) decoder.push(id);  // the first word to come is not the first word of the text
   double started = monotonic_seconds();
+  bool begun = false;  // the prompt is shown once the model has taken it
+  auto begin = [&] {
+    if (!ids_only && !begun) fmt::print("{}", prompt);
+    begun = true;
+  };
   auto out = infer::generate(*opened.model, ids, options, [&](std::int32_t id) {
+    begin();
     if (ids_only)
       fmt::print("{} ", id);
     else
@@ -53,6 +78,7 @@ int run_generate(const Arguments& arguments) {
     std::fflush(stdout);
     return true;
   });
+  begin();
   fmt::print("{}\n", ids_only ? "" : decoder.finish());
   double seconds = monotonic_seconds() - started;
   if (!quiet)

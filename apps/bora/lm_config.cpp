@@ -78,6 +78,30 @@ void LmConfig::bind(Binder& b) {
     b.problem("optimizer." + p.key, p.message);
 }
 
+LmConfig training_part(const LmConfig& config) {
+  const LmConfig fresh;
+  auto part = config;
+  auto& t = part.trainer;
+  t.id = fresh.trainer.id;
+  t.tracker = fresh.trainer.tracker;
+  t.wandb = fresh.trainer.wandb;
+  t.checkpointer = fresh.trainer.checkpointer;
+  t.load_checkpoint = fresh.trainer.load_checkpoint;
+  t.crash_on_nan = fresh.trainer.crash_on_nan;
+  t.crash_on_inf = fresh.trainer.crash_on_inf;
+  t.stop_at_step = fresh.trainer.stop_at_step;
+  t.threads = fresh.trainer.threads;
+  part.hf_save_path = fresh.hf_save_path;
+  part.hf_save_steps = fresh.hf_save_steps;
+  part.hf_save_dtype = fresh.hf_save_dtype;
+  part.hf_export = fresh.hf_export;
+  part.sample = fresh.sample;
+  part.data.cache_dir = fresh.data.cache_dir;
+  part.data.single.cache_dir.reset();
+  for (auto& [name, source] : part.data.configs) source.cache_dir.reset();
+  return part;
+}
+
 namespace {
 
 // data.train_urls beside data.configs: the user's own files take the place of a recipe's sources.

@@ -53,6 +53,10 @@ struct LmConfig {
   void bind(Binder& b);
 };
 
+/// What decides a training, with everything else at its default: names and places, trackers, checkpoints and
+/// exports, samples, and when and how fast it runs. Equal ones train the same parameters, step by step.
+LmConfig training_part(const LmConfig& config);
+
 /// A configuration read from files and overrides.
 struct LoadedConfig {
   ConfigTree tree;

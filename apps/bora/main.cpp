@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <exception>
 #include <string>
 #include <vector>
 
@@ -43,5 +44,8 @@ int main(int argc, char** argv) {
   } catch (const bora::Error& e) {
     fmt::print(stderr, "bora: {}\n", e.what());
     return bora::exit_code(e.kind());
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "bora: internal error: {}\n", e.what());
+    return 1;
   }
 }

@@ -2,26 +2,78 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "memory_estimate.h"
 
+#include <algorithm>
 #include <cmath>
 
-namespace bora::app {
+#include "bora/models/gpt2.h"
+#include "bora/models/llama.h"
 
-SizeEstimate estimate_sizes(const ModelConfig& config, std::int64_t vocab, std::int64_t batch,
-                            std::int64_t lanes) {
-  auto s = config.shape(vocab);
-  SizeEstimate out;
-  out.parameters = config.parameter_count(vocab);
-  out.parameter_bytes = 4.0 * static_cast<double>(out.parameters);
-  out.gradient_bytes = out.parameter_bytes * (1 + std::log2(static_cast<double>(lanes)));
-  out.optimizer_bytes = 2 * out.parameter_bytes;
-  // Kept for the backward pass, per token and layer: inputs of two norms and their outputs, q, k, v and the
-  // attention's output, the MLP's inner values; and the head's chunk of logits once.
-  double tokens = static_cast<double>(batch / lanes * s.seq_len);
+namespace bora::app {
+namespace {
+
+// Resident size of `bora version`: mostly libtorch.
+constexpr double kProcessBytes = 120e6;
+
+template <class Config>
+const nn::RematPolicy* policy_of(const ModelConfig& config) {
+  const auto* of = dynamic_cast<const ModelConfigOf<Config>*>(&config);
+  return of == nullptr ? nullptr : &of->config.gradient_checkpointing;
+}
+
+// A type that is missing here is taken to keep everything.
+nn::RematPolicy remat_policy(const ModelConfig& config) {
+  for (const auto* policy : {policy_of<gpt2::Config>(config), policy_of<llama::Config>(config)})
+    if (policy != nullptr) return *policy;
+  return {};
+}
+
+// Values kept for the backward pass, per token and layer: inputs of two norms and their outputs, q, k, v and
+// the attention's output, the MLP's inner values.
+double values_of_block(const nn::ModelShape& s) {
   double attention = static_cast<double>((2 * s.heads + 2 * s.kv_heads) * s.head_dim);
   double inner = static_cast<double>(s.mlp) * (s.gated_mlp ? 3 : 2);
-  double per_layer = 5.0 * static_cast<double>(s.hidden) + attention + inner;
-  out.activation_bytes = 4 * (tokens * per_layer * static_cast<double>(s.layers) +
-                              std::min(tokens, 1024.0) * static_cast<double>(vocab));
+  return 5.0 * static_cast<double>(s.hidden) + attention + inner;
+}
+
+// The same for all layers: a recomputed block keeps its input, and all of its values while it is recomputed.
+double values_of_layers(const nn::ModelShape& s, const nn::RematPolicy& policy) {
+  double layers = static_cast<double>(s.layers), hidden = static_cast<double>(s.hidden);
+  double block = values_of_block(s);
+  switch (policy.kind) {
+    case nn::RematPolicy::Kind::none:
+      return layers * block;
+    case nn::RematPolicy::Kind::full:
+      return layers * hidden + block;
+    case nn::RematPolicy::Kind::every: {
+      double recomputed = std::ceil(layers / static_cast<double>(policy.every));
+      return recomputed * hidden + (layers - recomputed) * block + block;
+    }
+    case nn::RematPolicy::Kind::nested: {
+      double group = static_cast<double>(nn::nested_group(s.layers));
+      return (layers / group + group) * hidden + block;
+    }
+  }
+  return layers * block;
+}
+
+}  // namespace
+
+SizeEstimate estimate_sizes(const ModelConfig& config, const EstimateOptions& options) {
+  auto s = config.shape(options.vocab);
+  double element = static_cast<double>(core::bytes(options.compute));
+  SizeEstimate out;
+  out.parameters = config.parameter_count(options.vocab);
+  double parameters = static_cast<double>(out.parameters);
+  // In another dtype than fp32, a copy of the parameters and the gradients of that copy.
+  double copy = options.compute == core::DType::f32 ? 0 : element * parameters;
+  out.process_bytes = kProcessBytes;
+  out.parameter_bytes = 4 * parameters + copy;
+  out.gradient_bytes = 4 * parameters * (1 + std::log2(static_cast<double>(options.lanes))) + copy;
+  out.optimizer_bytes = 8 * parameters;
+  out.checkpoint_bytes = 12 * parameters;
+  double tokens = static_cast<double>(options.batch / options.lanes * s.seq_len);
+  double logits = std::min(tokens, 1024.0) * static_cast<double>(options.vocab);  // one chunk of the head
+  out.activation_bytes = element * tokens * values_of_layers(s, remat_policy(config)) + 4 * logits;
   return out;
 }
 

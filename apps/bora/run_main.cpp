@@ -4,12 +4,13 @@
 #include <fmt/core.h>
 
 #include <cstdio>
-#include <exception>
 
 #include "args.h"
 #include "bora/base/error.h"
 #include "bora/base/text.h"
+#include "bora/core/runtime.h"
 #include "commands.h"
+#include "describe.h"
 
 namespace bora::app {
 
@@ -61,6 +62,7 @@ int run(const std::vector<std::string>& arguments) {
     return arguments.empty() ? 2 : 0;
   }
   if (arguments[0] == "--flags") return print_flags();
+  if (arguments[0] == "--describe") return describe({arguments.begin() + 1, arguments.end()});
   if (arguments[0] == "--version") return run_version({});
   std::vector<std::string> names;
   for (const auto& c : commands()) {
@@ -79,11 +81,9 @@ int main(int argc, char** argv) {
     return bora::app::run({argv + 1, argv + argc});
   } catch (const bora::app::HelpShown&) {
     return 0;
-  } catch (const bora::Error& e) {
+  } catch (...) {
+    const auto e = bora::core::current_error();
     fmt::print(stderr, "bora: {}\n", e.what());
     return bora::exit_code(e.kind());
-  } catch (const std::exception& e) {
-    fmt::print(stderr, "bora: internal error: {}\n", e.what());
-    return 1;
   }
 }

@@ -43,14 +43,14 @@ std::vector<std::int32_t> parse_ids(const std::string& text) {
 }
 
 // One JSON object a line: {"text": ...} -> {"ids", "offsets"}, {"ids": ...} -> {"text"}.
-void serve_jsonl(const Tokenizer& tokenizer, bool special) {
+void serve_jsonl(const Tokenizer& tokenizer, bool special, SpecialInText in_text) {
   std::string line;
   std::int64_t number = 0;
   while (std::getline(std::cin, line)) {
     auto in = parse_json(line, fmt::format("standard input:{}", ++number));
     Json out;
     if (in.contains("text")) {
-      auto encoding = tokenizer.encode(in["text"].get<std::string>(), special);
+      auto encoding = tokenizer.encode(in["text"].get<std::string>(), special, in_text);
       out["ids"] = encoding.ids;
       out["offsets"] = Json::array();
       for (auto& span : encoding.offsets) {
@@ -64,10 +64,10 @@ void serve_jsonl(const Tokenizer& tokenizer, bool special) {
   }
 }
 
-int bench(const Tokenizer& tokenizer, const std::string& text) {
+int bench(const Tokenizer& tokenizer, const std::string& text, SpecialInText in_text) {
   std::vector<std::int32_t> ids;
   double started = monotonic_seconds();
-  tokenizer.encode_ids(text, ids);
+  tokenizer.encode_ids(text, ids, false, in_text);
   double seconds = monotonic_seconds() - started;
   fmt::print("{} tokens from {} in {:.3f} s: {}/s, {:.2f} bytes per token\n", with_commas(std::ssize(ids)),
              human_bytes(static_cast<double>(text.size())), seconds,
@@ -80,7 +80,7 @@ int bench(const Tokenizer& tokenizer, const std::string& text) {
 
 int run_tokenize(const Arguments& arguments) {
   std::string path, action;
-  bool jsonl = false, special = false, no_special = false;
+  bool jsonl = false, special = false, no_special = false, plain_text = false;
   Args args("tokenize", "Turn text into ids and back: standard input to standard output.",
             "  echo 'Hello world' | bora tokenize --tokenizer my-tokenizer encode\n"
             "  echo '15496 995' | bora tokenize --tokenizer my-tokenizer decode\n"
@@ -91,22 +91,26 @@ int run_tokenize(const Arguments& arguments) {
             "one JSON object a line: {\"text\"} gives {\"ids\", \"offsets\"}, {\"ids\"} gives {\"text\"}");
   args.flag("--special", special, "add the post-processor's special tokens");
   args.flag("--no-special", no_special, "do not (the default)");
+  args.flag("--no-special-in-text", plain_text,
+            "special tokens spelled out in the text are ordinary text, as they are in training data; without "
+            "this flag they become their ids");
   args.parse(arguments);
   auto tokenizer = Tokenizer::load(path);
   special = special && !no_special;
+  const auto in_text = plain_text ? SpecialInText::ordinary : SpecialInText::recognised;
   if (jsonl) {
-    serve_jsonl(tokenizer, special);
+    serve_jsonl(tokenizer, special, in_text);
     return 0;
   }
   auto text = read_all();
   if (action == "encode")
-    print_ids(tokenizer.encode(text, special).ids);
+    print_ids(tokenizer.encode(text, special, in_text).ids);
   else if (action == "decode")
     fmt::print("{}", tokenizer.decode(parse_ids(text)));
   else if (action == "count")
-    fmt::print("{}\n", tokenizer.encode(text, special).ids.size());
+    fmt::print("{}\n", tokenizer.encode(text, special, in_text).ids.size());
   else if (action == "bench")
-    return bench(tokenizer, text);
+    return bench(tokenizer, text, in_text);
   else
     fail(ErrorKind::Usage, "tokenize: {} is not one of encode, decode, count, bench", action);
   return 0;

@@ -28,19 +28,27 @@
 
 namespace bora::app {
 
+namespace {
+
+std::optional<std::string> given_id(const train::TrainerConfig& trainer) {
+  if (trainer.id) return trainer.id;
+  if (auto id = env::run_id()) return id;
+  return trainer.configured_id();
+}
+
+}  // namespace
+
 RunPlace run_place(const LmConfig& config) {
   RunPlace place;
-  if (config.trainer.id) {
-    place.id = *config.trainer.id;
-  } else if (auto id = env::run_id()) {
-    place.id = *id;
-  } else {
-    // The name follows from what decides the training, not from where it stops or how it is watched.
-    auto copy = config;
-    copy.trainer.stop_at_step.reset();
-    copy.trainer.threads = 0;
-    place.id = train::run_name(hash128(write_config(copy)));
+  auto id = given_id(config.trainer);
+  if (id && (id->empty() || id->find('/') != id->npos || id->starts_with('.'))) {
+    fail(ErrorKind::Config,
+         "the run's name \"{}\" cannot be the name of a directory\nhint: it comes from trainer.id, the "
+         "variable RUN_ID or the id of the W&B tracker",
+         *id);
   }
+  auto part = training_part(config);
+  place.id = id ? *id : train::run_name(hash128(write_config(part)));
   place.directory = config.trainer.checkpointer.run_directory(place.id);
   return place;
 }
@@ -49,6 +57,7 @@ namespace {
 
 void put_aside(const std::string& directory) {
   if (!exists(directory)) return;
+  const checkpoint::RunLock lock(directory);  // not from under a process that writes there
   for (int i = 1;; ++i) {
     auto name = fmt::format("{}.before-{}", directory, i);
     if (exists(name)) continue;
@@ -127,6 +136,7 @@ class Run {
   int operator()() {
     prepare();
     resume();
+    if (trainer_->next_step() < config_.trainer.num_train_steps) checkpointer_->prepare(content());
     show_baseline();
     train::StopSignals signals;
     auto outcome = trainer_->run();
@@ -221,7 +231,7 @@ class Run {
       console_.fact("weights", "from " + *from);
     }
     tracker_ =
-        track::make_tracker(config_.trainer.tracker, {place_.directory, place_.id, trainer_->next_step()});
+        track::make_tracker(config_.trainer.trackers(), {place_.directory, place_.id, trainer_->next_step()});
   }
 
   void show_baseline() {

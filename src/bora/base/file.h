@@ -19,7 +19,8 @@ class ReadFile {
   virtual std::uint64_t size() const = 0;
   /// Reads up to out.size() bytes at `offset`; returns how many (fewer only at the end of the file).
   virtual std::size_t read_at(std::uint64_t offset, std::span<std::byte> out) const = 0;
-  /// The whole file mapped read-only; lives as long as this object. Empty span for an empty file.
+  /// The whole file mapped read-only; lives as long as this object. Empty span for an empty file. From then
+  /// on the size stays as it is, read_at reads the map, and no descriptor is held.
   virtual std::span<const std::byte> map() const = 0;
 };
 

@@ -6,7 +6,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
+#include <atomic>
 #include <cerrno>
+#include <thread>
 
 #include "bora/base/error.h"
 
@@ -80,6 +83,55 @@ TEST_F(FileTest, MapsTheWholeFile) {
   EXPECT_EQ(file->map().data(), bytes.data());
   put(at("empty"), "");
   EXPECT_TRUE(files().open(at("empty"))->map().empty());
+}
+
+TEST_F(FileTest, MappedFilesHoldNoDescriptor) {
+  const auto open_now = [] { return files().list("/proc/self/fd").size(); };
+  const auto before = open_now();
+  std::vector<std::unique_ptr<ReadFile>> many;
+  std::vector<std::span<const std::byte>> maps;
+  for (int i = 0; i < 50; ++i) {
+    const auto path = at("shard" + std::to_string(i));
+    put(path, i == 49 ? "" : "shard " + std::to_string(i));
+    many.push_back(files().open(path));
+  }
+  EXPECT_EQ(open_now(), before + 50);
+  for (const auto& file : many) maps.push_back(file->map());
+  EXPECT_EQ(open_now(), before);
+  std::array<std::byte, 4> four{};
+  for (std::size_t i = 0; i < 49; ++i) {
+    remove_all(at("shard" + std::to_string(i)));  // the map outlives the name too
+    EXPECT_EQ(many[i]->map().data(), maps[i].data());
+    EXPECT_EQ(many[i]->size(), maps[i].size());
+    EXPECT_EQ(many[i]->read_at(6, four), i < 10 ? 1U : 2U);
+    EXPECT_EQ(four[0], maps[i][6]);
+    EXPECT_EQ(many[i]->read_at(3, four), 4U);
+    EXPECT_EQ(std::to_integer<char>(four[1]), 'd');
+    EXPECT_EQ(many[i]->read_at(1000, four), 0U);
+  }
+  EXPECT_TRUE(maps[49].empty());
+  EXPECT_EQ(many[49]->size(), 0U);
+  EXPECT_EQ(many[49]->read_at(0, four), 0U);
+}
+
+TEST_F(FileTest, MapsWhileOthersRead) {
+  put(at("a"), std::string(5000, 'x'));
+  for (int round = 0; round < 20; ++round) {
+    const auto file = files().open(at("a"));
+    std::atomic<int> wrong{0};
+    std::vector<std::thread> readers;
+    for (int i = 0; i < 3; ++i) {
+      readers.emplace_back([&] {
+        std::array<std::byte, 100> some{};
+        for (std::uint64_t offset = 0; offset < 5000; offset += 100) {
+          wrong += file->read_at(offset, some) != 100 || some[99] != std::byte{'x'} || file->size() != 5000;
+        }
+      });
+    }
+    file->map();
+    for (auto& reader : readers) reader.join();
+    EXPECT_EQ(wrong, 0);
+  }
 }
 
 TEST_F(FileTest, ReadsFilesWithoutASize) { EXPECT_FALSE(read_text("/proc/self/status").empty()); }

@@ -15,6 +15,8 @@
 #include <cerrno>
 #include <cstdio>
 #include <mutex>
+#include <optional>
+#include <shared_mutex>
 #include <utility>
 
 namespace bora {
@@ -59,18 +61,29 @@ struct stat status(const Descriptor& file, const std::string& path) {
   return out;
 }
 
+// Once mapped, a file needs its descriptor no more: a data set of thousands of shards would hold them all.
 class PosixReadFile : public ReadFile {
  public:
   explicit PosixReadFile(const std::string& path) : path_(path), file_(path, "open", O_RDONLY) {
     if (S_ISDIR(status(file_, path_).st_mode)) fail_file(path_, "open", EISDIR);
   }
   ~PosixReadFile() override {
-    if (!mapped_.empty()) ::munmap(const_cast<std::byte*>(mapped_.data()), mapped_.size());
+    if (mapped_ && !mapped_->empty()) ::munmap(const_cast<std::byte*>(mapped_->data()), mapped_->size());
   }
 
-  std::uint64_t size() const override { return static_cast<std::uint64_t>(status(file_, path_).st_size); }
+  std::uint64_t size() const override {
+    const std::shared_lock lock(mutex_);
+    return mapped_ ? mapped_->size() : static_cast<std::uint64_t>(status(file_, path_).st_size);
+  }
 
   std::size_t read_at(std::uint64_t offset, std::span<std::byte> out) const override {
+    const std::shared_lock lock(mutex_);
+    if (mapped_) {
+      const auto rest = mapped_->subspan(std::min<std::uint64_t>(offset, mapped_->size()));
+      const std::size_t n = std::min(rest.size(), out.size());
+      std::copy_n(rest.begin(), n, out.begin());
+      return n;
+    }
     std::size_t done = 0;
     while (done < out.size()) {
       const auto n = checked(path_, "read", [&] {
@@ -83,21 +96,24 @@ class PosixReadFile : public ReadFile {
   }
 
   std::span<const std::byte> map() const override {
-    std::call_once(map_once_, [this] {
-      const std::size_t bytes = size();
-      if (bytes == 0) return;
+    const std::unique_lock lock(mutex_);
+    if (mapped_) return *mapped_;
+    std::span<const std::byte> all;
+    if (const auto bytes = static_cast<std::size_t>(status(file_, path_).st_size); bytes > 0) {
       void* start = ::mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file_.get(), 0);
       if (start == MAP_FAILED) fail_file(path_, "map", errno);
-      mapped_ = {static_cast<const std::byte*>(start), bytes};
-    });
-    return mapped_;
+      all = {static_cast<const std::byte*>(start), bytes};
+    }
+    file_.close();
+    mapped_ = all;
+    return all;
   }
 
  private:
   std::string path_;
-  Descriptor file_;
-  mutable std::once_flag map_once_;
-  mutable std::span<const std::byte> mapped_;
+  mutable std::shared_mutex mutex_;  // of the two below
+  mutable Descriptor file_;
+  mutable std::optional<std::span<const std::byte>> mapped_;
 };
 
 class PosixWriteFile : public WriteFile {

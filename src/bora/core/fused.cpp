@@ -14,13 +14,12 @@
 #include "bora/base/error.h"
 #include "bora/core/elementwise.h"
 #include "bora/core/reduce.h"
+#include "bora/core/torch/checks.h"
 #include "bora/core/torch/fused_autograd.h"
 #include "bora/core/torch/layout.h"
 
 namespace bora::core {
 namespace {
-
-using NameList = std::vector<std::string_view>;
 
 at::Tensor reshaped(const at::Tensor& x, const std::vector<std::int64_t>& sizes) {
   return x.sizes() == at::IntArrayRef(sizes) ? x
@@ -35,13 +34,6 @@ at::Tensor permuted(const at::Tensor& x, Names from, const NameList& to) {
     same = same && order.back() == static_cast<std::int64_t>(order.size()) - 1;
   }
   return same ? x : at::_ops::permute::call(x, order);
-}
-
-NameList without(Names names, Names drop) {
-  NameList out;
-  for (auto axis : names)
-    if (find(drop, axis) < 0) out.push_back(axis);
-  return out;
 }
 
 std::int64_t product(const Space& space, Names names) {
@@ -208,8 +200,13 @@ NameList key_order(const HeadRoles& roles, std::string_view key_position, std::s
   return order;
 }
 
-at::Tensor segments_tensor(const Array& segments, std::int64_t batch, std::int64_t positions) {
+at::Tensor segments_tensor(const Array& segments, const AttentionRule& rule, std::int64_t batch,
+                           std::int64_t positions, std::string_view of) {
   if (segments.empty()) return {};
+  if (segments.numel() != batch * positions || segments.size(segments.rank() - 1) != positions) {
+    fail(ErrorKind::InvalidArgument, "attention: the segments {} are not those of {} x {} {}",
+         describe({segments, rule.segment_names}), batch, positions, of);
+  }
   auto t = tensor(segments).to(at::kInt).contiguous();
   return reshaped(t, {batch, positions});
 }
@@ -242,8 +239,8 @@ Array attention(const Operand& q, const Operand& k, const Operand& v, const Atte
       .offset = rule.offset,
       .window = rule.window,
       .soft_cap = static_cast<float>(rule.soft_cap)};
-  autograd::Segments segments{segments_tensor(rule.query_segments, b, t),
-                              segments_tensor(rule.key_segments, b, s)};
+  autograd::Segments segments{segments_tensor(rule.query_segments, rule, b, t, "queries"),
+                              segments_tensor(rule.key_segments, rule, b, s, "keys")};
   auto out = autograd::attention(qt, kt, vt, kernel_rule, segments).to(dtype);
   auto y = permuted(reshaped(out, sizes_of(space, q_order)), q_order, {q.names.begin(), q.names.end()});
   return space.label(y, q.names);

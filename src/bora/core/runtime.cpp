@@ -3,10 +3,13 @@
 #include "bora/core/runtime.h"
 
 #include <ATen/Parallel.h>
-#include <ATen/Version.h>
 #include <c10/core/GradMode.h>
+#include <c10/util/Exception.h>
 #include <dlfcn.h>
 #include <torch/headeronly/version.h>
+
+#include <exception>
+#include <new>
 
 #include "bora/base/env.h"
 #include "bora/base/error.h"
@@ -20,11 +23,29 @@
 namespace bora::core {
 namespace {
 
-constexpr std::string_view kBuiltFor = TORCH_VERSION;
+struct LoadedLibtorch {
+  std::uint64_t version = 0;
+  std::string file = "unknown file";
+};
 
-// "PyTorch built with: ..." does not name the version, the library's file does not either; a symbol that only
-// this version's headers and library share is checked by linking. What can still differ is the file found at
-// run time.
+// Looked up by name: a libtorch that lacks the function must end in a message, not in the loader's.
+LoadedLibtorch loaded_libtorch() {
+  LoadedLibtorch out;
+  void* symbol = ::dlsym(RTLD_DEFAULT, "aoti_torch_abi_version");
+  if (symbol == nullptr) return out;
+  out.version = reinterpret_cast<std::uint64_t (*)()>(symbol)();
+  Dl_info info{};
+  if (::dladdr(symbol, &info) != 0 && info.dli_fname != nullptr) out.file = info.dli_fname;
+  return out;
+}
+
+std::string version_text(std::uint64_t version) {
+  if (version == 0) return "one that does not tell its version";
+  const auto tag = version & 0xFF'FFFF'FFFF;
+  return fmt::format("{}.{}.{}{}", version >> 56, version >> 48 & 0xFF, version >> 40 & 0xFF,
+                     tag == 0 ? "" : fmt::format(" (ABI {})", tag));
+}
+
 std::string cpu_model() {
   std::string text;
   try {
@@ -38,19 +59,64 @@ std::string cpu_model() {
   return std::string(trim(line.substr(line.find(':') + 1)));
 }
 
+std::string_view first_line(std::string_view text) { return text.substr(0, text.find('\n')); }
+
+Error out_of_memory(std::string_view who) {
+  return {ErrorKind::Io, fmt::format("{}out of memory\nhint: a smaller trainer.train_batch_size, more "
+                                     "trainer.lanes, or model.gradient_checkpointing",
+                                     who)};
+}
+
+Error unexpected(ErrorKind kind, std::string_view who, std::string_view what) {
+  return {kind,
+          fmt::format("{}: {}\nhint: this is a mistake in Bora; report it with the command that led here",
+                      who, first_line(what))};
+}
+
 }  // namespace
 
+void require_libtorch(std::uint64_t built_for, std::uint64_t loaded, std::string_view file) {
+  if (loaded == built_for) return;
+  fail(ErrorKind::Unsupported,
+       "libtorch: this program was built for {} but found {} ({})\nhint: LIBTORCH_DIR and LD_LIBRARY_PATH "
+       "must "
+       "not name another libtorch; else run scripts/setup.sh, delete the build folder and run ./bora again",
+       version_text(built_for), version_text(loaded), file);
+}
+
+Error current_error() {
+  try {
+    throw;
+  } catch (const Error& e) {
+    return e;
+  } catch (const std::bad_alloc&) {
+    return out_of_memory("");
+  } catch (const c10::OutOfMemoryError&) {
+    return out_of_memory("libtorch: ");
+  } catch (const c10::NotImplementedError& e) {
+    return unexpected(ErrorKind::Unsupported, "libtorch", e.msg());
+  } catch (const c10::Error& e) {
+    return unexpected(ErrorKind::InvalidArgument, "libtorch", e.msg());
+  } catch (const std::exception& e) {
+    return unexpected(ErrorKind::InvalidArgument, "internal error", e.what());
+  } catch (...) {
+    return unexpected(ErrorKind::InvalidArgument, "internal error", "an exception of an unknown kind");
+  }
+}
+
 void initialize(int threads) {
+  const auto libtorch = loaded_libtorch();
+  require_libtorch(TORCH_ABI_VERSION, libtorch.version, libtorch.file);
   if (threads <= 0) threads = hardware_threads();
   install_allocator();
-  at::set_num_threads(threads);
+  at::set_num_threads(1);  // what is worth several threads runs in the kernels' own
   kernels::set_threads(threads);
   at::GradMode::set_enabled(false);
 }
 
 RuntimeInfo runtime_info() {
-  return {std::string(kBuiltFor), kernels::simd_target(), kernels::matmul_path(), cpu_model(),
-          kernels::threads()};
+  return {version_text(loaded_libtorch().version), kernels::simd_target(), kernels::matmul_path(),
+          cpu_model(), kernels::threads()};
 }
 
 }  // namespace bora::core

@@ -3,13 +3,26 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <string_view>
+
+#include "bora/base/error.h"
 
 namespace bora::core {
 
 /// Call once at program start: checks libtorch's version, sets threads, flush-to-zero off, and puts the
 /// reusing allocator in place (memory of freed arrays is kept by size class, so that a step's memory serves
 /// the next step). threads = 0: BORA_THREADS, OMP_NUM_THREADS, else the cores.
+/// Unsupported if the libtorch that was loaded is not the one Bora was built for.
 void initialize(int threads = 0);
+
+/// Unsupported unless both are the same libtorch. Versions as in torch/headeronly/version.h: major, minor and
+/// patch in the three upper bytes, a tag of the binary interface below; 0 for `loaded`: it does not tell.
+/// `file`: where the loaded one lies, for the message.
+void require_libtorch(std::uint64_t built_for, std::uint64_t loaded, std::string_view file);
+
+/// For a catch block: the exception being handled, as an Error that fits on a line (an Error stays as it is).
+/// libtorch's own carry a stack trace, and memory that ran out says nothing but its name.
+Error current_error();
 
 struct RuntimeInfo {
   std::string libtorch;     ///< version found at run time

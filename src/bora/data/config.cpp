@@ -55,12 +55,12 @@ void FormatConfig::bind(Binder& b) {
 
 void SourceConfig::bind_fields(Binder& b) {
   b.field("id", id, "a hub data set; Bora does not fetch it: give train_urls");
-  b.field("name", name, "the hub data set's configuration; names a single data set");
-  b.field("stream", stream, "for hub data sets");
+  b.field("name", name, "the hub data set's configuration; the name of a single data set");
+  b.field("stream", stream, "for hub data sets: no effect");
   b.field("train_urls", train_urls,
           "files to train on: paths, folders, globs, {a..b}; .txt and .jsonl, plain, .gz, .zst");
   b.field("validation_urls", validation_urls, "files to evaluate on");
-  b.field("tags", tags, "groups of data sets whose losses are averaged; a tag a/b counts for a too");
+  b.field("tags", tags, "groups that the data set belongs to; evaluation does not average over groups yet");
   b.field("format", format, "how records become text");
   b.ignored("train_split", "names a split of a hub data set");
   b.ignored("validation_split", "names a split of a hub data set");
@@ -109,15 +109,17 @@ void ShuffleConfig::bind_as(Binder& b, std::string_view name) {
 
 void DataConfig::bind(Binder& b) {
   single.bind_fields(b);
-  b.field("tokenizer", tokenizer, "a folder with a tokenizer.json; passthrough needs vocab_size");
+  b.field("tokenizer", tokenizer,
+          "a folder with a tokenizer.json, or the file; the default is a name on the hub, which is not "
+          "reached: give one, or train_tokenizer");
   b.field("train_tokenizer", train_tokenizer,
           "trains a tokenizer on the training text instead of loading one");
-  b.field("vocab_size", vocab_size, "for tokenizer: passthrough");
+  b.field("vocab_size", vocab_size, "size of the vocabulary where no tokenizer tells it: for --dry_run");
   b.field("cache_dir", cache_dir, "where tokens are kept: <cache_dir>/<name>/train and .../validation");
   b.ignored("cache_options", "Bora cuts sources into shards by their size alone");
   b.field("enforce_eos", enforce_eos,
           "end each document with the end-of-text token if the tokenizer does not");
-  b.field("chat_template", chat_template, "for chat records");
+  b.field("chat_template", chat_template, "for chat records: no effect yet");
   b.field("ignore_token_id", ignore_token_id, "predicting this token does not count");
   shuffle.bind_as(b, "shuffle");
   b.choice("permutation_type", shuffle.shuffle.permutation, {"feistel", "linear"},

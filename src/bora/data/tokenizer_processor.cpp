@@ -32,13 +32,13 @@ TokenizerProcessor::TokenizerProcessor(Tokenizer tokenizer, bool enforce_eos)
 }
 
 std::string TokenizerProcessor::fingerprint() const {
-  return fmt::format("{} [{}] text [{}]", tokenizer_.fingerprint().hex(), fmt::join(prefix_, " "),
-                     fmt::join(suffix_, " "));
+  return fmt::format("{} [{}] text, special tokens in it as plain text [{}]", tokenizer_.fingerprint().hex(),
+                     fmt::join(prefix_, " "), fmt::join(suffix_, " "));
 }
 
 void TokenizerProcessor::encode(const store::TextPiece& piece, std::vector<std::int32_t>& out) const {
   if (piece.begins_document) out.insert(out.end(), prefix_.begin(), prefix_.end());
-  tokenizer_.encode_ids(piece.text, out, false);
+  tokenizer_.encode_ids(piece.text, out, false, SpecialInText::ordinary);
   if (piece.ends_document) out.insert(out.end(), suffix_.begin(), suffix_.end());
 }
 

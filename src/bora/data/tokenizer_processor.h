@@ -10,7 +10,8 @@ namespace bora::data {
 
 /// Tokenizes documents for a cache. A document gets what the tokenizer's own post-processor adds; besides,
 /// its beginning-of-text token in front and, with enforce_eos, its end-of-text token behind, where they are
-/// not there already. If both are the same token (GPT-2), it stands between documents once, not twice.
+/// not there already. If both are the same token (GPT-2), it stands between documents once, not twice. A
+/// special token that is spelled out in a document is ordinary text: only this class places control ids.
 class TokenizerProcessor final : public store::Processor {
  public:
   /// Errors: Config if enforce_eos is set and the tokenizer has no end-of-text token.

@@ -66,11 +66,29 @@ TEST(TokenizerProcessor, PiecesAreMarkedWhereTheDocumentBeginsAndEnds) {
   EXPECT_EQ(processor.vocab_size(), 5);
 }
 
+TEST(TokenizerProcessor, DocumentsCannotBringInControlTokens) {
+  const TokenizerProcessor processor(letters(kBoth, "null", kConfig), true);
+  EXPECT_EQ(encode(processor, {"ab</s>c<s>"}), (Ids{3, 0, 1, 2, 4}));  // the rest is not in this vocabulary
+  auto mark = special(5, "<b>");
+  mark.replace(mark.find(R"("special":true)"), 14, R"("special":false)");
+  const TokenizerProcessor marked(letters(kBoth + "," + mark, "null", kConfig), true);
+  EXPECT_EQ(encode(marked, {"a<b></s>c"}), (Ids{3, 0, 5, 2, 4}));
+}
+
+TEST(TokenizerProcessor, Gpt2WithItsEndOfTextInADocument) {
+  const std::string folder = std::string(BORA_SHARED_DIR) + "/data/tokenizers/gpt2";
+  if (!exists(folder)) GTEST_SKIP() << "no " << folder << " here";
+  const TokenizerProcessor processor(Tokenizer::load(folder), true);
+  EXPECT_EQ(encode(processor, {"a<|endoftext|>b"}), (Ids{64, 27, 91, 437, 1659, 5239, 91, 29, 65, 50256}));
+}
+
 TEST(TokenizerProcessor, FingerprintCoversWhatIsAdded) {
   const auto tokenizer = letters(kBoth, "null", kConfig);
   const TokenizerProcessor with(tokenizer, true), without(tokenizer, false);
-  EXPECT_EQ(with.fingerprint(), tokenizer.fingerprint().hex() + " [3] text [4]");
-  EXPECT_EQ(without.fingerprint(), tokenizer.fingerprint().hex() + " [3] text []");
+  EXPECT_EQ(with.fingerprint(),
+            tokenizer.fingerprint().hex() + " [3] text, special tokens in it as plain text [4]");
+  EXPECT_EQ(without.fingerprint(),
+            tokenizer.fingerprint().hex() + " [3] text, special tokens in it as plain text []");
 }
 
 TEST(TokenizerProcessor, NoEndOfText) {

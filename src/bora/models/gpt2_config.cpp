@@ -11,7 +11,7 @@ namespace bora::gpt2 {
 void Config::bind(Binder& b) {
   b.field("seq_len", seq_len, "longest sequence; size of the position table");
   b.field("hidden_dim", hidden_dim, "width");
-  b.field("num_layers", num_layers, "blocks");
+  b.field("num_layers", num_layers, "number of blocks");
   b.field("num_heads", num_heads, "attention heads");
   b.field("mlp_scale", mlp_scale, "MLP width / hidden_dim");
   b.choice("activation_function", activation_function, {"gelu_new", "gelu", "quick_gelu", "relu", "silu"},

@@ -12,13 +12,13 @@ void Config::bind(Binder& b) {
   b.field("seq_len", seq_len, "longest sequence");
   b.field("hidden_dim", hidden_dim, "width");
   b.field("intermediate_dim", intermediate_dim, "width of the gated MLP");
-  b.field("num_layers", num_layers, "blocks");
+  b.field("num_layers", num_layers, "number of blocks");
   b.field("num_heads", num_heads, "query heads");
   if (b.reading() && !b.present("num_kv_heads")) num_kv_heads = num_heads;
   b.field("num_kv_heads", num_kv_heads, "key and value heads; default num_heads");
   b.field("head_dim", head_dim, "default hidden_dim / num_heads");
   b.choice("activation_function", activation_function, {"silu", "gelu", "gelu_new", "quick_gelu", "relu"},
-           "gate");
+           "activation of the MLP's gate");
   b.field("initializer_range", initializer_range, "standard deviation of new weights");
   b.field("layer_norm_epsilon", layer_norm_epsilon, "of the RMS norms");
   b.field("tie_word_embeddings", tie_word_embeddings, "the head is the embedding");

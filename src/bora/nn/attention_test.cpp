@@ -5,7 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <optional>
 
+#include "bora/core/create.h"
+#include "bora/core/update.h"
 #include "bora/named/test_values.h"
 
 namespace bora::nn {
@@ -148,6 +151,89 @@ TEST_F(NnAttention, TokenByTokenEqualsTheWholePass) {
     }
     EXPECT_EQ(cache.length(), kPositions);
   }
+}
+
+// Segments of every position so far. A dropout that drops nothing takes the plain path.
+TEST_F(NnAttention, SegmentsWithACacheAreThoseOfAllPositions) {
+  auto mask = AttentionMask::causal_mask().with_window(4);
+  for (AttentionOptions options : {AttentionOptions{}, AttentionOptions{.dropout = 1e-12}}) {
+    auto expected = at(fused({.mask = mask.with_segments(segments())}));
+    KvCache cache(1, kPositions);
+    Context step{.key = Key::from_seed(1), .cache = &cache};
+    for (std::int64_t p = 0, n = 0; p < kPositions; p += n) {
+      n = p == 0 ? 3 : 2;
+      step.mask = mask.with_segments(core::read_slice(segments(), 1, 0, p + n));
+      auto part = attention<Pos, KeyPos, HeadDim>(slice<Pos>(q, p, n), slice<KeyPos>(k, p, n),
+                                                  slice<KeyPos>(v, p, n), step, options);
+      cache.advance(n);
+      expect_each(part, {kBatch, n, kHeads, kGroup, kDim},
+                  [&](auto b, auto i, auto h, auto g, auto d) { return expected(b, p + i, h, g, d); });
+    }
+  }
+}
+
+TEST_F(NnAttention, SegmentsThatDoNotCoverTheCache) {
+  KvCache cache(1, 8);
+  Context c{.cache = &cache};
+  attention<Pos, KeyPos, HeadDim>(slice<Pos>(q, 0, 5), slice<KeyPos>(k, 0, 5), slice<KeyPos>(v, 0, 5), c);
+  cache.advance(5);
+  auto new_ones = [&](std::int64_t covered, const AttentionOptions& options) {
+    c.key = Key::from_seed(1);
+    c.mask = AttentionMask::causal_mask().with_segments(core::read_slice(segments(), 1, 0, covered));
+    return error_of([&] {
+      attention<Pos, KeyPos, HeadDim>(slice<Pos>(q, 5, 2), slice<KeyPos>(k, 5, 2), slice<KeyPos>(v, 5, 2), c,
+                                      options);
+    });
+  };
+  const std::string hint = "\nhint: segments are those of all positions so far, the cached ones included";
+  EXPECT_EQ(new_ones(2, {}),
+            "attention: the mask's segments cover 2 positions, but there are 5 cached and more" + hint);
+  EXPECT_EQ(new_ones(2, {.dropout = 0.5}),
+            "attention: the mask's segments cover 2 positions, but there are 5 cached and 2 new ones" + hint);
+  EXPECT_EQ(new_ones(6, {}), "attention: the segments [batch=2, position=1] are not those of 2 x 2 queries");
+  EXPECT_EQ(new_ones(7, {}), "no error");
+  c = Context{.mask = AttentionMask::causal_mask().with_segments(core::read_slice(segments(), 1, 0, 4))};
+  EXPECT_EQ(error_of([&] { fused(c); }),
+            "attention: the segments [batch=2, position=4] are not those of 2 x 7 queries");
+  EXPECT_EQ(error_of([&] { plain(c); }),
+            "attention: the mask's segments cover 4 positions, but there are 0 cached and 7 new ones" + hint);
+}
+
+TEST_F(NnAttention, DropoutWithACache) {
+  constexpr std::int64_t kCached = 4, kNew = kPositions - kCached;
+  AttentionOptions options{.dropout = 0.5};
+  auto run = [&](std::optional<Key> key) {
+    KvCache cache(1, kPositions);
+    Context c{.cache = &cache};
+    attention<Pos, KeyPos, HeadDim>(slice<Pos>(q, 0, kCached), slice<KeyPos>(k, 0, kCached),
+                                    slice<KeyPos>(v, 0, kCached), c);
+    cache.advance(kCached);
+    c.key = key;
+    auto part = attention<Pos, KeyPos, HeadDim>(slice<Pos>(q, kCached, kNew), slice<KeyPos>(k, kCached, kNew),
+                                                slice<KeyPos>(v, kCached, kNew), c, options);
+    if (key) {  // over all keys, of which the cache holds a copy
+      auto whole = plain_attention<Pos, KeyPos, HeadDim>(slice<Pos>(q, kCached, kNew), k, v, c, options);
+      EXPECT_TRUE(testing::same_bits(part, whole));
+    }
+    return part;
+  };
+  auto dropped = run(Key::from_seed(1));
+  EXPECT_TRUE(testing::same_bits(dropped, run(Key::from_seed(1))));
+  EXPECT_FALSE(testing::same_bits(dropped, run(Key::from_seed(2))));
+  auto expected = at(fused({}));
+  expect_each(run(std::nullopt), {kBatch, kNew, kHeads, kGroup, kDim},
+              [&](auto b, auto i, auto h, auto g, auto d) { return expected(b, kCached + i, h, g, d); });
+
+  // Where every value is 1 an output is twice the sum of the weights that were kept: between 0 and 2, and a
+  // mean of 1 over the many.
+  v = K::adopt(core::ones({axes_of<K>::names, k.array().sizes()}));
+  auto sums = run(Key::from_seed(3)).to_vector();
+  double mean = 0;
+  for (float sum : sums) {
+    EXPECT_TRUE(sum >= 0 && sum < 2.0001) << sum;
+    mean += static_cast<double>(sum) / static_cast<double>(sums.size());
+  }
+  EXPECT_NEAR(mean, 1, 0.25);
 }
 
 TEST_F(NnAttention, TruncatedCacheGoesOnFromThere) {

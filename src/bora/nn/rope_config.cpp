@@ -18,18 +18,25 @@ std::optional<double> optional_number(const Json& object, std::string_view key) 
 
 void RopeConfig::bind(Binder& b) {
   if (b.reading() && b.text("type") == "llama3") theta = 500000, factor = 8;
-  b.choice("type", type, {"default", "linear", "llama3", "yarn"}, "kind of frequency scaling");
+  b.choice("type", type, {"default", "linear", "llama3", "yarn"},
+           "kind of frequency scaling; with llama3 the defaults of theta and factor are 500000 and 8");
   b.field("theta", theta, "base of the wavelengths");
   b.field("factor", factor, "how much longer than the original context");
-  b.field("low_freq_factor", low_freq_factor, "llama3");
-  b.field("high_freq_factor", high_freq_factor, "llama3");
-  b.field("beta_fast", beta_fast, "yarn");
-  b.field("beta_slow", beta_slow, "yarn");
-  b.field("mscale", mscale, "yarn");
-  b.field("mscale_all_dim", mscale_all_dim, "yarn");
-  b.field("attention_factor", attention_factor, "yarn");
+  b.field("low_freq_factor", low_freq_factor,
+          "llama3: waves longer than the original context / this are stretched by factor");
+  b.field("high_freq_factor", high_freq_factor,
+          "llama3: waves shorter than the original context / this stay as they are");
+  b.field("beta_fast", beta_fast,
+          "yarn: waves that turn more often than this in the original context stay as they are");
+  b.field("beta_slow", beta_slow, "yarn: waves that turn less often are stretched by factor");
+  b.field("mscale", mscale,
+          "yarn: with mscale_all_dim, attention is scaled by the quotient of 0.1 * this * ln(factor) + 1 for "
+          "both");
+  b.field("mscale_all_dim", mscale_all_dim, "yarn: see mscale");
+  b.field("attention_factor", attention_factor,
+          "yarn: scale of queries and keys; default 0.1 ln(factor) + 1");
   b.field("original_max_position_embeddings", original_max_position_embeddings,
-          "context before the extension");
+          "llama3, yarn: the context before the extension");
 }
 
 RopeConfig RopeConfig::from_hf(const Json& config, std::string_view name) {

@@ -117,5 +117,78 @@ TEST(RopeConfig, HuggingFaceInBothSpellings) {
             "config.json: rope_type spiral is not one of default, linear, llama3, yarn");
 }
 
+struct Model {
+  RopeConfig rope;
+  void bind(Binder& b) { b.field("rope", rope); }
+};
+
+// Reads the members of `rope`, in one line; problems go to `problems`.
+RopeConfig bound(const std::string& members, std::string* problems = nullptr) {
+  ConfigTree tree;
+  tree.merge_text("rope: {" + members + "}\n", "a.yaml");
+  Model model;
+  std::string found;
+  for (const auto& p : read_config(tree, model)) found += p.where + " " + p.key + ": " + p.message + "\n";
+  if (problems != nullptr)
+    *problems = found;
+  else
+    EXPECT_EQ(found, "");
+  return model.rope;
+}
+
+TEST(RopeConfig, BindsEveryType) {
+  auto c = bound("");
+  EXPECT_EQ(c.type, "default");
+  EXPECT_EQ(c.theta, 10000);
+  c = bound("type: default, theta: 5e5");
+  EXPECT_EQ(c.theta, 500000);
+  c = bound("type: linear, factor: 4");
+  EXPECT_EQ(c.type, "linear");
+  EXPECT_EQ(c.factor, 4);
+  EXPECT_EQ(c.theta, 10000);
+  c = bound("type: llama3");  // with defaults of its own
+  EXPECT_EQ(c.theta, 500000);
+  EXPECT_EQ(c.factor, 8);
+  EXPECT_EQ(c.original_max_position_embeddings, 8192);
+  c = bound(
+      "type: llama3, theta: 7, factor: 32, low_freq_factor: 2, high_freq_factor: 5, "
+      "original_max_position_embeddings: 4096");
+  EXPECT_EQ(c.theta, 7);
+  EXPECT_EQ(c.factor, 32);
+  EXPECT_EQ(c.low_freq_factor, 2);
+  EXPECT_EQ(c.high_freq_factor, 5);
+  EXPECT_EQ(c.original_max_position_embeddings, 4096);
+  c = bound("type: yarn, factor: 4, beta_fast: 16, beta_slow: 2, mscale: 1.5, mscale_all_dim: 0.5");
+  EXPECT_EQ(c.type, "yarn");
+  EXPECT_EQ(c.beta_fast, 16);
+  EXPECT_EQ(c.beta_slow, 2);
+  EXPECT_EQ(c.mscale, 1.5);
+  EXPECT_EQ(c.mscale_all_dim, 0.5);
+  EXPECT_FALSE(c.attention_factor);
+  EXPECT_EQ(bound("type: yarn, attention_factor: 1.25").attention_factor, 1.25);
+}
+
+TEST(RopeConfig, BindReportsAnUnknownTypeAndKey) {
+  std::string problems;
+  bound("type: lama3", &problems);
+  EXPECT_EQ(problems,
+            "a.yaml:1 rope.type = lama3: not one of default, linear, llama3, yarn; did you mean llama3?\n");
+  bound("type: spiral", &problems);
+  EXPECT_EQ(problems, "a.yaml:1 rope.type = spiral: not one of default, linear, llama3, yarn\n");
+  bound("type: linear, factr: 2", &problems);
+  EXPECT_EQ(problems, "a.yaml:1 rope.factr: unknown key; did you mean rope.factor?\n");
+}
+
+TEST(RopeConfig, WritesWhatItReads) {
+  for (const char* members :
+       {"type: default", "type: linear, factor: 4", "type: llama3, factor: 16", "type: yarn, mscale: 2"}) {
+    Model out{bound(members)}, back;
+    ConfigTree tree;
+    tree.merge_text(write_config(out), "a.yaml");
+    EXPECT_TRUE(read_config(tree, back).empty());
+    EXPECT_EQ(write_config(back), write_config(out));
+  }
+}
+
 }  // namespace
 }  // namespace bora::nn

@@ -134,6 +134,55 @@ TEST(RematPolicy, ParseAndText) {
   }
 }
 
+struct Remat {
+  RematPolicy policy;
+  void bind(Binder& b) { policy.bind(b, "gradient_checkpointing"); }
+};
+
+// The policy that a line of YAML gives, or its problems.
+std::string bound(const std::string& value) {
+  ConfigTree tree;
+  tree.merge_text("gradient_checkpointing: " + value + "\n", "a.yaml");
+  Remat target{{Kind::every, 7}};
+  std::string problems;
+  for (const auto& p : read_config(tree, target)) problems += p.where + " " + p.key + ": " + p.message;
+  return problems.empty() ? target.policy.text() : problems;
+}
+
+TEST(RematPolicy, BindsEveryValueOfLevanter) {
+  for (auto value : {"true", "True", "full", "recompute", "offload", "\"full\""})
+    EXPECT_EQ(bound(value), "full");
+  for (auto value : {"false", "False", "none", "save_all"}) EXPECT_EQ(bound(value), "none");
+  EXPECT_EQ(bound("nested"), "nested");
+  EXPECT_EQ(bound("3"), "3");
+  ConfigTree nothing;
+  Remat target{{Kind::every, 7}};
+  EXPECT_TRUE(read_config(nothing, target).empty());
+  EXPECT_EQ(target.policy.text(), "7");
+}
+
+TEST(RematPolicy, BindReportsAWrongValue) {
+  for (auto value : {"sometimes", "0", "-2", "2.5"}) {
+    EXPECT_EQ(bound(value),
+              std::string("a.yaml:1 gradient_checkpointing = ") + value + ": " + value +
+                  " is not one of true, false, full, none, nested, recompute, save_all, offload, "
+                  "or a number of blocks");
+  }
+}
+
+TEST(RematPolicy, WritesWhatItReads) {
+  for (RematPolicy policy : {RematPolicy{Kind::none}, RematPolicy{Kind::full}, RematPolicy{Kind::nested},
+                             RematPolicy{Kind::every, 4}}) {
+    Remat out{policy}, back;
+    ConfigTree tree;
+    tree.merge_text(write_config(out), "a.yaml");
+    EXPECT_TRUE(read_config(tree, back).empty());
+    EXPECT_EQ(back.policy.text(), policy.text());
+  }
+  Remat target;
+  EXPECT_NE(describe_config(target).find("recompute blocks in the backward pass"), std::string::npos);
+}
+
 TEST(RematPolicy, NestedGroups) {
   std::vector<std::pair<std::int64_t, std::int64_t>> cases{{1, 1},  {4, 2},  {7, 1},  {12, 3},
                                                            {16, 4}, {24, 4}, {32, 4}, {36, 6}};

@@ -151,9 +151,9 @@ void bind_adam(Binder& b, OptimizerConfig& c) {
   b.field("adamc_weight_decay", c.adamc_weight_decay, "weight decay times learning rate / peak (AdamC)");
   b.field("update_rms_clipping", c.update_rms_clipping, "the update of a tensor is scaled down to this RMS");
   bind_policy(b, "clip_update_norm", c.clip_update_norm,
-              "updates are scaled down to the norms of the last ones");
+              "updates are scaled down to the norms of the last ones: false, true, a window, or a map");
   bind_policy(b, "skip_bad_steps", c.skip_bad_steps,
-              "steps whose loss or gradient norm stands out are skipped");
+              "steps whose loss or gradient norm stands out are skipped: false, true, a window, or a map");
   for (const auto& [name, beta] : {std::pair("beta1", c.beta1), std::pair("beta2", c.beta2)}) {
     check(b, name, beta >= 0 && beta < 1, "must be at least 0 and below 1");
   }
@@ -194,8 +194,8 @@ void SkipStepConfig::bind(Binder& b) { bind_policy_fields(b, *this); }
 void UpdateClipConfig::bind(Binder& b) { bind_policy_fields(b, *this); }
 
 void OptimizerConfig::bind(Binder& b) {
-  b.choice("type", type, known_types(), "the optimizer");
   const auto available = optimizer_types();
+  b.choice("type", type, known_types(), fmt::format("the optimizer; built are: {}", join(available)));
   if (b.reading() && std::find(available.begin(), available.end(), type) == available.end()) {
     b.problem("type", fmt::format("type {} is not built yet; available: {}", type, join(available)));
     for (const std::string& key : b.keys()) b.mark_used(key);  // its keys are not at fault

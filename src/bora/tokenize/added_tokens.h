@@ -14,6 +14,7 @@
 #include "bora/tokenize/json_view.h"
 #include "bora/tokenize/normalizer.h"
 #include "bora/tokenize/pattern.h"
+#include "bora/tokenize/tokenizer.h"
 #include "bora/tokenize/vocabulary.h"
 
 namespace bora::tokenize {
@@ -66,8 +67,10 @@ class AddedTokens {
                           const Normalizer* normalizer);
   void write(std::string& out) const;
 
-  /// The parts of a raw (or normalized) text, in order. Appends.
-  void split(std::string_view text, bool normalized, std::vector<AddedPart>& parts) const;
+  /// The parts of a raw (or normalized) text, in order. Appends. A special token that is ordinary text hides
+  /// the added tokens within it, as in `tokenizers`.
+  void split(std::string_view text, bool normalized, SpecialInText in_text,
+             std::vector<AddedPart>& parts) const;
   bool any(bool normalized) const { return !tries_[normalized].empty(); }
 
   /// Null if there is none.

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/tokenize/aligned_text.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "bora/tokenize/unicode.h"
@@ -57,6 +58,7 @@ void AlignedText::transform(std::span<const Change> changes, std::size_t skipped
 
 void AlignedText::replace(std::span<const ByteRange> ranges, std::string_view by) {
   if (ranges.empty()) return;
+  if (by.empty()) return drop({ranges.begin(), ranges.end()});
   if (ranges.front().begin == 0 && ranges.front().end > 0)
     first_ += previous_start(text_, ranges.front().end);
   std::string text;
@@ -81,6 +83,43 @@ void AlignedText::replace(std::span<const ByteRange> ranges, std::string_view by
   origin_ = std::move(origin);
 }
 
+void AlignedText::rewrite(std::string text, std::span<const std::size_t> from) {
+  std::vector<Origin> origin;
+  if (tracked_ && !origin_.empty()) {
+    const auto place = [&](std::size_t at) {
+      return at < origin_.size() ? origin_[at].begin : origin_.back().end;
+    };
+    origin.reserve(text.size());
+    for (std::size_t i = 0; i < text.size(); ++i) origin.push_back({place(from[i]), place(from[i + 1])});
+  }
+  text_ = std::move(text);
+  origin_ = std::move(origin);
+}
+
+void AlignedText::drop(const std::vector<ByteRange>& ranges) {
+  std::size_t kept = 0, done = 0, lead = 0;
+  const auto keep = [&](std::size_t end) {
+    std::copy(text_.begin() + static_cast<std::ptrdiff_t>(done),
+              text_.begin() + static_cast<std::ptrdiff_t>(end),
+              text_.begin() + static_cast<std::ptrdiff_t>(kept));
+    if (tracked_) {
+      std::copy(origin_.begin() + static_cast<std::ptrdiff_t>(done),
+                origin_.begin() + static_cast<std::ptrdiff_t>(end),
+                origin_.begin() + static_cast<std::ptrdiff_t>(kept));
+    }
+    kept += end - done;
+  };
+  for (const ByteRange& r : ranges) {
+    if (r.begin == lead) lead = r.end;
+    keep(r.begin);
+    done = r.end;
+  }
+  keep(text_.size());
+  text_.resize(kept);
+  if (tracked_) origin_.resize(kept);
+  first_ += lead;
+}
+
 void AlignedText::replace_untracked(std::string_view what, std::string_view by) {
   std::string text;
   text.reserve(text_.size() + text_.size() / 2);
@@ -96,7 +135,7 @@ void AlignedText::replace_untracked(std::string_view what, std::string_view by) 
 }
 
 void AlignedText::replace(const Pattern& pattern, std::string_view by) {
-  if (!tracked_ && !pattern.is_regex() && !pattern.source().empty())
+  if (!tracked_ && !pattern.is_regex() && !pattern.source().empty() && !by.empty())
     return replace_untracked(pattern.source(), by);
   std::vector<ByteRange> ranges;
   if (!pattern.is_regex()) {  // the common case, without the parts between

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "bora/tokenize/pattern.h"
+#include "bora/tokenize/unicode.h"
 
 namespace bora::tokenize {
 
@@ -41,6 +42,14 @@ class AlignedText {
 
   /// The whole text rewritten; `skipped` characters at its start are dropped first.
   void transform(std::span<const Change> changes, std::size_t skipped = 0);
+  /// Drops the characters that do not fit: keep(code point).
+  template <class Keep>
+  void keep_if(Keep&& keep);
+  /// Each character becomes map(code point).
+  template <class Map>
+  void map(Map&& map);
+  /// The text becomes `text`, whose byte i stands for bytes [from[i], from[i + 1]) of the text before.
+  void rewrite(std::string text, std::span<const std::size_t> from);
   /// Each range, in order, becomes `by`, which stands for the range's last character.
   void replace(std::span<const ByteRange> ranges, std::string_view by);
   void replace(const Pattern& pattern, std::string_view by);
@@ -55,6 +64,7 @@ class AlignedText {
   struct Origin {
     std::size_t begin = 0, end = 0;
   };
+  void drop(const std::vector<ByteRange>& ranges);
   void replace_untracked(std::string_view what, std::string_view by);
 
   std::string text_;
@@ -62,5 +72,35 @@ class AlignedText {
   std::size_t first_ = 0;  // where the text begins in the original
   bool tracked_ = false;
 };
+
+template <class Keep>
+void AlignedText::keep_if(Keep&& keep) {
+  std::vector<ByteRange> dropped;
+  for (std::size_t i = 0; i < text_.size();) {
+    const CodePoint c = code_point_at(text_.data() + i);
+    if (!keep(c.value)) {
+      if (!dropped.empty() && dropped.back().end == i)
+        dropped.back().end += c.length;
+      else
+        dropped.push_back({i, i + c.length});
+    }
+    i += c.length;
+  }
+  if (!dropped.empty()) drop(dropped);
+}
+
+template <class Map>
+void AlignedText::map(Map&& map) {
+  std::vector<Change> changes;
+  bool same = true;
+  changes.reserve(text_.size());
+  for (std::size_t i = 0; i < text_.size();) {
+    const CodePoint c = code_point_at(text_.data() + i);
+    changes.push_back({map(c.value), 0});
+    same &= changes.back().character == c.value;
+    i += c.length;
+  }
+  if (!same) transform(changes);
+}
 
 }  // namespace bora::tokenize

@@ -49,7 +49,8 @@ Bpe::Bpe(BpeConfig config, Vocabulary vocabulary, std::vector<std::pair<std::int
       fail(ErrorKind::Corruption, "{}.merges[{}]: the result {} is not in the vocabulary", where, rank,
            json_string(joined));
     }
-    pairs_.set(left, right, {static_cast<std::uint32_t>(rank), *result});
+    const auto order = config_.rank_by_result ? static_cast<std::size_t>(*result) : rank;
+    pairs_.set(left, right, {static_cast<std::uint32_t>(order), *result});
   }
   // One that is no token matters only where something is unknown; byte-level files have such names.
   if (!config_.unk_token.empty()) unk_ = vocabulary_.find(config_.unk_token);

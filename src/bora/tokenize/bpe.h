@@ -21,6 +21,7 @@ struct BpeConfig {
   std::string end_of_word_suffix;         ///< written after the last unit
   bool fuse_unk = false;                  ///< neighbouring unknowns become one
   bool byte_fallback = false;             ///< <0xHH> for the bytes of what is not in the vocabulary
+  bool rank_by_result = false;            ///< merges of one result are equals, ranked by its id (tiktoken)
   bool ignore_merges = false;             ///< a piece that is a token is that token, whatever the merges say
 };
 

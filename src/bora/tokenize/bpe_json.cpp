@@ -5,6 +5,7 @@
 //   {"type": "BPE", "dropout": null, "unk_token": STRING | null, "continuing_subword_prefix": STRING | null,
 //    "end_of_word_suffix": STRING | null, "fuse_unk": BOOL, "byte_fallback": BOOL, "ignore_merges": BOOL,
 //    "vocab": {TOKEN: ID, ...}, "merges": [[LEFT, RIGHT], ...]}     older files: "LEFT RIGHT"; no "type"
+// and, of Bora's own, "rank_by_result": true for what was read from tiktoken.
 #include <fmt/core.h>
 
 #include "bora/base/error.h"
@@ -36,14 +37,6 @@ std::pair<std::int32_t, std::int32_t> read_merge(const Vocabulary& vocabulary, c
   return {member(vocabulary, json, sides[0]), member(vocabulary, json, sides[1])};
 }
 
-/// The model's name; files of older versions leave it out, and only its members tell.
-std::string model_type(const JsonView& json) {
-  if (const auto type = json.find("type")) return std::string(type->string());
-  if (json.find("merges")) return "BPE";
-  if (json.find("max_input_chars_per_word")) return "WordPiece";
-  return json.find("vocab") && json.at("vocab").is_array() ? "Unigram" : "WordLevel";
-}
-
 void write_optional(std::string& out, std::string_view key, const std::string& value) {
   out += fmt::format(",\"{}\":{}", key, value.empty() ? "null" : json_string(value));
 }
@@ -55,6 +48,7 @@ void Bpe::write(std::string& out) const {
   write_optional(out, "unk_token", config_.unk_token);
   write_optional(out, "continuing_subword_prefix", config_.continuing_subword_prefix);
   write_optional(out, "end_of_word_suffix", config_.end_of_word_suffix);
+  if (config_.rank_by_result) out += ",\"rank_by_result\":true";
   out +=
       fmt::format(",\"fuse_unk\":{},\"byte_fallback\":{},\"ignore_merges\":{},\"vocab\":", config_.fuse_unk,
                   config_.byte_fallback, config_.ignore_merges);
@@ -82,20 +76,16 @@ std::unique_ptr<const Bpe> read_bpe(const JsonView& json, bool bytes) {
   config.end_of_word_suffix = json.string("end_of_word_suffix", "");
   config.fuse_unk = json.boolean("fuse_unk", false);
   config.byte_fallback = json.boolean("byte_fallback", false);
+  config.rank_by_result = json.boolean("rank_by_result", false);
   config.ignore_merges = json.boolean("ignore_merges", false);
   Vocabulary vocabulary = Vocabulary::read(json.at("vocab"));
   std::vector<std::pair<std::int32_t, std::int32_t>> merges;
-  json.at("merges").each_item(
-      [&](const JsonView& merge) { merges.push_back(read_merge(vocabulary, merge)); });
+  json.at("merges").each_item([&](const JsonView& merge) {
+    if (merge.is_string() && merge.string().starts_with("#version")) return;  // a line of merges.txt
+    merges.push_back(read_merge(vocabulary, merge));
+  });
   return std::make_unique<Bpe>(std::move(config), std::move(vocabulary), std::move(merges), bytes,
                                json.where());
-}
-
-std::unique_ptr<const Model> read_model(const JsonView& json, bool bytes) {
-  const std::string type = model_type(json);
-  if (type == "BPE") return read_bpe(json, bytes);
-  fail(ErrorKind::Unsupported, "{}: the model {} is not supported; Bora reads BPE", json.where(),
-       json_string(type));
 }
 
 }  // namespace bora::tokenize

@@ -105,7 +105,8 @@ TEST_P(TokenizerCases, SavedTokenizerIsTheSame) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shared, TokenizerCases,
-                         testing::Values("gpt2", "phi-2", "whisper-tiny", "qwen2", "clip", "llama2"),
+                         testing::Values("gpt2", "phi-2", "whisper-tiny", "qwen2", "clip", "llama2",
+                                         "all-minilm-l6-v2", "t5-small"),
                          [](const auto& instance) {
                            std::string name = instance.param;
                            std::replace(name.begin(), name.end(), '-', '_');

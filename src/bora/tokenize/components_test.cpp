@@ -204,7 +204,7 @@ TEST(Pattern, RewritesOniguruma) {
   EXPECT_EQ(pcre2_from_oniguruma(R"([^\s.])"), R"([^\t-\r \x{85}\p{Z}.])");
   EXPECT_EQ(pcre2_from_oniguruma(R"(\S)"), R"([^\t-\r \x{85}\p{Z}])");
   EXPECT_EQ(pcre2_from_oniguruma(R"(\h+)"), "[0-9A-Fa-f]+");
-  EXPECT_EQ(pcre2_from_oniguruma(R"(\p{Han}\P{^Han})"), R"(\p{sc:Han}\p{sc:Han})");
+  EXPECT_EQ(pcre2_from_oniguruma(R"(\p{Thai}\P{^Thai})"), R"(\p{sc:Thai}\p{sc:Thai})");
   EXPECT_EQ(pcre2_from_oniguruma(R"(\\s\.)"), R"(\\s\.)");
   EXPECT_FALSE(Pattern::regex(R"(\s)", "t").find("\u180e", 0));
   EXPECT_TRUE(Pattern::regex(R"(\w)", "t").find("\u00b2", 0));
@@ -256,9 +256,10 @@ struct Shown {
   bool operator==(const Shown&) const = default;
 };
 
-std::vector<Shown> shown(const AddedTokens& tokens, std::string_view text, bool normalized = false) {
+std::vector<Shown> shown(const AddedTokens& tokens, std::string_view text, bool normalized = false,
+                         SpecialInText in_text = SpecialInText::recognised) {
   std::vector<AddedPart> parts;
-  tokens.split(text, normalized, parts);
+  tokens.split(text, normalized, in_text, parts);
   std::vector<Shown> out;
   for (const AddedPart& p : parts)
     out.push_back({std::string(text.substr(p.range.begin, p.range.size())), p.id});
@@ -276,6 +277,20 @@ TEST(AddedTokens, LeftmostLongest) {
   const auto tokens = added({{1, "ab"}, {2, "abc"}, {3, "bcd"}, {4, "c"}});
   EXPECT_THAT(shown(tokens, "xabcd"), ElementsAre(Shown{"x", -1}, Shown{"abc", 2}, Shown{"d", -1}));
   EXPECT_THAT(shown(tokens, "abab"), ElementsAre(Shown{"ab", 1}, Shown{"ab", 1}));
+}
+
+TEST(AddedTokens, SpecialOnesAsOrdinaryText) {
+  AddedToken special{1, "<end>"}, inside{2, "end"}, strips{3, "<m>"};
+  special.special = strips.special = true;
+  strips.lstrip = strips.rstrip = true;
+  const auto tokens = added({special, inside, strips});
+  EXPECT_THAT(shown(tokens, "end<end>", false), ElementsAre(Shown{"end", 2}, Shown{"<end>", 1}));
+  const auto ordinary = [&](std::string_view text) {
+    return shown(tokens, text, false, SpecialInText::ordinary);
+  };
+  EXPECT_THAT(ordinary("x end <end>"), ElementsAre(Shown{"x ", -1}, Shown{"end", 2}, Shown{" <end>", -1}));
+  EXPECT_THAT(ordinary("a <m> b"), ElementsAre(Shown{"a <m> b", -1}));
+  EXPECT_THAT(ordinary("<end>end"), ElementsAre(Shown{"<end>", -1}, Shown{"end", 2}));
 }
 
 TEST(AddedTokens, StripsAndSingleWords) {

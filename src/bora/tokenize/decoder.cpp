@@ -4,11 +4,13 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
 #include "bora/base/error.h"
 #include "bora/tokenize/pattern.h"
+#include "bora/tokenize/sentencepiece_text.h"
 #include "bora/tokenize/unicode.h"
 
 namespace bora::tokenize {
@@ -53,7 +55,9 @@ struct Replace final : Decoder {
 std::optional<char> fallback_byte(std::string_view token) {
   if (token.size() != 6 || !token.starts_with("<0x") || token[5] != '>') return std::nullopt;
   int value = 0;
-  for (const char c : token.substr(3, 2)) {
+  std::string_view digits = token.substr(3, 2);
+  if (digits[0] == '+') digits.remove_prefix(1);  // Rust's from_str_radix takes a sign
+  for (const char c : digits) {
     const int digit = c >= '0' && c <= '9'   ? c - '0'
                       : c >= 'A' && c <= 'F' ? c - 'A' + 10
                       : c >= 'a' && c <= 'f' ? c - 'a' + 10
@@ -140,6 +144,69 @@ struct Metaspace final : Decoder {
   }
 };
 
+/// `what` becomes `by` wherever it is.
+void replace_all(std::string& text, std::string_view what, std::string_view by) {
+  if (text.find(what) != std::string::npos) text = Pattern::literal(std::string(what)).replace(text, by);
+}
+
+/// Undoes what tokenizing English puts around punctuation and contractions; one token at a time.
+void clean_up(std::string& text) {
+  static constexpr std::pair<std::string_view, std::string_view> kRules[] = {
+      {" .", "."},   {" ?", "?"},           {" !", "!"},   {" ,", ","},     {" ' ", "'"},   {" n't", "n't"},
+      {" 'm", "'m"}, {" do not", " don't"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}};
+  for (const auto& [what, by] : kRules) replace_all(text, what, by);
+}
+
+struct WordPiece final : Decoder {
+  std::string prefix;
+  bool cleanup;
+  WordPiece(std::string p, bool c) : prefix(std::move(p)), cleanup(c) {}
+  void apply(std::vector<std::string>& tokens) const override {
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+      std::string& token = tokens[i];
+      if (i > 0 && token.starts_with(prefix))
+        token.erase(0, prefix.size());
+      else if (i > 0)
+        token.insert(0, 1, ' ');
+      if (cleanup) clean_up(token);
+    }
+  }
+  std::string alone(std::string token) const override {
+    std::vector<std::string> tokens{"", std::move(token)};
+    apply(tokens);
+    return tokens[1];
+  }
+  void write(std::string& out) const override {
+    out += fmt::format(R"({{"type":"WordPiece","prefix":{},"cleanup":{}}})", json_string(prefix), cleanup);
+  }
+};
+
+/// The best path of connectionist temporal classification (Graves et al. 2006): of equal neighbours one, and
+/// no blanks.
+struct Ctc final : Decoder {
+  std::string pad, delimiter;
+  bool cleanup = true;
+  void rewrite(std::string& token) const {
+    if (!pad.empty()) replace_all(token, pad, "");
+    if (!cleanup) return;
+    clean_up(token);
+    if (!delimiter.empty()) replace_all(token, delimiter, " ");
+  }
+  void apply(std::vector<std::string>& tokens) const override {
+    tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
+    for (std::string& token : tokens) rewrite(token);
+    std::erase(tokens, "");
+  }
+  std::string alone(std::string token) const override {
+    rewrite(token);
+    return token;
+  }
+  void write(std::string& out) const override {
+    out += fmt::format(R"({{"type":"CTC","pad_token":{},"word_delimiter_token":{},"cleanup":{}}})",
+                       json_string(pad), json_string(delimiter), cleanup);
+  }
+};
+
 struct BpeDecoder final : Decoder {
   std::string suffix;
   explicit BpeDecoder(std::string s) : suffix(std::move(s)) {}
@@ -191,6 +258,14 @@ std::unique_ptr<const Decoder> read_metaspace(const JsonView& json) {
   return metaspace;
 }
 
+std::unique_ptr<const Decoder> read_ctc(const JsonView& json) {
+  auto ctc = std::make_unique<Ctc>();
+  ctc->pad = json.at("pad_token").string();
+  ctc->delimiter = json.at("word_delimiter_token").string();
+  ctc->cleanup = json.at("cleanup").boolean();
+  return ctc;
+}
+
 std::unique_ptr<const Decoder> read_strip(const JsonView& json) {
   auto strip = std::make_unique<Strip>();
   strip->content = one_character(json.at("content"));
@@ -207,6 +282,11 @@ std::unique_ptr<const Decoder> read_decoder(const JsonView& json) {
   if (type == "ByteFallback") return std::make_unique<ByteFallback>();
   if (type == "Fuse") return std::make_unique<Fuse>();
   if (type == "Strip") return read_strip(json);
+  if (type == "SentencePiece") return read_sentencepiece_decoder(json);
+  if (type == "CTC") return read_ctc(json);
+  if (type == "WordPiece") {
+    return std::make_unique<WordPiece>(std::string(json.at("prefix").string()), json.at("cleanup").boolean());
+  }
   if (type == "Metaspace") return read_metaspace(json);
   if (type == "BPEDecoder") return std::make_unique<BpeDecoder>(std::string(json.at("suffix").string()));
   if (type == "Replace") {

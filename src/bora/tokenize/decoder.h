@@ -22,7 +22,8 @@ class Decoder {
   virtual void write(std::string& out) const = 0;
 };
 
-/// ByteLevel, Replace, ByteFallback, Fuse, Strip, Metaspace, BPEDecoder, Sequence.
+/// ByteLevel, WordPiece, Replace, ByteFallback, Fuse, Strip, Metaspace, BPEDecoder, CTC, Sequence;
+/// SentencePiece of Bora's own.
 /// Errors: Unsupported for other types, by name.
 std::unique_ptr<const Decoder> read_decoder(const JsonView& json);
 

@@ -195,4 +195,11 @@ std::string json_string(std::string_view text) {
   return out;
 }
 
+std::string json_excerpt(std::string_view text) {
+  std::size_t cut = 60;
+  if (text.size() <= cut) return json_string(text);
+  while (cut > 0 && (static_cast<unsigned char>(text[cut]) & 0xC0) == 0x80) --cut;
+  return json_string(text.substr(0, cut)) + "...";
+}
+
 }  // namespace bora::tokenize

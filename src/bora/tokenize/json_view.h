@@ -79,5 +79,7 @@ class JsonView {
 /// Appends "text" in JSON's quotes.
 void append_json_string(std::string& out, std::string_view text);
 std::string json_string(std::string_view text);
+/// The same for messages: of a long text, its first 60 bytes or so, then "..." after the quotes.
+std::string json_excerpt(std::string_view text);
 
 }  // namespace bora::tokenize

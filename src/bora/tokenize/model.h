@@ -27,14 +27,19 @@ class Model {
   virtual void tokenize(std::string_view piece, std::vector<Token>& out) const = 0;
   virtual const Vocabulary& vocabulary() const = 0;
   virtual std::optional<std::int32_t> unk_id() const = 0;
+  /// How a token of `piece` reads: its spelling in the vocabulary or, for an unknown of some models, the
+  /// text.
+  virtual std::string_view text_of(const Token& token, std::string_view /*piece*/) const {
+    return vocabulary().text(token.id);
+  }
   /// True if pieces are raw bytes, which the vocabulary spells in the byte alphabet.
   virtual bool takes_bytes() const { return false; }
   /// Appends the JSON that read_model() reads.
   virtual void write(std::string& out) const = 0;
 };
 
-/// BPE. `bytes`: pieces come from a ByteLevel, which will leave raw bytes to a model that takes them.
-/// Errors: Unsupported for other models, by name.
+/// BPE, Unigram, WordPiece, WordLevel; SentencePiece of Bora's own. `bytes`: pieces come from a ByteLevel,
+/// which will leave raw bytes to a model that takes them. Errors: Unsupported for other models, by name.
 std::unique_ptr<const Model> read_model(const JsonView& json, bool bytes);
 
 }  // namespace bora::tokenize

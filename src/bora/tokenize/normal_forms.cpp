@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "bora/tokenize/unicode.h"
+#include "bora/tokenize/unicode_properties.h"
 
 namespace bora::tokenize {
 
@@ -18,7 +19,21 @@ namespace {
 bool compatible(NormalForm form) { return form == NormalForm::Nfkc || form == NormalForm::Nfkd; }
 bool composed(NormalForm form) { return form == NormalForm::Nfc || form == NormalForm::Nfkc; }
 
+/// Characters whose decomposition is newer than the tables of `tokenizers` (Unicode 9).
+bool is_newer(char32_t c) {
+  struct Range {
+    char32_t first, last;
+  };
+  constexpr Range kNewer[] = {{0x32FF, 0x32FF},   {0xA7F2, 0xA7F4},   {0xAB69, 0xAB69},   {0x10781, 0x10785},
+                              {0x10787, 0x107B0}, {0x107B2, 0x107BA}, {0x11938, 0x11938}, {0x1E030, 0x1E06D},
+                              {0x1F16C, 0x1F16C}, {0x1FBF0, 0x1FBF9}};
+  if (c < kNewer[0].first) return false;
+  return std::any_of(std::begin(kNewer), std::end(kNewer),
+                     [c](const Range& range) { return c >= range.first && c <= range.last; });
+}
+
 int combining_class(char32_t c) {
+  if (has_property(c, kUnordered)) return 0;
   return utf8proc_get_property(static_cast<utf8proc_int32_t>(c))->combining_class;
 }
 
@@ -29,6 +44,11 @@ struct Decomposition {
 
 Decomposition decompose(char32_t c, bool compat) {
   Decomposition d;
+  if (is_newer(c)) {
+    d.items[0] = static_cast<utf8proc_int32_t>(c);
+    d.size = 1;
+    return d;
+  }
   const int options = UTF8PROC_DECOMPOSE | (compat ? UTF8PROC_COMPAT : 0);
   int last_boundclass = 0;
   const auto n = utf8proc_decompose_char(static_cast<utf8proc_int32_t>(c), d.items.data(),
@@ -47,6 +67,7 @@ std::optional<char32_t> compose(char32_t a, char32_t b) {
   std::array<utf8proc_int32_t, 2> pair{static_cast<utf8proc_int32_t>(a), static_cast<utf8proc_int32_t>(b)};
   const auto options = static_cast<utf8proc_option_t>(UTF8PROC_COMPOSE | UTF8PROC_STABLE);
   if (utf8proc_normalize_utf32(pair.data(), 2, options) != 1) return std::nullopt;
+  if (is_newer(static_cast<char32_t>(pair[0]))) return std::nullopt;
   return static_cast<char32_t>(pair[0]);
 }
 

@@ -4,16 +4,25 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
 #include "bora/base/error.h"
+#include "bora/tokenize/bert_normalizer.h"
 #include "bora/tokenize/normal_forms.h"
+#include "bora/tokenize/precompiled.h"
+#include "bora/tokenize/sentencepiece_text.h"
 #include "bora/tokenize/unicode.h"
+#include "bora/tokenize/unicode_properties.h"
 
 namespace bora::tokenize {
 
 namespace {
+
+bool is_ascii(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+}
 
 struct Normal final : Normalizer {
   NormalForm form;
@@ -28,18 +37,7 @@ struct Normal final : Normalizer {
 
 struct Lowercase final : Normalizer {
   bool leaves(std::string_view text) const override { return text.empty(); }
-  void apply(AlignedText& text) const override {
-    std::vector<Change> changes;
-    changes.reserve(text.text().size());
-    for (std::size_t i = 0; i < text.text().size();) {
-      const CodePoint c = code_point_at(text.text().data() + i);
-      const auto lower = lower_case(c.value);
-      changes.push_back({lower[0], 0});
-      if (lower[1] != 0) changes.push_back({lower[1], 1});
-      i += c.length;
-    }
-    text.transform(changes);
-  }
+  void apply(AlignedText& text) const override { to_lower_case(text); }
   void write(std::string& out) const override { out += R"({"type":"Lowercase"})"; }
 };
 
@@ -63,6 +61,33 @@ struct Strip final : Normalizer {
   void write(std::string& out) const override {
     out += fmt::format(R"({{"type":"Strip","strip_left":{},"strip_right":{}}})", left, right);
   }
+};
+
+struct StripAccents final : Normalizer {
+  bool leaves(std::string_view text) const override { return is_ascii(text); }
+  void apply(AlignedText& text) const override {
+    text.keep_if([](char32_t c) { return !has_property(c, kCombiningMark); });
+  }
+  void write(std::string& out) const override { out += R"({"type":"StripAccents"})"; }
+};
+
+/// The cleaning of Google's translation models (SentencePiece, "nmt").
+struct Nmt final : Normalizer {
+  bool leaves(std::string_view text) const override {
+    return std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7F; });
+  }
+  void apply(AlignedText& text) const override {
+    text.keep_if([](char32_t c) {
+      const bool control = c >= 1 && c < 0x20 && c != U'\t' && c != U'\n' && c != U'\f' && c != U'\r';
+      return !control && c != 0x7F && c != 0x8F && c != 0x9F;
+    });
+    text.map([](char32_t c) {
+      const bool space = (c >= 9 && c <= 13) || c == 0x1680 || (c >= 0x200B && c <= 0x200F) || c == 0x2028 ||
+                         c == 0x2029 || c == 0x2581 || c == 0xFEFF || c == 0xFFFD;
+      return space ? U' ' : c;
+    });
+  }
+  void write(std::string& out) const override { out += R"({"type":"Nmt"})"; }
 };
 
 struct Replace final : Normalizer {
@@ -115,7 +140,35 @@ struct Sequence final : Normalizer {
   }
 };
 
+std::unique_ptr<const Normalizer> read_bert(const JsonView& json) {
+  BertNormalizerConfig config;
+  config.clean_text = json.at("clean_text").boolean();
+  config.handle_chinese_chars = json.at("handle_chinese_chars").boolean();
+  if (const auto strip = json.find("strip_accents")) config.strip_accents = strip->boolean();
+  config.lowercase = json.at("lowercase").boolean();
+  return bert_normalizer(config);
+}
+
+std::unique_ptr<const Normalizer> read_precompiled(const JsonView& json) {
+  const JsonView text = json.at("precompiled_charsmap");
+  auto bytes = from_base64(text.string());
+  if (!bytes || bytes->empty()) text.bad("is not base64, or is empty");
+  return std::make_unique<Precompiled>(Charsmap(std::move(*bytes), text.where()));
+}
+
 }  // namespace
+
+void to_lower_case(AlignedText& text) {
+  const std::string& t = text.text();
+  std::vector<Change> changes;
+  changes.reserve(t.size());
+  for (std::size_t i = 0; i < t.size(); i += utf8_length(t[i])) {
+    const auto lower = lower_case(code_point_at(t.data() + i).value);
+    changes.push_back({lower[0], 0});
+    if (lower[1] != 0) changes.push_back({lower[1], 1});
+  }
+  text.transform(changes);
+}
 
 std::unique_ptr<const Normalizer> read_normalizer(const JsonView& json) {
   const std::string type(json.at("type").string());
@@ -123,6 +176,11 @@ std::unique_ptr<const Normalizer> read_normalizer(const JsonView& json) {
   if (type == "NFD") return std::make_unique<Normal>(NormalForm::Nfd, type);
   if (type == "NFKC") return std::make_unique<Normal>(NormalForm::Nfkc, type);
   if (type == "NFKD") return std::make_unique<Normal>(NormalForm::Nfkd, type);
+  if (type == "BertNormalizer" || type == "Bert") return read_bert(json);
+  if (type == "Precompiled") return read_precompiled(json);
+  if (type == "SentencePiece") return read_sentencepiece_normalizer(json);
+  if (type == "Nmt") return std::make_unique<Nmt>();
+  if (type == "StripAccents") return std::make_unique<StripAccents>();
   if (type == "Lowercase") return std::make_unique<Lowercase>();
   if (type == "ByteLevel") return std::make_unique<ByteLevel>();
   if (type == "Strip") {

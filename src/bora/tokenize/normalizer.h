@@ -21,7 +21,11 @@ class Normalizer {
   virtual void write(std::string& out) const = 0;
 };
 
-/// NFC, NFD, NFKC, NFKD, Lowercase, Strip, Replace, Prepend, ByteLevel, Sequence.
+/// Each character becomes its full lower case.
+void to_lower_case(AlignedText& text);
+
+/// BertNormalizer, NFC, NFD, NFKC, NFKD, Nmt, Lowercase, Strip, StripAccents, Precompiled, Replace, Prepend,
+/// ByteLevel, Sequence; SentencePiece of Bora's own.
 /// Errors: Unsupported for other types, by name.
 std::unique_ptr<const Normalizer> read_normalizer(const JsonView& json);
 

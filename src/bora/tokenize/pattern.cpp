@@ -10,6 +10,7 @@
 
 #include "bora/base/error.h"
 #include "bora/tokenize/json_view.h"
+#include "bora/tokenize/newer_characters.h"
 #include "bora/tokenize/unicode.h"
 
 namespace bora::tokenize {
@@ -50,12 +51,19 @@ std::string message_of(int code) {
 }
 
 /// The inside of a bracket for a class escape, or empty.
-std::string_view class_of_escape(char c) {
+std::string class_of_escape(char c) {
   switch (c) {
     case 's':
       return R"(\t-\r \x{85}\p{Z})";
-    case 'w':
-      return R"(\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{B2}\x{B3}\x{B9}\x{BC}-\x{BE})";
+    case 'w': {
+      static const std::string word =
+          R"(\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{B2}\x{B3}\x{B9}\x{BC}-\x{BE})" + newer_characters("w");
+      return word;
+    }
+    case 'd': {
+      static const std::string digit = R"(\p{Nd})" + newer_characters("Nd");
+      return digit;
+    }
     case 'h':
       return "0-9A-Fa-f";
     default:
@@ -63,35 +71,32 @@ std::string_view class_of_escape(char c) {
   }
 }
 
-/// Letters or numbers that PCRE2's older Unicode tables do not know, as the inside of a bracket.
-const std::string& unknown_to_pcre2(CharClass kind) {
-  const auto collect = [](CharClass k, std::string_view known) {
-    std::string all;
-    for (char32_t c = 0x80; c < kCodePoints; ++c) {
-      if (char_classes()[c] == k) append_utf8(all, c);
+/// What `inside` of a bracket leaves out, as the inside of another.
+std::string complement(const std::string& inside) {
+  static const std::string all = [] {
+    std::string text;
+    for (char32_t c = 0; c < kCodePoints; ++c) {
+      if (c < 0xD800 || c >= 0xE000) append_utf8(text, c);
     }
-    std::string out;
-    char32_t first = 0, last = 0;
-    const auto flush = [&] {
-      if (first > 0)
-        out += fmt::format("\\x{{{:X}}}-\\x{{{:X}}}", static_cast<int>(first), static_cast<int>(last));
-    };
-    for (const PatternPart& part : Pattern::pcre2(std::string(known)).parts(all)) {
-      for (std::size_t i = part.range.begin; !part.match && i < part.range.end; i += utf8_length(all[i])) {
-        const char32_t c = code_point_at(all.data() + i).value;
-        if (c != last + 1) {
-          flush();
-          first = c;
-        }
-        last = c;
-      }
-    }
-    flush();
-    return out;
-  };
-  static const std::string letters = collect(CharClass::Letter, R"(\p{L}+)");
-  static const std::string numbers = collect(CharClass::Number, R"(\p{N}+)");
-  return kind == CharClass::Letter ? letters : numbers;
+    return text;
+  }();
+  std::string out;
+  for (const PatternPart& part : Pattern::pcre2("[" + inside + "]+").parts(all)) {
+    if (part.match) continue;
+    const CodePoint first = code_point_at(all.data() + part.range.begin);
+    const CodePoint last = code_point_at(all.data() + previous_start(all, part.range.end));
+    out += fmt::format("\\x{{{:X}}}-\\x{{{:X}}}", static_cast<std::uint32_t>(first.value),
+                       static_cast<std::uint32_t>(last.value));
+  }
+  return out;
+}
+
+/// Characters that are `inside` a bracket, or that are not.
+void append_class(std::string& out, const std::string& inside, bool negated, bool in_class) {
+  if (in_class)
+    out += negated ? complement(inside) : inside;
+  else
+    out += fmt::format("[{}{}]", negated ? "^" : "", inside);
 }
 
 /// PCRE2's name for what stands in \p{...}: scripts without extensions.
@@ -108,13 +113,11 @@ std::string property_name(std::string_view name) {
 
 /// \p{name}, or \P{name}.
 void append_property(std::string& out, std::string_view name, bool negated, bool in_class) {
-  if ((name == "L" || name == "N") && !(negated && in_class)) {
-    const auto& more = unknown_to_pcre2(name == "L" ? CharClass::Letter : CharClass::Number);
-    const std::string inside = fmt::format("\\p{{{}}}{}", name, more);
-    out += in_class ? inside : fmt::format("[{}{}]", negated ? "^" : "", inside);
-  } else {
+  const std::string newer = newer_characters(name);
+  if (newer.empty())
     out += fmt::format("\\{}{{{}}}", negated ? 'P' : 'p', property_name(name));
-  }
+  else
+    append_class(out, fmt::format("\\p{{{}}}{}", property_name(name), newer), negated, in_class);
 }
 
 }  // namespace
@@ -140,9 +143,9 @@ std::string pcre2_from_oniguruma(std::string_view source) {
     }
     const char e = source[++i];
     if (const auto same = class_of_escape(e); !same.empty()) {
-      out += in_class ? std::string(same) : fmt::format("[{}]", same);
-    } else if (const auto other = class_of_escape(static_cast<char>(e | 0x20)); !other.empty() && !in_class) {
-      out += fmt::format("[^{}]", other);
+      append_class(out, same, false, in_class);
+    } else if (const auto other = class_of_escape(static_cast<char>(e | 0x20)); !other.empty()) {
+      append_class(out, other, true, in_class);
     } else if ((e == 'p' || e == 'P') && i + 1 < source.size() && source[i + 1] == '{') {
       const std::size_t close = source.find('}', i);
       if (close == std::string_view::npos) return std::string(source);

@@ -52,11 +52,19 @@ std::vector<std::int32_t> count_bytes(const Pipeline& p) {
   return counts;
 }
 
+std::vector<bool> control_ids(const Pipeline& p) {
+  std::vector<bool> control(static_cast<std::size_t>(p.vocab_size()), false);
+  for (const auto& [id, token] : p.added.all()) {
+    control[static_cast<std::size_t>(id)] = p.added.is_special(token.content) && id != p.model->unk_id();
+  }
+  return control;
+}
+
 }  // namespace
 
 void Pipeline::finish(std::string_view config_name) {
   static std::atomic<std::uint64_t> counter{0};
-  number = ++counter;
+  number = counter += 2;
   if (pre_tokenizer != nullptr && bytes) rule = pre_tokenizer->scan_rule();
   if (const auto* bpe = dynamic_cast<const Bpe*>(model.get()); bpe != nullptr && pre_tokenizer == nullptr) {
     cuts_at_metaspace = bpe->cuts_at_metaspace();
@@ -69,6 +77,7 @@ void Pipeline::finish(std::string_view config_name) {
   pad = special_token(*this, "pad_token", config_name, first_special(*this, {"<pad>", "[PAD]", "<|pad|>"}));
   unk = special_token(*this, "unk_token", config_name, model->unk_id());
   bytes_per_token = count_bytes(*this);
+  control = control_ids(*this);
   fingerprint = hash128(json());
 }
 

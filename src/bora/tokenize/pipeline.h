@@ -13,6 +13,7 @@
 #include "bora/tokenize/added_tokens.h"
 #include "bora/tokenize/bpe.h"
 #include "bora/tokenize/decoder.h"
+#include "bora/tokenize/framing.h"
 #include "bora/tokenize/model.h"
 #include "bora/tokenize/normalizer.h"
 #include "bora/tokenize/post_processor.h"
@@ -31,6 +32,7 @@ struct Pipeline {
   std::unique_ptr<const Model> model;
   PostProcessor post_processor;
   std::unique_ptr<const Decoder> decoder;  ///< may be null: tokens are joined by spaces
+  Framing framing;                         ///< for frame(): encode() neither cuts nor pads
   bool bytes = false;                      ///< the model takes the raw bytes of a final ByteLevel
   Json config = Json::object();            ///< tokenizer_config.json
 
@@ -40,18 +42,27 @@ struct Pipeline {
   bool cuts_at_metaspace = false;  ///< no pre-tokenizer, but see Bpe::cuts_at_metaspace
   std::vector<std::int32_t> bytes_per_token;
   Hash128 fingerprint;
-  std::uint64_t number = 0;  ///< of this tokenizer in this process, never used again
+  std::vector<bool> control;  ///< by id: special tokens, but for the model's unknown one
+  std::uint64_t number = 0;   ///< even; of this tokenizer in this process, never used again
 
   /// `config_name` stands for tokenizer_config.json in errors.
   void finish(std::string_view config_name);
+
+  /// The pieces of ordinary text have other tokens than those of a text with control tokens.
+  std::uint64_t cache_number(SpecialInText in_text) const {
+    return number + (in_text == SpecialInText::ordinary ? 1 : 0);
+  }
 
   std::int64_t vocab_size() const;
   std::optional<std::string_view> token(std::int32_t id) const;
   std::optional<std::int32_t> id_of(std::string_view token) const;
 
   /// Both take valid UTF-8 of less than 4 GiB. Ids of the text alone.
-  void encode_ids(std::string_view text, std::vector<std::int32_t>& out) const;
-  Encoding encode(std::string_view text) const;
+  void encode_ids(std::string_view text, std::vector<std::int32_t>& out, SpecialInText in_text) const;
+  /// With `spaces`: offsets before the post-processor trims them, and, if it does, what it needs to (by
+  /// token).
+  Encoding encode(std::string_view text, SpecialInText in_text,
+                  std::vector<TokenSpaces>* spaces = nullptr) const;
 
   std::string decode(std::span<const std::int32_t> ids, bool skip_special) const;
 

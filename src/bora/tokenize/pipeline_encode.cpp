@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "bora/tokenize/ordinary_text.h"
 #include "bora/tokenize/piece_cache.h"
 #include "bora/tokenize/pipeline.h"
 #include "bora/tokenize/unicode.h"
@@ -30,13 +31,16 @@ void cut_at_metaspace(std::string_view text, Use&& use) {
 /// pieces are looked up in this thread's cache.
 class FastEncoder {
  public:
-  FastEncoder(const Pipeline& pipeline, std::vector<std::int32_t>& out)
-      : p_(pipeline), out_(out), cache_(thread_piece_cache(pipeline.number)) {}
+  FastEncoder(const Pipeline& pipeline, SpecialInText in_text, std::vector<std::int32_t>& out)
+      : p_(pipeline),
+        in_text_(in_text),
+        out_(out),
+        cache_(thread_piece_cache(pipeline.cache_number(in_text))) {}
 
   void raw(std::string_view text) {
     if (!p_.added.any(false)) return part(text, 0);
     std::vector<AddedPart> parts;
-    p_.added.split(text, false, parts);
+    p_.added.split(text, false, in_text_, parts);
     for (const AddedPart& a : parts) {
       if (a.id >= 0)
         out_.push_back(a.id);
@@ -55,9 +59,10 @@ class FastEncoder {
   }
 
   void normalized(std::string_view text, std::size_t first) {
+    if (text.empty()) return;
     if (!p_.added.any(true)) return pieces(text, first);
     std::vector<AddedPart> parts;
-    p_.added.split(text, true, parts);
+    p_.added.split(text, true, in_text_, parts);
     for (const AddedPart& a : parts) {
       if (a.id >= 0)
         out_.push_back(a.id);
@@ -89,12 +94,13 @@ class FastEncoder {
     cache_.append(text, static_cast<std::size_t>(readable_end - text.data()), out_,
                   [this](std::string_view piece, std::vector<std::int32_t>& out) {
                     tokens_.clear();
-                    p_.model->tokenize(piece, tokens_);
+                    tokenize_piece(p_, in_text_, piece, tokens_);
                     for (const Token& token : tokens_) out.push_back(token.id);
                   });
   }
 
   const Pipeline& p_;
+  SpecialInText in_text_;
   std::vector<std::int32_t>& out_;
   PieceCache& cache_;
   std::vector<Token> tokens_;
@@ -103,11 +109,13 @@ class FastEncoder {
 /// Ids with the bytes of the original that each stands for.
 class TrackingEncoder {
  public:
-  TrackingEncoder(const Pipeline& pipeline, std::string_view text) : p_(pipeline), text_(text) {}
+  TrackingEncoder(const Pipeline& pipeline, SpecialInText in_text, std::string_view text)
+      : p_(pipeline), in_text_(in_text), text_(text) {}
 
-  Encoding run() {
+  /// With `spaces`, offsets are left as they are before the post-processor trims them.
+  Encoding run(std::vector<TokenSpaces>* spaces) {
     std::vector<AddedPart> parts;
-    p_.added.split(text_, false, parts);
+    p_.added.split(text_, false, in_text_, parts);
     for (const AddedPart& a : parts) {
       AlignedText part(text_.substr(a.range.begin, a.range.size()), a.range.begin, true);
       if (a.id >= 0) {
@@ -120,6 +128,10 @@ class TrackingEncoder {
     Encoding result;
     result.ids = std::move(ids_);
     result.offsets = code_points();
+    if (spaces != nullptr) {
+      *spaces = std::move(spaces_);
+      return result;
+    }
     for (const auto trim : p_.post_processor.trims) trim_offsets(result.offsets, spaces_, trim);
     return result;
   }
@@ -127,7 +139,7 @@ class TrackingEncoder {
  private:
   void normalized(const AlignedText& text) {
     std::vector<AddedPart> parts;
-    p_.added.split(text.text(), true, parts);
+    p_.added.split(text.text(), true, in_text_, parts);
     for (const AddedPart& a : parts) {
       AlignedText part = text.slice(a.range);
       if (a.id >= 0)
@@ -144,11 +156,12 @@ class TrackingEncoder {
     std::vector<Token> tokens;
     for (const ByteRange& r : pre.pieces) {
       tokens.clear();
-      p_.model->tokenize(std::string_view(pre.text.text()).substr(r.begin, r.size()), tokens);
+      const std::string_view piece = std::string_view(pre.text.text()).substr(r.begin, r.size());
+      tokenize_piece(p_, in_text_, piece, tokens);
       for (const Token& t : tokens) {
         ids_.push_back(t.id);
         origins_.push_back(pre.text.origin({r.begin + t.begin, r.begin + t.end}));
-        if (!p_.post_processor.trims.empty()) spaces_.push_back(spaces_of(p_.model->vocabulary().text(t.id)));
+        if (!p_.post_processor.trims.empty()) spaces_.push_back(spaces_of(p_.model->text_of(t, piece)));
       }
     }
   }
@@ -174,6 +187,7 @@ class TrackingEncoder {
   }
 
   const Pipeline& p_;
+  SpecialInText in_text_;
   std::string_view text_;
   std::vector<std::int32_t> ids_;
   std::vector<ByteRange> origins_;
@@ -182,10 +196,14 @@ class TrackingEncoder {
 
 }  // namespace
 
-void Pipeline::encode_ids(std::string_view text, std::vector<std::int32_t>& out) const {
-  FastEncoder(*this, out).raw(text);
+void Pipeline::encode_ids(std::string_view text, std::vector<std::int32_t>& out,
+                          SpecialInText in_text) const {
+  FastEncoder(*this, in_text, out).raw(text);
 }
 
-Encoding Pipeline::encode(std::string_view text) const { return TrackingEncoder(*this, text).run(); }
+Encoding Pipeline::encode(std::string_view text, SpecialInText in_text,
+                          std::vector<TokenSpaces>* spaces) const {
+  return TrackingEncoder(*this, in_text, text).run(spaces);
+}
 
 }  // namespace bora::tokenize

@@ -7,12 +7,15 @@
 #include <algorithm>
 
 #include "bora/base/error.h"
+#include "bora/tokenize/frame.h"
 #include "bora/tokenize/unicode.h"
 
 namespace bora::tokenize {
 
 namespace {
 
+constexpr std::int64_t kMaxTypeId = 1 << 30;
+constexpr std::int32_t kTheText = -1;         // stands for the tokens of the text
 constexpr char32_t kSpaceInAlphabet = 0x120;  // Ġ
 
 struct Reader {
@@ -38,41 +41,53 @@ struct Reader {
     return *id;
   }
 
-  /// What a stage puts around the text goes around what earlier stages put there.
-  void surround(const std::vector<std::int32_t>& before, const std::vector<std::int32_t>& after) const {
-    out.before.insert(out.before.begin(), before.begin(), before.end());
-    out.after.insert(out.after.end(), after.begin(), after.end());
+  std::vector<PostProcessor::Part> read_parts(const JsonView& json, std::string_view key) const {
+    std::vector<PostProcessor::Part> parts;
+    json.at(key).each_item([&](const JsonView& item) {
+      PostProcessor::Part part;
+      const auto sequence = item.find("Sequence");
+      const JsonView piece = sequence ? *sequence : item.at("SpecialToken");
+      const std::int64_t type = piece.integer("type_id", 0);
+      if (type < 0 || type > kMaxTypeId) piece.at("type_id").bad(fmt::format("is {}, no segment", type));
+      part.type_id = static_cast<std::int32_t>(type);
+      const std::string_view name = piece.at("id").string();
+      if (sequence) {
+        if (key == "single" && name != "A") piece.bad("should be sequence A: there is one text");
+        if (name != "A" && name != "B") piece.at("id").bad("should be \"A\" or \"B\"");
+        part.text = name == "A" ? 0 : 1;
+      } else {
+        json.at("special_tokens").at(name).at("ids").each_item([&](const JsonView& id) {
+          part.ids.push_back(special_id(id));
+        });
+      }
+      parts.push_back(std::move(part));
+    });
+    return parts;
   }
 
   void read_template(const JsonView& json) const {
-    std::vector<std::int32_t> before, after;
-    int texts = 0;
-    json.at("single").each_item([&](const JsonView& piece) {
-      if (const auto sequence = piece.find("Sequence")) {
-        if (sequence->at("id").string() != "A") sequence->bad("should be sequence A: there is one text");
-        ++texts;
-        return;
-      }
-      const std::string_view name = piece.at("SpecialToken").at("id").string();
-      json.at("special_tokens").at(name).at("ids").each_item([&](const JsonView& id) {
-        (texts == 0 ? before : after).push_back(special_id(id));
-      });
-    });
+    PostProcessor::Template t;
+    t.single = read_parts(json, "single");
+    if (json.find("pair")) t.pair = read_parts(json, "pair");
+    const auto texts =
+        std::count_if(t.single.begin(), t.single.end(), [](const auto& part) { return part.text == 0; });
     if (texts != 1)
       json.at("single").bad(fmt::format("should have the text once but has it {} times", texts));
-    surround(before, after);
+    out.stages.emplace_back(std::move(t));
   }
 
   void read(const JsonView& json) const {
     const std::string type(json.at("type").string());
     const auto trim = [&] {
-      if (json.boolean("trim_offsets", true)) out.trims.push_back({json.boolean("add_prefix_space", true)});
+      if (!json.boolean("trim_offsets", true)) return;
+      out.stages.emplace_back(PostProcessor::Trim{json.boolean("add_prefix_space", true)});
     };
     if (type == "ByteLevel") {
       trim();
     } else if (type == "RobertaProcessing" || type == "BertProcessing") {
       if (type == "RobertaProcessing") trim();
-      surround({id_of_pair(json.at("cls"))}, {id_of_pair(json.at("sep"))});
+      out.stages.emplace_back(PostProcessor::Surround{id_of_pair(json.at("cls")), id_of_pair(json.at("sep")),
+                                                      type == "RobertaProcessing"});
     } else if (type == "TemplateProcessing") {
       read_template(json);
     } else if (type == "Sequence") {
@@ -90,8 +105,30 @@ PostProcessor PostProcessor::read(const std::optional<JsonView>& json, std::int6
   out.json = "null";
   if (!json) return out;
   Reader{out, vocab_size}.read(*json);
+  out.frame_one_text(*json);
   out.json = json->json();
   return out;
+}
+
+void PostProcessor::frame_one_text(const JsonView& where) {
+  for (const Stage& stage : stages) {
+    if (const auto* trim = std::get_if<Trim>(&stage)) trims.push_back(*trim);
+  }
+  Frame text;
+  text.append(kTheText, 0, 0);
+  const auto framed = process(stages, {std::move(text)}, true);
+  if (!framed) {
+    fail(ErrorKind::Unsupported, "{}: a TemplateProcessing of a Sequence gets more than two parts",
+         where.where());
+  }
+  const auto& ids = framed->ids;
+  const auto at = std::find(ids.begin(), ids.end(), kTheText);
+  if (at == ids.end() || std::find(at + 1, ids.end(), kTheText) != ids.end()) {
+    where.bad(fmt::format("should give the text once but gives it {} times",
+                          std::count(ids.begin(), ids.end(), kTheText)));
+  }
+  before.assign(ids.begin(), at);
+  after.assign(at + 1, ids.end());
 }
 
 PostProcessor PostProcessor::byte_level() {

@@ -10,6 +10,7 @@
 
 #include "bora/base/error.h"
 #include "bora/tokenize/unicode.h"
+#include "bora/tokenize/unicode_scripts.h"
 
 namespace bora::tokenize {
 
@@ -222,6 +223,36 @@ struct Whitespace final : PreTokenizer {
   }
 };
 
+struct Bert final : PreTokenizer {
+  void apply(PreText& text, bool) const override {
+    split_at_characters(text, SplitBehavior::Removed, is_white_space);
+    split_at_characters(text, SplitBehavior::Isolated, is_punctuation);
+  }
+  void write(std::string& out) const override { out += R"({"type":"BertPreTokenizer"})"; }
+};
+
+struct Scripts final : PreTokenizer {
+  void apply(PreText& text, bool) const override { cut_pieces(text, split_by_script); }
+  void write(std::string& out) const override { out += R"({"type":"UnicodeScripts"})"; }
+};
+
+struct FixedLength final : PreTokenizer {
+  std::int64_t length;  // characters
+  explicit FixedLength(std::int64_t n) : length(n) {}
+  void apply(PreText& text, bool) const override {
+    cut_pieces(text, [&](std::string_view piece, std::size_t begin, std::vector<ByteRange>& out) {
+      std::int64_t n = 0;
+      for (std::size_t i = 0; i < piece.size(); i += utf8_length(piece[i])) {
+        if (n++ % length == 0) out.push_back({begin + i, begin + i});
+        out.back().end = begin + i + utf8_length(piece[i]);
+      }
+    });
+  }
+  void write(std::string& out) const override {
+    out += fmt::format(R"({{"type":"FixedLength","length":{}}})", length);
+  }
+};
+
 struct CharDelimiter final : PreTokenizer {
   std::string delimiter;
   explicit CharDelimiter(std::string d) : delimiter(std::move(d)) {}
@@ -313,6 +344,13 @@ std::unique_ptr<const PreTokenizer> read_pre_tokenizer(const JsonView& json) {
   }
   if (type == "Whitespace" || type == "WhitespaceSplit")
     return std::make_unique<Whitespace>(type == "Whitespace");
+  if (type == "BertPreTokenizer") return std::make_unique<Bert>();
+  if (type == "UnicodeScripts") return std::make_unique<Scripts>();
+  if (type == "FixedLength") {
+    const std::int64_t length = json.integer("length", 5);
+    if (length < 1) json.at("length").bad(fmt::format("is {}; it should be 1 or more", length));
+    return std::make_unique<FixedLength>(length);
+  }
   if (type == "CharDelimiterSplit" || type == "Delimiter") {
     std::string delimiter(json.at("delimiter").string());
     if (delimiter.empty() || utf8_length(delimiter[0]) != delimiter.size()) {

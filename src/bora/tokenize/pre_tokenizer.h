@@ -40,8 +40,8 @@ class PreTokenizer {
   virtual void write(std::string& out) const = 0;
 };
 
-/// ByteLevel, Split, Metaspace, Digits, Punctuation, Whitespace, WhitespaceSplit, CharDelimiterSplit,
-/// Sequence. Errors: Unsupported for other types, by name.
+/// BertPreTokenizer, ByteLevel, Split, Metaspace, Digits, Punctuation, Whitespace, WhitespaceSplit,
+/// CharDelimiterSplit, UnicodeScripts, FixedLength, Sequence. Errors: Unsupported for other types, by name.
 std::unique_ptr<const PreTokenizer> read_pre_tokenizer(const JsonView& json);
 
 /// The ByteLevel of GPT-2 (no prefix space), for trained tokenizers.

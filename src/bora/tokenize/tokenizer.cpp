@@ -8,6 +8,7 @@
 #include "bora/base/error.h"
 #include "bora/base/file.h"
 #include "bora/tokenize/pipeline.h"
+#include "bora/tokenize/tokenizer_files.h"
 #include "bora/tokenize/unicode.h"
 
 namespace bora {
@@ -42,11 +43,10 @@ Tokenizer assemble(std::string_view tokenizer_json, std::string_view config, con
 }  // namespace
 
 Tokenizer Tokenizer::load(const std::string& path) {
-  const auto info = files().info(path);
-  const bool directory = info && info->is_directory;
-  const std::string file = directory ? path_join(path, "tokenizer.json") : path;
-  const std::string config = path_join(parent_path(file), "tokenizer_config.json");
-  return assemble(read_text(file), exists(config) ? read_text(config) : "", file, config);
+  const tokenize::TokenizerFiles files = tokenize::find_tokenizer(path);
+  auto pipeline = tokenize::read_tokenizer(files);
+  pipeline->finish(files.config.empty() ? "tokenizer_config.json" : files.config);
+  return Tokenizer(std::move(pipeline));
 }
 
 Tokenizer Tokenizer::from_json(std::string_view tokenizer_json, std::string_view config_json,
@@ -54,9 +54,9 @@ Tokenizer Tokenizer::from_json(std::string_view tokenizer_json, std::string_view
   return assemble(tokenizer_json, config_json, std::string(name), "tokenizer_config.json");
 }
 
-Encoding Tokenizer::encode(std::string_view text, bool add_special) const {
+Encoding Tokenizer::encode(std::string_view text, bool add_special, SpecialInText in_text) const {
   std::string storage;
-  Encoding encoding = pipeline_->encode(valid_text(text, storage));
+  Encoding encoding = pipeline_->encode(valid_text(text, storage), in_text);
   if (add_special) {
     const auto& [before, after] = std::tie(pipeline_->post_processor.before, pipeline_->post_processor.after);
     encoding.ids.insert(encoding.ids.begin(), before.begin(), before.end());
@@ -67,11 +67,12 @@ Encoding Tokenizer::encode(std::string_view text, bool add_special) const {
   return encoding;
 }
 
-void Tokenizer::encode_ids(std::string_view text, std::vector<std::int32_t>& out, bool add_special) const {
+void Tokenizer::encode_ids(std::string_view text, std::vector<std::int32_t>& out, bool add_special,
+                           SpecialInText in_text) const {
   const auto& post = pipeline_->post_processor;
   std::string storage;
   if (add_special) out.insert(out.end(), post.before.begin(), post.before.end());
-  pipeline_->encode_ids(valid_text(text, storage), out);
+  pipeline_->encode_ids(valid_text(text, storage), out, in_text);
   if (add_special) out.insert(out.end(), post.after.begin(), post.after.end());
 }
 

@@ -23,6 +23,14 @@ struct CodePointSpan {
   bool operator==(const CodePointSpan&) const = default;
 };
 
+/// What to make of special tokens (<s>, <|endoftext|>, ...) that are spelled out in a text.
+enum class SpecialInText {
+  recognised,  ///< their ids, as `tokenizers` does unless told otherwise: for text that may hold control
+               ///< tokens
+  ordinary,    ///< text like any other: a document or a prompt cannot bring in control ids. Added tokens that
+               ///< are not special are found all the same (encode_special_tokens of `tokenizers`).
+};
+
 /// What a text became.
 struct Encoding {
   std::vector<std::int32_t> ids;
@@ -35,24 +43,30 @@ struct Encoding {
 /// called from any number of threads, each of which keeps a bounded cache of what it has met.
 ///
 /// Texts are UTF-8. Invalid bytes are read as U+FFFD, one for each maximal part of a character, as decoders
-/// of the web do. Truncation and padding in the file are ignored.
+/// of the web do. Truncation and padding in the file are for frame() (framing.h); these functions ignore
+/// them.
 class Tokenizer {
  public:
-  /// Reads `path`, a tokenizer.json or a directory that holds one, and the tokenizer_config.json beside it,
-  /// if any. Errors: NotFound; Corruption for what contradicts the format (with the file and the key);
-  /// Unsupported for components Bora does not have, by name.
+  /// Reads `path`, a directory that holds a tokenizer or one of its files, and the tokenizer_config.json
+  /// beside it, if any. Besides tokenizer.json these are, in this order: vocab.json with merges.txt (GPT-2,
+  /// RoBERTa, CLIP, Qwen2, by tokenizer_class); a SentencePiece .model, whose ids and texts are those of the
+  /// library; the ranks of tiktoken (of known vocabularies; else see tiktoken.h); BERT's vocab.txt. Errors:
+  /// NotFound; Corruption for what contradicts the format (with the file and the key); Unsupported for
+  /// components Bora does not have, by name.
   static Tokenizer load(const std::string& path);
 
   /// The same from text; `name` stands for the file in errors. An empty `config_json` means there is none.
   static Tokenizer from_json(std::string_view tokenizer_json, std::string_view config_json = {},
                              std::string_view name = "tokenizer.json");
 
-  /// Ids and offsets. `add_special`: with what the post-processor adds (<s>, [CLS], ...). Special tokens
-  /// written in the text are recognised in both cases.
-  Encoding encode(std::string_view text, bool add_special = true) const;
+  /// Ids and offsets. `add_special`: with what the post-processor adds (<s>, [CLS], ...), whatever `in_text`
+  /// says.
+  Encoding encode(std::string_view text, bool add_special = true,
+                  SpecialInText in_text = SpecialInText::recognised) const;
 
   /// Appends the ids of `text` to `out`: the fast path of data pipelines, without offsets.
-  void encode_ids(std::string_view text, std::vector<std::int32_t>& out, bool add_special = false) const;
+  void encode_ids(std::string_view text, std::vector<std::int32_t>& out, bool add_special = false,
+                  SpecialInText in_text = SpecialInText::recognised) const;
 
   /// The text of `ids`. Ids that stand for nothing are left out, as in `tokenizers`. A character whose bytes
   /// are not all there becomes U+FFFD; see StreamDecoder for tokens that arrive one by one.

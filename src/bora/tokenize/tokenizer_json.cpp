@@ -7,8 +7,8 @@
 //    "post_processor": POST_PROCESSOR | null, "decoder": DECODER | null, "model": MODEL}
 //   ADDED_TOKEN = {"id": ID, "content": STRING, "single_word": BOOL, "lstrip": BOOL, "rstrip": BOOL,
 //                  "normalized": BOOL, "special": BOOL}
-// Each component is an object with "type"; its members are written beside its code. Truncation and padding
-// are read over and written as null: Bora never cuts or pads a text.
+// Each component is an object with "type"; its members are written beside its code, those of "truncation" and
+// "padding" in framing.h.
 //
 // tokenizer_config.json: {"bos_token": TOKEN, "eos_token": TOKEN, "pad_token": TOKEN, "unk_token": TOKEN,
 // ...}
@@ -40,6 +40,7 @@ std::shared_ptr<Pipeline> read_pipeline(std::string_view tokenizer_json, const s
     fail(ErrorKind::Unsupported, "{}: version is {}; Bora reads \"1.0\"", name, json_string(version));
   }
   auto p = std::make_shared<Pipeline>();
+  p->framing = Framing::read(root);
   if (const auto json = root.find("normalizer")) p->normalizer = read_normalizer(*json);
   if (const auto json = root.find("pre_tokenizer")) p->pre_tokenizer = read_pre_tokenizer(*json);
   p->model = read_model(root.at("model"), p->pre_tokenizer != nullptr && p->pre_tokenizer->ends_in_bytes());
@@ -51,7 +52,9 @@ std::shared_ptr<Pipeline> read_pipeline(std::string_view tokenizer_json, const s
 }
 
 std::string Pipeline::json() const {
-  std::string out = R"({"version":"1.0","truncation":null,"padding":null,"added_tokens":)";
+  std::string out = R"({"version":"1.0",)";
+  framing.write(out);
+  out += ",\"added_tokens\":";
   added.write(out);
   write_component(out, "normalizer", normalizer.get());
   write_component(out, "pre_tokenizer", pre_tokenizer.get());

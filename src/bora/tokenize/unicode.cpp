@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "bora/tokenize/newer_characters.h"
 #include "bora/tokenize/pattern.h"
 
 namespace bora::tokenize {
@@ -145,22 +146,36 @@ std::string utf8_lossy(std::string_view bytes) {
 }
 
 bool is_white_space(char32_t c) { return char_classes()[c] == CharClass::Space; }
-bool is_numeric(char32_t c) { return char_classes()[c] == CharClass::Number; }
 
-bool is_punctuation(char32_t c) {
-  if (c < 0x80) return c > 32 && c < 127 && char_classes()[c] == CharClass::Other;
-  const auto category = utf8proc_category(static_cast<utf8proc_int32_t>(c));
-  return category >= UTF8PROC_CATEGORY_PC && category <= UTF8PROC_CATEGORY_PO;
+bool is_numeric(char32_t c) {  // the standard library of Rust is at Unicode 17, its regexes at 16
+  return char_classes()[c] == CharClass::Number || (c >= 0x11DE0 && c <= 0x11DE9) ||
+         (c >= 0x16FF4 && c <= 0x16FF6);
 }
 
+namespace {
+
+std::vector<bool> word_table() {
+  std::string all;
+  for (char32_t c = 0; c < kCodePoints; ++c) {
+    if (c < 0xD800 || c >= 0xE000) append_utf8(all, c);
+  }
+  const Pattern word =
+      Pattern::pcre2(R"([\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{200C}\x{200D})" + newer_characters("w") + "]+");
+  std::vector<bool> table(kCodePoints);
+  for (const PatternPart& part : word.parts(all)) {
+    if (!part.match) continue;
+    const char32_t first = code_point_at(all.data() + part.range.begin).value;
+    const char32_t last = code_point_at(all.data() + previous_start(all, part.range.end)).value;
+    for (char32_t c = first; c <= last; ++c) table[c] = true;
+  }
+  return table;
+}
+
+}  // namespace
+
 bool is_word(char32_t c) {
-  const CharClass kind = char_classes()[c];
-  if (kind == CharClass::Letter) return true;
-  if (kind == CharClass::Space || c < 0x80) return kind == CharClass::Number || c == U'_';
-  static const Pattern word = Pattern::pcre2(R"([\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{200C}\x{200D}])");
-  std::string text;
-  append_utf8(text, c);
-  return word.find(text, 0).has_value();
+  static const std::vector<bool> table = word_table();
+  return table[c];
 }
 
 std::array<char32_t, 2> lower_case(char32_t c) {

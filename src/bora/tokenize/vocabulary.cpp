@@ -23,16 +23,20 @@ void Vocabulary::grow() {
 }
 
 bool Vocabulary::add(std::string_view text, std::int32_t id) {
+  if (has(id) || find(text)) return false;
+  put(text, id);
+  return true;
+}
+
+void Vocabulary::put(std::string_view text, std::int32_t id) {
   if (2 * static_cast<std::size_t>(count_ + 1) > slots_.size()) grow();
   const std::size_t at = slot(text);
-  if (slots_[at] >= 0 || has(id)) return false;
   if (id >= size()) spans_.resize(static_cast<std::size_t>(id) + 1);
   spans_[static_cast<std::size_t>(id)] = {static_cast<std::uint32_t>(texts_.size()),
                                           static_cast<std::int32_t>(text.size())};
   texts_ += text;
   slots_[at] = id;
   ++count_;
-  return true;
 }
 
 std::optional<std::int32_t> Vocabulary::find(std::string_view text) const {

@@ -20,6 +20,9 @@ class Vocabulary {
   /// False if the text or the id is taken already. 0 <= id < kMaxIds.
   bool add(std::string_view text, std::int32_t id);
 
+  /// The same for an id that is free; a text that is there already stands for the new id from now on.
+  void put(std::string_view text, std::int32_t id);
+
   std::optional<std::int32_t> find(std::string_view text) const;
   bool has(std::int32_t id) const;
   /// The text of an id that is there; lives until the next add().

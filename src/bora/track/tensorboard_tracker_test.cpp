@@ -2,15 +2,15 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/track/tensorboard_tracker.h"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
-#include <bit>
 #include <cstring>
+#include <limits>
 #include <map>
 
 #include "bora/base/error.h"
 #include "bora/base/fault_files.h"
-#include "bora/base/hash.h"
 
 namespace bora::track {
 namespace {
@@ -55,21 +55,39 @@ struct Message {
   }
 };
 
+/// CRC-32C bit by bit (reflected polynomial 0x82F63B78), masked as in TFRecord: none of the writer's code.
+std::uint32_t masked_crc(std::string_view data) {
+  std::uint32_t crc = 0xFFFFFFFF;
+  for (const char c : data) {
+    crc ^= static_cast<unsigned char>(c);
+    for (int bit = 0; bit < 8; ++bit) crc = crc >> 1 ^ (crc % 2 == 1 ? 0x82F63B78U : 0U);
+  }
+  crc = ~crc;
+  return (crc >> 15 | crc << 17) + 0xA282EAD8U;
+}
+
+/// The first `bytes` bytes of `data` as a little-endian number; they are taken off.
+std::uint64_t take_number(std::string_view& data, std::size_t bytes) {
+  std::uint64_t value = 0;
+  for (std::size_t i = bytes; i-- > 0;) value = value << 8 | static_cast<unsigned char>(data.at(i));
+  data.remove_prefix(bytes);
+  return value;
+}
+
+/// Whole records only: std::out_of_range on a file that ends within one.
 std::vector<Message> read_events(const std::string& path) {
   std::vector<Message> events;
   const auto text = read_text(path);
   std::string_view data = text;
   while (!data.empty()) {
-    std::uint64_t length = 0;
-    std::uint32_t length_crc = 0, data_crc = 0;
-    std::memcpy(&length, data.data(), 8);
-    std::memcpy(&length_crc, data.data() + 8, 4);
-    EXPECT_EQ(length_crc, masked_crc32c(as_bytes(data.substr(0, 8))));
-    const auto body = data.substr(12, length);
-    std::memcpy(&data_crc, data.data() + 12 + length, 4);
-    EXPECT_EQ(data_crc, masked_crc32c(as_bytes(body)));
+    const auto length_bytes = data.substr(0, 8);
+    const auto length = take_number(data, 8);
+    EXPECT_EQ(take_number(data, 4), masked_crc(length_bytes));
+    const auto body = data.substr(0, length);
+    data.remove_prefix(body.size());
+    EXPECT_EQ(body.size(), length);
+    EXPECT_EQ(take_number(data, 4), masked_crc(body));
     events.emplace_back(body);
-    data.remove_prefix(16 + length);
   }
   return events;
 }
@@ -97,6 +115,55 @@ TEST(Tensorboard, WritesScalars) {
   EXPECT_EQ(loss.number<float>(2), 4.25F);
   EXPECT_EQ(rate.text(1), "optim/learning_rate");
   EXPECT_EQ(rate.number<float>(2), 3e-4F);
+}
+
+TEST(Tensorboard, TagsStepsValuesAndTimesComeBack) {
+  auto options = options_for("back");
+  double now = 1.7e9;
+  options.wall_clock = [&now] { return now += 0.25; };
+  TensorboardTracker tracker(options);
+  const std::vector<std::int64_t> steps{0, 1, 127, 128, 300'000, std::int64_t{1} << 40};
+  const std::vector<double> values{0, -1.5, 1e-30, 3.0e38, std::numeric_limits<double>::infinity(), 0.1};
+  const std::string long_tag(300, 'x');
+  for (std::size_t i = 0; i < steps.size(); ++i)
+    tracker.log(steps[i], std::vector<Metric>{{"train/loss", values[i]}, {long_tag, -values[i]}});
+  const auto events = read_events(tracker.path());
+  ASSERT_EQ(events.size(), 1 + steps.size());
+  EXPECT_EQ(events[0].text(3), "brain.Event:2");
+  EXPECT_FALSE(events[0].has(5));
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const auto& event = events[i + 1];
+    EXPECT_FALSE(event.has(3));
+    EXPECT_EQ(event.number<std::int64_t>(2), steps[i]);
+    // One reading for the file's name, one for the version, then one for each event.
+    EXPECT_EQ(event.number<double>(1), 1.7e9 + 0.25 * static_cast<double>(i + 3));
+    const auto summary = event.sub(5);
+    ASSERT_EQ(summary.fields.count(1), 2);
+    const Message first(summary.fields.find(1)->second), second(std::next(summary.fields.find(1))->second);
+    EXPECT_EQ(first.text(1), "train/loss");
+    EXPECT_EQ(first.number<float>(2), static_cast<float>(values[i]));
+    EXPECT_EQ(second.text(1), long_tag);
+    EXPECT_EQ(second.number<float>(2), static_cast<float>(-values[i]));
+  }
+}
+
+// The record that the Python package tensorboard 2.21 (RecordWriter, event_pb2) writes for the same scalar.
+TEST(Tensorboard, BytesAreThoseOfTensorboard) {
+  TensorboardTracker tracker(options_for("bytes"));
+  const auto before = read_text(tracker.path()).size();
+  tracker.log(7, std::vector<Metric>{{"train/loss", 4.25}});
+  std::string hex;
+  for (const unsigned char byte : read_text(tracker.path()).substr(before))
+    hex += fmt::format("{:02x}", byte);
+  EXPECT_EQ(hex,
+            "200000000000000029eda950"  // length, its checksum
+            "0900000000004a9340"
+            "1007"  // wall time 1234.5, step 7
+            "2a13"
+            "0a11"
+            "0a0a747261696e2f6c6f7373"  // summary, value, tag
+            "1500008840"
+            "9dca1d74");  // 4.25, checksum
 }
 
 TEST(Tensorboard, WritesTextHistogramAndHyperparameters) {

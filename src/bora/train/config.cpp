@@ -101,7 +101,8 @@ void bind_batch_size(Binder& b, TrainerConfig& t) {
     t.per_device_parallelism = -1;
   }
   if (b.text("train_batch_size") != "-1") {
-    return data::bind_batch_schedule(b, "train_batch_size", t.train_batch_size, "sequences per step");
+    return data::bind_batch_schedule(b, "train_batch_size", t.train_batch_size,
+                                     "sequences per step, or stages [{start: step, value: sequences}, ...]");
   }
   b.mark_used("train_batch_size");
   if (t.per_device_parallelism > 0)
@@ -143,12 +144,12 @@ void check_numbers(Binder& b, const TrainerConfig& t) {
 
 void TrainerConfig::bind(Binder& b) {
   b.field("seed", seed, "of weights, dropout and data order");
-  b.field("id", id, "name of the run");
+  b.field("id", id, "name of the run; default: RUN_ID, else made from the configuration");
   mp.bind(b, "mp");
   bind_batch_size(b, *this);
   b.field("num_train_steps", num_train_steps, "steps in all");
   b.field("steps_per_eval", steps_per_eval, "steps between evaluations; 0: only at the end");
-  b.field("max_eval_batches", max_eval_batches, "of 16 sequences, for each source");
+  b.field("max_eval_batches", max_eval_batches, "of 16 sequences, for each source; default: all");
   b.field("load_checkpoint", load_checkpoint,
           "unset: go on from a checkpoint if there is one; true: must; false: never");
   b.field("initialize_from", initialize_from, "start from the weights of a run or checkpoint, at step 0");
@@ -157,8 +158,11 @@ void TrainerConfig::bind(Binder& b) {
   b.field("wandb", wandb, "older spelling of a tracker of type wandb");
   b.field("crash_on_nan", crash_on_nan, "stop when the loss is not a number");
   b.field("crash_on_inf", crash_on_inf, "stop when the loss is infinite");
-  b.field("lanes", lanes, "fixed parts of the batch, a power of two; part of the bits of a run");
-  b.choice("reduction", reduction, {"fixed", "fast"}, "how lanes of several workers are summed");
+  b.field("lanes", lanes,
+          "fixed parts of the batch, a power of two; part of the bits of a run; default: the largest up to 8 "
+          "that divides the batch and leaves a lane 1,024 tokens");
+  b.choice("reduction", reduction, {"fixed", "fast"},
+           "how lanes of several workers are summed; no effect on one");
   b.field("stop_at_step", stop_at_step, "stop there as an interrupt would");
   b.field("threads", threads, "0: all cores; never changes a result");
   for (const auto& key : kIgnored) b.ignored(key.name, key.why);

@@ -91,8 +91,8 @@ std::int64_t Trainer::lanes_for(std::int64_t sequences) const {
 void Trainer::require_finite(const mesh::LaneSum& sum, double loss) const {
   if (sum.scalars[1] <= 0) {
     fail(ErrorKind::InvalidArgument,
-         "step {}: no token of the batch counts (all loss weights are 0)\nhint: look at the data with bora "
-         "cache --show",
+         "step {}: no token of the batch counts (all loss weights are 0)\nhint: look at the data: "
+         "bora inspect on its cache directory",
          step_);
   }
   bool stop = (std::isnan(loss) && options_.crash_on_nan) || (std::isinf(loss) && options_.crash_on_inf);

@@ -4,10 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
-#include <set>
-#include <tuple>
-#include <vector>
 
 #include "bora/core/kernels/own_matmul.h"
 #include "bora/core/kernels/threads.h"
@@ -23,19 +19,12 @@ namespace bora::kernels {
 namespace {
 
 using i64 = std::int64_t;
-using Shape = std::tuple<i64, i64, i64, bool, bool>;
 
 MatmulObserver observer = nullptr;
 MatmulKernel choice = MatmulKernel::automatic;
 
-/// Shapes for which MKL's bits depend on the number of threads; filled before training starts.
-std::set<Shape>& unsteady() {
-  static std::set<Shape> shapes;
-  return shapes;
-}
-
 /// Row-major c = a·b is column-major cᵀ = bᵀ·aᵀ: the operands change places.
-void mkl(i64 m, i64 n, i64 k, MatrixRef a, MatrixRef b, float* c, i64 c_stride, float beta) {
+void mkl_tile(i64 m, i64 n, i64 k, MatrixRef a, MatrixRef b, float* c, i64 c_stride, float beta) {
   const int rows = static_cast<int>(n), columns = static_cast<int>(m), inner = static_cast<int>(k);
   // A stride that is never used (one row, or none) may be smaller than MKL demands.
   const auto leading = [](const MatrixRef& x, i64 width) {
@@ -48,17 +37,29 @@ void mkl(i64 m, i64 n, i64 k, MatrixRef a, MatrixRef b, float* c, i64 c_stride, 
          a.data, &ldb, &beta, c, &ldc);
 }
 
+/// c in tiles, each by one thread: MKL's own division of the work follows the number of threads, and so may
+/// the order of its sums. These tiles follow from the shape. They cost nothing: packing 128 rows and 256
+/// columns is little beside their product.
+void mkl(i64 m, i64 n, i64 k, MatrixRef a, MatrixRef b, float* c, i64 c_stride, float beta) {
+  constexpr i64 kRows = 128, kColumns = 256;
+  const i64 across = (n + kColumns - 1) / kColumns, down = (m + kRows - 1) / kRows;
+  for_chunks(across * down, 1, [&](i64 tile, i64) {
+    const i64 i = tile / across * kRows, j = tile % across * kColumns;
+    const MatrixRef rows{a.data + (a.transposed ? i : i * a.stride), a.stride, a.transposed};
+    const MatrixRef columns{b.data + (b.transposed ? j * b.stride : j), b.stride, b.transposed};
+    const int before = MKL_Set_Num_Threads_Local(1);
+    mkl_tile(std::min(kRows, m - i), std::min(kColumns, n - j), k, rows, columns, c + i * c_stride + j,
+             c_stride, beta);
+    MKL_Set_Num_Threads_Local(before);
+  });
+}
+
 bool own_for_large() {
   return choice == MatmulKernel::own || (choice == MatmulKernel::automatic && own_matmul_is_fast());
 }
 
 /// Packing pays only if each packed element of b is used often enough.
 bool prefers_own(i64 m, i64 n) { return m >= 64 && n >= 16 && own_for_large(); }
-
-bool uses_own(i64 m, i64 n, i64 k, bool a_transposed, bool b_transposed) {
-  if (prefers_own(m, n)) return true;
-  return !unsteady().empty() && unsteady().count({m, n, k, a_transposed, b_transposed}) > 0;
-}
 
 /// Reports its own lifetime to the observer.
 class Observed {
@@ -85,12 +86,11 @@ class Observed {
 void matmul(i64 m, i64 n, i64 k, MatrixRef a, MatrixRef b, float* c, i64 c_stride, float beta) {
   if (m <= 0 || n <= 0) return;
   const Observed observed(1, m, n, k, a.transposed, b.transposed);
-  const bool own = k <= 0 || uses_own(m, n, k, a.transposed, b.transposed);
+  const bool own = k <= 0 || prefers_own(m, n);
   (own ? own_matmul : mkl)(m, n, k, a, b, c, c_stride, beta);
 }
 
-// The own product throughout: small matrices, whose bits MKL would let depend on the threads, and one thread
-// each.
+// The own product throughout: small matrices, one thread each.
 void batched_matmul(i64 batch, i64 m, i64 n, i64 k, MatrixRef a, i64 a_batch, MatrixRef b, i64 b_batch,
                     float* c, i64 c_stride, i64 c_batch) {
   const Observed observed(batch, m, n, k, a.transposed, b.transposed);
@@ -98,33 +98,6 @@ void batched_matmul(i64 batch, i64 m, i64 n, i64 k, MatrixRef a, i64 a_batch, Ma
     own_matmul(m, n, k, {a.data + i * a_batch, a.stride, a.transposed},
                {b.data + i * b_batch, b.stride, b.transposed}, c + i * c_batch, c_stride, 0.0F);
   });
-}
-
-bool check_matmul_bits(i64 m, i64 n, i64 k, bool a_transposed, bool b_transposed) {
-  if (m <= 0 || n <= 0 || k <= 0 || uses_own(m, n, k, a_transposed, b_transposed)) return true;
-  const auto values = [](i64 count) {  // uneven ones, so that every order of summation shows
-    std::vector<float> x(static_cast<std::size_t>(count));
-    std::uint32_t state = 1;
-    for (float& v : x) {
-      state = state * 1664525U + 1013904223U;
-      v = static_cast<float>(state >> 8) * 0x1p-23F - 1.0F;
-    }
-    return x;
-  };
-  const std::vector<float> left = values(m * k), right = values(k * n);
-  const MatrixRef a{left.data(), a_transposed ? m : k, a_transposed},
-      b{right.data(), b_transposed ? k : n, b_transposed};
-  const auto product = [&](int threads_of_mkl) {
-    std::vector<float> c(static_cast<std::size_t>(m * n));
-    const int before = MKL_Set_Num_Threads_Local(threads_of_mkl);
-    mkl(m, n, k, a, b, c.data(), n, 0.0F);
-    MKL_Set_Num_Threads_Local(before);
-    return c;
-  };
-  const std::vector<float> one = product(1), all = product(threads());
-  if (std::memcmp(one.data(), all.data(), one.size() * sizeof(float)) == 0) return true;
-  unsteady().insert({m, n, k, a_transposed, b_transposed});
-  return false;
 }
 
 const char* matmul_path() {

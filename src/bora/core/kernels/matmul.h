@@ -14,7 +14,7 @@ struct MatrixRef {
 };
 
 /// c [m, n] = a [m, k] · b [k, n] + beta · c, fp32. The only matrix product of Bora on CPUs; the kernel
-/// behind it is chosen once at start-up. Bits do not depend on the number of threads.
+/// behind it is chosen once at start-up. Bits do not depend on the number of threads, with any kernel.
 void matmul(std::int64_t m, std::int64_t n, std::int64_t k, MatrixRef a, MatrixRef b, float* c,
             std::int64_t c_stride, float beta = 0.0F);
 
@@ -22,11 +22,6 @@ void matmul(std::int64_t m, std::int64_t n, std::int64_t k, MatrixRef a, MatrixR
 void batched_matmul(std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k, MatrixRef a,
                     std::int64_t a_batch, MatrixRef b, std::int64_t b_batch, float* c, std::int64_t c_stride,
                     std::int64_t c_batch);
-
-/// Multiplies this shape with 1 and with threads() threads and compares bits; on a difference the kernel for
-/// it falls back to one that keeps them. Returns false if it had to. Called at start-up with the model's own
-/// shapes.
-bool check_matmul_bits(std::int64_t m, std::int64_t n, std::int64_t k, bool a_transposed, bool b_transposed);
 
 /// "mkl", "own avx512", ...: which implementation large products use.
 const char* matmul_path();

@@ -107,20 +107,30 @@ TEST(Matmul, ProductsInsideChunksAndBatches) {
   });
 }
 
-TEST(Matmul, AfterTheCheckBitsDoNotDependOnThreads) {
-  for (const auto& [m, n, k] :
-       {std::tuple<i64, i64, i64>{33, 17, 5000}, {64, 96, 128}, {1, 500, 300}, {3, 70, 4000}}) {
-    set_threads(4);
-    check_matmul_bits(m, n, k, false, false);
-    EXPECT_TRUE(check_matmul_bits(m, n, k, false, false));  // by now it has the kernel that passes
-    const Operands o(m, n, k, false, false);
-    expect_equal_bits([&, m = m, n = n, k = k] {
-      Floats c(static_cast<std::size_t>(m * n));
-      matmul(m, n, k, o.a, o.b, c.data(), n);
-      return c;
-    });
+// Shapes for which MKL by itself divides sums or rows by the number of threads; several tiles each way;
+// strides wider than the rows; one row, as in generation.
+TEST(Matmul, BitsDependOnThreadsWithNoKernel) {
+  for (MatmulKernel kernel : {MatmulKernel::mkl, MatmulKernel::own}) {
+    set_matmul_kernel(kernel);
+    for (const auto& [m, n, k] : {std::tuple<i64, i64, i64>{33, 17, 5000},
+                                  {64, 96, 128},
+                                  {1, 500, 300},
+                                  {3, 70, 4000},
+                                  {300, 270, 400},
+                                  {129, 513, 64},
+                                  {16, 16, 20000}}) {
+      for (int layout = 0; layout < 4; ++layout) {
+        const Operands o(m, n, k, layout & 1, layout & 2);
+        const Floats before = random_floats(m * (n + 2), 6);
+        expect_equal_bits([&, m = m, n = n, k = k] {
+          Floats c = before;
+          matmul(m, n, k, o.a, o.b, c.data(), n + 2, layout == 3 ? 1.0F : 0.0F);
+          return c;
+        });
+      }
+    }
   }
-  set_threads(2);
+  set_matmul_kernel(MatmulKernel::automatic);
 }
 
 i64 observed_columns = 0;
@@ -145,6 +155,7 @@ TEST(Matmul, KernelCanBeChosen) {
     set_matmul_kernel(kernel);
     EXPECT_EQ(matmul_path()[0], kernel == MatmulKernel::mkl ? 'm' : 'o');
     check(&matmul, 70, 40, 30, 0.0F);
+    check(&matmul, 260, 300, 20, 1.0F);  // several tiles, the last of them cut
   }
   set_matmul_kernel(MatmulKernel::automatic);
 }

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/core/runtime.h"
+
+#include <torch/headeronly/version.h>
+
+#include <new>
+#include <stdexcept>
+
+#include "bora/core/torch/testing.h"
+
+namespace bora::core {
+namespace {
+
+using testing::error_of;
+
+constexpr std::uint64_t version(std::uint64_t major, std::uint64_t minor, std::uint64_t patch,
+                                std::uint64_t tag = 0) {
+  return major << 56 | minor << 48 | patch << 40 | tag;
+}
+
+constexpr const char* kHint =
+    "\nhint: LIBTORCH_DIR and LD_LIBRARY_PATH must not name another libtorch; else run scripts/setup.sh, "
+    "delete the build folder and run ./bora again";
+
+TEST(Runtime, AnotherLibtorchIsRefused) {
+  EXPECT_EQ(error_of([] { require_libtorch(version(2, 11, 0), version(2, 10, 1), "/x/libtorch_cpu.so"); }),
+            std::string("libtorch: this program was built for 2.11.0 but found 2.10.1 (/x/libtorch_cpu.so)") +
+                kHint);
+  EXPECT_EQ(error_of([] { require_libtorch(version(2, 11, 0), version(2, 11, 0, 3), "f"); }),
+            std::string("libtorch: this program was built for 2.11.0 but found 2.11.0 (ABI 3) (f)") + kHint);
+  EXPECT_EQ(error_of([] { require_libtorch(version(2, 11, 0), 0, "unknown file"); }),
+            std::string("libtorch: this program was built for 2.11.0 but found one that does not tell its "
+                        "version (unknown file)") +
+                kHint);
+  EXPECT_NO_THROW(require_libtorch(version(2, 11, 0), version(2, 11, 0), "f"));
+}
+
+TEST(Runtime, TheLoadedLibtorchTellsItsVersion) { EXPECT_EQ(runtime_info().libtorch, TORCH_VERSION); }
+
+template <class Body>
+Error seen(Body body) {
+  try {
+    body();
+  } catch (...) {
+    return current_error();
+  }
+  return {ErrorKind::Usage, "no error"};
+}
+
+constexpr const char* kReport = "\nhint: this is a mistake in Bora; report it with the command that led here";
+
+TEST(CurrentError, LibtorchsOwnLoseTheirTrace) {
+  const auto shape = seen([] { (void)testing::values({2, 3}).view({5}); });
+  EXPECT_EQ(shape.kind(), ErrorKind::InvalidArgument);
+  EXPECT_EQ(shape.what(), std::string("libtorch: shape '[5]' is invalid for input of size 6") + kReport);
+  const auto unsupported = seen([] { TORCH_CHECK_NOT_IMPLEMENTED(false, "not on this device\nmore"); });
+  EXPECT_EQ(unsupported.kind(), ErrorKind::Unsupported);
+  EXPECT_EQ(unsupported.what(), std::string("libtorch: not on this device") + kReport);
+}
+
+TEST(CurrentError, MemoryThatRanOut) {
+  constexpr const char* kLess =
+      "out of memory\nhint: a smaller trainer.train_batch_size, more trainer.lanes, or "
+      "model.gradient_checkpointing";
+  const auto ours = seen([] { throw std::bad_alloc(); });
+  EXPECT_EQ(ours.kind(), ErrorKind::Io);
+  EXPECT_STREQ(ours.what(), kLess);
+  const auto theirs = seen([] { TORCH_CHECK_WITH(OutOfMemoryError, false, "9 GB"); });
+  EXPECT_EQ(theirs.kind(), ErrorKind::Io);
+  EXPECT_EQ(theirs.what(), std::string("libtorch: ") + kLess);
+}
+
+TEST(CurrentError, AnErrorStaysAndTheRestIsNamed) {
+  const auto same = seen([] { fail(ErrorKind::NotFound, "x: gone\nhint: look again"); });
+  EXPECT_EQ(same.kind(), ErrorKind::NotFound);
+  EXPECT_STREQ(same.what(), "x: gone\nhint: look again");
+  EXPECT_EQ(seen([] { throw std::out_of_range("vector\nat"); }).what(),
+            std::string("internal error: vector") + kReport);
+  EXPECT_EQ(seen([] { throw 1; }).what(),
+            std::string("internal error: an exception of an unknown kind") + kReport);
+}
+
+}  // namespace
+}  // namespace bora::core

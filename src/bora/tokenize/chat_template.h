@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bora/base/json.h"
+
+namespace bora {
+
+namespace jinja {
+struct Program;
+}
+
+/// Bytes [begin, end) of a rendered text.
+struct ByteSpan {
+  std::size_t begin = 0, end = 0;
+  bool operator==(const ByteSpan&) const = default;
+};
+
+/// A stretch of a rendered text with one origin. `control` true: written by the template's author or a
+/// special-token variable; special tokens in it are meant. False: it came with the conversation (messages,
+/// tools, variables) or cannot be told; special tokens spelled in it are mere text.
+struct ChatSegment {
+  ByteSpan span;
+  bool control = false;
+  bool operator==(const ChatSegment&) const = default;
+};
+
+/// Bounds on what a template may do; passing one is an error, never a slow or an enormous answer.
+struct ChatLimits {
+  std::size_t template_bytes = 1 << 20;
+  std::size_t steps = 3'000'000;         ///< operations, with long texts counted by their length
+  std::size_t output_bytes = 64u << 20;  ///< of the result and of every text on the way to it
+  int depth = 1000;                      ///< nested expressions, statements and macro calls, in all
+  int nesting = 100;                     ///< lists in lists
+};
+
+/// What a rendering gets besides the conversation.
+struct ChatOptions {
+  /// bos_token, eos_token, pad_token, ...: control text. A name that is not here is undefined.
+  std::map<std::string, std::string> special_tokens;
+  bool add_generation_prompt = false;
+  /// Null, or the documents that some templates cite.
+  Json documents;
+  /// Any further variables (enable_thinking, date_string, ...), an object. They win over all the others.
+  Json variables = Json::object();
+  /// What strftime_now shows, in seconds since 1970-01-01 as its zone's clock has it. Without it the
+  /// function is not defined, and a template that asks first (Llama 3.2) writes its fixed date.
+  std::optional<std::int64_t> now;
+  /// A message's `role` counts as control text if it is one of these, since templates build tokens of it:
+  /// '<|' + message['role'] + '|>'.
+  std::vector<std::string> roles = {"system", "developer", "user",    "assistant",
+                                    "tool",   "function",  "ipython", "model"};
+  ChatLimits limits;
+};
+
+/// What a conversation became. Encode `text` as a whole (cutting it changes how words fall apart), but
+/// recognise special tokens only where they lie wholly within one control segment.
+struct ChatText {
+  std::string text;
+  /// What {% generation %} enclosed, in order; neighbours that touch are one.
+  std::vector<ByteSpan> assistant_spans;
+  /// All of `text`, in order, no two neighbours alike in `control`, none empty.
+  std::vector<ChatSegment> segments;
+};
+
+/// A chat template as `tokenizer_config.json` has it: the part of Jinja 2 that such templates use, rendered
+/// to the bytes that `transformers` makes of it (jinja2 3.1, ImmutableSandboxedEnvironment, trim_blocks,
+/// lstrip_blocks, loop controls, {% generation %}, raise_exception, strftime_now, tojson without HTML
+/// escapes). A cheap value; every function is const and may be called from any number of threads.
+///
+/// Left out: inheritance and inclusion, async, autoescape, integers beyond 64 bits; printing what has an
+/// address (generators, functions). Each is an error that says so. Errors read "NAME: line 3, column 14:
+/// what is wrong"; columns count bytes.
+class ChatTemplate {
+ public:
+  /// `name` stands for the template in errors. Errors: Corruption for malformed templates, Unsupported for
+  /// tags that Bora does not have.
+  static ChatTemplate parse(std::string_view text, std::string_view name = "chat template",
+                            const ChatLimits& limits = {});
+
+  /// The template of `directory`: chat_template.jinja, else `chat_template` of tokenizer_config.json (a text,
+  /// or a list of named ones, of which `which` is taken). Errors: NotFound besides those of parse().
+  static ChatTemplate load(const std::string& directory, std::string_view which = "default");
+
+  /// The special tokens of a tokenizer_config.json by name, for ChatOptions.
+  static std::map<std::string, std::string> special_tokens(const Json& tokenizer_config);
+
+  /// The conversation as text. `messages` is a list of {"role": ..., "content": ...}; `tools` a list of
+  /// JSON schemas, or null. Errors: InvalidArgument for whatever goes wrong in the template, its
+  /// raise_exception included, and for passed limits; Unsupported.
+  ChatText render(const Json& messages, const Json& tools = nullptr, const ChatOptions& options = {}) const;
+
+  /// Whether the template has a {% generation %} block, without which no assistant_spans come back.
+  bool has_generation() const;
+
+ private:
+  explicit ChatTemplate(std::shared_ptr<const jinja::Program> program) : program_(std::move(program)) {}
+  std::shared_ptr<const jinja::Program> program_;
+};
+
+}  // namespace bora

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/tokenize/precompiled.h"
+
+#include <utf8proc.h>
+
+#include <vector>
+
+#include "bora/tokenize/unicode.h"
+
+namespace bora::tokenize {
+
+namespace {
+
+constexpr std::size_t kLongestCluster = 5;  // bytes of those that are rewritten as a whole
+
+std::size_t count_characters(std::string_view text) {
+  std::size_t n = 0;
+  for (const char c : text) n += is_continuation(c) ? 0 : 1;
+  return n;
+}
+
+/// `old` becomes `by`: the characters that `by` has more are inserted ones; those it has less go with
+/// whatever was written last, be it of this cluster or of one before.
+void rewrite(std::vector<Change>& changes, std::string_view old, std::string_view by) {
+  for (std::size_t i = 0; i < by.size(); i += utf8_length(by[i])) {
+    changes.push_back({code_point_at(by.data() + i).value, 0});
+  }
+  const auto more = static_cast<int>(count_characters(by)) - static_cast<int>(count_characters(old));
+  for (int i = 0; i < more; ++i) changes[changes.size() - 1 - static_cast<std::size_t>(i)].change = 1;
+  if (more < 0 && !changes.empty()) changes.back().change += more;
+}
+
+}  // namespace
+
+std::size_t grapheme_end(std::string_view text, std::size_t begin) {
+  CodePoint before = code_point_at(text.data() + begin);
+  std::size_t end = begin + before.length;
+  utf8proc_int32_t state = 0;
+  while (end < text.size()) {
+    const CodePoint next = code_point_at(text.data() + end);
+    const bool two_ascii = before.value < 0x80 && next.value < 0x80;
+    if (two_ascii && !(before.value == '\r' && next.value == '\n')) break;
+    if (utf8proc_grapheme_break_stateful(static_cast<utf8proc_int32_t>(before.value),
+                                         static_cast<utf8proc_int32_t>(next.value), &state)) {
+      break;
+    }
+    before = next;
+    end += next.length;
+  }
+  return end;
+}
+
+bool Precompiled::leaves(std::string_view text) const {
+  for (const char c : text) {
+    if (static_cast<unsigned char>(c) >= 0x80 || !charsmap_.is_plain(c)) return false;
+  }
+  return true;
+}
+
+void Precompiled::apply(AlignedText& text) const {
+  const std::string& t = text.text();
+  if (leaves(t)) return;
+  std::vector<Change> changes;
+  changes.reserve(t.size());
+  bool changed = false;
+  const auto try_rule = [&](std::string_view part) {
+    const auto rule = charsmap_.shortest(part);
+    if (rule) rewrite(changes, part, rule->by);
+    changed |= rule.has_value();
+    return rule.has_value();
+  };
+  for (std::size_t begin = 0; begin < t.size();) {
+    const std::size_t end = grapheme_end(t, begin);
+    const std::string_view cluster(t.data() + begin, end - begin);
+    if (cluster.size() > kLongestCluster || !try_rule(cluster)) {
+      for (std::size_t i = begin; i < end; i += utf8_length(t[i])) {
+        const CodePoint c = code_point_at(t.data() + i);
+        if (!try_rule(std::string_view(t).substr(i, c.length))) changes.push_back({c.value, 0});
+      }
+    }
+    begin = end;
+  }
+  if (changed) text.transform(changes);
+}
+
+void Precompiled::write(std::string& out) const {
+  out += R"({"type":"Precompiled","precompiled_charsmap":")" + to_base64(charsmap_.bytes()) + "\"}";
+}
+
+}  // namespace bora::tokenize

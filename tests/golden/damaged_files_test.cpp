@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+// Models, ids and checkpoints that are missing, cut or wrong.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "bora/base/file.h"
+#include "bora/base/text.h"
+#include "program.h"
+
+namespace bora::golden {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+void expect_failure(const Finished& done, int code, const std::string& words) {
+  EXPECT_EQ(done.code, code) << done.output;
+  EXPECT_THAT(done.output, AllOf(HasSubstr("bora: "), HasSubstr(words), Not(HasSubstr("internal error"))));
+}
+
+// A trained model of 32 positions and 300 ids, exported to `good`; each test spoils a copy.
+class DamagedFiles : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = small_project("damaged_files");
+    auto trained = run(folder_, {"train", "config.yaml", "--trainer.threads=1", "--trainer.stop_at_step=3"});
+    auto exported = run(folder_, {"export", "runs/run", "good"});
+    ready_ = trained.code == 75 && exported.code == 0;
+  }
+  void SetUp() override {
+    ASSERT_TRUE(ready_);
+    copy(folder_ + "/good", folder_ + "/bad");
+  }
+  static void copy(const std::string& from, const std::string& to) {
+    remove_all(to);
+    files().make_directories(to);
+    for (const auto& name : files().list(from)) {
+      if (files().info(path_join(from, name))->is_directory)
+        copy(path_join(from, name), path_join(to, name));
+      else
+        write_atomically(path_join(to, name), read_text(path_join(from, name)));
+    }
+  }
+  static std::string bad(const std::string& name) { return folder_ + "/bad/" + name; }
+  static Finished import() {
+    auto done = run(folder_, {"import", "bad", "runs/imported"});
+    EXPECT_FALSE(exists(folder_ + "/runs/imported/step-0"));
+    return done;
+  }
+  static Finished forward(const std::string& ids) {
+    write_atomically(folder_ + "/ids.json", ids);
+    auto done =
+        run(folder_, {"forward", "--model", "good", "--ids", "ids.json", "--out", "forward.safetensors"});
+    EXPECT_FALSE(exists(folder_ + "/forward.safetensors"));
+    return done;
+  }
+  static Finished train_more(int stop) {
+    return run(folder_, {"train", "config.yaml", "--trainer.threads=1",
+                         "--trainer.stop_at_step=" + std::to_string(stop),
+                         "--trainer.checkpointer.base_path=spoiled"});
+  }
+
+  static inline std::string folder_;
+  static inline bool ready_ = false;
+};
+
+TEST_F(DamagedFiles, TruncatedWeights) {
+  auto weights = read_text(bad("model.safetensors"));
+  for (std::size_t bytes :
+       {std::size_t{0}, std::size_t{5}, std::size_t{100}, weights.size() / 2, weights.size() - 1}) {
+    write_atomically(bad("model.safetensors"), weights.substr(0, bytes));
+    expect_failure(import(), 3, "bad/model.safetensors: safetensors: ");
+  }
+  expect_failure(run(folder_, {"generate", "bad", "the moon"}), 3, "tensors end at byte");
+}
+
+TEST_F(DamagedFiles, MissingAndEmptyParts) {
+  files().remove(bad("model.safetensors"));
+  expect_failure(import(), 3, "bad: holds neither model.safetensors nor model.safetensors.index.json");
+  write_atomically(bad("config.json"), "");
+  expect_failure(import(), 3, "bad/config.json: line 1, column 1: malformed JSON");
+  files().remove(bad("config.json"));
+  expect_failure(import(), 3, "bad has no config.json");
+  expect_failure(run(folder_, {"import", "nowhere", "runs/imported"}), 3, "nowhere");
+}
+
+TEST_F(DamagedFiles, TokenizerCutShort) {
+  write_atomically(bad("tokenizer.json"), read_text(bad("tokenizer.json")).substr(0, 200));
+  expect_failure(run(folder_, {"tokenize", "--tokenizer", "bad", "encode"}), 3,
+                 "bad/tokenizer.json: not JSON");
+  expect_failure(run(folder_, {"generate", "bad", "the moon"}), 3, "bad/tokenizer.json: not JSON");
+  expect_failure(run(folder_, {"tokenize", "--tokenizer", "nowhere", "encode"}), 3, "nowhere: cannot open");
+}
+
+TEST_F(DamagedFiles, TokenizerOfAnotherModel) {
+  ASSERT_EQ(
+      run(folder_, {"train-tokenizer", "one.txt", "two.txt", "--vocab_size", "301", "--out", "larger"}).code,
+      0);
+  copy(folder_ + "/larger", folder_ + "/bad");
+  auto done = run(
+      folder_, {"train", "config.yaml", "--trainer.id=mixed", "--initialize_from_hf=good",
+                "--data.train_tokenizer=null", "--data.tokenizer=larger", "--data.cache_dir=cache-larger"});
+  expect_failure(done, 2, "the model in good has 300 embeddings but the tokenizer has 301 ids");
+  EXPECT_THAT(done.output, HasSubstr("hint: use that model's tokenizer: data.tokenizer"));
+}
+
+TEST_F(DamagedFiles, SequencesLongerThanTheModel) {
+  std::string row;
+  for (int i = 0; i < 33; ++i) row += (i > 0 ? "," : "") + std::to_string(i);
+  expect_failure(forward("[[" + row + "]]"), 1, "33 positions but the model's seq_len is 32");
+  std::string prompt;
+  for (int i = 0; i < 40; ++i) prompt += "the moon ";
+  auto generated = run(folder_, {"generate", "good", prompt});
+  expect_failure(generated, 1, "tokens but the model's seq_len is 32");
+  EXPECT_THAT(generated.output, Not(HasSubstr("the moon"))) << "nothing is shown of what was refused";
+  auto trained = run(folder_, {"train", "config.yaml", "--trainer.id=longer", "--initialize_from_hf=good",
+                               "--model.seq_len=64"});
+  EXPECT_NE(trained.code, 0);
+  EXPECT_NE(trained.code, 75);
+  EXPECT_THAT(trained.output, AllOf(HasSubstr("64"), HasSubstr("32"), Not(HasSubstr("internal error"))));
+}
+
+TEST_F(DamagedFiles, IdsThatAreNone) {
+  expect_failure(forward(""), 3, "ids.json: line 1, column 1: malformed JSON");
+  expect_failure(forward("[[1, 2], [3]]"), 3, "row 1 has 1 ids but row 0 has 2");
+  expect_failure(forward("[[1, \"moon\"]]"), 3, "ids.json: \"moon\" is not a token id");
+  expect_failure(forward("[[1, 99999999999]]"), 3, "ids.json: 99999999999 is not a token id");
+  expect_failure(forward("[[1, 300]]"), 1, "id 300 at place 1 is outside the vocabulary of 300");
+  expect_failure(forward("[[]]"), 1, "0 positions a row, but a loss needs two at least");
+  expect_failure(forward("[[7]]"), 1, "1 position a row, but a loss needs two at least");
+  expect_failure(
+      run(folder_, {"forward", "--model", "good", "--ids", "good/model.safetensors", "--out", "x"}), 3,
+      "input_ids");
+}
+
+TEST_F(DamagedFiles, NewestCheckpointsSpoiledInManyWays) {
+  const std::vector<std::pair<std::string, std::string>> spoiled = {{"manifest.json", ""},
+                                                                    {"state.json", "{}"}};
+  for (const auto& [name, content] : spoiled) {
+    copy(folder_ + "/runs/run", folder_ + "/spoiled/run");
+    write_atomically(folder_ + "/spoiled/run/step-3/" + name, content);
+    auto done = train_more(4);
+    EXPECT_EQ(done.code, 75) << done.output;
+    EXPECT_THAT(done.output, AllOf(HasSubstr(name), HasSubstr("resuming from step-2 instead"),
+                                   HasSubstr("step-3.damaged"), HasSubstr("at step 2 of 40")));
+    EXPECT_TRUE(exists(folder_ + "/spoiled/run/step-3.damaged/" + name));
+    EXPECT_TRUE(exists(folder_ + "/spoiled/run/step-4/manifest.json"));
+  }
+}
+
+TEST_F(DamagedFiles, NoCheckpointIsWhole) {
+  copy(folder_ + "/runs/run", folder_ + "/spoiled/run");
+  for (const char* step : {"step-1", "step-2", "step-3"})
+    write_atomically(folder_ + "/spoiled/run/" + step + "/state.json", "spoiled");
+  expect_failure(run(folder_, {"generate", "spoiled/run/step-2", "the moon"}), 3, "state.json");
+  expect_failure(run(folder_, {"inspect", "spoiled/run/step-2"}), 3, "state.json");
+  auto done = train_more(4);
+  EXPECT_NE(done.code, 0);
+  EXPECT_NE(done.code, 75) << "started over without a word";
+  EXPECT_THAT(done.output, AllOf(HasSubstr("no valid checkpoint is left"), HasSubstr("state.json"),
+                                 HasSubstr("kept as step-N.damaged")));
+}
+
+}  // namespace
+}  // namespace bora::golden

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+// What a run would do, said before it costs anything.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "bora/base/file.h"
+#include "bora/base/json.h"
+#include "bora/base/text.h"
+#include "program.h"
+
+namespace bora::golden {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+Finished dry_run(const std::string& folder, std::vector<std::string> more = {}) {
+  std::vector<std::string> arguments = {"train", "config.yaml", "--dry_run"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return run(folder, arguments);
+}
+
+// "1.49 GB" -> 1.49e9.
+double bytes_of(const std::string& text) {
+  char* end = nullptr;
+  double value = std::strtod(text.c_str(), &end);
+  std::string unit(trim(end).substr(0, 2));
+  return value * (unit.starts_with("GB")   ? 1e9
+                  : unit.starts_with("MB") ? 1e6
+                  : unit.starts_with("kB") ? 1e3
+                                           : 1);
+}
+
+struct Memory {
+  double training, peak;
+};
+// Of the line "memory  about A, B with the copy ...".
+Memory memory_of(const std::string& output) {
+  auto about = output.find("about ", output.find("memory "));
+  if (about == std::string::npos) return {0, 0};
+  auto line = output.substr(about + 6, output.find('\n', about) - about);
+  return {bytes_of(line), bytes_of(line.substr(line.find(", ") + 2))};
+}
+
+void expect_within(double ours, double measured, const std::string& what) {
+  EXPECT_GT(ours, 0.7 * measured) << what;
+  EXPECT_LT(ours, 1.3 * measured) << what;
+}
+
+TEST(DryRun, TellsAllAndWritesNothing) {
+  auto folder = small_project("dry_run");
+  auto before = files().list(folder);
+  auto done = dry_run(folder, {"--hf_export=true", "--hf_save_path=exports"});
+  ASSERT_EQ(done.code, 0) << done.output;
+  // The resolved configuration, defaults and overrides with the rest.
+  EXPECT_THAT(done.output, AllOf(HasSubstr("hidden_dim: 32"), HasSubstr("weight_decay: 0.1"),
+                                 HasSubstr("mixture_block_size: 16"), HasSubstr("hf_export: true")));
+  // 300·32 + 32·32 + 2·(12·32² + 13·32) + 2·32 parameters, 3 fp32 values each in a checkpoint.
+  EXPECT_THAT(done.output, HasSubstr("gpt2 · 36.1 k parameters"));
+  EXPECT_THAT(done.output, HasSubstr("256 per step · 10.2 k in 40 steps"));
+  EXPECT_THAT(done.output, AllOf(HasSubstr("memory "), HasSubstr("gradients "), HasSubstr("optimizer "),
+                                 HasSubstr("activations "), HasSubstr("process ")));
+  EXPECT_THAT(done.output, HasSubstr("runs/run · 433 kB per checkpoint"));
+  EXPECT_THAT(done.output, HasSubstr("cache · tokens of the data"));
+  EXPECT_THAT(done.output, HasSubstr("runs/run/hf · Hugging Face export"));
+  EXPECT_THAT(done.output, HasSubstr("exports · a Hugging Face export every 10,000 steps"));
+  EXPECT_THAT(done.output, HasSubstr("nothing was started"));
+  auto after = files().list(folder);
+  std::erase(after, "output.txt");  // this test's own
+  EXPECT_EQ(after, before);
+}
+
+TEST(DryRun, AMistakeIsAMistake) {
+  auto folder = small_project("dry_run_mistake");
+  auto done = dry_run(folder, {"--model.num_heads=5"});
+  EXPECT_EQ(done.code, 2) << done.output;
+  EXPECT_THAT(done.output, AllOf(HasSubstr("num_heads"), HasSubstr("nothing was started")));
+}
+
+TEST(DryRun, VocabularyOfTheTokenizerOrASaidGuess) {
+  auto folder = small_project("dry_run_vocabulary");
+  ASSERT_EQ(run(folder, {"train-tokenizer", "one.txt", "--vocab_size", "280", "--out", "words"}).code, 0);
+  auto with = dry_run(folder, {"--data.train_tokenizer=null", "--data.tokenizer=words"});
+  EXPECT_EQ(with.code, 0) << with.output;
+  EXPECT_THAT(with.output, AllOf(HasSubstr("35.5 k parameters"), Not(HasSubstr("assumed"))));
+  auto without = dry_run(folder, {"--data.train_tokenizer=null", "--data.tokenizer=gpt2"});
+  EXPECT_EQ(without.code, 0) << without.output;
+  EXPECT_THAT(without.output, HasSubstr("vocabulary of 50,257 assumed: gpt2 is not here"));
+}
+
+TEST(DryRun, MissingDataIsTold) {
+  auto folder = small_project("dry_run_missing");
+  auto done = dry_run(folder, {"--data.configs.one.train_urls=[\"gs://bucket/one.jsonl\"]"});
+  EXPECT_EQ(done.code, 0) << done.output;
+  EXPECT_THAT(done.output, AllOf(HasSubstr("missing"), HasSubstr("gs://bucket/one.jsonl")));
+}
+
+// Dropout in the attention keeps scores of all pairs of positions, which the estimate leaves out.
+void forget_dropout(const std::string& folder) {
+  auto text = read_text(folder + "/config.yaml");
+  auto from = text.find("  embed_pdrop"), to = text.find("trainer:");
+  write_atomically(folder + "/config.yaml", text.substr(0, from) + text.substr(to));
+}
+
+// Peaks of `bora bench train` (4 sequences of 256, AdamW, fp32), resident MiB on x86-64: what the estimate is
+// for.
+TEST(DryRun, MemoryOfKnownModels) {
+  auto folder = small_project("dry_run_known");
+  forget_dropout(folder);
+  struct Known {
+    const char* name;
+    double mebibytes;
+    std::vector<std::string> model;
+  };
+  const std::vector<Known> all = {
+      {"gpt2-124m",
+       2878,
+       {"--model.hidden_dim=768", "--model.num_heads=12", "--model.num_layers=12",
+        "--data.train_tokenizer.vocab_size=50257"}},
+      {"llama-nano",
+       444,
+       {"--model.type=llama", "--model.hidden_dim=128", "--model.num_kv_heads=2", "--model.num_layers=4",
+        "--model.intermediate_dim=512", "--data.train_tokenizer.vocab_size=32000"}},
+      {"quickstart",
+       195,
+       {"--model.type=llama", "--model.hidden_dim=128", "--model.num_kv_heads=2", "--model.num_layers=4",
+        "--model.intermediate_dim=384", "--data.train_tokenizer.vocab_size=2048"}}};
+  for (const auto& known : all) {
+    auto more = known.model;
+    more.insert(more.end(), {"--model.seq_len=256", "--trainer.train_batch_size=4", "--trainer.lanes=1"});
+    auto done = dry_run(folder, more);
+    ASSERT_EQ(done.code, 0) << done.output;
+    expect_within(memory_of(done.output).training, known.mebibytes * 1024 * 1024, known.name);
+  }
+}
+
+// The same against the peak of a run, which the program writes with each step.
+TEST(DryRun, MemoryOfARun) {
+  auto folder = small_project("dry_run_measured");
+  forget_dropout(folder);
+  std::vector<std::string> sizes = {"--model.hidden_dim=128", "--model.num_layers=4",
+                                    "--model.seq_len=256",    "--trainer.train_batch_size=8",
+                                    "--trainer.lanes=1",      "--trainer.num_train_steps=1"};
+  auto dry = dry_run(folder, sizes);
+  ASSERT_EQ(dry.code, 0) << dry.output;
+  sizes.insert(sizes.begin(), {"train", "config.yaml", "--trainer.threads=1"});
+  auto done = run(folder, sizes);
+  ASSERT_EQ(done.code, 0) << done.output;
+  auto path = folder + "/runs/run/timing.jsonl";
+  auto text = read_text(path);
+  auto step = parse_json(text.substr(0, text.find('\n')), path);
+  expect_within(memory_of(dry.output).peak, step.at("memory/peak_mb").get<double>() * 1024 * 1024,
+                done.output);
+}
+
+TEST(DryRun, GradientCheckpointingSavesActivations) {
+  auto folder = small_project("dry_run_remat");
+  auto of = [&](const std::string& policy) {
+    auto done = dry_run(folder, {"--model.num_layers=16", "--model.seq_len=4096", "--trainer.lanes=1",
+                                 "--model.gradient_checkpointing=" + policy});
+    EXPECT_EQ(done.code, 0) << done.output;
+    return memory_of(done.output).training;
+  };
+  double none = of("false"), some = of("2"), full = of("true"), nested = of("nested");
+  EXPECT_LT(some, 0.7 * none);
+  EXPECT_LT(full, 0.5 * some);
+  EXPECT_LT(nested, full);
+}
+
+}  // namespace
+}  // namespace bora::golden

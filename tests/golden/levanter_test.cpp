@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+// Levanter's own configuration files: those that train a GPT-2 or a Llama on text bind, and train when their
+// data is local; the others are refused with words that say why.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "bora/base/file.h"
+#include "bora/base/json.h"
+#include "bora/base/text.h"
+#include "program.h"
+#include "run_all.h"
+
+namespace bora::golden {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+const std::string kConfigs = BORA_SHARED_DIR "/data/levanter-config/";
+const std::string kStories = BORA_SHARED_DIR "/data/models/stories260k";  // its tokenizer has 512 ids
+
+const std::vector<std::string> kBind = {"gpt2_micro",
+                                        "gpt2_nano",
+                                        "gpt2_nano_harness",
+                                        "gpt2_nano_mixture",
+                                        "gpt2_nano_skip",
+                                        "gpt2_nano_tb",
+                                        "gpt2_small_fast",
+                                        "gpt2_small_fast_batch_schedule",
+                                        "gpt2_small_fast_ema",
+                                        "gpt2_small_fast_mix",
+                                        "gpt2_small_fast_mix_chat",
+                                        "llama2_nano",
+                                        "llama3_small_4k_yarn",
+                                        "llama_small_fast_remat"};
+
+// What keeps each of the others from training, in the program's words.
+const std::map<std::string, std::vector<std::string>> kRefused = {
+    {"backpack_nano", {"model.type = backpack", "backpack is not built yet; available: gpt2, llama"}},
+    {"gemma_2b", {"model.type = gemma", "gemma is not built yet"}},
+    {"gpt2_small_fast_muon", {"optimizer.type = muon", "not built yet; available: adam"}},
+    {"gpt2_small_sophiah", {"gpt2_small_sophiah.yaml:19", "cannot include", "sophia-h_small.yaml"}},
+    {"harness/harness_nano", {"tokenizer", "unknown key; did you mean data.tokenizer?"}},
+    {"lora/mpt_biomed", {"lora", "unknown key"}},
+    {"lora_llama2", {"peft_save_path", "unknown key"}},
+    {"mixtral_8x7b", {"model.type = mixtral", "mixtral is not built yet"}},
+    {"olmo2_sft", {"supervised_data", "unknown key", "olmo2 is not built yet"}},
+    {"sampler/sample_nano", {"engine", "unknown key"}},
+    {"sft_llama3.1_tulu3_mixture", {"supervised_data", "unknown key"}},
+    {"whisper_tiny_librispeech", {"model.type = whisper", "whisper is not built yet"}}};
+
+class Levanter : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!exists(kConfigs)) GTEST_SKIP() << "no configurations of Levanter at " << kConfigs;
+  }
+
+  // `bora train`, with the files of a small project and a small tokenizer in the place of the
+  // configuration's.
+  static std::vector<std::string> arguments(const std::string& config, const std::vector<std::string>& more) {
+    std::vector<std::string> out = {"train",
+                                    "--config_path",
+                                    kConfigs + config + ".yaml",
+                                    "--data.tokenizer=" + kStories,
+                                    "--data.cache_dir=cache",
+                                    "--trainer.checkpointer.base_path=runs",
+                                    "--trainer.id=run"};
+    out.insert(out.end(), more.begin(), more.end());
+    return out;
+  }
+  static std::vector<std::string> own_files() {
+    return {"--data.train_urls=[\"one.txt\"]", "--data.validation_urls=[\"two.txt\"]"};
+  }
+  static Finished train_three_steps(const std::string& folder, const std::string& config,
+                                    std::vector<std::string> more) {
+    more.insert(more.end(), {"--model.seq_len=32", "--trainer.train_batch_size=4",
+                             "--trainer.num_train_steps=3", "--trainer.threads=1"});
+    return run(folder, arguments(config, more));
+  }
+};
+
+std::vector<Json> metrics_of(const std::string& folder) {
+  std::vector<Json> out;
+  auto path = folder + "/runs/run/metrics.jsonl";
+  for (const auto& line : split(read_text(path), '\n'))
+    if (!line.empty()) out.push_back(parse_json(line, path));
+  return out;
+}
+
+void expect_trained(const std::string& folder, const Finished& done) {
+  ASSERT_EQ(done.code, 0) << done.output;
+  EXPECT_TRUE(exists(folder + "/runs/run/step-3/manifest.json")) << done.output;
+  int losses = 0;
+  for (const auto& line : metrics_of(folder)) {
+    if (!line.contains("train/loss")) continue;
+    ++losses;
+    EXPECT_NEAR(line["train/loss"].get<double>(), 6.2, 0.5) << "a new model guesses among 512 ids";
+  }
+  EXPECT_EQ(losses, 3);
+}
+
+TEST_F(Levanter, EveryFileIsInOneOfTheLists) {
+  std::set<std::string> known(kBind.begin(), kBind.end());
+  for (const auto& [name, words] : kRefused) known.insert(name);
+  for (const std::string folder : {"", "harness/", "lora/", "sampler/"}) {
+    for (const auto& name : files().list(kConfigs + folder)) {
+      if (!name.ends_with(".yaml")) continue;
+      EXPECT_TRUE(known.contains(folder + name.substr(0, name.size() - 5))) << folder << name;
+    }
+  }
+}
+
+TEST_F(Levanter, TextModelsBind) {
+  auto folder = small_project("levanter_bind");
+  std::vector<std::vector<std::string>> lines;
+  for (const auto& name : kBind) {
+    lines.push_back(arguments(name, {"--data.train_urls=[\"../one.txt\"]",
+                                     "--data.validation_urls=[\"../two.txt\"]", "--dry_run"}));
+  }
+  auto done = run_all(folder, lines);
+  for (std::size_t i = 0; i < kBind.size(); ++i) {
+    EXPECT_EQ(done[i].code, 0) << kBind[i] << "\n" << done[i].output;
+    EXPECT_THAT(done[i].output, AllOf(HasSubstr("parameters"), HasSubstr("nothing was started"),
+                                      Not(HasSubstr("missing")), Not(HasSubstr("unknown key"))))
+        << kBind[i];
+  }
+  for (const char* place : {"/0", "/1"}) {
+    for (const auto& name : files().list(folder + place)) EXPECT_EQ(name, "output.txt");
+  }
+}
+
+TEST_F(Levanter, OthersSayWhyNot) {
+  auto folder = small_project("levanter_refused");
+  for (const auto& [name, words] : kRefused) {
+    auto done = run(folder, {"train", "--config_path", kConfigs + name + ".yaml", "--dry_run"});
+    EXPECT_EQ(done.code, 2) << name << "\n" << done.output;
+    EXPECT_THAT(done.output, HasSubstr("nothing was started")) << name;
+    for (const auto& word : words) EXPECT_THAT(done.output, HasSubstr(word)) << name;
+  }
+}
+
+TEST_F(Levanter, RemoteDataIsNamed) {
+  auto folder = small_project("levanter_remote");
+  auto remote = run(folder, arguments("llama2_nano", {}));
+  EXPECT_EQ(remote.code, 2) << remote.output;
+  EXPECT_THAT(remote.output, AllOf(HasSubstr("data.train_urls"), HasSubstr("gs://")));
+  auto hub = run(folder, arguments("gpt2_nano", {}));
+  EXPECT_EQ(hub.code, 2) << hub.output;
+  EXPECT_THAT(hub.output, AllOf(HasSubstr("dlwh/wikitext_103_detokenized"), HasSubstr("give train_urls")));
+  auto dry = run(folder, arguments("gpt2_nano", {"--dry_run"}));
+  EXPECT_EQ(dry.code, 0) << dry.output;
+  EXPECT_THAT(dry.output, AllOf(HasSubstr("missing"), HasSubstr("dlwh/wikitext_103_detokenized")));
+}
+
+TEST_F(Levanter, Gpt2NanoTrains) {
+  auto folder = small_project("levanter_gpt2_nano");
+  expect_trained(folder, train_three_steps(folder, "gpt2_nano", own_files()));
+}
+
+TEST_F(Levanter, Gpt2NanoTbTrainsAndWritesForTensorBoard) {
+  auto folder = small_project("levanter_gpt2_nano_tb");
+  expect_trained(folder, train_three_steps(folder, "gpt2_nano_tb", own_files()));
+  EXPECT_TRUE(exists(folder + "/tb_logs"));
+}
+
+TEST_F(Levanter, Gpt2NanoMixtureTrainsOnBothSources) {
+  auto folder = small_project("levanter_mixture");
+  auto done = train_three_steps(
+      folder, "gpt2_nano_mixture",
+      {"--data.configs.wikitext.train_urls=[\"one.txt\"]", "--data.configs.w2.train_urls=[\"two.txt\"]"});
+  expect_trained(folder, done);
+  EXPECT_TRUE(exists(folder + "/cache/wikitext/train/ledger.json"));
+  EXPECT_TRUE(exists(folder + "/wikitext2_cache/train/ledger.json")) << "its own cache_dir";
+}
+
+TEST_F(Levanter, Llama2NanoTrainsAndIsEvaluated) {
+  auto folder = small_project("levanter_llama2_nano");
+  expect_trained(folder, train_three_steps(folder, "llama2_nano", own_files()));
+  EXPECT_TRUE(metrics_of(folder).back().contains("eval/loss"));
+}
+
+}  // namespace
+}  // namespace bora::golden

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+// Wrong usage of every command: exit code 2, what is wrong, and the next action.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "program.h"
+#include "run_all.h"
+
+namespace bora::golden {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+using Wrong =
+    std::vector<std::pair<std::vector<std::string>, std::string>>;  // a command line, and words of the answer
+
+void expect_usage_error(const Finished& done, const std::string& words) {
+  EXPECT_EQ(done.code, 2) << done.output;
+  EXPECT_THAT(done.output, AllOf(HasSubstr("bora: "), HasSubstr(words), Not(HasSubstr("internal error"))));
+}
+
+void expect_usage_errors(const std::string& folder, const Wrong& wrong) {
+  std::vector<std::vector<std::string>> lines;
+  for (const auto& [arguments, words] : wrong) lines.push_back(arguments);
+  auto done = run_all(folder, lines);
+  for (std::size_t i = 0; i < wrong.size(); ++i) expect_usage_error(done[i], wrong[i].second);
+}
+
+TEST(Usage, UnknownFlagsAreRefused) {
+  auto folder = small_project("usage_flags");
+  const std::vector<std::vector<std::string>> wrong = {
+      {"train", "config.yaml", "--nonsense"}, {"version", "--nonsense"}, {"inspect", ".", "--nonsense"}};
+  for (const auto& arguments : wrong) {
+    auto done = run(folder, arguments);
+    expect_usage_error(done, "--nonsense");
+    EXPECT_THAT(done.output, HasSubstr("hint: bora " + arguments[0] + " --help"));
+  }
+}
+
+TEST(Usage, MissingArgumentsAreNamed) {
+  auto folder = small_project("usage_missing");
+  auto none = run(folder, {});
+  EXPECT_EQ(none.code, 2) << none.output;
+  EXPECT_THAT(none.output, HasSubstr("Usage: bora COMMAND"));
+  expect_usage_errors(folder, {{{"train"}, "no configuration"},
+                               {{"eval"}, "config is required"},
+                               {{"generate"}, "model is required"},
+                               {{"train-tokenizer", "one.txt"}, "--out is required"},
+                               {{"tokenize", "encode"}, "--tokenizer is required"},
+                               {{"cache"}, "config is required"},
+                               {{"import", "model"}, "run is required"},
+                               {{"export", "runs/run"}, "directory is required"},
+                               {{"forward", "--model", "m", "--ids", "i"}, "--out is required"},
+                               {{"diff", "a"}, "b is required"},
+                               {{"inspect"}, "path is required"},
+                               {{"bench"}, "what is required"}});
+}
+
+TEST(Usage, WrongValuesAreNamed) {
+  auto folder = small_project("usage_values");
+  expect_usage_errors(
+      folder,
+      {{{"genrate"}, "did you mean `generate`?"},
+       {{"eval", "none.yaml"}, "none.yaml: there is no such file"},
+       {{"train", "../config.yaml", "--seed=3"}, "did you mean trainer.seed?"},
+       {{"generate", "m", "text", "--temperature", "-1"}, "--temperature is -1; it must be at least 0"},
+       {{"generate", "m", "text", "--top_k", "-2"}, "--top_k is -2; it must not be negative"},
+       {{"generate", "m", "text", "--top_p", "0"}, "--top_p is 0; it must be above 0 and at most 1"},
+       {{"generate", "m", "text", "--max_new_tokens", "0"}, "--max_new_tokens is 0; it must be at least 1"},
+       {{"bench", "train", "--model", "gpt9"}, "model gpt9 is not one of"},
+       {{"bench", "everything"}, "everything is not train"}});
+}
+
+}  // namespace
+}  // namespace bora::golden
