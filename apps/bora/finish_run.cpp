@@ -29,18 +29,19 @@ std::string continuation(const Tokenizer& tokenizer, const std::vector<std::int3
 }
 
 void show_samples(const nn::LanguageModel& model, const TextData& text, const LmConfig& config,
-                  track::Console& console) {
+                  std::int64_t step, track::Console& console, track::Tracker& tracker) {
   std::vector<track::Sample> samples;
   std::uint64_t seed = 0;
   for (const auto& prompt : config.sample.prompts) {
     std::vector<std::int32_t> ids;
-    text.tokenizer.encode_ids(prompt, ids, false, SpecialInText::ordinary);
+    text.tokenizer.encode_ids(prompt, ids, false, SpecialInText::Ordinary);
     infer::GenerateOptions options{.max_new_tokens = config.sample.max_new_tokens,
                                    .stop_id = text.tokenizer.eos_id(),
                                    .seed = seed++,
                                    .sampling = {.temperature = config.sample.temperature}};
     samples.push_back({prompt, continuation(text.tokenizer, ids, infer::generate(model, ids, options))});
   }
+  for (const auto& s : samples) tracker.log_text(step, "sample/" + s.prompt, s.prompt + s.continuation);
   if (!samples.empty()) console.samples(samples);
 }
 
@@ -52,7 +53,7 @@ void finish_run(nn::LanguageModel& model, const TextData& text, const LmConfig& 
   auto last =
       config.trainer.num_train_steps;  // after the last step: a run started again at its end replaces it
   tracker.log(last, metrics);
-  show_samples(model, text, config, console);
+  show_samples(model, text, config, last, console, tracker);
   console.line();
   if (times.trained_seconds > 0) {
     console.line(fmt::format(
@@ -72,7 +73,7 @@ void finish_run(nn::LanguageModel& model, const TextData& text, const LmConfig& 
   std::vector<std::string> commands = {
       fmt::format("./bora generate {} \"The moon is\"", place.directory),
       fmt::format("./bora inspect {}/step-{}", place.directory, config.trainer.num_train_steps),
-      "./bora train recipes/quickstart.yaml --data.train_urls='[\"my/*.txt\"]' --fresh"};
+      fmt::format("./bora train {} --data.train_urls='[\"my/*.txt\"]' --fresh", place.config_file)};
   console.next(commands);
 }
 

@@ -58,7 +58,7 @@ int run_generate(const Arguments& arguments) {
 
   std::vector<std::int32_t> ids;
   if (auto bos = tokenizer.bos_id(); bos && (prompt.empty() || opened.prepend_bos)) ids.push_back(*bos);
-  tokenizer.encode_ids(prompt, ids, false, SpecialInText::ordinary);
+  tokenizer.encode_ids(prompt, ids, false, SpecialInText::Ordinary);
   options.seed = static_cast<std::uint64_t>(seed);
   options.stop_id = tokenizer.eos_id();
   StreamDecoder decoder(tokenizer);

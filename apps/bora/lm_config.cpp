@@ -65,7 +65,8 @@ void LmConfig::bind(Binder& b) {
   b.field("hf_save_dtype", hf_save_dtype, "f32, bf16 or f16");
   b.field("hf_export", hf_export, "write <run>/hf at the end");
   b.field("data_seed", data_seed, "seed of the data order; default trainer.seed");
-  b.field("epoch", epoch, "stop after so many passes over the data; 0: by steps alone");
+  b.field("epoch", epoch,
+          "0: a run ends after trainer.num_train_steps; passes over the data are not counted yet");
   b.field("cross_entropy_chunk", cross_entropy_chunk,
           "positions of the head at a time; part of the bits of a run");
   b.field("sample", sample, "texts to continue at the end");
@@ -74,6 +75,10 @@ void LmConfig::bind(Binder& b) {
   b.ignored("eval_harness_steps", "task evaluation is not built yet");
   b.ignored("log_entropy", "not built yet");
   if (!b.reading()) return;
+  if (epoch != 0)
+    b.problem("epoch", fmt::format("is {}, but passes over the data are not counted yet; leave it 0 and set "
+                                   "trainer.num_train_steps",
+                                   epoch));
   for (const auto& p : optim::schedule_problems(optimizer, trainer.num_train_steps))
     b.problem("optimizer." + p.key, p.message);
 }

@@ -97,7 +97,7 @@ int run_tokenize(const Arguments& arguments) {
   args.parse(arguments);
   auto tokenizer = Tokenizer::load(path);
   special = special && !no_special;
-  const auto in_text = plain_text ? SpecialInText::ordinary : SpecialInText::recognised;
+  const auto in_text = plain_text ? SpecialInText::Ordinary : SpecialInText::Recognised;
   if (jsonl) {
     serve_jsonl(tokenizer, special, in_text);
     return 0;

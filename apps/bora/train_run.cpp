@@ -232,6 +232,7 @@ class Run {
     }
     tracker_ =
         track::make_tracker(config_.trainer.trackers(), {place_.directory, place_.id, trainer_->next_step()});
+    tracker_->log_hyperparameters({{"config", write_config(config_)}});
   }
 
   void show_baseline() {
@@ -322,6 +323,7 @@ class Run {
 int run_training(const LoadedConfig& given, const RunFlags& flags) {
   auto loaded = given;
   auto place = run_place(loaded.config);
+  place.config_file = loaded.first_file;
   track::Console console(track::detect_console(flags.quiet, flags.json));
   if (flags.dry_run) return print_dry_run(loaded, place, console);
   core::initialize(static_cast<int>(loaded.config.trainer.threads));

@@ -14,7 +14,8 @@ int run_training(const LoadedConfig& loaded, const RunFlags& flags);
 /// Where a run keeps its things.
 struct RunPlace {
   std::string id;
-  std::string directory;  ///< <checkpointer.base_path>/<id>
+  std::string directory;    ///< <checkpointer.base_path>/<id>
+  std::string config_file;  ///< as the user named it
 };
 RunPlace run_place(const LmConfig& config);
 

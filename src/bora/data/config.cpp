@@ -232,6 +232,9 @@ std::vector<ConfigProblem> DataConfig::missing_sources() const {
     local(".validation_urls", source.validation_urls);
     if (source.cache_dir) local(".cache_dir", {*source.cache_dir});
   }
+  if (tokenizer == "passthrough")
+    out.push_back(
+        {"", "data.tokenizer", "passthrough: text that is ids already is not read yet; give a tokenizer"});
   if (const auto scheme = store::remote_scheme(cache_dir)) {
     out.push_back(
         {"", "data.cache_dir", fmt::format("{} is on {}://; give a local folder", cache_dir, *scheme)});

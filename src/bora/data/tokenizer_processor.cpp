@@ -38,7 +38,7 @@ std::string TokenizerProcessor::fingerprint() const {
 
 void TokenizerProcessor::encode(const store::TextPiece& piece, std::vector<std::int32_t>& out) const {
   if (piece.begins_document) out.insert(out.end(), prefix_.begin(), prefix_.end());
-  tokenizer_.encode_ids(piece.text, out, false, SpecialInText::ordinary);
+  tokenizer_.encode_ids(piece.text, out, false, SpecialInText::Ordinary);
   if (piece.ends_document) out.insert(out.end(), suffix_.begin(), suffix_.end());
 }
 

@@ -147,7 +147,7 @@ void AddedTokens::split(std::string_view text, bool normalized, SpecialInText in
   for (auto found = tries_[normalized].find(text, 0); found;
        found = tries_[normalized].find(text, found->range.end)) {
     const AddedToken& token = by_id_.at(found->value);
-    if (in_text == SpecialInText::ordinary && is_special(token.content)) continue;
+    if (in_text == SpecialInText::Ordinary && is_special(token.content)) continue;
     auto [begin, end] = found->range;
     if (token.single_word) {
       const bool left = begin > 0 && is_word(code_point_at(text.data() + previous_start(text, begin)).value);

@@ -81,10 +81,10 @@ std::optional<Charsmap::Match> Charsmap::find(std::string_view text, bool longes
 
 std::optional<std::string> from_base64(std::string_view text) {
   static const auto values = [] {
-    std::array<std::int8_t, 256> t{};
+    std::array<int, 256> t{};
     t.fill(-1);
     for (std::size_t i = 0; i < kBase64.size(); ++i) {
-      t[static_cast<unsigned char>(kBase64[i])] = static_cast<std::int8_t>(i);
+      t[static_cast<unsigned char>(kBase64[i])] = static_cast<int>(i);
     }
     return t;
   }();

@@ -257,7 +257,7 @@ struct Shown {
 };
 
 std::vector<Shown> shown(const AddedTokens& tokens, std::string_view text, bool normalized = false,
-                         SpecialInText in_text = SpecialInText::recognised) {
+                         SpecialInText in_text = SpecialInText::Recognised) {
   std::vector<AddedPart> parts;
   tokens.split(text, normalized, in_text, parts);
   std::vector<Shown> out;
@@ -286,7 +286,7 @@ TEST(AddedTokens, SpecialOnesAsOrdinaryText) {
   const auto tokens = added({special, inside, strips});
   EXPECT_THAT(shown(tokens, "end<end>", false), ElementsAre(Shown{"end", 2}, Shown{"<end>", 1}));
   const auto ordinary = [&](std::string_view text) {
-    return shown(tokens, text, false, SpecialInText::ordinary);
+    return shown(tokens, text, false, SpecialInText::Ordinary);
   };
   EXPECT_THAT(ordinary("x end <end>"), ElementsAre(Shown{"x ", -1}, Shown{"end", 2}, Shown{" <end>", -1}));
   EXPECT_THAT(ordinary("a <m> b"), ElementsAre(Shown{"a <m> b", -1}));

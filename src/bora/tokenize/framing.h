@@ -33,7 +33,7 @@ struct FrameOptions {
   bool add_special = true;
   bool truncate = true;  ///< as "truncation" in tokenizer.json asks, if it does
   bool pad = true;       ///< as "padding" asks
-  SpecialInText in_text = SpecialInText::recognised;
+  SpecialInText in_text = SpecialInText::Recognised;
 };
 
 /// What encode() of `tokenizers` gives. Errors: InvalidArgument for a pair without a template for pairs, and

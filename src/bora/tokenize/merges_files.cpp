@@ -118,7 +118,7 @@ PostProcessor ends(const Pipeline& p, const FileConfig& config) {
   };
   const auto name = [&](std::string_view key) {
     const std::int32_t id = id_or(p, config, key, kEnd);
-    const std::string text = json_string(*p.token(id));
+    std::string text = json_string(*p.token(id));
     add(tokens, fmt::format(R"({0}:{{"id":{0},"ids":[{1}],"tokens":[{0}]}})", text, id));
     return text;
   };

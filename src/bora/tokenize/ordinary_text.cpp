@@ -41,7 +41,7 @@ void tokenize_piece(const Pipeline& p, SpecialInText in_text, std::string_view p
                     std::vector<Token>& out) {
   const std::size_t before = out.size();
   p.model->tokenize(piece, out);
-  if (in_text == SpecialInText::recognised) return;
+  if (in_text == SpecialInText::Recognised) return;
   const auto is_control = [&](const Token& t) { return p.control[static_cast<std::size_t>(t.id)]; };
   if (std::none_of(out.begin() + static_cast<std::ptrdiff_t>(before), out.end(), is_control)) return;
   out.resize(before);

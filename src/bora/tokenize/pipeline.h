@@ -50,7 +50,7 @@ struct Pipeline {
 
   /// The pieces of ordinary text have other tokens than those of a text with control tokens.
   std::uint64_t cache_number(SpecialInText in_text) const {
-    return number + (in_text == SpecialInText::ordinary ? 1 : 0);
+    return number + (in_text == SpecialInText::Ordinary ? 1 : 0);
   }
 
   std::int64_t vocab_size() const;

@@ -57,15 +57,15 @@ class SentencePieceOracle : public Oracle {
     ASSERT_EQ(answers.size(), 2 * texts.size() + 1);
     int wrong = 0;
     for (std::size_t i = 0; i < texts.size() && wrong < 5; ++i) {
-      const Encoding e = ours.encode(texts[i], false, SpecialInText::ordinary);
+      const Encoding e = ours.encode(texts[i], false, SpecialInText::Ordinary);
       const std::string shown = "[" + numbers(e.ids) + "," + offsets_of(e, file) + "]";
       std::string expected = answers[2 * i + 1];
       if (file.pieces.byte_fallback) expected = "[" + expected.substr(1, expected.find(']')) + ",[]]";
       EXPECT_EQ(shown, expected) << json_string(texts[i]);
       EXPECT_EQ(hex(ours.decode(ids[i])), answers[2 * i + 2]) << numbers(ids[i]);
-      EXPECT_EQ(again.encode(texts[i], false, SpecialInText::ordinary).ids, e.ids);
+      EXPECT_EQ(again.encode(texts[i], false, SpecialInText::Ordinary).ids, e.ids);
       std::vector<std::int32_t> fast;
-      ours.encode_ids(texts[i], fast, false, SpecialInText::ordinary);
+      ours.encode_ids(texts[i], fast, false, SpecialInText::Ordinary);
       EXPECT_EQ(fast, e.ids);
       wrong += shown != expected || hex(ours.decode(ids[i])) != answers[2 * i + 2] ? 1 : 0;
     }

@@ -47,8 +47,8 @@ Tokenizer load(const SentencePieceFile& file, const std::string& name = "small.m
 
 Ids ids(const Tokenizer& t, std::string_view text) {
   Ids fast;
-  t.encode_ids(text, fast, false, SpecialInText::ordinary);
-  EXPECT_EQ(t.encode(text, false, SpecialInText::ordinary).ids, fast);
+  t.encode_ids(text, fast, false, SpecialInText::Ordinary);
+  EXPECT_EQ(t.encode(text, false, SpecialInText::Ordinary).ids, fast);
   return fast;
 }
 

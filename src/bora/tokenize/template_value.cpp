@@ -142,11 +142,11 @@ bool Value::same(const Value& other) const {
     case Kind::None:
       return true;
     case Kind::Bool:
-      return bool_ == other.bool_;
+      return as_truth == other.as_truth;
     case Kind::Int:
-      return int_ == other.int_;
+      return as_integer == other.as_integer;
     case Kind::Float:
-      return float_ == other.float_;
+      return as_number == other.as_number;
     default:
       return data_ == other.data_;
   }

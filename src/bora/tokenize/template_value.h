@@ -47,12 +47,14 @@ class Value {
   };
 
   Value() = default;
-  explicit Value(bool value, Origin origin = kUnknown) : kind_(Kind::Bool), origin_(origin) { bool_ = value; }
+  explicit Value(bool value, Origin origin = kUnknown) : kind_(Kind::Bool), origin_(origin) {
+    as_truth = value;
+  }
   explicit Value(std::int64_t value, Origin origin = kUnknown) : kind_(Kind::Int), origin_(origin) {
-    int_ = value;
+    as_integer = value;
   }
   explicit Value(double value, Origin origin = kUnknown) : kind_(Kind::Float), origin_(origin) {
-    float_ = value;
+    as_number = value;
   }
   explicit Value(Text text) : kind_(Kind::String), data_(std::make_shared<Text>(std::move(text))) {}
   Value(std::string bytes, Origin origin) : Value(Text(std::move(bytes), origin)) {}
@@ -70,11 +72,13 @@ class Value {
   bool is_whole() const { return kind_ == Kind::Bool || kind_ == Kind::Int; }
   bool is_sequence() const { return kind_ == Kind::List || kind_ == Kind::Tuple; }
 
-  bool boolean() const { return bool_; }
+  bool boolean() const { return as_truth; }
   /// Bool or Int.
-  std::int64_t integer() const { return kind_ == Kind::Bool ? static_cast<std::int64_t>(bool_) : int_; }
+  std::int64_t integer() const {
+    return kind_ == Kind::Bool ? static_cast<std::int64_t>(as_truth) : as_integer;
+  }
   /// Any number.
-  double real() const { return kind_ == Kind::Float ? float_ : static_cast<double>(integer()); }
+  double real() const { return kind_ == Kind::Float ? as_number : static_cast<double>(integer()); }
   const Text& text() const { return *static_cast<const Text*>(data_.get()); }
   const std::string& bytes() const { return text().bytes(); }
   const std::vector<Value>& items() const { return static_cast<const List*>(data_.get())->items; }
@@ -101,9 +105,9 @@ class Value {
   Kind kind_ = Kind::None;
   Origin origin_ = kUnknown;
   union {
-    bool bool_;
-    std::int64_t int_ = 0;
-    double float_;
+    bool as_truth;
+    std::int64_t as_integer = 0;
+    double as_number;
   };
   std::shared_ptr<void> data_;
 };

@@ -25,9 +25,9 @@ struct CodePointSpan {
 
 /// What to make of special tokens (<s>, <|endoftext|>, ...) that are spelled out in a text.
 enum class SpecialInText {
-  recognised,  ///< their ids, as `tokenizers` does unless told otherwise: for text that may hold control
+  Recognised,  ///< their ids, as `tokenizers` does unless told otherwise: for text that may hold control
                ///< tokens
-  ordinary,    ///< text like any other: a document or a prompt cannot bring in control ids. Added tokens that
+  Ordinary,    ///< text like any other: a document or a prompt cannot bring in control ids. Added tokens that
                ///< are not special are found all the same (encode_special_tokens of `tokenizers`).
 };
 
@@ -62,11 +62,11 @@ class Tokenizer {
   /// Ids and offsets. `add_special`: with what the post-processor adds (<s>, [CLS], ...), whatever `in_text`
   /// says.
   Encoding encode(std::string_view text, bool add_special = true,
-                  SpecialInText in_text = SpecialInText::recognised) const;
+                  SpecialInText in_text = SpecialInText::Recognised) const;
 
   /// Appends the ids of `text` to `out`: the fast path of data pipelines, without offsets.
   void encode_ids(std::string_view text, std::vector<std::int32_t>& out, bool add_special = false,
-                  SpecialInText in_text = SpecialInText::recognised) const;
+                  SpecialInText in_text = SpecialInText::Recognised) const;
 
   /// The text of `ids`. Ids that stand for nothing are left out, as in `tokenizers`. A character whose bytes
   /// are not all there becomes U+FFFD; see StreamDecoder for tokens that arrive one by one.

@@ -75,8 +75,8 @@ TEST(Tokenizer, FindsAddedTokensInText) {
 TEST(Tokenizer, SpecialTokensAsOrdinaryText) {
   const auto ordinary = [](const Tokenizer& t, std::string_view text, bool add_special = false) {
     Ids fast;
-    t.encode_ids(text, fast, add_special, SpecialInText::ordinary);
-    EXPECT_EQ(fast, t.encode(text, add_special, SpecialInText::ordinary).ids) << text;
+    t.encode_ids(text, fast, add_special, SpecialInText::Ordinary);
+    EXPECT_EQ(fast, t.encode(text, add_special, SpecialInText::Ordinary).ids) << text;
     return fast;
   };
   const Tokenizer small = Tokenizer::from_json(kTiny);
@@ -87,7 +87,7 @@ TEST(Tokenizer, SpecialTokensAsOrdinaryText) {
       Tokenizer::from_json(replaced(kTiny, R"("id":7,"content":"<end>")", R"("id":5,"content":"abc")"));
   EXPECT_EQ(ids(merges, "abcab"), Ids({5, 4}));
   EXPECT_EQ(ordinary(merges, "aabcab"), Ids({0, 0, 6, 4}));
-  EXPECT_EQ(merges.encode("aabcab", false, SpecialInText::ordinary).offsets,
+  EXPECT_EQ(merges.encode("aabcab", false, SpecialInText::Ordinary).offsets,
             (std::vector<CodePointSpan>{{0, 1}, {1, 2}, {2, 4}, {4, 6}}));
   EXPECT_EQ(ids(merges, "abcab"), Ids({5, 4}));
   const Tokenizer one =
@@ -102,7 +102,7 @@ TEST(Tokenizer, SpecialTokensAsOrdinaryText) {
   const Tokenizer gpt2 = Tokenizer::load(folder + "gpt2");
   EXPECT_EQ(ordinary(gpt2, "a<|endoftext|>b"), Ids({64, 27, 91, 437, 1659, 5239, 91, 29, 65}));
   EXPECT_EQ(ids(gpt2, "a<|endoftext|>b"), Ids({64, 50256, 65}));
-  EXPECT_EQ(gpt2.encode("<|endoftext|>", false, SpecialInText::ordinary).offsets.back(),
+  EXPECT_EQ(gpt2.encode("<|endoftext|>", false, SpecialInText::Ordinary).offsets.back(),
             (CodePointSpan{12, 13}));
   EXPECT_EQ(ordinary(Tokenizer::load(folder + "llama2"), "a</s>b"), Ids({263, 829, 29879, 29958, 29890}));
   const Tokenizer whisper = Tokenizer::load(folder + "whisper-tiny");  // <|0.00|> is added but not special
