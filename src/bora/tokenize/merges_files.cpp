@@ -102,9 +102,10 @@ std::string roberta(const Pipeline& p, const FileConfig& config, const NamedToke
     const std::int32_t id = id_or(p, config, token.first, token.second);
     return fmt::format("[{},{}]", json_string(*p.token(id)), id);
   };
+  const std::string first = named(cls), last = named(sep);
   return fmt::format(
-      R"({{"type":"RobertaProcessing","sep":{},"cls":{},"trim_offsets":{},"add_prefix_space":{}}})",
-      named(sep), named(cls), trim, prefix_space);
+      R"({{"type":"RobertaProcessing","sep":{},"cls":{},"trim_offsets":{},"add_prefix_space":{}}})", last,
+      first, trim, prefix_space);
 }
 
 /// GPT-2's post-processor, or the beginning and the end that the configuration asks for.

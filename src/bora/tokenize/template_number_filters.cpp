@@ -34,7 +34,7 @@ std::optional<double> real_of(const Value& value) {
 Value to_int(Guard& guard, const Value& subject, Arguments&& arguments) {
   const Bound bound(guard, "int", std::move(arguments), {"default", "base"});
   require_defined(guard, subject);
-  const Value otherwise = bound[0] != nullptr ? *bound[0] : Value(std::int64_t{0}, kControl);
+  Value otherwise = bound[0] != nullptr ? *bound[0] : Value(std::int64_t{0}, kControl);
   if (subject.is_whole()) return Value(subject.integer(), subject.origin());
   if (subject.is(Kind::Float) && std::isinf(subject.real())) guard.fail("int: infinity has no integer");
   if (subject.is(Kind::String)) {

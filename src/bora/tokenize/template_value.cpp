@@ -187,6 +187,8 @@ Value tuple_of(Guard& guard, std::vector<Value> items) {
   return value;
 }
 
+// The entries' elements are moved from.
+// NOLINTNEXTLINE(performance-unnecessary-value-param)
 Value dict_of(Guard& guard, std::vector<std::pair<Value, Value>> entries) {
   guard.charge(1 + entries.size() / 4);
   auto dict = std::make_shared<Dict>();
