@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # SPDX-FileCopyrightText: The Bora authors
 #
-# Finds libtorch inside an unpacked PyTorch wheel and defines the imported targets libtorch::c10, libtorch::cpu and
-# libtorch::gomp. The wheel's own CMake package is not used: for a CUDA wheel it demands a CUDA toolkit and a Python
-# interpreter.
+# Finds libtorch inside an unpacked PyTorch wheel and defines the imported targets libtorch::c10 and libtorch::cpu. The
+# wheel's own CMake package is not used: for a CUDA wheel it demands a CUDA toolkit and a Python interpreter.
 #
 #   LIBTORCH_DIR        (cache or environment) the `torch` folder of the wheel; scripts/setup.sh puts it below BORA_DEPS
 #   Libtorch_VERSION    read from the headers
@@ -51,7 +50,7 @@ if(Libtorch_FOUND AND NOT TARGET libtorch::cpu)
   file(MAKE_DIRECTORY ${_first})
   file(CREATE_LINK ${Libtorch_SYSTEM_FMT}/fmt ${_first}/fmt SYMBOLIC)
 
-  foreach(_name gomp c10 cpu)
+  foreach(_name c10 cpu)
     string(TOUPPER ${_name} _upper)
     add_library(libtorch::${_name} SHARED IMPORTED GLOBAL)
     set_target_properties(libtorch::${_name} PROPERTIES IMPORTED_LOCATION ${Libtorch_${_upper}_LIBRARY})

@@ -9,10 +9,11 @@
 set -euo pipefail
 shopt -s inherit_errexit
 cd "$(dirname "$0")/.."
+. scripts/page.sh
 page=docs/reference/commands.md
 check=
 if [ "${1:-}" = --check ]; then
-  check=1
+  check=--check
   shift
 fi
 program=${1:-./bora}
@@ -59,9 +60,4 @@ PAGE
 }
 
 text=$(make_page)
-if [ "$check" ]; then
-  diff <(printf '%s\n' "$text") "$page" || { echo "$page is not what the program says; run scripts/commands_page.sh"; exit 1; }
-else
-  printf '%s\n' "$text" >"$page.tmp"
-  mv "$page.tmp" "$page"
-fi
+put_page "$page" scripts/commands_page.sh "$check" <<<"$text"

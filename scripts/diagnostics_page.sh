@@ -5,6 +5,7 @@
 # Writes docs/reference/diagnostics.md from the wrong programs of tests/diagnostics. With --check it compares instead.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. scripts/page.sh
 page=docs/reference/diagnostics.md
 
 # What a person reads first: the error line itself and the constraint that failed, without paths and columns.
@@ -35,10 +36,5 @@ make_page() {
   done
 }
 
-if [ "${1:-}" = --check ]; then
-  diff <(make_page) "$page" || { echo "$page is not what the programs say; run scripts/diagnostics_page.sh"; exit 1; }
-else
-  mkdir -p docs/reference
-  make_page >"$page.tmp"
-  mv "$page.tmp" "$page"
-fi
+text=$(make_page)
+put_page "$page" scripts/diagnostics_page.sh "${1:-}" <<<"$text"
