@@ -64,7 +64,7 @@ def median_seconds(work, times=7):
 
 def matmul_cost(shapes, show):
     """Of all the products, each shape run alone: seconds and operations together, operations/s of the fastest."""
-    seconds = operations = peak = 0.0
+    seconds = operations = rate = 0.0
     with torch.no_grad():
         for (a, b), count in shapes.items():
             x, y = (torch.empty_strided(*operand).normal_() for operand in (a, b))
@@ -72,10 +72,10 @@ def matmul_cost(shapes, show):
             work = 2.0 * x.numel() * y.shape[-1]
             seconds += each * count
             operations += work * count
-            peak = max(peak, work / each)
+            rate = max(rate, work / each)
             if show:
                 print(f"{count:4} x {list(a[0])} {list(b[0])}  {each * 1e3:8.3f} ms  {work / each * 1e-9:6.1f} GF/s")
-    return seconds, operations, peak
+    return seconds, operations, rate
 
 
 def optimizer_for(model):
@@ -116,13 +116,13 @@ def train(args):
 
     with Products() as products:
         loss_of(model).backward()
-    alone, operations, peak = matmul_cost(products.shapes, args.parts)
+    alone, operations, rate = matmul_cost(products.shapes, args.parts)
     print(json.dumps({
         "model": args.model, "batch": args.batch, "seq": args.seq,
         "tokens_per_s": args.batch * args.seq / median,
         "step_ms": median * 1e3, "step_ms_p95": times[min(len(times) - 1, len(times) * 95 // 100)] * 1e3,
         "matmul_share": alone / median, "peak_rss_mb": peak, "start_up_s": first_step_end - median,
-        "mfu": operations / median / peak, "gflops_per_s": operations / median * 1e-9,
+        "mfu": operations / median / rate, "gflops_per_s": operations / median * 1e-9,
         "kernel_path": f"torch {torch.__version__} {'compile' if args.compile else 'eager'} "
                        f"{torch.backends.cpu.get_cpu_capability()}",
         "threads": torch.get_num_threads(), "cpu": cpu_model(),
