@@ -177,6 +177,9 @@ int run_bench(const Arguments& arguments) {
   out["step_ms_p95"] = times[std::min(times.size() - 1, times.size() * 95 / 100)] * 1e3;
   out["matmul_share"] = alone / step;
   out["peak_rss_mb"] = static_cast<double>(usage.ru_maxrss) / 1024;
+  auto arrays = core::memory_info();
+  out["arrays_peak_mb"] = static_cast<double>(arrays.peak_live) / (1024 * 1024);
+  out["arrays_reserved_mb"] = static_cast<double>(arrays.reserved) / (1024 * 1024);
   out["start_up_s"] = first_step_end - step;
   out["mfu"] = flops(shapes) / step / peak;  // of the rate that the fastest product reaches here
   out["gflops_per_s"] = flops(shapes) / step * 1e-9;

@@ -15,6 +15,7 @@
 
 #include "bora/base/error.h"
 #include "bora/base/text.h"
+#include "bora/core/arena.h"
 #include "bora/core/runtime.h"
 #include "bora/core/torch/allocator.h"
 
@@ -22,9 +23,12 @@ namespace bora::core {
 namespace {
 
 constexpr std::size_t kAlignment = 64;
+constexpr std::size_t kLarge = std::size_t{64} << 10;  // from here on, blocks come from the arena
+constexpr std::size_t kReservation = std::size_t{64} << 30;
 constexpr std::size_t kSmallest = 64;
-constexpr int kSteps = 8;  // size classes per doubling: at most 12.5 % above what was asked for
-constexpr int kClasses = 40 * kSteps;
+constexpr int kSteps =
+    8;  // size classes of small blocks per doubling: at most 12.5 % above what was asked for
+constexpr int kClasses = 10 * kSteps + 1;
 
 #if defined(__SANITIZE_ADDRESS__)
 constexpr bool kReuse = false;  // the sanitizer must see each free
@@ -49,8 +53,7 @@ std::size_t size_of(int size_class) {
 
 // Stands in the 64 bytes before each block.
 struct Header {
-  int size_class;
-  std::size_t size;
+  std::size_t size;  // of the block, without this
 };
 
 class ReusingAllocator final : public c10::Allocator {
@@ -64,15 +67,13 @@ class ReusingAllocator final : public c10::Allocator {
 
   MemoryInfo info() {
     std::lock_guard lock(mutex_);
-    return {live_, reserved_, peak_};
+    return {live_, small_ + static_cast<std::int64_t>(arena_.touched()), peak_};
   }
   void release_unused() {
     std::lock_guard lock(mutex_);
+    arena_.release_unused();
     for (auto& list : free_) {
-      for (void* data : list) {
-        reserved_ -= static_cast<std::int64_t>(header(data)->size);
-        std::free(header(data));
-      }
+      for (void* data : list) free_small(header(data));
       list.clear();
     }
   }
@@ -81,56 +82,59 @@ class ReusingAllocator final : public c10::Allocator {
   static Header* header(void* data) {
     return reinterpret_cast<Header*>(static_cast<char*>(data) - kAlignment);
   }
+  static bool in_arena(std::size_t size) { return kReuse && size >= kLarge; }
   static void give_back(void* data);
 
   void* take(std::size_t n) {
-    int wanted = class_of(n);
     std::lock_guard lock(mutex_);
-    void* data = reuse(wanted);
-    if (data == nullptr) data = fresh(wanted);
+    void* data = n < kLarge ? take_small(class_of(n)) : fresh(n);
     live_ += static_cast<std::int64_t>(header(data)->size);
     peak_ = std::max(peak_, live_);
     return data;
   }
-  // A free block of this class, or of one of the next two (up to a quarter larger).
-  void* reuse(int wanted) {
-    for (int c = wanted; c < std::min(wanted + 3, kClasses); ++c) {
-      auto& list = free_[static_cast<std::size_t>(c)];
-      if (list.empty()) continue;
-      void* data = list.back();
-      list.pop_back();
-      return data;
-    }
-    return nullptr;
+  void* take_small(int wanted) {
+    auto& list = free_[static_cast<std::size_t>(wanted)];
+    if (list.empty()) return fresh(size_of(wanted));
+    void* data = list.back();
+    list.pop_back();
+    return data;
   }
-  void* fresh(int wanted) {
-    auto size = size_of(wanted);
-    void* block = wanted < kClasses ? std::aligned_alloc(kAlignment, size + kAlignment) : nullptr;
+  void* fresh(std::size_t size) {
+    const auto with_header = (size + kAlignment - 1) / kAlignment * kAlignment + kAlignment;
+    void* block = nullptr;
+    if (with_header > size)
+      block = in_arena(size) ? arena_.take(with_header) : std::aligned_alloc(kAlignment, with_header);
     if (block == nullptr) {
       fail(ErrorKind::Io,
            "out of memory: {} more do not fit beside {} in use\nhint: a smaller "
            "trainer.per_device_parallelism, more lanes, or model.gradient_checkpointing",
            human_bytes(static_cast<double>(size)), human_bytes(static_cast<double>(live_)));
     }
-    reserved_ += static_cast<std::int64_t>(size);
-    new (block) Header{wanted, size};
+    if (!in_arena(size)) small_ += static_cast<std::int64_t>(size);
+    new (block) Header{size};
     return static_cast<char*>(block) + kAlignment;
   }
   void put(void* data) {
     std::lock_guard lock(mutex_);
     auto* h = header(data);
     live_ -= static_cast<std::int64_t>(h->size);
-    if (kReuse) {
-      free_[static_cast<std::size_t>(h->size_class)].push_back(data);
+    if (in_arena(h->size)) {
+      arena_.give_back(h, h->size + kAlignment);
+    } else if (kReuse) {
+      free_[static_cast<std::size_t>(class_of(h->size))].push_back(data);
     } else {
-      reserved_ -= static_cast<std::int64_t>(h->size);
-      std::free(h);
+      free_small(h);
     }
+  }
+  void free_small(Header* h) {
+    small_ -= static_cast<std::int64_t>(h->size);
+    std::free(h);
   }
 
   std::mutex mutex_;
+  Arena arena_{kReservation};
   std::array<std::vector<void*>, kClasses> free_;
-  std::int64_t live_ = 0, reserved_ = 0, peak_ = 0;
+  std::int64_t live_ = 0, small_ = 0, peak_ = 0;
 };
 
 // Never destroyed: arrays may outlive every static object.

@@ -10,9 +10,9 @@
 namespace bora::core {
 
 /// Call once at program start: checks libtorch's version, sets threads, flush-to-zero off, and puts the
-/// reusing allocator in place (memory of freed arrays is kept by size class, so that a step's memory serves
-/// the next step). threads = 0: BORA_THREADS, OMP_NUM_THREADS, else the cores.
-/// Unsupported if the libtorch that was loaded is not the one Bora was built for.
+/// reusing allocator in place (memory of freed arrays is kept, so that a step's memory serves the next step).
+/// threads = 0: BORA_THREADS, OMP_NUM_THREADS, else the cores. Unsupported if the libtorch that was loaded is
+/// not the one Bora was built for.
 void initialize(int threads = 0);
 
 /// Unsupported unless both are the same libtorch. Versions as in torch/headeronly/version.h: major, minor and
