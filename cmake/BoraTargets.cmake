@@ -60,8 +60,8 @@ function(bora_test name)
 endfunction()
 
 function(bora_compile_options target)
-  target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wno-missing-field-initializers -Wno-restrict
-    -ffp-contract=off)  # a*b+c must round the same in a loop's body and in its tail
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wno-missing-field-initializers
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict> -ffp-contract=off)  # a*b+c must round the same in a loop's body and in its tail
   if(BORA_SANITIZE)
     target_compile_options(${target} PRIVATE -fsanitize=address,undefined -fno-sanitize-recover=undefined
       -fno-omit-frame-pointer)

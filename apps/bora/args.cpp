@@ -22,7 +22,8 @@ struct Args::State {
 
   template <class T>
   void add(const std::string& name, T& value, const std::string& doc, bool required) {
-    auto* o = app.add_option(name, value, doc)->capture_default_str();
+    auto* o = app.add_option(name, value, doc);
+    if (value != T{}) o->capture_default_str();
     if (required) o->required();
     names.push_back(name);
   }
@@ -105,8 +106,8 @@ void Args::parse(const std::vector<std::string>& arguments) {
     fmt::print("{}", state_->app.help());
     throw HelpShown{};
   } catch (const CLI::ParseError& e) {
-    fail(ErrorKind::Usage, "{}: {}\nhint: {} --help", state_->app.get_name(), e.what(),
-         state_->app.get_name());
+    const auto name = state_->app.get_name();
+    fail(ErrorKind::Usage, "{}: {}\nhint: {} --help", name.substr(name.find(' ') + 1), e.what(), name);
   }
 }
 

@@ -7,6 +7,7 @@
 #include "bora/base/file.h"
 #include "bora/base/text.h"
 #include "bora/checkpoint/checkpoint.h"
+#include "bora/checkpoint/run_lock.h"
 #include "bora/core/runtime.h"
 #include "commands.h"
 #include "models.h"
@@ -29,6 +30,7 @@ int run_import(const Arguments& arguments) {
   content.parameters = checkpoint::checkpoint_arrays(parameters);
   content.state = {{"step", 0}, {"model", model->hf_config()}};
   files().make_directories(to);
+  const checkpoint::RunLock lock(to);
   checkpoint::save_checkpoint(to, content);
   std::int64_t n = 0;
   for (const auto& p : parameters) n += p.array->numel();

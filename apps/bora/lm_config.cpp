@@ -57,6 +57,8 @@ void LmConfig::bind(Binder& b) {
   b.field("optimizer", optimizer, "optimizer and learning-rate schedule");
   bind_initialize_from_hf(b, initialize_from_hf);
   b.field("use_hf_model_config", use_hf_model_config, "take the model's sizes from initialize_from_hf");
+  if (b.reading() && use_hf_model_config && initialize_from_hf.empty())
+    b.problem("use_hf_model_config", "needs initialize_from_hf: a local Hugging Face directory");
   b.field("initialize_from_checkpoint_path", initialize_from_checkpoint_path,
           "start from a checkpoint's weights, at step 0");
   b.field("z_loss_weight", z_loss_weight, "weight of logsumexp² in the loss");

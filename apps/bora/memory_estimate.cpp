@@ -5,27 +5,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "bora/models/gpt2.h"
-#include "bora/models/llama.h"
-
 namespace bora::app {
 namespace {
 
 // Resident size of `bora version`: mostly libtorch.
 constexpr double kProcessBytes = 120e6;
-
-template <class Config>
-const nn::RematPolicy* policy_of(const ModelConfig& config) {
-  const auto* of = dynamic_cast<const ModelConfigOf<Config>*>(&config);
-  return of == nullptr ? nullptr : &of->config.gradient_checkpointing;
-}
-
-// A type that is missing here is taken to keep everything.
-nn::RematPolicy remat_policy(const ModelConfig& config) {
-  for (const auto* policy : {policy_of<gpt2::Config>(config), policy_of<llama::Config>(config)})
-    if (policy != nullptr) return *policy;
-  return {};
-}
 
 // Values kept for the backward pass, per token and layer: inputs of two norms and their outputs, q, k, v and
 // the attention's output, the MLP's inner values.
@@ -73,7 +57,7 @@ SizeEstimate estimate_sizes(const ModelConfig& config, const EstimateOptions& op
   out.checkpoint_bytes = 12 * parameters;
   double tokens = static_cast<double>(options.batch / options.lanes * s.seq_len);
   double logits = std::min(tokens, 1024.0) * static_cast<double>(options.vocab);  // one chunk of the head
-  out.activation_bytes = element * tokens * values_of_layers(s, remat_policy(config)) + 4 * logits;
+  out.activation_bytes = element * tokens * values_of_layers(s, config.remat()) + 4 * logits;
   return out;
 }
 

@@ -11,6 +11,7 @@
 #include "bora/base/config.h"
 #include "bora/base/json.h"
 #include "bora/nn/language_model.h"
+#include "bora/nn/stacked.h"
 
 namespace bora::app {
 
@@ -24,6 +25,9 @@ class ModelConfig {
   virtual nn::ModelShape shape(std::int64_t vocab_size) const = 0;
   /// From the shapes; nothing is made.
   virtual std::int64_t parameter_count(std::int64_t vocab_size) const = 0;
+  /// Which blocks are computed again in the backward pass.
+  virtual nn::RematPolicy remat() const = 0;
+  virtual void set_remat(nn::RematPolicy policy) = 0;
 };
 
 template <class Config>
@@ -37,6 +41,8 @@ class ModelConfigOf final : public ModelConfig {
   std::int64_t parameter_count(std::int64_t vocab_size) const override {
     return config.parameter_count(vocab_size);
   }
+  nn::RematPolicy remat() const override { return config.gradient_checkpointing; }
+  void set_remat(nn::RematPolicy policy) override { config.gradient_checkpointing = policy; }
 
   Config config;
 

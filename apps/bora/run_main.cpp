@@ -3,7 +3,9 @@
 // The command `bora`: hands over to one subcommand, and turns errors into lines and exit codes.
 #include <fmt/core.h>
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 
 #include "args.h"
 #include "bora/base/error.h"
@@ -73,12 +75,18 @@ int run(const std::vector<std::string>& arguments) {
        did_you_mean(arguments[0], names));
 }
 
+// What was printed may still wait in a buffer; a full disk shows only now.
+int flush_output(int code) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+  fail(ErrorKind::Io, "standard output cannot be written: {}", std::strerror(errno));
+}
+
 }  // namespace
 }  // namespace bora::app
 
 int main(int argc, char** argv) {
   try {
-    return bora::app::run({argv + 1, argv + argc});
+    return bora::app::flush_output(bora::app::run({argv + 1, argv + argc}));
   } catch (const bora::app::HelpShown&) {
     return 0;
   } catch (...) {

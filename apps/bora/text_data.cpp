@@ -12,8 +12,8 @@
 #include "bora/base/text.h"
 #include "bora/data/tokenizer_processor.h"
 #include "bora/store/urls.h"
-#include "bora/tokenize/bpe_trainer.h"
-#include "bora/train/evaluate.h"
+#include "bora/tokenize/tokenizer_trainer.h"
+#include "bora/train/grouped_eval.h"
 #include "debian_text.h"
 #include "document_source.h"
 
@@ -93,18 +93,22 @@ Tokenizer train_tokenizer(const data::DataConfig& config, const std::string& dir
                  fmt::format("{} pieces, from {}", with_commas(tokenizer.vocab_size()), directory));
     return tokenizer;
   }
-  BpeTrainerConfig trainer;
-  trainer.vocab_size = config.train_tokenizer->vocab_size;
-  trainer.min_frequency = config.train_tokenizer->min_frequency;
+  const data::TrainTokenizerConfig& wanted = *config.train_tokenizer;
+  TokenizerTrainerConfig trainer;
+  trainer.kind = parse_tokenizer_kind(wanted.kind);
+  trainer.vocab_size = wanted.vocab_size;
+  trainer.min_frequency = wanted.min_frequency;
+  trainer.character_coverage = wanted.character_coverage;
   trainer.progress = [&](std::int64_t done, std::int64_t total) {
     if (done < total)
-      console.progress("tokenizer", static_cast<double>(done), static_cast<double>(total), "learning merges");
+      console.progress("tokenizer", static_cast<double>(done), static_cast<double>(total), "learning pieces");
   };
-  auto trained = train_bpe(document_source(training_files(config)), trainer);
+  auto trained = bora::train_tokenizer(document_source(training_files(config)), trainer);
   trained.tokenizer.save(directory);
   console.progress(
       "tokenizer", 1, 1,
-      fmt::format("trained: byte-level BPE, {} pieces", with_commas(trained.tokenizer.vocab_size())));
+      fmt::format("trained: {}, {} pieces", wanted.kind == "bpe" ? "byte-level BPE" : wanted.kind,
+                  with_commas(trained.tokenizer.vocab_size())));
   if (!trained.warning.empty()) console.line("            " + trained.warning);
   return trained.tokenizer;
 }
@@ -172,29 +176,22 @@ TextData prepare_text(const LmConfig& config, const RunPlace& place, std::int64_
 
 std::vector<track::Metric> evaluate_sources(const nn::LanguageModel& model, const TextData& text,
                                             const LmConfig& config, track::Console& console) {
-  std::vector<track::Metric> metrics;
+  train::GroupedEval groups;
   track::Table table{"eval", {"loss", "ppl", "bits/byte"}, {}};
   nn::LossOptions options{.compute = config.trainer.mp.compute, .chunk = config.cross_entropy_chunk};
-  train::EvalResult all;
-  double macro = 0;
   for (const auto& set : text.datasets.validation) {
     auto r = train::evaluate(model, *set.dataset, 16, config.trainer.max_eval_batches.value_or(1 << 30),
                              text.tokenizer.bytes_per_token(), options);
     table.rows.push_back({set.name,
                           {fmt::format("{:.3f}", r.loss()), fmt::format("{:.1f}", r.perplexity()),
                            fmt::format("{:.3f}", r.bits_per_byte())}});
-    metrics.push_back({"eval/" + set.name + "/loss", r.loss()});
-    metrics.push_back({"eval/" + set.name + "/bpb", r.bits_per_byte()});
-    all += r;
-    macro += r.loss();
+    groups.add(set.name, set.tags, r);
   }
-  if (table.rows.empty()) return metrics;
-  metrics.push_back({"eval/loss", all.loss()});
-  metrics.push_back({"eval/bpb", all.bits_per_byte()});
-  metrics.push_back({"eval/macro_loss", macro / static_cast<double>(table.rows.size())});
-  console.settle();
-  console.table(table);
-  return metrics;
+  if (!table.rows.empty()) {
+    console.settle();
+    console.table(table);
+  }
+  return groups.metrics();
 }
 
 }  // namespace bora::app

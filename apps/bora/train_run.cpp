@@ -23,6 +23,7 @@
 #include "bora/train/trainer.h"
 #include "dry_run.h"
 #include "finish_run.h"
+#include "hf_start.h"
 #include "models.h"
 #include "text_data.h"
 
@@ -90,14 +91,17 @@ void record_run(const LoadedConfig& loaded, const RunPlace& place, const TextDat
 std::unique_ptr<nn::LanguageModel> make_model(LoadedConfig& loaded, std::int64_t vocab) {
   auto& config = loaded.config;
   auto key = Key::from_seed(static_cast<std::uint64_t>(config.trainer.seed)).fold("model");
-  if (config.initialize_from_hf.empty()) return make_model(*config.model.config, vocab, key);
-  auto model = load_model(config.initialize_from_hf);
-  if (model->shape().vocab < vocab) {
+  const auto& from = config.initialize_from_hf;
+  if (from.empty()) return make_model(*config.model.config, vocab, key);
+  auto theirs = json_get<std::int64_t>(checkpoint::read_hf_config(from), "vocab_size", from + "/config.json");
+  if (theirs < vocab) {
     fail(ErrorKind::Config,
          "initialize_from_hf: the model in {} has {} embeddings but the tokenizer has {} ids\nhint: use that "
          "model's tokenizer: data.tokenizer",
-         config.initialize_from_hf, model->shape().vocab, vocab);
+         from, theirs, vocab);
   }
+  auto model = make_model(*config.model.config, theirs, key);
+  checkpoint::load_hugging_face(from, hf_parameters(*model));
   return model;
 }
 
@@ -322,6 +326,11 @@ class Run {
 
 int run_training(const LoadedConfig& given, const RunFlags& flags) {
   auto loaded = given;
+  auto& config = loaded.config;
+  if (!config.initialize_from_hf.empty()) {
+    config.model.config =
+        config_to_start_from(config.initialize_from_hf, config.model.config, config.use_hf_model_config);
+  }
   auto place = run_place(loaded.config);
   place.config_file = loaded.first_file;
   track::Console console(track::detect_console(flags.quiet, flags.json));

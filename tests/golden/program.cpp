@@ -14,12 +14,14 @@
 
 namespace bora::golden {
 
-Finished run(const std::string& folder, const std::vector<std::string>& arguments, double kill_after) {
+Finished run(const std::string& folder, const std::vector<std::string>& arguments, double kill_after,
+             const char* out) {
   auto log = folder + "/output.txt";
   auto pid = ::fork();
   if (pid == 0) {
-    int out = ::open(log.c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0644);
-    if (out < 0 || ::dup2(out, 1) < 0 || ::dup2(out, 2) < 0 || ::chdir(folder.c_str()) != 0) ::_exit(126);
+    int both = ::open(log.c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0644);
+    int first = out == nullptr ? both : ::open(out, O_WRONLY);
+    if (both < 0 || ::dup2(first, 1) < 0 || ::dup2(both, 2) < 0 || ::chdir(folder.c_str()) != 0) ::_exit(126);
     std::vector<char*> argv = {const_cast<char*>(BORA_PROGRAM)};
     for (const auto& a : arguments) argv.push_back(const_cast<char*>(a.c_str()));
     argv.push_back(nullptr);

@@ -12,8 +12,10 @@ struct Finished {
   std::string output;  ///< standard output and error
 };
 
-/// Runs `bora arguments...` in `folder`. kill_after > 0: SIGKILL after so many seconds.
-Finished run(const std::string& folder, const std::vector<std::string>& arguments, double kill_after = 0);
+/// Runs `bora arguments...` in `folder`. kill_after > 0: SIGKILL after so many seconds. `out`: a file that
+/// takes standard output instead.
+Finished run(const std::string& folder, const std::vector<std::string>& arguments, double kill_after = 0,
+             const char* out = nullptr);
 
 /// A new empty folder with a small configuration (config.yaml) and two texts: a tiny GPT-2 with dropout, two
 /// lanes, a mixture of two sources, 40 steps.

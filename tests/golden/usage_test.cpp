@@ -46,7 +46,7 @@ TEST(Usage, MissingArgumentsAreNamed) {
   EXPECT_EQ(none.code, 2) << none.output;
   EXPECT_THAT(none.output, HasSubstr("Usage: bora COMMAND"));
   expect_usage_errors(folder, {{{"train"}, "no configuration"},
-                               {{"eval"}, "config is required"},
+                               {{"eval"}, "bora: eval: config is required\nhint: bora eval --help"},
                                {{"generate"}, "model is required"},
                                {{"train-tokenizer", "one.txt"}, "--out is required"},
                                {{"tokenize", "encode"}, "--tokenizer is required"},
@@ -57,6 +57,13 @@ TEST(Usage, MissingArgumentsAreNamed) {
                                {{"diff", "a"}, "b is required"},
                                {{"inspect"}, "path is required"},
                                {{"bench"}, "what is required"}});
+}
+
+TEST(Usage, OutputThatCannotBeWrittenIsAnError) {
+  auto folder = small_project("usage_output");
+  auto full = run(folder, {"version"}, 0, "/dev/full");
+  EXPECT_EQ(full.code, 3) << full.output;
+  EXPECT_THAT(full.output, HasSubstr("bora: standard output cannot be written: No space left on device"));
 }
 
 TEST(Usage, WrongValuesAreNamed) {

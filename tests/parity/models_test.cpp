@@ -155,8 +155,8 @@ TEST_P(ModelParity, ExportThenImportIsBitEqual) {
 
 INSTANTIATE_TEST_SUITE_P(Models, ModelParity,
                          testing::Values("gpt2", "llama-gqa", "llama-tied-rope3", "stories260k"),
-                         [](const auto& info) {
-                           auto name = info.param;
+                         [](const auto& param) {
+                           auto name = param.param;
                            std::replace(name.begin(), name.end(), '-', '_');
                            return name;
                          });

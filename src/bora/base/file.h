@@ -42,7 +42,8 @@ class FileLock {
 struct FileInfo {
   bool is_directory = false;
   std::uint64_t size = 0;
-  double modified = 0;  ///< seconds since the epoch
+  double modified = 0;     ///< seconds since the epoch
+  bool is_device = false;  ///< neither directory nor file: a terminal, a pipe, /dev/null
 };
 
 /// Every file operation of Bora goes through this interface, so that tests can break disks.

@@ -181,7 +181,9 @@ std::optional<FileInfo> PosixFileSystem::info(const std::string& path) {
     if (errno == ENOENT || errno == ENOTDIR) return std::nullopt;
     fail_file(path, "stat", errno);
   }
-  return FileInfo{S_ISDIR(out.st_mode), static_cast<std::uint64_t>(out.st_size), seconds(out.st_mtim)};
+  const bool directory = S_ISDIR(out.st_mode);
+  return FileInfo{directory, static_cast<std::uint64_t>(out.st_size), seconds(out.st_mtim),
+                  !directory && !S_ISREG(out.st_mode)};
 }
 
 std::vector<std::string> PosixFileSystem::list(const std::string& directory) {

@@ -224,8 +224,12 @@ TEST(DamagedCheckpoint, AllDamagedIsAnErrorNotAFreshStart) {
             folder.path() +
                 ": no valid checkpoint is left; the oldest: step-5: state.json: has 0 bytes, the manifest "
                 "says 32; the "
-                "file is truncated\nhint: they are kept as step-N.damaged");
+                "file is truncated\nhint: they are kept as step-N.damaged; start over with --fresh, which "
+                "keeps this "
+                "directory under another name");
   testing::internal::GetCapturedStderr();
+  EXPECT_THAT(error_of([&] { restored_step(folder.path(), {}); }),
+              HasSubstr(": no valid checkpoint is left; the oldest: step-5.damaged\n"));
   EXPECT_EQ(restored_step(folder / "none", {}), -1);
 }
 

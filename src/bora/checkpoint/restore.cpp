@@ -189,6 +189,15 @@ void set_aside(const std::string& checkpoint, const std::string& why) {
   }
 }
 
+// What an earlier attempt said of a run whose checkpoints were all damaged: starting over must be asked for.
+std::string set_aside_before(const std::string& run_directory) {
+  if (!exists(run_directory)) return {};
+  for (const auto& name : files().list(run_directory)) {
+    if (name.starts_with("step-") && name.find(".damaged") != name.npos) return name;
+  }
+  return {};
+}
+
 }  // namespace
 
 Manifest verify_checkpoint(const std::string& checkpoint) {
@@ -240,9 +249,12 @@ std::optional<Restored> restore_latest(const std::string& run_directory,
       set_aside(checkpoint, last_error);
     }
   }
+  if (last_error.empty()) last_error = set_aside_before(run_directory);
   if (last_error.empty()) return std::nullopt;
   fail(ErrorKind::Corruption,
-       "{}: no valid checkpoint is left; the oldest: {}\nhint: they are kept as step-N.damaged",
+       "{}: no valid checkpoint is left; the oldest: {}\nhint: they are kept as step-N.damaged; start over "
+       "with "
+       "--fresh, which keeps this directory under another name",
        run_directory, last_error);
 }
 

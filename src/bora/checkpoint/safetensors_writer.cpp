@@ -168,6 +168,10 @@ void write_safetensors(WriteFile& file, const std::string& path, std::vector<Ten
 }
 
 void write_safetensors(const std::string& path, std::vector<TensorSource> tensors, Metadata metadata) {
+  if (const auto there = files().info(path); there && (there->is_device || there->is_directory)) {
+    fail(ErrorKind::InvalidArgument, "{}: is no file that can be replaced\nhint: give the name of a new file",
+         path);
+  }
   const std::string temporary =
       path_join(parent_path(path), fmt::format(".{}.{}.tmp", base_name(path), ::getpid()));
   try {

@@ -60,7 +60,7 @@ void SourceConfig::bind_fields(Binder& b) {
   b.field("train_urls", train_urls,
           "files to train on: paths, folders, globs, {a..b}; .txt and .jsonl, plain, .gz, .zst");
   b.field("validation_urls", validation_urls, "files to evaluate on");
-  b.field("tags", tags, "groups that the data set belongs to; evaluation does not average over groups yet");
+  b.field("tags", tags, "groups that the data set belongs to; evaluation also gives the means of each");
   b.field("format", format, "how records become text");
   b.ignored("train_split", "names a split of a hub data set");
   b.ignored("validation_split", "names a split of a hub data set");

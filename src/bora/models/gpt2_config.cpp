@@ -92,7 +92,8 @@ nn::ModelShape Config::shape(std::int64_t vocab_size) const {
           .vocab = vocab_size,
           .seq_len = seq_len,
           .gated_mlp = false,
-          .tied_head = true};
+          .tied_head = true,
+          .learned_positions = true};
 }
 
 std::int64_t Config::parameter_count(std::int64_t vocab_size) const {

@@ -44,6 +44,7 @@ struct ModelShape {
   std::string type;  ///< "llama"
   std::int64_t layers, hidden, heads, kv_heads, head_dim, mlp, vocab, seq_len;
   bool gated_mlp, tied_head;
+  bool learned_positions = false;  ///< a parameter for each position
 };
 
 class LanguageModel {

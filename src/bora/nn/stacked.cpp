@@ -36,9 +36,36 @@ std::string RematPolicy::text() const {
   return "none";
 }
 
+namespace {
+
+// Levanter's ScanCheckpointPolicy, written out: what it saves beside the blocks' inputs decides nothing here.
+RematPolicy bind_map(Binder& b) {
+  bool disable = false, simple = false, internals = false;
+  std::string nested = "false";
+  b.field("disable", disable);
+  b.field("simple", simple);
+  b.field("save_block_internals", internals);
+  if (auto text = b.text("nested")) nested = *text;
+  b.mark_used("nested");
+  b.ignored("save_carries", "a block's input is always kept");
+  b.ignored("save_inputs", "a block's input is always kept");
+  b.ignored("offload_block_internals", "there is nowhere to move them to");
+  b.ignored("prevent_cse", "there is no compiler that would merge the passes");
+  if (disable || internals) return {RematPolicy::Kind::none};
+  return nested == "false" || nested == "False" ? RematPolicy{RematPolicy::Kind::full}
+                                                : RematPolicy{RematPolicy::Kind::nested};
+}
+
+}  // namespace
+
 void RematPolicy::bind(Binder& b, std::string_view name) {
   auto value = text();
   if (b.reading()) {
+    if (b.is_map(name)) {
+      if (!b.enter(name)) return;
+      *this = bind_map(b);
+      return b.leave();
+    }
     auto found = b.text(name);
     if (!found) return;
     b.mark_used(name);

@@ -161,6 +161,19 @@ TEST(RematPolicy, BindsEveryValueOfLevanter) {
   EXPECT_EQ(target.policy.text(), "7");
 }
 
+TEST(RematPolicy, BindsLevantersMap) {
+  EXPECT_EQ(bound("{save_carries: true, prevent_cse: false}"), "full");
+  EXPECT_EQ(bound("{simple: true, save_inputs: true}"), "full");
+  EXPECT_EQ(bound("{nested: true}"), "nested");
+  EXPECT_EQ(bound("{nested: 4}"), "nested");
+  EXPECT_EQ(bound("{nested: false}"), "full");
+  EXPECT_EQ(bound("{disable: true, nested: true}"), "none");
+  EXPECT_EQ(bound("{save_block_internals: true}"), "none");
+  EXPECT_EQ(
+      bound("{nestd: true}"),
+      "a.yaml:1 gradient_checkpointing.nestd: unknown key; did you mean gradient_checkpointing.nested?");
+}
+
 TEST(RematPolicy, BindReportsAWrongValue) {
   for (auto value : {"sometimes", "0", "-2", "2.5"}) {
     EXPECT_EQ(bound(value),

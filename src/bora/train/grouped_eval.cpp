@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/train/grouped_eval.h"
+
+#include <set>
+
+namespace bora::train {
+namespace {
+
+void add_with_parents(std::set<std::string>& groups, std::string name, bool itself) {
+  if (itself) groups.insert(name);
+  for (auto slash = name.rfind('/'); slash != name.npos && slash > 0; slash = name.rfind('/')) {
+    name.resize(slash);
+    groups.insert(name);
+  }
+}
+
+}  // namespace
+
+void GroupedEval::Sums::operator+=(const EvalResult& r) {
+  all += r;
+  if (r.tokens <= 0) return;
+  loss += r.loss();
+  bits_per_byte += r.bits_per_byte();
+  ++sets;
+}
+
+void GroupedEval::add(const std::string& name, const std::vector<std::string>& tags,
+                      const EvalResult& result) {
+  sets_.push_back({"eval/" + name + "/loss", result.loss()});
+  sets_.push_back({"eval/" + name + "/bpb", result.bits_per_byte()});
+  std::set<std::string> groups;
+  add_with_parents(groups, name, false);
+  for (const auto& tag : tags) add_with_parents(groups, tag, true);
+  groups.erase(name);  // a group of this set alone would have its metrics' names
+  for (const auto& group : groups) groups_[group] += result;
+  all_ += result;
+}
+
+std::vector<track::Metric> GroupedEval::metrics() const {
+  auto out = sets_;
+  if (out.empty()) return out;
+  out.push_back({"eval/loss", all_.all.loss()});
+  out.push_back({"eval/macro_loss", all_.macro_loss()});
+  out.push_back({"eval/bpb", all_.all.bits_per_byte()});
+  out.push_back({"eval/macro_bpb", all_.macro_bits_per_byte()});
+  for (const auto& [name, sums] : groups_) {
+    out.push_back({"eval/" + name + "/micro_loss", sums.all.loss()});
+    out.push_back({"eval/" + name + "/macro_loss", sums.macro_loss()});
+    out.push_back({"eval/" + name + "/bpb", sums.all.bits_per_byte()});
+    out.push_back({"eval/" + name + "/macro_bpb", sums.macro_bits_per_byte()});
+  }
+  return out;
+}
+
+}  // namespace bora::train

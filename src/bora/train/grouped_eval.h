@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#pragma once
+#include <map>
+#include <string>
+#include <vector>
+
+#include "bora/track/tracker.h"
+#include "bora/train/evaluate.h"
+
+namespace bora::train {
+
+/// Results of data sets, gathered by the groups that they belong to: a set is in the groups of its tags and,
+/// where tags or its own name have parts ("code/python"), in the group of each part above ("code"). Sets in
+/// which no token counts are left out of means over sets.
+class GroupedEval {
+ public:
+  void add(const std::string& name, const std::vector<std::string>& tags, const EvalResult& result);
+
+  /// eval/<set>/{loss, bpb}; eval/{loss, macro_loss, bpb, macro_bpb} over all;
+  /// eval/<group>/{micro_loss, macro_loss, bpb, macro_bpb}, in order of names. Micro: over all tokens; macro:
+  /// the mean of the sets' means; bpb: total bits over total bytes. Empty without sets.
+  std::vector<track::Metric> metrics() const;
+
+ private:
+  struct Sums {
+    EvalResult all;
+    double loss = 0, bits_per_byte = 0;
+    int sets = 0;
+    void operator+=(const EvalResult& r);
+    double macro_loss() const { return sets > 0 ? loss / sets : 0; }
+    double macro_bits_per_byte() const { return sets > 0 ? bits_per_byte / sets : 0; }
+  };
+  std::vector<track::Metric> sets_;
+  std::map<std::string, Sums> groups_;
+  Sums all_;
+};
+
+}  // namespace bora::train
