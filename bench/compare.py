@@ -40,7 +40,7 @@ PACKAGES = """
 """.split()
 
 # name: (batch, sequence length, timed steps)
-MODELS = {"quickstart": (8, 128, 50), "llama-nano": (4, 256, 20), "llama-mid": (4, 512, 6), "gpt2-124m": (4, 256, 5)}
+MODELS = {"quickstart": (4, 128, 100), "llama-nano": (4, 256, 20), "llama-mid": (4, 512, 6), "gpt2-124m": (4, 256, 5)}
 # glibc gives nothing back to the system: what the allocator of Bora does, in its terms.
 TUNED = {"MALLOC_MMAP_THRESHOLD_": str(1 << 40), "MALLOC_TRIM_THRESHOLD_": str(1 << 40),
          "MALLOC_TOP_PAD_": str(64 << 20)}

@@ -33,7 +33,7 @@ void record(std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k, 
 
 std::unique_ptr<nn::LanguageModel> llama(std::int64_t hidden, std::int64_t layers, std::int64_t heads,
                                          std::int64_t kv, std::int64_t mlp, std::int64_t vocab,
-                                         std::int64_t seq) {
+                                         std::int64_t seq, bool tied = false) {
   llama::Config c;
   c.seq_len = seq;
   c.hidden_dim = hidden;
@@ -41,6 +41,7 @@ std::unique_ptr<nn::LanguageModel> llama(std::int64_t hidden, std::int64_t layer
   c.num_layers = layers;
   c.num_heads = heads;
   c.num_kv_heads = kv;
+  c.tie_word_embeddings = tied;
   return nn::erase_type(llama::Llama::init(c, Dim<llama::Vocab>{vocab}, Key::from_seed(0)));
 }
 
@@ -51,7 +52,7 @@ std::unique_ptr<nn::LanguageModel> named_model(const std::string& name, std::int
   }
   if (name == "llama-nano") return llama(128, 4, 4, 2, 512, 32000, seq);
   if (name == "llama-mid") return llama(512, 8, 8, 4, 1408, 32000, seq);
-  if (name == "quickstart") return llama(128, 4, 4, 2, 384, 2048, seq);
+  if (name == "quickstart") return llama(128, 4, 4, 2, 384, 4096, seq, true);
   fail(ErrorKind::Usage, "bench: model {} is not one of gpt2-124m, llama-nano, llama-mid, quickstart", name);
 }
 

@@ -4,28 +4,52 @@
 
 #include "args.h"
 #include "bora/base/clock.h"
+#include "bora/base/error.h"
 #include "bora/base/text.h"
 #include "bora/store/urls.h"
-#include "bora/tokenize/bpe_trainer.h"
+#include "bora/tokenize/tokenizer_trainer.h"
 #include "commands.h"
 #include "document_source.h"
 
 namespace bora::app {
 
+namespace {
+
+/// What the trainer finds wrong is wrong with the command line: only it knows how many ids the characters of
+/// the text need.
+template <class Body>
+auto as_usage(Body&& body) {
+  try {
+    return body();
+  } catch (const Error& e) {
+    if (e.kind() != ErrorKind::InvalidArgument) throw;
+    throw Error(ErrorKind::Usage, fmt::format("train-tokenizer: {}", e.what()));
+  }
+}
+
+}  // namespace
+
 int run_train_tokenizer(const Arguments& arguments) {
   std::vector<std::string> inputs;
-  std::string out;
-  BpeTrainerConfig config;
+  std::string out, kind = "bpe";
+  TokenizerTrainerConfig config;
   config.vocab_size = 4096;
-  Args args("train-tokenizer", "Train a byte-level BPE tokenizer on text files.",
-            "  bora train-tokenizer 'books/*.txt' more.jsonl.zst --vocab_size 4096 --out my-tokenizer");
+  Args args("train-tokenizer", "Train a tokenizer on text files.",
+            "  bora train-tokenizer 'books/*.txt' more.jsonl.zst --vocab_size 4096 --out my-tokenizer\n"
+            "  bora train-tokenizer books --kind unigram --vocab_size 8000 --out my-unigram");
   args.positional("files", inputs, "txt or jsonl files, .gz or .zst too, globs, directories");
   args.option("--out", out, "directory to write tokenizer.json into", true);
-  args.option("--vocab_size", config.vocab_size, "ids in all: special tokens, 256 bytes, merges");
-  args.option("--min_frequency", config.min_frequency, "rarer pairs are not merged");
+  args.option("--kind", kind, "bpe (byte-level), sentencepiece-bpe, unigram or wordpiece");
+  args.option("--vocab_size", config.vocab_size, "ids in all: special tokens, bytes or characters, pieces");
+  args.option("--min_frequency", config.min_frequency, "rarer pairs (unigram: substrings) become no piece");
+  args.option("--character_coverage", config.character_coverage,
+              "share of the text whose characters get an id each; not for bpe");
   args.parse(arguments);
   double started = monotonic_seconds();
-  auto trained = train_bpe(document_source(store::expand_urls(inputs)), config);
+  auto trained = as_usage([&] {
+    config.kind = parse_tokenizer_kind(kind);
+    return train_tokenizer(document_source(store::expand_urls(inputs)), config);
+  });
   trained.tokenizer.save(out);
   double seconds = monotonic_seconds() - started;
   fmt::print("{} pieces from {} in {} ({}/s) -> {}\n", with_commas(trained.tokenizer.vocab_size()),

@@ -89,13 +89,15 @@ class LlamaBlock(nn.Module):
 
 
 class Llama(nn.Module):
-    def __init__(self, context, width, layers, heads, kv_heads, mlp, vocab):
+    def __init__(self, context, width, layers, heads, kv_heads, mlp, vocab, tied=False):
         super().__init__()
         self.vocab = vocab
         self.embed_tokens = nn.Embedding(vocab, width)
         self.layers = nn.ModuleList(LlamaBlock(width, heads, kv_heads, mlp) for _ in range(layers))
         self.norm = nn.RMSNorm(width, eps=1e-5)
         self.lm_head = nn.Linear(width, vocab, bias=False)
+        if tied:
+            self.lm_head.weight = self.embed_tokens.weight
         cos, sin = rotary_angles(context, width // heads)
         self.register_buffer("cos", cos, persistent=False)
         self.register_buffer("sin", sin, persistent=False)
@@ -124,7 +126,7 @@ def build(name, context):
     sizes = {
         "llama-nano": dict(width=128, layers=4, heads=4, kv_heads=2, mlp=512, vocab=32000),
         "llama-mid": dict(width=512, layers=8, heads=8, kv_heads=4, mlp=1408, vocab=32000),
-        "quickstart": dict(width=128, layers=4, heads=4, kv_heads=2, mlp=384, vocab=2048),
+        "quickstart": dict(width=128, layers=4, heads=4, kv_heads=2, mlp=384, vocab=4096, tied=True),
     }
     return Llama(context, **sizes[name])
 

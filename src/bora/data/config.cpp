@@ -2,12 +2,15 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/data/config.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <set>
 
 #include "bora/base/error.h"
 #include "bora/base/text.h"
 #include "bora/store/urls.h"
+#include "bora/tokenize/tokenizer_trainer.h"
 
 namespace bora::data {
 namespace {
@@ -73,11 +76,21 @@ void SourceConfig::bind(Binder& b) {
 }
 
 void TrainTokenizerConfig::bind(Binder& b) {
-  b.field("vocab_size", vocab_size, "pieces of the byte-level BPE to train on the training text");
-  b.field("min_frequency", min_frequency, "pairs met less often are not merged");
-  if (vocab_size < 257) {
-    b.problem("vocab_size", "should be at least 257: 256 bytes and the end of a text");
+  b.choice("kind", kind, tokenizer_kind_names(),
+           "byte-level BPE; BPE or unigram over characters with ▁ for spaces; BERT's WordPiece");
+  b.field("vocab_size", vocab_size, "ids of the tokenizer to train on the training text");
+  b.field("min_frequency", min_frequency, "pairs (unigram: substrings) met less often become no piece");
+  b.field("character_coverage", character_coverage,
+          "share of the text whose characters get an id each; the rest is spelled in bytes; not for bpe");
+  const auto& kinds = tokenizer_kind_names();
+  const bool known = std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
+  const std::int64_t least = known ? least_vocab_size(parse_tokenizer_kind(kind)) : 0;
+  if (vocab_size < least) {
+    b.problem("vocab_size", fmt::format("should be at least {}: special tokens, bytes{}", least,
+                                        kind == "bpe" ? "" : " and the characters of the text"));
   }
+  if (!(character_coverage > 0 && character_coverage <= 1))
+    b.problem("character_coverage", "should be above 0 and at most 1");
 }
 
 void ShuffleConfig::bind_as(Binder& b, std::string_view name) {

@@ -42,8 +42,10 @@ struct WeightStage {
 };
 
 struct TrainTokenizerConfig {
+  std::string kind = "bpe";  ///< one of tokenizer_kind_names()
   std::int64_t vocab_size = 4096;
   std::int64_t min_frequency = 2;
+  double character_coverage = 0.9995;
   void bind(Binder& b);
 };
 

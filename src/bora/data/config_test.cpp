@@ -90,6 +90,7 @@ TEST(DataConfig, SpellingsOfValues) {
   EXPECT_EQ(good("shuffle: {io_block_size: 8, window_blocks: 4}").shuffle.shuffle.io_block, 8);
   EXPECT_EQ(good("num_validation_sequences: 7").num_validation_sequences, (ByName<std::int64_t>{{"", 7}}));
   EXPECT_EQ(good("train_tokenizer: {vocab_size: 2048}").train_tokenizer->vocab_size, 2048);
+  EXPECT_EQ(good("train_tokenizer: {kind: wordpiece, vocab_size: 99}").train_tokenizer->kind, "wordpiece");
   const auto staged = good(
       "configs: {a: {train_urls: x.txt}, b: {train_urls: y.txt}}\n"
       "train_weights:\n  - [0, {\"a\": 0.8, \"b\": 0.2}]\n  - [100, {\"b\": 0.5, \"a\": 0.5}]");
@@ -139,7 +140,13 @@ TEST(DataConfig, Problems) {
   EXPECT_THAT(problems("target_budget: 1e9"), HasSubstr("target_budget and experiment_budget go together"));
   EXPECT_THAT(problems("tokenizer: passthrough"), HasSubstr("passthrough needs vocab_size"));
   EXPECT_THAT(problems("stop_strategy: first_exhausted"), HasSubstr("restart"));
-  EXPECT_THAT(problems("train_tokenizer: {vocab_size: 100}"), HasSubstr("should be at least 257"));
+  EXPECT_THAT(problems("train_tokenizer: {vocab_size: 100}"),
+              HasSubstr("should be at least 257: special tokens, bytes"));
+  EXPECT_THAT(problems("train_tokenizer: {kind: unigram, vocab_size: 270}"),
+              HasSubstr("should be at least 279: special tokens, bytes and the characters of the text"));
+  EXPECT_THAT(problems("train_tokenizer: {kind: bep}"), HasSubstr("bpe"));
+  EXPECT_THAT(problems("train_tokenizer: {character_coverage: 0}"),
+              HasSubstr("should be above 0 and at most 1"));
   EXPECT_THAT(problems("shuffle: 0"), HasSubstr("the length of an era should be at least 1"));
   EXPECT_THAT(problems("shuffle: {io_block_size: 0, window_blocks: 0}"),
               testing::AllOf(HasSubstr("io_block_size = 0: should be at least 1"),

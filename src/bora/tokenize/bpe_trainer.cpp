@@ -2,8 +2,6 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/tokenize/bpe_trainer.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -11,8 +9,7 @@
 #include <utility>
 
 #include "bora/base/error.h"
-#include "bora/base/text.h"
-#include "bora/tokenize/merge_learner.h"
+#include "bora/tokenize/bpe_trainer_merges.h"
 #include "bora/tokenize/pipeline.h"
 #include "bora/tokenize/unicode.h"
 #include "bora/tokenize/word_counts.h"
@@ -24,11 +21,7 @@ namespace {
 using tokenize::MergeLearner;
 using tokenize::Vocabulary;
 
-constexpr std::int64_t kProgressEvery = 64;  // merges
-
-struct Learned {
-  Vocabulary vocabulary;
-  std::vector<MergeLearner::Pair> merges;
+struct Learned : tokenize::GrownVocabulary {
   std::array<std::int32_t, 256> byte_ids{};
 };
 
@@ -78,38 +71,6 @@ Learned first_tokens(const BpeTrainerConfig& config) {
   return learned;
 }
 
-/// Returns why it stopped early, or nothing.
-std::string learn(Learned& learned, MergeLearner& learner, const BpeTrainerConfig& config) {
-  const std::int64_t start = learned.vocabulary.size();
-  const std::int64_t total = config.vocab_size - start;
-  const auto report = [&] {
-    if (config.progress) config.progress(learned.vocabulary.size() - start, total);
-  };
-  while (learned.vocabulary.size() < config.vocab_size) {
-    const auto best = learner.next();
-    if (!best || best->count < config.min_frequency) {
-      report();
-      return fmt::format(
-          "the text gave {} of {} tokens: no other pair occurs {} times\nhint: more text, or a smaller "
-          "vocabulary",
-          with_commas(learned.vocabulary.size()), with_commas(config.vocab_size),
-          with_commas(std::max<std::int64_t>(config.min_frequency, 1)));
-    }
-    const std::string text = fmt::format("{}{}", learned.vocabulary.text(best->pair.first),
-                                         learned.vocabulary.text(best->pair.second));
-    auto id = learned.vocabulary.find(text);  // two merges may lead to one token
-    if (!id) {
-      id = static_cast<std::int32_t>(learned.vocabulary.size());
-      learned.vocabulary.add(text, *id);
-    }
-    learned.merges.push_back(best->pair);
-    learner.merge(*best, *id);
-    if (learned.merges.size() % kProgressEvery == 0) report();
-  }
-  report();
-  return {};
-}
-
 Tokenizer assemble(Learned learned, const BpeTrainerConfig& config) {
   auto p = std::make_shared<tokenize::Pipeline>();
   p->bytes = true;
@@ -135,7 +96,8 @@ Tokenizer assemble(Learned learned, const BpeTrainerConfig& config) {
 TrainedTokenizer train_bpe(const DocumentSource& documents, const BpeTrainerConfig& config) {
   check(config);
   std::int64_t text_bytes = 0;
-  const tokenize::WordCounts counts = tokenize::count_words(documents, config.threads, text_bytes);
+  const tokenize::WordCounts counts =
+      tokenize::count_words(documents, tokenize::split_gpt2, config.threads, text_bytes);
   if (counts.size() == 0) {
     fail(ErrorKind::InvalidArgument,
          "train_bpe: there is no text: every document is empty, or there is none");
@@ -149,7 +111,8 @@ TrainedTokenizer train_bpe(const DocumentSource& documents, const BpeTrainerConf
     learner.add_word(ids, word.count);
   }
   learner.start();
-  std::string warning = learn(learned, learner, config);
+  std::string warning = tokenize::learn_merges(
+      learned, learner, {config.vocab_size, config.min_frequency, {}, 0, config.progress});
   const auto merges = static_cast<std::int64_t>(learned.merges.size());
   return {assemble(std::move(learned), config), text_bytes, merges, std::move(warning)};
 }

@@ -56,17 +56,19 @@ class CounterPool {
   std::vector<std::unique_ptr<WordCounts>> free_;
 };
 
-void count_chunks(const std::string& text, const std::vector<std::size_t>& ends, CounterPool& pool,
-                  int threads) {
+struct Chunk {
+  std::size_t begin = 0, size = 0;
+  bool begins = false;  // a document
+};
+
+void count_chunks(const std::string& text, const std::vector<Chunk>& chunks, const WordSplitter& split,
+                  CounterPool& pool, int threads) {
   parallel_for(
-      static_cast<std::int64_t>(ends.size()),
+      static_cast<std::int64_t>(chunks.size()),
       [&](std::int64_t i) {
-        const std::size_t begin = i == 0 ? 0 : ends[static_cast<std::size_t>(i) - 1];
+        const Chunk& chunk = chunks[static_cast<std::size_t>(i)];
         auto counts = pool.take();
-        scan_each(ScanRule{}, std::string_view(text).substr(begin, ends[static_cast<std::size_t>(i)] - begin),
-                  [&](const char* p, const char* q) {
-                    counts->add({p, static_cast<std::size_t>(q - p)});
-                  });
+        split(std::string_view(text).substr(chunk.begin, chunk.size), chunk.begins, *counts);
         pool.give(std::move(counts));
       },
       threads);
@@ -113,29 +115,36 @@ std::vector<WordCounts::Word> WordCounts::sorted() const {
   return words;
 }
 
-WordCounts count_words(const DocumentSource& documents, int threads, std::int64_t& text_bytes) {
+WordCounts count_words(const DocumentSource& documents, const WordSplitter& split, int threads,
+                       std::int64_t& text_bytes) {
   CounterPool pool;
   std::string batch, repaired;
-  std::vector<std::size_t> ends;  // of chunks
+  std::vector<Chunk> chunks;
   const auto flush = [&] {
-    count_chunks(batch, ends, pool, threads);
+    count_chunks(batch, chunks, split, pool, threads);
     batch.clear();
-    ends.clear();
+    chunks.clear();
   };
   while (auto document = documents()) {
     std::string_view text = *document;
     text_bytes += static_cast<std::int64_t>(text.size());
     if (!is_valid_utf8(text)) text = repaired = utf8_lossy(text);
-    while (!text.empty()) {
+    for (bool begins = true; !text.empty(); begins = false) {
       const std::size_t n = text.size() > kChunk ? chunk_end(text, kChunk) : text.size();
+      chunks.push_back({batch.size(), n, begins});
       batch += text.substr(0, n);
-      ends.push_back(batch.size());
       text.remove_prefix(n);
       if (batch.size() >= kBatch) flush();
     }
   }
   flush();
   return pool.sum();
+}
+
+void split_gpt2(std::string_view part, bool /*begins*/, WordCounts& counts) {
+  scan_each(ScanRule{}, part, [&](const char* p, const char* q) {
+    counts.add({p, static_cast<std::size_t>(q - p)});
+  });
 }
 
 }  // namespace bora::tokenize

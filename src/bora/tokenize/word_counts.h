@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Bora authors
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,7 +40,15 @@ class WordCounts {
   std::vector<std::uint32_t> slots_;  // 1 + index into entries_, 0 if free
 };
 
-/// The words (pre-tokens by GPT-2's pattern) of all documents, counted on `threads` threads.
-WordCounts count_words(const DocumentSource& documents, int threads, std::int64_t& text_bytes);
+/// Adds the words of a part of a document; `begins`: of its first part. Called from several threads.
+using WordSplitter = std::function<void(std::string_view part, bool begins, WordCounts& counts)>;
+
+/// The words of all documents, counted on `threads` threads. Documents are cut only between a visible ASCII
+/// character and a space, where no word may go on. `text_bytes` grows by their size.
+WordCounts count_words(const DocumentSource& documents, const WordSplitter& split, int threads,
+                       std::int64_t& text_bytes);
+
+/// The pre-tokens of GPT-2's pattern.
+void split_gpt2(std::string_view part, bool begins, WordCounts& counts);
 
 }  // namespace bora::tokenize
