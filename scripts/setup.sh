@@ -35,6 +35,7 @@ build-essential=g++ cmake=cmake ninja-build=ninja ccache=ccache
 libfmt-dev=/fmt/core.h libyaml-cpp-dev=/yaml-cpp/yaml.h nlohmann-json3-dev=/nlohmann/json.hpp
 libsimdjson-dev=/simdjson.h libxxhash-dev=/xxhash.h libzstd-dev=/zstd.h zlib1g-dev=/zlib.h
 libhwy-dev=/hwy/highway.h libutf8proc-dev=/utf8proc.h libpcre2-dev=/pcre2.h libcli11-dev=/CLI/CLI.hpp
+libopenmpi-dev=/mpi/mpi.h openmpi-bin=mpirun
 libgtest-dev=/gtest/gtest.h libgmock-dev=/gmock/gmock.h libbenchmark-dev=/benchmark/benchmark.h"
 readonly dev_packages="clang=clang++ clang-format=clang-format clang-tidy=clang-tidy libclang-rt-dev=clang++"
 # Only while libtorch is being fetched.

@@ -54,6 +54,8 @@ std::string cache_directory() {
        "hint: set BORA_CACHE to a folder");
 }
 
+std::optional<std::string> launcher(const std::string& name) { return read(name.c_str()); }
+
 std::optional<std::string> for_tests(const std::string& name) { return read(name.c_str()); }
 
 std::optional<std::string> run_id() { return read("RUN_ID"); }

@@ -19,6 +19,9 @@ bool no_color();                          ///< NO_COLOR set and not empty
 std::optional<std::string> cpu_target();  ///< BORA_CPU_TARGET: cap of the SIMD target (tests)
 std::optional<std::string> hostname();    ///< HOSTNAME, else gethostname
 
+/// A variable that a launcher sets for the workers it starts (mpirun, srun, torchrun); none if it is empty.
+std::optional<std::string> launcher(const std::string& name);
+
 /// Any other variable, for tests that look for programs to compare with.
 std::optional<std::string> for_tests(const std::string& name);
 

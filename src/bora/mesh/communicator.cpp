@@ -2,28 +2,225 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/mesh/communicator.h"
 
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <exception>
+
+#include "bora/base/env.h"
 #include "bora/base/error.h"
+#include "bora/mesh/world.h"
 
 namespace bora::mesh {
 namespace {
 
-class SelfCommunicator : public Communicator {
+std::size_t index(int rank) { return static_cast<std::size_t>(rank); }
+
+class SelfBlocks : public SharedBlocks {
  public:
-  std::string_view transport() const override { return "self"; }
+  explicit SelfBlocks(std::size_t bytes) : memory_(bytes) {}
+  std::span<std::byte> of(int) const override { return memory_.bytes(); }
+
+ private:
+  PageMemory memory_;
+};
+
+class SelfTransport : public WorldTransport {
+ public:
+  std::string_view name() const override { return "self"; }
   int rank() const override { return 0; }
   int size() const override { return 1; }
-  void barrier() override {}
-  void exchange(int peer, std::span<const std::byte>, std::span<std::byte>) override {
-    fail(ErrorKind::InvalidArgument, "exchange: there is no worker {}, this run has one worker", peer);
+  void start(std::span<const Message>) override {}
+  bool finished() override { return true; }
+  std::unique_ptr<Transport> split(int, int) override { return std::make_unique<SelfTransport>(); }
+  std::unique_ptr<SharedBlocks> share(std::size_t bytes) override {
+    return std::make_unique<SelfBlocks>(bytes);
   }
-  void broadcast(int from, std::span<std::byte>) override {
-    if (from != 0)
-      fail(ErrorKind::InvalidArgument, "broadcast: there is no worker {}, this run has one worker", from);
-  }
+  std::string host() const override { return env::hostname().value_or("unknown host"); }
+  void send_alarm(std::string_view) noexcept override {}
+  std::optional<Alarm> next_alarm() override { return std::nullopt; }
+  void close() override {}
+  void abandon() noexcept override {}
 };
 
 }  // namespace
 
-std::unique_ptr<Communicator> make_self_communicator() { return std::make_unique<SelfCommunicator>(); }
+SharedMemory::SharedMemory(const Communicator& of, std::unique_ptr<SharedBlocks> blocks)
+    : communicator_(new Communicator(of)),
+      blocks_(std::move(blocks)),
+      exceptions_(std::uncaught_exceptions()) {}
+
+// Giving the memory back waits for the others without a deadline, so first see that all come to it.
+SharedMemory::~SharedMemory() {
+  auto& world = *communicator_->world_;
+  if (std::uncaught_exceptions() > exceptions_) world.abandon("it ended with an error");
+  try {
+    communicator_->barrier();
+  } catch (const Error&) {
+    world.transport().abandon();
+  }
+}
+
+Communicator::Communicator(std::shared_ptr<World> world) : Communicator(std::move(world), nullptr) {}
+
+Communicator::Communicator(std::shared_ptr<World> world, std::shared_ptr<Transport> part)
+    : world_(std::move(world)),
+      part_(std::move(part)),
+      transport_(part_ ? part_.get() : &world_->transport()),
+      rank_(transport_->rank()),
+      size_(transport_->size()),
+      one_host_(true) {
+  const auto& hosts = world_->hosts();
+  const bool world_on_one = std::all_of(hosts.begin(), hosts.end(), [&](auto& h) { return h == hosts[0]; });
+  if (!part_ || world_on_one || size_ == 1) {
+    one_host_ = world_on_one || size_ == 1;
+    return;
+  }
+  const std::int32_t mine = world_->rank();
+  std::vector<std::int32_t> ranks(index(size_));
+  all_gather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(ranks)));
+  one_host_ = std::all_of(ranks.begin(), ranks.end(), [&](int r) { return hosts[index(r)] == host(); });
+}
+
+Communicator::~Communicator() {
+  if (part_ && world_->broken()) world_->transport().abandon();
+}
+
+std::string_view Communicator::transport() const { return transport_->name(); }
+const std::string& Communicator::host() const { return world_->hosts()[index(world_->rank())]; }
+void Communicator::activity(std::string_view what) { world_->set_activity(what); }
+void Communicator::deadline(double seconds) { world_->set_deadline(seconds); }
+void Communicator::abandon(std::string_view reason) noexcept { world_->abandon(reason); }
+
+void Communicator::wait(std::string_view call, const std::function<bool()>& done) {
+  world_->wait(call, done);
+}
+
+void Communicator::require_peer(std::string_view call, int peer) const {
+  if (peer >= 0 && peer < size_) return;
+  if (size_ == 1)
+    fail(ErrorKind::InvalidArgument, "{}: there is no worker {}, this run has one worker", call, peer);
+  fail(ErrorKind::InvalidArgument, "{}: there is no worker {} among {}", call, peer, size_);
+}
+
+void Communicator::exchange_all(std::span<const Message> messages, std::string_view call) {
+  for (const auto& m : messages) {
+    require_peer(call, m.peer);
+    if (m.peer == rank_) fail(ErrorKind::InvalidArgument, "{}: worker {} is this one itself", call, m.peer);
+  }
+  if (messages.empty()) return;
+  world_->guarded(call, [&] { transport_->start(messages); });
+  world_->wait(call, [this] { return transport_->finished(); });
+}
+
+void Communicator::exchange(int peer, std::span<const std::byte> out, std::span<std::byte> in) {
+  const Message message{peer, out, in};
+  exchange_all({&message, 1});
+}
+
+// Dissemination (Hensgen, Finkel, Manber 1988): after round k each worker knows of 2^(k+1) others.
+void Communicator::barrier() {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  for (int distance = 1; distance < size_; distance *= 2) {
+    std::byte out{}, in{};
+    const Message messages[] = {{(rank_ + distance) % size_, {&out, 1}, {}},
+                                {(rank_ + size_ - distance) % size_, {}, {&in, 1}}};
+    exchange_all(messages, "barrier");
+  }
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+}
+
+// A binomial tree: who has the bytes passes them on to the worker at half the distance of the round before.
+void Communicator::broadcast(int from, std::span<std::byte> bytes) {
+  require_peer("broadcast", from);
+  if (size_ == 1 || bytes.empty()) return;
+  const int place = (rank_ + size_ - from) % size_;
+  const auto at = [&](int p) { return (p + from) % size_; };
+  int distance = 1;
+  while (distance < size_) distance *= 2;
+  for (distance /= 2; distance > 0; distance /= 2) {
+    Message message;
+    if (place % (2 * distance) == 0 && place + distance < size_)
+      message = {at(place + distance), bytes, {}};
+    else if (place % (2 * distance) == distance)
+      message = {at(place - distance), {}, bytes};
+    else
+      continue;
+    exchange_all({&message, 1}, "broadcast");
+  }
+}
+
+void Communicator::all_gather(std::span<const std::byte> mine, std::span<std::byte> all) {
+  if (all.size() != mine.size() * index(size_))
+    fail(ErrorKind::InvalidArgument, "all_gather: {} blocks of {} bytes do not fill {} bytes", size_,
+         mine.size(), all.size());
+  std::vector<std::size_t> bounds;
+  for (int w = 0; w <= size_; ++w) bounds.push_back(index(w) * mine.size());
+  if (!mine.empty()) std::memmove(all.data() + bounds[index(rank_)], mine.data(), mine.size());
+  all_gather(all, bounds);
+}
+
+void Communicator::all_gather(std::span<std::byte> all, std::span<const std::size_t> bounds) {
+  if (bounds.size() != index(size_) + 1 || bounds.back() > all.size() ||
+      !std::is_sorted(bounds.begin(), bounds.end()))
+    fail(ErrorKind::InvalidArgument, "all_gather: {} bounds up to {} do not cut {} bytes for {} workers",
+         bounds.size(), bounds.empty() ? 0 : bounds.back(), all.size(), size_);
+  const auto block = [&](int w) {
+    return all.subspan(bounds[index(w)], bounds[index(w) + 1] - bounds[index(w)]);
+  };
+  std::vector<Message> messages;  // each worker begins with the next one, so that not all send to one at once
+  for (int k = 1; k < size_; ++k) {
+    messages.push_back({(rank_ + k) % size_, block(rank_), {}});
+    messages.push_back({(rank_ + size_ - k) % size_, {}, block((rank_ + size_ - k) % size_)});
+  }
+  exchange_all(messages, "all_gather");
+}
+
+std::vector<std::vector<std::byte>> Communicator::all_gather_unequal(std::span<const std::byte> mine) {
+  const std::uint64_t bytes = mine.size();
+  std::vector<std::uint64_t> sizes(index(size_));
+  all_gather(std::as_bytes(std::span(&bytes, 1)), std::as_writable_bytes(std::span(sizes)));
+  std::vector<std::vector<std::byte>> blocks(index(size_));
+  std::vector<Message> messages;
+  for (int k = 0; k < size_; ++k) {
+    const int peer = (rank_ + k) % size_;
+    blocks[index(peer)].resize(sizes[index(peer)]);
+    if (k == 0)
+      blocks[index(peer)].assign(mine.begin(), mine.end());
+    else
+      messages.push_back({peer, mine, blocks[index(peer)]});
+  }
+  exchange_all(messages, "all_gather");
+  return blocks;
+}
+
+// The transport's own calls have no deadline: a barrier before them finds who is missing.
+std::unique_ptr<Communicator> Communicator::split(int color, int key) {
+  if (color < 0) fail(ErrorKind::InvalidArgument, "split: the color must be at least 0, not {}", color);
+  barrier();
+  std::unique_ptr<Transport> part;
+  world_->guarded("split", [&] { part = transport_->split(color, key); });
+  return std::make_unique<Communicator>(world_, std::move(part));
+}
+
+std::unique_ptr<SharedMemory> Communicator::share(std::size_t bytes) {
+  if (!one_host_)
+    fail(ErrorKind::Unsupported, "share: the {} workers are on several hosts\nhint: split by host first",
+         size_);
+  barrier();
+  std::unique_ptr<SharedBlocks> blocks;
+  world_->guarded("share", [&] { blocks = transport_->share(bytes); });
+  return std::make_unique<SharedMemory>(*this, std::move(blocks));
+}
+
+std::unique_ptr<Communicator> make_communicator(std::unique_ptr<WorldTransport> transport,
+                                                double deadline_seconds) {
+  return std::make_unique<Communicator>(std::make_shared<World>(std::move(transport), deadline_seconds));
+}
+
+std::unique_ptr<Communicator> make_self_communicator() {
+  return make_communicator(std::make_unique<SelfTransport>());
+}
 
 }  // namespace bora::mesh

@@ -2,29 +2,106 @@
 // SPDX-FileCopyrightText: The Bora authors
 #pragma once
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
+
+#include "bora/mesh/transport.h"
 
 namespace bora::mesh {
 
-/// How the workers of a run talk to each other. Transports: `self` (one worker, no dependency); others are
-/// plug-ins. Calls are collective unless they name a peer: every worker makes them in the same order.
+class World;
+class SharedMemory;
+
+/// How the workers of a run talk to each other, over `self` (one worker, no dependency) or a plug-in's
+/// transport. Calls are collective unless they name a peer: every worker makes them in the same order, with
+/// equal sizes unless said otherwise, from one thread. Sums are no matter of a communicator: see
+/// tree_reduce.h.
+///
+/// No call waits longer than the deadline (120 s unless set). A worker that is dead, stopped or late makes
+/// the call of every other one fail with kind Stopped (exit code 75), in words that name call, rank, host,
+/// activity and who has not answered; from then on all calls fail alike and nothing waits for anybody, the
+/// destructor included.
 class Communicator {
  public:
-  virtual ~Communicator() = default;
-  virtual std::string_view transport() const = 0;  ///< "self"
-  virtual int rank() const = 0;                    ///< of this worker, from 0
-  virtual int size() const = 0;                    ///< number of workers
-  virtual void barrier() = 0;
-  /// Sends `out` to `peer` while receiving `in` from it; either may be empty. The step of a tree exchange.
-  virtual void exchange(int peer, std::span<const std::byte> out, std::span<std::byte> in) = 0;
+  explicit Communicator(std::shared_ptr<World> world);
+  Communicator(std::shared_ptr<World> world, std::shared_ptr<Transport> part);
+  ~Communicator();
+  Communicator& operator=(const Communicator&) = delete;
+
+  std::string_view transport() const;  ///< "self", "mpi"
+  int rank() const { return rank_; }   ///< of this worker, from 0
+  int size() const { return size_; }   ///< number of workers
+  const std::string& host() const;     ///< of this worker
+  bool one_host() const { return one_host_; }
+
+  /// What this worker is at ("step 12: gradients"), for the errors of all communicators of the process.
+  void activity(std::string_view what);
+  void deadline(double seconds);  ///< also of all communicators of the process
+
+  void barrier();
+  /// Sends `out` to `peer` while receiving `in` from it; either may be empty.
+  void exchange(int peer, std::span<const std::byte> out, std::span<std::byte> in);
+  /// A batch of transfers at once, any peers but this worker itself; complete at return.
+  void exchange_all(std::span<const Message> messages, std::string_view call = "exchange");
   /// Everybody's bytes become those of worker `from`: how worker 0's decisions (save now, stop now) reach
   /// all.
-  virtual void broadcast(int from, std::span<std::byte> bytes) = 0;
+  void broadcast(int from, std::span<std::byte> bytes);
+  /// Blocks of one size, in the order of ranks: `all` is size() times as long as `mine`.
+  void all_gather(std::span<const std::byte> mine, std::span<std::byte> all);
+  /// Blocks of sizes that all know: worker w's is [bounds[w], bounds[w + 1]) of `all`; the own one is there.
+  void all_gather(std::span<std::byte> all, std::span<const std::size_t> bounds);
+  /// Blocks of any size, by rank.
+  std::vector<std::vector<std::byte>> all_gather_unequal(std::span<const std::byte> mine);
+
+  /// The workers of one `color` (from 0), in the order of (key, rank): an axis of a mesh.
+  std::unique_ptr<Communicator> split(int color, int key);
+  /// A block of `bytes` (any size), zeroed, for each worker. Unsupported unless one_host().
+  std::unique_ptr<SharedMemory> share(std::size_t bytes);
+  /// Waits until `done` says yes, for whoever watches shared memory. Not collective.
+  void wait(std::string_view call, const std::function<bool()>& done);
+
+  /// Tells all workers of the run to stop, for `reason`. For whoever catches this worker's own error; an
+  /// exception that passes the communicator does it too. Never throws.
+  void abandon(std::string_view reason) noexcept;
+
+ private:
+  friend class SharedMemory;
+  Communicator(const Communicator&) = default;  // the same workers and transport
+  void require_peer(std::string_view call, int peer) const;
+
+  std::shared_ptr<World> world_;
+  std::shared_ptr<Transport> part_;  // of a split; null: the world's
+  Transport* transport_;
+  int rank_, size_;
+  bool one_host_;
+};
+
+/// Memory that every worker of a communicator on one host reads and writes: `of(worker)` is that worker's
+/// block. Bytes written before a barrier (or a release store) are seen after it. Its end is collective.
+class SharedMemory {
+ public:
+  SharedMemory(const Communicator& of, std::unique_ptr<SharedBlocks> blocks);
+  ~SharedMemory();
+  SharedMemory(const SharedMemory&) = delete;
+  SharedMemory& operator=(const SharedMemory&) = delete;
+  std::span<std::byte> of(int worker) const { return blocks_->of(worker); }
+
+ private:
+  std::unique_ptr<Communicator> communicator_;
+  std::unique_ptr<SharedBlocks> blocks_;
+  int exceptions_;  // under way when this was made
 };
 
 /// The only worker of a run. Exchange with anyone is an InvalidArgument error.
 std::unique_ptr<Communicator> make_self_communicator();
+
+inline constexpr double kDefaultDeadline = 120;  ///< seconds
+/// Every worker of `transport`. Collective.
+std::unique_ptr<Communicator> make_communicator(std::unique_ptr<WorldTransport> transport,
+                                                double deadline_seconds = kDefaultDeadline);
 
 }  // namespace bora::mesh

@@ -12,8 +12,8 @@
 namespace bora {
 
 const std::vector<std::string>& tokenizer_kind_names() {
-  static const std::vector<std::string> kNames = {"bpe", "sentencepiece-bpe", "unigram", "wordpiece"};
-  return kNames;
+  static const std::vector<std::string> names = {"bpe", "sentencepiece-bpe", "unigram", "wordpiece"};
+  return names;
 }
 
 TokenizerKind parse_tokenizer_kind(std::string_view name) {

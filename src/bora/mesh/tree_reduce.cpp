@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/mesh/tree_reduce.h"
+
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include "bora/base/error.h"
+#include "bora/core/create.h"
+#include "bora/core/kernels/reduce.h"
+#include "bora/core/kernels/threads.h"
+#include "bora/mesh/tree_nodes.h"
+
+namespace bora::mesh {
+namespace {
+
+constexpr std::int64_t kSharedBytes = 1 << 20, kMessageBytes = 16 << 20;
+constexpr std::int64_t kCopy = 32768;  // floats of one thread's copy
+constexpr std::int64_t kMerge = 4096;  // floats for which the whole tree is gone through: stays in L1
+
+std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+void copy(std::int64_t n, float* to, const float* from) {
+  kernels::for_chunks(n, kCopy, [&](std::int64_t begin, std::int64_t end) {
+    std::memcpy(to + begin, from + begin, index(end - begin) * sizeof(float));
+  });
+}
+
+// A node while the tree is gone through; null: nothing was added here.
+struct Sum {
+  LaneRange lanes;
+  float* data = nullptr;
+};
+
+bool siblings(const LaneRange& left, const LaneRange& right) {
+  return left.lanes == right.lanes && left.first % (2 * left.lanes) == 0 &&
+         right.first == left.first + left.lanes;
+}
+
+// Either may hold the result, addition being commutative: `home` if it is among them, which saves a copy.
+float* add(float* left, float* right, const float* home, std::int64_t n) {
+  if (!left || !right) return left ? left : right;
+  if (right == home) std::swap(left, right);
+  kernels::add_into(n, left, right);
+  return left;
+}
+
+// Adds up leaves in lane order by the tree, in place, for elements [begin, end).
+float* sum_leaves(std::span<const Sum> leaves, const float* home, std::int64_t begin, std::int64_t end) {
+  std::array<Sum, 64> stack;  // pairs merge as soon as they are whole: at most log2(lanes) + 1 of them
+  std::size_t depth = 0;
+  for (const Sum& leaf : leaves) {
+    stack[depth++] = {leaf.lanes, leaf.data ? leaf.data + begin : nullptr};
+    while (depth > 1 && siblings(stack[depth - 2].lanes, stack[depth - 1].lanes)) {
+      auto& left = stack[depth - 2];
+      left.data = add(left.data, stack[depth - 1].data, home + begin, end - begin);
+      left.lanes.lanes *= 2;
+      --depth;
+    }
+  }
+  return stack[0].data;
+}
+
+std::vector<std::int64_t> counts(std::span<const core::Array* const> like) {
+  std::vector<std::int64_t> out;
+  for (const auto* array : like) out.push_back(array->numel());
+  return out;
+}
+
+core::Array make_array(const std::vector<std::int64_t>& sizes) {
+  constexpr std::string_view kNames[] = {"d0", "d1", "d2", "d3", "d4", "d5", "d6", "d7"};
+  return core::uninitialized({core::Names(kNames).first(sizes.size()), sizes});
+}
+
+std::vector<float*> pointers(std::span<const core::Array> arrays) {
+  std::vector<float*> out;
+  for (const auto& array : arrays) out.push_back(array.empty() ? nullptr : array.data<float>());
+  return out;
+}
+
+std::unique_ptr<BlockExchange> make_exchange(Communicator& c, const ReduceOptions& options) {
+  if (c.size() == 1) return nullptr;
+  const bool shared = options.shared_memory && c.one_host();
+  const auto bytes =
+      options.buffer_bytes > 0 ? options.buffer_bytes : (shared ? kSharedBytes : kMessageBytes);
+  return shared ? make_shared_exchange(c, bytes) : make_message_exchange(c, bytes);
+}
+
+}  // namespace
+
+TreeReducer::TreeReducer(Communicator& communicator, std::span<const core::Array* const> like,
+                         ReduceOptions options)
+    : c_(communicator),
+      shards_(counts(like), communicator.size()),
+      exchange_(make_exchange(communicator, options)) {
+  for (const auto* array : like) sizes_.push_back(array->sizes());
+}
+
+LaneSum TreeReducer::reduce(LaneTree& tree) {
+  auto sum = reduce_scatter(tree);
+  all_gather(sum.arrays);
+  return sum;
+}
+
+LaneSum TreeReducer::reduce_scatter(LaneTree& tree) {
+  if (!exchange_) return tree.take_total();
+  auto own = tree.take_nodes();
+  require_own(own, tree.lanes());
+  auto nodes = exchange_nodes(c_, own, tree.lanes(), sizes_.size(), shards_.elements());
+  LaneSum total{0, tree.lanes(), make_home(nodes, own), nodes.scalars};
+  for (const auto& node : own) nodes.own.push_back(pointers(node.arrays));
+  nodes.home = pointers(total.arrays);
+
+  const auto workers = index(c_.size());
+  std::vector<std::int64_t> out(workers), in(workers);
+  const std::int64_t room = exchange_->scatter_room() / nodes.most;
+  for (std::int64_t from = 0; from < shards_.largest(); from += room) {
+    const auto mine = part(c_.rank(), from, room);
+    for (int w = 0; w < c_.size(); ++w) {
+      const auto theirs = part(w, from, room);
+      out[index(w)] = nodes.counts[index(c_.rank())] * (theirs.end - theirs.begin);
+      in[index(w)] = nodes.counts[index(w)] * (mine.end - mine.begin);
+    }
+    exchange_->scatter(
+        out, in, [&](int to, float* block) { fill(nodes, part(to, from, room), block); },
+        [&](std::span<float* const> blocks) { merge(nodes, mine, blocks); });
+  }
+  return total;
+}
+
+void TreeReducer::all_gather(std::span<core::Array> arrays) {
+  if (!exchange_) return;
+  const auto data = pointers(arrays);
+  const auto each_slice = [&](Span elements, const auto& body) {
+    std::int64_t at = 0;
+    for (const auto& s : shards_.slices(elements.begin, elements.end)) {
+      if (data[s.array]) body(s.end - s.begin, data[s.array] + s.begin, at);
+      at += s.end - s.begin;
+    }
+  };
+  std::vector<std::int64_t> sizes(index(c_.size()));
+  const std::int64_t room = exchange_->gather_room();
+  for (std::int64_t from = 0; from < shards_.largest(); from += room) {
+    for (int w = 0; w < c_.size(); ++w) {
+      const auto p = part(w, from, room);
+      sizes[index(w)] = p.end - p.begin;
+    }
+    exchange_->gather(
+        sizes,
+        [&](float* block) {
+          each_slice(part(c_.rank(), from, room),
+                     [&](std::int64_t n, float* array, std::int64_t at) { copy(n, block + at, array); });
+        },
+        [&](std::span<float* const> blocks) {
+          for (int w = 0; w < c_.size(); ++w) {
+            if (w == c_.rank()) continue;
+            each_slice(part(w, from, room), [&](std::int64_t n, float* array, std::int64_t at) {
+              copy(n, array, blocks[index(w)] + at);
+            });
+          }
+        });
+  }
+}
+
+// What a round moves of a worker's shard: nothing once the shard has ended.
+TreeReducer::Span TreeReducer::part(int worker, std::int64_t from, std::int64_t room) const {
+  const auto end = shards_.end(worker);
+  const auto begin = std::min(shards_.begin(worker) + from, end);
+  return {begin, std::min(begin + room, end)};
+}
+
+void TreeReducer::require_own(const std::vector<LaneSum>& own, std::int64_t lanes) const {
+  for (const auto& node : own) {
+    if (node.arrays.size() != sizes_.size())
+      fail(ErrorKind::InvalidArgument, "tree reduce: the lanes have {} arrays and the reducer {}",
+           node.arrays.size(), sizes_.size());
+    for (std::size_t a = 0; a < sizes_.size(); ++a) {
+      std::int64_t want = 1;
+      for (const auto size : sizes_[a]) want *= size;
+      if (!node.arrays[a].empty() && node.arrays[a].numel() != want)
+        fail(ErrorKind::InvalidArgument,
+             "tree reduce: array {} has {} elements in {} lanes from lane {} (of {}) and {} in the reducer",
+             a, node.arrays[a].numel(), node.lanes, node.first, lanes, want);
+    }
+  }
+}
+
+// The first node's arrays, and new ones where other workers alone have something.
+std::vector<core::Array> TreeReducer::make_home(const TreeNodes& nodes, std::vector<LaneSum>& own) const {
+  std::vector<core::Array> home(sizes_.size());
+  for (std::size_t a = 0; a < home.size(); ++a) {
+    if (!own.empty() && !own[0].arrays[a].empty())
+      home[a] = own[0].arrays[a];
+    else if (nodes.present(a))
+      home[a] = make_array(sizes_[a]);
+  }
+  return home;
+}
+
+// This worker's nodes one after another, each with the elements of `part`.
+void TreeReducer::fill(const TreeNodes& nodes, Span part, float* block) const {
+  const auto slices = shards_.slices(part.begin, part.end);
+  for (const auto& node : nodes.own) {
+    for (const auto& s : slices) {
+      const std::int64_t n = s.end - s.begin;
+      if (node[s.array]) copy(n, block, node[s.array] + s.begin);
+      block += n;
+    }
+  }
+}
+
+void TreeReducer::merge(const TreeNodes& nodes, Span part, std::span<float* const> in) const {
+  std::vector<Sum> leaves(nodes.leaves.size());
+  std::int64_t at = 0;
+  for (const auto& s : shards_.slices(part.begin, part.end)) {
+    const std::int64_t n = s.end - s.begin;
+    for (std::size_t i = 0; i < leaves.size(); ++i) {
+      const auto& leaf = nodes.leaves[i];
+      leaves[i] = {leaf.lanes, nullptr};
+      if (!leaf.present[s.array]) continue;
+      if (leaf.worker == c_.rank())
+        leaves[i].data = nodes.own[index(leaf.place)][s.array] + s.begin;
+      else
+        leaves[i].data = in[index(leaf.worker)] + leaf.place * (part.end - part.begin) + at;
+    }
+    at += n;
+    if (!nodes.home[s.array]) continue;
+    float* home = nodes.home[s.array] + s.begin;
+    kernels::for_chunks(n, kMerge, [&](std::int64_t begin, std::int64_t end) {
+      const float* sum = sum_leaves(leaves, home, begin, end);
+      if (sum != home + begin) std::memcpy(home + begin, sum, index(end - begin) * sizeof(float));
+    });
+  }
+}
+
+}  // namespace bora::mesh

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#pragma once
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bora/mesh/transport.h"
+
+namespace bora::mesh {
+
+/// What all communicators of a process share: the transport of all workers, the deadline, what the worker is
+/// at, and how a failure spreads.
+///
+/// Whoever waits past the deadline sends an alarm; every worker that waits for anything hears it, answers
+/// with its own place, and stops too. Who does not answer within a grace of a quarter of the deadline (0.5 to
+/// 5 s) is dead, stopped, or busy outside of any call: each survivor's error names it. After the first error
+/// every call fails with the same words, and the end waits for nobody.
+class World {
+ public:
+  World(std::unique_ptr<WorldTransport> transport, double deadline_seconds);
+  /// The regular end, unless something failed or an exception is under way, which the others are then told.
+  ~World();
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+
+  WorldTransport& transport() { return *transport_; }
+  int rank() const { return transport_->rank(); }
+  int size() const { return transport_->size(); }
+  const std::vector<std::string>& hosts() const { return hosts_; }  ///< by rank
+  bool broken() const { return failure_.has_value(); }
+
+  void set_deadline(double seconds) { deadline_ = seconds; }
+  void set_activity(std::string_view what) { activity_ = what; }
+
+  /// Asks `done` until it says yes: eagerly at first, then in naps of 1 % of the time waited (at most 1 ms).
+  /// `call` names the caller in errors. Kind Stopped after the deadline or an alarm.
+  void wait(std::string_view call, const std::function<bool()>& done);
+  /// Runs a call of the transport; its error becomes the failure of the run.
+  void guarded(std::string_view call, const std::function<void()>& body);
+  void require_whole() const;  ///< throws the failure again
+
+  /// Tells all others to stop, for a reason that lies with this worker. Never throws.
+  void abandon(std::string_view reason) noexcept;
+
+ private:
+  void gather_hosts();
+  void meet(std::string_view call);
+  void poll(std::string_view call, const std::function<bool()>& done);
+  void hear_alarms(std::string_view call);
+  [[noreturn]] void give_up(std::string_view call, const Alarm* first);
+  [[noreturn]] void break_with(std::string message);
+  void collect_answers();
+  std::string worker(int rank) const;  ///< "worker 2 (host b)"
+  std::string place(std::string_view call) const;
+  std::string report(std::string_view call, const Alarm* first) const;
+
+  std::unique_ptr<WorldTransport> transport_;
+  double deadline_;
+  std::string activity_ = "start";
+  std::vector<std::string> hosts_;
+  std::map<int, std::string> answers_;  // by rank: "call, in activity"
+  std::optional<std::string> failure_;
+  bool told_ = false;  // the others know
+  int exceptions_;     // under way when this was made
+};
+
+}  // namespace bora::mesh
