@@ -44,6 +44,9 @@ MODELS = {"quickstart": (4, 128, 100), "llama-nano": (4, 256, 20), "llama-mid": 
 # glibc gives nothing back to the system: what the allocator of Bora does, in its terms.
 TUNED = {"MALLOC_MMAP_THRESHOLD_": str(1 << 40), "MALLOC_TRIM_THRESHOLD_": str(1 << 40),
          "MALLOC_TOP_PAD_": str(64 << 20)}
+# As on a CPU without AVX-512, for every library that asks.
+AVX2 = {"BORA_CPU_TARGET": "AVX2", "ATEN_CPU_CAPABILITY": "avx2", "MKL_ENABLE_INSTRUCTIONS": "AVX2",
+        "ONEDNN_MAX_CPU_ISA": "AVX2"}
 DISTURBED = 0.05  # share of the processors that other programs may use during a run
 VARIANTS = ("bora", "eager", "tuned", "compile")
 TITLES = {"bora": "Bora", "eager": "PyTorch eager", "tuned": "eager, malloc tuned", "compile": "torch.compile"}
@@ -97,7 +100,7 @@ def busy_seconds():
 
 def run_once(variant, model, args):
     words = command(variant, model, args)
-    environment = quiet_environment() | (TUNED if variant == "tuned" else {})
+    environment = quiet_environment() | (TUNED if variant == "tuned" else {}) | (AVX2 if args.avx2 else {})
     started, (all_before, own_before) = time.monotonic(), busy_seconds()
     done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
     seconds, (all_after, own_after) = time.monotonic() - started, busy_seconds()
@@ -184,6 +187,7 @@ def parse():
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--only", nargs="+", choices=VARIANTS, help="these ways alone")
     parser.add_argument("--no-compile", action="store_true", help="leave torch.compile out (it needs minutes)")
+    parser.add_argument("--avx2", action="store_true", help="no AVX-512 for any of them")
     parser.add_argument("--write", action="store_true", help="also write bench/results/YYYY-MM-CPU.md")
     parser.add_argument("--verbose", action="store_true", help="every run's JSON line, on stderr")
     return parser.parse_args()

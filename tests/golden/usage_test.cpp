@@ -66,6 +66,19 @@ TEST(Usage, OutputThatCannotBeWrittenIsAnError) {
   EXPECT_THAT(full.output, HasSubstr("bora: standard output cannot be written: No space left on device"));
 }
 
+TEST(Usage, SimdTargetCanBeCapped) {
+  auto folder = small_project("usage_target");
+  ::setenv("BORA_CPU_TARGET", "SSE2", 1);
+  auto capped =
+      run(folder, {"bench", "train", "--model", "quickstart", "--batch", "1", "--seq", "8", "--steps", "1"});
+  ::setenv("BORA_CPU_TARGET", "AVX9", 1);
+  auto unknown = run(folder, {"version"});
+  ::unsetenv("BORA_CPU_TARGET");
+  EXPECT_EQ(capped.code, 0) << capped.output;
+  EXPECT_THAT(capped.output, HasSubstr("\"kernel_path\":\"mkl SSE2\""));
+  expect_usage_error(unknown, "BORA_CPU_TARGET is AVX9; it must be AVX3, AVX2 or SSE2");
+}
+
 TEST(Usage, WrongValuesAreNamed) {
   auto folder = small_project("usage_values");
   expect_usage_errors(

@@ -16,7 +16,7 @@ std::string cache_directory();            ///< BORA_CACHE, else XDG_CACHE_HOME/b
 std::optional<std::string> run_id();      ///< RUN_ID, as Levanter
 std::optional<std::int64_t> threads();    ///< BORA_THREADS, else OMP_NUM_THREADS
 bool no_color();                          ///< NO_COLOR set and not empty
-std::optional<std::string> cpu_target();  ///< BORA_CPU_TARGET: cap of the SIMD target (tests)
+std::optional<std::string> cpu_target();  ///< BORA_CPU_TARGET: best SIMD target to use
 std::optional<std::string> hostname();    ///< HOSTNAME, else gethostname
 
 /// A variable that a launcher sets for the workers it starts (mpirun, srun, torchrun); none if it is empty.

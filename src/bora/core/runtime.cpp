@@ -107,6 +107,11 @@ Error current_error() {
 void initialize(int threads) {
   const auto libtorch = loaded_libtorch();
   require_libtorch(TORCH_ABI_VERSION, libtorch.version, libtorch.file);
+  if (auto cap = env::cpu_target(); cap && !kernels::cap_simd_target(*cap)) {
+    fail(ErrorKind::Usage,
+         "BORA_CPU_TARGET is {}; it must be AVX3, AVX2 or SSE2\nhint: unset it to use what the CPU has",
+         *cap);
+  }
   if (threads <= 0) threads = hardware_threads();
   install_allocator();
   at::set_num_threads(1);  // what is worth several threads runs in the kernels' own
