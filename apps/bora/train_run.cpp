@@ -12,11 +12,13 @@
 #include "bora/base/error.h"
 #include "bora/base/hash.h"
 #include "bora/base/log.h"
+#include "bora/base/parallel.h"
 #include "bora/base/text.h"
 #include "bora/checkpoint/checkpointer.h"
 #include "bora/checkpoint/restore.h"
 #include "bora/core/runtime.h"
 #include "bora/data/prefetcher.h"
+#include "bora/mesh/mpi_plugin.h"
 #include "bora/track/throughput.h"
 #include "bora/train/run_name.h"
 #include "bora/train/signals.h"
@@ -131,19 +133,49 @@ double peak_memory_mb() {
   return static_cast<double>(usage.ru_maxrss) / 1024;
 }
 
+// Seconds that workers wait for the one that builds caches, or writes the last checkpoint.
+constexpr double kPatience = 24 * 3600.0;
+
 // Everything that one run holds together while it trains.
 class Run {
  public:
-  Run(LoadedConfig& loaded, const RunFlags& flags, RunPlace place, track::Console& console)
-      : loaded_(loaded), config_(loaded.config), flags_(flags), place_(std::move(place)), console_(console) {}
+  Run(LoadedConfig& loaded, const RunFlags& flags, RunPlace place, track::Console& console,
+      std::shared_ptr<mesh::Communicator> workers)
+      : loaded_(loaded),
+        config_(loaded.config),
+        flags_(flags),
+        place_(std::move(place)),
+        console_(console),
+        workers_(std::move(workers)) {}
 
   int operator()() {
     prepare();
     resume();
-    if (trainer_->next_step() < config_.trainer.num_train_steps) checkpointer_->prepare(content());
+    if (writes() && trainer_->next_step() < config_.trainer.num_train_steps)
+      checkpointer_->prepare(content());
     show_baseline();
     train::StopSignals signals;
+    in_step("training", mesh::kDefaultDeadline);
     auto outcome = trainer_->run();
+    in_step("waiting for the end of the run", kPatience);
+    auto code = writes()                             ? end(outcome)
+                : outcome == train::Outcome::stopped ? exit_code(ErrorKind::Stopped)
+                                                     : 0;
+    workers_->barrier();
+    return code;
+  }
+
+ private:
+  // One worker shows and writes; the others compute the same.
+  bool writes() const { return workers_->rank() == 0; }
+  // Everybody comes to the same place; what follows may keep one of them for so many seconds.
+  void in_step(std::string_view activity, double deadline) {
+    workers_->barrier();
+    workers_->activity(activity);
+    workers_->deadline(deadline);
+  }
+
+  int end(train::Outcome outcome) {
     console_.settle();
     auto step = trainer_->next_step();
     checkpointer_->on_step(
@@ -155,17 +187,21 @@ class Run {
     return 0;
   }
 
- private:
   void prepare() {
-    if (flags_.fresh) put_aside(place_.directory);
-    files().make_directories(place_.directory);
-    checkpointer_ =
-        std::make_unique<checkpoint::Checkpointer>(config_.trainer.checkpointer, place_.directory);
+    in_step("preparing the data", kPatience);
+    if (writes()) {
+      if (flags_.fresh) put_aside(place_.directory);
+      files().make_directories(place_.directory);
+      checkpointer_ =
+          std::make_unique<checkpoint::Checkpointer>(config_.trainer.checkpointer, place_.directory);
+    }
     auto seq_len = config_.model.config->seq_len();
+    if (!writes()) workers_->barrier();  // what the first one builds, the others find
     text_ = prepare_text(config_, place_, seq_len, console_, std::nullopt);
+    if (writes()) workers_->barrier();
     model_ = make_model(loaded_, text_->vocab_size());
     describe_model(*model_, console_);
-    record_run(loaded_, place_, *text_);
+    if (writes()) record_run(loaded_, place_, *text_);
     optimizer_ = optim::make_optimizer(config_.optimizer, model_->parameters());
     make_trainer(seq_len);
   }
@@ -183,6 +219,13 @@ class Run {
     options.loss = {
         .compute = t.mp.compute, .z_loss = config_.z_loss_weight, .chunk = config_.cross_entropy_chunk};
     lanes_ = options.lanes;
+    if (lanes_ < workers_->size()) {
+      fail(ErrorKind::Config,
+           "{} workers were started, but the batch of {} sequences is cut into {} lanes "
+           "(trainer.lanes)\nhint: at most "
+           "{} workers, or more lanes: another number of lanes is another run",
+           workers_->size(), schedule.batch_size(0), lanes_, lanes_);
+    }
     std::optional<optim::SkipStep> skip;
     if (config_.optimizer.skip_bad_steps) skip.emplace(*config_.optimizer.skip_bad_steps);
     train::Trainer::Parts parts{*model_,
@@ -191,11 +234,13 @@ class Run {
                                 skip,
                                 [this](std::int64_t step) { return next_batch(step); },
                                 [] { return train::StopSignals::requested(); },
-                                {[this](const auto& r) { after_step(r); }}};
+                                {[this](const auto& r) { after_step(r); }},
+                                workers_};
     trainer_ = std::make_unique<train::Trainer>(std::move(parts), options);
     console_.fact("batch",
-                  fmt::format("{} sequences = {} tokens · {} lane{}", schedule.batch_size(0),
-                              with_commas(schedule.batch_size(0) * seq_len), lanes_, lanes_ == 1 ? "" : "s"));
+                  fmt::format("{} sequences = {} tokens · {} lane{}{}", schedule.batch_size(0),
+                              with_commas(schedule.batch_size(0) * seq_len), lanes_, lanes_ == 1 ? "" : "s",
+                              workers_->size() == 1 ? "" : fmt::format(" · {} workers", workers_->size())));
     auto flops = flops_model(model_->shape(), seq_len);
     meter_ = std::make_unique<track::ThroughputMeter>(track::ThroughputOptions{
         .flops_per_token = track::training_flops_per_token(flops),
@@ -219,8 +264,7 @@ class Run {
     auto parameters = checkpoint::checkpoint_arrays(trainer_->parameters());
     auto state = optimizer_->state();
     auto optimizer = checkpoint::checkpoint_arrays(state);
-    auto restored = config_.trainer.load_checkpoint == false ? std::nullopt
-                                                             : checkpointer_->restore(parameters, optimizer);
+    auto restored = config_.trainer.load_checkpoint == false ? std::nullopt : restore(parameters, optimizer);
     if (restored) {
       trainer_->load_state(restored->state);
       meter_->resume(restored->state.value("tokens", std::int64_t{0}));
@@ -234,9 +278,22 @@ class Run {
       checkpoint::restore_parameters(checkpoint::find_checkpoint(*from), parameters);
       console_.fact("weights", "from " + *from);
     }
+    if (!writes()) return;
     tracker_ =
         track::make_tracker(config_.trainer.trackers(), {place_.directory, place_.id, trainer_->next_step()});
     tracker_->log_hyperparameters({{"config", write_config(config_)}});
+  }
+
+  // The first worker chooses, sets damaged ones aside and verifies; the others read the same one.
+  std::optional<checkpoint::Restored> restore(std::span<const checkpoint::CheckpointArray> parameters,
+                                              std::span<const checkpoint::CheckpointArray> optimizer) {
+    in_step("reading the checkpoint", kPatience);
+    std::optional<checkpoint::Restored> restored;
+    if (writes()) restored = checkpointer_->restore(parameters, optimizer);
+    const auto path = mesh::broadcast_text(*workers_, 0, restored ? restored->path : std::string());
+    if (!writes() && !path.empty()) restored = checkpoint::restore_checkpoint(path, parameters, optimizer);
+    workers_->barrier();  // none is removed before all have read
+    return restored;
   }
 
   void show_baseline() {
@@ -266,15 +323,16 @@ class Run {
     waited_ += r.loading_seconds;
     trained_seconds_ += r.seconds;
     meter_->step(r.tokens, r.examples, r.seconds);
-    log_metrics(r);
+    if (writes()) log_metrics(r);
     auto done = r.step + 1, total = config_.trainer.num_train_steps;
     console_.step(
         {done, total, r.loss, meter_->tokens_per_second(), r.learning_rate, meter_->eta(total - done)});
-    checkpointer_->on_step(done, [&] { return content(); });
+    if (writes()) checkpointer_->on_step(done, [&] { return content(); });
     if (config_.trainer.steps_per_eval > 0 && done % config_.trainer.steps_per_eval == 0 && done < total) {
-      tracker_->log(r.step, evaluate_sources(*model_, *text_, config_, console_));
+      auto metrics = evaluate_sources(*model_, *text_, config_, console_);
+      if (writes()) tracker_->log(r.step, metrics);
     }
-    export_if_due(done);
+    if (writes()) export_if_due(done);
   }
 
   void export_if_due(std::int64_t done) {
@@ -310,6 +368,7 @@ class Run {
   RunFlags flags_;
   RunPlace place_;
   track::Console& console_;
+  std::shared_ptr<mesh::Communicator> workers_;
   std::optional<TextData> text_;
   std::unique_ptr<nn::LanguageModel> model_;
   std::unique_ptr<optim::Optimizer> optimizer_;
@@ -333,16 +392,20 @@ int run_training(const LoadedConfig& given, const RunFlags& flags) {
   }
   auto place = run_place(loaded.config);
   place.config_file = loaded.first_file;
-  track::Console console(track::detect_console(flags.quiet, flags.json));
+  const auto launch = mesh::launch_environment();
+  track::Console console(track::detect_console(flags.quiet || launch.rank != 0, flags.json));
   if (flags.dry_run) return print_dry_run(loaded, place, console);
-  core::initialize(static_cast<int>(loaded.config.trainer.threads));
+  std::shared_ptr<mesh::Communicator> workers = mesh::make_communicator(launch);
+  auto threads = static_cast<int>(loaded.config.trainer.threads);
+  if (threads == 0 && launch.local_size > 1) threads = std::max(1, hardware_threads() / launch.local_size);
+  core::initialize(threads);
   auto info = core::runtime_info();
   std::vector<std::string> parts = {
       fmt::format("Bora {}", BORA_VERSION), loaded.name, "run " + place.id,
       fmt::format("CPU {} ({} threads, {})", info.cpu, info.threads, info.simd_target),
       fmt::format("seed {}", loaded.config.trainer.seed)};
   console.header(parts);
-  return Run(loaded, flags, place, console)();
+  return Run(loaded, flags, place, console, std::move(workers))();
 }
 
 }  // namespace bora::app

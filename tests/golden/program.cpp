@@ -8,24 +8,27 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
 
 #include "bora/base/file.h"
 #include "bora/base/key.h"
 
 namespace bora::golden {
 
-Finished run(const std::string& folder, const std::vector<std::string>& arguments, double kill_after,
-             const char* out) {
+namespace {
+
+Finished run_line(const std::string& folder, std::vector<std::string> line, double kill_after,
+                  const char* out) {
   auto log = folder + "/output.txt";
   auto pid = ::fork();
   if (pid == 0) {
     int both = ::open(log.c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0644);
     int first = out == nullptr ? both : ::open(out, O_WRONLY);
     if (both < 0 || ::dup2(first, 1) < 0 || ::dup2(both, 2) < 0 || ::chdir(folder.c_str()) != 0) ::_exit(126);
-    std::vector<char*> argv = {const_cast<char*>(BORA_PROGRAM)};
-    for (const auto& a : arguments) argv.push_back(const_cast<char*>(a.c_str()));
+    std::vector<char*> argv;
+    for (auto& a : line) argv.push_back(a.data());
     argv.push_back(nullptr);
-    ::execv(BORA_PROGRAM, argv.data());
+    ::execvp(argv[0], argv.data());
     ::_exit(127);
   }
   if (kill_after > 0) {
@@ -35,6 +38,31 @@ Finished run(const std::string& folder, const std::vector<std::string>& argument
   int status = 0;
   ::waitpid(pid, &status, 0);
   return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), read_text(log)};
+}
+
+}  // namespace
+
+Finished run(const std::string& folder, const std::vector<std::string>& arguments, double kill_after,
+             const char* out) {
+  std::vector<std::string> line = {BORA_PROGRAM};
+  line.insert(line.end(), arguments.begin(), arguments.end());
+  return run_line(folder, std::move(line), kill_after, out);
+}
+
+Finished run_workers(const std::string& folder, int workers, const std::vector<std::string>& arguments) {
+  std::vector<std::string> line = {
+      "mpirun", "-n",        std::to_string(workers), "--oversubscribe", "--allow-run-as-root", "--bind-to",
+      "none",   BORA_PROGRAM};
+  line.insert(line.end(), arguments.begin(), arguments.end());
+  return run_line(folder, std::move(line), 0, nullptr);
+}
+
+bool can_run_workers() {
+#ifdef BORA_MPI_BUILT
+  return std::system("command -v mpirun >/dev/null") == 0;
+#else
+  return false;
+#endif
 }
 
 namespace {

@@ -17,6 +17,11 @@ struct Finished {
 Finished run(const std::string& folder, const std::vector<std::string>& arguments, double kill_after = 0,
              const char* out = nullptr);
 
+/// The same as `workers` workers under mpirun; both workers' lines are in the output.
+Finished run_workers(const std::string& folder, int workers, const std::vector<std::string>& arguments);
+/// Whether mpirun is here and the program has its MPI plug-in.
+bool can_run_workers();
+
 /// A new empty folder with a small configuration (config.yaml) and two texts: a tiny GPT-2 with dropout, two
 /// lanes, a mixture of two sources, 40 steps.
 std::string small_project(const std::string& name);

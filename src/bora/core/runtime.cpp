@@ -109,8 +109,7 @@ void initialize(int threads) {
   require_libtorch(TORCH_ABI_VERSION, libtorch.version, libtorch.file);
   if (auto cap = env::cpu_target(); cap && !kernels::cap_simd_target(*cap)) {
     fail(ErrorKind::Usage,
-         "BORA_CPU_TARGET is {}; it must be AVX3, AVX2 or SSE2\nhint: unset it to use what the CPU has",
-         *cap);
+         "BORA_CPU_TARGET is {}; it must be AVX3 or AVX2\nhint: unset it to use what the CPU has", *cap);
   }
   if (threads <= 0) threads = hardware_threads();
   install_allocator();

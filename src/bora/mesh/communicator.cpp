@@ -223,4 +223,13 @@ std::unique_ptr<Communicator> make_self_communicator() {
   return make_communicator(std::make_unique<SelfTransport>());
 }
 
+std::string broadcast_text(Communicator& communicator, int from, std::string_view text) {
+  std::uint64_t size = text.size();
+  communicator.broadcast(from, std::as_writable_bytes(std::span(&size, 1)));
+  std::string out(text);
+  out.resize(size);
+  communicator.broadcast(from, std::as_writable_bytes(std::span(out)));
+  return out;
+}
+
 }  // namespace bora::mesh

@@ -96,6 +96,9 @@ class SharedMemory {
   int exceptions_;  // under way when this was made
 };
 
+/// Text of worker `from`, on all. Collective.
+std::string broadcast_text(Communicator& communicator, int from, std::string_view text);
+
 /// The only worker of a run. Exchange with anyone is an InvalidArgument error.
 std::unique_ptr<Communicator> make_self_communicator();
 

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/train/trainer.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "bora/base/clock.h"
@@ -13,23 +14,43 @@
 
 namespace bora::train {
 
+namespace {
+
+std::vector<core::Array*> arrays_of(const std::vector<core::ParamRef>& parameters) {
+  std::vector<core::Array*> out;
+  for (const auto& p : parameters) out.push_back(p.array);
+  return out;
+}
+
+}  // namespace
+
 Trainer::Trainer(Parts parts, TrainerOptions options)
     : parts_(std::move(parts)),
       options_(options),
       parameters_(parts_.model.parameters()),
-      key_(Key::from_seed(options.seed).fold("train")) {
-  for (auto& p : parameters_) arrays_.push_back(p.array);
-}
+      arrays_(arrays_of(parameters_)),
+      reducer_(*parts_.workers, arrays_),
+      key_(Key::from_seed(options.seed).fold("train")) {}
 
 Outcome Trainer::run() {
   while (step_ < options_.total_steps) {
-    bool stop = (options_.stop_at_step && step_ >= *options_.stop_at_step) ||
-                (parts_.should_stop && parts_.should_stop());
-    if (stop) return Outcome::stopped;
+    if (anyone_stops()) return Outcome::stopped;
     auto result = step();
     for (auto& hook : parts_.hooks) hook(result);
   }
   return Outcome::finished;
+}
+
+bool Trainer::anyone_stops() {
+  auto& workers = *parts_.workers;
+  const bool here = (options_.stop_at_step && step_ >= *options_.stop_at_step) ||
+                    (parts_.should_stop && parts_.should_stop());
+  if (workers.size() == 1) return here;
+  workers.activity(fmt::format("step {}: going on or not", step_));
+  const auto mine = static_cast<std::byte>(here);
+  std::vector<std::byte> all(static_cast<std::size_t>(workers.size()));
+  workers.all_gather({&mine, 1}, all);
+  return std::find(all.begin(), all.end(), std::byte{1}) != all.end();
 }
 
 StepResult Trainer::step() {
@@ -58,12 +79,16 @@ StepResult Trainer::step() {
   return r;
 }
 
-// A lane is a fixed slice of the batch, computed alone with its own key; lanes are summed by one fixed tree.
+// A lane is a fixed slice of the batch, computed alone with its own key, by whichever worker; lanes are
+// summed by one fixed tree.
 mesh::LaneSum Trainer::gradients(const data::Batch& batch) {
   auto lanes = lanes_for(batch.sequences);
   auto each = batch.sequences / lanes;
+  auto& workers = *parts_.workers;
+  if (workers.size() > 1) workers.activity(fmt::format("step {}: gradients", step_));
+  auto own = mesh::owned_lanes(workers.rank(), workers.size(), lanes);
   mesh::LaneTree tree(lanes, arrays_.size());
-  for (std::int64_t lane = 0; lane < lanes; ++lane) {
+  for (std::int64_t lane = own.first; lane < own.first + own.lanes; ++lane) {
     auto tokens = token_batch(batch, lane * each, each);
     std::optional<Key> key;
     if (options_.dropout)
@@ -79,7 +104,7 @@ mesh::LaneSum Trainer::gradients(const data::Batch& batch) {
         tree.buffer_for(lane));
     tree.finish(lane, std::vector<double>{loss.item(), weight});
   }
-  return tree.take_total();
+  return reducer_.reduce(tree);
 }
 
 std::int64_t Trainer::lanes_for(std::int64_t sequences) const {

@@ -12,7 +12,8 @@
 #include "bora/base/json.h"
 #include "bora/base/key.h"
 #include "bora/data/loader.h"
-#include "bora/mesh/lane_tree.h"
+#include "bora/mesh/communicator.h"
+#include "bora/mesh/tree_reduce.h"
 #include "bora/nn/language_model.h"
 #include "bora/optim/optimizer.h"
 #include "bora/optim/schedule.h"
@@ -46,12 +47,14 @@ struct StepResult {
 
 enum class Outcome { finished, stopped };
 
-/// Trains from the present step on. Order of one step: batch, lanes forward and backward, tree, clip, skip
-/// test, optimizer, hooks.
+/// Trains from the present step on, alone or as one of several workers, who each compute some of a step's
+/// lanes and all hold the same parameters, bit for bit. Order of one step: batch, lanes forward and backward,
+/// tree, clip, skip test, optimizer, hooks.
 class Trainer {
  public:
   /// `batch_of` is a pure function of the step. Hooks run after each step, in order; `should_stop` is asked
-  /// at each boundary.
+  /// at each boundary,
+  /// of every worker: one that stops stops all. With several workers all calls are collective.
   struct Parts {
     nn::LanguageModel& model;
     optim::Optimizer& optimizer;
@@ -60,6 +63,7 @@ class Trainer {
     std::function<data::Batch(std::int64_t)> batch_of;
     std::function<bool()> should_stop;
     std::vector<std::function<void(const StepResult&)>> hooks;
+    std::shared_ptr<mesh::Communicator> workers = mesh::make_self_communicator();
   };
 
   Trainer(Parts parts, TrainerOptions options);
@@ -78,6 +82,7 @@ class Trainer {
 
  private:
   mesh::LaneSum gradients(const data::Batch& batch);
+  bool anyone_stops();
   void require_finite(const mesh::LaneSum& sum, double loss) const;
   std::int64_t lanes_for(std::int64_t sequences) const;
 
@@ -85,6 +90,7 @@ class Trainer {
   TrainerOptions options_;
   std::vector<core::ParamRef> parameters_;
   std::vector<core::Array*> arrays_;
+  mesh::TreeReducer reducer_;
   Key key_;
   std::int64_t step_ = 0;
 };

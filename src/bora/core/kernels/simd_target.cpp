@@ -25,7 +25,7 @@ const char* simd_target() { return HWY_DYNAMIC_DISPATCH(target_name)(); }
 
 bool cap_simd_target(std::string_view name) {
   // Better targets have lower bits.
-  for (const std::int64_t target : {HWY_AVX3, HWY_AVX2, HWY_SSE2}) {
+  for (const std::int64_t target : {HWY_AVX3, HWY_AVX2}) {
     if (name != hwy::TargetName(target)) continue;
     hwy::DisableTargets(target - 1);
     hwy::GetChosenTarget().DeInit();

@@ -20,7 +20,7 @@ void for_chunks(std::int64_t n, std::int64_t chunk,
 /// Name of the SIMD target that dispatch chose: "AVX2", "AVX3_ZEN4", ... Bits depend on it; it goes into the
 /// run record.
 const char* simd_target();
-/// Uses nothing better than `name`: AVX3 (AVX-512), AVX2 or SSE2. Call before any kernel. False for another
+/// Uses nothing better than `name`: AVX3 (AVX-512) or AVX2. Call before any kernel. False for another
 /// name.
 bool cap_simd_target(std::string_view name);
 
