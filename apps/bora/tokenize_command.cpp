@@ -2,8 +2,12 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <iostream>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "args.h"
 #include "bora/base/clock.h"
@@ -64,15 +68,64 @@ void serve_jsonl(const Tokenizer& tokenizer, bool special, SpecialInText in_text
   }
 }
 
-int bench(const Tokenizer& tokenizer, const std::string& text, SpecialInText in_text) {
-  std::vector<std::int32_t> ids;
-  double started = monotonic_seconds();
-  tokenizer.encode_ids(text, ids, false, in_text);
-  double seconds = monotonic_seconds() - started;
-  fmt::print("{} tokens from {} in {:.3f} s: {}/s, {:.2f} bytes per token\n", with_commas(std::ssize(ids)),
-             human_bytes(static_cast<double>(text.size())), seconds,
-             human_bytes(static_cast<double>(text.size()) / seconds),
-             static_cast<double>(text.size()) / static_cast<double>(ids.size()));
+struct BenchOptions {
+  std::int64_t threads = 1, rounds = 5;
+  bool piece_cache = true;
+};
+
+/// `text` in parts of about `size` bytes, cut after line ends.
+std::vector<std::string_view> parts_of(std::string_view text, std::size_t size) {
+  std::vector<std::string_view> parts;
+  while (!text.empty()) {
+    const std::size_t line = text.size() > size ? text.find('\n', size) : std::string_view::npos;
+    const std::size_t end = line == std::string_view::npos ? text.size() : line + 1;
+    parts.push_back(text.substr(0, end));
+    text.remove_prefix(end);
+  }
+  return parts;
+}
+
+/// Tokens and seconds of one round.
+std::pair<std::size_t, double> bench_round(const Tokenizer& tokenizer, const std::string& text,
+                                           SpecialInText in_text, const BenchOptions& options) {
+  constexpr std::size_t kDocument = std::size_t{1} << 16;  // bytes
+  const auto documents = parts_of(text, kDocument);
+  std::size_t tokens = 0;
+  const double started = monotonic_seconds();
+  if (options.threads == 1) {
+    std::vector<std::int32_t> ids;
+    for (const auto document : documents)
+      tokenizer.encode_ids(document, ids, false, in_text, options.piece_cache);
+    tokens = ids.size();
+  } else {
+    const int threads = static_cast<int>(options.threads);
+    for (const auto& ids : tokenizer.encode_batch(documents, false, in_text, threads)) tokens += ids.size();
+  }
+  return {tokens, monotonic_seconds() - started};
+}
+
+int bench(const Tokenizer& tokenizer, const std::string& text, SpecialInText in_text,
+          const BenchOptions& options) {
+  if (text.empty()) fail(ErrorKind::Usage, "tokenize: bench needs a text on standard input");
+  if (options.threads < 1 || options.rounds < 1) {
+    fail(ErrorKind::Usage, "tokenize: --threads is {} and --rounds is {}; both should be 1 or more",
+         options.threads, options.rounds);
+  }
+  if (options.threads > 1 && !options.piece_cache) {
+    fail(ErrorKind::Usage, "tokenize: --no-piece_cache goes with one thread");
+  }
+  std::vector<double> seconds;
+  std::size_t tokens = 0;
+  for (std::int64_t i = 0; i < options.rounds; ++i) {
+    const auto [count, time] = bench_round(tokenizer, text, in_text, options);
+    tokens = count;
+    seconds.push_back(time);
+  }
+  std::sort(seconds.begin(), seconds.end());
+  const double median = seconds[seconds.size() / 2], bytes = static_cast<double>(text.size());
+  fmt::print("{} tokens from {} in {:.4f} s (median of {}): {:.1f} MB/s, {:.2f} bytes per token\n",
+             with_commas(static_cast<std::int64_t>(tokens)), human_bytes(bytes), median, seconds.size(),
+             bytes / median / 1e6, bytes / static_cast<double>(tokens));
   return 0;
 }
 
@@ -80,7 +133,8 @@ int bench(const Tokenizer& tokenizer, const std::string& text, SpecialInText in_
 
 int run_tokenize(const Arguments& arguments) {
   std::string path, action;
-  bool jsonl = false, special = false, no_special = false, plain_text = false;
+  bool jsonl = false, special = false, no_special = false, plain_text = false, no_cache = false;
+  BenchOptions bench_options;
   Args args("tokenize", "Turn text into ids and back: standard input to standard output.",
             "  echo 'Hello world' | bora tokenize --tokenizer my-tokenizer encode\n"
             "  echo '15496 995' | bora tokenize --tokenizer my-tokenizer decode\n"
@@ -94,8 +148,14 @@ int run_tokenize(const Arguments& arguments) {
   args.flag("--no-special-in-text", plain_text,
             "special tokens spelled out in the text are ordinary text, as they are in training data; without "
             "this flag they become their ids");
+  args.option("--threads", bench_options.threads, "bench: threads, each with documents of 64 KiB");
+  args.option("--rounds", bench_options.rounds, "bench: how often to encode the text");
+  args.flag("--no-piece_cache", no_cache, "bench: without the cache of the pieces that a thread has met");
   args.parse(arguments);
+  bench_options.piece_cache = !no_cache;
+  const double started = monotonic_seconds();
   auto tokenizer = Tokenizer::load(path);
+  const double loading = monotonic_seconds() - started;
   special = special && !no_special;
   const auto in_text = plain_text ? SpecialInText::Ordinary : SpecialInText::Recognised;
   if (jsonl) {
@@ -109,9 +169,10 @@ int run_tokenize(const Arguments& arguments) {
     fmt::print("{}", tokenizer.decode(parse_ids(text)));
   else if (action == "count")
     fmt::print("{}\n", tokenizer.encode(text, special, in_text).ids.size());
-  else if (action == "bench")
-    return bench(tokenizer, text, in_text);
-  else
+  else if (action == "bench") {
+    fmt::print("loaded in {:.3f} s\n", loading);
+    return bench(tokenizer, text, in_text, bench_options);
+  } else
     fail(ErrorKind::Usage, "tokenize: {} is not one of encode, decode, count, bench", action);
   return 0;
 }

@@ -14,13 +14,15 @@ namespace bora::tokenize {
 
 void TokenTrie::add(std::string_view text, std::int32_t value) {
   if (text.empty()) return;
+  if (!common_) common_ = text;
+  const auto differ = std::mismatch(common_->begin(), common_->end(), text.begin(), text.end()).first;
+  common_->erase(differ, common_->end());
   if (nodes_.empty()) nodes_.emplace_back();  // node 0 stands for "none"
   std::uint32_t node = roots_[static_cast<unsigned char>(text[0])];
   if (node == 0) {
     node = static_cast<std::uint32_t>(nodes_.size());
     roots_[static_cast<unsigned char>(text[0])] = node;
     nodes_.emplace_back();
-    first_ += text[0];
   }
   for (const char c : text.substr(1)) {
     const auto byte = static_cast<unsigned char>(c);
@@ -45,17 +47,28 @@ std::optional<std::uint32_t> TokenTrie::child(std::uint32_t node, unsigned char 
   return found->second;
 }
 
+/// The first place at or after `from` where a text may begin; the end of `text` if there is none.
+std::size_t TokenTrie::candidate(std::string_view text, std::size_t from) const {
+  if (common_->empty()) {
+    while (from < text.size() && roots_[static_cast<unsigned char>(text[from])] == 0) ++from;
+    return from;
+  }
+  // Its last byte is the one to look for: the ▁ in front of Llama's <s> is everywhere, the < is not.
+  const std::size_t ahead = common_->size() - 1;
+  for (std::size_t at = from + ahead; at < text.size(); ++at) {
+    const void* p = std::memchr(text.data() + at, common_->back(), text.size() - at);
+    if (p == nullptr) break;
+    at = static_cast<std::size_t>(static_cast<const char*>(p) - text.data());
+    if (text.substr(at - ahead, ahead) == std::string_view(*common_).substr(0, ahead)) return at - ahead;
+  }
+  return text.size();
+}
+
 std::optional<TokenTrie::Found> TokenTrie::find(std::string_view text, std::size_t from) const {
   if (nodes_.empty()) return std::nullopt;
   for (std::size_t i = from; i < text.size(); ++i) {
-    if (first_.size() == 1) {
-      const void* p = std::memchr(text.data() + i, first_[0], text.size() - i);
-      if (p == nullptr) return std::nullopt;
-      i = static_cast<std::size_t>(static_cast<const char*>(p) - text.data());
-    } else {
-      while (i < text.size() && roots_[static_cast<unsigned char>(text[i])] == 0) ++i;
-      if (i == text.size()) return std::nullopt;
-    }
+    i = candidate(text, i);
+    if (i == text.size()) return std::nullopt;
     std::optional<Found> best;
     std::uint32_t node = roots_[static_cast<unsigned char>(text[i])];
     for (std::size_t j = i + 1;; ++j) {
@@ -141,33 +154,50 @@ void AddedTokens::write(std::string& out) const {
   out += ']';
 }
 
+bool AddedTokens::take(std::string_view text, const TokenTrie::Found& found, std::size_t& done,
+                       std::vector<AddedPart>& parts) const {
+  const AddedToken& token = by_id_.at(found.value);
+  auto [begin, end] = found.range;
+  if (token.single_word) {
+    const bool left = begin > 0 && is_word(code_point_at(text.data() + previous_start(text, begin)).value);
+    const bool right = end < text.size() && is_word(code_point_at(text.data() + end).value);
+    if (left || right) return false;
+  }
+  while (token.lstrip && begin > done) {
+    const std::size_t before = previous_start(text, begin);
+    if (!is_white_space(code_point_at(text.data() + before).value)) break;
+    begin = before;
+  }
+  if (token.lstrip) begin = std::max(begin, done);
+  while (token.rstrip && end < text.size()) {
+    const CodePoint c = code_point_at(text.data() + end);
+    if (!is_white_space(c.value)) break;
+    end += c.length;
+  }
+  if (done < begin) parts.push_back({{done, begin}, -1});
+  if (begin < end) parts.push_back({{begin, end}, token.id});  // else an earlier token's rstrip took it
+  done = end;
+  return true;
+}
+
 void AddedTokens::split(std::string_view text, bool normalized, SpecialInText in_text,
                         std::vector<AddedPart>& parts) const {
   std::size_t done = 0;
   for (auto found = tries_[normalized].find(text, 0); found;
        found = tries_[normalized].find(text, found->range.end)) {
-    const AddedToken& token = by_id_.at(found->value);
-    if (in_text == SpecialInText::Ordinary && is_special(token.content)) continue;
-    auto [begin, end] = found->range;
-    if (token.single_word) {
-      const bool left = begin > 0 && is_word(code_point_at(text.data() + previous_start(text, begin)).value);
-      const bool right = end < text.size() && is_word(code_point_at(text.data() + end).value);
-      if (left || right) continue;
-    }
-    while (token.lstrip && begin > done) {
-      const std::size_t before = previous_start(text, begin);
-      if (!is_white_space(code_point_at(text.data() + before).value)) break;
-      begin = before;
-    }
-    if (token.lstrip) begin = std::max(begin, done);
-    while (token.rstrip && end < text.size()) {
-      const CodePoint c = code_point_at(text.data() + end);
-      if (!is_white_space(c.value)) break;
-      end += c.length;
-    }
-    if (done < begin) parts.push_back({{done, begin}, -1});
-    if (begin < end) parts.push_back({{begin, end}, token.id});  // else an earlier token's rstrip took it
-    done = end;
+    if (in_text == SpecialInText::Ordinary && is_special(by_id_.at(found->value).content)) continue;
+    take(text, *found, done, parts);
+  }
+  if (done < text.size()) parts.push_back({{done, text.size()}, -1});
+}
+
+void AddedTokens::split(std::string_view text, bool normalized, const IsControl& is_control,
+                        std::vector<AddedPart>& parts) const {
+  std::size_t done = 0;
+  for (auto found = tries_[normalized].find(text, 0); found;) {
+    const bool refused = is_special(by_id_.at(found->value).content) && !is_control(found->range);
+    if (!refused) take(text, *found, done, parts);
+    found = tries_[normalized].find(text, refused ? found->range.begin + 1 : found->range.end);
   }
   if (done < text.size()) parts.push_back({{done, text.size()}, -1});
 }

@@ -3,6 +3,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -53,10 +54,11 @@ class TokenTrie {
     std::int32_t value = -1;
     std::vector<std::pair<unsigned char, std::uint32_t>> next;  // sorted
   };
+  std::size_t candidate(std::string_view text, std::size_t from) const;
   std::optional<std::uint32_t> child(std::uint32_t node, unsigned char byte) const;
   std::vector<Node> nodes_;
   std::array<std::uint32_t, 256> roots_{};  // 0: no text starts with this byte
-  std::string first_;                       // the bytes that texts start with
+  std::optional<std::string> common_;       // what all texts start with
 };
 
 class AddedTokens {
@@ -71,6 +73,10 @@ class AddedTokens {
   /// the added tokens within it, as in `tokenizers`.
   void split(std::string_view text, bool normalized, SpecialInText in_text,
              std::vector<AddedPart>& parts) const;
+  /// The same with special tokens only where is_control(their range) says so; others hide nothing.
+  using IsControl = std::function<bool(ByteRange)>;
+  void split(std::string_view text, bool normalized, const IsControl& is_control,
+             std::vector<AddedPart>& parts) const;
   bool any(bool normalized) const { return !tries_[normalized].empty(); }
 
   /// Null if there is none.
@@ -84,6 +90,10 @@ class AddedTokens {
   void index(const Normalizer* normalizer);
 
  private:
+  /// Adds the part for a token found, and the text before it; false if words around it forbid that.
+  bool take(std::string_view text, const TokenTrie::Found& found, std::size_t& done,
+            std::vector<AddedPart>& parts) const;
+
   std::map<std::int32_t, AddedToken> by_id_;
   std::unordered_map<std::string, std::int32_t> ids_;
   std::unordered_set<std::string> special_;

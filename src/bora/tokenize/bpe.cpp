@@ -5,27 +5,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <queue>
 
 #include "bora/base/error.h"
 #include "bora/tokenize/unicode.h"
 
 namespace bora::tokenize {
-
-namespace {
-
-constexpr std::size_t kScanLimit = 48;  // units; longer pieces are merged through a heap
-constexpr std::string_view kMetaspace = "\xE2\x96\x81";
-
-}  // namespace
-
-/// A unit, or what it has grown to. Symbols of a piece are a list: those merged away have no bytes.
-struct Bpe::Symbol {
-  std::int32_t id = 0;
-  std::uint32_t bytes = 0;
-  PairTable::Merge merge;                // with the symbol after it (scan)
-  std::int32_t before = -1, after = -1;  // (heap)
-};
 
 Bpe::Bpe(BpeConfig config, Vocabulary vocabulary, std::vector<std::pair<std::int32_t, std::int32_t>> merges,
          bool bytes, std::string_view where)
@@ -34,7 +18,18 @@ Bpe::Bpe(BpeConfig config, Vocabulary vocabulary, std::vector<std::pair<std::int
       merges_(std::move(merges)),
       pairs_(merges_.size()),
       plain_(config_.continuing_subword_prefix.empty() && config_.end_of_word_suffix.empty()) {
+  read_merges(where);
+  // One that is no token matters only where something is unknown; byte-level files have such names.
+  if (!config_.unk_token.empty()) unk_ = vocabulary_.find(config_.unk_token);
+  bytes_ = bytes && takes_raw_bytes();
+  index_units();
+  index_joins();
+}
+
+void Bpe::read_merges(std::string_view where) {
   const std::string& prefix = config_.continuing_subword_prefix;
+  std::string joined;
+  std::int32_t last = -1;
   for (std::size_t rank = 0; rank < merges_.size(); ++rank) {
     const auto [left, right] = merges_[rank];
     std::string_view tail = vocabulary_.text(right);
@@ -43,20 +38,20 @@ Bpe::Bpe(BpeConfig config, Vocabulary vocabulary, std::vector<std::pair<std::int
            json_string(tail), json_string(prefix));
     }
     tail.remove_prefix(prefix.size());
-    const std::string joined = fmt::format("{}{}", vocabulary_.text(left), tail);
-    const auto result = vocabulary_.find(joined);
+    joined = vocabulary_.text(left);
+    joined += tail;
+    // Most files give results ids in the order of their merges.
+    const bool in_order = vocabulary_.has(last + 1) && vocabulary_.text(last + 1) == joined;
+    const auto result = in_order ? std::optional(last + 1) : vocabulary_.find(joined);
     if (!result) {
       fail(ErrorKind::Corruption, "{}.merges[{}]: the result {} is not in the vocabulary", where, rank,
            json_string(joined));
     }
     const auto order = config_.rank_by_result ? static_cast<std::size_t>(*result) : rank;
-    pairs_.set(left, right, {static_cast<std::uint32_t>(order), *result});
+    pairs_.set(left, right, static_cast<std::uint32_t>(order));
+    if (order >= results_.size()) results_.resize(order + 1);
+    results_[order] = last = *result;
   }
-  // One that is no token matters only where something is unknown; byte-level files have such names.
-  if (!config_.unk_token.empty()) unk_ = vocabulary_.find(config_.unk_token);
-  bytes_ = bytes && takes_raw_bytes();
-  index_units();
-  cuts_at_metaspace_ = metaspace_is_safe();
 }
 
 /// Raw bytes can be told from their spelling only by what is unknown; so none may be.
@@ -89,21 +84,44 @@ void Bpe::index_units() {
     byte_ids_[b] = vocabulary_.find(unit).value_or(-1);
     fallback_[b] = config_.byte_fallback ? vocabulary_.find(fmt::format("<0x{:02X}>", b)).value_or(-1) : -1;
   }
+  if (!bytes_ || !plain_) return;
+  for (const std::int32_t left : byte_ids_) {
+    for (const std::int32_t right : byte_ids_) byte_pairs_.push_back(pairs_.find(left, right));
+  }
 }
 
-bool Bpe::metaspace_is_safe() const {
-  // Cutting must not separate unknowns that fuse, nor what a merge joins: ▁ itself is known, so unknowns end
-  // there.
-  if (bytes_ || !plain_ || config_.ignore_merges || !vocabulary_.find(kMetaspace)) return false;
+/// Merges of the unknown token or of bytes, which stand for characters they do not spell.
+bool Bpe::has_odd_merges() const {
+  return std::any_of(merges_.begin(), merges_.end(), [this](const auto& merge) {
+    const auto is_byte = [](std::string_view text) { return text.size() == 6 && text.starts_with("<0x"); };
+    return merge.first == unk_ || merge.second == unk_ || is_byte(vocabulary_.text(merge.first)) ||
+           is_byte(vocabulary_.text(merge.second));
+  });
+}
+
+void Bpe::index_joins() {
+  if (bytes_ || !plain_ || config_.ignore_merges || has_odd_merges()) return;
+  const bool all_bytes =
+      std::all_of(fallback_.begin(), fallback_.end(), [](std::int32_t id) { return id >= 0; });
+  if (config_.byte_fallback && !all_bytes) return;  // unknowns are written late
+  joins_.assign(kJoinClasses * kJoinClasses, 0);
   for (const auto& [left, right] : merges_) {
     const std::string_view head = vocabulary_.text(left), tail = vocabulary_.text(right);
-    if (left == unk_ || right == unk_) return false;
-    if (tail.starts_with(kMetaspace) && !head.ends_with(kMetaspace)) return false;
-    for (const auto text : {head, tail}) {
-      if (text.size() == 6 && text.starts_with("<0x")) return false;
+    if (head.empty() || tail.empty()) continue;
+    const std::size_t last = previous_start(head, head.size());
+    joins_[join_class(head.data() + last, head.size() - last) * kJoinClasses +
+           join_class(tail.data(), utf8_length(tail[0]))] = 1;
+  }
+  if (config_.byte_fallback) return;
+  // Unknowns fuse; where there is no unknown token they vanish, and those around them meet.
+  const auto unknown = [this](std::size_t kind) {
+    return kind == kOther || (kind < 128 ? byte_ids_[kind] < 0 : !vocabulary_.find("\xE2\x96\x81"));
+  };
+  for (std::size_t a = 0; a < kJoinClasses; ++a) {
+    for (std::size_t b = 0; b < kJoinClasses; ++b) {
+      if (unk_ ? unknown(a) && unknown(b) : unknown(a) || unknown(b)) joins_[a * kJoinClasses + b] = 1;
     }
   }
-  return true;
 }
 
 std::optional<std::int32_t> Bpe::unit_id(std::string_view unit, bool first, bool last) const {
@@ -124,14 +142,14 @@ bool Bpe::byte_units(std::string_view unit, std::vector<Symbol>& out) const {
   for (const char b : unit) {
     if (fallback_[static_cast<unsigned char>(b)] < 0) return false;
   }
-  for (const char b : unit) out.push_back({fallback_[static_cast<unsigned char>(b)], 1, {}, -1, -1});
+  for (const char b : unit) out.push_back({fallback_[static_cast<unsigned char>(b)], 1});
   return true;
 }
 
 void Bpe::units(std::string_view piece, std::vector<Symbol>& out) const {
   std::uint32_t unknown = 0;  // bytes of an unknown that is not yet written
   const auto flush = [&] {
-    if (unknown > 0) out.push_back({*unk_, unknown, {}, -1, -1});
+    if (unknown > 0) out.push_back({*unk_, unknown});
     unknown = 0;
   };
   for (std::size_t i = 0; i < piece.size();) {
@@ -140,7 +158,7 @@ void Bpe::units(std::string_view piece, std::vector<Symbol>& out) const {
     const bool first = i == 0, last = i + n == piece.size();
     if (const auto id = unit_id(unit, first, last)) {
       flush();
-      out.push_back({*id, static_cast<std::uint32_t>(n), {}, -1, -1});
+      out.push_back({*id, static_cast<std::uint32_t>(n)});
     } else if (config_.byte_fallback && byte_units(plain_ ? unit : spelled(unit, first, last), out)) {
       // `tokenizers` does not write a pending unknown here either: it comes after these bytes.
     } else if (unk_) {
@@ -150,69 +168,6 @@ void Bpe::units(std::string_view piece, std::vector<Symbol>& out) const {
     i += n;
   }
   flush();
-}
-
-void Bpe::merge_by_scan(std::vector<Symbol>& symbols) const {
-  std::size_t n = symbols.size();
-  for (std::size_t i = 0; i + 1 < n; ++i) symbols[i].merge = pairs_.find(symbols[i].id, symbols[i + 1].id);
-  while (n > 1) {
-    std::size_t best = 0;
-    for (std::size_t i = 1; i + 1 < n; ++i) {
-      if (symbols[i].merge.rank < symbols[best].merge.rank) best = i;
-    }
-    if (symbols[best].merge.rank == PairTable::kNoRank) break;
-    symbols[best].id = symbols[best].merge.result;
-    symbols[best].bytes += symbols[best + 1].bytes;
-    std::move(symbols.begin() + static_cast<std::ptrdiff_t>(best) + 2,
-              symbols.begin() + static_cast<std::ptrdiff_t>(n),
-              symbols.begin() + static_cast<std::ptrdiff_t>(best) + 1);
-    --n;
-    if (best > 0) symbols[best - 1].merge = pairs_.find(symbols[best - 1].id, symbols[best].id);
-    symbols[best].merge =
-        best + 1 < n ? pairs_.find(symbols[best].id, symbols[best + 1].id) : PairTable::Merge{};
-  }
-  symbols.resize(n);
-}
-
-void Bpe::merge_by_heap(std::vector<Symbol>& symbols) const {
-  struct Candidate {
-    std::uint32_t rank;
-    std::int32_t left;
-    std::int32_t result;
-    bool operator<(const Candidate& o) const { return rank != o.rank ? rank > o.rank : left > o.left; }
-  };
-  std::vector<Candidate> found;
-  const auto n = static_cast<std::int32_t>(symbols.size());
-  const auto at = [&](std::int32_t i) -> Symbol& { return symbols[static_cast<std::size_t>(i)]; };
-  for (std::int32_t i = 0; i < n; ++i) {
-    at(i).before = i - 1;
-    at(i).after = i + 1 < n ? i + 1 : -1;
-    if (i + 1 == n) break;
-    const auto merge = pairs_.find(at(i).id, at(i + 1).id);
-    if (merge.rank != PairTable::kNoRank) found.push_back({merge.rank, i, merge.result});
-  }
-  std::priority_queue<Candidate> heap(std::less<Candidate>{}, std::move(found));
-  const auto consider = [&](std::int32_t i) {
-    if (i < 0 || at(i).after < 0) return;
-    const auto merge = pairs_.find(at(i).id, at(at(i).after).id);
-    if (merge.rank != PairTable::kNoRank) heap.push({merge.rank, i, merge.result});
-  };
-  while (!heap.empty()) {
-    const Candidate top = heap.top();
-    heap.pop();
-    Symbol& left = at(top.left);
-    if (left.bytes == 0 || left.after < 0) continue;
-    Symbol& right = at(left.after);
-    if (pairs_.find(left.id, right.id).result != top.result) continue;  // changed since it was queued
-    left.id = top.result;
-    left.bytes += right.bytes;
-    right.bytes = 0;
-    left.after = right.after;
-    if (left.after >= 0) at(left.after).before = top.left;
-    consider(left.before);
-    consider(top.left);
-  }
-  std::erase_if(symbols, [](const Symbol& s) { return s.bytes == 0; });
 }
 
 std::optional<std::int32_t> Bpe::find_piece(std::string_view piece) const {
@@ -229,13 +184,9 @@ void Bpe::tokenize(std::string_view piece, std::vector<Token>& out) const {
       return;
     }
   }
-  thread_local std::vector<Symbol> symbols;
-  symbols.clear();
+  std::vector<Symbol>& symbols = thread_symbols();
   units(piece, symbols);
-  if (symbols.size() <= kScanLimit)
-    merge_by_scan(symbols);
-  else
-    merge_by_heap(symbols);
+  merge(symbols);
   const auto size = static_cast<std::uint32_t>(piece.size());
   std::uint32_t at = 0;
   for (const Symbol& s :
@@ -243,7 +194,6 @@ void Bpe::tokenize(std::string_view piece, std::vector<Token>& out) const {
     out.push_back({s.id, std::min(at, size - 1), std::min(at + s.bytes, size)});
     at += s.bytes;
   }
-  if (symbols.capacity() > (std::size_t{1} << 20)) symbols = {};
 }
 
 }  // namespace bora::tokenize

@@ -8,6 +8,8 @@
 // and, of Bora's own, "rank_by_result": true for what was read from tiktoken.
 #include <fmt/core.h>
 
+#include <array>
+
 #include "bora/base/error.h"
 #include "bora/tokenize/bpe.h"
 
@@ -22,7 +24,7 @@ std::int32_t member(const Vocabulary& vocabulary, const JsonView& merge, std::st
 }
 
 std::pair<std::int32_t, std::int32_t> read_merge(const Vocabulary& vocabulary, const JsonView& json) {
-  std::vector<std::string_view> sides;
+  std::array<std::string_view, 2> sides;
   if (json.is_string()) {
     const std::string_view text = json.string();
     const std::size_t space = text.find(' ');
@@ -31,8 +33,13 @@ std::pair<std::int32_t, std::int32_t> read_merge(const Vocabulary& vocabulary, c
     }
     sides = {text.substr(0, space), text.substr(space + 1)};
   } else {
-    json.each_item([&](const JsonView& side) { sides.push_back(side.string()); });
-    if (sides.size() != 2) json.bad(fmt::format("should have 2 tokens but has {}", sides.size()));
+    std::size_t count = 0;
+    json.each_item([&](const JsonView& side) {
+      const std::string_view text = side.string();
+      if (count < sides.size()) sides[count] = text;
+      ++count;
+    });
+    if (count != sides.size()) json.bad(fmt::format("should have 2 tokens but has {}", count));
   }
   return {member(vocabulary, json, sides[0]), member(vocabulary, json, sides[1])};
 }

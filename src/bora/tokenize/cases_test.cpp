@@ -74,6 +74,23 @@ TEST_P(TokenizerCases, FastPathGivesTheSameIds) {
   }
 }
 
+TEST_P(TokenizerCases, BatchesAndNoCacheGiveTheSameIds) {
+  std::vector<std::string> texts;
+  for (const Json& c : cases_) texts.push_back(c["text"].get<std::string>());
+  const std::vector<std::string> again(texts.begin(), texts.begin() + 400);
+  for (int i = 0; i < 3; ++i) texts.insert(texts.end(), again.begin(), again.end());  // several tasks
+  const std::vector<std::string_view> views(texts.begin(), texts.end());
+  const auto all = tokenizer_->encode_batch(views, true, SpecialInText::Recognised, 3);
+  ASSERT_EQ(all.size(), views.size());
+  for (std::size_t i = 0; i < views.size(); ++i) {
+    const Json& c = cases_[i < cases_.size() ? i : (i - cases_.size()) % 400];
+    ASSERT_EQ(all[i], ids_of(c["ids_special"])) << c["name"];
+    Ids bare;
+    tokenizer_->encode_ids(views[i], bare, true, SpecialInText::Recognised, false);
+    ASSERT_EQ(bare, all[i]) << c["name"];
+  }
+}
+
 TEST_P(TokenizerCases, StreamGivesTheDecodedText) {
   StreamDecoder stream(*tokenizer_, false);
   for (const Json& c : cases_) {

@@ -54,6 +54,23 @@ TEST(ChatTemplate, GenerationPromptIsAVariable) {
   EXPECT_EQ(rendered(text, o), "<|assistant|>");
 }
 
+TEST(ChatTemplate, RangesHaveTheirAttributes) {
+  EXPECT_EQ(rendered("{% set r = range(1, 8, 2) %}{{ r.count(3) }} {{ r.count(4) }} {{ r.count(3.0) }} {{ "
+                     "r.count('3') }}"
+                     " {{ r.index(5) }} {{ r.start }} {{ r.stop }} {{ r.step }}"),
+            "1 0 1 0 2 1 8 2");
+  EXPECT_THAT(refusal("{{ range(3).index(7) }}"),
+              HasSubstr("range does not hold the value that index() asks for"));
+}
+
+TEST(ChatTemplate, FormatsOfMarkupEscape) {
+  EXPECT_EQ(
+      rendered(
+          "{{ ('<b>%s</b>' | safe) % '<i>' }} {{ ('%r' | safe) % '<' }} {{ ('%s' | safe) % ('<' | safe) }}"
+          " {{ ('%(a)s %%' | safe) % {'a': '&'} }} {{ ('%.2s' | safe) % '<' }} {{ '%s' % '<' }}"),
+      "<b>&lt;i&gt;</b> &#39;&lt;&#39; < &amp; % &l <");
+}
+
 struct Case {
   std::string text, expected;
 };

@@ -145,58 +145,6 @@ TEST(PreTokenizer, Sequence) {  // Falcon's: digits after ByteLevel see its alph
               ElementsAre("a", "Ġ", "123", "45", "!?"));
 }
 
-// ---- scanners against the regexes they stand for ----
-
-std::string random_text(std::uint32_t& state, std::size_t length) {
-  static const Texts atoms = {"a",      "b",          "s",          "t",      "S",      "re",     "LL",
-                              "d",      "'",          "'",          "\u2019", " ",      " ",      "  ",
-                              "\n",     "\r",         "\t",         "1",      "23",     "\u00bd", "\u0664",
-                              ".",      ",",          "!",          "-",      "_",      "\u00e9", "\u4e2d",
-                              "\u0301", "\u017f",     "\u212a",     "\u00a0", "\u2003", "\u3000", "\u0085",
-                              "\u200b", "\U0001F600", "\U00010400", "\u180e"};
-  std::string text;
-  while (text.size() < length) text += atoms[((state = state * 1664525 + 1013904223) >> 8) % atoms.size()];
-  return text;
-}
-
-class ScannerRule : public testing::TestWithParam<const char*> {};
-
-TEST_P(ScannerRule, CutsLikeTheRegex) {
-  const auto rule = scan_rule_of(GetParam());
-  ASSERT_TRUE(rule);
-  const Pattern pattern = Pattern::regex(GetParam(), "test");
-  std::uint32_t state = 7;
-  for (int round = 0; round < 3000; ++round) {
-    const std::string text = random_text(state, 1 + static_cast<std::size_t>(round) % 40);
-    std::vector<ByteRange> by_regex, by_hand;
-    for (const PatternPart& part : pattern.parts(text)) {
-      ASSERT_TRUE(part.match) << text;
-      by_regex.push_back(part.range);
-    }
-    scan(*rule, text, by_hand);
-    ASSERT_EQ(by_hand, by_regex) << text;
-  }
-}
-
-constexpr const char* kPatterns[] = {
-    R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)",
-    R"('(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)",
-    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3})"
-    R"(| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
-    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N})"
-    R"(| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
-    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}+)"
-    R"(| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
-    R"('(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,3})"
-    R"(| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+)",
-};
-INSTANTIATE_TEST_SUITE_P(Patterns, ScannerRule, testing::ValuesIn(kPatterns));
-
-TEST(Scanner, KnowsItsPatternsOnly) {
-  EXPECT_EQ(scan_rule_of(kGpt2Pattern), ScanRule{});
-  EXPECT_FALSE(scan_rule_of(R"(\s+)"));
-}
-
 // ---- patterns and Unicode ----
 
 TEST(Pattern, RewritesOniguruma) {

@@ -73,7 +73,16 @@ JsonDocument::JsonDocument(std::string_view text, std::string name) : state_(std
 
 JsonDocument::~JsonDocument() = default;
 
-JsonView JsonDocument::root() const { return {raw_of<JsonView::Raw>(state_->root), &state_->name, ""}; }
+JsonView JsonDocument::root() const {
+  return {raw_of<JsonView::Raw>(state_->root), &state_->name, std::make_shared<const std::string>(), "",
+          JsonView::kRoot};
+}
+
+JsonView::Path JsonView::path() const {
+  if (index_ == kRoot) return parent_;
+  return std::make_shared<const std::string>(index_ == kMember ? member_path(*parent_, key_)
+                                                               : fmt::format("{}[{}]", *parent_, index_));
+}
 
 bool JsonView::is_null() const { return element_of(raw_).is_null(); }
 bool JsonView::is_string() const { return element_of(raw_).is_string(); }
@@ -109,12 +118,13 @@ std::optional<JsonView> JsonView::find(std::string_view key) const {
   if (element_of(raw_).get(object)) wrong_type("an object");
   Element found;
   if (object.at_key(key).get(found) || found.is_null()) return std::nullopt;
-  return JsonView(raw_of<Raw>(found), name_, member_path(path_, key));
+  auto path_there = std::make_shared<const std::string>(member_path(*path(), key));
+  return JsonView(raw_of<Raw>(found), name_, std::move(path_there), "", kRoot);
 }
 
 JsonView JsonView::at(std::string_view key) const {
   auto found = find(key);
-  if (!found) fail(ErrorKind::Corruption, "{}: {} is missing", *name_, member_path(path_, key));
+  if (!found) fail(ErrorKind::Corruption, "{}: {} is missing", *name_, member_path(*path(), key));
   return *found;
 }
 
@@ -146,22 +156,31 @@ void JsonView::each_item(const std::function<void(const JsonView&)>& visit) cons
   simdjson::dom::array array;
   if (element_of(raw_).get(array)) wrong_type("an array");
   std::size_t i = 0;
+  JsonView view(raw_, name_, path(), "", 0);
   for (const Element item : array) {
-    visit(JsonView(raw_of<Raw>(item), name_, fmt::format("{}[{}]", path_, i++)));
+    view.raw_ = raw_of<Raw>(item);
+    view.index_ = i++;
+    visit(view);
   }
 }
 
 void JsonView::each_member(const std::function<void(std::string_view, const JsonView&)>& visit) const {
   simdjson::dom::object object;
   if (element_of(raw_).get(object)) wrong_type("an object");
+  JsonView view(raw_, name_, path(), "");
   for (const auto member : object) {
-    visit(member.key, JsonView(raw_of<Raw>(member.value), name_, member_path(path_, member.key)));
+    view.raw_ = raw_of<Raw>(member.value);
+    view.key_ = member.key;
+    visit(member.key, view);
   }
 }
 
 std::string JsonView::json() const { return simdjson::minify(element_of(raw_)); }
 
-std::string JsonView::where() const { return path_.empty() ? *name_ : fmt::format("{}: {}", *name_, path_); }
+std::string JsonView::where() const {
+  const Path p = path();
+  return p->empty() ? *name_ : fmt::format("{}: {}", *name_, *p);
+}
 
 void JsonView::bad(std::string_view problem) const { fail(ErrorKind::Corruption, "{} {}", where(), problem); }
 
@@ -172,11 +191,14 @@ void JsonView::wrong_type(std::string_view wanted) const {
 void append_json_string(std::string& out, std::string_view text) {
   constexpr std::string_view kHex = "0123456789abcdef";
   out += '"';
-  for (const char c : text) {
+  std::size_t done = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c != '"' && c != '\\' && static_cast<unsigned char>(c) >= 0x20) continue;
+    out.append(text, done, i - done);
+    done = i + 1;
     if (c == '"' || c == '\\') {
       out += '\\';
-      out += c;
-    } else if (static_cast<unsigned char>(c) >= 0x20) {
       out += c;
     } else if (c == '\n') {
       out += "\\n";
@@ -186,6 +208,7 @@ void append_json_string(std::string& out, std::string_view text) {
       out += kHex[static_cast<unsigned char>(c) & 15];
     }
   }
+  out.append(text, done);
   out += '"';
 }
 

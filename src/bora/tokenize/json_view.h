@@ -67,13 +67,19 @@ class JsonView {
     const void* document = nullptr;
     std::size_t index = 0;
   };
-  JsonView(Raw raw, const std::string* name, std::string path)
-      : raw_(raw), name_(name), path_(std::move(path)) {}
+  static constexpr std::size_t kMember = static_cast<std::size_t>(-1), kRoot = kMember - 1;
+  using Path = std::shared_ptr<const std::string>;
+  JsonView(Raw raw, const std::string* name, Path parent, std::string_view key, std::size_t index = kMember)
+      : raw_(raw), name_(name), parent_(std::move(parent)), key_(key), index_(index) {}
+  Path path() const;
   [[noreturn]] void wrong_type(std::string_view wanted) const;
 
   Raw raw_;
   const std::string* name_;
-  std::string path_;
+  // The path is put together for messages alone: of a vocabulary's 100,000 entries none may need it.
+  Path parent_;
+  std::string_view key_;  // of a member
+  std::size_t index_;     // of an item, or one of the above
 };
 
 /// Appends "text" in JSON's quotes.

@@ -25,6 +25,8 @@ class Model {
   virtual ~Model() = default;
   /// Appends the tokens of a piece that is not empty.
   virtual void tokenize(std::string_view piece, std::vector<Token>& out) const = 0;
+  /// The ids alone. `no_token`: the piece is known not to be a token as a whole.
+  virtual void append_ids(std::string_view piece, bool no_token, std::vector<std::int32_t>& out) const;
   virtual const Vocabulary& vocabulary() const = 0;
   virtual std::optional<std::int32_t> unk_id() const = 0;
   /// How a token of `piece` reads: its spelling in the vocabulary or, for an unknown of some models, the

@@ -28,6 +28,13 @@ std::string model_type(const JsonView& json) {
 
 }  // namespace
 
+void Model::append_ids(std::string_view piece, bool /*no_token*/, std::vector<std::int32_t>& out) const {
+  thread_local std::vector<Token> tokens;
+  tokens.clear();
+  tokenize(piece, tokens);
+  for (const Token& token : tokens) out.push_back(token.id);
+}
+
 std::unique_ptr<const Model> read_model(const JsonView& json, bool bytes) {
   const std::string type = model_type(json);
   if (type == "BPE") return read_bpe(json, bytes);

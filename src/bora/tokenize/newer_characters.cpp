@@ -129,6 +129,11 @@ bool implies(std::string_view category, std::string_view property) {
 
 }  // namespace
 
+void each_newer_category(
+    const std::function<void(char32_t first, char32_t last, std::string_view category)>& use) {
+  for (const Row& row : kCategories) use(row.first, row.last, row.property);
+}
+
 std::string newer_characters(std::string_view property) {
   if (property == "Alpha") property = "Alphabetic";
   if (property == "Upper") property = "Uppercase";

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
 #pragma once
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -10,5 +11,9 @@ namespace bora::tokenize {
 /// of a bracket; empty if there are none. `property`: a general category or its first letter, a script,
 /// Alphabetic, Uppercase, Lowercase, or w for the \w of Oniguruma.
 std::string newer_characters(std::string_view property);
+
+/// The characters that these versions added, in ranges with their general category ("Lu").
+void each_newer_category(
+    const std::function<void(char32_t first, char32_t last, std::string_view category)>& use);
 
 }  // namespace bora::tokenize

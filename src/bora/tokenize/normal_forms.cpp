@@ -163,6 +163,40 @@ void compose_into(std::vector<Change>& out, const std::vector<Item>& items) {
   }
 }
 
+void append_changes(std::vector<Change>& out, std::string_view part, NormalForm form) {
+  const auto items = decomposed(part, compatible(form));
+  if (composed(form)) {
+    compose_into(out, items);
+  } else {
+    for (const Item& item : items) out.push_back(item.change);
+  }
+}
+
+/// Calls inert(part) and active(part) for the stretches of `text` in turn. Only what is around characters
+/// that are not inert has to go through the tables: each such stretch starts at the inert character before
+/// (it may take part in a composition).
+template <class Inert, class Active>
+void each_stretch(std::string_view text, NormalForm form, Inert&& inert, Active&& active) {
+  for (std::size_t i = 0; i < text.size();) {
+    std::size_t begin = i, end = i;  // of the last inert character
+    while (end < text.size()) {
+      const CodePoint c = code_point_at(text.data() + end);
+      if (!is_inert(c.value, form)) break;
+      begin = end;
+      end += c.length;
+    }
+    if (end == text.size()) return inert(text.substr(i));
+    inert(text.substr(i, begin - i));
+    while (end < text.size()) {
+      const CodePoint c = code_point_at(text.data() + end);
+      if (is_inert(c.value, form)) break;
+      end += c.length;
+    }
+    active(text.substr(begin, end - begin));
+    i = end;
+  }
+}
+
 }  // namespace
 
 bool is_surely_normal(std::string_view text, NormalForm form) {
@@ -181,33 +215,25 @@ bool is_surely_normal(std::string_view text, NormalForm form) {
 std::vector<Change> normal_form_changes(std::string_view text, NormalForm form) {
   std::vector<Change> out;
   out.reserve(text.size());
-  // Only the stretches around characters that are not inert go through the tables; each starts at the inert
-  // character before (it may take part in a composition).
-  std::size_t i = 0;
-  while (i < text.size()) {
-    std::size_t begin = i, end = i;
-    bool inert = true;
-    while (end < text.size()) {
-      const CodePoint c = code_point_at(text.data() + end);
-      if (!(inert = is_inert(c.value, form))) break;
-      begin = end;
-      end += c.length;
+  const auto inert = [&](std::string_view part) {
+    for (std::size_t i = 0; i < part.size(); i += utf8_length(part[i])) {
+      out.push_back({code_point_at(part.data() + i).value, 0});
     }
-    if (inert) begin = text.size();
-    for (; i < begin; i += utf8_length(text[i])) out.push_back({code_point_at(text.data() + i).value, 0});
-    while (end < text.size()) {
-      const CodePoint c = code_point_at(text.data() + end);
-      if (is_inert(c.value, form)) break;
-      end += c.length;
-    }
-    const auto items = decomposed(text.substr(i, end - i), compatible(form));
-    if (composed(form)) {
-      compose_into(out, items);
-    } else {
-      for (const Item& item : items) out.push_back(item.change);
-    }
-    i = end;
-  }
+  };
+  each_stretch(text, form, inert, [&](std::string_view part) { append_changes(out, part, form); });
+  return out;
+}
+
+std::string normal_form_text(std::string_view text, NormalForm form) {
+  std::string out;
+  out.reserve(text.size() + text.size() / 16);
+  std::vector<Change> changes;
+  const auto inert = [&](std::string_view part) { out += part; };
+  each_stretch(text, form, inert, [&](std::string_view part) {
+    changes.clear();
+    append_changes(changes, part, form);
+    for (const Change& change : changes) append_utf8(out, change.character);
+  });
   return out;
 }
 

@@ -30,7 +30,11 @@ struct Normal final : Normalizer {
   Normal(NormalForm f, std::string_view n) : form(f), name(n) {}
   bool leaves(std::string_view text) const override { return is_surely_normal(text, form); }
   void apply(AlignedText& text) const override {
-    if (!leaves(text.text())) text.transform(normal_form_changes(text.text(), form));
+    if (leaves(text.text())) return;
+    if (text.tracked())
+      text.transform(normal_form_changes(text.text(), form));
+    else
+      text.rewrite(normal_form_text(text.text(), form), {});
   }
   void write(std::string& out) const override { out += fmt::format("{{\"type\":\"{}\"}}", name); }
 };

@@ -10,6 +10,7 @@
 #include "bora/base/error.h"
 #include "bora/tokenize/framing.h"
 #include "bora/tokenize/oracle_test_util.h"
+#include "bora/tokenize/scanner.h"
 
 namespace bora::tokenize {
 namespace {
@@ -295,6 +296,21 @@ TEST_F(TokenizersOracle, PreTokenizersOnEveryCharacter) {
     parts.model = kUnigramBytes;
     parts.pre_tokenizer = pre;
     compare_texts(parts, texts);
+  }
+}
+
+TEST_F(TokenizersOracle, KnownPatterns) {
+  std::uint64_t seed = 300;
+  const auto characters = all_characters();
+  for (const std::string_view pattern : scan_patterns()) {
+    Parts parts;
+    parts.pre_tokenizer =
+        fmt::format(R"({{"type":"Split","pattern":{{"Regex":{}}},"behavior":"Isolated","invert":false}})",
+                    json_string(pattern));
+    compare_cuts(parts, any_texts(seed++));
+    compare_cuts(parts, any_texts(seed++, 100));
+    parts.model = kUnigramBytes;
+    compare_texts(parts, characters);
   }
 }
 

@@ -66,9 +66,8 @@ void Pipeline::finish(std::string_view config_name) {
   static std::atomic<std::uint64_t> counter{0};
   number = counter += 2;
   if (pre_tokenizer != nullptr && bytes) rule = pre_tokenizer->scan_rule();
-  if (const auto* bpe = dynamic_cast<const Bpe*>(model.get()); bpe != nullptr && pre_tokenizer == nullptr) {
-    cuts_at_metaspace = bpe->cuts_at_metaspace();
-  }
+  if (pre_tokenizer != nullptr) metaspace = pre_tokenizer->metaspace_rule();
+  bpe = dynamic_cast<const Bpe*>(model.get());
   auto begin = first_special(*this, {"<s>", "<|begin_of_text|>", "<bos>", "<|startoftext|>", "[CLS]"});
   const auto end = first_special(*this, {"<|endoftext|>", "</s>", "<|end_of_text|>", "<eos>", "[SEP]"});
   if (!begin && added.all().size() == 1) begin = end;
@@ -79,6 +78,11 @@ void Pipeline::finish(std::string_view config_name) {
   bytes_per_token = count_bytes(*this);
   control = control_ids(*this);
   fingerprint = hash128(json());
+}
+
+const WholeWords& Pipeline::words() const {
+  std::call_once(words_once_, [this] { words_ = find_whole_words(*this); });
+  return words_;
 }
 
 std::int64_t Pipeline::vocab_size() const {

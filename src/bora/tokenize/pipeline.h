@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,6 +20,7 @@
 #include "bora/tokenize/post_processor.h"
 #include "bora/tokenize/pre_tokenizer.h"
 #include "bora/tokenize/tokenizer.h"
+#include "bora/tokenize/whole_words.h"
 
 namespace bora::tokenize {
 
@@ -38,8 +40,9 @@ struct Pipeline {
 
   // What follows is worked out by finish().
   std::optional<std::int32_t> bos, eos, pad, unk;
-  std::optional<ScanRule> rule;    ///< pieces are those of a scan
-  bool cuts_at_metaspace = false;  ///< no pre-tokenizer, but see Bpe::cuts_at_metaspace
+  std::optional<ScanRule> rule;            ///< pieces are those of a scan
+  std::optional<MetaspaceRule> metaspace;  ///< pieces are those of each_metaspace_piece()
+  const Bpe* bpe = nullptr;                ///< the model, if it is one
   std::vector<std::int32_t> bytes_per_token;
   Hash128 fingerprint;
   std::vector<bool> control;  ///< by id: special tokens, but for the model's unknown one
@@ -53,21 +56,33 @@ struct Pipeline {
     return number + (in_text == SpecialInText::Ordinary ? 1 : 0);
   }
 
+  /// Worked out when they are first asked for: only who encodes pays for it.
+  const WholeWords& words() const;
+
   std::int64_t vocab_size() const;
   std::optional<std::string_view> token(std::int32_t id) const;
   std::optional<std::int32_t> id_of(std::string_view token) const;
 
   /// Both take valid UTF-8 of less than 4 GiB. Ids of the text alone.
-  void encode_ids(std::string_view text, std::vector<std::int32_t>& out, SpecialInText in_text) const;
+  void encode_ids(std::string_view text, std::vector<std::int32_t>& out, SpecialInText in_text,
+                  bool piece_cache = true) const;
   /// With `spaces`: offsets before the post-processor trims them, and, if it does, what it needs to (by
   /// token).
   Encoding encode(std::string_view text, SpecialInText in_text,
                   std::vector<TokenSpaces>* spaces = nullptr) const;
 
+  /// Special tokens are recognised within the `allowed` ranges alone, which are in order; all else is
+  /// ordinary.
+  Encoding encode_chosen(std::string_view text, std::span<const ByteRange> allowed) const;
+
   std::string decode(std::span<const std::int32_t> ids, bool skip_special) const;
 
   /// tokenizer.json, in one canonical spelling.
   std::string json() const;
+
+ private:
+  mutable std::once_flag words_once_;
+  mutable WholeWords words_;
 };
 
 /// Reads tokenizer.json. Errors as Tokenizer::load.

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
 #include <algorithm>
+#include <iterator>
+#include <span>
 #include <utility>
 
 #include "bora/tokenize/ordinary_text.h"
-#include "bora/tokenize/piece_cache.h"
 #include "bora/tokenize/pipeline.h"
 #include "bora/tokenize/unicode.h"
 
@@ -12,110 +13,23 @@ namespace bora::tokenize {
 
 namespace {
 
-constexpr std::string_view kMetaspace = "\xE2\x96\x81";
-
-/// Calls use(part) for the parts of `text` that no merge joins: see Bpe::cuts_at_metaspace.
-template <class Use>
-void cut_at_metaspace(std::string_view text, Use&& use) {
-  std::size_t begin = 0;
-  for (std::size_t at = text.find(kMetaspace); at != std::string_view::npos;) {
-    if (at > begin) use(text.substr(begin, at - begin));
-    begin = at;
-    while (text.substr(at).starts_with(kMetaspace)) at += kMetaspace.size();
-    at = text.find(kMetaspace, at);
-  }
-  if (begin < text.size()) use(text.substr(begin));
-}
-
-/// Ids without offsets: no alignment is kept, texts that a normalizer would not change are not copied, and
-/// pieces are looked up in this thread's cache.
-class FastEncoder {
- public:
-  FastEncoder(const Pipeline& pipeline, SpecialInText in_text, std::vector<std::int32_t>& out)
-      : p_(pipeline),
-        in_text_(in_text),
-        out_(out),
-        cache_(thread_piece_cache(pipeline.cache_number(in_text))) {}
-
-  void raw(std::string_view text) {
-    if (!p_.added.any(false)) return part(text, 0);
-    std::vector<AddedPart> parts;
-    p_.added.split(text, false, in_text_, parts);
-    for (const AddedPart& a : parts) {
-      if (a.id >= 0)
-        out_.push_back(a.id);
-      else
-        part(text.substr(a.range.begin, a.range.size()), a.range.begin);
-    }
-  }
-
- private:
-  /// `first`: where the text begins in the original; after a normalizer only whether that is 0 matters.
-  void part(std::string_view text, std::size_t first) {
-    if (p_.normalizer == nullptr || p_.normalizer->leaves(text)) return normalized(text, first);
-    AlignedText changed(text, first, false);
-    p_.normalizer->apply(changed);
-    normalized(changed.text(), changed.at_start() ? 0 : std::max<std::size_t>(first, 1));
-  }
-
-  void normalized(std::string_view text, std::size_t first) {
-    if (text.empty()) return;
-    if (!p_.added.any(true)) return pieces(text, first);
-    std::vector<AddedPart> parts;
-    p_.added.split(text, true, in_text_, parts);
-    for (const AddedPart& a : parts) {
-      if (a.id >= 0)
-        out_.push_back(a.id);
-      else
-        pieces(text.substr(a.range.begin, a.range.size()), first + a.range.begin);
-    }
-  }
-
-  void pieces(std::string_view text, std::size_t first) {
-    const char* const end = text.data() + text.size();
-    const auto append = [&](std::string_view piece) { this->piece(piece, end); };
-    if (p_.rule) {
-      scan_each(*p_.rule, text, [&](const char* a, const char* b) {
-        append({a, static_cast<std::size_t>(b - a)});
-      });
-    } else if (p_.cuts_at_metaspace) {
-      cut_at_metaspace(text, append);
-    } else if (p_.pre_tokenizer == nullptr) {
-      if (!text.empty()) append(text);
-    } else {
-      PreText pre{AlignedText(text, first, false), {{0, text.size()}}};
-      p_.pre_tokenizer->apply(pre, !p_.bytes);
-      const std::string_view all = pre.text.text();
-      for (const ByteRange& r : pre.pieces) piece(all.substr(r.begin, r.size()), all.data() + all.size());
-    }
-  }
-
-  void piece(std::string_view text, const char* readable_end) {
-    cache_.append(text, static_cast<std::size_t>(readable_end - text.data()), out_,
-                  [this](std::string_view piece, std::vector<std::int32_t>& out) {
-                    tokens_.clear();
-                    tokenize_piece(p_, in_text_, piece, tokens_);
-                    for (const Token& token : tokens_) out.push_back(token.id);
-                  });
-  }
-
-  const Pipeline& p_;
-  SpecialInText in_text_;
-  std::vector<std::int32_t>& out_;
-  PieceCache& cache_;
-  std::vector<Token> tokens_;
-};
-
 /// Ids with the bytes of the original that each stands for.
 class TrackingEncoder {
  public:
   TrackingEncoder(const Pipeline& pipeline, SpecialInText in_text, std::string_view text)
       : p_(pipeline), in_text_(in_text), text_(text) {}
+  /// With special tokens only within the ranges of `control`, which are in order.
+  TrackingEncoder(const Pipeline& pipeline, std::string_view text, std::span<const ByteRange> control)
+      : p_(pipeline), in_text_(SpecialInText::Ordinary), text_(text), control_(control), chosen_(true) {}
 
   /// With `spaces`, offsets are left as they are before the post-processor trims them.
   Encoding run(std::vector<TokenSpaces>* spaces) {
     std::vector<AddedPart> parts;
-    p_.added.split(text_, false, in_text_, parts);
+    if (chosen_)
+      p_.added.split(
+          text_, false, [this](ByteRange r) { return is_control(r); }, parts);
+    else
+      p_.added.split(text_, false, in_text_, parts);
     for (const AddedPart& a : parts) {
       AlignedText part(text_.substr(a.range.begin, a.range.size()), a.range.begin, true);
       if (a.id >= 0) {
@@ -137,9 +51,19 @@ class TrackingEncoder {
   }
 
  private:
+  bool is_control(ByteRange range) const {
+    const auto after = std::upper_bound(control_.begin(), control_.end(), range.begin,
+                                        [](std::size_t at, ByteRange r) { return at < r.begin; });
+    return after != control_.begin() && range.end <= std::prev(after)->end;
+  }
+
   void normalized(const AlignedText& text) {
     std::vector<AddedPart> parts;
-    p_.added.split(text.text(), true, in_text_, parts);
+    if (chosen_)
+      p_.added.split(
+          text.text(), true, [&](ByteRange r) { return is_control(text.origin(r)); }, parts);
+    else
+      p_.added.split(text.text(), true, in_text_, parts);
     for (const AddedPart& a : parts) {
       AlignedText part = text.slice(a.range);
       if (a.id >= 0)
@@ -189,6 +113,8 @@ class TrackingEncoder {
   const Pipeline& p_;
   SpecialInText in_text_;
   std::string_view text_;
+  std::span<const ByteRange> control_;
+  bool chosen_ = false;
   std::vector<std::int32_t> ids_;
   std::vector<ByteRange> origins_;
   std::vector<TokenSpaces> spaces_;
@@ -196,14 +122,13 @@ class TrackingEncoder {
 
 }  // namespace
 
-void Pipeline::encode_ids(std::string_view text, std::vector<std::int32_t>& out,
-                          SpecialInText in_text) const {
-  FastEncoder(*this, in_text, out).raw(text);
-}
-
 Encoding Pipeline::encode(std::string_view text, SpecialInText in_text,
                           std::vector<TokenSpaces>* spaces) const {
   return TrackingEncoder(*this, in_text, text).run(spaces);
+}
+
+Encoding Pipeline::encode_chosen(std::string_view text, std::span<const ByteRange> allowed) const {
+  return TrackingEncoder(*this, text, allowed).run(nullptr);
 }
 
 }  // namespace bora::tokenize

@@ -145,48 +145,48 @@ struct ByteLevel final : PreTokenizer {
 };
 
 struct Metaspace final : PreTokenizer {
-  enum class Scheme { Always, First, Never };
+  using Scheme = MetaspaceRule::Scheme;
   static constexpr std::array<std::string_view, 3> kSchemes = {"always", "first", "never"};
-  std::string replacement;
-  Scheme scheme = Scheme::Always;
-  bool split = true;
+  MetaspaceRule rule;
+  std::optional<MetaspaceRule> metaspace_rule() const override { return rule; }
   void apply(PreText& text, bool) const override {
     rewrite_pieces(text, [&](AlignedText& piece) {
-      piece.replace(Pattern::literal(" "), replacement);
-      if (piece.text().starts_with(replacement)) return;
-      if (scheme == Scheme::Always || (scheme == Scheme::First && piece.at_start()))
-        piece.prepend(replacement);
+      piece.replace(Pattern::literal(" "), rule.replacement);
+      if (piece.text().starts_with(rule.replacement)) return;
+      if (rule.scheme == Scheme::Always || (rule.scheme == Scheme::First && piece.at_start()))
+        piece.prepend(rule.replacement);
     });
-    if (!split) return;
-    const char32_t c = code_point_at(replacement.data()).value;
+    if (!rule.split) return;
+    const char32_t c = code_point_at(rule.replacement.data()).value;
     split_at_characters(text, SplitBehavior::MergedWithNext, [c](char32_t d) { return c == d; });
   }
   void write(std::string& out) const override {
     out += fmt::format(R"({{"type":"Metaspace","replacement":{},"prepend_scheme":"{}","split":{}}})",
-                       json_string(replacement), kSchemes[static_cast<std::size_t>(scheme)], split);
+                       json_string(rule.replacement), kSchemes[static_cast<std::size_t>(rule.scheme)],
+                       rule.split);
   }
 };
 
 std::unique_ptr<Metaspace> read_metaspace(const JsonView& json) {
   auto metaspace = std::make_unique<Metaspace>();
-  metaspace->replacement = json.at("replacement").string();
-  if (metaspace->replacement.empty() ||
-      utf8_length(metaspace->replacement[0]) != metaspace->replacement.size()) {
+  MetaspaceRule& rule = metaspace->rule;
+  rule.replacement = json.at("replacement").string();
+  if (rule.replacement.empty() || utf8_length(rule.replacement[0]) != rule.replacement.size()) {
     json.at("replacement").bad("should be one character");
   }
   if (const auto scheme = json.find("prepend_scheme")) {
     const auto& names = Metaspace::kSchemes;
     const auto found = std::find(names.begin(), names.end(), scheme->string());
     if (found == names.end()) scheme->bad("should be \"always\", \"first\" or \"never\"");
-    metaspace->scheme = static_cast<Metaspace::Scheme>(found - names.begin());
+    rule.scheme = static_cast<Metaspace::Scheme>(found - names.begin());
   }
   if (!json.boolean("add_prefix_space", true)) {  // files before prepend_scheme
-    if (json.find("prepend_scheme") && metaspace->scheme != Metaspace::Scheme::Never) {
+    if (json.find("prepend_scheme") && rule.scheme != Metaspace::Scheme::Never) {
       json.bad("has add_prefix_space false, which contradicts its prepend_scheme");
     }
-    metaspace->scheme = Metaspace::Scheme::Never;
+    rule.scheme = Metaspace::Scheme::Never;
   }
-  metaspace->split = json.boolean("split", true);
+  rule.split = json.boolean("split", true);
   return metaspace;
 }
 
@@ -274,6 +274,14 @@ struct Sequence final : PreTokenizer {
     const auto* bytes = dynamic_cast<const ByteLevel*>(items[1].get());
     const bool plain = bytes != nullptr && !bytes->prefix_space && !bytes->use_regex;
     return plain && dynamic_cast<const Split*>(items[0].get()) ? items[0]->scan_rule() : std::nullopt;
+  }
+  std::optional<MetaspaceRule> metaspace_rule() const override {
+    if (items.size() == 1) return items[0]->metaspace_rule();
+    const auto* split = items.size() == 2 ? dynamic_cast<const Whitespace*>(items[0].get()) : nullptr;
+    if (split == nullptr || split->words) return std::nullopt;
+    auto rule = items[1]->metaspace_rule();
+    if (rule) rule->words = true;
+    return rule;
   }
   void apply(PreText& text, bool map_bytes) const override {
     for (const auto& item : items) item->apply(text, map_bytes || item != items.back());

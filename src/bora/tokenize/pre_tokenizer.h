@@ -25,6 +25,15 @@ enum class SplitBehavior { Removed, Isolated, MergedWithPrevious, MergedWithNext
 void split_at(const std::vector<PatternPart>& parts, SplitBehavior behavior, std::size_t shift,
               std::vector<ByteRange>& pieces);
 
+/// What "Metaspace" does, alone or after "WhitespaceSplit".
+struct MetaspaceRule {
+  enum class Scheme { Always, First, Never };
+  std::string replacement;         ///< of spaces: one character
+  Scheme scheme = Scheme::Always;  ///< what gets one in front
+  bool split = true;               ///< pieces end before each
+  bool words = false;              ///< white space is dropped first, and each word is a text of its own
+};
+
 /// Cuts a text into pieces: "pre_tokenizer" in tokenizer.json.
 class PreTokenizer {
  public:
@@ -36,6 +45,8 @@ class PreTokenizer {
   virtual bool ends_in_bytes() const { return false; }
   /// The rule, if apply(text, false) is exactly a scan.
   virtual std::optional<ScanRule> scan_rule() const { return std::nullopt; }
+  /// The rule, if apply() does nothing else.
+  virtual std::optional<MetaspaceRule> metaspace_rule() const { return std::nullopt; }
   /// Appends the JSON that read_pre_tokenizer() reads.
   virtual void write(std::string& out) const = 0;
 };

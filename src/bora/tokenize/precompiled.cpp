@@ -58,9 +58,40 @@ bool Precompiled::leaves(std::string_view text) const {
   return true;
 }
 
+std::string Precompiled::rewritten(std::string_view t) const {
+  std::string out;
+  out.reserve(t.size() + t.size() / 16);
+  const auto is_plain = [&](char c) {
+    return static_cast<unsigned char>(c) < 0x80 && c != '\r' && charsmap_.is_plain(c);
+  };
+  const auto try_rule = [&](std::string_view part) {
+    const auto rule = charsmap_.shortest(part);
+    if (rule) out += rule->by;
+    return rule.has_value();
+  };
+  for (std::size_t begin = 0; begin < t.size();) {
+    std::size_t plain = begin;  // those that are followed by ASCII are clusters of their own
+    while (plain < t.size() && is_plain(t[plain])) ++plain;
+    if (plain < t.size() && plain > begin && static_cast<unsigned char>(t[plain]) >= 0x80) --plain;
+    out.append(t, begin, plain - begin);
+    begin = plain;
+    if (begin == t.size()) break;
+    const std::size_t end = grapheme_end(t, begin);
+    if (end - begin > kLongestCluster || !try_rule(t.substr(begin, end - begin))) {
+      for (std::size_t i = begin; i < end; i += utf8_length(t[i])) {
+        const std::string_view character = t.substr(i, utf8_length(t[i]));
+        if (!try_rule(character)) out += character;
+      }
+    }
+    begin = end;
+  }
+  return out;
+}
+
 void Precompiled::apply(AlignedText& text) const {
   const std::string& t = text.text();
   if (leaves(t)) return;
+  if (!text.tracked()) return text.rewrite(rewritten(t), {});
   std::vector<Change> changes;
   changes.reserve(t.size());
   bool changed = false;

@@ -20,6 +20,7 @@ class Precompiled final : public Normalizer {
   void write(std::string& out) const override;
 
  private:
+  std::string rewritten(std::string_view text) const;
   Charsmap charsmap_;
 };
 

@@ -50,6 +50,31 @@ Value index(Guard& guard, const Value& self, Arguments&& arguments) {
   guard.fail("{} does not hold the value that index() asks for", type_name(self));
 }
 
+/// The place of `value` in a range, or its length.
+std::size_t place_in(Guard& guard, const Range& range, const Value& value) {
+  const std::size_t count = range.length();
+  std::size_t i = 0;
+  while (i < count && !equal(guard, range.at(i), value)) ++i;
+  return i;
+}
+
+const Range& range_of(const Value& self) { return dynamic_cast<const Range&>(self.object()); }
+
+Value range_count(Guard& guard, const Value& self, Arguments&& arguments) {
+  const Bound bound(guard, "range.count", std::move(arguments), {"value"}, 1);
+  const bool found = place_in(guard, range_of(self), *bound[0]) < range_of(self).length();
+  return Value(std::int64_t{found});
+}
+
+Value range_index(Guard& guard, const Value& self, Arguments&& arguments) {
+  const Bound bound(guard, "range.index", std::move(arguments), {"value"}, 1);
+  const std::size_t place = place_in(guard, range_of(self), *bound[0]);
+  if (place == range_of(self).length()) guard.fail("range does not hold the value that index() asks for");
+  return Value(static_cast<std::int64_t>(place));
+}
+
+constexpr std::array kRangeMethods = {Builtin{"count", range_count}, Builtin{"index", range_index}};
+
 constexpr std::array kDictMethods = {
     Builtin{"get", get},
     Builtin{"items", view<DictView::Part::Items>},
@@ -79,6 +104,17 @@ bool is_internal(std::string_view name) {
   return name.size() > 4 && name.starts_with("__") && name.ends_with("__");
 }
 
+std::optional<Value> range_attribute(Guard& guard, const Value& value, const std::string& name) {
+  const Range& range = range_of(value);
+  if (name == "start") return range.start();
+  if (name == "stop") return range.stop();
+  if (name == "step") return range.step();
+  for (const Builtin& builtin : kRangeMethods) {
+    if (builtin.name == name) return Value(std::make_shared<Method>(guard, builtin, value));
+  }
+  return std::nullopt;
+}
+
 // What `value.name` is in Python, before any entry of that name.
 std::optional<Value> python_attribute(Guard& guard, const Value& value, const std::string& name) {
   if (is_internal(name)) return forbidden(value, name);
@@ -90,7 +126,8 @@ std::optional<Value> python_attribute(Guard& guard, const Value& value, const st
     case Kind::Dict:
       return container_method(guard, value, name);
     case Kind::Object:
-      return value.object().attribute(guard, name);
+      return dynamic_cast<const Range*>(&value.object()) != nullptr ? range_attribute(guard, value, name)
+                                                                    : value.object().attribute(guard, name);
     default:
       return std::nullopt;
   }

@@ -339,9 +339,12 @@ Text PercentFormat::shown(const Spec& spec, const Value& value) {
   }
   switch (spec.type) {
     case 's':
-      return format_text(guard_, plain, to_text(guard_, value), '>');
-    case 'r':
-      return format_text(guard_, plain, repr(guard_, value), '>');
+      return format_text(guard_, plain, format_.markup ? as_markup(guard_, value) : to_text(guard_, value),
+                         '>');
+    case 'r': {
+      const Text text = repr(guard_, value);
+      return format_text(guard_, plain, format_.markup ? escaped(text) : text, '>');
+    }
     case 'c':
       return format_text(guard_, plain, character(guard_, value), '>');
     case 'i':

@@ -51,6 +51,10 @@ class Range : public Object {
   std::string_view type() const override { return "range"; }
   std::optional<Value> item(Guard&, const Value& key) override;
   std::optional<std::size_t> length(Guard&) override { return count_; }
+  std::size_t length() const { return count_; }
+  Value start() const { return Value(start_, origin_); }
+  Value stop() const { return Value(stop_, origin_); }
+  Value step() const { return Value(step_, origin_); }
   std::unique_ptr<Iterator> iterate(Guard&, const std::shared_ptr<Object>& self) override;
   std::optional<Text> print(Guard&) override;
   bool equals(Guard&, const Object& other) override;

@@ -7,6 +7,7 @@
 
 #include "bora/base/error.h"
 #include "bora/base/file.h"
+#include "bora/base/parallel.h"
 #include "bora/tokenize/pipeline.h"
 #include "bora/tokenize/tokenizer_files.h"
 #include "bora/tokenize/unicode.h"
@@ -68,12 +69,35 @@ Encoding Tokenizer::encode(std::string_view text, bool add_special, SpecialInTex
 }
 
 void Tokenizer::encode_ids(std::string_view text, std::vector<std::int32_t>& out, bool add_special,
-                           SpecialInText in_text) const {
+                           SpecialInText in_text, bool piece_cache) const {
   const auto& post = pipeline_->post_processor;
   std::string storage;
   if (add_special) out.insert(out.end(), post.before.begin(), post.before.end());
-  pipeline_->encode_ids(valid_text(text, storage), out, in_text);
+  pipeline_->encode_ids(valid_text(text, storage), out, in_text, piece_cache);
   if (add_special) out.insert(out.end(), post.after.begin(), post.after.end());
+}
+
+std::vector<std::vector<std::int32_t>> Tokenizer::encode_batch(std::span<const std::string_view> texts,
+                                                               bool add_special, SpecialInText in_text,
+                                                               int threads) const {
+  constexpr std::size_t kEnough = std::size_t{1} << 16;  // bytes that are worth being told to a thread
+  std::vector<std::size_t> begins{0};                    // of tasks
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    bytes += texts[i].size();
+    if (bytes < kEnough) continue;
+    begins.push_back(i + 1);
+    bytes = 0;
+  }
+  if (begins.back() < texts.size()) begins.push_back(texts.size());
+  std::vector<std::vector<std::int32_t>> all(texts.size());
+  const auto task = [&](std::int64_t n) {
+    const auto at = static_cast<std::size_t>(n);
+    for (std::size_t i = begins[at]; i < begins[at + 1]; ++i)
+      encode_ids(texts[i], all[i], add_special, in_text);
+  };
+  parallel_for(std::ssize(begins) - 1, task, threads);
+  return all;
 }
 
 std::string Tokenizer::decode(std::span<const std::int32_t> ids, bool skip_special) const {

@@ -64,9 +64,16 @@ class Tokenizer {
   Encoding encode(std::string_view text, bool add_special = true,
                   SpecialInText in_text = SpecialInText::Recognised) const;
 
-  /// Appends the ids of `text` to `out`: the fast path of data pipelines, without offsets.
+  /// Appends the ids of `text` to `out`: the fast path of data pipelines, without offsets. `piece_cache`:
+  /// looks pieces up among those that this thread has met.
   void encode_ids(std::string_view text, std::vector<std::int32_t>& out, bool add_special = false,
-                  SpecialInText in_text = SpecialInText::Recognised) const;
+                  SpecialInText in_text = SpecialInText::Recognised, bool piece_cache = true) const;
+
+  /// The ids of each text, found by up to `threads` threads (0: as many as there are cores to run on).
+  std::vector<std::vector<std::int32_t>> encode_batch(std::span<const std::string_view> texts,
+                                                      bool add_special = false,
+                                                      SpecialInText in_text = SpecialInText::Recognised,
+                                                      int threads = 0) const;
 
   /// The text of `ids`. Ids that stand for nothing are left out, as in `tokenizers`. A character whose bytes
   /// are not all there becomes U+FFFD; see StreamDecoder for tokens that arrive one by one.

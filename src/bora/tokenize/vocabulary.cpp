@@ -2,8 +2,10 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/tokenize/vocabulary.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
+#include <algorithm>
+#include <bit>
 #include <functional>
 
 namespace bora::tokenize {
@@ -15,22 +17,34 @@ std::size_t Vocabulary::slot(std::string_view text) const {
   return i;
 }
 
-void Vocabulary::grow() {
-  slots_.assign(slots_.empty() ? 1024 : slots_.size() * 2, -1);
+void Vocabulary::reserve(std::size_t tokens) {
+  spans_.reserve(tokens);
+  texts_.reserve(8 * tokens);
+  if (2 * tokens > slots_.size()) grow(std::bit_ceil(2 * tokens));
+}
+
+void Vocabulary::grow(std::size_t slots) {
+  slots_.assign(std::max<std::size_t>(slots, 1024), -1);
   for (std::int32_t id = 0; id < size(); ++id) {
     if (has(id)) slots_[slot(text(id))] = id;
   }
 }
 
 bool Vocabulary::add(std::string_view text, std::int32_t id) {
-  if (has(id) || find(text)) return false;
-  put(text, id);
+  if (has(id)) return false;
+  if (2 * static_cast<std::size_t>(count_ + 1) > slots_.size()) grow(2 * slots_.size());
+  const std::size_t at = slot(text);
+  if (slots_[at] >= 0) return false;
+  put_at(at, text, id);
   return true;
 }
 
 void Vocabulary::put(std::string_view text, std::int32_t id) {
-  if (2 * static_cast<std::size_t>(count_ + 1) > slots_.size()) grow();
-  const std::size_t at = slot(text);
+  if (2 * static_cast<std::size_t>(count_ + 1) > slots_.size()) grow(2 * slots_.size());
+  put_at(slot(text), text, id);
+}
+
+void Vocabulary::put_at(std::size_t at, std::string_view text, std::int32_t id) {
   if (id >= size()) spans_.resize(static_cast<std::size_t>(id) + 1);
   spans_[static_cast<std::size_t>(id)] = {static_cast<std::uint32_t>(texts_.size()),
                                           static_cast<std::int32_t>(text.size())};
@@ -56,6 +70,7 @@ std::string_view Vocabulary::text(std::int32_t id) const {
 
 Vocabulary Vocabulary::read(const JsonView& json) {
   Vocabulary vocabulary;
+  vocabulary.reserve(std::min<std::size_t>(json.size(), kMaxIds));
   json.each_member([&](std::string_view text, const JsonView& value) {
     const std::int64_t id = value.integer();
     if (id < 0 || id >= kMaxIds) value.bad(fmt::format("is {}; ids are from 0 to {}", id, kMaxIds - 1));
@@ -75,7 +90,8 @@ void Vocabulary::write(std::string& out) const {
     if (!first) out += ',';
     first = false;
     append_json_string(out, text(id));
-    out += fmt::format(":{}", id);
+    out += ':';
+    out += fmt::format_int(id).c_str();
   }
   out += '}';
 }

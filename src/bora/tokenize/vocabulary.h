@@ -23,6 +23,9 @@ class Vocabulary {
   /// The same for an id that is free; a text that is there already stands for the new id from now on.
   void put(std::string_view text, std::int32_t id);
 
+  /// Makes room.
+  void reserve(std::size_t tokens);
+
   std::optional<std::int32_t> find(std::string_view text) const;
   bool has(std::int32_t id) const;
   /// The text of an id that is there; lives until the next add().
@@ -42,7 +45,8 @@ class Vocabulary {
     std::int32_t size = -1;  // -1: no token
   };
   std::size_t slot(std::string_view text) const;
-  void grow();
+  void grow(std::size_t slots);
+  void put_at(std::size_t slot, std::string_view text, std::int32_t id);
 
   std::string texts_;
   std::vector<Span> spans_;
