@@ -9,6 +9,7 @@ find_package(yaml-cpp 0.7 REQUIRED)
 find_package(nlohmann_json 3.11 REQUIRED)
 find_package(simdjson REQUIRED)
 find_package(ZLIB REQUIRED)
+find_package(BZip2 REQUIRED)
 
 # bora_system_library(NAME HEADER LIBRARY): a target for a Debian library without a CMake package
 function(bora_system_library name header library)

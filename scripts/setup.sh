@@ -33,10 +33,11 @@ readonly needed_megabytes=1300
 readonly packages="
 build-essential=g++ cmake=cmake ninja-build=ninja ccache=ccache
 libfmt-dev=/fmt/core.h libyaml-cpp-dev=/yaml-cpp/yaml.h nlohmann-json3-dev=/nlohmann/json.hpp
-libsimdjson-dev=/simdjson.h libxxhash-dev=/xxhash.h libzstd-dev=/zstd.h zlib1g-dev=/zlib.h
+libsimdjson-dev=/simdjson.h libxxhash-dev=/xxhash.h libzstd-dev=/zstd.h zlib1g-dev=/zlib.h libbz2-dev=/bzlib.h
 libhwy-dev=/hwy/highway.h libutf8proc-dev=/utf8proc.h libpcre2-dev=/pcre2.h libcli11-dev=/CLI/CLI.hpp
 libopenmpi-dev=/mpi/mpi.h openmpi-bin=mpirun
-libgtest-dev=/gtest/gtest.h libgmock-dev=/gmock/gmock.h libbenchmark-dev=/benchmark/benchmark.h"
+libgtest-dev=/gtest/gtest.h libgmock-dev=/gmock/gmock.h librapidcheck-dev=/rapidcheck.h
+libbenchmark-dev=/benchmark/benchmark.h"
 readonly dev_packages="clang=clang++ clang-format=clang-format clang-tidy=clang-tidy libclang-rt-dev=clang++"
 # Only while libtorch is being fetched.
 readonly fetch_packages="python3-pip=pip3 unzip=unzip ca-certificates=update-ca-certificates"

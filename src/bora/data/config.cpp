@@ -8,14 +8,15 @@
 #include <set>
 
 #include "bora/base/error.h"
+#include "bora/base/file.h"
 #include "bora/base/text.h"
+#include "bora/data/mixture.h"
+#include "bora/store/token_files.h"
 #include "bora/store/urls.h"
 #include "bora/tokenize/tokenizer_trainer.h"
 
 namespace bora::data {
 namespace {
-
-const std::vector<std::string> kFormats = {"text", "chat", "supervised"};
 
 /// A map of names to numbers, or one number, which then stands for the only data set.
 void bind_by_name(Binder& b, std::string_view name, ByName<std::int64_t>& values, std::string_view doc) {
@@ -45,23 +46,12 @@ void bind_stages(Binder& b, std::string_view name, std::vector<WeightStage>& sta
 
 }  // namespace
 
-void FormatConfig::bind(Binder& b) {
-  b.choice("type", type, kFormats,
-           "how a record becomes text; chat and supervised are read but not trained on yet");
-  b.field("text_key", text_key, "the field of a jsonl object that holds the text");
-  if (type == "text") return;
-  for (auto key : {"messages_field", "single_turn", "chat_template", "pack", "mask_user_turns", "input_field",
-                   "output_field", "separate_with", "mask_inputs"}) {
-    b.ignored(key, "only text records can be trained on yet");
-  }
-}
-
 void SourceConfig::bind_fields(Binder& b) {
   b.field("id", id, "a hub data set; Bora does not fetch it: give train_urls");
   b.field("name", name, "the hub data set's configuration; the name of a single data set");
   b.field("stream", stream, "for hub data sets: no effect");
   b.field("train_urls", train_urls,
-          "files to train on: paths, folders, globs, {a..b}; .txt and .jsonl, plain, .gz, .zst");
+          "files to train on: paths, folders, globs, {a..b}; .txt, .jsonl, .json, plain, .gz, .zst, .bz2");
   b.field("validation_urls", validation_urls, "files to evaluate on");
   b.field("tags", tags, "groups that the data set belongs to; evaluation also gives the means of each");
   b.field("format", format, "how records become text");
@@ -132,11 +122,19 @@ void DataConfig::bind(Binder& b) {
   b.ignored("cache_options", "Bora cuts sources into shards by their size alone");
   b.field("enforce_eos", enforce_eos,
           "end each document with the end-of-text token if the tokenizer does not");
-  b.field("chat_template", chat_template, "for chat records: no effect yet");
+  b.field("chat_template", chat_template,
+          "of chat records whose format gives none: Jinja, or a .jinja file; default: the tokenizer's");
   b.field("ignore_token_id", ignore_token_id, "predicting this token does not count");
   shuffle.bind_as(b, "shuffle");
   b.choice("permutation_type", shuffle.shuffle.permutation, {"feistel", "linear"},
            "linear is Levanter's default, and hardly shuffles sorted data");
+  b.field("reshuffle_each_epoch", shuffle.shuffle.reshuffle_each_epoch,
+          "an order of its own for each pass over a data set; false: the first one again, as in Levanter");
+  b.field("max_epochs", max_epochs,
+          "passes over a data set, at most: training ends before one would be read once more "
+          "(all_exhausted: when each has been read so often)");
+  b.field("block_cross_document_attention", block_cross_document_attention,
+          "positions attend only within their document");
   bind_mixture(b);
   if (b.reading()) check(b);
 }
@@ -153,7 +151,9 @@ void DataConfig::bind_mixture(Binder& b) {
   } else {
     bind_stages(b, "train_weights", train_weights, kDoc);
   }
-  b.choice("stop_strategy", stop_strategy, {"restart"}, "a data set that ends starts again");
+  b.choice("stop_strategy", stop_strategy, stop_strategy_names(),
+           "restart: a data set that ends starts again; first_exhausted, all_exhausted: training ends when "
+           "the first, or each, has been read completely");
   b.field("mixture_block_size", mixture_block_size, "sequences within which the weights hold exactly");
   b.field("target_budget", target_budget,
           "tokens of the run that this one stands for; with experiment_budget: data sets are cut in "
@@ -162,6 +162,8 @@ void DataConfig::bind_mixture(Binder& b) {
   bind_by_name(b, "max_train_batches", max_train_batches, "by data set, train on so many first batches only");
   bind_by_name(b, "num_validation_sequences", num_validation_sequences,
                "by data set, hold back so many sequences at the end of the training text for evaluation");
+  b.field("shuffle_before_trainval_split", shuffle_before_trainval_split,
+          "hold back sequences from everywhere instead, always the same ones");
 }
 
 void DataConfig::check(Binder& b) const {
@@ -197,6 +199,10 @@ void DataConfig::check(Binder& b) const {
   }
   if (mixture_block_size < 1 || mixture_block_size > 65535)
     b.problem("mixture_block_size", "should be from 1 to 65535");
+  if (max_epochs && *max_epochs < 1) b.problem("max_epochs", "should be at least 1");
+  if (target_budget && experiment_budget && *experiment_budget > *target_budget)
+    b.problem("experiment_budget", fmt::format("is {} but should be at most target_budget = {}",
+                                               *experiment_budget, *target_budget));
   if (target_budget.has_value() != experiment_budget.has_value()) {
     b.problem(target_budget ? "target_budget" : "experiment_budget",
               "target_budget and experiment_budget go together");
@@ -217,6 +223,12 @@ ByName<SourceConfig> DataConfig::sources() const {
   return {{single.name.value_or(single.id.value_or("data")), single}};
 }
 
+std::string DataConfig::cache_directory(const std::string& name, const SourceConfig& source,
+                                        const std::string& split) const {
+  if (source.cache_dir) return path_join(*source.cache_dir, split);
+  return path_join(configs.empty() ? cache_dir : path_join(cache_dir, name), split);
+}
+
 std::vector<ConfigProblem> DataConfig::missing_sources() const {
   std::vector<ConfigProblem> out;
   for (const auto& [name, source] : sources()) {
@@ -224,14 +236,18 @@ std::vector<ConfigProblem> DataConfig::missing_sources() const {
     const auto add = [&](const std::string& field, std::string message) {
       out.push_back({"", key + field, std::move(message)});
     };
-    if (source.train_urls.empty() && source.validation_urls.empty()) {
+    const auto imported = [this, &set = name, &from = source](const char* split) {
+      return store::holds_imported_tokens(cache_directory(set, from, split));
+    };
+    if (source.train_urls.empty() && source.validation_urls.empty() && !imported("train") &&
+        !imported("validation")) {
       add(".train_urls",
           source.id ? fmt::format("the hub data set {} cannot be fetched; download it and give train_urls",
                                   *source.id)
                     : "no files; give paths, for example [\"my/*.txt\"]");
     }
-    if (source.format.type != "text")
-      add(".format.type", fmt::format("{} records cannot be trained on yet", source.format.type));
+    if (source.format.type == "preference_chat")
+      add(".format.type", "pairs can be cached and read, but there is no training on them yet");
     const auto local = [&](const char* field, const std::vector<std::string>& urls) {
       for (const auto& url : urls) {
         if (const auto scheme = store::remote_scheme(url)) {

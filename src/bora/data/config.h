@@ -8,19 +8,13 @@
 #include <vector>
 
 #include "bora/base/config.h"
+#include "bora/data/format_config.h"
 #include "bora/data/permutation.h"
 
 namespace bora::data {
 
 template <class T>
 using ByName = std::vector<std::pair<std::string, T>>;  ///< in the order of the file
-
-/// How records become text. Levanter's other types are understood, but cannot be trained on yet.
-struct FormatConfig {
-  std::string type = "text";
-  std::string text_key = "text";
-  void bind(Binder& b);
-};
 
 /// Where the documents of one data set are.
 struct SourceConfig {
@@ -69,6 +63,9 @@ struct DataConfig {
   std::optional<std::string> chat_template;
   std::int64_t ignore_token_id = -100;
   ShuffleConfig shuffle;
+  bool block_cross_document_attention = true;
+  std::optional<std::int64_t> max_epochs;  ///< passes over a data set, at most
+  bool shuffle_before_trainval_split = false;
 
   std::vector<WeightStage> train_weights;  ///< empty: in proportion to the sequences of each set
   std::string stop_strategy = "restart";
@@ -82,8 +79,13 @@ struct DataConfig {
   /// Every data set with its name; the single one is called by its name or id, or "data".
   ByName<SourceConfig> sources() const;
 
-  /// What keeps training from finding its data: hub ids, remote addresses, formats, no files at all. Empty:
-  /// it may start. Not part of bind(), so that a configuration can be read and shown where its data is not.
+  /// The token cache of a data set's `split`: train or validation.
+  std::string cache_directory(const std::string& name, const SourceConfig& source,
+                              const std::string& split) const;
+
+  /// What keeps training from finding its data: hub ids, remote addresses, formats, no files and no imported
+  /// tokens. Empty: it may start. Not part of bind(), so that a configuration can be read and shown where its
+  /// data is not.
   std::vector<ConfigProblem> missing_sources() const;
 
  private:

@@ -99,9 +99,70 @@ TEST(DataConfig, SpellingsOfValues) {
   EXPECT_EQ(staged.train_weights[1].weights, (ByName<double>{{"b", 0.5}, {"a", 0.5}}));
 }
 
+TEST(DataConfig, Formats) {
+  const auto format = [](const std::string& text) { return good("format: " + text).single.format; };
+  EXPECT_TRUE(format("{type: text}").is_concatenated());
+  EXPECT_TRUE(format("{pack: false}").is_concatenated());
+  EXPECT_TRUE(format("{type: prebuilt, pack: concat}").is_concatenated());
+  const auto rules = [&](const std::string& text) { return format(text).pack_rules(100); };
+  EXPECT_FALSE(format("{pack: true}").is_concatenated());
+  EXPECT_EQ(rules("{pack: true}").max_segments, 64);
+  EXPECT_EQ(rules("{pack: true}").overlong, Overlong::Left);
+  EXPECT_EQ(rules("{pack: 7, slice_strategy: drop}").max_segments, 7);
+  EXPECT_EQ(rules("{pack: 7, slice_strategy: drop}").overlong, Overlong::Drop);
+  EXPECT_EQ(rules("{pack: pad}").max_segments, 1);
+  EXPECT_EQ(rules("{type: chat}").max_segments, 64);
+  EXPECT_EQ(rules("{type: chat}").overlong, Overlong::Left);
+  EXPECT_EQ(rules("{type: chat, pack: false}").max_segments, 1);
+  EXPECT_EQ(rules("{type: supervised}").max_segments, 64);
+  EXPECT_EQ(rules("{type: supervised}").overlong, Overlong::Right);
+  EXPECT_EQ(rules("{type: prebuilt}").max_segments, 1);
+  EXPECT_EQ(rules("{type: prebuilt}").overlong, Overlong::Raise);
+  EXPECT_EQ(rules("{type: preference_chat}").max_segments, 1);
+  const auto chat = format(
+      "{type: chat, messages_field: turns, single_turn: true, chat_template: x, system_prompt: sys, "
+      "chat_template_kwargs: null, mask_user_turns: false}");
+  EXPECT_EQ(chat.messages_field, "turns");
+  EXPECT_TRUE(chat.single_turn);
+  EXPECT_EQ(chat.system_prompt, "sys");
+  EXPECT_FALSE(chat.chat_template_kwargs);
+  EXPECT_FALSE(chat.mask_user_turns);
+  const auto supervised = format("{type: supervised, input_field: q, output_field: a, separate_with: '|'}");
+  EXPECT_EQ(supervised.input_field + supervised.output_field + *supervised.separate_with, "qa|");
+  EXPECT_EQ(format("{type: prebuilt, loss_weights_key: w}").loss_weights_key, "w");
+}
+
+TEST(DataConfig, WrongFormats) {
+  const auto wrong = [](const std::string& text) { return problems("format: " + text); };
+  EXPECT_THAT(wrong("{type: chat, pack: 0}"),
+              HasSubstr("should be true, false, pad, concat or a number of documents, at least 1"));
+  EXPECT_THAT(wrong("{pack: maybe}"), HasSubstr("data.format.pack = maybe: should be true, false, pad"));
+  EXPECT_THAT(wrong("{slice_strategy: middle}"), HasSubstr("should be one of left, right, raise, drop"));
+  EXPECT_THAT(wrong("{type: preference_chat, pack: true}"), HasSubstr("pairs are not packed; leave it out"));
+  EXPECT_THAT(wrong("{type: preference_chat, slice_strategy: left}"),
+              HasSubstr("a pair is never cut: raise is the only choice"));
+  EXPECT_THAT(wrong("{type: chats}"), HasSubstr("supervised"));
+  EXPECT_THAT(wrong("{text_keys: x}"), HasSubstr("did you mean data.format.text_key?"));
+}
+
+TEST(DataConfig, EndsAndEpochs) {
+  const auto c = good(
+      "stop_strategy: all_exhausted\nmax_epochs: 3\nreshuffle_each_epoch: false\n"
+      "block_cross_document_attention: false\nshuffle_before_trainval_split: true");
+  EXPECT_EQ(c.stop_strategy, "all_exhausted");
+  EXPECT_EQ(c.max_epochs, 3);
+  EXPECT_FALSE(c.shuffle.shuffle.reshuffle_each_epoch);
+  EXPECT_FALSE(c.block_cross_document_attention);
+  EXPECT_TRUE(c.shuffle_before_trainval_split);
+  EXPECT_TRUE(good("").block_cross_document_attention);
+  EXPECT_FALSE(good("").max_epochs);
+}
+
 TEST(DataConfig, WritesWhatItReads) {
   for (const std::string text :
        {"train_urls: [a.txt]\nshuffle: true\nnum_validation_sequences: 7",
+        "format: {type: chat, pack: 8}\nmax_epochs: 2", "format: {type: text, pack: pad}",
+        "format: {type: prebuilt, pack: true, loss_weights_key: w}", "format: {type: preference_chat}",
         "shuffle: 50\ntokenizer: here\ntrain_tokenizer: {vocab_size: 300}",
         "shuffle: {io_block_size: 8, window_blocks: 4}",
         "configs: {a: {train_urls: x.txt}, b: {id: q, format: {type: chat}}}\ntrain_weights: {a: 1, b: 2}",
@@ -138,8 +199,11 @@ TEST(DataConfig, Problems) {
   EXPECT_THAT(problems(two + "train_weights: [[0, {alpha: 1}, 3]]"), HasSubstr("should be a list of two"));
   EXPECT_THAT(problems("mixture_block_size: 70000"), HasSubstr("should be from 1 to 65535"));
   EXPECT_THAT(problems("target_budget: 1e9"), HasSubstr("target_budget and experiment_budget go together"));
+  EXPECT_THAT(problems("target_budget: 10\nexperiment_budget: 20"),
+              HasSubstr("is 20 but should be at most target_budget = 10"));
+  EXPECT_THAT(problems("max_epochs: 0"), HasSubstr("max_epochs = 0: should be at least 1"));
   EXPECT_THAT(problems("tokenizer: passthrough"), HasSubstr("passthrough needs vocab_size"));
-  EXPECT_THAT(problems("stop_strategy: first_exhausted"), HasSubstr("restart"));
+  EXPECT_THAT(problems("stop_strategy: first"), HasSubstr("first_exhausted"));
   EXPECT_THAT(problems("train_tokenizer: {vocab_size: 100}"),
               HasSubstr("should be at least 257: special tokens, bytes"));
   EXPECT_THAT(problems("train_tokenizer: {kind: unigram, vocab_size: 270}"),
@@ -167,9 +231,9 @@ TEST(DataConfig, MissingSources) {
   EXPECT_EQ(missing(good("tokenizer: x")),
             "data.train_urls: no files; give paths, for example [\"my/*.txt\"]\n");
   EXPECT_EQ(
-      missing(good(
-          "configs: {a: {train_urls: \"gs://b/{1..3}.jsonl\", format: {type: chat}}}\ncache_dir: gs://c")),
-      "data.configs.a.format.type: chat records cannot be trained on yet\n"
+      missing(good("configs: {a: {train_urls: \"gs://b/{1..3}.jsonl\", format: {type: "
+                   "preference_chat}}}\ncache_dir: gs://c")),
+      "data.configs.a.format.type: pairs can be cached and read, but there is no training on them yet\n"
       "data.configs.a.train_urls: gs://b/{1..3}.jsonl is on gs://, which Bora does not read; download it and "
       "give "
       "local paths\n"

@@ -9,8 +9,8 @@ namespace {
 
 class Epochs final : public Dataset {
  public:
-  Epochs(DatasetPtr base, const Shuffle& shuffle, const Key& key)
-      : base_(std::move(base)), shuffle_(shuffle), key_(key) {
+  Epochs(DatasetPtr base, const Shuffle& shuffle, const Key& key, bool once)
+      : base_(std::move(base)), shuffle_(shuffle), key_(key), once_(once) {
     const std::int64_t n = base_->size();
     if (n < 1 || n == kEndless) {
       fail(ErrorKind::InvalidArgument, "epochs: a dataset of {} sequences cannot be repeated",
@@ -19,7 +19,7 @@ class Epochs final : public Dataset {
     make_permutation(shuffle_, n, key_);  // a wrong shuffle should fail here, not in the first batch
   }
 
-  std::int64_t size() const override { return kEndless; }
+  std::int64_t size() const override { return once_ ? base_->size() : kEndless; }
   std::int64_t seq_len() const override { return base_->seq_len(); }
 
   std::int32_t read(std::int64_t index, const Row& row) const override {
@@ -33,12 +33,17 @@ class Epochs final : public Dataset {
   DatasetPtr base_;
   Shuffle shuffle_;
   Key key_;
+  bool once_;
 };
 
 }  // namespace
 
 DatasetPtr endless(DatasetPtr base, const Shuffle& shuffle, const Key& key) {
-  return std::make_shared<Epochs>(std::move(base), shuffle, key);
+  return std::make_shared<Epochs>(std::move(base), shuffle, key, false);
+}
+
+DatasetPtr shuffled(DatasetPtr base, const Shuffle& shuffle, const Key& key) {
+  return std::make_shared<Epochs>(std::move(base), shuffle, key, true);
 }
 
 }  // namespace bora::data

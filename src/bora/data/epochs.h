@@ -11,4 +11,7 @@ namespace bora::data {
 /// empty or endless already.
 DatasetPtr endless(DatasetPtr base, const Shuffle& shuffle, const Key& key);
 
+/// A dataset in the order that endless() has in its first epoch. Errors: as above.
+DatasetPtr shuffled(DatasetPtr base, const Shuffle& shuffle, const Key& key);
+
 }  // namespace bora::data

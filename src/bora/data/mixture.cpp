@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "bora/base/error.h"
+#include "bora/base/text.h"
 #include "bora/data/permutation.h"
 
 namespace bora::data {
@@ -66,8 +67,21 @@ std::vector<std::int64_t> block_counts(const std::vector<double>& weights, std::
 
 }  // namespace
 
+const std::vector<std::string>& stop_strategy_names() {
+  static const std::vector<std::string> names = {"restart", "first_exhausted", "all_exhausted"};
+  return names;
+}
+
+StopStrategy parse_stop_strategy(const std::string& name) {
+  const auto& names = stop_strategy_names();
+  const auto at = std::find(names.begin(), names.end(), name);
+  if (at == names.end())
+    fail(ErrorKind::InvalidArgument, "mixture: stop strategy {} is none of {}", name, join(names));
+  return static_cast<StopStrategy>(at - names.begin());
+}
+
 Mixture::Mixture(std::vector<Source> sources, std::vector<MixtureStage> stages, std::int64_t block_size,
-                 const Key& key)
+                 const Key& key, StopStrategy stop)
     : sources_(std::move(sources)), block_size_(block_size), key_(key) {
   if (block_size < 1 || block_size > kLargestBlock) {
     fail(ErrorKind::Config, "mixture: blocks of {} sequences; from 1 to {} are possible", block_size,
@@ -76,6 +90,10 @@ Mixture::Mixture(std::vector<Source> sources, std::vector<MixtureStage> stages, 
   if (sources_.empty()) fail(ErrorKind::InvalidArgument, "mixture: there is no source");
   for (const auto& source : sources_) {
     if (source.dataset->size() < 1) fail(ErrorKind::InvalidArgument, "mixture: {} is empty", source.name);
+    if (source.limit < 1) {
+      fail(ErrorKind::InvalidArgument, "mixture: {} is exhausted after {} sequences; at least 1", source.name,
+           source.limit);
+    }
     if (source.dataset->seq_len() != seq_len()) {
       fail(ErrorKind::InvalidArgument, "mixture: sequences have {} tokens in {} but {} in {}", seq_len(),
            sources_.front().name, source.dataset->seq_len(), source.name);
@@ -92,6 +110,69 @@ Mixture::Mixture(std::vector<Source> sources, std::vector<MixtureStage> stages, 
     }
     stages_.push_back(std::move(stage));
   }
+  if (stop != StopStrategy::Restart) find_end(stop);
+}
+
+/// The block in which the source gives the last of its limit, or kEndless.
+std::int64_t Mixture::exhausted_in(std::size_t source) const {
+  const std::int64_t limit = sources_[source].limit;
+  if (limit == kEndless) return kEndless;
+  for (std::size_t s = 0; s < stages_.size(); ++s) {
+    const Stage& stage = stages_[s];
+    const std::int64_t rest = limit - stage.before[source], count = stage.counts[source];
+    if (count == 0) continue;
+    const std::int64_t block = stage.start / block_size_ + (rest - 1) / count;
+    if (s + 1 == stages_.size() || block < stages_[s + 1].start / block_size_) return block;
+  }
+  return kEndless;
+}
+
+void Mixture::find_end(StopStrategy stop) {
+  const bool first = stop == StopStrategy::FirstExhausted;
+  std::int64_t end = first ? kEndless : -1;
+  for (std::size_t i = 0; i < sources_.size(); ++i) {
+    const bool wanted =
+        std::any_of(stages_.begin(), stages_.end(), [&](const Stage& stage) { return stage.weights[i] > 0; });
+    if (!wanted) continue;
+    const std::int64_t block = exhausted_in(i);
+    if (!first && block == kEndless) {
+      fail(ErrorKind::Config,
+           "mixture: {} is never exhausted, so that all_exhausted never ends\nhint: first_exhausted, or a "
+           "weight in the last stage that gives it a sequence in {}",
+           sources_[i].name, block_size_);
+    }
+    end = first ? std::min(end, block) : std::max(end, block);
+  }
+  if (end != kEndless) end_in(end, stop);
+}
+
+void Mixture::end_in(std::int64_t block, StopStrategy stop) {
+  const std::int64_t start = block * block_size_;
+  const Stage& stage = stage_at(start);
+  std::vector<std::int64_t> rests;
+  // The source that decides: its rest and count are the share of a block that is read.
+  std::int64_t rest = stop == StopStrategy::FirstExhausted ? 1 : 0, count = 1;
+  for (std::size_t i = 0; i < sources_.size(); ++i) {
+    const std::int64_t n = stage.counts[i];
+    const std::int64_t given = stage.before[i] + (block - stage.start / block_size_) * n;
+    rests.push_back(n == 0 ? 0 : std::clamp<std::int64_t>(sources_[i].limit - given, 0, n));
+    if (n == 0) continue;
+    const bool decides =
+        stop == StopStrategy::FirstExhausted ? rests[i] * count < rest * n : rests[i] * count > rest * n;
+    if (decides) {
+      rest = rests[i];
+      count = n;
+    }
+  }
+  End end{block, 0, {}};
+  for (std::size_t i = 0; i < sources_.size(); ++i) {
+    const std::int64_t share = stage.counts[i] * rest / count;
+    end.counts.push_back(stop == StopStrategy::FirstExhausted ? std::min(share, rests[i])
+                                                              : std::max(share, rests[i]));
+    end.size += end.counts.back();
+  }
+  size_ = start + end.size;
+  end_ = std::move(end);
 }
 
 const Mixture::Stage& Mixture::stage_at(std::int64_t index) const {
@@ -108,10 +189,13 @@ std::int64_t Mixture::stage_number(std::int64_t index) const {
 Mixture::Place Mixture::locate(std::int64_t index) const {
   const Stage& stage = stage_at(index);
   const std::int64_t block = index / block_size_;
+  const bool last = end_ && block == end_->block;
+  const std::vector<std::int64_t>& counts = last ? end_->counts : stage.counts;
+  const std::int64_t size = last ? end_->size : block_size_;
   std::int64_t slot =
-      (*feistel_permutation(block_size_, key_.fold(static_cast<std::uint64_t>(block))))(index % block_size_);
+      (*feistel_permutation(size, key_.fold(static_cast<std::uint64_t>(block))))(index % block_size_);
   std::size_t source = 0;
-  while (slot >= stage.counts[source]) slot -= stage.counts[source++];
+  while (slot >= counts[source]) slot -= counts[source++];
   const std::int64_t blocks_before = block - stage.start / block_size_;
   return {static_cast<std::int32_t>(source),
           stage.before[source] + blocks_before * stage.counts[source] + slot};

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Bora authors
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,15 +17,29 @@ struct MixtureStage {
   std::vector<double> weights;
 };
 
-/// Several datasets as one, endless. Every block of `block_size` sequences holds exactly floor(weight *
+/// When a mixture ends. The names are Levanter's.
+enum class StopStrategy {
+  Restart,         ///< never: a source that ends begins again
+  FirstExhausted,  ///< before a source would have to give more than its `limit`
+  AllExhausted,    ///< when every source has given its `limit`; the others go on meanwhile
+};
+
+/// Errors: InvalidArgument for a name that is none of restart, first_exhausted, all_exhausted.
+StopStrategy parse_stop_strategy(const std::string& name);
+const std::vector<std::string>& stop_strategy_names();
+
+/// Several datasets as one. Every block of `block_size` sequences holds exactly floor(weight *
 /// block_size) of each source, and the rest of the source with the largest weight; the order inside a block
 /// is a permutation by key.fold(block). So the proportions hold in every block, and any sequence is found in
 /// O(sources). A source that ends begins again; give endless(...) datasets for a new order in each epoch.
+/// Where the mixture ends inside a block, that one is shorter: of the source that decides it holds what is
+/// left of its limit, of the others their share of that.
 class Mixture final : public Dataset {
  public:
   struct Source {
     std::string name;
     DatasetPtr dataset;
+    std::int64_t limit = kEndless;  ///< sequences after which it is exhausted
   };
   struct Place {
     std::int32_t source = 0;
@@ -34,11 +49,12 @@ class Mixture final : public Dataset {
 
   /// Errors: Config if stages do not start at 0, grow, and fall on multiples of block_size; if a weight is
   /// negative or all of a stage are zero; if block_size is not in [1, 65535]. InvalidArgument if sources are
-  /// empty or of different lengths.
+  /// empty or of different lengths, or if a limit is below 1. Config if a source that should be exhausted is
+  /// never read.
   Mixture(std::vector<Source> sources, std::vector<MixtureStage> stages, std::int64_t block_size,
-          const Key& key);
+          const Key& key, StopStrategy stop = StopStrategy::Restart);
 
-  std::int64_t size() const override { return kEndless; }
+  std::int64_t size() const override { return size_; }
   std::int64_t seq_len() const override { return sources_.front().dataset->seq_len(); }
   std::int32_t read(std::int64_t index, const Row& row) const override;
 
@@ -59,12 +75,22 @@ class Mixture final : public Dataset {
     std::vector<std::int64_t> counts;  // per block
     std::vector<std::int64_t> before;  // sequences of each source before this stage
   };
+  /// The last block, if it is not a whole one.
+  struct End {
+    std::int64_t block = 0, size = 0;
+    std::vector<std::int64_t> counts;
+  };
   const Stage& stage_at(std::int64_t index) const;
+  void find_end(StopStrategy stop);
+  std::int64_t exhausted_in(std::size_t source) const;
+  void end_in(std::int64_t block, StopStrategy stop);
 
   std::vector<Source> sources_;
   std::vector<Stage> stages_;
   std::int64_t block_size_;
   Key key_;
+  std::int64_t size_ = kEndless;
+  std::optional<End> end_;
 };
 
 }  // namespace bora::data

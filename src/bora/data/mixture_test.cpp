@@ -91,6 +91,62 @@ TEST(Mixture, Starved) {
   EXPECT_EQ(mixture.size(), kEndless);
 }
 
+std::vector<Mixture::Source> limited(const std::vector<std::int64_t>& sizes) {
+  auto out = sources(sizes);
+  for (std::size_t i = 0; i < sizes.size(); ++i) out[i].limit = sizes[i];
+  return out;
+}
+
+/// How many sequences of each source.
+std::vector<std::int64_t> given_by(const Mixture& mixture) {
+  std::vector<std::int64_t> out(mixture.sources().size());
+  for (std::int64_t i = 0; i < mixture.size(); ++i) ++out[static_cast<std::size_t>(mixture.locate(i).source)];
+  return out;
+}
+
+TEST(Mixture, EndsWithTheFirstSource) {
+  const auto given = [](const std::vector<std::int64_t>& sizes, std::vector<MixtureStage> stages) {
+    return given_by(Mixture(limited(sizes), std::move(stages), 10, kKey, StopStrategy::FirstExhausted));
+  };
+  using Counts = std::vector<std::int64_t>;
+  EXPECT_EQ(given({30}, {{0, {1}}}), (Counts{30}));
+  EXPECT_EQ(given({7}, {{0, {1}}}), (Counts{7})) << "shorter than a block";
+  EXPECT_EQ(given({1003}, {{0, {1}}}), (Counts{1003}));
+  EXPECT_EQ(given({100, 9}, {{0, {0.5, 0.5}}}), (Counts{9, 9}));
+  EXPECT_EQ(given({100, 9}, {{0, {0.8, 0.2}}}), (Counts{36, 9})) << "in proportion to the end";
+  EXPECT_EQ(given({100, 9}, {{0, {0.8, 0.2}}, {20, {1, 0}}}), (Counts{100, 4})) << "no longer read";
+  EXPECT_EQ(given({100, 100}, {{0, {0, 1}}}), (Counts{0, 100}));
+}
+
+TEST(Mixture, EndsWithTheLastSource) {
+  const auto given = [](const std::vector<std::int64_t>& sizes, std::vector<MixtureStage> stages) {
+    return given_by(Mixture(limited(sizes), std::move(stages), 10, kKey, StopStrategy::AllExhausted));
+  };
+  using Counts = std::vector<std::int64_t>;
+  EXPECT_EQ(given({23, 9}, {{0, {0.5, 0.5}}}), (Counts{23, 23}));
+  EXPECT_EQ(given({100, 9}, {{0, {0.8, 0.2}}}), (Counts{100, 25}));
+  EXPECT_EQ(given({20, 3}, {{0, {1, 0}}, {20, {0, 1}}}), (Counts{20, 3}));
+  EXPECT_EQ(error_of(ErrorKind::Config,
+                     [&] {
+                       given({100, 9}, {{0, {0.5, 0.5}}, {10, {1, 0}}});
+                     }),
+            "mixture: s1 is never exhausted, so that all_exhausted never ends\nhint: first_exhausted, or a "
+            "weight in the last stage that gives it a sequence in 10");
+}
+
+TEST(Mixture, StopStrategies) {
+  EXPECT_EQ(parse_stop_strategy("all_exhausted"), StopStrategy::AllExhausted);
+  EXPECT_EQ(error_of(ErrorKind::InvalidArgument, [] { parse_stop_strategy("never"); }),
+            "mixture: stop strategy never is none of restart, first_exhausted, all_exhausted");
+  auto none = sources({9});
+  none[0].limit = 0;
+  EXPECT_EQ(error_of(ErrorKind::InvalidArgument,
+                     [&] {
+                       Mixture(none, {{0, {1}}}, 10, kKey);
+                     }),
+            "mixture: s0 is exhausted after 0 sequences; at least 1");
+}
+
 TEST(Mixture, Errors) {
   const auto message = [](std::vector<MixtureStage> stages, std::int64_t block = 10,
                           std::vector<Mixture::Source> of = sources({9, 9}),
@@ -145,6 +201,20 @@ TEST(Endless, ShufflesAnewInEachEpoch) {
   const auto plain = endless(counting(50), {}, kKey);
   EXPECT_EQ(epoch(*plain, 0), epoch(*plain, 1));
   EXPECT_EQ(epoch(*plain, 0)[49], 49);
+}
+
+TEST(Shuffled, IsTheFirstEpoch) {
+  const auto once = shuffled(counting(50), {.kind = Shuffle::Kind::Full}, kKey);
+  const auto all = endless(counting(50), {.kind = Shuffle::Kind::Full}, kKey);
+  EXPECT_EQ(once->size(), 50);
+  for (std::int64_t i = 0; i < 50; ++i) {
+    OneRow a(4), b(4);
+    once->read(i, a.row());
+    all->read(i, b.row());
+    EXPECT_EQ(a.tokens, b.tokens);
+  }
+  OneRow row(4);
+  EXPECT_THROW(once->read(50, row.row()), Error);
 }
 
 TEST(Endless, Errors) {

@@ -8,19 +8,30 @@
 #include "bora/base/file.h"
 #include "bora/base/log.h"
 #include "bora/data/epochs.h"
+#include "bora/data/format_processor.h"
+#include "bora/data/packed_dataset.h"
+#include "bora/store/token_files.h"
 #include "bora/store/urls.h"
 
 namespace bora::data {
 namespace {
 
-std::string cache_directory(const DataConfig& config, const std::string& name, const SourceConfig& source,
-                            const std::string& split) {
-  if (source.cache_dir) return path_join(*source.cache_dir, split);
-  return path_join(config.configs.empty() ? config.cache_dir : path_join(config.cache_dir, name), split);
+/// The cache of a data set that names no files: one that was imported, or none.
+std::shared_ptr<const store::TokenCache> imported_cache(const std::string& directory,
+                                                        const store::Processor& processor) {
+  if (!store::holds_imported_tokens(directory)) return nullptr;
+  auto cache = store::TokenCache::open(directory);
+  if (cache->ledger().vocab_size <= processor.vocab_size()) return cache;
+  fail(ErrorKind::Config,
+       "token cache {}: it has ids up to {} but this run's vocabulary has {}\nhint: the "
+       "tokenizer that these ids come from",
+       directory, cache->ledger().vocab_size - 1, processor.vocab_size());
 }
 
-void refuse_missing(const DataConfig& config) {
-  const auto problems = config.missing_sources();
+void refuse_missing(const DataConfig& config, bool needs_tokenizer) {
+  auto problems = config.missing_sources();
+  if (!needs_tokenizer)
+    std::erase_if(problems, [](const ConfigProblem& problem) { return problem.key == "data.tokenizer"; });
   if (problems.empty()) return;
   std::string lines;
   for (const auto& problem : problems) lines += fmt::format("\n  {}: {}", problem.key, problem.message);
@@ -44,10 +55,12 @@ class Assembly {
  public:
   Assembly(const DataConfig& config, std::int64_t seq_len, const TokenRules& rules,
            const BatchSchedule& schedule)
-      : config_(config), seq_len_(seq_len), rules_(rules), schedule_(schedule) {}
+      : config_(config), seq_len_(seq_len), rules_(rules), schedule_(schedule) {
+    rules_.block_cross_document_attention = config.block_cross_document_attention;
+  }
 
   DatasetPtr whole(const std::shared_ptr<const store::TokenCache>& cache, const std::string& name) const {
-    auto dataset = std::make_shared<TokenDataset>(cache, seq_len_, rules_);
+    const DatasetPtr dataset = sequences(cache, name);
     if (dataset->size() < 1) {
       fail(ErrorKind::Config,
            "data: {} has {} tokens, fewer than one sequence of {}\nhint: more text, or a smaller "
@@ -60,6 +73,9 @@ class Assembly {
   Parts train_parts(const SourceCaches& caches) const {
     DatasetPtr train = whole(caches.train, caches.name);
     Parts parts;
+    if (config_.shuffle_before_trainval_split && find(config_.num_validation_sequences, caches.name)) {
+      train = shuffled(train, {.kind = Shuffle::Kind::Full}, Key::from_seed(0).fold(caches.name));
+    }
     if (const auto* n = find(config_.num_validation_sequences, caches.name); n && *n > 0) {
       if (*n >= train->size()) {
         fail(ErrorKind::Config,
@@ -74,6 +90,27 @@ class Assembly {
   }
 
  private:
+  DatasetPtr sequences(const std::shared_ptr<const store::TokenCache>& cache, const std::string& name) const {
+    const FormatConfig& format = format_of(name);
+    if (format.is_concatenated()) return std::make_shared<TokenDataset>(cache, seq_len_, rules_);
+    const PackRules pack = format.pack_rules(seq_len_);
+    auto dataset = in_context(fmt::format("data set {}", name),
+                              [&] { return std::make_shared<PackedDataset>(cache, pack, rules_); });
+    if (dataset->overlong() > 0) {
+      log_warning(
+          "data set {}: {} of {} documents are longer than a sequence of {}; {} of {} tokens are left out",
+          name, dataset->overlong(), cache->num_documents(), seq_len_, dataset->lost_tokens(),
+          cache->num_tokens());
+    }
+    return dataset;
+  }
+
+  const FormatConfig& format_of(const std::string& name) const {
+    const auto at = std::find_if(config_.configs.begin(), config_.configs.end(),
+                                 [&](const auto& entry) { return entry.first == name; });
+    return at == config_.configs.end() ? config_.single.format : at->second.format;
+  }
+
   /// Simulated epoching: the part of a set that keeps the number of its repetitions as in the bigger run.
   std::int64_t budget(const std::string& name, std::int64_t sequences) const {
     std::int64_t limit = sequences;
@@ -90,7 +127,7 @@ class Assembly {
 
   const DataConfig& config_;
   std::int64_t seq_len_;
-  const TokenRules& rules_;
+  TokenRules rules_;
   const BatchSchedule& schedule_;
 };
 
@@ -134,6 +171,12 @@ std::vector<MixtureStage> stages_of(const DataConfig& config, const BatchSchedul
   return stages;
 }
 
+StopStrategy stop_strategy_of(const DataConfig& config) {
+  const StopStrategy stop = parse_stop_strategy(config.stop_strategy);
+  // A cap on epochs holds for every data set: the first that would be read once more ends the mixture.
+  return stop == StopStrategy::Restart && config.max_epochs ? StopStrategy::FirstExhausted : stop;
+}
+
 bool is_trained_on(const DataConfig& config, const std::string& name) {
   return config.train_weights.empty() ||
          std::any_of(config.train_weights.begin(), config.train_weights.end(), [&](const WeightStage& stage) {
@@ -144,30 +187,60 @@ bool is_trained_on(const DataConfig& config, const std::string& name) {
          });
 }
 
-}  // namespace
+using Shared = std::shared_ptr<const store::Processor>;
 
-std::vector<SourceCaches> build_caches(const DataConfig& config, const store::Processor& processor,
-                                       int threads, const std::function<void(const CacheReport&)>& report) {
-  refuse_missing(config);
+std::vector<SourceCaches> build_each(const DataConfig& config,
+                                     const std::function<Shared(const SourceConfig&)>& processor_of,
+                                     int threads, const std::function<void(const CacheReport&)>& report,
+                                     bool needs_tokenizer = true) {
+  refuse_missing(config, needs_tokenizer);
   std::vector<SourceCaches> out;
   for (const auto& entry : config.sources()) {
     // Plain names: clang 14 cannot capture a structured binding in a lambda.
     const std::string& name = entry.first;
     const SourceConfig& source = entry.second;
+    const Shared processor =
+        in_context(fmt::format("data set {}", name), [&] { return processor_of(source); });
     const auto build = [&](const std::vector<std::string>& urls,
                            const std::string& split) -> std::shared_ptr<const store::TokenCache> {
-      if (urls.empty()) return nullptr;
+      const std::string directory = config.cache_directory(name, source, split);
+      if (urls.empty()) return imported_cache(directory, *processor);
       store::CacheOptions options{.format = {source.format.text_key}, .threads = threads};
       if (report) options.progress = [&](const store::CacheProgress& p) { report({name, split, p}); };
       return in_context(fmt::format("data set {}", name), [&] {
-        return store::build_cache(cache_directory(config, name, source, split), store::expand_urls(urls),
-                                  processor, options);
+        return store::build_cache(directory, store::expand_urls(urls), *processor, options);
       });
     };
     out.push_back(
         {name, source.tags, build(source.train_urls, "train"), build(source.validation_urls, "validation")});
   }
   return out;
+}
+
+}  // namespace
+
+std::vector<SourceCaches> build_caches(const DataConfig& config, const store::Processor& processor,
+                                       int threads, const std::function<void(const CacheReport&)>& report) {
+  return build_each(
+      config, [&](const SourceConfig&) { return Shared(std::shared_ptr<void>(), &processor); }, threads,
+      report);
+}
+
+std::vector<SourceCaches> build_caches(const DataConfig& config, const TokenizerProcessor& text, int threads,
+                                       const std::function<void(const CacheReport&)>& report) {
+  const auto processor = [&](const SourceConfig& source) {
+    if (source.format.type == "text") return Shared(std::shared_ptr<void>(), &text);
+    return Shared(make_processor(source.format, config, text.tokenizer()));
+  };
+  return build_each(config, processor, threads, report);
+}
+
+std::vector<SourceCaches> build_passthrough_caches(const DataConfig& config, int threads,
+                                                   const std::function<void(const CacheReport&)>& report) {
+  const auto processor = [&](const SourceConfig& source) {
+    return Shared(make_processor(source.format, config));
+  };
+  return build_each(config, processor, threads, report, false);
 }
 
 Datasets make_datasets(const DataConfig& config, const std::vector<SourceCaches>& caches,
@@ -187,11 +260,13 @@ Datasets make_datasets(const DataConfig& config, const std::vector<SourceCaches>
     if (parts.held_back) out.validation.push_back({set.name, set.tags, parts.held_back, -1});
     if (!is_trained_on(config, set.name)) continue;
     sizes.push_back(parts.train->size());
-    sources.push_back({set.name, endless(parts.train, config.shuffle.shuffle, key.fold(set.name))});
+    sources.push_back({set.name, endless(parts.train, config.shuffle.shuffle, key.fold(set.name)),
+                       parts.train->size() * config.max_epochs.value_or(1)});
   }
   if (sources.empty()) return out;
-  auto mixture = std::make_shared<Mixture>(sources, stages_of(config, schedule, sources, sizes),
-                                           config.mixture_block_size, key.fold("mixture"));
+  auto mixture =
+      std::make_shared<Mixture>(sources, stages_of(config, schedule, sources, sizes),
+                                config.mixture_block_size, key.fold("mixture"), stop_strategy_of(config));
   for (const auto& name : mixture->starved()) {
     log_warning("data set {} has a weight but gets no sequence of a block; raise mixture_block_size = {}",
                 name, config.mixture_block_size);

@@ -12,6 +12,7 @@
 #include "bora/data/dataset.h"
 #include "bora/data/mixture.h"
 #include "bora/data/token_dataset.h"
+#include "bora/data/tokenizer_processor.h"
 #include "bora/store/cache_builder.h"
 
 namespace bora::data {
@@ -29,11 +30,20 @@ struct CacheReport {
   store::CacheProgress progress;
 };
 
-/// Opens or builds every cache that the configuration needs.
+/// Opens or builds every cache that the configuration needs, with one processor for all of them.
 /// Errors: Config if missing_sources() has anything (all of it in one message); what build_cache raises.
 std::vector<SourceCaches> build_caches(const DataConfig& config, const store::Processor& processor,
                                        int threads = 0,
                                        const std::function<void(const CacheReport&)>& report = {});
+
+/// The same with the processor of each data set's format; `text` is that of text, and has the tokenizer.
+std::vector<SourceCaches> build_caches(const DataConfig& config, const TokenizerProcessor& text,
+                                       int threads = 0,
+                                       const std::function<void(const CacheReport&)>& report = {});
+
+/// The same without a tokenizer: every data set is of prebuilt ids.
+std::vector<SourceCaches> build_passthrough_caches(
+    const DataConfig& config, int threads = 0, const std::function<void(const CacheReport&)>& report = {});
 
 /// A data set to evaluate on.
 struct ValidationSet {
@@ -44,15 +54,16 @@ struct ValidationSet {
 };
 
 struct Datasets {
-  std::shared_ptr<const Mixture> train;  ///< endless; null if nothing has a weight
+  std::shared_ptr<const Mixture> train;  ///< null if nothing has a weight
   std::vector<ValidationSet> validation;
 };
 
 /// Sequences to train and to evaluate on. Steps of train_weights become sequences through the batch schedule;
 /// a stage that would start inside a block of the mixture starts at the next block, with a warning. From the
 /// end of a set's training sequences num_validation_sequences are held back first, before any cut or shuffle,
-/// so that no sequence is in both.
-/// Errors: Config if a set is too small for one sequence, or for what is held back.
+/// so that no sequence is in both; with shuffle_before_trainval_split from the end of an order that depends
+/// on nothing but the set's name and size. Errors: Config if a set is too small for one sequence, or for what
+/// is held back.
 Datasets make_datasets(const DataConfig& config, const std::vector<SourceCaches>& caches,
                        std::int64_t seq_len, const TokenRules& rules, const BatchSchedule& schedule,
                        const Key& key);

@@ -8,6 +8,7 @@
 
 #include "bora/data/loader.h"
 #include "bora/data/test_datasets.h"
+#include "bora/store/token_files.h"
 
 namespace bora::data {
 namespace {
@@ -78,6 +79,63 @@ TEST_F(Pipeline, HeldBackSequencesAreNotTrainedOn) {
   for (const auto& row : held) EXPECT_FALSE(trained.count(row));
 }
 
+TEST_F(Pipeline, HeldBackSequencesMayComeFromEverywhere) {
+  config_.num_validation_sequences = {{"a", 30}};
+  config_.train_weights = {{0, {{"a", 1}}}};
+  const auto tail = all(*make().validation[0].dataset, 30);
+  config_.shuffle_before_trainval_split = true;
+  const auto datasets = make();
+  const auto held = all(*datasets.validation[0].dataset, 30), trained = all(*datasets.train, 3000);
+  EXPECT_NE(held, tail);
+  EXPECT_EQ(held, all(*make().validation[0].dataset, 30)) << "always the same";
+  EXPECT_EQ(trained.size() + held.size(), 8000u / kLength);
+  for (const auto& row : held) EXPECT_FALSE(trained.count(row));
+}
+
+TEST_F(Pipeline, StopsWhenTheDataIsRead) {
+  config_.train_weights = {{0, {{"a", 1}}}};
+  config_.stop_strategy = "first_exhausted";
+  EXPECT_EQ(make().train->size(), 8000 / kLength);
+  EXPECT_EQ(all(*make().train, make().train->size()).size(), 8000u / kLength) << "everything once";
+  config_.stop_strategy = "restart";
+  EXPECT_EQ(make().train->size(), kEndless);
+  config_.max_epochs = 2;
+  EXPECT_EQ(make().train->size(), 2 * 8000 / kLength);
+  config_.train_weights = {{0, {{"a", 1}, {"b", 1}}}};
+  EXPECT_EQ(make().train->size(), 2 * 2 * 3200 / kLength) << "b is read twice, and as much of a";
+  config_.stop_strategy = "all_exhausted";
+  EXPECT_EQ(make().train->size(), 2 * 2 * 8000 / kLength);
+  EXPECT_EQ(Loader(make().train, 64).num_steps(), 2 * 2 * 8000 / kLength / 64 + 1);
+}
+
+TEST_F(Pipeline, WholeDocuments) {
+  std::string lines;
+  for (int i = 0; i < 40; ++i) lines += fmt::format("{{\"text\": \"{}\"}}\n", std::string(i % 20, 'x'));
+  SourceConfig source;
+  source.train_urls = {folder_.write("c.jsonl", lines)};
+  source.format.pack = "true";
+  config_.configs = {{"c", source}};
+  testing::internal::CaptureStderr();
+  const auto packed = make();
+  EXPECT_THAT(
+      testing::internal::GetCapturedStderr(),
+      HasSubstr("data set c: 10 of 38 documents are longer than a sequence of 16; 30 of 456 tokens are "
+                "left out"));
+  OneRow row(kLength);
+  packed.train->read(0, row.row());
+  config_.configs[0].second.format.pack = "pad";
+  config_.configs[0].second.format.slice_strategy = "drop";
+  config_.stop_strategy = "first_exhausted";
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(make().train->size(), 28);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("190 of 456 tokens are left out"));
+  config_.configs[0].second.format.slice_strategy = "raise";
+  EXPECT_THAT(
+      error_of(ErrorKind::Config, [&] { make(); }),
+      HasSubstr("data set c: packing: document 14 has 17 tokens but a sequence has 16\nhint: a larger "
+                "model.seq_len"));
+}
+
 TEST_F(Pipeline, ValidationFilesAndZeroWeights) {
   config_.configs[1].second.validation_urls = {folder_.write("v.txt", store::sample_text(9, 500))};
   config_.train_weights = {{0, {{"a", 1}, {"b", 0}}}};
@@ -135,6 +193,28 @@ TEST_F(Pipeline, IteratingFromAStepEqualsTheTail) {
     for (std::int64_t step = from; step < 30; ++step)
       EXPECT_EQ(again.batch(step), full[static_cast<std::size_t>(step)]);
   }
+}
+
+TEST_F(Pipeline, ImportedTokensNeedNoFiles) {
+  std::string ids;
+  for (int i = 0; i < 100; ++i) ids += std::string(1, static_cast<char>(i)) + std::string(1, '\0');
+  SourceConfig source;
+  config_.configs.emplace_back("ids", source);
+  EXPECT_FALSE(config_.missing_sources().empty());
+  store::import_tokens(folder_ / "cache/ids/train", {folder_.write("ids.bin", ids)},
+                       store::TokenFiles::RawU16);
+  EXPECT_TRUE(config_.missing_sources().empty());
+  config_.train_weights = {{0, {{"ids", 1}}}};
+  const auto datasets = make();
+  const auto rows = all(*datasets.train, 60);
+  EXPECT_EQ(rows.size(), 6u);
+  EXPECT_EQ((*rows.begin())[1], 1);
+  const store::ByteProcessor small("small", 50);
+  config_.configs = {config_.configs.back()};
+  EXPECT_THAT(
+      error_of(ErrorKind::Config, [&] { build_caches(config_, small, 1); }),
+      HasSubstr("it has ids up to 99 but this run's vocabulary has 50\nhint: the tokenizer that these ids "
+                "come from"));
 }
 
 TEST_F(Pipeline, Reports) {

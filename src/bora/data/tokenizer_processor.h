@@ -21,6 +21,7 @@ class TokenizerProcessor final : public store::Processor {
   std::int64_t vocab_size() const override { return tokenizer_.vocab_size(); }
   void encode(const store::TextPiece& piece, std::vector<std::int32_t>& out) const override;
 
+  const Tokenizer& tokenizer() const { return tokenizer_; }
   const std::vector<std::int32_t>& prefix() const { return prefix_; }
   const std::vector<std::int32_t>& suffix() const { return suffix_; }
 

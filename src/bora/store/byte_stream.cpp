@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/store/byte_stream.h"
 
+#include <bzlib.h>
 #include <zlib.h>
 #include <zstd.h>
 
@@ -152,6 +153,57 @@ class ZstdStream final : public ByteStream {
   std::size_t pending_ = 0;  // not 0: inside a frame
 };
 
+class Bzip2Stream final : public ByteStream {
+ public:
+  explicit Bzip2Stream(PlainStream raw) : input_(std::move(raw)) {}
+  ~Bzip2Stream() override {
+    if (inside_) BZ2_bzDecompressEnd(&bz_);
+  }
+  Bzip2Stream(const Bzip2Stream&) = delete;
+  Bzip2Stream& operator=(const Bzip2Stream&) = delete;
+
+  std::size_t read(std::span<char> out) override {
+    std::size_t done = 0;
+    while (done < out.size()) {
+      const auto in = input_.available();
+      if (in.empty()) {
+        if (inside_) input_.cut_off("bzip2");
+        break;
+      }
+      done += decompress_some(in, out.subspan(done));
+    }
+    return done;
+  }
+
+ private:
+  std::size_t decompress_some(std::span<const char> in, std::span<char> out) {
+    if (!inside_) {  // the next stream of several
+      bz_ = {};
+      if (BZ2_bzDecompressInit(&bz_, 0, 0) != BZ_OK)
+        fail(ErrorKind::Io, "bzip2: cannot start the decompressor");
+      inside_ = true;
+    }
+    const auto room = static_cast<unsigned>(std::min<std::size_t>(out.size(), 1 << 30));
+    bz_.next_in = const_cast<char*>(in.data());
+    bz_.avail_in = static_cast<unsigned>(in.size());
+    bz_.next_out = out.data();
+    bz_.avail_out = room;
+    const int status = BZ2_bzDecompress(&bz_);
+    input_.use(in.size() - bz_.avail_in);
+    if (status == BZ_STREAM_END) {
+      BZ2_bzDecompressEnd(&bz_);
+      inside_ = false;
+    } else if (status != BZ_OK) {
+      input_.damaged("bzip2", status == BZ_DATA_ERROR_MAGIC ? "no bzip2 header" : "wrong checksum or data");
+    }
+    return room - bz_.avail_out;
+  }
+
+  Input input_;
+  bz_stream bz_{};
+  bool inside_ = false;
+};
+
 }  // namespace
 
 std::unique_ptr<ByteStream> open_stream(const std::string& path, Compression compression, std::uint64_t begin,
@@ -164,6 +216,8 @@ std::unique_ptr<ByteStream> open_stream(const std::string& path, Compression com
       return std::make_unique<GzipStream>(std::move(raw));
     case Compression::Zstd:
       return std::make_unique<ZstdStream>(std::move(raw));
+    case Compression::Bzip2:
+      return std::make_unique<Bzip2Stream>(std::move(raw));
   }
   return std::make_unique<PlainStream>(std::move(raw));
 }

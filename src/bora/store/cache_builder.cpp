@@ -18,7 +18,8 @@ namespace {
 void remove_leftovers(const std::string& directory, bool shards_too) {
   for (const auto& name : files().list(directory)) {
     const bool shard =
-        name.ends_with(".bin") && (name.starts_with("tokens-") || name.starts_with("offsets-"));
+        name.ends_with(".bin") &&
+        (name.starts_with("tokens-") || name.starts_with("offsets-") || name.starts_with("weights-"));
     if (name.ends_with(".tmp") || (shards_too && shard)) files().remove(path_join(directory, name));
   }
 }
@@ -76,7 +77,7 @@ class Builder {
   void build(std::int64_t index) {
     const auto report = [this](const ShardProgress& made) { add_progress(made); };
     const ShardRecord record = write_shard(directory_, index, plan_[static_cast<std::size_t>(index)],
-                                           options_.format, processor_, report);
+                                           ledger_.format, processor_, report);
     files().sync_directory(directory_);
     const std::lock_guard lock(mutex_);
     auto& shards = ledger_.shards;
@@ -114,6 +115,8 @@ Ledger wanted_ledger(const std::vector<std::string>& sources, const Processor& p
   ledger.fingerprint = processor.fingerprint();
   ledger.vocab_size = processor.vocab_size();
   ledger.format = options.format;
+  ledger.shape = processor.shape();
+  if (processor.takes_records()) ledger.format = {.text_key = "", .whole_records = true};
   ledger.sources = look_up_sources(sources);
   ledger.shard_bytes = options.shard_bytes > 0 ? options.shard_bytes : default_shard_bytes(ledger.sources);
   return ledger;

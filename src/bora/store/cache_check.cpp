@@ -19,6 +19,12 @@ constexpr std::string_view kHint =
   fail(ErrorKind::Config, "token cache {}: {}\n{}", directory, what, kHint);
 }
 
+std::string describe(const Ledger& ledger) {
+  return fmt::format("{}{}, {} document{} a record", ledger.format.whole_records ? "JSON records" : "text",
+                     ledger.shape.weighted ? " with loss weights" : "", ledger.shape.documents_per_record,
+                     ledger.shape.documents_per_record == 1 ? "" : "s");
+}
+
 void check_settings(const std::string& directory, const Ledger& present, const Ledger& wanted) {
   if (present.fingerprint != wanted.fingerprint) {
     differs(directory, fmt::format("it was made with tokenizer {} but this run uses {}", present.fingerprint,
@@ -27,6 +33,10 @@ void check_settings(const std::string& directory, const Ledger& present, const L
   if (present.vocab_size != wanted.vocab_size) {
     differs(directory, fmt::format("it was made with a vocabulary of {} but this run has {}",
                                    present.vocab_size, wanted.vocab_size));
+  }
+  if (present.shape != wanted.shape || present.format.whole_records != wanted.format.whole_records) {
+    differs(directory,
+            fmt::format("it was made as {} but this run needs {}", describe(present), describe(wanted)));
   }
   if (present.format.text_key != wanted.format.text_key) {
     differs(directory, fmt::format("it was made from the field \"{}\" but this run reads \"{}\"",

@@ -58,6 +58,10 @@ ByteRange aligned_range(const Segment& segment) {
     fail(ErrorKind::InvalidArgument, "data files: {} is compressed and can only be read from start to end",
          source.path);
   }
+  if (format.layout == Layout::Json) {
+    fail(ErrorKind::InvalidArgument, "data files: {} may be an array and can only be read from start to end",
+         source.path);
+  }
   const auto file = files().open(source.path);
   return {next_cut(*file, segment.begin, format.layout), next_cut(*file, segment.end, format.layout)};
 }

@@ -11,8 +11,8 @@ namespace bora::store {
 // The reader of each layout, for a range that is already aligned. Callers use open_documents.
 std::unique_ptr<DocumentReader> open_text(const Source& source, const FileFormat& format, ByteRange range,
                                           RawObserver observer);
-std::unique_ptr<DocumentReader> open_lines(const Source& source, const FileFormat& format, ByteRange range,
-                                           const TextFormat& text_format, RawObserver observer);
+std::unique_ptr<DocumentReader> open_records(const Source& source, const FileFormat& format, ByteRange range,
+                                             const TextFormat& text_format, RawObserver observer);
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/store/documents.h"
 
+#include "bora/base/error.h"
 #include "bora/store/document_readers.h"
 
 namespace bora::store {
@@ -10,8 +11,14 @@ std::unique_ptr<DocumentReader> open_documents(const Segment& segment, const Tex
                                                RawObserver observer) {
   const ByteRange range = aligned_range(segment);
   const FileFormat file = file_format(segment.source.path);
+  if (file.layout == Layout::Text && format.whole_records) {
+    fail(ErrorKind::Config,
+         "data files: {} is text, but this data set's records are JSON objects\nhint: give "
+         ".jsonl files, or format.type: text",
+         segment.source.path);
+  }
   if (file.layout == Layout::Text) return open_text(segment.source, file, range, std::move(observer));
-  return open_lines(segment.source, file, range, format, std::move(observer));
+  return open_records(segment.source, file, range, format, std::move(observer));
 }
 
 }  // namespace bora::store

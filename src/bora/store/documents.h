@@ -34,6 +34,7 @@ struct Segment {
 /// How records become text.
 struct TextFormat {
   std::string text_key = "text";  ///< the field of a jsonl object
+  bool whole_records = false;     ///< give each JSON object as it is written, in one piece; no .txt files
   bool operator==(const TextFormat&) const = default;
 };
 
@@ -43,6 +44,8 @@ class DocumentReader {
   virtual ~DocumentReader() = default;
   /// False at the end. The text lives until the next call.
   virtual bool next(TextPiece& piece) = 0;
+  /// The file, and where there are lines that of the last piece: "a.jsonl:7".
+  virtual std::string where() const = 0;
 };
 
 /// Errors, all Corruption: invalid UTF-8 (file, byte offset), a line that is no JSON object or lacks its text

@@ -87,6 +87,11 @@ TEST_F(Documents, Compressed) {
   const std::string text = sample_text(1, 3 << 20);
   EXPECT_EQ(read("c.txt.gz", gzip(text)), std::vector{text});
   EXPECT_EQ(read("c.txt.zst", zstd(text)), std::vector{text});
+  EXPECT_EQ(read("c.txt.bz2", bzip2(text)), std::vector{text});
+  EXPECT_THAT(read("b.jsonl.bz2", bzip2(lines) + bzip2("{\"text\":\"three\"}")),
+              ElementsAre("one", "two", "three"));
+  EXPECT_THAT(read("e.txt.bz2", bzip2("")), IsEmpty());
+  EXPECT_THAT(read("e.txt.bz2", ""), IsEmpty());
 }
 
 TEST_F(Documents, DamagedCompression) {
@@ -102,6 +107,14 @@ TEST_F(Documents, DamagedCompression) {
             "b.txt.gz: gzip data is damaged near byte 2: incorrect header check\nhint: copy or download the "
             "file again");
   EXPECT_THAT(message("b.txt.zst", "no zstd at all"), testing::HasSubstr("zstd data is damaged near byte"));
+  EXPECT_EQ(
+      message("a.txt.bz2", bzip2(text).substr(0, 500)),
+      "a.txt.bz2: the file ends at byte 500 inside a bzip2 stream\nhint: copy or download the file again");
+  EXPECT_THAT(message("b.txt.bz2", "no bzip2 at all"),
+              testing::HasSubstr("bzip2 data is damaged near byte 1: no bzip2 header"));
+  std::string worse = bzip2(text);
+  worse[worse.size() / 2] = static_cast<char>(worse[worse.size() / 2] ^ 0x10);
+  EXPECT_THAT(message("d.txt.bz2", worse), testing::HasSubstr("wrong checksum or data"));
   for (std::size_t at = 20; at < gz.size(); at += 997) {
     std::string bad = gz;
     bad[at] = static_cast<char>(bad[at] ^ 0x10);
@@ -136,10 +149,10 @@ TEST_F(Documents, BadLines) {
               testing::HasSubstr("a.jsonl:1: no field \"text\"; the object has none"));
   EXPECT_EQ(message("a.jsonl", good + "\n{\"text\": [1, 2]}"),
             "a.jsonl:3: field \"text\" should be a string but is [1,2]");
-  EXPECT_EQ(
-      message("a.json", "[{\"text\":\"a\"}]"),
-      "a.json:1: each line should be one JSON object but this one is not\nhint: write one object a line, for "
-      "example with jq -c '.[]'");
+  EXPECT_EQ(message("a.jsonl", "[{\"text\":\"a\"}]"),
+            "a.jsonl:1: each line should be one JSON object but this one is not\nhint: write one object a "
+            "line, for "
+            "example with jq -c '.[]'");
   EXPECT_EQ(message("a.jsonl", "3"), "a.jsonl:1: each line should be one JSON object but this one is not");
   for (const auto* bad :
        {"{\"text\":\"a\"", "{\"text\":\"a\"} x", "[", "{\"text\":\"a\\ud800\"}", "nonsense", "{\"a\":tru}"}) {
@@ -150,13 +163,64 @@ TEST_F(Documents, BadLines) {
             "b.jsonl:2: the line is longer than 16 MiB\nhint: split this document");
 }
 
+TEST_F(Documents, ArraysAndObjectsOverSeveralLines) {
+  const auto abc = ElementsAre("a", "b]", "{c");
+  EXPECT_THAT(read("a.json", R"([{"text":"a"},{"text":"b]"},{"text":"{c"}])"), abc);
+  EXPECT_THAT(read("a.json",
+                   "\xEF\xBB\xBF [\n {\"text\":\n\"a\", \"x\": [1, {}]},\n\n{\"text\":\"b]\"} , "
+                   "{\"text\":\"{c\"}\n]\n"),
+              abc);
+  EXPECT_THAT(read("a.json", "{\n  \"text\": \"a\"\n}\n{\"text\":\"b]\"}{\"text\":\"{c\"}"), abc);
+  EXPECT_THAT(read("a.json", "{\"text\":\"a\"}\n{\"text\":\"b]\"}\n{\"text\":\"{c\"}\n"), abc) << "lines";
+  EXPECT_THAT(read("a.json.gz", gzip(R"([{"text":"\"a\\"}])")), ElementsAre("\"a\\"));
+  EXPECT_THAT(read("a.json", "[]"), IsEmpty());
+  EXPECT_THAT(read("a.json", " "), IsEmpty());
+  std::string many = "[";
+  for (int i = 0; i < 20000; ++i) many += fmt::format("{{\"text\": \"{:0100}\"}},\n", i);
+  many.replace(many.size() - 2, 2, "]");
+  const auto documents = read("many.json", many);
+  ASSERT_EQ(documents.size(), 20000u);
+  EXPECT_EQ(documents[19999], fmt::format("{:0100}", 19999));
+}
+
+TEST_F(Documents, BadArrays) {
+  EXPECT_EQ(
+      message("a.json", "[{\"text\":\"a\"},\n{\"body\":1}]"),
+      "a.json:2: no field \"text\"; the object has body\nhint: set format.text_key to the field that holds "
+      "the text");
+  EXPECT_EQ(message("a.json", "[{\"text\":\"a\"},\n"),
+            "a.json:2: the file ends inside its JSON array\nhint: copy or download it again");
+  EXPECT_THAT(message("a.json", "[{\"text\":\"a\"},\n\n{\"text\": \"b"),
+              testing::StartsWith("a.json:3: malformed JSON: "));
+  EXPECT_EQ(message("a.json", "[1, 2]"),
+            "a.json:1: each record should be one JSON object but this one is not");
+  for (const auto* bad : {"[{\"text\":\"a\"}}]", "[{\"text\":\"a\"}] x", "[{\"text\":\"a\"}]]"})
+    EXPECT_THAT(message("a.json", bad), testing::StartsWith("a.json:1: ")) << bad;
+  EXPECT_THAT(message("a.json", "[{\"text\":\"\xff\"}]"), testing::HasSubstr("invalid UTF-8 at byte 10"));
+  EXPECT_EQ(message("b.json", "[{\"text\":\"" + std::string(kLongestLine + 10, 'x') + "\"}]",
+                    ErrorKind::Unsupported),
+            "b.json:1: the record is longer than 16 MiB\nhint: split this document");
+  Segment part = whole(folder_.write("z.json", "[{\"text\":\"a\"}]"));
+  part.begin = 2;
+  EXPECT_EQ(error_of(ErrorKind::InvalidArgument, [&] { aligned_range(part); }),
+            fmt::format("data files: {} may be an array and can only be read from start to end",
+                        folder_ / "z.json"));
+}
+
+TEST_F(Documents, WholeRecords) {
+  const TextFormat format{.text_key = "", .whole_records = true};
+  EXPECT_THAT(read("a.jsonl", " {\"a\": 1} \n[2]\n", format), ElementsAre("{\"a\": 1}", "[2]"));
+  EXPECT_THAT(read("a.json", "[{\"a\":\n1}]", format), ElementsAre("{\"a\":\n1}"));
+  EXPECT_THAT(error_of(ErrorKind::Corruption, [&] { read("a.jsonl", "{\"\xff\"}", format); }),
+              testing::HasSubstr("invalid UTF-8 at byte 2"));
+}
+
 TEST_F(Documents, UnknownFormats) {
   EXPECT_EQ(
       message("a.doc", "x", ErrorKind::Unsupported),
-      fmt::format(
-          "data files: {}: the name ends in no format Bora reads\nhint: it reads .txt and .jsonl, plain, "
-          ".gz or .zst",
-          folder_ / "a.doc"));
+      fmt::format("data files: {}: the name ends in no format Bora reads\nhint: it reads .txt, .jsonl and "
+                  ".json, plain, .gz, .zst or .bz2",
+                  folder_ / "a.doc"));
   EXPECT_THAT(message("a.parquet", "x", ErrorKind::Unsupported),
               testing::HasSubstr("convert it to jsonl first"));
   EXPECT_THAT(message("a.txt.xz", "x", ErrorKind::Unsupported), testing::HasSubstr("recompress it"));

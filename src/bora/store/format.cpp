@@ -21,11 +21,15 @@ std::optional<FileFormat> format_of(std::string_view path) {
     format.compression = Compression::Gzip;
   else if (strip(".zst") || strip(".zstd"))
     format.compression = Compression::Zstd;
+  else if (strip(".bz2"))
+    format.compression = Compression::Bzip2;
 
   if (path.ends_with(".txt") || path.ends_with(".text"))
     format.layout = Layout::Text;
-  else if (path.ends_with(".jsonl") || path.ends_with(".ndjson") || path.ends_with(".json"))
+  else if (path.ends_with(".jsonl") || path.ends_with(".ndjson"))
     format.layout = Layout::Lines;
+  else if (path.ends_with(".json"))
+    format.layout = Layout::Json;
   else
     return {};
   return format;
@@ -35,7 +39,7 @@ std::string_view conversion_hint(std::string_view path) {
   for (auto suffix : {".parquet", ".arrow"}) {
     if (path.ends_with(suffix)) return "; convert it to jsonl first, for example with duckdb or pandas";
   }
-  for (auto suffix : {".bz2", ".xz", ".zip", ".tar"}) {
+  for (auto suffix : {".xz", ".zip", ".tar"}) {
     if (path.ends_with(suffix)) return "; recompress it, for example with zstd";
   }
   return "";
@@ -46,8 +50,8 @@ std::string_view conversion_hint(std::string_view path) {
 FileFormat file_format(std::string_view path) {
   if (auto format = format_of(path)) return *format;
   fail(ErrorKind::Unsupported,
-       "data files: {}: the name ends in no format Bora reads\nhint: it reads .txt and .jsonl, plain, .gz or "
-       ".zst{}",
+       "data files: {}: the name ends in no format Bora reads\nhint: it reads .txt, .jsonl and .json, plain, "
+       ".gz, .zst or .bz2{}",
        path, conversion_hint(path));
 }
 

@@ -11,17 +11,18 @@ namespace bora::store {
 enum class Layout {
   Text,   ///< .txt: documents separated by lines that hold only <|endoftext|>; without one, the file is one
           ///< document
-  Lines,  ///< .jsonl, .ndjson, .json: one JSON object a line, one document each
+  Lines,  ///< .jsonl, .ndjson: one JSON object a line, one document each
+  Json,   ///< .json: the same, or an array of objects, or objects over several lines; its beginning tells
 };
 
-enum class Compression { None, Gzip, Zstd };
+enum class Compression { None, Gzip, Zstd, Bzip2 };
 
 struct FileFormat {
   Layout layout = Layout::Text;
   Compression compression = Compression::None;
 };
 
-/// The format a file's name promises: .txt or .jsonl, then .gz or .zst.
+/// The format a file's name promises: .txt, .jsonl or .json, then .gz, .zst or .bz2.
 /// Errors: Unsupported for every other name, with what Bora reads.
 FileFormat file_format(std::string_view path);
 

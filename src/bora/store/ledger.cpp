@@ -13,7 +13,8 @@ namespace bora::store {
 namespace {
 
 constexpr std::string_view kFormat = "bora-token-cache";
-constexpr std::int64_t kVersion = 1;
+constexpr std::int64_t kPlain = 1;   // token ids and the ends of documents
+constexpr std::int64_t kShaped = 2;  // with loss weights, or made of whole records
 
 [[noreturn]] void contradicts(const std::string& name, const std::string& what) {
   fail(ErrorKind::Corruption, "{}: {}\nhint: delete the cache directory; it will be built again", name, what);
@@ -45,20 +46,24 @@ const Json& list(const Json& object, std::string_view key, const std::string& na
   return *it;
 }
 
-Json to_json(const ShardRecord& shard) {
-  return {{"index", shard.index},
-          {"documents", shard.counts.documents},
-          {"tokens", shard.counts.tokens},
-          {"bytes", shard.counts.bytes},
-          {"source_hash", shard.source.hex()},
-          {"tokens_hash", shard.tokens.hex()},
-          {"offsets_hash", shard.offsets.hex()}};
+Json to_json(const ShardRecord& shard, bool weighted) {
+  Json json{{"index", shard.index},
+            {"documents", shard.counts.documents},
+            {"tokens", shard.counts.tokens},
+            {"bytes", shard.counts.bytes},
+            {"source_hash", shard.source.hex()},
+            {"tokens_hash", shard.tokens.hex()},
+            {"offsets_hash", shard.offsets.hex()}};
+  if (weighted) json["weights_hash"] = shard.weights.hex();
+  return json;
 }
+
+bool is_plain(const Ledger& ledger) { return !ledger.format.whole_records && ledger.shape == CacheShape{}; }
 
 Json to_json(const Ledger& ledger) {
   const TokenCounts total = ledger.totals();
   Json json{{"format", kFormat},
-            {"version", kVersion},
+            {"version", is_plain(ledger) ? kPlain : kShaped},
             {"is_finished", ledger.is_finished},
             {"documents", total.documents},
             {"tokens", total.tokens},
@@ -70,20 +75,26 @@ Json to_json(const Ledger& ledger) {
             {"num_shards", ledger.num_shards},
             {"sources", Json::array()},
             {"shards", Json::array()}};
+  if (!is_plain(ledger)) {
+    json["whole_records"] = ledger.format.whole_records;
+    json["weighted"] = ledger.shape.weighted;
+    json["documents_per_record"] = ledger.shape.documents_per_record;
+  }
   for (const auto& source : ledger.sources) {
     json["sources"].push_back({{"path", source.path}, {"size", source.size}, {"modified", source.modified}});
   }
-  for (const auto& shard : ledger.shards) json["shards"].push_back(to_json(shard));
+  for (const auto& shard : ledger.shards) json["shards"].push_back(to_json(shard, ledger.shape.weighted));
   return json;
 }
 
-ShardRecord shard_from(const Json& json, const std::string& name) {
+ShardRecord shard_from(const Json& json, bool weighted, const std::string& name) {
   ShardRecord shard;
   shard.index = count(json, "index", name);
   shard.counts = {count(json, "documents", name), count(json, "tokens", name), count(json, "bytes", name)};
   shard.source = parse_hash(json, "source_hash", name);
   shard.tokens = parse_hash(json, "tokens_hash", name);
   shard.offsets = parse_hash(json, "offsets_hash", name);
+  if (weighted) shard.weights = parse_hash(json, "weights_hash", name);
   return shard;
 }
 
@@ -98,6 +109,9 @@ void check(const Ledger& ledger, const Json& json, const std::string& name) {
   const auto finished = static_cast<std::int64_t>(ledger.shards.size());
   if (ledger.is_finished && finished != ledger.num_shards) {
     contradicts(name, fmt::format("is_finished, but lists {} of {} shards", finished, ledger.num_shards));
+  }
+  if (ledger.shape.documents_per_record < 1) {
+    contradicts(name, fmt::format("documents_per_record is {}", ledger.shape.documents_per_record));
   }
   const TokenCounts total = ledger.totals();
   const TokenCounts stated{count(json, "documents", name), count(json, "tokens", name),
@@ -131,16 +145,21 @@ std::optional<Ledger> read_ledger(const std::string& directory) {
   if (format != kFormat)
     contradicts(name, fmt::format("format is \"{}\" instead of \"{}\"", format, kFormat));
   const auto version = json_get<std::int64_t>(json, "version", name);
-  if (version != kVersion) {
-    fail(
-        ErrorKind::Unsupported,
-        "{}: format version {}, but this Bora reads version {}\nhint: use another cache_dir, or a newer Bora",
-        name, version, kVersion);
+  if (version != kPlain && version != kShaped) {
+    fail(ErrorKind::Unsupported,
+         "{}: format version {}, but this Bora reads versions {} and {}\nhint: use another cache_dir, or a "
+         "newer Bora",
+         name, version, kPlain, kShaped);
   }
   Ledger ledger;
   ledger.fingerprint = json_get<std::string>(json, "fingerprint", name);
   ledger.vocab_size = count(json, "vocab_size", name);
   ledger.format.text_key = json_get<std::string>(json, "text_key", name);
+  if (version == kShaped) {
+    ledger.format.whole_records = json_get<bool>(json, "whole_records", name);
+    ledger.shape.weighted = json_get<bool>(json, "weighted", name);
+    ledger.shape.documents_per_record = count(json, "documents_per_record", name);
+  }
   ledger.shard_bytes = static_cast<std::uint64_t>(count(json, "shard_bytes", name));
   ledger.num_shards = count(json, "num_shards", name);
   ledger.is_finished = json_get<bool>(json, "is_finished", name);
@@ -149,7 +168,9 @@ std::optional<Ledger> read_ledger(const std::string& directory) {
                               static_cast<std::uint64_t>(count(source, "size", name)),
                               json_get<double>(source, "modified", name)});
   }
-  for (const auto& shard : list(json, "shards", name)) ledger.shards.push_back(shard_from(shard, name));
+  for (const auto& shard : list(json, "shards", name)) {
+    ledger.shards.push_back(shard_from(shard, ledger.shape.weighted, name));
+  }
   check(ledger, json, name);
   return ledger;
 }
@@ -164,6 +185,9 @@ std::string tokens_path(const std::string& directory, std::int64_t shard) {
 }
 std::string offsets_path(const std::string& directory, std::int64_t shard) {
   return path_join(directory, fmt::format("offsets-{:05}.bin", shard));
+}
+std::string weights_path(const std::string& directory, std::int64_t shard) {
+  return path_join(directory, fmt::format("weights-{:05}.bin", shard));
 }
 
 std::uint64_t default_shard_bytes(const std::vector<Source>& sources) {
@@ -185,8 +209,9 @@ std::vector<std::vector<Segment>> plan_shards(const std::vector<Source>& sources
     filled += end - begin;
   };
   for (const auto& source : sources) {
-    const bool whole =
-        file_format(source.path).compression != Compression::None || source.size <= shard_bytes;
+    const FileFormat format = file_format(source.path);
+    const bool whole = format.compression != Compression::None || format.layout == Layout::Json ||
+                       source.size <= shard_bytes;
     std::uint64_t begin = 0;
     while (!whole && source.size - begin > shard_bytes) {
       add(source, begin, begin + shard_bytes);

@@ -9,6 +9,7 @@
 #include "bora/base/hash.h"
 #include "bora/store/documents.h"
 #include "bora/store/format.h"
+#include "bora/store/processor.h"
 
 namespace bora::store {
 
@@ -26,6 +27,7 @@ struct ShardRecord {
   std::int64_t index = 0;
   TokenCounts counts;  ///< documents: those that end in the shard
   Hash128 source, tokens, offsets;
+  Hash128 weights;  ///< zero unless the cache is weighted
   bool operator==(const ShardRecord&) const = default;
 };
 
@@ -34,6 +36,7 @@ struct Ledger {
   std::string fingerprint;  ///< of the processor
   std::int64_t vocab_size = 0;
   TextFormat format;
+  CacheShape shape;
   std::uint64_t shard_bytes = 0;  ///< of raw source, about, per shard: fixes the cut into shards
   std::vector<Source> sources;
   std::int64_t num_shards = 0;
@@ -53,6 +56,7 @@ void write_ledger(const std::string& directory, const Ledger& ledger);
 std::string ledger_path(const std::string& directory);
 std::string tokens_path(const std::string& directory, std::int64_t shard);   ///< tokens-00000.bin
 std::string offsets_path(const std::string& directory, std::int64_t shard);  ///< offsets-00000.bin
+std::string weights_path(const std::string& directory, std::int64_t shard);  ///< weights-00000.bin
 
 /// Cuts sources into shards of about shard_bytes: small files together, large plain files into ranges,
 /// compressed files whole. Depends on nothing else.

@@ -4,24 +4,27 @@
 // A token cache is a directory:
 //
 //   cache   := ledger.json lock shard*
-//   shard   := tokens-NNNNN.bin offsets-NNNNN.bin      NNNNN: 00000, 00001, ... without a gap
+//   shard   := tokens-NNNNN.bin offsets-NNNNN.bin [weights-NNNNN.bin]     NNNNN: 00000, 00001, ... no gap
 //   tokens  := id*           little endian, no header; u16 if vocab_size <= 65536, else u32
 //   offsets := end*          u64 little endian, one for each document that ends in the shard: the number of
 //   tokens
 //                            from the shard's start to the document's end
+//   weights := weight*       f32 little endian, one a token: how much predicting it counts; if "weighted"
 //   lock    := nothing; held (flock) by the process that builds the cache
 //
 //   ledger.json := {
-//     "format": "bora-token-cache", "version": 1,
+//     "format": "bora-token-cache", "version": 1 or 2,  2: has the three keys marked so
 //     "is_finished": bool,                             false: only the shards listed are valid
 //     "documents": n, "tokens": n, "bytes": n,         sums over the shards; bytes of UTF-8 text
 //     "fingerprint": string, "vocab_size": n,          of the tokenizer and its BOS and EOS rules
 //     "text_key": string,
+//     "whole_records": bool, "weighted": bool,         2: made of JSON records; has weights
+//     "documents_per_record": n,                       2: of one record, in a row, never cut apart by a shard
 //     "shard_bytes": n, "num_shards": n,               how the sources were cut (ledger.cpp: plan_shards)
 //     "sources": [{"path": string, "size": n, "modified": seconds}*],
 //     "shards": [{"index": n, "documents": n, "tokens": n, "bytes": n,
-//                 "source_hash": hash, "tokens_hash": hash, "offsets_hash": hash}*]     hash: XXH3-128, 32
-//                 hex digits
+//                 "source_hash": hash, "tokens_hash": hash, "offsets_hash": hash[, "weights_hash": hash]}*]
+//                 hash: XXH3-128, 32 hex digits
 //   }
 //
 // The sequence of all tokens is that of shard 0, shard 1, ...; a document may run on from one shard into the
@@ -29,46 +32,28 @@
 // before.
 #include "bora/store/shard_writer.h"
 
+#include <optional>
+
 #include "bora/base/error.h"
 #include "bora/base/file.h"
+#include "bora/store/hashed_file.h"
 
 namespace bora::store {
+
+void EncodedRecord::clear() {
+  ids.clear();
+  weights.clear();
+  ends.clear();
+  text_bytes = 0;
+}
+
+void Processor::encode_record(std::string_view, EncodedRecord&) const {
+  fail(ErrorKind::InvalidArgument, "{}: this processor takes text, not records", fingerprint());
+}
+
 namespace {
 
 constexpr std::size_t kBuffered = 1 << 20;
-
-class HashedFile {
- public:
-  explicit HashedFile(const std::string& path) : file_(files().create(path)) {
-    buffer_.reserve(kBuffered + 16);
-  }
-
-  template <class T>
-  void append(T value) {
-    const auto bytes = std::as_bytes(std::span(&value, 1));
-    buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());
-    if (buffer_.size() >= kBuffered) flush();
-  }
-
-  Hash128 finish() {
-    flush();
-    file_->sync();
-    file_->close();
-    return hasher_.digest();
-  }
-
- private:
-  void flush() {
-    if (buffer_.empty()) return;
-    hasher_.update(buffer_);
-    file_->write(buffer_);
-    buffer_.clear();
-  }
-
-  std::unique_ptr<WriteFile> file_;
-  Hasher hasher_;
-  std::vector<std::byte> buffer_;
-};
 
 class ShardWriter {
  public:
@@ -77,10 +62,13 @@ class ShardWriter {
       : format_(format),
         processor_(processor),
         report_(report),
-        narrow_(processor.vocab_size() <= 65536),
+        shape_(processor.shape()),
+        vocab_size_(processor.vocab_size()),
+        narrow_(vocab_size_ <= 65536),
         tokens_(tokens_path(directory, index)),
         offsets_(offsets_path(directory, index)) {
     record_.index = index;
+    if (shape_.weighted) weights_.emplace(weights_path(directory, index));
   }
 
   void add(const Segment& segment) {
@@ -89,42 +77,75 @@ class ShardWriter {
       progress_.raw_bytes += static_cast<std::int64_t>(raw.size());
     });
     TextPiece piece;
-    while (documents->next(piece)) add_piece(piece, segment.source.path);
+    while (documents->next(piece)) {
+      if (processor_.takes_records())
+        add_record(piece.text, *documents, segment.source.path);
+      else
+        add_piece(piece, segment.source.path);
+    }
   }
 
   ShardRecord finish() {
     record_.source = source_.digest();
     record_.tokens = tokens_.finish();
     record_.offsets = offsets_.finish();
+    if (weights_) record_.weights = weights_->finish();
     report();
     return record_;
   }
 
  private:
   void add_piece(const TextPiece& piece, const std::string& path) {
-    ids_.clear();
-    in_context(path, [&] { processor_.encode(piece, ids_); });
+    encoded_.clear();
+    in_context(path, [&] { processor_.encode(piece, encoded_.ids); });
     write_ids(path);
-    TokenCounts counts{piece.ends_document ? 1 : 0, static_cast<std::int64_t>(ids_.size()),
-                       static_cast<std::int64_t>(piece.text.size())};
+    count({piece.ends_document ? 1 : 0, static_cast<std::int64_t>(encoded_.ids.size()),
+           static_cast<std::int64_t>(piece.text.size())});
+    if (piece.ends_document) offsets_.append(static_cast<std::uint64_t>(record_.counts.tokens));
+  }
+
+  void add_record(std::string_view json, const DocumentReader& reader, const std::string& path) {
+    encoded_.clear();
+    try {
+      processor_.encode_record(json, encoded_);
+      check_encoded();
+    } catch (const Error& e) {
+      throw Error(e.kind(), fmt::format("{}: {}", reader.where(), e.what()));
+    }
+    write_ids(path);
+    const auto before = static_cast<std::uint64_t>(record_.counts.tokens);
+    for (const std::size_t end : encoded_.ends) offsets_.append(before + end);
+    for (const float weight : encoded_.weights) weights_->append(weight);
+    count({static_cast<std::int64_t>(encoded_.ends.size()), static_cast<std::int64_t>(encoded_.ids.size()),
+           encoded_.text_bytes});
+  }
+
+  void check_encoded() const {
+    const std::size_t documents = encoded_.ends.size(), weights = shape_.weighted ? encoded_.ids.size() : 0;
+    const bool whole = documents == 0 ? encoded_.ids.empty() : encoded_.ends.back() == encoded_.ids.size();
+    const bool fits = documents == 0 || documents == static_cast<std::size_t>(shape_.documents_per_record);
+    if (whole && fits && encoded_.weights.size() == weights) return;
+    fail(ErrorKind::InvalidArgument, "a processor gave {} ids and {} weights in {} documents",
+         encoded_.ids.size(), encoded_.weights.size(), documents);
+  }
+
+  void count(const TokenCounts& counts) {
     record_.counts += counts;
     progress_.counts += counts;
-    if (piece.ends_document) offsets_.append(static_cast<std::uint64_t>(record_.counts.tokens));
-    unreported_ += piece.text.size();
+    unreported_ += static_cast<std::size_t>(counts.bytes);
     if (unreported_ >= kPieceBytes) report();
   }
 
   void write_ids(const std::string& path) {
-    for (const std::int32_t id : ids_) {
-      if (id < 0 || id >= processor_.vocab_size()) {
-        fail(ErrorKind::InvalidArgument, "{}: the tokenizer gave id {}, outside of its vocabulary of {}",
-             path, id, processor_.vocab_size());
-      }
-      if (narrow_)
-        tokens_.append(static_cast<std::uint16_t>(id));
-      else
-        tokens_.append(static_cast<std::uint32_t>(id));
+    for (const std::int32_t id : encoded_.ids) {
+      if (id >= 0 && id < vocab_size_) continue;
+      fail(ErrorKind::InvalidArgument, "{}: the tokenizer gave id {}, outside of its vocabulary of {}", path,
+           id, vocab_size_);
     }
+    if (narrow_)
+      tokens_.append_ids<std::uint16_t>(encoded_.ids);
+    else
+      tokens_.append_ids<std::uint32_t>(encoded_.ids);
   }
 
   void report() {
@@ -136,13 +157,16 @@ class ShardWriter {
   const TextFormat& format_;
   const Processor& processor_;
   const std::function<void(const ShardProgress&)>& report_;
+  CacheShape shape_;
+  std::int64_t vocab_size_;
   bool narrow_;
   HashedFile tokens_, offsets_;
+  std::optional<HashedFile> weights_;
   Hasher source_;
   ShardRecord record_;
   ShardProgress progress_;
   std::size_t unreported_ = 0;
-  std::vector<std::int32_t> ids_;
+  EncodedRecord encoded_;
 };
 
 }  // namespace

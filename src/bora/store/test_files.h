@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
 #pragma once
+#include <bzlib.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -73,6 +74,15 @@ inline std::string gzip(std::string_view text) {
   deflate(&z, Z_FINISH);
   out.resize(z.total_out);
   deflateEnd(&z);
+  return out;
+}
+
+inline std::string bzip2(std::string_view text) {
+  std::string out(text.size() + text.size() / 50 + 700, '\0');
+  auto size = static_cast<unsigned>(out.size());
+  BZ2_bzBuffToBuffCompress(out.data(), &size, const_cast<char*>(text.data()),
+                           static_cast<unsigned>(text.size()), 1, 0, 0);
+  out.resize(size);
   return out;
 }
 

@@ -46,6 +46,8 @@ class TextReader final : public DocumentReader {
     return false;
   }
 
+  std::string where() const override { return source_.path; }
+
  private:
   std::string_view view() const { return {buffer_.data() + begin_, end_ - begin_}; }
 

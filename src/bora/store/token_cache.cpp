@@ -55,38 +55,74 @@ std::shared_ptr<const TokenCache> TokenCache::open(const std::string& directory)
 }
 
 void TokenCache::add_shard(const ShardRecord& record) {
-  const std::string path = tokens_path(directory_, record.index);
-  Shard shard{record, files().open(path), {}, totals_.tokens, totals_.documents};
+  const auto mapped = [&](const std::string& path, std::uint64_t width, std::int64_t count,
+                          std::unique_ptr<ReadFile>& file) {
+    file = files().open(path);
+    check_size(*file, path, width * static_cast<std::uint64_t>(count));
+    return file->map();
+  };
   const auto width = static_cast<std::uint64_t>(ledger_.bytes_per_token());
-  check_size(*shard.file, path, width * static_cast<std::uint64_t>(record.counts.tokens));
-  shard.tokens = shard.file->map();
+  Shard shard{record, {}, {}, {}, {}, {}, {}, totals_.tokens, totals_.documents};
+  shard.tokens = mapped(tokens_path(directory_, record.index), width, record.counts.tokens, shard.file);
+  shard.offsets = mapped(offsets_path(directory_, record.index), sizeof(std::uint64_t),
+                         record.counts.documents, shard.offsets_file);
+  if (weighted()) {
+    shard.weights = mapped(weights_path(directory_, record.index), sizeof(float), record.counts.tokens,
+                           shard.weights_file);
+  }
   totals_ += record.counts;
   if (record.counts.tokens > 0 || record.counts.documents > 0) shards_.push_back(std::move(shard));
 }
 
-void TokenCache::tokens(std::int64_t begin, std::span<std::int32_t> out) const {
-  const auto count = static_cast<std::int64_t>(out.size());
-  if (begin < 0 || begin > num_tokens() - count) {
-    fail(ErrorKind::InvalidArgument, "token cache {}: tokens [{}, {}) are outside of its {}", directory_,
-         begin, begin + count, num_tokens());
-  }
-  auto shard = std::upper_bound(shards_.begin(), shards_.end(), begin,
-                                [](std::int64_t t, const Shard& s) { return t < s.first_token; });
-  if (shard != shards_.begin()) --shard;
-  const int width = ledger_.bytes_per_token();
-  while (!out.empty()) {
-    const std::int64_t first = begin - shard->first_token;
-    const auto available = static_cast<std::int64_t>(shard->tokens.size()) / width - first;
+void TokenCache::check_range(std::int64_t begin, std::size_t size) const {
+  const auto count = static_cast<std::int64_t>(size);
+  if (begin >= 0 && begin <= num_tokens() - count) return;
+  fail(ErrorKind::InvalidArgument, "token cache {}: tokens [{}, {}) are outside of its {}", directory_, begin,
+       begin + count, num_tokens());
+}
+
+const TokenCache::Shard& TokenCache::shard_of_token(std::int64_t t) const {
+  auto shard = std::upper_bound(shards_.begin(), shards_.end(), t,
+                                [](std::int64_t x, const Shard& s) { return x < s.first_token; });
+  return *(shard == shards_.begin() ? shard : shard - 1);
+}
+
+/// Calls part(shard, first token in it, tokens) for each shard that has some of the range.
+template <class Part>
+void TokenCache::for_each_part(std::int64_t begin, std::size_t count, const Part& part) const {
+  if (count == 0) return;
+  const Shard* shard = &shard_of_token(begin);
+  while (count > 0) {
+    const std::int64_t first = begin - shard->first_token, available = shard->record.counts.tokens - first;
     const auto n =
-        static_cast<std::size_t>(std::min<std::int64_t>(available, static_cast<std::int64_t>(out.size())));
-    if (width == 2)
-      widen<std::uint16_t>(shard->tokens, first, out.first(n));
-    else
-      widen<std::uint32_t>(shard->tokens, first, out.first(n));
-    out = out.subspan(n);
+        static_cast<std::size_t>(std::min<std::int64_t>(available, static_cast<std::int64_t>(count)));
+    part(*shard, first, n);
     begin += static_cast<std::int64_t>(n);
+    count -= n;
     ++shard;
   }
+}
+
+void TokenCache::tokens(std::int64_t begin, std::span<std::int32_t> out) const {
+  check_range(begin, out.size());
+  const bool narrow = ledger_.bytes_per_token() == 2;
+  for_each_part(begin, out.size(), [&](const Shard& shard, std::int64_t first, std::size_t n) {
+    if (narrow)
+      widen<std::uint16_t>(shard.tokens, first, out.first(n));
+    else
+      widen<std::uint32_t>(shard.tokens, first, out.first(n));
+    out = out.subspan(n);
+  });
+}
+
+void TokenCache::weights(std::int64_t begin, std::span<float> out) const {
+  check_range(begin, out.size());
+  if (!weighted()) return std::fill(out.begin(), out.end(), 1.0F);
+  for_each_part(begin, out.size(), [&](const Shard& shard, std::int64_t first, std::size_t n) {
+    std::memcpy(out.data(), shard.weights.data() + static_cast<std::size_t>(first) * sizeof(float),
+                n * sizeof(float));
+    out = out.subspan(n);
+  });
 }
 
 std::vector<std::int32_t> TokenCache::tokens(std::int64_t begin, std::int64_t count) const {
@@ -107,21 +143,34 @@ std::int64_t TokenCache::document_end(std::int64_t d) const {
                                 [](std::int64_t x, const Shard& s) { return x < s.first_document; });
   --shard;  // the last shard that begins at or before d: it has d, since the ones without documents come
             // before it
-  return shard->first_token +
-         static_cast<std::int64_t>(read_offset(shard->record, d - shard->first_document));
+  return shard->first_token + end_in(*shard, d - shard->first_document, directory_);
 }
 
-std::uint64_t TokenCache::read_offset(const ShardRecord& record, std::int64_t d) const {
-  const std::string path = offsets_path(directory_, record.index);
-  const auto file = files().open(path);
-  check_size(*file, path, 8 * static_cast<std::uint64_t>(record.counts.documents));
-  std::uint64_t end = 0;
-  file->read_at(8 * static_cast<std::uint64_t>(d), std::as_writable_bytes(std::span(&end, 1)));
-  if (end > static_cast<std::uint64_t>(record.counts.tokens)) {
-    fail(ErrorKind::Corruption, "{}: a document ends at token {} of {}\n{}", path, end, record.counts.tokens,
-         kRebuild);
+std::int64_t TokenCache::document_at(std::int64_t t) const {
+  if (t < 0 || t >= num_tokens()) {
+    fail(ErrorKind::InvalidArgument, "token cache {}: token {} is outside of its {}", directory_, t,
+         num_tokens());
   }
-  return end;
+  const Shard& shard = shard_of_token(t);
+  std::int64_t low = 0, high = shard.record.counts.documents;
+  while (low < high) {
+    const std::int64_t middle = low + (high - low) / 2;
+    if (end_in(shard, middle, directory_) > t - shard.first_token)
+      high = middle;
+    else
+      low = middle + 1;
+  }
+  return shard.first_document + low;
+}
+
+std::int64_t TokenCache::end_in(const Shard& shard, std::int64_t d, const std::string& directory) {
+  std::uint64_t end = 0;
+  std::memcpy(&end, shard.offsets.data() + static_cast<std::size_t>(d) * sizeof(end), sizeof(end));
+  if (end > static_cast<std::uint64_t>(shard.record.counts.tokens)) {
+    fail(ErrorKind::Corruption, "{}: a document ends at token {} of {}\n{}",
+         offsets_path(directory, shard.record.index), end, shard.record.counts.tokens, kRebuild);
+  }
+  return static_cast<std::int64_t>(end);
 }
 
 void TokenCache::verify() const {
@@ -130,6 +179,9 @@ void TokenCache::verify() const {
                       offsets = offsets_path(directory_, record.index);
     verify_hash(files().open(tokens)->map(), record.tokens, tokens);
     verify_hash(files().open(offsets)->map(), record.offsets, offsets);
+    if (!weighted()) continue;
+    const std::string weights = weights_path(directory_, record.index);
+    verify_hash(files().open(weights)->map(), record.weights, weights);
   }
 }
 

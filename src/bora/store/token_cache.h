@@ -25,15 +25,23 @@ class TokenCache {
   std::int64_t num_tokens() const { return totals_.tokens; }
   std::int64_t num_documents() const { return totals_.documents; }
   std::int64_t num_bytes() const { return totals_.bytes; }  ///< of UTF-8 text
+  bool weighted() const { return ledger_.shape.weighted; }
 
   /// Tokens [begin, begin + out.size()). Errors: InvalidArgument out of range.
   void tokens(std::int64_t begin, std::span<std::int32_t> out) const;
   std::vector<std::int32_t> tokens(std::int64_t begin, std::int64_t count) const;
 
-  /// The token at which document `d` of [0, num_documents()) begins, and the one after its last. Each call
-  /// opens a file: for inspection, not for a training loop.
+  /// How much predicting each of the tokens [begin, begin + out.size()) counts: 1 unless weighted().
+  /// Errors: InvalidArgument out of range.
+  void weights(std::int64_t begin, std::span<float> out) const;
+
+  /// The token at which document `d` of [0, num_documents()) begins, and the one after its last. O(log
+  /// shards). Errors: InvalidArgument out of range; Corruption if the file says what cannot be.
   std::int64_t document_begin(std::int64_t d) const;
   std::int64_t document_end(std::int64_t d) const;
+  /// The document that token `t` of [0, num_tokens()) is in: the first that ends after it; num_documents() if
+  /// none does. O(log documents).
+  std::int64_t document_at(std::int64_t t) const;
 
   /// Reads every file and compares it with its hash. Errors: Corruption that names the file.
   void verify() const;
@@ -41,13 +49,17 @@ class TokenCache {
  private:
   struct Shard {
     ShardRecord record;
-    std::unique_ptr<ReadFile> file;
-    std::span<const std::byte> tokens;
+    std::unique_ptr<ReadFile> file, offsets_file, weights_file;
+    std::span<const std::byte> tokens, offsets, weights;
     std::int64_t first_token = 0, first_document = 0;
   };
   TokenCache() = default;
   void add_shard(const ShardRecord& record);
-  std::uint64_t read_offset(const ShardRecord& record, std::int64_t d) const;
+  const Shard& shard_of_token(std::int64_t t) const;
+  static std::int64_t end_in(const Shard& shard, std::int64_t d, const std::string& directory);
+  void check_range(std::int64_t begin, std::size_t count) const;
+  template <class Part>
+  void for_each_part(std::int64_t begin, std::size_t count, const Part& part) const;
 
   std::string directory_;
   Ledger ledger_;

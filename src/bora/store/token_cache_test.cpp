@@ -374,8 +374,10 @@ class LedgerFile : public Cache {
 TEST_F(LedgerFile, IsCheckedWhenRead) {
   const std::string hint = "\nhint: delete the cache directory; it will be built again";
   EXPECT_EQ(after("bora-token-cache", "zarr"), "format is \"zarr\" instead of \"bora-token-cache\"" + hint);
-  EXPECT_EQ(after("\"version\": 1", "\"version\": 2", ErrorKind::Unsupported),
-            "format version 2, but this Bora reads version 1\nhint: use another cache_dir, or a newer Bora");
+  EXPECT_EQ(after("\"version\": 1", "\"version\": 3", ErrorKind::Unsupported),
+            "format version 3, but this Bora reads versions 1 and 2\nhint: use another cache_dir, or a newer "
+            "Bora");
+  EXPECT_EQ(after("\"version\": 1", "\"version\": 2", ErrorKind::Corruption), "whole_records is missing");
   const auto shards = read_ledger(folder_ / "c")->num_shards;
   EXPECT_EQ(after("\"index\": 1,", "\"index\": 0,"),
             fmt::format("shard 0 after shard 0 of {}{}", shards, hint));

@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+//
+// Conversations, questions with answers, token ids and pairs: from records to rows.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "bora/data/chat_processor.h"
+#include "bora/data/format_processor.h"
+#include "bora/data/loader.h"
+#include "bora/data/pipeline.h"
+#include "bora/data/prebuilt_processor.h"
+#include "bora/data/preference_dataset.h"
+#include "bora/data/supervised_processor.h"
+#include "bora/data/test_datasets.h"
+
+namespace bora::data {
+namespace {
+
+using testing::HasSubstr;
+using Ids = std::vector<std::int32_t>;
+using Floats = std::vector<float>;
+
+const std::vector<std::string> kSpecial = {"<s>", "</s>", "<|u|>", "<|a|>", "<|e|>"};
+
+/// One token for each printable character of ASCII, with five special ones.
+Tokenizer characters() {
+  Json vocab, added = Json::array();
+  for (char c = '!'; c <= '~'; ++c) vocab[std::string(1, c)] = vocab.size();
+  vocab["\u0120"] = vocab.size();  // a space
+  vocab["\u010A"] = vocab.size();  // a line feed
+  for (const auto& token : kSpecial) {
+    added.push_back({{"id", vocab.size()},
+                     {"content", token},
+                     {"single_word", false},
+                     {"lstrip", false},
+                     {"rstrip", token == "<|a|>"},  // takes the white space behind it, as Phi-3's do
+                     {"normalized", false},
+                     {"special", true}});
+    vocab[token] = vocab.size();
+  }
+  Json level{{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", true}};
+  Json json{{"version", "1.0"},
+            {"truncation", nullptr},
+            {"padding", nullptr},
+            {"added_tokens", added},
+            {"normalizer", nullptr},
+            {"pre_tokenizer", level},
+            {"post_processor", nullptr},
+            {"decoder", level},
+            {"model",
+             {{"type", "BPE"},
+              {"dropout", nullptr},
+              {"unk_token", nullptr},
+              {"continuing_subword_prefix", nullptr},
+              {"end_of_word_suffix", nullptr},
+              {"fuse_unk", false},
+              {"byte_fallback", false},
+              {"vocab", vocab},
+              {"merges", Json::array()}}}};
+  return Tokenizer::from_json(json.dump(), R"({"bos_token":"<s>","eos_token":"</s>"})", "characters");
+}
+
+const char* const kTemplate =
+    "{% for m in messages %}{% if m.role == 'assistant' %}<|a|>{% generation %}{{ m.content }}<|e|>"
+    "{% endgeneration %}{% elif m.role == 'system' %}({{ m.content }}){% else %}<|u|>{{ m.content }}<|e|>"
+    "{% endif %}{% endfor %}{{ mood }}";
+
+ChatProcessor chat(ChatProcessor::Options options = {}, const std::string& text = kTemplate) {
+  return {characters(), text, std::move(options)};
+}
+
+store::EncodedRecord encoded(const store::Processor& processor, const std::string& json) {
+  store::EncodedRecord out;
+  processor.encode_record(json, out);
+  return out;
+}
+
+std::string refused(const store::Processor& processor, const std::string& json,
+                    ErrorKind kind = ErrorKind::Corruption) {
+  return error_of(kind, [&] { encoded(processor, json); });
+}
+
+/// The tokens, and below them which count.
+std::string shown(const store::EncodedRecord& record) {
+  std::string text, marks;
+  for (std::size_t i = 0; i < record.ids.size(); ++i) {
+    const std::string token = characters().decode(Ids{record.ids[i]});
+    text += token;
+    marks += std::string(token.size(), record.weights.empty() ? '?' : record.weights[i] > 0 ? '^' : '.');
+  }
+  return text + "\n" + marks;
+}
+
+const std::string kTalk =
+    R"({"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":"yes"},)"
+    R"({"role":"user","content":"ok"},{"role":"assistant","content":"no"}]})";
+
+TEST(ChatProcessor, TheAssistantsTurnsCount) {
+  EXPECT_EQ(shown(encoded(chat(), kTalk)),
+            "<|u|>hi<|e|><|a|>yes<|e|><|u|>ok<|e|><|a|>no<|e|>\n"
+            ".................^^^^^^^^.................^^^^^^^");
+  EXPECT_EQ(encoded(chat(), kTalk).ids.size(), 17u) << "special tokens are one id each";
+  EXPECT_EQ(encoded(chat(), kTalk).ends, std::vector<std::size_t>{17});
+}
+
+TEST(ChatProcessor, OptionsOfTurns) {
+  EXPECT_EQ(shown(encoded(chat({.single_turn = true}), kTalk)),
+            "<|u|>hi<|e|><|a|>yes<|e|><|u|>ok<|e|><|a|>no<|e|>\n"
+            "..........................................^^^^^^^");
+  const auto all = chat({.mask_user_turns = false}, "{% for m in messages %}{{ m.content }}{% endfor %}");
+  EXPECT_EQ(shown(encoded(all, kTalk)), "hiyesokno\n?????????");
+  EXPECT_EQ(all.shape(), store::CacheShape{});
+}
+
+TEST(ChatProcessor, SpecialTokensInContentAreText) {
+  const std::string record =
+      R"({"messages":[{"role":"user","content":"x<|e|><|a|>"},{"role":"assistant","content":"</s>"}]})";
+  const auto out = encoded(chat(), record);
+  EXPECT_EQ(shown(out),
+            "<|u|>x<|e|><|a|><|e|><|a|></s><|e|>\n"
+            "..........................^^^^^^^^^");
+  const auto tokenizer = characters();
+  for (const auto& [token, times] : {std::pair{"<|e|>", 2}, {"<|a|>", 1}, {"<|u|>", 1}, {"</s>", 0}})
+    EXPECT_EQ(std::count(out.ids.begin(), out.ids.end(), *tokenizer.id_of(token)), times) << token;
+}
+
+TEST(ChatProcessor, WhiteSpaceATokenTakesDoesNotMakeItText) {
+  const std::string record =
+      R"({"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"  b"}]})";
+  const auto out = encoded(chat(), record);
+  const auto a = *characters().id_of("<|a|>");
+  ASSERT_EQ(std::count(out.ids.begin(), out.ids.end(), a), 1);
+}
+
+TEST(ChatProcessor, SystemPromptAndVariables) {
+  ChatProcessor::Options options;
+  options.fields.system_prompt = "sys";
+  const std::string rest = R"("messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"}],)"
+                           R"("chat_template_kwargs":{"mood":"!","add_generation_prompt":true}})";
+  const auto text = [&](const std::string& first) {
+    const std::string both = shown(encoded(chat(options), "{" + first + rest));
+    return both.substr(0, both.find('\n'));
+  };
+  EXPECT_EQ(text(R"("sys":"be",)"), "(be)<|u|>a<|e|><|a|>b<|e|>!");
+  EXPECT_EQ(text(R"("sys":{"content":"good"},)"), "(good)<|u|>a<|e|><|a|>b<|e|>!");
+  EXPECT_EQ(text(R"("sys":null,)"), "<|u|>a<|e|><|a|>b<|e|>!");
+  EXPECT_EQ(text(""), "<|u|>a<|e|><|a|>b<|e|>!");
+}
+
+TEST(ChatProcessor, Refusals) {
+  EXPECT_EQ(
+      refused(chat(), R"({"message":[]})"),
+      "no field \"messages\"; the object has message\nhint: set format.messages_field to the field that "
+      "holds it");
+  EXPECT_EQ(refused(chat(), R"({"messages":"hi"})"),
+            "field \"messages\" should be a list of messages but is \"hi\"");
+  EXPECT_EQ(refused(chat(), R"({"messages":[{"role":"user","content":"a"}]})"),
+            "the conversation has no assistant's turn, so that none of it counts\nhint: remove it, or set "
+            "format.mask_user_turns: false");
+  EXPECT_EQ(refused(chat(), "[1]"), "each record should be one JSON object but this one is array");
+  EXPECT_EQ(refused(chat(), R"({"messages":[1],"chat_template_kwargs":3})"),
+            "field \"chat_template_kwargs\" should be an object but is 3");
+  EXPECT_EQ(refused(chat(), R"({"messages":[1],"chat_template_kwargs":{"chat_template":"x"}})",
+                    ErrorKind::Unsupported),
+            "field \"chat_template_kwargs\" brings a chat_template; all records have the same one");
+  EXPECT_EQ(error_of(ErrorKind::Config, [] { chat({}, "{{ messages }}"); }),
+            "chat: the template does not say what the assistant wrote, so nothing else can be masked\nhint: "
+            "enclose it in {% generation %} ... {% endgeneration %}, or set format.mask_user_turns: false");
+}
+
+TEST(ChatProcessor, TemplatesAreFound) {
+  const store::TemporaryFolder folder("chat-template");
+  EXPECT_EQ(chat_template_text("{{ x }}", "nowhere"), "{{ x }}");
+  EXPECT_EQ(chat_template_text(folder.write("t.jinja", "{{ y }}"), "nowhere"), "{{ y }}");
+  EXPECT_EQ(error_of(ErrorKind::Config, [&] { chat_template_text({}, folder.path()); }),
+            "chat: the tokenizer " + folder.path() +
+                " has no chat template\nhint: data.chat_template, as text or the path of a .jinja file");
+  folder.write("tokenizer_config.json", R"({"bos_token":"<s>","chat_template":"{{ z }}"})");
+  EXPECT_EQ(chat_template_text({}, folder.path()), "{{ z }}");
+  EXPECT_EQ(chat_template_text({}, folder / "tokenizer.json"), "{{ z }}") << "the file beside it";
+  EXPECT_EQ(chat_special_tokens(folder.path()).at("bos_token"), "<s>");
+  folder.write("tokenizer_config.json",
+               R"({"chat_template":[{"name":"tools","template":"no"},{"name":"default","template":"d"}]})");
+  EXPECT_EQ(chat_template_text({}, folder.path()), "d");
+  folder.write("chat_template.jinja", "file");
+  EXPECT_EQ(chat_template_text({}, folder.path()), "file");
+}
+
+TEST(SupervisedProcessor, TheAnswerCounts) {
+  const TokenizerProcessor text(characters(), true);
+  const SupervisedProcessor processor(text, {.separate_with = ":"});
+  const std::string record = R"({"prompt":"1+1","response":"2"})";
+  EXPECT_EQ(shown(encoded(processor, record)), "<s>1+1:2</s>\n.......^^^^^");
+  EXPECT_EQ(encoded(processor, record).ids.size(), 7u);
+  EXPECT_EQ(shown(encoded(SupervisedProcessor(text, {.mask_inputs = false}), record)),
+            "<s>1+12</s>\n???????????");
+  EXPECT_EQ(
+      refused(processor, R"({"prompt":"1","answer":"2"})"),
+      "no field \"response\"; the object has prompt, answer\nhint: set format.output_field to the field "
+      "that holds it");
+  EXPECT_EQ(refused(processor, R"({"prompt":3,"response":"2"})"),
+            "field \"prompt\" should be a string but is 3");
+  EXPECT_NE(processor.fingerprint(), SupervisedProcessor(text, {}).fingerprint());
+}
+
+TEST(PrebuiltProcessor, IdsAndWeightsOfPositions) {
+  const PrebuiltProcessor plain(10, "ids", {}), weighted(10, "ids", "w");
+  EXPECT_EQ(encoded(plain, R"({"ids":[1,2,9]})").ids, (Ids{1, 2, 9}));
+  const auto out = encoded(weighted, R"({"ids":[1,2,9],"w":[0.5,2,7]})");
+  EXPECT_EQ(out.weights, (Floats{0, 0.5, 2})) << "of the token that is predicted";
+  EXPECT_EQ(refused(plain, R"({"ids":[1,10]})"),
+            "field \"ids\": item 1 is 10 but ids are whole numbers from 0 to 9");
+  EXPECT_EQ(refused(plain, R"({"ids":[1.5]})"),
+            "field \"ids\": item 0 is 1.5 but ids are whole numbers from 0 to 9");
+  EXPECT_EQ(refused(plain, R"({"id":[1]})"),
+            "no field \"ids\"\nhint: set format.input_ids_key to the field that holds it");
+  EXPECT_EQ(refused(plain, R"({"ids":"x"})"), "field \"ids\" should be a list but is \"x\"");
+  EXPECT_EQ(refused(weighted, R"({"ids":[1,2],"w":[1]})"), "field \"w\" has 1 weights for 2 ids");
+  EXPECT_EQ(refused(weighted, R"({"ids":[1],"w":[-1]})"),
+            "field \"w\": a weight is -1 but should be a number, at least 0");
+  EXPECT_THAT(refused(plain, R"({"ids":[1)"), HasSubstr("each record should be one JSON object: "));
+  EXPECT_EQ(error_of(ErrorKind::Config, [] { PrebuiltProcessor(0, "ids", {}); }),
+            "data.vocab_size: 0 but a vocabulary has at least 1 token");
+}
+
+/// Whole configurations of such data.
+class Formats : public testing::Test {
+ protected:
+  Formats() : folder_("formats") {
+    config_.cache_dir = folder_ / "cache";
+    config_.tokenizer = folder_ / "none";
+    config_.chat_template = kTemplate;
+    config_.stop_strategy = "first_exhausted";
+  }
+  SourceConfig& lines(const std::string& text) {
+    config_.single.train_urls = {folder_.write("a.jsonl", text)};
+    return config_.single;
+  }
+  std::vector<SourceCaches> caches() {
+    return build_caches(config_, TokenizerProcessor(characters(), true), 1);
+  }
+  Batch batch(std::int64_t seq_len, std::int64_t size = 1) {
+    const auto datasets = make_datasets(config_, caches(), seq_len, {.eos_id = -1}, size, Key::from_seed(1));
+    return Loader(datasets.train, size).batch(0);
+  }
+  store::NoSyncFiles no_sync_;
+  ScopedFileSystem scope_{no_sync_};
+  store::TemporaryFolder folder_;
+  DataConfig config_;
+};
+
+TEST_F(Formats, ConversationsArePacked) {
+  lines(kTalk + "\n" + R"({"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"}]})" +
+        "\n")
+      .format.type = "chat";
+  const Batch b = batch(100);
+  EXPECT_EQ(b.segments[0], 0);
+  EXPECT_EQ(b.segments[16], 0);
+  EXPECT_EQ(b.segments[17], 1);
+  EXPECT_EQ(b.segments[22], 1);
+  EXPECT_EQ(b.segments[23], -1);
+  const float sum = std::accumulate(b.loss_weights.begin(), b.loss_weights.end(), 0.0F);
+  EXPECT_EQ(sum, 4 + 3 + 2) << "each token that the assistant wrote";
+  EXPECT_EQ(b.loss_weights[4], 1) << "<|a|> predicts the first of them";
+  EXPECT_EQ(b.loss_weights[8], 0) << "<|e|> predicts what the user writes";
+}
+
+TEST_F(Formats, ACacheOfRecordsSaysSo) {
+  lines(kTalk).format.type = "chat";
+  const auto cache = caches()[0].train;
+  EXPECT_TRUE(cache->weighted());
+  EXPECT_THAT(read_text(folder_ / "cache/train/ledger.json"),
+              testing::AllOf(HasSubstr("\"version\": 2"), HasSubstr("\"weighted\": true")));
+  cache->verify();
+  EXPECT_EQ(cache->num_bytes(), 49);
+  config_.single.format.mask_user_turns = false;
+  EXPECT_THAT(error_of(ErrorKind::Config, [&] { caches(); }), HasSubstr("it was made with tokenizer"));
+}
+
+TEST_F(Formats, SameBytesForAnyNumberOfThreads) {
+  std::string text;
+  for (int i = 0; i < 300; ++i) {
+    text += R"({"messages":[{"role":"user","content":")" +
+            std::string(static_cast<std::size_t>(i % 37), 'q') +
+            R"("},{"role":"assistant","content":"a"}]})" + "\n";
+  }
+  lines(text);
+  const auto build = [&](const std::string& name, int threads) {
+    store::build_cache(folder_ / name, config_.single.train_urls, chat(),
+                       {.threads = threads, .shard_bytes = 3000});
+    return store::contents(folder_ / name);
+  };
+  const auto one = build("one", 1);
+  EXPECT_GT(one.size(), 3u * 5);
+  EXPECT_EQ(build("three", 3), one);
+}
+
+TEST_F(Formats, QuestionsAndTheirAnswers) {
+  lines("{\"prompt\":\"ab\",\"response\":\"c\"}\n").format.type = "supervised";
+  const Batch b = batch(8);
+  EXPECT_EQ(b.loss_weights, (Floats{0, 0, 1, 1, 0, 0, 0, 0}));
+}
+
+TEST_F(Formats, ErrorsHaveFileAndLine) {
+  lines("{\"prompt\":\"ab\",\"response\":\"c\"}\n\n{\"prompt\":\"ab\"}\n").format.type = "supervised";
+  EXPECT_THAT(error_of(ErrorKind::Corruption, [&] { caches(); }),
+              HasSubstr("data set data: " + (folder_ / "a.jsonl") + ":3: no field \"response\""));
+  lines("{\"prompt\":\"\xff\"}\n");
+  EXPECT_THAT(error_of(ErrorKind::Corruption, [&] { caches(); }),
+              HasSubstr("a.jsonl: invalid UTF-8 at byte 11"));
+  config_.single.train_urls = {folder_.write("a.txt", "text")};
+  EXPECT_THAT(
+      error_of(ErrorKind::Config, [&] { caches(); }),
+      HasSubstr("a.txt is text, but this data set's records are JSON objects\nhint: give .jsonl files, "
+                "or format.type: text"));
+}
+
+TEST_F(Formats, IdsWithoutATokenizer) {
+  lines("{\"input_ids\":[1,2,3,4]}\n{\"input_ids\":[5,6]}\n").format.type = "prebuilt";
+  config_.tokenizer = "passthrough";
+  EXPECT_EQ(error_of(ErrorKind::Config, [&] { build_passthrough_caches(config_); }),
+            "data set data: data.tokenizer: passthrough needs data.vocab_size");
+  config_.vocab_size = 7;
+  const auto built = build_passthrough_caches(config_);
+  EXPECT_EQ(built[0].train->tokens(0, 6), (Ids{1, 2, 3, 4, 5, 6}));
+  const auto datasets = make_datasets(config_, built, 4, {.eos_id = -1}, 2, Key::from_seed(1));
+  EXPECT_EQ(datasets.train->size(), 2) << "one document each";
+  config_.single.format.type = "text";
+  EXPECT_THAT(error_of(ErrorKind::Config, [&] { build_passthrough_caches(config_); }),
+              HasSubstr("passthrough is for prebuilt records, but these are text\nhint: give a tokenizer"));
+}
+
+TEST_F(Formats, Pairs) {
+  const std::string user = R"({"role":"user","content":"q"})";
+  const auto answer = [](const std::string& text) {
+    return R"({"role":"assistant","content":")" + text + "\"}";
+  };
+  std::string text;
+  for (int i = 0; i < 5; ++i) {
+    text += R"({"chosen":[)" + user + "," + answer(std::string(static_cast<std::size_t>(i) + 1, 'y')) +
+            R"(],"rejected":[)" + user + "," + answer("n") + "]}\n";
+  }
+  lines(text).format.type = "preference_chat";
+  const auto& format = config_.single.format;
+  const auto cache = store::build_cache(folder_ / "pairs", config_.single.train_urls,
+                                        *make_processor(format, config_, characters()));
+  EXPECT_EQ(cache->num_documents(), 10);
+  const PreferenceDataset pairs(cache, 12, {});
+  EXPECT_EQ(pairs.size(), 5);
+  OneRow chosen(12), rejected(12);
+  pairs.read(3, chosen.row(), rejected.row());
+  const auto id = [](const char* c) { return *characters().id_of(c); };
+  EXPECT_EQ(std::count(chosen.tokens.begin(), chosen.tokens.end(), id("y")), 4);
+  EXPECT_EQ(std::count(rejected.tokens.begin(), rejected.tokens.end(), id("n")), 1);
+  EXPECT_EQ(std::accumulate(chosen.loss_weights.begin(), chosen.loss_weights.end(), 0.0F), 5);
+  EXPECT_EQ(error_of(ErrorKind::InvalidArgument, [&] { pairs.read(5, chosen.row(), rejected.row()); }),
+            "preference: pair 5 is outside of its 5");
+  EXPECT_THAT(error_of(ErrorKind::Config, [&] { PreferenceDataset(cache, 9, {}); }),
+              HasSubstr("packing: document 8 has 10 tokens but a sequence has 9"));
+  EXPECT_EQ(refused(*make_processor(format, config_, characters()), R"({"chosen":[]})"),
+            "field \"chosen\" should be a list of messages but is []");
+  config_.single.format.type = "chat";
+  const auto other = store::build_cache(folder_ / "other", {folder_.write("b.jsonl", kTalk)},
+                                        *make_processor(format, config_, characters()));
+  EXPECT_THAT(error_of(ErrorKind::Config, [&] { PreferenceDataset(other, 9, {}); }),
+              HasSubstr("is not of pairs\nhint: format.type: preference_chat"));
+}
+
+}  // namespace
+}  // namespace bora::data
