@@ -35,6 +35,9 @@ done
     gflops_per_s kernel_path threads cpu
 "$build/bench/dot_bench" --rows 64 --seconds 0.01 --case c_proj |
   check dot_bench 'case' rows raw_ms named_ms ratio rounds
+if [ -x "$build/bench/data_bench" ]; then
+  "$build/bench/data_bench" --seconds 1 --rounds 1 | check data_bench loader_tokens_per_s seq_len
+fi
 if [ -x "$build/bench/collectives_bench" ] && command -v mpirun >/dev/null; then
   mpirun -n 2 --oversubscribe --allow-run-as-root --bind-to none "$build/bench/collectives_bench" --megabytes 1 \
     --rounds 2 | check collectives_bench workers megabytes

@@ -9,15 +9,13 @@
 #include <tuple>
 
 #include "args.h"
+#include "bench_models.h"
 #include "bora/base/clock.h"
 #include "bora/base/error.h"
 #include "bora/base/json.h"
 #include "bora/base/text.h"
-#include "bora/core/create.h"
 #include "bora/core/kernels/matmul.h"
 #include "bora/core/runtime.h"
-#include "bora/models/gpt2.h"
-#include "bora/models/llama.h"
 #include "bora/train/trainer.h"
 #include "commands.h"
 
@@ -29,51 +27,6 @@ std::map<Shape, std::int64_t>* recorded = nullptr;
 
 void record(std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k, bool ta, bool tb, double) {
   if (recorded != nullptr) ++(*recorded)[{batch, m, n, k, ta, tb}];
-}
-
-std::unique_ptr<nn::LanguageModel> llama(std::int64_t hidden, std::int64_t layers, std::int64_t heads,
-                                         std::int64_t kv, std::int64_t mlp, std::int64_t vocab,
-                                         std::int64_t seq, bool tied = false) {
-  llama::Config c;
-  c.seq_len = seq;
-  c.hidden_dim = hidden;
-  c.intermediate_dim = mlp;
-  c.num_layers = layers;
-  c.num_heads = heads;
-  c.num_kv_heads = kv;
-  c.tie_word_embeddings = tied;
-  return nn::erase_type(llama::Llama::init(c, Dim<llama::Vocab>{vocab}, Key::from_seed(0)));
-}
-
-std::unique_ptr<nn::LanguageModel> named_model(const std::string& name, std::int64_t seq) {
-  if (name == "gpt2-124m") {
-    gpt2::Config c;
-    return nn::erase_type(gpt2::Gpt2::init(c, Dim<gpt2::Vocab>{50257}, Key::from_seed(0)));
-  }
-  if (name == "llama-nano") return llama(128, 4, 4, 2, 512, 32000, seq);
-  if (name == "llama-mid") return llama(512, 8, 8, 4, 1408, 32000, seq);
-  if (name == "quickstart") return llama(128, 4, 4, 2, 384, 4096, seq, true);
-  fail(ErrorKind::Usage, "bench: model {} is not one of gpt2-124m, llama-nano, llama-mid, quickstart", name);
-}
-
-data::Batch random_batch(std::int64_t step, std::int64_t sequences, std::int64_t seq_len,
-                         std::int64_t vocab) {
-  data::Batch b;
-  b.step = step;
-  b.sequences = sequences;
-  b.seq_len = seq_len;
-  auto key = Key::from_seed(1).fold(static_cast<std::uint64_t>(step));
-  for (std::int64_t i = 0; i < sequences * seq_len; ++i) {
-    b.tokens.push_back(static_cast<std::int32_t>(
-        key.below(static_cast<std::uint64_t>(vocab), static_cast<std::uint64_t>(i))));
-    b.loss_weights.push_back((i + 1) % seq_len == 0 ? 0.0F : 1.0F);
-  }
-  return b;
-}
-
-double median(std::vector<double> v) {
-  std::sort(v.begin(), v.end());
-  return v[v.size() / 2];
 }
 
 std::vector<float> filled(std::int64_t n) {
@@ -108,6 +61,7 @@ double flops(const std::map<Shape, std::int64_t>& shapes) {
 }  // namespace
 
 int run_bench(const Arguments& arguments) {
+  if (!arguments.empty() && arguments.front() == "workers") return run_bench_workers(arguments);
   std::string what, name = "gpt2-124m", compute = "f32";
   std::int64_t batch = 4, seq = 256, steps = 10, threads = 0;
   bool parts = false;
@@ -115,7 +69,7 @@ int run_bench(const Arguments& arguments) {
             "Time a training step (AdamW, one lane) and each matrix product of it alone; one JSON line.",
             "  bora bench train --model gpt2-124m --batch 4 --seq 256\n  bora bench train --model llama-nano "
             "--parts");
-  args.positional("what", what, "train");
+  args.positional("what", what, "train, or workers: see bora bench workers --help");
   args.option("--model", name, "gpt2-124m, llama-nano, llama-mid or quickstart");
   args.option("--batch", batch, "sequences");
   args.option("--seq", seq, "tokens per sequence");
@@ -124,9 +78,9 @@ int run_bench(const Arguments& arguments) {
   args.option("--compute", compute, "f32, or bf16: parameters in fp32, the passes in bf16");
   args.flag("--parts", parts, "also the time of each shape of product");
   args.parse(arguments);
-  if (what != "train") fail(ErrorKind::Usage, "bench: {} is not train", what);
+  if (what != "train") fail(ErrorKind::Usage, "bench: {} is not train or workers", what);
   core::initialize(static_cast<int>(threads));
-  auto model = named_model(name, seq);
+  auto model = bench_model(name, seq);
   auto vocab = model->shape().vocab;
   optim::OptimizerConfig optimizer_config;
   auto parameters = model->parameters();

@@ -4,11 +4,14 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "bora/base/file.h"
 #include "bora/base/text.h"
 #include "bora/tokenize/tokenizer.h"
 #include "bora/train/config.h"
 #include "memory_estimate.h"
+#include "sharding_plan.h"
 
 namespace bora::app {
 namespace {
@@ -58,9 +61,50 @@ void show_writes(const LmConfig& config, const RunPlace& place, double checkpoin
                                  with_commas(config.hf_save_steps)));
 }
 
+// From the worker that holds least to the one that holds most, where they differ.
+std::string least_to_most(const ShardingPlan& plan, double WorkerShare::*part) {
+  double least = plan.shares[0].*part, most = least;
+  for (const auto& share : plan.shares) {
+    least = std::min(least, share.*part);
+    most = std::max(most, share.*part);
+  }
+  return least == most ? human_bytes(most) : human_bytes(least) + " to " + human_bytes(most);
+}
+
+void show_workers(const ShardingPlan& plan, track::Console& console) {
+  double most = 0;
+  std::size_t cut = 0;
+  for (const auto& share : plan.shares) most = std::max(most, share.total());
+  for (const auto& p : plan.parameters) cut += p.cut.whole() ? 0 : 1;
+  console.fact("workers", fmt::format("{} · {} of {} parameters cut over them · each holds up to {}",
+                                      plan.workers, cut, plan.parameters.size(), human_bytes(most)));
+  console.fact(
+      "",
+      fmt::format("parameters {} · gradients {} · optimizer {} · gathered {} · activations {}",
+                  least_to_most(plan, &WorkerShare::parameters), least_to_most(plan, &WorkerShare::gradients),
+                  least_to_most(plan, &WorkerShare::optimizer), least_to_most(plan, &WorkerShare::gathered),
+                  least_to_most(plan, &WorkerShare::activations)));
+  console.fact("", fmt::format("a worker receives {} a step: parameters {} · gradients {}",
+                               human_bytes(plan.gathered_bytes + plan.gradient_bytes),
+                               human_bytes(plan.gathered_bytes), human_bytes(plan.gradient_bytes)));
+}
+
 }  // namespace
 
-int print_dry_run(const LoadedConfig& loaded, const RunPlace& place, track::Console& console) {
+ShardingPlan plan_of(const LmConfig& config, std::int64_t workers) {
+  const auto& t = config.trainer;
+  const auto batch = t.batch_schedule().batch_size(0);
+  return plan_sharding(*config.model.config,
+                       {.vocab = vocabulary(config.data).size,
+                        .batch = batch,
+                        .lanes = train::resolve_lanes(t, batch, config.model.config->seq_len()),
+                        .axes = t.fsdp_axis.value_or(std::vector<std::string>{}),
+                        .workers = static_cast<int>(workers),
+                        .compute = t.mp.compute});
+}
+
+int print_dry_run(const LoadedConfig& loaded, const RunPlace& place, std::int64_t world,
+                  track::Console& console) {
   auto config = loaded.config;
   const auto& t = config.trainer;
   auto vocab = vocabulary(config.data);
@@ -72,6 +116,7 @@ int print_dry_run(const LoadedConfig& loaded, const RunPlace& place, track::Cons
                                .compute = t.mp.compute});
   console.line(write_config(config));
   show_model(config, sizes, vocab, console);
+  if (world > 0) show_workers(plan_of(config, world), console);
   show_writes(config, place, sizes.checkpoint_bytes, console);
   for (const auto& p : config.data.missing_sources()) console.fact("missing", p.key + ": " + p.message);
   for (const auto& k : ignored_keys(loaded.tree, config))

@@ -3,12 +3,18 @@
 #pragma once
 #include "bora/track/console.h"
 #include "lm_config.h"
+#include "sharding_plan.h"
 #include "train_run.h"
 
 namespace bora::app {
 
 /// Prints the resolved configuration, the number of parameters, a memory estimate, tokens per step, and what
-/// would be written where. Starts nothing.
-int print_dry_run(const LoadedConfig& loaded, const RunPlace& place, track::Console& console);
+/// would be written where; with `world` above 0, what each of so many workers would hold and receive. Starts
+/// nothing.
+int print_dry_run(const LoadedConfig& loaded, const RunPlace& place, std::int64_t world,
+                  track::Console& console);
+
+/// The sharding of a configuration's model over so many workers.
+ShardingPlan plan_of(const LmConfig& config, std::int64_t workers);
 
 }  // namespace bora::app

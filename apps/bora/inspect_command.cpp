@@ -12,6 +12,7 @@
 #include "bora/store/token_cache.h"
 #include "bora/tokenize/tokenizer.h"
 #include "commands.h"
+#include "dry_run.h"
 
 namespace bora::app {
 namespace {
@@ -73,14 +74,33 @@ void show_directory(const std::string& path) {
     fail(ErrorKind::NotFound, "{} holds no checkpoint, token cache, tokenizer or tensor file", path);
 }
 
+int show_sharding(const std::string& config, std::int64_t world, const std::string& svg) {
+  if (world < 1) fail(ErrorKind::Usage, "inspect: --world is {}; it must be positive", world);
+  const auto plan = plan_of(load_config({config}, {}).config, world);
+  fmt::print("{}", draw_text(plan));
+  if (svg.empty()) return 0;
+  write_atomically(svg, draw_svg(plan));
+  fmt::print("drawn into {}\n", svg);
+  return 0;
+}
+
 }  // namespace
 
 int run_inspect(const Arguments& arguments) {
-  std::string path;
-  Args args("inspect", "Show what a checkpoint, run, cache, tokenizer or tensor file holds.",
-            "  bora inspect runs/brisk-otter-7/step-600\n  bora inspect model.safetensors");
-  args.positional("path", path, "file or directory");
+  std::string path, config, svg;
+  std::int64_t world = 2;
+  Args args(
+      "inspect",
+      "Show what a checkpoint, run, cache, tokenizer or tensor file holds, or how workers share a model.",
+      "  bora inspect runs/brisk-otter-7/step-600\n  bora inspect model.safetensors\n"
+      "  bora inspect --sharding big.yaml --world 8 --svg sharding.svg");
+  args.positional("path", path, "file or directory", false);
+  args.option("--sharding", config, "a configuration: which worker holds which block of each parameter");
+  args.option("--world", world, "with --sharding: number of workers");
+  args.option("--svg", svg, "with --sharding: also draw it into this file");
   args.parse(arguments);
+  if (!config.empty()) return show_sharding(config, world, svg);
+  if (path.empty()) fail(ErrorKind::Usage, "inspect: no path\nhint: bora inspect runs/brisk-otter-7");
   auto info = files().info(path);
   if (!info) fail(ErrorKind::NotFound, "{} does not exist", path);
   if (info->is_directory)

@@ -98,6 +98,9 @@ LmConfig training_part(const LmConfig& config) {
   t.crash_on_inf = fresh.trainer.crash_on_inf;
   t.stop_at_step = fresh.trainer.stop_at_step;
   t.threads = fresh.trainer.threads;
+  t.worker_timeout = fresh.trainer.worker_timeout;
+  t.check_replicas_every = fresh.trainer.check_replicas_every;
+  t.fsdp_axis = fresh.trainer.fsdp_axis;
   part.hf_save_path = fresh.hf_save_path;
   part.hf_save_steps = fresh.hf_save_steps;
   part.hf_save_dtype = fresh.hf_save_dtype;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
 // The command `bora`, in front of the program `bora-run` that does the work. Loading the tensor library takes
-// a quarter of a second; a mistake in a configuration is told before that.
+// a quarter of a second; a mistake in a configuration is told before that, and watching over workers needs
+// none of it.
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 #include "args.h"
 #include "bora/base/error.h"
 #include "bora/base/file.h"
+#include "launch_command.h"
 #include "train_arguments.h"
 
 namespace bora::app {
@@ -37,7 +39,10 @@ void check(const std::vector<std::string>& arguments) {
 
 int main(int argc, char** argv) {
   try {
-    bora::app::check({argv + 1, argv + argc});
+    const std::vector<std::string> arguments(argv + 1, argv + argc);
+    if (!arguments.empty() && arguments[0] == "launch")
+      return bora::app::run_launch({arguments.begin() + 1, arguments.end()});
+    bora::app::check(arguments);
     bora::app::become_program(argv);
   } catch (const bora::app::HelpShown&) {
     return 0;

@@ -19,11 +19,13 @@ namespace bora::app {
 const std::vector<Command>& commands() {
   static const std::vector<Command> kCommands = {
       {"train", "train a model as a configuration file says", run_train},
+      {"launch", "train with several workers, watched over and started again", run_launch},
       {"eval", "evaluate a checkpoint or a Hugging Face model on each data source", run_eval},
       {"generate", "continue a text", run_generate},
       {"train-tokenizer", "train a byte-level BPE tokenizer on text files", run_train_tokenizer},
       {"tokenize", "turn text into ids and back", run_tokenize},
       {"cache", "build or check the token cache of a configuration", run_cache},
+      {"data", "show a batch, or what the data sets are like", run_data},
       {"import", "make a checkpoint from a Hugging Face model", run_import},
       {"export", "write a checkpoint in the Hugging Face layout", run_export},
       {"forward", "logits, loss, hidden states and gradients of given ids", run_forward},

@@ -14,8 +14,10 @@
 #include "bora/base/log.h"
 #include "bora/base/parallel.h"
 #include "bora/base/text.h"
+#include "bora/checkpoint/async_writer.h"
 #include "bora/checkpoint/checkpointer.h"
 #include "bora/checkpoint/restore.h"
+#include "bora/core/parameter_store.h"
 #include "bora/core/runtime.h"
 #include "bora/data/prefetcher.h"
 #include "bora/mesh/mpi_plugin.h"
@@ -26,7 +28,9 @@
 #include "dry_run.h"
 #include "finish_run.h"
 #include "hf_start.h"
+#include "launch_command.h"
 #include "models.h"
+#include "replica_guard.h"
 #include "text_data.h"
 
 namespace bora::app {
@@ -90,7 +94,8 @@ void record_run(const LoadedConfig& loaded, const RunPlace& place, const TextDat
   text.tokenizer.save(path_join(place.directory, "tokenizer"));
 }
 
-std::unique_ptr<nn::LanguageModel> make_model(LoadedConfig& loaded, std::int64_t vocab) {
+std::unique_ptr<nn::LanguageModel> make_model(LoadedConfig& loaded, std::int64_t vocab,
+                                              mesh::ShardedParameters* sharded) {
   auto& config = loaded.config;
   auto key = Key::from_seed(static_cast<std::uint64_t>(config.trainer.seed)).fold("model");
   const auto& from = config.initialize_from_hf;
@@ -103,7 +108,14 @@ std::unique_ptr<nn::LanguageModel> make_model(LoadedConfig& loaded, std::int64_t
          from, theirs, vocab);
   }
   auto model = make_model(*config.model.config, theirs, key);
+  if (!sharded) {
+    checkpoint::load_hugging_face(from, hf_parameters(*model));
+    return model;
+  }
+  sharded->gather_all();  // room for the values that come
   checkpoint::load_hugging_face(from, hf_parameters(*model));
+  sharded->store_all();
+  sharded->release();
   return model;
 }
 
@@ -151,16 +163,16 @@ class Run {
   int operator()() {
     prepare();
     resume();
-    if (writes() && trainer_->next_step() < config_.trainer.num_train_steps)
+    if (writes() && !sharded_ && trainer_->next_step() < config_.trainer.num_train_steps)
       checkpointer_->prepare(content());
     show_baseline();
     train::StopSignals signals;
-    in_step("training", mesh::kDefaultDeadline);
+    in_step("training", config_.trainer.worker_timeout);
     auto outcome = trainer_->run();
     in_step("waiting for the end of the run", kPatience);
-    auto code = writes()                             ? end(outcome)
-                : outcome == train::Outcome::stopped ? exit_code(ErrorKind::Stopped)
-                                                     : 0;
+    save(/*force=*/true);
+    if (sharded_ && outcome == train::Outcome::finished) sharded_->gather_all();
+    auto code = writes() ? end(outcome) : outcome == train::Outcome::stopped ? orderly_stop_code() : 0;
     workers_->barrier();
     return code;
   }
@@ -178,13 +190,41 @@ class Run {
   int end(train::Outcome outcome) {
     console_.settle();
     auto step = trainer_->next_step();
-    checkpointer_->on_step(
-        step, [&] { return content(); }, /*force=*/true);
     checkpointer_->wait();
     if (outcome == train::Outcome::stopped) return report_stop(step);
     finish_run(*model_, *text_, config_, place_, {first_step_seconds_, waited_, trained_seconds_, *meter_},
                console_, *tracker_);
     return 0;
+  }
+
+  // The first worker decides whether a checkpoint is due, and writes it; before that, all compare what they
+  // hold alike, and bring their blocks where parameters are sharded.
+  void save(bool force) {
+    auto step = trainer_->next_step();
+    if (workers_->size() == 1) {
+      checkpointer_->on_step(
+          step, [&] { return content(); }, force);
+      return;
+    }
+    workers_->activity(fmt::format("step {}: checkpoint", step));
+    std::byte due{0};
+    if (!writes()) {
+      workers_->broadcast(0, {&due, 1});
+      if (due != std::byte{0}) {
+        guard_->before_checkpoint(step);
+        if (sharded_) part_writer_->save(content());
+      }
+      if (force) part_writer_->wait();
+      return;
+    }
+    const auto together = [&] {
+      due = std::byte{1};
+      workers_->broadcast(0, {&due, 1});
+      guard_->before_checkpoint(step);
+      return content();
+    };
+    checkpointer_->on_step(step, together, force);
+    if (due == std::byte{0}) workers_->broadcast(0, {&due, 1});
   }
 
   void prepare() {
@@ -194,16 +234,30 @@ class Run {
       files().make_directories(place_.directory);
       checkpointer_ =
           std::make_unique<checkpoint::Checkpointer>(config_.trainer.checkpointer, place_.directory);
+    } else {
+      part_writer_ = std::make_unique<checkpoint::AsyncWriter>(place_.directory);
     }
     auto seq_len = config_.model.config->seq_len();
     if (!writes()) workers_->barrier();  // what the first one builds, the others find
     text_ = prepare_text(config_, place_, seq_len, console_, std::nullopt);
     if (writes()) workers_->barrier();
-    model_ = make_model(loaded_, text_->vocab_size());
-    describe_model(*model_, console_);
+    make_model_in_place();
     if (writes()) record_run(loaded_, place_, *text_);
-    optimizer_ = optim::make_optimizer(config_.optimizer, model_->parameters());
+    optimizer_ =
+        optim::make_optimizer(config_.optimizer, sharded_ ? sharded_->shards() : model_->parameters());
     make_trainer(seq_len);
+  }
+
+  // Several workers keep a block of each parameter, unless they are to have them whole.
+  void make_model_in_place() {
+    const auto& axes = config_.trainer.fsdp_axis;
+    if (workers_->size() > 1 && axes && !axes->empty()) {
+      sharded_ = std::make_unique<mesh::ShardedParameters>(workers_, *axes);
+      store_scope_.emplace(*sharded_);
+    }
+    model_ = make_model(loaded_, text_->vocab_size(), sharded_.get());
+    describe_model(*model_, console_);
+    if (sharded_) sharded_->adopt(model_->parameters());
   }
 
   void make_trainer(std::int64_t seq_len) {
@@ -235,12 +289,17 @@ class Run {
                                 [this](std::int64_t step) { return next_batch(step); },
                                 [] { return train::StopSignals::requested(); },
                                 {[this](const auto& r) { after_step(r); }},
-                                workers_};
+                                workers_,
+                                sharded_.get()};
     trainer_ = std::make_unique<train::Trainer>(std::move(parts), options);
-    console_.fact("batch",
-                  fmt::format("{} sequences = {} tokens · {} lane{}{}", schedule.batch_size(0),
-                              with_commas(schedule.batch_size(0) * seq_len), lanes_, lanes_ == 1 ? "" : "s",
-                              workers_->size() == 1 ? "" : fmt::format(" · {} workers", workers_->size())));
+    guard_.emplace(*workers_, trainer_->parameters(), sharded_.get(), t.check_replicas_every);
+    console_.fact(
+        "batch",
+        fmt::format("{} sequences = {} tokens · {} lane{}{}", schedule.batch_size(0),
+                    with_commas(schedule.batch_size(0) * seq_len), lanes_, lanes_ == 1 ? "" : "s",
+                    workers_->size() == 1 ? ""
+                                          : fmt::format(" · {} workers{}", workers_->size(),
+                                                        sharded_ ? ", parameters sharded over them" : "")));
     auto flops = flops_model(model_->shape(), seq_len);
     meter_ = std::make_unique<track::ThroughputMeter>(track::ThroughputOptions{
         .flops_per_token = track::training_flops_per_token(flops),
@@ -262,8 +321,9 @@ class Run {
 
   void resume() {
     auto parameters = checkpoint::checkpoint_arrays(trainer_->parameters());
-    auto state = optimizer_->state();
-    auto optimizer = checkpoint::checkpoint_arrays(state);
+    auto optimizer = checkpoint::checkpoint_arrays(optimizer_->state());
+    mark_blocks(parameters);
+    mark_blocks(optimizer);
     auto restored = config_.trainer.load_checkpoint == false ? std::nullopt : restore(parameters, optimizer);
     if (restored) {
       trainer_->load_state(restored->state);
@@ -282,6 +342,44 @@ class Run {
     tracker_ =
         track::make_tracker(config_.trainer.trackers(), {place_.directory, place_.id, trainer_->next_step()});
     tracker_->log_hyperparameters({{"config", write_config(config_)}});
+  }
+
+  // Which parameter an array belongs to: optimizers name their state "mu/" + its path.
+  std::size_t parameter_of(const std::string& path) const {
+    const auto& parameters = trainer_->parameters();
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      if (path == parameters[i].path || path.ends_with("/" + parameters[i].path)) return i;
+    }
+    fail(ErrorKind::InvalidArgument, "checkpoint: {} belongs to no parameter", path);
+  }
+
+  void mark_blocks(std::vector<checkpoint::CheckpointArray>& arrays) const {
+    if (!sharded_) return;
+    for (auto& a : arrays) {
+      a.cut = sharded_->cut(parameter_of(a.path));
+      a.worker = workers_->rank();
+    }
+  }
+
+  // Whole arrays in place of blocks; each worker keeps about as many bytes as the others, to write them.
+  void assemble(checkpoint::CheckpointContent& c) const {
+    c.part = {workers_->rank(), workers_->size()};
+    c.owned = true;
+    std::vector<std::int64_t> load(static_cast<std::size_t>(workers_->size()));
+    for (auto* arrays : {&c.parameters, &c.optimizer}) {
+      std::vector<checkpoint::CheckpointArray> own;
+      for (auto& a : *arrays) {
+        const auto i = parameter_of(a.path);
+        const auto writer = std::min_element(load.begin(), load.end());
+        const auto at = static_cast<int>(writer - load.begin());
+        const bool cut = !sharded_->cut(i).whole();
+        *writer += cut ? sharded_->cut(i).elements() : a.array.numel();
+        auto whole = sharded_->assemble(i, a.array, at);
+        if (at == workers_->rank())
+          own.push_back({.path = a.path, .names = a.names, .array = cut ? whole : whole.clone()});
+      }
+      *arrays = std::move(own);
+    }
   }
 
   // The first worker chooses, sets damaged ones aside and verifies; the others read the same one.
@@ -310,8 +408,8 @@ class Run {
     c.lanes = lanes_;
     c.config_hash = hash128(write_config(config_)).hex();
     c.parameters = checkpoint::checkpoint_arrays(trainer_->parameters());
-    auto state = optimizer_->state();
-    c.optimizer = checkpoint::checkpoint_arrays(state);
+    c.optimizer = checkpoint::checkpoint_arrays(optimizer_->state());
+    if (sharded_) assemble(c);
     c.state = trainer_->save_state();
     c.state["model"] = model_->hf_config();
     c.state["tokens"] = meter_->total_tokens();
@@ -327,18 +425,23 @@ class Run {
     auto done = r.step + 1, total = config_.trainer.num_train_steps;
     console_.step(
         {done, total, r.loss, meter_->tokens_per_second(), r.learning_rate, meter_->eta(total - done)});
-    if (writes()) checkpointer_->on_step(done, [&] { return content(); });
+    guard_->after_step(done);
+    save(/*force=*/false);
     if (config_.trainer.steps_per_eval > 0 && done % config_.trainer.steps_per_eval == 0 && done < total) {
       auto metrics = evaluate_sources(*model_, *text_, config_, console_);
       if (writes()) tracker_->log(r.step, metrics);
     }
-    if (writes()) export_if_due(done);
+    export_if_due(done);
   }
 
   void export_if_due(std::int64_t done) {
     if (!config_.hf_save_path || done % config_.hf_save_steps != 0) return;
-    export_hugging_face(*model_, text_->tokenizer, fmt::format("{}/step-{}", *config_.hf_save_path, done),
-                        core::parse_dtype(config_.hf_save_dtype));
+    if (sharded_) sharded_->gather_all();
+    if (writes()) {
+      export_hugging_face(*model_, text_->tokenizer, fmt::format("{}/step-{}", *config_.hf_save_path, done),
+                          core::parse_dtype(config_.hf_save_dtype));
+    }
+    if (sharded_) sharded_->release();
   }
 
   void log_metrics(const train::StepResult& r) {
@@ -360,7 +463,7 @@ class Run {
     console_.line(fmt::format("stopped: step {} done, checkpoint {} written ({:.2f} s)", step,
                               checkpoint::checkpoint_name(step), checkpointer_->last_write_seconds()));
     console_.line(fmt::format("run it again to go on from step {}", step));
-    return exit_code(ErrorKind::Stopped);
+    return orderly_stop_code();
   }
 
   LoadedConfig& loaded_;
@@ -370,10 +473,14 @@ class Run {
   track::Console& console_;
   std::shared_ptr<mesh::Communicator> workers_;
   std::optional<TextData> text_;
+  std::unique_ptr<mesh::ShardedParameters> sharded_;
+  std::optional<core::ParameterStoreScope> store_scope_;
   std::unique_ptr<nn::LanguageModel> model_;
   std::unique_ptr<optim::Optimizer> optimizer_;
   std::unique_ptr<train::Trainer> trainer_;
+  std::optional<ReplicaGuard> guard_;
   std::unique_ptr<checkpoint::Checkpointer> checkpointer_;
+  std::unique_ptr<checkpoint::AsyncWriter> part_writer_;  // of the others, where parameters are sharded
   std::unique_ptr<data::Prefetcher> prefetcher_;
   std::unique_ptr<track::Tracker> tracker_;
   std::unique_ptr<track::ThroughputMeter> meter_;
@@ -394,10 +501,13 @@ int run_training(const LoadedConfig& given, const RunFlags& flags) {
   place.config_file = loaded.first_file;
   const auto launch = mesh::launch_environment();
   track::Console console(track::detect_console(flags.quiet || launch.rank != 0, flags.json));
-  if (flags.dry_run) return print_dry_run(loaded, place, console);
-  std::shared_ptr<mesh::Communicator> workers = mesh::make_communicator(launch);
+  if (flags.dry_run) return print_dry_run(loaded, place, flags.world, console);
+  const double timeout = loaded.config.trainer.worker_timeout;
+  std::shared_ptr<mesh::Communicator> workers =
+      mesh::make_communicator(launch, {.deadline_seconds = timeout, .start_seconds = std::max(timeout, 5.0)});
   auto threads = static_cast<int>(loaded.config.trainer.threads);
-  if (threads == 0 && launch.local_size > 1) threads = std::max(1, hardware_threads() / launch.local_size);
+  if (threads == 0 && !env::threads() && launch.local_size > 1)
+    threads = std::max(1, hardware_threads() / launch.local_size);
   core::initialize(threads);
   auto info = core::runtime_info();
   std::vector<std::string> parts = {

@@ -44,14 +44,39 @@ class WorkerBits : public testing::Test {
   }
 };
 
-TEST_F(WorkerBits, TwoThreeAndFour) {
+TEST_F(WorkerBits, TwoThreeAndFourWithShardedParameters) {
   for (int workers : {2, 3, 4}) {
     auto folder = small_project("workers_" + std::to_string(workers));
     auto done = run_workers(folder, workers, kTrain);
     ASSERT_EQ(done.code, 0) << done.output;
-    EXPECT_THAT(done.output, HasSubstr(std::to_string(workers) + " workers"));
+    EXPECT_THAT(done.output, HasSubstr(std::to_string(workers) + " workers, parameters sharded over them"));
     expect_same_as_alone(folder);
   }
+}
+
+TEST_F(WorkerBits, TwoAndThreeWithWholeParameters) {
+  for (int workers : {2, 3}) {
+    auto folder = small_project("workers_whole_" + std::to_string(workers));
+    auto done = run_workers(folder, workers, with(kTrain, "--trainer.fsdp_axis=null"));
+    ASSERT_EQ(done.code, 0) << done.output;
+    EXPECT_THAT(done.output, testing::Not(HasSubstr("sharded")));
+    expect_same_as_alone(folder);
+  }
+}
+
+// Blocks are gathered again where they are computed again, and cast each by itself; another axis is cut, some
+// parameters are not, and updates are clipped by norms over all workers.
+TEST_F(WorkerBits, RecomputedInSixteenBitsWithClippedUpdates) {
+  auto arguments = kTrain;
+  for (const char* more : {"--model.gradient_checkpointing=true", "--trainer.mp=bf16",
+                           "--trainer.fsdp_axis=[mlp,vocab]", "--optimizer.update_rms_clipping=0.5"})
+    arguments.emplace_back(more);
+  auto one = small_project("worker_alone_bf16"), three = small_project("workers_bf16");
+  auto first = run(one, arguments), second = run_workers(three, 3, arguments);
+  ASSERT_EQ(first.code, 0) << first.output;
+  ASSERT_EQ(second.code, 0) << second.output;
+  auto diff = run(one, {"diff", one + "/runs/run/step-12", three + "/runs/run/step-12"});
+  EXPECT_THAT(diff.output, HasSubstr("bit-equal"));
 }
 
 TEST_F(WorkerBits, ResumedByAnotherNumber) {

@@ -34,6 +34,7 @@ AsyncWriter::AsyncWriter(std::string run_directory, SaveOptions options)
     : run_directory_(std::move(run_directory)), options_(options) {}
 
 AsyncWriter::~AsyncWriter() {
+  given_up_ = true;  // whoever waits for other workers: an error is under way
   join();
   if (!error_) return;
   try {
@@ -87,7 +88,14 @@ SaveStall AsyncWriter::save(const CheckpointContent& content,
   wait();
   const double waited = monotonic_seconds();
   CheckpointView view = view_of(content);
-  take_snapshot(view);
+  if (content.owned) {
+    for (const auto* arrays : {&content.parameters, &content.optimizer}) {
+      for (const auto& a : *arrays) view.kept.push_back(a.array);
+    }
+  } else {
+    take_snapshot(view);
+  }
+  view.given_up = &given_up_;
   stall = {waited - begin, monotonic_seconds() - waited};
   thread_ = std::thread([this, view = std::move(view), committed = std::move(committed)] {
     const double start = monotonic_seconds();

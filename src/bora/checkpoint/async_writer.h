@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -20,8 +21,8 @@ struct SaveStall {
 };
 
 /// Writes checkpoints on a thread of its own: training stops only while arrays are copied into a snapshot
-/// buffer, which is kept and reused. One save at a time; a second one waits for the first. An error of the
-/// thread is thrown by the next call. Used by one thread.
+/// buffer, which is kept and reused (arrays that are `owned` are not copied). One save at a time; a second
+/// one waits for the first. An error of the thread is thrown by the next call. Used by one thread.
 class AsyncWriter {
  public:
   explicit AsyncWriter(std::string run_directory, SaveOptions options = {});
@@ -51,6 +52,7 @@ class AsyncWriter {
   SaveOptions options_;
   std::unique_ptr<std::byte[]> snapshot_;
   std::uint64_t capacity_ = 0;
+  std::atomic<bool> given_up_{false};
   std::thread thread_;
   std::exception_ptr error_;  // written by the thread, read after joining it
   double write_seconds_ = 0;

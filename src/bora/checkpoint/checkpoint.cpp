@@ -8,7 +8,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <deque>
+#include <thread>
 
 #include "bora/base/clock.h"
 #include "bora/base/error.h"
@@ -76,9 +78,46 @@ class DirectoryWriter {
   std::deque<FileRecord> records_;  // a deque: files keep references into it
 };
 
+// Of one worker alone.
 std::string temporary_directory(const std::string& run_directory, std::int64_t step) {
   static std::atomic<std::uint64_t> counter{0};
   return path_join(run_directory, fmt::format(".{}.tmp-{}-{}", checkpoint_name(step), ::getpid(), counter++));
+}
+
+// Of several workers: all must know its name. Only one attempt at a step is ever under way, and what an
+// earlier one left was removed when the run began.
+std::string common_directory(const std::string& run_directory, std::int64_t step) {
+  return path_join(run_directory, fmt::format(".{}.tmp-workers", checkpoint_name(step)));
+}
+
+// A worker's note for the first one: the records of its files in the form of a manifest, or why there are
+// none.
+std::string note_path(const std::string& directory, int worker) {
+  return path_join(directory, fmt::format("worker-{}.json", worker));
+}
+std::string refusal_path(const std::string& directory, int worker) {
+  return path_join(directory, fmt::format("worker-{}.failed", worker));
+}
+
+// Appends the other workers' records, once all their files are there.
+void take_notes(const std::string& directory, const CheckpointView& view, double deadline,
+                std::vector<FileRecord>& records) {
+  const double end = monotonic_seconds() + deadline;
+  for (int worker = 1; worker < view.part.count; ++worker) {
+    const std::string note = note_path(directory, worker), refusal = refusal_path(directory, worker);
+    while (!exists(note)) {
+      if (exists(refusal)) fail(ErrorKind::Io, "worker {}: {}", worker, read_text(refusal));
+      if (view.given_up && *view.given_up)
+        fail(ErrorKind::Stopped, "worker {} did not finish its files", worker);
+      if (monotonic_seconds() > end) {
+        fail(ErrorKind::Stopped, "worker {} did not finish its files within {} s", worker, deadline);
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    for (auto& record : parse_manifest(read_text(note), base_name(note)).files)
+      records.push_back(std::move(record));
+    files().remove(note);
+  }
 }
 
 void remove_quietly(const std::string& path) noexcept {
@@ -89,14 +128,24 @@ void remove_quietly(const std::string& path) noexcept {
   }
 }
 
+void write_tensors(DirectoryWriter& writer, const CheckpointView& view, const SaveOptions& options) {
+  const auto stem = [&](std::string_view of) {
+    return view.part.count == 1 ? std::string(of) : fmt::format("{}-worker-{}", of, view.part.index);
+  };
+  if (view.part.count == 1 || !view.parameters.empty())
+    writer.write_tensors(stem("model"), view.parameters, options);
+  if (view.part.count == 1 || !view.optimizer.empty())
+    writer.write_tensors(stem("optimizer"), view.optimizer, options);
+}
+
 Manifest write_into(const std::string& directory, const CheckpointView& view, const SaveOptions& options) {
   files().make_directories(directory);
   DirectoryWriter writer(directory);
-  writer.write_tensors("model", view.parameters, options);
-  writer.write_tensors("optimizer", view.optimizer, options);
-  writer.write_text("state.json", view.state);
+  write_tensors(writer, view, options);
   Manifest manifest = view.manifest;
-  manifest.files = writer.records();
+  if (view.part.count > 1) take_notes(directory, view, options.part_deadline, manifest.files);
+  writer.write_text("state.json", view.state);
+  for (auto& record : writer.records()) manifest.files.push_back(std::move(record));
   writer.write_text(kManifest, manifest_text(manifest));
   files().sync_directory(directory);
   return manifest;
@@ -126,9 +175,31 @@ std::optional<Space> lacking_space(const std::string& run_directory, std::uint64
   }
 }
 
+// What all workers but the first do: files, and a note of them that appears whole.
+Manifest write_part(const std::string& run_directory, const CheckpointView& view,
+                    const SaveOptions& options) {
+  const std::string directory = common_directory(run_directory, view.manifest.step);
+  files().make_directories(directory);
+  try {
+    DirectoryWriter writer(directory);
+    write_tensors(writer, view, options);
+    Manifest note = view.manifest;
+    note.files = writer.records();
+    write_atomically(note_path(directory, view.part.index), manifest_text(note));
+    return note;
+  } catch (const std::exception& e) {
+    try {
+      write_atomically(refusal_path(directory, view.part.index), e.what());
+    } catch (const std::exception&) {  // the first worker's deadline tells
+    }
+    throw;
+  }
+}
+
 Manifest write_and_commit(const std::string& run_directory, const std::string& target,
                           const CheckpointView& view, const SaveOptions& options) {
-  const std::string temporary = temporary_directory(run_directory, view.manifest.step);
+  const std::string temporary = view.part.count == 1 ? temporary_directory(run_directory, view.manifest.step)
+                                                     : common_directory(run_directory, view.manifest.step);
   Manifest manifest;
   try {
     manifest = write_into(temporary, view, options);
@@ -145,13 +216,13 @@ Manifest write_and_commit(const std::string& run_directory, const std::string& t
 
 std::vector<CheckpointArray> checkpoint_arrays(std::span<const core::ParamRef> parameters) {
   std::vector<CheckpointArray> out;
-  for (const auto& p : parameters) out.push_back({p.path, p.names, *p.array});
+  for (const auto& p : parameters) out.push_back({.path = p.path, .names = p.names, .array = *p.array});
   return out;
 }
 
 std::vector<CheckpointArray> checkpoint_arrays(std::span<const optim::NamedArray> state) {
   std::vector<CheckpointArray> out;
-  for (const auto& a : state) out.push_back({a.name, a.names, a.array});
+  for (const auto& a : state) out.push_back({.path = a.name, .names = a.names, .array = a.array});
   return out;
 }
 
@@ -174,6 +245,7 @@ CheckpointView view_of(const CheckpointContent& content) {
   for (const auto& array : content.parameters) view.parameters.push_back(view_of(array));
   for (const auto& array : content.optimizer) view.optimizer.push_back(view_of(array));
   view.state = content.state.dump(2) + "\n";
+  view.part = content.part;
   return view;
 }
 
@@ -196,7 +268,8 @@ Manifest write_checkpoint(const std::string& run_directory, const CheckpointView
       }
       if (const auto space = lacking_space(run_directory, needed))
         log_warning("{}", space->text(run_directory));
-      return write_and_commit(run_directory, target, view, options);
+      return view.part.index == 0 ? write_and_commit(run_directory, target, view, options)
+                                  : write_part(run_directory, view, options);
     });
   } catch (const Error& e) {
     const auto space = e.kind() == ErrorKind::Io ? lacking_space(run_directory, needed) : std::nullopt;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -11,6 +12,7 @@
 #include "bora/base/json.h"
 #include "bora/checkpoint/manifest.h"
 #include "bora/core/param.h"
+#include "bora/mesh/axis_cut.h"
 #include "bora/optim/optimizer.h"
 
 namespace bora::checkpoint {
@@ -20,9 +22,18 @@ struct CheckpointArray {
   std::string path;                     ///< "layers.0.attn.q_proj.weight", "mu/layers.0...."
   std::vector<std::string_view> names;  ///< axes
   core::Array array;
+  mesh::AxisCut cut = {};  ///< restoring: the array is this worker's block of a whole one
+  int worker = 0;
+  std::vector<std::int64_t> whole_sizes() const { return cut.whole() ? array.sizes() : cut.sizes(); }
 };
 std::vector<CheckpointArray> checkpoint_arrays(std::span<const core::ParamRef> parameters);
 std::vector<CheckpointArray> checkpoint_arrays(std::span<const optim::NamedArray> state);
+
+/// Several workers write one checkpoint together, each its own arrays into files of its own. The first one
+/// waits for the others' files and makes the checkpoint visible.
+struct SavePart {
+  int index = 0, count = 1;
+};
 
 /// All that a run needs to go on.
 struct CheckpointContent {
@@ -34,6 +45,8 @@ struct CheckpointContent {
   std::vector<CheckpointArray> parameters;
   std::vector<CheckpointArray> optimizer;
   Json state;  ///< keys, loader position, schedule, skip-step window, ...: small
+  SavePart part;
+  bool owned = false;  ///< nobody changes the arrays any more: they are kept until written, not copied
 };
 
 /// The same as bytes that stay valid until written: what a writer in the background works on.
@@ -48,19 +61,23 @@ struct CheckpointView {
   Manifest manifest;  ///< without files
   std::vector<TensorView> parameters, optimizer;
   std::string state;  ///< JSON text
+  SavePart part;
+  std::vector<core::Array> kept;                ///< what the bytes belong to, if anything
+  const std::atomic<bool>* given_up = nullptr;  ///< the first worker of several need not wait any longer
   std::uint64_t tensor_bytes() const;
 };
 CheckpointView view_of(const CheckpointContent& content);
 
 struct SaveOptions {
   std::uint64_t max_shard_bytes = 5'000'000'000;
+  double part_deadline = 120;  ///< seconds that the first of several workers waits for the others' files
 };
 
 /// Writes run_directory/step-N and returns its manifest. Everything goes into a temporary directory beside
 /// it; each file is fsynced, the manifest last; then one rename and an fsync of the run directory make it
 /// visible. A failure or crash at any moment leaves either no step-N or a whole one. Errors: InvalidArgument
 /// if step-N exists (nothing is ever overwritten); Io, with the path, errno's text, and the space needed and
-/// free where it was full.
+/// free where it was full. With several workers all but the first return when their own files are written.
 Manifest save_checkpoint(const std::string& run_directory, const CheckpointContent& content,
                          const SaveOptions& options = {});
 Manifest write_checkpoint(const std::string& run_directory, const CheckpointView& view,

@@ -87,14 +87,7 @@ class StoredArrays {
   void copy(std::span<const CheckpointArray> live) const {
     parallel_for(static_cast<std::int64_t>(live.size()), [&](std::int64_t i) {
       const CheckpointArray& array = live[static_cast<std::size_t>(i)];
-      const Entry& entry = entries_.at(array.path);
-      const auto bytes = entry.file->bytes(*entry.tensor);
-      if (stored_type(array.array.dtype()) == entry.tensor->type) {
-        if (!bytes.empty()) std::memcpy(array.array.data<std::byte>(), bytes.data(), bytes.size());
-      } else {
-        entry.file->read_floats(*entry.tensor,
-                                {array.array.data<float>(), static_cast<std::size_t>(array.array.numel())});
-      }
+      array.cut.whole() ? copy_whole(array) : copy_block(array);
     });
   }
 
@@ -104,6 +97,30 @@ class StoredArrays {
     const StoredTensor* tensor;
     std::string axes;
   };
+
+  void copy_whole(const CheckpointArray& array) const {
+    const Entry& entry = entries_.at(array.path);
+    const auto bytes = entry.file->bytes(*entry.tensor);
+    if (stored_type(array.array.dtype()) == entry.tensor->type) {
+      if (!bytes.empty()) std::memcpy(array.array.data<std::byte>(), bytes.data(), bytes.size());
+    } else {
+      entry.file->read_floats(*entry.tensor,
+                              {array.array.data<float>(), static_cast<std::size_t>(array.array.numel())});
+    }
+  }
+
+  void copy_block(const CheckpointArray& array) const {
+    const Entry& entry = entries_.at(array.path);
+    const auto bytes = entry.file->bytes(*entry.tensor);
+    const bool aligned = reinterpret_cast<std::uintptr_t>(bytes.data()) % alignof(float) == 0;
+    if (entry.tensor->type == StoredType::F32 && aligned) {
+      const auto* whole = reinterpret_cast<const float*>(bytes.data());
+      return array.cut.take(array.worker, whole, array.array.data<float>());
+    }
+    std::vector<float> whole(static_cast<std::size_t>(array.cut.elements()));
+    entry.file->read_floats(*entry.tensor, whole);
+    array.cut.take(array.worker, whole.data(), array.array.data<float>());
+  }
 
   void add(const std::string& path) {
     files_.push_back(std::make_unique<SafetensorsFile>(path));
@@ -125,7 +142,7 @@ class StoredArrays {
       fail(ErrorKind::InvalidArgument, "the checkpoint does not hold it{}", did_you_mean(array.path, names));
     }
     const Entry& entry = found->second;
-    const auto sizes = array.array.sizes();
+    const auto sizes = array.whole_sizes();
     if (entry.tensor->shape != sizes || same_set_in_another_order(entry.axes, joined(array))) {
       fail(ErrorKind::InvalidArgument,
            "the checkpoint has {}, the model has {}\nhint: the configuration's model differs from the one "

@@ -6,6 +6,8 @@
 #include <ATen/ops/zeros_like_ops.h>
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/autograd.h>
+#include <torch/csrc/autograd/function_hook.h>
+#include <torch/csrc/autograd/variable.h>
 
 #include "bora/base/error.h"
 #include "bora/core/torch/grad_scope.h"
@@ -47,13 +49,9 @@ Array RecordingScope::gradient(std::size_t i) const {
   return wrap(t.grad().contiguous());
 }
 
-Array accumulate_gradients(std::span<Array* const> parameters, const std::function<Array()>& f,
-                           std::span<Array> into) {
-  if (into.size() != parameters.size()) {
-    fail(ErrorKind::InvalidArgument, "accumulate_gradients: {} parameters but {} places for gradients",
-         parameters.size(), into.size());
-  }
-  RecordingScope scope(parameters, into);
+namespace {
+
+Array scalar_of(const std::function<Array()>& f) {
   Array value = f();
   if (value.numel() != 1) {
     fail(ErrorKind::InvalidArgument,
@@ -61,10 +59,77 @@ Array accumulate_gradients(std::span<Array* const> parameters, const std::functi
          "all axes",
          value.numel());
   }
+  return value;
+}
+
+Array pull_back(const Array& value) {
   const auto& loss = tensor(value);
   if (loss.requires_grad()) torch::autograd::backward({loss}, {});
-  for (std::size_t i = 0; i < into.size(); ++i) into[i] = scope.gradient(i);
   return wrap(loss.detach());
+}
+
+// Hands a leaf's gradient on when autograd has added it up.
+class Streaming final : public torch::autograd::PostAccumulateGradHook {
+ public:
+  Streaming(std::size_t index, const std::function<void(std::size_t, Array)>& take)
+      : index_(index), take_(take) {}
+  void operator()(const at::Tensor& leaf) override {
+    if (taken_) {
+      fail(ErrorKind::InvalidArgument,
+           "stream_gradients: parameter {} gets its gradient in parts\nhint: it is used in two blocks that "
+           "gradient checkpointing computes again; turn gradient_checkpointing off",
+           index_);
+    }
+    taken_ = true;
+    Array gradient = wrap(leaf.grad().contiguous());
+    leaf.mutable_grad() = at::Tensor();
+    take_(index_, std::move(gradient));
+  }
+
+ private:
+  std::size_t index_;
+  const std::function<void(std::size_t, Array)>& take_;
+  bool taken_ = false;
+};
+
+class StreamingScope {
+ public:
+  StreamingScope(std::span<Array* const> parameters, const std::function<void(std::size_t, Array)>& take)
+      : parameters_(parameters) {
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      torch::autograd::impl::set_post_acc_grad_hooks(tensor(*parameters[i]),
+                                                     std::make_unique<Streaming>(i, take));
+    }
+  }
+  ~StreamingScope() {
+    for (auto* p : parameters_) torch::autograd::impl::set_post_acc_grad_hooks(tensor(*p), nullptr);
+  }
+  StreamingScope(const StreamingScope&) = delete;
+  StreamingScope& operator=(const StreamingScope&) = delete;
+
+ private:
+  std::span<Array* const> parameters_;
+};
+
+}  // namespace
+
+Array stream_gradients(std::span<Array* const> parameters, const std::function<Array()>& f,
+                       const std::function<void(std::size_t, Array)>& take) {
+  const RecordingScope recording_scope(parameters, {});
+  const StreamingScope streaming(parameters, take);
+  return pull_back(scalar_of(f));
+}
+
+Array accumulate_gradients(std::span<Array* const> parameters, const std::function<Array()>& f,
+                           std::span<Array> into) {
+  if (into.size() != parameters.size()) {
+    fail(ErrorKind::InvalidArgument, "accumulate_gradients: {} parameters but {} places for gradients",
+         parameters.size(), into.size());
+  }
+  RecordingScope scope(parameters, into);
+  Array value = pull_back(scalar_of(f));
+  for (std::size_t i = 0; i < into.size(); ++i) into[i] = scope.gradient(i);
+  return value;
 }
 
 ValueAndGrad value_and_grad(std::span<Array* const> parameters, const std::function<Array()>& f) {

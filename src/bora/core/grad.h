@@ -21,6 +21,12 @@ ValueAndGrad value_and_grad(std::span<Array* const> parameters, const std::funct
 Array accumulate_gradients(std::span<Array* const> parameters, const std::function<Array()>& f,
                            std::span<Array> into);
 
+/// As value_and_grad, but each gradient goes to `take(i, gradient)` as soon as the backward pass has it, in
+/// the order of that pass, and is not kept. InvalidArgument for a parameter that gets parts of its gradient
+/// apart (used in two blocks that are computed again).
+Array stream_gradients(std::span<Array* const> parameters, const std::function<Array()>& f,
+                       const std::function<void(std::size_t, Array)>& take);
+
 /// Gradient checkpointing (Chen et al. 2016): runs `f` on `inputs` without keeping its intermediate values,
 /// and runs it again during the backward pass. Values and gradients have the same bits as f(inputs); random
 /// keys are explicit, so dropout inside repeats itself. Parameters reached inside f get their gradients as

@@ -57,6 +57,7 @@ SharedMemory::~SharedMemory() {
   if (std::uncaught_exceptions() > exceptions_) world.abandon("it ended with an error");
   try {
     communicator_->barrier();
+    world.watched("share", [this] { blocks_.reset(); });
   } catch (const Error&) {
     world.transport().abandon();
   }
@@ -89,6 +90,7 @@ Communicator::~Communicator() {
 
 std::string_view Communicator::transport() const { return transport_->name(); }
 const std::string& Communicator::host() const { return world_->hosts()[index(world_->rank())]; }
+std::string Communicator::who() const { return world_->worker(world_->rank()); }
 void Communicator::activity(std::string_view what) { world_->set_activity(what); }
 void Communicator::deadline(double seconds) { world_->set_deadline(seconds); }
 void Communicator::abandon(std::string_view reason) noexcept { world_->abandon(reason); }
@@ -195,12 +197,13 @@ std::vector<std::vector<std::byte>> Communicator::all_gather_unequal(std::span<c
   return blocks;
 }
 
-// The transport's own calls have no deadline: a barrier before them finds who is missing.
+// The transport's own calls have no deadline: a barrier before them finds who is missing, and a watchdog ends
+// the process if one is lost in between.
 std::unique_ptr<Communicator> Communicator::split(int color, int key) {
   if (color < 0) fail(ErrorKind::InvalidArgument, "split: the color must be at least 0, not {}", color);
   barrier();
   std::unique_ptr<Transport> part;
-  world_->guarded("split", [&] { part = transport_->split(color, key); });
+  world_->watched("split", [&] { part = transport_->split(color, key); });
   return std::make_unique<Communicator>(world_, std::move(part));
 }
 
@@ -210,7 +213,7 @@ std::unique_ptr<SharedMemory> Communicator::share(std::size_t bytes) {
          size_);
   barrier();
   std::unique_ptr<SharedBlocks> blocks;
-  world_->guarded("share", [&] { blocks = transport_->share(bytes); });
+  world_->watched("share", [&] { blocks = transport_->share(bytes); });
   return std::make_unique<SharedMemory>(*this, std::move(blocks));
 }
 

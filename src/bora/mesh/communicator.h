@@ -36,6 +36,7 @@ class Communicator {
   int rank() const { return rank_; }   ///< of this worker, from 0
   int size() const { return size_; }   ///< number of workers
   const std::string& host() const;     ///< of this worker
+  std::string who() const;             ///< "worker 2 (host b)", by its rank in the whole run
   bool one_host() const { return one_host_; }
 
   /// What this worker is at ("step 12: gradients"), for the errors of all communicators of the process.

@@ -7,6 +7,7 @@
 #include <array>
 
 #include "bora/base/error.h"
+#include "bora/mesh/watchdog.h"
 
 namespace bora::mesh {
 namespace {
@@ -63,6 +64,19 @@ std::unique_ptr<WorldTransport> open_mpi_transport(const std::string& library) {
   return transport;
 }
 
+namespace {
+
+// MPI's start waits for all workers, for ever.
+std::unique_ptr<WorldTransport> start_mpi(const LaunchEnvironment& launch,
+                                          const CommunicatorOptions& options) {
+  const Watchdog watchdog(
+      fmt::format("worker {} of {} (host {}): the start of MPI", launch.rank, launch.size, launch.host),
+      options.start_seconds);
+  return open_mpi_transport(options.mpi_library);
+}
+
+}  // namespace
+
 std::unique_ptr<Communicator> make_communicator(const LaunchEnvironment& launch,
                                                 const CommunicatorOptions& options) {
   if (launch.size == 1) return make_self_communicator();
@@ -71,7 +85,7 @@ std::unique_ptr<Communicator> make_communicator(const LaunchEnvironment& launch,
          "workers: torchrun started {} workers, and has no means for workers on CPUs to talk\n"
          "hint: mpirun -n {} or srun -n {} --mpi=pmix",
          launch.size, launch.size, launch.size);
-  auto transport = open_mpi_transport(options.mpi_library);
+  auto transport = start_mpi(launch, options);
   if (transport->size() != launch.size || transport->rank() != launch.rank) {
     const int rank = transport->rank(), size = transport->size();
     transport->abandon();

@@ -20,11 +20,15 @@ std::unique_ptr<WorldTransport> open_mpi_transport(const std::string& library = 
 
 struct CommunicatorOptions {
   double deadline_seconds = kDefaultDeadline;
+  /// Of the start of MPI, where workers come one after the other. Whoever waits longer ends with exit code
+  /// 75.
+  double start_seconds = kDefaultDeadline;
   std::string mpi_library = "libbora_mpi.so";
 };
 
 /// All workers of the run: `self` where there is one, so that MPI is never opened without need; else MPI.
-/// Errors: no plug-in, workers that MPI counts otherwise than the launcher, torchrun with several workers.
+/// Errors: no plug-in, workers that MPI counts otherwise than the launcher (an srun without its PMIx is one),
+/// torchrun with several workers.
 std::unique_ptr<Communicator> make_communicator(const LaunchEnvironment& launch,
                                                 const CommunicatorOptions& options = {});
 

@@ -15,15 +15,18 @@
 
 #include "bora/base/clock.h"
 #include "bora/base/error.h"
+#include "bora/mesh/watchdog.h"
 
 namespace bora::mesh {
 namespace {
 
 constexpr double kEager = 0.002;  // seconds without naps: the usual distance between workers
 constexpr double kLongestNap = 0.001;
-constexpr std::size_t kHostBytes = 64;
+constexpr double kBetweenLooks = 0.1;  // seconds
 constexpr const char* kHint =
     "hint: look at that worker's log and machine; started again, the run goes on from its newest checkpoint";
+
+std::size_t index(int rank) { return static_cast<std::size_t>(rank); }
 
 void rest(double waited) {
   if (waited < kEager) {
@@ -38,18 +41,23 @@ void rest(double waited) {
 }  // namespace
 
 World::World(std::unique_ptr<WorldTransport> transport, double deadline_seconds)
-    : transport_(std::move(transport)), deadline_(deadline_seconds), exceptions_(std::uncaught_exceptions()) {
-  hosts_.assign(static_cast<std::size_t>(size()), transport_->host());
-  if (size() > 1) gather_hosts();
+    : transport_(std::move(transport)),
+      deadline_(deadline_seconds),
+      limit_(deadline_seconds),
+      exceptions_(std::uncaught_exceptions()) {
+  hosts_.assign(index(size()), transport_->host());
+  processes_.assign(index(size()), this_process());
+  if (size() > 1) gather_cards();
 }
 
 World::~World() {
   if (!broken() && std::uncaught_exceptions() > exceptions_) abandon("it ended with an error");
   try {
     set_activity("end");
+    set_deadline(limit_);
     // A worker that is not there would let the transport's own end wait for ever.
     if (!broken()) meet("close");
-    if (!broken()) transport_->close();
+    if (!broken()) watched("close", [&] { transport_->close(); });
   } catch (...) {
     abandon("it could not end");
   }
@@ -62,27 +70,28 @@ void World::meet(std::string_view call) {
   std::vector<std::byte> tokens(hosts_.size());
   std::vector<Message> messages;
   for (int peer = 0; peer < size(); ++peer) {
-    if (peer != rank()) messages.push_back({peer, {&token, 1}, {&tokens[static_cast<std::size_t>(peer)], 1}});
+    if (peer != rank()) messages.push_back({peer, {&token, 1}, {&tokens[index(peer)], 1}});
   }
   guarded(call, [&] { transport_->start(messages); });
   wait(call, [&] { return transport_->finished(); });
 }
 
-void World::gather_hosts() {
-  const auto n = hosts_.size();
-  std::vector<std::byte> all(n * kHostBytes);
-  const auto block = [&](int r) {
-    return std::span(all).subspan(static_cast<std::size_t>(r) * kHostBytes, kHostBytes);
-  };
-  const auto own = hosts_[0].substr(0, kHostBytes - 1);
-  std::memcpy(block(rank()).data(), own.data(), own.size());
+void World::gather_cards() {
+  std::vector<Card> all(hosts_.size());
+  auto& mine = all[index(rank())];
+  hosts_[0].copy(mine.host, sizeof mine.host - 1);
+  mine.process = this_process();
   std::vector<Message> messages;
   for (int peer = 0; peer < size(); ++peer)
-    if (peer != rank()) messages.push_back({peer, block(rank()), block(peer)});
+    if (peer != rank())
+      messages.push_back({peer, std::as_bytes(std::span(&mine, 1)),
+                          std::as_writable_bytes(std::span(&all[index(peer)], 1))});
   guarded("start", [&] { transport_->start(messages); });
   wait("start", [&] { return transport_->finished(); });
-  for (int r = 0; r < size(); ++r)
-    hosts_[static_cast<std::size_t>(r)] = reinterpret_cast<const char*>(block(r).data());
+  for (int r = 0; r < size(); ++r) {
+    hosts_[index(r)] = all[index(r)].host;
+    processes_[index(r)] = all[index(r)].process;
+  }
 }
 
 void World::require_whole() const {
@@ -101,6 +110,11 @@ void World::guarded(std::string_view call, const std::function<void()>& body) {
   }
 }
 
+void World::watched(std::string_view call, const std::function<void()>& body) {
+  const Watchdog watchdog(fmt::format("{}: {} in {}", call, worker(rank()), activity_), deadline_);
+  guarded(call, body);
+}
+
 void World::wait(std::string_view call, const std::function<bool()>& done) {
   guarded(call, [&] { poll(call, done); });
 }
@@ -110,15 +124,44 @@ void World::poll(std::string_view call, const std::function<bool()>& done) {
   const double began = monotonic_seconds();
   while (!done()) {
     const double waited = monotonic_seconds() - began;
-    if (waited >= kEager) hear_alarms(call);
-    if (waited > deadline_) give_up(call, nullptr);
+    if (waited >= kEager && hear_alarms(call, done)) return;
+    if (waited >= kBetweenLooks) look_after_neighbours(call, done);
+    if (waited > deadline_) {
+      exceeded_ = deadline_;
+      give_up(call, nullptr);
+    }
     rest(waited);
   }
 }
 
-void World::hear_alarms(std::string_view call) {
-  const auto alarm = transport_->next_alarm();
-  if (alarm) give_up(call, &*alarm);
+// Who sends an alarm has sent its messages before: if this wait ends with them, the next one is for the
+// alarm.
+bool World::hear_alarms(std::string_view call, const std::function<bool()>& done) {
+  if (!heard_) heard_ = transport_->next_alarm();
+  if (!heard_) return false;
+  if (done()) return true;
+  give_up(call, &*heard_);
+}
+
+// A worker that ends with an error tells so first: its alarm has been heard by now.
+void World::look_after_neighbours(std::string_view call, const std::function<bool()>& done) {
+  const double now = monotonic_seconds();
+  if (now < next_look_) return;
+  next_look_ = now + kBetweenLooks;
+  for (int r = 0; r < size(); ++r) {
+    const auto state = state_of(processes_[index(r)]);
+    if (state == ProcessState::gone) {
+      if (done() || hear_alarms(call, done)) return;
+      one_died_ = true;
+      give_up(call, nullptr);
+    }
+    if (state != ProcessState::stopped) {
+      stopped_since_.erase(r);
+    } else if (now - stopped_since_.try_emplace(r, now).first->second > limit_) {
+      exceeded_ = limit_;
+      give_up(call, nullptr);
+    }
+  }
 }
 
 void World::give_up(std::string_view call, const Alarm* first) {
@@ -140,7 +183,8 @@ void World::break_with(std::string message) {
 }
 
 void World::collect_answers() {
-  const double until = monotonic_seconds() + std::clamp(deadline_ / 4, 0.5, 5.0);
+  const double grace = one_died_ ? 1.0 : std::clamp(limit_ / 4, 0.5, 5.0);
+  const double until = monotonic_seconds() + grace;
   while (monotonic_seconds() < until && answers_.size() + 1 < hosts_.size()) {
     if (const auto alarm = transport_->next_alarm())
       answers_[alarm->rank] = alarm->text.substr(std::min<std::size_t>(1, alarm->text.size()));
@@ -150,23 +194,37 @@ void World::collect_answers() {
 }
 
 std::string World::worker(int rank) const {
-  return fmt::format("worker {} (host {})", rank, hosts_[static_cast<std::size_t>(rank)]);
+  return fmt::format("worker {} (host {})", rank, hosts_[index(rank)]);
+}
+
+std::string World::missing(int rank) const {
+  const auto& process = processes_[index(rank)];
+  switch (state_of(process)) {
+    case ProcessState::gone:
+      return fmt::format("{}: its process {} has died", worker(rank), process.number);
+    case ProcessState::stopped:
+      return fmt::format("{}: its process {} is stopped", worker(rank), process.number);
+    default:
+      return worker(rank);
+  }
 }
 
 std::string World::place(std::string_view call) const { return fmt::format("{}, in {}", call, activity_); }
 
 std::string World::report(std::string_view call, const Alarm* first) const {
-  std::vector<std::string> missing;
+  std::vector<std::string> silent;
   for (int r = 0; r < size(); ++r)
-    if (r != rank() && !answers_.contains(r)) missing.push_back(worker(r));
+    if (r != rank() && !answers_.contains(r)) silent.push_back(missing(r));
   std::string text = fmt::format("{}: {} in {}: ", call, worker(rank()), activity_);
-  if (!missing.empty())
-    text += fmt::format("no answer from {}", fmt::join(missing, ", "));
+  if (!silent.empty())
+    text += fmt::format("no answer from {}", fmt::join(silent, ", "));
   else if (first)
     text += fmt::format("{} gave up waiting", worker(first->rank));
   else
     text += "every worker answers, but they wait for different things";
-  text += fmt::format(" (deadline {:g} s)", deadline_);
+  const bool dead = std::any_of(processes_.begin(), processes_.end(),
+                                [](auto& p) { return state_of(p) == ProcessState::gone; });
+  if (!dead) text += fmt::format(" (deadline {:g} s)", exceeded_.value_or(std::min(deadline_, limit_)));
   for (const auto& [r, where] : answers_) text += fmt::format("\n{} waits too: {}", worker(r), where);
   return text + "\n" + kHint;
 }

@@ -92,6 +92,7 @@ struct Walk {
   std::string module;
   core::Names inputs;
   bool elements_only = false;  // the module is a bare list: its elements are named by number alone
+  bool skip_stacks = false;    // leaves such lists out
 
   template <Axis... As>
   void operator()(std::string_view name, Named<As...>& parameter) {
@@ -120,8 +121,12 @@ struct Walk {
   void operator()(std::string_view name, T& member) {
     if constexpr (Module<T>) {
       Walk inner{out, path + std::string(name) + ".", join_kinds(module, kind_of<T>()), {}};
+      inner.skip_stacks = skip_stacks;
       if constexpr (requires { typename T::in; }) inner.inputs = T::in::names;
-      if constexpr (requires { T::elements_only; }) inner.elements_only = T::elements_only;
+      if constexpr (requires { T::elements_only; }) {
+        if (skip_stacks) return;
+        inner.elements_only = T::elements_only;
+      }
       visit_fields(member, inner);
     }
   }
@@ -135,6 +140,16 @@ template <Module M>
 std::vector<core::ParamRef> parameters(M& model) {
   std::vector<core::ParamRef> out;
   detail::Walk walk{out, "", std::string(detail::kind_of<M>()), {}};
+  visit_fields(model, walk);
+  return out;
+}
+
+/// Those that are not in a list of blocks (a module with elements_only, such as nn::Stacked).
+template <Module M>
+std::vector<core::ParamRef> parameters_outside_stacks(M& model) {
+  std::vector<core::ParamRef> out;
+  detail::Walk walk{out, "", std::string(detail::kind_of<M>()), {}};
+  walk.skip_stacks = true;
   visit_fields(model, walk);
   return out;
 }

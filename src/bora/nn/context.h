@@ -59,7 +59,8 @@ struct Context {
   AttentionMask mask;
   std::optional<Key> key;  ///< dropout is active only where there is a key
   std::int64_t layer = 0;
-  KvCache* cache = nullptr;  ///< decoding: keys and values of earlier positions
+  core::DType compute = core::DType::f32;  ///< of the pass; blocks cast their parameters to it
+  KvCache* cache = nullptr;                ///< decoding: keys and values of earlier positions
   /// Called with 0 and the embeddings, with i and the output of layer i (counted from 1), and last with the
   /// number of layers and the normalised output.
   const std::function<void(std::int64_t, const core::Array&)>* probe = nullptr;

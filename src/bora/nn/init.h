@@ -4,7 +4,9 @@
 #pragma once
 #include <algorithm>
 #include <array>
+#include <vector>
 
+#include "bora/core/parameter_store.h"
 #include "bora/named/fields.h"
 #include "bora/named/ops.h"
 
@@ -30,24 +32,43 @@ SizesOf<Axes<As..., Bs...>> join_sizes(const SizesOf<Axes<As...>>& a, const Size
   return out;
 }
 
+/// Hands a new parameter to the store that keeps this thread's, if there is one.
+template <Axis... As>
+Named<As...> new_parameter(core::Array values) {
+  auto parameter = Named<As...>::adopt(std::move(values));
+  if (auto* store = core::parameter_store()) store->created(parameter.mutable_array(), Axes<As...>::names);
+  return parameter;
+}
+
 template <Axis... As>
 Named<As...> normal_parameter(Key key, double std, const SizesOf<Axes<As...>>& sizes) {
-  return Named<As...>::adopt(core::random_normal(key, sizes.shape(), 0, std));
+  const auto* store = core::parameter_store();
+  if (store != nullptr && store->shapes_only())
+    return new_parameter<As...>(core::uninitialized(sizes.shape()));
+  return new_parameter<As...>(core::random_normal(key, sizes.shape(), 0, std));
 }
 template <Axis... As>
 Named<As...> zeros_parameter(const SizesOf<Axes<As...>>& sizes) {
-  return Named<As...>::adopt(core::zeros(sizes.shape()));
+  return new_parameter<As...>(core::zeros(sizes.shape()));
 }
 template <Axis... As>
 Named<As...> ones_parameter(const SizesOf<Axes<As...>>& sizes) {
-  return Named<As...>::adopt(core::ones(sizes.shape()));
+  return new_parameter<As...>(core::ones(sizes.shape()));
 }
 
-/// Every parameter of a model in another dtype. Recorded: gradients reach the original in its own dtype.
+/// The arrays of a list of parameters.
+inline std::vector<core::Array> arrays_of(const std::vector<core::ParamRef>& parameters) {
+  std::vector<core::Array> out;
+  for (const auto& p : parameters) out.push_back(*p.array);
+  return out;
+}
+
+/// A module's parameters in another dtype, but not those of blocks in a stack, which do it themselves.
+/// Recorded: gradients reach the original in its own dtype.
 template <Module M>
 M cast_parameters(const M& model, core::DType dtype) {
   M out = model;
-  for (auto& p : parameters(out)) {
+  for (auto& p : parameters_outside_stacks(out)) {
     if (p.array->dtype() != dtype) *p.array = core::cast({*p.array, p.names}, dtype);
   }
   return out;

@@ -78,8 +78,11 @@ class LanguageModelOf final : public LanguageModel {
 
   core::CrossEntropy loss(const TokenBatch& batch, std::optional<Key> key,
                           const LossOptions& options) const override {
+    hold_outside_stacks();
     const M compute = options.compute == core::DType::f32 ? model_ : cast_parameters(model_, options.compute);
-    Context context{.mask = AttentionMask::causal_mask().with_segments(batch.segments), .key = key};
+    Context context{.mask = AttentionMask::causal_mask().with_segments(batch.segments),
+                    .key = key,
+                    .compute = options.compute};
     auto hidden = compute(indices_from_array<Batch, Pos>(batch.ids), context);
     auto head = compute.head();
     core::Names positions = Axes<Batch, Pos>::names;
@@ -88,6 +91,7 @@ class LanguageModelOf final : public LanguageModel {
   }
 
   core::Array logits(const core::Array& ids, const Context& context) const override {
+    hold_outside_stacks();
     auto hidden = model_(indices_from_array<Batch, Pos>(ids), context);
     if (context.cache != nullptr) context.cache->advance(ids.size(1));
     return dot<typename M::EmbedAxis>(hidden, model_.head()).array();
@@ -96,6 +100,12 @@ class LanguageModelOf final : public LanguageModel {
   M& model() { return model_; }
 
  private:
+  // Embeddings, the head and the like are used at both ends of a pass.
+  void hold_outside_stacks() const {
+    if (auto* store = core::parameter_store())
+      store->hold(arrays_of(parameters_outside_stacks(const_cast<M&>(model_))));
+  }
+
   M model_;
 };
 

@@ -11,6 +11,7 @@
 #include "bora/named/fields.h"
 #include "bora/named/grad.h"
 #include "bora/nn/context.h"
+#include "bora/nn/init.h"
 
 namespace bora::nn {
 
@@ -57,6 +58,17 @@ struct Stacked {
   }
 
  private:
+  // With the block's parameters at hand, in the dtype of the pass.
+  template <NamedTensor X>
+  static X apply(const Block& block, const X& x, const Context& context) {
+    const bool cast = context.compute != core::DType::f32;
+    if (!cast && core::parameter_store() == nullptr) return block(x, context);
+    Block same = block;
+    return X::adopt(core::with_parameters(arrays_of(parameters(same)), [&] {
+      return X(cast ? cast_parameters(block, context.compute)(x, context) : block(x, context)).array();
+    }));
+  }
+
   template <NamedTensor X>
   X run(X x, const Context& context, std::int64_t first, std::int64_t last, const RematPolicy& policy) const {
     for (std::int64_t i = first; i < last; ++i) {
@@ -64,8 +76,9 @@ struct Stacked {
       auto here = context.at_layer(i);
       bool again = policy.kind == RematPolicy::Kind::full ||
                    (policy.kind == RematPolicy::Kind::every && i % policy.every == 0);
-      // A copy: the backward pass may come after the model that ran forward (say, its copy in bf16) is gone.
-      x = again ? bora::remat([block, here](const X& h) { return block(h, here); }, x) : block(x, here);
+      // A copy: the backward pass may come after the model that ran forward is gone.
+      x = again ? bora::remat([block, here](const X& h) { return apply(block, h, here); }, x)
+                : apply(block, x, here);
       if (i + 1 < static_cast<std::int64_t>(blocks.size())) context.observe(i + 1, x.array());
     }
     return x;

@@ -92,11 +92,11 @@ StepReport Adam::step(std::span<const core::ParamRef> parameters, std::span<cons
   check(parameters, gradients);
   StepReport report;
   report.gradient_norm =
-      info.gradient_norm ? *info.gradient_norm : global_norm(gradients) * info.gradient_scale;
+      info.gradient_norm ? *info.gradient_norm : global_norm(info.squares(gradients)) * info.gradient_scale;
   report.clip_factor = clip_factor(report.gradient_norm, config_.max_grad_norm);
   const Factors f = factors(info, report.clip_factor);
   if (config_.update_rms_clipping || config_.clip_update_norm) {
-    report.update_norm = step_clipped(parameters, gradients, f);
+    report.update_norm = step_clipped(parameters, gradients, f, info.squares);
   } else {
     step_fused(parameters, gradients, f);
   }
@@ -132,20 +132,21 @@ core::Array Adam::update_of(std::size_t i, const core::ParamRef& parameter, cons
 }
 
 double Adam::step_clipped(std::span<const core::ParamRef> parameters, std::span<const core::Array> gradients,
-                          const Factors& f) {
+                          const Factors& f, const SquaresOf& squares_of) {
   std::vector<core::Array> updates;
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     updates.push_back(update_of(i, parameters[i], or_zeros(gradients[i], parameters[i]), f));
   }
-  const double norm = global_norm(updates);
+  const auto squares = squares_of(updates);
+  const double norm = global_norm(squares);
   const double shared = config_.clip_update_norm ? update_factor(norm) : 1;
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     const std::int64_t n = updates[i].numel();
     const float* u = updates[i].data<float>();
     double factor = shared;
     if (config_.update_rms_clipping) {
-      const double rms =
-          std::sqrt(kernels::sum_of_squares(n, u) / static_cast<double>(std::max<std::int64_t>(n, 1)));
+      const auto elements = std::max<std::int64_t>(squares[i].elements, 1);
+      const double rms = std::sqrt(squares[i].sum / static_cast<double>(elements));
       factor = clip_factor(rms, config_.update_rms_clipping);
     }
     add_scaled(n, parameters[i].array->data<float>(), static_cast<float>(-f.learning_rate * factor), u);

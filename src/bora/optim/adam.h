@@ -37,7 +37,7 @@ class Adam : public Optimizer {
   void step_fused(std::span<const core::ParamRef> parameters, std::span<const core::Array> gradients,
                   const Factors& factors);
   double step_clipped(std::span<const core::ParamRef> parameters, std::span<const core::Array> gradients,
-                      const Factors& factors);
+                      const Factors& factors, const SquaresOf& squares_of);
 
   core::Array update_of(std::size_t i, const core::ParamRef& parameter, const core::Array& gradient,
                         const Factors& factors);

@@ -4,17 +4,34 @@
 
 #include <cmath>
 
-#include "bora/core/kernels/reduce.h"
+#include "bora/core/kernels/square_sum.h"
 
 namespace bora::optim {
 
-double global_norm(std::span<const core::Array> arrays) {
-  double squares = 0;
+std::vector<Squares> sums_of_squares(std::span<const core::Array> arrays) {
+  std::vector<Squares> out;
   for (const core::Array& array : arrays) {
-    if (!array.empty()) squares += kernels::sum_of_squares(array.numel(), array.data<float>());
+    if (array.empty()) {
+      out.emplace_back();
+      continue;
+    }
+    const auto n = array.numel();
+    const float* x = array.data<float>();
+    const float largest = kernels::max_abs(n, x);
+    kernels::SquareSum sum(largest);
+    if (std::isfinite(largest)) sum.add(n, x);
+    out.push_back({std::isfinite(largest) ? sum.value() : static_cast<double>(largest), n});
   }
-  return std::sqrt(squares);
+  return out;
 }
+
+double global_norm(std::span<const Squares> squares) {
+  double sum = 0;
+  for (const Squares& s : squares) sum += s.sum;
+  return std::sqrt(sum);
+}
+
+double global_norm(std::span<const core::Array> arrays) { return global_norm(sums_of_squares(arrays)); }
 
 double clip_factor(double norm, std::optional<double> max_norm) {
   if (!max_norm || *max_norm <= 0 || !(norm > *max_norm)) return 1;

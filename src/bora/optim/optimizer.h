@@ -11,6 +11,7 @@
 
 #include "bora/base/json.h"
 #include "bora/core/param.h"
+#include "bora/optim/clip.h"
 #include "bora/optim/config.h"
 
 namespace bora::optim {
@@ -21,6 +22,7 @@ struct StepInfo {
   double gradient_scale = 1;  ///< multiplies every gradient first: 1 / weight
   std::optional<double>
       gradient_norm;  ///< global norm of the scaled gradients, if known; else it is computed
+  SquaresOf squares = sums_of_squares;  ///< of arrays that lie as the parameters do
 };
 
 /// What a step did, for the log.

@@ -47,25 +47,27 @@ struct IgnoredKey {
   std::string_view name, why;
 };
 
-constexpr std::string_view kOneWorker = "one worker: there is nothing to shard over";
+constexpr std::string_view kLanes = "workers share the lanes of a batch";
+constexpr std::string_view kOnData =
+    "all workers are on the axis data; trainer.fsdp_axis names what they cut. It does not change the result";
+constexpr std::string_view kLauncher = "workers are started by mpirun; see the guide";
 constexpr std::string_view kNoCompiler = "nothing is compiled at run time";
 constexpr std::string_view kNotBuilt = "not built yet; it does not change the training";
 
 /// Keys of Levanter's TrainerConfig that Bora reads without using them.
 constexpr IgnoredKey kIgnored[] = {
-    {"batch_axis", kOneWorker},
-    {"fsdp_axis", kOneWorker},
-    {"tensor_parallel_axes", kOneWorker},
-    {"axis_resources", kOneWorker},
-    {"parameter_axis_resources", kOneWorker},
-    {"model_axis_size", kOneWorker},
-    {"replica_ici_axis_size", kOneWorker},
-    {"replica_dcn_axis_size", kOneWorker},
-    {"mesh", kOneWorker},
-    {"use_explicit_mesh_axes", kOneWorker},
-    {"distributed", kOneWorker},
-    {"ray", kOneWorker},
-    {"elastic", kOneWorker},
+    {"batch_axis", kLanes},
+    {"tensor_parallel_axes", kOnData},
+    {"axis_resources", kOnData},
+    {"parameter_axis_resources", kOnData},
+    {"model_axis_size", kOnData},
+    {"replica_ici_axis_size", kOnData},
+    {"replica_dcn_axis_size", kOnData},
+    {"mesh", kOnData},
+    {"use_explicit_mesh_axes", kLanes},
+    {"distributed", kLauncher},
+    {"ray", kLauncher},
+    {"elastic", kLauncher},
     {"per_device_eval_parallelism", "evaluation takes small batches; its result does not depend on them"},
     {"allow_nondivisible_batch_size", "lanes adapt to each batch"},
     {"require_accelerator", "runs on the CPU"},
@@ -135,6 +137,9 @@ void check_numbers(Binder& b, const TrainerConfig& t) {
   at_least("max_eval_batches", t.max_eval_batches.value_or(0), 0);
   at_least("stop_at_step", t.stop_at_step.value_or(1), 1);
   at_least("threads", t.threads, 0);
+  at_least("check_replicas_every", t.check_replicas_every, 0);
+  if (!(t.worker_timeout > 0))
+    b.problem("worker_timeout", fmt::format("is {:g}; it must be positive", t.worker_timeout));
   if (t.id && (t.id->empty() || t.id->find('/') != std::string::npos || t.id->starts_with('.'))) {
     b.problem("id", fmt::format("\"{}\" cannot be the name of a directory", *t.id));
   }
@@ -158,13 +163,20 @@ void TrainerConfig::bind(Binder& b) {
   b.field("wandb", wandb, "older spelling of a tracker of type wandb");
   b.field("crash_on_nan", crash_on_nan, "stop when the loss is not a number");
   b.field("crash_on_inf", crash_on_inf, "stop when the loss is infinite");
+  b.field("fsdp_axis", fsdp_axis,
+          "axes along which parameters, gradients and optimizer state are cut over several workers; null: "
+          "whole on each; never changes a result");
   b.field("lanes", lanes,
           "fixed parts of the batch, a power of two; part of the bits of a run; default: the largest up to 8 "
           "that divides the batch and leaves a lane 1,024 tokens");
   b.choice("reduction", reduction, {"fixed", "fast"},
-           "how lanes of several workers are summed; no effect on one");
+           "how lanes of several workers are summed; fixed alone is built");
   b.field("stop_at_step", stop_at_step, "stop there as an interrupt would");
   b.field("threads", threads, "0: all cores; never changes a result");
+  b.field("worker_timeout", worker_timeout,
+          "seconds after which a worker that does not answer is lost: the others stop with exit code 75");
+  b.field("check_replicas_every", check_replicas_every,
+          "steps between comparisons of the parameters of all workers, to find a flipped bit; 0: never");
   for (const auto& key : kIgnored) b.ignored(key.name, key.why);
   refuse(b, "load_checkpoint_path",
          "is not built yet; trainer.id and trainer.checkpointer.base_path name the run to go on with, "

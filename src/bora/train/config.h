@@ -40,11 +40,17 @@ struct TrainerConfig {
   std::optional<track::WandbConfig> wandb;  ///< Levanter's older spelling of a tracker of type wandb
   bool crash_on_nan = true, crash_on_inf = true;
 
+  /// Axes along which parameters are cut over several workers, the first that a parameter has (fully sharded
+  /// training); null or none: every worker has all of them whole. Never changes a result.
+  std::optional<std::vector<std::string>> fsdp_axis = std::vector<std::string>{"embed"};
+
   // Bora's own
   std::optional<std::int64_t> lanes;  ///< power of two; default: resolve_lanes
   std::string reduction = "fixed";
   std::optional<std::int64_t> stop_at_step;  ///< stop there as an interrupt would
   std::int64_t threads = 0;                  ///< 0: all cores; never changes a result
+  double worker_timeout = 120;               ///< seconds that workers wait for one that does not come
+  std::int64_t check_replicas_every = 100;   ///< steps; 0: never
 
   void bind(Binder& b);
   const data::BatchSchedule& batch_schedule() const { return train_batch_size; }

@@ -4,8 +4,9 @@
 
 namespace bora::train {
 
-/// While it lives, SIGINT and SIGTERM ask for a stop at the next step boundary; a second one ends the process
-/// at once (exit code 130).
+/// While it lives, SIGINT, SIGTERM and SIGUSR1 (what `bora launch` and batch systems send) ask for a stop at
+/// the next step boundary; a second one, half a second later or more, ends the process at once (exit code
+/// 130).
 class StopSignals {
  public:
   StopSignals();

@@ -27,10 +27,11 @@ std::vector<core::Array*> arrays_of(const std::vector<core::ParamRef>& parameter
 Trainer::Trainer(Parts parts, TrainerOptions options)
     : parts_(std::move(parts)),
       options_(options),
-      parameters_(parts_.model.parameters()),
-      arrays_(arrays_of(parameters_)),
-      reducer_(*parts_.workers, arrays_),
-      key_(Key::from_seed(options.seed).fold("train")) {}
+      parameters_(parts_.sharded ? parts_.sharded->shards() : parts_.model.parameters()),
+      arrays_(arrays_of(parts_.model.parameters())),
+      key_(Key::from_seed(options.seed).fold("train")) {
+  if (!parts_.sharded) reducer_.emplace(*parts_.workers, arrays_);
+}
 
 Outcome Trainer::run() {
   while (step_ < options_.total_steps) {
@@ -67,12 +68,14 @@ StepResult Trainer::step() {
   require_finite(sum, r.loss);
 
   optim::StepInfo info{.step = step_, .learning_rate = r.learning_rate, .gradient_scale = 1 / r.weight};
-  info.gradient_norm = r.gradient_norm = optim::global_norm(sum.arrays) / r.weight;
+  info.squares = [this](std::span<const core::Array> arrays) { return squares_of(arrays); };
+  info.gradient_norm = r.gradient_norm = optim::global_norm(squares_of(sum.arrays)) / r.weight;
   r.skipped = parts_.skip_step && parts_.skip_step->should_skip(r.loss, r.gradient_norm);
   if (!r.skipped) {
     auto report = parts_.optimizer.step(parameters_, sum.arrays, info);
     r.clip_factor = report.clip_factor;
     r.update_norm = report.update_norm;
+    if (parts_.sharded) parts_.sharded->release();
   }
   ++step_;
   r.seconds = monotonic_seconds() - started;
@@ -83,28 +86,49 @@ StepResult Trainer::step() {
 // summed by one fixed tree.
 mesh::LaneSum Trainer::gradients(const data::Batch& batch) {
   auto lanes = lanes_for(batch.sequences);
-  auto each = batch.sequences / lanes;
   auto& workers = *parts_.workers;
   if (workers.size() > 1) workers.activity(fmt::format("step {}: gradients", step_));
+  if (parts_.sharded) return sharded_gradients(batch, lanes);
   auto own = mesh::owned_lanes(workers.rank(), workers.size(), lanes);
   mesh::LaneTree tree(lanes, arrays_.size());
   for (std::int64_t lane = own.first; lane < own.first + own.lanes; ++lane) {
-    auto tokens = token_batch(batch, lane * each, each);
-    std::optional<Key> key;
-    if (options_.dropout)
-      key = key_.fold(static_cast<std::uint64_t>(step_)).fold(static_cast<std::uint64_t>(lane));
     double weight = 0;
     auto loss = core::accumulate_gradients(
-        arrays_,
-        [&] {
-          auto result = parts_.model.loss(tokens, key, options_.loss);
-          weight = result.weight.item();
-          return result.loss;
-        },
+        arrays_, [&] { return lane_loss(batch, lane, batch.sequences / lanes, weight); },
         tree.buffer_for(lane));
     tree.finish(lane, std::vector<double>{loss.item(), weight});
   }
-  return reducer_.reduce(tree);
+  return reducer_->reduce(tree);
+}
+
+// All workers compute at the same time: each parameter's gradient leaves for its owners when it is there.
+mesh::LaneSum Trainer::sharded_gradients(const data::Batch& batch, std::int64_t lanes) {
+  mesh::ShardedGradients sum(*parts_.sharded, lanes);
+  for (std::int64_t round = 0; round < sum.rounds(); ++round) {
+    double weight = 0;
+    auto loss = core::stream_gradients(
+        arrays_, [&] { return lane_loss(batch, sum.lane(round), batch.sequences / lanes, weight); },
+        [&](std::size_t i, const core::Array& gradient) { sum.add(round, i, gradient); });
+    sum.finish(round, std::vector<double>{loss.item(), weight});
+  }
+  return sum.take_total();
+}
+
+core::Array Trainer::lane_loss(const data::Batch& batch, std::int64_t lane, std::int64_t each,
+                               double& weight) const {
+  std::optional<Key> key;
+  if (options_.dropout)
+    key = key_.fold(static_cast<std::uint64_t>(step_)).fold(static_cast<std::uint64_t>(lane));
+  auto result = parts_.model.loss(token_batch(batch, lane * each, each), key, options_.loss);
+  weight = result.weight.item();
+  return result.loss;
+}
+
+std::vector<optim::Squares> Trainer::squares_of(std::span<const core::Array> arrays) const {
+  if (!parts_.sharded) return optim::sums_of_squares(arrays);
+  std::vector<optim::Squares> out;
+  for (const auto& s : parts_.sharded->sums_of_squares(arrays)) out.push_back({s.sum, s.elements});
+  return out;
 }
 
 std::int64_t Trainer::lanes_for(std::int64_t sequences) const {

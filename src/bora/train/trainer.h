@@ -13,6 +13,7 @@
 #include "bora/base/key.h"
 #include "bora/data/loader.h"
 #include "bora/mesh/communicator.h"
+#include "bora/mesh/sharded_parameters.h"
 #include "bora/mesh/tree_reduce.h"
 #include "bora/nn/language_model.h"
 #include "bora/optim/optimizer.h"
@@ -64,6 +65,9 @@ class Trainer {
     std::function<bool()> should_stop;
     std::vector<std::function<void(const StepResult&)>> hooks;
     std::shared_ptr<mesh::Communicator> workers = mesh::make_self_communicator();
+    /// Where parameters lie in blocks on the workers: the store that keeps this thread's, with the model's
+    /// adopted; the optimizer is that of its shards. Null: whole on each.
+    mesh::ShardedParameters* sharded = nullptr;
   };
 
   Trainer(Parts parts, TrainerOptions options);
@@ -82,15 +86,19 @@ class Trainer {
 
  private:
   mesh::LaneSum gradients(const data::Batch& batch);
+  mesh::LaneSum sharded_gradients(const data::Batch& batch, std::int64_t lanes);
+  std::vector<optim::Squares> squares_of(std::span<const core::Array> arrays) const;
+  /// Loss of a lane, and its weight.
+  core::Array lane_loss(const data::Batch& batch, std::int64_t lane, std::int64_t each, double& weight) const;
   bool anyone_stops();
   void require_finite(const mesh::LaneSum& sum, double loss) const;
   std::int64_t lanes_for(std::int64_t sequences) const;
 
   Parts parts_;
   TrainerOptions options_;
-  std::vector<core::ParamRef> parameters_;
-  std::vector<core::Array*> arrays_;
-  mesh::TreeReducer reducer_;
+  std::vector<core::ParamRef> parameters_;    // of the optimizer: blocks where they are sharded
+  std::vector<core::Array*> arrays_;          // of the model
+  std::optional<mesh::TreeReducer> reducer_;  // unless sharded
   Key key_;
   std::int64_t step_ = 0;
 };

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+// What the benchmarks train: models of known sizes, on random ids.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bora/data/loader.h"
+#include "bora/nn/language_model.h"
+
+namespace bora::app {
+
+/// gpt2-124m, llama-nano, llama-mid or quickstart; Usage error for another name.
+std::unique_ptr<nn::LanguageModel> bench_model(const std::string& name, std::int64_t seq_len);
+
+/// The same ids for a step on every machine.
+data::Batch random_batch(std::int64_t step, std::int64_t sequences, std::int64_t seq_len, std::int64_t vocab);
+
+double median(std::vector<double> values);
+
+}  // namespace bora::app

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+
+#include "bora/base/text.h"
+#include "sharding_plan.h"
+
+namespace bora::app {
+namespace {
+
+// Layers that are alike, drawn once: "layers.0-11.attn.q_proj.weight".
+struct Row {
+  std::string label;
+  const PlannedParameter* parameter;
+};
+
+std::vector<Row> rows_of(const ShardingPlan& plan) {
+  std::vector<Row> rows;
+  std::map<std::string, std::size_t> seen;  // by path with the layer's number left out
+  for (const auto& p : plan.parameters) {
+    if (!p.in_layers) {
+      rows.push_back({p.path, &p});
+      continue;
+    }
+    const auto first = p.path.find('.'), second = p.path.find('.', first + 1);
+    const auto number = p.path.substr(first + 1, second - first - 1), rest = p.path.substr(second);
+    const auto [at, is_new] = seen.emplace(p.path.substr(0, first) + rest, rows.size());
+    if (is_new) rows.push_back({p.path, &p});
+    auto& row = rows[at->second];
+    const auto& begin = row.parameter->path;
+    const auto begin_number = begin.substr(first + 1, begin.find('.', first + 1) - first - 1);
+    if (number != begin_number)
+      row.label = fmt::format("{}.{}-{}{}", p.path.substr(0, first), begin_number, number, rest);
+  }
+  return rows;
+}
+
+std::string shape_of(const PlannedParameter& p) {
+  std::vector<std::string> parts;
+  for (std::size_t i = 0; i < p.names.size(); ++i)
+    parts.push_back(fmt::format("{}={}", p.names[i], p.sizes[i]));
+  return "[" + join(parts) + "]";
+}
+
+// The axis that is cut as a bar with the workers in their blocks.
+std::string bar(const PlannedParameter& p) {
+  if (p.cut.whole()) return "whole on every worker";
+  const auto axis = p.names[static_cast<std::size_t>(p.cut.dim())];
+  std::string out = fmt::format("{} ", axis);
+  const int shown = std::min(p.cut.workers(), 8);
+  for (int w = 0; w < shown; ++w) out += fmt::format("▏{}", w);
+  out += shown < p.cut.workers() ? fmt::format("▏… {}▕", p.cut.workers() - 1) : "▕";
+  const auto least = p.cut.sizes(0)[static_cast<std::size_t>(p.cut.dim())];
+  const auto most = p.cut.sizes(p.cut.workers() - 1)[static_cast<std::size_t>(p.cut.dim())];
+  return out + (least == most ? fmt::format(" {} each", least) : fmt::format(" {} or {} each", least, most));
+}
+
+std::string color_of(int worker, int workers) {
+  return fmt::format("hsl({},55%,60%)", 360 * worker / std::max(1, workers));
+}
+
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '<')
+      out += "&lt;";
+    else if (c == '&')
+      out += "&amp;";
+    else
+      out += c;
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string draw_text(const ShardingPlan& plan) {
+  const auto rows = rows_of(plan);
+  std::size_t label = 0, shape = 0;
+  for (const auto& row : rows) {
+    label = std::max(label, row.label.size());
+    shape = std::max(shape, shape_of(*row.parameter).size());
+  }
+  std::string out;
+  for (const auto& row : rows)
+    out += fmt::format("{:<{}}  {:<{}}  {}\n", row.label, label, shape_of(*row.parameter), shape,
+                       bar(*row.parameter));
+  return out;
+}
+
+// Each parameter is a rectangle as wide as it is large; its blocks stand side by side in the workers'
+// colours.
+std::string draw_svg(const ShardingPlan& plan) {
+  constexpr int kRow = 22, kLeft = 330, kWidth = 420, kRight = 240, kTop = 50;
+  const auto rows = rows_of(plan);
+  std::int64_t largest = 1;
+  for (const auto& row : rows) largest = std::max(largest, row.parameter->elements());
+  const auto height = kTop + kRow * static_cast<int>(rows.size()) + 10;
+  std::string out = fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" "
+      "font-family=\"system-ui,sans-serif\" font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" "
+      "fill=\"white\"/>\n<text x=\"10\" y=\"20\" font-size=\"14\">Parameters on {2} workers</text>\n",
+      kLeft + kWidth + kRight, height, plan.workers);
+  for (int w = 0; w < std::min(plan.workers, 16); ++w) {
+    out += fmt::format(
+        "<rect x=\"{}\" y=\"10\" width=\"14\" height=\"14\" fill=\"{}\"/><text x=\"{}\" y=\"22\">{}</text>\n",
+        kLeft + 36 * w, color_of(w, plan.workers), kLeft + 36 * w + 18, w);
+  }
+  int y = kTop;
+  for (const auto& row : rows) {
+    const auto& p = *row.parameter;
+    const double width =
+        std::max(3.0, kWidth * static_cast<double>(p.elements()) / static_cast<double>(largest));
+    out += fmt::format("<text x=\"10\" y=\"{}\">{}</text>\n", y + 13, escaped(row.label));
+    if (p.cut.whole()) {
+      out += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{:.1f}\" height=\"16\" fill=\"#bbb\"/>\n", kLeft, y,
+                         width);
+    }
+    for (int w = 0; w < (p.cut.whole() ? 0 : p.cut.workers()); ++w) {
+      const double from =
+          width * static_cast<double>(p.cut.elements(0) * w) / static_cast<double>(p.elements());
+      const double share = width * static_cast<double>(p.cut.elements(w)) / static_cast<double>(p.elements());
+      out += fmt::format("<rect x=\"{:.1f}\" y=\"{}\" width=\"{:.1f}\" height=\"16\" fill=\"{}\"/>\n",
+                         kLeft + from, y, share, color_of(w, plan.workers));
+    }
+    const auto how = p.cut.whole()
+                         ? " whole"
+                         : fmt::format(" cut along {}", p.names[static_cast<std::size_t>(p.cut.dim())]);
+    out += fmt::format("<text x=\"{:.1f}\" y=\"{}\" fill=\"#555\">{}{}</text>\n", kLeft + width + 8, y + 13,
+                       escaped(shape_of(p)), how);
+    y += kRow;
+  }
+  return out + "</svg>\n";
+}
+
+}  // namespace bora::app

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+// Several workers write one checkpoint.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "bora/checkpoint/async_writer.h"
+#include "bora/checkpoint/restore.h"
+#include "bora/checkpoint/test_files.h"
+
+namespace bora::checkpoint {
+namespace {
+
+using test::error_of;
+using test::Folder;
+using test::TinyRun;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// Worker 0 writes the parameters, worker 1 the optimizer's state.
+CheckpointContent part_of(const TinyRun& run, int worker) {
+  auto content = run.content(400);
+  content.part = {worker, 2};
+  content.owned = true;
+  (worker == 0 ? content.optimizer : content.parameters).clear();
+  return content;
+}
+
+TEST(CheckpointParts, OneWorkerWaitsForTheOther) {
+  Folder folder;
+  const TinyRun run(1);
+  AsyncWriter first(folder / "run"), second(folder / "run");
+  first.save(part_of(run, 0));  // waits on its own thread
+  EXPECT_FALSE(exists(folder / "run/step-400"));
+  second.save(part_of(run, 1));
+  second.wait();
+  first.wait();
+  EXPECT_THAT(files().list(folder / "run"), ElementsAre("step-400"));
+  EXPECT_THAT(files().list(folder / "run/step-400"),
+              ElementsAre("manifest.json", "model-worker-0-00001-of-00001.safetensors",
+                          "optimizer-worker-1-00001-of-00001.safetensors", "state.json"));
+  TinyRun live(2);
+  const auto restored = restore_latest(folder / "run", live.parameters(), live.optimizer());
+  ASSERT_TRUE(restored);
+  EXPECT_TRUE(live.equals(run));
+}
+
+TEST(CheckpointParts, AMissingWorkerIsNamedAndNothingIsLeft) {
+  Folder folder;
+  const TinyRun run(1);
+  EXPECT_THAT(error_of([&] { save_checkpoint(folder / "run", part_of(run, 0), {.part_deadline = 0.01}); }),
+              HasSubstr("worker 1 did not finish its files within 0.01 s"));
+  EXPECT_THAT(files().list(folder / "run"), ElementsAre());
+}
+
+TEST(CheckpointParts, AWorkersFailureReachesTheFirst) {
+  Folder folder;
+  const TinyRun run(1);
+  auto twice = part_of(run, 1);
+  twice.optimizer.push_back(twice.optimizer[0]);  // a name that is there already
+  EXPECT_NE(error_of([&] { save_checkpoint(folder / "run", twice); }), "no error");
+  EXPECT_THAT(error_of([&] { save_checkpoint(folder / "run", part_of(run, 0)); }),
+              HasSubstr("while saving step-400: worker 1: "));
+  EXPECT_THAT(files().list(folder / "run"), ElementsAre());
+}
+
+TEST(CheckpointParts, WaitingEndsWithTheWriter) {
+  Folder folder;
+  const TinyRun run(1);
+  {
+    AsyncWriter first(folder / "run");
+    first.save(part_of(run, 0));
+  }
+  EXPECT_THAT(files().list(folder / "run"), ElementsAre());
+}
+
+TEST(CheckpointParts, BlocksOfAnArrayAreRestored) {
+  Folder folder;
+  const TinyRun run(1);
+  save_checkpoint(folder / "run", run.content(400));
+  const std::vector<std::int64_t> whole{8, 40};
+  const mesh::AxisCut cut(whole, 1, 3);
+  TinyRun live(2);
+  const TinyRun narrow(2, cut.end(1) - cut.begin(1));
+  auto parameters = live.parameters();
+  parameters[0].array = narrow.arrays[0].array;
+  parameters[0].cut = cut;
+  parameters[0].worker = 1;
+  restore_checkpoint(folder / "run/step-400", parameters, live.optimizer());
+  std::vector<float> want(static_cast<std::size_t>(cut.elements(1)));
+  cut.take(1, run.arrays[0].array.data<float>(), want.data());
+  EXPECT_EQ(narrow.arrays[0].array.to_vector<float>(), want);
+
+  parameters[0].cut = mesh::AxisCut(std::vector<std::int64_t>{8, 41}, 1, 3);
+  EXPECT_THAT(error_of([&] { restore_checkpoint(folder / "run/step-400", parameters, live.optimizer()); }),
+              HasSubstr("the checkpoint has [mlp=8, embed=40], the model has [mlp=8, embed=41]"));
+}
+
+}  // namespace
+}  // namespace bora::checkpoint

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/mesh/axis_cut.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "bora/core/kernels/threads.h"
+
+namespace bora::mesh {
+namespace {
+
+constexpr std::int64_t kCopy = 65536;  // elements of one thread's copy
+
+}  // namespace
+
+AxisCut::AxisCut(std::span<const std::int64_t> sizes, int dim, int workers)
+    : sizes_(sizes.begin(), sizes.end()), dim_(dim), workers_(workers) {
+  for (int i = 0; i < static_cast<int>(sizes.size()); ++i) {
+    (i < dim ? outer_ : i == dim ? axis_ : inner_) *= sizes[static_cast<std::size_t>(i)];
+  }
+}
+
+AxisCut AxisCut::along(std::span<const std::string> axes, core::Names names,
+                       std::span<const std::int64_t> sizes, int workers) {
+  if (workers == 1) return {};
+  for (const auto& axis : axes) {
+    const auto at = std::find(names.begin(), names.end(), axis);
+    if (at != names.end()) return {sizes, static_cast<int>(at - names.begin()), workers};
+  }
+  return {};
+}
+
+std::vector<std::int64_t> AxisCut::sizes(int worker) const {
+  auto out = sizes_;
+  if (!whole()) out[static_cast<std::size_t>(dim_)] = end(worker) - begin(worker);
+  return out;
+}
+
+void AxisCut::take(int worker, const float* whole, float* block) const {
+  const auto run = (end(worker) - begin(worker)) * inner_, stride = axis_ * inner_;
+  const float* from = whole + begin(worker) * inner_;
+  const auto rows = std::max<std::int64_t>(1, kCopy / std::max<std::int64_t>(1, run));
+  kernels::for_chunks(outer_, rows, [=](std::int64_t first, std::int64_t last) {
+    for (std::int64_t i = first; i < last; ++i)
+      std::memcpy(block + i * run, from + i * stride, static_cast<std::size_t>(run) * sizeof(float));
+  });
+}
+
+void AxisCut::put(int worker, const float* block, float* whole) const {
+  const auto run = (end(worker) - begin(worker)) * inner_, stride = axis_ * inner_;
+  float* to = whole + begin(worker) * inner_;
+  const auto rows = std::max<std::int64_t>(1, kCopy / std::max<std::int64_t>(1, run));
+  kernels::for_chunks(outer_, rows, [=](std::int64_t first, std::int64_t last) {
+    for (std::int64_t i = first; i < last; ++i)
+      std::memcpy(to + i * stride, block + i * run, static_cast<std::size_t>(run) * sizeof(float));
+  });
+}
+
+}  // namespace bora::mesh

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bora/core/array.h"
+
+namespace bora::mesh {
+
+/// How an array lies on workers: cut along one dimension into consecutive blocks, one for each worker (equal
+/// ones where the size divides, else they differ by one), or whole on all.
+class AxisCut {
+ public:
+  AxisCut() = default;  ///< whole
+  /// Along dimension `dim` of an array of `sizes`.
+  AxisCut(std::span<const std::int64_t> sizes, int dim, int workers);
+  /// Along the first of `axes` that the array has; whole if it has none, or with one worker.
+  static AxisCut along(std::span<const std::string> axes, core::Names names,
+                       std::span<const std::int64_t> sizes, int workers);
+
+  bool whole() const { return dim_ < 0; }
+  int dim() const { return dim_; }
+  int workers() const { return workers_; }
+  /// Of the dimension: worker w has [begin(w), end(w)).
+  std::int64_t begin(int worker) const { return axis_ * worker / workers_; }
+  std::int64_t end(int worker) const { return begin(worker + 1); }
+  std::int64_t elements(int worker) const { return outer_ * (end(worker) - begin(worker)) * inner_; }
+  std::int64_t elements() const { return outer_ * axis_ * inner_; }
+  std::vector<std::int64_t> sizes(int worker) const;
+  const std::vector<std::int64_t>& sizes() const { return sizes_; }  ///< of the whole array
+  /// A worker's block is one run of the whole array's elements.
+  bool contiguous() const { return outer_ == 1; }
+
+  // Blocks are contiguous, in the order of the array's dimensions.
+  void take(int worker, const float* whole, float* block) const;
+  void put(int worker, const float* block, float* whole) const;
+
+ private:
+  std::vector<std::int64_t> sizes_;
+  int dim_ = -1, workers_ = 1;
+  std::int64_t outer_ = 1, axis_ = 1, inner_ = 1;
+};
+
+}  // namespace bora::mesh

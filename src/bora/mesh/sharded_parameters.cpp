@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/mesh/sharded_parameters.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "bora/base/error.h"
+#include "bora/core/create.h"
+#include "bora/core/kernels/square_sum.h"
+
+namespace bora::mesh {
+namespace {
+
+core::Array make_array(const std::vector<std::int64_t>& sizes) {
+  constexpr std::string_view kNames[] = {"d0", "d1", "d2", "d3", "d4", "d5", "d6", "d7"};
+  return core::uninitialized({core::Names(kNames).first(sizes.size()), sizes});
+}
+
+std::span<std::byte> bytes_of(float* data, std::int64_t elements) {
+  return {reinterpret_cast<std::byte*>(data), static_cast<std::size_t>(elements) * sizeof(float)};
+}
+
+// Where each worker's block begins in an array of all blocks one after another, in bytes.
+std::vector<std::size_t> block_bounds(const AxisCut& cut) {
+  std::vector<std::size_t> bounds{0};
+  for (int w = 0; w < cut.workers(); ++w)
+    bounds.push_back(bounds.back() + static_cast<std::size_t>(cut.elements(w)) * sizeof(float));
+  return bounds;
+}
+
+}  // namespace
+
+ShardedParameters::ShardedParameters(std::shared_ptr<Communicator> workers, std::vector<std::string> axes)
+    : workers_(std::move(workers)), axes_(std::move(axes)) {}
+
+std::size_t ShardedParameters::take(core::Array& parameter, core::Names names) {
+  Slot slot;
+  slot.whole = parameter;
+  slot.names.assign(names.begin(), names.end());
+  slot.cut = AxisCut::along(axes_, names, parameter.sizes(), workers_->size());
+  slot.block = slot.cut.whole() ? parameter : make_array(slot.cut.sizes(workers_->rank()));
+  if (!slot.cut.whole()) {
+    slot.cut.take(workers_->rank(), parameter.data<float>(), slot.block.data<float>());
+    core::drop_values(slot.whole);
+  }
+  by_node_[parameter.node()] = slots_.size();
+  slots_.push_back(std::move(slot));
+  return slots_.size() - 1;
+}
+
+void ShardedParameters::created(core::Array& parameter, core::Names names) { take(parameter, names); }
+
+void ShardedParameters::adopt(std::span<const core::ParamRef> parameters) {
+  std::vector<Slot> ordered;
+  for (const auto& p : parameters) {
+    const auto found = by_node_.find(p.array->node());
+    const auto at = found != by_node_.end() ? found->second : take(*p.array, p.names);
+    slots_[at].parameter = p;
+    slots_[at].names = p.names;
+    ordered.push_back(slots_[at]);
+  }
+  slots_ = std::move(ordered);
+  by_node_.clear();
+  for (std::size_t i = 0; i < slots_.size(); ++i) by_node_[slots_[i].whole.node()] = i;
+}
+
+std::vector<core::ParamRef> ShardedParameters::shards() {
+  std::vector<core::ParamRef> out;
+  for (Slot& slot : slots_) {
+    out.push_back(slot.parameter);
+    out.back().array = &slot.block;
+  }
+  return out;
+}
+
+ShardedParameters::Slot* ShardedParameters::find(const core::Array& parameter) {
+  const auto found = by_node_.find(parameter.node());
+  return found == by_node_.end() ? nullptr : &slots_[found->second];
+}
+
+void ShardedParameters::gather(Slot& slot) {
+  if (core::values_present(slot.whole)) return;
+  core::make_room(slot.whole);
+  const auto& cut = slot.cut;
+  const auto bounds = block_bounds(cut);
+  core::Array staging;  // blocks one after another, where they do not lie so in the whole
+  if (!cut.contiguous()) staging = make_array({cut.elements()});
+  float* all = cut.contiguous() ? slot.whole.data<float>() : staging.data<float>();
+  const auto own = bytes_of(slot.block.data<float>(), slot.block.numel());
+  const auto to = bytes_of(all, cut.elements());
+  std::memcpy(to.data() + bounds[static_cast<std::size_t>(workers_->rank())], own.data(), own.size());
+  workers_->all_gather(to, bounds);
+  if (cut.contiguous()) return;
+  for (int w = 0; w < cut.workers(); ++w)
+    cut.put(w, all + bounds[static_cast<std::size_t>(w)] / sizeof(float), slot.whole.data<float>());
+}
+
+void ShardedParameters::drop(Slot& slot) {
+  if (!slot.cut.whole()) core::drop_values(slot.whole);
+}
+
+void ShardedParameters::hold(std::span<const core::Array> parameters) {
+  for (const auto& p : parameters) {
+    if (auto* slot = find(p)) {
+      gather(*slot);
+      slot->held = true;
+    }
+  }
+}
+
+void ShardedParameters::need(std::span<const core::Array> parameters) {
+  std::vector<std::size_t> wanted;
+  for (const auto& p : parameters) {
+    const auto found = by_node_.find(p.node());
+    if (found != by_node_.end() && !slots_[found->second].cut.whole() && !slots_[found->second].held)
+      wanted.push_back(found->second);
+  }
+  for (const auto i : present_) {
+    if (std::find(wanted.begin(), wanted.end(), i) == wanted.end()) drop(slots_[i]);
+  }
+  for (const auto i : wanted) gather(slots_[i]);
+  present_ = std::move(wanted);
+}
+
+void ShardedParameters::release() {
+  for (Slot& slot : slots_) {
+    drop(slot);
+    slot.held = false;
+  }
+  present_.clear();
+}
+
+void ShardedParameters::gather_all() {
+  for (Slot& slot : slots_) {
+    gather(slot);
+    slot.held = true;
+  }
+}
+
+void ShardedParameters::store_all() {
+  for (Slot& slot : slots_) {
+    if (!slot.cut.whole())
+      slot.cut.take(workers_->rank(), slot.whole.data<float>(), slot.block.data<float>());
+  }
+}
+
+core::Array ShardedParameters::assemble(std::size_t i, const core::Array& block, int at) const {
+  const auto& cut = slots_[i].cut;
+  const int rank = workers_->rank();
+  if (cut.whole()) return rank == at ? block : core::Array();
+  if (rank != at) {
+    const auto own = bytes_of(const_cast<core::Array&>(block).data<float>(), block.numel());
+    if (!own.empty())
+      workers_->exchange_all(std::vector<Message>{{.peer = at, .out = own, .in = {}}}, "assemble");
+    return {};
+  }
+  const auto bounds = block_bounds(cut);
+  core::Array staging = make_array({cut.elements()}), whole = make_array(slots_[i].whole.sizes());
+  std::vector<Message> messages;
+  for (int w = 0; w < cut.workers(); ++w) {
+    if (w == rank || cut.elements(w) == 0) continue;
+    float* to = staging.data<float>() + bounds[static_cast<std::size_t>(w)] / sizeof(float);
+    messages.push_back({.peer = w, .out = {}, .in = bytes_of(to, cut.elements(w))});
+  }
+  workers_->exchange_all(messages, "assemble");
+  for (int w = 0; w < cut.workers(); ++w) {
+    const float* from = w == rank
+                            ? block.data<float>()
+                            : staging.data<float>() + bounds[static_cast<std::size_t>(w)] / sizeof(float);
+    cut.put(w, from, whole.data<float>());
+  }
+  return whole;
+}
+
+core::Array ShardedParameters::block_of(std::size_t i, const core::Array& whole) const {
+  const auto& cut = slots_[i].cut;
+  if (cut.whole()) return whole;
+  auto block = make_array(cut.sizes(workers_->rank()));
+  cut.take(workers_->rank(), whole.data<float>(), block.data<float>());
+  return block;
+}
+
+std::vector<ShardedParameters::Squares> ShardedParameters::sums_of_squares(
+    std::span<const core::Array> arrays) const {
+  const auto n = arrays.size(), count = static_cast<std::size_t>(workers_->size());
+  std::vector<float> largest(n), all_largest(n * count);
+  for (std::size_t i = 0; i < n; ++i) {
+    if (!arrays[i].empty()) largest[i] = kernels::max_abs(arrays[i].numel(), arrays[i].data<float>());
+  }
+  workers_->all_gather(std::as_bytes(std::span(largest)), std::as_writable_bytes(std::span(all_largest)));
+  for (std::size_t k = 0; k < all_largest.size(); ++k) {
+    float& most = largest[k % n];
+    if (!(all_largest[k] <= most)) most = std::isnan(most) ? most : all_largest[k];  // NaN stays
+  }
+
+  std::vector<kernels::SquareSum::Parts> parts(n), all_parts(n * count);
+  for (std::size_t i = 0; i < n; ++i) {
+    kernels::SquareSum sum(largest[i]);
+    if (!arrays[i].empty() && std::isfinite(largest[i])) sum.add(arrays[i].numel(), arrays[i].data<float>());
+    parts[i] = sum.parts();
+  }
+  workers_->all_gather(std::as_bytes(std::span(parts)), std::as_writable_bytes(std::span(all_parts)));
+  std::vector<Squares> out;
+  for (std::size_t i = 0; i < n; ++i) {
+    kernels::SquareSum sum(largest[i]);
+    const bool cut = !slots_[i].cut.whole();
+    for (std::size_t w = 0; w < (cut ? count : 1); ++w) sum.add(all_parts[w * n + i]);
+    const auto elements = arrays[i].empty() ? 0 : cut ? slots_[i].cut.elements() : arrays[i].numel();
+    out.push_back({std::isfinite(largest[i]) ? sum.value() : static_cast<double>(largest[i]), elements});
+  }
+  return out;
+}
+
+ShardedGradients::ShardedGradients(ShardedParameters& store, std::int64_t lanes)
+    : store_(store), lanes_(lanes), scalars_(lanes, 0), touched_(store.size()) {
+  for (std::size_t i = 0; i < store.size(); ++i) trees_.emplace_back(lanes, 1);
+}
+
+std::int64_t ShardedGradients::rounds() const {
+  const std::int64_t w = store_.workers().size();
+  return (lanes_ + w - 1) / w;
+}
+
+std::int64_t ShardedGradients::lane(std::int64_t round) const {
+  return std::min(round * store_.workers().size() + store_.workers().rank(), lanes_ - 1);
+}
+
+bool ShardedGradients::counts(std::int64_t round, int worker) const {
+  return round * store_.workers().size() + worker < lanes_;
+}
+
+void ShardedGradients::push(std::int64_t round, std::size_t i, int worker, core::Array piece) {
+  trees_[i].push({round * store_.workers().size() + worker, 1, {std::move(piece)}, {}});
+}
+
+void ShardedGradients::add(std::int64_t round, std::size_t i, const core::Array& gradient) {
+  auto& workers = store_.workers();
+  const auto& cut = store_.cut(i);
+  const int rank = workers.rank();
+  touched_[i] = true;
+  std::vector<core::Array> out(static_cast<std::size_t>(workers.size())), in(out.size());
+  std::vector<Message> messages;
+  for (int w = 0; w < workers.size(); ++w) {
+    const auto at = static_cast<std::size_t>(w);
+    const bool sends = counts(round, rank), receives = counts(round, w);
+    if (sends || w == rank) {
+      if (cut.whole()) {
+        out[at] = gradient;
+      } else {
+        out[at] = make_array(cut.sizes(w));
+        cut.take(w, gradient.data<float>(), out[at].data<float>());
+      }
+    }
+    if (w == rank) continue;
+    if (receives) in[at] = cut.whole() ? make_array(gradient.sizes()) : make_array(cut.sizes(rank));
+    Message m{.peer = w, .out = {}, .in = {}};
+    if (sends) m.out = bytes_of(out[at].data<float>(), out[at].numel());
+    if (receives) m.in = bytes_of(in[at].data<float>(), in[at].numel());
+    if (!m.out.empty() || !m.in.empty()) messages.push_back(m);
+  }
+  if (!messages.empty()) workers.exchange_all(messages, "gradients");
+  for (int w = 0; w < workers.size(); ++w) {
+    if (!counts(round, w)) continue;
+    push(round, i, w, w == rank ? out[static_cast<std::size_t>(w)] : in[static_cast<std::size_t>(w)]);
+  }
+}
+
+void ShardedGradients::finish(std::int64_t round, std::span<const double> scalars) {
+  auto& workers = store_.workers();
+  std::vector<double> all(scalars.size() * static_cast<std::size_t>(workers.size()));
+  workers.all_gather(std::as_bytes(scalars), std::as_writable_bytes(std::span(all)));
+  for (int w = 0; w < workers.size(); ++w) {
+    if (!counts(round, w)) continue;
+    const auto first = all.begin() + static_cast<std::ptrdiff_t>(scalars.size()) * w;
+    scalars_.push(
+        {round * workers.size() + w, 1, {}, {first, first + static_cast<std::ptrdiff_t>(scalars.size())}});
+  }
+}
+
+LaneSum ShardedGradients::take_total() {
+  LaneSum total = scalars_.take_total();
+  for (std::size_t i = 0; i < trees_.size(); ++i)
+    total.arrays.push_back(touched_[i] ? std::move(trees_[i].take_total().arrays[0]) : core::Array());
+  return total;
+}
+
+}  // namespace bora::mesh

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#pragma once
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "bora/core/param.h"
+#include "bora/core/parameter_store.h"
+#include "bora/mesh/axis_cut.h"
+#include "bora/mesh/communicator.h"
+#include "bora/mesh/lane_tree.h"
+
+namespace bora::mesh {
+
+/// Fully sharded parameters (FSDP): each worker keeps one block of every parameter that has an axis of the
+/// parameter map, and with it the block's gradient and optimizer state. A block of the model gets its
+/// parameters from all workers before it computes, forward and backward; they go when the next block comes.
+/// Parameters without such an axis are whole on every worker.
+///
+///     ShardedParameters store(workers, {"embed"});
+///     ParameterStoreScope scope(store);
+///     auto model = make_model(...);            // values of one parameter at a time
+///     store.adopt(model->parameters());
+///     optimizer = make_optimizer(config, store.shards());
+///
+/// Calls are collective.
+class ShardedParameters final : public core::ParameterStore {
+ public:
+  /// `axes`: names that the parameter map cuts, the first that a parameter has counts.
+  ShardedParameters(std::shared_ptr<Communicator> workers, std::vector<std::string> axes);
+
+  void created(core::Array& parameter, core::Names names) override;
+  void hold(std::span<const core::Array> parameters) override;
+  void need(std::span<const core::Array> parameters) override;
+
+  /// The model's parameters: sets the order of shards(), and takes those that it has not seen made.
+  void adopt(std::span<const core::ParamRef> parameters);
+  /// The same parameters with this worker's blocks as arrays: what optimizers work on. They stay where they
+  /// are.
+  std::vector<core::ParamRef> shards();
+
+  /// No values but the blocks stay in memory: after the blocks have changed.
+  void release();
+  /// All values of all parameters, until release(): for tools that want the whole model.
+  void gather_all();
+  /// The values in memory become the blocks: after a tool has written into gathered parameters.
+  void store_all();
+
+  /// For each of `arrays`, which lie as the parameters do: sum of squares of the whole array and its number
+  /// of elements, with the bits of one worker; sums that are not finite where an element is not.
+  struct Squares {
+    double sum = 0;
+    std::int64_t elements = 0;
+  };
+  std::vector<Squares> sums_of_squares(std::span<const core::Array> arrays) const;
+
+  std::size_t size() const { return slots_.size(); }
+  const AxisCut& cut(std::size_t i) const { return slots_[i].cut; }
+  Communicator& workers() const { return *workers_; }
+  /// The whole array on worker `at`, of which `block` is this worker's part, cut as parameter i; empty on the
+  /// others.
+  core::Array assemble(std::size_t i, const core::Array& block, int at) const;
+  /// This worker's block of a whole array, cut as parameter i.
+  core::Array block_of(std::size_t i, const core::Array& whole) const;
+
+ private:
+  struct Slot {
+    core::ParamRef parameter;  // of the model, once adopted
+    core::Array whole;         // shares its node with the model's
+    core::Array block;         // the same as `whole` where that is not cut
+    AxisCut cut;
+    std::vector<std::string_view> names;
+    bool held = false;
+  };
+
+  std::size_t take(core::Array& parameter, core::Names names);
+  void gather(Slot& slot);
+  void drop(Slot& slot);
+  Slot* find(const core::Array& parameter);
+
+  std::shared_ptr<Communicator> workers_;
+  std::vector<std::string> axes_;
+  std::vector<Slot> slots_;
+  std::map<const void*, std::size_t> by_node_;  // for look-up alone
+  std::vector<std::size_t> present_;            // gathered by need()
+};
+
+/// The gradients of one step on sharded parameters: worker w computes lane r·W + w in round r. Every gradient
+/// goes in pieces to the owners of its blocks, who add lanes by the tree of lane_tree.h: the bits are those
+/// of one worker.
+class ShardedGradients {
+ public:
+  ShardedGradients(ShardedParameters& store, std::int64_t lanes);
+
+  std::int64_t rounds() const;
+  /// This worker's lane in a round. A worker without one computes any lane, and what it gives is not counted.
+  std::int64_t lane(std::int64_t round) const;
+  bool counts(std::int64_t round, int worker) const;
+
+  /// Gradient of parameter i from this worker's lane of the round.
+  void add(std::int64_t round, std::size_t i, const core::Array& gradient);
+  void finish(std::int64_t round, std::span<const double> scalars);
+  /// Blocks of the sum over all lanes (empty where no lane touched a parameter), and the scalars.
+  LaneSum take_total();
+
+ private:
+  void push(std::int64_t round, std::size_t i, int worker, core::Array piece);
+
+  ShardedParameters& store_;
+  std::int64_t lanes_;
+  std::vector<LaneTree> trees_;  // by parameter
+  LaneTree scalars_;
+  std::vector<bool> touched_;
+};
+
+}  // namespace bora::mesh

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/mesh/sharded_parameters.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "bora/core/create.h"
+#include "bora/mesh/test_communicator.h"
+
+namespace bora::mesh {
+namespace {
+
+constexpr std::string_view kTable[] = {"vocab", "embed"}, kBias[] = {"mlp"};
+
+core::Array counted(core::Names names, std::vector<std::int64_t> sizes, float first) {
+  const auto n = std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
+  std::vector<float> values(static_cast<std::size_t>(n));
+  std::iota(values.begin(), values.end(), first);
+  return core::from_data({names, sizes}, std::span<const float>(values));
+}
+
+// A table [vocab=3, embed=5], cut along embed, and a bias that is not.
+struct Model {
+  core::Array table = counted(kTable, {3, 5}, 0), bias = counted(kBias, {4}, 100);
+  std::vector<core::ParamRef> parameters() {
+    return {{"table", "", {"vocab", "embed"}, {}, &table}, {"bias", "", {"mlp"}, {}, &bias}};
+  }
+};
+
+void expect_no_errors(const std::vector<std::string>& errors) {
+  for (const auto& e : errors) EXPECT_EQ(e, "");
+}
+
+std::shared_ptr<Communicator> borrowed(Communicator& c) { return {std::shared_ptr<Communicator>(), &c}; }
+
+TEST(AxisCut, BlocksCoverTheAxis) {
+  const std::vector<std::int64_t> sizes{2, 7, 3};
+  const AxisCut cut(sizes, 1, 3);
+  EXPECT_EQ(cut.begin(1), 2);
+  EXPECT_EQ(cut.end(2), 7);
+  EXPECT_EQ(cut.elements(0) + cut.elements(1) + cut.elements(2), cut.elements());
+  EXPECT_EQ(cut.sizes(2), (std::vector<std::int64_t>{2, 3, 3}));
+  std::vector<float> whole(42), back(42), block(42);
+  std::iota(whole.begin(), whole.end(), 0.F);
+  for (int w = 0; w < 3; ++w) {
+    cut.take(w, whole.data(), block.data());
+    EXPECT_EQ(block[0], static_cast<float>(cut.begin(w) * 3));
+    cut.put(w, block.data(), back.data());
+  }
+  EXPECT_EQ(back, whole);
+}
+
+TEST(AxisCut, TheFirstAxisThatIsThereIsCut) {
+  const std::vector<std::string> axes{"mlp", "embed"};
+  const std::vector<std::int64_t> sizes{3, 5};
+  EXPECT_EQ(AxisCut::along(axes, kTable, sizes, 2).dim(), 1);
+  EXPECT_TRUE(AxisCut::along(axes, kTable, sizes, 1).whole());
+  EXPECT_TRUE(AxisCut::along(std::span(axes).first(1), kTable, sizes, 2).whole());
+}
+
+TEST(ShardedParameters, ValuesComeAndGo) {
+  expect_no_errors(testing::run_workers({.count = 2}, [](Communicator& c) {
+    Model model;
+    const auto want = model.table.to_vector<float>();
+    ShardedParameters store(borrowed(c), {"embed"});
+    store.adopt(model.parameters());
+    EXPECT_FALSE(core::values_present(model.table));
+    EXPECT_EQ(model.table.sizes(), (std::vector<std::int64_t>{3, 5}));
+    EXPECT_EQ(store.shards()[0].array->sizes(), (std::vector<std::int64_t>{3, c.rank() == 0 ? 2 : 3}));
+    EXPECT_EQ(store.shards()[1].array->node(), model.bias.node());
+
+    const std::vector<core::Array> table{model.table}, bias{model.bias};
+    store.need(table);
+    EXPECT_EQ(model.table.to_vector<float>(), want);
+    store.need(bias);  // the next block
+    EXPECT_FALSE(core::values_present(model.table));
+
+    store.hold(table);
+    store.need(bias);
+    EXPECT_TRUE(core::values_present(model.table));
+    store.release();
+    EXPECT_FALSE(core::values_present(model.table));
+
+    store.gather_all();
+    for (int i = 0; i < 15; ++i) model.table.data<float>()[i] *= 2;
+    store.store_all();
+    store.release();
+    const auto whole = store.assemble(0, *store.shards()[0].array, 1);
+    EXPECT_EQ(whole.empty(), c.rank() == 0);
+    if (c.rank() == 1) {
+      EXPECT_EQ(whole.to_vector<float>()[14], 28);
+    }
+  }));
+}
+
+TEST(ShardedParameters, NormsHaveTheBitsOfOneWorker) {
+  std::vector<double> alone;
+  for (const int workers : {1, 2, 3}) {
+    expect_no_errors(testing::run_workers({.count = workers}, [&](Communicator& c) {
+      Model model;
+      ShardedParameters store(borrowed(c), {"embed"});
+      for (int i = 0; i < 15; ++i) model.table.data<float>()[i] = std::sin(static_cast<float>(i)) * 1e-3F;
+      store.adopt(model.parameters());
+      const std::vector<core::Array> arrays{*store.shards()[0].array, *store.shards()[1].array};
+      const auto squares = store.sums_of_squares(arrays);
+      EXPECT_EQ(squares[0].elements, 15);
+      EXPECT_EQ(squares[1].elements, 4);
+      if (workers == 1) alone = {squares[0].sum, squares[1].sum};
+      EXPECT_EQ(squares[0].sum, alone[0]);
+      EXPECT_EQ(squares[1].sum, alone[1]);
+    }));
+  }
+}
+
+TEST(ShardedParameters, ANumberThatIsNotFiniteIsSeenByAll) {
+  expect_no_errors(testing::run_workers({.count = 2}, [](Communicator& c) {
+    Model model;
+    model.table.data<float>()[0] = std::numeric_limits<float>::infinity();
+    ShardedParameters store(borrowed(c), {"embed"});
+    store.adopt(model.parameters());
+    const std::vector<core::Array> arrays{*store.shards()[0].array, *store.shards()[1].array};
+    EXPECT_FALSE(std::isfinite(store.sums_of_squares(arrays)[0].sum));
+  }));
+}
+
+// Lanes whose sum depends on the order of additions.
+core::Array lane_gradient(core::Names names, std::vector<std::int64_t> sizes, std::int64_t lane) {
+  auto g = counted(names, std::move(sizes), 0);
+  for (std::int64_t i = 0; i < g.numel(); ++i)
+    g.data<float>()[i] =
+        std::ldexp(std::sin(static_cast<float>(7 * lane + i)), static_cast<int>(lane * 5 % 17));
+  return g;
+}
+
+TEST(ShardedGradients, AddLanesByTheTree) {
+  constexpr std::int64_t kLanes = 4;
+  LaneTree tree(kLanes, 2);
+  for (std::int64_t lane = 0; lane < kLanes; ++lane)
+    tree.push({lane,
+               1,
+               {lane_gradient(kTable, {3, 5}, lane), lane_gradient(kBias, {4}, lane)},
+               {0.1 * static_cast<double>(lane)}});
+  const auto want = tree.take_total();
+  for (const int workers : {1, 2, 3, 4}) {
+    expect_no_errors(testing::run_workers({.count = workers}, [&](Communicator& c) {
+      Model model;
+      ShardedParameters store(borrowed(c), {"embed"});
+      store.adopt(model.parameters());
+      ShardedGradients sum(store, kLanes);
+      for (std::int64_t round = 0; round < sum.rounds(); ++round) {
+        const auto lane = sum.lane(round);
+        sum.add(round, 1, lane_gradient(kBias, {4}, lane));
+        sum.add(round, 0, lane_gradient(kTable, {3, 5}, lane));
+        sum.finish(round, std::vector<double>{0.1 * static_cast<double>(lane)});
+      }
+      const auto total = sum.take_total();
+      EXPECT_EQ(total.scalars, want.scalars);
+      EXPECT_EQ(total.arrays[1].to_vector<float>(), want.arrays[1].to_vector<float>());
+      EXPECT_EQ(total.arrays[0].to_vector<float>(), store.block_of(0, want.arrays[0]).to_vector<float>());
+    }));
+  }
+}
+
+}  // namespace
+}  // namespace bora::mesh

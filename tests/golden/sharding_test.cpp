@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+// What workers would hold, told before any is started.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "bora/base/file.h"
+#include "program.h"
+
+namespace bora::golden {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+Finished plan(const std::string& folder, const std::string& world, std::vector<std::string> more = {}) {
+  std::vector<std::string> arguments = {"train", "config.yaml", "--dry_run", "--world", world};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return run(folder, arguments);
+}
+
+TEST(World, EachWorkerHoldsItsShare) {
+  auto folder = small_project("world");
+  auto done = plan(folder, "2");
+  ASSERT_EQ(done.code, 0) << done.output;
+  // 36,096 parameters, of which 448 biases along qkv and mlp are whole: 4 · (448 + 35,648 / 2) bytes.
+  EXPECT_THAT(done.output, HasSubstr("workers     2 · 24 of 28 parameters cut over them"));
+  EXPECT_THAT(done.output, HasSubstr("parameters 73.1 kB · gradients 73.1 kB · optimizer 146 kB"));
+  EXPECT_THAT(done.output, HasSubstr("a worker receives "));
+  EXPECT_FALSE(exists(folder + "/runs"));
+  auto whole = plan(folder, "2", {"--trainer.fsdp_axis=null"});
+  EXPECT_THAT(whole.output, HasSubstr("0 of 28 parameters cut over them"));
+  EXPECT_THAT(whole.output,
+              HasSubstr("parameters 144 kB · gradients 144 kB · optimizer 289 kB · gathered 0 B"));
+}
+
+TEST(World, MoreWorkersThanLanesAreRefused) {
+  auto done = plan(small_project("world_too_many"), "3");
+  EXPECT_EQ(done.code, 2) << done.output;
+  EXPECT_THAT(done.output, AllOf(HasSubstr("3 workers, but the batch of 8 sequences is cut into 2 lanes"),
+                                 HasSubstr("hint: at most 2 workers")));
+}
+
+TEST(World, GoesWithADryRunAlone) {
+  auto done = run(small_project("world_alone"), {"train", "config.yaml", "--world", "2"});
+  EXPECT_EQ(done.code, 2);
+  EXPECT_THAT(done.output, HasSubstr("--world 2 goes with --dry_run alone"));
+}
+
+TEST(Sharding, IsDrawn) {
+  auto folder = small_project("sharding");
+  auto done = run(folder, {"inspect", "--sharding", "config.yaml", "--world", "2", "--svg", "picture.svg"});
+  ASSERT_EQ(done.code, 0) << done.output;
+  EXPECT_THAT(done.output, HasSubstr("wte.weight"));
+  EXPECT_THAT(done.output, HasSubstr("h.0-1.mlp.up_proj.weight    [mlp=128, embed=32]"));
+  EXPECT_THAT(done.output, HasSubstr("embed ▏0▏1▕ 16 each"));
+  EXPECT_THAT(done.output, HasSubstr("whole on every worker"));
+  EXPECT_THAT(done.output, Not(HasSubstr("h.1.")));
+  auto svg = read_text(folder + "/picture.svg");
+  EXPECT_THAT(svg, AllOf(HasSubstr("<svg "), HasSubstr("Parameters on 2 workers"),
+                         HasSubstr("cut along embed"), HasSubstr("</svg>")));
+  auto none = run(folder, {"inspect", "--sharding", "config.yaml", "--world", "0"});
+  EXPECT_EQ(none.code, 2);
+  EXPECT_THAT(none.output, HasSubstr("inspect: --world is 0; it must be positive"));
+}
+
+}  // namespace
+}  // namespace bora::golden

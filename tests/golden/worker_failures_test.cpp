@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+// Workers that are killed, stopped or told to stop: the run ends with the bits of the one that nobody
+// disturbed. BORA_TEST_FAILURES=100 makes so many random failures in one run, BORA_TEST_STOPS=100 so many
+// stops; both print what they measured.
+#include <fmt/core.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "bora/base/clock.h"
+#include "bora/base/env.h"
+#include "bora/base/file.h"
+#include "bora/base/key.h"
+#include "bora/base/text.h"
+#include "launched.h"
+
+namespace bora::golden {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::MatchesRegex;
+using testing::Not;
+
+constexpr int kWorkers = 3, kSteps = 120;
+
+std::vector<std::string> training(int steps) {
+  return {"train",
+          "config.yaml",
+          "--trainer.lanes=4",
+          "--trainer.worker_timeout=3",
+          "--trainer.checkpointer.keep=[{every: 5}]",
+          "--trainer.num_train_steps=" + std::to_string(steps)};
+}
+
+void expect_same_end(const std::string& folder, const std::string& undisturbed, int steps) {
+  const auto last = "/runs/run/step-" + std::to_string(steps);
+  const auto diff = run(folder, {"diff", undisturbed + last, folder + last});
+  EXPECT_EQ(diff.code, 0) << diff.output;
+  EXPECT_THAT(diff.output, HasSubstr("bit-equal"));
+  EXPECT_EQ(read_text(undisturbed + "/runs/run/metrics.jsonl"),
+            read_text(folder + "/runs/run/metrics.jsonl"));
+  for (const auto& name : files().list(folder + "/runs/run"))
+    EXPECT_THAT(name, AllOf(Not(HasSubstr("tmp")), Not(HasSubstr("damaged"))));
+}
+
+// One run alone for each number of steps.
+const std::string& undisturbed(int steps) {
+  static std::map<int, std::string> folders;
+  auto& folder = folders[steps];
+  if (!folder.empty()) return folder;
+  folder = small_project("undisturbed_" + std::to_string(steps));
+  auto line = training(steps);
+  line.emplace_back("--trainer.threads=1");
+  const auto done = run(folder, line);
+  EXPECT_EQ(done.code, 0) << done.output;
+  return folder;
+}
+
+int count(const std::string& text, const std::string& word) {
+  int n = 0;
+  for (auto at = text.find(word); at != text.npos; at = text.find(word, at + 1)) ++n;
+  return n;
+}
+
+class WorkerFailures : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!can_run_workers()) GTEST_SKIP() << "mpirun or the MPI plug-in is not here";
+  }
+};
+
+// Of three workers one dies in training; of the two that go on, one is stopped, then one dies while it
+// starts.
+TEST_F(WorkerFailures, ThreeOfThemAndTheBitsOfNone) {
+  const auto folder = small_project("failures");
+  Launched launched(folder, 3, {"--restarts", "3", "--workers-on-restart", "2"}, training(kSteps));
+  ASSERT_TRUE(launched.wait_for_step(10)) << launched.wait().output;
+  ::kill(launched.workers().at(2), SIGKILL);
+  ASSERT_TRUE(launched.wait_for_step(newest_step(folder) + 20)) << launched.wait().output;
+  const auto stopped = launched.workers().at(0);
+  ::kill(stopped, SIGSTOP);
+  while (!launched.ended() && ::kill(stopped, 0) == 0) ::usleep(10000);
+  ASSERT_TRUE(launched.wait_for_workers(2)) << launched.wait().output;
+  ::kill(launched.workers().at(1), SIGKILL);
+  const auto done = launched.wait();
+  ASSERT_EQ(done.code, 0) << done.output;
+  EXPECT_GE(count(done.output, "no answer from worker 2 (host "), 1) << done.output;
+  EXPECT_THAT(done.output, HasSubstr(" has died"));
+  EXPECT_GE(count(done.output, "no answer from worker 0 (host "), 1) << done.output;
+  EXPECT_THAT(done.output, HasSubstr(" is stopped (deadline 3 s)"));
+  EXPECT_THAT(done.output,
+              HasSubstr("bora launch: a worker was lost (Killed); restart 1 of 3 with 2 workers\n"));
+  EXPECT_THAT(done.output, HasSubstr("; restart 3 of 3 with 2 workers\n"));
+  expect_same_end(folder, undisturbed(kSteps), kSteps);
+}
+
+// Asked of the launcher, and of one worker alone; then one is killed, and nobody starts it again.
+TEST_F(WorkerFailures, AStopIsCommonAndOrderly) {
+  const auto folder = small_project("stops");
+  for (const bool all : {true, false}) {
+    Launched launched(folder, 2, {"--restarts", "5"}, training(kSteps));
+    ASSERT_TRUE(launched.wait_for_step(newest_step(folder) + 6)) << launched.wait().output;
+    ::kill(all ? launched.pid() : launched.workers().at(1), SIGTERM);
+    const auto done = launched.wait();
+    EXPECT_EQ(done.code, 75) << done.output;
+    EXPECT_THAT(done.output, AllOf(HasSubstr("stopped: step "), HasSubstr("bora launch: stopped; the same")));
+    if (all) EXPECT_THAT(done.output, HasSubstr("bora launch: Terminated: the workers stop after this step"));
+    EXPECT_EQ(count(done.output, "; restart "), 0) << done.output;
+  }
+  Launched launched(folder, 2, {}, training(kSteps));
+  ASSERT_TRUE(launched.wait_for_step(newest_step(folder) + 6)) << launched.wait().output;
+  ::kill(launched.workers().at(1), SIGKILL);
+  const auto done = launched.wait();
+  EXPECT_EQ(done.code, 75) << done.output;
+  EXPECT_THAT(done.output, HasSubstr("the same command goes on from the newest checkpoint"));
+  const auto last = run(folder, training(kSteps));
+  EXPECT_EQ(last.code, 0) << last.output;
+  expect_same_end(folder, undisturbed(kSteps), kSteps);
+}
+
+TEST_F(WorkerFailures, AFlippedBitIsFoundAndNamed) {
+  const auto folder = small_project("flipped");
+  auto line = training(30);
+  line.emplace_back("--trainer.check_replicas_every=10");
+  line.emplace_back("--trainer.fsdp_axis=[]");  // whole parameters on each
+  line.emplace_back("--trainer.checkpointer.keep=[{every: 1000}]");
+  ::setenv("BORA_TEST_FLIP_BIT", "1@12", 1);
+  const auto done = Launched(folder, 3, {}, line).wait();
+  ::unsetenv("BORA_TEST_FLIP_BIT");
+  EXPECT_EQ(done.code, 75) << done.output;
+  EXPECT_THAT(done.output, HasSubstr("after step 20: worker 1 (host "));
+  EXPECT_THAT(done.output, HasSubstr(") holds other values of "));
+  EXPECT_LT(newest_step(folder), 12);
+}
+
+TEST_F(WorkerFailures, LaunchRefusesWhatMakesNoSense) {
+  const auto folder = small_project("launch_usage");
+  const std::vector<std::pair<std::vector<std::string>, std::string>> wrong = {
+      {{"launch", "--", "train", "config.yaml"}, "launch: --workers is required"},
+      {{"launch", "-n", "0", "--", "train", "config.yaml"}, "launch: -n is 0; it must be at least 1"},
+      {{"launch", "-n", "2", "--", "eval", "config.yaml"}, "eval cannot run as several workers"},
+      {{"launch", "-n", "2"}, "launch: command is required"},
+      {{"launch", "-n", "2", "--workers-on-restart", "1", "--", "train", "config.yaml"}, "--restarts is 0"},
+      {{"launch", "-n", "2", "--", "train", "config.yaml", "--trainer.lane=2"},
+       "did you mean trainer.lanes?"},
+  };
+  for (const auto& [arguments, words] : wrong) {
+    const auto done = run(folder, arguments);
+    EXPECT_EQ(done.code, 2) << done.output;
+    EXPECT_THAT(done.output, HasSubstr(words));
+  }
+  ::setenv("PATH", "/nowhere", 1);
+  const auto none = run(folder, {"launch", "-n", "2", "--", "train", "config.yaml"});
+  ::setenv("PATH", "/usr/bin:/bin", 1);
+  EXPECT_EQ(none.code, 1) << none.output;
+  EXPECT_THAT(none.output,
+              HasSubstr("bora: launch: mpirun is not in PATH\nhint: sudo apt-get install openmpi"));
+}
+
+int wished(const char* variable) {
+  return static_cast<int>(parse_int(env::for_tests(variable).value_or("0")).value_or(0));
+}
+
+std::string quantiles(std::vector<double> seconds) {
+  if (seconds.empty()) return "none";
+  std::sort(seconds.begin(), seconds.end());
+  const auto at = [&](double q) {
+    return seconds[static_cast<std::size_t>(q * static_cast<double>(seconds.size() - 1))];
+  };
+  return fmt::format("p50 {:.2f} s, p99 {:.2f} s, most {:.2f} s", at(0.5), at(0.99), seconds.back());
+}
+
+TEST_F(WorkerFailures, AHundredInOneRun) {
+  const int wanted = wished("BORA_TEST_FAILURES");
+  if (wanted == 0) GTEST_SKIP() << "set BORA_TEST_FAILURES to a number";
+  const int steps = 60 * wanted;
+  const auto folder = small_project("many_failures");
+  Launched launched(folder, kWorkers, {"--restarts", std::to_string(wanted)}, training(steps));
+  const auto key = Key::from_seed(7);
+  std::vector<double> kills, stops;
+  for (int i = 0; i < wanted; ++i) {
+    if (!launched.wait_for_workers(kWorkers)) break;
+    const auto draw = [&](std::uint64_t below, std::uint64_t what) {
+      return key.below(below, 3 * static_cast<std::uint64_t>(i) + what);
+    };
+    ::usleep(static_cast<useconds_t>(draw(2500, 0) * 1000));
+    const auto workers = launched.workers();
+    const auto victim = workers.find(static_cast<int>(draw(kWorkers, 1)));
+    if (victim == workers.end()) break;
+    const bool kill = draw(2, 2) == 0;
+    ::kill(victim->second, kill ? SIGKILL : SIGSTOP);
+    const double began = monotonic_seconds();
+    for (const auto& [rank, pid] : workers)
+      while (!launched.ended() && ::kill(pid, 0) == 0) ::usleep(2000);
+    (kill ? kills : stops).push_back(monotonic_seconds() - began);
+  }
+  const auto done = launched.wait();
+  EXPECT_EQ(done.code, 0) << done.output.substr(done.output.size() -
+                                                std::min<std::size_t>(4000, done.output.size()));
+  fmt::print("{} killed: all gone after {}\n{} stopped: all gone after {}\n", kills.size(), quantiles(kills),
+             stops.size(), quantiles(stops));
+  fmt::print("restarts: {}; reports of survivors: {}\n", count(done.output, "; restart "),
+             count(done.output, "no answer from worker "));
+  expect_same_end(folder, undisturbed(steps), steps);
+}
+
+TEST_F(WorkerFailures, AHundredStops) {
+  const int wanted = wished("BORA_TEST_STOPS");
+  if (wanted == 0) GTEST_SKIP() << "set BORA_TEST_STOPS to a number";
+  const auto folder = small_project("many_stops");
+  std::vector<double> delays;
+  for (int i = 0; i < wanted; ++i) {
+    Launched launched(folder, kWorkers, {}, training(1000000));
+    ASSERT_TRUE(launched.wait_for_step(newest_step(folder) + 5)) << launched.wait().output;
+    const auto workers = launched.workers();
+    ::usleep(static_cast<useconds_t>(Key::from_seed(9).below(100, static_cast<std::uint64_t>(i)) * 1000));
+    ::kill(i % 2 == 0 ? launched.pid() : workers.at(i % kWorkers), SIGTERM);
+    const double began = monotonic_seconds();
+    for (const auto& [rank, pid] : workers)
+      while (!launched.ended() && ::kill(pid, 0) == 0) ::usleep(1000);
+    delays.push_back(monotonic_seconds() - began);
+    const auto done = launched.wait();
+    ASSERT_EQ(done.code, 75) << done.output;
+  }
+  fmt::print("{} stops: all workers gone, checkpoint written, after {}\n", delays.size(), quantiles(delays));
+}
+
+}  // namespace
+}  // namespace bora::golden
