@@ -140,7 +140,9 @@ DType from_scalar_type(at::ScalarType type) {
 
 std::string describe(const Operand& x) {
   if (x.array.empty()) return describe(x.names);
-  return describe_sizes(x.names, tensor(x.array).sizes());
+  std::vector<std::int64_t> sizes;
+  for (int i = 0; i < x.array.rank(); ++i) sizes.push_back(whole_size(x.array, i));
+  return describe_sizes(x.names, sizes);
 }
 std::string describe(const Shape& shape) { return describe_sizes(shape.names, shape.sizes); }
 std::string describe(Names names) { return describe_sizes(names, {}); }

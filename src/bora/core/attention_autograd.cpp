@@ -5,6 +5,10 @@
 #include <ATen/ops/mul_ops.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <cmath>
+#include <span>
+#include <vector>
+
 #include "bora/base/error.h"
 #include "bora/core/kernels/loss.h"
 #include "bora/core/kernels/matmul.h"
@@ -117,14 +121,44 @@ struct HeadPass {
     for (std::int64_t first = 0; first < n; first += chunk) {
       auto rows = std::min(chunk, n - first);
       kernels::matmul(rows, vocab, e, {x + first * e, e}, {w, e, true}, z, vocab);
-      kernels::cross_entropy(rows, vocab, z, vocab, t + first, p + first, static_cast<float>(rule.z_loss),
-                             losses.mutable_data_ptr<float>(), lse.mutable_data_ptr<float>(), gradient);
+      if (rule.workers == nullptr) {
+        kernels::cross_entropy(rows, vocab, z, vocab, t + first, p + first, static_cast<float>(rule.z_loss),
+                               losses.mutable_data_ptr<float>(), lse.mutable_data_ptr<float>(), gradient);
+      } else {
+        across_workers(rows, vocab, z, t + first, p + first, losses.mutable_data_ptr<float>(),
+                       lse.mutable_data_ptr<float>());
+      }
       add_losses(rows, p + first, losses.const_data_ptr<float>(), lse.const_data_ptr<float>());
       if (!gradient) continue;
       kernels::matmul(rows, e, vocab, {z, vocab}, {w, e}, dhidden.mutable_data_ptr<float>() + first * e, e);
       kernels::matmul(vocab, e, rows, {z, vocab, true}, {x + first * e, e}, dhead.mutable_data_ptr<float>(),
                       e, first == 0 ? 0.0F : 1.0F);
     }
+  }
+  // As kernels::cross_entropy where each worker has its own columns of the logits.
+  void across_workers(std::int64_t rows, std::int64_t columns, float* z, const std::int32_t* chosen,
+                      const float* w, float* losses, float* lse) const {
+    const auto n = static_cast<std::size_t>(rows);
+    std::vector<float> most(n);
+    kernels::row_maxima(rows, columns, z, most.data());
+    rule.workers->all_reduce(DType::f32, std::as_writable_bytes(std::span(most)), Collectives::Combine::max);
+    std::vector<double> sums(2 * n), scale(n);  // of exponentials, and the target's logit
+    std::vector<std::int32_t> here(n);
+    for (std::size_t i = 0; i < n; ++i) {
+      const auto at = chosen[i] < 0 ? -1 : chosen[i] - rule.first;
+      here[i] = static_cast<std::int32_t>(at >= 0 && at < columns ? at : -1);
+      if (here[i] >= 0) sums[n + i] = z[static_cast<std::int64_t>(i) * columns + here[i]];
+    }
+    kernels::row_exponentials(rows, columns, z, most.data(), sums.data());
+    rule.workers->all_reduce(DType::f64, std::as_writable_bytes(std::span(sums)), Collectives::Combine::sum);
+    for (std::size_t i = 0; i < n; ++i) {
+      const double log_sum = std::log(sums[i]) + static_cast<double>(most[i]);
+      const bool counts = chosen[i] >= 0;
+      lse[i] = static_cast<float>(log_sum);
+      losses[i] = counts ? static_cast<float>(log_sum - sums[n + i]) : 0;
+      scale[i] = counts ? w[i] * (1 + 2 * rule.z_loss * log_sum) / sums[i] : 0;
+    }
+    if (gradient) kernels::row_gradients(rows, columns, z, scale.data(), here.data(), w);
   }
   // In order of positions, in double: one thread, so one order.
   void add_losses(std::int64_t rows, const float* w, const float* losses, const float* lse) {
@@ -186,7 +220,7 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const kernel
 
 Tensor linear_cross_entropy(const Tensor& hidden, const Tensor& head, const Tensor& targets,
                             const Tensor& weights, const CrossEntropyRule& rule) {
-  check_targets(targets, head.size(0));
+  check_targets(targets, rule.vocab);
   return LinearCrossEntropy::apply(hidden, head, targets, weights, rule);
 }
 

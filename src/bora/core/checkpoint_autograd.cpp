@@ -20,13 +20,18 @@ using Body = std::function<std::vector<Array>(std::span<const Array>)>;
 struct SharedBody : torch::CustomClassHolder {
   explicit SharedBody(Body b) : body(std::move(b)) {}
   Body body;
+  std::vector<Layout> inputs, outputs;  // outputs: of the last run
 };
 
-variable_list run(const Body& body, const variable_list& inputs) {
+variable_list run(SharedBody& shared, const variable_list& inputs) {
   std::vector<Array> arrays;
-  for (const auto& t : inputs) arrays.push_back(wrap(t));
+  for (std::size_t i = 0; i < inputs.size(); ++i) arrays.emplace_back(new Node(inputs[i], shared.inputs[i]));
   variable_list out;
-  for (const auto& a : body(arrays)) out.push_back(tensor(a));
+  shared.outputs.clear();
+  for (const auto& a : shared.body(arrays)) {
+    out.push_back(tensor(a));
+    shared.outputs.push_back(a.node()->layout);
+  }
   return out;
 }
 
@@ -38,7 +43,7 @@ struct Checkpoint : torch::autograd::Function<Checkpoint> {
     (void)anchor;
     ctx->save_for_backward(inputs.vec());
     ctx->saved_data["body"] = c10::IValue::make_capsule(body);
-    return run(body->body, inputs.vec());
+    return run(*body, inputs.vec());
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
@@ -52,7 +57,7 @@ struct Checkpoint : torch::autograd::Function<Checkpoint> {
     variable_list outputs, output_grads;
     {
       at::AutoGradMode record(true);
-      auto all = run(body->body, inputs);
+      auto all = run(*body, inputs);
       for (std::size_t i = 0; i < all.size(); ++i) {
         if (!all[i].requires_grad() || !grads[i].defined()) continue;
         outputs.push_back(all[i]);
@@ -72,11 +77,15 @@ struct Checkpoint : torch::autograd::Function<Checkpoint> {
 std::vector<Array> checkpoint(const Body& f, std::span<const Array> inputs) {
   if (!recording()) return f(inputs);
   variable_list tensors;
-  for (const auto& a : inputs) tensors.push_back(tensor(a));
+  auto shared = c10::make_intrusive<SharedBody>(f);
+  for (const auto& a : inputs) {
+    tensors.push_back(tensor(a));
+    shared->inputs.push_back(a.node()->layout);
+  }
   auto anchor = at::_ops::zeros::call({}, at::kFloat, {}, {}, {}).set_requires_grad(true);
   std::vector<Array> out;
-  for (auto& t : Checkpoint::apply(anchor, at::TensorList(tensors), c10::make_intrusive<SharedBody>(f)))
-    out.push_back(wrap(t));
+  const auto results = Checkpoint::apply(anchor, at::TensorList(tensors), shared);
+  for (std::size_t i = 0; i < results.size(); ++i) out.emplace_back(new Node(results[i], shared->outputs[i]));
   return out;
 }
 

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "bora/base/error.h"
+#include "bora/core/elementwise.h"
 #include "bora/core/torch/fused_autograd.h"
 #include "bora/core/torch/layout.h"
 
@@ -47,7 +48,7 @@ Roles roles_of(const Operand& a, const Operand& b, Names out) {
 
 std::int64_t product_of_sizes(const Space& space, const NameList& names) {
   std::int64_t n = 1;
-  for (auto axis : names) n *= space.size(axis);
+  for (auto axis : names) n *= space.part(axis);
   return n;
 }
 
@@ -88,23 +89,29 @@ at::Tensor right_matrix(const Space& space, const Operand& b, const Roles& r) {
 }
 
 Array contract(std::string_view op, const Operand& a, const Operand& b, const Array& bias, Names out) {
-  Space space(op, {a, b});
   auto r = roles_of(a, b, out);
+  Space space(op, {a, b});
   if (a.array.dtype() != b.array.dtype()) {
     fail(ErrorKind::InvalidArgument, "{}: {} is {} but {} is {}\nhint: cast one of them", op, describe(a),
          name(a.array.dtype()), describe(b), name(b.array.dtype()));
   }
   auto left = grouped(space, a, r.batch, r.rows, r.contracted);
+  const Operand bias_operand{bias, r.columns};
+  bool partial = false;  // a sum over workers is to come, and the bias after it
+  for (auto axis : r.contracted) partial = partial || space.workers(axis) != nullptr;
   std::optional<at::Tensor> flat_bias;
-  if (!bias.empty()) flat_bias = reshaped(tensor(bias), {product_of_sizes(space, r.columns)});
+  if (!bias.empty() && !partial)
+    flat_bias = reshaped(space.local(bias_operand), {product_of_sizes(space, r.columns)});
   auto c = autograd::matmul(left, right_matrix(space, b, r), flat_bias);
 
   NameList order = r.batch;
   order.insert(order.end(), r.rows.begin(), r.rows.end());
   order.insert(order.end(), r.columns.begin(), r.columns.end());
   std::vector<std::int64_t> sizes;
-  for (auto axis : order) sizes.push_back(space.size(axis));
-  return space.label(permuted(reshaped(c, sizes), order, {out.begin(), out.end()}), out);
+  for (auto axis : order) sizes.push_back(space.part(axis));
+  Array product = space.label(permuted(reshaped(c, sizes), order, {out.begin(), out.end()}), out);
+  if (bias.empty() || !partial) return product;
+  return binary(Binary::add, {product, out}, bias_operand, out);
 }
 
 }  // namespace

@@ -146,7 +146,12 @@ Array dropout(const Operand& x, double p, Key key) {
   if (!(p >= 0 && p < 1)) fail(ErrorKind::InvalidArgument, "dropout: p = {} is not in [0, 1)", p);
   require_floating("dropout", x);
   if (p == 0) return x.array;
-  return space.label(dropout(space.local(x), p, key), x.names);
+  BlockOf block;
+  for (const std::string_view axis : x.names) {
+    block.sizes.push_back(space.size(axis));
+    block.first.push_back(space.first(axis));
+  }
+  return space.label(dropout(space.local(x), p, key, block), x.names);
 }
 
 }  // namespace bora::core

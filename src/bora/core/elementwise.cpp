@@ -162,10 +162,10 @@ S scalar(const T& like, double value) {
   return at::isFloatingType(like.scalar_type()) ? S(value) : S(static_cast<std::int64_t>(value));
 }
 
-Dims sizes_of(const Space& space, Names out) {
+Dims parts_of(const Space& space, Names out) {
   Dims sizes;
   sizes.reserve(out.size());
-  for (const std::string_view axis : out) sizes.push_back(space.size(axis));
+  for (const std::string_view axis : out) sizes.push_back(space.part(axis));
   return sizes;
 }
 
@@ -173,8 +173,8 @@ Dims sizes_of(const Space& space, Names out) {
 // recorded element is repeated by hand, because autograd would add up its gradient in an order that depends
 // on threads.
 T fitted(const Space& space, const Operand& x, Names out) {
-  const T& t = space.local(x);
-  if (t.numel() == 1 && t.requires_grad() && out.size() > 0) return expand_one(t, sizes_of(space, out));
+  const T t = space.local(x);
+  if (t.numel() == 1 && t.requires_grad() && out.size() > 0) return expand_one(t, parts_of(space, out));
   const bool tail =
       x.names.size() <= out.size() && std::equal(x.names.rbegin(), x.names.rend(), out.rbegin());
   return tail ? t : aligned(t, x.names, out);
@@ -188,7 +188,7 @@ std::string_view name(Binary op) { return row(op).name; }
 Array unary(Unary op, const Operand& x) {
   const Space space(name(op), {x});
   check_elements(name(op), row(op).needs, x);
-  const T& t = space.local(x);
+  const T t = space.local(x);
   // torch computes 16-bit functions with roundings that differ at the end of a thread's part
   const bool widen = row(op).needs == Needs::floating && is_narrow(t);
   return space.label(widen ? row(op).apply(t.to(at::kFloat)).to(t.scalar_type()) : row(op).apply(t), x.names);
@@ -211,7 +211,7 @@ Array binary(Binary op, const Operand& a, double b) {
   const Space space(name(op), {a});
   check_elements(name(op), row(op).needs, a);
   check_scalar(row(op), a, b);
-  const T& x = space.local(a);
+  const T x = space.local(a);
   const auto apply_scalar = row(op).apply_scalar;
   return space.label(apply_scalar ? apply_scalar(x, scalar(x, b)) : row(op).apply(x, constant(x, b)),
                      a.names);
@@ -221,7 +221,7 @@ Array binary(Binary op, double a, const Operand& b) {
   const Space space(name(op), {b});
   check_elements(name(op), row(op).needs, b);
   check_scalar(row(op), b, a);
-  const T& x = space.local(b);
+  const T x = space.local(b);
   return space.label(row(op).apply(constant(x, a), x), b.names);
 }
 
@@ -246,7 +246,7 @@ Array where(const Operand& condition, const Operand& a, double b, Names out) {
 Array cast(const Operand& x, DType dtype) {
   const Space space("cast", {x});
   if (x.array.dtype() == dtype) return x.array;
-  return space.label(space.local(x).to(scalar_type(dtype)), x.names);
+  return labelled_as(x.array, tensor(x.array).to(scalar_type(dtype)));
 }
 
 }  // namespace bora::core

@@ -9,6 +9,8 @@
 #include <ATen/ops/permute_ops.h>
 #include <ATen/ops/reshape_ops.h>
 
+#include <algorithm>
+#include <array>
 #include <optional>
 
 #include "bora/base/error.h"
@@ -38,13 +40,13 @@ at::Tensor permuted(const at::Tensor& x, Names from, const NameList& to) {
 
 std::int64_t product(const Space& space, Names names) {
   std::int64_t n = 1;
-  for (auto axis : names) n *= space.size(axis);
+  for (auto axis : names) n *= space.part(axis);
   return n;
 }
 
 std::vector<std::int64_t> sizes_of(const Space& space, Names names) {
   std::vector<std::int64_t> out;
-  for (auto axis : names) out.push_back(space.size(axis));
+  for (auto axis : names) out.push_back(space.part(axis));
   return out;
 }
 
@@ -67,9 +69,13 @@ struct Rows {
   }
 };
 
-std::optional<at::Tensor> flat_parameter(const Array& p) {
+std::optional<at::Tensor> flat_parameter(const Space& space, const Array& p, Names names) {
   if (p.empty()) return std::nullopt;
-  return reshaped(tensor(p), {-1});
+  return reshaped(space.local({p, names}), {-1});
+}
+
+Space norm_space(std::string_view op, const Operand& x, const Array& weight, Names over) {
+  return weight.empty() ? Space(op, {x}, over) : Space(op, {x, Operand{weight, over}}, over);
 }
 
 kernels::Activation activation_of(Gate gate) {
@@ -107,20 +113,21 @@ Unary unary_of(Gate gate) {
 }  // namespace
 
 Array rms_norm(const Operand& x, const Array& weight, Names over, double eps) {
-  Space space = weight.empty() ? Space("rms_norm", {x}) : Space("rms_norm", {x, Operand{weight, over}});
+  Space space = norm_space("rms_norm", x, weight, over);
   Rows rows(space, x, over);
-  return rows.restore(autograd::rms_norm(rows.flat(), flat_parameter(weight), eps));
+  return rows.restore(autograd::rms_norm(rows.flat(), flat_parameter(space, weight, over), eps));
 }
 
 Array layer_norm(const Operand& x, const Array& weight, const Array& bias, Names over, double eps) {
-  Space space = weight.empty() ? Space("layer_norm", {x}) : Space("layer_norm", {x, Operand{weight, over}});
+  Space space = norm_space("layer_norm", x, weight, over);
   Rows rows(space, x, over);
-  return rows.restore(autograd::layer_norm(rows.flat(), flat_parameter(weight), flat_parameter(bias), eps));
+  return rows.restore(autograd::layer_norm(rows.flat(), flat_parameter(space, weight, over),
+                                           flat_parameter(space, bias, over), eps));
 }
 
 Array gated(Gate activation, const Operand& gate, const Operand& up) {
   Space space("gated", {gate, up});
-  const auto& g = space.local(gate);
+  const auto g = space.local(gate);
   if (!autograd::has_kernel(g)) {
     auto activated = unary(unary_of(activation), gate);
     return binary(Binary::multiply, {activated, gate.names}, up, gate.names);
@@ -131,7 +138,7 @@ Array gated(Gate activation, const Operand& gate, const Operand& up) {
 
 Array rope(const Operand& x, std::string_view position, std::string_view dim, const Array& cos,
            const Array& sin) {
-  Space space("rope", {x});
+  Space space("rope", {x}, {&dim, 1});
   require("rope", x, position);
   require("rope", x, dim);
   if (cos.size(0) < space.size(position) || 2 * cos.size(1) > space.size(dim)) {
@@ -150,8 +157,12 @@ Array rope(const Operand& x, std::string_view position, std::string_view dim, co
   order.insert(order.end(), heads.begin(), heads.end());
   order.push_back(dim);
   auto flat = reshaped(permuted(space.local(x), x.names, order),
-                       {product(space, batch), space.size(position), product(space, heads), space.size(dim)});
-  auto y = reshaped(autograd::rope(flat, tensor(cos), tensor(sin)), sizes_of(space, order));
+                       {product(space, batch), space.part(position), product(space, heads), space.size(dim)});
+  auto here = [&](const Array& angles) {
+    const auto& all = tensor(angles);
+    return space.first(position) == 0 ? all : all.narrow(0, space.first(position), space.part(position));
+  };
+  auto y = reshaped(autograd::rope(flat, here(cos), here(sin)), sizes_of(space, order));
   return space.label(permuted(y, order, {x.names.begin(), x.names.end()}), x.names);
 }
 
@@ -200,14 +211,14 @@ NameList key_order(const HeadRoles& roles, std::string_view key_position, std::s
   return order;
 }
 
-at::Tensor segments_tensor(const Array& segments, const AttentionRule& rule, std::int64_t batch,
-                           std::int64_t positions, std::string_view of) {
-  if (segments.empty()) return {};
-  if (segments.numel() != batch * positions || segments.size(segments.rank() - 1) != positions) {
+at::Tensor segments_here(const Space& space, const Operand& segments, std::int64_t batch,
+                         std::int64_t positions, std::string_view of) {
+  if (segments.array.empty()) return {};
+  auto t = space.local(segments).to(at::kInt).contiguous();
+  if (t.numel() != batch * positions || t.size(-1) != positions) {
     fail(ErrorKind::InvalidArgument, "attention: the segments {} are not those of {} x {} {}",
-         describe({segments, rule.segment_names}), batch, positions, of);
+         describe(segments), batch, positions, of);
   }
-  auto t = tensor(segments).to(at::kInt).contiguous();
   return reshaped(t, {batch, positions});
 }
 
@@ -215,11 +226,12 @@ at::Tensor segments_tensor(const Array& segments, const AttentionRule& rule, std
 
 Array attention(const Operand& q, const Operand& k, const Operand& v, const AttentionAxes& axes,
                 const AttentionRule& rule) {
-  Space space("attention", {q, k, v});
+  const std::array<std::string_view, 2> never_cut{axes.key_position, axes.head_dim};
+  Space space("attention", {q, k, v}, never_cut);
   check_attention(q, k, v, axes);
   auto roles = head_roles(q, k, axes, rule);
   auto b = product(space, roles.batch), h = product(space, roles.kv_heads), g = product(space, roles.group);
-  auto t = space.size(axes.position), s = space.size(axes.key_position), d = space.size(axes.head_dim);
+  auto t = space.part(axes.position), s = space.size(axes.key_position), d = space.size(axes.head_dim);
 
   NameList q_order = roles.batch;
   q_order.push_back(axes.position);
@@ -236,11 +248,13 @@ Array attention(const Operand& q, const Operand& k, const Operand& v, const Atte
   kernels::AttentionRule kernel_rule{
       .scale = static_cast<float>(rule.scale > 0 ? rule.scale : 1 / std::sqrt(double(d))),
       .causal = rule.causal,
-      .offset = rule.offset,
+      .offset = rule.offset + space.first(axes.position),
       .window = rule.window,
       .soft_cap = static_cast<float>(rule.soft_cap)};
-  autograd::Segments segments{segments_tensor(rule.query_segments, rule, b, t, "queries"),
-                              segments_tensor(rule.key_segments, rule, b, s, "keys")};
+  NameList key_names = rule.segment_names;
+  std::replace(key_names.begin(), key_names.end(), axes.position, axes.key_position);
+  autograd::Segments segments{segments_here(space, {rule.query_segments, rule.segment_names}, b, t, "queries"),
+                              segments_here(space, {rule.key_segments, key_names}, b, s, "keys")};
   auto out = autograd::attention(qt, kt, vt, kernel_rule, segments).to(dtype);
   auto y = permuted(reshaped(out, sizes_of(space, q_order)), q_order, {q.names.begin(), q.names.end()});
   return space.label(y, q.names);
@@ -248,8 +262,8 @@ Array attention(const Operand& q, const Operand& k, const Operand& v, const Atte
 
 CrossEntropy linear_cross_entropy(const Operand& hidden, const Operand& head, const Operand& targets,
                                   const Operand& weights, double z_loss, std::int64_t chunk) {
-  Space space("linear_cross_entropy", {hidden, head, targets, weights});
   auto embed = without(hidden.names, targets.names);
+  Space space("linear_cross_entropy", {hidden, head, targets, weights}, embed);
   auto vocab = without(head.names, embed);
   if (vocab.size() != 1 || embed.size() + 1 != head.names.size()) {
     fail(ErrorKind::InvalidArgument,
@@ -263,24 +277,29 @@ CrossEntropy linear_cross_entropy(const Operand& hidden, const Operand& head, co
   head_order.insert(head_order.end(), embed.begin(), embed.end());
   auto n = product(space, positions), e = product(space, embed);
   auto x = reshaped(permuted(space.local(hidden), hidden.names, hidden_order), {n, e});
-  auto w = reshaped(permuted(space.local(head), head.names, head_order), {space.size(vocab[0]), e});
+  auto w = reshaped(permuted(space.local(head), head.names, head_order), {space.part(vocab[0]), e});
   auto t = reshaped(space.local(targets).to(at::kInt), {n}).contiguous();
   auto p =
       reshaped(permuted(space.local(weights).to(at::kFloat), weights.names, positions), {n}).contiguous();
-  auto loss = autograd::linear_cross_entropy(x, w, t, p, {z_loss, chunk});
+  const autograd::CrossEntropyRule cut{.z_loss = z_loss,
+                                       .chunk = chunk,
+                                       .vocab = space.size(vocab[0]),
+                                       .first = space.first(vocab[0]),
+                                       .workers = space.workers(vocab[0])};
+  auto loss = autograd::linear_cross_entropy(x, w, t, p, cut);
   Array sum = reduce(Reduction::sum, {weights.array, weights.names}, weights.names);
-  return {space.label(loss, {}), sum};
+  return {whole({space.label(loss, {}, vocab), {}}), whole({sum, {}})};
 }
 
 Array cross_entropy(const Operand& logits, std::string_view vocab, const Operand& targets) {
-  Space space("cross_entropy", {logits, targets});
+  Space space("cross_entropy", {logits, targets}, {&vocab, 1});
   require("cross_entropy", logits, vocab);
   NameList over{vocab};
   auto log_p = log_softmax(logits, over);
   auto rows = without(logits.names, over);
   NameList order = rows;
   order.push_back(vocab);
-  auto flat = permuted(tensor(log_p), logits.names, order);
+  auto flat = permuted(space.local({log_p, logits.names}), logits.names, order);
   auto index = permuted(space.local(targets).to(at::kLong), targets.names, rows).unsqueeze(-1);
   return space.label(flat.gather(-1, index).squeeze(-1).neg(), rows);
 }

@@ -11,7 +11,7 @@
 
 #include "bora/base/error.h"
 #include "bora/core/torch/grad_scope.h"
-#include "bora/core/torch/node.h"
+#include "bora/core/torch/layout.h"
 
 namespace bora::core {
 
@@ -53,6 +53,7 @@ namespace {
 
 Array scalar_of(const std::function<Array()>& f) {
   Array value = f();
+  if (value.rank() == 0) value = whole({value, {}});
   if (value.numel() != 1) {
     fail(ErrorKind::InvalidArgument,
          "value_and_grad: the function must return a scalar but returned {} elements\nhint: sum or mean over "
@@ -139,6 +140,6 @@ ValueAndGrad value_and_grad(std::span<Array* const> parameters, const std::funct
   return out;
 }
 
-Array stop_gradient(const Array& x) { return wrap(tensor(x).detach()); }
+Array stop_gradient(const Array& x) { return labelled_as(x, tensor(x).detach()); }
 
 }  // namespace bora::core

@@ -55,41 +55,53 @@ struct Plan {
 
 Dims sizes_of(const Space& space, const NameList& names) {
   Dims sizes;
-  for (const std::string_view axis : names) sizes.push_back(space.size(axis));
+  for (const std::string_view axis : names) sizes.push_back(space.part(axis));
   return sizes;
 }
 
 std::int64_t count(const Space& space, const NameList& names) {
   std::int64_t n = 1;
-  for (const std::string_view axis : names) n *= space.size(axis);
+  for (const std::string_view axis : names) n *= space.part(axis);
   return n;
 }
 
+// The indices as places in this worker's block of the indexed axis, and whether they are there. (all of them:
+// no tensor)
+struct Places {
+  Tensor index, inside;
+};
+
+Places places(const Space& space, const Plan& plan, const Operand& indices) {
+  const Tensor all = aligned(space.local(indices), indices.names, plan.index_order()).to(at::kLong);
+  const std::string_view axis = plan.x_names[plan.dim];
+  if (space.workers(axis) == nullptr) return {all, {}};
+  const Tensor here = all.sub(space.first(axis));
+  return {here.clamp(0, space.part(axis) - 1), here.ge(0).logical_and(here.lt(space.part(axis)))};
+}
+
 // Rows of x stored as [shared · axis, own] that the indices choose, flat, in the order of Plan::index_order.
-Tensor rows(const Space& space, const Plan& plan, const Operand& indices) {
-  const std::int64_t groups = count(space, plan.shared), size = space.size(plan.x_names[plan.dim]);
-  const Tensor flat =
-      aligned(space.local(indices), indices.names, plan.index_order()).to(at::kLong).reshape({-1});
+Tensor rows(const Space& space, const Plan& plan, const Tensor& index) {
+  const std::int64_t groups = count(space, plan.shared), size = space.part(plan.x_names[plan.dim]);
+  const Tensor flat = index.reshape({-1});
   if (plan.shared.empty()) return flat;
   return flat.view({groups, -1}).add(count_to(groups).mul_(size).view({groups, 1})).view({-1});
 }
 
 // take where every axis of x but `axis` is shared: one element for each index.
-Tensor pick(const Space& space, const Plan& plan, const Operand& x, const Operand& indices) {
+Tensor pick(const Space& space, const Plan& plan, const Operand& x, const Tensor& index) {
   const auto dim = static_cast<std::int64_t>(plan.shared.size());
   const Tensor stored = aligned(space.local(x), plan.x_names, plan.stored());
-  const Tensor index = aligned(space.local(indices), indices.names, plan.index_order()).to(at::kLong);
   Dims sizes = sizes_of(space, plan.shared);
   sizes.push_back(-1);
   return stored.gather(dim, index.reshape(sizes)).view(sizes_of(space, plan.result()));
 }
 
-Tensor look_up(const Space& space, const Plan& plan, const Operand& x, const Operand& indices) {
+Tensor look_up(const Space& space, const Plan& plan, const Operand& x, const Tensor& index) {
   const Tensor stored = aligned(space.local(x), plan.x_names, plan.stored());
   const std::int64_t width = count(space, plan.own);
   const Tensor table =
-      stored.reshape({count(space, plan.shared) * space.size(plan.x_names[plan.dim]), width});
-  const Tensor found = at::_ops::embedding::call(table, rows(space, plan, indices), -1, false, false);
+      stored.reshape({count(space, plan.shared) * space.part(plan.x_names[plan.dim]), width});
+  const Tensor found = at::_ops::embedding::call(table, rows(space, plan, index), -1, false, false);
   return found.view(sizes_of(space, plan.result()));
 }
 
@@ -103,7 +115,13 @@ Array take(const Operand& x, std::string_view axis, const Operand& indices, Name
   require_same_axes("take", plan.result(), out);
   check_bounds("take", x, axis, space.local(indices), each.size(axis));
   const bool picks = plan.own.empty() && !plan.shared.empty();
-  const Tensor found = picks ? pick(space, plan, x, indices) : look_up(space, plan, x, indices);
+  const auto [index, inside] = places(space, plan, indices);
+  Tensor found = picks ? pick(space, plan, x, index) : look_up(space, plan, x, index);
+  if (inside.defined()) {
+    Dims sizes = inside.sizes().vec();
+    sizes.resize(found.dim(), 1);
+    found = found.mul(inside.view(sizes).to(found.scalar_type()));
+  }
   return space.label(aligned(found, plan.result(), out), out);
 }
 
@@ -111,7 +129,8 @@ Array scatter_add(const Operand& base, std::string_view axis, const Operand& ind
                   const Operand& updates) {
   const Space each("scatter_add", {base});
   const Plan plan("scatter_add", base, axis, indices);
-  const Space space("scatter_add", {Operand{base.array, plan.x_names}, indices, updates});
+  const NameList everything = joined(joined(plan.x_names, indices.names), updates.names);
+  const Space space("scatter_add", {Operand{base.array, plan.x_names}, indices, updates}, everything);
   require_indices("scatter_add", indices);
   require_same_dtype("scatter_add", base, updates);
   if (updates.names.size() != plan.result().size() || !within(updates.names, plan.result())) {
@@ -121,8 +140,8 @@ Array scatter_add(const Operand& base, std::string_view axis, const Operand& ind
   check_bounds("scatter_add", base, axis, space.local(indices), each.size(axis));
   const NameList stored = plan.stored();
   const Tensor old = aligned(space.local(base), plan.x_names, stored);
-  const Tensor row = rows(space, plan, indices);
-  const std::int64_t height = count(space, plan.shared) * space.size(plan.x_names[plan.dim]);
+  const Tensor row = rows(space, plan, places(space, plan, indices).index);
+  const std::int64_t height = count(space, plan.shared) * space.part(plan.x_names[plan.dim]);
   const std::int64_t width = count(space, plan.own);
   const Tensor added = aligned(space.local(updates), updates.names, plan.result()).reshape({-1, width});
   // The embedding's backward pass is a scatter-add that gives each row to one thread, which adds in index

@@ -2,11 +2,14 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/core/torch/layout.h"
 
+#include <c10/core/GradMode.h>
+
 #include <algorithm>
 #include <cassert>
 
 #include "bora/base/error.h"
 #include "bora/base/text.h"
+#include "bora/core/torch/layout_autograd.h"
 
 namespace bora::core {
 namespace {
@@ -29,6 +32,8 @@ void check_operand(std::string_view op, const Operand& x) {
   }
 }
 
+bool recording_now() { return at::GradMode::is_enabled(); }
+
 bool same(Names a, Names b) { return std::equal(a.begin(), a.end(), b.begin(), b.end()); }
 
 }  // namespace
@@ -48,30 +53,47 @@ int require(std::string_view op, const Operand& x, std::string_view axis) {
        likely ? "; did you mean " + *likely + "?" : "");
 }
 
-Space::Space(std::string_view op, std::initializer_list<Operand> operands)
-    : Space(op, std::span<const Operand>(operands.begin(), operands.size())) {}
+Space::Space(std::string_view op, std::initializer_list<Operand> operands, Names whole)
+    : Space(op, std::span<const Operand>(operands.begin(), operands.size()), whole) {}
 
-Space::Space(std::string_view op, std::span<const Operand> operands) : op_(op) {
+Space::Space(std::string_view op, std::span<const Operand> operands, Names whole)
+    : op_(op), mapping_(mapping()) {
   for (const Operand& x : operands) add(x);
+  if (mapping_ != nullptr) assign_mesh_axes(whole);
   first_.clear();  // the operands themselves need not outlive this call
 }
 
 void Space::add(const Operand& x) {
   check_operand(op_, x);
-  const at::IntArrayRef sizes = tensor(x.array).sizes();
-  for (std::size_t i = 0; i < sizes.size(); ++i) {
+  for (std::size_t i = 0; i < x.names.size(); ++i) {
+    const std::int64_t size = whole_size(x.array, static_cast<int>(i));
     const int known = index(x.names[i]);
     if (known < 0) {
       names_.push_back(x.names[i]);
-      sizes_.push_back(sizes[i]);
+      sizes_.push_back(size);
       first_.push_back(&x);
-    } else if (sizes_[known] != sizes[i]) {
-      const bool one = sizes_[known] == 1 || sizes[i] == 1;
+    } else if (sizes_[known] != size) {
+      const bool one = sizes_[known] == 1 || size == 1;
       fail(ErrorKind::InvalidArgument, "{}: axis {} is {} in {} but {} in {}\nhint: {}", op_, x.names[i],
-           sizes_[known], describe(*first_[known]), sizes[i], describe(x),
+           sizes_[known], describe(*first_[known]), size, describe(x),
            one ? "size 1 is not stretched; drop the axis and it is repeated by name"
                : "one name has one size; rename one of the two axes if they are different things");
     }
+  }
+}
+
+void Space::assign_mesh_axes(Names whole) {
+  for (std::size_t m = 0; m < mapping_->size(); ++m) {
+    owner_[m] = kNobody;
+    const auto at = mapping_->owner(m, names_, whole);
+    if (!at) continue;
+    owner_[m] = static_cast<std::int8_t>(*at);
+    const int n = mapping_->workers(m).size();
+    if (sizes_[*at] % n == 0) continue;
+    fail(ErrorKind::InvalidArgument,
+         "{}: axis {} of size {} cannot be cut into {} equal blocks for the mesh axis {}\nhint: another size of "
+         "the mesh axis, or take {} out of its axes",
+         op_, names_[*at], sizes_[*at], n, mapping_->mesh_axis(m).name, names_[*at]);
   }
 }
 
@@ -83,12 +105,98 @@ std::int64_t Space::size(std::string_view axis) const {
        likely ? "; did you mean " + *likely + "?" : "");
 }
 
-Array Space::label(at::Tensor t, [[maybe_unused]] Names names) const {
+Collectives* Space::workers(std::string_view axis) const {
+  if (mapping_ == nullptr) return nullptr;
+  const int at = index(axis);
+  for (std::size_t m = 0; m < mapping_->size(); ++m) {
+    if (at >= 0 && owner_[m] == at) return &mapping_->workers(m);
+  }
+  return nullptr;
+}
+
+std::int64_t Space::part(std::string_view axis) const {
+  const auto* shared = workers(axis);
+  return shared == nullptr ? size(axis) : size(axis) / shared->size();
+}
+
+std::int64_t Space::first(std::string_view axis) const {
+  const auto* shared = workers(axis);
+  return shared == nullptr ? 0 : size(axis) / shared->size() * shared->rank();
+}
+
+// The rule table, for one mesh axis after the other. `w` is the axis of the space that the mesh axis serves.
+at::Tensor Space::converted(const Operand& x) const {
+  using autograd::Convert;
+  struct Step {
+    Convert how;
+    int dim;
+    std::size_t mesh;
+  };
+  std::vector<Step> steps;
+  Node& node = *x.array.node();
+  Conversion key{node.layout, 0, recording_now(), {}};
+  for (std::size_t m = 0; m < mapping_->size(); ++m) {
+    const bool served = owner_[m] != kNobody;
+    const int at = served ? find(x.names, names_[owner_[m]]) : -1;
+    const std::int8_t stored = node.layout.place[m];
+    const auto add = [&](Convert how, int dim) {
+      steps.push_back({how, dim, m});
+      if (how == Convert::lift || how == Convert::sum_lift || how == Convert::gather) key.lifted |= 1U << m;
+    };
+    key.layout.place[m] = static_cast<std::int8_t>(at >= 0 ? at : Layout::kReplicated);
+    if (stored == Layout::kPartial) {
+      add(!served ? Convert::sum : at >= 0 ? Convert::scatter : Convert::sum_lift, at);
+    } else if (stored == Layout::kReplicated) {
+      if (at >= 0) {
+        add(Convert::slice, at);
+      } else if (node.use) {
+        (served ? node.use->pending : node.use->alone) |= 1U << m;
+      } else if (served && node.tensor.requires_grad()) {
+        add(Convert::lift, -1);
+      }
+    } else if (stored != at) {
+      add(served && at < 0 ? Convert::gather : Convert::collect, stored);
+      if (at >= 0) add(Convert::slice, at);
+    }
+  }
+  if (steps.empty()) return node.tensor;
+  for (const Conversion& known : node.conversions) {
+    if (known.layout == key.layout && known.lifted == key.lifted && known.recorded == key.recorded)
+      return known.tensor;
+  }
+  key.tensor = node.tensor;
+  for (const Step& step : steps)
+    key.tensor = autograd::convert(key.tensor, step.how, step.dim, mapping_->workers(step.mesh));
+  // a parameter outlives the pass and changes
+  if (!node.use) node.conversions.push_back(key);
+  return key.tensor;
+}
+
+Array Space::label(at::Tensor t, Names names) const { return label(std::move(t), names, {}); }
+
+Array Space::label(at::Tensor t, Names names, Names summed) const {
   assert(t.dim() == static_cast<std::int64_t>(names.size()));
-  return wrap(std::move(t));
+  Array result = wrap(std::move(t));
+  if (mapping_ == nullptr) return result;
+  for (std::size_t m = 0; m < mapping_->size(); ++m) {
+    if (owner_[m] == kNobody) continue;
+    const std::string_view axis = names_[owner_[m]];
+    const int at = find(names, axis);
+    if (at >= 0)
+      result.node()->layout.place[m] = static_cast<std::int8_t>(at);
+    else if (find(summed, axis) < 0)
+      result.node()->layout.place[m] = Layout::kPartial;
+  }
+  return result;
 }
 
 int Space::index(std::string_view axis) const { return find(names_, axis); }
+
+Array labelled_as(const Array& like, at::Tensor t) {
+  Array out(new Node(std::move(t), like.node()->layout));
+  out.node()->use = like.node()->use;
+  return out;
+}
 
 at::Tensor aligned(const at::Tensor& x, Names from, Names to) {
   if (same(from, to)) return x;

@@ -89,7 +89,7 @@ void check_not_empty(std::string_view op, const Operand& x, at::IntArrayRef dims
 
 // Over the axes `over` as if they were one.
 Array softmax_over(std::string_view op, const Operand& x, Names over, bool log) {
-  const Space space(op, {x});
+  const Space space(op, {x}, over);
   dims_of(op, x, over);
   if (over.empty()) fail(ErrorKind::InvalidArgument, "{}: no axis was given", op);
   require_floating(op, x);
@@ -112,25 +112,32 @@ std::pair<Tensor, Tensor> sorted(const Tensor& x, std::int64_t dim, bool descend
 std::string_view name(Reduction op) { return kNames[static_cast<std::size_t>(op)]; }
 
 Array reduce(Reduction op, const Operand& x, Names over) {
-  const Space space(name(op), {x});
+  const bool by_blocks = op == Reduction::sum || op == Reduction::mean;
+  const Space space(name(op), {x}, by_blocks ? Names{} : over);
   const Dims dims = dims_of(name(op), x, over);
   if (needs_floating(op)) require_floating(name(op), x);
   if (op == Reduction::max || op == Reduction::min) check_not_empty(name(op), x, dims);
-  const Tensor& t = space.local(x);
+  const Tensor t = space.local(x);
   const NameList kept = without(x.names, over);
   if (dims.empty()) return space.label(reduce_nothing(op, t), kept);
   Dims sizes;
-  for (const std::string_view axis : kept) sizes.push_back(space.size(axis));
+  for (const std::string_view axis : kept) sizes.push_back(space.part(axis));
   const bool one =
       t.numel() > 0 && std::all_of(sizes.begin(), sizes.end(), [](std::int64_t n) { return n == 1; });
-  return space.label(one && order_matters(op) ? reduce_to_one(op, t, sizes) : reduce_dims(op, t, dims), kept);
+  Tensor y = one && order_matters(op) ? reduce_to_one(op, t, sizes) : reduce_dims(op, t, dims);
+  if (op == Reduction::mean) {  // of blocks
+    std::int64_t blocks = 1;
+    for (const std::string_view axis : over) blocks *= space.size(axis) / space.part(axis);
+    if (blocks > 1) y = y.div(static_cast<double>(blocks));
+  }
+  return space.label(y, kept);
 }
 
 Array argmax(const Operand& x, std::string_view axis) {
-  const Space space("argmax", {x});
+  const Space space("argmax", {x}, {&axis, 1});
   const int dim = require("argmax", x, axis);
   check_not_empty("argmax", x, dim);
-  const Tensor& t = space.local(x);
+  const Tensor t = space.local(x);
   const Tensor comparable = t.scalar_type() == at::kBool ? t.to(at::kByte) : t;
   return space.label(comparable.argmax(dim), without(x.names, {&axis, 1}));
 }
@@ -139,25 +146,25 @@ Array softmax(const Operand& x, Names over) { return softmax_over("softmax", x, 
 Array log_softmax(const Operand& x, Names over) { return softmax_over("log_softmax", x, over, true); }
 
 Array cumsum(const Operand& x, std::string_view axis) {
-  const Space space("cumsum", {x});
+  const Space space("cumsum", {x}, {&axis, 1});
   return space.label(space.local(x).cumsum(require("cumsum", x, axis)), x.names);
 }
 
 std::pair<Array, Array> top_k(const Operand& x, std::string_view axis, std::int64_t k) {
-  const Space space("top_k", {x});
+  const Space space("top_k", {x}, {&axis, 1});
   const int dim = require("top_k", x, axis);
   if (k < 1 || k > space.size(axis)) {
     fail(ErrorKind::InvalidArgument, "top_k: k = {} is not between 1 and the {} elements of axis {} in {}", k,
          space.size(axis), axis, describe(x));
   }
   // at::topk leaves the order of equal elements open
-  const Tensor& t = space.local(x);
+  const Tensor t = space.local(x);
   const Tensor indices = sorted(t.detach(), dim, true).second.narrow(dim, 0, k).contiguous();
   return {space.label(t.gather(dim, indices), x.names), space.label(indices, x.names)};
 }
 
 std::pair<Array, Array> sort(const Operand& x, std::string_view axis, bool descending) {
-  const Space space("sort", {x});
+  const Space space("sort", {x}, {&axis, 1});
   auto [values, indices] = sorted(space.local(x), require("sort", x, axis), descending);
   return {space.label(std::move(values), x.names), space.label(std::move(indices), x.names)};
 }

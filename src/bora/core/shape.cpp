@@ -42,8 +42,8 @@ void check_alike(std::string_view op, const Operand& first, const Operand& x) {
 // As Space checks one name's sizes, but for `axis`, along which they may differ.
 void check_sizes_but(std::string_view op, std::string_view axis, const Operand& first, const Operand& x) {
   for (std::size_t i = 0; i < x.names.size(); ++i) {
-    const std::int64_t mine = x.array.size(static_cast<int>(i));
-    const std::int64_t other = first.array.size(find(first.names, x.names[i]));
+    const std::int64_t mine = whole_size(x.array, static_cast<int>(i));
+    const std::int64_t other = whole_size(first.array, find(first.names, x.names[i]));
     if (mine == other || x.names[i] == axis) continue;
     fail(ErrorKind::InvalidArgument,
          "{}: axis {} is {} in {} but {} in {}\nhint: only axis {}, along which they are joined, may differ",
@@ -53,7 +53,7 @@ void check_sizes_but(std::string_view op, std::string_view axis, const Operand& 
 
 void check_range(std::string_view op, const Operand& x, std::string_view axis, std::int64_t start,
                  std::int64_t length) {
-  const std::int64_t size = x.array.size(require(op, x, axis));
+  const std::int64_t size = whole_size(x.array, require(op, x, axis));
   if (start >= 0 && length >= 0 && start <= size - length) return;
   fail(ErrorKind::InvalidArgument, "{}: elements {} to {} are not all within axis {} of size {} in {}", op,
        start, start + length, axis, size, describe(x));
@@ -82,13 +82,17 @@ Array broadcast(const Operand& x, const Shape& to) {
          describe(to));
   }
   const at::IntArrayRef sizes(to.sizes.data(), to.sizes.size());
-  const Tensor& t = space.local(x);
-  if (t.numel() == 1) return space.label(expand_one(t, sizes), to.names);
-  return space.label(aligned(t, x.names, to.names).expand(sizes), to.names);
+  const Tensor t = space.local(x);
+  Dims parts = sizes.vec();
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (space.has(to.names[i])) parts[i] = space.part(to.names[i]);
+  }
+  if (t.numel() == 1) return space.label(expand_one(t, parts), to.names);
+  return space.label(aligned(t, x.names, to.names).expand(parts), to.names);
 }
 
 Array flatten(const Operand& x, Names axes, std::string_view into) {
-  const Space space("flatten", {x});
+  const Space space("flatten", {x}, axes);
   dims_of("flatten", x, axes);
   if (axes.empty()) fail(ErrorKind::InvalidArgument, "flatten: no axis of {} was given", describe(x));
   const NameList rest = without(x.names, axes);
@@ -107,14 +111,14 @@ Array flatten(const Operand& x, Names axes, std::string_view into) {
     } else if (find(rest, axis) >= 0) {
       if (axis == into) require_new("flatten", x, into);
       order.push_back(axis);
-      keep(axis, space.size(axis));
+      keep(axis, space.part(axis));
     }
   }
   return space.label(aligned(space.local(x), x.names, order).reshape(sizes), names);
 }
 
 Array unflatten(const Operand& x, std::string_view axis, const Shape& into) {
-  const Space space("unflatten", {x});
+  const Space space("unflatten", {x}, {&axis, 1});
   const int dim = require("unflatten", x, axis);
   check_shape("unflatten", into);
   if (product(into.sizes) != space.size(axis)) {
@@ -140,11 +144,11 @@ Array unflatten(const Operand& x, std::string_view axis, const Shape& into) {
 
 Array concatenate(std::span<const Operand> xs, std::string_view axis) {
   const Operand& first = first_of("concatenate", xs);
-  const Space space("concatenate", {first});
+  const Space space("concatenate", {first}, {&axis, 1});
   const int dim = require("concatenate", first, axis);
   std::vector<Tensor> parts;
   for (const Operand& x : xs) {
-    const Space own("concatenate", {x});
+    const Space own("concatenate", {x}, {&axis, 1});
     check_alike("concatenate", first, x);
     check_sizes_but("concatenate", axis, first, x);
     parts.push_back(aligned(own.local(x), x.names, first.names));
@@ -167,7 +171,7 @@ Array stack(std::span<const Operand> xs, std::string_view axis) {
 }
 
 std::vector<Array> split(const Operand& x, std::string_view axis, Sizes sizes) {
-  const Space space("split", {x});
+  const Space space("split", {x}, {&axis, 1});
   const int dim = require("split", x, axis);
   const std::int64_t total = std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0});
   if (total != space.size(axis) ||
@@ -183,14 +187,14 @@ std::vector<Array> split(const Operand& x, std::string_view axis, Sizes sizes) {
 }
 
 Array slice(const Operand& x, std::string_view axis, std::int64_t start, std::int64_t length) {
-  const Space space("slice", {x});
+  const Space space("slice", {x}, {&axis, 1});
   check_range("slice", x, axis, start, length);
   return space.label(space.local(x).narrow(find(x.names, axis), start, length), x.names);
 }
 
 Array dynamic_slice(const Operand& x, std::string_view axis, const Array& start, std::int64_t length) {
   const Operand at{start, {}};
-  const Space space("dynamic_slice", {x, at});
+  const Space space("dynamic_slice", {x, at}, {&axis, 1});
   require_indices("dynamic_slice", at);
   const auto first = static_cast<std::int64_t>(start.item());
   check_range("dynamic_slice", x, axis, first, length);

@@ -10,7 +10,7 @@
 namespace bora::core {
 
 std::vector<Array> unbind(const Operand& x, std::string_view axis) {
-  Space space("unbind", {x});
+  Space space("unbind", {x}, {&axis, 1});
   int dim = require("unbind", x, axis);
   std::vector<std::string_view> rest;
   for (auto name : x.names)

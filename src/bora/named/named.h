@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "bora/core/array.h"
+#include "bora/core/mapping.h"
 #include "bora/core/shape.h"
 #include "bora/named/axis.h"
 
@@ -96,7 +97,7 @@ class Named {
 
   template <Axis A>
   requires HasAxes<Named, A> std::int64_t size()
-  const { return array_.size(index_of<A, axes>); }
+  const { return core::whole_size(array_, index_of<A, axes>); }
   template <Axis A>
   requires HasAxes<Named, A> Dim<A> dim()
   const { return Dim<A>{size<A>()}; }
@@ -141,7 +142,7 @@ class Indices {
 
   template <Axis A>
   requires HasAxes<Indices, A> std::int64_t size()
-  const { return array_.size(index_of<A, axes>); }
+  const { return core::whole_size(array_, index_of<A, axes>); }
   template <Axis A>
   requires HasAxes<Indices, A> Dim<A> dim()
   const { return Dim<A>{size<A>()}; }

@@ -6,6 +6,7 @@
 #include <array>
 #include <vector>
 
+#include "bora/core/mapping.h"
 #include "bora/core/parameter_store.h"
 #include "bora/named/fields.h"
 #include "bora/named/ops.h"
@@ -32,10 +33,12 @@ SizesOf<Axes<As..., Bs...>> join_sizes(const SizesOf<Axes<As...>>& a, const Size
   return out;
 }
 
-/// Hands a new parameter to the store that keeps this thread's, if there is one.
+/// Cuts a new parameter down to this worker's block, and hands it to the store that keeps this thread's, if
+/// there is one.
 template <Axis... As>
 Named<As...> new_parameter(core::Array values) {
   auto parameter = Named<As...>::adopt(std::move(values));
+  core::place_parameter(parameter.mutable_array(), Axes<As...>::names);
   if (auto* store = core::parameter_store()) store->created(parameter.mutable_array(), Axes<As...>::names);
   return parameter;
 }

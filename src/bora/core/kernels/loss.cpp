@@ -102,6 +102,8 @@ float loss_row(float* x, i64 n, std::int32_t target, float weight, float z_loss,
   return static_cast<float>(lse);
 }
 
+double exponential_row(float* x, i64 n, float most) { return exp_row<true>(x, n, most); }
+
 }  // namespace HWY_NAMESPACE
 }  // namespace bora::kernels
 HWY_AFTER_NAMESPACE();
@@ -109,16 +111,50 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace bora::kernels {
 HWY_EXPORT(loss_row);
+HWY_EXPORT(row_max);
+HWY_EXPORT(exponential_row);
+HWY_EXPORT(scale_row);
+
+namespace {
+
+template <class Body>
+void each_row(std::int64_t rows, std::int64_t columns, const Body& body) {
+  const std::int64_t chunk = std::max<std::int64_t>(1, 8192 / std::max<std::int64_t>(1, columns));
+  for_chunks(rows, chunk, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) body(i);
+  });
+}
+
+}  // namespace
 
 void cross_entropy(std::int64_t rows, std::int64_t vocab, float* logits, std::int64_t stride,
                    const std::int32_t* targets, const float* weights, float z_loss, float* loss, float* lse,
                    bool gradient) {
-  const std::int64_t chunk = std::max<std::int64_t>(1, 8192 / std::max<std::int64_t>(1, vocab));
-  for_chunks(rows, chunk, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      lse[i] = HWY_DYNAMIC_DISPATCH(loss_row)(logits + i * stride, vocab, targets[i], weights[i], z_loss,
-                                              loss + i, gradient);
-    }
+  each_row(rows, vocab, [&](std::int64_t i) {
+    lse[i] = HWY_DYNAMIC_DISPATCH(loss_row)(logits + i * stride, vocab, targets[i], weights[i], z_loss,
+                                            loss + i, gradient);
+  });
+}
+
+void row_maxima(std::int64_t rows, std::int64_t columns, const float* logits, float* most) {
+  each_row(rows, columns, [&](std::int64_t i) {
+    most[i] = HWY_DYNAMIC_DISPATCH(row_max)(logits + i * columns, columns);
+  });
+}
+
+void row_exponentials(std::int64_t rows, std::int64_t columns, float* logits, const float* most,
+                      double* totals) {
+  each_row(rows, columns, [&](std::int64_t i) {
+    totals[i] = HWY_DYNAMIC_DISPATCH(exponential_row)(logits + i * columns, columns, most[i]);
+  });
+}
+
+void row_gradients(std::int64_t rows, std::int64_t columns, float* logits, const double* scale,
+                   const std::int32_t* targets, const float* weights) {
+  each_row(rows, columns, [&](std::int64_t i) {
+    float* row = logits + i * columns;
+    HWY_DYNAMIC_DISPATCH(scale_row)(row, columns, static_cast<float>(scale[i]));
+    if (targets[i] >= 0 && targets[i] < columns) row[targets[i]] -= weights[i];
   });
 }
 

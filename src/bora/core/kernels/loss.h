@@ -15,4 +15,15 @@ void cross_entropy(std::int64_t rows, std::int64_t vocab, float* logits, std::in
                    const std::int32_t* targets, const float* weights, float z_loss, float* loss, float* lse,
                    bool gradient);
 
+// The same where several workers hold some columns of the logits each, in steps between which they talk:
+/// most[i] = greatest of row i.
+void row_maxima(std::int64_t rows, std::int64_t columns, const float* logits, float* most);
+/// logits = exp(logits - most[i]), totals[i] = their sum.
+void row_exponentials(std::int64_t rows, std::int64_t columns, float* logits, const float* most,
+                      double* totals);
+/// Row i, as row_exponentials left it, times scale[i]; then less weights[i] in column targets[i], if that is
+/// one of the row's.
+void row_gradients(std::int64_t rows, std::int64_t columns, float* logits, const double* scale,
+                   const std::int32_t* targets, const float* weights);
+
 }  // namespace bora::kernels

@@ -9,6 +9,7 @@
 
 #include "bora/core/kernels/activation.h"
 #include "bora/core/kernels/attention.h"
+#include "bora/core/mapping.h"
 
 namespace bora::core::autograd {
 
@@ -36,8 +37,12 @@ at::Tensor attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor&
 struct CrossEntropyRule {
   double z_loss;
   std::int64_t chunk;
+  std::int64_t vocab;              ///< of all workers
+  std::int64_t first = 0;          ///< where this worker's rows of the head begin
+  Collectives* workers = nullptr;  ///< who hold the rows together; null: all are here
 };
-/// hidden [positions, embed], head [vocab, embed], targets i32, weights f32: sum of weighted losses.
+/// hidden [positions, embed], head [vocab, embed], targets i32, weights f32: sum of weighted losses. The
+/// gradient of `hidden` is this worker's part of a sum.
 at::Tensor linear_cross_entropy(const at::Tensor& hidden, const at::Tensor& head, const at::Tensor& targets,
                                 const at::Tensor& weights, const CrossEntropyRule& rule);
 

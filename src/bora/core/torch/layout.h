@@ -4,6 +4,7 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
+#include <array>
 #include <initializer_list>
 #include <string_view>
 #include <vector>
@@ -15,36 +16,56 @@ namespace bora::core {
 
 /// The union of an op's operands' axes, each with its one size. Every op makes one first: it checks sizes
 /// ("dot: axis embed is 512 in [...] but 768 in [...]"), decides how each operand must be stored, and labels
-/// the result. With one worker nothing needs converting; the mesh's rule table comes in here and nowhere
-/// else.
+/// the result. Sizes are those of whole arrays; `part` is what this worker computes of an axis. The mesh's
+/// rule table comes in here and nowhere else.
 class Space {
  public:
-  Space(std::string_view op, std::initializer_list<Operand> operands);
-  Space(std::string_view op, std::span<const Operand> operands);
+  /// `whole`: axes along which the op cannot work on blocks.
+  Space(std::string_view op, std::initializer_list<Operand> operands, Names whole = {});
+  Space(std::string_view op, std::span<const Operand> operands, Names whole = {});
 
   std::string_view op() const { return op_; }
   bool has(std::string_view axis) const { return index(axis) >= 0; }
   std::int64_t size(std::string_view axis) const;  ///< error if absent
   Names names() const { return names_; }
 
+  /// This worker's part of an axis: where it begins, and its size.
+  std::int64_t first(std::string_view axis) const;
+  std::int64_t part(std::string_view axis) const;
+  /// The workers that share an axis, or null.
+  Collectives* workers(std::string_view axis) const;
+
   /// The tensor of an operand, stored as this op needs it.
-  const at::Tensor& local(const Operand& x) const { return tensor(x.array); }
-  /// The result, labelled by where this space puts its axes.
+  at::Tensor local(const Operand& x) const {
+    return mapping_ == nullptr ? tensor(x.array) : converted(x);
+  }
+  /// The result, labelled by where this space puts its axes: in blocks along those that `names` has, a
+  /// partial sum where the axis is gone.
   Array label(at::Tensor t, Names names) const;
+  /// The same where the op itself has summed over the workers of the axes `summed`.
+  Array label(at::Tensor t, Names names, Names summed) const;
 
  private:
+  static constexpr std::int8_t kNobody = -1;
   int index(std::string_view axis) const;
   void add(const Operand& x);
+  void assign_mesh_axes(Names whole);
+  at::Tensor converted(const Operand& x) const;
   std::string_view op_;
   std::vector<std::string_view> names_;
   std::vector<std::int64_t> sizes_;
   std::vector<const Operand*> first_;  // where a size was first seen, for messages
+  const Mapping* mapping_ = nullptr;
+  std::array<std::int8_t, Mapping::kMeshAxes> owner_;  // by mesh axis: index in names_
 };
 
 /// Position of `axis` among names, or -1.
 int find(Names names, std::string_view axis);
 /// The same, with an error that lists the names and the nearest one.
 int require(std::string_view op, const Operand& x, std::string_view axis);
+
+/// Makes `t` lie as `like`, and be the same parameter if that is one.
+Array labelled_as(const Array& like, at::Tensor t);
 
 /// x's dimensions in the order of `to`, with size-1 dimensions for the axes of `to` that x lacks: ready to
 /// broadcast.

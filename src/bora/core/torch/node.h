@@ -4,21 +4,47 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
+#include <array>
+#include <cstdint>
+#include <memory>
 #include <utility>
+#include <vector>
 
 #include "bora/core/array.h"
+#include "bora/core/mapping.h"
 
 namespace bora::core {
 
-/// Where an array is stored along each mesh axis: replicated, sharded on one of its dimensions, or a partial
-/// sum. One worker has no mesh axes, so the label is empty; layout.h is the only code that reads or writes
+/// How the operations of a pass used a parameter, by mesh axis (bits): beside an axis that the parameter
+/// lacks, or without any.
+struct ParameterUse {
+  unsigned pending = 0, alone = 0;
+};
+
+/// Where an array is stored along each mesh axis: replicated, a partial sum, or in blocks along a dimension.
+/// One worker has no mesh axes: everything is replicated. layout.cpp is the only code that reads or writes
 /// it.
-struct Layout {};
+struct Layout {
+  static constexpr std::int8_t kReplicated = -1, kPartial = -2;
+  std::array<std::int8_t, Mapping::kMeshAxes> place;
+  Layout() { place.fill(kReplicated); }
+  bool operator==(const Layout&) const = default;
+};
+
+/// What an operand became for an operation; all operations that need the same share it.
+struct Conversion {
+  Layout layout;
+  unsigned lifted;  // mesh axes whose backward pass sums
+  bool recorded;
+  at::Tensor tensor;
+};
 
 struct Node : detail::Counted {
   explicit Node(at::Tensor t, Layout l = {}) : tensor(std::move(t)), layout(l) {}
   at::Tensor tensor;
   Layout layout;
+  std::shared_ptr<ParameterUse> use;  // of parameters
+  std::vector<Conversion> conversions;
 };
 
 inline Array wrap(at::Tensor t) { return Array(new Node(std::move(t))); }

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+// Where arrays lie on the workers that compute one model together. Ops know none of this: core/layout.cpp
+// converts their operands by the rule table of docs/explanation/sharding.md.
+#pragma once
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bora/core/array.h"
+
+namespace bora::core {
+
+/// The workers along one axis of the mesh, as core needs them; bora/mesh implements it. Collective: all
+/// workers of the axis make the same calls in the same order.
+class Collectives {
+ public:
+  virtual ~Collectives() = default;
+  virtual int size() const = 0;
+  virtual int rank() const = 0;
+
+  enum class Combine { sum, max };
+  /// Element by element over the workers, in an order of additions that depends on their number alone; the
+  /// result on all. In place.
+  virtual void all_reduce(DType dtype, std::span<std::byte> values, Combine combine) = 0;
+  /// Blocks of one size, in the order of ranks.
+  virtual void all_gather(std::span<const std::byte> mine, std::span<std::byte> all) = 0;
+  /// The sum over the workers of `all`, of which each gets its block.
+  virtual void reduce_scatter(DType dtype, std::span<const std::byte> all, std::span<std::byte> mine) = 0;
+};
+
+/// One axis of the mesh.
+struct MeshAxis {
+  std::string name;  ///< "model"
+  Collectives* workers = nullptr;
+};
+
+/// An axis name and the mesh axis that serves it.
+struct AxisRule {
+  std::string axis, mesh_axis;
+};
+
+/// Where compute happens and where parameters rest: ordered maps from axis names to mesh axes. Among the
+/// axes of an operation, a mesh axis serves the first one of the compute map. A parameter is cut along each
+/// of its axes that the parameter map names.
+class Mapping {
+ public:
+  static constexpr std::size_t kMeshAxes = 4;  ///< at most
+
+  /// InvalidArgument: an unknown mesh axis, an axis that two mesh axes serve, more than kMeshAxes.
+  Mapping(std::vector<MeshAxis> mesh, std::vector<AxisRule> compute, std::vector<AxisRule> parameters);
+
+  std::size_t size() const { return mesh_.size(); }
+  const MeshAxis& mesh_axis(std::size_t m) const { return mesh_[m]; }
+  Collectives& workers(std::size_t m) const { return *mesh_[m].workers; }
+
+  /// Position in `names` of the axis that mesh axis m serves there, if there is one; never one of `whole`.
+  std::optional<std::size_t> owner(std::size_t m, Names names, Names whole) const;
+  /// The dimension along which a parameter is cut over mesh axis m, if it is.
+  std::optional<std::size_t> parameter_cut(std::size_t m, Names names) const;
+
+ private:
+  struct Rule {
+    std::string axis;
+    std::size_t mesh;
+  };
+  std::vector<Rule> resolved(std::vector<AxisRule> rules) const;
+  std::vector<MeshAxis> mesh_;
+  std::vector<Rule> compute_, parameters_;
+};
+
+/// While it lives, this thread's operations follow `mapping`. They nest; the innermost counts.
+class MappingScope {
+ public:
+  explicit MappingScope(const Mapping* mapping);  ///< null: everything is whole here
+  ~MappingScope();
+  MappingScope(const MappingScope&) = delete;
+  MappingScope& operator=(const MappingScope&) = delete;
+
+ private:
+  const Mapping* before_;
+};
+
+/// The mapping of this thread, or null: every array is whole.
+const Mapping* mapping();
+
+/// Cuts a new parameter down to this worker's block, as the parameter map says, and marks it as a parameter:
+/// where an operation uses it beside an axis that it lacks, its gradient is summed over that mesh axis once,
+/// by sum_pending. Without a mapping nothing happens.
+void place_parameter(Array& parameter, Names names);
+
+/// The dimension along which an array lies in blocks over each mesh axis; -1 where it does not.
+std::array<int, Mapping::kMeshAxes> cuts_of(const Array& x);
+
+/// Sums the gradient (in place, contiguous, fp32) of a parameter over the mesh axes that its uses left
+/// pending. Error: the parameter was used both with and without an axis that the mesh axis serves.
+void sum_pending(const Array& parameter, std::string_view path, Array& gradient);
+
+/// x as one worker would hold it. Recorded.
+Array whole(const Operand& x);
+
+/// `values`, which lie in this worker's memory as those of `like` do, labelled so: a gradient or an optimizer's
+/// state of a parameter.
+Array like(const Array& like, const Array& values);
+
+/// Size of a dimension of the whole array, wherever its blocks are.
+std::int64_t whole_size(const Array& x, int dim);
+
+}  // namespace bora::core

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+// Private to core: the conversions of the rule table on plain tensors, each with its backward pass.
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include "bora/core/mapping.h"
+
+namespace bora::core::autograd {
+
+/// What one worker does to a tensor to get it as an op needs it.
+enum class Convert {
+  lift,      ///< replicated, used beside an axis it lacks: nothing; back: sum
+  sum,       ///< partial to replicated: sum; back: nothing
+  sum_lift,  ///< partial to replicated, used beside an axis it lacks: sum; back: sum
+  gather,    ///< blocks to whole, used beside another axis: gather; back: sum of blocks
+  collect,   ///< blocks to whole, which all compute alike: gather; back: the own block
+  scatter,   ///< partial to blocks: sum of blocks; back: gather
+  slice,     ///< replicated to blocks: the own block; back: gather
+};
+
+at::Tensor convert(const at::Tensor& x, Convert how, std::int64_t dim, Collectives& workers);
+
+/// Sum or greatest over the workers; not recorded.
+at::Tensor reduced(const at::Tensor& x, Collectives::Combine combine, Collectives& workers);
+
+}  // namespace bora::core::autograd

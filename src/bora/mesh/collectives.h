@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#pragma once
+#include <memory>
+
+#include "bora/core/mapping.h"
+#include "bora/mesh/communicator.h"
+
+namespace bora::mesh {
+
+/// What core's operations need of the workers along one axis of a mesh, over a communicator. Sums add the
+/// workers' values in pairs, ((0+1)+(2+3))+..., bf16 in fp32; one worker's piece of the elements each.
+class AxisCollectives final : public core::Collectives {
+ public:
+  explicit AxisCollectives(std::unique_ptr<Communicator> workers) : workers_(std::move(workers)) {}
+
+  int size() const override { return workers_->size(); }
+  int rank() const override { return workers_->rank(); }
+  void all_reduce(core::DType dtype, std::span<std::byte> values, Combine combine) override;
+  void all_gather(std::span<const std::byte> mine, std::span<std::byte> all) override;
+  void reduce_scatter(core::DType dtype, std::span<const std::byte> all, std::span<std::byte> mine) override;
+
+ private:
+  /// Sums (or greatest) of everybody's [bounds[rank], bounds[rank + 1]) of `all`, into `mine`.
+  void combine(core::DType dtype, std::span<const std::byte> all, std::span<const std::size_t> bounds,
+               Combine combine, std::span<std::byte> mine);
+
+  std::unique_ptr<Communicator> workers_;
+  std::vector<std::byte> received_;  // everybody's pieces
+};
+
+}  // namespace bora::mesh

@@ -1,0 +1,414 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+// Every operation on 2 and 4 workers against one, value and gradients, with each of its axes, and each pair of
+// them, served by a mesh axis; parameters at rest whole and in blocks.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <mutex>
+#include <set>
+
+#include "bora/base/error.h"
+#include "bora/core/contract.h"
+#include "bora/core/create.h"
+#include "bora/core/elementwise.h"
+#include "bora/core/fused.h"
+#include "bora/core/grad.h"
+#include "bora/core/index.h"
+#include "bora/core/reduce.h"
+#include "bora/core/shape.h"
+#include "bora/core/unbind.h"
+#include "bora/mesh/mesh.h"
+#include "bora/mesh/test_communicator.h"
+
+namespace bora::mesh {
+namespace {
+
+using core::Array;
+using core::Names;
+using core::Operand;
+using NameList = std::vector<std::string_view>;
+
+struct Input {
+  NameList names;
+  std::vector<std::int64_t> sizes;
+  std::int64_t below = 0;  ///< > 0: whole numbers less than this
+};
+
+struct Result {
+  Array array;
+  NameList names;
+};
+
+struct Case {
+  std::string name;
+  std::vector<Input> inputs;
+  std::function<Result(std::span<const Operand>)> op;
+};
+
+std::int64_t count(std::span<const std::int64_t> sizes) {
+  std::int64_t n = 1;
+  for (const auto size : sizes) n *= size;
+  return n;
+}
+
+Array made(const Input& input, std::size_t seed) {
+  const core::Shape shape{input.names, input.sizes};
+  if (input.below == 0) return core::random_normal(Key::from_seed(seed), shape);
+  std::vector<std::int32_t> values;
+  for (std::int64_t i = 0; i < count(input.sizes); ++i)
+    values.push_back(static_cast<std::int32_t>((i * 7 + static_cast<std::int64_t>(seed)) % input.below));
+  return core::from_data(shape, std::span<const std::int32_t>(values));
+}
+
+struct Outcome {
+  std::vector<float> value;
+  std::vector<std::vector<float>> gradients;  ///< whole, of the floating inputs
+};
+
+// A scalar that depends on every element of y in its own way.
+Array weighed(const Result& y) {
+  const Array all = core::whole({y.array, y.names});
+  const Array weights = core::random_normal(Key::from_seed(99), {y.names, all.sizes()});
+  const Array product = core::binary(core::Binary::multiply, {all, y.names}, {weights, y.names}, y.names);
+  return core::reduce(core::Reduction::sum, {product, y.names}, y.names);
+}
+
+Outcome run(const Case& c) {
+  std::vector<Array> arrays;
+  std::vector<Array*> parameters;
+  for (std::size_t i = 0; i < c.inputs.size(); ++i) arrays.push_back(made(c.inputs[i], i));
+  std::vector<std::size_t> which;
+  for (std::size_t i = 0; i < arrays.size(); ++i) {
+    if (c.inputs[i].below > 0) continue;
+    core::place_parameter(arrays[i], c.inputs[i].names);
+    parameters.push_back(&arrays[i]);
+    which.push_back(i);
+  }
+  Outcome out;
+  const auto result = core::value_and_grad(parameters, [&] {
+    std::vector<Operand> operands;
+    for (std::size_t i = 0; i < arrays.size(); ++i) operands.push_back({arrays[i], c.inputs[i].names});
+    const Result y = c.op(operands);
+    out.value = core::stop_gradient(core::whole({y.array, y.names})).to_vector<float>();
+    return weighed(y);
+  });
+  for (std::size_t g = 0; g < which.size(); ++g) {
+    Array gradient = result.gradients[g];
+    const auto& names = c.inputs[which[g]].names;
+    core::sum_pending(arrays[which[g]], c.name, gradient);
+    Array parameter = arrays[which[g]];
+    out.gradients.push_back(core::whole({core::like(parameter, gradient), names}).to_vector<float>());
+  }
+  return out;
+}
+
+float error_of(const std::vector<float>& got, const std::vector<float>& want) {
+  if (got.size() != want.size()) return std::numeric_limits<float>::infinity();
+  float largest = 1, worst = 0;
+  for (const float w : want) largest = std::max(largest, std::abs(w));
+  for (std::size_t i = 0; i < got.size(); ++i) worst = std::max(worst, std::abs(got[i] - want[i]) / largest);
+  return worst;
+}
+
+struct Layout {
+  MeshShape shape;
+  Mesh::Rules rules;
+  std::string text;
+};
+
+// All ways to serve one axis of the case with 2 or 4 workers, and two axes with 2 x 2.
+std::vector<Layout> layouts(const Case& c) {
+  std::vector<std::string> axes;
+  for (const auto& input : c.inputs) {
+    for (const auto axis : input.names)
+      if (std::find(axes.begin(), axes.end(), axis) == axes.end()) axes.emplace_back(axis);
+  }
+  std::vector<Layout> out;
+  for (const auto& a : axes) {
+    for (const bool blocks : {false, true}) {
+      for (const int n : {2, 4}) {
+        const std::vector<core::AxisRule> one{{a, "model"}};
+        out.push_back({{.model = n},
+                       {one, blocks ? one : std::vector<core::AxisRule>{}},
+                       fmt::format("{} on {}{}", a, n, blocks ? ", parameters in blocks" : "")});
+      }
+      for (const auto& b : axes) {
+        if (a == b) continue;
+        const std::vector<core::AxisRule> two{{a, "model"}, {b, "context"}}, both{{a, "model"}, {b, "model"}};
+        out.push_back({{.context = 2, .model = 2},
+                       {two, blocks ? std::vector<core::AxisRule>{two[0]} : std::vector<core::AxisRule>{}},
+                       fmt::format("{} and {} on 2 x 2{}", a, b, blocks ? ", parameters in blocks" : "")});
+        out.push_back({{.model = 2},
+                       {both, blocks ? both : std::vector<core::AxisRule>{}},
+                       fmt::format("{} or {} on 2{}", a, b, blocks ? ", parameters in blocks" : "")});
+      }
+    }
+  }
+  return out;
+}
+
+std::shared_ptr<Communicator> borrowed(Communicator& c) { return {std::shared_ptr<Communicator>(), &c}; }
+
+void expect_like_one(const Case& c) {
+  const Outcome want = run(c);
+  for (const auto& layout : layouts(c)) {
+    std::mutex mutex;
+    const auto errors = testing::run_workers({.count = layout.shape.workers()}, [&](Communicator& workers) {
+      const Mesh mesh(borrowed(workers), layout.shape, layout.rules);
+      const core::MappingScope scope(mesh.mapping());
+      const Outcome got = run(c);
+      const std::lock_guard lock(mutex);
+      EXPECT_LE(error_of(got.value, want.value), 3e-6F) << c.name << ", value: " << layout.text;
+      for (std::size_t i = 0; i < want.gradients.size(); ++i) {
+        EXPECT_LE(error_of(got.gradients[i], want.gradients[i]), 1e-5F)
+            << c.name << ", gradient " << i << ": " << layout.text;
+      }
+    });
+    for (const auto& e : errors) EXPECT_EQ(e, "") << c.name << ": " << layout.text;
+  }
+}
+
+NameList names_of(const Operand& x) { return {x.names.begin(), x.names.end()}; }
+
+Case unary_like(std::string name, std::function<Result(const Operand&)> op) {
+  return {std::move(name), {{{"b", "p", "e"}, {4, 8, 4}}}, [op = std::move(op)](auto in) { return op(in[0]); }};
+}
+
+std::vector<Case> plain_cases() {
+  static constexpr std::string_view kE[] = {"e"}, kPe[] = {"p", "e"}, kBpe[] = {"b", "p", "e"}, kBe[] = {"b", "e"},
+                                    kEpb[] = {"e", "p", "b"}, kF[] = {"f", "g"};
+  std::vector<Case> out;
+  const auto same = [&](std::string name, auto f) {
+    out.push_back(unary_like(std::move(name), [f](const Operand& x) { return Result{f(x), names_of(x)}; }));
+  };
+  same("tanh", [](const Operand& x) { return core::unary(core::Unary::tanh, x); });
+  same("add a number", [](const Operand& x) { return core::binary(core::Binary::add, x, 2.5); });
+  same("softmax", [](const Operand& x) { return core::softmax(x, kE); });
+  same("softmax over two", [](const Operand& x) { return core::softmax(x, kPe); });
+  same("log_softmax", [](const Operand& x) { return core::log_softmax(x, kE); });
+  same("cumsum", [](const Operand& x) { return core::cumsum(x, "p"); });
+  same("sort", [](const Operand& x) { return core::sort(x, "e", true).first; });
+  same("top_k", [](const Operand& x) { return core::top_k(x, "e", 4).first; });
+  same("dropout", [](const Operand& x) { return core::dropout(x, 0.4, Key::from_seed(3)); });
+  same("slice", [](const Operand& x) { return core::slice(x, "p", 1, 4); });
+  same("silu", [](const Operand& x) { return core::unary(core::Unary::silu, x); });
+  const auto reduced = [&](std::string name, core::Reduction op) {
+    out.push_back(unary_like(name + " over one", [op](const Operand& x) {
+      return Result{core::reduce(op, x, kE), {"b", "p"}};
+    }));
+    out.push_back(unary_like(name + " over all", [op](const Operand& x) {
+      return Result{core::reduce(op, x, kBpe), {}};
+    }));
+  };
+  reduced("sum", core::Reduction::sum);
+  reduced("mean", core::Reduction::mean);
+  reduced("max", core::Reduction::max);
+  reduced("var", core::Reduction::var);
+  reduced("logsumexp", core::Reduction::logsumexp);
+  out.push_back(unary_like("rearrange", [](const Operand& x) {
+    return Result{core::rearrange(x, kEpb), {"e", "p", "b"}};
+  }));
+  out.push_back(unary_like("flatten", [](const Operand& x) {
+    return Result{core::flatten(x, kPe, "pe"), {"b", "pe"}};
+  }));
+  out.push_back(unary_like("unflatten", [](const Operand& x) {
+    static constexpr std::int64_t kSizes[] = {2, 4};
+    return Result{core::unflatten(x, "p", {kF, kSizes}), {"b", "f", "g", "e"}};
+  }));
+  out.push_back(unary_like("unbind", [](const Operand& x) {
+    const auto parts = core::unbind(x, "p");
+    return Result{core::binary(core::Binary::multiply, {parts[1], kBe}, {parts[6], kBe}, kBe), {"b", "e"}};
+  }));
+  out.push_back(unary_like("broadcast", [](const Operand& x) {
+    static constexpr std::string_view kTo[] = {"b", "n", "p", "e"};
+    static constexpr std::int64_t kSizes[] = {4, 4, 8, 4};
+    return Result{core::broadcast(x, {kTo, kSizes}), {"b", "n", "p", "e"}};
+  }));
+  return out;
+}
+
+std::vector<Case> several_operands() {
+  static constexpr std::string_view kBpe[] = {"b", "p", "e"}, kBpm[] = {"b", "p", "m"}, kBp[] = {"b", "p"},
+                                    kBpq[] = {"b", "p", "q"};
+  std::vector<Case> out;
+  out.push_back({"multiply", {{{"b", "p", "e"}, {4, 8, 4}}, {{"e", "p"}, {4, 8}}}, [](auto in) {
+                   return Result{core::binary(core::Binary::multiply, in[0], in[1], kBpe), {"b", "p", "e"}};
+                 }});
+  out.push_back({"where", {{{"b", "p", "e"}, {4, 8, 4}}, {{"b", "p", "e"}, {4, 8, 4}}}, [](auto in) {
+                   const Array positive = core::binary(core::Binary::greater, in[0], 0.0);
+                   return Result{core::where({positive, kBpe}, in[0], in[1], kBpe), {"b", "p", "e"}};
+                 }});
+  out.push_back({"concatenate", {{{"b", "p"}, {4, 8}}, {{"p", "b"}, {4, 4}}}, [](auto in) {
+                   return Result{core::concatenate(in, "p"), {"b", "p"}};
+                 }});
+  out.push_back({"stack", {{{"b", "p"}, {4, 8}}, {{"p", "b"}, {8, 4}}}, [](auto in) {
+                   return Result{core::stack(in, "s"), {"s", "b", "p"}};
+                 }});
+  out.push_back({"dot", {{{"b", "p", "e"}, {4, 8, 4}}, {{"m", "e"}, {4, 4}}}, [](auto in) {
+                   return Result{core::dot(in[0], in[1], kBpm), {"b", "p", "m"}};
+                 }});
+  out.push_back({"dot of a batch", {{{"b", "p", "e"}, {4, 4, 4}}, {{"b", "q", "e"}, {4, 4, 4}}}, [](auto in) {
+                   return Result{core::dot(in[0], in[1], kBpq), {"b", "p", "q"}};
+                 }});
+  out.push_back({"linear", {{{"b", "p", "e"}, {4, 8, 4}}, {{"m", "e"}, {4, 4}}, {{"m"}, {4}}}, [](auto in) {
+                   return Result{core::linear(in[0], in[1], in[2].array, kBpm), {"b", "p", "m"}};
+                 }});
+  // two layers that share a conversion, and a residual: what a block does
+  out.push_back({"mlp",
+                 {{{"b", "p", "e"}, {4, 4, 4}}, {{"m", "e"}, {8, 4}}, {{"m", "e"}, {8, 4}}, {{"e", "m"}, {4, 8}}},
+                 [](auto in) {
+                   const Array x = core::unary(core::Unary::tanh, in[0]);
+                   const Operand h{x, kBpe};
+                   const Array gate = core::linear(h, in[1], {}, kBpm), up = core::linear(h, in[2], {}, kBpm);
+                   const Array act = core::gated(core::Gate::silu, {gate, kBpm}, {up, kBpm});
+                   const Array down = core::linear({act, kBpm}, in[3], {}, kBpe);
+                   return Result{core::binary(core::Binary::add, h, {down, kBpe}, kBpe), {"b", "p", "e"}};
+                 }});
+  out.push_back({"take", {{{"v", "e"}, {8, 4}}, {{"b", "p"}, {4, 4}, 8}}, [](auto in) {
+                   return Result{core::take(in[0], "v", in[1], kBpe), {"b", "p", "e"}};
+                 }});
+  out.push_back({"take along", {{{"b", "p", "v"}, {4, 4, 8}}, {{"b", "p"}, {4, 4}, 8}}, [](auto in) {
+                   return Result{core::take(in[0], "v", in[1], kBp), {"b", "p"}};
+                 }});
+  out.push_back({"scatter_add", {{{"v", "e"}, {8, 4}}, {{"p"}, {4}, 8}, {{"p", "e"}, {4, 4}}}, [](auto in) {
+                   return Result{core::scatter_add(in[0], "v", in[1], in[2]), {"v", "e"}};
+                 }});
+  return out;
+}
+
+std::vector<Case> fused_cases() {
+  static constexpr std::string_view kE[] = {"e"}, kBp[] = {"b", "p"};
+  std::vector<Case> out;
+  out.push_back({"rms_norm", {{{"b", "p", "e"}, {4, 4, 4}}, {{"e"}, {4}}}, [](auto in) {
+                   return Result{core::rms_norm(in[0], in[1].array, kE, 1e-5), {"b", "p", "e"}};
+                 }});
+  out.push_back({"layer_norm", {{{"b", "p", "e"}, {4, 4, 4}}, {{"e"}, {4}}, {{"e"}, {4}}}, [](auto in) {
+                   return Result{core::layer_norm(in[0], in[1].array, in[2].array, kE, 1e-5), {"b", "p", "e"}};
+                 }});
+  out.push_back({"rope", {{{"b", "p", "h", "d"}, {4, 8, 4, 4}}}, [](auto in) {
+                   static constexpr std::string_view kAngles[] = {"p", "half"};
+                   static constexpr std::int64_t kSizes[] = {8, 2};
+                   const Array angles = core::random_normal(Key::from_seed(5), {kAngles, kSizes});
+                   const Array cos = core::unary(core::Unary::cos, {angles, kAngles}),
+                               sin = core::unary(core::Unary::sin, {angles, kAngles});
+                   return Result{core::rope(in[0], "p", "d", core::whole({cos, kAngles}),
+                                            core::whole({sin, kAngles})),
+                                 {"b", "p", "h", "d"}};
+                 }});
+  for (const bool segments : {false, true}) {
+    out.push_back({segments ? "attention in segments" : "attention",
+                   {{{"b", "p", "h", "g", "d"}, {4, 8, 4, 4, 4}},
+                    {{"b", "k", "h", "d"}, {4, 8, 4, 4}},
+                    {{"b", "k", "h", "d"}, {4, 8, 4, 4}}},
+                   [segments](auto in) {
+                     core::AttentionRule rule;
+                     if (segments) {
+                       std::vector<std::int32_t> ids;
+                       for (int i = 0; i < 32; ++i) ids.push_back(i % 8 / 3);
+                       static constexpr std::int64_t kSizes[] = {4, 8};
+                       rule.query_segments = core::from_data({kBp, kSizes}, std::span<const std::int32_t>(ids));
+                       rule.key_segments = rule.query_segments;
+                       rule.segment_names = {"b", "p"};
+                     }
+                     return Result{core::attention(in[0], in[1], in[2], {"p", "k", "d"}, rule),
+                                   {"b", "p", "h", "g", "d"}};
+                   }});
+  }
+  out.push_back({"linear_cross_entropy",
+                 {{{"b", "p", "e"}, {4, 4, 4}},
+                  {{"v", "e"}, {8, 4}},
+                  {{"b", "p"}, {4, 4}, 8},
+                  {{"b", "p"}, {4, 4}}},
+                 [](auto in) {
+                   const Array weights = core::stop_gradient(core::unary(core::Unary::abs, in[3]));
+                   const auto loss =
+                       core::linear_cross_entropy(in[0], in[1], in[2], {weights, kBp}, 1e-2, 8);
+                   return Result{core::binary(core::Binary::divide, {loss.loss, {}}, {loss.weight, {}}, {}), {}};
+                 }});
+  out.push_back({"cross_entropy", {{{"b", "p", "v"}, {4, 4, 8}}, {{"b", "p"}, {4, 4}, 8}}, [](auto in) {
+                   return Result{core::cross_entropy(in[0], "v", in[1]), {"b", "p"}};
+                 }});
+  return out;
+}
+
+TEST(ShardedOps, OfOneOperand) {
+  for (const auto& c : plain_cases()) expect_like_one(c);
+}
+TEST(ShardedOps, OfSeveralOperands) {
+  for (const auto& c : several_operands()) expect_like_one(c);
+}
+TEST(ShardedOps, Fused) {
+  for (const auto& c : fused_cases()) expect_like_one(c);
+}
+
+// Each mesh axis has its say in the words of these errors.
+std::string error_on_two(const Mesh::Rules& rules, const std::function<void()>& body) {
+  const auto errors = testing::run_workers({.count = 2}, [&](Communicator& workers) {
+    const Mesh mesh(borrowed(workers), {.model = 2}, rules);
+    const core::MappingScope scope(mesh.mapping());
+    body();
+  });
+  return errors[0];
+}
+
+TEST(ShardedOps, Errors) {
+  static constexpr std::string_view kE[] = {"e"}, kBe[] = {"b", "e"}, kB[] = {"b"};
+  static constexpr std::int64_t kThree[] = {3}, kFour[] = {4}, kSizes[] = {4, 3};
+  EXPECT_EQ(error_on_two({{{"e", "model"}}, {}},
+                         [] {
+                           const Array x = core::ones({kE, kThree});
+                           core::unary(core::Unary::tanh, {x, kE});
+                         }),
+            "tanh: axis e of size 3 cannot be cut into 2 equal blocks for the mesh axis model\nhint: another size "
+            "of the mesh axis, or take e out of its axes");
+  EXPECT_EQ(error_on_two({{}, {{"e", "model"}}},
+                         [] {
+                           Array x = core::ones({kBe, kSizes});
+                           core::place_parameter(x, kBe);
+                         }),
+            "parameter [b=4, e=3]: axis e of size 3 cannot be cut into 2 equal blocks for the mesh axis "
+            "model\nhint: another size of the mesh axis, or take e out of its axes");
+  EXPECT_EQ(error_on_two({{{"e", "data"}}, {}}, [] {}),
+            "mapping: axis e is to be on the mesh axis data, which is none of model, context");
+  EXPECT_EQ(error_on_two({{{"e", "model"}, {"e", "context"}}, {}}, [] {}),
+            "mapping: axis e is on the mesh axes model and context\nhint: one of them");
+  EXPECT_EQ(error_on_two({{{"e", "model"}}, {}},
+                         [] {
+                           Array x = core::ones({kB, kFour});
+                           core::place_parameter(x, kB);
+                           const Array other = core::ones({kBe, std::vector<std::int64_t>{4, 4}});
+                           core::unary(core::Unary::tanh, {x, kB});
+                           core::binary(core::Binary::multiply, {x, kB}, {other, kBe}, kBe);
+                           Array gradient = core::ones({kB, kFour});
+                           core::sum_pending(x, "norm.weight", gradient);
+                         }),
+            "parameter norm.weight: one operation uses it beside an axis that the mesh axis model serves, another "
+            "without any; its gradient cannot be summed over model\nhint: take that axis out of the mesh axis's "
+            "axes");
+  const auto errors = testing::run_workers({.count = 2}, [](Communicator& workers) {
+    const Mesh mesh(borrowed(workers), {.data = 3}, {});
+  });
+  EXPECT_EQ(errors[0],
+            "mesh: replica 1 x data 3 x context 1 x model 1 is 3 workers, but 2 run\nhint: start 3 workers, or "
+            "change the mesh");
+}
+
+TEST(ShardedOps, GradientCheckpointing) {
+  static constexpr std::string_view kBpe[] = {"b", "p", "e"}, kBpm[] = {"b", "p", "m"};
+  expect_like_one({"checkpoint", {{{"b", "p", "e"}, {4, 4, 4}}, {{"m", "e"}, {8, 4}}, {{"e", "m"}, {4, 8}}},
+                   [](auto in) {
+                     const Array x = core::unary(core::Unary::tanh, in[0]);
+                     static constexpr std::string_view kMe[] = {"m", "e"}, kEm[] = {"e", "m"};
+                     auto body = [wide = in[1].array, narrow = in[2].array](std::span<const Array> inputs) {
+                       const Array up = core::linear({inputs[0], kBpe}, {wide, kMe}, {}, kBpm);
+                       const Array act = core::unary(core::Unary::silu, {up, kBpm});
+                       return std::vector<Array>{core::linear({act, kBpm}, {narrow, kEm}, {}, kBpe)};
+                     };
+                     return Result{core::checkpoint(body, std::span(&x, 1))[0], {"b", "p", "e"}};
+                   }});
+}
+
+}  // namespace
+}  // namespace bora::mesh
