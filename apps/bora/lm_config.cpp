@@ -101,6 +101,7 @@ LmConfig training_part(const LmConfig& config) {
   t.worker_timeout = fresh.trainer.worker_timeout;
   t.check_replicas_every = fresh.trainer.check_replicas_every;
   t.fsdp_axis = fresh.trainer.fsdp_axis;
+  t.mesh = fresh.trainer.mesh;
   part.hf_save_path = fresh.hf_save_path;
   part.hf_save_steps = fresh.hf_save_steps;
   part.hf_save_dtype = fresh.hf_save_dtype;

@@ -9,14 +9,6 @@
 
 namespace bora::app {
 
-ReplicaGuard::ReplicaGuard(mesh::Communicator& workers, const std::vector<core::ParamRef>& parameters,
-                           const mesh::ShardedParameters* sharded, std::int64_t every)
-    : workers_(workers), every_(workers.size() > 1 ? every : 0) {
-  for (std::size_t i = 0; i < parameters.size(); ++i) {
-    if (sharded == nullptr || sharded->cut(i).whole()) parameters_.push_back(parameters[i]);
-  }
-}
-
 void ReplicaGuard::after_step(std::int64_t done) {
   if (every_ == 0) return;
   flip_for_test(done);

@@ -13,9 +13,9 @@ namespace bora::app {
 /// so that no checkpoint is written of a run in which a bit has flipped. Calls are collective.
 class ReplicaGuard {
  public:
-  /// `sharded`: where blocks of parameters lie, which have no replica; null: nowhere. every 0: never.
-  ReplicaGuard(mesh::Communicator& workers, const std::vector<core::ParamRef>& parameters,
-               const mesh::ShardedParameters* sharded, std::int64_t every);
+  /// `parameters`: those that all of `workers` hold alike. every 0: never.
+  ReplicaGuard(mesh::Communicator& workers, std::vector<core::ParamRef> parameters, std::int64_t every)
+      : workers_(workers), parameters_(std::move(parameters)), every_(every) {}
 
   /// After so many steps. Stopped (mesh::require_equal_replicas) where workers differ.
   void after_step(std::int64_t done);

@@ -17,7 +17,6 @@
 #include "bora/checkpoint/async_writer.h"
 #include "bora/checkpoint/checkpointer.h"
 #include "bora/checkpoint/restore.h"
-#include "bora/core/parameter_store.h"
 #include "bora/core/runtime.h"
 #include "bora/data/prefetcher.h"
 #include "bora/mesh/mpi_plugin.h"
@@ -30,6 +29,7 @@
 #include "hf_start.h"
 #include "launch_command.h"
 #include "models.h"
+#include "placed_model.h"
 #include "replica_guard.h"
 #include "text_data.h"
 
@@ -94,37 +94,11 @@ void record_run(const LoadedConfig& loaded, const RunPlace& place, const TextDat
   text.tokenizer.save(path_join(place.directory, "tokenizer"));
 }
 
-std::unique_ptr<nn::LanguageModel> make_model(LoadedConfig& loaded, std::int64_t vocab,
-                                              mesh::ShardedParameters* sharded) {
-  auto& config = loaded.config;
-  auto key = Key::from_seed(static_cast<std::uint64_t>(config.trainer.seed)).fold("model");
-  const auto& from = config.initialize_from_hf;
-  if (from.empty()) return make_model(*config.model.config, vocab, key);
-  auto theirs = json_get<std::int64_t>(checkpoint::read_hf_config(from), "vocab_size", from + "/config.json");
-  if (theirs < vocab) {
-    fail(ErrorKind::Config,
-         "initialize_from_hf: the model in {} has {} embeddings but the tokenizer has {} ids\nhint: use that "
-         "model's tokenizer: data.tokenizer",
-         from, theirs, vocab);
-  }
-  auto model = make_model(*config.model.config, theirs, key);
-  if (!sharded) {
-    checkpoint::load_hugging_face(from, hf_parameters(*model));
-    return model;
-  }
-  sharded->gather_all();  // room for the values that come
-  checkpoint::load_hugging_face(from, hf_parameters(*model));
-  sharded->store_all();
-  sharded->release();
-  return model;
-}
-
-void describe_model(nn::LanguageModel& model, track::Console& console) {
-  auto s = model.shape();
-  std::int64_t n = 0;
-  for (auto& p : model.parameters()) n += p.array->numel();
+void describe_model(PlacedModel& model, track::Console& console) {
+  auto s = model->shape();
   console.fact("model", fmt::format("{} · {} parameters · {} layers × {} · context {}", s.type,
-                                    human_count(static_cast<double>(n)), s.layers, s.hidden, s.seq_len));
+                                    human_count(static_cast<double>(model.elements())), s.layers, s.hidden,
+                                    s.seq_len));
 }
 
 track::FlopsModel flops_model(const nn::ModelShape& s, std::int64_t seq_len) {
@@ -163,7 +137,7 @@ class Run {
   int operator()() {
     prepare();
     resume();
-    if (writes() && !sharded_ && trainer_->next_step() < config_.trainer.num_train_steps)
+    if (writes() && !model_->distributed() && trainer_->next_step() < config_.trainer.num_train_steps)
       checkpointer_->prepare(content());
     show_baseline();
     train::StopSignals signals;
@@ -171,7 +145,7 @@ class Run {
     auto outcome = trainer_->run();
     in_step("waiting for the end of the run", kPatience);
     save(/*force=*/true);
-    if (sharded_ && outcome == train::Outcome::finished) sharded_->gather_all();
+    if (outcome == train::Outcome::finished) model_->make_whole();
     auto code = writes() ? end(outcome) : outcome == train::Outcome::stopped ? orderly_stop_code() : 0;
     workers_->barrier();
     return code;
@@ -192,7 +166,7 @@ class Run {
     auto step = trainer_->next_step();
     checkpointer_->wait();
     if (outcome == train::Outcome::stopped) return report_stop(step);
-    finish_run(*model_, *text_, config_, place_, {first_step_seconds_, waited_, trained_seconds_, *meter_},
+    finish_run(**model_, *text_, config_, place_, {first_step_seconds_, waited_, trained_seconds_, *meter_},
                console_, *tracker_);
     return 0;
   }
@@ -211,8 +185,8 @@ class Run {
     if (!writes()) {
       workers_->broadcast(0, {&due, 1});
       if (due != std::byte{0}) {
-        guard_->before_checkpoint(step);
-        if (sharded_) part_writer_->save(content());
+        compare_replicas(step);
+        if (model_->distributed()) part_writer_->save(content());
       }
       if (force) part_writer_->wait();
       return;
@@ -220,7 +194,7 @@ class Run {
     const auto together = [&] {
       due = std::byte{1};
       workers_->broadcast(0, {&due, 1});
-      guard_->before_checkpoint(step);
+      compare_replicas(step);
       return content();
     };
     checkpointer_->on_step(step, together, force);
@@ -241,23 +215,15 @@ class Run {
     if (!writes()) workers_->barrier();  // what the first one builds, the others find
     text_ = prepare_text(config_, place_, seq_len, console_, std::nullopt);
     if (writes()) workers_->barrier();
-    make_model_in_place();
+    model_.emplace(loaded_, workers_, text_->vocab_size());
+    describe_model(*model_, console_);
     if (writes()) record_run(loaded_, place_, *text_);
-    optimizer_ =
-        optim::make_optimizer(config_.optimizer, sharded_ ? sharded_->shards() : model_->parameters());
+    optimizer_ = optim::make_optimizer(config_.optimizer, model_->parameters());
     make_trainer(seq_len);
   }
 
-  // Several workers keep a block of each parameter, unless they are to have them whole.
-  void make_model_in_place() {
-    const auto& axes = config_.trainer.fsdp_axis;
-    if (workers_->size() > 1 && axes && !axes->empty()) {
-      sharded_ = std::make_unique<mesh::ShardedParameters>(workers_, *axes);
-      store_scope_.emplace(*sharded_);
-    }
-    model_ = make_model(loaded_, text_->vocab_size(), sharded_.get());
-    describe_model(*model_, console_);
-    if (sharded_) sharded_->adopt(model_->parameters());
+  void compare_replicas(std::int64_t step) {
+    for (auto& guard : guards_) guard.before_checkpoint(step);
   }
 
   void make_trainer(std::int64_t seq_len) {
@@ -273,34 +239,35 @@ class Run {
     options.loss = {
         .compute = t.mp.compute, .z_loss = config_.z_loss_weight, .chunk = config_.cross_entropy_chunk};
     lanes_ = options.lanes;
-    if (lanes_ < workers_->size()) {
+    const auto& shape = model_->mesh().shape();
+    if (lanes_ < shape.lane_groups()) {
       fail(ErrorKind::Config,
            "{} workers were started, but the batch of {} sequences is cut into {} lanes "
            "(trainer.lanes)\nhint: at most "
            "{} workers, or more lanes: another number of lanes is another run",
-           workers_->size(), schedule.batch_size(0), lanes_, lanes_);
+           workers_->size(), schedule.batch_size(0), lanes_, lanes_ * shape.workers_per_lane());
     }
     std::optional<optim::SkipStep> skip;
     if (config_.optimizer.skip_bad_steps) skip.emplace(*config_.optimizer.skip_bad_steps);
-    train::Trainer::Parts parts{*model_,
+    train::Trainer::Parts parts{**model_,
                                 *optimizer_,
                                 optim::Schedule(config_.optimizer, t.num_train_steps),
                                 skip,
                                 [this](std::int64_t step) { return next_batch(step); },
                                 [] { return train::StopSignals::requested(); },
                                 {[this](const auto& r) { after_step(r); }},
-                                workers_,
-                                sharded_.get()};
+                                model_->mesh().lanes(),
+                                model_->sharded(),
+                                workers_};
     trainer_ = std::make_unique<train::Trainer>(std::move(parts), options);
-    guard_.emplace(*workers_, trainer_->parameters(), sharded_.get(), t.check_replicas_every);
-    console_.fact(
-        "batch",
-        fmt::format("{} sequences = {} tokens · {} lane{}{}", schedule.batch_size(0),
-                    with_commas(schedule.batch_size(0) * seq_len), lanes_, lanes_ == 1 ? "" : "s",
-                    workers_->size() == 1 ? ""
-                                          : fmt::format(" · {} workers{}", workers_->size(),
-                                                        sharded_ ? ", parameters sharded over them" : "")));
-    auto flops = flops_model(model_->shape(), seq_len);
+    guards_.emplace_back(*model_->mesh().lanes(), model_->replicas(), t.check_replicas_every);
+    if (shape.workers_per_lane() > 1)
+      guards_.emplace_back(*workers_, model_->replicas_everywhere(), t.check_replicas_every);
+    console_.fact("batch",
+                  fmt::format("{} sequences = {} tokens · {} lane{}", schedule.batch_size(0),
+                              with_commas(schedule.batch_size(0) * seq_len), lanes_, lanes_ == 1 ? "" : "s"));
+    if (workers_->size() > 1) console_.fact("mesh", model_->describe_workers());
+    auto flops = flops_model((*model_)->shape(), seq_len);
     meter_ = std::make_unique<track::ThroughputMeter>(track::ThroughputOptions{
         .flops_per_token = track::training_flops_per_token(flops),
         .flops_per_token_causal = track::training_flops_per_token(flops, track::AttentionFlops::Causal)});
@@ -322,8 +289,8 @@ class Run {
   void resume() {
     auto parameters = checkpoint::checkpoint_arrays(trainer_->parameters());
     auto optimizer = checkpoint::checkpoint_arrays(optimizer_->state());
-    mark_blocks(parameters);
-    mark_blocks(optimizer);
+    model_->mark_blocks(parameters);
+    model_->mark_blocks(optimizer);
     auto restored = config_.trainer.load_checkpoint == false ? std::nullopt : restore(parameters, optimizer);
     if (restored) {
       trainer_->load_state(restored->state);
@@ -342,44 +309,6 @@ class Run {
     tracker_ =
         track::make_tracker(config_.trainer.trackers(), {place_.directory, place_.id, trainer_->next_step()});
     tracker_->log_hyperparameters({{"config", write_config(config_)}});
-  }
-
-  // Which parameter an array belongs to: optimizers name their state "mu/" + its path.
-  std::size_t parameter_of(const std::string& path) const {
-    const auto& parameters = trainer_->parameters();
-    for (std::size_t i = 0; i < parameters.size(); ++i) {
-      if (path == parameters[i].path || path.ends_with("/" + parameters[i].path)) return i;
-    }
-    fail(ErrorKind::InvalidArgument, "checkpoint: {} belongs to no parameter", path);
-  }
-
-  void mark_blocks(std::vector<checkpoint::CheckpointArray>& arrays) const {
-    if (!sharded_) return;
-    for (auto& a : arrays) {
-      a.cut = sharded_->cut(parameter_of(a.path));
-      a.worker = workers_->rank();
-    }
-  }
-
-  // Whole arrays in place of blocks; each worker keeps about as many bytes as the others, to write them.
-  void assemble(checkpoint::CheckpointContent& c) const {
-    c.part = {workers_->rank(), workers_->size()};
-    c.owned = true;
-    std::vector<std::int64_t> load(static_cast<std::size_t>(workers_->size()));
-    for (auto* arrays : {&c.parameters, &c.optimizer}) {
-      std::vector<checkpoint::CheckpointArray> own;
-      for (auto& a : *arrays) {
-        const auto i = parameter_of(a.path);
-        const auto writer = std::min_element(load.begin(), load.end());
-        const auto at = static_cast<int>(writer - load.begin());
-        const bool cut = !sharded_->cut(i).whole();
-        *writer += cut ? sharded_->cut(i).elements() : a.array.numel();
-        auto whole = sharded_->assemble(i, a.array, at);
-        if (at == workers_->rank())
-          own.push_back({.path = a.path, .names = a.names, .array = cut ? whole : whole.clone()});
-      }
-      *arrays = std::move(own);
-    }
   }
 
   // The first worker chooses, sets damaged ones aside and verifies; the others read the same one.
@@ -409,9 +338,9 @@ class Run {
     c.config_hash = hash128(write_config(config_)).hex();
     c.parameters = checkpoint::checkpoint_arrays(trainer_->parameters());
     c.optimizer = checkpoint::checkpoint_arrays(optimizer_->state());
-    if (sharded_) assemble(c);
+    if (model_->distributed()) model_->assemble(c);
     c.state = trainer_->save_state();
-    c.state["model"] = model_->hf_config();
+    c.state["model"] = (*model_)->hf_config();
     c.state["tokens"] = meter_->total_tokens();
     return c;
   }
@@ -425,10 +354,10 @@ class Run {
     auto done = r.step + 1, total = config_.trainer.num_train_steps;
     console_.step(
         {done, total, r.loss, meter_->tokens_per_second(), r.learning_rate, meter_->eta(total - done)});
-    guard_->after_step(done);
+    for (auto& guard : guards_) guard.after_step(done);
     save(/*force=*/false);
     if (config_.trainer.steps_per_eval > 0 && done % config_.trainer.steps_per_eval == 0 && done < total) {
-      auto metrics = evaluate_sources(*model_, *text_, config_, console_);
+      auto metrics = evaluate_sources(**model_, *text_, config_, console_);
       if (writes()) tracker_->log(r.step, metrics);
     }
     export_if_due(done);
@@ -436,12 +365,12 @@ class Run {
 
   void export_if_due(std::int64_t done) {
     if (!config_.hf_save_path || done % config_.hf_save_steps != 0) return;
-    if (sharded_) sharded_->gather_all();
+    model_->make_whole();
     if (writes()) {
-      export_hugging_face(*model_, text_->tokenizer, fmt::format("{}/step-{}", *config_.hf_save_path, done),
+      export_hugging_face(**model_, text_->tokenizer, fmt::format("{}/step-{}", *config_.hf_save_path, done),
                           core::parse_dtype(config_.hf_save_dtype));
     }
-    if (sharded_) sharded_->release();
+    model_->release();
   }
 
   void log_metrics(const train::StepResult& r) {
@@ -473,12 +402,10 @@ class Run {
   track::Console& console_;
   std::shared_ptr<mesh::Communicator> workers_;
   std::optional<TextData> text_;
-  std::unique_ptr<mesh::ShardedParameters> sharded_;
-  std::optional<core::ParameterStoreScope> store_scope_;
-  std::unique_ptr<nn::LanguageModel> model_;
+  std::optional<PlacedModel> model_;
   std::unique_ptr<optim::Optimizer> optimizer_;
   std::unique_ptr<train::Trainer> trainer_;
-  std::optional<ReplicaGuard> guard_;
+  std::vector<ReplicaGuard> guards_;
   std::unique_ptr<checkpoint::Checkpointer> checkpointer_;
   std::unique_ptr<checkpoint::AsyncWriter> part_writer_;  // of the others, where parameters are sharded
   std::unique_ptr<data::Prefetcher> prefetcher_;

@@ -226,6 +226,20 @@ std::vector<CheckpointArray> checkpoint_arrays(std::span<const optim::NamedArray
   return out;
 }
 
+std::vector<std::int64_t> CheckpointArray::whole_sizes() const {
+  if (!outer.whole()) return outer.sizes();
+  return cut.whole() ? array.sizes() : cut.sizes();
+}
+
+void CheckpointArray::take(const float* whole) const {
+  auto* into = array.data<float>();
+  if (outer.whole()) return cut.take(worker, whole, into);
+  if (cut.whole()) return outer.take(outer_worker, whole, into);
+  std::vector<float> block(static_cast<std::size_t>(outer.elements(outer_worker)));
+  outer.take(outer_worker, whole, block.data());
+  cut.take(worker, block.data(), into);
+}
+
 std::uint64_t CheckpointView::tensor_bytes() const {
   std::uint64_t total = 0;
   for (const auto* tensors : {&parameters, &optimizer}) {

@@ -22,9 +22,15 @@ struct CheckpointArray {
   std::string path;                     ///< "layers.0.attn.q_proj.weight", "mu/layers.0...."
   std::vector<std::string_view> names;  ///< axes
   core::Array array;
-  mesh::AxisCut cut = {};  ///< restoring: the array is this worker's block of a whole one
-  int worker = 0;
-  std::vector<std::int64_t> whole_sizes() const { return cut.whole() ? array.sizes() : cut.sizes(); }
+  /// Restoring: the array is this worker's block of a whole one, cut over several workers; with `outer`, of
+  /// a block of a whole one.
+  mesh::AxisCut cut = {}, outer = {};
+  int worker = 0, outer_worker = 0;
+
+  bool whole() const { return cut.whole() && outer.whole(); }
+  std::vector<std::int64_t> whole_sizes() const;
+  /// This worker's block of a whole array, into `array` (fp32).
+  void take(const float* whole) const;
 };
 std::vector<CheckpointArray> checkpoint_arrays(std::span<const core::ParamRef> parameters);
 std::vector<CheckpointArray> checkpoint_arrays(std::span<const optim::NamedArray> state);

@@ -87,7 +87,7 @@ class StoredArrays {
   void copy(std::span<const CheckpointArray> live) const {
     parallel_for(static_cast<std::int64_t>(live.size()), [&](std::int64_t i) {
       const CheckpointArray& array = live[static_cast<std::size_t>(i)];
-      array.cut.whole() ? copy_whole(array) : copy_block(array);
+      array.whole() ? copy_whole(array) : copy_block(array);
     });
   }
 
@@ -115,11 +115,11 @@ class StoredArrays {
     const bool aligned = reinterpret_cast<std::uintptr_t>(bytes.data()) % alignof(float) == 0;
     if (entry.tensor->type == StoredType::F32 && aligned) {
       const auto* whole = reinterpret_cast<const float*>(bytes.data());
-      return array.cut.take(array.worker, whole, array.array.data<float>());
+      return array.take(whole);
     }
-    std::vector<float> whole(static_cast<std::size_t>(array.cut.elements()));
+    std::vector<float> whole(static_cast<std::size_t>(entry.tensor->elements()));
     entry.file->read_floats(*entry.tensor, whole);
-    array.cut.take(array.worker, whole.data(), array.array.data<float>());
+    array.take(whole.data());
   }
 
   void add(const std::string& path) {

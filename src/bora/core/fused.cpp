@@ -253,8 +253,9 @@ Array attention(const Operand& q, const Operand& k, const Operand& v, const Atte
       .soft_cap = static_cast<float>(rule.soft_cap)};
   NameList key_names = rule.segment_names;
   std::replace(key_names.begin(), key_names.end(), axes.position, axes.key_position);
-  autograd::Segments segments{segments_here(space, {rule.query_segments, rule.segment_names}, b, t, "queries"),
-                              segments_here(space, {rule.key_segments, key_names}, b, s, "keys")};
+  autograd::Segments segments{
+      segments_here(space, {rule.query_segments, rule.segment_names}, b, t, "queries"),
+      segments_here(space, {rule.key_segments, key_names}, b, s, "keys")};
   auto out = autograd::attention(qt, kt, vt, kernel_rule, segments).to(dtype);
   auto y = permuted(reshaped(out, sizes_of(space, q_order)), q_order, {q.names.begin(), q.names.end()});
   return space.label(y, q.names);

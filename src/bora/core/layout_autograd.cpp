@@ -16,11 +16,13 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 std::span<std::byte> bytes(const Tensor& x) {
-  return {static_cast<std::byte*>(x.mutable_data_ptr()), static_cast<std::size_t>(x.numel()) * x.element_size()};
+  return {static_cast<std::byte*>(x.mutable_data_ptr()),
+          static_cast<std::size_t>(x.numel()) * x.element_size()};
 }
 
 Tensor empty_like(const Tensor& x, at::IntArrayRef sizes) {
-  return at::_ops::empty_memory_format::call(c10::fromIntArrayRefSlow(sizes), x.scalar_type(), {}, {}, {}, {});
+  return at::_ops::empty_memory_format::call(c10::fromIntArrayRefSlow(sizes), x.scalar_type(), {}, {}, {},
+                                             {});
 }
 
 Tensor own_block(const Tensor& x, std::int64_t dim, const Collectives& workers) {
@@ -52,7 +54,7 @@ struct Acts {
 };
 // In the order of Convert.
 constexpr Acts kActs[] = {
-    {Act::nothing, Act::sum}, {Act::sum, Act::nothing},    {Act::sum, Act::sum},
+    {Act::nothing, Act::sum},       {Act::sum, Act::nothing},  {Act::sum, Act::sum},
     {Act::gather, Act::sum_blocks}, {Act::gather, Act::block}, {Act::sum_blocks, Act::gather},
     {Act::block, Act::gather},
 };

@@ -38,14 +38,14 @@ std::vector<Mapping::Rule> Mapping::resolved(std::vector<AxisRule> rules) const 
     if (found == mesh_.end()) {
       std::vector<std::string> known;
       for (const auto& m : mesh_) known.push_back(m.name);
-      fail(ErrorKind::InvalidArgument, "mapping: axis {} is to be on the mesh axis {}, which is none of {}", axis,
-           mesh_axis, join(known, ", "));
+      fail(ErrorKind::InvalidArgument, "mapping: axis {} is to be on the mesh axis {}, which is none of {}",
+           axis, mesh_axis, join(known, ", "));
     }
     const auto m = static_cast<std::size_t>(found - mesh_.begin());
     for (const Rule& earlier : out) {
       if (earlier.axis != axis || earlier.mesh == m) continue;
-      fail(ErrorKind::InvalidArgument, "mapping: axis {} is on the mesh axes {} and {}\nhint: one of them", axis,
-           mesh_[earlier.mesh].name, mesh_axis);
+      fail(ErrorKind::InvalidArgument, "mapping: axis {} is on the mesh axes {} and {}\nhint: one of them",
+           axis, mesh_[earlier.mesh].name, mesh_axis);
     }
     out.push_back({std::move(axis), m});
   }
@@ -97,6 +97,8 @@ void place_parameter(Array& parameter, Names names) {
     block = autograd::convert(block, autograd::Convert::slice, static_cast<std::int64_t>(*dim), workers);
     layout.place[m] = static_cast<std::int8_t>(*dim);
   }
+  const bool cut = !(layout == Layout());
+  if (cut) block = block.clone(at::MemoryFormat::Contiguous);  // not a part of what was drawn
   parameter = Array(new Node(std::move(block), layout));
   parameter.node()->use = std::make_shared<ParameterUse>();
 }
@@ -115,7 +117,8 @@ void sum_pending(const Array& parameter, std::string_view path, Array& gradient)
     if ((use->pending >> m & 1U) == 0) continue;
     if ((use->alone >> m & 1U) != 0) {
       fail(ErrorKind::InvalidArgument,
-           "parameter {}: one operation uses it beside an axis that the mesh axis {} serves, another without any; "
+           "parameter {}: one operation uses it beside an axis that the mesh axis {} serves, another without "
+           "any; "
            "its gradient cannot be summed over {}\nhint: take that axis out of the mesh axis's axes",
            path, map->mesh_axis(m).name, map->mesh_axis(m).name);
     }
@@ -130,7 +133,7 @@ void sum_pending(const Array& parameter, std::string_view path, Array& gradient)
 Array whole(const Operand& x) {
   if (mapping() == nullptr) return x.array;
   const Space space("whole", {x}, x.names);
-  return wrap(space.local(x));
+  return wrap(space.local(x).contiguous());
 }
 
 Array like(const Array& like, const Array& values) {

@@ -101,11 +101,11 @@ std::array<int, Mapping::kMeshAxes> cuts_of(const Array& x);
 /// pending. Error: the parameter was used both with and without an axis that the mesh axis serves.
 void sum_pending(const Array& parameter, std::string_view path, Array& gradient);
 
-/// x as one worker would hold it. Recorded.
+/// x as one worker would hold it, contiguous. Recorded.
 Array whole(const Operand& x);
 
-/// `values`, which lie in this worker's memory as those of `like` do, labelled so: a gradient or an optimizer's
-/// state of a parameter.
+/// `values`, which lie in this worker's memory as those of `like` do, labelled so: a gradient or an
+/// optimizer's state of a parameter.
 Array like(const Array& like, const Array& values);
 
 /// Size of a dimension of the whole array, wherever its blocks are.

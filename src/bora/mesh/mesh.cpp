@@ -12,7 +12,8 @@ Mesh::Mesh(std::shared_ptr<Communicator> world, const MeshShape& shape, Rules ru
     : world_(std::move(world)), shape_(shape) {
   if (shape.workers() != world_->size()) {
     fail(ErrorKind::InvalidArgument,
-         "mesh: replica {} x data {} x context {} x model {} is {} workers, but {} run\nhint: start {} workers, "
+         "mesh: replica {} x data {} x context {} x model {} is {} workers, but {} run\nhint: start {} "
+         "workers, "
          "or change the mesh",
          shape.replica, shape.data, shape.context, shape.model, shape.workers(), world_->size(),
          shape.workers());

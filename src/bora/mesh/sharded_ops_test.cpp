@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
-// Every operation on 2 and 4 workers against one, value and gradients, with each of its axes, and each pair of
-// them, served by a mesh axis; parameters at rest whole and in blocks.
+// Every operation on 2 and 4 workers against one, value and gradients, with each of its axes, and each pair
+// of them, served by a mesh axis; parameters at rest whole and in blocks.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -173,12 +173,13 @@ void expect_like_one(const Case& c) {
 NameList names_of(const Operand& x) { return {x.names.begin(), x.names.end()}; }
 
 Case unary_like(std::string name, std::function<Result(const Operand&)> op) {
-  return {std::move(name), {{{"b", "p", "e"}, {4, 8, 4}}}, [op = std::move(op)](auto in) { return op(in[0]); }};
+  return {
+      std::move(name), {{{"b", "p", "e"}, {4, 8, 4}}}, [op = std::move(op)](auto in) { return op(in[0]); }};
 }
 
 std::vector<Case> plain_cases() {
-  static constexpr std::string_view kE[] = {"e"}, kPe[] = {"p", "e"}, kBpe[] = {"b", "p", "e"}, kBe[] = {"b", "e"},
-                                    kEpb[] = {"e", "p", "b"}, kF[] = {"f", "g"};
+  static constexpr std::string_view kE[] = {"e"}, kPe[] = {"p", "e"}, kBpe[] = {"b", "p", "e"},
+                                    kBe[] = {"b", "e"}, kEpb[] = {"e", "p", "b"}, kF[] = {"f", "g"};
   std::vector<Case> out;
   const auto same = [&](std::string name, auto f) {
     out.push_back(unary_like(std::move(name), [f](const Operand& x) { return Result{f(x), names_of(x)}; }));
@@ -256,16 +257,17 @@ std::vector<Case> several_operands() {
                    return Result{core::linear(in[0], in[1], in[2].array, kBpm), {"b", "p", "m"}};
                  }});
   // two layers that share a conversion, and a residual: what a block does
-  out.push_back({"mlp",
-                 {{{"b", "p", "e"}, {4, 4, 4}}, {{"m", "e"}, {8, 4}}, {{"m", "e"}, {8, 4}}, {{"e", "m"}, {4, 8}}},
-                 [](auto in) {
-                   const Array x = core::unary(core::Unary::tanh, in[0]);
-                   const Operand h{x, kBpe};
-                   const Array gate = core::linear(h, in[1], {}, kBpm), up = core::linear(h, in[2], {}, kBpm);
-                   const Array act = core::gated(core::Gate::silu, {gate, kBpm}, {up, kBpm});
-                   const Array down = core::linear({act, kBpm}, in[3], {}, kBpe);
-                   return Result{core::binary(core::Binary::add, h, {down, kBpe}, kBpe), {"b", "p", "e"}};
-                 }});
+  out.push_back(
+      {"mlp",
+       {{{"b", "p", "e"}, {4, 4, 4}}, {{"m", "e"}, {8, 4}}, {{"m", "e"}, {8, 4}}, {{"e", "m"}, {4, 8}}},
+       [](auto in) {
+         const Array x = core::unary(core::Unary::tanh, in[0]);
+         const Operand h{x, kBpe};
+         const Array gate = core::linear(h, in[1], {}, kBpm), up = core::linear(h, in[2], {}, kBpm);
+         const Array act = core::gated(core::Gate::silu, {gate, kBpm}, {up, kBpm});
+         const Array down = core::linear({act, kBpm}, in[3], {}, kBpe);
+         return Result{core::binary(core::Binary::add, h, {down, kBpe}, kBpe), {"b", "p", "e"}};
+       }});
   out.push_back({"take", {{{"v", "e"}, {8, 4}}, {{"b", "p"}, {4, 4}, 8}}, [](auto in) {
                    return Result{core::take(in[0], "v", in[1], kBpe), {"b", "p", "e"}};
                  }});
@@ -284,49 +286,48 @@ std::vector<Case> fused_cases() {
   out.push_back({"rms_norm", {{{"b", "p", "e"}, {4, 4, 4}}, {{"e"}, {4}}}, [](auto in) {
                    return Result{core::rms_norm(in[0], in[1].array, kE, 1e-5), {"b", "p", "e"}};
                  }});
-  out.push_back({"layer_norm", {{{"b", "p", "e"}, {4, 4, 4}}, {{"e"}, {4}}, {{"e"}, {4}}}, [](auto in) {
-                   return Result{core::layer_norm(in[0], in[1].array, in[2].array, kE, 1e-5), {"b", "p", "e"}};
-                 }});
+  out.push_back(
+      {"layer_norm", {{{"b", "p", "e"}, {4, 4, 4}}, {{"e"}, {4}}, {{"e"}, {4}}}, [](auto in) {
+         return Result{core::layer_norm(in[0], in[1].array, in[2].array, kE, 1e-5), {"b", "p", "e"}};
+       }});
   out.push_back({"rope", {{{"b", "p", "h", "d"}, {4, 8, 4, 4}}}, [](auto in) {
                    static constexpr std::string_view kAngles[] = {"p", "half"};
                    static constexpr std::int64_t kSizes[] = {8, 2};
                    const Array angles = core::random_normal(Key::from_seed(5), {kAngles, kSizes});
                    const Array cos = core::unary(core::Unary::cos, {angles, kAngles}),
                                sin = core::unary(core::Unary::sin, {angles, kAngles});
-                   return Result{core::rope(in[0], "p", "d", core::whole({cos, kAngles}),
-                                            core::whole({sin, kAngles})),
-                                 {"b", "p", "h", "d"}};
+                   return Result{
+                       core::rope(in[0], "p", "d", core::whole({cos, kAngles}), core::whole({sin, kAngles})),
+                       {"b", "p", "h", "d"}};
                  }});
   for (const bool segments : {false, true}) {
-    out.push_back({segments ? "attention in segments" : "attention",
-                   {{{"b", "p", "h", "g", "d"}, {4, 8, 4, 4, 4}},
-                    {{"b", "k", "h", "d"}, {4, 8, 4, 4}},
-                    {{"b", "k", "h", "d"}, {4, 8, 4, 4}}},
-                   [segments](auto in) {
-                     core::AttentionRule rule;
-                     if (segments) {
-                       std::vector<std::int32_t> ids;
-                       for (int i = 0; i < 32; ++i) ids.push_back(i % 8 / 3);
-                       static constexpr std::int64_t kSizes[] = {4, 8};
-                       rule.query_segments = core::from_data({kBp, kSizes}, std::span<const std::int32_t>(ids));
-                       rule.key_segments = rule.query_segments;
-                       rule.segment_names = {"b", "p"};
-                     }
-                     return Result{core::attention(in[0], in[1], in[2], {"p", "k", "d"}, rule),
-                                   {"b", "p", "h", "g", "d"}};
-                   }});
+    out.push_back(
+        {segments ? "attention in segments" : "attention",
+         {{{"b", "p", "h", "g", "d"}, {4, 8, 4, 4, 4}},
+          {{"b", "k", "h", "d"}, {4, 8, 4, 4}},
+          {{"b", "k", "h", "d"}, {4, 8, 4, 4}}},
+         [segments](auto in) {
+           core::AttentionRule rule;
+           if (segments) {
+             std::vector<std::int32_t> ids;
+             for (int i = 0; i < 32; ++i) ids.push_back(i % 8 / 3);
+             static constexpr std::int64_t kSizes[] = {4, 8};
+             rule.query_segments = core::from_data({kBp, kSizes}, std::span<const std::int32_t>(ids));
+             rule.key_segments = rule.query_segments;
+             rule.segment_names = {"b", "p"};
+           }
+           return Result{core::attention(in[0], in[1], in[2], {"p", "k", "d"}, rule),
+                         {"b", "p", "h", "g", "d"}};
+         }});
   }
-  out.push_back({"linear_cross_entropy",
-                 {{{"b", "p", "e"}, {4, 4, 4}},
-                  {{"v", "e"}, {8, 4}},
-                  {{"b", "p"}, {4, 4}, 8},
-                  {{"b", "p"}, {4, 4}}},
-                 [](auto in) {
-                   const Array weights = core::stop_gradient(core::unary(core::Unary::abs, in[3]));
-                   const auto loss =
-                       core::linear_cross_entropy(in[0], in[1], in[2], {weights, kBp}, 1e-2, 8);
-                   return Result{core::binary(core::Binary::divide, {loss.loss, {}}, {loss.weight, {}}, {}), {}};
-                 }});
+  out.push_back(
+      {"linear_cross_entropy",
+       {{{"b", "p", "e"}, {4, 4, 4}}, {{"v", "e"}, {8, 4}}, {{"b", "p"}, {4, 4}, 8}, {{"b", "p"}, {4, 4}}},
+       [](auto in) {
+         const Array weights = core::stop_gradient(core::unary(core::Unary::abs, in[3]));
+         const auto loss = core::linear_cross_entropy(in[0], in[1], in[2], {weights, kBp}, 1e-2, 8);
+         return Result{core::binary(core::Binary::divide, {loss.loss, {}}, {loss.weight, {}}, {}), {}};
+       }});
   out.push_back({"cross_entropy", {{{"b", "p", "v"}, {4, 4, 8}}, {{"b", "p"}, {4, 4}, 8}}, [](auto in) {
                    return Result{core::cross_entropy(in[0], "v", in[1]), {"b", "p"}};
                  }});
@@ -356,13 +357,14 @@ std::string error_on_two(const Mesh::Rules& rules, const std::function<void()>& 
 TEST(ShardedOps, Errors) {
   static constexpr std::string_view kE[] = {"e"}, kBe[] = {"b", "e"}, kB[] = {"b"};
   static constexpr std::int64_t kThree[] = {3}, kFour[] = {4}, kSizes[] = {4, 3};
-  EXPECT_EQ(error_on_two({{{"e", "model"}}, {}},
-                         [] {
-                           const Array x = core::ones({kE, kThree});
-                           core::unary(core::Unary::tanh, {x, kE});
-                         }),
-            "tanh: axis e of size 3 cannot be cut into 2 equal blocks for the mesh axis model\nhint: another size "
-            "of the mesh axis, or take e out of its axes");
+  EXPECT_EQ(
+      error_on_two({{{"e", "model"}}, {}},
+                   [] {
+                     const Array x = core::ones({kE, kThree});
+                     core::unary(core::Unary::tanh, {x, kE});
+                   }),
+      "tanh: axis e of size 3 cannot be cut into 2 equal blocks for the mesh axis model\nhint: another size "
+      "of the mesh axis, or take e out of its axes");
   EXPECT_EQ(error_on_two({{}, {{"e", "model"}}},
                          [] {
                            Array x = core::ones({kBe, kSizes});
@@ -374,40 +376,41 @@ TEST(ShardedOps, Errors) {
             "mapping: axis e is to be on the mesh axis data, which is none of model, context");
   EXPECT_EQ(error_on_two({{{"e", "model"}, {"e", "context"}}, {}}, [] {}),
             "mapping: axis e is on the mesh axes model and context\nhint: one of them");
-  EXPECT_EQ(error_on_two({{{"e", "model"}}, {}},
-                         [] {
-                           Array x = core::ones({kB, kFour});
-                           core::place_parameter(x, kB);
-                           const Array other = core::ones({kBe, std::vector<std::int64_t>{4, 4}});
-                           core::unary(core::Unary::tanh, {x, kB});
-                           core::binary(core::Binary::multiply, {x, kB}, {other, kBe}, kBe);
-                           Array gradient = core::ones({kB, kFour});
-                           core::sum_pending(x, "norm.weight", gradient);
-                         }),
-            "parameter norm.weight: one operation uses it beside an axis that the mesh axis model serves, another "
-            "without any; its gradient cannot be summed over model\nhint: take that axis out of the mesh axis's "
-            "axes");
-  const auto errors = testing::run_workers({.count = 2}, [](Communicator& workers) {
-    const Mesh mesh(borrowed(workers), {.data = 3}, {});
-  });
-  EXPECT_EQ(errors[0],
-            "mesh: replica 1 x data 3 x context 1 x model 1 is 3 workers, but 2 run\nhint: start 3 workers, or "
-            "change the mesh");
+  EXPECT_EQ(
+      error_on_two({{{"e", "model"}}, {}},
+                   [] {
+                     Array x = core::ones({kB, kFour});
+                     core::place_parameter(x, kB);
+                     const Array other = core::ones({kBe, std::vector<std::int64_t>{4, 4}});
+                     core::unary(core::Unary::tanh, {x, kB});
+                     core::binary(core::Binary::multiply, {x, kB}, {other, kBe}, kBe);
+                     Array gradient = core::ones({kB, kFour});
+                     core::sum_pending(x, "norm.weight", gradient);
+                   }),
+      "parameter norm.weight: one operation uses it beside an axis that the mesh axis model serves, another "
+      "without any; its gradient cannot be summed over model\nhint: take that axis out of the mesh axis's "
+      "axes");
+  const auto errors = testing::run_workers(
+      {.count = 2}, [](Communicator& workers) { const Mesh mesh(borrowed(workers), {.data = 3}, {}); });
+  EXPECT_EQ(
+      errors[0],
+      "mesh: replica 1 x data 3 x context 1 x model 1 is 3 workers, but 2 run\nhint: start 3 workers, or "
+      "change the mesh");
 }
 
 TEST(ShardedOps, GradientCheckpointing) {
   static constexpr std::string_view kBpe[] = {"b", "p", "e"}, kBpm[] = {"b", "p", "m"};
-  expect_like_one({"checkpoint", {{{"b", "p", "e"}, {4, 4, 4}}, {{"m", "e"}, {8, 4}}, {{"e", "m"}, {4, 8}}},
-                   [](auto in) {
-                     const Array x = core::unary(core::Unary::tanh, in[0]);
-                     static constexpr std::string_view kMe[] = {"m", "e"}, kEm[] = {"e", "m"};
-                     auto body = [wide = in[1].array, narrow = in[2].array](std::span<const Array> inputs) {
-                       const Array up = core::linear({inputs[0], kBpe}, {wide, kMe}, {}, kBpm);
-                       const Array act = core::unary(core::Unary::silu, {up, kBpm});
-                       return std::vector<Array>{core::linear({act, kBpm}, {narrow, kEm}, {}, kBpe)};
-                     };
-                     return Result{core::checkpoint(body, std::span(&x, 1))[0], {"b", "p", "e"}};
-                   }});
+  expect_like_one(
+      {"checkpoint", {{{"b", "p", "e"}, {4, 4, 4}}, {{"m", "e"}, {8, 4}}, {{"e", "m"}, {4, 8}}}, [](auto in) {
+         const Array x = core::unary(core::Unary::tanh, in[0]);
+         static constexpr std::string_view kMe[] = {"m", "e"}, kEm[] = {"e", "m"};
+         auto body = [wide = in[1].array, narrow = in[2].array](std::span<const Array> inputs) {
+           const Array up = core::linear({inputs[0], kBpe}, {wide, kMe}, {}, kBpm);
+           const Array act = core::unary(core::Unary::silu, {up, kBpm});
+           return std::vector<Array>{core::linear({act, kBpm}, {narrow, kEm}, {}, kBpe)};
+         };
+         return Result{core::checkpoint(body, std::span(&x, 1))[0], {"b", "p", "e"}};
+       }});
 }
 
 }  // namespace

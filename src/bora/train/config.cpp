@@ -48,8 +48,6 @@ struct IgnoredKey {
 };
 
 constexpr std::string_view kLanes = "workers share the lanes of a batch";
-constexpr std::string_view kOnData =
-    "all workers are on the axis data; trainer.fsdp_axis names what they cut. It does not change the result";
 constexpr std::string_view kLauncher = "workers are started by mpirun; see the guide";
 constexpr std::string_view kNoCompiler = "nothing is compiled at run time";
 constexpr std::string_view kNotBuilt = "not built yet; it does not change the training";
@@ -57,13 +55,6 @@ constexpr std::string_view kNotBuilt = "not built yet; it does not change the tr
 /// Keys of Levanter's TrainerConfig that Bora reads without using them.
 constexpr IgnoredKey kIgnored[] = {
     {"batch_axis", kLanes},
-    {"tensor_parallel_axes", kOnData},
-    {"axis_resources", kOnData},
-    {"parameter_axis_resources", kOnData},
-    {"model_axis_size", kOnData},
-    {"replica_ici_axis_size", kOnData},
-    {"replica_dcn_axis_size", kOnData},
-    {"mesh", kOnData},
     {"use_explicit_mesh_axes", kLanes},
     {"distributed", kLauncher},
     {"ray", kLauncher},
@@ -166,6 +157,7 @@ void TrainerConfig::bind(Binder& b) {
   b.field("fsdp_axis", fsdp_axis,
           "axes along which parameters, gradients and optimizer state are cut over several workers; null: "
           "whole on each; never changes a result");
+  mesh.bind(b);
   b.field("lanes", lanes,
           "fixed parts of the batch, a power of two; part of the bits of a run; default: the largest up to 8 "
           "that divides the batch and leaves a lane 1,024 tokens");

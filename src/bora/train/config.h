@@ -13,6 +13,7 @@
 #include "bora/core/dtype.h"
 #include "bora/data/batch_schedule.h"
 #include "bora/track/tracker_config.h"
+#include "bora/train/mesh_config.h"
 
 namespace bora::train {
 
@@ -43,6 +44,8 @@ struct TrainerConfig {
   /// Axes along which parameters are cut over several workers, the first that a parameter has (fully sharded
   /// training); null or none: every worker has all of them whole. Never changes a result.
   std::optional<std::vector<std::string>> fsdp_axis = std::vector<std::string>{"embed"};
+  /// How several workers share a lane. Changes results in the last bits.
+  MeshConfig mesh;
 
   // Bora's own
   std::optional<std::int64_t> lanes;  ///< power of two; default: resolve_lanes

@@ -117,7 +117,7 @@ TEST(TrainerConfigIgnored, KeysAreReadAndTold) {
       "  ray: {auto_start_cluster: false}\n  profiler: {enabled: true}\n  watch: {interval: 10}\n"
       "  model_averaging: {type: ema, beta: 0.995}\n  jax_config: {jax_threefry_partitionable: true}\n");
   EXPECT_THAT(r.problems, IsEmpty());
-  EXPECT_EQ(r.ignored.size(), 7);  // fsdp_axis is read
+  EXPECT_EQ(r.ignored.size(), 5);  // the first three are read
 }
 
 TEST(TrainerConfigProblems, AreToldAllAtOnce) {
@@ -193,6 +193,36 @@ TEST(LevanterConfigs, EveryTrainerBlockIsUnderstood) {
     }
   }
   EXPECT_GT(blocks, 20);
+}
+
+TEST(MeshConfig, SizesAndRules) {
+  const auto r = read(
+      "  model_axis_size: 2\n  context_axis_size: 2\n  parameter_axis_resources: {embed: data, mlp: model}\n"
+      "  axis_resources: {batch: data}\n");
+  EXPECT_THAT(r.problems, IsEmpty());
+  const auto plan = resolve_mesh(r.root.trainer.mesh, r.root.trainer.fsdp_axis, 8, 301);
+  EXPECT_EQ(plan.shape.data, 2);
+  EXPECT_EQ(plan.shape.workers_per_lane(), 4);
+  EXPECT_EQ(plan.fsdp_axes, std::vector<std::string>{"embed"});
+  std::vector<std::string> computed;
+  for (const auto& rule : plan.rules.compute) computed.push_back(rule.axis + " " + rule.mesh_axis);
+  // an odd vocabulary is not cut
+  EXPECT_THAT(computed, ElementsAre("kv_head model", "heads model", "mlp model", "position context"));
+  EXPECT_EQ(resolve_mesh(r.root.trainer.mesh, {}, 4, 300).rules.compute.size(), 5);
+}
+
+TEST(MeshConfig, TheNewerBlock) {
+  const auto r = read(
+      "  mesh:\n    axes: {data: -1, replica: 2, model: 2}\n    tensor_parallel_axes: [mlp, heads]\n"
+      "    param_mapping: {vocab: data}\n");
+  EXPECT_THAT(r.problems, IsEmpty());
+  const auto plan = resolve_mesh(r.root.trainer.mesh, r.root.trainer.fsdp_axis, 12, 300);
+  EXPECT_EQ(plan.shape.replica, 2);
+  EXPECT_EQ(plan.shape.data, 3);
+  EXPECT_EQ(plan.shape.model, 2);
+  EXPECT_EQ(plan.rules.parameters.size(), 3);  // mlp, kv_head, heads
+  EXPECT_EQ(plan.fsdp_axes, (std::vector<std::string>{"embed", "vocab"}));
+  EXPECT_THROW(resolve_mesh(r.root.trainer.mesh, {}, 6, 300), Error);
 }
 
 }  // namespace

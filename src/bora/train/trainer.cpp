@@ -9,6 +9,7 @@
 #include "bora/base/error.h"
 #include "bora/core/grad.h"
 #include "bora/core/kernels/reduce.h"
+#include "bora/core/mapping.h"
 #include "bora/optim/clip.h"
 #include "bora/train/lanes.h"
 
@@ -20,6 +21,25 @@ std::vector<core::Array*> arrays_of(const std::vector<core::ParamRef>& parameter
   std::vector<core::Array*> out;
   for (const auto& p : parameters) out.push_back(p.array);
   return out;
+}
+
+// What the workers of a lane have of each parameter that lies in blocks on them.
+void add_other_blocks(std::span<core::Array* const> parameters, std::vector<optim::Squares>& squares) {
+  const auto& mapping = *core::mapping();
+  for (std::size_t m = 0; m < mapping.size(); ++m) {
+    std::vector<double> sums;
+    for (std::size_t i = 0; i < squares.size(); ++i)
+      if (core::cuts_of(*parameters[i])[m] >= 0) sums.push_back(squares[i].sum);
+    if (sums.empty()) continue;
+    mapping.workers(m).all_reduce(core::DType::f64, std::as_writable_bytes(std::span(sums)),
+                                  core::Collectives::Combine::sum);
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < squares.size(); ++i) {
+      if (core::cuts_of(*parameters[i])[m] < 0) continue;
+      squares[i].sum = sums[next++];
+      squares[i].elements *= mapping.workers(m).size();
+    }
+  }
 }
 
 }  // namespace
@@ -43,7 +63,7 @@ Outcome Trainer::run() {
 }
 
 bool Trainer::anyone_stops() {
-  auto& workers = *parts_.workers;
+  auto& workers = parts_.world ? *parts_.world : *parts_.workers;
   const bool here = (options_.stop_at_step && step_ >= *options_.stop_at_step) ||
                     (parts_.should_stop && parts_.should_stop());
   if (workers.size() == 1) return here;
@@ -82,9 +102,18 @@ StepResult Trainer::step() {
   return r;
 }
 
+mesh::LaneSum Trainer::gradients(const data::Batch& batch) {
+  auto sum = lane_gradients(batch);
+  if (core::mapping() == nullptr) return sum;
+  for (std::size_t i = 0; i < arrays_.size(); ++i) {
+    if (!sum.arrays[i].empty()) core::sum_pending(*arrays_[i], parameters_[i].path, sum.arrays[i]);
+  }
+  return sum;
+}
+
 // A lane is a fixed slice of the batch, computed alone with its own key, by whichever worker; lanes are
 // summed by one fixed tree.
-mesh::LaneSum Trainer::gradients(const data::Batch& batch) {
+mesh::LaneSum Trainer::lane_gradients(const data::Batch& batch) {
   auto lanes = lanes_for(batch.sequences);
   auto& workers = *parts_.workers;
   if (workers.size() > 1) workers.activity(fmt::format("step {}: gradients", step_));
@@ -125,9 +154,13 @@ core::Array Trainer::lane_loss(const data::Batch& batch, std::int64_t lane, std:
 }
 
 std::vector<optim::Squares> Trainer::squares_of(std::span<const core::Array> arrays) const {
-  if (!parts_.sharded) return optim::sums_of_squares(arrays);
   std::vector<optim::Squares> out;
-  for (const auto& s : parts_.sharded->sums_of_squares(arrays)) out.push_back({s.sum, s.elements});
+  if (!parts_.sharded) {
+    out = optim::sums_of_squares(arrays);
+  } else {
+    for (const auto& s : parts_.sharded->sums_of_squares(arrays)) out.push_back({s.sum, s.elements});
+  }
+  if (core::mapping() != nullptr) add_other_blocks(arrays_, out);
   return out;
 }
 

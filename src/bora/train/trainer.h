@@ -64,10 +64,14 @@ class Trainer {
     std::function<data::Batch(std::int64_t)> batch_of;
     std::function<bool()> should_stop;
     std::vector<std::function<void(const StepResult&)>> hooks;
+    /// Those that compute different lanes.
     std::shared_ptr<mesh::Communicator> workers = mesh::make_self_communicator();
     /// Where parameters lie in blocks on the workers: the store that keeps this thread's, with the model's
     /// adopted; the optimizer is that of its shards. Null: whole on each.
     mesh::ShardedParameters* sharded = nullptr;
+    /// All workers of the run, where several share a lane; the run's mapping is this thread's. Null: each
+    /// lane is one worker's.
+    std::shared_ptr<mesh::Communicator> world = nullptr;
   };
 
   Trainer(Parts parts, TrainerOptions options);
@@ -86,6 +90,7 @@ class Trainer {
 
  private:
   mesh::LaneSum gradients(const data::Batch& batch);
+  mesh::LaneSum lane_gradients(const data::Batch& batch);
   mesh::LaneSum sharded_gradients(const data::Batch& batch, std::int64_t lanes);
   std::vector<optim::Squares> squares_of(std::span<const core::Array> arrays) const;
   /// Loss of a lane, and its weight.

@@ -137,9 +137,8 @@ void cross_entropy(std::int64_t rows, std::int64_t vocab, float* logits, std::in
 }
 
 void row_maxima(std::int64_t rows, std::int64_t columns, const float* logits, float* most) {
-  each_row(rows, columns, [&](std::int64_t i) {
-    most[i] = HWY_DYNAMIC_DISPATCH(row_max)(logits + i * columns, columns);
-  });
+  each_row(rows, columns,
+           [&](std::int64_t i) { most[i] = HWY_DYNAMIC_DISPATCH(row_max)(logits + i * columns, columns); });
 }
 
 void row_exponentials(std::int64_t rows, std::int64_t columns, float* logits, const float* most,

@@ -36,9 +36,7 @@ class Space {
   Collectives* workers(std::string_view axis) const;
 
   /// The tensor of an operand, stored as this op needs it.
-  at::Tensor local(const Operand& x) const {
-    return mapping_ == nullptr ? tensor(x.array) : converted(x);
-  }
+  at::Tensor local(const Operand& x) const { return mapping_ == nullptr ? tensor(x.array) : converted(x); }
   /// The result, labelled by where this space puts its axes: in blocks along those that `names` has, a
   /// partial sum where the axis is gone.
   Array label(at::Tensor t, Names names) const;

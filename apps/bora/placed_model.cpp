@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "placed_model.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include "bora/base/error.h"
+#include "bora/checkpoint/hugging_face.h"
+#include "hf_start.h"
+#include "models.h"
+
+namespace bora::app {
+namespace {
+
+bool on_every_worker_of_a_lane(const core::Array& x) {
+  const auto cuts = core::cuts_of(x);
+  return std::all_of(cuts.begin(), cuts.end(), [](int dim) { return dim < 0; });
+}
+
+}  // namespace
+
+PlacedModel::PlacedModel(const LoadedConfig& loaded, std::shared_ptr<mesh::Communicator> world,
+                         std::int64_t vocab) {
+  const auto& trainer = loaded.config.trainer;
+  auto plan = train::resolve_mesh(trainer.mesh, trainer.fsdp_axis, world->size(), vocab);
+  mesh_ = std::make_unique<mesh::Mesh>(std::move(world), plan.shape, std::move(plan.rules));
+  mapping_scope_.emplace(mesh_->mapping());
+  if (plan.shape.lane_groups() > 1 && !plan.fsdp_axes.empty()) {
+    sharded_ = std::make_unique<mesh::ShardedParameters>(mesh_->lanes(), plan.fsdp_axes);
+    store_scope_.emplace(*sharded_);
+  }
+  make(loaded, vocab);
+  model_parameters_ = model_->parameters();
+  if (sharded_) sharded_->adopt(model_parameters_);
+}
+
+void PlacedModel::make(const LoadedConfig& loaded, std::int64_t vocab) {
+  const auto& config = loaded.config;
+  const auto key = Key::from_seed(static_cast<std::uint64_t>(config.trainer.seed)).fold("model");
+  if (config.initialize_from_hf.empty())
+    model_ = make_model(*config.model.config, vocab, key);
+  else
+    start_from_hugging_face(loaded, vocab);
+}
+
+void PlacedModel::start_from_hugging_face(const LoadedConfig& loaded, std::int64_t vocab) {
+  const auto& config = loaded.config;
+  const auto& from = config.initialize_from_hf;
+  const auto key = Key::from_seed(static_cast<std::uint64_t>(config.trainer.seed)).fold("model");
+  const auto theirs =
+      json_get<std::int64_t>(checkpoint::read_hf_config(from), "vocab_size", from + "/config.json");
+  if (theirs < vocab) {
+    fail(ErrorKind::Config,
+         "initialize_from_hf: the model in {} has {} embeddings but the tokenizer has {} ids\nhint: use that "
+         "model's tokenizer: data.tokenizer",
+         from, theirs, vocab);
+  }
+  model_ = make_model(*config.model.config, theirs, key);
+  if (sharded_) sharded_->gather_all();  // room for the values that come
+  if (mesh_->mapping() == nullptr) {
+    checkpoint::load_hugging_face(from, hf_parameters(*model_));
+  } else {
+    std::unique_ptr<nn::LanguageModel> whole;
+    {
+      const core::MappingScope alone(nullptr);
+      store_scope_.reset();
+      whole = make_model(*config.model.config, theirs, key);
+      checkpoint::load_hugging_face(from, hf_parameters(*whole));
+      if (sharded_) store_scope_.emplace(*sharded_);
+    }
+    const auto into = model_->parameters();
+    auto values = whole->parameters();
+    for (std::size_t i = 0; i < into.size(); ++i) {
+      core::place_parameter(*values[i].array, values[i].names);
+      std::memcpy(into[i].array->data<float>(), values[i].array->data<float>(),
+                  static_cast<std::size_t>(into[i].array->numel()) * sizeof(float));
+    }
+  }
+  if (!sharded_) return;
+  sharded_->store_all();
+  sharded_->release();
+}
+
+std::int64_t PlacedModel::elements() const {
+  std::int64_t n = 0;
+  for (const auto& p : model_parameters_) {
+    std::int64_t each = 1;
+    for (int d = 0; d < p.array->rank(); ++d) each *= core::whole_size(*p.array, d);
+    n += each;
+  }
+  return n;
+}
+
+std::string PlacedModel::describe_workers() const {
+  const auto& s = mesh_->shape();
+  if (s.workers() == 1) return "";
+  const auto sharded = [&](std::string_view over) {
+    return sharded_ ? fmt::format(", parameters sharded over {}", over) : std::string();
+  };
+  if (s.data == s.workers()) return fmt::format("{} workers{}", s.workers(), sharded("them"));
+  std::string axes;
+  const std::pair<std::string_view, int> sizes[] = {
+      {"replica", s.replica}, {"data", s.data}, {"context", s.context}, {"model", s.model}};
+  for (const auto& [name, n] : sizes) {
+    if (n > 1) axes += fmt::format("{}{} {}", axes.empty() ? "" : " × ", name, n);
+  }
+  return fmt::format("{} workers ({}){}", s.workers(), axes,
+                     sharded(s.replica > 1 ? "replica and data" : "data"));
+}
+
+std::vector<core::ParamRef> PlacedModel::parameters() {
+  return sharded_ ? sharded_->shards() : model_parameters_;
+}
+
+std::vector<core::ParamRef> PlacedModel::replicas() {
+  std::vector<core::ParamRef> out;
+  const auto all = parameters();
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (sharded_ == nullptr || sharded_->cut(i).whole()) out.push_back(all[i]);
+  return out;
+}
+
+std::vector<core::ParamRef> PlacedModel::replicas_everywhere() {
+  std::vector<core::ParamRef> out;
+  for (const auto& p : replicas())
+    if (on_every_worker_of_a_lane(*model_parameters_[parameter_of(p.path)].array)) out.push_back(p);
+  return out;
+}
+
+// Optimizers name their state "mu/" + the path of the parameter.
+std::size_t PlacedModel::parameter_of(const std::string& path) const {
+  for (std::size_t i = 0; i < model_parameters_.size(); ++i) {
+    if (path == model_parameters_[i].path || path.ends_with("/" + model_parameters_[i].path)) return i;
+  }
+  fail(ErrorKind::InvalidArgument, "checkpoint: {} belongs to no parameter", path);
+}
+
+void PlacedModel::mark_blocks(std::vector<checkpoint::CheckpointArray>& arrays) const {
+  if (!distributed()) return;
+  for (auto& a : arrays) {
+    const auto i = parameter_of(a.path);
+    if (sharded_) {
+      a.cut = sharded_->cut(i);
+      a.worker = mesh_->lanes()->rank();
+    }
+    const auto& parameter = *model_parameters_[i].array;
+    const auto cuts = core::cuts_of(parameter);
+    std::vector<std::int64_t> sizes;
+    for (int d = 0; d < parameter.rank(); ++d) sizes.push_back(core::whole_size(parameter, d));
+    for (std::size_t m = 0; mesh_->mapping() != nullptr && m < mesh_->mapping()->size(); ++m) {
+      if (cuts[m] < 0) continue;
+      auto& workers = mesh_->mapping()->workers(m);
+      a.outer = mesh::AxisCut(sizes, cuts[m], workers.size());
+      a.outer_worker = workers.rank();
+    }
+  }
+}
+
+// On the workers of one group of those that share a lane; empty on the others.
+core::Array PlacedModel::whole_array(std::size_t i, const core::Array& block, int group) const {
+  const auto of_lane = sharded_ ? sharded_->assemble(i, block, group) : block;
+  if (mesh_->lanes()->rank() != group) return {};
+  const auto& p = model_parameters_[i];
+  return core::whole({core::like(*p.array, of_lane), p.names});
+}
+
+void PlacedModel::assemble(checkpoint::CheckpointContent& c) const {
+  auto& world = *mesh_->world();
+  const int together = mesh_->shape().workers_per_lane();
+  c.part = {world.rank(), world.size()};
+  c.owned = true;
+  std::vector<std::int64_t> load(static_cast<std::size_t>(world.size()));
+  for (auto* arrays : {&c.parameters, &c.optimizer}) {
+    std::vector<checkpoint::CheckpointArray> own;
+    for (auto& a : *arrays) {
+      const auto i = parameter_of(a.path);
+      const auto writer = std::min_element(load.begin(), load.end());
+      const auto at = static_cast<int>(writer - load.begin());
+      *writer += sharded_ ? std::max(sharded_->cut(i).elements(), a.array.numel()) : a.array.numel();
+      auto whole = whole_array(i, a.array, at / together);
+      if (at != world.rank()) continue;
+      const bool same = whole.data<float>() == a.array.data<float>();  // which training goes on to change
+      own.push_back({.path = a.path, .names = a.names, .array = same ? whole.clone() : whole});
+    }
+    *arrays = std::move(own);
+  }
+}
+
+void PlacedModel::make_whole() {
+  if (sharded_) sharded_->gather_all();
+  if (mesh_->mapping() == nullptr) return;
+  for (const auto& p : model_parameters_) {
+    blocks_.push_back(*p.array);
+    *p.array = core::whole({*p.array, p.names});
+  }
+  store_scope_.reset();
+  alone_.emplace(nullptr);
+}
+
+void PlacedModel::release() {
+  if (mesh_->mapping() != nullptr) {
+    alone_.reset();
+    if (sharded_) store_scope_.emplace(*sharded_);
+    for (std::size_t i = 0; i < blocks_.size(); ++i) *model_parameters_[i].array = blocks_[i];
+    blocks_.clear();
+  }
+  if (sharded_) sharded_->release();
+}
+
+}  // namespace bora::app

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/train/mesh_config.h"
+
+#include <algorithm>
+
+#include "bora/base/error.h"
+#include "bora/base/text.h"
+
+namespace bora::train {
+namespace {
+
+constexpr std::string_view kMeshAxes[] = {"data", "replica", "replica_dcn", "model", "context", "expert"};
+
+std::int64_t* find(AxisSizes& sizes, std::string_view axis) {
+  for (auto& [name, size] : sizes)
+    if (name == axis) return &size;
+  return nullptr;
+}
+
+void check_mesh_axis(Binder& b, std::string_view key, const std::string& axis) {
+  const std::vector<std::string> known(std::begin(kMeshAxes), std::end(kMeshAxes));
+  if (std::find(known.begin(), known.end(), axis) != known.end()) return;
+  const auto likely = nearest(axis, known);
+  b.problem(key, fmt::format("\"{}\" is no axis of the mesh{}; they are {}", axis,
+                             likely ? fmt::format(" (did you mean {}?)", *likely) : "", join(known, ", ")));
+}
+
+void check_sizes(Binder& b, std::string_view key, const AxisSizes& sizes) {
+  for (const auto& [axis, size] : sizes) {
+    check_mesh_axis(b, key, axis);
+    if (axis == "expert" && size > 1)
+      b.problem(key, fmt::format("expert is {}; no model has an axis of experts, so it must be 1", size));
+    const bool rest = axis == "data" || axis == "replica_dcn";
+    if (size < 1 && !(rest && size == -1))
+      b.problem(key, fmt::format("{} is {}; it must be positive{}", axis, size,
+                                 rest ? ", or -1 for what is left" : ""));
+  }
+}
+
+void check_map(Binder& b, std::string_view key, const AxisMap& map) {
+  for (const auto& [axis, mesh_axis] : map) check_mesh_axis(b, key, mesh_axis);
+}
+
+// Levanter's name of the heads covers those of keys and values, which Bora's Llama cuts.
+void add_tensor_axis(std::vector<std::string>& axes, const std::string& axis) {
+  if (axis == "heads" || axis == "kv_heads") axes.emplace_back("kv_head");
+  axes.push_back(axis);
+}
+
+void add_rule(std::vector<core::AxisRule>& rules, std::string axis, std::string mesh_axis) {
+  for (const auto& rule : rules)
+    if (rule.axis == axis) return;
+  rules.push_back({std::move(axis), std::move(mesh_axis)});
+}
+
+bool inside_a_lane(std::string_view mesh_axis) { return mesh_axis == "model" || mesh_axis == "context"; }
+
+mesh::MeshShape shape_of(const MeshConfig& config, int workers) {
+  AxisSizes given = config.mesh.axes, slow = config.mesh.dcn_axes;
+  const auto size = [&](std::string_view axis, std::int64_t older) {
+    const auto* newer = find(given, axis);
+    return static_cast<int>(newer != nullptr ? *newer : older);
+  };
+  mesh::MeshShape shape{.replica = size("replica", config.replica_ici_axis_size),
+                        .data = size("data", -1),
+                        .context = size("context", config.context_axis_size),
+                        .model = size("model", config.model_axis_size)};
+  const auto* dcn = find(slow, "replica_dcn");
+  shape.replica *=
+      static_cast<int>(std::max<std::int64_t>(1, dcn != nullptr ? *dcn : config.replica_dcn_axis_size));
+  const int rest = shape.replica * shape.context * shape.model;
+  if (shape.data == -1 && workers % rest == 0) shape.data = workers / rest;
+  if (shape.data == -1 || shape.workers() != workers) {
+    const bool free = shape.data == -1;
+    fail(ErrorKind::Config,
+         "mesh: replica {} x context {} x model {}{} {} the {} worker{} that {} started\nhint: start a "
+         "multiple of {} "
+         "workers, or change trainer.model_axis_size, trainer.context_axis_size or the replicas",
+         shape.replica, shape.context, shape.model, free ? "" : fmt::format(" x data {}", shape.data),
+         free ? "does not divide" : "is not", workers, workers == 1 ? "" : "s", workers == 1 ? "was" : "were",
+         free ? rest : shape.workers());
+  }
+  return shape;
+}
+
+}  // namespace
+
+void MeshBlock::bind(Binder& b) {
+  b.field("axes", axes, "sizes of data (-1: what is left), replica, model and context");
+  b.field("dcn_axes", dcn_axes, "replica_dcn: replicas on slower links; they count as replicas");
+  b.field("tensor_parallel_axes", tensor_parallel_axes, "axes cut over model");
+  b.field("compute_mapping", compute_mapping, "axes and the mesh axes that serve them in operations");
+  b.field("shared_mapping", shared_mapping, "the same for operations and parameters");
+  b.field("param_mapping", param_mapping, "the same for parameters at rest");
+  if (!b.reading()) return;
+  check_sizes(b, "axes", axes);
+  check_sizes(b, "dcn_axes", dcn_axes);
+  check_map(b, "compute_mapping", compute_mapping);
+  check_map(b, "shared_mapping", shared_mapping);
+  check_map(b, "param_mapping", param_mapping);
+}
+
+void MeshConfig::bind(Binder& b) {
+  b.field("model_axis_size", model_axis_size,
+          "workers that share heads, MLP and vocabulary of a lane (tensor parallel)");
+  b.field("context_axis_size", context_axis_size,
+          "workers that share the positions of a lane (context parallel)");
+  b.field("replica_ici_axis_size", replica_ici_axis_size, "groups of workers with lanes of their own");
+  b.field("replica_dcn_axis_size", replica_dcn_axis_size, "the same on slower links; -1: one");
+  b.field("tensor_parallel_axes", tensor_parallel_axes,
+          "axes cut over model; default: heads, mlp, and vocab where it divides");
+  b.field("axis_resources", axis_resources, "axes and the mesh axes that serve them in operations");
+  b.field("parameter_axis_resources", parameter_axis_resources, "the same for parameters at rest");
+  b.field("mesh", mesh, "Levanter's newer spelling of these keys");
+  if (!b.reading()) return;
+  check_sizes(b, "model_axis_size", {{"model", model_axis_size}});
+  check_sizes(b, "context_axis_size", {{"context", context_axis_size}});
+  check_sizes(b, "replica_ici_axis_size", {{"replica", replica_ici_axis_size}});
+  check_sizes(b, "replica_dcn_axis_size", {{"replica_dcn", replica_dcn_axis_size}});
+  check_map(b, "axis_resources", axis_resources);
+  check_map(b, "parameter_axis_resources", parameter_axis_resources);
+}
+
+MeshPlan resolve_mesh(const MeshConfig& config, const std::optional<std::vector<std::string>>& fsdp_axis,
+                      int workers, std::int64_t vocab_size) {
+  MeshPlan plan{.shape = shape_of(config, workers)};
+  if (fsdp_axis) plan.fsdp_axes = *fsdp_axis;
+  const auto at_rest = [&](const std::string& axis, const std::string& mesh_axis) {
+    if (mesh_axis == "data" && std::count(plan.fsdp_axes.begin(), plan.fsdp_axes.end(), axis) == 0)
+      plan.fsdp_axes.push_back(axis);
+    if (inside_a_lane(mesh_axis)) add_rule(plan.rules.parameters, axis, mesh_axis);
+  };
+  const auto computed = [&](const std::string& axis, const std::string& mesh_axis) {
+    if (inside_a_lane(mesh_axis)) add_rule(plan.rules.compute, axis, mesh_axis);
+  };
+  for (const auto* map : {&config.axis_resources, &config.mesh.compute_mapping, &config.mesh.shared_mapping})
+    for (const auto& [axis, mesh_axis] : *map) computed(axis, mesh_axis);
+  for (const auto* map :
+       {&config.parameter_axis_resources, &config.mesh.param_mapping, &config.mesh.shared_mapping})
+    for (const auto& [axis, mesh_axis] : *map) at_rest(axis, mesh_axis);
+
+  std::vector<std::string> tensor;
+  const auto& named =
+      config.mesh.tensor_parallel_axes ? config.mesh.tensor_parallel_axes : config.tensor_parallel_axes;
+  if (named) {
+    for (const auto& axis : *named) add_tensor_axis(tensor, axis);
+  } else {
+    tensor.assign(std::begin(kTensorAxes), std::end(kTensorAxes));
+    if (vocab_size % plan.shape.model == 0) tensor.emplace_back("vocab");
+  }
+  for (const auto& axis : tensor) {
+    add_rule(plan.rules.compute, axis, "model");
+    add_rule(plan.rules.parameters, axis, "model");
+  }
+  add_rule(plan.rules.compute, "position", "context");
+  // a parameter's positions (GPT-2's) are cut as they are used
+  std::erase_if(plan.rules.parameters, [](const auto& rule) { return rule.mesh_axis == "context"; });
+  return plan;
+}
+
+}  // namespace bora::train

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bora/base/config.h"
+#include "bora/mesh/mesh.h"
+
+namespace bora::train {
+
+using AxisMap = std::vector<std::pair<std::string, std::string>>;
+using AxisSizes = std::vector<std::pair<std::string, std::int64_t>>;
+
+/// Levanter's newer block `mesh:`.
+struct MeshBlock {
+  AxisSizes axes;      ///< data (-1: what is left), replica, model, context
+  AxisSizes dcn_axes;  ///< replica_dcn: replicas on slower links; they count as replicas
+  std::optional<std::vector<std::string>> tensor_parallel_axes;
+  AxisMap compute_mapping, shared_mapping, param_mapping;
+  void bind(Binder& b);
+};
+
+/// How workers are arranged, and which axes of a model each axis of the mesh serves, in Levanter's older and
+/// newer keys. Without any of them all workers are on the axis data.
+struct MeshConfig {
+  std::int64_t model_axis_size = 1, context_axis_size = 1, replica_ici_axis_size = 1,
+               replica_dcn_axis_size = 1;
+  std::optional<std::vector<std::string>> tensor_parallel_axes;
+  AxisMap axis_resources, parameter_axis_resources;
+  MeshBlock mesh;
+
+  /// Adds the keys to the trainer's.
+  void bind(Binder& b);
+};
+
+/// The mesh of a run.
+struct MeshPlan {
+  mesh::MeshShape shape;
+  mesh::Mesh::Rules rules;
+  std::vector<std::string> fsdp_axes;  ///< what is cut over data; none: parameters are whole there
+};
+
+/// Axes that are cut over `model` where nothing is said; the vocabulary only if it can be cut evenly.
+inline constexpr const char* kTensorAxes[] = {"kv_head", "heads", "mlp"};
+
+/// Config error where the sizes do not make `workers`.
+MeshPlan resolve_mesh(const MeshConfig& config, const std::optional<std::vector<std::string>>& fsdp_axis,
+                      int workers, std::int64_t vocab_size);
+
+}  // namespace bora::train

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+// Several workers share the lanes of a run: heads, MLP and vocabulary over `model`, positions over `context`.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "bora/base/file.h"
+#include "bora/base/json.h"
+#include "bora/base/text.h"
+#include "program.h"
+
+namespace bora::golden {
+namespace {
+
+using testing::HasSubstr;
+
+const std::vector<std::string> kTrain = {"train", "config.yaml", "--trainer.lanes=2",
+                                         "--trainer.num_train_steps=6", "--trainer.threads=1"};
+constexpr int kSteps = 6;
+
+std::vector<std::string> with(std::vector<std::string> arguments, const std::vector<std::string>& more) {
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+std::vector<double> losses(const std::string& folder) {
+  std::vector<double> out;
+  for (const auto& line : split(read_text(folder + "/runs/run/metrics.jsonl"), '\n')) {
+    const auto record = line.empty() ? Json() : Json::parse(line);
+    if (record.contains("train/loss")) out.push_back(record["train/loss"].get<double>());
+  }
+  return out;
+}
+
+class WorkerMesh : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!can_run_workers()) GTEST_SKIP() << "mpirun or the MPI plug-in is not here";
+  }
+  static const std::string& alone() {
+    static const std::string kFolder = [] {
+      auto folder = small_project("mesh_alone");
+      auto done = run(folder, kTrain);
+      EXPECT_EQ(done.code, 0) << done.output;
+      return folder;
+    }();
+    return kFolder;
+  }
+  // Another split of the sums gives other last bits.
+  static void expect_like_alone(const std::string& folder) {
+    const auto want = losses(alone()), got = losses(folder);
+    ASSERT_EQ(want.size(), static_cast<std::size_t>(kSteps));
+    ASSERT_EQ(got.size(), want.size());
+    for (std::size_t i = 0; i < want.size(); ++i)
+      EXPECT_NEAR(got[i], want[i], 2e-6 * want[i]) << "step " << i;
+  }
+  static std::string trained(const std::string& name, int workers, const std::vector<std::string>& more,
+                             const std::string& words) {
+    auto folder = small_project(name);
+    auto done = run_workers(folder, workers, with(kTrain, more));
+    EXPECT_EQ(done.code, 0) << done.output;
+    EXPECT_THAT(done.output, HasSubstr(words));
+    return folder;
+  }
+  static void expect_bit_equal(const std::string& a, const std::string& b) {
+    auto diff = run(a, {"diff", a + "/runs/run/step-6", b + "/runs/run/step-6"});
+    EXPECT_THAT(diff.output, HasSubstr("bit-equal"));
+  }
+};
+
+// With one mesh inside the lanes, the bits do not depend on the workers that compute different lanes.
+TEST_F(WorkerMesh, TensorParallel) {
+  const std::string model = "--trainer.model_axis_size=2";
+  const auto two = trained("mesh_model", 2, {model}, "2 workers (model 2)");
+  expect_like_alone(two);
+  const auto four =
+      trained("mesh_model_data", 4, {model}, "4 workers (data 2 × model 2), parameters sharded over data");
+  expect_bit_equal(two, four);
+  expect_bit_equal(two, trained("mesh_model_whole", 4, {model, "--trainer.fsdp_axis=null"},
+                                "4 workers (data 2 × model 2)"));
+}
+
+TEST_F(WorkerMesh, ContextParallelRecomputedInSixteenBits) {
+  const std::string context = "--trainer.context_axis_size=2";
+  expect_like_alone(trained("mesh_context", 2, {context}, "2 workers (context 2)"));
+  const std::vector<std::string> narrow = {context, "--trainer.mp=bf16",
+                                           "--model.gradient_checkpointing=true"};
+  const auto two = trained("mesh_context_bf16", 2, narrow, "(context 2)");
+  expect_bit_equal(two, trained("mesh_context_data", 4, narrow, "(data 2 × context 2)"));
+}
+
+// Stopped on one mesh, continued on another; the model is exported from blocks.
+TEST_F(WorkerMesh, ResumesOnAnotherMesh) {
+  auto folder = small_project("mesh_resume");
+  auto first = run_workers(
+      folder, 4, with(kTrain, {"--trainer.mesh.axes={model: 2, context: 2}", "--trainer.stop_at_step=3"}));
+  EXPECT_NE(first.code, 0);
+  EXPECT_THAT(first.output, HasSubstr("checkpoint step-3 written"));
+  auto second = run_workers(folder, 2, with(kTrain, {"--trainer.model_axis_size=2", "--hf_export=true"}));
+  EXPECT_EQ(second.code, 0) << second.output;
+  EXPECT_THAT(second.output, HasSubstr("at step 3 of 6 (checkpoint verified)"));
+  expect_like_alone(folder);
+}
+
+TEST_F(WorkerMesh, Errors) {
+  auto folder = small_project("mesh_errors");
+  auto three = run_workers(folder, 3, with(kTrain, {"--trainer.model_axis_size=2"}));
+  EXPECT_NE(three.code, 0);
+  EXPECT_THAT(three.output,
+              HasSubstr("mesh: replica 1 x context 1 x model 2 does not divide the 3 workers that were "
+                        "started\nhint: start a multiple of 2 workers"));
+  auto uneven = run_workers(folder, 3, with(kTrain, {"--trainer.model_axis_size=3"}));
+  EXPECT_THAT(uneven.output,
+              HasSubstr("axis heads of size 4 cannot be cut into 3 equal blocks for the mesh axis "
+                        "model\nhint: another size of the mesh axis, or take heads out of its axes"));
+  auto unknown =
+      run(folder, with(kTrain, {"--trainer.axis_resources={mlp: modle}", "--trainer.mesh.axes={expert: 2}"}));
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_THAT(unknown.output, HasSubstr("\"modle\" is no axis of the mesh (did you mean model?)"));
+  EXPECT_THAT(unknown.output, HasSubstr("expert is 2; no model has an axis of experts, so it must be 1"));
+}
+
+}  // namespace
+}  // namespace bora::golden
