@@ -89,7 +89,7 @@ int run_cache(const Arguments& arguments) {
   args.flag("--verify", flags.verify, "compare every file with its hash");
   args.option("--format", flags.format,
               "import, export: raw-u16 or raw-u32 (ids and nothing else), megatron (.bin and .idx), tfrecord "
-              "(of mesh-transformer-jax, or an .index of several)");
+              "(of mesh-transformer-jax, or an .index of several), levanter (the folder of a split's cache)");
   args.option("--to", flags.to,
               "import: the new cache's directory; export: the file, or what it begins with");
   args.option("--eos", flags.eos, "import raw: the id that ends a document");

@@ -75,9 +75,15 @@ void show_workers(const ShardingPlan& plan, track::Console& console) {
   double most = 0;
   std::size_t cut = 0;
   for (const auto& share : plan.shares) most = std::max(most, share.total());
-  for (const auto& p : plan.parameters) cut += p.cut.whole() ? 0 : 1;
+  for (const auto& p : plan.parameters) cut += p.cut.whole() && p.model_blocks == 1 ? 0 : 1;
+  const auto& m = plan.mesh;
+  const bool lanes_alone = m.data == plan.workers;
   console.fact("workers", fmt::format("{} · {} of {} parameters cut over them · each holds up to {}",
                                       plan.workers, cut, plan.parameters.size(), human_bytes(most)));
+  if (!lanes_alone) {
+    console.fact("", fmt::format("replica {} × data {} × context {} × model {}", m.replica, m.data, m.context,
+                                 m.model));
+  }
   console.fact(
       "",
       fmt::format("parameters {} · gradients {} · optimizer {} · gathered {} · activations {}",
@@ -87,6 +93,10 @@ void show_workers(const ShardingPlan& plan, track::Console& console) {
   console.fact("", fmt::format("a worker receives {} a step: parameters {} · gradients {}",
                                human_bytes(plan.gathered_bytes + plan.gradient_bytes),
                                human_bytes(plan.gathered_bytes), human_bytes(plan.gradient_bytes)));
+  if (m.workers_per_lane() > 1) {
+    console.fact("", fmt::format("over model {} · over context {}", human_bytes(plan.model_bytes),
+                                 human_bytes(plan.context_bytes)));
+  }
 }
 
 }  // namespace
@@ -94,12 +104,14 @@ void show_workers(const ShardingPlan& plan, track::Console& console) {
 ShardingPlan plan_of(const LmConfig& config, std::int64_t workers) {
   const auto& t = config.trainer;
   const auto batch = t.batch_schedule().batch_size(0);
+  const auto vocab = vocabulary(config.data).size;
+  const auto seq_len = config.model.config->seq_len();
   return plan_sharding(*config.model.config,
-                       {.vocab = vocabulary(config.data).size,
+                       {.vocab = vocab,
                         .batch = batch,
-                        .lanes = train::resolve_lanes(t, batch, config.model.config->seq_len()),
-                        .axes = t.fsdp_axis.value_or(std::vector<std::string>{}),
-                        .workers = static_cast<int>(workers),
+                        .lanes = train::resolve_lanes(t, batch, seq_len),
+                        .mesh = train::resolve_mesh(t.mesh, t.fsdp_axis, static_cast<int>(workers), vocab),
+                        .seq_len = seq_len,
                         .compute = t.mp.compute});
 }
 

@@ -100,7 +100,8 @@ int run_inspect(const Arguments& arguments) {
   args.option("--svg", svg, "with --sharding: also draw it into this file");
   args.parse(arguments);
   if (!config.empty()) return show_sharding(config, world, svg);
-  if (path.empty()) fail(ErrorKind::Usage, "inspect: path is required\nhint: bora inspect runs/brisk-otter-7");
+  if (path.empty())
+    fail(ErrorKind::Usage, "inspect: path is required\nhint: bora inspect runs/brisk-otter-7");
   auto info = files().info(path);
   if (!info) fail(ErrorKind::NotFound, "{} does not exist", path);
   if (info->is_directory)

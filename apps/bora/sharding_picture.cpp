@@ -45,16 +45,27 @@ std::string shape_of(const PlannedParameter& p) {
   return "[" + join(parts) + "]";
 }
 
-// The axis that is cut as a bar with the workers in their blocks.
-std::string bar(const PlannedParameter& p) {
-  if (p.cut.whole()) return "whole on every worker";
-  const auto axis = p.names[static_cast<std::size_t>(p.cut.dim())];
-  std::string out = fmt::format("{} ", axis);
-  const int shown = std::min(p.cut.workers(), 8);
+std::string blocks(int n) {
+  std::string out;
+  const int shown = std::min(n, 8);
   for (int w = 0; w < shown; ++w) out += fmt::format("▏{}", w);
-  out += shown < p.cut.workers() ? fmt::format("▏… {}▕", p.cut.workers() - 1) : "▕";
-  const auto least = p.cut.sizes(0)[static_cast<std::size_t>(p.cut.dim())];
-  const auto most = p.cut.sizes(p.cut.workers() - 1)[static_cast<std::size_t>(p.cut.dim())];
+  return out + (shown < n ? fmt::format("▏… {}▕", n - 1) : "▕");
+}
+
+// The axes that are cut as bars with the workers in their blocks.
+std::string bar(const PlannedParameter& p) {
+  if (p.cut.whole() && p.model_blocks == 1) return "whole on every worker";
+  std::string out;
+  if (p.model_blocks > 1) {
+    const auto dim = static_cast<std::size_t>(p.model_dim);
+    out = fmt::format("{} {} {} each over model", p.names[dim], blocks(p.model_blocks),
+                      p.sizes[dim] / p.model_blocks);
+    if (p.cut.whole()) return out;
+    out += " · ";
+  }
+  const auto dim = static_cast<std::size_t>(p.cut.dim());
+  out += fmt::format("{} {}", p.names[dim], blocks(p.cut.workers()));
+  const auto least = p.cut.sizes(0)[dim], most = p.cut.sizes(p.cut.workers() - 1)[dim];
   return out + (least == most ? fmt::format(" {} each", least) : fmt::format(" {} or {} each", least, most));
 }
 
@@ -115,20 +126,28 @@ std::string draw_svg(const ShardingPlan& plan) {
     const double width =
         std::max(3.0, kWidth * static_cast<double>(p.elements()) / static_cast<double>(largest));
     out += fmt::format("<text x=\"10\" y=\"{}\">{}</text>\n", y + 13, escaped(row.label));
-    if (p.cut.whole()) {
-      out += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{:.1f}\" height=\"16\" fill=\"#bbb\"/>\n", kLeft, y,
-                         width);
+    const int together = plan.mesh.workers_per_lane(), columns = p.cut.whole() ? 1 : p.cut.workers();
+    const bool anywhere = p.cut.whole() && p.model_blocks == 1;
+    std::int64_t before = 0, all = p.cut.whole() ? 1 : p.cut.elements();
+    for (int w = 0; w < columns; ++w) {
+      const std::int64_t own = p.cut.whole() ? 1 : p.cut.elements(w);
+      const double from = width * static_cast<double>(before) / static_cast<double>(all);
+      const double share = width * static_cast<double>(own) / static_cast<double>(all);
+      before += own;
+      for (int m = 0; m < p.model_blocks; ++m) {  // one above the other
+        out +=
+            fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"{}\"/>\n",
+                        kLeft + from, y + 16.0 * m / p.model_blocks, share, 16.0 / p.model_blocks,
+                        anywhere ? std::string("#bbb") : color_of(w * together + m, plan.workers));
+      }
     }
-    for (int w = 0; w < (p.cut.whole() ? 0 : p.cut.workers()); ++w) {
-      const double from =
-          width * static_cast<double>(p.cut.elements(0) * w) / static_cast<double>(p.elements());
-      const double share = width * static_cast<double>(p.cut.elements(w)) / static_cast<double>(p.elements());
-      out += fmt::format("<rect x=\"{:.1f}\" y=\"{}\" width=\"{:.1f}\" height=\"16\" fill=\"{}\"/>\n",
-                         kLeft + from, y, share, color_of(w, plan.workers));
+    std::string how = anywhere ? " whole" : "";
+    if (p.model_blocks > 1)
+      how += fmt::format(" cut along {}", p.names[static_cast<std::size_t>(p.model_dim)]);
+    if (!p.cut.whole()) {
+      how += fmt::format("{} along {}", p.model_blocks > 1 ? " and" : " cut",
+                         p.names[static_cast<std::size_t>(p.cut.dim())]);
     }
-    const auto how = p.cut.whole()
-                         ? " whole"
-                         : fmt::format(" cut along {}", p.names[static_cast<std::size_t>(p.cut.dim())]);
     out += fmt::format("<text x=\"{:.1f}\" y=\"{}\" fill=\"#555\">{}{}</text>\n", kLeft + width + 8, y + 13,
                        escaped(shape_of(p)), how);
     y += kRow;

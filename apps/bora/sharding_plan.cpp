@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "bora/base/error.h"
+#include "bora/base/text.h"
 #include "bora/core/parameter_store.h"
 #include "memory_estimate.h"
 #include "models.h"
@@ -33,38 +34,83 @@ std::string layer_of(const std::string& path) {
   return digits ? path.substr(0, second) : std::string();
 }
 
+// Takes the first axis of the parameter that a rule puts on model.
+void cut_over_model(PlannedParameter& p, const train::MeshPlan& mesh, std::vector<std::string>& problems) {
+  const int n = mesh.shape.model;
+  for (const auto& rule : mesh.rules.parameters) {
+    const auto at = std::find(p.names.begin(), p.names.end(), rule.axis);
+    if (n == 1 || rule.mesh_axis != "model" || at == p.names.end()) continue;
+    p.model_dim = static_cast<int>(at - p.names.begin());
+    p.model_blocks = n;
+    const auto size = p.sizes[static_cast<std::size_t>(p.model_dim)];
+    if (size % n == 0) return;
+    problems.push_back(
+        fmt::format("{}: axis {} of size {} cannot be cut into {} equal blocks for the mesh axis model",
+                    p.path, rule.axis, size, n));
+    return;
+  }
+}
+
 std::vector<PlannedParameter> planned_parameters(const ModelConfig& config, const PlanOptions& options) {
   NoValues nowhere;
   const core::ParameterStoreScope scope(nowhere);
   auto model = make_model(config, options.vocab, Key::from_seed(0));
   std::vector<PlannedParameter> out;
+  std::vector<std::string> problems;
   for (const auto& p : model->parameters()) {
     PlannedParameter planned{.path = p.path, .names = p.names, .sizes = p.array->sizes()};
-    planned.cut = mesh::AxisCut::along(options.axes, planned.names, planned.sizes, options.workers);
+    cut_over_model(planned, options.mesh, problems);
+    auto block = planned.sizes;
+    if (planned.model_dim >= 0) block[static_cast<std::size_t>(planned.model_dim)] /= planned.model_blocks;
+    planned.cut =
+        mesh::AxisCut::along(options.mesh.fsdp_axes, planned.names, block, options.mesh.shape.lane_groups());
     planned.in_layers = !layer_of(p.path).empty();
     out.push_back(std::move(planned));
+  }
+  if (!problems.empty()) {
+    fail(ErrorKind::Config,
+         "{}\nhint: another trainer.model_axis_size, or trainer.tensor_parallel_axes without it",
+         join(problems, "\n"));
   }
   return out;
 }
 
 constexpr double kFloat = 4;
 
-WorkerShare share_of(const ShardingPlan& plan, int worker) {
+WorkerShare share_of(const ShardingPlan& plan, int group) {
   WorkerShare out;
   double stays = 0;
   std::map<std::string, double> layers;
   for (const auto& p : plan.parameters) {
     const bool whole = p.cut.whole();
-    const auto own = kFloat * static_cast<double>(whole ? p.elements() : p.cut.elements(worker));
+    const auto own = kFloat * static_cast<double>(p.elements_of(group));
     out.parameters += own;
     out.optimizer += 2 * own;
     if (!whole)
-      (p.in_layers ? layers[layer_of(p.path)] : stays) += kFloat * static_cast<double>(p.elements());
+      (p.in_layers ? layers[layer_of(p.path)] : stays) += kFloat * static_cast<double>(p.cut.elements());
   }
   double largest = 0;
   for (const auto& [name, bytes] : layers) largest = std::max(largest, bytes);
   out.gathered = stays + largest;
   return out;
+}
+
+// What workers of one lane tell each other. Over model, each layer sums its output twice forward and twice
+// back, the embedding and the head once. Over context, keys and values are gathered and their gradients
+// summed, and at the end the gradients of all parameters.
+void count_activations(ShardingPlan& plan, const ModelConfig& config, const PlanOptions& options,
+                       double rounds) {
+  const auto& mesh = plan.mesh;
+  const auto shape = config.shape(options.vocab);
+  const double tokens =
+      static_cast<double>(options.batch / options.lanes) * static_cast<double>(options.seq_len);
+  const double layers = static_cast<double>(shape.layers);
+  const double hidden = kFloat * tokens / mesh.context * static_cast<double>(shape.hidden);
+  const double keys = kFloat * tokens * static_cast<double>(shape.kv_heads * shape.head_dim) / mesh.model;
+  const double model = static_cast<double>(mesh.model - 1) / mesh.model;
+  const double context = static_cast<double>(mesh.context - 1) / mesh.context;
+  plan.model_bytes = rounds * hidden * (4 * layers + 2) * 2 * model;
+  plan.context_bytes = rounds * keys * 2 * layers * 2 * context + 2 * context * plan.shares[0].parameters;
 }
 
 }  // namespace
@@ -73,40 +119,48 @@ std::int64_t PlannedParameter::elements() const {
   return std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
 }
 
+std::int64_t PlannedParameter::elements_of(int lane_group) const {
+  return cut.whole() ? elements() / model_blocks : cut.elements(lane_group);
+}
+
 ShardingPlan plan_sharding(const ModelConfig& config, const PlanOptions& options) {
-  if (options.workers > options.lanes) {
+  const auto& shape = options.mesh.shape;
+  const int groups = shape.lane_groups();
+  if (groups > options.lanes) {
     fail(ErrorKind::Config,
          "{} workers, but the batch of {} sequences is cut into {} lanes (trainer.lanes)\nhint: at most {} "
          "workers, or more lanes: another number of lanes is another run",
-         options.workers, options.batch, options.lanes, options.lanes);
+         shape.workers(), options.batch, options.lanes, options.lanes * shape.workers_per_lane());
   }
-  ShardingPlan plan{.workers = options.workers, .parameters = planned_parameters(config, options)};
+  ShardingPlan plan{
+      .workers = shape.workers(), .mesh = shape, .parameters = planned_parameters(config, options)};
   const auto sizes = estimate_sizes(
       config,
       {.vocab = options.vocab, .batch = options.batch, .lanes = options.lanes, .compute = options.compute});
-  const auto rounds = static_cast<double>((options.lanes + options.workers - 1) / options.workers);
+  const auto rounds = static_cast<double>((options.lanes + groups - 1) / groups);
   const bool any_cut = std::any_of(plan.parameters.begin(), plan.parameters.end(),
                                    [](const auto& p) { return !p.cut.whole(); });
-  for (int w = 0; w < options.workers; ++w) {
+  for (int w = 0; w < groups; ++w) {
     auto share = share_of(plan, w);
     // Sums of the lanes so far: subtrees of the tree, at most one of each size.
-    const double subtrees =
-        any_cut || options.workers == 1 ? rounds : static_cast<double>(options.lanes) / options.workers;
+    const double subtrees = any_cut || groups == 1 ? rounds : static_cast<double>(options.lanes) / groups;
     double sums = 1;
     for (double n = subtrees; n > 1; n /= 2) ++sums;
     share.gradients = share.parameters * sums;
-    share.activations = sizes.activation_bytes;
+    // At most: what model divides of it is not counted.
+    share.activations = sizes.activation_bytes / shape.context;
     plan.shares.push_back(share);
   }
-  const double others = static_cast<double>(options.workers - 1) / options.workers;
+  const double others = static_cast<double>(groups - 1) / groups;
   for (const auto& p : plan.parameters) {
-    const double bytes = kFloat * static_cast<double>(p.elements());
+    const double bytes = kFloat * static_cast<double>(p.elements() / p.model_blocks);
     if (!p.cut.whole()) plan.gathered_bytes += others * bytes * (p.in_layers ? 2 * rounds : 1);
     if (any_cut)
-      plan.gradient_bytes += bytes * rounds * (p.cut.whole() ? options.workers - 1 : others);
+      plan.gradient_bytes += bytes * rounds * (p.cut.whole() ? groups - 1 : others);
     else
       plan.gradient_bytes += 2 * others * bytes;
   }
+  count_activations(plan, config, options, rounds);
   return plan;
 }
 

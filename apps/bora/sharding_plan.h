@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bora/mesh/axis_cut.h"
+#include "bora/train/mesh_config.h"
 #include "model_config.h"
 
 namespace bora::app {
@@ -16,9 +17,12 @@ struct PlannedParameter {
   std::string path;
   std::vector<std::string_view> names;
   std::vector<std::int64_t> sizes;
-  mesh::AxisCut cut;       ///< over the workers; whole where no axis of it is cut
+  int model_dim = -1;      ///< dimension in blocks over the mesh axis model; -1: none
+  int model_blocks = 1;    ///< how many
+  mesh::AxisCut cut;       ///< of a model block, over data; whole where no axis of it is cut
   bool in_layers = false;  ///< gathered layer by layer; others stay for a step
   std::int64_t elements() const;
+  std::int64_t elements_of(int lane_group) const;  ///< that a worker holds
 };
 
 /// What one worker holds, in bytes.
@@ -31,23 +35,27 @@ struct WorkerShare {
 
 struct ShardingPlan {
   int workers = 1;
+  mesh::MeshShape mesh;
   std::vector<PlannedParameter> parameters;
-  std::vector<WorkerShare> shares;  ///< by worker
+  std::vector<WorkerShare> shares;  ///< by lane group: those that share a lane hold equal shares
   /// Bytes that one worker receives in a step.
-  double gathered_bytes = 0, gradient_bytes = 0;
+  double gathered_bytes = 0, gradient_bytes = 0;  ///< over data
+  double model_bytes = 0, context_bytes = 0;      ///< over these axes: activations, and gradients' sums
 };
 
 struct PlanOptions {
   std::int64_t vocab = 0, batch = 0, lanes = 1;
-  std::vector<std::string> axes;  ///< trainer.fsdp_axis; none: whole on every worker
-  int workers = 1;
+  train::MeshPlan mesh;
+  std::int64_t seq_len = 0;
   core::DType compute = core::DType::f32;
 };
 
-/// Makes the model without values. Config error where there are more workers than lanes.
+/// Makes the model without values. Config errors: more groups of workers than lanes, sizes that the mesh axis
+/// model does not divide.
 ShardingPlan plan_sharding(const ModelConfig& config, const PlanOptions& options);
 
-/// One line a parameter (layers that are alike once), each worker's block drawn: "embed ▏0▕1▕2▕3▕".
+/// One line a parameter (layers that are alike once), the blocks drawn: "mlp ▏0▏1▕ 64 each over model · embed
+/// ▏0▏1▕ 16 each".
 std::string draw_text(const ShardingPlan& plan);
 /// The same as an SVG image.
 std::string draw_svg(const ShardingPlan& plan);

@@ -277,7 +277,10 @@ class Run {
   data::Batch next_batch(std::int64_t step) {
     if (!prefetcher_)
       prefetcher_ = std::make_unique<data::Prefetcher>(
-          data::Loader(text_->datasets.train, config_.trainer.batch_schedule()), step);
+          data::Loader(text_->datasets.train, config_.trainer.batch_schedule()), step,
+          data::PrefetchOptions{.wanted = [this](std::int64_t row, std::int64_t size) {
+            return trainer_->computes(row, size);
+          }});
     auto batch = prefetcher_->next();
     if (!batch)
       fail(ErrorKind::Config,

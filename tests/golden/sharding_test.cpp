@@ -35,6 +35,26 @@ TEST(World, EachWorkerHoldsItsShare) {
               HasSubstr("parameters 144 kB · gradients 144 kB · optimizer 289 kB · gathered 0 B"));
 }
 
+TEST(World, AMeshOfSeveralAxes) {
+  auto folder = small_project("world_mesh");
+  auto done = plan(folder, "8", {"--trainer.model_axis_size=2", "--trainer.context_axis_size=2"});
+  ASSERT_EQ(done.code, 0) << done.output;
+  EXPECT_THAT(done.output, HasSubstr("replica 1 × data 2 × context 2 × model 2"));
+  EXPECT_THAT(done.output, HasSubstr("over model "));
+  auto uneven = plan(folder, "3", {"--trainer.model_axis_size=3"});
+  EXPECT_EQ(uneven.code, 2) << uneven.output;
+  EXPECT_THAT(uneven.output,
+              HasSubstr("h.0.attn.c_attn.weight: axis heads of size 4 cannot be cut into 3 equal "
+                        "blocks for the mesh axis model"));
+  EXPECT_THAT(uneven.output, HasSubstr("hint: another trainer.model_axis_size"));
+  auto text = read_text(folder + "/config.yaml");
+  text.replace(text.find("  lanes: 2"), 10, "  lanes: 2\n  model_axis_size: 2");
+  write_atomically(folder + "/mesh.yaml", text);
+  auto drawn = run(folder, {"inspect", "--sharding", "mesh.yaml", "--world", "4", "--svg", "mesh.svg"});
+  EXPECT_THAT(drawn.output, HasSubstr("mlp ▏0▏1▕ 64 each over model · embed ▏0▏1▕ 16 each"));
+  EXPECT_THAT(read_text(folder + "/mesh.svg"), HasSubstr("cut along mlp and along embed"));
+}
+
 TEST(World, MoreWorkersThanLanesAreRefused) {
   auto done = plan(small_project("world_too_many"), "3");
   EXPECT_EQ(done.code, 2) << done.output;

@@ -15,9 +15,13 @@ std::int64_t Loader::num_steps() const {
   return dataset_->size() == kEndless ? kEndless : schedule_.num_steps(dataset_->size(), true);
 }
 
-Batch Loader::batch(std::int64_t step) const { return batch(step, {0, schedule_.batch_size(step)}); }
+Batch Loader::batch(std::int64_t step) const { return batch(step, Wanted()); }
+Batch Loader::batch(std::int64_t step, RowRange rows) const { return read(step, rows, {}); }
+Batch Loader::batch(std::int64_t step, const Wanted& wanted) const {
+  return read(step, {0, schedule_.batch_size(step)}, wanted);
+}
 
-Batch Loader::batch(std::int64_t step, RowRange rows) const {
+Batch Loader::read(std::int64_t step, RowRange rows, const Wanted& wanted) const {
   if (step < 0 || step >= num_steps()) {
     fail(ErrorKind::InvalidArgument, "loader: there is no step {}; the dataset has {}", step, num_steps());
   }
@@ -36,6 +40,7 @@ Batch Loader::batch(std::int64_t step, RowRange rows) const {
   for (std::size_t i = 0; i < n; ++i) {
     const std::int64_t index = first + rows.begin + static_cast<std::int64_t>(i);
     if (index >= dataset_->size()) break;
+    if (wanted && !wanted(rows.begin + static_cast<std::int64_t>(i), size)) continue;
     const auto part = [&](auto& values) { return std::span(values).subspan(i * length, length); };
     out.sources[i] = dataset_->read(index, {part(out.tokens), part(out.segments), part(out.loss_weights)});
   }

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Bora authors
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "bora/data/batch_schedule.h"
@@ -43,8 +44,12 @@ class Loader {
   /// Errors: InvalidArgument if the step or the rows do not exist.
   Batch batch(std::int64_t step) const;
   Batch batch(std::int64_t step, RowRange rows) const;
+  /// The whole batch, of which only the rows that `wanted` are read; the others are padding.
+  using Wanted = std::function<bool(std::int64_t row, std::int64_t batch_size)>;
+  Batch batch(std::int64_t step, const Wanted& wanted) const;
 
  private:
+  Batch read(std::int64_t step, RowRange rows, const Wanted& wanted) const;
   DatasetPtr dataset_;
   BatchSchedule schedule_;
 };

@@ -111,6 +111,20 @@ TEST(Loader, RowsTogetherAreTheBatch) {
   }
 }
 
+TEST(Loader, OnlyWantedRowsAreRead) {
+  const Loader loader(counting(10), 4);
+  const Batch whole = loader.batch(1);
+  const Batch odd =
+      loader.batch(1, [](std::int64_t row, std::int64_t size) { return size == 4 && row % 2 == 1; });
+  EXPECT_EQ(odd.sequences, 4);
+  for (std::size_t row = 0; row < 4; ++row) {
+    EXPECT_EQ(odd.sources[row], row % 2 == 1 ? whole.sources[row] : -1);
+    const auto at = row * static_cast<std::size_t>(whole.seq_len);
+    EXPECT_EQ(odd.loss_weights[at], row % 2 == 1 ? whole.loss_weights[at] : 0.0F);
+    EXPECT_EQ(odd.tokens[at + 1], row % 2 == 1 ? whole.tokens[at + 1] : 0);
+  }
+}
+
 TEST(Loader, Errors) {
   EXPECT_EQ(error_of(ErrorKind::InvalidArgument, [] { Loader(counting(0), 4); }),
             "loader: the dataset has no sequence");

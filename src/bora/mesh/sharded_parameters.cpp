@@ -225,7 +225,8 @@ std::int64_t ShardedGradients::rounds() const {
 }
 
 std::int64_t ShardedGradients::lane(std::int64_t round) const {
-  return std::min(round * store_.workers().size() + store_.workers().rank(), lanes_ - 1);
+  const std::int64_t own = store_.workers().rank(), at = round * store_.workers().size() + own;
+  return at < lanes_ ? at : std::min(own, lanes_ - 1);
 }
 
 bool ShardedGradients::counts(std::int64_t round, int worker) const {

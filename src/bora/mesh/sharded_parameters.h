@@ -97,7 +97,7 @@ class ShardedGradients {
   ShardedGradients(ShardedParameters& store, std::int64_t lanes);
 
   std::int64_t rounds() const;
-  /// This worker's lane in a round. A worker without one computes any lane, and what it gives is not counted.
+  /// This worker's lane in a round. A worker without one computes its first again, which is not counted.
   std::int64_t lane(std::int64_t round) const;
   bool counts(std::int64_t round, int worker) const;
 

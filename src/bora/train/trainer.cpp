@@ -164,6 +164,14 @@ std::vector<optim::Squares> Trainer::squares_of(std::span<const core::Array> arr
   return out;
 }
 
+bool Trainer::computes(std::int64_t row, std::int64_t batch_size) const {
+  const auto lanes = lanes_for(batch_size), lane = row / (batch_size / lanes);
+  const int rank = parts_.workers->rank(), workers = parts_.workers->size();
+  if (parts_.sharded) return lane % workers == rank || (rank >= lanes && lane == lanes - 1);
+  const auto own = mesh::owned_lanes(rank, workers, lanes);
+  return lane >= own.first && lane < own.first + own.lanes;
+}
+
 std::int64_t Trainer::lanes_for(std::int64_t sequences) const {
   auto lanes = options_.lanes;
   while (lanes > 1 && sequences % lanes != 0) lanes /= 2;

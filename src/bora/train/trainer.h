@@ -81,6 +81,8 @@ class Trainer {
   StepResult step();
 
   std::int64_t next_step() const { return step_; }
+  /// Whether this worker's lanes have a row of a batch of so many. Any thread may ask.
+  bool computes(std::int64_t row, std::int64_t batch_size) const;
   const std::vector<core::ParamRef>& parameters() const { return parameters_; }
   optim::Optimizer& optimizer() { return parts_.optimizer; }
 
