@@ -27,8 +27,8 @@ PlacedModel::PlacedModel(const LoadedConfig& loaded, std::shared_ptr<mesh::Commu
   auto plan = train::resolve_mesh(trainer.mesh, trainer.fsdp_axis, world->size(), vocab);
   mesh_ = std::make_unique<mesh::Mesh>(std::move(world), plan.shape, std::move(plan.rules));
   mapping_scope_.emplace(mesh_->mapping());
-  if (plan.shape.lane_groups() > 1 && !plan.fsdp_axes.empty()) {
-    sharded_ = std::make_unique<mesh::ShardedParameters>(mesh_->lanes(), plan.fsdp_axes);
+  if (plan.shape.data > 1 && !plan.fsdp_axes.empty()) {
+    sharded_ = std::make_unique<mesh::ShardedParameters>(mesh_->lanes(), plan.fsdp_axes, plan.shape.replica);
     store_scope_.emplace(*sharded_);
   }
   make(loaded, vocab);
@@ -106,8 +106,7 @@ std::string PlacedModel::describe_workers() const {
   for (const auto& [name, n] : sizes) {
     if (n > 1) axes += fmt::format("{}{} {}", axes.empty() ? "" : " × ", name, n);
   }
-  return fmt::format("{} workers ({}){}", s.workers(), axes,
-                     sharded(s.replica > 1 ? "replica and data" : "data"));
+  return fmt::format("{} workers ({}){}", s.workers(), axes, sharded("data"));
 }
 
 std::vector<core::ParamRef> PlacedModel::parameters() {
@@ -143,7 +142,7 @@ void PlacedModel::mark_blocks(std::vector<checkpoint::CheckpointArray>& arrays) 
     const auto i = parameter_of(a.path);
     if (sharded_) {
       a.cut = sharded_->cut(i);
-      a.worker = mesh_->lanes()->rank();
+      a.worker = sharded_->block();
     }
     const auto& parameter = *model_parameters_[i].array;
     const auto cuts = core::cuts_of(parameter);

@@ -62,8 +62,7 @@ std::vector<PlannedParameter> planned_parameters(const ModelConfig& config, cons
     cut_over_model(planned, options.mesh, problems);
     auto block = planned.sizes;
     if (planned.model_dim >= 0) block[static_cast<std::size_t>(planned.model_dim)] /= planned.model_blocks;
-    planned.cut =
-        mesh::AxisCut::along(options.mesh.fsdp_axes, planned.names, block, options.mesh.shape.lane_groups());
+    planned.cut = mesh::AxisCut::along(options.mesh.fsdp_axes, planned.names, block, options.mesh.shape.data);
     planned.in_layers = !layer_of(p.path).empty();
     out.push_back(std::move(planned));
   }
@@ -120,7 +119,7 @@ std::int64_t PlannedParameter::elements() const {
 }
 
 std::int64_t PlannedParameter::elements_of(int lane_group) const {
-  return cut.whole() ? elements() / model_blocks : cut.elements(lane_group);
+  return cut.whole() ? elements() / model_blocks : cut.elements(lane_group % cut.workers());
 }
 
 ShardingPlan plan_sharding(const ModelConfig& config, const PlanOptions& options) {
@@ -152,11 +151,13 @@ ShardingPlan plan_sharding(const ModelConfig& config, const PlanOptions& options
     plan.shares.push_back(share);
   }
   const double others = static_cast<double>(groups - 1) / groups;
+  const double holders = static_cast<double>(shape.data - 1) / shape.data;
   for (const auto& p : plan.parameters) {
     const double bytes = kFloat * static_cast<double>(p.elements() / p.model_blocks);
-    if (!p.cut.whole()) plan.gathered_bytes += others * bytes * (p.in_layers ? 2 * rounds : 1);
+    if (!p.cut.whole()) plan.gathered_bytes += holders * bytes * (p.in_layers ? 2 * rounds : 1);
     if (any_cut)
-      plan.gradient_bytes += bytes * rounds * (p.cut.whole() ? groups - 1 : others);
+      plan.gradient_bytes +=
+          bytes * rounds * (p.cut.whole() ? groups - 1 : static_cast<double>(groups - 1) / shape.data);
     else
       plan.gradient_bytes += 2 * others * bytes;
   }

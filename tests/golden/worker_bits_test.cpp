@@ -64,6 +64,14 @@ TEST_F(WorkerBits, TwoAndThreeWithWholeParameters) {
   }
 }
 
+TEST_F(WorkerBits, ReplicasOfShardedParameters) {
+  auto folder = small_project("workers_replicas");
+  auto done = run_workers(folder, 4, with(kTrain, "--trainer.replica_ici_axis_size=2"));
+  ASSERT_EQ(done.code, 0) << done.output;
+  EXPECT_THAT(done.output, HasSubstr("4 workers (replica 2 × data 2), parameters sharded over data"));
+  expect_same_as_alone(folder);
+}
+
 // Blocks are gathered again where they are computed again, and cast each by itself; another axis is cut, some
 // parameters are not, and updates are clipped by norms over all workers.
 TEST_F(WorkerBits, RecomputedInSixteenBitsWithClippedUpdates) {

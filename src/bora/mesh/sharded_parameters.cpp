@@ -33,17 +33,22 @@ std::vector<std::size_t> block_bounds(const AxisCut& cut) {
 
 }  // namespace
 
-ShardedParameters::ShardedParameters(std::shared_ptr<Communicator> workers, std::vector<std::string> axes)
-    : workers_(std::move(workers)), axes_(std::move(axes)) {}
+ShardedParameters::ShardedParameters(std::shared_ptr<Communicator> workers, std::vector<std::string> axes,
+                                     int replicas)
+    : workers_(std::move(workers)), holders_(workers_), axes_(std::move(axes)) {
+  if (replicas == 1) return;
+  const int each = workers_->size() / replicas;
+  holders_ = workers_->split(workers_->rank() / each, workers_->rank());
+}
 
 std::size_t ShardedParameters::take(core::Array& parameter, core::Names names) {
   Slot slot;
   slot.whole = parameter;
   slot.names.assign(names.begin(), names.end());
-  slot.cut = AxisCut::along(axes_, names, parameter.sizes(), workers_->size());
-  slot.block = slot.cut.whole() ? parameter : make_array(slot.cut.sizes(workers_->rank()));
+  slot.cut = AxisCut::along(axes_, names, parameter.sizes(), holders_->size());
+  slot.block = slot.cut.whole() ? parameter : make_array(slot.cut.sizes(holders_->rank()));
   if (!slot.cut.whole()) {
-    slot.cut.take(workers_->rank(), parameter.data<float>(), slot.block.data<float>());
+    slot.cut.take(holders_->rank(), parameter.data<float>(), slot.block.data<float>());
     core::drop_values(slot.whole);
   }
   by_node_[parameter.node()] = slots_.size();
@@ -91,8 +96,8 @@ void ShardedParameters::gather(Slot& slot) {
   float* all = cut.contiguous() ? slot.whole.data<float>() : staging.data<float>();
   const auto own = bytes_of(slot.block.data<float>(), slot.block.numel());
   const auto to = bytes_of(all, cut.elements());
-  std::memcpy(to.data() + bounds[static_cast<std::size_t>(workers_->rank())], own.data(), own.size());
-  workers_->all_gather(to, bounds);
+  std::memcpy(to.data() + bounds[static_cast<std::size_t>(holders_->rank())], own.data(), own.size());
+  holders_->all_gather(to, bounds);
   if (cut.contiguous()) return;
   for (int w = 0; w < cut.workers(); ++w)
     cut.put(w, all + bounds[static_cast<std::size_t>(w)] / sizeof(float), slot.whole.data<float>());
@@ -143,18 +148,19 @@ void ShardedParameters::gather_all() {
 void ShardedParameters::store_all() {
   for (Slot& slot : slots_) {
     if (!slot.cut.whole())
-      slot.cut.take(workers_->rank(), slot.whole.data<float>(), slot.block.data<float>());
+      slot.cut.take(holders_->rank(), slot.whole.data<float>(), slot.block.data<float>());
   }
 }
 
-core::Array ShardedParameters::assemble(std::size_t i, const core::Array& block, int at) const {
+core::Array ShardedParameters::assemble(std::size_t i, const core::Array& block, int worker) const {
   const auto& cut = slots_[i].cut;
-  const int rank = workers_->rank();
-  if (cut.whole()) return rank == at ? block : core::Array();
+  if (cut.whole()) return workers_->rank() == worker ? block : core::Array();
+  const int each = holders_->size(), rank = holders_->rank(), at = worker % each;
+  if (workers_->rank() / each != worker / each) return {};  // of another replica
   if (rank != at) {
     const auto own = bytes_of(const_cast<core::Array&>(block).data<float>(), block.numel());
     if (!own.empty())
-      workers_->exchange_all(std::vector<Message>{{.peer = at, .out = own, .in = {}}}, "assemble");
+      holders_->exchange_all(std::vector<Message>{{.peer = at, .out = own, .in = {}}}, "assemble");
     return {};
   }
   const auto bounds = block_bounds(cut);
@@ -165,7 +171,7 @@ core::Array ShardedParameters::assemble(std::size_t i, const core::Array& block,
     float* to = staging.data<float>() + bounds[static_cast<std::size_t>(w)] / sizeof(float);
     messages.push_back({.peer = w, .out = {}, .in = bytes_of(to, cut.elements(w))});
   }
-  workers_->exchange_all(messages, "assemble");
+  holders_->exchange_all(messages, "assemble");
   for (int w = 0; w < cut.workers(); ++w) {
     const float* from = w == rank
                             ? block.data<float>()
@@ -178,19 +184,19 @@ core::Array ShardedParameters::assemble(std::size_t i, const core::Array& block,
 core::Array ShardedParameters::block_of(std::size_t i, const core::Array& whole) const {
   const auto& cut = slots_[i].cut;
   if (cut.whole()) return whole;
-  auto block = make_array(cut.sizes(workers_->rank()));
-  cut.take(workers_->rank(), whole.data<float>(), block.data<float>());
+  auto block = make_array(cut.sizes(holders_->rank()));
+  cut.take(holders_->rank(), whole.data<float>(), block.data<float>());
   return block;
 }
 
 std::vector<ShardedParameters::Squares> ShardedParameters::sums_of_squares(
     std::span<const core::Array> arrays) const {
-  const auto n = arrays.size(), count = static_cast<std::size_t>(workers_->size());
+  const auto n = arrays.size(), count = static_cast<std::size_t>(holders_->size());
   std::vector<float> largest(n), all_largest(n * count);
   for (std::size_t i = 0; i < n; ++i) {
     if (!arrays[i].empty()) largest[i] = kernels::max_abs(arrays[i].numel(), arrays[i].data<float>());
   }
-  workers_->all_gather(std::as_bytes(std::span(largest)), std::as_writable_bytes(std::span(all_largest)));
+  holders_->all_gather(std::as_bytes(std::span(largest)), std::as_writable_bytes(std::span(all_largest)));
   for (std::size_t k = 0; k < all_largest.size(); ++k) {
     float& most = largest[k % n];
     if (!(all_largest[k] <= most)) most = std::isnan(most) ? most : all_largest[k];  // NaN stays
@@ -202,7 +208,7 @@ std::vector<ShardedParameters::Squares> ShardedParameters::sums_of_squares(
     if (!arrays[i].empty() && std::isfinite(largest[i])) sum.add(arrays[i].numel(), arrays[i].data<float>());
     parts[i] = sum.parts();
   }
-  workers_->all_gather(std::as_bytes(std::span(parts)), std::as_writable_bytes(std::span(all_parts)));
+  holders_->all_gather(std::as_bytes(std::span(parts)), std::as_writable_bytes(std::span(all_parts)));
   std::vector<Squares> out;
   for (std::size_t i = 0; i < n; ++i) {
     kernels::SquareSum sum(largest[i]);
@@ -251,12 +257,14 @@ void ShardedGradients::add(std::int64_t round, std::size_t i, const core::Array&
       if (cut.whole()) {
         out[at] = gradient;
       } else {
-        out[at] = make_array(cut.sizes(w));
-        cut.take(w, gradient.data<float>(), out[at].data<float>());
+        const int block = w % cut.workers();
+        out[at] = make_array(cut.sizes(block));
+        cut.take(block, gradient.data<float>(), out[at].data<float>());
       }
     }
     if (w == rank) continue;
-    if (receives) in[at] = cut.whole() ? make_array(gradient.sizes()) : make_array(cut.sizes(rank));
+    if (receives)
+      in[at] = cut.whole() ? make_array(gradient.sizes()) : make_array(cut.sizes(rank % cut.workers()));
     Message m{.peer = w, .out = {}, .in = {}};
     if (sends) m.out = bytes_of(out[at].data<float>(), out[at].numel());
     if (receives) m.in = bytes_of(in[at].data<float>(), in[at].numel());

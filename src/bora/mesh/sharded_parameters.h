@@ -30,8 +30,9 @@ namespace bora::mesh {
 /// Calls are collective.
 class ShardedParameters final : public core::ParameterStore {
  public:
-  /// `axes`: names that the parameter map cuts, the first that a parameter has counts.
-  ShardedParameters(std::shared_ptr<Communicator> workers, std::vector<std::string> axes);
+  /// `axes`: names that the parameter map cuts, the first that a parameter has counts. `replicas`: each of so
+  /// many groups of consecutive workers holds all blocks.
+  ShardedParameters(std::shared_ptr<Communicator> workers, std::vector<std::string> axes, int replicas = 1);
 
   void created(core::Array& parameter, core::Names names) override;
   void hold(std::span<const core::Array> parameters) override;
@@ -61,9 +62,10 @@ class ShardedParameters final : public core::ParameterStore {
   std::size_t size() const { return slots_.size(); }
   const AxisCut& cut(std::size_t i) const { return slots_[i].cut; }
   Communicator& workers() const { return *workers_; }
-  /// The whole array on worker `at`, of which `block` is this worker's part, cut as parameter i; empty on the
+  int block() const { return holders_->rank(); }  ///< which block of each parameter is this worker's
+  /// The whole array on `worker`, of which `block` is this worker's part, cut as parameter i; empty on the
   /// others.
-  core::Array assemble(std::size_t i, const core::Array& block, int at) const;
+  core::Array assemble(std::size_t i, const core::Array& block, int worker) const;
   /// This worker's block of a whole array, cut as parameter i.
   core::Array block_of(std::size_t i, const core::Array& whole) const;
 
@@ -82,7 +84,7 @@ class ShardedParameters final : public core::ParameterStore {
   void drop(Slot& slot);
   Slot* find(const core::Array& parameter);
 
-  std::shared_ptr<Communicator> workers_;
+  std::shared_ptr<Communicator> workers_, holders_;  // holders: of this replica's blocks
   std::vector<std::string> axes_;
   std::vector<Slot> slots_;
   std::map<const void*, std::size_t> by_node_;  // for look-up alone
