@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
-// The two speeds of the data pipeline, on one core:
+// The two speeds of the data pipeline:
 //
-//   data_bench [--tokenizer DIR --text FILE] [--seq_len 1024] [--batch 32] [--seconds 3] [--rounds 5]
+//   data_bench [--tokenizer DIR --text FILE] [--threads 1] [--seq_len 1024] [--batch 32] [--seconds 3]
+//              [--rounds 5]
 //
-// One JSON line: tokens per second that a loader gives out of a cache (a full shuffle, one data set), and, if
-// a tokenizer and a text are given, MB/s of building a cache of it beside MB/s of the tokenizer alone on the
-// same pieces. Files lie in a folder beside the working directory that goes away.
+// One JSON line: tokens per second that a loader gives out of a cache (a full shuffle, one data set, one
+// thread), and, if a tokenizer and a text are given, MB/s of building a cache of it beside MB/s of the
+// tokenizer alone on the same pieces in memory, both with the same number of threads. The text should take
+// some seconds: a cache waits for the disk once at its end. Files lie in a folder beside the working
+// directory that goes away.
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -18,6 +21,7 @@
 #include "bora/base/error.h"
 #include "bora/base/file.h"
 #include "bora/base/json.h"
+#include "bora/base/parallel.h"
 #include "bora/data/epochs.h"
 #include "bora/data/loader.h"
 #include "bora/data/mixture.h"
@@ -31,7 +35,7 @@ namespace {
 
 struct Settings {
   std::string tokenizer, text;
-  std::int64_t seq_len = 1024, batch = 32, seconds = 3, rounds = 5;
+  std::int64_t seq_len = 1024, batch = 32, seconds = 3, rounds = 5, threads = 1;
 };
 
 double median(std::vector<double> values) {
@@ -91,17 +95,21 @@ void building_speed(const Settings& settings, const std::string& folder, Json& o
     bytes += static_cast<double>(piece.text.size());
   }
   std::vector<double> alone, building, ratios;
-  std::vector<std::int32_t> ids;
+  const auto threads = static_cast<int>(settings.threads);
   for (std::int64_t round = 0; round < settings.rounds; ++round) {
     double began = monotonic_seconds();
-    for (const auto& text : pieces) {
-      ids.clear();
-      processor.encode({.text = text}, ids);
-    }
+    parallel_for(
+        static_cast<std::int64_t>(pieces.size()),
+        [&](std::int64_t i) {
+          thread_local std::vector<std::int32_t> ids;
+          ids.clear();
+          processor.encode({.text = pieces[static_cast<std::size_t>(i)]}, ids);
+        },
+        threads);
     alone.push_back(bytes / (monotonic_seconds() - began) * 1e-6);
     began = monotonic_seconds();
     const std::string directory = path_join(folder, fmt::format("built{}", round));
-    store::build_cache(directory, {settings.text}, processor, {.threads = 1});
+    store::build_cache(directory, {settings.text}, processor, {.threads = threads});
     building.push_back(bytes / (monotonic_seconds() - began) * 1e-6);
     ratios.push_back(building.back() / alone.back());
     remove_all(directory);
@@ -110,6 +118,7 @@ void building_speed(const Settings& settings, const std::string& folder, Json& o
   out["build_mb_per_s"] = median(building);
   out["build_share_of_tokenizer"] = median(ratios);
   out["text_mb"] = bytes * 1e-6;
+  out["threads"] = settings.threads;
 }
 
 Settings parse(int argc, char** argv) {
@@ -127,6 +136,8 @@ Settings parse(int argc, char** argv) {
       s.batch = std::stoll(value);
     else if (flag == "--seconds")
       s.seconds = std::stoll(value);
+    else if (flag == "--threads")
+      s.threads = std::stoll(value);
     else if (flag == "--rounds")
       s.rounds = std::stoll(value);
     else

@@ -5,10 +5,12 @@
 # Installs what building Bora needs, on Debian 12: the missing Debian packages, and libtorch from the PyTorch wheel.
 #
 #   scripts/setup.sh          what ./bora needs
-#   scripts/setup.sh --dev    also what ./test and .ci/run need (clang, clang-format, clang-tidy)
+#   scripts/setup.sh --arrow  also Arrow, from the pyarrow wheel: data files may then be .parquet, .arrow and .feather
+#   scripts/setup.sh --dev    all of that, and what ./test and .ci/run need (clang, clang-format, clang-tidy)
 #
-#   BORA_DEPS      folder for libtorch; default $XDG_CACHE_HOME/bora, else ~/.cache/bora
+#   BORA_DEPS      folder for libtorch and Arrow; default $XDG_CACHE_HOME/bora, else ~/.cache/bora
 #   LIBTORCH_DIR   the torch folder of a wheel unpacked elsewhere; then none is fetched
+#   ARROW_DIR      the pyarrow folder of a wheel unpacked elsewhere; then none is fetched
 #
 # A second run finds everything in place, downloads nothing and says nothing. Interrupted at any point, it leaves nothing
 # half-done: libtorch is unpacked beside its final place and renamed.
@@ -29,11 +31,19 @@ torch/lib/libtorch_cpu.so torch/lib/libc10.so torch/lib/libgomp.so.1
 nvidia/cu13/lib/libcudart.so.13 nvidia/cu13/lib/libcupti.so.13"
 readonly needed_megabytes=1300
 
+readonly arrow_version=26.0.1
+readonly arrow_wheels="
+39cb0f2418282c24bea6ceda77b03e5a8f0a5766b63a8bf194d4e2a2c423548c  pyarrow-26.0.1-cp311-cp311-manylinux_2_28_x86_64.whl"
+readonly arrow_unpacked="
+pyarrow/include/arrow/api.h pyarrow/include/parquet/arrow/reader.h
+pyarrow/libarrow.so.2600 pyarrow/libparquet.so.2600"
+
 # package=probe: the probe is a program, or a header where it starts with /
 readonly packages="
 build-essential=g++ cmake=cmake ninja-build=ninja ccache=ccache
 libfmt-dev=/fmt/core.h libyaml-cpp-dev=/yaml-cpp/yaml.h nlohmann-json3-dev=/nlohmann/json.hpp
 libsimdjson-dev=/simdjson.h libxxhash-dev=/xxhash.h libzstd-dev=/zstd.h zlib1g-dev=/zlib.h libbz2-dev=/bzlib.h
+libblosc-dev=/blosc.h libcurl4-openssl-dev=/curl/curl.h
 libhwy-dev=/hwy/highway.h libutf8proc-dev=/utf8proc.h libpcre2-dev=/pcre2.h libcli11-dev=/CLI/CLI.hpp
 libopenmpi-dev=/mpi/mpi.h openmpi-bin=mpirun
 libgtest-dev=/gtest/gtest.h libgmock-dev=/gmock/gmock.h librapidcheck-dev=/rapidcheck.h
@@ -157,31 +167,60 @@ find_pip() {
   return 1
 }
 
+# is_complete FOLDER FILES
 is_complete() {
   local file
-  for file in $unpacked; do
+  for file in $2; do
     [ -s "$1/$file" ] || return 1
   done
 }
 
+# download_wheels NAME REQUIREMENTS
 download_wheels() {
   local python try
-  python=$(find_pip) || die "no python3 with pip, which fetches the PyTorch wheel" \
+  python=$(find_pip) || die "no python3 with pip, which fetches the wheels" \
     "hint: sudo apt-get install python3-pip"
   # A broken connection half-way through 530 MB is worth another try; everything else is not.
   for try in 1 2 3; do
       if "$python" -m pip download --quiet --quiet --no-input --no-deps --no-cache-dir --disable-pip-version-check \
       --only-binary=:all: --implementation cp --python-version 3.11 --abi cp311 --abi none \
       --platform manylinux_2_28_x86_64 --platform manylinux_2_25_x86_64 --platform manylinux_2_17_x86_64 \
-      --platform manylinux2014_x86_64 --dest "$work/wheels" $requirements </dev/null >>"$log" 2>&1; then
+      --platform manylinux2014_x86_64 --dest "$work/wheels" $2 </dev/null >>"$log" 2>&1; then
       return 0
     fi
     grep -q -E 'IncompleteRead|ReadTimeoutError|ConnectionResetError|ProtocolError' <(tail -n 20 "$log") || break
-    say "  libtorch    the download broke off (try $try of 3)"
+    say "  $(printf '%-11s' "$1") the download broke off (try $try of 3)"
   done
-  die "pip could not download the PyTorch wheel" \
-    "hint: is the Python package index reachable? Or point LIBTORCH_DIR at the torch folder of an unpacked" \
-    "      torch $torch_version wheel"
+  die "pip could not download: $2" \
+    "hint: is the Python package index reachable? Or point LIBTORCH_DIR (or ARROW_DIR) at the torch (or pyarrow)" \
+    "      folder of an unpacked wheel of that version"
+}
+
+# check_wheels LIST
+check_wheels() {
+  (cd "$work/wheels" && printf '%s\n' "$1" | sed '/^$/d' | sha256sum --check --quiet --strict) >>"$log" 2>&1 ||
+    die "a downloaded wheel does not have the expected SHA-256; nothing was installed"
+}
+
+# put_in_place FOLDER: what was unpacked
+put_in_place() {
+  sync -f "$work/new" 2>/dev/null || true # a power cut after the rename must not leave empty files
+  if [ -e "$1" ]; then mv "$1" "$work/old"; fi
+  mv "$work/new" "$1"
+  rm -rf "$work"
+  work=
+}
+
+# begin_unpacking DEPS: the caller holds the lock
+begin_unpacking() {
+  [ "$(uname -m)" = x86_64 ] || die "this machine is $(uname -m); the wheels that Bora is built on are for x86_64"
+  work=$1/unpacking.$$
+  rm -rf "$1"/unpacking.* # what killed runs left
+  mkdir -p "$work/wheels"
+}
+
+shown_folder() {
+  if [ -n "${HOME:-}" ]; then printf '%s' "${1/#"$HOME"\//'~/'}"; else printf '%s' "$1"; fi
 }
 
 unpack_wheels() {
@@ -192,33 +231,37 @@ unpack_wheels() {
       -d "$work/new" >>"$log" 2>&1 || [ $? = 11 ] # 11: some of these names are in another wheel
     rm -f "$wheel"
   done
-  is_complete "$work/new" || die "the wheels were unpacked, but files are missing"
+  is_complete "$work/new" "$unpacked" || die "the wheels were unpacked, but files are missing"
   rm -rf "$work/wheels"
 }
 
 install_libtorch() {
-  local deps=$1 target=$1/libtorch-$torch_version start=$SECONDS free shown
-  [ "$(uname -m)" = x86_64 ] || die "this machine is $(uname -m); the PyTorch wheel that Bora is built on is for x86_64"
-  work=$deps/unpacking.$$
-  rm -rf "$deps"/unpacking.* # what killed runs left; the caller holds the lock
-  mkdir -p "$work/wheels"
+  local deps=$1 target=$1/libtorch-$torch_version start=$SECONDS free
+  begin_unpacking "$deps"
   free=$(df -Pm "$deps" | awk 'NR == 2 {print $4}')
   [ "$free" -ge "$needed_megabytes" ] || die "$deps has $free MB of free space; libtorch needs $needed_megabytes MB" \
     "hint: set BORA_DEPS to a folder on another disk"
   busy libtorch "$torch_version, downloading 530 MB"
-  download_wheels
+  download_wheels libtorch "$requirements"
   busy libtorch "$torch_version, unpacking"
-  (cd "$work/wheels" && printf '%s\n' "$wheels" | sed '/^$/d' | sha256sum --check --quiet --strict) >>"$log" 2>&1 ||
-    die "a downloaded wheel does not have the expected SHA-256; nothing was installed"
+  check_wheels "$wheels"
   unpack_wheels
-  sync -f "$work/new" 2>/dev/null || true # a power cut after the rename must not leave empty files
-  if [ -e "$target" ]; then mv "$target" "$work/old"; fi
-  mv "$work/new" "$target"
-  rm -rf "$work"
-  work=
-  shown=$target
-  if [ -n "${HOME:-}" ]; then shown=${target/#"$HOME"\//'~/'}; fi
-  row libtorch "$torch_version, 530 MB, hash ok -> $shown" $((SECONDS - start))
+  put_in_place "$target"
+  row libtorch "$torch_version, 530 MB, hash ok -> $(shown_folder "$target")" $((SECONDS - start))
+}
+
+install_arrow() {
+  local deps=$1 target=$1/pyarrow-$arrow_version start=$SECONDS
+  begin_unpacking "$deps"
+  busy arrow "$arrow_version, downloading 55 MB"
+  download_wheels arrow "pyarrow==$arrow_version"
+  check_wheels "$arrow_wheels"
+  unzip -q -o "$work"/wheels/*.whl 'pyarrow/include/*' pyarrow/libarrow.so.2600 pyarrow/libparquet.so.2600 \
+    '*.dist-info/*' -d "$work/new" >>"$log" 2>&1
+  is_complete "$work/new" "$arrow_unpacked" || die "the pyarrow wheel was unpacked, but files are missing"
+  rm -rf "$work/wheels"
+  put_in_place "$target"
+  row arrow "$arrow_version, 55 MB, hash ok -> $(shown_folder "$target")" $((SECONDS - start))
 }
 
 clean_up() {
@@ -233,11 +276,12 @@ clean_up() {
 }
 
 main() {
-  local wanted=$packages deps
+  local wanted=$packages deps torch='' arrow=''
   case "${1:-}" in
     '') ;;
-    --dev) wanted="$packages $dev_packages" ;;
-    *) die "unknown argument '$1'; usage: scripts/setup.sh [--dev]" ;;
+    --arrow) arrow=wanted ;;
+    --dev) wanted="$packages $dev_packages" arrow=wanted ;;
+    *) die "unknown argument '$1'; usage: scripts/setup.sh [--arrow | --dev]" ;;
   esac
   trap clean_up EXIT
   trap 'exit 130' INT
@@ -246,11 +290,19 @@ main() {
 
   if [ -n "${LIBTORCH_DIR:-}" ]; then
     [ -e "$LIBTORCH_DIR/lib/libtorch_cpu.so" ] || die "LIBTORCH_DIR is $LIBTORCH_DIR, but that folder has no lib/libtorch_cpu.so"
-    install_packages "$wanted"
-    return 0
+  else
+    torch=wanted
   fi
-  deps=$(deps_folder) || exit 1
-  if is_complete "$deps/libtorch-$torch_version"; then
+  if [ -n "${ARROW_DIR:-}" ]; then
+    [ -e "$ARROW_DIR/include/arrow/api.h" ] || die "ARROW_DIR is $ARROW_DIR, but that folder has no include/arrow/api.h"
+    arrow=
+  fi
+  if [ -n "$torch$arrow" ]; then
+    deps=$(deps_folder) || exit 1
+    if is_complete "$deps/libtorch-$torch_version" "$unpacked"; then torch=; fi
+    if is_complete "$deps/pyarrow-$arrow_version" "$arrow_unpacked"; then arrow=; fi
+  fi
+  if [ -z "$torch$arrow" ]; then
     install_packages "$wanted"
     return 0
   fi
@@ -259,7 +311,8 @@ main() {
   deps=$(cd "$deps" && pwd)
   exec 9>"$deps/lock"
   flock 9
-  is_complete "$deps/libtorch-$torch_version" || install_libtorch "$deps"
+  if [ -n "$torch" ] && ! is_complete "$deps/libtorch-$torch_version" "$unpacked"; then install_libtorch "$deps"; fi
+  if [ -n "$arrow" ] && ! is_complete "$deps/pyarrow-$arrow_version" "$arrow_unpacked"; then install_arrow "$deps"; fi
 }
 
 main "$@"

@@ -68,7 +68,7 @@ void LmConfig::bind(Binder& b) {
   b.field("hf_export", hf_export, "write <run>/hf at the end");
   b.field("data_seed", data_seed, "seed of the data order; default trainer.seed");
   b.field("epoch", epoch,
-          "0: a run ends after trainer.num_train_steps; passes over the data are not counted yet");
+          "> 0: data.max_epochs, passes over each data set at most; 0: as many as the steps need");
   b.field("cross_entropy_chunk", cross_entropy_chunk,
           "positions of the head at a time; part of the bits of a run");
   b.field("sample", sample, "texts to continue at the end");
@@ -77,10 +77,7 @@ void LmConfig::bind(Binder& b) {
   b.ignored("eval_harness_steps", "task evaluation is not built yet");
   b.ignored("log_entropy", "not built yet");
   if (!b.reading()) return;
-  if (epoch != 0)
-    b.problem("epoch", fmt::format("is {}, but passes over the data are not counted yet; leave it 0 and set "
-                                   "trainer.num_train_steps",
-                                   epoch));
+  if (epoch < 0) b.problem("epoch", fmt::format("is {}; it must not be negative", epoch));
   for (const auto& p : optim::schedule_problems(optimizer, trainer.num_train_steps))
     b.problem("optimizer." + p.key, p.message);
 }
@@ -140,6 +137,7 @@ LoadedConfig load_config(const std::vector<std::string>& paths,
   out.name = out.name.substr(0, out.name.find('.'));
   auto problems = read_config(out.tree, out.config);
   prefer_own_files(out.config.data);
+  if (out.config.epoch > 0 && !out.config.data.max_epochs) out.config.data.max_epochs = out.config.epoch;
   if (!problems.empty()) throw Error(ErrorKind::Config, format_problems(out.first_file, problems));
   return out;
 }

@@ -105,7 +105,7 @@ std::string draw_text(const ShardingPlan& plan) {
 // Each parameter is a rectangle as wide as it is large; its blocks stand side by side in the workers'
 // colours.
 std::string draw_svg(const ShardingPlan& plan) {
-  constexpr int kRow = 22, kLeft = 330, kWidth = 420, kRight = 240, kTop = 50;
+  constexpr int kRow = 22, kLeft = 330, kWidth = 420, kRight = 330, kTop = 50;
   const auto rows = rows_of(plan);
   std::int64_t largest = 1;
   for (const auto& row : rows) largest = std::max(largest, row.parameter->elements());

@@ -215,11 +215,21 @@ class Run {
     if (!writes()) workers_->barrier();  // what the first one builds, the others find
     text_ = prepare_text(config_, place_, seq_len, console_, std::nullopt);
     if (writes()) workers_->barrier();
+    end_with_the_data();
     model_.emplace(loaded_, workers_, text_->vocab_size());
     describe_model(*model_, console_);
     if (writes()) record_run(loaded_, place_, *text_);
     optimizer_ = optim::make_optimizer(config_.optimizer, model_->parameters());
     make_trainer(seq_len);
+  }
+
+  // Data that is read up ends the run, and its schedule.
+  void end_with_the_data() {
+    auto& steps = config_.trainer.num_train_steps;
+    const auto most = data::Loader(text_->datasets.train, config_.trainer.batch_schedule()).num_steps();
+    if (most >= steps) return;
+    console_.fact("steps", fmt::format("{} instead of {}: the data is read up then", most, steps));
+    steps = most;
   }
 
   void compare_replicas(std::int64_t step) {

@@ -74,5 +74,15 @@ TEST(Bits, AnotherSeedIsAnotherRun) {
   EXPECT_THAT(diff.output, HasSubstr("differ:"));
 }
 
+// One pass over data that is less than the steps ask for ends the run, with all that belongs to an end.
+TEST(EndOfData, EndsTheRun) {
+  auto folder = small_project("end_of_data");
+  auto done = run(folder, {"train", "config.yaml", "--epoch=1", "--trainer.num_train_steps=100000",
+                           "--trainer.threads=1"});
+  ASSERT_EQ(done.code, 0) << done.output;
+  EXPECT_THAT(done.output, testing::HasSubstr(" instead of 100000: the data is read up then"));
+  EXPECT_THAT(done.output, testing::HasSubstr("checkpoint runs/run/step-"));
+}
+
 }  // namespace
 }  // namespace bora::golden

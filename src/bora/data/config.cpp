@@ -250,7 +250,7 @@ std::vector<ConfigProblem> DataConfig::missing_sources() const {
       add(".format.type", "pairs can be cached and read, but there is no training on them yet");
     const auto local = [&](const char* field, const std::vector<std::string>& urls) {
       for (const auto& url : urls) {
-        if (const auto scheme = store::remote_scheme(url)) {
+        if (const auto scheme = store::remote_scheme(url); scheme && !store::is_fetched(*scheme)) {
           return add(field,
                      fmt::format("{} is on {}://, which Bora does not read; download it and give local paths",
                                  url, *scheme));
@@ -259,7 +259,8 @@ std::vector<ConfigProblem> DataConfig::missing_sources() const {
     };
     local(".train_urls", source.train_urls);
     local(".validation_urls", source.validation_urls);
-    if (source.cache_dir) local(".cache_dir", {*source.cache_dir});
+    if (const auto scheme = store::remote_scheme(source.cache_dir.value_or("")))
+      add(".cache_dir", fmt::format("{} is on {}://; give a local folder", *source.cache_dir, *scheme));
   }
   if (tokenizer == "passthrough")
     out.push_back(

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "bora/base/text.h"
+#include "bora/store/invalid_text.h"
 
 namespace bora::data {
 namespace {
@@ -37,6 +38,10 @@ void FormatConfig::bind(Binder& b) {
            "what a record is: text, a conversation, a question with its answer, token ids, or a pair of "
            "conversations of which one is preferred");
   bind_fields(b);
+  b.choice(
+      "invalid_utf8", invalid_utf8, store::invalid_text_names(),
+      "files that are not UTF-8: an error with the place, U+FFFD for what is wrong, or the bytes as they "
+      "are (text files only)");
   b.field(
       "pack", pack,
       "how documents become sequences: concat (joined and cut; the default of text), true (whole ones "

@@ -14,7 +14,8 @@ namespace bora::data {
 struct FormatConfig {
   std::string type = "text";  ///< text, chat, supervised, prebuilt or preference_chat
 
-  std::string text_key = "text";  ///< text
+  std::string text_key = "text";        ///< text
+  std::string invalid_utf8 = "refuse";  ///< one of store::invalid_text_names()
 
   std::string messages_field = "messages";   ///< chat
   bool single_turn = false;                  ///< chat: only the last answer counts

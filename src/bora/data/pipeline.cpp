@@ -7,8 +7,10 @@
 #include "bora/base/error.h"
 #include "bora/base/file.h"
 #include "bora/base/log.h"
+#include "bora/data/background_build.h"
 #include "bora/data/epochs.h"
 #include "bora/data/format_processor.h"
+#include "bora/data/growing_dataset.h"
 #include "bora/data/packed_dataset.h"
 #include "bora/store/token_files.h"
 #include "bora/store/urls.h"
@@ -68,6 +70,12 @@ class Assembly {
            name, cache->num_tokens(), seq_len_);
     }
     return dataset;
+  }
+
+  DatasetPtr growing(const SourceCaches& caches, const Shuffle& shuffle, const Key& key) const {
+    const auto* batches = find(config_.max_train_batches, caches.name);
+    const std::int64_t limit = batches ? *batches * schedule_.batch_size(0) : kEndless;
+    return endless_growing(caches.growing, seq_len_, rules_, limit, shuffle, key);
   }
 
   Parts train_parts(const SourceCaches& caches) const {
@@ -189,58 +197,156 @@ bool is_trained_on(const DataConfig& config, const std::string& name) {
 
 using Shared = std::shared_ptr<const store::Processor>;
 
-std::vector<SourceCaches> build_each(const DataConfig& config,
-                                     const std::function<Shared(const SourceConfig&)>& processor_of,
-                                     int threads, const std::function<void(const CacheReport&)>& report,
-                                     bool needs_tokenizer = true) {
-  refuse_missing(config, needs_tokenizer);
-  std::vector<SourceCaches> out;
-  for (const auto& entry : config.sources()) {
-    // Plain names: clang 14 cannot capture a structured binding in a lambda.
-    const std::string& name = entry.first;
-    const SourceConfig& source = entry.second;
-    const Shared processor =
-        in_context(fmt::format("data set {}", name), [&] { return processor_of(source); });
-    const auto build = [&](const std::vector<std::string>& urls,
-                           const std::string& split) -> std::shared_ptr<const store::TokenCache> {
-      const std::string directory = config.cache_directory(name, source, split);
-      if (urls.empty()) return imported_cache(directory, *processor);
-      store::CacheOptions options{.format = {source.format.text_key}, .threads = threads};
-      if (report) options.progress = [&](const store::CacheProgress& p) { report({name, split, p}); };
-      return in_context(fmt::format("data set {}", name), [&] {
-        return store::build_cache(directory, store::expand_urls(urls), *processor, options);
-      });
-    };
-    out.push_back(
-        {name, source.tags, build(source.train_urls, "train"), build(source.validation_urls, "validation")});
+/// Opens or builds the caches of each data set in turn.
+class CacheBuilds {
+ public:
+  CacheBuilds(const DataConfig& config, std::function<Shared(const SourceConfig&)> processor_of, int threads,
+              const std::function<void(const CacheReport&)>& report, const store::CacheTeam& team = {})
+      : config_(config),
+        processor_of_(std::move(processor_of)),
+        threads_(threads),
+        report_(report),
+        team_(team) {}
+
+  std::vector<SourceCaches> operator()(bool needs_tokenizer = true) {
+    refuse_missing(config_, needs_tokenizer);
+    std::vector<SourceCaches> out;
+    for (const auto& [name, source] : config_.sources()) out.push_back(caches_of(name, source));
+    if (background_) background_->start();
+    return out;
   }
-  return out;
+
+  /// Leaves to a thread what need not be waited for.
+  void use_background() { background_ = std::make_shared<BackgroundBuild>(); }
+
+ private:
+  struct Wanted {
+    std::string name, directory;
+    std::vector<std::string> files;
+    Shared processor;
+    store::CacheOptions options;
+  };
+
+  SourceCaches caches_of(const std::string& name, const SourceConfig& source) {
+    const std::string context = fmt::format("data set {}", name);
+    SourceCaches out{name, source.tags, {}, {}, {}};
+    in_context(context, [&] {
+      const Shared processor = processor_of_(source);
+      Wanted train = wanted(name, source, "train", source.train_urls, processor);
+      out.growing = in_background(train);
+      if (!out.growing) out.train = cache_of(train);
+      out.validation = cache_of(wanted(name, source, "validation", source.validation_urls, processor));
+    });
+    return out;
+  }
+
+  Wanted wanted(const std::string& name, const SourceConfig& source, const std::string& split,
+                const std::vector<std::string>& urls, const Shared& processor) const {
+    store::CacheOptions options;
+    options.threads = threads_;
+    options.team = team_;
+    options.format.text_key = source.format.text_key;
+    options.format.invalid_utf8 = store::parse_invalid_text(source.format.invalid_utf8);
+    if (report_) {
+      options.progress = [report = report_, name, split](const store::CacheProgress& p) {
+        report({name, split, p});
+      };
+    }
+    return {name, config_.cache_directory(name, source, split), store::expand_urls(urls), processor,
+            std::move(options)};
+  }
+
+  static std::shared_ptr<const store::TokenCache> cache_of(const Wanted& w) {
+    if (w.files.empty()) return imported_cache(w.directory, *w.processor);
+    return store::build_cache(w.directory, w.files, *w.processor, w.options);
+  }
+
+  /// Null if it is finished, or must be before training.
+  std::shared_ptr<const store::GrowingCache> in_background(const Wanted& w) {
+    if (!background_ || w.files.empty()) return nullptr;
+    if (store::cache_is_finished(w.directory, w.files, *w.processor, w.options)) return nullptr;
+    if (const std::string why = why_whole_cache(config_, w.name); !why.empty()) {
+      log_info("training waits for the token cache of {}: {}", w.name, why);
+      return nullptr;
+    }
+    return background_->add(w.name, w.directory, w.files, w.processor, w.options);
+  }
+
+  const DataConfig& config_;
+  std::function<Shared(const SourceConfig&)> processor_of_;
+  int threads_;
+  std::function<void(const CacheReport&)> report_;
+  store::CacheTeam team_;
+  std::shared_ptr<BackgroundBuild> background_;
+};
+
+std::function<Shared(const SourceConfig&)> processors(const DataConfig& config, const Shared& text,
+                                                      const Tokenizer& tokenizer) {
+  return [&config, text, tokenizer](const SourceConfig& source) {
+    if (source.format.type == "text") return text;
+    return Shared(make_processor(source.format, config, tokenizer));
+  };
+}
+
+/// For as long as the caller keeps it.
+template <class P>
+Shared borrowed(const P& processor) {
+  return Shared(std::shared_ptr<void>(), &processor);
 }
 
 }  // namespace
 
+std::string why_whole_cache(const DataConfig& config, const std::string& name) {
+  const auto kind = config.shuffle.shuffle.kind;
+  if (!is_trained_on(config, name)) return "it is not trained on";
+  if (kind == Shuffle::Kind::Full) return "a full shuffle needs its length";
+  if (kind == Shuffle::Kind::Block) return "a block shuffle takes its blocks from everywhere";
+  for (const auto& entry : config.sources()) {
+    const bool same = entry.first == name;
+    if (same && !entry.second.format.is_concatenated()) return "whole documents are packed by their lengths";
+  }
+  if (const auto* held = find(config.num_validation_sequences, name); held && *held > 0)
+    return "sequences are held back from its end";
+  if (config.max_epochs || parse_stop_strategy(config.stop_strategy) != StopStrategy::Restart)
+    return "where training ends depends on its length";
+  if (config.train_weights.empty() && config.sources().size() > 1)
+    return "weights go by the sizes of the sets";
+  if (config.target_budget && config.experiment_budget) return "the budget is a share of its length";
+  return "";
+}
+
 std::vector<SourceCaches> build_caches(const DataConfig& config, const store::Processor& processor,
-                                       int threads, const std::function<void(const CacheReport&)>& report) {
-  return build_each(
-      config, [&](const SourceConfig&) { return Shared(std::shared_ptr<void>(), &processor); }, threads,
-      report);
+                                       int threads, const std::function<void(const CacheReport&)>& report,
+                                       const store::CacheTeam& team) {
+  return CacheBuilds(
+      config, [shared = borrowed(processor)](const SourceConfig&) { return shared; }, threads, report,
+      team)();
 }
 
 std::vector<SourceCaches> build_caches(const DataConfig& config, const TokenizerProcessor& text, int threads,
-                                       const std::function<void(const CacheReport&)>& report) {
-  const auto processor = [&](const SourceConfig& source) {
-    if (source.format.type == "text") return Shared(std::shared_ptr<void>(), &text);
-    return Shared(make_processor(source.format, config, text.tokenizer()));
-  };
-  return build_each(config, processor, threads, report);
+                                       const std::function<void(const CacheReport&)>& report,
+                                       const store::CacheTeam& team) {
+  return CacheBuilds(config, processors(config, borrowed(text), text.tokenizer()), threads, report, team)();
 }
 
 std::vector<SourceCaches> build_passthrough_caches(const DataConfig& config, int threads,
-                                                   const std::function<void(const CacheReport&)>& report) {
+                                                   const std::function<void(const CacheReport&)>& report,
+                                                   const store::CacheTeam& team) {
   const auto processor = [&](const SourceConfig& source) {
     return Shared(make_processor(source.format, config));
   };
-  return build_each(config, processor, threads, report, false);
+  return CacheBuilds(config, processor, threads, report, team)(false);
+}
+
+std::vector<SourceCaches> start_caches(const DataConfig& config,
+                                       const std::shared_ptr<const store::Processor>& text, int threads,
+                                       const std::function<void(const CacheReport&)>& report) {
+  const auto* with_tokenizer = dynamic_cast<const TokenizerProcessor*>(text.get());
+  const auto same = [text](const SourceConfig&) { return text; };
+  CacheBuilds builds(config, with_tokenizer ? processors(config, text, with_tokenizer->tokenizer()) : same,
+                     threads, report);
+  builds.use_background();
+  return builds();
 }
 
 Datasets make_datasets(const DataConfig& config, const std::vector<SourceCaches>& caches,
@@ -254,6 +360,11 @@ Datasets make_datasets(const DataConfig& config, const std::vector<SourceCaches>
     if (set.validation) {
       out.validation.push_back(
           {set.name, set.tags, assembly.whole(set.validation, set.name), set.validation->num_bytes()});
+    }
+    if (set.growing) {
+      sizes.push_back(1);  // the only set, or weights are given
+      sources.push_back(
+          {set.name, assembly.growing(set, config.shuffle.shuffle, key.fold(set.name)), kEndless});
     }
     if (!set.train) continue;
     const Parts parts = assembly.train_parts(set);

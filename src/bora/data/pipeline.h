@@ -14,6 +14,7 @@
 #include "bora/data/token_dataset.h"
 #include "bora/data/tokenizer_processor.h"
 #include "bora/store/cache_builder.h"
+#include "bora/store/growing_cache.h"
 
 namespace bora::data {
 
@@ -22,6 +23,7 @@ struct SourceCaches {
   std::string name;
   std::vector<std::string> tags;
   std::shared_ptr<const store::TokenCache> train, validation;  ///< null: it has no such files
+  std::shared_ptr<const store::GrowingCache> growing;  ///< in place of `train` while that is being built
 };
 
 struct CacheReport {
@@ -32,18 +34,35 @@ struct CacheReport {
 
 /// Opens or builds every cache that the configuration needs, with one processor for all of them.
 /// Errors: Config if missing_sources() has anything (all of it in one message); what build_cache raises.
+/// A team builds each cache together: see store::CacheTeam.
 std::vector<SourceCaches> build_caches(const DataConfig& config, const store::Processor& processor,
                                        int threads = 0,
-                                       const std::function<void(const CacheReport&)>& report = {});
+                                       const std::function<void(const CacheReport&)>& report = {},
+                                       const store::CacheTeam& team = {});
 
 /// The same with the processor of each data set's format; `text` is that of text, and has the tokenizer.
 std::vector<SourceCaches> build_caches(const DataConfig& config, const TokenizerProcessor& text,
                                        int threads = 0,
-                                       const std::function<void(const CacheReport&)>& report = {});
+                                       const std::function<void(const CacheReport&)>& report = {},
+                                       const store::CacheTeam& team = {});
 
 /// The same without a tokenizer: every data set is of prebuilt ids.
-std::vector<SourceCaches> build_passthrough_caches(
-    const DataConfig& config, int threads = 0, const std::function<void(const CacheReport&)>& report = {});
+std::vector<SourceCaches> build_passthrough_caches(const DataConfig& config, int threads = 0,
+                                                   const std::function<void(const CacheReport&)>& report = {},
+                                                   const store::CacheTeam& team = {});
+
+/// Like build_caches, but does not wait for caches whose sequences can be had while they are being built:
+/// these are `growing`, and a thread builds them in the background, with `report` called by it. Training on
+/// them gives the batches that it gives afterwards. For every other unfinished cache the log says why it is
+/// waited for. `text`: of every data set if it is not a
+/// TokenizerProcessor, which has the tokenizer of the other formats.
+std::vector<SourceCaches> start_caches(const DataConfig& config,
+                                       const std::shared_ptr<const store::Processor>& text, int threads = 0,
+                                       const std::function<void(const CacheReport&)>& report = {});
+
+/// Why sequences to train on cannot be had of this set before its cache is complete: "a full shuffle needs
+/// its length"; empty if they can.
+std::string why_whole_cache(const DataConfig& config, const std::string& name);
 
 /// A data set to evaluate on.
 struct ValidationSet {

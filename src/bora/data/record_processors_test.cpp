@@ -310,7 +310,7 @@ TEST_F(Formats, ErrorsHaveFileAndLine) {
               HasSubstr("data set data: " + (folder_ / "a.jsonl") + ":3: no field \"response\""));
   lines("{\"prompt\":\"\xff\"}\n");
   EXPECT_THAT(error_of(ErrorKind::Corruption, [&] { caches(); }),
-              HasSubstr("a.jsonl: invalid UTF-8 at byte 11"));
+              HasSubstr("a.jsonl:1: invalid UTF-8 at byte 11"));
   config_.single.train_urls = {folder_.write("a.txt", "text")};
   EXPECT_THAT(
       error_of(ErrorKind::Config, [&] { caches(); }),

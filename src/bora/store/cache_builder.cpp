@@ -3,111 +3,47 @@
 #include "bora/store/cache_builder.h"
 
 #include <algorithm>
-#include <mutex>
+#include <exception>
 
 #include "bora/base/error.h"
 #include "bora/base/file.h"
-#include "bora/base/parallel.h"
 #include "bora/store/cache_check.h"
+#include "bora/store/cache_share.h"
+#include "bora/store/partial_shard.h"
 #include "bora/store/shard_writer.h"
 
 namespace bora::store {
 namespace {
 
-/// Shard files and temporary files without a ledger are what a killed process has left.
+constexpr std::string_view kHelperLock = "lock-";
+
+bool is_shard(std::string_view name) {
+  return name.ends_with(".bin") &&
+         (name.starts_with("tokens-") || name.starts_with("offsets-") || name.starts_with("weights-"));
+}
+
+/// What a killed process has left: temporary files and, without a ledger, shards that nothing lists.
 void remove_leftovers(const std::string& directory, bool shards_too) {
   for (const auto& name : files().list(directory)) {
-    const bool shard =
-        name.ends_with(".bin") &&
-        (name.starts_with("tokens-") || name.starts_with("offsets-") || name.starts_with("weights-"));
-    if (name.ends_with(".tmp") || (shards_too && shard)) files().remove(path_join(directory, name));
+    if (name.ends_with(".tmp") || is_partial_shard(name) ||
+        (shards_too && (is_shard(name) || is_part_ledger(name))))
+      files().remove(path_join(directory, name));
   }
 }
 
-class Builder {
- public:
-  Builder(const std::string& directory, Ledger ledger, const Processor& processor,
-          const CacheOptions& options)
-      : directory_(directory),
-        ledger_(std::move(ledger)),
-        processor_(processor),
-        options_(options),
-        plan_(plan_shards(ledger_.sources, ledger_.shard_bytes)) {
-    ledger_.num_shards = static_cast<std::int64_t>(plan_.size());
-    for (const auto& source : ledger_.sources)
-      progress_.bytes_total += static_cast<std::int64_t>(source.size);
-  }
+/// What several workers need besides the cache itself.
+bool is_team_file(std::string_view name) { return is_part_ledger(name) || name.starts_with(kHelperLock); }
 
-  void run() {
-    const auto todo = unfinished();
-    parallel_for(
-        static_cast<std::int64_t>(todo.size()),
-        [&](std::int64_t i) { build(todo[static_cast<std::size_t>(i)]); }, options_.threads);
-    if (ledger_.totals().documents == 0) refuse_empty();
-    ledger_.is_finished = true;
-    write_ledger(directory_, ledger_);
-    remove_leftovers(directory_, false);
-  }
+bool has_team_files(const std::string& directory) {
+  const auto names = files().list(directory);
+  return std::any_of(names.begin(), names.end(), is_team_file);
+}
 
- private:
-  [[noreturn]] void refuse_empty() {
-    if (exists(ledger_path(directory_))) files().remove(ledger_path(directory_));
-    remove_leftovers(directory_, true);
-    fail(ErrorKind::NotFound, "token cache {}: the {} source files hold no document\nhint: the first is {}",
-         directory_, ledger_.sources.size(),
-         ledger_.sources.empty() ? "missing" : ledger_.sources.front().path);
+void remove_team_files(const std::string& directory) {
+  for (const auto& name : files().list(directory)) {
+    if (is_team_file(name)) files().remove(path_join(directory, name));
   }
-
-  std::vector<std::int64_t> unfinished() {
-    std::vector<bool> done(plan_.size());
-    for (const auto& shard : ledger_.shards) {
-      done[static_cast<std::size_t>(shard.index)] = true;
-      progress_.counts += shard.counts;
-      for (const auto& segment : plan_[static_cast<std::size_t>(shard.index)]) {
-        progress_.bytes_done += static_cast<std::int64_t>(segment.end - segment.begin);
-      }
-    }
-    std::vector<std::int64_t> todo;
-    for (std::size_t i = 0; i < done.size(); ++i) {
-      if (!done[i]) todo.push_back(static_cast<std::int64_t>(i));
-    }
-    return todo;
-  }
-
-  void build(std::int64_t index) {
-    const auto report = [this](const ShardProgress& made) { add_progress(made); };
-    const ShardRecord record = write_shard(directory_, index, plan_[static_cast<std::size_t>(index)],
-                                           ledger_.format, processor_, report);
-    files().sync_directory(directory_);
-    const std::lock_guard lock(mutex_);
-    auto& shards = ledger_.shards;
-    shards.insert(std::upper_bound(shards.begin(), shards.end(), record,
-                                   [](const auto& a, const auto& b) { return a.index < b.index; }),
-                  record);
-    // A ledger of n shards has O(n) bytes: writing it after each would be O(n^2).
-    if (++unlisted_ * 64 < ledger_.num_shards) return;
-    write_ledger(directory_, ledger_);
-    unlisted_ = 0;
-  }
-
-  void add_progress(const ShardProgress& made) {
-    if (!options_.progress) return;
-    const std::lock_guard lock(mutex_);
-    // Ranges begin a little after their nominal start, so a continued build may count a few bytes twice.
-    progress_.bytes_done = std::min(progress_.bytes_done + made.raw_bytes, progress_.bytes_total);
-    progress_.counts += made.counts;
-    options_.progress(progress_);
-  }
-
-  const std::string& directory_;
-  Ledger ledger_;
-  const Processor& processor_;
-  const CacheOptions& options_;
-  std::vector<std::vector<Segment>> plan_;
-  std::mutex mutex_;  // guards ledger_, progress_, unlisted_ while workers run
-  CacheProgress progress_;
-  std::int64_t unlisted_ = 0;
-};
+}
 
 Ledger wanted_ledger(const std::vector<std::string>& sources, const Processor& processor,
                      const CacheOptions& options) {
@@ -116,15 +52,17 @@ Ledger wanted_ledger(const std::vector<std::string>& sources, const Processor& p
   ledger.vocab_size = processor.vocab_size();
   ledger.format = options.format;
   ledger.shape = processor.shape();
-  if (processor.takes_records()) ledger.format = {.text_key = "", .whole_records = true};
+  if (processor.takes_records()) {
+    ledger.format.text_key = "";
+    ledger.format.whole_records = true;
+  }
   ledger.sources = look_up_sources(sources);
   ledger.shard_bytes = options.shard_bytes > 0 ? options.shard_bytes : default_shard_bytes(ledger.sources);
   return ledger;
 }
 
-std::unique_ptr<FileLock> lock_or_refuse(const std::string& directory) {
-  files().make_directories(directory);
-  auto lock = files().try_lock(path_join(directory, "lock"));
+std::unique_ptr<FileLock> lock_or_refuse(const std::string& directory, const std::string& name) {
+  auto lock = files().try_lock(path_join(directory, name));
   if (!lock) {
     fail(ErrorKind::Io,
          "token cache {}: another process is building it\nhint: wait until it is done, or use another "
@@ -134,29 +72,164 @@ std::unique_ptr<FileLock> lock_or_refuse(const std::string& directory) {
   return lock;
 }
 
+/// One worker's way through a build. Steps of all workers are separated by votes, so that nobody waits for
+/// one that has failed.
+class Build {
+ public:
+  Build(const std::string& directory, Ledger wanted, const Processor& processor, const CacheOptions& options)
+      : directory_(directory),
+        wanted_(std::move(wanted)),
+        processor_(processor),
+        options_(options),
+        first_(options.team.worker == 0) {}
+
+  std::shared_ptr<const TokenCache> operator()() {
+    bool is_ready = false;
+    together([&] { is_ready = holds_the_cache(); });
+    if (any(!is_ready)) {
+      together([&] {
+        if (first_) prepare();
+      });
+      together([&] {
+        if (!first_) join();
+      });
+      together([&] { make_share(); });
+      together([&] {
+        if (first_) finish();
+      });
+    }
+    return TokenCache::open(directory_);
+  }
+
+ private:
+  bool any(bool mine) const { return options_.team.workers > 1 ? options_.team.any(mine) : mine; }
+
+  template <class Step>
+  void together(const Step& step) const {
+    std::exception_ptr error;
+    try {
+      step();
+    } catch (...) {
+      if (options_.team.workers == 1) throw;
+      error = std::current_exception();
+    }
+    const bool failed = any(error != nullptr);
+    if (error) std::rethrow_exception(error);
+    if (failed) {
+      fail(ErrorKind::Stopped,
+           "token cache {}: another of the {} workers that build it failed\nhint: its own message says why; "
+           "what is finished is kept",
+           directory_, options_.team.workers);
+    }
+  }
+
+  /// A finished cache is opened without the lock, so that it may lie on a read-only disk.
+  bool holds_the_cache() const {
+    const auto present = read_ledger(directory_);
+    return present && present->is_finished && check_ledger(directory_, *present, wanted_) == Match::Same;
+  }
+
+  void prepare() {
+    files().make_directories(directory_);
+    lock_ = lock_or_refuse(directory_, "lock");
+    refuse_other_helpers();
+    auto present = read_ledger(directory_);  // the process that held the lock may have finished
+    if (present) {
+      const std::size_t listed = present->shards.size();
+      merge_part_ledgers(directory_, *present);
+      const Match match = check_ledger(directory_, *present, wanted_);
+      wanted_.shard_bytes = present->shard_bytes;
+      wanted_.num_shards = present->num_shards;
+      wanted_.is_finished = present->is_finished;
+      wanted_.shards = std::move(present->shards);
+      if (match == Match::SameContent || wanted_.shards.size() != listed) write_ledger(directory_, wanted_);
+    } else {
+      remove_leftovers(directory_, true);
+      wanted_.num_shards =
+          static_cast<std::int64_t>(plan_shards(wanted_.sources, wanted_.shard_bytes).size());
+    }
+    const bool others_look = options_.team.workers > 1 && !wanted_.is_finished;
+    if (others_look || (!present && saves_parts())) write_ledger(directory_, wanted_);
+  }
+
+  /// Parts of shards are kept only where there is a ledger, which says what they are parts of.
+  bool saves_parts() const {
+    const auto plan = plan_shards(wanted_.sources, wanted_.shard_bytes);
+    return std::any_of(plan.begin(), plan.end(), [&](const auto& segments) {
+      return is_saved_in_parts(segments, wanted_.shard_bytes);
+    });
+  }
+
+  /// A worker that has outlived its team may still be writing shards.
+  void refuse_other_helpers() const {
+    for (const auto& name : files().list(directory_)) {
+      if (name.starts_with(kHelperLock)) lock_or_refuse(directory_, name);
+    }
+  }
+
+  void join() {
+    lock_ = lock_or_refuse(directory_, fmt::format("{}{}", kHelperLock, options_.team.worker));
+    const auto present = read_ledger(directory_);
+    if (!present) fail(ErrorKind::NotFound, "{}: the first worker's ledger is not there", directory_);
+    wanted_ = *present;
+  }
+
+  void make_share() {
+    if (wanted_.is_finished) return;
+    CacheShare share(directory_, std::move(wanted_), processor_, options_);
+    share.run();
+    wanted_ = share.ledger();
+  }
+
+  /// The ledger that says finished is the last thing written: nobody tidies up behind a finished cache.
+  void finish() {
+    if (!wanted_.is_finished) {
+      merge_part_ledgers(directory_, wanted_);
+      if (wanted_.totals().documents == 0) refuse_empty();
+      if (has_team_files(directory_)) write_ledger(directory_, wanted_);
+    }
+    remove_leftovers(directory_, false);
+    remove_team_files(directory_);
+    if (wanted_.is_finished) return;
+    wanted_.is_finished = true;
+    write_ledger(directory_, wanted_);
+  }
+
+  [[noreturn]] void refuse_empty() const {
+    if (exists(ledger_path(directory_))) files().remove(ledger_path(directory_));
+    remove_leftovers(directory_, true);
+    remove_team_files(directory_);
+    fail(ErrorKind::NotFound, "token cache {}: the {} source files hold no document\nhint: the first is {}",
+         directory_, wanted_.sources.size(),
+         wanted_.sources.empty() ? "missing" : wanted_.sources.front().path);
+  }
+
+  const std::string& directory_;
+  Ledger wanted_;
+  const Processor& processor_;
+  const CacheOptions& options_;
+  bool first_;
+  std::unique_ptr<FileLock> lock_;
+};
+
 }  // namespace
 
 std::shared_ptr<const TokenCache> build_cache(const std::string& directory,
                                               const std::vector<std::string>& sources,
                                               const Processor& processor, const CacheOptions& options) {
-  Ledger wanted = wanted_ledger(sources, processor, options);
-  // A finished cache is opened without the lock, so that it may lie on a read-only disk.
-  auto present = read_ledger(directory);
-  if (present && present->is_finished && check_ledger(directory, *present, wanted) == Match::Same) {
-    return TokenCache::open(directory);
+  if (options.team.workers > 1 && !options.team.any) {
+    fail(ErrorKind::InvalidArgument, "token cache {}: a team of {} workers without a way to agree", directory,
+         options.team.workers);
   }
-  const auto lock = lock_or_refuse(directory);
-  present = read_ledger(directory);  // the process that held the lock may have finished
-  if (present) {
-    const Match match = check_ledger(directory, *present, wanted);
-    if (match == Match::SameContent) accept_sources(directory, *present, wanted);
-    wanted.shard_bytes = present->shard_bytes;
-    wanted.shards = present->shards;
-  } else {
-    remove_leftovers(directory, true);
-  }
-  if (!present || !present->is_finished) Builder(directory, std::move(wanted), processor, options).run();
-  return TokenCache::open(directory);
+  return Build(directory, wanted_ledger(sources, processor, options), processor, options)();
+}
+
+bool cache_is_finished(const std::string& directory, const std::vector<std::string>& sources,
+                       const Processor& processor, const CacheOptions& options) {
+  const auto present = read_ledger(directory);
+  if (!present) return false;
+  check_ledger(directory, *present, wanted_ledger(sources, processor, options));
+  return present->is_finished;
 }
 
 }  // namespace bora::store

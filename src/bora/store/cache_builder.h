@@ -18,23 +18,43 @@ struct CacheProgress {
   TokenCounts counts;
 };
 
+/// The processes that build a cache together, as one of them sees it.
+struct CacheTeam {
+  int worker = 0;
+  int workers = 1;
+  /// Collective: waits for every worker, and tells all whether any of them said true. Needed for more than
+  /// one worker; called by the thread that called build_cache.
+  std::function<bool(bool)> any = {};
+};
+
 struct CacheOptions {
   TextFormat format;
   int threads = 0;  ///< 0: hardware_threads(); never changes the result
   std::uint64_t shard_bytes =
       0;  ///< 0: default_shard_bytes(); must stay the same to continue an unfinished cache
-  /// Called often, by one thread at a time. What it throws stops the build, which can be continued later.
+  /// Called often, by one thread at a time, with this worker's share of the bytes. What it throws stops the
+  /// build, which can be continued later.
   std::function<void(const CacheProgress&)> progress = {};
+  CacheTeam team = {};
 };
 
 /// Opens the token cache in `directory`, building it or finishing an unfinished one first. Finished shards
-/// are never made again. The bytes on disk depend on the sources, the processor and shard_bytes alone.
+/// are never made again, whoever made them. The bytes on disk depend on the sources, the processor and
+/// shard_bytes alone, not on threads, workers or the order in which shards are finished.
+///
+/// With a team, all workers call it with the same arguments and a directory that all see; each makes some of
+/// the shards, and all return when the cache is complete.
 ///
 /// Errors: Config if the cache in the directory was made with another tokenizer, format or other sources
 /// (which, old and new); NotFound if the sources hold no document; Io if another process is building it;
-/// whatever reading raises.
+/// Stopped if another worker of the team failed; whatever reading raises.
 std::shared_ptr<const TokenCache> build_cache(const std::string& directory,
                                               const std::vector<std::string>& sources,
                                               const Processor& processor, const CacheOptions& options = {});
+
+/// Whether build_cache would only have to open what is there. Errors: Config as of build_cache if the cache
+/// in the directory, finished or not, is another one.
+bool cache_is_finished(const std::string& directory, const std::vector<std::string>& sources,
+                       const Processor& processor, const CacheOptions& options = {});
 
 }  // namespace bora::store

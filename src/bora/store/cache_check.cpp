@@ -42,6 +42,11 @@ void check_settings(const std::string& directory, const Ledger& present, const L
     differs(directory, fmt::format("it was made from the field \"{}\" but this run reads \"{}\"",
                                    present.format.text_key, wanted.format.text_key));
   }
+  if (present.format.invalid_utf8 != wanted.format.invalid_utf8) {
+    const auto name = [](InvalidText what) { return invalid_text_names()[static_cast<std::size_t>(what)]; };
+    differs(directory, fmt::format("it was made with invalid_utf8: {} but this run has {}",
+                                   name(present.format.invalid_utf8), name(wanted.format.invalid_utf8)));
+  }
 }
 
 void check_sources(const std::string& directory, const Ledger& present, const Ledger& wanted) {
@@ -96,12 +101,6 @@ Match check_ledger(const std::string& directory, const Ledger& present, const Le
   if (present.sources == wanted.sources) return Match::Same;
   check_content(directory, present, wanted);
   return Match::SameContent;
-}
-
-void accept_sources(const std::string& directory, const Ledger& present, const Ledger& wanted) {
-  Ledger accepted = present;
-  accepted.sources = wanted.sources;
-  write_ledger(directory, accepted);
 }
 
 }  // namespace bora::store

@@ -17,7 +17,4 @@ enum class Match {
 /// values, and what to do.
 Match check_ledger(const std::string& directory, const Ledger& present, const Ledger& wanted);
 
-/// Writes the new names and dates into the ledger, so that the next start need not read the sources again.
-void accept_sources(const std::string& directory, const Ledger& present, const Ledger& wanted);
-
 }  // namespace bora::store

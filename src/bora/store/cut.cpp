@@ -6,7 +6,7 @@
 
 #include "bora/base/error.h"
 #include "bora/base/file.h"
-#include "bora/store/documents.h"
+#include "bora/store/document_readers.h"
 
 namespace bora::store {
 namespace {
@@ -30,8 +30,9 @@ std::uint64_t next_line_start(const ReadFile& file, std::uint64_t offset) {
   return file.size();
 }
 
-std::uint64_t next_cut(const ReadFile& file, std::uint64_t offset, Layout layout) {
+std::uint64_t next_cut(const ReadFile& file, const std::string& path, std::uint64_t offset, Layout layout) {
   if (offset == 0 || offset >= file.size()) return std::min(offset, file.size());
+  if (layout == Layout::Table) return next_table_part(path, offset, file.size());
   if (layout == Layout::Lines) return next_line_start(file, offset);
   const std::string window = read_range(file, offset, kWindow);
   return window.size() < kWindow ? file.size() : offset + piece_end(window);
@@ -63,7 +64,8 @@ ByteRange aligned_range(const Segment& segment) {
          source.path);
   }
   const auto file = files().open(source.path);
-  return {next_cut(*file, segment.begin, format.layout), next_cut(*file, segment.end, format.layout)};
+  return {next_cut(*file, source.path, segment.begin, format.layout),
+          next_cut(*file, source.path, segment.end, format.layout)};
 }
 
 }  // namespace bora::store

@@ -10,13 +10,16 @@ namespace bora::store {
 
 // The reader of each layout, for a range that is already aligned. Callers use open_documents.
 std::unique_ptr<DocumentReader> open_text(const Source& source, const FileFormat& format, ByteRange range,
-                                          RawObserver observer);
+                                          const TextFormat& text_format, RawObserver observer);
 std::unique_ptr<DocumentReader> open_records(const Source& source, const FileFormat& format, ByteRange range,
                                              const TextFormat& text_format, RawObserver observer);
 
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+std::unique_ptr<DocumentReader> open_table_documents(const Source& source, ByteRange range,
+                                                     const TextFormat& format, RawObserver observer);
 
-/// Throws the Corruption error of invalid UTF-8 at `offset` of the file's (decompressed) text.
-[[noreturn]] void fail_utf8(const Source& source, const FileFormat& format, std::uint64_t offset);
+/// Where the first part of a table that begins at `offset` or later does; `size` if none does.
+std::uint64_t next_table_part(const std::string& path, std::uint64_t offset, std::uint64_t size);
+
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 }  // namespace bora::store

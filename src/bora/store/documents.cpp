@@ -17,7 +17,14 @@ std::unique_ptr<DocumentReader> open_documents(const Segment& segment, const Tex
          ".jsonl files, or format.type: text",
          segment.source.path);
   }
-  if (file.layout == Layout::Text) return open_text(segment.source, file, range, std::move(observer));
+  if (file.layout != Layout::Text && format.invalid_utf8 == InvalidText::Keep) {
+    fail(ErrorKind::Config,
+         "data files: {}: invalid UTF-8 can be kept in text files only\nhint: format.invalid_utf8: replace",
+         segment.source.path);
+  }
+  if (file.layout == Layout::Table)
+    return open_table_documents(segment.source, range, format, std::move(observer));
+  if (file.layout == Layout::Text) return open_text(segment.source, file, range, format, std::move(observer));
   return open_records(segment.source, file, range, format, std::move(observer));
 }
 

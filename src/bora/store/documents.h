@@ -8,6 +8,7 @@
 
 #include "bora/store/byte_stream.h"
 #include "bora/store/format.h"
+#include "bora/store/invalid_text.h"
 
 namespace bora::store {
 
@@ -15,7 +16,8 @@ namespace bora::store {
 /// A piece ends where a tokenizer would cut anyway if it can: at one line end between two characters that are
 /// no white space; else at any line end, else before a space, else between two characters.
 struct TextPiece {
-  std::string_view text;  ///< valid UTF-8; empty only in a piece that does nothing but end its document
+  std::string_view text;  ///< UTF-8, unless invalid bytes are kept; empty only in a piece that does nothing
+                          ///< but end its document
   bool begins_document = true;
   bool ends_document = true;
 };
@@ -35,6 +37,7 @@ struct Segment {
 struct TextFormat {
   std::string text_key = "text";  ///< the field of a jsonl object
   bool whole_records = false;     ///< give each JSON object as it is written, in one piece; no .txt files
+  InvalidText invalid_utf8 = InvalidText::Refuse;
   bool operator==(const TextFormat&) const = default;
 };
 
@@ -48,8 +51,8 @@ class DocumentReader {
   virtual std::string where() const = 0;
 };
 
-/// Errors, all Corruption: invalid UTF-8 (file, byte offset), a line that is no JSON object or lacks its text
-/// (file:line). Unsupported: a line over kLongestLine.
+/// Errors, all Corruption: invalid UTF-8 (file:line, byte offset) unless it is replaced or kept, a line that
+/// is no JSON object or lacks its text (file:line). Unsupported: a line over kLongestLine.
 std::unique_ptr<DocumentReader> open_documents(const Segment& segment, const TextFormat& format,
                                                RawObserver observer = {});
 

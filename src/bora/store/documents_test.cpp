@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/store/documents.h"
 
+#include "bora/store/table_file.h"
 #include "bora/store/test_files.h"
 
 namespace bora::store {
@@ -126,17 +127,62 @@ TEST_F(Documents, DamagedCompression) {
 TEST_F(Documents, BadText) {
   EXPECT_EQ(
       message("a.txt", "abc\xff\n"),
-      "a.txt: invalid UTF-8 at byte 3\nhint: convert the file, for example with iconv -f latin1 -t utf-8");
-  EXPECT_EQ(
-      message("a.txt", std::string(3 * kPieceBytes, 'a') + "\xC3"),
-      fmt::format(
-          "a.txt: invalid UTF-8 at byte {}\nhint: convert the file, for example with iconv -f latin1 -t "
-          "utf-8",
-          3 * kPieceBytes));
+      "a.txt:1: invalid UTF-8 at byte 3\nhint: convert the file, for example with iconv -f latin1 -t utf-8, "
+      "or set format.invalid_utf8: replace");
+  EXPECT_EQ(message("a.txt", "\n" + std::string(3 * kPieceBytes, 'a') + "\n\xC3"),
+            fmt::format(
+                "a.txt:3: invalid UTF-8 at byte {}\nhint: convert the file, for example with iconv -f latin1 "
+                "-t utf-8, or set format.invalid_utf8: replace",
+                3 * kPieceBytes + 2));
   EXPECT_THAT(message("a.txt.gz", gzip("ab\xff")),
               testing::HasSubstr("invalid UTF-8 at byte 2 of the decompressed text"));
   EXPECT_THAT(message("a.jsonl", "{\"text\":\"a\"}\n{\"text\":\"b\xff\"}"),
-              testing::HasSubstr("invalid UTF-8 at byte 23"));
+              testing::HasSubstr("a.jsonl:2: invalid UTF-8 at byte 23"));
+}
+
+TEST_F(Documents, InvalidTextReplacedOrKept) {
+  const TextFormat replace{.invalid_utf8 = InvalidText::Replace}, keep{.invalid_utf8 = InvalidText::Keep};
+  EXPECT_THAT(read("a.txt", "caf\xE9 \xE2\x82", replace), ElementsAre("caf\uFFFD \uFFFD"));
+  EXPECT_THAT(read("a.txt", "caf\xE9 \xE2\x82", keep), ElementsAre("caf\xE9 \xE2\x82"));
+  EXPECT_THAT(read("a.jsonl", "{\"text\":\"b\xFFz\"}\n{\"text\":\"ok\"}", replace),
+              ElementsAre("b\uFFFDz", "ok"));
+  EXPECT_THAT(read("a.json", "[{\"text\":\"\xC3\"}]", replace), ElementsAre("\uFFFD"));
+  EXPECT_THAT(error_of(ErrorKind::Config, [&] { read("a.jsonl", "{}", keep); }),
+              testing::HasSubstr("a.jsonl: invalid UTF-8 can be kept in text files only\nhint: "
+                                 "format.invalid_utf8: replace"));
+  EXPECT_EQ(error_of(ErrorKind::Config, [] { parse_invalid_text("drop"); }),
+            "invalid_utf8: drop is none of refuse, replace, keep");
+}
+
+TEST(InvalidTextRules, MaximalParts) {
+  EXPECT_EQ(replace_invalid_utf8("plain \u00e9"), "plain \u00e9");
+  // The example of the Unicode standard, table 3-8 and the ones around it.
+  EXPECT_EQ(replace_invalid_utf8("\xC0\xAF\xE0\x80\xBF\xF0\x81\x82\x41"),
+            "\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD"
+            "A");
+  EXPECT_EQ(replace_invalid_utf8("\xED\xA0\x80\xF4\x91\x92\x93\xFF\x41\x80\xBF\x42"),
+            "\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD"
+            "A\uFFFD\uFFFD"
+            "B");
+  EXPECT_EQ(replace_invalid_utf8("\xE1\x80\xE2\xF0\x91\x92\xF1\xBF\x41"),
+            "\uFFFD\uFFFD\uFFFD\uFFFD"
+            "A");
+}
+
+TEST_F(Documents, HostileText) {
+  using namespace std::string_literals;
+  EXPECT_THAT(read("a.txt", "a\0b\0"s), ElementsAre("a\0b\0"s));
+  EXPECT_THAT(read("a.jsonl", "{\"text\":\"a\\u0000b\"}"), ElementsAre("a\0b"s));
+  EXPECT_THAT(message("a.jsonl", "{\"text\":\"a\"}\n\0\n"s),
+              testing::StartsWith("a.jsonl:2: malformed JSON"));
+  const std::string line(100 << 20, 'x');
+  EXPECT_EQ(message("a.jsonl", "{}\n"s.substr(3) + "\n{\"text\":\"" + line, ErrorKind::Unsupported),
+            "a.jsonl:2: the line is longer than 16 MiB\nhint: split this document");
+  std::size_t bytes = 0;
+  Segment segment = whole(folder_.write("long.txt", line));
+  const auto reader = open_documents(segment, {});
+  for (TextPiece piece; reader->next(piece);) bytes += piece.text.size();
+  EXPECT_EQ(bytes, line.size());
 }
 
 TEST_F(Documents, BadLines) {
@@ -219,10 +265,16 @@ TEST_F(Documents, UnknownFormats) {
   EXPECT_EQ(
       message("a.doc", "x", ErrorKind::Unsupported),
       fmt::format("data files: {}: the name ends in no format Bora reads\nhint: it reads .txt, .jsonl and "
-                  ".json, plain, .gz, .zst or .bz2",
+                  ".json, plain, .gz, .zst or .bz2, and .parquet, .arrow and .feather",
                   folder_ / "a.doc"));
-  EXPECT_THAT(message("a.parquet", "x", ErrorKind::Unsupported),
-              testing::HasSubstr("convert it to jsonl first"));
+  EXPECT_THAT(message("a.parquet.gz", "x", ErrorKind::Unsupported),
+              testing::HasSubstr("decompress it: its columns are compressed already"));
+  EXPECT_EQ(
+      error_of(ErrorKind::Unsupported, [] { open_table("a.parquet", "libbora_arrow_absent.so"); }),
+      "a.parquet: reading Parquet and Arrow is not built into this program: libbora_arrow_absent.so was not "
+      "found\nhint: scripts/setup.sh --arrow, then build again; or convert the file to jsonl");
+  EXPECT_EQ(error_of(ErrorKind::Unsupported, [] { open_table("a.parquet", "libm.so.6"); }),
+            "Arrow plug-in: libm.so.6 is not a Bora plug-in: it lacks bora_arrow_plugin_version");
   EXPECT_THAT(message("a.txt.xz", "x", ErrorKind::Unsupported), testing::HasSubstr("recompress it"));
   EXPECT_EQ(error_of(ErrorKind::NotFound, [] { look_up_sources({"no/such.txt"}); }),
             "data files: no/such.txt does not exist");

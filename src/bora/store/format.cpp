@@ -10,6 +10,10 @@
 namespace bora::store {
 namespace {
 
+bool is_table(std::string_view path) {
+  return path.ends_with(".parquet") || path.ends_with(".arrow") || path.ends_with(".feather");
+}
+
 std::optional<FileFormat> format_of(std::string_view path) {
   FileFormat format;
   const auto strip = [&](std::string_view suffix) {
@@ -30,14 +34,17 @@ std::optional<FileFormat> format_of(std::string_view path) {
     format.layout = Layout::Lines;
   else if (path.ends_with(".json"))
     format.layout = Layout::Json;
+  else if (is_table(path) && format.compression == Compression::None)
+    format.layout = Layout::Table;
   else
     return {};
   return format;
 }
 
 std::string_view conversion_hint(std::string_view path) {
-  for (auto suffix : {".parquet", ".arrow"}) {
-    if (path.ends_with(suffix)) return "; convert it to jsonl first, for example with duckdb or pandas";
+  for (auto suffix : {".gz", ".zst", ".bz2"}) {
+    if (path.ends_with(suffix) && is_table(path.substr(0, path.rfind('.'))))
+      return "; decompress it: its columns are compressed already";
   }
   for (auto suffix : {".xz", ".zip", ".tar"}) {
     if (path.ends_with(suffix)) return "; recompress it, for example with zstd";
@@ -51,7 +58,7 @@ FileFormat file_format(std::string_view path) {
   if (auto format = format_of(path)) return *format;
   fail(ErrorKind::Unsupported,
        "data files: {}: the name ends in no format Bora reads\nhint: it reads .txt, .jsonl and .json, plain, "
-       ".gz, .zst or .bz2{}",
+       ".gz, .zst or .bz2, and .parquet, .arrow and .feather{}",
        path, conversion_hint(path));
 }
 

@@ -13,6 +13,7 @@ enum class Layout {
           ///< document
   Lines,  ///< .jsonl, .ndjson: one JSON object a line, one document each
   Json,   ///< .json: the same, or an array of objects, or objects over several lines; its beginning tells
+  Table,  ///< .parquet; .arrow and .feather: a row is a record. Never compressed from outside
 };
 
 enum class Compression { None, Gzip, Zstd, Bzip2 };
@@ -22,7 +23,8 @@ struct FileFormat {
   Compression compression = Compression::None;
 };
 
-/// The format a file's name promises: .txt, .jsonl or .json, then .gz, .zst or .bz2.
+/// The format a file's name promises: .txt, .jsonl or .json, then .gz, .zst or .bz2; .parquet, .arrow or
+/// .feather.
 /// Errors: Unsupported for every other name, with what Bora reads.
 FileFormat file_format(std::string_view path);
 

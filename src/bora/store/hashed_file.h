@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "bora/base/error.h"
 #include "bora/base/file.h"
 #include "bora/base/hash.h"
 
@@ -18,6 +19,13 @@ namespace bora::store {
 class HashedFile {
  public:
   explicit HashedFile(const std::string& path) : file_(files().create(path)) { buffer_.reserve(2 * kBuffer); }
+  /// Goes on after the first `keep` bytes of a file, which must be there.
+  HashedFile(const std::string& path, std::uint64_t keep) {
+    hash_beginning(path, keep);
+    files().truncate(path, keep);
+    file_ = files().append(path);
+    buffer_.reserve(2 * kBuffer);
+  }
 
   template <class T>
   void append(T value) {
@@ -42,16 +50,44 @@ class HashedFile {
     }
   }
 
-  /// Makes the file durable. Errors: Io.
-  Hash128 finish() {
+  /// Gives all bytes to the system; nothing may be appended afterwards. Errors: Io.
+  Hash128 end() {
+    flush();
+    buffer_ = {};
+    return hasher_.digest();
+  }
+  /// Makes what there is so far durable. Errors: Io.
+  void save() {
     flush();
     file_->sync();
+  }
+  /// Waits for the disk, and closes. Errors: Io.
+  void make_durable() {
+    file_->sync();
     file_->close();
-    return hasher_.digest();
+  }
+  Hash128 finish() {
+    const Hash128 hash = end();
+    make_durable();
+    return hash;
   }
 
  private:
   static constexpr std::size_t kBuffer = 1 << 20;
+
+  void hash_beginning(const std::string& path, std::uint64_t size) {
+    const auto file = files().open(path);
+    buffer_.resize(kBuffer);
+    for (std::uint64_t at = 0; at < size;) {
+      const auto wanted = std::span(buffer_).first(std::min<std::uint64_t>(kBuffer, size - at));
+      const std::size_t n = file->read_at(at, wanted);
+      if (n == 0) fail(ErrorKind::Io, "{}: ends at byte {} of {}", path, at, size);
+      hasher_.update(std::span<const std::byte>(wanted.first(n)));
+      at += n;
+    }
+    buffer_.clear();
+  }
+
   void flush() {
     if (buffer_.empty()) return;
     hasher_.update(buffer_);

@@ -13,25 +13,19 @@ namespace bora::store {
 namespace {
 
 constexpr std::string_view kFormat = "bora-token-cache";
-constexpr std::int64_t kPlain = 1;   // token ids and the ends of documents
-constexpr std::int64_t kShaped = 2;  // with loss weights, or made of whole records
+constexpr std::int64_t kPlain = 1;     // token ids and the ends of documents
+constexpr std::int64_t kShaped = 2;    // with loss weights, or made of whole records
+constexpr std::int64_t kRepaired = 3;  // the same, and says what was done with invalid UTF-8
 
 [[noreturn]] void contradicts(const std::string& name, const std::string& what) {
   fail(ErrorKind::Corruption, "{}: {}\nhint: delete the cache directory; it will be built again", name, what);
 }
 
-Hash128 parse_hash(const Json& object, std::string_view key, const std::string& name) {
+Hash128 hash_in(const Json& object, std::string_view key, const std::string& name) {
   const auto text = json_get<std::string>(object, key, name);
-  Hash128 hash;
-  const auto half = [](std::string_view digits, std::uint64_t& value) {
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value, 16);
-    return error == std::errc() && end == digits.data() + digits.size();
-  };
-  if (text.size() != 32 || !half(std::string_view(text).substr(0, 16), hash.high) ||
-      !half(std::string_view(text).substr(16), hash.low)) {
-    contradicts(name, fmt::format("{} should be 32 hexadecimal digits but is \"{}\"", key, text));
-  }
-  return hash;
+  const auto hash = parse_hash(text);
+  if (!hash) contradicts(name, fmt::format("{} should be 32 hexadecimal digits but is \"{}\"", key, text));
+  return *hash;
 }
 
 std::int64_t count(const Json& object, std::string_view key, const std::string& name) {
@@ -58,12 +52,15 @@ Json to_json(const ShardRecord& shard, bool weighted) {
   return json;
 }
 
-bool is_plain(const Ledger& ledger) { return !ledger.format.whole_records && ledger.shape == CacheShape{}; }
+std::int64_t version_of(const Ledger& ledger) {
+  if (ledger.format.invalid_utf8 != InvalidText::Refuse) return kRepaired;
+  return !ledger.format.whole_records && ledger.shape == CacheShape{} ? kPlain : kShaped;
+}
 
 Json to_json(const Ledger& ledger) {
   const TokenCounts total = ledger.totals();
   Json json{{"format", kFormat},
-            {"version", is_plain(ledger) ? kPlain : kShaped},
+            {"version", version_of(ledger)},
             {"is_finished", ledger.is_finished},
             {"documents", total.documents},
             {"tokens", total.tokens},
@@ -75,11 +72,13 @@ Json to_json(const Ledger& ledger) {
             {"num_shards", ledger.num_shards},
             {"sources", Json::array()},
             {"shards", Json::array()}};
-  if (!is_plain(ledger)) {
+  if (version_of(ledger) >= kShaped) {
     json["whole_records"] = ledger.format.whole_records;
     json["weighted"] = ledger.shape.weighted;
     json["documents_per_record"] = ledger.shape.documents_per_record;
   }
+  if (version_of(ledger) >= kRepaired)
+    json["invalid_utf8"] = invalid_text_names()[static_cast<std::size_t>(ledger.format.invalid_utf8)];
   for (const auto& source : ledger.sources) {
     json["sources"].push_back({{"path", source.path}, {"size", source.size}, {"modified", source.modified}});
   }
@@ -91,10 +90,10 @@ ShardRecord shard_from(const Json& json, bool weighted, const std::string& name)
   ShardRecord shard;
   shard.index = count(json, "index", name);
   shard.counts = {count(json, "documents", name), count(json, "tokens", name), count(json, "bytes", name)};
-  shard.source = parse_hash(json, "source_hash", name);
-  shard.tokens = parse_hash(json, "tokens_hash", name);
-  shard.offsets = parse_hash(json, "offsets_hash", name);
-  if (weighted) shard.weights = parse_hash(json, "weights_hash", name);
+  shard.source = hash_in(json, "source_hash", name);
+  shard.tokens = hash_in(json, "tokens_hash", name);
+  shard.offsets = hash_in(json, "offsets_hash", name);
+  if (weighted) shard.weights = hash_in(json, "weights_hash", name);
   return shard;
 }
 
@@ -124,6 +123,16 @@ void check(const Ledger& ledger, const Json& json, const std::string& name) {
 
 }  // namespace
 
+std::optional<Hash128> parse_hash(std::string_view hex) {
+  Hash128 hash;
+  const auto half = [](std::string_view digits, std::uint64_t& value) {
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value, 16);
+    return error == std::errc() && end == digits.data() + digits.size();
+  };
+  const bool good = hex.size() == 32 && half(hex.substr(0, 16), hash.high) && half(hex.substr(16), hash.low);
+  return good ? std::optional(hash) : std::nullopt;
+}
+
 TokenCounts& TokenCounts::operator+=(const TokenCounts& other) {
   documents += other.documents;
   tokens += other.tokens;
@@ -137,25 +146,28 @@ TokenCounts Ledger::totals() const {
   return total;
 }
 
-std::optional<Ledger> read_ledger(const std::string& directory) {
-  const std::string name = ledger_path(directory);
+namespace {
+
+std::optional<Ledger> read_ledger_file(const std::string& name) {
   if (!exists(name)) return {};
   const Json json = parse_json(read_text(name), name);
   const auto format = json_get<std::string>(json, "format", name);
   if (format != kFormat)
     contradicts(name, fmt::format("format is \"{}\" instead of \"{}\"", format, kFormat));
   const auto version = json_get<std::int64_t>(json, "version", name);
-  if (version != kPlain && version != kShaped) {
+  if (version < kPlain || version > kRepaired) {
     fail(ErrorKind::Unsupported,
-         "{}: format version {}, but this Bora reads versions {} and {}\nhint: use another cache_dir, or a "
+         "{}: format version {}, but this Bora reads versions {} to {}\nhint: use another cache_dir, or a "
          "newer Bora",
-         name, version, kPlain, kShaped);
+         name, version, kPlain, kRepaired);
   }
   Ledger ledger;
   ledger.fingerprint = json_get<std::string>(json, "fingerprint", name);
   ledger.vocab_size = count(json, "vocab_size", name);
   ledger.format.text_key = json_get<std::string>(json, "text_key", name);
-  if (version == kShaped) {
+  if (version >= kRepaired)
+    ledger.format.invalid_utf8 = parse_invalid_text(json_get<std::string>(json, "invalid_utf8", name));
+  if (version >= kShaped) {
     ledger.format.whole_records = json_get<bool>(json, "whole_records", name);
     ledger.shape.weighted = json_get<bool>(json, "weighted", name);
     ledger.shape.documents_per_record = count(json, "documents_per_record", name);
@@ -175,8 +187,48 @@ std::optional<Ledger> read_ledger(const std::string& directory) {
   return ledger;
 }
 
+constexpr std::string_view kPart = "ledger-", kJson = ".json";
+
+bool same_cut(const Ledger& a, Ledger b) {
+  b.shards = a.shards;
+  b.is_finished = a.is_finished;
+  return a == b;
+}
+
+}  // namespace
+
+std::optional<Ledger> read_ledger(const std::string& directory) {
+  return read_ledger_file(ledger_path(directory));
+}
+
 void write_ledger(const std::string& directory, const Ledger& ledger) {
   write_atomically(ledger_path(directory), to_json(ledger).dump(1) + "\n");
+}
+
+std::string part_ledger_path(const std::string& directory, int worker) {
+  return path_join(directory, fmt::format("{}{:05}{}", kPart, worker, kJson));
+}
+
+void write_part_ledger(const std::string& directory, int worker, const Ledger& ledger) {
+  write_atomically(part_ledger_path(directory, worker), to_json(ledger).dump(1) + "\n");
+}
+
+bool is_part_ledger(std::string_view name) { return name.starts_with(kPart) && name.ends_with(kJson); }
+
+void add_shard(Ledger& ledger, const ShardRecord& record) {
+  auto& shards = ledger.shards;
+  const auto at = std::lower_bound(shards.begin(), shards.end(), record,
+                                   [](const auto& a, const auto& b) { return a.index < b.index; });
+  if (at == shards.end() || at->index != record.index) shards.insert(at, record);
+}
+
+void merge_part_ledgers(const std::string& directory, Ledger& ledger) {
+  for (const auto& name : files().list(directory)) {
+    if (!is_part_ledger(name)) continue;
+    const auto part = read_ledger_file(path_join(directory, name));
+    if (!part || !same_cut(ledger, *part)) continue;
+    for (const auto& record : part->shards) add_shard(ledger, record);
+  }
 }
 
 std::string ledger_path(const std::string& directory) { return path_join(directory, "ledger.json"); }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bora/base/hash.h"
@@ -53,10 +54,23 @@ struct Ledger {
 std::optional<Ledger> read_ledger(const std::string& directory);
 void write_ledger(const std::string& directory, const Ledger& ledger);
 
+/// What a worker other than the first has finished of a cache that several build: a ledger of its own shards,
+/// ledger-NNNNN.json, until the first worker puts them together.
+std::string part_ledger_path(const std::string& directory, int worker);
+void write_part_ledger(const std::string& directory, int worker, const Ledger& ledger);
+/// Adds to `ledger` the shards of every part ledger that has the same sources and settings.
+void merge_part_ledgers(const std::string& directory, Ledger& ledger);
+bool is_part_ledger(std::string_view name);
+/// Adds a shard in its place; one that is there already stays.
+void add_shard(Ledger& ledger, const ShardRecord& record);
+
 std::string ledger_path(const std::string& directory);
 std::string tokens_path(const std::string& directory, std::int64_t shard);   ///< tokens-00000.bin
 std::string offsets_path(const std::string& directory, std::int64_t shard);  ///< offsets-00000.bin
 std::string weights_path(const std::string& directory, std::int64_t shard);  ///< weights-00000.bin
+
+/// The opposite of Hash128::hex(); nothing for anything else.
+std::optional<Hash128> parse_hash(std::string_view hex);
 
 /// Cuts sources into shards of about shard_bytes: small files together, large plain files into ranges,
 /// compressed files whole. Depends on nothing else.

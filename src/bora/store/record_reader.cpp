@@ -66,6 +66,7 @@ class RecordReader final : public DocumentReader {
     while (records_->next(line)) {
       if (begin_ == 0 && records_->offset() == 0 && line.starts_with(kByteOrderMark)) line.remove_prefix(3);
       if (trim(line).empty()) continue;
+      if (text_format_.invalid_utf8 == InvalidText::Replace) line = repaired(line);
       rest_ = text_format_.whole_records ? checked(trim(line)) : text_of(line);
       if (!rest_.empty()) return true;
     }
@@ -78,6 +79,13 @@ class RecordReader final : public DocumentReader {
            where());
     }
     return false;
+  }
+
+  std::string_view repaired(std::string_view line) {
+    if (simdjson::validate_utf8(line.data(), line.size())) return line;
+    repaired_ = replace_invalid_utf8(line);
+    repaired_.reserve(repaired_.size() + simdjson::SIMDJSON_PADDING);
+    return repaired_;
   }
 
   /// A record that stays as it is. What is in it, its processor reads; text is UTF-8 from here on.
@@ -134,6 +142,7 @@ class RecordReader final : public DocumentReader {
   bool lines_;
   std::unique_ptr<RecordStream> records_;
   simdjson::dom::parser parser_{2 * kLongestLine};
+  std::string repaired_;  // the last record, where it was not UTF-8
   std::string_view rest_;
 };
 

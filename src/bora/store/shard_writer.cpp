@@ -13,12 +13,13 @@
 //   lock    := nothing; held (flock) by the process that builds the cache
 //
 //   ledger.json := {
-//     "format": "bora-token-cache", "version": 1 or 2,  2: has the three keys marked so
+//     "format": "bora-token-cache", "version": 1 to 3,  which keys there are
 //     "is_finished": bool,                             false: only the shards listed are valid
 //     "documents": n, "tokens": n, "bytes": n,         sums over the shards; bytes of UTF-8 text
 //     "fingerprint": string, "vocab_size": n,          of the tokenizer and its BOS and EOS rules
 //     "text_key": string,
 //     "whole_records": bool, "weighted": bool,         2: made of JSON records; has weights
+//     "invalid_utf8": "replace" or "keep",             3: what was done with bytes that are no UTF-8
 //     "documents_per_record": n,                       2: of one record, in a row, never cut apart by a shard
 //     "shard_bytes": n, "num_shards": n,               how the sources were cut (ledger.cpp: plan_shards)
 //     "sources": [{"path": string, "size": n, "modified": seconds}*],
@@ -32,11 +33,12 @@
 // before.
 #include "bora/store/shard_writer.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "bora/base/error.h"
 #include "bora/base/file.h"
-#include "bora/store/hashed_file.h"
+#include "bora/store/partial_shard.h"
 
 namespace bora::store {
 
@@ -55,46 +57,90 @@ namespace {
 
 constexpr std::size_t kBuffered = 1 << 20;
 
+bool can_be_cut(const Source& source) {
+  const FileFormat format = file_format(source.path);
+  return format.compression == Compression::None &&
+         (format.layout == Layout::Text || format.layout == Layout::Lines);
+}
+
 class ShardWriter {
  public:
   ShardWriter(const std::string& directory, std::int64_t index, const TextFormat& format,
-              const Processor& processor, const std::function<void(const ShardProgress&)>& report)
-      : format_(format),
+              const Processor& processor, const std::function<void(const ShardProgress&)>& report,
+              std::uint64_t save_every, const std::optional<PartialShard>& partial)
+      : directory_(directory),
+        format_(format),
         processor_(processor),
         report_(report),
         shape_(processor.shape()),
         vocab_size_(processor.vocab_size()),
         narrow_(vocab_size_ <= 65536),
-        tokens_(tokens_path(directory, index)),
-        offsets_(offsets_path(directory, index)) {
+        save_every_(save_every),
+        partial_(partial.value_or(PartialShard{})),
+        tokens_(opened(tokens_path(directory, index), partial_.counts.tokens * (narrow_ ? 2 : 4))),
+        offsets_(opened(offsets_path(directory, index), partial_.counts.documents * 8)) {
     record_.index = index;
-    if (shape_.weighted) weights_.emplace(weights_path(directory, index));
+    record_.counts = partial_.counts;
+    if (shape_.weighted) weights_.emplace(opened(weights_path(directory, index), partial_.counts.tokens * 4));
   }
 
-  void add(const Segment& segment) {
+  /// False if the beginning that is kept was made of something else.
+  bool add_all(const std::vector<Segment>& segments) {
+    for (std::size_t i = 0; i < segments.size(); ++i) {
+      if (!add(segments[i], static_cast<std::int64_t>(i))) return false;
+    }
+    return true;
+  }
+
+  WrittenShard finish() {
+    record_.source = source_.digest();
+    record_.tokens = tokens_.end();
+    record_.offsets = offsets_.end();
+    if (weights_) record_.weights = weights_->end();
+    report();
+    WrittenShard out{record_, {}};
+    out.files.push_back(std::move(tokens_));
+    out.files.push_back(std::move(offsets_));
+    if (weights_) out.files.push_back(std::move(*weights_));
+    return out;
+  }
+
+ private:
+  static HashedFile opened(const std::string& path, std::int64_t keep) {
+    if (keep == 0) return HashedFile(path);
+    return HashedFile(path, static_cast<std::uint64_t>(keep));
+  }
+
+  bool add(const Segment& segment, std::int64_t number) {
     const auto documents = open_documents(segment, format_, [this](std::span<const std::byte> raw) {
       source_.update(raw);
       progress_.raw_bytes += static_cast<std::int64_t>(raw.size());
     });
     TextPiece piece;
+    std::int64_t pieces = 0;
+    const bool saves = save_every_ > 0 && !can_be_cut(segment.source);
     while (documents->next(piece)) {
+      ++pieces;
+      const bool is_last_done = number == partial_.segment && pieces == partial_.pieces;
+      if (is_last_done && source_.digest() != partial_.source) return false;
+      if (number < partial_.segment || (number == partial_.segment && pieces <= partial_.pieces)) continue;
       if (processor_.takes_records())
         add_record(piece.text, *documents, segment.source.path);
       else
         add_piece(piece, segment.source.path);
+      if (saves && unsaved_ >= save_every_) save(number, pieces);
     }
+    return number != partial_.segment || pieces >= partial_.pieces;
   }
 
-  ShardRecord finish() {
-    record_.source = source_.digest();
-    record_.tokens = tokens_.finish();
-    record_.offsets = offsets_.finish();
-    if (weights_) record_.weights = weights_->finish();
-    report();
-    return record_;
+  void save(std::int64_t segment, std::int64_t pieces) {
+    tokens_.save();
+    offsets_.save();
+    if (weights_) weights_->save();
+    write_partial_shard(directory_, record_.index, {segment, pieces, record_.counts, source_.digest()});
+    unsaved_ = 0;
   }
 
- private:
   void add_piece(const TextPiece& piece, const std::string& path) {
     encoded_.clear();
     in_context(path, [&] { processor_.encode(piece, encoded_.ids); });
@@ -133,14 +179,17 @@ class ShardWriter {
     record_.counts += counts;
     progress_.counts += counts;
     unreported_ += static_cast<std::size_t>(counts.bytes);
+    unsaved_ += static_cast<std::uint64_t>(counts.bytes);
     if (unreported_ >= kPieceBytes) report();
   }
 
   void write_ids(const std::string& path) {
-    for (const std::int32_t id : encoded_.ids) {
-      if (id >= 0 && id < vocab_size_) continue;
+    const auto outside = [this](std::int32_t id) { return id < 0 || id >= vocab_size_; };
+    std::uint32_t largest = 0;  // of unsigned ids, so that one pass without a branch finds negative ones too
+    for (const std::int32_t id : encoded_.ids) largest = std::max(largest, static_cast<std::uint32_t>(id));
+    if (largest >= static_cast<std::uint64_t>(vocab_size_) && !encoded_.ids.empty()) {
       fail(ErrorKind::InvalidArgument, "{}: the tokenizer gave id {}, outside of its vocabulary of {}", path,
-           id, vocab_size_);
+           *std::find_if(encoded_.ids.begin(), encoded_.ids.end(), outside), vocab_size_);
     }
     if (narrow_)
       tokens_.append_ids<std::uint16_t>(encoded_.ids);
@@ -154,12 +203,15 @@ class ShardWriter {
     unreported_ = 0;
   }
 
+  const std::string& directory_;
   const TextFormat& format_;
   const Processor& processor_;
   const std::function<void(const ShardProgress&)>& report_;
   CacheShape shape_;
   std::int64_t vocab_size_;
   bool narrow_;
+  std::uint64_t save_every_, unsaved_ = 0;
+  PartialShard partial_;  // what there was at the start
   HashedFile tokens_, offsets_;
   std::optional<HashedFile> weights_;
   Hasher source_;
@@ -169,13 +221,40 @@ class ShardWriter {
   EncodedRecord encoded_;
 };
 
+/// Whether the shard's files hold at least what the partial shard counts.
+bool is_there(const std::string& directory, std::int64_t index, const PartialShard& partial,
+              const Processor& processor) {
+  const auto holds = [](const std::string& path, std::int64_t bytes) {
+    const auto info = files().info(path);
+    return info && info->size >= static_cast<std::uint64_t>(bytes);
+  };
+  const TokenCounts& counts = partial.counts;
+  return holds(tokens_path(directory, index), counts.tokens * (processor.vocab_size() <= 65536 ? 2 : 4)) &&
+         holds(offsets_path(directory, index), counts.documents * 8) &&
+         (!processor.shape().weighted || holds(weights_path(directory, index), counts.tokens * 4));
+}
+
 }  // namespace
 
-ShardRecord write_shard(const std::string& directory, std::int64_t index,
-                        const std::vector<Segment>& segments, const TextFormat& format,
-                        const Processor& processor, const std::function<void(const ShardProgress&)>& report) {
-  ShardWriter writer(directory, index, format, processor, report);
-  for (const auto& segment : segments) writer.add(segment);
+bool is_saved_in_parts(const std::vector<Segment>& segments, std::uint64_t save_every) {
+  return std::any_of(segments.begin(), segments.end(), [&](const Segment& segment) {
+    return save_every > 0 && segment.source.size > save_every && !can_be_cut(segment.source);
+  });
+}
+
+WrittenShard write_shard(const std::string& directory, std::int64_t index,
+                         const std::vector<Segment>& segments, const TextFormat& format,
+                         const Processor& processor, const std::function<void(const ShardProgress&)>& report,
+                         std::uint64_t save_every) {
+  if (!is_saved_in_parts(segments, save_every)) save_every = 0;
+  const auto partial = save_every > 0 ? read_partial_shard(directory, index) : std::nullopt;
+  if (partial && is_there(directory, index, *partial, processor)) {
+    ShardWriter writer(directory, index, format, processor, report, save_every, partial);
+    if (writer.add_all(segments)) return writer.finish();
+  }
+  if (save_every > 0) remove_partial_shard(directory, index);
+  ShardWriter writer(directory, index, format, processor, report, save_every, {});
+  writer.add_all(segments);
   return writer.finish();
 }
 

@@ -18,12 +18,14 @@ constexpr std::size_t kLookahead = 64;  // more than a separator line needs
 
 class TextReader final : public DocumentReader {
  public:
-  TextReader(const Source& source, const FileFormat& format, ByteRange range, RawObserver observer)
+  TextReader(const Source& source, const FileFormat& format, ByteRange range, InvalidText invalid,
+             RawObserver observer)
       : source_(source),
         format_(format),
+        invalid_(invalid),
         ends_file_(range.end == source.size),
         text_offset_(range.begin),
-        buffer_(4 * kPieceBytes) {
+        buffer_(buffer_size(format, range)) {
     if (range.begin >= range.end) return;
     if (range.begin > 0) look_back(range.begin);
     stream_ = open_stream(source.path, format.compression, range.begin, range.end, std::move(observer));
@@ -49,6 +51,12 @@ class TextReader final : public DocumentReader {
   std::string where() const override { return source_.path; }
 
  private:
+  /// One byte more than a small file has, so that its end is seen at once.
+  static std::size_t buffer_size(const FileFormat& format, ByteRange range) {
+    if (format.compression != Compression::None || range.begin >= range.end) return 4 * kPieceBytes;
+    return static_cast<std::size_t>(std::min<std::uint64_t>(4 * kPieceBytes, range.end - range.begin + 1));
+  }
+
   std::string_view view() const { return {buffer_.data() + begin_, end_ - begin_}; }
 
   void consume(std::size_t n) {
@@ -80,11 +88,17 @@ class TextReader final : public DocumentReader {
       ends = false;
     }
     piece = {all.substr(0, length), !open_, ends};
-    if (!simdjson::validate_utf8(piece.text.data(), piece.text.size())) {
-      fail_utf8(source_, format_, text_offset_ + invalid_utf8(piece.text).value_or(0));
-    }
+    if (!simdjson::validate_utf8(piece.text.data(), piece.text.size())) treat_invalid(piece);
     at_line_start_ = all[length + separator - 1] == '\n';
     consume(length + separator);
+  }
+
+  void treat_invalid(TextPiece& piece) {
+    if (invalid_ == InvalidText::Keep) return;
+    if (invalid_ == InvalidText::Refuse)
+      fail_utf8(source_, format_, text_offset_ + invalid_utf8(piece.text).value_or(0));
+    replaced_ = replace_invalid_utf8(piece.text);
+    piece.text = replaced_;
   }
 
   bool find_separator(std::string_view all, std::size_t& at, std::size_t& length) const {
@@ -119,6 +133,8 @@ class TextReader final : public DocumentReader {
 
   Source source_;
   FileFormat format_;
+  InvalidText invalid_;
+  std::string replaced_;  // the last piece, where it was not UTF-8
   bool ends_file_;
   std::uint64_t text_offset_;
   std::vector<char> buffer_;
@@ -131,16 +147,9 @@ class TextReader final : public DocumentReader {
 
 }  // namespace
 
-void fail_utf8(const Source& source, const FileFormat& format, std::uint64_t offset) {
-  const std::string_view what = format.compression == Compression::None ? "" : " of the decompressed text";
-  fail(ErrorKind::Corruption,
-       "{}: invalid UTF-8 at byte {}{}\nhint: convert the file, for example with iconv -f latin1 -t utf-8",
-       source.path, offset, what);
-}
-
 std::unique_ptr<DocumentReader> open_text(const Source& source, const FileFormat& format, ByteRange range,
-                                          RawObserver observer) {
-  return std::make_unique<TextReader>(source, format, range, std::move(observer));
+                                          const TextFormat& text_format, RawObserver observer) {
+  return std::make_unique<TextReader>(source, format, range, text_format.invalid_utf8, std::move(observer));
 }
 
 }  // namespace bora::store

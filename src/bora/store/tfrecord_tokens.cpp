@@ -10,6 +10,8 @@
 //   .index  := path*                              one a line
 #include <zlib.h>
 
+#include <algorithm>
+
 #include "bora/base/hash.h"
 #include "bora/base/text.h"
 #include "bora/store/token_files.h"
@@ -220,9 +222,12 @@ class TfrecordTokens final : public TokenDocuments {
 class IndexedTokens final : public TokenDocuments {
  public:
   explicit IndexedTokens(const std::string& path) {
+    std::int64_t number = 0;
     for (const auto& line : split(read_text(path), '\n')) {
       const std::string name(trim(line));
+      ++number;
       if (name.empty()) continue;
+      refuse_escape(path, number, name);
       const bool here = name.front() == '/' || exists(name);
       paths_.push_back(here ? name : path_join(parent_path(path), name));
     }
@@ -236,6 +241,15 @@ class IndexedTokens final : public TokenDocuments {
   }
 
  private:
+  /// A list that came from somewhere must not reach files that are not beside it.
+  static void refuse_escape(const std::string& path, std::int64_t line, const std::string& name) {
+    const auto parts = split(name, '/');
+    if (std::find(parts.begin(), parts.end(), "..") == parts.end()) return;
+    fail(ErrorKind::Corruption,
+         "{}:{}: {} leaves the folder of the list\nhint: an absolute path, if this is meant", path, line,
+         name);
+  }
+
   std::vector<std::string> paths_;
   std::size_t at_ = 0;
   std::unique_ptr<TokenDocuments> file_;

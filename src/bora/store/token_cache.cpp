@@ -47,9 +47,23 @@ std::shared_ptr<const TokenCache> TokenCache::open(const std::string& directory)
          "token cache {}: unfinished, {} of {} shards\nhint: run the same command again to finish it",
          directory, ledger->shards.size(), ledger->num_shards);
   }
+  return map_shards(directory, std::move(*ledger));
+}
+
+std::shared_ptr<const TokenCache> TokenCache::open_prefix(const std::string& directory) {
+  auto ledger = read_ledger(directory);
+  if (!ledger) return nullptr;
+  auto& shards = ledger->shards;
+  const auto gap = std::find_if(shards.begin(), shards.end(),
+                                [&](const auto& record) { return record.index != &record - shards.data(); });
+  shards.erase(gap, shards.end());
+  return map_shards(directory, std::move(*ledger));
+}
+
+std::shared_ptr<const TokenCache> TokenCache::map_shards(const std::string& directory, Ledger ledger) {
   std::shared_ptr<TokenCache> cache(new TokenCache);
   cache->directory_ = directory;
-  cache->ledger_ = std::move(*ledger);
+  cache->ledger_ = std::move(ledger);
   for (const auto& record : cache->ledger_.shards) cache->add_shard(record);
   return cache;
 }

@@ -19,6 +19,9 @@ class TokenCache {
   /// Errors: NotFound if there is no cache; Corruption if it is unfinished or a file of tokens has another
   /// size than its ledger says. Contents are not read; verify() does.
   static std::shared_ptr<const TokenCache> open(const std::string& directory);
+  /// The same of a cache that may still be unfinished: its finished shards up to the first that is missing.
+  /// Null if there is none. See GrowingCache.
+  static std::shared_ptr<const TokenCache> open_prefix(const std::string& directory);
 
   const std::string& directory() const { return directory_; }
   const Ledger& ledger() const { return ledger_; }
@@ -54,6 +57,7 @@ class TokenCache {
     std::int64_t first_token = 0, first_document = 0;
   };
   TokenCache() = default;
+  static std::shared_ptr<const TokenCache> map_shards(const std::string& directory, Ledger ledger);
   void add_shard(const ShardRecord& record);
   const Shard& shard_of_token(std::int64_t t) const;
   static std::int64_t end_in(const Shard& shard, std::int64_t d, const std::string& directory);

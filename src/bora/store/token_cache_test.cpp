@@ -239,6 +239,8 @@ TEST_F(Cache, MismatchesSayWhatDiffers) {
               HasSubstr("made with a vocabulary of 258 but this run has 300"));
   EXPECT_THAT(mismatch(ByteProcessor(), sources_, {.format = {.text_key = "body"}}),
               HasSubstr("made from the field \"text\" but this run reads \"body\""));
+  EXPECT_THAT(mismatch(ByteProcessor(), sources_, {.format = {.invalid_utf8 = InvalidText::Replace}}),
+              HasSubstr("made with invalid_utf8: refuse but this run has replace"));
   auto fewer = sources_;
   fewer.pop_back();
   EXPECT_THAT(
@@ -271,6 +273,17 @@ TEST_F(Cache, MovedOrTouchedSourcesAreAccepted) {
   ScopedFileSystem scope(counting);
   build_cache(folder_ / "c", moved, ByteProcessor());
   EXPECT_EQ(counting.counted(), 0) << "the second time the sources are not read again";
+}
+
+TEST_F(Cache, RemembersWhatWasDoneWithInvalidText) {
+  const std::vector<std::string> sources = {folder_.write("latin1.txt", "caf\xE9")};
+  const CacheOptions replace{.format = {.invalid_utf8 = InvalidText::Replace}},
+      keep{.format = {.invalid_utf8 = InvalidText::Keep}};
+  EXPECT_EQ(build_cache(folder_ / "r", sources, ByteProcessor(), replace)->num_bytes(), 6);
+  EXPECT_EQ(build_cache(folder_ / "r", sources, ByteProcessor(), replace)->ledger().format.invalid_utf8,
+            InvalidText::Replace);
+  EXPECT_EQ(build_cache(folder_ / "k", sources, ByteProcessor(), keep)->num_bytes(), 4);
+  EXPECT_THAT(read_text(folder_ / "k/ledger.json"), HasSubstr("\"invalid_utf8\": \"keep\""));
 }
 
 TEST_F(Cache, SecondBuilderIsRefused) {
@@ -374,10 +387,11 @@ class LedgerFile : public Cache {
 TEST_F(LedgerFile, IsCheckedWhenRead) {
   const std::string hint = "\nhint: delete the cache directory; it will be built again";
   EXPECT_EQ(after("bora-token-cache", "zarr"), "format is \"zarr\" instead of \"bora-token-cache\"" + hint);
-  EXPECT_EQ(after("\"version\": 1", "\"version\": 3", ErrorKind::Unsupported),
-            "format version 3, but this Bora reads versions 1 and 2\nhint: use another cache_dir, or a newer "
+  EXPECT_EQ(after("\"version\": 1", "\"version\": 4", ErrorKind::Unsupported),
+            "format version 4, but this Bora reads versions 1 to 3\nhint: use another cache_dir, or a newer "
             "Bora");
   EXPECT_EQ(after("\"version\": 1", "\"version\": 2", ErrorKind::Corruption), "whole_records is missing");
+  EXPECT_EQ(after("\"version\": 1", "\"version\": 3", ErrorKind::Corruption), "invalid_utf8 is missing");
   const auto shards = read_ledger(folder_ / "c")->num_shards;
   EXPECT_EQ(after("\"index\": 1,", "\"index\": 0,"),
             fmt::format("shard 0 after shard 0 of {}{}", shards, hint));

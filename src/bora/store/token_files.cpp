@@ -79,7 +79,7 @@ class ImportWriter {
 }  // namespace
 
 const std::vector<std::string>& token_files_names() {
-  static const std::vector<std::string> names = {"raw-u16", "raw-u32", "megatron", "tfrecord"};
+  static const std::vector<std::string> names = {"raw-u16", "raw-u32", "megatron", "tfrecord", "levanter"};
   return names;
 }
 
@@ -99,6 +99,8 @@ std::unique_ptr<TokenDocuments> open_token_file(const std::string& path, TokenFi
       return open_raw(path, 4, options);
     case TokenFiles::Megatron:
       return open_megatron(path);
+    case TokenFiles::Levanter:
+      return open_levanter(path);
     case TokenFiles::Tfrecord:
       break;
   }
@@ -142,6 +144,8 @@ std::vector<std::string> export_tokens(const TokenCache& cache, const std::strin
       return export_raw(cache, path, 4);
     case TokenFiles::Megatron:
       return export_megatron(cache, path);
+    case TokenFiles::Levanter:
+      return export_levanter(cache, path);
     case TokenFiles::Tfrecord:
       break;
   }

@@ -18,9 +18,10 @@ enum class TokenFiles {
   RawU32,    ///< ids of four bytes
   Megatron,  ///< Megatron-LM's indexed data set: .bin with .idx
   Tfrecord,  ///< mesh-transformer-jax: records of equally many ids; a .index file lists several of them
+  Levanter,  ///< a split of its token cache: the folder with shard_ledger.json
 };
 
-/// raw-u16, raw-u32, megatron, tfrecord. Errors: Usage for another name.
+/// raw-u16, raw-u32, megatron, tfrecord, levanter. Errors: Usage for another name.
 TokenFiles parse_token_files(const std::string& name);
 const std::vector<std::string>& token_files_names();
 
@@ -56,8 +57,9 @@ struct ExportOptions {
 };
 
 /// Writes a cache as such files, at `path`: the one file; for Megatron what stands before .bin and .idx; for
-/// tfrecord what stands before _<sequences>.tfrecords (the rest of less than a sequence is left out).
-/// Returns the files written. Errors: Config if an id does not fit.
+/// tfrecord what stands before _<sequences>.tfrecords (the rest of less than a sequence is left out); for
+/// Levanter the folder, which must not hold a cache. Returns the files written; of a folder, its ledger.
+/// Errors: Config if an id does not fit; Unsupported for a cache with loss weights where the files have none.
 std::vector<std::string> export_tokens(const TokenCache& cache, const std::string& path, TokenFiles kind,
                                        const ExportOptions& options = {});
 
@@ -65,9 +67,11 @@ std::vector<std::string> export_tokens(const TokenCache& cache, const std::strin
 std::unique_ptr<TokenDocuments> open_raw(const std::string& path, int width, const ImportOptions& options);
 std::unique_ptr<TokenDocuments> open_megatron(const std::string& path);
 std::unique_ptr<TokenDocuments> open_tfrecord(const std::string& path);
+std::unique_ptr<TokenDocuments> open_levanter(const std::string& directory);
 std::vector<std::string> export_raw(const TokenCache& cache, const std::string& path, int width);
 std::vector<std::string> export_megatron(const TokenCache& cache, const std::string& path);
 std::vector<std::string> export_tfrecord(const TokenCache& cache, const std::string& path,
                                          const ExportOptions& options);
+std::vector<std::string> export_levanter(const TokenCache& cache, const std::string& directory);
 
 }  // namespace bora::store

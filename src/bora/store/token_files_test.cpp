@@ -209,6 +209,10 @@ TEST_F(TokenFileTest, UnpackedListsAndIndexFiles) {
   const std::string length = bytes<std::uint64_t>({data.size()});
   folder_.write("one.tfrecords", length + bytes({masked_crc32c(as_bytes(length))}) + data +
                                      bytes({masked_crc32c(as_bytes(data))}));
+  const auto escapes = folder_.write("escapes.index", "one.tfrecords\n../../secret\n");
+  EXPECT_EQ(
+      error_of(ErrorKind::Corruption, [&] { import({escapes}, TokenFiles::Tfrecord); }),
+      escapes + ":2: ../../secret leaves the folder of the list\nhint: an absolute path, if this is meant");
   const auto index = folder_.write("all.index", "one.tfrecords\n\n" + (folder_ / "one.tfrecords") + "\n");
   EXPECT_THAT(documents(*import({index}, TokenFiles::Tfrecord)), ElementsAre(Ids{7, 300}, Ids{7, 300}));
 }
@@ -219,7 +223,7 @@ TEST_F(TokenFileTest, OneCacheInADirectory) {
   EXPECT_EQ(error_of(ErrorKind::Config, [&] { import_tokens(folder_ / "c", {path}, TokenFiles::RawU16); }),
             fmt::format("import: {} has a token cache already\nhint: another directory", folder_ / "c"));
   EXPECT_EQ(error_of(ErrorKind::Usage, [] { parse_token_files("zarr"); }),
-            "token files: zarr is none of raw-u16, raw-u32, megatron, tfrecord");
+            "token files: zarr is none of raw-u16, raw-u32, megatron, tfrecord, levanter");
   EXPECT_EQ(parse_token_files("megatron"), TokenFiles::Megatron);
 }
 

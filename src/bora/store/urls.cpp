@@ -5,10 +5,13 @@
 #include <algorithm>
 #include <map>
 
+#include "bora/base/env.h"
 #include "bora/base/error.h"
 #include "bora/base/file.h"
 #include "bora/base/text.h"
+#include "bora/store/download.h"
 #include "bora/store/format.h"
+#include "bora/store/saved_dataset.h"
 
 namespace bora::store {
 namespace {
@@ -102,8 +105,10 @@ std::vector<std::string> sorted_unique(std::vector<std::string> names) {
 
 std::string root_of(std::string_view path) { return path.starts_with('/') ? "/" : ""; }
 
-/// Data files below a directory; files of other kinds are left out.
+/// Data files below a directory; files of other kinds are left out. Of a data set that was saved to disk, the
+/// ones that it lists.
 std::vector<std::string> data_files_below(const std::string& directory) {
+  if (auto saved = saved_dataset_files(directory)) return *saved;
   const std::vector<std::string> pattern{"**"};
   Walk walk(pattern);
   walk.from(directory, 0);
@@ -146,8 +151,17 @@ std::string what_is_there(const std::string& path) {
                      more, suggestion);
 }
 
+/// Before anything is fetched: a name that ends in a format Bora reads.
+const std::string& checked_name(const std::string& url) {
+  file_format(url.substr(0, url.find_first_of("?#")));
+  return url;
+}
+
+std::string download_folder() { return path_join(env::cache_directory(), "downloads"); }
+
 std::string local_path(const std::string& url) {
   if (auto scheme = remote_scheme(url)) {
+    if (is_fetched(*scheme)) return download(checked_name(url), download_folder());
     fail(ErrorKind::Unsupported,
          "data files: {} is on {}://, which Bora does not read\nhint: download the files and give their "
          "local paths",
@@ -157,6 +171,8 @@ std::string local_path(const std::string& url) {
 }
 
 }  // namespace
+
+bool is_fetched(std::string_view scheme) { return scheme == "http" || scheme == "https"; }
 
 std::optional<std::string> remote_scheme(std::string_view url) {
   const auto end = url.find("://");

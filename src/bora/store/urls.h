@@ -11,18 +11,23 @@ namespace bora::store {
 
 /// Turns the entries of `train_urls` and the like into existing files.
 ///
-/// An entry is a path, with or without `file://`, a directory (every data file below it), or a pattern:
-/// `{a,b}` and
-/// `{1..128}` or `{00..29}` as in bash, then `*`, `?`, `[a-z]`, `[!a-z]` within one folder and `**` for any
+/// An entry is a path, with or without `file://`, a directory (every data file below it; of a data set that
+/// Hugging Face's save_to_disk wrote, its files in its order), or a pattern: `{a,b}` and `{1..128}` or `{00..29}` as in bash, then `*`, `?`, `[a-z]`, `[!a-z]` within one folder and `**` for any
 /// depth. Order: entries as given, braces as written, the matches of one pattern by bytes. Hidden files (a
 /// leading dot) match only a pattern that names the dot.
 ///
+/// http:// and https:// URLs, where only braces are patterns, are fetched (download.h) into the folder
+/// `downloads` of Bora's caches.
+///
 /// Errors: NotFound if an entry matches nothing (with the nearest names there are); Unsupported for gs://,
-/// s3://, https:// and other schemes; Config if two entries give the same file.
+/// s3:// and other schemes; Config if two entries give the same file; what download raises.
 std::vector<std::string> expand_urls(std::span<const std::string> patterns);
 
 /// "gs" for "gs://bucket/x"; nothing for a local path or file://.
 std::optional<std::string> remote_scheme(std::string_view url);
+
+/// Whether expand_urls fetches files of such a scheme.
+bool is_fetched(std::string_view scheme);
 
 /// `{a,b}`, `{1..3}`, `{01..10}`, `{a..e}`, nested; anything else in braces stands for itself.
 std::vector<std::string> expand_braces(std::string_view pattern);

@@ -153,6 +153,16 @@ TEST(Precompiled, GraphemeClusters) {
   EXPECT_EQ(grapheme_end("\U0001F468\u200d\U0001F469!", 0), 11u);
   EXPECT_EQ(grapheme_end("\U0001F1E6\U0001F1E7\U0001F1E8", 0), 8u);
   EXPECT_EQ(grapheme_end("\u1100\u1161\u11a8x", 0), 9u);
+  // Controls that are not assigned yet end a cluster, and none continues them.
+  for (const std::string c : {"\U000E00F6", "\u2065", "\uFFF3", "\U000E0000", "\U000E0FFF"}) {
+    EXPECT_EQ(grapheme_end(c + "\u200c\u0326", 0), c.size());
+    EXPECT_EQ(grapheme_end("a" + c, 0), 1u);
+  }
+  EXPECT_EQ(grapheme_end("a\U000E0100\U000E0041", 0), 9u);
+  // Marks of Unicode 16.
+  for (const std::string c : {"\u0897", "\U00010D6C", "\U000113C9", "\U000113E1", "\U0001612A"})
+    EXPECT_EQ(grapheme_end("a" + c + "b", 0), 1 + c.size());
+  EXPECT_EQ(grapheme_end("\U000113D1ab", 0), 5u);
 }
 
 TEST(Charsmap, FindsShortestAndLongest) {

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <memory>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -59,16 +61,61 @@ void PieceCache::put_long(std::string_view piece, const std::int32_t* ids, std::
   ids_.insert(ids_.end(), ids, ids + count);
 }
 
+namespace {
+
+using Owned = std::pair<std::uint64_t, std::unique_ptr<PieceCache>>;
+
+/// What ended threads have left, for the next ones: a batch starts its threads anew, and they would all begin
+/// with nothing.
+class Pool {
+ public:
+  static Pool& get() {
+    static auto* pool = new Pool;  // never destroyed: threads may end after main
+    return *pool;
+  }
+
+  std::unique_ptr<PieceCache> take(std::uint64_t tokenizer) {
+    const std::lock_guard lock(mutex_);
+    const auto found =
+        std::find_if(caches_.rbegin(), caches_.rend(), [&](const auto& c) { return c.first == tokenizer; });
+    if (found == caches_.rend()) return std::make_unique<PieceCache>();
+    auto cache = std::move(found->second);
+    caches_.erase(std::next(found).base());
+    return cache;
+  }
+
+  void leave(Owned cache) {
+    const std::lock_guard lock(mutex_);
+    if (caches_.size() == kMost) caches_.erase(caches_.begin());
+    caches_.push_back(std::move(cache));
+  }
+
+ private:
+  static constexpr std::size_t kMost = 8;
+  std::mutex mutex_;
+  std::vector<Owned> caches_;  // latest last
+};
+
+struct ThreadCaches {
+  ~ThreadCaches() {
+    for (auto& cache : caches) Pool::get().leave(std::move(cache));
+  }
+  std::vector<Owned> caches;  // latest first
+};
+
+}  // namespace
+
 PieceCache& thread_piece_cache(std::uint64_t tokenizer) {
   constexpr std::size_t kKept = 3;
-  thread_local std::vector<std::pair<std::uint64_t, std::unique_ptr<PieceCache>>> caches;  // latest first
+  thread_local ThreadCaches mine;
+  auto& caches = mine.caches;
   const auto found =
       std::find_if(caches.begin(), caches.end(), [&](const auto& c) { return c.first == tokenizer; });
   if (found != caches.end()) {
     std::rotate(caches.begin(), found, found + 1);
   } else {
     if (caches.size() == kKept) caches.pop_back();
-    caches.insert(caches.begin(), {tokenizer, std::make_unique<PieceCache>()});
+    caches.insert(caches.begin(), {tokenizer, Pool::get().take(tokenizer)});
   }
   return *caches.front().second;
 }

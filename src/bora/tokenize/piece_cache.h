@@ -80,7 +80,8 @@ class PieceCache {
   std::vector<std::int32_t> ids_;
 };
 
-/// This thread's cache for the tokenizer with this number; a thread keeps those of the few it used last.
+/// This thread's cache for the tokenizer with this number; a thread keeps those of the few it used last, and
+/// leaves them to threads that start later.
 PieceCache& thread_piece_cache(std::uint64_t tokenizer);
 
 }  // namespace bora::tokenize

@@ -4,6 +4,8 @@
 
 #include <utf8proc.h>
 
+#include <algorithm>
+#include <iterator>
 #include <vector>
 
 #include "bora/tokenize/unicode.h"
@@ -31,6 +33,36 @@ void rewrite(std::vector<Change>& changes, std::string_view old, std::string_vie
   if (more < 0 && !changes.empty()) changes.back().change += more;
 }
 
+struct Range {
+  char32_t first, last;
+};
+
+// GraphemeBreakProperty.txt of Unicode 16: what utf8proc, whose tables are of Unicode 15, has not.
+constexpr Range kContinuing[] = {  // Extend and SpacingMark
+    {0x897, 0x897},     {0x10D69, 0x10D6D}, {0x113B8, 0x113C0}, {0x113C2, 0x113C2},
+    {0x113C5, 0x113C5}, {0x113C7, 0x113CA}, {0x113CC, 0x113D0}, {0x113D2, 0x113D2},
+    {0x113E1, 0x113E2}, {0x11F5A, 0x11F5A}, {0x1611E, 0x1612F}, {0x1E5EE, 0x1E5EF}};
+constexpr Range kVowels[] = {{0x16D63, 0x16D63}, {0x16D67, 0x16D6A}};
+constexpr Range kUnassignedControls[] = {{0x2065, 0x2065},   {0xFFF0, 0xFFF8},   {0xE0000, 0xE0000},
+                                         {0xE0002, 0xE001F}, {0xE0080, 0xE00FF}, {0xE01F0, 0xE0FFF}};
+
+template <std::size_t n>
+bool in(const Range (&ranges)[n], char32_t c) {
+  return std::any_of(std::begin(ranges), std::end(ranges),
+                     [c](Range r) { return r.first <= c && c <= r.last; });
+}
+
+/// What utf8proc should take a character for: one of the same property that it knows.
+utf8proc_int32_t for_breaks(char32_t c) {
+  constexpr char32_t kMark = 0x300, kControl = 0x85, kVowel = 0x1160, kPrefix = 0x600;
+  const bool known = c < 0x897 || (c > 0x897 && c < 0x2065) || (c > 0x2065 && c < 0xFFF0);
+  if (known) return static_cast<utf8proc_int32_t>(c);
+  if (in(kContinuing, c)) c = kMark;
+  if (in(kUnassignedControls, c)) c = kControl;
+  if (in(kVowels, c)) c = kVowel;
+  return static_cast<utf8proc_int32_t>(c == 0x113D1 ? kPrefix : c);
+}
+
 }  // namespace
 
 std::size_t grapheme_end(std::string_view text, std::size_t begin) {
@@ -41,8 +73,7 @@ std::size_t grapheme_end(std::string_view text, std::size_t begin) {
     const CodePoint next = code_point_at(text.data() + end);
     const bool two_ascii = before.value < 0x80 && next.value < 0x80;
     if (two_ascii && !(before.value == '\r' && next.value == '\n')) break;
-    if (utf8proc_grapheme_break_stateful(static_cast<utf8proc_int32_t>(before.value),
-                                         static_cast<utf8proc_int32_t>(next.value), &state)) {
+    if (utf8proc_grapheme_break_stateful(for_breaks(before.value), for_breaks(next.value), &state)) {
       break;
     }
     before = next;

@@ -93,8 +93,12 @@ std::vector<std::vector<std::int32_t>> Tokenizer::encode_batch(std::span<const s
   std::vector<std::vector<std::int32_t>> all(texts.size());
   const auto task = [&](std::int64_t n) {
     const auto at = static_cast<std::size_t>(n);
-    for (std::size_t i = begins[at]; i < begins[at + 1]; ++i)
-      encode_ids(texts[i], all[i], add_special, in_text);
+    std::vector<std::int32_t> ids;  // grows once; what is kept has its own size
+    for (std::size_t i = begins[at]; i < begins[at + 1]; ++i) {
+      ids.clear();
+      encode_ids(texts[i], ids, add_special, in_text);
+      all[i] = ids;
+    }
   };
   parallel_for(std::ssize(begins) - 1, task, threads);
   return all;

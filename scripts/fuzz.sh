@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# SPDX-FileCopyrightText: The Bora authors
+#
+# Builds the fuzz targets of tests/fuzz with clang and runs each for a while; one line each.
+#
+#   scripts/fuzz.sh [SECONDS [TARGET...]]     default 600 seconds each, all targets
+#
+# BORA_FUZZ_BUILD: the build folder, default build/fuzz. New inputs are kept below it, in corpus/TARGET, and go on from
+# there the next time; those that fail lie in found/TARGET. Exit code 1 if there are any.
+set -euo pipefail
+root=$(cd "$(dirname "$0")/.." && pwd)
+readonly root
+readonly build=${BORA_FUZZ_BUILD:-$root/build/fuzz}
+readonly seconds=${1:-600}
+shift || true
+
+mkdir -p "$build"
+jobs=$(nproc)
+cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_COMPILER="${CXX:-clang++}" \
+  -DBORA_FUZZ=ON -DBORA_TORCH=OFF -DBORA_TESTS=OFF >"$build/build.log" 2>&1 || { cat "$build/build.log" >&2; exit 2; }
+ninja -C "$build" -j "${BORA_FUZZ_JOBS:-$jobs}" fuzzers >"$build/build.log" 2>&1 ||
+  { tail -50 "$build/build.log" >&2; exit 2; }
+
+if [ $# -eq 0 ]; then
+  for source in "$root"/tests/fuzz/*_fuzz.cpp; do set -- "$@" "$(basename "$source" _fuzz.cpp)"; done
+fi
+
+# stat LOG NAME: one of libFuzzer's final figures.
+stat() { sed -n "s/^stat::$2: *//p" "$1" | tail -1; }
+
+# run TARGET: its line; false if it found something.
+run() {
+  local kept=$build/corpus/$1 found=$build/found/$1 log=$build/$1.log rc=0 verdict=ok
+  local words=$root/tests/fuzz/words/$1
+  local flags=(-max_total_time="$seconds" -timeout=1 -rss_limit_mb=2048 -max_len=8192 -print_final_stats=1
+    -artifact_prefix="$found/")
+  if [ -f "$words" ]; then flags+=(-dict="$words"); fi
+  mkdir -p "$kept" "$found"
+  "$build/tests/fuzz/$1_fuzz" "$kept" "$root/tests/fuzz/corpus/$1" "${flags[@]}" >"$log" 2>&1 || rc=$?
+  [ "$rc" = 0 ] || verdict="FAILED: $log, $found"
+  printf '%-15s %9s runs %7s/s  coverage %5s  slowest %s s  %s\n' "$1" "$(stat "$log" number_of_executed_units)" \
+    "$(stat "$log" average_exec_per_sec)" "$(sed -n 's/.* cov: \([0-9]*\) .*/\1/p' "$log" | tail -1)" \
+    "$(stat "$log" slowest_unit_time_sec)" "$verdict"
+  return "$rc"
+}
+
+failed=0
+for target in "$@"; do run "$target" || failed=1; done
+exit $failed

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+//
+//   state.json := {"url": string, "size": n, "validator": string, "sha256": hex or "", "complete": bool}
+//
+// Written before the first byte (size is -1 if the server does not say), and again when the file is complete.
+#include "bora/store/download.h"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <thread>
+#include <type_traits>
+
+#include "bora/base/error.h"
+#include "bora/base/file.h"
+#include "bora/base/hash.h"
+#include "bora/base/json.h"
+#include "bora/base/log.h"
+#include "bora/base/text.h"
+#include "bora/store/http_request.h"
+#include "bora/store/sha256.h"
+
+namespace bora::store {
+namespace {
+
+constexpr std::string_view kFragment = "#sha256=";
+constexpr double kLockSeconds = 0.1;
+
+bool is_sha256(std::string_view text) {
+  return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+struct Address {
+  std::string url, name, sha256;
+};
+
+Address parse_address(const std::string& text) {
+  Address out{text.substr(0, text.find('#')), {}, {}};
+  if (const auto at = text.find('#'); at != std::string::npos) {
+    const std::string fragment = text.substr(at);
+    out.sha256 = fragment.starts_with(kFragment) ? fragment.substr(kFragment.size()) : "";
+    if (!is_sha256(out.sha256)) {
+      fail(ErrorKind::Unsupported, "{}: what follows # should be sha256= and 64 hexadecimal digits", text);
+    }
+  }
+  const auto host = out.url.find("://") + 3;
+  const auto path = out.url.find('/', host);
+  if (out.url.substr(host, path - host).find('@') != std::string::npos)
+    fail(ErrorKind::Unsupported,
+         "data files: a URL with a password in it is not fetched: it would be kept in run records");
+  if (path != std::string::npos) {
+    const std::string file = out.url.substr(path, out.url.find('?') - path);
+    out.name = file.substr(file.rfind('/') + 1);
+  }
+  const auto plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("._-+=%,").find(c) != std::string_view::npos;
+  };
+  if (out.name.empty() || out.name.front() == '.' || out.name.size() > 200 ||
+      !std::all_of(out.name.begin(), out.name.end(), plain))
+    fail(ErrorKind::Unsupported, "{}: ends in no plain file name", text);
+  return out;
+}
+
+struct State {
+  std::int64_t size = -1;
+  std::string validator, sha256;
+  bool complete = false;
+};
+
+class Download {
+ public:
+  Download(const std::string& given, const std::string& folder, const DownloadOptions& options)
+      : address_(parse_address(given)),
+        options_(options),
+        folder_(path_join(folder, hash128(address_.url).hex())),
+        path_(path_join(folder_, address_.name)),
+        part_(path_ + ".part"),
+        state_path_(path_join(folder_, "state.json")) {}
+
+  std::string run() {
+    if (is_there()) return path_;
+    files().make_directories(folder_);
+    const auto lock = wait_for_lock();
+    if (is_there()) return path_;
+    log_info("fetching {}", address_.url);
+    fetch();
+    finish();
+    return path_;
+  }
+
+ private:
+  /// The workers of a run all want the file: one fetches it. A lock goes with its process.
+  std::unique_ptr<FileLock> wait_for_lock() const {
+    for (bool told = false;; told = true) {
+      if (auto lock = files().try_lock(path_join(folder_, "lock"))) return lock;
+      if (!told) log_info("waiting for another process that fetches {}", address_.url);
+      sleep(kLockSeconds);
+    }
+  }
+
+  /// Whether a complete copy is there. One whose checksum is not the wanted one is not.
+  bool is_there() {
+    const auto info = files().info(path_);
+    if (!info || !read_state() || !state_.complete) return false;
+    if (static_cast<std::int64_t>(info->size) != state_.size) return false;
+    if (!address_.sha256.empty() && address_.sha256 != state_.sha256) {
+      fail(ErrorKind::Corruption, "{}: its SHA-256 is {} but {} is wanted\nhint: delete {} to fetch it again",
+           path_, state_.sha256, address_.sha256, folder_);
+    }
+    return true;
+  }
+
+  bool read_state() {
+    if (!exists(state_path_)) return false;
+    try {
+      const Json json = parse_json(read_text(state_path_), state_path_);
+      state_.size = json_get<std::int64_t>(json, "size", state_path_);
+      state_.validator = json_get<std::string>(json, "validator", state_path_);
+      state_.sha256 = json_get<std::string>(json, "sha256", state_path_);
+      state_.complete = json_get<bool>(json, "complete", state_path_);
+    } catch (const Error& e) {
+      if (e.kind() != ErrorKind::Corruption) throw;
+      state_ = {};  // only a note about what can be fetched again
+      return false;
+    }
+    return true;
+  }
+
+  void write_state() const {
+    const Json json{{"url", address_.url},
+                    {"size", state_.size},
+                    {"validator", state_.validator},
+                    {"sha256", state_.sha256},
+                    {"complete", state_.complete}};
+    write_atomically(state_path_, json.dump(1) + "\n");
+  }
+
+  /// Until the body is complete.
+  void fetch() {
+    int failures = 0;
+    while (true) {
+      const std::uint64_t before = part_size();
+      try {
+        if (request(before)) return;
+      } catch (const Error& e) {
+        if (e.kind() != ErrorKind::Io || final_) throw;
+        failures = part_size() > before ? 1 : failures + 1;
+        if (failures >= options_.tries)
+          throw Error(e.kind(),
+                      fmt::format("{}\nhint: tried {} times; start again to go on", e.what(), failures));
+        log_warning("{}; trying again", e.what());
+        pause(failures);
+      }
+    }
+  }
+
+  void pause(int failures) const {
+    sleep(options_.pause_seconds * static_cast<double>(1 << std::min(failures - 1, 6)));
+  }
+
+  static void sleep(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
+
+  std::uint64_t part_size() const {
+    const auto info = files().info(part_);
+    return info ? info->size : 0;
+  }
+
+  /// One request; true if the file is complete now.
+  bool request(std::uint64_t have) {
+    if (have > 0 && (!read_state() || state_.validator.empty()))
+      have = 0;  // nobody knows of what it is a part
+    if (have > 0 && static_cast<std::int64_t>(have) == state_.size) return true;
+    std::unique_ptr<WriteFile> out;
+    const HttpReceiver receiver{
+        [&](const HttpAnswer& answer) { return (out = begin(answer, have)) != nullptr; },
+        [&](std::span<const std::byte> bytes) { on_disk([&] { out->write(bytes); }); }};
+    std::exception_ptr broken;
+    HttpAnswer answer;
+    try {
+      answer = http_get({.url = address_.url,
+                         .begin = have,
+                         .unchanged = have > 0 ? state_.validator : "",
+                         .silent_seconds = options_.silent_seconds},
+                        receiver);
+    } catch (const Error&) {
+      broken = std::current_exception();
+    }
+    if (out) on_disk([&] { close(*out); });  // what has come counts, also if the connection broke
+    if (broken) std::rethrow_exception(broken);
+    if (!out) refuse(answer);
+    const auto size = static_cast<std::int64_t>(part_size());
+    if (state_.size >= 0 && size < state_.size)
+      fail(ErrorKind::Io, "{}: ended after {} of {} bytes", address_.url, size, state_.size);
+    state_.size = size;
+    return true;
+  }
+
+  /// Where the body goes; nothing for an answer that has none of the file.
+  std::unique_ptr<WriteFile> begin(const HttpAnswer& answer, std::uint64_t have) {
+    if (answer.status == 206 && have > 0 && begins_at(answer, have)) {
+      return on_disk([&] { return files().append(part_); });
+    }
+    if (answer.status != 200) return nullptr;
+    state_ = {};
+    state_.size = parse_int(header(answer, "content-length")).value_or(-1);
+    state_.validator = header(answer, "etag");
+    if (state_.validator.empty() || state_.validator.starts_with("W/"))
+      state_.validator = header(answer, "last-modified");
+    std::string linked = header(answer, "x-linked-etag");
+    std::erase(linked, '"');
+    if (is_sha256(linked)) state_.sha256 = linked;
+    if (!address_.sha256.empty()) state_.sha256 = address_.sha256;
+    return on_disk([&] {
+      auto file = files().create(part_);
+      write_state();
+      return file;
+    });
+  }
+
+  static std::string header(const HttpAnswer& answer, const std::string& name) {
+    const auto at = answer.headers.find(name);
+    return at == answer.headers.end() ? "" : at->second;
+  }
+
+  /// "bytes 100-199/200"
+  bool begins_at(const HttpAnswer& answer, std::uint64_t have) const {
+    const std::string range = header(answer, "content-range");
+    return range.starts_with(fmt::format("bytes {}-", have)) &&
+           (state_.size < 0 || range.ends_with(fmt::format("/{}", state_.size)));
+  }
+
+  [[noreturn]] void refuse(const HttpAnswer& answer) {
+    if (answer.status == 404 || answer.status == 410)
+      fail(ErrorKind::NotFound, "{}: the server says {}: there is no such file", address_.url, answer.status);
+    if (answer.status == 206 || answer.status == 416) {  // of another file than the part that is here
+      on_disk([&] { remove_all(part_); });
+      fail(ErrorKind::Io, "{}: changed on the server while it was fetched", address_.url);
+    }
+    const bool passing = answer.status >= 500 || answer.status == 408 || answer.status == 429;
+    if (!passing) final_ = true;
+    fail(ErrorKind::Io, "{}: the server says {}{}", address_.url, answer.status,
+         answer.status == 401 || answer.status == 403
+             ? ": not allowed\nhint: fetch it yourself and give its path"
+             : "");
+  }
+
+  /// An error of the disk is not one of the network.
+  template <class Body>
+  std::invoke_result_t<const Body&> on_disk(const Body& body) {
+    try {
+      return body();
+    } catch (const Error&) {
+      final_ = true;
+      throw;
+    }
+  }
+
+  static void close(WriteFile& file) {
+    file.sync();
+    file.close();
+  }
+
+  void finish() {
+    Sha256 sha;
+    const auto file = files().open(part_);
+    std::vector<std::byte> buffer(1 << 20);
+    for (std::uint64_t at = 0; at < file->size();) {
+      const std::size_t n = file->read_at(at, buffer);
+      if (n == 0) break;
+      sha.update(std::span(buffer).first(n));
+      at += n;
+    }
+    const std::string found = sha.finish();
+    if (static_cast<std::int64_t>(file->size()) != state_.size ||
+        (!state_.sha256.empty() && state_.sha256 != found)) {
+      const std::string wanted = state_.sha256.empty() ? "" : " and SHA-256 " + state_.sha256;
+      const std::uint64_t size = file->size();
+      remove_all(part_);
+      fail(ErrorKind::Corruption, "{}: came with {} bytes and SHA-256 {}, but {} bytes{} were promised",
+           address_.url, size, found, state_.size, wanted);
+    }
+    state_.sha256 = found;
+    files().rename(part_, path_);
+    files().sync_directory(folder_);
+    state_.complete = true;
+    write_state();
+  }
+
+  Address address_;
+  DownloadOptions options_;
+  std::string folder_, path_, part_, state_path_;
+  State state_;
+  bool final_ = false;  // no use in trying again
+};
+
+}  // namespace
+
+std::string download(const std::string& url, const std::string& folder, const DownloadOptions& options) {
+  return Download(url, folder, options).run();
+}
+
+}  // namespace bora::store

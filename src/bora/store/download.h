@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#pragma once
+#include <string>
+
+namespace bora::store {
+
+struct DownloadOptions {
+  int tries = 6;             ///< in a row without a new byte
+  double pause_seconds = 1;  ///< after the first failure; twice as long after each further one
+  double silent_seconds = 60;
+};
+
+/// The local copy of an http or https URL, fetched into `folder` if it is not there yet:
+///
+///     <folder>/<hash of the URL>/<its last name>           complete and checked
+///                                <its last name>.part      what has come so far
+///                                state.json                size, ETag and SHA-256
+///
+/// A download that broke off goes on where it stopped, in this process or a later one, if the server says
+/// that the file is still the same (If-Range); else it starts over. Of several processes one fetches, the
+/// others wait for it. Checked are the length, the SHA-256 that
+/// a fragment states (`https://.../a.jsonl.zst#sha256=<64 digits>`) or, without one, the server's
+/// `X-Linked-Etag` if that is one. A complete copy is used without asking the server again.
+///
+/// Errors: NotFound for 404 and 410; Io for other answers and networks that fail `tries` times; Corruption
+/// for a wrong length or checksum; Unsupported for a URL whose last name is no plain file name, or that has a
+/// password in it.
+std::string download(const std::string& url, const std::string& folder, const DownloadOptions& options = {});
+
+}  // namespace bora::store

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/store/download.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+#include "bora/base/fault_files.h"
+#include "bora/base/log.h"
+#include "bora/base/text.h"
+#include "bora/store/sha256.h"
+#include "bora/store/test_files.h"
+#include "bora/store/urls.h"
+
+namespace bora::store {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::string sha256(std::string_view text) {
+  Sha256 sha;
+  sha.update(as_bytes(text));
+  return sha.finish();
+}
+
+TEST(Sha256, KnownAnswers) {  // of FIPS 180-4's examples
+  EXPECT_EQ(sha256(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  EXPECT_EQ(sha256("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(sha256("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"),
+            "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+  EXPECT_EQ(sha256(std::string(1'000'000, 'a')),
+            "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+  Sha256 pieces;
+  const std::string text(1000, 'x');
+  for (std::size_t at = 0, n = 1; at < text.size(); at += n++)
+    pieces.update(as_bytes(std::string_view(text).substr(at, n)));
+  EXPECT_EQ(pieces.finish(), sha256(text));
+}
+
+/// What a request asks for.
+struct Asked {
+  std::string path, range, if_range;
+};
+
+/// Answers one connection after the other on 127.0.0.1, each with what `answer` gives, and closes it.
+class Server {
+ public:
+  using Answer = std::function<std::string(const Asked&)>;
+  explicit Server(Answer answer) : answer_(std::move(answer)), socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof(address);
+    EXPECT_EQ(bind(socket_, reinterpret_cast<sockaddr*>(&address), size), 0);
+    EXPECT_EQ(listen(socket_, 8), 0);
+    EXPECT_EQ(getsockname(socket_, reinterpret_cast<sockaddr*>(&address), &size), 0);
+    port_ = ntohs(address.sin_port);
+    thread_ = std::thread([this] { serve(); });
+  }
+  ~Server() {
+    shutdown(socket_, SHUT_RDWR);
+    thread_.join();
+    close(socket_);
+  }
+  std::string url(const std::string& path) const {
+    return fmt::format("http://127.0.0.1:{}/{}", port_, path);
+  }
+  int requests() const { return requests_; }
+
+ private:
+  void serve() {
+    for (int connection = accept(socket_, nullptr, nullptr); connection >= 0;
+         connection = accept(socket_, nullptr, nullptr)) {
+      std::string request(1 << 14, '\0');
+      std::size_t filled = 0;
+      while (request.find("\r\n\r\n") == std::string::npos && filled < request.size()) {
+        const ssize_t n = recv(connection, request.data() + filled, request.size() - filled, 0);
+        if (n <= 0) break;
+        filled += static_cast<std::size_t>(n);
+      }
+      ++requests_;
+      const std::string reply = answer_(parse(request));
+      for (std::size_t at = 0; at < reply.size();) {
+        const ssize_t n = send(connection, reply.data() + at, reply.size() - at, MSG_NOSIGNAL);
+        if (n <= 0) break;
+        at += static_cast<std::size_t>(n);
+      }
+      close(connection);
+    }
+  }
+
+  static Asked parse(const std::string& request) {
+    Asked out;
+    out.path = request.substr(5, request.find(' ', 5) - 5);
+    for (const auto& line : split(request, '\n')) {
+      if (line.starts_with("Range: ")) out.range = std::string(trim(line.substr(7)));
+      if (line.starts_with("If-Range: ")) out.if_range = std::string(trim(line.substr(10)));
+    }
+    return out;
+  }
+
+  Answer answer_;
+  int socket_;
+  int port_ = 0;
+  std::atomic<int> requests_ = 0;
+  std::thread thread_;
+};
+
+std::string answer(int status, const std::string& headers, const std::string& body) {
+  return fmt::format("HTTP/1.1 {} X\r\nConnection: close\r\n{}\r\n{}", status, headers, body);
+}
+
+std::string whole(const std::string& body, const std::string& more = "") {
+  return answer(200, fmt::format("Content-Length: {}\r\nETag: \"v1\"\r\n{}", body.size(), more), body);
+}
+
+/// A file as a good server gives it, or the rest of it.
+std::string file(const Asked& asked, const std::string& body, const std::string& etag = "\"v1\"") {
+  if (asked.range.empty() || asked.if_range != etag)
+    return answer(200, fmt::format("Content-Length: {}\r\nETag: {}\r\n", body.size(), etag), body);
+  const auto begin =
+      static_cast<std::size_t>(parse_int(asked.range.substr(6, asked.range.size() - 7)).value());
+  const std::string rest = body.substr(begin);
+  return answer(206,
+                fmt::format("Content-Length: {}\r\nContent-Range: bytes {}-{}/{}\r\nETag: {}\r\n",
+                            rest.size(), begin, body.size() - 1, body.size(), etag),
+                rest);
+}
+
+/// The answer's head and the first `n` bytes of its body: then the connection breaks.
+std::string broken(const std::string& reply, std::size_t n) {
+  return reply.substr(0, reply.find("\r\n\r\n") + 4 + n);
+}
+
+class DownloadTest : public testing::Test {
+ protected:
+  DownloadTest() : folder_("download") { set_log_hooks(nullptr, nullptr); }
+  std::string fetch(const std::string& url, int tries = 3) {
+    return download(url, folder_.path(), {.tries = tries, .pause_seconds = 0, .silent_seconds = 5});
+  }
+  std::string wrong(const std::string& url, ErrorKind kind) {
+    return error_of(kind, [&] { fetch(url); });
+  }
+  const std::string body_ = sample_text(3, 300'000);
+  NoSyncFiles no_sync_;
+  ScopedFileSystem scope_{no_sync_};
+  TemporaryFolder folder_;
+};
+
+TEST_F(DownloadTest, OnceAndThenFromDisk) {
+  const Server server([&](const Asked& asked) { return file(asked, body_); });
+  const std::string path = fetch(server.url("a/b.txt?x=1"));
+  EXPECT_TRUE(path.ends_with("/b.txt")) << path;
+  EXPECT_EQ(read_text(path), body_);
+  EXPECT_EQ(fetch(server.url("a/b.txt?x=1")), path);
+  EXPECT_EQ(server.requests(), 1);
+  EXPECT_EQ(fetch(server.url("a/b.txt?x=1#sha256=" + sha256(body_))), path);
+  EXPECT_THAT(wrong(server.url("a/b.txt?x=1#sha256=" + sha256("other")), ErrorKind::Corruption),
+              testing::AllOf(HasSubstr("b.txt: its SHA-256 is " + sha256(body_)), HasSubstr("hint: delete")));
+  EXPECT_NE(fetch(server.url("a/b.txt?x=2")), path);
+  EXPECT_EQ(server.requests(), 2);
+}
+
+TEST_F(DownloadTest, GoesOnWhereTheConnectionBroke) {
+  std::vector<std::string> ranges;
+  const Server server([&](const Asked& asked) {
+    ranges.push_back(asked.range);
+    const std::string reply = file(asked, body_);
+    return ranges.size() < 4 ? broken(reply, 70'000) : reply;
+  });
+  EXPECT_EQ(read_text(fetch(server.url("b.txt"), 2)), body_);  // each try brings something
+  EXPECT_THAT(ranges, ElementsAre("", "bytes=70000-", "bytes=140000-", "bytes=210000-"));
+}
+
+TEST_F(DownloadTest, GoesOnInALaterProcess) {
+  int asked_for = 0;
+  const Server server([&](const Asked& asked) {
+    ++asked_for;
+    if (asked_for == 1) return broken(file(asked, body_), 70'000);
+    if (asked_for < 4) return answer(503, "Content-Length: 4\r\n", "busy");
+    return file(asked, body_);
+  });
+  EXPECT_EQ(wrong(server.url("b.txt"), ErrorKind::Io),
+            server.url("b.txt") + ": the server says 503\nhint: tried 3 times; start again to go on");
+  EXPECT_EQ(read_text(fetch(server.url("b.txt"))), body_);
+  EXPECT_EQ(server.requests(), 4);
+}
+
+TEST_F(DownloadTest, AFileThatChangedStartsOver) {
+  int asked_for = 0;
+  const std::string other = sample_text(4, 200'000);
+  const Server server([&](const Asked& asked) {
+    return ++asked_for == 1 ? broken(file(asked, body_), 70'000) : file(asked, other, "\"v2\"");
+  });
+  EXPECT_EQ(read_text(fetch(server.url("b.txt"))), other);
+  // A server that gives a range of something else, though it was asked not to.
+  asked_for = 0;
+  const Server careless([&](const Asked& asked) {
+    ++asked_for;
+    if (asked_for == 1) return broken(file(asked, body_), 70'000);
+    if (asked_for == 2)
+      return answer(206, "Content-Length: 1\r\nContent-Range: bytes 70000-70000/70001\r\n", "x");
+    return file(asked, other);
+  });
+  EXPECT_EQ(read_text(fetch(careless.url("b.txt"))), other);
+  EXPECT_EQ(asked_for, 3);
+}
+
+TEST_F(DownloadTest, ServersThatSayLittle) {
+  const Server server([&](const Asked& asked) {
+    if (asked.path == "chunks.txt")
+      return answer(200, "Transfer-Encoding: chunked\r\n", "3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n");
+    if (asked.path == "moved.txt")
+      return answer(
+          302, "Content-Length: 5\r\nLocation: /chunks.txt\r\nX-Linked-Etag: \"" + sha256("abcde") + "\"\r\n",
+          "moved");
+    if (asked.path == "loop.txt") return answer(302, "Location: /loop.txt\r\n", "");
+    if (asked.path == "file.txt") return answer(302, "Location: file:///etc/hostname\r\n", "");
+    if (asked.path == "empty.txt") return answer(200, "Content-Length: 0\r\n", "");
+    return answer(200, "", "until the end");
+  });
+  EXPECT_EQ(read_text(fetch(server.url("chunks.txt"))), "abcde");
+  EXPECT_EQ(read_text(fetch(server.url("moved.txt"))), "abcde");
+  EXPECT_EQ(read_text(fetch(server.url("plain.txt"))), "until the end");
+  EXPECT_EQ(read_text(fetch(server.url("empty.txt"))), "");
+  EXPECT_THAT(wrong(server.url("loop.txt"), ErrorKind::Io), HasSubstr("redirects"));
+  EXPECT_THAT(wrong(server.url("file.txt"), ErrorKind::Io), HasSubstr("rotocol"));
+}
+
+TEST_F(DownloadTest, WhatIsRefused) {
+  const Server server([&](const Asked& asked) {
+    if (asked.path == "gone.txt") return answer(404, "", "no");
+    if (asked.path == "closed.txt") return answer(403, "", "no");
+    return whole(body_, "X-Linked-Etag: \"" + sha256("other") + "\"\r\n");
+  });
+  EXPECT_EQ(wrong(server.url("gone.txt"), ErrorKind::NotFound),
+            server.url("gone.txt") + ": the server says 404: there is no such file");
+  EXPECT_EQ(wrong(server.url("closed.txt"), ErrorKind::Io),
+            server.url("closed.txt") +
+                ": the server says 403: not allowed\nhint: fetch it yourself and give its path");
+  EXPECT_EQ(server.requests(), 2);
+  EXPECT_EQ(wrong(server.url("b.txt"), ErrorKind::Corruption),
+            fmt::format("{}: came with {} bytes and SHA-256 {}, but {} bytes and SHA-256 {} were promised",
+                        server.url("b.txt"), body_.size(), sha256(body_), body_.size(), sha256("other")));
+  EXPECT_THAT(wrong(server.url("b.txt#sha1=123"), ErrorKind::Unsupported),
+              HasSubstr("64 hexadecimal digits"));
+  EXPECT_THAT(wrong(server.url("a/"), ErrorKind::Unsupported), HasSubstr("ends in no plain file name"));
+  EXPECT_THAT(wrong("http://me:secret@127.0.0.1/a.txt", ErrorKind::Unsupported),
+              testing::AllOf(HasSubstr("a password in it"), testing::Not(HasSubstr("secret"))));
+  std::string nobody;
+  {
+    const Server gone([](const Asked&) { return ""; });
+    nobody = gone.url("a.txt");
+  }
+  EXPECT_THAT(wrong(nobody, ErrorKind::Io), HasSubstr("hint: tried 3 times"));
+}
+
+TEST_F(DownloadTest, ThroughBraces) {
+  // What is fetched goes below the folder of Bora's caches; its address decides before anything is asked.
+  EXPECT_THAT(error_of(ErrorKind::Unsupported,
+                       [] { expand_urls(std::vector<std::string>{"http://127.0.0.1:1/{a,b}.exe?x=1"}); }),
+              HasSubstr("http://127.0.0.1:1/a.exe: the name ends in no format Bora reads"));
+  EXPECT_TRUE(is_fetched("https"));
+  EXPECT_FALSE(is_fetched("s3"));
+}
+
+TEST_F(DownloadTest, AFailingDiskIsToldAtOnce) {
+  const Server server([&](const Asked& asked) { return file(asked, body_); });
+  for (std::int64_t n = 1; n < 200; ++n) {
+    FaultFiles faults(files(), {.nth = n});
+    {
+      const ScopedFileSystem scope(faults);
+      try {
+        fetch(server.url("b.txt"));
+      } catch (const Error& e) {
+        EXPECT_EQ(static_cast<int>(e.kind()), static_cast<int>(ErrorKind::Io)) << e.what();
+      }
+    }
+    EXPECT_EQ(read_text(fetch(server.url("b.txt"))), body_) << n;
+    if (!faults.fired()) return;
+    for (const auto& name : files().list(folder_.path())) remove_all(folder_ / name);
+  }
+  FAIL() << "more operations than expected";
+}
+
+}  // namespace
+}  // namespace bora::store
