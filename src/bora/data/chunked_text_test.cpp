@@ -39,7 +39,7 @@ std::vector<std::int32_t> encode_in_pieces(const TokenizerProcessor& processor, 
 TEST(ChunkedText, GivesTheIdsOfTheWholeText) {
   const std::string folder = std::string(BORA_SHARED_DIR) + "/data/tokenizers";
   if (!exists(folder)) GTEST_SKIP() << folder << " is not here";
-  for (const char* name : {"gpt2", "phi-2", "qwen2", "whisper-tiny"}) {
+  for (const char* name : {"gpt2", "phi-2", "qwen2", "whisper-tiny", "llama2", "t5-small"}) {
     const TokenizerProcessor processor(Tokenizer::load(path_join(folder, name)), false);
     for (const auto& text : texts()) {
       std::vector<std::int32_t> whole;

@@ -29,6 +29,25 @@ TokenizerProcessor::TokenizerProcessor(Tokenizer tokenizer, bool enforce_eos)
   const bool ends_with_bos = bos && !suffix_.empty() && suffix_.back() == *bos;
   if (bos && !ends_with_bos && (prefix_.empty() || prefix_.front() != *bos))
     prefix_.insert(prefix_.begin(), *bos);
+  find_lead();
+}
+
+// A tokenizer may put something before a text (Llama 2's space) that has no place inside a document. Pieces
+// end after a line end: with one before it, a piece is read as what follows it.
+void TokenizerProcessor::find_lead() {
+  const auto ids = [this](std::string_view text) {
+    std::vector<std::int32_t> out;
+    tokenizer_.encode_ids(text, out, false, SpecialInText::Ordinary);
+    return out;
+  };
+  auto apart = ids("ab\n");
+  const auto whole = ids("ab\ncd"), lead = ids("\n"), after = ids("\ncd"), own = ids("cd");
+  auto plain = apart;
+  plain.insert(plain.end(), own.begin(), own.end());
+  if (plain == whole || after.size() < lead.size() || !std::equal(lead.begin(), lead.end(), after.begin()))
+    return;
+  apart.insert(apart.end(), after.begin() + static_cast<std::ptrdiff_t>(lead.size()), after.end());
+  if (apart == whole) lead_ = lead.size();
 }
 
 std::string TokenizerProcessor::fingerprint() const {
@@ -38,7 +57,13 @@ std::string TokenizerProcessor::fingerprint() const {
 
 void TokenizerProcessor::encode(const store::TextPiece& piece, std::vector<std::int32_t>& out) const {
   if (piece.begins_document) out.insert(out.end(), prefix_.begin(), prefix_.end());
-  tokenizer_.encode_ids(piece.text, out, false, SpecialInText::Ordinary);
+  if (piece.begins_document || lead_ == 0) {
+    tokenizer_.encode_ids(piece.text, out, false, SpecialInText::Ordinary);
+  } else {
+    std::vector<std::int32_t> ids;
+    tokenizer_.encode_ids("\n" + std::string(piece.text), ids, false, SpecialInText::Ordinary);
+    out.insert(out.end(), ids.begin() + static_cast<std::ptrdiff_t>(lead_), ids.end());
+  }
   if (piece.ends_document) out.insert(out.end(), suffix_.begin(), suffix_.end());
 }
 

@@ -27,7 +27,9 @@ class TokenizerProcessor final : public store::Processor {
 
  private:
   Tokenizer tokenizer_;
+  void find_lead();
   std::vector<std::int32_t> prefix_, suffix_;
+  std::size_t lead_ = 0;  ///< ids of a line end, put before pieces that continue a document; 0: none is
 };
 
 }  // namespace bora::data

@@ -12,9 +12,10 @@ namespace bora::store {
 /// Turns the entries of `train_urls` and the like into existing files.
 ///
 /// An entry is a path, with or without `file://`, a directory (every data file below it; of a data set that
-/// Hugging Face's save_to_disk wrote, its files in its order), or a pattern: `{a,b}` and `{1..128}` or `{00..29}` as in bash, then `*`, `?`, `[a-z]`, `[!a-z]` within one folder and `**` for any
-/// depth. Order: entries as given, braces as written, the matches of one pattern by bytes. Hidden files (a
-/// leading dot) match only a pattern that names the dot.
+/// Hugging Face's save_to_disk wrote, its files in its order), or a pattern: `{a,b}` and `{1..128}` or
+/// `{00..29}` as in bash, then `*`, `?`, `[a-z]`, `[!a-z]` within one folder and `**` for any depth. Order:
+/// entries as given, braces as written, the matches of one pattern by bytes. Hidden files (a leading dot)
+/// match only a pattern that names the dot.
 ///
 /// http:// and https:// URLs, where only braces are patterns, are fetched (download.h) into the folder
 /// `downloads` of Bora's caches.
