@@ -129,11 +129,12 @@ Tokenizer choose_tokenizer(const data::DataConfig& config, const RunPlace& place
 }
 
 std::vector<data::SourceCaches> build_caches(const data::DataConfig& config, const Tokenizer& tokenizer,
-                                             track::Console& console) {
+                                             track::Console& console, const TextTeam& team) {
   double started = monotonic_seconds();
   bool built = false;
   auto caches = data::build_caches(
-      config, data::TokenizerProcessor(tokenizer, config.enforce_eos), 0, [&](const data::CacheReport& r) {
+      config, data::TokenizerProcessor(tokenizer, config.enforce_eos), team.threads,
+      [&](const data::CacheReport& r) {
         built = true;
         const auto& p = r.progress;
         double seconds = std::max(monotonic_seconds() - started, 1e-3);
@@ -142,7 +143,8 @@ std::vector<data::SourceCaches> build_caches(const data::DataConfig& config, con
             "cache", static_cast<double>(p.bytes_done), static_cast<double>(p.bytes_total),
             fmt::format("{} {} tokens", r.name, human_count(static_cast<double>(p.counts.tokens))),
             human_bytes(static_cast<double>(p.bytes_done) / seconds) + "/s");
-      });
+      },
+      team.caches);
   double tokens = 0, bytes = 0;
   for (const auto& c : caches) {
     if (!c.train) continue;
@@ -162,10 +164,13 @@ std::vector<data::SourceCaches> build_caches(const data::DataConfig& config, con
 }  // namespace
 
 TextData prepare_text(const LmConfig& config, const RunPlace& place, std::int64_t seq_len,
-                      track::Console& console, const std::optional<Tokenizer>& given) {
+                      track::Console& console, const std::optional<Tokenizer>& given, const TextTeam& team) {
+  const bool first = team.caches.worker == 0;
+  if (!first) team.meet();  // what the first one fetches and trains, the others find
   auto resolved = find_files(config.data, console);
   TextData text{given ? *given : choose_tokenizer(resolved, place, console), {}, {}};
-  text.caches = build_caches(resolved, text.tokenizer, console);
+  if (first && team.meet) team.meet();
+  text.caches = build_caches(resolved, text.tokenizer, console, team);
   data::TokenRules rules{.eos_id = text.tokenizer.eos_id().value_or(-1),
                          .ignore_token_id = static_cast<std::int32_t>(resolved.ignore_token_id)};
   auto seed = static_cast<std::uint64_t>(config.data_seed.value_or(config.trainer.seed));

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Bora authors
 // From `data:` in a configuration to a tokenizer, token caches and datasets, visibly.
 #pragma once
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,10 +24,19 @@ struct TextData {
   std::int64_t vocab_size() const { return tokenizer.vocab_size(); }
 };
 
+/// Several workers that prepare the same text: the first fetches files and trains the tokenizer while the
+/// others wait; then all build the caches together.
+struct TextTeam {
+  store::CacheTeam caches;
+  int threads = 0;             ///< of this worker; 0: all of the machine's
+  std::function<void()> meet;  ///< returns when every worker has called it; empty for one
+};
+
 /// Fetches texts, trains or loads the tokenizer (unless one is given), builds missing token caches, and makes
 /// the datasets; reports each step on the console.
 TextData prepare_text(const LmConfig& config, const RunPlace& place, std::int64_t seq_len,
-                      track::Console& console, const std::optional<Tokenizer>& tokenizer);
+                      track::Console& console, const std::optional<Tokenizer>& tokenizer,
+                      const TextTeam& team = {});
 
 /// Loss, perplexity and bits per byte of each held-out set: a table, and metrics eval/<name>/loss, ...
 std::vector<track::Metric> evaluate_sources(const nn::LanguageModel& model, const TextData& text,

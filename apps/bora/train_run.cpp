@@ -212,15 +212,28 @@ class Run {
       part_writer_ = std::make_unique<checkpoint::AsyncWriter>(place_.directory);
     }
     auto seq_len = config_.model.config->seq_len();
-    if (!writes()) workers_->barrier();  // what the first one builds, the others find
-    text_ = prepare_text(config_, place_, seq_len, console_, std::nullopt);
-    if (writes()) workers_->barrier();
+    text_ = prepare_text(config_, place_, seq_len, console_, std::nullopt, text_team());
     end_with_the_data();
     model_.emplace(loaded_, workers_, text_->vocab_size());
     describe_model(*model_, console_);
     if (writes()) record_run(loaded_, place_, *text_);
     optimizer_ = optim::make_optimizer(config_.optimizer, model_->parameters());
     make_trainer(seq_len);
+  }
+
+  TextTeam text_team() {
+    if (workers_->size() == 1) return {};
+    return {.caches = {.worker = workers_->rank(),
+                       .workers = workers_->size(),
+                       .any = [this](bool mine) { return anyone(mine); }},
+            .threads = core::runtime_info().threads,
+            .meet = [this] { workers_->barrier(); }};
+  }
+  bool anyone(bool mine) {
+    const auto own = static_cast<std::byte>(mine);
+    std::vector<std::byte> all(static_cast<std::size_t>(workers_->size()));
+    workers_->all_gather({&own, 1}, all);
+    return std::find(all.begin(), all.end(), std::byte{1}) != all.end();
   }
 
   // Data that is read up ends the run, and its schedule.
