@@ -5,6 +5,7 @@
 # Builds the fuzz targets of tests/fuzz with clang and runs each for a while; one line each.
 #
 #   scripts/fuzz.sh [SECONDS [TARGET...]]     default 600 seconds each, all targets
+#   scripts/fuzz.sh --smoke [TARGET...]       the seeds and 3000 inputs made of them, the same ones every time
 #
 # BORA_FUZZ_BUILD: the build folder, default build/fuzz. New inputs are kept below it, in corpus/TARGET, and go on from
 # there the next time; those that fail lie in found/TARGET. Exit code 1 if there are any.
@@ -12,7 +13,9 @@ set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 readonly root
 readonly build=${BORA_FUZZ_BUILD:-$root/build/fuzz}
-readonly seconds=${1:-600}
+smoke=
+if [ "${1:-}" = --smoke ]; then smoke=yes; fi
+readonly seconds=${1:-600} smoke
 shift || true
 
 mkdir -p "$build"
@@ -33,8 +36,14 @@ stat() { sed -n "s/^stat::$2: *//p" "$1" | tail -1; }
 run() {
   local kept=$build/corpus/$1 found=$build/found/$1 log=$build/$1.log rc=0 verdict=ok
   local words=$root/tests/fuzz/words/$1
-  local flags=(-max_total_time="$seconds" -timeout=1 -rss_limit_mb=2048 -max_len=8192 -print_final_stats=1
-    -artifact_prefix="$found/")
+  local flags=(-rss_limit_mb=2048 -max_len=8192 -print_final_stats=1 -artifact_prefix="$found/")
+  if [ -n "$smoke" ]; then
+    kept=$build/smoke/$1
+    rm -rf "$kept"
+    flags+=(-runs=3000 -seed=1 -timeout=20)  # a slow machine is no finding
+  else
+    flags+=(-max_total_time="$seconds" -timeout=1)
+  fi
   if [ -f "$words" ]; then flags+=(-dict="$words"); fi
   mkdir -p "$kept" "$found"
   "$build/tests/fuzz/$1_fuzz" "$kept" "$root/tests/fuzz/corpus/$1" "${flags[@]}" >"$log" 2>&1 || rc=$?

@@ -106,7 +106,7 @@ TEST_F(DataCommand, WhatAnImportNeeds) {
   EXPECT_EQ(refused(run_cache, {"import", "x"}), "cache import: --format is needed");
   EXPECT_EQ(refused(run_cache, {"import", "x", "--format", "raw-u16"}), "cache import: --to is needed");
   EXPECT_EQ(refused(run_cache, {"import", "x", "--format", "zarr", "--to", at("c")}),
-            "token files: zarr is none of raw-u16, raw-u32, megatron, tfrecord");
+            "token files: zarr is none of raw-u16, raw-u32, megatron, tfrecord, levanter");
   EXPECT_EQ(refused(run_cache, {"export", "a", "b", "--format", "raw-u16", "--to", at("c")}),
             "cache export: one cache's directory is needed, 2 are given");
   EXPECT_THAT(

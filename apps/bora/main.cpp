@@ -13,6 +13,7 @@
 #include "args.h"
 #include "bora/base/error.h"
 #include "bora/base/file.h"
+#include "bora/mesh/launch.h"
 #include "launch_command.h"
 #include "train_arguments.h"
 
@@ -23,6 +24,20 @@ void check(const std::vector<std::string>& arguments) {
   if (arguments.empty() || arguments[0] != "train") return;
   auto train = parse_train_arguments({arguments.begin() + 1, arguments.end()});
   load_config(train.paths, train.overrides);
+}
+
+// All workers of a run read the same command and configuration: one on each host says what is wrong with them.
+// The others wait a moment, because a launcher ends all workers when one has ended.
+void say(const std::string& error) {
+  bool speaks = true;
+  try {
+    speaks = mesh::launch_environment().local_rank == 0;
+  } catch (const Error&) {  // half a launcher: nobody else may speak
+  }
+  if (speaks)
+    fmt::print(stderr, "bora: {}\n", error);
+  else
+    ::sleep(1);
 }
 
 // bora-run stands beside this program.
@@ -47,7 +62,7 @@ int main(int argc, char** argv) {
   } catch (const bora::app::HelpShown&) {
     return 0;
   } catch (const bora::Error& e) {
-    fmt::print(stderr, "bora: {}\n", e.what());
+    bora::app::say(e.what());
     return bora::exit_code(e.kind());
   } catch (const std::exception& e) {
     fmt::print(stderr, "bora: internal error: {}\n", e.what());

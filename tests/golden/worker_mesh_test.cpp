@@ -113,6 +113,10 @@ TEST_F(WorkerMesh, Errors) {
   EXPECT_THAT(uneven.output,
               HasSubstr("axis heads of size 4 cannot be cut into 3 equal blocks for the mesh axis "
                         "model\nhint: another size of the mesh axis, or take heads out of its axes"));
+  auto twice = run_workers(folder, 2, with(kTrain, {"--trainer.axis_resources={mlp: modle}"}));
+  const auto said = twice.output.find("modle");
+  EXPECT_NE(said, std::string::npos) << twice.output;
+  EXPECT_EQ(twice.output.find("modle", said + 1), std::string::npos) << "one of the workers says it";
   auto unknown =
       run(folder, with(kTrain, {"--trainer.axis_resources={mlp: modle}", "--trainer.mesh.axes={expert: 2}"}));
   EXPECT_EQ(unknown.code, 2);
