@@ -26,8 +26,8 @@ void check(const std::vector<std::string>& arguments) {
   load_config(train.paths, train.overrides);
 }
 
-// All workers of a run read the same command and configuration: one on each host says what is wrong with them.
-// The others wait a moment, because a launcher ends all workers when one has ended.
+// All workers of a run read the same command and configuration: one on each host says what is wrong with
+// them. The others wait a moment, because a launcher ends all workers when one has ended.
 void say(const std::string& error) {
   bool speaks = true;
   try {

@@ -86,9 +86,8 @@ void PlacedModel::start_from_hugging_face(const LoadedConfig& loaded, std::int64
 std::int64_t PlacedModel::elements() const {
   std::int64_t n = 0;
   for (const auto& p : model_parameters_) {
-    std::int64_t each = 1;
-    for (int d = 0; d < p.array->rank(); ++d) each *= core::whole_size(*p.array, d);
-    n += each;
+    const auto sizes = core::whole_sizes(*p.array);
+    n += std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
   }
   return n;
 }
@@ -146,8 +145,7 @@ void PlacedModel::mark_blocks(std::vector<checkpoint::CheckpointArray>& arrays) 
     }
     const auto& parameter = *model_parameters_[i].array;
     const auto cuts = core::cuts_of(parameter);
-    std::vector<std::int64_t> sizes;
-    for (int d = 0; d < parameter.rank(); ++d) sizes.push_back(core::whole_size(parameter, d));
+    const auto sizes = core::whole_sizes(parameter);
     for (std::size_t m = 0; mesh_->mapping() != nullptr && m < mesh_->mapping()->size(); ++m) {
       if (cuts[m] < 0) continue;
       auto& workers = mesh_->mapping()->workers(m);

@@ -225,15 +225,9 @@ class Run {
     if (workers_->size() == 1) return {};
     return {.caches = {.worker = workers_->rank(),
                        .workers = workers_->size(),
-                       .any = [this](bool mine) { return anyone(mine); }},
+                       .any = [this](bool mine) { return mesh::any_of_all(*workers_, mine); }},
             .threads = core::runtime_info().threads,
             .meet = [this] { workers_->barrier(); }};
-  }
-  bool anyone(bool mine) {
-    const auto own = static_cast<std::byte>(mine);
-    std::vector<std::byte> all(static_cast<std::size_t>(workers_->size()));
-    workers_->all_gather({&own, 1}, all);
-    return std::find(all.begin(), all.end(), std::byte{1}) != all.end();
   }
 
   // Data that is read up ends the run, and its schedule.

@@ -22,6 +22,17 @@ const at::Tensor& filled(std::string_view who, const Array& a) {
   return tensor(a);
 }
 
+// The same where the values must be final.
+const at::Tensor& summed(std::string_view who, const Array& a) {
+  const at::Tensor& t = filled(who, a);
+  const auto& place = a.node()->layout.place;
+  if (std::find(place.begin(), place.end(), Layout::kPartial) != place.end()) {
+    fail(ErrorKind::InvalidArgument,
+         "{}: the array is this worker's part of a sum over workers\nhint: core::whole() adds them up", who);
+  }
+  return t;
+}
+
 // Whether elements of `dtype` may be seen as T: the same type, its bits (uint16 for the 16-bit floats), or
 // bytes.
 template <class T>
@@ -77,7 +88,7 @@ std::int64_t Array::numel() const { return filled("numel", *this).numel(); }
 DType Array::dtype() const { return from_scalar_type(filled("dtype", *this).scalar_type()); }
 
 double Array::item() const {
-  const at::Tensor& t = filled("item", *this);
+  const at::Tensor& t = summed("item", *this);
   if (t.numel() != 1) {
     fail(ErrorKind::InvalidArgument,
          "item: the array has {} elements, not one\nhint: reduce it first, or to_vector()", t.numel());
@@ -88,7 +99,7 @@ double Array::item() const {
 template <class T>
 std::vector<T> Array::to_vector() const {
   constexpr at::ScalarType type = c10::CppTypeToScalarType<T>::value;
-  const at::Tensor t = filled("to_vector", *this).detach().to(at::kCPU, type).contiguous();
+  const at::Tensor t = summed("to_vector", *this).detach().to(at::kCPU, type).contiguous();
   const T* first = t.const_data_ptr<T>();
   return std::vector<T>(first, first + t.numel());
 }
@@ -140,9 +151,7 @@ DType from_scalar_type(at::ScalarType type) {
 
 std::string describe(const Operand& x) {
   if (x.array.empty()) return describe(x.names);
-  std::vector<std::int64_t> sizes;
-  for (int i = 0; i < x.array.rank(); ++i) sizes.push_back(whole_size(x.array, i));
-  return describe_sizes(x.names, sizes);
+  return describe_sizes(x.names, whole_sizes(x.array));
 }
 std::string describe(const Shape& shape) { return describe_sizes(shape.names, shape.sizes); }
 std::string describe(Names names) { return describe_sizes(names, {}); }

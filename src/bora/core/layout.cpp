@@ -66,7 +66,8 @@ Space::Space(std::string_view op, std::span<const Operand> operands, Names whole
 void Space::add(const Operand& x) {
   check_operand(op_, x);
   for (std::size_t i = 0; i < x.names.size(); ++i) {
-    const std::int64_t size = whole_size(x.array, static_cast<int>(i));
+    const auto dim = static_cast<int>(i);
+    const std::int64_t size = mapping_ == nullptr ? tensor(x.array).size(dim) : whole_size(x.array, dim);
     const int known = index(x.names[i]);
     if (known < 0) {
       names_.push_back(x.names[i]);

@@ -15,10 +15,6 @@ namespace {
 
 thread_local const Mapping* current_mapping = nullptr;
 
-std::int64_t position(Names names, std::string_view axis) {
-  return std::find(names.begin(), names.end(), axis) - names.begin();
-}
-
 }  // namespace
 
 Mapping::Mapping(std::vector<MeshAxis> mesh, std::vector<AxisRule> compute, std::vector<AxisRule> parameters)
@@ -52,24 +48,23 @@ std::vector<Mapping::Rule> Mapping::resolved(std::vector<AxisRule> rules) const 
   return out;
 }
 
-std::optional<std::size_t> Mapping::owner(std::size_t m, Names names, Names whole) const {
+std::optional<std::size_t> Mapping::first(const std::vector<Rule>& rules, std::size_t m, Names names,
+                                          Names whole) const {
   if (mesh_[m].workers->size() == 1) return std::nullopt;
-  for (const Rule& rule : compute_) {
+  for (const Rule& rule : rules) {
     if (rule.mesh != m || find(whole, rule.axis) >= 0) continue;
-    const auto at = static_cast<std::size_t>(position(names, rule.axis));
-    if (at < names.size()) return at;
+    const int at = find(names, rule.axis);
+    if (at >= 0) return static_cast<std::size_t>(at);
   }
   return std::nullopt;
 }
 
+std::optional<std::size_t> Mapping::owner(std::size_t m, Names names, Names whole) const {
+  return first(compute_, m, names, whole);
+}
+
 std::optional<std::size_t> Mapping::parameter_cut(std::size_t m, Names names) const {
-  if (mesh_[m].workers->size() == 1) return std::nullopt;
-  for (const Rule& rule : parameters_) {
-    if (rule.mesh != m) continue;
-    const auto at = static_cast<std::size_t>(position(names, rule.axis));
-    if (at < names.size()) return at;
-  }
-  return std::nullopt;
+  return first(parameters_, m, names, {});
 }
 
 MappingScope::MappingScope(const Mapping* mapping) : before_(std::exchange(current_mapping, mapping)) {}
@@ -148,6 +143,12 @@ std::int64_t whole_size(const Array& x, int dim) {
     if (x.node()->layout.place[m] == dim) size *= map->workers(m).size();
   }
   return size;
+}
+
+std::vector<std::int64_t> whole_sizes(const Array& x) {
+  std::vector<std::int64_t> sizes;
+  for (int d = 0; d < x.rank(); ++d) sizes.push_back(whole_size(x, d));
+  return sizes;
 }
 
 }  // namespace bora::core

@@ -70,6 +70,8 @@ class Mapping {
     std::size_t mesh;
   };
   std::vector<Rule> resolved(std::vector<AxisRule> rules) const;
+  std::optional<std::size_t> first(const std::vector<Rule>& rules, std::size_t m, Names names,
+                                   Names whole) const;
   std::vector<MeshAxis> mesh_;
   std::vector<Rule> compute_, parameters_;
 };
@@ -110,5 +112,6 @@ Array like(const Array& like, const Array& values);
 
 /// Size of a dimension of the whole array, wherever its blocks are.
 std::int64_t whole_size(const Array& x, int dim);
+std::vector<std::int64_t> whole_sizes(const Array& x);
 
 }  // namespace bora::core

@@ -155,9 +155,18 @@ TEST(Prefetcher, GivesTheLoadersBatchesFromAnyStep) {
 
 TEST(Prefetcher, ReadsOwnRows) {
   const Loader loader(counting(1000), kSchedule);
-  Prefetcher ahead(loader, 9, {.rows = [](std::int64_t size) { return RowRange{size / 2, size}; }});
-  EXPECT_EQ(*ahead.next(), loader.batch(9, {4, 8}));
-  EXPECT_EQ(*ahead.next(), loader.batch(10, {8, 16}));
+  const Loader::Wanted second_half = [](std::int64_t row, std::int64_t size) { return row >= size / 2; };
+  Prefetcher ahead(loader, 9, {.wanted = second_half});
+  for (const std::int64_t step : {9, 10}) {
+    const Batch got = *ahead.next();
+    EXPECT_EQ(got, loader.batch(step, second_half));
+    const Batch own = loader.batch(step, RowRange{got.sequences / 2, got.sequences});
+    const auto half = static_cast<std::ptrdiff_t>(own.tokens.size());
+    EXPECT_EQ(own.tokens, std::vector<std::int32_t>(got.tokens.begin() + half, got.tokens.end()));
+    EXPECT_EQ(own.loss_weights, std::vector<float>(got.loss_weights.begin() + half, got.loss_weights.end()));
+    EXPECT_EQ(own.sources,
+              std::vector<std::int32_t>(got.sources.begin() + got.sequences / 2, got.sources.end()));
+  }
 }
 
 TEST(Prefetcher, ErrorsComeWhereTheyBelong) {

@@ -59,10 +59,7 @@ void Prefetcher::read_ahead(std::int64_t step) {
   try {
     for (const std::int64_t end = loader_.num_steps(); step < end; ++step) {
       const std::int64_t size = loader_.schedule().batch_size(step);
-      auto batch = options_.wanted
-                       ? loader_.batch(step, options_.wanted)
-                       : loader_.batch(step, options_.rows ? options_.rows(size) : RowRange{0, size});
-      if (!push(std::move(batch), nullptr)) return;
+      if (!push(loader_.batch(step, options_.wanted), nullptr)) return;
     }
     push({}, nullptr);
   } catch (...) {

@@ -16,9 +16,7 @@ namespace bora::data {
 
 struct PrefetchOptions {
   std::int64_t depth = 4;  ///< batches kept ready
-  /// The rows to read of a batch of so many sequences; empty: all. Called by the reading thread.
-  std::function<RowRange(std::int64_t batch_size)> rows = {};
-  /// In place of `rows`: of the whole batch, the rows to read. Called by the reading thread.
+  /// The rows to read of each batch; empty: all. Called by the reading thread.
   Loader::Wanted wanted = {};
 };
 

@@ -235,4 +235,12 @@ std::string broadcast_text(Communicator& communicator, int from, std::string_vie
   return out;
 }
 
+bool any_of_all(Communicator& communicator, bool mine) {
+  if (communicator.size() == 1) return mine;
+  const auto own = static_cast<std::byte>(mine);
+  std::vector<std::byte> all(static_cast<std::size_t>(communicator.size()));
+  communicator.all_gather({&own, 1}, all);
+  return std::find(all.begin(), all.end(), std::byte{1}) != all.end();
+}
+
 }  // namespace bora::mesh

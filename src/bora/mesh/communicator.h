@@ -100,6 +100,9 @@ class SharedMemory {
 /// Text of worker `from`, on all. Collective.
 std::string broadcast_text(Communicator& communicator, int from, std::string_view text);
 
+/// Whether any worker says yes, on all. Collective.
+bool any_of_all(Communicator& communicator, bool mine);
+
 /// The only worker of a run. Exchange with anyone is an InvalidArgument error.
 std::unique_ptr<Communicator> make_self_communicator();
 

@@ -10,6 +10,8 @@
 namespace bora::train {
 namespace {
 
+// Cut over `model` where nothing is said; the vocabulary too if it can be cut evenly.
+constexpr const char* kTensorAxes[] = {"kv_head", "heads", "mlp"};
 constexpr std::string_view kMeshAxes[] = {"data", "replica", "replica_dcn", "model", "context", "expert"};
 
 std::int64_t* find(AxisSizes& sizes, std::string_view axis) {

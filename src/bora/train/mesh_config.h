@@ -44,9 +44,6 @@ struct MeshPlan {
   std::vector<std::string> fsdp_axes;  ///< what is cut over data; none: parameters are whole there
 };
 
-/// Axes that are cut over `model` where nothing is said; the vocabulary only if it can be cut evenly.
-inline constexpr const char* kTensorAxes[] = {"kv_head", "heads", "mlp"};
-
 /// Config error where the sizes do not make `workers`.
 MeshPlan resolve_mesh(const MeshConfig& config, const std::optional<std::vector<std::string>>& fsdp_axis,
                       int workers, std::int64_t vocab_size);

@@ -68,10 +68,7 @@ bool Trainer::anyone_stops() {
                     (parts_.should_stop && parts_.should_stop());
   if (workers.size() == 1) return here;
   workers.activity(fmt::format("step {}: going on or not", step_));
-  const auto mine = static_cast<std::byte>(here);
-  std::vector<std::byte> all(static_cast<std::size_t>(workers.size()));
-  workers.all_gather({&mine, 1}, all);
-  return std::find(all.begin(), all.end(), std::byte{1}) != all.end();
+  return mesh::any_of_all(workers, here);
 }
 
 StepResult Trainer::step() {
