@@ -183,8 +183,8 @@ struct LinearCrossEntropy : torch::autograd::Function<LinearCrossEntropy> {
   static Tensor forward(AutogradContext* ctx, const Tensor& hidden, const Tensor& head, const Tensor& targets,
                         const Tensor& weights, const CrossEntropyRule& rule) {
     bool gradient = hidden.requires_grad() || head.requires_grad();
-    HeadPass pass{hidden.to(at::kFloat).contiguous(),
-                  head.to(at::kFloat).contiguous(),
+    HeadPass pass{cast(hidden, at::kFloat).contiguous(),
+                  cast(head, at::kFloat).contiguous(),
                   targets,
                   weights,
                   rule,
@@ -193,8 +193,8 @@ struct LinearCrossEntropy : torch::autograd::Function<LinearCrossEntropy> {
                   {}};
     pass.run();
     if (gradient) {
-      ctx->saved_data["hidden"] = pass.dhidden.to(hidden.scalar_type());
-      ctx->saved_data["head"] = pass.dhead.to(head.scalar_type());
+      ctx->saved_data["hidden"] = cast(pass.dhidden, hidden.scalar_type());
+      ctx->saved_data["head"] = cast(pass.dhead, head.scalar_type());
     }
     auto loss = new_floats({});
     *loss.mutable_data_ptr<float>() = static_cast<float>(pass.loss);

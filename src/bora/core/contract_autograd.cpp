@@ -33,7 +33,7 @@ struct View {
 };
 
 View as_matrix(Tensor x) {
-  if (is_low_precision(x)) x = x.to(at::kFloat);
+  if (is_low_precision(x)) x = cast(x, at::kFloat);
   auto d = x.dim();
   auto rows = x.size(d - 2), columns = x.size(d - 1);
   auto row = x.stride(d - 2), column = x.stride(d - 1);
@@ -72,10 +72,10 @@ Tensor product(const Tensor& a, const Tensor& b, const std::optional<Tensor>& bi
     kernels::matmul(m, n, k, va.ref, vb.ref, out, n);
   }
   if (bias) {
-    auto wide = bias->to(at::kFloat).contiguous();
+    auto wide = cast(*bias, at::kFloat).contiguous();
     kernels::add_bias(c.numel() / n, n, wide.const_data_ptr<float>(), out);
   }
-  return is_low_precision(a) ? c.to(a.scalar_type()) : c;
+  return is_low_precision(a) ? cast(c, a.scalar_type()) : c;
 }
 
 // The gradient of one operand, in that operand's own layout: a weight that was passed transposed gets a
@@ -98,10 +98,10 @@ Tensor bias_gradient(const Tensor& grad) {
     for (std::int64_t i = 0; i + 1 < grad.dim(); ++i) over.push_back(i);
     return at::_ops::sum_dim_IntList::call(grad, over, false, std::nullopt);
   }
-  auto wide = grad.to(at::kFloat).contiguous();
+  auto wide = cast(grad, at::kFloat).contiguous();
   auto out = empty({n}, grad);
   kernels::column_sums(wide.numel() / n, n, wide.const_data_ptr<float>(), out.mutable_data_ptr<float>());
-  return out.to(grad.scalar_type());
+  return cast(out, grad.scalar_type());
 }
 
 struct Matmul : torch::autograd::Function<Matmul> {

@@ -246,7 +246,7 @@ Array where(const Operand& condition, const Operand& a, double b, Names out) {
 Array cast(const Operand& x, DType dtype) {
   const Space space("cast", {x});
   if (x.array.dtype() == dtype) return x.array;
-  return labelled_as(x.array, tensor(x.array).to(scalar_type(dtype)));
+  return labelled_as(x.array, autograd::cast(tensor(x.array), scalar_type(dtype)));
 }
 
 }  // namespace bora::core

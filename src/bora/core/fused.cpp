@@ -240,7 +240,7 @@ Array attention(const Operand& q, const Operand& k, const Operand& v, const Atte
   q_order.push_back(axes.head_dim);
   auto k_order = key_order(roles, axes.key_position, axes.head_dim);
   auto dtype = space.local(q).scalar_type();
-  auto widen = [](const at::Tensor& x) { return x.to(at::kFloat); };
+  auto widen = [](const at::Tensor& x) { return autograd::cast(x, at::kFloat); };
   auto qt = reshaped(permuted(widen(space.local(q)), q.names, q_order), {b, t, h, g, d});
   auto kt = reshaped(permuted(widen(space.local(k)), k.names, k_order), {b, s, h, d});
   auto vt = reshaped(permuted(widen(space.local(v)), v.names, k_order), {b, s, h, d});
@@ -256,7 +256,7 @@ Array attention(const Operand& q, const Operand& k, const Operand& v, const Atte
   autograd::Segments segments{
       segments_here(space, {rule.query_segments, rule.segment_names}, b, t, "queries"),
       segments_here(space, {rule.key_segments, key_names}, b, s, "keys")};
-  auto out = autograd::attention(qt, kt, vt, kernel_rule, segments).to(dtype);
+  auto out = autograd::cast(autograd::attention(qt, kt, vt, kernel_rule, segments), dtype);
   auto y = permuted(reshaped(out, sizes_of(space, q_order)), q_order, {q.names.begin(), q.names.end()});
   return space.label(y, q.names);
 }

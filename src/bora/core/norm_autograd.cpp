@@ -23,7 +23,7 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 using Maybe = std::optional<Tensor>;
 
-Tensor wide(const Tensor& x) { return x.to(at::kFloat).contiguous(); }
+Tensor wide(const Tensor& x) { return cast(x, at::kFloat).contiguous(); }
 const float* data(const Tensor& x) { return x.defined() ? x.const_data_ptr<float>() : nullptr; }
 float* mutable_data(const Tensor& x) { return x.defined() ? x.mutable_data_ptr<float>() : nullptr; }
 Tensor wide(const Maybe& x) { return x ? wide(*x) : Tensor(); }
@@ -39,7 +39,7 @@ struct RmsNorm : torch::autograd::Function<RmsNorm> {
     kernels::rms_norm_forward(rows, n, data(input), data(w), static_cast<float>(eps), mutable_data(y),
                               mutable_data(rstd));
     ctx->save_for_backward({x, weight.value_or(Tensor()), rstd});
-    return y.to(x.scalar_type());
+    return cast(y, x.scalar_type());
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     auto saved = ctx->get_saved_variables();
@@ -48,7 +48,8 @@ struct RmsNorm : torch::autograd::Function<RmsNorm> {
     auto dx = new_floats(input.sizes()), dw = w.defined() ? new_floats({n}) : Tensor();
     kernels::rms_norm_backward(rows, n, data(input), data(w), data(saved[2]), data(dy), mutable_data(dx),
                                mutable_data(dw));
-    return {dx.to(saved[0].scalar_type()), w.defined() ? dw.to(saved[1].scalar_type()) : Tensor(), Tensor()};
+    return {cast(dx, saved[0].scalar_type()), w.defined() ? cast(dw, saved[1].scalar_type()) : Tensor(),
+            Tensor()};
   }
 };
 
@@ -62,7 +63,7 @@ struct LayerNorm : torch::autograd::Function<LayerNorm> {
                                 mutable_data(y), mutable_data(mean), mutable_data(rstd));
     ctx->save_for_backward({x, weight.value_or(Tensor()), mean, rstd});
     ctx->saved_data["bias"] = bias.has_value();
-    return y.to(x.scalar_type());
+    return cast(y, x.scalar_type());
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     auto saved = ctx->get_saved_variables();
@@ -73,8 +74,8 @@ struct LayerNorm : torch::autograd::Function<LayerNorm> {
     auto db = ctx->saved_data["bias"].toBool() ? new_floats({n}) : Tensor();
     kernels::layer_norm_backward(rows, n, data(input), data(w), data(saved[2]), data(saved[3]), data(dy),
                                  mutable_data(dx), mutable_data(dw), mutable_data(db));
-    return {dx.to(dtype), dw.defined() ? dw.to(dtype) : Tensor(), db.defined() ? db.to(dtype) : Tensor(),
-            Tensor()};
+    return {cast(dx, dtype), dw.defined() ? cast(dw, dtype) : Tensor(),
+            db.defined() ? cast(db, dtype) : Tensor(), Tensor()};
   }
 };
 
@@ -85,7 +86,7 @@ struct Activate : torch::autograd::Function<Activate> {
     kernels::activate(static_cast<kernels::Activation>(f), y.numel(), data(input), mutable_data(y));
     ctx->save_for_backward({x});
     ctx->saved_data["f"] = f;
-    return y.to(x.scalar_type());
+    return cast(y, x.scalar_type());
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     auto x = ctx->get_saved_variables()[0];
@@ -93,7 +94,7 @@ struct Activate : torch::autograd::Function<Activate> {
     auto dx = new_floats(input.sizes());
     kernels::activate_backward(static_cast<kernels::Activation>(ctx->saved_data["f"].toInt()), dx.numel(),
                                data(input), data(dy), mutable_data(dx));
-    return {dx.to(x.scalar_type()), Tensor()};
+    return {cast(dx, x.scalar_type()), Tensor()};
   }
 };
 
@@ -104,7 +105,7 @@ struct Gated : torch::autograd::Function<Gated> {
     kernels::gated(static_cast<kernels::Activation>(f), y.numel(), data(g), data(u), mutable_data(y));
     ctx->save_for_backward({gate, up});
     ctx->saved_data["f"] = f;
-    return y.to(gate.scalar_type());
+    return cast(y, gate.scalar_type());
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     auto saved = ctx->get_saved_variables();
@@ -113,7 +114,7 @@ struct Gated : torch::autograd::Function<Gated> {
     kernels::gated_backward(static_cast<kernels::Activation>(ctx->saved_data["f"].toInt()), g.numel(),
                             data(g), data(u), data(dy), mutable_data(dg), mutable_data(du));
     auto dtype = saved[0].scalar_type();
-    return {dg.to(dtype), du.to(dtype), Tensor()};
+    return {cast(dg, dtype), cast(du, dtype), Tensor()};
   }
 };
 
@@ -132,12 +133,12 @@ kernels::RopeShape rope_shape(const Tensor& x, std::int64_t half, const Tensor& 
 }
 
 Tensor rotate(const Tensor& x, const Tensor& cos, const Tensor& sin, bool inverse) {
-  auto input = x.to(at::kFloat);
+  auto input = cast(x, at::kFloat);
   if (input.stride(3) != 1) input = input.contiguous();
   auto y = new_floats(x.sizes());
   kernels::rope(rope_shape(input, cos.size(1), y), data(input), data(cos), data(sin), mutable_data(y),
                 inverse);
-  return y.to(x.scalar_type());
+  return cast(y, x.scalar_type());
 }
 
 struct Rope : torch::autograd::Function<Rope> {

@@ -13,6 +13,9 @@
 
 namespace bora::core::autograd {
 
+/// Another type of elements, rounded to nearest even; the same layout.
+at::Tensor cast(const at::Tensor& x, at::ScalarType type);
+
 /// a [m, k] · b [k, n] (+ bias [n]), or with a leading batch dimension on both. Any strides.
 at::Tensor matmul(const at::Tensor& a, const at::Tensor& b, const std::optional<at::Tensor>& bias);
 
