@@ -15,6 +15,7 @@
 #include "bora/mesh/mpi_plugin.h"
 #include "bora/train/trainer.h"
 #include "commands.h"
+#include "profile.h"
 
 namespace bora::app {
 namespace {
@@ -38,9 +39,9 @@ Held held_by(const std::vector<core::ParamRef>& parameters, const optim::Optimiz
 }  // namespace
 
 int run_bench_workers(const Arguments& arguments) {
-  std::string what, name = "gpt2-124m";
+  std::string what, name = "gpt2-124m", trace;
   std::int64_t batch = 8, seq = 256, steps = 5, threads = 1, lanes = 8;
-  bool whole = false;
+  bool whole = false, fast = false;
   Args args(
       "bench",
       "Time training steps of the workers that a launcher started, and say what each holds; one JSON line.",
@@ -52,7 +53,9 @@ int run_bench_workers(const Arguments& arguments) {
   args.option("--lanes", lanes, "parts of the batch, a power of two");
   args.option("--steps", steps, "steps to time, after one to warm up");
   args.option("--threads", threads, "of each worker");
+  args.option("--trace", trace, "file for a timeline of the timed steps (chrome://tracing, ui.perfetto.dev)");
   args.flag("--whole", whole, "every worker holds all parameters; else they are sharded");
+  args.flag("--fast", fast, "sums by the library's own all-reduce (trainer.reduction: fast); with --whole");
   args.parse(arguments);
   std::shared_ptr<mesh::Communicator> workers = mesh::make_communicator(mesh::launch_environment());
   core::initialize(static_cast<int>(threads));
@@ -75,13 +78,15 @@ int run_bench_workers(const Arguments& arguments) {
                           {},
                           workers,
                           sharded ? &*sharded : nullptr},
-                         {.total_steps = steps + 1, .lanes = lanes});
+                         {.total_steps = steps + 1, .lanes = lanes, .fast_reduction = fast});
   trainer.step();
+  if (!trace.empty()) begin_timeline(*workers);
   std::vector<double> times;
   for (std::int64_t i = 0; i < steps; ++i) {
     workers->barrier();
     times.push_back(trainer.step().seconds);
   }
+  if (!trace.empty()) write_timeline(*workers, trace);
   const Held own = held_by(parameters, *optimizer);
   std::vector<Held> all(static_cast<std::size_t>(workers->size()));
   workers->all_gather(std::as_bytes(std::span(&own, 1)), std::as_writable_bytes(std::span(all)));

@@ -91,6 +91,7 @@ LmConfig training_part(const LmConfig& config) {
   t.wandb = fresh.trainer.wandb;
   t.checkpointer = fresh.trainer.checkpointer;
   t.load_checkpoint = fresh.trainer.load_checkpoint;
+  t.profiler = fresh.trainer.profiler;
   t.crash_on_nan = fresh.trainer.crash_on_nan;
   t.crash_on_inf = fresh.trainer.crash_on_inf;
   t.stop_at_step = fresh.trainer.stop_at_step;

@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <set>
 
 #include "bora/base/clock.h"
 #include "bora/base/error.h"
@@ -128,49 +129,88 @@ Tokenizer choose_tokenizer(const data::DataConfig& config, const RunPlace& place
   return tokenizer;
 }
 
-std::vector<data::SourceCaches> build_caches(const data::DataConfig& config, const Tokenizer& tokenizer,
-                                             track::Console& console, const TextTeam& team) {
-  double started = monotonic_seconds();
-  bool built = false;
-  auto caches = data::build_caches(
-      config, data::TokenizerProcessor(tokenizer, config.enforce_eos), team.threads,
-      [&](const data::CacheReport& r) {
-        built = true;
-        const auto& p = r.progress;
-        double seconds = std::max(monotonic_seconds() - started, 1e-3);
-        if (p.bytes_done >= p.bytes_total) return;
-        console.progress(
-            "cache", static_cast<double>(p.bytes_done), static_cast<double>(p.bytes_total),
-            fmt::format("{} {} tokens", r.name, human_count(static_cast<double>(p.counts.tokens))),
-            human_bytes(static_cast<double>(p.bytes_done) / seconds) + "/s");
-      },
-      team.caches);
-  double tokens = 0, bytes = 0;
-  for (const auto& c : caches) {
-    if (!c.train) continue;
-    tokens += static_cast<double>(c.train->num_tokens());
-    bytes += static_cast<double>(c.train->num_bytes());
+double source_bytes(const std::vector<data::SourceCaches>& caches) {
+  double bytes = 0;
+  for (const auto& c : caches) bytes += c.train ? static_cast<double>(c.train->num_bytes()) : 0;
+  return bytes;
+}
+
+// What a person sees of caches that training waits for.
+class CacheLines {
+ public:
+  explicit CacheLines(track::Console& console) : console_(console) {}
+
+  data::CacheWatch watch() {
+    return {.progress = [this](const data::CacheReport& report) { progress(report); },
+            .waits = [this](const std::string&, const std::string& why) { waits(why); }};
   }
-  double seconds = monotonic_seconds() - started;
-  auto text =
-      fmt::format("{} tokens · {:.2f} bytes each", human_count(tokens), tokens > 0 ? bytes / tokens : 0);
-  if (built)
-    console.progress("cache", 1, 1, text, human_bytes(bytes / seconds) + "/s");
+
+  void end(const data::StartedCaches& started) {
+    const double seconds = monotonic_seconds() - started_;
+    const auto text = describe_caches(started.caches);
+    if (started.build)
+      console_.fact("cache", "being built while training begins");
+    else if (built_)
+      console_.progress("cache", 1, 1, text, human_bytes(source_bytes(started.caches) / seconds) + "/s");
+    else
+      console_.fact("cache", text, seconds);
+  }
+
+ private:
+  void progress(const data::CacheReport& report) {
+    built_ = true;
+    const auto& p = report.progress;
+    if (p.bytes_done >= p.bytes_total) return;
+    const double seconds = std::max(monotonic_seconds() - started_, 1e-3);
+    console_.progress(
+        "cache", static_cast<double>(p.bytes_done), static_cast<double>(p.bytes_total),
+        fmt::format("{} {} tokens", report.name, human_count(static_cast<double>(p.counts.tokens))),
+        human_bytes(static_cast<double>(p.bytes_done) / seconds) + "/s");
+  }
+
+  void waits(const std::string& why) {
+    if (told_.insert(why).second) console_.fact("cache", "waiting for all of it: " + why);
+  }
+
+  track::Console& console_;
+  double started_ = monotonic_seconds();
+  bool built_ = false;
+  std::set<std::string> told_;
+};
+
+data::StartedCaches build_caches(const data::DataConfig& config, const Tokenizer& tokenizer,
+                                 track::Console& console, const TextTeam& team, Caches caches) {
+  CacheLines lines(console);
+  const auto text = std::make_shared<const data::TokenizerProcessor>(tokenizer, config.enforce_eos);
+  data::StartedCaches started;
+  if (caches == Caches::Growing)
+    started = data::start_caches(config, text, team.threads, lines.watch(), team.caches);
   else
-    console.fact("cache", text, seconds);
-  return caches;
+    started.caches = data::build_caches(config, *text, team.threads, lines.watch().progress, team.caches);
+  lines.end(started);
+  return started;
 }
 
 }  // namespace
 
+std::string describe_caches(const std::vector<data::SourceCaches>& caches) {
+  double tokens = 0;
+  for (const auto& c : caches) tokens += c.train ? static_cast<double>(c.train->num_tokens()) : 0;
+  return fmt::format("{} tokens · {:.2f} bytes each", human_count(tokens),
+                     tokens > 0 ? source_bytes(caches) / tokens : 0);
+}
+
 TextData prepare_text(const LmConfig& config, const RunPlace& place, std::int64_t seq_len,
-                      track::Console& console, const std::optional<Tokenizer>& given, const TextTeam& team) {
+                      track::Console& console, const std::optional<Tokenizer>& given, const TextTeam& team,
+                      Caches caches) {
   const bool first = team.caches.worker == 0;
   if (!first) team.meet();  // what the first one fetches and trains, the others find
   auto resolved = find_files(config.data, console);
-  TextData text{given ? *given : choose_tokenizer(resolved, place, console), {}, {}};
+  TextData text{given ? *given : choose_tokenizer(resolved, place, console), {}, {}, {}};
   if (first && team.meet) team.meet();
-  text.caches = build_caches(resolved, text.tokenizer, console, team);
+  auto started = build_caches(resolved, text.tokenizer, console, team, caches);
+  text.caches = std::move(started.caches);
+  text.build = std::move(started.build);
   data::TokenRules rules{.eos_id = text.tokenizer.eos_id().value_or(-1),
                          .ignore_token_id = static_cast<std::int32_t>(resolved.ignore_token_id)};
   auto seed = static_cast<std::uint64_t>(config.data_seed.value_or(config.trainer.seed));

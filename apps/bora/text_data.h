@@ -21,6 +21,7 @@ struct TextData {
   Tokenizer tokenizer;
   std::vector<data::SourceCaches> caches;
   data::Datasets datasets;
+  std::shared_ptr<data::BackgroundBuild> build;  ///< of caches that are growing; null: none is
   std::int64_t vocab_size() const { return tokenizer.vocab_size(); }
 };
 
@@ -32,11 +33,19 @@ struct TextTeam {
   std::function<void()> meet;  ///< returns when every worker has called it; empty for one
 };
 
+enum class Caches {
+  Complete,  ///< all are built first
+  Growing,   ///< those that can be are read while they are being built: see GrowingText
+};
+
 /// Fetches texts, trains or loads the tokenizer (unless one is given), builds missing token caches, and makes
 /// the datasets; reports each step on the console.
 TextData prepare_text(const LmConfig& config, const RunPlace& place, std::int64_t seq_len,
                       track::Console& console, const std::optional<Tokenizer>& tokenizer,
-                      const TextTeam& team = {});
+                      const TextTeam& team = {}, Caches caches = Caches::Complete);
+
+/// "6.0 M tokens · 4.02 bytes each": all that there is to train on.
+std::string describe_caches(const std::vector<data::SourceCaches>& caches);
 
 /// Loss, perplexity and bits per byte of each held-out set: a table, and metrics eval/<name>/loss, ...
 std::vector<track::Metric> evaluate_sources(const nn::LanguageModel& model, const TextData& text,

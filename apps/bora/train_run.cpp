@@ -14,6 +14,7 @@
 #include "bora/base/log.h"
 #include "bora/base/parallel.h"
 #include "bora/base/text.h"
+#include "bora/base/trace.h"
 #include "bora/checkpoint/async_writer.h"
 #include "bora/checkpoint/checkpointer.h"
 #include "bora/checkpoint/restore.h"
@@ -26,10 +27,12 @@
 #include "bora/train/trainer.h"
 #include "dry_run.h"
 #include "finish_run.h"
+#include "growing_text.h"
 #include "hf_start.h"
 #include "launch_command.h"
 #include "models.h"
 #include "placed_model.h"
+#include "profile.h"
 #include "replica_guard.h"
 #include "text_data.h"
 
@@ -75,17 +78,13 @@ void put_aside(const std::string& directory) {
 }
 
 // What is needed to run it again.
-void record_run(const LoadedConfig& loaded, const RunPlace& place, const TextData& text) {
+void record_run(const LoadedConfig& loaded, const RunPlace& place, const TextData& text, double started) {
   auto config = loaded.config;
   write_atomically(path_join(place.directory, "config.yaml"), write_config(config));
   auto info = core::runtime_info();
-  Json record = {{"bora", BORA_VERSION},
-                 {"libtorch", info.libtorch},
-                 {"cpu", info.cpu},
-                 {"simd", info.simd_target},
-                 {"matmul", info.matmul},
-                 {"threads", info.threads},
-                 {"started", iso_time(wall_seconds())}};
+  Json record = {{"bora", BORA_VERSION},        {"libtorch", info.libtorch}, {"cpu", info.cpu},
+                 {"simd", info.simd_target},    {"matmul", info.matmul},     {"threads", info.threads},
+                 {"started", iso_time(started)}};
   for (const auto& c : text.caches) {
     if (c.train) record["data"][c.name] = c.train->num_tokens();
   }
@@ -139,13 +138,22 @@ class Run {
     resume();
     if (writes() && !model_->distributed() && trainer_->next_step() < config_.trainer.num_train_steps)
       checkpointer_->prepare(content());
-    show_baseline();
+    growing_.emplace(*text_, console_, *workers_, [this] { after_building(); });
+    if (!growing_->is_growing()) show_baseline();
+    console_.line();
     train::StopSignals signals;
-    in_step("training", config_.trainer.worker_timeout);
+    in_step("training", growing_->is_growing() ? kPatience : config_.trainer.worker_timeout);
+    profile_.emplace(config_.trainer.profiler, place_.directory, workers_);
+    profile_->at_boundary(trainer_->next_step());
     auto outcome = trainer_->run();
+    profile_->finish();
     in_step("waiting for the end of the run", kPatience);
     save(/*force=*/true);
-    if (outcome == train::Outcome::finished) model_->make_whole();
+    if (outcome == train::Outcome::finished) {
+      growing_->wait_for_all();
+      workers_->deadline(kPatience);
+      model_->make_whole();
+    }
     auto code = writes() ? end(outcome) : outcome == train::Outcome::stopped ? orderly_stop_code() : 0;
     workers_->barrier();
     return code;
@@ -163,6 +171,8 @@ class Run {
 
   int end(train::Outcome outcome) {
     console_.settle();
+    if (!profile_->written().empty())
+      console_.fact("timeline", profile_->written() + ": open it in ui.perfetto.dev or chrome://tracing");
     auto step = trainer_->next_step();
     checkpointer_->wait();
     if (outcome == train::Outcome::stopped) return report_stop(step);
@@ -174,6 +184,7 @@ class Run {
   // The first worker decides whether a checkpoint is due, and writes it; before that, all compare what they
   // hold alike, and bring their blocks where parameters are sharded.
   void save(bool force) {
+    const trace::Span span("checkpoint");
     auto step = trainer_->next_step();
     if (workers_->size() == 1) {
       checkpointer_->on_step(
@@ -212,11 +223,11 @@ class Run {
       part_writer_ = std::make_unique<checkpoint::AsyncWriter>(place_.directory);
     }
     auto seq_len = config_.model.config->seq_len();
-    text_ = prepare_text(config_, place_, seq_len, console_, std::nullopt, text_team());
+    text_ = prepare_text(config_, place_, seq_len, console_, std::nullopt, text_team(), Caches::Growing);
     end_with_the_data();
     model_.emplace(loaded_, workers_, text_->vocab_size());
     describe_model(*model_, console_);
-    if (writes()) record_run(loaded_, place_, *text_);
+    if (writes()) record_run(loaded_, place_, *text_, started_);
     optimizer_ = optim::make_optimizer(config_.optimizer, model_->parameters());
     make_trainer(seq_len);
   }
@@ -251,6 +262,7 @@ class Run {
                                   .lanes = train::resolve_lanes(t, schedule.batch_size(0), seq_len),
                                   .seed = static_cast<std::uint64_t>(t.seed),
                                   .dropout = true,
+                                  .fast_reduction = t.reduction == "fast",
                                   .crash_on_nan = t.crash_on_nan,
                                   .crash_on_inf = t.crash_on_inf};
     options.loss = {
@@ -270,8 +282,8 @@ class Run {
                                 *optimizer_,
                                 optim::Schedule(config_.optimizer, t.num_train_steps),
                                 skip,
-                                [this](std::int64_t step) { return next_batch(step); },
-                                [] { return train::StopSignals::requested(); },
+                                [this](std::int64_t) { return next_batch(); },
+                                [this] { return stop_is_wanted(); },
                                 {[this](const auto& r) { after_step(r); }},
                                 model_->mesh().lanes(),
                                 model_->sharded(),
@@ -291,14 +303,28 @@ class Run {
   }
 
   // Read ahead in another thread; what batch belongs to a step does not depend on that.
-  data::Batch next_batch(std::int64_t step) {
+  data::Prefetcher& prefetcher() {
     if (!prefetcher_)
       prefetcher_ = std::make_unique<data::Prefetcher>(
-          data::Loader(text_->datasets.train, config_.trainer.batch_schedule()), step,
+          data::Loader(text_->datasets.train, config_.trainer.batch_schedule()), trainer_->next_step(),
           data::PrefetchOptions{.wanted = [this](std::int64_t row, std::int64_t size) {
             return trainer_->computes(row, size);
           }});
-    auto batch = prefetcher_->next();
+    return *prefetcher_;
+  }
+
+  // A batch of a cache that is still being built may be long in coming: who waits for it can be stopped.
+  bool stop_is_wanted() {
+    const double before = monotonic_seconds();
+    growing_->wait([this] { return prefetcher().ready(); });
+    const double waited = monotonic_seconds() - before;
+    waited_ += waited;
+    trained_seconds_ += waited;
+    return train::StopSignals::requested();
+  }
+
+  data::Batch next_batch() {
+    auto batch = prefetcher().next();
     if (!batch)
       fail(ErrorKind::Config,
            "data: there is nothing to train on\nhint: data.train_urls, or a positive weight in "
@@ -343,12 +369,18 @@ class Run {
     return restored;
   }
 
+  // All of the data is there now: nobody waits for it any more.
+  void after_building() {
+    workers_->deadline(config_.trainer.worker_timeout);
+    if (writes()) record_run(loaded_, place_, *text_, started_);
+    show_baseline();
+  }
+
   void show_baseline() {
     double entropy = baseline_entropy(*text_);
     console_.fact(
         "baseline",
         fmt::format("unigram entropy {:.2f} nats: a model that knows only word frequencies", entropy));
-    console_.line();
   }
 
   checkpoint::CheckpointContent content() {
@@ -372,15 +404,19 @@ class Run {
     meter_->step(r.tokens, r.examples, r.seconds);
     if (writes()) log_metrics(r);
     auto done = r.step + 1, total = config_.trainer.num_train_steps;
-    console_.step(
-        {done, total, r.loss, meter_->tokens_per_second(), r.learning_rate, meter_->eta(total - done)});
+    growing_->look();
+    console_.step({done, total, r.loss, meter_->tokens_per_second(), r.learning_rate,
+                   meter_->eta(total - done), std::nullopt, growing_->note()});
     for (auto& guard : guards_) guard.after_step(done);
     save(/*force=*/false);
     if (config_.trainer.steps_per_eval > 0 && done % config_.trainer.steps_per_eval == 0 && done < total) {
+      const trace::Span span("evaluation");
+      growing_->wait_for_all();
       auto metrics = evaluate_sources(**model_, *text_, config_, console_);
       if (writes()) tracker_->log(r.step, metrics);
     }
     export_if_due(done);
+    profile_->at_boundary(done);
   }
 
   void export_if_due(std::int64_t done) {
@@ -425,13 +461,16 @@ class Run {
   std::optional<PlacedModel> model_;
   std::unique_ptr<optim::Optimizer> optimizer_;
   std::unique_ptr<train::Trainer> trainer_;
+  std::optional<Profile> profile_;
   std::vector<ReplicaGuard> guards_;
   std::unique_ptr<checkpoint::Checkpointer> checkpointer_;
   std::unique_ptr<checkpoint::AsyncWriter> part_writer_;  // of the others, where parameters are sharded
   std::unique_ptr<data::Prefetcher> prefetcher_;
+  std::optional<GrowingText> growing_;  // ends before the prefetcher, which may be waiting for it
   std::unique_ptr<track::Tracker> tracker_;
   std::unique_ptr<track::ThroughputMeter> meter_;
   std::int64_t lanes_ = 1;
+  double started_ = wall_seconds();
   double first_step_seconds_ = 0, waited_ = 0, trained_seconds_ = 0;
 };
 

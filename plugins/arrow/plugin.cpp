@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
 //
-// What bora/store/table_file.cpp looks up by name. Plain C functions; nothing may throw across them.
+// What bora/store/table_file.cpp and object_store.cpp look up by name. Plain C functions; nothing may throw
+// across them.
 #include <algorithm>
 #include <array>
 #include <cstring>
 #include <numeric>
 
 #include "batches.h"
+#include "bora/store/arrow_plugin.h"
 #include "bora/store/table_file.h"
+#include "buckets.h"
 #include "json_rows.h"
 
 namespace bora::arrow_files {
@@ -138,20 +141,10 @@ class Table final : public store::TableFile {
   std::string json_;
 };
 
-}  // namespace
-}  // namespace bora::arrow_files
-
-extern "C" {
-
-[[gnu::visibility("default")]] int bora_arrow_plugin_version() { return bora::store::kArrowPluginVersion; }
-
-// Takes the file over. Null on failure, with the kind of error and its words in `error`.
-[[gnu::visibility("default")]] bora::store::TableFile* bora_arrow_open(const char* path, bora::ReadFile* file,
-                                                                       int* kind, char* error,
-                                                                       std::size_t room) {
-  using namespace bora;
-  std::shared_ptr<const ReadFile> owned(file);
-  const auto say = [&](ErrorKind what, const char* text) -> store::TableFile* {
+/// Of C functions: what `body` opens, or null, with the kind of error and its words in `error`.
+template <class T, class Body>
+T* opened(const Body& body, int* kind, char* error, std::size_t room) {
+  const auto say = [&](ErrorKind what, const char* text) -> T* {
     const auto length = std::min(std::strlen(text), room - 1);
     std::memcpy(error, text, length);
     error[length] = '\0';
@@ -159,12 +152,40 @@ extern "C" {
     return nullptr;
   };
   try {
-    const arrow_files::Input input{path, std::move(owned)};
-    return arrow_files::guarded(input, [&] { return new arrow_files::Table(input); });
+    return body();
   } catch (const Error& e) {
     return say(e.kind(), e.what());
   } catch (const std::exception& e) {
     return say(ErrorKind::Io, e.what());
   }
+}
+
+}  // namespace
+}  // namespace bora::arrow_files
+
+extern "C" {
+
+[[gnu::visibility("default")]] int bora_arrow_plugin_version() { return bora::store::kArrowPluginVersion; }
+
+// Takes the file over.
+[[gnu::visibility("default")]] bora::store::TableFile* bora_arrow_open(const char* path, bora::ReadFile* file,
+                                                                       int* kind, char* error,
+                                                                       std::size_t room) {
+  using namespace bora;
+  std::shared_ptr<const ReadFile> owned(file);
+  return arrow_files::opened<store::TableFile>(
+      [&] {
+        const arrow_files::Input input{path, std::move(owned)};
+        return arrow_files::guarded(input, [&] { return new arrow_files::Table(input); });
+      },
+      kind, error, room);
+}
+
+[[gnu::visibility("default")]] bora::store::ObjectStore* bora_arrow_open_store(const char* url, int* kind,
+                                                                               char* error,
+                                                                               std::size_t room) {
+  using namespace bora;
+  return arrow_files::opened<store::ObjectStore>([&] { return arrow_files::open_bucket(url).release(); },
+                                                 kind, error, room);
 }
 }

@@ -108,6 +108,14 @@ class Messages {
     return all != 0;
   }
 
+  void sum(std::span<float> values) const {
+    constexpr std::size_t kMost = kLongestMessage / sizeof(float);
+    for (std::size_t at = 0; at < values.size(); at += kMost)
+      check(MPI_Allreduce(MPI_IN_PLACE, values.data() + at,
+                          static_cast<int>(std::min(kMost, values.size() - at)), MPI_FLOAT, MPI_SUM, comm_),
+            "MPI_Allreduce");
+  }
+
   void free() {
     if (!abandoned && comm_ != MPI_COMM_NULL) MPI_Comm_free(&comm_);
     comm_ = MPI_COMM_NULL;
@@ -159,6 +167,7 @@ class Part : public mesh::Transport {
   int size() const override { return messages_->size(); }
   void start(std::span<const Message> messages) override { messages_->start(messages); }
   bool finished() override { return messages_->finished(); }
+  void sum(std::span<float> values) override { messages_->sum(values); }
   std::unique_ptr<Transport> split(int color, int key) override {
     return std::make_unique<Part>(messages_->split(color, key));
   }
@@ -187,6 +196,7 @@ class World : public mesh::WorldTransport {
   int size() const override { return messages_.size(); }
   void start(std::span<const Message> messages) override { messages_.start(messages); }
   bool finished() override { return messages_.finished(); }
+  void sum(std::span<float> values) override { messages_.sum(values); }
   std::unique_ptr<Transport> split(int color, int key) override {
     return std::make_unique<Part>(messages_.split(color, key));
   }

@@ -95,9 +95,9 @@ TEST(DryRun, VocabularyOfTheTokenizerOrASaidGuess) {
 
 TEST(DryRun, MissingDataIsTold) {
   auto folder = small_project("dry_run_missing");
-  auto done = dry_run(folder, {"--data.configs.one.train_urls=[\"gs://bucket/one.jsonl\"]"});
+  auto done = dry_run(folder, {"--data.configs.one.train_urls=[\"hdfs://bucket/one.jsonl\"]"});
   EXPECT_EQ(done.code, 0) << done.output;
-  EXPECT_THAT(done.output, AllOf(HasSubstr("missing"), HasSubstr("gs://bucket/one.jsonl")));
+  EXPECT_THAT(done.output, AllOf(HasSubstr("missing"), HasSubstr("hdfs://bucket/one.jsonl")));
 }
 
 // Dropout in the attention keeps scores of all pairs of positions, which the estimate leaves out.

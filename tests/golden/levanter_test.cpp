@@ -146,9 +146,9 @@ TEST_F(Levanter, OthersSayWhyNot) {
 
 TEST_F(Levanter, RemoteDataIsNamed) {
   auto folder = small_project("levanter_remote");
-  auto remote = run(folder, arguments("llama2_nano", {}));
+  auto remote = run(folder, arguments("llama2_nano", {"--data.cache_dir=gs://levanter-data/tokenized"}));
   EXPECT_EQ(remote.code, 2) << remote.output;
-  EXPECT_THAT(remote.output, AllOf(HasSubstr("data.train_urls"), HasSubstr("gs://")));
+  EXPECT_THAT(remote.output, HasSubstr("data.cache_dir  gs://levanter-data/tokenized is on gs://"));
   auto hub = run(folder, arguments("gpt2_nano", {}));
   EXPECT_EQ(hub.code, 2) << hub.output;
   EXPECT_THAT(hub.output, AllOf(HasSubstr("dlwh/wikitext_103_detokenized"), HasSubstr("give train_urls")));

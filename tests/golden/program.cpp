@@ -12,6 +12,7 @@
 
 #include "bora/base/file.h"
 #include "bora/base/key.h"
+#include "bora/base/text.h"
 
 namespace bora::golden {
 
@@ -110,6 +111,33 @@ optimizer: {learning_rate: 3e-3, warmup: 5}
 )";
 
 }  // namespace
+
+namespace {
+
+void copy_folder(const std::string& from, const std::string& to, std::int64_t last_step) {
+  files().make_directories(to);
+  for (const auto& name : files().list(from)) {
+    const bool later = name.starts_with("step-") && parse_int(name.substr(5)).value_or(0) > last_step;
+    if (later || (name == "runs" && last_step == 0)) continue;
+    const auto source = path_join(from, name), target = path_join(to, name);
+    if (files().info(source)->is_directory) {
+      copy_folder(source, target, last_step);
+      continue;
+    }
+    const auto file = files().create(target);
+    file->write(as_bytes(read_text(source)));
+    file->close();
+  }
+}
+
+}  // namespace
+
+std::string copy_project(const std::string& project, const std::string& name, std::int64_t step) {
+  auto folder = testing::TempDir() + "bora_golden_" + name;
+  remove_all(folder);
+  copy_folder(project, folder, step);
+  return folder;
+}
 
 std::string small_project(const std::string& name) {
   auto folder = testing::TempDir() + "bora_golden_" + name;

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Bora authors
 // Running the program as a user does.
 #pragma once
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -25,5 +26,8 @@ bool can_run_workers();
 /// A new empty folder with a small configuration (config.yaml) and two texts: a tiny GPT-2 with dropout, two
 /// lanes, a mixture of two sources, 40 steps.
 std::string small_project(const std::string& name);
+
+/// A new folder with everything in `project` but checkpoints after `step`; without the runs if that is 0.
+std::string copy_project(const std::string& project, const std::string& name, std::int64_t step);
 
 }  // namespace bora::golden

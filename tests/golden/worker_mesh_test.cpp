@@ -80,6 +80,22 @@ TEST_F(WorkerMesh, TensorParallel) {
                                 "4 workers (data 2 × model 2)"));
 }
 
+// With fixed lanes on the axis model, they do not depend on its size either.
+TEST_F(WorkerMesh, TensorLanes) {
+  const std::string lanes = "--trainer.tensor_lanes=4", two = "--trainer.model_axis_size=2";
+  const auto one = trained("mesh_lanes", 1, {lanes}, "step  6/6");
+  expect_like_alone(one);
+  expect_bit_equal(one, trained("mesh_lanes_model_2", 2, {lanes, two}, "2 workers (model 2)"));
+  expect_bit_equal(
+      one, trained("mesh_lanes_model_4", 4, {lanes, "--trainer.model_axis_size=4"}, "4 workers (model 4)"));
+  expect_bit_equal(one, trained("mesh_lanes_data", 4, {lanes, two}, "4 workers (data 2 × model 2)"));
+  const std::vector<std::string> narrow = {lanes, "--trainer.mp=bf16", "--model.gradient_checkpointing=true"};
+  const auto narrow_one = trained("mesh_lanes_bf16", 1, narrow, "step  6/6");
+  auto narrow_two = narrow;
+  narrow_two.push_back(two);
+  expect_bit_equal(narrow_one, trained("mesh_lanes_bf16_2", 2, narrow_two, "2 workers (model 2)"));
+}
+
 TEST_F(WorkerMesh, ContextParallelRecomputedInSixteenBits) {
   const std::string context = "--trainer.context_axis_size=2";
   expect_like_alone(trained("mesh_context", 2, {context}, "2 workers (context 2)"));
@@ -109,6 +125,13 @@ TEST_F(WorkerMesh, Errors) {
   EXPECT_THAT(three.output,
               HasSubstr("mesh: replica 1 x context 1 x model 2 does not divide the 3 workers that were "
                         "started\nhint: start a multiple of 2 workers"));
+  auto lanes = run(folder, with(kTrain, {"--trainer.tensor_lanes=6"}));
+  EXPECT_EQ(lanes.code, 2);
+  EXPECT_THAT(lanes.output, HasSubstr("trainer.tensor_lanes = 6  it must be a power of two"));
+  auto fewer = run(folder, with(kTrain, {"--trainer.tensor_lanes=2", "--trainer.mesh.axes={model: 4}"}));
+  EXPECT_EQ(fewer.code, 2);
+  EXPECT_THAT(fewer.output,
+              HasSubstr("trainer.tensor_lanes = 2  it must be a multiple of model_axis_size, which is 4"));
   auto uneven = run_workers(folder, 3, with(kTrain, {"--trainer.model_axis_size=3"}));
   EXPECT_THAT(uneven.output,
               HasSubstr("axis heads of size 4 cannot be cut into 3 equal blocks for the mesh axis "

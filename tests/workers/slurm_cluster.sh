@@ -47,6 +47,7 @@ KillWait=15
 InactiveLimit=0
 PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
+PreemptParameters=send_user_signal
 NodeName=$host NodeAddr=127.0.0.1 CPUs=$(nproc) State=UNKNOWN
 PartitionName=low Nodes=$host Default=YES PriorityTier=1 GraceTime=60 MaxTime=INFINITE State=UP
 PartitionName=high Nodes=$host PriorityTier=10 PreemptMode=OFF MaxTime=INFINITE State=UP
@@ -64,12 +65,14 @@ CONF
   return 1
 }
 
-# stop_slurm FOLDER: the daemons that start_slurm started.
+# stop_slurm FOLDER: the daemons that start_slurm started; waits for their ends, since they write files until then.
 stop_slurm() {
-  local file
+  local file daemon end=$((SECONDS + 20))
   scancel --user=root 2>/dev/null || true
   for file in "$1/slurmd.pid" "$1/slurmctld.pid"; do
-    [ -s "$file" ] && kill "$(cat "$file")" 2>/dev/null
+    daemon=$(cat "$file" 2>/dev/null) || continue
+    kill "$daemon" 2>/dev/null || continue
+    while [ "$SECONDS" -lt "$end" ] && kill -0 "$daemon" 2>/dev/null; do sleep 0.1; done
   done
   return 0
 }

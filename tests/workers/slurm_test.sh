@@ -5,7 +5,9 @@
 #   slurm_test.sh BORA
 #
 # Workers under Slurm, on a cluster of one node that this starts and ends: srun's workers train the bits of one; a job
-# that another one preempts stops with a checkpoint, is requeued and goes on, to the same bits. Exit code 77: skipped.
+# with the script of the manual, which is put back into the queue by hand (scontrol requeue) and then preempted by
+# another one, gets the signal that it asked for, stops with a checkpoint each time and goes on, to the same bits. Exit
+# code 77: skipped.
 set -euo pipefail
 bora=$(realpath "$1")
 here=$(cd "$(dirname "$0")" && pwd)
@@ -74,26 +76,30 @@ timeout 120 srun -n 2 --mpi=pmix "${train[@]}" --trainer.id=srun >srun.log 2>&1 
 same_end srun || fail "other bits under srun"
 echo "srun: two workers, the bits of one"
 
-cat >job.sh <<JOB
-#!/usr/bin/env bash
-trap '' TERM # the workers' alone
-srun -n 2 --mpi=pmix ${train[*]} --trainer.id=job
-code=\$?
-echo "attempt \${SLURM_RESTART_COUNT:-0}: exit code \$code"
-[ \$code != 75 ] || scontrol requeue "\$SLURM_JOB_ID"
-exit \$code
-JOB
-rm -rf runs/job
-job=$(sbatch --parsable --partition=low --ntasks=2 --requeue --open-mode=append --output=job.log job.sh)
-until_true 60 test -e runs/job/step-100 || fail "no checkpoint of the job"
-sbatch --partition=high --ntasks="$(nproc)" --output=high.log --wrap='sleep 3' >/dev/null
+# The script of the manual, with this run in the place of its own.
+page=$here/../../docs/how_to/start_workers_with_slurm.md
+awk '/^```$/ {inside = 0} inside; /^```bash$/ {inside = 1}' "$page" >manual.sh
+grep -q 'bora train my.yaml --trainer.id=my_run$' manual.sh || fail "no script in $page"
+sed "s|bora train my.yaml --trainer.id=my_run|$bora train config.yaml --trainer.id=job|" manual.sh >job.sh
+
+states() { scontrol --oneliner show job "$job" 2>/dev/null; }
+is() { states | grep -q "$1"; }
+newest() { find runs/job -maxdepth 1 -name 'step-*' 2>/dev/null | sed -n 's/.*step-\([0-9]*\)$/\1/p' | sort -n | tail -1; }
+reached() { [ "$(newest)" -ge "$1" ] 2>/dev/null; }
 # A requeued job waits for two minutes, unless told otherwise.
-gone() {
-  scontrol update JobId="$job" StartTime=now 2>/dev/null || true
-  [ -z "$(squeue --noheader --job="$job" 2>/dev/null)" ]
-}
-until_true 200 gone || fail "the job does not end: $(scontrol show job "$job" | head -4)"
-grep -q 'attempt 0: exit code 75' job.log || fail "the preempted attempt"
-grep -q 'attempt [1-9]: exit code 0' job.log || fail "the attempt after it"
-same_end job || fail "other bits after the requeue"
-echo "preemption: a checkpoint, exit code 75, requeued, the bits of one"
+now() { scontrol update JobId="$job" StartTime=now 2>/dev/null || true; }
+runs_again() { now && is "Restarts=$1 " && is 'JobState=RUNNING'; }
+gone() { now && [ -z "$(squeue --noheader --job="$job" 2>/dev/null)" ]; }
+
+job=$(sbatch --parsable --partition=low --ntasks=2 --cpus-per-task=1 --output=job.log job.sh)
+until_true 60 reached 100 || fail "no checkpoint of the job"
+scontrol requeue "$job"
+until_true 90 runs_again 1 || fail "the job does not start again after scontrol requeue: $(states)"
+until_true 60 reached $(($(newest) + 100)) || fail "no checkpoint after the requeue"
+sbatch --partition=high --ntasks="$(nproc)" --output=high.log --wrap='sleep 3' >/dev/null
+until_true 90 is 'Restarts=2 ' || fail "the job is not requeued after preemption: $(states)"
+until_true 200 gone || fail "the job does not end: $(states)"
+[ "$(grep -c '^stopped: step ' job.log)" = 2 ] || fail "stopped otherwise than twice"
+[ "$(grep -c '(checkpoint verified)' job.log)" = 2 ] || fail "resumed otherwise than twice"
+same_end job || fail "other bits after the requeues"
+echo "scontrol requeue, preemption: each time a checkpoint, exit code 75, requeued; the bits of one"

@@ -9,6 +9,7 @@
 #include "bora/base/clock.h"
 #include "bora/base/log.h"
 #include "bora/base/parallel.h"
+#include "bora/base/trace.h"
 
 namespace bora::checkpoint {
 namespace {
@@ -65,6 +66,7 @@ void AsyncWriter::reserve(std::uint64_t bytes) {
 
 // Points the view's tensors into the snapshot.
 void AsyncWriter::take_snapshot(CheckpointView& view) {
+  const trace::Span span("checkpoint snapshot", "bytes", static_cast<std::int64_t>(view.tensor_bytes()));
   reserve(view.tensor_bytes());
   std::vector<Copy> copies;
   std::byte* to = snapshot_.get();
@@ -98,6 +100,8 @@ SaveStall AsyncWriter::save(const CheckpointContent& content,
   view.given_up = &given_up_;
   stall = {waited - begin, monotonic_seconds() - waited};
   thread_ = std::thread([this, view = std::move(view), committed = std::move(committed)] {
+    trace::name_thread("checkpoint");
+    const trace::Span span("checkpoint write");
     const double start = monotonic_seconds();
     try {
       const Manifest manifest = write_checkpoint(run_directory_, view, options_);

@@ -14,6 +14,7 @@
 #include "bora/core/kernels/matmul.h"
 #include "bora/core/kernels/reduce.h"
 #include "bora/core/torch/fused_autograd.h"
+#include "bora/core/torch/layout_autograd.h"
 
 namespace bora::core::autograd {
 namespace {
@@ -102,16 +103,16 @@ struct HeadPass {
   Tensor hidden, head, targets, weights;
   CrossEntropyRule rule;
   bool gradient;
-  Tensor dhidden, dhead;
+  Tensor dhidden, dhead;  // dhidden once for each lane
   double loss = 0;
 
   void run() {
-    auto n = hidden.size(0), e = hidden.size(1), vocab = head.size(0);
+    auto n = hidden.size(0), e = hidden.size(1), vocab = head.size(0), columns = vocab / rule.lanes;
     auto chunk = std::min(rule.chunk, n);
-    auto logits = new_floats({chunk, vocab});
+    auto logits = new_floats({rule.lanes, chunk, columns});
     auto losses = new_floats({chunk}), lse = new_floats({chunk});
     if (gradient) {
-      dhidden = new_floats(hidden.sizes());
+      dhidden = new_floats({rule.lanes, n, e});
       dhead = new_floats(head.sizes());
     }
     const auto *x = hidden.const_data_ptr<float>(), *w = head.const_data_ptr<float>();
@@ -120,45 +121,70 @@ struct HeadPass {
     auto* z = logits.mutable_data_ptr<float>();
     for (std::int64_t first = 0; first < n; first += chunk) {
       auto rows = std::min(chunk, n - first);
-      kernels::matmul(rows, vocab, e, {x + first * e, e}, {w, e, true}, z, vocab);
+      for (std::int64_t lane = 0; lane < rule.lanes; ++lane) {
+        kernels::matmul(rows, columns, e, {x + first * e, e}, {w + lane * columns * e, e, true},
+                        z + lane * chunk * columns, columns);
+      }
       if (rule.workers == nullptr) {
         kernels::cross_entropy(rows, vocab, z, vocab, t + first, p + first, static_cast<float>(rule.z_loss),
                                losses.mutable_data_ptr<float>(), lse.mutable_data_ptr<float>(), gradient);
       } else {
-        across_workers(rows, vocab, z, t + first, p + first, losses.mutable_data_ptr<float>(),
-                       lse.mutable_data_ptr<float>());
+        across_workers(rows, columns, z, chunk * columns, t + first, p + first,
+                       losses.mutable_data_ptr<float>(), lse.mutable_data_ptr<float>());
       }
       add_losses(rows, p + first, losses.const_data_ptr<float>(), lse.const_data_ptr<float>());
       if (!gradient) continue;
-      kernels::matmul(rows, e, vocab, {z, vocab}, {w, e}, dhidden.mutable_data_ptr<float>() + first * e, e);
-      kernels::matmul(vocab, e, rows, {z, vocab, true}, {x + first * e, e}, dhead.mutable_data_ptr<float>(),
-                      e, first == 0 ? 0.0F : 1.0F);
+      for (std::int64_t lane = 0; lane < rule.lanes; ++lane) {
+        const auto *zl = z + lane * chunk * columns, *wl = w + lane * columns * e;
+        kernels::matmul(rows, e, columns, {zl, columns}, {wl, e},
+                        dhidden.mutable_data_ptr<float>() + (lane * n + first) * e, e);
+        kernels::matmul(columns, e, rows, {zl, columns, true}, {x + first * e, e},
+                        dhead.mutable_data_ptr<float>() + lane * columns * e, e, first == 0 ? 0.0F : 1.0F);
+      }
     }
   }
-  // As kernels::cross_entropy where each worker has its own columns of the logits.
-  void across_workers(std::int64_t rows, std::int64_t columns, float* z, const std::int32_t* chosen,
-                      const float* w, float* losses, float* lse) const {
-    const auto n = static_cast<std::size_t>(rows);
-    std::vector<float> most(n);
-    kernels::row_maxima(rows, columns, z, most.data());
-    rule.workers->all_reduce(DType::f32, std::as_writable_bytes(std::span(most)), Collectives::Combine::max);
-    std::vector<double> sums(2 * n), scale(n);  // of exponentials, and the target's logit
-    std::vector<std::int32_t> here(n);
-    for (std::size_t i = 0; i < n; ++i) {
-      const auto at = chosen[i] < 0 ? -1 : chosen[i] - rule.first;
-      here[i] = static_cast<std::int32_t>(at >= 0 && at < columns ? at : -1);
-      if (here[i] >= 0) sums[n + i] = z[static_cast<std::int64_t>(i) * columns + here[i]];
+  // As kernels::cross_entropy where each worker has its own columns of the logits, in one block for each of
+  // its lanes.
+  void across_workers(std::int64_t rows, std::int64_t columns, float* z, std::int64_t stride,
+                      const std::int32_t* chosen, const float* w, float* losses, float* lse) const {
+    const auto n = static_cast<std::size_t>(rows), lanes = static_cast<std::size_t>(rule.lanes);
+    std::vector<float> most(n), of_lane(n);
+    for (std::size_t lane = 0; lane < lanes; ++lane) {
+      kernels::row_maxima(rows, columns, z + static_cast<std::int64_t>(lane) * stride, of_lane.data());
+      for (std::size_t i = 0; i < n; ++i) most[i] = lane == 0 ? of_lane[i] : std::max(most[i], of_lane[i]);
     }
-    kernels::row_exponentials(rows, columns, z, most.data(), sums.data());
-    rule.workers->all_reduce(DType::f64, std::as_writable_bytes(std::span(sums)), Collectives::Combine::sum);
+    rule.workers->all_reduce(DType::f32, std::as_writable_bytes(std::span(most)), Collectives::Combine::max);
+    // of each lane: sums of exponentials, and the target's logit
+    std::vector<std::vector<double>> sums(lanes, std::vector<double>(2 * n));
+    std::vector<std::vector<std::int32_t>> here(lanes, std::vector<std::int32_t>(n));
+    for (std::size_t lane = 0; lane < lanes; ++lane) {
+      float* zl = z + static_cast<std::int64_t>(lane) * stride;
+      for (std::size_t i = 0; i < n; ++i) {
+        const auto at =
+            chosen[i] < 0 ? -1 : chosen[i] - rule.first - static_cast<std::int64_t>(lane) * columns;
+        here[lane][i] = static_cast<std::int32_t>(at >= 0 && at < columns ? at : -1);
+        if (here[lane][i] >= 0) sums[lane][n + i] = zl[static_cast<std::int64_t>(i) * columns + at];
+      }
+      kernels::row_exponentials(rows, columns, zl, most.data(), sums[lane].data());
+    }
+    for (std::size_t step = 1; step < lanes; step *= 2) {
+      for (std::size_t left = 0; left + step < lanes; left += 2 * step)
+        for (std::size_t i = 0; i < 2 * n; ++i) sums[left][i] += sums[left + step][i];
+    }
+    rule.workers->all_reduce(DType::f64, std::as_writable_bytes(std::span(sums[0])),
+                             Collectives::Combine::sum);
+    std::vector<double> scale(n);
     for (std::size_t i = 0; i < n; ++i) {
-      const double log_sum = std::log(sums[i]) + static_cast<double>(most[i]);
+      const double log_sum = std::log(sums[0][i]) + static_cast<double>(most[i]);
       const bool counts = chosen[i] >= 0;
       lse[i] = static_cast<float>(log_sum);
-      losses[i] = counts ? static_cast<float>(log_sum - sums[n + i]) : 0;
-      scale[i] = counts ? w[i] * (1 + 2 * rule.z_loss * log_sum) / sums[i] : 0;
+      losses[i] = counts ? static_cast<float>(log_sum - sums[0][n + i]) : 0;
+      scale[i] = counts ? w[i] * (1 + 2 * rule.z_loss * log_sum) / sums[0][i] : 0;
     }
-    if (gradient) kernels::row_gradients(rows, columns, z, scale.data(), here.data(), w);
+    for (std::size_t lane = 0; gradient && lane < lanes; ++lane) {
+      kernels::row_gradients(rows, columns, z + static_cast<std::int64_t>(lane) * stride, scale.data(),
+                             here[lane].data(), w);
+    }
   }
   // In order of positions, in double: one thread, so one order.
   void add_losses(std::int64_t rows, const float* w, const float* losses, const float* lse) {
@@ -207,7 +233,7 @@ struct LinearCrossEntropy : torch::autograd::Function<LinearCrossEntropy> {
       hidden = at::_ops::mul_Tensor::call(hidden, grads[0].to(hidden.scalar_type()));
       head = at::_ops::mul_Tensor::call(head, grads[0].to(head.scalar_type()));
     }
-    return {hidden, head, Tensor(), Tensor(), Tensor()};
+    return {sum_of_lanes(hidden.unbind(0)), head, Tensor(), Tensor(), Tensor()};
   }
 };
 

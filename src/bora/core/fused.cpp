@@ -265,6 +265,7 @@ CrossEntropy linear_cross_entropy(const Operand& hidden, const Operand& head, co
                                   const Operand& weights, double z_loss, std::int64_t chunk) {
   auto embed = without(hidden.names, targets.names);
   Space space("linear_cross_entropy", {hidden, head, targets, weights}, embed);
+  space.by_lanes();
   auto vocab = without(head.names, embed);
   if (vocab.size() != 1 || embed.size() + 1 != head.names.size()) {
     fail(ErrorKind::InvalidArgument,
@@ -286,6 +287,7 @@ CrossEntropy linear_cross_entropy(const Operand& hidden, const Operand& head, co
                                        .chunk = chunk,
                                        .vocab = space.size(vocab[0]),
                                        .first = space.first(vocab[0]),
+                                       .lanes = vocab[0] == space.laned() ? space.lanes() : 1,
                                        .workers = space.workers(vocab[0])};
   auto loss = autograd::linear_cross_entropy(x, w, t, p, cut);
   Array sum = reduce(Reduction::sum, {weights.array, weights.names}, weights.names);

@@ -110,7 +110,8 @@ Tensor look_up(const Space& space, const Plan& plan, const Operand& x, const Ten
 Array take(const Operand& x, std::string_view axis, const Operand& indices, Names out) {
   const Space each("take", {x});
   const Plan plan("take", x, axis, indices);
-  const Space space("take", {Operand{x.array, plan.x_names}, indices});
+  Space space("take", {Operand{x.array, plan.x_names}, indices});
+  space.by_lanes();  // of a sum's parts all but one are zero
   require_indices("take", indices);
   require_same_axes("take", plan.result(), out);
   check_bounds("take", x, axis, space.local(indices), each.size(axis));

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/core/torch/layout.h"
 
+#include <ATen/ops/split_ops.h>
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
@@ -89,7 +90,7 @@ void Space::assign_mesh_axes(Names whole) {
     const auto at = mapping_->owner(m, names_, whole);
     if (!at) continue;
     owner_[m] = static_cast<std::int8_t>(*at);
-    const int n = mapping_->workers(m).size();
+    const int n = mapping_->blocks(m);
     if (sizes_[*at] % n == 0) continue;
     fail(ErrorKind::InvalidArgument,
          "{}: axis {} of size {} cannot be cut into {} equal blocks for the mesh axis {}\nhint: another size "
@@ -126,8 +127,41 @@ std::int64_t Space::first(std::string_view axis) const {
   return shared == nullptr ? 0 : size(axis) / shared->size() * shared->rank();
 }
 
+std::string_view Space::laned() const {
+  for (std::size_t m = 0; mapping_ != nullptr && m < mapping_->size(); ++m) {
+    if (owner_[m] != kNobody && mapping_->lanes(m) > 1) return names_[owner_[m]];
+  }
+  return {};
+}
+
+int Space::lanes() const {
+  for (std::size_t m = 0; mapping_ != nullptr && m < mapping_->size(); ++m) {
+    if (owner_[m] != kNobody && mapping_->lanes(m) > 1) return mapping_->lanes(m);
+  }
+  return 1;
+}
+
+std::vector<at::Tensor> Space::local_lanes(const Operand& x) const {
+  const int n = lanes();
+  if (n == 1) return {local(x)};
+  const int dim = find(x.names, laned());
+  if (dim < 0) return converted(x, n);
+  auto blocks = at::_ops::split_Tensor::call(local(x), lane_part(laned()), dim);
+  for (auto& b : blocks) b = b.contiguous();  // as a worker that has this lane alone holds it
+  return blocks;
+}
+
+void Space::refuse_sum(std::string_view axis, std::size_t m) const {
+  if (by_lanes_ || !mapping_->fixed(m)) return;
+  fail(ErrorKind::Unsupported,
+       "{}: a sum over the axis {} on the mesh axis {} does not follow the {} fixed lanes\nhint: take {} out "
+       "of "
+       "the axes of {}, or leave out trainer.tensor_lanes",
+       op_, axis, mapping_->mesh_axis(m).name, mapping_->blocks(m), axis, mapping_->mesh_axis(m).name);
+}
+
 // The rule table, for one mesh axis after the other. `w` is the axis of the space that the mesh axis serves.
-at::Tensor Space::converted(const Operand& x) const {
+std::vector<at::Tensor> Space::converted(const Operand& x, int copies) const {
   using autograd::Convert;
   struct Step {
     Convert how;
@@ -137,13 +171,16 @@ at::Tensor Space::converted(const Operand& x) const {
   std::vector<Step> steps;
   Node& node = *x.array.node();
   Conversion key{node.layout, 0, recording_now(), {}};
+  const bool has_gradient = key.recorded && node.tensor.requires_grad();
   for (std::size_t m = 0; m < mapping_->size(); ++m) {
     const bool served = owner_[m] != kNobody;
     const int at = served ? find(x.names, names_[owner_[m]]) : -1;
     const std::int8_t stored = node.layout.place[m];
     const auto add = [&](Convert how, int dim) {
       steps.push_back({how, dim, m});
-      if (how == Convert::lift || how == Convert::sum_lift || how == Convert::gather) key.lifted |= 1U << m;
+      if (how != Convert::lift && how != Convert::sum_lift && how != Convert::gather) return;
+      key.lifted |= 1U << m;
+      if (has_gradient) refuse_sum(names_[owner_[m]], m);
     };
     key.layout.place[m] = static_cast<std::int8_t>(at >= 0 ? at : Layout::kReplicated);
     if (stored == Layout::kPartial) {
@@ -153,6 +190,7 @@ at::Tensor Space::converted(const Operand& x) const {
         add(Convert::slice, at);
       } else if (node.use) {
         (served ? node.use->pending : node.use->alone) |= 1U << m;
+        if (served && has_gradient) refuse_sum(names_[owner_[m]], m);
       } else if (served && node.tensor.requires_grad()) {
         add(Convert::lift, -1);
       }
@@ -161,17 +199,19 @@ at::Tensor Space::converted(const Operand& x) const {
       if (at >= 0) add(Convert::slice, at);
     }
   }
-  if (steps.empty()) return node.tensor;
+  const auto n = static_cast<std::size_t>(copies);
+  if (steps.empty()) return std::vector<at::Tensor>(n, node.tensor);
   for (const Conversion& known : node.conversions) {
-    if (known.layout == key.layout && known.lifted == key.lifted && known.recorded == key.recorded)
-      return known.tensor;
+    if (known.layout == key.layout && known.lifted == key.lifted && known.recorded == key.recorded &&
+        known.tensors.size() == n)
+      return known.tensors;
   }
-  key.tensor = node.tensor;
-  for (const Step& step : steps)
-    key.tensor = autograd::convert(key.tensor, step.how, step.dim, mapping_->workers(step.mesh));
+  at::Tensor t = node.tensor;
+  for (const Step& step : steps) t = autograd::convert(t, step.how, step.dim, mapping_->workers(step.mesh));
+  key.tensors = copies == 1 ? std::vector<at::Tensor>{t} : autograd::fan(t, copies);
   // a parameter outlives the pass and changes
   if (!node.use) node.conversions.push_back(key);
-  return key.tensor;
+  return key.tensors;
 }
 
 Array Space::label(at::Tensor t, Names names) const { return label(std::move(t), names, {}); }
@@ -186,8 +226,10 @@ Array Space::label(at::Tensor t, Names names, Names summed) const {
     const int at = find(names, axis);
     if (at >= 0)
       result.node()->layout.place[m] = static_cast<std::int8_t>(at);
-    else if (find(summed, axis) < 0)
+    else if (find(summed, axis) < 0) {
+      refuse_sum(axis, m);
       result.node()->layout.place[m] = Layout::kPartial;
+    }
   }
   return result;
 }

@@ -3,6 +3,7 @@
 #include "bora/core/torch/layout_autograd.h"
 
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/add_ops.h>
 #include <ATen/ops/empty_ops.h>
 #include <torch/csrc/autograd/custom_function.h>
 
@@ -93,7 +94,32 @@ struct Conversion : torch::autograd::Function<Conversion> {
   }
 };
 
+struct Fan : torch::autograd::Function<Fan> {
+  static variable_list forward(AutogradContext* ctx, const Tensor& x, std::int64_t lanes) {
+    ctx->set_materialize_grads(true);
+    variable_list out;
+    for (std::int64_t i = 0; i < lanes; ++i) out.push_back(x.view(x.sizes()));
+    return out;
+  }
+  static variable_list backward(AutogradContext*, const variable_list& grads) {
+    return {sum_of_lanes(grads), Tensor()};
+  }
+};
+
 }  // namespace
+
+std::vector<Tensor> fan(const Tensor& x, int lanes) {
+  if (x.requires_grad() && at::GradMode::is_enabled()) return Fan::apply(x, static_cast<std::int64_t>(lanes));
+  return std::vector<Tensor>(static_cast<std::size_t>(lanes), x);
+}
+
+Tensor sum_of_lanes(std::vector<Tensor> lanes) {
+  for (std::size_t step = 1; step < lanes.size(); step *= 2) {
+    for (std::size_t left = 0; left + step < lanes.size(); left += 2 * step)
+      lanes[left] = at::_ops::add_Tensor::call(lanes[left], lanes[left + step], 1);
+  }
+  return lanes.front();
+}
 
 Tensor reduced(const Tensor& x, Collectives::Combine combine, Collectives& workers) {
   Tensor y = empty_like(x, x.sizes());

@@ -22,6 +22,14 @@ Mapping::Mapping(std::vector<MeshAxis> mesh, std::vector<AxisRule> compute, std:
   if (mesh_.size() > kMeshAxes) {
     fail(ErrorKind::InvalidArgument, "mapping: {} mesh axes, there can be {}", mesh_.size(), kMeshAxes);
   }
+  for (const MeshAxis& m : mesh_) {
+    const bool power = (m.lanes & (m.lanes - 1)) == 0;
+    if (power && m.lanes % m.workers->size() == 0) continue;
+    fail(ErrorKind::InvalidArgument,
+         "mapping: {} lanes on the {} workers of the mesh axis {}\nhint: a power of two that the workers "
+         "divide",
+         m.lanes, m.workers->size(), m.name);
+  }
   compute_ = resolved(std::move(compute));
   parameters_ = resolved(std::move(parameters));
 }
@@ -50,7 +58,7 @@ std::vector<Mapping::Rule> Mapping::resolved(std::vector<AxisRule> rules) const 
 
 std::optional<std::size_t> Mapping::first(const std::vector<Rule>& rules, std::size_t m, Names names,
                                           Names whole) const {
-  if (mesh_[m].workers->size() == 1) return std::nullopt;
+  if (blocks(m) == 1) return std::nullopt;
   for (const Rule& rule : rules) {
     if (rule.mesh != m || find(whole, rule.axis) >= 0) continue;
     const int at = find(names, rule.axis);
@@ -82,11 +90,11 @@ void place_parameter(Array& parameter, Names names) {
     if (!dim) continue;
     auto& workers = map->workers(m);
     const auto size = block.size(static_cast<std::int64_t>(*dim));
-    if (size % workers.size() != 0) {
+    if (size % map->blocks(m) != 0) {
       fail(ErrorKind::InvalidArgument,
            "parameter {}: axis {} of size {} cannot be cut into {} equal blocks for the mesh axis {}\nhint: "
            "another size of the mesh axis, or take {} out of its axes",
-           describe(Operand{parameter, names}), names[*dim], size, workers.size(), map->mesh_axis(m).name,
+           describe(Operand{parameter, names}), names[*dim], size, map->blocks(m), map->mesh_axis(m).name,
            names[*dim]);
     }
     block = autograd::convert(block, autograd::Convert::slice, static_cast<std::int64_t>(*dim), workers);

@@ -38,6 +38,9 @@ class Collectives {
 struct MeshAxis {
   std::string name;  ///< "model"
   Collectives* workers = nullptr;
+  /// Sums over the axis are made of so many parts, added in pairs: the same bits for any number of workers
+  /// that divides it. 0: a part for each worker.
+  int lanes = 0;
 };
 
 /// An axis name and the mesh axis that serves it.
@@ -52,12 +55,18 @@ class Mapping {
  public:
   static constexpr std::size_t kMeshAxes = 4;  ///< at most
 
-  /// InvalidArgument: an unknown mesh axis, an axis that two mesh axes serve, more than kMeshAxes.
+  /// InvalidArgument: an unknown mesh axis, an axis that two mesh axes serve, more than kMeshAxes, lanes
+  /// that are no power of two or not a multiple of the workers.
   Mapping(std::vector<MeshAxis> mesh, std::vector<AxisRule> compute, std::vector<AxisRule> parameters);
 
   std::size_t size() const { return mesh_.size(); }
   const MeshAxis& mesh_axis(std::size_t m) const { return mesh_[m]; }
   Collectives& workers(std::size_t m) const { return *mesh_[m].workers; }
+  /// Whether sums over mesh axis m have a fixed number of parts, and how many of them are this worker's.
+  bool fixed(std::size_t m) const { return mesh_[m].lanes > 0; }
+  int lanes(std::size_t m) const { return fixed(m) ? mesh_[m].lanes / workers(m).size() : 1; }
+  /// Equal blocks that an axis on mesh axis m must have.
+  int blocks(std::size_t m) const { return lanes(m) * workers(m).size(); }
 
   /// Position in `names` of the axis that mesh axis m serves there, if there is one; never one of `whole`.
   std::optional<std::size_t> owner(std::size_t m, Names names, Names whole) const;

@@ -2,47 +2,88 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/data/background_build.h"
 
+#include <sys/resource.h>
+
 #include "bora/base/error.h"
 
 namespace bora::data {
+namespace {
 
-BackgroundBuild::~BackgroundBuild() {
-  stopping_ = true;
-  if (thread_.joinable()) thread_.join();
+/// Threads that this one starts have it too.
+void step_back() {
+  constexpr int kNiceness = 10;
+  ::setpriority(PRIO_PROCESS, 0, kNiceness);  // of this thread alone; it may be refused
+}
+
+}  // namespace
+
+BackgroundBuild::~BackgroundBuild() { stop(); }
+
+std::function<void(const store::CacheProgress&)> BackgroundBuild::pulse() {
+  return [this](const store::CacheProgress&) { refuse_to_go_on(); };
 }
 
 std::shared_ptr<const store::GrowingCache> BackgroundBuild::add(
-    std::string name, std::string directory, std::vector<std::string> sources,
-    std::shared_ptr<const store::Processor> processor, store::CacheOptions options) {
-  options.progress = [this, told = std::move(options.progress)](const store::CacheProgress& progress) {
-    if (stopping_) fail(ErrorKind::Stopped, "the build of the token cache was stopped");
-    if (told) told(progress);
-  };
-  tasks_.push_back(
-      {std::move(name), directory, std::move(sources), std::move(processor), std::move(options)});
+    std::shared_ptr<const store::Processor> processor, std::unique_ptr<store::CacheBuild> build,
+    bool urgent) {
+  std::string directory = build->directory();
+  tasks_.push_back({std::move(processor), std::move(build), urgent});
   return std::make_shared<store::GrowingCache>(std::move(directory),
                                                [self = shared_from_this()] { self->check(); });
 }
 
-void BackgroundBuild::start() {
-  if (!tasks_.empty()) thread_ = std::thread([this] { work(); });
+void BackgroundBuild::run(int threads) {
+  thread_ = std::thread([this, threads] { work(threads); });
 }
 
-void BackgroundBuild::work() {
+void BackgroundBuild::stop() {
+  stopping_ = true;
+  if (thread_.joinable()) thread_.join();
+}
+
+void BackgroundBuild::work(int threads) {
+  step_back();
   try {
-    for (const auto& task : tasks_) {
-      in_context(fmt::format("data set {}", task.name),
-                 [&] { store::build_cache(task.directory, task.sources, *task.processor, task.options); });
-    }
+    for (const bool urgent : {true, false}) build(urgent, threads);
+    complete_ = true;
   } catch (...) {
     const std::lock_guard lock(mutex_);
     error_ = std::current_exception();
   }
 }
 
+void BackgroundBuild::build(bool urgent, int threads) {
+  std::vector<store::CacheShare*> shares;
+  for (auto& task : tasks_) {
+    if (task.urgent == urgent) shares.push_back(&task.build->share());
+  }
+  store::make_shares(shares, threads);
+  for (auto& task : tasks_) {
+    if (task.urgent == urgent) task.build->finish_apart([this] { refuse_to_go_on(); });
+  }
+}
+
+void BackgroundBuild::refuse_to_go_on() const {
+  if (stopping_) fail(ErrorKind::Stopped, "the build of the token caches was stopped");
+}
+
 void BackgroundBuild::check() const {
-  const std::lock_guard lock(mutex_);
-  if (error_) std::rethrow_exception(error_);
+  {
+    const std::lock_guard lock(mutex_);
+    if (error_) std::rethrow_exception(error_);
+  }
+  refuse_to_go_on();
+}
+
+store::CacheProgress BackgroundBuild::progress() const {
+  store::CacheProgress sum;
+  for (const auto& task : tasks_) {
+    const auto one = task.build->share().progress();
+    sum.bytes_done += one.bytes_done;
+    sum.bytes_total += one.bytes_total;
+    sum.counts += one.counts;
+  }
+  return sum;
 }
 
 }  // namespace bora::data

@@ -16,6 +16,15 @@ namespace bora::data {
 template <class T>
 using ByName = std::vector<std::pair<std::string, T>>;  ///< in the order of the file
 
+/// The value of a data set; null if there is none. A value without a name is that of the only data set.
+template <class T>
+const T* find(const ByName<T>& values, const std::string& name) {
+  for (const auto& [key, value] : values) {
+    if (key == name || key.empty()) return &value;
+  }
+  return nullptr;
+}
+
 /// Where the documents of one data set are.
 struct SourceConfig {
   std::optional<std::string> id;    ///< of a hub data set, which Bora does not fetch

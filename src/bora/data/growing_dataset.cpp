@@ -13,24 +13,13 @@ namespace {
 
 class Growing final : public Dataset {
  public:
-  Growing(std::shared_ptr<const store::GrowingCache> cache, std::int64_t seq_len, const TokenRules& rules,
-          std::int64_t limit, const Shuffle& shuffle, const Key& key)
-      : cache_(std::move(cache)),
-        seq_len_(seq_len),
-        rules_(rules),
-        limit_(limit),
-        shuffle_(shuffle),
-        key_(key) {
-    if (shuffle.kind != Shuffle::Kind::None && shuffle.kind != Shuffle::Kind::Era) {
-      fail(ErrorKind::Config,
-           "token cache {}: its length must be known for this shuffle, but it is still being built",
-           cache_->directory());
-    }
+  Growing(GrowingSource source, const Shuffle& shuffle, const Key& key)
+      : source_(std::move(source)), shuffle_(shuffle), key_(key) {
     make_permutation(shuffle, 1, key);  // a wrong shuffle should fail here, not in the first batch
   }
 
   std::int64_t size() const override { return kEndless; }
-  std::int64_t seq_len() const override { return seq_len_; }
+  std::int64_t seq_len() const override { return source_.seq_len; }
 
   std::int32_t read(std::int64_t index, const Row& row) const override {
     check(index, row);
@@ -38,37 +27,38 @@ class Growing final : public Dataset {
   }
 
  private:
-  /// The sequences that must be there for one to be found: all of its era.
+  /// The sequences that must be there for one to be found.
   std::int64_t needed_for(std::int64_t index) const {
-    const std::int64_t era = shuffle_.kind == Shuffle::Kind::Era ? shuffle_.era_length : 1;
-    return (index / era + 1) * era;
+    switch (shuffle_.kind) {
+      case Shuffle::Kind::None:
+        return index + 1;
+      case Shuffle::Kind::Era:
+        return (index / shuffle_.era_length + 1) * shuffle_.era_length;
+      case Shuffle::Kind::Full:
+      case Shuffle::Kind::Block:
+        break;
+    }
+    return kEndless;
+  }
+
+  std::int64_t tokens_of(std::int64_t sequences) const {
+    const std::int64_t most = kEndless / source_.seq_len - source_.held_back;
+    return sequences > most ? kEndless : (sequences + source_.held_back) * source_.seq_len;
   }
 
   DatasetPtr known_up_to(std::int64_t sequences) const {
     const std::lock_guard lock(mutex_);
     if (is_whole_ || known_ >= sequences) return present_;
-    const std::int64_t wanted = std::min(sequences, limit_);
-    const std::int64_t most = std::numeric_limits<std::int64_t>::max() / seq_len_;
-    const auto part = cache_->at_least(wanted > most ? kEndless : wanted * seq_len_);
-    const auto dataset = std::make_shared<TokenDataset>(part, seq_len_, rules_);
-    const std::int64_t size = std::min(dataset->size(), limit_);
-    if (size < 1) {
-      fail(ErrorKind::Config,
-           "data: {} has {} tokens, fewer than one sequence of {}\nhint: more text, or a smaller "
-           "model.seq_len",
-           cache_->directory(), part->num_tokens(), seq_len_);
-    }
+    const auto part = source_.cache->at_least(tokens_of(std::min(sequences, source_.limit)));
+    const auto cut = source_.cut(part);
     // From here on the first epoch's part that is known has the order that it has in the whole.
-    present_ = endless(slice(dataset, 0, size), shuffle_, key_);
-    known_ = size;
-    is_whole_ = part->ledger().is_finished || size == limit_;
+    present_ = endless(cut, shuffle_, key_);
+    known_ = cut->size();
+    is_whole_ = part->ledger().is_finished || known_ == source_.limit;
     return present_;
   }
 
-  std::shared_ptr<const store::GrowingCache> cache_;
-  std::int64_t seq_len_;
-  TokenRules rules_;
-  std::int64_t limit_;
+  GrowingSource source_;
   Shuffle shuffle_;
   Key key_;
   mutable std::mutex mutex_;  // guards what follows
@@ -77,12 +67,35 @@ class Growing final : public Dataset {
   mutable bool is_whole_ = false;
 };
 
+class Late final : public Dataset {
+ public:
+  Late(std::int64_t seq_len, std::function<DatasetPtr()> make) : seq_len_(seq_len), make_(std::move(make)) {}
+
+  std::int64_t size() const override { return made()->size(); }
+  std::int64_t seq_len() const override { return seq_len_; }
+  std::int32_t read(std::int64_t index, const Row& row) const override { return made()->read(index, row); }
+
+ private:
+  DatasetPtr made() const {
+    const std::lock_guard lock(mutex_);
+    if (!made_) made_ = make_();
+    return made_;
+  }
+
+  std::int64_t seq_len_;
+  std::function<DatasetPtr()> make_;
+  mutable std::mutex mutex_;  // guards made_
+  mutable DatasetPtr made_;
+};
+
 }  // namespace
 
-DatasetPtr endless_growing(std::shared_ptr<const store::GrowingCache> cache, std::int64_t seq_len,
-                           const TokenRules& rules, std::int64_t limit, const Shuffle& shuffle,
-                           const Key& key) {
-  return std::make_shared<Growing>(std::move(cache), seq_len, rules, limit, shuffle, key);
+DatasetPtr endless_growing(GrowingSource source, const Shuffle& shuffle, const Key& key) {
+  return std::make_shared<Growing>(std::move(source), shuffle, key);
+}
+
+DatasetPtr late(std::int64_t seq_len, std::function<DatasetPtr()> make) {
+  return std::make_shared<Late>(seq_len, std::move(make));
 }
 
 }  // namespace bora::data

@@ -236,12 +236,12 @@ TEST_F(Pipeline, Errors) {
   config_.configs.back().second.train_urls = {folder_ / "nothing*.txt"};
   EXPECT_THAT(error_of(ErrorKind::NotFound, [&] { make(); }),
               HasSubstr("data set tiny: data files: no file matches"));
-  config_.configs.back().second.train_urls = {"gs://x/y.txt"};
+  config_.configs.back().second.train_urls = {"hdfs://x/y.txt"};
   config_.configs.front().second.train_urls.clear();
   EXPECT_EQ(error_of(ErrorKind::Config, [&] { make(); }),
             "data: not everything can be read\n"
             "  data.configs.a.train_urls: no files; give paths, for example [\"my/*.txt\"]\n"
-            "  data.configs.tiny.train_urls: gs://x/y.txt is on gs://, which Bora does not read; download it "
+            "  data.configs.tiny.train_urls: hdfs://x/y.txt is on hdfs://, which Bora does not read; download it "
             "and give "
             "local paths");
 }

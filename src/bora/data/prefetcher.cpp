@@ -4,6 +4,7 @@
 
 #include "bora/base/clock.h"
 #include "bora/base/error.h"
+#include "bora/base/trace.h"
 
 namespace bora::data {
 
@@ -40,6 +41,11 @@ std::optional<Batch> Prefetcher::next() {
   return batch;
 }
 
+bool Prefetcher::ready() {
+  const std::lock_guard lock(mutex_);
+  return !ready_.empty();
+}
+
 void Prefetcher::start(std::int64_t step) {
   stopping_ = false;
   ready_.clear();
@@ -56,10 +62,14 @@ void Prefetcher::stop() {
 }
 
 void Prefetcher::read_ahead(std::int64_t step) {
+  trace::name_thread("data");
   try {
     for (const std::int64_t end = loader_.num_steps(); step < end; ++step) {
       const std::int64_t size = loader_.schedule().batch_size(step);
-      if (!push(loader_.batch(step, options_.wanted), nullptr)) return;
+      trace::Span span("batch", "step", step);
+      auto batch = loader_.batch(step, options_.wanted);
+      span.end();
+      if (!push(std::move(batch), nullptr)) return;
     }
     push({}, nullptr);
   } catch (...) {

@@ -32,6 +32,7 @@ class Prefetcher {
   /// The batch of the next step; nothing after the last one of a dataset that ends. After an error, and after
   /// the end, seek() starts again.
   std::optional<Batch> next();
+  bool ready();  ///< whether next() would not wait
   /// Goes on from another step. What was read ahead is dropped.
   void seek(std::int64_t step);
 

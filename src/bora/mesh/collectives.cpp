@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "bora/base/error.h"
+#include "bora/base/trace.h"
 
 namespace bora::mesh {
 namespace {
@@ -22,32 +23,29 @@ std::uint16_t round_to_bf16(float x) {
   return static_cast<std::uint16_t>((bits + 0x7fffU + (bits >> 16U & 1U)) >> 16U);
 }
 
-// The elements of `workers` rows of `n`, combined in pairs of rows, into row 0.
 template <class T>
-void combine_rows(T* rows, std::size_t workers, std::size_t n, Combine how) {
+T combined(T a, T b, Combine how) {
+  return how == Combine::sum ? a + b : std::max(a, b);
+}
+
+// A 16-bit sum is rounded after each addition.
+std::uint16_t combined(std::uint16_t a, std::uint16_t b, Combine how) {
+  return round_to_bf16(combined(widen(a), widen(b), how));
+}
+
+// The elements of `workers` rows, combined in pairs of rows, into `mine`.
+template <class T>
+void combine_rows(std::span<std::byte> mine, std::span<std::byte> all, std::size_t workers, Combine how) {
+  const std::size_t n = mine.size() / sizeof(T);
+  T* rows = reinterpret_cast<T*>(all.data());
   for (std::size_t step = 1; step < workers; step *= 2) {
     for (std::size_t left = 0; left + step < workers; left += 2 * step) {
       T* a = rows + left * n;
       const T* b = rows + (left + step) * n;
-      for (std::size_t i = 0; i < n; ++i) a[i] = how == Combine::sum ? a[i] + b[i] : std::max(a[i], b[i]);
+      for (std::size_t i = 0; i < n; ++i) a[i] = combined(a[i], b[i], how);
     }
   }
-}
-
-template <class T>
-void combine_into(std::span<std::byte> mine, std::span<std::byte> rows, std::size_t workers, Combine how) {
-  combine_rows(reinterpret_cast<T*>(rows.data()), workers, mine.size() / sizeof(T), how);
-  std::memcpy(mine.data(), rows.data(), mine.size());
-}
-
-void combine_bf16(std::span<std::byte> mine, std::span<std::byte> rows, std::size_t workers, Combine how) {
-  const std::size_t n = mine.size() / sizeof(std::uint16_t);
-  const auto* in = reinterpret_cast<const std::uint16_t*>(rows.data());
-  std::vector<float> wide(n * workers);
-  std::transform(in, in + wide.size(), wide.begin(), widen);
-  combine_rows(wide.data(), workers, n, how);
-  std::transform(wide.begin(), wide.begin() + static_cast<std::ptrdiff_t>(n),
-                 reinterpret_cast<std::uint16_t*>(mine.data()), round_to_bf16);
+  std::memcpy(mine.data(), all.data(), mine.size());
 }
 
 }  // namespace
@@ -70,15 +68,15 @@ void AxisCollectives::combine(core::DType dtype, std::span<const std::byte> all,
   const std::span<std::byte> rows(received_.data(), n * piece);
   switch (dtype) {
     case core::DType::f32:
-      return combine_into<float>(mine, rows, n, how);
+      return combine_rows<float>(mine, rows, n, how);
     case core::DType::f64:
-      return combine_into<double>(mine, rows, n, how);
+      return combine_rows<double>(mine, rows, n, how);
     case core::DType::i64:
-      return combine_into<std::int64_t>(mine, rows, n, how);
+      return combine_rows<std::int64_t>(mine, rows, n, how);
     case core::DType::i32:
-      return combine_into<std::int32_t>(mine, rows, n, how);
+      return combine_rows<std::int32_t>(mine, rows, n, how);
     case core::DType::bf16:
-      return combine_bf16(mine, rows, n, how);
+      return combine_rows<std::uint16_t>(mine, rows, n, how);
     default:
       fail(ErrorKind::Unsupported, "sum over workers: elements of type {}\nhint: cast to f32 first",
            core::name(dtype));
@@ -86,6 +84,7 @@ void AxisCollectives::combine(core::DType dtype, std::span<const std::byte> all,
 }
 
 void AxisCollectives::all_reduce(core::DType dtype, std::span<std::byte> values, Combine how) {
+  const trace::Span span("all-reduce", "bytes", static_cast<std::int64_t>(values.size()));
   const auto n = static_cast<std::size_t>(size());
   const std::size_t width = core::bytes(dtype), elements = values.size() / width;
   std::vector<std::size_t> bounds;
@@ -96,11 +95,13 @@ void AxisCollectives::all_reduce(core::DType dtype, std::span<std::byte> values,
 }
 
 void AxisCollectives::all_gather(std::span<const std::byte> mine, std::span<std::byte> all) {
+  const trace::Span span("all-gather", "bytes", static_cast<std::int64_t>(all.size()));
   workers_->all_gather(mine, all);
 }
 
 void AxisCollectives::reduce_scatter(core::DType dtype, std::span<const std::byte> all,
                                      std::span<std::byte> mine) {
+  const trace::Span span("reduce-scatter", "bytes", static_cast<std::int64_t>(all.size()));
   std::vector<std::size_t> bounds;
   for (std::size_t w = 0; w <= static_cast<std::size_t>(size()); ++w) bounds.push_back(mine.size() * w);
   combine(dtype, all, bounds, Combine::sum, mine);

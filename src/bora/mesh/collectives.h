@@ -9,10 +9,11 @@
 namespace bora::mesh {
 
 /// What core's operations need of the workers along one axis of a mesh, over a communicator. Sums add the
-/// workers' values in pairs, ((0+1)+(2+3))+..., bf16 in fp32; one worker's piece of the elements each.
+/// workers' values in pairs, ((0+1)+(2+3))+..., bf16 rounded after each addition; one worker's piece of the
+/// elements each.
 class AxisCollectives final : public core::Collectives {
  public:
-  explicit AxisCollectives(std::unique_ptr<Communicator> workers) : workers_(std::move(workers)) {}
+  explicit AxisCollectives(std::shared_ptr<Communicator> workers) : workers_(std::move(workers)) {}
 
   int size() const override { return workers_->size(); }
   int rank() const override { return workers_->rank(); }
@@ -25,7 +26,7 @@ class AxisCollectives final : public core::Collectives {
   void combine(core::DType dtype, std::span<const std::byte> all, std::span<const std::size_t> bounds,
                Combine combine, std::span<std::byte> mine);
 
-  std::unique_ptr<Communicator> workers_;
+  std::shared_ptr<Communicator> workers_;
   std::vector<std::byte> received_;  // everybody's pieces
 };
 

@@ -10,12 +10,19 @@
 
 #include "bora/base/env.h"
 #include "bora/base/error.h"
+#include "bora/base/trace.h"
 #include "bora/mesh/world.h"
 
 namespace bora::mesh {
 namespace {
 
 std::size_t index(int rank) { return static_cast<std::size_t>(rank); }
+
+std::int64_t bytes_in(std::span<const Message> messages) {
+  std::size_t bytes = 0;
+  for (const auto& m : messages) bytes += m.in.size();
+  return static_cast<std::int64_t>(bytes);
+}
 
 class SelfBlocks : public SharedBlocks {
  public:
@@ -33,6 +40,7 @@ class SelfTransport : public WorldTransport {
   int size() const override { return 1; }
   void start(std::span<const Message>) override {}
   bool finished() override { return true; }
+  void sum(std::span<float>) override {}
   std::unique_ptr<Transport> split(int, int) override { return std::make_unique<SelfTransport>(); }
   std::unique_ptr<SharedBlocks> share(std::size_t bytes) override {
     return std::make_unique<SelfBlocks>(bytes);
@@ -96,6 +104,7 @@ void Communicator::deadline(double seconds) { world_->set_deadline(seconds); }
 void Communicator::abandon(std::string_view reason) noexcept { world_->abandon(reason); }
 
 void Communicator::wait(std::string_view call, const std::function<bool()>& done) {
+  const trace::Span span("wait");
   world_->wait(call, done);
 }
 
@@ -112,6 +121,7 @@ void Communicator::exchange_all(std::span<const Message> messages, std::string_v
     if (m.peer == rank_) fail(ErrorKind::InvalidArgument, "{}: worker {} is this one itself", call, m.peer);
   }
   if (messages.empty()) return;
+  const trace::Span span("exchange", "bytes", trace::on() ? bytes_in(messages) : 0);
   world_->guarded(call, [&] { transport_->start(messages); });
   world_->wait(call, [this] { return transport_->finished(); });
 }
@@ -177,6 +187,12 @@ void Communicator::all_gather(std::span<std::byte> all, std::span<const std::siz
     messages.push_back({(rank_ + size_ - k) % size_, {}, block((rank_ + size_ - k) % size_)});
   }
   exchange_all(messages, "all_gather");
+}
+
+void Communicator::all_reduce(std::span<float> values) {
+  if (size_ == 1 || values.empty()) return;
+  const trace::Span span("all-reduce", "bytes", static_cast<std::int64_t>(values.size_bytes()));
+  world_->watched("all_reduce", [&] { transport_->sum(values); });
 }
 
 std::vector<std::vector<std::byte>> Communicator::all_gather_unequal(std::span<const std::byte> mine) {

@@ -55,6 +55,9 @@ class Communicator {
   void all_gather(std::span<const std::byte> mine, std::span<std::byte> all);
   /// Blocks of sizes that all know: worker w's is [bounds[w], bounds[w + 1]) of `all`; the own one is there.
   void all_gather(std::span<std::byte> all, std::span<const std::size_t> bounds);
+  /// The sum over all workers, in place, by the transport's own all-reduce: its bits are the library's
+  /// matter.
+  void all_reduce(std::span<float> values);
   /// Blocks of any size, by rank.
   std::vector<std::vector<std::byte>> all_gather_unequal(std::span<const std::byte> mine);
 

@@ -18,7 +18,7 @@ Mesh::Mesh(std::shared_ptr<Communicator> world, const MeshShape& shape, Rules ru
          shape.replica, shape.data, shape.context, shape.model, shape.workers(), world_->size(),
          shape.workers());
   }
-  if (shape.workers_per_lane() == 1) {
+  if (shape.workers_per_lane() == 1 && rules.tensor_lanes == 0) {
     lanes_ = world_;
     return;
   }
@@ -28,7 +28,7 @@ Mesh::Mesh(std::shared_ptr<Communicator> world, const MeshShape& shape, Rules ru
   context_ = std::make_unique<AxisCollectives>(world_->split(group * shape.model + m, c));
   model_ = std::make_unique<AxisCollectives>(world_->split(group * shape.context + c, m));
   mapping_ = std::make_unique<core::Mapping>(
-      std::vector<core::MeshAxis>{{"model", model_.get()}, {"context", context_.get()}},
+      std::vector<core::MeshAxis>{{"model", model_.get(), rules.tensor_lanes}, {"context", context_.get()}},
       std::move(rules.compute), std::move(rules.parameters));
 }
 

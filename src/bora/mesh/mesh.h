@@ -31,6 +31,7 @@ class Mesh {
   /// another number of workers than the shape's.
   struct Rules {
     std::vector<core::AxisRule> compute, parameters;
+    int tensor_lanes = 0;  ///< core::MeshAxis::lanes of "model"
   };
   Mesh(std::shared_ptr<Communicator> world, const MeshShape& shape, Rules rules);
 

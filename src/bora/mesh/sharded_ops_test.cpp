@@ -21,6 +21,7 @@
 #include "bora/core/unbind.h"
 #include "bora/mesh/mesh.h"
 #include "bora/mesh/test_communicator.h"
+#include "bora/mesh/test_ops.h"
 
 namespace bora::mesh {
 namespace {
@@ -30,79 +31,10 @@ using core::Names;
 using core::Operand;
 using NameList = std::vector<std::string_view>;
 
-struct Input {
-  NameList names;
-  std::vector<std::int64_t> sizes;
-  std::int64_t below = 0;  ///< > 0: whole numbers less than this
-};
-
-struct Result {
-  Array array;
-  NameList names;
-};
-
-struct Case {
-  std::string name;
-  std::vector<Input> inputs;
-  std::function<Result(std::span<const Operand>)> op;
-};
-
-std::int64_t count(std::span<const std::int64_t> sizes) {
-  std::int64_t n = 1;
-  for (const auto size : sizes) n *= size;
-  return n;
-}
-
-Array made(const Input& input, std::size_t seed) {
-  const core::Shape shape{input.names, input.sizes};
-  if (input.below == 0) return core::random_normal(Key::from_seed(seed), shape);
-  std::vector<std::int32_t> values;
-  for (std::int64_t i = 0; i < count(input.sizes); ++i)
-    values.push_back(static_cast<std::int32_t>((i * 7 + static_cast<std::int64_t>(seed)) % input.below));
-  return core::from_data(shape, std::span<const std::int32_t>(values));
-}
-
-struct Outcome {
-  std::vector<float> value;
-  std::vector<std::vector<float>> gradients;  ///< whole, of the floating inputs
-};
-
-// A scalar that depends on every element of y in its own way.
-Array weighed(const Result& y) {
-  const Array all = core::whole({y.array, y.names});
-  const Array weights = core::random_normal(Key::from_seed(99), {y.names, all.sizes()});
-  const Array product = core::binary(core::Binary::multiply, {all, y.names}, {weights, y.names}, y.names);
-  return core::reduce(core::Reduction::sum, {product, y.names}, y.names);
-}
-
-Outcome run(const Case& c) {
-  std::vector<Array> arrays;
-  std::vector<Array*> parameters;
-  for (std::size_t i = 0; i < c.inputs.size(); ++i) arrays.push_back(made(c.inputs[i], i));
-  std::vector<std::size_t> which;
-  for (std::size_t i = 0; i < arrays.size(); ++i) {
-    if (c.inputs[i].below > 0) continue;
-    core::place_parameter(arrays[i], c.inputs[i].names);
-    parameters.push_back(&arrays[i]);
-    which.push_back(i);
-  }
-  Outcome out;
-  const auto result = core::value_and_grad(parameters, [&] {
-    std::vector<Operand> operands;
-    for (std::size_t i = 0; i < arrays.size(); ++i) operands.push_back({arrays[i], c.inputs[i].names});
-    const Result y = c.op(operands);
-    out.value = core::stop_gradient(core::whole({y.array, y.names})).to_vector<float>();
-    return weighed(y);
-  });
-  for (std::size_t g = 0; g < which.size(); ++g) {
-    Array gradient = result.gradients[g];
-    const auto& names = c.inputs[which[g]].names;
-    core::sum_pending(arrays[which[g]], c.name, gradient);
-    Array parameter = arrays[which[g]];
-    out.gradients.push_back(core::whole({core::like(parameter, gradient), names}).to_vector<float>());
-  }
-  return out;
-}
+using testing::Case;
+using testing::Outcome;
+using testing::Result;
+using testing::run;
 
 float error_of(const std::vector<float>& got, const std::vector<float>& want) {
   if (got.size() != want.size()) return std::numeric_limits<float>::infinity();
@@ -149,7 +81,7 @@ std::vector<Layout> layouts(const Case& c) {
   return out;
 }
 
-std::shared_ptr<Communicator> borrowed(Communicator& c) { return {std::shared_ptr<Communicator>(), &c}; }
+using testing::borrowed;
 
 void expect_like_one(const Case& c) {
   const Outcome want = run(c);
@@ -390,6 +322,13 @@ TEST(ShardedOps, Errors) {
       "parameter norm.weight: one operation uses it beside an axis that the mesh axis model serves, another "
       "without any; its gradient cannot be summed over model\nhint: take that axis out of the mesh axis's "
       "axes");
+  EXPECT_EQ(
+      error_on_two({{{"e", "model"}}, {}},
+                   [] {
+                     const Array x = core::ones({kBe, std::vector<std::int64_t>{4, 4}});
+                     core::reduce(core::Reduction::sum, {x, kBe}, kE).to_vector<float>();
+                   }),
+      "to_vector: the array is this worker's part of a sum over workers\nhint: core::whole() adds them up");
   const auto errors = testing::run_workers(
       {.count = 2}, [](Communicator& workers) { const Mesh mesh(borrowed(workers), {.data = 3}, {}); });
   EXPECT_EQ(

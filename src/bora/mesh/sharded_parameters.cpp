@@ -3,13 +3,12 @@
 #include "bora/mesh/sharded_parameters.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <utility>
 
 #include "bora/base/error.h"
+#include "bora/base/trace.h"
 #include "bora/core/create.h"
-#include "bora/core/kernels/square_sum.h"
 
 namespace bora::mesh {
 namespace {
@@ -36,9 +35,11 @@ std::vector<std::size_t> block_bounds(const AxisCut& cut) {
 ShardedParameters::ShardedParameters(std::shared_ptr<Communicator> workers, std::vector<std::string> axes,
                                      int replicas)
     : workers_(std::move(workers)), holders_(workers_), axes_(std::move(axes)) {
-  if (replicas == 1) return;
-  const int each = workers_->size() / replicas;
-  holders_ = workers_->split(workers_->rank() / each, workers_->rank());
+  if (replicas > 1) {
+    const int each = workers_->size() / replicas;
+    holders_ = workers_->split(workers_->rank() / each, workers_->rank());
+  }
+  of_holders_ = std::make_unique<AxisCollectives>(holders_);
 }
 
 std::size_t ShardedParameters::take(core::Array& parameter, core::Names names) {
@@ -88,6 +89,7 @@ ShardedParameters::Slot* ShardedParameters::find(const core::Array& parameter) {
 
 void ShardedParameters::gather(Slot& slot) {
   if (core::values_present(slot.whole)) return;
+  const trace::Span span("gather parameter", "elements", slot.cut.elements());
   core::make_room(slot.whole);
   const auto& cut = slot.cut;
   const auto bounds = block_bounds(cut);
@@ -126,7 +128,10 @@ void ShardedParameters::need(std::span<const core::Array> parameters) {
   for (const auto i : present_) {
     if (std::find(wanted.begin(), wanted.end(), i) == wanted.end()) drop(slots_[i]);
   }
-  for (const auto i : wanted) gather(slots_[i]);
+  if (!wanted.empty()) {
+    const trace::Span span("gather block", "parameters", static_cast<std::int64_t>(wanted.size()));
+    for (const auto i : wanted) gather(slots_[i]);
+  }
   present_ = std::move(wanted);
 }
 
@@ -189,34 +194,9 @@ core::Array ShardedParameters::block_of(std::size_t i, const core::Array& whole)
   return block;
 }
 
-std::vector<ShardedParameters::Squares> ShardedParameters::sums_of_squares(
-    std::span<const core::Array> arrays) const {
-  const auto n = arrays.size(), count = static_cast<std::size_t>(holders_->size());
-  std::vector<float> largest(n), all_largest(n * count);
-  for (std::size_t i = 0; i < n; ++i) {
-    if (!arrays[i].empty()) largest[i] = kernels::max_abs(arrays[i].numel(), arrays[i].data<float>());
-  }
-  holders_->all_gather(std::as_bytes(std::span(largest)), std::as_writable_bytes(std::span(all_largest)));
-  for (std::size_t k = 0; k < all_largest.size(); ++k) {
-    float& most = largest[k % n];
-    if (!(all_largest[k] <= most)) most = std::isnan(most) ? most : all_largest[k];  // NaN stays
-  }
-
-  std::vector<kernels::SquareSum::Parts> parts(n), all_parts(n * count);
-  for (std::size_t i = 0; i < n; ++i) {
-    kernels::SquareSum sum(largest[i]);
-    if (!arrays[i].empty() && std::isfinite(largest[i])) sum.add(arrays[i].numel(), arrays[i].data<float>());
-    parts[i] = sum.parts();
-  }
-  holders_->all_gather(std::as_bytes(std::span(parts)), std::as_writable_bytes(std::span(all_parts)));
-  std::vector<Squares> out;
-  for (std::size_t i = 0; i < n; ++i) {
-    kernels::SquareSum sum(largest[i]);
-    const bool cut = !slots_[i].cut.whole();
-    for (std::size_t w = 0; w < (cut ? count : 1); ++w) sum.add(all_parts[w * n + i]);
-    const auto elements = arrays[i].empty() ? 0 : cut ? slots_[i].cut.elements() : arrays[i].numel();
-    out.push_back({std::isfinite(largest[i]) ? sum.value() : static_cast<double>(largest[i]), elements});
-  }
+BlockHolders ShardedParameters::holders() {
+  BlockHolders out{of_holders_.get(), {}};
+  for (const Slot& slot : slots_) out.cut.push_back(!slot.cut.whole());
   return out;
 }
 
@@ -246,6 +226,7 @@ void ShardedGradients::push(std::int64_t round, std::size_t i, int worker, core:
 void ShardedGradients::add(std::int64_t round, std::size_t i, const core::Array& gradient) {
   auto& workers = store_.workers();
   const auto& cut = store_.cut(i);
+  const trace::Span span("reduce-scatter", "elements", gradient.numel());
   const int rank = workers.rank();
   touched_[i] = true;
   std::vector<core::Array> out(static_cast<std::size_t>(workers.size())), in(out.size());

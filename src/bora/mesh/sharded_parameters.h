@@ -11,8 +11,10 @@
 #include "bora/core/param.h"
 #include "bora/core/parameter_store.h"
 #include "bora/mesh/axis_cut.h"
+#include "bora/mesh/collectives.h"
 #include "bora/mesh/communicator.h"
 #include "bora/mesh/lane_tree.h"
+#include "bora/mesh/square_sums.h"
 
 namespace bora::mesh {
 
@@ -51,13 +53,8 @@ class ShardedParameters final : public core::ParameterStore {
   /// The values in memory become the blocks: after a tool has written into gathered parameters.
   void store_all();
 
-  /// For each of `arrays`, which lie as the parameters do: sum of squares of the whole array and its number
-  /// of elements, with the bits of one worker; sums that are not finite where an element is not.
-  struct Squares {
-    double sum = 0;
-    std::int64_t elements = 0;
-  };
-  std::vector<Squares> sums_of_squares(std::span<const core::Array> arrays) const;
+  /// The workers who hold blocks of arrays that lie as the parameters do.
+  BlockHolders holders();
 
   std::size_t size() const { return slots_.size(); }
   const AxisCut& cut(std::size_t i) const { return slots_[i].cut; }
@@ -85,6 +82,7 @@ class ShardedParameters final : public core::ParameterStore {
   Slot* find(const core::Array& parameter);
 
   std::shared_ptr<Communicator> workers_, holders_;  // holders: of this replica's blocks
+  std::unique_ptr<AxisCollectives> of_holders_;
   std::vector<std::string> axes_;
   std::vector<Slot> slots_;
   std::map<const void*, std::size_t> by_node_;  // for look-up alone

@@ -89,6 +89,8 @@ class ThreadTransport : public WorldTransport {
     return pending_.empty();
   }
 
+  void sum(std::span<float>) override { fail(ErrorKind::Unsupported, "threads: no sum of their own"); }
+
   std::unique_ptr<Transport> split(int color, int key) override {
     std::unique_lock lock(hub_->mutex);
     auto& meeting = meet(lock, {color, key});

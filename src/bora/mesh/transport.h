@@ -58,6 +58,10 @@ class Transport {
   virtual void start(std::span<const Message> messages) = 0;
   virtual bool finished() = 0;
 
+  /// Collective. The library's own sum over all workers, in place and in the order that it likes; waits for
+  /// them.
+  virtual void sum(std::span<float> values) = 0;
+
   /// Collective. Workers of one `color` come together, in the order of (key, rank).
   virtual std::unique_ptr<Transport> split(int color, int key) = 0;
   /// Collective. A block of `bytes` of this worker, zeroed, aligned to a page; all must be on one host.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "bora/base/error.h"
+#include "bora/base/trace.h"
 #include "bora/core/create.h"
 #include "bora/core/kernels/reduce.h"
 #include "bora/core/kernels/threads.h"
@@ -105,6 +106,7 @@ LaneSum TreeReducer::reduce(LaneTree& tree) {
 
 LaneSum TreeReducer::reduce_scatter(LaneTree& tree) {
   if (!exchange_) return tree.take_total();
+  const trace::Span span("reduce-scatter", "elements", shards_.elements());
   auto own = tree.take_nodes();
   require_own(own, tree.lanes());
   auto nodes = exchange_nodes(c_, own, tree.lanes(), sizes_.size(), shards_.elements());
@@ -131,6 +133,7 @@ LaneSum TreeReducer::reduce_scatter(LaneTree& tree) {
 
 void TreeReducer::all_gather(std::span<core::Array> arrays) {
   if (!exchange_) return;
+  const trace::Span span("all-gather", "elements", shards_.elements());
   const auto data = pointers(arrays);
   const auto each_slice = [&](Span elements, const auto& body) {
     std::int64_t at = 0;

@@ -52,9 +52,4 @@ std::shared_ptr<const TokenCache> build_cache(const std::string& directory,
                                               const std::vector<std::string>& sources,
                                               const Processor& processor, const CacheOptions& options = {});
 
-/// Whether build_cache would only have to open what is there. Errors: Config as of build_cache if the cache
-/// in the directory, finished or not, is another one.
-bool cache_is_finished(const std::string& directory, const std::vector<std::string>& sources,
-                       const Processor& processor, const CacheOptions& options = {});
-
 }  // namespace bora::store

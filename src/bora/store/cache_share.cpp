@@ -30,6 +30,10 @@ CacheShare::CacheShare(const std::string& directory, Ledger ledger, const Proces
       plan_(plan_shards(ledger_.sources, ledger_.shard_bytes)) {
   ledger_.num_shards = static_cast<std::int64_t>(plan_.size());
   choose();
+  if (todo_.empty()) return;
+  const int threads = options_.threads > 0 ? options_.threads : hardware_threads();
+  commits_.emplace(directory_, static_cast<std::size_t>(threads) + 1,
+                   [this](const auto& records) { list(records); });
 }
 
 /// Every unfinished shard goes to the worker that has the fewest bytes so far: all choose alike.
@@ -53,36 +57,31 @@ void CacheShare::choose() {
   }
 }
 
-void CacheShare::run() {
-  const int threads = options_.threads > 0 ? options_.threads : hardware_threads();
-  try {
-    ShardCommits commits(directory_, static_cast<std::size_t>(threads) + 1,
-                         [this](const auto& records) { list(records); });
-    parallel_for(
-        static_cast<std::int64_t>(todo_.size()),
-        [&](std::int64_t i) { build(todo_[static_cast<std::size_t>(i)], commits); }, threads);
-    commits.finish();
-  } catch (...) {
-    keep_what_is_finished();
-    throw;
-  }
+CacheProgress CacheShare::progress() const {
+  const std::lock_guard lock(mutex_);
+  return progress_;
+}
+
+void CacheShare::make(std::int64_t i) {
+  const std::int64_t index = todo_[static_cast<std::size_t>(i)];
+  const auto report = [this](const ShardProgress& made) { add_progress(made); };
+  commits_->add(write_shard(directory_, index, plan_[static_cast<std::size_t>(index)], ledger_.format,
+                            processor_, report, ledger_.shard_bytes));
+}
+
+void CacheShare::finish() {
+  if (commits_) commits_->finish();
   if (unlisted_ > 0 && options_.team.worker > 0)
     write();  // the first worker's caller writes the whole ledger
 }
 
-/// On the way out with an error, which is the one to be told.
 void CacheShare::keep_what_is_finished() {
+  commits_.reset();
   try {
     if (unlisted_ > 0) write();
   } catch (const Error&) {
     unlisted_ = 0;  // these shards will be made again
   }
-}
-
-void CacheShare::build(std::int64_t index, ShardCommits& commits) {
-  const auto report = [this](const ShardProgress& made) { add_progress(made); };
-  commits.add(write_shard(directory_, index, plan_[static_cast<std::size_t>(index)], ledger_.format,
-                          processor_, report, ledger_.shard_bytes));
 }
 
 void CacheShare::list(const std::vector<ShardRecord>& records) {
@@ -109,12 +108,39 @@ void CacheShare::write() {
 }
 
 void CacheShare::add_progress(const ShardProgress& made) {
-  if (!options_.progress) return;
   const std::lock_guard lock(mutex_);
   // Ranges begin a little after their nominal start, so a continued build may count a few bytes twice.
   progress_.bytes_done = std::min(progress_.bytes_done + made.raw_bytes, progress_.bytes_total);
   progress_.counts += made.counts;
-  options_.progress(progress_);
+  if (options_.progress) options_.progress(progress_);
+}
+
+void make_shares(std::span<CacheShare* const> shares, int threads) {
+  struct Item {
+    CacheShare* share;
+    std::int64_t shard;
+    double place;  // in its share
+  };
+  std::vector<Item> items;
+  for (auto* share : shares) {
+    for (std::int64_t i = 0; i < share->size(); ++i)
+      items.push_back({share, i, static_cast<double>(i) / static_cast<double>(share->size())});
+  }
+  std::stable_sort(items.begin(), items.end(),
+                   [](const Item& a, const Item& b) { return a.place < b.place; });
+  try {
+    parallel_for(
+        static_cast<std::int64_t>(items.size()),
+        [&](std::int64_t i) {
+          const Item& item = items[static_cast<std::size_t>(i)];
+          item.share->make(item.shard);
+        },
+        threads);
+    for (auto* share : shares) share->finish();
+  } catch (...) {
+    for (auto* share : shares) share->keep_what_is_finished();
+    throw;
+  }
 }
 
 }  // namespace bora::store

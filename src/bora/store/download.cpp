@@ -18,7 +18,6 @@
 #include "bora/base/json.h"
 #include "bora/base/log.h"
 #include "bora/base/text.h"
-#include "bora/store/http_request.h"
 #include "bora/store/sha256.h"
 
 namespace bora::store {
@@ -26,10 +25,6 @@ namespace {
 
 constexpr std::string_view kFragment = "#sha256=";
 constexpr double kLockSeconds = 0.1;
-
-bool is_sha256(std::string_view text) {
-  return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
-}
 
 struct Address {
   std::string url, name, sha256;
@@ -46,7 +41,8 @@ Address parse_address(const std::string& text) {
   }
   const auto host = out.url.find("://") + 3;
   const auto path = out.url.find('/', host);
-  if (out.url.substr(host, path - host).find('@') != std::string::npos)
+  const std::string server = out.url.substr(host, path - host);
+  if (const auto at = server.find('@'); at != std::string::npos && server.substr(0, at) != "anonymous")
     fail(ErrorKind::Unsupported,
          "data files: a URL with a password in it is not fetched: it would be kept in run records");
   if (path != std::string::npos) {
@@ -63,17 +59,17 @@ Address parse_address(const std::string& text) {
   return out;
 }
 
-struct State {
-  std::int64_t size = -1;
-  std::string validator, sha256;
+struct State : Promise {
   bool complete = false;
 };
 
 class Download {
  public:
-  Download(const std::string& given, const std::string& folder, const DownloadOptions& options)
+  Download(const std::string& given, const std::string& folder, const DownloadOptions& options,
+           OriginOf origin_of)
       : address_(parse_address(given)),
         options_(options),
+        origin_of_(std::move(origin_of)),
         folder_(path_join(folder, hash128(address_.url).hex())),
         path_(path_join(folder_, address_.name)),
         part_(path_ + ".part"),
@@ -139,13 +135,15 @@ class Download {
 
   /// Until the body is complete.
   void fetch() {
+    const auto origin = origin_of_(address_.url);
     int failures = 0;
     while (true) {
       const std::uint64_t before = part_size();
       try {
-        if (request(before)) return;
+        request(*origin, before);
+        return;
       } catch (const Error& e) {
-        if (e.kind() != ErrorKind::Io || final_) throw;
+        if (e.kind() != ErrorKind::Io || final_ || origin->is_final()) throw;
         failures = part_size() > before ? 1 : failures + 1;
         if (failures >= options_.tries)
           throw Error(e.kind(),
@@ -167,83 +165,41 @@ class Download {
     return info ? info->size : 0;
   }
 
-  /// One request; true if the file is complete now.
-  bool request(std::uint64_t have) {
+  void request(Origin& origin, std::uint64_t have) {
     if (have > 0 && (!read_state() || state_.validator.empty()))
       have = 0;  // nobody knows of what it is a part
-    if (have > 0 && static_cast<std::int64_t>(have) == state_.size) return true;
+    if (have > 0 && static_cast<std::int64_t>(have) == state_.size) return;
     std::unique_ptr<WriteFile> out;
-    const HttpReceiver receiver{
-        [&](const HttpAnswer& answer) { return (out = begin(answer, have)) != nullptr; },
+    const Origin::Receiver receiver{
+        [&](std::uint64_t begin, const Promise& promise) {
+          on_disk([&] { out = begin > 0 ? files().append(part_) : start_over(promise); });
+        },
         [&](std::span<const std::byte> bytes) { on_disk([&] { out->write(bytes); }); }};
     std::exception_ptr broken;
-    HttpAnswer answer;
+    auto sent = Origin::Sent::All;
     try {
-      answer = http_get({.url = address_.url,
-                         .begin = have,
-                         .unchanged = have > 0 ? state_.validator : "",
-                         .silent_seconds = options_.silent_seconds},
-                        receiver);
+      sent = origin.send(have, Promise(state_), receiver);
     } catch (const Error&) {
       broken = std::current_exception();
     }
     if (out) on_disk([&] { close(*out); });  // what has come counts, also if the connection broke
     if (broken) std::rethrow_exception(broken);
-    if (!out) refuse(answer);
+    if (sent == Origin::Sent::Changed) {
+      on_disk([&] { remove_all(part_); });
+      fail(ErrorKind::Io, "{}: changed on the server while it was fetched", address_.url);
+    }
     const auto size = static_cast<std::int64_t>(part_size());
     if (state_.size >= 0 && size < state_.size)
       fail(ErrorKind::Io, "{}: ended after {} of {} bytes", address_.url, size, state_.size);
     state_.size = size;
-    return true;
   }
 
-  /// Where the body goes; nothing for an answer that has none of the file.
-  std::unique_ptr<WriteFile> begin(const HttpAnswer& answer, std::uint64_t have) {
-    if (answer.status == 206 && have > 0 && begins_at(answer, have)) {
-      return on_disk([&] { return files().append(part_); });
-    }
-    if (answer.status != 200) return nullptr;
-    state_ = {};
-    state_.size = parse_int(header(answer, "content-length")).value_or(-1);
-    state_.validator = header(answer, "etag");
-    if (state_.validator.empty() || state_.validator.starts_with("W/"))
-      state_.validator = header(answer, "last-modified");
-    std::string linked = header(answer, "x-linked-etag");
-    std::erase(linked, '"');
-    if (is_sha256(linked)) state_.sha256 = linked;
+  std::unique_ptr<WriteFile> start_over(const Promise& promise) {
+    state_ = {promise, false};
     if (!address_.sha256.empty()) state_.sha256 = address_.sha256;
-    return on_disk([&] {
-      auto file = files().create(part_);
-      write_state();
-      return file;
-    });
-  }
-
-  static std::string header(const HttpAnswer& answer, const std::string& name) {
-    const auto at = answer.headers.find(name);
-    return at == answer.headers.end() ? "" : at->second;
-  }
-
-  /// "bytes 100-199/200"
-  bool begins_at(const HttpAnswer& answer, std::uint64_t have) const {
-    const std::string range = header(answer, "content-range");
-    return range.starts_with(fmt::format("bytes {}-", have)) &&
-           (state_.size < 0 || range.ends_with(fmt::format("/{}", state_.size)));
-  }
-
-  [[noreturn]] void refuse(const HttpAnswer& answer) {
-    if (answer.status == 404 || answer.status == 410)
-      fail(ErrorKind::NotFound, "{}: the server says {}: there is no such file", address_.url, answer.status);
-    if (answer.status == 206 || answer.status == 416) {  // of another file than the part that is here
-      on_disk([&] { remove_all(part_); });
-      fail(ErrorKind::Io, "{}: changed on the server while it was fetched", address_.url);
-    }
-    const bool passing = answer.status >= 500 || answer.status == 408 || answer.status == 429;
-    if (!passing) final_ = true;
-    fail(ErrorKind::Io, "{}: the server says {}{}", address_.url, answer.status,
-         answer.status == 401 || answer.status == 403
-             ? ": not allowed\nhint: fetch it yourself and give its path"
-             : "");
+    auto file = files().create(part_);
+    write_state();
+    return file;
   }
 
   /// An error of the disk is not one of the network.
@@ -290,6 +246,7 @@ class Download {
 
   Address address_;
   DownloadOptions options_;
+  OriginOf origin_of_;
   std::string folder_, path_, part_, state_path_;
   State state_;
   bool final_ = false;  // no use in trying again
@@ -298,7 +255,13 @@ class Download {
 }  // namespace
 
 std::string download(const std::string& url, const std::string& folder, const DownloadOptions& options) {
-  return Download(url, folder, options).run();
+  return download(url, folder, options,
+                  [&](const std::string& address) { return http_origin(address, options.silent_seconds); });
+}
+
+std::string download(const std::string& url, const std::string& folder, const DownloadOptions& options,
+                     const OriginOf& origin_of) {
+  return Download(url, folder, options, origin_of).run();
 }
 
 }  // namespace bora::store

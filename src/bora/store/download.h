@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
 #pragma once
+#include <functional>
+#include <memory>
 #include <string>
+
+#include "bora/store/origin.h"
 
 namespace bora::store {
 
@@ -27,5 +31,10 @@ struct DownloadOptions {
 /// for a wrong length or checksum; Unsupported for a URL whose last name is no plain file name, or that has a
 /// password in it.
 std::string download(const std::string& url, const std::string& folder, const DownloadOptions& options = {});
+
+/// The same from elsewhere; `origin_of` is asked if there is something to fetch.
+using OriginOf = std::function<std::unique_ptr<Origin>(const std::string& url)>;
+std::string download(const std::string& url, const std::string& folder, const DownloadOptions& options,
+                     const OriginOf& origin_of);
 
 }  // namespace bora::store

@@ -10,9 +10,9 @@
 
 namespace bora::store {
 
-/// A token cache that another thread or process is still building, as far as it has come: the shards from
-/// the first on without a gap. They never change, so what is read of them is what the finished cache holds.
-/// Any number of threads may call it.
+/// A token cache that other threads or processes are still building, as far as all of them have come: the
+/// shards from the first on without a gap. They never change, so what is read of them is what the finished
+/// cache holds. Any number of threads may call it.
 class GrowingCache {
  public:
   /// `check` is called again and again while somebody waits: it throws if the build has failed, or if it is
@@ -23,6 +23,7 @@ class GrowingCache {
   /// The part that is there, with at least `tokens` tokens, or the finished cache; waits for it.
   /// ledger().is_finished tells which. Errors: what `check` throws.
   std::shared_ptr<const TokenCache> at_least(std::int64_t tokens) const;
+  std::shared_ptr<const TokenCache> whole() const;  ///< the finished cache; waits for it
   const std::string& directory() const { return directory_; }
 
  private:

@@ -148,9 +148,20 @@ TokenCounts Ledger::totals() const {
 
 namespace {
 
+/// Nothing for a file that is not there, or is removed meanwhile.
+std::optional<std::string> text_of(const std::string& name) {
+  try {
+    return exists(name) ? std::optional(read_text(name)) : std::nullopt;
+  } catch (const Error& e) {
+    if (e.kind() != ErrorKind::NotFound) throw;
+    return {};
+  }
+}
+
 std::optional<Ledger> read_ledger_file(const std::string& name) {
-  if (!exists(name)) return {};
-  const Json json = parse_json(read_text(name), name);
+  const auto text = text_of(name);
+  if (!text) return {};
+  const Json json = parse_json(*text, name);
   const auto format = json_get<std::string>(json, "format", name);
   if (format != kFormat)
     contradicts(name, fmt::format("format is \"{}\" instead of \"{}\"", format, kFormat));

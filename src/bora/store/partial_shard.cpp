@@ -66,8 +66,15 @@ void write_partial_shard(const std::string& directory, std::int64_t shard, const
 }
 
 void remove_partial_shard(const std::string& directory, std::int64_t shard) {
-  const std::string name = path_of(directory, shard);
-  if (exists(name)) files().remove(name);
+  remove_if_there(path_of(directory, shard));
+}
+
+void remove_if_there(const std::string& path) {
+  try {
+    if (exists(path)) files().remove(path);
+  } catch (const Error& e) {
+    if (e.kind() != ErrorKind::NotFound) throw;
+  }
 }
 
 bool is_partial_shard(std::string_view name) { return name.starts_with(kPrefix) && name.ends_with(kSuffix); }

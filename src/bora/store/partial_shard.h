@@ -26,4 +26,7 @@ void write_partial_shard(const std::string& directory, std::int64_t shard, const
 void remove_partial_shard(const std::string& directory, std::int64_t shard);
 bool is_partial_shard(std::string_view name);
 
+/// Removes a file that another worker may be removing too.
+void remove_if_there(const std::string& path);
+
 }  // namespace bora::store

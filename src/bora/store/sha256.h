@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace bora::store {
 
@@ -24,5 +25,10 @@ class Sha256 {
   std::array<std::byte, 64> buffer_{};
   std::uint64_t size_ = 0;
 };
+
+/// Whether a text is what finish() may give.
+inline bool is_sha256(std::string_view text) {
+  return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
 
 }  // namespace bora::store

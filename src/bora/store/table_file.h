@@ -10,10 +10,6 @@
 
 namespace bora::store {
 
-/// Raised with every change of TableFile or of the functions that the plug-in exports; loader and plug-in
-/// must agree.
-inline constexpr int kArrowPluginVersion = 1;
-
 /// Rows of a Parquet file, or of an Arrow file or stream (`.arrow`, `.feather` version 2), one after the
 /// other. Row groups of Parquet are read in batches of about 8 MiB; record batches of Arrow one at a time.
 class TableFile {
@@ -33,9 +29,8 @@ class TableFile {
   virtual std::int64_t row() const = 0;
 };
 
-/// Opens a file with the plug-in that `plugins/arrow` builds, which is looked for in the program's own
-/// plug-in folders, then where the system looks. Errors: Unsupported, with the next action, if it is not
-/// there or is not this program's; Corruption if the file is not what it should be.
+/// Opens a file with the Arrow plug-in. Errors: those of arrow_function; Corruption if the file is not what
+/// it should be.
 std::unique_ptr<TableFile> open_table(const std::string& path,
                                       const std::string& library = "libbora_arrow.so");
 

@@ -50,13 +50,15 @@ std::shared_ptr<const TokenCache> TokenCache::open(const std::string& directory)
   return map_shards(directory, std::move(*ledger));
 }
 
-std::shared_ptr<const TokenCache> TokenCache::open_prefix(const std::string& directory) {
+std::shared_ptr<const TokenCache> TokenCache::open_prefix(const std::string& directory, std::int64_t tokens) {
   auto ledger = read_ledger(directory);
   if (!ledger) return nullptr;
+  if (!ledger->is_finished) merge_part_ledgers(directory, *ledger);
   auto& shards = ledger->shards;
   const auto gap = std::find_if(shards.begin(), shards.end(),
                                 [&](const auto& record) { return record.index != &record - shards.data(); });
   shards.erase(gap, shards.end());
+  if (!ledger->is_finished && ledger->totals().tokens < tokens) return nullptr;
   return map_shards(directory, std::move(*ledger));
 }
 

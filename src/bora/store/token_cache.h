@@ -19,9 +19,10 @@ class TokenCache {
   /// Errors: NotFound if there is no cache; Corruption if it is unfinished or a file of tokens has another
   /// size than its ledger says. Contents are not read; verify() does.
   static std::shared_ptr<const TokenCache> open(const std::string& directory);
-  /// The same of a cache that may still be unfinished: its finished shards up to the first that is missing.
-  /// Null if there is none. See GrowingCache.
-  static std::shared_ptr<const TokenCache> open_prefix(const std::string& directory);
+  /// The same of a cache that one or several workers may still be building: its finished shards up to the
+  /// first that is missing. Null if there is none, or if it has fewer than so many tokens and more are to
+  /// come. See GrowingCache.
+  static std::shared_ptr<const TokenCache> open_prefix(const std::string& directory, std::int64_t tokens = 0);
 
   const std::string& directory() const { return directory_; }
   const Ledger& ledger() const { return ledger_; }

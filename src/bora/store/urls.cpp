@@ -11,6 +11,7 @@
 #include "bora/base/text.h"
 #include "bora/store/download.h"
 #include "bora/store/format.h"
+#include "bora/store/object_store.h"
 #include "bora/store/saved_dataset.h"
 
 namespace bora::store {
@@ -170,9 +171,30 @@ std::string local_path(const std::string& url) {
   return url.starts_with("file://") ? url.substr(7) : url;
 }
 
+std::vector<std::string> copies_of_objects(const std::string& url) {
+  std::vector<std::string> out;
+  for (const auto& object : object_urls(url))
+    out.push_back(download_object(checked_name(object), download_folder()));
+  return out;
+}
+
+/// The files of one entry without braces, which is a part of `pattern`.
+std::vector<std::string> files_of(const std::string& url, const std::string& pattern) {
+  if (const auto scheme = remote_scheme(url); scheme && is_object_scheme(*scheme))
+    return copies_of_objects(url);
+  const std::string path = local_path(url);
+  auto found = matches(path);
+  if (!found.empty()) return found;
+  const std::string whole = url == pattern ? "" : fmt::format(" (from \"{}\")", pattern);
+  fail(ErrorKind::NotFound, "data files: no file matches \"{}\"{}\nhint: {}", path, whole,
+       what_is_there(path));
+}
+
 }  // namespace
 
-bool is_fetched(std::string_view scheme) { return scheme == "http" || scheme == "https"; }
+bool is_fetched(std::string_view scheme) {
+  return scheme == "http" || scheme == "https" || is_object_scheme(scheme);
+}
 
 std::optional<std::string> remote_scheme(std::string_view url) {
   const auto end = url.find("://");
@@ -190,14 +212,7 @@ std::vector<std::string> expand_urls(std::span<const std::string> patterns) {
   std::map<std::string, std::string> given_by;
   for (const auto& pattern : patterns) {
     for (const auto& url : expand_braces(pattern)) {
-      const std::string path = local_path(url);
-      const auto found = matches(path);
-      if (found.empty()) {
-        const std::string whole = url == pattern ? "" : fmt::format(" (from \"{}\")", pattern);
-        fail(ErrorKind::NotFound, "data files: no file matches \"{}\"{}\nhint: {}", path, whole,
-             what_is_there(path));
-      }
-      for (const auto& file : found) {
+      for (const auto& file : files_of(url, pattern)) {
         auto [it, is_new] = given_by.emplace(file, pattern);
         if (!is_new) {
           fail(ErrorKind::Config,

@@ -18,10 +18,11 @@ namespace bora::store {
 /// match only a pattern that names the dot.
 ///
 /// http:// and https:// URLs, where only braces are patterns, are fetched (download.h) into the folder
-/// `downloads` of Bora's caches.
+/// `downloads` of Bora's caches. So are s3:// and gs:// URLs (object_store.h), which may be folders and
+/// patterns too; `?` begins their options.
 ///
-/// Errors: NotFound if an entry matches nothing (with the nearest names there are); Unsupported for gs://,
-/// s3:// and other schemes; Config if two entries give the same file; what download raises.
+/// Errors: NotFound if an entry matches nothing (with the nearest names there are); Unsupported for other
+/// schemes; Config if two entries give the same file; what download raises.
 std::vector<std::string> expand_urls(std::span<const std::string> patterns);
 
 /// "gs" for "gs://bucket/x"; nothing for a local path or file://.

@@ -115,8 +115,8 @@ TEST_F(Expand, NothingMatches) {
 }
 
 TEST_F(Expand, RemoteAndDouble) {
-  EXPECT_EQ(error_of(ErrorKind::Unsupported, [&] { expand_urls(Names{"gs://bucket/{1..2}.jsonl.gz"}); }),
-            "data files: gs://bucket/1.jsonl.gz is on gs://, which Bora does not read\n"
+  EXPECT_EQ(error_of(ErrorKind::Unsupported, [&] { expand_urls(Names{"hdfs://bucket/{1..2}.jsonl.gz"}); }),
+            "data files: hdfs://bucket/1.jsonl.gz is on hdfs://, which Bora does not read\n"
             "hint: download the files and give their local paths");
   EXPECT_EQ(remote_scheme("s3://b/x"), "s3");
   EXPECT_EQ(remote_scheme("https://b/x"), "https");

@@ -249,6 +249,7 @@ std::string Console::step_text(const StepLine& s, double elapsed, bool with_bar)
     if (drop < 2 && !speed.empty()) fields.push_back(speed);
     if (drop < 1 && !rate.empty()) fields.push_back(rate);
     if (drop < 3 && !time.empty()) fields.push_back(time);
+    if (!s.note.empty()) fields.push_back(printable(s.note));
     const auto text = joined(fields);
     const int room = width - display_width(start) - display_width(text) - 2;
     if (with_bar && s.total > 0 && room >= kMinBarWidth) {
@@ -286,6 +287,7 @@ void Console::step(const StepLine& line) {
                 {"learning_rate", number(line.learning_rate)},
                 {"elapsed", number(elapsed)}};
     if (line.eta) object["eta"] = number(*line.eta);
+    if (!line.note.empty()) object["note"] = line.note;
     emit_json(object);
   } else if (options_.mode == ConsoleMode::Plain) {
     if (plain_step_is_due(line, now)) emit(step_text(line, elapsed, false));

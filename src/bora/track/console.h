@@ -38,6 +38,7 @@ struct StepLine {
   double learning_rate = 0;
   std::optional<double> eta;      ///< seconds to go
   std::optional<double> elapsed;  ///< seconds so far, shown on the last line; default: since the first line
+  std::string note = {};          ///< shown at the end: "cache 43 %"
 };
 
 /// Rows of a label and cells; numbers are aligned.

@@ -177,6 +177,21 @@ TEST(ConsoleSteps, RespectTheWidth) {
   }
 }
 
+TEST(ConsoleSteps, ANoteIsShownToTheEnd) {
+  for (const int columns : {100, 60, 44}) {
+    Screen screen(ConsoleMode::Terminal, columns);
+    {
+      Console console(screen.options);
+      auto line = step_line(120);
+      line.note = "cache 43 %";
+      console.step(line);
+    }
+    const auto text = screen.shown().at(0);
+    EXPECT_THAT(text, testing::HasSubstr("loss 4.211")) << columns;
+    EXPECT_THAT(text, testing::EndsWith(" · cache 43 %")) << columns;
+  }
+}
+
 TEST(ConsoleSteps, OtherOutputGoesAboveTheBar) {
   Screen screen(ConsoleMode::Terminal);
   {

@@ -51,6 +51,7 @@ constexpr std::string_view kLanes = "workers share the lanes of a batch";
 constexpr std::string_view kLauncher = "workers are started by mpirun; see the guide";
 constexpr std::string_view kNoCompiler = "nothing is compiled at run time";
 constexpr std::string_view kNotBuilt = "not built yet; it does not change the training";
+constexpr std::string_view kOpenIt = "ui.perfetto.dev and chrome://tracing open the file";
 
 /// Keys of Levanter's TrainerConfig that Bora reads without using them.
 constexpr IgnoredKey kIgnored[] = {
@@ -71,10 +72,7 @@ constexpr IgnoredKey kIgnored[] = {
     {"allow_partial_checkpoint", "a checkpoint is complete or it is not loaded"},
     {"model_averaging", "not built yet: evaluation uses the parameters themselves"},
     {"watch", kNotBuilt},
-    {"profiler", kNotBuilt},
-    {"profiler_start_step", kNotBuilt},
-    {"profiler_num_steps", kNotBuilt},
-    {"profiler_perfetto_link", kNotBuilt},
+    {"profiler_perfetto_link", kOpenIt},
 };
 
 /// A key that would change what is trained: leaving it out silently is worse than stopping.
@@ -136,7 +134,31 @@ void check_numbers(Binder& b, const TrainerConfig& t) {
   }
 }
 
+// A block, or true and false with two keys beside them.
+void bind_profiler(Binder& b, ProfilerConfig& p) {
+  const bool block = b.reading() && b.present("profiler") && !b.is_null("profiler") && !b.text("profiler");
+  if (block)
+    b.field("profiler", p, "");
+  else
+    b.field("profiler", p.enabled, "write a timeline of some steps of all workers into the run directory");
+  b.field("profiler_start_step", p.start_step, "first step of the timeline");
+  b.field("profiler_num_steps", p.num_steps, "steps in the timeline");
+  if (p.start_step < 0)
+    b.problem("profiler_start_step", fmt::format("is {}; it must not be negative", p.start_step));
+  if (p.num_steps < 1)
+    b.problem("profiler_num_steps", fmt::format("is {}; it must be at least 1", p.num_steps));
+}
+
 }  // namespace
+
+void ProfilerConfig::bind(Binder& b) {
+  b.field("enabled", enabled, "the same as profiler: true");
+  b.field("start_step", start_step, "first step of the timeline");
+  b.field("num_steps", num_steps, "steps in the timeline");
+  b.ignored("perfetto_link", kOpenIt);
+  b.ignored("process_index", "the timeline is of all workers");
+  b.ignored("upload", "the timeline stays in the run directory");
+}
 
 void TrainerConfig::bind(Binder& b) {
   b.field("seed", seed, "of weights, dropout and data order");
@@ -152,6 +174,7 @@ void TrainerConfig::bind(Binder& b) {
   b.field("checkpointer", checkpointer, "where and when to save");
   b.field("tracker", tracker, "where metrics go besides metrics.jsonl");
   b.field("wandb", wandb, "older spelling of a tracker of type wandb");
+  bind_profiler(b, profiler);
   b.field("crash_on_nan", crash_on_nan, "stop when the loss is not a number");
   b.field("crash_on_inf", crash_on_inf, "stop when the loss is infinite");
   b.field("fsdp_axis", fsdp_axis,
@@ -162,7 +185,9 @@ void TrainerConfig::bind(Binder& b) {
           "fixed parts of the batch, a power of two; part of the bits of a run; default: the largest up to 8 "
           "that divides the batch and leaves a lane 1,024 tokens");
   b.choice("reduction", reduction, {"fixed", "fast"},
-           "how lanes of several workers are summed; fixed alone is built");
+           "how lanes are summed: fixed: by one tree, with the bits of any number of workers; fast: by the "
+           "library's own "
+           "all-reduce, which needs trainer.fsdp_axis: null");
   b.field("stop_at_step", stop_at_step, "stop there as an interrupt would");
   b.field("threads", threads, "0: all cores; never changes a result");
   b.field("worker_timeout", worker_timeout,

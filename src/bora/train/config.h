@@ -24,6 +24,15 @@ struct MixedPrecision {
   void bind(Binder& b, std::string_view name);
 };
 
+/// A timeline of some steps of all workers, as a file of the run directory (bora/base/trace.h). In Levanter's
+/// keys, older (`profiler: true`, `profiler_start_step`, `profiler_num_steps`) and newer (`profiler:
+/// {enabled, start_step, num_steps}`).
+struct ProfilerConfig {
+  bool enabled = false;
+  std::int64_t start_step = 5, num_steps = 100;
+  void bind(Binder& b);  ///< the newer block
+};
+
 struct TrainerConfig {
   std::int64_t seed = 0;
   std::optional<std::string> id;  ///< name of the run; default: from RUN_ID, else from the configuration
@@ -39,6 +48,7 @@ struct TrainerConfig {
   checkpoint::CheckpointerConfig checkpointer;
   std::vector<track::TrackerConfig> tracker;
   std::optional<track::WandbConfig> wandb;  ///< Levanter's older spelling of a tracker of type wandb
+  ProfilerConfig profiler;
   bool crash_on_nan = true, crash_on_inf = true;
 
   /// Axes along which parameters are cut over several workers, the first that a parameter has (fully sharded

@@ -114,10 +114,29 @@ TEST(TrainerConfigTrackers, OneOrAListOrTheOldSpelling) {
 TEST(TrainerConfigIgnored, KeysAreReadAndTold) {
   const auto r = read(
       "  fsdp_axis: [embed, mlp]\n  tensor_parallel_axes: [mlp, heads]\n  axis_resources: {token: data}\n"
-      "  ray: {auto_start_cluster: false}\n  profiler: {enabled: true}\n  watch: {interval: 10}\n"
+      "  ray: {auto_start_cluster: false}\n  profiler_perfetto_link: true\n  watch: {interval: 10}\n"
       "  model_averaging: {type: ema, beta: 0.995}\n  jax_config: {jax_threefry_partitionable: true}\n");
   EXPECT_THAT(r.problems, IsEmpty());
   EXPECT_EQ(r.ignored.size(), 5);  // the first three are read
+}
+
+TEST(TrainerConfigProfiler, OldAndNewSpellings) {
+  const auto none = read("  seed: 1\n").root.trainer.profiler;
+  EXPECT_FALSE(none.enabled);
+  EXPECT_EQ(none.start_step, 5);
+  EXPECT_EQ(none.num_steps, 100);
+  const auto old = read("  profiler: true\n  profiler_start_step: 2\n  profiler_num_steps: 3\n");
+  const auto block = read("  profiler: {enabled: true, start_step: 2, num_steps: 3, upload: false}\n");
+  for (const auto& r : {old, block}) {
+    EXPECT_THAT(r.problems, IsEmpty());
+    EXPECT_TRUE(r.root.trainer.profiler.enabled);
+    EXPECT_EQ(r.root.trainer.profiler.start_step, 2);
+    EXPECT_EQ(r.root.trainer.profiler.num_steps, 3);
+  }
+  EXPECT_EQ(block.ignored.size(), 1);
+  EXPECT_THAT(read("  profiler_start_step: -1\n  profiler_num_steps: 0\n").problems,
+              ElementsAre("trainer.profiler_start_step = -1: is -1; it must not be negative",
+                          "trainer.profiler_num_steps = 0: is 0; it must be at least 1"));
 }
 
 TEST(TrainerConfigProblems, AreToldAllAtOnce) {

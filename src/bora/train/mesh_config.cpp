@@ -44,6 +44,16 @@ void check_map(Binder& b, std::string_view key, const AxisMap& map) {
   for (const auto& [axis, mesh_axis] : map) check_mesh_axis(b, key, mesh_axis);
 }
 
+void check_tensor_lanes(Binder& b, const MeshConfig& config) {
+  if (!config.tensor_lanes) return;
+  const auto lanes = *config.tensor_lanes;
+  if (lanes < 1 || (lanes & (lanes - 1)) != 0)
+    b.problem("tensor_lanes", "it must be a power of two");
+  else if (lanes % config.model_size() != 0)
+    b.problem("tensor_lanes",
+              fmt::format("it must be a multiple of model_axis_size, which is {}", config.model_size()));
+}
+
 // Levanter's name of the heads covers those of keys and values, which Bora's Llama cuts.
 void add_tensor_axis(std::vector<std::string>& axes, const std::string& axis) {
   if (axis == "heads" || axis == "kv_heads") axes.emplace_back("kv_head");
@@ -103,6 +113,12 @@ void MeshBlock::bind(Binder& b) {
   check_map(b, "param_mapping", param_mapping);
 }
 
+std::int64_t MeshConfig::model_size() const {
+  for (const auto& [axis, size] : mesh.axes)
+    if (axis == "model") return std::max<std::int64_t>(1, size);
+  return std::max<std::int64_t>(1, model_axis_size);
+}
+
 void MeshConfig::bind(Binder& b) {
   b.field("model_axis_size", model_axis_size,
           "workers that share heads, MLP and vocabulary of a lane (tensor parallel)");
@@ -110,6 +126,9 @@ void MeshConfig::bind(Binder& b) {
           "workers that share the positions of a lane (context parallel)");
   b.field("replica_ici_axis_size", replica_ici_axis_size, "groups of workers with lanes of their own");
   b.field("replica_dcn_axis_size", replica_dcn_axis_size, "the same on slower links; -1: one");
+  b.field("tensor_lanes", tensor_lanes,
+          "fixed parts of the sums over axes on model, a power of two that model_axis_size divides: the same "
+          "bits for any model_axis_size; default: a part for each worker");
   b.field("tensor_parallel_axes", tensor_parallel_axes,
           "axes cut over model; default: heads, mlp, and vocab where it divides");
   b.field("axis_resources", axis_resources, "axes and the mesh axes that serve them in operations");
@@ -117,6 +136,7 @@ void MeshConfig::bind(Binder& b) {
   b.field("mesh", mesh, "Levanter's newer spelling of these keys");
   if (!b.reading()) return;
   check_sizes(b, "model_axis_size", {{"model", model_axis_size}});
+  check_tensor_lanes(b, *this);
   check_sizes(b, "context_axis_size", {{"context", context_axis_size}});
   check_sizes(b, "replica_ici_axis_size", {{"replica", replica_ici_axis_size}});
   check_sizes(b, "replica_dcn_axis_size", {{"replica_dcn", replica_dcn_axis_size}});
@@ -149,12 +169,13 @@ MeshPlan resolve_mesh(const MeshConfig& config, const std::optional<std::vector<
     for (const auto& axis : *named) add_tensor_axis(tensor, axis);
   } else {
     tensor.assign(std::begin(kTensorAxes), std::end(kTensorAxes));
-    if (vocab_size % plan.shape.model == 0) tensor.emplace_back("vocab");
+    if (vocab_size % config.tensor_lanes.value_or(plan.shape.model) == 0) tensor.emplace_back("vocab");
   }
   for (const auto& axis : tensor) {
     add_rule(plan.rules.compute, axis, "model");
     add_rule(plan.rules.parameters, axis, "model");
   }
+  plan.rules.tensor_lanes = static_cast<int>(config.tensor_lanes.value_or(0));
   add_rule(plan.rules.compute, "position", "context");
   // a parameter's positions (GPT-2's) are cut as they are used
   std::erase_if(plan.rules.parameters, [](const auto& rule) { return rule.mesh_axis == "context"; });

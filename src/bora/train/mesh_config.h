@@ -29,10 +29,12 @@ struct MeshBlock {
 struct MeshConfig {
   std::int64_t model_axis_size = 1, context_axis_size = 1, replica_ici_axis_size = 1,
                replica_dcn_axis_size = 1;
+  std::optional<std::int64_t> tensor_lanes;
   std::optional<std::vector<std::string>> tensor_parallel_axes;
   AxisMap axis_resources, parameter_axis_resources;
   MeshBlock mesh;
 
+  std::int64_t model_size() const;  ///< of either spelling
   /// Adds the keys to the trainer's.
   void bind(Binder& b);
 };

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "bora/base/clock.h"
 #include "bora/base/error.h"
+#include "bora/base/trace.h"
 #include "bora/core/grad.h"
 #include "bora/core/kernels/reduce.h"
 #include "bora/core/mapping.h"
@@ -23,25 +25,6 @@ std::vector<core::Array*> arrays_of(const std::vector<core::ParamRef>& parameter
   return out;
 }
 
-// What the workers of a lane have of each parameter that lies in blocks on them.
-void add_other_blocks(std::span<core::Array* const> parameters, std::vector<optim::Squares>& squares) {
-  const auto& mapping = *core::mapping();
-  for (std::size_t m = 0; m < mapping.size(); ++m) {
-    std::vector<double> sums;
-    for (std::size_t i = 0; i < squares.size(); ++i)
-      if (core::cuts_of(*parameters[i])[m] >= 0) sums.push_back(squares[i].sum);
-    if (sums.empty()) continue;
-    mapping.workers(m).all_reduce(core::DType::f64, std::as_writable_bytes(std::span(sums)),
-                                  core::Collectives::Combine::sum);
-    std::size_t next = 0;
-    for (std::size_t i = 0; i < squares.size(); ++i) {
-      if (core::cuts_of(*parameters[i])[m] < 0) continue;
-      squares[i].sum = sums[next++];
-      squares[i].elements *= mapping.workers(m).size();
-    }
-  }
-}
-
 }  // namespace
 
 Trainer::Trainer(Parts parts, TrainerOptions options)
@@ -50,13 +33,38 @@ Trainer::Trainer(Parts parts, TrainerOptions options)
       parameters_(parts_.sharded ? parts_.sharded->shards() : parts_.model.parameters()),
       arrays_(arrays_of(parts_.model.parameters())),
       key_(Key::from_seed(options.seed).fold("train")) {
-  if (!parts_.sharded) reducer_.emplace(*parts_.workers, arrays_);
+  find_holders();
+  if (parts_.sharded && options_.fast_reduction)
+    fail(ErrorKind::Config,
+         "trainer.reduction: fast adds up whole gradients, but parameters are sharded over {} workers\n"
+         "hint: trainer.fsdp_axis: null, or trainer.reduction: fixed",
+         parts_.workers->size());
+  if (options_.fast_reduction)
+    fast_reducer_.emplace(*parts_.workers, arrays_);
+  else if (!parts_.sharded)
+    reducer_.emplace(*parts_.workers, arrays_);
+}
+
+// Who has the other blocks of the parameters: FSDP's workers, and those of each mesh axis.
+void Trainer::find_holders() {
+  if (parts_.sharded) holders_.push_back(parts_.sharded->holders());
+  const auto* mapping = core::mapping();
+  for (std::size_t m = 0; mapping != nullptr && m < mapping->size(); ++m) {
+    mesh::BlockHolders& axis = holders_.emplace_back();
+    axis.workers = &mapping->workers(m);
+    for (const auto* a : arrays_) axis.cut.push_back(core::cuts_of(*a)[m] >= 0);
+  }
+  for (const auto* a : arrays_) {
+    const auto sizes = core::whole_sizes(*a);
+    elements_.push_back(std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>()));
+  }
 }
 
 Outcome Trainer::run() {
   while (step_ < options_.total_steps) {
     if (anyone_stops()) return Outcome::stopped;
     auto result = step();
+    const trace::Span span("hooks");
     for (auto& hook : parts_.hooks) hook(result);
   }
   return Outcome::finished;
@@ -73,8 +81,11 @@ bool Trainer::anyone_stops() {
 
 StepResult Trainer::step() {
   StepResult r{.step = step_, .learning_rate = parts_.schedule(step_)};
+  const trace::Span whole("step", "step", step_);
   double started = monotonic_seconds();
+  trace::Span waiting("batch wait");
   auto batch = parts_.batch_of(step_);
+  waiting.end();
   r.loading_seconds = monotonic_seconds() - started;
   r.examples = batch.sequences;
   r.tokens = batch.sequences * batch.seq_len;
@@ -86,9 +97,12 @@ StepResult Trainer::step() {
 
   optim::StepInfo info{.step = step_, .learning_rate = r.learning_rate, .gradient_scale = 1 / r.weight};
   info.squares = [this](std::span<const core::Array> arrays) { return squares_of(arrays); };
+  trace::Span norm("gradient norm");
   info.gradient_norm = r.gradient_norm = optim::global_norm(squares_of(sum.arrays)) / r.weight;
+  norm.end();
   r.skipped = parts_.skip_step && parts_.skip_step->should_skip(r.loss, r.gradient_norm);
   if (!r.skipped) {
+    const trace::Span span("optimizer");
     auto report = parts_.optimizer.step(parameters_, sum.arrays, info);
     r.clip_factor = report.clip_factor;
     r.update_norm = report.update_norm;
@@ -115,16 +129,37 @@ mesh::LaneSum Trainer::lane_gradients(const data::Batch& batch) {
   auto& workers = *parts_.workers;
   if (workers.size() > 1) workers.activity(fmt::format("step {}: gradients", step_));
   if (parts_.sharded) return sharded_gradients(batch, lanes);
-  auto own = mesh::owned_lanes(workers.rank(), workers.size(), lanes);
+  return fast_reducer_ ? fast_gradients(batch, lanes) : tree_gradients(batch, lanes);
+}
+
+mesh::LaneSum Trainer::tree_gradients(const data::Batch& batch, std::int64_t lanes) {
+  const auto own = mesh::owned_lanes(parts_.workers->rank(), parts_.workers->size(), lanes);
   mesh::LaneTree tree(lanes, arrays_.size());
-  for (std::int64_t lane = own.first; lane < own.first + own.lanes; ++lane) {
-    double weight = 0;
-    auto loss = core::accumulate_gradients(
-        arrays_, [&] { return lane_loss(batch, lane, batch.sequences / lanes, weight); },
-        tree.buffer_for(lane));
-    tree.finish(lane, std::vector<double>{loss.item(), weight});
-  }
+  for (std::int64_t lane = own.first; lane < own.first + own.lanes; ++lane)
+    tree.finish(lane, add_gradients(batch, lane, batch.sequences / lanes, tree.buffer_for(lane)));
   return reducer_->reduce(tree);
+}
+
+mesh::LaneSum Trainer::fast_gradients(const data::Batch& batch, std::int64_t lanes) {
+  const auto own = mesh::owned_lanes(parts_.workers->rank(), parts_.workers->size(), lanes);
+  for (std::int64_t lane = own.first; lane < own.first + own.lanes; ++lane)
+    fast_reducer_->finish(add_gradients(batch, lane, batch.sequences / lanes, fast_reducer_->buffer()));
+  return fast_reducer_->reduce(lanes);
+}
+
+std::array<double, 2> Trainer::add_gradients(const data::Batch& batch, std::int64_t lane, std::int64_t each,
+                                             std::vector<core::Array>& into) {
+  double weight = 0;
+  std::optional<trace::Span> backward;
+  const auto loss = core::accumulate_gradients(
+      arrays_,
+      [&] {
+        auto forward = lane_loss(batch, lane, each, weight);
+        backward.emplace("backward", "lane", lane);
+        return forward;
+      },
+      into);
+  return {loss.item(), weight};
 }
 
 // All workers compute at the same time: each parameter's gradient leaves for its owners when it is there.
@@ -132,9 +167,16 @@ mesh::LaneSum Trainer::sharded_gradients(const data::Batch& batch, std::int64_t 
   mesh::ShardedGradients sum(*parts_.sharded, lanes);
   for (std::int64_t round = 0; round < sum.rounds(); ++round) {
     double weight = 0;
+    std::optional<trace::Span> backward;
     auto loss = core::stream_gradients(
-        arrays_, [&] { return lane_loss(batch, sum.lane(round), batch.sequences / lanes, weight); },
+        arrays_,
+        [&] {
+          auto forward = lane_loss(batch, sum.lane(round), batch.sequences / lanes, weight);
+          backward.emplace("backward", "lane", sum.lane(round));
+          return forward;
+        },
         [&](std::size_t i, const core::Array& gradient) { sum.add(round, i, gradient); });
+    backward.reset();
     sum.finish(round, std::vector<double>{loss.item(), weight});
   }
   return sum.take_total();
@@ -142,6 +184,7 @@ mesh::LaneSum Trainer::sharded_gradients(const data::Batch& batch, std::int64_t 
 
 core::Array Trainer::lane_loss(const data::Batch& batch, std::int64_t lane, std::int64_t each,
                                double& weight) const {
+  const trace::Span span("forward", "lane", lane);
   std::optional<Key> key;
   if (options_.dropout)
     key = key_.fold(static_cast<std::uint64_t>(step_)).fold(static_cast<std::uint64_t>(lane));
@@ -151,13 +194,11 @@ core::Array Trainer::lane_loss(const data::Batch& batch, std::int64_t lane, std:
 }
 
 std::vector<optim::Squares> Trainer::squares_of(std::span<const core::Array> arrays) const {
+  if (holders_.empty()) return optim::sums_of_squares(arrays);
+  const auto sums = mesh::sums_of_squares(arrays, holders_);
   std::vector<optim::Squares> out;
-  if (!parts_.sharded) {
-    out = optim::sums_of_squares(arrays);
-  } else {
-    for (const auto& s : parts_.sharded->sums_of_squares(arrays)) out.push_back({s.sum, s.elements});
-  }
-  if (core::mapping() != nullptr) add_other_blocks(arrays_, out);
+  for (std::size_t i = 0; i < arrays.size(); ++i)
+    out.push_back({sums[i], arrays[i].empty() ? 0 : elements_[i]});
   return out;
 }
 

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Bora authors
 // The training loop. A model is a parameter walk and a loss function; nothing here knows its type.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -13,6 +14,7 @@
 #include "bora/base/key.h"
 #include "bora/data/loader.h"
 #include "bora/mesh/communicator.h"
+#include "bora/mesh/fast_reduce.h"
 #include "bora/mesh/sharded_parameters.h"
 #include "bora/mesh/tree_reduce.h"
 #include "bora/nn/language_model.h"
@@ -28,6 +30,8 @@ struct TrainerOptions {
   std::int64_t lanes = 1;  ///< at most; a step uses the largest power of two that divides its batch
   std::uint64_t seed = 0;
   bool dropout = false;  ///< the model has dropout: give it keys
+  bool fast_reduction =
+      false;  ///< by the transport's own all-reduce, instead of the tree; needs whole parameters
   bool crash_on_nan = true, crash_on_inf = true;
   nn::LossOptions loss;
 };
@@ -91,8 +95,14 @@ class Trainer {
   void load_state(const Json& state);
 
  private:
+  void find_holders();
   mesh::LaneSum gradients(const data::Batch& batch);
   mesh::LaneSum lane_gradients(const data::Batch& batch);
+  mesh::LaneSum tree_gradients(const data::Batch& batch, std::int64_t lanes);
+  mesh::LaneSum fast_gradients(const data::Batch& batch, std::int64_t lanes);
+  /// Adds the gradients of a lane to `into`; returns its loss and weight.
+  std::array<double, 2> add_gradients(const data::Batch& batch, std::int64_t lane, std::int64_t each,
+                                      std::vector<core::Array>& into);
   mesh::LaneSum sharded_gradients(const data::Batch& batch, std::int64_t lanes);
   std::vector<optim::Squares> squares_of(std::span<const core::Array> arrays) const;
   /// Loss of a lane, and its weight.
@@ -105,7 +115,10 @@ class Trainer {
   TrainerOptions options_;
   std::vector<core::ParamRef> parameters_;    // of the optimizer: blocks where they are sharded
   std::vector<core::Array*> arrays_;          // of the model
-  std::optional<mesh::TreeReducer> reducer_;  // unless sharded
+  std::vector<mesh::BlockHolders> holders_;   // where parameters lie in blocks
+  std::vector<std::int64_t> elements_;        // of each parameter, on all workers
+  std::optional<mesh::TreeReducer> reducer_;  // unless sharded or fast
+  std::optional<mesh::FastReducer> fast_reducer_;
   Key key_;
   std::int64_t step_ = 0;
 };

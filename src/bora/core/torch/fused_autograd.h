@@ -42,6 +42,7 @@ struct CrossEntropyRule {
   std::int64_t chunk;
   std::int64_t vocab;              ///< of all workers
   std::int64_t first = 0;          ///< where this worker's rows of the head begin
+  int lanes = 1;                   ///< equal blocks of this worker's rows, whose sums are added in pairs
   Collectives* workers = nullptr;  ///< who hold the rows together; null: all are here
 };
 /// hidden [positions, embed], head [vocab, embed], targets i32, weights f32: sum of weighted losses. The

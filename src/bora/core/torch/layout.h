@@ -36,7 +36,21 @@ class Space {
   Collectives* workers(std::string_view axis) const;
 
   /// The tensor of an operand, stored as this op needs it.
-  at::Tensor local(const Operand& x) const { return mapping_ == nullptr ? tensor(x.array) : converted(x); }
+  at::Tensor local(const Operand& x) const {
+    return mapping_ == nullptr ? tensor(x.array) : converted(x, 1).front();
+  }
+
+  /// The op works lane by lane (MeshAxis::lanes) and adds up their sums in pairs. Where the lanes are fixed,
+  /// an op that does not is refused whatever would be a sum over them, forward or backward.
+  void by_lanes() { by_lanes_ = true; }
+  /// The axis of which this worker has several lanes; empty without one.
+  std::string_view laned() const;
+  int lanes() const;  ///< of it; 1 without
+  /// What one lane computes of an axis.
+  std::int64_t lane_part(std::string_view axis) const { return part(axis) / (axis == laned() ? lanes() : 1); }
+  /// local(x) for each lane: its block where x has the axis, else all of it.
+  std::vector<at::Tensor> local_lanes(const Operand& x) const;
+
   /// The result, labelled by where this space puts its axes: in blocks along those that `names` has, a
   /// partial sum where the axis is gone.
   Array label(at::Tensor t, Names names) const;
@@ -48,13 +62,15 @@ class Space {
   int index(std::string_view axis) const;
   void add(const Operand& x);
   void assign_mesh_axes(Names whole);
-  at::Tensor converted(const Operand& x) const;
+  std::vector<at::Tensor> converted(const Operand& x, int copies) const;
+  void refuse_sum(std::string_view axis, std::size_t m) const;
   std::string_view op_;
   std::vector<std::string_view> names_;
   std::vector<std::int64_t> sizes_;
   std::vector<const Operand*> first_;  // where a size was first seen, for messages
   const Mapping* mapping_ = nullptr;
   std::array<std::int8_t, Mapping::kMeshAxes> owner_;  // by mesh axis: index in names_
+  bool by_lanes_ = false;
 };
 
 /// Position of `axis` among names, or -1.

@@ -4,6 +4,8 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
+#include <vector>
+
 #include "bora/core/mapping.h"
 
 namespace bora::core::autograd {
@@ -20,6 +22,12 @@ enum class Convert {
 };
 
 at::Tensor convert(const at::Tensor& x, Convert how, std::int64_t dim, Collectives& workers);
+
+/// x once for each lane; their gradients are added in pairs.
+std::vector<at::Tensor> fan(const at::Tensor& x, int lanes);
+
+/// ((0 + 1) + (2 + 3)) + ...
+at::Tensor sum_of_lanes(std::vector<at::Tensor> lanes);
 
 /// Sum or greatest over the workers; not recorded.
 at::Tensor reduced(const at::Tensor& x, Collectives::Combine combine, Collectives& workers);

@@ -36,7 +36,7 @@ struct Conversion {
   Layout layout;
   unsigned lifted;  // mesh axes whose backward pass sums
   bool recorded;
-  at::Tensor tensor;
+  std::vector<at::Tensor> tensors;  // the same one for each lane of operations that work by lanes
 };
 
 struct Node : detail::Counted {

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#pragma once
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "bora/base/error.h"
+
+namespace bora::store {
+
+/// Raised with every change of TableFile, ObjectStore or of the functions that the plug-in exports; loader
+/// and plug-in must agree.
+inline constexpr int kArrowPluginVersion = 2;
+
+/// Who needs the plug-in, for its error messages.
+struct ArrowNeed {
+  std::string path;       ///< of a file, or a URL
+  std::string what;       ///< "reading Parquet and Arrow"
+  std::string otherwise;  ///< "or convert the file to jsonl"
+};
+
+/// A function of the plug-in that `plugins/arrow` builds, which is looked for in the program's own plug-in
+/// folders, then where the system looks. Errors: Unsupported, with the next action, if it is not there or is
+/// not this program's.
+void* arrow_function(const ArrowNeed& need, const std::string& library, const char* name);
+
+/// What such a function opens. It gets the arguments and, for a failure, the kind of error and its words.
+template <class T, class... Arguments>
+std::unique_ptr<T> open_with_arrow_plugin(const ArrowNeed& need, const std::string& library, const char* name,
+                                          const std::string& path, Arguments... arguments) {
+  using Open = T*(const char*, Arguments..., int*, char*, std::size_t);
+  auto* open = reinterpret_cast<Open*>(arrow_function(need, library, name));
+  std::array<char, 4096> words{};
+  int kind = 0;
+  std::unique_ptr<T> opened(open(path.c_str(), arguments..., &kind, words.data(), words.size()));
+  if (!opened) fail(static_cast<ErrorKind>(kind), "{}", words.data());
+  return opened;
+}
+
+}  // namespace bora::store

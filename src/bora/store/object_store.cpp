@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/store/object_store.h"
+
+#include <algorithm>
+
+#include "bora/base/error.h"
+#include "bora/base/text.h"
+#include "bora/store/arrow_plugin.h"
+#include "bora/store/format.h"
+#include "bora/store/urls.h"
+
+namespace bora::store {
+namespace {
+
+/// scheme://bucket/key?options#checksum
+struct ObjectUrl {
+  std::string store;  // scheme://bucket
+  std::string key;    // "" or a/b.jsonl
+  std::string rest;   // ?options#checksum, or a part of that
+
+  std::string with(const std::string& other) const { return store + "/" + other + rest; }
+  std::string path() const {
+    const std::string bucket = store.substr(store.find("://") + 3);
+    return bucket.substr(bucket.find('@') + 1) + "/" + key;
+  }
+  std::string bucket() const { return path().substr(0, path().find('/')); }
+};
+
+ObjectUrl parse(const std::string& url) {
+  ObjectUrl out;
+  const auto end = std::min(url.find_first_of("?#"), url.size());
+  const auto slash = std::min(url.find('/', url.find("://") + 3), end);
+  out.store = url.substr(0, slash);
+  out.key = slash < end ? url.substr(slash + 1, end - slash - 1) : "";
+  out.rest = url.substr(end);
+  if (out.bucket().empty()) fail(ErrorKind::Config, "data files: {} names no bucket", url);
+  return out;
+}
+
+std::vector<std::string> components(const std::string& key) {
+  auto parts = split(key, '/');
+  std::erase_if(parts, [](const std::string& part) { return part.empty(); });
+  return parts;
+}
+
+using Parts = std::span<const std::string>;
+
+bool matches(Parts pattern, Parts name) {
+  if (pattern.empty()) return name.empty();
+  if (name.empty()) return false;
+  const bool hidden = name.front().front() == '.';
+  if (pattern.front() == "**") {
+    if (hidden) return false;
+    if (pattern.size() == 1) return name.size() == 1 || matches(pattern, name.subspan(1));
+    return matches(pattern.subspan(1), name) || matches(pattern, name.subspan(1));
+  }
+  if (hidden && pattern.front().front() != '.') return false;
+  return glob_match(pattern.front(), name.front()) && matches(pattern.subspan(1), name.subspan(1));
+}
+
+bool is_magic(const std::string& part) { return part.find_first_of("*[") != std::string::npos; }
+
+class ObjectOrigin final : public Origin {
+ public:
+  explicit ObjectOrigin(const std::string& url) : url_(url) {}
+
+  Sent send(std::uint64_t have, const Promise& known, const Receiver& receiver) override {
+    final_ = true;  // what is wrong before the first byte is wrong for good: Arrow has tried again itself
+    const auto store = open_object_store(url_);
+    const auto object = store->look_up(parse(url_).path());
+    if (!object) fail(ErrorKind::NotFound, "{}: there is no such object", url_);
+    const Promise promise{object->size, fmt::format("{}-{}", object->size, object->changed), {}};
+    if (have > 0 && promise.validator != known.validator) return Sent::Changed;
+    receiver.begin(have, promise);
+    final_ = false;
+    store->read(*object, have, receiver.bytes);
+    return Sent::All;
+  }
+
+ private:
+  std::string url_;
+};
+
+}  // namespace
+
+bool is_object_scheme(std::string_view scheme) { return scheme == "s3" || scheme == "gs"; }
+
+std::unique_ptr<ObjectStore> open_object_store(const std::string& url, const std::string& library) {
+  const ObjectUrl address = parse(url);
+  const std::string options = address.rest.substr(0, address.rest.find('#'));
+  return open_with_arrow_plugin<ObjectStore>(
+      {url, "reading s3:// and gs://", "or fetch the files and give their paths"}, library,
+      "bora_arrow_open_store", address.store + options);
+}
+
+std::vector<std::string> object_urls(const std::string& url) {
+  const ObjectUrl address = parse(url);
+  const auto parts = components(address.key);
+  const auto first = std::find_if(parts.begin(), parts.end(), is_magic);
+  const bool has_magic = first != parts.end();
+  if (!has_magic && !parts.empty() && is_data_file(parts.back())) return {url};
+  std::string folder = address.bucket();
+  for (auto part = parts.begin(); part != first; ++part) folder += "/" + *part;
+  const std::size_t bucket = address.bucket().size() + 1;
+  std::vector<std::string> out;
+  for (const auto& object : open_object_store(url)->list(folder)) {
+    const std::string key = object.path.substr(std::min(bucket, object.path.size()));
+    const auto name = components(key);
+    const std::vector<std::string> everything = {"**"};
+    const Parts below = Parts(name).subspan(std::min<std::size_t>(name.size(), first - parts.begin()));
+    const bool wanted = has_magic ? matches(Parts(first, parts.end()), below)
+                                  : matches(everything, below) && is_data_file(key);
+    if (wanted) out.push_back(address.with(key));
+  }
+  if (!out.empty()) return out;
+  fail(ErrorKind::NotFound, "data files: no object matches \"{}\"\nhint: {}", url,
+       has_magic ? fmt::format("look at what is below {}/", folder)
+                 : "a folder of the bucket that holds data files, or an object's whole name");
+}
+
+std::string download_object(const std::string& url, const std::string& folder,
+                            const DownloadOptions& options) {
+  return download(url, folder, options,
+                  [](const std::string& address) { return std::make_unique<ObjectOrigin>(address); });
+}
+
+}  // namespace bora::store

@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+// What feeds a run: token caches that are still being built, Parquet files, URLs.
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <thread>
+
+#include "bora/base/file.h"
+#include "program.h"
+
+namespace bora::golden {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+std::vector<std::string> train(const std::vector<std::string>& more, int steps = 12) {
+  std::vector<std::string> out = {"train", "config.yaml", "--trainer.threads=1",
+                                  "--trainer.num_train_steps=" + std::to_string(steps)};
+  out.insert(out.end(), more.begin(), more.end());
+  return out;
+}
+
+void expect_same_run(const std::string& a, const std::string& b) {
+  EXPECT_EQ(read_text(a + "/runs/run/metrics.jsonl"), read_text(b + "/runs/run/metrics.jsonl"));
+  auto diff = run(a, {"diff", a + "/runs/run/step-12", b + "/runs/run/step-12"});
+  EXPECT_EQ(diff.code, 0) << diff.output;
+  EXPECT_THAT(diff.output, HasSubstr("bit-equal"));
+}
+
+constexpr const char* kGrowing = "being built while training begins";
+
+// --- caches that grow ---
+
+TEST(GrowingCaches, TheSameRunAsOnFinishedOnes) {
+  const std::map<std::string, std::vector<std::string>> orders = {
+      {"in order", {"--data.shuffle=false", "--trainer.steps_per_eval=5"}},
+      {"eras", {"--data.shuffle=24"}},
+      {"blocks of a part",
+       {"--data.shuffle={io_block_size: 4, window_blocks: 3}", "--data.max_train_batches={one: 9, two: 9}"}}};
+  for (const auto& [name, arguments] : orders) {
+    SCOPED_TRACE(name);
+    auto early = small_project("feed_early"), late = small_project("feed_late");
+    auto first = run(early, train(arguments));
+    ASSERT_EQ(first.code, 0) << first.output;
+    EXPECT_THAT(first.output, AllOf(HasSubstr(kGrowing), HasSubstr(" bytes each"), HasSubstr("baseline"),
+                                    HasSubstr("bits/byte")));
+    ASSERT_EQ(run(late, {"cache", "config.yaml"}).code, 0);
+    auto second = run(late, train(arguments));
+    ASSERT_EQ(second.code, 0) << second.output;
+    EXPECT_THAT(second.output, Not(HasSubstr(kGrowing)));
+    expect_same_run(early, late);
+    EXPECT_THAT(read_text(early + "/runs/run/run.json"), HasSubstr("\"two\": ")) << "tokens of each data set";
+  }
+}
+
+TEST(GrowingCaches, StoppedAndResumed) {
+  auto whole = small_project("feed_whole"), parts = small_project("feed_parts");
+  ASSERT_EQ(run(whole, train({"--data.shuffle=24"})).code, 0);
+  auto first = run(parts, train({"--data.shuffle=24", "--trainer.stop_at_step=3"}));
+  EXPECT_EQ(first.code, 75) << first.output;
+  auto killed = run(parts, train({"--data.shuffle=24"}), 0.6);  // before, while or after it trains
+  auto last = run(parts, train({"--data.shuffle=24"}));
+  ASSERT_EQ(last.code, 0) << last.output;
+  expect_same_run(whole, parts);
+}
+
+TEST(GrowingCaches, AFullShuffleWaitsAndSaysSo) {
+  auto folder = small_project("feed_full");
+  auto done = run(folder, train({"--data.shuffle=true"}, 2));
+  ASSERT_EQ(done.code, 0) << done.output;
+  EXPECT_THAT(done.output,
+              AllOf(HasSubstr("cache       waiting for all of it: a full shuffle needs its length; an "
+                              "era shuffle starts at once (data.shuffle: 4096)"),
+                    Not(HasSubstr(kGrowing))));
+  auto again = run(folder, train({"--data.shuffle=true", "--fresh"}, 2));
+  EXPECT_THAT(again.output, Not(HasSubstr("waiting"))) << "the cache is there";
+}
+
+TEST(GrowingCaches, WhatStopsTheBuildStopsTheRun) {
+  auto folder = small_project("feed_bad");
+  // The tokenizer comes from the first data set alone, so the build of the cache is the first to read this.
+  ASSERT_EQ(run(folder, {"train-tokenizer", "one.txt", "--vocab_size", "300", "--out", "tokenizer"}).code, 0);
+  write_atomically(folder + "/two.txt", read_text(folder + "/two.txt") + "a line\nbroken \xFF here\n");
+  auto config = read_text(folder + "/config.yaml");
+  const std::string own = "train_tokenizer: {vocab_size: 300}";
+  config.replace(config.find(own), own.size(), "tokenizer: tokenizer");
+  write_atomically(folder + "/config.yaml", config);
+  auto done = run(folder, train({"--data.shuffle=24"}));
+  EXPECT_EQ(done.code, 3) << done.output;
+  EXPECT_THAT(done.output, AllOf(HasSubstr(kGrowing), HasSubstr("two.txt:"), HasSubstr("invalid UTF-8")));
+}
+
+TEST(GrowingCaches, SeveralWorkersBuildOneAndWaitForEachOther) {
+  if (!can_run_workers()) GTEST_SKIP() << "mpirun or the MPI plug-in is not here";
+  auto alone = small_project("feed_alone"), together = small_project("feed_together");
+  const std::vector<std::string> arguments = {"--data.shuffle=24", "--trainer.lanes=4"};
+  ASSERT_EQ(run(alone, train(arguments)).code, 0);
+  auto done = run_workers(together, 3, train(arguments));
+  ASSERT_EQ(done.code, 0) << done.output;
+  EXPECT_THAT(done.output, HasSubstr(kGrowing));
+  expect_same_run(alone, together);
+  for (const char* file : {"ledger.json", "tokens-00000.bin", "offsets-00000.bin"}) {
+    for (const char* set : {"/cache/one/train/", "/cache/two/train/"})
+      EXPECT_TRUE(exists(together + set + file)) << set << file;
+  }
+}
+
+// --- Parquet ---
+
+// The compact protocol of Thrift, as far as a Parquet file's own structures need it.
+class Thrift {
+ public:
+  Thrift& i32(int field, std::int64_t value) { return head(field, 5).varint(value); }
+  Thrift& i64(int field, std::int64_t value) { return head(field, 6).varint(value); }
+  Thrift& text(int field, const std::string& value) { return head(field, 8).bytes(value); }
+  Thrift& inner(int field, const Thrift& value) { return head(field, 12).raw(value.whole()); }
+  /// Of structures.
+  Thrift& list(int field, const std::vector<Thrift>& values) {
+    head(field, 9).raw({static_cast<char>(values.size() << 4 | 12)});
+    for (const auto& value : values) raw(value.whole());
+    return *this;
+  }
+  Thrift& numbers(int field, std::int64_t value) { return head(field, 9).raw({1 << 4 | 5}).varint(value); }
+  Thrift& texts(int field, const std::string& value) { return head(field, 9).raw({1 << 4 | 8}).bytes(value); }
+  std::string whole() const { return out_ + '\0'; }
+
+ private:
+  Thrift& head(int field, int type) {
+    out_ += static_cast<char>((field - last_) << 4 | type);
+    last_ = field;
+    return *this;
+  }
+  Thrift& varint(std::int64_t value) { return plain(static_cast<std::uint64_t>(value) << 1); }
+  Thrift& plain(std::uint64_t value) {
+    for (; value >= 128; value >>= 7) out_ += static_cast<char>(value | 128);
+    out_ += static_cast<char>(value);
+    return *this;
+  }
+  Thrift& bytes(const std::string& value) {
+    plain(value.size());
+    return raw(value);
+  }
+  Thrift& raw(const std::string& value) {
+    out_ += value;
+    return *this;
+  }
+  std::string out_;
+  int last_ = 0;
+};
+
+std::string little_endian(std::size_t value) {
+  std::string out(4, '\0');
+  for (std::size_t i = 0; i < 4; ++i) out[i] = static_cast<char>(value >> 8 * i);
+  return out;
+}
+
+/// One row group with one page of one required column of strings, not compressed.
+std::string parquet(const std::string& column, const std::vector<std::string>& rows) {
+  constexpr int kByteArray = 6, kPlain = 0, kRunLength = 3, kRequired = 0, kUtf8 = 0, kUncompressed = 0;
+  const auto n = static_cast<std::int64_t>(rows.size());
+  std::string values;
+  for (const auto& row : rows) values += little_endian(row.size()) + row;
+  const auto size = static_cast<std::int64_t>(values.size());
+  Thrift page;
+  page.i32(1, 0).i32(2, size).i32(3, size).inner(
+      5, Thrift().i32(1, n).i32(2, kPlain).i32(3, kRunLength).i32(4, kRunLength));
+  const std::string chunk = page.whole() + values;
+  const auto length = static_cast<std::int64_t>(chunk.size());
+  Thrift meta;
+  meta.i32(1, kByteArray).numbers(2, kPlain).texts(3, column).i32(4, kUncompressed).i64(5, n);
+  meta.i64(6, length).i64(7, length).i64(9, 4);
+  Thrift group;
+  group.list(1, {Thrift().i64(2, 4).inner(3, meta)}).i64(2, length).i64(3, n);
+  Thrift file;
+  file.i32(1, 1)
+      .list(2, {Thrift().text(4, "schema").i32(5, 1),
+                Thrift().i32(1, kByteArray).i32(3, kRequired).text(4, column).i32(6, kUtf8)})
+      .i64(3, n)
+      .list(4, {group});
+  const std::string footer = file.whole();
+  return "PAR1" + chunk + footer + little_endian(footer.size()) + "PAR1";
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> out;
+  for (std::size_t at = 0; at < text.size();) {
+    const auto end = std::min(text.find('\n', at), text.size());
+    out.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return out;
+}
+
+std::string one_from(const std::string& file) { return "--data.configs.one.train_urls=[\"" + file + "\"]"; }
+
+TEST(FeedFromParquet, TrainsAndNamesAMissingColumn) {
+  auto folder = small_project("feed_parquet");
+  const auto lines = lines_of(read_text(folder + "/one.txt"));
+  write_atomically(folder + "/one.parquet", parquet("text", lines));
+  write_atomically(folder + "/other.parquet", parquet("body", lines));
+  auto done = run(folder, train({one_from("one.parquet")}, 3));
+  if (done.output.find("is not built into this program") != std::string::npos) {
+    EXPECT_EQ(done.code, 1);
+    EXPECT_THAT(done.output, AllOf(HasSubstr("one.parquet: reading Parquet and Arrow is not built"),
+                                   HasSubstr("hint: scripts/setup.sh --arrow, then build again")));
+    GTEST_SKIP() << "the Arrow plug-in is not built (scripts/setup.sh --arrow)";
+  }
+  ASSERT_EQ(done.code, 0) << done.output;
+  EXPECT_THAT(done.output, HasSubstr("step  3/3"));
+  // The same documents in lines of a jsonl file are the same training.
+  auto jsonl = small_project("feed_jsonl");
+  std::string records;
+  for (const auto& line : lines) records += "{\"text\": \"" + line + "\"}\n";
+  write_atomically(jsonl + "/one.jsonl", records);
+  ASSERT_EQ(run(jsonl, train({one_from("one.jsonl")}, 3)).code, 0);
+  EXPECT_EQ(read_text(folder + "/runs/run/metrics.jsonl"), read_text(jsonl + "/runs/run/metrics.jsonl"));
+
+  auto missing = run(folder, train({one_from("other.parquet"), "--trainer.id=other"}, 3));
+  EXPECT_EQ(missing.code, 3) << missing.output;
+  EXPECT_THAT(missing.output, HasSubstr("other.parquet: no column \"text\"; it has body"));
+  auto renamed = run(folder, train({one_from("other.parquet"), "--trainer.id=renamed",
+                                    "--data.configs.one.format.text_key=body"},
+                                   3));
+  EXPECT_EQ(renamed.code, 0) << renamed.output;
+}
+
+// --- http ---
+
+/// Gives files on 127.0.0.1, by path; 404 for others.
+class Server {
+ public:
+  explicit Server(std::map<std::string, std::string> files)
+      : files_(std::move(files)), socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof(address);
+    EXPECT_EQ(::bind(socket_, reinterpret_cast<sockaddr*>(&address), size), 0);
+    EXPECT_EQ(::listen(socket_, 8), 0);
+    EXPECT_EQ(::getsockname(socket_, reinterpret_cast<sockaddr*>(&address), &size), 0);
+    port_ = ntohs(address.sin_port);
+    thread_ = std::thread([this] { serve(); });
+  }
+  ~Server() {
+    ::shutdown(socket_, SHUT_RDWR);
+    thread_.join();
+    ::close(socket_);
+  }
+  std::string url(const std::string& path) const {
+    return "http://127.0.0.1:" + std::to_string(port_) + path;
+  }
+  int requests() const { return requests_; }
+
+ private:
+  void serve() {
+    for (int c = accept(); c >= 0; c = accept()) {
+      std::string request(1 << 14, '\0');
+      const auto n = ::recv(c, request.data(), request.size(), 0);
+      request.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
+      const auto from = request.find(' ') + 1;
+      const auto file = files_.find(request.substr(from, request.find(' ', from) - from));
+      const std::string body = file == files_.end() ? "" : file->second;
+      std::string reply = file == files_.end() ? "HTTP/1.1 404 Not Found\r\n" : "HTTP/1.1 200 OK\r\n";
+      reply += "Content-Length: " + std::to_string(body.size()) + "\r\nConnection: close\r\n\r\n" + body;
+      ++requests_;
+      for (std::size_t sent = 0; sent < reply.size();) {
+        const auto m = ::send(c, reply.data() + sent, reply.size() - sent, MSG_NOSIGNAL);
+        if (m <= 0) break;
+        sent += static_cast<std::size_t>(m);
+      }
+      ::close(c);
+    }
+  }
+  int accept() const { return ::accept4(socket_, nullptr, nullptr, SOCK_CLOEXEC); }
+
+  std::map<std::string, std::string> files_;
+  int socket_, port_ = 0;
+  std::atomic<int> requests_{0};
+  std::thread thread_;
+};
+
+std::string sha256_of(const std::string& file) {
+  std::string out(64, '\0');
+  FILE* pipe = ::popen(("sha256sum '" + file + "'").c_str(), "r");
+  EXPECT_EQ(std::fread(out.data(), 1, out.size(), pipe), out.size());
+  ::pclose(pipe);
+  return out;
+}
+
+/// Downloads go to a folder of the test's own while it lives.
+class OwnDownloads {
+ public:
+  explicit OwnDownloads(const std::string& folder) { ::setenv("BORA_CACHE", folder.c_str(), 1); }
+  ~OwnDownloads() { ::unsetenv("BORA_CACHE"); }
+  OwnDownloads(const OwnDownloads&) = delete;
+  OwnDownloads& operator=(const OwnDownloads&) = delete;
+};
+
+TEST(FeedFromUrls, TrainsChecksAndRefuses) {
+  auto folder = small_project("feed_http"), local = small_project("feed_local");
+  const OwnDownloads downloads(folder + "/downloads");
+  const Server server({{"/one.txt", read_text(folder + "/one.txt")}});
+  const std::string sum = sha256_of(folder + "/one.txt");
+  const auto url = server.url("/one.txt");
+  auto done = run(folder, train({one_from(url + "#sha256=" + sum)}, 3));
+  ASSERT_EQ(done.code, 0) << done.output;
+  EXPECT_THAT(done.output, AllOf(HasSubstr("fetching " + url), HasSubstr("step  3/3")));
+  ASSERT_EQ(run(local, train({}, 3)).code, 0);
+  EXPECT_EQ(read_text(folder + "/runs/run/metrics.jsonl"), read_text(local + "/runs/run/metrics.jsonl"));
+  EXPECT_EQ(server.requests(), 1) << "fetched once, for the tokenizer and the cache";
+
+  const std::string zeros(64, '0');
+  auto kept = run(folder, train({one_from(url + "#sha256=" + zeros), "--trainer.id=kept"}, 3));
+  EXPECT_EQ(kept.code, 3) << kept.output;
+  EXPECT_THAT(kept.output, HasSubstr("its SHA-256 is " + sum + " but " + zeros + " is wanted"));
+  remove_all(folder + "/downloads");
+  auto wrong = run(folder, train({one_from(url + "#sha256=" + zeros), "--trainer.id=wrong"}, 3));
+  EXPECT_EQ(wrong.code, 3) << wrong.output;
+  EXPECT_THAT(wrong.output, AllOf(HasSubstr(url + ": came with "), HasSubstr(" bytes and SHA-256 " + sum),
+                                  HasSubstr("and SHA-256 " + zeros + " were promised")));
+  auto missing = run(folder, train({one_from(server.url("/none.txt")), "--trainer.id=missing"}, 3));
+  EXPECT_EQ(missing.code, 3) << missing.output;
+  EXPECT_THAT(missing.output, HasSubstr("/none.txt: the server says 404: there is no such file"));
+  EXPECT_FALSE(exists(folder + "/runs/missing/step-1"));
+}
+
+}  // namespace
+}  // namespace bora::golden
