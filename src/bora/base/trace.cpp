@@ -53,15 +53,38 @@ std::int64_t clock_now() {
   return std::int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
 }
 
+std::shared_ptr<Buffer> new_buffer() {
+  auto made = std::make_shared<Buffer>();
+  auto& all = registry();
+  const std::lock_guard lock(all.mutex);
+  all.buffers.push_back(made);
+  return made;
+}
+
 Buffer& own_buffer() {
-  thread_local const std::shared_ptr<Buffer> buffer = [] {
-    auto made = std::make_shared<Buffer>();
-    auto& all = registry();
-    const std::lock_guard lock(all.mutex);
-    all.buffers.push_back(made);
-    return made;
-  }();
+  thread_local const std::shared_ptr<Buffer> buffer = new_buffer();
   return *buffer;
+}
+
+Buffer& own_travels() {
+  thread_local const std::shared_ptr<Buffer> buffer = new_buffer();
+  return *buffer;
+}
+
+// What belongs to an earlier recording goes when the first span of this one comes.
+void append(Buffer& buffer, std::int64_t number, const Event& event, const char* name) {
+  const std::lock_guard lock(buffer.mutex);
+  if (number != detail::recording.load(std::memory_order_acquire)) return;
+  auto& thread = buffer.thread;
+  if (buffer.recording != number) {
+    buffer.recording = number;
+    thread = {};
+  }
+  thread.name = name;
+  if (thread.events.size() < kMostSpans)
+    thread.events.push_back(event);
+  else
+    ++thread.dropped;
 }
 
 // Microseconds with all digits.
@@ -93,21 +116,10 @@ std::atomic<std::int64_t> recording{0};
 
 std::int64_t now() { return clock_now() - origin.load(std::memory_order_relaxed); }
 
-// What belongs to an earlier recording goes when the first span of this one comes.
-void record(std::int64_t number, const Event& event) {
-  auto& buffer = own_buffer();
-  const std::lock_guard lock(buffer.mutex);
-  if (number != recording.load(std::memory_order_acquire)) return;
-  auto& thread = buffer.thread;
-  if (buffer.recording != number) {
-    buffer.recording = number;
-    thread = {};
-  }
-  thread.name = thread_name;
-  if (thread.events.size() < kMostSpans)
-    thread.events.push_back(event);
-  else
-    ++thread.dropped;
+void record(std::int64_t number, const Event& event) { append(own_buffer(), number, event, thread_name); }
+
+void record_travel(std::int64_t number, const Event& event) {
+  append(own_travels(), number, event, "messages");
 }
 
 }  // namespace detail

@@ -46,6 +46,7 @@ namespace detail {
 extern std::atomic<std::int64_t> recording;  // its number; 0: none
 std::int64_t now();                          // nanoseconds after start()
 void record(std::int64_t recording, const Event& event);
+void record_travel(std::int64_t recording, const Event& event);
 }  // namespace detail
 
 inline bool on() { return detail::recording.load(std::memory_order_relaxed) != 0; }
@@ -76,6 +77,26 @@ class [[nodiscard]] Span {
 
   std::int64_t recording_;
   Event event_;
+};
+
+/// A span that may cross those of its thread: messages on their way. It is drawn beside the thread.
+class Travel {
+ public:
+  template <std::size_t N, std::size_t K>
+  void begin(const char (&name)[N], const char (&key)[K], std::int64_t value) {
+    recording_ = detail::recording.load(std::memory_order_acquire);
+    if (recording_ != 0) event_ = {name, key, value, detail::now(), 0};
+  }
+  void end() {
+    if (recording_ == 0) return;
+    event_.end = detail::now();
+    detail::record_travel(recording_, event_);
+    recording_ = 0;
+  }
+
+ private:
+  std::int64_t recording_ = 0;
+  Event event_{};
 };
 
 /// JSON objects of Chrome's trace event format, separated by commas: spans ("ph": "X", times in microseconds)

@@ -126,6 +126,36 @@ void Communicator::exchange_all(std::span<const Message> messages, std::string_v
   world_->wait(call, [this] { return transport_->finished(); });
 }
 
+void Communicator::begin(std::span<const Message> messages, std::string_view call) {
+  for (const auto& m : messages) require_peer(call, m.peer);
+  if (messages.empty()) return;
+  call_ = call;
+  travel_.begin("exchange", "bytes", trace::on() ? bytes_in(messages) : 0);
+  world_->guarded(call, [&] { transport_->start(messages); });
+  travels_ = true;
+}
+
+void Communicator::progress() noexcept {
+  if (!travels_ || error_ || world_->broken()) return;
+  try {
+    if (!transport_->finished()) return;
+    travel_.end();
+    travels_ = false;
+  } catch (...) {
+    error_ = std::current_exception();
+  }
+}
+
+void Communicator::settle() {
+  if (!travels_) return;
+  world_->wait(call_, [this] {
+    if (error_) std::rethrow_exception(error_);
+    return transport_->finished();
+  });
+  travel_.end();
+  travels_ = false;
+}
+
 void Communicator::exchange(int peer, std::span<const std::byte> out, std::span<std::byte> in) {
   const Message message{peer, out, in};
   exchange_all({&message, 1});

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Bora authors
 #pragma once
 #include <cstddef>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <span>
@@ -9,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "bora/base/trace.h"
 #include "bora/mesh/transport.h"
 
 namespace bora::mesh {
@@ -48,6 +50,12 @@ class Communicator {
   void exchange(int peer, std::span<const std::byte> out, std::span<std::byte> in);
   /// A batch of transfers at once, any peers but this worker itself; complete at return.
   void exchange_all(std::span<const Message> messages, std::string_view call = "exchange");
+  /// Begins a batch that travels while this worker computes; settle() waits for its end. Until then the bytes
+  /// must stay, and nothing else may be called here. The transport moves messages only while it is asked:
+  /// progress() does that without waiting, and never throws (an error comes out of settle).
+  void begin(std::span<const Message> messages, std::string_view call);
+  void settle();
+  void progress() noexcept;
   /// Everybody's bytes become those of worker `from`: how worker 0's decisions (save now, stop now) reach
   /// all.
   void broadcast(int from, std::span<std::byte> bytes);
@@ -82,6 +90,12 @@ class Communicator {
   Transport* transport_;
   int rank_, size_;
   bool one_host_;
+
+  // What travels.
+  std::string call_;
+  bool travels_ = false;
+  std::exception_ptr error_;
+  trace::Travel travel_;
 };
 
 /// Memory that every worker of a communicator on one host reads and writes: `of(worker)` is that worker's

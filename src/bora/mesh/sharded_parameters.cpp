@@ -6,9 +6,11 @@
 #include <cstring>
 #include <utility>
 
+#include "bora/base/clock.h"
 #include "bora/base/error.h"
 #include "bora/base/trace.h"
 #include "bora/core/create.h"
+#include "bora/core/kernels/threads.h"
 
 namespace bora::mesh {
 namespace {
@@ -40,6 +42,22 @@ ShardedParameters::ShardedParameters(std::shared_ptr<Communicator> workers, std:
     holders_ = workers_->split(workers_->rank() / each, workers_->rank());
   }
   of_holders_ = std::make_unique<AxisCollectives>(holders_);
+  values_ = holders_->split(0, holders_->rank());
+  sums_ = workers_->split(0, workers_->rank());
+  look_ = [this] { look(); };
+  kernels::set_between_chunks(&look_);
+}
+
+ShardedParameters::~ShardedParameters() { kernels::set_between_chunks(nullptr); }
+
+// MPI moves messages while it is called; the time between two calls is what a message may wait.
+void ShardedParameters::look() {
+  constexpr double kBetweenLooks = 50e-6;
+  const double now = monotonic_seconds();
+  if (now - looked_ < kBetweenLooks) return;
+  values_->progress();
+  sums_->progress();
+  looked_ = now;
 }
 
 std::size_t ShardedParameters::take(core::Array& parameter, core::Names names) {
@@ -82,27 +100,71 @@ std::vector<core::ParamRef> ShardedParameters::shards() {
   return out;
 }
 
-ShardedParameters::Slot* ShardedParameters::find(const core::Array& parameter) {
-  const auto found = by_node_.find(parameter.node());
-  return found == by_node_.end() ? nullptr : &slots_[found->second];
+ShardedParameters::Slots ShardedParameters::missing(const Slots& slots) const {
+  Slots out;
+  for (const auto i : slots)
+    if (!core::values_present(slots_[i].whole)) out.push_back(i);
+  return out;
 }
 
-void ShardedParameters::gather(Slot& slot) {
-  if (core::values_present(slot.whole)) return;
-  const trace::Span span("gather parameter", "elements", slot.cut.elements());
-  core::make_room(slot.whole);
-  const auto& cut = slot.cut;
-  const auto bounds = block_bounds(cut);
-  core::Array staging;  // blocks one after another, where they do not lie so in the whole
-  if (!cut.contiguous()) staging = make_array({cut.elements()});
-  float* all = cut.contiguous() ? slot.whole.data<float>() : staging.data<float>();
-  const auto own = bytes_of(slot.block.data<float>(), slot.block.numel());
-  const auto to = bytes_of(all, cut.elements());
-  std::memcpy(to.data() + bounds[static_cast<std::size_t>(holders_->rank())], own.data(), own.size());
-  holders_->all_gather(to, bounds);
-  if (cut.contiguous()) return;
-  for (int w = 0; w < cut.workers(); ++w)
-    cut.put(w, all + bounds[static_cast<std::size_t>(w)] / sizeof(float), slot.whole.data<float>());
+void ShardedParameters::gather(const Slots& slots) {
+  if (fetch_) arrive();
+  auto absent = missing(slots);
+  if (absent.empty()) return;
+  begin(std::move(absent));
+  arrive();
+}
+
+// Sets off the values of parameters whose values are not there.
+void ShardedParameters::begin(Slots slots) {
+  const auto rank = holders_->rank(), count = holders_->size();
+  std::vector<Message> messages;
+  Fetch& fetch = fetch_.emplace();
+  for (const auto i : slots) {
+    Slot& slot = slots_[i];
+    core::make_room(slot.whole);
+    const auto bounds = block_bounds(slot.cut);
+    auto& blocks =
+        fetch.blocks.emplace_back(slot.cut.contiguous() ? slot.whole : make_array({slot.cut.elements()}));
+    const auto all = bytes_of(blocks.data<float>(), slot.cut.elements());
+    const auto block = [&](int w) {
+      const auto at = static_cast<std::size_t>(w);
+      return all.subspan(bounds[at], bounds[at + 1] - bounds[at]);
+    };
+    const auto own = bytes_of(slot.block.data<float>(), slot.block.numel());
+    std::copy(own.begin(), own.end(), block(rank).begin());
+    for (int k = 1; k < count; ++k) {  // each begins with the next one, so that not all send to one at once
+      const int to = (rank + k) % count, from = (rank + count - k) % count;
+      if (!own.empty()) messages.push_back({to, own, {}});
+      if (!block(from).empty()) messages.push_back({from, {}, block(from)});
+    }
+  }
+  fetch.slots = std::move(slots);
+  values_->begin(messages, "parameters");
+}
+
+void ShardedParameters::arrive() {
+  const trace::Span span("gather block", "parameters", static_cast<std::int64_t>(fetch_->slots.size()));
+  values_->settle();
+  for (std::size_t k = 0; k < fetch_->slots.size(); ++k) {
+    Slot& slot = slots_[fetch_->slots[k]];
+    if (slot.cut.contiguous()) continue;
+    const float* block = fetch_->blocks[k].data<float>();
+    for (int w = 0; w < slot.cut.workers(); ++w) {
+      slot.cut.put(w, block, slot.whole.data<float>());
+      block += slot.cut.elements(w);
+    }
+  }
+  fetch_.reset();
+}
+
+// What was needed the last time after the same two; learns what is needed now.
+ShardedParameters::Slots ShardedParameters::follower(const Slots& wanted) {
+  next_[{before_, now_}] = wanted;
+  before_ = std::move(now_);
+  now_ = wanted;
+  const auto found = next_.find({before_, now_});
+  return found == next_.end() ? Slots() : found->second;
 }
 
 void ShardedParameters::drop(Slot& slot) {
@@ -110,32 +172,38 @@ void ShardedParameters::drop(Slot& slot) {
 }
 
 void ShardedParameters::hold(std::span<const core::Array> parameters) {
+  Slots held;
   for (const auto& p : parameters) {
-    if (auto* slot = find(p)) {
-      gather(*slot);
-      slot->held = true;
-    }
+    const auto found = by_node_.find(p.node());
+    if (found == by_node_.end()) continue;
+    held.push_back(found->second);
+    slots_[found->second].held = true;
   }
+  gather(held);
 }
 
 void ShardedParameters::need(std::span<const core::Array> parameters) {
-  std::vector<std::size_t> wanted;
+  Slots wanted;
   for (const auto& p : parameters) {
     const auto found = by_node_.find(p.node());
     if (found != by_node_.end() && !slots_[found->second].cut.whole() && !slots_[found->second].held)
       wanted.push_back(found->second);
   }
+  if (fetch_) {
+    const Slots came = fetch_->slots;
+    arrive();
+    present_.insert(present_.end(), came.begin(), came.end());
+  }
   for (const auto i : present_) {
     if (std::find(wanted.begin(), wanted.end(), i) == wanted.end()) drop(slots_[i]);
   }
-  if (!wanted.empty()) {
-    const trace::Span span("gather block", "parameters", static_cast<std::int64_t>(wanted.size()));
-    for (const auto i : wanted) gather(slots_[i]);
-  }
-  present_ = std::move(wanted);
+  gather(wanted);
+  present_ = wanted;
+  if (auto next = missing(follower(wanted)); !next.empty()) begin(std::move(next));
 }
 
 void ShardedParameters::release() {
+  if (fetch_) arrive();
   for (Slot& slot : slots_) {
     drop(slot);
     slot.held = false;
@@ -144,10 +212,12 @@ void ShardedParameters::release() {
 }
 
 void ShardedParameters::gather_all() {
-  for (Slot& slot : slots_) {
-    gather(slot);
-    slot.held = true;
+  Slots all;
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    all.push_back(i);
+    slots_[i].held = true;
   }
+  gather(all);
 }
 
 void ShardedParameters::store_all() {
@@ -223,7 +293,9 @@ void ShardedGradients::push(std::int64_t round, std::size_t i, int worker, core:
   trees_[i].push({round * store_.workers().size() + worker, 1, {std::move(piece)}, {}});
 }
 
+// The pieces travel while the next gradient is computed.
 void ShardedGradients::add(std::int64_t round, std::size_t i, const core::Array& gradient) {
+  arrive();
   auto& workers = store_.workers();
   const auto& cut = store_.cut(i);
   const trace::Span span("reduce-scatter", "elements", gradient.numel());
@@ -251,14 +323,24 @@ void ShardedGradients::add(std::int64_t round, std::size_t i, const core::Array&
     if (receives) m.in = bytes_of(in[at].data<float>(), in[at].numel());
     if (!m.out.empty() || !m.in.empty()) messages.push_back(m);
   }
-  if (!messages.empty()) workers.exchange_all(messages, "gradients");
-  for (int w = 0; w < workers.size(); ++w) {
-    if (!counts(round, w)) continue;
-    push(round, i, w, w == rank ? out[static_cast<std::size_t>(w)] : in[static_cast<std::size_t>(w)]);
+  in[static_cast<std::size_t>(rank)] = out[static_cast<std::size_t>(rank)];
+  pieces_ = Pieces{round, i, std::move(out), std::move(in)};
+  store_.sums_->begin(messages, "gradients");
+}
+
+void ShardedGradients::arrive() {
+  if (!pieces_) return;
+  const trace::Span span("wait");
+  store_.sums_->settle();
+  for (int w = 0; w < store_.workers().size(); ++w) {
+    if (counts(pieces_->round, w))
+      push(pieces_->round, pieces_->parameter, w, std::move(pieces_->in[static_cast<std::size_t>(w)]));
   }
+  pieces_.reset();
 }
 
 void ShardedGradients::finish(std::int64_t round, std::span<const double> scalars) {
+  arrive();
   auto& workers = store_.workers();
   std::vector<double> all(scalars.size() * static_cast<std::size_t>(workers.size()));
   workers.all_gather(std::as_bytes(scalars), std::as_writable_bytes(std::span(all)));

@@ -2,10 +2,13 @@
 // SPDX-FileCopyrightText: The Bora authors
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bora/core/param.h"
@@ -20,7 +23,8 @@ namespace bora::mesh {
 
 /// Fully sharded parameters (FSDP): each worker keeps one block of every parameter that has an axis of the
 /// parameter map, and with it the block's gradient and optimizer state. A block of the model gets its
-/// parameters from all workers before it computes, forward and backward; they go when the next block comes.
+/// parameters from all workers before it computes, forward and backward; they go when the next block comes,
+/// whose own travel meanwhile: which one is next is known from the step before.
 /// Parameters without such an axis are whole on every worker.
 ///
 ///     ShardedParameters store(workers, {"embed"});
@@ -35,6 +39,9 @@ class ShardedParameters final : public core::ParameterStore {
   /// `axes`: names that the parameter map cuts, the first that a parameter has counts. `replicas`: each of so
   /// many groups of consecutive workers holds all blocks.
   ShardedParameters(std::shared_ptr<Communicator> workers, std::vector<std::string> axes, int replicas = 1);
+  ~ShardedParameters() override;
+  ShardedParameters(const ShardedParameters&) = delete;
+  ShardedParameters& operator=(const ShardedParameters&) = delete;
 
   void created(core::Array& parameter, core::Names names) override;
   void hold(std::span<const core::Array> parameters) override;
@@ -46,7 +53,7 @@ class ShardedParameters final : public core::ParameterStore {
   /// are.
   std::vector<core::ParamRef> shards();
 
-  /// No values but the blocks stay in memory: after the blocks have changed.
+  /// No values but the blocks stay in memory, and nothing travels: before the blocks change.
   void release();
   /// All values of all parameters, until release(): for tools that want the whole model.
   void gather_all();
@@ -76,17 +83,34 @@ class ShardedParameters final : public core::ParameterStore {
     bool held = false;
   };
 
-  std::size_t take(core::Array& parameter, core::Names names);
-  void gather(Slot& slot);
-  void drop(Slot& slot);
-  Slot* find(const core::Array& parameter);
+  using Slots = std::vector<std::size_t>;
+  struct Fetch {
+    Slots slots;
+    std::vector<core::Array> blocks;  // of a slot one after another, where they do not lie so in the whole
+  };
 
+  std::size_t take(core::Array& parameter, core::Names names);
+  Slots missing(const Slots& slots) const;
+  void gather(const Slots& slots);
+  void begin(Slots slots);
+  void arrive();
+  void look();
+  Slots follower(const Slots& wanted);
+  void drop(Slot& slot);
+
+  friend class ShardedGradients;
   std::shared_ptr<Communicator> workers_, holders_;  // holders: of this replica's blocks
+  std::shared_ptr<Communicator> values_, sums_;      // the same, for what travels beside the computation
   std::unique_ptr<AxisCollectives> of_holders_;
   std::vector<std::string> axes_;
   std::vector<Slot> slots_;
   std::map<const void*, std::size_t> by_node_;  // for look-up alone
-  std::vector<std::size_t> present_;            // gathered by need()
+  Slots present_;                               // brought by need()
+  std::optional<Fetch> fetch_;                  // on its way
+  Slots before_, now_;                          // the last two needs
+  std::map<std::pair<Slots, Slots>, Slots> next_;
+  std::function<void()> look_;
+  double looked_ = 0;
 };
 
 /// The gradients of one step on sharded parameters: worker w computes lane r·W + w in round r. Every gradient
@@ -108,9 +132,17 @@ class ShardedGradients {
   LaneSum take_total();
 
  private:
+  // The pieces of one gradient: those that leave, and those of all lanes that this worker owns.
+  struct Pieces {
+    std::int64_t round;
+    std::size_t parameter;
+    std::vector<core::Array> out, in;
+  };
+  void arrive();
   void push(std::int64_t round, std::size_t i, int worker, core::Array piece);
 
   ShardedParameters& store_;
+  std::optional<Pieces> pieces_;  // on their way
   std::int64_t lanes_;
   std::vector<LaneTree> trees_;  // by parameter
   LaneTree scalars_;

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/store/documents.h"
 
+#include "bora/store/object_store.h"
 #include "bora/store/table_file.h"
 #include "bora/store/test_files.h"
 
@@ -275,6 +276,14 @@ TEST_F(Documents, UnknownFormats) {
       "found\nhint: scripts/setup.sh --arrow, then build again; or convert the file to jsonl");
   EXPECT_EQ(error_of(ErrorKind::Unsupported, [] { open_table("a.parquet", "libm.so.6"); }),
             "Arrow plug-in: libm.so.6 is not a Bora plug-in: it lacks bora_arrow_plugin_version");
+  EXPECT_EQ(
+      error_of(ErrorKind::Unsupported,
+               [] { open_object_store("s3://b/a.txt?region=x#sha256=y", "libbora_arrow_absent.so"); }),
+      "s3://b/a.txt?region=x#sha256=y: reading s3:// and gs:// is not built into this program: "
+      "libbora_arrow_absent.so was not found\nhint: scripts/setup.sh --arrow, then build again; or fetch the "
+      "files and give their paths");
+  EXPECT_EQ(error_of(ErrorKind::Config, [] { open_object_store("gs:///a.txt"); }),
+            "data files: gs:///a.txt names no bucket");
   EXPECT_THAT(message("a.txt.xz", "x", ErrorKind::Unsupported), testing::HasSubstr("recompress it"));
   EXPECT_EQ(error_of(ErrorKind::NotFound, [] { look_up_sources({"no/such.txt"}); }),
             "data files: no/such.txt does not exist");

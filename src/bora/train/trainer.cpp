@@ -106,7 +106,6 @@ StepResult Trainer::step() {
     auto report = parts_.optimizer.step(parameters_, sum.arrays, info);
     r.clip_factor = report.clip_factor;
     r.update_norm = report.update_norm;
-    if (parts_.sharded) parts_.sharded->release();
   }
   ++step_;
   r.seconds = monotonic_seconds() - started;
@@ -179,6 +178,7 @@ mesh::LaneSum Trainer::sharded_gradients(const data::Batch& batch, std::int64_t 
     backward.reset();
     sum.finish(round, std::vector<double>{loss.item(), weight});
   }
+  parts_.sharded->release();  // the optimizer changes the blocks
   return sum.take_total();
 }
 

@@ -33,6 +33,7 @@ void pause() {
 }
 
 thread_local bool inside = false;  // of a loop's body
+thread_local const std::function<void()>* between_chunks = nullptr;
 
 /// One loop at a time; `next` hands out its chunks.
 class Pool {
@@ -93,6 +94,7 @@ class Pool {
     for (std::int64_t c; (c = next_.fetch_add(1)) < chunks;) {
       try {
         (*body_)(c * chunk_, std::min((c + 1) * chunk_, n_));
+        if (between_chunks != nullptr) (*between_chunks)();
       } catch (...) {
         report(c, std::current_exception());
       }
@@ -133,13 +135,18 @@ Pool& pool() {
 
 }  // namespace
 
+void set_between_chunks(const std::function<void()>* look) { between_chunks = look; }
+
 void set_threads(int n) { pool().resize(n); }
 
 int threads() { return pool().size(); }
 
 void for_chunks(std::int64_t n, std::int64_t chunk, const Body& body) {
   if (n <= chunk || inside || threads() == 1) {
-    for (std::int64_t begin = 0; begin < n; begin += chunk) body(begin, std::min(begin + chunk, n));
+    for (std::int64_t begin = 0; begin < n; begin += chunk) {
+      body(begin, std::min(begin + chunk, n));
+      if (between_chunks != nullptr) (*between_chunks)();
+    }
     return;
   }
   pool().run(n, chunk, body);

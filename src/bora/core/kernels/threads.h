@@ -17,6 +17,10 @@ int threads();
 void for_chunks(std::int64_t n, std::int64_t chunk,
                 const std::function<void(std::int64_t, std::int64_t)>& body);
 
+/// `look` is called by this thread, whose loops these are, between their chunks: messages that travel beside
+/// a computation move only when somebody looks after them. Null: nobody. It must live as long.
+void set_between_chunks(const std::function<void()>* look);
+
 /// Name of the SIMD target that dispatch chose: "AVX2", "AVX3_ZEN4", ... Bits depend on it; it goes into the
 /// run record.
 const char* simd_target();
