@@ -113,8 +113,8 @@ def draw(spans, names, title):
     begin, end = median_step(spans, min(pid for pid, _ in spans))
     margin = (end - begin) * 0.02
     begin, end = begin - margin, end + margin
-    width, left, row, depth = 1200, 190, 30, 3
-    scale = (width - left - 20) / (end - begin)
+    width, left, row, depth = 1200, 230, 30, 3
+    scale = (width - left - 45) / (end - begin)
     shapes, y, used = [], 64, {}
     for place in sorted(spans):
         inside = [(n, b, e) for n, b, e in spans[place] if n in COLORS and e > begin and b < end]
@@ -128,7 +128,7 @@ def draw(spans, names, title):
             level = min(len(open_until), depth - 1)
             open_until.append(e)
             x0, x1 = max(b, begin), min(e, end)
-            if (x1 - x0) * scale < 0.15:
+            if (x1 - x0) * scale < 0.3:
                 continue
             used[name] = COLORS[name]
             shapes.append(f'<rect x="{left + (x0 - begin) * scale:.2f}" y="{y + level * row / depth:.1f}" '

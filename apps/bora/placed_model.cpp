@@ -32,55 +32,40 @@ PlacedModel::PlacedModel(const LoadedConfig& loaded, std::shared_ptr<mesh::Commu
     store_scope_.emplace(*sharded_);
   }
   make(loaded, vocab);
-  model_parameters_ = model_->parameters();
-  if (sharded_) sharded_->adopt(model_parameters_);
+  const auto& start = loaded.config.initialize_from_hf;
+  if (!start.empty()) load_hugging_face(start);
 }
 
 void PlacedModel::make(const LoadedConfig& loaded, std::int64_t vocab) {
   const auto& config = loaded.config;
-  const auto key = Key::from_seed(static_cast<std::uint64_t>(config.trainer.seed)).fold("model");
-  if (config.initialize_from_hf.empty())
-    model_ = make_model(*config.model.config, vocab, key);
-  else
-    start_from_hugging_face(loaded, vocab);
-}
-
-void PlacedModel::start_from_hugging_face(const LoadedConfig& loaded, std::int64_t vocab) {
-  const auto& config = loaded.config;
   const auto& from = config.initialize_from_hf;
   const auto key = Key::from_seed(static_cast<std::uint64_t>(config.trainer.seed)).fold("model");
-  const auto theirs =
-      json_get<std::int64_t>(checkpoint::read_hf_config(from), "vocab_size", from + "/config.json");
-  if (theirs < vocab) {
-    fail(ErrorKind::Config,
-         "initialize_from_hf: the model in {} has {} embeddings but the tokenizer has {} ids\nhint: use that "
-         "model's tokenizer: data.tokenizer",
-         from, theirs, vocab);
-  }
-  model_ = make_model(*config.model.config, theirs, key);
-  if (sharded_) sharded_->gather_all();  // room for the values that come
-  if (mesh_->mapping() == nullptr) {
-    checkpoint::load_hugging_face(from, hf_parameters(*model_));
-  } else {
-    std::unique_ptr<nn::LanguageModel> whole;
-    {
-      const core::MappingScope alone(nullptr);
-      store_scope_.reset();
-      whole = make_model(*config.model.config, theirs, key);
-      checkpoint::load_hugging_face(from, hf_parameters(*whole));
-      if (sharded_) store_scope_.emplace(*sharded_);
+  if (!from.empty()) {
+    const auto theirs =
+        json_get<std::int64_t>(checkpoint::read_hf_config(from), "vocab_size", from + "/config.json");
+    if (theirs < vocab) {
+      fail(ErrorKind::Config,
+           "initialize_from_hf: the model in {} has {} embeddings but the tokenizer has {} ids\nhint: use "
+           "that model's tokenizer: data.tokenizer",
+           from, theirs, vocab);
     }
-    const auto into = model_->parameters();
-    auto values = whole->parameters();
-    for (std::size_t i = 0; i < into.size(); ++i) {
-      core::place_parameter(*values[i].array, values[i].names);
-      std::memcpy(into[i].array->data<float>(), values[i].array->data<float>(),
-                  static_cast<std::size_t>(into[i].array->numel()) * sizeof(float));
-    }
+    vocab = theirs;
   }
-  if (!sharded_) return;
-  sharded_->store_all();
-  sharded_->release();
+  model_ = make_model(*config.model.config, vocab, key);
+  model_parameters_ = model_->parameters();
+  if (sharded_) sharded_->adopt(model_parameters_);
+}
+
+// One parameter after the other: the whole model may fit on no worker.
+void PlacedModel::load_hugging_face(const std::string& from) {
+  const auto take = [&](const checkpoint::HfParameter& p, core::Array whole) {
+    core::place_parameter(whole, p.parameter.names);
+    const auto i = parameter_of(p.parameter.path);
+    if (sharded_) return sharded_->store(i, whole);
+    std::memcpy(model_parameters_[i].array->data<float>(), whole.data<float>(),
+                static_cast<std::size_t>(whole.numel()) * sizeof(float));
+  };
+  checkpoint::load_hugging_face(from, hf_parameters(*model_), take);
 }
 
 std::int64_t PlacedModel::elements() const {

@@ -34,7 +34,8 @@ struct Timeline {
 
 Timeline read_timeline(const std::string& path) {
   Timeline out;
-  for (const auto& e : Json::parse(read_text(path)).at("traceEvents")) {
+  const auto trace = Json::parse(read_text(path));
+  for (const auto& e : trace.at("traceEvents")) {
     const int process = e.at("pid"), thread = e.at("tid");
     const std::string name = e.at("name");
     if (name == "process_name") out.processes[process] = e.at("args").at("name");

@@ -12,6 +12,8 @@
 #include "bora/base/text.h"
 #include "bora/checkpoint/safetensors.h"
 #include "bora/checkpoint/safetensors_writer.h"
+#include "bora/core/create.h"
+#include "bora/core/mapping.h"
 
 namespace bora::checkpoint {
 namespace {
@@ -57,6 +59,32 @@ void load_one(const SafetensorsModel& model, const HfParameter& p, const std::st
     return;
   }
   transpose(expected[0], expected[1], model.floats(stored), out);
+}
+
+// Calls load for each parameter with the name that the file has for it; no tensor may be left over.
+void load_each(
+    const std::string& directory, std::span<const HfParameter> parameters,
+    const std::function<void(const SafetensorsModel&, const HfParameter&, const std::string&)>& load) {
+  in_context(fmt::format("while loading {}", directory), [&] {
+    SafetensorsModel model(directory);
+    std::set<std::string> used;
+    for (const auto& p : parameters) {
+      auto stored = stored_name(model, p.name);
+      load(model, p, stored);
+      used.insert(stored);
+    }
+    std::vector<std::string> unknown;
+    for (auto& name : model.names()) {
+      if (!used.contains(name) && !is_buffer(name)) unknown.push_back(name);
+    }
+    if (unknown.empty()) return;
+    auto shown = std::vector<std::string>(unknown.begin(),
+                                          unknown.begin() + std::min<std::ptrdiff_t>(5, std::ssize(unknown)));
+    fail(ErrorKind::Unsupported,
+         "{} tensors of the file have no place in the model: {}{}\nhint: config.json does not describe this "
+         "model, or it has parts that Bora does not know",
+         unknown.size(), join(shown), unknown.size() > 5 ? ", ..." : "");
+  });
 }
 
 TensorSource source_of(const HfParameter& p, core::DType dtype, std::vector<std::vector<float>>& kept) {
@@ -107,26 +135,24 @@ Json read_hf_config(const std::string& directory) {
 }
 
 void load_hugging_face(const std::string& directory, std::span<const HfParameter> parameters) {
-  in_context(fmt::format("while loading {}", directory), [&] {
-    SafetensorsModel model(directory);
-    std::set<std::string> used;
-    for (const auto& p : parameters) {
-      auto stored = stored_name(model, p.name);
-      load_one(model, p, stored);
-      used.insert(stored);
-    }
-    std::vector<std::string> unknown;
-    for (auto& name : model.names()) {
-      if (!used.contains(name) && !is_buffer(name)) unknown.push_back(name);
-    }
-    if (unknown.empty()) return;
-    auto shown = std::vector<std::string>(unknown.begin(),
-                                          unknown.begin() + std::min<std::ptrdiff_t>(5, std::ssize(unknown)));
-    fail(ErrorKind::Unsupported,
-         "{} tensors of the file have no place in the model: {}{}\nhint: config.json does not describe this "
-         "model, or it has parts that Bora does not know",
-         unknown.size(), join(shown), unknown.size() > 5 ? ", ..." : "");
-  });
+  load_each(directory, parameters,
+            [](const SafetensorsModel& model, const HfParameter& p, const std::string& stored) {
+              load_one(model, p, stored);
+            });
+}
+
+void load_hugging_face(const std::string& directory, std::span<const HfParameter> parameters,
+                       const std::function<void(const HfParameter&, core::Array)>& take) {
+  load_each(directory, parameters,
+            [&](const SafetensorsModel& model, const HfParameter& p, const std::string& stored) {
+              const auto& names = p.parameter.names;
+              const auto sizes = core::whole_sizes(*p.parameter.array);
+              core::Array whole = core::uninitialized({names, sizes});
+              HfParameter into = p;
+              into.parameter.array = &whole;
+              load_one(model, into, stored);
+              take(p, whole);
+            });
 }
 
 void save_hugging_face(const std::string& directory, std::span<const HfParameter> parameters,

@@ -3,6 +3,7 @@
 // Models in the Hugging Face layout: config.json, model.safetensors (one file or shards), tokenizer files.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -31,6 +32,11 @@ Json read_hf_config(const std::string& directory);
 /// skipped. Errors: NotFound for a missing tensor, Corruption for another shape (both are given), Unsupported
 /// for tensors that no parameter takes.
 void load_hugging_face(const std::string& directory, std::span<const HfParameter> parameters);
+
+/// The same for parameters that are not in memory: `take` gets the whole values of one after the other, of
+/// the sizes core::whole_sizes gives.
+void load_hugging_face(const std::string& directory, std::span<const HfParameter> parameters,
+                       const std::function<void(const HfParameter&, core::Array whole)>& take);
 
 struct HfSaveOptions {
   core::DType dtype = core::DType::f32;

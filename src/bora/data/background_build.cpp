@@ -4,6 +4,8 @@
 
 #include <sys/resource.h>
 
+#include <algorithm>
+
 #include "bora/base/error.h"
 
 namespace bora::data {
@@ -11,8 +13,9 @@ namespace {
 
 /// Threads that this one starts have it too.
 void step_back() {
-  constexpr int kNiceness = 10;
-  ::setpriority(PRIO_PROCESS, 0, kNiceness);  // of this thread alone; it may be refused
+  constexpr int kNicer = 10, kNicest = 19;
+  const int now = ::getpriority(PRIO_PROCESS, 0);
+  ::setpriority(PRIO_PROCESS, 0, std::min(now + kNicer, kNicest));  // on Linux of this thread alone
 }
 
 }  // namespace

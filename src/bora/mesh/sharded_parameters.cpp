@@ -220,11 +220,13 @@ void ShardedParameters::gather_all() {
   gather(all);
 }
 
-void ShardedParameters::store_all() {
-  for (Slot& slot : slots_) {
-    if (!slot.cut.whole())
-      slot.cut.take(holders_->rank(), slot.whole.data<float>(), slot.block.data<float>());
-  }
+void ShardedParameters::store(std::size_t i, const core::Array& whole) {
+  Slot& slot = slots_[i];
+  const auto* from = whole.data<float>();
+  if (slot.cut.whole())
+    std::copy(from, from + whole.numel(), slot.block.data<float>());
+  else
+    slot.cut.take(holders_->rank(), from, slot.block.data<float>());
 }
 
 core::Array ShardedParameters::assemble(std::size_t i, const core::Array& block, int worker) const {

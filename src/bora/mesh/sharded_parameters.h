@@ -57,8 +57,8 @@ class ShardedParameters final : public core::ParameterStore {
   void release();
   /// All values of all parameters, until release(): for tools that want the whole model.
   void gather_all();
-  /// The values in memory become the blocks: after a tool has written into gathered parameters.
-  void store_all();
+  /// Parameter i gets these values: `whole` has all of them.
+  void store(std::size_t i, const core::Array& whole);
 
   /// The workers who hold blocks of arrays that lie as the parameters do.
   BlockHolders holders();

@@ -86,9 +86,10 @@ TEST(ShardedParameters, ValuesComeAndGo) {
     EXPECT_FALSE(core::values_present(model.table));
 
     store.gather_all();
-    for (int i = 0; i < 15; ++i) model.table.data<float>()[i] *= 2;
-    store.store_all();
+    auto twice = counted(kTable, {3, 5}, 0);
+    for (int i = 0; i < 15; ++i) twice.data<float>()[i] *= 2;
     store.release();
+    store.store(0, twice);
     const auto whole = store.assemble(0, *store.shards()[0].array, 1);
     EXPECT_EQ(whole.empty(), c.rank() == 0);
     if (c.rank() == 1) {
