@@ -56,15 +56,15 @@ std::string s3_library() {
   return arrow.substr(0, at) + "libarrow_s3.so" + arrow.substr(at + name.size());
 }
 
-void finalize() { arrow::fs::EnsureFinalized(); }
+/// What has threads must end before its library does: at exit, and, as that goes backwards, after everything
+/// that the first use has made.
+void finalize_at_exit() {
+  static const int registered = std::atexit([] { arrow::fs::EnsureFinalized(); });
+  (void)registered;
+}
 
 void load_s3() {
-  static const arrow::Status loaded = [] {
-    auto status = arrow::fs::LoadFileSystemFactories(s3_library().c_str());
-    // The SDK's threads must end before the libraries do.
-    if (status.ok()) std::atexit(finalize);
-    return status;
-  }();
+  static const arrow::Status loaded = arrow::fs::LoadFileSystemFactories(s3_library().c_str());
   if (!loaded.ok()) {
     fail(ErrorKind::Unsupported, "{}: {}\nhint: scripts/setup.sh --arrow, then build again", s3_library(),
          first_line(loaded));
@@ -76,7 +76,9 @@ class Bucket final : public store::ObjectStore {
   explicit Bucket(std::string name) : name_(std::move(name)) {
     if (name_.starts_with("s3:")) load_s3();
     std::string path;
-    file_system_ = value_of(name_, arrow::fs::FileSystemFromUri(with_patience(name_), &path));
+    auto opened = arrow::fs::FileSystemFromUri(with_patience(name_), &path);
+    finalize_at_exit();
+    file_system_ = value_of(name_, std::move(opened));
   }
 
   std::optional<store::RemoteObject> look_up(const std::string& path) override {

@@ -118,6 +118,19 @@ TEST_F(WorkerMesh, ResumesOnAnotherMesh) {
   expect_like_alone(folder);
 }
 
+// The weights come one parameter after the other, to the workers that keep them.
+TEST_F(WorkerMesh, StartsFromHuggingFaceWeights) {
+  const auto first = trained("mesh_hf", 1, {"--hf_export=true"}, "step  6/6");
+  const std::string start = "--initialize_from_hf=" + first + "/runs/run/hf";
+  const auto one = trained("mesh_hf_one", 1, {start}, "step  6/6");
+  EXPECT_LT(losses(one)[0], losses(first)[0]);
+  expect_bit_equal(one, trained("mesh_hf_sharded", 2, {start}, "2 workers, parameters sharded over them"));
+  const auto four = trained("mesh_hf_model", 4, {start, "--trainer.model_axis_size=2"},
+                            "4 workers (data 2 × model 2), parameters sharded over data");
+  for (std::size_t i = 0; i < losses(one).size(); ++i)
+    EXPECT_NEAR(losses(four)[i], losses(one)[i], 2e-6 * losses(one)[i]) << "step " << i;
+}
+
 TEST_F(WorkerMesh, Errors) {
   auto folder = small_project("mesh_errors");
   auto three = run_workers(folder, 3, with(kTrain, {"--trainer.model_axis_size=2"}));
