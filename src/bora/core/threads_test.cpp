@@ -3,6 +3,8 @@
 // Every op has the same bits, forward and backward, for 1, 2, 3 and 4 threads.
 #include <fmt/format.h>
 
+#include <thread>
+
 #include "bora/core/create.h"
 #include "bora/core/elementwise.h"
 #include "bora/core/index.h"
@@ -73,6 +75,23 @@ const std::vector<Dims> kSizes{{7, 61, 193}, {3, 2, 16411}, {129, 257, 3}};
 
 std::string text(std::string_view op, const Dims& sizes, const NameList& axes) {
   return fmt::format("{} of {}, {}", op, describe(Shape{kAbc, sizes}), describe(axes));
+}
+
+TEST(Threads, SomebodyLooksBetweenChunks) {
+  const auto here = std::this_thread::get_id();
+  int looks = 0;
+  const std::function<void()> look = [&] {
+    EXPECT_EQ(std::this_thread::get_id(), here);
+    ++looks;
+  };
+  kernels::set_between_chunks(&look);
+  kernels::for_chunks(100, 10, [](std::int64_t, std::int64_t) {});
+  looks = 0;
+  kernels::for_chunks(5, 10, [](std::int64_t, std::int64_t) {});
+  EXPECT_EQ(looks, 1);
+  kernels::set_between_chunks(nullptr);
+  kernels::for_chunks(5, 10, [](std::int64_t, std::int64_t) {});
+  EXPECT_EQ(looks, 1);
 }
 
 TEST(Threads, Reductions) {

@@ -101,6 +101,40 @@ TEST(Communicator, ManyMessagesComeInOrder) {
   EXPECT_THAT(errors, Each(Eq("")));
 }
 
+TEST(Communicator, MessagesTravelBesideOtherCalls) {
+  const auto errors = run_workers({.count = 3}, [](Communicator& c) {
+    const auto beside = c.split(0, c.rank());
+    const std::vector<int> out(1000, c.rank());
+    std::vector<int> in(1000, -1);
+    const Message messages[] = {{(c.rank() + 1) % 3, bytes_of(out), {}},
+                                {(c.rank() + 2) % 3, {}, room_in(in)}};
+    beside->begin(messages, "values");
+    c.barrier();
+    beside->progress();
+    std::vector<int> ranks(3);
+    const int mine = c.rank();
+    c.all_gather(std::as_bytes(std::span(&mine, 1)), room_in(ranks));
+    EXPECT_THAT(ranks, ::testing::ElementsAre(0, 1, 2));
+    beside->settle();
+    beside->settle();  // nothing travels
+    EXPECT_THAT(in, Each(Eq((c.rank() + 2) % 3)));
+  });
+  EXPECT_THAT(errors, Each(""));
+}
+
+TEST(Communicator, WhatTravelsFailsWithItsSender) {
+  const auto errors = run_workers({.count = 2, .deadline = 0.05}, [](Communicator& c) {
+    const auto beside = c.split(0, c.rank());
+    if (c.rank() == 1) fail(ErrorKind::Io, "the disk is full");
+    std::vector<int> in(10);
+    const Message message{1, {}, room_in(in)};
+    beside->begin({&message, 1}, "values");
+    for (int i = 0; i < 10; ++i) beside->progress();
+    beside->settle();
+  });
+  EXPECT_THAT(errors[0], StartsWith("values: worker 0 "));
+}
+
 TEST(Communicator, SplitMakesTheAxesOfAMesh) {
   const auto errors = run_workers({.count = 6}, [](Communicator& c) {
     const auto row = c.split(c.rank() / 3, -c.rank());  // of three, in reverse order
