@@ -77,10 +77,13 @@ data::DataConfig find_files(data::DataConfig config, track::Console& console) {
   return config;
 }
 
-std::vector<std::string> training_files(const data::DataConfig& config) {
-  std::vector<std::string> out;
+std::vector<TextFile> training_files(const data::DataConfig& config) {
+  std::vector<TextFile> out;
   for (const auto& [name, source] : config.sources()) {
-    for (auto& path : store::expand_urls(source.train_urls)) out.push_back(std::move(path));
+    store::TextFormat format;
+    format.text_key = source.format.text_key;
+    format.invalid_utf8 = store::parse_invalid_text(source.format.invalid_utf8);
+    for (auto& path : store::expand_urls(source.train_urls)) out.push_back({std::move(path), format});
   }
   return out;
 }

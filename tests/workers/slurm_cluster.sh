@@ -39,7 +39,7 @@ SwitchType=switch/none
 ReturnToService=2
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
-SchedulerParameters=sched_interval=2,bf_interval=2
+SchedulerParameters=sched_interval=2,bf_interval=2,preempt_send_user_signal
 SchedulerType=sched/backfill
 MpiDefault=none
 JobRequeue=1
@@ -47,7 +47,6 @@ KillWait=15
 InactiveLimit=0
 PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
-PreemptParameters=send_user_signal
 NodeName=$host NodeAddr=127.0.0.1 CPUs=$(nproc) State=UNKNOWN
 PartitionName=low Nodes=$host Default=YES PriorityTier=1 GraceTime=60 MaxTime=INFINITE State=UP
 PartitionName=high Nodes=$host PriorityTier=10 PreemptMode=OFF MaxTime=INFINITE State=UP

@@ -230,14 +230,14 @@ TEST(DataConfig, MissingSources) {
             "train_urls\n");
   EXPECT_EQ(missing(good("tokenizer: x")),
             "data.train_urls: no files; give paths, for example [\"my/*.txt\"]\n");
-  EXPECT_EQ(
-      missing(good("configs: {a: {train_urls: \"hdfs://b/{1..3}.jsonl\", format: {type: "
-                   "preference_chat}}}\ncache_dir: gs://c")),
-      "data.configs.a.format.type: pairs can be cached and read, but there is no training on them yet\n"
-      "data.configs.a.train_urls: hdfs://b/{1..3}.jsonl is on hdfs://, which Bora does not read; download it and "
-      "give "
-      "local paths\n"
-      "data.cache_dir: gs://c is on gs://; give a local folder\n");
+  EXPECT_EQ(missing(good("configs: {a: {train_urls: \"hdfs://b/{1..3}.jsonl\", format: {type: "
+                         "preference_chat}}}\ncache_dir: gs://c")),
+            "data.configs.a.format.type: pairs can be cached and read, but there is no training on them yet\n"
+            "data.configs.a.train_urls: hdfs://b/{1..3}.jsonl is on hdfs://, which Bora does not read; "
+            "download it and "
+            "give "
+            "local paths\n"
+            "data.cache_dir: gs://c is on gs://; give a local folder\n");
 }
 
 TEST(DataConfig, ReadsEveryLevanterConfiguration) {

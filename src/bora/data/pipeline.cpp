@@ -26,7 +26,7 @@ class Assembly : public std::enable_shared_from_this<Assembly> {
   }
 
   DatasetPtr whole(const std::shared_ptr<const store::TokenCache>& cache, const std::string& name) const {
-    const DatasetPtr dataset = sequences(cache, name);
+    DatasetPtr dataset = sequences(cache, name);
     if (dataset->size() < 1) {
       fail(ErrorKind::Config,
            "data: {} has {} tokens, fewer than one sequence of {}\nhint: more text, or a smaller "

@@ -238,12 +238,13 @@ TEST_F(Pipeline, Errors) {
               HasSubstr("data set tiny: data files: no file matches"));
   config_.configs.back().second.train_urls = {"hdfs://x/y.txt"};
   config_.configs.front().second.train_urls.clear();
-  EXPECT_EQ(error_of(ErrorKind::Config, [&] { make(); }),
-            "data: not everything can be read\n"
-            "  data.configs.a.train_urls: no files; give paths, for example [\"my/*.txt\"]\n"
-            "  data.configs.tiny.train_urls: hdfs://x/y.txt is on hdfs://, which Bora does not read; download it "
-            "and give "
-            "local paths");
+  EXPECT_EQ(
+      error_of(ErrorKind::Config, [&] { make(); }),
+      "data: not everything can be read\n"
+      "  data.configs.a.train_urls: no files; give paths, for example [\"my/*.txt\"]\n"
+      "  data.configs.tiny.train_urls: hdfs://x/y.txt is on hdfs://, which Bora does not read; download it "
+      "and give "
+      "local paths");
 }
 
 }  // namespace

@@ -269,7 +269,8 @@ TEST_F(DownloadTest, ThroughBraces) {
                        [] { expand_urls(std::vector<std::string>{"http://127.0.0.1:1/{a,b}.exe?x=1"}); }),
               HasSubstr("http://127.0.0.1:1/a.exe: the name ends in no format Bora reads"));
   EXPECT_TRUE(is_fetched("https"));
-  EXPECT_FALSE(is_fetched("s3"));
+  EXPECT_TRUE(is_fetched("s3"));
+  EXPECT_FALSE(is_fetched("hdfs"));
 }
 
 TEST_F(DownloadTest, AFailingDiskIsToldAtOnce) {
