@@ -230,7 +230,7 @@ TEST(FeedFromParquet, TrainsAndNamesAMissingColumn) {
   EXPECT_EQ(missing.code, 3) << missing.output;
   EXPECT_THAT(missing.output, HasSubstr("other.parquet: no column \"text\"; it has body"));
   auto renamed = run(folder, train({one_from("other.parquet"), "--trainer.id=renamed",
-                                    "--data.configs.one.format.text_key=body"},
+                                    "--data.configs.one.format.text_key=body", "--data.cache_dir=renamed"},
                                    3));
   EXPECT_EQ(renamed.code, 0) << renamed.output;
 }

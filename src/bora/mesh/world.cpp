@@ -23,6 +23,7 @@ namespace {
 constexpr double kEager = 0.002;  // seconds without naps: the usual distance between workers
 constexpr double kLongestNap = 0.001;
 constexpr double kBetweenLooks = 0.1;  // seconds
+constexpr double kGrace = 0.3;         // seconds, after another worker's failure
 constexpr const char* kHint =
     "hint: look at that worker's log and machine; started again, the run goes on from its newest checkpoint";
 
@@ -139,6 +140,9 @@ void World::poll(std::string_view call, const std::function<bool()>& done) {
 bool World::hear_alarms(std::string_view call, const std::function<bool()>& done) {
   if (!heard_) heard_ = transport_->next_alarm();
   if (!heard_) return false;
+  // What others have sent before may still be on its way.
+  const double until = monotonic_seconds() + (heard_->text.starts_with('f') ? kGrace : 0);
+  while (!done() && monotonic_seconds() < until) rest(kEager);
   if (done()) return true;
   give_up(call, &*heard_);
 }
