@@ -36,7 +36,7 @@ readonly arrow_wheels="
 39cb0f2418282c24bea6ceda77b03e5a8f0a5766b63a8bf194d4e2a2c423548c  pyarrow-26.0.1-cp311-cp311-manylinux_2_28_x86_64.whl"
 readonly arrow_unpacked="
 pyarrow/include/arrow/api.h pyarrow/include/parquet/arrow/reader.h
-pyarrow/libarrow.so.2600 pyarrow/libparquet.so.2600"
+pyarrow/libarrow.so.2600 pyarrow/libparquet.so.2600 pyarrow/libarrow_s3.so.2600"
 
 # package=probe: the probe is a program, or a header where it starts with /
 readonly packages="
@@ -257,7 +257,7 @@ install_arrow() {
   download_wheels arrow "pyarrow==$arrow_version"
   check_wheels "$arrow_wheels"
   unzip -q -o "$work"/wheels/*.whl 'pyarrow/include/*' pyarrow/libarrow.so.2600 pyarrow/libparquet.so.2600 \
-    '*.dist-info/*' -d "$work/new" >>"$log" 2>&1
+    pyarrow/libarrow_s3.so.2600 '*.dist-info/*' -d "$work/new" >>"$log" 2>&1
   is_complete "$work/new" "$arrow_unpacked" || die "the pyarrow wheel was unpacked, but files are missing"
   rm -rf "$work/wheels"
   put_in_place "$target"

@@ -133,9 +133,13 @@ void start() {
 }
 
 std::vector<Thread> stop() {
+  const Buffer* mine = &own_buffer();
   auto& all = registry();
   const std::lock_guard lock(all.mutex);
   const auto number = detail::recording.exchange(0, std::memory_order_acq_rel);
+  // The caller's first, whoever began to record before it.
+  std::stable_partition(all.buffers.begin(), all.buffers.end(),
+                        [mine](const auto& buffer) { return buffer.get() == mine; });
   std::vector<Thread> threads;
   for (const auto& buffer : all.buffers) {
     const std::lock_guard own(buffer->mutex);

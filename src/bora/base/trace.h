@@ -37,7 +37,8 @@ struct Thread {
 
 /// Begins a recording; forgets the one before. Any thread.
 void start();
-/// Ends it. Threads in the order of their first span in this process, those without spans left out.
+/// Ends it. The calling thread first, then others in the order of their first span in this process; those
+/// without spans are left out.
 std::vector<Thread> stop();
 /// This thread's name in recordings: a literal. Default: "thread".
 void name_thread(const char* literal);
