@@ -17,11 +17,11 @@ import json
 import statistics
 from html import escape
 
-COMMUNICATION = {"reduce-scatter", "all-gather", "all-reduce", "gather block", "gather parameter", "exchange", "wait"}
+COMMUNICATION = {"reduce-scatter", "all-gather", "all-reduce", "gather block", "exchange", "wait"}
 COMPUTE = {"forward", "backward", "gradient norm", "optimizer"}
 COLORS = {"forward": "#4c9f70", "backward": "#2f6f9f", "optimizer": "#8d6cab", "gradient norm": "#b9a0cf",
           "batch wait": "#999999", "reduce-scatter": "#d9822b", "all-gather": "#e2b13c", "all-reduce": "#c2553a",
-          "gather block": "#e8cf6a", "gather parameter": "#f0dd97", "exchange": "#a33b20", "wait": "#c9c9c9",
+          "gather block": "#e8cf6a", "exchange": "#a33b20", "wait": "#c9c9c9",
           "checkpoint": "#3aa6a6", "checkpoint snapshot": "#3aa6a6", "checkpoint write": "#3aa6a6", "batch": "#bbbbbb"}
 
 

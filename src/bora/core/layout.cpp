@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <optional>
 
 #include "bora/base/error.h"
 #include "bora/base/text.h"
@@ -34,6 +35,14 @@ void check_operand(std::string_view op, const Operand& x) {
 }
 
 bool recording_now() { return at::GradMode::is_enabled(); }
+
+// The mesh axis of which this worker has several lanes in a space.
+std::optional<std::size_t> laned_axis(const Mapping* mapping,
+                                      const std::array<std::int8_t, Mapping::kMeshAxes>& owner) {
+  for (std::size_t m = 0; mapping != nullptr && m < mapping->size(); ++m)
+    if (owner[m] >= 0 && mapping->lanes(m) > 1) return m;
+  return std::nullopt;
+}
 
 bool same(Names a, Names b) { return std::equal(a.begin(), a.end(), b.begin(), b.end()); }
 
@@ -128,17 +137,13 @@ std::int64_t Space::first(std::string_view axis) const {
 }
 
 std::string_view Space::laned() const {
-  for (std::size_t m = 0; mapping_ != nullptr && m < mapping_->size(); ++m) {
-    if (owner_[m] != kNobody && mapping_->lanes(m) > 1) return names_[owner_[m]];
-  }
-  return {};
+  const auto m = laned_axis(mapping_, owner_);
+  return m ? names_[owner_[*m]] : std::string_view();
 }
 
 int Space::lanes() const {
-  for (std::size_t m = 0; mapping_ != nullptr && m < mapping_->size(); ++m) {
-    if (owner_[m] != kNobody && mapping_->lanes(m) > 1) return mapping_->lanes(m);
-  }
-  return 1;
+  const auto m = laned_axis(mapping_, owner_);
+  return m ? mapping_->lanes(*m) : 1;
 }
 
 std::vector<at::Tensor> Space::local_lanes(const Operand& x) const {

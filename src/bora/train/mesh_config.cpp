@@ -77,7 +77,7 @@ mesh::MeshShape shape_of(const MeshConfig& config, int workers) {
   mesh::MeshShape shape{.replica = size("replica", config.replica_ici_axis_size),
                         .data = size("data", -1),
                         .context = size("context", config.context_axis_size),
-                        .model = size("model", config.model_axis_size)};
+                        .model = static_cast<int>(config.model_size())};
   const auto* dcn = find(slow, "replica_dcn");
   shape.replica *=
       static_cast<int>(std::max<std::int64_t>(1, dcn != nullptr ? *dcn : config.replica_dcn_axis_size));

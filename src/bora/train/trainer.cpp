@@ -50,9 +50,10 @@ void Trainer::find_holders() {
   if (parts_.sharded) holders_.push_back(parts_.sharded->holders());
   const auto* mapping = core::mapping();
   for (std::size_t m = 0; mapping != nullptr && m < mapping->size(); ++m) {
-    mesh::BlockHolders& axis = holders_.emplace_back();
-    axis.workers = &mapping->workers(m);
+    mesh::BlockHolders axis{&mapping->workers(m), {}};
     for (const auto* a : arrays_) axis.cut.push_back(core::cuts_of(*a)[m] >= 0);
+    if (std::find(axis.cut.begin(), axis.cut.end(), true) != axis.cut.end())
+      holders_.push_back(std::move(axis));
   }
   for (const auto* a : arrays_) {
     const auto sizes = core::whole_sizes(*a);
