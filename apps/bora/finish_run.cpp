@@ -8,7 +8,6 @@
 #include "bora/infer/generate.h"
 #include "bora/tokenize/stream_decoder.h"
 #include "bora/train/evaluate.h"
-#include "models.h"
 
 namespace bora::app {
 
@@ -47,12 +46,12 @@ void show_samples(const nn::LanguageModel& model, const TextData& text, const Lm
 
 }  // namespace
 
-void finish_run(nn::LanguageModel& model, const TextData& text, const LmConfig& config, const RunPlace& place,
-                const RunTimes& times, track::Console& console, track::Tracker& tracker) {
-  auto metrics = evaluate_sources(model, text, config, console);
+void finish_run(const nn::LanguageModel& model, const TextData& text, const LmConfig& config,
+                const RunPlace& place, const RunTimes& times, const RunResults& results,
+                track::Console& console, track::Tracker& tracker) {
   auto last =
       config.trainer.num_train_steps;  // after the last step: a run started again at its end replaces it
-  tracker.log(last, metrics);
+  tracker.log(last, results.evaluation);
   show_samples(model, text, config, last, console, tracker);
   console.line();
   if (times.trained_seconds > 0) {
@@ -61,14 +60,10 @@ void finish_run(nn::LanguageModel& model, const TextData& text, const LmConfig& 
         times.first_step_seconds, human_count(static_cast<double>(times.meter.total_tokens())),
         human_count(times.meter.tokens_per_second()), 100 * times.waited_seconds / times.trained_seconds));
   }
-  std::string exported;
-  if (config.hf_export) {
-    exported = path_join(place.directory, "hf");
-    export_hugging_face(model, text.tokenizer, exported, core::parse_dtype(config.hf_save_dtype));
-  }
-  console.line(fmt::format("checkpoint {}/step-{}{}", place.directory, config.trainer.num_train_steps,
-                           exported.empty() ? "" : "        hugging face export " + exported));
-  tracker.log_summary(metrics);
+  console.line(
+      fmt::format("checkpoint {}/step-{}{}", place.directory, config.trainer.num_train_steps,
+                  results.exported.empty() ? "" : "        hugging face export " + results.exported));
+  tracker.log_summary(results.evaluation);
   tracker.finish();
   std::vector<std::string> commands = {
       fmt::format("./bora generate {} \"The moon is\"", place.directory),

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
-// The end of a run: evaluation of each source, samples, export, summary.
+// The end of a run: samples and summary.
 #pragma once
+#include <string>
+#include <vector>
+
 #include "bora/nn/language_model.h"
 #include "bora/track/throughput.h"
 #include "bora/track/tracker.h"
@@ -16,8 +19,14 @@ struct RunTimes {
   const track::ThroughputMeter& meter;
 };
 
-void finish_run(nn::LanguageModel& model, const TextData& text, const LmConfig& config, const RunPlace& place,
-                const RunTimes& times, track::Console& console, track::Tracker& tracker);
+struct RunResults {
+  std::vector<track::Metric> evaluation;
+  std::string exported;  ///< directory, if any
+};
+
+void finish_run(const nn::LanguageModel& model, const TextData& text, const LmConfig& config,
+                const RunPlace& place, const RunTimes& times, const RunResults& results,
+                track::Console& console, track::Tracker& tracker);
 
 /// Unigram entropy of the first 4,096 training sequences, in nats.
 double baseline_entropy(const TextData& text);

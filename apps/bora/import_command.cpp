@@ -54,7 +54,7 @@ int run_export(const Arguments& arguments) {
   if (exists(to) && !exists(path_join(to, "config.json"))) {
     fail(ErrorKind::Usage, "export: {} exists and is no export\nhint: choose another directory", to);
   }
-  export_hugging_face(*opened.model, opened.tokenizer, to, core::parse_dtype(dtype));
+  export_hugging_face(*opened.model, opened.tokenizer, to, {.dtype = core::parse_dtype(dtype)});
   fmt::print("{} -> {}\n", opened.directory, to);
   return 0;
 }

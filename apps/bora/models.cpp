@@ -44,7 +44,7 @@ std::unique_ptr<nn::LanguageModel> load_model(const std::string& directory) {
 }
 
 void export_hugging_face(nn::LanguageModel& model, const std::optional<Tokenizer>& tokenizer,
-                         const std::string& directory, core::DType dtype) {
+                         const std::string& directory, const checkpoint::HfSaveOptions& options) {
   std::vector<std::pair<std::string, std::string>> extra;
   auto config = model.hf_config();
   if (tokenizer) {
@@ -56,7 +56,7 @@ void export_hugging_face(nn::LanguageModel& model, const std::optional<Tokenizer
     if (auto id = tokenizer->bos_id()) config["bos_token_id"] = *id;
     if (auto id = tokenizer->eos_id()) config["eos_token_id"] = *id;
   }
-  checkpoint::save_hugging_face(directory, hf_parameters(model), config, extra, {.dtype = dtype});
+  checkpoint::save_hugging_face(directory, hf_parameters(model), config, extra, options);
 }
 
 }  // namespace bora::app

@@ -25,6 +25,6 @@ std::vector<checkpoint::HfParameter> hf_parameters(nn::LanguageModel& model);
 
 /// Writes config.json, tensors and the tokenizer's files: what Hugging Face loads.
 void export_hugging_face(nn::LanguageModel& model, const std::optional<Tokenizer>& tokenizer,
-                         const std::string& directory, core::DType dtype = core::DType::f32);
+                         const std::string& directory, const checkpoint::HfSaveOptions& options);
 
 }  // namespace bora::app

@@ -24,14 +24,15 @@ bool on_every_worker_of_a_lane(const core::Array& x) {
 PlacedModel::PlacedModel(const LoadedConfig& loaded, std::shared_ptr<mesh::Communicator> world,
                          std::int64_t vocab) {
   const auto& trainer = loaded.config.trainer;
-  auto plan = train::resolve_mesh(trainer.mesh, trainer.fsdp_axis, world->size(), vocab);
-  mesh_ = std::make_unique<mesh::Mesh>(std::move(world), plan.shape, std::move(plan.rules));
+  const auto plan = train::resolve_mesh(trainer.mesh, trainer.fsdp_axis, world->size(), vocab);
+  mesh_ = std::make_unique<mesh::Mesh>(std::move(world), plan.shape, plan.rules);
   mapping_scope_.emplace(mesh_->mapping());
   if (plan.shape.data > 1 && !plan.fsdp_axes.empty()) {
     sharded_ = std::make_unique<mesh::ShardedParameters>(mesh_->lanes(), plan.fsdp_axes, plan.shape.replica);
     store_scope_.emplace(*sharded_);
   }
   make(loaded, vocab);
+  train::require_experts(plan, model_parameters_, loaded.config.model.config->type());
   const auto& start = loaded.config.initialize_from_hf;
   if (!start.empty()) load_hugging_face(start);
 }
@@ -85,8 +86,11 @@ std::string PlacedModel::describe_workers() const {
   };
   if (s.data == s.workers()) return fmt::format("{} workers{}", s.workers(), sharded("them"));
   std::string axes;
-  const std::pair<std::string_view, int> sizes[] = {
-      {"replica", s.replica}, {"data", s.data}, {"context", s.context}, {"model", s.model}};
+  const std::pair<std::string_view, int> sizes[] = {{"replica", s.replica},
+                                                    {"data", s.data},
+                                                    {"context", s.context},
+                                                    {"expert", s.expert},
+                                                    {"model", s.model}};
   for (const auto& [name, n] : sizes) {
     if (n > 1) axes += fmt::format("{}{} {}", axes.empty() ? "" : " × ", name, n);
   }
@@ -130,12 +134,12 @@ void PlacedModel::mark_blocks(std::vector<checkpoint::CheckpointArray>& arrays) 
     }
     const auto& parameter = *model_parameters_[i].array;
     const auto cuts = core::cuts_of(parameter);
-    const auto sizes = core::whole_sizes(parameter);
+    auto sizes = core::whole_sizes(parameter);
     for (std::size_t m = 0; mesh_->mapping() != nullptr && m < mesh_->mapping()->size(); ++m) {
       if (cuts[m] < 0) continue;
       auto& workers = mesh_->mapping()->workers(m);
-      a.outer = mesh::AxisCut(sizes, cuts[m], workers.size());
-      a.outer_worker = workers.rank();
+      a.outer.push_back({mesh::AxisCut(sizes, cuts[m], workers.size()), workers.rank()});
+      sizes = a.outer.back().cut.sizes(workers.rank());
     }
   }
 }
@@ -167,6 +171,29 @@ void PlacedModel::assemble(checkpoint::CheckpointContent& c) const {
       own.push_back({.path = a.path, .names = a.names, .array = same ? whole.clone() : whole});
     }
     *arrays = std::move(own);
+  }
+}
+
+void PlacedModel::lend_values(const std::function<void(const WholeValues&)>& use) {
+  constexpr std::int64_t kEnd = -1;
+  auto& world = *mesh_->world();
+  const auto blocks = parameters();
+  const auto say = [&](std::int64_t& number) {
+    world.broadcast(0, std::as_writable_bytes(std::span(&number, 1)));
+  };
+  if (world.rank() == 0) {
+    use([&](const core::ParamRef& p) {
+      auto i = static_cast<std::int64_t>(parameter_of(p.path));
+      say(i);
+      return whole_array(static_cast<std::size_t>(i), *blocks[static_cast<std::size_t>(i)].array, 0);
+    });
+    auto end = kEnd;
+    return say(end);
+  }
+  for (std::int64_t i = 0;;) {
+    say(i);
+    if (i == kEnd) return;
+    whole_array(static_cast<std::size_t>(i), *blocks[static_cast<std::size_t>(i)].array, 0);
   }
 }
 

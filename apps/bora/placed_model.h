@@ -3,6 +3,7 @@
 // The model of a run, wherever its workers keep it.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -45,6 +46,11 @@ class PlacedModel {
   void mark_blocks(std::vector<checkpoint::CheckpointArray>& arrays) const;
   /// Whole arrays in place of blocks; each worker keeps about as many bytes as the others, to write them.
   void assemble(checkpoint::CheckpointContent& content) const;
+
+  /// Worker 0 runs `use`, which may ask for the whole values of one parameter after the other; the others
+  /// give what they hold until it ends.
+  using WholeValues = std::function<core::Array(const core::ParamRef&)>;
+  void lend_values(const std::function<void(const WholeValues&)>& use);
 
   /// All values on every worker, and no mesh: one worker may use the model alone, until release().
   void make_whole();

@@ -223,13 +223,14 @@ TextData prepare_text(const LmConfig& config, const RunPlace& place, std::int64_
 }
 
 std::vector<track::Metric> evaluate_sources(const nn::LanguageModel& model, const TextData& text,
-                                            const LmConfig& config, track::Console& console) {
+                                            const LmConfig& config, track::Console& console,
+                                            mesh::Communicator* workers) {
   train::GroupedEval groups;
   track::Table table{"eval", {"loss", "ppl", "bits/byte"}, {}};
   nn::LossOptions options{.compute = config.trainer.mp.compute, .chunk = config.cross_entropy_chunk};
   for (const auto& set : text.datasets.validation) {
     auto r = train::evaluate(model, *set.dataset, 16, config.trainer.max_eval_batches.value_or(1 << 30),
-                             text.tokenizer.bytes_per_token(), options);
+                             text.tokenizer.bytes_per_token(), options, workers);
     table.rows.push_back({set.name,
                           {fmt::format("{:.3f}", r.loss()), fmt::format("{:.1f}", r.perplexity()),
                            fmt::format("{:.3f}", r.bits_per_byte())}});

@@ -47,8 +47,10 @@ TextData prepare_text(const LmConfig& config, const RunPlace& place, std::int64_
 /// "6.0 M tokens · 4.02 bytes each": all that there is to train on.
 std::string describe_caches(const std::vector<data::SourceCaches>& caches);
 
-/// Loss, perplexity and bits per byte of each held-out set: a table, and metrics eval/<name>/loss, ...
+/// Loss, perplexity and bits per byte of each held-out set: a table, and metrics eval/<name>/loss, ... With
+/// `workers`, those of different lanes, each computes its share (collective).
 std::vector<track::Metric> evaluate_sources(const nn::LanguageModel& model, const TextData& text,
-                                            const LmConfig& config, track::Console& console);
+                                            const LmConfig& config, track::Console& console,
+                                            mesh::Communicator* workers = nullptr);
 
 }  // namespace bora::app

@@ -149,14 +149,19 @@ class Run {
     profile_->finish();
     in_step("waiting for the end of the run", kPatience);
     save(/*force=*/true);
-    if (outcome == train::Outcome::finished) {
+    console_.settle();
+    if (!profile_->written().empty())
+      console_.fact("timeline", profile_->written() + ": open it in ui.perfetto.dev or chrome://tracing");
+    if (writes()) checkpointer_->wait();
+    if (outcome == train::Outcome::stopped) {
+      if (writes()) report_stop(trainer_->next_step());
+    } else {
       growing_->wait_for_all();
       workers_->deadline(kPatience);
-      model_->make_whole();
+      end();
     }
-    auto code = writes() ? end(outcome) : outcome == train::Outcome::stopped ? orderly_stop_code() : 0;
     workers_->barrier();
-    return code;
+    return outcome == train::Outcome::stopped ? orderly_stop_code() : 0;
   }
 
  private:
@@ -169,16 +174,28 @@ class Run {
     workers_->deadline(deadline);
   }
 
-  int end(train::Outcome outcome) {
-    console_.settle();
-    if (!profile_->written().empty())
-      console_.fact("timeline", profile_->written() + ": open it in ui.perfetto.dev or chrome://tracing");
-    auto step = trainer_->next_step();
-    checkpointer_->wait();
-    if (outcome == train::Outcome::stopped) return report_stop(step);
+  // All workers evaluate and export together; one alone draws samples, from a model that is whole there.
+  void end() {
+    auto evaluation = evaluate_sources(**model_, *text_, config_, console_, evaluators());
+    const auto exported = config_.hf_export ? path_join(place_.directory, "hf") : "";
+    if (!exported.empty()) export_to(exported);
+    if (!config_.sample.prompts.empty()) model_->make_whole();
+    if (!writes()) return;
     finish_run(**model_, *text_, config_, place_, {first_step_seconds_, waited_, trained_seconds_, *meter_},
-               console_, *tracker_);
-    return 0;
+               {std::move(evaluation), exported}, console_, *tracker_);
+  }
+
+  mesh::Communicator* evaluators() {
+    auto& groups = *model_->mesh().lanes();
+    return groups.size() > 1 ? &groups : nullptr;
+  }
+
+  void export_to(const std::string& directory) {
+    const auto dtype = core::parse_dtype(config_.hf_save_dtype);
+    model_->lend_values([&](const PlacedModel::WholeValues& whole) {
+      export_hugging_face(**model_, text_->tokenizer, directory,
+                          {.dtype = dtype, .values = [&](const auto& p) { return whole(p.parameter); }});
+    });
   }
 
   // The first worker decides whether a checkpoint is due, and writes it; before that, all compare what they
@@ -412,7 +429,7 @@ class Run {
     if (config_.trainer.steps_per_eval > 0 && done % config_.trainer.steps_per_eval == 0 && done < total) {
       const trace::Span span("evaluation");
       growing_->wait_for_all();
-      auto metrics = evaluate_sources(**model_, *text_, config_, console_);
+      auto metrics = evaluate_sources(**model_, *text_, config_, console_, evaluators());
       if (writes()) tracker_->log(r.step, metrics);
     }
     export_if_due(done);
@@ -421,12 +438,9 @@ class Run {
 
   void export_if_due(std::int64_t done) {
     if (!config_.hf_save_path || done % config_.hf_save_steps != 0) return;
-    model_->make_whole();
-    if (writes()) {
-      export_hugging_face(**model_, text_->tokenizer, fmt::format("{}/step-{}", *config_.hf_save_path, done),
-                          core::parse_dtype(config_.hf_save_dtype));
-    }
-    model_->release();
+    workers_->deadline(kPatience);  // of a disk
+    export_to(fmt::format("{}/step-{}", *config_.hf_save_path, done));
+    in_step("training", config_.trainer.worker_timeout);
   }
 
   void log_metrics(const train::StepResult& r) {
@@ -443,12 +457,11 @@ class Run {
     tracker_->log(r.step, metrics);
   }
 
-  int report_stop(std::int64_t step) {
+  void report_stop(std::int64_t step) {
     tracker_->finish();
     console_.line(fmt::format("stopped: step {} done, checkpoint {} written ({:.2f} s)", step,
                               checkpoint::checkpoint_name(step), checkpointer_->last_write_seconds()));
     console_.line(fmt::format("run it again to go on from step {}", step));
-    return orderly_stop_code();
   }
 
   LoadedConfig& loaded_;

@@ -20,13 +20,17 @@ namespace {
 using testing::HasSubstr;
 
 // Dropout and a mixture of two sources come with the project. Eight lanes are accumulated by whoever has
-// several; the batch falls to four lanes, fewer than some ways have workers; some steps are skipped.
+// several; evaluation has three batches of one source and two of the other; the batch falls to four lanes,
+// fewer than some ways have workers; some steps are skipped.
 const std::vector<std::string> kTrain = {
     "train",
     "config.yaml",
     "--trainer.num_train_steps=12",
     "--trainer.lanes=8",
     "--trainer.train_batch_size=[{start: 0, value: 16}, {start: 4, value: 12}, {start: 8, value: 8}]",
+    "--trainer.steps_per_eval=6",
+    "--hf_export=true",
+    "--data.num_validation_sequences={one: 40, two: 20}",
     "--optimizer.skip_bad_steps={rolling_interval_length: 4, sigma_factor: 0.5}",
     "--optimizer.max_grad_norm=0.5"};
 constexpr const char* kWhole = "--trainer.fsdp_axis=null";
@@ -147,6 +151,8 @@ TEST_P(WorkerBitsMatrix, BitEqual) {
   EXPECT_EQ(diff.code, 0) << diff.output;
   EXPECT_THAT(diff.output, HasSubstr("bit-equal"));
   EXPECT_EQ(read_text(a + "/runs/run/metrics.jsonl"), read_text(b + "/runs/run/metrics.jsonl"));
+  const std::string exported = "/runs/run/hf/model.safetensors";
+  EXPECT_EQ(read_text(a + exported), read_text(b + exported));
 }
 
 INSTANTIATE_TEST_SUITE_P(Pairs, WorkerBitsMatrix, testing::ValuesIn(kPairs),

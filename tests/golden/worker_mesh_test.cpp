@@ -83,12 +83,15 @@ TEST_F(WorkerMesh, TensorParallel) {
 // With fixed lanes on the axis model, they do not depend on its size either.
 TEST_F(WorkerMesh, TensorLanes) {
   const std::string lanes = "--trainer.tensor_lanes=4", two = "--trainer.model_axis_size=2";
-  const auto one = trained("mesh_lanes", 1, {lanes}, "step  6/6");
+  const std::string with_export = "--hf_export=true", exported = "/runs/run/hf/model.safetensors";
+  const auto one = trained("mesh_lanes", 1, {lanes, with_export}, "step  6/6");
   expect_like_alone(one);
   expect_bit_equal(one, trained("mesh_lanes_model_2", 2, {lanes, two}, "2 workers (model 2)"));
   expect_bit_equal(
       one, trained("mesh_lanes_model_4", 4, {lanes, "--trainer.model_axis_size=4"}, "4 workers (model 4)"));
-  expect_bit_equal(one, trained("mesh_lanes_data", 4, {lanes, two}, "4 workers (data 2 × model 2)"));
+  const auto four = trained("mesh_lanes_data", 4, {lanes, two, with_export}, "4 workers (data 2 × model 2)");
+  expect_bit_equal(one, four);
+  EXPECT_EQ(read_text(one + exported), read_text(four + exported));
   const std::vector<std::string> narrow = {lanes, "--trainer.mp=bf16", "--model.gradient_checkpointing=true"};
   const auto narrow_one = trained("mesh_lanes_bf16", 1, narrow, "step  6/6");
   auto narrow_two = narrow;

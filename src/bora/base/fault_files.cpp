@@ -68,6 +68,7 @@ class FaultReadFile : public ReadFile {
     files_.step(FileOperation::Read, path_);
     return inner_->map();
   }
+  void forget(std::span<const std::byte> part) const override { inner_->forget(part); }
 
  private:
   FaultFiles& files_;

@@ -22,6 +22,8 @@ class ReadFile {
   /// The whole file mapped read-only; lives as long as this object. Empty span for an empty file. From then
   /// on the size stays as it is, read_at reads the map, and no descriptor is held.
   virtual std::span<const std::byte> map() const = 0;
+  /// The pages of this part of the map need not stay in memory; reading them again brings them back.
+  virtual void forget(std::span<const std::byte> /*part*/) const {}
 };
 
 /// A file opened for writing, one thread at a time. Closing without close() loses errors: call it.

@@ -6,12 +6,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
 #include <thread>
 
 #include "bora/base/error.h"
+#include "bora/base/text.h"
 
 namespace bora {
 namespace {
@@ -83,6 +85,23 @@ TEST_F(FileTest, MapsTheWholeFile) {
   EXPECT_EQ(file->map().data(), bytes.data());
   put(at("empty"), "");
   EXPECT_TRUE(files().open(at("empty"))->map().empty());
+}
+
+// Pages of this process's memory that files back, in bytes: of /proc/self/statm the third number.
+std::int64_t file_pages() { return std::stoll(split(read_text("/proc/self/statm"), ' ')[2]) * 4096; }
+
+TEST_F(FileTest, ForgottenPartsOfAMapLeaveMemoryAndComeBack) {
+  const std::string text(8 << 20, 'x');
+  put(at("a"), text);
+  const auto file = files().open(at("a"));
+  const auto bytes = file->map();
+  const auto sum = [&] { return std::count(bytes.begin(), bytes.end(), std::byte{'x'}); };
+  EXPECT_EQ(sum(), 8 << 20);
+  const auto full = file_pages();
+  file->forget({});
+  file->forget(bytes.subspan(100, (7 << 20)));
+  EXPECT_LT(file_pages(), full - (6 << 20));
+  EXPECT_EQ(sum(), 8 << 20);
 }
 
 TEST_F(FileTest, MappedFilesHoldNoDescriptor) {

@@ -109,6 +109,13 @@ class PosixReadFile : public ReadFile {
     return all;
   }
 
+  void forget(std::span<const std::byte> part) const override {
+    if (part.empty()) return;
+    const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+    const auto begin = reinterpret_cast<std::uintptr_t>(part.data()), first = begin / page * page;
+    ::madvise(reinterpret_cast<void*>(first), begin + part.size() - first, MADV_DONTNEED);
+  }
+
  private:
   std::string path_;
   mutable std::shared_mutex mutex_;  // of the two below

@@ -227,17 +227,21 @@ std::vector<CheckpointArray> checkpoint_arrays(std::span<const optim::NamedArray
 }
 
 std::vector<std::int64_t> CheckpointArray::whole_sizes() const {
-  if (!outer.whole()) return outer.sizes();
+  if (!outer.empty()) return outer[0].cut.sizes();
   return cut.whole() ? array.sizes() : cut.sizes();
 }
 
 void CheckpointArray::take(const float* whole) const {
-  auto* into = array.data<float>();
-  if (outer.whole()) return cut.take(worker, whole, into);
-  if (cut.whole()) return outer.take(outer_worker, whole, into);
-  std::vector<float> block(static_cast<std::size_t>(outer.elements(outer_worker)));
-  outer.take(outer_worker, whole, block.data());
-  cut.take(worker, block.data(), into);
+  auto cuts = outer;
+  if (!cut.whole()) cuts.push_back({cut, worker});
+  std::vector<float> block, of_block;
+  for (std::size_t i = 0; i < cuts.size(); ++i) {
+    const bool last = i + 1 == cuts.size();
+    if (!last) of_block.resize(static_cast<std::size_t>(cuts[i].cut.elements(cuts[i].worker)));
+    cuts[i].cut.take(cuts[i].worker, whole, last ? array.data<float>() : of_block.data());
+    std::swap(block, of_block);
+    whole = block.data();
+  }
 }
 
 std::uint64_t CheckpointView::tensor_bytes() const {

@@ -23,11 +23,16 @@ struct CheckpointArray {
   std::vector<std::string_view> names;  ///< axes
   core::Array array;
   /// Restoring: the array is this worker's block of a whole one, cut over several workers; with `outer`, of
-  /// a block of a whole one.
-  mesh::AxisCut cut = {}, outer = {};
-  int worker = 0, outer_worker = 0;
+  /// a block of a block of a whole one, from the outermost on.
+  mesh::AxisCut cut = {};
+  int worker = 0;
+  struct Outer {
+    mesh::AxisCut cut;
+    int worker = 0;
+  };
+  std::vector<Outer> outer = {};
 
-  bool whole() const { return cut.whole() && outer.whole(); }
+  bool whole() const { return cut.whole() && outer.empty(); }
   std::vector<std::int64_t> whole_sizes() const;
   /// This worker's block of a whole array, into `array` (fp32).
   void take(const float* whole) const;

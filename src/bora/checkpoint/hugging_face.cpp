@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 #include "bora/base/error.h"
@@ -38,7 +39,7 @@ std::string stored_name(const SafetensorsModel& model, const std::string& name) 
   return model.contains(bare) ? bare : name;
 }
 
-void transpose(std::int64_t rows, std::int64_t columns, const std::vector<float>& from, float* to) {
+void transpose(std::int64_t rows, std::int64_t columns, std::span<const float> from, float* to) {
   for (std::int64_t i = 0; i < rows; ++i)
     for (std::int64_t j = 0; j < columns; ++j)
       to[j * rows + i] = from[static_cast<std::size_t>(i * columns + j)];
@@ -71,6 +72,7 @@ void load_each(
     for (const auto& p : parameters) {
       auto stored = stored_name(model, p.name);
       load(model, p, stored);
+      model.forget(stored);
       used.insert(stored);
     }
     std::vector<std::string> unknown;
@@ -87,17 +89,21 @@ void load_each(
   });
 }
 
-TensorSource source_of(const HfParameter& p, core::DType dtype, std::vector<std::vector<float>>& kept) {
-  auto shape = hf_shape(p);
-  const auto* values = p.parameter.array->data<float>();
-  auto n = static_cast<std::size_t>(p.parameter.array->numel());
-  if (p.transposed) {
-    std::vector<float> rows(values, values + n);
-    kept.emplace_back(n);
-    transpose(shape[1], shape[0], rows, kept.back().data());
-    values = kept.back().data();
-  }
-  return tensor_of_floats(p.name, dtype, shape, {values, n});
+// Brought into memory when its turn comes, and not before.
+TensorSource source_of(const HfParameter& p, const HfSaveOptions& options) {
+  const auto produce = [&p, &options](const ByteSink& sink) {
+    const auto shape = hf_shape(p);
+    const core::Array whole = options.values ? options.values(p) : *p.parameter.array;
+    std::span<const float> values(whole.data<float>(), static_cast<std::size_t>(whole.numel()));
+    std::vector<float> turned;
+    if (p.transposed) {
+      turned.resize(values.size());
+      transpose(shape[1], shape[0], values, turned.data());
+      values = turned;
+    }
+    tensor_of_floats(p.name, options.dtype, shape, values).produce(sink);
+  };
+  return {p.name, options.dtype, hf_shape(p), produce};
 }
 
 void write_file(const std::string& path, std::string_view content) {
@@ -111,8 +117,8 @@ void write_file(const std::string& path, std::string_view content) {
 
 std::vector<std::int64_t> hf_shape(const HfParameter& p) {
   const auto& r = p.parameter;
-  auto sizes = r.array->sizes();
-  std::int64_t all = r.array->numel();
+  const auto sizes = core::whole_sizes(*r.array);
+  const auto all = std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
   if (r.inputs.empty()) {
     bool matrix = sizes.size() == 2 && !r.path.ends_with("bias");
     return matrix ? sizes : std::vector<std::int64_t>{all};
@@ -163,10 +169,8 @@ void save_hugging_face(const std::string& directory, std::span<const HfParameter
   remove_all(temporary);
   try {
     files().make_directories(temporary);
-    std::vector<std::vector<float>> kept;
-    kept.reserve(parameters.size());
     std::vector<TensorSource> sources;
-    for (const auto& p : parameters) sources.push_back(source_of(p, options.dtype, kept));
+    for (const auto& p : parameters) sources.push_back(source_of(p, options));
     ShardOptions shards{.max_shard_bytes = options.max_shard_bytes, .metadata = {{"format", "pt"}}};
     write_sharded(temporary, "model", std::move(sources), shards);
     auto described = config;

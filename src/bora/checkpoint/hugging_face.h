@@ -41,6 +41,8 @@ void load_hugging_face(const std::string& directory, std::span<const HfParameter
 struct HfSaveOptions {
   core::DType dtype = core::DType::f32;
   std::uint64_t max_shard_bytes = 5'000'000'000;
+  /// Whole values (fp32) of a parameter that is not whole in memory, once for each, when its turn comes.
+  std::function<core::Array(const HfParameter&)> values;
 };
 /// Writes config.json and the tensors into `directory` by way of a temporary directory beside it: complete or
 /// absent. An existing directory is replaced only after the new one is on disk. `extra_files` (name, content)

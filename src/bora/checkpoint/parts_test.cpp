@@ -96,5 +96,34 @@ TEST(CheckpointParts, BlocksOfAnArrayAreRestored) {
               HasSubstr("the checkpoint has [mlp=8, embed=40], the model has [mlp=8, embed=41]"));
 }
 
+// Experts over one axis of the mesh, MLP over another, and the rest of both over data.
+TEST(CheckpointParts, BlocksOfBlocksOfBlocks) {
+  const std::vector<std::int64_t> whole{4, 6, 5}, of_expert{2, 6, 5}, of_model{2, 3, 5};
+  std::vector<float> values(120);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
+  static constexpr std::string_view kNames[] = {"expert", "mlp", "embed"};
+  CheckpointArray a{.path = "experts", .names = {"expert", "mlp", "embed"}};
+  a.outer = {{mesh::AxisCut(whole, 0, 2), 1}, {mesh::AxisCut(of_expert, 1, 2), 0}};
+  const auto take = [&](const std::vector<std::int64_t>& sizes) {
+    a.array = core::zeros({kNames, sizes});
+    a.take(values.data());
+    return a.array.to_vector<float>();
+  };
+  const auto at = [](int e, int m, int d) { return static_cast<float>(30 * e + 5 * m + d); };
+  EXPECT_FALSE(a.whole());
+  EXPECT_EQ(a.whole_sizes(), whole);
+  const auto two = take(of_model);
+  EXPECT_EQ(two.front(), at(2, 0, 0));
+  EXPECT_EQ(two.back(), at(3, 2, 4));
+  a.cut = mesh::AxisCut(of_model, 2, 2);
+  a.worker = 1;
+  std::vector<float> want;
+  for (const int e : {2, 3})
+    for (const int m : {0, 1, 2})
+      for (const int d : {2, 3, 4}) want.push_back(at(e, m, d));
+  EXPECT_EQ(take({2, 3, 3}), want);
+  EXPECT_EQ(a.whole_sizes(), whole);
+}
+
 }  // namespace
 }  // namespace bora::checkpoint

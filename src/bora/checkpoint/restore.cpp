@@ -88,6 +88,8 @@ class StoredArrays {
     parallel_for(static_cast<std::int64_t>(live.size()), [&](std::int64_t i) {
       const CheckpointArray& array = live[static_cast<std::size_t>(i)];
       array.whole() ? copy_whole(array) : copy_block(array);
+      const Entry& entry = entries_.at(array.path);
+      entry.file->forget(*entry.tensor);
     });
   }
 

@@ -174,6 +174,11 @@ std::span<const std::byte> SafetensorsModel::bytes(std::string_view name) const 
   return file.bytes(file.at(name));
 }
 
+void SafetensorsModel::forget(std::string_view name) const {
+  const SafetensorsFile& file = file_of(name);
+  file.forget(file.at(name));
+}
+
 void SafetensorsModel::read_floats(std::string_view name, std::span<float> out) const {
   const SafetensorsFile& file = file_of(name);
   file.read_floats(file.at(name), out);

@@ -30,6 +30,8 @@ class SafetensorsFile {
 
   /// The tensor's bytes in the mapped file, at no particular alignment.
   std::span<const std::byte> bytes(const StoredTensor& tensor) const;
+  /// Whoever has copied the tensor lets its pages go: else a file that was read once stays in memory.
+  void forget(const StoredTensor& tensor) const { file_->forget(bytes(tensor)); }
 
   /// Values of a floating tensor (F64, F32, BF16, F16) as fp32, row-major. Unsupported for other types.
   void read_floats(const StoredTensor& tensor, std::span<float> out) const;
@@ -58,6 +60,7 @@ class SafetensorsModel {
   std::span<const std::byte> bytes(std::string_view name) const;
   void read_floats(std::string_view name, std::span<float> out) const;
   std::vector<float> floats(std::string_view name) const;
+  void forget(std::string_view name) const;  ///< see SafetensorsFile
   const std::vector<std::unique_ptr<SafetensorsFile>>& files() const { return files_; }
 
  private:

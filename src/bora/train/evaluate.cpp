@@ -49,20 +49,31 @@ double target_bytes(const data::Batch& batch, std::span<const std::int32_t> byte
   return total;
 }
 
+EvalResult of_batch(const nn::LanguageModel& model, const data::Batch& batch,
+                    std::span<const std::int32_t> bytes_per_token, const nn::LossOptions& options) {
+  const auto loss = model.loss(token_batch(batch, 0, batch.sequences), std::nullopt, options);
+  return {loss.loss.item(), loss.weight.item(), target_bytes(batch, bytes_per_token), batch.sequences};
+}
+
 }  // namespace
 
 EvalResult evaluate(const nn::LanguageModel& model, const data::Dataset& set, std::int64_t batch_size,
                     std::int64_t max_batches, std::span<const std::int32_t> bytes_per_token,
-                    const nn::LossOptions& options) {
+                    const nn::LossOptions& options, mesh::Communicator* workers) {
   EvalResult out;
-  auto total = std::min(set.size(), max_batches * batch_size);
-  for (std::int64_t first = 0; first < total; first += batch_size) {
-    auto batch = read_batch(set, first, std::min(batch_size, total - first));
-    auto loss = model.loss(token_batch(batch, 0, batch.sequences), std::nullopt, options);
-    out.loss_sum += loss.loss.item();
-    out.tokens += loss.weight.item();
-    out.bytes += target_bytes(batch, bytes_per_token);
-    out.sequences += batch.sequences;
+  const auto total = std::min(set.size(), max_batches * batch_size);
+  const auto batches = (total + batch_size - 1) / batch_size;
+  const std::int64_t team = workers ? workers->size() : 1, me = workers ? workers->rank() : 0;
+  std::vector<EvalResult> round(static_cast<std::size_t>(team));
+  for (std::int64_t begin = 0; begin < batches; begin += team) {
+    // Workers that share parameters compute together: one without a batch repeats the first of the round.
+    const auto first = (begin + me < batches ? begin + me : begin) * batch_size;
+    auto& mine = round[static_cast<std::size_t>(me)];
+    mine = of_batch(model, read_batch(set, first, std::min(batch_size, total - first)), bytes_per_token,
+                    options);
+    if (workers) workers->all_gather(as_bytes(std::span(&mine, 1)), as_writable_bytes(std::span(round)));
+    for (std::int64_t i = 0; i < std::min(team, batches - begin); ++i)
+      out += round[static_cast<std::size_t>(i)];
   }
   return out;
 }

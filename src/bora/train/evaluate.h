@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "bora/data/dataset.h"
+#include "bora/mesh/communicator.h"
 #include "bora/nn/language_model.h"
 
 namespace bora::train {
@@ -25,10 +26,11 @@ struct EvalResult {
 };
 
 /// Loss over sequences [0, min(size, max_batches·batch_size)) of a data set, without dropout.
-/// `bytes_per_token` may be empty.
+/// `bytes_per_token` may be empty. With `workers` (who compute different batches; collective) each takes its
+/// own: sums are added batch by batch, the same bits for any number of workers.
 EvalResult evaluate(const nn::LanguageModel& model, const data::Dataset& set, std::int64_t batch_size,
                     std::int64_t max_batches, std::span<const std::int32_t> bytes_per_token,
-                    const nn::LossOptions& options);
+                    const nn::LossOptions& options, mesh::Communicator* workers = nullptr);
 
 /// Entropy in nats of the frequencies of tokens in sequences [0, sequences) of a data set: what a model that
 /// knows nothing but these frequencies would reach.
