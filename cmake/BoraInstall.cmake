@@ -19,4 +19,4 @@ endif()
 configure_package_config_file(cmake/BoraConfig.cmake.in BoraConfig.cmake INSTALL_DESTINATION ${_package})
 write_basic_package_version_file(BoraConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/BoraConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/BoraConfigVersion.cmake
-  cmake/BoraDependencies.cmake cmake/FindLibtorch.cmake DESTINATION ${_package})
+  cmake/BoraDependencies.cmake cmake/BoraDepsFolder.cmake cmake/FindLibtorch.cmake DESTINATION ${_package})

@@ -7,16 +7,11 @@
 #   ARROW_DIR           (cache or environment) the `pyarrow` folder of the wheel; scripts/setup.sh --arrow puts it below
 #                       BORA_DEPS
 #   ArrowWheel_VERSION  read from the headers
+include(BoraDepsFolder)
 set(ARROW_DIR "$ENV{ARROW_DIR}" CACHE PATH "the pyarrow folder of the unpacked wheel")
 set(_arrow_dir "${ARROW_DIR}")
 if(NOT _arrow_dir)
-  if(DEFINED ENV{BORA_DEPS})
-    set(_deps "$ENV{BORA_DEPS}")
-  elseif(DEFINED ENV{XDG_CACHE_HOME})
-    set(_deps "$ENV{XDG_CACHE_HOME}/bora")
-  else()
-    set(_deps "$ENV{HOME}/.cache/bora")
-  endif()
+  bora_deps_folder(_deps)
   set(_arrow_dir "${_deps}/pyarrow-26.0.1/pyarrow")
 endif()
 

@@ -6,15 +6,10 @@
 #
 #   LIBTORCH_DIR        (cache or environment) the `torch` folder of the wheel; scripts/setup.sh puts it below BORA_DEPS
 #   Libtorch_VERSION    read from the headers
+include(BoraDepsFolder)
 set(LIBTORCH_DIR "$ENV{LIBTORCH_DIR}" CACHE PATH "the torch folder of the unpacked wheel")
 if(NOT LIBTORCH_DIR)
-  if(DEFINED ENV{BORA_DEPS})
-    set(_deps "$ENV{BORA_DEPS}")
-  elseif(DEFINED ENV{XDG_CACHE_HOME})
-    set(_deps "$ENV{XDG_CACHE_HOME}/bora")
-  else()
-    set(_deps "$ENV{HOME}/.cache/bora")
-  endif()
+  bora_deps_folder(_deps)
   set(LIBTORCH_DIR "${_deps}/libtorch-2.11.0/torch" CACHE PATH "the torch folder of the unpacked wheel" FORCE)
 endif()
 

@@ -9,6 +9,7 @@
 #include "bora/data/loader.h"
 #include "bora/data/pipeline.h"
 #include "bora/data/test_datasets.h"
+#include "bora/store/test_votes.h"
 
 namespace bora::data {
 namespace {
@@ -40,32 +41,6 @@ class GatedProcessor : public store::ByteProcessor {
   mutable std::condition_variable changed_;
   mutable int pieces_ = 0;
   bool fails_ = false;
-};
-
-/// Votes of threads that play the workers of a team.
-class Votes {
- public:
-  explicit Votes(int workers) : workers_(workers) {}
-  bool any(bool mine) {
-    std::unique_lock lock(mutex_);
-    said_ = said_ || mine;
-    const int round = round_;
-    if (++voted_ == workers_) {
-      result_ = std::exchange(said_, false);
-      voted_ = 0;
-      ++round_;
-      changed_.notify_all();
-    }
-    changed_.wait(lock, [&] { return round_ != round; });
-    return result_;
-  }
-
- private:
-  const int workers_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  int voted_ = 0, round_ = 0;
-  bool said_ = false, result_ = false;
 };
 
 class GrowingData : public testing::Test {
@@ -186,7 +161,7 @@ TEST_F(GrowingData, ATeamBuildsWhatEachOfItReads) {
   constexpr int kWorkers = 3;
   config_.shuffle.shuffle = {.kind = Shuffle::Kind::Era, .era_length = 1000};
   for (const int round : {0, 1}) {  // the second goes on where all of the first have stopped
-    Votes votes(kWorkers);
+    store::Votes votes(kWorkers);
     std::array<std::vector<Batch>, kWorkers> read;
     std::vector<std::thread> workers;
     for (int w = 0; w < kWorkers; ++w) {

@@ -7,8 +7,6 @@
 #include <sys/wait.h>
 
 #include <atomic>
-#include <condition_variable>
-#include <mutex>
 #include <thread>
 
 #include "bora/base/clock.h"
@@ -16,6 +14,7 @@
 #include "bora/base/fault_files.h"
 #include "bora/store/cache_builder.h"
 #include "bora/store/test_files.h"
+#include "bora/store/test_votes.h"
 
 namespace bora::store {
 namespace {
@@ -30,34 +29,6 @@ const std::set<FileOperation> kEveryOperation = {
     FileOperation::Write,  FileOperation::Sync,         FileOperation::Close,           FileOperation::List,
     FileOperation::Rename, FileOperation::Truncate,     FileOperation::MakeDirectories, FileOperation::Remove,
     FileOperation::Lock,   FileOperation::SyncDirectory};
-
-/// Votes of threads that play the workers of a team.
-class Votes {
- public:
-  explicit Votes(int workers) : workers_(workers) {}
-  bool any(bool mine) {
-    std::unique_lock lock(mutex_);
-    said_ = said_ || mine;
-    const std::int64_t round = round_;
-    if (++voted_ == workers_) {
-      result_ = said_;
-      said_ = false;
-      voted_ = 0;
-      ++round_;
-      changed_.notify_all();
-    }
-    changed_.wait(lock, [&] { return round_ != round; });
-    return result_;
-  }
-
- private:
-  const int workers_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  int voted_ = 0;
-  bool said_ = false, result_ = false;
-  std::int64_t round_ = 0;
-};
 
 std::string sample_word(int i) {
   return std::string(static_cast<std::size_t>(10 + i % 50), static_cast<char>('a' + i % 26));
