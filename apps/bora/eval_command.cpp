@@ -4,9 +4,9 @@
 
 #include "args.h"
 #include "bora/base/error.h"
-#include "bora/core/runtime.h"
 #include "bora/train/evaluate.h"
 #include "commands.h"
+#include "join_workers.h"
 #include "lm_config.h"
 #include "open_model.h"
 #include "text_data.h"
@@ -21,7 +21,8 @@ int run_eval(const Arguments& arguments) {
   std::int64_t max_batches = 0;
   Args args("eval",
             "Loss, perplexity and bits per byte of a model on each held-out data source of a configuration.",
-            "  bora eval --model runs/brisk-otter-7 recipes/quickstart.yaml");
+            "  bora eval --model runs/brisk-otter-7 recipes/quickstart.yaml\n"
+            "  bora launch -n 4 -- eval recipes/quickstart.yaml");
   args.positional("config", configs, "YAML files that name the data");
   args.option("--model", model_path,
               "a run, a checkpoint or a Hugging Face directory; default: the configuration's run");
@@ -29,13 +30,21 @@ int run_eval(const Arguments& arguments) {
   args.overrides(overrides);
   args.parse(arguments);
   auto loaded = load_config(configs, overrides);
-  core::initialize();
+  const auto launch = mesh::launch_environment();
+  auto workers = join_workers(launch, loaded.config.trainer);
   auto place = run_place(loaded.config);
   auto opened = open_model(model_path.empty() ? place.directory : model_path);
-  track::Console console;
-  auto text = prepare_text(loaded.config, place, opened.model->shape().seq_len, console, opened.tokenizer);
+  track::Console console(track::detect_console(launch.rank != 0, false));
+  workers->deadline(kPatience);
+  auto text = prepare_text(loaded.config, place, opened.model->shape().seq_len, console, opened.tokenizer,
+                           text_team(*workers));
   if (max_batches > 0) loaded.config.trainer.max_eval_batches = max_batches;
-  evaluate_sources(*opened.model, text, loaded.config, console);
+  workers->barrier();
+  workers->activity("evaluation");
+  workers->deadline(loaded.config.trainer.worker_timeout);
+  evaluate_sources(*opened.model, text, loaded.config, console,
+                   workers->size() > 1 ? workers.get() : nullptr);
+  workers->barrier();
   return 0;
 }
 

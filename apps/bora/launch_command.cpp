@@ -38,9 +38,9 @@ void check(const LaunchArguments& a) {
   if (a.workers_on_restart > 0 && a.restarts == 0)
     fail(ErrorKind::Usage, "launch: --workers-on-restart is {} but --restarts is 0\nhint: --restarts 3",
          a.workers_on_restart);
-  if (a.command.empty() || a.command[0] != "train")
+  if (a.command.empty() || (a.command[0] != "train" && a.command[0] != "eval"))
     fail(ErrorKind::Usage,
-         "launch: {} cannot run as several workers, only train can\nhint: bora launch -n "
+         "launch: {} cannot run as several workers, only train and eval can\nhint: bora launch -n "
          "{} -- train my.yaml",
          a.command.empty() ? "nothing" : a.command[0], a.workers);
 }

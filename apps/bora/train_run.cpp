@@ -12,7 +12,6 @@
 #include "bora/base/error.h"
 #include "bora/base/hash.h"
 #include "bora/base/log.h"
-#include "bora/base/parallel.h"
 #include "bora/base/text.h"
 #include "bora/base/trace.h"
 #include "bora/checkpoint/async_writer.h"
@@ -20,7 +19,6 @@
 #include "bora/checkpoint/restore.h"
 #include "bora/core/runtime.h"
 #include "bora/data/prefetcher.h"
-#include "bora/mesh/mpi_plugin.h"
 #include "bora/track/throughput.h"
 #include "bora/train/run_name.h"
 #include "bora/train/signals.h"
@@ -29,6 +27,7 @@
 #include "finish_run.h"
 #include "growing_text.h"
 #include "hf_start.h"
+#include "join_workers.h"
 #include "launch_command.h"
 #include "models.h"
 #include "placed_model.h"
@@ -117,9 +116,6 @@ double peak_memory_mb() {
   ::getrusage(RUSAGE_SELF, &usage);
   return static_cast<double>(usage.ru_maxrss) / 1024;
 }
-
-// Seconds that workers wait for the one that builds caches, or writes the last checkpoint.
-constexpr double kPatience = 24 * 3600.0;
 
 // Everything that one run holds together while it trains.
 class Run {
@@ -240,22 +236,14 @@ class Run {
       part_writer_ = std::make_unique<checkpoint::AsyncWriter>(place_.directory);
     }
     auto seq_len = config_.model.config->seq_len();
-    text_ = prepare_text(config_, place_, seq_len, console_, std::nullopt, text_team(), Caches::Growing);
+    text_ =
+        prepare_text(config_, place_, seq_len, console_, std::nullopt, text_team(*workers_), Caches::Growing);
     end_with_the_data();
     model_.emplace(loaded_, workers_, text_->vocab_size());
     describe_model(*model_, console_);
     if (writes()) record_run(loaded_, place_, *text_, started_);
     optimizer_ = optim::make_optimizer(config_.optimizer, model_->parameters());
     make_trainer(seq_len);
-  }
-
-  TextTeam text_team() {
-    if (workers_->size() == 1) return {};
-    return {.caches = {.worker = workers_->rank(),
-                       .workers = workers_->size(),
-                       .any = [this](bool mine) { return mesh::any_of_all(*workers_, mine); }},
-            .threads = core::runtime_info().threads,
-            .meet = [this] { workers_->barrier(); }};
   }
 
   // Data that is read up ends the run, and its schedule.
@@ -501,13 +489,7 @@ int run_training(const LoadedConfig& given, const RunFlags& flags) {
   const auto launch = mesh::launch_environment();
   track::Console console(track::detect_console(flags.quiet || launch.rank != 0, flags.json));
   if (flags.dry_run) return print_dry_run(loaded, place, flags.world, console);
-  const double timeout = loaded.config.trainer.worker_timeout;
-  std::shared_ptr<mesh::Communicator> workers =
-      mesh::make_communicator(launch, {.deadline_seconds = timeout, .start_seconds = std::max(timeout, 5.0)});
-  auto threads = static_cast<int>(loaded.config.trainer.threads);
-  if (threads == 0 && !env::threads() && launch.local_size > 1)
-    threads = std::max(1, hardware_threads() / launch.local_size);
-  core::initialize(threads);
+  auto workers = join_workers(launch, loaded.config.trainer);
   auto info = core::runtime_info();
   std::vector<std::string> parts = {
       fmt::format("Bora {}", BORA_VERSION), loaded.name, "run " + place.id,

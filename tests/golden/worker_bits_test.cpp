@@ -212,6 +212,20 @@ TEST_F(WorkerBits, TheFastReductionTrainsTheSameAndNeedsWholeParameters) {
   for (std::size_t i = 0; i < want.size(); ++i) EXPECT_NEAR(got[i], want[i], 2e-6 * want[i]) << "step " << i;
 }
 
+TEST_F(WorkerBits, EvaluationOfACheckpoint) {
+  const auto& folder = trained("one");
+  const auto table = [](const std::string& output) {
+    return output.substr(std::min(output.find(" one   "), output.size()));  // below its heading
+  };
+  std::vector<std::string> arguments(kTrain);
+  arguments[0] = "eval";
+  const auto alone = run(folder, arguments), three = run_workers(folder, 3, arguments);
+  ASSERT_EQ(alone.code, 0) << alone.output;
+  ASSERT_EQ(three.code, 0) << three.output;
+  EXPECT_THAT(table(alone.output), HasSubstr(" two   "));
+  EXPECT_EQ(table(three.output), table(alone.output));
+}
+
 TEST_F(WorkerBits, MoreWorkersThanLanesAreRefused) {
   auto folder = small_project("workers_too_many");
   auto done = run_workers(folder, 3, {"train", "config.yaml", "--trainer.lanes=2", "--trainer.threads=1"});

@@ -144,7 +144,8 @@ TEST_F(WorkerFailures, LaunchRefusesWhatMakesNoSense) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> wrong = {
       {{"launch", "--", "train", "config.yaml"}, "launch: --workers is required"},
       {{"launch", "-n", "0", "--", "train", "config.yaml"}, "launch: -n is 0; it must be at least 1"},
-      {{"launch", "-n", "2", "--", "eval", "config.yaml"}, "eval cannot run as several workers"},
+      {{"launch", "-n", "2", "--", "inspect", "cache"},
+       "inspect cannot run as several workers, only train and eval can"},
       {{"launch", "-n", "2"}, "launch: command is required"},
       {{"launch", "-n", "2", "--workers-on-restart", "1", "--", "train", "config.yaml"}, "--restarts is 0"},
       {{"launch", "-n", "2", "--", "train", "config.yaml", "--trainer.lane=2"},

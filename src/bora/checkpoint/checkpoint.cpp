@@ -333,7 +333,7 @@ void make_permanent(const std::string& checkpoint) {
 void clean_leftovers(const std::string& run_directory) {
   if (!exists(run_directory)) return;
   for (const std::string& name : files().list(run_directory)) {
-    const auto end = name.find(".", 1);
+    const auto end = name.find('.', 1);
     if (!name.starts_with(".step-") || end == std::string::npos || !step_of_name(name.substr(1, end - 1)))
       continue;
     const std::string_view rest = std::string_view(name).substr(end);

@@ -17,7 +17,7 @@ namespace {
 std::string holder_of(const std::string& path) {
   constexpr std::size_t longest = 300;
   try {
-    const std::string text(trim(read_text(path)).substr(0, longest));
+    std::string text(trim(read_text(path)).substr(0, longest));
     if (!text.empty()) return text;
   } catch (const Error&) {  // whoever it is, it holds the lock
   }
