@@ -41,5 +41,7 @@ fi
 if [ -x "$build/bench/collectives_bench" ] && command -v mpirun >/dev/null; then
   mpirun -n 2 --oversubscribe --allow-run-as-root --bind-to none "$build/bench/collectives_bench" --megabytes 1 \
     --rounds 2 | check collectives_bench workers megabytes
+  mpirun -n 2 --oversubscribe --allow-run-as-root --bind-to none "$build/bench/ring_bench" --positions 256 --rounds 2 |
+    check ring_bench workers ring_ms gathered_ms ratio
 fi
 python3 "$root/bench/compare.py" --help >/dev/null

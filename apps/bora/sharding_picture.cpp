@@ -54,19 +54,23 @@ std::string blocks(int n) {
 
 // The axes that are cut as bars with the workers in their blocks.
 std::string bar(const PlannedParameter& p) {
-  if (p.cut.whole() && p.model_blocks == 1) return "whole on every worker";
+  if (p.whole()) return "whole on every worker";
   std::string out;
-  if (p.model_blocks > 1) {
-    const auto dim = static_cast<std::size_t>(p.model_dim);
-    out = fmt::format("{} {} {} each over model", p.names[dim], blocks(p.model_blocks),
-                      p.sizes[dim] / p.model_blocks);
-    if (p.cut.whole()) return out;
-    out += " · ";
-  }
+  for (const auto& cut : p.lane_cuts)
+    out += fmt::format("{}{} {} {} each over {}", out.empty() ? "" : " · ", p.names[cut.dim],
+                       blocks(cut.blocks), p.sizes[cut.dim] / cut.blocks, cut.mesh_axis);
+  if (p.cut.whole()) return out;
+  if (!out.empty()) out += " · ";
   const auto dim = static_cast<std::size_t>(p.cut.dim());
   out += fmt::format("{} {}", p.names[dim], blocks(p.cut.workers()));
   const auto least = p.cut.sizes(0)[dim], most = p.cut.sizes(p.cut.workers() - 1)[dim];
   return out + (least == most ? fmt::format(" {} each", least) : fmt::format(" {} or {} each", least, most));
+}
+
+// Where among the workers of a lane the first one that has a block stands.
+int place_of(const PlannedParameter& p, int block, const mesh::MeshShape& mesh) {
+  const bool experts_alone = p.lane_cuts.size() == 1 && p.lane_cuts[0].mesh_axis == "expert";
+  return experts_alone ? block * mesh.model : block;
 }
 
 std::string color_of(int worker, int workers) {
@@ -127,27 +131,26 @@ std::string draw_svg(const ShardingPlan& plan) {
         std::max(3.0, kWidth * static_cast<double>(p.elements()) / static_cast<double>(largest));
     out += fmt::format("<text x=\"10\" y=\"{}\">{}</text>\n", y + 13, escaped(row.label));
     const int together = plan.mesh.workers_per_lane(), columns = p.cut.whole() ? 1 : p.cut.workers();
-    const bool anywhere = p.cut.whole() && p.model_blocks == 1;
+    const int lane_blocks = p.lane_blocks();
     std::int64_t before = 0, all = p.cut.whole() ? 1 : p.cut.elements();
     for (int w = 0; w < columns; ++w) {
       const std::int64_t own = p.cut.whole() ? 1 : p.cut.elements(w);
       const double from = width * static_cast<double>(before) / static_cast<double>(all);
       const double share = width * static_cast<double>(own) / static_cast<double>(all);
       before += own;
-      for (int m = 0; m < p.model_blocks; ++m) {  // one above the other
+      for (int m = 0; m < lane_blocks; ++m) {  // one above the other
         out +=
             fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"{}\"/>\n",
-                        kLeft + from, y + 16.0 * m / p.model_blocks, share, 16.0 / p.model_blocks,
-                        anywhere ? std::string("#bbb") : color_of(w * together + m, plan.workers));
+                        kLeft + from, y + 16.0 * m / lane_blocks, share, 16.0 / lane_blocks,
+                        p.whole() ? std::string("#bbb")
+                                  : color_of(w * together + place_of(p, m, plan.mesh), plan.workers));
       }
     }
-    std::string how = anywhere ? " whole" : "";
-    if (p.model_blocks > 1)
-      how += fmt::format(" cut along {}", p.names[static_cast<std::size_t>(p.model_dim)]);
-    if (!p.cut.whole()) {
-      how += fmt::format("{} along {}", p.model_blocks > 1 ? " and" : " cut",
-                         p.names[static_cast<std::size_t>(p.cut.dim())]);
-    }
+    std::vector<std::string> along;
+    for (const auto& cut : p.lane_cuts) along.push_back(fmt::format("along {}", p.names[cut.dim]));
+    if (!p.cut.whole())
+      along.push_back(fmt::format("along {}", p.names[static_cast<std::size_t>(p.cut.dim())]));
+    const auto how = p.whole() ? " whole" : " cut " + join(along, " and ");
     out += fmt::format("<text x=\"{:.1f}\" y=\"{}\" fill=\"#555\">{}{}</text>\n", kLeft + width + 8, y + 13,
                        escaped(shape_of(p)), how);
     y += kRow;

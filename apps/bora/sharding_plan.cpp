@@ -34,19 +34,18 @@ std::string layer_of(const std::string& path) {
   return digits ? path.substr(0, second) : std::string();
 }
 
-// Takes the first axis of the parameter that a rule puts on model.
-void cut_over_model(PlannedParameter& p, const train::MeshPlan& mesh, std::vector<std::string>& problems) {
-  const int n = mesh.shape.model;
-  for (const auto& rule : mesh.rules.parameters) {
+// Takes the first axis of the parameter that a rule puts on the mesh axis.
+void cut_over(std::string_view mesh_axis, int n, PlannedParameter& p,
+              const std::vector<core::AxisRule>& rules, std::vector<std::string>& problems) {
+  for (const auto& rule : rules) {
     const auto at = std::find(p.names.begin(), p.names.end(), rule.axis);
-    if (n == 1 || rule.mesh_axis != "model" || at == p.names.end()) continue;
-    p.model_dim = static_cast<int>(at - p.names.begin());
-    p.model_blocks = n;
-    const auto size = p.sizes[static_cast<std::size_t>(p.model_dim)];
+    if (n == 1 || rule.mesh_axis != mesh_axis || at == p.names.end()) continue;
+    p.lane_cuts.push_back({std::string(mesh_axis), static_cast<std::size_t>(at - p.names.begin()), n});
+    const auto size = p.sizes[p.lane_cuts.back().dim];
     if (size % n == 0) return;
     problems.push_back(
-        fmt::format("{}: axis {} of size {} cannot be cut into {} equal blocks for the mesh axis model",
-                    p.path, rule.axis, size, n));
+        fmt::format("{}: axis {} of size {} cannot be cut into {} equal blocks for the mesh axis {}", p.path,
+                    rule.axis, size, n, mesh_axis));
     return;
   }
 }
@@ -57,12 +56,16 @@ std::vector<PlannedParameter> planned_parameters(const ModelConfig& config, cons
   auto model = make_model(config, options.vocab, Key::from_seed(0));
   std::vector<PlannedParameter> out;
   std::vector<std::string> problems;
+  const auto& shape = options.mesh.shape;
+  const auto& rules = options.mesh.rules.parameters;
+  train::require_experts(options.mesh, model->parameters(), config.type());
   for (const auto& p : model->parameters()) {
     PlannedParameter planned{.path = p.path, .names = p.names, .sizes = p.array->sizes()};
-    cut_over_model(planned, options.mesh, problems);
+    cut_over("expert", shape.expert, planned, rules, problems);
+    cut_over("model", shape.model, planned, rules, problems);
     auto block = planned.sizes;
-    if (planned.model_dim >= 0) block[static_cast<std::size_t>(planned.model_dim)] /= planned.model_blocks;
-    planned.cut = mesh::AxisCut::along(options.mesh.fsdp_axes, planned.names, block, options.mesh.shape.data);
+    for (const auto& cut : planned.lane_cuts) block[cut.dim] /= cut.blocks;
+    planned.cut = mesh::AxisCut::along(options.mesh.fsdp_axes, planned.names, block, shape.data);
     planned.in_layers = !layer_of(p.path).empty();
     out.push_back(std::move(planned));
   }
@@ -95,8 +98,9 @@ WorkerShare share_of(const ShardingPlan& plan, int group) {
 }
 
 // What workers of one lane tell each other. Over model, each layer sums its output twice forward and twice
-// back, the embedding and the head once. Over context, keys and values are gathered and their gradients
-// summed, and at the end the gradients of all parameters.
+// back, the embedding and the head once. Over context, keys and values go round forward and backward; the
+// last worker's queries see those of all others, which is the most that one receives (others get fewer, and
+// gradients of their own in place of them). At the end the gradients of all parameters are summed.
 void count_activations(ShardingPlan& plan, const ModelConfig& config, const PlanOptions& options,
                        double rounds) {
   const auto& mesh = plan.mesh;
@@ -118,8 +122,14 @@ std::int64_t PlannedParameter::elements() const {
   return std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
 }
 
+int PlannedParameter::lane_blocks() const {
+  int n = 1;
+  for (const auto& c : lane_cuts) n *= c.blocks;
+  return n;
+}
+
 std::int64_t PlannedParameter::elements_of(int lane_group) const {
-  return cut.whole() ? elements() / model_blocks : cut.elements(lane_group % cut.workers());
+  return cut.whole() ? elements() / lane_blocks() : cut.elements(lane_group % cut.workers());
 }
 
 ShardingPlan plan_sharding(const ModelConfig& config, const PlanOptions& options) {
@@ -153,7 +163,7 @@ ShardingPlan plan_sharding(const ModelConfig& config, const PlanOptions& options
   const double others = static_cast<double>(groups - 1) / groups;
   const double holders = static_cast<double>(shape.data - 1) / shape.data;
   for (const auto& p : plan.parameters) {
-    const double bytes = kFloat * static_cast<double>(p.elements() / p.model_blocks);
+    const double bytes = kFloat * static_cast<double>(p.elements() / p.lane_blocks());
     if (!p.cut.whole()) plan.gathered_bytes += holders * bytes * (p.in_layers ? 2 * rounds : 1);
     if (any_cut)
       plan.gradient_bytes +=

@@ -13,15 +13,23 @@
 
 namespace bora::app {
 
+/// A dimension in equal blocks over an axis of the mesh inside a lane.
+struct LaneCut {
+  std::string mesh_axis;  ///< "expert" or "model"
+  std::size_t dim = 0;
+  int blocks = 1;
+};
+
 struct PlannedParameter {
   std::string path;
   std::vector<std::string_view> names;
   std::vector<std::int64_t> sizes;
-  int model_dim = -1;      ///< dimension in blocks over the mesh axis model; -1: none
-  int model_blocks = 1;    ///< how many
-  mesh::AxisCut cut;       ///< of a model block, over data; whole where no axis of it is cut
-  bool in_layers = false;  ///< gathered layer by layer; others stay for a step
+  std::vector<LaneCut> lane_cuts;  ///< expert before model, as ranks count
+  mesh::AxisCut cut;               ///< of a lane's block, over data; whole where no axis of it is cut
+  bool in_layers = false;          ///< gathered layer by layer; others stay for a step
   std::int64_t elements() const;
+  int lane_blocks() const;  ///< of all lane_cuts together
+  bool whole() const { return lane_cuts.empty() && cut.whole(); }
   std::int64_t elements_of(int lane_group) const;  ///< that a worker holds
 };
 
@@ -50,8 +58,8 @@ struct PlanOptions {
   core::DType compute = core::DType::f32;
 };
 
-/// Makes the model without values. Config errors: more groups of workers than lanes, sizes that the mesh axis
-/// model does not divide.
+/// Makes the model without values. Config errors: more groups of workers than lanes, sizes that the mesh axes
+/// model and expert do not divide, a model without experts on the latter.
 ShardingPlan plan_sharding(const ModelConfig& config, const PlanOptions& options);
 
 /// One line a parameter (layers that are alike once), the blocks drawn: "mlp ▏0▏1▕ 64 each over model · embed

@@ -47,6 +47,11 @@ TEST(World, AMeshOfSeveralAxes) {
               HasSubstr("h.0.attn.c_attn.weight: axis heads of size 4 cannot be cut into 3 equal "
                         "blocks for the mesh axis model"));
   EXPECT_THAT(uneven.output, HasSubstr("hint: another trainer.model_axis_size"));
+  auto experts = plan(folder, "2", {"--trainer.mesh.axes={expert: 2}"});
+  EXPECT_EQ(experts.code, 2) << experts.output;
+  EXPECT_THAT(experts.output,
+              HasSubstr("mesh: expert is 2, but no parameter of a model of type gpt2 has an axis "
+                        "on it (expert)"));
   auto text = read_text(folder + "/config.yaml");
   text.replace(text.find("  lanes: 2"), 10, "  lanes: 2\n  model_axis_size: 2");
   write_atomically(folder + "/mesh.yaml", text);

@@ -108,6 +108,27 @@ TEST_F(WorkerMesh, ContextParallelRecomputedInSixteenBits) {
   expect_bit_equal(two, trained("mesh_context_data", 4, narrow, "(data 2 × context 2)"));
 }
 
+// Without dropout of its probabilities, attention passes keys and values round a ring.
+TEST_F(WorkerMesh, RingAttention) {
+  const std::string plain = "--model.attn_pdrop=0", context = "--trainer.context_axis_size=2";
+  const auto want = losses(trained("mesh_ring_one", 1, {plain}, "step  6/6"));
+  ASSERT_EQ(want.size(), static_cast<std::size_t>(kSteps));
+  const auto two = trained("mesh_ring", 2, {plain, context}, "2 workers (context 2)");
+  const auto four = trained("mesh_ring_4", 4, {plain, "--trainer.context_axis_size=4"}, "(context 4)");
+  for (const auto& folder : {two, four}) {
+    const auto got = losses(folder);
+    ASSERT_EQ(got.size(), want.size());
+    for (std::size_t i = 0; i < want.size(); ++i)
+      EXPECT_NEAR(got[i], want[i], 2e-6 * want[i]) << "step " << i;
+  }
+  expect_bit_equal(two, trained("mesh_ring_data", 4, {plain, context},
+                                "4 workers (data 2 × context 2), parameters sharded over data"));
+  const std::vector<std::string> narrow = {plain, context, "--trainer.mp=bf16",
+                                           "--model.gradient_checkpointing=true"};
+  expect_bit_equal(trained("mesh_ring_bf16", 2, narrow, "(context 2)"),
+                   trained("mesh_ring_bf16_data", 4, narrow, "(data 2 × context 2)"));
+}
+
 // Stopped on one mesh, continued on another; the model is exported from blocks.
 TEST_F(WorkerMesh, ResumesOnAnotherMesh) {
   auto folder = small_project("mesh_resume");
@@ -156,11 +177,14 @@ TEST_F(WorkerMesh, Errors) {
   const auto said = twice.output.find("modle");
   EXPECT_NE(said, std::string::npos) << twice.output;
   EXPECT_EQ(twice.output.find("modle", said + 1), std::string::npos) << "one of the workers says it";
-  auto unknown =
-      run(folder, with(kTrain, {"--trainer.axis_resources={mlp: modle}", "--trainer.mesh.axes={expert: 2}"}));
+  auto unknown = run(folder, with(kTrain, {"--trainer.axis_resources={mlp: modle}"}));
   EXPECT_EQ(unknown.code, 2);
   EXPECT_THAT(unknown.output, HasSubstr("\"modle\" is no axis of the mesh (did you mean model?)"));
-  EXPECT_THAT(unknown.output, HasSubstr("expert is 2; no model has an axis of experts, so it must be 1"));
+  auto experts = run_workers(folder, 2, with(kTrain, {"--trainer.mesh.axes={expert: 2}"}));
+  EXPECT_NE(experts.code, 0);
+  EXPECT_THAT(
+      experts.output,
+      HasSubstr("mesh: expert is 2, but no parameter of a model of type gpt2 has an axis on it (expert)"));
 }
 
 }  // namespace

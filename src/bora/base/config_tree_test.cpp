@@ -189,6 +189,7 @@ TEST(ConfigTree, SyntaxErrors) {
   EXPECT_EQ(parse_error("[a, b]: 1"), "my.yaml:1: a key must be a single word or text");
   EXPECT_EQ(parse_error("? {a: 1}\n: 1"), "my.yaml:1: a key must be a single word or text");
   EXPECT_EQ(parse_error("~: 1"), "my.yaml:1: a key must be a single word or text");
+  EXPECT_EQ(parse_error(" :\n, 1}\n- ["), "my.yaml:1: a key must be a single word or text");  // did not end
   EXPECT_EQ(parse_error("&a b: 1\n*a : 2"), "my.yaml:2: a key must be a single word or text");
   EXPECT_EQ(parse_error(fmt::format("'{}': 1", std::string(201, 'x'))),
             "my.yaml:1: a key of 201 characters; is a quote missing?");

@@ -314,7 +314,8 @@ void feed(std::string_view text, const Source& source, YAML::EventHandler& handl
   };
   try {
     YAML::Parser parser(stream);
-    while (parser.HandleNextDocument(handler)) {
+    // A second one is an error; and where a bracket closes nothing, yaml-cpp finds documents without end.
+    for (int i = 0; i < 2 && parser.HandleNextDocument(handler); ++i) {
     }
   } catch (const YAML::DeepRecursion& e) {
     fail(ErrorKind::Config, "{}: nested deeper than {} levels", place(e.mark), kDeepest);

@@ -13,6 +13,7 @@
 #include "bora/core/kernels/loss.h"
 #include "bora/core/kernels/matmul.h"
 #include "bora/core/kernels/reduce.h"
+#include "bora/core/torch/attention_refs.h"
 #include "bora/core/torch/fused_autograd.h"
 #include "bora/core/torch/layout_autograd.h"
 
@@ -26,59 +27,16 @@ using torch::autograd::variable_list;
 Tensor new_floats(c10::IntArrayRef sizes) {
   return at::_ops::empty_memory_format::call(c10::fromIntArrayRefSlow(sizes), at::kFloat, {}, {}, {}, {});
 }
-Tensor row_contiguous(const Tensor& x) { return x.stride(-1) == 1 || x.size(-1) == 1 ? x : x.contiguous(); }
-
-template <class T>
-kernels::HeadsRef<T> query_ref(const Tensor& x, T* data) {
-  return {data, x.stride(0), x.stride(1), x.stride(2), x.stride(3)};
-}
-template <class T>
-kernels::HeadsRef<T> key_ref(const Tensor& x, T* data) {
-  return {data, x.stride(0), x.stride(1), x.stride(2), 0};
-}
-kernels::HeadsRef<const float> query_in(const Tensor& x) { return query_ref(x, x.const_data_ptr<float>()); }
-kernels::HeadsRef<const float> key_in(const Tensor& x) { return key_ref(x, x.const_data_ptr<float>()); }
-
-kernels::AttentionShape shape_of(const Tensor& q, const Tensor& k) {
-  return {.batch = q.size(0),
-          .queries = q.size(1),
-          .keys = k.size(1),
-          .kv_heads = q.size(2),
-          .group = q.size(3),
-          .head_dim = q.size(4)};
-}
-
-kernels::AttentionRule with_segments(kernels::AttentionRule rule, const Tensor& query, const Tensor& key) {
-  if (query.defined()) {
-    rule.query_segments = query.const_data_ptr<std::int32_t>();
-    rule.key_segments = key.const_data_ptr<std::int32_t>();
-  }
-  return rule;
-}
-
-void keep(AutogradContext* ctx, const kernels::AttentionRule& r) {
-  ctx->saved_data["rule"] = std::vector<double>{r.scale, r.causal ? 1.0 : 0.0, static_cast<double>(r.offset),
-                                                static_cast<double>(r.window), r.soft_cap};
-}
-kernels::AttentionRule kept_rule(AutogradContext* ctx) {
-  auto v = ctx->saved_data["rule"].toDoubleVector();
-  return {.scale = static_cast<float>(v[0]),
-          .causal = v[1] != 0,
-          .offset = static_cast<std::int64_t>(v[2]),
-          .window = static_cast<std::int64_t>(v[3]),
-          .soft_cap = static_cast<float>(v[4])};
-}
 
 struct Attention : torch::autograd::Function<Attention> {
   static Tensor forward(AutogradContext* ctx, const Tensor& query, const Tensor& key, const Tensor& value,
                         const kernels::AttentionRule& rule, const Segments& segments) {
     auto q = row_contiguous(query), k = row_contiguous(key), v = row_contiguous(value);
-    auto shape = shape_of(q, k);
+    auto shape = attention_shape(q, k);
     auto out = new_floats(q.sizes());
     auto lse = new_floats({shape.batch, shape.kv_heads, shape.group, shape.queries});
     kernels::attention_forward(shape, with_segments(rule, segments.query, segments.key), query_in(q),
-                               key_in(k), key_in(v), query_ref(out, out.mutable_data_ptr<float>()),
-                               lse.mutable_data_ptr<float>());
+                               key_in(k), key_in(v), query_out(out), lse.mutable_data_ptr<float>());
     ctx->save_for_backward({q, k, v, out, lse, segments.query, segments.key});
     keep(ctx, rule);
     return out;
@@ -88,11 +46,9 @@ struct Attention : torch::autograd::Function<Attention> {
     const auto &q = s[0], &k = s[1], &v = s[2], &out = s[3];
     auto dout = row_contiguous(grads[0]);
     auto dq = new_floats(q.sizes()), dk = new_floats(k.sizes()), dv = new_floats(v.sizes());
-    kernels::attention_backward(shape_of(q, k), with_segments(kept_rule(ctx), s[5], s[6]), query_in(q),
+    kernels::attention_backward(attention_shape(q, k), with_segments(kept_rule(ctx), s[5], s[6]), query_in(q),
                                 key_in(k), key_in(v), query_in(out), s[4].const_data_ptr<float>(),
-                                query_in(dout), query_ref(dq, dq.mutable_data_ptr<float>()),
-                                key_ref(dk, dk.mutable_data_ptr<float>()),
-                                key_ref(dv, dv.mutable_data_ptr<float>()));
+                                query_in(dout), query_out(dq), key_out(dk), key_out(dv));
     return {dq, dk, dv, Tensor(), Tensor()};
   }
 };

@@ -222,6 +222,28 @@ at::Tensor segments_here(const Space& space, const Operand& segments, std::int64
   return reshaped(t, {batch, positions});
 }
 
+// The workers round whom keys and values can travel: those over whom they lie in blocks as the queries do.
+Collectives* ring_of(const Space& space, const Operand& k, const Operand& v, const AttentionAxes& axes) {
+  auto* workers = space.workers(axes.position);
+  if (workers == nullptr || workers->size() == 1 ||
+      space.size(axes.position) != space.size(axes.key_position))
+    return nullptr;
+  std::size_t m = 0;
+  while (&mapping()->workers(m) != workers) ++m;
+  const auto in_blocks = [&](const Operand& x) {
+    return cuts_of(x.array)[m] == find(x.names, axes.key_position);
+  };
+  return !mapping()->fixed(m) && in_blocks(k) && in_blocks(v) ? workers : nullptr;
+}
+
+// x as it lies, in blocks along its own positions as the queries are along theirs.
+at::Tensor own_block(const Operand& q, const Operand& x, const AttentionAxes& axes) {
+  NameList names(x.names.begin(), x.names.end());
+  std::replace(names.begin(), names.end(), axes.key_position, axes.position);
+  const Operand as_queries{x.array, names};
+  return Space("attention", {q, as_queries}, {&axes.head_dim, 1}).local(as_queries);
+}
+
 }  // namespace
 
 Array attention(const Operand& q, const Operand& k, const Operand& v, const AttentionAxes& axes,
@@ -232,6 +254,7 @@ Array attention(const Operand& q, const Operand& k, const Operand& v, const Atte
   auto roles = head_roles(q, k, axes, rule);
   auto b = product(space, roles.batch), h = product(space, roles.kv_heads), g = product(space, roles.group);
   auto t = space.part(axes.position), s = space.size(axes.key_position), d = space.size(axes.head_dim);
+  auto* ring = ring_of(space, k, v, axes);
 
   NameList q_order = roles.batch;
   q_order.push_back(axes.position);
@@ -242,13 +265,16 @@ Array attention(const Operand& q, const Operand& k, const Operand& v, const Atte
   auto dtype = space.local(q).scalar_type();
   auto widen = [](const at::Tensor& x) { return autograd::cast(x, at::kFloat); };
   auto qt = reshaped(permuted(widen(space.local(q)), q.names, q_order), {b, t, h, g, d});
-  auto kt = reshaped(permuted(widen(space.local(k)), k.names, k_order), {b, s, h, d});
-  auto vt = reshaped(permuted(widen(space.local(v)), v.names, k_order), {b, s, h, d});
+  auto keys = [&](const Operand& x) {
+    auto here = ring == nullptr ? widen(space.local(x)) : own_block(q, x, axes);
+    return reshaped(permuted(here, x.names, k_order), {b, ring == nullptr ? s : t, h, d});
+  };
+  auto kt = keys(k), vt = keys(v);
 
   kernels::AttentionRule kernel_rule{
       .scale = static_cast<float>(rule.scale > 0 ? rule.scale : 1 / std::sqrt(double(d))),
       .causal = rule.causal,
-      .offset = rule.offset + space.first(axes.position),
+      .offset = rule.offset + (ring == nullptr ? space.first(axes.position) : 0),
       .window = rule.window,
       .soft_cap = static_cast<float>(rule.soft_cap)};
   NameList key_names = rule.segment_names;
@@ -256,7 +282,9 @@ Array attention(const Operand& q, const Operand& k, const Operand& v, const Atte
   autograd::Segments segments{
       segments_here(space, {rule.query_segments, rule.segment_names}, b, t, "queries"),
       segments_here(space, {rule.key_segments, key_names}, b, s, "keys")};
-  auto out = autograd::cast(autograd::attention(qt, kt, vt, kernel_rule, segments), dtype);
+  auto wide = ring == nullptr ? autograd::attention(qt, kt, vt, kernel_rule, segments)
+                              : autograd::ring_attention(qt, kt, vt, kernel_rule, segments, *ring);
+  auto out = autograd::cast(wide, dtype);
   auto y = permuted(reshaped(out, sizes_of(space, q_order)), q_order, {q.names.begin(), q.names.end()});
   return space.label(y, q.names);
 }

@@ -32,6 +32,20 @@ class Collectives {
   virtual void all_gather(std::span<const std::byte> mine, std::span<std::byte> all) = 0;
   /// The sum over the workers of `all`, of which each gets its block.
   virtual void reduce_scatter(DType dtype, std::span<const std::byte> all, std::span<std::byte> mine) = 0;
+
+  /// The workers stand in a ring: `out` goes to the one `places` further on (negative: back), `in` comes from
+  /// the one as many before. Empty where there is nothing for, or from, that worker.
+  struct Pass {
+    int places;
+    std::span<const std::byte> out;
+    std::span<std::byte> in;
+  };
+  /// Begins to pass things on, which travel while this worker computes. Until settle() they must stay, and no
+  /// other call but progress() may be made. Two workers see what is between them in the order of `passes`.
+  virtual void pass_on(std::span<const Pass> passes) = 0;
+  virtual void settle() = 0;
+  /// Moves what travels, without waiting: for kernels::BetweenChunks.
+  virtual void progress() noexcept = 0;
 };
 
 /// One axis of the mesh.

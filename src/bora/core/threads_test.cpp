@@ -3,6 +3,7 @@
 // Every op has the same bits, forward and backward, for 1, 2, 3 and 4 threads.
 #include <fmt/format.h>
 
+#include <memory>
 #include <thread>
 
 #include "bora/core/create.h"
@@ -80,18 +81,29 @@ std::string text(std::string_view op, const Dims& sizes, const NameList& axes) {
 TEST(Threads, SomebodyLooksBetweenChunks) {
   const auto here = std::this_thread::get_id();
   int looks = 0;
-  const std::function<void()> look = [&] {
+  const auto one_chunk = [] { kernels::for_chunks(5, 10, [](std::int64_t, std::int64_t) {}); };
+  auto first = std::make_unique<kernels::BetweenChunks>([&] {
     EXPECT_EQ(std::this_thread::get_id(), here);
     ++looks;
-  };
-  kernels::set_between_chunks(&look);
+  });
   kernels::for_chunks(100, 10, [](std::int64_t, std::int64_t) {});
   looks = 0;
-  kernels::for_chunks(5, 10, [](std::int64_t, std::int64_t) {});
+  one_chunk();
   EXPECT_EQ(looks, 1);
-  kernels::set_between_chunks(nullptr);
-  kernels::for_chunks(5, 10, [](std::int64_t, std::int64_t) {});
-  EXPECT_EQ(looks, 1);
+  int others = 0;
+  auto second = std::make_unique<kernels::BetweenChunks>([&] { ++others; });
+  one_chunk();
+  EXPECT_EQ(looks, 2);
+  EXPECT_EQ(others, 1);
+  std::thread(one_chunk).join();  // another thread's loops are not theirs
+  EXPECT_EQ(others, 1);
+  first.reset();  // not the newest
+  one_chunk();
+  EXPECT_EQ(looks, 2);
+  EXPECT_EQ(others, 2);
+  second.reset();
+  one_chunk();
+  EXPECT_EQ(others, 2);
 }
 
 TEST(Threads, Reductions) {

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstring>
 
+#include "bora/base/clock.h"
 #include "bora/base/error.h"
 #include "bora/base/trace.h"
 
@@ -105,6 +106,30 @@ void AxisCollectives::reduce_scatter(core::DType dtype, std::span<const std::byt
   std::vector<std::size_t> bounds;
   for (std::size_t w = 0; w <= static_cast<std::size_t>(size()); ++w) bounds.push_back(mine.size() * w);
   combine(dtype, all, bounds, Combine::sum, mine);
+}
+
+void AxisCollectives::pass_on(std::span<const Pass> passes) {
+  const int n = size();
+  std::vector<Message> messages;
+  for (const auto& p : passes) {
+    const int places = (p.places % n + n) % n, to = (rank() + places) % n, from = (rank() + n - places) % n;
+    if (!p.in.empty()) messages.push_back({from, {}, p.in});
+    if (!p.out.empty()) messages.push_back({to, p.out, {}});
+  }
+  workers_->begin(messages, "pass on");
+}
+
+void AxisCollectives::settle() {
+  const trace::Span span("wait");
+  workers_->settle();
+}
+
+void AxisCollectives::progress() noexcept {
+  constexpr double kBetweenLooks = 50e-6;  // seconds
+  const double now = monotonic_seconds();
+  if (now - looked_ < kBetweenLooks) return;
+  workers_->progress();
+  looked_ = now;
 }
 
 }  // namespace bora::mesh

@@ -20,6 +20,9 @@ class AxisCollectives final : public core::Collectives {
   void all_reduce(core::DType dtype, std::span<std::byte> values, Combine combine) override;
   void all_gather(std::span<const std::byte> mine, std::span<std::byte> all) override;
   void reduce_scatter(core::DType dtype, std::span<const std::byte> all, std::span<std::byte> mine) override;
+  void pass_on(std::span<const Pass> passes) override;
+  void settle() override;
+  void progress() noexcept override;
 
  private:
   /// Sums (or greatest) of everybody's [bounds[rank], bounds[rank + 1]) of `all`, into `mine`.
@@ -28,6 +31,7 @@ class AxisCollectives final : public core::Collectives {
 
   std::shared_ptr<Communicator> workers_;
   std::vector<std::byte> received_;  // everybody's pieces
+  double looked_ = 0;                // when messages were last asked to move
 };
 
 }  // namespace bora::mesh

@@ -2,7 +2,6 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/mesh/lane_tree.h"
 
-#include <algorithm>
 #include <bit>
 #include <utility>
 
@@ -36,23 +35,6 @@ void add_scalars(std::vector<double>& into, std::span<const double> from) {
 }
 
 }  // namespace
-
-LaneRange owned_lanes(int worker, int workers, std::int64_t lanes) {
-  const std::int64_t each = lanes / workers, more = lanes % workers;
-  return {worker * each + std::min<std::int64_t>(worker, more), each + (worker < more ? 1 : 0)};
-}
-
-std::vector<LaneRange> subtrees(LaneRange range) {
-  std::vector<LaneRange> nodes;
-  while (range.lanes > 0) {
-    std::int64_t size = 1;
-    while (range.first % (2 * size) == 0 && 2 * size <= range.lanes) size *= 2;
-    nodes.push_back({range.first, size});
-    range.first += size;
-    range.lanes -= size;
-  }
-  return nodes;
-}
 
 LaneTree::LaneTree(std::int64_t lanes, std::size_t arrays) : lanes_(lanes), arrays_(arrays) {
   if (lanes < 1 || !std::has_single_bit(static_cast<std::uint64_t>(lanes))) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bora/core/array.h"
+#include "bora/mesh/lane_order.h"
 
 namespace bora::mesh {
 
@@ -18,20 +19,6 @@ struct LaneSum {
   std::vector<core::Array> arrays;  ///< fp32, contiguous; one for each parameter
   std::vector<double> scalars;  ///< loss sum, weight, statistics; in double, so that token counts stay exact
 };
-
-/// Lanes [first, first + lanes).
-struct LaneRange {
-  std::int64_t first = 0;
-  std::int64_t lanes = 0;
-  bool operator==(const LaneRange&) const = default;
-};
-
-/// The lanes that one of `workers` computes: consecutive ones, the first `lanes % workers` workers one more
-/// than the others. None for the last workers where there are more workers than lanes.
-LaneRange owned_lanes(int worker, int workers, std::int64_t lanes);
-
-/// The largest nodes of the tree that make up a range, in lane order: what take_nodes() gives.
-std::vector<LaneRange> subtrees(LaneRange range);
 
 /// Adds up what lanes computed by one fixed binary tree, ((0+1)+(2+3))+((4+5)+(6+7))+...: the bits of the
 /// result depend on the number of lanes alone, not on who computes which lane, nor on the order in which

@@ -8,28 +8,38 @@
 
 namespace bora::mesh {
 
+std::string MeshShape::text() const {
+  const auto experts = expert > 1 ? fmt::format(" x expert {}", expert) : "";
+  return fmt::format("replica {} x data {} x context {}{} x model {}", replica, data, context, experts,
+                     model);
+}
+
 Mesh::Mesh(std::shared_ptr<Communicator> world, const MeshShape& shape, Rules rules)
     : world_(std::move(world)), shape_(shape) {
   if (shape.workers() != world_->size()) {
     fail(ErrorKind::InvalidArgument,
-         "mesh: replica {} x data {} x context {} x model {} is {} workers, but {} run\nhint: start {} "
-         "workers, "
-         "or change the mesh",
-         shape.replica, shape.data, shape.context, shape.model, shape.workers(), world_->size(),
-         shape.workers());
+         "mesh: {} is {} workers, but {} run\nhint: start {} workers, or change the mesh", shape.text(),
+         shape.workers(), world_->size(), shape.workers());
   }
   if (shape.workers_per_lane() == 1 && rules.tensor_lanes == 0) {
     lanes_ = world_;
     return;
   }
   const int rank = world_->rank(), together = shape.workers_per_lane();
-  const int group = rank / together, c = rank % together / shape.model, m = rank % shape.model;
-  lanes_ = world_->split(rank % together, group);
-  context_ = std::make_unique<AxisCollectives>(world_->split(group * shape.model + m, c));
-  model_ = std::make_unique<AxisCollectives>(world_->split(group * shape.context + c, m));
-  mapping_ = std::make_unique<core::Mapping>(
-      std::vector<core::MeshAxis>{{"model", model_.get(), rules.tensor_lanes}, {"context", context_.get()}},
-      std::move(rules.compute), std::move(rules.parameters));
+  lanes_ = world_->split(rank % together, rank / together);
+  // Neighbours along an axis are `stride` apart; those with all other coordinates alike stand along it.
+  const auto along = [&](int size, int stride) {
+    const int at = rank / stride % size;
+    return std::make_unique<AxisCollectives>(size == 1 ? make_self_communicator()
+                                                       : world_->split(rank - at * stride, at));
+  };
+  model_ = along(shape.model, 1);
+  expert_ = along(shape.expert, shape.model);
+  context_ = along(shape.context, shape.model * shape.expert);
+  std::vector<core::MeshAxis> axes{
+      {"model", model_.get(), rules.tensor_lanes}, {"context", context_.get()}, {"expert", expert_.get()}};
+  mapping_ =
+      std::make_unique<core::Mapping>(std::move(axes), std::move(rules.compute), std::move(rules.parameters));
 }
 
 }  // namespace bora::mesh

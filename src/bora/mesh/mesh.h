@@ -11,24 +11,27 @@
 
 namespace bora::mesh {
 
-/// How the workers of a run are arranged. Neighbours in rank are neighbours along `model`, then `context`,
-/// then `data`: rank = ((replica · data + d) · context + c) · model + m.
+/// How the workers of a run are arranged. Neighbours in rank are neighbours along `model`, then `expert`,
+/// then `context`, then `data`: rank = (((replica · data + d) · context + c) · expert + e) · model + m.
 struct MeshShape {
   int replica = 1;  ///< copies of everything, each with its own lanes
   int data = 1;     ///< lanes; parameters in blocks, where they are sharded
   int context = 1;  ///< blocks of a sequence's positions
+  int expert = 1;   ///< blocks of the experts of a mixture
   int model = 1;    ///< blocks of heads, MLP and vocabulary
 
-  int workers() const { return replica * data * context * model; }
+  int workers() const { return lane_groups() * workers_per_lane(); }
   int lane_groups() const { return replica * data; }
-  int workers_per_lane() const { return context * model; }
+  int workers_per_lane() const { return context * expert * model; }
+  /// "replica 1 x data 2 x context 1 x model 2": expert where there are several.
+  std::string text() const;
 };
 
 /// The workers of a run and what each set of them is for. All calls are collective.
 class Mesh {
  public:
-  /// `rules`: core's compute and parameter maps, over the mesh axes "model" and "context". InvalidArgument:
-  /// another number of workers than the shape's.
+  /// `rules`: core's compute and parameter maps, over the mesh axes "model", "context" and "expert".
+  /// InvalidArgument: another number of workers than the shape's.
   struct Rules {
     std::vector<core::AxisRule> compute, parameters;
     int tensor_lanes = 0;  ///< core::MeshAxis::lanes of "model"
@@ -37,7 +40,7 @@ class Mesh {
 
   const MeshShape& shape() const { return shape_; }
   const std::shared_ptr<Communicator>& world() const { return world_; }
-  /// The workers at this one's place in context and model: they compute different lanes.
+  /// The workers at this one's place in context, expert and model: they compute different lanes.
   const std::shared_ptr<Communicator>& lanes() const { return lanes_; }
   /// This worker's place among those that compute a lane together, from 0.
   int place() const { return world_->rank() % shape_.workers_per_lane(); }
@@ -48,7 +51,7 @@ class Mesh {
   std::shared_ptr<Communicator> world_;
   MeshShape shape_;
   std::shared_ptr<Communicator> lanes_;
-  std::unique_ptr<AxisCollectives> context_, model_;
+  std::unique_ptr<AxisCollectives> context_, expert_, model_;
   std::unique_ptr<core::Mapping> mapping_;
 };
 

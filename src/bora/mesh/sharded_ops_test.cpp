@@ -5,8 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
-#include <mutex>
 #include <set>
 
 #include "bora/base/error.h"
@@ -21,6 +19,7 @@
 #include "bora/core/unbind.h"
 #include "bora/mesh/mesh.h"
 #include "bora/mesh/test_communicator.h"
+#include "bora/mesh/test_layouts.h"
 #include "bora/mesh/test_ops.h"
 
 namespace bora::mesh {
@@ -31,24 +30,10 @@ using core::Names;
 using core::Operand;
 using NameList = std::vector<std::string_view>;
 
+using testing::borrowed;
 using testing::Case;
-using testing::Outcome;
+using testing::Layout;
 using testing::Result;
-using testing::run;
-
-float error_of(const std::vector<float>& got, const std::vector<float>& want) {
-  if (got.size() != want.size()) return std::numeric_limits<float>::infinity();
-  float largest = 1, worst = 0;
-  for (const float w : want) largest = std::max(largest, std::abs(w));
-  for (std::size_t i = 0; i < got.size(); ++i) worst = std::max(worst, std::abs(got[i] - want[i]) / largest);
-  return worst;
-}
-
-struct Layout {
-  MeshShape shape;
-  Mesh::Rules rules;
-  std::string text;
-};
 
 // All ways to serve one axis of the case with 2 or 4 workers, and two axes with 2 x 2.
 std::vector<Layout> layouts(const Case& c) {
@@ -81,26 +66,7 @@ std::vector<Layout> layouts(const Case& c) {
   return out;
 }
 
-using testing::borrowed;
-
-void expect_like_one(const Case& c) {
-  const Outcome want = run(c);
-  for (const auto& layout : layouts(c)) {
-    std::mutex mutex;
-    const auto errors = testing::run_workers({.count = layout.shape.workers()}, [&](Communicator& workers) {
-      const Mesh mesh(borrowed(workers), layout.shape, layout.rules);
-      const core::MappingScope scope(mesh.mapping());
-      const Outcome got = run(c);
-      const std::lock_guard lock(mutex);
-      EXPECT_LE(error_of(got.value, want.value), 3e-6F) << c.name << ", value: " << layout.text;
-      for (std::size_t i = 0; i < want.gradients.size(); ++i) {
-        EXPECT_LE(error_of(got.gradients[i], want.gradients[i]), 1e-5F)
-            << c.name << ", gradient " << i << ": " << layout.text;
-      }
-    });
-    for (const auto& e : errors) EXPECT_EQ(e, "") << c.name << ": " << layout.text;
-  }
-}
+void expect_like_one(const Case& c) { testing::expect_like_one(c, layouts(c)); }
 
 NameList names_of(const Operand& x) { return {x.names.begin(), x.names.end()}; }
 
@@ -305,7 +271,7 @@ TEST(ShardedOps, Errors) {
             "parameter [b=4, e=3]: axis e of size 3 cannot be cut into 2 equal blocks for the mesh axis "
             "model\nhint: another size of the mesh axis, or take e out of its axes");
   EXPECT_EQ(error_on_two({{{"e", "data"}}, {}}, [] {}),
-            "mapping: axis e is to be on the mesh axis data, which is none of model, context");
+            "mapping: axis e is to be on the mesh axis data, which is none of model, context, expert");
   EXPECT_EQ(error_on_two({{{"e", "model"}, {"e", "context"}}, {}}, [] {}),
             "mapping: axis e is on the mesh axes model and context\nhint: one of them");
   EXPECT_EQ(

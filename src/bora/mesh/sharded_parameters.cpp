@@ -10,7 +10,6 @@
 #include "bora/base/error.h"
 #include "bora/base/trace.h"
 #include "bora/core/create.h"
-#include "bora/core/kernels/threads.h"
 
 namespace bora::mesh {
 namespace {
@@ -44,11 +43,7 @@ ShardedParameters::ShardedParameters(std::shared_ptr<Communicator> workers, std:
   of_holders_ = std::make_unique<AxisCollectives>(holders_);
   values_ = holders_->split(0, holders_->rank());
   sums_ = workers_->split(0, workers_->rank());
-  look_ = [this] { look(); };
-  kernels::set_between_chunks(&look_);
 }
-
-ShardedParameters::~ShardedParameters() { kernels::set_between_chunks(nullptr); }
 
 // MPI moves messages while it is called; the time between two calls is what a message may wait.
 void ShardedParameters::look() {

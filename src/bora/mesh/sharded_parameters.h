@@ -2,7 +2,6 @@
 // SPDX-FileCopyrightText: The Bora authors
 #pragma once
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -11,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "bora/core/kernels/threads.h"
 #include "bora/core/param.h"
 #include "bora/core/parameter_store.h"
 #include "bora/mesh/axis_cut.h"
@@ -39,7 +39,6 @@ class ShardedParameters final : public core::ParameterStore {
   /// `axes`: names that the parameter map cuts, the first that a parameter has counts. `replicas`: each of so
   /// many groups of consecutive workers holds all blocks.
   ShardedParameters(std::shared_ptr<Communicator> workers, std::vector<std::string> axes, int replicas = 1);
-  ~ShardedParameters() override;
   ShardedParameters(const ShardedParameters&) = delete;
   ShardedParameters& operator=(const ShardedParameters&) = delete;
 
@@ -109,8 +108,8 @@ class ShardedParameters final : public core::ParameterStore {
   std::optional<Fetch> fetch_;                  // on its way
   Slots before_, now_;                          // the last two needs
   std::map<std::pair<Slots, Slots>, Slots> next_;
-  std::function<void()> look_;
   double looked_ = 0;
+  kernels::BetweenChunks between_chunks_{[this] { look(); }};
 };
 
 /// The gradients of one step on sharded parameters: worker w computes lane r·W + w in round r. Every gradient

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/mesh/tree_reduce.h"
 
-#include <array>
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -34,11 +34,6 @@ struct Sum {
   float* data = nullptr;
 };
 
-bool siblings(const LaneRange& left, const LaneRange& right) {
-  return left.lanes == right.lanes && left.first % (2 * left.lanes) == 0 &&
-         right.first == left.first + left.lanes;
-}
-
 // Either may hold the result, addition being commutative: `home` if it is among them, which saves a copy.
 float* add(float* left, float* right, const float* home, std::int64_t n) {
   if (!left || !right) return left ? left : right;
@@ -49,18 +44,11 @@ float* add(float* left, float* right, const float* home, std::int64_t n) {
 
 // Adds up leaves in lane order by the tree, in place, for elements [begin, end).
 float* sum_leaves(std::span<const Sum> leaves, const float* home, std::int64_t begin, std::int64_t end) {
-  std::array<Sum, 64> stack;  // pairs merge as soon as they are whole: at most log2(lanes) + 1 of them
-  std::size_t depth = 0;
-  for (const Sum& leaf : leaves) {
-    stack[depth++] = {leaf.lanes, leaf.data ? leaf.data + begin : nullptr};
-    while (depth > 1 && siblings(stack[depth - 2].lanes, stack[depth - 1].lanes)) {
-      auto& left = stack[depth - 2];
-      left.data = add(left.data, stack[depth - 1].data, home + begin, end - begin);
-      left.lanes.lanes *= 2;
-      --depth;
-    }
-  }
-  return stack[0].data;
+  LaneMerge<float*> merge;
+  for (const Sum& leaf : leaves)
+    merge.push(leaf.lanes, leaf.data ? leaf.data + begin : nullptr,
+               [&](float* left, float* right) { return add(left, right, home + begin, end - begin); });
+  return merge.nodes()[0].value;
 }
 
 std::vector<std::int64_t> counts(std::span<const core::Array* const> like) {

@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "bora/base/error.h"
 #include "bora/base/file.h"
 
@@ -226,8 +228,9 @@ TEST(MeshConfig, SizesAndRules) {
   std::vector<std::string> computed;
   for (const auto& rule : plan.rules.compute) computed.push_back(rule.axis + " " + rule.mesh_axis);
   // an odd vocabulary is not cut
-  EXPECT_THAT(computed, ElementsAre("kv_head model", "heads model", "mlp model", "position context"));
-  EXPECT_EQ(resolve_mesh(r.root.trainer.mesh, {}, 4, 300).rules.compute.size(), 5);
+  EXPECT_THAT(computed,
+              ElementsAre("kv_head model", "heads model", "mlp model", "position context", "expert expert"));
+  EXPECT_EQ(resolve_mesh(r.root.trainer.mesh, {}, 4, 300).rules.compute.size(), 6);
 }
 
 TEST(MeshConfig, TheNewerBlock) {
@@ -239,9 +242,51 @@ TEST(MeshConfig, TheNewerBlock) {
   EXPECT_EQ(plan.shape.replica, 2);
   EXPECT_EQ(plan.shape.data, 3);
   EXPECT_EQ(plan.shape.model, 2);
-  EXPECT_EQ(plan.rules.parameters.size(), 3);  // mlp, kv_head, heads
+  EXPECT_EQ(plan.rules.parameters.size(), 4);  // mlp, kv_head, heads, expert
   EXPECT_EQ(plan.fsdp_axes, (std::vector<std::string>{"embed", "vocab"}));
   EXPECT_THROW(resolve_mesh(r.root.trainer.mesh, {}, 6, 300), Error);
+}
+
+std::string error_of(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.kind(), ErrorKind::Config);
+    return e.what();
+  }
+  return "no error";
+}
+
+TEST(MeshConfig, Experts) {
+  const auto r = read("  mesh:\n    axes: {expert: 2, model: 2}\n");
+  EXPECT_THAT(r.problems, IsEmpty());
+  const auto plan = resolve_mesh(r.root.trainer.mesh, {}, 8, 300);
+  EXPECT_EQ(plan.shape.data, 2);
+  EXPECT_EQ(plan.shape.expert, 2);
+  EXPECT_EQ(plan.shape.workers_per_lane(), 4);
+  EXPECT_EQ(plan.shape.text(), "replica 1 x data 2 x context 1 x expert 2 x model 2");
+  EXPECT_EQ(error_of([&] { resolve_mesh(r.root.trainer.mesh, {}, 6, 300); }),
+            "mesh: replica 1 x context 1 x expert 2 x model 2 does not divide the 6 workers that were "
+            "started\nhint: start a multiple of 4 workers, or change trainer.model_axis_size, "
+            "trainer.context_axis_size, trainer.mesh.axes.expert or the replicas");
+  EXPECT_EQ(read("  mesh:\n    axes: {expert: 0}\n").problems.size(), 1);
+  const auto other = read("  mesh:\n    axes: {expert: 2}\n    shared_mapping: {experts: expert}\n");
+  EXPECT_THAT(other.problems, IsEmpty());
+  const auto mapped = resolve_mesh(other.root.trainer.mesh, {}, 2, 300);
+  EXPECT_EQ(mapped.rules.compute[0].axis + " " + mapped.rules.compute[0].mesh_axis, "experts expert");
+}
+
+TEST(MeshConfig, AModelWithoutExpertsIsRefused) {
+  const auto r = read("  mesh:\n    axes: {expert: 2}\n");
+  const auto plan = resolve_mesh(r.root.trainer.mesh, {}, 2, 300);
+  const std::vector<core::ParamRef> dense = {{.path = "mlp", .names = {"embed", "mlp"}}},
+                                    mixture = {{.path = "mlp", .names = {"expert", "embed", "mlp"}}};
+  EXPECT_EQ(
+      error_of([&] { require_experts(plan, dense, "gpt2"); }),
+      "mesh: expert is 2, but no parameter of a model of type gpt2 has an axis on it (expert)\nhint: leave "
+      "trainer.mesh.axes.expert at 1; data, model and context divide this model");
+  require_experts(plan, mixture, "mine");
+  require_experts(MeshPlan{}, dense, "gpt2");
 }
 
 }  // namespace

@@ -31,8 +31,6 @@ void check_mesh_axis(Binder& b, std::string_view key, const std::string& axis) {
 void check_sizes(Binder& b, std::string_view key, const AxisSizes& sizes) {
   for (const auto& [axis, size] : sizes) {
     check_mesh_axis(b, key, axis);
-    if (axis == "expert" && size > 1)
-      b.problem(key, fmt::format("expert is {}; no model has an axis of experts, so it must be 1", size));
     const bool rest = axis == "data" || axis == "replica_dcn";
     if (size < 1 && !(rest && size == -1))
       b.problem(key, fmt::format("{} is {}; it must be positive{}", axis, size,
@@ -66,7 +64,9 @@ void add_rule(std::vector<core::AxisRule>& rules, std::string axis, std::string 
   rules.push_back({std::move(axis), std::move(mesh_axis)});
 }
 
-bool inside_a_lane(std::string_view mesh_axis) { return mesh_axis == "model" || mesh_axis == "context"; }
+bool inside_a_lane(std::string_view mesh_axis) {
+  return mesh_axis == "model" || mesh_axis == "context" || mesh_axis == "expert";
+}
 
 mesh::MeshShape shape_of(const MeshConfig& config, int workers) {
   AxisSizes given = config.mesh.axes, slow = config.mesh.dcn_axes;
@@ -77,21 +77,24 @@ mesh::MeshShape shape_of(const MeshConfig& config, int workers) {
   mesh::MeshShape shape{.replica = size("replica", config.replica_ici_axis_size),
                         .data = size("data", -1),
                         .context = size("context", config.context_axis_size),
+                        .expert = size("expert", 1),
                         .model = static_cast<int>(config.model_size())};
   const auto* dcn = find(slow, "replica_dcn");
   shape.replica *=
       static_cast<int>(std::max<std::int64_t>(1, dcn != nullptr ? *dcn : config.replica_dcn_axis_size));
-  const int rest = shape.replica * shape.context * shape.model;
+  const int rest = shape.replica * shape.workers_per_lane();
   if (shape.data == -1 && workers % rest == 0) shape.data = workers / rest;
   if (shape.data == -1 || shape.workers() != workers) {
     const bool free = shape.data == -1;
+    const auto experts = shape.expert > 1 ? fmt::format(" x expert {}", shape.expert) : "";
     fail(ErrorKind::Config,
-         "mesh: replica {} x context {} x model {}{} {} the {} worker{} that {} started\nhint: start a "
+         "mesh: replica {} x context {}{} x model {}{} {} the {} worker{} that {} started\nhint: start a "
          "multiple of {} "
-         "workers, or change trainer.model_axis_size, trainer.context_axis_size or the replicas",
-         shape.replica, shape.context, shape.model, free ? "" : fmt::format(" x data {}", shape.data),
-         free ? "does not divide" : "is not", workers, workers == 1 ? "" : "s", workers == 1 ? "was" : "were",
-         free ? rest : shape.workers());
+         "workers, or change trainer.model_axis_size, trainer.context_axis_size{} or the replicas",
+         shape.replica, shape.context, experts, shape.model,
+         free ? "" : fmt::format(" x data {}", shape.data), free ? "does not divide" : "is not", workers,
+         workers == 1 ? "" : "s", workers == 1 ? "was" : "were", free ? rest : shape.workers(),
+         experts.empty() ? "" : ", trainer.mesh.axes.expert");
   }
   return shape;
 }
@@ -99,7 +102,7 @@ mesh::MeshShape shape_of(const MeshConfig& config, int workers) {
 }  // namespace
 
 void MeshBlock::bind(Binder& b) {
-  b.field("axes", axes, "sizes of data (-1: what is left), replica, model and context");
+  b.field("axes", axes, "sizes of data (-1: what is left), replica, model, context and expert");
   b.field("dcn_axes", dcn_axes, "replica_dcn: replicas on slower links; they count as replicas");
   b.field("tensor_parallel_axes", tensor_parallel_axes, "axes cut over model");
   b.field("compute_mapping", compute_mapping, "axes and the mesh axes that serve them in operations");
@@ -177,9 +180,29 @@ MeshPlan resolve_mesh(const MeshConfig& config, const std::optional<std::vector<
   }
   plan.rules.tensor_lanes = static_cast<int>(config.tensor_lanes.value_or(0));
   add_rule(plan.rules.compute, "position", "context");
+  add_rule(plan.rules.compute, "expert", "expert");
+  add_rule(plan.rules.parameters, "expert", "expert");
   // a parameter's positions (GPT-2's) are cut as they are used
   std::erase_if(plan.rules.parameters, [](const auto& rule) { return rule.mesh_axis == "context"; });
   return plan;
+}
+
+void require_experts(const MeshPlan& plan, std::span<const core::ParamRef> parameters,
+                     std::string_view type) {
+  if (plan.shape.expert == 1) return;
+  std::vector<std::string> axes;
+  for (const auto& rule : plan.rules.parameters)
+    if (rule.mesh_axis == "expert") axes.push_back(rule.axis);
+  const auto has_one = [&](const core::ParamRef& p) {
+    return std::any_of(axes.begin(), axes.end(), [&](const auto& axis) {
+      return std::count(p.names.begin(), p.names.end(), axis) > 0;
+    });
+  };
+  if (std::any_of(parameters.begin(), parameters.end(), has_one)) return;
+  fail(ErrorKind::Config,
+       "mesh: expert is {}, but no parameter of a model of type {} has an axis on it ({})\nhint: leave "
+       "trainer.mesh.axes.expert at 1; data, model and context divide this model",
+       plan.shape.expert, type, join(axes, ", "));
 }
 
 }  // namespace bora::train

@@ -3,11 +3,14 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "bora/base/config.h"
+#include "bora/core/param.h"
 #include "bora/mesh/mesh.h"
 
 namespace bora::train {
@@ -17,7 +20,7 @@ using AxisSizes = std::vector<std::pair<std::string, std::int64_t>>;
 
 /// Levanter's newer block `mesh:`.
 struct MeshBlock {
-  AxisSizes axes;      ///< data (-1: what is left), replica, model, context
+  AxisSizes axes;      ///< data (-1: what is left), replica, model, context, expert
   AxisSizes dcn_axes;  ///< replica_dcn: replicas on slower links; they count as replicas
   std::optional<std::vector<std::string>> tensor_parallel_axes;
   AxisMap compute_mapping, shared_mapping, param_mapping;
@@ -49,5 +52,9 @@ struct MeshPlan {
 /// Config error where the sizes do not make `workers`.
 MeshPlan resolve_mesh(const MeshConfig& config, const std::optional<std::vector<std::string>>& fsdp_axis,
                       int workers, std::int64_t vocab_size);
+
+/// Config error where workers stand along the axis expert and no parameter of a model (of `type`) is cut over
+/// it: each would do the same.
+void require_experts(const MeshPlan& plan, std::span<const core::ParamRef> parameters, std::string_view type);
 
 }  // namespace bora::train

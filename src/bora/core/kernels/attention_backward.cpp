@@ -164,7 +164,11 @@ inline void backward_block(const AttentionCall& call, const AttentionTask& task,
   for (i64 r = rows.begin; r < rows.end; ++r) {
     float* to = call.at(call.dq, task.batch, task.head, r);
     const float* from = w.dq + (r - rows.begin) * wide;
-    for (i64 j = 0; j < dim; ++j) to[j] = from[j] * call.rule.scale;
+    if (call.joins) {
+      for (i64 j = 0; j < dim; ++j) to[j] += from[j] * call.rule.scale;
+    } else {
+      for (i64 j = 0; j < dim; ++j) to[j] = from[j] * call.rule.scale;
+    }
   }
 }
 
@@ -192,7 +196,10 @@ void backward_task(const AttentionCall& call, const AttentionTask& task) {
   copy_keys(call, call.k, task, w.keys, w.k_rows);
   std::fill(w.dk, w.dk + n * wide, 0.0F);
   std::fill(w.dv, w.dv + n * wide, 0.0F);
-  for (i64 i = task.part; i < call.blocks(); i += call.parts) backward_block(call, task, call.block(i), w);
+  for (i64 i = task.part; i < call.blocks(); i += call.parts) {
+    backward_block(call, task, call.block(i), w);
+    look_between_chunks();
+  }
 
   const i64 keys = call.shape.keys, count = w.keys.end - w.keys.begin;
   float* partial = call.partial +
@@ -240,8 +247,8 @@ void sum_parts(const AttentionCall& call, std::int64_t batch, std::int64_t head)
 void attention_backward(const AttentionShape& shape, const AttentionRule& rule, HeadsRef<const float> q,
                         HeadsRef<const float> k, HeadsRef<const float> v, HeadsRef<const float> out,
                         const float* lse, HeadsRef<const float> dout, HeadsRef<float> dq, HeadsRef<float> dk,
-                        HeadsRef<float> dv) {
-  AttentionCall call{shape, rule, q, k, v, {}, const_cast<float*>(lse), out, dout, dq, dk, dv};
+                        HeadsRef<float> dv, bool joins) {
+  AttentionCall call{shape, rule, q, k, v, {}, const_cast<float*>(lse), out, dout, dq, dk, dv, joins};
   const std::int64_t heads = shape.batch * shape.kv_heads;
   if (heads == 0) return;
   call.parts = std::clamp<std::int64_t>(16 / heads, 1, std::max<std::int64_t>(1, call.blocks() / 4));

@@ -101,12 +101,28 @@ inline void write_rows(const AttentionCall& call, const AttentionTask& task, Int
   }
 }
 
+/// Takes up rows where write_rows left them. Divided by their sums, they count as one exponential at their
+/// log-sum.
+inline void read_rows(const AttentionCall& call, const AttentionTask& task, Interval rows, ForwardWork& w) {
+  const i64 dim = call.shape.head_dim, wide = call.padded_dim();
+  for (i64 r = rows.begin; r < rows.end; ++r) {
+    const float lse = *call.row_lse(task.batch, task.head, r);
+    w.state[r - rows.begin] = {lse, lse == kLowest ? 0.0F : 1.0F};
+    pack_row(dim, call.at(call.out, task.batch, task.head, r), 1.0F, w.out + (r - rows.begin) * wide, wide);
+  }
+}
+
 inline void forward_block(const AttentionCall& call, const AttentionTask& task, Interval rows,
                           ForwardWork& w) {
-  pack_rows(call, call.q, task, rows, call.rule.scale, w.q);
-  std::fill(w.out, w.out + (rows.end - rows.begin) * call.padded_dim(), 0.0F);
-  std::fill(w.state, w.state + kRowBlock, RowState());
   const Interval seen = call.keys_of(task.batch, rows);
+  if (call.joins && seen.empty()) return;
+  pack_rows(call, call.q, task, rows, call.rule.scale, w.q);
+  if (call.joins) {
+    read_rows(call, task, rows, w);
+  } else {
+    std::fill(w.out, w.out + (rows.end - rows.begin) * call.padded_dim(), 0.0F);
+    std::fill(w.state, w.state + kRowBlock, RowState());
+  }
   if (!seen.empty()) {
     const i64 start = w.keys.begin + (seen.begin - w.keys.begin) / kTileColumns * kTileColumns;
     for (i64 j = start; j < seen.end; j += kKeyBlock) {
@@ -135,7 +151,10 @@ void forward_task(const AttentionCall& call, const AttentionTask& task) {
   w.scores = pieces.take(kTileRows * kScoreStride);
   pack_keys(call, call.k, task, w.keys, w.k);
   copy_keys(call, call.v, task, w.keys, w.v);
-  for (i64 i = task.part; i < call.blocks(); i += call.parts) forward_block(call, task, call.block(i), w);
+  for (i64 i = task.part; i < call.blocks(); i += call.parts) {
+    forward_block(call, task, call.block(i), w);
+    look_between_chunks();
+  }
 }
 
 }  // namespace HWY_NAMESPACE
@@ -147,8 +166,10 @@ namespace bora::kernels {
 HWY_EXPORT(forward_task);
 
 void attention_forward(const AttentionShape& shape, const AttentionRule& rule, HeadsRef<const float> q,
-                       HeadsRef<const float> k, HeadsRef<const float> v, HeadsRef<float> out, float* lse) {
+                       HeadsRef<const float> k, HeadsRef<const float> v, HeadsRef<float> out, float* lse,
+                       bool joins) {
   AttentionCall call{shape, rule, q, k, v, out, lse};
+  call.joins = joins;
   const std::int64_t heads = shape.batch * shape.kv_heads;
   if (heads == 0 || call.rows() == 0) return;
   // Each part packs its own keys: worth it only while there are few heads, and at least two blocks for each

@@ -30,6 +30,7 @@ struct AttentionCall {
   float* lse = nullptr;
   HeadsRef<const float> saved_out{}, dout{};
   HeadsRef<float> dq{}, dk{}, dv{};
+  bool joins = false;  ///< results of earlier blocks of keys
   std::int64_t parts = 1;
   float* partial = nullptr;  ///< backward: dk, dv [batch·kv_heads, parts, 2, keys, padded_dim]
 

@@ -210,6 +210,88 @@ TEST(Attention, QueriesBeforeAllKeysGetZeros) { check({{1, 10, 4, 1, 1, 16}, {0.
 
 TEST(Attention, PartsOfFewHeads) { check({{1, 900, 900, 1, 1, 16}, {0.25F}}); }
 
+/// The same with keys and values in `blocks` equal blocks, one call each, beginning with block `first` and
+/// going down, as they come round a ring.
+void run_in_blocks(const Case& c, const Segments& segments, i64 blocks, i64 first, Arrays& a) {
+  AttentionShape part = c.shape;
+  part.keys /= blocks;
+  const auto q = [&](auto* p) { return heads(p, c, c.shape.queries, c.shape.group); };
+  const auto k = [&](auto* p, i64 block) {
+    auto ref = heads(p, c, c.shape.keys, 1);
+    ref.group = 0;
+    ref.data += block * part.keys * ref.position;
+    return ref;
+  };
+  std::vector<std::int32_t> of_keys;
+  const auto rule_for = [&](i64 block) {
+    AttentionRule rule = c.rule;
+    rule.offset -= block * part.keys;
+    if (!c.segments) return rule;
+    of_keys.clear();
+    for (i64 b = 0; b < c.shape.batch; ++b) {
+      const auto at = segments.key.begin() + b * c.shape.keys + block * part.keys;
+      of_keys.insert(of_keys.end(), at, at + part.keys);
+    }
+    rule.query_segments = segments.query.data();
+    rule.key_segments = of_keys.data();
+    return rule;
+  };
+  const Arrays& in = a;
+  for (i64 i = 0; i < blocks; ++i) {
+    const i64 block = (first - i + blocks) % blocks;
+    attention_forward(part, rule_for(block), q(in.q.data()), k(in.k.data(), block), k(in.v.data(), block),
+                      q(a.out.data()), a.lse.data(), i > 0);
+  }
+  for (i64 i = 0; i < blocks; ++i) {
+    const i64 block = (first - i + blocks) % blocks;
+    attention_backward(part, rule_for(block), q(in.q.data()), k(in.k.data(), block), k(in.v.data(), block),
+                       q(in.out.data()), in.lse.data(), q(in.dout.data()), q(a.dq.data()),
+                       k(a.dk.data(), block), k(a.dv.data(), block), i > 0);
+  }
+}
+
+void expect_within(const Floats& got, const Floats& want, const char* what) {
+  float largest = 1, worst = 0;
+  for (std::size_t i = 0; i < want.size(); ++i) {
+    if (std::isinf(want[i])) {
+      EXPECT_EQ(got[i], want[i]) << what;
+      continue;
+    }
+    largest = std::max(largest, std::abs(want[i]));
+    EXPECT_FALSE(std::isnan(got[i])) << what;
+    worst = std::max(worst, std::abs(got[i] - want[i]));
+  }
+  EXPECT_LE(worst, 1e-6F * largest) << what;
+}
+
+TEST(Attention, BlocksOfKeysJoinToTheWhole) {
+  const Case cases[] = {{{2, 96, 192, 2, 2, 16}, {0.25F, true, 96}},
+                        {{1, 192, 192, 1, 3, 20}, {0.25F}},
+                        {{1, 70, 192, 2, 1, 16}, {0.25F, false}},
+                        {{1, 100, 192, 1, 2, 16}, {0.25F, true, 92, 30}},
+                        {{1, 60, 192, 1, 1, 16}, {0.25F, false, 30, 40}},
+                        {{2, 80, 192, 1, 2, 16}, {0.25F, true, 60}, true, true},
+                        {{2, 30, 192, 2, 2, 16}, {0.5F, true, 120, 50, 3.0F}, false, true},
+                        {{1, 20, 192, 1, 2, 16}, {0.25F, true, -10}},     // rows that see nothing
+                        {{1, 900, 1800, 1, 1, 16}, {0.25F, true, 900}}};  // several parts
+  for (const Case& c : cases) {
+    const Segments segments = make_segments(c);
+    Arrays whole = make(c);
+    run(c, segments, whole);
+    for (const i64 blocks : {1, 2, 4}) {
+      for (i64 first = 0; first < blocks; ++first) {
+        Arrays a = make(c);
+        run_in_blocks(c, segments, blocks, first, a);
+        expect_within(a.out, whole.out, "out");
+        expect_within(a.lse, whole.lse, "lse");
+        expect_within(a.dq, whole.dq, "dq");
+        expect_within(a.dk, whole.dk, "dk");
+        expect_within(a.dv, whole.dv, "dv");
+      }
+    }
+  }
+}
+
 TEST(Attention, BitsDoNotDependOnThreads) {
   const Case cases[] = {{{2, 130, 130, 3, 2, 48}, {0.2F}},
                         {{1, 500, 500, 1, 2, 32}, {0.2F, true, 0, 100}},

@@ -12,6 +12,7 @@
 #include <mutex>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #if defined(__x86_64__)
@@ -33,7 +34,7 @@ void pause() {
 }
 
 thread_local bool inside = false;  // of a loop's body
-thread_local const std::function<void()>* between_chunks = nullptr;
+thread_local BetweenChunks* newest = nullptr;
 
 /// One loop at a time; `next` hands out its chunks.
 class Pool {
@@ -94,7 +95,7 @@ class Pool {
     for (std::int64_t c; (c = next_.fetch_add(1)) < chunks;) {
       try {
         (*body_)(c * chunk_, std::min((c + 1) * chunk_, n_));
-        if (between_chunks != nullptr) (*between_chunks)();
+        look_between_chunks();
       } catch (...) {
         report(c, std::current_exception());
       }
@@ -135,7 +136,19 @@ Pool& pool() {
 
 }  // namespace
 
-void set_between_chunks(const std::function<void()>* look) { between_chunks = look; }
+BetweenChunks::BetweenChunks(std::function<void()> look) : look_(std::move(look)), before_(newest) {
+  newest = this;
+}
+
+BetweenChunks::~BetweenChunks() {
+  BetweenChunks** at = &newest;
+  while (*at != nullptr && *at != this) at = &(*at)->before_;
+  if (*at == this) *at = before_;
+}
+
+void look_between_chunks() {
+  for (const BetweenChunks* one = newest; one != nullptr; one = one->before_) one->look_();
+}
 
 void set_threads(int n) { pool().resize(n); }
 
@@ -145,7 +158,7 @@ void for_chunks(std::int64_t n, std::int64_t chunk, const Body& body) {
   if (n <= chunk || inside || threads() == 1) {
     for (std::int64_t begin = 0; begin < n; begin += chunk) {
       body(begin, std::min(begin + chunk, n));
-      if (between_chunks != nullptr) (*between_chunks)();
+      look_between_chunks();
     }
     return;
   }

@@ -17,9 +17,23 @@ int threads();
 void for_chunks(std::int64_t n, std::int64_t chunk,
                 const std::function<void(std::int64_t, std::int64_t)>& body);
 
-/// `look` is called by this thread, whose loops these are, between their chunks: messages that travel beside
-/// a computation move only when somebody looks after them. Null: nobody. It must live as long.
-void set_between_chunks(const std::function<void()>* look);
+/// While it lives, `look` is called between the chunks of loops, by the thread that made it and whose loops
+/// they are: messages that travel beside a computation move only when somebody looks after them. Several may
+/// live at once. The thread that made it ends it, and not from within `look`.
+class BetweenChunks {
+ public:
+  explicit BetweenChunks(std::function<void()> look);
+  ~BetweenChunks();
+  BetweenChunks(const BetweenChunks&) = delete;
+  BetweenChunks& operator=(const BetweenChunks&) = delete;
+
+ private:
+  friend void look_between_chunks();
+  std::function<void()> look_;
+  BetweenChunks* before_;  // of the same thread
+};
+/// Calls them. Kernels whose chunks take long do it within one.
+void look_between_chunks();
 
 /// Name of the SIMD target that dispatch chose: "AVX2", "AVX3_ZEN4", ... Bits depend on it; it goes into the
 /// run record.

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+# SPDX-FileCopyrightText: The Bora authors
+#
+# The CUDA language, once for all plug-ins that use it: BORA_CUDA_FOUND says whether nvcc was found.
+set(BORA_CUDA_FOUND FALSE)
+include(CheckLanguage)
+if(NOT CMAKE_CUDA_COMPILER)
+  find_program(BORA_NVCC nvcc HINTS ENV CUDACXX PATHS ENV CUDA_HOME ENV CUDA_PATH /usr/local/cuda PATH_SUFFIXES bin)
+  mark_as_advanced(BORA_NVCC)
+  if(BORA_NVCC)
+    set(CMAKE_CUDA_COMPILER ${BORA_NVCC})
+  endif()
+  check_language(CUDA)
+endif()
+if(NOT CMAKE_CUDA_COMPILER)
+  return()
+endif()
+if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+  set(CMAKE_CUDA_ARCHITECTURES 90)
+endif()
+enable_language(CUDA)
+set(CMAKE_CUDA_RUNTIME_LIBRARY Static)  # the machine needs a driver, no toolkit
+find_package(CUDAToolkit REQUIRED)
+set(BORA_CUDA_FOUND TRUE)

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#pragma once
+#include <cuda_runtime.h>
+#include <nccl.h>
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "bora/mesh/nccl_plugin.h"
+#include "bora/mesh/transport.h"
+#include "device.h"
+
+namespace bora::nccl {
+
+/// By what workers find each other; worker 0 makes one for all.
+mesh::NcclId make_id();
+/// "2.28.9", of the library that is loaded.
+std::string library_version();
+
+/// Workers whose messages lie in device memory. Communicators do not block: whoever waits here does so for at
+/// most `limit_seconds`, and every failure of CUDA or NCCL is an Error that names call, rank, device and
+/// NCCL's own words. After the first one nothing waits for others any more, and all calls fail.
+///
+/// Work and transfers are in the order of stream(): a kernel given to it before start() has ended before the
+/// bytes leave, and one given to it after finished() has said so sees what came. NCCL does not see whether
+/// sizes agree on both sides: a batch of unequal ones does not end. The device of the calling thread is the
+/// worker's from then on.
+class NcclTransport : public mesh::Transport {
+ public:
+  /// Collective: all `place.size` workers, with one id.
+  NcclTransport(const Place& place, const mesh::NcclId& id, double limit_seconds);
+  ~NcclTransport() override;
+  NcclTransport(const NcclTransport&) = delete;
+  NcclTransport& operator=(const NcclTransport&) = delete;
+
+  std::string_view name() const override { return "nccl"; }
+  int rank() const override { return place_.rank; }
+  int size() const override { return place_.size; }
+  const Place& place() const { return place_; }
+  cudaStream_t stream() const { return stream_.get(); }
+
+  /// A worker may send to itself, if it receives in the same batch.
+  void start(std::span<const mesh::Message> messages) override;
+  bool finished() override;
+  void sum(std::span<float> values) override;
+  std::unique_ptr<mesh::Transport> split(int color, int key) override;
+  /// The same; the transport's own kind.
+  std::unique_ptr<NcclTransport> split_off(int color, int key);
+  /// Unsupported.
+  std::unique_ptr<mesh::SharedBlocks> share(std::size_t bytes) override;
+
+  /// Until the batch has finished, or all that stream() has been given if there is none.
+  void wait(std::string_view call);
+  /// Ends what travels, here; others run into their limits.
+  void abandon() noexcept;
+
+ private:
+  enum class State { idle, enqueued_soon, enqueued };
+
+  NcclTransport(const Place& place, double limit_seconds);
+  void require_whole(std::string_view call) const;
+  void require(ncclResult_t result, std::string_view call);
+  [[noreturn]] void break_with(std::string_view call, std::string_view words);
+  bool ready(std::string_view call);
+  void wait_until(std::string_view call, const std::function<bool()>& done);
+  void begin(ncclResult_t result, std::string_view call);
+  void mark_end();
+
+  Place place_;
+  double limit_;
+  Stream stream_;
+  Event end_;
+  ncclComm_t comm_ = nullptr;
+  State state_ = State::idle;
+  std::string call_;  // that began what travels
+};
+
+}  // namespace bora::nccl
