@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "args.h"
+#include "bora/base/clock.h"
 #include "bora/base/error.h"
 #include "bora/base/file.h"
 #include "bora/mesh/launch.h"
@@ -53,6 +54,7 @@ void say(const std::string& error) {
 }  // namespace bora::app
 
 int main(int argc, char** argv) {
+  bora::begin_here();
   try {
     const std::vector<std::string> arguments(argv + 1, argv + argc);
     if (!arguments.empty() && arguments[0] == "launch")

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "bora/base/clock.h"
 #include "bora/base/file.h"
 #include "bora/base/key.h"
 #include "program.h"
@@ -75,6 +76,18 @@ TEST(Bits, AnotherSeedIsAnotherRun) {
 }
 
 // One pass over data that is less than the steps ask for ends the run, with all that belongs to an end.
+// The time to the first step does not count what the process was before: `./bora` sets up and builds.
+TEST(FirstStep, CountsFromTheProgramsOwnStart) {
+  const auto folder = small_project("first_step");
+  const double before = monotonic_seconds();
+  const auto done = run_after_a_second(folder, {"train", "config.yaml", "--trainer.num_train_steps=2"});
+  const double all = monotonic_seconds() - before;
+  ASSERT_EQ(done.code, 0) << done.output;
+  const auto at = done.output.find("first step ");
+  ASSERT_NE(at, std::string::npos) << done.output;
+  EXPECT_LE(std::stod(done.output.substr(at + 11)), all - 1 + 0.05);  // printed with one decimal
+}
+
 TEST(EndOfData, EndsTheRun) {
   auto folder = small_project("end_of_data");
   auto done = run(folder, {"train", "config.yaml", "--epoch=1", "--trainer.num_train_steps=100000",

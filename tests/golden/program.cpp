@@ -50,6 +50,12 @@ Finished run(const std::string& folder, const std::vector<std::string>& argument
   return run_line(folder, std::move(line), kill_after, out);
 }
 
+Finished run_after_a_second(const std::string& folder, const std::vector<std::string>& arguments) {
+  std::vector<std::string> line = {"sh", "-c", R"(sleep 1; exec "$0" "$@")", BORA_PROGRAM};
+  line.insert(line.end(), arguments.begin(), arguments.end());
+  return run_line(folder, std::move(line), 0, nullptr);
+}
+
 Finished run_workers(const std::string& folder, int workers, const std::vector<std::string>& arguments) {
   std::vector<std::string> line = {
       "mpirun", "-n",        std::to_string(workers), "--oversubscribe", "--allow-run-as-root", "--bind-to",

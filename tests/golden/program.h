@@ -18,6 +18,9 @@ struct Finished {
 Finished run(const std::string& folder, const std::vector<std::string>& arguments, double kill_after = 0,
              const char* out = nullptr);
 
+/// The same in the place of a shell that has slept for a second.
+Finished run_after_a_second(const std::string& folder, const std::vector<std::string>& arguments);
+
 /// The same as `workers` workers under mpirun; both workers' lines are in the output.
 Finished run_workers(const std::string& folder, int workers, const std::vector<std::string>& arguments);
 /// Whether mpirun is here and the program has its MPI plug-in.

@@ -9,8 +9,11 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
+#include <optional>
+#include <string>
 #include <string_view>
 
+#include "bora/base/env.h"
 #include "bora/base/file.h"
 #include "bora/base/text.h"
 
@@ -38,14 +41,27 @@ double start_after_boot() {
   return ticks ? static_cast<double>(*ticks) / static_cast<double>(sysconf(_SC_CLK_TCK)) : otherwise;
 }
 
+constexpr const char* kStarted = "BORA_STARTED";  // milliseconds after boot
+
+std::optional<double> said_start() {
+  const auto said = env::launcher(kStarted);
+  const auto milliseconds = said ? parse_int(*said) : std::nullopt;
+  if (!milliseconds) return std::nullopt;
+  return static_cast<double>(*milliseconds) * 1e-3;
+}
+
 }  // namespace
 
 double monotonic_seconds() { return read_clock(CLOCK_MONOTONIC); }
 double wall_seconds() { return read_clock(CLOCK_REALTIME); }
 
 double seconds_since_start() {
-  static const double start = start_after_boot();
+  static const double start = said_start().value_or(start_after_boot());
   return std::fmax(0, read_clock(CLOCK_BOOTTIME) - start);
+}
+
+void begin_here() {
+  ::setenv(kStarted, std::to_string(std::llround(read_clock(CLOCK_BOOTTIME) * 1e3)).c_str(), 1);
 }
 
 std::string iso_time(double wall) {

@@ -112,8 +112,8 @@ class PosixReadFile : public ReadFile {
   void forget(std::span<const std::byte> part) const override {
     if (part.empty()) return;
     const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
-    const auto begin = reinterpret_cast<std::uintptr_t>(part.data()), first = begin / page * page;
-    ::madvise(reinterpret_cast<void*>(first), begin + part.size() - first, MADV_DONTNEED);
+    const auto before = reinterpret_cast<std::uintptr_t>(part.data()) % page;
+    ::madvise(const_cast<std::byte*>(part.data()) - before, before + part.size(), MADV_DONTNEED);
   }
 
  private:
