@@ -138,7 +138,7 @@ class Run {
     if (!growing_->is_growing()) show_baseline();
     console_.line();
     train::StopSignals signals;
-    in_step("training", growing_->is_growing() ? kPatience : config_.trainer.worker_timeout);
+    begin_training();
     profile_.emplace(config_.trainer.profiler, place_.directory, workers_);
     profile_->at_boundary(trainer_->next_step());
     auto outcome = trainer_->run();
@@ -168,6 +168,11 @@ class Run {
     workers_->barrier();
     workers_->activity(activity);
     workers_->deadline(deadline);
+  }
+
+  // While caches grow, all may have to wait for the one that builds.
+  void begin_training() {
+    in_step("training", growing_->is_growing() ? kPatience : config_.trainer.worker_timeout);
   }
 
   // All workers evaluate and export together; one alone draws samples, from a model that is whole there.
@@ -428,7 +433,7 @@ class Run {
     if (!config_.hf_save_path || done % config_.hf_save_steps != 0) return;
     workers_->deadline(kPatience);  // of a disk
     export_to(fmt::format("{}/step-{}", *config_.hf_save_path, done));
-    in_step("training", config_.trainer.worker_timeout);
+    begin_training();
   }
 
   void log_metrics(const train::StepResult& r) {
