@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "bora/base/error.h"
-#include "bora/models/gpt2.h"
-#include "bora/models/llama.h"
+#include "bora/models/gpt2_config.h"
+#include "bora/models/llama_config.h"
 
 namespace bora::app {
 namespace {
@@ -22,16 +22,13 @@ std::unique_ptr<nn::LanguageModel> llama(std::int64_t hidden, std::int64_t layer
   c.num_heads = heads;
   c.num_kv_heads = kv;
   c.tie_word_embeddings = tied;
-  return nn::erase_type(llama::Llama::init(c, Dim<llama::Vocab>{vocab}, Key::from_seed(0)));
+  return make_model(c, vocab, Key::from_seed(0));
 }
 
 }  // namespace
 
 std::unique_ptr<nn::LanguageModel> bench_model(const std::string& name, std::int64_t seq) {
-  if (name == "gpt2-124m") {
-    gpt2::Config c;
-    return nn::erase_type(gpt2::Gpt2::init(c, Dim<gpt2::Vocab>{50257}, Key::from_seed(0)));
-  }
+  if (name == "gpt2-124m") return make_model(gpt2::Config{}, 50257, Key::from_seed(0));
   if (name == "llama-nano") return llama(128, 4, 4, 2, 512, 32000, seq);
   if (name == "llama-mid") return llama(512, 8, 8, 4, 1408, 32000, seq);
   if (name == "quickstart") return llama(128, 4, 4, 2, 384, 4096, seq, true);

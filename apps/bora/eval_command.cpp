@@ -42,8 +42,7 @@ int run_eval(const Arguments& arguments) {
   workers->barrier();
   workers->activity("evaluation");
   workers->deadline(loaded.config.trainer.worker_timeout);
-  evaluate_sources(*opened.model, text, loaded.config, console,
-                   workers->size() > 1 ? workers.get() : nullptr);
+  evaluate_sources(*opened.model, text, loaded.config, console, workers.get());
   workers->barrier();
   return 0;
 }

@@ -4,8 +4,8 @@
 
 #include "bora/base/error.h"
 #include "bora/base/text.h"
-#include "bora/models/gpt2.h"
-#include "bora/models/llama.h"
+#include "bora/models/gpt2_config.h"
+#include "bora/models/llama_config.h"
 
 namespace bora::app {
 namespace {

@@ -10,8 +10,8 @@
 
 #include "bora/base/config.h"
 #include "bora/base/json.h"
-#include "bora/nn/language_model.h"
-#include "bora/nn/stacked.h"
+#include "bora/nn/model_shape.h"
+#include "bora/nn/remat_policy.h"
 
 namespace bora::app {
 

@@ -5,23 +5,23 @@
 #include "bora/base/error.h"
 #include "bora/base/file.h"
 #include "bora/base/text.h"
-#include "bora/models/gpt2.h"
-#include "bora/models/llama.h"
+#include "bora/models/gpt2_config.h"
+#include "bora/models/llama_config.h"
 
 namespace bora::app {
 namespace {
 
-template <class Model, class VocabAxis, class Config>
+template <class Config>
 std::unique_ptr<nn::LanguageModel> make_if(const ModelConfig& config, std::int64_t vocab_size, Key key) {
   const auto* of = dynamic_cast<const ModelConfigOf<Config>*>(&config);
-  return of == nullptr ? nullptr : nn::erase_type(Model::init(of->config, Dim<VocabAxis>{vocab_size}, key));
+  return of == nullptr ? nullptr : make_model(of->config, vocab_size, key);
 }
 
 }  // namespace
 
 std::unique_ptr<nn::LanguageModel> make_model(const ModelConfig& config, std::int64_t vocab_size, Key key) {
-  if (auto m = make_if<gpt2::Gpt2, gpt2::Vocab, gpt2::Config>(config, vocab_size, key)) return m;
-  if (auto m = make_if<llama::Llama, llama::Vocab, llama::Config>(config, vocab_size, key)) return m;
+  if (auto m = make_if<gpt2::Config>(config, vocab_size, key)) return m;
+  if (auto m = make_if<llama::Config>(config, vocab_size, key)) return m;
   fail(ErrorKind::Unsupported, "models of type {} cannot be made", config.type());
 }
 

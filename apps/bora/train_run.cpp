@@ -177,18 +177,13 @@ class Run {
 
   // All workers evaluate and export together; one alone draws samples, from a model that is whole there.
   void end() {
-    auto evaluation = evaluate_sources(**model_, *text_, config_, console_, evaluators());
+    auto evaluation = evaluate_sources(**model_, *text_, config_, console_, model_->mesh().lanes().get());
     const auto exported = config_.hf_export ? path_join(place_.directory, "hf") : "";
     if (!exported.empty()) export_to(exported);
     if (!config_.sample.prompts.empty()) model_->make_whole();
     if (!writes()) return;
     finish_run(**model_, *text_, config_, place_, {first_step_seconds_, waited_, trained_seconds_, *meter_},
                {std::move(evaluation), exported}, console_, *tracker_);
-  }
-
-  mesh::Communicator* evaluators() {
-    auto& groups = *model_->mesh().lanes();
-    return groups.size() > 1 ? &groups : nullptr;
   }
 
   void export_to(const std::string& directory) {
@@ -422,7 +417,7 @@ class Run {
     if (config_.trainer.steps_per_eval > 0 && done % config_.trainer.steps_per_eval == 0 && done < total) {
       const trace::Span span("evaluation");
       growing_->wait_for_all();
-      auto metrics = evaluate_sources(**model_, *text_, config_, console_, evaluators());
+      auto metrics = evaluate_sources(**model_, *text_, config_, console_, model_->mesh().lanes().get());
       if (writes()) tracker_->log(r.step, metrics);
     }
     export_if_due(done);

@@ -2,23 +2,17 @@
 // SPDX-FileCopyrightText: The Bora authors
 //
 // s3:// against a small server that speaks as much of the protocol as reading needs.
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include <atomic>
 #include <cstdlib>
-#include <functional>
 #include <map>
 #include <mutex>
-#include <thread>
 
 #include "bora/base/text.h"
 #include "bora/store/arrow_plugin.h"
 #include "bora/store/object_store.h"
 #include "bora/store/sha256.h"
 #include "bora/store/test_files.h"
+#include "bora/store/test_server.h"
 #include "bora/store/urls.h"
 
 namespace bora::store {
@@ -32,26 +26,9 @@ using Names = std::vector<std::string>;
 /// Objects of one bucket on 127.0.0.1: HEAD and GET with ranges, ListObjectsV2.
 class S3Server {
  public:
-  S3Server() : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof(address);
-    EXPECT_EQ(bind(socket_, reinterpret_cast<sockaddr*>(&address), size), 0);
-    EXPECT_EQ(listen(socket_, 32), 0);
-    EXPECT_EQ(getsockname(socket_, reinterpret_cast<sockaddr*>(&address), &size), 0);
-    port_ = ntohs(address.sin_port);
-    thread_ = std::thread([this] { serve(); });
-  }
-  ~S3Server() {
-    shutdown(socket_, SHUT_RDWR);
-    thread_.join();
-    close(socket_);
-  }
-
   std::string url(const std::string& key) const {
     return fmt::format("s3://texts/{}?scheme=http&region=us-east-1&endpoint_override=127.0.0.1:{}", key,
-                       port_);
+                       server_.port());
   }
   void put(const std::string& key, const std::string& body) {
     const std::lock_guard lock(mutex_);
@@ -92,8 +69,7 @@ class S3Server {
   std::string answer(const std::string& request) {
     const std::lock_guard lock(mutex_);
     const std::string method = request.substr(0, request.find(' '));
-    const auto from = method.size() + 1;
-    const std::string target = request.substr(from, request.find(' ', from) - from);
+    const std::string target = TestServer::target(request);
     const std::string path = target.substr(0, target.find('?'));
     const std::string query = path.size() < target.size() ? target.substr(path.size() + 1) : "";
     const std::string range = field(request, "range");
@@ -150,30 +126,15 @@ class S3Server {
     return reply("206 Partial Content", whole.substr(begin, end - begin), head, more);
   }
 
-  void serve() {
-    for (int c = accept(); c >= 0; c = accept()) {
-      std::string request;
-      std::array<char, 4096> piece{};
-      while (request.find("\r\n\r\n") == std::string::npos) {
-        const ssize_t n = recv(c, piece.data(), piece.size(), 0);
-        if (n <= 0) break;
-        request.append(piece.data(), static_cast<std::size_t>(n));
-      }
-      std::string text = answer(request);
-      const bool is_read = request.starts_with("GET") && text.starts_with("HTTP/1.1 206");
-      if (is_read && breaks_ > 0) {
-        --breaks_;
-        text.resize(text.size() / 2);
-      }
-      for (std::size_t sent = 0; sent < text.size();) {
-        const ssize_t n = send(c, text.data() + sent, text.size() - sent, MSG_NOSIGNAL);
-        if (n <= 0) break;
-        sent += static_cast<std::size_t>(n);
-      }
-      close(c);
+  std::string answer_or_break_off(const std::string& request) {
+    std::string text = answer(request);
+    const bool is_read = request.starts_with("GET") && text.starts_with("HTTP/1.1 206");
+    if (is_read && breaks_ > 0) {
+      --breaks_;
+      text.resize(text.size() / 2);
     }
+    return text;
   }
-  int accept() const { return accept4(socket_, nullptr, nullptr, SOCK_CLOEXEC); }
 
   std::mutex mutex_;  // guards the objects and what was asked
   std::map<std::string, std::string> objects_;
@@ -181,8 +142,7 @@ class S3Server {
   int version_ = 0;
   std::atomic<int> breaks_{0};
   std::atomic<std::size_t> longest_range_{0};
-  int socket_, port_ = 0;
-  std::thread thread_;
+  TestServer server_{[this](const std::string& request) { return answer_or_break_off(request); }};
 };
 
 std::string sha256(std::string_view text) {

@@ -1,20 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
 // What feeds a run: token caches that are still being built, Parquet files, URLs.
-#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
-#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
-#include <thread>
 
 #include "bora/base/file.h"
+#include "bora/store/test_server.h"
 #include "program.h"
 
 namespace bora::golden {
@@ -237,58 +232,15 @@ TEST(FeedFromParquet, TrainsAndNamesAMissingColumn) {
 
 // --- http ---
 
-/// Gives files on 127.0.0.1, by path; 404 for others.
-class Server {
- public:
-  explicit Server(std::map<std::string, std::string> files)
-      : files_(std::move(files)), socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof(address);
-    EXPECT_EQ(::bind(socket_, reinterpret_cast<sockaddr*>(&address), size), 0);
-    EXPECT_EQ(::listen(socket_, 8), 0);
-    EXPECT_EQ(::getsockname(socket_, reinterpret_cast<sockaddr*>(&address), &size), 0);
-    port_ = ntohs(address.sin_port);
-    thread_ = std::thread([this] { serve(); });
-  }
-  ~Server() {
-    ::shutdown(socket_, SHUT_RDWR);
-    thread_.join();
-    ::close(socket_);
-  }
-  std::string url(const std::string& path) const {
-    return "http://127.0.0.1:" + std::to_string(port_) + path;
-  }
-  int requests() const { return requests_; }
-
- private:
-  void serve() {
-    for (int c = accept(); c >= 0; c = accept()) {
-      std::string request(1 << 14, '\0');
-      const auto n = ::recv(c, request.data(), request.size(), 0);
-      request.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
-      const auto from = request.find(' ') + 1;
-      const auto file = files_.find(request.substr(from, request.find(' ', from) - from));
-      const std::string body = file == files_.end() ? "" : file->second;
-      std::string reply = file == files_.end() ? "HTTP/1.1 404 Not Found\r\n" : "HTTP/1.1 200 OK\r\n";
-      reply += "Content-Length: " + std::to_string(body.size()) + "\r\nConnection: close\r\n\r\n" + body;
-      ++requests_;
-      for (std::size_t sent = 0; sent < reply.size();) {
-        const auto m = ::send(c, reply.data() + sent, reply.size() - sent, MSG_NOSIGNAL);
-        if (m <= 0) break;
-        sent += static_cast<std::size_t>(m);
-      }
-      ::close(c);
-    }
-  }
-  int accept() const { return ::accept4(socket_, nullptr, nullptr, SOCK_CLOEXEC); }
-
-  std::map<std::string, std::string> files_;
-  int socket_, port_ = 0;
-  std::atomic<int> requests_{0};
-  std::thread thread_;
-};
+/// Gives files by path; 404 for others.
+store::TestServer::Answer files_by_path(std::map<std::string, std::string> files) {
+  return [files = std::move(files)](const std::string& request) {
+    const auto file = files.find(store::TestServer::target(request));
+    const std::string body = file == files.end() ? "" : file->second;
+    return (file == files.end() ? "HTTP/1.1 404 Not Found\r\n" : "HTTP/1.1 200 OK\r\n") +
+           ("Content-Length: " + std::to_string(body.size()) + "\r\nConnection: close\r\n\r\n") + body;
+  };
+}
 
 std::string sha256_of(const std::string& file) {
   std::string out(64, '\0');
@@ -310,7 +262,7 @@ class OwnDownloads {
 TEST(FeedFromUrls, TrainsChecksAndRefuses) {
   auto folder = small_project("feed_http"), local = small_project("feed_local");
   const OwnDownloads downloads(folder + "/downloads");
-  const Server server({{"/one.txt", read_text(folder + "/one.txt")}});
+  const store::TestServer server(files_by_path({{"/one.txt", read_text(folder + "/one.txt")}}));
   const std::string sum = sha256_of(folder + "/one.txt");
   const auto url = server.url("/one.txt");
   auto done = run(folder, train({one_from(url + "#sha256=" + sum)}, 3));

@@ -56,7 +56,10 @@ double monotonic_seconds() { return read_clock(CLOCK_MONOTONIC); }
 double wall_seconds() { return read_clock(CLOCK_REALTIME); }
 
 double seconds_since_start() {
-  static const double start = said_start().value_or(start_after_boot());
+  static const double start = [] {
+    const auto said = said_start();
+    return said ? *said : start_after_boot();
+  }();
   return std::fmax(0, read_clock(CLOCK_BOOTTIME) - start);
 }
 

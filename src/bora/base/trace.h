@@ -52,32 +52,49 @@ void record_travel(std::int64_t recording, const Event& event);
 
 inline bool on() { return detail::recording.load(std::memory_order_relaxed) != 0; }
 
-/// From here to the end of the block, or to end(). Names are literals, which live as long as the program.
-class [[nodiscard]] Span {
- public:
-  template <std::size_t N>
-  explicit Span(const char (&name)[N]) : Span(name, nullptr, 0, true) {}
-  template <std::size_t N, std::size_t K>
-  Span(const char (&name)[N], const char (&key)[K], std::int64_t value) : Span(name, key, value, true) {}
-  ~Span() { end(); }
-  Span(const Span&) = delete;
-  Span& operator=(const Span&) = delete;
+namespace detail {
 
-  void end() {
+// A span while it lasts.
+class Open {
+ public:
+  void begin(const char* name, const char* key, std::int64_t value) {
+    recording_ = recording.load(std::memory_order_acquire);
+    if (recording_ != 0) event_ = {name, key, value, now(), 0};
+  }
+  // `keep`: record or record_travel.
+  void end(void (*keep)(std::int64_t, const Event&)) {
     if (recording_ == 0) return;
-    event_.end = detail::now();
-    detail::record(recording_, event_);
+    event_.end = now();
+    keep(recording_, event_);
     recording_ = 0;
   }
 
  private:
-  Span(const char* name, const char* key, std::int64_t value, bool)
-      : recording_(detail::recording.load(std::memory_order_acquire)) {
-    if (recording_ != 0) event_ = {name, key, value, detail::now(), 0};
-  }
-
-  std::int64_t recording_;
+  std::int64_t recording_ = 0;
   Event event_;
+};
+
+}  // namespace detail
+
+/// From here to the end of the block, or to end(). Names are literals, which live as long as the program.
+class [[nodiscard]] Span {
+ public:
+  template <std::size_t N>
+  explicit Span(const char (&name)[N]) {
+    open_.begin(name, nullptr, 0);
+  }
+  template <std::size_t N, std::size_t K>
+  Span(const char (&name)[N], const char (&key)[K], std::int64_t value) {
+    open_.begin(name, key, value);
+  }
+  ~Span() { end(); }
+  Span(const Span&) = delete;
+  Span& operator=(const Span&) = delete;
+
+  void end() { open_.end(detail::record); }
+
+ private:
+  detail::Open open_;
 };
 
 /// A span that may cross those of its thread: messages on their way. It is drawn beside the thread.
@@ -85,19 +102,12 @@ class Travel {
  public:
   template <std::size_t N, std::size_t K>
   void begin(const char (&name)[N], const char (&key)[K], std::int64_t value) {
-    recording_ = detail::recording.load(std::memory_order_acquire);
-    if (recording_ != 0) event_ = {name, key, value, detail::now(), 0};
+    open_.begin(name, key, value);
   }
-  void end() {
-    if (recording_ == 0) return;
-    event_.end = detail::now();
-    detail::record_travel(recording_, event_);
-    recording_ = 0;
-  }
+  void end() { open_.end(detail::record_travel); }
 
  private:
-  std::int64_t recording_ = 0;
-  Event event_{};
+  detail::Open open_;
 };
 
 /// JSON objects of Chrome's trace event format, separated by commas: spans ("ph": "X", times in microseconds)

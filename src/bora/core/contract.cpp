@@ -5,13 +5,12 @@
 #include <ATen/core/IListRef.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/cat_ops.h>
-#include <ATen/ops/permute_ops.h>
-#include <ATen/ops/reshape_ops.h>
 
 #include <optional>
 
 #include "bora/base/error.h"
 #include "bora/core/elementwise.h"
+#include "bora/core/torch/arrange.h"
 #include "bora/core/torch/fused_autograd.h"
 #include "bora/core/torch/layout.h"
 #include "bora/core/torch/layout_autograd.h"
@@ -53,23 +52,6 @@ std::int64_t product_of_sizes(const Space& space, const NameList& names) {
   std::int64_t n = 1;
   for (auto axis : names) n *= space.lane_part(axis);
   return n;
-}
-
-bool identity(const std::vector<std::int64_t>& order) {
-  for (std::size_t i = 0; i < order.size(); ++i)
-    if (order[i] != static_cast<std::int64_t>(i)) return false;
-  return true;
-}
-
-at::Tensor permuted(const at::Tensor& x, Names from, const NameList& to) {
-  std::vector<std::int64_t> order;
-  for (auto axis : to) order.push_back(find(from, axis));
-  return identity(order) ? x : at::_ops::permute::call(x, order);
-}
-
-at::Tensor reshaped(const at::Tensor& x, const std::vector<std::int64_t>& sizes) {
-  return x.sizes() == at::IntArrayRef(sizes) ? x
-                                             : at::_ops::reshape::call(x, c10::fromIntArrayRefSlow(sizes));
 }
 
 // One lane of an operand as [batch, first, second] (or without batch), each a group of its axes.

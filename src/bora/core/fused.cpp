@@ -6,8 +6,6 @@
 #include <ATen/ops/expand_ops.h>
 #include <ATen/ops/gelu_ops.h>
 #include <ATen/ops/mul_ops.h>
-#include <ATen/ops/permute_ops.h>
-#include <ATen/ops/reshape_ops.h>
 
 #include <algorithm>
 #include <array>
@@ -16,27 +14,13 @@
 #include "bora/base/error.h"
 #include "bora/core/elementwise.h"
 #include "bora/core/reduce.h"
+#include "bora/core/torch/arrange.h"
 #include "bora/core/torch/checks.h"
 #include "bora/core/torch/fused_autograd.h"
 #include "bora/core/torch/layout.h"
 
 namespace bora::core {
 namespace {
-
-at::Tensor reshaped(const at::Tensor& x, const std::vector<std::int64_t>& sizes) {
-  return x.sizes() == at::IntArrayRef(sizes) ? x
-                                             : at::_ops::reshape::call(x, c10::fromIntArrayRefSlow(sizes));
-}
-
-at::Tensor permuted(const at::Tensor& x, Names from, const NameList& to) {
-  std::vector<std::int64_t> order;
-  bool same = true;
-  for (auto axis : to) {
-    order.push_back(find(from, axis));
-    same = same && order.back() == static_cast<std::int64_t>(order.size()) - 1;
-  }
-  return same ? x : at::_ops::permute::call(x, order);
-}
 
 std::int64_t product(const Space& space, Names names) {
   std::int64_t n = 1;
@@ -65,7 +49,7 @@ struct Rows {
   at::Tensor flat() const { return reshaped(permuted(space.local(x), x.names, order), {-1, columns}); }
   Array restore(const at::Tensor& y) const {
     auto full = reshaped(y, sizes_of(space, order));
-    return space.label(permuted(full, order, {x.names.begin(), x.names.end()}), x.names);
+    return space.label(permuted(full, order, x.names), x.names);
   }
 };
 
@@ -132,7 +116,7 @@ Array gated(Gate activation, const Operand& gate, const Operand& up) {
     auto activated = unary(unary_of(activation), gate);
     return binary(Binary::multiply, {activated, gate.names}, up, gate.names);
   }
-  auto u = permuted(space.local(up), up.names, {gate.names.begin(), gate.names.end()});
+  auto u = permuted(space.local(up), up.names, gate.names);
   return space.label(autograd::gated(activation_of(activation), g, u), gate.names);
 }
 
@@ -163,7 +147,7 @@ Array rope(const Operand& x, std::string_view position, std::string_view dim, co
     return space.first(position) == 0 ? all : all.narrow(0, space.first(position), space.part(position));
   };
   auto y = reshaped(autograd::rope(flat, here(cos), here(sin)), sizes_of(space, order));
-  return space.label(permuted(y, order, {x.names.begin(), x.names.end()}), x.names);
+  return space.label(permuted(y, order, x.names), x.names);
 }
 
 namespace {
@@ -285,7 +269,7 @@ Array attention(const Operand& q, const Operand& k, const Operand& v, const Atte
   auto wide = ring == nullptr ? autograd::attention(qt, kt, vt, kernel_rule, segments)
                               : autograd::ring_attention(qt, kt, vt, kernel_rule, segments, *ring);
   auto out = autograd::cast(wide, dtype);
-  auto y = permuted(reshaped(out, sizes_of(space, q_order)), q_order, {q.names.begin(), q.names.end()});
+  auto y = permuted(reshaped(out, sizes_of(space, q_order)), q_order, q.names);
   return space.label(y, q.names);
 }
 

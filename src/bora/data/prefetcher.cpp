@@ -65,7 +65,6 @@ void Prefetcher::read_ahead(std::int64_t step) {
   trace::name_thread("data");
   try {
     for (const std::int64_t end = loader_.num_steps(); step < end; ++step) {
-      const std::int64_t size = loader_.schedule().batch_size(step);
       trace::Span span("batch", "step", step);
       auto batch = loader_.batch(step, options_.wanted);
       span.end();

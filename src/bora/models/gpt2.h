@@ -3,12 +3,10 @@
 // GPT-2 (Radford et al. 2019), with the options of the stable training recipes: attention scaled by layer,
 // fp32 scores.
 #pragma once
-#include <cstdint>
-#include <string>
 #include <string_view>
 
-#include "bora/base/config.h"
 #include "bora/base/json.h"
+#include "bora/models/gpt2_config.h"
 #include "bora/nn/attention.h"
 #include "bora/nn/dropout.h"
 #include "bora/nn/embedding.h"
@@ -31,22 +29,6 @@ struct Vocab : axis<"vocab"> {};
 
 using Ids = Indices<Batch, Pos>;
 using Hidden = Named<Batch, Pos, Embed>;
-
-/// Levanter's names and defaults.
-struct Config {
-  std::int64_t seq_len = 1024, hidden_dim = 768, num_layers = 12, num_heads = 12, mlp_scale = 4;
-  std::string activation_function = "gelu_new";
-  double initializer_range = 0.02, layer_norm_epsilon = 1e-5;
-  double embed_pdrop = 0, resid_pdrop = 0, attn_pdrop = 0;
-  bool scale_attn_by_inverse_layer_idx = false;
-  nn::RematPolicy gradient_checkpointing;
-
-  void bind(Binder& b);
-  static Config from_hf(const Json& config, std::string_view name);
-  Json to_hf(std::int64_t vocab_size) const;
-  nn::ModelShape shape(std::int64_t vocab_size) const;
-  std::int64_t parameter_count(std::int64_t vocab_size) const;
-};
 
 struct Attention {
   static constexpr std::string_view kind = "Attention";

@@ -2,9 +2,10 @@
 // SPDX-FileCopyrightText: The Bora authors
 //
 // The configuration alone: checked by a program that loads no tensor library.
+#include "bora/models/gpt2_config.h"
+
 #include "bora/base/error.h"
 #include "bora/models/config_checks.h"
-#include "bora/models/gpt2.h"
 
 namespace bora::gpt2 {
 

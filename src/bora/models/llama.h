@@ -2,13 +2,10 @@
 // SPDX-FileCopyrightText: The Bora authors
 // Llama 1, 2 and 3 (Touvron et al. 2023; Grattafiori et al. 2024). The whole model on one page.
 #pragma once
-#include <cstdint>
-#include <optional>
-#include <string>
 #include <string_view>
 
-#include "bora/base/config.h"
 #include "bora/base/json.h"
+#include "bora/models/llama_config.h"
 #include "bora/nn/attention.h"
 #include "bora/nn/embedding.h"
 #include "bora/nn/language_model.h"
@@ -31,27 +28,6 @@ struct Vocab : axis<"vocab"> {};
 
 using Ids = Indices<Batch, Pos>;
 using Hidden = Named<Batch, Pos, Embed>;
-
-/// Levanter's names and defaults.
-struct Config {
-  std::int64_t seq_len = 2048, hidden_dim = 4096, intermediate_dim = 11008, num_layers = 32, num_heads = 32,
-               num_kv_heads = 32;
-  std::optional<std::int64_t> head_dim;  ///< default hidden_dim / num_heads
-  std::string activation_function = "silu";
-  double initializer_range = 0.02, layer_norm_epsilon = 1e-5;
-  bool tie_word_embeddings = false;
-  bool attention_bias = false;  ///< on query, key, value and output
-  bool use_bias = false;        ///< on the MLP
-  nn::RopeConfig rope;
-  nn::RematPolicy gradient_checkpointing;
-
-  std::int64_t head_size() const { return head_dim.value_or(hidden_dim / num_heads); }
-  void bind(Binder& b);
-  static Config from_hf(const Json& config, std::string_view name);
-  Json to_hf(std::int64_t vocab_size) const;
-  nn::ModelShape shape(std::int64_t vocab_size) const;
-  std::int64_t parameter_count(std::int64_t vocab_size) const;
-};
 
 struct Attention {
   static constexpr std::string_view kind = "Attention";

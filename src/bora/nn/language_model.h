@@ -16,6 +16,7 @@
 #include "bora/core/param.h"
 #include "bora/nn/context.h"
 #include "bora/nn/init.h"
+#include "bora/nn/model_shape.h"
 
 namespace bora::nn {
 
@@ -37,14 +38,6 @@ struct LossOptions {
 struct HfName {
   std::string name;
   bool transposed = false;  ///< stored (in, out)
-};
-
-/// Sizes that tools and estimates need.
-struct ModelShape {
-  std::string type;  ///< "llama"
-  std::int64_t layers, hidden, heads, kv_heads, head_dim, mlp, vocab, seq_len;
-  bool gated_mlp, tied_head;
-  bool learned_positions = false;  ///< a parameter for each position
 };
 
 class LanguageModel {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
-#include <optional>
+#include "bora/nn/rope_config.h"
 
 #include "bora/base/error.h"
-#include "bora/nn/rope.h"
 
 namespace bora::nn {
 namespace {

@@ -7,30 +7,13 @@
 #include <utility>
 #include <vector>
 
-#include "bora/base/config.h"
 #include "bora/named/fields.h"
 #include "bora/named/grad.h"
 #include "bora/nn/context.h"
 #include "bora/nn/init.h"
+#include "bora/nn/remat_policy.h"
 
 namespace bora::nn {
-
-/// Which blocks forget their intermediate values and compute them again in the backward pass. The values and
-/// gradients have the same bits under every policy.
-struct RematPolicy {
-  enum class Kind { none, full, every, nested };
-  Kind kind = Kind::none;
-  std::int64_t every = 1;  ///< Kind::every: of each `every` blocks in a row, the first is recomputed
-
-  /// Levanter's values of gradient_checkpointing: true, false, "full", "nested", "offload", "recompute",
-  /// "save_all", or a number n (every n-th block).
-  void bind(Binder& b, std::string_view name);
-  static RematPolicy parse(std::string_view text);
-  std::string text() const;
-};
-
-/// Length of the outer groups of nested recomputation: the divisor of `layers` closest to its square root.
-std::int64_t nested_group(std::int64_t layers);
 
 /// Blocks in a row, each Hidden -> Hidden.
 template <Module Block>

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "bora/base/error.h"
+#include "bora/base/plugin.h"
 
 namespace bora::store {
 
@@ -21,17 +22,18 @@ struct ArrowNeed {
   std::string otherwise;  ///< "or convert the file to jsonl"
 };
 
-/// A function of the plug-in that `plugins/arrow` builds, which is looked for in the program's own plug-in
-/// folders, then where the system looks. Errors: Unsupported, with the next action, if it is not there or is
-/// not this program's.
-void* arrow_function(const ArrowNeed& need, const std::string& library, const char* name);
+/// The plug-in that `plugins/arrow` builds, which is looked for in the program's own plug-in folders, then
+/// where the system looks. Errors: Unsupported, with the next action, if it is not there or is not this
+/// program's.
+Plugin arrow_plugin(const ArrowNeed& need, const std::string& library);
 
-/// What such a function opens. It gets the arguments and, for a failure, the kind of error and its words.
+/// What the plug-in's function `name` opens. It gets the arguments and, for a failure, the kind of error and
+/// its words.
 template <class T, class... Arguments>
 std::unique_ptr<T> open_with_arrow_plugin(const ArrowNeed& need, const std::string& library, const char* name,
                                           const std::string& path, Arguments... arguments) {
   using Open = T*(const char*, Arguments..., int*, char*, std::size_t);
-  auto* open = reinterpret_cast<Open*>(arrow_function(need, library, name));
+  auto* open = arrow_plugin(need, library).function<Open>(name);
   std::array<char, 4096> words{};
   int kind = 0;
   std::unique_ptr<T> opened(open(path.c_str(), arguments..., &kind, words.data(), words.size()));

@@ -2,21 +2,16 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/store/download.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include <atomic>
 #include <functional>
 #include <mutex>
-#include <thread>
 
 #include "bora/base/fault_files.h"
 #include "bora/base/log.h"
 #include "bora/base/text.h"
 #include "bora/store/sha256.h"
 #include "bora/store/test_files.h"
+#include "bora/store/test_server.h"
 #include "bora/store/urls.h"
 
 namespace bora::store {
@@ -50,68 +45,23 @@ struct Asked {
   std::string path, range, if_range;
 };
 
-/// Answers one connection after the other on 127.0.0.1, each with what `answer` gives, and closes it.
-class Server {
+Asked parse(const std::string& request) {
+  Asked out;
+  out.path = TestServer::target(request).substr(1);
+  for (const auto& line : split(request, '\n')) {
+    if (line.starts_with("Range: ")) out.range = std::string(trim(line.substr(7)));
+    if (line.starts_with("If-Range: ")) out.if_range = std::string(trim(line.substr(10)));
+  }
+  return out;
+}
+
+/// A server that is told what a request asks for, and paths without their first "/".
+class Server : public TestServer {
  public:
-  using Answer = std::function<std::string(const Asked&)>;
-  explicit Server(Answer answer) : answer_(std::move(answer)), socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof(address);
-    EXPECT_EQ(bind(socket_, reinterpret_cast<sockaddr*>(&address), size), 0);
-    EXPECT_EQ(listen(socket_, 8), 0);
-    EXPECT_EQ(getsockname(socket_, reinterpret_cast<sockaddr*>(&address), &size), 0);
-    port_ = ntohs(address.sin_port);
-    thread_ = std::thread([this] { serve(); });
-  }
-  ~Server() {
-    shutdown(socket_, SHUT_RDWR);
-    thread_.join();
-    close(socket_);
-  }
-  std::string url(const std::string& path) const {
-    return fmt::format("http://127.0.0.1:{}/{}", port_, path);
-  }
-  int requests() const { return requests_; }
-
- private:
-  void serve() {
-    for (int connection = accept(socket_, nullptr, nullptr); connection >= 0;
-         connection = accept(socket_, nullptr, nullptr)) {
-      std::string request(1 << 14, '\0');
-      std::size_t filled = 0;
-      while (request.find("\r\n\r\n") == std::string::npos && filled < request.size()) {
-        const ssize_t n = recv(connection, request.data() + filled, request.size() - filled, 0);
-        if (n <= 0) break;
-        filled += static_cast<std::size_t>(n);
-      }
-      ++requests_;
-      const std::string reply = answer_(parse(request));
-      for (std::size_t at = 0; at < reply.size();) {
-        const ssize_t n = send(connection, reply.data() + at, reply.size() - at, MSG_NOSIGNAL);
-        if (n <= 0) break;
-        at += static_cast<std::size_t>(n);
-      }
-      close(connection);
-    }
-  }
-
-  static Asked parse(const std::string& request) {
-    Asked out;
-    out.path = request.substr(5, request.find(' ', 5) - 5);
-    for (const auto& line : split(request, '\n')) {
-      if (line.starts_with("Range: ")) out.range = std::string(trim(line.substr(7)));
-      if (line.starts_with("If-Range: ")) out.if_range = std::string(trim(line.substr(10)));
-    }
-    return out;
-  }
-
-  Answer answer_;
-  int socket_;
-  int port_ = 0;
-  std::atomic<int> requests_ = 0;
-  std::thread thread_;
+  explicit Server(std::function<std::string(const Asked&)> answer)
+      : TestServer(
+            [answer = std::move(answer)](const std::string& request) { return answer(parse(request)); }) {}
+  std::string url(const std::string& path) const { return TestServer::url("/" + path); }
 };
 
 std::string answer(int status, const std::string& headers, const std::string& body) {

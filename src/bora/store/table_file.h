@@ -29,7 +29,7 @@ class TableFile {
   virtual std::int64_t row() const = 0;
 };
 
-/// Opens a file with the Arrow plug-in. Errors: those of arrow_function; Corruption if the file is not what
+/// Opens a file with the Arrow plug-in. Errors: those of arrow_plugin; Corruption if the file is not what
 /// it should be.
 std::unique_ptr<TableFile> open_table(const std::string& path,
                                       const std::string& library = "libbora_arrow.so");

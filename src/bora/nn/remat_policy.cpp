@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
-#include "bora/nn/stacked.h"
+#include "bora/nn/remat_policy.h"
 
 #include <cmath>
 

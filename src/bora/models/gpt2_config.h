@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "bora/base/config.h"
+#include "bora/base/json.h"
+#include "bora/base/key.h"
+#include "bora/nn/model_shape.h"
+#include "bora/nn/remat_policy.h"
+
+namespace bora::nn {
+class LanguageModel;
+}
+
+namespace bora::gpt2 {
+
+/// Levanter's names and defaults.
+struct Config {
+  std::int64_t seq_len = 1024, hidden_dim = 768, num_layers = 12, num_heads = 12, mlp_scale = 4;
+  std::string activation_function = "gelu_new";
+  double initializer_range = 0.02, layer_norm_epsilon = 1e-5;
+  double embed_pdrop = 0, resid_pdrop = 0, attn_pdrop = 0;
+  bool scale_attn_by_inverse_layer_idx = false;
+  nn::RematPolicy gradient_checkpointing;
+
+  void bind(Binder& b);
+  static Config from_hf(const Json& config, std::string_view name);
+  Json to_hf(std::int64_t vocab_size) const;
+  nn::ModelShape shape(std::int64_t vocab_size) const;
+  std::int64_t parameter_count(std::int64_t vocab_size) const;
+};
+
+/// GPT-2 with new parameters, drawn by `key`.
+std::unique_ptr<nn::LanguageModel> make_model(const Config& config, std::int64_t vocab_size, Key key);
+
+}  // namespace bora::gpt2

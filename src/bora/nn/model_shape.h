@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#pragma once
+#include <cstdint>
+#include <string>
+
+namespace bora::nn {
+
+/// Sizes that tools and estimates need.
+struct ModelShape {
+  std::string type;  ///< "llama"
+  std::int64_t layers, hidden, heads, kv_heads, head_dim, mlp, vocab, seq_len;
+  bool gated_mlp, tied_head;
+  bool learned_positions = false;  ///< a parameter for each position
+};
+
+}  // namespace bora::nn
