@@ -77,14 +77,9 @@ void show_workers(const ShardingPlan& plan, track::Console& console) {
   for (const auto& share : plan.shares) most = std::max(most, share.total());
   for (const auto& p : plan.parameters) cut += p.whole() ? 0 : 1;
   const auto& m = plan.mesh;
-  const bool lanes_alone = m.data == plan.workers;
   console.fact("workers", fmt::format("{} · {} of {} parameters cut over them · each holds up to {}",
                                       plan.workers, cut, plan.parameters.size(), human_bytes(most)));
-  if (!lanes_alone) {
-    const auto experts = m.expert > 1 ? fmt::format(" × expert {}", m.expert) : "";
-    console.fact("", fmt::format("replica {} × data {} × context {}{} × model {}", m.replica, m.data,
-                                 m.context, experts, m.model));
-  }
+  if (m.data != plan.workers) console.fact("", m.text());
   console.fact(
       "",
       fmt::format("parameters {} · gradients {} · optimizer {} · gathered {} · activations {}",

@@ -85,16 +85,7 @@ std::string PlacedModel::describe_workers() const {
     return sharded_ ? fmt::format(", parameters sharded over {}", over) : std::string();
   };
   if (s.data == s.workers()) return fmt::format("{} workers{}", s.workers(), sharded("them"));
-  std::string axes;
-  const std::pair<std::string_view, int> sizes[] = {{"replica", s.replica},
-                                                    {"data", s.data},
-                                                    {"context", s.context},
-                                                    {"expert", s.expert},
-                                                    {"model", s.model}};
-  for (const auto& [name, n] : sizes) {
-    if (n > 1) axes += fmt::format("{}{} {}", axes.empty() ? "" : " × ", name, n);
-  }
-  return fmt::format("{} workers ({}){}", s.workers(), axes, sharded("data"));
+  return fmt::format("{} workers ({}){}", s.workers(), s.text(), sharded("data"));
 }
 
 std::vector<core::ParamRef> PlacedModel::parameters() {

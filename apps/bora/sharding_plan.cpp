@@ -9,6 +9,7 @@
 #include "bora/base/error.h"
 #include "bora/base/text.h"
 #include "bora/core/parameter_store.h"
+#include "bora/mesh/lane_order.h"
 #include "memory_estimate.h"
 #include "models.h"
 
@@ -162,12 +163,15 @@ ShardingPlan plan_sharding(const ModelConfig& config, const PlanOptions& options
   }
   const double others = static_cast<double>(groups - 1) / groups;
   const double holders = static_cast<double>(shape.data - 1) / shape.data;
+  double from_replicas = 0;  // sums of lanes, of each block
+  for (int r = 1; r < shape.replica; ++r)
+    from_replicas += static_cast<double>(mesh::subtrees({std::int64_t{r} * shape.data, shape.data}).size());
   for (const auto& p : plan.parameters) {
     const double bytes = kFloat * static_cast<double>(p.elements() / p.lane_blocks());
     if (!p.cut.whole()) plan.gathered_bytes += holders * bytes * (p.in_layers ? 2 * rounds : 1);
     if (any_cut)
       plan.gradient_bytes +=
-          bytes * rounds * (p.cut.whole() ? groups - 1 : static_cast<double>(groups - 1) / shape.data);
+          bytes * rounds * (shape.data - 1 + from_replicas) / (p.cut.whole() ? 1 : shape.data);
     else
       plan.gradient_bytes += 2 * others * bytes;
   }

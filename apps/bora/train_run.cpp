@@ -194,8 +194,8 @@ class Run {
     });
   }
 
-  // The first worker decides whether a checkpoint is due, and writes it; before that, all compare what they
-  // hold alike, and bring their blocks where parameters are sharded.
+  // The first worker decides whether a checkpoint is due; then all compare what they hold alike, and each
+  // writes its part where the model is spread over several.
   void save(bool force) {
     const trace::Span span("checkpoint");
     auto step = trainer_->next_step();

@@ -39,7 +39,7 @@ TEST(World, AMeshOfSeveralAxes) {
   auto folder = small_project("world_mesh");
   auto done = plan(folder, "8", {"--trainer.model_axis_size=2", "--trainer.context_axis_size=2"});
   ASSERT_EQ(done.code, 0) << done.output;
-  EXPECT_THAT(done.output, HasSubstr("replica 1 × data 2 × context 2 × model 2"));
+  EXPECT_THAT(done.output, HasSubstr("  data 2 × context 2 × model 2\n"));
   EXPECT_THAT(done.output, HasSubstr("over model "));
   auto uneven = plan(folder, "3", {"--trainer.model_axis_size=3"});
   EXPECT_EQ(uneven.code, 2) << uneven.output;

@@ -159,9 +159,8 @@ TEST_F(WorkerMesh, Errors) {
   auto folder = small_project("mesh_errors");
   auto three = run_workers(folder, 3, with(kTrain, {"--trainer.model_axis_size=2"}));
   EXPECT_NE(three.code, 0);
-  EXPECT_THAT(three.output,
-              HasSubstr("mesh: replica 1 x context 1 x model 2 does not divide the 3 workers that were "
-                        "started\nhint: start a multiple of 2 workers"));
+  EXPECT_THAT(three.output, HasSubstr("mesh: model 2 does not divide the 3 workers that were "
+                                      "started\nhint: start a multiple of 2 workers"));
   auto lanes = run(folder, with(kTrain, {"--trainer.tensor_lanes=6"}));
   EXPECT_EQ(lanes.code, 2);
   EXPECT_THAT(lanes.output, HasSubstr("trainer.tensor_lanes = 6  it must be a power of two"));

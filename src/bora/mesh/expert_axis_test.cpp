@@ -112,10 +112,9 @@ TEST(ExpertAxis, Errors) {
   errors = testing::run_workers({.count = 2}, [](Communicator& workers) {
     const Mesh mesh(borrowed(workers), {.expert = 2, .model = 2}, {});
   });
-  EXPECT_EQ(
-      errors[0],
-      "mesh: replica 1 x data 1 x context 1 x expert 2 x model 2 is 4 workers, but 2 run\nhint: start 4 "
-      "workers, or change the mesh");
+  EXPECT_EQ(errors[0],
+            "mesh: expert 2 × model 2 is 4 workers, but 2 run\nhint: start 4 "
+            "workers, or change the mesh");
 }
 
 }  // namespace

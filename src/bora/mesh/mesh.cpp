@@ -9,9 +9,12 @@
 namespace bora::mesh {
 
 std::string MeshShape::text() const {
-  const auto experts = expert > 1 ? fmt::format(" x expert {}", expert) : "";
-  return fmt::format("replica {} x data {} x context {}{} x model {}", replica, data, context, experts,
-                     model);
+  const std::pair<const char*, int> axes[] = {
+      {"replica", replica}, {"data", data}, {"context", context}, {"expert", expert}, {"model", model}};
+  std::string out;
+  for (const auto& [name, size] : axes)
+    if (size > 1) out += fmt::format("{}{} {}", out.empty() ? "" : " × ", name, size);
+  return out.empty() ? "data 1" : out;
 }
 
 Mesh::Mesh(std::shared_ptr<Communicator> world, const MeshShape& shape, Rules rules)

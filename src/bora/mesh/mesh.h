@@ -23,7 +23,7 @@ struct MeshShape {
   int workers() const { return lane_groups() * workers_per_lane(); }
   int lane_groups() const { return replica * data; }
   int workers_per_lane() const { return context * expert * model; }
-  /// "replica 1 x data 2 x context 1 x model 2": expert where there are several.
+  /// "data 2 × model 2": the axes of several workers; "data 1" for one.
   std::string text() const;
 };
 

@@ -297,10 +297,9 @@ TEST(ShardedOps, Errors) {
       "to_vector: the array is this worker's part of a sum over workers\nhint: core::whole() adds them up");
   const auto errors = testing::run_workers(
       {.count = 2}, [](Communicator& workers) { const Mesh mesh(borrowed(workers), {.data = 3}, {}); });
-  EXPECT_EQ(
-      errors[0],
-      "mesh: replica 1 x data 3 x context 1 x model 1 is 3 workers, but 2 run\nhint: start 3 workers, or "
-      "change the mesh");
+  EXPECT_EQ(errors[0],
+            "mesh: data 3 is 3 workers, but 2 run\nhint: start 3 workers, or "
+            "change the mesh");
 }
 
 TEST(ShardedOps, GradientCheckpointing) {

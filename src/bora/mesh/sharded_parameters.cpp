@@ -42,7 +42,8 @@ ShardedParameters::ShardedParameters(std::shared_ptr<Communicator> workers, std:
   }
   of_holders_ = std::make_unique<AxisCollectives>(holders_);
   values_ = holders_->split(0, holders_->rank());
-  sums_ = workers_->split(0, workers_->rank());
+  sums_ = holders_->split(0, holders_->rank());
+  across_ = workers_->split(holders_->rank(), workers_->rank());
 }
 
 // MPI moves messages while it is called; the time between two calls is what a message may wait.
@@ -52,6 +53,7 @@ void ShardedParameters::look() {
   if (now - looked_ < kBetweenLooks) return;
   values_->progress();
   sums_->progress();
+  across_->progress();
   looked_ = now;
 }
 
@@ -286,35 +288,38 @@ bool ShardedGradients::counts(std::int64_t round, int worker) const {
   return round * store_.workers().size() + worker < lanes_;
 }
 
-void ShardedGradients::push(std::int64_t round, std::size_t i, int worker, core::Array piece) {
-  trees_[i].push({round * store_.workers().size() + worker, 1, {std::move(piece)}, {}});
+// Of the workers of a replica, in a round.
+LaneRange ShardedGradients::lanes_of(std::int64_t round, int replica) const {
+  const std::int64_t each = store_.holders_->size();
+  const std::int64_t first = std::min(round * store_.workers().size() + replica * each, lanes_);
+  return {first, std::min(each, lanes_ - first)};
 }
 
-// The pieces travel while the next gradient is computed.
+// The pieces travel while the next gradient is computed: first within the replica; what its lanes add up to
+// goes to the other replicas while the pieces after it travel.
 void ShardedGradients::add(std::int64_t round, std::size_t i, const core::Array& gradient) {
   arrive();
-  auto& workers = store_.workers();
+  auto& holders = *store_.holders_;
   const auto& cut = store_.cut(i);
   const trace::Span span("reduce-scatter", "elements", gradient.numel());
-  const int rank = workers.rank();
+  const int rank = holders.rank();
+  const auto lanes = lanes_of(round, store_.across_->rank()).lanes;  // of workers 0, 1, ... of the replica
   touched_[i] = true;
-  std::vector<core::Array> out(static_cast<std::size_t>(workers.size())), in(out.size());
+  std::vector<core::Array> out(static_cast<std::size_t>(holders.size())), in(out.size());
   std::vector<Message> messages;
-  for (int w = 0; w < workers.size(); ++w) {
+  for (int w = 0; w < holders.size(); ++w) {
     const auto at = static_cast<std::size_t>(w);
-    const bool sends = counts(round, rank), receives = counts(round, w);
-    if (sends || w == rank) {
+    const bool sends = rank < lanes, receives = w < lanes;
+    if (sends) {
       if (cut.whole()) {
         out[at] = gradient;
       } else {
-        const int block = w % cut.workers();
-        out[at] = make_array(cut.sizes(block));
-        cut.take(block, gradient.data<float>(), out[at].data<float>());
+        out[at] = make_array(cut.sizes(w));
+        cut.take(w, gradient.data<float>(), out[at].data<float>());
       }
     }
     if (w == rank) continue;
-    if (receives)
-      in[at] = cut.whole() ? make_array(gradient.sizes()) : make_array(cut.sizes(rank % cut.workers()));
+    if (receives) in[at] = make_array(cut.whole() ? gradient.sizes() : cut.sizes(rank));
     Message m{.peer = w, .out = {}, .in = {}};
     if (sends) m.out = bytes_of(out[at].data<float>(), out[at].numel());
     if (receives) m.in = bytes_of(in[at].data<float>(), in[at].numel());
@@ -327,17 +332,51 @@ void ShardedGradients::add(std::int64_t round, std::size_t i, const core::Array&
 
 void ShardedGradients::arrive() {
   if (!pieces_) return;
-  const trace::Span span("wait");
-  store_.sums_->settle();
-  for (int w = 0; w < store_.workers().size(); ++w) {
-    if (counts(pieces_->round, w))
-      push(pieces_->round, pieces_->parameter, w, std::move(pieces_->in[static_cast<std::size_t>(w)]));
+  {
+    const trace::Span span("wait");
+    store_.sums_->settle();
   }
+  LaneTree own(lanes_, 1);
+  const auto lanes = lanes_of(pieces_->round, store_.across_->rank());
+  for (std::int64_t k = 0; k < lanes.lanes; ++k)
+    own.push({lanes.first + k, 1, {std::move(pieces_->in[static_cast<std::size_t>(k)])}, {}});
+  pass_on(pieces_->round, pieces_->parameter, own.take_nodes());
   pieces_.reset();
+}
+
+// To the workers with the same block in the other replicas.
+void ShardedGradients::pass_on(std::int64_t round, std::size_t i, std::vector<LaneSum> own) {
+  arrive_from_replicas();
+  const auto& cut = store_.cut(i);
+  const auto sizes = cut.whole() ? store_.slots_[i].whole.sizes() : cut.sizes(store_.block());
+  auto& across = *store_.across_;
+  passed_on_.emplace(Passed{i, std::move(own), {}});
+  std::vector<Message> messages;
+  for (int k = 1; k < across.size(); ++k) {
+    const int to = (across.rank() + k) % across.size(),
+              from = (across.rank() + across.size() - k) % across.size();
+    for (const auto& node : passed_on_->own)
+      messages.push_back({to, bytes_of(node.arrays[0].data<float>(), node.arrays[0].numel()), {}});
+    for (const auto& node : subtrees(lanes_of(round, from))) {
+      auto& array = passed_on_->others.emplace_back(LaneSum{node.first, node.lanes, {make_array(sizes)}, {}});
+      messages.push_back({from, {}, bytes_of(array.arrays[0].data<float>(), array.arrays[0].numel())});
+    }
+  }
+  across.begin(messages, "gradients of replicas");
+}
+
+void ShardedGradients::arrive_from_replicas() {
+  if (!passed_on_) return;
+  const trace::Span span("wait");
+  store_.across_->settle();
+  for (auto* nodes : {&passed_on_->own, &passed_on_->others})
+    for (auto& node : *nodes) trees_[passed_on_->parameter].push(std::move(node));
+  passed_on_.reset();
 }
 
 void ShardedGradients::finish(std::int64_t round, std::span<const double> scalars) {
   arrive();
+  arrive_from_replicas();
   auto& workers = store_.workers();
   std::vector<double> all(scalars.size() * static_cast<std::size_t>(workers.size()));
   workers.all_gather(std::as_bytes(scalars), std::as_writable_bytes(std::span(all)));

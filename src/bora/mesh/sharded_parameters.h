@@ -100,6 +100,7 @@ class ShardedParameters final : public core::ParameterStore {
   friend class ShardedGradients;
   std::shared_ptr<Communicator> workers_, holders_;  // holders: of this replica's blocks
   std::shared_ptr<Communicator> values_, sums_;      // the same, for what travels beside the computation
+  std::shared_ptr<Communicator> across_;             // with the same block, one of each replica, by replica
   std::unique_ptr<AxisCollectives> of_holders_;
   std::vector<std::string> axes_;
   std::vector<Slot> slots_;
@@ -114,7 +115,8 @@ class ShardedParameters final : public core::ParameterStore {
 
 /// The gradients of one step on sharded parameters: worker w computes lane r·W + w in round r. Every gradient
 /// goes in pieces to the owners of its blocks, who add lanes by the tree of lane_tree.h: the bits are those
-/// of one worker.
+/// of one worker. With replicas the pieces stay within each, and its sums go from replica to replica: a
+/// worker sends the others its block of each gradient, not its gradients.
 class ShardedGradients {
  public:
   ShardedGradients(ShardedParameters& store, std::int64_t lanes);
@@ -131,17 +133,25 @@ class ShardedGradients {
   LaneSum take_total();
 
  private:
-  // The pieces of one gradient: those that leave, and those of all lanes that this worker owns.
+  // The pieces of one gradient: those that leave, and those of all lanes of the replica for this worker.
   struct Pieces {
     std::int64_t round;
     std::size_t parameter;
     std::vector<core::Array> out, in;
   };
+  // What lanes of a round add up to in this worker's block: of this replica, and of the others.
+  struct Passed {
+    std::size_t parameter;
+    std::vector<LaneSum> own, others;
+  };
+  LaneRange lanes_of(std::int64_t round, int replica) const;
   void arrive();
-  void push(std::int64_t round, std::size_t i, int worker, core::Array piece);
+  void pass_on(std::int64_t round, std::size_t i, std::vector<LaneSum> own);
+  void arrive_from_replicas();
 
   ShardedParameters& store_;
-  std::optional<Pieces> pieces_;  // on their way
+  std::optional<Pieces> pieces_;     // on their way
+  std::optional<Passed> passed_on_;  // on their way
   std::int64_t lanes_;
   std::vector<LaneTree> trees_;  // by parameter
   LaneTree scalars_;

@@ -8,6 +8,7 @@
 #include <limits>
 #include <numeric>
 
+#include "bora/base/trace.h"
 #include "bora/core/create.h"
 #include "bora/mesh/test_communicator.h"
 
@@ -137,20 +138,33 @@ core::Array lane_gradient(core::Names names, std::vector<std::int64_t> sizes, st
 }
 
 TEST(ShardedGradients, AddLanesByTheTree) {
-  constexpr std::int64_t kLanes = 4;
-  LaneTree tree(kLanes, 2);
-  for (std::int64_t lane = 0; lane < kLanes; ++lane)
-    tree.push({lane,
-               1,
-               {lane_gradient(kTable, {3, 5}, lane), lane_gradient(kBias, {4}, lane)},
-               {0.1 * static_cast<double>(lane)}});
-  const auto want = tree.take_total();
-  for (const int workers : {1, 2, 3, 4}) {
-    expect_no_errors(testing::run_workers({.count = workers}, [&](Communicator& c) {
+  struct Case {
+    int workers, replicas;
+    std::int64_t lanes;
+  };
+  for (const auto& [workers, replicas, lanes] : std::vector<Case>{{1, 1, 4},
+                                                                  {2, 1, 4},
+                                                                  {3, 1, 4},
+                                                                  {4, 1, 4},
+                                                                  {2, 2, 4},
+                                                                  {4, 2, 4},
+                                                                  {4, 4, 4},
+                                                                  {6, 2, 8},
+                                                                  {6, 3, 8},
+                                                                  {6, 2, 16},
+                                                                  {6, 1, 8}}) {
+    LaneTree tree(lanes, 2);
+    for (std::int64_t lane = 0; lane < lanes; ++lane)
+      tree.push({lane,
+                 1,
+                 {lane_gradient(kTable, {3, 5}, lane), lane_gradient(kBias, {4}, lane)},
+                 {0.1 * static_cast<double>(lane)}});
+    const auto want = tree.take_total();
+    expect_no_errors(testing::run_workers({.count = workers}, [&, r = replicas, n = lanes](Communicator& c) {
       Model model;
-      ShardedParameters store(borrowed(c), {"embed"});
+      ShardedParameters store(borrowed(c), {"embed"}, r);
       store.adopt(model.parameters());
-      ShardedGradients sum(store, kLanes);
+      ShardedGradients sum(store, n);
       for (std::int64_t round = 0; round < sum.rounds(); ++round) {
         const auto lane = sum.lane(round);
         sum.add(round, 1, lane_gradient(kBias, {4}, lane));
@@ -163,6 +177,34 @@ TEST(ShardedGradients, AddLanesByTheTree) {
       EXPECT_EQ(total.arrays[0].to_vector<float>(), store.block_of(0, want.arrays[0]).to_vector<float>());
     }));
   }
+}
+
+// Within a replica the other holder's piece of a block; between replicas one sum of a block.
+TEST(ShardedGradients, ReplicasSendEachOtherSumsOfBlocks) {
+  const auto received = [](int replicas) {
+    std::int64_t bytes = 0;
+    expect_no_errors(testing::run_workers({.count = 4}, [&](Communicator& c) {
+      Model model;
+      ShardedParameters store(borrowed(c), {"embed"}, replicas);
+      store.adopt(model.parameters());
+      ShardedGradients sum(store, 4);
+      c.barrier();
+      if (c.rank() == 0) trace::start();
+      c.barrier();
+      sum.add(0, 0, lane_gradient(kTable, {3, 5}, c.rank()));
+      sum.finish(0, {});
+      c.barrier();
+      if (c.rank() != 0) return;
+      for (const auto& thread : trace::stop())
+        for (const auto& event : thread.events)
+          if (thread.name == "messages") bytes += event.value;
+    }));
+    return bytes / 4;
+  };
+  constexpr std::int64_t kTableFloats = 15;
+  EXPECT_EQ(received(1), 3 * kTableFloats);
+  EXPECT_EQ(received(2), 2 * kTableFloats + 2 * kTableFloats);
+  EXPECT_EQ(received(4), 4 * 3 * kTableFloats);
 }
 
 }  // namespace

@@ -264,9 +264,9 @@ TEST(MeshConfig, Experts) {
   EXPECT_EQ(plan.shape.data, 2);
   EXPECT_EQ(plan.shape.expert, 2);
   EXPECT_EQ(plan.shape.workers_per_lane(), 4);
-  EXPECT_EQ(plan.shape.text(), "replica 1 x data 2 x context 1 x expert 2 x model 2");
+  EXPECT_EQ(plan.shape.text(), "data 2 × expert 2 × model 2");
   EXPECT_EQ(error_of([&] { resolve_mesh(r.root.trainer.mesh, {}, 6, 300); }),
-            "mesh: replica 1 x context 1 x expert 2 x model 2 does not divide the 6 workers that were "
+            "mesh: expert 2 × model 2 does not divide the 6 workers that were "
             "started\nhint: start a multiple of 4 workers, or change trainer.model_axis_size, "
             "trainer.context_axis_size, trainer.mesh.axes.expert or the replicas");
   EXPECT_EQ(read("  mesh:\n    axes: {expert: 0}\n").problems.size(), 1);

@@ -3,6 +3,7 @@
 #include "bora/train/mesh_config.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "bora/base/error.h"
 #include "bora/base/text.h"
@@ -85,16 +86,13 @@ mesh::MeshShape shape_of(const MeshConfig& config, int workers) {
   const int rest = shape.replica * shape.workers_per_lane();
   if (shape.data == -1 && workers % rest == 0) shape.data = workers / rest;
   if (shape.data == -1 || shape.workers() != workers) {
-    const bool free = shape.data == -1;
-    const auto experts = shape.expert > 1 ? fmt::format(" x expert {}", shape.expert) : "";
+    const bool free = std::exchange(shape.data, std::max(shape.data, 1)) == -1;
     fail(ErrorKind::Config,
-         "mesh: replica {} x context {}{} x model {}{} {} the {} worker{} that {} started\nhint: start a "
-         "multiple of {} "
-         "workers, or change trainer.model_axis_size, trainer.context_axis_size{} or the replicas",
-         shape.replica, shape.context, experts, shape.model,
-         free ? "" : fmt::format(" x data {}", shape.data), free ? "does not divide" : "is not", workers,
-         workers == 1 ? "" : "s", workers == 1 ? "was" : "were", free ? rest : shape.workers(),
-         experts.empty() ? "" : ", trainer.mesh.axes.expert");
+         "mesh: {} {} the {} worker{} that {} started\nhint: start {}{} workers, or change "
+         "trainer.model_axis_size, trainer.context_axis_size{} or the replicas",
+         shape.text(), free ? "does not divide" : "is not", workers, workers == 1 ? "" : "s",
+         workers == 1 ? "was" : "were", free ? "a multiple of " : "", shape.workers(),
+         shape.expert > 1 ? ", trainer.mesh.axes.expert" : "");
   }
   return shape;
 }
