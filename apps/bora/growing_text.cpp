@@ -6,7 +6,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
+#include <span>
 #include <thread>
+#include <vector>
 
 #include "bora/base/clock.h"
 #include "bora/base/text.h"
@@ -17,6 +20,18 @@ namespace {
 
 constexpr double kSilence = 0.3;  // shorter waits are not worth a line
 constexpr double kBetweenShows = 0.1;
+constexpr double kTurn = 0.5;
+
+// What workers tell each other as long as one of them has a cache that grows.
+constexpr std::uint8_t kGrows = 1, kWaits = 2, kStops = 4;
+
+std::uint8_t said_by_any(mesh::Communicator& workers, std::uint8_t mine) {
+  std::vector<std::uint8_t> all(static_cast<std::size_t>(workers.size()));
+  workers.all_gather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all)));
+  std::uint8_t any = 0;
+  for (const auto said : all) any |= said;
+  return any;
+}
 
 bool is_over(const data::BackgroundBuild& build) {
   if (build.is_complete()) return true;
@@ -52,24 +67,36 @@ void GrowingText::look() {
   known_();
 }
 
-void GrowingText::wait(const std::function<bool()>& ready) {
-  look();
-  if (is_growing()) wait_until([&] { return ready() || train::StopSignals::requested(); });
-}
+void GrowingText::wait(const std::function<bool()>& ready) { wait_together(ready, true); }
 
 void GrowingText::wait_for_all() {
-  look();
-  while (is_growing()) wait_until([] { return false; });
+  wait_together([] { return false; }, false);
+}
+
+// Workers meet after each turn of waiting, however long all of it takes: the deadline of training finds one
+// that hangs.
+void GrowingText::wait_together(const std::function<bool()>& ready, bool heeds_stops) {
+  double shown = monotonic_seconds() + kSilence - kBetweenShows;
+  const auto stops = [&] { return heeds_stops && train::StopSignals::requested(); };
+  while (anyone_grows_) {
+    look();
+    const bool waits = is_growing() && !ready();
+    const auto said =
+        said_by_any(workers_, (is_growing() ? kGrows : 0) | (waits ? kWaits : 0) | (stops() ? kStops : 0));
+    anyone_grows_ = (said & kGrows) != 0;
+    if ((said & kWaits) == 0 || (said & kStops) != 0) return;
+    if (waits) take_turn([&] { return ready() || stops(); }, shown);
+  }
 }
 
 // An error of this worker's build must come out as it is: inside of workers_.wait it would become one of the
 // connection.
-void GrowingText::wait_until(const std::function<bool()>& done) {
-  const double began = monotonic_seconds();
-  double shown = began + kSilence - kBetweenShows;
-  const auto done_or_over = [&] {
-    if (done() || is_over(*text_.build)) return true;
-    if (const double now = monotonic_seconds(); now - shown >= kBetweenShows) {
+void GrowingText::take_turn(const std::function<bool()>& done, double& shown) {
+  const double end = monotonic_seconds() + kTurn;
+  const auto over = [&] {
+    const double now = monotonic_seconds();
+    if (now > end || done() || is_over(*text_.build)) return true;
+    if (now - shown >= kBetweenShows) {
       shown = now;
       show();
     }
@@ -77,11 +104,10 @@ void GrowingText::wait_until(const std::function<bool()>& done) {
   };
   if (workers_.size() > 1) {
     workers_.activity("waiting for the token cache");
-    workers_.wait("token cache", done_or_over);
+    workers_.wait("token cache", over);
   } else {
-    while (!done_or_over()) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    while (!over()) std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
-  look();
 }
 
 void GrowingText::show() const {

@@ -170,10 +170,7 @@ class Run {
     workers_->deadline(deadline);
   }
 
-  // While caches grow, all may have to wait for the one that builds.
-  void begin_training() {
-    in_step("training", growing_->is_growing() ? kPatience : config_.trainer.worker_timeout);
-  }
+  void begin_training() { in_step("training", config_.trainer.worker_timeout); }
 
   // All workers evaluate and export together; one alone draws samples, from a model that is whole there.
   void end() {
@@ -374,9 +371,8 @@ class Run {
     return restored;
   }
 
-  // All of the data is there now: nobody waits for it any more.
+  // All of the data is there now.
   void after_building() {
-    workers_->deadline(config_.trainer.worker_timeout);
     if (writes()) record_run(loaded_, place_, *text_, started_);
     show_baseline();
   }
