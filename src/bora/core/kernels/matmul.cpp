@@ -100,10 +100,7 @@ void batched_matmul(i64 batch, i64 m, i64 n, i64 k, MatrixRef a, i64 a_batch, Ma
   });
 }
 
-const char* matmul_path() {
-  if (!own_for_large()) return "mkl";
-  return own_matmul_is_fast() ? "own avx512" : "own";
-}
+const char* matmul_path() { return own_for_large() ? "own" : "mkl"; }
 
 void set_matmul_kernel(MatmulKernel kernel) { choice = kernel; }
 

@@ -23,11 +23,11 @@ void batched_matmul(std::int64_t batch, std::int64_t m, std::int64_t n, std::int
                     std::int64_t a_batch, MatrixRef b, std::int64_t b_batch, float* c, std::int64_t c_stride,
                     std::int64_t c_batch);
 
-/// "mkl", "own avx512", ...: which implementation large products use.
+/// "mkl" or "own": which implementation large products use.
 const char* matmul_path();
 
-/// Overrides the choice made from the CPU (Bora's own product with AVX-512, else MKL): for benchmarks, and
-/// for machines where that guesses wrong. Bits differ between the two. Call before compute.
+/// Overrides the choice made from the CPU (Bora's own product with AVX-512 or on AMD's, else MKL): for
+/// benchmarks, and for machines where that guesses wrong. Bits differ between the two. Call before compute.
 enum class MatmulKernel { automatic, mkl, own };
 void set_matmul_kernel(MatmulKernel kernel);
 

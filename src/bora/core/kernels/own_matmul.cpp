@@ -55,9 +55,12 @@ namespace HWY_NAMESPACE {
 
 using i64 = std::int64_t;
 
-bool has_wide_tiles() {
+bool beats_mkl() {
 #if HWY_TARGET == HWY_AVX3
   return true;
+#elif HWY_TARGET == HWY_AVX2
+  __builtin_cpu_init();
+  return !__builtin_cpu_is("intel");
 #else
   return false;
 #endif
@@ -152,7 +155,7 @@ HWY_AFTER_NAMESPACE();
 namespace bora::kernels {
 namespace {
 
-HWY_EXPORT(has_wide_tiles);
+HWY_EXPORT(beats_mkl);
 HWY_EXPORT(pack_left);
 HWY_EXPORT(pack_right);
 HWY_EXPORT(multiply_part);
@@ -236,7 +239,7 @@ void scale_output(i64 m, i64 n, float* c, i64 c_stride, float beta) {
 
 }  // namespace
 
-bool own_matmul_is_fast() { return HWY_DYNAMIC_DISPATCH(has_wide_tiles)(); }
+bool own_matmul_is_fast() { return HWY_DYNAMIC_DISPATCH(beats_mkl)(); }
 
 void own_matmul(i64 m, i64 n, i64 k, MatrixRef a, MatrixRef b, float* c, i64 c_stride, float beta) {
   if (m <= 0 || n <= 0) return;
