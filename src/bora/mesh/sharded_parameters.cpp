@@ -42,8 +42,8 @@ ShardedParameters::ShardedParameters(std::shared_ptr<Communicator> workers, std:
   }
   of_holders_ = std::make_unique<AxisCollectives>(holders_);
   values_ = holders_->split(0, holders_->rank());
-  sums_ = holders_->split(0, holders_->rank());
-  across_ = workers_->split(holders_->rank(), workers_->rank());
+  for (auto& way : sums_) way = holders_->split(0, holders_->rank());
+  for (auto& way : across_) way = workers_->split(holders_->rank(), workers_->rank());
 }
 
 // MPI moves messages while it is called; the time between two calls is what a message may wait.
@@ -52,8 +52,8 @@ void ShardedParameters::look() {
   const double now = monotonic_seconds();
   if (now - looked_ < kBetweenLooks) return;
   values_->progress();
-  sums_->progress();
-  across_->progress();
+  for (const auto& way : sums_) way->progress();
+  for (const auto& way : across_) way->progress();
   looked_ = now;
 }
 
@@ -295,16 +295,17 @@ LaneRange ShardedGradients::lanes_of(std::int64_t round, int replica) const {
   return {first, std::min(each, lanes_ - first)};
 }
 
-// The pieces travel while the next gradient is computed: first within the replica; what its lanes add up to
-// goes to the other replicas while the pieces after it travel.
+// The pieces travel while the next gradients are computed: first within the replica; what its lanes add up to
+// goes to the other replicas.
 void ShardedGradients::add(std::int64_t round, std::size_t i, const core::Array& gradient) {
-  arrive();
   auto& holders = *store_.holders_;
   const auto& cut = store_.cut(i);
   const trace::Span span("reduce-scatter", "elements", gradient.numel());
   const int rank = holders.rank();
-  const auto lanes = lanes_of(round, store_.across_->rank()).lanes;  // of workers 0, 1, ... of the replica
+  const auto lanes = lanes_of(round, replica()).lanes;  // of workers 0, 1, ... of the replica
   touched_[i] = true;
+  const std::int64_t bytes = gradient.numel() * std::int64_t{sizeof(float)};
+  while (!pieces_.empty() && (pieces_.size() == kWays || flying_bytes_ + bytes > kMostFlying)) arrive();
   std::vector<core::Array> out(static_cast<std::size_t>(holders.size())), in(out.size());
   std::vector<Message> messages;
   for (int w = 0; w < holders.size(); ++w) {
@@ -326,57 +327,63 @@ void ShardedGradients::add(std::int64_t round, std::size_t i, const core::Array&
     if (!m.out.empty() || !m.in.empty()) messages.push_back(m);
   }
   in[static_cast<std::size_t>(rank)] = out[static_cast<std::size_t>(rank)];
-  pieces_ = Pieces{round, i, std::move(out), std::move(in)};
-  store_.sums_->begin(messages, "gradients");
+  auto& way = *store_.sums_[next_way_++ % kWays];
+  flying_bytes_ += bytes;
+  pieces_.push_back({&way, round, i, bytes, std::move(out), std::move(in)});
+  way.begin(messages, "gradients");
 }
 
 void ShardedGradients::arrive() {
-  if (!pieces_) return;
+  Pieces came = std::move(pieces_.front());
+  pieces_.pop_front();
   {
     const trace::Span span("wait");
-    store_.sums_->settle();
+    came.way->settle();
   }
+  flying_bytes_ -= came.bytes;
   LaneTree own(lanes_, 1);
-  const auto lanes = lanes_of(pieces_->round, store_.across_->rank());
+  const auto lanes = lanes_of(came.round, replica());
   for (std::int64_t k = 0; k < lanes.lanes; ++k)
-    own.push({lanes.first + k, 1, {std::move(pieces_->in[static_cast<std::size_t>(k)])}, {}});
-  pass_on(pieces_->round, pieces_->parameter, own.take_nodes());
-  pieces_.reset();
+    own.push({lanes.first + k, 1, {std::move(came.in[static_cast<std::size_t>(k)])}, {}});
+  pass_on(came.round, came.parameter, own.take_nodes());
 }
 
 // To the workers with the same block in the other replicas.
 void ShardedGradients::pass_on(std::int64_t round, std::size_t i, std::vector<LaneSum> own) {
-  arrive_from_replicas();
+  if (passed_on_.size() == kWays) arrive_from_replicas();
   const auto& cut = store_.cut(i);
   const auto sizes = cut.whole() ? store_.slots_[i].whole.sizes() : cut.sizes(store_.block());
-  auto& across = *store_.across_;
-  passed_on_.emplace(Passed{i, std::move(own), {}});
+  auto& across = *store_.across_[next_way_across_++ % kWays];
+  auto& passed = passed_on_.emplace_back(Passed{&across, i, std::move(own), {}});
   std::vector<Message> messages;
   for (int k = 1; k < across.size(); ++k) {
     const int to = (across.rank() + k) % across.size(),
               from = (across.rank() + across.size() - k) % across.size();
-    for (const auto& node : passed_on_->own)
+    for (const auto& node : passed.own)
       messages.push_back({to, bytes_of(node.arrays[0].data<float>(), node.arrays[0].numel()), {}});
     for (const auto& node : subtrees(lanes_of(round, from))) {
-      auto& array = passed_on_->others.emplace_back(LaneSum{node.first, node.lanes, {make_array(sizes)}, {}});
+      auto& array = passed.others.emplace_back(LaneSum{node.first, node.lanes, {make_array(sizes)}, {}});
       messages.push_back({from, {}, bytes_of(array.arrays[0].data<float>(), array.arrays[0].numel())});
     }
   }
   across.begin(messages, "gradients of replicas");
+  if (across.size() == 1) arrive_from_replicas();
 }
 
 void ShardedGradients::arrive_from_replicas() {
-  if (!passed_on_) return;
-  const trace::Span span("wait");
-  store_.across_->settle();
-  for (auto* nodes : {&passed_on_->own, &passed_on_->others})
-    for (auto& node : *nodes) trees_[passed_on_->parameter].push(std::move(node));
-  passed_on_.reset();
+  Passed came = std::move(passed_on_.front());
+  passed_on_.pop_front();
+  {
+    const trace::Span span("wait");
+    came.way->settle();
+  }
+  for (auto* nodes : {&came.own, &came.others})
+    for (auto& node : *nodes) trees_[came.parameter].push(std::move(node));
 }
 
 void ShardedGradients::finish(std::int64_t round, std::span<const double> scalars) {
-  arrive();
-  arrive_from_replicas();
+  while (!pieces_.empty()) arrive();
+  while (!passed_on_.empty()) arrive_from_replicas();
   auto& workers = store_.workers();
   std::vector<double> all(scalars.size() * static_cast<std::size_t>(workers.size()));
   workers.all_gather(std::as_bytes(scalars), std::as_writable_bytes(std::span(all)));

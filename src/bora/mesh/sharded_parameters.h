@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
 #pragma once
+#include <array>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -99,8 +101,11 @@ class ShardedParameters final : public core::ParameterStore {
 
   friend class ShardedGradients;
   std::shared_ptr<Communicator> workers_, holders_;  // holders: of this replica's blocks
-  std::shared_ptr<Communicator> values_, sums_;      // the same, for what travels beside the computation
-  std::shared_ptr<Communicator> across_;             // with the same block, one of each replica, by replica
+  // The same, for what travels beside the computation: values, and gradients on several ways at once.
+  static constexpr std::size_t kWays = 8;
+  std::shared_ptr<Communicator> values_;
+  std::array<std::shared_ptr<Communicator>, kWays> sums_;
+  std::array<std::shared_ptr<Communicator>, kWays> across_;  // same block, one worker of each replica
   std::unique_ptr<AxisCollectives> of_holders_;
   std::vector<std::string> axes_;
   std::vector<Slot> slots_;
@@ -133,25 +138,35 @@ class ShardedGradients {
   LaneSum take_total();
 
  private:
+  static constexpr std::size_t kWays = ShardedParameters::kWays;
+  /// Bytes of the gradients that travel at once, if they are several: workers need not be in step.
+  static constexpr std::int64_t kMostFlying = std::int64_t{64} << 20;
+
   // The pieces of one gradient: those that leave, and those of all lanes of the replica for this worker.
   struct Pieces {
+    Communicator* way;
     std::int64_t round;
     std::size_t parameter;
+    std::int64_t bytes;
     std::vector<core::Array> out, in;
   };
   // What lanes of a round add up to in this worker's block: of this replica, and of the others.
   struct Passed {
+    Communicator* way;
     std::size_t parameter;
     std::vector<LaneSum> own, others;
   };
+  int replica() const { return store_.across_[0]->rank(); }
   LaneRange lanes_of(std::int64_t round, int replica) const;
   void arrive();
   void pass_on(std::int64_t round, std::size_t i, std::vector<LaneSum> own);
   void arrive_from_replicas();
 
   ShardedParameters& store_;
-  std::optional<Pieces> pieces_;     // on their way
-  std::optional<Passed> passed_on_;  // on their way
+  std::deque<Pieces> pieces_;     // on their way, in the order of their beginning
+  std::deque<Passed> passed_on_;  // likewise
+  std::size_t next_way_ = 0, next_way_across_ = 0;
+  std::int64_t flying_bytes_ = 0;  // of the gradients in pieces_
   std::int64_t lanes_;
   std::vector<LaneTree> trees_;  // by parameter
   LaneTree scalars_;
