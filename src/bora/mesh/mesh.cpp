@@ -8,15 +8,6 @@
 
 namespace bora::mesh {
 
-std::string MeshShape::text() const {
-  const std::pair<const char*, int> axes[] = {
-      {"replica", replica}, {"data", data}, {"context", context}, {"expert", expert}, {"model", model}};
-  std::string out;
-  for (const auto& [name, size] : axes)
-    if (size > 1) out += fmt::format("{}{} {}", out.empty() ? "" : " × ", name, size);
-  return out.empty() ? "data 1" : out;
-}
-
 Mesh::Mesh(std::shared_ptr<Communicator> world, const MeshShape& shape, Rules rules)
     : world_(std::move(world)), shape_(shape) {
   if (shape.workers() != world_->size()) {
