@@ -40,7 +40,7 @@ run() {
   if [ -n "$smoke" ]; then
     kept=$build/smoke/$1
     rm -rf "$kept"
-    flags+=(-runs=3000 -seed=1 -timeout=20)  # a slow machine is no finding
+    flags+=(-max_total_time=60 -seed=1 -timeout=20)  # a slow machine is no finding
   else
     flags+=(-max_total_time="$seconds" -timeout=1)
   fi
@@ -55,5 +55,14 @@ run() {
 }
 
 failed=0
-for target in "$@"; do run "$target" || failed=1; done
+if [ -n "$smoke" ]; then
+  running=0
+  for target in "$@"; do
+    if [ "$running" -ge "$jobs" ]; then wait -n || failed=1; else running=$((running + 1)); fi
+    run "$target" &
+  done
+  for ((; running > 0; --running)); do wait -n || failed=1; done
+else
+  for target in "$@"; do run "$target" || failed=1; done
+fi
 exit $failed
