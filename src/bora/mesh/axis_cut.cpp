@@ -39,6 +39,7 @@ std::vector<std::int64_t> AxisCut::sizes(int worker) const {
 
 void AxisCut::take(int worker, const float* whole, float* block) const {
   const auto run = (end(worker) - begin(worker)) * inner_, stride = axis_ * inner_;
+  if (run == 0) return;  // an axis shorter than its workers
   const float* from = whole + begin(worker) * inner_;
   const auto rows = std::max<std::int64_t>(1, kCopy / std::max<std::int64_t>(1, run));
   kernels::for_chunks(outer_, rows, [=](std::int64_t first, std::int64_t last) {
@@ -49,6 +50,7 @@ void AxisCut::take(int worker, const float* whole, float* block) const {
 
 void AxisCut::put(int worker, const float* block, float* whole) const {
   const auto run = (end(worker) - begin(worker)) * inner_, stride = axis_ * inner_;
+  if (run == 0) return;
   float* to = whole + begin(worker) * inner_;
   const auto rows = std::max<std::int64_t>(1, kCopy / std::max<std::int64_t>(1, run));
   kernels::for_chunks(outer_, rows, [=](std::int64_t first, std::int64_t last) {
