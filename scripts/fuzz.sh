@@ -5,7 +5,8 @@
 # Builds the fuzz targets of tests/fuzz with clang and runs each for a while; one line each.
 #
 #   scripts/fuzz.sh [SECONDS [TARGET...]]     default 600 seconds each, all targets
-#   scripts/fuzz.sh --smoke [TARGET...]       the seeds and 3000 inputs made of them, the same ones every time
+#   scripts/fuzz.sh --smoke [TARGET...]       the seeds, and a minute of inputs made of them in one fixed order; as many
+#                                             targets at once as there are processors
 #
 # BORA_FUZZ_BUILD: the build folder, default build/fuzz. New inputs are kept below it, in corpus/TARGET, and go on from
 # there the next time; those that fail lie in found/TARGET. Exit code 1 if there are any.
