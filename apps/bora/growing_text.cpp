@@ -6,10 +6,8 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdint>
-#include <span>
+#include <cstddef>
 #include <thread>
-#include <vector>
 
 #include "bora/base/clock.h"
 #include "bora/base/text.h"
@@ -23,15 +21,9 @@ constexpr double kBetweenShows = 0.1;
 constexpr double kTurn = 0.5;
 
 // What workers tell each other as long as one of them has a cache that grows.
-constexpr std::uint8_t kGrows = 1, kWaits = 2, kStops = 4;
+constexpr std::byte kNothing{0}, kGrows{1}, kWaits{2}, kStops{4};
 
-std::uint8_t said_by_any(mesh::Communicator& workers, std::uint8_t mine) {
-  std::vector<std::uint8_t> all(static_cast<std::size_t>(workers.size()));
-  workers.all_gather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all)));
-  std::uint8_t any = 0;
-  for (const auto said : all) any |= said;
-  return any;
-}
+std::byte bit_if(bool yes, std::byte bit) { return yes ? bit : kNothing; }
 
 bool is_over(const data::BackgroundBuild& build) {
   if (build.is_complete()) return true;
@@ -81,10 +73,10 @@ void GrowingText::wait_together(const std::function<bool()>& ready, bool heeds_s
   while (anyone_grows_) {
     look();
     const bool waits = is_growing() && !ready();
-    const auto said =
-        said_by_any(workers_, (is_growing() ? kGrows : 0) | (waits ? kWaits : 0) | (stops() ? kStops : 0));
-    anyone_grows_ = (said & kGrows) != 0;
-    if ((said & kWaits) == 0 || (said & kStops) != 0) return;
+    const auto said = mesh::bits_of_all(
+        workers_, bit_if(is_growing(), kGrows) | bit_if(waits, kWaits) | bit_if(stops(), kStops));
+    anyone_grows_ = (said & kGrows) != kNothing;
+    if ((said & kWaits) == kNothing || (said & kStops) != kNothing) return;
     if (waits) take_turn([&] { return ready() || stops(); }, shown);
   }
 }

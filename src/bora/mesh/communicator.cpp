@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <cstring>
 #include <exception>
+#include <functional>
+#include <numeric>
 
 #include "bora/base/env.h"
 #include "bora/base/error.h"
@@ -281,12 +283,15 @@ std::string broadcast_text(Communicator& communicator, int from, std::string_vie
   return out;
 }
 
-bool any_of_all(Communicator& communicator, bool mine) {
+std::byte bits_of_all(Communicator& communicator, std::byte mine) {
   if (communicator.size() == 1) return mine;
-  const auto own = static_cast<std::byte>(mine);
   std::vector<std::byte> all(static_cast<std::size_t>(communicator.size()));
-  communicator.all_gather({&own, 1}, all);
-  return std::find(all.begin(), all.end(), std::byte{1}) != all.end();
+  communicator.all_gather({&mine, 1}, all);
+  return std::accumulate(all.begin(), all.end(), std::byte{0}, std::bit_or<>());
+}
+
+bool any_of_all(Communicator& communicator, bool mine) {
+  return bits_of_all(communicator, static_cast<std::byte>(mine)) != std::byte{0};
 }
 
 }  // namespace bora::mesh

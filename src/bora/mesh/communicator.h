@@ -117,6 +117,8 @@ class SharedMemory {
 /// Text of worker `from`, on all. Collective.
 std::string broadcast_text(Communicator& communicator, int from, std::string_view text);
 
+/// The bits that any worker sets, on all. Collective.
+std::byte bits_of_all(Communicator& communicator, std::byte mine);
 /// Whether any worker says yes, on all. Collective.
 bool any_of_all(Communicator& communicator, bool mine);
 

@@ -46,6 +46,18 @@ TEST(Communicator, BroadcastFromEveryWorker) {
   }
 }
 
+TEST(Communicator, BitsOfAllAreThoseOfAny) {
+  for (const int n : kCounts) {
+    const auto errors = run_workers({.count = n}, [n](Communicator& c) {
+      const auto mine = std::byte{static_cast<std::uint8_t>(1 << c.rank())};
+      EXPECT_EQ(bits_of_all(c, mine), std::byte{static_cast<std::uint8_t>((1 << n) - 1)});
+      EXPECT_TRUE(any_of_all(c, c.rank() == n - 1));
+      EXPECT_FALSE(any_of_all(c, false));
+    });
+    EXPECT_THAT(errors, Each(Eq("")));
+  }
+}
+
 TEST(Communicator, AllGatherInRankOrder) {
   for (const int n : kCounts) {
     const auto errors = run_workers({.count = n}, [n](Communicator& c) {

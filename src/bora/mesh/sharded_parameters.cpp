@@ -43,7 +43,8 @@ ShardedParameters::ShardedParameters(std::shared_ptr<Communicator> workers, std:
   of_holders_ = std::make_unique<AxisCollectives>(holders_);
   values_ = holders_->split(0, holders_->rank());
   for (auto& way : sums_) way = holders_->split(0, holders_->rank());
-  for (auto& way : across_) way = workers_->split(holders_->rank(), workers_->rank());
+  const std::shared_ptr<Communicator> alone = replicas > 1 ? nullptr : make_self_communicator();
+  for (auto& way : across_) way = alone ? alone : workers_->split(holders_->rank(), workers_->rank());
 }
 
 // MPI moves messages while it is called; the time between two calls is what a message may wait.

@@ -55,6 +55,22 @@ TEST(AxisCut, BlocksCoverTheAxis) {
   EXPECT_EQ(back, whole);
 }
 
+TEST(AxisCut, MoreWorkersThanTheAxisHas) {
+  const std::vector<std::int64_t> sizes{2, 3};
+  const AxisCut cut(sizes, 0, 4);
+  std::vector<float> whole{1, 2, 3, 4, 5, 6}, back(6);
+  std::int64_t elements = 0;
+  for (int w = 0; w < 4; ++w) {
+    std::vector<float> block(
+        static_cast<std::size_t>(cut.elements(w)));  // some without any, so without memory
+    elements += cut.elements(w);
+    cut.take(w, whole.data(), block.data());
+    cut.put(w, block.data(), back.data());
+  }
+  EXPECT_EQ(elements, 6);
+  EXPECT_EQ(back, whole);
+}
+
 TEST(AxisCut, TheFirstAxisThatIsThereIsCut) {
   const std::vector<std::string> axes{"mlp", "embed"};
   const std::vector<std::int64_t> sizes{3, 5};

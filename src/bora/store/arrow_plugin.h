@@ -30,10 +30,10 @@ Plugin arrow_plugin(const ArrowNeed& need, const std::string& library);
 /// What the plug-in's function `name` opens. It gets the arguments and, for a failure, the kind of error and
 /// its words.
 template <class T, class... Arguments>
-std::unique_ptr<T> open_with_arrow_plugin(const ArrowNeed& need, const std::string& library, const char* name,
-                                          const std::string& path, Arguments... arguments) {
+std::unique_ptr<T> open_with_plugin(const Plugin& plugin, const char* name, const std::string& path,
+                                    Arguments... arguments) {
   using Open = T*(const char*, Arguments..., int*, char*, std::size_t);
-  auto* open = arrow_plugin(need, library).function<Open>(name);
+  auto* open = plugin.function<Open>(name);
   std::array<char, 4096> words{};
   int kind = 0;
   std::unique_ptr<T> opened(open(path.c_str(), arguments..., &kind, words.data(), words.size()));

@@ -89,9 +89,9 @@ bool is_object_scheme(std::string_view scheme) { return scheme == "s3" || scheme
 std::unique_ptr<ObjectStore> open_object_store(const std::string& url, const std::string& library) {
   const ObjectUrl address = parse(url);
   const std::string options = address.rest.substr(0, address.rest.find('#'));
-  return open_with_arrow_plugin<ObjectStore>(
-      {url, "reading s3:// and gs://", "or fetch the files and give their paths"}, library,
-      "bora_arrow_open_store", address.store + options);
+  const auto plugin =
+      arrow_plugin({url, "reading s3:// and gs://", "or fetch the files and give their paths"}, library);
+  return open_with_plugin<ObjectStore>(plugin, "bora_arrow_open_store", address.store + options);
 }
 
 std::vector<std::string> object_urls(const std::string& url) {

@@ -8,10 +8,11 @@
 namespace bora::store {
 
 std::unique_ptr<TableFile> open_table(const std::string& path, const std::string& library) {
-  const ArrowNeed need{path, "reading Parquet and Arrow", "or convert the file to jsonl"};
-  arrow_plugin(need, library);  // before the file: without the plug-in it is in vain
-  return open_with_arrow_plugin<TableFile, ReadFile*>(need, library, "bora_arrow_open", path,
-                                                      files().open(path).release());
+  // Before the file: without the plug-in it is in vain.
+  const auto plugin =
+      arrow_plugin({path, "reading Parquet and Arrow", "or convert the file to jsonl"}, library);
+  return open_with_plugin<TableFile, ReadFile*>(plugin, "bora_arrow_open", path,
+                                                files().open(path).release());
 }
 
 }  // namespace bora::store
