@@ -113,29 +113,35 @@ void ShardedParameters::gather(const Slots& slots) {
   arrive();
 }
 
-// Sets off the values of parameters whose values are not there.
+// Sets off the values of parameters whose values are not there. Blocks that lie one after another in the
+// whole come straight to their place; others come beside it, without this worker's own, which goes from where
+// it is.
 void ShardedParameters::begin(Slots slots) {
   const auto rank = holders_->rank(), count = holders_->size();
   std::vector<Message> messages;
   Fetch& fetch = fetch_.emplace();
   for (const auto i : slots) {
     Slot& slot = slots_[i];
+    const AxisCut& cut = slot.cut;
     core::make_room(slot.whole);
-    const auto bounds = block_bounds(slot.cut);
-    auto& blocks =
-        fetch.blocks.emplace_back(slot.cut.contiguous() ? slot.whole : make_array({slot.cut.elements()}));
-    const auto all = bytes_of(blocks.data<float>(), slot.cut.elements());
-    const auto block = [&](int w) {
-      const auto at = static_cast<std::size_t>(w);
-      return all.subspan(bounds[at], bounds[at + 1] - bounds[at]);
-    };
     const auto own = bytes_of(slot.block.data<float>(), slot.block.numel());
-    std::copy(own.begin(), own.end(), block(rank).begin());
+    const auto arrives = cut.contiguous() ? slot.whole : make_array({cut.elements() - cut.elements(rank)});
+    std::vector<std::span<std::byte>> room(static_cast<std::size_t>(count));
+    auto rest = bytes_of(arrives.data<float>(), arrives.numel());
+    for (int w = 0; w < count; ++w) {
+      if (w == rank && !cut.contiguous()) continue;
+      const auto bytes = static_cast<std::size_t>(cut.elements(w)) * sizeof(float);
+      room[static_cast<std::size_t>(w)] = rest.first(bytes);
+      rest = rest.subspan(bytes);
+    }
+    if (cut.contiguous()) std::copy(own.begin(), own.end(), room[static_cast<std::size_t>(rank)].begin());
     for (int k = 1; k < count; ++k) {  // each begins with the next one, so that not all send to one at once
       const int to = (rank + k) % count, from = (rank + count - k) % count;
+      const auto in = room[static_cast<std::size_t>(from)];
       if (!own.empty()) messages.push_back({to, own, {}});
-      if (!block(from).empty()) messages.push_back({from, {}, block(from)});
+      if (!in.empty()) messages.push_back({from, {}, in});
     }
+    fetch.arrives.push_back(arrives);
   }
   fetch.slots = std::move(slots);
   values_->begin(messages, "parameters");
@@ -147,8 +153,12 @@ void ShardedParameters::arrive() {
   for (std::size_t k = 0; k < fetch_->slots.size(); ++k) {
     Slot& slot = slots_[fetch_->slots[k]];
     if (slot.cut.contiguous()) continue;
-    const float* block = fetch_->blocks[k].data<float>();
+    const float* block = fetch_->arrives[k].data<float>();
     for (int w = 0; w < slot.cut.workers(); ++w) {
+      if (w == holders_->rank()) {
+        slot.cut.put(w, slot.block.data<float>(), slot.whole.data<float>());
+        continue;
+      }
       slot.cut.put(w, block, slot.whole.data<float>());
       block += slot.cut.elements(w);
     }

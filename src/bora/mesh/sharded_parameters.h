@@ -87,7 +87,7 @@ class ShardedParameters final : public core::ParameterStore {
   using Slots = std::vector<std::size_t>;
   struct Fetch {
     Slots slots;
-    std::vector<core::Array> blocks;  // of a slot one after another, where they do not lie so in the whole
+    std::vector<core::Array> arrives;  // the whole, or others' blocks where they do not lie in a row
   };
 
   std::size_t take(core::Array& parameter, core::Names names);
