@@ -80,6 +80,7 @@ int run_generate(const Arguments& arguments) {
   });
   begin();
   fmt::print("{}\n", ids_only ? "" : decoder.finish());
+  std::fflush(stdout);  // the text ends before what follows it on the other stream
   double seconds = monotonic_seconds() - started;
   if (!quiet)
     fmt::print(stderr, "bora: {} tokens, {:.1f} tokens/s\n", out.size(),

@@ -35,8 +35,8 @@ void show_tensors(const std::string& path) {
 
 void show_checkpoint(const std::string& path) {
   auto manifest = checkpoint::verify_checkpoint(path);
-  fmt::print("checkpoint  step {} · {} · {} lanes · {} · hashes ok\n", manifest.step,
-             manifest.temporary ? "temporary" : "permanent", manifest.lanes,
+  fmt::print("checkpoint  step {} · {} · {} lane{} · {} · hashes ok\n", manifest.step,
+             manifest.temporary ? "temporary" : "permanent", manifest.lanes, manifest.lanes == 1 ? "" : "s",
              human_bytes(static_cast<double>(manifest.total_bytes())));
   for (const auto& f : manifest.files) {
     if (f.name.ends_with(".safetensors"))
