@@ -59,6 +59,7 @@ TEST(Matmul, AgreesWithDoublePrecision) {
                                   {13, 33, 17},
                                   {97, 65, 50},
                                   {40, 300, 400},
+                                  {60, 70, 450},
                                   {100, 20, 800},
                                   {5, 600, 3},
                                   {200, 7, 33}}) {
@@ -90,6 +91,17 @@ TEST(Matmul, OwnBitsDependOnNeitherThreadsNorOtherRows) {
     const Floats some = run(rows);
     EXPECT_TRUE(std::equal(some.begin(), some.begin() + rows * n, all.begin())) << rows;
   }
+}
+
+TEST(Matmul, OwnBitsDoNotDependOnTheDistanceOfRows) {  // close ones are not packed
+  const i64 m = 61, n = 70, k = 450;
+  const Floats close = random_floats(m * k, 4), b = random_floats(n * k, 5);
+  Floats far(static_cast<std::size_t>(m * 3 * k));
+  for (i64 i = 0; i < m; ++i) std::copy_n(close.begin() + i * k, k, far.begin() + i * 3 * k);
+  Floats from_close(static_cast<std::size_t>(m * n)), from_far(from_close.size());
+  own_matmul(m, n, k, {close.data(), k}, {b.data(), k, true}, from_close.data(), n, 0.0F);
+  own_matmul(m, n, k, {far.data(), 3 * k}, {b.data(), k, true}, from_far.data(), n, 0.0F);
+  EXPECT_EQ(from_close, from_far);
 }
 
 TEST(Matmul, ProductsInsideChunksAndBatches) {

@@ -28,6 +28,9 @@ constexpr std::int64_t kTaskRows = 96, kTaskColumns = 256;
 // Products with at most kNarrow columns: each task packs its own rows, few enough that all threads get a
 // share.
 constexpr std::int64_t kNarrow = 256, kNarrowRows = 48, kNarrowFewRows = 24;
+// Rows of the left side no further apart than this share the first cache: a narrow product does not pack
+// them.
+constexpr std::int64_t kRowsAsTheyAre = 512;
 // What is packed at once, in floats.
 constexpr std::int64_t kPackedLeft = 1 << 20, kPackedRight = 1 << 21, kPackedInner = 4 * kInner;
 
@@ -42,7 +45,7 @@ struct ProductBlock {
   float* c;
   std::int64_t c_stride;
   std::int64_t m, n, k;
-  float *left, *right;  // panels of rows of a, of columns of b, each [k, tile side]
+  float *left, *right;  // panels of rows of a, of columns of b, each [k, tile side]; no left: a as it is
   bool add;
 };
 
@@ -106,31 +109,32 @@ void pack_right(const ProductBlock& p, i64 column, i64 columns, i64 first, i64 l
 }
 
 /// The last columns of c, fewer than a tile has, by way of a whole tile.
-template <bool kAdd>
-void edge_tile(const ProductBlock& p, i64 rows, i64 columns, i64 inner, const float* left, const float* right,
-               float* c) {
+template <bool kPacked, bool kAdd>
+void edge_tile(const ProductBlock& p, i64 rows, i64 columns, i64 inner, const float* left, i64 left_stride,
+               const float* right, float* c) {
   HWY_ALIGN float whole[kTileRows * kTileColumns] = {};
   if constexpr (kAdd) {
     for (i64 i = 0; i < rows; ++i) std::copy_n(c + i * p.c_stride, columns, whole + i * kTileColumns);
   }
-  tile_row<true, kAdd>(rows, kTileColumns, inner, left, kTileRows, right, kTileColumns, 0, whole,
-                       kTileColumns);
+  tile_row<kPacked, kAdd>(rows, kTileColumns, inner, left, left_stride, right, kTileColumns, 0, whole,
+                          kTileColumns);
   for (i64 i = 0; i < rows; ++i) std::copy_n(whole + i * kTileColumns, columns, c + i * p.c_stride);
 }
 
-template <bool kAdd>
+template <bool kPacked, bool kAdd>
 void slice(const ProductBlock& p, i64 row_begin, i64 row_end, i64 column_begin, i64 column_end, i64 first,
            i64 inner) {
   const i64 whole = (column_end - column_begin) / kTileColumns * kTileColumns;
   const float* right = p.right + column_begin * p.k + first * kTileColumns;
+  const i64 left_stride = kPacked ? kTileRows : p.a.stride;
   for (i64 i = row_begin; i < row_end; i += kTileRows) {
     const i64 rows = std::min<i64>(kTileRows, row_end - i);
-    const float* left = p.left + i * p.k + first * kTileRows;
+    const float* left = kPacked ? p.left + i * p.k + first * kTileRows : p.a.data + i * p.a.stride + first;
     float* c = p.c + i * p.c_stride + column_begin;
-    tile_row<true, kAdd>(rows, whole, inner, left, kTileRows, right, kTileColumns, kTileColumns * p.k, c,
-                         p.c_stride);
+    tile_row<kPacked, kAdd>(rows, whole, inner, left, left_stride, right, kTileColumns, kTileColumns * p.k, c,
+                            p.c_stride);
     if (const i64 rest = column_end - column_begin - whole; rest > 0) {
-      edge_tile<kAdd>(p, rows, rest, inner, left, right + whole * p.k, c + whole);
+      edge_tile<kPacked, kAdd>(p, rows, rest, inner, left, left_stride, right + whole * p.k, c + whole);
     }
   }
 }
@@ -139,11 +143,10 @@ void slice(const ProductBlock& p, i64 row_begin, i64 row_end, i64 column_begin, 
 void multiply_part(const ProductBlock& p, i64 row_begin, i64 row_end, i64 column_begin, i64 column_end) {
   for (i64 first = 0; first < p.k; first += kInner) {
     const i64 inner = std::min(kInner, p.k - first);
-    if (p.add || first > 0) {
-      slice<true>(p, row_begin, row_end, column_begin, column_end, first, inner);
-    } else {
-      slice<false>(p, row_begin, row_end, column_begin, column_end, first, inner);
-    }
+    const bool add = p.add || first > 0;
+    const auto& part = p.left ? (add ? slice<true, true> : slice<true, false>)
+                              : (add ? slice<false, true> : slice<false, false>);
+    part(p, row_begin, row_end, column_begin, column_end, first, inner);
   }
 }
 
@@ -221,8 +224,10 @@ void multiply_narrow(const ProductBlock& p) {
     task.a = offset(p.a, begin, 0);
     task.c += begin * p.c_stride;
     task.m = end - begin;
-    task.left = scratch(Scratch::partial, task_rows * p.k);
-    HWY_DYNAMIC_DISPATCH(pack_left)(task, 0, task.m, 0, task.k);
+    if (p.a.transposed || p.a.stride > kRowsAsTheyAre) {
+      task.left = scratch(Scratch::partial, task_rows * p.k);
+      HWY_DYNAMIC_DISPATCH(pack_left)(task, 0, task.m, 0, task.k);
+    }
     for (i64 j = 0; j < p.n; j += kTaskColumns) {
       HWY_DYNAMIC_DISPATCH(multiply_part)(task, 0, task.m, j, std::min(j + kTaskColumns, p.n));
     }
