@@ -7,6 +7,7 @@
 #   scripts/setup.sh          what ./bora needs
 #   scripts/setup.sh --arrow  also Arrow, from the pyarrow wheel: data files may then be .parquet, .arrow and .feather
 #   scripts/setup.sh --dev    all of that, and what ./test and .ci/run need (clang, clang-format, clang-tidy)
+#   scripts/setup.sh --slurm  also Slurm, for the test that starts a cluster of one node
 #
 #   BORA_DEPS      folder for libtorch and Arrow; default $XDG_CACHE_HOME/bora, else ~/.cache/bora
 #   LIBTORCH_DIR   the torch folder of a wheel unpacked elsewhere; then none is fetched
@@ -49,6 +50,7 @@ libopenmpi-dev=/mpi/mpi.h openmpi-bin=mpirun
 libgtest-dev=/gtest/gtest.h libgmock-dev=/gmock/gmock.h librapidcheck-dev=/rapidcheck.h
 libbenchmark-dev=/benchmark/benchmark.h"
 readonly dev_packages="clang=clang++ clang-format=clang-format clang-tidy=clang-tidy libclang-rt-dev=clang++"
+readonly slurm_packages="slurmctld=slurmctld slurmd=slurmd slurm-client=srun"
 # Only while libtorch is being fetched.
 readonly fetch_packages="python3-pip=pip3 unzip=unzip ca-certificates=update-ca-certificates"
 
@@ -281,7 +283,8 @@ main() {
     '') ;;
     --arrow) arrow=wanted ;;
     --dev) wanted="$packages $dev_packages" arrow=wanted ;;
-    *) die "unknown argument '$1'; usage: scripts/setup.sh [--arrow | --dev]" ;;
+    --slurm) wanted="$packages $slurm_packages" ;;
+    *) die "unknown argument '$1'; usage: scripts/setup.sh [--arrow | --dev | --slurm]" ;;
   esac
   trap clean_up EXIT
   trap 'exit 130' INT
