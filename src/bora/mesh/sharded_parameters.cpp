@@ -155,12 +155,9 @@ void ShardedParameters::arrive() {
     if (slot.cut.contiguous()) continue;
     const float* block = fetch_->arrives[k].data<float>();
     for (int w = 0; w < slot.cut.workers(); ++w) {
-      if (w == holders_->rank()) {
-        slot.cut.put(w, slot.block.data<float>(), slot.whole.data<float>());
-        continue;
-      }
-      slot.cut.put(w, block, slot.whole.data<float>());
-      block += slot.cut.elements(w);
+      const bool own = w == holders_->rank();
+      slot.cut.put(w, own ? slot.block.data<float>() : block, slot.whole.data<float>());
+      if (!own) block += slot.cut.elements(w);
     }
   }
   fetch_.reset();

@@ -61,8 +61,7 @@ TEST(AxisCut, MoreWorkersThanTheAxisHas) {
   std::vector<float> whole{1, 2, 3, 4, 5, 6}, back(6);
   std::int64_t elements = 0;
   for (int w = 0; w < 4; ++w) {
-    std::vector<float> block(
-        static_cast<std::size_t>(cut.elements(w)));  // some without any, so without memory
+    std::vector<float> block(static_cast<std::size_t>(cut.elements(w)));  // an empty one has no memory
     elements += cut.elements(w);
     cut.take(w, whole.data(), block.data());
     cut.put(w, block.data(), back.data());

@@ -28,8 +28,7 @@ constexpr std::int64_t kTaskRows = 96, kTaskColumns = 256;
 // Products with at most kNarrow columns: each task packs its own rows, few enough that all threads get a
 // share.
 constexpr std::int64_t kNarrow = 256, kNarrowRows = 48, kNarrowFewRows = 24;
-// Rows of the left side no further apart than this share the first cache: a narrow product does not pack
-// them.
+// Rows of the left side no further apart than this share the first cache: narrow products do not pack them.
 constexpr std::int64_t kRowsAsTheyAre = 512;
 // What is packed at once, in floats.
 constexpr std::int64_t kPackedLeft = 1 << 20, kPackedRight = 1 << 21, kPackedInner = 4 * kInner;
