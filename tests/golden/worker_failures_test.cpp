@@ -110,7 +110,9 @@ TEST_F(WorkerFailures, AStopIsCommonAndOrderly) {
     const auto done = launched.wait();
     EXPECT_EQ(done.code, 75) << done.output;
     EXPECT_THAT(done.output, AllOf(HasSubstr("stopped: step "), HasSubstr("bora launch: stopped; the same")));
-    if (all) EXPECT_THAT(done.output, HasSubstr("bora launch: Terminated: the workers stop after this step"));
+    if (all) {
+      EXPECT_THAT(done.output, HasSubstr("bora launch: Terminated: the workers stop after this step"));
+    }
     EXPECT_EQ(count(done.output, "; restart "), 0) << done.output;
   }
   Launched launched(folder, 2, {}, training(kSteps));

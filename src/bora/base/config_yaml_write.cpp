@@ -53,7 +53,7 @@ bool may_be_plain(std::string_view text) {
          std::none_of(text.begin(), text.end(), special);
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string out = "\"";
   for (char c : text) {
     switch (c) {
@@ -84,7 +84,7 @@ std::string quoted(std::string_view text) {
 
 std::string string_text(std::string_view text) {
   return may_be_plain(text) && !is_reserved(text) && !looks_like_number(text) ? std::string(text)
-                                                                              : quoted(text);
+                                                                              : in_quotes(text);
 }
 
 bool is_inline(const Node& node) {
@@ -103,7 +103,7 @@ std::string scalar_text(const Node& node) {
       break;
   }
   if (node.is_string) return string_text(node.text);
-  return may_be_plain(node.text) && node.text != "<<" ? node.text : quoted(node.text);
+  return may_be_plain(node.text) && node.text != "<<" ? node.text : in_quotes(node.text);
 }
 
 // The list on one line, or "" if it is no list of scalars or too long for that.
