@@ -76,8 +76,8 @@ LaneTree own_lanes(const Communicator& c, std::int64_t lanes) {
 
 bool same_bits(const core::Array& a, const core::Array& b) {
   if (a.empty() || b.empty()) return a.empty() && b.empty();
-  return a.numel() == b.numel() &&
-         std::memcmp(a.data<float>(), b.data<float>(), static_cast<std::size_t>(a.numel()) * 4) == 0;
+  if (a.numel() != b.numel() || a.numel() == 0) return a.numel() == b.numel();
+  return std::memcmp(a.data<float>(), b.data<float>(), static_cast<std::size_t>(a.numel()) * 4) == 0;
 }
 
 struct Parameters {
