@@ -14,8 +14,10 @@ namespace bora::golden {
 namespace {
 
 using testing::AllOf;
+using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
+using testing::StartsWith;
 
 void expect_failure(const Finished& done, int code, const std::string& words) {
   EXPECT_EQ(done.code, code) << done.output;
@@ -123,6 +125,17 @@ TEST_F(DamagedFiles, SequencesLongerThanTheModel) {
                  "initialize_from_hf: the model block is not the model of good/config.json:\n"
                  "  seq_len: 64 in the model block, 32 in config.json\n"
                  "hint: use_hf_model_config: true takes all of it from there");
+}
+
+TEST_F(DamagedFiles, WhatIsWholeIsShown) {
+  auto generated = run(folder_, {"generate", "good", "the moon", "--max_new_tokens", "4"});
+  EXPECT_EQ(generated.code, 0) << generated.output;
+  EXPECT_THAT(generated.output, StartsWith("the moon")) << "the text first, though both streams are one file";
+  EXPECT_THAT(generated.output, ContainsRegex("\nbora: [0-9] tokens, [0-9.]+ tokens/s\n$"));
+  EXPECT_THAT(run(folder_, {"inspect", "runs/run/step-3"}).output, HasSubstr(" · 2 lanes · "));
+  run(folder_,
+      {"train", "config.yaml", "--trainer.id=single", "--trainer.lanes=1", "--trainer.stop_at_step=1"});
+  EXPECT_THAT(run(folder_, {"inspect", "runs/single/step-1"}).output, HasSubstr(" · 1 lane · "));
 }
 
 TEST_F(DamagedFiles, IdsThatAreNone) {
