@@ -30,7 +30,6 @@ bool Arena::reserve(std::size_t at_least) {
     void* begin =
         ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (begin == MAP_FAILED) continue;
-    ::madvise(begin, size, MADV_HUGEPAGE);  // a wish: fewer page faults and translations of addresses
     pieces_.push_back({static_cast<char*>(begin), size, 0});
     free_.emplace(static_cast<char*>(begin), size);
     return true;

@@ -2,8 +2,6 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/core/kernels/scratch.h"
 
-#include <sys/mman.h>
-
 #include <array>
 #include <cstdlib>
 #include <memory>
@@ -11,8 +9,6 @@
 
 namespace bora::kernels {
 namespace {
-
-constexpr std::size_t kPage = 4096, kHuge = 2 << 20;
 
 struct Free {
   void operator()(float* p) const { std::free(p); }
@@ -28,15 +24,11 @@ float* scratch(Scratch slot, std::int64_t n) {
   thread_local std::array<Buffer, 4> buffers;
   Buffer& b = buffers[static_cast<std::size_t>(slot)];
   if (n > b.capacity) {
-    // Huge pages are a wish: panels packed by one product lie in few of them.
-    const std::size_t wanted = static_cast<std::size_t>(n) * sizeof(float),
-                      page = wanted < kHuge ? kPage : kHuge;
-    const std::size_t bytes = (wanted + page - 1) / page * page;
+    const std::size_t bytes = (static_cast<std::size_t>(n) * sizeof(float) + 4095) / 4096 * 4096;
     b.data.reset();
     b.capacity = 0;
-    b.data.reset(static_cast<float*>(std::aligned_alloc(page, bytes)));
+    b.data.reset(static_cast<float*>(std::aligned_alloc(4096, bytes)));
     if (!b.data) throw std::bad_alloc();
-    if (page == kHuge) ::madvise(b.data.get(), bytes, MADV_HUGEPAGE);
     b.capacity = static_cast<std::int64_t>(bytes / sizeof(float));
   }
   return b.data.get();
