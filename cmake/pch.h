@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
 // Precompiled once for all rooms but core, which has torch's headers too. No header of Bora's own: each
-// source includes what it uses, which CI checks by a build without this.
+// source includes what it uses. CI builds the rooms without libtorch without this, and so checks those.
 #pragma once
 #include <fmt/core.h>
 
