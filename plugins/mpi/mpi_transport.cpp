@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -33,20 +35,22 @@ void check(int code, const char* call) {
   fail(ErrorKind::Stopped, "{}: {}", call, text.data());
 }
 
+constexpr std::size_t kLine = 64;
+
 class Window : public mesh::SharedBlocks {
  public:
   Window(MPI_Comm comm, int size, std::size_t bytes) {
     MPI_Info info = MPI_INFO_NULL;
     check(MPI_Info_create(&info), "MPI_Info_create");
     check(MPI_Info_set(info, "alloc_shared_noncontig", "true"), "MPI_Info_set");
-    void* own = nullptr;
-    const int code = MPI_Win_allocate_shared(static_cast<MPI_Aint>(std::max<std::size_t>(bytes, 1)), 1, info,
-                                             comm, &own, &window_);
+    void* own = nullptr;  // Open MPI's blocks follow a header of any length: room to align them
+    const int code =
+        MPI_Win_allocate_shared(static_cast<MPI_Aint>(bytes + kLine), 1, info, comm, &own, &window_);
     MPI_Info_free(&info);
     check(code, "MPI_Win_allocate_shared");
     MPI_Win_set_errhandler(window_, MPI_ERRORS_RETURN);
     check(MPI_Win_lock_all(MPI_MODE_NOCHECK, window_), "MPI_Win_lock_all");
-    std::memset(own, 0, bytes);
+    std::memset(own, 0, bytes + kLine);
     for (int r = 0; r < size; ++r) blocks_.push_back(block(r));
     check(MPI_Win_sync(window_), "MPI_Win_sync");
     check(MPI_Barrier(comm), "MPI_Barrier");  // nobody writes before all have zeroed theirs
@@ -64,7 +68,10 @@ class Window : public mesh::SharedBlocks {
     int unit = 0;
     void* begin = nullptr;
     check(MPI_Win_shared_query(window_, rank, &bytes, &unit, &begin), "MPI_Win_shared_query");
-    return {static_cast<std::byte*>(begin), static_cast<std::size_t>(bytes)};
+    const std::size_t asked = static_cast<std::size_t>(bytes) - kLine;
+    std::size_t room = static_cast<std::size_t>(bytes);
+    // Every worker maps the window from a page on, so all find the same first line of a block.
+    return {static_cast<std::byte*>(std::align(kLine, asked, begin, room)), asked};
   }
 
   MPI_Win window_ = MPI_WIN_NULL;

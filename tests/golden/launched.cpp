@@ -57,8 +57,9 @@ int rank_of(pid_t worker) {
 Launched::Launched(const std::string& folder, int workers, const std::vector<std::string>& options,
                    const std::vector<std::string>& arguments)
     : folder_(folder) {
-  std::vector<std::string> line = {BORA_PROGRAM, "launch",    "-n", std::to_string(workers),
-                                   "--no-pin",   "--threads", "1"};
+  std::vector<std::string> line = {"env",      kLeaksOfMpi, BORA_PROGRAM,
+                                   "launch",   "-n",        std::to_string(workers),
+                                   "--no-pin", "--threads", "1"};
   line.insert(line.end(), options.begin(), options.end());
   line.emplace_back("--");
   line.insert(line.end(), arguments.begin(), arguments.end());
@@ -70,7 +71,7 @@ Launched::Launched(const std::string& folder, int workers, const std::vector<std
   std::vector<char*> argv;
   for (auto& a : line) argv.push_back(a.data());
   argv.push_back(nullptr);
-  ::execv(argv[0], argv.data());
+  ::execvp(argv[0], argv.data());
   ::_exit(127);
 }
 

@@ -57,9 +57,16 @@ Finished run_after_a_second(const std::string& folder, const std::vector<std::st
 }
 
 Finished run_workers(const std::string& folder, int workers, const std::vector<std::string>& arguments) {
-  std::vector<std::string> line = {
-      "mpirun", "-n",        std::to_string(workers), "--oversubscribe", "--allow-run-as-root", "--bind-to",
-      "none",   BORA_PROGRAM};
+  std::vector<std::string> line = {"env",
+                                   kLeaksOfMpi,
+                                   "mpirun",
+                                   "-n",
+                                   std::to_string(workers),
+                                   "--oversubscribe",
+                                   "--allow-run-as-root",
+                                   "--bind-to",
+                                   "none",
+                                   BORA_PROGRAM};
   line.insert(line.end(), arguments.begin(), arguments.end());
   return run_line(folder, std::move(line), 0, nullptr);
 }

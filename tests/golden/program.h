@@ -21,6 +21,8 @@ Finished run(const std::string& folder, const std::vector<std::string>& argument
 /// The same in the place of a shell that has slept for a second.
 Finished run_after_a_second(const std::string& folder, const std::vector<std::string>& arguments);
 
+/// For the address sanitizer: Open MPI ends with memory in use, which is no leak of the program's.
+inline constexpr const char* kLeaksOfMpi = "ASAN_OPTIONS=detect_leaks=0";
 /// The same as `workers` workers under mpirun; both workers' lines are in the output.
 Finished run_workers(const std::string& folder, int workers, const std::vector<std::string>& arguments);
 /// Whether mpirun is here and the program has its MPI plug-in.

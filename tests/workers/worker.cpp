@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <string>
@@ -119,8 +120,10 @@ void collectives(Communicator& c) {
   const auto memory = part->share(64);
   memory->of(part->rank())[5] = static_cast<std::byte>(c.rank());
   part->barrier();
-  for (int i = 0; i < part->size(); ++i)
+  for (int i = 0; i < part->size(); ++i) {
     require(static_cast<int>(memory->of(i)[5]) == ranks[index(i)], "shared memory");
+    require(reinterpret_cast<std::uintptr_t>(memory->of(i).data()) % 64 == 0, "shared memory's alignment");
+  }
 }
 
 int bits(Communicator& c) {

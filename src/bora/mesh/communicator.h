@@ -71,7 +71,7 @@ class Communicator {
 
   /// The workers of one `color` (from 0), in the order of (key, rank): an axis of a mesh.
   std::unique_ptr<Communicator> split(int color, int key);
-  /// A block of `bytes` (any size), zeroed, for each worker. Unsupported unless one_host().
+  /// A block of `bytes` (any size), zeroed and aligned to 64, for each worker. Unsupported unless one_host().
   std::unique_ptr<SharedMemory> share(std::size_t bytes);
   /// Waits until `done` says yes, for whoever watches shared memory. Not collective.
   void wait(std::string_view call, const std::function<bool()>& done);

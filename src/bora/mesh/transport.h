@@ -21,7 +21,7 @@ struct Message {
   std::span<std::byte> in;
 };
 
-/// Memory that all workers of one host see: a block of each.
+/// Memory that all workers of one host see: a block of each, aligned to a cache line of 64 bytes.
 class SharedBlocks {
  public:
   virtual ~SharedBlocks() = default;
