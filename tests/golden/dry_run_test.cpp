@@ -142,7 +142,7 @@ TEST(DryRun, MemoryOfKnownModels) {
 // The same against the peak of a run, which the program writes with each step.
 TEST(DryRun, MemoryOfARun) {
 #if defined(__SANITIZE_ADDRESS__)
-  GTEST_SKIP() << "the address sanitizer keeps what was freed, so a run takes more";
+  GTEST_SKIP() << "the address sanitizer takes memory of its own";
 #endif
   auto folder = small_project("dry_run_measured");
   forget_dropout(folder);

@@ -60,10 +60,11 @@ trainer:
 optimizer: {learning_rate: 3e-3, warmup: 5}
 CONFIG
 cd "$folder"
-# For the address sanitizer: MPI ends with memory in use, which is no leak of the program's.
-export ASAN_OPTIONS=detect_leaks=0
 train=("$bora" train config.yaml --quiet)
 "${train[@]}" --trainer.id=alone >alone.log 2>&1 || fail "one worker"
+
+# For the address sanitizer: MPI ends with memory in use, which is no leak of the program's.
+export ASAN_OPTIONS=detect_leaks=0
 
 mkdir slurm
 start_slurm "$folder/slurm" || exit 1
