@@ -37,6 +37,8 @@ constexpr std::int64_t kPackedLeft = 1 << 20, kPackedRight = 1 << 21, kPackedInn
 constexpr std::int64_t kPackedAtOnce = 128, kPackedPanels = 96;
 // Rows of a strided side that are fetched ahead: the processor does not foresee strides beyond a page.
 constexpr std::int64_t kAhead = 8;
+// Rows of the right panels that are fetched ahead when a task sees them first, in the third cache or beyond.
+constexpr std::int64_t kAheadAtFirst = 32;
 
 /// A block of the product with its packed sides; `add` to what c holds.
 struct ProductBlock {
@@ -130,8 +132,13 @@ void slice(const ProductBlock& p, i64 row_begin, i64 row_end, i64 column_begin, 
     const i64 rows = std::min<i64>(kTileRows, row_end - i);
     const float* left = kPacked ? p.left + i * p.k + first * kTileRows : p.a.data + i * p.a.stride + first;
     float* c = p.c + i * p.c_stride + column_begin;
+    Ahead ahead{.left = kTileRows * p.k};
+    if (i == row_begin) ahead.rows = kAheadAtFirst;
+    if (i + kTileRows >= row_end && first + inner < p.k) {  // then the first rows over the next part of k
+      ahead.left = (row_begin - i) * p.k + inner * kTileRows;
+    }
     tile_row<kPacked, kAdd>(rows, whole, inner, left, left_stride, right, kTileColumns, kTileColumns * p.k, c,
-                            p.c_stride);
+                            p.c_stride, ahead);
     if (const i64 rest = column_end - column_begin - whole; rest > 0) {
       edge_tile<kPacked, kAdd>(p, rows, rest, inner, left, left_stride, right + whole * p.k, c + whole);
     }

@@ -26,8 +26,11 @@ constexpr int kTileRows = 6, kTileVectors = 2;
 #else
 constexpr int kTileRows = 6, kTileVectors = 16 / static_cast<int>(hn::MaxLanes(Wide()));
 #endif
-// Rows of b that are fetched ahead: a row's loads come faster than the second cache answers.
-constexpr std::int64_t kTileAhead = 8;
+/// What a tile fetches before it is needed: its sums come faster than the second and third caches answer.
+struct Ahead {
+  std::int64_t rows = 8;  ///< of b; more where b was not used lately
+  std::int64_t left = 0;  ///< elements from a packed panel of a to the one that is multiplied after it
+};
 /// Columns of a full tile.
 constexpr std::int64_t kTileColumns = kTileVectors * static_cast<std::int64_t>(hn::MaxLanes(Wide()));
 
@@ -36,7 +39,7 @@ constexpr std::int64_t kTileColumns = kTileVectors * static_cast<std::int64_t>(h
 template <int kRows, int kVectors, bool kTransposed, bool kAdd>
 HWY_INLINE void tile(std::int64_t k, const float* HWY_RESTRICT a, std::int64_t a_stride,
                      const float* HWY_RESTRICT b, std::int64_t b_stride, float* HWY_RESTRICT c,
-                     std::int64_t c_stride) {
+                     std::int64_t c_stride, Ahead ahead) {
   const Wide d;
   const std::int64_t width = lanes(d);
   hn::Vec<Wide> sums[kRows][kVectors];
@@ -45,9 +48,15 @@ HWY_INLINE void tile(std::int64_t k, const float* HWY_RESTRICT a, std::int64_t a
 #pragma GCC unroll 16
     for (int j = 0; j < kVectors; ++j) sums[i][j] = hn::Zero(d);
   }
+  if constexpr (kAdd) {
+    for (int i = 0; i < kRows; ++i) {
+      for (int j = 0; j < kVectors; ++j) __builtin_prefetch(c + i * c_stride + j * width);
+    }
+  }
   for (std::int64_t p = 0; p < k; ++p) {
+    if constexpr (kTransposed) __builtin_prefetch(a + ahead.left);
     for (std::int64_t line = 0; line < kVectors * width; line += 16)
-      __builtin_prefetch(b + kTileAhead * b_stride + line);
+      __builtin_prefetch(b + ahead.rows * b_stride + line);
     hn::Vec<Wide> row[kVectors];
 #pragma GCC unroll 16
     for (int j = 0; j < kVectors; ++j) row[j] = hn::LoadU(d, b + j * width);
@@ -74,13 +83,13 @@ HWY_INLINE void tile(std::int64_t k, const float* HWY_RESTRICT a, std::int64_t a
 template <int kRows, bool kTransposed, bool kAdd>
 HWY_NOINLINE void tile_columns(std::int64_t n, std::int64_t k, const float* a, std::int64_t a_stride,
                                const float* b, std::int64_t b_stride, std::int64_t b_panel, float* c,
-                               std::int64_t c_stride) {
+                               std::int64_t c_stride, Ahead ahead) {
   std::int64_t j = 0;
   for (; j + kTileColumns <= n; j += kTileColumns, b += b_panel) {
-    tile<kRows, kTileVectors, kTransposed, kAdd>(k, a, a_stride, b, b_stride, c + j, c_stride);
+    tile<kRows, kTileVectors, kTransposed, kAdd>(k, a, a_stride, b, b_stride, c + j, c_stride, ahead);
   }
   for (; j < n; j += lanes(Wide()), b += lanes(Wide())) {
-    tile<kRows, 1, kTransposed, kAdd>(k, a, a_stride, b, b_stride, c + j, c_stride);
+    tile<kRows, 1, kTransposed, kAdd>(k, a, a_stride, b, b_stride, c + j, c_stride, ahead);
   }
 }
 
@@ -89,21 +98,26 @@ HWY_NOINLINE void tile_columns(std::int64_t n, std::int64_t k, const float* a, s
 /// matrix).
 template <bool kTransposed, bool kAdd>
 void tile_row(std::int64_t rows, std::int64_t n, std::int64_t k, const float* a, std::int64_t a_stride,
-              const float* b, std::int64_t b_stride, std::int64_t b_panel, float* c, std::int64_t c_stride) {
+              const float* b, std::int64_t b_stride, std::int64_t b_panel, float* c, std::int64_t c_stride,
+              Ahead ahead = {}) {
   if (rows == kTileRows) {
-    return tile_columns<kTileRows, kTransposed, kAdd>(n, k, a, a_stride, b, b_stride, b_panel, c, c_stride);
+    return tile_columns<kTileRows, kTransposed, kAdd>(n, k, a, a_stride, b, b_stride, b_panel, c, c_stride,
+                                                      ahead);
   }
   for (std::int64_t i = 0; i < rows;) {
     const float* left = a + (kTransposed ? i : i * a_stride);
     float* to = c + i * c_stride;
     if (rows - i >= 6) {
-      tile_columns<6, kTransposed, kAdd>(n, k, left, a_stride, b, b_stride, b_panel, to, c_stride);
+      tile_columns<6, kTransposed, kAdd>(n, k, left, a_stride, b, b_stride, b_panel, to, c_stride, ahead);
       i += 6;
+    } else if (rows - i >= 4) {
+      tile_columns<4, kTransposed, kAdd>(n, k, left, a_stride, b, b_stride, b_panel, to, c_stride, ahead);
+      i += 4;
     } else if (rows - i >= 2) {
-      tile_columns<2, kTransposed, kAdd>(n, k, left, a_stride, b, b_stride, b_panel, to, c_stride);
+      tile_columns<2, kTransposed, kAdd>(n, k, left, a_stride, b, b_stride, b_panel, to, c_stride, ahead);
       i += 2;
     } else {
-      tile_columns<1, kTransposed, kAdd>(n, k, left, a_stride, b, b_stride, b_panel, to, c_stride);
+      tile_columns<1, kTransposed, kAdd>(n, k, left, a_stride, b, b_stride, b_panel, to, c_stride, ahead);
       i += 1;
     }
   }
