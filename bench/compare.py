@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # SPDX-FileCopyrightText: The Bora authors
-"""Trains the same models with Bora and with PyTorch, turn by turn, and prints one table.
+"""Trains the same models with Bora and with PyTorch, step by step in turn, and prints one table.
 
   bench/compare.py                                    all models, 3 rounds
   bench/compare.py --models gpt2-124m --rounds 1 --steps 5 --no-compile
@@ -10,9 +10,11 @@
   BORA_BENCH_ENV   folder for a Python environment with PyTorch; default ~/.cache/bora/bench-env. Made on the first run
                    (4 GB: PyTorch's wheel does not load without NVIDIA's libraries, GPU or not).
 
-Each round runs Bora, PyTorch eager, PyTorch eager with glibc's malloc told to keep memory, and PyTorch compiled, one
-after the other, each a process of its own; the table has the median of the rounds. A run during which other programs
-used more than 5 % of the processors is repeated. Needs Python 3 alone.
+Each round starts Bora, PyTorch eager, PyTorch eager with glibc's malloc told to keep memory, and PyTorch compiled, each
+a process of its own, one after the other. Then they take turns, one step each, while the others wait; "Bora is" is the
+median over the turns of the other's step over Bora's of the same turn. All of them are in memory at once: --only where
+it does not suffice. A round during which other programs used more than 5 % of the processors is repeated. Needs
+Python 3 alone.
 """
 
 import argparse
@@ -98,42 +100,79 @@ def busy_seconds():
     return (user + nice + system + irq + soft + steal) / os.sysconf("SC_CLK_TCK"), used.ru_utime + used.ru_stime
 
 
-def run_once(variant, model, args):
-    words = command(variant, model, args)
+def start(variant, model, args):
+    """The program of one variant, started up, warm, and waiting for its turn."""
+    words = command(variant, model, args) + ["--paced"]
     environment = quiet_environment() | (TUNED if variant == "tuned" else {}) | (AVX2 if args.avx2 else {})
-    started, (all_before, own_before) = time.monotonic(), busy_seconds()
-    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
-    seconds, (all_after, own_after) = time.monotonic() - started, busy_seconds()
-    if done.returncode:
-        sys.exit(f"compare: {' '.join(words)} failed with {done.returncode}:\n{done.stderr}")
-    result = json.loads(done.stdout.strip().splitlines()[-1])
+    program = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
+    answer(program, words)
+    return program, words
+
+
+def answer(program, words):
+    line = program.stdout.readline()
+    if not line:
+        sys.exit(f"compare: {' '.join(words)} failed with {program.wait()}")
+    return line.strip()
+
+
+def turn(program, words):
+    program.stdin.write("\n")
+    program.stdin.flush()
+    return answer(program, words)
+
+
+def run_once(model, variants, args):
+    """One round: all programs side by side, one of them at work at a time, step after step. A machine whose speed
+    changes from second to second changes it for all of them."""
+    begun, (all_before, own_before) = time.monotonic(), busy_seconds()
+    programs = {v: start(v, model, args) for v in variants}
+    seconds = {v: [] for v in variants}
+    for _ in range(args.steps or MODELS[model][2]):
+        for variant, program in programs.items():
+            seconds[variant].append(float(turn(*program)))
+    results = {v: json.loads(turn(*program)) for v, program in programs.items()}
+    for program, _ in programs.values():
+        program.wait()
+    elapsed, (all_after, own_after) = time.monotonic() - begun, busy_seconds()
     others = (all_after - all_before) - (own_after - own_before)
-    result["others"] = max(0.0, others / (seconds * os.cpu_count()))
-    if args.verbose:
-        print(f"{variant}: {json.dumps(result)}", file=sys.stderr)
-    return result
+    for variant, result in results.items():
+        result |= {"seconds": seconds[variant], "others": max(0.0, others / (elapsed * os.cpu_count()))}
+        if args.verbose:
+            print(f"{variant}: {json.dumps(result)}", file=sys.stderr)
+    return results
 
 
-def run(variant, model, args):
-    """One run; again, up to --retries times, where other programs disturbed it. The least disturbed one counts."""
+def disturbance(results):
+    return max(r["others"] for r in results.values())
+
+
+def run(model, variants, args):
+    """One round; again, up to --retries times, where other programs disturbed it. The least disturbed one counts."""
     best = None
     for _ in range(1 + args.retries):
-        result = run_once(variant, model, args)
-        if best is None or result["others"] < best["others"]:
-            best = result
-        if best["others"] <= DISTURBED:
+        results = run_once(model, variants, args)
+        if best is None or disturbance(results) < disturbance(best):
+            best = results
+        if disturbance(best) <= DISTURBED:
             break
     return best
 
 
 def measure(model, variants, args):
-    """variant -> the median of each number over the rounds, the words of the last."""
-    results = {v: [] for v in variants}
-    for _ in range(args.rounds):
-        for variant in variants:
-            results[variant].append(run(variant, model, args))
-    return {v: {key: statistics.median(r[key] for r in runs) if isinstance(value, float) else value
-                for key, value in runs[-1].items()} for v, runs in results.items()}
+    """variant -> the median of each number over the rounds, the words of the last, the seconds of all steps."""
+    rounds = [run(model, variants, args) for _ in range(args.rounds)]
+    out = {}
+    for variant in variants:
+        out[variant] = {key: statistics.median(r[variant][key] for r in rounds) if isinstance(value, float) else value
+                        for key, value in rounds[-1][variant].items()}
+        out[variant]["seconds"] = [s for r in rounds for s in r[variant]["seconds"]]
+    return out
+
+
+def times_faster(bora, other):
+    """How often one step of `bora` fits into the other's step of the same turn: the median over the turns."""
+    return statistics.median(b / a for a, b in zip(bora["seconds"], other["seconds"]))
 
 
 def table(model, results):
@@ -144,11 +183,11 @@ def table(model, results):
              "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|"]
     bora = results.get("bora")
     for variant, r in results.items():
-        ratio = f"{bora['tokens_per_s'] / r['tokens_per_s']:.2f} x" if bora else "-"
+        ratio = f"{times_faster(bora, r):.2f} x" if bora else "-"
         lines.append(f"| {TITLES[variant]} | {r['tokens_per_s']:,.0f} | {r['step_ms']:.1f} | {r['step_ms_p95']:.1f} | "
                      f"{ratio} | {r['matmul_share']:.0%} | {r['gflops_per_s']:.0f} | {r['peak_rss_mb']:,.0f} | "
                      f"{r['start_up_s']:.2f} | {r['others']:.0%} |")
-    if max(r["others"] for r in results.values()) > DISTURBED:
+    if disturbance(results) > DISTURBED:
         lines += ["", "Other programs disturbed these runs: the ratios are not to be relied on."]
     return "\n".join(lines) + "\n"
 

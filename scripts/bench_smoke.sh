@@ -44,4 +44,6 @@ if [ -x "$build/bench/collectives_bench" ] && command -v mpirun >/dev/null; then
   mpirun -n 2 --oversubscribe --allow-run-as-root --bind-to none "$build/bench/ring_bench" --positions 256 --rounds 2 |
     check ring_bench workers ring_ms gathered_ms ratio
 fi
-python3 "$root/bench/compare.py" --help >/dev/null
+python3 "$root/bench/compare.py" --bora "$build/apps/bora/bora" --only bora --models quickstart --batch 2 --seq 64 \
+  --steps 2 --rounds 1 --retries 0 --verbose 2>&1 >/dev/null | sed 's/^bora: //' |
+  check compare.py model step_ms seconds others

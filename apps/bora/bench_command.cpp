@@ -5,7 +5,10 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <iostream>
 #include <map>
+#include <string>
 #include <tuple>
 
 #include "args.h"
@@ -49,6 +52,30 @@ double time_alone(const Shape& shape) {
   return median(times);
 }
 
+// Another program has the processors until a line comes.
+void await_turn() {
+  std::string line;
+  std::getline(std::cin, line);
+}
+
+// Seconds of each step. Paced: "ready", then for every line that comes one step and a line with its seconds;
+// one line more, and what comes after the steps may use the processors too.
+std::vector<double> time_steps(train::Trainer& trainer, std::int64_t steps, bool paced) {
+  const auto tell = [&](const std::string& line) {
+    if (!paced) return;
+    fmt::print("{}\n", line);
+    std::fflush(stdout);
+    await_turn();
+  };
+  std::vector<double> times;
+  tell("ready");
+  for (std::int64_t i = 0; i < steps; ++i) {
+    times.push_back(trainer.step().seconds);
+    tell(fmt::format("{}", times.back()));
+  }
+  return times;
+}
+
 double flops(const std::map<Shape, std::int64_t>& shapes) {
   double total = 0;
   for (const auto& [s, count] : shapes) {
@@ -64,7 +91,7 @@ int run_bench(const Arguments& arguments) {
   if (!arguments.empty() && arguments.front() == "workers") return run_bench_workers(arguments);
   std::string what, name = "gpt2-124m", compute = "f32";
   std::int64_t batch = 4, seq = 256, steps = 10, threads = 0;
-  bool parts = false;
+  bool parts = false, paced = false;
   Args args("bench",
             "Time a training step (AdamW, one lane) and each matrix product of it alone; one JSON line.",
             "  bora bench train --model gpt2-124m --batch 4 --seq 256\n  bora bench train --model llama-nano "
@@ -77,6 +104,7 @@ int run_bench(const Arguments& arguments) {
   args.option("--threads", threads, "0: all cores");
   args.option("--compute", compute, "f32, or bf16: parameters in fp32, the passes in bf16");
   args.flag("--parts", parts, "also the time of each shape of product");
+  args.flag("--paced", paced, "a step for each line of input, to take turns with another program");
   args.parse(arguments);
   if (what != "train") fail(ErrorKind::Usage, "bench: {} is not train or workers", what);
   core::initialize(static_cast<int>(threads));
@@ -103,8 +131,7 @@ int run_bench(const Arguments& arguments) {
   trainer.step();
   kernels::set_matmul_observer(nullptr);
   trainer.step();
-  std::vector<double> times;
-  for (std::int64_t i = 0; i < steps; ++i) times.push_back(trainer.step().seconds);
+  auto times = time_steps(trainer, steps, paced);
   double step = median(times);
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);

@@ -18,6 +18,7 @@ import json
 import os
 import resource
 import statistics
+import sys
 import time
 
 import torch
@@ -85,6 +86,20 @@ def optimizer_for(model):
     return torch.optim.AdamW(groups, lr=6e-4, betas=(0.9, 0.95), fused=True)
 
 
+def time_steps(step, args):
+    """Seconds of each step. Paced: as `bora bench train --paced` does it."""
+    def tell(line):
+        if args.paced:
+            print(line, flush=True)
+            sys.stdin.readline()
+
+    tell("ready")
+    for _ in range(args.steps):
+        seconds = step()
+        tell(seconds)
+        yield seconds
+
+
 def train(args):
     torch.manual_seed(0)
     model = torch_models.build(args.model, args.seq)
@@ -110,7 +125,7 @@ def train(args):
     first_step_end = seconds_since_start()
     step()
     step()
-    times = sorted(step() for _ in range(args.steps))
+    times = sorted(time_steps(step, args))
     median = times[len(times) // 2]
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
@@ -156,6 +171,7 @@ def main():
     parser.add_argument("--threads", type=int, default=0, help="0: PyTorch's own choice")
     parser.add_argument("--compile", action="store_true", help="torch.compile the model")
     parser.add_argument("--parts", action="store_true", help="also the time of each shape of product")
+    parser.add_argument("--paced", action="store_true", help="a step for each line of input")
     parser.add_argument("--products", action="store_true", help="time F.linear alone, train nothing")
     args = parser.parse_args()
     if args.threads:
