@@ -19,6 +19,7 @@
 #include "bora/core/kernels/matmul.h"
 #include "bora/core/kernels/threads.h"
 #include "bora/core/torch/allocator.h"
+#include "bora/core/torch/shared_ops.h"
 
 namespace bora::core {
 namespace {
@@ -114,6 +115,7 @@ void initialize(int threads) {
   if (threads <= 0) threads = hardware_threads();
   install_allocator();
   at::set_num_threads(1);  // what is worth several threads runs in the kernels' own
+  share_big_sums();
   kernels::set_threads(threads);
   at::GradMode::set_enabled(false);
 }

@@ -74,12 +74,14 @@ i64 find_non_finite(const float* x, i64 n) {
   return -1;
 }
 
-void add_chunk(float* a, const float* b, i64 n) {
+void add_chunk(const float* a, const float* b, float* out, i64 n) {
   const Wide d;
   const i64 width = lanes(d);
   i64 i = 0;
-  for (; i + width <= n; i += width) hn::StoreU(hn::Add(hn::LoadU(d, a + i), hn::LoadU(d, b + i)), d, a + i);
-  for (; i < n; ++i) a[i] += b[i];
+  for (; i + width <= n; i += width) {
+    hn::StoreU(hn::Add(hn::LoadU(d, a + i), hn::LoadU(d, b + i)), d, out + i);
+  }
+  for (; i < n; ++i) out[i] = a[i] + b[i];
 }
 
 void scale_chunk(float* x, float by, i64 n) {
@@ -186,11 +188,13 @@ std::int64_t first_non_finite(std::int64_t n, const float* x) {
   return first == found.end() ? -1 : *first;
 }
 
-void add_into(std::int64_t n, float* a, const float* b) {
+void add(std::int64_t n, const float* a, const float* b, float* out) {
   for_chunks(n, kElementwise, [&](std::int64_t begin, std::int64_t end) {
-    HWY_DYNAMIC_DISPATCH(add_chunk)(a + begin, b + begin, end - begin);
+    HWY_DYNAMIC_DISPATCH(add_chunk)(a + begin, b + begin, out + begin, end - begin);
   });
 }
+
+void add_into(std::int64_t n, float* a, const float* b) { add(n, a, b, a); }
 
 void scale(std::int64_t n, float* x, float by) {
   for_chunks(n, kElementwise, [&](std::int64_t begin, std::int64_t end) {
