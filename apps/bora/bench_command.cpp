@@ -25,11 +25,15 @@
 namespace bora::app {
 namespace {
 
-using Shape = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, bool, bool>;
+// Batch, m, n, k; a transposed, b transposed, both bfloat16.
+using Shape = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, bool, bool, bool>;
 std::map<Shape, std::int64_t>* recorded = nullptr;
 
-void record(std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k, bool ta, bool tb, double) {
-  if (recorded != nullptr) ++(*recorded)[{batch, m, n, k, ta, tb}];
+void record(std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k, const kernels::MatrixRef& a,
+            const kernels::MatrixRef& b, double) {
+  if (recorded != nullptr) {
+    ++(*recorded)[{batch, m, n, k, a.transposed, b.transposed, a.is_bf16 && b.is_bf16}];
+  }
 }
 
 std::vector<float> filled(std::int64_t n) {
@@ -40,13 +44,17 @@ std::vector<float> filled(std::int64_t n) {
 
 // Seconds of one product of this shape alone: the median of several.
 double time_alone(const Shape& shape) {
-  auto [batch, m, n, k, ta, tb] = shape;
+  auto [batch, m, n, k, ta, tb, bf16] = shape;
   auto a = filled(batch * m * k), b = filled(batch * k * n), c = filled(batch * m * n);
-  kernels::MatrixRef ra{a.data(), ta ? m : k, ta}, rb{b.data(), tb ? k : n, tb};
+  kernels::MatrixRef ra{a.data(), ta ? m : k, ta, bf16}, rb{b.data(), tb ? k : n, tb, bf16};
   std::vector<double> times;
   for (int i = 0; i < 7; ++i) {
     double started = monotonic_seconds();
-    kernels::batched_matmul(batch, m, n, k, ra, m * k, rb, k * n, c.data(), n, m * n);
+    if (batch == 1) {
+      kernels::matmul(m, n, k, ra, rb, c.data(), n);
+    } else {
+      kernels::batched_matmul(batch, m, n, k, ra, m * k, rb, k * n, c.data(), n, m * n);
+    }
     times.push_back(monotonic_seconds() - started);
   }
   return median(times);
@@ -79,7 +87,7 @@ std::vector<double> time_steps(train::Trainer& trainer, std::int64_t steps, bool
 double flops(const std::map<Shape, std::int64_t>& shapes) {
   double total = 0;
   for (const auto& [s, count] : shapes) {
-    auto [batch, m, n, k, ta, tb] = s;
+    auto [batch, m, n, k, ta, tb, bf16] = s;
     total += 2.0 * static_cast<double>(batch * m * n * k * count);
   }
   return total;
@@ -140,11 +148,11 @@ int run_bench(const Arguments& arguments) {
   for (const auto& [shape, count] : shapes) {
     double each = time_alone(shape);
     alone += each * static_cast<double>(count);
-    auto [b, m, n, k, ta, tb] = shape;
+    auto [b, m, n, k, ta, tb, bf16] = shape;
     peak = std::max(peak, 2.0 * static_cast<double>(b * m * n * k) / each);
     if (parts) {
-      fmt::print("{:>4} x [{:>6} x {:>6} x {:>6}]{}{}  {:8.3f} ms  {:6.1f} GF/s\n", count * b, m, n, k,
-                 ta ? " ta" : "   ", tb ? " tb" : "   ", each * 1e3,
+      fmt::print("{:>4} x [{:>6} x {:>6} x {:>6}]{}{}{}  {:8.3f} ms  {:6.1f} GF/s\n", count * b, m, n, k,
+                 ta ? " ta" : "   ", tb ? " tb" : "   ", bf16 ? " bf16" : "", each * 1e3,
                  2e-9 * static_cast<double>(b * m * n * k) / each);
     }
   }

@@ -487,10 +487,10 @@ int run_training(const LoadedConfig& given, const RunFlags& flags) {
   if (flags.dry_run) return print_dry_run(loaded, place, flags.world, console);
   auto workers = join_workers(launch, loaded.config.trainer);
   auto info = core::runtime_info();
-  std::vector<std::string> parts = {
-      fmt::format("Bora {}", BORA_VERSION), loaded.name, "run " + place.id,
-      fmt::format("CPU {} ({} threads, {})", info.cpu, info.threads, info.simd_target),
-      fmt::format("seed {}", loaded.config.trainer.seed)};
+  std::vector<std::string> parts = {fmt::format("Bora {}", BORA_VERSION), loaded.name, "run " + place.id,
+                                    fmt::format("CPU {} ({} threads, {}{})", info.cpu, info.threads,
+                                                info.simd_target, info.matmul == "amx" ? ", AMX" : ""),
+                                    fmt::format("seed {}", loaded.config.trainer.seed)};
   console.header(parts);
   return Run(loaded, flags, place, console, std::move(workers))();
 }

@@ -71,11 +71,14 @@ TEST(Usage, SimdTargetCanBeCapped) {
   ::setenv("BORA_CPU_TARGET", "AVX2", 1);
   auto capped =
       run(folder, {"bench", "train", "--model", "quickstart", "--batch", "1", "--seq", "8", "--steps", "1"});
+  ::setenv("BORA_CPU_TARGET", "AVX3", 1);
+  auto vectors = run(folder, {"version"});
   ::setenv("BORA_CPU_TARGET", "AVX9", 1);
   auto unknown = run(folder, {"version"});
   ::unsetenv("BORA_CPU_TARGET");
   EXPECT_EQ(capped.code, 0) << capped.output;
   EXPECT_THAT(capped.output, testing::ContainsRegex("\"kernel_path\":\"(own|mkl) AVX2\""));
+  EXPECT_THAT(vectors.output, testing::ContainsRegex("matmul +(own|mkl)\n")) << "no matrix units under a cap";
   expect_usage_error(unknown, "BORA_CPU_TARGET is AVX9; it must be AVX3 or AVX2");
 }
 

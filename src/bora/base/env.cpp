@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::pair<std::string_view, std::string_view> kVariables[] = {
     {"BORA_CACHE", "folder for downloads and caches"},
-    {"BORA_CPU_TARGET", "best SIMD target to use: AVX3 (AVX-512) or AVX2"},
+    {"BORA_CPU_TARGET", "best SIMD target to use: AVX3 (AVX-512 without AMX) or AVX2"},
     {"BORA_THREADS", "number of threads"},
     {"HOME", "the home folder, where ~/.cache/bora is"},
     {"HOSTNAME", "name of this machine in run records"},

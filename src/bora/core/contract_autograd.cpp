@@ -33,6 +33,7 @@ struct View {
 };
 
 View as_matrix(Tensor x) {
+  const bool is_bf16 = x.scalar_type() == at::kBFloat16;
   if (is_low_precision(x)) x = cast(x, at::kFloat);
   auto d = x.dim();
   auto rows = x.size(d - 2), columns = x.size(d - 1);
@@ -47,7 +48,7 @@ View as_matrix(Tensor x) {
   stride = std::max(stride, plain ? columns : rows);
   auto batch = d == 3 ? x.stride(0) : 0;
   const float* data = x.const_data_ptr<float>();
-  return {std::move(x), {data, stride, !plain}, batch};
+  return {std::move(x), {data, stride, !plain, is_bf16}, batch};
 }
 
 Tensor empty(std::vector<std::int64_t> sizes, const Tensor& like) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "bora/core/kernels/amx_matmul.h"
 #include "bora/core/kernels/own_matmul.h"
 #include "bora/core/kernels/threads.h"
 
@@ -54,30 +55,41 @@ void mkl(i64 m, i64 n, i64 k, MatrixRef a, MatrixRef b, float* c, i64 c_stride, 
   });
 }
 
-bool own_for_large() {
-  return choice == MatmulKernel::own || (choice == MatmulKernel::automatic && own_matmul_is_fast());
+/// The kernel for large products.
+MatmulKernel large() {
+  if (choice != MatmulKernel::automatic) return choice;
+  if (amx_matmul_works()) return MatmulKernel::amx;
+  return own_matmul_is_fast() ? MatmulKernel::own : MatmulKernel::mkl;
 }
 
-/// Packing pays only if each packed element of b is used often enough.
-bool prefers_own(i64 m, i64 n) { return m >= 64 && n >= 16 && own_for_large(); }
+using Product = void (*)(i64, i64, i64, MatrixRef, MatrixRef, float*, i64, float);
+
+/// Packing pays only if each packed element of b is used often enough; tiles of AMX have 32 columns and 32 k.
+Product product_for(i64 m, i64 n, i64 k) {
+  if (k <= 0) return own_matmul;
+  const MatmulKernel kernel = large();
+  if (m < 64 || n < 16 || kernel == MatmulKernel::mkl) return mkl;
+  return kernel == MatmulKernel::amx && k >= 16 ? amx_matmul : own_matmul;
+}
 
 /// Reports its own lifetime to the observer.
 class Observed {
  public:
-  Observed(i64 batch, i64 m, i64 n, i64 k, bool at, bool bt) : shape_{batch, m, n, k}, at_(at), bt_(bt) {
+  Observed(i64 batch, i64 m, i64 n, i64 k, const MatrixRef& a, const MatrixRef& b)
+      : shape_{batch, m, n, k}, a_(a), b_(b) {
     if (observer) start_ = std::chrono::steady_clock::now();
   }
   ~Observed() {
     if (!observer) return;
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start_;
-    observer(shape_[0], shape_[1], shape_[2], shape_[3], at_, bt_, seconds.count());
+    observer(shape_[0], shape_[1], shape_[2], shape_[3], a_, b_, seconds.count());
   }
   Observed(const Observed&) = delete;
   Observed& operator=(const Observed&) = delete;
 
  private:
   i64 shape_[4];
-  bool at_, bt_;
+  MatrixRef a_, b_;
   std::chrono::steady_clock::time_point start_;
 };
 
@@ -85,22 +97,33 @@ class Observed {
 
 void matmul(i64 m, i64 n, i64 k, MatrixRef a, MatrixRef b, float* c, i64 c_stride, float beta) {
   if (m <= 0 || n <= 0) return;
-  const Observed observed(1, m, n, k, a.transposed, b.transposed);
-  const bool own = k <= 0 || prefers_own(m, n);
-  (own ? own_matmul : mkl)(m, n, k, a, b, c, c_stride, beta);
+  const Observed observed(1, m, n, k, a, b);
+  product_for(m, n, k)(m, n, k, a, b, c, c_stride, beta);
 }
 
-// The own product throughout: small matrices, one thread each.
+// Never MKL: small matrices, one thread each.
 void batched_matmul(i64 batch, i64 m, i64 n, i64 k, MatrixRef a, i64 a_batch, MatrixRef b, i64 b_batch,
                     float* c, i64 c_stride, i64 c_batch) {
-  const Observed observed(batch, m, n, k, a.transposed, b.transposed);
+  const Observed observed(batch, m, n, k, a, b);
+  const Product product = product_for(m, n, k) == amx_matmul ? amx_matmul : own_matmul;
   for_chunks(batch, 1, [&](i64 i, i64) {
-    own_matmul(m, n, k, {a.data + i * a_batch, a.stride, a.transposed},
-               {b.data + i * b_batch, b.stride, b.transposed}, c + i * c_batch, c_stride, 0.0F);
+    MatrixRef ai = a, bi = b;
+    ai.data += i * a_batch;
+    bi.data += i * b_batch;
+    product(m, n, k, ai, bi, c + i * c_batch, c_stride, 0.0F);
   });
 }
 
-const char* matmul_path() { return own_for_large() ? "own" : "mkl"; }
+const char* matmul_path() {
+  switch (large()) {
+    case MatmulKernel::amx:
+      return "amx";
+    case MatmulKernel::own:
+      return "own";
+    default:
+      return "mkl";
+  }
+}
 
 void set_matmul_kernel(MatmulKernel kernel) { choice = kernel; }
 

@@ -11,6 +11,7 @@ struct MatrixRef {
   const float* data;
   std::int64_t stride;
   bool transposed = false;
+  bool is_bf16 = false;  ///< each element is a bfloat16's value: one part where parts are multiplied
 };
 
 /// c [m, n] = a [m, k] · b [k, n] + beta · c, fp32. The only matrix product of Bora on CPUs; the kernel
@@ -23,17 +24,18 @@ void batched_matmul(std::int64_t batch, std::int64_t m, std::int64_t n, std::int
                     std::int64_t a_batch, MatrixRef b, std::int64_t b_batch, float* c, std::int64_t c_stride,
                     std::int64_t c_batch);
 
-/// "mkl" or "own": which implementation large products use.
+/// "amx", "own" or "mkl": which implementation large products use.
 const char* matmul_path();
 
-/// Overrides the choice made from the CPU (Bora's own product with AVX-512 or on AMD's, else MKL): for
-/// benchmarks, and for machines where that guesses wrong. Bits differ between the two. Call before compute.
-enum class MatmulKernel { automatic, mkl, own };
+/// Overrides the choice made from the CPU (matrix units where it has them, else Bora's own vectors with
+/// AVX-512 or on AMD's, else MKL): for benchmarks, and for machines where that guesses wrong. Bits differ
+/// between them. `amx` only where amx_matmul_works(). Call before compute.
+enum class MatmulKernel { automatic, mkl, own, amx };
 void set_matmul_kernel(MatmulKernel kernel);
 
-/// For benchmarks: while set, every product is reported with its shape and seconds.
+/// For benchmarks: while set, every product is reported with its shape, its sides and its seconds.
 using MatmulObserver = void (*)(std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k,
-                                bool a_transposed, bool b_transposed, double seconds);
+                                const MatrixRef& a, const MatrixRef& b, double seconds);
 void set_matmul_observer(MatmulObserver observer);
 
 }  // namespace bora::kernels

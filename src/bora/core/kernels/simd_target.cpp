@@ -23,15 +23,22 @@ namespace bora::kernels {
 HWY_EXPORT(target_name);
 const char* simd_target() { return HWY_DYNAMIC_DISPATCH(target_name)(); }
 
+namespace {
+bool capped = false;
+}
+
 bool cap_simd_target(std::string_view name) {
   // Better targets have lower bits.
   for (const std::int64_t target : {HWY_AVX3, HWY_AVX2}) {
     if (name != hwy::TargetName(target)) continue;
     hwy::DisableTargets(target - 1);
     hwy::GetChosenTarget().DeInit();
+    capped = true;
     return true;
   }
   return false;
 }
+
+bool simd_target_is_capped() { return capped; }
 }  // namespace bora::kernels
 #endif
