@@ -309,6 +309,11 @@ namespace bora::kernels {
 namespace {
 
 bool cpu_has_amx() {
+  __builtin_cpu_init();
+  if (!__builtin_cpu_supports("avx512bw") || !__builtin_cpu_supports("avx512dq") ||
+      !__builtin_cpu_supports("avx512vl")) {
+    return false;  // packing needs them
+  }
   unsigned a = 0, b = 0, c = 0, d = 0;
   constexpr unsigned kBf16 = 1U << 22, kTiles = 1U << 24;
   return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & kBf16) && (d & kTiles);
