@@ -8,6 +8,7 @@
 #include "bora/base/parallel.h"
 #include "bora/core/runtime.h"
 #include "bora/mesh/mpi_plugin.h"
+#include "bora/mesh/same_arithmetic.h"
 
 namespace bora::app {
 
@@ -20,6 +21,7 @@ std::shared_ptr<mesh::Communicator> join_workers(const mesh::LaunchEnvironment& 
   if (threads == 0 && !env::threads() && launch.local_size > 1)
     threads = std::max(1, hardware_threads() / launch.local_size);
   core::initialize(threads);
+  mesh::require_same_arithmetic(*workers, core::runtime_info().arithmetic);
   return workers;
 }
 

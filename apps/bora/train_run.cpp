@@ -76,19 +76,28 @@ void put_aside(const std::string& directory) {
   }
 }
 
+std::string run_record(const RunPlace& place) { return path_join(place.directory, "run.json"); }
+
+// How the run was computed when it was last started; empty if nobody knows.
+std::string recorded_arithmetic(const RunPlace& place) {
+  const auto file = run_record(place);
+  if (!exists(file)) return "";
+  return parse_json(read_text(file), file).value("arithmetic", "");
+}
+
 // What is needed to run it again.
 void record_run(const LoadedConfig& loaded, const RunPlace& place, const TextData& text, double started) {
   auto config = loaded.config;
   write_atomically(path_join(place.directory, "config.yaml"), write_config(config));
   auto info = core::runtime_info();
-  Json record = {{"bora", BORA_VERSION},        {"libtorch", info.libtorch}, {"cpu", info.cpu},
-                 {"simd", info.simd_target},    {"matmul", info.matmul},     {"threads", info.threads},
-                 {"started", iso_time(started)}};
+  Json record = {{"bora", BORA_VERSION},     {"libtorch", info.libtorch},   {"cpu", info.cpu},
+                 {"simd", info.simd_target}, {"matmul", info.matmul},       {"arithmetic", info.arithmetic},
+                 {"threads", info.threads},  {"started", iso_time(started)}};
   for (const auto& c : text.caches) {
     if (c.train) record["data"][c.name] = c.train->num_tokens();
   }
   record["tokenizer"] = text.tokenizer.fingerprint().hex();
-  write_atomically(path_join(place.directory, "run.json"), record.dump(2) + "\n");
+  write_atomically(run_record(place), record.dump(2) + "\n");
   text.tokenizer.save(path_join(place.directory, "tokenizer"));
 }
 
@@ -238,7 +247,10 @@ class Run {
     end_with_the_data();
     model_.emplace(loaded_, workers_, text_->vocab_size());
     describe_model(*model_, console_);
-    if (writes()) record_run(loaded_, place_, *text_, started_);
+    if (writes()) {
+      earlier_arithmetic_ = recorded_arithmetic(place_);
+      record_run(loaded_, place_, *text_, started_);
+    }
     optimizer_ = optim::make_optimizer(config_.optimizer, model_->parameters());
     make_trainer(seq_len);
   }
@@ -345,6 +357,7 @@ class Run {
       meter_->resume(restored->state.value("tokens", std::int64_t{0}));
       console_.fact("resumed", fmt::format("at step {} of {} (checkpoint verified)", trainer_->next_step(),
                                            config_.trainer.num_train_steps));
+      tell_of_other_arithmetic();
     } else if (config_.trainer.load_checkpoint == true) {
       fail(ErrorKind::NotFound, "trainer.load_checkpoint is true but {} holds no checkpoint",
            place_.directory);
@@ -357,6 +370,14 @@ class Run {
     tracker_ =
         track::make_tracker(config_.trainer.trackers(), {place_.directory, place_.id, trainer_->next_step()});
     tracker_->log_hyperparameters({{"config", write_config(config_)}});
+  }
+
+  void tell_of_other_arithmetic() {
+    const auto now = core::runtime_info().arithmetic;
+    if (earlier_arithmetic_.empty() || earlier_arithmetic_ == now) return;
+    console_.fact("arithmetic", fmt::format("{} now, {} before: from here on the last digits differ from "
+                                            "those of a run that stays on one kind of CPU",
+                                            now, earlier_arithmetic_));
   }
 
   // The first worker chooses, sets damaged ones aside and verifies; the others read the same one.
@@ -467,6 +488,7 @@ class Run {
   std::unique_ptr<track::Tracker> tracker_;
   std::unique_ptr<track::ThroughputMeter> meter_;
   std::int64_t lanes_ = 1;
+  std::string earlier_arithmetic_;
   double started_ = wall_seconds();
   double first_step_seconds_ = 0, waited_ = 0, trained_seconds_ = 0;
 };
@@ -487,10 +509,10 @@ int run_training(const LoadedConfig& given, const RunFlags& flags) {
   if (flags.dry_run) return print_dry_run(loaded, place, flags.world, console);
   auto workers = join_workers(launch, loaded.config.trainer);
   auto info = core::runtime_info();
-  std::vector<std::string> parts = {fmt::format("Bora {}", BORA_VERSION), loaded.name, "run " + place.id,
-                                    fmt::format("CPU {} ({} threads, {}{})", info.cpu, info.threads,
-                                                info.simd_target, info.matmul == "amx" ? ", AMX" : ""),
-                                    fmt::format("seed {}", loaded.config.trainer.seed)};
+  std::vector<std::string> parts = {
+      fmt::format("Bora {}", BORA_VERSION), loaded.name, "run " + place.id,
+      fmt::format("CPU {} ({} threads, {})", info.cpu, info.threads, info.instructions),
+      fmt::format("seed {}", loaded.config.trainer.seed)};
   console.header(parts);
   return Run(loaded, flags, place, console, std::move(workers))();
 }

@@ -38,7 +38,7 @@ int run_version(const Arguments& arguments) {
   auto info = core::runtime_info();
   fmt::print("Bora {}\n", BORA_VERSION);
   fmt::print("{:<12}{}\n", "libtorch", info.libtorch);
-  fmt::print("{:<12}{} ({} threads, {})\n", "cpu", info.cpu, info.threads, info.simd_target);
+  fmt::print("{:<12}{} ({} threads, {})\n", "cpu", info.cpu, info.threads, info.instructions);
   fmt::print("{:<12}{}\n", "matmul", info.matmul);
   fmt::print("{:<12}{}\n", "cuda", cuda_text());
   fmt::print("{:<12}{}\n", "nccl", in_short(mesh::check_nccl().words));

@@ -6,6 +6,7 @@
 
 #include "bora/base/clock.h"
 #include "bora/base/file.h"
+#include "bora/base/json.h"
 #include "bora/base/key.h"
 #include "program.h"
 
@@ -56,6 +57,20 @@ TEST(Bits, StoppedAndResumed) {
   EXPECT_EQ(second.code, 0) << second.output;
   EXPECT_THAT(second.output, HasSubstr("at step 17 of 40"));
   expect_same_run(undisturbed(), folder);
+}
+
+TEST(Bits, ResumedOnAnotherKindOfCpuSaysSo) {
+  auto folder = small_project("resumed_elsewhere");
+  train(folder, {"--trainer.stop_at_step=3"});
+  const auto file = folder + "/runs/run/run.json";
+  auto record = parse_json(read_text(file), file);
+  const std::string here = record["arithmetic"];
+  record["arithmetic"] = "AVX1";
+  write_atomically(file, record.dump());
+  auto second = train(folder, {"--trainer.stop_at_step=4"});
+  EXPECT_THAT(second.output, HasSubstr(here + " now, AVX1 before: from here on the last digits differ"));
+  auto third = train(folder, {"--trainer.stop_at_step=5"});
+  EXPECT_THAT(third.output, testing::AllOf(HasSubstr("resumed"), testing::Not(HasSubstr("arithmetic"))));
 }
 
 TEST(Bits, KilledTwentyTimes) {

@@ -41,6 +41,11 @@ Finished run_line(const std::string& folder, std::vector<std::string> line, doub
   return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), read_text(log)};
 }
 
+std::vector<std::string> mpirun(int workers) {
+  return {"env",       kLeaksOfMpi, "mpirun", "--oversubscribe",      "--allow-run-as-root",
+          "--bind-to", "none",      "-n",     std::to_string(workers)};
+}
+
 }  // namespace
 
 Finished run(const std::string& folder, const std::vector<std::string>& arguments, double kill_after,
@@ -57,16 +62,18 @@ Finished run_after_a_second(const std::string& folder, const std::vector<std::st
 }
 
 Finished run_workers(const std::string& folder, int workers, const std::vector<std::string>& arguments) {
-  std::vector<std::string> line = {"env",
-                                   kLeaksOfMpi,
-                                   "mpirun",
-                                   "-n",
-                                   std::to_string(workers),
-                                   "--oversubscribe",
-                                   "--allow-run-as-root",
-                                   "--bind-to",
-                                   "none",
-                                   BORA_PROGRAM};
+  auto line = mpirun(workers);
+  line.emplace_back(BORA_PROGRAM);
+  line.insert(line.end(), arguments.begin(), arguments.end());
+  return run_line(folder, std::move(line), 0, nullptr);
+}
+
+Finished run_unlike_workers(const std::string& folder, const std::vector<std::string>& arguments,
+                            const std::string& variable) {
+  auto line = mpirun(1);
+  line.emplace_back(BORA_PROGRAM);
+  line.insert(line.end(), arguments.begin(), arguments.end());
+  line.insert(line.end(), {":", "-n", "1", "-x", variable, BORA_PROGRAM});
   line.insert(line.end(), arguments.begin(), arguments.end());
   return run_line(folder, std::move(line), 0, nullptr);
 }

@@ -25,6 +25,9 @@ Finished run_after_a_second(const std::string& folder, const std::vector<std::st
 inline constexpr const char* kLeaksOfMpi = "ASAN_OPTIONS=detect_leaks=0";
 /// The same as `workers` workers under mpirun; both workers' lines are in the output.
 Finished run_workers(const std::string& folder, int workers, const std::vector<std::string>& arguments);
+/// The same as two workers, of whom the second has a variable ("NAME=value") set.
+Finished run_unlike_workers(const std::string& folder, const std::vector<std::string>& arguments,
+                            const std::string& variable);
 /// Whether mpirun is here and the program has its MPI plug-in.
 bool can_run_workers();
 

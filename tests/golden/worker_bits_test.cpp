@@ -158,6 +158,18 @@ TEST_P(WorkerBitsMatrix, BitEqual) {
 INSTANTIATE_TEST_SUITE_P(Pairs, WorkerBitsMatrix, testing::ValuesIn(kPairs),
                          [](const auto& pair) { return pair.param.a + "_and_" + pair.param.b; });
 
+TEST_F(WorkerBits, WorkersThatComputeUnlikeDoNotStart) {
+  const auto folder = small_project("unlike_workers");
+  if (run(folder, {"version"}).output.find(", AVX2)") != std::string::npos)
+    GTEST_SKIP() << "this CPU has no instructions beyond AVX2";
+  const auto refused = run_unlike_workers(folder, kTrain, "BORA_CPU_TARGET=AVX2");
+  EXPECT_NE(refused.code, 0);
+  EXPECT_THAT(refused.output, testing::ContainsRegex("the workers do not compute alike: worker 0 .* with "
+                                                     "AVX3 .*, worker 1 .* with AVX2 .*\n"
+                                                     "hint: machines of one kind, or BORA_CPU_TARGET=AVX2"));
+  EXPECT_FALSE(exists(folder + "/runs")) << "nothing was begun";
+}
+
 // Equal bits say something only of what happens in a run.
 TEST_F(WorkerBits, TheConfigurationChangesBatchesAndSkipsSteps) {
   std::set<double> tokens;

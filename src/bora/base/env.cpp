@@ -77,6 +77,10 @@ std::optional<std::string> hostname() {
   return name.data();
 }
 
+void prefer(const std::string& name, const std::string& value) {
+  ::setenv(name.c_str(), value.c_str(), 0);  // 0: a value that is there stays
+}
+
 std::vector<Variable> all() {
   std::vector<Variable> variables;
   for (const auto& [name, meaning] : kVariables) {

@@ -25,6 +25,9 @@ std::optional<std::string> launcher(const std::string& name);
 /// Any other variable, for tests that look for programs to compare with.
 std::optional<std::string> for_tests(const std::string& name);
 
+/// Sets a variable for a library that reads it when it is first used, unless it is set. Before threads start.
+void prefer(const std::string& name, const std::string& value);
+
 struct Variable {
   std::string_view name;
   std::string_view meaning;

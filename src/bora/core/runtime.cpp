@@ -3,6 +3,7 @@
 #include "bora/core/runtime.h"
 
 #include <ATen/Parallel.h>
+#include <ATen/Version.h>
 #include <c10/core/GradMode.h>
 #include <c10/util/Exception.h>
 #include <dlfcn.h>
@@ -16,6 +17,7 @@
 #include "bora/base/file.h"
 #include "bora/base/parallel.h"
 #include "bora/base/text.h"
+#include "bora/core/kernels/amx_matmul.h"
 #include "bora/core/kernels/matmul.h"
 #include "bora/core/kernels/threads.h"
 #include "bora/core/torch/allocator.h"
@@ -47,14 +49,15 @@ std::string version_text(std::uint64_t version) {
                      tag == 0 ? "" : fmt::format(" (ABI {})", tag));
 }
 
-std::string cpu_model() {
+// "model name", "vendor_id"
+std::string cpu_fact(std::string_view key) {
   std::string text;
   try {
     text = read_text("/proc/cpuinfo");
   } catch (const Error&) {
     return "unknown";
   }
-  auto at = text.find("model name");
+  auto at = text.find(key);
   if (at == std::string::npos) return "unknown";
   auto line = std::string_view(text).substr(at, text.find('\n', at) - at);
   return std::string(trim(line.substr(line.find(':') + 1)));
@@ -105,13 +108,25 @@ Error current_error() {
   }
 }
 
+namespace {
+
+// Our kernels, and libtorch's and MKL's, which look at these variables when they are first used.
+void cap_instructions(const std::string& target) {
+  if (!kernels::cap_simd_target(target)) {
+    fail(ErrorKind::Usage,
+         "BORA_CPU_TARGET is {}; it must be AVX3 or AVX2\nhint: unset it to use what the CPU has", target);
+  }
+  const bool avx2 = target == "AVX2";
+  env::prefer("ATEN_CPU_CAPABILITY", avx2 ? "avx2" : "avx512");
+  env::prefer("MKL_ENABLE_INSTRUCTIONS", avx2 ? "AVX2" : "AVX512");
+}
+
+}  // namespace
+
 void initialize(int threads) {
   const auto libtorch = loaded_libtorch();
   require_libtorch(TORCH_ABI_VERSION, libtorch.version, libtorch.file);
-  if (auto cap = env::cpu_target(); cap && !kernels::cap_simd_target(*cap)) {
-    fail(ErrorKind::Usage,
-         "BORA_CPU_TARGET is {}; it must be AVX3 or AVX2\nhint: unset it to use what the CPU has", *cap);
-  }
+  if (const auto target = env::cpu_target()) cap_instructions(*target);
   if (threads <= 0) threads = hardware_threads();
   install_allocator();
   at::set_num_threads(1);  // what is worth several threads runs in the kernels' own
@@ -121,8 +136,15 @@ void initialize(int threads) {
 }
 
 RuntimeInfo runtime_info() {
-  return {version_text(loaded_libtorch().version), kernels::simd_target(), kernels::matmul_path(),
-          cpu_model(), kernels::threads()};
+  RuntimeInfo info{.libtorch = version_text(loaded_libtorch().version),
+                   .simd_target = kernels::simd_target(),
+                   .matmul = kernels::matmul_path(),
+                   .cpu = cpu_fact("model name"),
+                   .threads = kernels::threads()};
+  info.instructions = info.simd_target + (kernels::amx_matmul_works() ? ", AMX" : "");
+  info.arithmetic = fmt::format("{} ({} products, libtorch {}, {})", info.simd_target, info.matmul,
+                                at::get_cpu_capability(), cpu_fact("vendor_id"));
+  return info;
 }
 
 }  // namespace bora::core

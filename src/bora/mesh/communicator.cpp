@@ -283,6 +283,13 @@ std::string broadcast_text(Communicator& communicator, int from, std::string_vie
   return out;
 }
 
+std::vector<std::string> all_gather_texts(Communicator& communicator, std::string_view mine) {
+  std::vector<std::string> out;
+  for (const auto& bytes : communicator.all_gather_unequal(std::as_bytes(std::span(mine))))
+    out.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  return out;
+}
+
 std::byte bits_of_all(Communicator& communicator, std::byte mine) {
   if (communicator.size() == 1) return mine;
   std::vector<std::byte> all(static_cast<std::size_t>(communicator.size()));

@@ -116,6 +116,8 @@ class SharedMemory {
 
 /// Text of worker `from`, on all. Collective.
 std::string broadcast_text(Communicator& communicator, int from, std::string_view text);
+/// Everybody's text, by rank. Collective.
+std::vector<std::string> all_gather_texts(Communicator& communicator, std::string_view mine);
 
 /// The bits that any worker sets, on all. Collective.
 std::byte bits_of_all(Communicator& communicator, std::byte mine);

@@ -30,14 +30,6 @@ Digests gathered(Communicator& workers, const Digests& mine) {
   return all;
 }
 
-std::vector<std::string> names_of(Communicator& workers) {
-  std::vector<std::string> out;
-  const std::string mine = workers.who();
-  for (const auto& bytes : workers.all_gather_unequal(std::as_bytes(std::span(mine))))
-    out.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  return out;
-}
-
 /// Workers by what they hold: the largest group first, then the one with the lowest rank.
 std::vector<std::vector<int>> groups_of(const Digests& all, std::size_t arrays, std::size_t array) {
   std::map<Digest, std::vector<int>> by_digest;
@@ -69,7 +61,7 @@ std::string together(const std::vector<int>& group, const std::vector<std::strin
 
 [[noreturn]] void report(Communicator& workers, const Replica& replica,
                          const std::vector<std::vector<int>>& groups, std::string_view when) {
-  const auto names = names_of(workers);
+  const auto names = all_gather_texts(workers, workers.who());
   const auto at = first_difference(workers, replica.bytes, groups[0][0], groups[1][0]);
   std::string who;
   for (std::size_t g = 1; g < groups.size(); ++g) who += (g == 1 ? "" : ", ") + together(groups[g], names);

@@ -28,7 +28,7 @@ void batched_matmul(std::int64_t batch, std::int64_t m, std::int64_t n, std::int
 const char* matmul_path();
 
 /// Overrides the choice made from the CPU (matrix units where it has them, else Bora's own vectors with
-/// AVX-512 or on AMD's, else MKL): for benchmarks, and for machines where that guesses wrong. Bits differ
+/// AVX-512 or AVX2, else MKL): for benchmarks, and for machines where that guesses wrong. Bits differ
 /// between them. `amx` only where amx_matmul_works(). Call before compute.
 enum class MatmulKernel { automatic, mkl, own, amx };
 void set_matmul_kernel(MatmulKernel kernel);

@@ -11,8 +11,7 @@ namespace bora::kernels {
 void own_matmul(std::int64_t m, std::int64_t n, std::int64_t k, MatrixRef a, MatrixRef b, float* c,
                 std::int64_t c_stride, float beta);
 
-/// Whether the own product is faster here than MKL's: with AVX-512, which MKL leaves alone on AMD's CPUs, and
-/// with AVX2 on other CPUs than those that MKL is made for.
+/// Whether the own product is faster here than MKL's: with AVX-512 and with AVX2, whoever made the CPU.
 bool own_matmul_is_fast();
 
 }  // namespace bora::kernels
