@@ -78,11 +78,13 @@ void put_aside(const std::string& directory) {
 
 std::string run_record(const RunPlace& place) { return path_join(place.directory, "run.json"); }
 
-// How the run was computed when it was last started; empty if nobody knows.
+// How the run was computed when it was last started; empty if nobody knows: no reason not to go on.
 std::string recorded_arithmetic(const RunPlace& place) {
   const auto file = run_record(place);
   if (!exists(file)) return "";
-  return parse_json(read_text(file), file).value("arithmetic", "");
+  const auto record = Json::parse(read_text(file), nullptr, /*allow_exceptions=*/false);
+  const auto words = record.is_object() ? record.value("arithmetic", Json()) : Json();
+  return words.is_string() ? words.get<std::string>() : "";
 }
 
 // What is needed to run it again.

@@ -69,6 +69,7 @@ TEST(Bits, ResumedOnAnotherKindOfCpuSaysSo) {
   write_atomically(file, record.dump());
   auto second = train(folder, {"--trainer.stop_at_step=4"});
   EXPECT_THAT(second.output, HasSubstr(here + " now, AVX1 before: from here on the last digits differ"));
+  write_atomically(file, "damaged");
   auto third = train(folder, {"--trainer.stop_at_step=5"});
   EXPECT_THAT(third.output, testing::AllOf(HasSubstr("resumed"), testing::Not(HasSubstr("arithmetic"))));
 }

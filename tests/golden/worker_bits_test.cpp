@@ -165,7 +165,7 @@ TEST_F(WorkerBits, WorkersThatComputeUnlikeDoNotStart) {
   const auto refused = run_unlike_workers(folder, kTrain, "BORA_CPU_TARGET=AVX2");
   EXPECT_NE(refused.code, 0);
   EXPECT_THAT(refused.output, testing::ContainsRegex("the workers do not compute alike: worker 0 .* with "
-                                                     "AVX3 .*, worker 1 .* with AVX2 .*\n"
+                                                     "AVX3 .*, worker 1 .* with AVX2 .*libtorch AVX2.*\n"
                                                      "hint: machines of one kind, or BORA_CPU_TARGET=AVX2"));
   EXPECT_FALSE(exists(folder + "/runs")) << "nothing was begun";
 }
