@@ -17,6 +17,7 @@
 #include "bora/base/error.h"
 #include "bora/base/json.h"
 #include "bora/base/text.h"
+#include "bora/core/kernels/amx_matmul.h"
 #include "bora/core/kernels/matmul.h"
 #include "bora/core/runtime.h"
 #include "bora/train/trainer.h"
@@ -84,6 +85,23 @@ std::vector<double> time_steps(train::Trainer& trainer, std::int64_t steps, bool
   return times;
 }
 
+void use_products(const std::string& name) {
+  using kernels::MatmulKernel;
+  const std::map<std::string, MatmulKernel> kernels = {{"automatic", MatmulKernel::automatic},
+                                                       {"mkl", MatmulKernel::mkl},
+                                                       {"own", MatmulKernel::own},
+                                                       {"amx", MatmulKernel::amx}};
+  const auto found = kernels.find(name);
+  if (found == kernels.end())
+    fail(ErrorKind::Usage, "--matmul is {}; it must be automatic, mkl, own or amx", name);
+  if (found->second == MatmulKernel::amx && !kernels::amx_matmul_works()) {
+    fail(ErrorKind::Usage,
+         "--matmul is amx, and this CPU has no matrix units, or BORA_CPU_TARGET caps them\nhint: --matmul "
+         "own");
+  }
+  kernels::set_matmul_kernel(found->second);
+}
+
 double flops(const std::map<Shape, std::int64_t>& shapes) {
   double total = 0;
   for (const auto& [s, count] : shapes) {
@@ -97,7 +115,7 @@ double flops(const std::map<Shape, std::int64_t>& shapes) {
 
 int run_bench(const Arguments& arguments) {
   if (!arguments.empty() && arguments.front() == "workers") return run_bench_workers(arguments);
-  std::string what, name = "gpt2-124m", compute = "f32";
+  std::string what, name = "gpt2-124m", compute = "f32", products = "automatic";
   std::int64_t batch = 4, seq = 256, steps = 10, threads = 0;
   bool parts = false, paced = false;
   Args args("bench",
@@ -111,11 +129,13 @@ int run_bench(const Arguments& arguments) {
   args.option("--steps", steps, "steps to time, after three to warm up");
   args.option("--threads", threads, "0: all cores");
   args.option("--compute", compute, "f32, or bf16: parameters in fp32, the passes in bf16");
+  args.option("--matmul", products, "whose matrix products: automatic, mkl, own (vectors) or amx");
   args.flag("--parts", parts, "also the time of each shape of product");
   args.flag("--paced", paced, "a step for each line of input, to take turns with another program");
   args.parse(arguments);
   if (what != "train") fail(ErrorKind::Usage, "bench: {} is not train or workers", what);
   core::initialize(static_cast<int>(threads));
+  use_products(products);
   auto model = bench_model(name, seq);
   auto vocab = model->shape().vocab;
   optim::OptimizerConfig optimizer_config;

@@ -71,6 +71,7 @@ TEST(Usage, SimdTargetCanBeCapped) {
   ::setenv("BORA_CPU_TARGET", "AVX2", 1);
   auto capped =
       run(folder, {"bench", "train", "--model", "quickstart", "--batch", "1", "--seq", "8", "--steps", "1"});
+  auto without_units = run(folder, {"bench", "train", "--model", "quickstart", "--matmul", "amx"});
   ::setenv("BORA_CPU_TARGET", "AVX3", 1);
   auto vectors = run(folder, {"version"});
   ::setenv("BORA_CPU_TARGET", "AVX9", 1);
@@ -79,6 +80,8 @@ TEST(Usage, SimdTargetCanBeCapped) {
   EXPECT_EQ(capped.code, 0) << capped.output;
   EXPECT_THAT(capped.output, testing::ContainsRegex("\"kernel_path\":\"(own|mkl) AVX2\""));
   EXPECT_THAT(vectors.output, testing::ContainsRegex("matmul +(own|mkl)\n")) << "no matrix units under a cap";
+  expect_usage_error(without_units,
+                     "--matmul is amx, and this CPU has no matrix units, or BORA_CPU_TARGET caps them");
   expect_usage_error(unknown, "BORA_CPU_TARGET is AVX9; it must be AVX3 or AVX2");
 }
 
@@ -94,6 +97,7 @@ TEST(Usage, WrongValuesAreNamed) {
        {{"generate", "m", "text", "--top_p", "0"}, "--top_p is 0; it must be above 0 and at most 1"},
        {{"generate", "m", "text", "--max_new_tokens", "0"}, "--max_new_tokens is 0; it must be at least 1"},
        {{"bench", "train", "--model", "gpt9"}, "model gpt9 is not one of"},
+       {{"bench", "train", "--matmul", "blas"}, "--matmul is blas; it must be automatic, mkl, own or amx"},
        {{"bench", "everything"}, "everything is not train"},
        {{"train-tokenizer", "../one.txt", "--out", "t", "--vocab_size", "3"}, "vocab_size"}});
 }
