@@ -55,7 +55,8 @@ SizeEstimate estimate_sizes(const ModelConfig& config, const EstimateOptions& op
   out.gradient_bytes = 4 * parameters * (1 + std::log2(static_cast<double>(options.lanes))) + copy;
   out.optimizer_bytes = 8 * parameters;
   out.checkpoint_bytes = 12 * parameters;
-  double tokens = static_cast<double>(options.batch / options.lanes * s.seq_len);
+  const std::int64_t sequences = options.batch / options.lanes;
+  const double tokens = static_cast<double>(sequences * s.seq_len);
   double logits = std::min(tokens, 1024.0) * static_cast<double>(options.vocab);  // one chunk of the head
   out.activation_bytes = element * tokens * values_of_layers(s, config.remat()) + 4 * logits;
   return out;

@@ -28,8 +28,8 @@ Entry entry(const char* name) {
 
 // The registry: a line here and one in models.cpp for each architecture.
 const std::vector<Entry>& registry() {
-  static const std::vector<Entry> kEntries = {entry<gpt2::Config>("gpt2"), entry<llama::Config>("llama")};
-  return kEntries;
+  static const std::vector<Entry> entries = {entry<gpt2::Config>("gpt2"), entry<llama::Config>("llama")};
+  return entries;
 }
 
 }  // namespace

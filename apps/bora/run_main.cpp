@@ -17,7 +17,7 @@
 namespace bora::app {
 
 const std::vector<Command>& commands() {
-  static const std::vector<Command> kCommands = {
+  static const std::vector<Command> all = {
       {"train", "train a model as a configuration file says", run_train},
       {"launch", "train with several workers, watched over and started again", run_launch},
       {"eval", "evaluate a checkpoint or a Hugging Face model on each data source", run_eval},
@@ -34,7 +34,7 @@ const std::vector<Command>& commands() {
       {"bench", "time a training step and its parts", run_bench},
       {"version", "versions, machine and environment", run_version},
   };
-  return kCommands;
+  return all;
 }
 
 namespace {

@@ -106,8 +106,8 @@ void count_activations(ShardingPlan& plan, const ModelConfig& config, const Plan
                        double rounds) {
   const auto& mesh = plan.mesh;
   const auto shape = config.shape(options.vocab);
-  const double tokens =
-      static_cast<double>(options.batch / options.lanes) * static_cast<double>(options.seq_len);
+  const std::int64_t sequences = options.batch / options.lanes;
+  const double tokens = static_cast<double>(sequences) * static_cast<double>(options.seq_len);
   const double layers = static_cast<double>(shape.layers);
   const double hidden = kFloat * tokens / mesh.context * static_cast<double>(shape.hidden);
   const double keys = kFloat * tokens * static_cast<double>(shape.kv_heads * shape.head_dim) / mesh.model;
@@ -147,7 +147,8 @@ ShardingPlan plan_sharding(const ModelConfig& config, const PlanOptions& options
   const auto sizes = estimate_sizes(
       config,
       {.vocab = options.vocab, .batch = options.batch, .lanes = options.lanes, .compute = options.compute});
-  const auto rounds = static_cast<double>((options.lanes + groups - 1) / groups);
+  const std::int64_t most_lanes = (options.lanes + groups - 1) / groups;
+  const auto rounds = static_cast<double>(most_lanes);
   const bool any_cut = std::any_of(plan.parameters.begin(), plan.parameters.end(),
                                    [](const auto& p) { return !p.cut.whole(); });
   for (int w = 0; w < groups; ++w) {
@@ -167,7 +168,8 @@ ShardingPlan plan_sharding(const ModelConfig& config, const PlanOptions& options
   for (int r = 1; r < shape.replica; ++r)
     from_replicas += static_cast<double>(mesh::subtrees({std::int64_t{r} * shape.data, shape.data}).size());
   for (const auto& p : plan.parameters) {
-    const double bytes = kFloat * static_cast<double>(p.elements() / p.lane_blocks());
+    const std::int64_t elements = p.elements() / p.lane_blocks();
+    const double bytes = kFloat * static_cast<double>(elements);
     if (!p.cut.whole()) plan.gathered_bytes += holders * bytes * (p.in_layers ? 2 * rounds : 1);
     if (any_cut)
       plan.gradient_bytes +=

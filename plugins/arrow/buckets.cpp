@@ -32,7 +32,7 @@ std::string with_patience(const std::string& store) {
 
 /// Of Arrow's many lines the first, which names the request and the server's answer.
 std::string first_line(const arrow::Status& status) {
-  const std::string words = status.message();
+  const std::string& words = status.message();
   return words.substr(0, words.find('\n'));
 }
 

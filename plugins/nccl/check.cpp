@@ -74,13 +74,13 @@ void check_all_reduce(NcclTransport& t, const char* part) {
 // One worker sends to itself.
 void check_messages(NcclTransport& t) {
   const int to = (t.rank() + 1) % t.size(), from = (t.rank() + t.size() - 1) % t.size();
-  const auto out = on_device(t.place(), values_of(static_cast<std::uint64_t>(10 + t.rank())));
+  const auto out = on_device(t.place(), values_of(10 + static_cast<std::uint64_t>(t.rank())));
   const auto in = on_device(t.place(), Values(kElements));
   const mesh::Message messages[] = {{to, std::as_bytes(std::span(out.get(), kElements)), {}},
                                     {from, {}, std::as_writable_bytes(std::span(in.get(), kElements))}};
   t.start(messages);
   t.wait("send and receive");
-  expect(t.place(), "send and receive", in.get(), values_of(static_cast<std::uint64_t>(10 + from)));
+  expect(t.place(), "send and receive", in.get(), values_of(10 + static_cast<std::uint64_t>(from)));
 }
 
 void check_split(NcclTransport& t) {

@@ -79,9 +79,9 @@ void Arena::give_back(void* block, std::size_t bytes) {
 
 void Arena::release_unused() {
   for (const auto& [begin, size] : free_) {
-    const auto first = (reinterpret_cast<std::uintptr_t>(begin) + kPage - 1) / kPage * kPage;
-    const auto last = (reinterpret_cast<std::uintptr_t>(begin) + size) / kPage * kPage;
-    if (last > first) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
+    const auto at = reinterpret_cast<std::uintptr_t>(begin);
+    const auto first = (at + kPage - 1) / kPage * kPage, last = (at + size) / kPage * kPage;
+    if (last > first) ::madvise(begin + (first - at), last - first, MADV_DONTNEED);
     Piece& piece = piece_of(begin);
     const auto offset = static_cast<std::size_t>(begin - piece.begin);
     if (offset + size == piece.size) piece.touched = std::min(piece.touched, offset);

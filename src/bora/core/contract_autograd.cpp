@@ -51,7 +51,7 @@ View as_matrix(Tensor x) {
   return {std::move(x), {data, stride, !plain, is_bf16}, batch};
 }
 
-Tensor empty(std::vector<std::int64_t> sizes, const Tensor& like) {
+Tensor empty(const std::vector<std::int64_t>& sizes, const Tensor& like) {
   return at::_ops::empty_memory_format::call(c10::fromIntArrayRefSlow(sizes), at::kFloat, std::nullopt,
                                              like.device(), std::nullopt, std::nullopt);
 }

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/core/create.h"
 
+#include <ATen/core/Tensor.h>
 #include <ATen/ops/arange_ops.h>
 #include <ATen/ops/empty_ops.h>
 #include <ATen/ops/full_ops.h>

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/core/elementwise.h"
 
+#include <ATen/core/Tensor.h>
 #include <ATen/ops/full_ops.h>
 #include <ATen/ops/maximum_ops.h>
 #include <ATen/ops/minimum_ops.h>
@@ -174,7 +175,7 @@ Dims parts_of(const Space& space, Names out) {
 // on threads.
 T fitted(const Space& space, const Operand& x, Names out) {
   const T t = space.local(x);
-  if (t.numel() == 1 && t.requires_grad() && out.size() > 0) return expand_one(t, parts_of(space, out));
+  if (t.numel() == 1 && t.requires_grad() && !out.empty()) return expand_one(t, parts_of(space, out));
   const bool tail =
       x.names.size() <= out.size() && std::equal(x.names.rbegin(), x.names.rend(), out.rbegin());
   return tail ? t : aligned(t, x.names, out);

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/core/index.h"
 
+#include <ATen/core/Tensor.h>
 #include <ATen/ops/aminmax_ops.h>
 #include <ATen/ops/arange_ops.h>
 #include <ATen/ops/embedding_dense_backward_ops.h>
@@ -82,7 +83,7 @@ Places places(const Space& space, const Plan& plan, const Operand& indices) {
 // Rows of x stored as [shared · axis, own] that the indices choose, flat, in the order of Plan::index_order.
 Tensor rows(const Space& space, const Plan& plan, const Tensor& index) {
   const std::int64_t groups = count(space, plan.shared), size = space.part(plan.x_names[plan.dim]);
-  const Tensor flat = index.reshape({-1});
+  Tensor flat = index.reshape({-1});
   if (plan.shared.empty()) return flat;
   return flat.view({groups, -1}).add(count_to(groups).mul_(size).view({groups, 1})).view({-1});
 }

@@ -36,9 +36,10 @@ Mapping::Mapping(std::vector<MeshAxis> mesh, std::vector<AxisRule> compute, std:
 
 std::vector<Mapping::Rule> Mapping::resolved(std::vector<AxisRule> rules) const {
   std::vector<Rule> out;
-  for (auto& [axis, mesh_axis] : rules) {
+  for (AxisRule& rule : rules) {
+    auto& [axis, mesh_axis] = rule;
     const auto found =
-        std::find_if(mesh_.begin(), mesh_.end(), [&](const MeshAxis& m) { return m.name == mesh_axis; });
+        std::find_if(mesh_.begin(), mesh_.end(), [&](const MeshAxis& m) { return m.name == rule.mesh_axis; });
     if (found == mesh_.end()) {
       std::vector<std::string> known;
       for (const auto& m : mesh_) known.push_back(m.name);

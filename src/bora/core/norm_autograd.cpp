@@ -154,7 +154,9 @@ struct Rope : torch::autograd::Function<Rope> {
 };
 
 // Plain ops for other devices and dtypes; differentiable as they are.
-Tensor scaled(Tensor y, const Maybe& weight) { return weight ? at::_ops::mul_Tensor::call(y, *weight) : y; }
+Tensor scaled(const Tensor& y, const Maybe& weight) {
+  return weight ? at::_ops::mul_Tensor::call(y, *weight) : y;
+}
 
 Tensor plain_rms_norm(const Tensor& x, const Maybe& weight, double eps) {
   auto square = at::_ops::mul_Tensor::call(x, x);

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/core/reduce.h"
 
+#include <ATen/core/Tensor.h>
 #include <ATen/ops/sort_ops.h>
 
 #include "bora/base/error.h"

@@ -135,7 +135,7 @@ struct RingAttention : torch::autograd::Function<RingAttention> {
     const Tensor q = row_contiguous(query), k = key.contiguous(), v = value.contiguous();
     const Ring ring{*workers, rule, q.size(1), k.size(1)};
     const auto shape = attention_shape(q, k);
-    const Tensor out = new_tensor(q.sizes(), at::kFloat);
+    Tensor out = new_tensor(q.sizes(), at::kFloat);
     const Tensor lse = new_tensor({shape.batch, shape.kv_heads, shape.group, shape.queries}, at::kFloat);
     const kernels::BetweenChunks look([workers] { workers->progress(); });
     Round round{ring, {k, v}, {}};

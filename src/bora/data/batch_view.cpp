@@ -10,7 +10,7 @@
 namespace bora::data {
 namespace {
 
-constexpr std::string_view kGrey = "\x1b[90m", kPlain = "", kYellow = "\x1b[33m", kReset = "\x1b[0m";
+constexpr std::string_view kGrey = "\x1b[90m", kPlain{}, kYellow = "\x1b[33m", kReset = "\x1b[0m";
 
 RowView view_row(const Batch& batch, std::size_t row, const Decode& decode) {
   const auto n = static_cast<std::size_t>(batch.seq_len), first = row * n;

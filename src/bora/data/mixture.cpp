@@ -80,8 +80,8 @@ StopStrategy parse_stop_strategy(const std::string& name) {
   return static_cast<StopStrategy>(at - names.begin());
 }
 
-Mixture::Mixture(std::vector<Source> sources, std::vector<MixtureStage> stages, std::int64_t block_size,
-                 const Key& key, StopStrategy stop)
+Mixture::Mixture(std::vector<Source> sources, const std::vector<MixtureStage>& stages,
+                 std::int64_t block_size, const Key& key, StopStrategy stop)
     : sources_(std::move(sources)), block_size_(block_size), key_(key) {
   if (block_size < 1 || block_size > kLargestBlock) {
     fail(ErrorKind::Config, "mixture: blocks of {} sequences; from 1 to {} are possible", block_size,

@@ -51,7 +51,7 @@ class Mixture final : public Dataset {
   /// negative or all of a stage are zero; if block_size is not in [1, 65535]. InvalidArgument if sources are
   /// empty or of different lengths, or if a limit is below 1. Config if a source that should be exhausted is
   /// never read.
-  Mixture(std::vector<Source> sources, std::vector<MixtureStage> stages, std::int64_t block_size,
+  Mixture(std::vector<Source> sources, const std::vector<MixtureStage>& stages, std::int64_t block_size,
           const Key& key, StopStrategy stop = StopStrategy::Restart);
 
   std::int64_t size() const override { return size_; }

@@ -6,7 +6,7 @@
 
 namespace bora::mesh {
 
-Shards::Shards(std::vector<std::int64_t> sizes, int workers, std::int64_t chunk) : offsets_{0} {
+Shards::Shards(const std::vector<std::int64_t>& sizes, int workers, std::int64_t chunk) : offsets_{0} {
   for (const auto size : sizes) offsets_.push_back(offsets_.back() + size);
   bounds_.push_back(0);
   for (int w = 1; w < workers; ++w) {

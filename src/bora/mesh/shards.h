@@ -21,7 +21,7 @@ struct Slice {
 /// chunks (norms) do not depend on the number of workers.
 class Shards {
  public:
-  Shards(std::vector<std::int64_t> sizes, int workers, std::int64_t chunk = kernels::reduce_chunk);
+  Shards(const std::vector<std::int64_t>& sizes, int workers, std::int64_t chunk = kernels::reduce_chunk);
 
   int workers() const { return static_cast<int>(bounds_.size()) - 1; }
   std::size_t arrays() const { return offsets_.size() - 1; }

@@ -50,9 +50,9 @@ Gpt2 Gpt2::init(const Config& config, Dim<Vocab> vocab, Key key) {
 }
 
 nn::HfName Gpt2::hf_name(std::string_view path) const {
-  static const std::vector<std::pair<std::string_view, std::string_view>> kRenamed = {
+  static const std::vector<std::pair<std::string_view, std::string_view>> renamed = {
       {".mlp.up_proj.", ".mlp.c_fc."}, {".mlp.down_proj.", ".mlp.c_proj."}};
-  auto name = "transformer." + models::renamed(path, kRenamed);
+  auto name = "transformer." + models::renamed(path, renamed);
   bool linear = name.find(".c_") != std::string::npos && name.ends_with(".weight");
   return {name, /*transposed=*/linear};
 }

@@ -63,12 +63,12 @@ Llama Llama::init(const Config& config, Dim<Vocab> vocab, Key key) {
 }
 
 nn::HfName Llama::hf_name(std::string_view path) const {
-  static const std::vector<std::pair<std::string_view, std::string_view>> kRenamed = {
+  static const std::vector<std::pair<std::string_view, std::string_view>> renamed = {
       {".attn_norm.", ".input_layernorm."},
       {".mlp_norm.", ".post_attention_layernorm."},
       {".attn.", ".self_attn."}};
   if (path.starts_with("lm_head.")) return {std::string(path)};
-  return {"model." + models::renamed(path, kRenamed)};
+  return {"model." + models::renamed(path, renamed)};
 }
 
 std::unique_ptr<nn::LanguageModel> make_model(const Config& config, std::int64_t vocab_size, Key key) {

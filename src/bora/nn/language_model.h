@@ -77,7 +77,7 @@ class LanguageModelOf final : public LanguageModel {
                     .key = key,
                     .compute = options.compute};
     auto hidden = compute(indices_from_array<Batch, Pos>(batch.ids), context);
-    auto head = compute.head();
+    const auto& head = compute.head();
     core::Names positions = Axes<Batch, Pos>::names;
     return core::linear_cross_entropy(hidden.operand(), head.operand(), {batch.targets, positions},
                                       {batch.weights, positions}, options.z_loss, options.chunk);
