@@ -29,6 +29,7 @@ namespace {
 // Batch, m, n, k; a transposed, b transposed, both bfloat16.
 using Shape = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, bool, bool, bool>;
 std::map<Shape, std::int64_t>* recorded = nullptr;
+constexpr int kTurns = 5;  // of whole steps and their products
 
 void record(std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k, const kernels::MatrixRef& a,
             const kernels::MatrixRef& b, double) {
@@ -49,7 +50,7 @@ double time_alone(const Shape& shape) {
   auto a = filled(batch * m * k), b = filled(batch * k * n), c = filled(batch * m * n);
   kernels::MatrixRef ra{a.data(), ta ? m : k, ta, bf16}, rb{b.data(), tb ? k : n, tb, bf16};
   std::vector<double> times;
-  for (int i = 0; i < 7; ++i) {
+  for (int i = 0; i < 3; ++i) {
     double started = monotonic_seconds();
     if (batch == 1) {
       kernels::matmul(m, n, k, ra, rb, c.data(), n);
@@ -102,6 +103,31 @@ void use_products(const std::string& name) {
   kernels::set_matmul_kernel(found->second);
 }
 
+// The products of a step, each alone, beside whole steps.
+struct Products {
+  double share = 0;                 // of a step
+  std::map<Shape, double> seconds;  // of one product of each shape
+};
+
+// Steps and their products in turn: the speed of a machine may change within a minute, and is the same for
+// both.
+Products time_products(train::Trainer& trainer, const std::map<Shape, std::int64_t>& shapes) {
+  std::map<Shape, std::vector<double>> alone;
+  std::vector<double> shares;
+  for (int turn = 0; turn < kTurns; ++turn) {
+    const double step = trainer.step().seconds;
+    double all = 0;
+    for (const auto& [shape, count] : shapes) {
+      alone[shape].push_back(time_alone(shape));
+      all += alone[shape].back() * static_cast<double>(count);
+    }
+    shares.push_back(all / step);
+  }
+  Products out{.share = median(shares), .seconds = {}};
+  for (auto& [shape, seconds] : alone) out.seconds[shape] = median(seconds);
+  return out;
+}
+
 double flops(const std::map<Shape, std::int64_t>& shapes) {
   double total = 0;
   for (const auto& [s, count] : shapes) {
@@ -115,7 +141,7 @@ double flops(const std::map<Shape, std::int64_t>& shapes) {
 
 int run_bench(const Arguments& arguments) {
   if (!arguments.empty() && arguments.front() == "workers") return run_bench_workers(arguments);
-  std::string what, name = "gpt2-124m", compute = "f32", products = "automatic";
+  std::string what, name = "gpt2-124m", compute = "f32", matmul = "automatic";
   std::int64_t batch = 4, seq = 256, steps = 10, threads = 0;
   bool parts = false, paced = false;
   Args args("bench",
@@ -129,23 +155,23 @@ int run_bench(const Arguments& arguments) {
   args.option("--steps", steps, "steps to time, after three to warm up");
   args.option("--threads", threads, "0: all cores");
   args.option("--compute", compute, "f32, or bf16: parameters in fp32, the passes in bf16");
-  args.option("--matmul", products, "whose matrix products: automatic, mkl, own (vectors) or amx");
+  args.option("--matmul", matmul, "whose matrix products: automatic, mkl, own (vectors) or amx");
   args.flag("--parts", parts, "also the time of each shape of product");
   args.flag("--paced", paced, "a step for each line of input, to take turns with another program");
   args.parse(arguments);
   if (what != "train") fail(ErrorKind::Usage, "bench: {} is not train or workers", what);
   core::initialize(static_cast<int>(threads));
-  use_products(products);
+  use_products(matmul);
   auto model = bench_model(name, seq);
   auto vocab = model->shape().vocab;
   optim::OptimizerConfig optimizer_config;
   auto parameters = model->parameters();
   auto optimizer = optim::make_optimizer(optimizer_config, parameters);
-  train::TrainerOptions options{.total_steps = steps + 3};
+  train::TrainerOptions options{.total_steps = steps + 3 + kTurns};
   options.loss.compute = core::parse_dtype(compute);
   train::Trainer trainer({*model,
                           *optimizer,
-                          optim::Schedule(optimizer_config, steps + 3),
+                          optim::Schedule(optimizer_config, steps + 3 + kTurns),
                           std::nullopt,
                           [&](std::int64_t s) { return random_batch(s, batch, seq, vocab); },
                           {},
@@ -164,10 +190,10 @@ int run_bench(const Arguments& arguments) {
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);
 
-  double alone = 0, peak = 0;  // seconds of all products; flops/s of the fastest
+  const auto products = time_products(trainer, shapes);
+  double peak = 0;  // flops/s of the fastest
   for (const auto& [shape, count] : shapes) {
-    double each = time_alone(shape);
-    alone += each * static_cast<double>(count);
+    const double each = products.seconds.at(shape);
     auto [b, m, n, k, ta, tb, bf16] = shape;
     peak = std::max(peak, 2.0 * static_cast<double>(b * m * n * k) / each);
     if (parts) {
@@ -185,7 +211,7 @@ int run_bench(const Arguments& arguments) {
   out["tokens_per_s"] = static_cast<double>(batch * seq) / step;
   out["step_ms"] = step * 1e3;
   out["step_ms_p95"] = times[std::min(times.size() - 1, times.size() * 95 / 100)] * 1e3;
-  out["matmul_share"] = alone / step;
+  out["matmul_share"] = products.share;
   out["peak_rss_mb"] = static_cast<double>(usage.ru_maxrss) / 1024;
   auto arrays = core::memory_info();
   out["arrays_peak_mb"] = static_cast<double>(arrays.peak_live) / (1024 * 1024);
