@@ -33,6 +33,8 @@ done
 "$build/apps/bora/bora" bench train --model quickstart --batch 2 --seq 64 --steps 2 |
   check 'bora bench train' model batch seq tokens_per_s step_ms step_ms_p95 matmul_share peak_rss_mb start_up_s mfu \
     gflops_per_s kernel_path threads cpu
+"$build/apps/bora/bora" bench train --model quickstart --batch 2 --seq 64 --steps 1 --matmul mkl | grep '"kernel_path":"mkl ' |
+  check 'bora bench train --matmul mkl' matmul_share
 "$build/bench/dot_bench" --rows 64 --seconds 0.01 --case c_proj |
   check dot_bench 'case' rows raw_ms named_ms ratio rounds
 if [ -x "$build/bench/data_bench" ]; then

@@ -5,8 +5,9 @@
 
   scripts/tidy.py BUILD [FILE...]      BUILD: a folder with compile_commands.json, made for clang
 
-A file that was clean is remembered by what the compiler sees of it (the preprocessed text), the checks and the version
-of clang-tidy, in BORA_CACHE or XDG_CACHE_HOME/bora or ~/.cache/bora, for 60 days: only what changed is looked at again.
+A file that was clean is remembered by what the compiler sees of it (the preprocessed text, comments too: NOLINT), the
+checks and the version of clang-tidy, in BORA_CACHE or XDG_CACHE_HOME/bora or ~/.cache/bora, for 60 days: only what
+changed is looked at again.
 Prints what clang-tidy finds; exit code 1 if that is anything.
 """
 
@@ -43,7 +44,7 @@ def preprocessed(command):
     """What the compiler sees of a file, without the paths of this checkout; None if it does not get through."""
     line = shlex.split(command["command"])
     line = [w for i, w in enumerate(line) if w not in ("-c", "-o") and line[i - 1] != "-o"]
-    done = subprocess.run(line + ["-E"], cwd=command["directory"], capture_output=True)
+    done = subprocess.run(line + ["-E", "-C"], cwd=command["directory"], capture_output=True)
     return done.stdout.replace(str(ROOT).encode(), b"") if done.returncode == 0 else None
 
 

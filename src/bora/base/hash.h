@@ -14,6 +14,7 @@ namespace bora {
 /// XXH3-128. Printed as 32 lower-case hexadecimal digits, high half first.
 struct Hash128 {
   std::uint64_t high = 0, low = 0;
+  // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy takes the 0 of <=> for a pointer
   auto operator<=>(const Hash128&) const = default;
   std::string hex() const;
 };

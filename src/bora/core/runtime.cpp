@@ -49,17 +49,24 @@ std::string version_text(std::uint64_t version) {
                      tag == 0 ? "" : fmt::format(" (ABI {})", tag));
 }
 
+// Long where there are many cores: read once.
+const std::string& cpu_text() {
+  static const std::string text = [] {
+    try {
+      return read_text("/proc/cpuinfo");
+    } catch (const Error&) {
+      return std::string();
+    }
+  }();
+  return text;
+}
+
 // "model name", "vendor_id"
 std::string cpu_fact(std::string_view key) {
-  std::string text;
-  try {
-    text = read_text("/proc/cpuinfo");
-  } catch (const Error&) {
-    return "unknown";
-  }
-  auto at = text.find(key);
-  if (at == std::string::npos) return "unknown";
-  auto line = std::string_view(text).substr(at, text.find('\n', at) - at);
+  const std::string_view text = cpu_text();
+  const auto at = text.find(key);
+  if (at == text.npos) return "unknown";
+  const auto line = text.substr(at, text.find('\n', at) - at);
   return std::string(trim(line.substr(line.find(':') + 1)));
 }
 

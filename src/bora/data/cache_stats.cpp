@@ -13,6 +13,7 @@ namespace {
 struct Document {
   Hash128 hash;
   std::int64_t tokens = 0;
+  // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy takes the 0 of <=> for a pointer
   auto operator<=>(const Document&) const = default;
 };
 
