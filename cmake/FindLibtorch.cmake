@@ -5,6 +5,7 @@
 # wheel's own CMake package is not used: for a CUDA wheel it demands a CUDA toolkit and a Python interpreter.
 #
 #   LIBTORCH_DIR        (cache or environment) the `torch` folder of the wheel; scripts/setup.sh puts it below BORA_DEPS
+#   Libtorch_REAL_DIR   where that folder lies, if LIBTORCH_DIR is a link
 #   Libtorch_VERSION    read from the headers
 include(BoraDepsFolder)
 set(LIBTORCH_DIR "$ENV{LIBTORCH_DIR}" CACHE PATH "the torch folder of the unpacked wheel")
@@ -12,6 +13,8 @@ if(NOT LIBTORCH_DIR)
   bora_deps_folder(_deps)
   set(LIBTORCH_DIR "${_deps}/libtorch-2.11.0/torch" CACHE PATH "the torch folder of the unpacked wheel" FORCE)
 endif()
+
+file(REAL_PATH "${LIBTORCH_DIR}" Libtorch_REAL_DIR)
 
 # Not cached, so that another LIBTORCH_DIR is another libtorch.
 foreach(_part "INCLUDE_DIR;include" "CPU_LIBRARY;lib/libtorch_cpu.so" "C10_LIBRARY;lib/libc10.so"

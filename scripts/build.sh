@@ -34,20 +34,42 @@ show_failure() {
   printf 'bora: the build failed; everything it said is in %s\n' "$1" >&2
 }
 
-# build PRESET TARGET: configures if needed, builds, and says one line about it.
+# The compiler is told of libtorch by a link in the build folder: a libtorch that has moved is no other libtorch, and
+# nothing but the programs, which hold its path, is made again.
+torch_link() { printf '%s/build/libtorch' "$root"; }
+
+# configure PRESET: points the link at libtorch, and has CMake look at everything again.
+configure() {
+  local folder=$root/build/$1 link
+  link=$(torch_link)
+  mkdir -p "$folder"
+  [ "$(readlink "$link")" = "$torch" ] || ln -sfn "$torch" "$link"
+  if (cd "$root" && cmake --preset "$1" -DLIBTORCH_DIR:PATH="$link") </dev/null >>"$folder/build.log" 2>&1; then
+    printf '%s\n' "$torch" >"$folder/configured"
+    return 0
+  fi
+  show_failure "$folder/build.log"
+  return 1
+}
+
+# is_configured PRESET: for this libtorch
+is_configured() {
+  local folder=$root/build/$1
+  [ -e "$folder/build.ninja" ] && [ -e "$folder/configured" ] && [ "$(<"$folder/configured")" = "$torch" ] &&
+    [ "$(readlink "$(torch_link)")" = "$torch" ]
+}
+
+# build PRESET TARGET...: configures if needed, builds, and says one line about it.
 build() {
-  local preset=$1 target=$2 folder=$root/build/$1 start=$SECONDS line steps='' live='' status=1
+  local preset=$1 folder=$root/build/$1 start=$SECONDS line steps='' live='' status=1
   local log=$folder/build.log
+  shift
   if [ -t 2 ]; then live=1; fi
   mkdir -p "$folder"
   : >"$log"
-  if [ ! -e "$folder/build.ninja" ] || ! grep -q -x -F "LIBTORCH_DIR:PATH=$torch" "$folder/CMakeCache.txt"; then
+  if ! is_configured "$preset"; then
     if [ -n "$live" ]; then printf '\r\033[K  build       configuring' >&2; fi
-    if ! (cd "$root" && cmake --preset "$preset" -DLIBTORCH_DIR:PATH="$torch") </dev/null >>"$log" 2>&1; then
-      if [ -n "$live" ]; then printf '\r\033[K' >&2; fi
-      show_failure "$log"
-      return 1
-    fi
+    configure "$preset" || return 1
   fi
   while IFS= read -r line; do
     printf '%s\n' "$line" >>"$log"
@@ -59,7 +81,7 @@ build() {
         ;;
       'ninja: exit '*) status=${line##* } ;;
     esac
-  done < <(NINJA_STATUS='[%f/%t] ' ninja -C "$folder" -j "$(build_jobs)" "$target" </dev/null 2>&1
+  done < <(NINJA_STATUS='[%f/%t] ' ninja -C "$folder" -j "$(build_jobs)" "$@" </dev/null 2>&1
     printf '\nninja: exit %s\n' $?)
   if [ -n "$live" ]; then printf '\r\033[K' >&2; fi
   if [ "$status" != 0 ]; then

@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::pair<std::string_view, std::string_view> kVariables[] = {
     {"BORA_CACHE", "folder for downloads and caches"},
+    {"BORA_CHECKOUT", "set by ./bora: the checkout whose scripts build plug-ins when a command needs them"},
     {"BORA_CPU_TARGET", "best SIMD target to use: AVX3 (AVX-512 without AMX) or AVX2"},
     {"BORA_THREADS", "number of threads"},
     {"HOME", "the home folder, where ~/.cache/bora is"},
@@ -66,6 +67,8 @@ std::optional<std::int64_t> threads() {
   if (omp) omp->resize(std::min(omp->find(','), omp->size()));  // "4,2": one number per nesting level
   return positive("OMP_NUM_THREADS", omp);
 }
+
+std::optional<std::string> checkout() { return read("BORA_CHECKOUT"); }
 
 bool no_color() { return read("NO_COLOR").has_value(); }
 std::optional<std::string> cpu_target() { return read("BORA_CPU_TARGET"); }

@@ -15,6 +15,7 @@ std::optional<std::string> home();        ///< HOME
 std::string cache_directory();            ///< BORA_CACHE, else XDG_CACHE_HOME/bora, else ~/.cache/bora
 std::optional<std::string> run_id();      ///< RUN_ID, as Levanter
 std::optional<std::int64_t> threads();    ///< BORA_THREADS, else OMP_NUM_THREADS
+std::optional<std::string> checkout();    ///< BORA_CHECKOUT, which ./bora sets
 bool no_color();                          ///< NO_COLOR set and not empty
 std::optional<std::string> cpu_target();  ///< BORA_CPU_TARGET: best SIMD target to use
 std::optional<std::string> hostname();    ///< HOSTNAME, else gethostname

@@ -11,7 +11,8 @@ Plugin arrow_plugin(const ArrowNeed& need, const std::string& library) {
                           .version = kArrowPluginVersion,
                           .absent = need.path + ": " + need.what + " is not built into this program",
                           .build = again + "; " + need.otherwise,
-                          .repair = again});
+                          .repair = again,
+                          .setup = "arrow"});
 }
 
 }  // namespace bora::store
