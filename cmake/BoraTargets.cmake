@@ -72,6 +72,24 @@ function(bora_precompile target owner header)
   endif()
 endfunction()
 
+# What is built with optimization can be attacked, so it is hardened: copies know the size of what they write to, a
+# broken stack ends the program, addresses are chosen by chance, and what the linker resolves is closed before main.
+# Sanitizers bring checks of their own and are not to be mixed with these. libstdc++'s assertions stay off: they would
+# test every index in loops over numbers and tokens. tests/hardening looks at what the linker made.
+include(CheckPIESupported)
+check_pie_supported(LANGUAGES CXX)  # CMake passes -pie for itself only where this was asked
+function(bora_harden target)
+  if(BORA_SANITIZE OR BORA_FUZZ)
+    return()
+  endif()
+  set(optimized $<CONFIG:Release,RelWithDebInfo,MinSizeRel>)
+  set(flags -fstack-protector-strong -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3)
+  list(JOIN flags "," for_the_host)
+  target_compile_options(${target} PRIVATE "$<$<AND:${optimized},$<COMPILE_LANGUAGE:CXX>>:${flags}>"
+    "$<$<AND:${optimized},$<COMPILE_LANGUAGE:CUDA>>:-Xcompiler=${for_the_host}>")
+  target_link_options(${target} PRIVATE "$<${optimized}:LINKER:-z,relro,-z,now,-z,noexecstack>")
+endfunction()
+
 # g++ 12 warns of std::string's own code, with precompiled headers in two ways more: those two stay on without them.
 # a*b+c must round the same in a loop's body and in its tail, so the compiler fuses nothing.
 function(bora_compile_options target)
@@ -81,6 +99,7 @@ function(bora_compile_options target)
   endif()
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wno-missing-field-initializers
     "$<$<CXX_COMPILER_ID:GNU>:${false_alarms}>" -ffp-contract=off)
+  bora_harden(${target})
   if(BORA_FUZZ)
     target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link,address,undefined
       -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
