@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "bora/base/env.h"
+#include "bora/base/log.h"
 
 namespace bora {
 namespace {
@@ -68,9 +69,18 @@ class Tasks {
 }  // namespace
 
 int hardware_threads() {
-  static const int number =
-      static_cast<int>(std::min<std::int64_t>(env::threads().value_or(allowed_cores()), 1024));
+  static const int number = bounded_threads(env::threads().value_or(allowed_cores()));
   return number;
+}
+
+int bounded_threads(std::int64_t wanted) {
+  constexpr std::int64_t kOfACore = 4;
+  const std::int64_t cores = allowed_cores(), most = kOfACore * cores;
+  if (wanted > most) {
+    log_warning("{} threads are more than {} for each of the {} core{} here; {} are used", wanted, kOfACore,
+                cores, cores == 1 ? "" : "s", most);
+  }
+  return static_cast<int>(std::clamp<std::int64_t>(wanted, 1, most));
 }
 
 void parallel_for(std::int64_t n, const std::function<void(std::int64_t)>& body, int threads) {

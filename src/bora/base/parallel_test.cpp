@@ -72,5 +72,21 @@ TEST(ParallelFor, StopsAfterAFailure) {
 
 TEST(HardwareThreads, AtLeastOne) { EXPECT_GE(hardware_threads(), 1); }
 
+TEST(BoundedThreads, AreAtMostFourForEachCore) {
+  EXPECT_EQ(bounded_threads(1), 1);
+  EXPECT_EQ(bounded_threads(-5), 1);
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(bounded_threads(4), 4);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  testing::internal::CaptureStderr();
+  const int most = bounded_threads(100000);
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(most % 4, 0);
+  EXPECT_LT(most, 100000);
+  EXPECT_NE(said.find("100000 threads are more than 4 for each of the " + std::to_string(most / 4)),
+            std::string::npos)
+      << said;
+}
+
 }  // namespace
 }  // namespace bora

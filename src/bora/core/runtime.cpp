@@ -134,7 +134,7 @@ void initialize(int threads) {
   const auto libtorch = loaded_libtorch();
   require_libtorch(TORCH_ABI_VERSION, libtorch.version, libtorch.file);
   if (const auto target = env::cpu_target()) cap_instructions(*target);
-  if (threads <= 0) threads = hardware_threads();
+  threads = threads > 0 ? bounded_threads(threads) : hardware_threads();
   install_allocator();
   at::set_num_threads(1);  // what is worth several threads runs in the kernels' own
   share_big_sums();
