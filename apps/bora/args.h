@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "bora/base/range.h"
+
 namespace bora::app {
 
 /// The arguments of one command. Declare, then parse; errors are Usage errors that name the flag and show the
@@ -23,8 +25,11 @@ class Args {
   Args& operator=(const Args&) = delete;
 
   Args& option(const std::string& name, std::string& value, const std::string& doc, bool required = false);
-  Args& option(const std::string& name, std::int64_t& value, const std::string& doc, bool required = false);
-  Args& option(const std::string& name, double& value, const std::string& doc, bool required = false);
+  /// A number in `range`: every one outside is a Usage error that says the flag, the value and the range.
+  Args& option(const std::string& name, std::int64_t& value, const Range& range, const std::string& doc,
+               bool required = false);
+  Args& option(const std::string& name, double& value, const Range& range, const std::string& doc,
+               bool required = false);
   Args& flag(const std::string& name, bool& value, const std::string& doc);
   Args& positional(const std::string& name, std::string& value, const std::string& doc, bool required = true);
   Args& positional(const std::string& name, std::vector<std::string>& values, const std::string& doc,
@@ -38,6 +43,7 @@ class Args {
   std::vector<std::string> flag_names() const;
 
  private:
+  void read_numbers() const;
   struct State;
   std::unique_ptr<State> state_;
 };

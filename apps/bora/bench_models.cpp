@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "bora/base/error.h"
+#include "bora/base/range.h"
 #include "bora/models/gpt2_config.h"
 #include "bora/models/llama_config.h"
 
@@ -48,6 +49,12 @@ data::Batch random_batch(std::int64_t step, std::int64_t sequences, std::int64_t
     b.loss_weights.push_back((i + 1) % seq_len == 0 ? 0.0F : 1.0F);
   }
   return b;
+}
+
+void require_tokens(std::int64_t sequences, std::int64_t seq_len) {
+  if (kSize.allows(static_cast<double>(sequences) * static_cast<double>(seq_len))) return;
+  fail(ErrorKind::Usage, "bench: --batch {} times --seq {} are too many tokens for a step; it must be {}",
+       sequences, seq_len, kSize.words());
 }
 
 double median(std::vector<double> v) {

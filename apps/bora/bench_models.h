@@ -18,6 +18,9 @@ std::unique_ptr<nn::LanguageModel> bench_model(const std::string& name, std::int
 /// The same ids for a step on every machine.
 data::Batch random_batch(std::int64_t step, std::int64_t sequences, std::int64_t seq_len, std::int64_t vocab);
 
+/// Usage error where the sizes of a command line make more tokens than a step can have.
+void require_tokens(std::int64_t sequences, std::int64_t seq_len);
+
 double median(std::vector<double> values);
 
 }  // namespace bora::app

@@ -48,15 +48,16 @@ int run_bench_workers(const Arguments& arguments) {
       "  mpirun -n 2 --bind-to core bora bench workers --model gpt2-124m --batch 8 --lanes 2");
   args.positional("what", what, "workers");
   args.option("--model", name, "gpt2-124m, llama-nano, llama-mid or quickstart");
-  args.option("--batch", batch, "sequences of all workers together");
-  args.option("--seq", seq, "tokens per sequence");
-  args.option("--lanes", lanes, "parts of the batch, a power of two");
-  args.option("--steps", steps, "steps to time, after one to warm up");
-  args.option("--threads", threads, "of each worker");
+  args.option("--batch", batch, kSize, "sequences of all workers together");
+  args.option("--seq", seq, kSize, "tokens per sequence");
+  args.option("--lanes", lanes, kSize, "parts of the batch, a power of two");
+  args.option("--steps", steps, kSize, "steps to time, after one to warm up");
+  args.option("--threads", threads, kThreads, "of each worker");
   args.option("--trace", trace, "file for a timeline of the timed steps (chrome://tracing, ui.perfetto.dev)");
   args.flag("--whole", whole, "every worker holds all parameters; else they are sharded");
   args.flag("--fast", fast, "sums by the library's own all-reduce (trainer.reduction: fast); with --whole");
   args.parse(arguments);
+  require_tokens(batch, seq);
   std::shared_ptr<mesh::Communicator> workers = mesh::make_communicator(mesh::launch_environment());
   core::initialize(static_cast<int>(threads));
 

@@ -92,8 +92,10 @@ int run_cache(const Arguments& arguments) {
               "(of mesh-transformer-jax, or an .index of several), levanter (the folder of a split's cache)");
   args.option("--to", flags.to,
               "import: the new cache's directory; export: the file, or what it begins with");
-  args.option("--eos", flags.eos, "import raw: the id that ends a document");
-  args.option("--seq_len", flags.seq_len, "export tfrecord: tokens of a sequence, without the last target");
+  args.option("--eos", flags.eos, or_else(-1, from_to(0, 0x7FFFFFFF)),
+              "import raw: the id that ends a document");
+  args.option("--seq_len", flags.seq_len, kSize,
+              "export tfrecord: tokens of a sequence, without the last target");
   args.overrides(overrides);
   args.parse(arguments);
   const std::string action = flags.inputs.empty() ? "" : flags.inputs.front();

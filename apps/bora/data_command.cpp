@@ -35,9 +35,7 @@ void show(const std::string& html, const std::string& page, const std::string& t
 
 void inspect(const LoadedConfig& loaded, const TextData& text, std::int64_t step, std::int64_t rows,
              const std::string& html) {
-  if (!text.datasets.train)
-    fail(ErrorKind::Config,
-         "data: there is nothing to train on\nhint: data.train_urls, or a positive weight");
+  require_training_data(text);
   const data::Loader loader(text.datasets.train, loaded.config.trainer.batch_schedule());
   if (step < 0 || step >= loader.num_steps())
     fail(ErrorKind::Usage, "data inspect: there is no step {}; the data gives {}", step, loader.num_steps());
@@ -72,8 +70,8 @@ int run_data(const Arguments& arguments) {
       "--html data.html");
   args.positional("what", what, "inspect (a batch) or stats (of each data set)");
   args.positional("config", configs, "YAML files that name the data");
-  args.option("--step", step, "inspect: which batch");
-  args.option("--rows", rows, "inspect: so many of its sequences");
+  args.option("--step", step, kStep, "inspect: which batch");
+  args.option("--rows", rows, kSize, "inspect: so many of its sequences");
   args.option("--html", html, "write a page to this file instead");
   args.overrides(overrides);
   args.parse(arguments);

@@ -108,7 +108,7 @@ int run_diff(const Arguments& arguments) {
       "  bora diff runs/a/step-600 runs/b/step-600\n  bora diff a.safetensors b.safetensors");
   args.positional("a", left, "a checkpoint (step-N), an export directory or a safetensors file");
   args.positional("b", right, "the other");
-  args.option("--most", most, "differences to show, largest first");
+  args.option("--most", most, kNonNegative, "differences to show, largest first");
   args.parse(arguments);
   auto a = open_side(left), b = open_side(right);
   std::vector<Difference> found;

@@ -26,7 +26,7 @@ int run_eval(const Arguments& arguments) {
   args.positional("config", configs, "YAML files that name the data");
   args.option("--model", model_path,
               "a run, a checkpoint or a Hugging Face directory; default: the configuration's run");
-  args.option("--max_batches", max_batches, "0: all held-out sequences");
+  args.option("--max_batches", max_batches, kNonNegative, "0: all held-out sequences");
   args.overrides(overrides);
   args.parse(arguments);
   auto loaded = load_config(configs, overrides);

@@ -15,24 +15,6 @@
 #include "open_model.h"
 
 namespace bora::app {
-namespace {
-
-void check_options(const infer::GenerateOptions& options) {
-  const auto& s = options.sampling;
-  if (options.max_new_tokens < 1)
-    fail(ErrorKind::Usage, "generate: --max_new_tokens is {}; it must be at least 1", options.max_new_tokens);
-  if (!(s.temperature >= 0) || std::isinf(s.temperature)) {
-    fail(ErrorKind::Usage,
-         "generate: --temperature is {}; it must be at least 0\nhint: 0 takes the most probable token",
-         s.temperature);
-  }
-  if (s.top_k < 0) fail(ErrorKind::Usage, "generate: --top_k is {}; it must not be negative", s.top_k);
-  if (!(s.top_p > 0 && s.top_p <= 1))
-    fail(ErrorKind::Usage, "generate: --top_p is {}; it must be above 0 and at most 1", s.top_p);
-}
-
-}  // namespace
-
 int run_generate(const Arguments& arguments) {
   std::string path, prompt;
   infer::GenerateOptions options;
@@ -43,15 +25,16 @@ int run_generate(const Arguments& arguments) {
             "  bora generate runs/brisk-otter-7/hf \"The moon is\" --temperature 0 --max_new_tokens 50");
   args.positional("model", path, "a run, a checkpoint, or a Hugging Face directory");
   args.positional("prompt", prompt, "the text to continue; default: the beginning of a text", false);
-  args.option("--max_new_tokens", options.max_new_tokens, "tokens to add");
-  args.option("--temperature", options.sampling.temperature, "0: always the most probable token");
-  args.option("--top_k", options.sampling.top_k, "only the k most probable tokens; 0: all");
-  args.option("--top_p", options.sampling.top_p, "only the most probable tokens that together reach p");
-  args.option("--seed", seed, "another seed, another text");
+  args.option("--max_new_tokens", options.max_new_tokens, kSize, "tokens to add");
+  args.option("--temperature", options.sampling.temperature, kNonNegative,
+              "0: always the most probable token");
+  args.option("--top_k", options.sampling.top_k, kNonNegative, "only the k most probable tokens; 0: all");
+  args.option("--top_p", options.sampling.top_p, Range{.least = 0, .most = 1, .above = true},
+              "only the most probable tokens that together reach p");
+  args.option("--seed", seed, kSeed, "another seed, another text");
   args.flag("--ids", ids_only, "print token ids instead of text");
   args.flag("--quiet", quiet, "the text alone, no speed");
   args.parse(arguments);
-  check_options(options);
   core::initialize();
   auto opened = open_model(path);
   const auto& tokenizer = opened.require_tokenizer();

@@ -75,7 +75,6 @@ void show_directory(const std::string& path) {
 }
 
 int show_sharding(const std::string& config, std::int64_t world, const std::string& svg) {
-  if (world < 1) fail(ErrorKind::Usage, "inspect: --world is {}; it must be positive", world);
   const auto plan = plan_of(load_config({config}, {}).config, world);
   fmt::print("{}", draw_text(plan));
   if (svg.empty()) return 0;
@@ -96,7 +95,7 @@ int run_inspect(const Arguments& arguments) {
       "  bora inspect --sharding big.yaml --world 8 --svg sharding.svg");
   args.positional("path", path, "file or directory", false);
   args.option("--sharding", config, "a configuration: which worker holds which block of each parameter");
-  args.option("--world", world, "with --sharding: number of workers");
+  args.option("--world", world, kWorkers, "with --sharding: number of workers");
   args.option("--svg", svg, "with --sharding: also draw it into this file");
   args.parse(arguments);
   if (!config.empty()) return show_sharding(config, world, svg);

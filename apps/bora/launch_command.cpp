@@ -26,15 +26,7 @@ constexpr int kStoppedInOrder = 76;
 // Time that mpirun leaves survivors of a lost worker for their report, after it has told them to end.
 constexpr const char* kLastWords = "2";
 
-void require_at_least(const char* name, std::int64_t value, std::int64_t least) {
-  if (value < least) fail(ErrorKind::Usage, "launch: {} is {}; it must be at least {}", name, value, least);
-}
-
 void check(const LaunchArguments& a) {
-  require_at_least("-n", a.workers, 1);
-  require_at_least("--threads", a.threads, 0);
-  require_at_least("--restarts", a.restarts, 0);
-  require_at_least("--workers-on-restart", a.workers_on_restart, 0);
   if (a.workers_on_restart > 0 && a.restarts == 0)
     fail(ErrorKind::Usage, "launch: --workers-on-restart is {} but --restarts is 0\nhint: --restarts 3",
          a.workers_on_restart);
@@ -178,10 +170,11 @@ LaunchArguments parse_launch_arguments(const std::vector<std::string>& arguments
             "  bora launch -n 4 -- train my.yaml --trainer.lanes=4\n"
             "  bora launch -n 4 --restarts 10 --workers-on-restart 3 -- train my.yaml\n"
             "  bora launch -n 8 --hosts a:4,b:4 -- train my.yaml");
-  args.option("-n,--workers", a.workers, "number of workers", true);
-  args.option("--threads", a.threads, "of each worker; 0: the cores divided among them");
-  args.option("--restarts", a.restarts, "times to start again after a lost worker");
-  args.option("--workers-on-restart", a.workers_on_restart, "number of workers then; 0: as before");
+  args.option("-n,--workers", a.workers, kWorkers, "number of workers", true);
+  args.option("--threads", a.threads, kThreads, "of each worker; 0: the cores divided among them");
+  args.option("--restarts", a.restarts, kNonNegative, "times to start again after a lost worker");
+  args.option("--workers-on-restart", a.workers_on_restart, Range{.least = 0, .most = kWorkers.most},
+              "number of workers then; 0: as before");
   args.option("--hosts", a.hosts, "machines and their numbers of workers: a:4,b:4; default: this one");
   args.flag("--no-pin", a.no_pin, "do not tie workers to cores");
   args.flag("--verbose", a.verbose, "mpirun's own messages too");

@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "lm_config.h"
 
+#include <fmt/core.h>
+
 #include "bora/base/error.h"
 #include "bora/base/file.h"
 #include "bora/base/text.h"
@@ -27,8 +29,8 @@ void ModelField::bind(Binder& b) {
 
 void SampleConfig::bind(Binder& b) {
   b.field("prompts", prompts, "texts to continue at the end of the run");
-  b.field("max_new_tokens", max_new_tokens, "tokens to add to each");
-  b.field("temperature", temperature, "0: always the most probable token");
+  b.field("max_new_tokens", max_new_tokens, kSize, "tokens to add to each");
+  b.field("temperature", temperature, kNonNegative, "0: always the most probable token");
 }
 
 namespace {
@@ -61,15 +63,15 @@ void LmConfig::bind(Binder& b) {
     b.problem("use_hf_model_config", "needs initialize_from_hf: a local Hugging Face directory");
   b.field("initialize_from_checkpoint_path", initialize_from_checkpoint_path,
           "start from a checkpoint's weights, at step 0");
-  b.field("z_loss_weight", z_loss_weight, "weight of logsumexp² in the loss");
+  b.field("z_loss_weight", z_loss_weight, kNonNegative, "weight of logsumexp² in the loss");
   b.field("hf_save_path", hf_save_path, "directory of Hugging Face exports, step-N each");
-  b.field("hf_save_steps", hf_save_steps, "steps between them");
+  b.field("hf_save_steps", hf_save_steps, at_least(1), "steps between them");
   b.field("hf_save_dtype", hf_save_dtype, "f32, bf16 or f16");
   b.field("hf_export", hf_export, "write <run>/hf at the end");
-  b.field("data_seed", data_seed, "seed of the data order; default trainer.seed");
-  b.field("epoch", epoch,
+  b.field("data_seed", data_seed, kSeed, "seed of the data order; default trainer.seed");
+  b.field("epoch", epoch, from_to(0, 0x7FFFFFFF),
           "> 0: data.max_epochs, passes over each data set at most; 0: as many as the steps need");
-  b.field("cross_entropy_chunk", cross_entropy_chunk,
+  b.field("cross_entropy_chunk", cross_entropy_chunk, kSize,
           "positions of the head at a time; part of the bits of a run");
   b.field("sample", sample, "texts to continue at the end");
   b.ignored("hf_upload", "exports stay local; upload the directory with your own tools");
@@ -77,9 +79,36 @@ void LmConfig::bind(Binder& b) {
   b.ignored("eval_harness_steps", "task evaluation is not built yet");
   b.ignored("log_entropy", "not built yet");
   if (!b.reading()) return;
-  if (epoch < 0) b.problem("epoch", fmt::format("is {}; it must not be negative", epoch));
   for (const auto& p : optim::schedule_problems(optimizer, trainer.num_train_steps))
     b.problem("optimizer." + p.key, p.message);
+  for (const auto& p : size_problems(*this)) b.problem(p.key, p.message);
+}
+
+std::vector<ConfigProblem> size_problems(const LmConfig& config) {
+  std::vector<ConfigProblem> out;
+  const auto& t = config.trainer;
+  const auto schedule = t.batch_schedule();
+  const auto seq_len = config.model.config->seq_len();
+  const auto lanes = train::resolve_lanes(t, schedule.batch_size(0), seq_len);
+  const double of_lane =
+      static_cast<double>(schedule.largest()) / static_cast<double>(lanes) * static_cast<double>(seq_len);
+  if (of_lane > kSize.most) {  // the rows of a matrix product
+    out.push_back(
+        {"", "trainer.train_batch_size",
+         fmt::format("times model.seq_len = {} in {} lane{} makes {:.3g} tokens in each; at most {:.0f} "
+                     "can be computed together",
+                     seq_len, lanes, lanes == 1 ? "" : "s", of_lane, kSize.most)});
+  }
+  const double in_all =
+      static_cast<double>(schedule.offset(t.num_train_steps)) * static_cast<double>(seq_len);
+  if (in_all >= 0x1p63) {
+    out.push_back(
+        {"", "trainer.num_train_steps",
+         fmt::format("times trainer.train_batch_size = {} and model.seq_len = {} makes {:.3g} tokens; "
+                     "at most {:.3g} can be counted",
+                     schedule.largest(), seq_len, in_all, 0x1p63)});
+  }
+  return out;
 }
 
 LmConfig training_part(const LmConfig& config) {

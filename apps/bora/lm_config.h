@@ -53,6 +53,10 @@ struct LmConfig {
   void bind(Binder& b);
 };
 
+/// What is too large in a configuration whose every number is in its range: tokens of a lane, and of the run.
+/// (With the model that it holds now, which may have come from elsewhere.)
+std::vector<ConfigProblem> size_problems(const LmConfig& config);
+
 /// What decides a training, with everything else at its default: names and places, trackers, checkpoints and
 /// exports, samples, and when and how fast it runs. Equal ones train the same parameters, step by step.
 LmConfig training_part(const LmConfig& config);

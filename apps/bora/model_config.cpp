@@ -54,4 +54,11 @@ std::unique_ptr<ModelConfig> model_config_from_hf(const Json& config, std::strin
   fail(ErrorKind::Unsupported, "{}: model_type {} is not one of {}", name, type, join(types));
 }
 
+std::int64_t vocab_size_from_hf(const Json& config, std::string_view name) {
+  const auto size = json_get<std::int64_t>(config, "vocab_size", name);
+  if (const auto wrong = kSize.problem<std::int64_t>(static_cast<double>(size)))
+    fail(ErrorKind::Corruption, "{}: vocab_size = {} {}", name, size, *wrong);
+  return size;
+}
+
 }  // namespace bora::app

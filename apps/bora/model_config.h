@@ -56,5 +56,7 @@ std::vector<std::string> model_types();
 std::unique_ptr<ModelConfig> make_model_config(std::string_view type);
 /// From config.json; Unsupported with the list of types for another model_type.
 std::unique_ptr<ModelConfig> model_config_from_hf(const Json& config, std::string_view name);
+/// vocab_size of config.json; Corruption if it is no size.
+std::int64_t vocab_size_from_hf(const Json& config, std::string_view name);
 
 }  // namespace bora::app

@@ -20,6 +20,7 @@ std::unique_ptr<nn::LanguageModel> make_if(const ModelConfig& config, std::int64
 }  // namespace
 
 std::unique_ptr<nn::LanguageModel> make_model(const ModelConfig& config, std::int64_t vocab_size, Key key) {
+  config.parameter_count(vocab_size);  // fails where their number is none
   if (auto m = make_if<gpt2::Config>(config, vocab_size, key)) return m;
   if (auto m = make_if<llama::Config>(config, vocab_size, key)) return m;
   fail(ErrorKind::Unsupported, "models of type {} cannot be made", config.type());
@@ -38,7 +39,7 @@ std::unique_ptr<nn::LanguageModel> load_model(const std::string& directory) {
   auto path = path_join(directory, "config.json");
   auto json = checkpoint::read_hf_config(directory);
   auto config = model_config_from_hf(json, path);
-  auto model = make_model(*config, json_get<std::int64_t>(json, "vocab_size", path), Key{});
+  auto model = make_model(*config, vocab_size_from_hf(json, path), Key{});
   checkpoint::load_hugging_face(directory, hf_parameters(*model));
   return model;
 }

@@ -32,7 +32,7 @@ std::unique_ptr<nn::LanguageModel> model_of_checkpoint(const std::string& checkp
     fail(ErrorKind::Corruption, "{} does not say which model the checkpoint holds", path);
   const auto& described = state["model"];
   auto config = model_config_from_hf(described, path);
-  auto model = make_model(*config, json_get<std::int64_t>(described, "vocab_size", path), Key{});
+  auto model = make_model(*config, vocab_size_from_hf(described, path), Key{});
   auto arrays = checkpoint::checkpoint_arrays(model->parameters());
   checkpoint::restore_parameters(checkpoint, arrays);
   return model;

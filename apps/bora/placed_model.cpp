@@ -42,8 +42,7 @@ void PlacedModel::make(const LoadedConfig& loaded, std::int64_t vocab) {
   const auto& from = config.initialize_from_hf;
   const auto key = Key::from_seed(static_cast<std::uint64_t>(config.trainer.seed)).fold("model");
   if (!from.empty()) {
-    const auto theirs =
-        json_get<std::int64_t>(checkpoint::read_hf_config(from), "vocab_size", from + "/config.json");
+    const auto theirs = vocab_size_from_hf(checkpoint::read_hf_config(from), from + "/config.json");
     if (theirs < vocab) {
       fail(ErrorKind::Config,
            "initialize_from_hf: the model in {} has {} embeddings but the tokenizer has {} ids\nhint: use "

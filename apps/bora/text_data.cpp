@@ -196,6 +196,11 @@ data::StartedCaches build_caches(const data::DataConfig& config, const Tokenizer
 
 }  // namespace
 
+void require_training_data(const TextData& text) {
+  if (text.datasets.train) return;
+  fail(ErrorKind::Config, "data: there is nothing to train on\nhint: data.train_urls, or a positive weight");
+}
+
 std::string describe_caches(const std::vector<data::SourceCaches>& caches) {
   double tokens = 0;
   for (const auto& c : caches) tokens += c.train ? static_cast<double>(c.train->num_tokens()) : 0;

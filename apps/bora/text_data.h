@@ -44,6 +44,9 @@ TextData prepare_text(const LmConfig& config, const RunPlace& place, std::int64_
                       track::Console& console, const std::optional<Tokenizer>& tokenizer,
                       const TextTeam& team = {}, Caches caches = Caches::Complete);
 
+/// Config error where there is nothing to train on.
+void require_training_data(const TextData& text);
+
 /// "6.0 M tokens · 4.02 bytes each": all that there is to train on.
 std::string describe_caches(const std::vector<data::SourceCaches>& caches);
 

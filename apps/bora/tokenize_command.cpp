@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iostream>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "bora/base/clock.h"
 #include "bora/base/error.h"
 #include "bora/base/json.h"
+#include "bora/base/parallel.h"
 #include "bora/base/text.h"
 #include "bora/tokenize/tokenizer.h"
 #include "commands.h"
@@ -36,7 +38,7 @@ std::vector<std::int32_t> parse_ids(const std::string& text) {
       word += c;
     } else if (!word.empty()) {
       auto id = parse_int(word);
-      if (!id)
+      if (!id || *id < 0 || *id > std::numeric_limits<std::int32_t>::max())
         fail(ErrorKind::Usage, "tokenize: {} is not an id\nhint: decode reads numbers separated by spaces",
              word);
       ids.push_back(static_cast<std::int32_t>(*id));
@@ -47,14 +49,30 @@ std::vector<std::int32_t> parse_ids(const std::string& text) {
 }
 
 // One JSON object a line: {"text": ...} -> {"ids", "offsets"}, {"ids": ...} -> {"text"}.
+std::vector<std::int32_t> ids_of(const Json& in, const std::string& name) {
+  const auto list = in.is_object() ? in.find("ids") : in.end();
+  if (list == in.end() || !list->is_array())
+    fail(ErrorKind::Corruption, "{}: each line should be an object with \"text\", or \"ids\" and a list",
+         name);
+  std::vector<std::int32_t> ids;
+  for (const auto& item : *list) {
+    const auto id = item.is_number_integer() ? item.get<double>() : -1;
+    if (id < 0 || id > std::numeric_limits<std::int32_t>::max())
+      fail(ErrorKind::Corruption, "{}: {} is not an id", name, item.dump());
+    ids.push_back(static_cast<std::int32_t>(id));
+  }
+  return ids;
+}
+
 void serve_jsonl(const Tokenizer& tokenizer, bool special, SpecialInText in_text) {
   std::string line;
   std::int64_t number = 0;
   while (std::getline(std::cin, line)) {
-    auto in = parse_json(line, fmt::format("standard input:{}", ++number));
+    const auto name = fmt::format("standard input:{}", ++number);
+    const auto in = parse_json(line, name);
     Json out;
     if (in.contains("text")) {
-      auto encoding = tokenizer.encode(in["text"].get<std::string>(), special, in_text);
+      auto encoding = tokenizer.encode(json_get<std::string>(in, "text", name), special, in_text);
       out["ids"] = encoding.ids;
       out["offsets"] = Json::array();
       for (auto& span : encoding.offsets) {
@@ -62,7 +80,7 @@ void serve_jsonl(const Tokenizer& tokenizer, bool special, SpecialInText in_text
         out["offsets"].push_back(span.end);
       }
     } else {
-      out["text"] = tokenizer.decode(in.at("ids").get<std::vector<std::int32_t>>());
+      out["text"] = tokenizer.decode(ids_of(in, name));
     }
     fmt::print("{}\n", out.dump(-1, ' ', false, Json::error_handler_t::replace));
   }
@@ -98,7 +116,7 @@ std::pair<std::size_t, double> bench_round(const Tokenizer& tokenizer, const std
       tokenizer.encode_ids(document, ids, false, in_text, options.piece_cache);
     tokens = ids.size();
   } else {
-    const int threads = static_cast<int>(options.threads);
+    const int threads = bounded_threads(options.threads);
     for (const auto& ids : tokenizer.encode_batch(documents, false, in_text, threads)) tokens += ids.size();
   }
   return {tokens, monotonic_seconds() - started};
@@ -107,10 +125,6 @@ std::pair<std::size_t, double> bench_round(const Tokenizer& tokenizer, const std
 int bench(const Tokenizer& tokenizer, const std::string& text, SpecialInText in_text,
           const BenchOptions& options) {
   if (text.empty()) fail(ErrorKind::Usage, "tokenize: bench needs a text on standard input");
-  if (options.threads < 1 || options.rounds < 1) {
-    fail(ErrorKind::Usage, "tokenize: --threads is {} and --rounds is {}; both should be 1 or more",
-         options.threads, options.rounds);
-  }
   if (options.threads > 1 && !options.piece_cache) {
     fail(ErrorKind::Usage, "tokenize: --no-piece_cache goes with one thread");
   }
@@ -148,8 +162,9 @@ int run_tokenize(const Arguments& arguments) {
   args.flag("--no-special-in-text", plain_text,
             "special tokens spelled out in the text are ordinary text, as they are in training data; without "
             "this flag they become their ids");
-  args.option("--threads", bench_options.threads, "bench: threads, each with documents of 64 KiB");
-  args.option("--rounds", bench_options.rounds, "bench: how often to encode the text");
+  args.option("--threads", bench_options.threads, from_to(1, kThreads.most),
+              "bench: threads, each with documents of 64 KiB");
+  args.option("--rounds", bench_options.rounds, kSize, "bench: how often to encode the text");
   args.flag("--no-piece_cache", no_cache, "bench: without the cache of the pieces that a thread has met");
   args.parse(arguments);
   bench_options.piece_cache = !no_cache;

@@ -20,7 +20,8 @@ TrainArguments parse_train_arguments(const std::vector<std::string>& arguments) 
   args.positional("config", out.paths, "YAML files", false);
   args.option("--config_path", config_path, "a YAML file, as in Levanter");
   args.flag("--dry_run", out.flags.dry_run, "print what would happen; start nothing");
-  args.option("--world", out.flags.world, "with --dry_run: memory and traffic of so many workers");
+  args.option("--world", out.flags.world, or_else(0, kWorkers),
+              "with --dry_run: memory and traffic of so many workers");
   args.flag("--fresh", out.flags.fresh, "put an earlier run of the same name aside and start over");
   args.flag("--quiet", out.flags.quiet, "no output but warnings");
   args.flag("--json", out.flags.json, "one JSON object a line");
@@ -31,8 +32,6 @@ TrainArguments parse_train_arguments(const std::vector<std::string>& arguments) 
          "train: --world {} goes with --dry_run alone\nhint: mpirun -n {} bora train ... starts workers",
          out.flags.world, out.flags.world);
   }
-  if (out.flags.world < 0)
-    fail(ErrorKind::Usage, "train: --world is {}; it must be positive", out.flags.world);
   if (!config_path.empty()) out.paths.push_back(config_path);
   if (out.paths.empty())
     fail(ErrorKind::Usage, "train: no configuration\nhint: bora train recipes/quickstart.yaml");

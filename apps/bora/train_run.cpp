@@ -246,6 +246,7 @@ class Run {
     auto seq_len = config_.model.config->seq_len();
     text_ =
         prepare_text(config_, place_, seq_len, console_, std::nullopt, text_team(*workers_), Caches::Growing);
+    require_training_data(*text_);
     end_with_the_data();
     model_.emplace(loaded_, workers_, text_->vocab_size());
     describe_model(*model_, console_);
@@ -495,6 +496,14 @@ class Run {
   double first_step_seconds_ = 0, waited_ = 0, trained_seconds_ = 0;
 };
 
+// What can be told before any data is read, and by --dry_run in the same words.
+void require_startable(const LoadedConfig& loaded) {
+  auto problems = size_problems(loaded.config);
+  for (auto& problem : loaded.config.data.training_problems()) problems.push_back(std::move(problem));
+  for (auto& problem : problems) problem.where = loaded.tree.where(problem.key);
+  if (!problems.empty()) throw Error(ErrorKind::Config, format_problems(loaded.first_file, problems));
+}
+
 }  // namespace
 
 int run_training(const LoadedConfig& given, const RunFlags& flags) {
@@ -504,6 +513,7 @@ int run_training(const LoadedConfig& given, const RunFlags& flags) {
     config.model.config =
         config_to_start_from(config.initialize_from_hf, config.model.config, config.use_hf_model_config);
   }
+  require_startable(loaded);
   auto place = run_place(loaded.config);
   place.config_file = loaded.first_file;
   const auto launch = mesh::launch_environment();

@@ -40,9 +40,11 @@ int run_train_tokenizer(const Arguments& arguments) {
   args.positional("files", inputs, "txt or jsonl files, .gz or .zst too, globs, directories");
   args.option("--out", out, "directory to write tokenizer.json into", true);
   args.option("--kind", kind, "bpe (byte-level), sentencepiece-bpe, unigram or wordpiece");
-  args.option("--vocab_size", config.vocab_size, "ids in all: special tokens, bytes or characters, pieces");
-  args.option("--min_frequency", config.min_frequency, "rarer pairs (unigram: substrings) become no piece");
-  args.option("--character_coverage", config.character_coverage,
+  args.option("--vocab_size", config.vocab_size, kSize,
+              "ids in all: special tokens, bytes or characters, pieces");
+  args.option("--min_frequency", config.min_frequency, kNonNegative,
+              "rarer pairs (unigram: substrings) become no piece");
+  args.option("--character_coverage", config.character_coverage, Range{.least = 0, .most = 1, .above = true},
               "share of the text whose characters get an id each; not for bpe");
   args.parse(arguments);
   double started = monotonic_seconds();

@@ -79,7 +79,7 @@ TEST_F(TrainTokenizerCommand, AVocabularyThatIsTooSmallIsAMistakeOfTheCommandLin
       usage_error({"--kind", "bep"}),
       "train-tokenizer: tokenizer kind \"bep\" is not one of bpe, sentencepiece-bpe, unigram, wordpiece");
   EXPECT_THAT(usage_error({"--kind", "unigram", "--character_coverage", "2"}),
-              testing::HasSubstr("character_coverage is 2; it should be above 0 and at most 1"));
+              testing::HasSubstr("--character_coverage is 2; it must be above 0 and at most 1"));
   EXPECT_FALSE(exists(path_join(folder_, "out")));
 }
 

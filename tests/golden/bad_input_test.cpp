@@ -6,6 +6,7 @@
 
 #include "bora/base/file.h"
 #include "program.h"
+#include "run_all.h"
 
 namespace bora::golden {
 namespace {
@@ -37,6 +38,44 @@ TEST(BadInput, Configuration) {
   expect_failure(run(folder, {"train", "config.yaml", "--trainer.lanes=3"}), 2, "must be a power of two");
   expect_failure(run(folder, {"train", "config.yaml", "--trainer.train_batch_size=9"}), 2,
                  "must divide trainer.train_batch_size = 9");
+}
+
+// A mistake that a look at the configuration shows is refused by --dry_run and by a start in the same words.
+TEST(BadInput, NumbersThatNothingCanBeDoneWith) {
+  const auto folder = small_project("numbers");
+  const std::vector<std::pair<std::vector<std::string>, std::string>> wrong = {
+      {{"--cross_entropy_chunk=0"}, "cross_entropy_chunk = 0  must be from 1 to 2147483647"},
+      {{"--model.mlp_scale=0"}, "model.mlp_scale = 0  must be from 1 to 2147483647"},
+      {{"--model.num_layers=-1"}, "model.num_layers = -1  must be from 1 to 2147483647"},
+      {{"--model.resid_pdrop=-1"}, "model.resid_pdrop = -1  must be at least 0 and below 1"},
+      {{"--z_loss_weight=-1"}, "z_loss_weight = -1  must be at least 0"},
+      {{"--sample.temperature=-1"}, "sample.temperature = -1  must be at least 0"},
+      {{"--hf_save_path=hf", "--hf_save_steps=0"}, "hf_save_steps = 0  must be at least 1"},
+      {{"--model.hidden_dim=2000000000"}, "model.hidden_dim = 2000000000 and model.num_layers = 2 make"},
+      {{"--data.train_weights={one: 0}"}, "no data set has a weight above 0 from step 0 on"}};
+  std::vector<std::vector<std::string>> lines;
+  for (const auto& [overrides, words] : wrong) {
+    std::vector<std::string> line = {"train", "../config.yaml"};
+    line.insert(line.end(), overrides.begin(), overrides.end());
+    lines.push_back(line);
+    line.emplace_back("--dry_run");
+    lines.push_back(line);
+  }
+  const auto done = run_all(folder, lines);
+  for (std::size_t i = 0; i < wrong.size(); ++i) {
+    expect_failure(done[2 * i], 2, wrong[i].second);
+    EXPECT_EQ(done[2 * i].output, done[2 * i + 1].output);
+    EXPECT_EQ(done[2 * i + 1].code, 2);
+  }
+}
+
+// Threads never change a result: too many of them are no mistake, but are not started.
+TEST(BadInput, MoreThreadsThanAMachineHas) {
+  const auto folder = small_project("threads");
+  const auto done =
+      run(folder, {"train", "config.yaml", "--trainer.threads=100000", "--trainer.stop_at_step=1"});
+  EXPECT_EQ(done.code, 75) << done.output;
+  EXPECT_THAT(done.output, HasSubstr("100000 threads are more than 4 for each of the"));
 }
 
 TEST(BadInput, Texts) {

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "bora/base/file.h"
+#include "bora/base/json.h"
 #include "bora/base/text.h"
 #include "program.h"
 
@@ -88,6 +89,18 @@ TEST_F(DamagedFiles, MissingAndEmptyParts) {
   files().remove(bad("config.json"));
   expect_failure(import(), 3, "bad has no config.json");
   expect_failure(run(folder_, {"import", "nowhere", "runs/imported"}), 3, "nowhere");
+}
+
+TEST_F(DamagedFiles, NumbersOfAModelThatIsNone) {
+  auto config = Json::parse(read_text(bad("config.json")));
+  config["n_head"] = 0;
+  config["resid_pdrop"] = -1;
+  write_atomically(bad("config.json"), config.dump());
+  for (const auto& done : {import(), run(folder_, {"generate", "bad", "the moon"})}) {
+    expect_failure(done, 3, "bad/config.json has 2 problems; nothing was started.");
+    EXPECT_THAT(done.output, HasSubstr("n_head = 0        must be from 1 to 2147483647"));
+    EXPECT_THAT(done.output, HasSubstr("resid_pdrop = -1  must be at least 0 and below 1"));
+  }
 }
 
 TEST_F(DamagedFiles, TokenizerCutShort) {

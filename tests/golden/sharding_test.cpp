@@ -87,7 +87,7 @@ TEST(Sharding, IsDrawn) {
                          HasSubstr("cut along embed"), HasSubstr("</svg>")));
   auto none = run(folder, {"inspect", "--sharding", "config.yaml", "--world", "0"});
   EXPECT_EQ(none.code, 2);
-  EXPECT_THAT(none.output, HasSubstr("inspect: --world is 0; it must be positive"));
+  EXPECT_THAT(none.output, HasSubstr("inspect: --world is 0; it must be from 1 to 1000000"));
 }
 
 }  // namespace

@@ -93,11 +93,18 @@ TEST(Usage, WrongValuesAreNamed) {
        {{"eval", "none.yaml"}, "none.yaml: there is no such file"},
        {{"train", "../config.yaml", "--seed=3"}, "did you mean trainer.seed?"},
        {{"generate", "m", "text", "--temperature", "-1"}, "--temperature is -1; it must be at least 0"},
-       {{"generate", "m", "text", "--top_k", "-2"}, "--top_k is -2; it must not be negative"},
+       {{"generate", "m", "text", "--top_k", "-2"}, "--top_k is -2; it must be at least 0"},
        {{"generate", "m", "text", "--top_p", "0"}, "--top_p is 0; it must be above 0 and at most 1"},
-       {{"generate", "m", "text", "--max_new_tokens", "0"}, "--max_new_tokens is 0; it must be at least 1"},
+       {{"generate", "m", "text", "--max_new_tokens", "0"},
+        "--max_new_tokens is 0; it must be from 1 to 2147483647"},
        {{"bench", "train", "--model", "gpt9"}, "model gpt9 is not one of"},
        {{"bench", "train", "--matmul", "blas"}, "--matmul is blas; it must be automatic, mkl, own or amx"},
+       {{"bench", "train", "--steps", "0", "--batch", "-1", "--seq", "x"},
+        "bench: --batch is -1; it must be from 1 to 2147483647\n"
+        "bench: --seq is x; it must be a whole number, from 1 to 2147483647\n"
+        "bench: --steps is 0; it must be from 1 to 2147483647\nhint: bora bench --help"},
+       {{"bench", "train", "--batch", "2000000", "--seq", "2000000"},
+        "--batch 2000000 times --seq 2000000 are too many tokens for a step"},
        {{"bench", "everything"}, "everything is not train"},
        {{"train-tokenizer", "../one.txt", "--out", "t", "--vocab_size", "3"}, "vocab_size"}});
 }

@@ -145,7 +145,7 @@ TEST_F(WorkerFailures, LaunchRefusesWhatMakesNoSense) {
   const auto folder = small_project("launch_usage");
   const std::vector<std::pair<std::vector<std::string>, std::string>> wrong = {
       {{"launch", "--", "train", "config.yaml"}, "launch: --workers is required"},
-      {{"launch", "-n", "0", "--", "train", "config.yaml"}, "launch: -n is 0; it must be at least 1"},
+      {{"launch", "-n", "0", "--", "train", "config.yaml"}, "launch: -n is 0; it must be from 1 to 1000000"},
       {{"launch", "-n", "2", "--", "inspect", "cache"},
        "inspect cannot run as several workers, only train and eval can"},
       {{"launch", "-n", "2"}, "launch: command is required"},

@@ -2,6 +2,10 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
 #include "bora/base/binder_state.h"
 #include "bora/base/config.h"
 #include "bora/base/text.h"
@@ -12,7 +16,7 @@ using config::Node;
 
 Binder::Mode Binder::mode() const { return state_.mode; }
 
-void Binder::field(std::string_view name, bool& value, std::string_view doc) {
+void Binder::bind_value(std::string_view name, bool& value, const Range*, std::string_view doc) {
   if (!reading()) return state_.put(name, Node::scalar(value ? "true" : "false"), type_words<bool>(), doc);
   if (const Node* node = state_.take(name)) {
     if (const auto read = config::to_bool(*node))
@@ -22,37 +26,50 @@ void Binder::field(std::string_view name, bool& value, std::string_view doc) {
   }
 }
 
-void Binder::integer(std::string_view name, std::int64_t& value, std::int64_t least, std::int64_t most,
+void Binder::integer(std::string_view name, std::int64_t& value, const Range& range, RangeProblem check,
                      std::string_view doc) {
-  if (!reading())
-    return state_.put(name, Node::scalar(fmt::format("{}", value)), type_words<std::int64_t>(), doc);
+  if (!reading()) {
+    return state_.put(name, Node::scalar(fmt::format("{}", value)),
+                      type_words<std::int64_t>() + range_words(&range), doc);
+  }
   const Node* node = state_.take(name);
   if (node == nullptr) return;
   const auto read = config::to_integer(*node);
-  if (!read) return state_.wrong_type(name, *node, "an integer");
-  if (*read < least || *read > most)
-    return problem(name, fmt::format("should be from {} to {}", least, most));
+  // 1e30 is no integer of ours, but too large is what is wrong with it
+  const auto number = read ? std::optional(static_cast<double>(*read)) : config::to_number(*node);
+  const bool whole = number && std::floor(*number) == *number;
+  const auto wrong = whole ? (range.*check)(*number) : std::nullopt;
+  if (wrong)
+    problem(name, *wrong);
+  else if (read)
+    value = *read;
+  else
+    state_.wrong_type(name, *node, "an integer");
+}
+
+void Binder::bind_value(std::string_view name, double& value, const Range* range, std::string_view doc) {
+  if (!reading())
+    return state_.put(name, config::from_number(value), type_words<double>() + range_words(range), doc);
+  const Node* node = state_.take(name);
+  if (node == nullptr) return;
+  const auto read = config::to_number(*node);
+  if (!read) return state_.wrong_type(name, *node, "a number");
+  if (const auto wrong = range->problem<double>(*read)) return problem(name, *wrong);
   value = *read;
 }
 
-void Binder::field(std::string_view name, double& value, std::string_view doc) {
-  if (!reading()) return state_.put(name, config::from_number(value), type_words<double>(), doc);
-  if (const Node* node = state_.take(name)) {
-    if (const auto read = config::to_number(*node))
-      value = *read;
-    else
-      state_.wrong_type(name, *node, "a number");
-  }
-}
-
-void Binder::field(std::string_view name, float& value, std::string_view doc) {
-  if (!reading()) return state_.put(name, config::from_number(value), type_words<float>(), doc);
+void Binder::bind_value(std::string_view name, float& value, const Range* range, std::string_view doc) {
+  if (!reading())
+    return state_.put(name, config::from_number(value), type_words<float>() + range_words(range), doc);
+  Range narrow = *range;
+  narrow.least = std::max(narrow.least, static_cast<double>(std::numeric_limits<float>::lowest()));
+  narrow.most = std::min(narrow.most, static_cast<double>(std::numeric_limits<float>::max()));
   double wide = value;
-  field(name, wide, doc);
+  bind_value(name, wide, &narrow, doc);
   value = static_cast<float>(wide);
 }
 
-void Binder::field(std::string_view name, std::string& value, std::string_view doc) {
+void Binder::bind_value(std::string_view name, std::string& value, const Range*, std::string_view doc) {
   if (!reading()) return state_.put(name, Node::scalar(value, true), type_words<std::string>(), doc);
   if (const Node* node = state_.take(name)) {
     if (node->kind == Node::Kind::Scalar)
@@ -62,13 +79,19 @@ void Binder::field(std::string_view name, std::string& value, std::string_view d
   }
 }
 
-void Binder::field(std::string_view name, Duration& value, std::string_view doc) {
-  if (!reading()) return state_.put(name, config::from_duration(value.seconds), type_words<Duration>(), doc);
+void Binder::bind_value(std::string_view name, Duration& value, const Range* range, std::string_view doc) {
+  if (!reading()) {
+    return state_.put(name, config::from_duration(value.seconds), type_words<Duration>() + range_words(range),
+                      doc);
+  }
   if (const Node* node = state_.take(name)) {
-    if (const auto read = config::to_duration(*node))
-      value.seconds = *read;
-    else
+    const auto read = config::to_duration(*node);
+    if (!read)
       state_.wrong_type(name, *node, "a duration such as 90s, 15m, 2h or 1d");
+    else if (!range->allows(*read))
+      problem(name, fmt::format("must be {} seconds", range->words()));
+    else
+      value.seconds = *read;
   }
 }
 
@@ -161,6 +184,17 @@ void Binder::problem(std::string_view name, std::string message) {
   const std::string value = has_value ? fmt::format(" = {}", config::clipped(node->text)) : "";
   state_.add_problem(node != nullptr ? *node : *state_.frames.back().node, path(name) + value,
                      std::move(message));
+}
+
+bool Binder::sound(std::initializer_list<std::string_view> names) const {
+  if (!reading()) return false;
+  return std::none_of(state_.problems.begin(), state_.problems.end(), [&](const auto& placed) {
+    const std::string& key = placed.problem.key;  // with " = value" where there is one
+    return std::any_of(names.begin(), names.end(), [&](std::string_view name) {
+      const std::string full = path(name);
+      return key == full || key.starts_with(full + " = ");
+    });
+  });
 }
 
 std::string Binder::path(std::string_view name) const {

@@ -35,7 +35,12 @@ const Node* Binder::State::take(std::string_view name) {
 std::string Binder::State::path_of(std::string_view name) const {
   const ReadFrame& frame = frames.back();
   if (name.empty() || (frame.single && name == "0")) return frame.path;
-  return frame.path.empty() ? std::string(name) : fmt::format("{}.{}", frame.path, name);
+  std::string path = frame.path.empty() ? std::string(name) : fmt::format("{}.{}", frame.path, name);
+  if (key_names != nullptr) {
+    for (const auto& [key, shown] : *key_names)
+      if (key == path) return std::string(shown);
+  }
+  return path;
 }
 
 void Binder::State::add_problem(const Node& at, std::string key, std::string message) {

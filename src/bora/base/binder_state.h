@@ -39,6 +39,7 @@ struct Binder::State {
   std::map<const Node*, std::vector<std::string>> asked;  ///< the valid keys, in the order of bind()
   std::vector<PlacedProblem> problems;
   std::vector<PlacedProblem> ignored;
+  const KeyNames* key_names = nullptr;  ///< what keys are called elsewhere, where the values came from
 
   /// Notes that `name` is a valid key here; the value, or null.
   const Node* ask(std::string_view name);
@@ -78,6 +79,8 @@ namespace config {
 
 /// Full paths of every key that `target` knows, found by describing it.
 std::vector<std::string> known_keys(BindTarget target);
+/// The tree that write_config turns into text.
+ConfigTree::Node written(BindTarget target);
 
 }  // namespace config
 }  // namespace bora

@@ -3,7 +3,7 @@
 #pragma once
 #include <concepts>
 #include <cstdint>
-#include <limits>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,7 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include "bora/base/config_tree.h"
 #include "bora/base/config_types.h"
+#include "bora/base/range.h"
 
 namespace bora {
 
@@ -26,7 +28,7 @@ namespace bora {
 ///       std::vector<KeepConfig> keep;
 ///       void bind(Binder& b) {
 ///         b.field("base_path", base_path, "where runs keep their checkpoints");
-///         b.field("save_interval", save_interval, "time between temporary checkpoints");
+///         b.field("save_interval", save_interval, kNonNegative, "time between temporary checkpoints");
 ///         b.field("keep", keep, "permanent checkpoints: every N steps, until a step");
 ///       }
 ///     };
@@ -34,53 +36,9 @@ namespace bora {
 /// The same function reads (YAML to struct), writes (resolved configuration), and documents
 /// (docs/reference/config).
 ///
-/// Values are checked where they are bound: `if (heads % kv != 0) b.problem("num_kv_heads", "must divide
-/// ...")`.
-
-/// One problem in a configuration.
-struct ConfigProblem {
-  std::string where;    ///< "my.yaml:7", or "--trainer.x" for an override
-  std::string key;      ///< "trainer.train_batchsize", or "model.num_kv_heads = 5" with the value
-  std::string message;  ///< "unknown key; did you mean trainer.train_batch_size?"
-};
-
-/// A parsed tree of configuration values that remembers where each came from.
-class ConfigTree {
- public:
-  ConfigTree();
-  ~ConfigTree();
-  ConfigTree(ConfigTree&&) noexcept;
-  ConfigTree& operator=(ConfigTree&&) noexcept;
-  ConfigTree(const ConfigTree&);
-  ConfigTree& operator=(const ConfigTree&);
-
-  /// Reads one file and merges it over what is there: maps key by key, anything else replaced. `!include
-  /// path` stands for any value and is relative to the including file; anchors, aliases and merge keys (`<<`)
-  /// work. An empty file changes nothing. Errors (syntax, a key given twice, an unknown tag, a missing file,
-  /// an include cycle, a file over 4 MB, nesting over 64, more than a million values) are Config errors with
-  /// file:line.
-  void merge_file(const std::string& path);
-  /// The same for text that is already here; includes are relative to the folder of `name`.
-  void merge_text(std::string_view yaml, const std::string& name);
-  /// "trainer.train_batch_size", "16": the value is parsed as YAML and replaces what was there, maps and
-  /// lists too; a dotted key reaches into lists by number. Problems with it are placed at
-  /// "--trainer.train_batch_size".
-  void override_value(std::string_view dotted_key, std::string_view value);
-
-  bool empty() const;
-  /// The node as YAML text (for the run record and for tests).
-  std::string yaml() const;
-  bool has(std::string_view dotted_key) const;
-  std::optional<std::string> scalar(std::string_view dotted_key) const;
-  /// "file:line" of a key, or of its nearest existing parent.
-  std::string where(std::string_view dotted_key) const;
-
-  struct Node;
-  const Node& root() const { return *root_; }
-
- private:
-  std::unique_ptr<Node> root_;
-};
+/// Values are checked where they are bound. A number cannot be bound without the range that it must be in
+/// (range.h); what several keys must be together is a line below them: `if (heads % kv != 0)
+/// b.problem("num_kv_heads", "must divide ...")`.
 
 /// Visits the fields of configuration structs. Three modes: read a tree, write YAML, describe for
 /// documentation.
@@ -90,72 +48,20 @@ class Binder {
   Mode mode() const;
   bool reading() const { return mode() == Mode::Read; }
 
-  // Scalars and containers. A null (~) in YAML leaves an optional empty and is an error for the rest.
-  void field(std::string_view name, bool& value, std::string_view doc = {});
-  void field(std::string_view name, double& value, std::string_view doc = {});
-  void field(std::string_view name, float& value, std::string_view doc = {});
-  void field(std::string_view name, std::string& value, std::string_view doc = {});
-  void field(std::string_view name, Duration& value, std::string_view doc = {});
-  /// Whole numbers, also written as 1e3 or 1_000; what does not fit T is a problem.
-  template <std::integral T>
-  void field(std::string_view name, T& value, std::string_view doc = {}) {
-    constexpr auto kLargest = std::numeric_limits<std::int64_t>::max();
-    auto wide = static_cast<std::int64_t>(value);
-    integer(name, wide, static_cast<std::int64_t>(std::numeric_limits<T>::min()),
-            std::cmp_less(kLargest, std::numeric_limits<T>::max())
-                ? kLargest
-                : static_cast<std::int64_t>(std::numeric_limits<T>::max()),
-            doc);
-    value = static_cast<T>(wide);
-  }
-
-  /// A nested struct. A name with nothing after it ("model:") counts as absent.
-  template <Bindable T>
-  void field(std::string_view name, T& value, std::string_view doc = {}) {
-    if (!enter(name, doc)) return;
-    value.bind(*this);
-    leave();
-  }
-  /// Absent: as before. Null: empty.
+  /// One key of the current struct: bool, string, a struct of its own ("model:" with nothing after it counts
+  /// as absent), or optionals, lists and maps of them. A null (~) leaves an optional empty and is an error
+  /// for the rest; a value that is no list counts as a list of one (as in Levanter); maps keep the order of
+  /// the file.
   template <class T>
-  void field(std::string_view name, std::optional<T>& value, std::string_view doc = {}) {
-    if (reading()) {
-      if (!present(name)) return;
-      if (is_null(name)) {
-        mark_used(name);
-        value.reset();
-        return;
-      }
-      if (!value) value.emplace();
-    }
-    if (value)
-      field(name, *value, doc);
-    else if (mode() == Mode::Write)
-      write_null(name);
-    else
-      describe_absent<T>(name, doc);
+  requires(!kHoldsNumbers<T>) void field(std::string_view name, T& value, std::string_view doc = {}) {
+    bind_value(name, value, nullptr, doc);
   }
-  /// A list; a single value that is not a list counts as a list of one (as in Levanter).
+  /// The same for numbers, durations (their seconds), and optionals, lists and maps of them: each must be in
+  /// `range`. Whole numbers are also written as 1e3 or 1_000, and end at 2^53 where the range has no end.
   template <class T>
-  void field(std::string_view name, std::vector<T>& value, std::string_view doc = {}) {
-    if (!enter_typed(name, doc, type_words<std::vector<T>>(), true)) return;
-    if (reading()) value = std::vector<T>(list_size());
-    for (std::size_t i = 0; i < value.size(); ++i) field(std::to_string(i), value[i], {});
-    describe_item<T>("[]");
-    leave();
-  }
-  /// A map from free names, in the order of the file.
-  template <class T>
-  void field(std::string_view name, std::vector<std::pair<std::string, T>>& value,
-             std::string_view doc = {}) {
-    if (!enter_typed(name, doc, type_words<std::vector<std::pair<std::string, T>>>(), false)) return;
-    if (reading()) {
-      value.clear();
-      for (auto& key : keys()) value.emplace_back(std::move(key), T{});
-    }
-    for (auto& [key, item] : value) field(key, item, {});
-    describe_item<T>(".<name>");
-    leave();
+  requires kHoldsNumbers<T>
+  void field(std::string_view name, T& value, const Range& range, std::string_view doc = {}) {
+    bind_value(name, value, &range, doc);
   }
   /// One word out of a fixed set.
   void choice(std::string_view name, std::string& value, const std::vector<std::string>& allowed,
@@ -183,6 +89,9 @@ class Binder {
   /// Reports a problem of the field `name` (dotted: deeper) in the current struct (reading only); binding
   /// goes on.
   void problem(std::string_view name, std::string message);
+  /// While reading: nothing has been reported of these keys of the current struct, so that what they must be
+  /// together can be checked. (A value that was refused keeps its default.)
+  bool sound(std::initializer_list<std::string_view> names) const;
   /// "trainer.checkpointer" for messages.
   std::string path(std::string_view name = {}) const;
 
@@ -190,8 +99,65 @@ class Binder {
   explicit Binder(State& state) : state_(state) {}
 
  private:
-  void integer(std::string_view name, std::int64_t& value, std::int64_t least, std::int64_t most,
+  void bind_value(std::string_view name, bool& value, const Range*, std::string_view doc);
+  void bind_value(std::string_view name, double& value, const Range* range, std::string_view doc);
+  void bind_value(std::string_view name, float& value, const Range* range, std::string_view doc);
+  void bind_value(std::string_view name, std::string& value, const Range*, std::string_view doc);
+  void bind_value(std::string_view name, Duration& value, const Range* range, std::string_view doc);
+  using RangeProblem = std::optional<std::string> (Range::*)(double) const;
+  void integer(std::string_view name, std::int64_t& value, const Range& range, RangeProblem check,
                std::string_view doc);
+  template <std::integral T>
+  void bind_value(std::string_view name, T& value, const Range* range, std::string_view doc) {
+    auto wide = static_cast<std::int64_t>(value);
+    integer(name, wide, *range, &Range::problem<T>, doc);
+    value = static_cast<T>(wide);
+  }
+  template <Bindable T>
+  void bind_value(std::string_view name, T& value, const Range*, std::string_view doc) {
+    if (!enter(name, doc)) return;
+    value.bind(*this);
+    leave();
+  }
+  template <class T>
+  void bind_value(std::string_view name, std::optional<T>& value, const Range* range, std::string_view doc) {
+    if (reading()) {
+      if (!present(name)) return;
+      if (is_null(name)) {
+        mark_used(name);
+        value.reset();
+        return;
+      }
+      if (!value) value.emplace();
+    }
+    if (value)
+      bind_value(name, *value, range, doc);
+    else if (mode() == Mode::Write)
+      write_null(name);
+    else
+      describe_absent<T>(name, range, doc);
+  }
+  template <class T>
+  void bind_value(std::string_view name, std::vector<T>& value, const Range* range, std::string_view doc) {
+    if (!enter_typed(name, doc, type_words<std::vector<T>>() + range_words(range, true), true)) return;
+    if (reading()) value = std::vector<T>(list_size());
+    for (std::size_t i = 0; i < value.size(); ++i) bind_value(std::to_string(i), value[i], range, {});
+    describe_item<T>("[]");
+    leave();
+  }
+  template <class T>
+  void bind_value(std::string_view name, std::vector<std::pair<std::string, T>>& value, const Range* range,
+                  std::string_view doc) {
+    const auto type = type_words<std::vector<std::pair<std::string, T>>>() + range_words(range, true);
+    if (!enter_typed(name, doc, type, false)) return;
+    if (reading()) {
+      value.clear();
+      for (auto& key : keys()) value.emplace_back(std::move(key), T{});
+    }
+    for (auto& [key, item] : value) bind_value(key, item, range, {});
+    describe_item<T>(".<name>");
+    leave();
+  }
   bool enter_typed(std::string_view name, std::string_view doc, const std::string& type, bool list);
   void write_null(std::string_view name);
 
@@ -210,10 +176,10 @@ class Binder {
     }
   }
   template <class T>
-  void describe_absent(std::string_view name, std::string_view doc) {
+  void describe_absent(std::string_view name, const Range* range, std::string_view doc) {
     if (!enter_absent(name)) return;
     T item{};
-    field(name, item, doc);
+    bind_value(name, item, range, doc);
     leave_absent();
   }
   State& state_;
@@ -230,6 +196,11 @@ struct BindTarget {
 /// Reads the whole tree; returns every problem, sorted by file and line, overrides last. The target holds
 /// defaults where there are problems. Keys that nobody asked for are problems, with the nearest valid key.
 std::vector<ConfigProblem> read_config(const ConfigTree& tree, BindTarget target);
+/// Keys and what they are called elsewhere.
+using KeyNames = std::vector<std::pair<std::string_view, std::string_view>>;
+/// What reading the values of `from` into `fresh`, of the same type, complains of: for values that came from
+/// elsewhere, where keys have other names.
+std::vector<ConfigProblem> value_problems(BindTarget from, BindTarget fresh, const KeyNames& names);
 /// Keys that were present but are not used by Bora, with the reason. Reads `target` as read_config does.
 std::vector<ConfigProblem> ignored_keys(const ConfigTree& tree, BindTarget target);
 /// The resolved configuration as YAML; read_config of it gives the same values.

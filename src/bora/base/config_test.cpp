@@ -17,8 +17,8 @@ struct KeepConfig {
   std::int64_t every = 0;
   std::optional<std::int64_t> until;
   void bind(Binder& b) {
-    b.field("every", every, "steps between two");
-    b.field("until", until, "last step");
+    b.field("every", every, kNonNegative, "steps between two");
+    b.field("until", until, kNonNegative, "last step");
   }
   bool operator==(const KeepConfig&) const = default;
 };
@@ -29,7 +29,7 @@ struct CheckpointerConfig {
   std::vector<KeepConfig> keep = {{10000, {}}};
   void bind(Binder& b) {
     b.field("base_path", base_path, "where runs keep their checkpoints");
-    b.field("save_interval", save_interval, "time between temporary checkpoints");
+    b.field("save_interval", save_interval, kNonNegative, "time between temporary checkpoints");
     b.field("keep", keep, "permanent checkpoints");
   }
   bool operator==(const CheckpointerConfig&) const = default;
@@ -44,10 +44,10 @@ struct TrainerConfig {
   Names tags;
   CheckpointerConfig checkpointer;
   void bind(Binder& b) {
-    b.field("train_batch_size", train_batch_size, "sequences per step");
-    b.field("seed", seed);
+    b.field("train_batch_size", train_batch_size, at_least(1), "sequences per step");
+    b.field("seed", seed, kNonNegative);
     b.field("quiet", quiet, "say nothing | little");
-    b.field("ema", ema);
+    b.field("ema", ema, kFinite);
     b.field("id", id, "name of the run");
     b.field("tags", tags, "for trackers");
     b.field("checkpointer", checkpointer, "when to save");
@@ -62,9 +62,9 @@ struct ModelConfig {
   std::int64_t num_kv_heads = 12;
   void bind(Binder& b) {
     b.choice("type", type, {"gpt2", "llama"}, "the architecture");
-    if (type == "llama") b.field("num_kv_heads", num_kv_heads, "key and value heads");
-    b.field("num_heads", num_heads, "query heads");
-    if (num_kv_heads < 1 || num_heads % num_kv_heads != 0) {
+    if (type == "llama") b.field("num_kv_heads", num_kv_heads, kSize, "key and value heads");
+    b.field("num_heads", num_heads, kSize, "query heads");
+    if (b.sound({"num_heads", "num_kv_heads"}) && num_heads % num_kv_heads != 0) {
       b.problem("num_kv_heads",
                 "must divide model.num_heads = " + std::to_string(num_heads) + "; nearest: 4 or 6");
     }
@@ -77,9 +77,9 @@ struct OptimizerConfig {
   std::string lr_schedule = "cosine";
   std::optional<double> max_grad_norm = 1.0;
   void bind(Binder& b) {
-    b.field("learning_rate", learning_rate, "peak");
+    b.field("learning_rate", learning_rate, kFinite, "peak");
     b.choice("lr_schedule", lr_schedule, {"constant", "cosine", "inv", "inv_sqrt", "linear", "power"});
-    b.field("max_grad_norm", max_grad_norm, "clip");
+    b.field("max_grad_norm", max_grad_norm, kPositive, "clip");
   }
   bool operator==(const OptimizerConfig&) const = default;
 };
@@ -95,7 +95,7 @@ struct RunConfig {
     b.field("trainer", trainer, "how to train");
     b.field("model", model, "what to train");
     b.field("optimizer", optimizer, "with what");
-    b.field("train_weights", train_weights, "share of each source");
+    b.field("train_weights", train_weights, kFraction, "share of each source");
     b.field("places", places);
     b.field("extra", extra, "one more");
   }
@@ -197,8 +197,6 @@ TEST(Config, SpellingsOfScalars) {
               16)
         << word;
   }
-  EXPECT_EQ(read_well("optimizer: {learning_rate: .inf}").optimizer.learning_rate,
-            std::numeric_limits<double>::infinity());
   EXPECT_EQ(read_well("optimizer: {learning_rate: 3}").optimizer.learning_rate, 3);
   EXPECT_EQ(read_well("trainer: {id: 123}").trainer.id, "123");
   EXPECT_EQ(read_well("trainer: {id: \"~\"}").trainer.id, "~");
@@ -235,12 +233,14 @@ TEST(ConfigProblems, WrongTypes) {
 
 TEST(ConfigProblems, NumbersThatDoNotFit) {
   EXPECT_EQ(problems_of("trainer: {seed: -1}"),
-            (Names{"my.yaml:1 | trainer.seed = -1 | should be from 0 to 4294967295"}));
+            (Names{"my.yaml:1 | trainer.seed = -1 | must be at least 0"}));
   EXPECT_EQ(problems_of("trainer: {seed: 4294967296}"),
-            (Names{"my.yaml:1 | trainer.seed = 4294967296 | should be from 0 to 4294967295"}));
-  EXPECT_EQ(
-      problems_of("trainer: {train_batch_size: 9223372036854775808}"),
-      (Names{"my.yaml:1 | trainer.train_batch_size | should be an integer but is 9223372036854775808"}));
+            (Names{"my.yaml:1 | trainer.seed = 4294967296 | must be from 0 to 4294967295"}));
+  for (const std::string huge : {"9223372036854775808", "9223372036854775807", "1e300"}) {
+    EXPECT_EQ(
+        problems_of("trainer: {train_batch_size: " + huge + "}"),
+        (Names{"my.yaml:1 | trainer.train_batch_size = " + huge + " | must be from 1 to 9007199254740992"}));
+  }
 }
 
 TEST(ConfigProblems, DefaultsStayWhereThereAreProblems) {
@@ -291,7 +291,7 @@ TEST(ConfigProblems, UnknownKeysWithNothingNearListTheValidOnes) {
   struct Wide {
     std::int64_t value = 0;
     void bind(Binder& b) {
-      for (int i = 0; i < 14; ++i) b.field("field" + std::to_string(i), value);
+      for (int i = 0; i < 14; ++i) b.field("field" + std::to_string(i), value, kFinite);
     }
   } wide;
   EXPECT_EQ(
@@ -343,7 +343,7 @@ TEST(ConfigProblems, OfTheProgramsOwn) {
     std::int64_t a = 0;
     void bind(Binder& b) {
       b.ignored("x", "");
-      b.field("a", a);
+      b.field("a", a, kFinite);
       b.problem("x.y", "bad");
       b.problem("", "all bad");
       b.problem("a", std::string("long"));
@@ -410,7 +410,7 @@ struct Schedule {
     if (b.is_list("batch"))
       b.field("batch", steps);
     else
-      b.field("batch", constant);
+      b.field("batch", constant, kSize);
     looked_null = b.is_null("nothing");
     b.mark_used("nothing");
     if (auto text = b.text("policy")) policy = *text;
@@ -435,8 +435,8 @@ struct Stage {
   std::int64_t start = 0;
   std::vector<std::pair<std::string, double>> weights;
   void bind(Binder& b) {
-    b.field("0", start);
-    b.field("1", weights);
+    b.field("0", start, kNonNegative);
+    b.field("1", weights, kNonNegative);
   }
 };
 struct Stages {
@@ -486,7 +486,7 @@ TEST(Config, WritesAndReadsBack) {
   config.model.type = "llama";
   config.optimizer.learning_rate = 1e-5;
   config.optimizer.max_grad_norm = std::nullopt;
-  config.train_weights = {{"owt", 1.0 / 3}, {"a.b", 2}, {"~", 3}};
+  config.train_weights = {{"owt", 1.0 / 3}, {"a.b", 1}, {"~", 0}};
   config.places = {{"x", {}}};
   const std::string yaml = write_config(config);
   EXPECT_EQ(read_well(yaml), config);
@@ -515,8 +515,8 @@ optimizer:
   max_grad_norm: null
 train_weights:
   owt: 0.3333333333333333
-  a.b: 2
-  "~": 3
+  a.b: 1
+  "~": 0
 places:
   x:
     base_path: checkpoints/
@@ -548,12 +548,57 @@ TEST(Config, WritesDurationsShortAndExactly) {
   }
 }
 
-TEST(Config, WritesInfinity) {
-  OptimizerConfig config;
-  config.learning_rate = -std::numeric_limits<double>::infinity();
-  OptimizerConfig again;
-  EXPECT_EQ(listed(read_config(tree_of(write_config(config)), again)), Names{});
-  EXPECT_EQ(again, config);
+TEST(ConfigProblems, NumbersOutsideTheirRange) {
+  EXPECT_EQ(problems_of("trainer:\n  train_batch_size: 0\n  checkpointer: {keep: [{every: 1}, {every: -5}]}\n"
+                        "model: {num_heads: 4e9}\noptimizer: {max_grad_norm: 0}\n"
+                        "train_weights: {a: 0.5, b: 1.5}\n"),
+            (Names{"my.yaml:2 | trainer.train_batch_size = 0 | must be at least 1",
+                   "my.yaml:3 | trainer.checkpointer.keep.1.every = -5 | must be at least 0",
+                   "my.yaml:4 | model.num_heads = 4e9 | must be from 1 to 2147483647",
+                   "my.yaml:5 | optimizer.max_grad_norm = 0 | must be above 0",
+                   "my.yaml:6 | train_weights.b = 1.5 | must be from 0 to 1"}));
+  for (const std::string word : {".inf", "-.inf"}) {
+    EXPECT_EQ(problems_of("optimizer: {learning_rate: " + word + "}"),
+              Names{"my.yaml:1 | optimizer.learning_rate = " + word + " | must be a finite number"});
+  }
+  for (const std::string word : {".nan", "nan", "inf"}) {
+    EXPECT_EQ(problems_of("optimizer: {learning_rate: " + word + "}"),
+              Names{"my.yaml:1 | optimizer.learning_rate | should be a number but is \"" + word + "\""});
+  }
+  EXPECT_EQ(problems_of("trainer: {ema: 1e39}").size(), 1U);  // beyond its type
+}
+
+template <class T>
+concept BoundWithoutRange = requires(Binder& b, T& value) {
+  b.field("key", value, "meaning");
+};
+template <class T>
+concept BoundWithRange = requires(Binder& b, T& value) {
+  b.field("key", value, kFinite, "meaning");
+};
+
+TEST(Config, NumbersCannotBeBoundWithoutARange) {
+  using Counts = std::vector<std::pair<std::string, std::optional<std::int64_t>>>;
+  static_assert(!BoundWithoutRange<std::int64_t> && BoundWithRange<std::int64_t>);
+  static_assert(!BoundWithoutRange<double> && !BoundWithoutRange<Duration>);
+  static_assert(!BoundWithoutRange<std::optional<double>> && BoundWithRange<std::optional<double>>);
+  static_assert(!BoundWithoutRange<std::vector<double>> && !BoundWithoutRange<Counts>);
+  static_assert(BoundWithoutRange<bool> && !BoundWithRange<bool>);
+  static_assert(BoundWithoutRange<std::vector<std::string>> && BoundWithoutRange<RunConfig>);
+}
+
+TEST(ConfigProblems, OfValuesThatCameFromElsewhere) {
+  RunConfig config, fresh;
+  config.model = {.type = "llama", .num_heads = 0, .num_kv_heads = 5};
+  config.optimizer.learning_rate = std::numeric_limits<double>::infinity();
+  const KeyNames names = {{"model.num_heads", "n_head"}, {"model.num_kv_heads", "n_kv"}};
+  EXPECT_EQ(listed(value_problems(config, fresh, names)),
+            (Names{" | n_head = 0 | must be from 1 to 2147483647",
+                   " | optimizer.learning_rate = .inf | must be a finite number"}));
+  config = RunConfig{};
+  config.model = {.type = "llama", .num_heads = 12, .num_kv_heads = 5};
+  EXPECT_EQ(listed(value_problems(config, fresh, names)),
+            Names{" | n_kv = 5 | must divide model.num_heads = 12; nearest: 4 or 6"});
 }
 
 TEST(Config, DescribesItself) {
@@ -561,36 +606,36 @@ TEST(Config, DescribesItself) {
   EXPECT_EQ(describe_config(config), R"(| key | type | default | meaning |
 |---|---|---|---|
 | `trainer` | section |  | how to train |
-| `trainer.train_batch_size` | integer | `32` | sequences per step |
-| `trainer.seed` | integer | `0` |  |
+| `trainer.train_batch_size` | integer, at least 1 | `32` | sequences per step |
+| `trainer.seed` | integer, at least 0 | `0` |  |
 | `trainer.quiet` | true or false | `false` | say nothing \| little |
 | `trainer.ema` | number | `0.1` |  |
 | `trainer.id` | string |  | name of the run |
 | `trainer.tags` | list of strings | `[]` | for trackers |
 | `trainer.checkpointer` | section |  | when to save |
 | `trainer.checkpointer.base_path` | string | `checkpoints/` | where runs keep their checkpoints |
-| `trainer.checkpointer.save_interval` | duration | `15m` | time between temporary checkpoints |
+| `trainer.checkpointer.save_interval` | duration, at least 0 | `15m` | time between temporary checkpoints |
 | `trainer.checkpointer.keep` | list of sections | `[{every: 10000, until: null}]` | permanent checkpoints |
-| `trainer.checkpointer.keep[].every` | integer | `0` | steps between two |
-| `trainer.checkpointer.keep[].until` | integer |  | last step |
+| `trainer.checkpointer.keep[].every` | integer, at least 0 | `0` | steps between two |
+| `trainer.checkpointer.keep[].until` | integer, at least 0 |  | last step |
 | `trainer.ray` | anything |  | not used: Bora has no Ray |
 | `model` | section |  | what to train |
 | `model.type` | one of gpt2, llama | `gpt2` | the architecture |
-| `model.num_heads` | integer | `12` | query heads |
+| `model.num_heads` | integer, from 1 to 2147483647 | `12` | query heads |
 | `optimizer` | section |  | with what |
 | `optimizer.learning_rate` | number | `0.0006` | peak |
 | `optimizer.lr_schedule` | one of constant, cosine, inv, inv_sqrt, linear, power | `cosine` |  |
-| `optimizer.max_grad_norm` | number | `1` | clip |
-| `train_weights` | map of names to numbers | `{}` | share of each source |
+| `optimizer.max_grad_norm` | number, above 0 | `1` | clip |
+| `train_weights` | map of names to numbers, each from 0 to 1 | `{}` | share of each source |
 | `places` | map of names to sections | `{}` |  |
 | `places.<name>.base_path` | string | `checkpoints/` | where runs keep their checkpoints |
-| `places.<name>.save_interval` | duration | `15m` | time between temporary checkpoints |
+| `places.<name>.save_interval` | duration, at least 0 | `15m` | time between temporary checkpoints |
 | `places.<name>.keep` | list of sections | `[{every: 10000, until: null}]` | permanent checkpoints |
-| `places.<name>.keep[].every` | integer | `0` | steps between two |
-| `places.<name>.keep[].until` | integer |  | last step |
+| `places.<name>.keep[].every` | integer, at least 0 | `0` | steps between two |
+| `places.<name>.keep[].until` | integer, at least 0 |  | last step |
 | `extra` | section |  | one more |
-| `extra.every` | integer |  | steps between two |
-| `extra.until` | integer |  | last step |
+| `extra.every` | integer, at least 0 |  | steps between two |
+| `extra.until` | integer, at least 0 |  | last step |
 )");
   EXPECT_EQ(config, RunConfig{});
 }
@@ -612,14 +657,14 @@ TEST(Config, StructsThatHoldThemselves) {
 TEST(Config, NestedLists) {
   struct Matrix {
     std::vector<std::vector<std::int64_t>> rows;
-    void bind(Binder& b) { b.field("rows", rows, "numbers"); }
+    void bind(Binder& b) { b.field("rows", rows, at_least(0), "numbers"); }
   } matrix, again;
   matrix.rows = {{1, 2}, {}, {3}};
   EXPECT_EQ(write_config(matrix), "rows:\n  - [1, 2]\n  - []\n  - [3]\n");
   EXPECT_EQ(listed(read_config(tree_of(write_config(matrix)), again)), Names{});
   EXPECT_EQ(again.rows, matrix.rows);
   EXPECT_EQ(describe_config(matrix).substr(53),
-            "| `rows` | list of lists of integers | `[[1, 2], [], [3]]` | numbers |\n");
+            "| `rows` | list of lists of integers, each at least 0 | `[[1, 2], [], [3]]` | numbers |\n");
 }
 
 }  // namespace

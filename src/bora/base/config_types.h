@@ -4,6 +4,7 @@
 #include <concepts>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -22,6 +23,17 @@ template <class T>
 concept Bindable = requires(T& t, Binder& b) {
   t.bind(b);
 };
+
+/// Numbers, durations, and optionals, lists and maps of them: they are bound with a Range.
+template <class T>
+inline constexpr bool kHoldsNumbers =
+    (std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) || std::is_same_v<T, Duration>;
+template <class T>
+inline constexpr bool kHoldsNumbers<std::optional<T>> = kHoldsNumbers<T>;
+template <class T>
+inline constexpr bool kHoldsNumbers<std::vector<T>> = kHoldsNumbers<T>;
+template <class T>
+inline constexpr bool kHoldsNumbers<std::vector<std::pair<std::string, T>>> = kHoldsNumbers<T>;
 
 /// What documentation calls a type: "integer", "list of strings". A specialization gives `one` and `many`.
 template <class T>

@@ -90,9 +90,9 @@ std::vector<ConfigProblem> in_order(std::vector<Binder::State::PlacedProblem> pl
   return problems;
 }
 
-Binder::State read(const ConfigTree& tree, BindTarget target) {
+Binder::State read(const Node& root, BindTarget target, const KeyNames* names = nullptr) {
   Binder::State state(Binder::Mode::Read);
-  const Node& root = tree.root();
+  state.key_names = names;
   state.frames.push_back({&root, ""});
   if (root.kind != Node::Kind::Map && root.kind != Node::Kind::Null) {
     state.add_problem(root, "", fmt::format("should be a map but is {}", config::shown(root)));
@@ -106,13 +106,17 @@ Binder::State read(const ConfigTree& tree, BindTarget target) {
 }  // namespace
 
 std::vector<ConfigProblem> read_config(const ConfigTree& tree, BindTarget target) {
-  auto state = read(tree, target);
+  auto state = read(tree.root(), target);
   if (tree.root().kind == Node::Kind::Map) UnknownKeys(state, target).visit(tree.root(), "");
   return in_order(std::move(state.problems));
 }
 
+std::vector<ConfigProblem> value_problems(BindTarget from, BindTarget fresh, const KeyNames& names) {
+  return in_order(read(config::written(from), fresh, &names).problems);
+}
+
 std::vector<ConfigProblem> ignored_keys(const ConfigTree& tree, BindTarget target) {
-  return in_order(read(tree, target).ignored);
+  return in_order(read(tree.root(), target).ignored);
 }
 
 }  // namespace bora

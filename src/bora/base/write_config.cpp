@@ -37,8 +37,10 @@ std::string code(std::string_view text) { return text.empty() ? "" : fmt::format
 
 }  // namespace
 
-std::string write_config(BindTarget target) {
-  return config::to_yaml(bound(Binder::Mode::Write, target).out.back().node);
+std::string write_config(BindTarget target) { return config::to_yaml(config::written(target)); }
+
+Node config::written(BindTarget target) {
+  return std::move(bound(Binder::Mode::Write, target).out.back().node);
 }
 
 std::string describe_config(BindTarget target) {

@@ -14,20 +14,18 @@ std::string until_text(const std::optional<std::int64_t>& until) {
 }  // namespace
 
 void KeepConfig::bind(Binder& b) {
-  b.field("every", every, "steps between permanent checkpoints");
-  b.field("until", until, "the last step of this rule; null: for good");
-  if (b.reading() && every < 1) b.problem("every", "must be at least 1");
+  b.field("every", every, at_least(1), "steps between permanent checkpoints");
+  b.field("until", until, kNonNegative, "the last step of this rule; null: for good");
 }
 
 void CheckpointerConfig::bind(Binder& b) {
   b.field("base_path", base_path, "where runs keep their checkpoints");
-  b.field("save_interval", save_interval, "time between temporary checkpoints; null: none");
+  b.field("save_interval", save_interval, kNonNegative, "time between temporary checkpoints; null: none");
   b.field("keep", keep, "permanent checkpoints: every N steps, until a step");
   b.field("append_run_id_to_base_path", append_run_id_to_base_path, "a directory for each run");
   b.field("delete_old_temp_checkpoints", delete_old_temp_checkpoints,
           "temporary checkpoints of earlier attempts at this run are removed too");
   if (!b.reading()) return;
-  if (save_interval && save_interval->seconds < 0) b.problem("save_interval", "must not be negative");
   for (std::size_t i = 1; i < keep.size(); ++i) {
     const auto before = keep[i - 1].until, here = keep[i].until;
     if (!before || (here && *here <= *before)) {

@@ -13,8 +13,8 @@ namespace {
 struct StageConfig {
   BatchSchedule::Stage stage;
   void bind(Binder& b) {
-    b.field("start", stage.start, "the first step with this batch size");
-    b.field("value", stage.value, "sequences per batch");
+    b.field("start", stage.start, kStep, "the first step with this batch size");
+    b.field("value", stage.value, kSize, "sequences per batch");
   }
 };
 
@@ -97,7 +97,7 @@ void bind_batch_schedule(Binder& binder, std::string_view name, BatchSchedule& s
     for (const auto& item : list) stages.push_back(item.stage);
   } else {
     std::int64_t size = stages.front().value;
-    binder.field(name, size, doc);
+    binder.field(name, size, kSize, doc);
     if (!binder.reading() || !binder.present(name)) return;
     stages = {{0, size}};
   }

@@ -18,13 +18,17 @@
 namespace bora::data {
 namespace {
 
+/// Far beyond what is of use, and far below where sums end.
+constexpr Range kWeight = from_to(0, 1e15);
+
 /// A map of names to numbers, or one number, which then stands for the only data set.
-void bind_by_name(Binder& b, std::string_view name, ByName<std::int64_t>& values, std::string_view doc) {
+void bind_by_name(Binder& b, std::string_view name, ByName<std::int64_t>& values, const Range& range,
+                  std::string_view doc) {
   const bool single = b.reading() ? b.text(name).has_value() && !b.is_null(name)
                                   : values.size() == 1 && values.front().first.empty();
-  if (!single) return b.field(name, values, doc);
+  if (!single) return b.field(name, values, range, doc);
   std::int64_t value = values.empty() ? 0 : values.front().second;
-  b.field(name, value, doc);
+  b.field(name, value, range, doc);
   values = {{"", value}};
 }
 
@@ -37,8 +41,8 @@ void bind_stages(Binder& b, std::string_view name, std::vector<WeightStage>& sta
     if (!b.enter_list(number)) continue;
     if (b.reading() && b.list_size() != 2)
       b.problem("", "should be a list of two: the step and {name: weight}");
-    b.field("0", stages[i].start);
-    b.field("1", stages[i].weights);
+    b.field("0", stages[i].start, kStep);
+    b.field("1", stages[i].weights, kWeight);
     b.leave();
   }
   b.leave();
@@ -68,19 +72,19 @@ void SourceConfig::bind(Binder& b) {
 void TrainTokenizerConfig::bind(Binder& b) {
   b.choice("kind", kind, tokenizer_kind_names(),
            "byte-level BPE; BPE or unigram over characters with ▁ for spaces; BERT's WordPiece");
-  b.field("vocab_size", vocab_size, "ids of the tokenizer to train on the training text");
-  b.field("min_frequency", min_frequency, "pairs (unigram: substrings) met less often become no piece");
-  b.field("character_coverage", character_coverage,
+  b.field("vocab_size", vocab_size, from_to(1, 16'777'216),
+          "ids of the tokenizer to train on the training text");
+  b.field("min_frequency", min_frequency, kNonNegative,
+          "pairs (unigram: substrings) met less often become no piece");
+  b.field("character_coverage", character_coverage, Range{.least = 0, .most = 1, .above = true},
           "share of the text whose characters get an id each; the rest is spelled in bytes; not for bpe");
   const auto& kinds = tokenizer_kind_names();
   const bool known = std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
   const std::int64_t least = known ? least_vocab_size(parse_tokenizer_kind(kind)) : 0;
-  if (vocab_size < least) {
+  if (b.sound({"vocab_size"}) && vocab_size < least) {
     b.problem("vocab_size", fmt::format("should be at least {}: special tokens, bytes{}", least,
                                         kind == "bpe" ? "" : " and the characters of the text"));
   }
-  if (!(character_coverage > 0 && character_coverage <= 1))
-    b.problem("character_coverage", "should be above 0 and at most 1");
 }
 
 void ShuffleConfig::bind_as(Binder& b, std::string_view name) {
@@ -92,17 +96,14 @@ void ShuffleConfig::bind_as(Binder& b, std::string_view name) {
   if (is_map || (!b.reading() && shuffle.kind == Shuffle::Kind::Block)) {
     if (!b.enter(name, kDoc)) return;
     shuffle.kind = Shuffle::Kind::Block;
-    b.field("io_block_size", shuffle.io_block, "sequences that stay together on disk");
-    b.field("window_blocks", shuffle.window_blocks, "blocks within which sequences are shuffled");
+    b.field("io_block_size", shuffle.io_block, kSize, "sequences that stay together on disk");
+    b.field("window_blocks", shuffle.window_blocks, kSize, "blocks within which sequences are shuffled");
     b.ignored("perm_type", "block shuffles use permutation_type");
-    if (shuffle.io_block < 1) b.problem("io_block_size", "should be at least 1");
-    if (shuffle.window_blocks < 1) b.problem("window_blocks", "should be at least 1");
     return b.leave();
   }
   if (is_number || (!b.reading() && shuffle.kind == Shuffle::Kind::Era)) {
-    b.field(name, shuffle.era_length, kDoc);
+    b.field(name, shuffle.era_length, at_least(1), kDoc);
     shuffle.kind = Shuffle::Kind::Era;
-    if (b.reading() && shuffle.era_length < 1) b.problem(name, "the length of an era should be at least 1");
     return;
   }
   bool on = shuffle.kind == Shuffle::Kind::Full;
@@ -117,20 +118,22 @@ void DataConfig::bind(Binder& b) {
           "reached: give one, or train_tokenizer");
   b.field("train_tokenizer", train_tokenizer,
           "trains a tokenizer on the training text instead of loading one");
-  b.field("vocab_size", vocab_size, "size of the vocabulary where no tokenizer tells it: for --dry_run");
+  b.field("vocab_size", vocab_size, kSize,
+          "size of the vocabulary where no tokenizer tells it: for --dry_run");
   b.field("cache_dir", cache_dir, "where tokens are kept: <cache_dir>/<name>/train and .../validation");
   b.ignored("cache_options", "Bora cuts sources into shards by their size alone");
   b.field("enforce_eos", enforce_eos,
           "end each document with the end-of-text token if the tokenizer does not");
   b.field("chat_template", chat_template,
           "of chat records whose format gives none: Jinja, or a .jinja file; default: the tokenizer's");
-  b.field("ignore_token_id", ignore_token_id, "predicting this token does not count");
+  b.field("ignore_token_id", ignore_token_id, from_to(-0x80000000LL, 0x7FFFFFFF),
+          "predicting this token does not count");
   shuffle.bind_as(b, "shuffle");
   b.choice("permutation_type", shuffle.shuffle.permutation, {"feistel", "linear"},
            "linear is Levanter's default, and hardly shuffles sorted data");
   b.field("reshuffle_each_epoch", shuffle.shuffle.reshuffle_each_epoch,
           "an order of its own for each pass over a data set; false: the first one again, as in Levanter");
-  b.field("max_epochs", max_epochs,
+  b.field("max_epochs", max_epochs, kSize,
           "passes over a data set, at most: training ends before one would be read once more "
           "(all_exhausted: when each has been read so often)");
   b.field("block_cross_document_attention", block_cross_document_attention,
@@ -147,20 +150,22 @@ void DataConfig::bind_mixture(Binder& b) {
   const bool as_map = b.reading() ? b.is_map("train_weights") : train_weights.size() == 1;
   if (as_map) {
     if (train_weights.empty() || b.reading()) train_weights = {WeightStage{}};
-    b.field("train_weights", train_weights.front().weights, kDoc);
+    b.field("train_weights", train_weights.front().weights, kWeight, kDoc);
   } else {
     bind_stages(b, "train_weights", train_weights, kDoc);
   }
   b.choice("stop_strategy", stop_strategy, stop_strategy_names(),
            "restart: a data set that ends starts again; first_exhausted, all_exhausted: training ends when "
            "the first, or each, has been read completely");
-  b.field("mixture_block_size", mixture_block_size, "sequences within which the weights hold exactly");
-  b.field("target_budget", target_budget,
+  b.field("mixture_block_size", mixture_block_size, from_to(1, 65535),
+          "sequences within which the weights hold exactly");
+  b.field("target_budget", target_budget, kPositive,
           "tokens of the run that this one stands for; with experiment_budget: data sets are cut in "
           "proportion, to repeat as they would there");
-  b.field("experiment_budget", experiment_budget, "tokens of this run");
-  bind_by_name(b, "max_train_batches", max_train_batches, "by data set, train on so many first batches only");
-  bind_by_name(b, "num_validation_sequences", num_validation_sequences,
+  b.field("experiment_budget", experiment_budget, kPositive, "tokens of this run");
+  bind_by_name(b, "max_train_batches", max_train_batches, kSize,
+               "by data set, train on so many first batches only");
+  bind_by_name(b, "num_validation_sequences", num_validation_sequences, kNonNegative,
                "by data set, hold back so many sequences at the end of the training text for evaluation");
   b.field("shuffle_before_trainval_split", shuffle_before_trainval_split,
           "hold back sequences from everywhere instead, always the same ones");
@@ -182,9 +187,6 @@ void DataConfig::check(Binder& b) const {
   for (const auto& stage : train_weights) {
     for (const auto& [name, weight] : stage.weights) {
       known("train_weights", name);
-      if (!(weight >= 0))
-        b.problem("train_weights",
-                  fmt::format("the weight of {} is {} but should be at least 0", name, weight));
     }
   }
   for (std::size_t i = 0; i < train_weights.size(); ++i) {
@@ -197,9 +199,6 @@ void DataConfig::check(Binder& b) const {
                                              start, train_weights[i - 1].start));
     }
   }
-  if (mixture_block_size < 1 || mixture_block_size > 65535)
-    b.problem("mixture_block_size", "should be from 1 to 65535");
-  if (max_epochs && *max_epochs < 1) b.problem("max_epochs", "should be at least 1");
   if (target_budget && experiment_budget && *experiment_budget > *target_budget)
     b.problem("experiment_budget", fmt::format("is {} but should be at most target_budget = {}",
                                                *experiment_budget, *target_budget));
@@ -207,14 +206,8 @@ void DataConfig::check(Binder& b) const {
     b.problem(target_budget ? "target_budget" : "experiment_budget",
               "target_budget and experiment_budget go together");
   }
-  for (const auto& [name, n] : max_train_batches) {
-    known("max_train_batches", name);
-    if (n < 1) b.problem("max_train_batches", "should be at least 1");
-  }
-  for (const auto& [name, n] : num_validation_sequences) {
-    known("num_validation_sequences", name);
-    if (n < 0) b.problem("num_validation_sequences", "should be at least 0");
-  }
+  for (const auto& [name, n] : max_train_batches) known("max_train_batches", name);
+  for (const auto& [name, n] : num_validation_sequences) known("num_validation_sequences", name);
   if (tokenizer == "passthrough" && !vocab_size) b.problem("tokenizer", "passthrough needs vocab_size");
 }
 
@@ -227,6 +220,18 @@ std::string DataConfig::cache_directory(const std::string& name, const SourceCon
                                         const std::string& split) const {
   if (source.cache_dir) return path_join(*source.cache_dir, split);
   return path_join(configs.empty() ? cache_dir : path_join(cache_dir, name), split);
+}
+
+std::vector<ConfigProblem> DataConfig::training_problems() const {
+  for (const auto& stage : train_weights) {
+    const bool some = std::any_of(stage.weights.begin(), stage.weights.end(),
+                                  [](const auto& weight) { return weight.second > 0; });
+    if (some) continue;
+    return {{"", "data.train_weights",
+             fmt::format("no data set has a weight above 0 from step {} on: there is nothing to train on",
+                         stage.start)}};
+  }
+  return {};
 }
 
 std::vector<ConfigProblem> DataConfig::missing_sources() const {

@@ -97,6 +97,9 @@ struct DataConfig {
   /// data is not.
   std::vector<ConfigProblem> missing_sources() const;
 
+  /// What leaves training, as opposed to evaluation, with nothing to read: weights that are all zero.
+  std::vector<ConfigProblem> training_problems() const;
+
  private:
   void bind_mixture(Binder& b);
   void check(Binder& b) const;

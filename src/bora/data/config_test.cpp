@@ -185,23 +185,25 @@ TEST(DataConfig, Problems) {
   EXPECT_THAT(problems(two + "train_weights: {alpha: 1, bet: 2}"),
               HasSubstr("there is no data set bet; did you mean `beta`?; there is alpha, beta"));
   EXPECT_THAT(problems(two + "train_weights: {alpha: 1, beta: -2}"),
-              HasSubstr("the weight of beta is -2 but should be at least 0"));
+              HasSubstr("data.train_weights.beta = -2: must be from 0 to 1000000000000000"));
   EXPECT_THAT(problems(two + "train_weights: [[5, {alpha: 1}]]"),
               HasSubstr("the first stage should start at step 0 but starts at 5"));
   EXPECT_THAT(problems(two + "train_weights: [[0, {alpha: 1}], [9, {alpha: 1}], [9, {beta: 1}]]"),
               HasSubstr("a stage at step 9 follows one at step 9; starts should grow"));
   EXPECT_THAT(problems(two + "num_validation_sequences: 5"),
               HasSubstr("there is no data set without a name"));
-  EXPECT_THAT(problems(two + "num_validation_sequences: {alpha: -5}"), HasSubstr("should be at least 0"));
-  EXPECT_THAT(problems(two + "max_train_batches: {alpha: 0}"), HasSubstr("should be at least 1"));
+  EXPECT_THAT(problems(two + "num_validation_sequences: {alpha: -5}"),
+              HasSubstr("alpha = -5: must be at least 0"));
+  EXPECT_THAT(problems(two + "max_train_batches: {alpha: 0}"),
+              HasSubstr("alpha = 0: must be from 1 to 2147483647"));
   EXPECT_THAT(problems(two + "id: some/set"),
               HasSubstr("a mixture has its data sets in configs, not beside it"));
   EXPECT_THAT(problems(two + "train_weights: [[0, {alpha: 1}, 3]]"), HasSubstr("should be a list of two"));
-  EXPECT_THAT(problems("mixture_block_size: 70000"), HasSubstr("should be from 1 to 65535"));
+  EXPECT_THAT(problems("mixture_block_size: 70000"), HasSubstr("must be from 1 to 65535"));
   EXPECT_THAT(problems("target_budget: 1e9"), HasSubstr("target_budget and experiment_budget go together"));
   EXPECT_THAT(problems("target_budget: 10\nexperiment_budget: 20"),
               HasSubstr("is 20 but should be at most target_budget = 10"));
-  EXPECT_THAT(problems("max_epochs: 0"), HasSubstr("max_epochs = 0: should be at least 1"));
+  EXPECT_THAT(problems("max_epochs: 0"), HasSubstr("max_epochs = 0: must be from 1 to 2147483647"));
   EXPECT_THAT(problems("tokenizer: passthrough"), HasSubstr("passthrough needs vocab_size"));
   EXPECT_THAT(problems("stop_strategy: first"), HasSubstr("first_exhausted"));
   EXPECT_THAT(problems("train_tokenizer: {vocab_size: 100}"),
@@ -210,11 +212,26 @@ TEST(DataConfig, Problems) {
               HasSubstr("should be at least 279: special tokens, bytes and the characters of the text"));
   EXPECT_THAT(problems("train_tokenizer: {kind: bep}"), HasSubstr("bpe"));
   EXPECT_THAT(problems("train_tokenizer: {character_coverage: 0}"),
-              HasSubstr("should be above 0 and at most 1"));
-  EXPECT_THAT(problems("shuffle: 0"), HasSubstr("the length of an era should be at least 1"));
+              HasSubstr("must be above 0 and at most 1"));
+  EXPECT_THAT(problems("shuffle: 0"), HasSubstr("data.shuffle = 0: must be at least 1"));
   EXPECT_THAT(problems("shuffle: {io_block_size: 0, window_blocks: 0}"),
-              testing::AllOf(HasSubstr("io_block_size = 0: should be at least 1"),
-                             HasSubstr("window_blocks = 0: should be")));
+              testing::AllOf(HasSubstr("io_block_size = 0: must be from 1 to 2147483647"),
+                             HasSubstr("window_blocks = 0: must be")));
+}
+
+TEST(DataConfig, WeightsThatAreAllZeroLeaveNothingToTrainOn) {
+  const std::string two = "configs: {alpha: {train_urls: x.txt}, beta: {train_urls: y.txt}}\n";
+  const auto of = [&](const std::string& weights) {
+    std::string out;
+    for (const auto& p : good(two + "train_weights: " + weights).training_problems())
+      out += p.key + ": " + p.message;
+    return out;
+  };
+  EXPECT_EQ(
+      of("{alpha: 0}"),
+      "data.train_weights: no data set has a weight above 0 from step 0 on: there is nothing to train on");
+  EXPECT_THAT(of("[[0, {alpha: 1}], [7, {alpha: 0, beta: 0}]]"), HasSubstr("from step 7 on"));
+  EXPECT_EQ(of("{alpha: 0, beta: 1}"), "");
 }
 
 std::string missing(const DataConfig& config) {

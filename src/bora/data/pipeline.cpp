@@ -125,6 +125,12 @@ class Assembly : public std::enable_shared_from_this<Assembly> {
   BatchSchedule schedule_;
 };
 
+/// A product that 64 bits do not hold is endless.
+std::int64_t times(std::int64_t a, std::int64_t b) {
+  std::int64_t product = 0;
+  return __builtin_mul_overflow(a, b, &product) ? kEndless : product;
+}
+
 /// Weights in the order of the sources; by size if the configuration gives none.
 std::vector<double> weights_of(const ByName<double>* given, const std::vector<Mixture::Source>& sources,
                                const std::vector<std::int64_t>& sizes) {
@@ -203,7 +209,7 @@ Datasets make_datasets(const DataConfig& config, const std::vector<SourceCaches>
       if (!trained_on) continue;
       const std::int64_t size = parts.train->size();
       train_on(endless(parts.train, config.shuffle.shuffle, key.fold(set.name)), size,
-               size * config.max_epochs.value_or(1));
+               times(size, config.max_epochs.value_or(1)));
     }
   }
   if (sources.empty()) return out;

@@ -4,16 +4,27 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
+#include "bora/base/error.h"
+
 namespace bora::models {
 namespace {
+
+// Their bytes, and those of an optimizer's state beside them, are counted in 64 bits.
+constexpr double kMostParameters = 0x1p58;
 
 // "4 or 6": the divisors of `whole` on either side of `wanted`.
 std::string nearest_divisors(std::int64_t whole, std::int64_t wanted) {
   std::int64_t below = 0, above = 0;
-  for (std::int64_t d = 1; d <= whole; ++d) {
+  const auto consider = [&](std::int64_t d) {
+    if (d <= wanted) below = std::max(below, d);
+    if (d > wanted && (above == 0 || d < above)) above = d;
+  };
+  for (std::int64_t d = 1; d * d <= whole; ++d) {
     if (whole % d != 0) continue;
-    if (d <= wanted) below = d;
-    if (d > wanted && above == 0) above = d;
+    consider(d);
+    consider(whole / d);
   }
   if (below == 0) return std::to_string(above);
   return above == 0 ? std::to_string(below) : fmt::format("{} or {}", below, above);
@@ -23,11 +34,7 @@ std::string nearest_divisors(std::int64_t whole, std::int64_t wanted) {
 
 void check_heads(Binder& b, std::int64_t hidden_dim, std::int64_t num_heads, std::int64_t num_kv_heads,
                  std::optional<std::int64_t> head_dim, bool rotary) {
-  if (!b.reading()) return;
-  if (hidden_dim <= 0) b.problem("hidden_dim", "must be positive");
-  if (num_heads <= 0) b.problem("num_heads", "must be positive");
-  if (num_kv_heads <= 0) b.problem("num_kv_heads", "must be positive");
-  if (hidden_dim <= 0 || num_heads <= 0 || num_kv_heads <= 0) return;
+  if (!b.sound({"hidden_dim", "num_heads", "num_kv_heads", "head_dim"})) return;
   if (num_heads % num_kv_heads != 0) {
     b.problem("num_kv_heads", fmt::format("must divide {} = {}; nearest: {}", b.path("num_heads"), num_heads,
                                           nearest_divisors(num_heads, num_kv_heads)));
@@ -38,9 +45,42 @@ void check_heads(Binder& b, std::int64_t hidden_dim, std::int64_t num_heads, std
     return;
   }
   auto size = head_dim.value_or(hidden_dim / num_heads);
-  if (rotary && size % 2 != 0)
+  if (rotary && size % 2 != 0) {
     b.problem(head_dim ? "head_dim" : "num_heads",
-              fmt::format("head_dim = {} must be even for rotary embeddings", size));
+              fmt::format("{} = {} must be even for rotary embeddings", b.path("head_dim"), size));
+  }
+  check_width(b, "num_heads", num_heads, "head_dim", size);
+}
+
+void check_width(Binder& b, std::string_view key, std::int64_t value, std::string_view other,
+                 std::int64_t other_value) {
+  if (!b.sound({key, other})) return;
+  std::int64_t width = 0;
+  if (!__builtin_mul_overflow(value, other_value, &width) && kSize.allows(static_cast<double>(width))) return;
+  b.problem(key, fmt::format("times {} = {} must be {}", b.path(other), other_value, kSize.words()));
+}
+
+void check_parameters(Binder& b, std::int64_t hidden_dim, std::int64_t num_layers, double parameters) {
+  if (parameters <= kMostParameters || !b.sound({"hidden_dim", "num_layers"})) return;
+  b.problem("hidden_dim",
+            fmt::format("is too large: {} = {} and {} = {} make {:.3g} parameters, and at most {:.3g} can be "
+                        "counted",
+                        b.path("hidden_dim"), hidden_dim, b.path("num_layers"), num_layers, parameters,
+                        kMostParameters));
+}
+
+void require_countable(double parameters, std::int64_t vocab_size, std::int64_t hidden_dim) {
+  if (parameters <= kMostParameters) return;
+  fail(ErrorKind::Config,
+       "model: a vocabulary of {} and a width of {} make {:.3g} parameters, and at most {:.3g} can be "
+       "counted\nhint: a smaller model.hidden_dim, or a tokenizer with fewer ids",
+       vocab_size, hidden_dim, parameters, kMostParameters);
+}
+
+void require_none(std::vector<ConfigProblem> problems, std::string_view name) {
+  if (problems.empty()) return;
+  for (auto& problem : problems) problem.where = name;
+  throw Error(ErrorKind::Corruption, format_problems(std::string(name), problems));
 }
 
 void ignore_accelerator_keys(Binder& b) {

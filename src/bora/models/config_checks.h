@@ -13,9 +13,30 @@
 
 namespace bora::models {
 
-/// Reports heads that do not divide, with the nearest valid choices.
+/// Reports heads that do not divide, with the nearest valid choices, and heads that are too wide together.
 void check_heads(Binder& b, std::int64_t hidden_dim, std::int64_t num_heads, std::int64_t num_kv_heads,
                  std::optional<std::int64_t> head_dim, bool rotary);
+
+/// Reports `key` if the width that it makes with `other`, their product, is no size (kSize).
+void check_width(Binder& b, std::string_view key, std::int64_t value, std::string_view other,
+                 std::int64_t other_value);
+
+/// Reports a model of so many parameters that their bytes are no 64-bit number. `parameters`: all but what
+/// the vocabulary has.
+void check_parameters(Binder& b, std::int64_t hidden_dim, std::int64_t num_layers, double parameters);
+/// The same once the vocabulary is known: Config error.
+void require_countable(double parameters, std::int64_t vocab_size, std::int64_t hidden_dim);
+
+/// Corruption with all of them; they are of the file `name`.
+void require_none(std::vector<ConfigProblem> problems, std::string_view name);
+
+/// For a model that another program described: what bind() of `config` would complain of, with the keys that
+/// the file `name` has for them. Corruption.
+template <class Config>
+void require_values(Config config, const KeyNames& keys, std::string_view name) {
+  Config fresh;
+  require_none(value_problems(config, fresh, keys), name);
+}
 
 /// Levanter's keys that choose among accelerator kernels.
 void ignore_accelerator_keys(Binder& b);

@@ -16,7 +16,7 @@ Block init_block(const Config& c, Key key) {
   Dim<Embed> embed{c.hidden_dim};
   Dim<Head> head{c.num_heads};
   Dim<HeadDim> head_dim{c.hidden_dim / c.num_heads};
-  Dim<Mlp> mlp{c.mlp_scale * c.hidden_dim};
+  Dim<Mlp> mlp{c.mlp_dim()};
   double std = c.initializer_range;
   double residual_std =
       std / std::sqrt(2.0 * static_cast<double>(c.num_layers));  // Radford et al. 2019, section 2.3

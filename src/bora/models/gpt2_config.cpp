@@ -9,25 +9,51 @@
 
 namespace bora::gpt2 {
 
+namespace {
+
+constexpr Range kDropout{.least = 0, .most = 1, .below = true};
+
+const KeyNames kHfNames = {{"seq_len", "n_positions"},   {"hidden_dim", "n_embd"},
+                           {"num_layers", "n_layer"},    {"num_heads", "n_head"},
+                           {"num_kv_heads", "n_head"},   {"intermediate_dim", "n_inner"},
+                           {"embed_pdrop", "embd_pdrop"}};
+
+// Embeddings, blocks and the last norm.
+template <class Number>
+Number count(const Config& c, Number vocab_size) {
+  const auto d = static_cast<Number>(c.hidden_dim), m = static_cast<Number>(c.mlp_dim());
+  const Number block = 4 * d * d + 4 * d + 2 * d * m + m + d + 4 * d;
+  return (vocab_size + static_cast<Number>(c.seq_len)) * d + static_cast<Number>(c.num_layers) * block +
+         2 * d;
+}
+
+}  // namespace
+
 void Config::bind(Binder& b) {
-  b.field("seq_len", seq_len, "longest sequence; size of the position table");
-  b.field("hidden_dim", hidden_dim, "width");
-  b.field("num_layers", num_layers, "number of blocks");
-  b.field("num_heads", num_heads, "attention heads");
-  b.field("mlp_scale", mlp_scale, "MLP width / hidden_dim");
+  b.field("seq_len", seq_len, kSize, "longest sequence; size of the position table");
+  b.field("hidden_dim", hidden_dim, kSize, "width");
+  b.field("num_layers", num_layers, kSize, "number of blocks");
+  b.field("num_heads", num_heads, kSize, "attention heads");
+  b.field("mlp_scale", mlp_scale, kSize, "MLP width / hidden_dim");
+  // Not written where it is the product: a run is named by what is written.
+  if (b.mode() != Binder::Mode::Write || intermediate_dim)
+    b.field("intermediate_dim", intermediate_dim, kSize, "MLP width; default mlp_scale × hidden_dim");
   b.choice("activation_function", activation_function, {"gelu_new", "gelu", "quick_gelu", "relu", "silu"},
            "of the MLP");
-  b.field("initializer_range", initializer_range, "standard deviation of new weights");
-  b.field("layer_norm_epsilon", layer_norm_epsilon, "of the layer norms");
-  b.field("embed_pdrop", embed_pdrop, "dropout after the embeddings");
-  b.field("resid_pdrop", resid_pdrop, "dropout before each residual addition");
-  b.field("attn_pdrop", attn_pdrop, "dropout of attention probabilities");
+  b.field("initializer_range", initializer_range, kNonNegative, "standard deviation of new weights");
+  b.field("layer_norm_epsilon", layer_norm_epsilon, kPositive, "of the layer norms");
+  b.field("embed_pdrop", embed_pdrop, kDropout, "dropout after the embeddings");
+  b.field("resid_pdrop", resid_pdrop, kDropout, "dropout before each residual addition");
+  b.field("attn_pdrop", attn_pdrop, kDropout, "dropout of attention probabilities");
   b.field("scale_attn_by_inverse_layer_idx", scale_attn_by_inverse_layer_idx,
           "scores of layer i are divided by i + 1");
   gradient_checkpointing.bind(b, "gradient_checkpointing");
   models::ignore_accelerator_keys(b);
   b.ignored("use_bias", "GPT-2 always has biases");
+  if (!b.reading()) return;
   models::check_heads(b, hidden_dim, num_heads, num_heads, std::nullopt, /*rotary=*/false);
+  if (!intermediate_dim) models::check_width(b, "mlp_scale", mlp_scale, "hidden_dim", hidden_dim);
+  models::check_parameters(b, hidden_dim, num_layers, count<double>(*this, 0));
 }
 
 Config Config::from_hf(const Json& c, std::string_view name) {
@@ -38,12 +64,11 @@ Config Config::from_hf(const Json& c, std::string_view name) {
   out.num_heads = json_get<std::int64_t>(c, "n_head", name, 12);
   auto inner = c.find("n_inner");
   if (inner != c.end() && !inner->is_null()) {
-    auto width = json_get<std::int64_t>(c, "n_inner", name);
-    if (width % out.hidden_dim != 0) {
-      fail(ErrorKind::Unsupported, "{}: n_inner = {} is not a multiple of n_embd = {}", name, width,
-           out.hidden_dim);
-    }
-    out.mlp_scale = width / out.hidden_dim;
+    const auto width = json_get<std::int64_t>(c, "n_inner", name);
+    if (out.hidden_dim > 0 && width > 0 && width % out.hidden_dim == 0)
+      out.mlp_scale = width / out.hidden_dim;
+    else
+      out.intermediate_dim = width;
   }
   out.activation_function = json_get<std::string>(c, "activation_function", name, "gelu_new");
   out.initializer_range = json_get<double>(c, "initializer_range", name, 0.02);
@@ -55,6 +80,7 @@ Config Config::from_hf(const Json& c, std::string_view name) {
   if (!json_get<bool>(c, "scale_attn_weights", name, true)) {
     fail(ErrorKind::Unsupported, "{}: scale_attn_weights = false is not supported", name);
   }
+  models::require_values(out, kHfNames, name);
   return out;
 }
 
@@ -67,7 +93,7 @@ Json Config::to_hf(std::int64_t vocab_size) const {
   c["n_embd"] = hidden_dim;
   c["n_layer"] = num_layers;
   c["n_head"] = num_heads;
-  c["n_inner"] = mlp_scale * hidden_dim;
+  c["n_inner"] = mlp_dim();
   c["activation_function"] = activation_function;
   c["resid_pdrop"] = resid_pdrop;
   c["embd_pdrop"] = embed_pdrop;
@@ -89,7 +115,7 @@ nn::ModelShape Config::shape(std::int64_t vocab_size) const {
           .heads = num_heads,
           .kv_heads = num_heads,
           .head_dim = hidden_dim / num_heads,
-          .mlp = mlp_scale * hidden_dim,
+          .mlp = mlp_dim(),
           .vocab = vocab_size,
           .seq_len = seq_len,
           .gated_mlp = false,
@@ -98,9 +124,8 @@ nn::ModelShape Config::shape(std::int64_t vocab_size) const {
 }
 
 std::int64_t Config::parameter_count(std::int64_t vocab_size) const {
-  auto d = hidden_dim, m = mlp_scale * hidden_dim;
-  auto block = 4 * d * d + 4 * d + 2 * d * m + m + d + 4 * d;
-  return (vocab_size + seq_len) * d + num_layers * block + 2 * d;
+  models::require_countable(count<double>(*this, static_cast<double>(vocab_size)), vocab_size, hidden_dim);
+  return count(*this, vocab_size);
 }
 
 }  // namespace bora::gpt2

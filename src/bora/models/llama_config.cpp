@@ -9,19 +9,55 @@
 
 namespace bora::llama {
 
+namespace {
+
+const KeyNames kHfNames = {
+    {"seq_len", "max_position_embeddings"},
+    {"hidden_dim", "hidden_size"},
+    {"intermediate_dim", "intermediate_size"},
+    {"num_layers", "num_hidden_layers"},
+    {"num_heads", "num_attention_heads"},
+    {"num_kv_heads", "num_key_value_heads"},
+    {"activation_function", "hidden_act"},
+    {"layer_norm_epsilon", "rms_norm_eps"},
+    {"rope.theta", "rope_theta"},
+    {"rope.factor", "rope_scaling.factor"},
+    {"rope.low_freq_factor", "rope_scaling.low_freq_factor"},
+    {"rope.high_freq_factor", "rope_scaling.high_freq_factor"},
+    {"rope.beta_fast", "rope_scaling.beta_fast"},
+    {"rope.beta_slow", "rope_scaling.beta_slow"},
+    {"rope.mscale", "rope_scaling.mscale"},
+    {"rope.mscale_all_dim", "rope_scaling.mscale_all_dim"},
+    {"rope.attention_factor", "rope_scaling.attention_factor"},
+    {"rope.original_max_position_embeddings", "rope_scaling.original_max_position_embeddings"}};
+
+// Embedding, head, blocks and the last norm.
+template <class Number>
+Number count(const Config& c, Number vocab_size) {
+  const auto head = static_cast<Number>(c.head_size());
+  const auto d = static_cast<Number>(c.hidden_dim), q = static_cast<Number>(c.num_heads) * head,
+             kv = static_cast<Number>(c.num_kv_heads) * head, m = static_cast<Number>(c.intermediate_dim);
+  const Number attention = 2 * d * q + 2 * d * kv + (c.attention_bias ? q + 2 * kv + d : 0);
+  const Number mlp = 3 * d * m + (c.use_bias ? 2 * m + d : 0);
+  return vocab_size * d * (c.tie_word_embeddings ? 1 : 2) +
+         static_cast<Number>(c.num_layers) * (attention + mlp + 2 * d) + d;
+}
+
+}  // namespace
+
 void Config::bind(Binder& b) {
-  b.field("seq_len", seq_len, "longest sequence");
-  b.field("hidden_dim", hidden_dim, "width");
-  b.field("intermediate_dim", intermediate_dim, "width of the gated MLP");
-  b.field("num_layers", num_layers, "number of blocks");
-  b.field("num_heads", num_heads, "query heads");
+  b.field("seq_len", seq_len, kSize, "longest sequence");
+  b.field("hidden_dim", hidden_dim, kSize, "width");
+  b.field("intermediate_dim", intermediate_dim, kSize, "width of the gated MLP");
+  b.field("num_layers", num_layers, kSize, "number of blocks");
+  b.field("num_heads", num_heads, kSize, "query heads");
   if (b.reading() && !b.present("num_kv_heads")) num_kv_heads = num_heads;
-  b.field("num_kv_heads", num_kv_heads, "key and value heads; default num_heads");
-  b.field("head_dim", head_dim, "default hidden_dim / num_heads");
+  b.field("num_kv_heads", num_kv_heads, kSize, "key and value heads; default num_heads");
+  b.field("head_dim", head_dim, kSize, "default hidden_dim / num_heads");
   b.choice("activation_function", activation_function, {"silu", "gelu", "gelu_new", "quick_gelu", "relu"},
            "activation of the MLP's gate");
-  b.field("initializer_range", initializer_range, "standard deviation of new weights");
-  b.field("layer_norm_epsilon", layer_norm_epsilon, "of the RMS norms");
+  b.field("initializer_range", initializer_range, kNonNegative, "standard deviation of new weights");
+  b.field("layer_norm_epsilon", layer_norm_epsilon, kPositive, "of the RMS norms");
   b.field("tie_word_embeddings", tie_word_embeddings, "the head is the embedding");
   b.field("attention_bias", attention_bias, "biases on query, key, value and output");
   b.field("use_bias", use_bias, "biases in the MLP");
@@ -29,14 +65,15 @@ void Config::bind(Binder& b) {
   gradient_checkpointing.bind(b, "gradient_checkpointing");
   models::ignore_accelerator_keys(b);
   b.ignored("use_layer_norm_weight", "norms always have a weight");
+  if (!b.reading()) return;
   models::check_heads(b, hidden_dim, num_heads, num_kv_heads, head_dim, /*rotary=*/true);
+  models::check_parameters(b, hidden_dim, num_layers, count<double>(*this, 0));
 }
 
 Config Config::from_hf(const Json& c, std::string_view name) {
   Config out;
-  auto integer = [&](std::string_view key, std::int64_t otherwise) {
-    auto it = c.find(key);
-    return it == c.end() || it->is_null() ? otherwise : json_get<std::int64_t>(c, key, name);
+  const auto integer = [&](std::string_view key, std::int64_t otherwise) {
+    return json_get<std::int64_t>(c, key, name, otherwise);
   };
   out.seq_len = integer("max_position_embeddings", 2048);
   out.hidden_dim = integer("hidden_size", 4096);
@@ -44,8 +81,8 @@ Config Config::from_hf(const Json& c, std::string_view name) {
   out.num_layers = integer("num_hidden_layers", 32);
   out.num_heads = integer("num_attention_heads", 32);
   out.num_kv_heads = integer("num_key_value_heads", out.num_heads);
-  auto head = integer("head_dim", 0);
-  if (head > 0) out.head_dim = head;
+  if (auto it = c.find("head_dim"); it != c.end() && !it->is_null())
+    out.head_dim = json_get<std::int64_t>(c, "head_dim", name);
   out.activation_function = json_get<std::string>(c, "hidden_act", name, "silu");
   out.initializer_range = json_get<double>(c, "initializer_range", name, 0.02);
   out.layer_norm_epsilon = json_get<double>(c, "rms_norm_eps", name, 1e-6);
@@ -53,6 +90,7 @@ Config Config::from_hf(const Json& c, std::string_view name) {
   out.attention_bias = json_get<bool>(c, "attention_bias", name, false);
   out.use_bias = json_get<bool>(c, "mlp_bias", name, false);
   out.rope = nn::RopeConfig::from_hf(c, name);
+  models::require_values(out, kHfNames, name);
   return out;
 }
 
@@ -94,10 +132,8 @@ nn::ModelShape Config::shape(std::int64_t vocab_size) const {
 }
 
 std::int64_t Config::parameter_count(std::int64_t vocab_size) const {
-  auto d = hidden_dim, q = num_heads * head_size(), kv = num_kv_heads * head_size(), m = intermediate_dim;
-  auto attention = 2 * d * q + 2 * d * kv + (attention_bias ? q + 2 * kv + d : 0);
-  auto mlp = 3 * d * m + (use_bias ? 2 * m + d : 0);
-  return vocab_size * d * (tie_word_embeddings ? 1 : 2) + num_layers * (attention + mlp + 2 * d) + d;
+  models::require_countable(count<double>(*this, static_cast<double>(vocab_size)), vocab_size, hidden_dim);
+  return count(*this, vocab_size);
 }
 
 }  // namespace bora::llama

@@ -41,6 +41,32 @@ TEST(ParameterCount, EqualsTheWalk) {
   EXPECT_EQ(parameter_count(llama), l.parameter_count(50));
 }
 
+TEST(Gpt2Config, AnInnerSizeThatIsNoMultipleOfTheWidth) {
+  gpt2::Config c{.seq_len = 16, .hidden_dim = 24, .num_layers = 2, .num_heads = 3};
+  auto json = c.to_hf(50);
+  EXPECT_EQ(json["n_inner"], 96);
+  json["n_inner"] = 40;
+  auto odd = gpt2::Config::from_hf(json, "config.json");
+  EXPECT_EQ(odd.mlp_dim(), 40);
+  EXPECT_EQ(odd.shape(50).mlp, 40);
+  EXPECT_EQ(odd.to_hf(50)["n_inner"], 40);
+  const auto model = gpt2::Gpt2::init(odd, Dim<gpt2::Vocab>{50}, Key::from_seed(1));
+  EXPECT_EQ(parameter_count(model), odd.parameter_count(50));
+  // As a configuration file: read, written, and read again.
+  ConfigTree tree;
+  tree.merge_text(write_config(odd), "written.yaml");
+  gpt2::Config again;
+  EXPECT_TRUE(read_config(tree, again).empty());
+  EXPECT_EQ(again.mlp_dim(), 40);
+  // A multiple is Levanter's mlp_scale, and nothing else is written.
+  json["n_inner"] = 48;
+  auto twice = gpt2::Config::from_hf(json, "config.json");
+  EXPECT_EQ(twice.mlp_scale, 2);
+  EXPECT_EQ(write_config(twice).find("intermediate_dim"), std::string::npos);
+  json["n_inner"] = nullptr;
+  EXPECT_EQ(gpt2::Config::from_hf(json, "config.json").mlp_dim(), 96);
+}
+
 TEST(Init, DependsOnTheKeyAlone) {
   llama::Config c{.seq_len = 8,
                   .hidden_dim = 8,

@@ -82,10 +82,13 @@ void RematPolicy::bind(Binder& b, std::string_view name) {
 std::int64_t nested_group(std::int64_t layers) {
   std::int64_t best = 1;
   double root = std::sqrt(static_cast<double>(layers));
-  for (std::int64_t d = 1; d <= layers; ++d) {
-    if (layers % d == 0 &&
-        std::abs(static_cast<double>(d) - root) < std::abs(static_cast<double>(best) - root))
-      best = d;
+  const auto distance = [&](std::int64_t d) { return std::abs(static_cast<double>(d) - root); };
+  for (std::int64_t d = 1; d * d <= layers; ++d) {
+    if (layers % d != 0) continue;
+    for (const auto candidate : {d, layers / d}) {
+      const bool nearer = distance(candidate) < distance(best);
+      if (nearer || (distance(candidate) == distance(best) && candidate < best)) best = candidate;
+    }
   }
   return best;
 }

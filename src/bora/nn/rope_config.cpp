@@ -2,15 +2,17 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/nn/rope_config.h"
 
+#include <fmt/core.h>
+
 #include "bora/base/error.h"
 
 namespace bora::nn {
 namespace {
 
-std::optional<double> optional_number(const Json& object, std::string_view key) {
+std::optional<double> optional_number(const Json& object, std::string_view key, std::string_view name) {
   auto it = object.find(key);
-  if (it == object.end() || !it->is_number()) return std::nullopt;
-  return it->get<double>();
+  if (it == object.end() || it->is_null()) return std::nullopt;
+  return json_get<double>(object, key, name);
 }
 
 }  // namespace
@@ -19,23 +21,27 @@ void RopeConfig::bind(Binder& b) {
   if (b.reading() && b.text("type") == "llama3") theta = 500000, factor = 8;
   b.choice("type", type, {"default", "linear", "llama3", "yarn"},
            "kind of frequency scaling; with llama3 the defaults of theta and factor are 500000 and 8");
-  b.field("theta", theta, "base of the wavelengths");
-  b.field("factor", factor, "how much longer than the original context");
-  b.field("low_freq_factor", low_freq_factor,
+  b.field("theta", theta, kPositive, "base of the wavelengths");
+  b.field("factor", factor, kPositive, "how much longer than the original context");
+  b.field("low_freq_factor", low_freq_factor, kPositive,
           "llama3: waves longer than the original context / this are stretched by factor");
-  b.field("high_freq_factor", high_freq_factor,
+  b.field("high_freq_factor", high_freq_factor, kPositive,
           "llama3: waves shorter than the original context / this stay as they are");
-  b.field("beta_fast", beta_fast,
+  b.field("beta_fast", beta_fast, kPositive,
           "yarn: waves that turn more often than this in the original context stay as they are");
-  b.field("beta_slow", beta_slow, "yarn: waves that turn less often are stretched by factor");
-  b.field("mscale", mscale,
+  b.field("beta_slow", beta_slow, kPositive, "yarn: waves that turn less often are stretched by factor");
+  b.field("mscale", mscale, kNonNegative,
           "yarn: with mscale_all_dim, attention is scaled by the quotient of 0.1 * this * ln(factor) + 1 for "
           "both");
-  b.field("mscale_all_dim", mscale_all_dim, "yarn: see mscale");
-  b.field("attention_factor", attention_factor,
+  b.field("mscale_all_dim", mscale_all_dim, kNonNegative, "yarn: see mscale");
+  b.field("attention_factor", attention_factor, kPositive,
           "yarn: scale of queries and keys; default 0.1 ln(factor) + 1");
-  b.field("original_max_position_embeddings", original_max_position_embeddings,
+  b.field("original_max_position_embeddings", original_max_position_embeddings, kSize,
           "llama3, yarn: the context before the extension");
+  if (type == "llama3" && high_freq_factor <= low_freq_factor) {
+    b.problem("high_freq_factor",
+              fmt::format("must be above {} = {}", b.path("low_freq_factor"), low_freq_factor));
+  }
 }
 
 RopeConfig RopeConfig::from_hf(const Json& config, std::string_view name) {
@@ -44,7 +50,9 @@ RopeConfig RopeConfig::from_hf(const Json& config, std::string_view name) {
   const Json* scaling = nullptr;
   for (const char* key : {"rope_parameters", "rope_scaling"}) {
     auto it = config.find(key);
-    if (it != config.end() && it->is_object()) scaling = &*it;
+    if (it == config.end() || it->is_null()) continue;
+    if (!it->is_object()) fail(ErrorKind::Corruption, "{}: {} should be an object or null", name, key);
+    scaling = &*it;
   }
   auto longest = json_get<std::int64_t>(config, "max_position_embeddings", name, 2048);
   c.original_max_position_embeddings = longest;
@@ -59,11 +67,11 @@ RopeConfig RopeConfig::from_hf(const Json& config, std::string_view name) {
   c.factor = json_get<double>(s, "factor", name, c.factor);
   c.low_freq_factor = json_get<double>(s, "low_freq_factor", name, c.low_freq_factor);
   c.high_freq_factor = json_get<double>(s, "high_freq_factor", name, c.high_freq_factor);
-  c.beta_fast = optional_number(s, "beta_fast").value_or(c.beta_fast);
-  c.beta_slow = optional_number(s, "beta_slow").value_or(c.beta_slow);
-  c.mscale = optional_number(s, "mscale");
-  c.mscale_all_dim = optional_number(s, "mscale_all_dim");
-  c.attention_factor = optional_number(s, "attention_factor");
+  c.beta_fast = optional_number(s, "beta_fast", name).value_or(c.beta_fast);
+  c.beta_slow = optional_number(s, "beta_slow", name).value_or(c.beta_slow);
+  c.mscale = optional_number(s, "mscale", name);
+  c.mscale_all_dim = optional_number(s, "mscale_all_dim", name);
+  c.attention_factor = optional_number(s, "attention_factor", name);
   c.truncate = json_get<bool>(s, "truncate", name, true);
   c.original_max_position_embeddings =
       json_get<std::int64_t>(s, "original_max_position_embeddings", name, longest);

@@ -15,8 +15,10 @@
 namespace bora::optim {
 namespace {
 
-template <class T>
-void bind_one_or_many(Binder& b, std::string_view name, OneOrMany<T>& value, std::string_view doc) {
+// `limits`: the range of numbers, nothing for words.
+template <class T, class... Limits>
+void bind_one_or_many(Binder& b, std::string_view name, OneOrMany<T>& value, std::string_view doc,
+                      const Limits&... limits) {
   if (b.reading() && b.present(name)) {
     if (b.is_null(name))
       value = std::monostate{};
@@ -27,11 +29,11 @@ void bind_one_or_many(Binder& b, std::string_view name, OneOrMany<T>& value, std
   }
   std::optional<T> none;
   if (auto* one = std::get_if<T>(&value))
-    b.field(name, *one, doc);
+    b.field(name, *one, limits..., doc);
   else if (auto* many = std::get_if<std::vector<T>>(&value))
-    b.field(name, *many, doc);
+    b.field(name, *many, limits..., doc);
   else
-    b.field(name, none, doc);
+    b.field(name, none, limits..., doc);
 }
 
 void check(Binder& b, std::string_view name, bool holds, const std::string& message) {
@@ -41,6 +43,13 @@ void check(Binder& b, std::string_view name, bool holds, const std::string& mess
 void check_length(Binder& b, std::string_view name, double value) {
   check(b, name, is_length(value), length_problem(value));
 }
+
+// A fraction, or a number of steps.
+constexpr Range kLength = from_to(0, 0x7FFFFFFF);
+constexpr Range kCycleLength{.least = 0, .most = 0x7FFFFFFF, .above = true};
+// Steps whose numbers are kept.
+constexpr Range kWindow = from_to(2, 1'000'000);
+constexpr Range kBelowOne{.least = 0, .most = 1, .below = true};
 
 // false, true, a window, or {rolling_interval_length, sigma_factor}.
 template <class Policy>
@@ -58,8 +67,7 @@ void bind_policy(Binder& b, std::string_view name, std::optional<Policy>& policy
   policy.reset();
   if (parse_int(*word)) {
     policy.emplace();
-    b.field(name, policy->rolling_interval_length, doc);
-    check(b, name, policy->rolling_interval_length >= 2, "the window must hold at least 2 steps");
+    b.field(name, policy->rolling_interval_length, kWindow, doc);
   } else {
     bool on = false;
     b.field(name, on, doc);
@@ -69,11 +77,8 @@ void bind_policy(Binder& b, std::string_view name, std::optional<Policy>& policy
 
 template <class Policy>
 void bind_policy_fields(Binder& b, Policy& p) {
-  b.field("rolling_interval_length", p.rolling_interval_length, "steps in the window");
-  b.field("sigma_factor", p.sigma_factor, "standard deviations above the mean of the window");
-  check(b, "rolling_interval_length", p.rolling_interval_length >= 2,
-        "the window must hold at least 2 steps");
-  check(b, "sigma_factor", p.sigma_factor > 0, "must be above 0");
+  b.field("rolling_interval_length", p.rolling_interval_length, kWindow, "steps in the window");
+  b.field("sigma_factor", p.sigma_factor, kPositive, "standard deviations above the mean of the window");
 }
 
 void bind_decay_shape(Binder& b, DecayShape& shape) {
@@ -88,21 +93,18 @@ void bind_decay_shape(Binder& b, DecayShape& shape) {
 }
 
 void bind_cycles(Binder& b, OptimizerConfig& c) {
-  bind_one_or_many(b, "cycles", c.cycles, "number of cycles, or the steps at which new ones begin");
-  bind_one_or_many(b, "cycle_length", c.cycle_length, "length of a cycle, or of each");
+  bind_one_or_many(b, "cycles", c.cycles, "number of cycles, or the steps at which new ones begin",
+                   at_least(1));
+  bind_one_or_many(b, "cycle_length", c.cycle_length, "length of a cycle, or of each", kCycleLength);
   if (!b.reading()) return;
   const bool both = c.cycles.index() != 0 && c.cycle_length.index() != 0;
   check(b, "cycle_length", !both, "excludes cycles; give one of them");
-  if (const auto* n = std::get_if<std::int64_t>(&c.cycles)) check(b, "cycles", *n >= 1, "must be at least 1");
   if (const auto* starts = std::get_if<std::vector<std::int64_t>>(&c.cycles)) {
     const bool rising =
         std::adjacent_find(starts->begin(), starts->end(), std::greater_equal<>()) == starts->end();
-    check(b, "cycles", rising && (starts->empty() || starts->front() > 0), "must be rising steps above 0");
+    check(b, "cycles", rising, "must be rising steps above 0");
   }
-  const auto check_cycle = [&](double length) {
-    check(b, "cycle_length", is_length(length) && length > 0,
-          length == 0 ? "must be above 0" : length_problem(length));
-  };
+  const auto check_cycle = [&](double length) { check_length(b, "cycle_length", length); };
   if (const auto* length = std::get_if<double>(&c.cycle_length)) check_cycle(*length);
   if (const auto* lengths = std::get_if<std::vector<double>>(&c.cycle_length)) {
     for (const double length : *lengths) check_cycle(length);
@@ -110,17 +112,17 @@ void bind_cycles(Binder& b, OptimizerConfig& c) {
 }
 
 void bind_schedule(Binder& b, OptimizerConfig& c) {
-  b.field("learning_rate", c.learning_rate, "peak learning rate");
-  b.field("min_lr_ratio", c.min_lr_ratio, "the floor, as a ratio of the peak");
-  b.field("warmup", c.warmup, "length of the first rise: a fraction of the cycle (up to 1.0) or steps");
-  b.field("decay", c.decay, "length of the decay; null: all that is left of the cycle");
-  b.field("rewarmup", c.rewarmup, "length of the rise of later cycles; 0: straight back to the peak");
+  b.field("learning_rate", c.learning_rate, kNonNegative, "peak learning rate");
+  b.field("min_lr_ratio", c.min_lr_ratio, kFraction, "the floor, as a ratio of the peak");
+  b.field("warmup", c.warmup, kLength,
+          "length of the first rise: a fraction of the cycle (up to 1.0) or steps");
+  b.field("decay", c.decay, kLength, "length of the decay; null: all that is left of the cycle");
+  b.field("rewarmup", c.rewarmup, kLength,
+          "length of the rise of later cycles; 0: straight back to the peak");
   bind_cycles(b, c);
-  b.field("cooldown", c.cooldown, "deprecated: a last linear decay to the floor");
+  b.field("cooldown", c.cooldown, kLength, "deprecated: a last linear decay to the floor");
   bind_decay_shape(b, c.lr_schedule);
   b.ignored("haps", "deprecated by Levanter: use cycles");
-  check(b, "learning_rate", c.learning_rate >= 0, "must not be negative");
-  check(b, "min_lr_ratio", c.min_lr_ratio >= 0 && c.min_lr_ratio <= 1, "must be between 0 and 1");
   check(b, "lr_schedule", c.lr_schedule.type != "inv" || c.min_lr_ratio > 0,
         "inv needs min_lr_ratio above 0");
   check_length(b, "warmup", c.warmup);
@@ -130,12 +132,11 @@ void bind_schedule(Binder& b, OptimizerConfig& c) {
 }
 
 void bind_weight_decay(Binder& b, OptimizerConfig& c) {
-  b.field("weight_decay", c.weight_decay, "decoupled, multiplied by the learning rate");
+  b.field("weight_decay", c.weight_decay, kNonNegative, "decoupled, multiplied by the learning rate");
   bind_one_or_many(b, "weight_decay_modules", c.weight_decay_modules,
                    "what decays: a regular expression, or a list of parts of names");
   b.field("default_weight_decay_mask", c.default_weight_decay_mask,
           "norms, embeddings and biases do not decay; null: unless weight_decay_modules is given");
-  check(b, "weight_decay", c.weight_decay >= 0, "must not be negative");
   if (const auto* pattern = std::get_if<std::string>(&c.weight_decay_modules)) {
     const auto wrong = regex_problem(*pattern);
     check(b, "weight_decay_modules", !wrong, wrong.value_or(""));
@@ -143,23 +144,19 @@ void bind_weight_decay(Binder& b, OptimizerConfig& c) {
 }
 
 void bind_adam(Binder& b, OptimizerConfig& c) {
-  b.field("beta1", c.beta1, "adam: decay of the mean of gradients");
-  b.field("beta2", c.beta2, "adam: decay of the mean of squared gradients");
-  b.field("epsilon", c.epsilon, "adam: added to the root of the squares");
-  b.field("max_grad_norm", c.max_grad_norm, "gradients are scaled down to this global norm; null: never");
+  b.field("beta1", c.beta1, kBelowOne, "adam: decay of the mean of gradients");
+  b.field("beta2", c.beta2, kBelowOne, "adam: decay of the mean of squared gradients");
+  b.field("epsilon", c.epsilon, kPositive, "adam: added to the root of the squares");
+  b.field("max_grad_norm", c.max_grad_norm, kNonNegative,
+          "gradients are scaled down to this global norm; null: never");
   b.field("nesterov", c.nesterov, "adam: NAdamW");
   b.field("adamc_weight_decay", c.adamc_weight_decay, "weight decay times learning rate / peak (AdamC)");
-  b.field("update_rms_clipping", c.update_rms_clipping, "the update of a tensor is scaled down to this RMS");
+  b.field("update_rms_clipping", c.update_rms_clipping, kPositive,
+          "the update of a tensor is scaled down to this RMS");
   bind_policy(b, "clip_update_norm", c.clip_update_norm,
               "updates are scaled down to the norms of the last ones: false, true, a window, or a map");
   bind_policy(b, "skip_bad_steps", c.skip_bad_steps,
               "steps whose loss or gradient norm stands out are skipped: false, true, a window, or a map");
-  for (const auto& [name, beta] : {std::pair("beta1", c.beta1), std::pair("beta2", c.beta2)}) {
-    check(b, name, beta >= 0 && beta < 1, "must be at least 0 and below 1");
-  }
-  check(b, "epsilon", c.epsilon > 0, "must be above 0");
-  check(b, "max_grad_norm", c.max_grad_norm.value_or(0) >= 0, "must not be negative");
-  check(b, "update_rms_clipping", c.update_rms_clipping.value_or(1) > 0, "must be above 0");
   check(b, "update_rms_clipping", !(c.update_rms_clipping && c.clip_update_norm),
         "excludes clip_update_norm; give one of them");
 }
@@ -175,19 +172,17 @@ const std::vector<std::string>& known_types() {
 
 void DecayShape::bind(Binder& binder) {
   binder.choice("type", type, decay_shapes(), "shape of the decay");
-  binder.field("exponent", exponent, "cosine: exponent of the cosine term");
-  binder.field("power", power, "polynomial: its power");
-  binder.field("timescale", timescale, "inv_sqrt: steps until the rate begins to fall");
-  binder.field("decay_constant", decay_constant,
+  binder.field("exponent", exponent, kPositive, "cosine: exponent of the cosine term");
+  binder.field("power", power, kPositive, "polynomial: its power");
+  binder.field("timescale", timescale, kPositive, "inv_sqrt: steps until the rate begins to fall");
+  binder.field("decay_constant", decay_constant, kNonNegative,
                "inv_sqrt_decay: the rate at the end is peak / sqrt(1 + this)");
-  binder.field("batch_size", batch_size, "power: sequences per step");
-  binder.field("seq_length", seq_length, "power: tokens per sequence");
-  binder.field("a", a, "power: factor");
-  binder.field("b", b, "power: exponent");
-  check(binder, "type", type != "power" || (batch_size.value_or(0) > 0 && seq_length.value_or(0) > 0),
-        "power needs batch_size and seq_length above 0");
-  check(binder, "timescale", timescale > 0, "must be above 0");
-  check(binder, "decay_constant", decay_constant >= 0, "must not be negative");
+  binder.field("batch_size", batch_size, kPositive, "power: sequences per step");
+  binder.field("seq_length", seq_length, kPositive, "power: tokens per sequence");
+  binder.field("a", a, kFinite, "power: factor");
+  binder.field("b", b, kFinite, "power: exponent");
+  check(binder, "type", type != "power" || (batch_size && seq_length),
+        "power needs batch_size and seq_length");
 }
 
 void SkipStepConfig::bind(Binder& b) { bind_policy_fields(b, *this); }

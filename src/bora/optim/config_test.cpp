@@ -114,14 +114,18 @@ TEST(OptimizerConfig, ProblemsOfValues) {
   EXPECT_THAT(lines, ElementsAre("my.yaml:2 optimizer.warmup = 10.5 10.5 is neither a fraction (up to 1.0) "
                                  "nor a whole number of steps; "
                                  "nearest: 10 or 11",
-                                 "my.yaml:3 optimizer.rewarmup = -1 -1 must not be negative",
-                                 "my.yaml:4 optimizer.min_lr_ratio = 2 must be between 0 and 1",
+                                 "my.yaml:3 optimizer.rewarmup = -1 must be from 0 to 2147483647",
+                                 "my.yaml:4 optimizer.min_lr_ratio = 2 must be from 0 to 1",
                                  "my.yaml:5 optimizer.beta1 = 1 must be at least 0 and below 1",
                                  "my.yaml:6 optimizer.epsilon = 0 must be above 0",
                                  "my.yaml:7 optimizer.cycles must be rising steps above 0",
                                  "my.yaml:8 optimizer.cycle_length = 5 excludes cycles; give one of them",
-                                 "my.yaml:9 optimizer.weight_decay = -1 must not be negative"));
-  EXPECT_EQ(problems_of("  skip_bad_steps: 1\n").size(), 1u);
+                                 "my.yaml:9 optimizer.weight_decay = -1 must be at least 0"));
+  EXPECT_THAT(problems_of("  skip_bad_steps: 1\n  cycles: 0\n"),
+              ElementsAre("my.yaml:2 optimizer.skip_bad_steps = 1 must be from 2 to 1000000",
+                          "my.yaml:3 optimizer.cycles = 0 must be at least 1"));
+  EXPECT_THAT(problems_of("  cycle_length: [0.5, 0]\n"),
+              ElementsAre("my.yaml:2 optimizer.cycle_length.1 = 0 must be above 0 and at most 2147483647"));
   EXPECT_EQ(problems_of("  lr_schedule: power\n").size(), 1u);
   EXPECT_EQ(problems_of("  lr_schedule: inv\n  min_lr_ratio: 0\n").size(), 1u);
   EXPECT_EQ(problems_of("  update_rms_clipping: 1\n  clip_update_norm: true\n").size(), 1u);

@@ -100,6 +100,15 @@ std::vector<std::int64_t> inner_boundaries(const OptimizerConfig& c, std::int64_
   return out;
 }
 
+constexpr std::int64_t kMostCycles = 1'000'000;  // a schedule holds each
+
+// Where a number, or one length, says how many; else 1.
+std::int64_t equal_cycles(const OptimizerConfig& c, std::int64_t steps) {
+  if (const auto* count = std::get_if<std::int64_t>(&c.cycles)) return *count;
+  const auto* length = std::get_if<double>(&c.cycle_length);
+  return length == nullptr ? 1 : steps / std::max<std::int64_t>(1, length_in_steps(*length, steps));
+}
+
 std::int64_t main_steps(const OptimizerConfig& c, std::int64_t total) {
   return total - length_in_steps(c.cooldown, total);
 }
@@ -151,6 +160,11 @@ std::vector<ScheduleProblem> schedule_problems(const OptimizerConfig& c, std::in
   const std::int64_t steps = main_steps(c, total_steps);
   if (steps < 1) return {{"cooldown", fmt::format("takes all of the {} steps", total_steps)}};
   const char* key = c.cycles.index() != 0 ? "cycles" : "cycle_length";
+  const std::int64_t cycles = equal_cycles(c, steps);
+  if (cycles > std::min(steps, kMostCycles)) {
+    return {{key, fmt::format("makes {} cycles; at most {} fit {} steps", cycles,
+                              std::min(steps, kMostCycles), steps)}};
+  }
   std::int64_t before = 0;
   for (const std::int64_t boundary : inner_boundaries(c, steps)) {
     if (boundary >= steps) {

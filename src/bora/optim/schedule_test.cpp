@@ -181,6 +181,9 @@ TEST(Schedule, Errors) {
   EXPECT_EQ(error_of([&] { Schedule(c, 100); }), "optimizer.warmup: -1 must not be negative");
   c.warmup = 0;
   EXPECT_EQ(error_of([&] { Schedule(c, 0); }), "optimizer: a schedule needs at least 1 step, not 0");
+  c.cycles = std::int64_t{9'007'199'254'740'992};
+  EXPECT_EQ(error_of([&] { Schedule(c, 100); }),
+            "optimizer.cycles: makes 9007199254740992 cycles; at most 100 fit 100 steps");
   c.cycles = std::vector<std::int64_t>{50, 700};
   EXPECT_EQ(error_of([&] { Schedule(c, 500); }),
             "optimizer.cycles: a cycle begins at step 700, but there are 500 steps");

@@ -53,7 +53,8 @@ void WandbConfig::bind(Binder& b) {
 void TensorboardConfig::bind(Binder& b) {
   b.field("logdir", logdir, "directory of event files; the run id is appended");
   b.ignored("comment", "the run id names the directory");
-  b.field("purge_step", purge_step, "viewers drop values from this step on; default: where the run resumes");
+  b.field("purge_step", purge_step, kNonNegative,
+          "viewers drop values from this step on; default: where the run resumes");
   b.ignored("max_queue", "every event is written at once");
   b.ignored("flush_secs", "every event is written at once");
   b.field("filename_suffix", filename_suffix, "end of the file name");

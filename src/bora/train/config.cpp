@@ -84,13 +84,8 @@ void refuse(Binder& b, std::string_view name, std::string_view what_to_do) {
 
 /// train_batch_size: -1 leaves it to per_device_parallelism, as in Levanter.
 void bind_batch_size(Binder& b, TrainerConfig& t) {
-  b.field("per_device_parallelism", t.per_device_parallelism,
+  b.field("per_device_parallelism", t.per_device_parallelism, or_else(-1, kSize),
           "the batch where train_batch_size is -1; else unused: trainer.lanes divides the batch");
-  if (t.per_device_parallelism < 1 && t.per_device_parallelism != -1) {
-    b.problem("per_device_parallelism",
-              fmt::format("is {}; it must be positive, or -1", t.per_device_parallelism));
-    t.per_device_parallelism = -1;
-  }
   if (b.text("train_batch_size") != "-1") {
     return data::bind_batch_schedule(b, "train_batch_size", t.train_batch_size,
                                      "sequences per step, or stages [{start: step, value: sequences}, ...]");
@@ -114,21 +109,7 @@ void check_lanes(Binder& b, const TrainerConfig& t) {
   }
 }
 
-void check_numbers(Binder& b, const TrainerConfig& t) {
-  const auto at_least = [&](std::string_view name, std::int64_t value, std::int64_t least) {
-    if (value >= least) return;
-    b.problem(name, least == 0 ? fmt::format("is {}; it must not be negative", value)
-                               : fmt::format("is {}; it must be at least {}", value, least));
-  };
-  at_least("seed", t.seed, 0);
-  at_least("num_train_steps", t.num_train_steps, 0);
-  at_least("steps_per_eval", t.steps_per_eval, 0);
-  at_least("max_eval_batches", t.max_eval_batches.value_or(0), 0);
-  at_least("stop_at_step", t.stop_at_step.value_or(1), 1);
-  at_least("threads", t.threads, 0);
-  at_least("check_replicas_every", t.check_replicas_every, 0);
-  if (!(t.worker_timeout > 0))
-    b.problem("worker_timeout", fmt::format("is {:g}; it must be positive", t.worker_timeout));
+void check_id(Binder& b, const TrainerConfig& t) {
   if (t.id && (t.id->empty() || t.id->find('/') != std::string::npos || t.id->starts_with('.'))) {
     b.problem("id", fmt::format("\"{}\" cannot be the name of a directory", *t.id));
   }
@@ -141,33 +122,30 @@ void bind_profiler(Binder& b, ProfilerConfig& p) {
     b.field("profiler", p, "");
   else
     b.field("profiler", p.enabled, "write a timeline of some steps of all workers into the run directory");
-  b.field("profiler_start_step", p.start_step, "first step of the timeline");
-  b.field("profiler_num_steps", p.num_steps, "steps in the timeline");
-  if (p.start_step < 0)
-    b.problem("profiler_start_step", fmt::format("is {}; it must not be negative", p.start_step));
-  if (p.num_steps < 1)
-    b.problem("profiler_num_steps", fmt::format("is {}; it must be at least 1", p.num_steps));
+  b.field("profiler_start_step", p.start_step, kStep, "first step of the timeline");
+  b.field("profiler_num_steps", p.num_steps, kSize, "steps in the timeline");
 }
 
 }  // namespace
 
 void ProfilerConfig::bind(Binder& b) {
   b.field("enabled", enabled, "the same as profiler: true");
-  b.field("start_step", start_step, "first step of the timeline");
-  b.field("num_steps", num_steps, "steps in the timeline");
+  b.field("start_step", start_step, kStep, "first step of the timeline");
+  b.field("num_steps", num_steps, kSize, "steps in the timeline");
   b.ignored("perfetto_link", kOpenIt);
   b.ignored("process_index", "the timeline is of all workers");
   b.ignored("upload", "the timeline stays in the run directory");
 }
 
 void TrainerConfig::bind(Binder& b) {
-  b.field("seed", seed, "of weights, dropout and data order");
+  b.field("seed", seed, kSeed, "of weights, dropout and data order");
   b.field("id", id, "name of the run; default: RUN_ID, else made from the configuration");
   mp.bind(b, "mp");
   bind_batch_size(b, *this);
-  b.field("num_train_steps", num_train_steps, "steps in all");
-  b.field("steps_per_eval", steps_per_eval, "steps between evaluations; 0: only at the end");
-  b.field("max_eval_batches", max_eval_batches, "of 16 sequences, for each source; default: all");
+  b.field("num_train_steps", num_train_steps, kSize, "steps in all");
+  b.field("steps_per_eval", steps_per_eval, kNonNegative, "steps between evaluations; 0: only at the end");
+  b.field("max_eval_batches", max_eval_batches, kNonNegative,
+          "of 16 sequences, for each source; default: all");
   b.field("load_checkpoint", load_checkpoint,
           "unset: go on from a checkpoint if there is one; true: must; false: never");
   b.field("initialize_from", initialize_from, "start from the weights of a run or checkpoint, at step 0");
@@ -181,18 +159,18 @@ void TrainerConfig::bind(Binder& b) {
           "axes along which parameters, gradients and optimizer state are cut over several workers; null: "
           "whole on each; never changes a result");
   mesh.bind(b);
-  b.field("lanes", lanes,
+  b.field("lanes", lanes, kSize,
           "fixed parts of the batch, a power of two; part of the bits of a run; default: the largest up to 8 "
           "that divides the batch and leaves a lane 1,024 tokens");
   b.choice("reduction", reduction, {"fixed", "fast"},
            "how lanes are summed: fixed: by one tree, with the bits of any number of workers; fast: by the "
            "library's own "
            "all-reduce, which needs trainer.fsdp_axis: null");
-  b.field("stop_at_step", stop_at_step, "stop there as an interrupt would");
-  b.field("threads", threads, "0: all cores; never changes a result");
-  b.field("worker_timeout", worker_timeout,
+  b.field("stop_at_step", stop_at_step, kSize, "stop there as an interrupt would");
+  b.field("threads", threads, kThreads, "0: all cores; never changes a result");
+  b.field("worker_timeout", worker_timeout, kPositive,
           "seconds after which a worker that does not answer is lost: the others stop with exit code 75");
-  b.field("check_replicas_every", check_replicas_every,
+  b.field("check_replicas_every", check_replicas_every, kNonNegative,
           "steps between comparisons of the parameters of all workers, to find a flipped bit; 0: never");
   for (const auto& key : kIgnored) b.ignored(key.name, key.why);
   refuse(b, "load_checkpoint_path",
@@ -200,7 +178,7 @@ void TrainerConfig::bind(Binder& b) {
          "trainer.initialize_from the weights to start from");
   refuse(b, "quantization", "is not built yet; leave it out to train in the precision of trainer.mp");
   if (!b.reading()) return;
-  check_numbers(b, *this);
+  check_id(b, *this);
   check_lanes(b, *this);
 }
 

@@ -82,7 +82,7 @@ TEST(TrainerConfigBatch, IsANumberAScheduleOrMinusOne) {
   EXPECT_THAT(read("  train_batch_size: -1\n").problems,
               ElementsAre("trainer.train_batch_size = -1: is -1; that needs per_device_parallelism"));
   EXPECT_THAT(read("  per_device_parallelism: 0\n").problems,
-              ElementsAre(HasSubstr("is 0; it must be positive, or -1")));
+              ElementsAre("trainer.per_device_parallelism = 0: must be -1 or from 1 to 2147483647"));
 }
 
 TEST(TrainerConfigTrackers, OneOrAListOrTheOldSpelling) {
@@ -137,8 +137,8 @@ TEST(TrainerConfigProfiler, OldAndNewSpellings) {
   }
   EXPECT_EQ(block.ignored.size(), 1);
   EXPECT_THAT(read("  profiler_start_step: -1\n  profiler_num_steps: 0\n").problems,
-              ElementsAre("trainer.profiler_start_step = -1: is -1; it must not be negative",
-                          "trainer.profiler_num_steps = 0: is 0; it must be at least 1"));
+              ElementsAre("trainer.profiler_start_step = -1: must be from 0 to 2147483647",
+                          "trainer.profiler_num_steps = 0: must be from 1 to 2147483647"));
 }
 
 TEST(TrainerConfigProblems, AreToldAllAtOnce) {
@@ -147,14 +147,14 @@ TEST(TrainerConfigProblems, AreToldAllAtOnce) {
       "  max_eval_batches: -1\n  stop_at_step: 0\n  threads: -2\n  lanes: 3\n  reduction: quick\n"
       "  load_checkpoint_path: x\n  quantization: {fp8: true}\n");
   EXPECT_THAT(r.problems,
-              ElementsAre("trainer.seed = -1: is -1; it must not be negative",
+              ElementsAre("trainer.seed = -1: must be at least 0",
                           "trainer.id = a/b: \"a/b\" cannot be the name of a directory",
                           "trainer.train_batchsize: unknown key; did you mean trainer.train_batch_size?",
-                          "trainer.num_train_steps = -5: is -5; it must not be negative",
-                          "trainer.steps_per_eval = -1: is -1; it must not be negative",
-                          "trainer.max_eval_batches = -1: is -1; it must not be negative",
-                          "trainer.stop_at_step = 0: is 0; it must be at least 1",
-                          "trainer.threads = -2: is -2; it must not be negative",
+                          "trainer.num_train_steps = -5: must be from 1 to 2147483647",
+                          "trainer.steps_per_eval = -1: must be at least 0",
+                          "trainer.max_eval_batches = -1: must be at least 0",
+                          "trainer.stop_at_step = 0: must be from 1 to 2147483647",
+                          "trainer.threads = -2: must be from 0 to 2147483647",
                           "trainer.lanes = 3: is 3; it must be a power of two",
                           HasSubstr("trainer.reduction = quick: not one of fixed, fast"),
                           HasSubstr("trainer.load_checkpoint_path = x: is not built yet; trainer.id"),
@@ -255,6 +255,18 @@ std::string error_of(const std::function<void()>& body) {
     return e.what();
   }
   return "no error";
+}
+
+TEST(MeshConfig, SizesThatAreNoNumberOfWorkersTogether) {
+  const auto r = read("  mesh:\n    axes: {data: 2147483647, replica: 2147483647}\n  model_axis_size: 4\n");
+  EXPECT_THAT(r.problems, IsEmpty());
+  EXPECT_EQ(error_of([&] { resolve_mesh(r.root.trainer.mesh, {}, 2, 300); }),
+            "mesh: data 2147483647 × replica 2147483647 × model 4 are 1.84e+19 workers, and there can be "
+            "1000000\nhint: smaller sizes in trainer.mesh, or in the keys *_axis_size of trainer");
+  EXPECT_THAT(read("  mesh: {axes: {model: -1, data: 0}}\n").problems,
+              testing::UnorderedElementsAre(
+                  "trainer.mesh.axes: model is -1; only data and replica_dcn may be what is left",
+                  "trainer.mesh.axes.data = 0: must be -1 or from 1 to 2147483647"));
 }
 
 TEST(MeshConfig, Experts) {

@@ -3,6 +3,7 @@
 #include "bora/train/mesh_config.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "bora/base/error.h"
@@ -32,10 +33,8 @@ void check_mesh_axis(Binder& b, std::string_view key, const std::string& axis) {
 void check_sizes(Binder& b, std::string_view key, const AxisSizes& sizes) {
   for (const auto& [axis, size] : sizes) {
     check_mesh_axis(b, key, axis);
-    const bool rest = axis == "data" || axis == "replica_dcn";
-    if (size < 1 && !(rest && size == -1))
-      b.problem(key, fmt::format("{} is {}; it must be positive{}", axis, size,
-                                 rest ? ", or -1 for what is left" : ""));
+    if (size == -1 && axis != "data" && axis != "replica_dcn")
+      b.problem(key, fmt::format("{} is -1; only data and replica_dcn may be what is left", axis));
   }
 }
 
@@ -69,8 +68,33 @@ bool inside_a_lane(std::string_view mesh_axis) {
   return mesh_axis == "model" || mesh_axis == "context" || mesh_axis == "expert";
 }
 
+// The workers of all axes together must be a number.
+void require_countable(const MeshConfig& config) {
+  AxisSizes all = config.mesh.axes;
+  all.insert(all.end(), config.mesh.dcn_axes.begin(), config.mesh.dcn_axes.end());
+  const AxisSizes older = {{"replica", config.replica_ici_axis_size},
+                           {"replica_dcn", config.replica_dcn_axis_size},
+                           {"model", config.model_axis_size},
+                           {"context", config.context_axis_size}};
+  for (const auto& [axis, size] : older)
+    if (find(all, axis) == nullptr) all.emplace_back(axis, size);
+  double workers = 1;
+  std::vector<std::string> sizes;
+  for (const auto& [axis, size] : all) {
+    if (size <= 1) continue;
+    workers *= static_cast<double>(size);
+    sizes.push_back(fmt::format("{} {}", axis, size));
+  }
+  if (workers <= kWorkers.most) return;
+  fail(ErrorKind::Config,
+       "mesh: {} are {:.3g} workers, and there can be {:.0f}\nhint: smaller sizes in trainer.mesh, or in the "
+       "keys *_axis_size of trainer",
+       join(sizes, " × "), workers, kWorkers.most);
+}
+
 mesh::MeshShape shape_of(const MeshConfig& config, int workers) {
   AxisSizes given = config.mesh.axes, slow = config.mesh.dcn_axes;
+  require_countable(config);
   const auto size = [&](std::string_view axis, std::int64_t older) {
     const auto* newer = find(given, axis);
     return static_cast<int>(newer != nullptr ? *newer : older);
@@ -100,8 +124,10 @@ mesh::MeshShape shape_of(const MeshConfig& config, int workers) {
 }  // namespace
 
 void MeshBlock::bind(Binder& b) {
-  b.field("axes", axes, "sizes of data (-1: what is left), replica, model, context and expert");
-  b.field("dcn_axes", dcn_axes, "replica_dcn: replicas on slower links; they count as replicas");
+  b.field("axes", axes, or_else(-1, kSize),
+          "sizes of data (-1: what is left), replica, model, context and expert");
+  b.field("dcn_axes", dcn_axes, or_else(-1, kSize),
+          "replica_dcn: replicas on slower links; they count as replicas");
   b.field("tensor_parallel_axes", tensor_parallel_axes, "axes cut over model");
   b.field("compute_mapping", compute_mapping, "axes and the mesh axes that serve them in operations");
   b.field("shared_mapping", shared_mapping, "the same for operations and parameters");
@@ -121,13 +147,14 @@ std::int64_t MeshConfig::model_size() const {
 }
 
 void MeshConfig::bind(Binder& b) {
-  b.field("model_axis_size", model_axis_size,
+  b.field("model_axis_size", model_axis_size, kSize,
           "workers that share heads, MLP and vocabulary of a lane (tensor parallel)");
-  b.field("context_axis_size", context_axis_size,
+  b.field("context_axis_size", context_axis_size, kSize,
           "workers that share the positions of a lane (context parallel)");
-  b.field("replica_ici_axis_size", replica_ici_axis_size, "groups of workers with lanes of their own");
-  b.field("replica_dcn_axis_size", replica_dcn_axis_size, "the same on slower links; -1: one");
-  b.field("tensor_lanes", tensor_lanes,
+  b.field("replica_ici_axis_size", replica_ici_axis_size, kSize, "groups of workers with lanes of their own");
+  b.field("replica_dcn_axis_size", replica_dcn_axis_size, or_else(-1, kSize),
+          "the same on slower links; -1: one");
+  b.field("tensor_lanes", tensor_lanes, kSize,
           "fixed parts of the sums over axes on model, a power of two that model_axis_size divides: the same "
           "bits for any model_axis_size; default: a part for each worker");
   b.field("tensor_parallel_axes", tensor_parallel_axes,
@@ -136,11 +163,7 @@ void MeshConfig::bind(Binder& b) {
   b.field("parameter_axis_resources", parameter_axis_resources, "the same for parameters at rest");
   b.field("mesh", mesh, "Levanter's newer spelling of these keys");
   if (!b.reading()) return;
-  check_sizes(b, "model_axis_size", {{"model", model_axis_size}});
   check_tensor_lanes(b, *this);
-  check_sizes(b, "context_axis_size", {{"context", context_axis_size}});
-  check_sizes(b, "replica_ici_axis_size", {{"replica", replica_ici_axis_size}});
-  check_sizes(b, "replica_dcn_axis_size", {{"replica_dcn", replica_dcn_axis_size}});
   check_map(b, "axis_resources", axis_resources);
   check_map(b, "parameter_axis_resources", parameter_axis_resources);
 }
