@@ -13,6 +13,7 @@ class MemoryFile final : public ReadFile {
  public:
   explicit MemoryFile(std::string_view content) : content_(content) {}
   std::uint64_t size() const override { return content_.size(); }
+  FileInfo info() const override { return {.size = content_.size()}; }
   std::size_t read_at(std::uint64_t offset, std::span<std::byte> out) const override {
     if (offset >= content_.size()) return 0;
     const std::size_t n =

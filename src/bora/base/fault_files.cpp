@@ -60,6 +60,7 @@ class FaultReadFile : public ReadFile {
   FaultReadFile(FaultFiles& files, std::string path, std::unique_ptr<ReadFile> inner)
       : files_(files), path_(std::move(path)), inner_(std::move(inner)) {}
   std::uint64_t size() const override { return inner_->size(); }
+  FileInfo info() const override { return inner_->info(); }
   std::size_t read_at(std::uint64_t offset, std::span<std::byte> out) const override {
     files_.step(FileOperation::Read, path_);
     return inner_->read_at(offset, out);
@@ -68,6 +69,7 @@ class FaultReadFile : public ReadFile {
     files_.step(FileOperation::Read, path_);
     return inner_->map();
   }
+  void refuse_shorter() const override { inner_->refuse_shorter(); }
   void forget(std::span<const std::byte> part) const override { inner_->forget(part); }
 
  private:

@@ -12,16 +12,35 @@
 
 namespace bora {
 
+struct FileInfo {
+  bool is_directory = false;
+  std::uint64_t size = 0;
+  double modified = 0;                  ///< seconds since the epoch
+  bool is_device = false;               ///< neither directory nor file: a terminal, a pipe, /dev/null
+  std::int64_t modified_ns = 0;         ///< `modified` to the nanosecond
+  std::uint64_t device = 0, inode = 0;  ///< which file it is, whatever its name is
+  bool same_file(const FileInfo& other) const {
+    return inode != 0 && device == other.device && inode == other.inode;
+  }
+};
+
 /// A file opened for reading. Any number of threads may call read_at.
 class ReadFile {
  public:
   virtual ~ReadFile() = default;
   virtual std::uint64_t size() const = 0;
+  /// As it was when it was opened.
+  virtual FileInfo info() const = 0;
   /// Reads up to out.size() bytes at `offset`; returns how many (fewer only at the end of the file).
   virtual std::size_t read_at(std::uint64_t offset, std::span<std::byte> out) const = 0;
   /// The whole file mapped read-only; lives as long as this object. Empty span for an empty file. From then
-  /// on the size stays as it is, read_at reads the map, and no descriptor is held.
+  /// on the size stays as it is, read_at reads the map, and no descriptor is held. Where a part of the map
+  /// cannot be had any more, because the file became shorter or its disk fails, the process ends with a
+  /// message that names the file and exit code 3; inside of read_mapped (map_guard.h) it is an error.
   virtual std::span<const std::byte> map() const = 0;
+  /// A file that became shorter ends inside a page of its map, whose rest reads as zeros: whoever has read of
+  /// a map asks here whether that was the file. Errors: Corruption if it is shorter now.
+  virtual void refuse_shorter() const {}
   /// The pages of this part of the map need not stay in memory; reading them again brings them back.
   virtual void forget(std::span<const std::byte> /*part*/) const {}
 };
@@ -41,18 +60,13 @@ class FileLock {
   virtual ~FileLock() = default;
 };
 
-struct FileInfo {
-  bool is_directory = false;
-  std::uint64_t size = 0;
-  double modified = 0;     ///< seconds since the epoch
-  bool is_device = false;  ///< neither directory nor file: a terminal, a pipe, /dev/null
-};
-
 /// Every file operation of Bora goes through this interface, so that tests can break disks.
 /// Errors carry the path and errno's text: NotFound for a missing path, Io for the rest.
 class FileSystem {
  public:
   virtual ~FileSystem() = default;
+  /// Of a file alone. Errors: Unsupported, at once, for a pipe, a socket or a device, which have no end, or
+  /// wait for somebody.
   virtual std::unique_ptr<ReadFile> open(const std::string& path) = 0;
   virtual std::unique_ptr<WriteFile> create(const std::string& path) = 0;  ///< truncates
   virtual std::unique_ptr<WriteFile> append(const std::string& path) = 0;

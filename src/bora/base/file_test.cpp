@@ -3,7 +3,9 @@
 #include "bora/base/file.h"
 
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -221,6 +223,43 @@ TEST_F(FileTest, ErrorsNameThePathAndTheReason) {
   files().make_directories(at("full/x"));
   EXPECT_EQ(error(ErrorKind::Io, [&] { files().remove(at("full")); }),
             "full: cannot remove: Directory not empty");
+}
+
+TEST_F(FileTest, OnlyFilesAreOpened) {
+  const auto refused = [&](const std::string& path, std::string_view what) {
+    EXPECT_EQ(error(ErrorKind::Unsupported, [&] { files().open(path); }),
+              fmt::format("{}: is {}, not a file\nhint: copy what it gives into a file first",
+                          path.starts_with(folder_) ? base_name(path) : path, what));
+    EXPECT_TRUE(files().info(path)->is_device);
+  };
+  ASSERT_EQ(mkfifo(at("pipe").c_str(), 0600), 0);
+  refused(at("pipe"), "a pipe");
+  ASSERT_EQ(symlink(at("pipe").c_str(), at("link").c_str()), 0);
+  refused(at("link"), "a pipe");
+  refused("/dev/zero", "a device");
+  refused("/dev/null", "a device");
+  sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+  at("socket").copy(address.sun_path, sizeof(address.sun_path) - 1);
+  const int socket = ::socket(AF_UNIX, SOCK_STREAM, 0);
+  if (::bind(socket, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0)
+    refused(at("socket"), "a socket");
+  ::close(socket);
+}
+
+TEST_F(FileTest, InfoTellsFilesApart) {
+  put(at("a"), "1");
+  put(at("b"), "1");
+  ASSERT_EQ(link(at("a").c_str(), at("c").c_str()), 0);
+  const auto a = *files().info(at("a")), b = *files().info(at("b"));
+  EXPECT_TRUE(a.same_file(*files().info(at("c"))));
+  EXPECT_FALSE(a.same_file(b));
+  EXPECT_FALSE(FileInfo{}.same_file(FileInfo{}));
+  EXPECT_EQ(a.modified_ns / 1'000'000'000, static_cast<std::int64_t>(a.modified));
+  const auto file = files().open(at("a"));
+  put(at("a"), "12345");
+  EXPECT_EQ(file->info().size, 1U) << "as it was when it was opened";
+  EXPECT_TRUE(file->info().same_file(a));
+  EXPECT_EQ(file->size(), 5U);
 }
 
 TEST_F(FileTest, AFullDeviceIsAnError) {

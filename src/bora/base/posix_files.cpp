@@ -14,10 +14,14 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <mutex>
 #include <optional>
 #include <shared_mutex>
 #include <utility>
+
+#include "bora/base/error.h"
+#include "bora/base/map_guard.h"
 
 namespace bora {
 namespace {
@@ -61,13 +65,52 @@ struct stat status(const Descriptor& file, const std::string& path) {
   return out;
 }
 
+double seconds(const timespec& t) {
+  return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
+}
+
+FileInfo info_of(const struct stat& status) {
+  const bool directory = S_ISDIR(status.st_mode);
+  return {.is_directory = directory,
+          .size = static_cast<std::uint64_t>(status.st_size),
+          .modified = seconds(status.st_mtim),
+          .is_device = !directory && !S_ISREG(status.st_mode),
+          .modified_ns = std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec,
+          .device = static_cast<std::uint64_t>(status.st_dev),
+          .inode = static_cast<std::uint64_t>(status.st_ino)};
+}
+
+std::string_view kind_of(mode_t mode) {
+  if (S_ISFIFO(mode)) return "a pipe";
+  if (S_ISSOCK(mode)) return "a socket";
+  return "a device";
+}
+
+void require_file(const struct stat& status, const std::string& path) {
+  if (S_ISREG(status.st_mode)) return;
+  if (S_ISDIR(status.st_mode)) fail_file(path, "open", EISDIR);
+  fail(ErrorKind::Unsupported, "{}: is {}, not a file\nhint: copy what it gives into a file first", path,
+       kind_of(status.st_mode));
+}
+
+// Looked at before it is opened too: opening a pipe waits for a writer, and some devices act.
+const std::string& file_at(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) == 0) require_file(status, path);
+  return path;
+}
+
 // Once mapped, a file needs its descriptor no more: a data set of thousands of shards would hold them all.
 class PosixReadFile : public ReadFile {
  public:
-  explicit PosixReadFile(const std::string& path) : path_(path), file_(path, "open", O_RDONLY) {
-    if (S_ISDIR(status(file_, path_).st_mode)) fail_file(path_, "open", EISDIR);
+  explicit PosixReadFile(const std::string& path)
+      : path_(path), file_(file_at(path), "open", O_RDONLY | O_NONBLOCK | O_NOCTTY) {
+    const struct stat now = status(file_, path_);
+    require_file(now, path_);
+    info_ = info_of(now);
   }
   ~PosixReadFile() override {
+    guard_.reset();
     if (mapped_ && !mapped_->empty()) ::munmap(const_cast<std::byte*>(mapped_->data()), mapped_->size());
   }
 
@@ -76,14 +119,11 @@ class PosixReadFile : public ReadFile {
     return mapped_ ? mapped_->size() : static_cast<std::uint64_t>(status(file_, path_).st_size);
   }
 
+  FileInfo info() const override { return info_; }
+
   std::size_t read_at(std::uint64_t offset, std::span<std::byte> out) const override {
     const std::shared_lock lock(mutex_);
-    if (mapped_) {
-      const auto rest = mapped_->subspan(std::min<std::uint64_t>(offset, mapped_->size()));
-      const std::size_t n = std::min(rest.size(), out.size());
-      std::copy_n(rest.begin(), n, out.begin());
-      return n;
-    }
+    if (mapped_) return copy_mapped(*mapped_, offset, out);
     std::size_t done = 0;
     while (done < out.size()) {
       const auto n = checked(path_, "read", [&] {
@@ -103,10 +143,17 @@ class PosixReadFile : public ReadFile {
       void* start = ::mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file_.get(), 0);
       if (start == MAP_FAILED) fail_file(path_, "map", errno);
       all = {static_cast<const std::byte*>(start), bytes};
+      guard_.emplace(path_, all);
     }
     file_.close();
     mapped_ = all;
     return all;
+  }
+
+  // By its name, since no descriptor is held: another file of that name says nothing of this one.
+  void refuse_shorter() const override {
+    const std::shared_lock lock(mutex_);
+    if (mapped_) refuse_shorter_than(mapped_->size());
   }
 
   void forget(std::span<const std::byte> part) const override {
@@ -117,10 +164,29 @@ class PosixReadFile : public ReadFile {
   }
 
  private:
+  std::size_t copy_mapped(std::span<const std::byte> all, std::uint64_t offset,
+                          std::span<std::byte> out) const {
+    const auto rest = all.subspan(std::min<std::uint64_t>(offset, all.size()));
+    const std::size_t n = std::min(rest.size(), out.size());
+    if (n == 0) return 0;
+    read_mapped([&] { std::memcpy(out.data(), rest.data(), n); });
+    refuse_shorter_than(all.size());
+    return n;
+  }
+
+  void refuse_shorter_than(std::uint64_t mapped) const {
+    struct stat now {};
+    if (::stat(path_.c_str(), &now) != 0) return;
+    const FileInfo there = info_of(now);
+    if (there.same_file(info_) && there.size < mapped) fail_unreadable_map(path_, there.size, mapped);
+  }
+
   std::string path_;
-  mutable std::shared_mutex mutex_;  // of the two below
+  mutable std::shared_mutex mutex_;  // of what follows
   mutable Descriptor file_;
+  FileInfo info_;
   mutable std::optional<std::span<const std::byte>> mapped_;
+  mutable std::optional<MapGuard> guard_;
 };
 
 class PosixWriteFile : public WriteFile {
@@ -166,10 +232,6 @@ class PosixFileLock : public FileLock {
   Descriptor file_;
 };
 
-double seconds(const timespec& t) {
-  return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
-}
-
 }  // namespace
 
 std::unique_ptr<ReadFile> PosixFileSystem::open(const std::string& path) {
@@ -188,9 +250,7 @@ std::optional<FileInfo> PosixFileSystem::info(const std::string& path) {
     if (errno == ENOENT || errno == ENOTDIR) return std::nullopt;
     fail_file(path, "stat", errno);
   }
-  const bool directory = S_ISDIR(out.st_mode);
-  return FileInfo{directory, static_cast<std::uint64_t>(out.st_size), seconds(out.st_mtim),
-                  !directory && !S_ISREG(out.st_mode)};
+  return info_of(out);
 }
 
 std::vector<std::string> PosixFileSystem::list(const std::string& directory) {
