@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include <fmt/core.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "bora/base/config.h"
@@ -284,6 +285,48 @@ TEST_F(ConfigFileTest, IncludesThatFail) {
             "tag.yaml has 2 problems; nothing was started.\n"
             "  tag.yaml:1   a  !include needs the path of a file\n"
             "  tag.yaml:2   b  !include needs the path of a file");
+}
+
+TEST_F(ConfigFileTest, OnlyFilesAreRead) {
+  const std::string what =
+      "a pipe, a socket or a device, not a file\nhint: copy what it gives into a file first";
+  ASSERT_EQ(mkfifo(at("pipe.yaml").c_str(), 0600), 0);
+  put("main.yaml", "a: !include pipe.yaml\n");
+  EXPECT_EQ(error("main.yaml"), "pipe.yaml: " + what);
+  EXPECT_EQ(error("pipe.yaml"), "pipe.yaml: " + what);
+  put("zero.yaml", "a: !include /dev/zero\n");
+  EXPECT_EQ(error("zero.yaml"), "/dev/zero: " + what);
+  put("large.yaml", std::string(4'000'001, '\n'));
+  EXPECT_EQ(error("large.yaml"), "large.yaml: 4.00 MB is too large for a configuration (at most 4.00 MB)");
+}
+
+// Of a file that is no configuration of the user's, such as one with passwords, nothing is told.
+TEST_F(ConfigFileTest, WhatIsIncludedIsNotCited) {
+  const std::string secret = "s3cret";
+  const auto told = [&](std::string_view content) {
+    put("sub/other", content);
+    put("main.yaml", "model: {key: !include sub/other}\n");
+    const std::string of_file = error("main.yaml");
+    EXPECT_EQ(of_file.find(secret), std::string::npos) << of_file;
+    ConfigTree tree;
+    const std::string of_value =
+        message_of([&] { tree.override_value("model.key", "!include " + at("sub/other")); });
+    EXPECT_EQ(of_value.find(secret), std::string::npos) << of_value;
+    EXPECT_NE(of_value.find("sub/other"), std::string::npos) << of_value;
+    return of_file;
+  };
+  EXPECT_EQ(told("root:s3cret:19000:0:99999:7:::\n# words\n"),
+            "sub/other:1: a key with other characters than letters, digits and . _ - / + @; is this a "
+            "configuration?");
+  EXPECT_EQ(told("root:x:s3cret:/bin/sh\nme:x:1000:/bin/sh\n"),
+            "main.yaml has 1 problem; nothing was started.\n"
+            "  main.yaml:1   model.key  sub/other holds neither a map nor a list, so it cannot be included");
+  EXPECT_EQ(told("*s3cret\n"), "sub/other:1: not valid YAML: the referenced anchor is not defined");
+  EXPECT_EQ(told("a: !s3cret b\n"),
+            "sub/other has 1 problem; nothing was started.\n"
+            "  sub/other:1   a  unknown tag; the only one is !include");
+  EXPECT_EQ(told("[default]\nkey = s3cret\n"),
+            "sub/other:2: a second YAML document (---); a configuration is one");
 }
 
 TEST_F(ConfigFileTest, IncludeCycles) {

@@ -9,8 +9,10 @@
 #include <yaml-cpp/parser.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <map>
+#include <span>
 #include <sstream>
 #include <unordered_map>
 
@@ -37,10 +39,11 @@ struct Source {
   std::string name;
   std::string folder;
   bool has_lines = true;
+  bool is_included = false;  // may be any file of the machine: messages tell nothing of what it holds
 };
 
 Node parse(std::string_view text, const Source& source, Loading& loading);
-Node load(const std::string& path, Loading& loading);
+Node load(const std::string& path, Loading& loading, bool is_included);
 
 std::size_t count_nodes(const Node& node) {
   std::size_t n = 1;
@@ -58,6 +61,16 @@ std::size_t height(const Node& node) {
 struct BadKey {
   std::string place;
 };
+
+// What messages may cite of an included file. Lines that end in a colon are keys to YAML, as those of
+// /etc/shadow.
+bool is_name(std::string_view key) {
+  return key == "<<" || std::all_of(key.begin(), key.end(), [](char c) {
+           const auto byte = static_cast<unsigned char>(c);
+           return std::isalnum(byte) != 0 || byte >= 0x80 ||
+                  std::string_view("._-/+@").find(c) != std::string_view::npos;
+         });
+}
 
 // Builds a tree from yaml-cpp's events: its own tree keeps no line of a key, and the last of two equal keys.
 class TreeBuilder : public YAML::EventHandler {
@@ -178,6 +191,9 @@ class TreeBuilder : public YAML::EventHandler {
   void take_key(const YAML::Mark& mark, const std::string& key, bool plain) {
     if (key.size() > kLongestKey)
       stop(mark, fmt::format("a key of {} characters; is a quote missing?", key.size()));
+    if (source_.is_included && !is_name(key))
+      stop(mark,
+           "a key with other characters than letters, digits and . _ - / + @; is this a configuration?");
     Open& top = open_.back();
     top.has_key = true;
     top.key = key;
@@ -194,7 +210,9 @@ class TreeBuilder : public YAML::EventHandler {
   void check_tag(const YAML::Mark& mark, const std::string& tag) {
     if (tag == "!include") return problem(mark, next_path(), "!include needs the path of a file");
     const bool known = tag.empty() || tag == "?" || tag == "!" || tag.starts_with("tag:yaml.org,2002:");
-    if (!known) problem(mark, next_path(), fmt::format("unknown tag {}; the only one is !include", tag));
+    if (known) return;
+    const std::string shown = source_.is_included ? "" : " " + tag;
+    problem(mark, next_path(), fmt::format("unknown tag{}; the only one is !include", shown));
   }
 
   void open(Node::Kind kind, const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor) {
@@ -278,8 +296,14 @@ class TreeBuilder : public YAML::EventHandler {
     }
     const std::size_t above = loading_.depth;
     loading_.depth += open_.size();
-    Node node = load(full, loading_);
+    Node node = load(full, loading_, true);
     loading_.depth = above;
+    // Text would stand in messages, in the run's folder and in trackers, whatever file it comes from.
+    if (node.kind == Node::Kind::Scalar) {
+      problem(mark, next_path(),
+              fmt::format("{} holds neither a map nor a list, so it cannot be included", full));
+      return nothing;
+    }
     return node;
   }
 
@@ -322,7 +346,10 @@ void feed(std::string_view text, const Source& source, YAML::EventHandler& handl
   } catch (const YAML::Exception& e) {
     const std::string_view line = line_at(text, e.mark.line);
     const bool tab = line.starts_with('\t') && !trim(line).empty();
-    fail(ErrorKind::Config, "{}: not valid YAML: {}{}", place(e.mark), e.msg,
+    // Behind a colon yaml-cpp cites the file.
+    const std::string_view said =
+        std::string_view(e.msg).substr(0, source.is_included ? e.msg.find(": ") : std::string::npos);
+    fail(ErrorKind::Config, "{}: not valid YAML: {}{}", place(e.mark), said,
          tab ? "\nhint: the line begins with a tab; YAML indents by spaces" : "");
   }
 }
@@ -356,7 +383,16 @@ Node parse(std::string_view text, const Source& source, Loading& loading) {
   return builder.take();
 }
 
-Node load(const std::string& path, Loading& loading) {
+// Some files tell no size, such as those of /proc.
+std::string text_of(const std::string& path) {
+  const auto file = files().open(path);
+  std::string text(kLargestFile + 1, '\0');
+  text.resize(file->read_at(0, std::as_writable_bytes(std::span(text))));
+  if (text.size() <= kLargestFile) return text;
+  fail(ErrorKind::Config, "{}: too large for a configuration (at most {})", path, human_bytes(kLargestFile));
+}
+
+Node load(const std::string& path, Loading& loading, bool is_included) {
   const auto info = files().info(path);
   if (!info) {
     const std::string folder = parent_path(path);
@@ -364,6 +400,10 @@ Node load(const std::string& path, Loading& loading) {
     fail(ErrorKind::Config, "{}: there is no such file{}", path, did_you_mean(base_name(path), names));
   }
   if (info->is_directory) fail(ErrorKind::Config, "{}: a folder, not a file", path);
+  if (info->is_device) {
+    fail(ErrorKind::Config,
+         "{}: a pipe, a socket or a device, not a file\nhint: copy what it gives into a file first", path);
+  }
   if (info->size > kLargestFile) {
     fail(ErrorKind::Config, "{}: {} is too large for a configuration (at most {})", path,
          human_bytes(static_cast<double>(info->size)), human_bytes(kLargestFile));
@@ -372,7 +412,7 @@ Node load(const std::string& path, Loading& loading) {
   if (loading.chain.size() >= kDeepest)
     fail(ErrorKind::Config, "{}: included through more than {} files", path, kDeepest);
   loading.chain.push_back(std::filesystem::path(path).lexically_normal().string());
-  Node node = parse(read_text(path), {path, parent_path(path)}, loading);
+  Node node = parse(text_of(path), {path, parent_path(path), true, is_included}, loading);
   loading.chain.pop_back();
   return node;
 }
@@ -381,7 +421,7 @@ Node load(const std::string& path, Loading& loading) {
 
 Node parse_yaml_file(const std::string& path) {
   Loading loading;
-  return load(path, loading);
+  return load(path, loading, false);
 }
 
 Node parse_yaml(std::string_view text, const std::string& name, const std::string& folder) {
