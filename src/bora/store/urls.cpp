@@ -18,7 +18,7 @@ namespace bora::store {
 namespace {
 
 constexpr std::size_t kMaxExpansions = 1'000'000;
-constexpr int kMaxDepth = 64;  // a loop of symbolic links must end
+constexpr int kMaxDepth = 200;
 
 bool has_magic(std::string_view text) { return text.find_first_of("*?[") != std::string_view::npos; }
 
@@ -47,7 +47,7 @@ class Walk {
   explicit Walk(const std::vector<std::string>& parts) : parts_(parts) {}
 
   void from(const std::string& base, std::size_t i, int depth = 0) {
-    if (depth > kMaxDepth) return;
+    refuse_depth(base, depth);
     if (i == parts_.size()) {
       if (!is_directory(base)) found.push_back(base);
       return;
@@ -74,28 +74,53 @@ class Walk {
     return is_directory(or_dot(base)) ? files().list(or_dot(base)) : std::vector<std::string>{};
   }
 
+  static void refuse_depth(const std::string& base, int depth) {
+    if (depth <= kMaxDepth) return;
+    fail(ErrorKind::Unsupported, "data files: {} is nested deeper than {} folders", base, kMaxDepth);
+  }
+
   void any_depth(const std::string& base, std::size_t i, int depth) {
     if (i + 1 == parts_.size()) return everything(base, depth);
     from(base, i + 1, depth + 1);
-    for (const auto& name : entries(base)) {
-      const std::string next = join_under(base, name);
-      if (name.front() != '.' && is_directory(next)) from(next, i, depth + 1);
-    }
+    descend(base, [&](const std::string& folder) { from(folder, i, depth + 1); });
   }
 
   void everything(const std::string& base, int depth) {
-    if (depth > kMaxDepth) return;
+    refuse_depth(base, depth);
+    for (const auto& name : entries(base)) {
+      const std::string next = join_under(base, name);
+      if (name.front() != '.' && !is_directory(next)) found.push_back(next);
+    }
+    descend(base, [&](const std::string& folder) { everything(folder, depth + 1); });
+  }
+
+  /// Calls into(folder) for each folder in `base` but hidden ones, and those that a link leads back to.
+  template <class Into>
+  void descend(const std::string& base, const Into& into) {
+    const auto here = files().info(or_dot(base));
+    if (!here) return;
+    inside_.push_back(*here);
     for (const auto& name : entries(base)) {
       if (name.front() == '.') continue;
       const std::string next = join_under(base, name);
-      if (is_directory(next))
-        everything(next, depth + 1);
-      else
-        found.push_back(next);
+      const auto info = files().info(next);
+      if (!info || !info->is_directory || leads_back(*info)) continue;
+      if (++folders_ > kMaxExpansions)
+        fail(ErrorKind::Unsupported, "data files: more than {} folders below {}", kMaxExpansions,
+             or_dot(base));
+      into(next);
     }
+    inside_.pop_back();
+  }
+
+  bool leads_back(const FileInfo& folder) const {
+    return std::any_of(inside_.begin(), inside_.end(),
+                       [&](const FileInfo& above) { return above.same_file(folder); });
   }
 
   const std::vector<std::string>& parts_;
+  std::vector<FileInfo> inside_;  // the folders on the way
+  std::size_t folders_ = 0;
 };
 
 std::vector<std::string> sorted_unique(std::vector<std::string> names) {

@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/store/urls.h"
 
+#include <unistd.h>
+
 #include "bora/store/test_files.h"
 
 namespace bora::store {
@@ -94,6 +96,23 @@ TEST_F(Expand, FilesGlobsAndFolders) {
   EXPECT_EQ(expand("sub"), (Names{"sub/d.txt", "sub/deep/e.txt"}));
   EXPECT_EQ(expand(".h*"), Names{".hidden.txt"});
   EXPECT_EQ(expand("").size(), 9u) << "readme.md and hidden files are no data";
+}
+
+TEST_F(Expand, LinksThatLeadBackAreNotFollowed) {
+  const auto link = [&](const std::string& to, const std::string& name) {
+    ASSERT_EQ(symlink((folder_ / to).c_str(), (folder_ / name).c_str()), 0);
+  };
+  // Two links back in each folder: followed to any depth, they would double the paths at every step.
+  link("sub", "sub/one");
+  link("sub", "sub/two");
+  link("sub", "sub/deep/three");
+  link("sub", "sub/deep/four");
+  EXPECT_EQ(expand("sub"), (Names{"sub/d.txt", "sub/deep/e.txt"}));
+  EXPECT_EQ(expand("sub/**"), (Names{"sub/d.txt", "sub/deep/e.txt"}));
+  EXPECT_EQ(expand("sub/**/*.txt"), (Names{"sub/d.txt", "sub/deep/e.txt"}));
+  link("sub/deep", "other");
+  EXPECT_EQ(expand("other"), Names({"other/e.txt", "other/four/d.txt", "other/three/d.txt"}))
+      << "what a link leads on to is data";
 }
 
 TEST_F(Expand, FileScheme) {
