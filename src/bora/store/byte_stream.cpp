@@ -40,6 +40,7 @@ class PlainStream final : public ByteStream {
 
   const std::string& path() const { return path_; }
   std::uint64_t offset() const { return offset_; }
+  std::uint64_t rest() const { return end_ - offset_; }
 
  private:
   std::string path_;
@@ -51,7 +52,10 @@ class PlainStream final : public ByteStream {
 /// The input side that both decompressors share.
 class Input {
  public:
-  explicit Input(PlainStream raw) : raw_(std::move(raw)), buffer_(kChunk) {}
+  Input(PlainStream raw, std::string_view codec) : raw_(std::move(raw)), buffer_(kChunk) {
+    // Even of no text at all a compressor makes some bytes.
+    if (raw_.rest() == 0) cut_off(codec);
+  }
 
   /// Bytes not yet used; empty at the end of the file.
   std::span<const char> available() {
@@ -82,7 +86,7 @@ class Input {
 
 class GzipStream final : public ByteStream {
  public:
-  explicit GzipStream(PlainStream raw) : input_(std::move(raw)) {
+  explicit GzipStream(PlainStream raw) : input_(std::move(raw), "gzip") {
     constexpr int kGzipOnly = 15 + 16;
     if (inflateInit2(&z_, kGzipOnly) != Z_OK) fail(ErrorKind::Io, "gzip: cannot start zlib");
   }
@@ -127,9 +131,15 @@ class GzipStream final : public ByteStream {
 };
 
 class ZstdStream final : public ByteStream {
+  static constexpr int kLargestWindowLog = 31;  // 2 GiB, the format's own limit on 64-bit machines
+
  public:
-  explicit ZstdStream(PlainStream raw) : input_(std::move(raw)), context_(ZSTD_createDCtx(), ZSTD_freeDCtx) {
-    if (!context_) fail(ErrorKind::Io, "zstd: cannot start the decompressor");
+  explicit ZstdStream(PlainStream raw)
+      : input_(std::move(raw), "zstd"), context_(ZSTD_createDCtx(), ZSTD_freeDCtx) {
+    // Of frames that zstd --long has written. Memory is taken for the window that a frame asks for.
+    const bool wide = context_ && !ZSTD_isError(ZSTD_DCtx_setParameter(context_.get(), ZSTD_d_windowLogMax,
+                                                                       kLargestWindowLog));
+    if (!wide) fail(ErrorKind::Io, "zstd: cannot start the decompressor");
   }
 
   std::size_t read(std::span<char> out) override {
@@ -155,7 +165,7 @@ class ZstdStream final : public ByteStream {
 
 class Bzip2Stream final : public ByteStream {
  public:
-  explicit Bzip2Stream(PlainStream raw) : input_(std::move(raw)) {}
+  explicit Bzip2Stream(PlainStream raw) : input_(std::move(raw), "bzip2") {}
   ~Bzip2Stream() override {
     if (inside_) BZ2_bzDecompressEnd(&bz_);
   }

@@ -74,6 +74,13 @@ std::vector<Source> look_up_sources(const std::vector<std::string>& paths) {
     if (info->is_directory) {
       fail(ErrorKind::InvalidArgument, "data files: {} is a directory where a file is expected", path);
     }
+    if (info->is_device) {
+      fail(
+          ErrorKind::InvalidArgument,
+          "data files: {} is a pipe, a socket or a device where a file is expected\nhint: copy what it gives "
+          "into a file first",
+          path);
+    }
     out.push_back({path, info->size, info->modified});
   }
   return out;

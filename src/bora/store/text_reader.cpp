@@ -26,7 +26,8 @@ class TextReader final : public DocumentReader {
         ends_file_(range.end == source.size),
         text_offset_(range.begin),
         buffer_(buffer_size(format, range)) {
-    if (range.begin >= range.end) return;
+    // An empty compressed file is opened all the same: it is cut off.
+    if (range.begin >= range.end && format.compression == Compression::None) return;
     if (range.begin > 0) look_back(range.begin);
     stream_ = open_stream(source.path, format.compression, range.begin, range.end, std::move(observer));
     refill();
