@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <map>
 
 #include "bora/base/error.h"
@@ -102,9 +101,9 @@ class StoredArrays {
 
   void copy_whole(const CheckpointArray& array) const {
     const Entry& entry = entries_.at(array.path);
-    const auto bytes = entry.file->bytes(*entry.tensor);
     if (stored_type(array.array.dtype()) == entry.tensor->type) {
-      if (!bytes.empty()) std::memcpy(array.array.data<std::byte>(), bytes.data(), bytes.size());
+      const std::size_t size = entry.file->bytes(*entry.tensor).size();
+      entry.file->copy(*entry.tensor, {array.array.data<std::byte>(), size});
     } else {
       entry.file->read_floats(*entry.tensor,
                               {array.array.data<float>(), static_cast<std::size_t>(array.array.numel())});

@@ -5,9 +5,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "bora/base/error.h"
 #include "bora/base/json.h"
+#include "bora/base/map_guard.h"
 #include "bora/base/text.h"
 #include "bora/checkpoint/convert.h"
 
@@ -26,27 +28,33 @@ std::string_view as_text(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// Size of the header, checked against the limit and the file before anything else is touched.
-std::uint64_t header_size(std::span<const std::byte> all, const std::string& path) {
+std::vector<std::byte> beginning(const ReadFile& file, std::uint64_t size) {
+  std::vector<std::byte> out(std::min(size, file.size()));
+  out.resize(file.read_at(0, out));
+  return out;
+}
+
+// Size of the header, checked against the limit and the size of the file before anything else is touched.
+std::uint64_t header_size(std::span<const std::byte> start, std::uint64_t size, const std::string& path) {
   constexpr std::string_view lfs = "version https://git-lfs";
-  if (as_text(all.first(std::min(all.size(), lfs.size()))) == lfs) {
+  if (as_text(start.first(std::min(start.size(), lfs.size()))) == lfs) {
     fail(
         ErrorKind::Corruption,
         "{}: safetensors: this is a Git LFS pointer, not the file itself\nhint: fetch it with `git lfs pull`",
         path);
   }
-  if (all.size() < 8) {
+  if (start.size() < 8) {
     fail(ErrorKind::Corruption, "{}: safetensors: the file has {} bytes, less than the 8 of a header size",
-         path, all.size());
+         path, size);
   }
-  const std::uint64_t n = little_endian(all.first<8>());
+  const std::uint64_t n = little_endian(start.first<8>());
   if (n > kMaxSafetensorsHeader) {
     fail(ErrorKind::Corruption, "{}: safetensors: header size {} is above the format's limit of {}", path, n,
          kMaxSafetensorsHeader);
   }
-  if (n > all.size() - 8) {
+  if (n > size - 8) {
     fail(ErrorKind::Corruption, "{}: safetensors: header size {} is larger than the file ({} bytes)", path, n,
-         all.size());
+         size);
   }
   return n;
 }
@@ -71,9 +79,11 @@ void check_shard_name(const std::string& shard, const std::string& tensor, const
 
 SafetensorsFile::SafetensorsFile(const std::string& path) : path_(path), file_(bora::files().open(path)) {
   const std::span<const std::byte> all = file_->map();
-  const std::uint64_t n = header_size(all, path);
+  std::vector<std::byte> header = beginning(*file_, 64);  // a copy: what is parsed must not change
+  const std::uint64_t n = header_size(header, all.size(), path);
+  header = beginning(*file_, 8 + n);
   data_ = all.subspan(8 + n);
-  header_ = parse_safetensors_header(as_text(all.subspan(8, n)), data_.size(), path);
+  header_ = parse_safetensors_header(as_text(std::span(header).subspan(8)), data_.size(), path);
   for (const StoredTensor& tensor : header_.tensors) by_name_.emplace(tensor.name, &tensor);
 }
 
@@ -100,7 +110,19 @@ void SafetensorsFile::read_floats(const StoredTensor& tensor, std::span<float> o
     fail(ErrorKind::Unsupported, "{} is {}; only F64, F32, BF16 and F16 can be read as floats", who,
          name(tensor.type));
   }
-  to_floats(*dtype, bytes(tensor), out, who);
+  read_mapped([&] { to_floats(*dtype, bytes(tensor), out, who); });
+  file_->refuse_shorter();
+}
+
+void SafetensorsFile::copy(const StoredTensor& tensor, std::span<std::byte> out) const {
+  const auto from = bytes(tensor);
+  if (from.size() != out.size()) {
+    fail(ErrorKind::InvalidArgument, "{}: tensor {} has {} bytes, not {}", path_, tensor.name, from.size(),
+         out.size());
+  }
+  if (out.empty()) return;
+  read_mapped([&] { std::memcpy(out.data(), from.data(), from.size()); });
+  file_->refuse_shorter();
 }
 
 std::vector<float> SafetensorsFile::floats(std::string_view name) const {

@@ -30,10 +30,13 @@ class SafetensorsFile {
 
   /// The tensor's bytes in the mapped file, at no particular alignment.
   std::span<const std::byte> bytes(const StoredTensor& tensor) const;
+  /// Copies them; `out` is as long. Errors: Corruption if the file has become shorter since it was opened.
+  void copy(const StoredTensor& tensor, std::span<std::byte> out) const;
   /// Whoever has copied the tensor lets its pages go: else a file that was read once stays in memory.
   void forget(const StoredTensor& tensor) const { file_->forget(bytes(tensor)); }
 
-  /// Values of a floating tensor (F64, F32, BF16, F16) as fp32, row-major. Unsupported for other types.
+  /// Values of a floating tensor (F64, F32, BF16, F16) as fp32, row-major. Unsupported for other types;
+  /// Corruption as copy().
   void read_floats(const StoredTensor& tensor, std::span<float> out) const;
   std::vector<float> floats(std::string_view name) const;
 

@@ -8,6 +8,7 @@
 
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "bora/checkpoint/convert.h"
@@ -186,6 +187,31 @@ TEST(Safetensors, TruncationAtEveryByteIsSeen) {
   for (std::size_t n = 0; n < whole.size(); ++n) {
     write_file(folder / "cut", whole.substr(0, n));
     EXPECT_THROW(SafetensorsFile(folder / "cut"), Error) << n;
+  }
+}
+
+TEST(Safetensors, AFileThatShrinksWhileItIsOpenIsAnError) {
+  Folder folder;
+  const std::string path = folder / "m.safetensors";
+  const auto a = values(10'000);
+  write_safetensors(path, {tensor_of_floats("x", DType::f32, {10'000}, a)});
+  const SafetensorsFile file(path);
+  std::vector<std::byte> out(40'000);
+  file.copy(file.at("x"), out);
+  EXPECT_EQ(std::memcmp(out.data(), a.data(), out.size()), 0);
+  EXPECT_EQ(error_of([&] { file.copy(file.at("x"), std::span(out).first(4)); }),
+            path + ": tensor x has 40000 bytes, not 4");
+  const auto size = bora::files().info(path)->size;
+  for (const std::uint64_t left : {size - 1, std::uint64_t{5'000}}) {
+    bora::files().truncate(path, left);
+    const std::string what = fmt::format(
+        "{}: had {} bytes when it was opened and has {} now\nhint: the file was changed while it was in use, "
+        "or "
+        "its disk fails; put it back and start again",
+        path, size, left);
+    EXPECT_EQ(error_of([&] { file.copy(file.at("x"), out); }), what);
+    EXPECT_EQ(error_of([&] { file.floats("x"); }), what);
+    EXPECT_EQ(kind_of([&] { file.floats("x"); }), ErrorKind::Corruption);
   }
 }
 
