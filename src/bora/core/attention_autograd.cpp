@@ -150,10 +150,12 @@ struct HeadPass {
   }
 };
 
-void check_targets(const Tensor& targets, std::int64_t vocab) {
+// A target below 0 stands where nothing is to be predicted.
+void check_targets(const Tensor& targets, const Tensor& weights, std::int64_t vocab) {
   const auto* t = targets.const_data_ptr<std::int32_t>();
+  const auto* w = weights.const_data_ptr<float>();
   for (std::int64_t i = 0; i < targets.numel(); ++i) {
-    if (t[i] < vocab) continue;
+    if (t[i] < vocab && (t[i] >= 0 || w[i] == 0)) continue;
     fail(ErrorKind::InvalidArgument,
          "linear_cross_entropy: target {} at position {} is outside the vocabulary of {}\nhint: the "
          "tokenizer and the model disagree on vocab_size",
@@ -202,7 +204,7 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const kernel
 
 Tensor linear_cross_entropy(const Tensor& hidden, const Tensor& head, const Tensor& targets,
                             const Tensor& weights, const CrossEntropyRule& rule) {
-  check_targets(targets, rule.vocab);
+  check_targets(targets, weights, rule.vocab);
   return LinearCrossEntropy::apply(hidden, head, targets, weights, rule);
 }
 

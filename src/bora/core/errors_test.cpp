@@ -4,6 +4,7 @@
 #include "bora/core/array.h"
 #include "bora/core/create.h"
 #include "bora/core/elementwise.h"
+#include "bora/core/fused.h"
 #include "bora/core/index.h"
 #include "bora/core/reduce.h"
 #include "bora/core/shape.h"
@@ -250,6 +251,23 @@ TEST(Errors, Arrays) {
   EXPECT_ERROR(
       parse_dtype("float31"),
       "dtype: float31 is not one of f32, f64, bf16, f16, i64, i32, u8, bool; did you mean `float32`?");
+}
+
+TEST(Errors, TargetsOutsideTheVocabulary) {
+  const NameList positions{"position"};
+  const Dims three{3};
+  const Arg hidden({"position", "embed"}, {3, 4}), head({"vocab", "embed"}, {5, 4});
+  const auto loss = [&](std::vector<std::int32_t> targets, std::vector<float> weights) {
+    const Arg t(positions, from_data({positions, three}, std::span<const std::int32_t>(targets)));
+    const Arg w(positions, from_data({positions, three}, std::span<const float>(weights)));
+    return linear_cross_entropy(hidden, head, t, w).loss.item();
+  };
+  const std::string hint =
+      " is outside the vocabulary of 5\nhint: the tokenizer and the model disagree on vocab_size";
+  EXPECT_ERROR(loss({0, 5, 4}, {1, 1, 1}), "linear_cross_entropy: target 5 at position 1" + hint);
+  EXPECT_ERROR(loss({0, 1, 5}, {1, 1, 0}), "linear_cross_entropy: target 5 at position 2" + hint);
+  EXPECT_ERROR(loss({-1, 1, 4}, {1, 1, 1}), "linear_cross_entropy: target -1 at position 0" + hint);
+  EXPECT_EQ(loss({-1, 1, 4}, {0, 1, 1}), loss({0, 1, 4}, {0, 1, 1})) << "where nothing counts";
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "bora/base/error.h"
 #include "bora/train/lanes.h"
 
 namespace bora::train {
@@ -84,6 +85,10 @@ double unigram_entropy(const data::Dataset& set, std::int64_t sequences, std::in
   double total = 0;
   for (std::int64_t i = 0; i < sequences; ++i) {
     for (auto id : read_batch(set, i, 1).tokens) {
+      if (id < 0 || id >= vocab_size) {
+        fail(ErrorKind::InvalidArgument, "data: sequence {} holds id {}, outside of the vocabulary of {}", i,
+             id, vocab_size);
+      }
       counts[static_cast<std::size_t>(id)] += 1;
       total += 1;
     }

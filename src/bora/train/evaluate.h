@@ -33,7 +33,8 @@ EvalResult evaluate(const nn::LanguageModel& model, const data::Dataset& set, st
                     const nn::LossOptions& options, mesh::Communicator* workers = nullptr);
 
 /// Entropy in nats of the frequencies of tokens in sequences [0, sequences) of a data set: what a model that
-/// knows nothing but these frequencies would reach.
+/// knows nothing but these frequencies would reach. Errors: InvalidArgument for an id outside of the
+/// vocabulary.
 double unigram_entropy(const data::Dataset& set, std::int64_t sequences, std::int64_t vocab_size);
 
 }  // namespace bora::train
