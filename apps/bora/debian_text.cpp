@@ -7,11 +7,14 @@
 #include <unistd.h>
 
 #include <array>
+#include <cctype>
 #include <cstdlib>
+#include <optional>
 
 #include "bora/base/env.h"
 #include "bora/base/error.h"
 #include "bora/base/file.h"
+#include "bora/base/hash.h"
 #include "bora/base/log.h"
 #include "bora/base/text.h"
 #include "bora/store/byte_stream.h"
@@ -92,10 +95,44 @@ std::string download(const Parts& parts, const std::string& folder) {
 bool is_debian_text(std::string_view url) { return url.starts_with(kScheme); }
 
 namespace {
+
 std::string text_cache() { return path_join(env::cache_directory(), "text"); }
-std::string target_of(const Parts& parts) {
-  return fmt::format("{}/{}-{}.txt", text_cache(), parts.package, split(base_name(parts.path), '.')[0]);
+
+// One file name for the whole path in the package, and another for every other path.
+std::string flat(std::string_view path) {
+  constexpr std::size_t kLongest = 200;
+  std::string out;
+  for (const char c : path.substr(1)) {
+    const bool is_plain =
+        std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '+' || c == '.';
+    out += is_plain ? std::string(1, c) : fmt::format("_{:02X}", static_cast<unsigned char>(c));
+  }
+  return out.size() <= kLongest ? out : hash128(path).hex();
 }
+
+// Before, files of one package whose names begin alike had one entry: it belongs to the path that a note
+// beside it names, or to the first that asks.
+std::optional<std::string> earlier_entry(const Parts& parts) {
+  constexpr std::size_t kLongestName = 255;
+  const auto name = fmt::format("{}-{}.txt", parts.package, split(base_name(parts.path), '.')[0]);
+  const auto entry = path_join(text_cache(), name);
+  if (name.size() > kLongestName || !exists(entry)) return std::nullopt;
+  const std::string note = entry + ".path";
+  if (!exists(note)) {
+    try {
+      write_atomically(note, parts.path + "\n");
+    } catch (const Error&) {  // of a read-only disk: nobody else can take it either
+    }
+    return entry;
+  }
+  return trim(read_text(note)) == parts.path ? std::optional(entry) : std::nullopt;
+}
+
+std::string target_of(const Parts& parts) {
+  if (auto entry = earlier_entry(parts)) return *entry;
+  return fmt::format("{}/{}/{}.txt", text_cache(), parts.package, flat(parts.path));
+}
+
 }  // namespace
 
 bool debian_text_is_here(const std::string& url) { return exists(target_of(parse(url))); }
@@ -112,6 +149,7 @@ std::string fetch_debian_text(const std::string& url) {
     auto file = download(parts, folder);
     if (!exists(file))
       fail(ErrorKind::NotFound, "the Debian package {} has no file {}", parts.package, parts.path);
+    files().make_directories(parent_path(target));
     copy_clean(file, target);
   } catch (...) {
     remove_all(folder);
