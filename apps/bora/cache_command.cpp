@@ -64,11 +64,13 @@ int build(const CacheFlags& flags, const std::vector<std::pair<std::string, std:
   track::Console console;
   auto text = prepare_text(loaded.config, run_place(loaded.config), loaded.config.model.config->seq_len(),
                            console, std::nullopt);
+  const auto show = [&](const std::string& name, const store::TokenCache& cache) {
+    if (flags.verify) cache.verify();
+    console.line(fmt::format("{:<12}{}{}", name, summary(cache), flags.verify ? " \u00b7 hashes ok" : ""));
+  };
   for (const auto& c : text.caches) {
-    if (!c.train) continue;
-    if (flags.verify) c.train->verify();
-    console.line(
-        fmt::format("{:<12}{}{}", c.name, summary(*c.train), flags.verify ? " \u00b7 hashes ok" : ""));
+    if (c.train) show(c.name, *c.train);
+    if (c.validation) show(c.name + " (validation)", *c.validation);
   }
   return 0;
 }

@@ -27,9 +27,18 @@ std::shared_ptr<mesh::Communicator> join_workers(const mesh::LaunchEnvironment& 
 
 TextTeam text_team(mesh::Communicator& workers) {
   if (workers.size() == 1) return {};
+  int here = 0, before = 0;  // workers of this host, and those of a lower rank
+  const auto hosts = workers.all_gather_unequal(as_bytes(workers.host()));
+  for (std::size_t rank = 0; rank < hosts.size(); ++rank) {
+    const bool same = std::ranges::equal(hosts[rank], as_bytes(workers.host()));
+    here += same;
+    before += same && static_cast<int>(rank) < workers.rank();
+  }
   return {.caches = {.worker = workers.rank(),
                      .workers = workers.size(),
-                     .any = [&workers](bool mine) { return mesh::any_of_all(workers, mine); }},
+                     .any = [&workers](bool mine) { return mesh::any_of_all(workers, mine); },
+                     .host_worker = before,
+                     .host_workers = here},
           .threads = core::runtime_info().threads,
           .meet = [&workers] { workers.barrier(); }};
 }

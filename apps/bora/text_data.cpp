@@ -161,14 +161,25 @@ class CacheLines {
 
  private:
   void progress(const data::CacheReport& report) {
-    built_ = true;
     const auto& p = report.progress;
+    if (p.checks) return check_progress(report);
+    built_ = true;
     if (p.bytes_done >= p.bytes_total) return;
     const double seconds = std::max(monotonic_seconds() - started_, 1e-3);
     console_.progress(
         "cache", static_cast<double>(p.bytes_done), static_cast<double>(p.bytes_total),
         fmt::format("{} {} tokens", report.name, human_count(static_cast<double>(p.counts.tokens))),
         human_bytes(static_cast<double>(p.bytes_done) / seconds) + "/s");
+  }
+
+  void check_progress(const data::CacheReport& report) {
+    constexpr double kSilence = 0.3;  // a shorter check is not worth a line
+    const auto& p = report.progress;
+    const double seconds = monotonic_seconds() - started_;
+    if (seconds < kSilence || p.bytes_done >= p.bytes_total) return;
+    console_.progress("cache", static_cast<double>(p.bytes_done), static_cast<double>(p.bytes_total),
+                      fmt::format("{} comparing {} with its hashes", report.name,
+                                  human_bytes(static_cast<double>(p.bytes_total))));
   }
 
   void waits(const std::string& why) {

@@ -16,9 +16,10 @@ namespace {
 
 /// The cache of a data set that names no files: one that was imported, or none.
 std::shared_ptr<const store::TokenCache> imported_cache(const std::string& directory,
-                                                        const store::Processor& processor) {
+                                                        const store::Processor& processor,
+                                                        const store::CacheOptions& options) {
   if (!store::holds_imported_tokens(directory)) return nullptr;
-  auto cache = store::TokenCache::open(directory);
+  auto cache = store::open_cache(directory, options);
   if (cache->ledger().vocab_size <= processor.vocab_size()) return cache;
   fail(ErrorKind::Config,
        "token cache {}: it has ids up to {} but this run's vocabulary has {}\nhint: the "
@@ -85,15 +86,12 @@ class CacheBuilds {
       const std::string& name, const SourceConfig& source, const std::string& split,
       const std::vector<std::string>& files, const Shared& processor) {
     const std::string directory = config_.cache_directory(name, source, split);
-    if (files.empty()) return {imported_cache(directory, *processor), nullptr};
     const bool is_train = split == "train";
     const std::string why = is_train ? why_whole_cache(config_, name) : "";
     const bool early = background_ && why.empty();
     auto options = options_of(source);
-    if (early)
-      options.progress = background_->pulse();
-    else if (watch_.progress)
-      options.progress = [&](const store::CacheProgress& p) { watch_.progress({name, split, p}); };
+    if (watch_.progress || early) options.progress = progress_of(name, split, early);
+    if (files.empty()) return {imported_cache(directory, *processor, options), nullptr};
     auto build = std::make_unique<store::CacheBuild>(directory, files, *processor, std::move(options));
     if (build->start()) {
       if (early) {
@@ -104,7 +102,17 @@ class CacheBuilds {
       build->make_share();
       build->finish();
     }
-    return {store::TokenCache::open(directory), nullptr};
+    return {build->open(), nullptr};
+  }
+
+  /// Of what is waited for; a build in the background listens whether it should stop.
+  std::function<void(const store::CacheProgress&)> progress_of(const std::string& name,
+                                                               const std::string& split, bool early) const {
+    const auto pulse = early ? background_->pulse() : std::function<void(const store::CacheProgress&)>();
+    return [report = watch_.progress, name, split, pulse](const store::CacheProgress& p) {
+      if (pulse && !p.checks) return pulse(p);
+      if (report) report({name, split, p});
+    };
   }
 
   store::CacheOptions options_of(const SourceConfig& source) const {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <exception>
 #include <thread>
 
 #include "bora/base/error.h"
@@ -98,12 +97,20 @@ bool CacheBuild::start() {
   together([&] {
     if (!first_) join();
   });
+  check_present();
   together([&] {
     if (!wanted_.is_finished) share_.emplace(directory_, wanted_, processor_, options_);
   });
   if (share_) return true;
   finish();
   return false;
+}
+
+std::shared_ptr<const TokenCache> CacheBuild::open() {
+  if (!is_known_) return open_cache(directory_, options_);
+  std::shared_ptr<const TokenCache> cache;
+  together([&] { cache = TokenCache::open_prefix(directory_); });
+  return cache;
 }
 
 void CacheBuild::make_share() {
@@ -132,25 +139,6 @@ void CacheBuild::finish_apart(const std::function<void()>& check) {
 }
 
 bool CacheBuild::any(bool mine) const { return options_.team.workers > 1 ? options_.team.any(mine) : mine; }
-
-template <class Step>
-void CacheBuild::together(const Step& step) const {
-  std::exception_ptr error;
-  try {
-    step();
-  } catch (...) {
-    if (options_.team.workers == 1) throw;
-    error = std::current_exception();
-  }
-  const bool failed = any(error != nullptr);
-  if (error) std::rethrow_exception(error);
-  if (failed) {
-    fail(ErrorKind::Stopped,
-         "token cache {}: another of the {} workers that build it failed\nhint: its own message says why; "
-         "what is finished is kept",
-         directory_, options_.team.workers);
-  }
-}
 
 /// A finished cache is opened without the lock, so that it may lie on a read-only disk.
 bool CacheBuild::holds_the_cache() const {
@@ -201,6 +189,17 @@ void CacheBuild::join() {
   wanted_ = *present;
 }
 
+/// What an earlier run has left is trusted no more than a finished cache.
+void CacheBuild::check_present() {
+  std::optional<ShardChecks> checks;
+  together([&] {
+    checks.emplace(directory_, wanted_, check_options(options_));
+    checks->check_all();
+  });
+  if (options_.team.host_worker == 0) checks->remember();
+  is_known_ = true;
+}
+
 /// By this worker and the others.
 bool CacheBuild::all_is_listed() const {
   Ledger ledger = share_->ledger();
@@ -214,13 +213,27 @@ void CacheBuild::complete() {
   if (!wanted_.is_finished) {
     merge_part_ledgers(directory_, wanted_);
     if (wanted_.totals().documents == 0) refuse_empty();
+    refuse_changed_sources();
     if (has_team_files(directory_)) write_ledger(directory_, wanted_);
   }
+  if (!wanted_.is_finished) remember_built(directory_, wanted_);
   remove_leftovers(directory_, false);
   remove_team_files(directory_);
   if (wanted_.is_finished) return;
   wanted_.is_finished = true;
   write_ledger(directory_, wanted_);
+}
+
+/// A cache of half an old and half a new file would look like one of the new file.
+void CacheBuild::refuse_changed_sources() {
+  std::vector<std::string> paths;
+  for (const auto& source : wanted_.sources) paths.push_back(source.path);
+  in_context("a source changed while its token cache was being built", [&] {
+    Ledger now = wanted_;
+    now.sources = look_up_sources(paths);
+    if (check_ledger(directory_, wanted_, now) == Match::SameContent)
+      wanted_.sources = std::move(now.sources);
+  });
 }
 
 void CacheBuild::refuse_empty() const {

@@ -33,6 +33,8 @@ class CacheBuild {
   void make_share();
   /// Collective: the cache is complete then.
   void finish();
+  /// Collective, at the end: the complete cache.
+  std::shared_ptr<const TokenCache> open();
 
   const std::string& directory() const { return directory_; }
   /// For make_shares, in place of make_share().
@@ -44,13 +46,14 @@ class CacheBuild {
 
  private:
   bool any(bool mine) const;
-  template <class Step>
-  void together(const Step& step) const;
+  void together(const std::function<void()>& step) const { take_step(options_.team, directory_, step); }
   bool holds_the_cache() const;
   void prepare();
   bool saves_parts() const;
   void refuse_other_helpers() const;
   void join();
+  void check_present();
+  void refuse_changed_sources();
   bool all_is_listed() const;
   void complete();
   [[noreturn]] void refuse_empty() const;
@@ -60,8 +63,12 @@ class CacheBuild {
   const Processor& processor_;
   const CacheOptions options_;
   const bool first_;
+  bool is_known_ = false;  // every shard has been checked or made by this team
   std::unique_ptr<FileLock> lock_;
   std::optional<CacheShare> share_;
 };
+
+/// What checking takes of the options: progress is told as such.
+CheckOptions check_options(const CacheOptions& options);
 
 }  // namespace bora::store

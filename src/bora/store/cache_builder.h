@@ -16,6 +16,8 @@ struct CacheProgress {
   std::int64_t bytes_done = 0;  ///< of raw source, compressed or not
   std::int64_t bytes_total = 0;
   TokenCounts counts;
+  /// Nothing is made: bytes are of finished shards, which this worker compares with their hashes.
+  bool checks = false;
 };
 
 /// The processes that build a cache together, as one of them sees it.
@@ -25,6 +27,8 @@ struct CacheTeam {
   /// Collective: waits for every worker, and tells all whether any of them said true. Needed for more than
   /// one worker; called by the thread that called build_cache.
   std::function<bool(bool)> any = {};
+  /// Among the workers of its host, which see the same disk: they share what need be done once a host.
+  int host_worker = 0, host_workers = 1;
 };
 
 struct CacheOptions {
@@ -32,7 +36,8 @@ struct CacheOptions {
   int threads = 0;  ///< 0: hardware_threads(); never changes the result
   std::uint64_t shard_bytes =
       0;  ///< 0: default_shard_bytes(); must stay the same to continue an unfinished cache
-  /// Called often, by one thread at a time, with this worker's share of the bytes. What it throws stops the
+  /// Called often, by one thread at a time, with this worker's share of the bytes: first of shards that are
+  /// there and have not been checked, then of those to make. What it throws stops the
   /// build, which can be continued later.
   std::function<void(const CacheProgress&)> progress = {};
   CacheTeam team = {};
@@ -46,10 +51,19 @@ struct CacheOptions {
 /// the shards, and all return when the cache is complete.
 ///
 /// Errors: Config if the cache in the directory was made with another tokenizer, format or other sources
-/// (which, old and new); NotFound if the sources hold no document; Io if another process is building it;
-/// Stopped if another worker of the team failed; whatever reading raises.
+/// (which, old and new), or if a source changes while it is being built; NotFound if the sources hold no
+/// document; Io if another process is building it; Corruption if a shard is not what was written; Stopped if
+/// another worker of the team failed; whatever reading raises.
 std::shared_ptr<const TokenCache> build_cache(const std::string& directory,
                                               const std::vector<std::string>& sources,
                                               const Processor& processor, const CacheOptions& options = {});
+
+/// TokenCache::open by a team (collective; of `options` nothing else counts but threads and progress): the
+/// workers of a host check it together. Errors: those of TokenCache::open; Stopped if another worker failed.
+std::shared_ptr<const TokenCache> open_cache(const std::string& directory, const CacheOptions& options);
+
+/// Runs a step that the workers of a team take together. Errors: what the step throws; Stopped if that of
+/// another worker did.
+void take_step(const CacheTeam& team, const std::string& directory, const std::function<void()>& step);
 
 }  // namespace bora::store

@@ -130,7 +130,19 @@ class ShardWriter {
         add_piece(piece, segment.source.path);
       if (saves && unsaved_ >= save_every_) save(number, pieces);
     }
+    require_same_size(segment.source);
     return number != partial_.segment || pieces >= partial_.pieces;
+  }
+
+  /// The rest of a change is found when the cache is complete: this one need not wait for hours.
+  static void require_same_size(const Source& source) {
+    const auto info = files().info(source.path);
+    if (info && info->size == source.size) return;
+    fail(ErrorKind::Io,
+         "{}: had {} bytes when its token cache was begun and has {} now\nhint: let whatever writes it "
+         "finish, "
+         "delete the cache directory, and start again",
+         source.path, source.size, info ? std::to_string(info->size) : "none");
   }
 
   void save(std::int64_t segment, std::int64_t pieces) {

@@ -2,8 +2,10 @@
 // SPDX-FileCopyrightText: The Bora authors
 #pragma once
 #include <bzlib.h>
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
@@ -110,13 +112,24 @@ class ByteProcessor : public Processor {
   std::int64_t vocab_;
 };
 
-/// Every file of a folder but the lock: name and content hash.
+/// Every file of a folder but the lock, and what is known of dates and inodes: name and content hash.
 inline std::map<std::string, std::string> contents(const std::string& folder) {
   std::map<std::string, std::string> out;
   for (const auto& name : files().list(folder)) {
-    if (name != "lock") out[name] = hash128(read_text(path_join(folder, name))).hex();
+    if (name != "lock" && name != "checked.json")
+      out[name] = hash128(read_text(path_join(folder, name))).hex();
   }
   return out;
+}
+
+/// Files of a folder as if they had been written an hour ago: what is checked of them is remembered.
+inline void make_older(const std::string& folder) {
+  for (const auto& name : files().list(folder)) {
+    const std::string path = path_join(folder, name);
+    const std::int64_t date = files().info(path)->modified_ns - std::int64_t{3600} * 1'000'000'000;
+    const timespec times[2] = {{0, UTIME_OMIT}, {date / 1'000'000'000, date % 1'000'000'000}};
+    ASSERT_EQ(::utimensat(AT_FDCWD, path.c_str(), times, 0), 0) << path;
+  }
 }
 
 /// Text of words and lines with some characters of two to four bytes; reproducible.

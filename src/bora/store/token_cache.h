@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "bora/base/file.h"
-#include "bora/store/ledger.h"
+#include "bora/store/shard_check.h"
 
 namespace bora::store {
 
@@ -16,12 +16,15 @@ namespace bora::store {
 /// may read.
 class TokenCache {
  public:
-  /// Errors: NotFound if there is no cache; Corruption if it is unfinished or a file of tokens has another
-  /// size than its ledger says. Contents are not read; verify() does.
-  static std::shared_ptr<const TokenCache> open(const std::string& directory);
-  /// The same of a cache that one or several workers may still be building: its finished shards up to the
-  /// first that is missing. Null if there is none, or if it has fewer than so many tokens and more are to
-  /// come. See GrowingCache.
+  /// At first use every file is read and compared with its hash, and every id with the vocabulary; later only
+  /// what has changed since, by size, date and inode. Several workers open it together by open_cache.
+  /// Errors: NotFound if there is no cache; Corruption if it is unfinished, or one of its files is not what
+  /// its ledger says.
+  static std::shared_ptr<const TokenCache> open(const std::string& directory,
+                                                const CheckOptions& options = {});
+  /// The same of a cache that one or several workers are still building, or have just built: its finished
+  /// shards up to the first that is missing. Null if there is none, or if it has fewer than so many tokens
+  /// and more are to come. See GrowingCache. Nothing is read: who builds a cache hashes what it writes.
   static std::shared_ptr<const TokenCache> open_prefix(const std::string& directory, std::int64_t tokens = 0);
 
   const std::string& directory() const { return directory_; }
@@ -31,7 +34,8 @@ class TokenCache {
   std::int64_t num_bytes() const { return totals_.bytes; }  ///< of UTF-8 text
   bool weighted() const { return ledger_.shape.weighted; }
 
-  /// Tokens [begin, begin + out.size()). Errors: InvalidArgument out of range.
+  /// Tokens [begin, begin + out.size()), each below ledger().vocab_size. Errors: InvalidArgument out of
+  /// range; Corruption if there is another id, or if a file has become shorter.
   void tokens(std::int64_t begin, std::span<std::int32_t> out) const;
   std::vector<std::int32_t> tokens(std::int64_t begin, std::int64_t count) const;
 
@@ -47,8 +51,10 @@ class TokenCache {
   /// none does. O(log documents).
   std::int64_t document_at(std::int64_t t) const;
 
-  /// Reads every file and compares it with its hash. Errors: Corruption that names the file.
-  void verify() const;
+  /// Reads every file, whatever is known of it. Errors: Corruption that names the file.
+  void verify(CheckOptions options = {}) const;
+  /// After every worker that shares the disk has opened its share: the next start reads nothing.
+  void remember_checked() const;
 
  private:
   struct Shard {
@@ -57,11 +63,14 @@ class TokenCache {
     std::span<const std::byte> tokens, offsets, weights;
     std::int64_t first_token = 0, first_document = 0;
   };
-  TokenCache() = default;
-  static std::shared_ptr<const TokenCache> map_shards(const std::string& directory, Ledger ledger);
-  void add_shard(const ShardRecord& record);
+  TokenCache(std::string directory, Ledger ledger);
+  void map_shards(ShardChecks* checks, int threads);
+  Shard mapped(const ShardRecord& record, ShardChecks* checks) const;
+  void add(Shard shard);
   const Shard& shard_of_token(std::int64_t t) const;
-  static std::int64_t end_in(const Shard& shard, std::int64_t d, const std::string& directory);
+  std::int64_t end_in(const Shard& shard, std::int64_t d) const;
+  std::int64_t document_in(const Shard& shard, std::int64_t t) const;
+  [[noreturn]] void fail_end(const Shard& shard, std::uint64_t end) const;
   void check_range(std::int64_t begin, std::size_t count) const;
   template <class Part>
   void for_each_part(std::int64_t begin, std::size_t count, const Part& part) const;
@@ -69,7 +78,8 @@ class TokenCache {
   std::string directory_;
   Ledger ledger_;
   TokenCounts totals_;
-  std::vector<Shard> shards_;  // those with tokens or documents, in order
+  std::unique_ptr<ShardChecks> checks_;  // what open() has found out
+  std::vector<Shard> shards_;            // those with tokens or documents, in order
 };
 
 }  // namespace bora::store

@@ -123,6 +123,8 @@ TEST_F(Cache, WideTokens) {
 
 TEST_F(Cache, IsOpenedTheSecondTime) {
   build("c");
+  make_older(folder_ / "c");
+  TokenCache::open(folder_ / "c");
   const auto before = contents(folder_ / "c");
   struct Never : ByteProcessor {
     void encode(const TextPiece&, std::vector<std::int32_t>&) const override {
@@ -269,6 +271,8 @@ TEST_F(Cache, MovedOrTouchedSourcesAreAccepted) {
   for (auto& path : moved) path = folder_.write("moved/" + base_name(path), read_text(path));
   EXPECT_EQ(build_cache(folder_ / "c", moved, ByteProcessor())->ledger().sources, look_up_sources(moved));
   EXPECT_EQ(hash128(read_text(tokens_path(folder_ / "c", 0))), tokens);
+  make_older(folder_ / "c");
+  TokenCache::open(folder_ / "c");
   FaultFiles counting(no_sync_);
   ScopedFileSystem scope(counting);
   build_cache(folder_ / "c", moved, ByteProcessor());
@@ -350,7 +354,9 @@ TEST_F(Cache, DamageIsFound) {
   std::string bad = content;
   bad[100] ^= 1;
   folder_.write("c/" + base_name(tokens), bad);
-  EXPECT_EQ(error_of(ErrorKind::Corruption, [&] { TokenCache::open(folder_ / "c")->verify(); }),
+  EXPECT_EQ(error_of(ErrorKind::Corruption, [&] { TokenCache::open(folder_ / "c"); }),
+            fmt::format("{}: hash differs from the ledger; the file is damaged{}", tokens, rebuild));
+  EXPECT_EQ(error_of(ErrorKind::Corruption, [&] { TokenCache::open_prefix(folder_ / "c")->verify(); }),
             fmt::format("{}: hash differs from the ledger; the file is damaged{}", tokens, rebuild));
   files().truncate(tokens, 100);
   EXPECT_EQ(error_of(ErrorKind::Corruption, [&] { TokenCache::open(folder_ / "c"); }),

@@ -22,7 +22,7 @@ void for_each_document_piece(const std::vector<std::string>& paths, TokenFiles k
   bool ends = false;
   for (const auto& path : paths) {
     const auto documents = open_token_file(path, kind, options);
-    while (documents->next(ids, ends)) use(ids, ends);
+    while (documents->next(ids, ends)) use(ids, ends, path);
   }
 }
 
@@ -32,7 +32,8 @@ class ImportWriter {
   ImportWriter(const std::string& directory, Ledger ledger)
       : directory_(directory), ledger_(std::move(ledger)) {}
 
-  void add(std::span<const std::int32_t> ids, bool ends_document) {
+  void add(std::span<const std::int32_t> ids, bool ends_document, const std::string& path) {
+    refuse_new_ids(ids, path);
     if (!shard_) shard_.emplace(directory_, static_cast<std::int64_t>(ledger_.shards.size()));
     if (ledger_.bytes_per_token() == 2)
       shard_->tokens.append_ids<std::uint16_t>(ids);
@@ -50,6 +51,7 @@ class ImportWriter {
     ledger_.num_shards = static_cast<std::int64_t>(ledger_.shards.size());
     ledger_.is_finished = true;
     files().sync_directory(directory_);
+    remember_built(directory_, ledger_);
     write_ledger(directory_, ledger_);
   }
 
@@ -62,6 +64,14 @@ class ImportWriter {
     ShardRecord record;
     HashedFile tokens, offsets;
   };
+
+  /// The width of an id was chosen by what the files held when they were read before.
+  void refuse_new_ids(std::span<const std::int32_t> ids, const std::string& path) const {
+    const auto largest = std::max_element(ids.begin(), ids.end());
+    if (largest == ids.end() || *largest < ledger_.vocab_size) return;
+    fail(ErrorKind::Io, "import: {} changed while it was read: it holds id {}, and at first none above {}",
+         path, *largest, ledger_.vocab_size - 1);
+  }
 
   void finish_shard() {
     if (!shard_) return;
@@ -114,7 +124,7 @@ std::shared_ptr<const TokenCache> import_tokens(const std::string& directory,
     fail(ErrorKind::Config, "import: {} has a token cache already\nhint: another directory", directory);
   // How wide an id is kept must be known before the first one is written: the files are read twice.
   std::int32_t largest = -1;
-  for_each_document_piece(paths, kind, options, [&](const std::vector<std::int32_t>& ids, bool) {
+  for_each_document_piece(paths, kind, options, [&](const auto& ids, bool, const auto&) {
     for (const std::int32_t id : ids) largest = std::max(largest, id);
   });
   if (largest < 0) fail(ErrorKind::NotFound, "import: the {} files hold no token", paths.size());
@@ -124,10 +134,11 @@ std::shared_ptr<const TokenCache> import_tokens(const std::string& directory,
   ledger.format.text_key = "";
   files().make_directories(directory);
   ImportWriter writer(directory, std::move(ledger));
-  for_each_document_piece(paths, kind, options,
-                          [&](const std::vector<std::int32_t>& ids, bool ends) { writer.add(ids, ends); });
+  for_each_document_piece(paths, kind, options, [&](const auto& ids, bool ends, const std::string& path) {
+    writer.add(ids, ends, path);
+  });
   writer.finish();
-  return TokenCache::open(directory);
+  return TokenCache::open_prefix(directory);
 }
 
 bool holds_imported_tokens(const std::string& directory) {
