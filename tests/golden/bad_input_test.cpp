@@ -3,6 +3,8 @@
 // What the program says to bad input, and that it leaves nothing half-done.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "bora/base/file.h"
 #include "program.h"
@@ -102,6 +104,39 @@ TEST(BadInput, CacheOfAnotherTokenizerOrText) {
   write_atomically(folder + "/one.txt", read_text(folder + "/one.txt") + "one more line\n");
   auto changed = run(folder, {"train", "config.yaml", "--trainer.stop_at_step=2"});
   expect_failure(changed, 2, "one.txt");
+}
+
+TEST(BadInput, DamagedTokenCache) {
+  auto folder = small_project("damaged_cache");
+  const auto train = [&](const std::string& stop) {
+    return run(folder, {"train", "config.yaml", "--trainer.stop_at_step=" + stop});
+  };
+  ASSERT_EQ(train("1").code, 75);
+  const std::string tokens = folder + "/cache/one/train/tokens-00000.bin", whole = read_text(tokens);
+  write_atomically(tokens, std::string(whole.size(), '\0'));
+  expect_failure(train("2"), 3, "tokens-00000.bin: hash differs from the ledger; the file is damaged");
+  expect_failure(run(folder, {"cache", "config.yaml", "--verify"}), 3, "tokens-00000.bin: hash differs");
+  write_atomically(tokens, whole);
+  EXPECT_EQ(train("2").code, 75);
+}
+
+TEST(BadInput, WhatIsNoFile) {
+  auto folder = small_project("no_files");
+  ASSERT_EQ(mkfifo((folder + "/pipe").c_str(), 0600), 0);
+  ASSERT_EQ(symlink("pipe", (folder + "/pipe.txt").c_str()), 0);
+  const std::string what = "a pipe, a socket or a device";
+  expect_failure(run(folder, {"train", "pipe"}), 2, "pipe: " + what);
+  write_atomically(folder + "/include.yaml", "model: !include /dev/zero\n");
+  expect_failure(run(folder, {"train", "include.yaml"}), 2, "/dev/zero: " + what);
+  expect_failure(run(folder, {"train", "config.yaml", "--data.train_urls=[\"pipe.txt\"]"}), 1,
+                 "pipe.txt is " + what);
+  expect_failure(
+      run(folder, {"train", "config.yaml", "--data.train_tokenizer=null", "--data.tokenizer=pipe"}), 1,
+      "pipe: is a pipe, not a file");
+  files().make_directories(folder + "/model");
+  write_atomically(folder + "/model/config.json", "{}");
+  ASSERT_EQ(symlink("../pipe", (folder + "/model/model.safetensors").c_str()), 0);
+  expect_failure(run(folder, {"inspect", "model"}), 1, "model.safetensors: is a pipe, not a file");
 }
 
 TEST(BadInput, DamagedCheckpointFallsBack) {
