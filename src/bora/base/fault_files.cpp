@@ -155,6 +155,11 @@ void FaultFiles::rename(const std::string& from, const std::string& to) {
   step(FileOperation::Rename, from);
   inner_.rename(from, to);
 }
+bool FaultFiles::exchange(const std::string& a, const std::string& b) {
+  step(FileOperation::Rename, a);
+  auto* able = dynamic_cast<ExchangingFiles*>(&inner_);
+  return able != nullptr && able->exchange(a, b);
+}
 void FaultFiles::remove(const std::string& path) {
   step(FileOperation::Remove, path);
   inner_.remove(path);

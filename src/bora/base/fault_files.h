@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "bora/base/exchange.h"
 #include "bora/base/file.h"
 
 namespace bora {
@@ -55,7 +56,7 @@ struct Fault {
 ///     }
 ///
 /// Any number of threads may use it. Operations are counted in the order in which they arrive.
-class FaultFiles : public FileSystem {
+class FaultFiles : public FileSystem, public ExchangingFiles {
  public:
   explicit FaultFiles(FileSystem& inner, Fault fault = {}) : inner_(inner), fault_(std::move(fault)) {}
 
@@ -71,6 +72,7 @@ class FaultFiles : public FileSystem {
   std::vector<std::string> list(const std::string& directory) override;
   void make_directories(const std::string& path) override;
   void rename(const std::string& from, const std::string& to) override;
+  bool exchange(const std::string& a, const std::string& b) override;  ///< counts as a rename
   void remove(const std::string& path) override;
   void truncate(const std::string& path, std::uint64_t size) override;
   void sync_directory(const std::string& path) override;

@@ -133,6 +133,8 @@ TEST_F(FaultFilesTest, ShortWriteLeavesTheFrontHalf) {
 }
 
 TEST_F(FaultFilesTest, FailsOnceOrStaysBroken) {
+  FaultFiles unable(files(), {.nth = 1, .error_number = EIO, .operations = {FileOperation::Rename}});
+  EXPECT_THROW(unable.exchange(at("a"), at("b")), Error);
   FaultFiles once(files(), {.nth = 2, .operations = {FileOperation::Create}});
   once.create(at("a"));
   EXPECT_THROW(once.create(at("b")), Error);

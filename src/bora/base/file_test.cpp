@@ -15,6 +15,8 @@
 #include <thread>
 
 #include "bora/base/error.h"
+#include "bora/base/exchange.h"
+#include "bora/base/posix_files.h"
 #include "bora/base/text.h"
 
 namespace bora {
@@ -260,6 +262,35 @@ TEST_F(FileTest, InfoTellsFilesApart) {
   EXPECT_EQ(file->info().size, 1U) << "as it was when it was opened";
   EXPECT_TRUE(file->info().same_file(a));
   EXPECT_EQ(file->size(), 5U);
+}
+
+TEST_F(FileTest, NewDirectoriesSurviveALossOfPower) {
+  class Synced : public PosixFileSystem {
+   public:
+    void sync_directory(const std::string& path) override {
+      synced.push_back(path);
+      PosixFileSystem::sync_directory(path);
+    }
+    Names synced;
+  };
+  Synced files;
+  files.make_directories(at("a/b//c/"));
+  EXPECT_EQ(files.synced, (Names{folder_, at("a"), at("a/b")}));
+  files.make_directories(at("a/b/d"));
+  EXPECT_EQ(files.synced.back(), at("a/b"));
+  EXPECT_EQ(files.synced.size(), 4U);
+}
+
+TEST_F(FileTest, TwoDirectoriesChangePlaces) {
+  files().make_directories(at("a"));
+  files().make_directories(at("b"));
+  put(at("a/one"), "1");
+  put(at("b/two"), "2");
+  if (!change_places(at("a"), at("b"))) GTEST_SKIP() << "this file system cannot exchange directories";
+  EXPECT_EQ(files().list(at("a")), Names{"two"});
+  EXPECT_EQ(files().list(at("b")), Names{"one"});
+  EXPECT_EQ(error(ErrorKind::NotFound, [&] { change_places(at("a"), at("no")); }),
+            "a: cannot exchange with no: No such file or directory");
 }
 
 TEST_F(FileTest, AFullDeviceIsAnError) {

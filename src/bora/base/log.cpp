@@ -2,10 +2,10 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/base/log.h"
 
-#include <cstdio>
 #include <mutex>
 #include <string>
 
+#include "bora/base/output.h"
 #include "bora/base/text.h"
 
 namespace bora {
@@ -43,8 +43,7 @@ void log_line(std::string_view text) {
   if (log.quiet && !text.starts_with("warning: ")) return;
   const std::string line = with_prefix(text);
   if (log.before != nullptr) log.before();
-  std::fwrite(line.data(), 1, line.size(), stderr);
-  std::fflush(stderr);
+  write_output(Output::Error, line);
   if (log.after != nullptr) log.after();
 }
 

@@ -46,6 +46,7 @@ class Descriptor {
  public:
   Descriptor(const std::string& path, std::string_view action, int flags)
       : value_(checked(path, action, [&] { return ::open(path.c_str(), flags | O_CLOEXEC, 0666); })) {}
+  explicit Descriptor(int value) : value_(value) {}
   ~Descriptor() { close(); }
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
@@ -271,7 +272,11 @@ void PosixFileSystem::make_directories(const std::string& path) {
   for (std::size_t end = 0; end != std::string::npos;) {
     end = path.find('/', end + 1);
     const std::string part = path.substr(0, end);
-    if (part.empty() || retried([&] { return ::mkdir(part.c_str(), 0777); }) == 0) continue;
+    if (part.empty()) continue;
+    if (retried([&] { return ::mkdir(part.c_str(), 0777); }) == 0) {
+      sync_directory(parent_path(part));  // what is written into it would be lost with its name
+      continue;
+    }
     const int error = errno;
     // Some file systems answer EROFS or EACCES for a directory that is already there.
     const auto existing = info(part);
@@ -284,6 +289,12 @@ void PosixFileSystem::rename(const std::string& from, const std::string& to) {
   if (::rename(from.c_str(), to.c_str()) < 0) {
     fail_file(from, fmt::format("rename to {}", to), errno);
   }
+}
+
+bool PosixFileSystem::exchange(const std::string& a, const std::string& b) {
+  if (::renameat2(AT_FDCWD, a.c_str(), AT_FDCWD, b.c_str(), RENAME_EXCHANGE) == 0) return true;
+  if (errno == EINVAL || errno == ENOSYS || errno == ENOTSUP) return false;
+  fail_file(a, fmt::format("exchange with {}", b), errno);
 }
 
 void PosixFileSystem::remove(const std::string& path) {
@@ -299,7 +310,11 @@ void PosixFileSystem::truncate(const std::string& path, std::uint64_t size) {
 }
 
 void PosixFileSystem::sync_directory(const std::string& path) {
-  const Descriptor directory(path, "sync directory", O_RDONLY | O_DIRECTORY);
+  const int opened = retried([&] { return ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
+  // One may be allowed to make files in a directory that one may not read: there is nothing to be done.
+  if (opened < 0 && errno == EACCES) return;
+  if (opened < 0) fail_file(path, "sync directory", errno);
+  const Descriptor directory(opened);
   // EINVAL: a file system without this notion; there is nothing more to do.
   if (retried([&] { return ::fsync(directory.get()); }) < 0 && errno != EINVAL) {
     fail_file(path, "sync directory", errno);

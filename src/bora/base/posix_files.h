@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
 #pragma once
+#include "bora/base/exchange.h"
 #include "bora/base/file.h"
 
 namespace bora {
 
 /// The operating system's files, by POSIX calls. Calls that a signal interrupts are repeated, short writes
-/// continued. Nothing is buffered: one write() is one system call.
-class PosixFileSystem : public FileSystem {
+/// continued. Nothing is buffered: one write() is one system call. A loss of power leaves the directories that
+/// make_directories() has made.
+class PosixFileSystem : public FileSystem, public ExchangingFiles {
  public:
   std::unique_ptr<ReadFile> open(const std::string& path) override;
   std::unique_ptr<WriteFile> create(const std::string& path) override;
@@ -16,6 +18,7 @@ class PosixFileSystem : public FileSystem {
   std::vector<std::string> list(const std::string& directory) override;
   void make_directories(const std::string& path) override;
   void rename(const std::string& from, const std::string& to) override;
+  bool exchange(const std::string& a, const std::string& b) override;
   void remove(const std::string& path) override;
   void truncate(const std::string& path, std::uint64_t size) override;
   void sync_directory(const std::string& path) override;
