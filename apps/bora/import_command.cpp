@@ -2,18 +2,35 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include <fmt/core.h>
 
+#include <optional>
+
 #include "args.h"
 #include "bora/base/error.h"
 #include "bora/base/file.h"
 #include "bora/base/text.h"
 #include "bora/checkpoint/checkpoint.h"
 #include "bora/checkpoint/run_lock.h"
+#include "bora/checkpoint/staged_directory.h"
 #include "bora/core/runtime.h"
 #include "commands.h"
 #include "models.h"
 #include "open_model.h"
 
 namespace bora::app {
+namespace {
+
+// A run that has been there for longer would lose what it holds.
+void require_free(const std::string& directory) {
+  const auto info = files().info(directory);
+  if (!info) return;
+  if (!info->is_directory) fail(ErrorKind::Usage, "import: {} is no directory", directory);
+  for (const auto& name : files().list(directory)) {
+    if (name == ".lock") continue;
+    fail(ErrorKind::Usage, "import: {} holds {} already\nhint: choose another directory", directory, name);
+  }
+}
+
+}  // namespace
 
 int run_import(const Arguments& arguments) {
   std::string from, to;
@@ -23,18 +40,23 @@ int run_import(const Arguments& arguments) {
   args.positional("model", from, "Hugging Face directory");
   args.positional("run", to, "run directory to put step-0 into");
   args.parse(arguments);
+  require_free(to);
   core::initialize();
   auto model = load_model(from);
   auto parameters = model->parameters();
   checkpoint::CheckpointContent content;
   content.parameters = checkpoint::checkpoint_arrays(parameters);
   content.state = {{"step", 0}, {"model", model->hf_config()}};
-  files().make_directories(to);
-  const checkpoint::RunLock lock(to);
-  checkpoint::save_checkpoint(to, content);
+  checkpoint::StagedDirectory staged(to);
+  if (exists(path_join(from, "tokenizer.json")))
+    Tokenizer::load(from).save(path_join(staged.path(), "tokenizer"));
+  checkpoint::save_checkpoint(staged.path(), content);
+  std::optional<checkpoint::RunLock> lock;
+  if (exists(to)) lock.emplace(to);  // not from under a process that begins to train there
+  require_free(to);
+  staged.put_in_place();
   std::int64_t n = 0;
   for (const auto& p : parameters) n += p.array->numel();
-  if (exists(path_join(from, "tokenizer.json"))) Tokenizer::load(from).save(path_join(to, "tokenizer"));
   fmt::print("{} · {} parameters -> {}/step-0\n", model->shape().type, human_count(static_cast<double>(n)),
              to);
   return 0;

@@ -46,18 +46,14 @@ std::unique_ptr<nn::LanguageModel> load_model(const std::string& directory) {
 
 void export_hugging_face(nn::LanguageModel& model, const std::optional<Tokenizer>& tokenizer,
                          const std::string& directory, const checkpoint::HfSaveOptions& options) {
-  std::vector<std::pair<std::string, std::string>> extra;
   auto config = model.hf_config();
+  auto complete = options;
   if (tokenizer) {
-    auto folder = directory + ".tokenizer";
-    tokenizer->save(folder);
-    for (const auto& name : files().list(folder))
-      extra.emplace_back(name, read_text(path_join(folder, name)));
-    remove_all(folder);
+    complete.add_files = [&](const std::string& to) { tokenizer->save(to); };
     if (auto id = tokenizer->bos_id()) config["bos_token_id"] = *id;
     if (auto id = tokenizer->eos_id()) config["eos_token_id"] = *id;
   }
-  checkpoint::save_hugging_face(directory, hf_parameters(model), config, extra, options);
+  checkpoint::save_hugging_face(directory, hf_parameters(model), config, complete);
 }
 
 }  // namespace bora::app

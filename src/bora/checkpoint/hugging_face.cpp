@@ -2,8 +2,6 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/checkpoint/hugging_face.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <numeric>
 #include <set>
@@ -13,6 +11,7 @@
 #include "bora/base/text.h"
 #include "bora/checkpoint/safetensors.h"
 #include "bora/checkpoint/safetensors_writer.h"
+#include "bora/checkpoint/staged_directory.h"
 #include "bora/core/create.h"
 #include "bora/core/mapping.h"
 
@@ -162,31 +161,19 @@ void load_hugging_face(const std::string& directory, std::span<const HfParameter
 }
 
 void save_hugging_face(const std::string& directory, std::span<const HfParameter> parameters,
-                       const Json& config,
-                       const std::vector<std::pair<std::string, std::string>>& extra_files,
-                       const HfSaveOptions& options) {
-  auto temporary = fmt::format("{}.tmp-{}", directory, ::getpid());
-  remove_all(temporary);
-  try {
-    files().make_directories(temporary);
-    std::vector<TensorSource> sources;
-    for (const auto& p : parameters) sources.push_back(source_of(p, options));
-    ShardOptions shards{.max_shard_bytes = options.max_shard_bytes, .metadata = {{"format", "pt"}}};
-    write_sharded(temporary, "model", std::move(sources), shards);
-    auto described = config;
-    described["torch_dtype"] = options.dtype == core::DType::bf16  ? "bfloat16"
-                               : options.dtype == core::DType::f16 ? "float16"
-                                                                   : "float32";
-    write_file(path_join(temporary, "config.json"), described.dump(2) + "\n");
-    for (const auto& [name, content] : extra_files) write_file(path_join(temporary, name), content);
-    files().sync_directory(temporary);
-    remove_all(directory);
-    files().rename(temporary, directory);
-    files().sync_directory(parent_path(directory));
-  } catch (...) {
-    remove_all(temporary);
-    throw;
-  }
+                       const Json& config, const HfSaveOptions& options) {
+  StagedDirectory staged(directory);
+  std::vector<TensorSource> sources;
+  for (const auto& p : parameters) sources.push_back(source_of(p, options));
+  ShardOptions shards{.max_shard_bytes = options.max_shard_bytes, .metadata = {{"format", "pt"}}};
+  write_sharded(staged.path(), "model", std::move(sources), shards);
+  auto described = config;
+  described["torch_dtype"] = options.dtype == core::DType::bf16  ? "bfloat16"
+                             : options.dtype == core::DType::f16 ? "float16"
+                                                                 : "float32";
+  write_file(path_join(staged.path(), "config.json"), described.dump(2) + "\n");
+  if (options.add_files) options.add_files(staged.path());
+  staged.put_in_place();
 }
 
 }  // namespace bora::checkpoint

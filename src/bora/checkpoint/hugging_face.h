@@ -43,13 +43,12 @@ struct HfSaveOptions {
   std::uint64_t max_shard_bytes = 5'000'000'000;
   /// Whole values (fp32) of a parameter that is not whole in memory, once for each, when its turn comes.
   std::function<core::Array(const HfParameter&)> values;
+  /// Adds what goes along, the tokenizer say, to a directory that is being written.
+  std::function<void(const std::string& directory)> add_files;
 };
-/// Writes config.json and the tensors into `directory` by way of a temporary directory beside it: complete or
-/// absent. An existing directory is replaced only after the new one is on disk. `extra_files` (name, content)
-/// go along: tokenizer.json and its configuration.
+/// Writes config.json and the tensors into `directory`, whole or not at all; what stands there is replaced in
+/// one step (staged_directory.h).
 void save_hugging_face(const std::string& directory, std::span<const HfParameter> parameters,
-                       const Json& config,
-                       const std::vector<std::pair<std::string, std::string>>& extra_files = {},
-                       const HfSaveOptions& options = {});
+                       const Json& config, const HfSaveOptions& options = {});
 
 }  // namespace bora::checkpoint
