@@ -4,11 +4,14 @@
 #include <fmt/core.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <system_error>
 
 #include "args.h"
 #include "bora/base/error.h"
+#include "bora/base/output.h"
 #include "bora/base/text.h"
 #include "bora/core/runtime.h"
 #include "commands.h"
@@ -77,10 +80,31 @@ int run(const std::vector<std::string>& arguments) {
        did_you_mean(arguments[0], names));
 }
 
+// Whoever reads has enough: `bora inspect ... | head`. The end is that of any program that writes into a
+// closed pipe, also where SIGPIPE is ignored.
+constexpr int kClosedPipe = 128 + SIGPIPE;
+
 // What was printed may still wait in a buffer; a full disk shows only now.
 int flush_output(int code) {
-  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
-  fail(ErrorKind::Io, "standard output cannot be written: {}", std::strerror(errno));
+  if (output_is_lost(Output::Standard)) return code;  // the run went on without it
+  int error = output_error();
+  if (error == 0 && std::fflush(stdout) != 0) error = errno;
+  if (error == 0 && std::ferror(stdout) != 0) error = EIO;
+  if (error == EPIPE) return kClosedPipe;
+  if (error == 0) return code;
+  fail(ErrorKind::Io, "standard output cannot be written: {}", std::strerror(error));
+}
+
+int report_error() {
+  try {
+    throw;
+  } catch (const std::system_error& e) {
+    if (e.code() == std::errc::broken_pipe) return kClosedPipe;  // of fmt::print
+  } catch (...) {                                                // what it is, current_error() knows
+  }
+  const auto e = core::current_error();
+  write_output(Output::Error, fmt::format("bora: {}\n", e.what()));
+  return exit_code(e.kind());
 }
 
 }  // namespace
@@ -92,8 +116,6 @@ int main(int argc, char** argv) {
   } catch (const bora::app::HelpShown&) {
     return 0;
   } catch (...) {
-    const auto e = bora::core::current_error();
-    fmt::print(stderr, "bora: {}\n", e.what());
-    return bora::exit_code(e.kind());
+    return bora::app::report_error();
   }
 }

@@ -8,11 +8,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include "bora/base/clock.h"
 #include "bora/base/env.h"
 #include "bora/base/log.h"
+#include "bora/base/output.h"
 #include "bora/base/text.h"
 #include "bora/track/console_text.h"
 
@@ -37,10 +37,7 @@ int terminal_width() {
   return kDefaultWidth;
 }
 
-void write_stdout(std::string_view text) {
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  std::fflush(stdout);
-}
+void write_stdout(std::string_view text) { write_output(Output::Standard, text); }
 
 Json number(double value) {
   if (std::isfinite(value)) return value;
@@ -69,6 +66,7 @@ ConsoleOptions detect_console(bool quiet, bool json) {
 Console::Console(ConsoleOptions options) : options_(std::move(options)) {
   if (!options_.write) options_.write = write_stdout;
   if (!options_.clock) options_.clock = monotonic_seconds;
+  if (!options_.is_lost) options_.is_lost = [] { return output_is_lost(Output::Standard); };
   if (!interactive()) return;
   g_logged = this;
   set_log_hooks([] { g_logged->clear_live(); }, [] { g_logged->draw_live(); });
@@ -88,6 +86,7 @@ int Console::width_or(int otherwise) const { return options_.width ? options_.wi
 
 void Console::emit(std::string_view text) {
   if (options_.quiet) return;
+  leave_lost_terminal();
   erase();
   options_.write(fmt::format("{}\n", text));
   draw();
@@ -223,6 +222,15 @@ void Console::settle() {
   task_ = {};
 }
 
+// Bars are for those who look: what goes on in a file after the terminal was lost has whole lines.
+void Console::leave_lost_terminal() {
+  if (options_.mode != ConsoleMode::Terminal || !options_.is_lost()) return;
+  options_.mode = ConsoleMode::Plain;
+  options_.color = false;
+  options_.width = nullptr;
+  live_.clear();
+}
+
 void Console::show_live(std::string text, bool final) {
   live_ = std::move(text);
   drawn_at_ = options_.clock();
@@ -274,6 +282,7 @@ bool Console::plain_step_is_due(const StepLine& line, double now) {
 void Console::step(const StepLine& line) {
   const std::lock_guard lock(mutex_);
   if (options_.quiet) return;
+  leave_lost_terminal();
   const double now = options_.clock();
   if (!steps_started_) steps_started_ = now;
   const double elapsed = line.elapsed.value_or(now - *steps_started_);
@@ -326,6 +335,7 @@ void Console::progress(std::string_view name, double done, double total, std::st
                        std::string_view rate) {
   const std::lock_guard lock(mutex_);
   if (options_.quiet) return;
+  leave_lost_terminal();
   const double now = options_.clock();
   if (task_.name != name) task_ = {std::string(name), now, now};
   const double elapsed = now - task_.started;

@@ -24,6 +24,7 @@ struct ConsoleOptions {
   std::function<int()> width;                   ///< columns; unset: no limit for lines, 100 for bars
   std::function<void(std::string_view)> write;  ///< unset: standard output, flushed
   std::function<double()> clock;                ///< seconds; unset: monotonic_seconds
+  std::function<bool()> is_lost;                ///< nobody reads any more; unset: as base/output.h knows
 };
 
 /// Standard output as it is: a terminal or not, its width at each moment, NO_COLOR.
@@ -105,6 +106,7 @@ class Console {
   bool shows(ConsoleMode mode) const { return options_.mode == mode && !options_.quiet; }
   void emit(std::string_view text);
   void emit_json(const Json& object);
+  void leave_lost_terminal();
   void show_live(std::string text, bool final);
   void erase();
   void draw();

@@ -213,6 +213,24 @@ TEST(ConsoleSteps, OtherOutputGoesAboveTheBar) {
   EXPECT_EQ(screen.out.size(), size);
 }
 
+TEST(ConsoleSteps, ALostTerminalGetsWholeLines) {
+  Screen screen(ConsoleMode::Terminal, 104, true);
+  bool lost = false;
+  screen.options.is_lost = [&] { return lost; };
+  {
+    Console console(screen.options);
+    console.step(step_line(1));
+    screen.out.clear();
+    lost = true;
+    for (int step = 2; step < 40; ++step) console.step(step_line(step));
+    console.line("a line");
+  }
+  EXPECT_THAT(screen.out, Not(HasSubstr("\r")));
+  EXPECT_THAT(screen.out, Not(HasSubstr("\x1b")));
+  EXPECT_THAT(screen.lines(),
+              ElementsAre(StartsWith("step    2/600"), StartsWith("step   30/600"), "a line"));
+}
+
 TEST(ConsoleSteps, PlainIsAboutTwentyLinesOrOneAMinute) {
   Screen screen(ConsoleMode::Plain);
   Console console(screen.options);

@@ -85,6 +85,7 @@ TensorboardTracker::TensorboardTracker(TensorboardOptions options)
     : options_(std::move(options)), path_(path_join(options_.directory, file_name(options_))) {
   files().make_directories(options_.directory);
   file_ = files().create(path_);
+  files().sync_directory(options_.directory);
   write_event(0, kFileVersion, "brain.Event:2");
   if (options_.first_step > 0) {
     write_event(options_.first_step, kSessionLog, ProtoWriter().integer(1, kSessionStart).text());

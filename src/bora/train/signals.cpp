@@ -13,7 +13,7 @@ namespace {
 
 volatile std::sig_atomic_t stop_requested = 0;
 timespec first_request;
-struct sigaction before_int, before_term, before_user;
+struct sigaction before_int, before_term, before_user, before_hangup;
 
 // A batch system that tells both the launcher and its workers makes one request arrive twice.
 bool is_echo() {
@@ -44,12 +44,15 @@ StopSignals::StopSignals() {
   ::sigaction(SIGINT, &action, &before_int);
   ::sigaction(SIGTERM, &action, &before_term);
   ::sigaction(SIGUSR1, &action, &before_user);
+  ::sigaction(SIGHUP, nullptr, &before_hangup);
+  if (before_hangup.sa_handler != SIG_IGN) ::sigaction(SIGHUP, &action, nullptr);
 }
 
 StopSignals::~StopSignals() {
   ::sigaction(SIGINT, &before_int, nullptr);
   ::sigaction(SIGTERM, &before_term, nullptr);
   ::sigaction(SIGUSR1, &before_user, nullptr);
+  ::sigaction(SIGHUP, &before_hangup, nullptr);
 }
 
 bool StopSignals::requested() { return stop_requested != 0; }

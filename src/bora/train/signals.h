@@ -4,9 +4,9 @@
 
 namespace bora::train {
 
-/// While it lives, SIGINT, SIGTERM and SIGUSR1 (what `bora launch` and batch systems send) ask for a stop at
-/// the next step boundary; a second one, half a second later or more, ends the process at once (exit code
-/// 130).
+/// While it lives, SIGINT, SIGTERM, SIGHUP (the terminal is gone) and SIGUSR1 (what `bora launch` and batch
+/// systems send) ask for a stop at the next step boundary; a second one, half a second later or more, ends
+/// the process at once (exit code 130). SIGHUP stays ignored where it was (nohup).
 class StopSignals {
  public:
   StopSignals();
