@@ -14,7 +14,9 @@
 #include "args.h"
 #include "bora/base/env.h"
 #include "bora/base/error.h"
+#include "bora/base/output.h"
 #include "bora/base/text.h"
+#include "run_place.h"
 #include "supervise.h"
 #include "train_arguments.h"
 
@@ -67,8 +69,11 @@ class Launch {
  public:
   explicit Launch(LaunchArguments arguments) : arguments_(std::move(arguments)) {
     const auto train = parse_train_arguments({arguments_.command.begin() + 1, arguments_.command.end()});
-    load_config(train.paths, train.overrides);  // its mistakes are told once, not by each worker
+    const auto loaded =
+        load_config(train.paths, train.overrides);  // mistakes are told once, not by each worker
     quiet_ = train.flags.quiet || train.flags.json;
+    outlive_readers();
+    if (arguments_.command[0] == "train") continue_output_in(run_place(loaded.config).log());
   }
 
   int operator()() {
@@ -104,8 +109,7 @@ class Launch {
     return fmt::format("a worker was lost (exit code {})", code);
   }
   void say(const std::string& line) const {
-    fmt::print(stderr, "bora launch: {}\n", line);
-    std::fflush(stderr);
+    write_output(Output::Error, fmt::format("bora launch: {}\n", line));
   }
 
   int attempt_with(std::int64_t workers) {

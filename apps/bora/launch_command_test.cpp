@@ -6,9 +6,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <csignal>
+#include <cstdlib>
 
 #include "bora/base/error.h"
+#include "bora/base/file.h"
+#include "bora/base/output.h"
 #include "supervise.h"
 
 namespace bora::app {
@@ -73,6 +78,38 @@ TEST(Supervision, TellsHowAProgramEnded) {
   EXPECT_EQ(supervision.run({shell, "-c", "kill -9 $$"}, {}, nobody), 128 + SIGKILL);
   EXPECT_EQ(supervision.run({"/nowhere/program"}, {}, nobody), 127);
   EXPECT_EQ(find_program("no-such-program"), std::nullopt);
+}
+
+TEST(Supervision, HangUpsStayIgnored) {
+  const auto before = ::signal(SIGHUP, SIG_IGN);
+  {
+    const Supervision supervision;
+    ::raise(SIGHUP);
+    EXPECT_EQ(supervision.pause(0), std::nullopt);
+  }
+  EXPECT_EQ(::signal(SIGHUP, before), SIG_IGN);
+}
+
+// mpirun ends its workers when nobody reads what it prints.
+TEST(SupervisionDeathTest, AProgramPrintsForAsLongAsItLives) {
+  const auto log = testing::TempDir() + "bora_supervision_log.txt";
+  remove_all(log);
+  const auto body = [&] {
+    int ends[2];
+    if (::pipe(ends) != 0) std::abort();
+    ::dup2(ends[1], STDOUT_FILENO);
+    ::close(ends[0]);
+    ::close(ends[1]);
+    outlive_readers();
+    continue_output_in(log);
+    const Supervision supervision;
+    std::_Exit(
+        supervision.run({*find_program("sh"), "-c", "for i in 1 2 3; do echo $i || exit 9; done; exit 5"}, {},
+                        [](int, int) {}));
+  };
+  EXPECT_EXIT(body(), testing::ExitedWithCode(5), "it goes on in");
+  EXPECT_EQ(read_text(log), "1\n2\n3\n");
+  remove_all(log);
 }
 
 TEST(Supervision, SignalsAreTakenAndPassedOn) {

@@ -2,18 +2,23 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "supervise.h"
 
+#include <fcntl.h>
+#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <thread>
 
 #include "bora/base/env.h"
 #include "bora/base/error.h"
+#include "bora/base/output.h"
 #include "bora/base/text.h"
 
 namespace bora::app {
@@ -21,18 +26,74 @@ namespace {
 
 constexpr std::array kStops = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
 
+// A signal that waits is delivered even where it was ignored.
+bool is_ignored(int signal) {
+  struct sigaction now {};
+  ::sigaction(signal, nullptr, &now);
+  return now.sa_handler == SIG_IGN;
+}
+
 sigset_t awaited() {
   sigset_t set;
   ::sigemptyset(&set);
-  for (const int signal : kStops) ::sigaddset(&set, signal);
+  for (const int signal : kStops) {
+    if (signal != SIGHUP || !is_ignored(signal)) ::sigaddset(&set, signal);  // nohup
+  }
   ::sigaddset(&set, SIGCHLD);
   return set;
 }
 
+// What a program prints on standard output or standard error, passed on by a thread.
+class Relay {
+ public:
+  explicit Relay(Output to) : to_(to) {
+    if (::pipe2(ends_.data(), O_CLOEXEC) != 0) fail(ErrorKind::Io, "a pipe: {}", std::strerror(errno));
+  }
+  ~Relay() {
+    ended_ = true;
+    if (thread_.joinable()) thread_.join();
+    for (const int end : ends_) ::close(end);
+  }
+  Relay(const Relay&) = delete;
+  Relay& operator=(const Relay&) = delete;
+
+  int entry() const { return ends_[1]; }
+  int descriptor() const { return to_ == Output::Standard ? STDOUT_FILENO : STDERR_FILENO; }
+  void begin() {
+    ::close(std::exchange(ends_[1], -1));
+    thread_ = std::thread([this] { pass_on(); });
+  }
+
+ private:
+  // Until the program has ended and nothing is left to read; what it leaves running may hold the pipe longer.
+  void pass_on() const {
+    constexpr int kBetweenLooks = 50;  // milliseconds
+    std::array<char, 65536> piece;
+    while (true) {
+      const bool last = ended_;
+      pollfd ready{ends_[0], POLLIN, 0};
+      if (::poll(&ready, 1, last ? 0 : kBetweenLooks) <= 0) {
+        if (last) return;
+        continue;
+      }
+      const auto n = ::read(ends_[0], piece.data(), piece.size());
+      if (n > 0)
+        write_output(to_, {piece.data(), static_cast<std::size_t>(n)});
+      else if (n == 0 || errno != EINTR)
+        return;
+    }
+  }
+
+  Output to_;
+  std::array<int, 2> ends_{-1, -1};
+  std::atomic<bool> ended_{false};
+  std::thread thread_;
+};
+
 // A terminal's signals go to the group in front, and the supervisor passes on what it wants to: so the
 // program has a group of its own, and reads nothing from the terminal.
 [[noreturn]] void become(std::vector<char*>& argv, const Supervision::Variables& variables,
-                         const sigset_t& mask, pid_t parent) {
+                         const sigset_t& mask, pid_t parent, const std::array<Relay, 2>& prints) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (::getppid() != parent) ::_exit(126);  // it died before that
@@ -42,6 +103,7 @@ sigset_t awaited() {
     ::close(nothing[0]);
     ::close(nothing[1]);
   }
+  for (const Relay& relay : prints) ::dup2(relay.entry(), relay.descriptor());
   for (const auto& [name, value] : variables) ::setenv(name.c_str(), value.c_str(), 1);
   ::sigprocmask(SIG_SETMASK, &mask, nullptr);
   ::execv(argv[0], argv.data());
@@ -70,9 +132,11 @@ int Supervision::run(const std::vector<std::string>& line, const Variables& vari
   std::vector<char*> argv;
   for (auto& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
+  std::array<Relay, 2> prints{Relay(Output::Standard), Relay(Output::Error)};
   const pid_t self = ::getpid(), program = ::fork();
   if (program < 0) fail(ErrorKind::Io, "{} cannot be started: {}", line[0], std::strerror(errno));
-  if (program == 0) become(argv, variables, state_->before, self);
+  if (program == 0) become(argv, variables, state_->before, self, prints);
+  for (Relay& relay : prints) relay.begin();
   // Where other threads run, one of them may take the signal that a child has ended: so look now and then.
   constexpr timespec kBetweenLooks{0, 200'000'000};
   for (;;) {

@@ -13,7 +13,8 @@ namespace bora::app {
 std::optional<std::string> find_program(const std::string& name);
 
 /// While it lives, SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 wait to be taken by supervise(), and their
-/// arrival between two programs is not lost. Programs started meanwhile get none of a terminal's signals.
+/// arrival between two programs is not lost; SIGHUP stays ignored where it was (nohup). Programs started
+/// meanwhile get none of a terminal's signals.
 class Supervision {
  public:
   using Variables = std::vector<std::pair<std::string, std::string>>;
@@ -23,8 +24,9 @@ class Supervision {
   Supervision& operator=(const Supervision&) = delete;
 
   /// Runs a program, `line[0]` by its path, with variables added to its environment and no standard input,
-  /// until it ends; it gets SIGTERM if this process dies. `on_signal` is told of each signal, and the
-  /// program's process number. Exit code, or 128 + the signal that ended it.
+  /// until it ends; it gets SIGTERM if this process dies. What it prints goes through pipes that are read for
+  /// as long as it lives, and on by base/output.h. `on_signal` is told of each signal, and the program's
+  /// process number. Exit code, or 128 + the signal that ended it.
   int run(const std::vector<std::string>& line, const Variables& variables,
           const std::function<void(int signal, int program)>& on_signal) const;
 

@@ -8,10 +8,10 @@
 #include <algorithm>
 
 #include "bora/base/clock.h"
-#include "bora/base/env.h"
 #include "bora/base/error.h"
 #include "bora/base/hash.h"
 #include "bora/base/log.h"
+#include "bora/base/output.h"
 #include "bora/base/text.h"
 #include "bora/base/trace.h"
 #include "bora/checkpoint/async_writer.h"
@@ -20,7 +20,6 @@
 #include "bora/core/runtime.h"
 #include "bora/data/prefetcher.h"
 #include "bora/track/throughput.h"
-#include "bora/train/run_name.h"
 #include "bora/train/signals.h"
 #include "bora/train/trainer.h"
 #include "dry_run.h"
@@ -37,43 +36,33 @@
 
 namespace bora::app {
 
-namespace {
-
-std::optional<std::string> given_id(const train::TrainerConfig& trainer) {
-  if (trainer.id) return trainer.id;
-  if (auto id = env::run_id()) return id;
-  return trainer.configured_id();
-}
-
-}  // namespace
-
-RunPlace run_place(const LmConfig& config) {
-  RunPlace place;
-  auto id = given_id(config.trainer);
-  if (id && (id->empty() || id->find('/') != id->npos || id->starts_with('.'))) {
-    fail(ErrorKind::Config,
-         "the run's name \"{}\" cannot be the name of a directory\nhint: it comes from trainer.id, the "
-         "variable RUN_ID or the id of the W&B tracker",
-         *id);
-  }
-  auto part = training_part(config);
-  place.id = id ? *id : train::run_name(hash128(write_config(part)));
-  place.directory = config.trainer.checkpointer.run_directory(place.id);
-  return place;
-}
+using checkpoint::RunEnd;
 
 namespace {
 
-void put_aside(const std::string& directory) {
-  if (!exists(directory)) return;
+void put_aside(const std::string& given) {
+  if (!exists(given)) return;
+  const auto parent = parent_path(given), directory = path_join(parent, base_name(given));
   const checkpoint::RunLock lock(directory);  // not from under a process that writes there
   for (int i = 1;; ++i) {
     auto name = fmt::format("{}.before-{}", directory, i);
     if (exists(name)) continue;
     files().rename(directory, name);
+    files().sync_directory(parent);
     log_info("the earlier run is kept as {}", name);
     return;
   }
+}
+
+// A run that starts over beside checkpoints would come to steps that it cannot save.
+void require_none(const std::string& directory) {
+  const auto found = checkpoint::named_checkpoints(directory);
+  if (found.empty()) return;
+  fail(
+      ErrorKind::Config,
+      "trainer.load_checkpoint is false, but {} exists and would never be written again\nhint: --fresh keeps "
+      "{} under another name; or choose another run id (trainer.id)",
+      found.back(), directory);
 }
 
 std::string run_record(const RunPlace& place) { return path_join(place.directory, "run.json"); }
@@ -155,7 +144,7 @@ class Run {
     auto outcome = trainer_->run();
     profile_->finish();
     in_step("waiting for the end of the run", kPatience);
-    save(/*force=*/true);
+    save(outcome == train::Outcome::stopped ? RunEnd::Stopped : RunEnd::Finished);
     console_.settle();
     if (!profile_->written().empty())
       console_.fact("timeline", profile_->written() + ": open it in ui.perfetto.dev or chrome://tracing");
@@ -204,12 +193,12 @@ class Run {
 
   // The first worker decides whether a checkpoint is due; then all compare what they hold alike, and each
   // writes its part where the model is spread over several.
-  void save(bool force) {
+  void save(RunEnd end) {
     const trace::Span span("checkpoint");
     auto step = trainer_->next_step();
     if (workers_->size() == 1) {
       checkpointer_->on_step(
-          step, [&] { return content(); }, force);
+          step, [&] { return content_to_save(); }, end);
       return;
     }
     workers_->activity(fmt::format("step {}: checkpoint", step));
@@ -220,24 +209,32 @@ class Run {
         compare_replicas(step);
         if (model_->distributed()) part_writer_->save(content());
       }
-      if (force) part_writer_->wait();
+      if (end != RunEnd::None) part_writer_->wait();
       return;
     }
     const auto together = [&] {
       due = std::byte{1};
       workers_->broadcast(0, {&due, 1});
       compare_replicas(step);
-      return content();
+      return content_to_save();
     };
-    checkpointer_->on_step(step, together, force);
+    checkpointer_->on_step(step, together, end);
     if (due == std::byte{0}) workers_->broadcast(0, {&due, 1});
+  }
+
+  // What was logged until then is on the disk before the checkpoint: a run that goes on from it finds all.
+  checkpoint::CheckpointContent content_to_save() {
+    tracker_->flush();
+    return content();
   }
 
   void prepare() {
     in_step("preparing the data", kPatience);
     if (writes()) {
       if (flags_.fresh) put_aside(place_.directory);
+      if (config_.trainer.load_checkpoint == false) require_none(place_.directory);
       files().make_directories(place_.directory);
+      continue_output_in(place_.log());
       checkpointer_ =
           std::make_unique<checkpoint::Checkpointer>(config_.trainer.checkpointer, place_.directory);
     } else {
@@ -356,8 +353,7 @@ class Run {
     model_->mark_blocks(optimizer);
     auto restored = config_.trainer.load_checkpoint == false ? std::nullopt : restore(parameters, optimizer);
     if (restored) {
-      trainer_->load_state(restored->state);
-      meter_->resume(restored->state.value("tokens", std::int64_t{0}));
+      meter_->resume(json_get<std::int64_t>(restored->state, "tokens", "state.json", 0));
       console_.fact("resumed", fmt::format("at step {} of {} (checkpoint verified)", trainer_->next_step(),
                                            config_.trainer.num_train_steps));
       tell_of_other_arithmetic();
@@ -383,14 +379,14 @@ class Run {
                                             now, earlier_arithmetic_));
   }
 
-  // The first worker chooses, sets damaged ones aside and verifies; the others read the same one.
+  // All read the same one, which the first worker chooses; it sets damaged ones aside.
   std::optional<checkpoint::Restored> restore(std::span<const checkpoint::CheckpointArray> parameters,
                                               std::span<const checkpoint::CheckpointArray> optimizer) {
     in_step("reading the checkpoint", kPatience);
-    std::optional<checkpoint::Restored> restored;
-    if (writes()) restored = checkpointer_->restore(parameters, optimizer);
-    const auto path = mesh::broadcast_text(*workers_, 0, restored ? restored->path : std::string());
-    if (!writes() && !path.empty()) restored = checkpoint::restore_checkpoint(path, parameters, optimizer);
+    const checkpoint::RestoreOptions options{[this](const Json& state) { trainer_->load_state(state); },
+                                             workers_.get()};
+    auto restored = writes() ? checkpointer_->restore(parameters, optimizer, options)
+                             : checkpoint::restore_latest(place_.directory, parameters, optimizer, options);
     workers_->barrier();  // none is removed before all have read
     return restored;
   }
@@ -433,7 +429,6 @@ class Run {
     console_.step({done, total, r.loss, meter_->tokens_per_second(), r.learning_rate,
                    meter_->eta(total - done), std::nullopt, growing_->note()});
     for (auto& guard : guards_) guard.after_step(done);
-    save(/*force=*/false);
     if (config_.trainer.steps_per_eval > 0 && done % config_.trainer.steps_per_eval == 0 && done < total) {
       const trace::Span span("evaluation");
       growing_->wait_for_all();
@@ -441,6 +436,7 @@ class Run {
       if (writes()) tracker_->log(r.step, metrics);
     }
     export_if_due(done);
+    save(RunEnd::None);  // after what belongs to this step: a run that goes on from it does not do that again
     profile_->at_boundary(done);
   }
 
@@ -467,6 +463,7 @@ class Run {
 
   void report_stop(std::int64_t step) {
     tracker_->finish();
+    if (step == 0) return console_.line("stopped before the first step; there is nothing to save");
     console_.line(fmt::format("stopped: step {} done, checkpoint {} written ({:.2f} s)", step,
                               checkpoint::checkpoint_name(step), checkpointer_->last_write_seconds()));
     console_.line(fmt::format("run it again to go on from step {}", step));
@@ -519,6 +516,7 @@ int run_training(const LoadedConfig& given, const RunFlags& flags) {
   const auto launch = mesh::launch_environment();
   track::Console console(track::detect_console(flags.quiet || launch.rank != 0, flags.json));
   if (flags.dry_run) return print_dry_run(loaded, place, flags.world, console);
+  outlive_readers();
   auto workers = join_workers(launch, loaded.config.trainer);
   auto info = core::runtime_info();
   std::vector<std::string> parts = {

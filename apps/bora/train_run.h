@@ -4,19 +4,12 @@
 #pragma once
 #include "bora/track/console.h"
 #include "lm_config.h"
+#include "run_place.h"
 #include "train_arguments.h"
 
 namespace bora::app {
 
 /// Exit code: 0 finished, 75 stopped early and resumable.
 int run_training(const LoadedConfig& loaded, const RunFlags& flags);
-
-/// Where a run keeps its things.
-struct RunPlace {
-  std::string id;
-  std::string directory;    ///< <checkpointer.base_path>/<id>
-  std::string config_file;  ///< as the user named it
-};
-RunPlace run_place(const LmConfig& config);
 
 }  // namespace bora::app

@@ -187,9 +187,9 @@ TEST_F(DamagedFiles, NoCheckpointIsWhole) {
   expect_failure(run(folder_, {"inspect", "spoiled/run/step-2"}), 3, "state.json");
   auto done = train_more(4);
   expect_failure(done, 3, "no valid checkpoint is left; the oldest: step-1: state.json");
-  EXPECT_THAT(done.output, HasSubstr("kept as step-N.damaged; start over with --fresh"));
+  EXPECT_THAT(done.output, HasSubstr("hint: nothing was changed; start over with --fresh"));
   auto again = train_more(4);
-  expect_failure(again, 3, "no valid checkpoint is left; the oldest: step-1.damaged");
+  expect_failure(again, 3, "no valid checkpoint is left; the oldest: step-1: state.json");
 }
 
 }  // namespace

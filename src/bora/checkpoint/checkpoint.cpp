@@ -128,6 +128,15 @@ void remove_quietly(const std::string& path) noexcept {
   }
 }
 
+// ".step-9.tmp-PID-N", ".step-9.removed", and ".NAME.PID.N.tmp" of write_atomically.
+bool is_leftover(const std::string& name) {
+  if (!name.starts_with('.')) return false;
+  const auto parts = split(std::string_view(name).substr(1), '.');
+  const auto n = parts.size();
+  if (n == 2 && step_of_name(parts[0])) return parts[1].starts_with("tmp-") || parts[1] == "removed";
+  return n > 3 && parts[n - 1] == "tmp" && parse_int(parts[n - 2]) && parse_int(parts[n - 3]);
+}
+
 void write_tensors(DirectoryWriter& writer, const CheckpointView& view, const SaveOptions& options) {
   const auto stem = [&](std::string_view of) {
     return view.part.count == 1 ? std::string(of) : fmt::format("{}-worker-{}", of, view.part.index);
@@ -149,12 +158,6 @@ Manifest write_into(const std::string& directory, const CheckpointView& view, co
   writer.write_text(kManifest, manifest_text(manifest));
   files().sync_directory(directory);
   return manifest;
-}
-
-void prepare_run_directory(const std::string& run_directory) {
-  if (exists(run_directory)) return;
-  files().make_directories(run_directory);
-  files().sync_directory(parent_path(run_directory));
 }
 
 struct Space {
@@ -279,7 +282,7 @@ Manifest write_checkpoint(const std::string& run_directory, const CheckpointView
   const std::uint64_t needed = view.tensor_bytes() + view.state.size();
   try {
     return in_context("while saving " + name, [&] {
-      prepare_run_directory(run_directory);
+      files().make_directories(run_directory);
       if (exists(target)) {
         fail(ErrorKind::InvalidArgument,
              "{} exists, and checkpoints are never overwritten\nhint: use another run id", target);
@@ -305,12 +308,17 @@ std::optional<std::int64_t> step_of_name(std::string_view name) {
 }
 
 std::vector<std::string> committed_checkpoints(const std::string& run_directory) {
+  auto out = named_checkpoints(run_directory);
+  std::erase_if(out, [](const std::string& path) { return !exists(path_join(path, kManifest)); });
+  return out;
+}
+
+std::vector<std::string> named_checkpoints(const std::string& run_directory) {
   const auto info = files().info(run_directory);
   if (!info || !info->is_directory) return {};
   std::vector<std::int64_t> steps;
   for (const std::string& name : files().list(run_directory)) {
-    const auto step = step_of_name(name);
-    if (step && exists(path_join(path_join(run_directory, name), kManifest))) steps.push_back(*step);
+    if (const auto step = step_of_name(name)) steps.push_back(*step);
   }
   std::sort(steps.begin(), steps.end());
   std::vector<std::string> out;
@@ -333,11 +341,7 @@ void make_permanent(const std::string& checkpoint) {
 void clean_leftovers(const std::string& run_directory) {
   if (!exists(run_directory)) return;
   for (const std::string& name : files().list(run_directory)) {
-    const auto end = name.find('.', 1);
-    if (!name.starts_with(".step-") || end == std::string::npos || !step_of_name(name.substr(1, end - 1)))
-      continue;
-    const std::string_view rest = std::string_view(name).substr(end);
-    if (rest.starts_with(".tmp-") || rest == ".removed") remove_all(path_join(run_directory, name));
+    if (is_leftover(name)) remove_all(path_join(run_directory, name));
   }
 }
 
@@ -346,6 +350,7 @@ void remove_checkpoint(const std::string& checkpoint) {
       path_join(parent_path(checkpoint), fmt::format(".{}.removed", base_name(checkpoint)));
   remove_all(hidden);  // of an earlier attempt
   files().rename(checkpoint, hidden);
+  files().sync_directory(parent_path(checkpoint));  // it must not come back without some of its files
   remove_all(hidden);
 }
 

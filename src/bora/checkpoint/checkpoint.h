@@ -103,7 +103,9 @@ struct CheckpointInfo {
 std::string checkpoint_name(std::int64_t step);                   ///< "step-400"
 std::optional<std::int64_t> step_of_name(std::string_view name);  ///< strict: "step-0400" is none
 
-/// Paths of the directories step-N that hold a manifest, by step. Empty if run_directory does not exist.
+/// Paths of all that is named step-N, whatever it is, by step. Empty if run_directory does not exist.
+std::vector<std::string> named_checkpoints(const std::string& run_directory);
+/// Those that hold a manifest.
 std::vector<std::string> committed_checkpoints(const std::string& run_directory);
 
 /// Reads a checkpoint's manifest. Errors as parse_manifest; NotFound if there is none.
@@ -112,8 +114,8 @@ Manifest read_manifest(const std::string& checkpoint);
 /// Makes a temporary checkpoint permanent: its manifest is replaced in one step.
 void make_permanent(const std::string& checkpoint);
 
-/// Removes what writers and pruners that died have left in the run directory. Only for the run's owner
-/// (run_lock.h).
+/// Removes what writers and pruners that died have left in the run directory, half-written small files too.
+/// Only for the run's owner (run_lock.h).
 void clean_leftovers(const std::string& run_directory);
 
 /// Removes a checkpoint: first it becomes invisible, then its files go.

@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "bora/base/fault_files.h"
 #include "bora/checkpoint/restore.h"
@@ -103,10 +104,14 @@ TEST(Checkpoint, DiscoversCommittedDirectoriesOnly) {
   for (const char* name : {"step-7", "step-0020", "step-x", ".step-9.tmp-1-0", "step-8.damaged"}) {
     files().make_directories(folder / name);
   }
+  write_file(folder / "step-9", "");
   for (const char* name : {"step-0020", "step-8.damaged", ".step-9.tmp-1-0"}) {
     write_file(path_join(folder / name, "manifest.json"), "{}");
   }
   EXPECT_THAT(names_in(folder.path()), ElementsAre("step-3", "step-20", "step-100"));
+  std::vector<std::string> all;
+  for (const auto& path : named_checkpoints(folder.path())) all.push_back(base_name(path));
+  EXPECT_THAT(all, ElementsAre("step-3", "step-7", "step-9", "step-20", "step-100"));
   EXPECT_EQ(restored_step(folder.path(), {}), 100);
 }
 
@@ -117,8 +122,11 @@ TEST(Checkpoint, LeftoversAreCleaned) {
     files().make_directories(folder / name);
     write_file(path_join(folder / name, "file"), "x");
   }
+  for (const char* name : {".run.json.12.0.tmp", ".lock", ".x.tmp", ".a.b.c.tmp"})
+    write_file(folder / name, "x");
   clean_leftovers(folder.path());
-  EXPECT_THAT(files().list(folder.path()), ElementsAre(".step-x.tmp-1-0", "other", "step-5"));
+  EXPECT_THAT(files().list(folder.path()),
+              ElementsAre(".a.b.c.tmp", ".lock", ".step-x.tmp-1-0", ".x.tmp", "other", "step-5"));
 }
 
 TEST(Checkpoint, BecomesPermanent) {
@@ -224,13 +232,166 @@ TEST(DamagedCheckpoint, AllDamagedIsAnErrorNotAFreshStart) {
             folder.path() +
                 ": no valid checkpoint is left; the oldest: step-5: state.json: has 0 bytes, the manifest "
                 "says 32; the "
-                "file is truncated\nhint: they are kept as step-N.damaged; start over with --fresh, which "
-                "keeps this "
+                "file is truncated\nhint: nothing was changed; start over with --fresh, which keeps this "
                 "directory under another name");
   testing::internal::GetCapturedStderr();
+  EXPECT_THAT(files().list(folder.path()), ElementsAre("step-5"));
+  files().rename(folder / "step-5", folder / "step-5.damaged");
   EXPECT_THAT(error_of([&] { restored_step(folder.path(), {}); }),
               HasSubstr(": no valid checkpoint is left; the oldest: step-5.damaged\n"));
   EXPECT_EQ(restored_step(folder / "none", {}), -1);
+}
+
+// Whatever stands under the name of a checkpoint would be in the way when its step is saved again.
+TEST(DamagedCheckpoint, IncompleteOnesAreSetAside) {
+  const TinyRun older(1);
+  const std::vector<std::pair<std::string, std::function<void(const std::string&)>>> ways = {
+      {"has no manifest.json; it is incomplete", [](const auto& path) { files().make_directories(path); }},
+      {"has no manifest.json; it is incomplete", [](const auto& path) { write_file(path, "a file"); }},
+      {"has no manifest.json; it is incomplete",
+       [](const auto& path) { ASSERT_EQ(::symlink("nowhere", path.c_str()), 0); }},
+      {"has no manifest.json; it is incomplete",
+       [](const auto& path) {
+         save_checkpoint(parent_path(path), TinyRun(3).content(*step_of_name(base_name(path))));
+         files().remove(path_join(path, "manifest.json"));
+       }},
+  };
+  for (const auto& [words, spoil] : ways) {
+    Folder folder;
+    save_checkpoint(folder.path(), older.content(500));
+    for (const char* name : {"step-600", "step-700"}) spoil(folder / name);
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(restored_step(folder.path(), {{500, &older}}), 500);
+    const std::string log = testing::internal::GetCapturedStderr();
+    EXPECT_THAT(log, HasSubstr("warning: step-600: " + words));
+    EXPECT_THAT(log, HasSubstr("warning: step-700: " + words));
+    EXPECT_THAT(log, HasSubstr("kept as step-700.damaged"));
+    EXPECT_THAT(log, HasSubstr("resuming from step-500 instead (verified)"));
+    EXPECT_THAT(files().list(folder.path()), ElementsAre("step-500", "step-600.damaged", "step-700.damaged"));
+    save_checkpoint(folder.path(), older.content(600));
+    EXPECT_EQ(restored_step(folder.path(), {{600, &older}}), 600);
+  }
+}
+
+TEST(DamagedCheckpoint, ALinkToOneCounts) {
+  Folder folder;
+  const TinyRun run(1);
+  save_checkpoint(folder / "elsewhere", run.content(5));
+  files().make_directories(folder / "run");
+  ASSERT_EQ(::symlink("../elsewhere/step-5", (folder / "run/step-5").c_str()), 0);
+  EXPECT_EQ(restored_step(folder / "run", {{5, &run}}), 5);
+  remove_checkpoint(folder / "run/step-5");
+  EXPECT_EQ(restored_step(folder / "elsewhere", {{5, &run}}), 5);
+}
+
+// Every reading operation of a resume fails in turn: the run goes on from one of the two, whole.
+TEST(DamagedCheckpoint, WhatCannotBeReadIsLeftForTheOneBefore) {
+  const TinyRun older(1), newer(2);
+  std::int64_t fallbacks = 0;
+  for (std::int64_t n = 1;; ++n) {
+    Folder folder;
+    save_checkpoint(folder.path(), older.content(500));
+    save_checkpoint(folder.path(), newer.content(600));
+    FaultFiles broken(
+        files(), {.nth = n, .error_number = EIO, .operations = {FileOperation::Open, FileOperation::Read}});
+    std::int64_t step = 0;
+    testing::internal::CaptureStderr();
+    {
+      ScopedFileSystem scope(broken);
+      step = restored_step(folder.path(), {{500, &older}, {600, &newer}});
+    }
+    const std::string log = testing::internal::GetCapturedStderr();
+    if (!broken.fired()) {
+      EXPECT_EQ(step, 600);
+      break;
+    }
+    EXPECT_EQ(step, 500) << broken.fired_at();
+    ++fallbacks;
+    EXPECT_THAT(log,
+                testing::ContainsRegex("warning: .*/step-600/.*: cannot (open|read): Input/output error"));
+    EXPECT_THAT(log, HasSubstr("resuming from step-500 instead (verified)"));
+    EXPECT_THAT(files().list(folder.path()), ElementsAre("step-500", "step-600.damaged"));
+  }
+  EXPECT_GT(fallbacks, 8);
+}
+
+TEST(DamagedCheckpoint, ThatCannotBeRenamedEndsTheRun) {
+  Folder folder;
+  save_checkpoint(folder.path(), TinyRun(1).content(500));
+  files().make_directories(folder / "step-600");
+  FaultFiles broken(files(), {.nth = 1, .error_number = EACCES, .operations = {FileOperation::Rename}});
+  ScopedFileSystem scope(broken);
+  testing::internal::CaptureStderr();
+  EXPECT_THAT(error_of([&] { restored_step(folder.path(), {}); }),
+              testing::StartsWith("while setting a damaged checkpoint aside: " + (folder / "step-600") +
+                                  ": cannot rename: Permission denied"));
+  testing::internal::GetCapturedStderr();
+}
+
+TEST(DamagedCheckpoint, ThatDoesNotFitRenamesNothing) {
+  Folder folder;
+  save_checkpoint(folder.path(), TinyRun(1, 41).content(500));
+  files().make_directories(folder / "step-600");
+  testing::internal::CaptureStderr();
+  EXPECT_THAT(error_of([&] { restored_step(folder.path(), {}); }),
+              HasSubstr("the checkpoint has [mlp=8, embed=41], the model has [mlp=8, embed=40]"));
+  testing::internal::GetCapturedStderr();
+  EXPECT_THAT(files().list(folder.path()), ElementsAre("step-500", "step-600"));
+}
+
+// Hashes that are right say nothing about the values.
+TEST(ImpossibleState, IsDamage) {
+  const TinyRun run(1);
+  const auto error = [&](const Json& state) {
+    Folder folder;
+    auto content = run.content(400);
+    content.state = state;
+    save_checkpoint(folder.path(), content);
+    TinyRun live(2);
+    return error_of([&] { restore_checkpoint(folder / "step-400", live.parameters(), live.optimizer()); });
+  };
+  EXPECT_EQ(error({{"step", 400}, {"tokens", 7}}), "no error");
+  EXPECT_EQ(error({{"step", 399}}), "step-400/state.json: step is 399, the manifest says 400");
+  EXPECT_EQ(error({{"step", -1}}), "step-400/state.json: step is -1, the manifest says 400");
+  EXPECT_EQ(error({{"step", 1e300}}), "step-400/state.json: step should be an integer but is 1e+300");
+  EXPECT_EQ(error({{"step", "400"}}), "step-400/state.json: step should be an integer but is \"400\"");
+  EXPECT_EQ(error({{"tokens", 7}}), "step-400/state.json: step is missing");
+  EXPECT_EQ(error(Json::array()), "step-400/state.json: should be an object with step but is a list");
+  EXPECT_EQ(error({{"step", 400}, {"tokens", -5}}),
+            "step-400/state.json: tokens is -5; it must be from 0 to 9007199254740992");
+  EXPECT_EQ(error({{"step", 400}, {"tokens", INT64_MAX}}),
+            "step-400/state.json: tokens is 9223372036854775807; it must be from 0 to 9007199254740992");
+  EXPECT_EQ(error({{"step", 400}, {"tokens", "many"}}),
+            "step-400/state.json: tokens should be an integer but is \"many\"");
+}
+
+TEST(ImpossibleState, ThatTheTrainerRefusesIsDamageToo) {
+  Folder folder;
+  const TinyRun older(1), newer(2);
+  save_checkpoint(folder.path(), older.content(500));
+  save_checkpoint(folder.path(), newer.content(600));
+  TinyRun live(3);
+  const auto take = [](const Json& state) {
+    if (state["step"] == 600) fail(ErrorKind::Corruption, "state.json: windows is [null]");
+  };
+  testing::internal::CaptureStderr();
+  const auto restored =
+      restore_latest(folder.path(), live.parameters(), live.optimizer(), {.take_state = take});
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              HasSubstr("warning: step-600: state.json: windows is [null]"));
+  ASSERT_TRUE(restored);
+  EXPECT_EQ(restored->manifest.step, 500);
+  EXPECT_TRUE(live.equals(older));
+}
+
+TEST(ImpossibleState, TheManifestMustListTheState) {
+  Folder folder;
+  save_checkpoint(folder.path(), TinyRun(1).content(5));
+  Manifest manifest = read_manifest(folder / "step-5");
+  std::erase_if(manifest.files, [](const FileRecord& file) { return file.name == "state.json"; });
+  write_atomically(folder / "step-5/manifest.json", manifest_text(manifest));
+  EXPECT_EQ(error_of([&] { verify_checkpoint(folder / "step-5"); }),
+            "step-5: its manifest lists no state.json");
 }
 
 TEST(DamagedCheckpoint, LocatesTheBlock) {
@@ -292,6 +453,23 @@ TEST(Manifest, NewerVersionsAreRefused) {
   EXPECT_EQ(kind_of([&] { parse_manifest(manifest_text(manifest), "m"); }), ErrorKind::Unsupported);
   EXPECT_EQ(error_of([&] { parse_manifest("{}", "m"); }),
             "m: its own hash does not fit; the manifest is damaged");
+}
+
+TEST(Manifest, ImpossibleValues) {
+  const auto error = [](const std::function<void(Manifest&)>& spoil) {
+    Manifest manifest;
+    spoil(manifest);
+    return error_of([&] { parse_manifest(manifest_text(manifest), "m"); });
+  };
+  EXPECT_EQ(error([](Manifest&) {}), "no error");
+  EXPECT_EQ(error([](Manifest& m) { m.step = -1; }), "m: step is -1; it must be from 0 to 9007199254740992");
+  EXPECT_EQ(error([](Manifest& m) { m.step = INT64_MAX; }),
+            "m: step is 9223372036854775807; it must be from 0 to 9007199254740992");
+  for (const std::int64_t lanes : {INT64_MIN, std::int64_t{-4}, std::int64_t{0}, std::int64_t{3}}) {
+    EXPECT_EQ(error([&](Manifest& m) { m.lanes = lanes; }),
+              fmt::format("m: lanes is {}; it must be a power of two, at least 1", lanes));
+  }
+  EXPECT_EQ(error([](Manifest& m) { m.time = -1; }), "m: time is -1; it must be seconds since 1970");
 }
 
 TEST(Manifest, FileNamesArePlain) {
@@ -410,10 +588,16 @@ TEST(Durability, EverythingIsOnDiskBeforeItBecomesVisible) {
   }
   const std::string model = "model-00001-of-00001.safetensors",
                     optimizer = "optimizer-00001-of-00001.safetensors";
-  EXPECT_THAT(traced.trace, ElementsAre("sync " + base_name(folder.path()), "write " + model, "sync " + model,
-                                        "write " + optimizer, "sync " + optimizer, "write state.json",
-                                        "sync state.json", "write manifest.json", "sync manifest.json",
-                                        "sync temporary", "rename to step-5", "sync run"));
+  EXPECT_THAT(traced.trace,
+              ElementsAre("write " + model, "sync " + model, "write " + optimizer, "sync " + optimizer,
+                          "write state.json", "sync state.json", "write manifest.json", "sync manifest.json",
+                          "sync temporary", "rename to step-5", "sync run"));
+  traced.trace.clear();
+  {
+    ScopedFileSystem scope(traced);
+    remove_checkpoint(folder / "run/step-5");
+  }
+  EXPECT_THAT(traced.trace, ElementsAre("rename to .step-5.removed", "sync run"));
 }
 
 // A file system with little space left.

@@ -21,16 +21,17 @@ Checkpointer::Checkpointer(const CheckpointerConfig& config, const std::string& 
 }
 
 std::optional<Restored> Checkpointer::restore(std::span<const CheckpointArray> parameters,
-                                              std::span<const CheckpointArray> optimizer) {
+                                              std::span<const CheckpointArray> optimizer,
+                                              const RestoreOptions& options) {
   wait();
-  auto restored = restore_latest(run_directory(), parameters, optimizer);
+  auto restored = restore_latest(run_directory(), parameters, optimizer, options);
   policy_ = SavePolicy(config_, clock_(), restored ? restored->manifest.step : 0);
   return restored;
 }
 
 SaveDecision Checkpointer::on_step(std::int64_t step, const std::function<CheckpointContent()>& content,
-                                   bool force) {
-  const SaveDecision decision = policy_.decide(step, clock_(), force);
+                                   RunEnd end) {
+  const SaveDecision decision = policy_.decide(step, clock_(), end);
   if (decision != SaveDecision::None) {
     CheckpointContent what = content();
     what.step = step;
@@ -39,12 +40,10 @@ SaveDecision Checkpointer::on_step(std::int64_t step, const std::function<Checkp
     total_stall_ += stall_.total();
     policy_.saved(step, clock_());
   }
-  if (force) {
-    wait();
-    // Saved by time at this very step: now it is to stay.
-    const std::string path = path_join(run_directory(), checkpoint_name(step));
-    if (decision == SaveDecision::None && exists(path)) make_permanent(path);
-  }
+  if (end != RunEnd::None) wait();
+  // Saved by time, or by a stop, at this very step: now it is to stay.
+  const std::string path = path_join(run_directory(), checkpoint_name(step));
+  if (end == RunEnd::Finished && decision == SaveDecision::None && exists(path)) make_permanent(path);
   return decision;
 }
 

@@ -20,7 +20,7 @@ namespace bora::checkpoint {
 ///     Checkpointer checkpointer(config.checkpointer, config.checkpointer.run_directory(run_id));
 ///     if (auto restored = checkpointer.restore(parameters, optimizer)) step = restored->manifest.step;
 ///     ... after each step:
-///     checkpointer.on_step(step, [&] { return content; }, step == last);
+///     checkpointer.on_step(step, [&] { return content; }, step == last ? RunEnd::Finished : RunEnd::None);
 ///     checkpointer.wait();
 class Checkpointer {
  public:
@@ -35,12 +35,13 @@ class Checkpointer {
 
   /// restore_latest of the run directory; saving goes on from there.
   std::optional<Restored> restore(std::span<const CheckpointArray> parameters,
-                                  std::span<const CheckpointArray> optimizer);
+                                  std::span<const CheckpointArray> optimizer,
+                                  const RestoreOptions& options = {});
 
-  /// Saves if the rules or `force` say so (force: permanent, and waits until it is written); `content` is
+  /// Saves if the rules or the end of the run say so (the end: waits until it is written); `content` is
   /// called only then. Returns what was decided. Throws what an earlier save in the background failed with.
   SaveDecision on_step(std::int64_t step, const std::function<CheckpointContent()>& content,
-                       bool force = false);
+                       RunEnd end = RunEnd::None);
   void wait();
 
   SaveStall last_stall() const { return stall_; }

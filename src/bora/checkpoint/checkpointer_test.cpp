@@ -38,9 +38,9 @@ std::vector<std::int64_t> steps_in(const std::string& directory) {
 struct Trainer {
   Trainer(const CheckpointerConfig& c, const std::string& directory, double& now)
       : checkpointer(c, directory, {}, [&now] { return now; }) {}
-  void step(std::int64_t step, bool force = false) {
+  void step(std::int64_t step, RunEnd end = RunEnd::None) {
     checkpointer.on_step(
-        step, [&] { return run.content(step); }, force);
+        step, [&] { return run.content(step); }, end);
     checkpointer.wait();
   }
   TinyRun run{1};
@@ -55,21 +55,28 @@ TEST(SavePolicy, ChangingRules) {
     EXPECT_EQ(policy.decide(step, 0), SaveDecision::Permanent);
     saved.push_back(step);
     policy.saved(step, 0);
-    EXPECT_EQ(policy.decide(step, 0, true), SaveDecision::None);  // not twice
+    EXPECT_EQ(policy.decide(step, 0, RunEnd::Finished), SaveDecision::None);  // not twice
   }
   EXPECT_THAT(saved, ElementsAre(2, 4, 6, 8, 10, 15, 20, 30, 40));
 }
 
 TEST(SavePolicy, NeverAtStepZeroNorWhereItResumed) {
-  EXPECT_EQ(SavePolicy(config(1.0, {}), 0).decide(0, 100, true), SaveDecision::None);
+  EXPECT_EQ(SavePolicy(config(1.0, {}), 0).decide(0, 100, RunEnd::Finished), SaveDecision::None);
   EXPECT_EQ(SavePolicy(config({}, {{5, {}}}), 0, 10).decide(10, 0), SaveDecision::None);
   EXPECT_EQ(SavePolicy(config({}, {{5, {}}}), 0, 10).decide(15, 0), SaveDecision::Permanent);
 }
 
-TEST(SavePolicy, ForcedIsPermanentEvenWhenTimeHasCome) {
-  EXPECT_EQ(SavePolicy(config(10.0, {}), 0).decide(1, 20, true), SaveDecision::Permanent);
+TEST(SavePolicy, TheEndIsPermanentEvenWhenTimeHasCome) {
+  EXPECT_EQ(SavePolicy(config(10.0, {}), 0).decide(1, 20, RunEnd::Finished), SaveDecision::Permanent);
   EXPECT_EQ(SavePolicy(config(10.0, {}), 0).decide(1, 20), SaveDecision::Temporary);
   EXPECT_EQ(SavePolicy(config(10.0, {}), 0).decide(1, 9), SaveDecision::None);
+}
+
+TEST(SavePolicy, AStopIsTemporaryUnlessTheRulesKeepIt) {
+  EXPECT_EQ(SavePolicy(config({}, {}), 0).decide(1, 0, RunEnd::Stopped), SaveDecision::Temporary);
+  EXPECT_EQ(SavePolicy(config({}, {{5, {}}}), 0).decide(4, 0, RunEnd::Stopped), SaveDecision::Temporary);
+  EXPECT_EQ(SavePolicy(config({}, {{5, {}}}), 0).decide(5, 0, RunEnd::Stopped), SaveDecision::Permanent);
+  EXPECT_EQ(SavePolicy(config({}, {}), 0).decide(0, 0, RunEnd::Stopped), SaveDecision::None);
 }
 
 TEST(Retention, TemporalPolicy) {
@@ -159,6 +166,23 @@ TEST(Retention, PruningNeverRemovesTheNewestValidOne) {
   EXPECT_THAT(steps_in(folder.path()), ElementsAre(2, 3));
 }
 
+TEST(Retention, PermanentOnesStayWhateverComesAfterThem) {
+  Folder folder;
+  double now = 0;
+  {
+    Trainer t(config({}, {}), folder.path(), now);
+    t.step(3, RunEnd::Finished);
+  }
+  Trainer t(config(10.0, {}), folder.path(), now);
+  EXPECT_TRUE(t.checkpointer.restore(t.run.parameters(), t.run.optimizer()));
+  for (std::int64_t step = 4; step < 8; ++step) {
+    now += 10;
+    t.step(step);
+  }
+  t.step(8, RunEnd::Stopped);
+  EXPECT_THAT(steps_in(folder.path()), ElementsAre(3, 8));
+}
+
 TEST(Retention, AFailureWhilePruningLeavesTheNewestOne) {
   const TinyRun run(1);
   for (std::int64_t n = 1;; ++n) {
@@ -187,7 +211,8 @@ TEST(Checkpointer, ResumesAndGoesOn) {
   {
     Trainer t(c, folder.path(), now);
     EXPECT_FALSE(t.checkpointer.restore(t.run.parameters(), t.run.optimizer()));
-    for (std::int64_t step = 1; step <= 7; ++step) t.step(step, step == 7);
+    for (std::int64_t step = 1; step <= 7; ++step) t.step(step, step == 7 ? RunEnd::Stopped : RunEnd::None);
+    EXPECT_THAT(steps_in(folder.path()), ElementsAre(5, 7));
   }
   Trainer t(c, folder.path(), now);
   t.run = TinyRun(2);
@@ -197,7 +222,7 @@ TEST(Checkpointer, ResumesAndGoesOn) {
   EXPECT_TRUE(t.run.equals(TinyRun(1)));
   t.step(7);
   t.step(10);
-  EXPECT_THAT(steps_in(folder.path()), ElementsAre(5, 7, 10));
+  EXPECT_THAT(steps_in(folder.path()), ElementsAre(5, 10));  // the stop's is needed no more
 }
 
 TEST(Checkpointer, TheLastStepStaysEvenIfItWasSavedByTime) {
@@ -207,7 +232,9 @@ TEST(Checkpointer, TheLastStepStaysEvenIfItWasSavedByTime) {
   now += 10;
   t.step(3);
   EXPECT_TRUE(read_manifest(folder / "step-3").temporary);
-  t.step(3, true);
+  t.step(3, RunEnd::Stopped);
+  EXPECT_TRUE(read_manifest(folder / "step-3").temporary);
+  t.step(3, RunEnd::Finished);
   EXPECT_FALSE(read_manifest(folder / "step-3").temporary);
 }
 

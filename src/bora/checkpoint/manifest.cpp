@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 
+#include <bit>
 #include <charconv>
 #include <optional>
 
@@ -25,6 +26,7 @@ namespace {
 constexpr std::string_view kFormat = "bora checkpoint";
 constexpr std::string_view kSealBegin = ",\n  \"hash\": \"";
 constexpr std::string_view kSealEnd = "\"\n}\n";
+constexpr double kYear9999 = 253402300799;
 constexpr std::size_t kSealSize = kSealBegin.size() + 32 + kSealEnd.size();
 
 std::optional<Hash128> parse_hash(std::string_view text) {
@@ -113,11 +115,17 @@ Manifest parse_manifest(std::string_view text, std::string_view path) {
          kFormatVersion);
   }
   m.step = json_get<std::int64_t>(json, "step", path);
+  if (m.step < 0 || m.step > kMostSteps)
+    fail(ErrorKind::Corruption, "{}: step is {}; it must be from 0 to {}", path, m.step, kMostSteps);
   m.lanes = json_get<std::int64_t>(json, "lanes", path);
+  if (m.lanes < 1 || !std::has_single_bit(static_cast<std::uint64_t>(m.lanes)))
+    fail(ErrorKind::Corruption, "{}: lanes is {}; it must be a power of two, at least 1", path, m.lanes);
   m.mesh = json_get<std::string>(json, "mesh", path);
   m.config_hash = json_get<std::string>(json, "config_hash", path);
   m.temporary = json_get<bool>(json, "temporary", path);
   m.time = json_get<double>(json, "time", path);
+  if (m.time < 0 || m.time > kYear9999)
+    fail(ErrorKind::Corruption, "{}: time is {}; it must be seconds since 1970", path, m.time);
   if (json_get<std::int64_t>(json, "block_size", path) != static_cast<std::int64_t>(kHashBlock)) {
     fail(ErrorKind::Corruption, "{}: block_size should be {}", path, kHashBlock);
   }

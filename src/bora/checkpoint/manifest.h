@@ -17,7 +17,7 @@ inline constexpr std::int64_t kFormatVersion = 1;
 struct Manifest {
   std::int64_t version = kFormatVersion;
   std::int64_t step = 0;
-  std::int64_t lanes = 0;
+  std::int64_t lanes = 1;   ///< a power of two
   std::string mesh;         ///< of the run that wrote it; any mesh can read it
   std::string config_hash;  ///< of the resolved configuration
   bool temporary = false;   ///< may be removed once a newer one is there
@@ -31,8 +31,11 @@ struct Manifest {
 /// The manifest as text, ending in the hash of all that stands before it.
 std::string manifest_text(const Manifest& manifest);
 
-/// Reads and checks: its own hash, types, file names (plain ones), number of blocks. `path` appears in
-/// errors: Corruption, or Unsupported for a newer version.
+/// No run gets as far: steps and tokens beyond it are damage.
+inline constexpr std::int64_t kMostSteps = std::int64_t{1} << 53;
+
+/// Reads and checks: its own hash, types, possible values, file names (plain ones), number of blocks. `path`
+/// appears in errors: Corruption, or Unsupported for a newer version.
 Manifest parse_manifest(std::string_view text, std::string_view path);
 
 }  // namespace bora::checkpoint

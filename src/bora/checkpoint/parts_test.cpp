@@ -4,9 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "bora/base/fault_files.h"
 #include "bora/checkpoint/async_writer.h"
 #include "bora/checkpoint/restore.h"
 #include "bora/checkpoint/test_files.h"
+#include "bora/mesh/test_communicator.h"
 
 namespace bora::checkpoint {
 namespace {
@@ -14,6 +16,7 @@ namespace {
 using test::error_of;
 using test::Folder;
 using test::TinyRun;
+using test::write_file;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -72,6 +75,61 @@ TEST(CheckpointParts, WaitingEndsWithTheWriter) {
     first.save(part_of(run, 0));
   }
   EXPECT_THAT(files().list(folder / "run"), ElementsAre());
+}
+
+// The disk of worker 1 cannot read the newest checkpoint.
+class OneCannotRead : public FaultFiles {
+ public:
+  using FaultFiles::FaultFiles;
+  std::unique_ptr<ReadFile> open(const std::string& path) override {
+    if (worker == 1 && path.find("step-600/optimizer-") != path.npos) fail_file(path, "open", EIO);
+    return FaultFiles::open(path);
+  }
+  static inline thread_local int worker = 0;
+};
+
+// Then nobody uses it.
+TEST(CheckpointParts, AllWorkersGoOnFromTheSameOne) {
+  Folder folder;
+  const TinyRun older(1), newer(2);
+  save_checkpoint(folder.path(), older.content(500));
+  save_checkpoint(folder.path(), newer.content(600));
+  OneCannotRead broken(files());
+  const ScopedFileSystem scope(broken);
+  TinyRun live[] = {TinyRun(3), TinyRun(4), TinyRun(5)};
+  std::int64_t steps[] = {0, 0, 0};
+  testing::internal::CaptureStderr();
+  const auto errors = mesh::testing::run_workers({.count = 3}, [&](mesh::Communicator& workers) {
+    const int rank = OneCannotRead::worker = workers.rank();
+    const auto restored = restore_latest(folder.path(), live[rank].parameters(), live[rank].optimizer(),
+                                         {.take_state = {}, .workers = &workers});
+    steps[rank] = restored ? restored->manifest.step : -1;
+  });
+  const std::string log = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(errors, testing::Each(""));
+  EXPECT_THAT(steps, ElementsAre(500, 500, 500));
+  for (const TinyRun& run : live) EXPECT_TRUE(run.equals(older));
+  EXPECT_THAT(log,
+              HasSubstr("warning: worker 1: " + (folder / "step-600/optimizer-00001-of-00001.safetensors") +
+                        ": cannot open: Input/output error"));
+  EXPECT_THAT(files().list(folder.path()), ElementsAre("step-500", "step-600.damaged"));
+}
+
+TEST(CheckpointParts, NoneIsLeftForSeveralWorkers) {
+  Folder folder;
+  save_checkpoint(folder.path(), TinyRun(1).content(5));
+  write_file(folder / "step-5/state.json", "");
+  TinyRun live[] = {TinyRun(3), TinyRun(4)};
+  testing::internal::CaptureStderr();
+  const auto errors = mesh::testing::run_workers({.count = 2}, [&](mesh::Communicator& workers) {
+    const auto& run = live[workers.rank()];
+    EXPECT_FALSE(restore_latest(folder.path(), run.parameters(), run.optimizer(),
+                                {.take_state = {}, .workers = &workers}));
+  });
+  const std::string log = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(errors[0],
+              HasSubstr("no valid checkpoint is left; the oldest: step-5: state.json: has 0 bytes"));
+  EXPECT_THAT(log, testing::Not(HasSubstr("worker 1")));  // it found the same
 }
 
 TEST(CheckpointParts, BlocksOfAnArrayAreRestored) {

@@ -176,6 +176,16 @@ class StoredArrays {
   std::map<std::string, Entry, std::less<>> entries_;
 };
 
+// What can be checked without the trainer.
+void check_state(const Json& state, const Manifest& manifest, const std::string& name) {
+  const auto step = json_get<std::int64_t>(state, "step", name);
+  if (step != manifest.step)
+    fail(ErrorKind::Corruption, "{}: step is {}, the manifest says {}", name, step, manifest.step);
+  const auto tokens = json_get<std::int64_t>(state, "tokens", name, 0);
+  if (tokens < 0 || tokens > kMostSteps)
+    fail(ErrorKind::Corruption, "{}: tokens is {}; it must be from 0 to {}", name, tokens, kMostSteps);
+}
+
 Restored restore(const std::string& checkpoint, Manifest manifest,
                  std::span<const CheckpointArray> parameters,
                  const std::span<const CheckpointArray>* optimizer) {
@@ -183,7 +193,9 @@ Restored restore(const std::string& checkpoint, Manifest manifest,
   model.match(parameters);
   if (optimizer) state.match(*optimizer);
   const std::string path = path_join(checkpoint, "state.json");
-  Json json = parse_json(read_text(path), path_join(base_name(checkpoint), "state.json"));
+  const std::string name = path_join(base_name(checkpoint), "state.json");
+  Json json = parse_json(read_text(path), name);
+  check_state(json, manifest, name);
   model.copy(parameters);
   if (optimizer) state.copy(*optimizer);
   return {checkpoint, std::move(manifest), std::move(json)};
@@ -195,16 +207,48 @@ std::string free_name(const std::string& checkpoint) {
   return name;
 }
 
-// Moves a damaged checkpoint out of the way; goes on if even that fails.
-void set_aside(const std::string& checkpoint, const std::string& why) {
+// Moves a damaged checkpoint out of the way: the run will save that step again.
+void set_aside(const std::string& checkpoint) {
   const std::string aside = free_name(checkpoint);
-  log_warning("{}", why);
-  try {
+  in_context("while setting a damaged checkpoint aside", [&] {
     files().rename(checkpoint, aside);
-    log_warning("the damaged checkpoint is kept as {}", base_name(aside));
+    files().sync_directory(parent_path(checkpoint));
+  });
+  log_warning("the damaged checkpoint is kept as {}", base_name(aside));
+}
+
+// Another checkpoint may do better.
+bool is_damage(ErrorKind kind) {
+  return kind == ErrorKind::Corruption || kind == ErrorKind::Io || kind == ErrorKind::NotFound;
+}
+
+// One round of restore_latest: nothing but `trouble` if this worker cannot use the checkpoint.
+std::optional<Restored> try_one(const std::string& checkpoint, std::span<const CheckpointArray> parameters,
+                                std::span<const CheckpointArray> optimizer, const RestoreOptions& options,
+                                std::string& trouble) {
+  try {
+    Restored restored = restore_checkpoint(checkpoint, parameters, optimizer);
+    if (options.take_state) in_context(base_name(checkpoint), [&] { options.take_state(restored.state); });
+    return restored;
   } catch (const Error& e) {
-    log_warning("the damaged checkpoint cannot be renamed: {}", e.what());
+    if (!is_damage(e.kind())) throw;
+    trouble = e.what();
+    return std::nullopt;
   }
+}
+
+// Everybody's trouble in one text, on all workers; empty if nobody has any.
+std::string trouble_of_all(mesh::Communicator* workers, const std::string& mine) {
+  if (workers == nullptr) return mine;
+  std::vector<std::string> told;
+  const auto all = mesh::all_gather_texts(*workers, mine);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (all[i].empty()) continue;
+    // Most often all find the same.
+    if (i > 0 && all[i] == all[0]) continue;
+    told.push_back(i == 0 ? all[i] : fmt::format("worker {}: {}", i, all[i]));
+  }
+  return join(told, "\n");
 }
 
 // What an earlier attempt said of a run whose checkpoints were all damaged: starting over must be asked for.
@@ -219,10 +263,16 @@ std::string set_aside_before(const std::string& run_directory) {
 }  // namespace
 
 Manifest verify_checkpoint(const std::string& checkpoint) {
+  if (!exists(path_join(checkpoint, "manifest.json")))
+    fail(ErrorKind::Corruption, "{}: has no manifest.json; it is incomplete", base_name(checkpoint));
   Manifest manifest = read_manifest(checkpoint);
   const auto step = step_of_name(base_name(checkpoint));
   if (step && *step != manifest.step) {
     fail(ErrorKind::Corruption, "{}: its manifest is of step {}", base_name(checkpoint), manifest.step);
+  }
+  if (std::none_of(manifest.files.begin(), manifest.files.end(),
+                   [](const FileRecord& file) { return file.name == "state.json"; })) {
+    fail(ErrorKind::Corruption, "{}: its manifest lists no state.json", base_name(checkpoint));
   }
   const auto opened = open_files(checkpoint, manifest);
   std::vector<Block> blocks;
@@ -252,27 +302,36 @@ Restored restore_parameters(const std::string& checkpoint, std::span<const Check
 
 std::optional<Restored> restore_latest(const std::string& run_directory,
                                        std::span<const CheckpointArray> parameters,
-                                       std::span<const CheckpointArray> optimizer) {
-  auto checkpoints = committed_checkpoints(run_directory);
+                                       std::span<const CheckpointArray> optimizer,
+                                       const RestoreOptions& options) {
+  const bool first = options.workers == nullptr || options.workers->rank() == 0;
+  auto candidates = first ? named_checkpoints(run_directory) : std::vector<std::string>();
+  std::vector<std::string> damaged;
   std::string last_error;
-  for (; !checkpoints.empty(); checkpoints.pop_back()) {
-    const std::string& checkpoint = checkpoints.back();
-    try {
-      Restored restored = restore_checkpoint(checkpoint, parameters, optimizer);
-      if (!last_error.empty()) log_warning("resuming from {} instead (verified)", base_name(checkpoint));
+  while (true) {
+    std::string path = candidates.empty() ? "" : candidates.back();
+    if (options.workers != nullptr) path = mesh::broadcast_text(*options.workers, 0, path);
+    if (path.empty()) break;
+    std::string trouble;
+    auto restored = try_one(path, parameters, optimizer, options, trouble);
+    trouble = trouble_of_all(options.workers, trouble);
+    if (trouble.empty()) {
+      for (const std::string& checkpoint : damaged) set_aside(checkpoint);
+      if (!damaged.empty()) log_warning("resuming from {} instead (verified)", base_name(path));
       return restored;
-    } catch (const Error& e) {
-      if (e.kind() != ErrorKind::Corruption) throw;
-      last_error = e.what();
-      set_aside(checkpoint, last_error);
     }
+    if (!first) continue;
+    log_warning("{}", trouble);
+    last_error = trouble;
+    damaged.push_back(path);
+    candidates.pop_back();
   }
+  if (!first) return std::nullopt;
   if (last_error.empty()) last_error = set_aside_before(run_directory);
   if (last_error.empty()) return std::nullopt;
   fail(ErrorKind::Corruption,
-       "{}: no valid checkpoint is left; the oldest: {}\nhint: they are kept as step-N.damaged; start over "
-       "with "
-       "--fresh, which keeps this directory under another name",
+       "{}: no valid checkpoint is left; the oldest: {}\nhint: nothing was changed; start over with --fresh, "
+       "which keeps this directory under another name",
        run_directory, last_error);
 }
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
 #pragma once
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
 
 #include "bora/checkpoint/checkpoint.h"
+#include "bora/mesh/communicator.h"
 
 namespace bora::checkpoint {
 
@@ -15,7 +17,8 @@ struct Restored {
   Json state;
 };
 
-/// Compares every file with the manifest: sizes and hashes, block by block. Corruption names the file and the
+/// Compares every file with the manifest: sizes and hashes, block by block; state.json must be among them.
+/// Corruption names the file and the
 /// range of bytes: "step-600: model-00001-of-00002.safetensors: hash differs from the manifest (byte range
 /// 4,194,304-8,388,607); the file is damaged".
 Manifest verify_checkpoint(const std::string& checkpoint);
@@ -29,12 +32,22 @@ Restored restore_checkpoint(const std::string& checkpoint, std::span<const Check
 /// Parameters only: to begin another run with them.
 Restored restore_parameters(const std::string& checkpoint, std::span<const CheckpointArray> parameters);
 
-/// The newest valid checkpoint of a run, or nothing if there is none. A damaged one costs a warning that says
-/// why, is renamed to step-N.damaged, and the one before it is tried. If all are damaged: Corruption. Only
-/// for the run's owner.
+struct RestoreOptions {
+  /// Takes the small state over. What it throws as Corruption counts as damage of the checkpoint.
+  std::function<void(const Json& state)> take_state;
+  /// The workers of the run, who all call together and go on from the same checkpoint. Null: this one alone.
+  mesh::Communicator* workers = nullptr;
+};
+
+/// The newest checkpoint of a run that is valid and can be read, on all workers, or nothing if the run has
+/// none. One that is damaged, incomplete or cannot be read costs a warning that says why, and the one before
+/// it is tried; once a valid one is found, those are renamed to step-N.damaged. If none is valid: Corruption,
+/// and nothing is renamed. Only for the run's owner: of several workers the first, who alone lists, warns and
+/// renames.
 std::optional<Restored> restore_latest(const std::string& run_directory,
                                        std::span<const CheckpointArray> parameters,
-                                       std::span<const CheckpointArray> optimizer);
+                                       std::span<const CheckpointArray> optimizer,
+                                       const RestoreOptions& options = {});
 
 /// `path` itself if it is a checkpoint, else the newest committed one in it. NotFound.
 std::string find_checkpoint(const std::string& path);

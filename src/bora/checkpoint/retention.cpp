@@ -46,10 +46,11 @@ bool SavePolicy::keeps(std::int64_t step) const {
   return rule != config_.keep.end() && step % rule->every == 0;
 }
 
-SaveDecision SavePolicy::decide(std::int64_t step, double now, bool force) const {
+SaveDecision SavePolicy::decide(std::int64_t step, double now, RunEnd end) const {
   if (step == last_step_ || step == 0) return SaveDecision::None;
-  if (force || keeps(step)) return SaveDecision::Permanent;
-  const bool due = config_.save_interval && now - last_time_ >= config_.save_interval->seconds;
+  if (end == RunEnd::Finished || keeps(step)) return SaveDecision::Permanent;
+  const bool due =
+      end == RunEnd::Stopped || (config_.save_interval && now - last_time_ >= config_.save_interval->seconds);
   return due ? SaveDecision::Temporary : SaveDecision::None;
 }
 

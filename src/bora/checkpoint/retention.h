@@ -32,6 +32,9 @@ struct CheckpointerConfig {
 
 enum class SaveDecision { None, Temporary, Permanent };
 
+/// What may demand a save, whatever the rules say: the run goes on later (a signal), or it is at its end.
+enum class RunEnd { None, Stopped, Finished };
+
 /// When to save: permanent ones by step, temporary ones by time, as in Levanter. Never at step 0, never twice
 /// at a step.
 class SavePolicy {
@@ -39,8 +42,9 @@ class SavePolicy {
   /// `now` in seconds of any steady clock. `start_step`: the step that the run resumes from.
   SavePolicy(const CheckpointerConfig& config, double now, std::int64_t start_step = 0);
 
-  /// After `step` steps. `force` (the last step, a signal): a permanent one, whatever the rules say.
-  SaveDecision decide(std::int64_t step, double now, bool force = false) const;
+  /// After `step` steps. The end of the run is permanent; a stop is temporary, unless the rules keep its
+  /// step.
+  SaveDecision decide(std::int64_t step, double now, RunEnd end = RunEnd::None) const;
   /// A save has begun: the clock of temporary ones starts anew.
   void saved(std::int64_t step, double now);
 

@@ -179,10 +179,12 @@ Json Adam::save_state() const {
   return state;
 }
 
-void Adam::load_state(const Json& state) {
-  updates_ = json_get<std::int64_t>(state, "updates", "optimizer state", updates_);
+void Adam::load_state(const Json& state, std::int64_t steps) {
+  updates_ = json_get<std::int64_t>(state, "updates", "optimizer");
+  if (updates_ < 0 || updates_ > steps)
+    fail(ErrorKind::Corruption, "optimizer.updates is {} after {} steps", updates_, steps);
   if (state.contains("update_norms"))
-    update_norms_.load(state["update_norms"], "optimizer state: update_norms");
+    update_norms_.load(state["update_norms"], "optimizer.update_norms", steps);
 }
 
 }  // namespace bora::optim

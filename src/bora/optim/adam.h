@@ -21,7 +21,7 @@ class Adam : public Optimizer {
                   const StepInfo& info) override;
   std::vector<NamedArray> state() const override;
   Json save_state() const override;
-  void load_state(const Json& state) override;
+  void load_state(const Json& state, std::int64_t steps) override;
 
  private:
   struct Slot {  // of one parameter

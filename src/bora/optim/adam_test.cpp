@@ -213,7 +213,7 @@ TEST(Adam, StateMovesToAnotherOptimizerBitForBit) {
   for (std::size_t i = 0; i < 2; ++i) {
     std::memcpy(b.arrays[i].data<float>(), a.arrays[i].data<float>(), sizeof(float) * kSizes[i]);
   }
-  second.load_state(parse_json(first.save_state().dump(), "state"));
+  second.load_state(parse_json(first.save_state().dump(), "state"), 3);
   first.step(pa, gradients_of_step(3), {3, 1e-3});
   second.step(pb, gradients_of_step(3), {3, 1e-3});
   for (std::size_t i = 0; i < 2; ++i) {
@@ -221,6 +221,22 @@ TEST(Adam, StateMovesToAnotherOptimizerBitForBit) {
               0);
   }
   EXPECT_EQ(first.save_state(), second.save_state());
+
+  const auto error = [&](const char* state) -> std::string {
+    try {
+      second.load_state(Json::parse(state), 3);
+    } catch (const Error& e) {
+      EXPECT_EQ(e.kind(), ErrorKind::Corruption);
+      return e.what();
+    }
+    return "no error";
+  };
+  EXPECT_EQ(error("null"), "optimizer: should be an object with updates but is null");
+  EXPECT_EQ(error("{}"), "optimizer: updates is missing");
+  EXPECT_EQ(error(R"({"updates": 4})"), "optimizer.updates is 4 after 3 steps");
+  EXPECT_EQ(error(R"({"updates": -1})"), "optimizer.updates is -1 after 3 steps");
+  EXPECT_EQ(error(R"({"updates": 3, "update_norms": [1, 2, 3, 4]})"),
+            "optimizer.update_norms has 4 values after 3 steps");
 }
 
 TEST(Adam, EmptyGradientsCountAsZeros) {

@@ -55,8 +55,9 @@ class Optimizer {
   virtual std::vector<NamedArray> state() const = 0;
   /// The rest of the state: small, for a checkpoint's state.json.
   virtual Json save_state() const = 0;
-  /// Missing keys keep what a new optimizer has. Corruption for values of another type.
-  virtual void load_state(const Json& state) = 0;
+  /// The state after `steps` steps of training. Corruption for missing keys and values that cannot be; what
+  /// the run that saved it had not switched on begins anew.
+  virtual void load_state(const Json& state, std::int64_t steps) = 0;
 };
 
 /// Builds config.type. Config error for a type that is not built, naming those that are.

@@ -36,12 +36,15 @@ std::vector<double> RollingWindow::oldest_first() const {
 
 Json RollingWindow::save() const { return Json(oldest_first()); }
 
-void RollingWindow::load(const Json& saved, std::string_view name) {
+void RollingWindow::load(const Json& saved, std::string_view name, std::int64_t steps) {
   if (!saved.is_array()) fail(ErrorKind::Corruption, "{} should be a list of numbers", name);
+  if (std::ssize(saved) > steps)
+    fail(ErrorKind::Corruption, "{} has {} values after {} steps", name, saved.size(), steps);
   values_.clear();
   next_ = 0;
   for (const Json& value : saved) {
-    if (!value.is_number()) fail(ErrorKind::Corruption, "{} should be a list of numbers", name);
+    if (!value.is_number() || !std::isfinite(value.get<double>()))
+      fail(ErrorKind::Corruption, "{} should be a list of finite numbers but holds {}", name, value.dump());
     record(value.get<double>());
   }
 }

@@ -23,8 +23,9 @@ class RollingWindow {
 
   /// A list of numbers, the oldest first.
   Json save() const;
-  /// A saved window of another length gives its last values that fit.
-  void load(const Json& saved, std::string_view name);
+  /// A saved window of another length gives its last values that fit. Corruption for more than `steps` values
+  /// (there is one a step at most), or one that is not finite.
+  void load(const Json& saved, std::string_view name, std::int64_t steps);
 
  private:
   std::vector<double> oldest_first() const;

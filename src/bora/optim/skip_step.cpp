@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "bora/base/error.h"
+
 namespace bora::optim {
 
 SkipStep::SkipStep(const SkipStepConfig& config)
@@ -27,12 +29,14 @@ Json SkipStep::save_state() const {
   return Json{{"losses", losses_.save()}, {"gradient_norms", norms_.save()}, {"skipped", skipped_}};
 }
 
-void SkipStep::load_state(const Json& state) {
+void SkipStep::load_state(const Json& state, std::int64_t steps) {
   *this = SkipStep(config_);
   if (state.is_null()) return;
-  losses_.load(state.value("losses", Json::array()), "skip_step.losses");
-  norms_.load(state.value("gradient_norms", Json::array()), "skip_step.gradient_norms");
-  skipped_ = json_get<std::int64_t>(state, "skipped", "skip_step", 0);
+  skipped_ = json_get<std::int64_t>(state, "skipped", "skip_step");
+  if (skipped_ < 0 || skipped_ > steps)
+    fail(ErrorKind::Corruption, "skip_step.skipped is {} after {} steps", skipped_, steps);
+  losses_.load(state.value("losses", Json()), "skip_step.losses", steps);
+  norms_.load(state.value("gradient_norms", Json()), "skip_step.gradient_norms", steps);
 }
 
 }  // namespace bora::optim

@@ -22,9 +22,10 @@ class SkipStep {
 
   std::int64_t skipped() const { return skipped_; }  ///< steps skipped so far
 
-  /// For a checkpoint's state.json. Loading null (a checkpoint of a run without skip-step) begins anew.
+  /// For a checkpoint's state.json. Loading null (a checkpoint of a run without skip-step) begins anew;
+  /// Corruption for what cannot be after so many `steps`.
   Json save_state() const;
-  void load_state(const Json& state);
+  void load_state(const Json& state, std::int64_t steps);
 
  private:
   SkipStepConfig config_;

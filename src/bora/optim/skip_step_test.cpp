@@ -92,15 +92,45 @@ TEST(SkipStep, ALastingChangeIsAcceptedInTheEnd) {
 
 TEST(SkipStep, StateContinuesWhereItStopped) {
   SkipStep a = seasoned(100), b({});
-  b.load_state(parse_json(a.save_state().dump(), "state"));
+  b.load_state(parse_json(a.save_state().dump(), "state"), 100);
   EXPECT_EQ(a.save_state(), b.save_state());
   EXPECT_TRUE(b.should_skip(1000, 2));
 }
 
 TEST(SkipStep, LoadsFromARunWithoutIt) {
   SkipStep skip = seasoned(100);
-  skip.load_state(Json());
+  skip.load_state(Json(), 100);
   EXPECT_FALSE(skip.should_skip(1000, 2));
+}
+
+TEST(SkipStep, RefusesWhatCannotBe) {
+  const auto error = [](const char* key, const Json& value) -> std::string {
+    SkipStep skip({});
+    auto state = seasoned(3).save_state();
+    if (value.is_discarded())
+      state.erase(key);
+    else
+      state[key] = value;
+    try {
+      skip.load_state(state, 5);
+    } catch (const Error& e) {
+      EXPECT_EQ(e.kind(), ErrorKind::Corruption);
+      return e.what();
+    }
+    return "no error";
+  };
+  const Json missing(Json::value_t::discarded);
+  EXPECT_EQ(error("skipped", -1), "skip_step.skipped is -1 after 5 steps");
+  EXPECT_EQ(error("skipped", 6), "skip_step.skipped is 6 after 5 steps");
+  EXPECT_EQ(error("skipped", 5), "no error");
+  EXPECT_EQ(error("skipped", missing), "skip_step: skipped is missing");
+  EXPECT_EQ(error("losses", missing), "skip_step.losses should be a list of numbers");
+  EXPECT_EQ(error("losses", Json::parse("[1, null]")),
+            "skip_step.losses should be a list of finite numbers but holds null");
+  EXPECT_EQ(error("losses", Json::parse("[1, \"NaN\"]")),
+            "skip_step.losses should be a list of finite numbers but holds \"NaN\"");
+  EXPECT_EQ(error("gradient_norms", Json::parse("[1, 1, 1, 1, 1, 1]")),
+            "skip_step.gradient_norms has 6 values after 5 steps");
 }
 
 }  // namespace

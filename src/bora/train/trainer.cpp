@@ -256,9 +256,12 @@ Json Trainer::save_state() const {
 }
 
 void Trainer::load_state(const Json& state) {
-  step_ = state.at("step").get<std::int64_t>();
-  if (state.contains("optimizer")) parts_.optimizer.load_state(state.at("optimizer"));
-  if (parts_.skip_step) parts_.skip_step->load_state(state.value("skip_step", Json()));
+  step_ = json_get<std::int64_t>(state, "step", "state.json");
+  if (step_ < 0) fail(ErrorKind::Corruption, "state.json: step is {}; it must not be negative", step_);
+  in_context("state.json", [&] {
+    parts_.optimizer.load_state(state.value("optimizer", Json()), step_);
+    if (parts_.skip_step) parts_.skip_step->load_state(state.value("skip_step", Json()), step_);
+  });
 }
 
 }  // namespace bora::train

@@ -92,6 +92,7 @@ class Trainer {
 
   /// What a checkpoint must hold beside arrays: step, keys, skip-step window.
   Json save_state() const;
+  /// Corruption, naming state.json and the key, for missing keys and values that cannot be.
   void load_state(const Json& state);
 
  private:
