@@ -49,6 +49,7 @@ PAGE
 | 1 | `diff` found a difference; or anything not below: something unsupported, sizes that do not fit, the operating system refused |
 | 2 | usage or configuration: nothing was started |
 | 3 | data or a checkpoint is missing or damaged |
+| 4 | a loss, a gradient norm, weights or logits that are not finite: something must change first; nothing starts it again |
 | 75 | stopped early and resumable: the same command goes on |
 
 Errors go to the standard error output and begin with `bora: `.

@@ -42,7 +42,8 @@ int run_eval(const Arguments& arguments) {
   workers->barrier();
   workers->activity("evaluation");
   workers->deadline(loaded.config.trainer.worker_timeout);
-  evaluate_sources(*opened.model, text, loaded.config, console, workers.get());
+  naming_bad_weights(opened,
+                     [&] { evaluate_sources(*opened.model, text, loaded.config, console, workers.get()); });
   workers->barrier();
   return 0;
 }

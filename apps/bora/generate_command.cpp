@@ -52,7 +52,7 @@ int run_generate(const Arguments& arguments) {
     if (!ids_only && !begun) fmt::print("{}", prompt);
     begun = true;
   };
-  auto out = infer::generate(*opened.model, ids, options, [&](std::int32_t id) {
+  const auto show = [&](std::int32_t id) {
     begin();
     if (ids_only)
       fmt::print("{} ", id);
@@ -60,7 +60,9 @@ int run_generate(const Arguments& arguments) {
       fmt::print("{}", decoder.push(id));
     std::fflush(stdout);
     return true;
-  });
+  };
+  std::vector<std::int32_t> out;
+  naming_bad_weights(opened, [&] { out = infer::generate(*opened.model, ids, options, show); });
   begin();
   fmt::print("{}\n", ids_only ? "" : decoder.finish());
   std::fflush(stdout);  // the text ends before what follows it on the other stream

@@ -222,9 +222,9 @@ std::vector<std::string> mpirun_options(const LaunchArguments& arguments, std::i
 LaunchEnd end_of_attempt(int code, bool stop_asked) {
   if (code == 0) return LaunchEnd::finished;
   if (code == kStoppedInOrder) return LaunchEnd::stopped;
-  // What lies with the command line, the configuration or the data fails again.
+  // What lies with the command line, the configuration, the data or the training itself fails again.
   const bool for_good = code == exit_code(ErrorKind::Config) || code == exit_code(ErrorKind::Corruption) ||
-                        code == exit_code(ErrorKind::Usage) || code == 126 || code == 127;
+                        code == exit_code(ErrorKind::NonFinite) || code == 126 || code == 127;
   if (for_good) return LaunchEnd::failed;
   return stop_asked ? LaunchEnd::stopped : LaunchEnd::again;
 }

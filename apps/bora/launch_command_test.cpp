@@ -66,7 +66,7 @@ TEST(LaunchCommand, OnlyWhatMayEndOtherwiseIsTriedAgain) {
     EXPECT_EQ(end_of_attempt(lost, false), LaunchEnd::again) << lost;
     EXPECT_EQ(end_of_attempt(lost, true), LaunchEnd::stopped) << lost;
   }
-  for (const int wrong : {2, 3, 127}) EXPECT_EQ(end_of_attempt(wrong, false), LaunchEnd::failed) << wrong;
+  for (const int wrong : {2, 3, 4, 127}) EXPECT_EQ(end_of_attempt(wrong, false), LaunchEnd::failed) << wrong;
 }
 
 TEST(Supervision, TellsHowAProgramEnded) {

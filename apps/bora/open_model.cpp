@@ -2,10 +2,14 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "open_model.h"
 
+#include <fmt/core.h>
+
 #include "bora/base/error.h"
 #include "bora/base/file.h"
 #include "bora/checkpoint/hugging_face.h"
 #include "bora/checkpoint/restore.h"
+#include "bora/mesh/communicator.h"
+#include "bora/train/first_non_finite.h"
 #include "models.h"
 
 namespace bora::app {
@@ -68,6 +72,19 @@ OpenedModel open_model(const std::string& path) {
   out.tokenizer = tokenizer_near(out.directory);
   out.prepend_bos = starts_with_bos(out.tokenizer);
   return out;
+}
+
+void naming_bad_weights(const OpenedModel& opened, const std::function<void()>& use) {
+  try {
+    use();
+  } catch (const Error& e) {
+    if (e.kind() != ErrorKind::NonFinite) throw;
+    const auto alone = mesh::make_self_communicator();
+    const auto bad = train::first_non_finite(opened.model->parameters(), *alone);
+    if (!bad) throw;
+    throw Error(e.kind(), fmt::format("{}: the first tensor that is not finite is the parameter {}: {}",
+                                      opened.directory, *bad, e.what()));
+  }
 }
 
 }  // namespace bora::app

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Bora authors
 // Opening whatever holds a model: a run, one of its checkpoints, or a Hugging Face directory.
 #pragma once
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,5 +24,9 @@ struct OpenedModel {
 
 /// Errors: NotFound, listing what a model directory may be.
 OpenedModel open_model(const std::string& path);
+
+/// Runs `use`; a NonFinite error that leaves it gains the first weight that is not finite in front, if one
+/// is.
+void naming_bad_weights(const OpenedModel& opened, const std::function<void()>& use);
 
 }  // namespace bora::app

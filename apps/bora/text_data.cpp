@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "bora/base/clock.h"
@@ -247,6 +248,13 @@ std::vector<track::Metric> evaluate_sources(const nn::LanguageModel& model, cons
   for (const auto& set : text.datasets.validation) {
     auto r = train::evaluate(model, *set.dataset, 16, config.trainer.max_eval_batches.value_or(1 << 30),
                              text.tokenizer.bytes_per_token(), options, workers);
+    if (!std::isfinite(r.loss_sum)) {
+      fail(
+          ErrorKind::NonFinite,
+          "eval: the loss on {} is {}\nhint: the model's weights are damaged, or its training diverged; take "
+          "an earlier checkpoint",
+          set.name, std::isnan(r.loss()) ? "nan" : "infinite");
+    }
     table.rows.push_back({set.name,
                           {fmt::format("{:.3f}", r.loss()), fmt::format("{:.1f}", r.perplexity()),
                            fmt::format("{:.3f}", r.bits_per_byte())}});

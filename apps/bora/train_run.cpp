@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "bora/base/clock.h"
 #include "bora/base/error.h"
@@ -198,7 +199,12 @@ class Run {
     auto step = trainer_->next_step();
     if (workers_->size() == 1) {
       checkpointer_->on_step(
-          step, [&] { return content_to_save(); }, end);
+          step,
+          [&] {
+            check_parameters(step);
+            return content_to_save();
+          },
+          end);
       return;
     }
     workers_->activity(fmt::format("step {}: checkpoint", step));
@@ -206,7 +212,7 @@ class Run {
     if (!writes()) {
       workers_->broadcast(0, {&due, 1});
       if (due != std::byte{0}) {
-        compare_replicas(step);
+        check_parameters(step);
         if (model_->distributed()) part_writer_->save(content());
       }
       if (end != RunEnd::None) part_writer_->wait();
@@ -215,7 +221,7 @@ class Run {
     const auto together = [&] {
       due = std::byte{1};
       workers_->broadcast(0, {&due, 1});
-      compare_replicas(step);
+      check_parameters(step);
       return content_to_save();
     };
     checkpointer_->on_step(step, together, end);
@@ -264,8 +270,10 @@ class Run {
     steps = most;
   }
 
-  void compare_replicas(std::int64_t step) {
+  // What no checkpoint may hold: other values than those of another worker, and values that are not finite.
+  void check_parameters(std::int64_t step) {
     for (auto& guard : guards_) guard.before_checkpoint(step);
+    trainer_->require_finite_parameters();
   }
 
   void make_trainer(std::int64_t seq_len) {
@@ -426,7 +434,11 @@ class Run {
     if (writes()) log_metrics(r);
     auto done = r.step + 1, total = config_.trainer.num_train_steps;
     growing_->look();
-    console_.step({done, total, r.loss, meter_->tokens_per_second(), r.learning_rate,
+    if (r.empty)
+      tell_of_empty_batch(r.step);
+    else
+      shown_loss_ = r.loss;
+    console_.step({done, total, shown_loss_, meter_->tokens_per_second(), r.learning_rate,
                    meter_->eta(total - done), std::nullopt, growing_->note()});
     for (auto& guard : guards_) guard.after_step(done);
     if (config_.trainer.steps_per_eval > 0 && done % config_.trainer.steps_per_eval == 0 && done < total) {
@@ -440,6 +452,15 @@ class Run {
     profile_->at_boundary(done);
   }
 
+  // One at first, then ever more seldom.
+  void tell_of_empty_batch(std::int64_t step) const {
+    const auto n = static_cast<std::uint64_t>(trainer_->empty_batches());
+    if (!writes() || !std::has_single_bit(n)) return;
+    log_warning(
+        "step {}: no token of the batch counts (all loss weights are 0); skipped, as {} batch{} so far", step,
+        n, n == 1 ? "" : "es");
+  }
+
   void export_if_due(std::int64_t done) {
     if (!config_.hf_save_path || done % config_.hf_save_steps != 0) return;
     workers_->deadline(kPatience);  // of a disk
@@ -448,12 +469,18 @@ class Run {
   }
 
   void log_metrics(const train::StepResult& r) {
-    std::vector<track::Metric> metrics = {{"train/loss", r.loss},
-                                          {"train/tokens", r.weight},
-                                          {"optim/learning_rate", r.learning_rate},
-                                          {"optim/gradient_norm", r.gradient_norm},
-                                          {"optim/clip_factor", r.clip_factor}};
-    if (config_.optimizer.skip_bad_steps) metrics.push_back({"optim/skipped_step", r.skipped ? 1.0 : 0.0});
+    std::vector<track::Metric> metrics;
+    if (!r.empty) metrics.push_back({"train/loss", r.loss});
+    metrics.push_back({"train/tokens", r.weight});
+    metrics.push_back({"optim/learning_rate", r.learning_rate});
+    if (!r.empty) {
+      metrics.push_back({"optim/gradient_norm", r.gradient_norm});
+      metrics.push_back({"optim/clip_factor", r.clip_factor});
+    }
+    if (const auto n = trainer_->empty_batches(); n > 0)
+      metrics.push_back({"train/empty_batches", static_cast<double>(n)});
+    if (config_.optimizer.skip_bad_steps || r.skipped)
+      metrics.push_back({"optim/skipped_step", r.skipped ? 1.0 : 0.0});
     if (r.update_norm) metrics.push_back({"optim/update_norm", *r.update_norm});
     for (auto& m : meter_->metrics()) metrics.push_back(m);
     metrics.push_back({"throughput/loading_time", r.loading_seconds});
@@ -490,6 +517,7 @@ class Run {
   std::int64_t lanes_ = 1;
   std::string earlier_arithmetic_;
   double started_ = wall_seconds();
+  double shown_loss_ = 0;
   double first_step_seconds_ = 0, waited_ = 0, trained_seconds_ = 0;
 };
 

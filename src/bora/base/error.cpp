@@ -12,6 +12,8 @@ int exit_code(ErrorKind kind) noexcept {
     case ErrorKind::NotFound:
     case ErrorKind::Corruption:
       return 3;
+    case ErrorKind::NonFinite:
+      return 4;
     case ErrorKind::Stopped:
       return 75;
     case ErrorKind::InvalidArgument:

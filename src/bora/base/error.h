@@ -20,6 +20,7 @@ enum class ErrorKind {
   Unsupported,      ///< well formed, but not something Bora does
   Io,               ///< the operating system refused
   Stopped,          ///< stopped early, resumable
+  NonFinite,        ///< numbers that are none, infinite or not a number: the same again gives them again
 };
 
 /// The one exception of Bora. The text reads `who: what is wrong, both sides with names and sizes`, then, on
@@ -49,8 +50,8 @@ decltype(auto) in_context(std::string_view context, Body&& body) {
   }
 }
 
-/// Process exit code of an error: 2 usage or configuration, 3 data or checkpoint, 75 stopped early and
-/// resumable, 1 everything else.
+/// Process exit code of an error: 2 usage or configuration, 3 data or checkpoint, 4 numbers that are not
+/// finite (something must change first), 75 stopped early and resumable, 1 everything else.
 int exit_code(ErrorKind kind) noexcept;
 
 }  // namespace bora

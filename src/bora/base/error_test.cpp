@@ -38,6 +38,7 @@ TEST(Error, ExitCodes) {
   EXPECT_EQ(exit_code(ErrorKind::Config), 2);
   EXPECT_EQ(exit_code(ErrorKind::NotFound), 3);
   EXPECT_EQ(exit_code(ErrorKind::Corruption), 3);
+  EXPECT_EQ(exit_code(ErrorKind::NonFinite), 4);
   EXPECT_EQ(exit_code(ErrorKind::Stopped), 75);
   EXPECT_EQ(exit_code(ErrorKind::Io), 1);
   EXPECT_EQ(exit_code(ErrorKind::InvalidArgument), 1);

@@ -2,10 +2,13 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/infer/generate.h"
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "bora/base/error.h"
 #include "bora/core/create.h"
+#include "bora/core/mapping.h"
 #include "bora/core/update.h"
 
 namespace bora::infer {
@@ -17,8 +20,25 @@ core::Array row_of(const std::vector<std::int32_t>& ids) {
   return core::from_data({names, sizes}, std::span<const std::int32_t>(ids));
 }
 
+// Of the last position; the vocabulary may lie in blocks on several workers.
 std::vector<float> last_logits(const core::Array& logits) {
-  return core::read_slice(logits, 1, logits.size(1) - 1, 1).to_vector<float>();
+  constexpr std::array<std::string_view, 3> names{"batch", "position", "vocab"};
+  const auto all = core::whole({logits, names});
+  return core::read_slice(all, 1, all.size(1) - 1, 1).to_vector<float>();
+}
+
+// -inf is a token that never comes; from NaN and inf no token can be drawn.
+void require_finite(std::span<const float> logits, std::size_t tokens) {
+  const auto bad = std::find_if(logits.begin(), logits.end(),
+                                [](float x) { return std::isnan(x) || (std::isinf(x) && x > 0); });
+  if (bad == logits.end() &&
+      std::any_of(logits.begin(), logits.end(), [](float x) { return std::isfinite(x); }))
+    return;
+  const auto at = bad == logits.end() ? logits.begin() : bad;
+  fail(ErrorKind::NonFinite,
+       "generate: after {} token{} the model's logits are not finite: that of id {} is {}\n"
+       "hint: the model's weights are damaged, or its training diverged; take an earlier checkpoint",
+       tokens, tokens == 1 ? "" : "s", at - logits.begin(), std::isnan(*at) ? "nan" : "infinite");
 }
 
 void check_prompt(const nn::ModelShape& shape, const std::vector<std::int32_t>& prompt) {
@@ -52,7 +72,8 @@ std::vector<std::int32_t> generate(const nn::LanguageModel& model, const std::ve
   auto key = Key::from_seed(options.seed).fold("generate");
   std::vector<std::int32_t> out, next = prompt;
   while (std::ssize(prompt) + std::ssize(out) < length) {
-    auto logits = last_logits(model.logits(row_of(next), context));
+    const auto logits = last_logits(model.logits(row_of(next), context));
+    require_finite(logits, prompt.size() + out.size());
     auto id = sample(logits, options.sampling, key.fold(out.size()));
     if (options.stop_id && id == *options.stop_id) break;
     out.push_back(id);

@@ -20,8 +20,9 @@ struct GenerateOptions {
 
 /// Continues a prompt, one token at a time, with cached keys and values. Stops at max_new_tokens, at stop_id,
 /// or at the model's seq_len. `on_token` is called with each new token; false ends the generation. Returns
-/// the new tokens. Errors: InvalidArgument for an empty prompt, a prompt as long as seq_len, or an id outside
-/// the vocabulary.
+/// the new tokens. Where several workers hold the model, all of them call it alike and get the same tokens.
+/// Errors: InvalidArgument for an empty prompt, a prompt as long as seq_len, or an id outside the vocabulary;
+/// NonFinite for logits that are not finite.
 std::vector<std::int32_t> generate(const nn::LanguageModel& model, const std::vector<std::int32_t>& prompt,
                                    const GenerateOptions& options,
                                    const std::function<bool(std::int32_t)>& on_token = {});

@@ -153,8 +153,10 @@ void TrainerConfig::bind(Binder& b) {
   b.field("tracker", tracker, "where metrics go besides metrics.jsonl");
   b.field("wandb", wandb, "older spelling of a tracker of type wandb");
   bind_profiler(b, profiler);
-  b.field("crash_on_nan", crash_on_nan, "stop when the loss is not a number");
-  b.field("crash_on_inf", crash_on_inf, "stop when the loss is infinite");
+  b.field("crash_on_nan", crash_on_nan,
+          "stop when the loss or the gradient norm is not a number; false: skip such steps");
+  b.field("crash_on_inf", crash_on_inf,
+          "stop when the loss or the gradient norm is infinite; false: skip such steps");
   b.field("fsdp_axis", fsdp_axis,
           "axes along which parameters, gradients and optimizer state are cut over several workers; null: "
           "whole on each; never changes a result");

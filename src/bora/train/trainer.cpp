@@ -10,9 +10,9 @@
 #include "bora/base/error.h"
 #include "bora/base/trace.h"
 #include "bora/core/grad.h"
-#include "bora/core/kernels/reduce.h"
 #include "bora/core/mapping.h"
 #include "bora/optim/clip.h"
+#include "bora/train/first_non_finite.h"
 #include "bora/train/lanes.h"
 
 namespace bora::train {
@@ -72,7 +72,7 @@ Outcome Trainer::run() {
 }
 
 bool Trainer::anyone_stops() {
-  auto& workers = parts_.world ? *parts_.world : *parts_.workers;
+  auto& workers = everyone();
   const bool here = (options_.stop_at_step && step_ >= *options_.stop_at_step) ||
                     (parts_.should_stop && parts_.should_stop());
   if (workers.size() == 1) return here;
@@ -91,26 +91,43 @@ StepResult Trainer::step() {
   r.examples = batch.sequences;
   r.tokens = batch.sequences * batch.seq_len;
 
-  auto sum = gradients(batch);
+  const auto sum = gradients(batch);
   r.weight = sum.scalars[1];
-  r.loss = sum.scalars[0] / r.weight;
-  require_finite(sum, r.loss);
+  r.empty = r.weight <= 0;
+  if (r.empty)
+    ++empty_batches_;
+  else
+    change_parameters(sum, r);
+  ++step_;
+  r.seconds = monotonic_seconds() - started;
+  return r;
+}
 
+void Trainer::change_parameters(const mesh::LaneSum& sum, StepResult& r) {
+  r.loss = sum.scalars[0] / r.weight;
   optim::StepInfo info{.step = step_, .learning_rate = r.learning_rate, .gradient_scale = 1 / r.weight};
   info.squares = [this](std::span<const core::Array> arrays) { return squares_of(arrays); };
   trace::Span norm("gradient norm");
   info.gradient_norm = r.gradient_norm = optim::global_norm(squares_of(sum.arrays)) / r.weight;
   norm.end();
-  r.skipped = parts_.skip_step && parts_.skip_step->should_skip(r.loss, r.gradient_norm);
-  if (!r.skipped) {
-    const trace::Span span("optimizer");
-    auto report = parts_.optimizer.step(parameters_, sum.arrays, info);
-    r.clip_factor = report.clip_factor;
-    r.update_norm = report.update_norm;
-  }
-  ++step_;
-  r.seconds = monotonic_seconds() - started;
-  return r;
+  r.skipped = is_bad(sum, r);
+  if (r.skipped) return;
+  const trace::Span span("optimizer");
+  auto report = parts_.optimizer.step(parameters_, sum.arrays, info);
+  r.clip_factor = report.clip_factor;
+  r.update_norm = report.update_norm;
+}
+
+bool Trainer::ends_the_run(double value) const {
+  return (std::isnan(value) && options_.crash_on_nan) || (std::isinf(value) && options_.crash_on_inf);
+}
+
+// All workers have the same loss and norm, and decide alike.
+bool Trainer::is_bad(const mesh::LaneSum& sum, const StepResult& r) {
+  if (ends_the_run(r.loss)) fail_not_finite(sum, r);
+  if (parts_.skip_step && parts_.skip_step->should_skip(r.loss, r.gradient_norm)) return true;
+  if (!parts_.skip_step && ends_the_run(r.gradient_norm)) fail_not_finite(sum, r);
+  return !std::isfinite(r.loss) || !std::isfinite(r.gradient_norm);
 }
 
 mesh::LaneSum Trainer::gradients(const data::Batch& batch) {
@@ -217,33 +234,32 @@ std::int64_t Trainer::lanes_for(std::int64_t sequences) const {
   return lanes;
 }
 
-void Trainer::require_finite(const mesh::LaneSum& sum, double loss) const {
-  if (sum.scalars[1] <= 0) {
-    fail(ErrorKind::InvalidArgument,
-         "step {}: no token of the batch counts (all loss weights are 0)\nhint: look at the data: "
-         "bora inspect on its cache directory",
-         step_);
+void Trainer::fail_not_finite(const mesh::LaneSum& sum, const StepResult& r) const {
+  const bool of_loss = ends_the_run(r.loss);
+  const double bare = of_loss ? r.loss : r.gradient_norm;
+  const double value = std::isnan(bare) ? std::abs(bare) : bare;  // the sign of NaN says nothing
+  const auto what = fmt::format("step {}: the {} is {}", step_, of_loss ? "loss" : "gradient norm", value);
+  if (const auto bad = first_non_finite(parameters_, everyone())) {
+    fail(ErrorKind::NonFinite,
+         "{}; the first bad tensor is the parameter {}\n"
+         "hint: start from weights of before: an earlier checkpoint, or trainer.initialize_from",
+         what, *bad);
   }
-  bool stop = (std::isnan(loss) && options_.crash_on_nan) || (std::isinf(loss) && options_.crash_on_inf);
-  if (!stop) return;
-  for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    auto at = kernels::first_non_finite(arrays_[i]->numel(), arrays_[i]->data<float>());
-    if (at >= 0)
-      fail(ErrorKind::Stopped,
-           "step {}: the loss is {}; the first bad tensor is the parameter {} (element {})", step_, loss,
-           parameters_[i].path, at);
-  }
-  for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    auto at = kernels::first_non_finite(sum.arrays[i].numel(), sum.arrays[i].data<float>());
-    if (at >= 0)
-      fail(ErrorKind::Stopped,
-           "step {}: the loss is {}; the parameters are finite, the first bad gradient is that of {} "
-           "(element {})\nhint: a lower optimizer.learning_rate, or optimizer.skip_bad_steps: true with "
-           "trainer.crash_on_nan: false",
-           step_, loss, parameters_[i].path, at);
-  }
-  fail(ErrorKind::Stopped, "step {}: the loss is {}, but every parameter and gradient is finite", step_,
-       loss);
+  const auto bad = first_non_finite(parameters_, sum.arrays, everyone());
+  fail(ErrorKind::NonFinite,
+       "{}; the parameters are finite, {}; nothing was changed\n"
+       "hint: a lower optimizer.learning_rate; trainer.crash_on_{}: false goes on without such steps",
+       what, bad ? "the first bad gradient is that of " + *bad : "and so is every gradient",
+       std::isnan(value) ? "nan" : "inf");
+}
+
+void Trainer::require_finite_parameters() const {
+  const auto bad = first_non_finite(parameters_, everyone());
+  if (!bad) return;
+  fail(ErrorKind::NonFinite,
+       "after step {}: the first tensor that is not finite is the parameter {}; it is not saved\n"
+       "hint: a lower optimizer.learning_rate; the checkpoints are from before",
+       step_, *bad);
 }
 
 Json Trainer::save_state() const {
@@ -252,12 +268,18 @@ Json Trainer::save_state() const {
   state["seed"] = options_.seed;
   state["optimizer"] = parts_.optimizer.save_state();
   if (parts_.skip_step) state["skip_step"] = parts_.skip_step->save_state();
+  if (empty_batches_ > 0) state["empty_batches"] = empty_batches_;
   return state;
 }
 
 void Trainer::load_state(const Json& state) {
   step_ = json_get<std::int64_t>(state, "step", "state.json");
   if (step_ < 0) fail(ErrorKind::Corruption, "state.json: step is {}; it must not be negative", step_);
+  empty_batches_ = json_get<std::int64_t>(state, "empty_batches", "state.json", 0);
+  if (empty_batches_ < 0 || empty_batches_ > step_) {
+    fail(ErrorKind::Corruption, "state.json: empty_batches is {}; it must be from 0 to the step, {}",
+         empty_batches_, step_);
+  }
   in_context("state.json", [&] {
     parts_.optimizer.load_state(state.value("optimizer", Json()), step_);
     if (parts_.skip_step) parts_.skip_step->load_state(state.value("skip_step", Json()), step_);

@@ -32,6 +32,7 @@ struct TrainerOptions {
   bool dropout = false;  ///< the model has dropout: give it keys
   bool fast_reduction =
       false;  ///< by the transport's own all-reduce, instead of the tree; needs whole parameters
+  /// Whether a loss or gradient norm that is not finite ends the run; else its step is skipped.
   bool crash_on_nan = true, crash_on_inf = true;
   nn::LossOptions loss;
 };
@@ -41,11 +42,12 @@ struct StepResult {
   std::int64_t step = 0;  ///< from 0
   double loss = 0;        ///< mean per weighted token, natural logarithm
   double weight = 0;      ///< tokens that counted
+  bool empty = false;     ///< none did: there is no loss, and nothing was changed
   std::int64_t tokens = 0, examples = 0;
   double learning_rate = 0;
   double gradient_norm = 0, clip_factor = 1;
   std::optional<double> update_norm;
-  bool skipped = false;
+  bool skipped = false;        ///< parameters and optimizer are as before: a bad step
   double seconds = 0;          ///< of the whole step
   double loading_seconds = 0;  ///< of it, waiting for the batch
 };
@@ -55,6 +57,9 @@ enum class Outcome { finished, stopped };
 /// Trains from the present step on, alone or as one of several workers, who each compute some of a step's
 /// lanes and all hold the same parameters, bit for bit. Order of one step: batch, lanes forward and backward,
 /// tree, clip, skip test, optimizer, hooks.
+///
+/// A batch in which no token counts is skipped and counted. A loss or gradient norm that is not finite never
+/// reaches the optimizer: NonFinite, or a skipped step where options or skip_step say so.
 class Trainer {
  public:
   /// `batch_of` is a pure function of the step. Hooks run after each step, in order; `should_stop` is asked
@@ -85,12 +90,16 @@ class Trainer {
   StepResult step();
 
   std::int64_t next_step() const { return step_; }
+  std::int64_t empty_batches() const { return empty_batches_; }  ///< so far: skipped, no token counted
+  /// NonFinite, on all workers, that names the first parameter of which a value is not finite on any of them
+  /// (collective): before the parameters are saved.
+  void require_finite_parameters() const;
   /// Whether this worker's lanes have a row of a batch of so many. Any thread may ask.
   bool computes(std::int64_t row, std::int64_t batch_size) const;
   const std::vector<core::ParamRef>& parameters() const { return parameters_; }
   optim::Optimizer& optimizer() { return parts_.optimizer; }
 
-  /// What a checkpoint must hold beside arrays: step, keys, skip-step window.
+  /// What a checkpoint must hold beside arrays: step, keys, skip-step window, empty batches.
   Json save_state() const;
   /// Corruption, naming state.json and the key, for missing keys and values that cannot be.
   void load_state(const Json& state);
@@ -109,7 +118,11 @@ class Trainer {
   /// Loss of a lane, and its weight.
   core::Array lane_loss(const data::Batch& batch, std::int64_t lane, std::int64_t each, double& weight) const;
   bool anyone_stops();
-  void require_finite(const mesh::LaneSum& sum, double loss) const;
+  mesh::Communicator& everyone() const { return parts_.world ? *parts_.world : *parts_.workers; }
+  void change_parameters(const mesh::LaneSum& sum, StepResult& r);
+  bool ends_the_run(double value) const;
+  bool is_bad(const mesh::LaneSum& sum, const StepResult& r);
+  [[noreturn]] void fail_not_finite(const mesh::LaneSum& sum, const StepResult& r) const;
   std::int64_t lanes_for(std::int64_t sequences) const;
 
   Parts parts_;
@@ -121,7 +134,7 @@ class Trainer {
   std::optional<mesh::TreeReducer> reducer_;  // unless sharded or fast
   std::optional<mesh::FastReducer> fast_reducer_;
   Key key_;
-  std::int64_t step_ = 0;
+  std::int64_t step_ = 0, empty_batches_ = 0;
 };
 
 }  // namespace bora::train
