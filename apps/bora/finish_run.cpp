@@ -27,8 +27,10 @@ std::string continuation(const Tokenizer& tokenizer, const std::vector<std::int3
   return text + decoder.finish();
 }
 
-void show_samples(const nn::LanguageModel& model, const TextData& text, const LmConfig& config,
-                  std::int64_t step, track::Console& console, track::Tracker& tracker) {
+}  // namespace
+
+std::vector<track::Sample> draw_samples(const nn::LanguageModel& model, const TextData& text,
+                                        const LmConfig& config) {
   std::vector<track::Sample> samples;
   std::uint64_t seed = 0;
   for (const auto& prompt : config.sample.prompts) {
@@ -40,19 +42,17 @@ void show_samples(const nn::LanguageModel& model, const TextData& text, const Lm
                                    .sampling = {.temperature = config.sample.temperature}};
     samples.push_back({prompt, continuation(text.tokenizer, ids, infer::generate(model, ids, options))});
   }
-  for (const auto& s : samples) tracker.log_text(step, "sample/" + s.prompt, s.prompt + s.continuation);
-  if (!samples.empty()) console.samples(samples);
+  return samples;
 }
 
-}  // namespace
-
-void finish_run(const nn::LanguageModel& model, const TextData& text, const LmConfig& config,
-                const RunPlace& place, const RunTimes& times, const RunResults& results,
-                track::Console& console, track::Tracker& tracker) {
+void finish_run(const LmConfig& config, const RunPlace& place, const RunTimes& times,
+                const RunResults& results, track::Console& console, track::Tracker& tracker) {
   auto last =
       config.trainer.num_train_steps;  // after the last step: a run started again at its end replaces it
   tracker.log(last, results.evaluation);
-  show_samples(model, text, config, last, console, tracker);
+  for (const auto& s : results.samples)
+    tracker.log_text(last, "sample/" + s.prompt, s.prompt + s.continuation);
+  if (!results.samples.empty()) console.samples(results.samples);
   console.line();
   if (times.trained_seconds > 0) {
     console.line(fmt::format(

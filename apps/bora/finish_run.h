@@ -22,11 +22,15 @@ struct RunTimes {
 struct RunResults {
   std::vector<track::Metric> evaluation;
   std::string exported;  ///< directory, if any
+  std::vector<track::Sample> samples;
 };
 
-void finish_run(const nn::LanguageModel& model, const TextData& text, const LmConfig& config,
-                const RunPlace& place, const RunTimes& times, const RunResults& results,
-                track::Console& console, track::Tracker& tracker);
+/// Continuations of sample.prompts. Where several workers hold the model, all of them call it (collective).
+std::vector<track::Sample> draw_samples(const nn::LanguageModel& model, const TextData& text,
+                                        const LmConfig& config);
+
+void finish_run(const LmConfig& config, const RunPlace& place, const RunTimes& times,
+                const RunResults& results, track::Console& console, track::Tracker& tracker);
 
 /// Unigram entropy of the first 4,096 training sequences, in nats.
 double baseline_entropy(const TextData& text);

@@ -187,24 +187,9 @@ void PlacedModel::lend_values(const std::function<void(const WholeValues&)>& use
   }
 }
 
-void PlacedModel::make_whole() {
-  if (sharded_) sharded_->gather_all();
-  if (mesh_->mapping() == nullptr) return;
-  for (const auto& p : model_parameters_) {
-    blocks_.push_back(*p.array);
-    *p.array = core::whole({*p.array, p.names});
-  }
-  store_scope_.reset();
-  alone_.emplace(nullptr);
-}
-
-void PlacedModel::release() {
-  if (mesh_->mapping() != nullptr) {
-    alone_.reset();
-    if (sharded_) store_scope_.emplace(*sharded_);
-    for (std::size_t i = 0; i < blocks_.size(); ++i) *model_parameters_[i].array = blocks_[i];
-    blocks_.clear();
-  }
+void PlacedModel::with_whole_positions(const std::function<void()>& use) {
+  const core::MappingScope scope(mesh_->mapping_of_whole_positions());
+  use();
   if (sharded_) sharded_->release();
 }
 

@@ -52,9 +52,9 @@ class PlacedModel {
   using WholeValues = std::function<core::Array(const core::ParamRef&)>;
   void lend_values(const std::function<void(const WholeValues&)>& use);
 
-  /// All values on every worker, and no mesh: one worker may use the model alone, until release().
-  void make_whole();
-  void release();
+  /// Runs `use`, on all workers, with positions whole on each of them, as a text that grows token by token
+  /// needs it; parameters stay where they are, and come and go as in a forward pass.
+  void with_whole_positions(const std::function<void()>& use);
 
  private:
   void make(const LoadedConfig& loaded, std::int64_t vocab);
@@ -68,8 +68,6 @@ class PlacedModel {
   std::optional<core::ParameterStoreScope> store_scope_;
   std::unique_ptr<nn::LanguageModel> model_;
   std::vector<core::ParamRef> model_parameters_;
-  std::vector<core::Array> blocks_;  // the parameters, while whole ones stand in their place
-  std::optional<core::MappingScope> alone_;
 };
 
 }  // namespace bora::app

@@ -173,18 +173,20 @@ class Run {
 
   void begin_training() { in_step("training", config_.trainer.worker_timeout); }
 
-  // All workers evaluate and export together; one alone draws samples, from a model that is whole there.
+  // All workers evaluate, export and draw samples together; one shows them.
   void end() {
     auto evaluation = evaluate_sources(**model_, *text_, config_, console_, model_->mesh().lanes().get());
     const auto exported = config_.hf_export ? path_join(place_.directory, "hf") : "";
     if (!exported.empty()) export_to(exported);
-    if (!config_.sample.prompts.empty()) model_->make_whole();
+    std::vector<track::Sample> samples;
+    model_->with_whole_positions([&] { samples = draw_samples(**model_, *text_, config_); });
     if (!writes()) return;
-    finish_run(**model_, *text_, config_, place_, {first_step_seconds_, waited_, trained_seconds_, *meter_},
-               {std::move(evaluation), exported}, console_, *tracker_);
+    finish_run(config_, place_, {first_step_seconds_, waited_, trained_seconds_, *meter_},
+               {std::move(evaluation), exported, std::move(samples)}, console_, *tracker_);
   }
 
   void export_to(const std::string& directory) {
+    trainer_->require_finite_parameters();
     const auto dtype = core::parse_dtype(config_.hf_save_dtype);
     model_->lend_values([&](const PlacedModel::WholeValues& whole) {
       export_hugging_face(**model_, text_->tokenizer, directory,

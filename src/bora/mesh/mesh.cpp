@@ -32,7 +32,9 @@ Mesh::Mesh(std::shared_ptr<Communicator> world, const MeshShape& shape, Rules ru
   context_ = along(shape.context, shape.model * shape.expert);
   std::vector<core::MeshAxis> axes{
       {"model", model_.get(), rules.tensor_lanes}, {"context", context_.get()}, {"expert", expert_.get()}};
-  mapping_ =
+  mapping_ = std::make_unique<core::Mapping>(axes, rules.compute, rules.parameters);
+  std::erase_if(rules.compute, [](const auto& rule) { return rule.mesh_axis == "context"; });
+  whole_positions_ =
       std::make_unique<core::Mapping>(std::move(axes), std::move(rules.compute), std::move(rules.parameters));
 }
 

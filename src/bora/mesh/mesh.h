@@ -46,13 +46,15 @@ class Mesh {
   int place() const { return world_->rank() % shape_.workers_per_lane(); }
   /// How these share a lane's work; null where it is one worker's.
   const core::Mapping* mapping() const { return mapping_.get(); }
+  /// The same but that no axis is served by `context`: its workers compute alike, on texts of any length.
+  const core::Mapping* mapping_of_whole_positions() const { return whole_positions_.get(); }
 
  private:
   std::shared_ptr<Communicator> world_;
   MeshShape shape_;
   std::shared_ptr<Communicator> lanes_;
   std::unique_ptr<AxisCollectives> context_, expert_, model_;
-  std::unique_ptr<core::Mapping> mapping_;
+  std::unique_ptr<core::Mapping> mapping_, whole_positions_;
 };
 
 }  // namespace bora::mesh

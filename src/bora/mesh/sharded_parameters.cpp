@@ -200,7 +200,7 @@ void ShardedParameters::need(std::span<const core::Array> parameters) {
     present_.insert(present_.end(), came.begin(), came.end());
   }
   for (const auto i : present_) {
-    if (std::find(wanted.begin(), wanted.end(), i) == wanted.end()) drop(slots_[i]);
+    if (!slots_[i].held && std::find(wanted.begin(), wanted.end(), i) == wanted.end()) drop(slots_[i]);
   }
   gather(wanted);
   present_ = wanted;
@@ -214,15 +214,6 @@ void ShardedParameters::release() {
     slot.held = false;
   }
   present_.clear();
-}
-
-void ShardedParameters::gather_all() {
-  Slots all;
-  for (std::size_t i = 0; i < slots_.size(); ++i) {
-    all.push_back(i);
-    slots_[i].held = true;
-  }
-  gather(all);
 }
 
 void ShardedParameters::store(std::size_t i, const core::Array& whole) {

@@ -56,8 +56,6 @@ class ShardedParameters final : public core::ParameterStore {
 
   /// No values but the blocks stay in memory, and nothing travels: before the blocks change.
   void release();
-  /// All values of all parameters, until release(): for tools that want the whole model.
-  void gather_all();
   /// Parameter i gets these values: `whole` has all of them.
   void store(std::size_t i, const core::Array& whole);
 

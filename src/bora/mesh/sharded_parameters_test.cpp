@@ -101,7 +101,10 @@ TEST(ShardedParameters, ValuesComeAndGo) {
     store.release();
     EXPECT_FALSE(core::values_present(model.table));
 
-    store.gather_all();
+    store.need(table);
+    store.hold(table);  // of a block that is there already
+    store.need(bias);
+    EXPECT_TRUE(core::values_present(model.table));
     auto twice = counted(kTable, {3, 5}, 0);
     for (int i = 0; i < 15; ++i) twice.data<float>()[i] *= 2;
     store.release();

@@ -3,6 +3,7 @@
 #include "bora/nn/context.h"
 
 #include "bora/base/error.h"
+#include "bora/core/mapping.h"
 #include "bora/core/update.h"
 
 namespace bora::nn {
@@ -35,8 +36,9 @@ std::pair<core::Array, core::Array> KvCache::append(std::int64_t layer, const co
   }
   core::write_slice(entry.keys, dim, length_, keys);
   core::write_slice(entry.values, dim, length_, values);
-  return {core::read_slice(entry.keys, dim, 0, length_ + n),
-          core::read_slice(entry.values, dim, 0, length_ + n)};
+  // Where workers share the heads, all positions are cut as the new ones are.
+  return {core::like(keys, core::read_slice(entry.keys, dim, 0, length_ + n)),
+          core::like(values, core::read_slice(entry.values, dim, 0, length_ + n))};
 }
 
 Context Context::at_layer(std::int64_t i) const {
