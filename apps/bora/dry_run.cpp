@@ -79,6 +79,7 @@ void show_workers(const ShardingPlan& plan, track::Console& console) {
   const auto& m = plan.mesh;
   console.fact("workers", fmt::format("{} · {} of {} parameters cut over them · each holds up to {}",
                                       plan.workers, cut, plan.parameters.size(), human_bytes(most)));
+  console.fact("", fmt::format("{} lane{} a step", plan.lanes, plan.lanes == 1 ? "" : "s"));
   if (m.data != plan.workers) console.fact("", m.text());
   console.fact(
       "",
@@ -97,34 +98,38 @@ void show_workers(const ShardingPlan& plan, track::Console& console) {
 
 }  // namespace
 
-ShardingPlan plan_of(const LmConfig& config, std::int64_t workers) {
+ShardingPlan plan_of(const LmConfig& config, std::int64_t workers, const RecordedLanes& recorded) {
   const auto& t = config.trainer;
   const auto batch = t.batch_schedule().batch_size(0);
   const auto vocab = vocabulary(config.data).size;
   const auto seq_len = config.model.config->seq_len();
-  return plan_sharding(*config.model.config,
-                       {.vocab = vocab,
-                        .batch = batch,
-                        .lanes = train::resolve_lanes(t, batch, seq_len),
-                        .mesh = train::resolve_mesh(t.mesh, t.fsdp_axis, static_cast<int>(workers), vocab),
-                        .seq_len = seq_len,
-                        .compute = t.mp.compute});
+  auto mesh = train::resolve_mesh(t.mesh, t.fsdp_axis, static_cast<int>(workers), vocab);
+  const auto lanes = choose_lanes(t, seq_len, mesh.shape, recorded);
+  require_lanes(lanes, t, mesh.shape, fmt::format("{} worker{}", workers, workers == 1 ? "" : "s"));
+  return plan_sharding(*config.model.config, {.vocab = vocab,
+                                              .batch = batch,
+                                              .lanes = lanes.number,
+                                              .mesh = std::move(mesh),
+                                              .seq_len = seq_len,
+                                              .compute = t.mp.compute});
 }
 
-int print_dry_run(const LoadedConfig& loaded, const RunPlace& place, std::int64_t world,
+int print_dry_run(const LoadedConfig& loaded, const RunPlace& place, const RunFlags& flags,
                   track::Console& console) {
   auto config = loaded.config;
   const auto& t = config.trainer;
   auto vocab = vocabulary(config.data);
   auto batch = t.batch_schedule().batch_size(0);
+  const auto recorded =
+      t.load_checkpoint == false || flags.fresh ? RecordedLanes() : recorded_lanes(place.directory);
   auto sizes = estimate_sizes(*config.model.config,
                               {.vocab = vocab.size,
                                .batch = batch,
-                               .lanes = train::resolve_lanes(t, batch, config.model.config->seq_len()),
+                               .lanes = choose_lanes(t, config.model.config->seq_len(), {}, recorded).number,
                                .compute = t.mp.compute});
   console.line(write_config(config));
   show_model(config, sizes, vocab, console);
-  if (world > 0) show_workers(plan_of(config, world), console);
+  if (flags.world > 0) show_workers(plan_of(config, flags.world, recorded), console);
   show_writes(config, place, sizes.checkpoint_bytes, console);
   for (const auto& p : config.data.missing_sources()) console.fact("missing", p.key + ": " + p.message);
   for (const auto& k : ignored_keys(loaded.tree, config))

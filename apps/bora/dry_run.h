@@ -3,18 +3,20 @@
 #pragma once
 #include "bora/track/console.h"
 #include "lm_config.h"
+#include "run_lanes.h"
 #include "sharding_plan.h"
+#include "train_arguments.h"
 #include "train_run.h"
 
 namespace bora::app {
 
 /// Prints the resolved configuration, the number of parameters, a memory estimate, tokens per step, and what
-/// would be written where; with `world` above 0, what each of so many workers would hold and receive. Starts
-/// nothing.
-int print_dry_run(const LoadedConfig& loaded, const RunPlace& place, std::int64_t world,
+/// would be written where; with flags.world above 0, what each of so many workers would hold and receive.
+/// Starts nothing.
+int print_dry_run(const LoadedConfig& loaded, const RunPlace& place, const RunFlags& flags,
                   track::Console& console);
 
-/// The sharding of a configuration's model over so many workers.
-ShardingPlan plan_of(const LmConfig& config, std::int64_t workers);
+/// The sharding of a configuration's model over so many workers; `recorded`: of an earlier start of its run.
+ShardingPlan plan_of(const LmConfig& config, std::int64_t workers, const RecordedLanes& recorded = {});
 
 }  // namespace bora::app

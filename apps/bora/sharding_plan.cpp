@@ -137,13 +137,13 @@ ShardingPlan plan_sharding(const ModelConfig& config, const PlanOptions& options
   const auto& shape = options.mesh.shape;
   const int groups = shape.lane_groups();
   if (groups > options.lanes) {
-    fail(ErrorKind::Config,
-         "{} workers, but the batch of {} sequences is cut into {} lanes (trainer.lanes)\nhint: at most {} "
-         "workers, or more lanes: another number of lanes is another run",
-         shape.workers(), options.batch, options.lanes, options.lanes * shape.workers_per_lane());
+    fail(ErrorKind::InvalidArgument, "sharding plan: {} groups of workers but {} lanes", groups,
+         options.lanes);
   }
-  ShardingPlan plan{
-      .workers = shape.workers(), .mesh = shape, .parameters = planned_parameters(config, options)};
+  ShardingPlan plan{.workers = shape.workers(),
+                    .lanes = options.lanes,
+                    .mesh = shape,
+                    .parameters = planned_parameters(config, options)};
   const auto sizes = estimate_sizes(
       config,
       {.vocab = options.vocab, .batch = options.batch, .lanes = options.lanes, .compute = options.compute});

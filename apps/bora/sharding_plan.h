@@ -43,6 +43,7 @@ struct WorkerShare {
 
 struct ShardingPlan {
   int workers = 1;
+  std::int64_t lanes = 1;
   mesh::MeshShape mesh;
   std::vector<PlannedParameter> parameters;
   std::vector<WorkerShare> shares;  ///< by lane group: those that share a lane hold equal shares
@@ -58,8 +59,8 @@ struct PlanOptions {
   core::DType compute = core::DType::f32;
 };
 
-/// Makes the model without values. Config errors: more groups of workers than lanes, sizes that the mesh axes
-/// model and expert do not divide, a model without experts on the latter.
+/// Makes the model without values. Config errors: sizes that the mesh axes model and expert do not divide, a
+/// model without experts on the latter. InvalidArgument: more groups of workers than lanes (require_lanes).
 ShardingPlan plan_sharding(const ModelConfig& config, const PlanOptions& options);
 
 /// One line a parameter (layers that are alike once), the blocks drawn: "mlp ▏0▏1▕ 64 each over model · embed

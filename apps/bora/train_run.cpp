@@ -33,6 +33,7 @@
 #include "placed_model.h"
 #include "profile.h"
 #include "replica_guard.h"
+#include "run_lanes.h"
 #include "text_data.h"
 
 namespace bora::app {
@@ -78,13 +79,20 @@ std::string recorded_arithmetic(const RunPlace& place) {
 }
 
 // What is needed to run it again.
-void record_run(const LoadedConfig& loaded, const RunPlace& place, const TextData& text, double started) {
+void record_run(const LoadedConfig& loaded, const RunPlace& place, const TextData& text, std::int64_t lanes,
+                double started) {
   auto config = loaded.config;
   write_atomically(path_join(place.directory, "config.yaml"), write_config(config));
   auto info = core::runtime_info();
-  Json record = {{"bora", BORA_VERSION},     {"libtorch", info.libtorch},   {"cpu", info.cpu},
-                 {"simd", info.simd_target}, {"matmul", info.matmul},       {"arithmetic", info.arithmetic},
-                 {"threads", info.threads},  {"started", iso_time(started)}};
+  Json record = {{"bora", BORA_VERSION},
+                 {"libtorch", info.libtorch},
+                 {"cpu", info.cpu},
+                 {"simd", info.simd_target},
+                 {"matmul", info.matmul},
+                 {"arithmetic", info.arithmetic},
+                 {"threads", info.threads},
+                 {"lanes", lanes},
+                 {"started", iso_time(started)}};
   for (const auto& c : text.caches) {
     if (c.train) record["data"][c.name] = c.train->num_tokens();
   }
@@ -255,12 +263,30 @@ class Run {
     end_with_the_data();
     model_.emplace(loaded_, workers_, text_->vocab_size());
     describe_model(*model_, console_);
+    find_lanes(seq_len);
     if (writes()) {
       earlier_arithmetic_ = recorded_arithmetic(place_);
-      record_run(loaded_, place_, *text_, started_);
+      record_run(loaded_, place_, *text_, lanes_, started_);
     }
     optimizer_ = optim::make_optimizer(config_.optimizer, model_->parameters());
     make_trainer(seq_len);
+  }
+
+  // The first worker looks what earlier starts have had.
+  void find_lanes(std::int64_t seq_len) {
+    const auto& trainer = config_.trainer;
+    const bool goes_on = writes() && trainer.load_checkpoint != false;
+    const auto found = goes_on ? recorded_lanes(place_.directory) : RecordedLanes();
+    auto chosen = choose_lanes(trainer, seq_len, model_->mesh().shape(), found);
+    workers_->broadcast(0, std::as_writable_bytes(std::span(&chosen, 1)));
+    require_lanes(chosen, trainer, model_->mesh().shape(),
+                  fmt::format("{} workers were started", workers_->size()));
+    lanes_ = chosen.number;
+    if (found.checkpoint.value_or(lanes_) != lanes_)
+      console_.fact("lanes",
+                    fmt::format("{} now, {} before: from here on the last digits differ from those of "
+                                "a run that keeps its lanes",
+                                lanes_, *found.checkpoint));
   }
 
   // Data that is read up ends the run, and its schedule.
@@ -283,7 +309,7 @@ class Run {
     data::BatchSchedule schedule = t.batch_schedule();
     train::TrainerOptions options{.total_steps = t.num_train_steps,
                                   .stop_at_step = t.stop_at_step,
-                                  .lanes = train::resolve_lanes(t, schedule.batch_size(0), seq_len),
+                                  .lanes = lanes_,
                                   .seed = static_cast<std::uint64_t>(t.seed),
                                   .dropout = true,
                                   .fast_reduction = t.reduction == "fast",
@@ -291,15 +317,6 @@ class Run {
                                   .crash_on_inf = t.crash_on_inf};
     options.loss = {
         .compute = t.mp.compute, .z_loss = config_.z_loss_weight, .chunk = config_.cross_entropy_chunk};
-    lanes_ = options.lanes;
-    const auto& shape = model_->mesh().shape();
-    if (lanes_ < shape.lane_groups()) {
-      fail(ErrorKind::Config,
-           "{} workers were started, but the batch of {} sequences is cut into {} lanes "
-           "(trainer.lanes)\nhint: at most "
-           "{} workers, or more lanes: another number of lanes is another run",
-           workers_->size(), schedule.batch_size(0), lanes_, lanes_ * shape.workers_per_lane());
-    }
     std::optional<optim::SkipStep> skip;
     if (config_.optimizer.skip_bad_steps) skip.emplace(*config_.optimizer.skip_bad_steps);
     train::Trainer::Parts parts{**model_,
@@ -314,7 +331,7 @@ class Run {
                                 workers_};
     trainer_ = std::make_unique<train::Trainer>(std::move(parts), options);
     guards_.emplace_back(*model_->mesh().lanes(), model_->replicas(), t.check_replicas_every);
-    if (shape.workers_per_lane() > 1)
+    if (model_->mesh().shape().workers_per_lane() > 1)
       guards_.emplace_back(*workers_, model_->replicas_everywhere(), t.check_replicas_every);
     console_.fact("batch",
                   fmt::format("{} sequences = {} tokens · {} lane{}", schedule.batch_size(0),
@@ -403,7 +420,7 @@ class Run {
 
   // All of the data is there now.
   void after_building() {
-    if (writes()) record_run(loaded_, place_, *text_, started_);
+    if (writes()) record_run(loaded_, place_, *text_, lanes_, started_);
     show_baseline();
   }
 
@@ -545,7 +562,7 @@ int run_training(const LoadedConfig& given, const RunFlags& flags) {
   place.config_file = loaded.first_file;
   const auto launch = mesh::launch_environment();
   track::Console console(track::detect_console(flags.quiet || launch.rank != 0, flags.json));
-  if (flags.dry_run) return print_dry_run(loaded, place, flags.world, console);
+  if (flags.dry_run) return print_dry_run(loaded, place, flags, console);
   outlive_readers();
   auto workers = join_workers(launch, loaded.config.trainer);
   auto info = core::runtime_info();

@@ -162,8 +162,9 @@ void TrainerConfig::bind(Binder& b) {
           "whole on each; never changes a result");
   mesh.bind(b);
   b.field("lanes", lanes, kSize,
-          "fixed parts of the batch, a power of two; part of the bits of a run; default: the largest up to 8 "
-          "that divides the batch and leaves a lane 1,024 tokens");
+          "fixed parts of the batch, a power of two; part of the bits of a run; default: what its first start "
+          "needs: the largest up to 8 that divides the batch and leaves a lane 1,024 tokens, or more where "
+          "more workers start it");
   b.choice("reduction", reduction, {"fixed", "fast"},
            "how lanes are summed: fixed: by one tree, with the bits of any number of workers; fast: by the "
            "library's own "
@@ -199,19 +200,15 @@ std::optional<std::string> TrainerConfig::configured_id() const {
   return std::nullopt;
 }
 
-std::int64_t resolve_lanes(std::int64_t batch_size, std::int64_t tokens_per_sequence) {
+std::int64_t resolve_lanes(std::int64_t batch_size, std::int64_t tokens_per_sequence, std::int64_t groups) {
   constexpr std::int64_t kMostLanes = 8, kLeastTokens = 1024;
+  const auto wanted = [&](std::int64_t lanes) {
+    return lanes < groups ||
+           (lanes < kMostLanes && batch_size / (lanes * 2) * tokens_per_sequence >= kLeastTokens);
+  };
   std::int64_t lanes = 1;
-  while (lanes < kMostLanes && batch_size % (lanes * 2) == 0 &&
-         batch_size / (lanes * 2) * tokens_per_sequence >= kLeastTokens) {
-    lanes *= 2;
-  }
+  while (batch_size % (lanes * 2) == 0 && wanted(lanes)) lanes *= 2;
   return lanes;
-}
-
-std::int64_t resolve_lanes(const TrainerConfig& config, std::int64_t batch_size,
-                           std::int64_t tokens_per_sequence) {
-  return config.lanes ? *config.lanes : resolve_lanes(batch_size, tokens_per_sequence);
 }
 
 }  // namespace bora::train

@@ -58,7 +58,7 @@ struct TrainerConfig {
   MeshConfig mesh;
 
   // Bora's own
-  std::optional<std::int64_t> lanes;  ///< power of two; default: resolve_lanes
+  std::optional<std::int64_t> lanes;  ///< power of two; default: of the run's first start: resolve_lanes
   std::string reduction = "fixed";
   std::optional<std::int64_t> stop_at_step;  ///< stop there as an interrupt would
   std::int64_t threads = 0;                  ///< 0: all cores; never changes a result
@@ -73,11 +73,9 @@ struct TrainerConfig {
   std::optional<std::string> configured_id() const;
 };
 
-/// The default of trainer.lanes: the largest power of two up to 8 that divides the batch and leaves a lane at
-/// least 1,024 tokens. It depends on the configuration alone, never on the machine.
-std::int64_t resolve_lanes(std::int64_t batch_size, std::int64_t tokens_per_sequence);
-/// The configured number of lanes, or the default.
-std::int64_t resolve_lanes(const TrainerConfig& config, std::int64_t batch_size,
-                           std::int64_t tokens_per_sequence);
+/// The default of trainer.lanes where a run starts: the largest power of two up to 8 that divides the batch
+/// and leaves a lane at least 1,024 tokens; where more workers (groups of those that share a lane) start it,
+/// the smallest power of two that gives each a lane, or the largest one that divides the batch.
+std::int64_t resolve_lanes(std::int64_t batch_size, std::int64_t tokens_per_sequence, std::int64_t groups);
 
 }  // namespace bora::train

@@ -179,16 +179,23 @@ TEST(TrainerConfigResolved, ReadsBackTheSame) {
   EXPECT_THAT(ignored_keys(tree, again), IsEmpty());
 }
 
-TEST(Lanes, DependOnTheConfigurationAlone) {
-  EXPECT_EQ(resolve_lanes(16, 256), 4);
-  EXPECT_EQ(resolve_lanes(32, 256), 8);
-  EXPECT_EQ(resolve_lanes(512, 1024), 8);
-  EXPECT_EQ(resolve_lanes(12, 4096), 4);
-  EXPECT_EQ(resolve_lanes(7, 4096), 1);
-  EXPECT_EQ(resolve_lanes(1, 16), 1);
-  TrainerConfig config;
-  config.lanes = 2;
-  EXPECT_EQ(resolve_lanes(config, 512, 1024), 2);
+TEST(Lanes, OfOneWorkerDependOnTheConfigurationAlone) {
+  EXPECT_EQ(resolve_lanes(16, 256, 1), 4);
+  EXPECT_EQ(resolve_lanes(32, 256, 1), 8);
+  EXPECT_EQ(resolve_lanes(512, 1024, 1), 8);
+  EXPECT_EQ(resolve_lanes(12, 4096, 1), 4);
+  EXPECT_EQ(resolve_lanes(7, 4096, 1), 1);
+  EXPECT_EQ(resolve_lanes(1, 16, 1), 1);
+}
+
+TEST(Lanes, GiveEachOfTheFirstWorkersOne) {
+  EXPECT_EQ(resolve_lanes(4, 128, 1), 1);
+  EXPECT_EQ(resolve_lanes(4, 128, 2), 2);
+  EXPECT_EQ(resolve_lanes(4, 128, 3), 4);
+  EXPECT_EQ(resolve_lanes(16, 256, 3), 4) << "never fewer than one worker has";
+  EXPECT_EQ(resolve_lanes(64, 16, 33), 64);
+  EXPECT_EQ(resolve_lanes(3, 128, 2), 1) << "no power of two divides 3";
+  EXPECT_EQ(resolve_lanes(12, 128, 5), 4) << "nor does 8 divide 12";
 }
 
 TEST(LevanterConfigs, EveryTrainerBlockIsUnderstood) {
