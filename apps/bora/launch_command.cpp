@@ -16,6 +16,8 @@
 #include "bora/base/error.h"
 #include "bora/base/output.h"
 #include "bora/base/text.h"
+#include "loopback.h"
+#include "mpirun_messages.h"
 #include "run_place.h"
 #include "supervise.h"
 #include "train_arguments.h"
@@ -102,11 +104,12 @@ class Launch {
     return fmt::format("{} worker{}", workers, workers == 1 ? "" : "s");
   }
   static bool lost_a_worker(int code) { return code > 128 || code == exit_code(ErrorKind::Stopped); }
-  static std::string what_happened(int code) {
-    if (!lost_a_worker(code)) return fmt::format("the workers failed (exit code {})", code);
+  std::string what_happened(int code) const {
+    if (!lost_a_worker(code))
+      return fmt::format("{} failed (exit code {})", failed_.empty() ? "the workers" : failed_, code);
     if (code > 128 && code < 128 + NSIG)
-      return fmt::format("a worker was lost ({})", ::strsignal(code - 128));
-    return fmt::format("a worker was lost (exit code {})", code);
+      return fmt::format("{} was lost ({})", killed_.empty() ? "a worker" : killed_, ::strsignal(code - 128));
+    return fmt::format("a worker was lost (exit code {})", code);  // of one that missed it
   }
   void say(const std::string& line) const {
     write_output(Output::Error, fmt::format("bora launch: {}\n", line));
@@ -115,7 +118,8 @@ class Launch {
   int attempt_with(std::int64_t workers) {
     const auto cores = this_machine();
     const auto threads = threads_of_each(arguments_, workers, cores);
-    auto line = mpirun_options(arguments_, workers, cores, ::geteuid() == 0);
+    const bool here = stays_here(arguments_.hosts);
+    auto line = mpirun_options(arguments_, workers, cores, ::geteuid() == 0, here);
     if (!quiet_)
       say(fmt::format("{}{}{}", count(workers),
                       threads > 0 ? fmt::format(", {} thread{} each", threads, threads == 1 ? "" : "s") : "",
@@ -127,8 +131,19 @@ class Launch {
                                         {"OMPI_MCA_odls_base_sigkill_timeout", kLastWords},
                                         {"PRTE_MCA_odls_base_sigkill_timeout", kLastWords}};
     if (threads > 0) variables.emplace_back("BORA_THREADS", std::to_string(threads));
-    return supervision_.run(line, variables, [this](int signal, int program) { pass_on(signal, program); });
+    if (const auto library = here ? loopback_preload() : std::nullopt)
+      variables.emplace_back("LD_PRELOAD", *library);
+    MpirunMessages messages([](std::string_view text) { give(text); }, arguments_.verbose);
+    const int code = supervision_.run(
+        line, variables, [this](int signal, int program) { pass_on(signal, program); },
+        [&](std::string_view bytes) { messages.take(bytes); });
+    messages.end();
+    killed_ = messages.killed();
+    failed_ = messages.failed();
+    return code;
   }
+
+  static void give(std::string_view text) { write_output(Output::Error, text); }
 
   // mpirun would kill its workers a second after SIGTERM; it passes SIGUSR1 on to all of them, on any host.
   void pass_on(int signal, int program) {
@@ -160,6 +175,7 @@ class Launch {
   LaunchArguments arguments_;
   Supervision supervision_;
   std::string mpirun_;
+  std::string killed_, failed_;  // the first worker, in the attempt before, if mpirun named it
   bool quiet_ = false;
   bool asked_ = false;  // to stop
 };
@@ -171,7 +187,7 @@ LaunchArguments parse_launch_arguments(const std::vector<std::string>& arguments
   Args args("launch",
             "Train with several workers: starts them with mpirun, passes signals on so that they stop with a "
             "checkpoint, and starts them again when one is lost.",
-            "  bora launch -n 4 -- train my.yaml --trainer.lanes=4\n"
+            "  bora launch -n 4 -- train my.yaml\n"
             "  bora launch -n 4 --restarts 10 --workers-on-restart 3 -- train my.yaml\n"
             "  bora launch -n 8 --hosts a:4,b:4 -- train my.yaml");
   args.option("-n,--workers", a.workers, kWorkers, "number of workers", true);
@@ -199,11 +215,12 @@ std::int64_t threads_of_each(const LaunchArguments& arguments, std::int64_t work
 }
 
 std::vector<std::string> mpirun_options(const LaunchArguments& arguments, std::int64_t workers,
-                                        const Cores& cores, bool root) {
+                                        const Cores& cores, bool root, bool stays_here) {
   std::vector<std::string> out = {"-n", std::to_string(workers), "--oversubscribe"};
-  if (!arguments.verbose) out.emplace_back("-q");
   if (root) out.emplace_back("--allow-run-as-root");
   if (!arguments.hosts.empty()) out.insert(out.end(), {"--host", arguments.hosts});
+  for (const char* part : {"oob", "btl"})
+    if (stays_here) out.insert(out.end(), {"--mca", fmt::format("{}_tcp_if_include", part), "127.0.0.0/8"});
   const auto threads = threads_of_each(arguments, workers, cores);
   // mpirun does not know that this process may use some of the cores only.
   const bool room =

@@ -25,9 +25,10 @@ struct Cores {
   int online = 1, allowed = 1;
 };
 
-/// Options of Open MPI's mpirun for so many workers, without the program.
+/// Options of Open MPI's mpirun for so many workers, without the program. `stays_here`: all of them run on
+/// this machine, and talk over nothing but its loopback.
 std::vector<std::string> mpirun_options(const LaunchArguments& arguments, std::int64_t workers,
-                                        const Cores& cores, bool root);
+                                        const Cores& cores, bool root, bool stays_here);
 /// Threads of each worker; 0: each decides, since the cores of other hosts are not known here.
 std::int64_t threads_of_each(const LaunchArguments& arguments, std::int64_t workers, const Cores& cores);
 
@@ -39,7 +40,8 @@ LaunchEnd end_of_attempt(int code, bool stop_asked);
 /// `bora launch`, which has to tell it from a lost worker's survivors, 76.
 int orderly_stop_code();
 
-/// Exit code: the workers'; 75 if they stopped in order, or a worker was lost and no restart is left.
+/// Exit code: that of the first worker that failed; 75 if they stopped in order, or a worker was lost and no
+/// restart is left.
 int run_launch(const std::vector<std::string>& arguments);
 
 }  // namespace bora::app

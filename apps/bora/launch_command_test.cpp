@@ -14,6 +14,7 @@
 #include "bora/base/error.h"
 #include "bora/base/file.h"
 #include "bora/base/output.h"
+#include "loopback.h"
 #include "supervise.h"
 
 namespace bora::app {
@@ -23,19 +24,19 @@ using testing::HasSubstr;
 
 constexpr Cores kEight{.online = 8, .allowed = 8};
 
-std::string options(const std::vector<std::string>& arguments, std::int64_t workers, const Cores& cores) {
+std::string options(const std::vector<std::string>& arguments, std::int64_t workers, const Cores& cores,
+                    bool stays_here = false) {
   auto all = arguments;
   all.insert(all.begin(), {"-n", "1"});
   all.insert(all.end(), {"--", "train", "x.yaml"});
-  return fmt::format("{}",
-                     fmt::join(mpirun_options(parse_launch_arguments(all), workers, cores, false), " "));
+  return fmt::format(
+      "{}", fmt::join(mpirun_options(parse_launch_arguments(all), workers, cores, false, stays_here), " "));
 }
 
 TEST(LaunchCommand, WorkersShareTheCoresAndKeepToThem) {
-  EXPECT_EQ(
-      options({}, 3, kEight),
-      "-n 3 --oversubscribe -q --use-hwthread-cpus --map-by slot:PE=2 --bind-to hwthread -x BORA_LAUNCH "
-      "-x BORA_THREADS");
+  EXPECT_EQ(options({}, 3, kEight),
+            "-n 3 --oversubscribe --use-hwthread-cpus --map-by slot:PE=2 --bind-to hwthread -x BORA_LAUNCH "
+            "-x BORA_THREADS");
   EXPECT_THAT(options({"--threads", "4"}, 2, kEight), HasSubstr("--map-by slot:PE=4"));
   EXPECT_THAT(options({"--no-pin"}, 2, kEight), HasSubstr("--bind-to none"));
 }
@@ -47,6 +48,22 @@ TEST(LaunchCommand, NobodyIsTiedWhereThereIsNoRoomOrNoKnowing) {
   EXPECT_EQ(options({"--hosts", "a:2,b:2", "--verbose"}, 4, kEight),
             "-n 4 --oversubscribe --host a:2,b:2 --bind-to none -x BORA_LAUNCH");
   EXPECT_THAT(options({"--hosts", "a:2,b:2", "--threads", "3"}, 4, kEight), HasSubstr("slot:PE=3"));
+}
+
+TEST(LaunchCommand, OnOneMachineItsLoopbackIsEnough) {
+  EXPECT_THAT(options({}, 2, kEight, true),
+              HasSubstr("--oversubscribe --mca oob_tcp_if_include 127.0.0.0/8 --mca "
+                        "btl_tcp_if_include 127.0.0.0/8 "));
+  EXPECT_FALSE(stays_here("a:2,b:2"));
+  ASSERT_EQ(::setenv("SLURM_JOB_ID", "7", 1), 0);
+  EXPECT_FALSE(stays_here(""));
+  ASSERT_EQ(::setenv("SLURM_JOB_NUM_NODES", "1", 1), 0);
+  EXPECT_TRUE(stays_here(""));
+  ASSERT_EQ(::setenv("OMPI_MCA_btl_tcp_if_exclude", "eth1", 1), 0);
+  EXPECT_FALSE(stays_here("")) << "whoever chooses networks has reasons";
+  for (const char* name : {"SLURM_JOB_ID", "SLURM_JOB_NUM_NODES", "OMPI_MCA_btl_tcp_if_exclude"})
+    ::unsetenv(name);
+  EXPECT_TRUE(stays_here(""));
 }
 
 TEST(LaunchCommand, ThreadsAsTheTrainingWantsThem) {
@@ -110,6 +127,16 @@ TEST(SupervisionDeathTest, AProgramPrintsForAsLongAsItLives) {
   EXPECT_EXIT(body(), testing::ExitedWithCode(5), "it goes on in");
   EXPECT_EQ(read_text(log), "1\n2\n3\n");
   remove_all(log);
+}
+
+TEST(Supervision, TakesTheErrorOutput) {
+  const Supervision supervision;
+  std::string heard;
+  const auto code = supervision.run(
+      {*find_program("sh"), "-c", "printf 'one\\ntwo' >&2; exit 4"}, {}, [](int, int) {},
+      [&](std::string_view bytes) { heard += bytes; });
+  EXPECT_EQ(code, 4);
+  EXPECT_EQ(heard, "one\ntwo");
 }
 
 TEST(Supervision, SignalsAreTakenAndPassedOn) {

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <thread>
+#include <utility>
 
 #include "bora/base/env.h"
 #include "bora/base/error.h"
@@ -43,10 +45,12 @@ sigset_t awaited() {
   return set;
 }
 
-// What a program prints on standard output or standard error, passed on by a thread.
+// What a program prints on standard output or standard error, passed on by a thread: to `use`, if given, else
+// to the same output of this process.
 class Relay {
  public:
-  explicit Relay(Output to) : to_(to) {
+  using Use = std::function<void(std::string_view)>;
+  Relay(Output to, Use use) : to_(to), use_(std::move(use)) {
     if (::pipe2(ends_.data(), O_CLOEXEC) != 0) fail(ErrorKind::Io, "a pipe: {}", std::strerror(errno));
   }
   ~Relay() {
@@ -78,13 +82,21 @@ class Relay {
       }
       const auto n = ::read(ends_[0], piece.data(), piece.size());
       if (n > 0)
-        write_output(to_, {piece.data(), static_cast<std::size_t>(n)});
+        give({piece.data(), static_cast<std::size_t>(n)});
       else if (n == 0 || errno != EINTR)
         return;
     }
   }
 
+  void give(std::string_view text) const {
+    if (use_)
+      use_(text);
+    else
+      write_output(to_, text);
+  }
+
   Output to_;
+  Use use_;
   std::array<int, 2> ends_{-1, -1};
   std::atomic<bool> ended_{false};
   std::thread thread_;
@@ -114,33 +126,40 @@ class Relay {
 
 struct Supervision::State {
   sigset_t waiting_for, before;
+  int arrivals = -1;  // readable while one of these signals waits
 };
 
 Supervision::Supervision() : state_(new State) {
   state_->waiting_for = awaited();
   ::sigprocmask(SIG_BLOCK, &state_->waiting_for, &state_->before);
+  state_->arrivals = ::signalfd(-1, &state_->waiting_for, SFD_CLOEXEC);
 }
 
 Supervision::~Supervision() {
   ::sigprocmask(SIG_SETMASK, &state_->before, nullptr);
+  if (state_->arrivals >= 0) ::close(state_->arrivals);
   delete state_;
 }
 
 int Supervision::run(const std::vector<std::string>& line, const Variables& variables,
-                     const std::function<void(int, int)>& on_signal) const {
+                     const std::function<void(int, int)>& on_signal,
+                     const std::function<void(std::string_view)>& on_error_output) const {
   auto words = line;
   std::vector<char*> argv;
   for (auto& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
-  std::array<Relay, 2> prints{Relay(Output::Standard), Relay(Output::Error)};
+  std::array<Relay, 2> prints{Relay(Output::Standard, {}), Relay(Output::Error, on_error_output)};
   const pid_t self = ::getpid(), program = ::fork();
   if (program < 0) fail(ErrorKind::Io, "{} cannot be started: {}", line[0], std::strerror(errno));
   if (program == 0) become(argv, variables, state_->before, self, prints);
   for (Relay& relay : prints) relay.begin();
   // Where other threads run, one of them may take the signal that a child has ended: so look now and then.
-  constexpr timespec kBetweenLooks{0, 200'000'000};
+  constexpr int kBetweenLooks = 200;  // milliseconds
+  constexpr timespec kNoTime{};
   for (;;) {
-    const int signal = ::sigtimedwait(&state_->waiting_for, nullptr, &kBetweenLooks);
+    pollfd events{.fd = state_->arrivals, .events = POLLIN, .revents = 0};
+    ::poll(&events, 1, kBetweenLooks);
+    const int signal = ::sigtimedwait(&state_->waiting_for, nullptr, &kNoTime);
     if (signal > 0 && signal != SIGCHLD) on_signal(signal, program);
     int status = 0;
     if (::waitpid(program, &status, WNOHANG) != program) continue;

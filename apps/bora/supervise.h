@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -25,10 +26,12 @@ class Supervision {
 
   /// Runs a program, `line[0]` by its path, with variables added to its environment and no standard input,
   /// until it ends; it gets SIGTERM if this process dies. What it prints goes through pipes that are read for
-  /// as long as it lives, and on by base/output.h. `on_signal` is told of each signal, and the program's
-  /// process number. Exit code, or 128 + the signal that ended it.
+  /// as long as it lives, and on by base/output.h; what it writes to its standard error goes to
+  /// `on_error_output` instead, if given, which another thread calls until this function returns. `on_signal`
+  /// is told of each signal, and the program's process number. Exit code, or 128 + the signal that ended it.
   int run(const std::vector<std::string>& line, const Variables& variables,
-          const std::function<void(int signal, int program)>& on_signal) const;
+          const std::function<void(int signal, int program)>& on_signal,
+          const std::function<void(std::string_view)>& on_error_output = {}) const;
 
   /// Waits; the signal that came meanwhile, if one did.
   std::optional<int> pause(double seconds) const;

@@ -90,6 +90,12 @@ std::map<int, pid_t> Launched::workers() const {
   return out;
 }
 
+std::vector<pid_t> Launched::started() const {
+  auto out = children_of(pid_);
+  for (const auto& [rank, worker] : workers()) out.push_back(worker);
+  return out;
+}
+
 bool Launched::ended() const {
   if (!reaped_ && ::waitpid(pid_, &status_, WNOHANG) == pid_) reaped_ = true;
   return reaped_;

@@ -22,6 +22,8 @@ class Launched {
   Launched& operator=(const Launched&) = delete;
 
   pid_t pid() const { return pid_; }
+  /// Of mpirun and of all workers.
+  std::vector<pid_t> started() const;
   /// Process numbers of the workers that run now, by rank.
   std::map<int, pid_t> workers() const;
   /// Waits until there are so many workers; false if the command ends before, or after a minute.

@@ -94,8 +94,8 @@ TEST_F(WorkerFailures, ThreeOfThemAndTheBitsOfNone) {
   EXPECT_THAT(done.output, HasSubstr(" has died"));
   EXPECT_GE(count(done.output, "no answer from worker 0 (host "), 1) << done.output;
   EXPECT_THAT(done.output, HasSubstr(" is stopped (deadline 3 s)"));
-  EXPECT_THAT(done.output,
-              HasSubstr("bora launch: a worker was lost (Killed); restart 1 of 3 with 2 workers\n"));
+  EXPECT_THAT(done.output, AllOf(HasSubstr("bora launch: worker 2 (host "),
+                                 HasSubstr(") was lost (Killed); restart 1 of 3 with 2 workers\n")));
   EXPECT_THAT(done.output, HasSubstr("; restart 3 of 3 with 2 workers\n"));
   expect_same_end(folder, undisturbed(kSteps), kSteps);
 }

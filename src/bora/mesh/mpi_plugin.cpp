@@ -2,10 +2,14 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/mesh/mpi_plugin.h"
 
+#include <fmt/core.h>
+
 #include <array>
 
+#include "bora/base/env.h"
 #include "bora/base/error.h"
 #include "bora/base/plugin.h"
+#include "bora/mesh/segment_folder.h"
 #include "bora/mesh/watchdog.h"
 
 namespace bora::mesh {
@@ -27,9 +31,18 @@ std::unique_ptr<WorldTransport> open_mpi_transport(const std::string& library) {
 
 namespace {
 
+// Open MPI's names of the places for its files of shared memory; they last as long as the process.
+void keep_segments_together() {
+  static const SegmentFolder folder;
+  if (folder.path().empty()) return;
+  for (const char* part : {"btl_vader", "btl_sm", "osc_sm", "osc_rdma"})
+    env::prefer(fmt::format("OMPI_MCA_{}_backing_directory", part), folder.path());
+}
+
 // MPI's start waits for all workers, for ever.
 std::unique_ptr<WorldTransport> start_mpi(const LaunchEnvironment& launch,
                                           const CommunicatorOptions& options) {
+  keep_segments_together();
   const Watchdog watchdog(
       fmt::format("worker {} of {} (host {}): the start of MPI", launch.rank, launch.size, launch.host),
       options.start_seconds);

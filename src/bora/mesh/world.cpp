@@ -46,7 +46,8 @@ World::World(std::unique_ptr<WorldTransport> transport, double deadline_seconds)
       deadline_(deadline_seconds),
       limit_(deadline_seconds),
       exceptions_(std::uncaught_exceptions()) {
-  hosts_.assign(index(size()), transport_->host());
+  hosts_.assign(index(size()), "not known yet");
+  hosts_[index(rank())] = transport_->host();
   processes_.assign(index(size()), this_process());
   if (size() > 1) gather_cards();
 }
@@ -80,7 +81,7 @@ void World::meet(std::string_view call) {
 void World::gather_cards() {
   std::vector<Card> all(hosts_.size());
   auto& mine = all[index(rank())];
-  hosts_[0].copy(mine.host, sizeof mine.host - 1);
+  hosts_[index(rank())].copy(mine.host, sizeof mine.host - 1);
   mine.process = this_process();
   std::vector<Message> messages;
   for (int peer = 0; peer < size(); ++peer)
