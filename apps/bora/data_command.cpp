@@ -11,9 +11,10 @@
 #include "bora/data/data_page.h"
 #include "bora/data/loader.h"
 #include "commands.h"
+#include "data_order.h"
 #include "lm_config.h"
+#include "run_place.h"
 #include "text_data.h"
-#include "train_run.h"
 
 namespace bora::app {
 namespace {
@@ -36,13 +37,14 @@ void show(const std::string& html, const std::string& page, const std::string& t
 void inspect(const LoadedConfig& loaded, const TextData& text, std::int64_t step, std::int64_t rows,
              const std::string& html) {
   require_training_data(text);
-  const data::Loader loader(text.datasets.train, loaded.config.trainer.batch_schedule());
+  const auto train = text.datasets.train->in_order(data_order_of_run(run_place(loaded.config).directory));
+  const data::Loader loader(train, loaded.config.trainer.batch_schedule());
   if (step < 0 || step >= loader.num_steps())
     fail(ErrorKind::Usage, "data inspect: there is no step {}; the data gives {}", step, loader.num_steps());
   const std::int64_t size = loader.schedule().batch_size(step);
   const auto batch = loader.batch(step, {0, std::clamp<std::int64_t>(rows, 1, size)});
   std::vector<std::string> names;
-  for (const auto& source : text.datasets.train->sources()) names.push_back(source.name);
+  for (const auto& source : train->sources()) names.push_back(source.name);
   const auto view = data::view_batch(
       batch, names, [&](std::span<const std::int32_t> ids) { return text.tokenizer.decode(ids); });
   show(html, data::batch_page(view), data::batch_text(view, track::detect_console().color));

@@ -23,6 +23,7 @@
 #include "bora/track/throughput.h"
 #include "bora/train/signals.h"
 #include "bora/train/trainer.h"
+#include "data_order.h"
 #include "dry_run.h"
 #include "finish_run.h"
 #include "growing_text.h"
@@ -380,6 +381,7 @@ class Run {
     model_->mark_blocks(optimizer);
     auto restored = config_.trainer.load_checkpoint == false ? std::nullopt : restore(parameters, optimizer);
     if (restored) {
+      keep_data_order(restored->state);
       meter_->resume(json_get<std::int64_t>(restored->state, "tokens", "state.json", 0));
       console_.fact("resumed", fmt::format("at step {} of {} (checkpoint verified)", trainer_->next_step(),
                                            config_.trainer.num_train_steps));
@@ -396,6 +398,17 @@ class Run {
     tracker_ =
         track::make_tracker(config_.trainer.trackers(), {place_.directory, place_.id, trainer_->next_step()});
     tracker_->log_hyperparameters({{"config", write_config(config_)}});
+  }
+
+  // A run goes on in the order of data that it began with.
+  void keep_data_order(const Json& state) {
+    const auto order = data_order_of(state);
+    auto& train = text_->datasets.train;
+    if (order == train->order()) return;
+    train = train->in_order(order);
+    console_.fact("data order", fmt::format("{}, in which this run began; a new run has order {}: every pass "
+                                            "over a data set is complete before the next",
+                                            static_cast<int>(order), static_cast<int>(data::kDataOrder)));
   }
 
   void tell_of_other_arithmetic() {
@@ -442,6 +455,7 @@ class Run {
     c.state = trainer_->save_state();
     c.state["model"] = (*model_)->hf_config();
     c.state["tokens"] = meter_->total_tokens();
+    c.state["data_order"] = text_->datasets.train->order();
     return c;
   }
 

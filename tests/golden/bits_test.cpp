@@ -6,6 +6,7 @@
 
 #include "bora/base/clock.h"
 #include "bora/base/file.h"
+#include "bora/base/hash.h"
 #include "bora/base/json.h"
 #include "bora/base/key.h"
 #include "program.h"
@@ -72,6 +73,45 @@ TEST(Bits, ResumedOnAnotherKindOfCpuSaysSo) {
   write_atomically(file, "damaged");
   auto third = train(folder, {"--trainer.stop_at_step=5"});
   EXPECT_THAT(third.output, testing::AllOf(HasSubstr("resumed"), testing::Not(HasSubstr("arithmetic"))));
+}
+
+/// Makes a checkpoint one of the first order of data; its manifest stays true.
+void give_first_order(const std::string& checkpoint) {
+  const auto replaced = [](std::string text, const std::string& from, const std::string& to) {
+    EXPECT_NE(text.find(from), std::string::npos) << from;
+    for (auto at = text.find(from); at != text.npos; at = text.find(from, at + to.size()))
+      text.replace(at, from.size(), to);
+    return text;
+  };
+  const auto hash = [](std::string_view text) { return hash128(text).hex(); };
+  const auto state = checkpoint + "/state.json", manifest = checkpoint + "/manifest.json";
+  const auto before = read_text(state), after = replaced(before, "\"data_order\": 2", "\"data_order\": 1");
+  auto words = replaced(read_text(manifest), hash(before), hash(after));
+  const auto last = words.rfind(",\n");
+  const auto own = parse_json(words, manifest)["hash"].get<std::string>();
+  write_atomically(state, after);
+  write_atomically(manifest, replaced(words, own, hash(std::string_view(words).substr(0, last))));
+}
+
+// Order 1: within a block of the mixture the sequences of one data set were permuted.
+TEST(Bits, ARunOfTheFirstOrderOfDataKeepsIt) {
+  std::vector<std::string> folders;
+  for (const int stops : {1, 2}) {
+    const auto folder = small_project("first_order_" + std::to_string(stops));
+    folders.push_back(folder);
+    train(folder, {"--trainer.stop_at_step=7"});
+    give_first_order(folder + "/runs/run/step-7");
+    const auto words = HasSubstr(
+        "1, in which this run began; a new run has order 2: every pass over a data set is complete");
+    if (stops == 2) EXPECT_THAT(train(folder, {"--trainer.stop_at_step=20"}).output, words);
+    const auto done = train(folder);
+    EXPECT_EQ(done.code, 0) << done.output;
+    EXPECT_THAT(done.output, words);
+    EXPECT_THAT(read_text(folder + "/runs/run/step-40/state.json"), HasSubstr("\"data_order\": 1"));
+  }
+  expect_same_run(folders[0], folders[1]);
+  EXPECT_NE(read_text(folders[0] + "/runs/run/metrics.jsonl"),
+            read_text(undisturbed() + "/runs/run/metrics.jsonl"));
 }
 
 TEST(Bits, KilledTwentyTimes) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "bora/base/error.h"
 #include "bora/base/text.h"
@@ -78,6 +79,17 @@ StopStrategy parse_stop_strategy(const std::string& name) {
   if (at == names.end())
     fail(ErrorKind::InvalidArgument, "mixture: stop strategy {} is none of {}", name, join(names));
   return static_cast<StopStrategy>(at - names.begin());
+}
+
+DataOrder parse_data_order(std::int64_t number) {
+  const auto newest = static_cast<std::int64_t>(kDataOrder);
+  if (number < 1 || number > newest) {
+    fail(ErrorKind::Unsupported,
+         "mixture: the data is in order {} but this Bora knows 1 to {}\nhint: go on with the Bora that began "
+         "the run",
+         number, newest);
+  }
+  return static_cast<DataOrder>(number);
 }
 
 Mixture::Mixture(std::vector<Source> sources, const std::vector<MixtureStage>& stages,
@@ -186,19 +198,52 @@ std::int64_t Mixture::stage_number(std::int64_t index) const {
   return it - stages_.begin() - 1;
 }
 
+std::shared_ptr<const Mixture> Mixture::in_order(DataOrder order) const {
+  auto out = std::make_shared<Mixture>(*this);
+  out->order_ = order;
+  out->last_ = std::make_shared<LastBlock>();
+  return out;
+}
+
+std::shared_ptr<const Mixture::Block> Mixture::make_block(std::int64_t number,
+                                                          const std::vector<std::int64_t>& counts) const {
+  std::vector<std::int64_t> ends(counts.size()), given(counts.size());
+  std::partial_sum(counts.begin(), counts.end(), ends.begin());
+  const auto permutation = feistel_permutation(ends.back(), key_.fold(static_cast<std::uint64_t>(number)));
+  auto out = std::make_shared<Block>();
+  out->number = number;
+  out->places.reserve(static_cast<std::size_t>(ends.back()));
+  for (std::int64_t i = 0; i < ends.back(); ++i) {
+    const std::int64_t slot = (*permutation)(i);
+    const auto source =
+        static_cast<std::size_t>(std::upper_bound(ends.begin(), ends.end(), slot) - ends.begin());
+    const std::int64_t index =
+        order_ == DataOrder::WithinBlocks ? slot - (ends[source] - counts[source]) : given[source]++;
+    out->places.push_back({static_cast<std::int32_t>(source), index});
+  }
+  return out;
+}
+
+std::shared_ptr<const Mixture::Block> Mixture::block(std::int64_t number,
+                                                     const std::vector<std::int64_t>& counts) const {
+  {
+    const std::lock_guard lock(last_->mutex);
+    if (last_->block && last_->block->number == number) return last_->block;
+  }
+  auto made = make_block(number, counts);
+  const std::lock_guard lock(last_->mutex);
+  return last_->block = std::move(made);
+}
+
 Mixture::Place Mixture::locate(std::int64_t index) const {
+  if (index >= size_) fail(ErrorKind::InvalidArgument, "mixture: there is no sequence {}", index);
   const Stage& stage = stage_at(index);
-  const std::int64_t block = index / block_size_;
-  const bool last = end_ && block == end_->block;
-  const std::vector<std::int64_t>& counts = last ? end_->counts : stage.counts;
-  const std::int64_t size = last ? end_->size : block_size_;
-  std::int64_t slot =
-      (*feistel_permutation(size, key_.fold(static_cast<std::uint64_t>(block))))(index % block_size_);
-  std::size_t source = 0;
-  while (slot >= counts[source]) slot -= counts[source++];
-  const std::int64_t blocks_before = block - stage.start / block_size_;
-  return {static_cast<std::int32_t>(source),
-          stage.before[source] + blocks_before * stage.counts[source] + slot};
+  const std::int64_t number = index / block_size_, within = index % block_size_;
+  const bool last = end_ && number == end_->block;
+  Place place = block(number, last ? end_->counts : stage.counts)->places[static_cast<std::size_t>(within)];
+  const auto source = static_cast<std::size_t>(place.source);
+  place.index += stage.before[source] + (number - stage.start / block_size_) * stage.counts[source];
+  return place;
 }
 
 std::int32_t Mixture::read(std::int64_t index, const Row& row) const {

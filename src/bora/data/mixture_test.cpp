@@ -73,6 +73,62 @@ TEST(Mixture, SourcesWrapAround) {
   EXPECT_EQ(std::set<std::int32_t>(seen[1].begin(), seen[1].end()).size(), 30u);
 }
 
+/// The first tokens of sequences [0, n).
+std::vector<std::int32_t> read_all(const Dataset& dataset, std::int64_t n) {
+  std::vector<std::int32_t> out;
+  for (std::int64_t i = 0; i < n; ++i) {
+    OneRow row(4);
+    dataset.read(i, row.row());
+    out.push_back(row.tokens[0]);
+  }
+  return out;
+}
+
+TEST(Mixture, OneSourceIsReadAsIfThereWereNoMixture) {
+  for (const auto kind : {Shuffle::Kind::None, Shuffle::Kind::Full}) {
+    const auto alone = endless(counting(10), {.kind = kind}, kKey);
+    const Mixture mixture({{"s", alone}}, {{0, {1}}, {64, {2}}}, 16, kKey);
+    EXPECT_EQ(read_all(mixture, 100), read_all(*alone, 100));
+  }
+  const Mixture two({{"a", counting(3)}, {"b", counting(3)}}, {{0, {1, 0}}}, 5, kKey);
+  EXPECT_EQ(read_all(two, 7), (std::vector<std::int32_t>{0, 1, 2, 0, 1, 2, 0})) << "one that has a weight";
+}
+
+TEST(Mixture, EachSourceIsReadInItsOwnOrder) {
+  const Mixture mixture(sources({500, 7}), {{0, {0.7, 0.3}}, {40, {0.2, 0.8}}, {80, {1, 0}}}, 20, kKey);
+  std::vector<std::int64_t> next(2);
+  for (std::int64_t i = 0; i < 2000; ++i) {
+    const auto place = mixture.locate(i);
+    EXPECT_EQ(place.index, next[static_cast<std::size_t>(place.source)]++) << i;
+  }
+}
+
+TEST(Mixture, EarlierRunsKeepTheirOrder) {
+  const auto present =
+      std::make_shared<Mixture>(sources({1000, 50}), std::vector<MixtureStage>{{0, {3, 1}}}, 16, kKey);
+  EXPECT_EQ(present->order(), DataOrder::ByPasses);
+  const auto earlier = present->in_order(DataOrder::WithinBlocks);
+  EXPECT_EQ(earlier->order(), DataOrder::WithinBlocks);
+  for (std::int64_t i = 0; i < 160; ++i) {
+    const std::int64_t block = i / 16;
+    const std::int64_t slot =
+        (*feistel_permutation(16, kKey.fold(static_cast<std::uint64_t>(block))))(i % 16);
+    const auto expected =
+        slot < 12 ? Mixture::Place{0, block * 12 + slot} : Mixture::Place{1, block * 4 + slot - 12};
+    EXPECT_EQ(earlier->locate(i), expected) << i;
+    EXPECT_EQ(present->locate(i).source, expected.source) << "the sources stand where they stood";
+  }
+  EXPECT_NE(earlier->locate(0), present->locate(0));
+  EXPECT_EQ(parse_data_order(1), DataOrder::WithinBlocks);
+  EXPECT_EQ(parse_data_order(2), kDataOrder);
+  for (const std::int64_t unknown : {0, 3}) {
+    EXPECT_EQ(error_of(ErrorKind::Unsupported, [&] { parse_data_order(unknown); }),
+              fmt::format("mixture: the data is in order {} but this Bora knows 1 to 2\nhint: go on with the "
+                          "Bora that began the run",
+                          unknown));
+  }
+}
+
 TEST(Mixture, OrderDependsOnKeyAndBlock) {
   const auto order = [](const Key& key, std::int64_t block) {
     const Mixture mixture(sources({1000, 1000}), {{0, {0.5, 0.5}}}, 64, key);
@@ -172,6 +228,8 @@ TEST(Mixture, Errors) {
   const Mixture mixture(sources({9}), {{0, {1}}}, 10, kKey);
   EXPECT_EQ(error_of(ErrorKind::InvalidArgument, [&] { mixture.locate(-1); }),
             "mixture: there is no sequence -1");
+  const Mixture ends(limited({9}), {{0, {1}}}, 10, kKey, StopStrategy::FirstExhausted);
+  EXPECT_EQ(error_of(ErrorKind::InvalidArgument, [&] { ends.locate(9); }), "mixture: there is no sequence 9");
 }
 
 TEST(Endless, ShufflesAnewInEachEpoch) {

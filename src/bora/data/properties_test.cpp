@@ -157,6 +157,26 @@ std::vector<std::int64_t> given_by(const Mixture& mixture) {
   return given;
 }
 
+TEST(Properties, EveryPassIsCompleteBeforeTheNext) {
+  holds([] {
+    AnyMixture any = any_mixture();
+    std::vector<std::int64_t> sizes;
+    for (auto& source : any.sources) {
+      sizes.push_back(source.dataset->size());
+      source.dataset = endless(source.dataset, any_shuffle(), any_key());
+    }
+    const auto strategy = static_cast<StopStrategy>(between(0, 2));
+    const Mixture mixture(any.sources, any.stages, any.block, any.key, strategy);
+    std::vector<std::map<std::int32_t, std::int64_t>> seen(sizes.size());
+    std::vector<std::int64_t> read(sizes.size());
+    for (std::int64_t i = 0; i < std::min<std::int64_t>(mixture.size(), 700); ++i) {
+      OneRow row(4);
+      const auto s = static_cast<std::size_t>(mixture.read(i, row.row()));
+      RC_ASSERT(seen[s][row.tokens[0]]++ == read[s]++ / sizes[s]);
+    }
+  });
+}
+
 TEST(Properties, MixturesEndWhenTheFirstIsExhausted) {
   holds([] {
     const AnyMixture any = any_mixture();
