@@ -62,7 +62,7 @@ std::shared_ptr<const store::TokenCache> random_cache(const std::string& folder)
 }
 
 double loader_speed(const Settings& settings, const std::string& folder) {
-  const auto tokens = std::make_shared<TokenDataset>(random_cache(folder), settings.seq_len, TokenRules{0});
+  const auto tokens = std::make_shared<TokenDataset>(random_cache(folder), settings.seq_len, TokenRules{});
   const Key key = Key::from_seed(1);
   const auto mixture = std::make_shared<Mixture>(
       std::vector<Mixture::Source>{{"ids", endless(tokens, {.kind = Shuffle::Kind::Full}, key)}},

@@ -95,7 +95,7 @@ int run_cache(const Arguments& arguments) {
   args.option("--to", flags.to,
               "import: the new cache's directory; export: the file, or what it begins with");
   args.option("--eos", flags.eos, or_else(-1, from_to(0, 0x7FFFFFFF)),
-              "import raw: the id that ends a document");
+              "import: the id that ends a document, beside what the file itself says");
   args.option("--seq_len", flags.seq_len, kSize,
               "export tfrecord: tokens of a sequence, without the last target");
   args.overrides(overrides);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +10,7 @@
 #include "bora/base/error.h"
 #include "bora/base/file.h"
 #include "bora/store/token_cache.h"
+#include "bora/tokenize/tokenizer.h"
 #include "commands.h"
 
 namespace bora::app {
@@ -69,6 +71,59 @@ TEST_F(DataCommand, InspectShowsABatch) {
   EXPECT_THAT(output(run_data, {"inspect", at("a.yaml"), "--html", at("batch.html")}),
               HasSubstr("written: " + at("batch.html")));
   EXPECT_THAT(read_text(at("batch.html")), HasSubstr(" same line"));
+}
+
+TEST_F(DataCommand, InspectShowsTheOrderOfTheRun) {
+  const auto rows = [&] {
+    const auto text = output(
+        run_data, {"inspect", at("a.yaml"), "--rows", "4", "--data.shuffle", "false", "--data.format.pack",
+                   "pad", "--trainer.id", "old", "--trainer.train_batch_size", "4"});
+    return text.substr(text.find("row 0"));
+  };
+  const auto in_order = rows();
+  const auto zero = in_order.find(" 0<"), one = in_order.find(" 1<");
+  EXPECT_LT(in_order.find("same line"), zero);
+  EXPECT_LT(zero, one) << in_order;
+  EXPECT_NE(one, std::string::npos) << in_order;
+  const auto checkpoint = at("runs/old/step-3");
+  files().make_directories(checkpoint);
+  write_atomically(path_join(checkpoint, "manifest.json"), "{}");
+  write_atomically(path_join(checkpoint, "state.json"), "{\"step\": 3}");
+  EXPECT_NE(rows(), in_order) << "a run of the first order";
+  write_atomically(path_join(checkpoint, "state.json"), "{\"step\": 3, \"data_order\": 2}");
+  EXPECT_EQ(rows(), in_order);
+}
+
+TEST_F(DataCommand, ImportedDocumentsWithTextEndsInsideAreNamed) {
+  output(run_data, {"stats", at("a.yaml"), "--trainer.id", "run"});
+  const auto tokenizer = at("runs/run/tokenizer");
+  const auto eos = *Tokenizer::load(tokenizer).eos_id();
+  std::string ids;
+  for (int i = 0; i < 80; ++i) {
+    const int id = i % 10 == 9 ? eos : 200 + i % 7;
+    ids += {static_cast<char>(id & 0xFF), static_cast<char>(id >> 8)};
+  }
+  write_atomically(at("ids.bin"), ids);
+  write_atomically(at("ids.yaml"),
+                   "data: {tokenizer: " + tokenizer + ", cache_dir: " + at("joined") +
+                       "}\nmodel: {type: gpt2, seq_len: 32}\ntrainer: {train_batch_size: 2}\n");
+  const auto warnings = [&](const Words& more) {
+    remove_all(at("joined"));
+    Words import = {"import", at("ids.bin"), "--format", "raw-u16", "--to", at("joined/train")};
+    import.insert(import.end(), more.begin(), more.end());
+    output(run_cache, import);
+    testing::internal::CaptureStderr();
+    const auto text = output(run_data, {"inspect", at("ids.yaml"), "--rows", "1"});
+    EXPECT_THAT(text, HasSubstr(more.empty() ? "1 segment " : "4 segments"));
+    return testing::internal::GetCapturedStderr();
+  };
+  const auto text = warnings({});
+  EXPECT_THAT(text, HasSubstr(fmt::format(
+                        "data set data: the documents of {} have end-of-text tokens (id {}) inside: "
+                        "positions attend from one text to the next\n",
+                        at("joined/train"), eos)));
+  EXPECT_THAT(text, HasSubstr(fmt::format("hint: import the files again with --eos {}\n", eos)));
+  EXPECT_THAT(warnings({"--eos", std::to_string(eos)}), testing::Not(HasSubstr("end-of-text")));
 }
 
 TEST_F(DataCommand, StatsOfEachDataSet) {

@@ -11,6 +11,7 @@
 #include "bora/base/clock.h"
 #include "bora/base/error.h"
 #include "bora/base/file.h"
+#include "bora/base/log.h"
 #include "bora/base/text.h"
 #include "bora/data/tokenizer_processor.h"
 #include "bora/store/urls.h"
@@ -206,6 +207,33 @@ data::StartedCaches build_caches(const data::DataConfig& config, const Tokenizer
   return started;
 }
 
+/// Whether the first million tokens of a cache have this one inside of a document.
+bool is_inside_documents(const store::TokenCache& cache, std::int32_t id) {
+  const auto tokens = cache.tokens(0, std::min<std::int64_t>(1 << 20, cache.num_tokens()));
+  for (auto at = std::find(tokens.begin(), tokens.end(), id); at != tokens.end();
+       at = std::find(at + 1, tokens.end(), id)) {
+    const std::int64_t t = at - tokens.begin(), d = cache.document_at(t);
+    if (d == cache.num_documents()) return true;
+    if (cache.document_begin(d) != t && cache.document_end(d) != t + 1) return true;
+  }
+  return false;
+}
+
+/// Files of another program may hold many texts as one document.
+void warn_of_joined_texts(const TextData& text) {
+  const auto eos = text.tokenizer.eos_id();
+  for (const auto& set : text.caches) {
+    for (const auto& cache : {set.train, set.validation}) {
+      if (!eos || !cache || !cache->ledger().sources.empty() || !is_inside_documents(*cache, *eos)) continue;
+      log_warning(
+          "data set {}: the documents of {} have end-of-text tokens (id {}) inside: positions attend from "
+          "one "
+          "text to the next\nhint: import the files again with --eos {}",
+          set.name, cache->directory(), *eos, *eos);
+    }
+  }
+}
+
 }  // namespace
 
 void require_training_data(const TextData& text) {
@@ -231,8 +259,8 @@ TextData prepare_text(const LmConfig& config, const RunPlace& place, std::int64_
   auto started = build_caches(resolved, text.tokenizer, console, team, caches);
   text.caches = std::move(started.caches);
   text.build = std::move(started.build);
-  data::TokenRules rules{.eos_id = text.tokenizer.eos_id().value_or(-1),
-                         .ignore_token_id = static_cast<std::int32_t>(resolved.ignore_token_id)};
+  if (first && resolved.block_cross_document_attention) warn_of_joined_texts(text);
+  const data::TokenRules rules{.ignore_token_id = static_cast<std::int32_t>(resolved.ignore_token_id)};
   auto seed = static_cast<std::uint64_t>(config.data_seed.value_or(config.trainer.seed));
   text.datasets = data::make_datasets(resolved, text.caches, seq_len, rules, config.trainer.batch_schedule(),
                                       Key::from_seed(seed).fold("data"));

@@ -65,7 +65,7 @@ class GrowingData : public testing::Test {
   }
 
   Datasets datasets(const std::vector<SourceCaches>& caches) const {
-    return make_datasets(config_, caches, kLength, {.eos_id = 1}, BatchSchedule(8), kKey);
+    return make_datasets(config_, caches, kLength, {}, BatchSchedule(8), kKey);
   }
 
   /// Every 997th batch of so many.

@@ -140,23 +140,23 @@ TEST_F(PackedRows, IgnoredTokensAndLongDocuments) {
 
 TEST_F(PackedRows, ConcatenatedOnesKnowDocumentsAndWeights) {
   const auto letters = cache({"abC", "de", "fG!h", "i"});
-  const TokenDataset dataset(letters, 5, {.eos_id = '!'});
+  const TokenDataset dataset(letters, 5, {});
   EXPECT_EQ(dataset.size(), 2);
   EXPECT_EQ(text(row(dataset, 0)), "abCde");
   EXPECT_EQ(row(dataset, 0).segments, (Ints{0, 0, 0, 1, 1}));
   EXPECT_EQ(row(dataset, 0).loss_weights, (Floats{1, 0.5, 1, 1, 0}));
   EXPECT_EQ(text(row(dataset, 1)), "fG!hi");
-  EXPECT_EQ(row(dataset, 1).segments, (Ints{0, 0, 0, 1, 2}))
-      << "after an end-of-text token, and at a document";
-  const TokenDataset open(letters, 5, {.eos_id = '!', .block_cross_document_attention = false});
+  EXPECT_EQ(row(dataset, 1).segments, (Ints{0, 0, 0, 0, 1})) << "at a document, whatever its tokens are";
+  const TokenDataset open(letters, 5, {.block_cross_document_attention = false});
   EXPECT_EQ(row(open, 1).segments, (Ints{0, 0, 0, 0, 0}));
 }
 
-TEST_F(PackedRows, ADocumentsEndAndItsEndTokenAreOneBoundary) {
-  const auto letters = cache({"ab!", "cd!", "", "e"}, LetterProcessor(false));
-  EXPECT_EQ(row(TokenDataset(letters, 7, {.eos_id = '!'}), 0).segments, (Ints{0, 0, 0, 1, 1, 1, 2}));
-  EXPECT_EQ(row(TokenDataset(letters, 7, {.eos_id = -1}), 0).segments, (Ints{0, 0, 0, 1, 1, 1, 2}));
-  EXPECT_EQ(row(TokenDataset(letters, 3, {.eos_id = -1}), 1).segments, (Ints{0, 0, 0}));
+TEST_F(PackedRows, EmptyDocumentsAreNoSegments) {
+  const auto letters = cache({"ab!", "cd!", "", "e", ""}, LetterProcessor(false));
+  EXPECT_EQ(row(TokenDataset(letters, 7, {}), 0).segments, (Ints{0, 0, 0, 1, 1, 1, 2}));
+  EXPECT_EQ(row(TokenDataset(letters, 3, {}), 1).segments, (Ints{0, 0, 0}));
+  EXPECT_EQ(row(TokenDataset(letters, 2, {}), 1).segments, (Ints{0, 1}));
+  EXPECT_EQ(row(TokenDataset(letters, 2, {}), 2).segments, (Ints{0, 0}));
 }
 
 }  // namespace

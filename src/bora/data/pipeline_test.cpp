@@ -37,7 +37,7 @@ class Pipeline : public testing::Test {
     config_.configs.emplace_back(name, source);
   }
   Datasets make(const BatchSchedule& schedule = 4) {
-    return make_datasets(config_, build_caches(config_, bytes_, 1), kLength, {.eos_id = 1}, schedule, kKey);
+    return make_datasets(config_, build_caches(config_, bytes_, 1), kLength, {}, schedule, kKey);
   }
   static std::vector<std::int32_t> tokens(const Dataset& dataset, std::int64_t index) {
     OneRow row(static_cast<std::size_t>(kLength));

@@ -243,7 +243,7 @@ class Formats : public testing::Test {
     return build_caches(config_, TokenizerProcessor(characters(), true), 1);
   }
   Batch batch(std::int64_t seq_len, std::int64_t size = 1) {
-    const auto datasets = make_datasets(config_, caches(), seq_len, {.eos_id = -1}, size, Key::from_seed(1));
+    const auto datasets = make_datasets(config_, caches(), seq_len, {}, size, Key::from_seed(1));
     return Loader(datasets.train, size).batch(0);
   }
   store::NoSyncFiles no_sync_;
@@ -326,7 +326,7 @@ TEST_F(Formats, IdsWithoutATokenizer) {
   config_.vocab_size = 7;
   const auto built = build_passthrough_caches(config_);
   EXPECT_EQ(built[0].train->tokens(0, 6), (Ids{1, 2, 3, 4, 5, 6}));
-  const auto datasets = make_datasets(config_, built, 4, {.eos_id = -1}, 2, Key::from_seed(1));
+  const auto datasets = make_datasets(config_, built, 4, {}, 2, Key::from_seed(1));
   EXPECT_EQ(datasets.train->size(), 2) << "one document each";
   config_.single.format.type = "text";
   EXPECT_THAT(error_of(ErrorKind::Config, [&] { build_passthrough_caches(config_); }),

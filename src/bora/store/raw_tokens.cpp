@@ -10,11 +10,8 @@ namespace {
 
 class RawTokens final : public TokenDocuments {
  public:
-  RawTokens(const std::string& path, int width, const ImportOptions& options)
-      : path_(path),
-        width_(static_cast<std::uint64_t>(width)),
-        eos_(options.eos_id),
-        file_(files().open(path)) {
+  RawTokens(const std::string& path, int width)
+      : path_(path), width_(static_cast<std::uint64_t>(width)), file_(files().open(path)) {
     bytes_ = file_->map();
     if (bytes_.size() % width_ != 0) {
       fail(ErrorKind::Corruption, "{}: {} bytes are no whole number of ids of {} bytes", path, bytes_.size(),
@@ -24,31 +21,28 @@ class RawTokens final : public TokenDocuments {
 
   bool next(std::vector<std::int32_t>& ids, bool& ends_document) override {
     ids.clear();
-    ends_document = false;
-    while (at_ < bytes_.size() && ids.size() < static_cast<std::size_t>(kTokenPiece) && !ends_document) {
+    while (at_ < bytes_.size() && ids.size() < static_cast<std::size_t>(kTokenPiece)) {
       const std::uint32_t id =
           width_ == 2 ? read_number<std::uint16_t>(bytes_, at_) : read_number<std::uint32_t>(bytes_, at_);
       if (id > INT32_MAX) fail(ErrorKind::Corruption, "{}: the id at byte {} is {}", path_, at_, id);
       ids.push_back(static_cast<std::int32_t>(id));
       at_ += width_;
-      ends_document = eos_ && ids.back() == *eos_;
     }
-    ends_document |= at_ == bytes_.size();
+    ends_document = at_ == bytes_.size();
     return !ids.empty();
   }
 
  private:
   std::string path_;
   std::uint64_t width_, at_ = 0;
-  std::optional<std::int32_t> eos_;
   std::unique_ptr<ReadFile> file_;
   std::span<const std::byte> bytes_;
 };
 
 }  // namespace
 
-std::unique_ptr<TokenDocuments> open_raw(const std::string& path, int width, const ImportOptions& options) {
-  return std::make_unique<RawTokens>(path, width, options);
+std::unique_ptr<TokenDocuments> open_raw(const std::string& path, int width) {
+  return std::make_unique<RawTokens>(path, width);
 }
 
 std::vector<std::string> export_raw(const TokenCache& cache, const std::string& path, int width) {

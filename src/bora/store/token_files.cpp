@@ -14,15 +14,25 @@ namespace {
 
 constexpr std::int64_t kShardTokens = 64 << 20;
 
-/// Every piece of every file in order.
+/// Every piece of every file in order, cut where the options say that a document ends.
 template <class Use>
 void for_each_document_piece(const std::vector<std::string>& paths, TokenFiles kind,
                              const ImportOptions& options, const Use& use) {
   std::vector<std::int32_t> ids;
   bool ends = false;
   for (const auto& path : paths) {
-    const auto documents = open_token_file(path, kind, options);
-    while (documents->next(ids, ends)) use(ids, ends, path);
+    const auto documents = open_token_file(path, kind);
+    while (documents->next(ids, ends)) {
+      std::span<const std::int32_t> rest(ids);
+      while (options.eos_id) {
+        const auto at = std::find(rest.begin(), rest.end(), *options.eos_id);
+        if (at == rest.end()) break;
+        const auto n = static_cast<std::size_t>(at - rest.begin()) + 1;
+        use(rest.first(n), true, path);
+        rest = rest.subspan(n);
+      }
+      if (!rest.empty() || ids.empty()) use(rest, ends, path);
+    }
   }
 }
 
@@ -100,13 +110,12 @@ TokenFiles parse_token_files(const std::string& name) {
   return static_cast<TokenFiles>(at - names.begin());
 }
 
-std::unique_ptr<TokenDocuments> open_token_file(const std::string& path, TokenFiles kind,
-                                                const ImportOptions& options) {
+std::unique_ptr<TokenDocuments> open_token_file(const std::string& path, TokenFiles kind) {
   switch (kind) {
     case TokenFiles::RawU16:
-      return open_raw(path, 2, options);
+      return open_raw(path, 2);
     case TokenFiles::RawU32:
-      return open_raw(path, 4, options);
+      return open_raw(path, 4);
     case TokenFiles::Megatron:
       return open_megatron(path);
     case TokenFiles::Levanter:
@@ -124,7 +133,7 @@ std::shared_ptr<const TokenCache> import_tokens(const std::string& directory,
     fail(ErrorKind::Config, "import: {} has a token cache already\nhint: another directory", directory);
   // How wide an id is kept must be known before the first one is written: the files are read twice.
   std::int32_t largest = -1;
-  for_each_document_piece(paths, kind, options, [&](const auto& ids, bool, const auto&) {
+  for_each_document_piece(paths, kind, options, [&](std::span<const std::int32_t> ids, bool, const auto&) {
     for (const std::int32_t id : ids) largest = std::max(largest, id);
   });
   if (largest < 0) fail(ErrorKind::NotFound, "import: the {} files hold no token", paths.size());
@@ -134,9 +143,9 @@ std::shared_ptr<const TokenCache> import_tokens(const std::string& directory,
   ledger.format.text_key = "";
   files().make_directories(directory);
   ImportWriter writer(directory, std::move(ledger));
-  for_each_document_piece(paths, kind, options, [&](const auto& ids, bool ends, const std::string& path) {
-    writer.add(ids, ends, path);
-  });
+  for_each_document_piece(
+      paths, kind, options,
+      [&](std::span<const std::int32_t> ids, bool ends, const auto& path) { writer.add(ids, ends, path); });
   writer.finish();
   return TokenCache::open_prefix(directory);
 }

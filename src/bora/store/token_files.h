@@ -34,13 +34,13 @@ class TokenDocuments {
 };
 
 struct ImportOptions {
-  /// Ends a document in a raw file. Without it a raw file is one document.
+  /// Ends a document wherever it stands, beside what the file says: of its own a raw file is one document,
+  /// and so is a record of a tfrecord, although it may hold the ends and beginnings of several.
   std::optional<std::int32_t> eos_id;
 };
 
 /// Opens one file. Errors: NotFound; Corruption with file and byte where it is not what it should be.
-std::unique_ptr<TokenDocuments> open_token_file(const std::string& path, TokenFiles kind,
-                                                const ImportOptions& options = {});
+std::unique_ptr<TokenDocuments> open_token_file(const std::string& path, TokenFiles kind);
 
 /// Makes a finished token cache of such files, in their order, with a vocabulary up to the largest id. The
 /// cache belongs to no text: its fingerprint says which kind of files it came from.
@@ -64,7 +64,7 @@ std::vector<std::string> export_tokens(const TokenCache& cache, const std::strin
                                        const ExportOptions& options = {});
 
 // Of one kind each; callers use the functions above.
-std::unique_ptr<TokenDocuments> open_raw(const std::string& path, int width, const ImportOptions& options);
+std::unique_ptr<TokenDocuments> open_raw(const std::string& path, int width);
 std::unique_ptr<TokenDocuments> open_megatron(const std::string& path);
 std::unique_ptr<TokenDocuments> open_tfrecord(const std::string& path);
 std::unique_ptr<TokenDocuments> open_levanter(const std::string& directory);

@@ -102,6 +102,13 @@ TEST_F(TokenFileTest, EveryKindComesBackAsItWas) {
       const auto back = import(records, TokenFiles::Tfrecord);
       EXPECT_EQ(back->num_documents(), n);
       EXPECT_EQ(back->tokens(0, 100 * n), cache->tokens(0, 100 * n));
+      const auto parted = import(records, TokenFiles::Tfrecord, {.eos_id = 1});
+      EXPECT_GT(parted->num_documents(), n) << "a record holds several";
+      EXPECT_EQ(parted->tokens(0, 100 * n), cache->tokens(0, 100 * n));
+      for (std::int64_t d = 0; d < parted->num_documents(); ++d) {
+        const std::int64_t end = parted->document_end(d);
+        EXPECT_TRUE(end % 100 == 0 || parted->tokens(end - 1, 1).front() == 1) << d;
+      }
     }
   }
   EXPECT_EQ(
