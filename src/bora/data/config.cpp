@@ -136,8 +136,9 @@ void DataConfig::bind(Binder& b) {
   b.field("max_epochs", max_epochs, kSize,
           "passes over a data set, at most: training ends before one would be read once more "
           "(all_exhausted: when each has been read so often)");
-  b.field("block_cross_document_attention", block_cross_document_attention,
-          "positions attend only within their document");
+  b.field(
+      "block_cross_document_attention", block_cross_document_attention,
+      "positions attend only within their document, and evaluation counts no prediction across documents");
   bind_mixture(b);
   if (b.reading()) check(b);
 }

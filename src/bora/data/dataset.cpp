@@ -28,6 +28,23 @@ class Slice final : public Dataset {
   std::int64_t begin_, end_;
 };
 
+class WithinSegments final : public Dataset {
+ public:
+  explicit WithinSegments(DatasetPtr base) : base_(std::move(base)) {}
+  std::int64_t size() const override { return base_->size(); }
+  std::int64_t seq_len() const override { return base_->seq_len(); }
+  std::int32_t read(std::int64_t index, const Row& row) const override {
+    const std::int32_t source = base_->read(index, row);
+    for (std::size_t t = 0; t + 1 < row.segments.size(); ++t) {
+      if (row.segments[t + 1] != row.segments[t]) row.loss_weights[t] = 0.0F;
+    }
+    return source;
+  }
+
+ private:
+  DatasetPtr base_;
+};
+
 }  // namespace
 
 void Dataset::check(std::int64_t index, const Row& row) const {
@@ -45,5 +62,7 @@ void Dataset::check(std::int64_t index, const Row& row) const {
 DatasetPtr slice(DatasetPtr base, std::int64_t begin, std::int64_t end) {
   return std::make_shared<Slice>(std::move(base), begin, end);
 }
+
+DatasetPtr within_segments(DatasetPtr base) { return std::make_shared<WithinSegments>(std::move(base)); }
 
 }  // namespace bora::data

@@ -41,4 +41,8 @@ using DatasetPtr = std::shared_ptr<const Dataset>;
 /// Errors: InvalidArgument if that is not a part of it.
 DatasetPtr slice(DatasetPtr base, std::int64_t begin, std::int64_t end);
 
+/// The same sequences, in which no prediction counts that is made in one segment of a token of another: the
+/// first token of a document is not predicted from the one before.
+DatasetPtr within_segments(DatasetPtr base);
+
 }  // namespace bora::data

@@ -16,17 +16,6 @@ namespace {
 using Ints = std::vector<std::int32_t>;
 using Floats = std::vector<float>;
 
-TEST(Annotate, SegmentsAndWeights) {
-  OneRow row(6);
-  row.tokens = {5, 1, 7, 1, 1, 9};
-  annotate(row.tokens, {.eos_id = 1}, row.segments, row.loss_weights);
-  EXPECT_EQ(row.segments, (Ints{0, 0, 1, 1, 2, 3}));
-  EXPECT_EQ(row.loss_weights, (Floats{1, 1, 1, 1, 1, 0})) << "the last position predicts nothing";
-  annotate(row.tokens, {.eos_id = -1, .ignore_token_id = 7}, row.segments, row.loss_weights);
-  EXPECT_EQ(row.segments, (Ints{0, 0, 0, 0, 0, 0}));
-  EXPECT_EQ(row.loss_weights, (Floats{1, 0, 1, 1, 1, 0})) << "an ignored token masks the position before";
-}
-
 TEST(TokenDataset, CutsTheConcatenation) {
   const store::TemporaryFolder folder("token-dataset");
   const auto file = folder.write("a.jsonl", "{\"text\":\"abc\"}\n{\"text\":\"defgh\"}\n{\"text\":\"i\"}\n");
@@ -34,7 +23,7 @@ TEST(TokenDataset, CutsTheConcatenation) {
   const auto cache = store::build_cache(folder / "c", {file}, bytes);
   const auto all = cache->tokens(0, cache->num_tokens());
   ASSERT_EQ(all.size(), 3u * 2 + 9);
-  const TokenDataset dataset(cache, 4, {.eos_id = 1});
+  const TokenDataset dataset(cache, 4, {});
   EXPECT_EQ(dataset.size(), 3) << "the tail of 3 tokens is dropped";
   for (std::int64_t i = 0; i < 3; ++i) {
     OneRow row(4);
@@ -45,6 +34,10 @@ TEST(TokenDataset, CutsTheConcatenation) {
   dataset.read(1, row.row());
   EXPECT_EQ(row.tokens[0], 1);
   EXPECT_EQ(row.segments, (Ints{0, 1, 1, 1}));
+  EXPECT_EQ(row.loss_weights, (Floats{1, 1, 1, 0})) << "the last position predicts nothing";
+  const TokenDataset ignoring(cache, 4, {.ignore_token_id = row.tokens[2]});
+  ignoring.read(1, row.row());
+  EXPECT_EQ(row.loss_weights, (Floats{1, 0, 1, 0})) << "an ignored token masks the position before";
   EXPECT_EQ(error_of(ErrorKind::InvalidArgument, [&] { dataset.read(3, row.row()); }),
             "dataset: sequence 3 is outside of its 3");
   OneRow wrong(5);
@@ -52,6 +45,28 @@ TEST(TokenDataset, CutsTheConcatenation) {
             "dataset: a row of 5 tokens, 5 segments, 5 weights; each should be 4");
   EXPECT_EQ(error_of(ErrorKind::InvalidArgument, [&] { TokenDataset(cache, 1, {}); }),
             "dataset: sequences of 1 tokens; a prediction needs at least 2");
+}
+
+TEST(WithinSegments, NothingIsPredictedAcrossDocuments) {
+  const store::TemporaryFolder folder("within-segments");
+  const auto file = folder.write("a.jsonl", "{\"text\":\"ab\"}\n{\"text\":\"c\"}\n{\"text\":\"d\"}\n");
+  const auto cache = store::build_cache(folder / "c", {file}, store::ByteProcessor());
+  const auto weights = [](const DatasetPtr& dataset, std::int64_t index) {
+    OneRow row(5);
+    dataset->read(index, row.row());
+    return row.loss_weights;
+  };
+  const auto joined = std::make_shared<TokenDataset>(cache, 5, TokenRules{});
+  const auto apart = within_segments(joined);
+  EXPECT_EQ(apart->size(), joined->size());
+  EXPECT_EQ(apart->seq_len(), 5);
+  // Ids: 0 a b 1 0 | c 1 0 d 1: begin 0, end 1.
+  EXPECT_EQ(weights(joined, 0), (Floats{1, 1, 1, 1, 0}));
+  EXPECT_EQ(weights(apart, 0), (Floats{1, 1, 1, 0, 0}));
+  EXPECT_EQ(weights(apart, 1), (Floats{1, 0, 1, 1, 0}));
+  const auto open =
+      std::make_shared<TokenDataset>(cache, 5, TokenRules{.block_cross_document_attention = false});
+  EXPECT_EQ(weights(within_segments(open), 0), weights(joined, 0)) << "one text, all of which is seen";
 }
 
 TEST(Slice, IsAPart) {

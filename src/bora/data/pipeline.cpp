@@ -53,7 +53,7 @@ class Assembly : public std::enable_shared_from_this<Assembly> {
              "data: num_validation_sequences is {} but {} has {} sequences\nhint: hold back fewer", n, name,
              train->size());
       }
-      parts.held_back = slice(train, train->size() - n, train->size());
+      parts.held_back = within_segments(slice(train, train->size() - n, train->size()));
       train = slice(train, 0, train->size() - n);
     }
     parts.train = slice(train, 0, std::min(train->size(), budget(name, train->size())));
@@ -76,8 +76,13 @@ class Assembly : public std::enable_shared_from_this<Assembly> {
 
   DatasetPtr growing_validation(const SourceCaches& caches) const {
     return late(seq_len_, [self = shared_from_this(), cache = caches.growing_validation, name = caches.name] {
-      return self->whole(cache->whole(), name);
+      return self->validation(cache->whole(), name);
     });
+  }
+
+  DatasetPtr validation(const std::shared_ptr<const store::TokenCache>& cache,
+                        const std::string& name) const {
+    return within_segments(whole(cache, name));
   }
 
  private:
@@ -196,7 +201,7 @@ Datasets make_datasets(const DataConfig& config, const std::vector<SourceCaches>
       sources.push_back({set.name, std::move(dataset), limit});
     };
     if (set.validation)
-      evaluate_on(assembly->whole(set.validation, set.name), set.validation->num_bytes());
+      evaluate_on(assembly->validation(set.validation, set.name), set.validation->num_bytes());
     else if (set.growing_validation)
       evaluate_on(assembly->growing_validation(set));
     if (set.growing) {

@@ -20,7 +20,7 @@ namespace bora::data {
 struct ValidationSet {
   std::string name;
   std::vector<std::string> tags;
-  DatasetPtr dataset;           ///< finite, in order
+  DatasetPtr dataset;           ///< finite, in order; nothing counts that is predicted across documents
   std::int64_t num_bytes = -1;  ///< UTF-8 bytes of its documents, if it is made of whole documents
 };
 

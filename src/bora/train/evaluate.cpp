@@ -45,7 +45,7 @@ double target_bytes(const data::Batch& batch, std::span<const std::int32_t> byte
   for (std::size_t i = 0; i + 1 < batch.tokens.size(); ++i) {
     if (batch.loss_weights[i] <= 0) continue;
     auto id = static_cast<std::size_t>(batch.tokens[i + 1]);
-    if (id < bytes_per_token.size()) total += bytes_per_token[id];
+    if (id < bytes_per_token.size()) total += double{batch.loss_weights[i]} * bytes_per_token[id];
   }
   return total;
 }
@@ -84,7 +84,10 @@ double unigram_entropy(const data::Dataset& set, std::int64_t sequences, std::in
   sequences = std::min(sequences, set.size());
   double total = 0;
   for (std::int64_t i = 0; i < sequences; ++i) {
-    for (auto id : read_batch(set, i, 1).tokens) {
+    const auto row = read_batch(set, i, 1);
+    for (std::size_t t = 0; t < row.tokens.size(); ++t) {
+      if (row.segments[t] < 0) continue;
+      const auto id = row.tokens[t];
       if (id < 0 || id >= vocab_size) {
         fail(ErrorKind::InvalidArgument, "data: sequence {} holds id {}, outside of the vocabulary of {}", i,
              id, vocab_size);

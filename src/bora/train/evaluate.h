@@ -14,8 +14,8 @@ namespace bora::train {
 /// Sums over a data set; the means follow from them.
 struct EvalResult {
   double loss_sum = 0;  ///< nats
-  double tokens = 0;    ///< predicted tokens that count
-  double bytes = 0;     ///< UTF-8 bytes that these stand for
+  double tokens = 0;    ///< predicted tokens that count, each by its weight
+  double bytes = 0;     ///< UTF-8 bytes that these stand for, likewise
   std::int64_t sequences = 0;
 
   double loss() const { return tokens > 0 ? loss_sum / tokens : 0; }
@@ -32,9 +32,9 @@ EvalResult evaluate(const nn::LanguageModel& model, const data::Dataset& set, st
                     std::int64_t max_batches, std::span<const std::int32_t> bytes_per_token,
                     const nn::LossOptions& options, mesh::Communicator* workers = nullptr);
 
-/// Entropy in nats of the frequencies of tokens in sequences [0, sequences) of a data set: what a model that
-/// knows nothing but these frequencies would reach. Errors: InvalidArgument for an id outside of the
-/// vocabulary.
+/// Entropy in nats of the frequencies of tokens, without padding, in sequences [0, sequences) of a data set:
+/// what a model that knows nothing but these frequencies would reach. Errors: InvalidArgument for an id
+/// outside of the vocabulary.
 double unigram_entropy(const data::Dataset& set, std::int64_t sequences, std::int64_t vocab_size);
 
 }  // namespace bora::train
