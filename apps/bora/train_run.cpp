@@ -292,6 +292,11 @@ class Run {
 
   // Data that is read up ends the run, and its schedule.
   void end_with_the_data() {
+    if (!text_->datasets.train) {
+      fail(ErrorKind::Config,
+           "data: there is nothing to train on\nhint: data.train_urls, or a positive weight in "
+           "data.train_weights");
+    }
     auto& steps = config_.trainer.num_train_steps;
     const auto most = data::Loader(text_->datasets.train, config_.trainer.batch_schedule()).num_steps();
     if (most >= steps) return;
@@ -367,10 +372,7 @@ class Run {
 
   data::Batch next_batch() {
     auto batch = prefetcher().next();
-    if (!batch)
-      fail(ErrorKind::Config,
-           "data: there is nothing to train on\nhint: data.train_urls, or a positive weight in "
-           "data.train_weights");
+    if (!batch) fail(ErrorKind::InvalidArgument, "data: it is read up before step {}", trainer_->next_step());
     return std::move(*batch);
   }
 

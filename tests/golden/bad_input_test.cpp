@@ -95,6 +95,13 @@ TEST(BadInput, Texts) {
   EXPECT_NE(train_on("short.txt").code, 0);
 }
 
+TEST(BadInput, NothingHasAWeight) {
+  auto folder = small_project("no_weight");
+  expect_failure(run(folder, {"train", "config.yaml", "--data.train_weights={one: 0, two: 0}"}), 2,
+                 "data: there is nothing to train on\nhint: data.train_urls, or a positive weight in "
+                 "data.train_weights");
+}
+
 TEST(BadInput, CacheOfAnotherTokenizerOrText) {
   auto folder = small_project("cache");
   ASSERT_EQ(run(folder, {"train", "config.yaml", "--trainer.stop_at_step=1"}).code, 75);
