@@ -146,6 +146,42 @@ TEST_F(Pipeline, ValidationFilesAndZeroWeights) {
   EXPECT_GE(datasets.validation[0].num_bytes, 500);
 }
 
+TEST_F(Pipeline, EvaluationCountsNothingAcrossDocuments) {
+  std::string lines;
+  for (int i = 0; i < 90; ++i) lines += fmt::format("{{\"text\":\"{}\"}}\n", std::string(i % 9, 'x'));
+  SourceConfig source;
+  source.train_urls = source.validation_urls = {folder_.write("d.jsonl", lines)};
+  config_.configs = {{"d", source}};
+  config_.num_validation_sequences = {{"d", 20}};
+  /// How many predictions of a beginning (0) behind an end (1) there are, and the sum of their weights.
+  const auto borders = [](const Dataset& dataset, std::int64_t n) {
+    std::pair<int, float> out;
+    for (std::int64_t i = 0; i < n; ++i) {
+      OneRow row(kLength);
+      dataset.read(i, row.row());
+      for (std::size_t t = 0; t + 1 < row.tokens.size(); ++t) {
+        if (row.tokens[t] != 1 || row.tokens[t + 1] != 0) continue;
+        ++out.first;
+        out.second += row.loss_weights[t];
+      }
+    }
+    return out;
+  };
+  for (const bool apart : {true, false}) {
+    config_.block_cross_document_attention = apart;
+    const auto datasets = make();
+    ASSERT_EQ(datasets.validation.size(), 2u) << "the files to evaluate on, and what is held back";
+    for (const auto& set : datasets.validation) {
+      const auto [count, weight] = borders(*set.dataset, set.dataset->size());
+      EXPECT_GT(count, 20);
+      EXPECT_EQ(weight, apart ? 0 : static_cast<float>(count));
+    }
+    const auto [count, weight] = borders(*datasets.train, 10);
+    EXPECT_GT(count, 9);
+    EXPECT_EQ(weight, static_cast<float>(count)) << "training counts how documents begin";
+  }
+}
+
 TEST_F(Pipeline, StagesFollowTheBatchSchedule) {
   config_.train_weights = {{0, {{"a", 1}}}, {5, {{"b", 1}}}};
   EXPECT_EQ(make(4).train->stage_number(19), 0);
