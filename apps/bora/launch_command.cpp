@@ -15,6 +15,7 @@
 #include "bora/base/env.h"
 #include "bora/base/error.h"
 #include "bora/base/output.h"
+#include "bora/base/secrets.h"
 #include "bora/base/text.h"
 #include "loopback.h"
 #include "mpirun_messages.h"
@@ -112,7 +113,7 @@ class Launch {
     return fmt::format("a worker was lost (exit code {})", code);  // of one that missed it
   }
   void say(const std::string& line) const {
-    write_output(Output::Error, fmt::format("bora launch: {}\n", line));
+    write_output(Output::Error, fmt::format("bora launch: {}\n", redact(line)));
   }
 
   int attempt_with(std::int64_t workers) {

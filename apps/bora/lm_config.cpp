@@ -135,6 +135,8 @@ LmConfig training_part(const LmConfig& config) {
   part.hf_export = fresh.hf_export;
   part.sample = fresh.sample;
   part.data.cache_dir = fresh.data.cache_dir;
+  part.data.max_download = fresh.data.max_download;
+  part.data.allow_private_addresses = fresh.data.allow_private_addresses;
   part.data.single.cache_dir.reset();
   for (auto& [name, source] : part.data.configs) source.cache_dir.reset();
   return part;

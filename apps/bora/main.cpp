@@ -14,6 +14,7 @@
 #include "bora/base/clock.h"
 #include "bora/base/error.h"
 #include "bora/base/file.h"
+#include "bora/base/secrets.h"
 #include "bora/mesh/launch.h"
 #include "launch_command.h"
 #include "train_arguments.h"
@@ -36,7 +37,7 @@ void say(const std::string& error) {
   } catch (const Error&) {  // half a launcher: nobody else may speak
   }
   if (speaks)
-    fmt::print(stderr, "bora: {}\n", error);
+    fmt::print(stderr, "bora: {}\n", redact(error));
   else
     ::sleep(1);
 }
@@ -67,7 +68,7 @@ int main(int argc, char** argv) {
     bora::app::say(e.what());
     return bora::exit_code(e.kind());
   } catch (const std::exception& e) {
-    fmt::print(stderr, "bora: internal error: {}\n", e.what());
+    fmt::print(stderr, "bora: internal error: {}\n", bora::redact(e.what()));
     return 1;
   }
 }

@@ -12,6 +12,7 @@
 #include "args.h"
 #include "bora/base/error.h"
 #include "bora/base/output.h"
+#include "bora/base/secrets.h"
 #include "bora/base/text.h"
 #include "bora/core/runtime.h"
 #include "commands.h"
@@ -103,7 +104,7 @@ int report_error() {
   } catch (...) {                                                // what it is, current_error() knows
   }
   const auto e = core::current_error();
-  write_output(Output::Error, fmt::format("bora: {}\n", e.what()));
+  write_output(Output::Error, fmt::format("bora: {}\n", redact(e.what())));
   return exit_code(e.kind());
 }
 

@@ -31,7 +31,7 @@ RunPlace run_place(const LmConfig& config) {
          *id);
   }
   auto part = training_part(config);
-  place.id = id ? *id : train::run_name(hash128(write_config(part)));
+  place.id = id ? *id : train::run_name(hash128(config_identity(part)));
   place.directory = config.trainer.checkpointer.run_directory(place.id);
   return place;
 }

@@ -13,6 +13,7 @@
 #include "bora/base/hash.h"
 #include "bora/base/log.h"
 #include "bora/base/output.h"
+#include "bora/base/secrets.h"
 #include "bora/base/text.h"
 #include "bora/base/trace.h"
 #include "bora/checkpoint/async_writer.h"
@@ -83,7 +84,7 @@ std::string recorded_arithmetic(const RunPlace& place) {
 void record_run(const LoadedConfig& loaded, const RunPlace& place, const TextData& text, std::int64_t lanes,
                 double started) {
   auto config = loaded.config;
-  write_atomically(path_join(place.directory, "config.yaml"), write_config(config));
+  write_atomically(path_join(place.directory, "config.yaml"), write_config(config), Access::Owner);
   auto info = core::runtime_info();
   Json record = {{"bora", BORA_VERSION},
                  {"libtorch", info.libtorch},
@@ -98,7 +99,7 @@ void record_run(const LoadedConfig& loaded, const RunPlace& place, const TextDat
     if (c.train) record["data"][c.name] = c.train->num_tokens();
   }
   record["tokenizer"] = text.tokenizer.fingerprint().hex();
-  write_atomically(run_record(place), record.dump(2) + "\n");
+  write_atomically(run_record(place), redact(record.dump(2)) + "\n", Access::Owner);
   text.tokenizer.save(path_join(place.directory, "tokenizer"));
 }
 
@@ -450,7 +451,7 @@ class Run {
     checkpoint::CheckpointContent c;
     c.step = trainer_->next_step();
     c.lanes = lanes_;
-    c.config_hash = hash128(write_config(config_)).hex();
+    c.config_hash = hash128(config_identity(config_)).hex();
     c.parameters = checkpoint::checkpoint_arrays(trainer_->parameters());
     c.optimizer = checkpoint::checkpoint_arrays(optimizer_->state());
     if (model_->distributed()) model_->assemble(c);

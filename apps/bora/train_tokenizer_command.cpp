@@ -33,6 +33,7 @@ int run_train_tokenizer(const Arguments& arguments) {
   std::vector<std::string> inputs;
   std::string out, kind = "bpe";
   TokenizerTrainerConfig config;
+  store::DownloadOptions options;
   config.vocab_size = 4096;
   Args args("train-tokenizer", "Train a tokenizer on text files.",
             "  bora train-tokenizer 'books/*.txt' more.jsonl.zst --vocab_size 4096 --out my-tokenizer\n"
@@ -46,11 +47,13 @@ int run_train_tokenizer(const Arguments& arguments) {
               "rarer pairs (unigram: substrings) become no piece");
   args.option("--character_coverage", config.character_coverage, Range{.least = 0, .most = 1, .above = true},
               "share of the text whose characters get an id each; not for bpe");
+  args.flag("--allow_private_addresses", options.allow_private,
+            "fetch URLs from machines that are not in the public network too");
   args.parse(arguments);
   double started = monotonic_seconds();
   auto trained = as_usage([&] {
     config.kind = parse_tokenizer_kind(kind);
-    return train_tokenizer(document_source(store::expand_urls(inputs)), config);
+    return train_tokenizer(document_source(store::expand_urls(inputs, options)), config);
   });
   trained.tokenizer.save(out);
   double seconds = monotonic_seconds() - started;

@@ -56,8 +56,8 @@ std::vector<std::string> MemoryFiles::list(const std::string& directory) {
   return names;
 }
 
-std::unique_ptr<WriteFile> MemoryFiles::create(const std::string& path) { refuse(path); }
-std::unique_ptr<WriteFile> MemoryFiles::append(const std::string& path) { refuse(path); }
+std::unique_ptr<WriteFile> MemoryFiles::create(const std::string& path, Access /*access*/) { refuse(path); }
+std::unique_ptr<WriteFile> MemoryFiles::append(const std::string& path, Access /*access*/) { refuse(path); }
 void MemoryFiles::make_directories(const std::string& path) { refuse(path); }
 void MemoryFiles::rename(const std::string& from, const std::string&) { refuse(from); }
 void MemoryFiles::remove(const std::string& path) { refuse(path); }

@@ -22,8 +22,8 @@ class MemoryFiles final : public FileSystem {
   std::unique_ptr<ReadFile> open(const std::string& path) override;
   std::optional<FileInfo> info(const std::string& path) override;
   std::vector<std::string> list(const std::string& directory) override;
-  std::unique_ptr<WriteFile> create(const std::string& path) override;
-  std::unique_ptr<WriteFile> append(const std::string& path) override;
+  std::unique_ptr<WriteFile> create(const std::string& path, Access access) override;
+  std::unique_ptr<WriteFile> append(const std::string& path, Access access) override;
   void make_directories(const std::string& path) override;
   void rename(const std::string& from, const std::string& to) override;
   void remove(const std::string& path) override;

@@ -8,6 +8,7 @@
 
 #include "bora/base/binder_state.h"
 #include "bora/base/config.h"
+#include "bora/base/secrets.h"
 #include "bora/base/text.h"
 
 namespace bora {
@@ -71,12 +72,16 @@ void Binder::bind_value(std::string_view name, float& value, const Range* range,
 
 void Binder::bind_value(std::string_view name, std::string& value, const Range*, std::string_view doc) {
   if (!reading()) return state_.put(name, Node::scalar(value, true), type_words<std::string>(), doc);
-  if (const Node* node = state_.take(name)) {
-    if (node->kind == Node::Kind::Scalar)
-      value = node->text;
-    else
-      state_.wrong_type(name, *node, "a string");
+  const Node* node = state_.take(name);
+  if (node == nullptr) return;
+  if (node->kind != Node::Kind::Scalar) return state_.wrong_type(name, *node, "a string");
+  if (is_redacted(node->text)) {
+    return problem(name,
+                   fmt::format("was recorded without what may be secret in its URL ({}); give the whole "
+                               "value again, here or on the command line",
+                               kLeftOut));
   }
+  value = node->text;
 }
 
 void Binder::bind_value(std::string_view name, Duration& value, const Range* range, std::string_view doc) {
@@ -92,6 +97,18 @@ void Binder::bind_value(std::string_view name, Duration& value, const Range* ran
       problem(name, fmt::format("must be {} seconds", range->words()));
     else
       value.seconds = *read;
+  }
+}
+
+void Binder::bind_value(std::string_view name, ByteSize& value, const Range*, std::string_view doc) {
+  if (!reading())
+    return state_.put(name, Node::scalar(exact_bytes(value.bytes)), type_words<ByteSize>(), doc);
+  if (const Node* node = state_.take(name)) {
+    const auto read = node->kind == Node::Kind::Scalar ? parse_bytes(node->text) : std::nullopt;
+    if (read)
+      value.bytes = *read;
+    else
+      state_.wrong_type(name, *node, "a size such as 512MB, 1.5GB or 64KiB");
   }
 }
 

@@ -48,10 +48,10 @@ class Binder {
   Mode mode() const;
   bool reading() const { return mode() == Mode::Read; }
 
-  /// One key of the current struct: bool, string, a struct of its own ("model:" with nothing after it counts
-  /// as absent), or optionals, lists and maps of them. A null (~) leaves an optional empty and is an error
-  /// for the rest; a value that is no list counts as a list of one (as in Levanter); maps keep the order of
-  /// the file.
+  /// One key of the current struct: bool, string, a number of bytes, a struct of its own ("model:" with
+  /// nothing after it counts as absent), or optionals, lists and maps of them. A null (~) leaves an optional
+  /// empty and is an error for the rest; a value that is no list counts as a list of one (as in Levanter);
+  /// maps keep the order of the file.
   template <class T>
   requires(!kHoldsNumbers<T>) void field(std::string_view name, T& value, std::string_view doc = {}) {
     bind_value(name, value, nullptr, doc);
@@ -104,6 +104,7 @@ class Binder {
   void bind_value(std::string_view name, float& value, const Range* range, std::string_view doc);
   void bind_value(std::string_view name, std::string& value, const Range*, std::string_view doc);
   void bind_value(std::string_view name, Duration& value, const Range* range, std::string_view doc);
+  void bind_value(std::string_view name, ByteSize& value, const Range*, std::string_view doc);
   using RangeProblem = std::optional<std::string> (Range::*)(double) const;
   void integer(std::string_view name, std::int64_t& value, const Range& range, RangeProblem check,
                std::string_view doc);
@@ -203,8 +204,12 @@ using KeyNames = std::vector<std::pair<std::string_view, std::string_view>>;
 std::vector<ConfigProblem> value_problems(BindTarget from, BindTarget fresh, const KeyNames& names);
 /// Keys that were present but are not used by Bora, with the reason. Reads `target` as read_config does.
 std::vector<ConfigProblem> ignored_keys(const ConfigTree& tree, BindTarget target);
-/// The resolved configuration as YAML; read_config of it gives the same values.
+/// The resolved configuration as YAML for people and records: redacted (secrets.h). read_config of it gives
+/// the same values, and a problem for each one of which something was left out.
 std::string write_config(BindTarget target);
+/// Another text for every other configuration, but not for links that were signed anew
+/// (without_credentials). To be hashed: never shown or written.
+std::string config_identity(BindTarget target);
 /// A Markdown table: key, type, default, meaning.
 std::string describe_config(BindTarget target);
 

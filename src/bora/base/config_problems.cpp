@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "bora/base/config.h"
+#include "bora/base/secrets.h"
 
 namespace bora {
 namespace {
@@ -36,7 +37,7 @@ std::string format_problems(const std::string& file, const std::vector<ConfigPro
     out += fmt::format("\n  {}   {}  {}", padded(problem.where, where), padded(problem.key, key),
                        problem.message);
   }
-  return out;
+  return redact(out);
 }
 
 }  // namespace bora

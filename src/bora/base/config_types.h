@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Bora authors
 #pragma once
 #include <concepts>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -16,6 +17,12 @@ class Binder;
 struct Duration {
   double seconds = 0;
   bool operator==(const Duration&) const = default;
+};
+
+/// A number of bytes: "512MB", "1.5GB", "64KiB" (kB, MB, GB, TB by 1000, KiB to TiB by 1024), or bytes.
+struct ByteSize {
+  std::int64_t bytes = 0;
+  bool operator==(const ByteSize&) const = default;
 };
 
 /// A configuration struct: it names its fields to a Binder.
@@ -68,6 +75,11 @@ template <>
 struct TypeWords<Duration> {
   static std::string one() { return "duration"; }
   static std::string many() { return "durations"; }
+};
+template <>
+struct TypeWords<ByteSize> {
+  static std::string one() { return "size"; }
+  static std::string many() { return "sizes"; }
 };
 template <Bindable T>
 struct TypeWords<T> {

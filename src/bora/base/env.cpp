@@ -13,17 +13,25 @@
 namespace bora::env {
 namespace {
 
+constexpr std::string_view kProxy = "server to fetch URLs through (libcurl); NO_PROXY names exceptions";
+constexpr const char* kProxies[] = {"ALL_PROXY", "HTTPS_PROXY", "all_proxy", "http_proxy", "https_proxy"};
+
 constexpr std::pair<std::string_view, std::string_view> kVariables[] = {
+    {"ALL_PROXY", kProxy},
     {"BORA_CACHE", "folder for downloads and caches"},
     {"BORA_CHECKOUT", "set by ./bora: the checkout whose scripts build plug-ins when a command needs them"},
     {"BORA_CPU_TARGET", "best SIMD target to use: AVX3 (AVX-512 without AMX) or AVX2"},
     {"BORA_THREADS", "number of threads"},
     {"HOME", "the home folder, where ~/.cache/bora is"},
     {"HOSTNAME", "name of this machine in run records"},
+    {"HTTPS_PROXY", kProxy},
     {"NO_COLOR", "not empty: no colours on the terminal"},
     {"OMP_NUM_THREADS", "number of threads, where BORA_THREADS is not set"},
     {"RUN_ID", "identity of the run"},
     {"XDG_CACHE_HOME", "folder of all caches, where BORA_CACHE is not set"},
+    {"all_proxy", kProxy},
+    {"http_proxy", kProxy},
+    {"https_proxy", kProxy},
 };
 
 // An empty variable counts as absent: that is how shells "unset" one for a single command.
@@ -70,6 +78,14 @@ std::optional<std::int64_t> threads() {
 
 std::optional<std::string> checkout() { return read("BORA_CHECKOUT"); }
 
+std::vector<std::string> proxies() {
+  std::vector<std::string> out;
+  for (const char* name : kProxies) {
+    if (auto proxy = read(name)) out.push_back(*std::move(proxy));
+  }
+  return out;
+}
+
 bool no_color() { return read("NO_COLOR").has_value(); }
 std::optional<std::string> cpu_target() { return read("BORA_CPU_TARGET"); }
 
@@ -87,7 +103,10 @@ void prefer(const std::string& name, const std::string& value) {
 std::vector<Variable> all() {
   std::vector<Variable> variables;
   for (const auto& [name, meaning] : kVariables) {
-    variables.push_back({name, meaning, read(std::string(name).c_str())});
+    auto value = read(std::string(name).c_str());
+    // A proxy's password may stand there without the scheme that makes a URL of it.
+    if (value && meaning == kProxy) value = "(set)";
+    variables.push_back({name, meaning, std::move(value)});
   }
   return variables;
 }

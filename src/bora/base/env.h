@@ -20,6 +20,11 @@ bool no_color();                          ///< NO_COLOR set and not empty
 std::optional<std::string> cpu_target();  ///< BORA_CPU_TARGET: best SIMD target to use
 std::optional<std::string> hostname();    ///< HOSTNAME, else gethostname
 
+/// What libcurl asks through instead of the servers themselves, as the variables have it
+/// ("http://name:password@host:port", "host:port"): http_proxy, https_proxy, HTTPS_PROXY, all_proxy,
+/// ALL_PROXY.
+std::vector<std::string> proxies();
+
 /// A variable that a launcher sets for the workers it starts (mpirun, srun, torchrun); none if it is empty.
 std::optional<std::string> launcher(const std::string& name);
 

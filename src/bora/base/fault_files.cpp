@@ -134,13 +134,13 @@ std::unique_ptr<ReadFile> FaultFiles::open(const std::string& path) {
   step(FileOperation::Open, path);
   return std::make_unique<FaultReadFile>(*this, path, inner_.open(path));
 }
-std::unique_ptr<WriteFile> FaultFiles::create(const std::string& path) {
+std::unique_ptr<WriteFile> FaultFiles::create(const std::string& path, Access access) {
   step(FileOperation::Create, path);
-  return std::make_unique<FaultWriteFile>(*this, path, inner_.create(path));
+  return std::make_unique<FaultWriteFile>(*this, path, inner_.create(path, access));
 }
-std::unique_ptr<WriteFile> FaultFiles::append(const std::string& path) {
+std::unique_ptr<WriteFile> FaultFiles::append(const std::string& path, Access access) {
   step(FileOperation::Append, path);
-  return std::make_unique<FaultWriteFile>(*this, path, inner_.append(path));
+  return std::make_unique<FaultWriteFile>(*this, path, inner_.append(path, access));
 }
 std::optional<FileInfo> FaultFiles::info(const std::string& path) { return inner_.info(path); }
 std::vector<std::string> FaultFiles::list(const std::string& directory) {

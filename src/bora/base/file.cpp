@@ -67,10 +67,10 @@ std::string read_text(const std::string& path) {
   return text;
 }
 
-void write_atomically(const std::string& path, std::string_view content) {
+void write_atomically(const std::string& path, std::string_view content, Access access) {
   const std::string temporary = temporary_name(path);
   try {
-    const auto file = files().create(temporary);
+    const auto file = files().create(temporary, access);
     file->write(as_bytes(content));
     file->sync();
     file->close();

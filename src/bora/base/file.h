@@ -60,6 +60,12 @@ class FileLock {
   virtual ~FileLock() = default;
 };
 
+/// Who may read a file that is made.
+enum class Access {
+  Umask,  ///< whom the umask lets
+  Owner,  ///< nobody else: what tells where somebody's data lies
+};
+
 /// Every file operation of Bora goes through this interface, so that tests can break disks.
 /// Errors carry the path and errno's text: NotFound for a missing path, Io for the rest.
 class FileSystem {
@@ -68,8 +74,10 @@ class FileSystem {
   /// Of a file alone. Errors: Unsupported, at once, for a pipe, a socket or a device, which have no end, or
   /// wait for somebody.
   virtual std::unique_ptr<ReadFile> open(const std::string& path) = 0;
-  virtual std::unique_ptr<WriteFile> create(const std::string& path) = 0;  ///< truncates
-  virtual std::unique_ptr<WriteFile> append(const std::string& path) = 0;
+  // A file that is there already keeps its mode.
+  virtual std::unique_ptr<WriteFile> create(const std::string& path,
+                                            Access access = Access::Umask) = 0;  ///< truncates
+  virtual std::unique_ptr<WriteFile> append(const std::string& path, Access access = Access::Umask) = 0;
   virtual std::optional<FileInfo> info(const std::string& path) = 0;  ///< nothing if it does not exist
   virtual std::vector<std::string> list(
       const std::string& directory) = 0;                       ///< names, sorted; not "." and ".."
@@ -105,7 +113,7 @@ class ScopedFileSystem {
 bool exists(const std::string& path);
 std::string read_text(const std::string& path);
 /// Temporary file beside `path`, fsync, rename, fsync of the directory: old or new content, never a mixture.
-void write_atomically(const std::string& path, std::string_view content);
+void write_atomically(const std::string& path, std::string_view content, Access access = Access::Umask);
 void remove_all(const std::string& path);  ///< no error if it does not exist
 std::string path_join(std::string_view a, std::string_view b);
 std::string parent_path(std::string_view path);  ///< "." for a bare name

@@ -334,6 +334,26 @@ TEST_F(FileTest, WriteAtomicallyKeepsTheUsualMode) {
   EXPECT_EQ(out.st_mode & 0777, 0644U);
 }
 
+TEST_F(FileTest, WhatIsTheOwnersIsNobodyElses) {
+  const auto mode = [&](const char* name) {
+    struct stat out {};
+    EXPECT_EQ(stat(at(name).c_str(), &out), 0);
+    return out.st_mode & 0777;
+  };
+  const mode_t before = umask(022);
+  write_atomically(at("atomic"), "x", Access::Owner);
+  files().create(at("created"), Access::Owner)->close();
+  files().append(at("appended"), Access::Owner)->close();
+  files().create(at("others"))->close();
+  files().append(at("others"), Access::Owner)->close();
+  umask(0277);
+  files().create(at("narrow"), Access::Owner)->close();
+  umask(before);
+  for (const char* name : {"atomic", "created", "appended"}) EXPECT_EQ(mode(name), 0600U) << name;
+  EXPECT_EQ(mode("others"), 0644U) << "a file that is there keeps its mode";
+  EXPECT_EQ(mode("narrow"), 0400U);
+}
+
 TEST_F(FileTest, RemoveAll) {
   files().make_directories(at("t/u/v"));
   put(at("t/a"), "1");

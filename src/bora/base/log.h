@@ -8,8 +8,9 @@
 
 namespace bora {
 
-/// Lines for people on standard error, prefixed "bora: "; further lines of one text are indented as far. A
-/// progress display registers itself to be cleared before and redrawn after a line.
+/// Lines for people on standard error, prefixed "bora: "; further lines of one text are indented as far. What
+/// may be secret in URLs is left out (secrets.h). A progress display registers itself to be cleared before
+/// and redrawn after a line.
 void log_line(std::string_view text);
 
 template <class... Args>

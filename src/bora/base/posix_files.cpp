@@ -44,8 +44,10 @@ auto checked(const std::string& path, std::string_view action, Call&& call) {
 
 class Descriptor {
  public:
-  Descriptor(const std::string& path, std::string_view action, int flags)
-      : value_(checked(path, action, [&] { return ::open(path.c_str(), flags | O_CLOEXEC, 0666); })) {}
+  Descriptor(const std::string& path, std::string_view action, int flags, Access access = Access::Umask)
+      : value_(checked(path, action, [&] {
+          return ::open(path.c_str(), flags | O_CLOEXEC, access == Access::Owner ? 0600 : 0666);
+        })) {}
   explicit Descriptor(int value) : value_(value) {}
   ~Descriptor() { close(); }
   Descriptor(const Descriptor&) = delete;
@@ -192,8 +194,8 @@ class PosixReadFile : public ReadFile {
 
 class PosixWriteFile : public WriteFile {
  public:
-  PosixWriteFile(const std::string& path, std::string_view action, int flags)
-      : path_(path), file_(path, action, O_WRONLY | O_CREAT | flags) {}
+  PosixWriteFile(const std::string& path, std::string_view action, int flags, Access access)
+      : path_(path), file_(path, action, O_WRONLY | O_CREAT | flags, access) {}
 
   void write(std::span<const std::byte> bytes) override {
     while (!bytes.empty()) {
@@ -238,11 +240,11 @@ class PosixFileLock : public FileLock {
 std::unique_ptr<ReadFile> PosixFileSystem::open(const std::string& path) {
   return std::make_unique<PosixReadFile>(path);
 }
-std::unique_ptr<WriteFile> PosixFileSystem::create(const std::string& path) {
-  return std::make_unique<PosixWriteFile>(path, "create", O_TRUNC);
+std::unique_ptr<WriteFile> PosixFileSystem::create(const std::string& path, Access access) {
+  return std::make_unique<PosixWriteFile>(path, "create", O_TRUNC, access);
 }
-std::unique_ptr<WriteFile> PosixFileSystem::append(const std::string& path) {
-  return std::make_unique<PosixWriteFile>(path, "append to", O_APPEND);
+std::unique_ptr<WriteFile> PosixFileSystem::append(const std::string& path, Access access) {
+  return std::make_unique<PosixWriteFile>(path, "append to", O_APPEND, access);
 }
 
 std::optional<FileInfo> PosixFileSystem::info(const std::string& path) {

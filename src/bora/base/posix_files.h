@@ -12,8 +12,8 @@ namespace bora {
 class PosixFileSystem : public FileSystem, public ExchangingFiles {
  public:
   std::unique_ptr<ReadFile> open(const std::string& path) override;
-  std::unique_ptr<WriteFile> create(const std::string& path) override;
-  std::unique_ptr<WriteFile> append(const std::string& path) override;
+  std::unique_ptr<WriteFile> create(const std::string& path, Access access = Access::Umask) override;
+  std::unique_ptr<WriteFile> append(const std::string& path, Access access = Access::Umask) override;
   std::optional<FileInfo> info(const std::string& path) override;
   std::vector<std::string> list(const std::string& directory) override;
   void make_directories(const std::string& path) override;

@@ -199,4 +199,47 @@ std::optional<double> parse_duration(std::string_view text) {
   return std::isfinite(seconds) ? std::optional(seconds) : std::nullopt;
 }
 
+namespace {
+
+constexpr std::string_view kPowers = "kMGTP";
+
+// What a unit stands for: "kB", "KB", "KiB", ..., "B" or none.
+std::optional<double> size_of_unit(std::string_view unit) {
+  if (unit.empty() || unit == "B") return 1;
+  const auto power = kPowers.find(unit[0] == 'K' ? 'k' : unit[0]);
+  if (power == std::string_view::npos) return std::nullopt;
+  const auto exponent = static_cast<int>(power) + 1;
+  if (unit.substr(1) == "B") return std::pow(1000.0, exponent);
+  if (unit.substr(1) == "iB") return std::pow(1024.0, exponent);
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::int64_t> parse_bytes(std::string_view text) {
+  const auto end = std::min(text.find_first_not_of("0123456789.eE+-_"), text.size());
+  const auto unit = size_of_unit(trim(text.substr(end)));
+  const auto digits = trim(text.substr(0, end));
+  if (!unit) return std::nullopt;
+  if (*unit == 1) {
+    if (const auto exact = parse_int(digits)) return *exact >= 0 ? exact : std::nullopt;
+  }
+  const auto number = parse_double(digits);
+  if (!number) return std::nullopt;
+  const double bytes = *number * *unit;
+  constexpr double kTooMany = 9.2e18;
+  if (!(bytes >= 0 && bytes < kTooMany) || bytes != std::floor(bytes)) return std::nullopt;
+  return static_cast<std::int64_t>(bytes);
+}
+
+std::string exact_bytes(std::int64_t bytes) {
+  std::int64_t count = bytes;
+  std::size_t power = 0;
+  while (count > 0 && count % 1000 == 0 && power < kPowers.size()) {
+    count /= 1000;
+    ++power;
+  }
+  return power == 0 ? fmt::format("{}", bytes) : fmt::format("{}{}B", count, kPowers[power - 1]);
+}
+
 }  // namespace bora

@@ -147,5 +147,26 @@ TEST(Text, ParseDuration) {
   }
 }
 
+TEST(Text, ParseBytes) {
+  EXPECT_EQ(parse_bytes("0"), 0);
+  EXPECT_EQ(parse_bytes("1536"), 1536);
+  EXPECT_EQ(parse_bytes("7B"), 7);
+  EXPECT_EQ(parse_bytes("512MB"), 512'000'000);
+  EXPECT_EQ(parse_bytes("1.5 GB"), 1'500'000'000);
+  EXPECT_EQ(parse_bytes("64KiB"), 65536);
+  EXPECT_EQ(parse_bytes("64kB"), 64000);
+  EXPECT_EQ(parse_bytes("2TiB"), std::int64_t{2} << 40);
+  EXPECT_EQ(parse_bytes("1e9"), 1'000'000'000);
+  EXPECT_EQ(parse_bytes("9223372036854775807"), 9223372036854775807);
+  for (auto bad :
+       {"", "GB", "-1", "-1GB", "1.5", "0.1B", "1 G", "1gb", "1XB", "99999PB", "inf", "1GBx", "+1"}) {
+    EXPECT_EQ(parse_bytes(bad), std::nullopt) << bad;
+  }
+  for (std::int64_t bytes : {0L, 1L, 1000L, 1001L, 65536L, 100'000'000'000L, 9223372036854775807L})
+    EXPECT_EQ(parse_bytes(exact_bytes(bytes)), bytes);
+  EXPECT_EQ(exact_bytes(100'000'000'000), "100GB");
+  EXPECT_EQ(exact_bytes(1536), "1536");
+}
+
 }  // namespace
 }  // namespace bora

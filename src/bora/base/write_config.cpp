@@ -4,6 +4,7 @@
 
 #include "bora/base/binder_state.h"
 #include "bora/base/config.h"
+#include "bora/base/secrets.h"
 
 namespace bora {
 namespace {
@@ -35,9 +36,26 @@ std::string cell(std::string_view text) {
 
 std::string code(std::string_view text) { return text.empty() ? "" : fmt::format("`{}`", cell(text)); }
 
+using Rewrite = std::string (*)(std::string_view);
+
+void rewrite_all(Node& node, Rewrite rewrite) {
+  node.key = rewrite(node.key);
+  node.text = rewrite(node.text);
+  for (Node& child : node.children) rewrite_all(child, rewrite);
+}
+
+std::string yaml_with(BindTarget target, Rewrite rewrite) {
+  auto state = bound(Binder::Mode::Write, target);
+  Node& root = state.out.back().node;
+  rewrite_all(root, rewrite);
+  return config::to_yaml(root);
+}
+
 }  // namespace
 
-std::string write_config(BindTarget target) { return config::to_yaml(config::written(target)); }
+std::string write_config(BindTarget target) { return yaml_with(target, redact); }
+
+std::string config_identity(BindTarget target) { return yaml_with(target, without_credentials); }
 
 Node config::written(BindTarget target) {
   return std::move(bound(Binder::Mode::Write, target).out.back().node);

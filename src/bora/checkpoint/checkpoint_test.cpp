@@ -544,7 +544,7 @@ INSTANTIATE_TEST_SUITE_P(All, CheckpointFaults,
 class TracedFiles : public FaultFiles {
  public:
   explicit TracedFiles(FileSystem& inner) : FaultFiles(inner) {}
-  std::unique_ptr<WriteFile> create(const std::string& path) override {
+  std::unique_ptr<WriteFile> create(const std::string& path, Access access) override {
     class Traced : public WriteFile {
      public:
       Traced(std::unique_ptr<WriteFile> inner, std::string name, std::vector<std::string>& trace)
@@ -564,7 +564,7 @@ class TracedFiles : public FaultFiles {
       std::string name_;
       std::vector<std::string>& trace_;
     };
-    return std::make_unique<Traced>(FaultFiles::create(path), base_name(path), trace);
+    return std::make_unique<Traced>(FaultFiles::create(path, access), base_name(path), trace);
   }
   void rename(const std::string& from, const std::string& to) override {
     trace.push_back("rename to " + base_name(to));

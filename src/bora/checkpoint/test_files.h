@@ -22,7 +22,7 @@ namespace bora::checkpoint::test {
 /// slow.
 class UnsyncedFiles : public PosixFileSystem {
  public:
-  std::unique_ptr<WriteFile> create(const std::string& path) override {
+  std::unique_ptr<WriteFile> create(const std::string& path, Access access) override {
     class Unsynced : public WriteFile {
      public:
       explicit Unsynced(std::unique_ptr<WriteFile> inner) : inner_(std::move(inner)) {}
@@ -33,7 +33,7 @@ class UnsyncedFiles : public PosixFileSystem {
      private:
       std::unique_ptr<WriteFile> inner_;
     };
-    return std::make_unique<Unsynced>(PosixFileSystem::create(path));
+    return std::make_unique<Unsynced>(PosixFileSystem::create(path, access));
   }
   void sync_directory(const std::string&) override {}
 };

@@ -9,6 +9,7 @@
 
 #include "bora/base/error.h"
 #include "bora/base/file.h"
+#include "bora/base/secrets.h"
 #include "bora/base/text.h"
 #include "bora/data/mixture.h"
 #include "bora/store/token_files.h"
@@ -121,6 +122,9 @@ void DataConfig::bind(Binder& b) {
   b.field("vocab_size", vocab_size, kSize,
           "size of the vocabulary where no tokenizer tells it: for --dry_run");
   b.field("cache_dir", cache_dir, "where tokens are kept: <cache_dir>/<name>/train and .../validation");
+  b.field("max_download", max_download, "largest file that is fetched from a URL");
+  b.field("allow_private_addresses", allow_private_addresses,
+          "fetch URLs from machines that are not in the public network too: this one, private networks");
   b.ignored("cache_options", "Bora cuts sources into shards by their size alone");
   b.field("enforce_eos", enforce_eos,
           "end each document with the end-of-text token if the tokenizer does not");
@@ -212,6 +216,13 @@ void DataConfig::check(Binder& b) const {
   if (tokenizer == "passthrough" && !vocab_size) b.problem("tokenizer", "passthrough needs vocab_size");
 }
 
+store::DownloadOptions DataConfig::download_options() const {
+  store::DownloadOptions options;
+  options.max_bytes = max_download.bytes;
+  options.allow_private = allow_private_addresses;
+  return options;
+}
+
 ByName<SourceConfig> DataConfig::sources() const {
   if (!configs.empty()) return configs;
   return {{single.name.value_or(single.id.value_or("data")), single}};
@@ -259,21 +270,22 @@ std::vector<ConfigProblem> DataConfig::missing_sources() const {
         if (const auto scheme = store::remote_scheme(url); scheme && !store::is_fetched(*scheme)) {
           return add(field,
                      fmt::format("{} is on {}://, which Bora does not read; download it and give local paths",
-                                 url, *scheme));
+                                 redact(url), *scheme));
         }
       }
     };
     local(".train_urls", source.train_urls);
     local(".validation_urls", source.validation_urls);
     if (const auto scheme = store::remote_scheme(source.cache_dir.value_or("")))
-      add(".cache_dir", fmt::format("{} is on {}://; give a local folder", *source.cache_dir, *scheme));
+      add(".cache_dir",
+          fmt::format("{} is on {}://; give a local folder", redact(*source.cache_dir), *scheme));
   }
   if (tokenizer == "passthrough")
     out.push_back(
         {"", "data.tokenizer", "passthrough: text that is ids already is not read yet; give a tokenizer"});
   if (const auto scheme = store::remote_scheme(cache_dir)) {
-    out.push_back(
-        {"", "data.cache_dir", fmt::format("{} is on {}://; give a local folder", cache_dir, *scheme)});
+    out.push_back({"", "data.cache_dir",
+                   fmt::format("{} is on {}://; give a local folder", redact(cache_dir), *scheme)});
   }
   return out;
 }

@@ -10,6 +10,7 @@
 #include "bora/base/config.h"
 #include "bora/data/format_config.h"
 #include "bora/data/permutation.h"
+#include "bora/store/download.h"
 
 namespace bora::data {
 
@@ -83,7 +84,13 @@ struct DataConfig {
   ByName<std::int64_t> max_train_batches;
   ByName<std::int64_t> num_validation_sequences;
 
+  ByteSize max_download{100'000'000'000};  ///< of one file
+  bool allow_private_addresses = false;
+
   void bind(Binder& b);
+
+  /// How files of URLs are fetched.
+  store::DownloadOptions download_options() const;
 
   /// Every data set with its name; the single one is called by its name or id, or "data".
   ByName<SourceConfig> sources() const;

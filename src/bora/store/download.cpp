@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
 //
-//   state.json := {"url": string, "size": n, "validator": string, "sha256": hex or "", "complete": bool}
+//   state.json := {"url": redacted, "size": n, "validator": string, "sha256": hex or "", "complete": bool}
 //
 // Written before the first byte (size is -1 if the server does not say), and again when the file is complete.
 #include "bora/store/download.h"
@@ -17,7 +17,9 @@
 #include "bora/base/hash.h"
 #include "bora/base/json.h"
 #include "bora/base/log.h"
+#include "bora/base/secrets.h"
 #include "bora/base/text.h"
+#include "bora/store/http_rules.h"
 #include "bora/store/sha256.h"
 
 namespace bora::store {
@@ -36,7 +38,8 @@ Address parse_address(const std::string& text) {
     const std::string fragment = text.substr(at);
     out.sha256 = fragment.starts_with(kFragment) ? fragment.substr(kFragment.size()) : "";
     if (!is_sha256(out.sha256)) {
-      fail(ErrorKind::Unsupported, "{}: what follows # should be sha256= and 64 hexadecimal digits", text);
+      fail(ErrorKind::Unsupported, "{}: what follows # should be sha256= and 64 hexadecimal digits",
+           redact(text));
     }
   }
   const auto host = out.url.find("://") + 3;
@@ -55,7 +58,7 @@ Address parse_address(const std::string& text) {
   };
   if (out.name.empty() || out.name.front() == '.' || out.name.size() > 200 ||
       !std::all_of(out.name.begin(), out.name.end(), plain))
-    fail(ErrorKind::Unsupported, "{}: ends in no plain file name", text);
+    fail(ErrorKind::Unsupported, "{}: ends in no plain file name", redact(text));
   return out;
 }
 
@@ -68,9 +71,10 @@ class Download {
   Download(const std::string& given, const std::string& folder, const DownloadOptions& options,
            OriginOf origin_of)
       : address_(parse_address(given)),
+        shown_(redact(address_.url)),
         options_(options),
         origin_of_(std::move(origin_of)),
-        folder_(path_join(folder, hash128(address_.url).hex())),
+        folder_(path_join(folder, hash128(without_credentials(address_.url)).hex())),
         path_(path_join(folder_, address_.name)),
         part_(path_ + ".part"),
         state_path_(path_join(folder_, "state.json")) {}
@@ -80,7 +84,7 @@ class Download {
     files().make_directories(folder_);
     const auto lock = wait_for_lock();
     if (is_there()) return path_;
-    log_info("fetching {}", address_.url);
+    log_info("fetching {}", shown_);
     fetch();
     finish();
     return path_;
@@ -91,7 +95,7 @@ class Download {
   std::unique_ptr<FileLock> wait_for_lock() const {
     for (bool told = false;; told = true) {
       if (auto lock = files().try_lock(path_join(folder_, "lock"))) return lock;
-      if (!told) log_info("waiting for another process that fetches {}", address_.url);
+      if (!told) log_info("waiting for another process that fetches {}", shown_);
       sleep(kLockSeconds);
     }
   }
@@ -114,6 +118,7 @@ class Download {
       const Json json = parse_json(read_text(state_path_), state_path_);
       state_.size = json_get<std::int64_t>(json, "size", state_path_);
       state_.validator = json_get<std::string>(json, "validator", state_path_);
+      if (!is_header_value(state_.validator)) state_.validator.clear();
       state_.sha256 = json_get<std::string>(json, "sha256", state_path_);
       state_.complete = json_get<bool>(json, "complete", state_path_);
     } catch (const Error& e) {
@@ -125,12 +130,12 @@ class Download {
   }
 
   void write_state() const {
-    const Json json{{"url", address_.url},
+    const Json json{{"url", shown_},
                     {"size", state_.size},
                     {"validator", state_.validator},
                     {"sha256", state_.sha256},
                     {"complete", state_.complete}};
-    write_atomically(state_path_, json.dump(1) + "\n");
+    write_atomically(state_path_, json.dump(1) + "\n", Access::Owner);
   }
 
   /// Until the body is complete.
@@ -170,28 +175,48 @@ class Download {
       have = 0;  // nobody knows of what it is a part
     if (have > 0 && static_cast<std::int64_t>(have) == state_.size) return;
     std::unique_ptr<WriteFile> out;
+    std::uint64_t size = 0;
     const Origin::Receiver receiver{
         [&](std::uint64_t begin, const Promise& promise) {
+          check_size(promise.size, "");
+          size = begin;
           on_disk([&] { out = begin > 0 ? files().append(part_) : start_over(promise); });
         },
-        [&](std::span<const std::byte> bytes) { on_disk([&] { out->write(bytes); }); }};
+        [&](std::span<const std::byte> bytes) {
+          size += bytes.size();
+          check_size(static_cast<std::int64_t>(size), "at least ");
+          on_disk([&] { out->write(bytes); });
+        }};
     std::exception_ptr broken;
+    bool is_wrong = false;
     auto sent = Origin::Sent::All;
     try {
       sent = origin.send(have, Promise(state_), receiver);
-    } catch (const Error&) {
+    } catch (const Error& e) {
       broken = std::current_exception();
+      is_wrong = e.kind() != ErrorKind::Io && !final_;
     }
     if (out) on_disk([&] { close(*out); });  // what has come counts, also if the connection broke
+    if (out && is_wrong) on_disk([&] { remove_all(part_); });  // but not if the server was wrong about it
     if (broken) std::rethrow_exception(broken);
     if (sent == Origin::Sent::Changed) {
       on_disk([&] { remove_all(part_); });
-      fail(ErrorKind::Io, "{}: changed on the server while it was fetched", address_.url);
+      fail(ErrorKind::Io, "{}: changed on the server while it was fetched", shown_);
     }
-    const auto size = static_cast<std::int64_t>(part_size());
-    if (state_.size >= 0 && size < state_.size)
-      fail(ErrorKind::Io, "{}: ended after {} of {} bytes", address_.url, size, state_.size);
-    state_.size = size;
+    const auto have_now = static_cast<std::int64_t>(part_size());
+    if (state_.size >= 0 && have_now < state_.size)
+      fail(ErrorKind::Io, "{}: ended after {} of {} bytes", shown_, have_now, state_.size);
+    state_.size = have_now;
+  }
+
+  /// What is promised, and then what comes: a server may promise nothing, or less.
+  void check_size(std::int64_t size, std::string_view more) const {
+    if (size <= options_.max_bytes) return;
+    fail(ErrorKind::Config,
+         "{}: has {}{} bytes, but data.max_download is {}\nhint: a larger data.max_download, or fetch it "
+         "yourself "
+         "and give its path",
+         shown_, more, with_commas(size), exact_bytes(options_.max_bytes));
   }
 
   std::unique_ptr<WriteFile> start_over(const Promise& promise) {
@@ -235,7 +260,7 @@ class Download {
       const std::uint64_t size = file->size();
       remove_all(part_);
       fail(ErrorKind::Corruption, "{}: came with {} bytes and SHA-256 {}, but {} bytes{} were promised",
-           address_.url, size, found, state_.size, wanted);
+           shown_, size, found, state_.size, wanted);
     }
     state_.sha256 = found;
     files().rename(part_, path_);
@@ -245,6 +270,7 @@ class Download {
   }
 
   Address address_;
+  std::string shown_;  ///< its URL, for people
   DownloadOptions options_;
   OriginOf origin_of_;
   std::string folder_, path_, part_, state_path_;
@@ -256,7 +282,7 @@ class Download {
 
 std::string download(const std::string& url, const std::string& folder, const DownloadOptions& options) {
   return download(url, folder, options,
-                  [&](const std::string& address) { return http_origin(address, options.silent_seconds); });
+                  [&](const std::string& address) { return http_origin(address, options); });
 }
 
 std::string download(const std::string& url, const std::string& folder, const DownloadOptions& options,

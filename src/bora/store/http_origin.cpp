@@ -3,8 +3,11 @@
 #include <algorithm>
 
 #include "bora/base/error.h"
+#include "bora/base/secrets.h"
 #include "bora/base/text.h"
+#include "bora/store/download.h"
 #include "bora/store/http_request.h"
+#include "bora/store/http_rules.h"
 #include "bora/store/origin.h"
 #include "bora/store/sha256.h"
 
@@ -30,6 +33,7 @@ Promise promise_of(const HttpAnswer& answer) {
   Promise out{parse_int(header(answer, "content-length")).value_or(-1), header(answer, "etag"), {}};
   if (out.validator.empty() || out.validator.starts_with("W/"))
     out.validator = header(answer, "last-modified");
+  if (!is_header_value(out.validator)) out.validator.clear();
   std::string linked = header(answer, "x-linked-etag");
   std::erase(linked, '"');
   if (is_sha256(linked)) out.sha256 = linked;
@@ -38,8 +42,7 @@ Promise promise_of(const HttpAnswer& answer) {
 
 class HttpOrigin final : public Origin {
  public:
-  HttpOrigin(std::string url, double silent_seconds)
-      : url_(std::move(url)), silent_seconds_(silent_seconds) {}
+  HttpOrigin(std::string url, const DownloadOptions& options) : url_(std::move(url)), options_(options) {}
 
   Sent send(std::uint64_t have, const Promise& known, const Receiver& receiver) override {
     bool wanted = false;
@@ -55,7 +58,8 @@ class HttpOrigin final : public Origin {
     const auto answer = http_get({.url = url_,
                                   .begin = have,
                                   .unchanged = have > 0 ? known.validator : "",
-                                  .silent_seconds = silent_seconds_},
+                                  .silent_seconds = options_.silent_seconds,
+                                  .allow_private = options_.allow_private},
                                  {begin, receiver.bytes});
     if (wanted) return Sent::All;
     refuse(answer);
@@ -64,24 +68,25 @@ class HttpOrigin final : public Origin {
 
  private:
   void refuse(const HttpAnswer& answer) {
+    const std::string url = redact(url_);
     if (answer.status == kNotFound || answer.status == kGone)
-      fail(ErrorKind::NotFound, "{}: the server says {}: there is no such file", url_, answer.status);
+      fail(ErrorKind::NotFound, "{}: the server says {}: there is no such file", url, answer.status);
     if (answer.status == kPartial || answer.status == kBadRange) return;
     final_ = answer.status < kServerError && answer.status != kTimeout && answer.status != kTooMany;
-    fail(ErrorKind::Io, "{}: the server says {}{}", url_, answer.status,
+    fail(ErrorKind::Io, "{}: the server says {}{}", url, answer.status,
          answer.status == 401 || answer.status == 403
              ? ": not allowed\nhint: fetch it yourself and give its path"
              : "");
   }
 
   std::string url_;
-  double silent_seconds_;
+  DownloadOptions options_;
 };
 
 }  // namespace
 
-std::unique_ptr<Origin> http_origin(const std::string& url, double silent_seconds) {
-  return std::make_unique<HttpOrigin>(url, silent_seconds);
+std::unique_ptr<Origin> http_origin(const std::string& url, const DownloadOptions& options) {
+  return std::make_unique<HttpOrigin>(url, options);
 }
 
 }  // namespace bora::store

@@ -48,10 +48,13 @@ bool is_object_scheme(std::string_view scheme);
 
 /// The URLs of the objects that a URL names: itself if its last name is that of a data file; with `*`, `[..]`
 /// and `**` those that match, as in expand_urls; else every data file below it. By bytes. Errors: NotFound if
-/// there is none; those of open_object_store and the network.
-std::vector<std::string> object_urls(const std::string& url);
+/// there is none; Config for an `endpoint_override` of the URL whose address is not public, unless
+/// options.allow_private (AWS_ENDPOINT_URL of the environment may be anywhere); those of open_object_store
+/// and the network.
+std::vector<std::string> object_urls(const std::string& url, const DownloadOptions& options = {});
 
-/// The local copy of an object, fetched as download() does; the checksum may follow in the same way.
+/// The local copy of an object, fetched as download() does; the checksum may follow in the same way. Errors:
+/// those of download() and object_urls.
 std::string download_object(const std::string& url, const std::string& folder,
                             const DownloadOptions& options = {});
 

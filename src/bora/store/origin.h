@@ -41,6 +41,7 @@ class Origin {
   bool final_ = false;
 };
 
-std::unique_ptr<Origin> http_origin(const std::string& url, double silent_seconds);
+struct DownloadOptions;
+std::unique_ptr<Origin> http_origin(const std::string& url, const DownloadOptions& options);
 
 }  // namespace bora::store

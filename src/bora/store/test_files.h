@@ -50,8 +50,8 @@ class TemporaryFolder {
 /// The real file system without waiting for the disk: hundreds of builds in a test would take minutes.
 class NoSyncFiles : public PosixFileSystem {
  public:
-  std::unique_ptr<WriteFile> create(const std::string& path) override {
-    return std::make_unique<File>(PosixFileSystem::create(path));
+  std::unique_ptr<WriteFile> create(const std::string& path, Access access) override {
+    return std::make_unique<File>(PosixFileSystem::create(path, access));
   }
   void sync_directory(const std::string&) override {}
 

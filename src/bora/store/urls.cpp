@@ -8,6 +8,7 @@
 #include "bora/base/env.h"
 #include "bora/base/error.h"
 #include "bora/base/file.h"
+#include "bora/base/secrets.h"
 #include "bora/base/text.h"
 #include "bora/store/download.h"
 #include "bora/store/format.h"
@@ -185,32 +186,33 @@ const std::string& checked_name(const std::string& url) {
 
 std::string download_folder() { return path_join(env::cache_directory(), "downloads"); }
 
-std::string local_path(const std::string& url) {
+std::string local_path(const std::string& url, const DownloadOptions& options) {
   if (auto scheme = remote_scheme(url)) {
-    if (is_fetched(*scheme)) return download(checked_name(url), download_folder());
+    if (is_fetched(*scheme)) return download(checked_name(url), download_folder(), options);
     fail(ErrorKind::Unsupported,
          "data files: {} is on {}://, which Bora does not read\nhint: download the files and give their "
          "local paths",
-         url, *scheme);
+         redact(url), *scheme);
   }
   return url.starts_with("file://") ? url.substr(7) : url;
 }
 
-std::vector<std::string> copies_of_objects(const std::string& url) {
+std::vector<std::string> copies_of_objects(const std::string& url, const DownloadOptions& options) {
   std::vector<std::string> out;
-  for (const auto& object : object_urls(url))
-    out.push_back(download_object(checked_name(object), download_folder()));
+  for (const auto& object : object_urls(url, options))
+    out.push_back(download_object(checked_name(object), download_folder(), options));
   return out;
 }
 
 /// The files of one entry without braces, which is a part of `pattern`.
-std::vector<std::string> files_of(const std::string& url, const std::string& pattern) {
+std::vector<std::string> files_of(const std::string& url, const std::string& pattern,
+                                  const DownloadOptions& options) {
   if (const auto scheme = remote_scheme(url); scheme && is_object_scheme(*scheme))
-    return copies_of_objects(url);
-  const std::string path = local_path(url);
+    return copies_of_objects(url, options);
+  const std::string path = local_path(url, options);
   auto found = matches(path);
   if (!found.empty()) return found;
-  const std::string whole = url == pattern ? "" : fmt::format(" (from \"{}\")", pattern);
+  const std::string whole = url == pattern ? "" : fmt::format(" (from \"{}\")", redact(pattern));
   fail(ErrorKind::NotFound, "data files: no file matches \"{}\"{}\nhint: {}", path, whole,
        what_is_there(path));
 }
@@ -232,17 +234,17 @@ std::optional<std::string> remote_scheme(std::string_view url) {
   return std::string(scheme);
 }
 
-std::vector<std::string> expand_urls(std::span<const std::string> patterns) {
+std::vector<std::string> expand_urls(std::span<const std::string> patterns, const DownloadOptions& options) {
   std::vector<std::string> out;
   std::map<std::string, std::string> given_by;
   for (const auto& pattern : patterns) {
     for (const auto& url : expand_braces(pattern)) {
-      for (const auto& file : files_of(url, pattern)) {
+      for (const auto& file : files_of(url, pattern, options)) {
         auto [it, is_new] = given_by.emplace(file, pattern);
         if (!is_new) {
           fail(ErrorKind::Config,
                "data files: {} is given twice, by \"{}\" and by \"{}\"\nhint: remove one of them", file,
-               it->second, pattern);
+               redact(it->second), redact(pattern));
         }
         out.push_back(file);
       }

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "bora/store/download.h"
+
 namespace bora::store {
 
 /// Turns the entries of `train_urls` and the like into existing files.
@@ -23,7 +25,8 @@ namespace bora::store {
 ///
 /// Errors: NotFound if an entry matches nothing (with the nearest names there are); Unsupported for other
 /// schemes; Config if two entries give the same file; what download raises.
-std::vector<std::string> expand_urls(std::span<const std::string> patterns);
+std::vector<std::string> expand_urls(std::span<const std::string> patterns,
+                                     const DownloadOptions& options = {});
 
 /// "gs" for "gs://bucket/x"; nothing for a local path or file://.
 std::optional<std::string> remote_scheme(std::string_view url);

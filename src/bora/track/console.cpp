@@ -13,6 +13,7 @@
 #include "bora/base/env.h"
 #include "bora/base/log.h"
 #include "bora/base/output.h"
+#include "bora/base/secrets.h"
 #include "bora/base/text.h"
 #include "bora/track/console_text.h"
 
@@ -93,7 +94,8 @@ void Console::emit(std::string_view text) {
 }
 
 void Console::emit_json(const Json& object) {
-  if (!options_.quiet) options_.write(object.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n');
+  if (!options_.quiet)
+    options_.write(redact(object.dump(-1, ' ', false, Json::error_handler_t::replace)) + '\n');
 }
 
 void Console::header(std::span<const std::string> parts) {

@@ -76,6 +76,25 @@ TEST(ConsoleText, PrintableKeepsATerminalSafe) {
   EXPECT_EQ(printable("a\x1b[31m\nb\t\xC2\x9B \xFF é"), "a\\x1b[31m⏎b\\x09\\x9b \xEF\xBF\xBD é");
 }
 
+TEST(ConsoleText, NothingSecretOfUrls) {
+  for (const auto mode : {ConsoleMode::Plain, ConsoleMode::Json, ConsoleMode::Terminal}) {
+    Screen screen(mode);
+    Console console(screen.options);
+    console.header(std::vector<std::string>{"https://h/a?CANARY"});
+    console.fact(
+        "data", "a long text before, and then https://host.example.org/folder/a.jsonl?token=CANARY&b=CANARY");
+    console.line("urls: [\"https://me:CANARY@h/a\"]");
+    console.next(std::vector<std::string>{"bora train --data.train_urls=https://h/a?CANARY"});
+    console.progress("https://h/a?CANARY", 1, 2, "https://h/a?CANARY", "1 MB/s");
+    console.samples(std::vector<Sample>{{"https://h/a?CANARY", "x"}});
+    console.settle();
+    std::string all;
+    for (const auto& line : screen.lines()) all += line + "\n";
+    EXPECT_EQ(all.find("CANARY"), std::string::npos) << all;
+    EXPECT_NE(all.find("?<redacted>"), std::string::npos) << all;
+  }
+}
+
 TEST(ConsoleText, Numbers) {
   EXPECT_EQ(compact_count(0), "0");
   EXPECT_EQ(compact_count(950), "950");

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "bora/base/secrets.h"
 #include "bora/base/text.h"
 
 namespace bora::track {
@@ -78,10 +79,11 @@ int display_width(std::string_view text) {
   return width;
 }
 
-std::string printable(std::string_view text) {
+std::string printable(std::string_view given) {
+  const std::string text = redact(given);
   std::string out;
   for (std::size_t at = 0; at < text.size();) {
-    const auto c = decode(text.substr(at));
+    const auto c = decode(std::string_view(text).substr(at));
     const bool control = c.value < 0x20 || (0x7F <= c.value && c.value < 0xA0);
     if (!c.valid)
       out += "\xEF\xBF\xBD";
@@ -90,7 +92,7 @@ std::string printable(std::string_view text) {
     else if (control)
       out += fmt::format("\\x{:02x}", static_cast<std::uint32_t>(c.value));
     else
-      out += text.substr(at, c.length);
+      out.append(text, at, c.length);
     at += c.length;
   }
   return out;

@@ -63,7 +63,7 @@ JsonLines::JsonLines(std::string path, std::int64_t first_step) : path_(std::mov
 void JsonLines::open() {
   const auto info = files().info(path_);
   if (info && info->size > size_) files().truncate(path_, size_);
-  file_ = files().append(path_);
+  file_ = files().append(path_, Access::Owner);
 }
 
 void JsonLines::append(std::string_view line) {

@@ -17,7 +17,7 @@ std::string json_number(double value);
 std::string json_string(std::string_view text);
 
 /// A file of JSON objects, one a line, each starting with {"step":N, that survives whatever kills the
-/// process.
+/// process. Nobody but its owner reads a file that is made here.
 class JsonLines {
  public:
   /// Opens or creates `path` for appending. A torn last line, and everything from the first line whose step

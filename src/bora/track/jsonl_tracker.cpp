@@ -76,12 +76,12 @@ void JsonlTracker::log_summary(std::span<const Metric> metrics) {
   for (const auto& [name, value] : summary_) {
     text += fmt::format("{}  {}: {}", text.empty() ? "" : ",\n", json_string(name), json_number(value));
   }
-  write_atomically(path_join(options_.directory, "summary.json"), "{\n" + text + "\n}\n");
+  write_atomically(path_join(options_.directory, "summary.json"), "{\n" + text + "\n}\n", Access::Owner);
 }
 
 void JsonlTracker::log_hyperparameters(const Json& values) {
   write_atomically(path_join(options_.directory, "hyperparameters.json"),
-                   values.dump(2, ' ', false, Json::error_handler_t::replace) + '\n');
+                   values.dump(2, ' ', false, Json::error_handler_t::replace) + '\n', Access::Owner);
 }
 
 void JsonlTracker::flush() {

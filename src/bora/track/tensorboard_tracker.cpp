@@ -84,7 +84,7 @@ void add_leaves(ProtoWriter& out, int field, const std::string& prefix, const Js
 TensorboardTracker::TensorboardTracker(TensorboardOptions options)
     : options_(std::move(options)), path_(path_join(options_.directory, file_name(options_))) {
   files().make_directories(options_.directory);
-  file_ = files().create(path_);
+  file_ = files().create(path_, Access::Owner);
   files().sync_directory(options_.directory);
   write_event(0, kFileVersion, "brain.Event:2");
   if (options_.first_step > 0) {

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "bora/base/log.h"
+#include "bora/base/secrets.h"
 
 namespace bora::track {
 
@@ -17,6 +18,18 @@ bool is_deterministic_metric(std::string_view name) {
   const bool is_time = std::ranges::any_of(kEnds, [&](auto end) { return name.ends_with(end); });
   return !in_group && !is_time;
 }
+
+namespace {
+
+Json redacted(Json values) {
+  if (values.is_string()) return redact(values.get_ref<const std::string&>());
+  for (auto& value : values) {
+    if (value.is_structured() || value.is_string()) value = redacted(std::move(value));
+  }
+  return values;
+}
+
+}  // namespace
 
 CompositeTracker::CompositeTracker(Trackers trackers) {
   for (auto& tracker : trackers) entries_.push_back({std::move(tracker), false});
@@ -40,7 +53,8 @@ void CompositeTracker::log(std::int64_t step, std::span<const Metric> metrics) {
   each([&](Tracker& t) { t.log(step, metrics); });
 }
 void CompositeTracker::log_text(std::int64_t step, std::string_view name, std::string_view text) {
-  each([&](Tracker& t) { t.log_text(step, name, text); });
+  const std::string shown = redact(text);
+  each([&](Tracker& t) { t.log_text(step, name, shown); });
 }
 void CompositeTracker::log_histogram(std::int64_t step, std::string_view name, const Histogram& histogram) {
   each([&](Tracker& t) { t.log_histogram(step, name, histogram); });
@@ -49,7 +63,8 @@ void CompositeTracker::log_summary(std::span<const Metric> metrics) {
   each([&](Tracker& t) { t.log_summary(metrics); });
 }
 void CompositeTracker::log_hyperparameters(const Json& values) {
-  each([&](Tracker& t) { t.log_hyperparameters(values); });
+  const Json shown = redacted(values);
+  each([&](Tracker& t) { t.log_hyperparameters(shown); });
 }
 void CompositeTracker::flush() {
   each([](Tracker& t) { t.flush(); });

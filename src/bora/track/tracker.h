@@ -59,7 +59,7 @@ class Tracker {
 
 /// Gives everything to each of several trackers. A tracker that fails must never stop a training that runs
 /// for days: its first failure is a warning, the later ones are silent, and it is asked again at the next
-/// call.
+/// call. What may be secret in URLs of texts and of the configuration is left out (base/secrets.h).
 class CompositeTracker final : public Tracker {
  public:
   using Trackers = std::vector<std::unique_ptr<Tracker>>;

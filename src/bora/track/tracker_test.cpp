@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cmath>
 #include <limits>
@@ -206,6 +207,34 @@ TEST(MakeTracker, GoesOnWithoutATrackerThatCannotStart) {
   tracker->log(0, metrics_of(0));
   EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("(the run goes on without it)"));
   EXPECT_TRUE(exists(path_join(dir, "metrics.jsonl")));
+}
+
+TEST(Trackers, TellNobodyWhatIsSecret) {
+  const auto dir = fresh_directory("secret");
+  TrackerConfig tensorboard;
+  tensorboard.type = "tensorboard";
+  tensorboard.tensorboard.logdir = path_join(dir, "events");
+  const auto tracker = make_tracker({tensorboard}, {dir, "run", 0});
+  tracker->log_hyperparameters({{"config", "urls: [\"https://h/a?token=CANARY\"]"},
+                                {"nested", {{"list", {"https://me:CANARY@h/b", 3}}}}});
+  tracker->log(0, metrics_of(0));
+  tracker->log_text(0, "sample", "see https://h/a?CANARY");
+  tracker->log_summary(metrics_of(0));
+  tracker->finish();
+  int looked_at = 0;
+  for (const auto& folder : {dir, path_join(dir, "events/run")}) {
+    for (const auto& name : files().list(folder)) {
+      const auto path = path_join(folder, name);
+      if (files().info(path)->is_directory) continue;
+      ++looked_at;
+      EXPECT_THAT(read_text(path), Not(HasSubstr("CANARY"))) << path;
+      struct stat out {};
+      ASSERT_EQ(stat(path.c_str(), &out), 0);
+      EXPECT_EQ(out.st_mode & 0777, 0600U) << path;
+    }
+  }
+  EXPECT_EQ(looked_at, 6);
+  EXPECT_THAT(read_text(path_join(dir, "hyperparameters.json")), HasSubstr("https://<redacted>@h/b"));
 }
 
 }  // namespace

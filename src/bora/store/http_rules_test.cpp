@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/store/http_rules.h"
+
+#include "bora/store/test_files.h"
+
+namespace bora::store {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(HttpRules, ClosedNetworks) {
+  for (const char* address : {"127.0.0.1",
+                              "127.255.255.255",
+                              "0.0.0.0",
+                              "10.0.0.1",
+                              "10.255.0.1",
+                              "172.16.0.1",
+                              "172.31.255.255",
+                              "192.168.1.1",
+                              "169.254.169.254",
+                              "100.64.0.1",
+                              "100.127.255.255",
+                              "198.19.0.1",
+                              "224.0.0.1",
+                              "255.255.255.255",
+                              "192.0.0.1",
+                              "::",
+                              "::1",
+                              "fe80::1",
+                              "fe80::1%eth0",
+                              "febf::1",
+                              "fc00::1",
+                              "fd12::1",
+                              "fec0::1",
+                              "ff02::1",
+                              "::ffff:127.0.0.1",
+                              "::ffff:10.0.0.1",
+                              "::ffff:a9fe:a9fe",
+                              "::127.0.0.1",
+                              "64:ff9b::10.0.0.1",
+                              "64:ff9b:1::1",
+                              "2002:7f00:1::",
+                              "2002:0a00:0001::1"})
+    EXPECT_TRUE(closed_network(address)) << address;
+  for (const char* address : {"1.1.1.1",
+                              "9.255.255.255",
+                              "11.0.0.1",
+                              "172.15.0.1",
+                              "172.32.0.1",
+                              "192.167.0.1",
+                              "192.169.0.1",
+                              "169.253.0.1",
+                              "100.63.0.1",
+                              "100.128.0.1",
+                              "128.0.0.1",
+                              "223.255.255.255",
+                              "2606:4700::1111",
+                              "::ffff:1.1.1.1",
+                              "64:ff9b::1.1.1.1",
+                              "2002:0101:0101::1",
+                              "example.org",
+                              "",
+                              "1.2.3",
+                              "fbff::1"})
+    EXPECT_FALSE(closed_network(address)) << address;
+  EXPECT_EQ(closed_network("192.168.0.1"), "a private network");
+  EXPECT_EQ(closed_network("::1"), "this machine");
+}
+
+TEST(HttpRules, HostsThatLibrariesConnectTo) {
+  for (const char* host : {"127.0.0.1", "127.0.0.1:9000", "http://127.0.0.1:9000", "[::1]:9000", "::1",
+                           "http://me:word@10.0.0.1/x", "169.254.169.254"})
+    EXPECT_THAT(error_of(ErrorKind::Config, [&] { require_public("s3://bucket?CANARY", host); }),
+                testing::AllOf(HasSubstr("s3://bucket?<redacted>: leads to "),
+                               HasSubstr("data.allow_private_addresses: true")))
+        << host;
+  EXPECT_NO_THROW(require_public("s3://bucket", "1.1.1.1:80"));
+}
+
+TEST(HttpRules, Proxies) {
+  EXPECT_TRUE(is_address_of("http://me:word@127.0.0.1:3128/", "127.0.0.1", 3128));
+  EXPECT_TRUE(is_address_of("127.0.0.1:3128", "127.0.0.1", 3128));
+  EXPECT_TRUE(is_address_of("[::1]:3128", "::1", 3128));
+  EXPECT_TRUE(is_address_of("127.0.0.1", "127.0.0.1", 1080));
+  EXPECT_FALSE(is_address_of("127.0.0.1:3128", "127.0.0.1", 80));
+  EXPECT_FALSE(is_address_of("127.0.0.1:3128", "169.254.169.254", 3128));
+}
+
+TEST(HttpRules, Redirections) {
+  check_redirection("http://a/x", "http://b/y");
+  check_redirection("http://a/x", "HTTPS://b/y");
+  check_redirection("https://a/x", "https://b/y");
+  EXPECT_EQ(
+      error_of(ErrorKind::Unsupported, [] { check_redirection("https://a/x?CANARY", "http://b/y?CANARY"); }),
+      "https://a/x?<redacted>: the server points to http://b/y?<redacted>, and Bora goes from https to https "
+      "only\nhint: fetch it yourself and give its path");
+  for (const char* to : {"file:///etc/passwd", "ftp://b/y", "gopher://b", "b/y"})
+    EXPECT_THAT(error_of(ErrorKind::Unsupported, [&] { check_redirection("http://a/x", to); }),
+                HasSubstr("from http to http or https only"));
+}
+
+TEST(HttpRules, Headers) {
+  EXPECT_TRUE(is_header_value("\"v1\""));
+  EXPECT_FALSE(is_header_value("\"v1\"\r\nAuthorization: x"));
+  EXPECT_FALSE(is_header_value("a\rb"));
+  EXPECT_FALSE(is_header_value(std::string(5000, 'a')));
+  EXPECT_EQ(parse_content_length("0"), 0);
+  EXPECT_EQ(parse_content_length("9223372036854775807"), 9223372036854775807);
+  for (const char* wrong : {"", "-0", "-5", "+5", " 5", "5 ", "5, 5", "0x5", "5e3", "9223372036854775808"})
+    EXPECT_EQ(parse_content_length(wrong), std::nullopt) << wrong;
+}
+
+}  // namespace
+}  // namespace bora::store

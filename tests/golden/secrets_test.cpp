@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+// A word that must not be seen again, given to a run in every place that may hold one.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <functional>
+
+#include "bora/base/file.h"
+#include "bora/store/test_server.h"
+#include "program.h"
+
+namespace bora::golden {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr const char* kCanary = "CANARY7d1f";
+
+void for_each_file(const std::string& folder, const std::function<void(const std::string&)>& look) {
+  for (const auto& name : files().list(folder)) {
+    const auto path = path_join(folder, name);
+    files().info(path)->is_directory ? for_each_file(path, look) : look(path);
+  }
+}
+
+unsigned mode_of(const std::string& path) {
+  struct stat out {};
+  EXPECT_EQ(::stat(path.c_str(), &out), 0) << path;
+  return out.st_mode & 0777;
+}
+
+class Secrets : public testing::Test {
+ protected:
+  Secrets() {
+    setenv("BORA_CACHE", (folder_ + "/downloads").c_str(), 1);
+    setenv("HF_TOKEN", kCanary, 1);
+    setenv("http_proxy_password", kCanary, 1);
+  }
+  ~Secrets() override {
+    for (const char* name : {"BORA_CACHE", "HF_TOKEN", "http_proxy_password"}) unsetenv(name);
+  }
+  std::string url(const std::string& query) const { return server_.url("/one.txt?" + query + kCanary); }
+  Finished train(const std::string& query, std::vector<std::string> more) {
+    std::vector<std::string> line{"train",
+                                  "config.yaml",
+                                  "--data.configs.one.train_urls=" + url(query),
+                                  "--data.allow_private_addresses=true",
+                                  "--trainer.tracker.type=tensorboard",
+                                  "--trainer.tracker.logdir=events",
+                                  "--trainer.num_train_steps=4"};
+    line.insert(line.end(), more.begin(), more.end());
+    auto done = run(folder_, line);
+    EXPECT_THAT(done.output, Not(HasSubstr(kCanary)));
+    return done;
+  }
+  void expect_no_canary() const {
+    for_each_file(folder_, [](const std::string& path) {
+      EXPECT_THAT(read_text(path), Not(HasSubstr(kCanary))) << path;
+    });
+  }
+
+  const std::string folder_ = small_project("secrets");
+  const std::string text_ = read_text(folder_ + "/one.txt");
+  store::TestServer server_{[this](const std::string& request) {
+    if (store::TestServer::target(request).find(kCanary) == std::string::npos)
+      return std::string("HTTP/1.1 403 X\r\nContent-Length: 0\r\n\r\n");
+    return "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: " + std::to_string(text_.size()) +
+           "\r\n\r\n" + text_;
+  }};
+};
+
+TEST_F(Secrets, AreNowhere) {
+  ASSERT_EQ(train("X-Amz-Date=1&X-Amz-Signature=", {"--trainer.stop_at_step=2"}).code, 75);
+  EXPECT_EQ(server_.requests(), 1);
+  // The link was signed anew: the same run goes on, with the copy and the token cache that are there.
+  auto done = train("X-Amz-Date=2&X-Amz-Signature=", {});
+  EXPECT_THAT(done.output, HasSubstr("at step 2 of 4"));
+  EXPECT_EQ(done.code, 0) << done.output;
+  EXPECT_EQ(server_.requests(), 1);
+  EXPECT_THAT(train("token=", {"--dry_run"}).output, HasSubstr("one.txt?<redacted>"));
+  EXPECT_EQ(train("token=", {"--data.configs.two.train_urls=https://me:" + std::string(kCanary) + "@h/a.txt",
+                             "--trainer.id=password"})
+                .code,
+            1);
+  EXPECT_EQ(train("token=", {"--data.configs.two.train_urls=https://h/a.exe?" + std::string(kCanary),
+                             "--trainer.id=name"})
+                .code,
+            1);
+  EXPECT_EQ(train("token=", {"--trainer.no_such_key=https://h/?" + std::string(kCanary)}).code, 2);
+  EXPECT_EQ(train("token=", {"--trainer.seed=https://h/?" + std::string(kCanary)}).code, 2);
+  expect_no_canary();
+
+  std::string recorded;
+  int private_files = 0;
+  for_each_file(folder_, [&](const std::string& path) {
+    const auto name = base_name(path);
+    if (name == "config.yaml" && path != folder_ + "/config.yaml") recorded = path;
+    const bool is_private = path == recorded || name == "run.json" || name == "state.json" ||
+                            name == "metrics.jsonl" || name == "timing.jsonl" ||
+                            name == "hyperparameters.json" || name == "summary.json" ||
+                            name.starts_with("events.out");
+    private_files += is_private ? 1 : 0;
+    if (is_private) {
+      EXPECT_EQ(mode_of(path), 0600U) << path;
+    }
+  });
+  EXPECT_GE(private_files, 7);
+
+  // From the record alone the run cannot go on, and says so; with the URL it can.
+  const auto again = run(folder_, {"train", recorded});
+  EXPECT_EQ(again.code, 2);
+  EXPECT_THAT(again.output, HasSubstr("data.configs.one.train_urls"));
+  EXPECT_THAT(again.output, HasSubstr("was recorded without what may be secret in its URL (<redacted>)"));
+}
+
+TEST_F(Secrets, AreNotInWhatIsSaidOfAServer) {
+  const auto refused = run(folder_, {"train", "config.yaml", "--data.configs.one.train_urls=" + url("t=")});
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.output,
+              HasSubstr("one.txt?<redacted>: leads to 127.0.0.1, an address of this machine"));
+  EXPECT_THAT(refused.output, Not(HasSubstr(kCanary)));
+  EXPECT_EQ(server_.requests(), 0);
+}
+
+}  // namespace
+}  // namespace bora::golden
