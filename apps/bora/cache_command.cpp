@@ -90,7 +90,8 @@ int run_cache(const Arguments& arguments) {
                   "YAML files that name the data; or `import` and token files; or `export` and a cache");
   args.flag("--verify", flags.verify, "compare every file with its hash");
   args.option("--format", flags.format,
-              "import, export: raw-u16 or raw-u32 (ids and nothing else), megatron (.bin and .idx), tfrecord "
+              "import, export: raw-u16 or raw-u32 (ids, in files of llm.c behind their header), megatron "
+              "(.bin and .idx), tfrecord "
               "(of mesh-transformer-jax, or an .index of several), levanter (the folder of a split's cache)");
   args.option("--to", flags.to,
               "import: the new cache's directory; export: the file, or what it begins with");

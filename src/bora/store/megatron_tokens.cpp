@@ -8,7 +8,7 @@
 //           length:i32*sequences        in ids
 //           offset:i64*sequences        of each in .bin, in bytes
 //           document:i64*boundaries     the sequence at which each document begins; the last is `sequences`
-//           [mode:i8*sequences]         of multimodal data
+//           [mode:i8*sequences]         of multimodal data: 0 is text, the only one that Bora takes
 //   type := 1 u8 | 2 i8 | 3 i16 | 4 i32 | 5 i64 | 8 u16          (6 and 7 are floating point)
 #include "bora/store/token_files.h"
 #include "bora/store/token_pieces.h"
@@ -90,6 +90,24 @@ class MegatronTokens final : public TokenDocuments {
     if (sequence_ != 0 || boundary(documents_) != sequences_) {
       wrong(fmt::format("documents go from sequence {} to {} of {}", sequence_, boundary(documents_),
                         sequences_));
+    }
+    check_modes(kHeader + 12 * sequences_ + 8 * boundaries);
+  }
+
+  /// The header does not say whether modes follow; the size does.
+  void check_modes(std::uint64_t end) const {
+    const std::uint64_t rest = index_.size() - end;
+    if (rest != 0 && rest != sequences_) {
+      wrong(fmt::format("{} bytes follow its documents, but there are {} sequences to have a mode", rest,
+                        sequences_));
+    }
+    for (std::uint64_t i = 0; i < rest; ++i) {
+      const int mode = read_number<std::int8_t>(index_, end + i);
+      if (mode == 0) continue;
+      fail(ErrorKind::Unsupported,
+           "{}: sequence {} has mode {}: it is no text, but ids of another kind\nhint: Bora trains on text "
+           "alone; write the sequences of mode 0 to a data set of their own",
+           index_name_, i, mode);
     }
   }
 

@@ -14,7 +14,7 @@ namespace bora::store {
 
 /// Token files of other programs.
 enum class TokenFiles {
-  RawU16,    ///< ids of two bytes, little endian, nothing else
+  RawU16,    ///< ids of two bytes, little endian, nothing else but maybe the header of llm.c
   RawU32,    ///< ids of four bytes
   Megatron,  ///< Megatron-LM's indexed data set: .bin with .idx
   Tfrecord,  ///< mesh-transformer-jax: records of equally many ids; a .index file lists several of them

@@ -143,8 +143,52 @@ TEST_F(TokenFileTest, MegatronDocumentsOfSeveralSequences) {
   typed.type = 4;
   typed.offsets = {0, 8, 12};
   folder_.write("i.bin", bytes<std::int32_t>({1, 2, 3, 4, 5, 70000}));
-  folder_.write("i.idx", typed.text() + "mod");
+  folder_.write("i.idx", typed.text() + std::string(3, '\0'));
   EXPECT_EQ(import({folder_ / "i.bin"}, TokenFiles::Megatron)->tokens(5, 1), Ids{70000});
+}
+
+TEST_F(TokenFileTest, MegatronModesOtherThanTextAreRefused) {
+  folder_.write("m.bin", bytes<std::uint16_t>({1, 2, 3, 4, 5, 6}));
+  folder_.write("m.idx", Index().text() + std::string("\0\1\0", 3));
+  EXPECT_EQ(wrong({folder_ / "m"}, TokenFiles::Megatron, ErrorKind::Unsupported),
+            "m.idx: sequence 1 has mode 1: it is no text, but ids of another kind\nhint: Bora trains on text "
+            "alone; write the sequences of mode 0 to a data set of their own");
+  folder_.write("m.idx", Index().text() + "12");
+  EXPECT_EQ(wrong({folder_ / "m"}, TokenFiles::Megatron),
+            "m.idx: 2 bytes follow its documents, but there are 3 sequences to have a mode");
+}
+
+/// A file as llm.c writes it: 256 numbers, then ids.
+std::string shard(std::int32_t magic, std::int32_t version, std::int32_t count, const std::string& ids) {
+  std::string out = bytes({magic, version, count});
+  out.resize(1024);
+  return out + ids;
+}
+
+TEST_F(TokenFileTest, ShardsWithAHeader) {
+  const auto narrow = bytes<std::uint16_t>({1, 2, 50256, 3});
+  const auto a = folder_.write("a.bin", shard(20240520, 1, 4, narrow));
+  EXPECT_THAT(documents(*import({a}, TokenFiles::RawU16, {.eos_id = 50256})),
+              ElementsAre(Ids{1, 2, 50256}, Ids{3}));
+  const auto b = folder_.write("b.bin", shard(20240801, 7, 2, bytes<std::uint32_t>({128000, 5})));
+  EXPECT_THAT(documents(*import({b}, TokenFiles::RawU32)), ElementsAre(Ids{128000, 5}));
+  EXPECT_EQ(wrong({a}, TokenFiles::RawU32, ErrorKind::Config),
+            "a.bin: llm.c's header says ids of 2 bytes, not 4\nhint: --format raw-u16");
+  EXPECT_EQ(wrong({b}, TokenFiles::RawU16, ErrorKind::Config),
+            "b.bin: llm.c's header says ids of 4 bytes, not 2\nhint: --format raw-u32");
+  EXPECT_EQ(wrong({folder_.write("v.bin", shard(20240520, 2, 4, narrow))}, TokenFiles::RawU16,
+                  ErrorKind::Unsupported),
+            "v.bin: begins like llm.c's tokens (magic 20240520) of version 2, but Bora reads version 1");
+  EXPECT_EQ(wrong({folder_.write("cut.bin", shard(20240520, 1, 5, narrow))}, TokenFiles::RawU16),
+            "cut.bin: llm.c's header says 5 ids of 2 bytes, but 8 bytes follow it");
+  EXPECT_EQ(
+      wrong({folder_.write("q.bin", shard(20240522, 1, 1, narrow))}, TokenFiles::RawU16,
+            ErrorKind::Unsupported),
+      "q.bin: begins like llm.c's questions with several answers (magic 20240522), which are no text to "
+      "train on");
+  EXPECT_EQ(
+      wrong({folder_.write("e.bin", shard(20240520, 1, 0, ""))}, TokenFiles::RawU16, ErrorKind::NotFound),
+      "import: the 1 files hold no token");
 }
 
 TEST_F(TokenFileTest, DamagedMegatron) {
