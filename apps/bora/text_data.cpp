@@ -59,7 +59,8 @@ data::DataConfig find_files(data::DataConfig config, track::Console& console) {
   auto prepare = [&](data::SourceConfig& source) {
     fetched = resolve(source.train_urls, console) || fetched;
     fetched = resolve(source.validation_urls, console) || fetched;
-    for (const auto& path : store::expand_urls(source.train_urls, config.download_options()))
+    for (const auto& path :
+         store::expand_urls(source.train_urls, store::Split::Train, config.download_options()))
       bytes += static_cast<double>(files().info(path)->size);
   };
   if (config.configs.empty()) prepare(config.single);
@@ -85,7 +86,7 @@ std::vector<TextFile> training_files(const data::DataConfig& config) {
     store::TextFormat format;
     format.text_key = source.format.text_key;
     format.invalid_utf8 = store::parse_invalid_text(source.format.invalid_utf8);
-    for (auto& path : store::expand_urls(source.train_urls, config.download_options()))
+    for (auto& path : store::expand_urls(source.train_urls, store::Split::Train, config.download_options()))
       out.push_back({std::move(path), format});
   }
   return out;

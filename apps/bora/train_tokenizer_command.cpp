@@ -53,7 +53,7 @@ int run_train_tokenizer(const Arguments& arguments) {
   double started = monotonic_seconds();
   auto trained = as_usage([&] {
     config.kind = parse_tokenizer_kind(kind);
-    return train_tokenizer(document_source(store::expand_urls(inputs, options)), config);
+    return train_tokenizer(document_source(store::expand_urls(inputs, store::Split::Train, options)), config);
   });
   trained.tokenizer.save(out);
   double seconds = monotonic_seconds() - started;

@@ -175,6 +175,33 @@ TEST_F(ArrowPlugin, KindsOfText) {
               ElementsAre("a", "b", "a"));
 }
 
+template <class Builder>
+std::shared_ptr<arrow::Array> bytes_of(const std::vector<std::string>& values) {
+  Builder builder;
+  for (const auto& value : values) EXPECT_TRUE(builder.Append(value).ok());
+  return builder.Finish().ValueOrDie();
+}
+
+TEST_F(ArrowPlugin, BytesThatAreTextAreText) {
+  const std::vector<std::string> good{"a", "\u00e9"}, bad{"a", "\xff!"};
+  for (const auto& column : {bytes_of<arrow::BinaryBuilder>(good), bytes_of<arrow::LargeBinaryBuilder>(good),
+                             bytes_of<arrow::BinaryViewBuilder>(good)}) {
+    EXPECT_THAT(read(folder_.write("g.arrow", ipc(table("text", column), true, 10))),
+                ElementsAre("a", "\u00e9"))
+        << column->type()->ToString();
+  }
+  const auto rows = table("text", bytes_of<arrow::BinaryBuilder>(good));
+  EXPECT_THAT(read(folder_.write("g.parquet", parquet_file(rows, 10))), ElementsAre("a", "\u00e9"));
+  const auto spoilt = parquet_file(table("text", bytes_of<arrow::BinaryBuilder>(bad)), 10);
+  EXPECT_EQ(wrong("b.parquet", spoilt),
+            "b.parquet: row 1: invalid UTF-8 at byte 0 of \"text\"\nhint: format.invalid_utf8: replace");
+  EXPECT_THAT(read(folder_.write("b.parquet", spoilt), {.invalid_utf8 = InvalidText::Replace}),
+              ElementsAre("a", "\uFFFD!"));
+  const TextFormat records{.text_key = "", .whole_records = true};
+  EXPECT_THAT(read(folder_.write("b.parquet", spoilt), records),
+              ElementsAre(R"({"text":"a"})", R"({"text":{"bytes that are no UTF-8":2}})"));
+}
+
 TEST_F(ArrowPlugin, LongTextsComeInPieces) {
   const std::string text = sample_text(1, 3 << 20);
   const auto path =

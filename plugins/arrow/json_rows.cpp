@@ -3,8 +3,11 @@
 #include "json_rows.h"
 
 #include <arrow/api.h>
+#include <arrow/util/utf8.h>
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "bora/base/error.h"
@@ -23,6 +26,26 @@ void append_string(std::string_view text, std::string& out) {
       out += c;
   }
   out += '"';
+}
+
+bool holds_bytes(const arrow::DataType& type) {
+  using arrow::Type;
+  if (type.id() == Type::DICTIONARY)
+    return holds_bytes(*static_cast<const arrow::DictionaryType&>(type).value_type());
+  return type.id() == Type::BINARY || type.id() == Type::LARGE_BINARY || type.id() == Type::BINARY_VIEW;
+}
+
+bool is_utf8(std::string_view text) {
+  static const bool ready = (arrow::util::InitializeUTF8(), true);
+  return ready && arrow::util::ValidateUTF8(text);
+}
+
+/// Pictures and the like are no text. Who wants text there finds an object and says so.
+void append_text(const arrow::DataType& type, std::string_view text, std::string& out) {
+  if (holds_bytes(type) && !is_utf8(text))
+    out += fmt::format(R"({{"bytes that are no UTF-8":{}}})", text.size());
+  else
+    append_string(text, out);
 }
 
 void append_value(const arrow::Array& array, std::int64_t i, std::string& out);
@@ -78,7 +101,7 @@ void append_value(const arrow::Array& array, std::int64_t i, std::string& out) {
     out += "null";
     return;
   }
-  if (is_text(*array.type())) return append_string(*text_at(array, i), out);
+  if (is_text(*array.type())) return append_text(*array.type(), *text_at(array, i), out);
   switch (array.type_id()) {
     case Type::BOOL:
       out += static_cast<const arrow::BooleanArray&>(array).Value(i) ? "true" : "false";
@@ -126,7 +149,9 @@ bool is_text(const arrow::DataType& type) {
   using arrow::Type;
   if (type.id() == Type::DICTIONARY)
     return is_text(*static_cast<const arrow::DictionaryType&>(type).value_type());
-  return type.id() == Type::STRING || type.id() == Type::LARGE_STRING || type.id() == Type::STRING_VIEW;
+  constexpr std::array kTexts = {Type::STRING, Type::LARGE_STRING, Type::STRING_VIEW,
+                                 Type::BINARY, Type::LARGE_BINARY, Type::BINARY_VIEW};
+  return std::find(kTexts.begin(), kTexts.end(), type.id()) != kTexts.end();
 }
 
 std::optional<std::string_view> text_at(const arrow::Array& array, std::int64_t i) {
@@ -138,11 +163,13 @@ std::optional<std::string_view> text_at(const arrow::Array& array, std::int64_t 
       return text_at(*coded.dictionary(), coded.GetValueIndex(i));
     }
     case Type::LARGE_STRING:
-      return static_cast<const arrow::LargeStringArray&>(array).GetView(i);
+    case Type::LARGE_BINARY:
+      return static_cast<const arrow::LargeBinaryArray&>(array).GetView(i);
     case Type::STRING_VIEW:
-      return static_cast<const arrow::StringViewArray&>(array).GetView(i);
+    case Type::BINARY_VIEW:
+      return static_cast<const arrow::BinaryViewArray&>(array).GetView(i);
     default:
-      return static_cast<const arrow::StringArray&>(array).GetView(i);
+      return static_cast<const arrow::BinaryArray&>(array).GetView(i);
   }
 }
 

@@ -9,6 +9,7 @@
 
 #include "bora/base/error.h"
 #include "bora/base/json.h"
+#include "bora/base/lfs_pointer.h"
 #include "bora/base/map_guard.h"
 #include "bora/base/text.h"
 #include "bora/checkpoint/convert.h"
@@ -78,6 +79,7 @@ void check_shard_name(const std::string& shard, const std::string& tensor, const
 }  // namespace
 
 SafetensorsFile::SafetensorsFile(const std::string& path) : path_(path), file_(bora::files().open(path)) {
+  refuse_lfs_pointer(path);
   const std::span<const std::byte> all = file_->map();
   std::vector<std::byte> header = beginning(*file_, 64);  // a copy: what is parsed must not change
   const std::uint64_t n = header_size(header, all.size(), path);

@@ -73,7 +73,9 @@ class CacheBuilds {
     in_context(fmt::format("data set {}", name), [&] {
       const Shared processor = processor_of_(source);
       const auto cache = [&](const std::string& split, const auto& urls) {
-        return cache_of(name, source, split, store::expand_urls(urls, config_.download_options()), processor);
+        const auto wanted = split == "train" ? store::Split::Train : store::Split::Validation;
+        return cache_of(name, source, split, store::expand_urls(urls, wanted, config_.download_options()),
+                        processor);
       };
       std::tie(out.train, out.growing) = cache("train", source.train_urls);
       std::tie(out.validation, out.growing_validation) = cache("validation", source.validation_urls);

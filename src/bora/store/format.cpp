@@ -6,6 +6,7 @@
 
 #include "bora/base/error.h"
 #include "bora/base/file.h"
+#include "bora/base/lfs_pointer.h"
 
 namespace bora::store {
 namespace {
@@ -81,6 +82,7 @@ std::vector<Source> look_up_sources(const std::vector<std::string>& paths) {
           "into a file first",
           path);
     }
+    refuse_lfs_pointer(path);
     out.push_back({path, info->size, info->modified});
   }
   return out;

@@ -51,8 +51,13 @@ class TableReader final : public DocumentReader {
       while (file_->next(rest_)) {
         if (rest_.empty()) continue;
         if (const auto at = invalid_utf8(rest_)) {
-          fail(ErrorKind::Corruption, "{}: invalid UTF-8 at byte {} of {}", where(), *at,
-               format_.whole_records ? "its JSON" : fmt::format("\"{}\"", format_.text_key));
+          if (format_.invalid_utf8 != InvalidText::Replace) {
+            fail(ErrorKind::Corruption,
+                 "{}: invalid UTF-8 at byte {} of {}\nhint: format.invalid_utf8: replace", where(), *at,
+                 format_.whole_records ? "its JSON" : fmt::format("\"{}\"", format_.text_key));
+          }
+          repaired_ = replace_invalid_utf8(rest_);
+          rest_ = repaired_;
         }
         return true;
       }
@@ -87,6 +92,7 @@ class TableReader final : public DocumentReader {
   std::vector<std::uint64_t> starts_;
   std::size_t next_part_ = 0, last_part_ = 0;
   bool inside_ = false;
+  std::string repaired_;  // the last text, where it was not UTF-8
   std::string_view rest_;
 };
 

@@ -134,8 +134,9 @@ std::string root_of(std::string_view path) { return path.starts_with('/') ? "/" 
 
 /// Data files below a directory; files of other kinds are left out. Of a data set that was saved to disk, the
 /// ones that it lists.
-std::vector<std::string> data_files_below(const std::string& directory) {
+std::vector<std::string> data_files_below(const std::string& directory, Split split) {
   if (auto saved = saved_dataset_files(directory)) return *saved;
+  if (auto of_hub = hub_dataset_files(directory, split)) return *of_hub;
   const std::vector<std::string> pattern{"**"};
   Walk walk(pattern);
   walk.from(directory, 0);
@@ -143,15 +144,8 @@ std::vector<std::string> data_files_below(const std::string& directory) {
   return sorted_unique(std::move(walk.found));
 }
 
-std::vector<std::string> matches(const std::string& path) {
-  if (files().info(path)) {  // a name may contain [ and ]
-    return is_directory(path) ? data_files_below(path) : std::vector<std::string>{path};
-  }
-  if (!has_magic(path)) return {};
-  const auto parts = components(path);
-  Walk walk(parts);
-  walk.from(root_of(path), 0);
-  return sorted_unique(std::move(walk.found));
+std::vector<std::string> matches(const std::string& path, Split split) {
+  return is_directory(path) ? data_files_below(path, split) : glob_files(path);
 }
 
 /// What is there instead: the deepest folder of the path that exists, and its nearest names.
@@ -205,12 +199,12 @@ std::vector<std::string> copies_of_objects(const std::string& url, const Downloa
 }
 
 /// The files of one entry without braces, which is a part of `pattern`.
-std::vector<std::string> files_of(const std::string& url, const std::string& pattern,
+std::vector<std::string> files_of(const std::string& url, const std::string& pattern, Split split,
                                   const DownloadOptions& options) {
   if (const auto scheme = remote_scheme(url); scheme && is_object_scheme(*scheme))
     return copies_of_objects(url, options);
   const std::string path = local_path(url, options);
-  auto found = matches(path);
+  auto found = matches(path, split);
   if (!found.empty()) return found;
   const std::string whole = url == pattern ? "" : fmt::format(" (from \"{}\")", redact(pattern));
   fail(ErrorKind::NotFound, "data files: no file matches \"{}\"{}\nhint: {}", path, whole,
@@ -234,12 +228,24 @@ std::optional<std::string> remote_scheme(std::string_view url) {
   return std::string(scheme);
 }
 
-std::vector<std::string> expand_urls(std::span<const std::string> patterns, const DownloadOptions& options) {
+std::vector<std::string> glob_files(const std::string& pattern) {
+  if (const auto info = files().info(pattern)) {  // a name may contain [ and ]
+    return info->is_directory ? std::vector<std::string>{} : std::vector<std::string>{pattern};
+  }
+  if (!has_magic(pattern)) return {};
+  const auto parts = components(pattern);
+  Walk walk(parts);
+  walk.from(root_of(pattern), 0);
+  return sorted_unique(std::move(walk.found));
+}
+
+std::vector<std::string> expand_urls(std::span<const std::string> patterns, Split split,
+                                     const DownloadOptions& options) {
   std::vector<std::string> out;
   std::map<std::string, std::string> given_by;
   for (const auto& pattern : patterns) {
     for (const auto& url : expand_braces(pattern)) {
-      for (const auto& file : files_of(url, pattern, options)) {
+      for (const auto& file : files_of(url, pattern, split, options)) {
         auto [it, is_new] = given_by.emplace(file, pattern);
         if (!is_new) {
           fail(ErrorKind::Config,

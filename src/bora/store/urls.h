@@ -8,13 +8,15 @@
 #include <vector>
 
 #include "bora/store/download.h"
+#include "bora/store/hub_dataset.h"
 
 namespace bora::store {
 
 /// Turns the entries of `train_urls` and the like into existing files.
 ///
 /// An entry is a path, with or without `file://`, a directory (every data file below it; of a data set that
-/// Hugging Face's save_to_disk wrote, its files in its order), or a pattern: `{a,b}` and `{1..128}` or
+/// Hugging Face's save_to_disk wrote, its files in its order; of a clone of one of the hub, the files of
+/// `split`: hub_dataset.h), or a pattern: `{a,b}` and `{1..128}` or
 /// `{00..29}` as in bash, then `*`, `?`, `[a-z]`, `[!a-z]` within one folder and `**` for any depth. Order:
 /// entries as given, braces as written, the matches of one pattern by bytes. Hidden files (a leading dot)
 /// match only a pattern that names the dot.
@@ -25,8 +27,12 @@ namespace bora::store {
 ///
 /// Errors: NotFound if an entry matches nothing (with the nearest names there are); Unsupported for other
 /// schemes; Config if two entries give the same file; what download raises.
-std::vector<std::string> expand_urls(std::span<const std::string> patterns,
+std::vector<std::string> expand_urls(std::span<const std::string> patterns, Split split = Split::Train,
                                      const DownloadOptions& options = {});
+
+/// The files that a local path with `*`, `?`, `[..]` or `**` matches, by bytes; those of a directory are not
+/// looked for.
+std::vector<std::string> glob_files(const std::string& pattern);
 
 /// "gs" for "gs://bucket/x"; nothing for a local path or file://.
 std::optional<std::string> remote_scheme(std::string_view url);

@@ -8,6 +8,7 @@
 
 #include "bora/base/error.h"
 #include "bora/base/file.h"
+#include "bora/base/lfs_pointer.h"
 #include "bora/tokenize/sentencepiece_file.h"
 #include "bora/tokenize/tiktoken.h"
 
@@ -51,6 +52,7 @@ std::optional<Kind> kind_of(const std::string& path) {
 }
 
 TokenizerFiles of_file(const std::string& path) {
+  refuse_lfs_pointer(path);
   const std::string folder = parent_path(path), name(base_name(path));
   if (name == "vocab.json" || name == "merges.txt") {
     if (auto files = two_files(path_join(folder, "vocab.json"), path_join(folder, "merges.txt")))
@@ -82,6 +84,7 @@ std::optional<std::string> only_file(const std::string& folder, std::string_view
 TokenizerFiles of_directory(const std::string& folder) {
   const auto in_folder = [&](std::string_view name) { return path_join(folder, name); };
   if (exists(in_folder("tokenizer.json"))) {
+    refuse_lfs_pointer(in_folder("tokenizer.json"));
     return {Kind::TokenizerJson, in_folder("tokenizer.json"), "", config_beside(in_folder("tokenizer.json"))};
   }
   if (auto files = two_files(in_folder("vocab.json"), in_folder("merges.txt"))) return *files;
