@@ -48,8 +48,11 @@ void show_checkpoint(const std::string& path) {
 
 void show_cache(const std::string& path) {
   auto cache = store::TokenCache::open(path);
-  fmt::print("token cache  {} tokens · {} documents · {} of text\n", with_commas(cache->num_tokens()),
-             with_commas(cache->num_documents()), human_bytes(static_cast<double>(cache->num_bytes())));
+  const auto text = cache->num_bytes() == 0
+                        ? std::string("ids alone")
+                        : human_bytes(static_cast<double>(cache->num_bytes())) + " of text";
+  fmt::print("token cache  {} tokens · {} documents · {}\n", with_commas(cache->num_tokens()),
+             with_commas(cache->num_documents()), text);
 }
 
 void show_tokenizer(const std::string& path) {

@@ -20,13 +20,19 @@ struct Parts {
 
 class Assembly : public std::enable_shared_from_this<Assembly> {
  public:
-  Assembly(DataConfig config, std::int64_t seq_len, const TokenRules& rules, const BatchSchedule& schedule)
-      : config_(std::move(config)), seq_len_(seq_len), rules_(rules), schedule_(schedule) {
+  Assembly(DataConfig config, std::int64_t seq_len, const TokenRules& rules, const BatchSchedule& schedule,
+           Warn warn)
+      : config_(std::move(config)),
+        seq_len_(seq_len),
+        rules_(rules),
+        schedule_(schedule),
+        warn_(std::move(warn)) {
     rules_.block_cross_document_attention = config_.block_cross_document_attention;
   }
 
-  DatasetPtr whole(const std::shared_ptr<const store::TokenCache>& cache, const std::string& name) const {
-    DatasetPtr dataset = sequences(cache, name);
+  DatasetPtr whole(const std::shared_ptr<const store::TokenCache>& cache, const std::string& name,
+                   std::string_view use) const {
+    DatasetPtr dataset = sequences(cache, name, use);
     if (dataset->size() < 1) {
       fail(ErrorKind::Config,
            "data: {} has {} tokens, fewer than one sequence of {}\nhint: more text, or a smaller "
@@ -42,7 +48,7 @@ class Assembly : public std::enable_shared_from_this<Assembly> {
   }
 
   Parts parts(const std::shared_ptr<const store::TokenCache>& cache, const std::string& name) const {
-    DatasetPtr train = whole(cache, name);
+    DatasetPtr train = whole(cache, name, "training");
     Parts parts;
     if (config_.shuffle_before_trainval_split && find(config_.num_validation_sequences, name)) {
       train = shuffled(train, {.kind = Shuffle::Kind::Full}, Key::from_seed(0).fold(name));
@@ -82,21 +88,23 @@ class Assembly : public std::enable_shared_from_this<Assembly> {
 
   DatasetPtr validation(const std::shared_ptr<const store::TokenCache>& cache,
                         const std::string& name) const {
-    return within_segments(whole(cache, name));
+    return within_segments(whole(cache, name, "validation"));
   }
 
  private:
-  DatasetPtr sequences(const std::shared_ptr<const store::TokenCache>& cache, const std::string& name) const {
+  DatasetPtr sequences(const std::shared_ptr<const store::TokenCache>& cache, const std::string& name,
+                       std::string_view use) const {
     const FormatConfig& format = format_of(name);
     if (format.is_concatenated()) return std::make_shared<TokenDataset>(cache, seq_len_, rules_);
     const PackRules pack = format.pack_rules(seq_len_);
     auto dataset = in_context(fmt::format("data set {}", name),
                               [&] { return std::make_shared<PackedDataset>(cache, pack, rules_); });
     if (dataset->overlong() > 0) {
-      log_warning(
-          "data set {}: {} of {} documents are longer than a sequence of {}; {} of {} tokens are left out",
-          name, dataset->overlong(), cache->num_documents(), seq_len_, dataset->lost_tokens(),
-          cache->num_tokens());
+      warn_(
+          fmt::format("data set {}, {}: {} of {} documents are longer than a sequence of {}; {} of {} tokens "
+                      "are left out",
+                      name, use, dataset->overlong(), cache->num_documents(), seq_len_,
+                      dataset->lost_tokens(), cache->num_tokens()));
     }
     return dataset;
   }
@@ -128,6 +136,7 @@ class Assembly : public std::enable_shared_from_this<Assembly> {
   std::int64_t seq_len_;
   TokenRules rules_;
   BatchSchedule schedule_;
+  Warn warn_;
 };
 
 /// A product that 64 bits do not hold is endless.
@@ -150,24 +159,25 @@ std::vector<double> weights_of(const ByName<double>* given, const std::vector<Mi
   return out;
 }
 
-std::int64_t start_of(const WeightStage& stage, const BatchSchedule& schedule, std::int64_t block) {
+std::int64_t start_of(const WeightStage& stage, const BatchSchedule& schedule, std::int64_t block,
+                      const Warn& warn) {
   const std::int64_t start = schedule.offset(stage.start), rounded = (start + block - 1) / block * block;
   if (rounded != start) {
-    log_warning(
+    warn(fmt::format(
         "the weights of step {} take effect {} sequences later, where a block of mixture_block_size = {} "
         "ends",
-        stage.start, rounded - start, block);
+        stage.start, rounded - start, block));
   }
   return rounded;
 }
 
 std::vector<MixtureStage> stages_of(const DataConfig& config, const BatchSchedule& schedule,
                                     const std::vector<Mixture::Source>& sources,
-                                    const std::vector<std::int64_t>& sizes) {
+                                    const std::vector<std::int64_t>& sizes, const Warn& warn) {
   if (config.train_weights.empty()) return {{0, weights_of(nullptr, sources, sizes)}};
   std::vector<MixtureStage> stages;
   for (const auto& stage : config.train_weights) {
-    MixtureStage next{start_of(stage, schedule, config.mixture_block_size),
+    MixtureStage next{start_of(stage, schedule, config.mixture_block_size, warn),
                       weights_of(&stage.weights, sources, sizes)};
     if (!stages.empty() && stages.back().start == next.start)
       stages.pop_back();  // both in one block: the later counts
@@ -184,10 +194,12 @@ StopStrategy stop_strategy_of(const DataConfig& config) {
 
 }  // namespace
 
+void log_one_warning(const std::string& text) { log_warning("{}", text); }
+
 Datasets make_datasets(const DataConfig& config, const std::vector<SourceCaches>& caches,
                        std::int64_t seq_len, const TokenRules& rules, const BatchSchedule& schedule,
-                       const Key& key) {
-  const auto assembly = std::make_shared<const Assembly>(config, seq_len, rules, schedule);
+                       const Key& key, const Warn& warn) {
+  const auto assembly = std::make_shared<const Assembly>(config, seq_len, rules, schedule, warn);
   Datasets out;
   std::vector<Mixture::Source> sources;
   std::vector<std::int64_t> sizes;
@@ -219,11 +231,12 @@ Datasets make_datasets(const DataConfig& config, const std::vector<SourceCaches>
   }
   if (sources.empty()) return out;
   auto mixture =
-      std::make_shared<Mixture>(sources, stages_of(config, schedule, sources, sizes),
+      std::make_shared<Mixture>(sources, stages_of(config, schedule, sources, sizes, warn),
                                 config.mixture_block_size, key.fold("mixture"), stop_strategy_of(config));
   for (const auto& name : mixture->starved()) {
-    log_warning("data set {} has a weight but gets no sequence of a block; raise mixture_block_size = {}",
-                name, config.mixture_block_size);
+    warn(
+        fmt::format("data set {} has a weight but gets no sequence of a block; raise mixture_block_size = {}",
+                    name, config.mixture_block_size));
   }
   out.train = std::move(mixture);
   return out;

@@ -29,15 +29,19 @@ struct Datasets {
   std::vector<ValidationSet> validation;
 };
 
+using Warn = std::function<void(const std::string&)>;
+void log_one_warning(const std::string& text);  ///< log_warning
+
 /// Sequences to train and to evaluate on. Steps of train_weights become sequences through the batch schedule;
 /// a stage that would start inside a block of the mixture starts at the next block, with a warning. From the
 /// end of a set's training sequences num_validation_sequences are held back first, before any cut or shuffle,
 /// so that no sequence is in both; with shuffle_before_trainval_split from the end of an order that depends
 /// on nothing but the set's name and size. Of caches that are growing the sequences are the same: reading one
 /// waits until it is there, and asking for the size of what is evaluated on waits for the whole cache.
-/// Errors: Config if a set is too small for one sequence, or for what is held back.
+/// What a person should know goes to `warn`. Errors: Config if a set is too small for one sequence, or for
+/// what is held back.
 Datasets make_datasets(const DataConfig& config, const std::vector<SourceCaches>& caches,
                        std::int64_t seq_len, const TokenRules& rules, const BatchSchedule& schedule,
-                       const Key& key);
+                       const Key& key, const Warn& warn = log_one_warning);
 
 }  // namespace bora::data

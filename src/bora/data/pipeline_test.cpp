@@ -119,8 +119,15 @@ TEST_F(Pipeline, WholeDocuments) {
   const auto packed = make();
   EXPECT_THAT(
       testing::internal::GetCapturedStderr(),
-      HasSubstr("data set c: 10 of 38 documents are longer than a sequence of 16; 30 of 456 tokens are "
-                "left out"));
+      HasSubstr("data set c, training: 10 of 38 documents are longer than a sequence of 16; 30 of 456 tokens "
+                "are left out"));
+  config_.configs[0].second.validation_urls = source.train_urls;
+  std::vector<std::string> said;
+  make_datasets(config_, build_caches(config_, bytes_, 1), kLength, {.eos_id = 1}, BatchSchedule(8), kKey,
+                [&](const std::string& text) { said.push_back(text); });
+  EXPECT_THAT(said, testing::UnorderedElementsAre(testing::StartsWith("data set c, training: 10 of 38"),
+                                                  testing::StartsWith("data set c, validation: 10 of 38")));
+  config_.configs[0].second.validation_urls.clear();
   OneRow row(kLength);
   packed.train->read(0, row.row());
   config_.configs[0].second.format.pack = "pad";

@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 
 #include "bora/base/env.h"
 #include "bora/base/hash.h"
@@ -79,6 +80,8 @@ void add_leaves(ProtoWriter& out, int field, const std::string& prefix, const Js
   }
 }
 
+bool same_number(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
+
 }  // namespace
 
 TensorboardTracker::TensorboardTracker(TensorboardOptions options)
@@ -125,6 +128,7 @@ void TensorboardTracker::log(std::int64_t step, std::span<const Metric> metrics)
   ProtoWriter summary;
   for (const auto& [name, value] : metrics) {
     summary.message(1, ProtoWriter().bytes(1, name).real32(2, static_cast<float>(value)));
+    logged_[name] = value;
   }
   write_summary(step, summary);
 }
@@ -140,7 +144,15 @@ void TensorboardTracker::log_histogram(std::int64_t step, std::string_view name,
   write_summary(step, ProtoWriter().message(1, ProtoWriter().bytes(1, name).message(5, histogram)));
 }
 
-void TensorboardTracker::log_summary(std::span<const Metric> metrics) { log(last_step_, metrics); }
+void TensorboardTracker::log_summary(std::span<const Metric> metrics) {
+  // To viewers a final number is the last one of its name: what is there already would be a second point.
+  std::vector<Metric> news;
+  for (const Metric& metric : metrics) {
+    const auto logged = logged_.find(metric.name);
+    if (logged == logged_.end() || !same_number(logged->second, metric.value)) news.push_back(metric);
+  }
+  log(last_step_, news);
+}
 
 void TensorboardTracker::log_hyperparameters(const Json& values) {
   ProtoWriter start;

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -48,6 +49,7 @@ class TensorboardTracker final : public Tracker {
   std::unique_ptr<WriteFile> file_;
   std::uint64_t size_ = 0;  ///< bytes of whole records
   std::int64_t last_step_ = 0;
+  std::map<std::string, double> logged_;  ///< the last number of each name
 };
 
 }  // namespace bora::track

@@ -117,6 +117,23 @@ TEST(Tensorboard, WritesScalars) {
   EXPECT_EQ(rate.number<float>(2), 3e-4F);
 }
 
+TEST(Tensorboard, ASummaryRepeatsNothing) {
+  TensorboardTracker tracker(options_for("summary"));
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const std::vector<Metric> last{{"eval/loss", 3.5}, {"eval/bpb", nan}};
+  tracker.log(9, last);
+  const auto before = read_events(tracker.path()).size();
+  tracker.log_summary(last);
+  EXPECT_EQ(read_events(tracker.path()).size(), before);
+  tracker.log_summary(std::vector<Metric>{{"eval/loss", 3.5}, {"best", 1.0}, {"eval/bpb", 2.0}});
+  const auto events = read_events(tracker.path());
+  ASSERT_EQ(events.size(), before + 1);
+  const auto summary = events.back().sub(5);
+  ASSERT_EQ(summary.fields.count(1), 2);
+  EXPECT_EQ(Message(summary.fields.find(1)->second).text(1), "best");
+  EXPECT_EQ(events.back().number<std::int64_t>(2), 9);
+}
+
 TEST(Tensorboard, TagsStepsValuesAndTimesComeBack) {
   auto options = options_for("back");
   double now = 1.7e9;
