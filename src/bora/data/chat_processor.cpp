@@ -3,6 +3,7 @@
 #include "bora/data/chat_processor.h"
 
 #include <algorithm>
+#include <set>
 
 #include "bora/base/error.h"
 #include "bora/base/file.h"
@@ -53,9 +54,30 @@ std::int32_t turn_at(const std::vector<ByteSpan>& turns, ByteSpan covered) {
   return overlaps ? static_cast<std::int32_t>(after - turns.begin()) : -1;
 }
 
-std::string directory_of(const std::string& tokenizer_path) {
-  const auto info = files().info(tokenizer_path);
-  return info && info->is_directory ? tokenizer_path : parent_path(tokenizer_path);
+ChatTemplate parse_for(const std::string& text, std::string_view name, bool masked) {
+  ChatTemplate parsed = ChatTemplate::parse(text, name);
+  if (!masked || parsed.has_generation()) return parsed;
+  fail(ErrorKind::Config,
+       "chat: the {} does not say what the assistant wrote, so nothing else can be masked\nhint: "
+       "enclose it in {{% generation %}} ... {{% endgeneration %}}, or set format.mask_user_turns: false",
+       name == "chat template" ? "template" : name);
+}
+
+/// Jinja, or the path of a file of it.
+std::string text_of(const std::string& given) {
+  return given.ends_with(".jinja") && exists(given) ? read_text(given) : given;
+}
+
+/// The list in a field; Arrow tables, whose rows are all alike, often hold it as JSON text.
+Json list_of(const Json& value, const std::string& field) {
+  const auto* text = value.get_ptr<const Json::string_t*>();
+  if (text != nullptr && text->empty()) return {};
+  Json list = text != nullptr ? Json::parse(*text, nullptr, false) : value;
+  if (list.is_null()) return list;
+  const auto is_object = [](const Json& item) { return item.is_object(); };
+  if (list.is_array() && std::all_of(list.begin(), list.end(), is_object)) return list;
+  fail(ErrorKind::Corruption, "field \"{}\" should be a list of objects, or one as JSON text, but is {}",
+       field, value.dump().substr(0, 40));
 }
 
 }  // namespace
@@ -85,27 +107,26 @@ ChatTokens encode_chat(const Tokenizer& tokenizer, const ChatText& chat) {
   return out;
 }
 
-ChatProcessor::ChatProcessor(Tokenizer tokenizer, std::string chat_template, Options options)
+ChatProcessor::ChatProcessor(Tokenizer tokenizer, ChatTexts templates, Options options)
     : tokenizer_(std::move(tokenizer)),
-      text_(std::move(chat_template)),
-      template_(ChatTemplate::parse(text_)),
+      texts_(std::move(templates)),
+      template_(parse_for(texts_.text, "chat template", options.mask_user_turns)),
       options_(std::move(options)) {
-  if (options_.mask_user_turns && !template_.has_generation()) {
-    fail(ErrorKind::Config,
-         "chat: the template does not say what the assistant wrote, so nothing else can be masked\nhint: "
-         "enclose it in {{% generation %}} ... {{% endgeneration %}}, or set format.mask_user_turns: false");
-  }
+  if (texts_.with_tools)
+    with_tools_ = parse_for(*texts_.with_tools, "template tool_use", options_.mask_user_turns);
 }
 
 std::string ChatProcessor::fingerprint() const {
   std::string special;
   for (const auto& [name, token] : options_.special_tokens) special += name + "=" + token + "\n";
   const auto& fields = options_.fields;
-  return fmt::format("{}; chat: {}, system {}, variables {}, template {}{}{}", tokenizer_.fingerprint().hex(),
-                     join(fields.messages), fields.system_prompt.value_or("none"),
-                     fields.template_kwargs.value_or("none"), hash128(text_ + '\0' + special).hex(),
-                     options_.mask_user_turns ? ", user turns masked" : "",
-                     options_.single_turn ? ", last turn only" : "");
+  const std::string texts = texts_.text + '\0' + texts_.with_tools.value_or("") + '\0' + special;
+  return fmt::format("{}; chat with tools: {}, system {}, variables {}, template {}{}{}{}",
+                     tokenizer_.fingerprint().hex(), join(fields.messages),
+                     fields.system_prompt.value_or("none"), fields.template_kwargs.value_or("none"),
+                     hash128(texts).hex(), options_.mask_user_turns ? ", user turns masked" : "",
+                     options_.single_turn ? ", last turn only" : "",
+                     options_.date ? fmt::format(", date {}", *options_.date) : "");
 }
 
 void ChatProcessor::encode(const store::TextPiece&, std::vector<std::int32_t>&) const {
@@ -136,6 +157,7 @@ Json ChatProcessor::messages_of(const Json& record, const std::string& field) co
 ChatOptions ChatProcessor::options_of(const Json& record) const {
   ChatOptions options;
   options.special_tokens = options_.special_tokens;
+  options.now = options_.date;
   const auto& field = options_.fields.template_kwargs;
   const auto found = field ? record.find(*field) : record.end();
   if (found == record.end() || found->is_null()) return options;
@@ -172,40 +194,58 @@ void ChatProcessor::add_conversation(const ChatText& chat, store::EncodedRecord&
   }
 }
 
+/// What a record brings for the template's variable of the same name: at its top, or among the variables.
+Json ChatProcessor::argument_of(const Json& record, ChatOptions& options, const std::string& field) const {
+  if (!template_.reads(field) && !(with_tools_ && (field == "tools" || with_tools_->reads(field)))) return {};
+  const auto at_top = record.find(field);
+  Json value = at_top == record.end() ? Json() : list_of(*at_top, field);
+  const auto among = options.variables.find(field);
+  if (among == options.variables.end()) return value;
+  Json other = list_of(*among, field);
+  options.variables.erase(field);
+  if (!value.is_null() && value != other) {
+    fail(ErrorKind::Corruption,
+         "\"{}\" is in the record and, another one, in its field \"{}\"\nhint: keep one", field,
+         options_.fields.template_kwargs.value_or(""));
+  }
+  return other;
+}
+
 void ChatProcessor::encode_record(std::string_view json, store::EncodedRecord& out) const {
   const Json record = parse_record(json);
-  const ChatOptions options = options_of(record);
+  ChatOptions options = options_of(record);
+  const Json tools = argument_of(record, options, "tools");
+  options.documents = argument_of(record, options, "documents");
+  const ChatTemplate& used = with_tools_ && !tools.is_null() ? *with_tools_ : template_;
   for (const auto& field : options_.fields.messages) {
-    add_conversation(template_.render(messages_of(record, field), nullptr, options), out);
+    add_conversation(used.render(messages_of(record, field), tools, options), out);
   }
 }
 
-std::string chat_template_text(const std::optional<std::string>& given, const std::string& tokenizer_path) {
-  if (given) return given->ends_with(".jinja") && exists(*given) ? read_text(*given) : *given;
-  const std::string directory = directory_of(tokenizer_path);
-  const std::string file = path_join(directory, "chat_template.jinja");
-  if (exists(file)) return read_text(file);
-  const std::string config = path_join(directory, "tokenizer_config.json");
-  const Json json = exists(config) ? parse_json(read_text(config), config) : Json::object();
-  const auto found = json.find("chat_template");
-  if (found != json.end() && found->is_string()) return found->get<std::string>();
-  if (found != json.end() && found->is_array()) {
-    for (const auto& entry : *found) {
-      if (entry.is_object() && json_get<std::string>(entry, "name", config, std::string()) == "default")
-        return json_get<std::string>(entry, "template", config);
-    }
+ChatTexts chat_templates(const std::optional<std::string>& given, const Tokenizer& tokenizer,
+                         const std::string& name) {
+  if (given) return {text_of(*given)};
+  const ChatTemplates& own = tokenizer.chat_templates();
+  const auto found = own.find(std::string(kDefaultTemplate));
+  if (found == own.end()) {
+    fail(ErrorKind::Config,
+         "chat: the tokenizer {} has no chat template\nhint: data.chat_template, as text or the path of a "
+         ".jinja file",
+         name);
   }
-  fail(ErrorKind::Config,
-       "chat: the tokenizer {} has no chat template\nhint: data.chat_template, as text or the path of a "
-       ".jinja "
-       "file",
-       tokenizer_path);
+  const auto tools = own.find(std::string(kToolTemplate));
+  return {found->second, tools == own.end() ? std::nullopt : std::optional(tools->second)};
 }
 
-std::map<std::string, std::string> chat_special_tokens(const std::string& tokenizer_path) {
-  const std::string config = path_join(directory_of(tokenizer_path), "tokenizer_config.json");
-  if (!exists(config)) return {};
-  return ChatTemplate::special_tokens(parse_json(read_text(config), config));
+std::optional<std::string> configured_chat_template(const DataConfig& config) {
+  std::set<std::optional<std::string>> named;
+  for (const auto& [name, source] : config.sources()) {
+    const FormatConfig& format = source.format;
+    if (format.type != "chat" && format.type != "preference_chat") continue;
+    named.insert(format.chat_template ? format.chat_template : config.chat_template);
+  }
+  const auto& given = named.size() == 1 ? *named.begin() : config.chat_template;
+  return given ? std::optional(text_of(*given)) : std::nullopt;
 }
 
 }  // namespace bora::data

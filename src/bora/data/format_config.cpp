@@ -3,8 +3,10 @@
 #include "bora/data/format_config.h"
 
 #include <algorithm>
+#include <chrono>
 #include <vector>
 
+#include "bora/base/error.h"
 #include "bora/base/text.h"
 #include "bora/store/invalid_text.h"
 
@@ -55,6 +57,10 @@ void FormatConfig::bind(Binder& b) {
   const auto& names = overlong_names();
   if (slice_strategy && std::find(names.begin(), names.end(), *slice_strategy) == names.end())
     b.problem("slice_strategy", "should be one of " + join(names));
+  if (chat_date && !parse_date(*chat_date)) {
+    b.problem("chat_date",
+              fmt::format("is {} but should be a date like 2024-07-26 or 2024-07-26T18:30:00", *chat_date));
+  }
   if (type != "preference_chat") return;
   if (documents_of(*this) != 1) b.problem("pack", "pairs are not packed; leave it out");
   if (slice_strategy && *slice_strategy != "raise")
@@ -92,10 +98,39 @@ void FormatConfig::bind_chat(Binder& b) {
   b.field("chat_template", chat_template,
           "chat: the template, as text or as a .jinja file; by default data.chat_template, else the "
           "tokenizer's");
+  b.field("chat_date", chat_date,
+          "chat: the date and time that templates show (strftime_now), as 2024-07-26 or 2024-07-26T18:30:00; "
+          "without one, a template that needs it is an error");
   b.field("system_prompt", system_prompt, "chat: a field whose text becomes the first message, role system");
   b.field("chat_template_kwargs", chat_template_kwargs, "chat: a field with variables for the template");
   b.field("mask_user_turns", mask_user_turns,
           "chat: only what the template encloses in {% generation %} counts");
+}
+
+std::optional<std::int64_t> parse_date(std::string_view text) {
+  const auto number = [&](std::size_t at, std::size_t size) -> std::int64_t {
+    std::int64_t out = 0;
+    for (const char c : text.substr(at, size)) {
+      if (c < '0' || c > '9') return -1;
+      out = 10 * out + (c - '0');
+    }
+    return out;
+  };
+  const bool has_time = text.size() == 19;
+  if (text.size() != 10 && !has_time) return {};
+  if (text[4] != '-' || text[7] != '-') return {};
+  if (has_time && (text[10] != 'T' || text[13] != ':' || text[16] != ':')) return {};
+  const std::int64_t year = number(0, 4), month = number(5, 2), day = number(8, 2);
+  const std::int64_t hour = has_time ? number(11, 2) : 0, minute = has_time ? number(14, 2) : 0,
+                     second = has_time ? number(17, 2) : 0;
+  if (year < 0 || month < 1 || day < 1) return {};
+  if (hour < 0 || hour > 23 || minute < 0 || minute > 59 || second < 0 || second > 59) return {};
+  const std::chrono::year_month_day date{std::chrono::year(static_cast<int>(year)),
+                                         std::chrono::month(static_cast<unsigned>(month)),
+                                         std::chrono::day(static_cast<unsigned>(day))};
+  if (!date.ok()) return {};
+  const auto days = std::chrono::sys_days(date).time_since_epoch().count();
+  return static_cast<std::int64_t>(days) * 86'400 + hour * 3600 + minute * 60 + second;
 }
 
 bool FormatConfig::is_concatenated() const { return documents_of(*this).value_or(1) == 0; }

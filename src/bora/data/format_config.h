@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "bora/base/config.h"
 #include "bora/data/packing.h"
@@ -20,6 +21,7 @@ struct FormatConfig {
   std::string messages_field = "messages";   ///< chat
   bool single_turn = false;                  ///< chat: only the last answer counts
   std::optional<std::string> chat_template;  ///< chat, preference_chat: Jinja, or a .jinja file
+  std::optional<std::string> chat_date;      ///< chat, preference_chat: what parse_date takes
   std::optional<std::string> system_prompt;  ///< the field that holds one
   std::optional<std::string> chat_template_kwargs = "chat_template_kwargs";  ///< the field that holds them
   bool mask_user_turns = true;  ///< only what the template marks as generated counts
@@ -46,5 +48,8 @@ struct FormatConfig {
   void bind_fields(Binder& b);
   void bind_chat(Binder& b);
 };
+
+/// "2024-07-26" or "2024-07-26T18:30:00" in seconds since 1970-01-01, of no zone; nothing for another text.
+std::optional<std::int64_t> parse_date(std::string_view text);
 
 }  // namespace bora::data

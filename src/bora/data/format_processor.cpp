@@ -21,9 +21,10 @@ std::unique_ptr<store::Processor> chat(const FormatConfig& format, const DataCon
   options.fields.template_kwargs = format.chat_template_kwargs;
   options.mask_user_turns = format.mask_user_turns;
   options.single_turn = format.single_turn && format.type == "chat";
-  options.special_tokens = chat_special_tokens(config.tokenizer);
+  options.special_tokens = tokenizer.special_tokens();
+  if (format.chat_date) options.date = parse_date(*format.chat_date);
   const auto given = format.chat_template ? format.chat_template : config.chat_template;
-  return std::make_unique<ChatProcessor>(tokenizer, chat_template_text(given, config.tokenizer),
+  return std::make_unique<ChatProcessor>(tokenizer, chat_templates(given, tokenizer, config.tokenizer),
                                          std::move(options));
 }
 

@@ -68,8 +68,8 @@ const char* const kTemplate =
     "{% endgeneration %}{% elif m.role == 'system' %}({{ m.content }}){% else %}<|u|>{{ m.content }}<|e|>"
     "{% endif %}{% endfor %}{{ mood }}";
 
-ChatProcessor chat(ChatProcessor::Options options = {}, const std::string& text = kTemplate) {
-  return {characters(), text, std::move(options)};
+ChatProcessor chat(ChatProcessor::Options options = {}, const ChatTexts& texts = {kTemplate}) {
+  return {characters(), texts, std::move(options)};
 }
 
 store::EncodedRecord encoded(const store::Processor& processor, const std::string& json) {
@@ -110,7 +110,7 @@ TEST(ChatProcessor, OptionsOfTurns) {
   EXPECT_EQ(shown(encoded(chat({.single_turn = true}), kTalk)),
             "<|u|>hi<|e|><|a|>yes<|e|><|u|>ok<|e|><|a|>no<|e|>\n"
             "..........................................^^^^^^^");
-  const auto all = chat({.mask_user_turns = false}, "{% for m in messages %}{{ m.content }}{% endfor %}");
+  const auto all = chat({.mask_user_turns = false}, {"{% for m in messages %}{{ m.content }}{% endfor %}"});
   EXPECT_EQ(shown(encoded(all, kTalk)), "hiyesokno\n?????????");
   EXPECT_EQ(all.shape(), store::CacheShape{});
 }
@@ -166,27 +166,136 @@ TEST(ChatProcessor, Refusals) {
   EXPECT_EQ(refused(chat(), R"({"messages":[1],"chat_template_kwargs":{"chat_template":"x"}})",
                     ErrorKind::Unsupported),
             "field \"chat_template_kwargs\" brings a chat_template; all records have the same one");
-  EXPECT_EQ(error_of(ErrorKind::Config, [] { chat({}, "{{ messages }}"); }),
+  EXPECT_EQ(error_of(ErrorKind::Config, [] { chat({}, {"{{ messages }}"}); }),
             "chat: the template does not say what the assistant wrote, so nothing else can be masked\nhint: "
             "enclose it in {% generation %} ... {% endgeneration %}, or set format.mask_user_turns: false");
 }
 
+TEST(ChatProcessor, ToolsAndDocumentsReachTheTemplate) {
+  const ChatTexts texts{
+      "{% for t in tools or [] %}[{{ t.name }}]{% endfor %}{% for d in documents or [] %}({{ d.text }})"
+      "{% endfor %}{% generation %}{{ messages[0].content }}{% endgeneration %}"};
+  const auto text = [&](const std::string& more) {
+    const std::string both = shown(encoded(chat({}, texts), R"({"messages":[{"content":"a"}])" + more + "}"));
+    return both.substr(0, both.find('\n'));
+  };
+  EXPECT_EQ(text(""), "a");
+  EXPECT_EQ(text(R"(,"tools":[{"name":"f"},{"name":"g"}],"documents":[{"text":"d"}])"), "[f][g](d)a");
+  EXPECT_EQ(text(R"(,"tools":"[{\"name\":\"f\"}]")"), "[f]a") << "a list as JSON text";
+  EXPECT_EQ(text(R"(,"tools":null,"documents":"")"), "a");
+  EXPECT_EQ(text(R"(,"chat_template_kwargs":{"tools":[{"name":"k"}]})"), "[k]a");
+  EXPECT_EQ(text(R"(,"tools":[{"name":"k"}],"chat_template_kwargs":{"tools":[{"name":"k"}]})"), "[k]a");
+  const auto wrong = [&](const std::string& more) {
+    return refused(chat({}, texts), R"({"messages":[{"content":"a"}],)" + more + "}");
+  };
+  EXPECT_EQ(wrong(R"("tools":["f"])"),
+            "field \"tools\" should be a list of objects, or one as JSON text, but is [\"f\"]");
+  EXPECT_EQ(wrong(R"("documents":"no JSON")"),
+            "field \"documents\" should be a list of objects, or one as JSON text, but is \"no JSON\"");
+  EXPECT_EQ(
+      wrong(R"("tools":[{"name":"f"}],"chat_template_kwargs":{"tools":[]})"),
+      "\"tools\" is in the record and, another one, in its field \"chat_template_kwargs\"\nhint: keep one");
+  EXPECT_EQ(shown(encoded(chat(), R"({"documents":["of any kind"],)" + kTalk.substr(1))),
+            shown(encoded(chat(), kTalk)))
+      << "a template that asks for none";
+}
+
+TEST(ChatProcessor, RecordsWithToolsHaveTheirTemplate) {
+  const ChatTexts texts{"{% generation %}plain{% endgeneration %}",
+                        "{% generation %}{{ tools | length }} tools{% endgeneration %}"};
+  const auto text = [&](const std::string& more) {
+    const std::string both = shown(encoded(chat({}, texts), R"({"messages":[{"content":"a"}])" + more + "}"));
+    return both.substr(0, both.find('\n'));
+  };
+  EXPECT_EQ(text(""), "plain");
+  EXPECT_EQ(text(R"(,"tools":[{}])"), "1 tools");
+  EXPECT_EQ(text(R"(,"tools":null)"), "plain");
+  EXPECT_EQ(error_of(ErrorKind::Config,
+                     [&] {
+                       chat({}, {texts.text, "{{ tools }}"});
+                     }),
+            "chat: the template tool_use does not say what the assistant wrote, so nothing else can be "
+            "masked\nhint: enclose it in {% generation %} ... {% endgeneration %}, or set "
+            "format.mask_user_turns: false");
+  EXPECT_NE(chat({}, texts).fingerprint(), chat({}, {texts.text}).fingerprint());
+}
+
+TEST(ChatProcessor, ReasoningIsLearned) {
+  const ChatTexts texts{
+      "{% generation %}<{{ messages[0].reasoning_content }}>{{ messages[0].content }}"
+      "{% endgeneration %}"};
+  for (const std::string name : {"thinking", "reasoning", "reasoning_content"}) {
+    EXPECT_EQ(shown(encoded(chat({}, texts), R"({"messages":[{"content":"a",")" + name + R"(":"hm"}]})")),
+              "<hm>a\n^^^^^")
+        << name;
+  }
+}
+
+TEST(ChatProcessor, TheDateIsGivenOrMissed) {
+  const ChatTexts texts{"{% generation %}{{ strftime_now('%Y-%m-%d') }}{% endgeneration %}"};
+  const std::string record = R"({"messages":[{"content":"a"}]})";
+  EXPECT_THAT(refused(chat({}, texts), record, ErrorKind::InvalidArgument),
+              HasSubstr("hint: a fixed one, for example format.chat_date: 2024-07-26"));
+  EXPECT_THAT(shown(encoded(chat({.date = parse_date("2024-07-26")}, texts), record)),
+              testing::StartsWith("2024-07-26\n"));
+  EXPECT_NE(chat({.date = 0}).fingerprint(), chat().fingerprint());
+}
+
+TEST(ChatProcessor, Dates) {
+  EXPECT_EQ(parse_date("1970-01-02"), 86400);
+  EXPECT_EQ(parse_date("1970-01-01T01:02:03"), 3723);
+  EXPECT_EQ(parse_date("2024-02-29"), 1709164800);
+  EXPECT_EQ(parse_date("1969-12-31T23:59:59"), -1);
+  for (const char* wrong :
+       {"", "today", "2024-2-29", "2023-02-29", "2024-13-01", "2024-00-10", "2024-01-01T24:00:00",
+        "2024-01-01 10:00:00", "2024-01-01T10:00:0x", "-024-01-01", "2024-01-01T10:60:00"})
+    EXPECT_EQ(parse_date(wrong), std::nullopt) << wrong;
+}
+
 TEST(ChatProcessor, TemplatesAreFound) {
   const store::TemporaryFolder folder("chat-template");
-  EXPECT_EQ(chat_template_text("{{ x }}", "nowhere"), "{{ x }}");
-  EXPECT_EQ(chat_template_text(folder.write("t.jinja", "{{ y }}"), "nowhere"), "{{ y }}");
-  EXPECT_EQ(error_of(ErrorKind::Config, [&] { chat_template_text({}, folder.path()); }),
-            "chat: the tokenizer " + folder.path() +
-                " has no chat template\nhint: data.chat_template, as text or the path of a .jinja file");
-  folder.write("tokenizer_config.json", R"({"bos_token":"<s>","chat_template":"{{ z }}"})");
-  EXPECT_EQ(chat_template_text({}, folder.path()), "{{ z }}");
-  EXPECT_EQ(chat_template_text({}, folder / "tokenizer.json"), "{{ z }}") << "the file beside it";
-  EXPECT_EQ(chat_special_tokens(folder.path()).at("bos_token"), "<s>");
-  folder.write("tokenizer_config.json",
-               R"({"chat_template":[{"name":"tools","template":"no"},{"name":"default","template":"d"}]})");
-  EXPECT_EQ(chat_template_text({}, folder.path()), "d");
-  folder.write("chat_template.jinja", "file");
-  EXPECT_EQ(chat_template_text({}, folder.path()), "file");
+  const auto plain = characters();
+  EXPECT_EQ(chat_templates("{{ x }}", plain, "nowhere").text, "{{ x }}");
+  EXPECT_EQ(chat_templates(folder.write("t.jinja", "{{ y }}"), plain, "nowhere").text, "{{ y }}");
+  EXPECT_EQ(error_of(ErrorKind::Config, [&] { chat_templates({}, plain, "my-folder"); }),
+            "chat: the tokenizer my-folder has no chat template\nhint: data.chat_template, as text or the "
+            "path of a .jinja file");
+  const auto loaded = [&] {
+    plain.save(folder / "t");  // replaced below
+    return Tokenizer::load(folder / "t");
+  };
+  const auto with_config = [&](const std::string& config) {
+    loaded();
+    folder.write("t/tokenizer_config.json", config);
+    return Tokenizer::load(folder / "t");
+  };
+  const auto configured = with_config(R"({"bos_token":"<s>","chat_template":"{{ z }}"})");
+  EXPECT_EQ(chat_templates({}, configured, "").text, "{{ z }}");
+  EXPECT_EQ(chat_templates({}, Tokenizer::load(folder / "t/tokenizer.json"), "").text, "{{ z }}")
+      << "the file beside it";
+  EXPECT_EQ(configured.special_tokens().at("bos_token"), "<s>");
+  const auto several = with_config(
+      R"({"chat_template":[{"name":"tool_use","template":"no"},{"name":"default","template":"d"}]})");
+  EXPECT_EQ(chat_templates({}, several, "").text, "d");
+  EXPECT_EQ(chat_templates({}, several, "").with_tools, "no");
+  EXPECT_EQ(chat_templates("given", several, "").with_tools, std::nullopt);
+  folder.write("t/chat_template.jinja", "file");
+  EXPECT_EQ(chat_templates({}, Tokenizer::load(folder / "t"), "").text, "file");
+  EXPECT_EQ(chat_templates({}, Tokenizer::load(folder / "t"), "").with_tools, std::nullopt)
+      << "not of the list";
+}
+
+TEST(ChatProcessor, TheTemplateOfARun) {
+  DataConfig config;
+  EXPECT_EQ(configured_chat_template(config), std::nullopt);
+  config.chat_template = "all";
+  EXPECT_EQ(configured_chat_template(config), "all");
+  config.configs = {{"a", {}}, {"b", {}}};
+  config.configs[0].second.format.type = "chat";
+  config.configs[0].second.format.chat_template = "a";
+  EXPECT_EQ(configured_chat_template(config), "a");
+  config.configs[1].second.format.type = "chat";
+  EXPECT_EQ(configured_chat_template(config), "all") << "two of them";
 }
 
 TEST(SupervisedProcessor, TheAnswerCounts) {

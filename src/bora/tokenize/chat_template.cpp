@@ -3,9 +3,9 @@
 #include "bora/tokenize/chat_template.h"
 
 #include <algorithm>
+#include <array>
 
 #include "bora/base/error.h"
-#include "bora/base/file.h"
 #include "bora/tokenize/template_machine.h"
 #include "bora/tokenize/unicode.h"
 
@@ -54,6 +54,27 @@ Value to_value(Guard& guard, const Json& json) {
   }
 }
 
+// The names under which reasoning comes; the first is the one that most templates read.
+constexpr std::array<std::string_view, 3> kReasoning = {"reasoning_content", "thinking", "reasoning"};
+
+// A message as templates get it: what is null counts as absent, and reasoning has two names, whichever it
+// came under: `reasoning_content`, and `thinking` unless that is taken, which then stands first.
+Json normalized(const Json& message) {
+  Json out = Json::object();
+  for (const auto& [key, value] : message.items()) {
+    if (!value.is_null()) out[key] = value;
+  }
+  for (const std::string_view name : kReasoning) {
+    const auto reasoning = out.find(name);
+    if (reasoning == out.end()) continue;
+    Json both = {{"thinking", *reasoning}};
+    for (const auto& [key, value] : out.items()) both[key] = value;
+    both["reasoning_content"] = *reasoning;
+    return both;
+  }
+  return out;
+}
+
 // Messages, with known roles as control text.
 Value to_messages(Guard& guard, const Json& messages, const std::vector<std::string>& roles) {
   if (!messages.is_array()) {
@@ -62,7 +83,7 @@ Value to_messages(Guard& guard, const Json& messages, const std::vector<std::str
   }
   std::vector<Value> out;
   for (const Json& message : messages) {
-    Value value = to_value(guard, message);
+    Value value = to_value(guard, message.is_object() ? normalized(message) : message);
     if (value.is(Value::Kind::Dict)) {
       auto entries = value.dict().entries;
       for (auto& [key, entry] : entries) {
@@ -101,39 +122,10 @@ ChatText spans_of(const Text& text) {
   return out;
 }
 
-// tokenizer_config.json's `chat_template`: a text, or a list of {"name": ..., "template": ...}.
-std::string template_text(const Json& config, std::string_view which, const std::string& path) {
-  const auto at = config.find("chat_template");
-  if (at == config.end() || at->is_null()) {
-    fail(ErrorKind::NotFound, "{}: there is no chat_template\nhint: give a template of your own", path);
-  }
-  if (at->is_string()) return at->get<std::string>();
-  if (!at->is_array()) fail(ErrorKind::Corruption, "{}: chat_template should be a text or a list", path);
-  std::string names;
-  for (const Json& entry : *at) {
-    const std::string name = json_get<std::string>(entry, "name", path);
-    if (name == which) return json_get<std::string>(entry, "template", path);
-    names += (names.empty() ? "" : ", ") + name;
-  }
-  fail(ErrorKind::NotFound, "{}: chat_template has no {}, only {}", path, which, names);
-}
-
 }  // namespace
 
 ChatTemplate ChatTemplate::parse(std::string_view text, std::string_view name, const ChatLimits& limits) {
   return ChatTemplate(jinja::parse_program(text, name, limits));
-}
-
-ChatTemplate ChatTemplate::load(const std::string& directory, std::string_view which) {
-  const std::string alone = directory + "/chat_template.jinja";
-  if (which == "default" && exists(alone)) return parse(read_text(alone), alone);
-  const std::string path = directory + "/tokenizer_config.json";
-  if (!exists(path)) {
-    fail(ErrorKind::NotFound, "{}: there is neither chat_template.jinja nor tokenizer_config.json",
-         directory);
-  }
-  const Json config = parse_json(read_text(path), path);
-  return parse(template_text(config, which, path), path + ": chat_template");
 }
 
 std::map<std::string, std::string> ChatTemplate::special_tokens(const Json& tokenizer_config) {
@@ -169,5 +161,10 @@ ChatText ChatTemplate::render(const Json& messages, const Json& tools, const Cha
 }
 
 bool ChatTemplate::has_generation() const { return program_->has_generation; }
+
+bool ChatTemplate::reads(std::string_view variable) const {
+  const auto& names = program_->names;
+  return std::find(names.begin(), names.end(), variable) != names.end();
+}
 
 }  // namespace bora

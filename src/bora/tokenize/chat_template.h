@@ -52,7 +52,8 @@ struct ChatOptions {
   /// Any further variables (enable_thinking, date_string, ...), an object. They win over all the others.
   Json variables = Json::object();
   /// What strftime_now shows, in seconds since 1970-01-01 as its zone's clock has it. Without it the
-  /// function is not defined, and a template that asks first (Llama 3.2) writes its fixed date.
+  /// function is not defined: a template that asks first (Llama 3.2) writes its fixed date, one that calls it
+  /// all the same (gpt-oss) is an error.
   std::optional<std::int64_t> now;
   /// A message's `role` counts as control text if it is one of these, since templates build tokens of it:
   /// '<|' + message['role'] + '|>'.
@@ -86,20 +87,22 @@ class ChatTemplate {
   static ChatTemplate parse(std::string_view text, std::string_view name = "chat template",
                             const ChatLimits& limits = {});
 
-  /// The template of `directory`: chat_template.jinja, else `chat_template` of tokenizer_config.json (a text,
-  /// or a list of named ones, of which `which` is taken). Errors: NotFound besides those of parse().
-  static ChatTemplate load(const std::string& directory, std::string_view which = "default");
-
   /// The special tokens of a tokenizer_config.json by name, for ChatOptions.
   static std::map<std::string, std::string> special_tokens(const Json& tokenizer_config);
 
   /// The conversation as text. `messages` is a list of {"role": ..., "content": ...}; `tools` a list of
-  /// JSON schemas, or null. Errors: InvalidArgument for whatever goes wrong in the template, its
-  /// raise_exception included, and for passed limits; Unsupported.
+  /// JSON schemas, or null. As in apply_chat_template of `transformers` 5.23, what is null in a message
+  /// counts as absent, and the first of reasoning_content, thinking and reasoning that is there becomes
+  /// reasoning_content, and thinking too if there is none. (4.57 leaves messages as they are.) Errors:
+  /// InvalidArgument for whatever goes wrong in the template, its raise_exception included, and for passed
+  /// limits; Unsupported.
   ChatText render(const Json& messages, const Json& tools = nullptr, const ChatOptions& options = {}) const;
 
   /// Whether the template has a {% generation %} block, without which no assistant_spans come back.
   bool has_generation() const;
+
+  /// Whether the template has a name `variable`, so that a value for it may matter.
+  bool reads(std::string_view variable) const;
 
  private:
   explicit ChatTemplate(std::shared_ptr<const jinja::Program> program) : program_(std::move(program)) {}

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "bora/base/error.h"
-#include "bora/base/file.h"
+#include "bora/tokenize/chat_templates.h"
 
 namespace bora {
 namespace {
@@ -161,14 +161,65 @@ TEST(ChatTemplate, TimeComesFromTheCaller) {
   EXPECT_EQ(rendered("{{ strftime_now('%d %b %Y') }}", o), "01 Jan 1971");
 }
 
-TEST(ChatTemplate, LoadedFromAModelDirectory) {
-  const std::string folder = testing::TempDir() + "bora_chat_template";
-  files().make_directories(folder);
-  write_atomically(folder + "/tokenizer_config.json",
-                   R"({"chat_template": "{{ bos_token }}!", "bos_token": {"content": "<b>"}})");
-  auto o = options();
-  o.special_tokens = ChatTemplate::special_tokens(Json::parse(read_text(folder + "/tokenizer_config.json")));
-  EXPECT_EQ(ChatTemplate::load(folder).render(talk(), nullptr, o).text, "<b>!");
+TEST(ChatTemplate, ADateThatNobodyGaveIsMissed) {
+  EXPECT_EQ(refusal("Today: {{ strftime_now('%d %b %Y') }}"),
+            "chat template: line 1, column 23: strftime_now is undefined: the template writes the date, and "
+            "nobody has said which\nhint: a fixed one, for example format.chat_date: 2024-07-26");
+  EXPECT_EQ(rendered("{% if strftime_now is defined %}{{ strftime_now('%Y') }}{% else %}2024{% endif %}"),
+            "2024");
+}
+
+// The expected texts are those of apply_chat_template of transformers 5.23.
+TEST(ChatTemplate, ReasoningHasTwoNames) {
+  const auto shown = [](const std::string& fields) {
+    const auto messages = Json::parse(R"([{"role":"assistant",)" + fields + "}]");
+    return ChatTemplate::parse("{{ messages[0] | tojson }}").render(messages).text;
+  };
+  EXPECT_EQ(shown(R"("content":"c","thinking":"t")"),
+            R"({"thinking": "t", "role": "assistant", "content": "c", "reasoning_content": "t"})");
+  EXPECT_EQ(
+      shown(R"("reasoning":"r","content":"c")"),
+      R"({"thinking": "r", "role": "assistant", "reasoning": "r", "content": "c", "reasoning_content": "r"})");
+  EXPECT_EQ(shown(R"("reasoning_content":"x","content":"c")"),
+            R"({"thinking": "x", "role": "assistant", "reasoning_content": "x", "content": "c"})");
+  EXPECT_EQ(
+      shown(R"("thinking":"t","reasoning":"r","reasoning_content":null,"content":"c")"),
+      R"({"thinking": "t", "role": "assistant", "reasoning": "r", "content": "c", "reasoning_content": "t"})");
+  EXPECT_EQ(shown(R"("thinking":"","reasoning_content":"x")"),
+            R"({"thinking": "", "role": "assistant", "reasoning_content": "x"})");
+}
+
+TEST(ChatTemplate, NullInAMessageIsAbsent) {
+  const auto messages = Json::parse(R"([{"role":"assistant","content":null,"tool_calls":[{"id":null}]}])");
+  EXPECT_EQ(ChatTemplate::parse("{{ messages[0] | tojson }}{{ messages[0].content }}").render(messages).text,
+            R"({"role": "assistant", "tool_calls": [{"id": null}]})");
+}
+
+TEST(ChatTemplate, KnowsWhatItReads) {
+  const auto text = ChatTemplate::parse("{% if tools %}{{ messages[0].documents }}{% endif %}");
+  EXPECT_TRUE(text.reads("tools"));
+  EXPECT_FALSE(text.reads("documents"));
+}
+
+TEST(ChatTemplates, OfAConfiguration) {
+  const auto of = [](const char* json) { return chat_templates_of(Json::parse(json), "c.json"); };
+  EXPECT_EQ(of("{}"), ChatTemplates{});
+  EXPECT_EQ(of(R"({"chat_template":null})"), ChatTemplates{});
+  EXPECT_EQ(of(R"({"chat_template":"t"})"), (ChatTemplates{{"default", "t"}}));
+  EXPECT_EQ(of(R"({"chat_template":[{"name":"default","template":"d"},{"name":"tool_use","template":"t"}]})"),
+            (ChatTemplates{{"default", "d"}, {"tool_use", "t"}}));
+  const auto wrong = [&](const char* json) -> std::string {
+    try {
+      of(json);
+    } catch (const Error& e) {
+      return e.what();
+    }
+    return "accepted";
+  };
+  EXPECT_EQ(wrong(R"({"chat_template":3})"),
+            "c.json: chat_template should be a text or a list but is number");
+  EXPECT_EQ(wrong(R"({"chat_template":[{"name":"../x","template":"t"}]})"),
+            "c.json: chat_template has one named \"../x\", which is no name of a file");
 }
 
 }  // namespace

@@ -30,10 +30,18 @@ const Value* Scope::find(NameId name) const {
   return nullptr;
 }
 
+// Today's date would make other training data of the same records every day.
+constexpr std::string_view kNoDate =
+    ": the template writes the date, and nobody has said which\nhint: a fixed one, for example "
+    "format.chat_date: 2024-07-26";
+
 Value Machine::evaluate_name(const Expression& node, const Scope& scope) {
   const Value* found = scope.find(node.id);
   if (found == nullptr) found = &variables_[node.id];
-  if (found->is(Value::Kind::Missing)) return Value::undefined(fmt::format("{} is undefined", node.name));
+  if (found->is(Value::Kind::Missing)) {
+    const std::string_view why = node.name == "strftime_now" ? kNoDate : "";
+    return Value::undefined(fmt::format("{} is undefined{}", node.name, why));
+  }
   return *found;
 }
 

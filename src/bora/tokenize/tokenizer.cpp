@@ -8,6 +8,7 @@
 #include "bora/base/error.h"
 #include "bora/base/file.h"
 #include "bora/base/parallel.h"
+#include "bora/tokenize/chat_template.h"
 #include "bora/tokenize/pipeline.h"
 #include "bora/tokenize/tokenizer_files.h"
 #include "bora/tokenize/unicode.h"
@@ -38,16 +39,34 @@ Tokenizer assemble(std::string_view tokenizer_json, std::string_view config, con
     }
   }
   pipeline->finish(config_name);
-  return Tokenizer(std::move(pipeline));
+  ChatTemplates templates = chat_templates_of(pipeline->config, config_name);
+  return Tokenizer(std::move(pipeline), std::move(templates));
 }
 
 }  // namespace
+
+Tokenizer::Tokenizer(std::shared_ptr<const tokenize::Pipeline> pipeline, ChatTemplates templates)
+    : pipeline_(std::move(pipeline)),
+      templates_(std::make_shared<const ChatTemplates>(std::move(templates))) {}
+
+Tokenizer Tokenizer::with_chat_template(std::string text) const {
+  ChatTemplates templates = chat_templates();
+  templates[std::string(kDefaultTemplate)] = std::move(text);
+  return Tokenizer(pipeline_, std::move(templates));
+}
+
+std::map<std::string, std::string> Tokenizer::special_tokens() const {
+  const Json& given = pipeline_->config;
+  return ChatTemplate::special_tokens(given.empty() ? Json::parse(tokenize::config_json(*pipeline_)) : given);
+}
 
 Tokenizer Tokenizer::load(const std::string& path) {
   const tokenize::TokenizerFiles files = tokenize::find_tokenizer(path);
   auto pipeline = tokenize::read_tokenizer(files);
   pipeline->finish(files.config.empty() ? "tokenizer_config.json" : files.config);
-  return Tokenizer(std::move(pipeline));
+  ChatTemplates templates = read_chat_templates(parent_path(files.main));
+  if (templates.empty()) templates = chat_templates_of(pipeline->config, files.config);
+  return Tokenizer(std::move(pipeline), std::move(templates));
 }
 
 Tokenizer Tokenizer::from_json(std::string_view tokenizer_json, std::string_view config_json,
@@ -128,10 +147,19 @@ std::optional<std::int32_t> Tokenizer::unk_id() const { return pipeline_->unk; }
 const std::vector<std::int32_t>& Tokenizer::bytes_per_token() const { return pipeline_->bytes_per_token; }
 Hash128 Tokenizer::fingerprint() const { return pipeline_->fingerprint; }
 
+std::vector<std::pair<std::string, std::string>> Tokenizer::files() const {
+  std::vector<std::pair<std::string, std::string>> out = {
+      {"tokenizer.json", pipeline_->json()}, {"tokenizer_config.json", tokenize::config_json(*pipeline_)}};
+  for (auto& file : chat_template_files(chat_templates())) out.push_back(std::move(file));
+  return out;
+}
+
 void Tokenizer::save(const std::string& directory) const {
-  files().make_directories(directory);
-  write_atomically(path_join(directory, "tokenizer.json"), pipeline_->json());
-  write_atomically(path_join(directory, "tokenizer_config.json"), tokenize::config_json(*pipeline_));
+  for (const auto& [name, content] : files()) {
+    const std::string path = path_join(directory, name);
+    bora::files().make_directories(parent_path(path));
+    write_atomically(path, content);
+  }
 }
 
 }  // namespace bora

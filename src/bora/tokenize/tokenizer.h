@@ -2,14 +2,17 @@
 // SPDX-FileCopyrightText: The Bora authors
 #pragma once
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "bora/base/hash.h"
+#include "bora/tokenize/chat_templates.h"
 
 namespace bora {
 
@@ -39,8 +42,10 @@ struct Encoding {
 };
 
 /// A tokenizer as described by a Hugging Face `tokenizer.json`: ids, offsets and decoded text are those of
-/// the PyPI package `tokenizers` 0.22. A cheap value (one shared pointer); every function is const and may be
-/// called from any number of threads, each of which keeps a bounded cache of what it has met.
+/// the PyPI package `tokenizers` 0.22. (0.23 spells added tokens with "normalized": true as the normalizer
+/// leaves them: token() and decode() then give "▁<s>" for Llama 2's "<s>", and skip_special no longer leaves
+/// it out. Ids are the same.) A cheap value (two shared pointers); every function is const and may be called
+/// from any number of threads, each of which keeps a bounded cache of what it has met.
 ///
 /// Texts are UTF-8. Invalid bytes are read as U+FFFD, one for each maximal part of a character, as decoders
 /// of the web do. Truncation and padding in the file are for frame() (framing.h); these functions ignore
@@ -75,6 +80,14 @@ class Tokenizer {
                                                       SpecialInText in_text = SpecialInText::Recognised,
                                                       int threads = 0) const;
 
+  /// Those of its files, by name; none for most models that are not for chats.
+  const ChatTemplates& chat_templates() const { return *templates_; }
+  /// The same tokenizer with another default template.
+  Tokenizer with_chat_template(std::string text) const;
+  /// What its tokenizer_config.json names (bos_token, eos_token, ...), as templates get it; of a tokenizer
+  /// without such a file, what save() would write there.
+  std::map<std::string, std::string> special_tokens() const;
+
   /// The text of `ids`. Ids that stand for nothing are left out, as in `tokenizers`. A character whose bytes
   /// are not all there becomes U+FFFD; see StreamDecoder for tokens that arrive one by one.
   std::string decode(std::span<const std::int32_t> ids, bool skip_special = false) const;
@@ -103,16 +116,19 @@ class Tokenizer {
   /// spelling alone. It covers tokenizer.json only, neither the path nor tokenizer_config.json.
   Hash128 fingerprint() const;
 
-  /// Writes `directory`/tokenizer.json and tokenizer_config.json, for Bora and for `tokenizers` and
-  /// `transformers`. The directory is made if need be. Errors: Io.
+  /// tokenizer.json, tokenizer_config.json and the chat templates, for Bora and for `tokenizers` and
+  /// `transformers`: names of files, which may begin with a folder, and contents.
+  std::vector<std::pair<std::string, std::string>> files() const;
+  /// Writes files() into `directory`, which is made if need be. Errors: Io.
   void save(const std::string& directory) const;
 
   /// For the other files of this room.
-  explicit Tokenizer(std::shared_ptr<const tokenize::Pipeline> pipeline) : pipeline_(std::move(pipeline)) {}
+  explicit Tokenizer(std::shared_ptr<const tokenize::Pipeline> pipeline, ChatTemplates templates = {});
   const tokenize::Pipeline& pipeline() const { return *pipeline_; }
 
  private:
   std::shared_ptr<const tokenize::Pipeline> pipeline_;
+  std::shared_ptr<const ChatTemplates> templates_;
 };
 
 }  // namespace bora

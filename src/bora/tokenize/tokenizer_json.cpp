@@ -12,7 +12,8 @@
 //
 // tokenizer_config.json: {"bos_token": TOKEN, "eos_token": TOKEN, "pad_token": TOKEN, "unk_token": TOKEN,
 // ...}
-//   TOKEN = STRING | {"content": STRING, ...} | null; other members are kept as they are.
+//   TOKEN = STRING | {"content": STRING, ...} | null; other members are kept as they are, but for
+//   "chat_template", which is written to files (chat_templates.h).
 #include <fmt/core.h>
 
 #include "bora/base/error.h"
@@ -67,6 +68,7 @@ std::string Pipeline::json() const {
 
 std::string config_json(const Pipeline& pipeline) {
   Json config = pipeline.config;
+  config.erase("chat_template");  // it has a file of its own
   if (config.empty()) config["tokenizer_class"] = "PreTrainedTokenizerFast";
   const auto set = [&](const char* key, const std::optional<std::int32_t>& id) {
     if (id && !config.contains(key)) config[key] = *pipeline.token(*id);

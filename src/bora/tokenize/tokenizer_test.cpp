@@ -126,6 +126,38 @@ TEST(Tokenizer, ByteFallbackAndTemplate) {
   EXPECT_EQ(t.encode("a", true).offsets, (std::vector<CodePointSpan>{{0, 0}, {0, 1}}));
 }
 
+TEST(Tokenizer, AddedTokensAreDecodedAsTheyAreSpelled) {
+  const Tokenizer t = Tokenizer::from_json(
+      R"({"added_tokens":[{"id":1,"content":"<S>","special":true,"normalized":true},)"
+      R"({"id":2,"content":"A B","special":false,"normalized":true}],)"
+      R"("normalizer":{"type":"Lowercase"},"pre_tokenizer":null,"post_processor":null,"decoder":null,)"
+      R"("model":{"type":"WordLevel","unk_token":"a","vocab":{"a":0,"<S>":1,"A B":2}}})");
+  EXPECT_EQ(t.decode(Ids({0, 1, 2})), "a <S> A B");
+  EXPECT_EQ(t.decode(Ids({0, 1, 2}), true), "a A B");
+  EXPECT_EQ(ids(t, "<s>"), Ids({1})) << "found in the normalized text";
+}
+
+TEST(Tokenizer, ChatTemplatesComeBack) {
+  const std::string folder = testing::TempDir() + "bora_chat_templates";
+  remove_all(folder);
+  const Tokenizer plain = tiny();
+  EXPECT_EQ(plain.chat_templates(), ChatTemplates{});
+  plain.save(folder);
+  EXPECT_FALSE(exists(folder + "/chat_template.jinja"));
+  EXPECT_EQ(Tokenizer::load(folder).chat_templates(), ChatTemplates{});
+  const Tokenizer chats = plain.with_chat_template("{{ 1 }}\n");
+  EXPECT_EQ(chats.fingerprint(), plain.fingerprint());
+  chats.save(folder);
+  EXPECT_EQ(read_text(folder + "/chat_template.jinja"), "{{ 1 }}\n");
+  EXPECT_EQ(Tokenizer::load(folder).chat_templates(), (ChatTemplates{{"default", "{{ 1 }}\n"}}));
+  files().make_directories(folder + "/additional_chat_templates");
+  write_atomically(folder + "/additional_chat_templates/tool_use.jinja", "t");
+  write_atomically(folder + "/additional_chat_templates/notes.txt", "no template");
+  EXPECT_EQ(Tokenizer::load(folder).chat_templates(),
+            (ChatTemplates{{"default", "{{ 1 }}\n"}, {"tool_use", "t"}}));
+  remove_all(folder);
+}
+
 TEST(Tokenizer, InvalidUtf8BecomesReplacement) {
   const Tokenizer t = tiny();
   const auto text = [&](std::string_view bytes) { return t.decode(ids(t, bytes)); };
@@ -190,7 +222,8 @@ TEST(Tokenizer, FingerprintIsOfTheContent) {
 
 TEST(Tokenizer, SavesWhatItReads) {
   const std::string directory = testing::TempDir() + "/tokenizer_save/deeper";
-  const Tokenizer t = Tokenizer::from_json(kSentencePiece, R"({"eos_token": "<s>", "chat_template": "x"})");
+  const Tokenizer t =
+      Tokenizer::from_json(kSentencePiece, R"({"eos_token": "<s>", "chat_template": "x", "mine": 3})");
   t.save(directory);
   for (const std::string& path : {directory, directory + "/tokenizer.json"}) {
     const Tokenizer again = Tokenizer::load(path);
@@ -198,7 +231,8 @@ TEST(Tokenizer, SavesWhatItReads) {
     EXPECT_EQ(again.eos_id(), t.id_of("<s>"));
     EXPECT_EQ(ids(again, "a é<s>b", true), ids(t, "a é<s>b", true));
   }
-  EXPECT_THAT(read_text(directory + "/tokenizer_config.json"), HasSubstr("\"chat_template\": \"x\""));
+  EXPECT_THAT(read_text(directory + "/tokenizer_config.json"), HasSubstr("\"mine\": 3"));
+  EXPECT_EQ(read_text(directory + "/chat_template.jinja"), "x");
   remove_all(testing::TempDir() + "/tokenizer_save");
 }
 
