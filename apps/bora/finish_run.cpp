@@ -8,6 +8,7 @@
 #include "bora/infer/generate.h"
 #include "bora/tokenize/stream_decoder.h"
 #include "bora/train/evaluate.h"
+#include "generation_config.h"
 
 namespace bora::app {
 
@@ -30,14 +31,15 @@ std::string continuation(const Tokenizer& tokenizer, const std::vector<std::int3
 }  // namespace
 
 std::vector<track::Sample> draw_samples(const nn::LanguageModel& model, const TextData& text,
-                                        const LmConfig& config) {
+                                        const LmConfig& config, const RunPlace& place) {
+  const auto ends = stop_ids(generation_of(place.directory, text.tokenizer, model.shape().vocab));
   std::vector<track::Sample> samples;
   std::uint64_t seed = 0;
   for (const auto& prompt : config.sample.prompts) {
     std::vector<std::int32_t> ids;
     text.tokenizer.encode_ids(prompt, ids, false, SpecialInText::Ordinary);
     infer::GenerateOptions options{.max_new_tokens = config.sample.max_new_tokens,
-                                   .stop_id = text.tokenizer.eos_id(),
+                                   .stop_ids = ends,
                                    .seed = seed++,
                                    .sampling = {.temperature = config.sample.temperature}};
     samples.push_back({prompt, continuation(text.tokenizer, ids, infer::generate(model, ids, options))});

@@ -27,7 +27,7 @@ struct RunResults {
 
 /// Continuations of sample.prompts. Where several workers hold the model, all of them call it (collective).
 std::vector<track::Sample> draw_samples(const nn::LanguageModel& model, const TextData& text,
-                                        const LmConfig& config);
+                                        const LmConfig& config, const RunPlace& place);
 
 void finish_run(const LmConfig& config, const RunPlace& place, const RunTimes& times,
                 const RunResults& results, track::Console& console, track::Tracker& tracker);

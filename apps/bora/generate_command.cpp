@@ -12,6 +12,7 @@
 #include "bora/infer/generate.h"
 #include "bora/tokenize/stream_decoder.h"
 #include "commands.h"
+#include "generation_config.h"
 #include "open_model.h"
 
 namespace bora::app {
@@ -43,7 +44,7 @@ int run_generate(const Arguments& arguments) {
   if (auto bos = tokenizer.bos_id(); bos && (prompt.empty() || opened.prepend_bos)) ids.push_back(*bos);
   tokenizer.encode_ids(prompt, ids, false, SpecialInText::Ordinary);
   options.seed = static_cast<std::uint64_t>(seed);
-  options.stop_id = tokenizer.eos_id();
+  options.stop_ids = stop_ids(opened.generation);
   StreamDecoder decoder(tokenizer);
   for (auto id : ids) decoder.push(id);  // the first word to come is not the first word of the text
   double started = monotonic_seconds();

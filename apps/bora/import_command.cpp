@@ -13,6 +13,7 @@
 #include "bora/checkpoint/staged_directory.h"
 #include "bora/core/runtime.h"
 #include "commands.h"
+#include "generation_config.h"
 #include "models.h"
 #include "open_model.h"
 
@@ -48,8 +49,11 @@ int run_import(const Arguments& arguments) {
   content.parameters = checkpoint::checkpoint_arrays(parameters);
   content.state = {{"step", 0}, {"model", model->hf_config()}};
   checkpoint::StagedDirectory staged(to);
-  if (exists(path_join(from, "tokenizer.json")))
-    Tokenizer::load(from).save(path_join(staged.path(), "tokenizer"));
+  if (exists(path_join(from, "tokenizer.json"))) {
+    const auto tokenizer = Tokenizer::load(from);
+    tokenizer.save(path_join(staged.path(), "tokenizer"));
+    keep_generation(from, tokenizer, staged.path());
+  }
   checkpoint::save_checkpoint(staged.path(), content);
   std::optional<checkpoint::RunLock> lock;
   if (exists(to)) lock.emplace(to);  // not from under a process that begins to train there
@@ -64,9 +68,11 @@ int run_import(const Arguments& arguments) {
 
 int run_export(const Arguments& arguments) {
   std::string from, to, dtype = "f32";
-  Args args("export", "Write a checkpoint in the Hugging Face layout: config.json, safetensors, tokenizer.",
-            "  bora export runs/brisk-otter-7 exported\n  bora export runs/brisk-otter-7/step-600 exported "
-            "--dtype bf16");
+  Args args(
+      "export",
+      "Write a checkpoint in the Hugging Face layout: config.json, safetensors, tokenizer, chat template.",
+      "  bora export runs/brisk-otter-7 exported\n  bora export runs/brisk-otter-7/step-600 exported "
+      "--dtype bf16");
   args.positional("model", from, "a run or a checkpoint");
   args.positional("directory", to, "to write; an existing export there is replaced");
   args.option("--dtype", dtype, "f32, bf16 or f16");
@@ -76,7 +82,8 @@ int run_export(const Arguments& arguments) {
   if (exists(to) && !exists(path_join(to, "config.json"))) {
     fail(ErrorKind::Usage, "export: {} exists and is no export\nhint: choose another directory", to);
   }
-  export_hugging_face(*opened.model, opened.tokenizer, to, {.dtype = core::parse_dtype(dtype)});
+  export_hugging_face(*opened.model, opened.tokenizer, opened.generation, to,
+                      {.dtype = core::parse_dtype(dtype)});
   fmt::print("{} -> {}\n", opened.directory, to);
   return 0;
 }

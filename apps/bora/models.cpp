@@ -45,14 +45,17 @@ std::unique_ptr<nn::LanguageModel> load_model(const std::string& directory) {
 }
 
 void export_hugging_face(nn::LanguageModel& model, const std::optional<Tokenizer>& tokenizer,
-                         const std::string& directory, const checkpoint::HfSaveOptions& options) {
+                         const Json& generation, const std::string& directory,
+                         const checkpoint::HfSaveOptions& options) {
   auto config = model.hf_config();
+  for (const char* key : {"bos_token_id", "eos_token_id", "pad_token_id"})
+    config[key] = generation.contains(key) ? generation[key] : Json();
   auto complete = options;
-  if (tokenizer) {
-    complete.add_files = [&](const std::string& to) { tokenizer->save(to); };
-    if (auto id = tokenizer->bos_id()) config["bos_token_id"] = *id;
-    if (auto id = tokenizer->eos_id()) config["eos_token_id"] = *id;
-  }
+  complete.add_files = [&](const std::string& to) {
+    if (tokenizer) tokenizer->save(to);
+    if (!generation.empty())
+      write_atomically(path_join(to, "generation_config.json"), generation.dump(2) + "\n");
+  };
   checkpoint::save_hugging_face(directory, hf_parameters(model), config, complete);
 }
 

@@ -23,8 +23,11 @@ std::unique_ptr<nn::LanguageModel> load_model(const std::string& directory);
 /// A model's parameters with their Hugging Face names.
 std::vector<checkpoint::HfParameter> hf_parameters(nn::LanguageModel& model);
 
-/// Writes config.json, tensors and the tokenizer's files: what Hugging Face loads.
+/// Writes config.json, tensors, the tokenizer's files and `generation`, its generation_config.json, which
+/// names the tokens that begin, end and fill texts: what Hugging Face loads. A token that it does not name
+/// becomes null in config.json: left out, `transformers` would fill in that of the model type.
 void export_hugging_face(nn::LanguageModel& model, const std::optional<Tokenizer>& tokenizer,
-                         const std::string& directory, const checkpoint::HfSaveOptions& options);
+                         const Json& generation, const std::string& directory,
+                         const checkpoint::HfSaveOptions& options);
 
 }  // namespace bora::app

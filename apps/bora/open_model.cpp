@@ -10,10 +10,10 @@
 #include "bora/checkpoint/restore.h"
 #include "bora/mesh/communicator.h"
 #include "bora/train/first_non_finite.h"
+#include "generation_config.h"
 #include "models.h"
 
 namespace bora::app {
-namespace {
 
 std::optional<Tokenizer> tokenizer_near(const std::string& directory) {
   for (const auto& place :
@@ -22,6 +22,8 @@ std::optional<Tokenizer> tokenizer_near(const std::string& directory) {
   }
   return std::nullopt;
 }
+
+namespace {
 
 bool starts_with_bos(const std::optional<Tokenizer>& tokenizer) {
   if (!tokenizer || !tokenizer->bos_id()) return false;
@@ -62,14 +64,17 @@ OpenedModel open_model(const std::string& path) {
          path);
   }
   OpenedModel out;
+  std::string described = path;  // where generation_config.json is
   if (exists(path_join(path, "config.json"))) {
     out.directory = path;
     out.model = load_model(path);
   } else {
     out.directory = checkpoint::find_checkpoint(path);
     out.model = model_of_checkpoint(out.directory);
+    described = parent_path(out.directory);
   }
   out.tokenizer = tokenizer_near(out.directory);
+  out.generation = generation_of(described, out.tokenizer, out.model->shape().vocab);
   out.prepend_bos = starts_with_bos(out.tokenizer);
   return out;
 }

@@ -13,6 +13,7 @@
 #include "bora/base/file.h"
 #include "bora/base/log.h"
 #include "bora/base/text.h"
+#include "bora/data/chat_processor.h"
 #include "bora/data/tokenizer_processor.h"
 #include "bora/store/urls.h"
 #include "bora/tokenize/tokenizer_trainer.h"
@@ -79,6 +80,8 @@ data::DataConfig find_files(data::DataConfig config, track::Console& console) {
     console.fact("data", text, monotonic_seconds() - started);
   return config;
 }
+
+void no_warning(const std::string&) {}  // of other workers: the first one says the same
 
 std::vector<TextFile> training_files(const data::DataConfig& config) {
   std::vector<TextFile> out;
@@ -244,10 +247,17 @@ void require_training_data(const TextData& text) {
 }
 
 std::string describe_caches(const std::vector<data::SourceCaches>& caches) {
-  double tokens = 0;
-  for (const auto& c : caches) tokens += c.train ? static_cast<double>(c.train->num_tokens()) : 0;
-  return fmt::format("{} tokens · {:.2f} bytes each", human_count(tokens),
-                     tokens > 0 ? source_bytes(caches) / tokens : 0);
+  double tokens = 0, of_text = 0, bytes = 0;
+  for (const auto& c : caches) {
+    if (!c.train) continue;
+    const auto n = static_cast<double>(c.train->num_tokens());
+    tokens += n;
+    if (c.train->num_bytes() == 0) continue;  // imported ids: nobody knows what they stand for
+    of_text += n;
+    bytes += static_cast<double>(c.train->num_bytes());
+  }
+  const auto all = human_count(tokens) + " tokens";
+  return of_text > 0 ? fmt::format("{} · {:.2f} bytes each", all, bytes / of_text) : all;
 }
 
 TextData prepare_text(const LmConfig& config, const RunPlace& place, std::int64_t seq_len,
@@ -257,6 +267,8 @@ TextData prepare_text(const LmConfig& config, const RunPlace& place, std::int64_
   if (!first) team.meet();  // what the first one fetches and trains, the others find
   auto resolved = find_files(config.data, console);
   TextData text{given ? *given : choose_tokenizer(resolved, place, console), {}, {}, {}};
+  if (const auto chats = data::configured_chat_template(resolved))
+    text.tokenizer = text.tokenizer.with_chat_template(*chats);
   if (first && team.meet) team.meet();
   auto started = build_caches(resolved, text.tokenizer, console, team, caches);
   text.caches = std::move(started.caches);
@@ -264,8 +276,9 @@ TextData prepare_text(const LmConfig& config, const RunPlace& place, std::int64_
   if (first && resolved.block_cross_document_attention) warn_of_joined_texts(text);
   const data::TokenRules rules{.ignore_token_id = static_cast<std::int32_t>(resolved.ignore_token_id)};
   auto seed = static_cast<std::uint64_t>(config.data_seed.value_or(config.trainer.seed));
-  text.datasets = data::make_datasets(resolved, text.caches, seq_len, rules, config.trainer.batch_schedule(),
-                                      Key::from_seed(seed).fold("data"));
+  text.datasets =
+      data::make_datasets(resolved, text.caches, seq_len, rules, config.trainer.batch_schedule(),
+                          Key::from_seed(seed).fold("data"), first ? data::log_one_warning : no_warning);
   return text;
 }
 

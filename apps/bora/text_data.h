@@ -47,7 +47,8 @@ TextData prepare_text(const LmConfig& config, const RunPlace& place, std::int64_
 /// Config error where there is nothing to train on.
 void require_training_data(const TextData& text);
 
-/// "6.0 M tokens · 4.02 bytes each": all that there is to train on.
+/// "6.0 M tokens · 4.02 bytes each": all that there is to train on. The bytes are those of text; imported ids
+/// have none.
 std::string describe_caches(const std::vector<data::SourceCaches>& caches);
 
 /// Loss, perplexity and bits per byte of each held-out set: a table, and metrics eval/<name>/loss, ... With

@@ -27,6 +27,7 @@
 #include "data_order.h"
 #include "dry_run.h"
 #include "finish_run.h"
+#include "generation_config.h"
 #include "growing_text.h"
 #include "hf_start.h"
 #include "join_workers.h"
@@ -101,6 +102,16 @@ void record_run(const LoadedConfig& loaded, const RunPlace& place, const TextDat
   record["tokenizer"] = text.tokenizer.fingerprint().hex();
   write_atomically(run_record(place), redact(record.dump(2)) + "\n", Access::Owner);
   text.tokenizer.save(path_join(place.directory, "tokenizer"));
+}
+
+// The directory, of Hugging Face or of a run, whose weights a run begins with; empty if it begins with new
+// ones.
+std::string model_to_start_from(const LmConfig& config) {
+  if (!config.initialize_from_hf.empty()) return config.initialize_from_hf;
+  const auto& from = config.initialize_from_checkpoint_path ? config.initialize_from_checkpoint_path
+                                                            : config.trainer.initialize_from;
+  if (!from) return "";
+  return exists(path_join(*from, "state.json")) ? parent_path(*from) : *from;  // a checkpoint, or its run
 }
 
 void describe_model(PlacedModel& model, track::Console& console) {
@@ -189,7 +200,7 @@ class Run {
     const auto exported = config_.hf_export ? path_join(place_.directory, "hf") : "";
     if (!exported.empty()) export_to(exported);
     std::vector<track::Sample> samples;
-    model_->with_whole_positions([&] { samples = draw_samples(**model_, *text_, config_); });
+    model_->with_whole_positions([&] { samples = draw_samples(**model_, *text_, config_, place_); });
     if (!writes()) return;
     finish_run(config_, place_, {first_step_seconds_, waited_, trained_seconds_, *meter_},
                {std::move(evaluation), exported, std::move(samples)}, console_, *tracker_);
@@ -199,7 +210,9 @@ class Run {
     trainer_->require_finite_parameters();
     const auto dtype = core::parse_dtype(config_.hf_save_dtype);
     model_->lend_values([&](const PlacedModel::WholeValues& whole) {
-      export_hugging_face(**model_, text_->tokenizer, directory,
+      export_hugging_face(**model_, text_->tokenizer,
+                          generation_of(place_.directory, text_->tokenizer, (*model_)->shape().vocab),
+                          directory,
                           {.dtype = dtype, .values = [&](const auto& p) { return whole(p.parameter); }});
     });
   }
@@ -269,6 +282,8 @@ class Run {
     if (writes()) {
       earlier_arithmetic_ = recorded_arithmetic(place_);
       record_run(loaded_, place_, *text_, lanes_, started_);
+      if (const auto from = model_to_start_from(config_); !from.empty())
+        keep_generation(from, text_->tokenizer, place_.directory);
     }
     optimizer_ = optim::make_optimizer(config_.optimizer, model_->parameters());
     make_trainer(seq_len);

@@ -75,7 +75,7 @@ std::vector<std::int32_t> generate(const nn::LanguageModel& model, const std::ve
     const auto logits = last_logits(model.logits(row_of(next), context));
     require_finite(logits, prompt.size() + out.size());
     auto id = sample(logits, options.sampling, key.fold(out.size()));
-    if (options.stop_id && id == *options.stop_id) break;
+    if (std::find(options.stop_ids.begin(), options.stop_ids.end(), id) != options.stop_ids.end()) break;
     out.push_back(id);
     if (on_token && !on_token(id)) break;
     next = {id};

@@ -3,7 +3,6 @@
 #pragma once
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <vector>
 
 #include "bora/infer/sampler.h"
@@ -13,16 +12,16 @@ namespace bora::infer {
 
 struct GenerateOptions {
   std::int64_t max_new_tokens = 100;
-  std::optional<std::int32_t> stop_id;  ///< generation ends before this token (end of text)
+  std::vector<std::int32_t> stop_ids;  ///< generation ends before any of these tokens (ends of text)
   std::uint64_t seed = 0;
   SamplingOptions sampling;
 };
 
-/// Continues a prompt, one token at a time, with cached keys and values. Stops at max_new_tokens, at stop_id,
-/// or at the model's seq_len. `on_token` is called with each new token; false ends the generation. Returns
-/// the new tokens. Where several workers hold the model, all of them call it alike and get the same tokens.
-/// Errors: InvalidArgument for an empty prompt, a prompt as long as seq_len, or an id outside the vocabulary;
-/// NonFinite for logits that are not finite.
+/// Continues a prompt, one token at a time, with cached keys and values. Stops at max_new_tokens, at one of
+/// stop_ids, or at the model's seq_len. `on_token` is called with each new token; false ends the generation.
+/// Returns the new tokens. Where several workers hold the model, all of them call it alike and get the same
+/// tokens. Errors: InvalidArgument for an empty prompt, a prompt as long as seq_len, or an id outside the
+/// vocabulary; NonFinite for logits that are not finite.
 std::vector<std::int32_t> generate(const nn::LanguageModel& model, const std::vector<std::int32_t>& prompt,
                                    const GenerateOptions& options,
                                    const std::function<bool(std::int32_t)>& on_token = {});
