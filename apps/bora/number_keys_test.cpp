@@ -120,7 +120,7 @@ TEST_P(NumberKeys, AreTakenAsDocumentedOrRefusedByName) {
       char* end = nullptr;
       const double number = value.find("n") == value.npos ? std::strtod(value.c_str(), &end) : NAN;
       const bool is_number = end != nullptr && *end == '\0';
-      if (!is_number || !documented(row.type, number)) EXPECT_TRUE(named);
+      EXPECT_TRUE(named || (is_number && documented(row.type, number)));
       if (!problems.empty()) continue;
       EXPECT_NO_THROW(expect_sensible(config));
     }
@@ -164,7 +164,8 @@ std::string refusal(const Json& described) {
 
 // Every number of `part`, a part of `whole`, in turn.
 void try_numbers(Json& whole, Json& part, const std::vector<std::string>& free) {
-  for (const auto& item : Json(part).items()) {
+  const Json before = part;
+  for (const auto& item : before.items()) {
     if (!item.value().is_number()) continue;
     const auto& key = item.key();
     const bool may_be_huge = std::find(free.begin(), free.end(), key) != free.end();
