@@ -138,7 +138,7 @@ void AlignedText::replace(const Pattern& pattern, std::string_view by) {
   if (!tracked_ && !pattern.is_regex() && !pattern.source().empty() && !by.empty())
     return replace_untracked(pattern.source(), by);
   std::vector<ByteRange> ranges;
-  if (!pattern.is_regex()) {  // the common case, without the parts between
+  if (!pattern.is_regex() && !pattern.source().empty()) {  // the common case, without the parts between
     for (auto m = pattern.find(text_, 0); m; m = pattern.find(text_, m->end)) ranges.push_back(*m);
   } else {
     for (const PatternPart& part : pattern.parts(text_)) {

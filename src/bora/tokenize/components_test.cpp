@@ -59,6 +59,8 @@ TEST(Normalizer, OthersAndSequence) {
   EXPECT_EQ(normalized(R"({"type":"Prepend","prepend":"▁"})", "a"), "▁a");
   EXPECT_EQ(normalized(R"({"type":"Prepend","prepend":"▁"})", ""), "");
   EXPECT_EQ(normalized(R"({"type":"Replace","pattern":{"Regex":"\\s+"},"content":" "})", "a \t\nb"), "a b");
+  EXPECT_EQ(normalized(R"({"type":"Replace","pattern":{"String":""},"content":"-"})", "ab"), "-a-b-");
+  EXPECT_EQ(normalized(R"({"type":"Replace","pattern":{"Regex":"b*"},"content":""})", "abc"), "ac");
   EXPECT_EQ(normalized(R"({"type":"ByteLevel"})", " \u00e9"), "\u0120\u00c3\u00a9");
   EXPECT_EQ(
       normalized(R"({"type":"Sequence","normalizers":[{"type":"NFD"},{"type":"Lowercase"}]})", "\u00c9"),
@@ -147,13 +149,7 @@ TEST(PreTokenizer, Sequence) {  // Falcon's: digits after ByteLevel see its alph
 
 // ---- patterns and Unicode ----
 
-TEST(Pattern, RewritesOniguruma) {
-  EXPECT_EQ(pcre2_from_oniguruma(R"(\s)"), R"([\t-\r \x{85}\p{Z}])");
-  EXPECT_EQ(pcre2_from_oniguruma(R"([^\s.])"), R"([^\t-\r \x{85}\p{Z}.])");
-  EXPECT_EQ(pcre2_from_oniguruma(R"(\S)"), R"([^\t-\r \x{85}\p{Z}])");
-  EXPECT_EQ(pcre2_from_oniguruma(R"(\h+)"), "[0-9A-Fa-f]+");
-  EXPECT_EQ(pcre2_from_oniguruma(R"(\p{Thai}\P{^Thai})"), R"(\p{sc:Thai}\p{sc:Thai})");
-  EXPECT_EQ(pcre2_from_oniguruma(R"(\\s\.)"), R"(\\s\.)");
+TEST(Pattern, MatchesLikeOniguruma) {
   EXPECT_FALSE(Pattern::regex(R"(\s)", "t").find("\u180e", 0));
   EXPECT_TRUE(Pattern::regex(R"(\w)", "t").find("\u00b2", 0));
   EXPECT_TRUE(Pattern::regex(R"(^\p{L}+$)", "t").find("a\U0002EBF0", 0));  // a letter since Unicode 15.1
@@ -165,7 +161,10 @@ TEST(Pattern, EmptyMatches) {
   EXPECT_THAT(parts,
               ElementsAre(PatternPart{{0, 1}, false}, PatternPart{{1, 1}, true}, PatternPart{{1, 2}, false},
                           PatternPart{{2, 3}, true}, PatternPart{{3, 4}, false}));
-  EXPECT_EQ(Pattern::literal("").replace("ab", "x"), "ab");
+  EXPECT_EQ(Pattern::literal("").replace("ab", "x"), "xaxbx");
+  EXPECT_EQ(Pattern::literal("").replace("", "x"), "");
+  EXPECT_EQ(Pattern::regex("y*", "t").replace("", "x"), "");
+  EXPECT_EQ(Pattern::regex("y*", "t").replace("ayb", "x"), "xaxbx");
 }
 
 TEST(Pattern, GivesUpOnRunawayRegexes) {

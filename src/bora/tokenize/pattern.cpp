@@ -6,11 +6,15 @@
 #include <fmt/core.h>
 #include <pcre2.h>
 
+#include <algorithm>
 #include <array>
 
 #include "bora/base/error.h"
 #include "bora/tokenize/json_view.h"
-#include "bora/tokenize/newer_characters.h"
+#include "bora/tokenize/oniguruma_fold.h"
+#include "bora/tokenize/oniguruma_look_behind.h"
+#include "bora/tokenize/oniguruma_parser.h"
+#include "bora/tokenize/oniguruma_writer.h"
 #include "bora/tokenize/unicode.h"
 
 namespace bora::tokenize {
@@ -50,76 +54,6 @@ std::string message_of(int code) {
   return reinterpret_cast<const char*>(text.data());
 }
 
-/// The inside of a bracket for a class escape, or empty.
-std::string class_of_escape(char c) {
-  switch (c) {
-    case 's':
-      return R"(\t-\r \x{85}\p{Z})";
-    case 'w': {
-      static const std::string word =
-          R"(\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{B2}\x{B3}\x{B9}\x{BC}-\x{BE})" + newer_characters("w");
-      return word;
-    }
-    case 'd': {
-      static const std::string digit = R"(\p{Nd})" + newer_characters("Nd");
-      return digit;
-    }
-    case 'h':
-      return "0-9A-Fa-f";
-    default:
-      return {};
-  }
-}
-
-/// What `inside` of a bracket leaves out, as the inside of another.
-std::string complement(const std::string& inside) {
-  static const std::string all = [] {
-    std::string text;
-    for (char32_t c = 0; c < kCodePoints; ++c) {
-      if (c < 0xD800 || c >= 0xE000) append_utf8(text, c);
-    }
-    return text;
-  }();
-  std::string out;
-  for (const PatternPart& part : Pattern::pcre2("[" + inside + "]+").parts(all)) {
-    if (part.match) continue;
-    const CodePoint first = code_point_at(all.data() + part.range.begin);
-    const CodePoint last = code_point_at(all.data() + previous_start(all, part.range.end));
-    out += fmt::format("\\x{{{:X}}}-\\x{{{:X}}}", static_cast<std::uint32_t>(first.value),
-                       static_cast<std::uint32_t>(last.value));
-  }
-  return out;
-}
-
-/// Characters that are `inside` a bracket, or that are not.
-void append_class(std::string& out, const std::string& inside, bool negated, bool in_class) {
-  if (in_class)
-    out += negated ? complement(inside) : inside;
-  else
-    out += fmt::format("[{}{}]", negated ? "^" : "", inside);
-}
-
-/// PCRE2's name for what stands in \p{...}: scripts without extensions.
-std::string property_name(std::string_view name) {
-  static constexpr std::array<std::string_view, 20> kScripts = {
-      "Han",     "Hiragana", "Katakana", "Hangul", "Latin",    "Greek",     "Cyrillic",
-      "Arabic",  "Hebrew",   "Thai",     "Common", "Bopomofo", "Georgian",  "Tamil",
-      "Bengali", "Telugu",   "Armenian", "Khmer",  "Lao",      "Devanagari"};
-  for (const auto script : kScripts) {
-    if (name == script) return fmt::format("sc:{}", name);
-  }
-  return std::string(name);
-}
-
-/// \p{name}, or \P{name}.
-void append_property(std::string& out, std::string_view name, bool negated, bool in_class) {
-  const std::string newer = newer_characters(name);
-  if (newer.empty())
-    out += fmt::format("\\{}{{{}}}", negated ? 'P' : 'p', property_name(name));
-  else
-    append_class(out, fmt::format("\\p{{{}}}{}", property_name(name), newer), negated, in_class);
-}
-
 }  // namespace
 
 struct Pattern::Compiled {
@@ -130,36 +64,25 @@ struct Pattern::Compiled {
   Compiled& operator=(const Compiled&) = delete;
 };
 
-std::string pcre2_from_oniguruma(std::string_view source) {
-  std::string out;
-  bool in_class = false;
-  for (std::size_t i = 0; i < source.size(); ++i) {
-    const char c = source[i];
-    if (c != '\\' || i + 1 == source.size()) {
-      if (c == '[') in_class = true;
-      if (c == ']') in_class = false;
-      out += c;
-      continue;
-    }
-    const char e = source[++i];
-    if (const auto same = class_of_escape(e); !same.empty()) {
-      append_class(out, same, false, in_class);
-    } else if (const auto other = class_of_escape(static_cast<char>(e | 0x20)); !other.empty()) {
-      append_class(out, other, true, in_class);
-    } else if ((e == 'p' || e == 'P') && i + 1 < source.size() && source[i + 1] == '{') {
-      const std::size_t close = source.find('}', i);
-      if (close == std::string_view::npos) return std::string(source);
-      std::string_view name = source.substr(i + 2, close - i - 2);
-      const bool caret = !name.empty() && name[0] == '^';
-      if (caret) name.remove_prefix(1);
-      append_property(out, name, (e == 'P') != caret, in_class);
-      i = close;
-    } else {
-      out += c;
-      out += e;
-    }
-  }
-  return out;
+namespace {
+
+/// Whether something lazy stands in what is matched in one way only.
+bool has_lazy_in_atomic(const OnigNode& node, bool inside = false) {
+  if (inside && node.kind == OnigNode::Kind::Repeat && !node.greedy) return true;
+  inside = inside || node.kind == OnigNode::Kind::Atomic || node.kind == OnigNode::Kind::Look;
+  return std::any_of(node.parts.begin(), node.parts.end(),
+                     [&](const OnigNode& part) { return has_lazy_in_atomic(part, inside); });
+}
+
+}  // namespace
+
+std::string pcre2_from_oniguruma(std::string_view source, std::string_view where) {
+  const OnigRefusal refuse(where, source);
+  OnigNode tree = OnigParser(source, refuse).parse();
+  fold_literals(tree);
+  fix_look_behinds(tree, refuse);
+  // The code that PCRE2 10.42 compiles for (?>.+?)c misses matches; its interpreter does not.
+  return (has_lazy_in_atomic(tree) ? "(*NO_JIT)" : "") + pcre2_text(tree);
 }
 
 Pattern Pattern::literal(std::string text) {
@@ -170,7 +93,7 @@ Pattern Pattern::literal(std::string text) {
 
 // NOLINTNEXTLINE(performance-unnecessary-value-param)
 Pattern Pattern::regex(std::string source, std::string_view where) {
-  return compiled(source, pcre2_from_oniguruma(source), where);
+  return compiled(source, pcre2_from_oniguruma(source, where), where);
 }
 
 // NOLINTNEXTLINE(performance-unnecessary-value-param)
@@ -179,14 +102,19 @@ Pattern Pattern::pcre2(std::string source) { return compiled(source, source, "pa
 Pattern Pattern::compiled(std::string source, const std::string& translated, std::string_view where) {
   int error = 0;
   PCRE2_SIZE at = 0;
-  // Ruby's ^ and $ match at lines; a text here is known to be valid UTF-8, so matches skip that check.
-  pcre2_code* code =
-      pcre2_compile(reinterpret_cast<PCRE2_SPTR>(translated.data()), translated.size(),
-                    PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C, &error, &at, nullptr);
+  // ^ and $ match at lines, which end in \n alone, whatever PCRE2 was built for.
+  const std::unique_ptr<pcre2_compile_context, decltype(&pcre2_compile_context_free)> context(
+      pcre2_compile_context_create(nullptr), pcre2_compile_context_free);
+  pcre2_set_newline(context.get(), PCRE2_NEWLINE_LF);
+  constexpr auto kOptions = PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_DOTALL | PCRE2_NEVER_BACKSLASH_C;
+  pcre2_code* code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(translated.data()), translated.size(),
+                                   kOptions, &error, &at, context.get());
   if (code == nullptr) {
-    fail(ErrorKind::Unsupported, "{}: the regex {} cannot be used: {}", where, json_string(source),
-         message_of(error));
+    fail(ErrorKind::Unsupported,
+         "{}: the regex {} cannot be used: {}\nhint: write it shorter, or in another way", where,
+         json_string(source), message_of(error));
   }
+  // A text here is known to be valid UTF-8, so matches skip that check.
   pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);  // without it the interpreter does the same, slowly
   Pattern p;
   p.source_ = std::move(source);
@@ -209,7 +137,6 @@ void Pattern::write(std::string& out) const {
 
 std::optional<ByteRange> Pattern::find(std::string_view text, std::size_t from) const {
   if (!regex_) {
-    if (source_.empty()) return std::nullopt;
     const std::size_t at = text.find(source_, from);
     if (at == std::string_view::npos) return std::nullopt;
     return ByteRange{at, at + source_.size()};
@@ -228,6 +155,7 @@ std::optional<ByteRange> Pattern::find(std::string_view text, std::size_t from) 
 
 std::vector<PatternPart> Pattern::parts(std::string_view text) const {
   std::vector<PatternPart> parts;
+  if (text.empty()) return parts;
   std::size_t done = 0;
   std::optional<std::size_t> last_end;
   for (std::size_t from = 0; from <= text.size();) {

@@ -27,14 +27,14 @@ struct PatternPart {
 };
 
 /// What `tokenizer.json` calls a pattern: {"String": "..."} or {"Regex": "..."}, the latter in Oniguruma's
-/// Ruby syntax. Regexes run on PCRE2 (just-in-time compiled, UTF and Unicode properties on); the few
-/// spellings whose meaning differs are rewritten. Any number of threads may use one.
+/// syntax. Regexes run on PCRE2 (just-in-time compiled, UTF and Unicode properties on), translated so that
+/// they match the same; what cannot be is refused. Any number of threads may use one.
 class Pattern {
  public:
   static Pattern literal(std::string text);
-  /// `where` stands in errors: Unsupported if PCRE2 cannot compile it.
+  /// `where` stands in errors: Unsupported, with the construct and its place, if it cannot be translated.
   static Pattern regex(std::string source, std::string_view where);
-  /// A regex in PCRE2's own syntax.
+  /// A regex in PCRE2's own syntax; its dot matches line ends too.
   static Pattern pcre2(std::string source);
   static Pattern read(const JsonView& json);
   /// {"Regex":"..."}; appends.
@@ -48,7 +48,7 @@ class Pattern {
   std::optional<ByteRange> find(std::string_view text, std::size_t from) const;
 
   /// The whole text in parts, matches and what lies between, in order. Matches may be empty, but not directly
-  /// behind another.
+  /// behind another; an empty text has none.
   std::vector<PatternPart> parts(std::string_view text) const;
 
   /// Every match replaced.
@@ -63,8 +63,8 @@ class Pattern {
   std::shared_ptr<const Compiled> compiled_;
 };
 
-/// A regex of Oniguruma in PCRE2's words: \s, \w, \h and script names differ, and \p{L} and \p{N} are those
-/// of char_classes().
-std::string pcre2_from_oniguruma(std::string_view source);
+/// A regex of Oniguruma in PCRE2's words: its syntax, its Unicode 16, its case folding. Errors: Unsupported,
+/// "WHERE: the regex ... cannot be used: CONSTRUCT at byte N".
+std::string pcre2_from_oniguruma(std::string_view source, std::string_view where = "pattern");
 
 }  // namespace bora::tokenize

@@ -371,8 +371,8 @@ TEST(TokenizerErrors, RefuseWhatIsNotThereByName) {
             "hint: set it to null");
   EXPECT_EQ(refused("\"normalizer\":null",
                     R"("normalizer":{"type":"Replace","pattern":{"Regex":"(a"},"content":""})"),
-            "tokenizer.json: normalizer.pattern.Regex: the regex \"(a\" cannot be used: missing closing "
-            "parenthesis");
+            "tokenizer.json: normalizer.pattern.Regex: the regex \"(a\" cannot be used: a ( without "
+            "its ) at byte 0\nhint: write that part of the regex in another way");
 }
 
 TEST(TokenizerErrors, Components) {

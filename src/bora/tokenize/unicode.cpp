@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "bora/tokenize/newer_characters.h"
+#include "bora/tokenize/oniguruma_properties.h"
 #include "bora/tokenize/pattern.h"
 
 namespace bora::tokenize {
@@ -159,10 +159,10 @@ std::vector<bool> word_table() {
   for (char32_t c = 0; c < kCodePoints; ++c) {
     if (c < 0xD800 || c >= 0xE000) append_utf8(all, c);
   }
-  const Pattern word =
-      Pattern::pcre2(R"([\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{200C}\x{200D})" + newer_characters("w") + "]+");
+  const OnigClass letters = simplified(OnigClass::any({word(true), OnigClass::of({{0x200C, 0x200D}})}));
+  const Pattern pattern = Pattern::pcre2(pcre2_class(letters) + "+");
   std::vector<bool> table(kCodePoints);
-  for (const PatternPart& part : word.parts(all)) {
+  for (const PatternPart& part : pattern.parts(all)) {
     if (!part.match) continue;
     const char32_t first = code_point_at(all.data() + part.range.begin).value;
     const char32_t last = code_point_at(all.data() + previous_start(all, part.range.end)).value;
