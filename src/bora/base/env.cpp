@@ -65,6 +65,8 @@ std::string cache_directory() {
 
 std::optional<std::string> launcher(const std::string& name) { return read(name.c_str()); }
 
+char** inherited() { return environ; }
+
 std::optional<std::string> for_tests(const std::string& name) { return read(name.c_str()); }
 
 std::optional<std::string> run_id() { return read("RUN_ID"); }

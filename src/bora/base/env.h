@@ -31,6 +31,9 @@ std::optional<std::string> launcher(const std::string& name);
 /// Any other variable, for tests that look for programs to compare with.
 std::optional<std::string> for_tests(const std::string& name);
 
+/// All variables, as a program that this one starts gets them.
+char** inherited();
+
 /// Sets a variable for a library that reads it when it is first used, unless it is set. Before threads start.
 void prefer(const std::string& name, const std::string& value);
 

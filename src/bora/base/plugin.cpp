@@ -41,7 +41,8 @@ bool set_up(const std::string& checkout, const std::string& plugin) {
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
   pid_t child = -1;
-  const bool started = posix_spawn(&child, script.c_str(), &actions, nullptr, arguments.data(), environ) == 0;
+  const bool started =
+      posix_spawn(&child, script.c_str(), &actions, nullptr, arguments.data(), env::inherited()) == 0;
   posix_spawn_file_actions_destroy(&actions);
   if (!started) return false;
   int status = 0;
