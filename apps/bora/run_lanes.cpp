@@ -5,9 +5,8 @@
 #include <fmt/core.h>
 
 #include "bora/base/error.h"
-#include "bora/base/file.h"
-#include "bora/base/json.h"
 #include "bora/checkpoint/checkpoint.h"
+#include "run_record.h"
 
 namespace bora::app {
 namespace {
@@ -26,15 +25,6 @@ std::optional<std::int64_t> of_newest_checkpoint(const std::string& run_director
   return std::nullopt;
 }
 
-std::optional<std::int64_t> of_record(const std::string& run_directory) {
-  const auto file = path_join(run_directory, "run.json");
-  if (!exists(file)) return std::nullopt;
-  const auto record = Json::parse(read_text(file), nullptr, /*allow_exceptions=*/false);
-  const auto lanes = record.is_object() ? record.value("lanes", Json()) : Json();
-  if (!lanes.is_number_integer() || lanes.get<std::int64_t>() < 1) return std::nullopt;
-  return lanes.get<std::int64_t>();
-}
-
 std::string count(std::int64_t n, std::string_view what) {
   return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
 }
@@ -42,7 +32,7 @@ std::string count(std::int64_t n, std::string_view what) {
 }  // namespace
 
 RecordedLanes recorded_lanes(const std::string& run_directory) {
-  return {of_newest_checkpoint(run_directory), of_record(run_directory)};
+  return {of_newest_checkpoint(run_directory), lanes_of_record(run_directory)};
 }
 
 RunLanes choose_lanes(const train::TrainerConfig& config, std::int64_t seq_len, const mesh::MeshShape& shape,

@@ -36,6 +36,7 @@
 #include "placed_model.h"
 #include "profile.h"
 #include "replica_guard.h"
+#include "run_record.h"
 #include "run_lanes.h"
 #include "text_data.h"
 
@@ -68,40 +69,6 @@ void require_none(const std::string& directory) {
       "trainer.load_checkpoint is false, but {} exists and would never be written again\nhint: --fresh keeps "
       "{} under another name; or choose another run id (trainer.id)",
       found.back(), directory);
-}
-
-std::string run_record(const RunPlace& place) { return path_join(place.directory, "run.json"); }
-
-// How the run was computed when it was last started; empty if nobody knows: no reason not to go on.
-std::string recorded_arithmetic(const RunPlace& place) {
-  const auto file = run_record(place);
-  if (!exists(file)) return "";
-  const auto record = Json::parse(read_text(file), nullptr, /*allow_exceptions=*/false);
-  const auto words = record.is_object() ? record.value("arithmetic", Json()) : Json();
-  return words.is_string() ? words.get<std::string>() : "";
-}
-
-// What is needed to run it again.
-void record_run(const LoadedConfig& loaded, const RunPlace& place, const TextData& text, std::int64_t lanes,
-                double started) {
-  auto config = loaded.config;
-  write_atomically(path_join(place.directory, "config.yaml"), write_config(config), Access::Owner);
-  auto info = core::runtime_info();
-  Json record = {{"bora", BORA_VERSION},
-                 {"libtorch", info.libtorch},
-                 {"cpu", info.cpu},
-                 {"simd", info.simd_target},
-                 {"matmul", info.matmul},
-                 {"arithmetic", info.arithmetic},
-                 {"threads", info.threads},
-                 {"lanes", lanes},
-                 {"started", iso_time(started)}};
-  for (const auto& c : text.caches) {
-    if (c.train) record["data"][c.name] = c.train->num_tokens();
-  }
-  record["tokenizer"] = text.tokenizer.fingerprint().hex();
-  write_atomically(run_record(place), redact(record.dump(2)) + "\n", Access::Owner);
-  text.tokenizer.save(path_join(place.directory, "tokenizer"));
 }
 
 // The directory, of Hugging Face or of a run, whose weights a run begins with; empty if it begins with new
@@ -280,7 +247,7 @@ class Run {
     describe_model(*model_, console_);
     find_lanes(seq_len);
     if (writes()) {
-      earlier_arithmetic_ = recorded_arithmetic(place_);
+      earlier_arithmetic_ = recorded_arithmetic(place_.directory);
       record_run(loaded_, place_, *text_, lanes_, started_);
       if (const auto from = model_to_start_from(config_); !from.empty())
         keep_generation(from, text_->tokenizer, place_.directory);
