@@ -20,7 +20,8 @@ Tokenizer words(const std::string& config = R"({"bos_token":"<s>","eos_token":"<
                 const std::string& fourth = "a") {
   const std::string json =
       R"({"version":"1.0","added_tokens":[],"normalizer":null,"pre_tokenizer":null,"post_processor":null,)"
-      R"("decoder":null,"model":{"type":"WordLevel","unk_token":"a","vocab":{"<s>":0,"</s>":1,"<pad>":2,"a":3,")" +
+      R"("decoder":null,"model":{"type":"WordLevel","unk_token":"a","vocab":{"<s>":0,"</s>":1,"<pad>":2,)"
+      R"("a":3,")" +
       fourth + R"(b":4}}})";
   return Tokenizer::from_json(json, config);
 }

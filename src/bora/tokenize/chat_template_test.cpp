@@ -177,14 +177,14 @@ TEST(ChatTemplate, ReasoningHasTwoNames) {
   };
   EXPECT_EQ(shown(R"("content":"c","thinking":"t")"),
             R"({"thinking": "t", "role": "assistant", "content": "c", "reasoning_content": "t"})");
-  EXPECT_EQ(
-      shown(R"("reasoning":"r","content":"c")"),
-      R"({"thinking": "r", "role": "assistant", "reasoning": "r", "content": "c", "reasoning_content": "r"})");
+  EXPECT_EQ(shown(R"("reasoning":"r","content":"c")"),
+            R"({"thinking": "r", "role": "assistant", "reasoning": "r", "content": "c", )"
+            R"("reasoning_content": "r"})");
   EXPECT_EQ(shown(R"("reasoning_content":"x","content":"c")"),
             R"({"thinking": "x", "role": "assistant", "reasoning_content": "x", "content": "c"})");
-  EXPECT_EQ(
-      shown(R"("thinking":"t","reasoning":"r","reasoning_content":null,"content":"c")"),
-      R"({"thinking": "t", "role": "assistant", "reasoning": "r", "content": "c", "reasoning_content": "t"})");
+  EXPECT_EQ(shown(R"("thinking":"t","reasoning":"r","reasoning_content":null,"content":"c")"),
+            R"({"thinking": "t", "role": "assistant", "reasoning": "r", "content": "c", )"
+            R"("reasoning_content": "t"})");
   EXPECT_EQ(shown(R"("thinking":"","reasoning_content":"x")"),
             R"({"thinking": "", "role": "assistant", "reasoning_content": "x"})");
 }
