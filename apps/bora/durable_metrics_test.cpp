@@ -75,7 +75,6 @@ constexpr const char* kConfig = R"(data:
   train_urls: ["FOLDER/text.txt"]
   train_tokenizer: {vocab_size: 270}
   cache_dir: FOLDER/cache
-  auto_build_caches: true
 model: {type: gpt2, seq_len: 16, hidden_dim: 16, num_heads: 2, num_layers: 1}
 trainer:
   id: run

@@ -162,13 +162,6 @@ TEST(Interrupted, WhatAStopSavesGoesWhenTheRunGoesOn) {
   EXPECT_THAT(run(folder, {"inspect", "runs/run/step-4"}).output, HasSubstr("permanent"));
 }
 
-TEST(Interrupted, AStopBeforeTheFirstStepSavesNothing) {
-  auto folder = small_project("stop_at_once");
-  auto done = run(folder, {"train", "config.yaml", "--trainer.threads=1", "--trainer.stop_at_step=0"});
-  EXPECT_EQ(done.code, 75) << done.output;
-  EXPECT_THAT(done.output, HasSubstr("stopped before the first step; there is nothing to save"));
-}
-
 TEST(Interrupted, AnIncompleteCheckpointIsNotInTheWay) {
   auto folder = small_project("incomplete");
   ASSERT_EQ(run(folder, {"train", "config.yaml", "--trainer.threads=1", "--trainer.stop_at_step=2"}).code,

@@ -68,9 +68,9 @@ void keep(Outputs& all, std::string_view text) {
     const auto file = files().append(all.path);
     file->write(as_bytes(all.waiting));
     file->close();
-  } catch (const std::exception&) {  // nobody is left to be told
+    all.waiting.clear();
+  } catch (const std::exception&) {  // a run's directory may not be there yet; with the next text, perhaps
   }
-  all.waiting.clear();
 }
 
 }  // namespace

@@ -7,8 +7,8 @@
 namespace bora {
 
 /// The operating system's files, by POSIX calls. Calls that a signal interrupts are repeated, short writes
-/// continued. Nothing is buffered: one write() is one system call. A loss of power leaves the directories that
-/// make_directories() has made.
+/// continued. Nothing is buffered: one write() is one system call. A loss of power leaves the directories
+/// that make_directories() has made.
 class PosixFileSystem : public FileSystem, public ExchangingFiles {
  public:
   std::unique_ptr<ReadFile> open(const std::string& path) override;

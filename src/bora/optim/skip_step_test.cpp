@@ -52,9 +52,9 @@ TEST(RollingWindow, DoesNotRecordWhatIsNotFinite) {
 TEST(RollingWindow, LoadsIntoAnotherLength) {
   RollingWindow five(5), two(2);
   for (int i = 0; i < 7; ++i) five.record(i);
-  two.load(five.save(), "w");
+  two.load(five.save(), "w", 100);
   EXPECT_EQ(two.save(), Json({5.0, 6.0}));
-  EXPECT_THROW(two.load(Json("x"), "w"), Error);
+  EXPECT_THROW(two.load(Json("x"), "w", 100), Error);
 }
 
 TEST(SkipStep, NeverBeforeHalfTheWindow) {
