@@ -2,11 +2,15 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "run_place.h"
 
+#include <algorithm>
+#include <array>
 #include <optional>
+#include <string_view>
 
 #include "bora/base/env.h"
 #include "bora/base/error.h"
 #include "bora/base/hash.h"
+#include "bora/base/text.h"
 #include "bora/train/run_name.h"
 
 namespace bora::app {
@@ -17,6 +21,22 @@ std::optional<std::string> given_id(const train::TrainerConfig& trainer) {
   if (trainer.id) return trainer.id;
   if (auto id = env::run_id()) return id;
   return trainer.configured_id();
+}
+
+// Keys that came after runs were first named. At these values they are left out of the name, so that a run
+// that began before is found.
+constexpr std::array<std::string_view, 3> kLaterKeys = {"allow_private_addresses: false", "chat_date: null",
+                                                        "max_download: 100GB"};
+
+std::string identity_of_training(const LmConfig& config) {
+  auto part = training_part(config);
+  std::string out;
+  for (const auto line : split(config_identity(part), '\n')) {
+    if (std::find(kLaterKeys.begin(), kLaterKeys.end(), trim(line)) == kLaterKeys.end())
+      out += fmt::format("{}\n", line);
+  }
+  out.pop_back();  // the line feed that the text had not
+  return out;
 }
 
 }  // namespace
@@ -30,8 +50,7 @@ RunPlace run_place(const LmConfig& config) {
          "variable RUN_ID or the id of the W&B tracker",
          *id);
   }
-  auto part = training_part(config);
-  place.id = id ? *id : train::run_name(hash128(config_identity(part)));
+  place.id = id ? *id : train::run_name(hash128(identity_of_training(config)));
   place.directory = config.trainer.checkpointer.run_directory(place.id);
   return place;
 }

@@ -50,6 +50,13 @@ TEST_F(RunPlaceTest, WhatDoesNotDecideTheTrainingKeepsTheName) {
   }
 }
 
+// Who comes with a newer program finds the runs of the older ones: a key that is new is in kLaterKeys.
+TEST_F(RunPlaceTest, TheNameOfAConfigurationStays) {
+  EXPECT_EQ(name({}), "gentle-yak-49");
+  EXPECT_NE(name({{"data.format", "{type: chat, chat_date: 2024-07-26}"}}),
+            name({{"data.format", "{type: chat}"}}));
+}
+
 TEST_F(RunPlaceTest, WhatDecidesTheTrainingChangesIt) {
   const auto before = name({});
   for (const auto& [key, value] : Overrides{{"trainer.seed", "1"},

@@ -59,8 +59,8 @@ class DirectoryWriter {
     write_sharded(directory_, stem, std::move(sources), shards);
   }
 
-  void write_text(const std::string& name, std::string_view text, Access access = Access::Umask) {
-    const auto file = create(name, access);
+  void write_text(const std::string& name, std::string_view text) {
+    const auto file = create(name);
     file->write(as_bytes(text));
     file->sync();
     file->close();
@@ -69,9 +69,9 @@ class DirectoryWriter {
   std::vector<FileRecord> records() const { return {records_.begin(), records_.end()}; }
 
  private:
-  std::unique_ptr<WriteFile> create(const std::string& name, Access access = Access::Umask) {
+  std::unique_ptr<WriteFile> create(const std::string& name) {
     records_.push_back({.name = name});
-    return std::make_unique<HashedFile>(files().create(path_join(directory_, name), access), records_.back());
+    return std::make_unique<HashedFile>(files().create(path_join(directory_, name)), records_.back());
   }
 
   std::string directory_;
@@ -153,7 +153,7 @@ Manifest write_into(const std::string& directory, const CheckpointView& view, co
   write_tensors(writer, view, options);
   Manifest manifest = view.manifest;
   if (view.part.count > 1) take_notes(directory, view, options.part_deadline, manifest.files);
-  writer.write_text("state.json", view.state, Access::Owner);
+  writer.write_text("state.json", view.state);
   for (auto& record : writer.records()) manifest.files.push_back(std::move(record));
   writer.write_text(kManifest, manifest_text(manifest));
   files().sync_directory(directory);
