@@ -275,11 +275,6 @@ class Run {
 
   // Data that is read up ends the run, and its schedule.
   void end_with_the_data() {
-    if (!text_->datasets.train) {
-      fail(ErrorKind::Config,
-           "data: there is nothing to train on\nhint: data.train_urls, or a positive weight in "
-           "data.train_weights");
-    }
     auto& steps = config_.trainer.num_train_steps;
     const auto most = data::Loader(text_->datasets.train, config_.trainer.batch_schedule()).num_steps();
     if (most >= steps) return;
