@@ -52,7 +52,7 @@ REGEXES = [KIMI_K2] * 8 + [CL100K] * 8 + [BLOOM] * 8 + [
     # places
     r"\b", r"\B", r"\b\w+\b", r"\w+", r"[\w]+", r"\W", r"^", r"$", r"^.", r".$", r"\A.", r".\z", r".\Z", r"\Ka",
     r"a\Kb", r"(?<=a)b", r"(?<!a)b", r"(?<=a{1,2})b", r"(?<=a|bc)c", r"(?<=a+)b", r"(?<!\s+)a",
-    r"(?<=\b\w{1,3})s", r"(?<=(?i:ß))s", r"(?<!(?i:ss))t", r"(?=\d)", r"(?!\S)\s", r"(?<=^|,)[^,]*",
+    r"(?<=\w{1,3})s", r"(?<=(?i:ß))s", r"(?<!(?i:ss))t", r"(?=\d)", r"(?!\S)\s", r"(?<=^|,)[^,]*",
     # escapes
     r"\v", r"\pL", r"\Qa.b\E", r"\x61\x{62}", r"\xE4\xB8\xAD", r"\u4E2D", r"\07", r"\h+", r"\H", r"\R", r"\N+", r"\O",
     r"\e|\a|\f", r"\<a\>", r"\-", r"\ ", r"é+", r"\p{Letter}", r"\p{l}+", r"\p{lowercase_letter}", r"\P{^Lu}", r"\p{C}",

@@ -54,6 +54,17 @@ bool remembers(const OnigNode& node) {
   return node.kind == Kind::Capture || std::any_of(node.parts.begin(), node.parts.end(), remembers);
 }
 
+/// A part that looks at what follows: Oniguruma, behind several lengths, takes the look-behind's end for the
+/// text's, sometimes.
+const OnigNode* looks_on(const OnigNode& node) {
+  const bool before = node.anchor == '^' || node.anchor == 'A';
+  if (node.kind == Kind::Look || (node.kind == Kind::Anchor && !before)) return &node;
+  for (const OnigNode& part : node.parts) {
+    if (const OnigNode* found = looks_on(part)) return found;
+  }
+  return nullptr;
+}
+
 class Alternatives {
  public:
   explicit Alternatives(const OnigRefusal& refuse) : refuse_(refuse) {}
@@ -133,6 +144,10 @@ class Alternatives {
 void fix_look_behinds(OnigNode& node, const OnigRefusal& refuse) {
   for (OnigNode& part : node.parts) fix_look_behinds(part, refuse);
   if (node.kind != Kind::Look || !node.behind) return;
+  if (!length_of(node.parts[0])) {
+    if (const OnigNode* found = looks_on(node.parts[0]))
+      refuse("a place or look in a look-behind of several lengths", found->at);
+  }
   Nodes nodes = Alternatives(refuse).of(node.parts[0], true);
   OnigNode body =
       nodes.size() == 1 ? std::move(nodes[0]) : OnigNode(Kind::Alternation, node.at, std::move(nodes));

@@ -103,6 +103,7 @@ TEST(Oniguruma, RefusesByNameAndPlace) {
   EXPECT_EQ(refusal("(?<=b(?>a+))c"), "an atomic group of several lengths in a look-behind at byte 5");
   EXPECT_EQ(refusal("(?<=ba+)c"), "a look-behind without a greatest length at byte 6");
   EXPECT_EQ(refusal("(?<!(a))c"), "a group that remembers in a negative look-behind at byte 0");
+  EXPECT_EQ(refusal("(?<=a?\\b)c"), "a place or look in a look-behind of several lengths at byte 6");
   EXPECT_EQ(refusal("(?=a\\K)"), "\\K in a look-ahead or look-behind at byte 4");
   EXPECT_EQ(refusal("\\cA"), "the control character \\c at byte 0");
   EXPECT_EQ(refusal("\\xFF"), "bytes that are no character at byte 0");
