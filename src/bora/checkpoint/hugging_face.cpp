@@ -105,14 +105,11 @@ TensorSource source_of(const HfParameter& p, const HfSaveOptions& options) {
   return {p.name, options.dtype, hf_shape(p), produce};
 }
 
-void write_file(const std::string& directory, const std::string& name, std::string_view content) {
-  const std::string path = path_join(directory, name), folder = parent_path(path);
-  files().make_directories(folder);
+void write_file(const std::string& path, std::string_view content) {
   auto file = files().create(path);
   file->write(as_bytes(content));
   file->sync();
   file->close();
-  if (folder != directory) files().sync_directory(folder);
 }
 
 }  // namespace

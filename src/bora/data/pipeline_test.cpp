@@ -123,7 +123,7 @@ TEST_F(Pipeline, WholeDocuments) {
                 "are left out"));
   config_.configs[0].second.validation_urls = source.train_urls;
   std::vector<std::string> said;
-  make_datasets(config_, build_caches(config_, bytes_, 1), kLength, {.eos_id = 1}, BatchSchedule(8), kKey,
+  make_datasets(config_, build_caches(config_, bytes_, 1), kLength, {}, BatchSchedule(8), kKey,
                 [&](const std::string& text) { said.push_back(text); });
   EXPECT_THAT(said, testing::UnorderedElementsAre(testing::StartsWith("data set c, training: 10 of 38"),
                                                   testing::StartsWith("data set c, validation: 10 of 38")));

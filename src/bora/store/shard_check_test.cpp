@@ -255,9 +255,9 @@ TEST_F(ShardCheck, AReadOnlyCacheIsChecked) {
 TEST_F(ShardCheck, OfAReadOnlyCacheTheUserKeepsTheNote) {
   struct ReadOnly : CountingFiles {
     explicit ReadOnly(std::string folder) : fixed(std::move(folder)) {}
-    std::unique_ptr<WriteFile> create(const std::string& path) override {
+    std::unique_ptr<WriteFile> create(const std::string& path, Access access) override {
       if (path.starts_with(fixed)) fail_file(path, "create", EROFS);
-      return CountingFiles::create(path);
+      return CountingFiles::create(path, access);
     }
     std::string fixed;
   };
