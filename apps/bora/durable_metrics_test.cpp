@@ -17,11 +17,11 @@ namespace {
 // Notes which files have unsynced bytes at the moment at which a checkpoint becomes visible.
 class WatchedFiles : public PosixFileSystem {
  public:
-  std::unique_ptr<WriteFile> append(const std::string& path) override {
-    return std::make_unique<Watched>(PosixFileSystem::append(path), unsynced(path), *this);
+  std::unique_ptr<WriteFile> append(const std::string& path, Access access) override {
+    return std::make_unique<Watched>(PosixFileSystem::append(path, access), unsynced(path), *this);
   }
-  std::unique_ptr<WriteFile> create(const std::string& path) override {
-    return std::make_unique<Watched>(PosixFileSystem::create(path), unsynced(path), *this);
+  std::unique_ptr<WriteFile> create(const std::string& path, Access access) override {
+    return std::make_unique<Watched>(PosixFileSystem::create(path, access), unsynced(path), *this);
   }
   void rename(const std::string& from, const std::string& to) override {
     PosixFileSystem::rename(from, to);
