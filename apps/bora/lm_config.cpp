@@ -89,7 +89,7 @@ std::vector<ConfigProblem> size_problems(const LmConfig& config) {
   const auto& t = config.trainer;
   const auto schedule = t.batch_schedule();
   const auto seq_len = config.model.config->seq_len();
-  const auto lanes = train::resolve_lanes(t, schedule.batch_size(0), seq_len);
+  const auto lanes = t.lanes.value_or(train::resolve_lanes(schedule.batch_size(0), seq_len, 1));
   const double of_lane =
       static_cast<double>(schedule.largest()) / static_cast<double>(lanes) * static_cast<double>(seq_len);
   if (of_lane > kSize.most) {  // the rows of a matrix product
