@@ -88,11 +88,9 @@ bool documented(const std::string& type, double value) {
 // The numbers that --dry_run shows.
 void expect_sensible(const LmConfig& config) {
   const auto& model = *config.model.config;
-  const auto sizes = estimate_sizes(
-      model, {.vocab = 300,
-              .batch = config.trainer.batch_schedule().batch_size(0),
-              .lanes = train::resolve_lanes(config.trainer, config.trainer.batch_schedule().batch_size(0),
-                                            model.seq_len())});
+  const auto batch = config.trainer.batch_schedule().batch_size(0);
+  const auto lanes = config.trainer.lanes.value_or(train::resolve_lanes(batch, model.seq_len(), 1));
+  const auto sizes = estimate_sizes(model, {.vocab = 300, .batch = batch, .lanes = lanes});
   EXPECT_GE(sizes.parameters, 0);
   EXPECT_TRUE(std::isfinite(sizes.peak()) && sizes.peak() > 0) << sizes.peak();
 }

@@ -168,7 +168,7 @@ class Buckets : public testing::Test {
   /// Names and contents of what comes.
   static std::map<std::string, std::string> fetched(const Names& urls) {
     std::map<std::string, std::string> out;
-    for (const auto& path : expand_urls(urls, {.allow_private = true}))
+    for (const auto& path : expand_urls(urls, Split::Train, {.allow_private = true}))
       out[base_name(path)] = read_text(path);
     return out;
   }

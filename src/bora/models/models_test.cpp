@@ -50,7 +50,7 @@ TEST(Gpt2Config, AnInnerSizeThatIsNoMultipleOfTheWidth) {
   EXPECT_EQ(odd.mlp_dim(), 40);
   EXPECT_EQ(odd.shape(50).mlp, 40);
   EXPECT_EQ(odd.to_hf(50)["n_inner"], 40);
-  const auto model = gpt2::Gpt2::init(odd, Dim<gpt2::Vocab>{50}, Key::from_seed(1));
+  auto model = gpt2::Gpt2::init(odd, Dim<gpt2::Vocab>{50}, Key::from_seed(1));
   EXPECT_EQ(parameter_count(model), odd.parameter_count(50));
   // As a configuration file: read, written, and read again.
   ConfigTree tree;
