@@ -40,8 +40,10 @@ TEST(Describe, KeysStandInTheirBlocks) {
   EXPECT_THAT(lines, testing::Contains("## Top level"));
   EXPECT_THAT(lines, testing::Contains("## model, type: gpt2"));
   EXPECT_THAT(lines,
-              testing::Contains("| `trainer.seed` | integer | `0` | of weights, dropout and data order |"));
-  EXPECT_THAT(lines, testing::Contains(testing::StartsWith("| `data.shuffle.io_block_size` | integer | ")));
+              testing::Contains(
+                  "| `trainer.seed` | integer, at least 0 | `0` | of weights, dropout and data order |"));
+  EXPECT_THAT(lines,
+              testing::Contains(testing::StartsWith("| `data.shuffle.io_block_size` | integer, from 1 to ")));
   EXPECT_THAT(lines, testing::Contains(testing::StartsWith("| `trainer.tracker[].logdir` | string | ")));
   EXPECT_THAT(lines, testing::Contains("| `trainer.ray` | workers are started by mpirun; see the guide |"));
 }

@@ -37,13 +37,6 @@ std::vector<std::byte> beginning(const ReadFile& file, std::uint64_t size) {
 
 // Size of the header, checked against the limit and the size of the file before anything else is touched.
 std::uint64_t header_size(std::span<const std::byte> start, std::uint64_t size, const std::string& path) {
-  constexpr std::string_view lfs = "version https://git-lfs";
-  if (as_text(start.first(std::min(start.size(), lfs.size()))) == lfs) {
-    fail(
-        ErrorKind::Corruption,
-        "{}: safetensors: this is a Git LFS pointer, not the file itself\nhint: fetch it with `git lfs pull`",
-        path);
-  }
   if (start.size() < 8) {
     fail(ErrorKind::Corruption, "{}: safetensors: the file has {} bytes, less than the 8 of a header size",
          path, size);

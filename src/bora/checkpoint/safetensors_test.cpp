@@ -114,8 +114,6 @@ TEST(Safetensors, RefusesEveryBrokenRule) {
       {with_size("{}", ~0ull, 0),
        "safetensors: header size 18446744073709551615 is above the format's limit of 100000000"},
       {with_size("{}", 3, 0), "safetensors: header size 3 is larger than the file (10 bytes)"},
-      {"version https://git-lfs.github.com/spec/v1\n",
-       "safetensors: this is a Git LFS pointer, not the file itself\nhint: fetch it with `git lfs pull`"},
       {head(""), h + "does not begin with {"},
       {head(" {}"), h + "does not begin with {"},
       {head("{"), h + "malformed JSON at byte 10"},
@@ -176,6 +174,15 @@ TEST(Safetensors, RefusesEveryBrokenRule) {
     EXPECT_EQ(error_of([&] { SafetensorsFile file(path); }), path + ": " + c.message);
     EXPECT_EQ(kind_of([&] { SafetensorsFile file(path); }), ErrorKind::Corruption);
   }
+}
+
+TEST(Safetensors, WhatGitLfsHasNotFetchedIsCalledSo) {
+  Folder folder;
+  const std::string path = folder / "m.safetensors";
+  write_file(path, "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n");
+  EXPECT_EQ(
+      error_of([&] { SafetensorsFile file(path); }).find(path + ": only stands for a file of 12345 bytes"),
+      0U);
 }
 
 TEST(Safetensors, TruncationAtEveryByteIsSeen) {

@@ -65,7 +65,8 @@ Config Config::from_hf(const Json& c, std::string_view name) {
   auto inner = c.find("n_inner");
   if (inner != c.end() && !inner->is_null()) {
     const auto width = json_get<std::int64_t>(c, "n_inner", name);
-    if (out.hidden_dim > 0 && width > 0 && width % out.hidden_dim == 0)
+    const bool possible = out.hidden_dim > 0 && width > 0 && kSize.allows(static_cast<double>(width));
+    if (possible && width % out.hidden_dim == 0)
       out.mlp_scale = width / out.hidden_dim;
     else
       out.intermediate_dim = width;

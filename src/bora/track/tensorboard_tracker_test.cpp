@@ -218,8 +218,8 @@ TEST(Tensorboard, ResumeTellsViewersToDropLaterSteps) {
 
 TEST(Tensorboard, ATornRecordIsRepaired) {
   const auto options = options_for("torn");
-  FaultFiles broken(files(),
-                    {.nth = 4, .short_write = true});  // directory, create, version, then the first log
+  FaultFiles broken(
+      files(), {.nth = 5, .short_write = true});  // directory, create, its sync, version, then the first log
   ScopedFileSystem scope(broken);
   TensorboardTracker tracker(options);
   for (int step = 0; step < 3; ++step) {
