@@ -98,8 +98,7 @@ TEST(BadInput, Texts) {
 TEST(BadInput, NothingHasAWeight) {
   auto folder = small_project("no_weight");
   expect_failure(run(folder, {"train", "config.yaml", "--data.train_weights={one: 0, two: 0}"}), 2,
-                 "data: there is nothing to train on\nhint: data.train_urls, or a positive weight in "
-                 "data.train_weights");
+                 "no data set has a weight above 0 from step 0 on: there is nothing to train on");
 }
 
 TEST(BadInput, CacheOfAnotherTokenizerOrText) {

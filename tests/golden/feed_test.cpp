@@ -259,13 +259,15 @@ class OwnDownloads {
   OwnDownloads& operator=(const OwnDownloads&) = delete;
 };
 
+const std::string kHere = "--data.allow_private_addresses=true";  // the server is on this machine
+
 TEST(FeedFromUrls, TrainsChecksAndRefuses) {
   auto folder = small_project("feed_http"), local = small_project("feed_local");
   const OwnDownloads downloads(folder + "/downloads");
   const store::TestServer server(files_by_path({{"/one.txt", read_text(folder + "/one.txt")}}));
   const std::string sum = sha256_of(folder + "/one.txt");
   const auto url = server.url("/one.txt");
-  auto done = run(folder, train({one_from(url + "#sha256=" + sum)}, 3));
+  auto done = run(folder, train({kHere, one_from(url + "#sha256=" + sum)}, 3));
   ASSERT_EQ(done.code, 0) << done.output;
   EXPECT_THAT(done.output, AllOf(HasSubstr("fetching " + url), HasSubstr("step  3/3")));
   ASSERT_EQ(run(local, train({}, 3)).code, 0);
@@ -273,15 +275,15 @@ TEST(FeedFromUrls, TrainsChecksAndRefuses) {
   EXPECT_EQ(server.requests(), 1) << "fetched once, for the tokenizer and the cache";
 
   const std::string zeros(64, '0');
-  auto kept = run(folder, train({one_from(url + "#sha256=" + zeros), "--trainer.id=kept"}, 3));
+  auto kept = run(folder, train({kHere, one_from(url + "#sha256=" + zeros), "--trainer.id=kept"}, 3));
   EXPECT_EQ(kept.code, 3) << kept.output;
   EXPECT_THAT(kept.output, HasSubstr("its SHA-256 is " + sum + " but " + zeros + " is wanted"));
   remove_all(folder + "/downloads");
-  auto wrong = run(folder, train({one_from(url + "#sha256=" + zeros), "--trainer.id=wrong"}, 3));
+  auto wrong = run(folder, train({kHere, one_from(url + "#sha256=" + zeros), "--trainer.id=wrong"}, 3));
   EXPECT_EQ(wrong.code, 3) << wrong.output;
   EXPECT_THAT(wrong.output, AllOf(HasSubstr(url + ": came with "), HasSubstr(" bytes and SHA-256 " + sum),
                                   HasSubstr("and SHA-256 " + zeros + " were promised")));
-  auto missing = run(folder, train({one_from(server.url("/none.txt")), "--trainer.id=missing"}, 3));
+  auto missing = run(folder, train({kHere, one_from(server.url("/none.txt")), "--trainer.id=missing"}, 3));
   EXPECT_EQ(missing.code, 3) << missing.output;
   EXPECT_THAT(missing.output, HasSubstr("/none.txt: the server says 404: there is no such file"));
   EXPECT_FALSE(exists(folder + "/runs/missing/step-1"));

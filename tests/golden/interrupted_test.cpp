@@ -263,7 +263,8 @@ TEST_F(Exported, ReplacesWithOrWithoutASlash) {
     auto done = run(folder_, {"export", "runs/run", to});
     EXPECT_EQ(done.code, 0) << done.output;
     EXPECT_THAT(files().list(folder_ + "/exported"),
-                ElementsAre("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"));
+                ElementsAre("config.json", "generation_config.json", "model.safetensors", "tokenizer.json",
+                            "tokenizer_config.json"));
   }
   for (const auto& name : files().list(folder_)) EXPECT_THAT(name, Not(HasSubstr("tmp")));
 }
@@ -287,11 +288,14 @@ TEST_F(Exported, AnImportIsWholeOrNotThere) {
   EXPECT_FALSE(exists(folder_ + "/runs/imported"));
   write_atomically(folder_ + "/model/tokenizer.json", tokenizer);
   EXPECT_EQ(run(folder_, {"import", "model", "runs/imported/"}).code, 0);
-  EXPECT_THAT(files().list(folder_ + "/runs/imported"), ElementsAre("step-0", "tokenizer"));
+  EXPECT_THAT(files().list(folder_ + "/runs/imported"),
+              ElementsAre("generation_config.json", "step-0", "tokenizer"));
   auto again = run(folder_, {"import", "model", "runs/imported"});
   EXPECT_EQ(again.code, 2) << again.output;
-  EXPECT_THAT(again.output,
-              HasSubstr("import: runs/imported holds step-0 already\nhint: choose another directory"));
+  EXPECT_THAT(
+      again.output,
+      HasSubstr(
+          "import: runs/imported holds generation_config.json already\nhint: choose another directory"));
   auto onto_run = run(folder_, {"import", "model", "runs/run"});
   EXPECT_EQ(onto_run.code, 2) << onto_run.output;
   EXPECT_EQ(run(folder_, {"generate", "runs/imported", "the moon", "--max_new_tokens", "2"}).code, 0);
