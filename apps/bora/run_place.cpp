@@ -31,7 +31,7 @@ constexpr std::array<std::string_view, 3> kLaterKeys = {"allow_private_addresses
 std::string identity_of_training(const LmConfig& config) {
   auto part = training_part(config);
   std::string out;
-  for (const auto line : split(config_identity(part), '\n')) {
+  for (const auto& line : split(config_identity(part), '\n')) {
     if (std::find(kLaterKeys.begin(), kLaterKeys.end(), trim(line)) == kLaterKeys.end())
       out += fmt::format("{}\n", line);
   }
