@@ -161,6 +161,9 @@ int run_bench(const Arguments& arguments) {
   args.parse(arguments);
   if (what != "train") fail(ErrorKind::Usage, "bench: {} is not train or workers", what);
   require_tokens(batch, seq);
+  const auto computed = core::parse_dtype(compute);
+  if (computed != core::DType::f32 && computed != core::DType::bf16)
+    fail(ErrorKind::Usage, "bench: --compute {} is not f32 or bf16", compute);
   core::initialize(static_cast<int>(threads));
   use_products(matmul);
   auto model = bench_model(name, seq);
@@ -169,7 +172,7 @@ int run_bench(const Arguments& arguments) {
   auto parameters = model->parameters();
   auto optimizer = optim::make_optimizer(optimizer_config, parameters);
   train::TrainerOptions options{.total_steps = steps + 3 + kTurns};
-  options.loss.compute = core::parse_dtype(compute);
+  options.loss.compute = computed;
   train::Trainer trainer({*model,
                           *optimizer,
                           optim::Schedule(optimizer_config, steps + 3 + kTurns),

@@ -29,7 +29,13 @@ std::unique_ptr<nn::LanguageModel> llama(std::int64_t hidden, std::int64_t layer
 }  // namespace
 
 std::unique_ptr<nn::LanguageModel> bench_model(const std::string& name, std::int64_t seq) {
-  if (name == "gpt2-124m") return make_model(gpt2::Config{}, 50257, Key::from_seed(0));
+  if (name == "gpt2-124m") {
+    const gpt2::Config config;
+    if (seq > config.seq_len)
+      fail(ErrorKind::Usage, "bench: --seq {} is more than the {} positions of {}", seq, config.seq_len,
+           name);
+    return make_model(config, 50257, Key::from_seed(0));
+  }
   if (name == "llama-nano") return llama(128, 4, 4, 2, 512, 32000, seq);
   if (name == "llama-mid") return llama(512, 8, 8, 4, 1408, 32000, seq);
   if (name == "quickstart") return llama(128, 4, 4, 2, 384, 4096, seq, true);

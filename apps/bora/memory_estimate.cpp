@@ -2,8 +2,13 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "memory_estimate.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
+
+#include "bora/base/error.h"
+#include "bora/base/text.h"
 
 namespace bora::app {
 namespace {
@@ -60,6 +65,20 @@ SizeEstimate estimate_sizes(const ModelConfig& config, const EstimateOptions& op
   double logits = std::min(tokens, 1024.0) * static_cast<double>(options.vocab);  // one chunk of the head
   out.activation_bytes = element * tokens * values_of_layers(s, config.remat()) + 4 * logits;
   return out;
+}
+
+void require_memory(const ModelConfig& config, std::int64_t workers) {
+  constexpr std::int64_t kAtLeastOne = 1;  // the vocabulary is known later
+  const auto parameters = static_cast<double>(config.parameter_count(kAtLeastOne));
+  const double needed = 4 * parameters / static_cast<double>(workers);
+  const double memory =
+      static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGE_SIZE));
+  if (needed <= memory) return;
+  fail(ErrorKind::Config,
+       "model: {} parameters take {} {}, and this machine has {}\nhint: a smaller model; --dry_run says what "
+       "one takes",
+       human_count(parameters), human_bytes(needed), workers == 1 ? "alone" : "of each worker",
+       human_bytes(memory));
 }
 
 }  // namespace bora::app

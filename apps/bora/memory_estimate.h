@@ -33,4 +33,8 @@ struct EstimateOptions {
 /// model's gradient_checkpointing computes again. Without data: token caches are mapped files.
 SizeEstimate estimate_sizes(const ModelConfig& config, const EstimateOptions& options);
 
+/// Config error where the fp32 parameters alone, divided among so many workers, are more than the memory of
+/// this machine: it would fill it before it fails.
+void require_memory(const ModelConfig& config, std::int64_t workers);
+
 }  // namespace bora::app

@@ -32,12 +32,13 @@
 #include "hf_start.h"
 #include "join_workers.h"
 #include "launch_command.h"
+#include "memory_estimate.h"
 #include "models.h"
 #include "placed_model.h"
 #include "profile.h"
 #include "replica_guard.h"
-#include "run_record.h"
 #include "run_lanes.h"
+#include "run_record.h"
 #include "text_data.h"
 
 namespace bora::app {
@@ -557,6 +558,7 @@ int run_training(const LoadedConfig& given, const RunFlags& flags) {
   const auto launch = mesh::launch_environment();
   track::Console console(track::detect_console(flags.quiet || launch.rank != 0, flags.json));
   if (flags.dry_run) return print_dry_run(loaded, place, flags, console);
+  require_memory(*loaded.config.model.config, launch.size);
   outlive_readers();
   auto workers = join_workers(launch, loaded.config.trainer);
   auto info = core::runtime_info();

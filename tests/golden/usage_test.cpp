@@ -98,6 +98,8 @@ TEST(Usage, WrongValuesAreNamed) {
        {{"generate", "m", "text", "--max_new_tokens", "0"},
         "--max_new_tokens is 0; it must be from 1 to 2147483647"},
        {{"bench", "train", "--model", "gpt9"}, "model gpt9 is not one of"},
+       {{"bench", "train", "--seq", "2000"}, "bench: --seq 2000 is more than the 1024 positions of gpt2-124m"},
+       {{"bench", "train", "--compute", "i32"}, "bench: --compute i32 is not f32 or bf16"},
        {{"bench", "train", "--matmul", "blas"}, "--matmul is blas; it must be automatic, mkl, own or amx"},
        {{"bench", "train", "--steps", "0", "--batch", "-1", "--seq", "x"},
         "bench: --batch is -1; it must be from 1 to 2147483647\n"

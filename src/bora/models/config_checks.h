@@ -13,6 +13,9 @@
 
 namespace bora::models {
 
+/// Tokens of a sequence: one to read and one to predict, at least.
+inline constexpr Range kSequence = from_to(2, 0x7FFFFFFF);
+
 /// Reports heads that do not divide, with the nearest valid choices, and heads that are too wide together.
 void check_heads(Binder& b, std::int64_t hidden_dim, std::int64_t num_heads, std::int64_t num_kv_heads,
                  std::optional<std::int64_t> head_dim, bool rotary);

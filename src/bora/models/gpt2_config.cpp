@@ -30,7 +30,7 @@ Number count(const Config& c, Number vocab_size) {
 }  // namespace
 
 void Config::bind(Binder& b) {
-  b.field("seq_len", seq_len, kSize, "longest sequence; size of the position table");
+  b.field("seq_len", seq_len, models::kSequence, "longest sequence; size of the position table");
   b.field("hidden_dim", hidden_dim, kSize, "width");
   b.field("num_layers", num_layers, kSize, "number of blocks");
   b.field("num_heads", num_heads, kSize, "attention heads");

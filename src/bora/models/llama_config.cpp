@@ -46,7 +46,7 @@ Number count(const Config& c, Number vocab_size) {
 }  // namespace
 
 void Config::bind(Binder& b) {
-  b.field("seq_len", seq_len, kSize, "longest sequence");
+  b.field("seq_len", seq_len, models::kSequence, "longest sequence");
   b.field("hidden_dim", hidden_dim, kSize, "width");
   b.field("intermediate_dim", intermediate_dim, kSize, "width of the gated MLP");
   b.field("num_layers", num_layers, kSize, "number of blocks");
