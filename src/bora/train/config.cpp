@@ -161,10 +161,11 @@ void TrainerConfig::bind(Binder& b) {
           "axes along which parameters, gradients and optimizer state are cut over several workers; null: "
           "whole on each; never changes a result");
   mesh.bind(b);
-  b.field("lanes", lanes, kSize,
-          "fixed parts of the batch, a power of two; part of the bits of a run; default: what its first start "
-          "needs: the largest up to 8 that divides the batch and leaves a lane 1,024 tokens, or more where "
-          "more workers start it");
+  b.field(
+      "lanes", lanes, kSize,
+      "fixed parts of the batch, a power of two; part of the bits of a run; default: what its first start "
+      "needs: the largest up to 8 that divides the batch and leaves a lane 1,024 tokens, or more where "
+      "more workers start it");
   b.choice("reduction", reduction, {"fixed", "fast"},
            "how lanes are summed: fixed: by one tree, with the bits of any number of workers; fast: by the "
            "library's own "
