@@ -102,7 +102,7 @@ class MegatronTokens final : public TokenDocuments {
                         sequences_));
     }
     for (std::uint64_t i = 0; i < rest; ++i) {
-      const int mode = read_number<std::int8_t>(index_, end + i);
+      const int mode = read_number<std::uint8_t>(index_, end + i);
       if (mode == 0) continue;
       fail(ErrorKind::Unsupported,
            "{}: sequence {} has mode {}: it is no text, but ids of another kind\nhint: Bora trains on text "
