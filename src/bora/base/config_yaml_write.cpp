@@ -24,10 +24,7 @@ constexpr std::size_t kLongestFlow = 100;
 bool is_reserved(std::string_view text) {
   static constexpr std::array kWords{"~", "null", "true", "false", "yes",   "no",    "on",  "off",
                                      "y", "n",    "<<",   ".inf",  "-.inf", "+.inf", ".nan"};
-  std::string lower(text);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-  return std::find(kWords.begin(), kWords.end(), lower) != kWords.end();
+  return std::find(kWords.begin(), kWords.end(), ascii_lower(text)) != kWords.end();
 }
 
 // A leading digit (numbers, dates, 0x10, 1_000, 12:30) or sign is reason enough for quotes.

@@ -103,12 +103,6 @@ std::string redacted_url(std::string_view url) {
   return out.append(found.fragment);
 }
 
-std::string lower_case(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
-  return out;
-}
-
 bool is_one_of(std::string_view word, std::initializer_list<std::string_view> words) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
@@ -132,7 +126,7 @@ bool is_of_shared_access(std::string_view name) {
 }
 
 std::string name_of(std::string_view parameter) {
-  return lower_case(parameter.substr(0, parameter.find('=')));
+  return ascii_lower(parameter.substr(0, parameter.find('=')));
 }
 
 std::string named_url(std::string_view url) {

@@ -97,6 +97,12 @@ std::vector<std::string> split(std::string_view text, char separator) {
   return parts;
 }
 
+std::string ascii_lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return out;
+}
+
 std::string_view trim(std::string_view text) {
   constexpr std::string_view kSpace = " \t\r\n\f\v";
   const auto begin = text.find_first_not_of(kSpace);

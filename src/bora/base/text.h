@@ -15,6 +15,9 @@ std::string join(std::span<const std::string> items, std::string_view separator 
 std::string join(std::span<const std::string_view> items, std::string_view separator = ", ");
 std::vector<std::string> split(std::string_view text, char separator);
 std::string_view trim(std::string_view text);
+/// A to Z in lower case, everything else as it is: for what is ASCII by its own rules (schemes, hosts,
+/// headers).
+std::string ascii_lower(std::string_view text);
 
 /// The candidate with the smallest edit distance (transpositions count one), if it is close enough to be a
 /// likely misspelling: at most a third of the longer word. Ties go to the first.

@@ -22,6 +22,11 @@ TEST(Text, JoinAndSplitAreInverse) {
   EXPECT_EQ(split("a.", '.'), (Words{"a", ""}));
 }
 
+TEST(Text, AsciiLowerChangesNothingElse) {
+  EXPECT_EQ(ascii_lower("HTTPS://Host-09.Example/\xC3\x84"), "https://host-09.example/\xC3\x84");
+  EXPECT_EQ(ascii_lower(""), "");
+}
+
 TEST(Text, Trim) {
   EXPECT_EQ(trim(" \t a b\r\n"), "a b");
   EXPECT_EQ(trim(" \n"), "");

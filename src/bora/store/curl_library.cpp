@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "bora/base/error.h"
+#include "bora/base/text.h"
 
 namespace bora::store {
 namespace {
@@ -66,8 +67,7 @@ const Curl& Curl::get() {
 }
 
 std::string Curl::host(const std::string& address) const {
-  std::string out = part_of(*this, address, "", CURLUPART_HOST);
-  for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
+  const std::string out = ascii_lower(part_of(*this, address, "", CURLUPART_HOST));
   return out.starts_with('[') ? out.substr(1, out.size() - 2) : out;
 }
 

@@ -191,8 +191,7 @@ class Transfer {
     }
     const auto colon = line.find(':');
     if (colon == std::string_view::npos) return;
-    std::string name(line.substr(0, colon));
-    for (char& c : name) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    const std::string name = ascii_lower(line.substr(0, colon));
     const std::string value(trim(line.substr(colon + 1)));
     auto& known = answer_.headers[name];
     const bool contradicts = name == "content-length" && !known.empty() && known != value;

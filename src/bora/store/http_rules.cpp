@@ -124,11 +124,7 @@ std::vector<std::string> addresses_of(const std::string& host) {
   return out;
 }
 
-std::string scheme_of(std::string_view url) {
-  std::string out(url.substr(0, url.find("://")));
-  for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
-  return out;
-}
+std::string scheme_of(std::string_view url) { return ascii_lower(url.substr(0, url.find("://"))); }
 
 }  // namespace
 
