@@ -383,12 +383,17 @@ Node parse(std::string_view text, const Source& source, Loading& loading) {
   return builder.take();
 }
 
-// Some files tell no size, such as those of /proc.
+// Some files tell no size, such as those of /proc: they are read piece by piece.
 std::string text_of(const std::string& path) {
+  constexpr std::size_t kPiece = 64 << 10;
   const auto file = files().open(path);
-  std::string text(kLargestFile + 1, '\0');
-  text.resize(file->read_at(0, std::as_writable_bytes(std::span(text))));
-  if (text.size() <= kLargestFile) return text;
+  std::string text;
+  while (text.size() <= kLargestFile) {
+    const std::size_t before = text.size();
+    text.resize(before + kPiece);
+    text.resize(before + file->read_at(before, std::as_writable_bytes(std::span(text)).subspan(before)));
+    if (text.size() < before + kPiece) return text;
+  }
   fail(ErrorKind::Config, "{}: too large for a configuration (at most {})", path, human_bytes(kLargestFile));
 }
 
