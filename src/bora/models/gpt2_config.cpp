@@ -35,9 +35,7 @@ void Config::bind(Binder& b) {
   b.field("num_layers", num_layers, kSize, "number of blocks");
   b.field("num_heads", num_heads, kSize, "attention heads");
   b.field("mlp_scale", mlp_scale, kSize, "MLP width / hidden_dim");
-  // Not written where it is the product: a run is named by what is written.
-  if (b.mode() != Binder::Mode::Write || intermediate_dim)
-    b.field("intermediate_dim", intermediate_dim, kSize, "MLP width; default mlp_scale × hidden_dim");
+  b.field("intermediate_dim", intermediate_dim, kSize, "MLP width; default mlp_scale × hidden_dim");
   b.choice("activation_function", activation_function, {"gelu_new", "gelu", "quick_gelu", "relu", "silu"},
            "of the MLP");
   b.field("initializer_range", initializer_range, kNonNegative, "standard deviation of new weights");
