@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "bora/store/documents.h"
-#include "bora/tokenize/bpe_trainer.h"
+#include "bora/tokenize/train/bpe_trainer.h"
 
 namespace bora::app {
 

@@ -6,7 +6,7 @@
 
 #include "bora/base/text.h"
 #include "bora/infer/generate.h"
-#include "bora/tokenize/stream_decoder.h"
+#include "bora/tokenize/post/stream_decoder.h"
 #include "bora/train/evaluate.h"
 #include "generation_config.h"
 

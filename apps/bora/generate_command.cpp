@@ -10,7 +10,7 @@
 #include "bora/base/error.h"
 #include "bora/core/runtime.h"
 #include "bora/infer/generate.h"
-#include "bora/tokenize/stream_decoder.h"
+#include "bora/tokenize/post/stream_decoder.h"
 #include "commands.h"
 #include "generation_config.h"
 #include "open_model.h"

@@ -16,7 +16,7 @@
 #include "bora/data/chat_processor.h"
 #include "bora/data/tokenizer_processor.h"
 #include "bora/store/urls.h"
-#include "bora/tokenize/tokenizer_trainer.h"
+#include "bora/tokenize/train/tokenizer_trainer.h"
 #include "bora/train/grouped_eval.h"
 #include "debian_text.h"
 #include "document_source.h"

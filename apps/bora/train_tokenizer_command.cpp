@@ -7,7 +7,7 @@
 #include "bora/base/error.h"
 #include "bora/base/text.h"
 #include "bora/store/urls.h"
-#include "bora/tokenize/tokenizer_trainer.h"
+#include "bora/tokenize/train/tokenizer_trainer.h"
 #include "commands.h"
 #include "document_source.h"
 

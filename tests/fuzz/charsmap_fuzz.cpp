@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: The Bora authors
 // A length, a text, and the trie of a Precompiled normalizer, which is applied to the text.
 #include "bora/base/text.h"
-#include "bora/tokenize/charsmap.h"
-#include "bora/tokenize/precompiled.h"
+#include "bora/tokenize/normalize/charsmap.h"
+#include "bora/tokenize/normalize/precompiled.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

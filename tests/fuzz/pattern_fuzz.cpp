@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The Bora authors
 // A regex, a NUL, and a text that it splits.
 #include "bora/base/text.h"
-#include "bora/tokenize/pattern.h"
+#include "bora/unicode/pattern.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view source = fuzz::take_until(text, '\0');
   if (invalid_utf8(text)) return -1;
   return fuzz::refuse_or_accept([&] {
-    const auto pattern = tokenize::Pattern::regex(std::string(source), "pattern");
+    const auto pattern = bora::Pattern::regex(std::string(source), "pattern");
     std::size_t covered = 0;
     for (const auto& part : pattern.parts(text)) {
       if (part.range.begin != covered) __builtin_trap();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
 // A SentencePiece .model, and a text that it tokenizes.
-#include "bora/tokenize/sentencepiece_file.h"
+#include "bora/tokenize/formats/sentencepiece_file.h"
 #include "bora/tokenize/tokenizer.h"
 #include "fuzz.h"
 #include "memory_files.h"

@@ -80,7 +80,7 @@ def cases():
 
 def property_names(folder):
     """The names that Bora's table has, one of each row, and those that are made of others."""
-    source = open(folder + "/../../src/bora/tokenize/oniguruma_property_rows.cpp").read()
+    source = open(folder + "/../../src/bora/unicode/oniguruma/property_rows.cpp").read()
     yield from (names.split()[-1] for names in re.findall(r'\{"([a-z ]+)",', source))
     yield from "alpha alnum any assigned blank c cn cntrl graph mn posixpunct print xdigit space digit word".split()
 

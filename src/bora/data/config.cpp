@@ -14,7 +14,7 @@
 #include "bora/data/mixture.h"
 #include "bora/store/token_files.h"
 #include "bora/store/urls.h"
-#include "bora/tokenize/tokenizer_trainer.h"
+#include "bora/tokenize/train/tokenizer_trainer.h"
 
 namespace bora::data {
 namespace {

@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "bora/base/log.h"
-#include "bora/tokenize/unicode.h"
+#include "bora/unicode/unicode.h"
 
 namespace bora::tokenize {
 

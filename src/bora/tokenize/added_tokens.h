@@ -12,11 +12,11 @@
 #include <unordered_set>
 #include <vector>
 
-#include "bora/tokenize/json_view.h"
-#include "bora/tokenize/normalizer.h"
-#include "bora/tokenize/pattern.h"
+#include "bora/base/json_view.h"
+#include "bora/tokenize/normalize/normalizer.h"
+#include "bora/unicode/pattern.h"
 #include "bora/tokenize/tokenizer.h"
-#include "bora/tokenize/vocabulary.h"
+#include "bora/tokenize/models/vocabulary.h"
 
 namespace bora::tokenize {
 

@@ -12,7 +12,7 @@
 #include "bora/base/file.h"
 #include "bora/base/json.h"
 #include "bora/base/text.h"
-#include "bora/tokenize/stream_decoder.h"
+#include "bora/tokenize/post/stream_decoder.h"
 #include "bora/tokenize/tokenizer.h"
 
 namespace bora {

@@ -6,8 +6,8 @@
 #include <array>
 
 #include "bora/base/error.h"
-#include "bora/tokenize/template_machine.h"
-#include "bora/tokenize/unicode.h"
+#include "bora/jinja/machine.h"
+#include "bora/unicode/unicode.h"
 
 namespace bora {
 namespace {
@@ -35,7 +35,7 @@ Value to_value(Guard& guard, const Json& json) {
     case Json::value_t::string: {
       const std::string& text = json.get_ref<const std::string&>();
       guard.charge_bytes(text.size());
-      return Value(tokenize::utf8_lossy(text), jinja::kUnknown);
+      return Value(bora::utf8_lossy(text), jinja::kUnknown);
     }
     case Json::value_t::array: {
       std::vector<Value> items;
@@ -45,7 +45,7 @@ Value to_value(Guard& guard, const Json& json) {
     case Json::value_t::object: {
       std::vector<std::pair<Value, Value>> entries;
       for (const auto& [key, item] : json.items()) {
-        entries.emplace_back(Value(tokenize::utf8_lossy(key), jinja::kUnknown), to_value(guard, item));
+        entries.emplace_back(Value(bora::utf8_lossy(key), jinja::kUnknown), to_value(guard, item));
       }
       return jinja::dict_of(guard, std::move(entries));
     }
@@ -124,7 +124,7 @@ ChatText spans_of(const Text& text) {
 
 }  // namespace
 
-ChatTemplate ChatTemplate::parse(std::string_view text, std::string_view name, const ChatLimits& limits) {
+ChatTemplate ChatTemplate::parse(std::string_view text, std::string_view name, const jinja::Limits& limits) {
   return ChatTemplate(jinja::parse_program(text, name, limits));
 }
 
@@ -150,7 +150,7 @@ ChatText ChatTemplate::render(const Json& messages, const Json& tools, const Cha
   machine.define("documents", to_value(machine, options.documents));
   machine.define("add_generation_prompt", Value(options.add_generation_prompt));
   for (const auto& [name, token] : options.special_tokens) {
-    machine.define(name, Value(tokenize::utf8_lossy(token), jinja::kControl));
+    machine.define(name, Value(bora::utf8_lossy(token), jinja::kControl));
   }
   if (!options.variables.is_object()) {
     fail(ErrorKind::InvalidArgument, "{}: variables should be an object but is {}", machine.name(),

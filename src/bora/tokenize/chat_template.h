@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "bora/base/json.h"
+#include "bora/jinja/limits.h"
 
 namespace bora {
 
@@ -33,15 +34,6 @@ struct ChatSegment {
   bool operator==(const ChatSegment&) const = default;
 };
 
-/// Bounds on what a template may do; passing one is an error, never a slow or an enormous answer.
-struct ChatLimits {
-  std::size_t template_bytes = 1 << 20;
-  std::size_t steps = 3'000'000;         ///< operations, with long texts counted by their length
-  std::size_t output_bytes = 64u << 20;  ///< of the result and of every text on the way to it
-  int depth = 1000;                      ///< nested expressions, statements and macro calls, in all
-  int nesting = 100;                     ///< lists in lists
-};
-
 /// What a rendering gets besides the conversation.
 struct ChatOptions {
   /// bos_token, eos_token, pad_token, ...: control text. A name that is not here is undefined.
@@ -59,7 +51,7 @@ struct ChatOptions {
   /// '<|' + message['role'] + '|>'.
   std::vector<std::string> roles = {"system", "developer", "user",    "assistant",
                                     "tool",   "function",  "ipython", "model"};
-  ChatLimits limits;
+  jinja::Limits limits;
 };
 
 /// What a conversation became. Encode `text` as a whole (cutting it changes how words fall apart), but
@@ -85,7 +77,7 @@ class ChatTemplate {
   /// `name` stands for the template in errors. Errors: Corruption for malformed templates, Unsupported for
   /// tags that Bora does not have.
   static ChatTemplate parse(std::string_view text, std::string_view name = "chat template",
-                            const ChatLimits& limits = {});
+                            const jinja::Limits& limits = {});
 
   /// The special tokens of a tokenizer_config.json by name, for ChatOptions.
   static std::map<std::string, std::string> special_tokens(const Json& tokenizer_config);

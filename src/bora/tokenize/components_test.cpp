@@ -10,11 +10,11 @@
 
 #include "bora/base/error.h"
 #include "bora/tokenize/added_tokens.h"
-#include "bora/tokenize/decoder.h"
-#include "bora/tokenize/normalizer.h"
-#include "bora/tokenize/pre_tokenizer.h"
-#include "bora/tokenize/scanner.h"
-#include "bora/tokenize/unicode.h"
+#include "bora/tokenize/post/decoder.h"
+#include "bora/tokenize/normalize/normalizer.h"
+#include "bora/tokenize/pretokenize/pre_tokenizer.h"
+#include "bora/tokenize/pretokenize/scanner.h"
+#include "bora/unicode/unicode.h"
 
 namespace bora::tokenize {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "bora/base/error.h"
 #include "bora/tokenize/pipeline.h"
-#include "bora/tokenize/unicode.h"
+#include "bora/unicode/unicode.h"
 
 namespace bora {
 
@@ -18,7 +18,7 @@ std::vector<CodePointSpan> code_points_of(std::string_view text, const std::vect
   std::size_t at = 0;
   std::int64_t n = 0;
   const auto count_to = [&](std::size_t end) {
-    for (; at < end; ++at) n += tokenize::is_continuation(text[at]) ? 0 : 1;
+    for (; at < end; ++at) n += bora::is_continuation(text[at]) ? 0 : 1;
     return n;
   };
   for (const ByteSpan& span : spans) {
@@ -31,9 +31,9 @@ std::vector<CodePointSpan> code_points_of(std::string_view text, const std::vect
 }  // namespace
 
 ChatEncoding encode_chat(const Tokenizer& tokenizer, const ChatText& chat) {
-  if (!tokenize::is_valid_utf8(chat.text))
+  if (!bora::is_valid_utf8(chat.text))
     fail(ErrorKind::InvalidArgument, "encode_chat: the conversation's text is not UTF-8");
-  std::vector<tokenize::ByteRange> control;
+  std::vector<bora::ByteRange> control;
   for (const ChatSegment& segment : chat.segments) {
     if (segment.control) control.push_back({segment.span.begin, segment.span.end});
   }

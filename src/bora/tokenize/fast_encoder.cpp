@@ -7,11 +7,11 @@
 #include <array>
 #include <cstring>
 
-#include "bora/tokenize/metaspace_pieces.h"
-#include "bora/tokenize/ordinary_text.h"
-#include "bora/tokenize/piece_cache.h"
+#include "bora/tokenize/pretokenize/metaspace_pieces.h"
+#include "bora/tokenize/pretokenize/ordinary_text.h"
+#include "bora/tokenize/models/piece_cache.h"
 #include "bora/tokenize/pipeline.h"
-#include "bora/tokenize/unicode.h"
+#include "bora/unicode/unicode.h"
 
 namespace bora::tokenize {
 

@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "bora/base/error.h"
-#include "bora/tokenize/framing.h"
+#include "bora/tokenize/post/framing.h"
 #include "bora/tokenize/oracle_test_util.h"
-#include "bora/tokenize/scanner.h"
+#include "bora/tokenize/pretokenize/scanner.h"
 
 namespace bora::tokenize {
 namespace {

@@ -5,9 +5,9 @@
 #include <span>
 #include <utility>
 
-#include "bora/tokenize/ordinary_text.h"
+#include "bora/tokenize/pretokenize/ordinary_text.h"
 #include "bora/tokenize/pipeline.h"
-#include "bora/tokenize/unicode.h"
+#include "bora/unicode/unicode.h"
 
 namespace bora::tokenize {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "bora/tokenize/bpe_trainer.h"
+#include "bora/tokenize/train/bpe_trainer.h"
 
 namespace bora::tokenize {
 

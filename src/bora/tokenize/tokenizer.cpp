@@ -10,8 +10,8 @@
 #include "bora/base/parallel.h"
 #include "bora/tokenize/chat_template.h"
 #include "bora/tokenize/pipeline.h"
-#include "bora/tokenize/tokenizer_files.h"
-#include "bora/tokenize/unicode.h"
+#include "bora/tokenize/formats/tokenizer_files.h"
+#include "bora/unicode/unicode.h"
 
 namespace bora {
 
@@ -23,8 +23,8 @@ std::string_view valid_text(std::string_view text, std::string& storage) {
     fail(ErrorKind::InvalidArgument,
          "encode: a text of {} bytes; at most 4 GiB at a time\nhint: encode it in parts", text.size());
   }
-  if (tokenize::is_valid_utf8(text)) return text;
-  storage = tokenize::utf8_lossy(text);
+  if (bora::is_valid_utf8(text)) return text;
+  storage = bora::utf8_lossy(text);
   return storage;
 }
 

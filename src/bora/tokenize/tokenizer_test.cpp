@@ -14,7 +14,7 @@
 
 #include "bora/base/error.h"
 #include "bora/base/file.h"
-#include "bora/tokenize/stream_decoder.h"
+#include "bora/tokenize/post/stream_decoder.h"
 #include "bora/tokenize/tokenize_test_util.h"
 
 namespace bora {

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#pragma once
+#include "bora/unicode/oniguruma/tree.h"
+
+namespace bora {
+
+/// Rewrites the inside of every look-behind into alternatives of one length each, as PCRE2 needs it. What has
+/// no greatest length is refused, except where the look-behind begins: there its least length is enough.
+void fix_look_behinds(OnigNode& node, const OnigRefusal& refuse);
+
+}  // namespace bora
