@@ -21,9 +21,8 @@ void Guard::stop(ErrorKind kind, std::string_view what) const {
 }
 
 void Guard::out_of_steps() const {
-  fail(
-      "the template takes more than {} steps\nhint: raise Limits::steps if the conversation is that long",
-      with_commas(static_cast<std::int64_t>(limits_.steps)));
+  fail("the template takes more than {} steps\nhint: raise Limits::steps if the conversation is that long",
+       with_commas(static_cast<std::int64_t>(limits_.steps)));
 }
 
 void Level::too_deep() {

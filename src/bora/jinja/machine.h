@@ -30,8 +30,7 @@ using ScopePtr = std::shared_ptr<Scope>;
 /// Runs one program once.
 class Machine : public Guard {
  public:
-  Machine(const Program& program, const Limits& limits)
-      : Guard(program.name, limits), program_(program) {}
+  Machine(const Program& program, const Limits& limits) : Guard(program.name, limits), program_(program) {}
   ~Machine();
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;

@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "bora/base/json_view.h"
-#include "bora/tokenize/normalize/normalizer.h"
-#include "bora/unicode/pattern.h"
-#include "bora/tokenize/tokenizer.h"
 #include "bora/tokenize/models/vocabulary.h"
+#include "bora/tokenize/normalize/normalizer.h"
+#include "bora/tokenize/tokenizer.h"
+#include "bora/unicode/pattern.h"
 
 namespace bora::tokenize {
 

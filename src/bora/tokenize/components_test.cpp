@@ -10,8 +10,8 @@
 
 #include "bora/base/error.h"
 #include "bora/tokenize/added_tokens.h"
-#include "bora/tokenize/post/decoder.h"
 #include "bora/tokenize/normalize/normalizer.h"
+#include "bora/tokenize/post/decoder.h"
 #include "bora/tokenize/pretokenize/pre_tokenizer.h"
 #include "bora/tokenize/pretokenize/scanner.h"
 #include "bora/unicode/unicode.h"

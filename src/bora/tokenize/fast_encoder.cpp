@@ -7,10 +7,10 @@
 #include <array>
 #include <cstring>
 
-#include "bora/tokenize/pretokenize/metaspace_pieces.h"
-#include "bora/tokenize/pretokenize/ordinary_text.h"
 #include "bora/tokenize/models/piece_cache.h"
 #include "bora/tokenize/pipeline.h"
+#include "bora/tokenize/pretokenize/metaspace_pieces.h"
+#include "bora/tokenize/pretokenize/ordinary_text.h"
 #include "bora/unicode/unicode.h"
 
 namespace bora::tokenize {

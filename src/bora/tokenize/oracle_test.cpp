@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "bora/base/error.h"
-#include "bora/tokenize/post/framing.h"
 #include "bora/tokenize/oracle_test_util.h"
+#include "bora/tokenize/post/framing.h"
 #include "bora/tokenize/pretokenize/scanner.h"
 
 namespace bora::tokenize {

@@ -12,8 +12,8 @@
 
 #include "bora/base/env.h"
 #include "bora/base/file.h"
-#include "bora/base/text.h"
 #include "bora/base/json_view.h"
+#include "bora/base/text.h"
 #include "bora/unicode/unicode.h"
 
 namespace bora::tokenize {

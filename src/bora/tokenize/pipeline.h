@@ -13,14 +13,14 @@
 #include "bora/base/json.h"
 #include "bora/tokenize/added_tokens.h"
 #include "bora/tokenize/models/bpe.h"
+#include "bora/tokenize/models/model.h"
+#include "bora/tokenize/models/whole_words.h"
+#include "bora/tokenize/normalize/normalizer.h"
 #include "bora/tokenize/post/decoder.h"
 #include "bora/tokenize/post/framing.h"
-#include "bora/tokenize/models/model.h"
-#include "bora/tokenize/normalize/normalizer.h"
 #include "bora/tokenize/post/post_processor.h"
 #include "bora/tokenize/pretokenize/pre_tokenizer.h"
 #include "bora/tokenize/tokenizer.h"
-#include "bora/tokenize/models/whole_words.h"
 
 namespace bora::tokenize {
 

@@ -5,8 +5,8 @@
 #include <span>
 #include <utility>
 
-#include "bora/tokenize/pretokenize/ordinary_text.h"
 #include "bora/tokenize/pipeline.h"
+#include "bora/tokenize/pretokenize/ordinary_text.h"
 #include "bora/unicode/unicode.h"
 
 namespace bora::tokenize {

@@ -9,8 +9,8 @@
 #include "bora/base/file.h"
 #include "bora/base/parallel.h"
 #include "bora/tokenize/chat_template.h"
-#include "bora/tokenize/pipeline.h"
 #include "bora/tokenize/formats/tokenizer_files.h"
+#include "bora/tokenize/pipeline.h"
 #include "bora/unicode/unicode.h"
 
 namespace bora {

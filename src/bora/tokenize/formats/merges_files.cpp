@@ -10,8 +10,8 @@
 
 #include "bora/base/error.h"
 #include "bora/base/file.h"
-#include "bora/tokenize/models/bpe.h"
 #include "bora/tokenize/formats/tokenizer_files.h"
+#include "bora/tokenize/models/bpe.h"
 
 namespace bora::tokenize {
 

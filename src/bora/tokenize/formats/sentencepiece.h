@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
+#include "bora/tokenize/formats/sentencepiece_file.h"
 #include "bora/tokenize/models/byte_trie.h"
 #include "bora/tokenize/models/model.h"
-#include "bora/tokenize/formats/sentencepiece_file.h"
 
 namespace bora::tokenize {
 

@@ -7,9 +7,9 @@
 #include <cmath>
 
 #include "bora/base/error.h"
-#include "bora/unicode/unicode.h"
-#include "bora/tokenize/models/vocabulary.h"
 #include "bora/tokenize/formats/wire_reader.h"
+#include "bora/tokenize/models/vocabulary.h"
+#include "bora/unicode/unicode.h"
 
 namespace bora::tokenize {
 

@@ -4,11 +4,11 @@
 // SentencePiece models and tiktoken ranks against the libraries, on random texts.
 #include <algorithm>
 
+#include "bora/tokenize/formats/sentencepiece_test_util.h"
+#include "bora/tokenize/formats/tiktoken.h"
 #include "bora/tokenize/normalize/charsmap.h"
 #include "bora/tokenize/oracle_test_util.h"
 #include "bora/tokenize/pipeline.h"
-#include "bora/tokenize/formats/sentencepiece_test_util.h"
-#include "bora/tokenize/formats/tiktoken.h"
 
 namespace bora::tokenize {
 namespace {

@@ -14,8 +14,8 @@
 #include "bora/base/error.h"
 #include "bora/base/file.h"
 #include "bora/tokenize/formats/sentencepiece_test_util.h"
-#include "bora/tokenize/tokenizer.h"
 #include "bora/tokenize/formats/wire_reader.h"
+#include "bora/tokenize/tokenizer.h"
 
 namespace bora::tokenize {
 namespace {

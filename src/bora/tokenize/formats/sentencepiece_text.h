@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "bora/tokenize/post/decoder.h"
-#include "bora/tokenize/normalize/normalizer.h"
 #include "bora/tokenize/formats/sentencepiece_file.h"
+#include "bora/tokenize/normalize/normalizer.h"
+#include "bora/tokenize/post/decoder.h"
 
 namespace bora::tokenize {
 

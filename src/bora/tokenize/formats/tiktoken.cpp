@@ -12,10 +12,10 @@
 
 #include "bora/base/error.h"
 #include "bora/base/file.h"
+#include "bora/tokenize/formats/tokenizer_files.h"
 #include "bora/tokenize/normalize/charsmap.h"
 #include "bora/tokenize/pipeline.h"
 #include "bora/tokenize/pretokenize/scanner.h"
-#include "bora/tokenize/formats/tokenizer_files.h"
 #include "bora/unicode/unicode.h"
 
 namespace bora {

@@ -14,9 +14,9 @@
 #include "bora/base/error.h"
 #include "bora/base/file.h"
 #include "bora/base/text.h"
-#include "bora/tokenize/normalize/charsmap.h"
 #include "bora/tokenize/formats/sentencepiece_test_util.h"
 #include "bora/tokenize/formats/tiktoken.h"
+#include "bora/tokenize/normalize/charsmap.h"
 
 namespace bora::tokenize {
 namespace {

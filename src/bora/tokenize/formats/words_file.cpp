@@ -7,10 +7,10 @@
 
 #include "bora/base/error.h"
 #include "bora/base/file.h"
-#include "bora/tokenize/normalize/bert_normalizer.h"
 #include "bora/tokenize/formats/tokenizer_files.h"
-#include "bora/unicode/unicode.h"
 #include "bora/tokenize/models/wordpiece.h"
+#include "bora/tokenize/normalize/bert_normalizer.h"
+#include "bora/unicode/unicode.h"
 
 namespace bora::tokenize {
 

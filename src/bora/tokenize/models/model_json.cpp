@@ -7,9 +7,9 @@
 #include <string>
 
 #include "bora/base/error.h"
+#include "bora/tokenize/formats/sentencepiece.h"
 #include "bora/tokenize/models/bpe.h"
 #include "bora/tokenize/models/model.h"
-#include "bora/tokenize/formats/sentencepiece.h"
 #include "bora/tokenize/models/unigram.h"
 #include "bora/tokenize/models/word_level.h"
 #include "bora/tokenize/models/wordpiece.h"

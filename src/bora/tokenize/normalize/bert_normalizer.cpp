@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "bora/tokenize/normalize/normal_forms.h"
-#include "bora/unicode/unicode.h"
 #include "bora/unicode/properties.h"
+#include "bora/unicode/unicode.h"
 
 namespace bora::tokenize {
 

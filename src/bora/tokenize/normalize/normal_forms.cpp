@@ -9,8 +9,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "bora/unicode/unicode.h"
 #include "bora/unicode/properties.h"
+#include "bora/unicode/unicode.h"
 
 namespace bora::tokenize {
 

@@ -9,12 +9,12 @@
 #include <vector>
 
 #include "bora/base/error.h"
+#include "bora/tokenize/formats/sentencepiece_text.h"
 #include "bora/tokenize/normalize/bert_normalizer.h"
 #include "bora/tokenize/normalize/normal_forms.h"
 #include "bora/tokenize/normalize/precompiled.h"
-#include "bora/tokenize/formats/sentencepiece_text.h"
-#include "bora/unicode/unicode.h"
 #include "bora/unicode/properties.h"
+#include "bora/unicode/unicode.h"
 
 namespace bora::tokenize {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "bora/tokenize/normalize/aligned_text.h"
 #include "bora/base/json_view.h"
+#include "bora/tokenize/normalize/aligned_text.h"
 
 namespace bora::tokenize {
 

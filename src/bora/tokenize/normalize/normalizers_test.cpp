@@ -8,10 +8,10 @@
 #include <string>
 
 #include "bora/base/error.h"
+#include "bora/tokenize/formats/sentencepiece_test_util.h"
 #include "bora/tokenize/normalize/charsmap.h"
 #include "bora/tokenize/normalize/normalizer.h"
 #include "bora/tokenize/normalize/precompiled.h"
-#include "bora/tokenize/formats/sentencepiece_test_util.h"
 #include "bora/unicode/properties.h"
 
 namespace bora::tokenize {

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "bora/base/error.h"
-#include "bora/unicode/pattern.h"
 #include "bora/tokenize/formats/sentencepiece_text.h"
+#include "bora/unicode/pattern.h"
 #include "bora/unicode/unicode.h"
 
 namespace bora::tokenize {

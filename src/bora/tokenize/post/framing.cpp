@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "bora/base/error.h"
-#include "bora/tokenize/post/frame.h"
 #include "bora/tokenize/pipeline.h"
+#include "bora/tokenize/post/frame.h"
 #include "bora/unicode/unicode.h"
 
 namespace bora {

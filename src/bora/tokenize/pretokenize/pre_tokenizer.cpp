@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "bora/base/error.h"
-#include "bora/unicode/unicode.h"
 #include "bora/unicode/scripts.h"
+#include "bora/unicode/unicode.h"
 
 namespace bora::tokenize {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "bora/tokenize/normalize/aligned_text.h"
 #include "bora/base/json_view.h"
+#include "bora/tokenize/normalize/aligned_text.h"
 #include "bora/tokenize/pretokenize/scanner.h"
 
 namespace bora::tokenize {

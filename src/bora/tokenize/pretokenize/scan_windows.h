@@ -11,8 +11,8 @@
 #include <cstdint>
 
 #include "bora/tokenize/pretokenize/byte_masks.h"
-#include "bora/unicode/letter_cases.h"
 #include "bora/tokenize/pretokenize/scan_piece.h"
+#include "bora/unicode/letter_cases.h"
 #include "bora/unicode/unicode.h"
 
 namespace bora::tokenize {

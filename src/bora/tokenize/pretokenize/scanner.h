@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "bora/unicode/pattern.h"
 #include "bora/tokenize/pretokenize/scan_windows.h"
+#include "bora/unicode/pattern.h"
 
 namespace bora::tokenize {
 

@@ -9,10 +9,10 @@
 #include <utility>
 
 #include "bora/base/error.h"
-#include "bora/tokenize/train/bpe_trainer_merges.h"
 #include "bora/tokenize/pipeline.h"
-#include "bora/unicode/unicode.h"
+#include "bora/tokenize/train/bpe_trainer_merges.h"
 #include "bora/tokenize/train/word_counts.h"
+#include "bora/unicode/unicode.h"
 
 namespace bora {
 

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "bora/tokenize/train/merge_learner.h"
 #include "bora/tokenize/models/vocabulary.h"
+#include "bora/tokenize/train/merge_learner.h"
 
 namespace bora::tokenize {
 

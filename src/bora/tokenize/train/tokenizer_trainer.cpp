@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "bora/base/error.h"
-#include "bora/base/text.h"
 #include "bora/base/json_view.h"
+#include "bora/base/text.h"
 #include "bora/tokenize/train/tokenizer_trainer_kinds.h"
 
 namespace bora {

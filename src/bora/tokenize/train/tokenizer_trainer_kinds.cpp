@@ -7,8 +7,8 @@
 #include <algorithm>
 
 #include "bora/base/error.h"
-#include "bora/base/text.h"
 #include "bora/base/json_view.h"
+#include "bora/base/text.h"
 #include "bora/unicode/unicode.h"
 
 namespace bora::tokenize {

@@ -5,9 +5,9 @@
 #include <string_view>
 #include <vector>
 
+#include "bora/tokenize/models/vocabulary.h"
 #include "bora/tokenize/train/tokenizer_trainer.h"
 #include "bora/tokenize/train/tokenizer_trainer_alphabet.h"
-#include "bora/tokenize/models/vocabulary.h"
 
 namespace bora::tokenize {
 

@@ -8,9 +8,9 @@
 #include <cmath>
 #include <utility>
 
+#include "bora/tokenize/models/unigram.h"
 #include "bora/tokenize/train/bpe_trainer_merges.h"
 #include "bora/tokenize/train/tokenizer_trainer_kinds.h"
-#include "bora/tokenize/models/unigram.h"
 
 namespace bora::tokenize {
 

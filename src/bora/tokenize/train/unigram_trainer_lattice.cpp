@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "bora/unicode/unicode.h"
 #include "bora/tokenize/train/unigram_trainer_seeds.h"
+#include "bora/unicode/unicode.h"
 
 namespace bora::tokenize {
 

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "bora/base/parallel.h"
-#include "bora/unicode/pattern.h"
 #include "bora/tokenize/pretokenize/scanner.h"
+#include "bora/unicode/pattern.h"
 #include "bora/unicode/unicode.h"
 
 namespace bora::tokenize {

@@ -2,13 +2,13 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include <fmt/core.h>
 
-#include "bora/tokenize/train/bpe_trainer_merges.h"
 #include "bora/base/json_view.h"
+#include "bora/tokenize/models/wordpiece.h"
 #include "bora/tokenize/normalize/normalizer.h"
 #include "bora/tokenize/pretokenize/pre_tokenizer.h"
+#include "bora/tokenize/train/bpe_trainer_merges.h"
 #include "bora/tokenize/train/tokenizer_trainer_kinds.h"
 #include "bora/unicode/unicode.h"
-#include "bora/tokenize/models/wordpiece.h"
 
 namespace bora::tokenize {
 
