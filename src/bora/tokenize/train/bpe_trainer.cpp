@@ -27,7 +27,7 @@ struct Learned : tokenize::GrownVocabulary {
 
 std::string spelled(int byte) {
   std::string text;
-  tokenize::append_utf8(text, tokenize::byte_alphabet()[static_cast<std::size_t>(byte)]);
+  bora::append_utf8(text, bora::byte_alphabet()[static_cast<std::size_t>(byte)]);
   return text;
 }
 
@@ -43,7 +43,7 @@ void check(const BpeTrainerConfig& config) {
     const auto times = std::count(config.special_tokens.begin(), config.special_tokens.end(), token);
     std::string bytes;
     const bool valid = bora::is_valid_utf8(token);
-    const bool one_byte = valid && tokenize::bytes_from_alphabet(token, bytes) && bytes.size() == 1;
+    const bool one_byte = valid && bora::bytes_from_alphabet(token, bytes) && bytes.size() == 1;
     if (!token.empty() && valid && times == 1 && !one_byte) continue;
     fail(ErrorKind::InvalidArgument, "train_bpe: special token {} is {}", bora::json_string(token),
          token.empty() ? "empty"
@@ -61,7 +61,7 @@ Learned first_tokens(const BpeTrainerConfig& config) {
   std::array<int, 256> bytes{};
   std::iota(bytes.begin(), bytes.end(), 0);
   std::sort(bytes.begin(), bytes.end(), [](int a, int b) {
-    const auto& alphabet = tokenize::byte_alphabet();
+    const auto& alphabet = bora::byte_alphabet();
     return alphabet[static_cast<std::size_t>(a)] < alphabet[static_cast<std::size_t>(b)];
   });
   for (const int b : bytes) {
