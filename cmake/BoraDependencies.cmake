@@ -10,6 +10,7 @@ find_package(nlohmann_json 3.11 REQUIRED)
 find_package(simdjson REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(BZip2 REQUIRED)
+find_package(CLI11 REQUIRED)
 
 # bora_system_library(NAME HEADER LIBRARY): a target for a Debian library without a CMake package
 function(bora_system_library name header library)

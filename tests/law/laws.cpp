@@ -68,6 +68,8 @@ const std::map<std::string, std::vector<std::string>>& direct_uses() {
       {"track", {"base"}},
       {"train", {"data", "checkpoint", "track", "nn"}},
       {"infer", {"nn", "tokenize", "track"}},
+      {"run", {"models", "train", "infer"}},
+      {"cli", {"run"}},
   };
   return table;
 }

@@ -8,9 +8,9 @@
 #include "bora/base/json.h"
 #include "bora/core/create.h"
 #include "bora/infer/generate.h"
-#include "models.h"
+#include "bora/run/models.h"
 
-namespace bora::app {
+namespace bora::run {
 namespace {
 
 using Ids = std::vector<std::int32_t>;
@@ -76,4 +76,4 @@ TEST_F(Stories, TheirTextIsTheReferenceText) {
 }
 
 }  // namespace
-}  // namespace bora::app
+}  // namespace bora::run

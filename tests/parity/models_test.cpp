@@ -13,10 +13,10 @@
 #include "bora/base/json.h"
 #include "bora/checkpoint/safetensors.h"
 #include "bora/checkpoint/safetensors_writer.h"
-#include "forward.h"
-#include "models.h"
+#include "bora/run/forward.h"
+#include "bora/run/models.h"
 
-namespace bora::app {
+namespace bora::run {
 namespace {
 
 std::string models_directory() { return BORA_SHARED_DIR "/data/models"; }
@@ -181,4 +181,4 @@ TEST(ModelParityErrors, NameTheTensorAndBothShapes) {
 }
 
 }  // namespace
-}  // namespace bora::app
+}  // namespace bora::run

@@ -57,8 +57,4 @@ nn::HfName Gpt2::hf_name(std::string_view path) const {
   return {name, /*transposed=*/linear};
 }
 
-std::unique_ptr<nn::LanguageModel> make_model(const Config& config, std::int64_t vocab_size, Key key) {
-  return nn::erase_type(Gpt2::init(config, Dim<Vocab>{vocab_size}, key));
-}
-
 }  // namespace bora::gpt2

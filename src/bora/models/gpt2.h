@@ -66,6 +66,7 @@ struct Block {
 };
 
 struct Gpt2 {
+  using Config = gpt2::Config;
   static constexpr std::string_view kind = "Gpt2";
   using BatchAxis = Batch;
   using PosAxis = Pos;

@@ -71,8 +71,4 @@ nn::HfName Llama::hf_name(std::string_view path) const {
   return {"model." + models::renamed(path, renamed)};
 }
 
-std::unique_ptr<nn::LanguageModel> make_model(const Config& config, std::int64_t vocab_size, Key key) {
-  return nn::erase_type(Llama::init(config, Dim<Vocab>{vocab_size}, key));
-}
-
 }  // namespace bora::llama

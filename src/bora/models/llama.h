@@ -63,6 +63,7 @@ struct Block {
 };
 
 struct Llama {
+  using Config = llama::Config;
   static constexpr std::string_view kind = "Llama";
   using BatchAxis = Batch;
   using PosAxis = Pos;

@@ -2,21 +2,15 @@
 // SPDX-FileCopyrightText: The Bora authors
 #pragma once
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "bora/base/config.h"
 #include "bora/base/json.h"
-#include "bora/base/key.h"
 #include "bora/nn/model_shape.h"
 #include "bora/nn/remat_policy.h"
 #include "bora/nn/rope_config.h"
-
-namespace bora::nn {
-class LanguageModel;
-}
 
 namespace bora::llama {
 
@@ -40,8 +34,5 @@ struct Config {
   nn::ModelShape shape(std::int64_t vocab_size) const;
   std::int64_t parameter_count(std::int64_t vocab_size) const;
 };
-
-/// Llama with new parameters, drawn by `key`.
-std::unique_ptr<nn::LanguageModel> make_model(const Config& config, std::int64_t vocab_size, Key key);
 
 }  // namespace bora::llama

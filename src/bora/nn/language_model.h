@@ -56,6 +56,15 @@ class LanguageModel {
   virtual Json hf_config() const = 0;
 };
 
+namespace detail {
+template <Axis First, Axis... Rest>
+First first_axis(const Named<First, Rest...>&);  // for its type alone
+}  // namespace detail
+
+/// The axis of a model's vocabulary: the first of its head's.
+template <class M>
+using VocabAxis = decltype(detail::first_axis(std::declval<const M&>().head()));
+
 /// What a model type must offer: see models/llama.h.
 template <class M>
 class LanguageModelOf final : public LanguageModel {

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/cli/args.h"
+
+#include <fmt/core.h>
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <deque>
+#include <functional>
+
+#include "bora/base/error.h"
+#include "bora/base/text.h"
+
+namespace bora::cli {
+
+namespace {
+
+bool flags_only = false;
+
+// 1e3 is a whole number too, as in configurations.
+std::optional<std::string> read_number(const std::string& text, const Range& range, std::int64_t& value) {
+  const auto whole = parse_int(text);
+  const auto number = whole ? std::optional(static_cast<double>(*whole)) : parse_double(text);
+  if (!number || std::floor(*number) != *number) return "must be a whole number, " + range.words();
+  if (auto wrong = range.problem<std::int64_t>(*number)) return wrong;
+  if (!whole && std::fabs(*number) > 0x1p53) return "must be a whole number, written out";
+  value = whole ? *whole : static_cast<std::int64_t>(*number);
+  return std::nullopt;
+}
+
+std::optional<std::string> read_number(const std::string& text, const Range& range, double& value) {
+  const auto number = parse_double(text);
+  if (!number) return "must be a number, " + range.words();
+  if (auto wrong = range.problem<double>(*number)) return wrong;
+  value = *number;
+  return std::nullopt;
+}
+
+}  // namespace
+
+void list_flags_only(bool on) { flags_only = on; }
+
+struct Args::State {
+  CLI::App app;
+  std::vector<std::string> names;
+  std::vector<std::pair<std::string, std::string>>* overrides = nullptr;
+
+  // As it was written; read when all of the command line is there, so that all mistakes are told at once.
+  struct Number {
+    std::string flag, text;
+    CLI::Option* option = nullptr;
+    std::function<std::optional<std::string>(const std::string&)> read;  // what is wrong
+  };
+  std::deque<Number> numbers;  // CLI11 keeps their addresses
+
+  template <class T>
+  void add(const std::string& name, T& value, const std::string& doc, bool required) {
+    auto* o = app.add_option(name, value, doc);
+    if (value != T{}) o->capture_default_str();
+    if (required) o->required();
+    names.push_back(name);
+  }
+
+  template <class T>
+  void add_number(const std::string& name, T& value, const Range& range, const std::string& doc,
+                  bool required) {
+    auto& number = numbers.emplace_back();
+    number.flag = name.substr(0, name.find(','));
+    number.option = app.add_option(name, number.text, doc);
+    number.option->type_name(std::is_same_v<T, double> ? "FLOAT" : "INT");
+    if (value != T{}) number.option->default_str(fmt::format("{}", value));
+    if (required) number.option->required();
+    number.read = [&value, range](const std::string& text) { return read_number(text, range, value); };
+    names.push_back(name);
+  }
+};
+
+Args::Args(std::string_view command, std::string_view summary, std::string_view examples)
+    : state_(std::make_unique<State>()) {
+  state_->app.name(fmt::format("bora {}", command));
+  state_->app.description(std::string(summary));
+  state_->app.footer(fmt::format("Examples:\n{}", examples));
+}
+Args::~Args() = default;
+
+Args& Args::option(const std::string& name, std::string& value, const std::string& doc, bool required) {
+  state_->add(name, value, doc, required);
+  return *this;
+}
+Args& Args::option(const std::string& name, std::int64_t& value, const Range& range, const std::string& doc,
+                   bool required) {
+  state_->add_number(name, value, range, doc, required);
+  return *this;
+}
+Args& Args::option(const std::string& name, double& value, const Range& range, const std::string& doc,
+                   bool required) {
+  state_->add_number(name, value, range, doc, required);
+  return *this;
+}
+Args& Args::flag(const std::string& name, bool& value, const std::string& doc) {
+  state_->app.add_flag(name, value, doc);
+  state_->names.push_back(name);
+  return *this;
+}
+Args& Args::positional(const std::string& name, std::string& value, const std::string& doc, bool required) {
+  state_->add(name, value, doc, required);
+  return *this;
+}
+Args& Args::positional(const std::string& name, std::vector<std::string>& values, const std::string& doc,
+                       bool required) {
+  state_->add(name, values, doc, required);
+  return *this;
+}
+Args& Args::overrides(std::vector<std::pair<std::string, std::string>>& values) {
+  state_->overrides = &values;
+  return *this;
+}
+
+namespace {
+
+// Moves --a.b.c=value out of the arguments: a flag whose name holds a dot, or that is a top-level
+// configuration key.
+std::vector<std::string> take_overrides(const std::vector<std::string>& arguments,
+                                        std::vector<std::pair<std::string, std::string>>& out,
+                                        const std::vector<std::string>& flags) {
+  std::vector<std::string> rest;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const auto& a = arguments[i];
+    auto name = a.substr(0, a.find('='));
+    bool known = std::find(flags.begin(), flags.end(), name) != flags.end() || name == "--help";
+    if (!a.starts_with("--") || known || a == "--") {
+      rest.push_back(a);
+    } else if (a.find('=') != std::string::npos) {
+      out.emplace_back(name.substr(2), a.substr(a.find('=') + 1));
+    } else if (name.find('.') != std::string::npos && i + 1 < arguments.size()) {
+      out.emplace_back(name.substr(2), arguments[++i]);
+    } else {
+      rest.push_back(a);
+    }
+  }
+  return rest;
+}
+
+}  // namespace
+
+void Args::read_numbers() const {
+  const auto name = state_->app.get_name();
+  std::string problems;
+  for (const auto& number : state_->numbers) {
+    if (number.option->count() == 0) continue;
+    const auto wrong = number.read(number.text);
+    if (!wrong) continue;
+    problems +=
+        fmt::format("{}{}: {} is {}; it {}", problems.empty() ? "" : "\n", name.substr(name.find(' ') + 1),
+                    number.flag, number.text.empty() ? "empty" : number.text, *wrong);
+  }
+  if (!problems.empty()) fail(ErrorKind::Usage, "{}\nhint: {} --help", problems, name);
+}
+
+void Args::parse(const std::vector<std::string>& arguments) {
+  if (flags_only) throw FlagsListed{state_->names};
+  auto rest = arguments;
+  if (state_->overrides != nullptr) rest = take_overrides(arguments, *state_->overrides, state_->names);
+  std::reverse(rest.begin(), rest.end());  // CLI11 takes them from the back
+  try {
+    state_->app.parse(rest);
+  } catch (const CLI::CallForHelp&) {
+    fmt::print("{}", state_->app.help());
+    throw HelpShown{};
+  } catch (const CLI::ParseError& e) {
+    const auto name = state_->app.get_name();
+    fail(ErrorKind::Usage, "{}: {}\nhint: {} --help", name.substr(name.find(' ') + 1), e.what(), name);
+  }
+  read_numbers();
+}
+
+std::vector<std::string> Args::flag_names() const { return state_->names; }
+
+}  // namespace bora::cli

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+// Command lines: a thin front to CLI11, which is slow to compile and so stays in args.cpp.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "bora/base/range.h"
+
+namespace bora::cli {
+
+/// The arguments of one command. Declare, then parse; errors are Usage errors that name the flag and show the
+/// usage line. `--help` prints and leaves by throwing HelpShown.
+class Args {
+ public:
+  /// `examples`: whole lines, shown at the end of --help.
+  Args(std::string_view command, std::string_view summary, std::string_view examples);
+  ~Args();
+  Args(const Args&) = delete;
+  Args& operator=(const Args&) = delete;
+
+  Args& option(const std::string& name, std::string& value, const std::string& doc, bool required = false);
+  /// A number in `range`: every one outside is a Usage error that says the flag, the value and the range.
+  Args& option(const std::string& name, std::int64_t& value, const Range& range, const std::string& doc,
+               bool required = false);
+  Args& option(const std::string& name, double& value, const Range& range, const std::string& doc,
+               bool required = false);
+  Args& flag(const std::string& name, bool& value, const std::string& doc);
+  Args& positional(const std::string& name, std::string& value, const std::string& doc, bool required = true);
+  Args& positional(const std::string& name, std::vector<std::string>& values, const std::string& doc,
+                   bool required = true);
+  /// Accepts --a.b.c=value (and --a.b.c value) as configuration overrides.
+  Args& overrides(std::vector<std::pair<std::string, std::string>>& values);
+
+  void parse(const std::vector<std::string>& arguments);
+
+  /// Names of the declared flags, for the frozen list.
+  std::vector<std::string> flag_names() const;
+
+ private:
+  void read_numbers() const;
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+struct HelpShown {};
+
+/// One subcommand of the program.
+struct Command {
+  std::string_view name, summary;
+  int (*run)(const std::vector<std::string>& arguments);
+};
+const std::vector<Command>& commands();
+
+/// While set, Args::parse throws FlagsListed with its flags instead of parsing: `bora --flags`.
+struct FlagsListed {
+  std::vector<std::string> names;
+};
+void list_flags_only(bool on);
+
+}  // namespace bora::cli

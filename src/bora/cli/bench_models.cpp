@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/cli/bench_models.h"
+
+#include <algorithm>
+
+#include "bora/base/error.h"
+#include "bora/base/range.h"
+#include "bora/models/add_model.h"
+#include "bora/models/gpt2_config.h"
+#include "bora/models/llama_config.h"
+
+namespace bora::cli {
+namespace {
+
+std::unique_ptr<nn::LanguageModel> llama(std::int64_t hidden, std::int64_t layers, std::int64_t heads,
+                                         std::int64_t kv, std::int64_t mlp, std::int64_t vocab,
+                                         std::int64_t seq, bool tied = false) {
+  llama::Config c;
+  c.seq_len = seq;
+  c.hidden_dim = hidden;
+  c.intermediate_dim = mlp;
+  c.num_layers = layers;
+  c.num_heads = heads;
+  c.num_kv_heads = kv;
+  c.tie_word_embeddings = tied;
+  return models::make_model(models::ModelConfigOf<llama::Config>("llama", c), vocab, Key::from_seed(0));
+}
+
+}  // namespace
+
+std::unique_ptr<nn::LanguageModel> bench_model(const std::string& name, std::int64_t seq) {
+  if (name == "gpt2-124m") {
+    const gpt2::Config config;
+    if (seq > config.seq_len)
+      fail(ErrorKind::Usage, "bench: --seq {} is more than the {} positions of {}", seq, config.seq_len,
+           name);
+    return models::make_model(models::ModelConfigOf<gpt2::Config>("gpt2", config), 50257, Key::from_seed(0));
+  }
+  if (name == "llama-nano") return llama(128, 4, 4, 2, 512, 32000, seq);
+  if (name == "llama-mid") return llama(512, 8, 8, 4, 1408, 32000, seq);
+  if (name == "quickstart") return llama(128, 4, 4, 2, 384, 4096, seq, true);
+  fail(ErrorKind::Usage, "bench: model {} is not one of gpt2-124m, llama-nano, llama-mid, quickstart", name);
+}
+
+data::Batch random_batch(std::int64_t step, std::int64_t sequences, std::int64_t seq_len,
+                         std::int64_t vocab) {
+  data::Batch b;
+  b.step = step;
+  b.sequences = sequences;
+  b.seq_len = seq_len;
+  auto key = Key::from_seed(1).fold(static_cast<std::uint64_t>(step));
+  for (std::int64_t i = 0; i < sequences * seq_len; ++i) {
+    b.tokens.push_back(static_cast<std::int32_t>(
+        key.below(static_cast<std::uint64_t>(vocab), static_cast<std::uint64_t>(i))));
+    b.loss_weights.push_back((i + 1) % seq_len == 0 ? 0.0F : 1.0F);
+  }
+  return b;
+}
+
+void require_tokens(std::int64_t sequences, std::int64_t seq_len) {
+  if (kSize.allows(static_cast<double>(sequences) * static_cast<double>(seq_len))) return;
+  fail(ErrorKind::Usage, "bench: --batch {} times --seq {} are too many tokens for a step; it must be {}",
+       sequences, seq_len, kSize.words());
+}
+
+double median(std::vector<double> v) {
+  std::sort(v.begin(), v.end());
+  return v[v.size() / 2];
+}
+
+}  // namespace bora::cli

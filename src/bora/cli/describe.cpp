@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/cli/describe.h"
+
+#include <fmt/core.h>
+
+#include <functional>
+#include <set>
+
+#include "bora/base/binder_state.h"
+#include "bora/base/env.h"
+#include "bora/base/error.h"
+#include "bora/run/lm_config.h"
+
+namespace bora::cli {
+namespace {
+
+using Row = Binder::State::Row;
+using Rows = std::vector<Row>;
+
+Rows rows_of(BindTarget target, const std::string& prefix = "") {
+  Binder::State state(Binder::Mode::Describe);
+  state.out.emplace_back();
+  state.out.back().node.kind = ConfigTree::Node::Kind::Map;
+  Binder binder(state);
+  target.bind(target.object, binder);
+  for (auto& row : state.rows) row.key = prefix + row.key;
+  return state.rows;
+}
+
+Rows only(const Rows& rows, const std::function<bool(const Row&)>& wanted) {
+  Rows out;
+  for (const auto& row : rows)
+    if (wanted(row)) out.push_back(row);
+  return out;
+}
+
+Rows below(const Rows& rows, const std::string& prefix) {
+  return only(rows, [&](const Row& row) { return row.key.starts_with(prefix); });
+}
+
+bool is_unused(const Row& row) { return row.doc.starts_with("not used: "); }
+
+// Text in a cell of a Markdown table; `special`: what would have a meaning there.
+std::string cell(const std::string& text, std::string_view special = "|<") {
+  std::string out;
+  for (char c : text) {
+    if (special.find(c) != std::string_view::npos) out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+std::string code(const std::string& text) { return "`" + cell(text, "|") + "`"; }
+
+// What stands in the column of defaults where the row has none.
+std::string no_default(const Row& row) { return row.type == "section" ? "" : "none"; }
+
+void print_table(const std::string& heading, const std::string& note, const Rows& rows) {
+  fmt::print("\n{}\n", heading);
+  if (!note.empty()) fmt::print("\n{}\n", note);
+  fmt::print("\n| key | type | default | meaning |\n|---|---|---|---|\n");
+  for (const auto& row : rows) {
+    if (is_unused(row)) continue;
+    fmt::print("| {} | {} | {} | {} |\n", code(row.key), cell(row.type),
+               row.value.empty() ? no_default(row) : code(row.value), cell(row.doc));
+  }
+}
+
+/// Every key of every table: those that are read and not used come last, in a table of their own.
+class Page {
+ public:
+  void add(const std::string& heading, const std::string& note, const Rows& rows) {
+    print_table(heading, note, rows);
+    for (const auto& row : rows)
+      if (is_unused(row)) unused_.push_back(row);
+  }
+  void finish() {
+    fmt::print(
+        "\n## Keys that are read and not used\n\n"
+        "Levanter knows them. Bora accepts them, so that a configuration file serves both, and "
+        "`--dry_run` lists those that a file gives.\n\n| key | why |\n|---|---|\n");
+    std::set<std::string> shown;
+    for (const auto& row : unused_) {
+      if (shown.insert(row.key).second) fmt::print("| {} | {} |\n", code(row.key), cell(row.doc.substr(10)));
+    }
+  }
+
+ private:
+  Rows unused_;
+};
+
+// With the sections that are absent by default, so that the defaults of their keys are seen.
+run::LmConfig whole_config(const std::string& model) {
+  run::LmConfig config;
+  config.model.config = models::make_model_config(model);
+  config.data.train_tokenizer.emplace();
+  config.optimizer.clip_update_norm.emplace();
+  config.optimizer.skip_bad_steps.emplace();
+  return config;
+}
+
+void add_data(Page& page, const Rows& all) {
+  page.add("## data", "What to train on.", below(all, "data."));
+  data::DataConfig block;
+  block.shuffle.shuffle.kind = data::Shuffle::Kind::Block;
+  page.add("### data.shuffle as a map",
+           "Blocks of sequences are shuffled, and sequences within a window of blocks.",
+           below(rows_of(block, "data."), "data.shuffle."));
+}
+
+void add_trainer(Page& page, const Rows& all) {
+  constexpr std::string_view kTracker = "trainer.tracker[].", kType = "trainer.tracker[].type";
+  page.add("## trainer", "The training run.", only(below(all, "trainer."), [&](const Row& row) {
+             return row.key == kType || !row.key.starts_with(kTracker);
+           }));
+  constexpr const char* kNotSent = "Read and checked. Nothing is sent; `metrics.jsonl` has the metrics.";
+  for (const char* type : {"tensorboard", "wandb", "trackio", "json_logger"}) {
+    track::TrackerConfig tracker;
+    tracker.type = type;
+    page.add(fmt::format("### A tracker of type {}", type),
+             tracker.type == "tensorboard" ? "Event files that TensorBoard shows." : kNotSent,
+             only(rows_of(tracker, std::string(kTracker)), [&](const Row& row) { return row.key != kType; }));
+  }
+}
+
+void add_optimizer(Page& page, const Rows& all) {
+  page.add("## optimizer", "The optimizer, its learning rate and its weight decay.",
+           below(all, "optimizer."));
+  optim::DecayShape shape;
+  page.add("### optimizer.lr_schedule as a map", "A shape with its numbers.",
+           rows_of(shape, "optimizer.lr_schedule."));
+}
+
+void add_models(Page& page, const Rows& all) {
+  const auto is_type = [](const Row& row) { return row.key == "model.type"; };
+  page.add("## model", "The architecture and its sizes.", only(all, is_type));
+  for (const auto& type : models::model_types().names()) {
+    auto config = whole_config(type);
+    page.add(fmt::format("### model, type: {}", type), models::model_types().find(type)->help + ".",
+             only(below(rows_of(config), "model."), std::not_fn(is_type)));
+  }
+}
+
+int describe_config_keys() {
+  Page page;
+  auto config = whole_config("llama");
+  auto all = rows_of(config);
+  page.add("## Top level", "", only(all, [](const Row& row) {
+             return row.key.find('.') == std::string::npos || row.key.starts_with("sample.");
+           }));
+  add_data(page, all);
+  add_models(page, all);
+  add_trainer(page, all);
+  add_optimizer(page, all);
+  page.finish();
+  return 0;
+}
+
+int describe_environment() {
+  fmt::print("| variable | meaning |\n|---|---|\n");
+  for (const auto& v : env::all()) fmt::print("| `{}` | {} |\n", v.name, v.meaning);
+  return 0;
+}
+
+}  // namespace
+
+int describe(const std::vector<std::string>& arguments) {
+  auto what = arguments.empty() ? std::string() : arguments[0];
+  if (what == "config") return describe_config_keys();
+  if (what == "environment") return describe_environment();
+  fail(ErrorKind::Usage, "--describe: \"{}\" is not one of config, environment", what);
+}
+
+}  // namespace bora::cli

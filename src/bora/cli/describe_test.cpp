@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/cli/describe.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "bora/base/error.h"
+#include "bora/base/text.h"
+
+namespace bora::cli {
+namespace {
+
+using testing::HasSubstr;
+
+// The lines of `bora --describe what`.
+std::vector<std::string> described(const std::string& what) {
+  testing::internal::CaptureStdout();
+  EXPECT_EQ(describe({what}), 0);
+  std::fflush(stdout);
+  auto text = testing::internal::GetCapturedStdout();
+  std::vector<std::string> lines;
+  for (auto line : split(text, '\n')) lines.emplace_back(line);
+  return lines;
+}
+
+TEST(Describe, EveryKeyHasATypeAndAMeaning) {
+  int keys = 0;
+  for (const auto& line : described("config")) {
+    if (!line.starts_with("| `")) continue;
+    ++keys;
+    EXPECT_FALSE(line.ends_with("|  |")) << "no description where it is bound: " << line;
+    EXPECT_THAT(line, testing::Not(HasSubstr("` |  |"))) << "no type: " << line;
+  }
+  EXPECT_GT(keys, 150);
+}
+
+TEST(Describe, KeysStandInTheirBlocks) {
+  auto lines = described("config");
+  EXPECT_THAT(lines, testing::Contains("## Top level"));
+  EXPECT_THAT(lines, testing::Contains("## model, type: gpt2"));
+  EXPECT_THAT(lines,
+              testing::Contains(
+                  "| `trainer.seed` | integer, at least 0 | `0` | of weights, dropout and data order |"));
+  EXPECT_THAT(lines,
+              testing::Contains(testing::StartsWith("| `data.shuffle.io_block_size` | integer, from 1 to ")));
+  EXPECT_THAT(lines, testing::Contains(testing::StartsWith("| `trainer.tracker[].logdir` | string | ")));
+  EXPECT_THAT(lines, testing::Contains("| `trainer.ray` | workers are started by mpirun; see the guide |"));
+}
+
+TEST(Describe, EveryVariable) {
+  EXPECT_THAT(described("environment"), testing::Contains("| `RUN_ID` | identity of the run |"));
+}
+
+TEST(Describe, SomethingElse) {
+  try {
+    describe({"weather"});
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.kind(), ErrorKind::Usage);
+    EXPECT_STREQ(e.what(), "--describe: \"weather\" is not one of config, environment");
+  }
+}
+
+}  // namespace
+}  // namespace bora::cli

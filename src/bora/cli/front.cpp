@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/cli/front.h"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "bora/base/clock.h"
+#include "bora/base/error.h"
+#include "bora/base/file.h"
+#include "bora/base/secrets.h"
+#include "bora/cli/args.h"
+#include "bora/cli/commands.h"
+#include "bora/cli/train_arguments.h"
+#include "bora/mesh/launch.h"
+#include "bora/models/builtin.h"
+#include "bora/run/lm_config.h"
+
+namespace bora::cli {
+namespace {
+
+void check(const std::vector<std::string>& arguments) {
+  if (arguments.empty() || arguments[0] != "train") return;
+  auto train = parse_train_arguments({arguments.begin() + 1, arguments.end()});
+  run::load_config(train.paths, train.overrides);
+}
+
+// All workers of a run read the same command and configuration: one on each host says what is wrong with
+// them. The others wait a moment, because a launcher ends all workers when one has ended.
+void say(const std::string& error) {
+  bool speaks = true;
+  try {
+    speaks = mesh::launch_environment().local_rank == 0;
+  } catch (const Error&) {  // half a launcher: nobody else may speak
+  }
+  if (speaks)
+    fmt::print(stderr, "bora: {}\n", redact(error));
+  else
+    ::sleep(1);
+}
+
+// bora-run stands beside this program.
+[[noreturn]] void become_program(char** argv) {
+  char self[4096];
+  auto n = ::readlink("/proc/self/exe", self, sizeof self - 1);
+  auto program = parent_path(std::string(self, n > 0 ? static_cast<std::size_t>(n) : 0)) + "/bora-run";
+  ::execv(program.c_str(), argv);
+  fail(ErrorKind::NotFound, "{} cannot be started\nhint: build or install Bora again", program);
+}
+
+}  // namespace
+
+int front(int argc, char** argv) {
+  begin_here();
+  try {
+    models::add_builtin_configs();
+    const std::vector<std::string> arguments(argv + 1, argv + argc);
+    if (!arguments.empty() && arguments[0] == "launch")
+      return run_launch({arguments.begin() + 1, arguments.end()});
+    check(arguments);
+    become_program(argv);
+  } catch (const HelpShown&) {
+    return 0;
+  } catch (const Error& e) {
+    say(e.what());
+    return exit_code(e.kind());
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "bora: internal error: {}\n", redact(e.what()));
+    return 1;
+  }
+}
+
+}  // namespace bora::cli

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include <fmt/core.h>
+
+#include <optional>
+
+#include "bora/base/error.h"
+#include "bora/base/file.h"
+#include "bora/base/text.h"
+#include "bora/checkpoint/checkpoint.h"
+#include "bora/checkpoint/run_lock.h"
+#include "bora/checkpoint/staged_directory.h"
+#include "bora/cli/args.h"
+#include "bora/cli/commands.h"
+#include "bora/core/runtime.h"
+#include "bora/run/generation_config.h"
+#include "bora/run/models.h"
+#include "bora/run/open_model.h"
+
+namespace bora::cli {
+namespace {
+
+// A run that has been there for longer would lose what it holds.
+void require_free(const std::string& directory) {
+  const auto info = files().info(directory);
+  if (!info) return;
+  if (!info->is_directory) fail(ErrorKind::Usage, "import: {} is no directory", directory);
+  for (const auto& name : files().list(directory)) {
+    if (name == ".lock") continue;
+    fail(ErrorKind::Usage, "import: {} holds {} already\nhint: choose another directory", directory, name);
+  }
+}
+
+}  // namespace
+
+int run_import(const Arguments& arguments) {
+  std::string from, to;
+  Args args("import", "Make a checkpoint (step 0) from a Hugging Face model.",
+            "  bora import gpt2-directory runs/from-gpt2\n  bora train my.yaml "
+            "--trainer.initialize_from=runs/from-gpt2");
+  args.positional("model", from, "Hugging Face directory");
+  args.positional("run", to, "run directory to put step-0 into");
+  args.parse(arguments);
+  require_free(to);
+  core::initialize();
+  auto model = run::load_model(from);
+  auto parameters = model->parameters();
+  checkpoint::CheckpointContent content;
+  content.parameters = checkpoint::checkpoint_arrays(parameters);
+  content.state = {{"step", 0}, {"model", model->hf_config()}};
+  checkpoint::StagedDirectory staged(to);
+  if (exists(path_join(from, "tokenizer.json"))) {
+    const auto tokenizer = Tokenizer::load(from);
+    tokenizer.save(path_join(staged.path(), "tokenizer"));
+    run::keep_generation(from, tokenizer, staged.path());
+  }
+  checkpoint::save_checkpoint(staged.path(), content);
+  std::optional<checkpoint::RunLock> lock;
+  if (exists(to)) lock.emplace(to);  // not from under a process that begins to train there
+  require_free(to);
+  staged.put_in_place();
+  std::int64_t n = 0;
+  for (const auto& p : parameters) n += p.array->numel();
+  fmt::print("{} · {} parameters -> {}/step-0\n", model->shape().type, human_count(static_cast<double>(n)),
+             to);
+  return 0;
+}
+
+int run_export(const Arguments& arguments) {
+  std::string from, to, dtype = "f32";
+  Args args(
+      "export",
+      "Write a checkpoint in the Hugging Face layout: config.json, safetensors, tokenizer, chat template.",
+      "  bora export runs/brisk-otter-7 exported\n  bora export runs/brisk-otter-7/step-600 exported "
+      "--dtype bf16");
+  args.positional("model", from, "a run or a checkpoint");
+  args.positional("directory", to, "to write; an existing export there is replaced");
+  args.option("--dtype", dtype, "f32, bf16 or f16");
+  args.parse(arguments);
+  core::initialize();
+  auto opened = run::open_model(from);
+  if (exists(to) && !exists(path_join(to, "config.json"))) {
+    fail(ErrorKind::Usage, "export: {} exists and is no export\nhint: choose another directory", to);
+  }
+  run::export_hugging_face(*opened.model, opened.tokenizer, opened.generation, to,
+                           {.dtype = core::parse_dtype(dtype)});
+  fmt::print("{} -> {}\n", opened.directory, to);
+  return 0;
+}
+
+}  // namespace bora::cli

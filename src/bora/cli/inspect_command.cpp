@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include <fmt/core.h>
+
+#include "bora/base/error.h"
+#include "bora/base/file.h"
+#include "bora/base/text.h"
+#include "bora/checkpoint/checkpoint.h"
+#include "bora/checkpoint/restore.h"
+#include "bora/checkpoint/safetensors.h"
+#include "bora/cli/args.h"
+#include "bora/cli/commands.h"
+#include "bora/run/dry_run.h"
+#include "bora/store/token_cache.h"
+#include "bora/tokenize/tokenizer.h"
+
+namespace bora::cli {
+namespace {
+
+std::string shape_text(const std::vector<std::int64_t>& shape) {
+  std::vector<std::string> parts;
+  for (auto n : shape) parts.push_back(std::to_string(n));
+  return "[" + join(parts) + "]";
+}
+
+void show_tensors(const std::string& path) {
+  checkpoint::SafetensorsFile file(path);
+  std::int64_t elements = 0;
+  for (const auto& t : file.tensors()) {
+    fmt::print("  {:<44} {:<5} {}\n", t.name, checkpoint::name(t.type), shape_text(t.shape));
+    elements += t.elements();
+  }
+  fmt::print("{}: {} tensors, {} elements\n", path, file.tensors().size(), with_commas(elements));
+}
+
+void show_checkpoint(const std::string& path) {
+  auto manifest = checkpoint::verify_checkpoint(path);
+  fmt::print("checkpoint  step {} · {} · {} lane{} · {} · hashes ok\n", manifest.step,
+             manifest.temporary ? "temporary" : "permanent", manifest.lanes, manifest.lanes == 1 ? "" : "s",
+             human_bytes(static_cast<double>(manifest.total_bytes())));
+  for (const auto& f : manifest.files) {
+    if (f.name.ends_with(".safetensors"))
+      show_tensors(path_join(path, f.name));
+    else
+      fmt::print("  {} ({})\n", f.name, human_bytes(static_cast<double>(f.size)));
+  }
+}
+
+void show_cache(const std::string& path) {
+  auto cache = store::TokenCache::open(path);
+  const auto text = cache->num_bytes() == 0
+                        ? std::string("ids alone")
+                        : human_bytes(static_cast<double>(cache->num_bytes())) + " of text";
+  fmt::print("token cache  {} tokens · {} documents · {}\n", with_commas(cache->num_tokens()),
+             with_commas(cache->num_documents()), text);
+}
+
+void show_tokenizer(const std::string& path) {
+  auto tokenizer = Tokenizer::load(path);
+  auto id = [](const std::optional<std::int32_t>& x) { return x ? std::to_string(*x) : std::string("none"); };
+  fmt::print("tokenizer  {} pieces · begin {} · end {} · fingerprint {}\n",
+             with_commas(tokenizer.vocab_size()), id(tokenizer.bos_id()), id(tokenizer.eos_id()),
+             tokenizer.fingerprint().hex());
+}
+
+void show_directory(const std::string& path) {
+  if (exists(path_join(path, "manifest.json"))) return show_checkpoint(path);
+  if (exists(path_join(path, "ledger.json"))) return show_cache(path);
+  auto checkpoints = checkpoint::committed_checkpoints(path);
+  bool found = !checkpoints.empty();
+  for (const auto& c : checkpoints) fmt::print("checkpoint  {}\n", c);
+  if (exists(path_join(path, "tokenizer.json"))) show_tokenizer(path), found = true;
+  for (const auto& name : files().list(path)) {
+    if (name.ends_with(".safetensors")) show_tensors(path_join(path, name)), found = true;
+  }
+  if (!found)
+    fail(ErrorKind::NotFound, "{} holds no checkpoint, token cache, tokenizer or tensor file", path);
+}
+
+int show_sharding(const std::string& config, std::int64_t world, const std::string& svg) {
+  const auto plan = run::plan_of(run::load_config({config}, {}).config, world);
+  fmt::print("{}", run::draw_text(plan));
+  if (svg.empty()) return 0;
+  write_atomically(svg, run::draw_svg(plan));
+  fmt::print("drawn into {}\n", svg);
+  return 0;
+}
+
+}  // namespace
+
+int run_inspect(const Arguments& arguments) {
+  std::string path, config, svg;
+  std::int64_t world = 2;
+  Args args(
+      "inspect",
+      "Show what a checkpoint, run, cache, tokenizer or tensor file holds, or how workers share a model.",
+      "  bora inspect runs/brisk-otter-7/step-600\n  bora inspect model.safetensors\n"
+      "  bora inspect --sharding big.yaml --world 8 --svg sharding.svg");
+  args.positional("path", path, "file or directory", false);
+  args.option("--sharding", config, "a configuration: which worker holds which block of each parameter");
+  args.option("--world", world, kWorkers, "with --sharding: number of workers");
+  args.option("--svg", svg, "with --sharding: also draw it into this file");
+  args.parse(arguments);
+  if (!config.empty()) return show_sharding(config, world, svg);
+  if (path.empty())
+    fail(ErrorKind::Usage, "inspect: path is required\nhint: bora inspect runs/brisk-otter-7");
+  auto info = files().info(path);
+  if (!info) fail(ErrorKind::NotFound, "{} does not exist", path);
+  if (info->is_directory)
+    show_directory(path);
+  else if (path.ends_with(".json"))
+    show_tokenizer(path);
+  else
+    show_tensors(path);
+  return 0;
+}
+
+}  // namespace bora::cli

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/cli/main.h"
+
+#include <fmt/core.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <system_error>
+
+#include "bora/base/error.h"
+#include "bora/base/output.h"
+#include "bora/base/secrets.h"
+#include "bora/base/text.h"
+#include "bora/cli/args.h"
+#include "bora/cli/commands.h"
+#include "bora/cli/describe.h"
+#include "bora/core/runtime.h"
+#include "bora/models/builtin.h"
+
+namespace bora::cli {
+
+const std::vector<Command>& commands() {
+  static const std::vector<Command> all = {
+      {"train", "train a model as a configuration file says", run_train},
+      {"launch", "train with several workers, watched over and started again", run_launch},
+      {"eval", "evaluate a checkpoint or a Hugging Face model on each data source", run_eval},
+      {"generate", "continue a text", run_generate},
+      {"train-tokenizer", "train a byte-level BPE tokenizer on text files", run_train_tokenizer},
+      {"tokenize", "turn text into ids and back", run_tokenize},
+      {"cache", "build or check the token cache of a configuration", run_cache},
+      {"data", "show a batch, or what the data sets are like", run_data},
+      {"import", "make a checkpoint from a Hugging Face model", run_import},
+      {"export", "write a checkpoint in the Hugging Face layout", run_export},
+      {"forward", "logits, loss, hidden states and gradients of given ids", run_forward},
+      {"diff", "compare two checkpoints, exports or tensor files bit by bit", run_diff},
+      {"inspect", "show what a checkpoint, cache, tokenizer or tensor file holds", run_inspect},
+      {"bench", "time a training step and its parts", run_bench},
+      {"version", "versions, machine and environment", run_version},
+  };
+  return all;
+}
+
+namespace {
+
+void print_help() {
+  fmt::print("Bora trains language models.\n\nUsage: bora COMMAND [arguments]\n\n");
+  for (const auto& c : commands()) fmt::print("  {:<16} {}\n", c.name, c.summary);
+  fmt::print(
+      "\nbora COMMAND --help shows each command's flags and examples.\n"
+      "Start with: bora train recipes/quickstart.yaml\n");
+}
+
+// Every command's flags, a line each: the list that a test keeps frozen.
+int print_flags() {
+  list_flags_only(true);
+  for (const auto& c : commands()) {
+    try {
+      c.run({});
+    } catch (const FlagsListed& listed) {
+      for (const auto& name : listed.names) fmt::print("{} {}\n", c.name, name);
+    }
+  }
+  return 0;
+}
+
+int run(const std::vector<std::string>& arguments) {
+  if (arguments.empty() || arguments[0] == "--help" || arguments[0] == "-h" || arguments[0] == "help") {
+    print_help();
+    return arguments.empty() ? 2 : 0;
+  }
+  if (arguments[0] == "--flags") return print_flags();
+  if (arguments[0] == "--describe") return describe({arguments.begin() + 1, arguments.end()});
+  if (arguments[0] == "--version") return run_version({});
+  std::vector<std::string> names;
+  for (const auto& c : commands()) {
+    if (c.name == arguments[0]) return c.run({arguments.begin() + 1, arguments.end()});
+    names.emplace_back(c.name);
+  }
+  fail(ErrorKind::Usage, "unknown command {}{}\nhint: bora --help lists them", arguments[0],
+       did_you_mean(arguments[0], names));
+}
+
+// Whoever reads has enough: `bora inspect ... | head`. The end is that of any program that writes into a
+// closed pipe, also where SIGPIPE is ignored.
+constexpr int kClosedPipe = 128 + SIGPIPE;
+
+// What was printed may still wait in a buffer; a full disk shows only now.
+int flush_output(int code) {
+  if (output_is_lost(Output::Standard)) return code;  // the run went on without it
+  int error = output_error();
+  if (error == 0 && std::fflush(stdout) != 0) error = errno;
+  if (error == 0 && std::ferror(stdout) != 0) error = EIO;
+  if (error == EPIPE) return kClosedPipe;
+  if (error == 0) return code;
+  fail(ErrorKind::Io, "standard output cannot be written: {}", std::strerror(error));
+}
+
+int report_error() {
+  try {
+    throw;
+  } catch (const std::system_error& e) {
+    if (e.code() == std::errc::broken_pipe) return kClosedPipe;  // of fmt::print
+  } catch (...) {                                                // what it is, current_error() knows
+  }
+  const auto e = core::current_error();
+  write_output(Output::Error, fmt::format("bora: {}\n", redact(e.what())));
+  return exit_code(e.kind());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    models::add_builtin_models();
+    return flush_output(run({argv + 1, argv + argc}));
+  } catch (const HelpShown&) {
+    return 0;
+  } catch (...) {
+    return report_error();
+  }
+}
+
+}  // namespace bora::cli

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+//
+// The law of numbers: whatever number stands at a key, of a configuration or of a model that another program
+// described, is taken as documented, or refused by an error that names the key.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+
+#include "bora/base/binder_state.h"
+#include "bora/base/error.h"
+#include "bora/models/gpt2_config.h"
+#include "bora/models/llama_config.h"
+#include "bora/models/model_types.h"
+#include "bora/run/lm_config.h"
+#include "bora/run/memory_estimate.h"
+
+namespace bora::cli {
+namespace {
+
+using Row = Binder::State::Row;
+
+// Every key of numbers, as the reference page lists them; with the sections that are absent by default.
+std::vector<Row> number_rows(const std::string& model) {
+  run::LmConfig config;
+  config.model.config = models::make_model_config(model);
+  config.data.train_tokenizer.emplace();
+  config.optimizer.clip_update_norm.emplace();
+  config.optimizer.skip_bad_steps.emplace();
+  config.optimizer.lr_schedule.exponent = 2;
+  Binder::State state(Binder::Mode::Describe);
+  state.out.emplace_back();
+  state.out.back().node.kind = ConfigTree::Node::Kind::Map;
+  Binder binder(state);
+  config.bind(binder);
+  std::erase_if(state.rows, [](const Row& row) {
+    return row.type.find("integer") == row.type.npos && row.type.find("number") == row.type.npos &&
+           !row.type.starts_with("duration");
+  });
+  // Keys of a second spelling, which the page has in tables of their own.
+  for (const char* key : {"data.shuffle.io_block_size", "data.shuffle.window_blocks",
+                          "trainer.profiler.num_steps", "trainer.train_batch_size[].value"})
+    state.rows.push_back({key, "integer, from 1 to 2147483647", "", ""});
+  for (const char* key : {"trainer.profiler.start_step", "trainer.train_batch_size[].start"})
+    state.rows.push_back({key, "integer, from 0 to 2147483647", "", ""});
+  state.rows.push_back({"trainer.tracker[].purge_step", "integer, at least 0", "", ""});
+  return state.rows;
+}
+
+// The value inside what must be around it: "a.b[].c" is reached by a.b: [{c: value}].
+std::pair<std::string, std::string> placed(const Row& row, const std::string& value) {
+  std::string text = value;
+  if (row.type.starts_with("list")) text = "[" + value + "]";
+  if (row.type.starts_with("map")) text = "{data: " + value + "}";
+  const auto list = row.key.find("[]."), map = row.key.find(".<name>.");
+  if (list != row.key.npos)
+    return {row.key.substr(0, list), "[{" + row.key.substr(list + 3) + ": " + text + "}]"};
+  if (map != row.key.npos)
+    return {row.key.substr(0, map), "{data: {" + row.key.substr(map + 8) + ": " + text + "}}"};
+  return {row.key, text};
+}
+
+// Whether the range that the page gives takes the number.
+bool documented(const std::string& type, double value) {
+  const auto comma = type.find(", ");
+  if (comma == type.npos) return std::isfinite(value);
+  std::string words = type.substr(comma + 2);
+  if (words.starts_with("each ")) words.erase(0, 5);
+  double other = 0, least = -INFINITY, most = INFINITY;
+  int read = 0;
+  if (std::sscanf(words.c_str(), "%lf or %n", &other, &read) == 1 && read > 0) {
+    if (value == other) return true;
+    words.erase(0, static_cast<std::size_t>(read));
+  }
+  if (std::sscanf(words.c_str(), "from %lf to %lf", &least, &most) == 2)
+    return value >= least && value <= most;
+  if (std::sscanf(words.c_str(), "at least %lf and below %lf", &least, &most) == 2)
+    return value >= least && value < most;
+  if (std::sscanf(words.c_str(), "above %lf and at most %lf", &least, &most) == 2)
+    return value > least && value <= most;
+  if (std::sscanf(words.c_str(), "above %lf", &least) == 1) return value > least;
+  if (std::sscanf(words.c_str(), "at least %lf", &least) == 1) return value >= least;
+  ADD_FAILURE() << "a range that this test cannot read: " << words;
+  return false;
+}
+
+// The numbers that --dry_run shows.
+void expect_sensible(const run::LmConfig& config) {
+  const auto& model = *config.model.config;
+  const auto batch = config.trainer.batch_schedule().batch_size(0);
+  const auto lanes = config.trainer.lanes.value_or(train::resolve_lanes(batch, model.seq_len(), 1));
+  const auto sizes = run::estimate_sizes(model, {.vocab = 300, .batch = batch, .lanes = lanes});
+  EXPECT_GE(sizes.parameters, 0);
+  EXPECT_TRUE(std::isfinite(sizes.peak()) && sizes.peak() > 0) << sizes.peak();
+}
+
+class NumberKeys : public testing::TestWithParam<const char*> {};
+
+TEST_P(NumberKeys, AreTakenAsDocumentedOrRefusedByName) {
+  const auto rows = number_rows(GetParam());
+  EXPECT_GT(rows.size(), 70u);
+  for (const auto& row : rows) {
+    for (const std::string value : {"-1", "0", "1", "1e18", "1000000000000000000", "2147483648", ".inf",
+                                    "-.inf", "nan", ".nan", "\"\""}) {
+      SCOPED_TRACE(row.key + " (" + row.type + ") = " + value);
+      const auto [key, text] = placed(row, value);
+      ConfigTree tree;
+      tree.override_value("model.type", GetParam());
+      if (row.key.starts_with("trainer.tracker[]"))
+        tree.override_value(key, "[{type: tensorboard, " + text.substr(2));
+      else
+        tree.override_value(key, text);
+      run::LmConfig config;
+      const auto problems = read_config(tree, config);
+      const bool named = std::any_of(problems.begin(), problems.end(),
+                                     [&k = key](const auto& p) { return p.key.starts_with(k); });
+      char* end = nullptr;
+      const double number = value.find("n") == value.npos ? std::strtod(value.c_str(), &end) : NAN;
+      const bool is_number = end != nullptr && *end == '\0';
+      EXPECT_TRUE(named || (is_number && documented(row.type, number)));
+      if (!problems.empty()) continue;
+      EXPECT_NO_THROW(expect_sensible(config));
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(OfAModel, NumberKeys, testing::Values("gpt2", "llama"));
+
+template <class Config>
+Json small_hf() {
+  Config c;
+  c.seq_len = 64;
+  c.hidden_dim = 32;
+  c.num_layers = 2;
+  c.num_heads = 4;
+  if constexpr (std::is_same_v<Config, llama::Config>) {
+    c.num_kv_heads = 2;
+    c.intermediate_dim = 48;
+    c.rope.type = "yarn";
+    c.rope.factor = 2;
+    c.rope.mscale = c.rope.mscale_all_dim = c.rope.attention_factor = 1;
+  }
+  return c.to_hf(300);
+}
+
+// What is wrong with it; empty: nothing, and its sizes are sensible.
+std::string refusal(const Json& described) {
+  try {
+    const auto config = models::model_config_from_hf(described, "dir/config.json");
+    const auto vocab = models::vocab_size_from_hf(described, "dir/config.json");
+    EXPECT_GT(config->parameter_count(vocab), 0);
+    const auto shape = config->shape(vocab);
+    for (const auto size : {shape.layers, shape.hidden, shape.heads, shape.kv_heads, shape.head_dim,
+                            shape.mlp, shape.vocab, shape.seq_len})
+      EXPECT_GT(size, 0);
+    return "";
+  } catch (const Error& e) {
+    return e.what();
+  }
+}
+
+// Every number of `part`, a part of `whole`, in turn.
+void try_numbers(Json& whole, Json& part, const std::vector<std::string>& free) {
+  const Json before = part;
+  for (const auto& item : before.items()) {
+    if (!item.value().is_number()) continue;
+    const auto& key = item.key();
+    const bool may_be_huge = std::find(free.begin(), free.end(), key) != free.end();
+    for (const Json& value :
+         {Json(-1), Json(0), Json(1e18), Json(1000000000000000000), Json("4"), Json(-0.5)}) {
+      SCOPED_TRACE(key + " = " + value.dump());
+      part[key] = value;
+      const auto words = refusal(whole);
+      const bool good = words.empty() && value.is_number() && value.get<double>() >= 0;
+      if (!good || (value.get<double>() > 1e9 && !may_be_huge)) {
+        EXPECT_THAT(words, testing::HasSubstr(key));
+        EXPECT_THAT(words, testing::HasSubstr("dir/config.json"));
+      }
+    }
+    part.erase(key);
+    const auto words = refusal(whole);  // the default of transformers
+    EXPECT_TRUE(words.empty() || words.find("must") != words.npos || words.find(key) != words.npos) << words;
+    part[key] = item.value();
+  }
+}
+
+TEST(HuggingFaceNumbers, Gpt2) {
+  auto json = small_hf<gpt2::Config>();
+  ASSERT_EQ(refusal(json), "");
+  try_numbers(json, json, {"initializer_range", "layer_norm_epsilon"});
+}
+
+TEST(HuggingFaceNumbers, Llama) {
+  auto json = small_hf<llama::Config>();
+  ASSERT_EQ(refusal(json), "");
+  const std::vector<std::string> free = {"initializer_range", "rms_norm_eps", "rope_theta", "factor",
+                                         "beta_fast",         "beta_slow",    "mscale",     "mscale_all_dim",
+                                         "attention_factor"};
+  try_numbers(json, json, free);
+  try_numbers(json, json["rope_scaling"], free);
+}
+
+TEST(HuggingFaceNumbers, AreToldAllAtOnceByTheirNames) {
+  auto json = small_hf<llama::Config>();
+  json["num_key_value_heads"] = 0;
+  json["head_dim"] = -8;
+  json["rms_norm_eps"] = -1;
+  json["rope_theta"] = 0;
+  EXPECT_EQ(refusal(json),
+            "dir/config.json has 4 problems; nothing was started.\n"
+            "  dir/config.json   num_key_value_heads = 0  must be from 1 to 2147483647\n"
+            "  dir/config.json   head_dim = -8            must be from 1 to 2147483647\n"
+            "  dir/config.json   rms_norm_eps = -1        must be above 0\n"
+            "  dir/config.json   rope_theta = 0           must be above 0");
+  json = small_hf<llama::Config>();
+  json["num_key_value_heads"] = 3;
+  EXPECT_EQ(
+      refusal(json),
+      "dir/config.json has 1 problem; nothing was started.\n"
+      "  dir/config.json   num_key_value_heads = 3  must divide num_attention_heads = 4; nearest: 2 or 4");
+  json["num_key_value_heads"] = 2;
+  json["vocab_size"] = 0;
+  EXPECT_EQ(refusal(json), "dir/config.json: vocab_size = 0 must be from 1 to 2147483647");
+}
+
+// The law holds for what single ranges cannot say.
+TEST(LmConfigSizes, ProductsAreChecked) {
+  const auto words = [](const std::vector<std::pair<std::string, std::string>>& overrides) {
+    ConfigTree tree;
+    for (const auto& [key, value] : overrides) tree.override_value(key, value);
+    run::LmConfig config;
+    std::string out;
+    for (const auto& p : read_config(tree, config)) out += p.key + ": " + p.message + "\n";
+    return out;
+  };
+  EXPECT_THAT(
+      words({{"model.hidden_dim", "2000000000"}}),
+      testing::HasSubstr("model.hidden_dim = 2000000000: is too large: model.hidden_dim = 2000000000 and "
+                         "model.num_layers = 32 make"));
+  EXPECT_EQ(words({{"model.hidden_dim", "1000000000003"}, {"model.num_heads", "2"}}),
+            "model.hidden_dim = 1000000000003: must be from 1 to 2147483647\n");
+  EXPECT_THAT(
+      words({{"model.type", "gpt2"}, {"model.mlp_scale", "2000000000"}}),
+      testing::HasSubstr("model.mlp_scale = 2000000000: times model.hidden_dim = 768 must be from 1 to "
+                         "2147483647"));
+  EXPECT_THAT(words({{"model.head_dim", "2000000000"}}),
+              testing::HasSubstr("model.num_heads: times model.head_dim = 2000000000 must be from 1 to"));
+  EXPECT_THAT(
+      words({{"trainer.train_batch_size", "2147483647"}}),
+      testing::HasSubstr("trainer.train_batch_size = 2147483647: times model.seq_len = 2048 in 1 lane "
+                         "makes 4.4e+12 tokens in each; at most 2147483647 can be computed together"));
+}
+
+}  // namespace
+}  // namespace bora::cli

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include <fmt/core.h>
+
+#include "bora/base/clock.h"
+#include "bora/base/error.h"
+#include "bora/base/text.h"
+#include "bora/cli/args.h"
+#include "bora/cli/commands.h"
+#include "bora/run/document_source.h"
+#include "bora/store/urls.h"
+#include "bora/tokenize/train/tokenizer_trainer.h"
+
+namespace bora::cli {
+
+namespace {
+
+/// What the trainer finds wrong is wrong with the command line: only it knows how many ids the characters of
+/// the text need.
+template <class Body>
+auto as_usage(Body&& body) {
+  try {
+    return body();
+  } catch (const Error& e) {
+    if (e.kind() != ErrorKind::InvalidArgument) throw;
+    throw Error(ErrorKind::Usage, fmt::format("train-tokenizer: {}", e.what()));
+  }
+}
+
+}  // namespace
+
+int run_train_tokenizer(const Arguments& arguments) {
+  std::vector<std::string> inputs;
+  std::string out, kind = "bpe";
+  TokenizerTrainerConfig config;
+  store::DownloadOptions options;
+  config.vocab_size = 4096;
+  Args args("train-tokenizer", "Train a tokenizer on text files.",
+            "  bora train-tokenizer 'books/*.txt' more.jsonl.zst --vocab_size 4096 --out my-tokenizer\n"
+            "  bora train-tokenizer books --kind unigram --vocab_size 8000 --out my-unigram");
+  args.positional("files", inputs, "txt or jsonl files, .gz or .zst too, globs, directories");
+  args.option("--out", out, "directory to write tokenizer.json into", true);
+  args.option("--kind", kind, "bpe (byte-level), sentencepiece-bpe, unigram or wordpiece");
+  args.option("--vocab_size", config.vocab_size, kSize,
+              "ids in all: special tokens, bytes or characters, pieces");
+  args.option("--min_frequency", config.min_frequency, kNonNegative,
+              "rarer pairs (unigram: substrings) become no piece");
+  args.option("--character_coverage", config.character_coverage, Range{.least = 0, .most = 1, .above = true},
+              "share of the text whose characters get an id each; not for bpe");
+  args.flag("--allow_private_addresses", options.allow_private,
+            "fetch URLs from machines that are not in the public network too");
+  args.parse(arguments);
+  double started = monotonic_seconds();
+  auto trained = as_usage([&] {
+    config.kind = parse_tokenizer_kind(kind);
+    return train_tokenizer(run::document_source(store::expand_urls(inputs, store::Split::Train, options)),
+                           config);
+  });
+  trained.tokenizer.save(out);
+  double seconds = monotonic_seconds() - started;
+  fmt::print("{} pieces from {} in {} ({}/s) -> {}\n", with_commas(trained.tokenizer.vocab_size()),
+             human_bytes(static_cast<double>(trained.text_bytes)), human_duration(seconds),
+             human_bytes(static_cast<double>(trained.text_bytes) / seconds), out);
+  if (!trained.warning.empty()) fmt::print(stderr, "bora: {}\n", trained.warning);
+  return 0;
+}
+
+}  // namespace bora::cli

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include <fmt/core.h>
+
+#include <string>
+#include <string_view>
+
+#include "bora/base/env.h"
+#include "bora/cli/args.h"
+#include "bora/cli/commands.h"
+#include "bora/core/cuda_plugin.h"
+#include "bora/core/runtime.h"
+#include "bora/mesh/nccl_plugin.h"
+
+namespace bora::cli {
+namespace {
+
+// "CUDA plug-in: not built: ..., and a hint" in a line that says whose it is.
+std::string in_short(const std::string& reason) {
+  constexpr std::string_view kWhose = "plug-in: ";
+  const auto begin = reason.find(kWhose);
+  const auto from = begin == reason.npos ? 0 : begin + kWhose.size();
+  return reason.substr(from, reason.find('\n') - from);
+}
+
+std::string cuda_text() {
+  const auto plugin = core::load_cuda_plugin();
+  return plugin.loaded ? fmt::format("plug-in loaded; {} devices", plugin.device_count)
+                       : in_short(plugin.reason);
+}
+
+}  // namespace
+
+int run_version(const Arguments& arguments) {
+  Args args("version", "Versions, machine and environment.", "  bora version");
+  args.parse(arguments);
+  core::initialize();
+  auto info = core::runtime_info();
+  fmt::print("Bora {}\n", BORA_VERSION);
+  fmt::print("{:<12}{}\n", "libtorch", info.libtorch);
+  fmt::print("{:<12}{} ({} threads, {})\n", "cpu", info.cpu, info.threads, info.instructions);
+  fmt::print("{:<12}{}\n", "matmul", info.matmul);
+  fmt::print("{:<12}{}\n", "cuda", cuda_text());
+  fmt::print("{:<12}{}\n", "nccl", in_short(mesh::check_nccl().words));
+  for (const auto& v : env::all()) {
+    if (v.value) fmt::print("{:<12}{}={}   {}\n", "environment", v.name, *v.value, v.meaning);
+  }
+  return 0;
+}
+
+}  // namespace bora::cli

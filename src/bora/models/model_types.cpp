@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/models/model_types.h"
+
+#include "bora/base/error.h"
+
+namespace bora::models {
+
+Registry<ModelType>& model_types() {
+  static Registry<ModelType> types("model type");
+  return types;
+}
+
+std::unique_ptr<ModelConfig> make_model_config(std::string_view type) {
+  const auto* found = model_types().find(type);
+  return found == nullptr ? nullptr : found->config();
+}
+
+std::unique_ptr<ModelConfig> model_config_from_hf(const Json& config, std::string_view name) {
+  const auto type = json_get<std::string>(config, "model_type", name);
+  if (const auto* found = model_types().find(type)) return found->from_hf(config, name);
+  fail(ErrorKind::Unsupported, "{}: model_type {} is not one of {}", name, type, join(model_types().names()));
+}
+
+std::int64_t vocab_size_from_hf(const Json& config, std::string_view name) {
+  const auto size = json_get<std::int64_t>(config, "vocab_size", name);
+  if (const auto wrong = kSize.problem<std::int64_t>(static_cast<double>(size)))
+    fail(ErrorKind::Corruption, "{}: vocab_size = {} {}", name, size, *wrong);
+  return size;
+}
+
+}  // namespace bora::models

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/run/dry_run.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "bora/base/file.h"
+#include "bora/base/text.h"
+#include "bora/run/memory_estimate.h"
+#include "bora/run/sharding_plan.h"
+#include "bora/tokenize/tokenizer.h"
+#include "bora/train/config.h"
+
+namespace bora::run {
+namespace {
+
+struct Vocabulary {
+  std::int64_t size;
+  std::string note;  ///< where the size is a guess
+};
+
+Vocabulary vocabulary(const data::DataConfig& data) {
+  constexpr std::int64_t kOfGpt2 = 50257;
+  if (data.train_tokenizer) return {data.train_tokenizer->vocab_size, ""};
+  if (data.vocab_size) return {*data.vocab_size, ""};
+  if (exists(data.tokenizer)) return {Tokenizer::load(data.tokenizer).vocab_size(), ""};
+  return {kOfGpt2,
+          fmt::format(" · vocabulary of {} assumed: {} is not here", with_commas(kOfGpt2), data.tokenizer)};
+}
+
+void show_model(const LmConfig& config, const SizeEstimate& sizes, const Vocabulary& vocab,
+                track::Console& console) {
+  const auto& t = config.trainer;
+  auto schedule = t.batch_schedule();
+  auto seq_len = config.model.config->seq_len();
+  console.fact("model", fmt::format("{} · {} parameters{}", config.model.config->type(),
+                                    human_count(static_cast<double>(sizes.parameters)), vocab.note));
+  console.fact("tokens",
+               fmt::format("{} per step · {} in {} steps", with_commas(schedule.batch_size(0) * seq_len),
+                           human_count(static_cast<double>(schedule.offset(t.num_train_steps) * seq_len)),
+                           with_commas(t.num_train_steps)));
+  auto bytes = [](double b) { return human_bytes(b); };
+  console.fact("memory", fmt::format("about {}, {} with the copy that checkpoints are written from",
+                                     bytes(sizes.training()), bytes(sizes.peak())));
+  console.fact(
+      "", fmt::format("parameters {} · gradients {} · optimizer {} · activations {} · process {}",
+                      bytes(sizes.parameter_bytes), bytes(sizes.gradient_bytes), bytes(sizes.optimizer_bytes),
+                      bytes(sizes.activation_bytes), bytes(sizes.process_bytes)));
+}
+
+void show_writes(const LmConfig& config, const RunPlace& place, double checkpoint_bytes,
+                 track::Console& console) {
+  console.fact("writes",
+               fmt::format("{} · {} per checkpoint", place.directory, human_bytes(checkpoint_bytes)));
+  console.fact("", fmt::format("{} · tokens of the data", config.data.cache_dir));
+  if (config.hf_export) console.fact("", path_join(place.directory, "hf") + " · Hugging Face export");
+  if (config.hf_save_path)
+    console.fact("", fmt::format("{} · a Hugging Face export every {} steps", *config.hf_save_path,
+                                 with_commas(config.hf_save_steps)));
+}
+
+// From the worker that holds least to the one that holds most, where they differ.
+std::string least_to_most(const ShardingPlan& plan, double WorkerShare::*part) {
+  double least = plan.shares[0].*part, most = least;
+  for (const auto& share : plan.shares) {
+    least = std::min(least, share.*part);
+    most = std::max(most, share.*part);
+  }
+  return least == most ? human_bytes(most) : human_bytes(least) + " to " + human_bytes(most);
+}
+
+void show_workers(const ShardingPlan& plan, track::Console& console) {
+  double most = 0;
+  std::size_t cut = 0;
+  for (const auto& share : plan.shares) most = std::max(most, share.total());
+  for (const auto& p : plan.parameters) cut += p.whole() ? 0 : 1;
+  const auto& m = plan.mesh;
+  console.fact("workers", fmt::format("{} · {} of {} parameters cut over them · each holds up to {}",
+                                      plan.workers, cut, plan.parameters.size(), human_bytes(most)));
+  console.fact("", fmt::format("{} lane{} a step", plan.lanes, plan.lanes == 1 ? "" : "s"));
+  if (m.data != plan.workers) console.fact("", m.text());
+  console.fact(
+      "",
+      fmt::format("parameters {} · gradients {} · optimizer {} · gathered {} · activations {}",
+                  least_to_most(plan, &WorkerShare::parameters), least_to_most(plan, &WorkerShare::gradients),
+                  least_to_most(plan, &WorkerShare::optimizer), least_to_most(plan, &WorkerShare::gathered),
+                  least_to_most(plan, &WorkerShare::activations)));
+  console.fact("", fmt::format("a worker receives {} a step: parameters {} · gradients {}",
+                               human_bytes(plan.gathered_bytes + plan.gradient_bytes),
+                               human_bytes(plan.gathered_bytes), human_bytes(plan.gradient_bytes)));
+  if (m.workers_per_lane() > 1) {
+    console.fact("", fmt::format("over model {} · over context {}", human_bytes(plan.model_bytes),
+                                 human_bytes(plan.context_bytes)));
+  }
+}
+
+}  // namespace
+
+ShardingPlan plan_of(const LmConfig& config, std::int64_t workers, const RecordedLanes& recorded) {
+  const auto& t = config.trainer;
+  const auto batch = t.batch_schedule().batch_size(0);
+  const auto vocab = vocabulary(config.data).size;
+  const auto seq_len = config.model.config->seq_len();
+  auto mesh = train::resolve_mesh(t.mesh, t.fsdp_axis, static_cast<int>(workers), vocab);
+  const auto lanes = choose_lanes(t, seq_len, mesh.shape, recorded);
+  require_lanes(lanes, t, mesh.shape, fmt::format("{} worker{}", workers, workers == 1 ? "" : "s"));
+  return plan_sharding(*config.model.config, {.vocab = vocab,
+                                              .batch = batch,
+                                              .lanes = lanes.number,
+                                              .mesh = std::move(mesh),
+                                              .seq_len = seq_len,
+                                              .compute = t.mp.compute});
+}
+
+int print_dry_run(const LoadedConfig& loaded, const RunPlace& place, const RunFlags& flags,
+                  track::Console& console) {
+  auto config = loaded.config;
+  const auto& t = config.trainer;
+  auto vocab = vocabulary(config.data);
+  auto batch = t.batch_schedule().batch_size(0);
+  const auto recorded =
+      t.load_checkpoint == false || flags.fresh ? RecordedLanes() : recorded_lanes(place.directory);
+  auto sizes = estimate_sizes(*config.model.config,
+                              {.vocab = vocab.size,
+                               .batch = batch,
+                               .lanes = choose_lanes(t, config.model.config->seq_len(), {}, recorded).number,
+                               .compute = t.mp.compute});
+  console.line(write_config(config));
+  show_model(config, sizes, vocab, console);
+  if (flags.world > 0) show_workers(plan_of(config, flags.world, recorded), console);
+  show_writes(config, place, sizes.checkpoint_bytes, console);
+  for (const auto& p : config.data.missing_sources()) console.fact("missing", p.key + ": " + p.message);
+  for (const auto& k : ignored_keys(loaded.tree, config))
+    console.fact("ignored", fmt::format("{} ({}): {}", k.key, k.where, k.message));
+  console.fact("ok", "nothing was started");
+  return 0;
+}
+
+}  // namespace bora::run

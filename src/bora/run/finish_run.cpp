@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/run/finish_run.h"
+
+#include <fmt/core.h>
+
+#include "bora/base/text.h"
+#include "bora/infer/generate.h"
+#include "bora/run/generation_config.h"
+#include "bora/tokenize/post/stream_decoder.h"
+#include "bora/train/evaluate.h"
+
+namespace bora::run {
+
+double baseline_entropy(const TextData& text) {
+  return text.datasets.train ? train::unigram_entropy(*text.datasets.train, 4096, text.vocab_size()) : 0;
+}
+
+namespace {
+
+// With the text before it in mind: a tokenizer that begins texts with a space would drop one here.
+std::string continuation(const Tokenizer& tokenizer, const std::vector<std::int32_t>& prompt,
+                         const std::vector<std::int32_t>& ids) {
+  StreamDecoder decoder(tokenizer);
+  for (auto id : prompt) decoder.push(id);
+  std::string text;
+  for (auto id : ids) text += decoder.push(id);
+  return text + decoder.finish();
+}
+
+}  // namespace
+
+std::vector<track::Sample> draw_samples(const nn::LanguageModel& model, const TextData& text,
+                                        const LmConfig& config, const RunPlace& place) {
+  const auto ends = stop_ids(generation_of(place.directory, text.tokenizer, model.shape().vocab));
+  std::vector<track::Sample> samples;
+  std::uint64_t seed = 0;
+  for (const auto& prompt : config.sample.prompts) {
+    std::vector<std::int32_t> ids;
+    text.tokenizer.encode_ids(prompt, ids, false, SpecialInText::Ordinary);
+    infer::GenerateOptions options{.max_new_tokens = config.sample.max_new_tokens,
+                                   .stop_ids = ends,
+                                   .seed = seed++,
+                                   .sampling = {.temperature = config.sample.temperature}};
+    samples.push_back({prompt, continuation(text.tokenizer, ids, infer::generate(model, ids, options))});
+  }
+  return samples;
+}
+
+void finish_run(const LmConfig& config, const RunPlace& place, const RunTimes& times,
+                const RunResults& results, track::Console& console, track::Tracker& tracker) {
+  auto last =
+      config.trainer.num_train_steps;  // after the last step: a run started again at its end replaces it
+  tracker.log(last, results.evaluation);
+  for (const auto& s : results.samples)
+    tracker.log_text(last, "sample/" + s.prompt, s.prompt + s.continuation);
+  if (!results.samples.empty()) console.samples(results.samples);
+  console.line();
+  if (times.trained_seconds > 0) {
+    console.line(fmt::format(
+        "first step {:.1f} s after start · {} tokens · {} tokens/s · data waiting {:.1f} %",
+        times.first_step_seconds, human_count(static_cast<double>(times.meter.total_tokens())),
+        human_count(times.meter.tokens_per_second()), 100 * times.waited_seconds / times.trained_seconds));
+  }
+  console.line(
+      fmt::format("checkpoint {}/step-{}{}", place.directory, config.trainer.num_train_steps,
+                  results.exported.empty() ? "" : "        hugging face export " + results.exported));
+  tracker.log_summary(results.evaluation);
+  tracker.finish();
+  std::vector<std::string> commands = {
+      fmt::format("./bora generate {} \"The moon is\"", place.directory),
+      fmt::format("./bora inspect {}/step-{}", place.directory, config.trainer.num_train_steps),
+      fmt::format("./bora train {} --data.train_urls='[\"my/*.txt\"]' --fresh", place.config_file)};
+  console.next(commands);
+}
+
+}  // namespace bora::run

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#pragma once
+#include <cstdint>
+
+namespace bora::run {
+
+struct RunFlags {
+  bool fresh = false;  ///< put an earlier run of the same name aside and start over
+  bool dry_run = false;
+  std::int64_t world = 0;  ///< with dry_run: plan for so many workers
+  bool quiet = false, json = false;
+};
+
+}  // namespace bora::run

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/run/forward.h"
+
+#include <array>
+
+#include "bora/base/error.h"
+#include "bora/core/create.h"
+#include "bora/core/elementwise.h"
+#include "bora/core/grad.h"
+#include "bora/run/models.h"
+
+namespace bora::run {
+namespace {
+
+constexpr std::array<std::string_view, 2> kAxes{"batch", "position"};
+
+NamedResult result_of(const core::Array& a) { return {a.sizes(), a.to_vector<float>()}; }
+
+// Each position predicts the next; the last of a row predicts nothing.
+nn::TokenBatch next_token_batch(const std::vector<std::int32_t>& ids, std::int64_t batch,
+                                std::int64_t positions) {
+  std::vector<std::int32_t> targets(ids.size(), 0);
+  std::vector<float> weights(ids.size(), 1);
+  for (std::int64_t b = 0; b < batch; ++b) {
+    for (std::int64_t t = 0; t < positions; ++t) {
+      auto i = static_cast<std::size_t>(b * positions + t);
+      if (t + 1 < positions)
+        targets[i] = ids[i + 1];
+      else
+        weights[i] = 0;
+    }
+  }
+  std::array<std::int64_t, 2> sizes{batch, positions};
+  core::Shape shape{kAxes, sizes};
+  return {core::from_data(shape, std::span<const std::int32_t>(ids)),
+          core::from_data(shape, std::span<const std::int32_t>(targets)),
+          core::from_data(shape, std::span<const float>(weights)),
+          {}};
+}
+
+void transpose_in_place(NamedResult& r) {
+  std::vector<float> out(r.values.size());
+  auto columns = r.shape[0], rows = r.shape[1];
+  for (std::int64_t i = 0; i < rows; ++i)
+    for (std::int64_t j = 0; j < columns; ++j)
+      out[static_cast<std::size_t>(j * rows + i)] = r.values[static_cast<std::size_t>(i * columns + j)];
+  r.values = std::move(out);
+}
+
+void add_gradients(nn::LanguageModel& model, const nn::TokenBatch& batch,
+                   std::map<std::string, NamedResult>& out) {
+  auto parameters = hf_parameters(model);
+  std::vector<core::Array*> arrays;
+  for (auto& p : parameters) arrays.push_back(p.parameter.array);
+  auto result = core::value_and_grad(arrays, [&] {
+    auto loss = model.loss(batch, std::nullopt, {});
+    return core::binary(core::Binary::divide, {loss.loss, {}}, loss.weight.item());
+  });
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    NamedResult r{checkpoint::hf_shape(parameters[i]), result.gradients[i].to_vector<float>()};
+    if (parameters[i].transposed) transpose_in_place(r);
+    out["grad." + parameters[i].name] = std::move(r);
+  }
+}
+
+void check_ids(const nn::ModelShape& shape, const std::vector<std::int32_t>& ids, std::int64_t positions) {
+  if (ids.empty() || positions < 2) {
+    fail(ErrorKind::InvalidArgument,
+         "forward: {} position{} a row, but a loss needs two at least\nhint: longer sequences",
+         ids.empty() ? 0 : positions, positions == 1 && !ids.empty() ? "" : "s");
+  }
+  if (positions > shape.seq_len) {
+    fail(ErrorKind::InvalidArgument,
+         "forward: {} positions but the model's seq_len is {}\nhint: shorter sequences", positions,
+         shape.seq_len);
+  }
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    if (ids[i] >= 0 && ids[i] < shape.vocab) continue;
+    fail(ErrorKind::InvalidArgument,
+         "forward: id {} at place {} is outside the vocabulary of {}\nhint: another tokenizer?", ids[i], i,
+         shape.vocab);
+  }
+}
+
+}  // namespace
+
+std::map<std::string, NamedResult> forward(nn::LanguageModel& model, const std::vector<std::int32_t>& ids,
+                                           std::int64_t batch, std::int64_t positions,
+                                           const ForwardOptions& options) {
+  check_ids(model.shape(), ids, positions);
+  auto tokens = next_token_batch(ids, batch, positions);
+  std::map<std::string, NamedResult> out;
+  const std::function<void(std::int64_t, const core::Array&)> probe =
+      [&](std::int64_t i, const core::Array& x) { out["hidden_states." + std::to_string(i)] = result_of(x); };
+  nn::Context context;
+  if (options.hidden) context.probe = &probe;
+  out["logits"] = result_of(model.logits(tokens.ids, context));
+  auto loss = model.loss(tokens, std::nullopt, {});
+  out["loss"] = {{}, {static_cast<float>(loss.loss.item() / loss.weight.item())}};
+  if (options.grads) add_gradients(model, tokens, out);
+  return out;
+}
+
+}  // namespace bora::run

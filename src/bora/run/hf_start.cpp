@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/run/hf_start.h"
+
+#include <fmt/core.h>
+
+#include "bora/base/error.h"
+#include "bora/base/file.h"
+#include "bora/checkpoint/hugging_face.h"
+
+namespace bora::run {
+namespace {
+
+std::string differences(const nn::ModelShape& ours, const nn::ModelShape& theirs) {
+  std::string out;
+  const auto compare = [&](std::string_view what, const auto& a, const auto& b) {
+    if (a != b) out += fmt::format("\n  {}: {} in the model block, {} in config.json", what, a, b);
+  };
+  compare("type", ours.type, theirs.type);
+  compare("layers", ours.layers, theirs.layers);
+  compare("hidden size", ours.hidden, theirs.hidden);
+  compare("heads", ours.heads, theirs.heads);
+  compare("key-value heads", ours.kv_heads, theirs.kv_heads);
+  compare("head size", ours.head_dim, theirs.head_dim);
+  compare("MLP size", ours.mlp, theirs.mlp);
+  compare("tied head", ours.tied_head, theirs.tied_head);
+  // Positions that are learned are parameters; others can be fewer, but nothing was trained beyond.
+  if (ours.learned_positions || ours.seq_len > theirs.seq_len)
+    compare("seq_len", ours.seq_len, theirs.seq_len);
+  return out;
+}
+
+}  // namespace
+
+std::shared_ptr<models::ModelConfig> config_to_start_from(const std::string& directory,
+                                                          const std::shared_ptr<models::ModelConfig>& given,
+                                                          bool use_theirs) {
+  const auto path = path_join(directory, "config.json");
+  std::shared_ptr<models::ModelConfig> theirs =
+      models::model_config_from_hf(checkpoint::read_hf_config(directory), path);
+  if (use_theirs) {
+    theirs->set_remat(given->remat());
+    return theirs;
+  }
+  const auto different = differences(given->shape(0), theirs->shape(0));
+  if (!different.empty()) {
+    fail(ErrorKind::Config,
+         "initialize_from_hf: the model block is not the model of {}:{}\nhint: use_hf_model_config: true "
+         "takes all of "
+         "it from there",
+         path, different);
+  }
+  return given;
+}
+
+}  // namespace bora::run

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+// Starting from the weights of a Hugging Face directory: what the directory and the `model` block say must
+// agree.
+#pragma once
+#include <string>
+
+#include "bora/models/model_types.h"
+
+namespace bora::run {
+
+/// The model that a run with `initialize_from_hf: directory` trains. `given`: the `model` block. With
+/// `use_theirs` (use_hf_model_config) the sizes and options are those of the directory's config.json, and
+/// only what belongs to the training, gradient_checkpointing, is the block's; otherwise the block counts and
+/// must have the sizes of the directory. Errors: Config with every difference; NotFound and Unsupported for a
+/// directory that cannot be read.
+std::shared_ptr<models::ModelConfig> config_to_start_from(const std::string& directory,
+                                                          const std::shared_ptr<models::ModelConfig>& given,
+                                                          bool use_theirs);
+
+}  // namespace bora::run

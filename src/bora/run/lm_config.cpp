@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/run/lm_config.h"
+
+#include <fmt/core.h>
+
+#include "bora/base/error.h"
+#include "bora/base/file.h"
+#include "bora/base/text.h"
+#include "bora/optim/schedule.h"
+
+namespace bora::run {
+
+void ModelField::bind(Binder& b) {
+  auto type = config->type();
+  if (b.reading() && b.present("type")) type = b.text("type").value_or("");
+  auto chosen = models::make_model_config(type);
+  if (!chosen) {
+    b.mark_used("type");
+    b.problem("type", models::model_types().unknown(type));
+    for (const auto& key : b.keys()) b.mark_used(key);
+    return;
+  }
+  if (b.reading()) config = std::move(chosen);
+  b.field("type", type, "architecture: " + join(models::model_types().names(), " or "));
+  config->bind(b);
+}
+
+void SampleConfig::bind(Binder& b) {
+  b.field("prompts", prompts, "texts to continue at the end of the run");
+  b.field("max_new_tokens", max_new_tokens, kSize, "tokens to add to each");
+  b.field("temperature", temperature, kNonNegative, "0: always the most probable token");
+}
+
+namespace {
+
+// false, true (the hub's default model: not reachable) or a directory.
+void bind_initialize_from_hf(Binder& b, std::string& value) {
+  if (!b.reading())
+    return b.field("initialize_from_hf", value, "start from the weights of a local Hugging Face directory");
+  auto text = b.text("initialize_from_hf");
+  if (!text) return;
+  b.mark_used("initialize_from_hf");
+  if (*text == "false" || *text == "False")
+    value.clear();
+  else if (*text == "true" || *text == "True")
+    b.problem("initialize_from_hf", "name a local Hugging Face directory");
+  else
+    value = *text;
+}
+
+}  // namespace
+
+void LmConfig::bind(Binder& b) {
+  b.field("data", data, "what to train on");
+  b.field("model", model, "the architecture");
+  b.field("trainer", trainer, "the training run");
+  b.field("optimizer", optimizer, "optimizer and learning-rate schedule");
+  bind_initialize_from_hf(b, initialize_from_hf);
+  b.field("use_hf_model_config", use_hf_model_config, "take the model's sizes from initialize_from_hf");
+  if (b.reading() && use_hf_model_config && initialize_from_hf.empty())
+    b.problem("use_hf_model_config", "needs initialize_from_hf: a local Hugging Face directory");
+  b.field("initialize_from_checkpoint_path", initialize_from_checkpoint_path,
+          "start from a checkpoint's weights, at step 0");
+  b.field("z_loss_weight", z_loss_weight, kNonNegative, "weight of logsumexp² in the loss");
+  b.field("hf_save_path", hf_save_path, "directory of Hugging Face exports, step-N each");
+  b.field("hf_save_steps", hf_save_steps, at_least(1), "steps between them");
+  b.field("hf_save_dtype", hf_save_dtype, "f32, bf16 or f16");
+  b.field("hf_export", hf_export, "write <run>/hf at the end");
+  b.field("data_seed", data_seed, kSeed, "seed of the data order; default trainer.seed");
+  b.field("epoch", epoch, from_to(0, 0x7FFFFFFF),
+          "> 0: data.max_epochs, passes over each data set at most; 0: as many as the steps need");
+  b.field("cross_entropy_chunk", cross_entropy_chunk, kSize,
+          "positions of the head at a time; part of the bits of a run");
+  b.field("sample", sample, "texts to continue at the end");
+  b.ignored("hf_upload", "exports stay local; upload the directory with your own tools");
+  b.ignored("eval_harness", "task evaluation is not built yet");
+  b.ignored("eval_harness_steps", "task evaluation is not built yet");
+  b.ignored("log_entropy", "not built yet");
+  if (!b.reading()) return;
+  for (const auto& p : optim::schedule_problems(optimizer, trainer.num_train_steps))
+    b.problem("optimizer." + p.key, p.message);
+  for (const auto& p : size_problems(*this)) b.problem(p.key, p.message);
+}
+
+std::vector<ConfigProblem> size_problems(const LmConfig& config) {
+  std::vector<ConfigProblem> out;
+  const auto& t = config.trainer;
+  const auto schedule = t.batch_schedule();
+  const auto seq_len = config.model.config->seq_len();
+  const auto lanes = t.lanes.value_or(train::resolve_lanes(schedule.batch_size(0), seq_len, 1));
+  const double of_lane =
+      static_cast<double>(schedule.largest()) / static_cast<double>(lanes) * static_cast<double>(seq_len);
+  if (of_lane > kSize.most) {  // the rows of a matrix product
+    out.push_back(
+        {"", "trainer.train_batch_size",
+         fmt::format("times model.seq_len = {} in {} lane{} makes {:.3g} tokens in each; at most {:.0f} "
+                     "can be computed together",
+                     seq_len, lanes, lanes == 1 ? "" : "s", of_lane, kSize.most)});
+  }
+  const double in_all =
+      static_cast<double>(schedule.offset(t.num_train_steps)) * static_cast<double>(seq_len);
+  if (in_all >= 0x1p63) {
+    out.push_back(
+        {"", "trainer.num_train_steps",
+         fmt::format("times trainer.train_batch_size = {} and model.seq_len = {} makes {:.3g} tokens; "
+                     "at most {:.3g} can be counted",
+                     schedule.largest(), seq_len, in_all, 0x1p63)});
+  }
+  return out;
+}
+
+LmConfig training_part(const LmConfig& config) {
+  const LmConfig fresh;
+  auto part = config;
+  auto& t = part.trainer;
+  t.id = fresh.trainer.id;
+  t.tracker = fresh.trainer.tracker;
+  t.wandb = fresh.trainer.wandb;
+  t.checkpointer = fresh.trainer.checkpointer;
+  t.load_checkpoint = fresh.trainer.load_checkpoint;
+  t.profiler = fresh.trainer.profiler;
+  t.crash_on_nan = fresh.trainer.crash_on_nan;
+  t.crash_on_inf = fresh.trainer.crash_on_inf;
+  t.stop_at_step = fresh.trainer.stop_at_step;
+  t.threads = fresh.trainer.threads;
+  t.worker_timeout = fresh.trainer.worker_timeout;
+  t.check_replicas_every = fresh.trainer.check_replicas_every;
+  t.fsdp_axis = fresh.trainer.fsdp_axis;
+  t.mesh = fresh.trainer.mesh;
+  part.hf_save_path = fresh.hf_save_path;
+  part.hf_save_steps = fresh.hf_save_steps;
+  part.hf_save_dtype = fresh.hf_save_dtype;
+  part.hf_export = fresh.hf_export;
+  part.sample = fresh.sample;
+  part.data.cache_dir = fresh.data.cache_dir;
+  part.data.max_download = fresh.data.max_download;
+  part.data.allow_private_addresses = fresh.data.allow_private_addresses;
+  part.data.single.cache_dir.reset();
+  for (auto& [name, source] : part.data.configs) source.cache_dir.reset();
+  return part;
+}
+
+namespace {
+
+// data.train_urls beside data.configs: the user's own files take the place of a recipe's sources.
+void prefer_own_files(data::DataConfig& data) {
+  if (data.configs.empty() || data.single.train_urls.empty()) return;
+  std::int64_t held_back = 0;
+  for (const auto& [name, n] : data.num_validation_sequences) held_back = std::max(held_back, n);
+  data.configs.clear();
+  data.train_weights.clear();
+  data.num_validation_sequences.clear();
+  data.cache_dir += "-own";
+  if (data.single.validation_urls.empty() && held_back > 0)
+    data.num_validation_sequences = {{"data", held_back / 8}};
+}
+
+}  // namespace
+
+LoadedConfig load_config(const std::vector<std::string>& paths,
+                         const std::vector<std::pair<std::string, std::string>>& overrides) {
+  LoadedConfig out;
+  for (const auto& path : paths) out.tree.merge_file(path);
+  for (const auto& [key, value] : overrides) out.tree.override_value(key, value);
+  out.first_file = paths.empty() ? "the command line" : paths.front();
+  out.name = paths.empty() ? "train" : base_name(paths.front());
+  out.name = out.name.substr(0, out.name.find('.'));
+  auto problems = read_config(out.tree, out.config);
+  prefer_own_files(out.config.data);
+  if (out.config.epoch > 0 && !out.config.data.max_epochs) out.config.data.max_epochs = out.config.epoch;
+  if (!problems.empty()) throw Error(ErrorKind::Config, format_problems(out.first_file, problems));
+  return out;
+}
+
+}  // namespace bora::run

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+// The configuration of `bora train`: Levanter's TrainLmConfig and a few keys of our own.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bora/base/config.h"
+#include "bora/data/config.h"
+#include "bora/models/model_types.h"
+#include "bora/optim/config.h"
+#include "bora/train/config.h"
+
+namespace bora::run {
+
+/// The `model` block: `type` chooses the architecture, the rest belongs to it. Default type: llama, as in
+/// Levanter.
+struct ModelField {
+  std::shared_ptr<models::ModelConfig> config = models::make_model_config("llama");
+  void bind(Binder& b);
+};
+
+/// Texts to continue at the end of a run.
+struct SampleConfig {
+  std::vector<std::string> prompts;
+  std::int64_t max_new_tokens = 60;
+  double temperature = 0.8;
+  void bind(Binder& b);
+};
+
+struct LmConfig {
+  data::DataConfig data;
+  ModelField model;
+  train::TrainerConfig trainer;
+  optim::OptimizerConfig optimizer;
+
+  std::string initialize_from_hf;  ///< a local directory; empty: new weights
+  bool use_hf_model_config = false;
+  std::optional<std::string> initialize_from_checkpoint_path;
+  double z_loss_weight = 0;
+  std::optional<std::string> hf_save_path;
+  std::int64_t hf_save_steps = 10000;
+  std::string hf_save_dtype = "f32";
+  bool hf_export = false;  ///< write <run>/hf at the end
+  std::optional<std::int64_t> data_seed;
+  std::int64_t epoch = 0;
+  std::int64_t cross_entropy_chunk = 1024;
+  SampleConfig sample;
+
+  void bind(Binder& b);
+};
+
+/// What is too large in a configuration whose every number is in its range: tokens of a lane, and of the run.
+/// (With the model that it holds now, which may have come from elsewhere.)
+std::vector<ConfigProblem> size_problems(const LmConfig& config);
+
+/// What decides a training, with everything else at its default: names and places, trackers, checkpoints and
+/// exports, samples, and when and how fast it runs. Equal ones train the same parameters, step by step.
+LmConfig training_part(const LmConfig& config);
+
+/// A configuration read from files and overrides.
+struct LoadedConfig {
+  ConfigTree tree;
+  LmConfig config;
+  std::string name;  ///< "quickstart" for recipes/quickstart.yaml
+  std::string first_file;
+};
+
+/// Reads files (later ones win) and overrides. Every problem is collected; then one Config error with them
+/// all.
+LoadedConfig load_config(const std::vector<std::string>& paths,
+                         const std::vector<std::pair<std::string, std::string>>& overrides);
+
+}  // namespace bora::run

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/run/memory_estimate.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "bora/base/error.h"
+#include "bora/base/text.h"
+
+namespace bora::run {
+namespace {
+
+// Resident size of `bora version`: mostly libtorch.
+constexpr double kProcessBytes = 120e6;
+
+// Values kept for the backward pass, per token and layer: inputs of two norms and their outputs, q, k, v and
+// the attention's output, the MLP's inner values.
+double values_of_block(const nn::ModelShape& s) {
+  double attention = static_cast<double>((2 * s.heads + 2 * s.kv_heads) * s.head_dim);
+  double inner = static_cast<double>(s.mlp) * (s.gated_mlp ? 3 : 2);
+  return 5.0 * static_cast<double>(s.hidden) + attention + inner;
+}
+
+// The same for all layers: a recomputed block keeps its input, and all of its values while it is recomputed.
+double values_of_layers(const nn::ModelShape& s, const nn::RematPolicy& policy) {
+  double layers = static_cast<double>(s.layers), hidden = static_cast<double>(s.hidden);
+  double block = values_of_block(s);
+  switch (policy.kind) {
+    case nn::RematPolicy::Kind::none:
+      return layers * block;
+    case nn::RematPolicy::Kind::full:
+      return layers * hidden + block;
+    case nn::RematPolicy::Kind::every: {
+      double recomputed = std::ceil(layers / static_cast<double>(policy.every));
+      return recomputed * hidden + (layers - recomputed) * block + block;
+    }
+    case nn::RematPolicy::Kind::nested: {
+      double group = static_cast<double>(nn::nested_group(s.layers));
+      return (layers / group + group) * hidden + block;
+    }
+  }
+  return layers * block;
+}
+
+}  // namespace
+
+SizeEstimate estimate_sizes(const models::ModelConfig& config, const EstimateOptions& options) {
+  auto s = config.shape(options.vocab);
+  double element = static_cast<double>(core::bytes(options.compute));
+  SizeEstimate out;
+  out.parameters = config.parameter_count(options.vocab);
+  double parameters = static_cast<double>(out.parameters);
+  // In another dtype than fp32, a copy of the parameters and the gradients of that copy.
+  double copy = options.compute == core::DType::f32 ? 0 : element * parameters;
+  out.process_bytes = kProcessBytes;
+  out.parameter_bytes = 4 * parameters + copy;
+  out.gradient_bytes = 4 * parameters * (1 + std::log2(static_cast<double>(options.lanes))) + copy;
+  out.optimizer_bytes = 8 * parameters;
+  out.checkpoint_bytes = 12 * parameters;
+  const std::int64_t sequences = options.batch / options.lanes;
+  const double tokens = static_cast<double>(sequences * s.seq_len);
+  double logits = std::min(tokens, 1024.0) * static_cast<double>(options.vocab);  // one chunk of the head
+  out.activation_bytes = element * tokens * values_of_layers(s, config.remat()) + 4 * logits;
+  return out;
+}
+
+void require_memory(const models::ModelConfig& config, std::int64_t workers) {
+  constexpr std::int64_t kAtLeastOne = 1;  // the vocabulary is known later
+  const auto parameters = static_cast<double>(config.parameter_count(kAtLeastOne));
+  const double needed = 4 * parameters / static_cast<double>(workers);
+  const double memory =
+      static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGE_SIZE));
+  if (needed <= memory) return;
+  fail(ErrorKind::Config,
+       "model: {} parameters take {} {}, and this machine has {}\nhint: a smaller model; --dry_run says what "
+       "one takes",
+       human_count(parameters), human_bytes(needed), workers == 1 ? "alone" : "of each worker",
+       human_bytes(memory));
+}
+
+}  // namespace bora::run

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#pragma once
+#include <cstdint>
+
+#include "bora/core/dtype.h"
+#include "bora/models/model_config.h"
+
+namespace bora::run {
+
+/// What a run will hold in memory, in bytes, from shapes alone.
+struct SizeEstimate {
+  std::int64_t parameters = 0;
+  double process_bytes = 0;    ///< program and libraries, before there is a model
+  double parameter_bytes = 0;  ///< with the copy in the dtype of computation
+  double gradient_bytes = 0, optimizer_bytes = 0, activation_bytes = 0;
+  double checkpoint_bytes = 0;  ///< size of a checkpoint, and of the copy that it is written from
+
+  double training() const {
+    return process_bytes + parameter_bytes + gradient_bytes + optimizer_bytes + activation_bytes;
+  }
+  double peak() const { return training() + checkpoint_bytes; }
+};
+
+struct EstimateOptions {
+  std::int64_t vocab = 0;
+  std::int64_t batch = 0;  ///< sequences a step
+  std::int64_t lanes = 1;
+  core::DType compute = core::DType::f32;
+};
+
+/// fp32 parameters and AdamW; gradients of log2(lanes) + 1 lanes; activations of one lane, less what the
+/// model's gradient_checkpointing computes again. Without data: token caches are mapped files.
+SizeEstimate estimate_sizes(const models::ModelConfig& config, const EstimateOptions& options);
+
+/// Config error where the fp32 parameters alone, divided among so many workers, are more than the memory of
+/// this machine: it would fill it before it fails.
+void require_memory(const models::ModelConfig& config, std::int64_t workers);
+
+}  // namespace bora::run

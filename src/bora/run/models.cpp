@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/run/models.h"
+
+#include "bora/base/error.h"
+#include "bora/base/file.h"
+#include "bora/base/text.h"
+#include "bora/models/add_model.h"
+
+namespace bora::run {
+std::vector<checkpoint::HfParameter> hf_parameters(nn::LanguageModel& model) {
+  std::vector<checkpoint::HfParameter> out;
+  for (auto& p : model.parameters()) {
+    auto hf = model.hf_name(p.path);
+    out.push_back({p, hf.name, hf.transposed});
+  }
+  return out;
+}
+
+std::unique_ptr<nn::LanguageModel> load_model(const std::string& directory) {
+  auto path = path_join(directory, "config.json");
+  auto json = checkpoint::read_hf_config(directory);
+  auto config = models::model_config_from_hf(json, path);
+  auto model = models::make_model(*config, models::vocab_size_from_hf(json, path), Key{});
+  checkpoint::load_hugging_face(directory, hf_parameters(*model));
+  return model;
+}
+
+void export_hugging_face(nn::LanguageModel& model, const std::optional<Tokenizer>& tokenizer,
+                         const Json& generation, const std::string& directory,
+                         const checkpoint::HfSaveOptions& options) {
+  auto config = model.hf_config();
+  for (const char* key : {"bos_token_id", "eos_token_id", "pad_token_id"})
+    config[key] = generation.contains(key) ? generation[key] : Json();
+  auto complete = options;
+  complete.add_files = [&](const std::string& to) {
+    if (tokenizer) tokenizer->save(to);
+    if (!generation.empty())
+      write_atomically(path_join(to, "generation_config.json"), generation.dump(2) + "\n");
+  };
+  checkpoint::save_hugging_face(directory, hf_parameters(model), config, complete);
+}
+
+}  // namespace bora::run

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/run/open_model.h"
+
+#include <fmt/core.h>
+
+#include "bora/base/error.h"
+#include "bora/base/file.h"
+#include "bora/checkpoint/hugging_face.h"
+#include "bora/checkpoint/restore.h"
+#include "bora/mesh/communicator.h"
+#include "bora/models/add_model.h"
+#include "bora/run/generation_config.h"
+#include "bora/run/models.h"
+#include "bora/train/first_non_finite.h"
+
+namespace bora::run {
+
+std::optional<Tokenizer> tokenizer_near(const std::string& directory) {
+  for (const auto& place :
+       {directory, path_join(directory, "tokenizer"), path_join(parent_path(directory), "tokenizer")}) {
+    if (exists(path_join(place, "tokenizer.json"))) return Tokenizer::load(place);
+  }
+  return std::nullopt;
+}
+
+namespace {
+
+bool starts_with_bos(const std::optional<Tokenizer>& tokenizer) {
+  if (!tokenizer || !tokenizer->bos_id()) return false;
+  auto ids = tokenizer->encode("a", true).ids;
+  return !ids.empty() && ids[0] == *tokenizer->bos_id();
+}
+
+std::unique_ptr<nn::LanguageModel> model_of_checkpoint(const std::string& checkpoint) {
+  auto path = path_join(checkpoint, "state.json");
+  auto state = parse_json(read_text(path), path);
+  if (!state.contains("model"))
+    fail(ErrorKind::Corruption, "{} does not say which model the checkpoint holds", path);
+  const auto& described = state["model"];
+  auto config = models::model_config_from_hf(described, path);
+  auto model = models::make_model(*config, models::vocab_size_from_hf(described, path), Key{});
+  auto arrays = checkpoint::checkpoint_arrays(model->parameters());
+  checkpoint::restore_parameters(checkpoint, arrays);
+  return model;
+}
+
+}  // namespace
+
+const Tokenizer& OpenedModel::require_tokenizer() const {
+  if (!tokenizer) {
+    fail(ErrorKind::NotFound,
+         "{} has no tokenizer.json, neither beside the weights nor in a folder tokenizer\nhint: copy the "
+         "model's tokenizer.json there",
+         directory);
+  }
+  return *tokenizer;
+}
+
+OpenedModel open_model(const std::string& path) {
+  if (!exists(path)) {
+    fail(ErrorKind::NotFound,
+         "{} does not exist\nhint: give a run (runs/name), a checkpoint (runs/name/step-N) or a Hugging Face "
+         "directory",
+         path);
+  }
+  OpenedModel out;
+  std::string described = path;  // where generation_config.json is
+  if (exists(path_join(path, "config.json"))) {
+    out.directory = path;
+    out.model = load_model(path);
+  } else {
+    out.directory = checkpoint::find_checkpoint(path);
+    out.model = model_of_checkpoint(out.directory);
+    described = parent_path(out.directory);
+  }
+  out.tokenizer = tokenizer_near(out.directory);
+  out.generation = generation_of(described, out.tokenizer, out.model->shape().vocab);
+  out.prepend_bos = starts_with_bos(out.tokenizer);
+  return out;
+}
+
+void naming_bad_weights(const OpenedModel& opened, const std::function<void()>& use) {
+  try {
+    use();
+  } catch (const Error& e) {
+    if (e.kind() != ErrorKind::NonFinite) throw;
+    const auto alone = mesh::make_self_communicator();
+    const auto bad = train::first_non_finite(opened.model->parameters(), *alone);
+    if (!bad) throw;
+    throw Error(e.kind(), fmt::format("{}: the first tensor that is not finite is the parameter {}: {}",
+                                      opened.directory, *bad, e.what()));
+  }
+}
+
+}  // namespace bora::run

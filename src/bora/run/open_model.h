@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+// Opening whatever holds a model: a run, one of its checkpoints, or a Hugging Face directory.
+#pragma once
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "bora/base/json.h"
+#include "bora/nn/language_model.h"
+#include "bora/tokenize/tokenizer.h"
+
+namespace bora::run {
+
+struct OpenedModel {
+  std::unique_ptr<nn::LanguageModel> model;
+  std::optional<Tokenizer> tokenizer;
+  Json generation;           ///< generation_of() its directory: what begins and ends its texts
+  std::string directory;     ///< where the weights came from
+  bool prepend_bos = false;  ///< the tokenizer's post-processor starts texts with its beginning token
+
+  /// NotFound, saying where it was looked for.
+  const Tokenizer& require_tokenizer() const;
+};
+
+/// The tokenizer beside a model's weights, in a folder tokenizer there, or in one beside that directory.
+std::optional<Tokenizer> tokenizer_near(const std::string& directory);
+
+/// Errors: NotFound, listing what a model directory may be.
+OpenedModel open_model(const std::string& path);
+
+/// Runs `use`; a NonFinite error that leaves it gains the first weight that is not finite in front, if one
+/// is.
+void naming_bad_weights(const OpenedModel& opened, const std::function<void()>& use);
+
+}  // namespace bora::run

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/run/placed_model.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include "bora/base/error.h"
+#include "bora/checkpoint/hugging_face.h"
+#include "bora/models/add_model.h"
+#include "bora/run/hf_start.h"
+#include "bora/run/models.h"
+
+namespace bora::run {
+namespace {
+
+bool on_every_worker_of_a_lane(const core::Array& x) {
+  const auto cuts = core::cuts_of(x);
+  return std::all_of(cuts.begin(), cuts.end(), [](int dim) { return dim < 0; });
+}
+
+}  // namespace
+
+PlacedModel::PlacedModel(const LoadedConfig& loaded, std::shared_ptr<mesh::Communicator> world,
+                         std::int64_t vocab) {
+  const auto& trainer = loaded.config.trainer;
+  const auto plan = train::resolve_mesh(trainer.mesh, trainer.fsdp_axis, world->size(), vocab);
+  mesh_ = std::make_unique<mesh::Mesh>(std::move(world), plan.shape, plan.rules);
+  mapping_scope_.emplace(mesh_->mapping());
+  if (plan.shape.data > 1 && !plan.fsdp_axes.empty()) {
+    sharded_ = std::make_unique<mesh::ShardedParameters>(mesh_->lanes(), plan.fsdp_axes, plan.shape.replica);
+    store_scope_.emplace(*sharded_);
+  }
+  make(loaded, vocab);
+  train::require_experts(plan, model_parameters_, loaded.config.model.config->type());
+  const auto& start = loaded.config.initialize_from_hf;
+  if (!start.empty()) load_hugging_face(start);
+}
+
+void PlacedModel::make(const LoadedConfig& loaded, std::int64_t vocab) {
+  const auto& config = loaded.config;
+  const auto& from = config.initialize_from_hf;
+  const auto key = Key::from_seed(static_cast<std::uint64_t>(config.trainer.seed)).fold("model");
+  if (!from.empty()) {
+    const auto theirs = models::vocab_size_from_hf(checkpoint::read_hf_config(from), from + "/config.json");
+    if (theirs < vocab) {
+      fail(ErrorKind::Config,
+           "initialize_from_hf: the model in {} has {} embeddings but the tokenizer has {} ids\nhint: use "
+           "that model's tokenizer: data.tokenizer",
+           from, theirs, vocab);
+    }
+    vocab = theirs;
+  }
+  model_ = models::make_model(*config.model.config, vocab, key);
+  model_parameters_ = model_->parameters();
+  if (sharded_) sharded_->adopt(model_parameters_);
+}
+
+// One parameter after the other: the whole model may fit on no worker.
+void PlacedModel::load_hugging_face(const std::string& from) {
+  const auto take = [&](const checkpoint::HfParameter& p, core::Array whole) {
+    core::place_parameter(whole, p.parameter.names);
+    const auto i = parameter_of(p.parameter.path);
+    if (sharded_) return sharded_->store(i, whole);
+    std::memcpy(model_parameters_[i].array->data<float>(), whole.data<float>(),
+                static_cast<std::size_t>(whole.numel()) * sizeof(float));
+  };
+  checkpoint::load_hugging_face(from, hf_parameters(*model_), take);
+}
+
+std::int64_t PlacedModel::elements() const {
+  std::int64_t n = 0;
+  for (const auto& p : model_parameters_) {
+    const auto sizes = core::whole_sizes(*p.array);
+    n += std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
+  }
+  return n;
+}
+
+std::string PlacedModel::describe_workers() const {
+  const auto& s = mesh_->shape();
+  if (s.workers() == 1) return "";
+  const auto sharded = [&](std::string_view over) {
+    return sharded_ ? fmt::format(", parameters sharded over {}", over) : std::string();
+  };
+  if (s.data == s.workers()) return fmt::format("{} workers{}", s.workers(), sharded("them"));
+  return fmt::format("{} workers ({}){}", s.workers(), s.text(), sharded("data"));
+}
+
+std::vector<core::ParamRef> PlacedModel::parameters() {
+  return sharded_ ? sharded_->shards() : model_parameters_;
+}
+
+std::vector<core::ParamRef> PlacedModel::replicas() {
+  std::vector<core::ParamRef> out;
+  const auto all = parameters();
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (sharded_ == nullptr || sharded_->cut(i).whole()) out.push_back(all[i]);
+  return out;
+}
+
+std::vector<core::ParamRef> PlacedModel::replicas_everywhere() {
+  std::vector<core::ParamRef> out;
+  for (const auto& p : replicas())
+    if (on_every_worker_of_a_lane(*model_parameters_[parameter_of(p.path)].array)) out.push_back(p);
+  return out;
+}
+
+// Optimizers name their state "mu/" + the path of the parameter.
+std::size_t PlacedModel::parameter_of(const std::string& path) const {
+  for (std::size_t i = 0; i < model_parameters_.size(); ++i) {
+    if (path == model_parameters_[i].path || path.ends_with("/" + model_parameters_[i].path)) return i;
+  }
+  fail(ErrorKind::InvalidArgument, "checkpoint: {} belongs to no parameter", path);
+}
+
+void PlacedModel::mark_blocks(std::vector<checkpoint::CheckpointArray>& arrays) const {
+  if (!distributed()) return;
+  for (auto& a : arrays) {
+    const auto i = parameter_of(a.path);
+    if (sharded_) {
+      a.cut = sharded_->cut(i);
+      a.worker = sharded_->block();
+    }
+    const auto& parameter = *model_parameters_[i].array;
+    const auto cuts = core::cuts_of(parameter);
+    auto sizes = core::whole_sizes(parameter);
+    for (std::size_t m = 0; mesh_->mapping() != nullptr && m < mesh_->mapping()->size(); ++m) {
+      if (cuts[m] < 0) continue;
+      auto& workers = mesh_->mapping()->workers(m);
+      a.outer.push_back({mesh::AxisCut(sizes, cuts[m], workers.size()), workers.rank()});
+      sizes = a.outer.back().cut.sizes(workers.rank());
+    }
+  }
+}
+
+// On the workers of one group of those that share a lane; empty on the others.
+core::Array PlacedModel::whole_array(std::size_t i, const core::Array& block, int group) const {
+  const auto of_lane = sharded_ ? sharded_->assemble(i, block, group) : block;
+  if (mesh_->lanes()->rank() != group) return {};
+  const auto& p = model_parameters_[i];
+  return core::whole({core::like(*p.array, of_lane), p.names});
+}
+
+void PlacedModel::assemble(checkpoint::CheckpointContent& c) const {
+  auto& world = *mesh_->world();
+  const int together = mesh_->shape().workers_per_lane();
+  c.part = {world.rank(), world.size()};
+  c.owned = true;
+  std::vector<std::int64_t> load(static_cast<std::size_t>(world.size()));
+  for (auto* arrays : {&c.parameters, &c.optimizer}) {
+    std::vector<checkpoint::CheckpointArray> own;
+    for (auto& a : *arrays) {
+      const auto i = parameter_of(a.path);
+      const auto writer = std::min_element(load.begin(), load.end());
+      const auto at = static_cast<int>(writer - load.begin());
+      *writer += sharded_ ? std::max(sharded_->cut(i).elements(), a.array.numel()) : a.array.numel();
+      auto whole = whole_array(i, a.array, at / together);
+      if (at != world.rank()) continue;
+      const bool same = whole.data<float>() == a.array.data<float>();  // which training goes on to change
+      own.push_back({.path = a.path, .names = a.names, .array = same ? whole.clone() : whole});
+    }
+    *arrays = std::move(own);
+  }
+}
+
+void PlacedModel::lend_values(const std::function<void(const WholeValues&)>& use) {
+  constexpr std::int64_t kEnd = -1;
+  auto& world = *mesh_->world();
+  const auto blocks = parameters();
+  const auto say = [&](std::int64_t& number) {
+    world.broadcast(0, std::as_writable_bytes(std::span(&number, 1)));
+  };
+  if (world.rank() == 0) {
+    use([&](const core::ParamRef& p) {
+      auto i = static_cast<std::int64_t>(parameter_of(p.path));
+      say(i);
+      return whole_array(static_cast<std::size_t>(i), *blocks[static_cast<std::size_t>(i)].array, 0);
+    });
+    auto end = kEnd;
+    return say(end);
+  }
+  for (std::int64_t i = 0;;) {
+    say(i);
+    if (i == kEnd) return;
+    whole_array(static_cast<std::size_t>(i), *blocks[static_cast<std::size_t>(i)].array, 0);
+  }
+}
+
+void PlacedModel::with_whole_positions(const std::function<void()>& use) {
+  const core::MappingScope scope(mesh_->mapping_of_whole_positions());
+  use();
+  if (sharded_) sharded_->release();
+}
+
+}  // namespace bora::run

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+// The model of a run, wherever its workers keep it.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bora/checkpoint/checkpoint.h"
+#include "bora/core/parameter_store.h"
+#include "bora/mesh/mesh.h"
+#include "bora/mesh/sharded_parameters.h"
+#include "bora/nn/language_model.h"
+#include "bora/run/lm_config.h"
+
+namespace bora::run {
+
+/// Makes the model of a configuration on the workers of a run: whole on each, in blocks on those that compute
+/// different lanes (trainer.fsdp_axis), on those that share a lane (the axes model and context), or both.
+/// While it lives, this thread's operations follow its mesh. All calls are collective.
+class PlacedModel {
+ public:
+  /// Config errors: a mesh of another number of workers, axes that cannot be cut.
+  PlacedModel(const LoadedConfig& loaded, std::shared_ptr<mesh::Communicator> world, std::int64_t vocab);
+
+  nn::LanguageModel& operator*() { return *model_; }
+  nn::LanguageModel* operator->() { return model_.get(); }
+  const mesh::Mesh& mesh() const { return *mesh_; }
+  mesh::ShardedParameters* sharded() { return sharded_.get(); }  ///< null: whole on each lane's workers
+  /// Some parameter is in blocks.
+  bool distributed() const { return sharded_ != nullptr || mesh_->mapping() != nullptr; }
+  std::int64_t elements() const;  ///< of all parameters
+  /// "4 workers (data 2 × model 2), parameters sharded over data"; "" for one.
+  std::string describe_workers() const;
+
+  /// What optimizers work on: this worker's blocks.
+  std::vector<core::ParamRef> parameters();
+  /// Those that all workers of different lanes hold alike, and those that all workers do.
+  std::vector<core::ParamRef> replicas();
+  std::vector<core::ParamRef> replicas_everywhere();
+
+  /// Says of arrays to be restored which blocks they are.
+  void mark_blocks(std::vector<checkpoint::CheckpointArray>& arrays) const;
+  /// Whole arrays in place of blocks; each worker keeps about as many bytes as the others, to write them.
+  void assemble(checkpoint::CheckpointContent& content) const;
+
+  /// Worker 0 runs `use`, which may ask for the whole values of one parameter after the other; the others
+  /// give what they hold until it ends.
+  using WholeValues = std::function<core::Array(const core::ParamRef&)>;
+  void lend_values(const std::function<void(const WholeValues&)>& use);
+
+  /// Runs `use`, on all workers, with positions whole on each of them, as a text that grows token by token
+  /// needs it; parameters stay where they are, and come and go as in a forward pass.
+  void with_whole_positions(const std::function<void()>& use);
+
+ private:
+  void make(const LoadedConfig& loaded, std::int64_t vocab);
+  void load_hugging_face(const std::string& from);
+  std::size_t parameter_of(const std::string& path) const;
+  core::Array whole_array(std::size_t i, const core::Array& block, int group) const;
+
+  std::unique_ptr<mesh::Mesh> mesh_;
+  std::optional<core::MappingScope> mapping_scope_;
+  std::unique_ptr<mesh::ShardedParameters> sharded_;
+  std::optional<core::ParameterStoreScope> store_scope_;
+  std::unique_ptr<nn::LanguageModel> model_;
+  std::vector<core::ParamRef> model_parameters_;
+};
+
+}  // namespace bora::run

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/run/replica_guard.h"
+
+#include <fmt/core.h>
+
+#include "bora/base/env.h"
+#include "bora/mesh/replica_check.h"
+
+namespace bora::run {
+
+void ReplicaGuard::after_step(std::int64_t done) {
+  if (every_ == 0) return;
+  flip_for_test(done);
+  if (done % every_ == 0) compare(done);
+}
+
+void ReplicaGuard::before_checkpoint(std::int64_t done) {
+  if (every_ > 0 && done != compared_) compare(done);
+}
+
+void ReplicaGuard::compare(std::int64_t done) {
+  std::vector<mesh::Replica> replicas;
+  for (const auto& p : parameters_) {
+    const auto size = static_cast<std::size_t>(p.array->numel()) * core::bytes(p.array->dtype());
+    replicas.push_back({p.path, {p.array->data<std::byte>(), size}});
+  }
+  workers_.activity(fmt::format("step {}: comparing replicas", done));
+  mesh::require_equal_replicas(workers_, replicas, fmt::format("after step {}", done));
+  compared_ = done;
+}
+
+// "1@7": worker 1 gets a flipped bit after 7 steps, once the run has begun before that.
+void ReplicaGuard::flip_for_test(std::int64_t done) const {
+  const auto wish = env::for_tests("BORA_TEST_FLIP_BIT");
+  if (!wish || *wish != fmt::format("{}@{}", workers_.rank(), done) || parameters_.empty()) return;
+  parameters_.back().array->data<std::byte>()[5] ^= std::byte{1};
+}
+
+}  // namespace bora::run

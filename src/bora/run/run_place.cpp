@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/run/run_place.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string_view>
+
+#include "bora/base/env.h"
+#include "bora/base/error.h"
+#include "bora/base/hash.h"
+#include "bora/base/text.h"
+#include "bora/train/run_name.h"
+
+namespace bora::run {
+
+namespace {
+
+std::optional<std::string> given_id(const train::TrainerConfig& trainer) {
+  if (trainer.id) return trainer.id;
+  if (auto id = env::run_id()) return id;
+  return trainer.configured_id();
+}
+
+// Keys that came after runs were first named. At these values they are left out of the name, so that a run
+// that began before is found.
+constexpr std::array<std::string_view, 4> kLaterKeys = {"allow_private_addresses: false", "chat_date: null",
+                                                        "intermediate_dim: null", "max_download: 100GB"};
+
+std::string identity_of_training(const LmConfig& config) {
+  auto part = training_part(config);
+  std::string out;
+  for (const auto& line : split(config_identity(part), '\n')) {
+    if (std::find(kLaterKeys.begin(), kLaterKeys.end(), trim(line)) == kLaterKeys.end())
+      out += fmt::format("{}\n", line);
+  }
+  out.pop_back();  // the line feed that the text had not
+  return out;
+}
+
+}  // namespace
+
+RunPlace run_place(const LmConfig& config) {
+  RunPlace place;
+  auto id = given_id(config.trainer);
+  if (id && (id->empty() || id->find('/') != id->npos || id->starts_with('.'))) {
+    fail(ErrorKind::Config,
+         "the run's name \"{}\" cannot be the name of a directory\nhint: it comes from trainer.id, the "
+         "variable RUN_ID or the id of the W&B tracker",
+         *id);
+  }
+  place.id = id ? *id : train::run_name(hash128(identity_of_training(config)));
+  place.directory = config.trainer.checkpointer.run_directory(place.id);
+  return place;
+}
+
+}  // namespace bora::run

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#pragma once
+#include <string>
+
+#include "bora/base/file.h"
+#include "bora/run/lm_config.h"
+
+namespace bora::run {
+
+/// Where a run keeps its things.
+struct RunPlace {
+  std::string id;
+  std::string directory;    ///< <checkpointer.base_path>/<id>
+  std::string config_file;  ///< as the user named it
+
+  /// What people would have read, from where nobody read it any more (base/output.h).
+  std::string log() const { return path_join(directory, "log.txt"); }
+};
+RunPlace run_place(const LmConfig& config);
+
+}  // namespace bora::run

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+// What a run writes down of itself, so that it can be run again: config.yaml, run.json and the tokenizer of
+// its directory (docs/formats/run_directory.md).
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "bora/run/flags.h"
+#include "bora/run/lm_config.h"
+#include "bora/run/run_place.h"
+#include "bora/run/text_data.h"
+
+namespace bora::run {
+
+/// Writes all of it. `started`: seconds since the epoch. Errors: Io.
+void record_run(const LoadedConfig& loaded, const RunPlace& place, const TextData& text, std::int64_t lanes,
+                double started);
+
+/// How the run was computed when it was last started; empty if nobody knows. A damaged record is no reason
+/// not to go on.
+std::string recorded_arithmetic(const std::string& run_directory);
+
+/// Into how many lanes the last start cut its batches; likewise.
+std::optional<std::int64_t> lanes_of_record(const std::string& run_directory);
+
+}  // namespace bora::run

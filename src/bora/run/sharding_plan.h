@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+// Where each parameter of a configuration would lie on so many workers, from shapes alone.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bora/mesh/axis_cut.h"
+#include "bora/models/model_config.h"
+#include "bora/train/mesh_config.h"
+
+namespace bora::run {
+
+/// A dimension in equal blocks over an axis of the mesh inside a lane.
+struct LaneCut {
+  std::string mesh_axis;  ///< "expert" or "model"
+  std::size_t dim = 0;
+  int blocks = 1;
+};
+
+struct PlannedParameter {
+  std::string path;
+  std::vector<std::string_view> names;
+  std::vector<std::int64_t> sizes;
+  std::vector<LaneCut> lane_cuts;  ///< expert before model, as ranks count
+  mesh::AxisCut cut;               ///< of a lane's block, over data; whole where no axis of it is cut
+  bool in_layers = false;          ///< gathered layer by layer; others stay for a step
+  std::int64_t elements() const;
+  int lane_blocks() const;  ///< of all lane_cuts together
+  bool whole() const { return lane_cuts.empty() && cut.whole(); }
+  std::int64_t elements_of(int lane_group) const;  ///< that a worker holds
+};
+
+/// What one worker holds, in bytes.
+struct WorkerShare {
+  double parameters = 0, gradients = 0, optimizer = 0;
+  double gathered = 0;  ///< at most: what stays for a step, and the largest layer
+  double activations = 0;
+  double total() const { return parameters + gradients + optimizer + gathered + activations; }
+};
+
+struct ShardingPlan {
+  int workers = 1;
+  std::int64_t lanes = 1;
+  mesh::MeshShape mesh;
+  std::vector<PlannedParameter> parameters;
+  std::vector<WorkerShare> shares;  ///< by lane group: those that share a lane hold equal shares
+  /// Bytes that one worker receives in a step.
+  double gathered_bytes = 0, gradient_bytes = 0;  ///< over data
+  double model_bytes = 0, context_bytes = 0;      ///< over these axes: activations, and gradients' sums
+};
+
+struct PlanOptions {
+  std::int64_t vocab = 0, batch = 0, lanes = 1;
+  train::MeshPlan mesh;
+  std::int64_t seq_len = 0;
+  core::DType compute = core::DType::f32;
+};
+
+/// Makes the model without values. Config errors: sizes that the mesh axes model and expert do not divide, a
+/// model without experts on the latter. InvalidArgument: more groups of workers than lanes (require_lanes).
+ShardingPlan plan_sharding(const models::ModelConfig& config, const PlanOptions& options);
+
+/// One line a parameter (layers that are alike once), the blocks drawn: "mlp ▏0▏1▕ 64 each over model · embed
+/// ▏0▏1▕ 16 each".
+std::string draw_text(const ShardingPlan& plan);
+/// The same as an SVG image.
+std::string draw_svg(const ShardingPlan& plan);
+
+}  // namespace bora::run
