@@ -21,7 +21,7 @@
 
 #include "bora/base/clock.h"
 #include "bora/core/grad.h"
-#include "bora/core/kernels/matmul.h"
+#include "bora/core/kernels/cpu/matmul.h"
 #include "bora/core/runtime.h"
 #include "bora/named/ops.h"
 #include "bora/nn/linear.h"

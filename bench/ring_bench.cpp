@@ -22,7 +22,7 @@
 #include "bora/core/create.h"
 #include "bora/core/fused.h"
 #include "bora/core/grad.h"
-#include "bora/core/kernels/threads.h"
+#include "bora/core/kernels/cpu/threads.h"
 #include "bora/core/reduce.h"
 #include "bora/mesh/mesh.h"
 #include "bora/mesh/mpi_plugin.h"

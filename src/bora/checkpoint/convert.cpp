@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "bora/base/error.h"
-#include "bora/core/kernels/reduce.h"
+#include "bora/core/kernels/cpu/reduce.h"
 
 namespace bora::checkpoint {
 namespace {

@@ -18,8 +18,8 @@
 #include "bora/cli/args.h"
 #include "bora/cli/bench_models.h"
 #include "bora/cli/commands.h"
-#include "bora/core/kernels/amx_matmul.h"
-#include "bora/core/kernels/matmul.h"
+#include "bora/core/kernels/cpu/amx_matmul.h"
+#include "bora/core/kernels/cpu/matmul.h"
 #include "bora/core/runtime.h"
 #include "bora/train/trainer.h"
 

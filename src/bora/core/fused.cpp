@@ -13,11 +13,11 @@
 
 #include "bora/base/error.h"
 #include "bora/core/elementwise.h"
+#include "bora/core/layout/arrange.h"
+#include "bora/core/layout/checks.h"
+#include "bora/core/layout/layout.h"
 #include "bora/core/reduce.h"
-#include "bora/core/torch/arrange.h"
-#include "bora/core/torch/checks.h"
 #include "bora/core/torch/fused_autograd.h"
-#include "bora/core/torch/layout.h"
 
 namespace bora::core {
 namespace {

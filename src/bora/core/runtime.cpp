@@ -17,10 +17,11 @@
 #include "bora/base/file.h"
 #include "bora/base/parallel.h"
 #include "bora/base/text.h"
-#include "bora/core/kernels/amx_matmul.h"
-#include "bora/core/kernels/matmul.h"
-#include "bora/core/kernels/threads.h"
-#include "bora/core/torch/allocator.h"
+#include "bora/core/kernels/cpu/amx_matmul.h"
+#include "bora/core/kernels/cpu/matmul.h"
+#include "bora/core/kernels/cpu/simd_target.h"
+#include "bora/core/kernels/cpu/threads.h"
+#include "bora/core/memory/allocator.h"
 #include "bora/core/torch/shared_ops.h"
 
 namespace bora::core {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "bora/core/kernels/threads.h"
+#include "bora/core/kernels/cpu/threads.h"
 
 namespace bora::mesh {
 namespace {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "bora/base/error.h"
-#include "bora/core/kernels/reduce.h"
+#include "bora/core/kernels/cpu/reduce.h"
 
 namespace bora::mesh {
 namespace {

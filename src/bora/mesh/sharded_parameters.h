@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "bora/core/kernels/threads.h"
+#include "bora/core/kernels/cpu/threads.h"
 #include "bora/core/param.h"
 #include "bora/core/parameter_store.h"
 #include "bora/mesh/axis_cut.h"

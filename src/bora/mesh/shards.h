@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "bora/core/kernels/reduce.h"
+#include "bora/core/kernels/cpu/reduce.h"
 
 namespace bora::mesh {
 

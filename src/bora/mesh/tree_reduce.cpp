@@ -9,8 +9,8 @@
 #include "bora/base/error.h"
 #include "bora/base/trace.h"
 #include "bora/core/create.h"
-#include "bora/core/kernels/reduce.h"
-#include "bora/core/kernels/threads.h"
+#include "bora/core/kernels/cpu/reduce.h"
+#include "bora/core/kernels/cpu/threads.h"
 #include "bora/mesh/tree_nodes.h"
 
 namespace bora::mesh {

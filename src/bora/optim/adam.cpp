@@ -10,9 +10,9 @@
 
 #include "bora/base/error.h"
 #include "bora/core/create.h"
-#include "bora/core/kernels/adamw.h"
-#include "bora/core/kernels/reduce.h"
-#include "bora/core/kernels/threads.h"
+#include "bora/core/kernels/cpu/adamw.h"
+#include "bora/core/kernels/cpu/reduce.h"
+#include "bora/core/kernels/cpu/threads.h"
 #include "bora/optim/clip.h"
 #include "bora/optim/weight_decay.h"
 

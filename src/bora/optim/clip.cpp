@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "bora/core/kernels/square_sum.h"
+#include "bora/core/kernels/cpu/square_sum.h"
 
 namespace bora::optim {
 

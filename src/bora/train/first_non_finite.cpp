@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "bora/core/kernels/reduce.h"
+#include "bora/core/kernels/cpu/reduce.h"
 
 namespace bora::train {
 

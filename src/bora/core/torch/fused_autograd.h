@@ -7,8 +7,8 @@
 
 #include <optional>
 
-#include "bora/core/kernels/activation.h"
-#include "bora/core/kernels/attention.h"
+#include "bora/core/kernels/cpu/activation.h"
+#include "bora/core/kernels/cpu/attention.h"
 #include "bora/core/mapping.h"
 
 namespace bora::core::autograd {

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "bora/base/error.h"
-#include "bora/core/torch/checks.h"
-#include "bora/core/torch/layout.h"
+#include "bora/core/layout/checks.h"
+#include "bora/core/layout/layout.h"
 
 namespace bora::core::testing {
 

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+// Private to core: how tensors q [batch, position, kv head, group, dim] and k, v [batch, key, kv head, dim]
+// are handed to the attention kernels.
+#pragma once
+#include <ATen/core/Tensor.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <vector>
+
+#include "bora/core/kernels/cpu/attention.h"
+
+namespace bora::core::autograd {
+
+inline at::Tensor row_contiguous(const at::Tensor& x) {
+  return x.stride(-1) == 1 || x.size(-1) == 1 ? x : x.contiguous();
+}
+
+template <class T>
+kernels::HeadsRef<T> query_ref(const at::Tensor& x, T* data) {
+  return {data, x.stride(0), x.stride(1), x.stride(2), x.stride(3)};
+}
+template <class T>
+kernels::HeadsRef<T> key_ref(const at::Tensor& x, T* data) {
+  return {data, x.stride(0), x.stride(1), x.stride(2), 0};
+}
+inline kernels::HeadsRef<const float> query_in(const at::Tensor& x) {
+  return query_ref(x, x.const_data_ptr<float>());
+}
+inline kernels::HeadsRef<const float> key_in(const at::Tensor& x) {
+  return key_ref(x, x.const_data_ptr<float>());
+}
+inline kernels::HeadsRef<float> query_out(const at::Tensor& x) {
+  return query_ref(x, x.mutable_data_ptr<float>());
+}
+inline kernels::HeadsRef<float> key_out(const at::Tensor& x) {
+  return key_ref(x, x.mutable_data_ptr<float>());
+}
+
+inline kernels::AttentionShape attention_shape(const at::Tensor& q, const at::Tensor& k) {
+  return {.batch = q.size(0),
+          .queries = q.size(1),
+          .keys = k.size(1),
+          .kv_heads = q.size(2),
+          .group = q.size(3),
+          .head_dim = q.size(4)};
+}
+
+inline kernels::AttentionRule with_segments(kernels::AttentionRule rule, const at::Tensor& query,
+                                            const at::Tensor& key) {
+  if (query.defined()) {
+    rule.query_segments = query.const_data_ptr<std::int32_t>();
+    rule.key_segments = key.const_data_ptr<std::int32_t>();
+  }
+  return rule;
+}
+
+/// The rule without its segments, for the backward pass.
+inline void keep(torch::autograd::AutogradContext* ctx, const kernels::AttentionRule& r) {
+  ctx->saved_data["rule"] = std::vector<double>{r.scale, r.causal ? 1.0 : 0.0, static_cast<double>(r.offset),
+                                                static_cast<double>(r.window), r.soft_cap};
+}
+inline kernels::AttentionRule kept_rule(torch::autograd::AutogradContext* ctx) {
+  auto v = ctx->saved_data["rule"].toDoubleVector();
+  return {.scale = static_cast<float>(v[0]),
+          .causal = v[1] != 0,
+          .offset = static_cast<std::int64_t>(v[2]),
+          .window = static_cast<std::int64_t>(v[3]),
+          .soft_cap = static_cast<float>(v[4])};
+}
+
+}  // namespace bora::core::autograd

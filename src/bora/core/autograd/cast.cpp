@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/empty_like_ops.h>
+#include <c10/core/GradMode.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include "bora/core/kernels/cpu/reduce.h"
+#include "bora/core/torch/fused_autograd.h"
+
+namespace bora::core::autograd {
+namespace {
+
+using at::Tensor;
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+// torch copies such arrays on the calling thread alone.
+Tensor converted(const Tensor& x, at::ScalarType type) {
+  const bool widens = x.scalar_type() == at::kBFloat16 && type == at::kFloat;
+  const bool narrows = x.scalar_type() == at::kFloat && type == at::kBFloat16;
+  if (!(widens || narrows) || !x.device().is_cpu() || !x.is_non_overlapping_and_dense()) return x.to(type);
+  Tensor y = at::_ops::empty_like::call(x, type, {}, {}, {}, at::MemoryFormat::Preserve);
+  if (widens) {
+    kernels::from_bf16(x.numel(), static_cast<const std::uint16_t*>(x.const_data_ptr()),
+                       y.mutable_data_ptr<float>());
+  } else {
+    kernels::to_bf16(x.numel(), x.const_data_ptr<float>(), static_cast<std::uint16_t*>(y.mutable_data_ptr()));
+  }
+  return y;
+}
+
+struct Cast : torch::autograd::Function<Cast> {
+  static Tensor forward(AutogradContext* ctx, const Tensor& x, at::ScalarType type) {
+    ctx->saved_data["type"] = static_cast<std::int64_t>(x.scalar_type());
+    return converted(x, type);
+  }
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    return {cast(grads[0], static_cast<at::ScalarType>(ctx->saved_data["type"].toInt())), Tensor()};
+  }
+};
+
+}  // namespace
+
+Tensor cast(const Tensor& x, at::ScalarType type) {
+  if (x.scalar_type() == type) return x;
+  const bool recorded = at::GradMode::is_enabled() && x.requires_grad() && at::isFloatingType(type);
+  return recorded ? Cast::apply(x, type) : converted(x, type);
+}
+
+}  // namespace bora::core::autograd

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/add_ops.h>
+#include <ATen/ops/bmm_ops.h>
+#include <ATen/ops/empty_ops.h>
+#include <ATen/ops/mm_ops.h>
+#include <ATen/ops/sum_ops.h>
+#include <c10/core/GradMode.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include "bora/core/kernels/cpu/activation.h"
+#include "bora/core/kernels/cpu/matmul.h"
+#include "bora/core/kernels/cpu/norm.h"
+#include "bora/core/torch/fused_autograd.h"
+
+namespace bora::core::autograd {
+namespace {
+
+using at::Tensor;
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+bool is_low_precision(const Tensor& x) {
+  return x.scalar_type() == at::kBFloat16 || x.scalar_type() == at::kHalf;
+}
+
+// The last two dimensions of a tensor as a matrix the kernel can read: one of them must have stride 1.
+struct View {
+  Tensor storage;
+  kernels::MatrixRef ref;
+  std::int64_t batch_stride;
+};
+
+View as_matrix(Tensor x) {
+  const bool is_bf16 = x.scalar_type() == at::kBFloat16;
+  if (is_low_precision(x)) x = cast(x, at::kFloat);
+  auto d = x.dim();
+  auto rows = x.size(d - 2), columns = x.size(d - 1);
+  auto row = x.stride(d - 2), column = x.stride(d - 1);
+  bool plain = (column == 1 || columns == 1) && (row >= columns || rows == 1);
+  bool transposed = (row == 1 || rows == 1) && (column >= rows || columns == 1);
+  if (!plain && !transposed) {
+    x = x.contiguous();
+    plain = true;
+  }
+  auto stride = plain ? x.stride(d - 2) : x.stride(d - 1);
+  stride = std::max(stride, plain ? columns : rows);
+  auto batch = d == 3 ? x.stride(0) : 0;
+  const float* data = x.const_data_ptr<float>();
+  return {std::move(x), {data, stride, !plain, is_bf16}, batch};
+}
+
+Tensor empty(const std::vector<std::int64_t>& sizes, const Tensor& like) {
+  return at::_ops::empty_memory_format::call(c10::fromIntArrayRefSlow(sizes), at::kFloat, std::nullopt,
+                                             like.device(), std::nullopt, std::nullopt);
+}
+
+Tensor product(const Tensor& a, const Tensor& b, const std::optional<Tensor>& bias) {
+  if (!has_kernel(a)) {
+    auto c = a.dim() == 3 ? at::_ops::bmm::call(a, b) : at::_ops::mm::call(a, b);
+    return bias ? at::_ops::add_Tensor::call(c, *bias, 1) : c;
+  }
+  auto d = a.dim();
+  auto m = a.size(d - 2), k = a.size(d - 1), n = b.size(d - 1);
+  Tensor c = d == 3 ? empty({a.size(0), m, n}, a) : empty({m, n}, a);
+  auto va = as_matrix(a), vb = as_matrix(b);
+  auto* out = c.mutable_data_ptr<float>();
+  if (d == 3) {
+    kernels::batched_matmul(a.size(0), m, n, k, va.ref, va.batch_stride, vb.ref, vb.batch_stride, out, n,
+                            m * n);
+  } else {
+    kernels::matmul(m, n, k, va.ref, vb.ref, out, n);
+  }
+  if (bias) {
+    auto wide = cast(*bias, at::kFloat).contiguous();
+    kernels::add_bias(c.numel() / n, n, wide.const_data_ptr<float>(), out);
+  }
+  return is_low_precision(a) ? cast(c, a.scalar_type()) : c;
+}
+
+// The gradient of one operand, in that operand's own layout: a weight that was passed transposed gets a
+// gradient whose storage matches the weight's, so that nothing is copied when it is stored.
+Tensor operand_gradient(const Tensor& operand, const Tensor& left, const Tensor& right) {
+  auto d = operand.dim();
+  bool column_major =
+      operand.stride(d - 2) == 1 && operand.stride(d - 1) >= operand.size(d - 2) && operand.size(d - 1) > 1;
+  auto multiply = [](const Tensor& x, const Tensor& y) {
+    return at::GradMode::is_enabled() ? matmul(x, y, std::nullopt) : product(x, y, std::nullopt);
+  };
+  if (column_major) return multiply(right.transpose(-1, -2), left.transpose(-1, -2)).transpose(-1, -2);
+  return multiply(left, right);
+}
+
+Tensor bias_gradient(const Tensor& grad) {
+  auto n = grad.size(-1);
+  if (!has_kernel(grad) || at::GradMode::is_enabled()) {
+    std::vector<std::int64_t> over;
+    for (std::int64_t i = 0; i + 1 < grad.dim(); ++i) over.push_back(i);
+    return at::_ops::sum_dim_IntList::call(grad, over, false, std::nullopt);
+  }
+  auto wide = cast(grad, at::kFloat).contiguous();
+  auto out = empty({n}, grad);
+  kernels::column_sums(wide.numel() / n, n, wide.const_data_ptr<float>(), out.mutable_data_ptr<float>());
+  return cast(out, grad.scalar_type());
+}
+
+struct Matmul : torch::autograd::Function<Matmul> {
+  static Tensor forward(AutogradContext* ctx, const Tensor& a, const Tensor& b,
+                        const std::optional<Tensor>& bias) {
+    ctx->save_for_backward({a, b});
+    ctx->saved_data["bias"] = bias.has_value();
+    return product(a, b, bias);
+  }
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    auto saved = ctx->get_saved_variables();
+    const auto &a = saved[0], &b = saved[1], &g = grads[0];
+    Tensor da, db, dbias;
+    if (ctx->needs_input_grad(1)) db = operand_gradient(b, a.transpose(-1, -2), g);
+    if (ctx->needs_input_grad(0)) da = operand_gradient(a, g, b.transpose(-1, -2));
+    if (ctx->saved_data["bias"].toBool() && ctx->needs_input_grad(2)) dbias = bias_gradient(g);
+    return {da, db, dbias};
+  }
+};
+
+}  // namespace
+
+bool has_kernel(const Tensor& x) {
+  return x.device().is_cpu() && (x.scalar_type() == at::kFloat || is_low_precision(x));
+}
+
+Tensor matmul(const Tensor& a, const Tensor& b, const std::optional<Tensor>& bias) {
+  bool record = at::GradMode::is_enabled() &&
+                (a.requires_grad() || b.requires_grad() || (bias && bias->requires_grad()));
+  return record ? Matmul::apply(a, b, bias) : product(a, b, bias);
+}
+
+}  // namespace bora::core::autograd

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+// Attention over sequences that several workers share (Liu, Zaharia and Abbeel 2023, arXiv:2310.01889). Each
+// has a block of the queries and of the keys. Blocks of keys and values go from worker to worker round a ring
+// while each worker computes with the one that it has; the gradients that a worker finds for a block go
+// straight to its owner. What nobody further round sees (the future, what is outside the window) stays.
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/empty_ops.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <limits>
+#include <vector>
+
+#include "bora/core/autograd/attention_refs.h"
+#include "bora/core/kernels/cpu/threads.h"
+#include "bora/core/torch/fused_autograd.h"
+
+namespace bora::core::autograd {
+namespace {
+
+using at::Tensor;
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+using Passes = std::vector<Collectives::Pass>;
+
+Tensor new_tensor(c10::IntArrayRef sizes, at::ScalarType type) {
+  return at::_ops::empty_memory_format::call(c10::fromIntArrayRefSlow(sizes), type, {}, {}, {}, {});
+}
+
+std::span<std::byte> bytes(const Tensor& x) {
+  if (!x.defined()) return {};
+  return {static_cast<std::byte*>(x.mutable_data_ptr()), x.nbytes()};
+}
+
+void add(const Tensor& to, const Tensor& more) {
+  constexpr std::int64_t kChunk = 1 << 16;
+  float* a = to.mutable_data_ptr<float>();
+  const float* b = more.const_data_ptr<float>();
+  kernels::for_chunks(to.numel(), kChunk, [=](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) a[i] += b[i];
+  });
+}
+
+/// Of keys and values, or of their gradients: [batch, key, kv head, dim], contiguous.
+struct Block {
+  Tensor k, v;
+
+  Block like(at::ScalarType type) const { return {new_tensor(k.sizes(), type), new_tensor(v.sizes(), type)}; }
+  Block as(at::ScalarType type) const { return {cast(k, type), cast(v, type)}; }
+  /// To the worker `places` further on, while `in` comes. Either may be nothing.
+  void pass(int places, const Block& in, Passes& passes) const {
+    passes.push_back({places, bytes(k), bytes(in.k)});
+    passes.push_back({places, bytes(v), bytes(in.v)});
+  }
+};
+
+/// Who needs what. Worker w has the queries from w·queries on; it begins with block w of the keys and has,
+/// after `step` steps, that of the worker so many places before.
+struct Ring {
+  Collectives& workers;
+  kernels::AttentionRule rule;  // offset: of the first worker's queries
+  std::int64_t queries, keys;   // of one worker
+
+  int size() const { return workers.size(); }
+  int rank() const { return workers.rank(); }
+  int at(int place) const { return (place % size() + size()) % size(); }
+
+  bool sees(int worker, int block) const {
+    const std::int64_t first = worker * queries + rule.offset, last = first + queries - 1;
+    if (rule.causal && block * keys > last) return false;
+    return rule.window == 0 || (block + 1) * keys > first + 1 - rule.window;
+  }
+  /// Whether a block that has come `step` steps goes further: somebody sees it there.
+  bool goes_on(int block, int step) const {
+    for (int s = step + 1; s < size(); ++s)
+      if (sees(at(block + s), block)) return true;
+    return false;
+  }
+  kernels::AttentionRule rule_for(int block) const {
+    auto here = rule;
+    here.offset += rank() * queries - block * keys;
+    return here;
+  }
+  Tensor segments_of(int block, const Tensor& keys_of_all) const {
+    return keys_of_all.defined() ? keys_of_all.narrow(1, block * keys, keys).contiguous() : Tensor();
+  }
+};
+
+/// What travels, until it has arrived: after an error, too, since its memory is about to go.
+class Travel {
+ public:
+  Travel(Collectives& workers, const Passes& passes) : workers_(workers) { workers_.pass_on(passes); }
+  ~Travel() {
+    try {
+      if (under_way_) workers_.settle();
+    } catch (...) {  // the error that ended the computation is the one to tell
+    }
+  }
+  Travel(const Travel&) = delete;
+  Travel& operator=(const Travel&) = delete;
+  void settle() {
+    under_way_ = false;
+    workers_.settle();
+  }
+
+ private:
+  Collectives& workers_;
+  bool under_way_ = true;
+};
+
+/// The block of keys and values that is here, and the next one on its way.
+struct Round {
+  const Ring& ring;
+  Block here, next;
+  int block = ring.rank();
+
+  void pass(int step, Passes& passes) {
+    next = ring.goes_on(ring.at(block - 1), step) ? here_like() : Block();
+    (ring.goes_on(block, step) ? here : Block()).pass(1, next, passes);
+  }
+  void arrive() {
+    if (next.k.defined()) here = std::move(next);
+    next = {};
+    block = ring.at(block - 1);
+  }
+  bool seen() const { return ring.sees(ring.rank(), block); }
+
+ private:
+  Block here_like() const { return here.like(here.k.scalar_type()); }
+};
+
+struct RingAttention : torch::autograd::Function<RingAttention> {
+  static Tensor forward(AutogradContext* ctx, const Tensor& query, const Tensor& key, const Tensor& value,
+                        const kernels::AttentionRule& rule, const Segments& segments, Collectives* workers) {
+    const Tensor q = row_contiguous(query), k = key.contiguous(), v = value.contiguous();
+    const Ring ring{*workers, rule, q.size(1), k.size(1)};
+    const auto shape = attention_shape(q, k);
+    Tensor out = new_tensor(q.sizes(), at::kFloat);
+    const Tensor lse = new_tensor({shape.batch, shape.kv_heads, shape.group, shape.queries}, at::kFloat);
+    const kernels::BetweenChunks look([workers] { workers->progress(); });
+    Round round{ring, {k, v}, {}};
+    bool joins = false;
+    for (int step = 0; step < ring.size(); ++step) {
+      Passes passes;
+      round.pass(step, passes);
+      Travel travel(*workers, passes);
+      if (round.seen()) {
+        const Block wide = round.here.as(at::kFloat);
+        const Tensor of_keys = ring.segments_of(round.block, segments.key);
+        kernels::attention_forward(shape, with_segments(ring.rule_for(round.block), segments.query, of_keys),
+                                   query_in(q), key_in(wide.k), key_in(wide.v), query_out(out),
+                                   lse.mutable_data_ptr<float>(), joins);
+        joins = true;
+      }
+      travel.settle();
+      round.arrive();
+    }
+    if (!joins) {
+      out.zero_();
+      lse.fill_(-std::numeric_limits<float>::infinity());
+    }
+    ctx->save_for_backward({q, k, v, out, lse, segments.query, segments.key});
+    ctx->saved_data["workers"] = static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(workers));
+    keep(ctx, rule);
+    return out;
+  }
+
+  // The gradients for a block leave a step after they were found, while the next ones are computed. Owners
+  // add them in order of steps.
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    auto* workers = reinterpret_cast<Collectives*>(  // NOLINT: kept as a number by the context
+        static_cast<std::intptr_t>(ctx->saved_data["workers"].toInt()));
+    const auto s = ctx->get_saved_variables();
+    const Tensor &q = s[0], &k = s[1], &out = s[3];
+    const Tensor dout = row_contiguous(grads[0]), dq = new_tensor(q.sizes(), at::kFloat);
+    const Ring ring{*workers, kept_rule(ctx), q.size(1), k.size(1)};
+    const auto type = k.scalar_type();
+    const kernels::BetweenChunks look([workers] { workers->progress(); });
+    Round round{ring, {k, s[2]}, {}};
+    Block own, found;
+    bool joins = false;
+    for (int step = 0; step <= ring.size(); ++step) {
+      Passes passes;
+      Block came;
+      if (step < ring.size()) round.pass(step, passes);
+      if (step > 1) {
+        if (ring.sees(ring.at(ring.rank() + step - 1), ring.rank())) came = own.like(type);
+        found.pass(1 - step, came, passes);
+      }
+      Travel travel(*workers, passes);
+      Block fresh;
+      if (step < ring.size() && round.seen()) {
+        const Block wide = round.here.as(at::kFloat);
+        fresh = wide.like(at::kFloat);
+        const Tensor of_keys = ring.segments_of(round.block, s[6]);
+        kernels::attention_backward(
+            attention_shape(q, k), with_segments(ring.rule_for(round.block), s[5], of_keys), query_in(q),
+            key_in(wide.k), key_in(wide.v), query_in(out), s[4].const_data_ptr<float>(), query_in(dout),
+            query_out(dq), key_out(fresh.k), key_out(fresh.v), joins);
+        joins = true;
+      }
+      travel.settle();
+      round.arrive();
+      if (came.k.defined()) {
+        const Block wide = came.as(at::kFloat);
+        add(own.k, wide.k);
+        add(own.v, wide.v);
+      }
+      if (step == 0)
+        own = fresh.k.defined() ? fresh : zeros(round.here.like(at::kFloat));
+      else
+        found = fresh.k.defined() ? fresh.as(type) : Block();
+    }
+    if (!joins) dq.zero_();
+    return {dq, cast(own.k, type), cast(own.v, type), Tensor(), Tensor(), Tensor()};
+  }
+
+ private:
+  static Block zeros(const Block& x) {
+    x.k.zero_();
+    x.v.zero_();
+    return x;
+  }
+};
+
+}  // namespace
+
+Tensor ring_attention(const Tensor& q, const Tensor& k, const Tensor& v, const kernels::AttentionRule& rule,
+                      const Segments& segments, Collectives& workers) {
+  return RingAttention::apply(q, k, v, rule, segments, &workers);
+}
+
+}  // namespace bora::core::autograd

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/core/kernels/cpu/activation.h"
+
+#include <limits>
+
+#include "bora/core/kernels/cpu/rope.h"
+#include "bora/core/kernels/cpu/test_arrays.h"
+
+namespace bora::kernels {
+namespace {
+
+using namespace testing_arrays;
+
+constexpr Activation kAll[] = {Activation::silu,       Activation::gelu_tanh, Activation::gelu_erf,
+                               Activation::quick_gelu, Activation::relu,      Activation::sigmoid,
+                               Activation::tanh,       Activation::exp};
+
+double reference(Activation f, double x) {
+  switch (f) {
+    case Activation::silu:
+      return x / (1 + std::exp(-x));
+    case Activation::gelu_tanh:
+      return x / (1 + std::exp(-2 * std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+    case Activation::gelu_erf:
+      return 0.5 * x * std::erfc(-x / std::sqrt(2.0));
+    case Activation::quick_gelu:
+      return x / (1 + std::exp(-1.702 * x));
+    case Activation::relu:
+      return x > 0 ? x : 0;
+    case Activation::sigmoid:
+      return 1 / (1 + std::exp(-x));
+    case Activation::tanh:
+      return std::tanh(x);
+    case Activation::exp:
+      return std::exp(x);
+  }
+  return 0;
+}
+
+double slope(Activation f, double x) {
+  const double h = 1e-5;
+  return (reference(f, x + h) - reference(f, x - h)) / (2 * h);
+}
+
+TEST(Activation, AgreesWithDoublePrecision) {
+  for (Activation f : kAll) {
+    SCOPED_TRACE(static_cast<int>(f));
+    for (std::int64_t n : {1, 7, 8, 16, 31, 1000}) {
+      const Floats x = random_floats(n, 1, 12.0F);
+      Floats y(x.size());
+      activate(f, n, x.data(), y.data());
+      std::vector<double> expected;
+      for (float v : x) expected.push_back(reference(f, static_cast<double>(v)));
+      expect_close(y, expected, 1e-5, 1e-30);
+    }
+  }
+}
+
+TEST(Activation, SmallArgumentsOfTanhKeepRelativeAccuracy) {
+  const Floats x = random_floats(1000, 2, 0.7F);
+  Floats y(x.size());
+  activate(Activation::tanh, 1000, x.data(), y.data());
+  std::vector<double> expected;
+  for (float v : x) expected.push_back(std::tanh(static_cast<double>(v)));
+  expect_close(y, expected, 4e-7, 0);
+}
+
+TEST(Activation, ExponentialIsWithinTwoUlp) {
+  Floats x;
+  for (double v = -87.3; v < 88.3; v += 0.0137) x.push_back(static_cast<float>(v));
+  Floats y(x.size());
+  activate(Activation::exp, static_cast<std::int64_t>(x.size()), x.data(), y.data());
+  std::vector<double> expected;
+  for (float v : x) expected.push_back(std::exp(static_cast<double>(v)));
+  expect_close(y, expected, 1.8e-7, 0);
+}
+
+TEST(Activation, ExtremesOfTheExponential) {
+  const float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+  const Floats x = {-inf, -1000, -88, 0, 89, 1000, inf, nan};
+  Floats y(x.size());
+  activate(Activation::exp, 8, x.data(), y.data());
+  EXPECT_THAT(Floats(y.begin(), y.end() - 1), ::testing::ElementsAre(0, 0, 0, 1, inf, inf, inf));
+  EXPECT_TRUE(std::isnan(y[7]));
+}
+
+TEST(Activation, NanIsNeverHidden) {
+  const Floats x(3, std::numeric_limits<float>::quiet_NaN());
+  for (Activation f : kAll) {
+    Floats y(3);
+    activate(f, 3, x.data(), y.data());
+    EXPECT_TRUE(std::isnan(y[0]) && std::isnan(y[2])) << static_cast<int>(f);
+  }
+}
+
+TEST(Activation, BackwardIsTheDerivative) {
+  for (Activation f : kAll) {
+    SCOPED_TRACE(static_cast<int>(f));
+    const std::int64_t n = 1003;
+    const Floats x = random_floats(n, 3, 6.0F), dy = random_floats(n, 4);
+    Floats dx(x.size());
+    activate_backward(f, n, x.data(), dy.data(), dx.data());
+    std::vector<double> expected;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      expected.push_back(static_cast<double>(dy[i]) * slope(f, static_cast<double>(x[i])));
+    }
+    expect_close(dx, expected, 2e-5, 2e-6);
+  }
+}
+
+TEST(Activation, GatedForwardAndBackward) {
+  for (Activation f : kAll) {
+    SCOPED_TRACE(static_cast<int>(f));
+    const std::int64_t n = 517;
+    const Floats gate = random_floats(n, 5, 5.0F), up = random_floats(n, 6), dy = random_floats(n, 7);
+    Floats y(gate.size()), dgate(gate.size()), dup(gate.size());
+    gated(f, n, gate.data(), up.data(), y.data());
+    gated_backward(f, n, gate.data(), up.data(), dy.data(), dgate.data(), dup.data());
+    std::vector<double> want_y, want_gate, want_up;
+    for (std::size_t i = 0; i < gate.size(); ++i) {
+      const auto g = static_cast<double>(gate[i]), u = static_cast<double>(up[i]),
+                 d = static_cast<double>(dy[i]);
+      want_y.push_back(reference(f, g) * u);
+      want_gate.push_back(d * u * slope(f, g));
+      want_up.push_back(d * reference(f, g));
+    }
+    expect_close(y, want_y, 5e-6, 1e-30);
+    expect_close(dup, want_up, 5e-6, 1e-30);
+    expect_close(dgate, want_gate, 2e-5, 2e-6);
+  }
+}
+
+TEST(Activation, TailsRoundLikeWholeVectors) {
+  const Floats x = random_floats(64, 8, 5.0F);
+  for (Activation f : kAll) {
+    Floats whole(64), part(64);
+    activate(f, 64, x.data(), whole.data());
+    for (std::int64_t i = 0; i < 64; ++i) activate(f, 1, x.data() + i, part.data() + i);
+    EXPECT_EQ(whole, part) << static_cast<int>(f);
+  }
+}
+
+TEST(Activation, BitsDoNotDependOnThreads) {
+  const std::int64_t n = 50001;
+  const Floats x = random_floats(n, 9, 5.0F), dy = random_floats(n, 10);
+  expect_equal_bits([&] {
+    Floats y(x.size()), dx(x.size()), dup(x.size());
+    activate(Activation::gelu_tanh, n, x.data(), y.data());
+    gated_backward(Activation::silu, n, x.data(), y.data(), dy.data(), dx.data(), dup.data());
+    return join({y, dx, dup});
+  });
+}
+
+TEST(Activation, BiasIsAddedToEveryRow) {
+  const Floats bias = random_floats(13, 11), x = random_floats(5 * 13, 12);
+  Floats y = x;
+  add_bias(5, 13, bias.data(), y.data());
+  for (std::size_t i = 0; i < y.size(); ++i) EXPECT_EQ(y[i], x[i] + bias[i % 13]);
+}
+
+TEST(Rope, RotatesHalvesAndCopiesTheRest) {
+  for (std::int64_t half : {1, 3, 8, 20}) {
+    const std::int64_t batch = 2, positions = 3, heads = 2, dim = 2 * half + 5;
+    // x is [batch, heads, position, dim], y [batch, position, heads, dim].
+    const RopeShape shape{batch,
+                          positions,
+                          heads,
+                          dim,
+                          half,
+                          heads * positions * dim,
+                          dim,
+                          positions * dim,
+                          positions * heads * dim,
+                          heads * dim,
+                          dim};
+    const std::int64_t n = batch * positions * heads * dim;
+    const Floats x = random_floats(n, 13), cos = random_floats(positions * half, 14),
+                 sin = random_floats(positions * half, 15);
+    Floats y(x.size()), back(x.size());
+    rope(shape, x.data(), cos.data(), sin.data(), y.data(), false);
+    rope(shape, x.data(), cos.data(), sin.data(), back.data(), true);
+    for (std::int64_t b = 0; b < batch; ++b) {
+      for (std::int64_t p = 0; p < positions; ++p) {
+        for (std::int64_t h = 0; h < heads; ++h) {
+          const float* from = x.data() + ((b * heads + h) * positions + p) * dim;
+          const std::int64_t at = ((b * positions + p) * heads + h) * dim;
+          const float *to = y.data() + at, *inverse = back.data() + at;
+          for (std::int64_t i = 0; i < half; ++i) {
+            const float c = cos[static_cast<std::size_t>(p * half + i)],
+                        s = sin[static_cast<std::size_t>(p * half + i)];
+            EXPECT_NEAR(to[i], from[i] * c - from[half + i] * s, 2e-7);
+            EXPECT_NEAR(to[half + i], from[half + i] * c + from[i] * s, 2e-7);
+            EXPECT_NEAR(inverse[i], from[i] * c + from[half + i] * s, 2e-7);
+          }
+          for (std::int64_t i = 2 * half; i < dim; ++i) EXPECT_EQ(to[i], from[i]);
+        }
+      }
+    }
+  }
+}
+
+TEST(Rope, InPlaceGivesTheSame) {
+  const RopeShape shape{1, 4, 3, 16, 8, 192, 48, 16, 192, 48, 16};
+  const Floats x = random_floats(192, 16), cos = random_floats(32, 17), sin = random_floats(32, 18);
+  Floats y(192), z = x;
+  rope(shape, x.data(), cos.data(), sin.data(), y.data(), false);
+  rope(shape, z.data(), cos.data(), sin.data(), z.data(), false);
+  EXPECT_EQ(y, z);
+}
+
+}  // namespace
+}  // namespace bora::kernels

@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/core/kernels/cpu/amx_matmul.h"
+
+#include "bora/base/error.h"
+
+#if defined(__x86_64__) && defined(__linux__)
+
+#include <cpuid.h>
+#include <immintrin.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "bora/core/kernels/cpu/panels.h"
+#include "bora/core/kernels/cpu/simd_target.h"
+#include "bora/core/kernels/cpu/threads.h"
+
+#include "hwy/base.h"
+
+// A panel is 32 rows of a or 32 columns of b. For each 32 of k, a group, it holds the parts of its elements
+// (three, or one of what is bfloat16 already), and of each part two tiles of 16 rows (columns) x 32 k. A tile
+// has 16 lines of 16 pairs. In tiles of a a line is a row, and pair j holds k = j and j + 16; in those of b
+// line j holds the pairs k = j and j + 16 of 16 columns. The unit sums over pairs: any order of k will do
+// that is the same in both. Packed sides are read from the first element to the last one: k is cut in
+// stretches of kInner, within a stretch follow the panels, within a panel the groups.
+
+#ifndef __clang__  // GCC 12 warns of its own header, where vectors are undefined on purpose
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
+HWY_PUSH_ATTRIBUTES("avx512f,avx512bw,avx512dq,avx512vl,amx-tile,amx-bf16")
+namespace bora::kernels {
+namespace {
+
+using i64 = std::int64_t;
+
+constexpr i64 kLines = 16;              // of a tile, and fp32 elements of a line
+constexpr i64 kSide = 32, kGroup = 32;  // rows or columns of a panel; k of a tile
+constexpr i64 kTile = kLines * kLines;  // floats that a tile takes
+constexpr i64 kPart = 2 * kTile;        // from one part of a group to the next
+// k of one chain of sums. The longer, the less often c is read and written; the right panels of a task, so
+// long, still fit the second cache. More rows per task, longer or shorter stretches and fetching c, left
+// panels or more than a group ahead were not faster.
+constexpr i64 kInner = 768;
+
+/// Where the group at (`at`, k) of a side begins; `at` is a row of a side with `count` rows, or a column.
+template <int kParts>
+i64 group_begins(const ProductBlock& p, i64 count, i64 at, i64 k) {
+  const i64 panels = (count + kSide - 1) / kSide, stretch = k / kInner * kInner;
+  const i64 groups = std::min(kInner, p.panel_k - stretch) / kGroup;  // of this stretch
+  return (stretch / kGroup * panels + at / kSide * groups + (k - stretch) / kGroup) * kParts * kPart;
+}
+
+// ---- packing
+
+__mmask16 first_lanes(i64 n) {
+  return static_cast<__mmask16>(n >= 16 ? 0xffff : (1U << std::max<i64>(n, 0)) - 1);
+}
+
+/// Sixteen vectors of a 16 x 16 block become its columns.
+void transpose(__m512 (&x)[16]) {
+  __m512 y[16];
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; i += 2) {
+    y[i] = _mm512_unpacklo_ps(x[i], x[i + 1]);
+    y[i + 1] = _mm512_unpackhi_ps(x[i], x[i + 1]);
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; i += 4) {
+    for (int h = 0; h < 2; ++h) {
+      const __m512d p = _mm512_castps_pd(y[i + h]), q = _mm512_castps_pd(y[i + 2 + h]);
+      x[i + 2 * h] = _mm512_castpd_ps(_mm512_unpacklo_pd(p, q));
+      x[i + 2 * h + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(p, q));
+    }
+  }
+  // x[4g + j] holds columns j, j + 4, j + 8, j + 12 of rows 4g to 4g + 3.
+#pragma GCC unroll 4
+  for (int j = 0; j < 4; ++j) {
+    const __m512 p = _mm512_shuffle_f32x4(x[j], x[4 + j], 0x44),
+                 q = _mm512_shuffle_f32x4(x[8 + j], x[12 + j], 0x44),
+                 r = _mm512_shuffle_f32x4(x[j], x[4 + j], 0xee),
+                 s = _mm512_shuffle_f32x4(x[8 + j], x[12 + j], 0xee);
+    y[j] = _mm512_shuffle_f32x4(p, q, 0x88);
+    y[4 + j] = _mm512_shuffle_f32x4(p, q, 0xdd);
+    y[8 + j] = _mm512_shuffle_f32x4(r, s, 0x88);
+    y[12 + j] = _mm512_shuffle_f32x4(r, s, 0xdd);
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; ++i) x[i] = y[i];
+}
+
+/// 16 x 16 elements of x from (i, j) on, of which `rows` x `columns` exist; the others are zeros.
+template <bool kTransposed>
+void load_block(const MatrixRef& x, i64 i, i64 j, i64 rows, i64 columns, __m512 (&out)[16]) {
+  const float* from = x.data + (kTransposed ? j * x.stride + i : i * x.stride + j);
+  const __mmask16 exist = first_lanes(kTransposed ? rows : columns);
+  const i64 lines = kTransposed ? columns : rows;
+#pragma GCC unroll 16
+  for (int line = 0; line < 16; ++line) {
+    out[line] = line < lines ? _mm512_maskz_loadu_ps(exist, from + line * x.stride) : _mm512_setzero_ps();
+  }
+  if constexpr (kTransposed) transpose(out);
+}
+
+/// The nearest bfloat16, as an fp32.
+__m512 bf16_part(__m512 x) {
+  const __m512i half = _mm512_set1_epi32(0x8000), high = _mm512_set1_epi32(static_cast<int>(0xffff0000U));
+  return _mm512_castsi512_ps(_mm512_and_epi32(_mm512_add_epi32(_mm512_castps_si512(x), half), high));
+}
+
+void store_pairs(__m512 even, __m512 odd, float* out) {
+  const __m512i high = _mm512_set1_epi32(static_cast<int>(0xffff0000U));
+  const __m512i low = _mm512_srli_epi32(_mm512_castps_si512(even), 16);
+  // low | (odd & high)
+  _mm512_store_si512(out, _mm512_ternarylogic_epi32(low, _mm512_castps_si512(odd), high, 0xf8));
+}
+
+/// One line of the tiles of all parts.
+template <int kParts>
+void store_parts(__m512 even, __m512 odd, float* out) {
+  if constexpr (kParts == 1) return store_pairs(even, odd, out);
+  const __m512 even0 = bf16_part(even), odd0 = bf16_part(odd);
+  const __m512 even_rest = _mm512_sub_ps(even, even0), odd_rest = _mm512_sub_ps(odd, odd0);
+  const __m512 even1 = bf16_part(even_rest), odd1 = bf16_part(odd_rest);
+  store_pairs(even0, odd0, out);
+  store_pairs(even1, odd1, out + kPart);
+  store_pairs(_mm512_sub_ps(even_rest, even1), _mm512_sub_ps(odd_rest, odd1), out + 2 * kPart);
+}
+
+/// One tile and its other parts: its pairs' first elements are the block of x from (i, j) on, of which `rows`
+/// x `columns` exist; their second ones lie `down` rows below or `right` columns beside it.
+template <bool kTransposed, int kParts>
+void pack_tile(const MatrixRef& x, i64 i, i64 j, i64 down, i64 right, i64 rows, i64 columns, float* out) {
+  __m512 even[16], odd[16];
+  load_block<kTransposed>(x, i, j, rows, columns, even);
+  load_block<kTransposed>(x, i + down, j + right, rows - down, columns - right, odd);
+#pragma GCC unroll 16
+  for (int line = 0; line < 16; ++line) store_parts<kParts>(even[line], odd[line], out + line * kLines);
+}
+
+template <int kParts>
+void pack_left(const ProductBlock& p, i64 row, i64 rows, i64 first, i64 last) {
+  const auto& tile = p.a.transposed ? pack_tile<true, kParts> : pack_tile<false, kParts>;
+  for (i64 i = row; i < row + rows; i += kSide) {
+    for (i64 k = first; k < last; k += kGroup) {
+      float* out = p.left + group_begins<kParts>(p, p.m, i, k);
+      for (i64 at = i; at < i + kSide; at += kLines, out += kTile) {
+        tile(p.a, at, k, 0, kLines, row + rows - at, p.k - k, out);
+      }
+    }
+  }
+}
+
+template <int kParts>
+void pack_right(const ProductBlock& p, i64 column, i64 columns, i64 first, i64 last) {
+  const auto& tile = p.b.transposed ? pack_tile<true, kParts> : pack_tile<false, kParts>;
+  for (i64 k = first; k < last; k += kGroup) {
+    for (i64 j = column; j < column + columns; j += kSide) {
+      float* out = p.right + group_begins<kParts>(p, p.n, j, k);
+      for (i64 at = j; at < j + kSide; at += kLines, out += kTile) {
+        tile(p.b, k, at, kLines, 0, p.k - k, column + columns - at, out);
+      }
+    }
+  }
+}
+
+// ---- multiplying
+
+struct alignas(64) TileConfig {
+  std::uint8_t palette = 1, start = 0, reserved[14] = {};
+  std::uint16_t bytes_of_a_line[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+  std::uint8_t lines[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+};
+static_assert(sizeof(TileConfig) == 64);
+
+// Tiles 0 to 3 hold the sums, 4 and 5 lines of a, 6 and 7 lines of b. Their numbers are part of the
+// instructions: macros.
+#define BORA_LOAD_LEFT(part)               \
+  _tile_loadd(4, left + (part)*kPart, 64); \
+  _tile_loadd(5, left + (part)*kPart + kTile, 64)
+#define BORA_LOAD_RIGHT(part)               \
+  _tile_loadd(6, right + (part)*kPart, 64); \
+  _tile_loadd(7, right + (part)*kPart + kTile, 64)
+#define BORA_MULTIPLY()    \
+  _tile_dpbf16ps(0, 4, 6); \
+  _tile_dpbf16ps(1, 4, 7); \
+  _tile_dpbf16ps(2, 5, 6); \
+  _tile_dpbf16ps(3, 5, 7)
+
+/// Lines of the next group's right panel.
+void fetch(const float* from) {
+#pragma GCC unroll 16
+  for (int line = 0; line < 16; ++line) _mm_prefetch(from + line * kLines, _MM_HINT_T0);
+}
+
+/// c [32, 32] = the product of two panels over `groups`.
+template <int kParts>
+void tile(i64 groups, const float* left, const float* right, float* c, i64 c_stride) {
+  constexpr i64 kGroupTakes = kParts * kPart;
+  _tile_zero(0);
+  _tile_zero(1);
+  _tile_zero(2);
+  _tile_zero(3);
+  for (; groups > 0; --groups, left += kGroupTakes, right += kGroupTakes) {
+    const float* next = right + kGroupTakes;
+    if constexpr (kParts == 3) {  // each step loads one side anew
+      BORA_LOAD_LEFT(2);
+      BORA_LOAD_RIGHT(0);
+      BORA_MULTIPLY();
+      fetch(next);
+      BORA_LOAD_LEFT(1);
+      BORA_MULTIPLY();
+      fetch(next + kTile);
+      BORA_LOAD_RIGHT(1);
+      BORA_MULTIPLY();
+      fetch(next + 2 * kTile);
+      BORA_LOAD_LEFT(0);
+      BORA_MULTIPLY();
+      fetch(next + 3 * kTile);
+      BORA_LOAD_RIGHT(2);
+      BORA_MULTIPLY();
+      fetch(next + 4 * kTile);
+      BORA_LOAD_RIGHT(0);
+      BORA_MULTIPLY();
+      fetch(next + 5 * kTile);
+    } else {
+      BORA_LOAD_LEFT(0);
+      BORA_LOAD_RIGHT(0);
+      BORA_MULTIPLY();
+      fetch(next);
+      fetch(next + kTile);
+    }
+  }
+  float* below = c + kLines * c_stride;
+  const i64 bytes = c_stride * static_cast<i64>(sizeof(float));
+  _tile_stored(0, c, bytes);
+  _tile_stored(1, c + kLines, bytes);
+  _tile_stored(2, below, bytes);
+  _tile_stored(3, below + kLines, bytes);
+}
+
+#undef BORA_LOAD_LEFT
+#undef BORA_LOAD_RIGHT
+#undef BORA_MULTIPLY
+
+/// A tile at the edge of c, or one that is added to it: by way of a whole one. Each stretch of k is summed
+/// from zero and then added, which rounds less than one long chain.
+template <int kParts>
+void tile_beside(i64 rows, i64 columns, i64 groups, const float* left, const float* right, float* c,
+                 i64 c_stride, bool add) {
+  alignas(64) float whole[kSide * kSide];
+  tile<kParts>(groups, left, right, whole, kSide);
+  for (i64 i = 0; i < rows; ++i) {
+    for (i64 j = 0; j < columns; j += kLines) {
+      const __mmask16 exist = first_lanes(columns - j);
+      float* to = c + i * c_stride + j;
+      __m512 sum = _mm512_load_ps(whole + i * kSide + j);
+      if (add) sum = _mm512_add_ps(_mm512_maskz_loadu_ps(exist, to), sum);
+      _mm512_mask_storeu_ps(to, exist, sum);
+    }
+  }
+}
+
+template <int kParts>
+void multiply_part(const ProductBlock& p, i64 row_begin, i64 row_end, i64 column_begin, i64 column_end) {
+  const TileConfig config;
+  _tile_loadconfig(&config);
+  for (i64 first = 0; first < p.panel_k; first += kInner) {
+    const i64 groups = std::min(kInner, p.panel_k - first) / kGroup;
+    const bool add = p.add || first > 0;
+    for (i64 i = row_begin; i < row_end; i += kSide) {
+      const float* left = p.left + group_begins<kParts>(p, p.m, i, first);
+      for (i64 j = column_begin; j < column_end; j += kSide) {
+        const float* right = p.right + group_begins<kParts>(p, p.n, j, first);
+        const i64 rows = std::min(kSide, row_end - i), columns = std::min(kSide, column_end - j);
+        float* c = p.c + i * p.c_stride + j;
+        if (rows == kSide && columns == kSide && !add) {
+          tile<kParts>(groups, left, right, c, p.c_stride);
+        } else {
+          tile_beside<kParts>(rows, columns, groups, left, right, c, p.c_stride, add);
+        }
+      }
+    }
+  }
+  _tile_release();
+}
+
+template <int kParts>
+constexpr PanelKernel kKernel{.group = kGroup,
+                              .two_take = kParts,
+                              .task_rows = 128,
+                              .narrow_rows = 64,
+                              .narrow_few_rows = 32,
+                              .rows_as_they_are = 0,
+                              .pack_left = pack_left<kParts>,
+                              .pack_right = pack_right<kParts>,
+                              .multiply_part = multiply_part<kParts>};
+
+}  // namespace
+}  // namespace bora::kernels
+HWY_POP_ATTRIBUTES
+#ifndef __clang__
+#pragma GCC diagnostic pop
+#endif
+
+namespace bora::kernels {
+namespace {
+
+bool cpu_has_amx() {
+  __builtin_cpu_init();
+  if (!__builtin_cpu_supports("avx512bw") || !__builtin_cpu_supports("avx512dq") ||
+      !__builtin_cpu_supports("avx512vl")) {
+    return false;  // packing needs them
+  }
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  constexpr unsigned kBf16 = 1U << 22, kTiles = 1U << 24;
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & kBf16) && (d & kTiles);
+}
+
+/// The operating system keeps tiles for those processes that ask.
+bool system_lets_us() {
+  constexpr long kRequest = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+  return syscall(SYS_arch_prctl, kRequest, kTileData) == 0;
+}
+
+}  // namespace
+
+bool amx_matmul_works() {
+  static const bool has = cpu_has_amx() && system_lets_us();
+  return has && !simd_target_is_capped();
+}
+
+void amx_matmul(i64 m, i64 n, i64 k, MatrixRef a, MatrixRef b, float* c, i64 c_stride, float beta) {
+  const bool one_part = a.is_bf16 && b.is_bf16;
+  multiply_in_panels(one_part ? kKernel<1> : kKernel<3>, m, n, k, a, b, c, c_stride, beta);
+}
+
+}  // namespace bora::kernels
+
+#else
+
+namespace bora::kernels {
+
+bool amx_matmul_works() { return false; }
+
+void amx_matmul(std::int64_t, std::int64_t, std::int64_t, MatrixRef, MatrixRef, float*, std::int64_t, float) {
+  fail(ErrorKind::Unsupported, "AMX: this program was built for a CPU without it");
+}
+
+}  // namespace bora::kernels
+
+#endif

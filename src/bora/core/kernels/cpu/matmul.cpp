@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/core/kernels/cpu/matmul.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "bora/core/kernels/cpu/amx_matmul.h"
+#include "bora/core/kernels/cpu/own_matmul.h"
+#include "bora/core/kernels/cpu/threads.h"
+
+// Intel MKL inside libtorch_cpu, 32-bit integers: Fortran's interface, column-major; and the calling thread's
+// own number of threads, 0 for the general one.
+extern "C" void sgemm_(const char* transa, const char* transb, const int* m, const int* n, const int* k,
+                       const float* alpha, const float* a, const int* lda, const float* b, const int* ldb,
+                       const float* beta, float* c, const int* ldc);
+extern "C" int MKL_Set_Num_Threads_Local(int n);
+
+namespace bora::kernels {
+namespace {
+
+using i64 = std::int64_t;
+
+MatmulObserver observer = nullptr;
+MatmulKernel choice = MatmulKernel::automatic;
+
+/// Row-major c = a·b is column-major cᵀ = bᵀ·aᵀ: the operands change places.
+void mkl_tile(i64 m, i64 n, i64 k, MatrixRef a, MatrixRef b, float* c, i64 c_stride, float beta) {
+  const int rows = static_cast<int>(n), columns = static_cast<int>(m), inner = static_cast<int>(k);
+  // A stride that is never used (one row, or none) may be smaller than MKL demands.
+  const auto leading = [](const MatrixRef& x, i64 width) {
+    return static_cast<int>(std::max({x.stride, width, i64{1}}));
+  };
+  const int lda = leading(b, b.transposed ? k : n), ldb = leading(a, a.transposed ? m : k);
+  const int ldc = static_cast<int>(std::max(c_stride, n));
+  const float one = 1.0F;
+  sgemm_(b.transposed ? "T" : "N", a.transposed ? "T" : "N", &rows, &columns, &inner, &one, b.data, &lda,
+         a.data, &ldb, &beta, c, &ldc);
+}
+
+/// c in tiles, each by one thread: MKL's own division of the work follows the number of threads, and so may
+/// the order of its sums. These tiles follow from the shape. They cost nothing: packing 128 rows and 256
+/// columns is little beside their product.
+void mkl(i64 m, i64 n, i64 k, MatrixRef a, MatrixRef b, float* c, i64 c_stride, float beta) {
+  constexpr i64 kRows = 128, kColumns = 256;
+  const i64 across = (n + kColumns - 1) / kColumns, down = (m + kRows - 1) / kRows;
+  for_chunks(across * down, 1, [&](i64 tile, i64) {
+    const i64 i = tile / across * kRows, j = tile % across * kColumns;
+    const MatrixRef rows{a.data + (a.transposed ? i : i * a.stride), a.stride, a.transposed};
+    const MatrixRef columns{b.data + (b.transposed ? j * b.stride : j), b.stride, b.transposed};
+    const int before = MKL_Set_Num_Threads_Local(1);
+    mkl_tile(std::min(kRows, m - i), std::min(kColumns, n - j), k, rows, columns, c + i * c_stride + j,
+             c_stride, beta);
+    MKL_Set_Num_Threads_Local(before);
+  });
+}
+
+/// The kernel for large products.
+MatmulKernel large() {
+  if (choice != MatmulKernel::automatic) return choice;
+  if (amx_matmul_works()) return MatmulKernel::amx;
+  return own_matmul_is_fast() ? MatmulKernel::own : MatmulKernel::mkl;
+}
+
+using Product = void (*)(i64, i64, i64, MatrixRef, MatrixRef, float*, i64, float);
+
+/// Packing pays only if each packed element of b is used often enough; tiles of AMX have 32 columns and 32 k.
+Product product_for(i64 m, i64 n, i64 k) {
+  if (k <= 0) return own_matmul;
+  const MatmulKernel kernel = large();
+  if (m < 64 || n < 16 || kernel == MatmulKernel::mkl) return mkl;
+  return kernel == MatmulKernel::amx && k >= 16 ? amx_matmul : own_matmul;
+}
+
+/// Reports its own lifetime to the observer.
+class Observed {
+ public:
+  Observed(i64 batch, i64 m, i64 n, i64 k, const MatrixRef& a, const MatrixRef& b)
+      : shape_{batch, m, n, k}, a_(a), b_(b) {
+    if (observer) start_ = std::chrono::steady_clock::now();
+  }
+  ~Observed() {
+    if (!observer) return;
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start_;
+    observer(shape_[0], shape_[1], shape_[2], shape_[3], a_, b_, seconds.count());
+  }
+  Observed(const Observed&) = delete;
+  Observed& operator=(const Observed&) = delete;
+
+ private:
+  i64 shape_[4];
+  MatrixRef a_, b_;
+  std::chrono::steady_clock::time_point start_;
+};
+
+}  // namespace
+
+void matmul(i64 m, i64 n, i64 k, MatrixRef a, MatrixRef b, float* c, i64 c_stride, float beta) {
+  if (m <= 0 || n <= 0) return;
+  const Observed observed(1, m, n, k, a, b);
+  product_for(m, n, k)(m, n, k, a, b, c, c_stride, beta);
+}
+
+// Never MKL: small matrices, one thread each.
+void batched_matmul(i64 batch, i64 m, i64 n, i64 k, MatrixRef a, i64 a_batch, MatrixRef b, i64 b_batch,
+                    float* c, i64 c_stride, i64 c_batch) {
+  const Observed observed(batch, m, n, k, a, b);
+  const Product product = product_for(m, n, k) == amx_matmul ? amx_matmul : own_matmul;
+  for_chunks(batch, 1, [&](i64 i, i64) {
+    MatrixRef ai = a, bi = b;
+    ai.data += i * a_batch;
+    bi.data += i * b_batch;
+    product(m, n, k, ai, bi, c + i * c_batch, c_stride, 0.0F);
+  });
+}
+
+const char* matmul_path() {
+  switch (large()) {
+    case MatmulKernel::amx:
+      return "amx";
+    case MatmulKernel::own:
+      return "own";
+    default:
+      return "mkl";
+  }
+}
+
+void set_matmul_kernel(MatmulKernel kernel) { choice = kernel; }
+
+void set_matmul_observer(MatmulObserver o) { observer = o; }
+
+}  // namespace bora::kernels

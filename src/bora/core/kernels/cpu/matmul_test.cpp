@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/core/kernels/cpu/matmul.h"
+
+#include <string>
+
+#include "bora/core/kernels/cpu/amx_matmul.h"
+#include "bora/core/kernels/cpu/own_matmul.h"
+#include "bora/core/kernels/cpu/test_arrays.h"
+
+namespace bora::kernels {
+namespace {
+
+using namespace testing_arrays;
+using i64 = std::int64_t;
+using Product = void (*)(i64, i64, i64, MatrixRef, MatrixRef, float*, i64, float);
+
+/// Operands with strides wider than their rows.
+struct Operands {
+  Operands(i64 m, i64 n, i64 k, bool at, bool bt)
+      : a_data(random_floats((at ? k : m) * ((at ? m : k) + 3), 1)),
+        b_data(random_floats((bt ? n : k) * ((bt ? k : n) + 5), 2)),
+        a{a_data.data(), (at ? m : k) + 3, at},
+        b{b_data.data(), (bt ? k : n) + 5, bt} {}
+  Floats a_data, b_data;
+  MatrixRef a, b;
+};
+
+double element(const MatrixRef& x, i64 i, i64 j) {
+  return static_cast<double>(x.transposed ? x.data[j * x.stride + i] : x.data[i * x.stride + j]);
+}
+
+void check(Product product, i64 m, i64 n, i64 k, float beta) {
+  for (int layout = 0; layout < 4; ++layout) {
+    const Operands o(m, n, k, layout & 1, layout & 2);
+    const i64 stride = n + 2;
+    const Floats before = random_floats(m * stride, 3);
+    Floats c = before;
+    product(m, n, k, o.a, o.b, c.data(), stride, beta);
+    std::vector<double> expected(before.begin(), before.end());
+    for (i64 i = 0; i < m; ++i) {
+      for (i64 j = 0; j < n; ++j) {
+        double sum = static_cast<double>(beta) * expected[static_cast<std::size_t>(i * stride + j)];
+        for (i64 p = 0; p < k; ++p) sum += element(o.a, i, p) * element(o.b, p, j);
+        expected[static_cast<std::size_t>(i * stride + j)] = sum;
+      }
+    }
+    SCOPED_TRACE(std::to_string(m) + " " + std::to_string(n) + " " + std::to_string(k) + " " +
+                 std::to_string(layout));
+    expect_close(c, expected, 1e-5, 2e-6 * std::sqrt(static_cast<double>(k)) + 1e-7);
+  }
+}
+
+/// The products that this CPU has.
+std::vector<Product> products() {
+  std::vector<Product> all = {&matmul, &own_matmul};
+  if (amx_matmul_works()) all.push_back(&amx_matmul);
+  return all;
+}
+
+std::vector<MatmulKernel> kernels() {
+  std::vector<MatmulKernel> all = {MatmulKernel::mkl, MatmulKernel::own};
+  if (amx_matmul_works()) all.push_back(MatmulKernel::amx);
+  return all;
+}
+
+TEST(Matmul, AgreesWithDoublePrecision) {
+  for (Product product : products()) {
+    for (const auto& [m, n, k] : {std::tuple<i64, i64, i64>{1, 1, 1},
+                                  {1, 40, 20},
+                                  {3, 5, 7},
+                                  {12, 32, 16},
+                                  {13, 33, 17},
+                                  {97, 65, 50},
+                                  {40, 300, 400},
+                                  {60, 70, 450},
+                                  {100, 20, 800},
+                                  {5, 600, 3},
+                                  {200, 7, 33}}) {
+      check(product, m, n, k, 0.0F);
+    }
+    check(product, 50, 70, 500, 1.0F);
+    check(product, 50, 70, 5, 0.5F);
+    check(product, 30, 40, 0, 0.0F);
+  }
+}
+
+TEST(Matmul, MoreThanIsPackedAtOnce) {  // in k, in columns, in rows
+  for (Product product : products()) {
+    check(product, 10, 20, 3500, 0.0F);
+    check(product, 4, 14000, 160, 1.0F);
+    check(product, 7000, 3, 160, 0.0F);
+  }
+  if (amx_matmul_works()) check(&amx_matmul, 300, 270, 1800, 1.0F);
+}
+
+TEST(Matmul, BitsDependOnNeitherThreadsNorOtherRows) {
+  const i64 m = 130, n = 333, k = 900;
+  const Operands o(m, n, k, false, true);
+  std::vector<Product> own = products();
+  own.erase(own.begin());  // matmul itself chooses by the number of rows
+  for (Product product : own) {
+    const auto run = [&](i64 rows) {
+      Floats c(static_cast<std::size_t>(m * n));
+      product(rows, n, k, o.a, o.b, c.data(), n, 0.0F);
+      return c;
+    };
+    expect_equal_bits([&] { return run(m); });
+    const Floats all = run(m);
+    for (i64 rows : {1, 2, 5, 12, 50}) {
+      const Floats some = run(rows);
+      EXPECT_TRUE(std::equal(some.begin(), some.begin() + rows * n, all.begin())) << rows;
+    }
+  }
+}
+
+/// Largest error of c = a·b, beside the sum of the products' magnitudes.
+double largest_error(Product product, i64 m, i64 n, i64 k, const MatrixRef& a, const MatrixRef& b) {
+  Floats c(static_cast<std::size_t>(m * n));
+  product(m, n, k, a, b, c.data(), n, 0.0F);
+  double largest = 0;
+  for (i64 i = 0; i < m; ++i) {
+    for (i64 j = 0; j < n; ++j) {
+      double sum = 0, scale = 0;
+      for (i64 p = 0; p < k; ++p) {
+        const double x = element(a, i, p) * element(b, p, j);
+        sum += x;
+        scale += std::abs(x);
+      }
+      largest = std::max(largest,
+                         std::abs(static_cast<double>(c[static_cast<std::size_t>(i * n + j)]) - sum) / scale);
+    }
+  }
+  return largest;
+}
+
+/// Magnitudes from 2^-30 to 2^30, every bit of the fraction in use.
+Floats of_all_sizes(i64 n, std::uint64_t seed) {
+  Floats x = random_floats(n, seed);
+  const Floats sizes = random_floats(n, seed + 1, 30.0F);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = std::ldexp(x[i], static_cast<int>(sizes[i]));
+  return x;
+}
+
+TEST(Matmul, MatrixUnitsAreAsExactAsFp32) {
+  if (!amx_matmul_works()) GTEST_SKIP() << "this CPU has no AMX, or BORA_CPU_TARGET caps it";
+  const i64 m = 70, n = 65;
+  for (i64 k : {16, 300, 2000}) {
+    const auto compare = [&](const Floats& a, const Floats& b, double bound) {
+      const MatrixRef ra{a.data(), k}, rb{b.data(), n};
+      EXPECT_LE(largest_error(amx_matmul, m, n, k, ra, rb),
+                bound * largest_error(own_matmul, m, n, k, ra, rb))
+          << k;
+    };
+    compare(random_floats(m * k, 5), random_floats(k * n, 6), 1.0);
+    compare(of_all_sizes(m * k, 7), of_all_sizes(k * n, 9), 2.0);
+  }
+}
+
+TEST(Matmul, OneProductSufficesForBfloat16) {
+  if (!amx_matmul_works()) GTEST_SKIP() << "this CPU has no AMX, or BORA_CPU_TARGET caps it";
+  const i64 m = 97, n = 65, k = 450;
+  const auto rounded = [](Floats x) {
+    for (float& f : x) {
+      std::uint32_t bits = 0;
+      std::memcpy(&bits, &f, sizeof bits);
+      bits &= 0xffff0000U;
+      std::memcpy(&f, &bits, sizeof bits);
+    }
+    return x;
+  };
+  const Floats a = rounded(random_floats(m * k, 1)), b = rounded(random_floats(n * k, 2));
+  const MatrixRef ra{a.data(), k, false, true}, rb{b.data(), k, true, true};
+  EXPECT_LE(largest_error(amx_matmul, m, n, k, ra, rb), 1e-7);
+  // One side in fp32, with bits that bfloat16 lacks: all parts are multiplied.
+  const Floats wide = random_floats(m * k, 3);
+  EXPECT_LE(largest_error(amx_matmul, m, n, k, {wide.data(), k}, rb), 1e-7);
+  expect_equal_bits([&] {
+    Floats c(static_cast<std::size_t>(m * n));
+    amx_matmul(m, n, k, ra, rb, c.data(), n, 0.0F);
+    return c;
+  });
+}
+
+TEST(Matmul, WhatIsNotFiniteStaysSo) {
+  const i64 m = 70, n = 40, k = 50;
+  for (float bad : {std::nanf(""), INFINITY, -INFINITY}) {
+    for (Product product : products()) {
+      const Operands o(m, n, k, false, false);
+      Floats c(static_cast<std::size_t>(m * n));
+      Floats spoilt = o.a_data;
+      spoilt[static_cast<std::size_t>(33 * o.a.stride + 20)] = bad;
+      product(m, n, k, {spoilt.data(), o.a.stride}, o.b, c.data(), n, 0.0F);
+      for (i64 i = 0; i < m * n; ++i) {
+        EXPECT_EQ(std::isfinite(c[static_cast<std::size_t>(i)]), i / n != 33) << bad << " " << i;
+      }
+    }
+  }
+}
+
+TEST(Matmul, OwnBitsDoNotDependOnTheDistanceOfRows) {  // close ones are not packed
+  const i64 m = 61, n = 70, k = 450;
+  const Floats close = random_floats(m * k, 4), b = random_floats(n * k, 5);
+  Floats far(static_cast<std::size_t>(m * 3 * k));
+  for (i64 i = 0; i < m; ++i) std::copy_n(close.begin() + i * k, k, far.begin() + i * 3 * k);
+  Floats from_close(static_cast<std::size_t>(m * n)), from_far(from_close.size());
+  own_matmul(m, n, k, {close.data(), k}, {b.data(), k, true}, from_close.data(), n, 0.0F);
+  own_matmul(m, n, k, {far.data(), 3 * k}, {b.data(), k, true}, from_far.data(), n, 0.0F);
+  EXPECT_EQ(from_close, from_far);
+}
+
+TEST(Matmul, ProductsInsideChunksAndBatches) {
+  const i64 batch = 7, m = 20, n = 30, k = 40;
+  const Floats a = random_floats(batch * m * k, 4), b = random_floats(batch * n * k, 5);
+  expect_equal_bits([&] {
+    Floats c(static_cast<std::size_t>(batch * m * n));
+    batched_matmul(batch, m, n, k, {a.data(), k}, m * k, {b.data(), k, true}, n * k, c.data(), n, m * n);
+    for (i64 i = 0; i < batch; ++i) {
+      Floats one(static_cast<std::size_t>(m * n));
+      own_matmul(m, n, k, {a.data() + i * m * k, k}, {b.data() + i * n * k, k, true}, one.data(), n, 0.0F);
+      EXPECT_TRUE(std::equal(one.begin(), one.end(), c.begin() + i * m * n));
+    }
+    return c;
+  });
+}
+
+// Shapes for which MKL by itself divides sums or rows by the number of threads; several tiles each way;
+// strides wider than the rows; one row, as in generation.
+TEST(Matmul, BitsDependOnThreadsWithNoKernel) {
+  for (MatmulKernel kernel : kernels()) {
+    set_matmul_kernel(kernel);
+    for (const auto& [m, n, k] : {std::tuple<i64, i64, i64>{33, 17, 5000},
+                                  {64, 96, 128},
+                                  {1, 500, 300},
+                                  {3, 70, 4000},
+                                  {300, 270, 400},
+                                  {129, 513, 64},
+                                  {200, 100, 1700},
+                                  {16, 16, 20000}}) {
+      for (int layout = 0; layout < 4; ++layout) {
+        const Operands o(m, n, k, layout & 1, layout & 2);
+        const Floats before = random_floats(m * (n + 2), 6);
+        expect_equal_bits([&, m = m, n = n, k = k] {
+          Floats c = before;
+          matmul(m, n, k, o.a, o.b, c.data(), n + 2, layout == 3 ? 1.0F : 0.0F);
+          return c;
+        });
+      }
+    }
+  }
+  set_matmul_kernel(MatmulKernel::automatic);
+}
+
+i64 observed_columns = 0;
+
+TEST(Matmul, ObserverSeesEveryProduct) {
+  set_matmul_observer(
+      [](i64 batch, i64 m, i64 n, i64 k, const MatrixRef&, const MatrixRef& b, double seconds) {
+        EXPECT_EQ(std::tuple(batch, m, k), std::tuple(i64{1}, i64{3}, i64{5}));
+        EXPECT_TRUE(b.transposed);
+        EXPECT_GE(seconds, 0);
+        observed_columns = n;
+      });
+  const Operands o(3, 4, 5, false, true);
+  Floats c(12);
+  matmul(3, 4, 5, o.a, o.b, c.data(), 4);
+  set_matmul_observer(nullptr);
+  EXPECT_EQ(observed_columns, 4);
+}
+
+TEST(Matmul, KernelCanBeChosen) {
+  EXPECT_STREQ(matmul_path(), amx_matmul_works() ? "amx" : own_matmul_is_fast() ? "own" : "mkl");
+  for (MatmulKernel kernel : kernels()) {
+    set_matmul_kernel(kernel);
+    EXPECT_EQ(matmul_path()[0], "?moa"[static_cast<int>(kernel)]);
+    check(&matmul, 70, 40, 30, 0.0F);
+    check(&matmul, 260, 300, 20, 1.0F);  // several tiles, the last of them cut
+  }
+  set_matmul_kernel(MatmulKernel::automatic);
+}
+
+}  // namespace
+}  // namespace bora::kernels

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/core/kernels/cpu/rope.h"
+
+#include <algorithm>
+
+#include "bora/core/kernels/cpu/threads.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "bora/core/kernels/cpu/rope.cpp"
+#include "bora/core/kernels/cpu/targets.h"
+
+#include "hwy/foreach_target.h"
+
+#include "hwy/highway.h"
+
+#include "bora/core/kernels/cpu/math-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace bora::kernels {
+namespace HWY_NAMESPACE {
+
+/// One head's vector. Both halves are read before either is written: x and y may be the same.
+void rotate(std::int64_t half, const float* x, const float* cos, const float* sin, float* y, bool inverse) {
+  const Wide d;
+  const std::int64_t width = lanes(d);
+  const auto sign = inverse ? hn::Set(d, -0.0F) : hn::Zero(d);
+  for (std::int64_t i = 0; i < half; i += width) {
+    const std::int64_t n = std::min(width, half - i);
+    const bool whole = n == width;
+    const auto load = [&](const float* p) HWY_ATTR { return whole ? hn::LoadU(d, p) : load_part(d, p, n); };
+    const auto store = [&](hn::Vec<Wide> v, float* p)
+                           HWY_ATTR { whole ? hn::StoreU(v, d, p) : store_part(v, d, p, n); };
+    const auto a = load(x + i), b = load(x + half + i);
+    const auto c = load(cos + i), s = hn::Xor(load(sin + i), sign);
+    store(hn::NegMulAdd(b, s, hn::Mul(a, c)), y + i);
+    store(hn::MulAdd(a, s, hn::Mul(b, c)), y + half + i);
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace bora::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace bora::kernels {
+HWY_EXPORT(rotate);
+
+void rope(const RopeShape& s, const float* x, const float* cos, const float* sin, float* y, bool inverse) {
+  const std::int64_t chunk = std::max<std::int64_t>(1, 8192 / std::max<std::int64_t>(1, s.heads * s.dim));
+  for_chunks(s.batch * s.positions, chunk, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::int64_t b = i / s.positions, p = i % s.positions;
+      for (std::int64_t h = 0; h < s.heads; ++h) {
+        const float* from = x + b * s.x_batch + p * s.x_position + h * s.x_head;
+        float* to = y + b * s.y_batch + p * s.y_position + h * s.y_head;
+        HWY_DYNAMIC_DISPATCH(rotate)(s.half, from, cos + p * s.half, sin + p * s.half, to, inverse);
+        if (from != to) std::copy(from + 2 * s.half, from + s.dim, to + 2 * s.half);
+      }
+    }
+  });
+}
+
+}  // namespace bora::kernels
+#endif

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/core/contract.h"
+
+#include <ATen/core/IListRef.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/cat_ops.h>
+
+#include <optional>
+
+#include "bora/base/error.h"
+#include "bora/core/elementwise.h"
+#include "bora/core/layout/arrange.h"
+#include "bora/core/layout/convert.h"
+#include "bora/core/layout/layout.h"
+#include "bora/core/torch/fused_autograd.h"
+
+namespace bora::core {
+namespace {
+
+using NameList = std::vector<std::string_view>;
+
+// The axes of a product by role, each list in the order in which the first operand that has them holds them.
+struct Roles {
+  NameList batch, rows, columns, contracted;
+};
+
+Roles roles_of(const Operand& a, const Operand& b, Names out) {
+  Roles r;
+  for (auto axis : a.names) {
+    bool shared = find(b.names, axis) >= 0, kept = find(out, axis) >= 0;
+    if (!shared && !kept) {
+      fail(ErrorKind::InvalidArgument,
+           "dot: axis {} is in {} but neither in {} nor in the result {}\nhint: sum over it first", axis,
+           describe(a), describe(b), describe(out));
+    }
+    (!shared ? r.rows : kept ? r.batch : r.contracted).push_back(axis);
+  }
+  for (auto axis : b.names) {
+    if (find(a.names, axis) >= 0) continue;
+    if (find(out, axis) < 0) {
+      fail(ErrorKind::InvalidArgument,
+           "dot: axis {} is in {} but neither in {} nor in the result {}\nhint: sum over it first", axis,
+           describe(b), describe(a), describe(out));
+    }
+    r.columns.push_back(axis);
+  }
+  return r;
+}
+
+std::int64_t product_of_sizes(const Space& space, const NameList& names) {
+  std::int64_t n = 1;
+  for (auto axis : names) n *= space.lane_part(axis);
+  return n;
+}
+
+// One lane of an operand as [batch, first, second] (or without batch), each a group of its axes.
+at::Tensor grouped(const Space& space, const at::Tensor& x, Names names, const NameList& batch,
+                   const NameList& first, const NameList& second) {
+  NameList order = batch;
+  order.insert(order.end(), first.begin(), first.end());
+  order.insert(order.end(), second.begin(), second.end());
+  std::vector<std::int64_t> sizes{product_of_sizes(space, first), product_of_sizes(space, second)};
+  if (!batch.empty()) sizes.insert(sizes.begin(), product_of_sizes(space, batch));
+  return reshaped(permuted(x, names, order), sizes);
+}
+
+// [contracted, columns] out of b. A weight stored [columns, contracted] is read transposed, without a copy.
+at::Tensor right_matrix(const Space& space, const at::Tensor& b, Names names, const Roles& r) {
+  bool columns_first = !r.columns.empty() && !r.contracted.empty() &&
+                       find(names, r.columns.front()) < find(names, r.contracted.front());
+  if (columns_first) return grouped(space, b, names, r.batch, r.columns, r.contracted).transpose(-1, -2);
+  return grouped(space, b, names, r.batch, r.contracted, r.columns);
+}
+
+// The lanes' parts of a result: side by side along `dim`, or parts of a sum (-1).
+at::Tensor joined_lanes(const std::vector<at::Tensor>& lanes, int dim) {
+  if (lanes.size() == 1) return lanes.front();
+  return dim < 0 ? autograd::sum_of_lanes(lanes) : at::_ops::cat::call(at::ITensorListRef(lanes), dim);
+}
+
+Array contract(std::string_view op, const Operand& a, const Operand& b, const Array& bias, Names out) {
+  auto r = roles_of(a, b, out);
+  Space space(op, {a, b});
+  if (a.array.dtype() != b.array.dtype()) {
+    fail(ErrorKind::InvalidArgument, "{}: {} is {} but {} is {}\nhint: cast one of them", op, describe(a),
+         name(a.array.dtype()), describe(b), name(b.array.dtype()));
+  }
+  space.by_lanes();
+  bool partial = false;  // a sum over workers is to come, and the bias after it
+  for (auto axis : r.contracted) partial = partial || space.workers(axis) != nullptr;
+  const Operand bias_operand{bias, r.columns};
+  const bool has_bias = !bias.empty() && !partial;
+  const auto lefts = space.local_lanes(a), rights = space.local_lanes(b);
+  const auto biases = has_bias ? space.local_lanes(bias_operand) : std::vector<at::Tensor>();
+
+  NameList order = r.batch;
+  order.insert(order.end(), r.rows.begin(), r.rows.end());
+  order.insert(order.end(), r.columns.begin(), r.columns.end());
+  std::vector<std::int64_t> sizes;
+  for (auto axis : order) sizes.push_back(space.lane_part(axis));
+  std::vector<at::Tensor> products;
+  for (std::size_t lane = 0; lane < lefts.size(); ++lane) {
+    std::optional<at::Tensor> flat_bias;
+    if (has_bias) flat_bias = reshaped(biases[lane], {product_of_sizes(space, r.columns)});
+    auto c = autograd::matmul(grouped(space, lefts[lane], a.names, r.batch, r.rows, r.contracted),
+                              right_matrix(space, rights[lane], b.names, r), flat_bias);
+    products.push_back(permuted(reshaped(c, sizes), order, {out.begin(), out.end()}));
+  }
+  Array product = space.label(joined_lanes(products, find(out, space.laned())), out);
+  if (bias.empty() || !partial) return product;
+  return binary(Binary::add, {product, out}, bias_operand, out);
+}
+
+}  // namespace
+
+Array dot(const Operand& a, const Operand& b, Names out) { return contract("dot", a, b, {}, out); }
+
+Array linear(const Operand& x, const Operand& weight, const Array& bias, Names out) {
+  return contract("linear", x, weight, bias, out);
+}
+
+}  // namespace bora::core

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/core/create.h"
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/arange_ops.h>
+#include <ATen/ops/empty_ops.h>
+#include <ATen/ops/full_ops.h>
+
+#include <numeric>
+
+#include "bora/base/error.h"
+#include "bora/core/autograd/sums.h"
+#include "bora/core/kernels/cpu/random.h"
+#include "bora/core/layout/checks.h"
+#include "bora/core/layout/layout.h"
+
+namespace bora::core {
+namespace {
+
+at::Tensor empty(at::IntArrayRef sizes, DType dtype) {
+  return at::_ops::empty_memory_format::call(c10::fromIntArrayRefSlow(sizes), scalar_type(dtype), {}, {}, {},
+                                             {});
+}
+
+at::IntArrayRef sizes_of(const Shape& shape) { return {shape.sizes.data(), shape.sizes.size()}; }
+
+Array labelled(std::string_view op, at::Tensor t, const Shape& shape) {
+  return Space(op, std::span<const Operand>{}).label(std::move(t), shape.names);
+}
+
+bool is_whole(double value) { return value == std::floor(value) && std::isfinite(value); }
+
+void check_value(std::string_view op, double value, DType dtype) {
+  if (is_floating(dtype) || is_whole(value)) return;
+  fail(ErrorKind::InvalidArgument,
+       "{}: {} is not a whole number, but {} was asked for\nhint: pass DType::f32", op, value, name(dtype));
+}
+
+at::Tensor filled(const Shape& shape, const at::Scalar& value, DType dtype) {
+  return at::_ops::full::call(c10::fromIntArrayRefSlow(sizes_of(shape)), value, scalar_type(dtype), {}, {},
+                              {});
+}
+
+std::int64_t count(const Shape& shape) {
+  return std::accumulate(shape.sizes.begin(), shape.sizes.end(), std::int64_t{1}, std::multiplies<>());
+}
+
+template <class T>
+Array copied(const Shape& shape, std::span<const T> elements) {
+  return from_bytes(shape, dtype_of<T>, std::as_bytes(elements));
+}
+
+// An fp32 array that `draw(n, out)` fills.
+template <class Draw>
+Array drawn(std::string_view op, const Shape& shape, Draw draw) {
+  check_shape(op, shape);
+  at::Tensor t = empty(sizes_of(shape), DType::f32);
+  draw(t.numel(), t.mutable_data_ptr<float>());
+  return labelled(op, std::move(t), shape);
+}
+
+}  // namespace
+
+Array zeros(const Shape& shape, DType dtype) {
+  check_shape("zeros", shape);
+  return labelled("zeros", filled(shape, 0, dtype), shape);
+}
+
+Array ones(const Shape& shape, DType dtype) {
+  check_shape("ones", shape);
+  return labelled("ones", filled(shape, 1, dtype), shape);
+}
+
+Array full(const Shape& shape, double value, DType dtype) {
+  check_shape("full", shape);
+  check_value("full", value, dtype);
+  return labelled("full", filled(shape, value, dtype), shape);
+}
+
+Array arange(const Shape& shape, double start, double step, DType dtype) {
+  check_shape("arange", shape);
+  if (shape.names.size() != 1) {
+    fail(ErrorKind::InvalidArgument, "arange: runs along one axis, {} has {}\nhint: broadcast the result",
+         describe(shape), shape.names.size());
+  }
+  check_value("arange", start, dtype);
+  check_value("arange", step, dtype);
+  // computed in f64, which is exact for whole numbers below 2^53
+  const at::Tensor index = at::_ops::arange::call(shape.sizes[0], at::kDouble, {}, {}, {});
+  return labelled("arange", index.mul_(step).add_(start).to(scalar_type(dtype)), shape);
+}
+
+Array uninitialized(const Shape& shape, DType dtype) {
+  check_shape("uninitialized", shape);
+  return labelled("uninitialized", empty(sizes_of(shape), dtype), shape);
+}
+
+Array from_data(const Shape& shape, std::span<const float> elements) { return copied(shape, elements); }
+Array from_data(const Shape& shape, std::span<const double> elements) { return copied(shape, elements); }
+Array from_data(const Shape& shape, std::span<const std::int32_t> elements) {
+  return copied(shape, elements);
+}
+Array from_data(const Shape& shape, std::span<const std::int64_t> elements) {
+  return copied(shape, elements);
+}
+
+Array from_bytes(const Shape& shape, DType dtype, std::span<const std::byte> elements) {
+  check_shape("from_data", shape);
+  const std::size_t wanted = static_cast<std::size_t>(count(shape)) * bytes(dtype);
+  if (elements.size() != wanted) {
+    fail(ErrorKind::InvalidArgument, "from_data: {} of {} takes {} elements ({} bytes), {} bytes were given",
+         describe(shape), name(dtype), count(shape), wanted, elements.size());
+  }
+  at::Tensor t = empty(sizes_of(shape), dtype);
+  if (wanted > 0) std::memcpy(t.mutable_data_ptr(), elements.data(), wanted);
+  return labelled("from_data", std::move(t), shape);
+}
+
+Array random_uniform(Key key, const Shape& shape, double low, double high) {
+  if (!(low <= high))
+    fail(ErrorKind::InvalidArgument, "random_uniform: low = {} is above high = {}", low, high);
+  return drawn("random_uniform", shape, [&](std::int64_t n, float* out) {
+    kernels::uniform(key, 0, n, static_cast<float>(low), static_cast<float>(high), out);
+  });
+}
+
+Array random_normal(Key key, const Shape& shape, double mean, double std) {
+  if (!(std >= 0)) fail(ErrorKind::InvalidArgument, "random_normal: std = {} is negative", std);
+  return drawn("random_normal", shape, [&](std::int64_t n, float* out) {
+    kernels::normal(key, 0, n, static_cast<float>(mean), static_cast<float>(std), out);
+  });
+}
+
+Array random_truncated_normal(Key key, const Shape& shape, double low, double high, double scale) {
+  if (!(low < high)) {
+    fail(ErrorKind::InvalidArgument, "random_truncated_normal: low = {} is not below high = {}", low, high);
+  }
+  return drawn("random_truncated_normal", shape, [&](std::int64_t n, float* out) {
+    kernels::truncated_normal(key, 0, n, static_cast<float>(low), static_cast<float>(high),
+                              static_cast<float>(scale), out);
+  });
+}
+
+Array dropout(const Operand& x, double p, Key key) {
+  const Space space("dropout", {x});
+  if (!(p >= 0 && p < 1)) fail(ErrorKind::InvalidArgument, "dropout: p = {} is not in [0, 1)", p);
+  require_floating("dropout", x);
+  if (p == 0) return x.array;
+  BlockOf block;
+  for (const std::string_view axis : x.names) {
+    block.sizes.push_back(space.size(axis));
+    block.first.push_back(space.first(axis));
+  }
+  return space.label(dropout(space.local(x), p, key, block), x.names);
+}
+
+}  // namespace bora::core

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/core/unbind.h"
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/unbind_ops.h>
+
+#include "bora/core/layout/layout.h"
+
+namespace bora::core {
+
+std::vector<Array> unbind(const Operand& x, std::string_view axis) {
+  Space space("unbind", {x}, {&axis, 1});
+  int dim = require("unbind", x, axis);
+  std::vector<std::string_view> rest;
+  for (auto name : x.names)
+    if (name != axis) rest.push_back(name);
+  std::vector<Array> out;
+  for (auto& t : at::_ops::unbind_int::call(space.local(x), dim)) out.push_back(space.label(t, rest));
+  return out;
+}
+
+}  // namespace bora::core
