@@ -19,8 +19,8 @@
 #include <vector>
 
 #include "bora/base/clock.h"
+#include "bora/core/attention.h"
 #include "bora/core/create.h"
-#include "bora/core/fused.h"
 #include "bora/core/grad.h"
 #include "bora/core/kernels/cpu/threads.h"
 #include "bora/core/reduce.h"

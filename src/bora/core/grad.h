@@ -27,13 +27,6 @@ Array accumulate_gradients(std::span<Array* const> parameters, const std::functi
 Array stream_gradients(std::span<Array* const> parameters, const std::function<Array()>& f,
                        const std::function<void(std::size_t, Array)>& take);
 
-/// Gradient checkpointing (Chen et al. 2016): runs `f` on `inputs` without keeping its intermediate values,
-/// and runs it again during the backward pass. Values and gradients have the same bits as f(inputs); random
-/// keys are explicit, so dropout inside repeats itself. Parameters reached inside f get their gradients as
-/// usual.
-std::vector<Array> checkpoint(const std::function<std::vector<Array>(std::span<const Array>)>& f,
-                              std::span<const Array> inputs);
-
 /// Not recorded from here on: the value without its history.
 Array stop_gradient(const Array& x);
 /// True inside value_and_grad and its kin.

@@ -6,9 +6,9 @@
 #include <gtest/gtest.h>
 
 #include "bora/base/error.h"
+#include "bora/core/activation.h"
 #include "bora/core/contract.h"
 #include "bora/core/elementwise.h"
-#include "bora/core/fused.h"
 #include "bora/core/reduce.h"
 #include "bora/mesh/test_layouts.h"
 

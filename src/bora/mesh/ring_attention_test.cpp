@@ -7,8 +7,8 @@
 #include <cmath>
 #include <mutex>
 
+#include "bora/core/attention.h"
 #include "bora/core/create.h"
-#include "bora/core/fused.h"
 #include "bora/mesh/mesh.h"
 #include "bora/mesh/test_communicator.h"
 #include "bora/mesh/test_ops.h"

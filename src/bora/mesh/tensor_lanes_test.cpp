@@ -5,8 +5,9 @@
 
 #include <mutex>
 
+#include "bora/core/activation.h"
 #include "bora/core/contract.h"
-#include "bora/core/fused.h"
+#include "bora/core/cross_entropy.h"
 #include "bora/core/index.h"
 #include "bora/mesh/mesh.h"
 #include "bora/mesh/test_communicator.h"

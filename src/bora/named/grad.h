@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "bora/core/checkpoint.h"
 #include "bora/core/grad.h"
 #include "bora/named/fields.h"
 #include "bora/named/named.h"

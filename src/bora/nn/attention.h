@@ -4,7 +4,7 @@
 #include <cmath>
 #include <tuple>
 
-#include "bora/core/fused.h"
+#include "bora/core/attention.h"
 #include "bora/named/ops.h"
 #include "bora/nn/context.h"
 

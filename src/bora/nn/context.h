@@ -10,7 +10,6 @@
 
 #include "bora/base/key.h"
 #include "bora/core/array.h"
-#include "bora/core/fused.h"
 
 namespace bora::nn {
 

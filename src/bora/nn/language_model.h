@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "bora/base/json.h"
-#include "bora/core/fused.h"
+#include "bora/core/cross_entropy.h"
 #include "bora/core/param.h"
 #include "bora/nn/context.h"
 #include "bora/nn/init.h"

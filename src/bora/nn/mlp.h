@@ -3,7 +3,8 @@
 #pragma once
 #include <string_view>
 
-#include "bora/core/fused.h"
+#include "bora/core/activation.h"
+#include "bora/core/elementwise.h"
 #include "bora/nn/linear.h"
 
 namespace bora::nn {

@@ -3,7 +3,7 @@
 #pragma once
 #include <string_view>
 
-#include "bora/core/fused.h"
+#include "bora/core/norm.h"
 #include "bora/named/fields.h"
 #include "bora/named/ops.h"
 #include "bora/nn/init.h"

@@ -3,7 +3,7 @@
 #pragma once
 #include <cstdint>
 
-#include "bora/core/fused.h"
+#include "bora/core/rope.h"
 #include "bora/core/update.h"
 #include "bora/named/ops.h"
 #include "bora/nn/context.h"

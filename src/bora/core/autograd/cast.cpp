@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
+#include "bora/core/autograd/cast.h"
+
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty_like_ops.h>
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "bora/core/kernels/cpu/reduce.h"
-#include "bora/core/torch/fused_autograd.h"
 
 namespace bora::core::autograd {
 namespace {
@@ -46,6 +47,10 @@ Tensor cast(const Tensor& x, at::ScalarType type) {
   if (x.scalar_type() == type) return x;
   const bool recorded = at::GradMode::is_enabled() && x.requires_grad() && at::isFloatingType(type);
   return recorded ? Cast::apply(x, type) : converted(x, type);
+}
+
+bool has_kernel(const Tensor& x) {
+  return x.device().is_cpu() && (x.scalar_type() == at::kFloat || is_low_precision(x));
 }
 
 }  // namespace bora::core::autograd

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
+#include "bora/core/checkpoint.h"
+
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/zeros_ops.h>
 #include <c10/core/GradMode.h>

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "bora/base/key.h"
+#include "bora/core/checkpoint.h"
 #include "bora/core/contract.h"
 #include "bora/core/create.h"
 #include "bora/core/elementwise.h"

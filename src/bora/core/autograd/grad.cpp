@@ -10,7 +10,6 @@
 #include <torch/csrc/autograd/variable.h>
 
 #include "bora/base/error.h"
-#include "bora/core/autograd/grad_scope.h"
 #include "bora/core/layout/layout.h"
 
 namespace bora::core {
@@ -20,6 +19,25 @@ thread_local int scopes = 0;
 }  // namespace
 
 bool recording() { return scopes > 0 && at::GradMode::is_enabled(); }
+
+namespace {
+
+// While it lives, operations on these parameters are recorded and their gradients go to `into` (or to new
+// arrays).
+class RecordingScope {
+ public:
+  RecordingScope(std::span<Array* const> parameters, std::span<Array> into);
+  ~RecordingScope();
+  RecordingScope(const RecordingScope&) = delete;
+  RecordingScope& operator=(const RecordingScope&) = delete;
+
+  // The gradient of parameter i after the backward pass; zeros if the result did not depend on it.
+  Array gradient(std::size_t i) const;
+
+ private:
+  std::span<Array* const> parameters_;
+  bool before_;
+};
 
 RecordingScope::RecordingScope(std::span<Array* const> parameters, std::span<Array> into)
     : parameters_(parameters) {
@@ -48,8 +66,6 @@ Array RecordingScope::gradient(std::size_t i) const {
   if (!t.grad().defined()) return wrap(at::_ops::zeros_like::call(t.detach(), {}, {}, {}, {}, {}));
   return wrap(t.grad().contiguous());
 }
-
-namespace {
 
 Array scalar_of(const std::function<Array()>& f) {
   Array value = f();

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
+#include "bora/core/autograd/matmul.h"
+
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/add_ops.h>
 #include <ATen/ops/bmm_ops.h>
@@ -9,10 +11,10 @@
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "bora/core/autograd/cast.h"
 #include "bora/core/kernels/cpu/activation.h"
 #include "bora/core/kernels/cpu/matmul.h"
 #include "bora/core/kernels/cpu/norm.h"
-#include "bora/core/torch/fused_autograd.h"
 
 namespace bora::core::autograd {
 namespace {
@@ -20,10 +22,6 @@ namespace {
 using at::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-
-bool is_low_precision(const Tensor& x) {
-  return x.scalar_type() == at::kBFloat16 || x.scalar_type() == at::kHalf;
-}
 
 // The last two dimensions of a tensor as a matrix the kernel can read: one of them must have stride 1.
 struct View {
@@ -124,10 +122,6 @@ struct Matmul : torch::autograd::Function<Matmul> {
 };
 
 }  // namespace
-
-bool has_kernel(const Tensor& x) {
-  return x.device().is_cpu() && (x.scalar_type() == at::kFloat || is_low_precision(x));
-}
 
 Tensor matmul(const Tensor& a, const Tensor& b, const std::optional<Tensor>& bias) {
   bool record = at::GradMode::is_enabled() &&

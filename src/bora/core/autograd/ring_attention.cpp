@@ -4,6 +4,8 @@
 // has a block of the queries and of the keys. Blocks of keys and values go from worker to worker round a ring
 // while each worker computes with the one that it has; the gradients that a worker finds for a block go
 // straight to its owner. What nobody further round sees (the future, what is outside the window) stays.
+#include "bora/core/autograd/ring_attention.h"
+
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty_ops.h>
 #include <torch/csrc/autograd/custom_function.h>
@@ -12,8 +14,8 @@
 #include <vector>
 
 #include "bora/core/autograd/attention_refs.h"
+#include "bora/core/autograd/cast.h"
 #include "bora/core/kernels/cpu/threads.h"
-#include "bora/core/torch/fused_autograd.h"
 
 namespace bora::core::autograd {
 namespace {

@@ -31,4 +31,18 @@ inline at::Tensor reshaped(const at::Tensor& x, const std::vector<std::int64_t>&
                                              : at::_ops::reshape::call(x, c10::fromIntArrayRefSlow(sizes));
 }
 
+/// How many elements this worker has along the axes `names` together.
+inline std::int64_t product(const Space& space, Names names) {
+  std::int64_t n = 1;
+  for (auto axis : names) n *= space.part(axis);
+  return n;
+}
+
+/// This worker's size of each.
+inline std::vector<std::int64_t> sizes_of(const Space& space, Names names) {
+  std::vector<std::int64_t> out;
+  for (auto axis : names) out.push_back(space.part(axis));
+  return out;
+}
+
 }  // namespace bora::core

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <string>
 
+#include "bora/core/checkpoint.h"
 #include "bora/core/create.h"
 #include "bora/core/elementwise.h"
 #include "bora/core/grad.h"

@@ -9,11 +9,11 @@
 #include <optional>
 
 #include "bora/base/error.h"
+#include "bora/core/autograd/matmul.h"
 #include "bora/core/elementwise.h"
 #include "bora/core/layout/arrange.h"
 #include "bora/core/layout/convert.h"
 #include "bora/core/layout/layout.h"
-#include "bora/core/torch/fused_autograd.h"
 
 namespace bora::core {
 namespace {

@@ -10,7 +10,7 @@
 #include <numeric>
 
 #include "bora/base/error.h"
-#include "bora/core/autograd/sums.h"
+#include "bora/core/autograd/dropout.h"
 #include "bora/core/kernels/cpu/random.h"
 #include "bora/core/layout/checks.h"
 #include "bora/core/layout/layout.h"

@@ -11,10 +11,12 @@
 #include <cmath>
 
 #include "bora/base/error.h"
+#include "bora/core/autograd/activation.h"
+#include "bora/core/autograd/cast.h"
+#include "bora/core/autograd/power.h"
 #include "bora/core/autograd/sums.h"
 #include "bora/core/layout/checks.h"
 #include "bora/core/layout/layout.h"
-#include "bora/core/torch/fused_autograd.h"
 
 namespace bora::core {
 namespace {

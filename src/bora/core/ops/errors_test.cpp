@@ -3,8 +3,8 @@
 // Every message a wrong call can get from the dynamic ops: name, both sides with axes and sizes, hint.
 #include "bora/core/array.h"
 #include "bora/core/create.h"
+#include "bora/core/cross_entropy.h"
 #include "bora/core/elementwise.h"
-#include "bora/core/fused.h"
 #include "bora/core/index.h"
 #include "bora/core/reduce.h"
 #include "bora/core/shape.h"

@@ -6,6 +6,7 @@
 #include <ATen/ops/sort_ops.h>
 
 #include "bora/base/error.h"
+#include "bora/core/autograd/softmax.h"
 #include "bora/core/autograd/sums.h"
 #include "bora/core/layout/checks.h"
 #include "bora/core/layout/layout.h"

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+// Private to core: elements of another type, on plain tensors.
+#pragma once
+#include <ATen/core/Tensor.h>
+
+namespace bora::core::autograd {
+
+/// Another type of elements, rounded to nearest even; the same layout.
+at::Tensor cast(const at::Tensor& x, at::ScalarType type);
+
+/// bf16 or f16.
+inline bool is_low_precision(const at::Tensor& x) {
+  return x.scalar_type() == at::kBFloat16 || x.scalar_type() == at::kHalf;
+}
+/// Runs on the CPU with fp32 kernels: fp32, or bf16 and fp16 by widening.
+bool has_kernel(const at::Tensor& x);
+
+}  // namespace bora::core::autograd

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+// Private to core: the head and its loss, on plain tensors.
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+
+#include "bora/core/mapping.h"
+
+namespace bora::core::autograd {
+
+struct CrossEntropyRule {
+  double z_loss;
+  std::int64_t chunk;
+  std::int64_t vocab;              ///< of all workers
+  std::int64_t first = 0;          ///< where this worker's rows of the head begin
+  int lanes = 1;                   ///< equal blocks of this worker's rows, whose sums are added in pairs
+  Collectives* workers = nullptr;  ///< who hold the rows together; null: all are here
+};
+/// hidden [positions, embed], head [vocab, embed], targets i32, weights f32: sum of weighted losses. The
+/// gradient of `hidden` is this worker's part of a sum.
+at::Tensor linear_cross_entropy(const at::Tensor& hidden, const at::Tensor& head, const at::Tensor& targets,
+                                const at::Tensor& weights, const CrossEntropyRule& rule);
+
+}  // namespace bora::core::autograd

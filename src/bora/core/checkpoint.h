@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#pragma once
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "bora/core/array.h"
+
+namespace bora::core {
+
+/// Gradient checkpointing (Chen et al. 2016): runs `f` on `inputs` without keeping its intermediate values,
+/// and runs it again during the backward pass. Values and gradients have the same bits as f(inputs); random
+/// keys are explicit, so dropout inside repeats itself. Parameters reached inside f get their gradients as
+/// usual.
+std::vector<Array> checkpoint(const std::function<std::vector<Array>(std::span<const Array>)>& f,
+                              std::span<const Array> inputs);
+
+}  // namespace bora::core

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/core/attention.h"
+
+#include <ATen/core/Tensor.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "bora/base/error.h"
+#include "bora/core/autograd/attention.h"
+#include "bora/core/autograd/cast.h"
+#include "bora/core/autograd/ring_attention.h"
+#include "bora/core/layout/arrange.h"
+#include "bora/core/layout/checks.h"
+#include "bora/core/layout/layout.h"
+
+namespace bora::core {
+namespace {
+
+// Axes of an attention call by role.
+struct HeadRoles {
+  NameList batch, kv_heads, group;
+};
+
+HeadRoles head_roles(const Operand& q, const Operand& k, const AttentionAxes& axes,
+                     const AttentionRule& rule) {
+  HeadRoles roles;
+  bool segments = !rule.query_segments.empty();
+  int position = find(q.names, axes.position);
+  for (auto axis : q.names) {
+    if (axis == axes.position || axis == axes.head_dim) continue;
+    bool is_batch = segments ? find(rule.segment_names, axis) >= 0 : find(q.names, axis) < position;
+    bool shared = find(k.names, axis) >= 0;
+    (is_batch && shared ? roles.batch : shared ? roles.kv_heads : roles.group).push_back(axis);
+  }
+  return roles;
+}
+
+void check_attention(const Operand& q, const Operand& k, const Operand& v, const AttentionAxes& axes) {
+  require("attention", q, axes.position);
+  require("attention", q, axes.head_dim);
+  require("attention", k, axes.key_position);
+  require("attention", k, axes.head_dim);
+  for (auto axis : k.names) {
+    require("attention", v, axis);
+    if (axis != axes.key_position) require("attention", q, axis);
+  }
+  if (find(q.names, axes.key_position) >= 0) {
+    fail(ErrorKind::InvalidArgument,
+         "attention: the query {} must not have the axis {}\nhint: rename the keys' position axis",
+         describe(q), axes.key_position);
+  }
+}
+
+NameList key_order(const HeadRoles& roles, std::string_view key_position, std::string_view head_dim) {
+  NameList order = roles.batch;
+  order.push_back(key_position);
+  order.insert(order.end(), roles.kv_heads.begin(), roles.kv_heads.end());
+  order.push_back(head_dim);
+  return order;
+}
+
+at::Tensor segments_here(const Space& space, const Operand& segments, std::int64_t batch,
+                         std::int64_t positions, std::string_view of) {
+  if (segments.array.empty()) return {};
+  auto t = space.local(segments).to(at::kInt).contiguous();
+  if (t.numel() != batch * positions || t.size(-1) != positions) {
+    fail(ErrorKind::InvalidArgument, "attention: the segments {} are not those of {} x {} {}",
+         describe(segments), batch, positions, of);
+  }
+  return reshaped(t, {batch, positions});
+}
+
+// The workers round whom keys and values can travel: those over whom they lie in blocks as the queries do.
+Collectives* ring_of(const Space& space, const Operand& k, const Operand& v, const AttentionAxes& axes) {
+  auto* workers = space.workers(axes.position);
+  if (workers == nullptr || workers->size() == 1 ||
+      space.size(axes.position) != space.size(axes.key_position))
+    return nullptr;
+  std::size_t m = 0;
+  while (&mapping()->workers(m) != workers) ++m;
+  const auto in_blocks = [&](const Operand& x) {
+    return cuts_of(x.array)[m] == find(x.names, axes.key_position);
+  };
+  return !mapping()->fixed(m) && in_blocks(k) && in_blocks(v) ? workers : nullptr;
+}
+
+// x as it lies, in blocks along its own positions as the queries are along theirs.
+at::Tensor own_block(const Operand& q, const Operand& x, const AttentionAxes& axes) {
+  NameList names(x.names.begin(), x.names.end());
+  std::replace(names.begin(), names.end(), axes.key_position, axes.position);
+  const Operand as_queries{x.array, names};
+  return Space("attention", {q, as_queries}, {&axes.head_dim, 1}).local(as_queries);
+}
+
+}  // namespace
+
+Array attention(const Operand& q, const Operand& k, const Operand& v, const AttentionAxes& axes,
+                const AttentionRule& rule) {
+  const std::array<std::string_view, 2> never_cut{axes.key_position, axes.head_dim};
+  Space space("attention", {q, k, v}, never_cut);
+  check_attention(q, k, v, axes);
+  auto roles = head_roles(q, k, axes, rule);
+  auto b = product(space, roles.batch), h = product(space, roles.kv_heads), g = product(space, roles.group);
+  auto t = space.part(axes.position), s = space.size(axes.key_position), d = space.size(axes.head_dim);
+  auto* ring = ring_of(space, k, v, axes);
+
+  NameList q_order = roles.batch;
+  q_order.push_back(axes.position);
+  q_order.insert(q_order.end(), roles.kv_heads.begin(), roles.kv_heads.end());
+  q_order.insert(q_order.end(), roles.group.begin(), roles.group.end());
+  q_order.push_back(axes.head_dim);
+  auto k_order = key_order(roles, axes.key_position, axes.head_dim);
+  auto dtype = space.local(q).scalar_type();
+  auto widen = [](const at::Tensor& x) { return autograd::cast(x, at::kFloat); };
+  auto qt = reshaped(permuted(widen(space.local(q)), q.names, q_order), {b, t, h, g, d});
+  auto keys = [&](const Operand& x) {
+    auto here = ring == nullptr ? widen(space.local(x)) : own_block(q, x, axes);
+    return reshaped(permuted(here, x.names, k_order), {b, ring == nullptr ? s : t, h, d});
+  };
+  auto kt = keys(k), vt = keys(v);
+
+  kernels::AttentionRule kernel_rule{
+      .scale = static_cast<float>(rule.scale > 0 ? rule.scale : 1 / std::sqrt(double(d))),
+      .causal = rule.causal,
+      .offset = rule.offset + (ring == nullptr ? space.first(axes.position) : 0),
+      .window = rule.window,
+      .soft_cap = static_cast<float>(rule.soft_cap)};
+  NameList key_names = rule.segment_names;
+  std::replace(key_names.begin(), key_names.end(), axes.position, axes.key_position);
+  autograd::Segments segments{
+      segments_here(space, {rule.query_segments, rule.segment_names}, b, t, "queries"),
+      segments_here(space, {rule.key_segments, key_names}, b, s, "keys")};
+  auto wide = ring == nullptr ? autograd::attention(qt, kt, vt, kernel_rule, segments)
+                              : autograd::ring_attention(qt, kt, vt, kernel_rule, segments, *ring);
+  auto out = autograd::cast(wide, dtype);
+  auto y = permuted(reshaped(out, sizes_of(space, q_order)), q_order, q.names);
+  return space.label(y, q.names);
+}
+
+}  // namespace bora::core
