@@ -22,12 +22,6 @@ enum class Unary {
   sin,
   cos,
   tanh,
-  sigmoid,
-  relu,
-  silu,
-  gelu,
-  gelu_tanh,
-  quick_gelu,
   erf,
   floor,
   ceil,
@@ -58,6 +52,7 @@ enum class Binary {
 std::string_view name(Unary op);
 std::string_view name(Binary op);
 
+/// Activations are in activation.h.
 Array unary(Unary op, const Operand& x);
 
 /// Matches axes by name. One operand's axes must lie within the other's (Haliax's rule); `out` is the order

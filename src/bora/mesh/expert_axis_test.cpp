@@ -32,7 +32,7 @@ Result mixture(std::span<const Operand> in) {
   const core::Array logits = core::linear(h, in[1], {}, kRouted);
   const core::Array router = core::softmax({logits, kRouted}, kExpert);
   const core::Array gate = core::dot(h, in[2], kInside), up = core::dot(h, in[3], kInside);
-  const core::Array act = core::gated(core::Gate::silu, {gate, kInside}, {up, kInside});
+  const core::Array act = core::gated(core::Activation::silu, {gate, kInside}, {up, kInside});
   const core::Array chosen = core::binary(core::Binary::multiply, {act, kInside}, {router, kRouted}, kInside);
   const core::Array down = core::dot({chosen, kInside}, in[4], kHidden);
   return {core::binary(core::Binary::add, h, {down, kHidden}, kHidden), {"batch", "position", "embed"}};

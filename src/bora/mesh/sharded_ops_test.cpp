@@ -97,7 +97,7 @@ std::vector<Case> plain_cases() {
   same("top_k", [](const Operand& x) { return core::top_k(x, "e", 4).first; });
   same("dropout", [](const Operand& x) { return core::dropout(x, 0.4, Key::from_seed(3)); });
   same("slice", [](const Operand& x) { return core::slice(x, "p", 1, 4); });
-  same("silu", [](const Operand& x) { return core::unary(core::Unary::silu, x); });
+  same("silu", [](const Operand& x) { return core::activate(core::Activation::silu, x); });
   const auto reduced = [&](std::string name, core::Reduction op) {
     out.push_back(unary_like(name + " over one", [op](const Operand& x) {
       return Result{core::reduce(op, x, kE), {"b", "p"}};
@@ -167,7 +167,7 @@ std::vector<Case> several_operands() {
          const Array x = core::unary(core::Unary::tanh, in[0]);
          const Operand h{x, kBpe};
          const Array gate = core::linear(h, in[1], {}, kBpm), up = core::linear(h, in[2], {}, kBpm);
-         const Array act = core::gated(core::Gate::silu, {gate, kBpm}, {up, kBpm});
+         const Array act = core::gated(core::Activation::silu, {gate, kBpm}, {up, kBpm});
          const Array down = core::linear({act, kBpm}, in[3], {}, kBpe);
          return Result{core::binary(core::Binary::add, h, {down, kBpe}, kBpe), {"b", "p", "e"}};
        }});
@@ -315,7 +315,7 @@ TEST(ShardedOps, GradientCheckpointing) {
          static constexpr std::string_view kMe[] = {"m", "e"}, kEm[] = {"e", "m"};
          auto body = [wide = in[1].array, narrow = in[2].array](std::span<const Array> inputs) {
            const Array up = core::linear({inputs[0], kBpe}, {wide, kMe}, {}, kBpm);
-           const Array act = core::unary(core::Unary::silu, {up, kBpm});
+           const Array act = core::activate(core::Activation::silu, {up, kBpm});
            return std::vector<Array>{core::linear({act, kBpm}, {narrow, kEm}, {}, kBpe)};
          };
          return Result{core::checkpoint(body, std::span(&x, 1))[0], {"b", "p", "e"}};

@@ -65,7 +65,7 @@ Result mlp(std::span<const Operand> in, core::DType dtype) {
     return core::linear(h, {cast(in[i]), in[i].names}, bias, kBpm);
   };
   const Array gate = layer(1, {}), up = layer(2, cast(in[4]));
-  const Array act = core::gated(core::Gate::silu, {gate, kBpm}, {up, kBpm});
+  const Array act = core::gated(core::Activation::silu, {gate, kBpm}, {up, kBpm});
   const Array down = core::linear({act, kBpm}, {cast(in[3]), in[3].names}, {}, kBpe);
   const Array y = core::binary(core::Binary::add, h, {down, kBpe}, kBpe);
   return {core::cast({y, kBpe}, core::DType::f32), {"b", "p", "e"}};

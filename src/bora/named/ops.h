@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bora/base/key.h"
+#include "bora/core/activation.h"
 #include "bora/core/contract.h"
 #include "bora/core/create.h"
 #include "bora/core/elementwise.h"
@@ -88,6 +89,10 @@ X binary(core::Binary op, double x, const X& y) {
 template <NamedTensor X>
 X unary(core::Unary op, const X& x) {
   return X::adopt(core::unary(op, x.operand()));
+}
+template <NamedTensor X>
+X activate(core::Activation f, const X& x) {
+  return X::adopt(core::activate(f, x.operand()));
 }
 }  // namespace detail
 
@@ -242,23 +247,23 @@ X tanh(const X& x) {
 }
 template <NamedTensor X>
 X sigmoid(const X& x) {
-  return detail::unary(core::Unary::sigmoid, x);
+  return detail::activate(core::Activation::sigmoid, x);
 }
 template <NamedTensor X>
 X relu(const X& x) {
-  return detail::unary(core::Unary::relu, x);
+  return detail::activate(core::Activation::relu, x);
 }
 template <NamedTensor X>
 X silu(const X& x) {
-  return detail::unary(core::Unary::silu, x);
+  return detail::activate(core::Activation::silu, x);
 }
 template <NamedTensor X>
 X gelu(const X& x) {
-  return detail::unary(core::Unary::gelu, x);
+  return detail::activate(core::Activation::gelu, x);
 }
 template <NamedTensor X>
 X gelu_tanh(const X& x) {
-  return detail::unary(core::Unary::gelu_tanh, x);
+  return detail::activate(core::Activation::gelu_tanh, x);
 }
 
 /// Where the mask is true x, else y.

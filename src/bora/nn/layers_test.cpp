@@ -97,23 +97,23 @@ TEST(Mlps, GatedAndPlain) {
   Dim<Mlp> mlp{5};
   GatedMlp<Embed, Mlp> gated{Linear<Embed, Mlp>::init(embed, mlp, a, 0.5),
                              Linear<Embed, Mlp>::init(embed, mlp, b, 0.5),
-                             Linear<Mlp, Embed>::init(mlp, embed, c, 0.5), core::Gate::silu};
+                             Linear<Mlp, Embed>::init(mlp, embed, c, 0.5), core::Activation::silu};
   EXPECT_TRUE(gated(kX).array().sizes() == kX.array().sizes());
   auto expected = gated.down_proj(silu(gated.gate_proj(kX)) * gated.up_proj(kX));
   expect_each(gated(kX), {3, 6}, [&](auto p, auto e) { return at(expected)(p, e); });
-  PlainMlp<Embed, Mlp> plain{gated.up_proj, gated.down_proj, core::Gate::gelu_tanh};
+  PlainMlp<Embed, Mlp> plain{gated.up_proj, gated.down_proj, core::Activation::gelu_tanh};
   auto simple = plain.down_proj(gelu_tanh(plain.up_proj(kX)));
   expect_each(plain(kX), {3, 6}, [&](auto p, auto e) { return at(simple)(p, e); });
 }
 
 TEST(Mlps, Activations) {
-  EXPECT_EQ(parse_activation("silu"), core::Gate::silu);
-  EXPECT_EQ(parse_activation("swish"), core::Gate::silu);
-  EXPECT_EQ(parse_activation("gelu"), core::Gate::gelu);
-  EXPECT_EQ(parse_activation("gelu_new"), core::Gate::gelu_tanh);
-  EXPECT_EQ(parse_activation("gelu_pytorch_tanh"), core::Gate::gelu_tanh);
-  EXPECT_EQ(parse_activation("quick_gelu"), core::Gate::quick_gelu);
-  EXPECT_EQ(parse_activation("relu"), core::Gate::relu);
+  EXPECT_EQ(parse_activation("silu"), core::Activation::silu);
+  EXPECT_EQ(parse_activation("swish"), core::Activation::silu);
+  EXPECT_EQ(parse_activation("gelu"), core::Activation::gelu);
+  EXPECT_EQ(parse_activation("gelu_new"), core::Activation::gelu_tanh);
+  EXPECT_EQ(parse_activation("gelu_pytorch_tanh"), core::Activation::gelu_tanh);
+  EXPECT_EQ(parse_activation("quick_gelu"), core::Activation::quick_gelu);
+  EXPECT_EQ(parse_activation("relu"), core::Activation::relu);
   EXPECT_EQ(
       error_of([] { parse_activation("cubic"); }),
       "activation cubic is not one of silu, swish, gelu, gelu_new, gelu_pytorch_tanh, quick_gelu, relu");

@@ -4,14 +4,12 @@
 #include <string_view>
 
 #include "bora/core/activation.h"
-#include "bora/core/elementwise.h"
 #include "bora/nn/linear.h"
 
 namespace bora::nn {
 
 /// Activation names as in configurations (Levanter's and Hugging Face's).
-core::Gate parse_activation(std::string_view name);
-core::Unary activation_op(core::Gate gate);
+core::Activation parse_activation(std::string_view name);
 
 /// down(act(gate(x)) · up(x)) (Shazeer 2020).
 template <Axis Embed, Axis Mlp>
@@ -19,7 +17,7 @@ struct GatedMlp {
   static constexpr std::string_view kind = "Mlp";
   Linear<Embed, Mlp> gate_proj, up_proj;
   Linear<Mlp, Embed> down_proj;
-  core::Gate activation = core::Gate::silu;
+  core::Activation activation = core::Activation::silu;
   using fields =
       Fields<&GatedMlp::gate_proj, &GatedMlp::up_proj, &GatedMlp::down_proj, &GatedMlp::activation>;
 
@@ -37,12 +35,12 @@ struct PlainMlp {
   static constexpr std::string_view kind = "Mlp";
   Linear<Embed, Mlp> up_proj;
   Linear<Mlp, Embed> down_proj;
-  core::Gate activation = core::Gate::gelu_tanh;
+  core::Activation activation = core::Activation::gelu_tanh;
   using fields = Fields<&PlainMlp::up_proj, &PlainMlp::down_proj, &PlainMlp::activation>;
 
   template <NamedTensor X>
   requires HasAxes<X, Embed> X operator()(const X& x) const {
-    return down_proj(bora::detail::unary(activation_op(activation), up_proj(x)));
+    return down_proj(bora::detail::activate(activation, up_proj(x)));
   }
 };
 

@@ -19,7 +19,7 @@ struct Activate : torch::autograd::Function<Activate> {
   static Tensor forward(AutogradContext* ctx, const Tensor& x, std::int64_t f) {
     auto input = wide(x);
     auto y = new_floats(x.sizes());
-    kernels::activate(static_cast<kernels::Activation>(f), y.numel(), data(input), mutable_data(y));
+    kernels::activate(static_cast<Activation>(f), y.numel(), data(input), mutable_data(y));
     ctx->save_for_backward({x});
     ctx->saved_data["f"] = f;
     return cast(y, x.scalar_type());
@@ -28,8 +28,8 @@ struct Activate : torch::autograd::Function<Activate> {
     auto x = ctx->get_saved_variables()[0];
     auto input = wide(x), dy = wide(grads[0]);
     auto dx = new_floats(input.sizes());
-    kernels::activate_backward(static_cast<kernels::Activation>(ctx->saved_data["f"].toInt()), dx.numel(),
-                               data(input), data(dy), mutable_data(dx));
+    kernels::activate_backward(static_cast<Activation>(ctx->saved_data["f"].toInt()), dx.numel(), data(input),
+                               data(dy), mutable_data(dx));
     return {cast(dx, x.scalar_type()), Tensor()};
   }
 };
@@ -38,7 +38,7 @@ struct Gated : torch::autograd::Function<Gated> {
   static Tensor forward(AutogradContext* ctx, const Tensor& gate, const Tensor& up, std::int64_t f) {
     auto g = wide(gate), u = wide(up);
     auto y = new_floats(gate.sizes());
-    kernels::gated(static_cast<kernels::Activation>(f), y.numel(), data(g), data(u), mutable_data(y));
+    kernels::gated(static_cast<Activation>(f), y.numel(), data(g), data(u), mutable_data(y));
     ctx->save_for_backward({gate, up});
     ctx->saved_data["f"] = f;
     return cast(y, gate.scalar_type());
@@ -47,8 +47,8 @@ struct Gated : torch::autograd::Function<Gated> {
     auto saved = ctx->get_saved_variables();
     auto g = wide(saved[0]), u = wide(saved[1]), dy = wide(grads[0]);
     auto dg = new_floats(g.sizes()), du = new_floats(g.sizes());
-    kernels::gated_backward(static_cast<kernels::Activation>(ctx->saved_data["f"].toInt()), g.numel(),
-                            data(g), data(u), data(dy), mutable_data(dg), mutable_data(du));
+    kernels::gated_backward(static_cast<Activation>(ctx->saved_data["f"].toInt()), g.numel(), data(g),
+                            data(u), data(dy), mutable_data(dg), mutable_data(du));
     auto dtype = saved[0].scalar_type();
     return {cast(dg, dtype), cast(du, dtype), Tensor()};
   }
@@ -56,11 +56,9 @@ struct Gated : torch::autograd::Function<Gated> {
 
 }  // namespace
 
-Tensor activate(kernels::Activation f, const Tensor& x) {
-  return Activate::apply(x, static_cast<std::int64_t>(f));
-}
+Tensor activate(Activation f, const Tensor& x) { return Activate::apply(x, static_cast<std::int64_t>(f)); }
 
-Tensor gated(kernels::Activation f, const Tensor& gate, const Tensor& up) {
+Tensor gated(Activation f, const Tensor& gate, const Tensor& up) {
   return Gated::apply(gate, up, static_cast<std::int64_t>(f));
 }
 

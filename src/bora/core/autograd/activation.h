@@ -4,11 +4,12 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
-#include "bora/core/kernels/cpu/activation.h"
+#include "bora/core/activation.h"
 
 namespace bora::core::autograd {
 
-at::Tensor activate(kernels::Activation f, const at::Tensor& x);
-at::Tensor gated(kernels::Activation f, const at::Tensor& gate, const at::Tensor& up);
+/// f(x); f(gate) · up. Of tensors that has_kernel().
+at::Tensor activate(Activation f, const at::Tensor& x);
+at::Tensor gated(Activation f, const at::Tensor& gate, const at::Tensor& up);
 
 }  // namespace bora::core::autograd

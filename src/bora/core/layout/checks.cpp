@@ -84,6 +84,12 @@ void require_indices(std::string_view op, const Operand& x) {
        name(dtype));
 }
 
+void require_number(std::string_view op, const Operand& x) {
+  if (x.array.dtype() != DType::boolean) return;
+  fail(ErrorKind::InvalidArgument,
+       "{}: needs numbers, {} holds bool\nhint: cast it first, or use logical_and/or", op, describe(x));
+}
+
 void require_boolean(std::string_view op, const Operand& x) {
   if (x.array.dtype() == DType::boolean) return;
   fail(ErrorKind::InvalidArgument, "{}: needs bool elements, {} holds {}\nhint: compare it with 0 first", op,

@@ -33,6 +33,8 @@ void check_shape(std::string_view op, const Shape& shape);
 void require_floating(std::string_view op, const Operand& x);
 /// i64 or i32.
 void require_indices(std::string_view op, const Operand& x);
+/// Anything but bool.
+void require_number(std::string_view op, const Operand& x);
 void require_boolean(std::string_view op, const Operand& x);
 void require_same_dtype(std::string_view op, const Operand& a, const Operand& b);
 

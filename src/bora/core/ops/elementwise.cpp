@@ -11,7 +11,6 @@
 #include <cmath>
 
 #include "bora/base/error.h"
-#include "bora/core/autograd/activation.h"
 #include "bora/core/autograd/cast.h"
 #include "bora/core/autograd/power.h"
 #include "bora/core/autograd/sums.h"
@@ -23,28 +22,13 @@ namespace {
 
 using T = at::Tensor;
 using S = at::Scalar;
-// activation: as floating, with a kernel that widens 16-bit types itself
-enum class Needs { any, number, floating, activation, boolean };
-using kernels::Activation;
+enum class Needs { any, number, floating, boolean };
 
 struct UnaryOp {
   std::string_view name;
   Needs needs;
   T (*apply)(const T&);
 };
-
-// torch's own sigmoid and the like differ in the last bit where one thread's part of an array ends. f64 has
-// no kernel of ours: it goes through tanh, which does not.
-T activation(Activation f, const T& x, T (*plain)(const T&)) {
-  return autograd::has_kernel(x) ? autograd::activate(f, x) : plain(x);
-}
-T sigmoid(const T& x) { return x.mul(0.5).tanh().add(1).mul(0.5); }
-T sigmoid_linear(const T& x, double slope) { return x.mul(sigmoid(x.mul(slope))); }
-T gelu_erf(const T& x) { return x.mul(0.5).mul(x.mul(0.70710678118654752).erf().add(1)); }
-T gelu_tanh(const T& x) {
-  constexpr double kSqrt2OverPi = 0.79788456080286536;
-  return x.mul(0.5).mul(x.mul(x).mul(x).mul(0.044715).add(x).mul(kSqrt2OverPi).tanh().add(1));
-}
 
 // In the order of the enumeration.
 constexpr UnaryOp kUnary[] = {
@@ -62,19 +46,6 @@ constexpr UnaryOp kUnary[] = {
     {"sin", Needs::floating, [](const T& x) { return x.sin(); }},
     {"cos", Needs::floating, [](const T& x) { return x.cos(); }},
     {"tanh", Needs::floating, [](const T& x) { return x.tanh(); }},
-    {"sigmoid", Needs::activation, [](const T& x) { return activation(Activation::sigmoid, x, sigmoid); }},
-    {"relu", Needs::number, [](const T& x) { return x.relu(); }},
-    {"silu", Needs::activation,
-     [](const T& x) {
-       return activation(Activation::silu, x, [](const T& t) { return sigmoid_linear(t, 1); });
-     }},
-    {"gelu", Needs::activation, [](const T& x) { return activation(Activation::gelu_erf, x, gelu_erf); }},
-    {"gelu_tanh", Needs::activation,
-     [](const T& x) { return activation(Activation::gelu_tanh, x, gelu_tanh); }},
-    {"quick_gelu", Needs::activation,
-     [](const T& x) {
-       return activation(Activation::quick_gelu, x, [](const T& t) { return sigmoid_linear(t, 1.702); });
-     }},
     {"erf", Needs::floating, [](const T& x) { return x.erf(); }},
     {"floor", Needs::number, [](const T& x) { return x.floor(); }},
     {"ceil", Needs::number, [](const T& x) { return x.ceil(); }},
@@ -137,11 +108,8 @@ void check_elements(std::string_view op, Needs needs, const Operand& x) {
     fail(ErrorKind::InvalidArgument, "divide: {} holds {}\nhint: floor_divide, or cast to f32 first",
          describe(x), name(dtype));
   }
-  if (needs == Needs::floating || needs == Needs::activation) require_floating(op, x);
-  if (needs == Needs::number && dtype == DType::boolean) {
-    fail(ErrorKind::InvalidArgument,
-         "{}: needs numbers, {} holds bool\nhint: cast it first, or use logical_and/or", op, describe(x));
-  }
+  if (needs == Needs::floating) require_floating(op, x);
+  if (needs == Needs::number) require_number(op, x);
 }
 
 bool is_whole(double value) { return std::isfinite(value) && value == std::floor(value); }

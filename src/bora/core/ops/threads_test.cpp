@@ -6,6 +6,7 @@
 #include <memory>
 #include <thread>
 
+#include "bora/core/activation.h"
 #include "bora/core/create.h"
 #include "bora/core/elementwise.h"
 #include "bora/core/index.h"
@@ -141,6 +142,20 @@ TEST(Threads, Unary) {
                 {{needs_positive(op) ? positive : x, kAbc}}, [=](auto in) {
                   return Result{unary(op, in[0]), {}};
                 });
+    }
+  }
+  cases.expect_equal_for_all_threads();
+}
+
+TEST(Threads, Activations) {
+  Cases cases;
+  for (const at::ScalarType type : {at::kFloat, at::kDouble, at::kBFloat16}) {
+    const T x = values({7, 61, 193}).to(type);
+    for (int i = 0; i <= static_cast<int>(Activation::tanh); ++i) {
+      const auto f = static_cast<Activation>(i);
+      cases.add(fmt::format("{} {}", at::toString(type), name(f)), {{x, kAbc}}, [=](auto in) {
+        return Result{activate(f, in[0]), {}};
+      });
     }
   }
   cases.expect_equal_for_all_threads();

@@ -92,11 +92,6 @@ struct Tanh {
   }
 };
 
-struct Exp {
-  static HWY_INLINE WideVec value(WideVec x) { return exp(Wide(), x); }
-  static HWY_INLINE void both(WideVec x, WideVec& result, WideVec& slope) { result = slope = value(x); }
-};
-
 }  // namespace HWY_NAMESPACE
 }  // namespace bora::kernels
 HWY_AFTER_NAMESPACE();

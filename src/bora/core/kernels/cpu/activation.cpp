@@ -93,7 +93,7 @@ void each(Activation f, const Arrays& a, i64 begin, i64 end) {
       return each<Op, Silu>(a, begin, end);
     case Activation::gelu_tanh:
       return each<Op, GeluTanh>(a, begin, end);
-    case Activation::gelu_erf:
+    case Activation::gelu:
       return each<Op, GeluErf>(a, begin, end);
     case Activation::quick_gelu:
       return each<Op, QuickGelu>(a, begin, end);
@@ -103,8 +103,6 @@ void each(Activation f, const Arrays& a, i64 begin, i64 end) {
       return each<Op, Sigmoid>(a, begin, end);
     case Activation::tanh:
       return each<Op, Tanh>(a, begin, end);
-    case Activation::exp:
-      return each<Op, Exp>(a, begin, end);
   }
 }
 

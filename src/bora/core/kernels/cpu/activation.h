@@ -3,11 +3,13 @@
 #pragma once
 #include <cstdint>
 
+#include "bora/core/activation.h"
+
 namespace bora::kernels {
 
 // Elementwise over n contiguous elements; one pass, own exponential (about 1.3 ulp).
 
-enum class Activation { silu, gelu_tanh, gelu_erf, quick_gelu, relu, sigmoid, tanh, exp };
+using core::Activation;
 
 void activate(Activation f, std::int64_t n, const float* x, float* y);
 /// dx = dy · f'(x)

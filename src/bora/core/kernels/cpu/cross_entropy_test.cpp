@@ -84,5 +84,30 @@ TEST(CrossEntropy, BitsDoNotDependOnThreads) {
   });
 }
 
+// As one row whose greatest logit is said to be 0: every kernel has this exponential.
+Floats exponentials(Floats x) {
+  const float most = 0;
+  double total = 0;
+  row_exponentials(1, static_cast<std::int64_t>(x.size()), x.data(), &most, &total);
+  return x;
+}
+
+TEST(CrossEntropy, ExponentialIsWithinTwoUlp) {
+  Floats x;
+  for (double v = -87.3; v < 88.3; v += 0.0137) x.push_back(static_cast<float>(v));
+  const Floats y = exponentials(x);
+  std::vector<double> expected;
+  for (float v : x) expected.push_back(std::exp(static_cast<double>(v)));
+  expect_close(y, expected, 1.8e-7, 0);
+}
+
+TEST(CrossEntropy, ExtremesOfTheExponential) {
+  const float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+  const Floats x = {-inf, -1000, -88, 0, 89, 1000, inf, nan};
+  const Floats y = exponentials(x);
+  EXPECT_THAT(Floats(y.begin(), y.end() - 1), ::testing::ElementsAre(0, 0, 0, 1, inf, inf, inf));
+  EXPECT_TRUE(std::isnan(y[7]));
+}
+
 }  // namespace
 }  // namespace bora::kernels

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/core/kernels/cpu/rope.h"
+
+#include "bora/core/kernels/cpu/test_arrays.h"
+
+namespace bora::kernels {
+namespace {
+
+using namespace testing_arrays;
+
+TEST(Rope, RotatesHalvesAndCopiesTheRest) {
+  for (std::int64_t half : {1, 3, 8, 20}) {
+    const std::int64_t batch = 2, positions = 3, heads = 2, dim = 2 * half + 5;
+    // x is [batch, heads, position, dim], y [batch, position, heads, dim].
+    const RopeShape shape{batch,
+                          positions,
+                          heads,
+                          dim,
+                          half,
+                          heads * positions * dim,
+                          dim,
+                          positions * dim,
+                          positions * heads * dim,
+                          heads * dim,
+                          dim};
+    const std::int64_t n = batch * positions * heads * dim;
+    const Floats x = random_floats(n, 13), cos = random_floats(positions * half, 14),
+                 sin = random_floats(positions * half, 15);
+    Floats y(x.size()), back(x.size());
+    rope(shape, x.data(), cos.data(), sin.data(), y.data(), false);
+    rope(shape, x.data(), cos.data(), sin.data(), back.data(), true);
+    for (std::int64_t b = 0; b < batch; ++b) {
+      for (std::int64_t p = 0; p < positions; ++p) {
+        for (std::int64_t h = 0; h < heads; ++h) {
+          const float* from = x.data() + ((b * heads + h) * positions + p) * dim;
+          const std::int64_t at = ((b * positions + p) * heads + h) * dim;
+          const float *to = y.data() + at, *inverse = back.data() + at;
+          for (std::int64_t i = 0; i < half; ++i) {
+            const float c = cos[static_cast<std::size_t>(p * half + i)],
+                        s = sin[static_cast<std::size_t>(p * half + i)];
+            EXPECT_NEAR(to[i], from[i] * c - from[half + i] * s, 2e-7);
+            EXPECT_NEAR(to[half + i], from[half + i] * c + from[i] * s, 2e-7);
+            EXPECT_NEAR(inverse[i], from[i] * c + from[half + i] * s, 2e-7);
+          }
+          for (std::int64_t i = 2 * half; i < dim; ++i) EXPECT_EQ(to[i], from[i]);
+        }
+      }
+    }
+  }
+}
+
+TEST(Rope, InPlaceGivesTheSame) {
+  const RopeShape shape{1, 4, 3, 16, 8, 192, 48, 16, 192, 48, 16};
+  const Floats x = random_floats(192, 16), cos = random_floats(32, 17), sin = random_floats(32, 18);
+  Floats y(192), z = x;
+  rope(shape, x.data(), cos.data(), sin.data(), y.data(), false);
+  rope(shape, z.data(), cos.data(), sin.data(), z.data(), false);
+  EXPECT_EQ(y, z);
+}
+
+}  // namespace
+}  // namespace bora::kernels
