@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <regex>
 #include <set>
 
 #include "laws.h"
@@ -23,10 +24,15 @@ struct NamedLaw {
   Law law;
 };
 
+const std::vector<SourceFile>& checkout_files() {
+  static const std::vector<SourceFile> files = source_files(BORA_SOURCE_DIR);
+  return files;
+}
+
 class CheckoutLaw : public testing::TestWithParam<NamedLaw> {};
 
 TEST_P(CheckoutLaw, HoldsEverywhere) {
-  static const std::vector<SourceFile> files = source_files(BORA_SOURCE_DIR);
+  const std::vector<SourceFile>& files = checkout_files();
   ASSERT_GT(files.size(), 50u) << "the checkout was not found at " << BORA_SOURCE_DIR;
   std::string text;
   for (const SourceFile& file : files) {
@@ -51,12 +57,87 @@ TEST(RegisteredTests, EveryTestOnDiskIsBuilt) {
   ASSERT_TRUE(stream) << BORA_TEST_SOURCES_FILE;
   for (std::string line; std::getline(stream, line);) registered.insert(line);
   std::string text;
-  for (const SourceFile& file : source_files(BORA_SOURCE_DIR)) {
+  for (const SourceFile& file : checkout_files()) {
     if (!file.path.ends_with("_test.cpp")) continue;
     if (!registered.contains(std::string(BORA_SOURCE_DIR) + "/" + file.path))
       text += "  " + file.path + ":1\n";
   }
   EXPECT_TRUE(text.empty()) << "test files that no CMakeLists.txt builds:\n" << text;
+}
+
+// A reader finds rope where it says rope.
+TEST(CoreSources, EachHasAHeaderOfItsName) {
+  const std::set<std::string> exceptions = {
+      // one header declares both passes, which are too long for one source
+      "src/bora/core/kernels/cpu/attention_backward.cpp",
+      "src/bora/core/kernels/cpu/attention_forward.cpp",
+  };
+  std::set<std::string> paths;
+  for (const SourceFile& file : checkout_files()) paths.insert(file.path);
+  std::string text;
+  for (const std::string& path : paths) {
+    const auto headers = headers_of(path);
+    const auto there = [&](const std::string& header) { return paths.contains(header); };
+    const bool named = headers.empty() || std::any_of(headers.begin(), headers.end(), there);
+    if (named == exceptions.contains(path)) text += "  " + path + ":1\n";
+  }
+  EXPECT_TRUE(text.empty())
+      << "sources of core without a header of their name, or exceptions that have one:\n"
+      << text;
+}
+
+TEST(CoreSources, TheHeaderIsBesideOrPublic) {
+  EXPECT_THAT(headers_of("src/bora/core/ops/rope.cpp"),
+              ElementsAre("src/bora/core/ops/rope.h", "src/bora/core/rope.h", "src/bora/core/torch/rope.h"));
+  EXPECT_THAT(headers_of("src/bora/core/ops/rope_test.cpp"), IsEmpty());
+  EXPECT_THAT(headers_of("src/bora/nn/rope.cpp"), IsEmpty());
+}
+
+// BORA_INSTALLED_HEADERS_FILE lists what `cmake --install` copies, one "bora/core/array.h" a line.
+std::set<std::string> installed_headers() {
+  std::set<std::string> headers;
+  std::ifstream stream(BORA_INSTALLED_HEADERS_FILE);
+  EXPECT_TRUE(stream) << BORA_INSTALLED_HEADERS_FILE;
+  for (std::string line; std::getline(stream, line);) headers.insert(line);
+  return headers;
+}
+
+TEST(InstalledHeaders, AreThePublicOnesOfEveryRoom) {
+  const std::set<std::string> installed = installed_headers();
+  std::string text;
+  for (const SourceFile& file : checkout_files()) {
+    if (!file.path.starts_with("src/bora/") || !file.path.ends_with(".h")) continue;
+    const std::string header = file.path.substr(4);
+    if (is_public(header) != installed.contains(header)) text += "  " + file.path + ":1\n";
+  }
+  EXPECT_TRUE(text.empty()) << "public headers that are not installed, or private ones that are "
+                               "(cmake/BoraInstall.cmake):\n"
+                            << text;
+}
+
+TEST(InstalledHeaders, IncludeOnlyWhatIsInstalled) {
+  const std::set<std::string> installed = installed_headers();
+  static const std::regex include(R"rx(^\s*#\s*include\s*"(bora/[^"]+)")rx");
+  std::string text;
+  for (const SourceFile& file : checkout_files()) {
+    if (!file.path.starts_with("src/") || !installed.contains(file.path.substr(4))) continue;
+    for (std::size_t i = 0; i < file.lines.size(); ++i) {
+      std::smatch match;
+      if (!std::regex_search(file.lines[i], match, include) || installed.contains(match[1].str())) continue;
+      text += "  " + file.path + ":" + std::to_string(i + 1) + ": " + match[1].str() + "\n";
+    }
+  }
+  EXPECT_TRUE(text.empty()) << "installed headers that need one which is not:\n" << text;
+}
+
+TEST(InstalledHeaders, WhatIsPublic) {
+  EXPECT_TRUE(is_public("bora/core/array.h"));
+  EXPECT_TRUE(is_public("bora/store/latest.h"));
+  EXPECT_FALSE(is_public("bora/core/kernels/cpu/matmul.h"));
+  EXPECT_FALSE(is_public("bora/core/torch/node.h"));
+  EXPECT_FALSE(is_public("bora/mesh/test_ops.h"));
+  EXPECT_FALSE(is_public("bora/tokenize/post/oracle_test_util.h"));
+  EXPECT_FALSE(is_public("bora/base/x-inl.h"));
 }
 
 TEST(LayersLaw, ARoomMayNotLookUp) {

@@ -121,6 +121,19 @@ std::vector<SourceFile> source_files(const std::string& root) {
 
 bool is_test(const std::string& path) { return path.starts_with("tests/") || path.ends_with("_test.cpp"); }
 
+std::vector<std::string> headers_of(const std::string& source) {
+  const std::string core = "src/bora/core/";
+  if (!source.starts_with(core) || !source.ends_with(".cpp") || is_test(source)) return {};
+  const std::string stem = source.substr(0, source.size() - 4) + ".h";
+  const std::string name = stem.substr(stem.rfind('/') + 1);
+  return {stem, core + name, core + "torch/" + name};
+}
+
+bool is_public(const std::string& header) {
+  static const std::regex not_public(R"(^bora/core/.*/|(^|/)test_[^/]*$|_test_util\.h$|-inl\.h$)");
+  return header.ends_with(".h") && !std::regex_search(header, not_public);
+}
+
 Problems layers(const SourceFile& file) {
   const std::string room = room_of(file.path);
   if (room.empty() || !is_cpp(file.path)) return {};

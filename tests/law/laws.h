@@ -21,6 +21,14 @@ std::vector<SourceFile> source_files(const std::string& root);
 
 bool is_test(const std::string& path);
 
+/// Of one of core's sources "src/bora/core/ops/rope.cpp": the headers of the same name, one of which there
+/// has to be. Empty for tests and for other rooms.
+std::vector<std::string> headers_of(const std::string& source);
+
+/// Whether a header of a room is a user's business, "bora/core/array.h": none that is in a private folder of
+/// core, helps tests, or is included once per instruction set.
+bool is_public(const std::string& header);
+
 // The laws of CONTRIBUTING.md. Each looks at one file.
 Problems layers(const SourceFile& file);           ///< a room includes only the rooms that it may use
 Problems torch_includes(const SourceFile& file);   ///< torch's headers stay inside core and the plug-ins

@@ -10,6 +10,7 @@
 #include "bora/base/error.h"
 #include "bora/base/trace.h"
 #include "bora/core/create.h"
+#include "bora/core/kernels/cpu/threads.h"
 
 namespace bora::mesh {
 namespace {
@@ -45,7 +46,9 @@ ShardedParameters::ShardedParameters(std::shared_ptr<Communicator> workers, std:
   for (auto& way : sums_) way = holders_->split(0, holders_->rank());
   const std::shared_ptr<Communicator> alone = replicas > 1 ? nullptr : make_self_communicator();
   for (auto& way : across_) way = alone ? alone : workers_->split(holders_->rank(), workers_->rank());
+  between_chunks_ = std::make_unique<kernels::BetweenChunks>([this] { look(); });
 }
+ShardedParameters::~ShardedParameters() = default;
 
 // MPI moves messages while it is called; the time between two calls is what a message may wait.
 void ShardedParameters::look() {

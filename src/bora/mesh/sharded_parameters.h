@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "bora/core/kernels/cpu/threads.h"
 #include "bora/core/param.h"
 #include "bora/core/parameter_store.h"
 #include "bora/mesh/axis_cut.h"
@@ -20,6 +19,10 @@
 #include "bora/mesh/communicator.h"
 #include "bora/mesh/lane_tree.h"
 #include "bora/mesh/square_sums.h"
+
+namespace bora::kernels {
+class BetweenChunks;
+}
 
 namespace bora::mesh {
 
@@ -41,6 +44,7 @@ class ShardedParameters final : public core::ParameterStore {
   /// `axes`: names that the parameter map cuts, the first that a parameter has counts. `replicas`: each of so
   /// many groups of consecutive workers holds all blocks.
   ShardedParameters(std::shared_ptr<Communicator> workers, std::vector<std::string> axes, int replicas = 1);
+  ~ShardedParameters() override;
   ShardedParameters(const ShardedParameters&) = delete;
   ShardedParameters& operator=(const ShardedParameters&) = delete;
 
@@ -113,7 +117,7 @@ class ShardedParameters final : public core::ParameterStore {
   Slots before_, now_;                          // the last two needs
   std::map<std::pair<Slots, Slots>, Slots> next_;
   double looked_ = 0;
-  kernels::BetweenChunks between_chunks_{[this] { look(); }};
+  std::unique_ptr<kernels::BetweenChunks> between_chunks_;
 };
 
 /// The gradients of one step on sharded parameters: worker w computes lane r·W + w in round r. Every gradient

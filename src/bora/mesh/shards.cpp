@@ -4,7 +4,11 @@
 
 #include <algorithm>
 
+#include "bora/core/kernels/cpu/reduce.h"
+
 namespace bora::mesh {
+
+static_assert(Shards::kChunk == kernels::reduce_chunk);
 
 Shards::Shards(const std::vector<std::int64_t>& sizes, int workers, std::int64_t chunk) : offsets_{0} {
   for (const auto size : sizes) offsets_.push_back(offsets_.back() + size);

@@ -5,8 +5,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "bora/core/kernels/cpu/reduce.h"
-
 namespace bora::mesh {
 
 /// Elements [begin, end) of one array.
@@ -21,7 +19,9 @@ struct Slice {
 /// chunks (norms) do not depend on the number of workers.
 class Shards {
  public:
-  Shards(const std::vector<std::int64_t>& sizes, int workers, std::int64_t chunk = kernels::reduce_chunk);
+  static constexpr std::int64_t kChunk = 16384;  ///< of the sums of core
+
+  Shards(const std::vector<std::int64_t>& sizes, int workers, std::int64_t chunk = kChunk);
 
   int workers() const { return static_cast<int>(bounds_.size()) - 1; }
   std::size_t arrays() const { return offsets_.size() - 1; }
