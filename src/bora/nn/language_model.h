@@ -52,6 +52,7 @@ class LanguageModel {
   /// [batch, position, vocab] for ids i32 [batch, position]; with a cache in the context, the next positions.
   virtual core::Array logits(const core::Array& ids, const Context& context) const = 0;
 
+  /// The same as here where the model has no hf_name.
   virtual HfName hf_name(std::string_view path) const = 0;
   virtual Json hf_config() const = 0;
 };
@@ -75,7 +76,12 @@ class LanguageModelOf final : public LanguageModel {
   explicit LanguageModelOf(M model) : model_(std::move(model)) {}
   std::vector<core::ParamRef> parameters() override { return bora::parameters(model_); }
   ModelShape shape() const override { return model_.shape(); }
-  HfName hf_name(std::string_view path) const override { return model_.hf_name(path); }
+  HfName hf_name(std::string_view path) const override {
+    if constexpr (requires { model_.hf_name(path); })
+      return model_.hf_name(path);
+    else
+      return {std::string(path)};
+  }
   Json hf_config() const override { return model_.hf_config(); }
 
   core::CrossEntropy loss(const TokenBatch& batch, std::optional<Key> key,
