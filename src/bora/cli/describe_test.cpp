@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "bora/base/error.h"
 #include "bora/base/text.h"
 
@@ -38,7 +40,10 @@ TEST(Describe, EveryKeyHasATypeAndAMeaning) {
 TEST(Describe, KeysStandInTheirBlocks) {
   auto lines = described("config");
   EXPECT_THAT(lines, testing::Contains("## Top level"));
-  EXPECT_THAT(lines, testing::Contains("## model, type: gpt2"));
+  EXPECT_THAT(lines, testing::Contains("### model, type: gpt2"));
+  EXPECT_THAT(lines, testing::Contains("| `model.type` | string | `llama` | architecture: gpt2 or llama |"));
+  EXPECT_EQ(
+      std::count_if(lines.begin(), lines.end(), [](auto& l) { return l.starts_with("| `model.type` "); }), 1);
   EXPECT_THAT(lines,
               testing::Contains(
                   "| `trainer.seed` | integer, at least 0 | `0` | of weights, dropout and data order |"));
