@@ -3,6 +3,7 @@
 //
 // Bora with one model type more: every command of `bora`, for the model of bigram.h.
 //
+//   cat docs/*/*.md > docs.txt
 //   custom_model train examples/custom_model/bigram.yaml
 //   custom_model launch -n 2 -- train examples/custom_model/bigram.yaml
 //   custom_model generate runs/bigram "A checkpoint is"
