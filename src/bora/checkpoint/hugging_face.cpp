@@ -130,15 +130,6 @@ std::vector<std::int64_t> hf_shape(const HfParameter& p) {
   return {all / in, in};
 }
 
-Json read_hf_config(const std::string& directory) {
-  auto path = path_join(directory, "config.json");
-  if (!exists(path)) {
-    fail(ErrorKind::NotFound,
-         "{} has no config.json\nhint: a model directory holds config.json and model.safetensors", directory);
-  }
-  return parse_json(read_text(path), path);
-}
-
 void load_hugging_face(const std::string& directory, std::span<const HfParameter> parameters) {
   load_each(directory, parameters,
             [](const SafetensorsModel& model, const HfParameter& p, const std::string& stored) {

@@ -24,9 +24,6 @@ struct HfParameter {
 /// embed), all else one dimension.
 std::vector<std::int64_t> hf_shape(const HfParameter& p);
 
-/// config.json of a directory. Errors: NotFound naming what a model directory must hold.
-Json read_hf_config(const std::string& directory);
-
 /// Fills the parameters (fp32) from bf16, f16 or f32 tensors. Names may lack their first component
 /// ("transformer.", "model."), as in checkpoints of the bare model. Buffers that hold no parameters are
 /// skipped. Errors: NotFound for a missing tensor, Corruption for another shape (both are given), Unsupported

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "bora/base/fault_files.h"
+#include "bora/checkpoint/hf_config.h"
 #include "bora/checkpoint/hugging_face.h"
 #include "bora/checkpoint/test_files.h"
 

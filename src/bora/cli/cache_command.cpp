@@ -8,7 +8,7 @@
 #include "bora/base/text.h"
 #include "bora/cli/args.h"
 #include "bora/cli/commands.h"
-#include "bora/run/lm_config.h"
+#include "bora/run/hf_start.h"
 #include "bora/run/text_data.h"
 #include "bora/run/train_run.h"
 #include "bora/store/token_files.h"
@@ -60,7 +60,7 @@ int export_files(const CacheFlags& flags) {
 }
 
 int build(const CacheFlags& flags, const std::vector<std::pair<std::string, std::string>>& overrides) {
-  auto loaded = run::load_config(flags.inputs, overrides);
+  auto loaded = run::load_run(flags.inputs, overrides);
   track::Console console;
   auto text = run::prepare_text(loaded.config, run::run_place(loaded.config),
                                 loaded.config.model.config->seq_len(), console, std::nullopt);

@@ -12,7 +12,7 @@
 #include "bora/data/data_page.h"
 #include "bora/data/loader.h"
 #include "bora/run/data_order.h"
-#include "bora/run/lm_config.h"
+#include "bora/run/hf_start.h"
 #include "bora/run/run_place.h"
 #include "bora/run/text_data.h"
 
@@ -80,7 +80,7 @@ int run_data(const Arguments& arguments) {
   args.parse(arguments);
   if (what != "inspect" && what != "stats")
     fail(ErrorKind::Usage, "data: {} is neither inspect nor stats", what);
-  const auto loaded = run::load_config(configs, overrides);
+  const auto loaded = run::load_run(configs, overrides);
   track::Console console;
   const auto text = open_data(loaded, console);
   console.settle();

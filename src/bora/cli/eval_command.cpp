@@ -5,8 +5,8 @@
 #include "bora/base/error.h"
 #include "bora/cli/args.h"
 #include "bora/cli/commands.h"
+#include "bora/run/hf_start.h"
 #include "bora/run/join_workers.h"
-#include "bora/run/lm_config.h"
 #include "bora/run/open_model.h"
 #include "bora/run/text_data.h"
 #include "bora/run/train_run.h"
@@ -29,7 +29,7 @@ int run_eval(const Arguments& arguments) {
   args.option("--max_batches", max_batches, kNonNegative, "0: all held-out sequences");
   args.overrides(overrides);
   args.parse(arguments);
-  auto loaded = run::load_config(configs, overrides);
+  auto loaded = run::load_run(configs, overrides);
   const auto launch = mesh::launch_environment();
   auto workers = run::join_workers(launch, loaded.config.trainer);
   auto place = run::run_place(loaded.config);

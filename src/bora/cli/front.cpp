@@ -18,7 +18,7 @@
 #include "bora/cli/train_arguments.h"
 #include "bora/mesh/launch.h"
 #include "bora/models/builtin.h"
-#include "bora/run/lm_config.h"
+#include "bora/run/hf_start.h"
 
 namespace bora::cli {
 namespace {
@@ -26,7 +26,7 @@ namespace {
 void check(const std::vector<std::string>& arguments) {
   if (arguments.empty() || arguments[0] != "train") return;
   auto train = parse_train_arguments({arguments.begin() + 1, arguments.end()});
-  run::load_config(train.paths, train.overrides);
+  run::load_run(train.paths, train.overrides);
 }
 
 // All workers of a run read the same command and configuration: one on each host says what is wrong with

@@ -11,6 +11,7 @@
 #include "bora/cli/args.h"
 #include "bora/cli/commands.h"
 #include "bora/run/dry_run.h"
+#include "bora/run/hf_start.h"
 #include "bora/store/token_cache.h"
 #include "bora/tokenize/tokenizer.h"
 
@@ -78,7 +79,7 @@ void show_directory(const std::string& path) {
 }
 
 int show_sharding(const std::string& config, std::int64_t world, const std::string& svg) {
-  const auto plan = run::plan_of(run::load_config({config}, {}).config, world);
+  const auto plan = run::plan_of(run::load_run({config}, {}).config, world);
   fmt::print("{}", run::draw_text(plan));
   if (svg.empty()) return 0;
   write_atomically(svg, run::draw_svg(plan));

@@ -7,7 +7,7 @@
 #include "bora/cli/args.h"
 #include "bora/cli/commands.h"
 #include "bora/cli/train_arguments.h"
-#include "bora/run/lm_config.h"
+#include "bora/run/hf_start.h"
 #include "bora/run/run_place.h"
 
 namespace bora::cli {
@@ -52,7 +52,7 @@ run::LaunchArguments parse_launch_arguments(const std::vector<std::string>& argu
 int run_launch(const Arguments& arguments) {
   auto launch = parse_launch_arguments(arguments);
   const auto train = parse_train_arguments({launch.command.begin() + 1, launch.command.end()});
-  const auto loaded = run::load_config(train.paths, train.overrides);
+  const auto loaded = run::load_run(train.paths, train.overrides);
   outlive_readers();
   if (launch.command[0] == "train") continue_output_in(run::run_place(loaded.config).log());
   return run::launch(std::move(launch), train.flags.quiet || train.flags.json);

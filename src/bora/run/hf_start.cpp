@@ -6,7 +6,7 @@
 
 #include "bora/base/error.h"
 #include "bora/base/file.h"
-#include "bora/checkpoint/hugging_face.h"
+#include "bora/checkpoint/hf_config.h"
 
 namespace bora::run {
 namespace {
@@ -51,6 +51,17 @@ std::shared_ptr<models::ModelConfig> config_to_start_from(const std::string& dir
          path, different);
   }
   return given;
+}
+
+LoadedConfig load_run(const std::vector<std::string>& paths,
+                      const std::vector<std::pair<std::string, std::string>>& overrides) {
+  auto loaded = load_config(paths, overrides);
+  auto& config = loaded.config;
+  if (!config.initialize_from_hf.empty()) {
+    config.model.config =
+        config_to_start_from(config.initialize_from_hf, config.model.config, config.use_hf_model_config);
+  }
+  return loaded;
 }
 
 }  // namespace bora::run

@@ -3,9 +3,13 @@
 // Starting from the weights of a Hugging Face directory: what the directory and the `model` block say must
 // agree.
 #pragma once
+#include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "bora/models/model_types.h"
+#include "bora/run/lm_config.h"
 
 namespace bora::run {
 
@@ -17,5 +21,10 @@ namespace bora::run {
 std::shared_ptr<models::ModelConfig> config_to_start_from(const std::string& directory,
                                                           const std::shared_ptr<models::ModelConfig>& given,
                                                           bool use_theirs);
+
+/// load_config, with the model that such a run trains: the one that its data, caches, name and plan are for.
+/// Errors: those of both.
+LoadedConfig load_run(const std::vector<std::string>& paths,
+                      const std::vector<std::pair<std::string, std::string>>& overrides);
 
 }  // namespace bora::run

@@ -5,6 +5,7 @@
 #include "bora/base/error.h"
 #include "bora/base/file.h"
 #include "bora/base/text.h"
+#include "bora/checkpoint/hf_config.h"
 #include "bora/models/add_model.h"
 
 namespace bora::run {

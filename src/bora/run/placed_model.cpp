@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "bora/base/error.h"
+#include "bora/checkpoint/hf_config.h"
 #include "bora/checkpoint/hugging_face.h"
 #include "bora/models/add_model.h"
 #include "bora/run/hf_start.h"

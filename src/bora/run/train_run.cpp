@@ -26,7 +26,6 @@
 #include "bora/run/finish_run.h"
 #include "bora/run/generation_config.h"
 #include "bora/run/growing_text.h"
-#include "bora/run/hf_start.h"
 #include "bora/run/join_workers.h"
 #include "bora/run/launch.h"
 #include "bora/run/memory_estimate.h"
@@ -547,11 +546,6 @@ void require_startable(const LoadedConfig& loaded) {
 
 int run_training(const LoadedConfig& given, const RunFlags& flags) {
   auto loaded = given;
-  auto& config = loaded.config;
-  if (!config.initialize_from_hf.empty()) {
-    config.model.config =
-        config_to_start_from(config.initialize_from_hf, config.model.config, config.use_hf_model_config);
-  }
   require_startable(loaded);
   auto place = run_place(loaded.config);
   place.config_file = loaded.first_file;

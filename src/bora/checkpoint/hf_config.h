@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+// Loads no tensor library.
+#pragma once
+#include <string>
+
+#include "bora/base/json.h"
+
+namespace bora::checkpoint {
+
+/// config.json of a directory. Errors: NotFound naming what a model directory must hold.
+Json read_hf_config(const std::string& directory);
+
+}  // namespace bora::checkpoint
