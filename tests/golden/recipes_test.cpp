@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+// Every recipe trains: a few steps each, on a small text in place of a large one.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "bora/base/file.h"
+#include "bora/base/key.h"
+#include "program.h"
+
+namespace bora::golden {
+namespace {
+
+using testing::HasSubstr;
+
+// Words of words: something to make merges and batches of.
+std::string some_text() {
+  static const std::vector<std::string> kWords = {"the ",   "moon ", "is ",    "a ",     "wind ", "that ",
+                                                  "blows ", "over ", "cold\n", "water ", "and ",  "stone. "};
+  std::string text;
+  const auto key = Key::from_seed(3);
+  for (std::uint64_t i = 0; i < 12'000; ++i) text += kWords[key.below(kWords.size(), i)];
+  return text;
+}
+
+class Recipes : public testing::Test {
+ protected:
+  Recipes() : folder_(small_project("recipes")) {
+    write_atomically(folder_ + "/text.txt", some_text());
+    std::filesystem::create_directory_symlink(BORA_SOURCE_DIR "/recipes", folder_ + "/recipes");
+  }
+  ~Recipes() override { remove_all(folder_); }
+
+  Finished train(const std::string& recipe, std::vector<std::string> more) const {
+    more.insert(more.begin(), {"train", "recipes/" + recipe, "--trainer.num_train_steps=3",
+                               "--optimizer.warmup=1", "--trainer.id=" + recipe.substr(0, recipe.find('.'))});
+    return run(folder_, more);
+  }
+  Finished train_on_text(const std::string& recipe, std::vector<std::string> more = {}) const {
+    more.insert(more.begin(), {"--data.train_urls=[text.txt]", "--data.train_tokenizer.vocab_size=300"});
+    return train(recipe, std::move(more));
+  }
+
+  std::string folder_;
+};
+
+TEST_F(Recipes, Quickstart) {
+  const auto done = train_on_text("quickstart.yaml");
+  EXPECT_EQ(done.code, 0) << done.output;
+  EXPECT_THAT(done.output, HasSubstr("checkpoint runs/quickstart/step-3"));
+}
+
+TEST_F(Recipes, Gpt2Nano) {
+  const auto done = train_on_text("gpt2_nano.yaml");
+  EXPECT_EQ(done.code, 0) << done.output;
+  EXPECT_THAT(done.output, HasSubstr("gpt2 · "));
+}
+
+TEST_F(Recipes, Gpt2Of124MillionParameters) {
+  const auto plan = run(folder_, {"train", "recipes/gpt2_124m.yaml", "--dry_run"});
+  EXPECT_EQ(plan.code, 0) << plan.output;
+  EXPECT_THAT(plan.output, HasSubstr("124 M parameters"));
+  const auto done = train_on_text("gpt2_124m.yaml", {"--model.num_layers=1", "--model.seq_len=64"});
+  EXPECT_EQ(done.code, 0) << done.output;
+}
+
+// The second needs what the first has exported.
+TEST_F(Recipes, LlamaNanoAndChats) {
+  const auto base = train_on_text("llama_nano.yaml", {"--trainer.id=base"});
+  EXPECT_EQ(base.code, 0) << base.output;
+  const auto done = train("chat_sft.yaml", {});
+  EXPECT_EQ(done.code, 0) << done.output;
+  EXPECT_TRUE(exists(folder_ + "/runs/chat_sft/hf/chat_template.jinja")) << done.output;
+  // The sizes are those of the model that it starts from, wherever the recipe is read.
+  EXPECT_THAT(run(folder_, {"data", "inspect", "recipes/chat_sft.yaml"}).output,
+              HasSubstr("4 sequences of 128 tokens"));
+}
+
+}  // namespace
+}  // namespace bora::golden
