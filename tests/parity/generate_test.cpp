@@ -9,12 +9,35 @@
 #include "bora/core/create.h"
 #include "bora/infer/generate.h"
 #include "bora/run/models.h"
+#include "model_folders.h"
 
 namespace bora::run {
 namespace {
 
 using Ids = std::vector<std::int32_t>;
 
+Ids greedy(const nn::LanguageModel& model, const Ids& prompt, std::int64_t new_tokens) {
+  infer::GenerateOptions options{.max_new_tokens = new_tokens, .sampling = {.temperature = 0}};
+  return infer::generate(model, prompt, options);
+}
+
+class Continuation : public ModelFolderTest {};
+
+TEST_P(Continuation, OfAPromptIsThatOfHuggingFace) {
+  auto model = load_model(folder());
+  auto path = folder() + "/generation.json";
+  auto prompts = parse_json(read_text(path), path)["prompts"];
+  EXPECT_EQ(prompts.size(), 2U);
+  for (const auto& p : prompts) {
+    auto expected = p["new_ids"].get<Ids>();
+    EXPECT_GT(expected.size(), 20U);
+    EXPECT_EQ(greedy(*model, p["prompt_ids"].get<Ids>(), std::ssize(expected)), expected);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, Continuation, testing::ValuesIn(model_folders()), model_name);
+
+// What was trained on stories tells them: many more tokens, and their text.
 class Stories : public testing::Test {
  protected:
   static constexpr const char* kDirectory = BORA_SHARED_DIR "/data/models/stories260k";
@@ -26,11 +49,6 @@ class Stories : public testing::Test {
     reference_ = parse_json(read_text(path), path);
     expected_ = reference_["greedy_from_bos_256_ids"].get<Ids>();
     ASSERT_EQ(expected_.size(), 256U);
-  }
-
-  Ids greedy(const Ids& prompt, std::int64_t new_tokens) const {
-    infer::GenerateOptions options{.max_new_tokens = new_tokens, .sampling = {.temperature = 0}};
-    return infer::generate(*model_, prompt, options);
   }
 
   std::unique_ptr<nn::LanguageModel> model_;
@@ -45,14 +63,15 @@ Ids joined(Ids a, const Ids& b) {
 
 TEST_F(Stories, GreedyFromTheBeginningOfATextGivesTheReferenceIds) {
   Ids prompt = {expected_[0]};
-  EXPECT_EQ(joined(prompt, greedy(prompt, 255)), expected_);
+  EXPECT_EQ(joined(prompt, greedy(*model_, prompt, 255)), expected_);
 }
 
 TEST_F(Stories, AnyPrefixOfThemIsContinuedInTheSameWay) {
   for (std::size_t length : {2U, 17U, 128U, 255U}) {
     Ids prompt(expected_.begin(), expected_.begin() + static_cast<std::ptrdiff_t>(length));
     auto rest = static_cast<std::int64_t>(expected_.size() - length);
-    EXPECT_EQ(joined(prompt, greedy(prompt, rest)), expected_) << "prompt of " << length << " tokens";
+    EXPECT_EQ(joined(prompt, greedy(*model_, prompt, rest)), expected_)
+        << "prompt of " << length << " tokens";
   }
 }
 

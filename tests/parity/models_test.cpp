@@ -15,11 +15,10 @@
 #include "bora/checkpoint/safetensors_writer.h"
 #include "bora/run/forward.h"
 #include "bora/run/models.h"
+#include "model_folders.h"
 
 namespace bora::run {
 namespace {
-
-std::string models_directory() { return BORA_SHARED_DIR "/data/models"; }
 
 struct Reference {
   std::vector<std::int32_t> ids;
@@ -74,15 +73,9 @@ int compare_with_reference(const std::string& model_directory, const std::string
   return compared;
 }
 
-class ModelParity : public testing::TestWithParam<std::string> {
- protected:
-  void SetUp() override {
-    if (!exists(directory())) GTEST_SKIP() << "no reference models at " << directory();
-  }
-  std::string directory() const { return models_directory() + "/" + GetParam(); }
-};
+class ModelParity : public ModelFolderTest {};
 
-TEST_P(ModelParity, EqualsHuggingFace) { EXPECT_GT(compare_with_reference(directory(), directory()), 10); }
+TEST_P(ModelParity, EqualsHuggingFace) { EXPECT_GT(compare_with_reference(folder(), folder()), 10); }
 
 // A copy of the model directory with changes.
 std::string variant(const std::string& from, const std::string& name, bool v5_config) {
@@ -108,27 +101,27 @@ std::vector<checkpoint::TensorSource> sources(const checkpoint::SafetensorsFile&
 }
 
 TEST_P(ModelParity, ReadsTheNewerConfigAndBareNames) {
-  if (!exists(directory() + "/config_v5.json")) GTEST_SKIP() << "no config_v5.json for " << GetParam();
-  auto to = variant(directory(), GetParam() + "_v5", true);
-  checkpoint::SafetensorsFile file(directory() + "/model.safetensors");
+  if (!exists(folder() + "/config_v5.json")) GTEST_SKIP() << "no config_v5.json for " << name();
+  auto to = variant(folder(), name() + "_v5", true);
+  checkpoint::SafetensorsFile file(folder() + "/model.safetensors");
   std::vector<std::vector<float>> kept;
   checkpoint::write_safetensors(to + "/model.safetensors", sources(file, core::DType::f32, true, kept));
-  EXPECT_GT(compare_with_reference(to, directory()), 10);
+  EXPECT_GT(compare_with_reference(to, folder()), 10);
 }
 
 TEST_P(ModelParity, ReadsShards) {
-  auto to = variant(directory(), GetParam() + "_sharded", false);
-  checkpoint::SafetensorsFile file(directory() + "/model.safetensors");
+  auto to = variant(folder(), name() + "_sharded", false);
+  checkpoint::SafetensorsFile file(folder() + "/model.safetensors");
   std::vector<std::vector<float>> kept;
   auto names = checkpoint::write_sharded(to, "model", sources(file, core::DType::f32, false, kept),
-                                         {.max_shard_bytes = 100'000});
+                                         {.max_shard_bytes = 20'000});
   EXPECT_GT(names.size(), 1U);
-  EXPECT_GT(compare_with_reference(to, directory()), 10);
+  EXPECT_GT(compare_with_reference(to, folder()), 10);
 }
 
 TEST_P(ModelParity, Bf16FilesWidenExactly) {
-  auto to = variant(directory(), GetParam() + "_bf16", false);
-  checkpoint::SafetensorsFile file(directory() + "/model.safetensors");
+  auto to = variant(folder(), name() + "_bf16", false);
+  checkpoint::SafetensorsFile file(folder() + "/model.safetensors");
   std::vector<std::vector<float>> kept;
   checkpoint::write_safetensors(to + "/model.safetensors", sources(file, core::DType::bf16, false, kept));
   auto model = load_model(to);
@@ -140,8 +133,8 @@ TEST_P(ModelParity, Bf16FilesWidenExactly) {
 }
 
 TEST_P(ModelParity, ExportThenImportIsBitEqual) {
-  auto model = load_model(directory());
-  auto to = testing::TempDir() + "bora_parity_export_" + GetParam();
+  auto model = load_model(folder());
+  auto to = testing::TempDir() + "bora_parity_export_" + name();
   checkpoint::save_hugging_face(to, hf_parameters(*model), model->hf_config());
   auto again = load_model(to);
   auto before = hf_parameters(*model), after = hf_parameters(*again);
@@ -150,20 +143,13 @@ TEST_P(ModelParity, ExportThenImportIsBitEqual) {
     EXPECT_EQ(before[i].parameter.array->to_vector<float>(), after[i].parameter.array->to_vector<float>())
         << before[i].name;
   }
-  EXPECT_GT(compare_with_reference(to, directory()), 10);
+  EXPECT_GT(compare_with_reference(to, folder()), 10);
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, ModelParity,
-                         testing::Values("gpt2", "llama-gqa", "llama-tied-rope3", "stories260k"),
-                         [](const auto& param) {
-                           auto name = param.param;
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(Models, ModelParity, testing::ValuesIn(model_folders()), model_name);
 
 TEST(ModelParityErrors, NameTheTensorAndBothShapes) {
-  auto from = models_directory() + "/llama-gqa";
-  if (!exists(from)) GTEST_SKIP() << "no reference models at " << from;
+  const std::string from = BORA_SOURCE_DIR "/tests/parity/models/tiny-llama-gqa-rope3";
   auto to = variant(from, "wrong_shape", false);
   checkpoint::SafetensorsFile file(from + "/model.safetensors");
   std::vector<std::vector<float>> kept;

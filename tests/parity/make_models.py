@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+# SPDX-FileCopyrightText: The Bora authors
+"""Writes tests/parity/models: tiny random models, and what Hugging Face computes with them.
+
+  python3 -m venv venv
+  venv/bin/pip install torch==2.11.0 transformers==4.57.6 safetensors==0.8.0 numpy==2.4.6
+  venv/bin/python tests/parity/make_models.py            writes them anew
+  venv/bin/python tests/parity/make_models.py --check    makes them elsewhere, and says what differs
+
+A CPU is enough, everything is float32. A folder has
+
+  config.json            as transformers 4 writes it
+  config_v5.json         the same as transformers 5 spells it, with rope_parameters
+  model.safetensors      the weights; a tied head is absent
+  reference.safetensors  input_ids [2, 16], which are the labels too; logits; hidden_states.i; loss, the
+                         mean cross-entropy of position t + 1 given those up to t; grad.NAME, its gradient,
+                         for every parameter
+  generation.json        prompts, and the tokens that greedy decoding adds to them
+
+A weight depends on the model's seed and on its own name alone. Weights are so large that softmaxes are far
+from even and every part moves the logits by far more than rounding does.
+"""
+import json
+import random
+import sys
+import tempfile
+from pathlib import Path
+
+import torch
+import transformers
+from safetensors.torch import load_file, save_file
+
+FOLDER = Path(__file__).resolve().parent / "models"
+BATCH, POSITIONS, VOCAB = 2, 16, 80
+PROMPTS, NEW_TOKENS = (4, 9), 24
+CLEAR_LEAD = 1e-2  # of the best logit before the second, at every token of a continuation
+TOLERANCE = 1e-6  # of --check, relative to a tensor's largest value where that is above 1
+BOTH_ENDS = dict(bos_token_id=1, eos_token_id=2)
+
+# name: (seed, configuration)
+MODELS = {
+    # Learned positions, layer norms, biases, fused queries, keys and values, tied head.
+    "tiny-gpt2": (1, transformers.GPT2Config(
+        vocab_size=VOCAB, n_positions=40, n_embd=24, n_layer=2, n_head=3, **BOTH_ENDS)),
+    # Two queries for each key and value. Of a head's three frequencies one is kept, one blended, one divided.
+    "tiny-llama-gqa-rope3": (2, transformers.LlamaConfig(
+        vocab_size=VOCAB, hidden_size=24, intermediate_size=40, num_hidden_layers=2, num_attention_heads=4,
+        num_key_value_heads=2, max_position_embeddings=128, rms_norm_eps=1e-5, rope_theta=100.0,
+        rope_scaling=dict(rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
+                          original_max_position_embeddings=32), **BOTH_ENDS)),
+    # Tied head, as many keys and values as queries, heads wider than hidden_size / heads.
+    "tiny-llama-tied": (3, transformers.LlamaConfig(
+        vocab_size=VOCAB, hidden_size=16, intermediate_size=40, num_hidden_layers=2, num_attention_heads=2,
+        head_dim=12, max_position_embeddings=40, tie_word_embeddings=True, **BOTH_ENDS)),
+}
+
+
+def fill(model, seed):
+    """Sets every parameter: norms to 1 give or take 0.2, biases to about 0.1, matrices to about 0.3."""
+    for name, parameter in model.named_parameters():
+        source = random.Random(f"{seed} {name}")
+        normal = torch.tensor([source.gauss(0, 1) for _ in range(parameter.numel())]).view_as(parameter)
+        if name.endswith("bias"):
+            parameter.data = 0.1 * normal
+        elif parameter.dim() == 1:
+            parameter.data = 1 + 0.2 * normal
+        else:
+            parameter.data = 0.3 * normal
+    model.tie_weights()
+
+
+def make_model(seed, config):
+    model = transformers.AutoModelForCausalLM.from_config(config, attn_implementation="eager").eval()
+    fill(model, seed)
+    return model
+
+
+def reference_of(model, ids):
+    """The tensors of reference.safetensors."""
+    output = model(ids, labels=ids, output_hidden_states=True)
+    output.loss.backward()
+    tensors = {"input_ids": ids, "logits": output.logits, "loss": output.loss}
+    tensors |= {f"hidden_states.{i}": states for i, states in enumerate(output.hidden_states)}
+    tensors |= {f"grad.{name}": parameter.grad for name, parameter in model.named_parameters()}
+    return {name: tensor.detach().contiguous() for name, tensor in tensors.items()}
+
+
+@torch.no_grad()
+def continuation(model, prompt):
+    """NEW_TOKENS most probable tokens, each from a run over all before it; no token ends the text."""
+    ids = list(prompt)
+    for _ in range(NEW_TOKENS):
+        logits, tokens = model(torch.tensor([ids])).logits[0, -1].topk(2)
+        lead = (logits[0] - logits[1]).item()
+        if lead < CLEAR_LEAD:
+            sys.exit(f"{model.config.model_type}: token {len(ids)} leads by {lead:g} only; take another seed")
+        ids.append(tokens[0].item())
+    return {"prompt_ids": prompt, "new_ids": ids[len(prompt):]}
+
+
+def newer_spelling(config):
+    """config.json of transformers 4 as transformers 5 spells it."""
+    config = dict(config)
+    if "rope_theta" in config:
+        scaling = config.pop("rope_scaling") or {"rope_type": "default"}
+        config["rope_parameters"] = {**scaling, "rope_theta": config.pop("rope_theta")}
+    return config
+
+
+def make(name, folder):
+    seed, config = MODELS[name]
+    model = make_model(seed, config)
+    model.save_pretrained(folder)
+    (folder / "generation_config.json").unlink()
+    newer = newer_spelling(json.loads((folder / "config.json").read_text()))
+    (folder / "config_v5.json").write_text(json.dumps(newer, indent=2, sort_keys=True) + "\n")
+    source = random.Random(f"{seed} input_ids")
+    rows = [[source.randrange(3, VOCAB) for _ in range(POSITIONS)] for _ in range(BATCH)]
+    save_file(reference_of(model, torch.tensor(rows)), folder / "reference.safetensors")
+    prompts = [continuation(model, row[:length]) for row, length in zip(rows, PROMPTS)]
+    (folder / "generation.json").write_text(json.dumps({"prompts": prompts}) + "\n")
+
+
+def differences(path, other):
+    """What differs between two files, a line each."""
+    if path.suffix == ".json":
+        return [] if json.loads(path.read_text()) == json.loads(other.read_text()) else [f"{path}: differs"]
+    ours, theirs = load_file(path), load_file(other)
+    if ours.keys() != theirs.keys():
+        return [f"{path}: has other tensors: {sorted(ours.keys() ^ theirs.keys())}"]
+    found = []
+    for name, tensor in ours.items():
+        if (tensor.dtype, tensor.shape) != (theirs[name].dtype, theirs[name].shape):
+            found.append(f"{path}: {name} has another type or shape")
+            continue
+        difference = (tensor - theirs[name]).abs().max().item()
+        if not difference <= TOLERANCE * max(1, tensor.abs().max().item()):
+            found.append(f"{path}: {name} differs by {difference:g}")
+    return found
+
+
+def check():
+    """Exits with a line for each difference."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name in MODELS:
+            make(name, Path(folder) / name)
+        made = {path.relative_to(folder) for path in Path(folder).rglob("*.*")}
+        kept = {path.relative_to(FOLDER) for path in FOLDER.rglob("*.*")}
+        found = [f"{path}: only {'in the repository' if path in kept else 'made'}" for path in made ^ kept]
+        for path in sorted(made & kept):
+            found += differences(FOLDER / path, Path(folder) / path)
+    if found:
+        sys.exit("\n".join(sorted(found)))
+    print(f"{len(MODELS)} models, {len(kept)} files: the same")
+
+
+def main():
+    torch.set_num_threads(1)
+    transformers.logging.set_verbosity_error()
+    if sys.argv[1:] == ["--check"]:
+        check()
+    elif sys.argv[1:]:
+        sys.exit(__doc__)
+    else:
+        for name in MODELS:
+            make(name, FOLDER / name)
+
+
+if __name__ == "__main__":
+    main()

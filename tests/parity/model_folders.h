@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#pragma once
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "bora/base/file.h"
+
+namespace bora::run {
+
+/// Folders with a tiny model and what Hugging Face computes with it. make_models.py says which files they
+/// have, and makes those of this repository, which are always tested; the others are tested where they are
+/// there.
+inline std::vector<std::string> model_folders() {
+  return {
+      BORA_SOURCE_DIR "/tests/parity/models/tiny-gpt2",
+      BORA_SOURCE_DIR "/tests/parity/models/tiny-llama-gqa-rope3",
+      BORA_SOURCE_DIR "/tests/parity/models/tiny-llama-tied",
+      BORA_SHARED_DIR "/data/models/gpt2",
+      BORA_SHARED_DIR "/data/models/llama-gqa",
+      BORA_SHARED_DIR "/data/models/llama-tied-rope3",
+      BORA_SHARED_DIR "/data/models/stories260k",
+  };
+}
+
+/// A test of every model folder.
+class ModelFolderTest : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    if (folder().starts_with(BORA_SHARED_DIR) && !exists(folder()))
+      GTEST_SKIP() << "no further reference model at " << folder();
+  }
+  const std::string& folder() const { return GetParam(); }
+  std::string name() const { return base_name(folder()); }
+};
+
+/// "tiny_gpt2", for the name of a test.
+inline std::string model_name(const testing::TestParamInfo<std::string>& info) {
+  auto name = base_name(info.param);
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
+}  // namespace bora::run
