@@ -14,7 +14,7 @@
 #include "bora/cli/commands.h"
 #include "bora/core/runtime.h"
 #include "bora/mesh/mpi_plugin.h"
-#include "bora/run/profile.h"
+#include "bora/run/hooks/timeline.h"
 #include "bora/train/trainer.h"
 
 namespace bora::cli {

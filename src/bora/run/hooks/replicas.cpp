@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
-#include "bora/run/replica_guard.h"
+#include "bora/run/hooks/replicas.h"
 
 #include <fmt/core.h>
 
@@ -35,6 +35,22 @@ void ReplicaGuard::flip_for_test(std::int64_t done) const {
   const auto wish = env::for_tests("BORA_TEST_FLIP_BIT");
   if (!wish || *wish != fmt::format("{}@{}", workers_.rank(), done) || parameters_.empty()) return;
   parameters_.back().array->data<std::byte>()[5] ^= std::byte{1};
+}
+
+Replicas::Replicas(Session& session) {
+  auto& model = session.model();
+  const auto every = session.config().trainer.check_replicas_every;
+  guards_.emplace_back(*model.mesh().lanes(), model.replicas(), every);
+  if (model.mesh().shape().workers_per_lane() > 1)
+    guards_.emplace_back(session.workers(), model.replicas_everywhere(), every);
+}
+
+void Replicas::after_step(const train::StepResult& result) {
+  for (auto& guard : guards_) guard.after_step(result.step + 1);
+}
+
+void Replicas::before_checkpoint(std::int64_t step) {
+  for (auto& guard : guards_) guard.before_checkpoint(step);
 }
 
 }  // namespace bora::run

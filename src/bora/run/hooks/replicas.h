@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "bora/core/param.h"
-#include "bora/mesh/sharded_parameters.h"
+#include "bora/run/session.h"
 
 namespace bora::run {
 
@@ -28,6 +28,18 @@ class ReplicaGuard {
   mesh::Communicator& workers_;
   std::vector<core::ParamRef> parameters_;
   std::int64_t every_, compared_ = -1;
+};
+
+/// trainer.check_replicas_every: a guard for what all workers of different lanes hold alike, and one for what
+/// all workers do.
+class Replicas final : public Hook {
+ public:
+  explicit Replicas(Session& session);
+  void after_step(const train::StepResult& result) override;
+  void before_checkpoint(std::int64_t step);
+
+ private:
+  std::vector<ReplicaGuard> guards_;
 };
 
 }  // namespace bora::run

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
-#include "bora/run/profile.h"
+#include "bora/run/hooks/timeline.h"
 
 #include <fmt/core.h>
 
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "bora/base/file.h"
@@ -27,25 +26,28 @@ void write_timeline(mesh::Communicator& workers, const std::string& path) {
   if (workers.rank() == 0) write_atomically(path, trace::chrome_trace(all));
 }
 
-Profile::Profile(const train::ProfilerConfig& config, std::string run_directory,
-                 std::shared_ptr<mesh::Communicator> workers)
-    : config_(config), run_directory_(std::move(run_directory)), workers_(std::move(workers)) {}
-
-void Profile::at_boundary(std::int64_t next) {
+// Between steps, `next` being the one that comes.
+void Timeline::at_boundary(std::int64_t next) {
   if (!config_.enabled) return;
   const std::int64_t end = config_.start_step + config_.num_steps;
   if (next >= end) return finish();
   if (first_ >= 0 || next < config_.start_step) return;
   first_ = next;
-  begin_timeline(*workers_);
+  begin_timeline(session_.workers());
 }
 
-void Profile::finish() {
+void Timeline::finish() {
   if (first_ < 0) return;
-  const auto path = path_join(run_directory_, fmt::format("trace-step-{}.json", first_));
-  write_timeline(*workers_, path);
+  const auto path = path_join(session_.place().directory, fmt::format("trace-step-{}.json", first_));
+  write_timeline(session_.workers(), path);
   written_ = path;
   first_ = -1;
+}
+
+void Timeline::end(train::Outcome /*outcome*/) {
+  finish();
+  if (!written_.empty())
+    session_.console().fact("timeline", written_ + ": open it in ui.perfetto.dev or chrome://tracing");
 }
 
 }  // namespace bora::run

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/run/hooks/exports.h"
+
+#include <fmt/core.h>
+
+#include "bora/run/generation_config.h"
+#include "bora/run/join_workers.h"
+#include "bora/run/models.h"
+
+namespace bora::run {
+
+void export_model(Session& session, const std::string& directory) {
+  session.trainer().require_finite_parameters();
+  auto& model = session.model();
+  const auto& tokenizer = session.text().tokenizer;
+  const auto dtype = core::parse_dtype(session.config().hf_save_dtype);
+  model.lend_values([&](const PlacedModel::WholeValues& whole) {
+    export_hugging_face(*model, tokenizer,
+                        generation_of(session.place().directory, tokenizer, model->shape().vocab), directory,
+                        {.dtype = dtype, .values = [&](const auto& p) { return whole(p.parameter); }});
+  });
+}
+
+void Exports::after_step(const train::StepResult& result) {
+  const auto& config = session_.config();
+  const auto done = result.step + 1;
+  if (!config.hf_save_path || done % config.hf_save_steps != 0) return;
+  session_.workers().deadline(kPatience);  // of a disk
+  export_model(session_, fmt::format("{}/step-{}", *config.hf_save_path, done));
+  session_.meet_for_training();
+}
+
+}  // namespace bora::run

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/run/session.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "bora/base/error.h"
+#include "bora/base/file.h"
+#include "bora/base/text.h"
+#include "bora/run/generation_config.h"
+#include "bora/run/join_workers.h"
+#include "bora/run/run_lanes.h"
+#include "bora/run/run_record.h"
+#include "bora/train/signals.h"
+
+namespace bora::run {
+
+namespace {
+
+// The directory, of Hugging Face or of a run, whose weights a run begins with; empty if it begins with new
+// ones.
+std::string model_to_start_from(const LmConfig& config) {
+  if (!config.initialize_from_hf.empty()) return config.initialize_from_hf;
+  const auto& from = config.initialize_from_checkpoint_path ? config.initialize_from_checkpoint_path
+                                                            : config.trainer.initialize_from;
+  if (!from) return "";
+  return exists(path_join(*from, "state.json")) ? parent_path(*from) : *from;  // a checkpoint, or its run
+}
+
+void describe_model(PlacedModel& model, track::Console& console) {
+  auto s = model->shape();
+  console.fact("model", fmt::format("{} · {} parameters · {} layers × {} · context {}", s.type,
+                                    human_count(static_cast<double>(model.elements())), s.layers, s.hidden,
+                                    s.seq_len));
+}
+
+track::FlopsModel flops_model(const nn::ModelShape& s, std::int64_t seq_len) {
+  return {.layers = s.layers,
+          .hidden = s.hidden,
+          .intermediate = s.mlp,
+          .heads = s.heads,
+          .kv_heads = s.kv_heads,
+          .head_dim = s.head_dim,
+          .vocabulary = s.vocab,
+          .sequence = seq_len,
+          .gated_mlp = s.gated_mlp};
+}
+
+std::unique_ptr<track::ThroughputMeter> meter_of(const nn::ModelShape& shape, std::int64_t seq_len) {
+  const auto flops = flops_model(shape, seq_len);
+  return std::make_unique<track::ThroughputMeter>(track::ThroughputOptions{
+      .flops_per_token = track::training_flops_per_token(flops),
+      .flops_per_token_causal = track::training_flops_per_token(flops, track::AttentionFlops::Causal)});
+}
+
+train::TrainerOptions trainer_options(const LmConfig& config, std::int64_t lanes) {
+  const auto& t = config.trainer;
+  train::TrainerOptions options{.total_steps = t.num_train_steps,
+                                .stop_at_step = t.stop_at_step,
+                                .lanes = lanes,
+                                .seed = static_cast<std::uint64_t>(t.seed),
+                                .dropout = true,
+                                .fast_reduction = t.reduction == "fast",
+                                .crash_on_nan = t.crash_on_nan,
+                                .crash_on_inf = t.crash_on_inf};
+  options.loss = {
+      .compute = t.mp.compute, .z_loss = config.z_loss_weight, .chunk = config.cross_entropy_chunk};
+  return options;
+}
+
+}  // namespace
+
+Session::Session(const LoadedConfig& loaded, RunPlace place, track::Console& console,
+                 std::shared_ptr<mesh::Communicator> workers)
+    : loaded_(loaded), place_(std::move(place)), console_(console), workers_(std::move(workers)) {}
+
+void Session::meet(std::string_view activity, double patience) {
+  workers_->barrier();
+  workers_->activity(activity);
+  workers_->deadline(patience);
+}
+
+void Session::prepare() {
+  text_ = prepare_text(config(), place_, config().model.config->seq_len(), console_, std::nullopt,
+                       text_team(*workers_), Caches::Growing);
+  require_training_data(*text_);
+  end_with_the_data();
+  model_.emplace(loaded_, workers_, text_->vocab_size());
+  describe_model(*model_, console_);
+  find_lanes();
+  if (is_first()) {
+    earlier_arithmetic_ = recorded_arithmetic(place_.directory);
+    record();
+    if (const auto from = model_to_start_from(config()); !from.empty())
+      keep_generation(from, text_->tokenizer, place_.directory);
+  }
+  optimizer_ = optim::make_optimizer(config().optimizer, model_->parameters());
+  make_trainer();
+}
+
+void Session::record() const {
+  if (is_first()) record_run(loaded_, place_, *text_, lanes_, started_);
+}
+
+// Rank 0 looks what earlier starts have had.
+void Session::find_lanes() {
+  const auto& trainer = config().trainer;
+  const bool goes_on = is_first() && trainer.load_checkpoint != false;
+  const auto found = goes_on ? recorded_lanes(place_.directory) : RecordedLanes();
+  const auto& shape = model_->mesh().shape();
+  auto chosen = choose_lanes(trainer, config().model.config->seq_len(), shape, found);
+  workers_->broadcast(0, std::as_writable_bytes(std::span(&chosen, 1)));
+  require_lanes(chosen, trainer, shape, fmt::format("{} workers were started", workers_->size()));
+  lanes_ = chosen.number;
+  if (found.checkpoint.value_or(lanes_) != lanes_)
+    console_.fact("lanes", fmt::format("{} now, {} before: from here on the last digits differ from those of "
+                                       "a run that keeps its lanes",
+                                       lanes_, *found.checkpoint));
+}
+
+// Data that is read up ends the run, and its schedule.
+void Session::end_with_the_data() {
+  auto& steps = loaded_.config.trainer.num_train_steps;
+  const auto most = data::Loader(text_->datasets.train, config().trainer.batch_schedule()).num_steps();
+  if (most >= steps) return;
+  console_.fact("steps", fmt::format("{} instead of {}: the data is read up then", most, steps));
+  steps = most;
+}
+
+void Session::make_trainer() {
+  const auto& t = config().trainer;
+  std::optional<optim::SkipStep> skip;
+  if (config().optimizer.skip_bad_steps) skip.emplace(*config().optimizer.skip_bad_steps);
+  train::Trainer::Parts parts{**model_,
+                              *optimizer_,
+                              optim::Schedule(config().optimizer, t.num_train_steps),
+                              skip,
+                              [this](std::int64_t) { return next_batch(); },
+                              [this] { return stop_is_wanted(); },
+                              {[this](const auto& result) {
+                                for (auto* hook : hooks_) hook->after_step(result);
+                              }},
+                              model_->mesh().lanes(),
+                              model_->sharded(),
+                              workers_};
+  trainer_ = std::make_unique<train::Trainer>(std::move(parts), trainer_options(config(), lanes_));
+  const auto seq_len = config().model.config->seq_len(), sequences = t.batch_schedule().batch_size(0);
+  console_.fact("batch", fmt::format("{} sequences = {} tokens · {} lane{}", sequences,
+                                     with_commas(sequences * seq_len), lanes_, lanes_ == 1 ? "" : "s"));
+  if (workers_->size() > 1) console_.fact("mesh", model_->describe_workers());
+  meter_ = meter_of((*model_)->shape(), seq_len);
+}
+
+void Session::open(std::function<void()> when_built) {
+  if (is_first()) {
+    tracker_ = track::make_tracker(config().trainer.trackers(),
+                                   {place_.directory, place_.id, trainer_->next_step()});
+    tracker_->log_hyperparameters({{"config", write_config(loaded_.config)}});
+  } else {
+    tracker_ = std::make_unique<track::CompositeTracker>(track::CompositeTracker::Trackers());
+  }
+  growing_.emplace(*text_, console_, *workers_, std::move(when_built));
+}
+
+train::Outcome Session::train(std::span<Hook* const> hooks) {
+  hooks_ = hooks;
+  meet_for_training();
+  for (auto* hook : hooks) hook->begin();
+  const auto outcome = trainer_->run();
+  console_.settle();
+  for (auto hook = hooks.rbegin(); hook != hooks.rend(); ++hook) (*hook)->end(outcome);
+  return outcome;
+}
+
+// Read ahead in another thread; what batch belongs to a step does not depend on that.
+data::Prefetcher& Session::prefetcher() {
+  if (!prefetcher_)
+    prefetcher_ = std::make_unique<data::Prefetcher>(
+        data::Loader(text_->datasets.train, config().trainer.batch_schedule()), trainer_->next_step(),
+        data::PrefetchOptions{
+            .wanted = [this](std::int64_t row, std::int64_t size) { return trainer_->computes(row, size); }});
+  return *prefetcher_;
+}
+
+data::Batch Session::next_batch() {
+  auto batch = prefetcher().next();
+  if (!batch) fail(ErrorKind::InvalidArgument, "data: it is read up before step {}", trainer_->next_step());
+  return std::move(*batch);
+}
+
+// A batch of a cache that is still being built may be long in coming: who waits for it can be stopped.
+bool Session::stop_is_wanted() {
+  const double before = monotonic_seconds();
+  growing_->wait([this] { return prefetcher().ready(); });
+  waited_ += monotonic_seconds() - before;
+  return train::StopSignals::requested();
+}
+
+}  // namespace bora::run
