@@ -20,7 +20,7 @@ struct AttentionMask {
   core::Array segments;     ///< i32 [batch, position] or empty: positions see only their own segment
 
   static AttentionMask causal_mask() { return {}; }
-  static AttentionMask none() { return {.causal = false}; }
+  static AttentionMask none() { return {.causal = false, .window = 0, .segments = {}}; }
   AttentionMask with_window(std::int64_t w) const;
   AttentionMask with_segments(core::Array s) const;
 };
