@@ -52,7 +52,7 @@ void bench(Communicator& c, const Settings& settings) {
   for (std::int64_t i = 0; i < settings.arrays; ++i) arrays.push_back(core::ones({kAxis, sizes}));
   std::vector<const core::Array*> like;
   for (const auto& array : arrays) like.push_back(&array);
-  TreeReducer reducer(c, like, {.buffer_bytes = settings.buffer, .shared_memory = settings.messages == 0});
+  TreeReduce reducer(c, like, {.buffer_bytes = settings.buffer, .shared_memory = settings.messages == 0});
 
   std::int64_t lanes = 1;
   while (lanes < c.size()) lanes *= 2;

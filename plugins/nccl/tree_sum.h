@@ -12,7 +12,7 @@
 namespace bora::nccl {
 
 /// Sums lanes in device memory over all workers in the order of bora/mesh/lane_order.h: the bits of
-/// mesh::TreeReducer on CPUs, for any number of workers (but for those of NaNs, where it has no bits to
+/// mesh::TreeReduce on CPUs, for any number of workers (but for those of NaNs, where it has no bits to
 /// promise).
 class TreeSum {
  public:

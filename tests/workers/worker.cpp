@@ -42,7 +42,7 @@ core::Array make(std::int64_t lane, std::size_t array, int step) {
   return core::random_normal(key, {kAxis, sizes});
 }
 
-LaneSum sum_lanes(Communicator& c, TreeReducer& reducer, int step) {
+LaneSum sum_lanes(Communicator& c, TreeReduce& reducer, int step) {
   const auto own = owned_lanes(c.rank(), c.size(), kLanes);
   LaneTree tree(kLanes, std::size(kSizes));
   for (auto lane = own.first; lane < own.first + own.lanes; ++lane) {
@@ -77,7 +77,7 @@ std::string sums(Communicator& c, const ReduceOptions& options) {
   const auto arrays = parameters();
   std::vector<const core::Array*> like;
   for (const auto& a : arrays) like.push_back(&a);
-  TreeReducer reducer(c, like, options);
+  TreeReduce reducer(c, like, options);
   std::string hashes;
   for (int step = 0; step < 2; ++step) hashes += " " + hash_of(sum_lanes(c, reducer, step));
   const auto all = c.all_gather_unequal(std::as_bytes(std::span(hashes)));
@@ -139,7 +139,7 @@ int suffer(Communicator& c, std::string_view how) {
   const auto arrays = parameters();
   std::vector<const core::Array*> like;
   for (const auto& a : arrays) like.push_back(&a);
-  TreeReducer reducer(c, like);
+  TreeReduce reducer(c, like);
   for (int step = 0; step < 1000; ++step) {
     c.activity(fmt::format("step {}: gradients", step));
     if (step == 2 && c.rank() == 1) {

@@ -15,6 +15,7 @@
 #include "bora/core/runtime.h"
 #include "bora/mesh/mpi_plugin.h"
 #include "bora/run/hooks/timeline.h"
+#include "bora/train/reduction.h"
 #include "bora/train/trainer.h"
 
 namespace bora::cli {
@@ -77,9 +78,9 @@ int run_bench_workers(const Arguments& arguments) {
                           [&](std::int64_t s) { return random_batch(s, batch, seq, model->shape().vocab); },
                           {},
                           {},
-                          workers,
-                          sharded ? &*sharded : nullptr},
-                         {.total_steps = steps + 1, .lanes = lanes, .fast_reduction = fast});
+                          train::make_reducer(fast ? "fast" : "fixed", workers, model->parameters(),
+                                              sharded ? &*sharded : nullptr)},
+                         {.total_steps = steps + 1, .lanes = lanes});
   trainer.step();
   if (!trace.empty()) run::begin_timeline(*workers);
   std::vector<double> times;

@@ -18,6 +18,7 @@ struct LaneRange {
   std::int64_t first = 0;
   std::int64_t lanes = 0;
   bool operator==(const LaneRange&) const = default;
+  bool has(std::int64_t lane) const { return lane >= first && lane < first + lanes; }
 };
 
 /// The lanes that one of `workers` computes: consecutive ones, the first `lanes % workers` workers one more

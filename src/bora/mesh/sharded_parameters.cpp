@@ -9,20 +9,11 @@
 #include "bora/base/clock.h"
 #include "bora/base/error.h"
 #include "bora/base/trace.h"
-#include "bora/core/create.h"
 #include "bora/core/kernels/cpu/threads.h"
+#include "bora/mesh/plain_arrays.h"
 
 namespace bora::mesh {
 namespace {
-
-core::Array make_array(const std::vector<std::int64_t>& sizes) {
-  constexpr std::string_view kNames[] = {"d0", "d1", "d2", "d3", "d4", "d5", "d6", "d7"};
-  return core::uninitialized({core::Names(kNames).first(sizes.size()), sizes});
-}
-
-std::span<std::byte> bytes_of(float* data, std::int64_t elements) {
-  return {reinterpret_cast<std::byte*>(data), static_cast<std::size_t>(elements) * sizeof(float)};
-}
 
 // Where each worker's block begins in an array of all blocks one after another, in bytes.
 std::vector<std::size_t> block_bounds(const AxisCut& cut) {
@@ -98,6 +89,12 @@ std::vector<core::ParamRef> ShardedParameters::shards() {
     out.push_back(slot.parameter);
     out.back().array = &slot.block;
   }
+  return out;
+}
+
+std::vector<core::ParamRef> ShardedParameters::parameters() const {
+  std::vector<core::ParamRef> out;
+  for (const Slot& slot : slots_) out.push_back(slot.parameter);
   return out;
 }
 
@@ -269,139 +266,6 @@ BlockHolders ShardedParameters::holders() {
   BlockHolders out{of_holders_.get(), {}};
   for (const Slot& slot : slots_) out.cut.push_back(!slot.cut.whole());
   return out;
-}
-
-ShardedGradients::ShardedGradients(ShardedParameters& store, std::int64_t lanes)
-    : store_(store), lanes_(lanes), scalars_(lanes, 0), touched_(store.size()) {
-  for (std::size_t i = 0; i < store.size(); ++i) trees_.emplace_back(lanes, 1);
-}
-
-std::int64_t ShardedGradients::rounds() const {
-  const std::int64_t w = store_.workers().size();
-  return (lanes_ + w - 1) / w;
-}
-
-std::int64_t ShardedGradients::lane(std::int64_t round) const {
-  const std::int64_t own = store_.workers().rank(), at = round * store_.workers().size() + own;
-  return at < lanes_ ? at : std::min(own, lanes_ - 1);
-}
-
-bool ShardedGradients::counts(std::int64_t round, int worker) const {
-  return round * store_.workers().size() + worker < lanes_;
-}
-
-// Of the workers of a replica, in a round.
-LaneRange ShardedGradients::lanes_of(std::int64_t round, int replica) const {
-  const std::int64_t each = store_.holders_->size();
-  const std::int64_t first = std::min(round * store_.workers().size() + replica * each, lanes_);
-  return {first, std::min(each, lanes_ - first)};
-}
-
-// The pieces travel while the next gradients are computed: first within the replica; what its lanes add up to
-// goes to the other replicas.
-void ShardedGradients::add(std::int64_t round, std::size_t i, const core::Array& gradient) {
-  auto& holders = *store_.holders_;
-  const auto& cut = store_.cut(i);
-  const trace::Span span("reduce-scatter", "elements", gradient.numel());
-  const int rank = holders.rank();
-  const auto lanes = lanes_of(round, replica()).lanes;  // of workers 0, 1, ... of the replica
-  touched_[i] = true;
-  const std::int64_t bytes = gradient.numel() * std::int64_t{sizeof(float)};
-  while (!pieces_.empty() && (pieces_.size() == kWays || flying_bytes_ + bytes > kMostFlying)) arrive();
-  std::vector<core::Array> out(static_cast<std::size_t>(holders.size())), in(out.size());
-  std::vector<Message> messages;
-  for (int w = 0; w < holders.size(); ++w) {
-    const auto at = static_cast<std::size_t>(w);
-    const bool sends = rank < lanes, receives = w < lanes;
-    if (sends) {
-      if (cut.whole()) {
-        out[at] = gradient;
-      } else {
-        out[at] = make_array(cut.sizes(w));
-        cut.take(w, gradient.data<float>(), out[at].data<float>());
-      }
-    }
-    if (w == rank) continue;
-    if (receives) in[at] = make_array(cut.whole() ? gradient.sizes() : cut.sizes(rank));
-    Message m{.peer = w, .out = {}, .in = {}};
-    if (sends) m.out = bytes_of(out[at].data<float>(), out[at].numel());
-    if (receives) m.in = bytes_of(in[at].data<float>(), in[at].numel());
-    if (!m.out.empty() || !m.in.empty()) messages.push_back(m);
-  }
-  in[static_cast<std::size_t>(rank)] = out[static_cast<std::size_t>(rank)];
-  auto& way = *store_.sums_[next_way_++ % kWays];
-  flying_bytes_ += bytes;
-  pieces_.push_back({&way, round, i, bytes, std::move(out), std::move(in)});
-  way.begin(messages, "gradients");
-}
-
-void ShardedGradients::arrive() {
-  Pieces came = std::move(pieces_.front());
-  pieces_.pop_front();
-  {
-    const trace::Span span("wait");
-    came.way->settle();
-  }
-  flying_bytes_ -= came.bytes;
-  LaneTree own(lanes_, 1);
-  const auto lanes = lanes_of(came.round, replica());
-  for (std::int64_t k = 0; k < lanes.lanes; ++k)
-    own.push({lanes.first + k, 1, {std::move(came.in[static_cast<std::size_t>(k)])}, {}});
-  pass_on(came.round, came.parameter, own.take_nodes());
-}
-
-// To the workers with the same block in the other replicas.
-void ShardedGradients::pass_on(std::int64_t round, std::size_t i, std::vector<LaneSum> own) {
-  if (passed_on_.size() == kWays) arrive_from_replicas();
-  const auto& cut = store_.cut(i);
-  const auto sizes = cut.whole() ? store_.slots_[i].whole.sizes() : cut.sizes(store_.block());
-  auto& across = *store_.across_[next_way_across_++ % kWays];
-  auto& passed = passed_on_.emplace_back(Passed{&across, i, std::move(own), {}});
-  std::vector<Message> messages;
-  for (int k = 1; k < across.size(); ++k) {
-    const int to = (across.rank() + k) % across.size(),
-              from = (across.rank() + across.size() - k) % across.size();
-    for (const auto& node : passed.own)
-      messages.push_back({to, bytes_of(node.arrays[0].data<float>(), node.arrays[0].numel()), {}});
-    for (const auto& node : subtrees(lanes_of(round, from))) {
-      auto& array = passed.others.emplace_back(LaneSum{node.first, node.lanes, {make_array(sizes)}, {}});
-      messages.push_back({from, {}, bytes_of(array.arrays[0].data<float>(), array.arrays[0].numel())});
-    }
-  }
-  across.begin(messages, "gradients of replicas");
-  if (across.size() == 1) arrive_from_replicas();
-}
-
-void ShardedGradients::arrive_from_replicas() {
-  Passed came = std::move(passed_on_.front());
-  passed_on_.pop_front();
-  {
-    const trace::Span span("wait");
-    came.way->settle();
-  }
-  for (auto* nodes : {&came.own, &came.others})
-    for (auto& node : *nodes) trees_[came.parameter].push(std::move(node));
-}
-
-void ShardedGradients::finish(std::int64_t round, std::span<const double> scalars) {
-  while (!pieces_.empty()) arrive();
-  while (!passed_on_.empty()) arrive_from_replicas();
-  auto& workers = store_.workers();
-  std::vector<double> all(scalars.size() * static_cast<std::size_t>(workers.size()));
-  workers.all_gather(std::as_bytes(scalars), std::as_writable_bytes(std::span(all)));
-  for (int w = 0; w < workers.size(); ++w) {
-    if (!counts(round, w)) continue;
-    const auto first = all.begin() + static_cast<std::ptrdiff_t>(scalars.size()) * w;
-    scalars_.push(
-        {round * workers.size() + w, 1, {}, {first, first + static_cast<std::ptrdiff_t>(scalars.size())}});
-  }
-}
-
-LaneSum ShardedGradients::take_total() {
-  LaneSum total = scalars_.take_total();
-  for (std::size_t i = 0; i < trees_.size(); ++i)
-    total.arrays.push_back(touched_[i] ? std::move(trees_[i].take_total().arrays[0]) : core::Array());
-  return total;
 }
 
 }  // namespace bora::mesh

@@ -3,7 +3,6 @@
 #pragma once
 #include <array>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -17,7 +16,6 @@
 #include "bora/mesh/axis_cut.h"
 #include "bora/mesh/collectives.h"
 #include "bora/mesh/communicator.h"
-#include "bora/mesh/lane_tree.h"
 #include "bora/mesh/square_sums.h"
 
 namespace bora::kernels {
@@ -57,6 +55,8 @@ class ShardedParameters final : public core::ParameterStore {
   /// The same parameters with this worker's blocks as arrays: what optimizers work on. They stay where they
   /// are.
   std::vector<core::ParamRef> shards();
+  /// Those of the model, as adopted.
+  std::vector<core::ParamRef> parameters() const;
 
   /// No values but the blocks stay in memory, and nothing travels: before the blocks change.
   void release();
@@ -68,7 +68,7 @@ class ShardedParameters final : public core::ParameterStore {
 
   std::size_t size() const { return slots_.size(); }
   const AxisCut& cut(std::size_t i) const { return slots_[i].cut; }
-  Communicator& workers() const { return *workers_; }
+  const std::shared_ptr<Communicator>& workers() const { return workers_; }
   int block() const { return holders_->rank(); }  ///< which block of each parameter is this worker's
   /// The whole array on `worker`, of which `block` is this worker's part, cut as parameter i; empty on the
   /// others.
@@ -118,61 +118,6 @@ class ShardedParameters final : public core::ParameterStore {
   std::map<std::pair<Slots, Slots>, Slots> next_;
   double looked_ = 0;
   std::unique_ptr<kernels::BetweenChunks> between_chunks_;
-};
-
-/// The gradients of one step on sharded parameters: worker w computes lane r·W + w in round r. Every gradient
-/// goes in pieces to the owners of its blocks, who add lanes by the tree of lane_tree.h: the bits are those
-/// of one worker. With replicas the pieces stay within each, and its sums go from replica to replica: a
-/// worker sends the others its block of each gradient, not its gradients.
-class ShardedGradients {
- public:
-  ShardedGradients(ShardedParameters& store, std::int64_t lanes);
-
-  std::int64_t rounds() const;
-  /// This worker's lane in a round. A worker without one computes its first again, which is not counted.
-  std::int64_t lane(std::int64_t round) const;
-  bool counts(std::int64_t round, int worker) const;
-
-  /// Gradient of parameter i from this worker's lane of the round.
-  void add(std::int64_t round, std::size_t i, const core::Array& gradient);
-  void finish(std::int64_t round, std::span<const double> scalars);
-  /// Blocks of the sum over all lanes (empty where no lane touched a parameter), and the scalars.
-  LaneSum take_total();
-
- private:
-  static constexpr std::size_t kWays = ShardedParameters::kWays;
-  /// Bytes of the gradients that travel at once, if they are several: workers need not be in step.
-  static constexpr std::int64_t kMostFlying = std::int64_t{64} << 20;
-
-  // The pieces of one gradient: those that leave, and those of all lanes of the replica for this worker.
-  struct Pieces {
-    Communicator* way;
-    std::int64_t round;
-    std::size_t parameter;
-    std::int64_t bytes;
-    std::vector<core::Array> out, in;
-  };
-  // What lanes of a round add up to in this worker's block: of this replica, and of the others.
-  struct Passed {
-    Communicator* way;
-    std::size_t parameter;
-    std::vector<LaneSum> own, others;
-  };
-  int replica() const { return store_.across_[0]->rank(); }
-  LaneRange lanes_of(std::int64_t round, int replica) const;
-  void arrive();
-  void pass_on(std::int64_t round, std::size_t i, std::vector<LaneSum> own);
-  void arrive_from_replicas();
-
-  ShardedParameters& store_;
-  std::deque<Pieces> pieces_;     // on their way, in the order of their beginning
-  std::deque<Passed> passed_on_;  // likewise
-  std::size_t next_way_ = 0, next_way_across_ = 0;
-  std::int64_t flying_bytes_ = 0;  // of the gradients in pieces_
-  std::int64_t lanes_;
-  std::vector<LaneTree> trees_;  // by parameter
-  LaneTree scalars_;
-  std::vector<bool> touched_;
 };
 
 }  // namespace bora::mesh

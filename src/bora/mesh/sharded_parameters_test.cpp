@@ -8,7 +8,6 @@
 #include <limits>
 #include <numeric>
 
-#include "bora/base/trace.h"
 #include "bora/core/create.h"
 #include "bora/mesh/test_communicator.h"
 
@@ -144,85 +143,6 @@ TEST(ShardedParameters, ANumberThatIsNotFiniteIsSeenByAll) {
     const BlockHolders holders[] = {store.holders()};
     EXPECT_FALSE(std::isfinite(sums_of_squares(arrays, holders)[0]));
   }));
-}
-
-// Lanes whose sum depends on the order of additions.
-core::Array lane_gradient(core::Names names, std::vector<std::int64_t> sizes, std::int64_t lane) {
-  auto g = counted(names, std::move(sizes), 0);
-  for (std::int64_t i = 0; i < g.numel(); ++i)
-    g.data<float>()[i] =
-        std::ldexp(std::sin(static_cast<float>(7 * lane + i)), static_cast<int>(lane * 5 % 17));
-  return g;
-}
-
-TEST(ShardedGradients, AddLanesByTheTree) {
-  struct Case {
-    int workers, replicas;
-    std::int64_t lanes;
-  };
-  for (const auto& [workers, replicas, lanes] : std::vector<Case>{{1, 1, 4},
-                                                                  {2, 1, 4},
-                                                                  {3, 1, 4},
-                                                                  {4, 1, 4},
-                                                                  {2, 2, 4},
-                                                                  {4, 2, 4},
-                                                                  {4, 4, 4},
-                                                                  {6, 2, 8},
-                                                                  {6, 3, 8},
-                                                                  {6, 2, 16},
-                                                                  {6, 1, 8}}) {
-    LaneTree tree(lanes, 2);
-    for (std::int64_t lane = 0; lane < lanes; ++lane)
-      tree.push({lane,
-                 1,
-                 {lane_gradient(kTable, {3, 5}, lane), lane_gradient(kBias, {4}, lane)},
-                 {0.1 * static_cast<double>(lane)}});
-    const auto want = tree.take_total();
-    expect_no_errors(testing::run_workers({.count = workers}, [&, r = replicas, n = lanes](Communicator& c) {
-      Model model;
-      ShardedParameters store(borrowed(c), {"embed"}, r);
-      store.adopt(model.parameters());
-      ShardedGradients sum(store, n);
-      for (std::int64_t round = 0; round < sum.rounds(); ++round) {
-        const auto lane = sum.lane(round);
-        sum.add(round, 1, lane_gradient(kBias, {4}, lane));
-        sum.add(round, 0, lane_gradient(kTable, {3, 5}, lane));
-        sum.finish(round, std::vector<double>{0.1 * static_cast<double>(lane)});
-      }
-      const auto total = sum.take_total();
-      EXPECT_EQ(total.scalars, want.scalars);
-      EXPECT_EQ(total.arrays[1].to_vector<float>(), want.arrays[1].to_vector<float>());
-      EXPECT_EQ(total.arrays[0].to_vector<float>(), store.block_of(0, want.arrays[0]).to_vector<float>());
-    }));
-  }
-}
-
-// Within a replica the other holder's piece of a block; between replicas one sum of a block.
-TEST(ShardedGradients, ReplicasSendEachOtherSumsOfBlocks) {
-  const auto received = [](int replicas) {
-    std::int64_t bytes = 0;
-    expect_no_errors(testing::run_workers({.count = 4}, [&](Communicator& c) {
-      Model model;
-      ShardedParameters store(borrowed(c), {"embed"}, replicas);
-      store.adopt(model.parameters());
-      ShardedGradients sum(store, 4);
-      c.barrier();
-      if (c.rank() == 0) trace::start();
-      c.barrier();
-      sum.add(0, 0, lane_gradient(kTable, {3, 5}, c.rank()));
-      sum.finish(0, {});
-      c.barrier();
-      if (c.rank() != 0) return;
-      for (const auto& thread : trace::stop())
-        for (const auto& event : thread.events)
-          if (thread.name == "messages") bytes += event.value;
-    }));
-    return bytes / 4;
-  };
-  constexpr std::int64_t kTableFloats = 15;
-  EXPECT_EQ(received(1), 3 * kTableFloats);
-  EXPECT_EQ(received(2), 2 * kTableFloats + 2 * kTableFloats);
-  EXPECT_EQ(received(4), 4 * 3 * kTableFloats);
 }
 
 }  // namespace

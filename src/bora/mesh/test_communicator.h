@@ -36,6 +36,7 @@ struct Hub {
     std::map<int, std::pair<int, int>> values;
     std::map<std::pair<int, int>, int> made;  // what the first to ask for it made
     std::vector<std::shared_ptr<PageMemory>> blocks;
+    std::map<int, std::vector<float>> addends;
   };
   std::map<std::pair<int, int>, Meeting> meetings;  // by (communicator, its n-th meeting)
 };
@@ -89,7 +90,15 @@ class ThreadTransport : public WorldTransport {
     return pending_.empty();
   }
 
-  void sum(std::span<float>) override { fail(ErrorKind::Unsupported, "threads: no sum of their own"); }
+  // In the order of workers, one after another.
+  void sum(std::span<float> values) override {
+    std::unique_lock lock(hub_->mutex);
+    hub_->meetings[{id_, meetings_}].addends[rank_].assign(values.begin(), values.end());
+    const auto& addends = meet(lock, {0, 0}).addends;
+    std::fill(values.begin(), values.end(), 0.F);
+    for (const auto& [rank, addend] : addends)
+      for (std::size_t i = 0; i < values.size(); ++i) values[i] += addend[i];
+  }
 
   std::unique_ptr<Transport> split(int color, int key) override {
     std::unique_lock lock(hub_->mutex);

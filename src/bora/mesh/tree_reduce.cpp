@@ -8,9 +8,9 @@
 
 #include "bora/base/error.h"
 #include "bora/base/trace.h"
-#include "bora/core/create.h"
 #include "bora/core/kernels/cpu/reduce.h"
 #include "bora/core/kernels/cpu/threads.h"
+#include "bora/mesh/plain_arrays.h"
 #include "bora/mesh/tree_nodes.h"
 
 namespace bora::mesh {
@@ -57,11 +57,6 @@ std::vector<std::int64_t> counts(std::span<const core::Array* const> like) {
   return out;
 }
 
-core::Array make_array(const std::vector<std::int64_t>& sizes) {
-  constexpr std::string_view kNames[] = {"d0", "d1", "d2", "d3", "d4", "d5", "d6", "d7"};
-  return core::uninitialized({core::Names(kNames).first(sizes.size()), sizes});
-}
-
 std::vector<float*> pointers(std::span<const core::Array> arrays) {
   std::vector<float*> out;
   for (const auto& array : arrays) out.push_back(array.empty() ? nullptr : array.data<float>());
@@ -78,21 +73,21 @@ std::unique_ptr<BlockExchange> make_exchange(Communicator& c, const ReduceOption
 
 }  // namespace
 
-TreeReducer::TreeReducer(Communicator& communicator, std::span<const core::Array* const> like,
-                         ReduceOptions options)
+TreeReduce::TreeReduce(Communicator& communicator, std::span<const core::Array* const> like,
+                       ReduceOptions options)
     : c_(communicator),
       shards_(counts(like), communicator.size()),
       exchange_(make_exchange(communicator, options)) {
   for (const auto* array : like) sizes_.push_back(array->sizes());
 }
 
-LaneSum TreeReducer::reduce(LaneTree& tree) {
+LaneSum TreeReduce::reduce(LaneTree& tree) {
   auto sum = reduce_scatter(tree);
   all_gather(sum.arrays);
   return sum;
 }
 
-LaneSum TreeReducer::reduce_scatter(LaneTree& tree) {
+LaneSum TreeReduce::reduce_scatter(LaneTree& tree) {
   if (!exchange_) return tree.take_total();
   const trace::Span span("reduce-scatter", "elements", shards_.elements());
   auto own = tree.take_nodes();
@@ -119,7 +114,7 @@ LaneSum TreeReducer::reduce_scatter(LaneTree& tree) {
   return total;
 }
 
-void TreeReducer::all_gather(std::span<core::Array> arrays) {
+void TreeReduce::all_gather(std::span<core::Array> arrays) {
   if (!exchange_) return;
   const trace::Span span("all-gather", "elements", shards_.elements());
   const auto data = pointers(arrays);
@@ -155,13 +150,13 @@ void TreeReducer::all_gather(std::span<core::Array> arrays) {
 }
 
 // What a round moves of a worker's shard: nothing once the shard has ended.
-TreeReducer::Span TreeReducer::part(int worker, std::int64_t from, std::int64_t room) const {
+TreeReduce::Span TreeReduce::part(int worker, std::int64_t from, std::int64_t room) const {
   const auto end = shards_.end(worker);
   const auto begin = std::min(shards_.begin(worker) + from, end);
   return {begin, std::min(begin + room, end)};
 }
 
-void TreeReducer::require_own(const std::vector<LaneSum>& own, std::int64_t lanes) const {
+void TreeReduce::require_own(const std::vector<LaneSum>& own, std::int64_t lanes) const {
   for (const auto& node : own) {
     if (node.arrays.size() != sizes_.size())
       fail(ErrorKind::InvalidArgument, "tree reduce: the lanes have {} arrays and the reducer {}",
@@ -178,7 +173,7 @@ void TreeReducer::require_own(const std::vector<LaneSum>& own, std::int64_t lane
 }
 
 // The first node's arrays, and new ones where other workers alone have something.
-std::vector<core::Array> TreeReducer::make_home(const TreeNodes& nodes, std::vector<LaneSum>& own) const {
+std::vector<core::Array> TreeReduce::make_home(const TreeNodes& nodes, std::vector<LaneSum>& own) const {
   std::vector<core::Array> home(sizes_.size());
   for (std::size_t a = 0; a < home.size(); ++a) {
     if (!own.empty() && !own[0].arrays[a].empty())
@@ -190,7 +185,7 @@ std::vector<core::Array> TreeReducer::make_home(const TreeNodes& nodes, std::vec
 }
 
 // This worker's nodes one after another, each with the elements of `part`.
-void TreeReducer::fill(const TreeNodes& nodes, Span part, float* block) const {
+void TreeReduce::fill(const TreeNodes& nodes, Span part, float* block) const {
   const auto slices = shards_.slices(part.begin, part.end);
   for (const auto& node : nodes.own) {
     for (const auto& s : slices) {
@@ -201,7 +196,7 @@ void TreeReducer::fill(const TreeNodes& nodes, Span part, float* block) const {
   }
 }
 
-void TreeReducer::merge(const TreeNodes& nodes, Span part, std::span<float* const> in) const {
+void TreeReduce::merge(const TreeNodes& nodes, Span part, std::span<float* const> in) const {
   std::vector<Sum> leaves(nodes.leaves.size());
   std::int64_t at = 0;
   for (const auto& s : shards_.slices(part.begin, part.end)) {

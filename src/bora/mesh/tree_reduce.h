@@ -23,19 +23,20 @@ struct ReduceOptions {
 /// Sums the lanes of all workers by the tree of lane_tree.h: the bits are those of one worker with all lanes,
 /// for any number of workers.
 ///
-///     TreeReducer reducer(communicator, parameters);       // once
+///     TreeReduce all(communicator, parameters);           // once
 ///     const LaneRange own = owned_lanes(c.rank(), c.size(), lanes);
 ///     LaneTree tree(lanes, parameters.size());
 ///     ... lanes own.first to own.first + own.lanes - 1 ...
-///     LaneSum sum = reducer.reduce(tree);                   // equal on every worker
+///     LaneSum sum = all.reduce(tree);                     // equal on every worker
 ///
+/// make_tree_reducer() (gradient_reducer.h) does this for the gradients of a model.
 /// An array that no lane touched stays empty. The arrays of `tree` are reused for the result. With one worker
 /// this is tree.take_total(), and nothing is allocated.
-class TreeReducer {
+class TreeReduce {
  public:
   /// `like`: one array for each that lanes contribute, for their sizes. Collective.
-  TreeReducer(Communicator& communicator, std::span<const core::Array* const> like,
-              ReduceOptions options = {});
+  TreeReduce(Communicator& communicator, std::span<const core::Array* const> like,
+             ReduceOptions options = {});
 
   /// The sum over all lanes, on every worker: both halves below. Collective, as all that follows.
   LaneSum reduce(LaneTree& tree);

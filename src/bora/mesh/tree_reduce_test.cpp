@@ -103,7 +103,7 @@ void expect_equal_bits(const Workers& workers, std::int64_t lanes, ReduceOptions
   const auto want = alone(lanes);
   const auto errors = run_workers(workers, [&](Communicator& c) {
     const Parameters parameters;
-    TreeReducer reducer(c, parameters.pointers, options);
+    TreeReduce reducer(c, parameters.pointers, options);
     for (int step = 0; step < 2; ++step) {
       auto tree = own_lanes(c, lanes);
       const auto sum = reducer.reduce(tree);
@@ -152,7 +152,7 @@ TEST(TreeReduce, TheHalvesGiveAndTakeShards) {
   const auto want = alone(8);
   const auto errors = run_workers({.count = 3}, [&](Communicator& c) {
     const Parameters parameters;
-    TreeReducer reducer(c, parameters.pointers);
+    TreeReduce reducer(c, parameters.pointers);
     auto tree = own_lanes(c, 8);
     auto sum = reducer.reduce_scatter(tree);
     for (const auto& s : reducer.shards().slices(c.rank())) {
@@ -180,26 +180,26 @@ TEST(TreeReduce, TheHalvesGiveAndTakeShards) {
 
 TEST(TreeReduce, WorkersThatDoNotAgree) {
   const Parameters parameters;
-  const auto first_error = [&](const std::function<void(Communicator&, TreeReducer&)>& body) {
+  const auto first_error = [&](const std::function<void(Communicator&, TreeReduce&)>& body) {
     const auto errors = run_workers({.count = 2}, [&](Communicator& c) {
-      TreeReducer reducer(c, parameters.pointers);
+      TreeReduce reducer(c, parameters.pointers);
       body(c, reducer);
     });
     EXPECT_EQ(errors[0], errors[1]);
     return errors[0];
   };
-  EXPECT_EQ(first_error([](Communicator& c, TreeReducer& r) {
+  EXPECT_EQ(first_error([](Communicator& c, TreeReduce& r) {
               auto tree = own_lanes(c, c.rank() == 0 ? 4 : 8);
               r.reduce(tree);
             }),
             "tree reduce: worker 1 sums 8 lanes and worker 0 4");
-  EXPECT_EQ(first_error([](Communicator& c, TreeReducer& r) {
+  EXPECT_EQ(first_error([](Communicator& c, TreeReduce& r) {
               LaneTree tree(4, kSizes.size());
               run_lane(tree, c.rank());
               r.reduce(tree);
             }),
             "tree reduce: worker 0 of 2 has summed 1 lanes from lane 0, it owns 2 from lane 0 (of 4)");
-  EXPECT_EQ(first_error([](Communicator& c, TreeReducer& r) {
+  EXPECT_EQ(first_error([](Communicator& c, TreeReduce& r) {
               LaneTree tree(2, kSizes.size());
               tree.buffer_for(c.rank());
               tree.finish(c.rank(), std::vector<double>(c.rank() == 0 ? 2 : 3));
@@ -211,7 +211,7 @@ TEST(TreeReduce, WorkersThatDoNotAgree) {
 TEST(TreeReduce, LanesOfOtherSizes) {
   const Parameters parameters;
   const auto errors = run_workers({.count = 2}, [&](Communicator& c) {
-    TreeReducer reducer(c, parameters.pointers);
+    TreeReduce reducer(c, parameters.pointers);
     LaneTree tree(2, 1), wrong(2, kSizes.size());
     tree.buffer_for(c.rank());
     tree.finish(c.rank(), {});

@@ -13,6 +13,7 @@
 #include "bora/run/join_workers.h"
 #include "bora/run/run_lanes.h"
 #include "bora/run/run_record.h"
+#include "bora/train/reduction.h"
 #include "bora/train/signals.h"
 
 namespace bora::run {
@@ -62,7 +63,6 @@ train::TrainerOptions trainer_options(const LmConfig& config, std::int64_t lanes
                                 .lanes = lanes,
                                 .seed = static_cast<std::uint64_t>(t.seed),
                                 .dropout = true,
-                                .fast_reduction = t.reduction == "fast",
                                 .crash_on_nan = t.crash_on_nan,
                                 .crash_on_inf = t.crash_on_inf};
   options.loss = {
@@ -133,18 +133,18 @@ void Session::make_trainer() {
   const auto& t = config().trainer;
   std::optional<optim::SkipStep> skip;
   if (config().optimizer.skip_bad_steps) skip.emplace(*config().optimizer.skip_bad_steps);
-  train::Trainer::Parts parts{**model_,
-                              *optimizer_,
-                              optim::Schedule(config().optimizer, t.num_train_steps),
-                              skip,
-                              [this](std::int64_t) { return next_batch(); },
-                              [this] { return stop_is_wanted(); },
-                              {[this](const auto& result) {
-                                for (auto* hook : hooks_) hook->after_step(result);
-                              }},
-                              model_->mesh().lanes(),
-                              model_->sharded(),
-                              workers_};
+  train::Trainer::Parts parts{
+      **model_,
+      *optimizer_,
+      optim::Schedule(config().optimizer, t.num_train_steps),
+      skip,
+      [this](std::int64_t) { return next_batch(); },
+      [this] { return stop_is_wanted(); },
+      {[this](const auto& result) {
+        for (auto* hook : hooks_) hook->after_step(result);
+      }},
+      train::make_reducer(t.reduction, model_->mesh().lanes(), (*model_)->parameters(), model_->sharded()),
+      workers_};
   trainer_ = std::make_unique<train::Trainer>(std::move(parts), trainer_options(config(), lanes_));
   const auto seq_len = config().model.config->seq_len(), sequences = t.batch_schedule().batch_size(0);
   console_.fact("batch", fmt::format("{} sequences = {} tokens · {} lane{}", sequences,

@@ -2,7 +2,6 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/train/trainer.h"
 
-#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -17,46 +16,12 @@
 
 namespace bora::train {
 
-namespace {
-
-std::vector<core::Array*> arrays_of(const std::vector<core::ParamRef>& parameters) {
-  std::vector<core::Array*> out;
-  for (const auto& p : parameters) out.push_back(p.array);
-  return out;
-}
-
-}  // namespace
-
 Trainer::Trainer(Parts parts, TrainerOptions options)
-    : parts_(std::move(parts)),
-      options_(options),
-      parameters_(parts_.sharded ? parts_.sharded->shards() : parts_.model.parameters()),
-      arrays_(arrays_of(parts_.model.parameters())),
-      key_(Key::from_seed(options.seed).fold("train")) {
-  find_holders();
-  if (parts_.sharded && options_.fast_reduction)
-    fail(ErrorKind::Config,
-         "trainer.reduction: fast adds up whole gradients, but parameters are sharded over {} workers\n"
-         "hint: trainer.fsdp_axis: null, or trainer.reduction: fixed",
-         parts_.workers->size());
-  if (options_.fast_reduction)
-    fast_reducer_.emplace(*parts_.workers, arrays_);
-  else if (!parts_.sharded)
-    reducer_.emplace(*parts_.workers, arrays_);
-}
-
-// Who has the other blocks of the parameters: FSDP's workers, and those of each mesh axis.
-void Trainer::find_holders() {
-  if (parts_.sharded) holders_.push_back(parts_.sharded->holders());
-  const auto* mapping = core::mapping();
-  for (std::size_t m = 0; mapping != nullptr && m < mapping->size(); ++m) {
-    mesh::BlockHolders axis{&mapping->workers(m), {}};
-    for (const auto* a : arrays_) axis.cut.push_back(core::cuts_of(*a)[m] >= 0);
-    if (std::find(axis.cut.begin(), axis.cut.end(), true) != axis.cut.end())
-      holders_.push_back(std::move(axis));
-  }
-  for (const auto* a : arrays_) {
-    const auto sizes = core::whole_sizes(*a);
+    : parts_(std::move(parts)), options_(options), key_(Key::from_seed(options.seed).fold("train")) {
+  const auto model = parts_.model.parameters();
+  if (!parts_.reducer) parts_.reducer = mesh::make_tree_reducer(mesh::make_self_communicator(), model);
+  for (const auto& p : model) {
+    const auto sizes = core::whole_sizes(*p.array);
     elements_.push_back(std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>()));
   }
 }
@@ -113,7 +78,7 @@ void Trainer::change_parameters(const mesh::LaneSum& sum, StepResult& r) {
   r.skipped = is_bad(sum, r);
   if (r.skipped) return;
   const trace::Span span("optimizer");
-  auto report = parts_.optimizer.step(parameters_, sum.arrays, info);
+  auto report = parts_.optimizer.step(parameters(), sum.arrays, info);
   r.clip_factor = report.clip_factor;
   r.update_norm = report.update_norm;
 }
@@ -130,90 +95,27 @@ bool Trainer::is_bad(const mesh::LaneSum& sum, const StepResult& r) {
   return !std::isfinite(r.loss) || !std::isfinite(r.gradient_norm);
 }
 
+// A lane is a fixed slice of the batch, computed alone with its own key, by whichever worker owns it.
 mesh::LaneSum Trainer::gradients(const data::Batch& batch) {
-  auto sum = lane_gradients(batch);
-  if (core::mapping() == nullptr) return sum;
-  for (std::size_t i = 0; i < arrays_.size(); ++i) {
-    if (!sum.arrays[i].empty()) core::sum_pending(*arrays_[i], parameters_[i].path, sum.arrays[i]);
-  }
-  return sum;
-}
-
-// A lane is a fixed slice of the batch, computed alone with its own key, by whichever worker; lanes are
-// summed by one fixed tree.
-mesh::LaneSum Trainer::lane_gradients(const data::Batch& batch) {
-  auto lanes = lanes_for(batch.sequences);
-  auto& workers = *parts_.workers;
+  const auto lanes = lanes_for(batch.sequences), each = batch.sequences / lanes;
+  auto& workers = reducer().workers();
   if (workers.size() > 1) workers.activity(fmt::format("step {}: gradients", step_));
-  if (parts_.sharded) return sharded_gradients(batch, lanes);
-  return fast_reducer_ ? fast_gradients(batch, lanes) : tree_gradients(batch, lanes);
+  return reducer().reduce(lanes, [&](std::int64_t lane) { return lane_loss(batch, lane, each); });
 }
 
-mesh::LaneSum Trainer::tree_gradients(const data::Batch& batch, std::int64_t lanes) {
-  const auto own = mesh::owned_lanes(parts_.workers->rank(), parts_.workers->size(), lanes);
-  mesh::LaneTree tree(lanes, arrays_.size());
-  for (std::int64_t lane = own.first; lane < own.first + own.lanes; ++lane)
-    tree.finish(lane, add_gradients(batch, lane, batch.sequences / lanes, tree.buffer_for(lane)));
-  return reducer_->reduce(tree);
-}
-
-mesh::LaneSum Trainer::fast_gradients(const data::Batch& batch, std::int64_t lanes) {
-  const auto own = mesh::owned_lanes(parts_.workers->rank(), parts_.workers->size(), lanes);
-  for (std::int64_t lane = own.first; lane < own.first + own.lanes; ++lane)
-    fast_reducer_->finish(add_gradients(batch, lane, batch.sequences / lanes, fast_reducer_->buffer()));
-  return fast_reducer_->reduce(lanes);
-}
-
-std::array<double, 2> Trainer::add_gradients(const data::Batch& batch, std::int64_t lane, std::int64_t each,
-                                             std::vector<core::Array>& into) {
-  double weight = 0;
-  std::optional<trace::Span> backward;
-  const auto loss = core::accumulate_gradients(
-      arrays_,
-      [&] {
-        auto forward = lane_loss(batch, lane, each, weight);
-        backward.emplace("backward", "lane", lane);
-        return forward;
-      },
-      into);
-  return {loss.item(), weight};
-}
-
-// All workers compute at the same time: each parameter's gradient leaves for its owners when it is there.
-mesh::LaneSum Trainer::sharded_gradients(const data::Batch& batch, std::int64_t lanes) {
-  mesh::ShardedGradients sum(*parts_.sharded, lanes);
-  for (std::int64_t round = 0; round < sum.rounds(); ++round) {
-    double weight = 0;
-    std::optional<trace::Span> backward;
-    auto loss = core::stream_gradients(
-        arrays_,
-        [&] {
-          auto forward = lane_loss(batch, sum.lane(round), batch.sequences / lanes, weight);
-          backward.emplace("backward", "lane", sum.lane(round));
-          return forward;
-        },
-        [&](std::size_t i, const core::Array& gradient) { sum.add(round, i, gradient); });
-    backward.reset();
-    sum.finish(round, std::vector<double>{loss.item(), weight});
-  }
-  parts_.sharded->release();  // the optimizer changes the blocks
-  return sum.take_total();
-}
-
-core::Array Trainer::lane_loss(const data::Batch& batch, std::int64_t lane, std::int64_t each,
-                               double& weight) const {
+mesh::LaneLoss Trainer::lane_loss(const data::Batch& batch, std::int64_t lane, std::int64_t each) const {
   const trace::Span span("forward", "lane", lane);
   std::optional<Key> key;
   if (options_.dropout)
     key = key_.fold(static_cast<std::uint64_t>(step_)).fold(static_cast<std::uint64_t>(lane));
   auto result = parts_.model.loss(token_batch(batch, lane * each, each), key, options_.loss);
-  weight = result.weight.item();
-  return result.loss;
+  return {std::move(result.loss), result.weight.item()};
 }
 
 std::vector<optim::Squares> Trainer::squares_of(std::span<const core::Array> arrays) const {
-  if (holders_.empty()) return optim::sums_of_squares(arrays);
-  const auto sums = mesh::sums_of_squares(arrays, holders_);
+  const auto holders = reducer().holders();
+  if (holders.empty()) return optim::sums_of_squares(arrays);
+  const auto sums = mesh::sums_of_squares(arrays, holders);
   std::vector<optim::Squares> out;
   for (std::size_t i = 0; i < arrays.size(); ++i)
     out.push_back({sums[i], arrays[i].empty() ? 0 : elements_[i]});
@@ -221,11 +123,8 @@ std::vector<optim::Squares> Trainer::squares_of(std::span<const core::Array> arr
 }
 
 bool Trainer::computes(std::int64_t row, std::int64_t batch_size) const {
-  const auto lanes = lanes_for(batch_size), lane = row / (batch_size / lanes);
-  const int rank = parts_.workers->rank(), workers = parts_.workers->size();
-  if (parts_.sharded) return lane % workers == rank || (rank >= lanes && lane == lanes - 1);
-  const auto own = mesh::owned_lanes(rank, workers, lanes);
-  return lane >= own.first && lane < own.first + own.lanes;
+  const auto lanes = lanes_for(batch_size);
+  return reducer().owns(row / (batch_size / lanes), lanes);
 }
 
 std::int64_t Trainer::lanes_for(std::int64_t sequences) const {
@@ -239,13 +138,13 @@ void Trainer::fail_not_finite(const mesh::LaneSum& sum, const StepResult& r) con
   const double bare = of_loss ? r.loss : r.gradient_norm;
   const double value = std::isnan(bare) ? std::abs(bare) : bare;  // the sign of NaN says nothing
   const auto what = fmt::format("step {}: the {} is {}", step_, of_loss ? "loss" : "gradient norm", value);
-  if (const auto bad = first_non_finite(parameters_, everyone())) {
+  if (const auto bad = first_non_finite(parameters(), everyone())) {
     fail(ErrorKind::NonFinite,
          "{}; the first bad tensor is the parameter {}\n"
          "hint: start from weights of before: an earlier checkpoint, or trainer.initialize_from",
          what, *bad);
   }
-  const auto bad = first_non_finite(parameters_, sum.arrays, everyone());
+  const auto bad = first_non_finite(parameters(), sum.arrays, everyone());
   fail(ErrorKind::NonFinite,
        "{}; the parameters are finite, {}; nothing was changed\n"
        "hint: a lower optimizer.learning_rate; trainer.crash_on_{}: false goes on without such steps",
@@ -254,7 +153,7 @@ void Trainer::fail_not_finite(const mesh::LaneSum& sum, const StepResult& r) con
 }
 
 void Trainer::require_finite_parameters() const {
-  const auto bad = first_non_finite(parameters_, everyone());
+  const auto bad = first_non_finite(parameters(), everyone());
   if (!bad) return;
   fail(ErrorKind::NonFinite,
        "after step {}: the first tensor that is not finite is the parameter {}; it is not saved\n"

@@ -13,7 +13,9 @@
 #include "bora/core/elementwise.h"
 #include "bora/core/parameter_store.h"
 #include "bora/core/reduce.h"
+#include "bora/mesh/sharded_parameters.h"
 #include "bora/mesh/test_communicator.h"
+#include "bora/train/reduction.h"
 
 namespace bora::train {
 namespace {
@@ -69,7 +71,7 @@ struct Training {
                          .skip_step = std::move(skip),
                          .batch_of = [this](std::int64_t step) { return batch(step); },
                          .hooks = {[this](const StepResult& r) { results.push_back(r); }}};
-    if (workers != nullptr) parts.workers = borrowed(*workers), parts.sharded = &*store;
+    if (workers != nullptr) parts.reducer = mesh::make_sharded_reducer(*store);
     trainer.emplace(std::move(parts), options);
   }
   static std::shared_ptr<mesh::Communicator> borrowed(mesh::Communicator& c) {
@@ -177,6 +179,41 @@ TEST(Trainer, WorkersWithBlocksOfParametersAgree) {
     t.trainer->run();
   });
   EXPECT_THAT(errors, Each(HasSubstr("step 0: the loss is nan; the first bad tensor is the parameter p\n")));
+}
+
+// Of a batch that has fewer lanes than there are workers, too.
+TEST(Trainer, AWorkerNeedsTheRowsOfItsLanesAlone) {
+  const auto errors = mesh::testing::run_workers({.count = 2}, [&](mesh::Communicator& c) {
+    const Training t({fine}, {}, &c);  // two lanes at most
+    for (const std::int64_t row : {0, 1, 2, 3}) EXPECT_EQ(t.trainer->computes(row, 4), row / 2 == c.rank());
+    for (const std::int64_t row : {0, 1, 2}) EXPECT_EQ(t.trainer->computes(row, 3), c.rank() == 0);
+  });
+  EXPECT_THAT(errors, Each(std::string()));
+}
+
+TEST(Reduction, FastNeedsWholeParameters) {
+  const auto errors = mesh::testing::run_workers({.count = 2}, [&](mesh::Communicator& c) {
+    Stub model;
+    mesh::ShardedParameters store(Training::borrowed(c), {"embed"});
+    store.adopt(model.parameters());
+    make_reducer("fast", Training::borrowed(c), model.parameters(), &store);
+  });
+  EXPECT_THAT(
+      errors,
+      Each(std::string(
+          "trainer.reduction: fast adds up whole gradients, but parameters are sharded over 2 workers\n"
+          "hint: trainer.fsdp_axis: null, or trainer.reduction: fixed")));
+}
+
+TEST(Reduction, WholeParametersStayTheModels) {
+  const auto errors = mesh::testing::run_workers({.count = 3}, [&](mesh::Communicator& c) {
+    for (const std::string_view reduction : {"fixed", "fast"}) {
+      Stub model;
+      const auto reducer = make_reducer(reduction, Training::borrowed(c), model.parameters(), nullptr);
+      EXPECT_EQ(reducer->parameters()[0].array, &model.p_);
+    }
+  });
+  EXPECT_THAT(errors, Each(std::string()));
 }
 
 TEST(Trainer, BatchesWithoutWeightsAreSkippedAndCounted) {

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include <algorithm>
+#include <utility>
+
+#include "bora/core/create.h"
+#include "bora/mesh/gradient_reducer.h"
+#include "bora/mesh/plain_arrays.h"
+
+namespace bora::mesh {
+namespace {
+
+class FastReducer final : public GradientReducer {
+ public:
+  FastReducer(std::shared_ptr<Communicator> workers, const std::vector<core::ParamRef>& parameters)
+      : GradientReducer(std::move(workers), parameters, parameters) {}
+
+  bool owns(std::int64_t lane, std::int64_t lanes) const override {
+    return owned_lanes(workers().rank(), workers().size(), lanes).has(lane);
+  }
+
+ private:
+  LaneSum sum_lanes(std::int64_t lanes, const LossOfLane& loss_of) override {
+    LaneSum sum{0, lanes, std::vector<core::Array>(arrays().size()), std::vector<double>(2)};
+    for (std::int64_t lane = 0; lane < lanes; ++lane) {
+      if (!owns(lane, lanes)) continue;
+      const auto scalars = add_gradients(lane, loss_of, sum.arrays);
+      for (std::size_t i = 0; i < scalars.size(); ++i) sum.scalars[i] += scalars[i];
+    }
+    if (workers().size() == 1) return sum;
+    add_scalars(sum.scalars);
+    // Workers without lanes take part; they have added to nothing.
+    for (std::size_t i = 0; i < sum.arrays.size(); ++i) {
+      auto& array = sum.arrays[i];
+      if (array.empty()) array = core::zeros(unnamed(arrays()[i]->sizes()));
+      workers().all_reduce({array.data<float>(), static_cast<std::size_t>(array.numel())});
+    }
+    return sum;
+  }
+
+  // In the order of workers.
+  void add_scalars(std::vector<double>& scalars) const {
+    std::vector<double> all(scalars.size() * static_cast<std::size_t>(workers().size()));
+    workers().all_gather(std::as_bytes(std::span(scalars)), std::as_writable_bytes(std::span(all)));
+    std::fill(scalars.begin(), scalars.end(), 0.0);
+    for (std::size_t k = 0; k < all.size(); ++k) scalars[k % scalars.size()] += all[k];
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<GradientReducer> make_fast_reducer(std::shared_ptr<Communicator> workers,
+                                                   const std::vector<core::ParamRef>& parameters) {
+  return std::make_unique<FastReducer>(std::move(workers), parameters);
+}
+
+}  // namespace bora::mesh

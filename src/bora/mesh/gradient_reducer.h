@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#pragma once
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "bora/core/param.h"
+#include "bora/mesh/communicator.h"
+#include "bora/mesh/lane_tree.h"
+#include "bora/mesh/square_sums.h"
+
+namespace bora::mesh {
+
+class ShardedParameters;
+
+/// What the forward pass of a lane gives.
+struct LaneLoss {
+  core::Array loss;   ///< a scalar, recorded: the sum whose gradient is wanted
+  double weight = 0;  ///< what counted in it
+};
+using LossOfLane = std::function<LaneLoss(std::int64_t lane)>;
+
+/// Gradients of a step: every lane is computed, forward and backward, by the worker that owns it, and the
+/// lanes of all workers are added up. How a gradient leaves the backward pass is each kind's own: into a
+/// buffer of several lanes, or to other workers while the pass goes on.
+///
+///     const auto reducer = make_tree_reducer(workers, model.parameters());   // once
+///     LaneSum sum = reducer->reduce(lanes, [&](std::int64_t lane) {
+///       auto result = model.loss(rows of the lane);
+///       return LaneLoss{result.loss, result.weight.item()};
+///     });
+///     optimizer.step(reducer->parameters(), sum.arrays, ...);
+class GradientReducer {
+ public:
+  virtual ~GradientReducer() = default;
+  GradientReducer(const GradientReducer&) = delete;
+  GradientReducer& operator=(const GradientReducer&) = delete;
+
+  /// Whether this worker computes `lane` of `lanes`. Each lane is one worker's. Any thread may ask.
+  virtual bool owns(std::int64_t lane, std::int64_t lanes) const = 0;
+
+  /// The sum over `lanes` lanes, a power of two: an array for each of parameters(), empty where no lane
+  /// touched one that is sharded, and as scalars loss and weight. Calls `loss_of` for each lane that this
+  /// worker owns; where all must compute together, a worker without one computes another's, which is not
+  /// counted. Collective.
+  LaneSum reduce(std::int64_t lanes, const LossOfLane& loss_of);
+
+  /// What optimizers and checkpoints work on, in the order of the model: its parameters, or this worker's
+  /// shards of them.
+  const std::vector<core::ParamRef>& parameters() const { return parameters_; }
+  /// Who has the other blocks of arrays that lie as parameters() do; nobody where they are whole.
+  std::span<const BlockHolders> holders() const { return holders_; }
+  /// Those that compute different lanes.
+  Communicator& workers() const { return *workers_; }
+
+ protected:
+  /// `model`: what the forward pass uses, of which `parameters` are this worker's part.
+  GradientReducer(std::shared_ptr<Communicator> workers, const std::vector<core::ParamRef>& model,
+                  std::vector<core::ParamRef> parameters, std::vector<BlockHolders> holders = {});
+
+  virtual LaneSum sum_lanes(std::int64_t lanes, const LossOfLane& loss_of) = 0;
+
+  using Scalars = std::array<double, 2>;  // loss, weight
+  using Loss = std::function<core::Array()>;
+  /// A lane's forward and backward pass, of which `differentiate` does the second: one of core/grad.h.
+  static Scalars run_lane(std::int64_t lane, const LossOfLane& loss_of,
+                          const std::function<core::Array(const Loss&)>& differentiate);
+  /// The same, adding the gradients to `into` (empty: stored there).
+  Scalars add_gradients(std::int64_t lane, const LossOfLane& loss_of, std::vector<core::Array>& into) const;
+
+  std::span<core::Array* const> arrays() const { return arrays_; }  ///< of the model
+
+ private:
+  std::shared_ptr<Communicator> workers_;
+  std::vector<core::Array*> arrays_;
+  std::vector<core::ParamRef> parameters_;
+  std::vector<BlockHolders> holders_;
+};
+
+/// By the tree of lane_tree.h: the bits depend on the number of lanes alone. Collective, as the others.
+std::unique_ptr<GradientReducer> make_tree_reducer(std::shared_ptr<Communicator> workers,
+                                                   const std::vector<core::ParamRef>& parameters);
+/// By the transport's own all-reduce, a worker's lanes in a row: the bits depend on the number of workers.
+std::unique_ptr<GradientReducer> make_fast_reducer(std::shared_ptr<Communicator> workers,
+                                                   const std::vector<core::ParamRef>& parameters);
+/// By the tree, each worker its shards: every gradient leaves for its owners when the backward pass has it.
+/// `store`, with the model's parameters adopted, is that of this thread and must outlive the reducer.
+std::unique_ptr<GradientReducer> make_sharded_reducer(ShardedParameters& store);
+
+}  // namespace bora::mesh

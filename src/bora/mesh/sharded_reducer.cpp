@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include <algorithm>
+#include <deque>
+#include <utility>
+
+#include "bora/base/trace.h"
+#include "bora/core/grad.h"
+#include "bora/mesh/gradient_reducer.h"
+#include "bora/mesh/plain_arrays.h"
+#include "bora/mesh/sharded_parameters.h"
+
+namespace bora::mesh {
+
+// The gradients of one step: worker w computes lane r·W + w in round r. Every gradient goes in pieces to the
+// owners of its blocks, who add lanes by the tree of lane_tree.h: the bits are those of one worker. With
+// replicas the pieces stay within each, and its sums go from replica to replica: a worker sends the others
+// its block of each gradient, not its gradients.
+class ShardedGradients {
+ public:
+  ShardedGradients(ShardedParameters& store, std::int64_t lanes);
+
+  std::int64_t rounds() const;
+  // This worker's lane in a round. All call for parameters together, so a worker without one computes
+  // another lane, which is not counted.
+  std::int64_t lane(std::int64_t round) const;
+
+  // Gradient of parameter i from this worker's lane of the round.
+  void add(std::int64_t round, std::size_t i, const core::Array& gradient);
+  void finish(std::int64_t round, std::span<const double> scalars);
+  // Blocks of the sum over all lanes (empty where no lane touched a parameter), and the scalars.
+  LaneSum take_total();
+
+ private:
+  static constexpr std::size_t kWays = ShardedParameters::kWays;
+  // Bytes of the gradients that travel at once, if they are several: workers need not be in step.
+  static constexpr std::int64_t kMostFlying = std::int64_t{64} << 20;
+
+  // The pieces of one gradient: those that leave, and those of all lanes of the replica for this worker.
+  struct Pieces {
+    Communicator* way;
+    std::int64_t round;
+    std::size_t parameter;
+    std::int64_t bytes;
+    std::vector<core::Array> out, in;
+  };
+  // What lanes of a round add up to in this worker's block: of this replica, and of the others.
+  struct Passed {
+    Communicator* way;
+    std::size_t parameter;
+    std::vector<LaneSum> own, others;
+  };
+  int replica() const { return store_.across_[0]->rank(); }
+  LaneRange lanes_of(std::int64_t round, int replica) const;
+  void arrive();
+  void pass_on(std::int64_t round, std::size_t i, std::vector<LaneSum> own);
+  void arrive_from_replicas();
+
+  ShardedParameters& store_;
+  std::deque<Pieces> pieces_;     // on their way, in the order of their beginning
+  std::deque<Passed> passed_on_;  // likewise
+  std::size_t next_way_ = 0, next_way_across_ = 0;
+  std::int64_t flying_bytes_ = 0;  // of the gradients in pieces_
+  std::int64_t lanes_;
+  std::vector<LaneTree> trees_;  // by parameter
+  LaneTree scalars_;
+  std::vector<bool> touched_;
+};
+
+ShardedGradients::ShardedGradients(ShardedParameters& store, std::int64_t lanes)
+    : store_(store), lanes_(lanes), scalars_(lanes, 0), touched_(store.size()) {
+  for (std::size_t i = 0; i < store.size(); ++i) trees_.emplace_back(lanes, 1);
+}
+
+std::int64_t ShardedGradients::rounds() const {
+  const std::int64_t w = store_.workers()->size();
+  return (lanes_ + w - 1) / w;
+}
+
+std::int64_t ShardedGradients::lane(std::int64_t round) const {
+  const std::int64_t own = store_.workers()->rank(), at = round * store_.workers()->size() + own;
+  return at < lanes_ ? at : std::min(own, lanes_ - 1);
+}
+
+// Of the workers of a replica, in a round.
+LaneRange ShardedGradients::lanes_of(std::int64_t round, int replica) const {
+  const std::int64_t each = store_.holders_->size();
+  const std::int64_t first = std::min(round * store_.workers()->size() + replica * each, lanes_);
+  return {first, std::min(each, lanes_ - first)};
+}
+
+// The pieces travel while the next gradients are computed: first within the replica; what its lanes add up to
+// goes to the other replicas.
+void ShardedGradients::add(std::int64_t round, std::size_t i, const core::Array& gradient) {
+  auto& holders = *store_.holders_;
+  const auto& cut = store_.cut(i);
+  const trace::Span span("reduce-scatter", "elements", gradient.numel());
+  const int rank = holders.rank();
+  const auto lanes = lanes_of(round, replica()).lanes;  // of workers 0, 1, ... of the replica
+  touched_[i] = true;
+  const std::int64_t bytes = gradient.numel() * std::int64_t{sizeof(float)};
+  while (!pieces_.empty() && (pieces_.size() == kWays || flying_bytes_ + bytes > kMostFlying)) arrive();
+  std::vector<core::Array> out(static_cast<std::size_t>(holders.size())), in(out.size());
+  std::vector<Message> messages;
+  for (int w = 0; w < holders.size(); ++w) {
+    const auto at = static_cast<std::size_t>(w);
+    const bool sends = rank < lanes, receives = w < lanes;
+    if (sends) {
+      if (cut.whole()) {
+        out[at] = gradient;
+      } else {
+        out[at] = make_array(cut.sizes(w));
+        cut.take(w, gradient.data<float>(), out[at].data<float>());
+      }
+    }
+    if (w == rank) continue;
+    if (receives) in[at] = make_array(cut.whole() ? gradient.sizes() : cut.sizes(rank));
+    Message m{.peer = w, .out = {}, .in = {}};
+    if (sends) m.out = bytes_of(out[at].data<float>(), out[at].numel());
+    if (receives) m.in = bytes_of(in[at].data<float>(), in[at].numel());
+    if (!m.out.empty() || !m.in.empty()) messages.push_back(m);
+  }
+  in[static_cast<std::size_t>(rank)] = out[static_cast<std::size_t>(rank)];
+  auto& way = *store_.sums_[next_way_++ % kWays];
+  flying_bytes_ += bytes;
+  pieces_.push_back({&way, round, i, bytes, std::move(out), std::move(in)});
+  way.begin(messages, "gradients");
+}
+
+void ShardedGradients::arrive() {
+  Pieces came = std::move(pieces_.front());
+  pieces_.pop_front();
+  {
+    const trace::Span span("wait");
+    came.way->settle();
+  }
+  flying_bytes_ -= came.bytes;
+  LaneTree own(lanes_, 1);
+  const auto lanes = lanes_of(came.round, replica());
+  for (std::int64_t k = 0; k < lanes.lanes; ++k)
+    own.push({lanes.first + k, 1, {std::move(came.in[static_cast<std::size_t>(k)])}, {}});
+  pass_on(came.round, came.parameter, own.take_nodes());
+}
+
+// To the workers with the same block in the other replicas.
+void ShardedGradients::pass_on(std::int64_t round, std::size_t i, std::vector<LaneSum> own) {
+  if (passed_on_.size() == kWays) arrive_from_replicas();
+  const auto& cut = store_.cut(i);
+  const auto sizes = cut.whole() ? store_.slots_[i].whole.sizes() : cut.sizes(store_.block());
+  auto& across = *store_.across_[next_way_across_++ % kWays];
+  auto& passed = passed_on_.emplace_back(Passed{&across, i, std::move(own), {}});
+  std::vector<Message> messages;
+  for (int k = 1; k < across.size(); ++k) {
+    const int to = (across.rank() + k) % across.size(),
+              from = (across.rank() + across.size() - k) % across.size();
+    for (const auto& node : passed.own)
+      messages.push_back({to, bytes_of(node.arrays[0].data<float>(), node.arrays[0].numel()), {}});
+    for (const auto& node : subtrees(lanes_of(round, from))) {
+      auto& array = passed.others.emplace_back(LaneSum{node.first, node.lanes, {make_array(sizes)}, {}});
+      messages.push_back({from, {}, bytes_of(array.arrays[0].data<float>(), array.arrays[0].numel())});
+    }
+  }
+  across.begin(messages, "gradients of replicas");
+  if (across.size() == 1) arrive_from_replicas();
+}
+
+void ShardedGradients::arrive_from_replicas() {
+  Passed came = std::move(passed_on_.front());
+  passed_on_.pop_front();
+  {
+    const trace::Span span("wait");
+    came.way->settle();
+  }
+  for (auto* nodes : {&came.own, &came.others})
+    for (auto& node : *nodes) trees_[came.parameter].push(std::move(node));
+}
+
+void ShardedGradients::finish(std::int64_t round, std::span<const double> scalars) {
+  while (!pieces_.empty()) arrive();
+  while (!passed_on_.empty()) arrive_from_replicas();
+  auto& workers = *store_.workers();
+  std::vector<double> all(scalars.size() * static_cast<std::size_t>(workers.size()));
+  workers.all_gather(std::as_bytes(scalars), std::as_writable_bytes(std::span(all)));
+  for (int w = 0; w < workers.size(); ++w) {
+    const std::int64_t lane = round * workers.size() + w;
+    if (lane >= lanes_) break;
+    const auto first = all.begin() + static_cast<std::ptrdiff_t>(scalars.size()) * w;
+    scalars_.push({lane, 1, {}, {first, first + static_cast<std::ptrdiff_t>(scalars.size())}});
+  }
+}
+
+LaneSum ShardedGradients::take_total() {
+  LaneSum total = scalars_.take_total();
+  for (std::size_t i = 0; i < trees_.size(); ++i)
+    total.arrays.push_back(touched_[i] ? std::move(trees_[i].take_total().arrays[0]) : core::Array());
+  return total;
+}
+
+namespace {
+
+class ShardedReducer final : public GradientReducer {
+ public:
+  explicit ShardedReducer(ShardedParameters& store)
+      : GradientReducer(store.workers(), store.parameters(), store.shards(), {store.holders()}),
+        store_(store) {}
+
+  bool owns(std::int64_t lane, std::int64_t) const override {
+    return lane % workers().size() == workers().rank();
+  }
+
+ private:
+  LaneSum sum_lanes(std::int64_t lanes, const LossOfLane& loss_of) override {
+    ShardedGradients sum(store_, lanes);
+    for (std::int64_t round = 0; round < sum.rounds(); ++round) {
+      const auto scalars = run_lane(sum.lane(round), loss_of, [&](const Loss& loss) {
+        return core::stream_gradients(
+            arrays(), loss, [&](std::size_t i, const core::Array& gradient) { sum.add(round, i, gradient); });
+      });
+      sum.finish(round, scalars);
+    }
+    store_.release();  // the optimizer changes the blocks
+    return sum.take_total();
+  }
+
+  ShardedParameters& store_;
+};
+
+}  // namespace
+
+std::unique_ptr<GradientReducer> make_sharded_reducer(ShardedParameters& store) {
+  return std::make_unique<ShardedReducer>(store);
+}
+
+}  // namespace bora::mesh
