@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
-// Where arrays lie on the workers that compute one model together. Ops know none of this: core/layout/layout.cpp
-// converts their operands by the rule table of docs/explanation/sharding.md.
+// Where arrays lie on the workers that compute one model together. Ops know none of this:
+// core/layout/layout.cpp converts their operands by the rule table of docs/explanation/sharding.md.
 #pragma once
 #include <array>
 #include <cstddef>
