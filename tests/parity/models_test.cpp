@@ -13,6 +13,7 @@
 #include "bora/base/json.h"
 #include "bora/checkpoint/safetensors.h"
 #include "bora/checkpoint/safetensors_writer.h"
+#include "bora/models/test_builtin_models.h"
 #include "bora/run/forward.h"
 #include "bora/run/models.h"
 #include "model_folders.h"

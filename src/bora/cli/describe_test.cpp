@@ -9,6 +9,7 @@
 
 #include "bora/base/error.h"
 #include "bora/base/text.h"
+#include "bora/models/test_builtin_models.h"
 
 namespace bora::cli {
 namespace {

@@ -52,6 +52,16 @@ void say(const std::string& error) {
   fail(ErrorKind::NotFound, "{} cannot be started\nhint: build or install Bora again", program);
 }
 
+// What this program does not know, such as a model type, bora-run may; if not, it says so.
+int hand_over(char** argv) {
+  try {
+    become_program(argv);
+  } catch (const Error& e) {
+    say(e.what());
+    return exit_code(e.kind());
+  }
+}
+
 }  // namespace
 
 int front(int argc, char** argv) {
@@ -66,6 +76,7 @@ int front(int argc, char** argv) {
   } catch (const HelpShown&) {
     return 0;
   } catch (const Error& e) {
+    if (e.kind() == ErrorKind::Unsupported) return hand_over(argv);
     say(e.what());
     return exit_code(e.kind());
   } catch (const std::exception& e) {

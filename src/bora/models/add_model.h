@@ -18,7 +18,7 @@ void add_model(std::string name, std::string help) {
   using Config = typename Model::Config;
   add_type<Config>(std::move(name), std::move(help),
                    [](const ModelConfig& config, std::int64_t vocab_size, Key key) {
-                     const auto& own = static_cast<const ModelConfigOf<Config>&>(config).config;
+                     const auto& own = dynamic_cast<const ModelConfigOf<Config>&>(config).config;
                      return nn::erase_type(Model::init(own, Dim<nn::VocabAxis<Model>>{vocab_size}, key));
                    });
 }

@@ -9,6 +9,7 @@
 #include "bora/base/file.h"
 #include "bora/models/add_model.h"
 #include "bora/models/gpt2_config.h"
+#include "bora/models/test_builtin_models.h"
 #include "bora/run/models.h"
 
 namespace bora::run {

@@ -15,6 +15,8 @@ void ModelField::bind(Binder& b) {
   auto type = config->type();
   if (b.reading() && b.present("type")) type = b.text("type").value_or("");
   auto chosen = models::make_model_config(type);
+  if (!chosen && models::makes_no_models())
+    fail(ErrorKind::Unsupported, "{}", models::model_types().unknown(type));
   if (!chosen) {
     b.mark_used("type");
     b.problem("type", models::model_types().unknown(type));

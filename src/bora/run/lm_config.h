@@ -20,6 +20,7 @@ namespace bora::run {
 /// Levanter.
 struct ModelField {
   std::shared_ptr<models::ModelConfig> config = models::make_model_config("llama");
+  /// An unknown type is a problem like others, but in a program that makes no models Unsupported.
   void bind(Binder& b);
 };
 
