@@ -11,6 +11,7 @@
 
 #include "bora/base/error.h"
 #include "bora/core/layout/layout.h"
+#include "bora/core/layout/refusal.h"
 
 namespace bora::core {
 
@@ -87,10 +88,12 @@ Array scalar_of(const std::function<Array()>& f) {
   return value;
 }
 
-Array pull_back(const Array& value) {
+Array pull_back(const Array& value) try {
   const auto& loss = tensor(value);
   if (loss.requires_grad()) torch::autograd::backward({loss}, {});
   return wrap(loss.detach());
+} catch (...) {
+  rethrow("backward pass", {});
 }
 
 // Hands a leaf's gradient on when autograd has added it up.
