@@ -8,17 +8,38 @@
 
 namespace bora::core {
 
+/// What a head does beside its product with the hidden states:
+///
+///     logits = cap(logit_scale · (hidden · head) + bias)      cap(x) = soft_cap · tanh(x / soft_cap)
+///
+/// The order is that of Hugging Face's models: Granite divides by its logits_scaling (logit_scale here is 1
+/// over that) and Cohere multiplies by its logit_scale, GPT-J and Phi have a bias in the head, Gemma 2 caps
+/// last (final_logit_softcapping). No model there has both a scale and a bias.
+struct HeadOptions {
+  double logit_scale = 1;  ///< finite, not 0
+  double soft_cap = 0;     ///< finite; 0: none
+  Array bias = {};         ///< [vocab], or empty: none
+};
+
+struct CrossEntropyOptions {
+  HeadOptions head = {};
+  double z_loss = 0;          ///< weight of lse², lse = log sum exp(logits)
+  std::int64_t chunk = 1024;  ///< positions at a time; bits depend on it
+};
+
 /// Linear head and softmax cross-entropy in chunks of positions: logits of the whole batch never exist.
 struct CrossEntropy {
   Array loss;    ///< scalar: sum over positions of weight · (loss + z_loss · lse²)
   Array weight;  ///< scalar: sum of the weights (no gradient)
 };
-/// hidden [..., embed], head [vocab, embed], targets i32 and weights f32 with the remaining axes of hidden;
-/// `chunk` positions at a time, on which bits depend. Errors: InvalidArgument for a target that is outside of
-/// the vocabulary; one below 0 may stand where the weight is 0.
+/// hidden [..., embed], head [vocab, embed], targets i32 and weights f32 with the remaining axes of hidden.
+/// Gradients go to hidden, head and bias. Errors: InvalidArgument for a target that is outside of the
+/// vocabulary (one below 0 may stand where the weight is 0), and for head options that are not as said above.
 CrossEntropy linear_cross_entropy(const Operand& hidden, const Operand& head, const Operand& targets,
-                                  const Operand& weights, double z_loss = 0, std::int64_t chunk = 1024);
-/// The same over given logits, per position and unweighted: [...] = lse - logits[target].
+                                  const Operand& weights, const CrossEntropyOptions& options = {});
+/// The logits, of axes `out`, for those who need them all: generation and comparisons.
+Array linear_logits(const Operand& hidden, const Operand& head, const HeadOptions& options, Names out);
+/// Cross-entropy of given logits, per position and unweighted: [...] = lse - logits[target].
 Array cross_entropy(const Operand& logits, std::string_view vocab, const Operand& targets);
 
 }  // namespace bora::core

@@ -228,8 +228,27 @@ std::vector<Case> fused_cases() {
        {{{"b", "p", "e"}, {4, 4, 4}}, {{"v", "e"}, {8, 4}}, {{"b", "p"}, {4, 4}, 8}, {{"b", "p"}, {4, 4}}},
        [](auto in) {
          const Array weights = core::stop_gradient(core::unary(core::Unary::abs, in[3]));
-         const auto loss = core::linear_cross_entropy(in[0], in[1], in[2], {weights, kBp}, 1e-2, 8);
+         const auto loss =
+             core::linear_cross_entropy(in[0], in[1], in[2], {weights, kBp}, {.z_loss = 1e-2, .chunk = 8});
          return Result{core::binary(core::Binary::divide, {loss.loss, {}}, {loss.weight, {}}, {}), {}};
+       }});
+  out.push_back({"linear_cross_entropy with head options",
+                 {{{"b", "p", "e"}, {4, 4, 4}}, {{"v", "e"}, {8, 4}}, {{"b", "p"}, {4, 4}, 8}, {{"v"}, {8}}},
+                 [](auto in) {
+                   const Array weights = core::ones({kBp, std::vector<std::int64_t>{4, 4}});
+                   return Result{core::linear_cross_entropy(
+                                     in[0], in[1], in[2], {weights, kBp},
+                                     {.head = {.logit_scale = 0.5, .soft_cap = 2, .bias = in[3].array},
+                                      .z_loss = 1e-2,
+                                      .chunk = 8})
+                                     .loss,
+                                 {}};
+                 }});
+  out.push_back(
+      {"linear_logits", {{{"b", "p", "e"}, {4, 4, 4}}, {{"v", "e"}, {8, 4}}, {{"v"}, {8}}}, [](auto in) {
+         static constexpr std::string_view kBpv[] = {"b", "p", "v"};
+         const core::HeadOptions head{.logit_scale = 0.5, .soft_cap = 2, .bias = in[2].array};
+         return Result{core::linear_logits(in[0], in[1], head, kBpv), {"b", "p", "v"}};
        }});
   out.push_back({"cross_entropy", {{{"b", "p", "v"}, {4, 4, 8}}, {{"b", "p"}, {4, 4}, 8}}, [](auto in) {
                    return Result{core::cross_entropy(in[0], "v", in[1]), {"b", "p"}};

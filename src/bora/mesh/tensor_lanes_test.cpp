@@ -94,16 +94,24 @@ TEST(TensorLanes, Vocabulary) {
                       return Result{core::take(in[0], "v", in[1], kBpe), {"b", "p", "e"}};
                     }},
                    "v");
-  expect_same_bits(
-      {"linear_cross_entropy",
-       {{{"b", "p", "e"}, {2, 16, 24}}, {{"v", "e"}, {200, 24}}, {{"b", "p"}, {2, 16}, 200}},
-       [](auto in) {
-         const Array hidden = core::unary(core::Unary::tanh, in[0]);
-         const Array weights = core::ones({kBp, std::vector<std::int64_t>{2, 16}});
-         const auto loss = core::linear_cross_entropy({hidden, kBpe}, in[1], in[2], {weights, kBp}, 1e-2, 8);
-         return Result{core::binary(core::Binary::divide, {loss.loss, {}}, {loss.weight, {}}, {}), {}};
-       }},
-      "v");
+  for (const bool options : {false, true}) {
+    expect_same_bits(
+        {options ? "linear_cross_entropy with head options" : "linear_cross_entropy",
+         {{{"b", "p", "e"}, {2, 16, 24}},
+          {{"v", "e"}, {200, 24}},
+          {{"b", "p"}, {2, 16}, 200},
+          {{"v"}, {200}}},
+         [options](auto in) {
+           const Array hidden = core::unary(core::Unary::tanh, in[0]);
+           const Array weights = core::ones({kBp, std::vector<std::int64_t>{2, 16}});
+           core::HeadOptions head{.bias = in[3].array};
+           if (options) head = {.logit_scale = 0.5, .soft_cap = 2, .bias = in[3].array};
+           const auto loss = core::linear_cross_entropy({hidden, kBpe}, in[1], in[2], {weights, kBp},
+                                                        {.head = head, .z_loss = 1e-2, .chunk = 8});
+           return Result{core::binary(core::Binary::divide, {loss.loss, {}}, {loss.weight, {}}, {}), {}};
+         }},
+        "v");
+  }
 }
 
 TEST(TensorLanes, ABatchOfProducts) {

@@ -66,6 +66,20 @@ First first_axis(const Named<First, Rest...>&);  // for its type alone
 template <class M>
 using VocabAxis = decltype(detail::first_axis(std::declval<const M&>().head()));
 
+/// What a model's head does beside its product: what its `core::HeadOptions head_options() const` says, of
+/// which a model that has a scale, a soft cap or a bias there states the fields it needs. Without it: the
+/// product alone.
+template <class M>
+core::HeadOptions head_options_of(const M& model) {
+  static_assert(
+      !requires(M & m) { m.head_options(); } || requires { model.head_options(); },
+      "a model's head_options() must be a const function");
+  if constexpr (requires { model.head_options(); })
+    return model.head_options();
+  else
+    return {};
+}
+
 /// What a model type must offer: see models/llama.h.
 template <class M>
 class LanguageModelOf final : public LanguageModel {
@@ -95,14 +109,16 @@ class LanguageModelOf final : public LanguageModel {
     const auto& head = compute.head();
     core::Names positions = Axes<Batch, Pos>::names;
     return core::linear_cross_entropy(hidden.operand(), head.operand(), {batch.targets, positions},
-                                      {batch.weights, positions}, options.z_loss, options.chunk);
+                                      {batch.weights, positions},
+                                      {head_options_of(compute), options.z_loss, options.chunk});
   }
 
   core::Array logits(const core::Array& ids, const Context& context) const override {
     hold_outside_stacks();
     auto hidden = model_(indices_from_array<Batch, Pos>(ids), context);
     if (context.cache != nullptr) context.cache->advance(ids.size(1));
-    return dot<typename M::EmbedAxis>(hidden, model_.head()).array();
+    core::Names out = Axes<Batch, Pos, VocabAxis<M>>::names;
+    return core::linear_logits(hidden.operand(), model_.head().operand(), head_options_of(model_), out);
   }
 
   M& model() { return model_; }

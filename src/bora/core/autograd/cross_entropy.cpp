@@ -4,11 +4,14 @@
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/mul_ops.h>
+#include <ATen/ops/zeros_like_ops.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "bora/base/error.h"
@@ -28,10 +31,10 @@ using torch::autograd::variable_list;
 // One pass over chunks of positions: logits, losses, and at once the gradients of a loss whose own gradient
 // is 1.
 struct HeadPass {
-  Tensor hidden, head, targets, weights;
+  Tensor hidden, head, bias, targets, weights;  // bias may be undefined
   CrossEntropyRule rule;
   bool gradient;
-  Tensor dhidden, dhead;  // dhidden once for each lane
+  Tensor dhidden, dhead, dbias;  // dhidden once for each lane
   double loss = 0;
 
   void run() {
@@ -42,6 +45,7 @@ struct HeadPass {
     if (gradient) {
       dhidden = new_floats({rule.lanes, n, e});
       dhead = new_floats(head.sizes());
+      if (bias.defined()) dbias = at::_ops::zeros_like::call(bias, {}, {}, {}, {}, {});
     }
     const auto *x = hidden.const_data_ptr<float>(), *w = head.const_data_ptr<float>();
     const auto* t = targets.const_data_ptr<std::int32_t>();
@@ -55,7 +59,8 @@ struct HeadPass {
       }
       if (rule.workers == nullptr) {
         kernels::cross_entropy(rows, vocab, z, vocab, t + first, p + first, static_cast<float>(rule.z_loss),
-                               losses.mutable_data_ptr<float>(), lse.mutable_data_ptr<float>(), gradient);
+                               losses.mutable_data_ptr<float>(), lse.mutable_data_ptr<float>(), gradient,
+                               map_of(0));
       } else {
         across_workers(rows, columns, z, chunk * columns, t + first, p + first,
                        losses.mutable_data_ptr<float>(), lse.mutable_data_ptr<float>());
@@ -68,17 +73,28 @@ struct HeadPass {
                         dhidden.mutable_data_ptr<float>() + (lane * n + first) * e, e);
         kernels::matmul(columns, e, rows, {zl, columns, true}, {x + first * e, e},
                         dhead.mutable_data_ptr<float>() + lane * columns * e, e, first == 0 ? 0.0F : 1.0F);
+        // z is the gradient of the products, which the scale is behind
+        if (bias.defined())
+          kernels::add_column_sums(rows, columns, zl, static_cast<float>(1 / rule.logit_scale),
+                                   dbias.mutable_data_ptr<float>() + lane * columns);
       }
     }
+  }
+  // For the columns from one on.
+  kernels::HeadMap map_of(std::int64_t column) const {
+    return {static_cast<float>(rule.logit_scale), static_cast<float>(rule.soft_cap),
+            bias.defined() ? bias.const_data_ptr<float>() + column : nullptr};
   }
   // As kernels::cross_entropy where each worker has its own columns of the logits, in one block for each of
   // its lanes.
   void across_workers(std::int64_t rows, std::int64_t columns, float* z, std::int64_t stride,
                       const std::int32_t* chosen, const float* w, float* losses, float* lse) const {
     const auto n = static_cast<std::size_t>(rows), lanes = static_cast<std::size_t>(rule.lanes);
+    const auto map = [&](std::size_t lane) { return map_of(static_cast<std::int64_t>(lane) * columns); };
     std::vector<float> most(n), of_lane(n);
     for (std::size_t lane = 0; lane < lanes; ++lane) {
-      kernels::row_maxima(rows, columns, z + static_cast<std::int64_t>(lane) * stride, of_lane.data());
+      kernels::row_maxima(rows, columns, z + static_cast<std::int64_t>(lane) * stride, of_lane.data(),
+                          map(lane));
       for (std::size_t i = 0; i < n; ++i) most[i] = lane == 0 ? of_lane[i] : std::max(most[i], of_lane[i]);
     }
     rule.workers->all_reduce(DType::f32, std::as_writable_bytes(std::span(most)), Collectives::Combine::max);
@@ -93,7 +109,7 @@ struct HeadPass {
         here[lane][i] = static_cast<std::int32_t>(at >= 0 && at < columns ? at : -1);
         if (here[lane][i] >= 0) sums[lane][n + i] = zl[static_cast<std::int64_t>(i) * columns + at];
       }
-      kernels::row_exponentials(rows, columns, zl, most.data(), sums[lane].data());
+      kernels::row_exponentials(rows, columns, zl, most.data(), sums[lane].data(), map(lane));
     }
     for (std::size_t step = 1; step < lanes; step *= 2) {
       for (std::size_t left = 0; left + step < lanes; left += 2 * step)
@@ -110,8 +126,8 @@ struct HeadPass {
       scale[i] = counts ? w[i] * (1 + 2 * rule.z_loss * log_sum) / sums[0][i] : 0;
     }
     for (std::size_t lane = 0; gradient && lane < lanes; ++lane) {
-      kernels::row_gradients(rows, columns, z + static_cast<std::int64_t>(lane) * stride, scale.data(),
-                             here[lane].data(), w);
+      kernels::row_gradients(rows, columns, z + static_cast<std::int64_t>(lane) * stride, most.data(),
+                             scale.data(), here[lane].data(), w, map(lane));
     }
   }
   // In order of positions, in double: one thread, so one order.
@@ -135,44 +151,47 @@ void check_targets(const Tensor& targets, const Tensor& weights, std::int64_t vo
   }
 }
 
+// Sums of losses: their gradients are known with them.
 struct LinearCrossEntropy : torch::autograd::Function<LinearCrossEntropy> {
-  static Tensor forward(AutogradContext* ctx, const Tensor& hidden, const Tensor& head, const Tensor& targets,
-                        const Tensor& weights, const CrossEntropyRule& rule) {
-    bool gradient = hidden.requires_grad() || head.requires_grad();
-    HeadPass pass{cast(hidden, at::kFloat).contiguous(),
-                  cast(head, at::kFloat).contiguous(),
-                  targets,
-                  weights,
-                  rule,
-                  gradient,
-                  {},
-                  {}};
+  static Tensor forward(AutogradContext* ctx, const Tensor& hidden, const Tensor& head,
+                        const std::optional<Tensor>& bias, const Tensor& targets, const Tensor& weights,
+                        const CrossEntropyRule& rule) {
+    bool gradient = hidden.requires_grad() || head.requires_grad() || (bias && bias->requires_grad());
+    HeadPass pass{wide(hidden), wide(head), wide(bias), targets, weights, rule, gradient, {}, {}, {}};
     pass.run();
     if (gradient) {
       ctx->saved_data["hidden"] = cast(pass.dhidden, hidden.scalar_type());
       ctx->saved_data["head"] = cast(pass.dhead, head.scalar_type());
+      if (bias) ctx->saved_data["bias"] = cast(pass.dbias, bias->scalar_type());
     }
     auto loss = new_floats({});
     *loss.mutable_data_ptr<float>() = static_cast<float>(pass.loss);
     return loss;
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
-    auto hidden = ctx->saved_data["hidden"].toTensor(), head = ctx->saved_data["head"].toTensor();
-    ctx->saved_data.clear();
-    if (grads[0].item().toDouble() != 1.0) {
-      hidden = at::_ops::mul_Tensor::call(hidden, grads[0].to(hidden.scalar_type()));
-      head = at::_ops::mul_Tensor::call(head, grads[0].to(head.scalar_type()));
-    }
-    return {sum_of_lanes(hidden.unbind(0)), head, Tensor(), Tensor(), Tensor()};
+    const auto known = std::exchange(ctx->saved_data, {});
+    const bool scaled = grads[0].item().toDouble() != 1.0;
+    const auto gradient = [&](const char* of) {
+      const auto at = known.find(of);
+      if (at == known.end()) return Tensor();
+      auto x = at->second.toTensor();
+      return scaled ? at::_ops::mul_Tensor::call(x, grads[0].to(x.scalar_type())) : x;
+    };
+    return {sum_of_lanes(gradient("hidden").unbind(0)),
+            gradient("head"),
+            gradient("bias"),
+            Tensor(),
+            Tensor(),
+            Tensor()};
   }
 };
 
 }  // namespace
 
-Tensor linear_cross_entropy(const Tensor& hidden, const Tensor& head, const Tensor& targets,
-                            const Tensor& weights, const CrossEntropyRule& rule) {
+Tensor linear_cross_entropy(const Tensor& hidden, const Tensor& head, const std::optional<Tensor>& bias,
+                            const Tensor& targets, const Tensor& weights, const CrossEntropyRule& rule) {
   check_targets(targets, weights, rule.vocab);
-  return LinearCrossEntropy::apply(hidden, head, targets, weights, rule);
+  return LinearCrossEntropy::apply(hidden, head, bias, targets, weights, rule);
 }
 
 }  // namespace bora::core::autograd

@@ -5,22 +5,25 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <optional>
 
 #include "bora/core/mapping.h"
 
 namespace bora::core::autograd {
 
 struct CrossEntropyRule {
-  double z_loss;
-  std::int64_t chunk;
-  std::int64_t vocab;              ///< of all workers
+  double logit_scale = 1, soft_cap = 0;  ///< as HeadOptions
+  double z_loss = 0;
+  std::int64_t chunk = 1024;
+  std::int64_t vocab = 0;          ///< of all workers
   std::int64_t first = 0;          ///< where this worker's rows of the head begin
   int lanes = 1;                   ///< equal blocks of this worker's rows, whose sums are added in pairs
   Collectives* workers = nullptr;  ///< who hold the rows together; null: all are here
 };
-/// hidden [positions, embed], head [vocab, embed], targets i32, weights f32: sum of weighted losses. The
-/// gradient of `hidden` is this worker's part of a sum.
-at::Tensor linear_cross_entropy(const at::Tensor& hidden, const at::Tensor& head, const at::Tensor& targets,
+/// hidden [positions, embed], head [vocab, embed], bias [vocab] or none, targets i32, weights f32: sum
+/// of weighted losses. The gradient of `hidden` is this worker's part of a sum.
+at::Tensor linear_cross_entropy(const at::Tensor& hidden, const at::Tensor& head,
+                                const std::optional<at::Tensor>& bias, const at::Tensor& targets,
                                 const at::Tensor& weights, const CrossEntropyRule& rule);
 
 }  // namespace bora::core::autograd

@@ -84,25 +84,113 @@ void scale_row(float* x, i64 n, float by) {
   for (; i < n; ++i) x[i] *= by;
 }
 
+using Vec = hn::Vec<Wide>;
+
+HWY_INLINE Vec mapped(Vec x, Vec bias, Vec cap, Vec inverse_cap, const HeadMap& map) {
+  const Wide d;
+  const auto y = hn::MulAdd(x, hn::Set(d, map.scale), bias);
+  return map.soft_cap == 0 ? y : hn::Mul(cap, tanh(d, hn::Mul(y, inverse_cap)));
+}
+
+/// x = map(x); returns the greatest. `bias`: where this row's columns begin, or null.
+float map_row(float* x, i64 n, const HeadMap& map) {
+  const Wide d;
+  const i64 width = lanes(d);
+  const auto lowest = hn::Set(d, -std::numeric_limits<float>::infinity());
+  const auto cap = hn::Set(d, map.soft_cap), inverse = hn::Set(d, 1 / map.soft_cap);
+  auto most = lowest;
+  i64 i = 0;
+  for (; i + width <= n; i += width) {
+    const auto bias = map.bias == nullptr ? hn::Zero(d) : hn::LoadU(d, map.bias + i);
+    const auto y = mapped(hn::LoadU(d, x + i), bias, cap, inverse, map);
+    hn::StoreU(y, d, x + i);
+    most = hn::Max(most, y);
+  }
+  if (const i64 left = n - i; left > 0) {
+    const auto bias = map.bias == nullptr ? hn::Zero(d) : load_part(d, map.bias + i, left);
+    const auto y = mapped(load_part(d, x + i, left), bias, cap, inverse, map);
+    store_part(y, d, x + i, left);
+    most = hn::Max(most, hn::IfThenElse(hn::FirstN(d, static_cast<std::size_t>(left)), y, lowest));
+  }
+  return hn::GetLane(hn::MaxOfLanes(d, most));
+}
+
+/// Greatest logit of a row of products, which become logits.
+float max_row(float* x, i64 n, const HeadMap& map) {
+  return map.identity() ? row_max(x, n) : map_row(x, n, map);
+}
+
+/// Sum of exp(x - most). The exponentials are kept for the gradient but where that needs the logits.
+double sum_row(float* x, i64 n, float most, const HeadMap& map) {
+  return map.soft_cap == 0 ? exp_row<true>(x, n, most) : exp_row<false>(x, n, most);
+}
+
+HWY_INLINE Vec capped_gradient(Vec x, Vec most, Vec by, Vec inverse_cap, Vec scale) {
+  const Wide d;
+  const auto t = hn::Mul(x, inverse_cap);
+  const auto slope = hn::Mul(scale, hn::NegMulAdd(t, t, hn::Set(d, 1.0F)));
+  return hn::Mul(hn::Mul(exp(d, hn::Sub(x, most)), by), slope);
+}
+
+/// Of logits: exp(x - most)·by times the slope of the map.
+void capped_gradient_row(float* x, i64 n, float most, float by, const HeadMap& map) {
+  const Wide d;
+  const i64 width = lanes(d);
+  const auto m = hn::Set(d, most), b = hn::Set(d, by), scale = hn::Set(d, map.scale),
+             inverse = hn::Set(d, 1 / map.soft_cap);
+  i64 i = 0;
+  for (; i + width <= n; i += width)
+    hn::StoreU(capped_gradient(hn::LoadU(d, x + i), m, b, inverse, scale), d, x + i);
+  if (const i64 left = n - i; left > 0)
+    store_part(capped_gradient(load_part(d, x + i, left), m, b, inverse, scale), d, x + i, left);
+}
+
+/// A row that sum_row() left becomes its gradient in the products; target < 0: it is not among these columns.
+void gradient_row(float* x, i64 n, float most, float by, i64 target, float weight, const HeadMap& map) {
+  if (map.soft_cap == 0) {
+    scale_row(x, n, by * map.scale);
+    if (target >= 0) x[target] -= weight * map.scale;
+    return;
+  }
+  const float t = target < 0 ? 0 : x[target] / map.soft_cap;
+  capped_gradient_row(x, n, most, by, map);
+  if (target >= 0) x[target] -= weight * map.scale * (1 - t * t);
+}
+
 /// One row; returns log sum exp. `target` < 0: no gradient.
-float loss_row(float* x, i64 n, std::int32_t target, float weight, float z_loss, float* loss, bool gradient) {
-  const float most = row_max(x, n);
+float loss_row(float* x, i64 n, std::int32_t target, float weight, float z_loss, float* loss, bool gradient,
+               const HeadMap& map) {
+  const float most = max_row(x, n, map);
   const float chosen = target < 0 ? 0.0F : x[target];
   const bool keep = gradient && target >= 0;
-  const double total = keep ? exp_row<true>(x, n, most) : exp_row<false>(x, n, most);
+  const double total = keep ? sum_row(x, n, most, map) : exp_row<false>(x, n, most);
   const double lse = std::log(total) + static_cast<double>(most);
   *loss = target < 0 ? 0.0F : static_cast<float>(lse - static_cast<double>(chosen));
   if (keep) {
     const double slope = static_cast<double>(weight) * (1 + 2 * static_cast<double>(z_loss) * lse);
-    scale_row(x, n, static_cast<float>(slope / total));
-    x[target] -= weight;
+    gradient_row(x, n, most, static_cast<float>(slope / total), target, weight, map);
   } else if (gradient) {
     std::fill(x, x + n, 0.0F);
   }
   return static_cast<float>(lse);
 }
 
-double exponential_row(float* x, i64 n, float most) { return exp_row<true>(x, n, most); }
+constexpr i64 kColumns = 1024;
+
+/// sums += by·(x summed over rows), for n <= kColumns columns.
+void column_sums(i64 rows, i64 n, const float* x, i64 stride, float by, float* sums) {
+  const Wide d;
+  const i64 width = lanes(d);
+  HWY_ALIGN float total[kColumns] = {};
+  for (i64 i = 0; i < rows; ++i) {
+    const float* row = x + i * stride;
+    i64 j = 0;
+    for (; j + width <= n; j += width)
+      hn::StoreU(hn::Add(hn::LoadU(d, total + j), hn::LoadU(d, row + j)), d, total + j);
+    for (; j < n; ++j) total[j] += row[j];
+  }
+  for (i64 j = 0; j < n; ++j) sums[j] += by * total[j];
+}
 
 }  // namespace HWY_NAMESPACE
 }  // namespace bora::kernels
@@ -111,9 +199,10 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace bora::kernels {
 HWY_EXPORT(loss_row);
-HWY_EXPORT(row_max);
-HWY_EXPORT(exponential_row);
-HWY_EXPORT(scale_row);
+HWY_EXPORT(max_row);
+HWY_EXPORT(sum_row);
+HWY_EXPORT(gradient_row);
+HWY_EXPORT(column_sums);
 
 namespace {
 
@@ -127,33 +216,40 @@ void each_row(std::int64_t rows, std::int64_t columns, const Body& body) {
 
 }  // namespace
 
-void cross_entropy(std::int64_t rows, std::int64_t vocab, float* logits, std::int64_t stride,
+void cross_entropy(std::int64_t rows, std::int64_t vocab, float* x, std::int64_t stride,
                    const std::int32_t* targets, const float* weights, float z_loss, float* loss, float* lse,
-                   bool gradient) {
+                   bool gradient, const HeadMap& map) {
   each_row(rows, vocab, [&](std::int64_t i) {
-    lse[i] = HWY_DYNAMIC_DISPATCH(loss_row)(logits + i * stride, vocab, targets[i], weights[i], z_loss,
-                                            loss + i, gradient);
+    lse[i] = HWY_DYNAMIC_DISPATCH(loss_row)(x + i * stride, vocab, targets[i], weights[i], z_loss, loss + i,
+                                            gradient, map);
   });
 }
 
-void row_maxima(std::int64_t rows, std::int64_t columns, const float* logits, float* most) {
+void row_maxima(std::int64_t rows, std::int64_t columns, float* x, float* most, const HeadMap& map) {
   each_row(rows, columns,
-           [&](std::int64_t i) { most[i] = HWY_DYNAMIC_DISPATCH(row_max)(logits + i * columns, columns); });
+           [&](std::int64_t i) { most[i] = HWY_DYNAMIC_DISPATCH(max_row)(x + i * columns, columns, map); });
 }
 
 void row_exponentials(std::int64_t rows, std::int64_t columns, float* logits, const float* most,
-                      double* totals) {
+                      double* totals, const HeadMap& map) {
   each_row(rows, columns, [&](std::int64_t i) {
-    totals[i] = HWY_DYNAMIC_DISPATCH(exponential_row)(logits + i * columns, columns, most[i]);
+    totals[i] = HWY_DYNAMIC_DISPATCH(sum_row)(logits + i * columns, columns, most[i], map);
   });
 }
 
-void row_gradients(std::int64_t rows, std::int64_t columns, float* logits, const double* scale,
-                   const std::int32_t* targets, const float* weights) {
+void row_gradients(std::int64_t rows, std::int64_t columns, float* logits, const float* most,
+                   const double* scale, const std::int32_t* targets, const float* weights,
+                   const HeadMap& map) {
   each_row(rows, columns, [&](std::int64_t i) {
-    float* row = logits + i * columns;
-    HWY_DYNAMIC_DISPATCH(scale_row)(row, columns, static_cast<float>(scale[i]));
-    if (targets[i] >= 0 && targets[i] < columns) row[targets[i]] -= weights[i];
+    const std::int64_t target = targets[i] < columns ? targets[i] : -1;
+    HWY_DYNAMIC_DISPATCH(gradient_row)
+    (logits + i * columns, columns, most[i], static_cast<float>(scale[i]), target, weights[i], map);
+  });
+}
+
+void add_column_sums(std::int64_t rows, std::int64_t columns, const float* x, float by, float* sums) {
+  for_chunks(columns, 1024, [&](std::int64_t begin, std::int64_t end) {
+    HWY_DYNAMIC_DISPATCH(column_sums)(rows, end - begin, x + begin, columns, by, sums + begin);
   });
 }
 

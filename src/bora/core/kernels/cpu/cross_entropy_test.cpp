@@ -47,6 +47,54 @@ TEST(CrossEntropy, AgreesWithDoublePrecision) {
   }
 }
 
+TEST(CrossEntropy, HeadMapsAgreeWithDoublePrecision) {
+  for (std::int64_t vocab : {1, 7, 100, 5003}) {
+    const Floats x = random_floats(3 * vocab, 4, 20.0F), bias = random_floats(vocab, 5, 2.0F);
+    const std::vector<std::int32_t> targets = {0, -1, static_cast<std::int32_t>(vocab - 1)};
+    const Floats weights = {1.0F, 1.0F, 0.25F};
+    const float scale = 0.5F, z_loss = 0.01F;
+    for (const float cap : {0.0F, 15.0F}) {
+      const HeadMap map{scale, cap, bias.data()};
+      Floats out = x, loss(3), lse(3);
+      cross_entropy(3, vocab, out.data(), vocab, targets.data(), weights.data(), z_loss, loss.data(),
+                    lse.data(), true, map);
+      for (std::size_t i = 0; i < 3; ++i) {
+        std::vector<double> logits, slopes, expected;
+        double total = 0;
+        for (std::size_t j = 0; j < bias.size(); ++j) {
+          const double y = 0.5 * static_cast<double>(x[i * bias.size() + j]) + static_cast<double>(bias[j]);
+          const double t = std::tanh(y / 15);
+          logits.push_back(cap == 0 ? y : 15 * t);
+          slopes.push_back(0.5 * (cap == 0 ? 1 : 1 - t * t));
+          total += std::exp(logits.back());
+        }
+        const double log_total = std::log(total), w = targets[i] < 0 ? 0 : static_cast<double>(weights[i]);
+        for (std::size_t j = 0; j < bias.size(); ++j) {
+          const double p = std::exp(logits[j] - log_total);
+          expected.push_back(slopes[j] * w *
+                             ((1 + 0.02 * log_total) * p - (static_cast<std::int32_t>(j) == targets[i])));
+        }
+        EXPECT_NEAR(lse[i], log_total, 3e-6 * (1 + std::abs(log_total)));
+        if (targets[i] >= 0)
+          EXPECT_NEAR(loss[i], log_total - logits[static_cast<std::size_t>(targets[i])], 2e-5);
+        const auto row = out.begin() + static_cast<std::ptrdiff_t>(i * bias.size());
+        expect_close(Floats(row, row + vocab), expected, 2e-5, 1e-6);
+      }
+    }
+  }
+}
+
+TEST(CrossEntropy, ColumnsAreSummedAndScaled) {
+  for (std::int64_t columns : {1, 13, 1024, 2500}) {
+    const Floats x = random_floats(9 * columns, 6);
+    Floats sums(static_cast<std::size_t>(columns), 1.0F);
+    add_column_sums(9, columns, x.data(), 2.0F, sums.data());
+    std::vector<double> expected(sums.size(), 1.0);
+    for (std::size_t i = 0; i < x.size(); ++i) expected[i % sums.size()] += 2 * static_cast<double>(x[i]);
+    expect_close(sums, expected, 1e-6, 4e-6);
+  }
+}
+
 TEST(CrossEntropy, WithoutGradientTheLogitsStay) {
   const Floats x = random_floats(3 * 50, 2);
   const std::int32_t targets[] = {1, 2, -1};

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/core/cross_entropy.h"
+
+#include <gtest/gtest.h>
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "bora/base/error.h"
+#include "bora/base/key.h"
+#include "bora/core/create.h"
+#include "bora/core/elementwise.h"
+#include "bora/core/grad.h"
+#include "bora/core/reduce.h"
+
+namespace bora::core {
+namespace {
+
+constexpr std::string_view kBpe[] = {"b", "p", "e"}, kVe[] = {"v", "e"}, kV[] = {"v"}, kBp[] = {"b", "p"},
+                           kBpv[] = {"b", "p", "v"};
+constexpr std::int64_t kBatch = 2, kPositions = 5, kEmbed = 6, kVocab = 37;
+
+Array normal(std::uint64_t seed, Names names, std::vector<std::int64_t> sizes) {
+  return random_normal(Key::from_seed(seed), {names, sizes});
+}
+
+// A head and what it is given: a row whose weight is 0, and one of other than weight 1.
+struct Head {
+  Array hidden = normal(1, kBpe, {kBatch, kPositions, kEmbed}), weight = normal(2, kVe, {kVocab, kEmbed}),
+        bias = normal(3, kV, {kVocab}), targets, weights;
+  Head() {
+    std::vector<std::int32_t> t;
+    std::vector<float> w;
+    for (int i = 0; i < kBatch * kPositions; ++i) {
+      t.push_back(i * 11 % static_cast<int>(kVocab));
+      w.push_back(i == 3 ? 0.0F : i == 5 ? 2.5F : 1.0F);
+    }
+    t[3] = -1;
+    const std::vector<std::int64_t> sizes{kBatch, kPositions};
+    targets = from_data({kBp, sizes}, std::span<const std::int32_t>(t));
+    weights = from_data({kBp, sizes}, std::span<const float>(w));
+  }
+  HeadOptions with(double scale, double cap, bool has_bias) const {
+    return {.logit_scale = scale, .soft_cap = cap, .bias = has_bias ? bias : Array()};
+  }
+  ValueAndGrad value_and_grad(const std::function<Array()>& f) {
+    return core::value_and_grad(std::vector<Array*>{&hidden, &weight, &bias}, f);
+  }
+};
+
+// The sum of weighted losses from logits of the whole batch, operation by operation.
+Array composed(const Head& h, const HeadOptions& options, double z_loss) {
+  const Array logits = linear_logits({h.hidden, kBpe}, {h.weight, kVe}, options, kBpv);
+  const Array zero = binary(Binary::multiply, {h.targets, kBp}, 0);
+  const Array targets = binary(Binary::maximum, {h.targets, kBp}, {zero, kBp}, kBp);
+  const Array nll = cross_entropy({logits, kBpv}, "v", {targets, kBp});
+  const Array lse = reduce(Reduction::logsumexp, {logits, kBpv}, kV);
+  const Array square = binary(Binary::multiply, {unary(Unary::square, {lse, kBp}), kBp}, z_loss);
+  const Array loss = binary(Binary::add, {nll, kBp}, {square, kBp}, kBp);
+  const Array weighted = binary(Binary::multiply, {loss, kBp}, {h.weights, kBp}, kBp);
+  return reduce(Reduction::sum, {weighted, kBp}, kBp);
+}
+
+void expect_near(const Array& got, const Array& want, const std::string& what) {
+  const auto a = got.to_vector<float>(), b = want.to_vector<float>();
+  ASSERT_EQ(a.size(), b.size()) << what;
+  float largest = 0.1F;
+  for (const float x : b) largest = std::max(largest, std::abs(x));
+  for (std::size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], b[i], 4e-6F * largest) << what << " at " << i;
+}
+
+TEST(LinearCrossEntropy, IsTheSameAsOperationByOperation) {
+  for (const double scale : {1.0, 0.25, -1.5}) {
+    for (const double cap : {0.0, 2.0, 30.0}) {
+      for (const bool has_bias : {false, true}) {
+        Head h;
+        const auto what = fmt::format("scale {}, cap {}, bias {}", scale, cap, has_bias);
+        const auto fused = h.value_and_grad([&] {
+          return linear_cross_entropy({h.hidden, kBpe}, {h.weight, kVe}, {h.targets, kBp}, {h.weights, kBp},
+                                      {h.with(scale, cap, has_bias), 1e-2, 3})
+              .loss;
+        });
+        const auto want = h.value_and_grad([&] { return composed(h, h.with(scale, cap, has_bias), 1e-2); });
+        expect_near(fused.value, want.value, what + ": loss");
+        for (std::size_t i = 0; i < 3; ++i)
+          expect_near(fused.gradients[i], want.gradients[i], what + fmt::format(": gradient {}", i));
+      }
+    }
+  }
+}
+
+// The composition above uses the same formula for the logits: here it is written once more.
+TEST(LinearCrossEntropy, LogitsAreScaledThenShiftedThenCapped) {
+  const Head h;
+  const auto plain = linear_logits({h.hidden, kBpe}, {h.weight, kVe}, {}, kBpv).to_vector<float>();
+  const auto got =
+      linear_logits({h.hidden, kBpe}, {h.weight, kVe}, h.with(0.5, 3, true), kBpv).to_vector<float>();
+  const auto bias = h.bias.to_vector<float>();
+  for (std::size_t i = 0; i < got.size(); ++i)
+    ASSERT_NEAR(got[i], 3 * std::tanh((0.5F * plain[i] + bias[i % kVocab]) / 3), 1e-5F);
+}
+
+TEST(LinearCrossEntropy, ALossThatIsScaledScalesEveryGradient) {
+  Head h;
+  const auto run = [&](double by) {
+    return h.value_and_grad([&] {
+      const auto sums = linear_cross_entropy({h.hidden, kBpe}, {h.weight, kVe}, {h.targets, kBp},
+                                             {h.weights, kBp}, {.head = h.with(0.5, 4, true)});
+      return binary(Binary::multiply, {sums.loss, {}}, by);
+    });
+  };
+  const auto one = run(1), three = run(3);
+  for (std::size_t i = 0; i < 3; ++i) {
+    const auto a = one.gradients[i].to_vector<float>(), b = three.gradients[i].to_vector<float>();
+    for (std::size_t k = 0; k < a.size(); ++k) ASSERT_FLOAT_EQ(3 * a[k], b[k]);
+  }
+}
+
+std::string error_of(const HeadOptions& options) {
+  const Head h;
+  try {
+    linear_cross_entropy({h.hidden, kBpe}, {h.weight, kVe}, {h.targets, kBp}, {h.weights, kBp},
+                         {.head = options});
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "no error";
+}
+
+TEST(LinearCrossEntropy, HeadOptionsThatCannotBe) {
+  EXPECT_EQ(error_of({.logit_scale = 0}),
+            "linear_cross_entropy: the head's logit_scale is 0; it must be finite and not 0");
+  EXPECT_EQ(error_of({.soft_cap = -1}),
+            "linear_cross_entropy: the head's soft_cap is -1; it must be above 0, or 0 for none");
+  EXPECT_EQ(error_of({.soft_cap = std::numeric_limits<double>::infinity()}),
+            "linear_cross_entropy: the head's soft_cap is inf; it must be above 0, or 0 for none");
+  EXPECT_EQ(error_of({.bias = normal(1, kV, {5})}),
+            "linear_cross_entropy: axis v is 37 in [v=37, e=6] but 5 in [v=5]\nhint: one name has one size; "
+            "rename one of the two axes if they are different things");
+}
+
+}  // namespace
+}  // namespace bora::core
