@@ -11,6 +11,7 @@
 
 #include "bora/base/error.h"
 #include "bora/core/layout/layout.h"
+#include "bora/core/layout/refusal.h"
 
 namespace bora::core {
 
@@ -26,7 +27,7 @@ namespace {
 // arrays).
 class RecordingScope {
  public:
-  RecordingScope(std::span<Array* const> parameters, std::span<Array> into);
+  RecordingScope(std::string_view who, std::span<Array* const> parameters, std::span<Array> into);
   ~RecordingScope();
   RecordingScope(const RecordingScope&) = delete;
   RecordingScope& operator=(const RecordingScope&) = delete;
@@ -39,8 +40,16 @@ class RecordingScope {
   bool before_;
 };
 
-RecordingScope::RecordingScope(std::span<Array* const> parameters, std::span<Array> into)
+RecordingScope::RecordingScope(std::string_view who, std::span<Array* const> parameters,
+                               std::span<Array> into)
     : parameters_(parameters) {
+  if (scopes > 0) {  // its backward pass would be no part of what the outer one records
+    fail(ErrorKind::Unsupported,
+         "{}: called inside a function that is being differentiated; the result would count as a constant "
+         "there\nhint: take the inner gradients before, outside of that function; products with second "
+         "derivatives are core::hessian_vector_product",
+         who);
+  }
   before_ = at::GradMode::is_enabled();
   at::GradMode::set_enabled(true);
   ++scopes;
@@ -79,10 +88,12 @@ Array scalar_of(const std::function<Array()>& f) {
   return value;
 }
 
-Array pull_back(const Array& value) {
+Array pull_back(const Array& value) try {
   const auto& loss = tensor(value);
   if (loss.requires_grad()) torch::autograd::backward({loss}, {});
   return wrap(loss.detach());
+} catch (...) {
+  rethrow("backward pass", {});
 }
 
 // Hands a leaf's gradient on when autograd has added it up.
@@ -132,7 +143,7 @@ class StreamingScope {
 
 Array stream_gradients(std::span<Array* const> parameters, const std::function<Array()>& f,
                        const std::function<void(std::size_t, Array)>& take) {
-  const RecordingScope recording_scope(parameters, {});
+  const RecordingScope recording_scope("stream_gradients", parameters, {});
   const StreamingScope streaming(parameters, take);
   return pull_back(scalar_of(f));
 }
@@ -143,7 +154,7 @@ Array accumulate_gradients(std::span<Array* const> parameters, const std::functi
     fail(ErrorKind::InvalidArgument, "accumulate_gradients: {} parameters but {} places for gradients",
          parameters.size(), into.size());
   }
-  RecordingScope scope(parameters, into);
+  RecordingScope scope("value_and_grad", parameters, into);
   Array value = pull_back(scalar_of(f));
   for (std::size_t i = 0; i < into.size(); ++i) into[i] = scope.gradient(i);
   return value;

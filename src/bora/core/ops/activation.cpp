@@ -10,6 +10,7 @@
 #include "bora/core/layout/arrange.h"
 #include "bora/core/layout/checks.h"
 #include "bora/core/layout/layout.h"
+#include "bora/core/layout/refusal.h"
 
 namespace bora::core {
 namespace {
@@ -54,7 +55,7 @@ std::string_view name(Activation f) {
   return kNames[static_cast<std::size_t>(f)];
 }
 
-Array activate(Activation f, const Operand& x) {
+Array activate(Activation f, const Operand& x) try {
   if (f == Activation::tanh) return unary(Unary::tanh, x);
   const Space space(name(f), {x});
   if (f == Activation::relu) {  // torch's has the same bits for any threads, and takes integers
@@ -64,9 +65,11 @@ Array activate(Activation f, const Operand& x) {
   require_floating(name(f), x);
   const T t = space.local(x);
   return space.label(autograd::has_kernel(t) ? autograd::activate(f, t) : plain(f, t), x.names);
+} catch (...) {
+  rethrow(name(f), {x});
 }
 
-Array gated(Activation f, const Operand& gate, const Operand& up) {
+Array gated(Activation f, const Operand& gate, const Operand& up) try {
   Space space("gated", {gate, up});
   const auto g = space.local(gate);
   if (!autograd::has_kernel(g)) {
@@ -75,6 +78,8 @@ Array gated(Activation f, const Operand& gate, const Operand& up) {
   }
   auto u = permuted(space.local(up), up.names, gate.names);
   return space.label(autograd::gated(f, g, u), gate.names);
+} catch (...) {
+  rethrow("gated", {gate, up});
 }
 
 }  // namespace bora::core

@@ -15,6 +15,7 @@
 #include "bora/core/layout/arrange.h"
 #include "bora/core/layout/checks.h"
 #include "bora/core/layout/layout.h"
+#include "bora/core/layout/refusal.h"
 
 namespace bora::core {
 namespace {
@@ -98,7 +99,7 @@ at::Tensor own_block(const Operand& q, const Operand& x, const AttentionAxes& ax
 }  // namespace
 
 Array attention(const Operand& q, const Operand& k, const Operand& v, const AttentionAxes& axes,
-                const AttentionRule& rule) {
+                const AttentionRule& rule) try {
   const std::array<std::string_view, 2> never_cut{axes.key_position, axes.head_dim};
   Space space("attention", {q, k, v}, never_cut);
   check_attention(q, k, v, axes);
@@ -138,6 +139,8 @@ Array attention(const Operand& q, const Operand& k, const Operand& v, const Atte
   auto out = autograd::cast(wide, dtype);
   auto y = permuted(reshaped(out, sizes_of(space, q_order)), q_order, q.names);
   return space.label(y, q.names);
+} catch (...) {
+  rethrow("attention", {q, k, v});
 }
 
 }  // namespace bora::core

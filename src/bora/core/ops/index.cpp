@@ -11,6 +11,7 @@
 #include "bora/base/error.h"
 #include "bora/core/layout/checks.h"
 #include "bora/core/layout/layout.h"
+#include "bora/core/layout/refusal.h"
 
 namespace bora::core {
 namespace {
@@ -108,7 +109,7 @@ Tensor look_up(const Space& space, const Plan& plan, const Operand& x, const Ten
 
 }  // namespace
 
-Array take(const Operand& x, std::string_view axis, const Operand& indices, Names out) {
+Array take(const Operand& x, std::string_view axis, const Operand& indices, Names out) try {
   const Space each("take", {x});
   const Plan plan("take", x, axis, indices);
   Space space("take", {Operand{x.array, plan.x_names}, indices});
@@ -125,10 +126,12 @@ Array take(const Operand& x, std::string_view axis, const Operand& indices, Name
     found = found.mul(inside.view(sizes).to(found.scalar_type()));
   }
   return space.label(aligned(found, plan.result(), out), out);
+} catch (...) {
+  rethrow("take", {x, indices});
 }
 
 Array scatter_add(const Operand& base, std::string_view axis, const Operand& indices,
-                  const Operand& updates) {
+                  const Operand& updates) try {
   const Space each("scatter_add", {base});
   const Plan plan("scatter_add", base, axis, indices);
   const NameList everything = joined(joined(plan.x_names, indices.names), updates.names);
@@ -153,9 +156,11 @@ Array scatter_add(const Operand& base, std::string_view axis, const Operand& ind
           ? old.add(at::_ops::embedding_dense_backward::call(added, row, height, -1, false).view(old.sizes()))
           : old.reshape({height, width}).index_add(0, row, added).view(old.sizes());
   return space.label(aligned(total, stored, plan.x_names), base.names);
+} catch (...) {
+  rethrow("scatter_add", {base, indices, updates});
 }
 
-Array one_hot(const Operand& indices, std::string_view axis, std::int64_t size, DType dtype) {
+Array one_hot(const Operand& indices, std::string_view axis, std::int64_t size, DType dtype) try {
   const Space space("one_hot", {indices});
   require_indices("one_hot", indices);
   require_new("one_hot", indices, axis);
@@ -163,6 +168,8 @@ Array one_hot(const Operand& indices, std::string_view axis, std::int64_t size, 
   NameList names(indices.names.begin(), indices.names.end());
   names.push_back(axis);
   return space.label(space.local(indices).unsqueeze(-1).eq(count_to(size)).to(scalar_type(dtype)), names);
+} catch (...) {
+  rethrow("one_hot", {indices});
 }
 
 }  // namespace bora::core
