@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <functional>
 #include <set>
 
@@ -95,8 +96,7 @@ run::LmConfig whole_config(const std::string& model) {
   run::LmConfig config;
   config.model.config = models::make_model_config(model);
   config.data.train_tokenizer.emplace();
-  config.optimizer.clip_update_norm.emplace();
-  config.optimizer.skip_bad_steps.emplace();
+  config.optimizer->skip_bad_steps.emplace();
   return config;
 }
 
@@ -124,9 +124,33 @@ void add_trainer(Page& page, const Rows& all) {
   }
 }
 
-void add_optimizer(Page& page, const Rows& all) {
-  page.add("## optimizer", "The optimizer, its learning rate and its weight decay.",
-           below(all, "optimizer."));
+// What is not in `others`, or has another default there.
+Rows beside(const Rows& rows, const Rows& others) {
+  return only(rows, [&](const Row& row) {
+    return std::none_of(others.begin(), others.end(),
+                        [&](const Row& o) { return o.key == row.key && o.value == row.value; });
+  });
+}
+
+// With the sections that are absent by default.
+void show_all(optim::AnyOptimizerConfig& config) {
+  config->skip_bad_steps.emplace();
+  if (auto* adam = config.get_if<optim::AdamConfig>()) adam->clip_update_norm.emplace();
+}
+
+void add_optimizer(Page& page) {
+  optim::OptimizerChoice of_all{.config = optim::OptimizerConfig()};
+  show_all(of_all.config);
+  const auto common = rows_of(of_all, "optimizer.");
+  page.add("## optimizer", "The optimizer, its learning rate and its weight decay.", common);
+  for (const auto& type : optim::optimizer_types().names()) {
+    const auto& found = *optim::optimizer_types().find(type);
+    optim::OptimizerChoice choice{type, found.config};
+    show_all(choice.config);
+    page.add(fmt::format("### optimizer, type: {}", type), found.help + ".",
+             only(beside(rows_of(choice, "optimizer."), common),
+                  [](const Row& row) { return row.key != "optimizer.type"; }));
+  }
   optim::DecayShape shape;
   page.add("### optimizer.lr_schedule as a map", "A shape with its numbers.",
            rows_of(shape, "optimizer.lr_schedule."));
@@ -152,7 +176,7 @@ int describe_config_keys() {
   add_data(page, all);
   add_models(page, all);
   add_trainer(page, all);
-  add_optimizer(page, all);
+  add_optimizer(page);
   page.finish();
   return 0;
 }

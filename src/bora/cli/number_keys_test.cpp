@@ -27,9 +27,9 @@ std::vector<Row> number_rows(const std::string& model) {
   run::LmConfig config;
   config.model.config = models::make_model_config(model);
   config.data.train_tokenizer.emplace();
-  config.optimizer.clip_update_norm.emplace();
-  config.optimizer.skip_bad_steps.emplace();
-  config.optimizer.lr_schedule.exponent = 2;
+  config.optimizer.config.as<optim::AdamConfig>().clip_update_norm.emplace();
+  config.optimizer->skip_bad_steps.emplace();
+  config.optimizer->lr_schedule.exponent = 2;
   Binder::State state(Binder::Mode::Describe);
   state.out.emplace_back();
   state.out.back().node.kind = ConfigTree::Node::Kind::Map;

@@ -34,7 +34,7 @@ namespace bora::mesh {
 ///     ParameterStoreScope scope(store);
 ///     auto model = make_model(...);            // values of one parameter at a time
 ///     store.adopt(model->parameters());
-///     optimizer = make_optimizer(config, store.shards());
+///     optim::Adam optimizer(config, store.shards());
 ///
 /// Calls are collective.
 class ShardedParameters final : public core::ParameterStore {

@@ -14,6 +14,7 @@
 #include "bora/core/kernels/cpu/reduce.h"
 #include "bora/core/kernels/cpu/threads.h"
 #include "bora/optim/clip.h"
+#include "bora/optim/step_parts.h"
 #include "bora/optim/weight_decay.h"
 
 namespace bora::optim {
@@ -41,32 +42,13 @@ struct Adam::Factors {
   float weight_decay;  // of parameters that decay
 };
 
-Adam::Adam(const OptimizerConfig& config, std::span<const core::ParamRef> parameters)
+Adam::Adam(const Config& config, std::span<const core::ParamRef> parameters)
     : config_(config),
       update_norms_(config.clip_update_norm.value_or(UpdateClipConfig{}).rolling_interval_length) {
   const auto decays = weight_decay_mask(config, parameters);
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const core::ParamRef& p = parameters[i];
     slots_.push_back({p.path, p.names, zeros_like(p), zeros_like(p), decays[i]});
-  }
-}
-
-void Adam::check(std::span<const core::ParamRef> parameters, std::span<const core::Array> gradients) const {
-  if (parameters.size() != slots_.size() || gradients.size() != slots_.size()) {
-    fail(ErrorKind::InvalidArgument, "adam: made for {} parameters, but got {} with {} gradients",
-         slots_.size(), parameters.size(), gradients.size());
-  }
-  for (std::size_t i = 0; i < slots_.size(); ++i) {
-    if (parameters[i].path != slots_[i].path) {
-      fail(ErrorKind::InvalidArgument, "adam: parameter {} is {}, but was {} when the optimizer was made", i,
-           parameters[i].path, slots_[i].path);
-    }
-    const auto want = slots_[i].mean.numel(), have = parameters[i].array->numel();
-    const auto gradient = gradients[i].empty() ? want : gradients[i].numel();
-    if (want != have || want != gradient) {
-      fail(ErrorKind::InvalidArgument, "adam: {} has {} elements, its gradient {}, its state {}",
-           slots_[i].path, have, gradient, want);
-    }
   }
 }
 
@@ -89,11 +71,10 @@ Adam::Factors Adam::factors(const StepInfo& info, double clip) const {
 
 StepReport Adam::step(std::span<const core::ParamRef> parameters, std::span<const core::Array> gradients,
                       const StepInfo& info) {
-  check(parameters, gradients);
-  StepReport report;
-  report.gradient_norm =
-      info.gradient_norm ? *info.gradient_norm : global_norm(info.squares(gradients)) * info.gradient_scale;
-  report.clip_factor = clip_factor(report.gradient_norm, config_.max_grad_norm);
+  std::vector<StateOf> made_for;
+  for (const Slot& slot : slots_) made_for.push_back({slot.path, slot.mean.numel()});
+  require_parameters("adam", made_for, parameters, gradients);
+  StepReport report = clipped(gradients, info, config_.max_grad_norm);
   const Factors f = factors(info, report.clip_factor);
   if (config_.update_rms_clipping || config_.clip_update_norm) {
     report.update_norm = step_clipped(parameters, gradients, f, info.squares);

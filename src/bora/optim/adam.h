@@ -3,6 +3,7 @@
 #pragma once
 #include <vector>
 
+#include "bora/optim/adam_config.h"
 #include "bora/optim/optimizer.h"
 #include "bora/optim/rolling_window.h"
 
@@ -15,7 +16,9 @@ namespace bora::optim {
 ///   m = b1·m + (1-b1)·g    v = b2·v + (1-b2)·g²    u = m̂/(√v̂ + eps) + wd·p    p = p - lr·clip(u)
 class Adam : public Optimizer {
  public:
-  Adam(const OptimizerConfig& config, std::span<const core::ParamRef> parameters);
+  using Config = AdamConfig;
+
+  Adam(const Config& config, std::span<const core::ParamRef> parameters);
 
   StepReport step(std::span<const core::ParamRef> parameters, std::span<const core::Array> gradients,
                   const StepInfo& info) override;
@@ -32,7 +35,6 @@ class Adam : public Optimizer {
   };
   struct Factors;
 
-  void check(std::span<const core::ParamRef> parameters, std::span<const core::Array> gradients) const;
   Factors factors(const StepInfo& info, double clip) const;
   void step_fused(std::span<const core::ParamRef> parameters, std::span<const core::Array> gradients,
                   const Factors& factors);
@@ -43,7 +45,7 @@ class Adam : public Optimizer {
                         const Factors& factors);
   double update_factor(double norm);
 
-  OptimizerConfig config_;
+  Config config_;
   std::vector<Slot> slots_;
   std::int64_t updates_ = 0;  // made so far; skipped steps do not count
   RollingWindow update_norms_;

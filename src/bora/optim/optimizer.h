@@ -2,7 +2,6 @@
 // SPDX-FileCopyrightText: The Bora authors
 #pragma once
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -12,7 +11,6 @@
 #include "bora/base/json.h"
 #include "bora/core/param.h"
 #include "bora/optim/clip.h"
-#include "bora/optim/config.h"
 
 namespace bora::optim {
 
@@ -59,12 +57,5 @@ class Optimizer {
   /// the run that saved it had not switched on begins anew.
   virtual void load_state(const Json& state, std::int64_t steps) = 0;
 };
-
-/// Builds config.type. Config error for a type that is not built, naming those that are.
-std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config,
-                                          std::span<const core::ParamRef> parameters);
-
-/// Types that make_optimizer builds, sorted.
-std::vector<std::string> optimizer_types();
 
 }  // namespace bora::optim

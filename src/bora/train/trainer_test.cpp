@@ -15,6 +15,7 @@
 #include "bora/core/reduce.h"
 #include "bora/mesh/sharded_parameters.h"
 #include "bora/mesh/test_communicator.h"
+#include "bora/optim/adam.h"
 #include "bora/train/reduction.h"
 
 namespace bora::train {
@@ -78,11 +79,11 @@ struct Training {
     return {std::shared_ptr<mesh::Communicator>(), &c};
   }
   std::unique_ptr<optim::Optimizer> optimizer_for(mesh::Communicator* workers) {
-    if (workers == nullptr) return optim::make_optimizer(config, model.parameters());
+    if (workers == nullptr) return std::make_unique<optim::Adam>(config, model.parameters());
     store.emplace(borrowed(*workers), std::vector<std::string>{"embed"});
     scope.emplace(*store);
     store->adopt(model.parameters());
-    return optim::make_optimizer(config, store->shards());
+    return std::make_unique<optim::Adam>(config, store->shards());
   }
   data::Batch batch(std::int64_t step) const {
     const auto kind = kinds.at(static_cast<std::size_t>(step));
@@ -106,7 +107,7 @@ struct Training {
 
   std::vector<Kind> kinds;
   Stub model;
-  optim::OptimizerConfig config;
+  optim::AdamConfig config;
   std::optional<mesh::ShardedParameters> store;
   std::optional<core::ParameterStoreScope> scope;
   std::unique_ptr<optim::Optimizer> optimizer;
