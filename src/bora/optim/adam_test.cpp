@@ -18,7 +18,7 @@ namespace {
 constexpr std::string_view kAxes[] = {"x"};
 constexpr std::int64_t kSizes[] = {37, 20003};
 constexpr std::string_view kPaths[] = {"norm.weight", "proj.weight"};
-constexpr std::string_view kModules[] = {"Tiny.RmsNorm", "Tiny.Linear"};
+constexpr core::Role kRoles[] = {core::Role::norm, core::Role::weight};
 
 core::Array random_array(std::uint64_t seed, std::int64_t size, double scale = 1) {
   std::vector<float> values(static_cast<std::size_t>(size));
@@ -33,10 +33,10 @@ struct Model {
   Model() {
     for (std::size_t i = 0; i < 2; ++i) arrays[i] = random_array(i, kSizes[i]);
   }
-  std::vector<core::ParamRef> parameters() {
-    std::vector<core::ParamRef> out;
+  std::vector<core::Parameter> parameters() {
+    std::vector<core::Parameter> out;
     for (std::size_t i = 0; i < 2; ++i) {
-      out.push_back({std::string(kPaths[i]), std::string(kModules[i]), {"x"}, {}, &arrays[i]});
+      out.push_back({.path = std::string(kPaths[i]), .axes = {"x"}, .role = kRoles[i], .array = &arrays[i]});
     }
     return out;
   }

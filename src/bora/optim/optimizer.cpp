@@ -9,7 +9,7 @@
 namespace bora::optim {
 namespace {
 
-using Make = std::unique_ptr<Optimizer> (*)(const OptimizerConfig&, std::span<const core::ParamRef>);
+using Make = std::unique_ptr<Optimizer> (*)(const OptimizerConfig&, std::span<const core::Parameter>);
 
 struct Entry {
   std::string_view type;
@@ -17,7 +17,7 @@ struct Entry {
 };
 
 template <class T>
-std::unique_ptr<Optimizer> make(const OptimizerConfig& config, std::span<const core::ParamRef> parameters) {
+std::unique_ptr<Optimizer> make(const OptimizerConfig& config, std::span<const core::Parameter> parameters) {
   return std::make_unique<T>(config, parameters);
 }
 
@@ -29,7 +29,7 @@ constexpr Entry kOptimizers[] = {
 }  // namespace
 
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config,
-                                          std::span<const core::ParamRef> parameters) {
+                                          std::span<const core::Parameter> parameters) {
   for (const Entry& entry : kOptimizers) {
     if (entry.type == config.type) return entry.make(config, parameters);
   }

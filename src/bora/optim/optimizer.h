@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "bora/base/json.h"
-#include "bora/core/param.h"
+#include "bora/core/parameter.h"
 #include "bora/optim/clip.h"
 #include "bora/optim/config.h"
 
@@ -48,7 +48,7 @@ class Optimizer {
 
   /// Updates the parameters in place. `parameters` must be those the optimizer was made for, in the same
   /// order; gradients[i] belongs to parameters[i] (empty: zeros).
-  virtual StepReport step(std::span<const core::ParamRef> parameters, std::span<const core::Array> gradients,
+  virtual StepReport step(std::span<const core::Parameter> parameters, std::span<const core::Array> gradients,
                           const StepInfo& info) = 0;
 
   /// Arrays to be kept in checkpoints, in a fixed order.
@@ -62,7 +62,7 @@ class Optimizer {
 
 /// Builds config.type. Config error for a type that is not built, naming those that are.
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config,
-                                          std::span<const core::ParamRef> parameters);
+                                          std::span<const core::Parameter> parameters);
 
 /// Types that make_optimizer builds, sorted.
 std::vector<std::string> optimizer_types();
