@@ -29,7 +29,7 @@ struct Held {
   double parameters_mb = 0, optimizer_mb = 0, peak_rss_mb = 0;
 };
 
-Held held_by(const std::vector<core::ParamRef>& parameters, const optim::Optimizer& optimizer) {
+Held held_by(const std::vector<core::Parameter>& parameters, const optim::Optimizer& optimizer) {
   std::int64_t parameter_bytes = 0, state_bytes = 0;
   for (const auto& p : parameters) parameter_bytes += p.array->numel() * 4;
   for (const auto& a : optimizer.state()) state_bytes += a.array.numel() * 4;

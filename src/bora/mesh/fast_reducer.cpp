@@ -12,7 +12,7 @@ namespace {
 
 class FastReducer final : public GradientReducer {
  public:
-  FastReducer(std::shared_ptr<Communicator> workers, const std::vector<core::ParamRef>& parameters)
+  FastReducer(std::shared_ptr<Communicator> workers, const std::vector<core::Parameter>& parameters)
       : GradientReducer(std::move(workers), parameters, parameters) {}
 
   bool owns(std::int64_t lane, std::int64_t lanes) const override {
@@ -50,7 +50,7 @@ class FastReducer final : public GradientReducer {
 }  // namespace
 
 std::unique_ptr<GradientReducer> make_fast_reducer(std::shared_ptr<Communicator> workers,
-                                                   const std::vector<core::ParamRef>& parameters) {
+                                                   const std::vector<core::Parameter>& parameters) {
   return std::make_unique<FastReducer>(std::move(workers), parameters);
 }
 

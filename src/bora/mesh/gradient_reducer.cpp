@@ -13,8 +13,8 @@
 namespace bora::mesh {
 
 GradientReducer::GradientReducer(std::shared_ptr<Communicator> workers,
-                                 const std::vector<core::ParamRef>& model,
-                                 std::vector<core::ParamRef> parameters, std::vector<BlockHolders> holders)
+                                 const std::vector<core::Parameter>& model,
+                                 std::vector<core::Parameter> parameters, std::vector<BlockHolders> holders)
     : workers_(std::move(workers)), parameters_(std::move(parameters)), holders_(std::move(holders)) {
   for (const auto& p : model) arrays_.push_back(p.array);
   const auto* mapping = core::mapping();

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "bora/core/param.h"
+#include "bora/core/parameter.h"
 #include "bora/mesh/communicator.h"
 #include "bora/mesh/lane_tree.h"
 #include "bora/mesh/square_sums.h"
@@ -51,7 +51,7 @@ class GradientReducer {
 
   /// What optimizers and checkpoints work on, in the order of the model: its parameters, or this worker's
   /// shards of them.
-  const std::vector<core::ParamRef>& parameters() const { return parameters_; }
+  const std::vector<core::Parameter>& parameters() const { return parameters_; }
   /// Who has the other blocks of arrays that lie as parameters() do; nobody where they are whole.
   std::span<const BlockHolders> holders() const { return holders_; }
   /// Those that compute different lanes.
@@ -59,8 +59,8 @@ class GradientReducer {
 
  protected:
   /// `model`: what the forward pass uses, of which `parameters` are this worker's part.
-  GradientReducer(std::shared_ptr<Communicator> workers, const std::vector<core::ParamRef>& model,
-                  std::vector<core::ParamRef> parameters, std::vector<BlockHolders> holders = {});
+  GradientReducer(std::shared_ptr<Communicator> workers, const std::vector<core::Parameter>& model,
+                  std::vector<core::Parameter> parameters, std::vector<BlockHolders> holders = {});
 
   virtual LaneSum sum_lanes(std::int64_t lanes, const LossOfLane& loss_of) = 0;
 
@@ -77,16 +77,16 @@ class GradientReducer {
  private:
   std::shared_ptr<Communicator> workers_;
   std::vector<core::Array*> arrays_;
-  std::vector<core::ParamRef> parameters_;
+  std::vector<core::Parameter> parameters_;
   std::vector<BlockHolders> holders_;
 };
 
 /// By the tree of lane_tree.h: the bits depend on the number of lanes alone. Collective, as the others.
 std::unique_ptr<GradientReducer> make_tree_reducer(std::shared_ptr<Communicator> workers,
-                                                   const std::vector<core::ParamRef>& parameters);
+                                                   const std::vector<core::Parameter>& parameters);
 /// By the transport's own all-reduce, a worker's lanes in a row: the bits depend on the number of workers.
 std::unique_ptr<GradientReducer> make_fast_reducer(std::shared_ptr<Communicator> workers,
-                                                   const std::vector<core::ParamRef>& parameters);
+                                                   const std::vector<core::Parameter>& parameters);
 /// By the tree, each worker its shards: every gradient leaves for its owners when the backward pass has it.
 /// `store`, with the model's parameters adopted, is that of this thread and must outlive the reducer.
 std::unique_ptr<GradientReducer> make_sharded_reducer(ShardedParameters& store);

@@ -48,8 +48,9 @@ core::Array dot(const core::Array& a, const core::Array& b, core::Names names) {
 // A table [vocab=3, embed=5] and a bias [mlp=4]; a lane's loss has the gradients above.
 struct Model {
   core::Array table = values_of(kTable, {3, 5}, 50), bias = values_of(kBias, {4}, 60);
-  std::vector<core::ParamRef> parameters() {
-    return {{"table", "", {"vocab", "embed"}, {}, &table}, {"bias", "", {"mlp"}, {}, &bias}};
+  std::vector<core::Parameter> parameters() {
+    return {{.id = 0, .path = "table", .axes = {"vocab", "embed"}, .array = &table},
+            {.id = 1, .path = "bias", .axes = {"mlp"}, .array = &bias}};
   }
   LaneLoss loss(std::int64_t lane) const {
     const auto a = dot(table, table_gradient(lane), kTable), b = dot(bias, bias_gradient(lane), kBias);

@@ -69,13 +69,13 @@ std::size_t ShardedParameters::take(core::Array& parameter, core::Names names) {
 
 void ShardedParameters::created(core::Array& parameter, core::Names names) { take(parameter, names); }
 
-void ShardedParameters::adopt(std::span<const core::ParamRef> parameters) {
+void ShardedParameters::adopt(std::span<const core::Parameter> parameters) {
   std::vector<Slot> ordered;
   for (const auto& p : parameters) {
     const auto found = by_node_.find(p.array->node());
-    const auto at = found != by_node_.end() ? found->second : take(*p.array, p.names);
+    const auto at = found != by_node_.end() ? found->second : take(*p.array, p.axes);
     slots_[at].parameter = p;
-    slots_[at].names = p.names;
+    slots_[at].names = p.axes;
     ordered.push_back(slots_[at]);
   }
   slots_ = std::move(ordered);
@@ -83,8 +83,8 @@ void ShardedParameters::adopt(std::span<const core::ParamRef> parameters) {
   for (std::size_t i = 0; i < slots_.size(); ++i) by_node_[slots_[i].whole.node()] = i;
 }
 
-std::vector<core::ParamRef> ShardedParameters::shards() {
-  std::vector<core::ParamRef> out;
+std::vector<core::Parameter> ShardedParameters::shards() {
+  std::vector<core::Parameter> out;
   for (Slot& slot : slots_) {
     out.push_back(slot.parameter);
     out.back().array = &slot.block;
@@ -92,8 +92,8 @@ std::vector<core::ParamRef> ShardedParameters::shards() {
   return out;
 }
 
-std::vector<core::ParamRef> ShardedParameters::parameters() const {
-  std::vector<core::ParamRef> out;
+std::vector<core::Parameter> ShardedParameters::parameters() const {
+  std::vector<core::Parameter> out;
   for (const Slot& slot : slots_) out.push_back(slot.parameter);
   return out;
 }

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "bora/core/param.h"
+#include "bora/core/parameter.h"
 #include "bora/core/parameter_store.h"
 #include "bora/mesh/axis_cut.h"
 #include "bora/mesh/collectives.h"
@@ -51,12 +51,12 @@ class ShardedParameters final : public core::ParameterStore {
   void need(std::span<const core::Array> parameters) override;
 
   /// The model's parameters: sets the order of shards(), and takes those that it has not seen made.
-  void adopt(std::span<const core::ParamRef> parameters);
+  void adopt(std::span<const core::Parameter> parameters);
   /// The same parameters with this worker's blocks as arrays: what optimizers work on. They stay where they
   /// are.
-  std::vector<core::ParamRef> shards();
+  std::vector<core::Parameter> shards();
   /// Those of the model, as adopted.
-  std::vector<core::ParamRef> parameters() const;
+  std::vector<core::Parameter> parameters() const;
 
   /// No values but the blocks stay in memory, and nothing travels: before the blocks change.
   void release();
@@ -78,9 +78,9 @@ class ShardedParameters final : public core::ParameterStore {
 
  private:
   struct Slot {
-    core::ParamRef parameter;  // of the model, once adopted
-    core::Array whole;         // shares its node with the model's
-    core::Array block;         // the same as `whole` where that is not cut
+    core::Parameter parameter;  // of the model, once adopted
+    core::Array whole;          // shares its node with the model's
+    core::Array block;          // the same as `whole` where that is not cut
     AxisCut cut;
     std::vector<std::string_view> names;
     bool held = false;

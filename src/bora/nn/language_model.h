@@ -13,7 +13,7 @@
 
 #include "bora/base/json.h"
 #include "bora/core/cross_entropy.h"
-#include "bora/core/param.h"
+#include "bora/core/parameter.h"
 #include "bora/nn/context.h"
 #include "bora/nn/init.h"
 #include "bora/nn/model_shape.h"
@@ -43,7 +43,7 @@ struct HfName {
 class LanguageModel {
  public:
   virtual ~LanguageModel() = default;
-  virtual std::vector<core::ParamRef> parameters() = 0;
+  virtual std::vector<core::Parameter> parameters() = 0;
   virtual ModelShape shape() const = 0;
 
   /// Sum of weighted losses and sum of weights of a batch. Dropout is active where there is a key.
@@ -88,7 +88,7 @@ class LanguageModelOf final : public LanguageModel {
   using Pos = typename M::PosAxis;
 
   explicit LanguageModelOf(M model) : model_(std::move(model)) {}
-  std::vector<core::ParamRef> parameters() override { return bora::parameters(model_); }
+  std::vector<core::Parameter> parameters() override { return bora::parameters(model_); }
   ModelShape shape() const override { return model_.shape(); }
   HfName hf_name(std::string_view path) const override {
     if constexpr (requires { model_.hf_name(path); })

@@ -14,6 +14,7 @@ namespace bora::nn {
 template <Axis Over>
 struct RmsNorm {
   static constexpr std::string_view kind = "RmsNorm";
+  static constexpr core::Role role = core::Role::norm;
   Named<Over> weight;
   double eps = 1e-5;
   using fields = Fields<&RmsNorm::weight, &RmsNorm::eps>;
@@ -30,6 +31,7 @@ struct RmsNorm {
 template <Axis Over>
 struct LayerNorm {
   static constexpr std::string_view kind = "LayerNorm";
+  static constexpr core::Role role = core::Role::norm;
   Named<Over> weight, bias;
   double eps = 1e-5;
   using fields = Fields<&LayerNorm::weight, &LayerNorm::bias, &LayerNorm::eps>;

@@ -18,9 +18,9 @@ class Adam : public Optimizer {
  public:
   using Config = AdamConfig;
 
-  Adam(const Config& config, std::span<const core::ParamRef> parameters);
+  Adam(const Config& config, std::span<const core::Parameter> parameters);
 
-  StepReport step(std::span<const core::ParamRef> parameters, std::span<const core::Array> gradients,
+  StepReport step(std::span<const core::Parameter> parameters, std::span<const core::Array> gradients,
                   const StepInfo& info) override;
   std::vector<NamedArray> state() const override;
   Json save_state() const override;
@@ -36,12 +36,12 @@ class Adam : public Optimizer {
   struct Factors;
 
   Factors factors(const StepInfo& info, double clip) const;
-  void step_fused(std::span<const core::ParamRef> parameters, std::span<const core::Array> gradients,
+  void step_fused(std::span<const core::Parameter> parameters, std::span<const core::Array> gradients,
                   const Factors& factors);
-  double step_clipped(std::span<const core::ParamRef> parameters, std::span<const core::Array> gradients,
+  double step_clipped(std::span<const core::Parameter> parameters, std::span<const core::Array> gradients,
                       const Factors& factors, const SquaresOf& squares_of);
 
-  core::Array update_of(std::size_t i, const core::ParamRef& parameter, const core::Array& gradient,
+  core::Array update_of(std::size_t i, const core::Parameter& parameter, const core::Array& gradient,
                         const Factors& factors);
   double update_factor(double norm);
 

@@ -7,7 +7,7 @@
 namespace bora::optim {
 
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerChoice& choice,
-                                          std::span<const core::ParamRef> parameters) {
+                                          std::span<const core::Parameter> parameters) {
   const auto* type = optimizer_types().find(choice.type);
   if (type == nullptr || !type->make)
     fail(ErrorKind::Config, "optimizer.type: {}", optimizer_types().unknown(choice.type));

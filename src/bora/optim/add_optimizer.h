@@ -17,7 +17,7 @@ namespace bora::optim {
 template <class T>
 void add_optimizer(std::string name, std::string help) {
   using Config = typename T::Config;
-  const auto make = [](const AnyOptimizerConfig& config, std::span<const core::ParamRef> parameters) {
+  const auto make = [](const AnyOptimizerConfig& config, std::span<const core::Parameter> parameters) {
     return std::make_unique<T>(config.as<Config>(), parameters);
   };
   optimizer_types().add(std::move(name), {std::move(help), Config(), make});
@@ -25,6 +25,6 @@ void add_optimizer(std::string name, std::string help) {
 
 /// Config error for a type that this program has not.
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerChoice& choice,
-                                          std::span<const core::ParamRef> parameters);
+                                          std::span<const core::Parameter> parameters);
 
 }  // namespace bora::optim

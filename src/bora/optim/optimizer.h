@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "bora/base/json.h"
-#include "bora/core/param.h"
+#include "bora/core/parameter.h"
 #include "bora/optim/clip.h"
 
 namespace bora::optim {
@@ -46,7 +46,7 @@ class Optimizer {
 
   /// Updates the parameters in place. `parameters` must be those the optimizer was made for, in the same
   /// order; gradients[i] belongs to parameters[i] (empty: zeros).
-  virtual StepReport step(std::span<const core::ParamRef> parameters, std::span<const core::Array> gradients,
+  virtual StepReport step(std::span<const core::Parameter> parameters, std::span<const core::Array> gradients,
                           const StepInfo& info) = 0;
 
   /// Arrays to be kept in checkpoints, in a fixed order.

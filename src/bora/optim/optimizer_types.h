@@ -11,7 +11,7 @@
 
 #include "bora/base/registry.h"
 #include "bora/base/typed_config.h"
-#include "bora/core/param.h"
+#include "bora/core/parameter.h"
 #include "bora/optim/adam_config.h"
 #include "bora/optim/config.h"
 
@@ -21,7 +21,7 @@ class Optimizer;
 
 using AnyOptimizerConfig = AnyConfig<OptimizerConfig>;
 using MakeOptimizer = std::function<std::unique_ptr<Optimizer>(const AnyOptimizerConfig&,
-                                                               std::span<const core::ParamRef> parameters)>;
+                                                               std::span<const core::Parameter> parameters)>;
 
 struct OptimizerType {
   std::string help;           ///< in a few words: "AdamW (Loshchilov and Hutter 2019)"

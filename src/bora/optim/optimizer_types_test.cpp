@@ -22,8 +22,8 @@ struct PullConfig : OptimizerConfig {
 class Pull : public Optimizer {
  public:
   using Config = PullConfig;
-  Pull(const Config& config, std::span<const core::ParamRef>) : config_(config) {}
-  StepReport step(std::span<const core::ParamRef> parameters, std::span<const core::Array> gradients,
+  Pull(const Config& config, std::span<const core::Parameter>) : config_(config) {}
+  StepReport step(std::span<const core::Parameter> parameters, std::span<const core::Array> gradients,
                   const StepInfo& info) override {
     for (std::size_t i = 0; i < parameters.size(); ++i) {
       float* p = parameters[i].array->data<float>();

@@ -30,15 +30,15 @@ void update(std::int64_t n, const Factors& f, float* p, const float* gradient, f
 
 }  // namespace
 
-Sgd::Sgd(const Config& config, std::span<const core::ParamRef> parameters) : config_(config) {
+Sgd::Sgd(const Config& config, std::span<const core::Parameter> parameters) : config_(config) {
   const auto decays = weight_decay_mask(config, parameters);
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const auto& p = parameters[i];
-    slots_.push_back({p.path, p.names, core::zeros({p.names, p.array->sizes()}), decays[i]});
+    slots_.push_back({p.path, p.axes, core::zeros({p.axes, p.array->sizes()}), decays[i]});
   }
 }
 
-StepReport Sgd::step(std::span<const core::ParamRef> parameters, std::span<const core::Array> gradients,
+StepReport Sgd::step(std::span<const core::Parameter> parameters, std::span<const core::Array> gradients,
                      const StepInfo& info) {
   std::vector<StateOf> made_for;
   for (const Slot& slot : slots_) made_for.push_back({slot.path, slot.momentum.numel()});

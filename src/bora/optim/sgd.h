@@ -33,9 +33,9 @@ class Sgd : public Optimizer {
  public:
   using Config = SgdConfig;
 
-  Sgd(const Config& config, std::span<const core::ParamRef> parameters);
+  Sgd(const Config& config, std::span<const core::Parameter> parameters);
 
-  StepReport step(std::span<const core::ParamRef> parameters, std::span<const core::Array> gradients,
+  StepReport step(std::span<const core::Parameter> parameters, std::span<const core::Array> gradients,
                   const StepInfo& info) override;
   std::vector<NamedArray> state() const override;
   Json save_state() const override;

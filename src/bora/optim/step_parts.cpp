@@ -7,7 +7,7 @@
 namespace bora::optim {
 
 void require_parameters(std::string_view who, std::span<const StateOf> made_for,
-                        std::span<const core::ParamRef> parameters, std::span<const core::Array> gradients) {
+                        std::span<const core::Parameter> parameters, std::span<const core::Array> gradients) {
   if (parameters.size() != made_for.size() || gradients.size() != made_for.size()) {
     fail(ErrorKind::InvalidArgument, "{}: made for {} parameters, but got {} with {} gradients", who,
          made_for.size(), parameters.size(), gradients.size());

@@ -20,7 +20,7 @@ struct StateOf {
 /// InvalidArgument, in the name of `who`, unless the parameters are those of `made_for` in the same order,
 /// each with a gradient of its size, or an empty one.
 void require_parameters(std::string_view who, std::span<const StateOf> made_for,
-                        std::span<const core::ParamRef> parameters, std::span<const core::Array> gradients);
+                        std::span<const core::Parameter> parameters, std::span<const core::Array> gradients);
 
 /// The report of a step whose gradients are scaled down to max_grad_norm: their norm, and the factor that is
 /// to multiply them beside info.gradient_scale.

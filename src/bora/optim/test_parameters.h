@@ -10,14 +10,14 @@
 #include "bora/base/error.h"
 #include "bora/base/key.h"
 #include "bora/core/create.h"
-#include "bora/core/param.h"
+#include "bora/core/parameter.h"
 
 namespace bora::optim {
 
 inline constexpr std::string_view kAxes[] = {"x"};
 inline constexpr std::int64_t kSizes[] = {37, 20003};
 inline constexpr std::string_view kPaths[] = {"norm.weight", "proj.weight"};
-inline constexpr std::string_view kModules[] = {"Tiny.RmsNorm", "Tiny.Linear"};
+inline constexpr core::Role kRoles[] = {core::Role::norm, core::Role::weight};
 
 inline core::Array random_array(std::uint64_t seed, std::int64_t size, double scale = 1) {
   std::vector<float> values(static_cast<std::size_t>(size));
@@ -32,10 +32,10 @@ struct Model {
   Model() {
     for (std::size_t i = 0; i < 2; ++i) arrays[i] = random_array(i, kSizes[i]);
   }
-  std::vector<core::ParamRef> parameters() {
-    std::vector<core::ParamRef> out;
+  std::vector<core::Parameter> parameters() {
+    std::vector<core::Parameter> out;
     for (std::size_t i = 0; i < 2; ++i) {
-      out.push_back({std::string(kPaths[i]), std::string(kModules[i]), {"x"}, {}, &arrays[i]});
+      out.push_back({.path = std::string(kPaths[i]), .axes = {"x"}, .role = kRoles[i], .array = &arrays[i]});
     }
     return out;
   }

@@ -298,8 +298,8 @@ TEST(MeshConfig, Experts) {
 TEST(MeshConfig, AModelWithoutExpertsIsRefused) {
   const auto r = read("  mesh:\n    axes: {expert: 2}\n");
   const auto plan = resolve_mesh(r.root.trainer.mesh, {}, 2, 300);
-  const std::vector<core::ParamRef> dense = {{.path = "mlp", .names = {"embed", "mlp"}}},
-                                    mixture = {{.path = "mlp", .names = {"expert", "embed", "mlp"}}};
+  const std::vector<core::Parameter> dense = {{.path = "mlp", .axes = {"embed", "mlp"}}},
+                                     mixture = {{.path = "mlp", .axes = {"expert", "embed", "mlp"}}};
   EXPECT_EQ(
       error_of([&] { require_experts(plan, dense, "gpt2"); }),
       "mesh: expert is 2, but no parameter of a model of type gpt2 has an axis on it (expert)\nhint: leave "

@@ -37,7 +37,7 @@ class TwoDocuments final : public data::Dataset {
 /// Loses as many nats as the number of the token to predict.
 class CountingModel final : public nn::LanguageModel {
  public:
-  std::vector<core::ParamRef> parameters() override { return {}; }
+  std::vector<core::Parameter> parameters() override { return {}; }
   nn::ModelShape shape() const override { return {}; }
   core::CrossEntropy loss(const nn::TokenBatch& batch, std::optional<Key>,
                           const nn::LossOptions&) const override {

@@ -90,7 +90,7 @@ class Trainer {
   /// Whether this worker's lanes have a row of a batch of so many. Any thread may ask.
   bool computes(std::int64_t row, std::int64_t batch_size) const;
   /// What the optimizer changes and checkpoints hold: shards where parameters are sharded.
-  const std::vector<core::ParamRef>& parameters() const { return reducer().parameters(); }
+  const std::vector<core::Parameter>& parameters() const { return reducer().parameters(); }
   optim::Optimizer& optimizer() { return parts_.optimizer; }
 
   /// What a checkpoint must hold beside arrays: step, keys, skip-step window, empty batches.

@@ -34,7 +34,9 @@ enum Kind : std::int32_t { fine, bad_loss, bad_gradient, no_weights };
 // One parameter p, and the loss sum(p) for each token that counts.
 class Stub final : public nn::LanguageModel {
  public:
-  std::vector<core::ParamRef> parameters() override { return {{"p", "", {"embed"}, {}, &p_}}; }
+  std::vector<core::Parameter> parameters() override {
+    return {{.path = "p", .axes = {"embed"}, .array = &p_}};
+  }
   nn::ModelShape shape() const override { return {}; }
   core::CrossEntropy loss(const nn::TokenBatch& batch, std::optional<Key>,
                           const nn::LossOptions&) const override {
