@@ -28,6 +28,7 @@ bora::data::Batch batch_of(std::int64_t step) {
     batch.tokens.push_back(static_cast<std::int32_t>(token));
     batch.loss_weights.push_back((i + 1) % kLength == 0 ? 0 : 1);  // the last of a sequence predicts nothing
   }
+  bora::data::set_next_token_targets(batch);
   return batch;
 }
 

@@ -38,22 +38,37 @@ LaneSum GradientReducer::reduce(std::int64_t lanes, const LossOfLane& loss_of) {
 GradientReducer::Scalars GradientReducer::run_lane(
     std::int64_t lane, const LossOfLane& loss_of,
     const std::function<core::Array(const Loss&)>& differentiate) {
-  double weight = 0;
+  Scalars scalars{0};
   std::optional<trace::Span> backward;
   const auto loss = differentiate([&] {
     auto forward = loss_of(lane);
-    weight = forward.weight;
+    scalars.push_back(forward.weight);
+    metrics_.add(forward.metrics);
+    for (const auto& m : forward.metrics) scalars.insert(scalars.end(), {m.sum, m.weight});
     backward.emplace("backward", "lane", lane);
     return forward.loss;
   });
   backward.reset();
-  return {loss.item(), weight};
+  scalars[0] = loss.item();
+  return scalars;
 }
 
 GradientReducer::Scalars GradientReducer::add_gradients(std::int64_t lane, const LossOfLane& loss_of,
-                                                        std::vector<core::Array>& into) const {
+                                                        std::vector<core::Array>& into) {
   return run_lane(lane, loss_of,
                   [&](const Loss& loss) { return core::accumulate_gradients(arrays_, loss, into); });
+}
+
+std::size_t GradientReducer::agree_on_scalars() {
+  metrics_.agree(workers());
+  return 2 + 2 * metrics_.all().size();
+}
+
+std::vector<MetricSum> GradientReducer::metrics_of(const LaneSum& sum) const {
+  std::vector<MetricSum> out;
+  for (std::size_t i = 0; i < metrics_.all().size(); ++i)
+    out.push_back({metrics_.all()[i], sum.scalars[2 + 2 * i], sum.scalars[3 + 2 * i]});
+  return out;
 }
 
 }  // namespace bora::mesh

@@ -24,6 +24,7 @@ class TreeReducer final : public GradientReducer {
     for (std::int64_t lane = 0; lane < lanes; ++lane) {
       if (owns(lane, lanes)) tree.finish(lane, add_gradients(lane, loss_of, tree.buffer_for(lane)));
     }
+    agree_on_scalars();
     return total_.reduce(tree);
   }
 

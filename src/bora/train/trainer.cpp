@@ -58,6 +58,8 @@ StepResult Trainer::step() {
 
   const auto sum = gradients(batch);
   r.weight = sum.scalars[1];
+  for (auto& m : reducer().metrics_of(sum))
+    if (m.weight != 0) r.metrics.push_back({std::move(m.name), m.mean()});
   r.empty = r.weight <= 0;
   if (r.empty)
     ++empty_batches_;
@@ -108,8 +110,8 @@ mesh::LaneLoss Trainer::lane_loss(const data::Batch& batch, std::int64_t lane, s
   std::optional<Key> key;
   if (options_.dropout)
     key = key_.fold(static_cast<std::uint64_t>(step_)).fold(static_cast<std::uint64_t>(lane));
-  auto result = parts_.model.loss(token_batch(batch, lane * each, each), key, options_.loss);
-  return {std::move(result.loss), result.weight.item()};
+  auto result = parts_.model.objective(token_batch(batch, lane * each, each), key, options_.loss);
+  return {std::move(result.loss), result.weight.item(), values_of(result.metrics)};
 }
 
 std::vector<optim::Squares> Trainer::squares_of(std::span<const core::Array> arrays) const {

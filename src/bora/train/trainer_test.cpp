@@ -38,7 +38,7 @@ class Stub final : public nn::LanguageModel {
     return {{.path = "p", .axes = {"embed"}, .array = &p_}};
   }
   nn::ModelShape shape() const override { return {}; }
-  core::CrossEntropy loss(const nn::TokenBatch& batch, std::optional<Key>,
+  nn::Objective objective(const nn::TokenBatch& batch, std::optional<Key>,
                           const nn::LossOptions&) const override {
     if (auto* store = core::parameter_store()) store->hold({&p_, 1});
     const auto weight = core::reduce(core::Reduction::sum, {batch.weights, kTokens}, kTokens);
@@ -47,7 +47,11 @@ class Stub final : public nn::LanguageModel {
     if (kind == bad_loss) sum = core::binary(core::Binary::multiply, {sum, {}}, kNaN);
     if (kind == bad_gradient)  // the slope of a root at 0
       sum = core::unary(core::Unary::sqrt, {core::binary(core::Binary::multiply, {sum, {}}, 0.0), {}});
-    return {core::binary(core::Binary::multiply, {sum, {}}, {weight, {}}, {}), weight};
+    nn::Objective out{core::binary(core::Binary::multiply, {sum, {}}, {weight, {}}, {}), weight};
+    out.metrics.push_back(
+        {"stub/p", core::binary(core::Binary::multiply, {sum, {}}, 0.3), core::full({}, 2)});
+    out.metrics.push_back({"stub/never", core::full({}, 0), core::full({}, 0)});
+    return out;
   }
   core::Array logits(const core::Array& ids, const nn::Context&) const override { return ids; }
   nn::HfName hf_name(std::string_view) const override { return {}; }
@@ -93,6 +97,7 @@ struct Training {
             .sequences = 2,
             .seq_len = 2,
             .tokens = std::vector<std::int32_t>(4, kind),
+            .targets = std::vector<std::int32_t>(4, 0),
             .segments = {},
             .loss_weights = std::vector<float>(4, kind == no_weights ? 0.F : 1.F),
             .sources = {}};
@@ -182,6 +187,22 @@ TEST(Trainer, WorkersWithBlocksOfParametersAgree) {
     t.trainer->run();
   });
   EXPECT_THAT(errors, Each(HasSubstr("step 0: the loss is nan; the first bad tensor is the parameter p\n")));
+}
+
+TEST(Trainer, AModelsMetricsAreMeansOverLanesAndWorkers) {
+  Training alone({fine, fine});
+  alone.trainer->run();
+  ASSERT_EQ(alone.results.size(), 2U);
+  EXPECT_THAT(alone.results[0].metrics,
+              ElementsAre(track::Metric{"stub/p", static_cast<float>(4 * 0.3) / 2.}))
+      << "of two lanes, and none that counted nowhere";
+  EXPECT_LT(alone.results[1].metrics[0].value, alone.results[0].metrics[0].value);
+  const auto errors = mesh::testing::run_workers({.count = 3}, [&](mesh::Communicator& c) {
+    Training t({fine, fine}, {}, &c);
+    t.trainer->run();
+    for (const std::size_t step : {0U, 1U}) EXPECT_EQ(t.results[step].metrics, alone.results[step].metrics);
+  });
+  EXPECT_THAT(errors, Each(std::string()));
 }
 
 // Of a batch that has fewer lanes than there are workers, too.

@@ -39,6 +39,7 @@ void Progress::log(const train::StepResult& r) {
   std::vector<track::Metric> metrics;
   if (!r.empty) metrics.push_back({"train/loss", r.loss});
   metrics.push_back({"train/tokens", r.weight});
+  for (const auto& m : r.metrics) metrics.push_back({"train/" + m.name, m.value});
   metrics.push_back({"optim/learning_rate", r.learning_rate});
   if (!r.empty) {
     metrics.push_back({"optim/gradient_norm", r.gradient_norm});
