@@ -3,90 +3,18 @@
 #include "bora/core/grad.h"
 
 #include <ATen/core/Tensor.h>
-#include <ATen/ops/zeros_like_ops.h>
-#include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/function_hook.h>
 #include <torch/csrc/autograd/variable.h>
 
 #include "bora/base/error.h"
+#include "bora/core/autograd/recording_scope.h"
 #include "bora/core/layout/layout.h"
 #include "bora/core/layout/refusal.h"
 
 namespace bora::core {
 
 namespace {
-thread_local int scopes = 0;
-}  // namespace
-
-bool recording() { return scopes > 0 && at::GradMode::is_enabled(); }
-
-namespace {
-
-// While it lives, operations on these parameters are recorded and their gradients go to `into` (or to new
-// arrays).
-class RecordingScope {
- public:
-  RecordingScope(std::string_view who, std::span<Array* const> parameters, std::span<Array> into);
-  ~RecordingScope();
-  RecordingScope(const RecordingScope&) = delete;
-  RecordingScope& operator=(const RecordingScope&) = delete;
-
-  // The gradient of parameter i after the backward pass; zeros if the result did not depend on it.
-  Array gradient(std::size_t i) const;
-
- private:
-  std::span<Array* const> parameters_;
-  bool before_;
-};
-
-RecordingScope::RecordingScope(std::string_view who, std::span<Array* const> parameters,
-                               std::span<Array> into)
-    : parameters_(parameters) {
-  if (scopes > 0) {  // its backward pass would be no part of what the outer one records
-    fail(ErrorKind::Unsupported,
-         "{}: called inside a function that is being differentiated; the result would count as a constant "
-         "there\nhint: take the inner gradients before, outside of that function; products with second "
-         "derivatives are core::hessian_vector_product",
-         who);
-  }
-  before_ = at::GradMode::is_enabled();
-  at::GradMode::set_enabled(true);
-  ++scopes;
-  for (std::size_t i = 0; i < parameters.size(); ++i) {
-    at::Tensor t = tensor(*parameters[i]);
-    t.set_requires_grad(true);
-    t.mutable_grad() = into.empty() || into[i].empty() ? at::Tensor() : tensor(into[i]);
-  }
-}
-
-RecordingScope::~RecordingScope() {
-  --scopes;
-  for (auto* p : parameters_) {
-    at::Tensor t = tensor(*p);
-    t.mutable_grad() = at::Tensor();
-    t.set_requires_grad(false);
-  }
-  at::GradMode::set_enabled(before_);
-}
-
-Array RecordingScope::gradient(std::size_t i) const {
-  const auto& t = tensor(*parameters_[i]);
-  if (!t.grad().defined()) return wrap(at::_ops::zeros_like::call(t.detach(), {}, {}, {}, {}, {}));
-  return wrap(t.grad().contiguous());
-}
-
-Array scalar_of(const std::function<Array()>& f) {
-  Array value = f();
-  if (value.rank() == 0) value = whole({value, {}});
-  if (value.numel() != 1) {
-    fail(ErrorKind::InvalidArgument,
-         "value_and_grad: the function must return a scalar but returned {} elements\nhint: sum or mean over "
-         "all axes",
-         value.numel());
-  }
-  return value;
-}
 
 Array pull_back(const Array& value) try {
   const auto& loss = tensor(value);

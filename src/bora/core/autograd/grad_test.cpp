@@ -11,6 +11,7 @@ namespace bora::core {
 namespace {
 
 using testing::error_of;
+using testing::integers;
 
 const NameList kNone;
 
@@ -46,6 +47,17 @@ TEST(Grad, IsRefusedInsideAnother) {
                   inner, [&] { return square(y); }, [](std::size_t, Array) {});
             }),
             "stream_gradients" + rest);
+}
+
+TEST(Grad, RefusesWhatHasNone) {
+  Array x = scalar(3), whole = wrap(integers({2}, 5)), nothing;
+  const auto refusal = [&](Array& p) {
+    std::vector<Array*> parameters{&x, &p};
+    return error_of([&] { value_and_grad(parameters, [&] { return square(x); }); });
+  };
+  EXPECT_EQ(refusal(whole), "value_and_grad: parameter 1 of 2 holds i64, which has no gradient");
+  EXPECT_EQ(refusal(nothing), "value_and_grad: parameter 1 of 2 is empty (it was never given a value)");
+  EXPECT_FALSE(recording());
 }
 
 TEST(Grad, WorksAfterARefusal) {

@@ -77,7 +77,7 @@ at::Tensor segments_here(const Space& space, const Operand& segments, std::int64
 // The workers round whom keys and values can travel: those over whom they lie in blocks as the queries do.
 Collectives* ring_of(const Space& space, const Operand& k, const Operand& v, const AttentionAxes& axes) {
   auto* workers = space.workers(axes.position);
-  if (workers == nullptr || workers->size() == 1 ||
+  if (workers == nullptr || workers->size() == 1 || !autograd::has_kernel(tensor(k.array)) ||
       space.size(axes.position) != space.size(axes.key_position))
     return nullptr;
   std::size_t m = 0;
@@ -115,7 +115,9 @@ Array attention(const Operand& q, const Operand& k, const Operand& v, const Atte
   q_order.push_back(axes.head_dim);
   auto k_order = key_order(roles, axes.key_position, axes.head_dim);
   auto dtype = space.local(q).scalar_type();
-  auto widen = [](const at::Tensor& x) { return autograd::cast(x, at::kFloat); };
+  auto widen = [](const at::Tensor& x) {
+    return x.scalar_type() == at::kDouble ? x : autograd::cast(x, at::kFloat);
+  };
   auto qt = reshaped(permuted(widen(space.local(q)), q.names, q_order), {b, t, h, g, d});
   auto keys = [&](const Operand& x) {
     auto here = ring == nullptr ? widen(space.local(x)) : own_block(q, x, axes);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "bora/base/error.h"
+#include "bora/core/autograd/cast.h"
 #include "bora/core/autograd/cross_entropy.h"
 #include "bora/core/contract.h"
 #include "bora/core/elementwise.h"
@@ -73,7 +74,9 @@ CrossEntropy linear_cross_entropy(const Operand& hidden, const Operand& head, co
   const auto embed = without(hidden.names, targets.names), over = without(head.names, embed);
   std::vector<Operand> operands{hidden, head, targets, weights};
   if (!options.head.bias.empty()) operands.push_back({options.head.bias, over});
-  Space space(kOp, operands, embed);
+  // libtorch's ops see the whole vocabulary at once
+  const bool plain = !hidden.array.empty() && !autograd::has_kernel(tensor(hidden.array));
+  Space space(kOp, operands, plain ? joined(embed, over) : embed);
   space.by_lanes();
   const auto vocab = vocabulary(kOp, head, embed);
   NameList positions(targets.names.begin(), targets.names.end());

@@ -68,7 +68,7 @@ bool is_narrow(const T& x) { return x.scalar_type() == at::kBFloat16 || x.scalar
 
 T raised(const T& a, const T& b) {
   if (is_narrow(a)) return raised(a.to(at::kFloat), b.to(at::kFloat)).to(a.scalar_type());
-  if (b.dim() == 0 && !b.requires_grad() && b.item().toDouble() == 2) return a.mul(a);
+  if (b.dim() == 0 && b.device().is_cpu() && !b.requires_grad() && b.item().toDouble() == 2) return a.mul(a);
   const at::IntArrayRef sizes = a.numel() >= b.numel() ? a.sizes() : b.sizes();
   return power(a.expand(sizes), b.expand(sizes));
 }
@@ -188,6 +188,10 @@ Array binary(Binary op, const Operand& a, double b) try {
   check_elements(name(op), row(op).needs, a);
   check_scalar(row(op), a, b);
   const T x = space.local(a);
+  if (op == Binary::power && b == 2) {
+    const T wide = is_narrow(x) ? x.to(at::kFloat) : x;
+    return space.label(wide.mul(wide).to(x.scalar_type()), a.names);
+  }
   const auto apply_scalar = row(op).apply_scalar;
   return space.label(apply_scalar ? apply_scalar(x, scalar(x, b)) : row(op).apply(x, constant(x, b)),
                      a.names);

@@ -18,11 +18,14 @@ namespace {
 
 using at::Tensor;
 
-at::Tensor count_to(std::int64_t n) { return at::_ops::arange::call(n, at::kLong, {}, {}, {}); }
+at::Tensor count_to(std::int64_t n, const Tensor& beside) {
+  return at::_ops::arange::call(n, at::kLong, {}, beside.device(), {});
+}
 
 void check_bounds(std::string_view op, const Operand& x, std::string_view axis, const Tensor& indices,
                   std::int64_t size) {
-  if (indices.numel() == 0) return;
+  // elsewhere a look would wait for the device, whose own kernels check
+  if (indices.numel() == 0 || !indices.device().is_cpu()) return;
   const auto [low, high] = at::_ops::aminmax::call(indices, {}, false);
   const auto smallest = low.item().toLong(), largest = high.item().toLong();
   if (smallest >= 0 && largest < size) return;
@@ -86,7 +89,7 @@ Tensor rows(const Space& space, const Plan& plan, const Tensor& index) {
   const std::int64_t groups = count(space, plan.shared), size = space.part(plan.x_names[plan.dim]);
   Tensor flat = index.reshape({-1});
   if (plan.shared.empty()) return flat;
-  return flat.view({groups, -1}).add(count_to(groups).mul_(size).view({groups, 1})).view({-1});
+  return flat.view({groups, -1}).add(count_to(groups, flat).mul_(size).view({groups, 1})).view({-1});
 }
 
 // take where every axis of x but `axis` is shared: one element for each index.
@@ -167,7 +170,8 @@ Array one_hot(const Operand& indices, std::string_view axis, std::int64_t size, 
   if (size < 0) fail(ErrorKind::InvalidArgument, "one_hot: axis {} cannot have size {}", axis, size);
   NameList names(indices.names.begin(), indices.names.end());
   names.push_back(axis);
-  return space.label(space.local(indices).unsqueeze(-1).eq(count_to(size)).to(scalar_type(dtype)), names);
+  const Tensor places = space.local(indices);
+  return space.label(places.unsqueeze(-1).eq(count_to(size, places)).to(scalar_type(dtype)), names);
 } catch (...) {
   rethrow("one_hot", {indices});
 }
