@@ -45,6 +45,10 @@ class AnyConfig {
     auto* held = dynamic_cast<HeldOf<T>*>(held_.get());
     return held == nullptr ? nullptr : &held->value;
   }
+  template <class T>
+  const T* get_if() const {
+    return const_cast<AnyConfig*>(this)->get_if<T>();
+  }
   /// InvalidArgument if it is one of another type.
   template <class T>
   T& as() {
@@ -81,6 +85,13 @@ class AnyConfig {
     NothingInCommon nothing;
   };
   std::unique_ptr<Held> held_;
+};
+
+/// A type of things whose configuration also makes them.
+template <class Base>
+struct ConfigType {
+  std::string help;        ///< in a few words
+  AnyConfig<Base> config;  ///< with default values
 };
 
 /// From here on a type that no registry of this program knows ends the reading of a configuration with

@@ -114,12 +114,10 @@ void add_trainer(Page& page, const Rows& all) {
   page.add("## trainer", "The training run.", only(below(all, "trainer."), [&](const Row& row) {
              return row.key == kType || !row.key.starts_with(kTracker);
            }));
-  constexpr const char* kNotSent = "Read and checked. Nothing is sent; `metrics.jsonl` has the metrics.";
-  for (const char* type : {"tensorboard", "wandb", "trackio", "json_logger"}) {
-    track::TrackerConfig tracker;
-    tracker.type = type;
-    page.add(fmt::format("### A tracker of type {}", type),
-             tracker.type == "tensorboard" ? "Event files that TensorBoard shows." : kNotSent,
+  for (const auto& type : track::tracker_types().names()) {
+    const auto& found = *track::tracker_types().find(type);
+    track::TrackerConfig tracker{type, found.config};
+    page.add(fmt::format("### trainer.tracker, type: {}", type), found.help + ".",
              only(rows_of(tracker, std::string(kTracker)), [&](const Row& row) { return row.key != kType; }));
   }
 }
