@@ -11,6 +11,7 @@
 #include "bora/base/binder_state.h"
 #include "bora/base/env.h"
 #include "bora/base/error.h"
+#include "bora/data/formats.h"
 #include "bora/run/lm_config.h"
 
 namespace bora::cli {
@@ -38,6 +39,10 @@ Rows only(const Rows& rows, const std::function<bool(const Row&)>& wanted) {
 
 Rows below(const Rows& rows, const std::string& prefix) {
   return only(rows, [&](const Row& row) { return row.key.starts_with(prefix); });
+}
+
+bool has_key(const Rows& rows, const std::string& key) {
+  return std::any_of(rows.begin(), rows.end(), [&](const Row& row) { return row.key == key; });
 }
 
 bool is_unused(const Row& row) { return row.doc.starts_with("not used: "); }
@@ -100,13 +105,50 @@ run::LmConfig whole_config(const std::string& model) {
   return config;
 }
 
-void add_data(Page& page, const Rows& all) {
-  page.add("## data", "What to train on.", below(all, "data."));
+// The keys of a format's block that every type has.
+Rows common_format_rows(const std::string& prefix) {
+  data::FormatChoice text;
+  auto common = rows_of(text, prefix);
+  for (const auto& type : data::format_types().names()) {
+    data::FormatChoice choice(type);
+    const auto rows = rows_of(choice, prefix);
+    common = only(common, [&](const Row& row) { return has_key(rows, row.key); });
+  }
+  return common;
+}
+
+void add_formats(Page& page) {
+  const auto common = common_format_rows("data.format.");
+  for (const auto& type : data::format_types().names()) {
+    data::FormatChoice choice(type);
+    page.add(
+        fmt::format("### data.format, type: {}", type),
+        fmt::format("What a record is: {}. The same keys stand in `data.configs.<name>.format`.",
+                    data::format_types().find(type)->help),
+        only(rows_of(choice, "data.format."), [&](const Row& row) { return !has_key(common, row.key); }));
+  }
+}
+
+void add_shuffles(Page& page) {
   data::DataConfig block;
-  block.shuffle.shuffle.kind = data::Shuffle::Kind::Block;
-  page.add("### data.shuffle as a map",
-           "Blocks of sequences are shuffled, and sequences within a window of blocks.",
-           below(rows_of(block, "data."), "data.shuffle."));
+  block.shuffle = {"block", data::BlockShuffle()};
+  page.add("### data.shuffle as a map", "A map without `type` is one of type block.",
+           only(rows_of(block, "data."), [](const Row& row) { return row.key == "data.shuffle.type"; }));
+  for (const auto& type : data::shuffle_types().names()) {
+    auto [help, config] = *data::shuffle_types().find(type);
+    const auto rows = rows_of(config, "data.shuffle.");
+    if (!rows.empty()) page.add(fmt::format("### data.shuffle, type: {}", type), help + ".", rows);
+  }
+}
+
+void add_data(Page& page, const Rows& all) {
+  page.add("## data", "What to train on.", only(below(all, "data."), [](const Row& row) {
+             for (const char* prefix : {"data.format.", "data.configs.<name>.format."})
+               if (row.key.starts_with(prefix)) return has_key(common_format_rows(prefix), row.key);
+             return true;
+           }));
+  add_formats(page);
+  add_shuffles(page);
 }
 
 void add_trainer(Page& page, const Rows& all) {

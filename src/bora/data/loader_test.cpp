@@ -119,7 +119,7 @@ TEST(Loader, TheTargetOfATokenIsTheNextOne) {
 }
 
 TEST(Loader, RowsTogetherAreTheBatch) {
-  const Loader loader(endless(counting(77), {.kind = Shuffle::Kind::Full}, Key::from_seed(1)), kSchedule);
+  const Loader loader(endless(counting(77), {"full", FullShuffle()}, Key::from_seed(1)), kSchedule);
   for (const std::int64_t step : {0, 9, 10, 25, 100000}) {
     const Batch whole = loader.batch(step);
     for (const std::int64_t workers : {1, 2, 4}) {

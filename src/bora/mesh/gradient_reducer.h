@@ -12,6 +12,7 @@
 #include "bora/mesh/lane_tree.h"
 #include "bora/mesh/metric_sums.h"
 #include "bora/mesh/square_sums.h"
+#include "bora/mesh/whole_arrays.h"
 
 namespace bora::mesh {
 
@@ -57,13 +58,16 @@ class GradientReducer {
   const std::vector<core::Parameter>& parameters() const { return parameters_; }
   /// Who has the other blocks of arrays that lie as parameters() do; nobody where they are whole.
   std::span<const BlockHolders> holders() const { return holders_; }
+  /// Whole arrays from those that lie as parameters() do.
+  const WholeArrays& whole_arrays() const { return whole_arrays_; }
   /// Those that compute different lanes.
   Communicator& workers() const { return *workers_; }
 
  protected:
   /// `model`: what the forward pass uses, of which `parameters` are this worker's part.
   GradientReducer(std::shared_ptr<Communicator> workers, const std::vector<core::Parameter>& model,
-                  std::vector<core::Parameter> parameters, std::vector<BlockHolders> holders = {});
+                  std::vector<core::Parameter> parameters, std::vector<BlockHolders> holders = {},
+                  ShardedParameters* store = nullptr);
 
   virtual LaneSum sum_lanes(std::int64_t lanes, const LossOfLane& loss_of) = 0;
 
@@ -85,6 +89,7 @@ class GradientReducer {
   std::vector<core::Parameter> parameters_;
   std::vector<BlockHolders> holders_;
   MetricNames metrics_;
+  WholeArrays whole_arrays_;
 };
 
 /// By the tree of lane_tree.h: the bits depend on the number of lanes alone. Collective, as the others.

@@ -254,6 +254,35 @@ core::Array ShardedParameters::assemble(std::size_t i, const core::Array& block,
   return whole;
 }
 
+core::Array ShardedParameters::spread(std::size_t i, const core::Array& whole, int worker) const {
+  const auto& cut = slots_[i].cut;
+  const int rank = holders_->rank(), from = worker % blocks();
+  if (cut.whole()) {
+    auto out = rank == from ? whole : make_array(slots_[i].whole.sizes());
+    holders_->broadcast(from, bytes_of(out.data<float>(), out.numel()));
+    return out;
+  }
+  auto block = make_array(cut.sizes(rank));
+  const auto own = bytes_of(block.data<float>(), block.numel());
+  if (rank != from) {
+    if (!own.empty())
+      holders_->exchange_all(std::vector<Message>{{.peer = from, .out = {}, .in = own}}, "spread");
+    return block;
+  }
+  const auto bounds = block_bounds(cut);
+  core::Array staging = make_array({cut.elements()});
+  std::vector<Message> messages;
+  for (int w = 0; w < cut.workers(); ++w) {
+    if (cut.elements(w) == 0) continue;
+    float* to = w == rank ? block.data<float>()
+                          : staging.data<float>() + bounds[static_cast<std::size_t>(w)] / sizeof(float);
+    cut.take(w, whole.data<float>(), to);
+    if (w != rank) messages.push_back({.peer = w, .out = bytes_of(to, cut.elements(w)), .in = {}});
+  }
+  holders_->exchange_all(messages, "spread");
+  return block;
+}
+
 core::Array ShardedParameters::block_of(std::size_t i, const core::Array& whole) const {
   const auto& cut = slots_[i].cut;
   if (cut.whole()) return whole;

@@ -73,6 +73,12 @@ class ShardedParameters final : public core::ParameterStore {
   /// The whole array on `worker`, of which `block` is this worker's part, cut as parameter i; empty on the
   /// others.
   core::Array assemble(std::size_t i, const core::Array& block, int worker) const;
+  /// The other way: this worker's block of the array that `worker`, of its replica, has whole; the others
+  /// give anything.
+  core::Array spread(std::size_t i, const core::Array& whole, int worker) const;
+  int blocks() const { return holders_->size(); }  ///< of each parameter
+  /// The worker of this replica that has that block.
+  int worker_of(int block) const { return workers_->rank() / blocks() * blocks() + block; }
   /// This worker's block of a whole array, cut as parameter i.
   core::Array block_of(std::size_t i, const core::Array& whole) const;
 

@@ -206,7 +206,7 @@ namespace {
 class ShardedReducer final : public GradientReducer {
  public:
   explicit ShardedReducer(ShardedParameters& store)
-      : GradientReducer(store.workers(), store.parameters(), store.shards(), {store.holders()}),
+      : GradientReducer(store.workers(), store.parameters(), store.shards(), {store.holders()}, &store),
         store_(store) {}
 
   bool owns(std::int64_t lane, std::int64_t) const override {

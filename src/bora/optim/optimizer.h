@@ -12,6 +12,10 @@
 #include "bora/core/parameter.h"
 #include "bora/optim/clip.h"
 
+namespace bora::mesh {
+class WholeArrays;
+}
+
 namespace bora::optim {
 
 struct StepInfo {
@@ -21,6 +25,9 @@ struct StepInfo {
   std::optional<double>
       gradient_norm;  ///< global norm of the scaled gradients, if known; else it is computed
   SquaresOf squares = sums_of_squares;  ///< of arrays that lie as the parameters do
+  /// Whole arrays from those that lie as the parameters do, in their order; null: they are whole.
+  /// whole_matrices() of step_parts.h is how to use it.
+  const mesh::WholeArrays* whole_arrays = nullptr;
 };
 
 /// What a step did, for the log.

@@ -35,4 +35,9 @@ StepReport clipped(std::span<const core::Array> gradients, const StepInfo& info,
   return report;
 }
 
+const mesh::WholeArrays& whole_matrices(const StepInfo& info) {
+  static const mesh::WholeArrays one_worker;
+  return info.whole_arrays == nullptr ? one_worker : *info.whole_arrays;
+}
+
 }  // namespace bora::optim

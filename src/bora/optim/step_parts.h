@@ -7,6 +7,7 @@
 #include <span>
 #include <string_view>
 
+#include "bora/mesh/whole_arrays.h"
 #include "bora/optim/optimizer.h"
 
 namespace bora::optim {
@@ -26,5 +27,9 @@ void require_parameters(std::string_view who, std::span<const StateOf> made_for,
 /// to multiply them beside info.gradient_scale.
 StepReport clipped(std::span<const core::Array> gradients, const StepInfo& info,
                    std::optional<double> max_grad_norm);
+
+/// Where an optimizer gets whole matrices from, wherever the parameters lie: info.whole_arrays, or those of
+/// one worker.
+const mesh::WholeArrays& whole_matrices(const StepInfo& info);
 
 }  // namespace bora::optim

@@ -74,6 +74,7 @@ void Trainer::change_parameters(const mesh::LaneSum& sum, StepResult& r) {
   r.loss = sum.scalars[0] / r.weight;
   optim::StepInfo info{.step = step_, .learning_rate = r.learning_rate, .gradient_scale = 1 / r.weight};
   info.squares = [this](std::span<const core::Array> arrays) { return squares_of(arrays); };
+  info.whole_arrays = &reducer().whole_arrays();
   trace::Span norm("gradient norm");
   info.gradient_norm = r.gradient_norm = optim::global_norm(squares_of(sum.arrays)) / r.weight;
   norm.end();

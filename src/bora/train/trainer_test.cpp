@@ -16,6 +16,7 @@
 #include "bora/mesh/sharded_parameters.h"
 #include "bora/mesh/test_communicator.h"
 #include "bora/optim/adam.h"
+#include "bora/optim/step_parts.h"
 #include "bora/train/reduction.h"
 
 namespace bora::train {
@@ -201,6 +202,45 @@ TEST(Trainer, AModelsMetricsAreMeansOverLanesAndWorkers) {
     Training t({fine, fine}, {}, &c);
     t.trainer->run();
     for (const std::size_t step : {0U, 1U}) EXPECT_EQ(t.results[step].metrics, alone.results[step].metrics);
+  });
+  EXPECT_THAT(errors, Each(std::string()));
+}
+
+// Sets each parameter to the sum of all of it.
+class SumOfAll final : public optim::Optimizer {
+ public:
+  optim::StepReport step(std::span<const core::Parameter> parameters, std::span<const core::Array>,
+                         const optim::StepInfo& info) override {
+    const std::vector<std::size_t> which{0};
+    optim::whole_matrices(info).transform(
+        which, [&](std::size_t i) { return *parameters[i].array; },
+        [](std::size_t, const core::Array& whole) {
+          const auto sum = core::reduce(core::Reduction::sum, {whole, kEmbed}, kEmbed).item();
+          const auto sizes = whole.sizes();
+          return core::full({kEmbed, sizes}, sum);
+        },
+        [&](std::size_t i, const core::Array& block) {
+          std::copy_n(block.data<float>(), block.numel(), parameters[i].array->data<float>());
+        });
+    return {};
+  }
+  std::vector<optim::NamedArray> state() const override { return {}; }
+  Json save_state() const override { return nullptr; }
+  void load_state(const Json&, std::int64_t) override {}
+};
+
+TEST(Trainer, OptimizersSeeWholeMatricesBehindBlocks) {
+  const auto errors = mesh::testing::run_workers({.count = 2}, [&](mesh::Communicator& c) {
+    Training t({fine}, {}, &c);
+    SumOfAll optimizer;
+    Trainer trainer({.model = t.model,
+                     .optimizer = optimizer,
+                     .schedule = optim::Schedule(t.config, 1),
+                     .batch_of = [&](std::int64_t step) { return t.batch(step); },
+                     .reducer = mesh::make_sharded_reducer(*t.store)},
+                    {.total_steps = 1, .lanes = 2});
+    trainer.run();
+    EXPECT_EQ(trainer.parameters()[0].array->to_vector<float>(), (std::vector<float>{4, 4}));
   });
   EXPECT_THAT(errors, Each(std::string()));
 }
