@@ -138,14 +138,15 @@ struct Gemma2 {
     const auto rope = nn::RopeTable::make(c.rope, c.head_dim, c.seq_len);
     const double std = c.initializer_range;
     const auto norm = [&] { return nn::RmsNorm<Embed>::init(embed, c.layer_norm_epsilon, /*offset=*/1); };
-    Gemma2 model{c};
+    Gemma2 model;
+    model.config = c;
     model.embed_tokens = nn::Embedding<Vocab, Embed>::init(vocab, embed, key.fold("embed_tokens"), std);
     model.layers.remat = c.gradient_checkpointing;
     for (std::int64_t i = 0; i < c.num_layers; ++i) {
-      const auto [kq, kk, kv_, ko, km] = key.fold("layers").fold(std::uint64_t(i)).split<5>();
+      const auto [kq, kk, kw, ko, km] = key.fold("layers").fold(std::uint64_t(i)).split<5>();
       const Attention attention{nn::Linear<Embed, Attention::Heads>::init(embed, q, kq, std, false),
                                 nn::Linear<Embed, Attention::KvHeads>::init(embed, kv, kk, std, false),
-                                nn::Linear<Embed, Attention::KvHeads>::init(embed, kv, kv_, std, false),
+                                nn::Linear<Embed, Attention::KvHeads>::init(embed, kv, kw, std, false),
                                 nn::Linear<Attention::Heads, Embed>::init(q, embed, ko, std, false),
                                 rope,
                                 {.scale = 1 / std::sqrt(c.query_pre_attn_scalar),
