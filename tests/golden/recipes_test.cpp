@@ -66,6 +66,12 @@ TEST_F(Recipes, Gpt2Of124MillionParameters) {
   EXPECT_EQ(done.code, 0) << done.output;
 }
 
+TEST_F(Recipes, Gemma2Nano) {
+  const auto done = train_on_text("gemma2_nano.yaml");
+  EXPECT_EQ(done.code, 0) << done.output;
+  EXPECT_THAT(done.output, HasSubstr("gemma2 · "));
+}
+
 // The second needs what the first has exported.
 TEST_F(Recipes, LlamaNanoAndChats) {
   const auto base = train_on_text("llama_nano.yaml", {"--trainer.id=base"});

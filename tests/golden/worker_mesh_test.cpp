@@ -129,6 +129,32 @@ TEST_F(WorkerMesh, RingAttention) {
                    trained("mesh_ring_bf16_data", 4, narrow, "(data 2 × context 2)"));
 }
 
+// Gemma 2: windows in every second layer, which the ring of `context` leaves out beyond them, soft caps,
+// norms with an offset.
+TEST_F(WorkerMesh, WindowsAndSoftCaps) {
+  const auto losses_of = [](const std::string& name, int workers, const std::vector<std::string>& more) {
+    const auto folder = small_project(name);
+    auto text = read_text(folder + "/config.yaml");
+    const auto from = text.find("model:"), to = text.find("trainer:");
+    text.replace(from, to - from,
+                 "model: {type: gemma2, seq_len: 32, hidden_dim: 32, intermediate_dim: 64, num_layers: 4, "
+                 "num_heads: 4, num_kv_heads: 2, head_dim: 8, sliding_window: 5}\n");
+    write_atomically(folder + "/config.yaml", text);
+    const auto done = run_workers(folder, workers, with(kTrain, more));
+    EXPECT_EQ(done.code, 0) << done.output;
+    return losses(folder);
+  };
+  const auto want = losses_of("mesh_gemma2", 1, {});
+  ASSERT_EQ(want.size(), static_cast<std::size_t>(kSteps));
+  EXPECT_EQ(losses_of("mesh_gemma2_data", 2, {}), want) << "parameters sharded over them";
+  for (const std::string axis : {"model", "context"}) {
+    const auto got = losses_of("mesh_gemma2_" + axis, 2, {"--trainer." + axis + "_axis_size=2"});
+    ASSERT_EQ(got.size(), want.size());
+    for (std::size_t i = 0; i < want.size(); ++i)
+      EXPECT_NEAR(got[i], want[i], 2e-6 * want[i]) << axis << ", step " << i;
+  }
+}
+
 // Stopped on one mesh, continued on another; the model is exported from blocks.
 TEST_F(WorkerMesh, ResumesOnAnotherMesh) {
   auto folder = small_project("mesh_resume");

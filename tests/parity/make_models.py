@@ -52,20 +52,27 @@ MODELS = {
     "tiny-llama-tied": (3, transformers.LlamaConfig(
         vocab_size=VOCAB, hidden_size=16, intermediate_size=40, num_hidden_layers=2, num_attention_heads=2,
         head_dim=12, max_position_embeddings=40, tie_word_embeddings=True, **BOTH_ENDS)),
+    # Local and global layers in turn, a window shorter than every prompt but one; both soft caps bend.
+    "tiny-gemma2": (13, transformers.Gemma2Config(
+        vocab_size=VOCAB, hidden_size=24, intermediate_size=40, num_hidden_layers=2, num_attention_heads=4,
+        num_key_value_heads=2, head_dim=8, query_pre_attn_scalar=12, sliding_window=5,
+        attn_logit_softcapping=4.0, final_logit_softcapping=2.0, max_position_embeddings=40, pad_token_id=None,
+        **BOTH_ENDS)),
 }
 
 
 def fill(model, seed):
-    """Sets every parameter: norms to 1 give or take 0.2, biases to about 0.1, matrices to about 0.3."""
+    """Norms scale by 1 give or take 0.2; biases are about 0.1, matrices about 0.3."""
+    gemma = model.config.model_type == "gemma2"  # adds 1 to the weights of norms, multiplies embeddings
     for name, parameter in model.named_parameters():
         source = random.Random(f"{seed} {name}")
         normal = torch.tensor([source.gauss(0, 1) for _ in range(parameter.numel())]).view_as(parameter)
         if name.endswith("bias"):
             parameter.data = 0.1 * normal
         elif parameter.dim() == 1:
-            parameter.data = 1 + 0.2 * normal
+            parameter.data = (0 if gemma else 1) + 0.2 * normal
         else:
-            parameter.data = 0.3 * normal
+            parameter.data = (0.1 if gemma and "embed" in name else 0.3) * normal
     model.tie_weights()
 
 
@@ -102,7 +109,7 @@ def newer_spelling(config):
     """config.json of transformers 4 as transformers 5 spells it."""
     config = dict(config)
     if "rope_theta" in config:
-        scaling = config.pop("rope_scaling") or {"rope_type": "default"}
+        scaling = config.pop("rope_scaling", None) or {"rope_type": "default"}
         config["rope_parameters"] = {**scaling, "rope_theta": config.pop("rope_theta")}
     return config
 

@@ -19,9 +19,11 @@ inline std::vector<std::string> model_folders() {
       BORA_SOURCE_DIR "/tests/parity/models/tiny-gpt2",
       BORA_SOURCE_DIR "/tests/parity/models/tiny-llama-gqa-rope3",
       BORA_SOURCE_DIR "/tests/parity/models/tiny-llama-tied",
+      BORA_SOURCE_DIR "/tests/parity/models/tiny-gemma2",
       BORA_SHARED_DIR "/data/models/gpt2",
       BORA_SHARED_DIR "/data/models/llama-gqa",
       BORA_SHARED_DIR "/data/models/llama-tied-rope3",
+      BORA_SHARED_DIR "/data/models/gemma2",
       BORA_SHARED_DIR "/data/models/stories260k",
   };
 }

@@ -7,12 +7,15 @@
 
 #include <cmath>
 #include <cstring>
+#include <map>
 
 #include "bora/base/error.h"
 #include "bora/base/file.h"
 #include "bora/base/json.h"
+#include "bora/checkpoint/hf_config.h"
 #include "bora/checkpoint/safetensors.h"
 #include "bora/checkpoint/safetensors_writer.h"
+#include "bora/models/add_model.h"
 #include "bora/models/test_builtin_models.h"
 #include "bora/run/forward.h"
 #include "bora/run/models.h"
@@ -146,6 +149,53 @@ TEST_P(ModelParity, ExportThenImportIsBitEqual) {
   }
   EXPECT_GT(compare_with_reference(to, folder()), 10);
 }
+
+TEST_P(ModelParity, GradientsHaveTheSameBitsUnderEveryRematPolicy) {
+  checkpoint::SafetensorsFile reference(folder() + "/reference.safetensors");
+  const auto input = reference_ids(reference);
+  const auto json = checkpoint::read_hf_config(folder());
+  std::map<std::string, NamedResult> first;
+  for (const char* policy : {"save_all", "full", "2", "nested"}) {
+    const auto config = models::model_config_from_hf(json, folder());
+    config->set_remat(nn::RematPolicy::parse(policy));
+    const auto model = models::make_model(*config, models::vocab_size_from_hf(json, folder()), Key{});
+    checkpoint::load_hugging_face(folder(), hf_parameters(*model));
+    const auto results = forward(*model, input.ids, input.batch, input.positions, {.grads = true});
+    if (first.empty()) first = results;
+    for (const auto& [name, result] : results)
+      EXPECT_EQ(result.values, first[name].values) << name << " with " << policy;
+  }
+}
+
+// Gradients in bf16: as far from those in fp32 as Hugging Face's, give or take where roundings fall.
+struct Bf16 : testing::TestWithParam<std::pair<const char*, double>> {};
+
+TEST_P(Bf16, GradientsAreAsNearAsThoseOfHuggingFace) {
+  const auto& [name, theirs] = GetParam();
+  const std::string folder = std::string(BORA_SOURCE_DIR "/tests/parity/models/") + name;
+  checkpoint::SafetensorsFile reference(folder + "/reference.safetensors");
+  const auto input = reference_ids(reference);
+  const auto model = load_model(folder);
+  const auto ours =
+      forward(*model, input.ids, input.batch, input.positions, {.grads = true, .compute = core::DType::bf16});
+  double distance = 0, size = 0;
+  for (const auto& t : reference.tensors()) {
+    if (!t.name.starts_with("grad.")) continue;
+    const auto& got = ours.at(t.name).values;
+    const auto want = reference.floats(t.name);
+    for (std::size_t i = 0; i < want.size(); ++i) {
+      distance += std::pow(got[i] - want[i], 2);
+      size += std::pow(want[i], 2);
+    }
+  }
+  EXPECT_LE(std::sqrt(distance / size), 1.1 * theirs);
+  EXPECT_GT(distance, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, Bf16,
+                         testing::Values(std::pair{"tiny-gpt2", 0.0292},
+                                         std::pair{"tiny-llama-gqa-rope3", 0.0404},
+                                         std::pair{"tiny-gemma2", 0.0269}));
 
 INSTANTIATE_TEST_SUITE_P(Models, ModelParity, testing::ValuesIn(model_folders()), model_name);
 

@@ -41,8 +41,8 @@ std::vector<std::string> told(const Json& object, Model& model) {
 
 TEST(ConfigJson, ReadsWhatItKnowsUnderItsNames) {
   Model model;
-  const auto object = Json::parse(
-      R"({"n_head": 6, "cap": null, "act": "gelu", "tied": true, "layers": [3], "num_heads": 1, "other": 5})");
+  const auto object = Json::parse(R"({"n_head": 6, "cap": null, "act": "gelu", "tied": true, "layers": [3],
+                                      "num_heads": 1, "other": 5})");
   EXPECT_TRUE(told(object, model).empty());
   EXPECT_EQ(model.num_heads, 6);
   EXPECT_EQ(model.window, 8);

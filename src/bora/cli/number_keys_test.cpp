@@ -11,6 +11,7 @@
 
 #include "bora/base/binder_state.h"
 #include "bora/base/error.h"
+#include "bora/models/gemma2.h"
 #include "bora/models/gpt2_config.h"
 #include "bora/models/llama_config.h"
 #include "bora/models/model_types.h"
@@ -151,7 +152,7 @@ TEST(NumberKeysOfOptimizers, AreTakenAsDocumentedOrRefusedByName) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(OfAModel, NumberKeys, testing::Values("gpt2", "llama"));
+INSTANTIATE_TEST_SUITE_P(OfAModel, NumberKeys, testing::Values("gpt2", "llama", "gemma2"));
 
 template <class Config>
 Json small_hf() {
@@ -225,6 +226,14 @@ TEST(HuggingFaceNumbers, Llama) {
                                          "attention_factor"};
   try_numbers(json, json, free);
   try_numbers(json, json["rope_scaling"], free);
+}
+
+TEST(HuggingFaceNumbers, Gemma2) {
+  auto json = small_hf<gemma2::Config>();
+  ASSERT_EQ(refusal(json), "");
+  try_numbers(json, json,
+              {"initializer_range", "rms_norm_eps", "rope_theta", "query_pre_attn_scalar",
+               "attn_logit_softcapping", "final_logit_softcapping"});
 }
 
 TEST(HuggingFaceNumbers, AreToldAllAtOnceByTheirNames) {

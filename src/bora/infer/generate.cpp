@@ -5,26 +5,26 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
+#include <utility>
 
 #include "bora/base/error.h"
 #include "bora/core/create.h"
 #include "bora/core/mapping.h"
-#include "bora/core/update.h"
 
 namespace bora::infer {
 namespace {
 
-core::Array row_of(const std::vector<std::int32_t>& ids) {
+core::Array as_batch(std::int64_t rows, const std::vector<std::int32_t>& ids) {
   constexpr std::array<std::string_view, 2> names{"batch", "position"};
-  std::array<std::int64_t, 2> sizes{1, static_cast<std::int64_t>(ids.size())};
+  const std::array<std::int64_t, 2> sizes{rows, std::ssize(ids) / rows};
   return core::from_data({names, sizes}, std::span<const std::int32_t>(ids));
 }
 
-// Of the last position; the vocabulary may lie in blocks on several workers.
-std::vector<float> last_logits(const core::Array& logits) {
+// [row, vocab]: the vocabulary may lie in blocks on several workers.
+std::vector<float> all_logits(const core::Array& logits) {
   constexpr std::array<std::string_view, 3> names{"batch", "position", "vocab"};
-  const auto all = core::whole({logits, names});
-  return core::read_slice(all, 1, all.size(1) - 1, 1).to_vector<float>();
+  return core::whole({logits, names}).to_vector<float>();
 }
 
 // -inf is a token that never comes; from NaN and inf no token can be drawn.
@@ -59,28 +59,80 @@ void check_prompt(const nn::ModelShape& shape, const std::vector<std::int32_t>& 
   }
 }
 
+std::vector<std::int64_t> longest(const nn::ModelShape& shape, const std::vector<Request>& requests) {
+  std::vector<std::int64_t> out;
+  for (const auto& [prompt, options] : requests)
+    out.push_back(std::min(shape.seq_len, std::ssize(prompt) + options.max_new_tokens));
+  return out;
+}
+
+// One request on its way.
+class Row {
+ public:
+  Row(const Request& request, std::int64_t longest) : request_(request), longest_(longest) {}
+
+  bool has_room() const { return length() < longest_; }
+  const std::vector<std::int32_t>& tokens() const { return out_; }
+  /// Draws the next token; none where that ends the text.
+  std::optional<std::int32_t> draw(std::span<const float> logits) {
+    require_finite(logits, static_cast<std::size_t>(length()));
+    const auto key = Key::from_seed(request_.options.seed).fold("generate").fold(out_.size());
+    const auto id = sample(logits, request_.options.sampling, key);
+    const auto& stops = request_.options.stop_ids;
+    if (std::find(stops.begin(), stops.end(), id) != stops.end()) return std::nullopt;
+    out_.push_back(id);
+    return id;
+  }
+
+ private:
+  std::int64_t length() const { return std::ssize(request_.prompt) + std::ssize(out_); }
+  const Request& request_;
+  std::int64_t longest_;
+  std::vector<std::int32_t> out_;
+};
+
 }  // namespace
+
+std::vector<std::vector<std::int32_t>> generate(
+    const nn::LanguageModel& model, const std::vector<Request>& requests,
+    const std::function<bool(std::size_t request, std::int32_t id)>& on_token) {
+  const auto shape = model.shape();
+  for (const auto& request : requests) check_prompt(shape, request.prompt);
+  const auto capacities = longest(shape, requests);
+  nn::KvCache cache(shape.layers, capacities);
+  std::vector<Row> rows;
+  for (std::size_t i = 0; i < requests.size(); ++i) rows.emplace_back(requests[i], capacities[i]);
+
+  std::vector<std::int64_t> going;  // the rows of the next pass, and the token that each reads
+  std::vector<std::int32_t> next;
+  const auto read = [&](const std::vector<std::int64_t>& these, const std::vector<std::int32_t>& ids) {
+    nn::CachePass pass(cache, these);
+    const auto logits = all_logits(model.logits(as_batch(std::ssize(these), ids), {.cache = &pass}));
+    const auto each = logits.size() / these.size();
+    for (std::size_t r = 0; r < these.size(); ++r) {
+      auto& row = rows[static_cast<std::size_t>(these[r])];
+      const auto id = row.draw(std::span(logits).subspan(r * each, each));
+      if (!id || (on_token && !on_token(static_cast<std::size_t>(these[r]), *id)) || !row.has_room())
+        continue;
+      going.push_back(these[r]);
+      next.push_back(*id);
+    }
+  };
+  for (std::int64_t i = 0; i < std::ssize(rows); ++i)
+    if (rows[static_cast<std::size_t>(i)].has_room()) read({i}, requests[static_cast<std::size_t>(i)].prompt);
+  while (!going.empty()) read(std::exchange(going, {}), std::exchange(next, {}));
+
+  std::vector<std::vector<std::int32_t>> out;
+  for (const auto& row : rows) out.push_back(row.tokens());
+  return out;
+}
 
 std::vector<std::int32_t> generate(const nn::LanguageModel& model, const std::vector<std::int32_t>& prompt,
                                    const GenerateOptions& options,
                                    const std::function<bool(std::int32_t)>& on_token) {
-  auto shape = model.shape();
-  check_prompt(shape, prompt);
-  auto length = std::min(shape.seq_len, std::ssize(prompt) + options.max_new_tokens);
-  nn::KvCache cache(shape.layers, length);
-  nn::Context context{.cache = &cache};
-  auto key = Key::from_seed(options.seed).fold("generate");
-  std::vector<std::int32_t> out, next = prompt;
-  while (std::ssize(prompt) + std::ssize(out) < length) {
-    const auto logits = last_logits(model.logits(row_of(next), context));
-    require_finite(logits, prompt.size() + out.size());
-    auto id = sample(logits, options.sampling, key.fold(out.size()));
-    if (std::find(options.stop_ids.begin(), options.stop_ids.end(), id) != options.stop_ids.end()) break;
-    out.push_back(id);
-    if (on_token && !on_token(id)) break;
-    next = {id};
-  }
-  return out;
+  std::function<bool(std::size_t, std::int32_t)> each;
+  if (on_token) each = [&](std::size_t, std::int32_t id) { return on_token(id); };
+  return generate(model, std::vector<Request>{{prompt, options}}, each).front();
 }
 
 }  // namespace bora::infer

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <vector>
@@ -25,5 +26,18 @@ struct GenerateOptions {
 std::vector<std::int32_t> generate(const nn::LanguageModel& model, const std::vector<std::int32_t>& prompt,
                                    const GenerateOptions& options,
                                    const std::function<bool(std::int32_t)>& on_token = {});
+
+struct Request {
+  std::vector<std::int32_t> prompt;
+  GenerateOptions options;
+};
+
+/// Continues several prompts of any lengths together: a step of the model adds a token to each that has not
+/// ended. Request i gets the tokens that it gets alone, whatever the others are. `on_token` is called with
+/// the request, too; false ends that one. Errors as above, before anything is generated or at the first
+/// request that meets one.
+std::vector<std::vector<std::int32_t>> generate(
+    const nn::LanguageModel& model, const std::vector<Request>& requests,
+    const std::function<bool(std::size_t request, std::int32_t id)>& on_token = {});
 
 }  // namespace bora::infer

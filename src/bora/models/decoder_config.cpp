@@ -5,6 +5,10 @@
 #include "bora/base/error.h"
 
 namespace bora::models {
+namespace {
+constexpr Range kLayers = from_to(1, 0xFFFF);  // config.json may list them
+}
+
 const KeyNames& decoder_hf_names() {
   static const KeyNames names = {
       {"seq_len", "max_position_embeddings"},
@@ -31,7 +35,7 @@ void DecoderConfig::bind_decoder(Binder& b) {
   b.field("seq_len", seq_len, kSequence, "longest sequence");
   b.field("hidden_dim", hidden_dim, kSize, "width");
   b.field("intermediate_dim", intermediate_dim, kSize, "width of the gated MLP");
-  b.field("num_layers", num_layers, kSize, "number of blocks");
+  b.field("num_layers", num_layers, kLayers, "number of blocks");
   b.field("num_heads", num_heads, kSize, "query heads");
   b.field("num_kv_heads", num_kv_heads, kSize, "key and value heads");
   b.field("head_dim", head_dim, kSize, "width of a head");
@@ -62,7 +66,7 @@ void require_fixed(const Json& json, const Json& fixed, std::string_view name) {
   for (const auto& item : fixed.items()) {
     const auto found = json.find(item.key());
     if (found == json.end() || found->is_null() || *found == item.value()) continue;
-    fail(ErrorKind::Unsupported, "{}: {} is {}, but models of this type have {}", name, item.key(),
+    fail(ErrorKind::Unsupported, "{}: {} is {}; in models of this type it must be {}", name, item.key(),
          found->dump(), item.value().dump());
   }
 }

@@ -83,8 +83,7 @@ struct Gpt2 {
 
   /// Hidden states after the final norm.
   Hidden operator()(const Ids& ids, const nn::Context& context) const {
-    auto places = slice<Pos>(wpe.weight, context.first_position(), ids.size<Pos>());
-    Hidden x = nn::dropout(wte(ids) + places, config.embed_pdrop, context, "embed");
+    Hidden x = nn::dropout(nn::with_positions(wte(ids), wpe, context), config.embed_pdrop, context, "embed");
     context.observe(0, x.array());
     x = ln_f(h(x, context));
     context.observe(config.num_layers, x.array());

@@ -76,7 +76,7 @@ Named<> loss_of(const M& model) {
                              core::from_data(shape, std::span<const std::int32_t>(targets)),
                              core::ones(shape),
                              {}};
-  return Named<>::adopt(nn::LanguageModelOf<M>(model).loss(batch, std::nullopt, {.z_loss = 1e-2}).loss);
+  return Named<>::adopt(nn::LanguageModelOf<M>(model).objective(batch, std::nullopt, {.z_loss = 1e-2}).loss);
 }
 
 // Against the change of the gradient along v, relative to the whole product.

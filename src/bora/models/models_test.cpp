@@ -2,11 +2,20 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include <gtest/gtest.h>
 
+#include "bora/base/error.h"
+#include "bora/models/gemma2.h"
 #include "bora/models/gpt2.h"
 #include "bora/models/llama.h"
 
 namespace bora {
 namespace {
+
+gemma2::Config small_gemma2() {
+  gemma2::Config c;
+  c.seq_len = 16, c.hidden_dim = 24, c.intermediate_dim = 40, c.num_layers = 3;
+  c.num_heads = 6, c.num_kv_heads = 3, c.head_dim = 8, c.sliding_window = 4;
+  return c;
+}
 
 // Counts that the published checkpoints have.
 TEST(ParameterCount, EqualsPublishedModels) {
@@ -24,6 +33,7 @@ TEST(ParameterCount, EqualsPublishedModels) {
       .hidden_dim = 2048, .intermediate_dim = 8192, .num_layers = 16, .num_heads = 32, .num_kv_heads = 8};
   small.tie_word_embeddings = true;
   EXPECT_EQ(small.parameter_count(128256), 1'235'814'400);
+  EXPECT_EQ(gemma2::Config{}.parameter_count(256000), 2'614'341'888);
 }
 
 TEST(ParameterCount, EqualsTheWalk) {
@@ -39,6 +49,58 @@ TEST(ParameterCount, EqualsTheWalk) {
   l.attention_bias = l.use_bias = true;
   auto llama = llama::Llama::init(l, Dim<llama::Vocab>{50}, Key::from_seed(1));
   EXPECT_EQ(parameter_count(llama), l.parameter_count(50));
+  auto small = small_gemma2();
+  auto gemma2 = gemma2::Gemma2::init(small, Dim<gemma2::Vocab>{50}, Key::from_seed(1));
+  EXPECT_EQ(parameter_count(gemma2), small.parameter_count(50));
+}
+
+std::string refusal(const Json& json) {
+  try {
+    gemma2::Config::from_hf(json, "config.json");
+    return "";
+  } catch (const Error& e) {
+    return e.what();
+  }
+}
+
+TEST(Gemma2Config, HuggingFaceAndBack) {
+  auto config = small_gemma2();
+  config.final_logit_softcapping.reset();
+  config.rope.theta = 500;
+  const auto json = config.to_hf(50);
+  EXPECT_EQ(json["layer_types"], (Json{"sliding_attention", "full_attention", "sliding_attention"}));
+  EXPECT_TRUE(json["final_logit_softcapping"].is_null());
+  EXPECT_EQ(json["rope_theta"], 500);
+  EXPECT_FALSE(json.contains("gradient_checkpointing") || json.contains("rope"));
+  EXPECT_EQ(gemma2::Config::from_hf(json, "config.json").to_hf(50), json);
+}
+
+TEST(Gemma2Config, RefusesWhatItWouldComputeWrongly) {
+  auto json = small_gemma2().to_hf(50);
+  EXPECT_EQ(refusal(json), "");
+  auto other = json;
+  other["layer_types"][2] = "full_attention";
+  EXPECT_EQ(
+      refusal(other),
+      R"(config.json: layer_types is ["sliding_attention","full_attention","full_attention"]; in models of )"
+      R"(this type it must be ["sliding_attention","full_attention","sliding_attention"])");
+  other = json;
+  other["tie_word_embeddings"] = false;
+  EXPECT_NE(refusal(other).find("tie_word_embeddings = false  must be true in models of this type"),
+            std::string::npos)
+      << refusal(other);
+  other = json;
+  other["attention_bias"] = true;
+  EXPECT_EQ(refusal(other), "config.json: attention_bias is true; in models of this type it must be false");
+  other = json;
+  other["sliding_window"] = 0;
+  EXPECT_NE(refusal(other).find("sliding_window = 0  must be from 1"), std::string::npos) << refusal(other);
+  ConfigTree tree;
+  tree.merge_text("activation_function: silu\ntie_word_embeddings: true\n", "my.yaml");
+  gemma2::Config config;
+  const auto problems = read_config(tree, config);
+  ASSERT_EQ(problems.size(), 1U);
+  EXPECT_EQ(problems[0].message, "must be gelu_new in models of this type");
 }
 
 TEST(Gpt2Config, AnInnerSizeThatIsNoMultipleOfTheWidth) {

@@ -2,28 +2,15 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/nn/attention.h"
 
+#include <algorithm>
 #include <limits>
-#include <string>
 #include <vector>
 
 #include "bora/base/error.h"
 #include "bora/core/create.h"
-#include "bora/core/update.h"
+#include "bora/nn/kv_cache.h"
 
 namespace bora::nn::detail {
-namespace {
-
-// The mask's segments are those of every position so far, cached ones included: row b, place i + offset is
-// that of query i.
-[[noreturn]] void fail_segments(const core::Array& segments, std::int64_t cached, std::string_view others) {
-  fail(
-      ErrorKind::InvalidArgument,
-      "attention: the mask's segments cover {} positions, but there are {} cached and {}\nhint: segments are "
-      "those of all positions so far, the cached ones included",
-      segments.size(1), cached, others);
-}
-
-}  // namespace
 
 core::AttentionRule rule_for(const Context& context, const AttentionOptions& options,
                              core::Names segment_names) {
@@ -32,17 +19,31 @@ core::AttentionRule rule_for(const Context& context, const AttentionOptions& opt
   rule.soft_cap = options.soft_cap;
   rule.causal = context.mask.causal;
   rule.window = context.mask.with_window(options.window).window;
-  rule.offset = context.first_position();
   if (!context.mask.segments.empty()) {
-    const auto& segments = context.mask.segments;
-    if (rule.offset >= segments.size(1)) fail_segments(segments, rule.offset, "more");
-    rule.key_segments = segments;
-    rule.query_segments = rule.offset == 0
-                              ? segments
-                              : core::read_slice(segments, 1, rule.offset, segments.size(1) - rule.offset);
+    rule.key_segments = rule.query_segments = context.mask.segments;
     rule.segment_names.assign(segment_names.begin(), segment_names.end());
   }
   return rule;
+}
+
+core::Array cached_attention(const core::Operand& q, const core::Operand& k, const core::Operand& v,
+                             const core::AttentionAxes& axes, const Context& context,
+                             const AttentionOptions& options) {
+  if (!context.mask.segments.empty() || (context.key && options.dropout > 0)) {
+    fail(ErrorKind::InvalidArgument,
+         "attention: {} with a cache\nhint: a row of a cache is one text that is read on; train without one",
+         context.mask.segments.empty() ? "dropout" : "segments");
+  }
+  auto& pass = *context.cache;
+  const auto dim =
+      static_cast<int>(std::find(k.names.begin(), k.names.end(), axes.key_position) - k.names.begin());
+  auto rule = rule_for(context, options, {});
+  return pass.by_row(q.array, [&](const core::Array& row, std::int64_t r) {
+    const auto seen =
+        pass.append(context.layer, r, rule.window, pass.row_of(k.array, r), pass.row_of(v.array, r), dim);
+    rule.offset = seen.cached;
+    return core::attention({row, q.names}, {seen.keys, k.names}, {seen.values, v.names}, axes, rule);
+  });
 }
 
 core::Array additive_mask(const Context& context, const AttentionOptions& options, std::int64_t queries,
@@ -51,18 +52,19 @@ core::Array additive_mask(const Context& context, const AttentionOptions& option
   auto segments =
       mask.segments.empty() ? std::vector<std::int32_t>() : mask.segments.to_vector<std::int32_t>();
   std::int64_t batches = segments.empty() ? 1 : mask.segments.size(0);
-  auto offset = context.first_position();
-  if (!segments.empty() && mask.segments.size(1) != keys)
-    fail_segments(mask.segments, offset, std::to_string(keys - offset) + " new ones");
+  if (!segments.empty() && mask.segments.size(1) != keys) {
+    fail(ErrorKind::InvalidArgument,
+         "attention: the mask's segments cover {} positions, but there are {}\nhint: a segment for each",
+         mask.segments.size(1), keys);
+  }
   std::vector<float> values;
   for (std::int64_t b = 0; b < batches; ++b) {
     for (std::int64_t i = 0; i < queries; ++i) {
       for (std::int64_t j = 0; j < keys; ++j) {
-        bool seen = (!mask.causal || j <= i + offset) && (mask.window == 0 || j > i + offset - mask.window);
+        bool seen = (!mask.causal || j <= i) && (mask.window == 0 || j > i - mask.window);
         if (seen && !segments.empty()) {
           auto row = static_cast<std::size_t>(b * keys);
-          seen = segments[row + static_cast<std::size_t>(i + offset)] ==
-                 segments[row + static_cast<std::size_t>(j)];
+          seen = segments[row + static_cast<std::size_t>(i)] == segments[row + static_cast<std::size_t>(j)];
         }
         values.push_back(seen ? 0.0F : -std::numeric_limits<float>::infinity());
       }

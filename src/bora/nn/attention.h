@@ -2,7 +2,6 @@
 // SPDX-FileCopyrightText: The Bora authors
 #pragma once
 #include <cmath>
-#include <tuple>
 
 #include "bora/core/attention.h"
 #include "bora/named/ops.h"
@@ -24,6 +23,10 @@ core::AttentionRule rule_for(const Context& context, const AttentionOptions& opt
 /// axes.
 core::Array additive_mask(const Context& context, const AttentionOptions& options, std::int64_t queries,
                           std::int64_t keys);
+/// With the keys and values of earlier positions, row by row of the first axis.
+core::Array cached_attention(const core::Operand& q, const core::Operand& k, const core::Operand& v,
+                             const core::AttentionAxes& axes, const Context& context,
+                             const AttentionOptions& options);
 
 template <class List>
 struct first;
@@ -55,25 +58,22 @@ Q plain_attention(const Q& q, const K& k, const K& v, const Context& context,
 
 /// Softmax attention of queries along Pos to keys along KeyPos, scored over HeadDim. Axes that q shares with
 /// k and v (batch, key/value heads) are matched; axes of q alone (query heads per group) share the keys:
-/// grouped, multi-query and multi-head attention are one function. The result has the axes of q. While
-/// decoding, the context's cache supplies the keys and values of earlier positions.
+/// grouped, multi-query and multi-head attention are one function. The result has the axes of q. With a
+/// cache, its keys and values come before these. InvalidArgument for dropout or segments beside it.
 template <Axis Pos, Axis KeyPos, Axis HeadDim, NamedTensor Q, NamedTensor K>
 requires(HasAxes<Q, Pos, HeadDim>&& HasAxes<K, KeyPos, HeadDim>&& LacksAxes<Q, KeyPos>&&
              subset<without<axes_of<K>, Axes<KeyPos>>, axes_of<Q>>) Q
     attention(const Q& q, const K& k, const K& v, const Context& context,
               const AttentionOptions& options = {}) {
-  core::Array keys = k.array(), values = v.array();
+  const core::AttentionAxes axes{Pos::name, KeyPos::name, HeadDim::name};
   if (context.cache != nullptr) {
-    std::tie(keys, values) = context.cache->append(context.layer, keys, values, index_of<KeyPos, axes_of<K>>);
+    return Q::adopt(detail::cached_attention(q.operand(), k.operand(), v.operand(), axes, context, options));
   }
-  if (options.dropout > 0 && context.key) {
-    return plain_attention<Pos, KeyPos, HeadDim>(q, K::adopt(keys), K::adopt(values), context, options);
-  }
+  if (options.dropout > 0 && context.key)
+    return plain_attention<Pos, KeyPos, HeadDim>(q, k, v, context, options);
   constexpr std::array<std::string_view, 2> segment_names{axes_of<Q>::names[0], Pos::name};
-  core::AttentionAxes axes{Pos::name, KeyPos::name, HeadDim::name};
-  auto rule = detail::rule_for(context, options, segment_names);
-  return Q::adopt(
-      core::attention(q.operand(), {keys, axes_of<K>::names}, {values, axes_of<K>::names}, axes, rule));
+  const auto rule = detail::rule_for(context, options, segment_names);
+  return Q::adopt(core::attention(q.operand(), k.operand(), v.operand(), axes, rule));
 }
 
 }  // namespace bora::nn

@@ -10,6 +10,7 @@
 #include "bora/core/create.h"
 #include "bora/core/update.h"
 #include "bora/named/test_values.h"
+#include "bora/nn/kv_cache.h"
 
 namespace bora::nn {
 namespace {
@@ -93,14 +94,6 @@ TEST_F(NnAttention, Window) {
   EXPECT_EQ(c.mask.with_window(0).window, 3);
 }
 
-TEST_F(NnAttention, WindowOfALayer) {
-  Context c{.mask = AttentionMask::causal_mask().with_window(5)};
-  auto sees = [](auto, auto i, auto j) { return j <= i && j > i - 3; };
-  expect_definition(fused(c, {.window = 3}), sees);
-  expect_definition(plain(c, {.window = 3}), sees);
-  EXPECT_TRUE(testing::same_bits(fused(c, {.window = 6}), fused(c)));
-}
-
 TEST_F(NnAttention, Segments) {
   Context c{.mask = AttentionMask::causal_mask().with_segments(segments())};
   auto ids = segments().to_vector<std::int32_t>();
@@ -142,135 +135,134 @@ TEST_F(NnAttention, DropoutOnlyWithAKey) {
   EXPECT_TRUE(testing::same_bits(dropped, fused(training, options)));
 }
 
-TEST_F(NnAttention, TokenByTokenEqualsTheWholePass) {
-  for (std::int64_t window : {0, 3}) {
-    Context whole{.mask = AttentionMask::causal_mask().with_window(window)};
-    auto expected = at(fused(whole));
-    KvCache cache(2, kPositions);
-    Context step = whole;
-    step.cache = &cache;
-    for (std::int64_t p = 0, n = 0; p < kPositions; p += n) {
-      n = p == 0 ? 3 : 1;  // a prompt of three, then one at a time
-      auto part = attention<Pos, KeyPos, HeadDim>(slice<Pos>(q, p, n), slice<KeyPos>(k, p, n),
-                                                  slice<KeyPos>(v, p, n), step.at_layer(1));
-      cache.advance(n);
-      expect_each(part, {kBatch, n, kHeads, kGroup, kDim},
-                  [&](auto b, auto i, auto h, auto g, auto d) { return expected(b, p + i, h, g, d); });
-    }
-    EXPECT_EQ(cache.length(), kPositions);
-  }
+TEST_F(NnAttention, WindowOfALayer) {
+  Context c{.mask = AttentionMask::causal_mask().with_window(5)};
+  auto sees = [](auto, auto i, auto j) { return j <= i && j > i - 3; };
+  expect_definition(fused(c, {.window = 3}), sees);
+  expect_definition(plain(c, {.window = 3}), sees);
+  EXPECT_TRUE(testing::same_bits(fused(c, {.window = 6}), fused(c)));
 }
 
-// Segments of every position so far. A dropout that drops nothing takes the plain path.
-TEST_F(NnAttention, SegmentsWithACacheAreThoseOfAllPositions) {
-  auto mask = AttentionMask::causal_mask().with_window(4);
-  for (AttentionOptions options : {AttentionOptions{}, AttentionOptions{.dropout = 1e-12}}) {
-    auto expected = at(fused({.mask = mask.with_segments(segments())}));
-    KvCache cache(1, kPositions);
-    Context step{.key = Key::from_seed(1), .cache = &cache};
-    for (std::int64_t p = 0, n = 0; p < kPositions; p += n) {
-      n = p == 0 ? 3 : 2;
-      step.mask = mask.with_segments(core::read_slice(segments(), 1, 0, p + n));
-      auto part = attention<Pos, KeyPos, HeadDim>(slice<Pos>(q, p, n), slice<KeyPos>(k, p, n),
-                                                  slice<KeyPos>(v, p, n), step, options);
-      cache.advance(n);
-      expect_each(part, {kBatch, n, kHeads, kGroup, kDim},
-                  [&](auto b, auto i, auto h, auto g, auto d) { return expected(b, p + i, h, g, d); });
-    }
-  }
-}
-
-TEST_F(NnAttention, SegmentsThatDoNotCoverTheCache) {
-  KvCache cache(1, 8);
-  Context c{.cache = &cache};
-  attention<Pos, KeyPos, HeadDim>(slice<Pos>(q, 0, 5), slice<KeyPos>(k, 0, 5), slice<KeyPos>(v, 0, 5), c);
-  cache.advance(5);
-  auto new_ones = [&](std::int64_t covered, const AttentionOptions& options) {
-    c.key = Key::from_seed(1);
-    c.mask = AttentionMask::causal_mask().with_segments(core::read_slice(segments(), 1, 0, covered));
-    return error_of([&] {
-      attention<Pos, KeyPos, HeadDim>(slice<Pos>(q, 5, 2), slice<KeyPos>(k, 5, 2), slice<KeyPos>(v, 5, 2), c,
-                                      options);
-    });
-  };
-  const std::string hint = "\nhint: segments are those of all positions so far, the cached ones included";
-  EXPECT_EQ(new_ones(2, {}),
-            "attention: the mask's segments cover 2 positions, but there are 5 cached and more" + hint);
-  EXPECT_EQ(new_ones(2, {.dropout = 0.5}),
-            "attention: the mask's segments cover 2 positions, but there are 5 cached and 2 new ones" + hint);
-  EXPECT_EQ(new_ones(6, {}), "attention: the segments [batch=2, position=1] are not those of 2 x 2 queries");
-  EXPECT_EQ(new_ones(7, {}), "no error");
-  c = Context{.mask = AttentionMask::causal_mask().with_segments(core::read_slice(segments(), 1, 0, 4))};
+TEST_F(NnAttention, SegmentsThatDoNotCoverThePositions) {
+  const Context c{.mask = AttentionMask::causal_mask().with_segments(core::read_slice(segments(), 1, 0, 4))};
   EXPECT_EQ(error_of([&] { fused(c); }),
             "attention: the segments [batch=2, position=4] are not those of 2 x 7 queries");
   EXPECT_EQ(error_of([&] { plain(c); }),
-            "attention: the mask's segments cover 4 positions, but there are 0 cached and 7 new ones" + hint);
+            "attention: the mask's segments cover 4 positions, but there are 7\nhint: a segment for each");
 }
 
-TEST_F(NnAttention, DropoutWithACache) {
-  constexpr std::int64_t kCached = 4, kNew = kPositions - kCached;
-  AttentionOptions options{.dropout = 0.5};
-  auto run = [&](std::optional<Key> key) {
-    KvCache cache(1, kPositions);
-    Context c{.cache = &cache};
-    attention<Pos, KeyPos, HeadDim>(slice<Pos>(q, 0, kCached), slice<KeyPos>(k, 0, kCached),
-                                    slice<KeyPos>(v, 0, kCached), c);
-    cache.advance(kCached);
-    c.key = key;
-    auto part = attention<Pos, KeyPos, HeadDim>(slice<Pos>(q, kCached, kNew), slice<KeyPos>(k, kCached, kNew),
-                                                slice<KeyPos>(v, kCached, kNew), c, options);
-    if (key) {  // over all keys, of which the cache holds a copy
-      auto whole = plain_attention<Pos, KeyPos, HeadDim>(slice<Pos>(q, kCached, kNew), k, v, c, options);
-      EXPECT_TRUE(testing::same_bits(part, whole));
-    }
-    return part;
-  };
-  auto dropped = run(Key::from_seed(1));
-  EXPECT_TRUE(testing::same_bits(dropped, run(Key::from_seed(1))));
-  EXPECT_FALSE(testing::same_bits(dropped, run(Key::from_seed(2))));
-  auto expected = at(fused({}));
-  expect_each(run(std::nullopt), {kBatch, kNew, kHeads, kGroup, kDim},
-              [&](auto b, auto i, auto h, auto g, auto d) { return expected(b, kCached + i, h, g, d); });
-
-  // Where every value is 1 an output is twice the sum of the weights that were kept: between 0 and 2, and a
-  // mean of 1 over the many.
-  v = K::adopt(core::ones({axes_of<K>::names, k.array().sizes()}));
-  auto sums = run(Key::from_seed(3)).to_vector();
-  double mean = 0;
-  for (float sum : sums) {
-    EXPECT_TRUE(sum >= 0 && sum < 2.0001) << sum;
-    mean += static_cast<double>(sum) / static_cast<double>(sums.size());
+// Passes over the rows of a cache.
+class CachedAttention : public NnAttention {
+ protected:
+  static std::vector<std::int64_t> both() { return {0, 1}; }
+  // The positions [from, from + n) of all rows of q, k and v.
+  Q part(KvCache& cache, const std::vector<std::int64_t>& rows, std::int64_t from, std::int64_t n,
+         const AttentionOptions& options = {}) const {
+    return part_of(cache, rows, slice<Pos>(q, from, n), slice<KeyPos>(k, from, n), slice<KeyPos>(v, from, n),
+                   options);
   }
-  EXPECT_NEAR(mean, 1, 0.25);
-}
-
-TEST_F(NnAttention, TruncatedCacheGoesOnFromThere) {
-  KvCache cache(1, kPositions);
-  Context c{.cache = &cache};
-  auto run = [&](std::int64_t from, std::int64_t n) {
-    auto out = attention<Pos, KeyPos, HeadDim>(slice<Pos>(q, from, n), slice<KeyPos>(k, from, n),
-                                               slice<KeyPos>(v, from, n), c);
-    cache.advance(n);
+  static Q part_of(KvCache& cache, const std::vector<std::int64_t>& rows, const Q& q, const K& k, const K& v,
+                   const AttentionOptions& options) {
+    CachePass pass(cache, rows);
+    auto out = attention<Pos, KeyPos, HeadDim>(q, k, v, Context{.layer = 1, .cache = &pass}, options);
+    pass.finish(q.size<Pos>());
     return out;
-  };
-  run(0, 4);
-  auto first = run(4, 1);
-  run(5, 1);
-  cache.truncate(4);
-  EXPECT_TRUE(testing::same_bits(run(4, 1), first));
+  }
+  // One row of x, and of it n positions.
+  template <Axis P, NamedTensor X>
+  static X of_row(const X& x, std::int64_t row, std::int64_t from, std::int64_t n) {
+    return slice<Batch>(slice<P>(x, from, n), row, 1);
+  }
+};
+
+TEST_F(CachedAttention, TokenByTokenEqualsTheWholePass) {
+  for (std::int64_t window : {0, 1, 2, 3, 5}) {
+    const AttentionOptions options{.window = window};
+    auto expected = at(fused({}, options));
+    for (std::int64_t prompt : {1, 3, 6}) {
+      KvCache cache(2, {kPositions, kPositions});
+      for (std::int64_t p = 0, n = prompt; p < kPositions; p += n, n = 1) {
+        expect_each(part(cache, both(), p, n, options), {kBatch, n, kHeads, kGroup, kDim},
+                    [&](auto b, auto i, auto h, auto g, auto d) { return expected(b, p + i, h, g, d); });
+      }
+      EXPECT_EQ(cache.length(0), kPositions);
+    }
+  }
 }
 
-TEST_F(NnAttention, FullCacheIsAnError) {
-  KvCache cache(1, 8);
-  Context c{.cache = &cache};
-  attention<Pos, KeyPos, HeadDim>(q, k, v, c);
-  cache.advance(kPositions);
-  auto two = [&] {
-    attention<Pos, KeyPos, HeadDim>(slice<Pos>(q, 0, 2), slice<KeyPos>(k, 0, 2), slice<KeyPos>(v, 0, 2), c);
-  };
-  EXPECT_EQ(error_of(two),
+// Bit for bit what it gets alone, wherever the other stands.
+TEST_F(CachedAttention, RowsDoNotMatterToEachOther) {
+  for (std::int64_t window : {0, 2}) {
+    const AttentionOptions options{.window = window};
+    KvCache together(2, {kPositions, kPositions}), alone(2, {kPositions, kPositions});
+    const std::int64_t starts[] = {4, 1};
+    for (std::int64_t row : {0, 1}) {
+      const auto n = starts[row];
+      for (auto* cache : {&together, &alone})
+        part_of(*cache, {row}, of_row<Pos>(q, row, 0, n), of_row<KeyPos>(k, row, 0, n),
+                of_row<KeyPos>(v, row, 0, n), options);
+    }
+    for (std::int64_t step = 0; step < 3; ++step) {
+      const auto pick = [&]<Axis P>(const auto& x) {
+        return concatenate<Batch>(of_row<P>(x, 0, starts[0] + step, 1), of_row<P>(x, 1, starts[1] + step, 1));
+      };
+      auto out = part_of(together, both(), pick.template operator()<Pos>(q),
+                         pick.template operator()<KeyPos>(k), pick.template operator()<KeyPos>(v), options);
+      for (std::int64_t row : {0, 1}) {
+        const auto p = starts[row] + step;
+        auto one = part_of(alone, {row}, of_row<Pos>(q, row, p, 1), of_row<KeyPos>(k, row, p, 1),
+                           of_row<KeyPos>(v, row, p, 1), options);
+        EXPECT_TRUE(testing::same_bits(slice<Batch>(out, row, 1), one));
+      }
+    }
+  }
+}
+
+// Room for a window and a quarter, not for the whole row.
+TEST_F(CachedAttention, AWindowHoldsItsLastPositionsAlone) {
+  constexpr std::int64_t kPosition = 2 * kHeads * kDim * 4;  // bytes: a key and a value
+  KvCache whole(2, {1000, 1000}), windowed(2, {1000, 1000});
+  part(whole, both(), 0, kPositions);
+  part(windowed, both(), 0, kPositions, {.window = 8});
+  EXPECT_EQ(whole.bytes(), 2 * 1000 * kPosition);
+  EXPECT_EQ(windowed.bytes(), 2 * 11 * kPosition);
+}
+
+TEST_F(CachedAttention, GoesOnFromWhereItWasCut) {
+  for (std::int64_t window : {0, 3}) {
+    const AttentionOptions options{.window = window};
+    KvCache cache(2, {kPositions, kPositions});
+    part(cache, both(), 0, 2, options);
+    auto first = part(cache, both(), 2, 1, options);
+    for (auto row : both()) cache.truncate(row, 2);
+    EXPECT_TRUE(testing::same_bits(part(cache, both(), 2, 1, options), first));
+  }
+  KvCache cache(2, {kPositions, kPositions});
+  for (std::int64_t p = 0; p < kPositions; ++p) part(cache, both(), p, 1, {.window = 2});
+  EXPECT_EQ(
+      error_of([&] { cache.truncate(1, 3); }),
+      "cache: a row of 7 positions cannot be cut to 3: a layer with a window of 2 holds those from 4 on\n"
+      "hint: read the row again from its beginning");
+}
+
+TEST_F(CachedAttention, Errors) {
+  KvCache cache(2, {8, 8});
+  part(cache, both(), 0, kPositions);
+  EXPECT_EQ(error_of([&] { part(cache, both(), 0, 2); }),
             "attention: 7 cached and 2 new positions exceed the cache's 8\n"
             "hint: a shorter prompt, or fewer new tokens");
+  EXPECT_EQ(error_of([&] { part(cache, {1}, 0, 1); }),
+            "cache: a pass over 1 rows meets a batch of 2, of which 2 are here");
+  EXPECT_EQ(error_of([&] {
+              CachePass(cache, {1, 1});
+            }),
+            "cache: row 1 is not there, or twice in the pass; the cache has 2");
+  const std::string hint = "\nhint: a row of a cache is one text that is read on; train without one";
+  CachePass pass(cache, both());
+  const Context with_segments{.mask = AttentionMask::causal_mask().with_segments(segments()), .cache = &pass};
+  EXPECT_EQ(error_of([&] { fused(with_segments); }), "attention: segments with a cache" + hint);
+  const Context training{.key = Key::from_seed(1), .cache = &pass};
+  EXPECT_EQ(error_of([&] { fused(training, {.dropout = 0.5}); }), "attention: dropout with a cache" + hint);
 }
 
 }  // namespace

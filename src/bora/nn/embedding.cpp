@@ -2,7 +2,13 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/nn/embedding.h"
 
+#include <algorithm>
 #include <cmath>
+
+#include "bora/core/elementwise.h"
+#include "bora/core/mapping.h"
+#include "bora/core/shape.h"
+#include "bora/nn/kv_cache.h"
 
 namespace bora::nn {
 
@@ -13,6 +19,16 @@ double rounded(double value, core::DType dtype) {
   int exponent = 0;
   const double fraction = std::frexp(value, &exponent);
   return std::ldexp(std::nearbyint(std::ldexp(fraction, digits)), exponent - digits);
+}
+
+core::Array detail::add_positions(const core::Operand& x, const core::Array& table, std::string_view position,
+                                  core::Names place, const CachePass& pass) {
+  const auto at = static_cast<int>(std::find(x.names.begin(), x.names.end(), position) - x.names.begin());
+  const auto n = core::whole_size(x.array, at);
+  return pass.by_row(x.array, [&](const core::Array& row, std::int64_t r) {
+    const auto vectors = core::slice({table, place}, position, pass.first_position(r), n);
+    return core::binary(core::Binary::add, {row, x.names}, {vectors, place}, x.names);
+  });
 }
 
 }  // namespace bora::nn

@@ -6,6 +6,7 @@
 #include "bora/core/dtype.h"
 #include "bora/named/fields.h"
 #include "bora/named/ops.h"
+#include "bora/nn/context.h"
 #include "bora/nn/init.h"
 
 namespace bora::nn {
@@ -38,5 +39,20 @@ struct Embedding {
     return named_over<Result>::adopt(core::take(weight.operand(), Vocab::name, ids.operand(), Result::names));
   }
 };
+
+namespace detail {
+core::Array add_positions(const core::Operand& x, const core::Array& table, std::string_view position,
+                          core::Names place, const CachePass& pass);
+}
+
+/// x + the table's vectors of x's positions. With a cache, row by row of the first axis: each from the
+/// position where it stands.
+template <Axis Pos, Axis Embed, NamedTensor X>
+requires HasAxes<X, Pos, Embed> X with_positions(const X& x, const Embedding<Pos, Embed>& table,
+                                                 const Context& context) {
+  if (context.cache == nullptr) return x + slice<Pos>(table.weight, 0, x.template size<Pos>());
+  return X::adopt(detail::add_positions(x.operand(), table.weight.array(), Pos::name, Axes<Pos, Embed>::names,
+                                        *context.cache));
+}
 
 }  // namespace bora::nn

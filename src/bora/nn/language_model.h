@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Bora authors
 // A language model without its type: what trainers, servers and tools see.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -13,8 +14,10 @@
 
 #include "bora/base/json.h"
 #include "bora/core/parameter.h"
+#include "bora/core/rows_apart.h"
 #include "bora/nn/context.h"
 #include "bora/nn/init.h"
+#include "bora/nn/kv_cache.h"
 #include "bora/nn/model_shape.h"
 #include "bora/nn/objective.h"
 
@@ -35,7 +38,8 @@ class LanguageModel {
   /// The loss of a batch and what is told of it. Dropout is active where there is a key.
   virtual Objective objective(const TokenBatch& batch, std::optional<Key> key,
                               const LossOptions& options) const = 0;
-  /// [batch, position, vocab] for ids i32 [batch, position]; with a cache in the context, the next positions.
+  /// [batch, position, vocab] for ids i32 [batch, position]. With a cache in the context the ids are each
+  /// row's next ones, and the logits those of the last positions that the pass asks for.
   virtual core::Array logits(const core::Array& ids, const Context& context) const = 0;
 
   /// The same as here where the model has no hf_name.
@@ -108,10 +112,18 @@ class LanguageModelOf final : public LanguageModel {
 
   core::Array logits(const core::Array& ids, const Context& context) const override {
     hold_outside_stacks();
-    auto hidden = model_(indices_from_array<Batch, Pos>(ids), context);
-    if (context.cache != nullptr) context.cache->advance(ids.size(1));
     core::Names out = Axes<Batch, Pos, VocabAxis<M>>::names;
-    return core::linear_logits(hidden.operand(), model_.head().operand(), head_options_of(model_), out);
+    const auto with_head = [&](const auto& hidden) {
+      return core::linear_logits(hidden.operand(), model_.head().operand(), head_options_of(model_), out);
+    };
+    const auto named = indices_from_array<Batch, Pos>(ids);
+    if (context.cache == nullptr) return with_head(model_(named, context));
+    auto& pass = *context.cache;
+    const core::RowsApart apart(pass.rows());
+    const auto n = ids.size(1), last = std::min(n, pass.last());
+    const auto hidden = model_(named, context);
+    pass.finish(n);
+    return with_head(slice<Pos>(hidden, n - last, last));
   }
 
   M& model() { return model_; }

@@ -9,6 +9,9 @@
 
 #include "bora/base/error.h"
 #include "bora/core/create.h"
+#include "bora/core/mapping.h"
+#include "bora/core/update.h"
+#include "bora/nn/kv_cache.h"
 
 namespace bora::nn {
 namespace {
@@ -97,6 +100,17 @@ RopeTable RopeTable::make(const RopeConfig& config, std::int64_t head_dim, std::
   core::Shape shape{names, sizes};
   return {core::from_data(shape, std::span<const float>(cos)),
           core::from_data(shape, std::span<const float>(sin))};
+}
+
+core::Array detail::rope_on(const core::Operand& x, std::string_view position, std::string_view dim,
+                            const RopeTable& table, const CachePass& pass) {
+  const auto at = static_cast<int>(std::find(x.names.begin(), x.names.end(), position) - x.names.begin());
+  const auto n = core::whole_size(x.array, at);
+  return pass.by_row(x.array, [&](const core::Array& row, std::int64_t r) {
+    const auto first = pass.first_position(r);
+    return core::rope({row, x.names}, position, dim, core::read_slice(table.cos, 0, first, n),
+                      core::read_slice(table.sin, 0, first, n));
+  });
 }
 
 }  // namespace bora::nn

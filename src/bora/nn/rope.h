@@ -2,9 +2,9 @@
 // SPDX-FileCopyrightText: The Bora authors
 #pragma once
 #include <cstdint>
+#include <string_view>
 
 #include "bora/core/rope.h"
-#include "bora/core/update.h"
 #include "bora/named/ops.h"
 #include "bora/nn/context.h"
 #include "bora/nn/rope_config.h"
@@ -18,14 +18,18 @@ struct RopeTable {
   static RopeTable make(const RopeConfig& config, std::int64_t head_dim, std::int64_t positions);
 };
 
-/// Rotates x along HeadDim by the angles of its positions along Pos.
+namespace detail {
+core::Array rope_on(const core::Operand& x, std::string_view position, std::string_view dim,
+                    const RopeTable& table, const CachePass& pass);
+}
+
+/// Rotates x along HeadDim by the angles of its positions along Pos. With a cache, row by row of the first
+/// axis: each from the position where it stands.
 template <Axis Pos, Axis HeadDim, NamedTensor X>
 requires HasAxes<X, Pos, HeadDim> X rope(const X& x, const RopeTable& table, const Context& context) {
-  auto first = context.first_position();
-  if (first == 0) return X::adopt(core::rope(x.operand(), Pos::name, HeadDim::name, table.cos, table.sin));
-  auto n = x.template size<Pos>();
-  return X::adopt(core::rope(x.operand(), Pos::name, HeadDim::name, core::read_slice(table.cos, 0, first, n),
-                             core::read_slice(table.sin, 0, first, n)));
+  if (context.cache == nullptr)
+    return X::adopt(core::rope(x.operand(), Pos::name, HeadDim::name, table.cos, table.sin));
+  return X::adopt(detail::rope_on(x.operand(), Pos::name, HeadDim::name, table, *context.cache));
 }
 
 }  // namespace bora::nn

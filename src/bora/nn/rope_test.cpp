@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "bora/named/test_values.h"
+#include "bora/nn/kv_cache.h"
 
 namespace bora::nn {
 namespace {
@@ -15,6 +16,7 @@ using testing::at;
 using testing::error_of;
 using testing::expect_each;
 
+struct Batch : axis<"batch"> {};
 struct Pos : axis<"position"> {};
 struct HeadDim : axis<"head_dim"> {};
 
@@ -85,14 +87,19 @@ TEST(Rope, RotatesHalvesByPosition) {
   });
 }
 
-TEST(Rope, CacheShiftsPositions) {
+// Each row from the position where it stands, as if it were alone.
+TEST(Rope, RowsOfACacheGoOn) {
   auto table = RopeTable::make({}, kDim, 6);
-  auto x = random_normal(Key::from_seed(1), 0, 1, Dim<Pos>{6}, Dim<HeadDim>{kDim});
+  auto x = random_normal(Key::from_seed(1), 0, 1, Dim<Batch>{2}, Dim<Pos>{6}, Dim<HeadDim>{kDim});
   auto whole = rope<Pos, HeadDim>(x, table, {});
-  KvCache cache(1, 6);
-  cache.advance(4);
-  auto part = rope<Pos, HeadDim>(slice<Pos>(x, 4, 2), table, Context{.cache = &cache});
-  EXPECT_TRUE(testing::same_bits(part, slice<Pos>(whole, 4, 2)));
+  KvCache cache(1, {6, 6});
+  CachePass(cache, {0}).finish(4);
+  CachePass(cache, {1}).finish(1);
+  CachePass pass(cache, {0, 1});
+  auto first = slice<Batch>(slice<Pos>(x, 4, 2), 0, 1), second = slice<Batch>(slice<Pos>(x, 1, 2), 1, 1);
+  auto parts = rope<Pos, HeadDim>(concatenate<Batch>(first, second), table, Context{.cache = &pass});
+  EXPECT_TRUE(testing::same_bits(slice<Batch>(parts, 0, 1), slice<Batch>(slice<Pos>(whole, 4, 2), 0, 1)));
+  EXPECT_TRUE(testing::same_bits(slice<Batch>(parts, 1, 1), slice<Batch>(slice<Pos>(whole, 1, 2), 1, 1)));
 }
 
 TEST(RopeConfig, HuggingFaceInBothSpellings) {

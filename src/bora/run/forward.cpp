@@ -33,13 +33,13 @@ void transpose_in_place(NamedResult& r) {
   r.values = std::move(out);
 }
 
-void add_gradients(nn::LanguageModel& model, const nn::TokenBatch& batch,
+void add_gradients(nn::LanguageModel& model, const nn::TokenBatch& batch, core::DType compute,
                    std::map<std::string, NamedResult>& out) {
   auto parameters = hf_parameters(model);
   std::vector<core::Array*> arrays;
   for (auto& p : parameters) arrays.push_back(p.parameter.array);
   auto result = core::value_and_grad(arrays, [&] {
-    auto loss = model.objective(batch, std::nullopt, {});
+    auto loss = model.objective(batch, std::nullopt, {.compute = compute});
     return core::binary(core::Binary::divide, {loss.loss, {}}, loss.weight.item());
   });
   for (std::size_t i = 0; i < parameters.size(); ++i) {
@@ -81,9 +81,9 @@ std::map<std::string, NamedResult> forward(nn::LanguageModel& model, const std::
   nn::Context context;
   if (options.hidden) context.probe = &probe;
   out["logits"] = result_of(model.logits(tokens.ids, context));
-  auto loss = model.objective(tokens, std::nullopt, {});
+  auto loss = model.objective(tokens, std::nullopt, {.compute = options.compute});
   out["loss"] = {{}, {static_cast<float>(loss.loss.item() / loss.weight.item())}};
-  if (options.grads) add_gradients(model, tokens, out);
+  if (options.grads) add_gradients(model, tokens, options.compute, out);
   return out;
 }
 

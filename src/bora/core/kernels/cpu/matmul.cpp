@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "bora/core/kernels/cpu/amx_matmul.h"
 #include "bora/core/kernels/cpu/own_matmul.h"
+#include "bora/core/kernels/cpu/rows_apart.h"
+#include "bora/core/kernels/cpu/scratch.h"
 #include "bora/core/kernels/cpu/threads.h"
 
 // Intel MKL inside libtorch_cpu, 32-bit integers: Fortran's interface, column-major; and the calling thread's
@@ -23,6 +26,7 @@ using i64 = std::int64_t;
 
 MatmulObserver observer = nullptr;
 MatmulKernel choice = MatmulKernel::automatic;
+thread_local i64 groups_apart = 1;
 
 /// Row-major c = a·b is column-major cᵀ = bᵀ·aᵀ: the operands change places.
 void mkl_tile(i64 m, i64 n, i64 k, MatrixRef a, MatrixRef b, float* c, i64 c_stride, float beta) {
@@ -72,6 +76,41 @@ Product product_for(i64 m, i64 n, i64 k) {
   return kernel == MatmulKernel::amx && k >= 16 ? amx_matmul : own_matmul;
 }
 
+void copy_matrix(i64 rows, i64 columns, const MatrixRef& from, float* to) {
+  for (i64 i = 0; i < rows; ++i) {
+    for (i64 j = 0; j < columns; ++j)
+      to[i * columns + j] = from.data[from.transposed ? j * from.stride + i : i * from.stride + j];
+  }
+}
+
+/// Each group of rows begins on a cache line, as it does alone: MKL's bits may follow that. Groups take their
+/// turns within 256 columns of b, which stay in the cache.
+void matmul_apart(i64 groups, i64 m, i64 n, i64 k, MatrixRef a, MatrixRef b, float* c, i64 c_stride) {
+  constexpr i64 kColumns = 256, kLine = 16;
+  const auto lines = [](i64 size) { return (size + kLine - 1) / kLine * kLine; };
+  const i64 rows = m / groups, left = lines(rows * k), out = lines(rows * n);
+  float* const x = scratch(Scratch::shared, groups * (left + out));
+  float* const y = x + groups * left;
+  MatrixRef from = a;
+  for (i64 g = 0; g < groups; ++g, from.data += a.transposed ? rows : rows * a.stride)
+    copy_matrix(rows, k, from, x + g * left);
+  const auto group = [&](i64 g) { return MatrixRef{x + g * left, k, false, a.is_bf16}; };
+  const Product product = product_for(rows, n, k);
+  if (product == mkl && rows == 1) {
+    for_chunks((n + kColumns - 1) / kColumns, 1, [&](i64 tile, i64) {
+      const i64 j = tile * kColumns;
+      const MatrixRef columns{b.data + (b.transposed ? j * b.stride : j), b.stride, b.transposed};
+      for (i64 g = 0; g < groups; ++g)
+        mkl(1, std::min(kColumns, n - j), k, group(g), columns, y + g * out + j, n, 0);
+    });
+  } else {
+    for (i64 g = 0; g < groups; ++g) product(rows, n, k, group(g), b, y + g * out, n, 0);
+  }
+  for (i64 g = 0; g < groups; ++g) {
+    for (i64 i = 0; i < rows; ++i) std::copy_n(y + g * out + i * n, n, c + (g * rows + i) * c_stride);
+  }
+}
+
 /// Reports its own lifetime to the observer.
 class Observed {
  public:
@@ -98,8 +137,14 @@ class Observed {
 void matmul(i64 m, i64 n, i64 k, MatrixRef a, MatrixRef b, float* c, i64 c_stride, float beta) {
   if (m <= 0 || n <= 0) return;
   const Observed observed(1, m, n, k, a, b);
-  product_for(m, n, k)(m, n, k, a, b, c, c_stride, beta);
+  const i64 groups = groups_apart;
+  if (groups > 1 && m % groups == 0 && beta == 0)
+    matmul_apart(groups, m, n, k, a, b, c, c_stride);
+  else
+    product_for(m, n, k)(m, n, k, a, b, c, c_stride, beta);
 }
+
+i64 set_rows_apart(i64 groups) { return std::exchange(groups_apart, groups); }
 
 // Never MKL: small matrices, one thread each.
 void batched_matmul(i64 batch, i64 m, i64 n, i64 k, MatrixRef a, i64 a_batch, MatrixRef b, i64 b_batch,

@@ -2,10 +2,12 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/core/kernels/cpu/matmul.h"
 
+#include <algorithm>
 #include <string>
 
 #include "bora/core/kernels/cpu/amx_matmul.h"
 #include "bora/core/kernels/cpu/own_matmul.h"
+#include "bora/core/kernels/cpu/rows_apart.h"
 #include "bora/core/kernels/cpu/test_arrays.h"
 
 namespace bora::kernels {
@@ -277,6 +279,36 @@ TEST(Matmul, KernelCanBeChosen) {
     check(&matmul, 260, 300, 20, 1.0F);  // several tiles, the last of them cut
   }
   set_matmul_kernel(MatmulKernel::automatic);
+}
+
+// Where arrays begin.
+float* on_a_line(float* p) {
+  return reinterpret_cast<float*>((reinterpret_cast<std::uintptr_t>(p) + 63) / 64 * 64);
+}
+
+// Groups of rows have the bits of products of their own, wherever they begin in memory.
+TEST(Matmul, RowsApart) {
+  for (const i64 rows : {1, 3, 70}) {
+    for (const i64 k : {24, 64}) {
+      constexpr i64 kGroups = 3, kColumns = 300;
+      const i64 m = kGroups * rows;
+      for (const bool transposed : {false, true}) {
+        const Operands o(m, kColumns, k, false, transposed);
+        Floats together(m * kColumns), copies(rows * (k + kColumns) + 48);
+        float* const own = on_a_line(copies.data());
+        float* const alone = on_a_line(own + rows * k);
+        const i64 before = set_rows_apart(kGroups);
+        matmul(m, kColumns, k, o.a, o.b, together.data(), kColumns);
+        EXPECT_EQ(set_rows_apart(before), kGroups);
+        for (i64 g = 0; g < kGroups; ++g) {
+          for (i64 i = 0; i < rows; ++i) std::copy_n(o.a.data + (g * rows + i) * o.a.stride, k, own + i * k);
+          matmul(rows, kColumns, k, {own, k}, o.b, alone, kColumns);
+          for (i64 i = 0; i < rows * kColumns; ++i)
+            ASSERT_EQ(together[g * rows * kColumns + i], alone[i]) << rows << " " << k << " " << g;
+        }
+      }
+    }
+  }
 }
 
 }  // namespace

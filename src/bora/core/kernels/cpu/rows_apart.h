@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#pragma once
+#include <cstdint>
+
+namespace bora::kernels {
+
+/// From now on this thread's matmul() computes the rows of `a` in so many equal groups, where they divide m:
+/// each group has the bits of a product of its own. Returns the number before. What is read of b serves all.
+std::int64_t set_rows_apart(std::int64_t groups);
+
+}  // namespace bora::kernels
