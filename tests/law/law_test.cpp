@@ -46,7 +46,8 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(NamedLaw{"layers", layers}, NamedLaw{"torch_includes", torch_includes},
                     NamedLaw{"size_cap", size_cap}, NamedLaw{"header_hygiene", header_hygiene},
                     NamedLaw{"licence_lines", licence_lines}, NamedLaw{"forbidden_words", forbidden_words},
-                    NamedLaw{"environment", environment}, NamedLaw{"file_access", file_access}),
+                    NamedLaw{"environment", environment}, NamedLaw{"file_access", file_access},
+                    NamedLaw{"host_pointers", host_pointers}),
     [](const auto& row) { return std::string(row.param.name); });
 
 // BORA_TEST_SOURCES_FILE lists what CMake made test programs of, one path a line.
@@ -138,6 +139,19 @@ TEST(InstalledHeaders, WhatIsPublic) {
   EXPECT_FALSE(is_public("bora/mesh/test_ops.h"));
   EXPECT_FALSE(is_public("bora/tokenize/post/oracle_test_util.h"));
   EXPECT_FALSE(is_public("bora/base/x-inl.h"));
+}
+
+TEST(HostPointersLaw, ElementsAreCoresBusiness) {
+  const auto problems = [](const std::string& path) {
+    return host_pointers({path, {"float* x = array.data<float>();", "auto* y = p->data<std::byte>();"}});
+  };
+  EXPECT_THAT(problems("src/bora/optim/x.cpp"),
+              ElementsAre("src/bora/optim/x.cpp:1: `.data<float>()`: an array may lie on another device; use "
+                          "core/step_ops.h, or to_vector()",
+                          HasSubstr("src/bora/optim/x.cpp:2: `->data<std::byte>()`")));
+  EXPECT_THAT(problems("src/bora/core/ops/x.cpp"), IsEmpty());
+  EXPECT_THAT(problems("src/bora/optim/x_test.cpp"), IsEmpty());
+  EXPECT_THAT(problems("src/bora/mesh/tree_reduce.cpp"), IsEmpty());
 }
 
 TEST(LayersLaw, ARoomMayNotLookUp) {

@@ -166,7 +166,8 @@ Problems layers(const SourceFile& file) {
 Problems torch_includes(const SourceFile& file) {
   const std::string& path = file.path;
   // core's public headers are those of its own folder; its subfolders are private.
-  static const std::regex in_core(R"(^src/bora/core/([^/]+\.cpp$|(autograd|layout|memory|ops|plain|torch)/))");
+  static const std::regex in_core(
+      R"(^src/bora/core/([^/]+\.cpp$|(autograd|layout|memory|ops|plain|torch)/))");
   const bool allowed = path.starts_with("plugins/") || std::regex_search(path, in_core);
   if (allowed || !is_cpp(path) || path.starts_with("tests/law/")) return {};
   static const std::regex pattern(
@@ -251,6 +252,22 @@ Problems file_access(const SourceFile& file) {
       R"(last_write_time|directory_iterator|recursive_directory_iterator|temp_directory_path))");
   return matching_lines(file, pattern,
                         "files are reached through bora::files(), so that tests can break them");
+}
+
+Problems host_pointers(const SourceFile& file) {
+  if (!in_product(file.path) || room_of(file.path) == "core" || room_of(file.path).empty()) return {};
+  // What still takes an array for host memory: messages between ranks, files, and their copies.
+  static const std::set<std::string> still = {
+      "src/bora/checkpoint/checkpoint.cpp", "src/bora/checkpoint/hugging_face.cpp",
+      "src/bora/checkpoint/restore.cpp",    "src/bora/checkpoint/test_files.h",
+      "src/bora/mesh/fast_reducer.cpp",     "src/bora/mesh/sharded_parameters.cpp",
+      "src/bora/mesh/sharded_reducer.cpp",  "src/bora/mesh/tree_reduce.cpp",
+      "src/bora/run/hooks/replicas.cpp",    "src/bora/run/placed_model.cpp",
+  };
+  if (still.contains(file.path)) return {};
+  static const std::regex pattern(R"((\.|->)(template )?data<[^>]+>\(\))");
+  return matching_lines(file, pattern,
+                        "an array may lie on another device; use core/step_ops.h, or to_vector()");
 }
 
 }  // namespace bora::law

@@ -38,5 +38,6 @@ Problems licence_lines(const SourceFile& file);    ///< SPDX at the top
 Problems forbidden_words(const SourceFile& file);  ///< unfinished work, paths of one machine, names of hosts
 Problems environment(const SourceFile& file);      ///< variables are read in base/env.cpp alone
 Problems file_access(const SourceFile& file);      ///< files are opened through bora::files()
+Problems host_pointers(const SourceFile& file);    ///< an array's elements are core's business
 
 }  // namespace bora::law

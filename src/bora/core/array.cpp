@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "bora/base/error.h"
+#include "bora/core/device.h"
 #include "bora/core/layout/refusal.h"
 #include "bora/core/torch/node.h"
 
@@ -129,7 +130,7 @@ T* Array::data() const {
   }
   if (!t.is_cpu()) {
     fail(ErrorKind::InvalidArgument, "data: the array is on {}, not in host memory\nhint: use to_vector()",
-         t.device().str());
+         name(device_of(*this)));
   }
   return static_cast<T*>(t.mutable_data_ptr());
 }

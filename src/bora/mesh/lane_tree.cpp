@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "bora/base/error.h"
-#include "bora/core/kernels/cpu/reduce.h"
+#include "bora/core/step_ops.h"
 
 namespace bora::mesh {
 namespace {
@@ -22,7 +22,7 @@ void add_arrays(std::vector<core::Array>& into, const std::vector<core::Array>& 
       fail(ErrorKind::InvalidArgument, "lane tree: array {} has {} elements in one lane and {} in another", i,
            into[i].numel(), from[i].numel());
     }
-    kernels::add_into(into[i].numel(), into[i].data<float>(), from[i].data<float>());
+    core::add_into(into[i], from[i]);
   }
 }
 

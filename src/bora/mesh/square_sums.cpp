@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "bora/core/kernels/cpu/square_sum.h"
+#include "bora/core/step_ops.h"
 
 namespace bora::mesh {
 namespace {
@@ -31,14 +32,14 @@ std::vector<double> sums_of_squares(std::span<const core::Array> arrays,
   const std::size_t n = arrays.size();
   std::vector<float> largest(n);
   for (std::size_t i = 0; i < n; ++i) {
-    if (!arrays[i].empty()) largest[i] = kernels::max_abs(arrays[i].numel(), arrays[i].data<float>());
+    if (!arrays[i].empty()) largest[i] = core::max_abs(arrays[i]);
   }
   for (const auto& h : holders) take_largest(*h.workers, largest);
 
   std::vector<kernels::SquareSum> sums;
   for (std::size_t i = 0; i < n; ++i) {
     auto& sum = sums.emplace_back(largest[i]);
-    if (!arrays[i].empty() && std::isfinite(largest[i])) sum.add(arrays[i].numel(), arrays[i].data<float>());
+    if (!arrays[i].empty() && std::isfinite(largest[i])) core::add_squares(sum, arrays[i]);
   }
   for (const auto& h : holders) {
     std::vector<kernels::SquareSum::Parts> parts;

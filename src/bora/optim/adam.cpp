@@ -10,9 +10,9 @@
 
 #include "bora/base/error.h"
 #include "bora/core/create.h"
+#include "bora/core/device.h"
 #include "bora/core/kernels/cpu/adamw.h"
-#include "bora/core/kernels/cpu/reduce.h"
-#include "bora/core/kernels/cpu/threads.h"
+#include "bora/core/step_ops.h"
 #include "bora/optim/clip.h"
 #include "bora/optim/step_parts.h"
 #include "bora/optim/weight_decay.h"
@@ -20,18 +20,14 @@
 namespace bora::optim {
 namespace {
 
-core::Array zeros_like(const core::Parameter& p) { return core::zeros({p.axes, p.array->sizes()}); }
+core::Array zeros_like(const core::Parameter& p) {
+  const core::DeviceScope there(core::device_of(*p.array));
+  return core::zeros({p.axes, p.array->sizes()});
+}
 
 // A gradient that was never written counts as zeros, so that moments decay as they should.
 core::Array or_zeros(const core::Array& gradient, const core::Parameter& p) {
   return gradient.empty() ? zeros_like(p) : gradient;
-}
-
-void add_scaled(std::int64_t n, float* x, float factor, const float* y) {
-  if (factor == 0) return;
-  kernels::for_chunks(n, kernels::reduce_chunk, [=](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) x[i] += factor * y[i];
-  });
 }
 
 }  // namespace
@@ -90,9 +86,8 @@ void Adam::step_fused(std::span<const core::Parameter> parameters, std::span<con
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     kernels::AdamW kernel = f.kernel;
     kernel.weight_decay = slots_[i].decays ? f.weight_decay : 0;
-    const core::Array gradient = or_zeros(gradients[i], parameters[i]);
-    kernels::adamw(gradient.numel(), kernel, parameters[i].array->data<float>(), gradient.data<float>(),
-                   slots_[i].mean.data<float>(), slots_[i].square.data<float>());
+    core::adamw(kernel, *parameters[i].array, or_zeros(gradients[i], parameters[i]), slots_[i].mean,
+                slots_[i].square);
   }
 }
 
@@ -104,11 +99,8 @@ core::Array Adam::update_of(std::size_t i, const core::Parameter& parameter, con
   kernels::AdamW kernel = f.kernel;
   kernel.learning_rate = -1;
   kernel.weight_decay = 0;
-  const std::int64_t n = update.numel();
-  float* u = update.data<float>();
-  kernels::adamw(n, kernel, u, gradient.data<float>(), slots_[i].mean.data<float>(),
-                 slots_[i].square.data<float>());
-  if (slots_[i].decays) add_scaled(n, u, f.weight_decay, parameter.array->data<float>());
+  core::adamw(kernel, update, gradient, slots_[i].mean, slots_[i].square);
+  if (slots_[i].decays) core::add_scaled(update, f.weight_decay, *parameter.array);
   return update;
 }
 
@@ -122,15 +114,13 @@ double Adam::step_clipped(std::span<const core::Parameter> parameters, std::span
   const double norm = global_norm(squares);
   const double shared = config_.clip_update_norm ? update_factor(norm) : 1;
   for (std::size_t i = 0; i < slots_.size(); ++i) {
-    const std::int64_t n = updates[i].numel();
-    const float* u = updates[i].data<float>();
     double factor = shared;
     if (config_.update_rms_clipping) {
       const auto elements = std::max<std::int64_t>(squares[i].elements, 1);
       const double rms = std::sqrt(squares[i].sum / static_cast<double>(elements));
       factor = clip_factor(rms, config_.update_rms_clipping);
     }
-    add_scaled(n, parameters[i].array->data<float>(), static_cast<float>(-f.learning_rate * factor), u);
+    core::add_scaled(*parameters[i].array, static_cast<float>(-f.learning_rate * factor), updates[i]);
   }
   return norm;
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "bora/core/kernels/cpu/square_sum.h"
+#include "bora/core/step_ops.h"
 
 namespace bora::optim {
 
@@ -15,12 +16,10 @@ std::vector<Squares> sums_of_squares(std::span<const core::Array> arrays) {
       out.emplace_back();
       continue;
     }
-    const auto n = array.numel();
-    const float* x = array.data<float>();
-    const float largest = kernels::max_abs(n, x);
+    const float largest = core::max_abs(array);
     kernels::SquareSum sum(largest);
-    if (std::isfinite(largest)) sum.add(n, x);
-    out.push_back({std::isfinite(largest) ? sum.value() : static_cast<double>(largest), n});
+    if (std::isfinite(largest)) core::add_squares(sum, array);
+    out.push_back({std::isfinite(largest) ? sum.value() : static_cast<double>(largest), array.numel()});
   }
   return out;
 }

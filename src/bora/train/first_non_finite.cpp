@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "bora/core/kernels/cpu/reduce.h"
+#include "bora/core/step_ops.h"
 
 namespace bora::train {
 
@@ -19,7 +19,7 @@ std::optional<std::string> first_non_finite(std::span<const core::Parameter> par
   std::int64_t here = kNone, element = -1;
   for (std::size_t i = 0; i < arrays.size() && here == kNone; ++i) {
     if (arrays[i].empty() || arrays[i].numel() == 0) continue;
-    element = kernels::first_non_finite(arrays[i].numel(), arrays[i].data<float>());
+    element = core::first_non_finite(arrays[i]);
     if (element >= 0) here = static_cast<std::int64_t>(i);
   }
   std::vector<std::int64_t> all(static_cast<std::size_t>(workers.size()));

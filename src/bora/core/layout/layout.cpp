@@ -11,6 +11,7 @@
 
 #include "bora/base/error.h"
 #include "bora/base/text.h"
+#include "bora/core/device.h"
 #include "bora/core/layout/convert.h"
 
 namespace bora::core {
@@ -70,11 +71,22 @@ Space::Space(std::string_view op, std::span<const Operand> operands, Names whole
     : op_(op), mapping_(mapping()) {
   for (const Operand& x : operands) add(x);
   if (mapping_ != nullptr) assign_mesh_axes(whole);
+  placed_ = nullptr;
   first_.clear();  // the operands themselves need not outlive this call
+}
+
+void Space::check_device(const Operand& x) {
+  if (placed_ == nullptr) placed_ = &x;
+  if (tensor(x.array).device() == tensor(placed_->array).device()) return;
+  fail(ErrorKind::InvalidArgument,
+       "{}: {} is on {} but {} is on {}\nhint: nothing moves by itself; core::to() brings one to the other's "
+       "device",
+       op_, describe(*placed_), name(device_of(placed_->array)), describe(x), name(device_of(x.array)));
 }
 
 void Space::add(const Operand& x) {
   check_operand(op_, x);
+  check_device(x);
   for (std::size_t i = 0; i < x.names.size(); ++i) {
     const auto dim = static_cast<int>(i);
     const std::int64_t size = mapping_ == nullptr ? tensor(x.array).size(dim) : whole_size(x.array, dim);

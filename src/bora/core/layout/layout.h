@@ -61,10 +61,12 @@ class Space {
   static constexpr std::int8_t kNobody = -1;
   int index(std::string_view axis) const;
   void add(const Operand& x);
+  void check_device(const Operand& x);
   void assign_mesh_axes(Names whole);
   std::vector<at::Tensor> converted(const Operand& x, int copies) const;
   void refuse_sum(std::string_view axis, std::size_t m) const;
   std::string_view op_;
+  const Operand* placed_ = nullptr;  // the first operand: all are on its device
   std::vector<std::string_view> names_;
   std::vector<std::int64_t> sizes_;
   std::vector<const Operand*> first_;  // where a size was first seen, for messages

@@ -15,13 +15,20 @@
 #include "bora/core/layout/checks.h"
 #include "bora/core/layout/layout.h"
 #include "bora/core/layout/refusal.h"
+#include "bora/core/torch/device.h"
 
 namespace bora::core {
 namespace {
 
-at::Tensor empty(at::IntArrayRef sizes, DType dtype) {
-  return at::_ops::empty_memory_format::call(c10::fromIntArrayRefSlow(sizes), scalar_type(dtype), {}, {}, {},
-                                             {});
+at::Tensor empty(at::IntArrayRef sizes, DType dtype, c10::Device device) {
+  return at::_ops::empty_memory_format::call(c10::fromIntArrayRefSlow(sizes), scalar_type(dtype), {}, device,
+                                             {}, {});
+}
+
+// What the host has written, where new arrays are made.
+at::Tensor brought(at::Tensor t) {
+  const auto device = new_array_device();
+  return device.is_cpu() ? t : t.to(device);
 }
 
 at::IntArrayRef sizes_of(const Shape& shape) { return {shape.sizes.data(), shape.sizes.size()}; }
@@ -39,8 +46,8 @@ void check_value(std::string_view op, double value, DType dtype) {
 }
 
 at::Tensor filled(const Shape& shape, const at::Scalar& value, DType dtype) {
-  return at::_ops::full::call(c10::fromIntArrayRefSlow(sizes_of(shape)), value, scalar_type(dtype), {}, {},
-                              {});
+  return at::_ops::full::call(c10::fromIntArrayRefSlow(sizes_of(shape)), value, scalar_type(dtype), {},
+                              new_array_device(), {});
 }
 
 std::int64_t count(const Shape& shape) {
@@ -56,9 +63,9 @@ Array copied(const Shape& shape, std::span<const T> elements) {
 template <class Draw>
 Array drawn(std::string_view op, const Shape& shape, Draw draw) try {
   check_shape(op, shape);
-  at::Tensor t = empty(sizes_of(shape), DType::f32);
+  at::Tensor t = empty(sizes_of(shape), DType::f32, at::kCPU);
   draw(t.numel(), t.mutable_data_ptr<float>());
-  return labelled(op, std::move(t), shape);
+  return labelled(op, brought(std::move(t)), shape);
 } catch (...) {
   rethrow(op, shape);
 }
@@ -96,7 +103,7 @@ Array arange(const Shape& shape, double start, double step, DType dtype) try {
   check_value("arange", start, dtype);
   check_value("arange", step, dtype);
   // computed in f64, which is exact for whole numbers below 2^53
-  const at::Tensor index = at::_ops::arange::call(shape.sizes[0], at::kDouble, {}, {}, {});
+  const at::Tensor index = at::_ops::arange::call(shape.sizes[0], at::kDouble, {}, new_array_device(), {});
   return labelled("arange", index.mul_(step).add_(start).to(scalar_type(dtype)), shape);
 } catch (...) {
   rethrow("arange", shape);
@@ -104,7 +111,7 @@ Array arange(const Shape& shape, double start, double step, DType dtype) try {
 
 Array uninitialized(const Shape& shape, DType dtype) try {
   check_shape("uninitialized", shape);
-  return labelled("uninitialized", empty(sizes_of(shape), dtype), shape);
+  return labelled("uninitialized", empty(sizes_of(shape), dtype, new_array_device()), shape);
 } catch (...) {
   rethrow("uninitialized", shape);
 }
@@ -125,9 +132,9 @@ Array from_bytes(const Shape& shape, DType dtype, std::span<const std::byte> ele
     fail(ErrorKind::InvalidArgument, "from_data: {} of {} takes {} elements ({} bytes), {} bytes were given",
          describe(shape), name(dtype), count(shape), wanted, elements.size());
   }
-  at::Tensor t = empty(sizes_of(shape), dtype);
+  at::Tensor t = empty(sizes_of(shape), dtype, at::kCPU);
   if (wanted > 0) std::memcpy(t.mutable_data_ptr(), elements.data(), wanted);
-  return labelled("from_data", std::move(t), shape);
+  return labelled("from_data", brought(std::move(t)), shape);
 } catch (...) {
   rethrow("from_data", shape);
 }

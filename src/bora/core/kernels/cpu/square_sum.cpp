@@ -127,6 +127,11 @@ SquareSum& SquareSum::operator+=(const SquareSum& other) {
   return *this;
 }
 
+void SquareSum::add_units(std::int64_t high, std::int64_t low) {
+  high_ += high;
+  low_ += low;
+}
+
 double SquareSum::value() const {
   const double sum = static_cast<double>(high_) * 0x1p-40 + static_cast<double>(low_) * 0x1p-80;
   return std::ldexp(sum, 2 * exponent_);

@@ -20,6 +20,9 @@ class SquareSum {
   void add(std::int64_t n, const float* x);
   /// Another part with the same `largest`.
   SquareSum& operator+=(const SquareSum& other);
+  /// Squares that were added up elsewhere, of elements times 2^-exponent(), in units of 2^-40 and 2^-80.
+  void add_units(std::int64_t high, std::int64_t low);
+  int exponent() const { return exponent_; }
   double value() const;
 
   /// What has been added, to be sent to other workers.

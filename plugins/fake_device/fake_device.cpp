@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "fake_device.h"
+
+#include <ATen/EmptyTensor.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/detail/PrivateUse1HooksInterface.h>
+#include <ATen/ops/_reshape_alias_native.h>
+#include <ATen/ops/as_strided_native.h>
+#include <ATen/ops/empty_ops.h>
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/view_native.h>
+#include <c10/core/Allocator.h>
+#include <c10/core/DeviceType.h>
+#include <c10/core/impl/DeviceGuardImplInterface.h>
+#include <sys/mman.h>
+#include <torch/library.h>
+
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <new>
+#include <vector>
+
+namespace bora::fake_device {
+namespace {
+
+constexpr auto kKey = c10::DispatchKey::PrivateUse1;
+constexpr auto kType = c10::DeviceType::PrivateUse1;
+constexpr std::size_t kMemory = std::size_t{1} << 33;  // of addresses; pages come when they are written
+constexpr std::size_t kGrain = 512;
+
+char* mapped(int protection) {
+  void* p = mmap(nullptr, kMemory, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (p == MAP_FAILED) throw std::bad_alloc();
+  return static_cast<char*>(p);
+}
+
+// Addresses of the device, and where the host may read what lies there.
+class Memory {
+ public:
+  static Memory& get() {
+    static Memory memory;
+    return memory;
+  }
+
+  void* take(std::size_t bytes) {
+    const std::size_t size = (bytes + kGrain - 1) / kGrain * kGrain;
+    const std::lock_guard lock(mutex_);
+    for (auto it = free_.begin(); it != free_.end(); ++it) {
+      if (it->second < size) continue;
+      const auto [first, room] = *it;
+      free_.erase(it);
+      if (room > size) free_.emplace(first + size, room - size);
+      used_.emplace(first, size);
+      std::memset(shadow_ + first, 0xff, size);
+      return addresses_ + first;
+    }
+    throw std::bad_alloc();
+  }
+
+  void give_back(void* p) {
+    const std::lock_guard lock(mutex_);
+    const auto it = used_.find(offset(p));
+    std::memset(shadow_ + it->first, 0xff, it->second);
+    auto freed = free_.emplace(it->first, it->second).first;
+    used_.erase(it);
+    join(freed, std::next(freed));
+    if (freed != free_.begin()) join(std::prev(freed), freed);
+  }
+
+  char* host(const void* p) const { return shadow_ + offset(p); }
+
+ private:
+  using Ranges = std::map<std::size_t, std::size_t>;  // first byte, size
+  Memory() : addresses_(mapped(PROT_NONE)), shadow_(mapped(PROT_READ | PROT_WRITE)) {
+    free_.emplace(0, kMemory);
+  }
+
+  std::size_t offset(const void* p) const {
+    return static_cast<std::size_t>(static_cast<const char*>(p) - addresses_);
+  }
+  void join(Ranges::iterator left, Ranges::iterator right) {
+    if (right == free_.end() || left->first + left->second != right->first) return;
+    left->second += right->second;
+    free_.erase(right);
+  }
+
+  char *addresses_, *shadow_;
+  std::mutex mutex_;
+  Ranges free_, used_;
+};
+
+std::mutex count_mutex;
+Counts current;
+
+void computed() {
+  const std::lock_guard lock(count_mutex);
+  ++current.operations;
+}
+void waited() {
+  const std::lock_guard lock(count_mutex);
+  ++current.synchronizations;
+}
+
+void free_memory(void* p) {
+  if (p != nullptr) Memory::get().give_back(p);
+}
+
+struct Allocator final : c10::Allocator {
+  c10::DataPtr allocate(std::size_t bytes) override {
+    void* p = bytes == 0 ? nullptr : Memory::get().take(bytes);
+    return {p, p, &free_memory, c10::Device(kType, 0)};
+  }
+  c10::DeleterFnPtr raw_deleter() const override { return &free_memory; }
+  void copy_data(void* to, const void* from, std::size_t bytes) const override {
+    std::memcpy(Memory::get().host(to), Memory::get().host(from), bytes);
+  }
+};
+Allocator allocator;
+
+struct Guard final : c10::impl::DeviceGuardImplInterface {
+  c10::DeviceType type() const override { return kType; }
+  c10::Device exchangeDevice(c10::Device /*device*/) const override { return {kType, 0}; }
+  c10::Device getDevice() const override { return {kType, 0}; }
+  void setDevice(c10::Device /*device*/) const override {}
+  void uncheckedSetDevice(c10::Device /*device*/) const noexcept override {}
+  c10::Stream getStream(c10::Device device) const override {
+    return c10::Stream(c10::Stream::DEFAULT, device);
+  }
+  c10::Stream getNewStream(c10::Device device, int /*priority*/) const override {
+    return c10::Stream(c10::Stream::DEFAULT, device);
+  }
+  c10::Stream exchangeStream(c10::Stream stream) const override { return stream; }
+  c10::DeviceIndex deviceCount() const noexcept override { return 1; }
+  void record(void** event, const c10::Stream& /*stream*/, c10::DeviceIndex /*index*/,
+              c10::EventFlag /*flag*/) const override {
+    static int only;
+    *event = &only;
+  }
+  void block(void* /*event*/, const c10::Stream& /*stream*/) const override {}
+  bool queryEvent(void* /*event*/) const override { return true; }
+  void destroyEvent(void* /*event*/, c10::DeviceIndex /*index*/) const noexcept override {}
+  bool queryStream(const c10::Stream& /*stream*/) const override { return true; }
+  void synchronizeStream(const c10::Stream& /*stream*/) const override { waited(); }
+  void recordDataPtrOnStream(const c10::DataPtr& /*data*/, const c10::Stream& /*stream*/) const override {}
+};
+
+struct Hooks final : at::PrivateUse1HooksInterface {
+  bool isBuilt() const override { return true; }
+  bool isAvailable() const override { return true; }
+  bool hasPrimaryContext(c10::DeviceIndex /*index*/) const override { return true; }
+  void init() const override {}
+  c10::DeviceIndex deviceCount() const override { return 1; }
+  c10::DeviceIndex getCurrentDevice() const override { return 0; }
+};
+Hooks hooks;
+
+bool is_here(const at::Tensor& t) { return t.defined() && t.device().type() == kType; }
+
+at::Tensor new_on_host(const at::Tensor& like) {
+  return at::_ops::empty_memory_format::call(like.sym_sizes(), like.scalar_type(), {}, at::Device(at::kCPU),
+                                             {}, {});
+}
+
+// The same elements, where the host reads them.
+at::Tensor on_host(const at::Tensor& t) {
+  if (!is_here(t)) return t;
+  const void* base = t.storage().data();
+  if (base == nullptr) return new_on_host(t);
+  char* data = Memory::get().host(base) + t.storage_offset() * static_cast<std::int64_t>(t.element_size());
+  return at::from_blob(
+      data, t.sizes(), t.strides(), [](void*) {},
+      at::TensorOptions().dtype(t.scalar_type()).device(at::kCPU));
+}
+
+at::Tensor on_device(const at::Tensor& host) {
+  if (!host.defined()) return host;
+  const at::Tensor t(at::detail::empty_strided_generic(host.sizes(), host.strides(), &allocator,
+                                                       c10::DispatchKeySet(kKey), host.scalar_type()));
+  on_host(t).copy_(host);
+  return t;
+}
+
+at::Tensor empty(at::IntArrayRef sizes, std::optional<at::ScalarType> dtype,
+                 std::optional<at::Layout> /*layout*/, std::optional<at::Device> /*device*/,
+                 std::optional<bool> /*pin*/, std::optional<at::MemoryFormat> format) {
+  return at::Tensor(at::detail::empty_generic(sizes, &allocator, c10::DispatchKeySet(kKey),
+                                              dtype.value_or(at::kFloat), format));
+}
+
+at::Tensor empty_strided(at::IntArrayRef sizes, at::IntArrayRef strides, std::optional<at::ScalarType> dtype,
+                         std::optional<at::Layout> /*layout*/, std::optional<at::Device> /*device*/,
+                         std::optional<bool> /*pin*/) {
+  return at::Tensor(at::detail::empty_strided_generic(sizes, strides, &allocator, c10::DispatchKeySet(kKey),
+                                                      dtype.value_or(at::kFloat)));
+}
+
+at::Tensor& copy(at::Tensor& self, const at::Tensor& from, bool /*non_blocking*/) {
+  computed();
+  if (is_here(from) && !is_here(self)) waited();
+  on_host(self).copy_(on_host(from));
+  return self;
+}
+
+at::Tensor as_strided(const at::Tensor& x, at::IntArrayRef sizes, at::IntArrayRef strides,
+                      std::optional<std::int64_t> offset) {
+  return at::native::as_strided_tensorimpl(x, sizes, strides, offset);
+}
+at::Tensor view(const at::Tensor& x, at::IntArrayRef sizes) { return at::native::view(x, sizes); }
+at::Tensor reshape_alias(const at::Tensor& x, at::IntArrayRef sizes, at::IntArrayRef strides) {
+  return at::native::_reshape_alias(x, sizes, strides);
+}
+
+// An argument as the CPU's operation takes it. What may grow (an empty out=) is a new array of the host's.
+c10::IValue argument_on_host(const c10::IValue& given, const c10::AliasInfo* written) {
+  if (given.isTensor()) {
+    const at::Tensor& t = given.toTensor();
+    if (is_here(t) && t.numel() == 0 && written != nullptr && written->isWrite()) return new_on_host(t);
+    return on_host(t);
+  }
+  if (given.isTensorList()) {
+    c10::List<at::Tensor> list;
+    for (const at::Tensor& t : given.toTensorVector()) list.push_back(on_host(t));
+    return list;
+  }
+  if (given.isOptionalTensorList()) {
+    c10::List<std::optional<at::Tensor>> list;
+    for (const auto& t : given.toOptionalTensorVector()) list.push_back(t ? std::optional(on_host(*t)) : t);
+    return list;
+  }
+  if (given.isDevice()) return c10::Device(c10::kCPU);
+  return given;
+}
+
+// What an operation wrote into its argument, which may have grown.
+c10::IValue written_back(const at::Tensor& argument, const at::Tensor& result) {
+  if (argument.numel() == 0 && result.numel() != 0) {
+    const at::Tensor grown = on_device(result);
+    auto* impl = argument.unsafeGetTensorImpl();
+    impl->set_storage_keep_dtype(grown.storage());
+    impl->set_sizes_and_strides(grown.sizes(), grown.strides());
+  }
+  TORCH_CHECK(argument.sizes() == result.sizes(), "fake device: an output of another size");
+  return argument;
+}
+
+c10::IValue result_on_device(const c10::IValue& result) {
+  if (result.isTensor()) return on_device(result.toTensor());
+  if (!result.isTensorList()) return result;
+  c10::List<at::Tensor> list;
+  for (const at::Tensor& t : result.toTensorVector()) list.push_back(on_device(t));
+  return list;
+}
+
+void on_the_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  computed();
+  const auto& schema = op.schema();
+  if (schema.name() == "aten::_local_scalar_dense") waited();
+  const auto& arguments = schema.arguments();
+  const auto begin = stack->end() - static_cast<std::ptrdiff_t>(arguments.size());
+  const std::vector<c10::IValue> given(begin, stack->end());
+  stack->erase(begin, stack->end());
+  for (std::size_t i = 0; i < given.size(); ++i)
+    stack->push_back(argument_on_host(given[i], arguments[i].alias_info()));
+  const std::vector<c10::IValue> alive(stack->end() - static_cast<std::ptrdiff_t>(given.size()),
+                                       stack->end());
+  op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), stack);
+  const auto first = stack->size() - schema.returns().size();
+  for (std::size_t r = 0; r < schema.returns().size(); ++r) {
+    c10::IValue& result = (*stack)[first + r];
+    const auto* alias = schema.returns()[r].alias_info();
+    if (alias == nullptr) {
+      result = result_on_device(result);
+      continue;
+    }
+    TORCH_CHECK(alias->isWrite(), "fake device: a view without a kernel: ", schema.name());
+    for (std::size_t a = 0; a < given.size(); ++a) {
+      const auto* of = arguments[a].alias_info();
+      if (of != nullptr && *of == *alias) result = written_back(given[a].toTensor(), result.toTensor());
+    }
+  }
+}
+
+[[maybe_unused]] const bool ready = [] {
+  c10::register_privateuse1_backend("test");
+  c10::SetAllocator(kType, &allocator);
+  at::RegisterPrivateUse1HooksInterface(&hooks);
+  return true;
+}();
+C10_REGISTER_GUARD_IMPL(PrivateUse1, Guard);
+
+TORCH_LIBRARY_IMPL(_, PrivateUse1, library) {
+  library.fallback(torch::CppFunction::makeFromBoxedFunction<&on_the_cpu>());
+}
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  library.impl("empty.memory_format", TORCH_FN(empty));
+  library.impl("empty_strided", TORCH_FN(empty_strided));
+  library.impl("copy_", TORCH_FN(copy));
+  library.impl("as_strided", TORCH_FN(as_strided));
+  library.impl("view", TORCH_FN(view));
+  library.impl("_reshape_alias", TORCH_FN(reshape_alias));
+}
+
+}  // namespace
+
+Counts counts() {
+  const std::lock_guard lock(count_mutex);
+  return current;
+}
+
+void reset() {
+  const std::lock_guard lock(count_mutex);
+  current = {};
+}
+
+}  // namespace bora::fake_device

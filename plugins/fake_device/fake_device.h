@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+// A device of host memory, for tests (core::Device::Type::test, libtorch's PrivateUse1): it shows on any
+// machine what a GPU would do to a program. Its arrays lie at addresses that nobody may touch, so that a host
+// that takes one for a pointer of its own dies at once; memory is never zero by luck, and NaN when it was
+// freed. Every operation is libtorch's for the CPU, over a shadow of that memory. It has one stream and is
+// never busy: errors of order between streams stay unseen.
+#pragma once
+#include <cstdint>
+
+namespace bora::fake_device {
+
+/// What the device did since reset(): how often the host waited for it (a number read, an array copied to the
+/// host), and how many operations it computed.
+struct Counts {
+  std::int64_t synchronizations = 0, operations = 0;
+};
+Counts counts();
+void reset();
+
+}  // namespace bora::fake_device

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+// Devices, seen from the host: where arrays are made, how they move, what may not be mixed.
+#include "fake_device.h"
+
+#include <ATen/core/Tensor.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <thread>
+
+#include "bora/base/error.h"
+#include "bora/core/checkpoint.h"
+#include "bora/core/create.h"
+#include "bora/core/device.h"
+#include "bora/core/elementwise.h"
+#include "bora/core/grad.h"
+#include "bora/core/kernels/cpu/adamw.h"
+#include "bora/core/kernels/cpu/square_sum.h"
+#include "bora/core/mapping.h"
+#include "bora/core/plain_ops.h"
+#include "bora/core/reduce.h"
+#include "bora/core/step_ops.h"
+#include "bora/core/torch/node.h"
+
+namespace bora::core {
+namespace {
+
+using NameList = std::vector<std::string_view>;
+
+const NameList kAb{"a", "b"};
+const std::vector<std::int64_t> kSizes{3, 4};
+const Shape kShape{kAb, kSizes};
+constexpr Device kTest{Device::Type::test, 0};
+
+std::string error_of(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "no error";
+}
+
+Array host(std::uint64_t seed) { return random_normal(Key::from_seed(seed), kShape); }
+
+TEST(FakeDevice, MakesTheSameArraysAsTheHost) {
+  const std::vector<float> numbers(12, 0.5F);
+  const NameList one{"a"};
+  const std::vector<std::int64_t> size{5};
+  const std::function<Array()> all[] = {
+      [] { return zeros(kShape); },
+      [] { return full(kShape, 3, DType::i32); },
+      [&] {
+        return arange({one, size}, 2, 3);
+      },
+      [&] { return from_data(kShape, std::span<const float>(numbers)); },
+      [] { return random_normal(Key::from_seed(1), kShape); },
+  };
+  for (const auto& make : all) {
+    const Array here = make();
+    const DeviceScope scope(kTest);
+    const Array there = make();
+    EXPECT_EQ(device_of(here), Device());
+    EXPECT_EQ(device_of(there), kTest);
+    EXPECT_EQ(there.to_vector<double>(), here.to_vector<double>());
+  }
+  EXPECT_EQ(default_device(), Device());
+}
+
+TEST(FakeDevice, ArraysMoveOnlyWhenTold) {
+  const Array here = host(1), there = to(here, kTest);
+  EXPECT_EQ(to(there, kTest).node(), there.node()) << "it is there";
+  EXPECT_EQ(to(there, {}).to_vector<float>(), here.to_vector<float>());
+  EXPECT_EQ(error_of([&] {
+              binary(Binary::add, {here, kAb}, {there, kAb}, kAb);
+            }),
+            "add: [a=3, b=4] is on cpu but [a=3, b=4] is on test\n"
+            "hint: nothing moves by itself; core::to() brings one to the other's device");
+  EXPECT_EQ(error_of([&] { there.data<float>(); }),
+            "data: the array is on test, not in host memory\nhint: use to_vector()");
+  EXPECT_EQ(error_of([&] {
+              to(here, {Device::Type::cuda, 0});
+            }).substr(0, 57),
+            "device: cuda:0 is asked for, but this program has none of");
+}
+
+TEST(FakeDeviceDeathTest, TheHostMayNotTouchItsMemory) {
+  const Array there = to(host(1), kTest);
+  EXPECT_DEATH(std::printf("%f", static_cast<double>(*tensor(there).const_data_ptr<float>())), "");
+}
+
+TEST(FakeDevice, GradientsComeBack) {
+  Array x = host(1);
+  const std::vector<Array*> parameters{&x};
+  const auto result = value_and_grad(parameters, [&] {
+    const Array there = to(x, kTest);
+    return to(reduce(Reduction::sum, {unary(Unary::square, {there, kAb}), kAb}, kAb), {});
+  });
+  const auto gradient = result.gradients[0].to_vector<float>(), value = x.to_vector<float>();
+  EXPECT_EQ(device_of(result.gradients[0]), Device());
+  for (std::size_t i = 0; i < value.size(); ++i) EXPECT_FLOAT_EQ(gradient[i], 2 * value[i]);
+}
+
+// A device's backward pass would run on a thread of libtorch's, where our scopes are unknown.
+TEST(FakeDevice, BackwardStaysOnItsThread) {
+  Array x = to(host(1), kTest);
+  const std::vector<Array*> parameters{&x};
+  std::vector<std::thread::id> threads;
+  std::vector<bool> plain;
+  const PlainOpsScope scope;
+  value_and_grad(parameters, [&] {
+    return checkpoint(
+        [&](std::span<const Array> in) {
+          threads.push_back(std::this_thread::get_id());
+          plain.push_back(plain_ops());
+          return std::vector<Array>{reduce(Reduction::sum, {unary(Unary::square, {in[0], kAb}), kAb}, kAb)};
+        },
+        {&x, 1})[0];
+  });
+  EXPECT_EQ(threads, std::vector<std::thread::id>(2, std::this_thread::get_id()));
+  EXPECT_EQ(plain, std::vector<bool>(2, true));
+}
+
+TEST(FakeDevice, CountsHowOftenTheHostWaits) {
+  const Array x = to(host(1), kTest);
+  fake_device::reset();
+  const Array sum = reduce(Reduction::sum, {unary(Unary::square, {x, kAb}), kAb}, kAb);
+  EXPECT_EQ(fake_device::counts().synchronizations, 0);
+  EXPECT_GT(fake_device::counts().operations, 0);
+  (void)sum.item();
+  EXPECT_EQ(fake_device::counts().synchronizations, 1);
+  (void)x.to_vector<float>();
+  EXPECT_EQ(fake_device::counts().synchronizations, 2);
+}
+
+TEST(FakeDevice, StepsAsTheHost) {
+  const kernels::AdamW step{.learning_rate = 1e-2F,
+                            .beta1 = 0.9F,
+                            .beta2 = 0.95F,
+                            .epsilon = 1e-8F,
+                            .weight_decay = 0.1F,
+                            .correction1 = 0.1F,
+                            .correction2 = 0.05F,
+                            .gradient_scale = 0.5F};
+  Array p = host(1), m = host(3), v = unary(Unary::square, {host(4), kAb});
+  const Array g = host(2);
+  Array p2 = to(p, kTest), m2 = to(m, kTest), v2 = to(v, kTest);
+  const Array g2 = to(g, kTest);
+  kernels::SquareSum here(max_abs(g)), there(max_abs(g2));
+  add_squares(here, g);
+  add_squares(there, g2);
+  EXPECT_EQ(there.value(), here.value()) << "exact on both";
+  EXPECT_EQ(first_non_finite(g2), -1);
+  adamw(step, p, g, m, v);
+  adamw(step, p2, g2, m2, v2);
+  add_into(m, g);
+  add_into(m2, g2);
+  add_scaled(v, 0.5F, g);
+  add_scaled(v2, 0.5F, g2);
+  const auto close = [](const Array& a, const Array& b) {
+    const auto x = a.to_vector<float>(), y = b.to_vector<float>();
+    for (std::size_t i = 0; i < x.size(); ++i) EXPECT_NEAR(x[i], y[i], 1e-6);
+  };
+  close(p, p2);
+  close(m, m2);
+  close(v, v2);
+  EXPECT_EQ(error_of([&] { add_into(m, g2); }).substr(0, 46),
+            "add_into: 12 elements on cpu beside 12 on test");
+}
+
+TEST(Device, Names) {
+  for (const char* text : {"cpu", "cuda:0", "cuda:3", "test"}) EXPECT_EQ(name(parse_device(text)), text);
+  EXPECT_EQ(name(parse_device("cuda")), "cuda:0");
+  for (const char* text : {"", "gpu", "cuda:", "cuda:x", "cuda:-1", "cuda:1 "}) {
+    EXPECT_EQ(error_of([&] { parse_device(text); }),
+              "device: " + std::string(text) + " is not one of cpu, cuda, cuda:0, cuda:1, ...");
+  }
+}
+
+}  // namespace
+}  // namespace bora::core

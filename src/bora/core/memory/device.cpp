@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/core/device.h"
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/impl/DeviceGuardImplInterface.h>
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "bora/base/error.h"
+#include "bora/core/layout/layout.h"
+#include "bora/core/layout/refusal.h"
+#include "bora/core/torch/device.h"
+
+namespace bora::core {
+namespace {
+
+thread_local Device current;
+
+void require_there(Device device) {
+  if (device.type == Device::Type::cpu) return;
+  const auto* backend =
+      c10::impl::device_guard_impl_registry[static_cast<std::size_t>(torch_device(device).type())].load();
+  const int count = backend == nullptr ? 0 : backend->deviceCount();
+  if (device.index < count) return;
+  fail(ErrorKind::Unsupported, "device: {} is asked for, but this program has {} of its kind\nhint: {}",
+       name(device), count == 0 ? "none" : std::to_string(count),
+       device.type == Device::Type::cuda ? "Bora computes on the CPU alone so far"
+                                         : "the tests load the plug-in fake_device");
+}
+
+}  // namespace
+
+std::string name(Device device) {
+  switch (device.type) {
+    case Device::Type::cpu:
+      return "cpu";
+    case Device::Type::cuda:
+      return fmt::format("cuda:{}", device.index);
+    case Device::Type::test:
+      return "test";
+  }
+  return {};
+}
+
+Device parse_device(std::string_view text) {
+  if (text == "cpu") return {};
+  if (text == "test") return {Device::Type::test, 0};
+  if (text == "cuda") return {Device::Type::cuda, 0};
+  Device device{Device::Type::cuda, 0};
+  const std::string_view prefix = "cuda:";
+  const char* end = text.data() + text.size();
+  if (text.starts_with(prefix)) {
+    const auto [at, error] = std::from_chars(text.data() + prefix.size(), end, device.index);
+    if (error == std::errc() && at == end && device.index >= 0) return device;
+  }
+  fail(ErrorKind::Config, "device: {} is not one of cpu, cuda, cuda:0, cuda:1, ...", text);
+}
+
+c10::Device torch_device(Device device) {
+  switch (device.type) {
+    case Device::Type::cpu:
+      break;
+    case Device::Type::cuda:
+      return {c10::kCUDA, device.index};
+    case Device::Type::test:
+      return {c10::kPrivateUse1, 0};
+  }
+  return {c10::kCPU};
+}
+
+Device from_torch(c10::Device device) {
+  if (device.is_cpu()) return {};
+  if (device.is_cuda()) return {Device::Type::cuda, device.has_index() ? device.index() : std::int8_t{0}};
+  return {Device::Type::test, 0};
+}
+
+c10::Device new_array_device() { return torch_device(current); }
+
+Device device_of(const Array& x) {
+  if (x.empty())
+    fail(ErrorKind::InvalidArgument, "device_of: the array is empty (it was never given a value)");
+  return from_torch(tensor(x).device());
+}
+
+Array to(const Array& x, Device device) try {
+  if (device_of(x) == device) return x;
+  require_there(device);
+  return labelled_as(x, tensor(x).to(torch_device(device)));
+} catch (...) {
+  rethrow("to", {Operand{x, {}}});
+}
+
+DeviceScope::DeviceScope(Device device) : before_(current) {
+  require_there(device);
+  current = device;
+}
+DeviceScope::~DeviceScope() { current = before_; }
+
+Device default_device() { return current; }
+
+}  // namespace bora::core

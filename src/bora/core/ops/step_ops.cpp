@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/core/step_ops.h"
+
+#include <ATen/core/Tensor.h>
+
+#include "bora/base/error.h"
+#include "bora/core/autograd/cast.h"
+#include "bora/core/device.h"
+#include "bora/core/kernels/cpu/adamw.h"
+#include "bora/core/kernels/cpu/reduce.h"
+#include "bora/core/kernels/cpu/square_sum.h"
+#include "bora/core/kernels/cpu/threads.h"
+#include "bora/core/layout/refusal.h"
+#include "bora/core/plain/step_ops.h"
+#include "bora/core/torch/node.h"
+
+namespace bora::core {
+namespace {
+
+// Of one size and device, fp32 and contiguous. Whether our kernels take them.
+bool checked(std::string_view op, std::initializer_list<const Array*> arrays) {
+  const Array& first = **arrays.begin();
+  for (const Array* x : arrays) {
+    if (x->numel() != first.numel() || device_of(*x) != device_of(first)) {
+      fail(ErrorKind::InvalidArgument, "{}: {} elements on {} beside {} on {}", op, first.numel(),
+           name(device_of(first)), x->numel(), name(device_of(*x)));
+    }
+    if (x->dtype() == DType::f32 && tensor(*x).is_contiguous()) continue;
+    fail(ErrorKind::InvalidArgument, "{}: {} of {}{}; it takes contiguous arrays of f32", op,
+         describe(Operand{*x, {}}), name(x->dtype()), tensor(*x).is_contiguous() ? "" : ", not contiguous");
+  }
+  return !autograd::is_plain(tensor(first));
+}
+
+const float* values(const Array& x) { return tensor(x).const_data_ptr<float>(); }
+float* room(const Array& x) { return tensor(x).mutable_data_ptr<float>(); }
+
+}  // namespace
+
+void adamw(const kernels::AdamW& step, Array& parameter, const Array& gradient, Array& mean,
+           Array& square) try {
+  if (checked("adamw", {&parameter, &gradient, &mean, &square})) {
+    kernels::adamw(parameter.numel(), step, room(parameter), values(gradient), room(mean), room(square));
+  } else {
+    plain::adamw(step, tensor(parameter).detach(), tensor(gradient), tensor(mean), tensor(square));
+  }
+} catch (...) {
+  rethrow("adamw", {Operand{parameter, {}}, Operand{gradient, {}}});
+}
+
+void add_into(Array& into, const Array& from) try {
+  if (checked("add_into", {&into, &from}))
+    kernels::add_into(into.numel(), room(into), values(from));
+  else
+    tensor(into).detach().add_(tensor(from).view(tensor(into).sizes()));
+} catch (...) {
+  rethrow("add_into", {Operand{into, {}}, Operand{from, {}}});
+}
+
+void add_scaled(Array& into, float factor, const Array& from) try {
+  if (factor == 0) return;
+  if (!checked("add_scaled", {&into, &from})) {
+    tensor(into).detach().add_(tensor(from).view(tensor(into).sizes()), factor);
+    return;
+  }
+  float* x = room(into);
+  const float* y = values(from);
+  kernels::for_chunks(into.numel(), kernels::reduce_chunk, [=](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) x[i] += factor * y[i];
+  });
+} catch (...) {
+  rethrow("add_scaled", {Operand{into, {}}, Operand{from, {}}});
+}
+
+float max_abs(const Array& x) try {
+  return checked("max_abs", {&x}) ? kernels::max_abs(x.numel(), values(x)) : plain::max_abs(tensor(x));
+} catch (...) {
+  rethrow("max_abs", {Operand{x, {}}});
+}
+
+void add_squares(kernels::SquareSum& sum, const Array& x) try {
+  if (checked("add_squares", {&x}))
+    sum.add(x.numel(), values(x));
+  else
+    plain::add_squares(sum, tensor(x));
+} catch (...) {
+  rethrow("add_squares", {Operand{x, {}}});
+}
+
+std::int64_t first_non_finite(const Array& x) try {
+  return checked("first_non_finite", {&x}) ? kernels::first_non_finite(x.numel(), values(x))
+                                           : plain::first_non_finite(tensor(x));
+} catch (...) {
+  rethrow("first_non_finite", {Operand{x, {}}});
+}
+
+}  // namespace bora::core

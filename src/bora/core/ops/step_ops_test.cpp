@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+// The parts of a training step on arrays, our kernels against libtorch's ops.
+#include "bora/core/step_ops.h"
+
+#include <cmath>
+#include <limits>
+
+#include "bora/core/create.h"
+#include "bora/core/device.h"
+#include "bora/core/kernels/cpu/adamw.h"
+#include "bora/core/kernels/cpu/square_sum.h"
+#include "bora/core/plain_ops.h"
+#include "bora/core/torch/testing.h"
+
+namespace bora::core {
+namespace {
+
+using testing::error_of;
+using testing::expect_close;
+using testing::values;
+
+Array array(std::int64_t n, double seed) { return wrap(values({n}, seed)); }
+
+struct Trained {
+  Array parameter, mean, square;
+};
+
+Trained stepped(std::int64_t n, bool nesterov) {
+  Trained t{array(n, 1), array(n, 2), wrap(values({n}, 3).square())};
+  const kernels::AdamW step{.learning_rate = 1e-2F,
+                            .beta1 = 0.9F,
+                            .beta2 = 0.95F,
+                            .epsilon = 1e-8F,
+                            .weight_decay = 0.1F,
+                            .correction1 = 0.3F,
+                            .correction2 = 0.2F,
+                            .gradient_scale = 0.5F,
+                            .nesterov = nesterov,
+                            .correction1_next = 0.4F};
+  adamw(step, t.parameter, array(n, 4), t.mean, t.square);
+  add_into(t.mean, array(n, 5));
+  add_scaled(t.square, 0.25F, array(n, 6));
+  return t;
+}
+
+TEST(StepOps, KernelsAreAsPlainOps) {
+  for (const std::int64_t n : {1, 17, 40000}) {
+    for (const bool nesterov : {false, true}) {
+      const Trained kernel = stepped(n, nesterov);
+      const PlainOpsScope scope;
+      const Trained plain = stepped(n, nesterov);
+      expect_close(tensor(kernel.parameter), tensor(plain.parameter), "parameter");
+      expect_close(tensor(kernel.mean), tensor(plain.mean), "mean");
+      expect_close(tensor(kernel.square), tensor(plain.square), "square");
+    }
+  }
+}
+
+TEST(StepOps, SumsOfSquaresAreExact) {
+  const Array x = array(40000, 1);
+  const auto sum = [&] {
+    kernels::SquareSum squares(max_abs(x));
+    add_squares(squares, x);
+    return squares.value();
+  };
+  const double kernel = sum();
+  const PlainOpsScope scope;
+  EXPECT_EQ(sum(), kernel);
+  EXPECT_NEAR(kernel, tensor(x).to(at::kDouble).square().sum().item().toDouble(), 1e-9 * kernel);
+}
+
+TEST(StepOps, FindWhatIsNotFinite) {
+  for (const bool plain : {false, true}) {
+    const PlainOpsScope scope(plain);
+    Array x = array(1000, 1);
+    EXPECT_EQ(first_non_finite(x), -1);
+    tensor(x)[700].fill_(std::numeric_limits<double>::infinity());
+    tensor(x)[900].fill_(std::nan(""));
+    EXPECT_EQ(first_non_finite(x), 700);
+    EXPECT_TRUE(std::isnan(max_abs(x)));
+    EXPECT_EQ(first_non_finite(array(0, 1)), -1);
+    EXPECT_EQ(max_abs(array(0, 1)), 0);
+  }
+}
+
+TEST(StepOps, SayWhatTheyCannotTake) {
+  Array x = array(4, 1);
+  EXPECT_EQ(error_of([&] { add_into(x, array(3, 1)); }), "add_into: 4 elements on cpu beside 3 on cpu");
+  EXPECT_EQ(error_of([&] {
+              max_abs(wrap(values({2, 3}).to(at::kDouble)));
+            }),
+            "max_abs: [?=2, ?=3] of f64; it takes contiguous arrays of f32");
+  EXPECT_EQ(error_of([&] {
+              first_non_finite(wrap(values({2, 3}).t()));
+            }),
+            "first_non_finite: [?=3, ?=2] of f32, not contiguous; it takes contiguous arrays of f32");
+}
+
+TEST(Device, IsThatOfTheHostByDefault) {
+  EXPECT_EQ(device_of(array(2, 1)), Device());
+  EXPECT_EQ(default_device(), Device());
+  EXPECT_EQ(error_of([] {
+              const DeviceScope scope({Device::Type::test, 0});
+            }),
+            "device: test is asked for, but this program has none of its kind\n"
+            "hint: the tests load the plug-in fake_device");
+  EXPECT_EQ(error_of([] { device_of(Array()); }),
+            "device_of: the array is empty (it was never given a value)");
+}
+
+}  // namespace
+}  // namespace bora::core
