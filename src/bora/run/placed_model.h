@@ -59,7 +59,6 @@ class PlacedModel {
  private:
   void make(const LoadedConfig& loaded, std::int64_t vocab);
   void load_hugging_face(const std::string& from);
-  std::size_t parameter_of(const std::string& path) const;
   core::Array whole_array(std::size_t i, const core::Array& block, int group) const;
 
   std::unique_ptr<mesh::Mesh> mesh_;
