@@ -15,8 +15,10 @@ namespace bora::mesh {
 GradientReducer::GradientReducer(std::shared_ptr<Communicator> workers,
                                  const std::vector<core::Parameter>& model,
                                  std::vector<core::Parameter> parameters, std::vector<BlockHolders> holders)
-    : workers_(std::move(workers)), parameters_(std::move(parameters)), holders_(std::move(holders)) {
-  for (const auto& p : model) arrays_.push_back(p.array);
+    : workers_(std::move(workers)),
+      parameters_(core::trainable_parameters(std::move(parameters))),
+      holders_(std::move(holders)) {
+  for (const auto& p : core::trainable_parameters(model)) arrays_.push_back(p.array);
   const auto* mapping = core::mapping();
   for (std::size_t m = 0; mapping != nullptr && m < mapping->size(); ++m) {
     BlockHolders axis{&mapping->workers(m), {}};

@@ -49,8 +49,8 @@ class GradientReducer {
   /// counted. Collective.
   LaneSum reduce(std::int64_t lanes, const LossOfLane& loss_of);
 
-  /// What optimizers and checkpoints work on, in the order of the model: its parameters, or this worker's
-  /// shards of them.
+  /// What optimizers work on, in the order of the model: those of its parameters that are trained, or this
+  /// worker's shards of them.
   const std::vector<core::Parameter>& parameters() const { return parameters_; }
   /// Who has the other blocks of arrays that lie as parameters() do; nobody where they are whole.
   std::span<const BlockHolders> holders() const { return holders_; }
@@ -58,7 +58,8 @@ class GradientReducer {
   Communicator& workers() const { return *workers_; }
 
  protected:
-  /// `model`: what the forward pass uses, of which `parameters` are this worker's part.
+  /// `model`: what the forward pass uses, of which `parameters` are this worker's part. Those that are frozen
+  /// have no gradients, and are left out.
   GradientReducer(std::shared_ptr<Communicator> workers, const std::vector<core::Parameter>& model,
                   std::vector<core::Parameter> parameters, std::vector<BlockHolders> holders = {});
 
@@ -72,7 +73,7 @@ class GradientReducer {
   /// The same, adding the gradients to `into` (empty: stored there).
   Scalars add_gradients(std::int64_t lane, const LossOfLane& loss_of, std::vector<core::Array>& into) const;
 
-  std::span<core::Array* const> arrays() const { return arrays_; }  ///< of the model
+  std::span<core::Array* const> arrays() const { return arrays_; }  ///< of the model, as parameters()
 
  private:
   std::shared_ptr<Communicator> workers_;
