@@ -32,7 +32,7 @@ make_page() {
     echo
     echo "**Why.** $(sed -n '/^\/\/ WHY: /,/^\/\/ FIX: /p' "$program" | sed '/^\/\/ FIX: /d; s|^// WHY: ||; s|^// *||' | tr '\n' ' ' | sed 's/ *$//')"
     echo
-    echo "**Fix.** $(sed -n '/^\/\/ FIX: /,/^\/\/ EXPECT/p' "$program" | sed '/^\/\/ EXPECT/d; s|^// FIX: ||; s|^// *||' | tr '\n' ' ' | sed 's/ *$//')"
+    echo "**Fix.** $(sed -n '/^\/\/ FIX: /,/^\/\/ EXPECT/p' "$program" | sed '/^\/\/ \(EXPECT\|FIRST-LINES\)/d; s|^// FIX: ||; s|^// *||' | tr '\n' ' ' | sed 's/ *$//')"
   done
 }
 

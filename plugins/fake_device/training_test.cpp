@@ -46,7 +46,7 @@ std::vector<core::Array*> arrays(nn::LanguageModel& model) {
 core::ValueAndGrad differentiated(nn::LanguageModel& model, std::int64_t step) {
   const auto parameters = arrays(model);
   return core::value_and_grad(
-      parameters, [&] { return model.loss(batch_of(step), std::nullopt, {.z_loss = 1e-4}).loss; });
+      parameters, [&] { return model.objective(batch_of(step), std::nullopt, {.z_loss = 1e-4}).loss; });
 }
 
 // The largest difference of any gradient, as a part of the largest element of all.

@@ -4,9 +4,11 @@
 // The axes of the wrong programs.
 #pragma once
 #include "bora/named/fields.h"
+#include "bora/named/grad.h"
 #include "bora/named/ops.h"
 #include "bora/nn/attention.h"
 #include "bora/nn/linear.h"
+#include "bora/nn/stacked.h"
 
 using namespace bora;
 

@@ -3,7 +3,8 @@
 # SPDX-FileCopyrightText: The Bora authors
 #
 # check.sh KIND COMPILER SOURCE INCLUDE...   compiles one wrong program: it must fail, with the expected words.
-# KIND is GCC or CLANG and chooses the line `// EXPECT-KIND: extended regular expression`.
+# KIND is GCC or CLANG and chooses the line `// EXPECT-KIND: extended regular expression`; `// FIRST-LINES: n` wants
+# the words within the first n lines.
 set -u
 kind=$1 compiler=$2 source=$3
 shift 3
@@ -15,6 +16,7 @@ output=$("$compiler" -std=c++20 -fsyntax-only -fdiagnostics-color=never "${inclu
   echo "$source compiles but should not"
   exit 1
 }
-printf '%s\n' "$output" | grep -qE -- "$expected" && exit 0
+lines=$(sed -n 's|^// FIRST-LINES: ||p' "$source")
+printf '%s\n' "$output" | head -n "${lines:-1000000}" | grep -qE -- "$expected" && exit 0
 printf '%s: expected words matching\n  %s\nbut %s says\n%s\n' "$source" "$expected" "$compiler" "$(printf '%s\n' "$output" | head -40)"
 exit 1

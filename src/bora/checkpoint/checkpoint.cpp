@@ -219,13 +219,15 @@ Manifest write_and_commit(const std::string& run_directory, const std::string& t
 
 std::vector<CheckpointArray> checkpoint_arrays(std::span<const core::Parameter> parameters) {
   std::vector<CheckpointArray> out;
-  for (const auto& p : parameters) out.push_back({.path = p.path, .names = p.axes, .array = *p.array});
+  for (const auto& p : parameters)
+    out.push_back({.path = p.path, .names = p.axes, .array = *p.array, .parameter = p.id});
   return out;
 }
 
 std::vector<CheckpointArray> checkpoint_arrays(std::span<const optim::NamedArray> state) {
   std::vector<CheckpointArray> out;
-  for (const auto& a : state) out.push_back({.path = a.name, .names = a.names, .array = a.array});
+  for (const auto& a : state)
+    out.push_back({.path = a.name, .names = a.names, .array = a.array, .parameter = a.parameter});
   return out;
 }
 

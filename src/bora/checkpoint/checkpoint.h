@@ -31,6 +31,9 @@ struct CheckpointArray {
     int worker = 0;
   };
   std::vector<Outer> outer = {};
+  /// The id of the parameter that it lies like, shard for shard (itself, or its optimizer state); none:
+  /// replicated.
+  std::optional<std::size_t> parameter = {};
 
   bool whole() const { return cut.whole() && outer.empty(); }
   std::vector<std::int64_t> whole_sizes() const;

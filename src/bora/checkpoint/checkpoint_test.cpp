@@ -157,14 +157,17 @@ TEST(Checkpoint, ErrorsNameTheParameterAndBothShapes) {
       HasSubstr("the checkpoint has [mlp=8, embed=8], the model has [embed=8, mlp=8]"));
   TinyRun renamed(2);
   renamed.arrays[1].path = "layers.0.up.bios";
-  EXPECT_EQ(error_of([&] { restore_checkpoint(path, renamed.parameters(), renamed.optimizer()); }),
-            "while restoring layers.0.up.bios from step-400: the checkpoint does not hold it; did you mean "
-            "`layers.0.up.bias`?");
+  EXPECT_EQ(
+      error_of([&] { restore_checkpoint(path, renamed.parameters(), renamed.optimizer()); }),
+      "while restoring layers.0.up.bios from step-400: the checkpoint does not hold it; did you mean "
+      "`layers.0.up.bias`?\n"
+      "hint: the configuration's model, optimizer or trainer.freeze differs from the one that was saved");
   const TinyRun less(2);
-  EXPECT_EQ(error_of([&] { restore_checkpoint(path, std::vector{less.arrays[0]}, less.optimizer()); }),
-            "while restoring from step-400: the checkpoint holds 1 arrays more than the run, e.g. "
-            "layers.0.up.bias\n"
-            "hint: the configuration's model or optimizer differs from the one that was saved");
+  EXPECT_EQ(
+      error_of([&] { restore_checkpoint(path, std::vector{less.arrays[0]}, less.optimizer()); }),
+      "while restoring from step-400: the checkpoint holds 1 arrays more than the run, e.g. "
+      "layers.0.up.bias\n"
+      "hint: the configuration's model, optimizer or trainer.freeze differs from the one that was saved");
   EXPECT_EQ(restored_step(folder.path(), {}), 400);  // a mismatch is no damage: nothing was renamed
 }
 

@@ -140,7 +140,10 @@ class StoredArrays {
     if (found == entries_.end()) {
       std::vector<std::string> names;
       for (const auto& [name, entry] : entries_) names.push_back(name);
-      fail(ErrorKind::InvalidArgument, "the checkpoint does not hold it{}", did_you_mean(array.path, names));
+      fail(ErrorKind::InvalidArgument,
+           "the checkpoint does not hold it{}\n"
+           "hint: the configuration's model, optimizer or trainer.freeze differs from the one that was saved",
+           did_you_mean(array.path, names));
     }
     const Entry& entry = found->second;
     const auto sizes = array.whole_sizes();
@@ -167,7 +170,7 @@ class StoredArrays {
     }
     fail(ErrorKind::InvalidArgument,
          "while restoring from {}: the checkpoint holds {} arrays more than the run, e.g. {}\n"
-         "hint: the configuration's model or optimizer differs from the one that was saved",
+         "hint: the configuration's model, optimizer or trainer.freeze differs from the one that was saved",
          step_, entries_.size() - live.size(), first);
   }
 

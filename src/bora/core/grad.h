@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
 #pragma once
+#include <cstddef>
 #include <functional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "bora/core/array.h"
@@ -16,8 +18,11 @@ namespace bora::core {
 struct ValueAndGrad {
   Array value;                   ///< what `f` returned (a scalar)
   std::vector<Array> gradients;  ///< one for each parameter; zeros where f does not depend on it
+  bool depends = false;          ///< f depends on one of them
 };
 ValueAndGrad value_and_grad(std::span<Array* const> parameters, const std::function<Array()>& f);
+/// Fails: the loss of a model depends on none of so many parameters.
+[[noreturn]] void fail_no_gradient(std::size_t parameters, std::string_view model);
 
 /// As value_and_grad, adding each gradient to `into[i]`, or storing it there where into[i] is empty.
 Array accumulate_gradients(std::span<Array* const> parameters, const std::function<Array()>& f,

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,6 +31,9 @@ struct Parameter {
 
 /// The trainable ones of a list, in its order.
 std::vector<Parameter> trainable_parameters(std::vector<Parameter> parameters);
+
+/// InvalidArgument, naming both paths, where two parameters of `model` are one array.
+void require_distinct(std::span<const Parameter> parameters, std::string_view model);
 
 /// Whether a parameter is trained; a new one is. Copies of a model share it, as they share the array.
 bool trainable(const Array& parameter);

@@ -17,10 +17,10 @@ GradientReducer::GradientReducer(std::shared_ptr<Communicator> workers,
                                  std::vector<core::Parameter> parameters, std::vector<BlockHolders> holders,
                                  ShardedParameters* store)
     : workers_(std::move(workers)),
-      parameters_(std::move(parameters)),
+      parameters_(core::trainable_parameters(std::move(parameters))),
       holders_(std::move(holders)),
-      whole_arrays_(workers_, store, model) {
-  for (const auto& p : model) arrays_.push_back(p.array);
+      whole_arrays_(workers_, store, core::trainable_parameters(model)) {
+  for (const auto& p : core::trainable_parameters(model)) arrays_.push_back(p.array);
   const auto* mapping = core::mapping();
   for (std::size_t m = 0; mapping != nullptr && m < mapping->size(); ++m) {
     BlockHolders axis{&mapping->workers(m), {}};

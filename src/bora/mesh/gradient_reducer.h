@@ -53,8 +53,8 @@ class GradientReducer {
   /// The metrics among the scalars of a sum.
   std::vector<MetricSum> metrics_of(const LaneSum& sum) const;
 
-  /// What optimizers and checkpoints work on, in the order of the model: its parameters, or this worker's
-  /// shards of them.
+  /// What optimizers work on, in the order of the model: those of its parameters that are trained, or this
+  /// worker's shards of them.
   const std::vector<core::Parameter>& parameters() const { return parameters_; }
   /// Who has the other blocks of arrays that lie as parameters() do; nobody where they are whole.
   std::span<const BlockHolders> holders() const { return holders_; }
@@ -64,7 +64,8 @@ class GradientReducer {
   Communicator& workers() const { return *workers_; }
 
  protected:
-  /// `model`: what the forward pass uses, of which `parameters` are this worker's part.
+  /// `model`: what the forward pass uses, of which `parameters` are this worker's part. Those that are frozen
+  /// have no gradients, and are left out.
   GradientReducer(std::shared_ptr<Communicator> workers, const std::vector<core::Parameter>& model,
                   std::vector<core::Parameter> parameters, std::vector<BlockHolders> holders = {},
                   ShardedParameters* store = nullptr);
@@ -81,7 +82,7 @@ class GradientReducer {
   /// After this worker's lanes, before scalars meet those of others; returns how many there are. Collective.
   std::size_t agree_on_scalars();
 
-  std::span<core::Array* const> arrays() const { return arrays_; }  ///< of the model
+  std::span<core::Array* const> arrays() const { return arrays_; }  ///< of the model, as parameters()
 
  private:
   std::shared_ptr<Communicator> workers_;

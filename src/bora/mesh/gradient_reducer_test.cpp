@@ -49,7 +49,11 @@ core::Array dot(const core::Array& a, const core::Array& b, core::Names names) {
 struct Model {
   core::Array table = values_of(kTable, {3, 5}, 50), bias = values_of(kBias, {4}, 60);
   std::vector<core::Parameter> parameters() {
-    return {{.id = 0, .path = "table", .axes = {"vocab", "embed"}, .array = &table},
+    return {{.id = 0,
+             .path = "table",
+             .axes = {"vocab", "embed"},
+             .trainable = core::trainable(table),
+             .array = &table},
             {.id = 1, .path = "bias", .axes = {"mlp"}, .array = &bias}};
   }
   LaneLoss loss(std::int64_t lane) const {
@@ -64,7 +68,8 @@ enum class Kind { tree, fast, sharded };
 
 // A reducer of each kind on one worker's model, whose values are there whenever a lane is computed.
 struct Worker {
-  Worker(Kind kind, Communicator& c, int replicas = 1) {
+  Worker(Kind kind, Communicator& c, int replicas = 1, bool table_is_trained = true) {
+    core::set_trainable(model.table, table_is_trained);
     const std::shared_ptr<Communicator> workers(std::shared_ptr<Communicator>(), &c);
     if (kind == Kind::tree) reducer = make_tree_reducer(workers, model.parameters());
     if (kind == Kind::fast) reducer = make_fast_reducer(workers, model.parameters());
@@ -225,6 +230,26 @@ TEST_P(GradientReducers, GiveTheParametersThatAreThisWorkers) {
     }
   });
   EXPECT_THAT(errors, Each(Eq("")));
+}
+
+// The bias gets the same gradient whether or not the table has one; the table's values are there all the
+// same.
+TEST_P(GradientReducers, LeaveFrozenParametersOut) {
+  const auto want = by_the_tree(4);
+  for (const int count : {1, 2, 3}) {
+    const auto errors = run_workers({.count = count}, [&](Communicator& c) {
+      Worker worker(GetParam(), c, 1, false);
+      ASSERT_EQ(worker.reducer->parameters().size(), 1U);
+      EXPECT_EQ(worker.reducer->parameters()[0].path, "bias");
+      for (const auto& holders : worker.reducer->holders()) EXPECT_EQ(holders.cut, std::vector<bool>{false});
+      const auto sum = worker.reduce(4);
+      ASSERT_EQ(sum.arrays.size(), 1U);
+      const float tolerance = GetParam() == Kind::fast ? 0.1F : 0.F;
+      EXPECT_THAT(sum.arrays[0].to_vector<float>(),
+                  Pointwise(FloatNear(tolerance), want.arrays[1].to_vector<float>()));
+    });
+    EXPECT_THAT(errors, Each(Eq(""))) << count << " workers";
+  }
 }
 
 TEST(ShardedReducer, ReplicasChangeNoBit) {

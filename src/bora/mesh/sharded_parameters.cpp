@@ -293,7 +293,14 @@ core::Array ShardedParameters::block_of(std::size_t i, const core::Array& whole)
 
 BlockHolders ShardedParameters::holders() {
   BlockHolders out{of_holders_.get(), {}};
-  for (const Slot& slot : slots_) out.cut.push_back(!slot.cut.whole());
+  for (const auto i : trained()) out.cut.push_back(!slots_[i].cut.whole());
+  return out;
+}
+
+std::vector<std::size_t> ShardedParameters::trained() const {
+  std::vector<std::size_t> out;
+  for (std::size_t i = 0; i < slots_.size(); ++i)
+    if (slots_[i].parameter.trainable) out.push_back(i);
   return out;
 }
 

@@ -63,7 +63,9 @@ class ShardedParameters final : public core::ParameterStore {
   /// Parameter i gets these values: `whole` has all of them.
   void store(std::size_t i, const core::Array& whole);
 
-  /// The workers who hold blocks of arrays that lie as the parameters do.
+  /// Places in parameters() of those that are trained.
+  std::vector<std::size_t> trained() const;
+  /// The workers who hold blocks of arrays that lie as the trained parameters do.
   BlockHolders holders();
 
   std::size_t size() const { return slots_.size(); }

@@ -25,7 +25,7 @@ class ShardedGradients {
   // another lane, which is not counted.
   std::int64_t lane(std::int64_t round) const;
 
-  // Gradient of parameter i from this worker's lane of the round.
+  // Gradient of the trained parameter i from this worker's lane of the round.
   void add(std::int64_t round, std::size_t i, const core::Array& gradient);
   // Waits for what is under way: other messages may follow.
   void settle();
@@ -64,14 +64,15 @@ class ShardedGradients {
   std::size_t next_way_ = 0, next_way_across_ = 0;
   std::int64_t flying_bytes_ = 0;  // of the gradients in pieces_
   std::int64_t lanes_;
-  std::vector<LaneTree> trees_;  // by parameter
+  std::vector<std::size_t> slots_;  // of the store, by trained parameter
+  std::vector<LaneTree> trees_;     // likewise
   LaneTree scalars_;
   std::vector<bool> touched_;
 };
 
 ShardedGradients::ShardedGradients(ShardedParameters& store, std::int64_t lanes)
-    : store_(store), lanes_(lanes), scalars_(lanes, 0), touched_(store.size()) {
-  for (std::size_t i = 0; i < store.size(); ++i) trees_.emplace_back(lanes, 1);
+    : store_(store), lanes_(lanes), slots_(store.trained()), scalars_(lanes, 0), touched_(slots_.size()) {
+  for (std::size_t i = 0; i < slots_.size(); ++i) trees_.emplace_back(lanes, 1);
 }
 
 std::int64_t ShardedGradients::rounds() const {
@@ -95,7 +96,7 @@ LaneRange ShardedGradients::lanes_of(std::int64_t round, int replica) const {
 // goes to the other replicas.
 void ShardedGradients::add(std::int64_t round, std::size_t i, const core::Array& gradient) {
   auto& holders = *store_.holders_;
-  const auto& cut = store_.cut(i);
+  const auto& cut = store_.cut(slots_[i]);
   const trace::Span span("reduce-scatter", "elements", gradient.numel());
   const int rank = holders.rank();
   const auto lanes = lanes_of(round, replica()).lanes;  // of workers 0, 1, ... of the replica
@@ -147,8 +148,8 @@ void ShardedGradients::arrive() {
 // To the workers with the same block in the other replicas.
 void ShardedGradients::pass_on(std::int64_t round, std::size_t i, std::vector<LaneSum> own) {
   if (passed_on_.size() == kWays) arrive_from_replicas();
-  const auto& cut = store_.cut(i);
-  const auto sizes = cut.whole() ? store_.slots_[i].whole.sizes() : cut.sizes(store_.block());
+  const auto& cut = store_.cut(slots_[i]);
+  const auto sizes = cut.whole() ? store_.slots_[slots_[i]].whole.sizes() : cut.sizes(store_.block());
   auto& across = *store_.across_[next_way_across_++ % kWays];
   auto& passed = passed_on_.emplace_back(Passed{&across, i, std::move(own), {}});
   std::vector<Message> messages;

@@ -50,9 +50,8 @@ void WholeArrays::transform(std::span<const std::size_t> which, const BlockOf& b
                             const Take& take) const {
   if (parameters_.empty() && workers_of_mapping() > 1) {
     fail(ErrorKind::InvalidArgument,
-         "whole arrays: made for one worker, but {} share a lane here\nhint: give the step the whole arrays "
-         "of "
-         "its gradient reducer",
+         "whole arrays: made for one worker, but {} share a lane here\nhint: give the step "
+         "the whole arrays of its gradient reducer",
          workers_of_mapping());
   }
   const int each = owners(), rank = own();

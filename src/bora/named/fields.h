@@ -3,7 +3,7 @@
 // The parameters of a module without macros, strings or registration.
 #pragma once
 #include <cstddef>
-#include <optional>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -11,174 +11,81 @@
 #include <vector>
 
 #include "bora/core/parameter.h"
+#include "bora/named/members.h"
 #include "bora/named/named.h"
+#include "bora/named/walk.h"
 
 namespace bora {
 
-namespace detail {
-
-template <auto Member>
-consteval std::string_view member_name() {
-  std::string_view s = __PRETTY_FUNCTION__;  // "... [with auto Member = &Attention::q_proj; ...]"
-  s = s.substr(s.find("Member = ") + 9);
-  s = s.substr(0, s.find_first_of(";]"));
-  if (s.ends_with(')')) s.remove_suffix(1);
-  return s.substr(s.rfind("::") + 2);
-}
-
-struct anything {
-  template <class T>
-  operator T() const;  // NOLINT(google-explicit-constructor)
-};
-// The longest brace list that an aggregate accepts is its number of data members.
-template <class T, std::size_t... Is>
-consteval bool accepts(std::index_sequence<Is...>) {
-  return requires { T{((void)Is, anything{})...}; };
-}
-template <class T, std::size_t N = 24>
-consteval std::size_t arity() {
-  if constexpr (N == 0 || accepts<T>(std::make_index_sequence<N>{}))
-    return N;
-  else
-    return arity<T, N - 1>();
-}
-
-}  // namespace detail
-
-/// The data members of a module, in order: `using fields = Fields<&Block::norm, &Block::attn>;`. Leaving one
-/// out is a compile error where the module is walked.
+/// The data members of a module, in order: `using fields = Fields<&Block::norm, &Block::attn>;`. The walk
+/// enters modules, and std::vector, array, optional, unique_ptr, variant and map<std::string, ...> of modules
+/// and of Named<...>; plain values are no parameters. Refused by the compiler: a member that stands twice or
+/// not at all, and one that holds parameters which the walk cannot reach.
 template <auto... Members>
-struct Fields {
+requires(each_member_is_listed_once<Members...>&& every_parameter_can_be_walked<Members...>&&
+             every_module_within_lists_its_members<Members...>) struct Fields {
   static constexpr std::size_t count = sizeof...(Members);
-  template <class Module, class Visit>
-  static void each(Module& module, Visit&& visit) {
-    (visit(detail::member_name<Members>(), module.*Members), ...);
+  template <class M, class Visit>
+  static void each(M& module, Visit&& visit) {
+    (visit_one(module, visit, std::integral_constant<std::remove_const_t<decltype(Members)>, Members>{}),
+     ...);
+  }
+
+ private:
+  template <class M, class Visit, class T, T Member>
+  static void visit_one(M& module, Visit& visit, std::integral_constant<T, Member> /*member*/) {
+    if constexpr (!detail::is_buffer<T>) visit(detail::member_name<Member>(), module.*Member);
   }
 };
 
-/// A struct with a list of its fields.
-template <class T>
-concept Module = requires {
-  typename std::remove_cvref_t<T>::fields;
-};
-
-template <class M>
-inline constexpr bool lists_every_field = M::fields::count == detail::arity<M>();
-
-template <Module M, class Visit>
-void visit_fields(M& module, Visit&& visit) {
-  using Plain = std::remove_const_t<M>;
-  static_assert(lists_every_field<Plain>, "`fields` must name every data member of the module");
-  Plain::fields::each(module, visit);
-}
+/// Marks a tensor that is a table and no parameter: `Fields<&Model::weight, buffer<&Model::angles>>`. It is
+/// not trained, saved or counted.
+template <auto Member>
+inline constexpr detail::Buffer<Member> buffer{};
 
 namespace detail {
 
+// Sentences for the compiler to say.
 template <class M>
-constexpr std::string_view kind_of() {
-  if constexpr (requires { M::kind; })
-    return M::kind;
-  else
-    return {};
-}
-
-// What a module's parameters are for: what it says (`role`), or its kind, or the module around it.
-template <class M>
-constexpr core::Role role_of(core::Role outer) {
-  const auto says = [](std::string_view word) { return kind_of<M>().find(word) != std::string_view::npos; };
-  if constexpr (requires { M::role; }) return M::role;
-  if (says("Norm")) return core::Role::norm;
-  if (says("Embedding")) return core::Role::embedding;
-  return outer;
-}
-
-inline std::string join_kinds(const std::string& outer, std::string_view inner) {
-  return inner.empty() ? outer : outer + "." + std::string(inner);
-}
-
-struct Walk {
-  std::vector<core::Parameter>& out;
-  std::string path;
-  std::string module;
-  core::Role role = core::Role::weight;
-  core::Names inputs = {};
-  bool elements_only = false;  // the module is a bare list: its elements are named by number alone
-  bool skip_stacks = false;    // leaves such lists out
-
-  template <Axis... As>
-  void operator()(std::string_view name, Named<As...>& parameter) {
-    if (parameter.empty()) return;
-    auto& names = Axes<As...>::names;
-    bool is_weight = name == "weight";
-    auto& array = parameter.mutable_array();
-    out.push_back({.id = out.size(),
-                   .path = path + std::string(name),
-                   .module = module,
-                   .axes = {names.begin(), names.end()},
-                   .inputs = is_weight ? std::vector<std::string_view>(inputs.begin(), inputs.end())
-                                       : std::vector<std::string_view>{},
-                   .role = name == "bias" ? core::Role::bias : role,
-                   .trainable = core::trainable(array),
-                   .array = &array});
-  }
-  template <class T>
-  void operator()(std::string_view name, std::optional<T>& maybe) {
-    if (maybe) (*this)(name, *maybe);
-  }
-  template <class T>
-  void operator()(std::string_view name, std::vector<T>& list) {
-    if constexpr (Module<T>) {
-      auto prefix = elements_only ? std::string() : std::string(name) + ".";
-      for (std::size_t i = 0; i < list.size(); ++i) (*this)(prefix + std::to_string(i), list[i]);
-    }
-  }
-  template <class T>
-  void operator()(std::string_view name, T& member) {
-    if constexpr (Module<T>) {
-      Walk inner{out, path + std::string(name) + ".", join_kinds(module, kind_of<T>()), role_of<T>(role)};
-      inner.skip_stacks = skip_stacks;
-      if constexpr (requires { typename T::in; }) inner.inputs = T::in::names;
-      if constexpr (requires { T::elements_only; }) {
-        if (skip_stacks) return;
-        inner.elements_only = T::elements_only;
-      }
-      visit_fields(member, inner);
-    }
-  }
-};
-
-// What head() of a language model returns, unless it is the embedding.
-template <class M>
-void mark_head(const M& model, std::vector<core::Parameter>& parameters) {
-  if constexpr (requires { model.head().array(); }) {
-    for (auto& p : parameters) {
-      if (p.role == core::Role::weight && p.array->node() == model.head().array().node())
-        p.role = core::Role::head;
-    }
-  }
-}
+struct fields_must_name_every_data_member_of;
+struct parameters_needs_a_model_that_is_not_const;
 
 }  // namespace detail
 
 /// Every parameter of a model, depth first in order of declaration. The references stay valid while the model
-/// is not moved or resized.
+/// is not moved or resized. InvalidArgument, naming both, for two fields that share one array.
+template <Module M>
+std::vector<core::Parameter> parameters(M& model)
+#if defined(__clang__)  // each compiler's way to point at the caller's line
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wgcc-compat"
+    __attribute__((diagnose_if(!ListsEveryMember<M>, "`fields` must name every data member of the module",
+                               "error"),
+                   diagnose_if(std::is_const_v<M>, "parameters needs a model that is not const", "error")));
+#pragma clang diagnostic pop
+#else
+    ;
+template <Module M>
+requires(!ListsEveryMember<M>) detail::fields_must_name_every_data_member_of<M> parameters(M& model)
+= delete;
+template <Module M>
+detail::parameters_needs_a_model_that_is_not_const parameters(const M& model) = delete;
+#endif
 template <Module M>
 std::vector<core::Parameter> parameters(M& model) {
-  std::vector<core::Parameter> out;
-  detail::Walk walk{out, "", std::string(detail::kind_of<M>()), detail::role_of<M>(core::Role::weight)};
-  visit_fields(model, walk);
-  detail::mark_head(model, out);
-  return out;
+  return detail::walk(model, false);
 }
 
 /// Those that are not in a list of blocks (a module with elements_only, such as nn::Stacked).
 template <Module M>
 std::vector<core::Parameter> parameters_outside_stacks(M& model) {
-  std::vector<core::Parameter> out;
-  detail::Walk walk{out, "", std::string(detail::kind_of<M>()), detail::role_of<M>(core::Role::weight)};
-  walk.skip_stacks = true;
-  visit_fields(model, walk);
-  return out;
+  return detail::walk(model, true);
+}
+
+/// f(path, module) for every module within a model, from the outside in: it may change the module.
+template <Module M, class F>
+void visit_modules(M& model, F f) {
+  detail::walk(model, false, f);
 }
 
 /// Number of elements of all parameters.

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Bora authors
 #pragma once
 #include <functional>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -12,6 +13,10 @@
 
 namespace bora {
 
+namespace detail {
+struct value_and_grad_needs_a_model_that_is_not_const;  // a sentence for the compiler to say
+}
+
 /// The value of a scalar function of a model, and its gradient: a model of the same type that holds the
 /// gradients.
 template <class M>
@@ -20,15 +25,35 @@ struct ValueAndGrad {
   M gradients;
 };
 
-/// `f` takes the model and returns Named<>.
+/// `f` takes the model and returns Named<>. Frozen parameters (core::set_trainable) have no gradient: theirs
+/// is empty. InvalidArgument where the loss depends on no parameter that is trained: it was computed from a
+/// copy, or from a model that was cast before.
+template <Module M, class F>
+ValueAndGrad<M> value_and_grad(M& model, F&& f)
+#if defined(__clang__)  // each compiler's way to point at the caller's line
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wgcc-compat"
+    __attribute__((diagnose_if(std::is_const_v<M>, "value_and_grad needs a model that is not const",
+                               "error")));
+#pragma clang diagnostic pop
+#else
+    ;
+template <Module M, class F>
+detail::value_and_grad_needs_a_model_that_is_not_const value_and_grad(const M& model, F&& f) = delete;
+#endif
 template <Module M, class F>
 ValueAndGrad<M> value_and_grad(M& model, F&& f) {
+  static_assert(std::is_copy_constructible_v<M>,
+                "value_and_grad returns gradients as a copy of the model: no unique_ptr among its members");
+  const auto trained = core::trainable_parameters(parameters(model));
   std::vector<core::Array*> arrays;
-  for (auto& p : parameters(model)) arrays.push_back(p.array);
+  for (const auto& p : trained) arrays.push_back(p.array);
   auto result = core::value_and_grad(arrays, [&] { return Named<>(f(model)).array(); });
+  if (!result.depends) core::fail_no_gradient(trained.size(), detail::type_name<M>());
   ValueAndGrad<M> out{Named<>::adopt(std::move(result.value)), model};
-  auto places = parameters(out.gradients);
-  for (std::size_t i = 0; i < places.size(); ++i) *places[i].array = std::move(result.gradients[i]);
+  std::size_t next = 0;
+  for (auto& p : parameters(out.gradients))
+    *p.array = p.trainable ? std::move(result.gradients[next++]) : core::Array();
   return out;
 }
 

@@ -4,6 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <memory>
+#include <variant>
+
+#include "bora/base/error.h"
 #include "bora/named/ops.h"
 #include "bora/named/test_values.h"
 
@@ -11,6 +16,7 @@ namespace bora {
 namespace {
 
 using testing::at;
+using testing::error_of;
 using testing::expect_each;
 using testing::same_bits;
 
@@ -93,6 +99,156 @@ TEST(Parameters, EmptyOnesAreNotThere) {
   model.block.first.bias = {};
   EXPECT_EQ(paths(model), (std::vector<std::string>{"block.first.weight"}));
   EXPECT_EQ(parameter_count(model), 6);
+}
+
+struct Everywhere {
+  std::vector<Named<In>> scales;
+  std::array<Affine, 2> pair;
+  std::unique_ptr<Affine> owned;
+  std::map<std::string, Affine> heads;
+  std::variant<std::monostate, Affine, Named<Out>> choice;
+  std::vector<std::optional<Named<Out>>> maybe;
+  Named<In> table;
+  using fields = Fields<&Everywhere::scales, &Everywhere::pair, &Everywhere::owned, &Everywhere::heads,
+                        &Everywhere::choice, &Everywhere::maybe, buffer<&Everywhere::table>>;
+};
+
+TEST(Parameters, InEveryContainerButNotInBuffers) {
+  Everywhere model;
+  model.scales = {ones(Dim<In>{3}), ones(Dim<In>{3})};
+  model.pair[1] = Affine::make(1);
+  model.owned = std::make_unique<Affine>(Affine::make(2));
+  model.heads["b"] = Affine::make(3);
+  model.heads["a"].weight = Affine::make(4).weight;
+  model.choice = ones(Dim<Out>{2});
+  model.maybe = {std::nullopt, ones(Dim<Out>{2})};
+  model.table = ones(Dim<In>{3});
+  EXPECT_EQ(paths(model), (std::vector<std::string>{"scales.0", "scales.1", "pair.1.weight", "pair.1.bias",
+                                                    "owned.weight", "owned.bias", "heads.a.weight",
+                                                    "heads.b.weight", "heads.b.bias", "choice", "maybe.1"}));
+  model.choice = Affine::make(5);
+  EXPECT_EQ(paths(model)[9], "choice.weight");
+  model.choice = {};
+  EXPECT_EQ(paths(model)[9], "maybe.1");
+}
+
+// More members than any real module has.
+struct Many {
+  Named<In> a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, za, zb, zc, zd;
+  using fields = Fields<&Many::a, &Many::b, &Many::c, &Many::d, &Many::e, &Many::f, &Many::g, &Many::h,
+                        &Many::i, &Many::j, &Many::k, &Many::l, &Many::m, &Many::n, &Many::o, &Many::p,
+                        &Many::q, &Many::r, &Many::s, &Many::t, &Many::u, &Many::v, &Many::w, &Many::x,
+                        &Many::y, &Many::z, &Many::za, &Many::zb, &Many::zc, &Many::zd>;
+};
+struct AlmostAll {
+  Named<In> a, b, c;
+  double& scale;
+  using fields = Fields<&AlmostAll::a, &AlmostAll::b>;
+};
+static_assert(ListsEveryMember<Many>);
+static_assert(!ListsEveryMember<AlmostAll>, "also where a member in between has no default");
+
+// What holds parameters, and what only looks like it.
+struct Unlisted {
+  double scale;
+  Named<In> weight;
+};
+struct Settings {
+  std::string name;
+  std::optional<double> rate;
+  std::vector<int> sizes;
+};
+static_assert(!detail::held<Unlisted>().walked);
+static_assert(!detail::held<std::shared_ptr<Affine>>().walked);
+static_assert(!detail::held<Affine*>().walked);
+static_assert(!detail::held<std::map<int, Affine>>().walked);
+static_assert(!detail::held<std::pair<int, Named<In>>>().walked);
+static_assert(!detail::held<const Named<In>>().walked);
+static_assert(detail::held<std::vector<std::map<std::string, std::optional<Affine>>>>().walked);
+static_assert(!detail::held<Settings>().parameters);
+static_assert(!detail::held<std::shared_ptr<Settings>>().parameters);
+static_assert(!detail::held<core::Array>().parameters);
+
+TEST(Parameters, OfAModuleWithManyMembers) {
+  Many many;
+  many.zd = ones(Dim<In>{3});
+  EXPECT_EQ(paths(many), std::vector<std::string>{"zd"});
+}
+
+// Without the namespace, which compilers write in their own ways.
+std::string short_error_of(const std::function<void()>& f) {
+  auto text = error_of(f);
+  for (const std::string space : {"bora::{anonymous}::", "bora::(anonymous namespace)::"})
+    if (const auto at = text.find(space); at != std::string::npos) text.erase(at, space.size());
+  return text;
+}
+
+TEST(Parameters, TwoThatAreOneArrayAreRefused) {
+  List list{{Affine::make(1), Affine::make(2), Affine::make(3)}};
+  list.all[2].bias = list.all[0].bias;
+  EXPECT_EQ(short_error_of([&] { parameters(list); }),
+            "List: all.0.bias and all.2.bias are one array, which would be updated and saved twice\n"
+            "hint: to tie them, keep one field and use it in both places, as a head() that returns the "
+            "embedding; else give the second values of its own");
+}
+
+struct Norm {
+  static constexpr std::string_view kind = "RmsNorm";
+  Named<In> weight, bias;
+  using fields = Fields<&Norm::weight, &Norm::bias>;
+};
+struct Router {
+  static constexpr core::Role role = core::Role::router;
+  Affine map;
+  using fields = Fields<&Router::map>;
+};
+struct Lm {
+  Norm norm;
+  List layers;
+  Router router;
+  Affine lm_head;
+  using fields = Fields<&Lm::norm, &Lm::layers, &Lm::router, &Lm::lm_head>;
+  const Named<Out, In>& head() const { return lm_head.weight; }
+};
+
+TEST(Parameters, HaveARoleAndAnIdOfTheWholeModel) {
+  Lm model{{ones(Dim<In>{3}), ones(Dim<In>{3})}, {{Affine::make(1)}}, {Affine::make(2)}, Affine::make(3)};
+  std::string roles, ids;
+  for (const auto& p : parameters(model)) roles += std::string(core::role_name(p.role)) + " ";
+  EXPECT_EQ(roles, "norm bias weight bias router bias head bias ");
+  for (const auto& p : parameters_outside_stacks(model)) ids += std::to_string(p.id) + " ";
+  EXPECT_EQ(ids, "0 1 4 5 6 7 ");
+}
+
+TEST(ValueAndGrad, FrozenParametersHaveNone) {
+  auto model = Affine::make(1);
+  const auto x = random_normal(Key::from_seed(2), 0, 1, Dim<Batch>{4}, Dim<In>{3});
+  const auto loss = [&](const Affine& m) { return mean_all(square(m(x))); };
+  const auto all = value_and_grad(model, loss);
+  core::set_trainable(model.weight.mutable_array(), false);
+  EXPECT_FALSE(parameters(model)[0].trainable);
+  EXPECT_EQ(core::trainable_parameters(parameters(model)).size(), 1u);
+  const auto some = value_and_grad(model, loss);
+  EXPECT_TRUE(some.gradients.weight.empty());
+  EXPECT_TRUE(same_bits(some.gradients.bias, all.gradients.bias));
+  EXPECT_FALSE(model.weight.empty());
+  core::set_trainable(model.bias.mutable_array(), false);
+  EXPECT_EQ(short_error_of([&] { value_and_grad(model, loss); }),
+            "value_and_grad: no parameter of Affine is trained\nhint: freeze fewer of them");
+}
+
+TEST(ValueAndGrad, OfALossWithoutTheModelIsRefused) {
+  auto model = Affine::make(1);
+  const auto x = random_normal(Key::from_seed(2), 0, 1, Dim<Batch>{4}, Dim<In>{3});
+  const auto copy = model;  // shares the arrays, so it counts
+  EXPECT_FALSE(value_and_grad(model, [&](const auto&) { return mean_all(copy(x)); }).gradients.bias.empty());
+  auto other = model;
+  other.weight = model.weight * 2;
+  other.bias = model.bias * 2;
+  EXPECT_EQ(short_error_of([&] { value_and_grad(model, [&](const auto&) { return mean_all(other(x)); }); }),
+            "value_and_grad: the loss does not depend on any of the 2 trained parameters of "
+            "Affine\nhint: was the model copied or cast before? Compute the loss from the "
+            "model that the function is given");
 }
 
 // loss = mean((scale·(x·w + b) - y)²): dL/dw = 2/n · scale · (error)ᵀ·x, dL/db = 2/n · scale · sum error.

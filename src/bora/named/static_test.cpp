@@ -222,7 +222,7 @@ struct Forgetful {
   using fields = Fields<&Forgetful::weight>;
 };
 static_assert(Module<Layer> && Module<const Layer&> && !Module<X> && !Module<int>);
-static_assert(lists_every_field<Layer> && !lists_every_field<Forgetful>);
+static_assert(ListsEveryMember<Layer> && !ListsEveryMember<Forgetful>);
 static_assert(detail::member_name<&Layer::weight>() == "weight" &&
               detail::member_name<&Layer::scale>() == "scale");
 

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
 #pragma once
-#include <cmath>
+#include <optional>
 #include <string_view>
 #include <utility>
 
 #include "bora/named/fields.h"
 #include "bora/named/ops.h"
 #include "bora/nn/init.h"
+#include "bora/nn/low_rank.h"
 
 namespace bora::nn {
 
 /// y = W·x + b, from the axes In to the axes Out (one axis or Axes<...> each). The other axes of x are kept.
 /// Weight [Out..., In...] as in PyTorch, so that on disk it is the matrix (out, in); bias [Out...] or none.
+/// With an adapter (nn/lora.h) its low-rank path is added.
 template <class In, class Out>
 struct Linear {
   static constexpr std::string_view kind = "Linear";
@@ -21,7 +23,8 @@ struct Linear {
 
   named_over<concat<out, in>> weight;
   named_over<out> bias;
-  using fields = Fields<&Linear::weight, &Linear::bias>;
+  std::optional<LowRank<in, out>> lora;
+  using fields = Fields<&Linear::weight, &Linear::bias, &Linear::lora>;
 
   /// Normal weights of standard deviation `std`, zero bias.
   static Linear init(const SizesOf<in>& in_sizes, const SizesOf<out>& out_sizes, Key key, double std,
@@ -35,8 +38,9 @@ struct Linear {
   template <NamedTensor X>
   requires(subset<in, axes_of<X>>) auto operator()(const X& x) const {
     using Result = concat<without<axes_of<X>, in>, out>;
-    return named_over<Result>::adopt(
-        core::linear(x.operand(), weight.operand(), bias.array(), Result::names));
+    auto y =
+        named_over<Result>::adopt(core::linear(x.operand(), weight.operand(), bias.array(), Result::names));
+    return lora ? y + (*lora)(x) : y;
   }
 };
 

@@ -16,7 +16,7 @@
 namespace bora::nn {
 
 /// Blocks in a row, each Hidden -> Hidden.
-template <Module Block>
+template <ListsEveryMember Block>
 struct Stacked {
   static constexpr std::string_view kind{};
   static constexpr bool elements_only = true;  ///< parameters are named by number: layers.0.attn...

@@ -44,7 +44,7 @@ Adam::Adam(const Config& config, std::span<const core::Parameter> parameters)
   const auto decays = weight_decay_mask(config, parameters);
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const core::Parameter& p = parameters[i];
-    slots_.push_back({p.path, p.axes, zeros_like(p), zeros_like(p), decays[i]});
+    slots_.push_back({p.id, p.path, p.axes, zeros_like(p), zeros_like(p), decays[i]});
   }
 }
 
@@ -139,8 +139,8 @@ double Adam::update_factor(double norm) {
 
 std::vector<NamedArray> Adam::state() const {
   std::vector<NamedArray> out;
-  for (const Slot& slot : slots_) out.push_back({"mu/" + slot.path, slot.names, slot.mean});
-  for (const Slot& slot : slots_) out.push_back({"nu/" + slot.path, slot.names, slot.square});
+  for (const Slot& slot : slots_) out.push_back({"mu/" + slot.path, slot.names, slot.mean, slot.id});
+  for (const Slot& slot : slots_) out.push_back({"nu/" + slot.path, slot.names, slot.square, slot.id});
   return out;
 }
 

@@ -28,6 +28,7 @@ class Adam : public Optimizer {
 
  private:
   struct Slot {  // of one parameter
+    std::size_t id;
     std::string path;
     std::vector<std::string_view> names;
     core::Array mean, square;  // "mu/", "nu/"

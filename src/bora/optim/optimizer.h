@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -43,10 +44,12 @@ struct NamedArray {
   std::string name;                     ///< "mu/layers.0.attn.q_proj.weight"
   std::vector<std::string_view> names;  ///< axes
   core::Array array;
+  /// The id of the parameter that it lies like, shard for shard; none: replicated, the same on all ranks.
+  std::optional<std::size_t> parameter;
 };
 
-/// An optimizer with its state for one list of parameters. Parameters, gradients and state are fp32 and
-/// contiguous, in host memory; state begins as zeros. One thread at a time.
+/// An optimizer with its state for one list of parameters, all of them trained. Parameters, gradients and
+/// state are fp32 and contiguous, in host memory; state begins as zeros. One thread at a time.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;

@@ -12,6 +12,12 @@ namespace bora::run {
 std::vector<checkpoint::HfParameter> hf_parameters(nn::LanguageModel& model) {
   std::vector<checkpoint::HfParameter> out;
   for (auto& p : model.parameters()) {
+    if (p.role == core::Role::adapter) {
+      fail(ErrorKind::Unsupported,
+           "{} is of an adapter, which has no place in a Hugging Face model\nhint: "
+           "nn::merge_lora before the export",
+           p.path);
+    }
     auto hf = model.hf_name(p.path);
     out.push_back({p, hf.name, hf.transposed});
   }

@@ -7,6 +7,8 @@
 #include <numeric>
 
 #include "bora/base/error.h"
+#include "bora/base/path_pattern.h"
+#include "bora/base/text.h"
 #include "bora/checkpoint/hf_config.h"
 #include "bora/checkpoint/hugging_face.h"
 #include "bora/models/add_model.h"
@@ -19,6 +21,30 @@ namespace {
 bool on_every_worker_of_a_lane(const core::Array& x) {
   const auto cuts = core::cuts_of(x);
   return std::all_of(cuts.begin(), cuts.end(), [](int dim) { return dim < 0; });
+}
+
+std::int64_t elements_of(const std::vector<core::Parameter>& parameters) {
+  std::int64_t n = 0;
+  for (const auto& p : parameters) {
+    const auto sizes = core::whole_sizes(*p.array);
+    n += std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
+  }
+  return n;
+}
+
+// trainer.freeze
+void freeze(const std::vector<core::Parameter>& parameters, const std::vector<std::string>& patterns) {
+  std::vector<std::string> paths;
+  for (const auto& p : parameters) paths.push_back(p.path);
+  const auto chosen = select_paths(patterns, paths, "parameter");
+  if (!chosen.problems.empty())
+    fail(ErrorKind::Config, "trainer.freeze: {}", join(chosen.problems, "\ntrainer.freeze: "));
+  if (!paths.empty() && std::count(chosen.selected.begin(), chosen.selected.end(), false) == 0) {
+    fail(ErrorKind::Config, "trainer.freeze: {} selects all {} parameters; there is nothing to train",
+         join(patterns), paths.size());
+  }
+  for (std::size_t i = 0; i < paths.size(); ++i)
+    if (chosen.selected[i]) core::set_trainable(*parameters[i].array, false);
 }
 
 }  // namespace
@@ -54,6 +80,7 @@ void PlacedModel::make(const LoadedConfig& loaded, std::int64_t vocab) {
     vocab = theirs;
   }
   model_ = models::make_model(*config.model.config, vocab, key);
+  freeze(model_->parameters(), config.trainer.freeze);
   model_parameters_ = model_->parameters();
   if (sharded_) sharded_->adopt(model_parameters_);
 }
@@ -62,7 +89,7 @@ void PlacedModel::make(const LoadedConfig& loaded, std::int64_t vocab) {
 void PlacedModel::load_hugging_face(const std::string& from) {
   const auto take = [&](const checkpoint::HfParameter& p, core::Array whole) {
     core::place_parameter(whole, p.parameter.axes);
-    const auto i = parameter_of(p.parameter.path);
+    const auto i = p.parameter.id;
     if (sharded_) return sharded_->store(i, whole);
     std::memcpy(model_parameters_[i].array->data<float>(), whole.data<float>(),
                 static_cast<std::size_t>(whole.numel()) * sizeof(float));
@@ -70,13 +97,9 @@ void PlacedModel::load_hugging_face(const std::string& from) {
   checkpoint::load_hugging_face(from, hf_parameters(*model_), take);
 }
 
-std::int64_t PlacedModel::elements() const {
-  std::int64_t n = 0;
-  for (const auto& p : model_parameters_) {
-    const auto sizes = core::whole_sizes(*p.array);
-    n += std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
-  }
-  return n;
+std::int64_t PlacedModel::elements() const { return elements_of(model_parameters_); }
+std::int64_t PlacedModel::trained_elements() const {
+  return elements_of(core::trainable_parameters(model_parameters_));
 }
 
 std::string PlacedModel::describe_workers() const {
@@ -104,22 +127,15 @@ std::vector<core::Parameter> PlacedModel::replicas() {
 std::vector<core::Parameter> PlacedModel::replicas_everywhere() {
   std::vector<core::Parameter> out;
   for (const auto& p : replicas())
-    if (on_every_worker_of_a_lane(*model_parameters_[parameter_of(p.path)].array)) out.push_back(p);
+    if (on_every_worker_of_a_lane(*model_parameters_[p.id].array)) out.push_back(p);
   return out;
-}
-
-// Optimizers name their state "mu/" + the path of the parameter.
-std::size_t PlacedModel::parameter_of(const std::string& path) const {
-  for (std::size_t i = 0; i < model_parameters_.size(); ++i) {
-    if (path == model_parameters_[i].path || path.ends_with("/" + model_parameters_[i].path)) return i;
-  }
-  fail(ErrorKind::InvalidArgument, "checkpoint: {} belongs to no parameter", path);
 }
 
 void PlacedModel::mark_blocks(std::vector<checkpoint::CheckpointArray>& arrays) const {
   if (!distributed()) return;
   for (auto& a : arrays) {
-    const auto i = parameter_of(a.path);
+    if (!a.parameter) continue;
+    const auto i = *a.parameter;
     if (sharded_) {
       a.cut = sharded_->cut(i);
       a.worker = sharded_->block();
@@ -153,11 +169,12 @@ void PlacedModel::assemble(checkpoint::CheckpointContent& c) const {
   for (auto* arrays : {&c.parameters, &c.optimizer}) {
     std::vector<checkpoint::CheckpointArray> own;
     for (auto& a : *arrays) {
-      const auto i = parameter_of(a.path);
       const auto writer = std::min_element(load.begin(), load.end());
       const auto at = static_cast<int>(writer - load.begin());
-      *writer += sharded_ ? std::max(sharded_->cut(i).elements(), a.array.numel()) : a.array.numel();
-      auto whole = whole_array(i, a.array, at / together);
+      const bool sharded = sharded_ != nullptr && a.parameter;
+      *writer +=
+          sharded ? std::max(sharded_->cut(*a.parameter).elements(), a.array.numel()) : a.array.numel();
+      auto whole = a.parameter ? whole_array(*a.parameter, a.array, at / together) : a.array;
       if (at != world.rank()) continue;
       const bool same = whole.data<float>() == a.array.data<float>();  // which training goes on to change
       own.push_back({.path = a.path, .names = a.names, .array = same ? whole.clone() : whole});
@@ -175,7 +192,7 @@ void PlacedModel::lend_values(const std::function<void(const WholeValues&)>& use
   };
   if (world.rank() == 0) {
     use([&](const core::Parameter& p) {
-      auto i = static_cast<std::int64_t>(parameter_of(p.path));
+      auto i = static_cast<std::int64_t>(p.id);
       say(i);
       return whole_array(static_cast<std::size_t>(i), *blocks[static_cast<std::size_t>(i)].array, 0);
     });

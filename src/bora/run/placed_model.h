@@ -32,11 +32,13 @@ class PlacedModel {
   mesh::ShardedParameters* sharded() { return sharded_.get(); }  ///< null: whole on each lane's workers
   /// Some parameter is in blocks.
   bool distributed() const { return sharded_ != nullptr || mesh_->mapping() != nullptr; }
-  std::int64_t elements() const;  ///< of all parameters
+  std::int64_t elements() const;          ///< of all parameters
+  std::int64_t trained_elements() const;  ///< of those that are not frozen
   /// "4 workers (data 2 × model 2), parameters sharded over data"; "" for one.
   std::string describe_workers() const;
 
-  /// What optimizers work on: this worker's blocks.
+  /// This worker's blocks of all parameters: what checkpoints hold, and what optimizers work on of those that
+  /// are trained.
   std::vector<core::Parameter> parameters();
   /// Those that all workers of different lanes hold alike, and those that all workers do.
   std::vector<core::Parameter> replicas();
@@ -59,7 +61,6 @@ class PlacedModel {
  private:
   void make(const LoadedConfig& loaded, std::int64_t vocab);
   void load_hugging_face(const std::string& from);
-  std::size_t parameter_of(const std::string& path) const;
   core::Array whole_array(std::size_t i, const core::Array& block, int group) const;
 
   std::unique_ptr<mesh::Mesh> mesh_;

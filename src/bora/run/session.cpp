@@ -33,9 +33,15 @@ std::string model_to_start_from(const LmConfig& config) {
 
 void describe_model(PlacedModel& model, track::Console& console) {
   auto s = model->shape();
-  console.fact("model", fmt::format("{} · {} parameters · {} layers × {} · context {}", s.type,
-                                    human_count(static_cast<double>(model.elements())), s.layers, s.hidden,
-                                    s.seq_len));
+  const auto elements = model.elements(), trained = model.trained_elements();
+  console.fact("model",
+               fmt::format("{} · {} parameters · {} layers × {} · context {}", s.type,
+                           human_count(static_cast<double>(elements)), s.layers, s.hidden, s.seq_len));
+  if (trained == elements) return;
+  const auto parameters = model.parameters();
+  console.fact("trained", fmt::format("{} of {} parameters, in {} of {} arrays; the others are frozen",
+                                      with_commas(trained), with_commas(elements),
+                                      core::trainable_parameters(parameters).size(), parameters.size()));
 }
 
 track::FlopsModel flops_model(const nn::ModelShape& s, std::int64_t seq_len) {
@@ -97,7 +103,7 @@ void Session::prepare() {
     if (const auto from = model_to_start_from(config()); !from.empty())
       keep_generation(from, text_->tokenizer, place_.directory);
   }
-  optimizer_ = optim::make_optimizer(config().optimizer, model_->parameters());
+  optimizer_ = optim::make_optimizer(config().optimizer, core::trainable_parameters(model_->parameters()));
   make_trainer();
 }
 

@@ -170,6 +170,10 @@ void TrainerConfig::bind(Binder& b) {
            "how lanes are summed: fixed: by one tree, with the bits of any number of workers; fast: by the "
            "library's own "
            "all-reduce, which needs trainer.fsdp_axis: null");
+  b.field(
+      "freeze", freeze,
+      "parameters that are not trained, by path: a parameter's or a module's, with * for any characters: "
+      "[embed_tokens, layers.0, \"layers.*.mlp\"]; they have no gradient, no optimizer state and no decay");
   b.field("stop_at_step", stop_at_step, kSize, "stop there as an interrupt would");
   b.field("threads", threads, kThreads, "0: all cores; never changes a result");
   b.field("worker_timeout", worker_timeout, kPositive,

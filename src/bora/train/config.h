@@ -60,6 +60,9 @@ struct TrainerConfig {
   // Bora's own
   std::optional<std::int64_t> lanes;  ///< power of two; default: of the run's first start: resolve_lanes
   std::string reduction = "fixed";
+  /// Parameters that are not trained, by path (base/path_pattern.h): no gradient, no optimizer state, no
+  /// decay.
+  std::vector<std::string> freeze;
   std::optional<std::int64_t> stop_at_step;  ///< stop there as an interrupt would
   std::int64_t threads = 0;                  ///< 0: all cores; never changes a result
   double worker_timeout = 120;               ///< seconds that workers wait for one that does not come

@@ -50,6 +50,13 @@ TEST(TrainerConfigDefaults, AreLevanters) {
   EXPECT_THAT(t.trackers(), IsEmpty());
 }
 
+TEST(TrainerConfigFreeze, IsAListOfPaths) {
+  EXPECT_THAT(TrainerConfig().freeze, IsEmpty());
+  const auto r = read("  freeze: [embed_tokens, \"layers.*.mlp\"]\n");
+  EXPECT_THAT(r.problems, IsEmpty());
+  EXPECT_THAT(r.root.trainer.freeze, ElementsAre("embed_tokens", "layers.*.mlp"));
+}
+
 TEST(TrainerConfigMixedPrecision, ReadsLevantersPolicies) {
   for (const auto& [text, dtype] : std::vector<std::pair<std::string, core::DType>>{
            {"f32", core::DType::f32},

@@ -20,7 +20,7 @@ Trainer::Trainer(Parts parts, TrainerOptions options)
     : parts_(std::move(parts)), options_(options), key_(Key::from_seed(options.seed).fold("train")) {
   const auto model = parts_.model.parameters();
   if (!parts_.reducer) parts_.reducer = mesh::make_tree_reducer(mesh::make_self_communicator(), model);
-  for (const auto& p : model) {
+  for (const auto& p : core::trainable_parameters(model)) {
     const auto sizes = core::whole_sizes(*p.array);
     elements_.push_back(std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>()));
   }

@@ -91,7 +91,7 @@ class Trainer {
   void require_finite_parameters() const;
   /// Whether this worker's lanes have a row of a batch of so many. Any thread may ask.
   bool computes(std::int64_t row, std::int64_t batch_size) const;
-  /// What the optimizer changes and checkpoints hold: shards where parameters are sharded.
+  /// What the optimizer changes, the trained parameters: shards where they are sharded.
   const std::vector<core::Parameter>& parameters() const { return reducer().parameters(); }
   optim::Optimizer& optimizer() { return parts_.optimizer; }
 
@@ -115,7 +115,7 @@ class Trainer {
 
   Parts parts_;
   TrainerOptions options_;
-  std::vector<std::int64_t> elements_;  // of each parameter, on all workers
+  std::vector<std::int64_t> elements_;  // of each trained parameter, on all workers
   Key key_;
   std::int64_t step_ = 0, empty_batches_ = 0;
 };

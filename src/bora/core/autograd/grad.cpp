@@ -89,10 +89,24 @@ Array accumulate_gradients(std::span<Array* const> parameters, const std::functi
 }
 
 ValueAndGrad value_and_grad(std::span<Array* const> parameters, const std::function<Array()>& f) {
-  ValueAndGrad out;
-  out.gradients.resize(parameters.size());
-  out.value = accumulate_gradients(parameters, f, out.gradients);
+  const RecordingScope scope("value_and_grad", parameters);
+  ValueAndGrad out{pull_back(scalar_of(f)), {}, false};
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    out.depends = out.depends || scope.reached(i);
+    out.gradients.push_back(scope.gradient(i));
+  }
   return out;
+}
+
+void fail_no_gradient(std::size_t parameters, std::string_view model) {
+  if (parameters == 0) {
+    fail(ErrorKind::InvalidArgument,
+         "value_and_grad: no parameter of {} is trained\nhint: freeze fewer of them", model);
+  }
+  fail(ErrorKind::InvalidArgument,
+       "value_and_grad: the loss does not depend on any of the {} trained parameters of {}\nhint: was "
+       "the model copied or cast before? Compute the loss from the model that the function is given",
+       parameters, model);
 }
 
 Array stop_gradient(const Array& x) { return labelled_as(x, tensor(x).detach()); }

@@ -74,6 +74,8 @@ Array RecordingScope::gradient(std::size_t i) const {
   return wrap(t.grad().contiguous());
 }
 
+bool RecordingScope::reached(std::size_t i) const { return tensor(*parameters_[i]).grad().defined(); }
+
 Array scalar_of(const std::function<Array()>& f) {
   Array value = f();
   if (value.rank() == 0) value = whole({value, {}});

@@ -24,6 +24,8 @@ class RecordingScope {
 
   /// The gradient of parameter i after the backward pass; zeros if the result did not depend on it.
   Array gradient(std::size_t i) const;
+  /// Whether the backward pass has reached it.
+  bool reached(std::size_t i) const;
 
  private:
   std::span<Array* const> parameters_;

@@ -86,7 +86,7 @@ Checkpoints::Checkpoints(Session& session, const RunFlags& flags) : session_(ses
 
 void Checkpoints::restore() {
   const auto& config = session_.config();
-  auto parameters = checkpoint::checkpoint_arrays(session_.trainer().parameters());
+  auto parameters = checkpoint::checkpoint_arrays(session_.model().parameters());
   auto optimizer = checkpoint::checkpoint_arrays(session_.optimizer().state());
   session_.model().mark_blocks(parameters);
   session_.model().mark_blocks(optimizer);
@@ -190,7 +190,7 @@ checkpoint::CheckpointContent Checkpoints::content() {
   c.lanes = session_.lanes();
   auto config = session_.config();
   c.config_hash = hash128(config_identity(config)).hex();
-  c.parameters = checkpoint::checkpoint_arrays(trainer.parameters());
+  c.parameters = checkpoint::checkpoint_arrays(model.parameters());
   c.optimizer = checkpoint::checkpoint_arrays(session_.optimizer().state());
   if (model.distributed()) model.assemble(c);
   c.state = trainer.save_state();
