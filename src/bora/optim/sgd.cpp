@@ -34,7 +34,7 @@ Sgd::Sgd(const Config& config, std::span<const core::Parameter> parameters) : co
   const auto decays = weight_decay_mask(config, parameters);
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const auto& p = parameters[i];
-    slots_.push_back({p.path, p.axes, core::zeros({p.axes, p.array->sizes()}), decays[i]});
+    slots_.push_back({p.id, p.path, p.axes, core::zeros({p.axes, p.array->sizes()}), decays[i]});
   }
 }
 
@@ -60,7 +60,7 @@ StepReport Sgd::step(std::span<const core::Parameter> parameters, std::span<cons
 
 std::vector<NamedArray> Sgd::state() const {
   std::vector<NamedArray> out;
-  for (const Slot& slot : slots_) out.push_back({"momentum/" + slot.path, slot.names, slot.momentum});
+  for (const Slot& slot : slots_) out.push_back({"momentum/" + slot.path, slot.names, slot.momentum, slot.id});
   return out;
 }
 
