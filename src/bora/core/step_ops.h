@@ -21,8 +21,8 @@ namespace bora::core {
 void adamw(const kernels::AdamW& step, Array& parameter, const Array& gradient, Array& mean, Array& square);
 /// into += from: the only operation of the lane tree.
 void add_into(Array& into, const Array& from);
-/// into += factor · from
-void add_scaled(Array& into, float factor, const Array& from);
+/// into = keep · into + factor · from
+void add_scaled(Array& into, float factor, const Array& from, float keep = 1);
 
 /// The largest |x|; 0 of nothing. NaN if an element is infinite or NaN.
 float max_abs(const Array& x);

@@ -9,8 +9,6 @@
 #include <cmath>
 
 #include "bora/base/error.h"
-#include "bora/core/create.h"
-#include "bora/core/device.h"
 #include "bora/core/kernels/cpu/adamw.h"
 #include "bora/core/step_ops.h"
 #include "bora/optim/clip.h"
@@ -19,11 +17,6 @@
 
 namespace bora::optim {
 namespace {
-
-core::Array zeros_like(const core::Parameter& p) {
-  const core::DeviceScope there(core::device_of(*p.array));
-  return core::zeros({p.axes, p.array->sizes()});
-}
 
 // A gradient that was never written counts as zeros, so that moments decay as they should.
 core::Array or_zeros(const core::Array& gradient, const core::Parameter& p) {

@@ -2,39 +2,16 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/optim/sgd.h"
 
-#include "bora/core/create.h"
-#include "bora/core/kernels/cpu/reduce.h"
-#include "bora/core/kernels/cpu/threads.h"
+#include "bora/core/step_ops.h"
 #include "bora/optim/step_parts.h"
 #include "bora/optim/weight_decay.h"
 
 namespace bora::optim {
-namespace {
-
-struct Factors {
-  float learning_rate, momentum, weight_decay, gradient_scale;
-  bool nesterov;
-};
-
-// Without a gradient (null) it counts as zeros.
-void update(std::int64_t n, const Factors& f, float* p, const float* gradient, float* momentum) {
-  kernels::for_chunks(n, kernels::reduce_chunk, [=](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      const float g = gradient == nullptr ? 0 : gradient[i] * f.gradient_scale;
-      momentum[i] = f.momentum * momentum[i] + g;
-      const float u = f.nesterov ? g + f.momentum * momentum[i] : momentum[i];
-      p[i] -= f.learning_rate * (u + f.weight_decay * p[i]);
-    }
-  });
-}
-
-}  // namespace
-
 Sgd::Sgd(const Config& config, std::span<const core::Parameter> parameters) : config_(config) {
   const auto decays = weight_decay_mask(config, parameters);
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const auto& p = parameters[i];
-    slots_.push_back({p.id, p.path, p.axes, core::zeros({p.axes, p.array->sizes()}), decays[i]});
+    slots_.push_back({p.id, p.path, p.axes, zeros_like(p), decays[i]});
   }
 }
 
@@ -44,23 +21,25 @@ StepReport Sgd::step(std::span<const core::Parameter> parameters, std::span<cons
   for (const Slot& slot : slots_) made_for.push_back({slot.path, slot.momentum.numel()});
   require_parameters("sgd", made_for, parameters, gradients);
   const StepReport report = clipped(gradients, info, config_.max_grad_norm);
-  Factors f{.learning_rate = static_cast<float>(info.learning_rate),
-            .momentum = static_cast<float>(config_.momentum),
-            .weight_decay = 0,
-            .gradient_scale = static_cast<float>(info.gradient_scale * report.clip_factor),
-            .nesterov = config_.nesterov};
+  const auto rate = static_cast<float>(info.learning_rate), momentum = static_cast<float>(config_.momentum),
+             scale = static_cast<float>(info.gradient_scale * report.clip_factor);
   for (std::size_t i = 0; i < slots_.size(); ++i) {
-    f.weight_decay = slots_[i].decays ? static_cast<float>(config_.weight_decay) : 0;
-    const float* gradient = gradients[i].empty() ? nullptr : gradients[i].data<float>();
-    update(slots_[i].momentum.numel(), f, parameters[i].array->data<float>(), gradient,
-           slots_[i].momentum.data<float>());
+    Slot& slot = slots_[i];
+    core::Array& p = *parameters[i].array;
+    const core::Array& gradient = gradients[i];  // empty: zeros
+    const float decay = slot.decays ? static_cast<float>(config_.weight_decay) : 0;
+    core::add_scaled(slot.momentum, gradient.empty() ? 0 : scale, gradient.empty() ? slot.momentum : gradient,
+                     momentum);
+    core::add_scaled(p, config_.nesterov ? -rate * momentum : -rate, slot.momentum, 1 - rate * decay);
+    if (config_.nesterov && !gradient.empty()) core::add_scaled(p, -rate * scale, gradient);
   }
   return report;
 }
 
 std::vector<NamedArray> Sgd::state() const {
   std::vector<NamedArray> out;
-  for (const Slot& slot : slots_) out.push_back({"momentum/" + slot.path, slot.names, slot.momentum, slot.id});
+  for (const Slot& slot : slots_)
+    out.push_back({"momentum/" + slot.path, slot.names, slot.momentum, slot.id});
   return out;
 }
 

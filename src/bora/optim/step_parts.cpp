@@ -3,6 +3,8 @@
 #include "bora/optim/step_parts.h"
 
 #include "bora/base/error.h"
+#include "bora/core/create.h"
+#include "bora/core/device.h"
 
 namespace bora::optim {
 
@@ -24,6 +26,11 @@ void require_parameters(std::string_view who, std::span<const StateOf> made_for,
            made_for[i].path, have, gradient, want);
     }
   }
+}
+
+core::Array zeros_like(const core::Parameter& parameter) {
+  const core::DeviceScope there(core::device_of(*parameter.array));
+  return core::zeros({parameter.axes, parameter.array->sizes()});
 }
 
 StepReport clipped(std::span<const core::Array> gradients, const StepInfo& info,

@@ -23,6 +23,9 @@ struct StateOf {
 void require_parameters(std::string_view who, std::span<const StateOf> made_for,
                         std::span<const core::Parameter> parameters, std::span<const core::Array> gradients);
 
+/// A new array of state beside a parameter: zeros of its shape, on its device.
+core::Array zeros_like(const core::Parameter& parameter);
+
 /// The report of a step whose gradients are scaled down to max_grad_norm: their norm, and the factor that is
 /// to multiply them beside info.gradient_scale.
 StepReport clipped(std::span<const core::Array> gradients, const StepInfo& info,

@@ -58,16 +58,16 @@ void add_into(Array& into, const Array& from) try {
   rethrow("add_into", {Operand{into, {}}, Operand{from, {}}});
 }
 
-void add_scaled(Array& into, float factor, const Array& from) try {
-  if (factor == 0) return;
+void add_scaled(Array& into, float factor, const Array& from, float keep) try {
+  if (factor == 0 && keep == 1) return;
   if (!checked("add_scaled", {&into, &from})) {
-    tensor(into).detach().add_(tensor(from).view(tensor(into).sizes()), factor);
+    tensor(into).detach().mul_(keep).add_(tensor(from).view(tensor(into).sizes()), factor);
     return;
   }
   float* x = room(into);
   const float* y = values(from);
   kernels::for_chunks(into.numel(), kernels::reduce_chunk, [=](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) x[i] += factor * y[i];
+    for (std::int64_t i = begin; i < end; ++i) x[i] = keep * x[i] + factor * y[i];
   });
 } catch (...) {
   rethrow("add_scaled", {Operand{into, {}}, Operand{from, {}}});
