@@ -46,7 +46,7 @@ std::vector<core::Array*> arrays(nn::LanguageModel& model) {
 core::ValueAndGrad differentiated(nn::LanguageModel& model, std::int64_t step) {
   const auto parameters = arrays(model);
   return core::value_and_grad(
-      parameters, [&] { return model.loss(batch_of(step), std::nullopt, {.z_loss = 1e-4}).loss; });
+      parameters, [&] { return model.objective(batch_of(step), std::nullopt, {.z_loss = 1e-4}).loss; });
 }
 
 // The largest difference of any gradient, as a part of the largest element of all.
@@ -91,7 +91,7 @@ void expect_like_the_cpu(const std::function<std::unique_ptr<nn::LanguageModel>(
   std::vector<Moments> moments;
   for (const auto& p : there->parameters()) {
     const auto sizes = p.array->sizes();
-    moments.push_back({core::zeros({p.names, sizes}), core::zeros({p.names, sizes})});
+    moments.push_back({core::zeros({p.axes, sizes}), core::zeros({p.axes, sizes})});
   }
   double first = 0, last = 0;
   for (std::int64_t step = 0; step < kSteps; ++step) {

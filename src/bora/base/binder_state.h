@@ -79,6 +79,9 @@ namespace config {
 
 /// Full paths of every key that `target` knows, found by describing it.
 std::vector<std::string> known_keys(BindTarget target);
+/// What reading `root` into `target` complains of, in order; keys are called as `names` says.
+std::vector<ConfigProblem> problems_of(const ConfigTree::Node& root, BindTarget target,
+                                       const KeyNames& names);
 /// The tree that write_config turns into text.
 ConfigTree::Node written(BindTarget target);
 

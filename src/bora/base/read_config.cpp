@@ -111,8 +111,12 @@ std::vector<ConfigProblem> read_config(const ConfigTree& tree, BindTarget target
   return in_order(std::move(state.problems));
 }
 
+std::vector<ConfigProblem> config::problems_of(const Node& root, BindTarget target, const KeyNames& names) {
+  return in_order(read(root, target, &names).problems);
+}
+
 std::vector<ConfigProblem> value_problems(BindTarget from, BindTarget fresh, const KeyNames& names) {
-  return in_order(read(config::written(from), fresh, &names).problems);
+  return config::problems_of(config::written(from), fresh, names);
 }
 
 std::vector<ConfigProblem> ignored_keys(const ConfigTree& tree, BindTarget target) {

@@ -96,6 +96,12 @@ void ignore_accelerator_keys(Binder& b) {
   b.ignored("tokenizer", "the tokenizer comes from data.tokenizer");
 }
 
+void bind_fixed(Binder& b, std::string_view key, std::string_view only) {
+  b.ignored(key, fmt::format("always {}", only));
+  if (const auto text = b.text(key); text && *text != only)
+    b.problem(key, fmt::format("must be {} in models of this type", only));
+}
+
 std::string renamed(std::string_view path,
                     const std::vector<std::pair<std::string_view, std::string_view>>& pairs) {
   std::string out(path);

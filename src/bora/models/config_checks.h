@@ -44,6 +44,9 @@ void require_values(Config config, const KeyNames& keys, std::string_view name) 
 /// Levanter's keys that choose among accelerator kernels.
 void ignore_accelerator_keys(Binder& b);
 
+/// A key in which models of this type have no choice: read, not used, and a problem where it is not `only`.
+void bind_fixed(Binder& b, std::string_view key, std::string_view only);
+
 /// `path` with each pair's first text replaced by its second, once.
 std::string renamed(std::string_view path,
                     const std::vector<std::pair<std::string_view, std::string_view>>& pairs);

@@ -28,14 +28,9 @@ Attention init_attention(const Config& c, const nn::RopeTable& rope, Key key) {
 }
 
 nn::GatedMlp<Embed, Mlp> init_mlp(const Config& c, Key key) {
-  auto [kg, ku, kd] = key.split<3>();
-  Dim<Embed> embed{c.hidden_dim};
-  Dim<Mlp> mlp{c.intermediate_dim};
-  double std = c.initializer_range;
-  return {nn::Linear<Embed, Mlp>::init(embed, mlp, kg, std, c.use_bias),
-          nn::Linear<Embed, Mlp>::init(embed, mlp, ku, std, c.use_bias),
-          nn::Linear<Mlp, Embed>::init(mlp, embed, kd, std, c.use_bias),
-          nn::parse_activation(c.activation_function)};
+  return nn::GatedMlp<Embed, Mlp>::init(Dim<Embed>{c.hidden_dim}, Dim<Mlp>{c.intermediate_dim}, key,
+                                        c.initializer_range, nn::parse_activation(c.activation_function),
+                                        c.use_bias);
 }
 
 }  // namespace

@@ -5,31 +5,17 @@
 #include "bora/models/llama_config.h"
 
 #include "bora/base/error.h"
-#include "bora/models/config_checks.h"
+#include "bora/models/decoder_config.h"
 
 namespace bora::llama {
 
 namespace {
 
-const KeyNames kHfNames = {
-    {"seq_len", "max_position_embeddings"},
-    {"hidden_dim", "hidden_size"},
-    {"intermediate_dim", "intermediate_size"},
-    {"num_layers", "num_hidden_layers"},
-    {"num_heads", "num_attention_heads"},
-    {"num_kv_heads", "num_key_value_heads"},
-    {"activation_function", "hidden_act"},
-    {"layer_norm_epsilon", "rms_norm_eps"},
-    {"rope.theta", "rope_theta"},
-    {"rope.factor", "rope_scaling.factor"},
-    {"rope.low_freq_factor", "rope_scaling.low_freq_factor"},
-    {"rope.high_freq_factor", "rope_scaling.high_freq_factor"},
-    {"rope.beta_fast", "rope_scaling.beta_fast"},
-    {"rope.beta_slow", "rope_scaling.beta_slow"},
-    {"rope.mscale", "rope_scaling.mscale"},
-    {"rope.mscale_all_dim", "rope_scaling.mscale_all_dim"},
-    {"rope.attention_factor", "rope_scaling.attention_factor"},
-    {"rope.original_max_position_embeddings", "rope_scaling.original_max_position_embeddings"}};
+KeyNames hf_names() {
+  KeyNames names = models::decoder_hf_names();
+  names.emplace_back("activation_function", "hidden_act");
+  return names;
+}
 
 // Embedding, head, blocks and the last norm.
 template <class Number>
@@ -90,7 +76,7 @@ Config Config::from_hf(const Json& c, std::string_view name) {
   out.attention_bias = json_get<bool>(c, "attention_bias", name, false);
   out.use_bias = json_get<bool>(c, "mlp_bias", name, false);
   out.rope = nn::RopeConfig::from_hf(c, name);
-  models::require_values(out, kHfNames, name);
+  models::require_values(out, hf_names(), name);
   return out;
 }
 

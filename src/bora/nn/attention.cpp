@@ -31,7 +31,7 @@ core::AttentionRule rule_for(const Context& context, const AttentionOptions& opt
   rule.scale = options.scale;
   rule.soft_cap = options.soft_cap;
   rule.causal = context.mask.causal;
-  rule.window = context.mask.window;
+  rule.window = context.mask.with_window(options.window).window;
   rule.offset = context.first_position();
   if (!context.mask.segments.empty()) {
     const auto& segments = context.mask.segments;
@@ -45,8 +45,9 @@ core::AttentionRule rule_for(const Context& context, const AttentionOptions& opt
   return rule;
 }
 
-core::Array additive_mask(const Context& context, std::int64_t queries, std::int64_t keys) {
-  const auto& mask = context.mask;
+core::Array additive_mask(const Context& context, const AttentionOptions& options, std::int64_t queries,
+                          std::int64_t keys) {
+  const auto mask = context.mask.with_window(options.window);
   auto segments =
       mask.segments.empty() ? std::vector<std::int32_t>() : mask.segments.to_vector<std::int32_t>();
   std::int64_t batches = segments.empty() ? 1 : mask.segments.size(0);

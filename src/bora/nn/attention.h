@@ -11,9 +11,10 @@
 namespace bora::nn {
 
 struct AttentionOptions {
-  double scale = 0;     ///< 0: 1/sqrt(head_dim)
-  double dropout = 0;   ///< of the attention probabilities, while training
-  double soft_cap = 0;  ///< > 0: scores = cap · tanh(scores / cap)
+  double scale = 0;         ///< 0: 1/sqrt(head_dim)
+  double dropout = 0;       ///< of the attention probabilities, while training
+  double soft_cap = 0;      ///< > 0: scores = cap · tanh(scores / cap)
+  std::int64_t window = 0;  ///< > 0: of this layer, beside that of the mask; the shorter one counts
 };
 
 namespace detail {
@@ -21,7 +22,8 @@ core::AttentionRule rule_for(const Context& context, const AttentionOptions& opt
                              core::Names segment_names);
 /// 0 where the query may see the key, -inf where not: [position, key_position] or with the segments' batch
 /// axes.
-core::Array additive_mask(const Context& context, std::int64_t queries, std::int64_t keys);
+core::Array additive_mask(const Context& context, const AttentionOptions& options, std::int64_t queries,
+                          std::int64_t keys);
 
 template <class List>
 struct first;
@@ -39,7 +41,7 @@ Q plain_attention(const Q& q, const K& k, const K& v, const Context& context,
       options.scale > 0 ? options.scale : 1 / std::sqrt(static_cast<double>(q.template size<HeadDim>()));
   auto scores = dot<HeadDim>(q, k) * scale;
   if (options.soft_cap > 0) scores = tanh(scores / options.soft_cap) * options.soft_cap;
-  auto mask = detail::additive_mask(context, q.template size<Pos>(), k.template size<KeyPos>());
+  auto mask = detail::additive_mask(context, options, q.template size<Pos>(), k.template size<KeyPos>());
   using Batch = typename detail::first<axes_of<Q>>::type;
   if (mask.rank() == 2)
     scores = scores + cast(from_array<Pos, KeyPos>(mask), scores.dtype());

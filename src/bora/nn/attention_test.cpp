@@ -93,6 +93,14 @@ TEST_F(NnAttention, Window) {
   EXPECT_EQ(c.mask.with_window(0).window, 3);
 }
 
+TEST_F(NnAttention, WindowOfALayer) {
+  Context c{.mask = AttentionMask::causal_mask().with_window(5)};
+  auto sees = [](auto, auto i, auto j) { return j <= i && j > i - 3; };
+  expect_definition(fused(c, {.window = 3}), sees);
+  expect_definition(plain(c, {.window = 3}), sees);
+  EXPECT_TRUE(testing::same_bits(fused(c, {.window = 6}), fused(c)));
+}
+
 TEST_F(NnAttention, Segments) {
   Context c{.mask = AttentionMask::causal_mask().with_segments(segments())};
   auto ids = segments().to_vector<std::int32_t>();

@@ -57,6 +57,32 @@ TEST(Norms, RmsNorm) {
       RmsNorm<Embed>::init(Dim<Embed>{6}, 1e-5).weight, {6}, [](auto) { return 1; }, 0);
 }
 
+TEST(Norms, RmsNormWithAnOffset) {
+  const RmsNorm<Embed> norm{kWeight, 1e-3, 1};
+  expect_each(norm(kX), {3, 6}, [](auto p, auto e) {
+    return at(kX)(p, e) / std::sqrt(moments(p).square + 1e-3) * (1.0 + at(kWeight)(e));
+  });
+  const auto fresh = RmsNorm<Embed>::init(Dim<Embed>{6}, 1e-3, 1);
+  expect_each(
+      fresh.weight, {6}, [](auto) { return 0; }, 0);
+  // The sum is not rounded to the dtype of the pass: 1 + 2^-10 is 1 there.
+  const RmsNorm<Embed> narrow{cast(full(0x1p-10, Dim<Embed>{6}), core::DType::bf16), 1e-3, 1};
+  const RmsNorm<Embed> wide{full(0x1p-10, Dim<Embed>{6}), 1e-3, 1};
+  const auto x = cast(kX, core::DType::bf16);
+  EXPECT_TRUE(same_bits(narrow(x), wide(x)));
+}
+
+TEST(Scaled, RoundsTheFactorFirst) {
+  EXPECT_EQ(rounded(std::sqrt(3072.0), core::DType::bf16), 55.5);
+  EXPECT_EQ(rounded(std::sqrt(3072.0), core::DType::f32), static_cast<double>(std::sqrt(3072.0F)));
+  EXPECT_EQ(rounded(-1.0 / 3, core::DType::f16), -0.333251953125);
+  EXPECT_EQ(rounded(0.1, core::DType::f64), 0.1);
+  EXPECT_EQ(rounded(0, core::DType::bf16), 0);
+  const auto ones = cast(full(1, Dim<Embed>{6}), core::DType::bf16);
+  expect_each(
+      cast(scaled(ones, std::sqrt(3072.0)), core::DType::f32), {6}, [](auto) { return 55.5; }, 0);
+}
+
 TEST(Norms, LayerNorm) {
   LayerNorm<Embed> norm{kWeight, kBias, 1e-3};
   expect_each(norm(kX), {3, 6}, [](auto p, auto e) {

@@ -21,6 +21,15 @@ struct GatedMlp {
   using fields =
       Fields<&GatedMlp::gate_proj, &GatedMlp::up_proj, &GatedMlp::down_proj, &GatedMlp::activation>;
 
+  /// Normal weights of standard deviation `std`, zero biases.
+  static GatedMlp init(Dim<Embed> embed, Dim<Mlp> mlp, Key key, double std, core::Activation activation,
+                       bool with_bias = false) {
+    auto [gate, up, down] = key.split<3>();
+    return {Linear<Embed, Mlp>::init(embed, mlp, gate, std, with_bias),
+            Linear<Embed, Mlp>::init(embed, mlp, up, std, with_bias),
+            Linear<Mlp, Embed>::init(mlp, embed, down, std, with_bias), activation};
+  }
+
   template <NamedTensor X>
   requires HasAxes<X, Embed> X operator()(const X& x) const {
     auto gate = gate_proj(x);

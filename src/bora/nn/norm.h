@@ -3,6 +3,8 @@
 #pragma once
 #include <string_view>
 
+#include "bora/core/create.h"
+#include "bora/core/elementwise.h"
 #include "bora/core/norm.h"
 #include "bora/named/fields.h"
 #include "bora/named/ops.h"
@@ -10,19 +12,33 @@
 
 namespace bora::nn {
 
-/// x / sqrt(mean(x²) + eps) · weight over an axis (Zhang and Sennrich 2019).
+/// x / sqrt(mean(x²) + eps) · (offset + weight) over an axis (Zhang and Sennrich 2019). With an offset of 1
+/// weight decay draws the scale to one (Gemma); the sum is fp32 whatever the dtype of the pass.
 template <Axis Over>
 struct RmsNorm {
   static constexpr std::string_view kind = "RmsNorm";
+  static constexpr core::Role role = core::Role::norm;
   Named<Over> weight;
   double eps = 1e-5;
-  using fields = Fields<&RmsNorm::weight, &RmsNorm::eps>;
+  double offset = 0;
+  using fields = Fields<&RmsNorm::weight, &RmsNorm::eps, &RmsNorm::offset>;
 
-  static RmsNorm init(Dim<Over> dim, double eps) { return {ones_parameter(SizesOf<Axes<Over>>{dim}), eps}; }
+  /// Scales by one.
+  static RmsNorm init(Dim<Over> dim, double eps, double offset = 0) {
+    const SizesOf<Axes<Over>> sizes{dim};
+    return {new_parameter<Over>(core::full(sizes.shape(), 1 - offset)), eps, offset};
+  }
 
   template <NamedTensor X>
   requires HasAxes<X, Over> X operator()(const X& x) const {
-    return X::adopt(core::rms_norm(x.operand(), weight.array(), Axes<Over>::names, eps));
+    return X::adopt(core::rms_norm(x.operand(), scale(), Axes<Over>::names, eps));
+  }
+
+ private:
+  core::Array scale() const {
+    if (offset == 0) return weight.array();
+    const auto wide = cast(weight, core::DType::f32);
+    return (wide + offset).array();
   }
 };
 
@@ -30,6 +46,7 @@ struct RmsNorm {
 template <Axis Over>
 struct LayerNorm {
   static constexpr std::string_view kind = "LayerNorm";
+  static constexpr core::Role role = core::Role::norm;
   Named<Over> weight, bias;
   double eps = 1e-5;
   using fields = Fields<&LayerNorm::weight, &LayerNorm::bias, &LayerNorm::eps>;

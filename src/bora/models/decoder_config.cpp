@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/models/decoder_config.h"
+
+#include "bora/base/error.h"
+
+namespace bora::models {
+const KeyNames& decoder_hf_names() {
+  static const KeyNames names = {
+      {"seq_len", "max_position_embeddings"},
+      {"hidden_dim", "hidden_size"},
+      {"intermediate_dim", "intermediate_size"},
+      {"num_layers", "num_hidden_layers"},
+      {"num_heads", "num_attention_heads"},
+      {"num_kv_heads", "num_key_value_heads"},
+      {"layer_norm_epsilon", "rms_norm_eps"},
+      {"rope.theta", "rope_theta"},
+      {"rope.factor", "rope_scaling.factor"},
+      {"rope.low_freq_factor", "rope_scaling.low_freq_factor"},
+      {"rope.high_freq_factor", "rope_scaling.high_freq_factor"},
+      {"rope.beta_fast", "rope_scaling.beta_fast"},
+      {"rope.beta_slow", "rope_scaling.beta_slow"},
+      {"rope.mscale", "rope_scaling.mscale"},
+      {"rope.mscale_all_dim", "rope_scaling.mscale_all_dim"},
+      {"rope.attention_factor", "rope_scaling.attention_factor"},
+      {"rope.original_max_position_embeddings", "rope_scaling.original_max_position_embeddings"}};
+  return names;
+}
+
+void DecoderConfig::bind_decoder(Binder& b) {
+  b.field("seq_len", seq_len, kSequence, "longest sequence");
+  b.field("hidden_dim", hidden_dim, kSize, "width");
+  b.field("intermediate_dim", intermediate_dim, kSize, "width of the gated MLP");
+  b.field("num_layers", num_layers, kSize, "number of blocks");
+  b.field("num_heads", num_heads, kSize, "query heads");
+  b.field("num_kv_heads", num_kv_heads, kSize, "key and value heads");
+  b.field("head_dim", head_dim, kSize, "width of a head");
+  b.field("initializer_range", initializer_range, kNonNegative, "standard deviation of new weights");
+  b.field("layer_norm_epsilon", layer_norm_epsilon, kPositive, "of the RMS norms");
+  b.field("rope", rope, "rotary embedding");
+  gradient_checkpointing.bind(b, "gradient_checkpointing");
+  ignore_accelerator_keys(b);
+  if (b.reading()) check_heads(b, hidden_dim, num_heads, num_kv_heads, head_dim, /*rotary=*/true);
+}
+
+nn::ModelShape DecoderConfig::decoder_shape(std::string_view type, std::int64_t vocab_size,
+                                            bool tied_head) const {
+  return {.type = std::string(type),
+          .layers = num_layers,
+          .hidden = hidden_dim,
+          .heads = num_heads,
+          .kv_heads = num_kv_heads,
+          .head_dim = head_dim,
+          .mlp = intermediate_dim,
+          .vocab = vocab_size,
+          .seq_len = seq_len,
+          .gated_mlp = true,
+          .tied_head = tied_head};
+}
+
+void require_fixed(const Json& json, const Json& fixed, std::string_view name) {
+  for (const auto& item : fixed.items()) {
+    const auto found = json.find(item.key());
+    if (found == json.end() || found->is_null() || *found == item.value()) continue;
+    fail(ErrorKind::Unsupported, "{}: {} is {}, but models of this type have {}", name, item.key(),
+         found->dump(), item.value().dump());
+  }
+}
+
+}  // namespace bora::models

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+// What most decoder-only families are configured by, so that one more says only what is its own.
+#pragma once
+#include <cstdint>
+#include <string_view>
+
+#include "bora/base/config_json.h"
+#include "bora/models/config_checks.h"
+#include "bora/nn/model_shape.h"
+#include "bora/nn/remat_policy.h"
+#include "bora/nn/rope_config.h"
+
+namespace bora::models {
+
+/// Sizes, RMS norms, rotary positions: the keys have Levanter's names in YAML, and in config.json those of
+/// Hugging Face. A family's Config derives from it, sets its defaults, and has, as gemma2.h does, a bind()
+/// that begins with bind_decoder(), hf_fixed() and parameter_count(vocab).
+struct DecoderConfig {
+  std::int64_t seq_len = 2048, hidden_dim = 4096, intermediate_dim = 11008, num_layers = 32, num_heads = 32,
+               num_kv_heads = 32, head_dim = 128;
+  double initializer_range = 0.02, layer_norm_epsilon = 1e-6;
+  nn::RopeConfig rope;
+  nn::RematPolicy gradient_checkpointing;
+
+  /// The keys above, with their checks, and those of Levanter that mean nothing here.
+  void bind_decoder(Binder& b);
+  /// With a gated MLP.
+  nn::ModelShape decoder_shape(std::string_view type, std::int64_t vocab_size, bool tied_head) const;
+
+ protected:
+  DecoderConfig() = default;
+};
+
+/// What a config.json says otherwise than `fixed`, in which models of a type have no choice: Unsupported.
+/// Absent and null keys pass.
+void require_fixed(const Json& json, const Json& fixed, std::string_view name);
+/// What config.json calls the keys of a DecoderConfig and its rope.
+const KeyNames& decoder_hf_names();
+
+/// A family's Config from config.json, where keys that are the family's own have the same names. What is
+/// absent keeps its default. Corruption with every problem.
+template <class Config>
+Config config_from_hf(const Json& json, std::string_view name) {
+  Config config;
+  require_none(read_json(json, config, decoder_hf_names()), name);
+  config.rope = nn::RopeConfig::from_hf(json, name);
+  require_values(config, decoder_hf_names(), name);
+  require_fixed(json, config.hf_fixed(), name);
+  return config;
+}
+/// And back.
+template <class Config>
+Json config_to_hf(Config config, std::string_view architecture, std::int64_t vocab_size) {
+  Json json = {{"architectures", {architecture}}, {"vocab_size", vocab_size}, {"torch_dtype", "float32"}};
+  json.update(write_json(config, decoder_hf_names()));
+  json.erase("rope");  // config.json has it in parts
+  json.erase("gradient_checkpointing");
+  config.rope.to_hf(json);
+  json.update(config.hf_fixed());
+  return json;
+}
+
+}  // namespace bora::models
