@@ -91,7 +91,7 @@ void expect_like_the_cpu(const std::function<std::unique_ptr<nn::LanguageModel>(
   std::vector<Moments> moments;
   for (const auto& p : there->parameters()) {
     const auto sizes = p.array->sizes();
-    moments.push_back({core::zeros({p.names, sizes}), core::zeros({p.names, sizes})});
+    moments.push_back({core::zeros({p.axes, sizes}), core::zeros({p.axes, sizes})});
   }
   double first = 0, last = 0;
   for (std::int64_t step = 0; step < kSteps; ++step) {

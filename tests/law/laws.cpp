@@ -256,7 +256,7 @@ Problems file_access(const SourceFile& file) {
 
 Problems host_pointers(const SourceFile& file) {
   if (!in_product(file.path) || room_of(file.path) == "core" || room_of(file.path).empty()) return {};
-  // What still takes an array for host memory: messages between ranks, files, and their copies.
+  // What still takes an array for host memory: messages between ranks, files, their copies, and an optimizer.
   static const std::set<std::string> still = {
       "src/bora/checkpoint/checkpoint.cpp", "src/bora/checkpoint/hugging_face.cpp",
       "src/bora/checkpoint/restore.cpp",    "src/bora/checkpoint/test_files.h",

@@ -18,7 +18,7 @@ namespace {
 // A model of doubles: differences of its gradients are exact enough to compare with.
 template <class M>
 M in_doubles(M model) {
-  for (auto& p : parameters(model)) *p.array = core::cast({*p.array, p.names}, core::DType::f64);
+  for (auto& p : parameters(model)) *p.array = core::cast({*p.array, p.axes}, core::DType::f64);
   return model;
 }
 
@@ -28,7 +28,7 @@ M random_like(const M& model, std::uint64_t seed) {
   Key key = Key::from_seed(seed);
   for (auto& p : parameters(out)) {
     const auto sizes = p.array->sizes();
-    *p.array = core::random_normal(key.fold(p.path), {p.names, sizes});
+    *p.array = core::random_normal(key.fold(p.path), {p.axes, sizes});
   }
   return in_doubles(out);
 }
@@ -39,9 +39,9 @@ M moved(const M& model, const M& v, double step) {
   M out = model, by = v;
   auto to = parameters(out), from = parameters(by);
   for (std::size_t i = 0; i < to.size(); ++i) {
-    const core::Array change = core::binary(core::Binary::multiply, {*from[i].array, from[i].names}, step);
+    const core::Array change = core::binary(core::Binary::multiply, {*from[i].array, from[i].axes}, step);
     *to[i].array =
-        core::binary(core::Binary::add, {*to[i].array, to[i].names}, {change, to[i].names}, to[i].names);
+        core::binary(core::Binary::add, {*to[i].array, to[i].axes}, {change, to[i].axes}, to[i].axes);
   }
   return out;
 }
