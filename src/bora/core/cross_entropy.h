@@ -39,6 +39,30 @@ CrossEntropy linear_cross_entropy(const Operand& hidden, const Operand& head, co
                                   const Operand& weights, const CrossEntropyOptions& options = {});
 /// The logits, of axes `out`, for those who need them all: generation and comparisons.
 Array linear_logits(const Operand& hidden, const Operand& head, const HeadOptions& options, Names out);
+
+struct ScoreOptions {
+  HeadOptions head = {};
+  std::int64_t chunk = 1024;  ///< positions at a time
+  bool rank = false;          ///< also the targets' ranks
+  std::int64_t top = 0;       ///< also so many most probable tokens
+};
+/// What a head says of targets, f32 and i32 with the axes of these; no gradients.
+struct LinearScores {
+  Array log_prob;  ///< of the target; 0 where that is below 0
+  Array
+      rank;  ///< where asked for: 0 for the most probable token, ties by the lower id; -1 for targets below 0
+  Array top_ids;       ///< where asked for: [..., top], most probable first, ties by the lower id
+  Array top_log_prob;  ///< [..., top]
+};
+/// In chunks of positions, as linear_cross_entropy. Errors: InvalidArgument for a target or `top` beyond the
+/// vocabulary; Unsupported for ranks and most probable tokens where the vocabulary is cut over workers.
+LinearScores linear_scores(const Operand& hidden, const Operand& head, const Operand& targets,
+                           const ScoreOptions& options = {});
+/// The log-probability of each target, with gradients for hidden, head and bias: for objectives over
+/// sequences, as DPO. Logits are computed again in the backward pass, chunk by chunk.
+Array linear_log_prob(const Operand& hidden, const Operand& head, const Operand& targets,
+                      const HeadOptions& options = {}, std::int64_t chunk = 1024);
+
 /// Cross-entropy of given logits, per position and unweighted: [...] = lse - logits[target].
 Array cross_entropy(const Operand& logits, std::string_view vocab, const Operand& targets);
 

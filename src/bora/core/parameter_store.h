@@ -44,7 +44,8 @@ ParameterStore* parameter_store();
 
 /// f() with the values of `parameters` in memory, here and when the backward pass comes to what f recorded.
 /// The gradients of `parameters` flow as usual.
-Array with_parameters(std::vector<Array> parameters, const std::function<Array()>& f);
+std::vector<Array> with_parameters(std::vector<Array> parameters,
+                                   const std::function<std::vector<Array>()>& f);
 
 // The values of an array that owns its memory alone (contiguous, no view of another); the shape stays.
 bool values_present(const Array& x);

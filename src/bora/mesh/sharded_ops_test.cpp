@@ -244,6 +244,12 @@ std::vector<Case> fused_cases() {
                                      .loss,
                                  {}};
                  }});
+  out.push_back({"linear_log_prob",
+                 {{{"b", "p", "e"}, {4, 4, 4}}, {{"v", "e"}, {8, 4}}, {{"b", "p"}, {4, 4}, 8}, {{"v"}, {8}}},
+                 [](auto in) {
+                   const core::HeadOptions head{.logit_scale = 0.5, .soft_cap = 2, .bias = in[3].array};
+                   return Result{core::linear_log_prob(in[0], in[1], in[2], head, 8), {"b", "p"}};
+                 }});
   out.push_back(
       {"linear_logits", {{{"b", "p", "e"}, {4, 4, 4}}, {{"v", "e"}, {8, 4}}, {{"v"}, {8}}}, [](auto in) {
          static constexpr std::string_view kBpv[] = {"b", "p", "v"};
@@ -274,6 +280,28 @@ std::string error_on_two(const Mesh::Rules& rules, const std::function<void()>& 
     body();
   });
   return errors[0];
+}
+
+TEST(ShardedOps, ScoresOfACutVocabulary) {
+  static constexpr std::string_view kPe[] = {"p", "e"}, kVe[] = {"v", "e"}, kP[] = {"p"};
+  static constexpr std::int64_t kX[] = {3, 4}, kW[] = {8, 4}, kThree[] = {3};
+  const auto scores = [](bool rank) {
+    const Array x = core::random_normal(Key::from_seed(1), {kPe, kX}),
+                w = core::random_normal(Key::from_seed(2), {kVe, kW});
+    const std::vector<std::int32_t> targets{1, 7, -1};
+    const Array t = core::from_data({kP, kThree}, std::span<const std::int32_t>(targets));
+    return core::linear_scores({x, kPe}, {w, kVe}, {t, kP}, {.rank = rank}).log_prob.to_vector<float>();
+  };
+  const auto want = scores(false);
+  EXPECT_EQ(error_on_two({{{"v", "model"}}, {}},
+                         [&] {
+                           const auto got = scores(false);
+                           for (std::size_t i = 0; i < 3; ++i) EXPECT_NEAR(got[i], want[i], 1e-6);
+                           scores(true);
+                         }),
+            "linear_scores: ranks and most probable tokens of the axis v, which is cut over 2 workers\nhint: "
+            "take v out of "
+            "the axes of the mesh, or ask for log_prob alone");
 }
 
 TEST(ShardedOps, Errors) {

@@ -114,6 +114,18 @@ TEST(TensorLanes, Vocabulary) {
   }
 }
 
+TEST(TensorLanes, LogProbabilitiesOfTheVocabulary) {
+  expect_same_bits(
+      {"linear_log_prob",
+       {{{"b", "p", "e"}, {2, 16, 24}}, {{"v", "e"}, {200, 24}}, {{"b", "p"}, {2, 16}, 200}, {{"v"}, {200}}},
+       [](auto in) {
+         const Array hidden = core::unary(core::Unary::tanh, in[0]);
+         const core::HeadOptions head{.logit_scale = 0.5, .soft_cap = 2, .bias = in[3].array};
+         return Result{core::linear_log_prob({hidden, kBpe}, in[1], in[2], head, 8), {"b", "p"}};
+       }},
+      "v");
+}
+
 TEST(TensorLanes, ABatchOfProducts) {
   static constexpr std::string_view kBpq[] = {"b", "p", "q"};
   expect_same_bits({"dot",

@@ -8,6 +8,7 @@
 
 #include "bora/core/checkpoint.h"
 #include "bora/core/grad.h"
+#include "bora/named/bundle.h"
 #include "bora/named/fields.h"
 #include "bora/named/named.h"
 
@@ -57,16 +58,17 @@ ValueAndGrad<M> value_and_grad(M& model, F&& f) {
   return out;
 }
 
-/// Runs `f` on x without keeping its intermediate values; they are computed again in the backward pass.
-template <NamedTensor X, class F>
+/// Runs `f` on x, a tensor or a struct of tensors, without keeping its intermediate values; they are computed
+/// again in the backward pass. What f makes leaves it by its result alone: an operation that uses an array
+/// which f handed out otherwise (by reference) fails, because no gradient could reach it.
+template <Bundle X, class F>
 X remat(F&& f, const X& x) {
-  core::Array input = x.array();
-  auto outputs = core::checkpoint(
+  const auto inputs = arrays_of_bundle(x);
+  return adopt_bundle<X>(core::checkpoint(
       [f = std::forward<F>(f)](std::span<const core::Array> in) {
-        return std::vector<core::Array>{X(f(X::adopt(in[0]))).array()};
+        return arrays_of_bundle(X(f(adopt_bundle<X>(in))));
       },
-      std::span<const core::Array>(&input, 1));
-  return X::adopt(std::move(outputs[0]));
+      inputs));
 }
 
 }  // namespace bora

@@ -38,6 +38,9 @@ class LanguageModel {
   /// The loss of a batch and what is told of it. Dropout is active where there is a key.
   virtual Objective objective(const TokenBatch& batch, std::optional<Key> key,
                               const LossOptions& options) const = 0;
+  /// What the model says of each target, without dropout and without gradients: evaluation, references of
+  /// other trainings.
+  virtual core::LinearScores scores(const TokenBatch& batch, const ScoreOptions& options) const;
   /// [batch, position, vocab] for ids i32 [batch, position]. With a cache in the context the ids are each
   /// row's next ones, and the logits those of the last positions that the pass asks for.
   virtual core::Array logits(const core::Array& ids, const Context& context) const = 0;
@@ -108,6 +111,17 @@ class LanguageModelOf final : public LanguageModel {
       return next_token_objective<Batch, Pos>(hidden, compute.head(), batch, options,
                                               head_options_of(compute));
     }
+  }
+
+  core::LinearScores scores(const TokenBatch& batch, const ScoreOptions& options) const override {
+    hold_outside_stacks();
+    const M compute = options.compute == core::DType::f32 ? model_ : cast_parameters(model_, options.compute);
+    const Context context{.mask = AttentionMask::causal_mask().with_segments(batch.segments),
+                          .compute = options.compute};
+    const auto hidden = compute(indices_from_array<Batch, Pos>(batch.ids), context);
+    return core::linear_scores(hidden.operand(), compute.head().operand(),
+                               {batch.targets, Axes<Batch, Pos>::names},
+                               {head_options_of(compute), options.chunk, options.rank, options.top});
   }
 
   core::Array logits(const core::Array& ids, const Context& context) const override {

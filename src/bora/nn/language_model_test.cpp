@@ -167,6 +167,23 @@ TEST(LanguageModel, AModelsOwnObjectiveIsUsed) {
   EXPECT_NEAR(got.loss.item(), want.loss.item() + 3.5 * square, 1e-5);
 }
 
+TEST(LanguageModel, ScoresAreWhatTheLossIsMadeOf) {
+  const auto b = batch();
+  const auto bias = random_normal(Key::from_seed(2), 0, 1, Dim<Vocab>{kVocab});
+  const auto model = erase_type(Capped{plain_model(), bias});
+  const auto got = model->scores(b, {.rank = true, .top = 3});
+  const auto p = got.log_prob.to_vector<float>(), weights = b.weights.to_vector<float>();
+  double sum = 0;
+  for (std::size_t i = 0; i < p.size(); ++i) sum -= double{weights[i]} * p[i];
+  EXPECT_NEAR(sum, model->objective(b, std::nullopt, {}).loss.item(), 1e-5);
+  EXPECT_EQ(got.rank.sizes(), (std::vector<std::int64_t>{2, 3}));
+  EXPECT_EQ(got.top_ids.sizes(), (std::vector<std::int64_t>{2, 3, 3}));
+  const auto hidden = plain_model()(indices_from_array<Batch, Pos>(b.ids), {});
+  const Capped typed{plain_model(), bias};
+  const auto log_prob = token_log_prob<Batch, Pos>(hidden, typed.head(), b, {}, typed.head_options());
+  EXPECT_EQ(log_prob.to_vector(), p);
+}
+
 std::string error_of(const std::vector<NamedSum>& metrics) {
   try {
     check_metrics(metrics);

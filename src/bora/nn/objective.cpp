@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "bora/base/error.h"
+#include "bora/nn/language_model.h"
 
 namespace bora::nn {
 namespace {
@@ -22,6 +23,10 @@ void check_scalar(const std::string& name, std::string_view what, const core::Ar
 }
 
 }  // namespace
+
+core::LinearScores LanguageModel::scores(const TokenBatch&, const ScoreOptions&) const {
+  fail(ErrorKind::Unsupported, "scores: this model gives none");
+}
 
 void check_metrics(const std::vector<NamedSum>& metrics) {
   std::set<std::string_view> seen;

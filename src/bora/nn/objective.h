@@ -25,6 +25,14 @@ struct LossOptions {
   std::int64_t chunk = 1024;               ///< positions of the head at a time
 };
 
+/// What is wanted of a batch beside the log-probabilities of its targets.
+struct ScoreOptions {
+  core::DType compute = core::DType::f32;
+  std::int64_t chunk = 1024;
+  bool rank = false;     ///< of each target among all tokens
+  std::int64_t top = 0;  ///< so many most probable tokens
+};
+
 /// A sum over a batch and what it is divided by, both scalars, of which no gradient is taken. Trainers add
 /// them up over lanes and workers as they do losses, and show sum / weight: "router/load_balance" as
 /// train/router/load_balance.
@@ -58,6 +66,17 @@ Objective next_token_objective(const Hidden& hidden, const Head& head, const Tok
       core::linear_cross_entropy(hidden.operand(), head.operand(), {batch.targets, positions},
                                  {batch.weights, positions}, {head_options, options.z_loss, options.chunk});
   return {std::move(sums.loss), std::move(sums.weight)};
+}
+
+/// The log-probability of each position's target, 0 for targets below 0, with gradients. Objectives over
+/// sequences, as DPO, are sums of it: sum<Pos>(token_log_prob<Batch, Pos>(hidden, head(), batch) * weights).
+template <Axis Batch, Axis Pos, NamedTensor Hidden, NamedTensor Head>
+Named<Batch, Pos> token_log_prob(const Hidden& hidden, const Head& head, const TokenBatch& batch,
+                                 const LossOptions& options = {},
+                                 const core::HeadOptions& head_options = {}) {
+  return Named<Batch, Pos>::adopt(core::linear_log_prob(hidden.operand(), head.operand(),
+                                                        {batch.targets, Axes<Batch, Pos>::names},
+                                                        head_options, options.chunk));
 }
 
 }  // namespace bora::nn

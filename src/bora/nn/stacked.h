@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "bora/named/bundle.h"
 #include "bora/named/fields.h"
 #include "bora/named/grad.h"
 #include "bora/nn/context.h"
@@ -15,7 +16,8 @@
 
 namespace bora::nn {
 
-/// Blocks in a row, each Hidden -> Hidden.
+/// Blocks in a row, each X -> X: hidden states, or a struct of them and of what else passes from block to
+/// block (see named/bundle.h). Probes see the first tensor of a struct.
 template <ListsEveryMember Block>
 struct Stacked {
   static constexpr std::string_view kind{};
@@ -24,7 +26,7 @@ struct Stacked {
   RematPolicy remat;
   using fields = Fields<&Stacked::blocks, &Stacked::remat>;
 
-  template <NamedTensor X>
+  template <Bundle X>
   X operator()(X x, const Context& context) const {
     auto n = static_cast<std::int64_t>(blocks.size());
     if (remat.kind != RematPolicy::Kind::nested || !core::recording())
@@ -42,17 +44,19 @@ struct Stacked {
 
  private:
   // With the block's parameters at hand, in the dtype of the pass.
-  template <NamedTensor X>
+  template <Bundle X>
   static X apply(const Block& block, const X& x, const Context& context) {
     const bool cast = context.compute != core::DType::f32;
     if (!cast && core::parameter_store() == nullptr) return block(x, context);
     Block same = block;
-    return X::adopt(core::with_parameters(arrays_of(parameters(same)), [&] {
-      return X(cast ? cast_parameters(block, context.compute)(x, context) : block(x, context)).array();
-    }));
+    const auto arrays = core::with_parameters(arrays_of(parameters(same)), [&] {
+      return arrays_of_bundle(
+          X(cast ? cast_parameters(block, context.compute)(x, context) : block(x, context)));
+    });
+    return adopt_bundle<X>(arrays);
   }
 
-  template <NamedTensor X>
+  template <Bundle X>
   X run(X x, const Context& context, std::int64_t first, std::int64_t last, const RematPolicy& policy) const {
     for (std::int64_t i = first; i < last; ++i) {
       const Block& block = blocks[static_cast<std::size_t>(i)];
@@ -62,7 +66,7 @@ struct Stacked {
       // A copy: the backward pass may come after the model that ran forward is gone.
       x = again ? bora::remat([block, here](const X& h) { return apply(block, h, here); }, x)
                 : apply(block, x, here);
-      if (i + 1 < static_cast<std::int64_t>(blocks.size())) context.observe(i + 1, x.array());
+      if (i + 1 < static_cast<std::int64_t>(blocks.size())) context.observe(i + 1, first_array(x));
     }
     return x;
   }

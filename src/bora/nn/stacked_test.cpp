@@ -4,6 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <optional>
+
+#include "bora/core/parameter_store.h"
 #include "bora/named/test_values.h"
 #include "bora/nn/dropout.h"
 #include "bora/nn/linear.h"
@@ -85,6 +91,160 @@ TEST(Stacked, BackwardAfterTheModelIsGone) {
           << policy.text() << " " << i;
     }
   }
+}
+
+/// Hidden states, and what the blocks have added to the loss so far.
+struct Flow {
+  Hidden x;
+  Named<> penalty;
+};
+
+struct PenaltyBlock {
+  static constexpr std::string_view kind = "Block";
+  TinyBlock inner;
+  using fields = Fields<&PenaltyBlock::inner>;
+  Flow operator()(const Flow& in, const Context& context) const {
+    const auto up = inner.up(in.x);
+    return {inner(in.x, context), in.penalty + 0.3 * cast(total(square(tanh(up))), core::DType::f32)};
+  }
+};
+
+// Keeps parameters' values away but for those that are needed: reading others would be seen.
+class Away final : public core::ParameterStore {
+ public:
+  void put(core::Array& x) {
+    values_.emplace_back(x, x.to_vector<float>());
+    core::drop_values(x);
+  }
+  void created(core::Array&, core::Names) override {}
+  void hold(std::span<const core::Array>) override {}
+  void need(std::span<const core::Array> wanted) override {
+    for (auto& [array, values] : values_) {
+      const bool now =
+          std::any_of(wanted.begin(), wanted.end(), [&](const auto& w) { return w.node() == array.node(); });
+      if (!now) {
+        core::drop_values(array);
+      } else if (!core::values_present(array)) {
+        core::make_room(array);
+        std::copy(values.begin(), values.end(), array.data<float>());
+      }
+    }
+  }
+
+ private:
+  std::vector<std::pair<core::Array, std::vector<float>>> values_;
+};
+
+struct PenaltyRun {
+  Named<> value;
+  std::vector<std::vector<float>> gradients;
+};
+PenaltyRun run_with_penalty(RematPolicy policy, core::DType compute, bool parameters_away) {
+  Stacked<PenaltyBlock> model{{}, policy};
+  for (auto& block : make_stack(6, policy).blocks) model.blocks.push_back({block});
+  const auto x = cast(random_normal(Key::from_seed(100), 0, 1, Dim<Row>{5}, Dim<Embed>{6}), compute);
+  Context context{.key = Key::from_seed(3), .compute = compute};
+  Away away;
+  std::optional<core::ParameterStoreScope> scope;
+  std::vector<core::Array*> arrays;
+  for (auto& p : parameters(model)) arrays.push_back(p.array);
+  if (parameters_away) {
+    scope.emplace(away);
+    for (auto* a : arrays) away.put(*a);
+  }
+  PenaltyRun out{{}, std::vector<std::vector<float>>(arrays.size())};
+  out.value = Named<>::adopt(core::stream_gradients(
+      arrays,
+      [&] {
+        const Flow end = model(Flow{x, zeros()}, context);
+        return (cast(total(square(end.x)), core::DType::f32) + end.penalty).array();
+      },
+      [&](std::size_t i, const core::Array& g) { out.gradients[i] = g.to_vector<float>(); }));
+  return out;
+}
+
+TEST(Stacked, AnAuxiliaryLossFlowsThroughEveryPolicy) {
+  for (const auto compute : {core::DType::f32, core::DType::bf16}) {
+    const auto expected = run_with_penalty({Kind::none}, compute, false);
+    for (const bool away : {false, true}) {
+      for (auto policy : {RematPolicy{Kind::none}, RematPolicy{Kind::full}, RematPolicy{Kind::every, 2},
+                          RematPolicy{Kind::every, 4}, RematPolicy{Kind::nested}}) {
+        const auto found = run_with_penalty(policy, compute, away);
+        EXPECT_TRUE(same_bits(expected.value, found.value)) << policy.text();
+        EXPECT_EQ(found.gradients, expected.gradients) << policy.text() << (away ? ", parameters away" : "");
+      }
+    }
+  }
+}
+
+// The penalty's part of the gradient is not lost: the same sum without a stack.
+TEST(Stacked, AnAuxiliaryLossHasItsGradient) {
+  const auto x = random_normal(Key::from_seed(100), 0, 1, Dim<Row>{5}, Dim<Embed>{6});
+  auto stack = make_stack(2, {});
+  const auto want = value_and_grad(stack, [&](const auto& m) {
+    const auto h = m.blocks[0](x, Context{});
+    return total(square(m.blocks[1](h, Context{}))) +
+           0.3 * (total(square(tanh(m.blocks[0].up(x)))) + total(square(tanh(m.blocks[1].up(h)))));
+  });
+  Stacked<PenaltyBlock> model{{{stack.blocks[0]}, {stack.blocks[1]}}, {Kind::full}};
+  const auto got = value_and_grad(model, [&](const auto& m) {
+    const Flow end = m(Flow{x, zeros()}, Context{});
+    return total(square(end.x)) + end.penalty;
+  });
+  for (std::size_t i = 0; i < 2; ++i) {
+    const auto a = got.gradients.blocks[i].inner.up.weight.to_vector(),
+               b = want.gradients.blocks[i].up.weight.to_vector();
+    for (std::size_t k = 0; k < a.size(); ++k) EXPECT_NEAR(a[k], b[k], 1e-4F * (1 + std::abs(b[k])));
+  }
+}
+
+// A block that hands out its penalty by reference: without recomputation that is right.
+struct LeakyBlock {
+  static constexpr std::string_view kind = "Block";
+  TinyBlock inner;
+  std::shared_ptr<std::vector<Named<>>> out;
+  using fields = Fields<&LeakyBlock::inner, &LeakyBlock::out>;
+  Hidden operator()(const Hidden& x, const Context& context) const {
+    out->push_back(total(square(inner.up(x))));
+    return inner(x, context);
+  }
+};
+
+TEST(Stacked, WhatLeavesARecomputedBlockByReferenceIsRefused) {
+  const auto x = random_normal(Key::from_seed(100), 0, 1, Dim<Row>{5}, Dim<Embed>{6});
+  const auto run = [&](RematPolicy policy, bool stopped) {
+    const auto leaked = std::make_shared<std::vector<Named<>>>();
+    Stacked<LeakyBlock> model{{}, policy};
+    for (auto& block : make_stack(2, policy).blocks) model.blocks.push_back({block, leaked});
+    return error_of([&] {
+      value_and_grad(model, [&](const auto& m) {
+        const auto h = total(square(m(x, Context{})));
+        const auto penalty = stopped ? stop_gradient((*leaked)[0]) : (*leaked)[0];
+        EXPECT_GT(penalty.item(), 0) << "it may be looked at";
+        return h + 2 * penalty;
+      });
+    });
+  };
+  const std::string refused =
+      "multiply: [] was made inside a block that is computed again in the backward pass (remat), and used "
+      "outside of it, "
+      "where no gradient can reach it\nhint: return it from the block, in a struct beside the hidden state, "
+      "or take "
+      "stop_gradient() of it";
+  EXPECT_EQ(run({Kind::none}, false), "no error");
+  EXPECT_EQ(run({Kind::full}, false), refused);
+  EXPECT_EQ(run({Kind::nested}, false), refused);
+  EXPECT_EQ(run({Kind::full}, true), "no error");
+}
+
+TEST(Stacked, EmptyTensorsArePassedOnByNobody) {
+  Stacked<PenaltyBlock> model{{}, {Kind::full}};
+  model.blocks.push_back({TinyBlock::init(Key::from_seed(1))});
+  const auto x = random_normal(Key::from_seed(100), 0, 1, Dim<Row>{5}, Dim<Embed>{6});
+  EXPECT_EQ(error_of([&] {
+              value_and_grad(model, [&](const auto& m) { return total(m(Flow{x, {}}, Context{}).x); });
+            }),
+            "layers: tensor 1 of what they pass on, [], is empty\nhint: zeros() stands for nothing so far");
 }
 
 TEST(Stacked, LayersHaveDropoutOfTheirOwn) {

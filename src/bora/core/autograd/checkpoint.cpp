@@ -8,12 +8,17 @@
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <utility>
+
 #include "bora/core/autograd/recording_scope.h"
 #include "bora/core/grad.h"
 #include "bora/core/plain_ops.h"
 #include "bora/core/torch/node.h"
 
 namespace bora::core {
+
+constinit thread_local bool in_unrecorded_run = false;
+
 namespace {
 
 using at::Tensor;
@@ -40,6 +45,17 @@ variable_list run(SharedBody& shared, const variable_list& inputs) {
   return out;
 }
 
+class UnrecordedRun {
+ public:
+  explicit UnrecordedRun(bool on) : before_(std::exchange(in_unrecorded_run, on)) {}
+  ~UnrecordedRun() { in_unrecorded_run = before_; }
+  UnrecordedRun(const UnrecordedRun&) = delete;
+  UnrecordedRun& operator=(const UnrecordedRun&) = delete;
+
+ private:
+  bool before_;
+};
+
 // The first input is a scalar that requires a gradient, so that the body is recorded even where only
 // parameters that it reaches by itself do.
 struct Checkpoint : torch::autograd::Function<Checkpoint> {
@@ -48,6 +64,7 @@ struct Checkpoint : torch::autograd::Function<Checkpoint> {
     (void)anchor;
     ctx->save_for_backward(inputs.vec());
     ctx->saved_data["body"] = c10::IValue::make_capsule(body);
+    const UnrecordedRun scope(true);
     return run(*body, inputs.vec());
   }
 
@@ -62,6 +79,7 @@ struct Checkpoint : torch::autograd::Function<Checkpoint> {
     variable_list outputs, output_grads;
     {
       at::AutoGradMode record(true);
+      const UnrecordedRun scope(false);
       const PlainOpsScope as_before(body->plain);
       auto all = run(*body, inputs);
       for (std::size_t i = 0; i < all.size(); ++i) {

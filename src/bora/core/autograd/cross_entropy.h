@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "bora/core/mapping.h"
 
@@ -25,5 +26,10 @@ struct CrossEntropyRule {
 at::Tensor linear_cross_entropy(const at::Tensor& hidden, const at::Tensor& head,
                                 const std::optional<at::Tensor>& bias, const at::Tensor& targets,
                                 const at::Tensor& weights, const CrossEntropyRule& rule);
+
+/// InvalidArgument for a target beyond the vocabulary, or below 0 where `weights` has more than 0. Null:
+/// there may be such anywhere.
+void check_targets(std::string_view op, const at::Tensor& targets, const at::Tensor* weights,
+                   std::int64_t vocab);
 
 }  // namespace bora::core::autograd

@@ -12,10 +12,22 @@
 #include "bora/base/error.h"
 #include "bora/base/text.h"
 #include "bora/core/device.h"
+#include "bora/core/grad.h"
 #include "bora/core/layout/convert.h"
 
 namespace bora::core {
 namespace {
+
+// Gradients would be lost without a word.
+void refuse_escaped(std::string_view op, const Operand& x) {
+  fail(ErrorKind::InvalidArgument,
+       "{}: {} was made inside a block that is computed again in the backward pass (remat), and used outside "
+       "of it, "
+       "where no gradient can reach it\nhint: return it from the block, in a struct beside the hidden state, "
+       "or take "
+       "stop_gradient() of it",
+       op, describe(x));
+}
 
 void check_operand(std::string_view op, const Operand& x) {
   if (x.array.empty()) {
@@ -27,6 +39,7 @@ void check_operand(std::string_view op, const Operand& x) {
     fail(ErrorKind::InvalidArgument, "{}: {} axes are named for an array of {} dimensions: {}", op,
          x.names.size(), rank, describe(x));
   }
+  if (x.array.node()->unrecorded && recording() && tensor(x.array).is_floating_point()) refuse_escaped(op, x);
   for (std::size_t i = 1; i < x.names.size(); ++i) {
     if (find(x.names.first(i), x.names[i]) >= 0) {
       fail(ErrorKind::InvalidArgument, "{}: axis {} appears twice in {}\nhint: rename one of them", op,

@@ -5,6 +5,7 @@
 #include <ATen/core/Tensor.h>
 #include <c10/core/Allocator.h>
 
+#include <memory>
 #include <utility>
 
 #include "bora/base/error.h"
@@ -37,18 +38,25 @@ ParameterStoreScope::~ParameterStoreScope() { current_store = before_; }
 
 ParameterStore* parameter_store() { return current_store; }
 
-Array with_parameters(std::vector<Array> parameters, const std::function<Array()>& f) {
+std::vector<Array> with_parameters(std::vector<Array> parameters,
+                                   const std::function<std::vector<Array>()>& f) {
   auto* store = parameter_store();
   if (store == nullptr) return f();
   store->need(parameters);
-  Array y = f();
-  if (recording() && tensor(y).requires_grad()) {
-    tensor(y).register_hook([store, parameters = std::move(parameters)](const at::Tensor& gradient) {
-      store->need(parameters);
+  auto results = f();
+  if (!recording()) return results;
+  // Before the backward pass enters what f recorded, from whichever result it comes first.
+  const auto enter = [store, parameters = std::move(parameters), entered = std::make_shared<bool>(false)] {
+    if (!std::exchange(*entered, true)) store->need(parameters);
+  };
+  for (const auto& y : results) {
+    if (!tensor(y).requires_grad()) continue;
+    tensor(y).register_hook([enter](const at::Tensor& gradient) {
+      enter();
       return gradient;
     });
   }
-  return y;
+  return results;
 }
 
 bool values_present(const Array& x) { return x.numel() == 0 || own_storage(x).nbytes() != 0; }

@@ -19,6 +19,8 @@ namespace {
 
 constexpr std::string_view kX[] = {"x"};
 
+using Arrays = std::vector<Array>;
+
 Array three(float a, float b, float c) {
   const float values[] = {a, b, c};
   const std::int64_t size = 3;
@@ -58,8 +60,8 @@ TEST(ParameterStore, ValuesAreThereInBothPasses) {
   Array a = three(2, 3, 4), b = three(5, 6, 7);
   std::vector<Array*> parameters{&a, &b};
   const auto f = [&] {
-    const Array h = with_parameters({a}, [&] { return times(x, times(a, a)); });
-    const Array y = with_parameters({b}, [&] { return times(h, times(b, b)); });
+    const Array h = with_parameters({a}, [&] { return Arrays{times(x, times(a, a))}; })[0];
+    const Array y = with_parameters({b}, [&] { return Arrays{times(h, times(b, b))}; })[0];
     return reduce(Reduction::sum, {y, kX}, kX);
   };
   const auto want = value_and_grad(parameters, f);

@@ -7,11 +7,13 @@
 
 #include <cmath>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "bora/base/error.h"
 #include "bora/core/autograd/cast.h"
 #include "bora/core/autograd/cross_entropy.h"
+#include "bora/core/autograd/scores.h"
 #include "bora/core/contract.h"
 #include "bora/core/elementwise.h"
 #include "bora/core/layout/arrange.h"
@@ -65,45 +67,122 @@ std::string_view vocabulary(std::string_view op, const Operand& head, Names embe
        describe(head), describe(embed));
 }
 
+// Operands as rows: hidden [positions, embed], head [vocab, embed], bias [vocab], each value of positions
+// [positions].
+struct Rows {
+  Space space;
+  NameList positions;
+  std::string_view vocab;
+  std::int64_t count;  // of positions
+  at::Tensor hidden, head, targets;
+  std::optional<at::Tensor> bias;
+  autograd::CrossEntropyRule rule;
+
+  Rows(std::string_view op, const Operand& x, const Operand& w, const Operand& t, const HeadOptions& options,
+       std::int64_t chunk, std::span<const Operand> more = {})
+      : Rows(op, x, w, t, options, chunk, without(x.names, t.names),
+             without(w.names, without(x.names, t.names)), more) {}
+  at::Tensor of_positions(const Operand& x, at::ScalarType type) const {
+    return reshaped(permuted(space.local(x).to(type), x.names, positions), {count}).contiguous();
+  }
+  // Values [positions, ...] with the axes of the targets again, and `last` behind them.
+  Array label(const at::Tensor& values, NameList last = {}) const {
+    Dims sizes;
+    NameList names = positions;
+    for (const auto axis : positions) sizes.push_back(space.part(axis));
+    for (std::size_t i = 0; i < last.size(); ++i) {
+      sizes.push_back(values.size(static_cast<std::int64_t>(i) + 1));
+      names.push_back(last[i]);
+    }
+    return space.label(reshaped(values, sizes), names, {&vocab, 1});
+  }
+
+ private:
+  // libtorch's ops see the whole vocabulary at once
+  static bool has_kernels(const Operand& x) {
+    return x.array.empty() || autograd::has_kernel(tensor(x.array));
+  }
+  static std::vector<Operand> all(const Operand& x, const Operand& w, const Operand& t,
+                                  const HeadOptions& options, const NameList& over,
+                                  std::span<const Operand> more) {
+    std::vector<Operand> out{x, w, t};
+    for (const auto& operand : more) out.push_back(operand);
+    if (!options.bias.empty()) out.push_back({options.bias, over});
+    return out;
+  }
+  Rows(std::string_view op, const Operand& x, const Operand& w, const Operand& t, const HeadOptions& options,
+       std::int64_t chunk, const NameList& embed, const NameList& over, std::span<const Operand> more)
+      : space((check_options(op, options), op), all(x, w, t, options, over, more),
+              has_kernels(x) ? embed : joined(embed, over)),
+        positions(t.names.begin(), t.names.end()),
+        vocab(vocabulary(op, w, embed)),
+        count(product(space, positions)) {
+    space.by_lanes();
+    NameList hidden_order = positions, head_order{vocab};
+    hidden_order.insert(hidden_order.end(), embed.begin(), embed.end());
+    head_order.insert(head_order.end(), embed.begin(), embed.end());
+    const auto e = product(space, embed);
+    hidden = reshaped(permuted(space.local(x), x.names, hidden_order), {count, e});
+    head = reshaped(permuted(space.local(w), w.names, head_order), {space.part(vocab), e});
+    if (!options.bias.empty()) bias = space.local({options.bias, over});
+    targets = of_positions(t, at::kInt);
+    rule = {.logit_scale = options.logit_scale,
+            .soft_cap = options.soft_cap,
+            .chunk = chunk,
+            .vocab = space.size(vocab),
+            .first = space.first(vocab),
+            .lanes = vocab == space.laned() ? space.lanes() : 1,
+            .workers = space.workers(vocab)};
+  }
+};
+
 }  // namespace
 
 CrossEntropy linear_cross_entropy(const Operand& hidden, const Operand& head, const Operand& targets,
                                   const Operand& weights, const CrossEntropyOptions& options) try {
-  static constexpr std::string_view kOp = "linear_cross_entropy";
-  check_options(kOp, options.head);
-  const auto embed = without(hidden.names, targets.names), over = without(head.names, embed);
-  std::vector<Operand> operands{hidden, head, targets, weights};
-  if (!options.head.bias.empty()) operands.push_back({options.head.bias, over});
-  // libtorch's ops see the whole vocabulary at once
-  const bool plain = !hidden.array.empty() && !autograd::has_kernel(tensor(hidden.array));
-  Space space(kOp, operands, plain ? joined(embed, over) : embed);
-  space.by_lanes();
-  const auto vocab = vocabulary(kOp, head, embed);
-  NameList positions(targets.names.begin(), targets.names.end());
-  NameList hidden_order = positions, head_order{vocab};
-  hidden_order.insert(hidden_order.end(), embed.begin(), embed.end());
-  head_order.insert(head_order.end(), embed.begin(), embed.end());
-  auto n = product(space, positions), e = product(space, embed);
-  auto x = reshaped(permuted(space.local(hidden), hidden.names, hidden_order), {n, e});
-  auto w = reshaped(permuted(space.local(head), head.names, head_order), {space.part(vocab), e});
-  std::optional<at::Tensor> b;
-  if (!options.head.bias.empty()) b = space.local(operands.back());
-  auto t = reshaped(space.local(targets).to(at::kInt), {n}).contiguous();
-  auto p =
-      reshaped(permuted(space.local(weights).to(at::kFloat), weights.names, positions), {n}).contiguous();
-  const autograd::CrossEntropyRule rule{.logit_scale = options.head.logit_scale,
-                                        .soft_cap = options.head.soft_cap,
-                                        .z_loss = options.z_loss,
-                                        .chunk = options.chunk,
-                                        .vocab = space.size(vocab),
-                                        .first = space.first(vocab),
-                                        .lanes = vocab == space.laned() ? space.lanes() : 1,
-                                        .workers = space.workers(vocab)};
-  auto loss = autograd::linear_cross_entropy(x, w, b, t, p, rule);
+  Rows rows("linear_cross_entropy", hidden, head, targets, options.head, options.chunk, {&weights, 1});
+  rows.rule.z_loss = options.z_loss;
+  auto loss = autograd::linear_cross_entropy(rows.hidden, rows.head, rows.bias, rows.targets,
+                                             rows.of_positions(weights, at::kFloat), rows.rule);
   Array sum = reduce(Reduction::sum, {weights.array, weights.names}, weights.names);
-  return {whole({space.label(loss, {}, {&vocab, 1}), {}}), whole({sum, {}})};
+  return {whole({rows.space.label(loss, {}, {&rows.vocab, 1}), {}}), whole({sum, {}})};
 } catch (...) {
   rethrow("linear_cross_entropy", {hidden, head, targets, weights});
+}
+
+Array linear_log_prob(const Operand& hidden, const Operand& head, const Operand& targets,
+                      const HeadOptions& options, std::int64_t chunk) try {
+  const Rows rows("linear_log_prob", hidden, head, targets, options, chunk);
+  return rows.label(
+      autograd::linear_log_prob(rows.hidden, rows.head, rows.bias, rows.targets, rows.rule, rows.space.op()));
+} catch (...) {
+  rethrow("linear_log_prob", {hidden, head, targets});
+}
+
+LinearScores linear_scores(const Operand& hidden, const Operand& head, const Operand& targets,
+                           const ScoreOptions& options) try {
+  const Rows rows("linear_scores", hidden, head, targets, options.head, options.chunk);
+  if (options.top < 0 || options.top > rows.rule.vocab) {
+    fail(ErrorKind::InvalidArgument, "linear_scores: the {} most probable of {} tokens", options.top,
+         rows.rule.vocab);
+  }
+  if (rows.rule.workers != nullptr && (options.rank || options.top > 0)) {
+    fail(ErrorKind::Unsupported,
+         "linear_scores: ranks and most probable tokens of the axis {}, which is cut over {} workers\nhint: "
+         "take {} out of the axes of the mesh, or ask for log_prob alone",
+         rows.vocab, rows.rule.workers->size(), rows.vocab);
+  }
+  const auto got = autograd::linear_scores(rows.hidden, rows.head, rows.bias, rows.targets, rows.rule,
+                                           options.rank, options.top);
+  LinearScores out{.log_prob = rows.label(got.log_prob)};
+  if (options.rank) out.rank = rows.label(got.rank);
+  if (options.top > 0) {
+    out.top_ids = rows.label(got.top_ids, {"top"});
+    out.top_log_prob = rows.label(got.top_log_prob, {"top"});
+  }
+  return out;
+} catch (...) {
+  rethrow("linear_scores", {hidden, head, targets});
 }
 
 Array linear_logits(const Operand& hidden, const Operand& head, const HeadOptions& options, Names out) {

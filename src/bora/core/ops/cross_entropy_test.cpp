@@ -10,6 +10,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -121,6 +122,109 @@ TEST(LinearCrossEntropy, ALossThatIsScaledScalesEveryGradient) {
     const auto a = one.gradients[i].to_vector<float>(), b = three.gradients[i].to_vector<float>();
     for (std::size_t k = 0; k < a.size(); ++k) ASSERT_FLOAT_EQ(3 * a[k], b[k]);
   }
+}
+
+// log softmax of logits of the whole batch, [b, p, v].
+Array log_probs(const Head& h, const HeadOptions& options) {
+  return log_softmax({linear_logits({h.hidden, kBpe}, {h.weight, kVe}, options, kBpv), kBpv}, kV);
+}
+
+Array log_prob_of(const Head& h, const HeadOptions& options) {
+  return linear_log_prob({h.hidden, kBpe}, {h.weight, kVe}, {h.targets, kBp}, options, 3);
+}
+
+TEST(LinearLogProb, IsLogSoftmaxOfTheTarget) {
+  Head h;
+  for (const auto& options : {h.with(1, 0, false), h.with(0.5, 3, true)}) {
+    const auto got = log_prob_of(h, options).to_vector<float>(),
+               all = log_probs(h, options).to_vector<float>();
+    const auto targets = h.targets.to_vector<std::int32_t>();
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      const float want = targets[i] < 0 ? 0 : all[i * kVocab + static_cast<std::size_t>(targets[i])];
+      EXPECT_NEAR(got[i], want, 1e-5);
+    }
+  }
+}
+
+// -log sigmoid(beta · (log p of row 0 - log p of row 1)), row 0 being the one that is preferred.
+Array preference(const Array& log_prob, const Array& weights) {
+  static constexpr std::string_view kP[] = {"p"}, kB[] = {"b"};
+  const Array weighted = binary(Binary::multiply, {log_prob, kBp}, {weights, kBp}, kBp);
+  const Array rows = reduce(Reduction::sum, {weighted, kBp}, kP);
+  const std::vector<float> signs{0.1F, -0.1F};
+  const std::vector<std::int64_t> two{2};
+  const Array sign = from_data({kB, two}, std::span<const float>(signs));
+  const Array margin = reduce(Reduction::sum, {binary(Binary::multiply, {rows, kB}, {sign, kB}, kB), kB}, kB);
+  const Array e = unary(Unary::exp, {unary(Unary::negative, {margin, {}}), {}});
+  return unary(Unary::log1p, {e, {}});
+}
+
+TEST(LinearLogProb, APreferenceHasTheGradientOfTheComposition) {
+  for (const bool plain : {true, false}) {
+    Head h;
+    const auto options = [&] { return plain ? HeadOptions() : h.with(0.5, 3, true); };
+    const auto got = h.value_and_grad([&] { return preference(log_prob_of(h, options()), h.weights); });
+    const auto want = h.value_and_grad([&] {
+      const Array logits = linear_logits({h.hidden, kBpe}, {h.weight, kVe}, options(), kBpv);
+      const Array zero = binary(Binary::multiply, {h.targets, kBp}, 0);
+      const Array targets = binary(Binary::maximum, {h.targets, kBp}, {zero, kBp}, kBp);
+      const Array nll = cross_entropy({logits, kBpv}, "v", {targets, kBp});
+      return preference(unary(Unary::negative, {nll, kBp}), h.weights);
+    });
+    expect_near(got.value, want.value, "value");
+    for (std::size_t i = 0; i < 3; ++i)
+      expect_near(got.gradients[i], want.gradients[i], fmt::format("gradient {}", i));
+  }
+}
+
+TEST(LinearScores, RanksAndMostProbableTokens) {
+  Head h;
+  auto* row = h.weight.data<float>();  // tokens 4 and 30 are the same: they tie everywhere
+  std::copy(row + 4 * kEmbed, row + 5 * kEmbed, row + 30 * kEmbed);
+  auto* targets = h.targets.data<std::int32_t>();
+  targets[0] = 4;
+  targets[1] = 30;
+  const auto options = h.with(0.5, 3, false);
+  const auto got = linear_scores({h.hidden, kBpe}, {h.weight, kVe}, {h.targets, kBp},
+                                 {.head = options, .chunk = 3, .rank = true, .top = 7});
+  EXPECT_EQ(got.top_ids.sizes(), (std::vector<std::int64_t>{kBatch, kPositions, 7}));
+  EXPECT_EQ(got.log_prob.to_vector<float>(), log_prob_of(h, options).to_vector<float>());
+  const auto all = log_probs(h, options).to_vector<float>();
+  const auto ranks = got.rank.to_vector<std::int32_t>(), ids = got.top_ids.to_vector<std::int32_t>();
+  const auto probs = got.top_log_prob.to_vector<float>();
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    const float* p = all.data() + i * kVocab;
+    std::vector<std::int32_t> order(kVocab);
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return p[a] > p[b]; });
+    const auto place = std::find(order.begin(), order.end(), targets[i]) - order.begin();
+    EXPECT_EQ(ranks[i], targets[i] < 0 ? -1 : place) << i;
+    for (std::size_t k = 0; k < 7; ++k) {
+      EXPECT_EQ(ids[i * 7 + k], order[k]) << i;
+      EXPECT_NEAR(probs[i * 7 + k], p[order[k]], 1e-5);
+    }
+  }
+  const auto plain = linear_scores({h.hidden, kBpe}, {h.weight, kVe}, {h.targets, kBp}, {.head = options});
+  EXPECT_TRUE(plain.rank.empty() && plain.top_ids.empty() && plain.top_log_prob.empty());
+}
+
+TEST(LinearScores, WhatCannotBe) {
+  const Head h;
+  const auto error = [&](std::int32_t target, std::int64_t top) -> std::string {
+    h.targets.data<std::int32_t>()[2] = target;
+    try {
+      linear_scores({h.hidden, kBpe}, {h.weight, kVe}, {h.targets, kBp}, {.top = top});
+    } catch (const Error& e) {
+      return e.what();
+    }
+    return "no error";
+  };
+  EXPECT_EQ(error(0, 38), "linear_scores: the 38 most probable of 37 tokens");
+  EXPECT_EQ(error(0, -1), "linear_scores: the -1 most probable of 37 tokens");
+  EXPECT_EQ(error(37, 0),
+            "linear_scores: target 37 at position 2 is outside the vocabulary of 37\nhint: the "
+            "tokenizer and the model disagree on vocab_size");
+  EXPECT_EQ(error(0, 37), "no error");
 }
 
 std::string error_of(const HeadOptions& options) {

@@ -7,12 +7,22 @@
 #include <optional>
 
 #include "bora/core/autograd/cross_entropy.h"
+#include "bora/core/autograd/scores.h"
 
 namespace bora::core::plain {
 
-/// Forms all logits [positions, vocab]. The whole vocabulary must be here. Targets are checked on the CPU.
+// All form the logits [positions, vocab]: the whole vocabulary must be here. Targets are checked on the CPU.
+
 at::Tensor linear_cross_entropy(const at::Tensor& hidden, const at::Tensor& head,
                                 const std::optional<at::Tensor>& bias, const at::Tensor& targets,
                                 const at::Tensor& weights, const autograd::CrossEntropyRule& rule);
+
+/// As autograd/scores.h.
+at::Tensor linear_log_prob(const at::Tensor& hidden, const at::Tensor& head,
+                           const std::optional<at::Tensor>& bias, const at::Tensor& targets,
+                           const autograd::CrossEntropyRule& rule);
+autograd::Scores linear_scores(const at::Tensor& hidden, const at::Tensor& head,
+                               const std::optional<at::Tensor>& bias, const at::Tensor& targets,
+                               const autograd::CrossEntropyRule& rule, bool rank, std::int64_t top);
 
 }  // namespace bora::core::plain

@@ -39,10 +39,16 @@ struct Conversion {
   std::vector<at::Tensor> tensors;  // the same one for each lane of operations that work by lanes
 };
 
+/// Whether this thread is in the first run of a checkpointed body (autograd/checkpoint.cpp): arrays are
+/// computed there, and no operation is recorded, so that gradients never reach what is made.
+extern constinit thread_local bool in_unrecorded_run;
+
 struct Node : detail::Counted {
-  explicit Node(at::Tensor t, Layout l = {}) : tensor(std::move(t)), layout(l) {}
+  explicit Node(at::Tensor t, Layout l = {})
+      : tensor(std::move(t)), layout(l), unrecorded(in_unrecorded_run) {}
   at::Tensor tensor;
   Layout layout;
+  bool unrecorded;                    ///< made there: of no use for what is recorded
   std::shared_ptr<ParameterUse> use;  // of parameters
   std::vector<Conversion> conversions;
   bool frozen = false;  // a parameter that is not trained
