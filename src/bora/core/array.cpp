@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "bora/base/error.h"
+#include "bora/core/shard.h"
 #include "bora/core/torch/node.h"
 
 namespace bora::core {
@@ -22,7 +23,7 @@ const at::Tensor& filled(std::string_view who, const Array& a) {
   return tensor(a);
 }
 
-// The same where the values must be final.
+// The same where the values must be final and all of them here.
 const at::Tensor& summed(std::string_view who, const Array& a) {
   const at::Tensor& t = filled(who, a);
   const auto& place = a.node()->layout.place;
@@ -30,6 +31,7 @@ const at::Tensor& summed(std::string_view who, const Array& a) {
     fail(ErrorKind::InvalidArgument,
          "{}: the array is this worker's part of a sum over workers\nhint: core::whole() adds them up", who);
   }
+  require_whole(who, {a, {}});
   return t;
 }
 
@@ -98,10 +100,8 @@ double Array::item() const {
 
 template <class T>
 std::vector<T> Array::to_vector() const {
-  constexpr at::ScalarType type = c10::CppTypeToScalarType<T>::value;
-  const at::Tensor t = summed("to_vector", *this).detach().to(at::kCPU, type).contiguous();
-  const T* first = t.const_data_ptr<T>();
-  return std::vector<T>(first, first + t.numel());
+  summed("to_vector", *this);
+  return local_vector<T>(*this);
 }
 template std::vector<float> Array::to_vector<float>() const;
 template std::vector<double> Array::to_vector<double>() const;

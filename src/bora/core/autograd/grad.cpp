@@ -156,6 +156,10 @@ ValueAndGrad value_and_grad(std::span<Array* const> parameters, const std::funct
   return out;
 }
 
-Array stop_gradient(const Array& x) { return labelled_as(x, tensor(x).detach()); }
+Array stop_gradient(const Array& x) {
+  if (x.empty())
+    fail(ErrorKind::InvalidArgument, "stop_gradient: the array is empty (it was never given a value)");
+  return labelled_as(x, tensor(x).detach());
+}
 
 }  // namespace bora::core

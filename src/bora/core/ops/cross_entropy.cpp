@@ -46,16 +46,39 @@ CrossEntropy linear_cross_entropy(const Operand& hidden, const Operand& head, co
   return {whole({space.label(loss, {}, vocab), {}}), whole({sum, {}})};
 }
 
+namespace {
+
+void check_targets(const at::Tensor& targets, std::string_view vocab, std::int64_t size) {
+  if (targets.numel() == 0) return;
+  const auto smallest = targets.min().item().toLong(), largest = targets.max().item().toLong();
+  if (smallest >= 0 && largest < size) return;
+  fail(ErrorKind::InvalidArgument,
+       "cross_entropy: target {} is outside axis {} of size {}\nhint: what is to be ignored gets a target "
+       "within it "
+       "and the weight 0",
+       smallest < 0 ? smallest : largest, vocab, size);
+}
+
+}  // namespace
+
 Array cross_entropy(const Operand& logits, std::string_view vocab, const Operand& targets) {
   Space space("cross_entropy", {logits, targets}, {&vocab, 1});
   require("cross_entropy", logits, vocab);
+  require_indices("cross_entropy", targets);
   NameList over{vocab};
-  auto log_p = log_softmax(logits, over);
   auto rows = without(logits.names, over);
+  if (targets.names.size() != rows.size() || !within(targets.names, rows)) {
+    fail(ErrorKind::InvalidArgument,
+         "cross_entropy: the targets are {}, the logits {} without {} have the axes {}\nhint: {} must be the "
+         "axis that the targets are places along",
+         describe(targets), describe(logits), vocab, describe(rows), vocab);
+  }
+  auto log_p = log_softmax(logits, over);
   NameList order = rows;
   order.push_back(vocab);
   auto flat = permuted(space.local({log_p, logits.names}), logits.names, order);
   auto index = permuted(space.local(targets).to(at::kLong), targets.names, rows).unsqueeze(-1);
+  check_targets(index, vocab, space.size(vocab));
   return space.label(flat.gather(-1, index).squeeze(-1).neg(), rows);
 }
 
