@@ -16,6 +16,7 @@
 #include "bora/core/param.h"
 #include "bora/nn/context.h"
 #include "bora/nn/init.h"
+#include "bora/nn/model_concepts.h"  // IWYU pragma: export
 #include "bora/nn/model_shape.h"
 
 namespace bora::nn {
@@ -66,8 +67,8 @@ First first_axis(const Named<First, Rest...>&);  // for its type alone
 template <class M>
 using VocabAxis = decltype(detail::first_axis(std::declval<const M&>().head()));
 
-/// What a model type must offer: see models/llama.h.
-template <class M>
+/// What a model type must offer: see model_concepts.h and models/llama.h.
+template <CompleteModel M>
 class LanguageModelOf final : public LanguageModel {
  public:
   using Batch = typename M::BatchAxis;
@@ -117,7 +118,7 @@ class LanguageModelOf final : public LanguageModel {
   M model_;
 };
 
-template <class M>
+template <CompleteModel M>
 std::unique_ptr<LanguageModel> erase_type(M model) {
   return std::make_unique<LanguageModelOf<M>>(std::move(model));
 }
