@@ -24,7 +24,8 @@ make_page() {
     echo
     echo "## $(sed -n 's|^// TITLE: ||p' "$program")"
     echo
-    sed -n '/^#include "axes.h"/,$p' "$program" | tail -n +2 | sed '1i ```cpp' | sed '$a ```'
+    sed -n '/^#include "axes.h"/,$p' "$program" | tail -n +2 | grep -v '^#include' |
+      sed -E 's|  // USER$||; 1i ```cpp' | sed '$a ```'
     echo
     echo '```text'
     words "$program"

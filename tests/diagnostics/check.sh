@@ -4,7 +4,8 @@
 #
 # check.sh KIND COMPILER SOURCE INCLUDE...   compiles one wrong program: it must fail, with the expected words.
 # KIND is GCC or CLANG and chooses the line `// EXPECT-KIND: extended regular expression`; `// FIRST-LINES: n` wants
-# the words within the first n lines.
+# the words within the first n lines. A program with a line that ends in `// USER` is one whose first three lines of
+# errors must name that line.
 set -u
 kind=$1 compiler=$2 source=$3
 shift 3
@@ -16,6 +17,11 @@ output=$("$compiler" -std=c++20 -fsyntax-only -fdiagnostics-color=never "${inclu
   echo "$source compiles but should not"
   exit 1
 }
+line=$(grep -n '// USER$' "$source" | cut -d: -f1)
+if [ -n "$line" ] && ! printf '%s\n' "$output" | head -3 | grep -qF -- "$(basename "$source"):$line:"; then
+  printf '%s: line %s is not in the first three lines of what %s says\n%s\n' "$source" "$line" "$compiler" "$(printf '%s\n' "$output" | head -12)"
+  exit 1
+fi
 lines=$(sed -n 's|^// FIRST-LINES: ||p' "$source")
 printf '%s\n' "$output" | head -n "${lines:-1000000}" | grep -qE -- "$expected" && exit 0
 printf '%s: expected words matching\n  %s\nbut %s says\n%s\n' "$source" "$expected" "$compiler" "$(printf '%s\n' "$output" | head -40)"

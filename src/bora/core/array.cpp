@@ -10,6 +10,7 @@
 #include "bora/base/error.h"
 #include "bora/core/device.h"
 #include "bora/core/layout/refusal.h"
+#include "bora/core/shard.h"
 #include "bora/core/torch/node.h"
 
 namespace bora::core {
@@ -24,7 +25,7 @@ const at::Tensor& filled(std::string_view who, const Array& a) {
   return tensor(a);
 }
 
-// The same where the values must be final.
+// The same where the values must be final and all of them here.
 const at::Tensor& summed(std::string_view who, const Array& a) {
   const at::Tensor& t = filled(who, a);
   const auto& place = a.node()->layout.place;
@@ -32,6 +33,7 @@ const at::Tensor& summed(std::string_view who, const Array& a) {
     fail(ErrorKind::InvalidArgument,
          "{}: the array is this worker's part of a sum over workers\nhint: core::whole() adds them up", who);
   }
+  require_whole(who, {a, {}});
   return t;
 }
 
@@ -102,10 +104,8 @@ double Array::item() const try {
 
 template <class T>
 std::vector<T> Array::to_vector() const try {
-  constexpr at::ScalarType type = c10::CppTypeToScalarType<T>::value;
-  const at::Tensor t = summed("to_vector", *this).detach().to(at::kCPU, type).contiguous();
-  const T* first = t.const_data_ptr<T>();
-  return std::vector<T>(first, first + t.numel());
+  summed("to_vector", *this);
+  return local_vector<T>(*this);
 } catch (...) {
   rethrow("to_vector", {Operand{*this, {}}});
 }

@@ -55,14 +55,14 @@ class Array {
   std::int64_t numel() const;
   DType dtype() const;
 
-  /// The value of an array with one element, widened. Waits for the device.
+  /// The value of an array with one element, widened. Waits for the device. Refuses a shard or a partial sum.
   double item() const;
   /// Elements in row-major order of the present dimensions, converted to T (float, double, int32, int64, bool
-  /// as uint8).
+  /// as uint8). Refuses a shard or a partial sum: shard.h reads those.
   template <class T>
   std::vector<T> to_vector() const;
 
-  /// Pointer to the elements of a contiguous host array of dtype T; an error otherwise. Writing through it
+  /// Pointer to the elements, or this rank's shard, of a contiguous host array of dtype T. Writing through it
   /// changes every Array that shares the node.
   template <class T>
   T* data() const;

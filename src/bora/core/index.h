@@ -16,7 +16,7 @@ Array take(const Operand& x, std::string_view axis, const Operand& indices, Name
 /// `base` with `updates` added at `indices` along `axis`; duplicates add up in the order of the indices.
 Array scatter_add(const Operand& base, std::string_view axis, const Operand& indices, const Operand& updates);
 
-/// 1 where the index equals the position along the new last axis `axis`, else 0.
+/// 1 where the index equals the position along the new last axis `axis`, else 0. Refuses an index outside.
 Array one_hot(const Operand& indices, std::string_view axis, std::int64_t size, DType dtype = DType::f32);
 
 }  // namespace bora::core

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
 #pragma once
+#include <concepts>
 #include <functional>
 #include <type_traits>
 #include <utility>
@@ -58,9 +59,39 @@ ValueAndGrad<M> value_and_grad(M& model, F&& f) {
   return out;
 }
 
+namespace detail {
+template <class F, class M>
+using loss_of = decltype(std::declval<F&>()(std::declval<M&>()));
+template <class F>
+inline constexpr bool holds_references = !std::is_standard_layout_v<F> && std::is_trivially_copyable_v<F>;
+}  // namespace detail
+
+template <class F, class M>
+concept GivesNoScalar = !std::convertible_to<detail::loss_of<F, M>, Named<>>;
+template <Module M, class F>
+requires GivesNoScalar<F, M>
+__attribute__((unavailable("the loss must be Named<>: take mean_all, or sum over the axes that it has")))
+detail::loss_of<F, M>
+value_and_grad(M& model, F&& f) {
+  return f(model);
+}
+
+/// A closure with references inside, as far as its type can tell: one that also holds something that must be
+/// copied (a tensor, a module) looks like any other.
+template <class F>
+concept HoldsReferences = detail::holds_references<std::remove_cvref_t<F>>;
+template <Bundle X, class F>
+requires HoldsReferences<F>
+__attribute__((unavailable("it runs again in the backward pass, when locals are gone: capture by value"))) X
+remat(F&& f, const X& x) {
+  return f(x);
+}
+
 /// Runs `f` on x, a tensor or a struct of tensors, without keeping its intermediate values; they are computed
 /// again in the backward pass. What f makes leaves it by its result alone: an operation that uses an array
 /// which f handed out otherwise (by reference) fails, because no gradient could reach it.
+/// The backward pass may come after the function that called remat has returned: `f` owns what it needs, so
+/// it captures by value (modules and tensors are cheap to copy).
 template <Bundle X, class F>
 X remat(F&& f, const X& x) {
   const auto inputs = arrays_of_bundle(x);

@@ -302,8 +302,8 @@ TEST(Remat, SameBitsWithDropoutInside) {
   int calls = 0;
   auto loss = [&](bool again) {
     return value_and_grad(model, [&](const Affine& m) {
-      auto body = [&m, &calls, key](const Named<Batch, In>& h) {
-        ++calls;
+      auto body = [m, count = &calls, key](const Named<Batch, In>& h) {
+        ++*count;
         return dropout(tanh(rename<Out, In>(slice<Out>(m(h), 0, 2))), 0.4, key) * 3;
       };
       auto h = slice<In>(x, 0, 3) * 1.5;
@@ -318,6 +318,32 @@ TEST(Remat, SameBitsWithDropoutInside) {
   EXPECT_TRUE(same_bits(plain.value, repeated.value));
   EXPECT_TRUE(same_bits(plain.gradients.weight, repeated.gradients.weight));
   EXPECT_TRUE(same_bits(plain.gradients.bias, repeated.gradients.bias));
+}
+
+// The backward pass comes after the function, with its locals, is gone.
+TEST(Remat, OwnsWhatItCaptures) {
+  auto model = Affine::make(1);
+  const auto forward = [](const Affine& m, const Named<Out>& x) {
+    const auto factor = m.bias * 2;
+    return remat([factor](const Named<Out>& h) { return tanh(h * factor); }, x);
+  };
+  const auto x = random_normal(Key::from_seed(2), 0, 1, Dim<Out>{2});
+  const auto again = value_and_grad(model, [&](const Affine& m) { return total(forward(m, x)); });
+  const auto plain = value_and_grad(model, [&](const Affine& m) { return total(tanh(x * (m.bias * 2))); });
+  EXPECT_TRUE(same_bits(again.gradients.bias, plain.gradients.bias));
+}
+
+TEST(Remat, ReferencesInAClosureAreSeen) {
+  double factor = 2;
+  Named<In> x;
+  const auto by_reference = [&](const Named<In>& h) { return h * factor; };
+  const auto numbers = [factor, key = Key::from_seed(1)](const Named<In>& h) {
+    return dropout(h, factor, key);
+  };
+  const auto tensors = [x](const Named<In>& h) { return h * x; };
+  const auto nothing = [](const Named<In>& h) { return h; };
+  static_assert(HoldsReferences<decltype(by_reference)> && !HoldsReferences<decltype(numbers)>);
+  static_assert(!HoldsReferences<decltype(tensors)> && !HoldsReferences<decltype(nothing)>);
 }
 
 TEST(Remat, OutsideOfAGradientJustRuns) {

@@ -12,7 +12,17 @@
 #include "bora/core/array.h"
 #include "bora/core/mapping.h"
 #include "bora/core/shape.h"
+#include "bora/core/shard.h"
 #include "bora/named/axis.h"
+
+// A function whose result is `const Named<Embed, Vocab>&` and that returns a Named<Vocab, Embed> would refer
+// to a converted copy that is gone at once. Both compilers see it; here it is an error, for whoever includes
+// this.
+#ifdef __clang__
+#pragma clang diagnostic error "-Wreturn-stack-address"
+#else
+#pragma GCC diagnostic error "-Wreturn-local-addr"
+#endif
 
 namespace bora {
 
@@ -51,6 +61,12 @@ inline constexpr bool is_indices<Indices<As...>> = true;
 
 core::Array checked_rank(core::Array array, core::Names names, std::string_view what);
 void require_integers(const core::Array& array, core::Names names);
+
+template <class T>
+std::vector<T> to_vector(const core::Operand& x) {
+  core::require_whole("to_vector", x);
+  return x.array.template to_vector<T>();
+}
 }  // namespace detail
 
 template <class T>
@@ -108,12 +124,16 @@ class Named {
   /// Elements in row-major order of As....
   template <class T = float>
   std::vector<T> to_vector() const {
-    return array_.template to_vector<T>();
+    return detail::to_vector<T>({array_, axes::names});
   }
 
-  const core::Array& array() const noexcept { return array_; }
+  const core::Array& array() const& noexcept { return array_; }
+  core::Array array() && noexcept { return std::move(array_); }
   core::Array& mutable_array() noexcept { return array_; }  ///< for optimizers and loaders
-  core::Operand operand() const noexcept { return {array_, axes::names}; }
+  /// Refers to this tensor: valid while it lives.
+  core::Operand operand() const& noexcept { return {array_, axes::names}; }
+  __attribute__((unavailable("it refers to a temporary tensor: give the tensor a name first"))) core::Operand
+  operand() const&& noexcept;
 
   /// For ops only; everyone else uses from_array.
   static Named adopt(core::Array array) {
@@ -150,11 +170,14 @@ class Indices {
   std::int64_t item() const requires(sizeof...(As) == 0) { return static_cast<std::int64_t>(array_.item()); }
   template <class T = std::int64_t>
   std::vector<T> to_vector() const {
-    return array_.template to_vector<T>();
+    return detail::to_vector<T>({array_, axes::names});
   }
 
-  const core::Array& array() const noexcept { return array_; }
-  core::Operand operand() const noexcept { return {array_, axes::names}; }
+  const core::Array& array() const& noexcept { return array_; }
+  core::Array array() && noexcept { return std::move(array_); }
+  core::Operand operand() const& noexcept { return {array_, axes::names}; }
+  __attribute__((unavailable("it refers to a temporary tensor: give the tensor a name first"))) core::Operand
+  operand() const&& noexcept;
   static Indices adopt(core::Array array) {
     Indices out;
     out.array_ = std::move(array);

@@ -127,6 +127,97 @@ TEST_F(NamedOps, ComparisonsAndLogic) {
   check(logical_not(x > 0), [](float p, float) { return !(p > 0); });
 }
 
+TEST_F(NamedOps, ComparisonsWithNumbersOnEitherSide) {
+  const auto x = from_vector({-1, 0, 0.5, 2}, kC);
+  const auto check = [](const auto& mask, std::vector<std::uint8_t> expected) {
+    EXPECT_EQ(mask.dtype(), core::DType::boolean);
+    EXPECT_EQ(mask.template to_vector<std::uint8_t>(), expected);
+  };
+  check(x < 0.5, {1, 1, 0, 0});
+  check(x <= 0.5, {1, 1, 1, 0});
+  check(x > 0.5, {0, 0, 0, 1});
+  check(x >= 0.5, {0, 0, 1, 1});
+  check(0.5 < x, {0, 0, 0, 1});
+  check(0.5 <= x, {0, 0, 1, 1});
+  check(0.5 > x, {1, 1, 0, 0});
+  check(0.5 >= x, {1, 1, 1, 0});
+  check(equal(x, 0.5), {0, 0, 1, 0});
+  check(not_equal(x, 0.5), {1, 1, 0, 1});
+  check(not_equal(x, x), {0, 0, 0, 0});
+}
+
+TEST_F(NamedOps, AssigningOperatorsMakeANewTensor) {
+  const auto before = x;
+  auto z = x;
+  z += b;
+  EXPECT_TRUE(same_bits(z, x + b));
+  z -= y;
+  z *= b;
+  z /= x;
+  EXPECT_TRUE(same_bits(z, (x + b - y) * b / x));
+  z = x;
+  z += 3;
+  z -= 1;
+  z *= 2;
+  z /= 4;
+  EXPECT_TRUE(same_bits(z, (x + 3 - 1) * 2 / 4));
+  EXPECT_TRUE(same_bits(x, before)) << "copies keep their values";
+}
+
+TEST_F(NamedOps, ElementsWrittenOut) {
+  const auto x = from_vector({1, 2, 3, 4, 5, 6}, kA, kB);
+  EXPECT_EQ(x.dtype(), core::DType::f32);
+  EXPECT_EQ(x.to_vector(), (std::vector<float>{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(from_vector({0.5, 1}, Dim<D>{2}).to_vector(), (std::vector<float>{0.5F, 1}));
+  const auto ids = indices_from_vector({7, 8}, Dim<D>{2});
+  EXPECT_EQ(ids.array().dtype(), core::DType::i64);
+  EXPECT_EQ(ids.to_vector(), (std::vector<std::int64_t>{7, 8}));
+  EXPECT_EQ(error_of([] {
+              from_vector({1, 2}, kB);
+            }),
+            "from_data: [b=3] of f32 takes 3 elements (12 bytes), 8 bytes were given");
+}
+
+TEST_F(NamedOps, MeanOfAMaskIsTheShareThatIsTrue) {
+  const auto x = from_vector({1, -1, 1, 1, -1, -1}, kA, kB);
+  EXPECT_EQ(mean<B>(x > 0).to_vector(), (std::vector<float>{2.F / 3, 1.F / 3}));
+  EXPECT_EQ(mean_all(x > 0).item(), 0.5);
+  EXPECT_EQ(total(x > 0).item(), 3);
+}
+
+TEST_F(NamedOps, IdsAreCompared) {
+  const auto same = equal(places, indices_from_vector(std::vector<std::int64_t>{2, 1, 2, 0}, kC));
+  EXPECT_EQ(same.to_vector<std::uint8_t>(), (std::vector<std::uint8_t>{1, 0, 1, 0}));
+  EXPECT_EQ(equal(places, 2).to_vector<std::uint8_t>(), (std::vector<std::uint8_t>{1, 0, 1, 0}));
+  EXPECT_EQ(not_equal(places, 0).to_vector<std::uint8_t>(), (std::vector<std::uint8_t>{1, 0, 1, 1}));
+  EXPECT_EQ(mean_all(not_equal(places, places)).item(), 0);
+  constexpr std::int64_t kLarge = (std::int64_t{1} << 60) + 1;
+  EXPECT_EQ(equal(indices_from_vector({kLarge, kLarge - 1}, kA), kLarge).to_vector<std::uint8_t>(),
+            (std::vector<std::uint8_t>{1, 0}));
+}
+
+TEST_F(NamedOps, CrossEntropyOverTheNamedAxis) {
+  const Indices<C, A> targets = indices_from_vector({0, 1, 2, 0, 1, 2, 0, 2}, kC, kA);
+  const auto losses = cross_entropy<B>(z, targets);
+  static_assert(std::is_same_v<decltype(losses), const Named<A, C>>);
+  const auto log_p = at(log_softmax<B>(z));
+  expect_each(losses, {2, 4}, [&](auto i, auto k) { return -log_p(i, at(targets)(k, i), k); });
+}
+
+TEST_F(NamedOps, IdsChangeAxes) {
+  const Indices<A, B> ids = indices_from_vector({0, 1, 2, 3, 4, 5}, kA, kB);
+  const auto flat = flatten<Axes<A, B>, D>(ids);
+  EXPECT_EQ(flat.to_vector(), (std::vector<std::int64_t>{0, 1, 2, 3, 4, 5}));
+  EXPECT_TRUE(same_bits(unflatten<D>(flat, kA, kB), ids));
+  EXPECT_EQ((rearrange<B, A>(ids).to_vector()), (std::vector<std::int64_t>{0, 3, 1, 4, 2, 5}));
+  const auto parts = split<B>(ids, {1, 2});
+  EXPECT_EQ(parts[1].to_vector(), (std::vector<std::int64_t>{1, 2, 4, 5}));
+  EXPECT_TRUE(same_bits(concatenate<B>(parts[0], parts[1]), ids));
+  EXPECT_EQ((unbind<A, 2>(ids)[1].to_vector()), (std::vector<std::int64_t>{3, 4, 5}));
+  EXPECT_EQ(stack<C>(flat, flat).size<C>(), 2);
+  EXPECT_EQ(broadcast(flat, kC).size<C>(), 4);
+}
+
 TEST_F(NamedOps, Unary) {
   auto check = [&](const auto& result, const auto& from, auto f) {
     expect_each(result, {2, 3}, [&](auto i, auto j) { return f(static_cast<double>(at(from)(i, j))); });
@@ -343,6 +434,15 @@ TEST(NamedArrays, OnlyByNamingEveryDimension) {
             "from_array: 1 axes [a] for an array with 2 dimensions\nhint: name every dimension");
   EXPECT_EQ(error_of([&] { indices_from_array<A, B>(array); }),
             "indices_from_array: indices [a, b] must be i32 or i64 but are f32");
+}
+
+// const auto& of a temporary's array would dangle if it were a reference.
+TEST(NamedArrays, ATemporaryGivesItsArrayAway) {
+  static_assert(std::is_same_v<decltype(random(1, kA).array()), core::Array>);
+  const Named<A> x;
+  static_assert(std::is_same_v<decltype(x.array()), const core::Array&>);
+  const core::Array& kept = random(1, kA).array();
+  EXPECT_EQ(kept.to_vector<float>(), random(1, kA).to_vector());
 }
 
 TEST(NamedArrays, DynamicAndBack) {

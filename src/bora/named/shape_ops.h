@@ -13,69 +13,86 @@
 
 namespace bora {
 
+namespace detail {
+// The kind of tensor that X is, ids or numbers, with the axes of List.
+template <AnyTensor X, class List>
+struct same_kind {
+  using type = named_over<List>;
+};
+template <IndexTensor X, class List>
+struct same_kind<X, List> {
+  using type = indices_over<List>;
+};
+}  // namespace detail
+/// Named<As...> for numbers, Indices<As...> for ids; List is Axes<As...>.
+template <AnyTensor X, class List>
+using kind_over = typename detail::same_kind<X, List>::type;
+
 /// The axis From under the name To. Moves nothing.
 template <Axis From, Axis To, AnyTensor X>
 requires(HasAxes<X, From>&& LacksAxes<X, To>) auto rename(const X& x) {
   using Out = renamed<axes_of<X>, From, To>;
-  if constexpr (NamedTensor<X>)
-    return named_over<Out>::adopt(x.array());
-  else
-    return indices_over<Out>::adopt(x.array());
+  return kind_over<X, Out>::adopt(x.array());
 }
 
 /// The same axes in this order.
-template <Axis... To, NamedTensor X>
-requires same_axes<Axes<To...>, axes_of<X>> Named<To...> rearrange(const X& x) { return x; }
+template <Axis... To, AnyTensor X>
+requires same_axes<Axes<To...>, axes_of<X>> kind_over<X, Axes<To...>> rearrange(const X& x) { return x; }
 
 /// Adds axes, repeating x along them; they come first.
-template <NamedTensor X, Axis... New>
+template <AnyTensor X, Axis... New>
 requires LacksAxes<X, New...>
 auto broadcast(const X& x, Dim<New>... dims) {
   using Out = concat<Axes<New...>, axes_of<X>>;
   std::vector<std::int64_t> sizes{dims.size...};
-  for (std::size_t i = 0; i < axes_of<X>::rank; ++i) sizes.push_back(x.array().size(static_cast<int>(i)));
-  return named_over<Out>::adopt(core::broadcast(x.operand(), {Out::names, sizes}));
+  for (std::size_t i = 0; i < axes_of<X>::rank; ++i)
+    sizes.push_back(core::whole_size(x.array(), static_cast<int>(i)));
+  return kind_over<X, Out>::adopt(core::broadcast(x.operand(), {Out::names, sizes}));
 }
 
 /// Several axes into one: flatten<Axes<Height, Width>, Pixel>(x); the last named varies fastest, and Pixel
 /// stands where the first named stood.
-template <class From, Axis To, NamedTensor X>
+template <class From, Axis To, AnyTensor X>
 requires(From::rank > 0 && subset<From, axes_of<X>> && LacksAxes<X, To>) auto flatten(const X& x) {
   using Out = replaced<axes_of<X>, From, Axes<To>>;
-  return named_over<Out>::adopt(core::flatten(x.operand(), From::names, To::name));
+  return kind_over<X, Out>::adopt(core::flatten(x.operand(), From::names, To::name));
 }
 /// One axis into several: unflatten<Pixel>(x, Dim<Height>{32}, Dim<Width>{32}).
-template <Axis From, NamedTensor X, Axis... To>
+template <Axis From, AnyTensor X, Axis... To>
 requires(HasAxes<X, From>&& LacksAxes<X, To...>) auto unflatten(const X& x, Dim<To>... dims) {
   using Out = replaced<axes_of<X>, Axes<From>, Axes<To...>>;
   std::array<std::int64_t, sizeof...(To)> sizes{dims.size...};
-  return named_over<Out>::adopt(core::unflatten(x.operand(), From::name, {Axes<To...>::names, sizes}));
+  return kind_over<X, Out>::adopt(core::unflatten(x.operand(), From::name, {Axes<To...>::names, sizes}));
 }
 
+/// The same axes, and both numbers or both ids.
+template <class X, class Y>
+concept Joinable = SameAxes<X, Y> && std::is_same_v<kind_over<X, Axes<>>, kind_over<Y, Axes<>>>;
+
 /// Along an axis that all have; their other axes and sizes agree.
-template <Axis Along, NamedTensor X, NamedTensor... Ys>
-requires(HasAxes<X, Along> && (SameAxes<X, Ys> && ...)) X concatenate(const X& x, const Ys&... ys) {
+template <Axis Along, AnyTensor X, AnyTensor... Ys>
+requires(HasAxes<X, Along> && (Joinable<X, Ys> && ...)) X concatenate(const X& x, const Ys&... ys) {
   std::array<core::Operand, 1 + sizeof...(Ys)> all{x.operand(), ys.operand()...};
   return X::adopt(core::concatenate(all, Along::name));
 }
 /// Along a new axis, which comes first.
-template <Axis Along, NamedTensor X, NamedTensor... Ys>
-requires(LacksAxes<X, Along> && (SameAxes<X, Ys> && ...)) auto stack(const X& x, const Ys&... ys) {
+template <Axis Along, AnyTensor X, AnyTensor... Ys>
+requires(LacksAxes<X, Along> && (Joinable<X, Ys> && ...)) auto stack(const X& x, const Ys&... ys) {
   std::array<core::Operand, 1 + sizeof...(Ys)> all{x.operand(), ys.operand()...};
-  return named_over<concat<Axes<Along>, axes_of<X>>>::adopt(core::stack(all, Along::name));
+  return kind_over<X, concat<Axes<Along>, axes_of<X>>>::adopt(core::stack(all, Along::name));
 }
 /// Pieces along an axis; their sizes add up to its size.
-template <Axis Along, NamedTensor X>
+template <Axis Along, AnyTensor X>
 requires HasAxes<X, Along> std::vector<X> split(const X& x, const std::vector<std::int64_t>& sizes) {
   std::vector<X> out;
   for (auto& piece : core::split(x.operand(), Along::name, sizes)) out.push_back(X::adopt(std::move(piece)));
   return out;
 }
 /// Every element along an axis, which disappears: unbind<Qkv, 3>(x).
-template <Axis Along, std::size_t N, NamedTensor X>
+template <Axis Along, std::size_t N, AnyTensor X>
 requires HasAxes<X, Along>
 auto unbind(const X& x) {
-  using Piece = named_over<without<axes_of<X>, Axes<Along>>>;
+  using Piece = kind_over<X, without<axes_of<X>, Axes<Along>>>;
   auto pieces = core::unbind(x.operand(), Along::name);
   if (pieces.size() != N) {
     fail(ErrorKind::InvalidArgument, "unbind: {} pieces along {} were asked for but there are {}", N,

@@ -122,6 +122,19 @@ static_assert(same<RESULT(scatter_add<A>(x, value<Indices<C>>(), value<Named<C, 
 static_assert(same<RESULT(one_hot(ids, Dim<B>{4})), Named<A, B>>);
 static_assert(same<RESULT(zeros(Dim<B>{1}, Dim<A>{2})), Named<B, A>> &&
               same<RESULT(arange(Dim<A>{2})), Named<A>>);
+// Ids stay ids where axes change.
+static_assert(same<RESULT(flatten<Axes<A, B>, C>(value<Indices<A, B>>())), Indices<C>>);
+static_assert(same<RESULT(unflatten<A>(ids, Dim<C>{2}, Dim<D>{3})), Indices<C, D>>);
+static_assert(same<RESULT(rearrange<B, A>(value<Indices<A, B>>())), Indices<B, A>>);
+static_assert(same<RESULT(broadcast(ids, Dim<C>{2})), Indices<C, A>> &&
+              same<RESULT(split<A>(ids, {1, 2})), std::vector<I>>);
+static_assert(same<RESULT(concatenate<A>(ids, ids)), I> && same<RESULT(stack<C>(ids, ids)), Indices<C, A>>);
+static_assert(same<RESULT(unbind<A, 3>(ids)), std::array<Indices<>, 3>>);
+static_assert(same<RESULT(equal(ids, ids)), Named<A>> && same<RESULT(not_equal(ids, 0)), Named<A>>);
+static_assert(same<RESULT(cross_entropy<B>(x, ids)), Named<A>>);
+static_assert(same<RESULT(from_vector({1, 2}, Dim<A>{2})), Named<A>> &&
+              same<RESULT(indices_from_vector({1, 2}, Dim<A>{2})), I>);
+static_assert(same<RESULT(x >= 0.0), X> && same<RESULT(0.0 < x), X> && same<RESULT(not_equal(x, ba)), X>);
 static_assert(same<RESULT(dropout(x, 0.5, Key{})), X> && same<RESULT(stop_gradient(x)), X>);
 #undef RESULT
 
@@ -164,6 +177,18 @@ template <class P, class Q>
 concept CanConcatenate = requires(const P& p, const Q& q) {
   concatenate<A>(p, q);
 };
+template <class P, class Q>
+concept CanEqual = requires(const P& p, const Q& q) {
+  equal(p, q);
+};
+template <class Vocab, class P, class T>
+concept CanCrossEntropy = requires(const P& p, const T& t) {
+  cross_entropy<Vocab>(p, t);
+};
+template <class P, class Q>
+concept CanAddInPlace = requires(P& p, const Q& q) {
+  p += q;
+};
 template <class P>
 concept CanItem = requires(const P& p) {
   p.item();
@@ -191,7 +216,8 @@ concept CanMakeZeros = requires(N n) {
 
 static_assert(CanAdd<X, Named<B>> && !CanAdd<X, Y> && !CanAdd<Named<A>, Named<B>> && !CanAdd<I, I> &&
               !CanAdd<X, I>);
-static_assert(!CanAdd<X, Named<Other>>);
+static_assert(!Broadcastable<X, Named<Other>> && OneNameTwoTypes<X, Named<Other>> && !OneNameTwoTypes<X, Y>);
+static_assert(!OneNameTwoTypes<X, X> && OneNameTwoTypes<Named<Other, B>, I>);
 static_assert(CanScale<X> && !CanScale<I>);
 static_assert(CanDot<B, X, Y> && !CanDot<A, X, Y> && !CanDot<D, X, Y> && !CanDot<A, X, I>);
 static_assert(CanSum<A, X> && !CanSum<C, X> && !CanSum<A, I>);
@@ -200,6 +226,11 @@ static_assert(CanRename<A, C, X> && !CanRename<C, D, X> && !CanRename<A, B, X>);
 static_assert(CanSlice<A, X> && CanSlice<A, I> && !CanSlice<C, X>);
 static_assert(CanTake<A, X, Indices<C>> && !CanTake<A, X, Indices<A>> && !CanTake<A, X, Named<C>>);
 static_assert(CanConcatenate<X, Named<B, A>> && !CanConcatenate<X, Named<A>> && !CanConcatenate<Y, Y>);
+static_assert(CanEqual<I, int> && !CanEqual<I, double> && CanEqual<X, double> && !CanEqual<I, X>);
+static_assert(CanConcatenate<I, I> && !CanConcatenate<I, Named<A>>);
+static_assert(CanCrossEntropy<B, X, I> && CanCrossEntropy<C, Named<A, B, C>, Indices<B, A>>);
+static_assert(!CanCrossEntropy<A, X, I> && !CanCrossEntropy<B, X, Named<A>> && !CanCrossEntropy<C, X, I>);
+static_assert(CanAddInPlace<X, Named<B>> && CanAddInPlace<X, Named<B, A>> && !CanAddInPlace<Named<B>, X>);
 static_assert(CanItem<Named<>> && !CanItem<X>);
 static_assert(CanSize<A, X> && !CanSize<C, X>);
 static_assert(CanFlatten<Axes<A, B>, C, X> && !CanFlatten<Axes<A, C>, D, X> && !CanFlatten<Axes<A>, B, X>);

@@ -18,6 +18,7 @@
 #include "bora/nn/context.h"
 #include "bora/nn/init.h"
 #include "bora/nn/kv_cache.h"
+#include "bora/nn/model_concepts.h"  // IWYU pragma: export
 #include "bora/nn/model_shape.h"
 #include "bora/nn/objective.h"
 
@@ -73,8 +74,8 @@ core::HeadOptions head_options_of(const M& model) {
     return {};
 }
 
-/// What a model type must offer: see models/llama.h.
-template <class M>
+/// What a model type must offer: see model_concepts.h and models/llama.h.
+template <CompleteModel M>
 class LanguageModelOf final : public LanguageModel {
  public:
   using Batch = typename M::BatchAxis;
@@ -152,7 +153,7 @@ class LanguageModelOf final : public LanguageModel {
   M model_;
 };
 
-template <class M>
+template <CompleteModel M>
 std::unique_ptr<LanguageModel> erase_type(M model) {
   return std::make_unique<LanguageModelOf<M>>(std::move(model));
 }

@@ -12,10 +12,16 @@
 
 namespace bora::nn {
 
+/// A weight [out..., in...] has each axis once. A square layer's result gets a name of its own, which may be
+/// renamed afterwards: rename<Mixed, Embed>(Linear<Embed, Mixed>(x)).
+template <class In, class Out>
+concept ResultHasOtherAxesThanInput = distinct<concat<as_axes<Out>, as_axes<In>>>;
+
 /// y = W·x + b, from the axes In to the axes Out (one axis or Axes<...> each). The other axes of x are kept.
 /// Weight [Out..., In...] as in PyTorch, so that on disk it is the matrix (out, in); bias [Out...] or none.
 /// With an adapter (nn/lora.h) its low-rank path is added.
 template <class In, class Out>
+requires ResultHasOtherAxesThanInput<In, Out>
 struct Linear {
   static constexpr std::string_view kind = "Linear";
   using in = as_axes<In>;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
 #pragma once
+#include <concepts>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -41,6 +42,11 @@ struct Stacked {
     }
     return x;
   }
+
+  template <NamedTensor X>
+  requires(!std::invocable<const Block&, const X&, const Context&>) __attribute__((
+      unavailable("a block is called with (x, context): X operator()(const X&, const nn::Context&) const"))) X
+  operator()(X x, const Context& context) const;
 
  private:
   // With the block's parameters at hand, in the dtype of the pass.

@@ -109,6 +109,10 @@ void fail_no_gradient(std::size_t parameters, std::string_view model) {
        parameters, model);
 }
 
-Array stop_gradient(const Array& x) { return labelled_as(x, tensor(x).detach()); }
+Array stop_gradient(const Array& x) {
+  if (x.empty())
+    fail(ErrorKind::InvalidArgument, "stop_gradient: the array is empty (it was never given a value)");
+  return labelled_as(x, tensor(x).detach());
+}
 
 }  // namespace bora::core

@@ -148,6 +148,7 @@ Array like(const Array& like, const Array& values) {
 }
 
 std::int64_t whole_size(const Array& x, int dim) {
+  if (x.empty()) fail(ErrorKind::InvalidArgument, "size: the array is empty (it was never given a value)");
   std::int64_t size = tensor(x).size(dim);
   const Mapping* map = mapping();
   if (map == nullptr) return size;

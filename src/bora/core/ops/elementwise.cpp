@@ -115,11 +115,35 @@ void check_elements(std::string_view op, Needs needs, const Operand& x) {
 
 bool is_whole(double value) { return std::isfinite(value) && value == std::floor(value); }
 
-void check_scalar(const BinaryOp& op, const Operand& x, double value) {
-  if (is_floating(x.array.dtype()) || op.compares || is_whole(value)) return;
+void check_whole(std::string_view op, const Operand& x, double value) {
+  if (is_floating(x.array.dtype()) || is_whole(value)) return;
   fail(ErrorKind::InvalidArgument,
-       "{}: {} is not a whole number, {} holds {}\nhint: cast the array to f32 first", op.name, value,
-       describe(x), name(x.array.dtype()));
+       "{}: {} is not a whole number, {} holds {}\nhint: cast the array to f32 first", op, value, describe(x),
+       name(x.array.dtype()));
+}
+
+// Numbers that an integer type cannot hold would become others without a word.
+void check_fits(const Operand& x, DType dtype) {
+  const T& t = tensor(x.array);
+  if (is_floating(dtype) || dtype == DType::boolean || !t.is_floating_point() || t.numel() == 0) return;
+  const double low = t.min().item().toDouble(), high = t.max().item().toDouble();
+  const bool fits = dtype == DType::u8    ? low > -1 && high < 256
+                    : dtype == DType::i32 ? low > -2147483649.0 && high < 2147483648.0
+                                          : low >= -0x1p63 && high < 0x1p63;
+  if (fits) return;
+  if (std::isnan(low)) {
+    fail(ErrorKind::InvalidArgument, "cast: {} holds values that are not a number, which {} cannot hold",
+         describe(x), name(dtype));
+  }
+  fail(ErrorKind::InvalidArgument,
+       "cast: {} holds values from {} to {}, which {} cannot hold\nhint: limit them with minimum and "
+       "maximum, or see "
+       "where they come from",
+       describe(x), low, high, name(dtype));
+}
+
+void check_scalar(const BinaryOp& op, const Operand& x, double value) {
+  if (!op.compares) check_whole(op.name, x, value);
 }
 
 // `value` as a tensor without dimensions. Integers are compared with a fraction in f64, else in their own
@@ -223,6 +247,7 @@ Array where(const Operand& condition, const Operand& a, const Operand& b, Names 
 Array where(const Operand& condition, const Operand& a, double b, Names out) try {
   const Space space("where", {condition, a});
   require_boolean("where", condition);
+  check_whole("where", a, b);
   require_same_axes("where", space.names(), out);
   const T chosen = fitted(space, a, out);
   return space.label(at::_ops::where_self::call(fitted(space, condition, out), chosen, constant(chosen, b)),
@@ -234,6 +259,7 @@ Array where(const Operand& condition, const Operand& a, double b, Names out) try
 Array cast(const Operand& x, DType dtype) try {
   const Space space("cast", {x});
   if (x.array.dtype() == dtype) return x.array;
+  check_fits(x, dtype);
   return labelled_as(x.array, autograd::cast(tensor(x.array), scalar_type(dtype)));
 } catch (...) {
   rethrow("cast", {x});

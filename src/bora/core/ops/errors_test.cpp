@@ -5,7 +5,9 @@
 #include "bora/core/create.h"
 #include "bora/core/cross_entropy.h"
 #include "bora/core/elementwise.h"
+#include "bora/core/grad.h"
 #include "bora/core/index.h"
+#include "bora/core/mapping.h"
 #include "bora/core/reduce.h"
 #include "bora/core/shape.h"
 #include "bora/core/torch/testing.h"
@@ -92,6 +94,8 @@ TEST(Errors, ElementTypes) {
   EXPECT_ERROR(
       binary(Binary::multiply, kWhole, 0.5),
       "multiply: 0.5 is not a whole number, [position=3] holds i64\nhint: cast the array to f32 first");
+  EXPECT_ERROR(where(kTruth, kWhole, 0.5, kWhole.names),
+               "where: 0.5 is not a whole number, [position=3] holds i64\nhint: cast the array to f32 first");
   EXPECT_ERROR(where(kWhole, kWhole, kWhole, kWhole.names),
                "where: needs bool elements, [position=3] holds i64\nhint: compare it with 0 first");
 }
@@ -114,6 +118,13 @@ TEST(Errors, Reductions) {
   EXPECT_ERROR(log_softmax(kX, {}), "log_softmax: no axis was given");
   const Arg none({"a", "b"}, {2, 0});
   EXPECT_ERROR(reduce(Reduction::max, none, NameList{"b"}), "max: axis b of [a=2, b=0] has no elements");
+  for (const auto op : {Reduction::mean, Reduction::var}) {
+    EXPECT_ERROR(reduce(op, none, NameList{"b"}),
+                 std::string(name(op)) + ": axis b of [a=2, b=0] has no elements");
+    EXPECT_ERROR(reduce(op, none, none.names),
+                 std::string(name(op)) + ": axis b of [a=2, b=0] has no elements");
+  }
+  EXPECT_EQ(reduce(Reduction::sum, none, NameList{"b"}).to_vector<float>(), (std::vector<float>{0, 0}));
   EXPECT_ERROR(argmax(none, "b"), "argmax: axis b of [a=2, b=0] has no elements");
   EXPECT_ERROR(
       top_k(kSmall, "head_dim", 65),
@@ -212,7 +223,28 @@ TEST(Errors, Indices) {
                "scatter_add: the updates must have the axes [n, embed], they are [n=2]");
   EXPECT_ERROR(one_hot(indices({1}), "n", 4),
                "one_hot: axis n is in [n=1] already\nhint: choose another name, or rename the axis it has");
+  EXPECT_ERROR(one_hot(indices({1, 4}), "m", 4),
+               "one_hot: index 4 is outside axis m of size 4\nhint: indices go from 0 to 3");
+  EXPECT_ERROR(one_hot(indices({-1, 3}), "m", 4),
+               "one_hot: index -1 is outside axis m of size 4\nhint: indices go from 0 to 3");
   EXPECT_ERROR(one_hot(indices({1}), "m", -4), "one_hot: axis m cannot have size -4");
+}
+
+TEST(Errors, CastsThatDoNotFit) {
+  const auto held = [](std::vector<float> x) {
+    const Dims sizes{static_cast<std::int64_t>(x.size())};
+    return Arg({"n"}, from_data({NameList{"n"}, sizes}, std::span<const float>(x)));
+  };
+  const std::string hint = "\nhint: limit them with minimum and maximum, or see where they come from";
+  EXPECT_ERROR(cast(held({1, 1e10F}), DType::i32),
+               "cast: [n=2] holds values from 1 to 10000000000, which i32 cannot hold" + hint);
+  EXPECT_ERROR(cast(held({1, std::nanf("")}), DType::i64),
+               "cast: [n=2] holds values that are not a number, which i64 cannot hold");
+  EXPECT_ERROR(cast(held({-1, 3}), DType::u8),
+               "cast: [n=2] holds values from -1 to 3, which u8 cannot hold" + hint);
+  EXPECT_EQ(cast(held({-2.5, 3.5}), DType::i32).to_vector<std::int32_t>(),
+            (std::vector<std::int32_t>{-2, 3}));
+  EXPECT_EQ(cast(held({}), DType::i32).numel(), 0);
 }
 
 TEST(Errors, Creation) {
@@ -237,6 +269,8 @@ TEST(Errors, Creation) {
 }
 
 TEST(Errors, Arrays) {
+  EXPECT_ERROR(stop_gradient(Array()), "stop_gradient: the array is empty (it was never given a value)");
+  EXPECT_ERROR(whole_size(Array(), 0), "size: the array is empty (it was never given a value)");
   EXPECT_ERROR(Array().dtype(), "dtype: the array is empty (it was never given a value)");
   EXPECT_ERROR(kSmall.array.size(2), "size: no dimension 2 in an array of 2");
   EXPECT_ERROR(kSmall.array.item(),
@@ -251,6 +285,29 @@ TEST(Errors, Arrays) {
   EXPECT_ERROR(
       parse_dtype("float31"),
       "dtype: float31 is not one of f32, f64, bf16, f16, i64, i32, u8, bool; did you mean `float32`?");
+}
+
+TEST(Errors, CrossEntropyOverAnotherAxisOfTheSameSize) {
+  const Arg logits({"batch", "position", "vocab"}, {2, 4, 4});
+  const Arg targets({"batch", "position"}, {2, 4}, DType::i64);
+  EXPECT_ERROR(
+      cross_entropy(logits, "position", targets),
+      "cross_entropy: the targets are [batch=2, position=4], the logits [batch=2, position=4, vocab=4] "
+      "without position have the axes [batch, vocab]\n"
+      "hint: position must be the axis that the targets are places along");
+}
+
+TEST(Errors, CrossEntropyOfTargetsOutside) {
+  const Arg logits({"n", "vocab"}, {2, 4});
+  const auto loss = [&](std::vector<std::int32_t> targets) {
+    const Arg t({"n"}, from_data({NameList{"n"}, Dims{2}}, std::span<const std::int32_t>(targets)));
+    return cross_entropy(logits, "vocab", t);
+  };
+  const std::string hint = "\nhint: what is to be ignored gets a target within it and the weight 0";
+  EXPECT_ERROR(loss({0, 4}), "cross_entropy: target 4 is outside axis vocab of size 4" + hint);
+  EXPECT_ERROR(loss({-100, 3}), "cross_entropy: target -100 is outside axis vocab of size 4" + hint);
+  EXPECT_ERROR(cross_entropy(logits, "vocab", Arg({"n"}, {2})),
+               "cross_entropy: indices must be i32 or i64, [n=2] holds f32");
 }
 
 TEST(Errors, TargetsOutsideTheVocabulary) {

@@ -8,6 +8,8 @@
 #include <ATen/ops/embedding_dense_backward_ops.h>
 #include <ATen/ops/embedding_ops.h>
 
+#include <optional>
+
 #include "bora/base/error.h"
 #include "bora/core/layout/checks.h"
 #include "bora/core/layout/layout.h"
@@ -22,16 +24,23 @@ at::Tensor count_to(std::int64_t n, const Tensor& beside) {
   return at::_ops::arange::call(n, at::kLong, {}, beside.device(), {});
 }
 
-void check_bounds(std::string_view op, const Operand& x, std::string_view axis, const Tensor& indices,
-                  std::int64_t size) {
+// The first found of the indices that are not in [0, size).
+std::optional<std::int64_t> outside(const Tensor& indices, std::int64_t size) {
   // elsewhere a look would wait for the device, whose own kernels check
-  if (indices.numel() == 0 || !indices.device().is_cpu()) return;
+  if (indices.numel() == 0 || !indices.device().is_cpu()) return std::nullopt;
   const auto [low, high] = at::_ops::aminmax::call(indices, {}, false);
   const auto smallest = low.item().toLong(), largest = high.item().toLong();
-  if (smallest >= 0 && largest < size) return;
+  if (smallest >= 0 && largest < size) return std::nullopt;
+  return smallest < 0 ? smallest : largest;
+}
+
+void check_bounds(std::string_view op, const Operand& x, std::string_view axis, const Tensor& indices,
+                  std::int64_t size) {
+  const auto index = outside(indices, size);
+  if (!index) return;
   fail(ErrorKind::InvalidArgument,
-       "{}: index {} is outside axis {} of size {} in {}\nhint: indices go from 0 to {}", op,
-       smallest < 0 ? smallest : largest, axis, size, describe(x), size - 1);
+       "{}: index {} is outside axis {} of size {} in {}\nhint: indices go from 0 to {}", op, *index, axis,
+       size, describe(x), size - 1);
 }
 
 // The axes of an indexed array x along `axis`, sorted by their part: shared with the indices, of the indices
@@ -168,9 +177,14 @@ Array one_hot(const Operand& indices, std::string_view axis, std::int64_t size, 
   require_indices("one_hot", indices);
   require_new("one_hot", indices, axis);
   if (size < 0) fail(ErrorKind::InvalidArgument, "one_hot: axis {} cannot have size {}", axis, size);
+  const Tensor places = space.local(indices);
+  if (const auto index = outside(places, size)) {
+    fail(ErrorKind::InvalidArgument,
+         "one_hot: index {} is outside axis {} of size {}\nhint: indices go from 0 to {}", *index, axis, size,
+         size - 1);
+  }
   NameList names(indices.names.begin(), indices.names.end());
   names.push_back(axis);
-  const Tensor places = space.local(indices);
   return space.label(places.unsqueeze(-1).eq(count_to(size, places)).to(scalar_type(dtype)), names);
 } catch (...) {
   rethrow("one_hot", {indices});

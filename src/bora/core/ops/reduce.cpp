@@ -23,6 +23,11 @@ bool needs_floating(Reduction op) {
   return op == Reduction::mean || op == Reduction::var || op == Reduction::logsumexp;
 }
 
+// Without elements the others are 0, -inf, false and true.
+bool needs_elements(Reduction op) {
+  return op == Reduction::max || op == Reduction::min || op == Reduction::mean || op == Reduction::var;
+}
+
 Tensor truth(const Tensor& x) { return x.scalar_type() == at::kBool ? x : x.ne(0); }
 
 Tensor reduce_dims(Reduction op, const Tensor& x, at::IntArrayRef dims) {
@@ -121,7 +126,7 @@ Array reduce(Reduction op, const Operand& x, Names over) try {
   const Space space(name(op), {x}, by_blocks ? Names{} : over);
   const Dims dims = dims_of(name(op), x, over);
   if (needs_floating(op)) require_floating(name(op), x);
-  if (op == Reduction::max || op == Reduction::min) check_not_empty(name(op), x, dims);
+  if (needs_elements(op)) check_not_empty(name(op), x, dims);
   const Tensor t = space.local(x);
   const NameList kept = without(x.names, over);
   if (dims.empty()) return space.label(reduce_nothing(op, t), kept);

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+// What is often written and cannot be meant: overloads that nothing may call, so that the compiler says in
+// one sentence, at the line that called, what is wrong. Included by ops.h.
+#pragma once
+#include "bora/named/named.h"
+
+namespace bora {
+
+namespace detail {
+template <class A, class List>
+inline constexpr bool has_namesake = false;
+template <class A, class... Bs>
+inline constexpr bool has_namesake<A, Axes<Bs...>> = ((!std::is_same_v<A, Bs> && A::name == Bs::name) || ...);
+template <class X, class Y>
+inline constexpr bool namesakes = false;
+template <class... As, class Y>
+inline constexpr bool namesakes<Axes<As...>, Y> = (has_namesake<As, Y> || ...);
+}  // namespace detail
+
+/// An axis of one and another axis of the other have the same name but are two types.
+template <class X, class Y>
+concept OneNameTwoTypes = AnyTensor<X> && AnyTensor<Y> && detail::namesakes<axes_of<X>, axes_of<Y>>;
+template <class X, class Y>
+concept CannotMeet = !Broadcastable<X, Y> && OneNameTwoTypes<X, Y>;
+
+template <NamedTensor X, NamedTensor Y>
+requires CannotMeet<X, Y>
+__attribute__((unavailable("two axis types have one name; use one struct, or rename<From, To>(x)"))) X
+operator+(const X& x, const Y& y);
+template <NamedTensor X, NamedTensor Y>
+requires CannotMeet<X, Y>
+__attribute__((unavailable("two axis types have one name; use one struct, or rename<From, To>(x)"))) X
+operator-(const X& x, const Y& y);
+template <NamedTensor X, NamedTensor Y>
+requires CannotMeet<X, Y>
+__attribute__((unavailable("two axis types have one name; use one struct, or rename<From, To>(x)"))) X
+operator*(const X& x, const Y& y);
+template <NamedTensor X, NamedTensor Y>
+requires CannotMeet<X, Y>
+__attribute__((unavailable("two axis types have one name; use one struct, or rename<From, To>(x)"))) X
+operator/(const X& x, const Y& y);
+template <Axis... Over, NamedTensor X, NamedTensor Y>
+requires(sizeof...(Over) > 0 && !(HasAxes<X, Over...> && HasAxes<Y, Over...>)&&OneNameTwoTypes<X, Y>)
+    __attribute__((unavailable("two axis types have one name; use one struct, or rename<From, To>(x)"))) X
+    dot(const X& x, const Y& y);
+
+template <NamedTensor X, NamedTensor Y>
+__attribute__((unavailable("say which axes it sums over: dot<Embed>(x, y)"))) X dot(const X& x, const Y& y);
+
+}  // namespace bora
