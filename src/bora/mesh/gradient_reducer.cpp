@@ -11,6 +11,20 @@
 #include "bora/core/mapping.h"
 
 namespace bora::mesh {
+namespace {
+
+// The model's parameters of which `parameters` are this worker's part, in their order.
+std::vector<core::Parameter> of_model(const std::vector<core::Parameter>& model,
+                                      const std::vector<core::Parameter>& parameters) {
+  std::vector<core::Parameter> out;
+  for (const auto& p : parameters) {
+    const auto same = [&](const auto& other) { return other.path == p.path; };
+    out.push_back(*std::find_if(model.begin(), model.end(), same));
+  }
+  return out;
+}
+
+}  // namespace
 
 GradientReducer::GradientReducer(std::shared_ptr<Communicator> workers,
                                  const std::vector<core::Parameter>& model,
@@ -19,7 +33,7 @@ GradientReducer::GradientReducer(std::shared_ptr<Communicator> workers,
     : workers_(std::move(workers)),
       parameters_(core::trainable_parameters(std::move(parameters))),
       holders_(std::move(holders)),
-      whole_arrays_(workers_, store, core::trainable_parameters(model)) {
+      whole_arrays_(workers_, store, of_model(model, parameters_)) {
   for (const auto& p : core::trainable_parameters(model)) arrays_.push_back(p.array);
   const auto* mapping = core::mapping();
   for (std::size_t m = 0; mapping != nullptr && m < mapping->size(); ++m) {

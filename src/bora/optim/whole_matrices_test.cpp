@@ -283,9 +283,36 @@ TEST(WholeMatrices, WorkersShareTheComputation) {
   EXPECT_EQ(computed, (std::vector<int>{kSteps, kSteps, kSteps, kSteps}));
 }
 
+// A store has all parameters of the model, an optimizer those that are trained.
+TEST(WholeMatrices, AreCountedAsTheOptimizersParameters) {
+  const auto errors = mesh::testing::run_workers({.count = 2}, [](Communicator& all) {
+    std::vector<Array> arrays;
+    std::vector<core::Parameter> model;
+    for (std::size_t i = 0; i < made().size(); ++i) arrays.push_back(values(i, 0));
+    for (std::size_t i = 0; i < made().size(); ++i)
+      model.push_back({.path = made()[i].path, .axes = made()[i].names, .array = &arrays[i]});
+    mesh::ShardedParameters store(borrowed(all), {"embed"});
+    store.adopt(model);
+    const auto shards = store.shards();
+    const std::vector<std::size_t> places{4, 2}, which{0, 1};  // of two parameters, in another order
+    const mesh::WholeArrays whole(borrowed(all), &store, {model[4], model[2]});
+    whole.transform(
+        which, [&](std::size_t i) { return *shards[places[i]].array; },
+        [&](std::size_t i, const Array& x) {
+          EXPECT_EQ(x.to_vector<float>(), values(places[i], 0).to_vector<float>());
+          return x;
+        },
+        [&](std::size_t i, const Array& block) {
+          EXPECT_EQ(block.to_vector<float>(), shards[places[i]].array->to_vector<float>());
+        });
+  });
+  for (const auto& e : errors) EXPECT_EQ(e, "");
+}
+
 TEST(WholeMatrices, AnotherShapeIsAnError) {
   auto a = values(1, 0);
-  const std::vector<core::Parameter> parameters = {{"up", "Tiny.Linear", {"mlp", "embed"}, {"embed"}, &a}};
+  const std::vector<core::Parameter> parameters = {
+      {.path = "up", .axes = {"mlp", "embed"}, .inputs = {"embed"}, .array = &a}};
   const mesh::WholeArrays whole(mesh::make_self_communicator(), nullptr, parameters);
   const std::vector<std::size_t> which{0};
   EXPECT_EQ(error_of([&] {
