@@ -65,7 +65,7 @@ double loader_speed(const Settings& settings, const std::string& folder) {
   const auto tokens = std::make_shared<TokenDataset>(random_cache(folder), settings.seq_len, TokenRules{});
   const Key key = Key::from_seed(1);
   const auto mixture = std::make_shared<Mixture>(
-      std::vector<Mixture::Source>{{"ids", endless(tokens, {.kind = Shuffle::Kind::Full}, key)}},
+      std::vector<Mixture::Source>{{"ids", endless(tokens, {"full", FullShuffle()}, key)}},
       std::vector<MixtureStage>{{0, {1}}}, 2048, key.fold("mixture"));
   const Loader loader(mixture, settings.batch);
   std::int64_t step = 0;

@@ -38,7 +38,7 @@ done
 "$build/bench/dot_bench" --rows 64 --seconds 0.01 --case c_proj |
   check dot_bench 'case' rows raw_ms named_ms ratio rounds
 "$build/bench/head_bench" --rows 16 --embed 8 --vocab 100 --rounds 1 |
-  check head_bench head rows embed vocab ms ratio
+  check head_bench head rows embed vocab ms ratio processor_ms processor_ratio
 if [ -x "$build/bench/data_bench" ]; then
   "$build/bench/data_bench" --seconds 1 --rounds 1 | check data_bench loader_tokens_per_s seq_len
 fi

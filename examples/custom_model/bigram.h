@@ -11,6 +11,7 @@
 #include "bora/nn/language_model.h"
 #include "bora/nn/mlp.h"
 #include "bora/nn/norm.h"
+#include "soft_sign.h"
 
 namespace bigram {
 
@@ -79,7 +80,7 @@ struct Bigram {
   /// Hidden states; the head is applied by whoever needs logits or a loss.
   Named<Batch, Pos, Embed> operator()(const Indices<Batch, Pos>& ids, const nn::Context&) const {
     auto x = embed(ids);
-    return norm(x + mlp(x));
+    return norm(x + soft_sign(mlp(x)));
   }
   const Named<Vocab, Embed>& head() const { return lm_head.weight; }
   // [model]

@@ -9,6 +9,7 @@
 
 #include "bigram.h"
 #include "bora/base/error.h"
+#include "bora/optim/adam.h"
 #include "bora/train/trainer.h"
 
 namespace {
@@ -27,6 +28,7 @@ bora::data::Batch batch_of(std::int64_t step) {
     batch.tokens.push_back(static_cast<std::int32_t>(token));
     batch.loss_weights.push_back((i + 1) % kLength == 0 ? 0 : 1);  // the last of a sequence predicts nothing
   }
+  bora::data::set_next_token_targets(batch);
   return batch;
 }
 
@@ -41,13 +43,13 @@ double train() {
   auto model = nn::erase_type(
       Bigram::init({.hidden_dim = 32, .intermediate_dim = 64}, Dim<Vocab>{kVocab}, Key::from_seed(0)));
 
-  optim::OptimizerConfig config;
+  optim::AdamConfig config;
   config.learning_rate = 1e-2;
-  auto optimizer = optim::make_optimizer(config, model->parameters());
+  optim::Adam optimizer(config, model->parameters());
 
   double last = 0;
   train::Trainer trainer({.model = *model,
-                          .optimizer = *optimizer,
+                          .optimizer = optimizer,
                           .schedule = optim::Schedule(config, kSteps),
                           .batch_of = batch_of,
                           .hooks = {[&](const train::StepResult& r) {

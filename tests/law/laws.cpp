@@ -166,11 +166,11 @@ Problems layers(const SourceFile& file) {
 Problems torch_includes(const SourceFile& file) {
   const std::string& path = file.path;
   // core's public headers are those of its own folder; its subfolders are private.
-  static const std::regex in_core(R"(^src/bora/core/([^/]+\.cpp$|(autograd|layout|memory|ops|torch)/))");
+  static const std::regex in_core(R"(^src/bora/core/([^/]+\.cpp$|(autograd|layout|memory|ops|plain|torch)/))");
   const bool allowed = path.starts_with("plugins/") || std::regex_search(path, in_core);
   if (allowed || !is_cpp(path) || path.starts_with("tests/law/")) return {};
   static const std::regex pattern(
-      R"rx(#\s*include\s*["<](torch|ATen|c10|caffe2)/|"bora/core/(autograd|layout|memory|ops|torch)/)rx");
+      R"rx(#\s*include\s*["<](torch|ATen|c10|caffe2)/|"bora/core/(autograd|layout|memory|ops|plain|torch)/)rx");
   return matching_lines(file, pattern,
                         "torch's headers stay in core's sources, its private folders and plugins");
 }

@@ -217,9 +217,9 @@ Manifest write_and_commit(const std::string& run_directory, const std::string& t
 
 }  // namespace
 
-std::vector<CheckpointArray> checkpoint_arrays(std::span<const core::ParamRef> parameters) {
+std::vector<CheckpointArray> checkpoint_arrays(std::span<const core::Parameter> parameters) {
   std::vector<CheckpointArray> out;
-  for (const auto& p : parameters) out.push_back({.path = p.path, .names = p.names, .array = *p.array});
+  for (const auto& p : parameters) out.push_back({.path = p.path, .names = p.axes, .array = *p.array});
   return out;
 }
 

@@ -11,7 +11,7 @@
 
 #include "bora/base/json.h"
 #include "bora/checkpoint/manifest.h"
-#include "bora/core/param.h"
+#include "bora/core/parameter.h"
 #include "bora/mesh/axis_cut.h"
 #include "bora/optim/optimizer.h"
 
@@ -37,7 +37,7 @@ struct CheckpointArray {
   /// This worker's block of a whole array, into `array` (fp32).
   void take(const float* whole) const;
 };
-std::vector<CheckpointArray> checkpoint_arrays(std::span<const core::ParamRef> parameters);
+std::vector<CheckpointArray> checkpoint_arrays(std::span<const core::Parameter> parameters);
 std::vector<CheckpointArray> checkpoint_arrays(std::span<const optim::NamedArray> state);
 
 /// Several workers write one checkpoint together, each its own arrays into files of its own. The first one

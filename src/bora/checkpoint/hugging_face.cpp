@@ -119,12 +119,12 @@ std::vector<std::int64_t> hf_shape(const HfParameter& p) {
   const auto sizes = core::whole_sizes(*r.array);
   const auto all = std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
   if (r.inputs.empty()) {
-    bool matrix = sizes.size() == 2 && !r.path.ends_with("bias");
+    bool matrix = sizes.size() == 2 && r.role != core::Role::bias;
     return matrix ? sizes : std::vector<std::int64_t>{all};
   }
   std::int64_t in = 1;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
-    if (std::find(r.inputs.begin(), r.inputs.end(), r.names[i]) != r.inputs.end()) in *= sizes[i];
+    if (std::find(r.inputs.begin(), r.inputs.end(), r.axes[i]) != r.inputs.end()) in *= sizes[i];
   }
   if (p.transposed) return {in, all / in};
   return {all / in, in};
@@ -141,7 +141,7 @@ void load_hugging_face(const std::string& directory, std::span<const HfParameter
                        const std::function<void(const HfParameter&, core::Array)>& take) {
   load_each(directory, parameters,
             [&](const SafetensorsModel& model, const HfParameter& p, const std::string& stored) {
-              const auto& names = p.parameter.names;
+              const auto& names = p.parameter.axes;
               const auto sizes = core::whole_sizes(*p.parameter.array);
               core::Array whole = core::uninitialized({names, sizes});
               HfParameter into = p;

@@ -9,13 +9,13 @@
 #include <vector>
 
 #include "bora/base/json.h"
-#include "bora/core/param.h"
+#include "bora/core/parameter.h"
 
 namespace bora::checkpoint {
 
 /// A parameter and where it stands in a Hugging Face model.
 struct HfParameter {
-  core::ParamRef parameter;
+  core::Parameter parameter;
   std::string name;
   bool transposed = false;  ///< stored (in, out)
 };

@@ -124,9 +124,9 @@ TEST(StagedDirectory, SweepsWhatTheDeadLeft) {
 struct Parameters {
   explicit Parameters(std::uint64_t seed) : run(seed) {
     for (std::size_t i = 0; i < 2; ++i) {
-      core::ParamRef ref;
+      core::Parameter ref;
       ref.path = run.arrays[i].path;
-      ref.names = run.arrays[i].names;
+      ref.axes = run.arrays[i].names;
       ref.array = &run.arrays[i].array;
       all.push_back({ref, ref.path, false});
     }

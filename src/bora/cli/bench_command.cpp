@@ -21,6 +21,7 @@
 #include "bora/core/kernels/cpu/amx_matmul.h"
 #include "bora/core/kernels/cpu/matmul.h"
 #include "bora/core/runtime.h"
+#include "bora/optim/adam.h"
 #include "bora/train/trainer.h"
 
 namespace bora::cli {
@@ -168,13 +169,12 @@ int run_bench(const Arguments& arguments) {
   use_products(matmul);
   auto model = bench_model(name, seq);
   auto vocab = model->shape().vocab;
-  optim::OptimizerConfig optimizer_config;
-  auto parameters = model->parameters();
-  auto optimizer = optim::make_optimizer(optimizer_config, parameters);
+  const optim::AdamConfig optimizer_config;
+  optim::Adam optimizer(optimizer_config, model->parameters());
   train::TrainerOptions options{.total_steps = steps + 3 + kTurns};
   options.loss.compute = computed;
   train::Trainer trainer({*model,
-                          *optimizer,
+                          optimizer,
                           optim::Schedule(optimizer_config, steps + 3 + kTurns),
                           std::nullopt,
                           [&](std::int64_t s) { return random_batch(s, batch, seq, vocab); },

@@ -55,6 +55,7 @@ data::Batch random_batch(std::int64_t step, std::int64_t sequences, std::int64_t
         key.below(static_cast<std::uint64_t>(vocab), static_cast<std::uint64_t>(i))));
     b.loss_weights.push_back((i + 1) % seq_len == 0 ? 0.0F : 1.0F);
   }
+  data::set_next_token_targets(b);
   return b;
 }
 

@@ -14,6 +14,7 @@
 #include "bora/cli/commands.h"
 #include "bora/core/runtime.h"
 #include "bora/mesh/mpi_plugin.h"
+#include "bora/optim/adam.h"
 #include "bora/run/hooks/timeline.h"
 #include "bora/train/reduction.h"
 #include "bora/train/trainer.h"
@@ -28,7 +29,7 @@ struct Held {
   double parameters_mb = 0, optimizer_mb = 0, peak_rss_mb = 0;
 };
 
-Held held_by(const std::vector<core::ParamRef>& parameters, const optim::Optimizer& optimizer) {
+Held held_by(const std::vector<core::Parameter>& parameters, const optim::Optimizer& optimizer) {
   std::int64_t parameter_bytes = 0, state_bytes = 0;
   for (const auto& p : parameters) parameter_bytes += p.array->numel() * 4;
   for (const auto& a : optimizer.state()) state_bytes += a.array.numel() * 4;
@@ -69,10 +70,10 @@ int run_bench_workers(const Arguments& arguments) {
   auto model = bench_model(name, seq);
   if (sharded) sharded->adopt(model->parameters());
   const auto parameters = sharded ? sharded->shards() : model->parameters();
-  optim::OptimizerConfig config;
-  auto optimizer = optim::make_optimizer(config, parameters);
+  const optim::AdamConfig config;
+  optim::Adam optimizer(config, parameters);
   train::Trainer trainer({*model,
-                          *optimizer,
+                          optimizer,
                           optim::Schedule(config, steps + 1),
                           std::nullopt,
                           [&](std::int64_t s) { return random_batch(s, batch, seq, model->shape().vocab); },
@@ -89,7 +90,7 @@ int run_bench_workers(const Arguments& arguments) {
     times.push_back(trainer.step().seconds);
   }
   if (!trace.empty()) run::write_timeline(*workers, trace);
-  const Held own = held_by(parameters, *optimizer);
+  const Held own = held_by(parameters, optimizer);
   std::vector<Held> all(static_cast<std::size_t>(workers->size()));
   workers->all_gather(std::as_bytes(std::span(&own, 1)), std::as_writable_bytes(std::span(all)));
   if (workers->rank() != 0) return 0;

@@ -4,12 +4,14 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <functional>
 #include <set>
 
 #include "bora/base/binder_state.h"
 #include "bora/base/env.h"
 #include "bora/base/error.h"
+#include "bora/data/formats.h"
 #include "bora/run/lm_config.h"
 
 namespace bora::cli {
@@ -37,6 +39,10 @@ Rows only(const Rows& rows, const std::function<bool(const Row&)>& wanted) {
 
 Rows below(const Rows& rows, const std::string& prefix) {
   return only(rows, [&](const Row& row) { return row.key.starts_with(prefix); });
+}
+
+bool has_key(const Rows& rows, const std::string& key) {
+  return std::any_of(rows.begin(), rows.end(), [&](const Row& row) { return row.key == key; });
 }
 
 bool is_unused(const Row& row) { return row.doc.starts_with("not used: "); }
@@ -95,18 +101,54 @@ run::LmConfig whole_config(const std::string& model) {
   run::LmConfig config;
   config.model.config = models::make_model_config(model);
   config.data.train_tokenizer.emplace();
-  config.optimizer.clip_update_norm.emplace();
-  config.optimizer.skip_bad_steps.emplace();
+  config.optimizer->skip_bad_steps.emplace();
   return config;
 }
 
-void add_data(Page& page, const Rows& all) {
-  page.add("## data", "What to train on.", below(all, "data."));
+// The keys of a format's block that every type has.
+Rows common_format_rows(const std::string& prefix) {
+  data::FormatChoice text;
+  auto common = rows_of(text, prefix);
+  for (const auto& type : data::format_types().names()) {
+    data::FormatChoice choice(type);
+    const auto rows = rows_of(choice, prefix);
+    common = only(common, [&](const Row& row) { return has_key(rows, row.key); });
+  }
+  return common;
+}
+
+void add_formats(Page& page) {
+  const auto common = common_format_rows("data.format.");
+  for (const auto& type : data::format_types().names()) {
+    data::FormatChoice choice(type);
+    page.add(
+        fmt::format("### data.format, type: {}", type),
+        fmt::format("What a record is: {}. The same keys stand in `data.configs.<name>.format`.",
+                    data::format_types().find(type)->help),
+        only(rows_of(choice, "data.format."), [&](const Row& row) { return !has_key(common, row.key); }));
+  }
+}
+
+void add_shuffles(Page& page) {
   data::DataConfig block;
-  block.shuffle.shuffle.kind = data::Shuffle::Kind::Block;
-  page.add("### data.shuffle as a map",
-           "Blocks of sequences are shuffled, and sequences within a window of blocks.",
-           below(rows_of(block, "data."), "data.shuffle."));
+  block.shuffle = {"block", data::BlockShuffle()};
+  page.add("### data.shuffle as a map", "A map without `type` is one of type block.",
+           only(rows_of(block, "data."), [](const Row& row) { return row.key == "data.shuffle.type"; }));
+  for (const auto& type : data::shuffle_types().names()) {
+    auto [help, config] = *data::shuffle_types().find(type);
+    const auto rows = rows_of(config, "data.shuffle.");
+    if (!rows.empty()) page.add(fmt::format("### data.shuffle, type: {}", type), help + ".", rows);
+  }
+}
+
+void add_data(Page& page, const Rows& all) {
+  page.add("## data", "What to train on.", only(below(all, "data."), [](const Row& row) {
+             for (const char* prefix : {"data.format.", "data.configs.<name>.format."})
+               if (row.key.starts_with(prefix)) return has_key(common_format_rows(prefix), row.key);
+             return true;
+           }));
+  add_formats(page);
+  add_shuffles(page);
 }
 
 void add_trainer(Page& page, const Rows& all) {
@@ -114,19 +156,41 @@ void add_trainer(Page& page, const Rows& all) {
   page.add("## trainer", "The training run.", only(below(all, "trainer."), [&](const Row& row) {
              return row.key == kType || !row.key.starts_with(kTracker);
            }));
-  constexpr const char* kNotSent = "Read and checked. Nothing is sent; `metrics.jsonl` has the metrics.";
-  for (const char* type : {"tensorboard", "wandb", "trackio", "json_logger"}) {
-    track::TrackerConfig tracker;
-    tracker.type = type;
-    page.add(fmt::format("### A tracker of type {}", type),
-             tracker.type == "tensorboard" ? "Event files that TensorBoard shows." : kNotSent,
+  for (const auto& type : track::tracker_types().names()) {
+    const auto& found = *track::tracker_types().find(type);
+    track::TrackerConfig tracker{type, found.config};
+    page.add(fmt::format("### trainer.tracker, type: {}", type), found.help + ".",
              only(rows_of(tracker, std::string(kTracker)), [&](const Row& row) { return row.key != kType; }));
   }
 }
 
-void add_optimizer(Page& page, const Rows& all) {
-  page.add("## optimizer", "The optimizer, its learning rate and its weight decay.",
-           below(all, "optimizer."));
+// What is not in `others`, or has another default there.
+Rows beside(const Rows& rows, const Rows& others) {
+  return only(rows, [&](const Row& row) {
+    return std::none_of(others.begin(), others.end(),
+                        [&](const Row& o) { return o.key == row.key && o.value == row.value; });
+  });
+}
+
+// With the sections that are absent by default.
+void show_all(optim::AnyOptimizerConfig& config) {
+  config->skip_bad_steps.emplace();
+  if (auto* adam = config.get_if<optim::AdamConfig>()) adam->clip_update_norm.emplace();
+}
+
+void add_optimizer(Page& page) {
+  optim::OptimizerChoice of_all{.config = optim::OptimizerConfig()};
+  show_all(of_all.config);
+  const auto common = rows_of(of_all, "optimizer.");
+  page.add("## optimizer", "The optimizer, its learning rate and its weight decay.", common);
+  for (const auto& type : optim::optimizer_types().names()) {
+    const auto& found = *optim::optimizer_types().find(type);
+    optim::OptimizerChoice choice{type, found.config};
+    show_all(choice.config);
+    page.add(fmt::format("### optimizer, type: {}", type), found.help + ".",
+             only(beside(rows_of(choice, "optimizer."), common),
+                  [](const Row& row) { return row.key != "optimizer.type"; }));
+  }
   optim::DecayShape shape;
   page.add("### optimizer.lr_schedule as a map", "A shape with its numbers.",
            rows_of(shape, "optimizer.lr_schedule."));
@@ -152,7 +216,7 @@ int describe_config_keys() {
   add_data(page, all);
   add_models(page, all);
   add_trainer(page, all);
-  add_optimizer(page, all);
+  add_optimizer(page);
   page.finish();
   return 0;
 }

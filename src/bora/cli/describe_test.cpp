@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/cli/describe.h"
 
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -52,6 +53,17 @@ TEST(Describe, KeysStandInTheirBlocks) {
   EXPECT_THAT(lines,
               testing::Contains(testing::StartsWith("| `data.shuffle.io_block_size` | integer, from 1 to ")));
   EXPECT_THAT(lines, testing::Contains(testing::StartsWith("| `trainer.tracker[].logdir` | string | ")));
+  for (const char* heading :
+       {"### optimizer, type: adam", "### optimizer, type: sgd", "### trainer.tracker, type: wandb",
+        "### data.format, type: chat", "### data.shuffle, type: era"})
+    EXPECT_THAT(lines, testing::Contains(heading));
+  for (const char* key : {"optimizer.beta1", "optimizer.momentum", "optimizer.warmup",
+                          "data.format.messages_field", "data.format.pack", "data.shuffle.type"}) {
+    EXPECT_EQ(std::count_if(lines.begin(), lines.end(),
+                            [&](auto& l) { return l.starts_with(fmt::format("| `{}` ", key)); }),
+              1)
+        << key;
+  }
   EXPECT_THAT(lines, testing::Contains("| `trainer.ray` | workers are started by mpirun; see the guide |"));
 }
 

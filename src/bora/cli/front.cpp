@@ -13,11 +13,13 @@
 #include "bora/base/error.h"
 #include "bora/base/file.h"
 #include "bora/base/secrets.h"
+#include "bora/base/typed_config.h"
 #include "bora/cli/args.h"
 #include "bora/cli/commands.h"
 #include "bora/cli/train_arguments.h"
 #include "bora/mesh/launch.h"
 #include "bora/models/builtin.h"
+#include "bora/optim/builtin.h"
 #include "bora/run/hf_start.h"
 
 namespace bora::cli {
@@ -67,7 +69,9 @@ int hand_over(char** argv) {
 int front(int argc, char** argv) {
   begin_here();
   try {
+    leave_unknown_types_to_others();
     models::add_builtin_configs();
+    optim::add_builtin_optimizer_configs();
     const std::vector<std::string> arguments(argv + 1, argv + argc);
     if (!arguments.empty() && arguments[0] == "launch")
       return run_launch({arguments.begin() + 1, arguments.end()});

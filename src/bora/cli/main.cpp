@@ -19,6 +19,7 @@
 #include "bora/cli/describe.h"
 #include "bora/core/runtime.h"
 #include "bora/models/builtin.h"
+#include "bora/optim/builtin.h"
 
 namespace bora::cli {
 
@@ -115,6 +116,7 @@ int report_error() {
 int main(int argc, char** argv) {
   try {
     models::add_builtin_models();
+    optim::add_builtin_optimizers();
     return flush_output(run({argv + 1, argv + argc}));
   } catch (const HelpShown&) {
     return 0;

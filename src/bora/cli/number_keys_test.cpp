@@ -15,6 +15,7 @@
 #include "bora/models/gpt2_config.h"
 #include "bora/models/llama_config.h"
 #include "bora/models/model_types.h"
+#include "bora/optim/test_builtin_optimizers.h"
 #include "bora/run/lm_config.h"
 #include "bora/run/memory_estimate.h"
 
@@ -23,14 +24,8 @@ namespace {
 
 using Row = Binder::State::Row;
 
-// Every key of numbers, as the reference page lists them; with the sections that are absent by default.
-std::vector<Row> number_rows(const std::string& model) {
-  run::LmConfig config;
-  config.model.config = models::make_model_config(model);
-  config.data.train_tokenizer.emplace();
-  config.optimizer.clip_update_norm.emplace();
-  config.optimizer.skip_bad_steps.emplace();
-  config.optimizer.lr_schedule.exponent = 2;
+// Every key of numbers.
+std::vector<Row> numbers_of(run::LmConfig& config) {
   Binder::State state(Binder::Mode::Describe);
   state.out.emplace_back();
   state.out.back().node.kind = ConfigTree::Node::Kind::Map;
@@ -40,14 +35,26 @@ std::vector<Row> number_rows(const std::string& model) {
     return row.type.find("integer") == row.type.npos && row.type.find("number") == row.type.npos &&
            !row.type.starts_with("duration");
   });
+  return state.rows;
+}
+
+// The same as the reference page lists them, with the sections that are absent by default.
+std::vector<Row> number_rows(const std::string& model) {
+  run::LmConfig config;
+  config.model.config = models::make_model_config(model);
+  config.data.train_tokenizer.emplace();
+  config.optimizer.config.as<optim::AdamConfig>().clip_update_norm.emplace();
+  config.optimizer->skip_bad_steps.emplace();
+  config.optimizer->lr_schedule.exponent = 2;
+  auto rows = numbers_of(config);
   // Keys of a second spelling, which the page has in tables of their own.
   for (const char* key : {"data.shuffle.io_block_size", "data.shuffle.window_blocks",
                           "trainer.profiler.num_steps", "trainer.train_batch_size[].value"})
-    state.rows.push_back({key, "integer, from 1 to 2147483647", "", ""});
+    rows.push_back({key, "integer, from 1 to 2147483647", "", ""});
   for (const char* key : {"trainer.profiler.start_step", "trainer.train_batch_size[].start"})
-    state.rows.push_back({key, "integer, from 0 to 2147483647", "", ""});
-  state.rows.push_back({"trainer.tracker[].purge_step", "integer, at least 0", "", ""});
-  return state.rows;
+    rows.push_back({key, "integer, from 0 to 2147483647", "", ""});
+  rows.push_back({"trainer.tracker[].purge_step", "integer, at least 0", "", ""});
+  return rows;
 }
 
 // The value inside what must be around it: "a.b[].c" is reached by a.b: [{c: value}].
@@ -97,18 +104,17 @@ void expect_sensible(const run::LmConfig& config) {
   EXPECT_TRUE(std::isfinite(sizes.peak()) && sizes.peak() > 0) << sizes.peak();
 }
 
-class NumberKeys : public testing::TestWithParam<const char*> {};
+using Overrides = std::vector<std::pair<std::string, std::string>>;
 
-TEST_P(NumberKeys, AreTakenAsDocumentedOrRefusedByName) {
-  const auto rows = number_rows(GetParam());
-  EXPECT_GT(rows.size(), 70u);
+// Every row with every value, each beside `others`.
+void try_values(const std::vector<Row>& rows, const Overrides& others) {
   for (const auto& row : rows) {
     for (const std::string value : {"-1", "0", "1", "1e18", "1000000000000000000", "2147483648", ".inf",
                                     "-.inf", "nan", ".nan", "\"\""}) {
       SCOPED_TRACE(row.key + " (" + row.type + ") = " + value);
       const auto [key, text] = placed(row, value);
       ConfigTree tree;
-      tree.override_value("model.type", GetParam());
+      for (const auto& [other, at] : others) tree.override_value(other, at);
       if (row.key.starts_with("trainer.tracker[]"))
         tree.override_value(key, "[{type: tensorboard, " + text.substr(2));
       else
@@ -124,6 +130,25 @@ TEST_P(NumberKeys, AreTakenAsDocumentedOrRefusedByName) {
       if (!problems.empty()) continue;
       EXPECT_NO_THROW(expect_sensible(config));
     }
+  }
+}
+
+class NumberKeys : public testing::TestWithParam<const char*> {};
+
+TEST_P(NumberKeys, AreTakenAsDocumentedOrRefusedByName) {
+  const auto rows = number_rows(GetParam());
+  EXPECT_GT(rows.size(), 70u);
+  try_values(rows, {{"model.type", GetParam()}});
+}
+
+TEST(NumberKeysOfOptimizers, AreTakenAsDocumentedOrRefusedByName) {
+  for (const auto& type : optim::optimizer_types().names()) {
+    run::LmConfig config;
+    config.optimizer = {type, optim::optimizer_types().find(type)->config};
+    auto rows = numbers_of(config);
+    std::erase_if(rows, [](const Row& row) { return !row.key.starts_with("optimizer."); });
+    EXPECT_FALSE(rows.empty());
+    try_values(rows, {{"model.type", "gpt2"}, {"optimizer.type", type}});
   }
 }
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "bora/base/error.h"
+#include "bora/core/layout/refusal.h"
 #include "bora/core/torch/node.h"
 
 namespace bora::core {
@@ -87,21 +88,25 @@ std::vector<std::int64_t> Array::sizes() const { return filled("sizes", *this).s
 std::int64_t Array::numel() const { return filled("numel", *this).numel(); }
 DType Array::dtype() const { return from_scalar_type(filled("dtype", *this).scalar_type()); }
 
-double Array::item() const {
+double Array::item() const try {
   const at::Tensor& t = summed("item", *this);
   if (t.numel() != 1) {
     fail(ErrorKind::InvalidArgument,
          "item: the array has {} elements, not one\nhint: reduce it first, or to_vector()", t.numel());
   }
   return t.item().to<double>();
+} catch (...) {
+  rethrow("item", {Operand{*this, {}}});
 }
 
 template <class T>
-std::vector<T> Array::to_vector() const {
+std::vector<T> Array::to_vector() const try {
   constexpr at::ScalarType type = c10::CppTypeToScalarType<T>::value;
   const at::Tensor t = summed("to_vector", *this).detach().to(at::kCPU, type).contiguous();
   const T* first = t.const_data_ptr<T>();
   return std::vector<T>(first, first + t.numel());
+} catch (...) {
+  rethrow("to_vector", {Operand{*this, {}}});
 }
 template std::vector<float> Array::to_vector<float>() const;
 template std::vector<double> Array::to_vector<double>() const;
@@ -137,7 +142,11 @@ template std::uint16_t* Array::data<std::uint16_t>() const;
 template bool* Array::data<bool>() const;
 template std::byte* Array::data<std::byte>() const;
 
-Array Array::clone() const { return wrap(filled("clone", *this).clone(at::MemoryFormat::Contiguous)); }
+Array Array::clone() const try {
+  return wrap(filled("clone", *this).clone(at::MemoryFormat::Contiguous));
+} catch (...) {
+  rethrow("clone", {Operand{*this, {}}});
+}
 
 at::ScalarType scalar_type(DType dtype) { return kScalarTypes[static_cast<std::size_t>(dtype)]; }
 

@@ -9,7 +9,9 @@
 
 namespace bora::core {
 
-/// Operations are recorded for differentiation only inside these functions; elsewhere nothing is.
+/// Operations are recorded for differentiation only inside these functions; elsewhere nothing is. First
+/// derivatives alone: one of these inside the function that another one differentiates is Unsupported; for
+/// second derivatives see hessian.h.
 
 struct ValueAndGrad {
   Array value;                   ///< what `f` returned (a scalar)

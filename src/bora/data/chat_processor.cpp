@@ -9,6 +9,7 @@
 #include "bora/base/file.h"
 #include "bora/base/hash.h"
 #include "bora/base/text.h"
+#include "bora/data/formats.h"
 #include "bora/data/record_text.h"
 
 namespace bora::data {
@@ -240,9 +241,8 @@ ChatTexts chat_templates(const std::optional<std::string>& given, const Tokenize
 std::optional<std::string> configured_chat_template(const DataConfig& config) {
   std::set<std::optional<std::string>> named;
   for (const auto& [name, source] : config.sources()) {
-    const FormatConfig& format = source.format;
-    if (format.type != "chat" && format.type != "preference_chat") continue;
-    named.insert(format.chat_template ? format.chat_template : config.chat_template);
+    const auto* format = dynamic_cast<const ConversationFormat*>(&*source.format.config);
+    if (format != nullptr) named.insert(format->chat_template ? format->chat_template : config.chat_template);
   }
   const auto& given = named.size() == 1 ? *named.begin() : config.chat_template;
   return given ? std::optional(text_of(*given)) : std::nullopt;

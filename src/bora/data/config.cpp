@@ -88,30 +88,6 @@ void TrainTokenizerConfig::bind(Binder& b) {
   }
 }
 
-void ShuffleConfig::bind_as(Binder& b, std::string_view name) {
-  constexpr std::string_view kDoc =
-      "order of the training sequences: true, false, or the length of an era within which to shuffle";
-  const auto text = b.text(name);
-  const bool is_map = b.is_map(name);
-  const bool is_number = text && parse_int(*text);
-  if (is_map || (!b.reading() && shuffle.kind == Shuffle::Kind::Block)) {
-    if (!b.enter(name, kDoc)) return;
-    shuffle.kind = Shuffle::Kind::Block;
-    b.field("io_block_size", shuffle.io_block, kSize, "sequences that stay together on disk");
-    b.field("window_blocks", shuffle.window_blocks, kSize, "blocks within which sequences are shuffled");
-    b.ignored("perm_type", "block shuffles use permutation_type");
-    return b.leave();
-  }
-  if (is_number || (!b.reading() && shuffle.kind == Shuffle::Kind::Era)) {
-    b.field(name, shuffle.era_length, at_least(1), kDoc);
-    shuffle.kind = Shuffle::Kind::Era;
-    return;
-  }
-  bool on = shuffle.kind == Shuffle::Kind::Full;
-  b.field(name, on, kDoc);
-  if (b.reading()) shuffle.kind = on ? Shuffle::Kind::Full : Shuffle::Kind::None;
-}
-
 void DataConfig::bind(Binder& b) {
   single.bind_fields(b);
   b.field("tokenizer", tokenizer,
@@ -133,9 +109,9 @@ void DataConfig::bind(Binder& b) {
   b.field("ignore_token_id", ignore_token_id, from_to(-0x80000000LL, 0x7FFFFFFF),
           "predicting this token does not count");
   shuffle.bind_as(b, "shuffle");
-  b.choice("permutation_type", shuffle.shuffle.permutation, {"feistel", "linear"},
+  b.choice("permutation_type", shuffle.permutation, {"feistel", "linear"},
            "linear is Levanter's default, and hardly shuffles sorted data");
-  b.field("reshuffle_each_epoch", shuffle.shuffle.reshuffle_each_epoch,
+  b.field("reshuffle_each_epoch", shuffle.reshuffle_each_epoch,
           "an order of its own for each pass over a data set; false: the first one again, as in Levanter");
   b.field("max_epochs", max_epochs, kSize,
           "passes over a data set, at most: training ends before one would be read once more "
@@ -263,8 +239,7 @@ std::vector<ConfigProblem> DataConfig::missing_sources() const {
                                   *source.id)
                     : "no files; give paths, for example [\"my/*.txt\"]");
     }
-    if (source.format.type == "preference_chat")
-      add(".format.type", "pairs can be cached and read, but there is no training on them yet");
+    if (auto why = source.format->why_no_training(); !why.empty()) add(".format.type", std::move(why));
     const auto local = [&](const char* field, const std::vector<std::string>& urls) {
       for (const auto& url : urls) {
         if (const auto scheme = store::remote_scheme(url); scheme && !store::is_fetched(*scheme)) {

@@ -9,7 +9,7 @@
 
 #include "bora/base/config.h"
 #include "bora/data/format_config.h"
-#include "bora/data/permutation.h"
+#include "bora/data/shuffle.h"
 #include "bora/store/download.h"
 
 namespace bora::data {
@@ -34,7 +34,7 @@ struct SourceConfig {
   std::vector<std::string> train_urls, validation_urls;
   std::vector<std::string> tags;
   std::optional<std::string> cache_dir;  ///< absent: <data.cache_dir>/<name>
-  FormatConfig format;
+  FormatChoice format;
   void bind(Binder& b);
   void bind_fields(Binder& b);  ///< without what only a member of a mixture has
 };
@@ -53,12 +53,6 @@ struct TrainTokenizerConfig {
   void bind(Binder& b);
 };
 
-/// `shuffle: true`, `false`, or the length of an era; or a block shuffle as a map.
-struct ShuffleConfig {
-  Shuffle shuffle;
-  void bind_as(Binder& b, std::string_view name);
-};
-
 /// Levanter's `data` block: one data set (`train_urls` beside `tokenizer`), or a mixture (`configs`).
 struct DataConfig {
   SourceConfig single;  ///< used if configs is empty
@@ -72,7 +66,7 @@ struct DataConfig {
   bool enforce_eos = true;
   std::optional<std::string> chat_template;
   std::int64_t ignore_token_id = -100;
-  ShuffleConfig shuffle;
+  Shuffle shuffle;
   bool block_cross_document_attention = true;
   std::optional<std::int64_t> max_epochs;  ///< passes over a data set, at most
   bool shuffle_before_trainval_split = false;

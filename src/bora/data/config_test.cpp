@@ -8,6 +8,7 @@
 #include "bora/base/error.h"
 #include "bora/base/file.h"
 #include "bora/base/text.h"
+#include "bora/data/formats.h"
 
 namespace bora::data {
 namespace {
@@ -57,13 +58,13 @@ TEST(DataConfig, DefaultsAreLevanters) {
   EXPECT_EQ(c.cache_dir, "cache/");
   EXPECT_TRUE(c.enforce_eos);
   EXPECT_EQ(c.ignore_token_id, -100);
-  EXPECT_EQ(c.shuffle.shuffle.kind, Shuffle::Kind::None);
+  EXPECT_EQ(c.shuffle.type, "none");
   EXPECT_EQ(c.mixture_block_size, 2048);
   EXPECT_EQ(c.stop_strategy, "restart");
   EXPECT_EQ(c.sources().size(), 1u);
   EXPECT_EQ(c.sources()[0].first, "data");
   EXPECT_EQ(c.sources()[0].second.train_urls, std::vector<std::string>{"a.txt"});
-  EXPECT_EQ(c.sources()[0].second.format.text_key, "text");
+  EXPECT_EQ(c.sources()[0].second.format.config.as<TextFormat>().text_key, "text");
   EXPECT_TRUE(c.missing_sources().empty());
 }
 
@@ -77,17 +78,21 @@ TEST(DataConfig, Mixture) {
   EXPECT_EQ(c.sources().size(), 2u);
   EXPECT_EQ(c.configs[0].second.tags, (std::vector<std::string>{"x", "y/z"}));
   EXPECT_EQ(c.configs[1].second.cache_dir, "here");
-  EXPECT_EQ(c.configs[1].second.format.text_key, "body");
+  EXPECT_EQ(c.configs[1].second.format.config.as<TextFormat>().text_key, "body");
   ASSERT_EQ(c.train_weights.size(), 1u);
   EXPECT_EQ(c.train_weights[0].weights, (ByName<double>{{"a", 0.6}, {"b", 0.0}}));
-  EXPECT_EQ(c.shuffle.shuffle.kind, Shuffle::Kind::Era);
-  EXPECT_EQ(c.shuffle.shuffle.era_length, 1000);
-  EXPECT_EQ(c.shuffle.shuffle.permutation, "linear");
+  EXPECT_EQ(c.shuffle.type, "era");
+  EXPECT_EQ(c.shuffle.config.as<EraShuffle>().era_length, 1000);
+  EXPECT_EQ(c.shuffle.permutation, "linear");
 }
 
 TEST(DataConfig, SpellingsOfValues) {
-  EXPECT_EQ(good("shuffle: true").shuffle.shuffle.kind, Shuffle::Kind::Full);
-  EXPECT_EQ(good("shuffle: {io_block_size: 8, window_blocks: 4}").shuffle.shuffle.io_block, 8);
+  EXPECT_EQ(good("shuffle: true").shuffle.type, "full");
+  EXPECT_EQ(good("shuffle: false").shuffle.type, "none");
+  const auto block = good("shuffle: {io_block_size: 8, window_blocks: 4}").shuffle;
+  EXPECT_EQ(block.type, "block");
+  EXPECT_EQ(block.config.as<BlockShuffle>().io_block, 8);
+  EXPECT_EQ(good("shuffle: {type: era, era_length: 9}").shuffle.config.as<EraShuffle>().era_length, 9);
   EXPECT_EQ(good("num_validation_sequences: 7").num_validation_sequences, (ByName<std::int64_t>{{"", 7}}));
   EXPECT_EQ(good("train_tokenizer: {vocab_size: 2048}").train_tokenizer->vocab_size, 2048);
   EXPECT_EQ(good("train_tokenizer: {kind: wordpiece, vocab_size: 99}").train_tokenizer->kind, "wordpiece");
@@ -101,11 +106,11 @@ TEST(DataConfig, SpellingsOfValues) {
 
 TEST(DataConfig, Formats) {
   const auto format = [](const std::string& text) { return good("format: " + text).single.format; };
-  EXPECT_TRUE(format("{type: text}").is_concatenated());
-  EXPECT_TRUE(format("{pack: false}").is_concatenated());
-  EXPECT_TRUE(format("{type: prebuilt, pack: concat}").is_concatenated());
-  const auto rules = [&](const std::string& text) { return format(text).pack_rules(100); };
-  EXPECT_FALSE(format("{pack: true}").is_concatenated());
+  EXPECT_TRUE(format("{type: text}")->is_concatenated());
+  EXPECT_TRUE(format("{pack: false}")->is_concatenated());
+  EXPECT_TRUE(format("{type: prebuilt, pack: concat}")->is_concatenated());
+  const auto rules = [&](const std::string& text) { return format(text)->pack_rules(100); };
+  EXPECT_FALSE(format("{pack: true}")->is_concatenated());
   EXPECT_EQ(rules("{pack: true}").max_segments, 64);
   EXPECT_EQ(rules("{pack: true}").overlong, Overlong::Left);
   EXPECT_EQ(rules("{pack: 7, slice_strategy: drop}").max_segments, 7);
@@ -119,17 +124,21 @@ TEST(DataConfig, Formats) {
   EXPECT_EQ(rules("{type: prebuilt}").max_segments, 1);
   EXPECT_EQ(rules("{type: prebuilt}").overlong, Overlong::Raise);
   EXPECT_EQ(rules("{type: preference_chat}").max_segments, 1);
-  const auto chat = format(
+  const auto of_chat = format(
       "{type: chat, messages_field: turns, single_turn: true, chat_template: x, system_prompt: sys, "
       "chat_template_kwargs: null, mask_user_turns: false}");
+  const auto& chat = of_chat.config.as<ChatFormat>();
   EXPECT_EQ(chat.messages_field, "turns");
   EXPECT_TRUE(chat.single_turn);
   EXPECT_EQ(chat.system_prompt, "sys");
   EXPECT_FALSE(chat.chat_template_kwargs);
   EXPECT_FALSE(chat.mask_user_turns);
-  const auto supervised = format("{type: supervised, input_field: q, output_field: a, separate_with: '|'}");
+  const auto of_supervised =
+      format("{type: supervised, input_field: q, output_field: a, separate_with: '|'}");
+  const auto& supervised = of_supervised.config.as<SupervisedFormat>();
   EXPECT_EQ(supervised.input_field + supervised.output_field + *supervised.separate_with, "qa|");
-  EXPECT_EQ(format("{type: prebuilt, loss_weights_key: w}").loss_weights_key, "w");
+  EXPECT_EQ(format("{type: prebuilt, loss_weights_key: w}").config.as<PrebuiltFormat>().loss_weights_key,
+            "w");
 }
 
 TEST(DataConfig, WrongFormats) {
@@ -141,7 +150,9 @@ TEST(DataConfig, WrongFormats) {
   EXPECT_THAT(wrong("{type: preference_chat, pack: true}"), HasSubstr("pairs are not packed; leave it out"));
   EXPECT_THAT(wrong("{type: preference_chat, slice_strategy: left}"),
               HasSubstr("a pair is never cut: raise is the only choice"));
-  EXPECT_THAT(wrong("{type: chats}"), HasSubstr("supervised"));
+  EXPECT_THAT(wrong("{type: chats}"),
+              HasSubstr("data.format.type = chats: chats is not built yet; did you mean `chat`?; available: "
+                        "text, chat, supervised, prebuilt, preference_chat"));
   EXPECT_THAT(wrong("{text_keys: x}"), HasSubstr("did you mean data.format.text_key?"));
 }
 
@@ -151,7 +162,7 @@ TEST(DataConfig, EndsAndEpochs) {
       "block_cross_document_attention: false\nshuffle_before_trainval_split: true");
   EXPECT_EQ(c.stop_strategy, "all_exhausted");
   EXPECT_EQ(c.max_epochs, 3);
-  EXPECT_FALSE(c.shuffle.shuffle.reshuffle_each_epoch);
+  EXPECT_FALSE(c.shuffle.reshuffle_each_epoch);
   EXPECT_FALSE(c.block_cross_document_attention);
   EXPECT_TRUE(c.shuffle_before_trainval_split);
   EXPECT_TRUE(good("").block_cross_document_attention);

@@ -19,7 +19,7 @@ std::string letters(std::span<const std::int32_t> ids) { return {ids.begin(), id
 
 /// Two rows of eight: "ab|Cde" with padding, and one with what should not reach a terminal or a page.
 Batch batch() {
-  Batch b{3, 2, 8, {}, {}, {}, {1, -1}};
+  Batch b{.step = 3, .sequences = 2, .seq_len = 8, .sources = {1, -1}};
   for (const char c : std::string("abCde\0\0\0<\n\x1b&\x7f\xc2\x85z", 16))
     b.tokens.push_back(static_cast<unsigned char>(c));
   b.segments = {0, 0, 1, 1, 1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0};

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The Bora authors
 #pragma once
 #include "bora/data/dataset.h"
-#include "bora/data/permutation.h"
+#include "bora/data/shuffle.h"
 
 namespace bora::data {
 

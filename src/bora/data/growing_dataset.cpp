@@ -29,16 +29,7 @@ class Growing final : public Dataset {
  private:
   /// The sequences that must be there for one to be found.
   std::int64_t needed_for(std::int64_t index) const {
-    switch (shuffle_.kind) {
-      case Shuffle::Kind::None:
-        return index + 1;
-      case Shuffle::Kind::Era:
-        return (index / shuffle_.era_length + 1) * shuffle_.era_length;
-      case Shuffle::Kind::Full:
-      case Shuffle::Kind::Block:
-        break;
-    }
-    return kEndless;
+    return shuffle_.config->needed(index).value_or(kEndless);
   }
 
   std::int64_t tokens_of(std::int64_t sequences) const {

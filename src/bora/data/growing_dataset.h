@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "bora/data/dataset.h"
-#include "bora/data/permutation.h"
+#include "bora/data/shuffle.h"
 #include "bora/store/growing_cache.h"
 
 namespace bora::data {

@@ -49,7 +49,7 @@ class GrowingData : public testing::Test {
     config_.cache_dir = folder_ / "cache";
     config_.single.train_urls = texts("", 6);
     config_.mixture_block_size = 32;
-    config_.shuffle.shuffle.kind = Shuffle::Kind::None;
+    config_.shuffle = {"none", NoShuffle()};
   }
 
   /// Each becomes one shard, of 9,000 documents.
@@ -121,7 +121,7 @@ class GrowingData : public testing::Test {
 TEST_F(GrowingData, InOrder) { expect_the_batches_of_afterwards(); }
 
 TEST_F(GrowingData, InEras) {
-  config_.shuffle.shuffle = {.kind = Shuffle::Kind::Era, .era_length = 1000};
+  config_.shuffle = {"era", EraShuffle(1000)};
   expect_the_batches_of_afterwards();
 }
 
@@ -132,16 +132,16 @@ TEST_F(GrowingData, LimitedToSomeBatches) {
 
 TEST_F(GrowingData, OrdersOverEverythingWhereThatIsLimited) {
   config_.max_train_batches = {{"", 5000}};
-  for (const auto kind : {Shuffle::Kind::Full, Shuffle::Kind::Block}) {
+  for (const Shuffle& shuffle : {Shuffle{"full", FullShuffle()}, Shuffle{"block", BlockShuffle(16, 8)}}) {
     remove_all(config_.cache_dir);
-    config_.shuffle.shuffle = {.kind = kind, .io_block = 16, .window_blocks = 8};
+    config_.shuffle = shuffle;
     expect_the_batches_of_afterwards();
   }
 }
 
 TEST_F(GrowingData, HoldsSequencesBack) {
   config_.num_validation_sequences = {{"", 700}};
-  config_.shuffle.shuffle = {.kind = Shuffle::Kind::Era, .era_length = 1000};
+  config_.shuffle = {"era", EraShuffle(1000)};
   config_.single.validation_urls = texts("v", 1);
   expect_the_batches_of_afterwards();
 }
@@ -153,13 +153,13 @@ TEST_F(GrowingData, AMixtureGrowsInAllItsParts) {
   config_.configs = {{"a", config_.single}, {"b", other}, {"c", unused}};
   config_.train_weights = {{0, {{"a", 3}, {"b", 2}}}};
   config_.num_validation_sequences = {{"c", 40}};
-  config_.shuffle.shuffle = {.kind = Shuffle::Kind::Era, .era_length = 1000};
+  config_.shuffle = {"era", EraShuffle(1000)};
   expect_the_batches_of_afterwards(4000);
 }
 
 TEST_F(GrowingData, ATeamBuildsWhatEachOfItReads) {
   constexpr int kWorkers = 3;
-  config_.shuffle.shuffle = {.kind = Shuffle::Kind::Era, .era_length = 1000};
+  config_.shuffle = {"era", EraShuffle(1000)};
   for (const int round : {0, 1}) {  // the second goes on where all of the first have stopped
     store::Votes votes(kWorkers);
     std::array<std::vector<Batch>, kWorkers> read;
@@ -229,11 +229,11 @@ TEST_F(GrowingData, OtherOrdersWaitAndSaySo) {
   const std::string name = config_.sources().front().first;
   const auto why = [&] { return why_whole_cache(config_, name); };
   EXPECT_EQ(why(), "");
-  config_.shuffle.shuffle.kind = Shuffle::Kind::Block;
+  config_.shuffle = {"block", BlockShuffle()};
   EXPECT_EQ(why(),
             "a block shuffle takes its blocks from everywhere; an era shuffle starts at once (data.shuffle: "
             "4096)");
-  config_.shuffle.shuffle.kind = Shuffle::Kind::None;
+  config_.shuffle = {"none", NoShuffle()};
   config_.num_validation_sequences = {{"", 3}};
   EXPECT_EQ(why(), "");
   config_.shuffle_before_trainval_split = true;
@@ -249,9 +249,9 @@ TEST_F(GrowingData, OtherOrdersWaitAndSaySo) {
   config_.experiment_budget = 1;
   EXPECT_EQ(why(), "data.experiment_budget is a share of its length");
   config_.target_budget.reset();
-  config_.single.format.pack = "true";
+  config_.single.format->pack = "true";
   EXPECT_EQ(why(), "whole documents are packed by their lengths");
-  config_.single.format.pack.reset();
+  config_.single.format->pack.reset();
   config_.configs = {{"a", config_.single}, {"b", config_.single}};
   EXPECT_EQ(why_whole_cache(config_, "a"),
             "weights go by the sizes of the sets (data.train_weights sets them)");
@@ -263,7 +263,7 @@ TEST_F(GrowingData, OtherOrdersWaitAndSaySo) {
   EXPECT_EQ(why_whole_cache(config_, "b"), "");
   config_.configs.clear();
   config_.train_weights.clear();
-  config_.shuffle.shuffle.kind = Shuffle::Kind::Full;
+  config_.shuffle = {"full", FullShuffle()};
   const auto gated = std::make_shared<GatedProcessor>();
   gated->allow(1 << 30);
   std::vector<std::string> told;

@@ -2,9 +2,47 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/data/loader.h"
 
+#include <algorithm>
+#include <span>
+
 #include "bora/base/error.h"
 
 namespace bora::data {
+namespace {
+
+Batch padding(std::int64_t step, std::int64_t rows, std::int64_t seq_len) {
+  Batch out{.step = step, .sequences = rows, .seq_len = seq_len};
+  const auto n = static_cast<std::size_t>(rows), size = n * static_cast<std::size_t>(seq_len);
+  out.tokens.assign(size, 0);
+  out.segments.assign(size, -1);
+  out.loss_weights.assign(size, 0.0F);
+  out.sources.assign(n, -1);
+  return out;
+}
+
+void read_row(const Dataset& dataset, std::int64_t index, Batch& into, std::size_t row) {
+  const auto length = static_cast<std::size_t>(into.seq_len);
+  const auto part = [&](auto& values) { return std::span(values).subspan(row * length, length); };
+  into.sources[row] = dataset.read(index, {part(into.tokens), part(into.segments), part(into.loss_weights)});
+}
+
+}  // namespace
+
+void set_next_token_targets(Batch& batch) {
+  const auto length = static_cast<std::size_t>(batch.seq_len);
+  batch.targets.assign(batch.tokens.begin(), batch.tokens.end());
+  for (std::size_t row = 0; row < batch.targets.size(); row += length) {
+    const auto begin = batch.targets.begin() + static_cast<std::ptrdiff_t>(row);
+    *std::copy(begin + 1, begin + batch.seq_len, begin) = 0;
+  }
+}
+
+Batch read_batch(const Dataset& dataset, std::int64_t first, std::int64_t count) {
+  Batch out = padding(0, count, dataset.seq_len());
+  for (std::int64_t i = 0; i < count; ++i) read_row(dataset, first + i, out, static_cast<std::size_t>(i));
+  set_next_token_targets(out);
+  return out;
+}
 
 Loader::Loader(DatasetPtr dataset, BatchSchedule schedule)
     : dataset_(std::move(dataset)), schedule_(std::move(schedule)) {
@@ -30,20 +68,13 @@ Batch Loader::read(std::int64_t step, RowRange rows, const Wanted& wanted) const
     fail(ErrorKind::InvalidArgument, "loader: rows [{}, {}) of a batch of {} at step {}", rows.begin,
          rows.end, size, step);
   }
-  const std::int64_t seq_len = dataset_->seq_len(), first = schedule_.offset(step);
-  const auto n = static_cast<std::size_t>(rows.end - rows.begin), length = static_cast<std::size_t>(seq_len);
-  Batch out{step, rows.end - rows.begin, seq_len, {}, {}, {}, {}};
-  out.tokens.assign(n * length, 0);
-  out.segments.assign(n * length, -1);
-  out.loss_weights.assign(n * length, 0.0F);
-  out.sources.assign(n, -1);
-  for (std::size_t i = 0; i < n; ++i) {
-    const std::int64_t index = first + rows.begin + static_cast<std::int64_t>(i);
-    if (index >= dataset_->size()) break;
-    if (wanted && !wanted(rows.begin + static_cast<std::int64_t>(i), size)) continue;
-    const auto part = [&](auto& values) { return std::span(values).subspan(i * length, length); };
-    out.sources[i] = dataset_->read(index, {part(out.tokens), part(out.segments), part(out.loss_weights)});
+  const std::int64_t first = schedule_.offset(step) + rows.begin;
+  Batch out = padding(step, rows.end - rows.begin, dataset_->seq_len());
+  for (std::int64_t i = 0; i < out.sequences && first + i < dataset_->size(); ++i) {
+    if (!wanted || wanted(rows.begin + i, size))
+      read_row(*dataset_, first + i, out, static_cast<std::size_t>(i));
   }
+  set_next_token_targets(out);
   return out;
 }
 

@@ -17,16 +17,22 @@ struct RowRange {
 };
 
 /// Sequences as a model takes them, row after row: element [row, t] is at row * seq_len + t. Inputs are the
-/// tokens; the target of t is token t + 1, and counts loss_weights[t].
+/// tokens; position t should predict targets[t], which counts loss_weights[t].
 struct Batch {
   std::int64_t step = 0;
   std::int64_t sequences = 0;  ///< rows here, padding included
   std::int64_t seq_len = 0;
-  std::vector<std::int32_t> tokens, segments;  ///< [row, position]; padding: 0 and -1
-  std::vector<float> loss_weights;             ///< [row, position]; padding: 0
-  std::vector<std::int32_t> sources;           ///< [row]; padding: -1
+  std::vector<std::int32_t> tokens, targets, segments;  ///< [row, position]; padding: 0, 0 and -1
+  std::vector<float> loss_weights;                      ///< [row, position]; padding: 0
+  std::vector<std::int32_t> sources;                    ///< [row]; padding: -1
   bool operator==(const Batch&) const = default;
 };
+
+/// Makes the targets of tokens: each position's is the token after it; 0 at the end of a row, which predicts
+/// nothing and must have no weight.
+void set_next_token_targets(Batch& batch);
+/// Sequences [first, first + count) of a dataset.
+Batch read_batch(const Dataset& dataset, std::int64_t first, std::int64_t count);
 
 /// Batches of a dataset: batch(step) depends on the dataset, the schedule and the step alone, so that a run
 /// may start at any step. Any number of threads may call it.

@@ -105,18 +105,32 @@ TEST(Loader, ReadsEverySequenceOnce) {
   EXPECT_EQ(next, 1007);
 }
 
+TEST(Loader, TheTargetOfATokenIsTheNextOne) {
+  Batch batch{.sequences = 2, .seq_len = 3, .tokens = {1, 2, 3, 4, 5, 6}};
+  set_next_token_targets(batch);
+  EXPECT_EQ(batch.targets, (std::vector<std::int32_t>{2, 3, 0, 5, 6, 0}));
+  const auto set = counting(10);
+  const Batch read = read_batch(*set, 3, 2), loaded = Loader(set, 2).batch(0);
+  for (const auto& b : {read, loaded}) {
+    ASSERT_EQ(b.targets.size(), b.tokens.size());
+    for (std::size_t i = 0; i < b.targets.size(); ++i)
+      EXPECT_EQ(b.targets[i], (i + 1) % 4 == 0 ? 0 : b.tokens[i + 1]);
+  }
+}
+
 TEST(Loader, RowsTogetherAreTheBatch) {
-  const Loader loader(endless(counting(77), {.kind = Shuffle::Kind::Full}, Key::from_seed(1)), kSchedule);
+  const Loader loader(endless(counting(77), {"full", FullShuffle()}, Key::from_seed(1)), kSchedule);
   for (const std::int64_t step : {0, 9, 10, 25, 100000}) {
     const Batch whole = loader.batch(step);
     for (const std::int64_t workers : {1, 2, 4}) {
-      Batch joined{step, 0, 4, {}, {}, {}, {}};
+      Batch joined{.step = step, .seq_len = 4};
       for (std::int64_t w = 0; w < workers; ++w) {
         const std::int64_t share = whole.sequences / workers;
         const Batch part = loader.batch(step, {w * share, (w + 1) * share});
         joined.sequences += part.sequences;
         const auto append = [](auto& to, const auto& from) { to.insert(to.end(), from.begin(), from.end()); };
         append(joined.tokens, part.tokens);
+        append(joined.targets, part.targets);
         append(joined.segments, part.segments);
         append(joined.loss_weights, part.loss_weights);
         append(joined.sources, part.sources);

@@ -85,8 +85,8 @@ std::vector<std::int32_t> read_all(const Dataset& dataset, std::int64_t n) {
 }
 
 TEST(Mixture, OneSourceIsReadAsIfThereWereNoMixture) {
-  for (const auto kind : {Shuffle::Kind::None, Shuffle::Kind::Full}) {
-    const auto alone = endless(counting(10), {.kind = kind}, kKey);
+  for (const Shuffle& shuffle : {Shuffle{"none", NoShuffle()}, Shuffle{"full", FullShuffle()}}) {
+    const auto alone = endless(counting(10), shuffle, kKey);
     const Mixture mixture({{"s", alone}}, {{0, {1}}, {64, {2}}}, 16, kKey);
     EXPECT_EQ(read_all(mixture, 100), read_all(*alone, 100));
   }
@@ -242,7 +242,7 @@ TEST(Endless, ShufflesAnewInEachEpoch) {
     }
     return out;
   };
-  const auto shuffled = endless(counting(50), {.kind = Shuffle::Kind::Full}, kKey);
+  const auto shuffled = endless(counting(50), {"full", FullShuffle()}, kKey);
   EXPECT_EQ(shuffled->size(), kEndless);
   std::set<std::vector<std::int32_t>> orders;
   for (std::int64_t e = 0; e < 6; ++e) {
@@ -253,7 +253,7 @@ TEST(Endless, ShufflesAnewInEachEpoch) {
       EXPECT_EQ(order[static_cast<std::size_t>(i)], i) << "each once in epoch " << e;
   }
   EXPECT_EQ(orders.size(), 6u);
-  const auto same = endless(counting(50), {.kind = Shuffle::Kind::Full, .reshuffle_each_epoch = false}, kKey);
+  const auto same = endless(counting(50), {"full", FullShuffle(), "feistel", false}, kKey);
   EXPECT_EQ(epoch(*same, 0), epoch(*same, 3));
   EXPECT_EQ(epoch(*same, 0), epoch(*shuffled, 0));
   const auto plain = endless(counting(50), {}, kKey);
@@ -262,8 +262,8 @@ TEST(Endless, ShufflesAnewInEachEpoch) {
 }
 
 TEST(Shuffled, IsTheFirstEpoch) {
-  const auto once = shuffled(counting(50), {.kind = Shuffle::Kind::Full}, kKey);
-  const auto all = endless(counting(50), {.kind = Shuffle::Kind::Full}, kKey);
+  const auto once = shuffled(counting(50), {"full", FullShuffle()}, kKey);
+  const auto all = endless(counting(50), {"full", FullShuffle()}, kKey);
   EXPECT_EQ(once->size(), 50);
   for (std::int64_t i = 0; i < 50; ++i) {
     OneRow a(4), b(4);
@@ -280,7 +280,7 @@ TEST(Endless, Errors) {
             "epochs: a dataset of 0 sequences cannot be repeated");
   EXPECT_EQ(error_of(ErrorKind::InvalidArgument, [] { endless(endless(counting(3), {}, kKey), {}, kKey); }),
             "epochs: a dataset of endlessly many sequences cannot be repeated");
-  EXPECT_THROW(endless(counting(3), {.kind = Shuffle::Kind::Era}, kKey), Error);
+  EXPECT_THROW(endless(counting(3), {"era", EraShuffle(0)}, kKey), Error);
 }
 
 }  // namespace

@@ -86,63 +86,6 @@ class Linear final : public Permutation {
   std::uint64_t factor_, add_;
 };
 
-PermutationPtr full(const Shuffle& shuffle, std::int64_t size, const Key& key) {
-  if (shuffle.permutation == "feistel") return feistel_permutation(size, key);
-  if (shuffle.permutation == "linear") return linear_permutation(size, key);
-  fail(ErrorKind::Config, "shuffle: permutation {} is neither feistel nor linear", shuffle.permutation);
-}
-
-class Era final : public Permutation {
- public:
-  Era(const Shuffle& shuffle, std::int64_t size, const Key& key)
-      : Permutation(size), shuffle_(shuffle), key_(key) {
-    if (shuffle.era_length < 1) {
-      fail(ErrorKind::Config, "shuffle: an era of {} sequences; it should have at least 1",
-           shuffle.era_length);
-    }
-  }
-  std::int64_t map(std::int64_t index) const override {
-    const std::int64_t length = shuffle_.era_length, era = index / length, begin = era * length;
-    const auto inside =
-        full(shuffle_, std::min(length, size() - begin), key_.fold(static_cast<std::uint64_t>(era)));
-    return begin + (*inside)(index - begin);
-  }
-
- private:
-  Shuffle shuffle_;
-  Key key_;
-};
-
-class Block final : public Permutation {
- public:
-  Block(const Shuffle& shuffle, std::int64_t size, const Key& key)
-      : Permutation(size), shuffle_(shuffle), window_key_(key.fold("window")) {
-    if (shuffle.io_block < 1 || shuffle.window_blocks < 1) {
-      fail(ErrorKind::Config, "shuffle: blocks of {} in windows of {}; both should be at least 1",
-           shuffle.io_block, shuffle.window_blocks);
-    }
-    in_blocks_ = size / shuffle.io_block * shuffle.io_block;
-    if (in_blocks_ > 0) blocks_ = full(shuffle, size / shuffle.io_block, key.fold("blocks"));
-  }
-  std::int64_t map(std::int64_t index) const override {
-    const std::int64_t block = shuffle_.io_block, window_size = block * shuffle_.window_blocks;
-    if (index >= in_blocks_) return in_blocks_ + within(size() - in_blocks_, index - in_blocks_, -1);
-    const std::int64_t window = index / window_size, begin = window * window_size;
-    const std::int64_t x = begin + within(std::min(window_size, in_blocks_ - begin), index - begin, window);
-    return (*blocks_)(x / block) * block + x % block;
-  }
-
- private:
-  std::int64_t within(std::int64_t size, std::int64_t index, std::int64_t window) const {
-    return (*full(shuffle_, size, window_key_.fold(static_cast<std::uint64_t>(window))))(index);
-  }
-
-  Shuffle shuffle_;
-  Key window_key_;
-  std::int64_t in_blocks_;
-  PermutationPtr blocks_;
-};
-
 }  // namespace
 
 std::int64_t Permutation::operator()(std::int64_t index) const {
@@ -162,20 +105,6 @@ PermutationPtr feistel_permutation(std::int64_t size, const Key& key) {
 PermutationPtr linear_permutation(std::int64_t size, const Key& key) {
   if (size <= 1) return identity_permutation(size);
   return std::make_unique<Linear>(size, key);
-}
-
-PermutationPtr make_permutation(const Shuffle& shuffle, std::int64_t size, const Key& key) {
-  switch (shuffle.kind) {
-    case Shuffle::Kind::None:
-      return identity_permutation(size);
-    case Shuffle::Kind::Full:
-      return full(shuffle, size, key);
-    case Shuffle::Kind::Era:
-      return std::make_unique<Era>(shuffle, size, key);
-    case Shuffle::Kind::Block:
-      return std::make_unique<Block>(shuffle, size, key);
-  }
-  return identity_permutation(size);
 }
 
 }  // namespace bora::data

@@ -3,7 +3,6 @@
 #pragma once
 #include <cstdint>
 #include <memory>
-#include <string>
 
 #include "bora/base/key.h"
 
@@ -38,24 +37,5 @@ PermutationPtr feistel_permutation(std::int64_t size, const Key& key);
 /// (a * x + b) mod size with random a and b. Weak: neighbours stay at a fixed distance. For comparison with
 /// Levanter.
 PermutationPtr linear_permutation(std::int64_t size, const Key& key);
-
-/// What a shuffle does with the order of a dataset.
-struct Shuffle {
-  enum class Kind {
-    None,   ///< in order
-    Full,   ///< over everything
-    Era,    ///< within eras of `era_length` sequences, which stay in order
-    Block,  ///< whole blocks of `io_block` over everything, then sequences within windows of `window_blocks`
-            ///< blocks; the last, incomplete block stays last: random enough, and kind to slow disks
-  };
-  Kind kind = Kind::None;
-  std::string permutation = "feistel";  ///< or "linear"
-  std::int64_t era_length = 0;
-  std::int64_t io_block = 256;
-  std::int64_t window_blocks = 512;
-  bool reshuffle_each_epoch = true;
-};
-
-PermutationPtr make_permutation(const Shuffle& shuffle, std::int64_t size, const Key& key);
 
 }  // namespace bora::data

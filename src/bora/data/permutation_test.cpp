@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "bora/base/error.h"
+#include "bora/data/shuffle.h"
 
 namespace bora::data {
 namespace {
@@ -30,14 +31,9 @@ void expect_bijective(const Permutation& p) {
 }
 
 std::vector<Shuffle> shuffles() {
-  return {{.kind = Shuffle::Kind::None},
-          {.kind = Shuffle::Kind::Full},
-          {.kind = Shuffle::Kind::Full, .permutation = "linear"},
-          {.kind = Shuffle::Kind::Era, .era_length = 10},
-          {.kind = Shuffle::Kind::Era, .permutation = "linear", .era_length = 1},
-          {.kind = Shuffle::Kind::Block, .io_block = 4, .window_blocks = 3},
-          {.kind = Shuffle::Kind::Block, .io_block = 1, .window_blocks = 1},
-          {.kind = Shuffle::Kind::Block}};
+  return {{"none", NoShuffle()},         {"full", FullShuffle()},          {"full", FullShuffle(), "linear"},
+          {"era", EraShuffle(10)},       {"era", EraShuffle(1), "linear"}, {"block", BlockShuffle(4, 3)},
+          {"block", BlockShuffle(1, 1)}, {"block", BlockShuffle()}};
 }
 
 TEST(Permutations, AreBijectiveForEverySize) {
@@ -59,8 +55,10 @@ TEST(Permutations, DependOnTheKeyAlone) {
   for (const auto& shuffle : shuffles()) {
     const auto a = values(*make_permutation(shuffle, 1000, Key::from_seed(1)));
     EXPECT_EQ(a, values(*make_permutation(shuffle, 1000, Key::from_seed(1))));
-    const bool moves =
-        shuffle.kind != Shuffle::Kind::None && shuffle.era_length != 1 && shuffle.window_blocks != 1;
+    const auto* era = shuffle.config.get_if<EraShuffle>();
+    const auto* block = shuffle.config.get_if<BlockShuffle>();
+    const bool moves = shuffle.type != "none" && !(era != nullptr && era->era_length == 1) &&
+                       !(block != nullptr && block->window_blocks == 1);
     if (moves) {
       EXPECT_NE(a, values(*make_permutation(shuffle, 1000, Key::from_seed(2))));
     }
@@ -94,12 +92,12 @@ TEST(Permutations, OutOfRange) {
 }
 
 TEST(Permutations, StayInTheirEra) {
-  const auto p = make_permutation({.kind = Shuffle::Kind::Era, .era_length = 16}, 100, Key::from_seed(3));
+  const auto p = make_permutation({"era", EraShuffle(16)}, 100, Key::from_seed(3));
   for (std::int64_t i = 0; i < 100; ++i) EXPECT_EQ((*p)(i) / 16, i / 16);
 }
 
 TEST(Permutations, BlocksStayTogether) {
-  const Shuffle shuffle{.kind = Shuffle::Kind::Block, .io_block = 8, .window_blocks = 4};
+  const Shuffle shuffle{"block", BlockShuffle(8, 4)};
   const auto p = make_permutation(shuffle, 1003, Key::from_seed(3));
   for (std::int64_t window = 0; window < 1000 / 32; ++window) {
     std::set<std::int64_t> blocks;
@@ -144,11 +142,10 @@ TEST(Permutations, WrongSettings) {
     }
     return "";
   };
-  EXPECT_EQ(message({.kind = Shuffle::Kind::Full, .permutation = "lcg"}),
+  EXPECT_EQ(message({"full", FullShuffle(), "lcg"}),
             "shuffle: permutation lcg is neither feistel nor linear");
-  EXPECT_EQ(message({.kind = Shuffle::Kind::Era}),
-            "shuffle: an era of 0 sequences; it should have at least 1");
-  EXPECT_EQ(message({.kind = Shuffle::Kind::Block, .io_block = 0}),
+  EXPECT_EQ(message({"era", EraShuffle(0)}), "shuffle: an era of 0 sequences; it should have at least 1");
+  EXPECT_EQ(message({"block", BlockShuffle(0)}),
             "shuffle: blocks of 0 in windows of 512; both should be at least 1");
 }
 

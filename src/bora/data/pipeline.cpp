@@ -51,7 +51,7 @@ class Assembly : public std::enable_shared_from_this<Assembly> {
     DatasetPtr train = whole(cache, name, "training");
     Parts parts;
     if (config_.shuffle_before_trainval_split && find(config_.num_validation_sequences, name)) {
-      train = shuffled(train, {.kind = Shuffle::Kind::Full}, Key::from_seed(0).fold(name));
+      train = shuffled(train, {"full", FullShuffle()}, Key::from_seed(0).fold(name));
     }
     if (const std::int64_t n = held_back(name); n > 0) {
       if (n >= train->size()) {
@@ -71,7 +71,7 @@ class Assembly : public std::enable_shared_from_this<Assembly> {
                          [self = shared_from_this(), name = caches.name](const auto& cache) {
                            return self->parts(cache, name).train;
                          }};
-    return endless_growing(std::move(source), config_.shuffle.shuffle, key);
+    return endless_growing(std::move(source), config_.shuffle, key);
   }
 
   DatasetPtr growing_held_back(const SourceCaches& caches) const {
@@ -94,7 +94,7 @@ class Assembly : public std::enable_shared_from_this<Assembly> {
  private:
   DatasetPtr sequences(const std::shared_ptr<const store::TokenCache>& cache, const std::string& name,
                        std::string_view use) const {
-    const FormatConfig& format = format_of(name);
+    const FormatConfig& format = *format_of(name).config;
     if (format.is_concatenated()) return std::make_shared<TokenDataset>(cache, seq_len_, rules_);
     const PackRules pack = format.pack_rules(seq_len_);
     auto dataset = in_context(fmt::format("data set {}", name),
@@ -109,7 +109,7 @@ class Assembly : public std::enable_shared_from_this<Assembly> {
     return dataset;
   }
 
-  const FormatConfig& format_of(const std::string& name) const {
+  const FormatChoice& format_of(const std::string& name) const {
     const auto at = std::find_if(config_.configs.begin(), config_.configs.end(),
                                  [&](const auto& entry) { return entry.first == name; });
     return at == config_.configs.end() ? config_.single.format : at->second.format;
@@ -225,7 +225,7 @@ Datasets make_datasets(const DataConfig& config, const std::vector<SourceCaches>
       if (parts.held_back) evaluate_on(parts.held_back);
       if (!trained_on) continue;
       const std::int64_t size = parts.train->size();
-      train_on(endless(parts.train, config.shuffle.shuffle, key.fold(set.name)), size,
+      train_on(endless(parts.train, config.shuffle, key.fold(set.name)), size,
                times(size, config.max_epochs.value_or(1)));
     }
   }

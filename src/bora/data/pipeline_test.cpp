@@ -24,7 +24,7 @@ class Pipeline : public testing::Test {
     config_.cache_dir = folder_ / "cache";
     add("a", 1000);
     add("b", 400);
-    config_.shuffle.shuffle.kind = Shuffle::Kind::Full;
+    config_.shuffle = {"full", FullShuffle()};
     config_.mixture_block_size = 10;
   }
   /// Text of numbers, 8 bytes each, so that no two sequences are equal.
@@ -113,7 +113,7 @@ TEST_F(Pipeline, WholeDocuments) {
   for (int i = 0; i < 40; ++i) lines += fmt::format("{{\"text\": \"{}\"}}\n", std::string(i % 20, 'x'));
   SourceConfig source;
   source.train_urls = {folder_.write("c.jsonl", lines)};
-  source.format.pack = "true";
+  source.format->pack = "true";
   config_.configs = {{"c", source}};
   testing::internal::CaptureStderr();
   const auto packed = make();
@@ -130,13 +130,13 @@ TEST_F(Pipeline, WholeDocuments) {
   config_.configs[0].second.validation_urls.clear();
   OneRow row(kLength);
   packed.train->read(0, row.row());
-  config_.configs[0].second.format.pack = "pad";
-  config_.configs[0].second.format.slice_strategy = "drop";
+  config_.configs[0].second.format->pack = "pad";
+  config_.configs[0].second.format->slice_strategy = "drop";
   config_.stop_strategy = "first_exhausted";
   testing::internal::CaptureStderr();
   EXPECT_EQ(make().train->size(), 28);
   EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("190 of 456 tokens are left out"));
-  config_.configs[0].second.format.slice_strategy = "raise";
+  config_.configs[0].second.format->slice_strategy = "raise";
   EXPECT_THAT(
       error_of(ErrorKind::Config, [&] { make(); }),
       HasSubstr("data set c: packing: document 14 has 17 tokens but a sequence has 16\nhint: a larger "

@@ -41,12 +41,13 @@ std::int64_t between(std::int64_t least, std::int64_t most) {
 }
 
 Shuffle any_shuffle() {
-  Shuffle shuffle;
-  shuffle.kind = static_cast<Shuffle::Kind>(between(0, 3));
+  const auto era = between(1, 40), block = between(1, 20), window = between(1, 6);
+  const Shuffle kinds[] = {{"none", NoShuffle()},
+                           {"full", FullShuffle()},
+                           {"era", EraShuffle(era)},
+                           {"block", BlockShuffle(block, window)}};
+  Shuffle shuffle = kinds[between(0, 3)];
   shuffle.permutation = between(0, 1) == 0 ? "feistel" : "linear";
-  shuffle.era_length = between(1, 40);
-  shuffle.io_block = between(1, 20);
-  shuffle.window_blocks = between(1, 6);
   return shuffle;
 }
 
@@ -73,7 +74,7 @@ TEST(Properties, PermutationsAreBijectiveAndDeterministic) {
 TEST(Properties, EpochsDifferAndHoldEverythingOnce) {
   holds([] {
     const std::int64_t n = between(20, 200);
-    const auto dataset = endless(counting(n), {.kind = Shuffle::Kind::Full}, any_key());
+    const auto dataset = endless(counting(n), {"full", FullShuffle()}, any_key());
     std::set<std::vector<std::int32_t>> orders;
     for (std::int64_t epoch = 0; epoch < 4; ++epoch) {
       std::vector<std::int32_t> order;

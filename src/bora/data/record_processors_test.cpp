@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "bora/data/chat_processor.h"
-#include "bora/data/format_processor.h"
+#include "bora/data/formats.h"
 #include "bora/data/loader.h"
 #include "bora/data/pipeline.h"
 #include "bora/data/prebuilt_processor.h"
@@ -291,10 +291,11 @@ TEST(ChatProcessor, TheTemplateOfARun) {
   config.chat_template = "all";
   EXPECT_EQ(configured_chat_template(config), "all");
   config.configs = {{"a", {}}, {"b", {}}};
-  config.configs[0].second.format.type = "chat";
-  config.configs[0].second.format.chat_template = "a";
+  ChatFormat of_a;
+  of_a.chat_template = "a";
+  config.configs[0].second.format = {"chat", of_a};
   EXPECT_EQ(configured_chat_template(config), "a");
-  config.configs[1].second.format.type = "chat";
+  config.configs[1].second.format = FormatChoice("chat");
   EXPECT_EQ(configured_chat_template(config), "all") << "two of them";
 }
 
@@ -364,7 +365,7 @@ class Formats : public testing::Test {
 TEST_F(Formats, ConversationsArePacked) {
   lines(kTalk + "\n" + R"({"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"}]})" +
         "\n")
-      .format.type = "chat";
+      .format = FormatChoice("chat");
   const Batch b = batch(100);
   EXPECT_EQ(b.segments[0], 0);
   EXPECT_EQ(b.segments[16], 0);
@@ -378,14 +379,14 @@ TEST_F(Formats, ConversationsArePacked) {
 }
 
 TEST_F(Formats, ACacheOfRecordsSaysSo) {
-  lines(kTalk).format.type = "chat";
+  lines(kTalk).format = FormatChoice("chat");
   const auto cache = caches()[0].train;
   EXPECT_TRUE(cache->weighted());
   EXPECT_THAT(read_text(folder_ / "cache/train/ledger.json"),
               testing::AllOf(HasSubstr("\"version\": 2"), HasSubstr("\"weighted\": true")));
   cache->verify();
   EXPECT_EQ(cache->num_bytes(), 49);
-  config_.single.format.mask_user_turns = false;
+  config_.single.format.config.as<ChatFormat>().mask_user_turns = false;
   EXPECT_THAT(error_of(ErrorKind::Config, [&] { caches(); }), HasSubstr("it was made with tokenizer"));
 }
 
@@ -408,13 +409,14 @@ TEST_F(Formats, SameBytesForAnyNumberOfThreads) {
 }
 
 TEST_F(Formats, QuestionsAndTheirAnswers) {
-  lines("{\"prompt\":\"ab\",\"response\":\"c\"}\n").format.type = "supervised";
+  lines("{\"prompt\":\"ab\",\"response\":\"c\"}\n").format = FormatChoice("supervised");
   const Batch b = batch(8);
   EXPECT_EQ(b.loss_weights, (Floats{0, 0, 1, 1, 0, 0, 0, 0}));
 }
 
 TEST_F(Formats, ErrorsHaveFileAndLine) {
-  lines("{\"prompt\":\"ab\",\"response\":\"c\"}\n\n{\"prompt\":\"ab\"}\n").format.type = "supervised";
+  lines("{\"prompt\":\"ab\",\"response\":\"c\"}\n\n{\"prompt\":\"ab\"}\n").format =
+      FormatChoice("supervised");
   EXPECT_THAT(error_of(ErrorKind::Corruption, [&] { caches(); }),
               HasSubstr("data set data: " + (folder_ / "a.jsonl") + ":3: no field \"response\""));
   lines("{\"prompt\":\"\xff\"}\n");
@@ -428,7 +430,7 @@ TEST_F(Formats, ErrorsHaveFileAndLine) {
 }
 
 TEST_F(Formats, IdsWithoutATokenizer) {
-  lines("{\"input_ids\":[1,2,3,4]}\n{\"input_ids\":[5,6]}\n").format.type = "prebuilt";
+  lines("{\"input_ids\":[1,2,3,4]}\n{\"input_ids\":[5,6]}\n").format = FormatChoice("prebuilt");
   config_.tokenizer = "passthrough";
   EXPECT_EQ(error_of(ErrorKind::Config, [&] { build_passthrough_caches(config_); }),
             "data set data: data.tokenizer: passthrough needs data.vocab_size");
@@ -437,7 +439,7 @@ TEST_F(Formats, IdsWithoutATokenizer) {
   EXPECT_EQ(built[0].train->tokens(0, 6), (Ids{1, 2, 3, 4, 5, 6}));
   const auto datasets = make_datasets(config_, built, 4, {}, 2, Key::from_seed(1));
   EXPECT_EQ(datasets.train->size(), 2) << "one document each";
-  config_.single.format.type = "text";
+  config_.single.format = FormatChoice("text");
   EXPECT_THAT(error_of(ErrorKind::Config, [&] { build_passthrough_caches(config_); }),
               HasSubstr("passthrough is for prebuilt records, but these are text\nhint: give a tokenizer"));
 }
@@ -452,7 +454,7 @@ TEST_F(Formats, Pairs) {
     text += R"({"chosen":[)" + user + "," + answer(std::string(static_cast<std::size_t>(i) + 1, 'y')) +
             R"(],"rejected":[)" + user + "," + answer("n") + "]}\n";
   }
-  lines(text).format.type = "preference_chat";
+  lines(text).format = FormatChoice("preference_chat");
   const auto& format = config_.single.format;
   const auto cache = store::build_cache(folder_ / "pairs", config_.single.train_urls,
                                         *make_processor(format, config_, characters()));
@@ -471,11 +473,62 @@ TEST_F(Formats, Pairs) {
               HasSubstr("packing: document 8 has 10 tokens but a sequence has 9"));
   EXPECT_EQ(refused(*make_processor(format, config_, characters()), R"({"chosen":[]})"),
             "field \"chosen\" should be a list of messages but is []");
-  config_.single.format.type = "chat";
+  config_.single.format = FormatChoice("chat");
   const auto other = store::build_cache(folder_ / "other", {folder_.write("b.jsonl", kTalk)},
                                         *make_processor(format, config_, characters()));
   EXPECT_THAT(error_of(ErrorKind::Config, [&] { PreferenceDataset(other, 9, {}); }),
               HasSubstr("is not of pairs\nhint: format.type: preference_chat"));
+}
+
+// A format as a user's own program would have it: notes, one a line, of which only long ones are kept.
+struct NotesFormat : FormatConfig {
+  std::int64_t least = 1;
+  void bind(Binder& b) { b.field("least", least, at_least(1), "characters that a note must have"); }
+  std::unique_ptr<store::Processor> make(const DataConfig&, const Tokenizer& tokenizer) const override {
+    struct Notes final : store::Processor {
+      Notes(Tokenizer t, std::int64_t n) : tokenizer(std::move(t)), least(n) {}
+      std::string fingerprint() const override { return fmt::format("notes of {}", least); }
+      std::int64_t vocab_size() const override { return tokenizer.vocab_size(); }
+      void encode(const store::TextPiece&, std::vector<std::int32_t>&) const override {}
+      bool takes_records() const override { return true; }
+      void encode_record(std::string_view json, store::EncodedRecord& out) const override {
+        const auto note = parse_json(std::string(json), "record").at("note").get<std::string>();
+        if (static_cast<std::int64_t>(note.size()) < least) return;
+        for (const char c : note) out.ids.push_back(*tokenizer.id_of(std::string(1, c)));
+        out.ends.push_back(out.ids.size());
+      }
+      Tokenizer tokenizer;
+      std::int64_t least;
+    };
+    return std::make_unique<Notes>(tokenizer, least);
+  }
+  Packing packing() const override { return {.documents = 2, .overlong = "drop"}; }
+};
+
+TEST_F(Formats, OneFromOutside) {
+  const auto before = format_types();
+  format_types().add("notes", {"a note in each record", NotesFormat()});
+  ConfigTree tree;
+  tree.merge_text("{type: notes, least: 2}", "my.yaml");
+  FormatChoice format;
+  EXPECT_TRUE(read_config(tree, format).empty());
+  EXPECT_EQ(write_config(format),
+            "type: notes\nleast: 2\ninvalid_utf8: refuse\npack: null\nslice_strategy: null\n");
+  lines("{\"note\":\"ab\"}\n{\"note\":\"a\"}\n{\"note\":\"qqq\"}\n").format = format;
+  const Batch b = batch(6);
+  const auto id = [](const char* c) { return *characters().id_of(c); };
+  EXPECT_EQ(Ids(b.tokens.begin(), b.tokens.begin() + 5), (Ids{id("a"), id("b"), id("q"), id("q"), id("q")}));
+  EXPECT_EQ(b.segments[1], 0);
+  EXPECT_EQ(b.segments[2], 1);
+  ConfigTree wrong;
+  wrong.merge_text("{type: notes, leest: 2, pack: some}", "my.yaml");
+  std::vector<std::string> problems;
+  for (const auto& p : read_config(wrong, format)) problems.push_back(p.key + ": " + p.message);
+  EXPECT_THAT(problems,
+              testing::UnorderedElementsAre(
+                  "leest: unknown key; did you mean least?",
+                  "pack = some: should be true, false, pad, concat or a number of documents, at least 1"));
+  format_types() = before;
 }
 
 }  // namespace

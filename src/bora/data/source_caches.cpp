@@ -6,7 +6,7 @@
 #include <tuple>
 
 #include "bora/base/error.h"
-#include "bora/data/format_processor.h"
+#include "bora/data/formats.h"
 #include "bora/data/mixture.h"
 #include "bora/store/token_files.h"
 #include "bora/store/urls.h"
@@ -121,8 +121,7 @@ class CacheBuilds {
     store::CacheOptions options;
     options.threads = threads_;
     options.team = team_;
-    options.format.text_key = source.format.text_key;
-    options.format.invalid_utf8 = store::parse_invalid_text(source.format.invalid_utf8);
+    options.format = text_format(source.format);
     return options;
   }
 
@@ -137,7 +136,7 @@ class CacheBuilds {
 std::function<Shared(const SourceConfig&)> processors(const DataConfig& config, const Shared& text,
                                                       const Tokenizer& tokenizer) {
   return [&config, text, tokenizer](const SourceConfig& source) {
-    if (source.format.type == "text") return text;
+    if (source.format.config.get_if<TextFormat>() != nullptr) return text;
     return Shared(make_processor(source.format, config, tokenizer));
   };
 }
@@ -170,14 +169,11 @@ SourceCaches SourceCaches::when_complete() const {
 std::string why_whole_cache(const DataConfig& config, const std::string& name) {
   if (!is_trained_on(config, name)) return "";
   const bool has_limit = find(config.max_train_batches, name) != nullptr;
-  if (const auto kind = config.shuffle.shuffle.kind; !has_limit && kind == Shuffle::Kind::Full)
-    return "a full shuffle needs its length; an era shuffle starts at once (data.shuffle: 4096)";
-  else if (!has_limit && kind == Shuffle::Kind::Block)
-    return "a block shuffle takes its blocks from everywhere; an era shuffle starts at once (data.shuffle: "
-           "4096)";
+  if (const auto& shuffle = *config.shuffle.config; !has_limit && !shuffle.needed(0))
+    return shuffle.why_all();
   for (const auto& entry : config.sources()) {
     const bool same = entry.first == name;
-    if (same && !entry.second.format.is_concatenated()) return "whole documents are packed by their lengths";
+    if (same && !entry.second.format->is_concatenated()) return "whole documents are packed by their lengths";
   }
   if (const auto* held = find(config.num_validation_sequences, name);
       held && *held > 0 && config.shuffle_before_trainval_split)

@@ -12,7 +12,7 @@ namespace {
 
 class FastReducer final : public GradientReducer {
  public:
-  FastReducer(std::shared_ptr<Communicator> workers, const std::vector<core::ParamRef>& parameters)
+  FastReducer(std::shared_ptr<Communicator> workers, const std::vector<core::Parameter>& parameters)
       : GradientReducer(std::move(workers), parameters, parameters) {}
 
   bool owns(std::int64_t lane, std::int64_t lanes) const override {
@@ -21,12 +21,14 @@ class FastReducer final : public GradientReducer {
 
  private:
   LaneSum sum_lanes(std::int64_t lanes, const LossOfLane& loss_of) override {
-    LaneSum sum{0, lanes, std::vector<core::Array>(arrays().size()), std::vector<double>(2)};
+    LaneSum sum{0, lanes, std::vector<core::Array>(arrays().size()), {}};
     for (std::int64_t lane = 0; lane < lanes; ++lane) {
       if (!owns(lane, lanes)) continue;
       const auto scalars = add_gradients(lane, loss_of, sum.arrays);
+      sum.scalars.resize(scalars.size());
       for (std::size_t i = 0; i < scalars.size(); ++i) sum.scalars[i] += scalars[i];
     }
+    sum.scalars.resize(agree_on_scalars());
     if (workers().size() == 1) return sum;
     add_scalars(sum.scalars);
     // Workers without lanes take part; they have added to nothing.
@@ -50,7 +52,7 @@ class FastReducer final : public GradientReducer {
 }  // namespace
 
 std::unique_ptr<GradientReducer> make_fast_reducer(std::shared_ptr<Communicator> workers,
-                                                   const std::vector<core::ParamRef>& parameters) {
+                                                   const std::vector<core::Parameter>& parameters) {
   return std::make_unique<FastReducer>(std::move(workers), parameters);
 }
 

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
 #pragma once
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
 #include <vector>
 
-#include "bora/core/param.h"
+#include "bora/core/parameter.h"
 #include "bora/mesh/communicator.h"
 #include "bora/mesh/lane_tree.h"
+#include "bora/mesh/metric_sums.h"
 #include "bora/mesh/square_sums.h"
+#include "bora/mesh/whole_arrays.h"
 
 namespace bora::mesh {
 
@@ -19,8 +20,9 @@ class ShardedParameters;
 
 /// What the forward pass of a lane gives.
 struct LaneLoss {
-  core::Array loss;   ///< a scalar, recorded: the sum whose gradient is wanted
-  double weight = 0;  ///< what counted in it
+  core::Array loss;                     ///< a scalar, recorded: the sum whose gradient is wanted
+  double weight = 0;                    ///< what counted in it
+  std::vector<MetricSum> metrics = {};  ///< the same names in all lanes
 };
 using LossOfLane = std::function<LaneLoss(std::int64_t lane)>;
 
@@ -30,7 +32,7 @@ using LossOfLane = std::function<LaneLoss(std::int64_t lane)>;
 ///
 ///     const auto reducer = make_tree_reducer(workers, model.parameters());   // once
 ///     LaneSum sum = reducer->reduce(lanes, [&](std::int64_t lane) {
-///       auto result = model.loss(rows of the lane);
+///       auto result = model.objective(rows of the lane);
 ///       return LaneLoss{result.loss, result.weight.item()};
 ///     });
 ///     optimizer.step(reducer->parameters(), sum.arrays, ...);
@@ -44,49 +46,58 @@ class GradientReducer {
   virtual bool owns(std::int64_t lane, std::int64_t lanes) const = 0;
 
   /// The sum over `lanes` lanes, a power of two: an array for each of parameters(), empty where no lane
-  /// touched one that is sharded, and as scalars loss and weight. Calls `loss_of` for each lane that this
-  /// worker owns; where all must compute together, a worker without one computes another's, which is not
-  /// counted. Collective.
+  /// touched one that is sharded, and as scalars loss and weight, then sum and weight of each metric. Calls
+  /// `loss_of` for each lane that this worker owns; where all must compute together, a worker without one
+  /// computes another's, which is not counted. Collective.
   LaneSum reduce(std::int64_t lanes, const LossOfLane& loss_of);
+  /// The metrics among the scalars of a sum.
+  std::vector<MetricSum> metrics_of(const LaneSum& sum) const;
 
   /// What optimizers and checkpoints work on, in the order of the model: its parameters, or this worker's
   /// shards of them.
-  const std::vector<core::ParamRef>& parameters() const { return parameters_; }
+  const std::vector<core::Parameter>& parameters() const { return parameters_; }
   /// Who has the other blocks of arrays that lie as parameters() do; nobody where they are whole.
   std::span<const BlockHolders> holders() const { return holders_; }
+  /// Whole arrays from those that lie as parameters() do.
+  const WholeArrays& whole_arrays() const { return whole_arrays_; }
   /// Those that compute different lanes.
   Communicator& workers() const { return *workers_; }
 
  protected:
   /// `model`: what the forward pass uses, of which `parameters` are this worker's part.
-  GradientReducer(std::shared_ptr<Communicator> workers, const std::vector<core::ParamRef>& model,
-                  std::vector<core::ParamRef> parameters, std::vector<BlockHolders> holders = {});
+  GradientReducer(std::shared_ptr<Communicator> workers, const std::vector<core::Parameter>& model,
+                  std::vector<core::Parameter> parameters, std::vector<BlockHolders> holders = {},
+                  ShardedParameters* store = nullptr);
 
   virtual LaneSum sum_lanes(std::int64_t lanes, const LossOfLane& loss_of) = 0;
 
-  using Scalars = std::array<double, 2>;  // loss, weight
+  using Scalars = std::vector<double>;  // loss, weight, and sum and weight of each metric
   using Loss = std::function<core::Array()>;
   /// A lane's forward and backward pass, of which `differentiate` does the second: one of core/grad.h.
-  static Scalars run_lane(std::int64_t lane, const LossOfLane& loss_of,
-                          const std::function<core::Array(const Loss&)>& differentiate);
+  Scalars run_lane(std::int64_t lane, const LossOfLane& loss_of,
+                   const std::function<core::Array(const Loss&)>& differentiate);
   /// The same, adding the gradients to `into` (empty: stored there).
-  Scalars add_gradients(std::int64_t lane, const LossOfLane& loss_of, std::vector<core::Array>& into) const;
+  Scalars add_gradients(std::int64_t lane, const LossOfLane& loss_of, std::vector<core::Array>& into);
+  /// After this worker's lanes, before scalars meet those of others; returns how many there are. Collective.
+  std::size_t agree_on_scalars();
 
   std::span<core::Array* const> arrays() const { return arrays_; }  ///< of the model
 
  private:
   std::shared_ptr<Communicator> workers_;
   std::vector<core::Array*> arrays_;
-  std::vector<core::ParamRef> parameters_;
+  std::vector<core::Parameter> parameters_;
   std::vector<BlockHolders> holders_;
+  MetricNames metrics_;
+  WholeArrays whole_arrays_;
 };
 
 /// By the tree of lane_tree.h: the bits depend on the number of lanes alone. Collective, as the others.
 std::unique_ptr<GradientReducer> make_tree_reducer(std::shared_ptr<Communicator> workers,
-                                                   const std::vector<core::ParamRef>& parameters);
+                                                   const std::vector<core::Parameter>& parameters);
 /// By the transport's own all-reduce, a worker's lanes in a row: the bits depend on the number of workers.
 std::unique_ptr<GradientReducer> make_fast_reducer(std::shared_ptr<Communicator> workers,
-                                                   const std::vector<core::ParamRef>& parameters);
+                                                   const std::vector<core::Parameter>& parameters);
 /// By the tree, each worker its shards: every gradient leaves for its owners when the backward pass has it.
 /// `store`, with the model's parameters adopted, is that of this thread and must outlive the reducer.
 std::unique_ptr<GradientReducer> make_sharded_reducer(ShardedParameters& store);

@@ -48,12 +48,15 @@ core::Array dot(const core::Array& a, const core::Array& b, core::Names names) {
 // A table [vocab=3, embed=5] and a bias [mlp=4]; a lane's loss has the gradients above.
 struct Model {
   core::Array table = values_of(kTable, {3, 5}, 50), bias = values_of(kBias, {4}, 60);
-  std::vector<core::ParamRef> parameters() {
-    return {{"table", "", {"vocab", "embed"}, {}, &table}, {"bias", "", {"mlp"}, {}, &bias}};
+  std::vector<core::Parameter> parameters() {
+    return {{.id = 0, .path = "table", .axes = {"vocab", "embed"}, .array = &table},
+            {.id = 1, .path = "bias", .axes = {"mlp"}, .array = &bias}};
   }
   LaneLoss loss(std::int64_t lane) const {
     const auto a = dot(table, table_gradient(lane), kTable), b = dot(bias, bias_gradient(lane), kBias);
-    return {core::binary(core::Binary::add, {a, {}}, {b, {}}, {}), 0.1 * static_cast<double>(lane)};
+    const double x = 0.1 * static_cast<double>(lane);
+    return {
+        core::binary(core::Binary::add, {a, {}}, {b, {}}, {}), x, {{"a", 1 / (x + 3), x}, {"b/c", x * x, 1}}};
   }
 };
 
@@ -93,7 +96,9 @@ LaneSum by_the_tree(std::int64_t lanes) {
   LaneTree tree(lanes, 2);
   for (std::int64_t lane = 0; lane < lanes; ++lane) {
     const auto loss = model.loss(lane);
-    tree.push({lane, 1, {table_gradient(lane), bias_gradient(lane)}, {loss.loss.item(), loss.weight}});
+    std::vector<double> scalars{loss.loss.item(), loss.weight};
+    for (const auto& m : loss.metrics) scalars.insert(scalars.end(), {m.sum, m.weight});
+    tree.push({lane, 1, {table_gradient(lane), bias_gradient(lane)}, scalars});
   }
   return tree.take_total();
 }
@@ -126,13 +131,42 @@ TEST_P(GradientReducers, AddUpTheLanesOfAllWorkers) {
           same(sum.arrays[0].to_vector<float>(),
                (store ? store->block_of(0, want.arrays[0]) : want.arrays[0]).to_vector<float>());
           same(sum.arrays[1].to_vector<float>(), want.arrays[1].to_vector<float>());
-          EXPECT_NEAR(sum.scalars[0], want.scalars[0], GetParam() == Kind::fast ? 1e-6 : 0);
-          EXPECT_NEAR(sum.scalars[1], want.scalars[1], GetParam() == Kind::fast ? 1e-6 : 0);
+          ASSERT_EQ(sum.scalars.size(), want.scalars.size());
+          for (std::size_t i = 0; i < want.scalars.size(); ++i)
+            EXPECT_NEAR(sum.scalars[i], want.scalars[i], GetParam() == Kind::fast ? 1e-6 : 0);
+          const auto metrics = worker.reducer->metrics_of(sum);
+          ASSERT_EQ(metrics.size(), 2U);
+          EXPECT_EQ(metrics[1], (MetricSum{"b/c", sum.scalars[4], sum.scalars[5]}));
         }
       });
       EXPECT_THAT(errors, Each(Eq(""))) << count << " workers, " << lanes << " lanes";
     }
   }
+}
+
+// On each of `count` workers, of which one computes lanes of the metrics that `names` says.
+std::vector<std::string> errors_of_metrics(
+    Kind kind, int count, const std::function<std::string(int rank, std::int64_t lane)>& name) {
+  return run_workers({.count = count}, [&](Communicator& c) {
+    Worker worker(kind, c);
+    worker.reducer->reduce(4, [&](std::int64_t lane) {
+      worker.hold();
+      auto loss = worker.model.loss(lane);
+      loss.metrics[0].name = name(c.rank(), lane);
+      return loss;
+    });
+  });
+}
+
+TEST_P(GradientReducers, MetricsThatDifferAreErrors) {
+  EXPECT_EQ(
+      errors_of_metrics(GetParam(), 1, [](int, std::int64_t lane) { return lane == 2 ? "x" : "a"; })[0],
+      "metrics: one lane has a, b/c and another x, b/c\nhint: a model gives the same metrics, in one order, "
+      "for every batch");
+  EXPECT_THAT(
+      errors_of_metrics(GetParam(), 2, [](int rank, std::int64_t) { return rank == 1 ? "x" : "a"; }),
+      Each(Eq("metrics: rank 0 has a, b/c and rank 1 x, b/c\nhint: a model gives the same metrics, in one "
+              "order, on every rank")));
 }
 
 TEST_P(GradientReducers, OwnEachLaneOnce) {

@@ -17,7 +17,7 @@ struct LaneSum {
   std::int64_t first = 0;
   std::int64_t lanes = 0;
   std::vector<core::Array> arrays;  ///< fp32, contiguous; one for each parameter
-  std::vector<double> scalars;  ///< loss sum, weight, statistics; in double, so that token counts stay exact
+  std::vector<double> scalars;      ///< loss sum, weight, metrics; in double, so that token counts stay exact
 };
 
 /// Adds up what lanes computed by one fixed binary tree, ((0+1)+(2+3))+((4+5)+(6+7))+...: the bits of the

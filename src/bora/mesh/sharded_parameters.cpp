@@ -69,13 +69,13 @@ std::size_t ShardedParameters::take(core::Array& parameter, core::Names names) {
 
 void ShardedParameters::created(core::Array& parameter, core::Names names) { take(parameter, names); }
 
-void ShardedParameters::adopt(std::span<const core::ParamRef> parameters) {
+void ShardedParameters::adopt(std::span<const core::Parameter> parameters) {
   std::vector<Slot> ordered;
   for (const auto& p : parameters) {
     const auto found = by_node_.find(p.array->node());
-    const auto at = found != by_node_.end() ? found->second : take(*p.array, p.names);
+    const auto at = found != by_node_.end() ? found->second : take(*p.array, p.axes);
     slots_[at].parameter = p;
-    slots_[at].names = p.names;
+    slots_[at].names = p.axes;
     ordered.push_back(slots_[at]);
   }
   slots_ = std::move(ordered);
@@ -83,8 +83,8 @@ void ShardedParameters::adopt(std::span<const core::ParamRef> parameters) {
   for (std::size_t i = 0; i < slots_.size(); ++i) by_node_[slots_[i].whole.node()] = i;
 }
 
-std::vector<core::ParamRef> ShardedParameters::shards() {
-  std::vector<core::ParamRef> out;
+std::vector<core::Parameter> ShardedParameters::shards() {
+  std::vector<core::Parameter> out;
   for (Slot& slot : slots_) {
     out.push_back(slot.parameter);
     out.back().array = &slot.block;
@@ -92,8 +92,8 @@ std::vector<core::ParamRef> ShardedParameters::shards() {
   return out;
 }
 
-std::vector<core::ParamRef> ShardedParameters::parameters() const {
-  std::vector<core::ParamRef> out;
+std::vector<core::Parameter> ShardedParameters::parameters() const {
+  std::vector<core::Parameter> out;
   for (const Slot& slot : slots_) out.push_back(slot.parameter);
   return out;
 }
@@ -252,6 +252,35 @@ core::Array ShardedParameters::assemble(std::size_t i, const core::Array& block,
     cut.put(w, from, whole.data<float>());
   }
   return whole;
+}
+
+core::Array ShardedParameters::spread(std::size_t i, const core::Array& whole, int worker) const {
+  const auto& cut = slots_[i].cut;
+  const int rank = holders_->rank(), from = worker % blocks();
+  if (cut.whole()) {
+    auto out = rank == from ? whole : make_array(slots_[i].whole.sizes());
+    holders_->broadcast(from, bytes_of(out.data<float>(), out.numel()));
+    return out;
+  }
+  auto block = make_array(cut.sizes(rank));
+  const auto own = bytes_of(block.data<float>(), block.numel());
+  if (rank != from) {
+    if (!own.empty())
+      holders_->exchange_all(std::vector<Message>{{.peer = from, .out = {}, .in = own}}, "spread");
+    return block;
+  }
+  const auto bounds = block_bounds(cut);
+  core::Array staging = make_array({cut.elements()});
+  std::vector<Message> messages;
+  for (int w = 0; w < cut.workers(); ++w) {
+    if (cut.elements(w) == 0) continue;
+    float* to = w == rank ? block.data<float>()
+                          : staging.data<float>() + bounds[static_cast<std::size_t>(w)] / sizeof(float);
+    cut.take(w, whole.data<float>(), to);
+    if (w != rank) messages.push_back({.peer = w, .out = bytes_of(to, cut.elements(w)), .in = {}});
+  }
+  holders_->exchange_all(messages, "spread");
+  return block;
 }
 
 core::Array ShardedParameters::block_of(std::size_t i, const core::Array& whole) const {

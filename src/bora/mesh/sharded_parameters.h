@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "bora/core/param.h"
+#include "bora/core/parameter.h"
 #include "bora/core/parameter_store.h"
 #include "bora/mesh/axis_cut.h"
 #include "bora/mesh/collectives.h"
@@ -34,7 +34,7 @@ namespace bora::mesh {
 ///     ParameterStoreScope scope(store);
 ///     auto model = make_model(...);            // values of one parameter at a time
 ///     store.adopt(model->parameters());
-///     optimizer = make_optimizer(config, store.shards());
+///     optim::Adam optimizer(config, store.shards());
 ///
 /// Calls are collective.
 class ShardedParameters final : public core::ParameterStore {
@@ -51,12 +51,12 @@ class ShardedParameters final : public core::ParameterStore {
   void need(std::span<const core::Array> parameters) override;
 
   /// The model's parameters: sets the order of shards(), and takes those that it has not seen made.
-  void adopt(std::span<const core::ParamRef> parameters);
+  void adopt(std::span<const core::Parameter> parameters);
   /// The same parameters with this worker's blocks as arrays: what optimizers work on. They stay where they
   /// are.
-  std::vector<core::ParamRef> shards();
+  std::vector<core::Parameter> shards();
   /// Those of the model, as adopted.
-  std::vector<core::ParamRef> parameters() const;
+  std::vector<core::Parameter> parameters() const;
 
   /// No values but the blocks stay in memory, and nothing travels: before the blocks change.
   void release();
@@ -73,14 +73,20 @@ class ShardedParameters final : public core::ParameterStore {
   /// The whole array on `worker`, of which `block` is this worker's part, cut as parameter i; empty on the
   /// others.
   core::Array assemble(std::size_t i, const core::Array& block, int worker) const;
+  /// The other way: this worker's block of the array that `worker`, of its replica, has whole; the others
+  /// give anything.
+  core::Array spread(std::size_t i, const core::Array& whole, int worker) const;
+  int blocks() const { return holders_->size(); }  ///< of each parameter
+  /// The worker of this replica that has that block.
+  int worker_of(int block) const { return workers_->rank() / blocks() * blocks() + block; }
   /// This worker's block of a whole array, cut as parameter i.
   core::Array block_of(std::size_t i, const core::Array& whole) const;
 
  private:
   struct Slot {
-    core::ParamRef parameter;  // of the model, once adopted
-    core::Array whole;         // shares its node with the model's
-    core::Array block;         // the same as `whole` where that is not cut
+    core::Parameter parameter;  // of the model, once adopted
+    core::Array whole;          // shares its node with the model's
+    core::Array block;          // the same as `whole` where that is not cut
     AxisCut cut;
     std::vector<std::string_view> names;
     bool held = false;

@@ -26,8 +26,9 @@ core::Array counted(core::Names names, std::vector<std::int64_t> sizes, float fi
 // A table [vocab=3, embed=5], cut along embed, and a bias that is not.
 struct Model {
   core::Array table = counted(kTable, {3, 5}, 0), bias = counted(kBias, {4}, 100);
-  std::vector<core::ParamRef> parameters() {
-    return {{"table", "", {"vocab", "embed"}, {}, &table}, {"bias", "", {"mlp"}, {}, &bias}};
+  std::vector<core::Parameter> parameters() {
+    return {{.id = 0, .path = "table", .axes = {"vocab", "embed"}, .array = &table},
+            {.id = 1, .path = "bias", .axes = {"mlp"}, .array = &bias}};
   }
 };
 

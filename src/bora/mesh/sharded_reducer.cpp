@@ -27,6 +27,8 @@ class ShardedGradients {
 
   // Gradient of parameter i from this worker's lane of the round.
   void add(std::int64_t round, std::size_t i, const core::Array& gradient);
+  // Waits for what is under way: other messages may follow.
+  void settle();
   void finish(std::int64_t round, std::span<const double> scalars);
   // Blocks of the sum over all lanes (empty where no lane touched a parameter), and the scalars.
   LaneSum take_total();
@@ -175,9 +177,12 @@ void ShardedGradients::arrive_from_replicas() {
     for (auto& node : *nodes) trees_[came.parameter].push(std::move(node));
 }
 
-void ShardedGradients::finish(std::int64_t round, std::span<const double> scalars) {
+void ShardedGradients::settle() {
   while (!pieces_.empty()) arrive();
   while (!passed_on_.empty()) arrive_from_replicas();
+}
+
+void ShardedGradients::finish(std::int64_t round, std::span<const double> scalars) {
   auto& workers = *store_.workers();
   std::vector<double> all(scalars.size() * static_cast<std::size_t>(workers.size()));
   workers.all_gather(std::as_bytes(scalars), std::as_writable_bytes(std::span(all)));
@@ -201,7 +206,7 @@ namespace {
 class ShardedReducer final : public GradientReducer {
  public:
   explicit ShardedReducer(ShardedParameters& store)
-      : GradientReducer(store.workers(), store.parameters(), store.shards(), {store.holders()}),
+      : GradientReducer(store.workers(), store.parameters(), store.shards(), {store.holders()}, &store),
         store_(store) {}
 
   bool owns(std::int64_t lane, std::int64_t) const override {
@@ -216,6 +221,8 @@ class ShardedReducer final : public GradientReducer {
         return core::stream_gradients(
             arrays(), loss, [&](std::size_t i, const core::Array& gradient) { sum.add(round, i, gradient); });
       });
+      sum.settle();
+      agree_on_scalars();
       sum.finish(round, scalars);
     }
     store_.release();  // the optimizer changes the blocks

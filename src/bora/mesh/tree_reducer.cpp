@@ -11,7 +11,7 @@ namespace {
 // A worker adds up the largest nodes of the tree that its lanes make up.
 class TreeReducer final : public GradientReducer {
  public:
-  TreeReducer(std::shared_ptr<Communicator> workers, const std::vector<core::ParamRef>& parameters)
+  TreeReducer(std::shared_ptr<Communicator> workers, const std::vector<core::Parameter>& parameters)
       : GradientReducer(std::move(workers), parameters, parameters), total_(this->workers(), arrays()) {}
 
   bool owns(std::int64_t lane, std::int64_t lanes) const override {
@@ -24,6 +24,7 @@ class TreeReducer final : public GradientReducer {
     for (std::int64_t lane = 0; lane < lanes; ++lane) {
       if (owns(lane, lanes)) tree.finish(lane, add_gradients(lane, loss_of, tree.buffer_for(lane)));
     }
+    agree_on_scalars();
     return total_.reduce(tree);
   }
 
@@ -33,7 +34,7 @@ class TreeReducer final : public GradientReducer {
 }  // namespace
 
 std::unique_ptr<GradientReducer> make_tree_reducer(std::shared_ptr<Communicator> workers,
-                                                   const std::vector<core::ParamRef>& parameters) {
+                                                   const std::vector<core::Parameter>& parameters) {
   return std::make_unique<TreeReducer>(std::move(workers), parameters);
 }
 

@@ -2,8 +2,6 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/models/model_types.h"
 
-#include <algorithm>
-
 #include "bora/base/error.h"
 
 namespace bora::models {
@@ -11,12 +9,6 @@ namespace bora::models {
 Registry<ModelType>& model_types() {
   static Registry<ModelType> types("model type");
   return types;
-}
-
-bool makes_no_models() {
-  const auto names = model_types().names();
-  return std::none_of(names.begin(), names.end(),
-                      [](const auto& name) { return static_cast<bool>(model_types().find(name)->make); });
 }
 
 std::unique_ptr<ModelConfig> make_model_config(std::string_view type) {

@@ -34,9 +34,6 @@ struct ModelType {
 /// All types that this program has.
 Registry<ModelType>& model_types();
 
-/// Whether this program only reads configurations: the one that makes models may know more types.
-bool makes_no_models();
-
 /// Null for an unknown type.
 std::unique_ptr<ModelConfig> make_model_config(std::string_view type);
 /// From config.json; Unsupported with the list of types for another model_type.

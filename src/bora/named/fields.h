@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "bora/core/param.h"
+#include "bora/core/parameter.h"
 #include "bora/named/named.h"
 
 namespace bora {
@@ -75,11 +75,21 @@ void visit_fields(M& module, Visit&& visit) {
 namespace detail {
 
 template <class M>
-std::string_view kind_of() {
+constexpr std::string_view kind_of() {
   if constexpr (requires { M::kind; })
     return M::kind;
   else
     return {};
+}
+
+// What a module's parameters are for: what it says (`role`), or its kind, or the module around it.
+template <class M>
+constexpr core::Role role_of(core::Role outer) {
+  const auto says = [](std::string_view word) { return kind_of<M>().find(word) != std::string_view::npos; };
+  if constexpr (requires { M::role; }) return M::role;
+  if (says("Norm")) return core::Role::norm;
+  if (says("Embedding")) return core::Role::embedding;
+  return outer;
 }
 
 inline std::string join_kinds(const std::string& outer, std::string_view inner) {
@@ -87,10 +97,11 @@ inline std::string join_kinds(const std::string& outer, std::string_view inner) 
 }
 
 struct Walk {
-  std::vector<core::ParamRef>& out;
+  std::vector<core::Parameter>& out;
   std::string path;
   std::string module;
-  core::Names inputs;
+  core::Role role = core::Role::weight;
+  core::Names inputs = {};
   bool elements_only = false;  // the module is a bare list: its elements are named by number alone
   bool skip_stacks = false;    // leaves such lists out
 
@@ -99,12 +110,16 @@ struct Walk {
     if (parameter.empty()) return;
     auto& names = Axes<As...>::names;
     bool is_weight = name == "weight";
-    out.push_back({path + std::string(name),
-                   module,
-                   {names.begin(), names.end()},
-                   is_weight ? std::vector<std::string_view>(inputs.begin(), inputs.end())
-                             : std::vector<std::string_view>{},
-                   &parameter.mutable_array()});
+    auto& array = parameter.mutable_array();
+    out.push_back({.id = out.size(),
+                   .path = path + std::string(name),
+                   .module = module,
+                   .axes = {names.begin(), names.end()},
+                   .inputs = is_weight ? std::vector<std::string_view>(inputs.begin(), inputs.end())
+                                       : std::vector<std::string_view>{},
+                   .role = name == "bias" ? core::Role::bias : role,
+                   .trainable = core::trainable(array),
+                   .array = &array});
   }
   template <class T>
   void operator()(std::string_view name, std::optional<T>& maybe) {
@@ -120,7 +135,7 @@ struct Walk {
   template <class T>
   void operator()(std::string_view name, T& member) {
     if constexpr (Module<T>) {
-      Walk inner{out, path + std::string(name) + ".", join_kinds(module, kind_of<T>()), {}};
+      Walk inner{out, path + std::string(name) + ".", join_kinds(module, kind_of<T>()), role_of<T>(role)};
       inner.skip_stacks = skip_stacks;
       if constexpr (requires { typename T::in; }) inner.inputs = T::in::names;
       if constexpr (requires { T::elements_only; }) {
@@ -132,23 +147,35 @@ struct Walk {
   }
 };
 
+// What head() of a language model returns, unless it is the embedding.
+template <class M>
+void mark_head(const M& model, std::vector<core::Parameter>& parameters) {
+  if constexpr (requires { model.head().array(); }) {
+    for (auto& p : parameters) {
+      if (p.role == core::Role::weight && p.array->node() == model.head().array().node())
+        p.role = core::Role::head;
+    }
+  }
+}
+
 }  // namespace detail
 
 /// Every parameter of a model, depth first in order of declaration. The references stay valid while the model
 /// is not moved or resized.
 template <Module M>
-std::vector<core::ParamRef> parameters(M& model) {
-  std::vector<core::ParamRef> out;
-  detail::Walk walk{out, "", std::string(detail::kind_of<M>()), {}};
+std::vector<core::Parameter> parameters(M& model) {
+  std::vector<core::Parameter> out;
+  detail::Walk walk{out, "", std::string(detail::kind_of<M>()), detail::role_of<M>(core::Role::weight)};
   visit_fields(model, walk);
+  detail::mark_head(model, out);
   return out;
 }
 
 /// Those that are not in a list of blocks (a module with elements_only, such as nn::Stacked).
 template <Module M>
-std::vector<core::ParamRef> parameters_outside_stacks(M& model) {
-  std::vector<core::ParamRef> out;
-  detail::Walk walk{out, "", std::string(detail::kind_of<M>()), {}};
+std::vector<core::Parameter> parameters_outside_stacks(M& model) {
+  std::vector<core::Parameter> out;
+  detail::Walk walk{out, "", std::string(detail::kind_of<M>()), detail::role_of<M>(core::Role::weight)};
   walk.skip_stacks = true;
   visit_fields(model, walk);
   return out;

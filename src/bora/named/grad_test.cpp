@@ -74,10 +74,14 @@ TEST(Parameters, PathsKindsAxesInputsInOrder) {
   EXPECT_EQ(all[0].module, "Model");
   EXPECT_TRUE(all[0].inputs.empty());
   EXPECT_EQ(all[1].module, "Model.Block.Affine");
-  EXPECT_EQ(all[1].names, (std::vector<std::string_view>{"out", "in"}));
+  EXPECT_EQ(all[1].axes, (std::vector<std::string_view>{"out", "in"}));
   EXPECT_EQ(all[1].inputs, (std::vector<std::string_view>{"in"}));
   EXPECT_TRUE(all[2].inputs.empty());
   EXPECT_EQ(all[9].module, "Model.Affine");
+  EXPECT_EQ(all[9].id, 9u);
+  EXPECT_EQ(all[9].role, core::Role::weight);
+  EXPECT_EQ(all[10].role, core::Role::bias);
+  EXPECT_TRUE(all[10].trainable);
   EXPECT_EQ(all[1].array, &model.block.first.weight.mutable_array());
   EXPECT_EQ(parameter_count(model), 3 + 5 * (6 + 2));
 }

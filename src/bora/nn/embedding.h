@@ -24,6 +24,7 @@ X scaled(const X& x, double factor) {
 template <Axis Vocab, Axis Embed>
 struct Embedding {
   static constexpr std::string_view kind = "Embedding";
+  static constexpr core::Role role = core::Role::embedding;
   Named<Vocab, Embed> weight;
   using fields = Fields<&Embedding::weight>;
 

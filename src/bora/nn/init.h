@@ -60,7 +60,7 @@ Named<As...> ones_parameter(const SizesOf<Axes<As...>>& sizes) {
 }
 
 /// The arrays of a list of parameters.
-inline std::vector<core::Array> arrays_of(const std::vector<core::ParamRef>& parameters) {
+inline std::vector<core::Array> arrays_of(const std::vector<core::Parameter>& parameters) {
   std::vector<core::Array> out;
   for (const auto& p : parameters) out.push_back(*p.array);
   return out;
@@ -72,7 +72,7 @@ template <Module M>
 M cast_parameters(const M& model, core::DType dtype) {
   M out = model;
   for (auto& p : parameters_outside_stacks(out)) {
-    if (p.array->dtype() != dtype) *p.array = core::cast({*p.array, p.names}, dtype);
+    if (p.array->dtype() != dtype) *p.array = core::cast({*p.array, p.axes}, dtype);
   }
   return out;
 }

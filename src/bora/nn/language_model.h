@@ -13,29 +13,15 @@
 #include <vector>
 
 #include "bora/base/json.h"
-#include "bora/core/cross_entropy.h"
-#include "bora/core/param.h"
+#include "bora/core/parameter.h"
 #include "bora/core/rows_apart.h"
 #include "bora/nn/context.h"
 #include "bora/nn/init.h"
 #include "bora/nn/kv_cache.h"
 #include "bora/nn/model_shape.h"
+#include "bora/nn/objective.h"
 
 namespace bora::nn {
-
-/// One batch on its way into a model.
-struct TokenBatch {
-  core::Array ids;       ///< i32 [batch, position]
-  core::Array targets;   ///< i32 [batch, position]: what each position should predict
-  core::Array weights;   ///< f32 [batch, position]: how much that counts
-  core::Array segments;  ///< i32 [batch, position] or empty: no attention across different numbers
-};
-
-struct LossOptions {
-  core::DType compute = core::DType::f32;  ///< dtype of the forward and backward pass; parameters stay fp32
-  double z_loss = 0;                       ///< weight of logsumexp²
-  std::int64_t chunk = 1024;               ///< positions of the head at a time
-};
 
 /// Name and layout of a parameter in the Hugging Face format.
 struct HfName {
@@ -46,12 +32,12 @@ struct HfName {
 class LanguageModel {
  public:
   virtual ~LanguageModel() = default;
-  virtual std::vector<core::ParamRef> parameters() = 0;
+  virtual std::vector<core::Parameter> parameters() = 0;
   virtual ModelShape shape() const = 0;
 
-  /// Sum of weighted losses and sum of weights of a batch. Dropout is active where there is a key.
-  virtual core::CrossEntropy loss(const TokenBatch& batch, std::optional<Key> key,
-                                  const LossOptions& options) const = 0;
+  /// The loss of a batch and what is told of it. Dropout is active where there is a key.
+  virtual Objective objective(const TokenBatch& batch, std::optional<Key> key,
+                              const LossOptions& options) const = 0;
   /// [batch, position, vocab] for ids i32 [batch, position]. With a cache in the context the ids are each
   /// row's next ones, and the logits those of the last positions that the pass asks for.
   virtual core::Array logits(const core::Array& ids, const Context& context) const = 0;
@@ -92,7 +78,7 @@ class LanguageModelOf final : public LanguageModel {
   using Pos = typename M::PosAxis;
 
   explicit LanguageModelOf(M model) : model_(std::move(model)) {}
-  std::vector<core::ParamRef> parameters() override { return bora::parameters(model_); }
+  std::vector<core::Parameter> parameters() override { return bora::parameters(model_); }
   ModelShape shape() const override { return model_.shape(); }
   HfName hf_name(std::string_view path) const override {
     if constexpr (requires { model_.hf_name(path); })
@@ -102,19 +88,26 @@ class LanguageModelOf final : public LanguageModel {
   }
   Json hf_config() const override { return model_.hf_config(); }
 
-  core::CrossEntropy loss(const TokenBatch& batch, std::optional<Key> key,
-                          const LossOptions& options) const override {
+  Objective objective(const TokenBatch& batch, std::optional<Key> key,
+                      const LossOptions& options) const override {
     hold_outside_stacks();
     const M compute = options.compute == core::DType::f32 ? model_ : cast_parameters(model_, options.compute);
     Context context{.mask = AttentionMask::causal_mask().with_segments(batch.segments),
                     .key = key,
                     .compute = options.compute};
-    auto hidden = compute(indices_from_array<Batch, Pos>(batch.ids), context);
-    const auto& head = compute.head();
-    core::Names positions = Axes<Batch, Pos>::names;
-    return core::linear_cross_entropy(hidden.operand(), head.operand(), {batch.targets, positions},
-                                      {batch.weights, positions},
-                                      {head_options_of(compute), options.z_loss, options.chunk});
+    if constexpr (requires { compute.objective(batch, context, options); }) {
+      Objective own = compute.objective(batch, context, options);
+      check_metrics(own.metrics);
+      return own;
+    } else {
+      static_assert(
+          !requires { &M::objective; },
+          "a model's own objective must be callable as Objective objective(const nn::TokenBatch&, const "
+          "nn::Context&, const nn::LossOptions&) const");
+      auto hidden = compute(indices_from_array<Batch, Pos>(batch.ids), context);
+      return next_token_objective<Batch, Pos>(hidden, compute.head(), batch, options,
+                                              head_options_of(compute));
+    }
   }
 
   core::Array logits(const core::Array& ids, const Context& context) const override {

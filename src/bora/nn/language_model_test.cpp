@@ -6,10 +6,12 @@
 
 #include <cmath>
 
+#include "bora/base/error.h"
 #include "bora/core/create.h"
 #include "bora/core/elementwise.h"
 #include "bora/core/grad.h"
 #include "bora/core/reduce.h"
+#include "bora/named/ops.h"
 #include "bora/nn/embedding.h"
 
 namespace bora::nn {
@@ -99,7 +101,7 @@ TEST(LanguageModel, LossAndLogitsFollowTheModelsHeadOptions) {
   for (std::size_t i = 0; i < x.size(); ++i)
     ASSERT_NEAR(y[i], 1.5 * std::tanh((0.5 * x[i] + shift[i % kVocab]) / 1.5), 1e-6);
   for (const auto* model : {plain.get(), capped.get()}) {
-    const auto got = model->loss(b, std::nullopt, {});
+    const auto got = model->objective(b, std::nullopt, {});
     EXPECT_NEAR(got.loss.item(), loss_of(*model, b), 1e-5);
     EXPECT_EQ(got.weight.item(), 3.5);
   }
@@ -112,12 +114,82 @@ TEST(LanguageModel, ABiasOfTheHeadGetsItsGradient) {
   for (const auto compute : {core::DType::f32, core::DType::bf16}) {
     core::Array* place = model->parameters().back().array;
     const auto result = core::value_and_grad(std::vector<core::Array*>{place}, [&] {
-      return model->loss(b, std::nullopt, {.compute = compute}).loss;
+      return model->objective(b, std::nullopt, {.compute = compute}).loss;
     });
     double sum = 0;
     for (const float g : result.gradients[0].to_vector<float>()) sum += std::abs(g);
     EXPECT_GT(sum, 0.1);
   }
+}
+
+/// Adds the mean square of the hidden states to the loss, once for each token that counts.
+struct Regular {
+  static constexpr std::string_view kind = "Regular";
+  using BatchAxis = Batch;
+  using PosAxis = Pos;
+  using EmbedAxis = Embed;
+  Plain plain;
+  using fields = Fields<&Regular::plain>;
+  auto operator()(const Indices<Batch, Pos>& ids, const Context& context) const {
+    return plain(ids, context);
+  }
+  const Named<Vocab, Embed>& head() const { return plain.head(); }
+  Objective objective(const TokenBatch& batch, const Context& context, const LossOptions& options) const {
+    const auto hidden = (*this)(indices_from_array<Batch, Pos>(batch.ids), context);
+    auto out = next_token_objective<Batch, Pos>(hidden, head(), batch, options);
+    const auto square = total(hidden * hidden) * (1.0 / (6 * kEmbed));
+    const auto weighted = square * Named<>::adopt(core::Array(out.weight));
+    out.metrics = {{"nll", out.loss, out.weight}, {"hidden/square", weighted.array(), out.weight}};
+    out.loss = (Named<>::adopt(core::Array(out.loss)) + weighted).array();
+    return out;
+  }
+  ModelShape shape() const { return {}; }
+  Json hf_config() const { return {}; }
+};
+
+TEST(LanguageModel, AModelsOwnObjectiveIsUsed) {
+  const auto b = batch();
+  const auto plain = erase_type(plain_model()), own = erase_type(Regular{plain_model()});
+  const auto want = plain->objective(b, std::nullopt, {});
+  const auto got = own->objective(b, std::nullopt, {});
+  EXPECT_TRUE(want.metrics.empty());
+  ASSERT_EQ(got.metrics.size(), 2U);
+  EXPECT_EQ(got.metrics[0].name, "nll");
+  EXPECT_EQ(got.metrics[0].sum.item(), want.loss.item());
+  EXPECT_EQ(got.weight.item(), want.weight.item());
+  double square = 0;
+  const auto table = plain->parameters()[0].array->to_vector<float>();
+  for (const auto id : b.ids.to_vector<std::int32_t>())
+    for (std::size_t e = 0; e < kEmbed; ++e)
+      square += std::pow(table[static_cast<std::size_t>(id) * kEmbed + e], 2);
+  square /= 6 * kEmbed;
+  EXPECT_NEAR(got.metrics[1].sum.item() / got.metrics[1].weight.item(), square, 1e-6);
+  EXPECT_NEAR(got.loss.item(), want.loss.item() + 3.5 * square, 1e-5);
+}
+
+std::string error_of(const std::vector<NamedSum>& metrics) {
+  try {
+    check_metrics(metrics);
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "no error";
+}
+
+TEST(Objective, MetricsThatCannotBe) {
+  const auto one = core::ones({});
+  const std::vector<std::int64_t> sizes{2, 3};
+  EXPECT_EQ(error_of({{"a", one, one}, {"b/a", one, one}}), "no error");
+  EXPECT_EQ(error_of({{"", one, one}}), "objective: a metric without a name");
+  EXPECT_EQ(error_of({{"a", one, one}, {"a", one, one}}), "objective: two metrics are named a");
+  EXPECT_EQ(error_of({{"loss", one, one}}),
+            "objective: a metric is named loss, which trainers give themselves\nhint: another name, as "
+            "router/loss");
+  EXPECT_EQ(
+      error_of({{"a", core::ones({kTokens, sizes}), one}}),
+      "objective: the sum of the metric a is an array of 2 axes, not a scalar\nhint: sum over all axes");
+  EXPECT_EQ(error_of({{"a", one, {}}}),
+            "objective: the weight of the metric a is empty, not a scalar\nhint: sum over all axes");
 }
 
 }  // namespace

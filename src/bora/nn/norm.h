@@ -17,6 +17,7 @@ namespace bora::nn {
 template <Axis Over>
 struct RmsNorm {
   static constexpr std::string_view kind = "RmsNorm";
+  static constexpr core::Role role = core::Role::norm;
   Named<Over> weight;
   double eps = 1e-5;
   double offset = 0;
@@ -45,6 +46,7 @@ struct RmsNorm {
 template <Axis Over>
 struct LayerNorm {
   static constexpr std::string_view kind = "LayerNorm";
+  static constexpr core::Role role = core::Role::norm;
   Named<Over> weight, bias;
   double eps = 1e-5;
   using fields = Fields<&LayerNorm::weight, &LayerNorm::bias, &LayerNorm::eps>;

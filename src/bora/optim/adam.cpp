@@ -14,15 +14,16 @@
 #include "bora/core/kernels/cpu/reduce.h"
 #include "bora/core/kernels/cpu/threads.h"
 #include "bora/optim/clip.h"
+#include "bora/optim/step_parts.h"
 #include "bora/optim/weight_decay.h"
 
 namespace bora::optim {
 namespace {
 
-core::Array zeros_like(const core::ParamRef& p) { return core::zeros({p.names, p.array->sizes()}); }
+core::Array zeros_like(const core::Parameter& p) { return core::zeros({p.axes, p.array->sizes()}); }
 
 // A gradient that was never written counts as zeros, so that moments decay as they should.
-core::Array or_zeros(const core::Array& gradient, const core::ParamRef& p) {
+core::Array or_zeros(const core::Array& gradient, const core::Parameter& p) {
   return gradient.empty() ? zeros_like(p) : gradient;
 }
 
@@ -41,32 +42,13 @@ struct Adam::Factors {
   float weight_decay;  // of parameters that decay
 };
 
-Adam::Adam(const OptimizerConfig& config, std::span<const core::ParamRef> parameters)
+Adam::Adam(const Config& config, std::span<const core::Parameter> parameters)
     : config_(config),
       update_norms_(config.clip_update_norm.value_or(UpdateClipConfig{}).rolling_interval_length) {
   const auto decays = weight_decay_mask(config, parameters);
   for (std::size_t i = 0; i < parameters.size(); ++i) {
-    const core::ParamRef& p = parameters[i];
-    slots_.push_back({p.path, p.names, zeros_like(p), zeros_like(p), decays[i]});
-  }
-}
-
-void Adam::check(std::span<const core::ParamRef> parameters, std::span<const core::Array> gradients) const {
-  if (parameters.size() != slots_.size() || gradients.size() != slots_.size()) {
-    fail(ErrorKind::InvalidArgument, "adam: made for {} parameters, but got {} with {} gradients",
-         slots_.size(), parameters.size(), gradients.size());
-  }
-  for (std::size_t i = 0; i < slots_.size(); ++i) {
-    if (parameters[i].path != slots_[i].path) {
-      fail(ErrorKind::InvalidArgument, "adam: parameter {} is {}, but was {} when the optimizer was made", i,
-           parameters[i].path, slots_[i].path);
-    }
-    const auto want = slots_[i].mean.numel(), have = parameters[i].array->numel();
-    const auto gradient = gradients[i].empty() ? want : gradients[i].numel();
-    if (want != have || want != gradient) {
-      fail(ErrorKind::InvalidArgument, "adam: {} has {} elements, its gradient {}, its state {}",
-           slots_[i].path, have, gradient, want);
-    }
+    const core::Parameter& p = parameters[i];
+    slots_.push_back({p.path, p.axes, zeros_like(p), zeros_like(p), decays[i]});
   }
 }
 
@@ -87,13 +69,12 @@ Adam::Factors Adam::factors(const StepInfo& info, double clip) const {
   return {kernel, info.learning_rate, static_cast<float>(config_.weight_decay * adamc)};
 }
 
-StepReport Adam::step(std::span<const core::ParamRef> parameters, std::span<const core::Array> gradients,
+StepReport Adam::step(std::span<const core::Parameter> parameters, std::span<const core::Array> gradients,
                       const StepInfo& info) {
-  check(parameters, gradients);
-  StepReport report;
-  report.gradient_norm =
-      info.gradient_norm ? *info.gradient_norm : global_norm(info.squares(gradients)) * info.gradient_scale;
-  report.clip_factor = clip_factor(report.gradient_norm, config_.max_grad_norm);
+  std::vector<StateOf> made_for;
+  for (const Slot& slot : slots_) made_for.push_back({slot.path, slot.mean.numel()});
+  require_parameters("adam", made_for, parameters, gradients);
+  StepReport report = clipped(gradients, info, config_.max_grad_norm);
   const Factors f = factors(info, report.clip_factor);
   if (config_.update_rms_clipping || config_.clip_update_norm) {
     report.update_norm = step_clipped(parameters, gradients, f, info.squares);
@@ -104,7 +85,7 @@ StepReport Adam::step(std::span<const core::ParamRef> parameters, std::span<cons
   return report;
 }
 
-void Adam::step_fused(std::span<const core::ParamRef> parameters, std::span<const core::Array> gradients,
+void Adam::step_fused(std::span<const core::Parameter> parameters, std::span<const core::Array> gradients,
                       const Factors& f) {
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     kernels::AdamW kernel = f.kernel;
@@ -117,7 +98,7 @@ void Adam::step_fused(std::span<const core::ParamRef> parameters, std::span<cons
 
 // The update must be known before it is applied. The fused kernel gives it too: with a rate of -1, no decay
 // and a parameter of zero it leaves u in the parameter's place.
-core::Array Adam::update_of(std::size_t i, const core::ParamRef& parameter, const core::Array& gradient,
+core::Array Adam::update_of(std::size_t i, const core::Parameter& parameter, const core::Array& gradient,
                             const Factors& f) {
   core::Array update = zeros_like(parameter);
   kernels::AdamW kernel = f.kernel;
@@ -131,7 +112,7 @@ core::Array Adam::update_of(std::size_t i, const core::ParamRef& parameter, cons
   return update;
 }
 
-double Adam::step_clipped(std::span<const core::ParamRef> parameters, std::span<const core::Array> gradients,
+double Adam::step_clipped(std::span<const core::Parameter> parameters, std::span<const core::Array> gradients,
                           const Factors& f, const SquaresOf& squares_of) {
   std::vector<core::Array> updates;
   for (std::size_t i = 0; i < slots_.size(); ++i) {

@@ -3,6 +3,7 @@
 #pragma once
 #include <vector>
 
+#include "bora/optim/adam_config.h"
 #include "bora/optim/optimizer.h"
 #include "bora/optim/rolling_window.h"
 
@@ -15,9 +16,11 @@ namespace bora::optim {
 ///   m = b1·m + (1-b1)·g    v = b2·v + (1-b2)·g²    u = m̂/(√v̂ + eps) + wd·p    p = p - lr·clip(u)
 class Adam : public Optimizer {
  public:
-  Adam(const OptimizerConfig& config, std::span<const core::ParamRef> parameters);
+  using Config = AdamConfig;
 
-  StepReport step(std::span<const core::ParamRef> parameters, std::span<const core::Array> gradients,
+  Adam(const Config& config, std::span<const core::Parameter> parameters);
+
+  StepReport step(std::span<const core::Parameter> parameters, std::span<const core::Array> gradients,
                   const StepInfo& info) override;
   std::vector<NamedArray> state() const override;
   Json save_state() const override;
@@ -32,18 +35,17 @@ class Adam : public Optimizer {
   };
   struct Factors;
 
-  void check(std::span<const core::ParamRef> parameters, std::span<const core::Array> gradients) const;
   Factors factors(const StepInfo& info, double clip) const;
-  void step_fused(std::span<const core::ParamRef> parameters, std::span<const core::Array> gradients,
+  void step_fused(std::span<const core::Parameter> parameters, std::span<const core::Array> gradients,
                   const Factors& factors);
-  double step_clipped(std::span<const core::ParamRef> parameters, std::span<const core::Array> gradients,
+  double step_clipped(std::span<const core::Parameter> parameters, std::span<const core::Array> gradients,
                       const Factors& factors, const SquaresOf& squares_of);
 
-  core::Array update_of(std::size_t i, const core::ParamRef& parameter, const core::Array& gradient,
+  core::Array update_of(std::size_t i, const core::Parameter& parameter, const core::Array& gradient,
                         const Factors& factors);
   double update_factor(double norm);
 
-  OptimizerConfig config_;
+  Config config_;
   std::vector<Slot> slots_;
   std::int64_t updates_ = 0;  // made so far; skipped steps do not count
   RollingWindow update_norms_;

@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "bora/base/text.h"
-#include "bora/optim/optimizer.h"
+#include "bora/optim/common_keys.h"
 #include "bora/optim/schedule.h"
 #include "bora/optim/weight_decay.h"
 
@@ -47,39 +47,6 @@ void check_length(Binder& b, std::string_view name, double value) {
 // A fraction, or a number of steps.
 constexpr Range kLength = from_to(0, 0x7FFFFFFF);
 constexpr Range kCycleLength{.least = 0, .most = 0x7FFFFFFF, .above = true};
-// Steps whose numbers are kept.
-constexpr Range kWindow = from_to(2, 1'000'000);
-constexpr Range kBelowOne{.least = 0, .most = 1, .below = true};
-
-// false, true, a window, or {rolling_interval_length, sigma_factor}.
-template <class Policy>
-void bind_policy(Binder& b, std::string_view name, std::optional<Policy>& policy, std::string_view doc) {
-  const auto word = b.reading() && b.present(name) && !b.is_null(name) ? b.text(name) : std::nullopt;
-  if (!word) {
-    const bool write_false = !b.reading() && !policy;
-    bool off = false;
-    if (write_false)
-      b.field(name, off, doc);
-    else
-      b.field(name, policy, doc);
-    return;
-  }
-  policy.reset();
-  if (parse_int(*word)) {
-    policy.emplace();
-    b.field(name, policy->rolling_interval_length, kWindow, doc);
-  } else {
-    bool on = false;
-    b.field(name, on, doc);
-    if (on) policy.emplace();
-  }
-}
-
-template <class Policy>
-void bind_policy_fields(Binder& b, Policy& p) {
-  b.field("rolling_interval_length", p.rolling_interval_length, kWindow, "steps in the window");
-  b.field("sigma_factor", p.sigma_factor, kPositive, "standard deviations above the mean of the window");
-}
 
 void bind_decay_shape(Binder& b, DecayShape& shape) {
   constexpr std::string_view doc = "shape of the decay, or {type: ..., and its numbers}";
@@ -143,32 +110,7 @@ void bind_weight_decay(Binder& b, OptimizerConfig& c) {
   }
 }
 
-void bind_adam(Binder& b, OptimizerConfig& c) {
-  b.field("beta1", c.beta1, kBelowOne, "adam: decay of the mean of gradients");
-  b.field("beta2", c.beta2, kBelowOne, "adam: decay of the mean of squared gradients");
-  b.field("epsilon", c.epsilon, kPositive, "adam: added to the root of the squares");
-  b.field("max_grad_norm", c.max_grad_norm, kNonNegative,
-          "gradients are scaled down to this global norm; null: never");
-  b.field("nesterov", c.nesterov, "adam: NAdamW");
-  b.field("adamc_weight_decay", c.adamc_weight_decay, "weight decay times learning rate / peak (AdamC)");
-  b.field("update_rms_clipping", c.update_rms_clipping, kPositive,
-          "the update of a tensor is scaled down to this RMS");
-  bind_policy(b, "clip_update_norm", c.clip_update_norm,
-              "updates are scaled down to the norms of the last ones: false, true, a window, or a map");
-  bind_policy(b, "skip_bad_steps", c.skip_bad_steps,
-              "steps whose loss or gradient norm stands out are skipped: false, true, a window, or a map");
-  check(b, "update_rms_clipping", !(c.update_rms_clipping && c.clip_update_norm),
-        "excludes clip_update_norm; give one of them");
-}
-
 }  // namespace
-
-const std::vector<std::string>& known_types() {
-  static const std::vector<std::string> types = {"adam", "adopt",    "cautious", "kron",    "lion",
-                                                 "mars", "mini",     "muon",     "rmsprop", "scion",
-                                                 "soap", "sophia-g", "sophia-h"};
-  return types;
-}
 
 void DecayShape::bind(Binder& binder) {
   binder.choice("type", type, decay_shapes(), "shape of the decay");
@@ -186,19 +128,15 @@ void DecayShape::bind(Binder& binder) {
 }
 
 void SkipStepConfig::bind(Binder& b) { bind_policy_fields(b, *this); }
-void UpdateClipConfig::bind(Binder& b) { bind_policy_fields(b, *this); }
 
-void OptimizerConfig::bind(Binder& b) {
-  const auto available = optimizer_types();
-  b.choice("type", type, known_types(), fmt::format("the optimizer; built are: {}", join(available)));
-  if (b.reading() && std::find(available.begin(), available.end(), type) == available.end()) {
-    b.problem("type", fmt::format("type {} is not built yet; available: {}", type, join(available)));
-    for (const std::string& key : b.keys()) b.mark_used(key);  // its keys are not at fault
-    return;
-  }
+void OptimizerConfig::bind_common(Binder& b) {
   bind_schedule(b, *this);
   bind_weight_decay(b, *this);
-  bind_adam(b, *this);
+}
+
+void OptimizerConfig::bind_skip_bad_steps(Binder& b) {
+  bind_policy(b, "skip_bad_steps", skip_bad_steps,
+              "steps whose loss or gradient norm stands out are skipped: false, true, a window, or a map");
 }
 
 }  // namespace bora::optim

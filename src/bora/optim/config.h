@@ -37,17 +37,10 @@ struct SkipStepConfig {
   void bind(Binder& b);
 };
 
-/// The update is scaled back to the norm that past updates had (adam.h).
-struct UpdateClipConfig {
-  std::int64_t rolling_interval_length = 128;
-  double sigma_factor = 3;
-  void bind(Binder& b);
-};
-
-/// Levanter's `optimizer` block. Lengths (warmup, decay, rewarmup, cycle_length, cooldown): up to 1.0 a
-/// fraction, above 1 a whole number of steps.
+/// The keys of every optimizer, with Levanter's names and defaults; those of a type are a struct that derives
+/// from this one, has them beside these, and may change the defaults of these in its constructor. Lengths
+/// (warmup, decay, rewarmup, cycle_length, cooldown): up to 1.0 a fraction, above 1 a whole number of steps.
 struct OptimizerConfig {
-  std::string type = "adam";
   double learning_rate = 6e-4;
   double weight_decay = 0.1;
   double min_lr_ratio = 0.1;
@@ -62,18 +55,9 @@ struct OptimizerConfig {
   std::optional<bool> default_weight_decay_mask;
   std::optional<SkipStepConfig> skip_bad_steps;
 
-  // adam
-  double beta1 = 0.9, beta2 = 0.95, epsilon = 1e-8;
-  std::optional<double> max_grad_norm = 1.0;  ///< null or 0: no clipping
-  bool nesterov = false;
-  std::optional<double> update_rms_clipping;
-  std::optional<UpdateClipConfig> clip_update_norm;
-  bool adamc_weight_decay = false;
-
-  void bind(Binder& b);
+  void bind_common(Binder& b);          ///< schedule and weight decay
+  void bind_skip_bad_steps(Binder& b);  ///< comes last
+  void bind(Binder&) {}                 ///< the keys of the type itself: none
 };
-
-/// Levanter's types, whether built or not.
-const std::vector<std::string>& known_types();
 
 }  // namespace bora::optim

@@ -5,7 +5,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "bora/base/config_node.h"
+#include "bora/optim/optimizer_types.h"
 #include "bora/optim/schedule.h"
+#include "bora/optim/sgd.h"
+#include "bora/optim/test_builtin_optimizers.h"
 
 namespace bora::optim {
 namespace {
@@ -13,11 +17,11 @@ namespace {
 using testing::ElementsAre;
 
 struct File {
-  OptimizerConfig optimizer;
+  OptimizerChoice optimizer;
   void bind(Binder& b) { b.field("optimizer", optimizer); }
 };
 
-std::vector<std::string> problems_of(const std::string& yaml, OptimizerConfig& out) {
+std::vector<std::string> problems_of(const std::string& yaml, OptimizerChoice& out) {
   ConfigTree tree;
   tree.merge_text("optimizer:\n" + yaml, "my.yaml");
   File file;
@@ -28,19 +32,21 @@ std::vector<std::string> problems_of(const std::string& yaml, OptimizerConfig& o
 }
 
 std::vector<std::string> problems_of(const std::string& yaml) {
-  OptimizerConfig ignored;
+  OptimizerChoice ignored;
   return problems_of(yaml, ignored);
 }
 
-OptimizerConfig read(const std::string& yaml) {
-  OptimizerConfig c;
+OptimizerChoice read_choice(const std::string& yaml) {
+  OptimizerChoice c;
   EXPECT_THAT(problems_of(yaml, c), ElementsAre()) << yaml;
   return c;
 }
 
+AdamConfig read(const std::string& yaml) { return read_choice(yaml).config.as<AdamConfig>(); }
+
 TEST(OptimizerConfig, DefaultsAreLevanters) {
-  const OptimizerConfig c;
-  EXPECT_EQ(c.type, "adam");
+  EXPECT_EQ(OptimizerChoice().type, "adam");
+  const AdamConfig c;
   EXPECT_EQ(c.learning_rate, 6e-4);
   EXPECT_EQ(c.weight_decay, 0.1);
   EXPECT_EQ(c.min_lr_ratio, 0.1);
@@ -96,7 +102,34 @@ TEST(OptimizerConfig, TheShapeMayBeAMap) {
 
 TEST(OptimizerConfig, ATypeThatIsNotBuilt) {
   EXPECT_THAT(problems_of("  type: muon\n  momentum: 0.95\n"),
-              ElementsAre("my.yaml:2 optimizer.type = muon type muon is not built yet; available: adam"));
+              ElementsAre("my.yaml:2 optimizer.type = muon muon is not built yet; available: adam, sgd"));
+  EXPECT_THAT(problems_of("  type: [adam]\n  momentum: 0.95\n"),
+              ElementsAre(testing::HasSubstr("my.yaml:2 optimizer.type should be one of adam, sgd")));
+}
+
+TEST(OptimizerConfig, ATypeHasItsKeysAndThoseOfAll) {
+  const auto c = read_choice("  type: sgd\n  momentum: 0.8\n  learning_rate: 0.5\n  skip_bad_steps: 32\n");
+  EXPECT_EQ(c.type, "sgd");
+  EXPECT_EQ(c.config.as<SgdConfig>().momentum, 0.8);
+  EXPECT_EQ(c->learning_rate, 0.5);
+  EXPECT_EQ(c->skip_bad_steps->rolling_interval_length, 32);
+  EXPECT_THAT(problems_of("  type: sgd\n  beta1: 0.9\n  momentun: 0.8\n  warmup: -1\n"),
+              ElementsAre(testing::StartsWith("my.yaml:3 optimizer.beta1 unknown key; valid here: type, "),
+                          "my.yaml:4 optimizer.momentun unknown key; did you mean optimizer.momentum?",
+                          "my.yaml:5 optimizer.warmup = -1 must be from 0 to 2147483647"));
+}
+
+TEST(OptimizerConfig, TheOrderOfKeysNamesRuns) {  // which are found again by what is written
+  File file;
+  std::vector<std::string> keys;
+  ConfigTree tree;
+  tree.merge_text(write_config(file), "written.yaml");
+  for (const auto& child : tree.root().children[0].children) keys.push_back(child.key);
+  EXPECT_THAT(
+      keys, ElementsAre("type", "learning_rate", "min_lr_ratio", "warmup", "decay", "rewarmup", "cycles",
+                        "cycle_length", "cooldown", "lr_schedule", "weight_decay", "weight_decay_modules",
+                        "default_weight_decay_mask", "beta1", "beta2", "epsilon", "max_grad_norm", "nesterov",
+                        "adamc_weight_decay", "update_rms_clipping", "clip_update_norm", "skip_bad_steps"));
 }
 
 TEST(OptimizerConfig, AWrongShapeListsTheValidOnes) {
@@ -136,16 +169,17 @@ TEST(OptimizerConfig, WritesWhatItReads) {
        {"  cycles: [300, 700]\n  skip_bad_steps: 32\n  max_grad_norm: null\n",
         "  cycle_length: 0.5\n  weight_decay_modules: .*attn\n  lr_schedule: {type: cosine, exponent: 2}\n",
         "  decay: 0.1\n  cycles: 2\n  clip_update_norm: true\n"}) {
-    File file{read(yaml)};
+    File file{read_choice(yaml)};
     ConfigTree tree;
     tree.merge_text(write_config(file), "written.yaml");
     File again;
     EXPECT_TRUE(read_config(tree, again).empty()) << write_config(file);
     EXPECT_EQ(write_config(again), write_config(file));
-    EXPECT_EQ(again.optimizer.cycles, file.optimizer.cycles);
-    EXPECT_EQ(again.optimizer.lr_schedule, file.optimizer.lr_schedule);
-    EXPECT_EQ(again.optimizer.skip_bad_steps.has_value(), file.optimizer.skip_bad_steps.has_value());
-    EXPECT_EQ(again.optimizer.max_grad_norm, file.optimizer.max_grad_norm);
+    const auto &was = file.optimizer.config.as<AdamConfig>(), &is = again.optimizer.config.as<AdamConfig>();
+    EXPECT_EQ(is.cycles, was.cycles);
+    EXPECT_EQ(is.lr_schedule, was.lr_schedule);
+    EXPECT_EQ(is.skip_bad_steps.has_value(), was.skip_bad_steps.has_value());
+    EXPECT_EQ(is.max_grad_norm, was.max_grad_norm);
   }
 }
 

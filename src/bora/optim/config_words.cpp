@@ -7,12 +7,9 @@
 
 #include <regex>
 
-#include "bora/optim/optimizer.h"
 #include "bora/optim/weight_decay.h"
 
 namespace bora::optim {
-
-std::vector<std::string> optimizer_types() { return {"adam"}; }
 
 std::optional<std::string> regex_problem(const std::string& pattern) {
   try {

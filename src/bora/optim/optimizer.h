@@ -2,7 +2,6 @@
 // SPDX-FileCopyrightText: The Bora authors
 #pragma once
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -10,9 +9,12 @@
 #include <vector>
 
 #include "bora/base/json.h"
-#include "bora/core/param.h"
+#include "bora/core/parameter.h"
 #include "bora/optim/clip.h"
-#include "bora/optim/config.h"
+
+namespace bora::mesh {
+class WholeArrays;
+}
 
 namespace bora::optim {
 
@@ -23,6 +25,9 @@ struct StepInfo {
   std::optional<double>
       gradient_norm;  ///< global norm of the scaled gradients, if known; else it is computed
   SquaresOf squares = sums_of_squares;  ///< of arrays that lie as the parameters do
+  /// Whole arrays from those that lie as the parameters do, in their order; null: they are whole.
+  /// whole_matrices() of step_parts.h is how to use it.
+  const mesh::WholeArrays* whole_arrays = nullptr;
 };
 
 /// What a step did, for the log.
@@ -48,7 +53,7 @@ class Optimizer {
 
   /// Updates the parameters in place. `parameters` must be those the optimizer was made for, in the same
   /// order; gradients[i] belongs to parameters[i] (empty: zeros).
-  virtual StepReport step(std::span<const core::ParamRef> parameters, std::span<const core::Array> gradients,
+  virtual StepReport step(std::span<const core::Parameter> parameters, std::span<const core::Array> gradients,
                           const StepInfo& info) = 0;
 
   /// Arrays to be kept in checkpoints, in a fixed order.
@@ -59,12 +64,5 @@ class Optimizer {
   /// the run that saved it had not switched on begins anew.
   virtual void load_state(const Json& state, std::int64_t steps) = 0;
 };
-
-/// Builds config.type. Config error for a type that is not built, naming those that are.
-std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config,
-                                          std::span<const core::ParamRef> parameters);
-
-/// Types that make_optimizer builds, sorted.
-std::vector<std::string> optimizer_types();
 
 }  // namespace bora::optim

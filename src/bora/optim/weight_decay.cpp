@@ -19,15 +19,12 @@ std::string_view last_part(std::string_view dotted) {
 }
 
 // Kind of a parameter's own module and its name in it: "Linear.weight".
-std::string class_path(const core::ParamRef& p) {
+std::string class_path(const core::Parameter& p) {
   return fmt::format("{}.{}", last_part(p.module), last_part(p.path));
 }
 
-bool decays_by_default(const core::ParamRef& p) {
-  for (const std::string_view kind : {"LayerNorm", "RMSNorm", "RmsNorm", "Embedding"}) {
-    if (p.module.find(kind) != std::string::npos || p.path.find(kind) != std::string::npos) return false;
-  }
-  return !p.path.ends_with("bias");
+bool decays_by_default(const core::Parameter& p) {
+  return p.role != core::Role::norm && p.role != core::Role::embedding && p.role != core::Role::bias;
 }
 
 class Selection {
@@ -43,7 +40,7 @@ class Selection {
       parts_ = *parts;
   }
 
-  bool selects(const core::ParamRef& p) const {
+  bool selects(const core::Parameter& p) const {
     const std::string kind = class_path(p);
     return matches(p.path) || matches(kind) || contains(p.path) ||
            contains(fmt::format("{}.{}", p.module, last_part(p.path)));
@@ -65,7 +62,7 @@ class Selection {
 }  // namespace
 
 std::vector<bool> weight_decay_mask(const OptimizerConfig& config,
-                                    std::span<const core::ParamRef> parameters) {
+                                    std::span<const core::Parameter> parameters) {
   const bool selected = config.weight_decay_modules.index() != 0;
   std::vector<bool> mask;
   if (!selected && config.default_weight_decay_mask == false) {
@@ -74,14 +71,14 @@ std::vector<bool> weight_decay_mask(const OptimizerConfig& config,
   }
   const bool by_default = config.default_weight_decay_mask.value_or(!selected);
   const Selection selection(config);
-  for (const core::ParamRef& p : parameters) {
+  for (const core::Parameter& p : parameters) {
     mask.push_back((selected && selection.selects(p)) || (by_default && decays_by_default(p)));
   }
   return mask;
 }
 
 std::vector<std::string> decayed_weights(const OptimizerConfig& config,
-                                         std::span<const core::ParamRef> parameters) {
+                                         std::span<const core::Parameter> parameters) {
   const auto mask = weight_decay_mask(config, parameters);
   std::vector<std::string> out;
   for (std::size_t i = 0; i < parameters.size(); ++i) {

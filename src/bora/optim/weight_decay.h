@@ -6,20 +6,20 @@
 #include <string>
 #include <vector>
 
-#include "bora/core/param.h"
+#include "bora/core/parameter.h"
 #include "bora/optim/config.h"
 
 namespace bora::optim {
 
-/// Which parameters decay. By default all but those of a LayerNorm, RMSNorm or Embedding (by the kinds of the
-/// modules around them) and those named bias. With weight_decay_modules: those whose path, or kind and name
+/// Which parameters decay. By default all but norms, embeddings and biases (Parameter::role). With
+/// weight_decay_modules: those whose path, or kind and name
 /// ("Linear.weight"), the expression matches from its start, or contains one of the listed parts.
 std::vector<bool> weight_decay_mask(const OptimizerConfig& config,
-                                    std::span<const core::ParamRef> parameters);
+                                    std::span<const core::Parameter> parameters);
 
 /// Paths of the parameters that decay, sorted: logged with a run as `decayed_weights`.
 std::vector<std::string> decayed_weights(const OptimizerConfig& config,
-                                         std::span<const core::ParamRef> parameters);
+                                         std::span<const core::Parameter> parameters);
 
 /// Why `pattern` is no regular expression (ECMAScript syntax), or nothing.
 std::optional<std::string> regex_problem(const std::string& pattern);

@@ -12,11 +12,15 @@ namespace {
 
 using testing::ElementsAre;
 
-core::ParamRef parameter(std::string path, std::string module) {
-  return {std::move(path), std::move(module), {}, {}, nullptr};
+core::Parameter parameter(std::string path, std::string module) {
+  auto role = core::Role::weight;
+  if (module.ends_with("Norm")) role = core::Role::norm;
+  if (module.ends_with("Embedding")) role = core::Role::embedding;
+  if (path.ends_with("bias")) role = core::Role::bias;
+  return {.path = std::move(path), .module = std::move(module), .role = role};
 }
 
-std::vector<core::ParamRef> llama() {
+std::vector<core::Parameter> llama() {
   return {parameter("embeddings.weight", "Llama.Embedding"),
           parameter("layers.0.attn_norm.weight", "Llama.Block.RmsNorm"),
           parameter("layers.0.attn.q_proj.weight", "Llama.Block.Attention.Linear"),
@@ -25,7 +29,7 @@ std::vector<core::ParamRef> llama() {
           parameter("lm_head.weight", "Llama.Linear")};
 }
 
-std::vector<core::ParamRef> gpt2() {
+std::vector<core::Parameter> gpt2() {
   return {parameter("embeddings.token.weight", "Gpt2.Embedding"),
           parameter("embeddings.position.weight", "Gpt2.Embedding"),
           parameter("layers.0.ln_1.weight", "Gpt2.Block.LayerNorm"),

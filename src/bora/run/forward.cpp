@@ -2,41 +2,26 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/run/forward.h"
 
-#include <array>
-
 #include "bora/base/error.h"
-#include "bora/core/create.h"
 #include "bora/core/elementwise.h"
 #include "bora/core/grad.h"
+#include "bora/data/loader.h"
 #include "bora/run/models.h"
+#include "bora/train/lanes.h"
 
 namespace bora::run {
 namespace {
-
-constexpr std::array<std::string_view, 2> kAxes{"batch", "position"};
 
 NamedResult result_of(const core::Array& a) { return {a.sizes(), a.to_vector<float>()}; }
 
 // Each position predicts the next; the last of a row predicts nothing.
 nn::TokenBatch next_token_batch(const std::vector<std::int32_t>& ids, std::int64_t batch,
                                 std::int64_t positions) {
-  std::vector<std::int32_t> targets(ids.size(), 0);
-  std::vector<float> weights(ids.size(), 1);
-  for (std::int64_t b = 0; b < batch; ++b) {
-    for (std::int64_t t = 0; t < positions; ++t) {
-      auto i = static_cast<std::size_t>(b * positions + t);
-      if (t + 1 < positions)
-        targets[i] = ids[i + 1];
-      else
-        weights[i] = 0;
-    }
-  }
-  std::array<std::int64_t, 2> sizes{batch, positions};
-  core::Shape shape{kAxes, sizes};
-  return {core::from_data(shape, std::span<const std::int32_t>(ids)),
-          core::from_data(shape, std::span<const std::int32_t>(targets)),
-          core::from_data(shape, std::span<const float>(weights)),
-          {}};
+  data::Batch rows{.sequences = batch, .seq_len = positions, .tokens = ids};
+  for (std::int64_t i = 1; i <= batch * positions; ++i)
+    rows.loss_weights.push_back(i % positions == 0 ? 0 : 1);
+  data::set_next_token_targets(rows);
+  return train::token_batch(rows, 0, batch);
 }
 
 void transpose_in_place(NamedResult& r) {
@@ -54,7 +39,7 @@ void add_gradients(nn::LanguageModel& model, const nn::TokenBatch& batch, core::
   std::vector<core::Array*> arrays;
   for (auto& p : parameters) arrays.push_back(p.parameter.array);
   auto result = core::value_and_grad(arrays, [&] {
-    auto loss = model.loss(batch, std::nullopt, {.compute = compute});
+    auto loss = model.objective(batch, std::nullopt, {.compute = compute});
     return core::binary(core::Binary::divide, {loss.loss, {}}, loss.weight.item());
   });
   for (std::size_t i = 0; i < parameters.size(); ++i) {
@@ -96,7 +81,7 @@ std::map<std::string, NamedResult> forward(nn::LanguageModel& model, const std::
   nn::Context context;
   if (options.hidden) context.probe = &probe;
   out["logits"] = result_of(model.logits(tokens.ids, context));
-  auto loss = model.loss(tokens, std::nullopt, {.compute = options.compute});
+  auto loss = model.objective(tokens, std::nullopt, {.compute = options.compute});
   out["loss"] = {{}, {static_cast<float>(loss.loss.item() / loss.weight.item())}};
   if (options.grads) add_gradients(model, tokens, options.compute, out);
   return out;

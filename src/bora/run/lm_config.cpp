@@ -7,6 +7,7 @@
 #include "bora/base/error.h"
 #include "bora/base/file.h"
 #include "bora/base/text.h"
+#include "bora/base/typed_config.h"
 #include "bora/optim/schedule.h"
 
 namespace bora::run {
@@ -15,14 +16,7 @@ void ModelField::bind(Binder& b) {
   auto type = config->type();
   if (b.reading() && b.present("type")) type = b.text("type").value_or("");
   auto chosen = models::make_model_config(type);
-  if (!chosen && models::makes_no_models())
-    fail(ErrorKind::Unsupported, "{}", models::model_types().unknown(type));
-  if (!chosen) {
-    b.mark_used("type");
-    b.problem("type", models::model_types().unknown(type));
-    for (const auto& key : b.keys()) b.mark_used(key);
-    return;
-  }
+  if (!chosen) return refuse_type(b, models::model_types().unknown(type));
   if (b.reading()) config = std::move(chosen);
   b.field("type", type, "architecture: " + join(models::model_types().names(), " or "));
   config->bind(b);
@@ -80,7 +74,7 @@ void LmConfig::bind(Binder& b) {
   b.ignored("eval_harness_steps", "task evaluation is not built yet");
   b.ignored("log_entropy", "not built yet");
   if (!b.reading()) return;
-  for (const auto& p : optim::schedule_problems(optimizer, trainer.num_train_steps))
+  for (const auto& p : optim::schedule_problems(*optimizer.config, trainer.num_train_steps))
     b.problem("optimizer." + p.key, p.message);
   for (const auto& p : size_problems(*this)) b.problem(p.key, p.message);
 }

@@ -11,7 +11,7 @@
 #include "bora/base/config.h"
 #include "bora/data/config.h"
 #include "bora/models/model_types.h"
-#include "bora/optim/config.h"
+#include "bora/optim/optimizer_types.h"
 #include "bora/train/config.h"
 
 namespace bora::run {
@@ -20,7 +20,6 @@ namespace bora::run {
 /// Levanter.
 struct ModelField {
   std::shared_ptr<models::ModelConfig> config = models::make_model_config("llama");
-  /// An unknown type is a problem like others, but in a program that makes no models Unsupported.
   void bind(Binder& b);
 };
 
@@ -36,7 +35,7 @@ struct LmConfig {
   data::DataConfig data;
   ModelField model;
   train::TrainerConfig trainer;
-  optim::OptimizerConfig optimizer;
+  optim::OptimizerChoice optimizer;
 
   std::string initialize_from_hf;  ///< a local directory; empty: new weights
   bool use_hf_model_config = false;

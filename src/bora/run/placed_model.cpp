@@ -61,7 +61,7 @@ void PlacedModel::make(const LoadedConfig& loaded, std::int64_t vocab) {
 // One parameter after the other: the whole model may fit on no worker.
 void PlacedModel::load_hugging_face(const std::string& from) {
   const auto take = [&](const checkpoint::HfParameter& p, core::Array whole) {
-    core::place_parameter(whole, p.parameter.names);
+    core::place_parameter(whole, p.parameter.axes);
     const auto i = parameter_of(p.parameter.path);
     if (sharded_) return sharded_->store(i, whole);
     std::memcpy(model_parameters_[i].array->data<float>(), whole.data<float>(),
@@ -89,20 +89,20 @@ std::string PlacedModel::describe_workers() const {
   return fmt::format("{} workers ({}){}", s.workers(), s.text(), sharded("data"));
 }
 
-std::vector<core::ParamRef> PlacedModel::parameters() {
+std::vector<core::Parameter> PlacedModel::parameters() {
   return sharded_ ? sharded_->shards() : model_parameters_;
 }
 
-std::vector<core::ParamRef> PlacedModel::replicas() {
-  std::vector<core::ParamRef> out;
+std::vector<core::Parameter> PlacedModel::replicas() {
+  std::vector<core::Parameter> out;
   const auto all = parameters();
   for (std::size_t i = 0; i < all.size(); ++i)
     if (sharded_ == nullptr || sharded_->cut(i).whole()) out.push_back(all[i]);
   return out;
 }
 
-std::vector<core::ParamRef> PlacedModel::replicas_everywhere() {
-  std::vector<core::ParamRef> out;
+std::vector<core::Parameter> PlacedModel::replicas_everywhere() {
+  std::vector<core::Parameter> out;
   for (const auto& p : replicas())
     if (on_every_worker_of_a_lane(*model_parameters_[parameter_of(p.path)].array)) out.push_back(p);
   return out;
@@ -141,7 +141,7 @@ core::Array PlacedModel::whole_array(std::size_t i, const core::Array& block, in
   const auto of_lane = sharded_ ? sharded_->assemble(i, block, group) : block;
   if (mesh_->lanes()->rank() != group) return {};
   const auto& p = model_parameters_[i];
-  return core::whole({core::like(*p.array, of_lane), p.names});
+  return core::whole({core::like(*p.array, of_lane), p.axes});
 }
 
 void PlacedModel::assemble(checkpoint::CheckpointContent& c) const {
@@ -174,7 +174,7 @@ void PlacedModel::lend_values(const std::function<void(const WholeValues&)>& use
     world.broadcast(0, std::as_writable_bytes(std::span(&number, 1)));
   };
   if (world.rank() == 0) {
-    use([&](const core::ParamRef& p) {
+    use([&](const core::Parameter& p) {
       auto i = static_cast<std::int64_t>(parameter_of(p.path));
       say(i);
       return whole_array(static_cast<std::size_t>(i), *blocks[static_cast<std::size_t>(i)].array, 0);

@@ -37,10 +37,10 @@ class PlacedModel {
   std::string describe_workers() const;
 
   /// What optimizers work on: this worker's blocks.
-  std::vector<core::ParamRef> parameters();
+  std::vector<core::Parameter> parameters();
   /// Those that all workers of different lanes hold alike, and those that all workers do.
-  std::vector<core::ParamRef> replicas();
-  std::vector<core::ParamRef> replicas_everywhere();
+  std::vector<core::Parameter> replicas();
+  std::vector<core::Parameter> replicas_everywhere();
 
   /// Says of arrays to be restored which blocks they are.
   void mark_blocks(std::vector<checkpoint::CheckpointArray>& arrays) const;
@@ -49,7 +49,7 @@ class PlacedModel {
 
   /// Worker 0 runs `use`, which may ask for the whole values of one parameter after the other; the others
   /// give what they hold until it ends.
-  using WholeValues = std::function<core::Array(const core::ParamRef&)>;
+  using WholeValues = std::function<core::Array(const core::Parameter&)>;
   void lend_values(const std::function<void(const WholeValues&)>& use);
 
   /// Runs `use`, on all workers, with positions whole on each of them, as a text that grows token by token
@@ -67,7 +67,7 @@ class PlacedModel {
   std::unique_ptr<mesh::ShardedParameters> sharded_;
   std::optional<core::ParameterStoreScope> store_scope_;
   std::unique_ptr<nn::LanguageModel> model_;
-  std::vector<core::ParamRef> model_parameters_;
+  std::vector<core::Parameter> model_parameters_;
 };
 
 }  // namespace bora::run

@@ -9,6 +9,7 @@
 #include "bora/base/error.h"
 #include "bora/base/file.h"
 #include "bora/base/text.h"
+#include "bora/optim/add_optimizer.h"
 #include "bora/run/generation_config.h"
 #include "bora/run/join_workers.h"
 #include "bora/run/run_lanes.h"
@@ -132,11 +133,11 @@ void Session::end_with_the_data() {
 void Session::make_trainer() {
   const auto& t = config().trainer;
   std::optional<optim::SkipStep> skip;
-  if (config().optimizer.skip_bad_steps) skip.emplace(*config().optimizer.skip_bad_steps);
+  if (config().optimizer->skip_bad_steps) skip.emplace(*config().optimizer->skip_bad_steps);
   train::Trainer::Parts parts{
       **model_,
       *optimizer_,
-      optim::Schedule(config().optimizer, t.num_train_steps),
+      optim::Schedule(*config().optimizer.config, t.num_train_steps),
       skip,
       [this](std::int64_t) { return next_batch(); },
       [this] { return stop_is_wanted(); },

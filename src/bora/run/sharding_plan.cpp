@@ -63,7 +63,7 @@ std::vector<PlannedParameter> planned_parameters(const models::ModelConfig& conf
   const auto& rules = options.mesh.rules.parameters;
   train::require_experts(options.mesh, model->parameters(), config.type());
   for (const auto& p : model->parameters()) {
-    PlannedParameter planned{.path = p.path, .names = p.names, .sizes = p.array->sizes()};
+    PlannedParameter planned{.path = p.path, .names = p.axes, .sizes = p.array->sizes()};
     cut_over("expert", shape.expert, planned, rules, problems);
     cut_over("model", shape.model, planned, rules, problems);
     auto block = planned.sizes;

@@ -14,6 +14,7 @@
 #include "bora/base/log.h"
 #include "bora/base/text.h"
 #include "bora/data/chat_processor.h"
+#include "bora/data/formats.h"
 #include "bora/data/tokenizer_processor.h"
 #include "bora/run/debian_text.h"
 #include "bora/run/document_source.h"
@@ -86,9 +87,7 @@ void no_warning(const std::string&) {}  // of other workers: the first one says 
 std::vector<TextFile> training_files(const data::DataConfig& config) {
   std::vector<TextFile> out;
   for (const auto& [name, source] : config.sources()) {
-    store::TextFormat format;
-    format.text_key = source.format.text_key;
-    format.invalid_utf8 = store::parse_invalid_text(source.format.invalid_utf8);
+    const auto format = data::text_format(source.format);
     for (auto& path : store::expand_urls(source.train_urls, store::Split::Train, config.download_options()))
       out.push_back({std::move(path), format});
   }

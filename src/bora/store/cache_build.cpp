@@ -185,7 +185,7 @@ void CacheBuild::refuse_other_helpers() const {
 void CacheBuild::join() {
   lock_ = lock_or_refuse(directory_, fmt::format("{}{}", kHelperLock, options_.team.worker));
   const auto present = read_ledger(directory_);
-  if (!present) fail(ErrorKind::NotFound, "{}: the first worker's ledger is not there", directory_);
+  if (!present) fail(ErrorKind::NotFound, "{}: the ledger of rank 0 is not there", directory_);
   wanted_ = *present;
 }
 

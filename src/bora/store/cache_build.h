@@ -39,8 +39,8 @@ class CacheBuild {
   const std::string& directory() const { return directory_; }
   /// For make_shares, in place of make_share().
   CacheShare& share() { return *share_; }
-  /// In place of finish(), without a vote and from any thread: returns when the cache is complete. The first
-  /// worker waits for what the others list, the others for its ledger; `check` is called again and again
+  /// In place of finish(), without a vote and from any thread: returns when the cache is complete. Rank
+  /// 0 waits for what the others list, the others for its ledger; `check` is called again and again
   /// meanwhile, and throws when there is nothing left to wait for.
   void finish_apart(const std::function<void()>& check);
 

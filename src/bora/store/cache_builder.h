@@ -22,7 +22,7 @@ struct CacheProgress {
 
 /// The processes that build a cache together, as one of them sees it.
 struct CacheTeam {
-  int worker = 0;
+  int worker = 0;  ///< the rank
   int workers = 1;
   /// Collective: waits for every worker, and tells all whether any of them said true. Needed for more than
   /// one worker; called by the thread that called build_cache.

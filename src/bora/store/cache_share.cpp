@@ -71,8 +71,7 @@ void CacheShare::make(std::int64_t i) {
 
 void CacheShare::finish() {
   if (commits_) commits_->finish();
-  if (unlisted_ > 0 && options_.team.worker > 0)
-    write();  // the first worker's caller writes the whole ledger
+  if (unlisted_ > 0 && options_.team.worker > 0) write();  // rank 0's caller writes the whole ledger
 }
 
 void CacheShare::keep_what_is_finished() {

@@ -13,8 +13,8 @@
 
 namespace bora::store {
 
-/// The shards of a cache that one worker of a team makes. The first worker lists what it has made in the
-/// cache's ledger, every other in its part ledger.
+/// The shards of a cache that one rank of a team makes. Rank 0 lists what it has made in the cache's ledger,
+/// every other rank in its part ledger.
 class CacheShare {
  public:
   /// `ledger`: as it is on disk; what it lists is made. `directory`, `processor` and `options` must live as

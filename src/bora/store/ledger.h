@@ -54,8 +54,8 @@ struct Ledger {
 std::optional<Ledger> read_ledger(const std::string& directory);
 void write_ledger(const std::string& directory, const Ledger& ledger);
 
-/// What a worker other than the first has finished of a cache that several build: a ledger of its own shards,
-/// ledger-NNNNN.json, until the first worker puts them together.
+/// What a rank other than 0 has finished of a cache that several build: a ledger of its own shards,
+/// ledger-NNNNN.json, until rank 0 puts them together.
 std::string part_ledger_path(const std::string& directory, int worker);
 void write_part_ledger(const std::string& directory, int worker, const Ledger& ledger);
 /// Adds to `ledger` the shards of every part ledger that has the same sources and settings.

@@ -181,11 +181,15 @@ TEST(Composite, AFailingTrackerWarnsOnceAndStopsNothing) {
   EXPECT_THAT(read_text(path_join(dir, "metrics.jsonl")), HasSubstr("\"step\":2"));
 }
 
+TrackerConfig events_in(std::string directory) {
+  TensorboardConfig config;
+  config.logdir = std::move(directory);
+  return {.type = "tensorboard", .config = config};
+}
+
 TEST(MakeTracker, AnnouncesWhatIsNotBuilt) {
   const auto dir = fresh_directory("make");
-  TrackerConfig wandb, tensorboard;
-  tensorboard.type = "tensorboard";
-  tensorboard.tensorboard.logdir = path_join(dir, "tb");
+  const TrackerConfig wandb, tensorboard = events_in(path_join(dir, "tb"));
   testing::internal::CaptureStderr();
   const auto tracker = make_tracker({wandb, tensorboard}, {.directory = dir, .id = "otter", .first_step = 0});
   tracker->log(0, metrics_of(0));
@@ -199,9 +203,7 @@ TEST(MakeTracker, GoesOnWithoutATrackerThatCannotStart) {
   const auto dir = fresh_directory("cannot");
   files().make_directories(dir);
   write_atomically(path_join(dir, "file"), "x");
-  TrackerConfig tensorboard;
-  tensorboard.type = "tensorboard";
-  tensorboard.tensorboard.logdir = path_join(dir, "file/below");
+  const auto tensorboard = events_in(path_join(dir, "file/below"));
   testing::internal::CaptureStderr();
   const auto tracker = make_tracker({tensorboard}, {.directory = dir, .id = "otter"});
   tracker->log(0, metrics_of(0));
@@ -211,9 +213,7 @@ TEST(MakeTracker, GoesOnWithoutATrackerThatCannotStart) {
 
 TEST(Trackers, TellNobodyWhatIsSecret) {
   const auto dir = fresh_directory("secret");
-  TrackerConfig tensorboard;
-  tensorboard.type = "tensorboard";
-  tensorboard.tensorboard.logdir = path_join(dir, "events");
+  const auto tensorboard = events_in(path_join(dir, "events"));
   const auto tracker = make_tracker({tensorboard}, {dir, "run", 0});
   tracker->log_hyperparameters({{"config", "urls: [\"https://h/a?token=CANARY\"]"},
                                 {"nested", {{"list", {"https://me:CANARY@h/b", 3}}}}});
@@ -235,6 +235,66 @@ TEST(Trackers, TellNobodyWhatIsSecret) {
   }
   EXPECT_EQ(looked_at, 6);
   EXPECT_THAT(read_text(path_join(dir, "hyperparameters.json")), HasSubstr("https://<redacted>@h/b"));
+}
+
+// A tracker as a user's own program would have it: it keeps the metrics for who asks.
+struct Kept {
+  std::vector<Metric> metrics;
+  std::string run;
+};
+Kept kept;
+
+struct KeepingConfig : TrackerType {
+  std::string only;
+  void bind(Binder& b) { b.field("only", only, "the metric to keep; empty: all of them"); }
+  std::unique_ptr<Tracker> make(const TrackedRun& run) const override {
+    struct Keeping final : Tracker {
+      explicit Keeping(std::string wanted) : only(std::move(wanted)) {}
+      std::string_view name() const override { return "keeping"; }
+      void log(std::int64_t, std::span<const Metric> metrics) override {
+        for (const auto& m : metrics)
+          if (only.empty() || m.name == only) kept.metrics.push_back(m);
+      }
+      std::string only;
+    };
+    kept = {{}, run.id};
+    return std::make_unique<Keeping>(only);
+  }
+};
+
+struct TrackerFile {
+  std::vector<TrackerConfig> trackers;
+  void bind(Binder& b) { b.field("trackers", trackers, "some"); }
+};
+
+std::vector<std::string> read_trackers(const std::string& yaml, TrackerFile& file) {
+  ConfigTree tree;
+  tree.merge_text(yaml, "my.yaml");
+  std::vector<std::string> lines;
+  for (const auto& p : read_config(tree, file)) lines.push_back(p.where + " " + p.key + " " + p.message);
+  return lines;
+}
+
+TEST(TrackerTypes, OneFromOutside) {
+  const auto before = tracker_types();
+  tracker_types().add("keeping", {"keeps what it gets", KeepingConfig()});
+  TrackerFile file;
+  EXPECT_THAT(read_trackers("trackers:\n  - {type: keeping, only: train/loss}\n", file), testing::IsEmpty());
+  const auto tracker = make_tracker(file.trackers, {fresh_directory("own"), "otter", 0});
+  const std::vector<Metric> metrics = {{"train/loss", 2.5}, {"optim/learning_rate", 0.1}};
+  tracker->log(0, metrics);
+  EXPECT_EQ(kept.run, "otter");
+  EXPECT_THAT(kept.metrics, testing::ElementsAre(Metric{"train/loss", 2.5}));
+  EXPECT_EQ(write_config(file), "trackers:\n  - type: keeping\n    only: train/loss\n");
+  TrackerFile wrong;
+  EXPECT_THAT(read_trackers("trackers:\n  - {type: keepin}\n  - {type: keeping, onli: x}\n", wrong),
+              testing::ElementsAre("my.yaml:2 trackers.0.type = keepin keepin is not "
+                                   "built yet; did you mean "
+                                   "`keeping`?; available: wandb, tensorboard, "
+                                   "trackio, json_logger, noop, keeping",
+                                   "my.yaml:3 trackers.1.onli unknown key; did you "
+                                   "mean trackers.1.only?"));
+  tracker_types() = before;
 }
 
 }  // namespace

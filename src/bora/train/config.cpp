@@ -188,15 +188,13 @@ void TrainerConfig::bind(Binder& b) {
 
 std::vector<track::TrackerConfig> TrainerConfig::trackers() const {
   if (!wandb) return tracker;
-  track::TrackerConfig config;
-  config.wandb = *wandb;
-  return {config};
+  return {{.type = "wandb", .config = *wandb}};
 }
 
 std::optional<std::string> TrainerConfig::configured_id() const {
   if (id) return id;
   for (const auto& config : trackers()) {
-    if (config.type == "wandb" && config.wandb.id) return config.wandb.id;
+    if (const auto* of = config.config.get_if<track::WandbConfig>(); of != nullptr && of->id) return of->id;
   }
   return std::nullopt;
 }

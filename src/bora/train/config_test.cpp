@@ -90,7 +90,7 @@ TEST(TrainerConfigTrackers, OneOrAListOrTheOldSpelling) {
   EXPECT_THAT(one.problems, IsEmpty());
   ASSERT_EQ(one.root.trainer.trackers().size(), 1);
   EXPECT_EQ(one.root.trainer.trackers()[0].type, "wandb");
-  EXPECT_THAT(one.root.trainer.trackers()[0].wandb.tags, ElementsAre("a", "b"));
+  EXPECT_THAT(one.root.trainer.trackers()[0].config.as<track::WandbConfig>().tags, ElementsAre("a", "b"));
 
   const auto list = read(
       "  tracker:\n    - {type: wandb, id: otter, resume: true, save_code: false}\n"
@@ -98,19 +98,19 @@ TEST(TrainerConfigTrackers, OneOrAListOrTheOldSpelling) {
       "    - {type: json_logger, level: 20}\n");
   EXPECT_THAT(list.problems, IsEmpty());
   EXPECT_EQ(list.root.trainer.trackers().size(), 4);
-  EXPECT_EQ(list.root.trainer.trackers()[0].wandb.resume, "true");
-  EXPECT_EQ(list.root.trainer.trackers()[1].tensorboard.logdir, "tb/");
+  EXPECT_EQ(list.root.trainer.trackers()[0].config.as<track::WandbConfig>().resume, "true");
+  EXPECT_EQ(list.root.trainer.trackers()[1].config.as<track::TensorboardConfig>().logdir, "tb/");
   EXPECT_EQ(list.root.trainer.configured_id(), "otter");
   EXPECT_EQ(list.ignored.size(), 3);
 
   const auto old = read("  id: mine\n  tracker: {type: tensorboard}\n  wandb: {project: p, id: otter}\n");
   EXPECT_THAT(old.problems, IsEmpty());
   ASSERT_EQ(old.root.trainer.trackers().size(), 1);
-  EXPECT_EQ(old.root.trainer.trackers()[0].wandb.project, "p");
+  EXPECT_EQ(old.root.trainer.trackers()[0].config.as<track::WandbConfig>().project, "p");
   EXPECT_EQ(old.root.trainer.configured_id(), "mine");
 
   EXPECT_THAT(read("  tracker: {type: tensorbord}\n").problems,
-              ElementsAre(HasSubstr("did you mean tensorboard?")));
+              ElementsAre(HasSubstr("did you mean `tensorboard`?")));
 }
 
 TEST(TrainerConfigIgnored, KeysAreReadAndTold) {
@@ -298,8 +298,8 @@ TEST(MeshConfig, Experts) {
 TEST(MeshConfig, AModelWithoutExpertsIsRefused) {
   const auto r = read("  mesh:\n    axes: {expert: 2}\n");
   const auto plan = resolve_mesh(r.root.trainer.mesh, {}, 2, 300);
-  const std::vector<core::ParamRef> dense = {{.path = "mlp", .names = {"embed", "mlp"}}},
-                                    mixture = {{.path = "mlp", .names = {"expert", "embed", "mlp"}}};
+  const std::vector<core::Parameter> dense = {{.path = "mlp", .axes = {"embed", "mlp"}}},
+                                     mixture = {{.path = "mlp", .axes = {"expert", "embed", "mlp"}}};
   EXPECT_EQ(
       error_of([&] { require_experts(plan, dense, "gpt2"); }),
       "mesh: expert is 2, but no parameter of a model of type gpt2 has an axis on it (expert)\nhint: leave "

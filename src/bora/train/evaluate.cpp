@@ -19,32 +19,26 @@ EvalResult& EvalResult::operator+=(const EvalResult& other) {
   tokens += other.tokens;
   bytes += other.bytes;
   sequences += other.sequences;
+  for (const auto& m : other.metrics) {
+    const auto at =
+        std::find_if(metrics.begin(), metrics.end(), [&](const auto& k) { return k.name == m.name; });
+    if (at == metrics.end()) {
+      metrics.push_back(m);
+    } else {
+      at->sum += m.sum;
+      at->weight += m.weight;
+    }
+  }
   return *this;
 }
 
 namespace {
 
-data::Batch read_batch(const data::Dataset& set, std::int64_t first, std::int64_t count) {
-  data::Batch batch;
-  batch.sequences = count;
-  batch.seq_len = set.seq_len();
-  auto n = static_cast<std::size_t>(batch.seq_len);
-  batch.tokens.resize(n * static_cast<std::size_t>(count));
-  batch.segments.resize(batch.tokens.size());
-  batch.loss_weights.resize(batch.tokens.size());
-  for (std::int64_t i = 0; i < count; ++i) {
-    auto at = static_cast<std::size_t>(i) * n;
-    set.read(first + i, {std::span(batch.tokens).subspan(at, n), std::span(batch.segments).subspan(at, n),
-                         std::span(batch.loss_weights).subspan(at, n)});
-  }
-  return batch;
-}
-
 double target_bytes(const data::Batch& batch, std::span<const std::int32_t> bytes_per_token) {
   double total = 0;
-  for (std::size_t i = 0; i + 1 < batch.tokens.size(); ++i) {
+  for (std::size_t i = 0; i < batch.targets.size(); ++i) {
     if (batch.loss_weights[i] <= 0) continue;
-    auto id = static_cast<std::size_t>(batch.tokens[i + 1]);
+    const auto id = static_cast<std::size_t>(batch.targets[i]);
     if (id < bytes_per_token.size()) total += double{batch.loss_weights[i]} * bytes_per_token[id];
   }
   return total;
@@ -52,8 +46,28 @@ double target_bytes(const data::Batch& batch, std::span<const std::int32_t> byte
 
 EvalResult of_batch(const nn::LanguageModel& model, const data::Batch& batch,
                     std::span<const std::int32_t> bytes_per_token, const nn::LossOptions& options) {
-  const auto loss = model.loss(token_batch(batch, 0, batch.sequences), std::nullopt, options);
-  return {loss.loss.item(), loss.weight.item(), target_bytes(batch, bytes_per_token), batch.sequences};
+  const auto sums = model.objective(token_batch(batch, 0, batch.sequences), std::nullopt, options);
+  return {sums.loss.item(), sums.weight.item(), target_bytes(batch, bytes_per_token), batch.sequences,
+          values_of(sums.metrics)};
+}
+
+// Results of all workers, whose metrics have the same names: sent as numbers.
+std::vector<EvalResult> gathered(const EvalResult& mine, mesh::Communicator& workers) {
+  std::vector<double> numbers{mine.loss_sum, mine.tokens, mine.bytes, static_cast<double>(mine.sequences)};
+  for (const auto& m : mine.metrics) numbers.insert(numbers.end(), {m.sum, m.weight});
+  std::vector<double> all(numbers.size() * static_cast<std::size_t>(workers.size()));
+  workers.all_gather(std::as_bytes(std::span(numbers)), std::as_writable_bytes(std::span(all)));
+  std::vector<EvalResult> out;
+  for (auto at = all.begin(); at != all.end();) {
+    auto& r = out.emplace_back(mine);
+    for (double* x : {&r.loss_sum, &r.tokens, &r.bytes}) *x = *at++;
+    r.sequences = static_cast<std::int64_t>(*at++);
+    for (auto& m : r.metrics) {
+      m.sum = *at++;
+      m.weight = *at++;
+    }
+  }
+  return out;
 }
 
 }  // namespace
@@ -62,17 +76,22 @@ EvalResult evaluate(const nn::LanguageModel& model, const data::Dataset& set, st
                     std::int64_t max_batches, std::span<const std::int32_t> bytes_per_token,
                     const nn::LossOptions& options, mesh::Communicator* workers) {
   EvalResult out;
+  mesh::MetricNames names;
   const auto total = std::min(set.size(), max_batches * batch_size);
   const auto batches = (total + batch_size - 1) / batch_size;
   const std::int64_t team = workers ? workers->size() : 1, me = workers ? workers->rank() : 0;
-  std::vector<EvalResult> round(static_cast<std::size_t>(team));
   for (std::int64_t begin = 0; begin < batches; begin += team) {
     // Workers that share parameters compute together: one without a batch repeats the first of the round.
     const auto first = (begin + me < batches ? begin + me : begin) * batch_size;
-    auto& mine = round[static_cast<std::size_t>(me)];
-    mine = of_batch(model, read_batch(set, first, std::min(batch_size, total - first)), bytes_per_token,
-                    options);
-    if (workers) workers->all_gather(as_bytes(std::span(&mine, 1)), as_writable_bytes(std::span(round)));
+    const auto mine = of_batch(model, data::read_batch(set, first, std::min(batch_size, total - first)),
+                               bytes_per_token, options);
+    names.add(mine.metrics);
+    if (!workers) {
+      out += mine;
+      continue;
+    }
+    names.agree(*workers);
+    const auto round = gathered(mine, *workers);
     for (std::int64_t i = 0; i < std::min(team, batches - begin); ++i)
       out += round[static_cast<std::size_t>(i)];
   }
@@ -84,7 +103,7 @@ double unigram_entropy(const data::Dataset& set, std::int64_t sequences, std::in
   sequences = std::min(sequences, set.size());
   double total = 0;
   for (std::int64_t i = 0; i < sequences; ++i) {
-    const auto row = read_batch(set, i, 1);
+    const auto row = data::read_batch(set, i, 1);
     for (std::size_t t = 0; t < row.tokens.size(); ++t) {
       if (row.segments[t] < 0) continue;
       const auto id = row.tokens[t];

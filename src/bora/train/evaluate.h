@@ -7,6 +7,7 @@
 
 #include "bora/data/dataset.h"
 #include "bora/mesh/communicator.h"
+#include "bora/mesh/metric_sums.h"
 #include "bora/nn/language_model.h"
 
 namespace bora::train {
@@ -17,11 +18,13 @@ struct EvalResult {
   double tokens = 0;    ///< predicted tokens that count, each by its weight
   double bytes = 0;     ///< UTF-8 bytes that these stand for, likewise
   std::int64_t sequences = 0;
+  std::vector<mesh::MetricSum> metrics = {};  ///< the model's own
 
   double loss() const { return tokens > 0 ? loss_sum / tokens : 0; }
   double perplexity() const;
   /// Total bits over total bytes; 0 if no bytes are known.
   double bits_per_byte() const;
+  /// Metrics are added up by name.
   EvalResult& operator+=(const EvalResult& other);
 };
 

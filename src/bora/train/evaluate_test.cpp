@@ -11,6 +11,7 @@
 
 #include "bora/base/error.h"
 #include "bora/core/create.h"
+#include "bora/mesh/test_communicator.h"
 
 namespace bora::train {
 namespace {
@@ -37,9 +38,9 @@ class TwoDocuments final : public data::Dataset {
 /// Loses as many nats as the number of the token to predict.
 class CountingModel final : public nn::LanguageModel {
  public:
-  std::vector<core::ParamRef> parameters() override { return {}; }
+  std::vector<core::Parameter> parameters() override { return {}; }
   nn::ModelShape shape() const override { return {}; }
-  core::CrossEntropy loss(const nn::TokenBatch& batch, std::optional<Key>,
+  nn::Objective objective(const nn::TokenBatch& batch, std::optional<Key>,
                           const nn::LossOptions&) const override {
     const auto targets = batch.targets.to_vector<std::int32_t>();
     const auto weights = batch.weights.to_vector<float>();
@@ -48,7 +49,9 @@ class CountingModel final : public nn::LanguageModel {
       loss += double{weights[i]} * targets[i];
       weight += weights[i];
     }
-    return {core::full({}, loss), core::full({}, weight)};
+    const nn::NamedSum ids{"ids/last", core::full({}, batch.ids.to_vector<std::int32_t>().back()),
+                           core::full({}, 1)};
+    return {core::full({}, loss), core::full({}, weight), {ids}};
   }
   core::Array logits(const core::Array&, const nn::Context&) const override {
     fail(ErrorKind::Unsupported, "no logits");
@@ -79,6 +82,20 @@ TEST(Evaluate, WeightsCountForLossAndBytes) {
   EXPECT_EQ(weighted.tokens, 3 * 2.5);
   EXPECT_EQ(weighted.loss_sum, 3 * (1 + 8));
   EXPECT_EQ(weighted.bytes, 3 * (5 + 2000));
+}
+
+TEST(Evaluate, MetricsAreTheSameOnSeveralWorkers) {
+  const auto set = std::make_shared<TwoDocuments>(std::vector<float>{1, 1, 1, 0});
+  const EvalResult alone = result_of(set);  // batches of two and one
+  EXPECT_EQ(alone.metrics, (std::vector<mesh::MetricSum>{{"ids/last", 8, 2}}));
+  const auto errors = mesh::testing::run_workers({.count = 3}, [&](mesh::Communicator& c) {
+    const auto got = evaluate(CountingModel(), *set, 2, 100, {}, {}, &c);
+    EXPECT_EQ(got.metrics, alone.metrics);
+    EXPECT_EQ(got.loss_sum, alone.loss_sum);
+    EXPECT_EQ(got.tokens, alone.tokens);
+    EXPECT_EQ(got.sequences, 3);
+  });
+  for (const auto& e : errors) EXPECT_EQ(e, "");
 }
 
 /// Two tokens and two places of padding.

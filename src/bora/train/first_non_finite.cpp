@@ -12,7 +12,7 @@
 
 namespace bora::train {
 
-std::optional<std::string> first_non_finite(std::span<const core::ParamRef> parameters,
+std::optional<std::string> first_non_finite(std::span<const core::Parameter> parameters,
                                             std::span<const core::Array> arrays,
                                             mesh::Communicator& workers) {
   constexpr auto kNone = std::numeric_limits<std::int64_t>::max();
@@ -30,7 +30,7 @@ std::optional<std::string> first_non_finite(std::span<const core::ParamRef> para
   return workers.size() == 1 ? fmt::format("{} (element {})", path, element) : path;
 }
 
-std::optional<std::string> first_non_finite(std::span<const core::ParamRef> parameters,
+std::optional<std::string> first_non_finite(std::span<const core::Parameter> parameters,
                                             mesh::Communicator& workers) {
   std::vector<core::Array> values;
   for (const auto& p : parameters) values.push_back(*p.array);

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "bora/core/param.h"
+#include "bora/core/parameter.h"
 #include "bora/mesh/communicator.h"
 
 namespace bora::train {
@@ -15,10 +15,10 @@ namespace bora::train {
 /// element where one worker has all of it ("embeddings (element 5)"). Nothing if all values are finite.
 /// `arrays`: fp32, one for each parameter: its values or its gradient, or this worker's block of either;
 /// empty ones count as finite. Collective over `workers`; all get the same answer.
-std::optional<std::string> first_non_finite(std::span<const core::ParamRef> parameters,
+std::optional<std::string> first_non_finite(std::span<const core::Parameter> parameters,
                                             std::span<const core::Array> arrays, mesh::Communicator& workers);
 /// The same of the parameters' values.
-std::optional<std::string> first_non_finite(std::span<const core::ParamRef> parameters,
+std::optional<std::string> first_non_finite(std::span<const core::Parameter> parameters,
                                             mesh::Communicator& workers);
 
 }  // namespace bora::train

@@ -15,6 +15,12 @@ void add_with_parents(std::set<std::string>& groups, std::string name, bool itse
   }
 }
 
+// The model's own metrics.
+void add_own(std::vector<track::Metric>& to, const std::string& before, const EvalResult& result) {
+  for (const auto& m : result.metrics)
+    if (m.weight != 0) to.push_back({before + m.name, m.mean()});
+}
+
 }  // namespace
 
 void GroupedEval::Sums::operator+=(const EvalResult& r) {
@@ -29,6 +35,7 @@ void GroupedEval::add(const std::string& name, const std::vector<std::string>& t
                       const EvalResult& result) {
   sets_.push_back({"eval/" + name + "/loss", result.loss()});
   sets_.push_back({"eval/" + name + "/bpb", result.bits_per_byte()});
+  add_own(sets_, "eval/" + name + "/", result);
   std::set<std::string> groups;
   add_with_parents(groups, name, false);
   for (const auto& tag : tags) add_with_parents(groups, tag, true);
@@ -44,11 +51,13 @@ std::vector<track::Metric> GroupedEval::metrics() const {
   out.push_back({"eval/macro_loss", all_.macro_loss()});
   out.push_back({"eval/bpb", all_.all.bits_per_byte()});
   out.push_back({"eval/macro_bpb", all_.macro_bits_per_byte()});
+  add_own(out, "eval/", all_.all);
   for (const auto& [name, sums] : groups_) {
     out.push_back({"eval/" + name + "/micro_loss", sums.all.loss()});
     out.push_back({"eval/" + name + "/macro_loss", sums.macro_loss()});
     out.push_back({"eval/" + name + "/bpb", sums.all.bits_per_byte()});
     out.push_back({"eval/" + name + "/macro_bpb", sums.macro_bits_per_byte()});
+    add_own(out, "eval/" + name + "/", sums.all);
   }
   return out;
 }

@@ -19,7 +19,9 @@ class GroupedEval {
 
   /// eval/<set>/{loss, bpb}; eval/{loss, macro_loss, bpb, macro_bpb} over all;
   /// eval/<group>/{micro_loss, macro_loss, bpb, macro_bpb}, in order of names. Micro: over all tokens; macro:
-  /// the mean of the sets' means; bpb: total bits over total bytes. Empty without sets.
+  /// the mean of the sets' means; bpb: total bits over total bytes. After each of
+  /// them the model's own metrics, over all tokens: eval/<set>/<metric>, eval/<metric>,
+  /// eval/<group>/<metric>. Empty without sets.
   std::vector<track::Metric> metrics() const;
 
  private:

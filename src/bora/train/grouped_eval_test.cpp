@@ -41,5 +41,20 @@ TEST(GroupedEval, MicroByTokensMacroBySets) {
   EXPECT_NEAR(m.at("eval/macro_bpb"), (0.5 + 1.5 + 1.25) / 3 / std::numbers::ln2, 1e-12);
 }
 
+TEST(GroupedEval, AModelsOwnMetricsFollow) {
+  GroupedEval eval;
+  EvalResult a = result(1, 1, 1), b = a;
+  a.metrics = {{"router/load", 6, 2}, {"never", 0, 0}};
+  b.metrics = {{"router/load", 1, 2}};
+  eval.add("prose", {}, a);
+  eval.add("code/python", {}, b);
+  std::map<std::string, double> m;
+  for (const auto& [name, value] : eval.metrics()) m[name] = value;
+  EXPECT_EQ(m.at("eval/prose/router/load"), 3);
+  EXPECT_EQ(m.at("eval/code/router/load"), 0.5);
+  EXPECT_EQ(m.at("eval/router/load"), 7.0 / 4);
+  EXPECT_EQ(m.count("eval/never"), 0U);
+}
+
 }  // namespace
 }  // namespace bora::train

@@ -2,13 +2,17 @@
 // SPDX-FileCopyrightText: The Bora authors
 #pragma once
 #include <cstdint>
+#include <vector>
 
 #include "bora/data/loader.h"
+#include "bora/mesh/metric_sums.h"
 #include "bora/nn/language_model.h"
 
 namespace bora::train {
 
-/// Sequences [first, first + count) of a batch as arrays, with each position's target: the token after it.
+/// Sequences [first, first + count) of a batch as arrays. InvalidArgument for a batch without its targets.
 nn::TokenBatch token_batch(const data::Batch& batch, std::int64_t first, std::int64_t count);
+
+std::vector<mesh::MetricSum> values_of(const std::vector<nn::NamedSum>& metrics);
 
 }  // namespace bora::train

@@ -208,16 +208,15 @@ MeshPlan resolve_mesh(const MeshConfig& config, const std::optional<std::vector<
   return plan;
 }
 
-void require_experts(const MeshPlan& plan, std::span<const core::ParamRef> parameters,
+void require_experts(const MeshPlan& plan, std::span<const core::Parameter> parameters,
                      std::string_view type) {
   if (plan.shape.expert == 1) return;
   std::vector<std::string> axes;
   for (const auto& rule : plan.rules.parameters)
     if (rule.mesh_axis == "expert") axes.push_back(rule.axis);
-  const auto has_one = [&](const core::ParamRef& p) {
-    return std::any_of(axes.begin(), axes.end(), [&](const auto& axis) {
-      return std::count(p.names.begin(), p.names.end(), axis) > 0;
-    });
+  const auto has_one = [&](const core::Parameter& p) {
+    return std::any_of(axes.begin(), axes.end(),
+                       [&](const auto& axis) { return std::count(p.axes.begin(), p.axes.end(), axis) > 0; });
   };
   if (std::any_of(parameters.begin(), parameters.end(), has_one)) return;
   fail(ErrorKind::Config,

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "bora/base/config.h"
-#include "bora/core/param.h"
+#include "bora/core/parameter.h"
 #include "bora/mesh/mesh.h"
 
 namespace bora::train {
@@ -55,6 +55,7 @@ MeshPlan resolve_mesh(const MeshConfig& config, const std::optional<std::vector<
 
 /// Config error where workers stand along the axis expert and no parameter of a model (of `type`) is cut over
 /// it: each would do the same.
-void require_experts(const MeshPlan& plan, std::span<const core::ParamRef> parameters, std::string_view type);
+void require_experts(const MeshPlan& plan, std::span<const core::Parameter> parameters,
+                     std::string_view type);
 
 }  // namespace bora::train

@@ -10,7 +10,7 @@ namespace bora::train {
 
 std::unique_ptr<mesh::GradientReducer> make_reducer(std::string_view reduction,
                                                     std::shared_ptr<mesh::Communicator> workers,
-                                                    const std::vector<core::ParamRef>& parameters,
+                                                    const std::vector<core::Parameter>& parameters,
                                                     mesh::ShardedParameters* sharded) {
   const bool fast = reduction == "fast";
   if (sharded != nullptr && fast) {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "bora/core/param.h"
+#include "bora/core/parameter.h"
 #include "bora/mesh/gradient_reducer.h"
 #include "bora/mesh/sharded_parameters.h"
 
@@ -16,7 +16,7 @@ namespace bora::train {
 /// (null: whole on each). Config error for "fast" with blocks. Collective.
 std::unique_ptr<mesh::GradientReducer> make_reducer(std::string_view reduction,
                                                     std::shared_ptr<mesh::Communicator> workers,
-                                                    const std::vector<core::ParamRef>& parameters,
+                                                    const std::vector<core::Parameter>& parameters,
                                                     mesh::ShardedParameters* sharded);
 
 }  // namespace bora::train

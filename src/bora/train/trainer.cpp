@@ -58,6 +58,8 @@ StepResult Trainer::step() {
 
   const auto sum = gradients(batch);
   r.weight = sum.scalars[1];
+  for (auto& m : reducer().metrics_of(sum))
+    if (m.weight != 0) r.metrics.push_back({std::move(m.name), m.mean()});
   r.empty = r.weight <= 0;
   if (r.empty)
     ++empty_batches_;
@@ -72,6 +74,7 @@ void Trainer::change_parameters(const mesh::LaneSum& sum, StepResult& r) {
   r.loss = sum.scalars[0] / r.weight;
   optim::StepInfo info{.step = step_, .learning_rate = r.learning_rate, .gradient_scale = 1 / r.weight};
   info.squares = [this](std::span<const core::Array> arrays) { return squares_of(arrays); };
+  info.whole_arrays = &reducer().whole_arrays();
   trace::Span norm("gradient norm");
   info.gradient_norm = r.gradient_norm = optim::global_norm(squares_of(sum.arrays)) / r.weight;
   norm.end();
@@ -108,8 +111,8 @@ mesh::LaneLoss Trainer::lane_loss(const data::Batch& batch, std::int64_t lane, s
   std::optional<Key> key;
   if (options_.dropout)
     key = key_.fold(static_cast<std::uint64_t>(step_)).fold(static_cast<std::uint64_t>(lane));
-  auto result = parts_.model.loss(token_batch(batch, lane * each, each), key, options_.loss);
-  return {std::move(result.loss), result.weight.item()};
+  auto result = parts_.model.objective(token_batch(batch, lane * each, each), key, options_.loss);
+  return {std::move(result.loss), result.weight.item(), values_of(result.metrics)};
 }
 
 std::vector<optim::Squares> Trainer::squares_of(std::span<const core::Array> arrays) const {

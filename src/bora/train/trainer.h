@@ -18,6 +18,7 @@
 #include "bora/optim/optimizer.h"
 #include "bora/optim/schedule.h"
 #include "bora/optim/skip_step.h"
+#include "bora/track/tracker.h"
 
 namespace bora::train {
 
@@ -34,10 +35,11 @@ struct TrainerOptions {
 
 /// What one step did.
 struct StepResult {
-  std::int64_t step = 0;  ///< from 0
-  double loss = 0;        ///< mean per weighted token, natural logarithm
-  double weight = 0;      ///< tokens that counted
-  bool empty = false;     ///< none did: there is no loss, and nothing was changed
+  std::int64_t step = 0;                    ///< from 0
+  double loss = 0;                          ///< mean per weighted token, natural logarithm
+  double weight = 0;                        ///< tokens that counted
+  std::vector<track::Metric> metrics = {};  ///< the model's own, as means; those that counted somewhere
+  bool empty = false;                       ///< none did: there is no loss, and nothing was changed
   std::int64_t tokens = 0, examples = 0;
   double learning_rate = 0;
   double gradient_norm = 0, clip_factor = 1;
@@ -90,7 +92,7 @@ class Trainer {
   /// Whether this worker's lanes have a row of a batch of so many. Any thread may ask.
   bool computes(std::int64_t row, std::int64_t batch_size) const;
   /// What the optimizer changes and checkpoints hold: shards where parameters are sharded.
-  const std::vector<core::ParamRef>& parameters() const { return reducer().parameters(); }
+  const std::vector<core::Parameter>& parameters() const { return reducer().parameters(); }
   optim::Optimizer& optimizer() { return parts_.optimizer; }
 
   /// What a checkpoint must hold beside arrays: step, keys, skip-step window, empty batches.

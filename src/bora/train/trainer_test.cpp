@@ -15,6 +15,8 @@
 #include "bora/core/reduce.h"
 #include "bora/mesh/sharded_parameters.h"
 #include "bora/mesh/test_communicator.h"
+#include "bora/optim/adam.h"
+#include "bora/optim/step_parts.h"
 #include "bora/train/reduction.h"
 
 namespace bora::train {
@@ -33,9 +35,11 @@ enum Kind : std::int32_t { fine, bad_loss, bad_gradient, no_weights };
 // One parameter p, and the loss sum(p) for each token that counts.
 class Stub final : public nn::LanguageModel {
  public:
-  std::vector<core::ParamRef> parameters() override { return {{"p", "", {"embed"}, {}, &p_}}; }
+  std::vector<core::Parameter> parameters() override {
+    return {{.path = "p", .axes = {"embed"}, .array = &p_}};
+  }
   nn::ModelShape shape() const override { return {}; }
-  core::CrossEntropy loss(const nn::TokenBatch& batch, std::optional<Key>,
+  nn::Objective objective(const nn::TokenBatch& batch, std::optional<Key>,
                           const nn::LossOptions&) const override {
     if (auto* store = core::parameter_store()) store->hold({&p_, 1});
     const auto weight = core::reduce(core::Reduction::sum, {batch.weights, kTokens}, kTokens);
@@ -44,7 +48,11 @@ class Stub final : public nn::LanguageModel {
     if (kind == bad_loss) sum = core::binary(core::Binary::multiply, {sum, {}}, kNaN);
     if (kind == bad_gradient)  // the slope of a root at 0
       sum = core::unary(core::Unary::sqrt, {core::binary(core::Binary::multiply, {sum, {}}, 0.0), {}});
-    return {core::binary(core::Binary::multiply, {sum, {}}, {weight, {}}, {}), weight};
+    nn::Objective out{core::binary(core::Binary::multiply, {sum, {}}, {weight, {}}, {}), weight};
+    out.metrics.push_back(
+        {"stub/p", core::binary(core::Binary::multiply, {sum, {}}, 0.3), core::full({}, 2)});
+    out.metrics.push_back({"stub/never", core::full({}, 0), core::full({}, 0)});
+    return out;
   }
   core::Array logits(const core::Array& ids, const nn::Context&) const override { return ids; }
   nn::HfName hf_name(std::string_view) const override { return {}; }
@@ -78,11 +86,11 @@ struct Training {
     return {std::shared_ptr<mesh::Communicator>(), &c};
   }
   std::unique_ptr<optim::Optimizer> optimizer_for(mesh::Communicator* workers) {
-    if (workers == nullptr) return optim::make_optimizer(config, model.parameters());
+    if (workers == nullptr) return std::make_unique<optim::Adam>(config, model.parameters());
     store.emplace(borrowed(*workers), std::vector<std::string>{"embed"});
     scope.emplace(*store);
     store->adopt(model.parameters());
-    return optim::make_optimizer(config, store->shards());
+    return std::make_unique<optim::Adam>(config, store->shards());
   }
   data::Batch batch(std::int64_t step) const {
     const auto kind = kinds.at(static_cast<std::size_t>(step));
@@ -90,6 +98,7 @@ struct Training {
             .sequences = 2,
             .seq_len = 2,
             .tokens = std::vector<std::int32_t>(4, kind),
+            .targets = std::vector<std::int32_t>(4, 0),
             .segments = {},
             .loss_weights = std::vector<float>(4, kind == no_weights ? 0.F : 1.F),
             .sources = {}};
@@ -106,7 +115,7 @@ struct Training {
 
   std::vector<Kind> kinds;
   Stub model;
-  optim::OptimizerConfig config;
+  optim::AdamConfig config;
   std::optional<mesh::ShardedParameters> store;
   std::optional<core::ParameterStoreScope> scope;
   std::unique_ptr<optim::Optimizer> optimizer;
@@ -179,6 +188,61 @@ TEST(Trainer, WorkersWithBlocksOfParametersAgree) {
     t.trainer->run();
   });
   EXPECT_THAT(errors, Each(HasSubstr("step 0: the loss is nan; the first bad tensor is the parameter p\n")));
+}
+
+TEST(Trainer, AModelsMetricsAreMeansOverLanesAndWorkers) {
+  Training alone({fine, fine});
+  alone.trainer->run();
+  ASSERT_EQ(alone.results.size(), 2U);
+  EXPECT_THAT(alone.results[0].metrics,
+              ElementsAre(track::Metric{"stub/p", static_cast<float>(4 * 0.3) / 2.}))
+      << "of two lanes, and none that counted nowhere";
+  EXPECT_LT(alone.results[1].metrics[0].value, alone.results[0].metrics[0].value);
+  const auto errors = mesh::testing::run_workers({.count = 3}, [&](mesh::Communicator& c) {
+    Training t({fine, fine}, {}, &c);
+    t.trainer->run();
+    for (const std::size_t step : {0U, 1U}) EXPECT_EQ(t.results[step].metrics, alone.results[step].metrics);
+  });
+  EXPECT_THAT(errors, Each(std::string()));
+}
+
+// Sets each parameter to the sum of all of it.
+class SumOfAll final : public optim::Optimizer {
+ public:
+  optim::StepReport step(std::span<const core::Parameter> parameters, std::span<const core::Array>,
+                         const optim::StepInfo& info) override {
+    const std::vector<std::size_t> which{0};
+    optim::whole_matrices(info).transform(
+        which, [&](std::size_t i) { return *parameters[i].array; },
+        [](std::size_t, const core::Array& whole) {
+          const auto sum = core::reduce(core::Reduction::sum, {whole, kEmbed}, kEmbed).item();
+          const auto sizes = whole.sizes();
+          return core::full({kEmbed, sizes}, sum);
+        },
+        [&](std::size_t i, const core::Array& block) {
+          std::copy_n(block.data<float>(), block.numel(), parameters[i].array->data<float>());
+        });
+    return {};
+  }
+  std::vector<optim::NamedArray> state() const override { return {}; }
+  Json save_state() const override { return nullptr; }
+  void load_state(const Json&, std::int64_t) override {}
+};
+
+TEST(Trainer, OptimizersSeeWholeMatricesBehindBlocks) {
+  const auto errors = mesh::testing::run_workers({.count = 2}, [&](mesh::Communicator& c) {
+    Training t({fine}, {}, &c);
+    SumOfAll optimizer;
+    Trainer trainer({.model = t.model,
+                     .optimizer = optimizer,
+                     .schedule = optim::Schedule(t.config, 1),
+                     .batch_of = [&](std::int64_t step) { return t.batch(step); },
+                     .reducer = mesh::make_sharded_reducer(*t.store)},
+                    {.total_steps = 1, .lanes = 2});
+    trainer.run();
+    EXPECT_EQ(trainer.parameters()[0].array->to_vector<float>(), (std::vector<float>{4, 4}));
+  });
+  EXPECT_THAT(errors, Each(std::string()));
 }
 
 // Of a batch that has fewer lanes than there are workers, too.

@@ -7,6 +7,7 @@
 
 #include "bora/core/autograd/floats.h"
 #include "bora/core/kernels/cpu/activation.h"
+#include "bora/core/plain/activation.h"
 
 namespace bora::core::autograd {
 namespace {
@@ -56,9 +57,12 @@ struct Gated : torch::autograd::Function<Gated> {
 
 }  // namespace
 
-Tensor activate(Activation f, const Tensor& x) { return Activate::apply(x, static_cast<std::int64_t>(f)); }
+Tensor activate(Activation f, const Tensor& x) {
+  return has_kernel(x) ? Activate::apply(x, static_cast<std::int64_t>(f)) : plain::activate(f, x);
+}
 
 Tensor gated(Activation f, const Tensor& gate, const Tensor& up) {
+  if (!has_kernel(gate)) return plain::gated(f, gate, up);
   return Gated::apply(gate, up, static_cast<std::int64_t>(f));
 }
 

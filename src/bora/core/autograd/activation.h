@@ -8,7 +8,7 @@
 
 namespace bora::core::autograd {
 
-/// f(x); f(gate) · up. Of tensors that has_kernel().
+/// f(x); f(gate) · up.
 at::Tensor activate(Activation f, const at::Tensor& x);
 at::Tensor gated(Activation f, const at::Tensor& gate, const at::Tensor& up);
 

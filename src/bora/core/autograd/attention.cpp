@@ -7,6 +7,7 @@
 
 #include "bora/core/autograd/attention_refs.h"
 #include "bora/core/autograd/floats.h"
+#include "bora/core/plain/attention.h"
 
 namespace bora::core::autograd {
 namespace {
@@ -44,7 +45,8 @@ struct Attention : torch::autograd::Function<Attention> {
 
 Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const kernels::AttentionRule& rule,
                  const Segments& segments) {
-  return Attention::apply(q, k, v, rule, segments);
+  return has_kernel(q) ? Attention::apply(q, k, v, rule, segments)
+                       : plain::attention(q, k, v, rule, segments);
 }
 
 }  // namespace bora::core::autograd

@@ -8,6 +8,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "bora/core/kernels/cpu/reduce.h"
+#include "bora/core/plain_ops.h"
 
 namespace bora::core::autograd {
 namespace {
@@ -45,12 +46,15 @@ struct Cast : torch::autograd::Function<Cast> {
 
 Tensor cast(const Tensor& x, at::ScalarType type) {
   if (x.scalar_type() == type) return x;
+  if (is_plain(x)) return x.to(type);
   const bool recorded = at::GradMode::is_enabled() && x.requires_grad() && at::isFloatingType(type);
   return recorded ? Cast::apply(x, type) : converted(x, type);
 }
 
+bool is_plain(const Tensor& x) { return !x.device().is_cpu() || plain_ops(); }
+
 bool has_kernel(const Tensor& x) {
-  return x.device().is_cpu() && (x.scalar_type() == at::kFloat || is_low_precision(x));
+  return !is_plain(x) && (x.scalar_type() == at::kFloat || is_low_precision(x));
 }
 
 }  // namespace bora::core::autograd

@@ -13,7 +13,12 @@ at::Tensor cast(const at::Tensor& x, at::ScalarType type);
 inline bool is_low_precision(const at::Tensor& x) {
   return x.scalar_type() == at::kBFloat16 || x.scalar_type() == at::kHalf;
 }
-/// Runs on the CPU with fp32 kernels: fp32, or bf16 and fp16 by widening.
+
+// Every op has one branch: our kernels, or libtorch's own differentiable ops (core/plain).
+
+/// libtorch's ops alone: x is on another device than the CPU, or a PlainOpsScope lives.
+bool is_plain(const at::Tensor& x);
+/// Runs on the CPU with fp32 kernels: fp32, or bf16 and fp16 by widening. Never where is_plain.
 bool has_kernel(const at::Tensor& x);
 
 }  // namespace bora::core::autograd

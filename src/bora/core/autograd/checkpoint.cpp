@@ -8,7 +8,9 @@
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "bora/core/autograd/recording_scope.h"
 #include "bora/core/grad.h"
+#include "bora/core/plain_ops.h"
 #include "bora/core/torch/node.h"
 
 namespace bora::core {
@@ -22,6 +24,7 @@ using Body = std::function<std::vector<Array>(std::span<const Array>)>;
 struct SharedBody : torch::CustomClassHolder {
   explicit SharedBody(Body b) : body(std::move(b)) {}
   Body body;
+  bool plain = plain_ops();
   std::vector<Layout> inputs, outputs;  // outputs: of the last run
 };
 
@@ -59,6 +62,7 @@ struct Checkpoint : torch::autograd::Function<Checkpoint> {
     variable_list outputs, output_grads;
     {
       at::AutoGradMode record(true);
+      const PlainOpsScope as_before(body->plain);
       auto all = run(*body, inputs);
       for (std::size_t i = 0; i < all.size(); ++i) {
         if (!all[i].requires_grad() || !grads[i].defined()) continue;
@@ -77,7 +81,8 @@ struct Checkpoint : torch::autograd::Function<Checkpoint> {
 }  // namespace
 
 std::vector<Array> checkpoint(const Body& f, std::span<const Array> inputs) {
-  if (!recording()) return f(inputs);
+  // what runs again is recorded for one derivative only
+  if (!recording() || records_twice()) return f(inputs);
   variable_list tensors;
   auto shared = c10::make_intrusive<SharedBody>(f);
   for (const auto& a : inputs) {

@@ -20,6 +20,7 @@
 #include "bora/core/kernels/cpu/matmul.h"
 #include "bora/core/kernels/cpu/reduce.h"
 #include "bora/core/layout/convert.h"
+#include "bora/core/plain/cross_entropy.h"
 
 namespace bora::core::autograd {
 namespace {
@@ -190,7 +191,8 @@ struct LinearCrossEntropy : torch::autograd::Function<LinearCrossEntropy> {
 
 Tensor linear_cross_entropy(const Tensor& hidden, const Tensor& head, const std::optional<Tensor>& bias,
                             const Tensor& targets, const Tensor& weights, const CrossEntropyRule& rule) {
-  check_targets(targets, weights, rule.vocab);
+  if (targets.is_cpu()) check_targets(targets, weights, rule.vocab);  // a device would have to be waited for
+  if (!has_kernel(hidden)) return plain::linear_cross_entropy(hidden, head, bias, targets, weights, rule);
   return LinearCrossEntropy::apply(hidden, head, bias, targets, weights, rule);
 }
 

@@ -6,8 +6,10 @@
 #include <ATen/ops/empty_like_ops.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "bora/core/autograd/cast.h"
 #include "bora/core/autograd/pieces.h"
 #include "bora/core/kernels/cpu/random.h"
+#include "bora/core/plain/dropout.h"
 
 namespace bora::core {
 namespace {
@@ -68,6 +70,7 @@ void BlockOf::each_run(at::IntArrayRef own, const Run& run) const {
 }
 
 Tensor dropout(const Tensor& x, double p, Key key, const BlockOf& block) {
+  if (autograd::is_plain(x)) return plain::dropout(x, p, key, block);
   return recorded(x) ? Dropout::apply(x, p, key, block) : masked(x, p, key, block);
 }
 

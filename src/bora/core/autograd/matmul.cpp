@@ -124,6 +124,7 @@ struct Matmul : torch::autograd::Function<Matmul> {
 }  // namespace
 
 Tensor matmul(const Tensor& a, const Tensor& b, const std::optional<Tensor>& bias) {
+  if (!has_kernel(a)) return product(a, b, bias);  // libtorch differentiates it
   bool record = at::GradMode::is_enabled() &&
                 (a.requires_grad() || b.requires_grad() || (bias && bias->requires_grad()));
   return record ? Matmul::apply(a, b, bias) : product(a, b, bias);

@@ -3,16 +3,12 @@
 #include "bora/core/autograd/norm.h"
 
 #include <ATen/core/Tensor.h>
-#include <ATen/ops/add_ops.h>
-#include <ATen/ops/layer_norm_ops.h>
-#include <ATen/ops/mean_ops.h>
-#include <ATen/ops/mul_ops.h>
-#include <ATen/ops/rsqrt_ops.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "bora/core/autograd/cast.h"
 #include "bora/core/autograd/floats.h"
 #include "bora/core/kernels/cpu/norm.h"
+#include "bora/core/plain/norm.h"
 
 namespace bora::core::autograd {
 namespace {
@@ -70,28 +66,14 @@ struct LayerNorm : torch::autograd::Function<LayerNorm> {
   }
 };
 
-// Plain ops for other devices and dtypes; differentiable as they are.
-Tensor scaled(const Tensor& y, const Maybe& weight) {
-  return weight ? at::_ops::mul_Tensor::call(y, *weight) : y;
-}
-
-Tensor plain_rms_norm(const Tensor& x, const Maybe& weight, double eps) {
-  auto square = at::_ops::mul_Tensor::call(x, x);
-  auto mean = at::_ops::mean_dim::call(square, at::IntArrayRef({-1}), true, std::nullopt);
-  return scaled(
-      at::_ops::mul_Tensor::call(x, at::_ops::rsqrt::call(at::_ops::add_Scalar::call(mean, eps, 1))), weight);
-}
-
 }  // namespace
 
 Tensor rms_norm(const Tensor& x, const Maybe& weight, double eps) {
-  return has_kernel(x) ? RmsNorm::apply(x, weight, eps) : plain_rms_norm(x, weight, eps);
+  return has_kernel(x) ? RmsNorm::apply(x, weight, eps) : plain::rms_norm(x, weight, eps);
 }
 
 Tensor layer_norm(const Tensor& x, const Maybe& weight, const Maybe& bias, double eps) {
-  if (has_kernel(x)) return LayerNorm::apply(x, weight, bias, eps);
-  auto n = c10::SymInt(x.size(1));
-  return at::_ops::layer_norm::call(x, c10::SymIntArrayRef(&n, 1), weight, bias, eps, true);
+  return has_kernel(x) ? LayerNorm::apply(x, weight, bias, eps) : plain::layer_norm(x, weight, bias, eps);
 }
 
 }  // namespace bora::core::autograd

@@ -6,6 +6,7 @@
 #include <ATen/ops/pow_ops.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "bora/core/autograd/cast.h"
 #include "bora/core/autograd/pieces.h"
 
 namespace bora::core {
@@ -46,6 +47,7 @@ struct Power : Function<Power> {
 }  // namespace
 
 Tensor power(const Tensor& base, const Tensor& exponent) {
+  if (autograd::is_plain(base)) return base.pow(exponent);
   return recorded(base) || recorded(exponent) ? Power::apply(base, exponent) : power_pieces(base, exponent);
 }
 

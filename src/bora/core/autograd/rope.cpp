@@ -7,6 +7,7 @@
 
 #include "bora/core/autograd/floats.h"
 #include "bora/core/kernels/cpu/rope.h"
+#include "bora/core/plain/rope.h"
 
 namespace bora::core::autograd {
 namespace {
@@ -53,7 +54,7 @@ struct Rope : torch::autograd::Function<Rope> {
 }  // namespace
 
 Tensor rope(const Tensor& x, const Tensor& cos, const Tensor& sin) {
-  return Rope::apply(x, wide(cos), wide(sin));
+  return has_kernel(x) ? Rope::apply(x, wide(cos), wide(sin)) : plain::rope(x, cos, sin);
 }
 
 }  // namespace bora::core::autograd

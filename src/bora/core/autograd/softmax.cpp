@@ -9,6 +9,7 @@
 #include <ATen/ops/_softmax_ops.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "bora/core/autograd/cast.h"
 #include "bora/core/autograd/pieces.h"
 
 namespace bora::core {
@@ -63,6 +64,7 @@ struct Softmax : Function<Softmax> {
 }  // namespace
 
 Tensor softmax_last(const Tensor& x, bool log) {
+  if (autograd::is_plain(x)) return log ? x.log_softmax(-1) : x.softmax(-1);
   return recorded(x) ? Softmax::apply(x, log) : softmax_rows(x, log);
 }
 

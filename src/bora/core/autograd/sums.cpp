@@ -6,6 +6,7 @@
 #include <ATen/ops/cat_ops.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "bora/core/autograd/cast.h"
 #include "bora/core/autograd/pieces.h"
 
 namespace bora::core {
@@ -56,10 +57,13 @@ struct ExpandOne : Function<ExpandOne> {
 
 }  // namespace
 
-Tensor fixed_sum(const Tensor& x) { return recorded(x) ? SumAll::apply(x) : sum_all(x); }
+Tensor fixed_sum(const Tensor& x) {
+  if (autograd::is_plain(x)) return x.sum();
+  return recorded(x) ? SumAll::apply(x) : sum_all(x);
+}
 
 Tensor expand_one(const Tensor& x, at::IntArrayRef sizes) {
-  return recorded(x) ? ExpandOne::apply(x, sizes) : x.reshape({}).expand(sizes);
+  return recorded(x) && !autograd::is_plain(x) ? ExpandOne::apply(x, sizes) : x.reshape({}).expand(sizes);
 }
 
 }  // namespace bora::core

@@ -7,6 +7,8 @@
 #include <ATen/ops/empty_ops.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "bora/base/error.h"
+#include "bora/core/autograd/recording_scope.h"
 #include "bora/core/torch/node.h"
 
 namespace bora::core::autograd {
@@ -129,6 +131,12 @@ Tensor reduced(const Tensor& x, Collectives::Combine combine, Collectives& worke
 }
 
 Tensor convert(const Tensor& x, Convert how, std::int64_t dim, Collectives& workers) {
+  if (records_twice()) {
+    fail(ErrorKind::Unsupported,
+         "hessian_vector_product: an operation exchanges values with other ranks, which has a first "
+         "derivative "
+         "only\nhint: compute the product on one rank, outside of the mesh");
+  }
   const auto& acts = kActs[static_cast<std::size_t>(how)];
   if (x.requires_grad() && at::GradMode::is_enabled())
     return Conversion::apply(x, static_cast<std::int64_t>(how), dim, &workers);

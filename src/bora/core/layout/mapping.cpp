@@ -9,6 +9,7 @@
 #include "bora/base/text.h"
 #include "bora/core/layout/convert.h"
 #include "bora/core/layout/layout.h"
+#include "bora/core/layout/refusal.h"
 
 namespace bora::core {
 namespace {
@@ -134,10 +135,12 @@ void sum_pending(const Array& parameter, std::string_view path, Array& gradient)
   }
 }
 
-Array whole(const Operand& x) {
+Array whole(const Operand& x) try {
   if (mapping() == nullptr) return x.array;
   const Space space("whole", {x}, x.names);
   return wrap(space.local(x).contiguous());
+} catch (...) {
+  rethrow("whole", {x});
 }
 
 Array like(const Array& like, const Array& values) {

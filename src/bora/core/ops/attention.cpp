@@ -15,6 +15,7 @@
 #include "bora/core/layout/arrange.h"
 #include "bora/core/layout/checks.h"
 #include "bora/core/layout/layout.h"
+#include "bora/core/layout/refusal.h"
 
 namespace bora::core {
 namespace {
@@ -76,7 +77,7 @@ at::Tensor segments_here(const Space& space, const Operand& segments, std::int64
 // The workers round whom keys and values can travel: those over whom they lie in blocks as the queries do.
 Collectives* ring_of(const Space& space, const Operand& k, const Operand& v, const AttentionAxes& axes) {
   auto* workers = space.workers(axes.position);
-  if (workers == nullptr || workers->size() == 1 ||
+  if (workers == nullptr || workers->size() == 1 || !autograd::has_kernel(tensor(k.array)) ||
       space.size(axes.position) != space.size(axes.key_position))
     return nullptr;
   std::size_t m = 0;
@@ -98,7 +99,7 @@ at::Tensor own_block(const Operand& q, const Operand& x, const AttentionAxes& ax
 }  // namespace
 
 Array attention(const Operand& q, const Operand& k, const Operand& v, const AttentionAxes& axes,
-                const AttentionRule& rule) {
+                const AttentionRule& rule) try {
   const std::array<std::string_view, 2> never_cut{axes.key_position, axes.head_dim};
   Space space("attention", {q, k, v}, never_cut);
   check_attention(q, k, v, axes);
@@ -114,7 +115,9 @@ Array attention(const Operand& q, const Operand& k, const Operand& v, const Atte
   q_order.push_back(axes.head_dim);
   auto k_order = key_order(roles, axes.key_position, axes.head_dim);
   auto dtype = space.local(q).scalar_type();
-  auto widen = [](const at::Tensor& x) { return autograd::cast(x, at::kFloat); };
+  auto widen = [](const at::Tensor& x) {
+    return x.scalar_type() == at::kDouble ? x : autograd::cast(x, at::kFloat);
+  };
   auto qt = reshaped(permuted(widen(space.local(q)), q.names, q_order), {b, t, h, g, d});
   auto keys = [&](const Operand& x) {
     auto here = ring == nullptr ? widen(space.local(x)) : own_block(q, x, axes);
@@ -138,6 +141,8 @@ Array attention(const Operand& q, const Operand& k, const Operand& v, const Atte
   auto out = autograd::cast(wide, dtype);
   auto y = permuted(reshaped(out, sizes_of(space, q_order)), q_order, q.names);
   return space.label(y, q.names);
+} catch (...) {
+  rethrow("attention", {q, k, v});
 }
 
 }  // namespace bora::core

@@ -14,6 +14,7 @@
 #include "bora/core/layout/arrange.h"
 #include "bora/core/layout/convert.h"
 #include "bora/core/layout/layout.h"
+#include "bora/core/layout/refusal.h"
 
 namespace bora::core {
 namespace {
@@ -79,7 +80,7 @@ at::Tensor joined_lanes(const std::vector<at::Tensor>& lanes, int dim) {
   return dim < 0 ? autograd::sum_of_lanes(lanes) : at::_ops::cat::call(at::ITensorListRef(lanes), dim);
 }
 
-Array contract(std::string_view op, const Operand& a, const Operand& b, const Array& bias, Names out) {
+Array contract(std::string_view op, const Operand& a, const Operand& b, const Array& bias, Names out) try {
   auto r = roles_of(a, b, out);
   Space space(op, {a, b});
   if (a.array.dtype() != b.array.dtype()) {
@@ -110,6 +111,8 @@ Array contract(std::string_view op, const Operand& a, const Operand& b, const Ar
   Array product = space.label(joined_lanes(products, find(out, space.laned())), out);
   if (bias.empty() || !partial) return product;
   return binary(Binary::add, {product, out}, bias_operand, out);
+} catch (...) {
+  rethrow(op, {a, b, Operand{bias, {}}});
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "bora/core/kernels/cpu/random.h"
 #include "bora/core/layout/checks.h"
 #include "bora/core/layout/layout.h"
+#include "bora/core/layout/refusal.h"
 
 namespace bora::core {
 namespace {
@@ -53,32 +54,40 @@ Array copied(const Shape& shape, std::span<const T> elements) {
 
 // An fp32 array that `draw(n, out)` fills.
 template <class Draw>
-Array drawn(std::string_view op, const Shape& shape, Draw draw) {
+Array drawn(std::string_view op, const Shape& shape, Draw draw) try {
   check_shape(op, shape);
   at::Tensor t = empty(sizes_of(shape), DType::f32);
   draw(t.numel(), t.mutable_data_ptr<float>());
   return labelled(op, std::move(t), shape);
+} catch (...) {
+  rethrow(op, shape);
 }
 
 }  // namespace
 
-Array zeros(const Shape& shape, DType dtype) {
+Array zeros(const Shape& shape, DType dtype) try {
   check_shape("zeros", shape);
   return labelled("zeros", filled(shape, 0, dtype), shape);
+} catch (...) {
+  rethrow("zeros", shape);
 }
 
-Array ones(const Shape& shape, DType dtype) {
+Array ones(const Shape& shape, DType dtype) try {
   check_shape("ones", shape);
   return labelled("ones", filled(shape, 1, dtype), shape);
+} catch (...) {
+  rethrow("ones", shape);
 }
 
-Array full(const Shape& shape, double value, DType dtype) {
+Array full(const Shape& shape, double value, DType dtype) try {
   check_shape("full", shape);
   check_value("full", value, dtype);
   return labelled("full", filled(shape, value, dtype), shape);
+} catch (...) {
+  rethrow("full", shape);
 }
 
-Array arange(const Shape& shape, double start, double step, DType dtype) {
+Array arange(const Shape& shape, double start, double step, DType dtype) try {
   check_shape("arange", shape);
   if (shape.names.size() != 1) {
     fail(ErrorKind::InvalidArgument, "arange: runs along one axis, {} has {}\nhint: broadcast the result",
@@ -89,11 +98,15 @@ Array arange(const Shape& shape, double start, double step, DType dtype) {
   // computed in f64, which is exact for whole numbers below 2^53
   const at::Tensor index = at::_ops::arange::call(shape.sizes[0], at::kDouble, {}, {}, {});
   return labelled("arange", index.mul_(step).add_(start).to(scalar_type(dtype)), shape);
+} catch (...) {
+  rethrow("arange", shape);
 }
 
-Array uninitialized(const Shape& shape, DType dtype) {
+Array uninitialized(const Shape& shape, DType dtype) try {
   check_shape("uninitialized", shape);
   return labelled("uninitialized", empty(sizes_of(shape), dtype), shape);
+} catch (...) {
+  rethrow("uninitialized", shape);
 }
 
 Array from_data(const Shape& shape, std::span<const float> elements) { return copied(shape, elements); }
@@ -105,7 +118,7 @@ Array from_data(const Shape& shape, std::span<const std::int64_t> elements) {
   return copied(shape, elements);
 }
 
-Array from_bytes(const Shape& shape, DType dtype, std::span<const std::byte> elements) {
+Array from_bytes(const Shape& shape, DType dtype, std::span<const std::byte> elements) try {
   check_shape("from_data", shape);
   const std::size_t wanted = static_cast<std::size_t>(count(shape)) * bytes(dtype);
   if (elements.size() != wanted) {
@@ -115,6 +128,8 @@ Array from_bytes(const Shape& shape, DType dtype, std::span<const std::byte> ele
   at::Tensor t = empty(sizes_of(shape), dtype);
   if (wanted > 0) std::memcpy(t.mutable_data_ptr(), elements.data(), wanted);
   return labelled("from_data", std::move(t), shape);
+} catch (...) {
+  rethrow("from_data", shape);
 }
 
 Array random_uniform(Key key, const Shape& shape, double low, double high) {
@@ -142,7 +157,7 @@ Array random_truncated_normal(Key key, const Shape& shape, double low, double hi
   });
 }
 
-Array dropout(const Operand& x, double p, Key key) {
+Array dropout(const Operand& x, double p, Key key) try {
   const Space space("dropout", {x});
   if (!(p >= 0 && p < 1)) fail(ErrorKind::InvalidArgument, "dropout: p = {} is not in [0, 1)", p);
   require_floating("dropout", x);
@@ -153,6 +168,8 @@ Array dropout(const Operand& x, double p, Key key) {
     block.first.push_back(space.first(axis));
   }
   return space.label(dropout(space.local(x), p, key, block), x.names);
+} catch (...) {
+  rethrow("dropout", {x});
 }
 
 }  // namespace bora::core

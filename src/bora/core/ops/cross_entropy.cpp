@@ -3,23 +3,47 @@
 #include "bora/core/cross_entropy.h"
 
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/aminmax_ops.h>
 
 #include <cmath>
 #include <optional>
 #include <vector>
 
 #include "bora/base/error.h"
+#include "bora/core/autograd/cast.h"
 #include "bora/core/autograd/cross_entropy.h"
 #include "bora/core/contract.h"
 #include "bora/core/elementwise.h"
 #include "bora/core/layout/arrange.h"
 #include "bora/core/layout/checks.h"
 #include "bora/core/layout/layout.h"
+#include "bora/core/layout/refusal.h"
 #include "bora/core/reduce.h"
 
 namespace bora::core {
-
 namespace {
+
+// One class for each row of the logits. Where sizes happen to agree, a wrong axis would go unnoticed.
+void check_targets(const Operand& logits, std::string_view vocab, const Operand& targets, Names rows) {
+  require_indices("cross_entropy", targets);
+  if (targets.names.size() != rows.size() || !within(targets.names, rows)) {
+    fail(
+        ErrorKind::InvalidArgument,
+        "cross_entropy: the targets {} must have the axes {}: those of the logits {} without {}, along which "
+        "the classes lie\nhint: is {} the axis of the classes?",
+        describe(targets), describe(rows), describe(logits), vocab, vocab);
+  }
+  const auto& classes = tensor(targets.array);
+  // elsewhere a look would wait for the device, whose own kernels check
+  if (classes.numel() == 0 || !classes.device().is_cpu()) return;
+  const auto [low, high] = at::_ops::aminmax::call(classes, {}, false);
+  const auto smallest = low.item().toLong(), largest = high.item().toLong();
+  const auto size = whole_size(logits.array, find(logits.names, vocab));
+  if (smallest >= 0 && largest < size) return;
+  fail(ErrorKind::InvalidArgument,
+       "cross_entropy: target {} is outside axis {} of size {} in {}\nhint: classes go from 0 to {}",
+       smallest < 0 ? smallest : largest, vocab, size, describe(logits), size - 1);
+}
 
 void check_options(std::string_view op, const HeadOptions& head) {
   if (!std::isfinite(head.logit_scale) || head.logit_scale == 0) {
@@ -44,13 +68,15 @@ std::string_view vocabulary(std::string_view op, const Operand& head, Names embe
 }  // namespace
 
 CrossEntropy linear_cross_entropy(const Operand& hidden, const Operand& head, const Operand& targets,
-                                  const Operand& weights, const CrossEntropyOptions& options) {
+                                  const Operand& weights, const CrossEntropyOptions& options) try {
   static constexpr std::string_view kOp = "linear_cross_entropy";
   check_options(kOp, options.head);
   const auto embed = without(hidden.names, targets.names), over = without(head.names, embed);
   std::vector<Operand> operands{hidden, head, targets, weights};
   if (!options.head.bias.empty()) operands.push_back({options.head.bias, over});
-  Space space(kOp, operands, embed);
+  // libtorch's ops see the whole vocabulary at once
+  const bool plain = !hidden.array.empty() && !autograd::has_kernel(tensor(hidden.array));
+  Space space(kOp, operands, plain ? joined(embed, over) : embed);
   space.by_lanes();
   const auto vocab = vocabulary(kOp, head, embed);
   NameList positions(targets.names.begin(), targets.names.end());
@@ -76,6 +102,8 @@ CrossEntropy linear_cross_entropy(const Operand& hidden, const Operand& head, co
   auto loss = autograd::linear_cross_entropy(x, w, b, t, p, rule);
   Array sum = reduce(Reduction::sum, {weights.array, weights.names}, weights.names);
   return {whole({space.label(loss, {}, {&vocab, 1}), {}}), whole({sum, {}})};
+} catch (...) {
+  rethrow("linear_cross_entropy", {hidden, head, targets, weights});
 }
 
 Array linear_logits(const Operand& hidden, const Operand& head, const HeadOptions& options, Names out) {
@@ -92,17 +120,20 @@ Array linear_logits(const Operand& hidden, const Operand& head, const HeadOption
   return binary(Binary::multiply, {x, out}, options.soft_cap);
 }
 
-Array cross_entropy(const Operand& logits, std::string_view vocab, const Operand& targets) {
-  Space space("cross_entropy", {logits, targets}, {&vocab, 1});
+Array cross_entropy(const Operand& logits, std::string_view vocab, const Operand& targets) try {
   require("cross_entropy", logits, vocab);
   NameList over{vocab};
+  const auto rows = without(logits.names, over);
+  check_targets(logits, vocab, targets, rows);
+  Space space("cross_entropy", {logits, targets}, {&vocab, 1});
   auto log_p = log_softmax(logits, over);
-  auto rows = without(logits.names, over);
   NameList order = rows;
   order.push_back(vocab);
   auto flat = permuted(space.local({log_p, logits.names}), logits.names, order);
   auto index = permuted(space.local(targets).to(at::kLong), targets.names, rows).unsqueeze(-1);
   return space.label(flat.gather(-1, index).squeeze(-1).neg(), rows);
+} catch (...) {
+  rethrow("cross_entropy", {logits, targets});
 }
 
 }  // namespace bora::core

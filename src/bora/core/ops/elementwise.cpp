@@ -16,6 +16,7 @@
 #include "bora/core/autograd/sums.h"
 #include "bora/core/layout/checks.h"
 #include "bora/core/layout/layout.h"
+#include "bora/core/layout/refusal.h"
 
 namespace bora::core {
 namespace {
@@ -67,7 +68,7 @@ bool is_narrow(const T& x) { return x.scalar_type() == at::kBFloat16 || x.scalar
 
 T raised(const T& a, const T& b) {
   if (is_narrow(a)) return raised(a.to(at::kFloat), b.to(at::kFloat)).to(a.scalar_type());
-  if (b.dim() == 0 && !b.requires_grad() && b.item().toDouble() == 2) return a.mul(a);
+  if (b.dim() == 0 && b.device().is_cpu() && !b.requires_grad() && b.item().toDouble() == 2) return a.mul(a);
   const at::IntArrayRef sizes = a.numel() >= b.numel() ? a.sizes() : b.sizes();
   return power(a.expand(sizes), b.expand(sizes));
 }
@@ -156,16 +157,18 @@ T fitted(const Space& space, const Operand& x, Names out) {
 std::string_view name(Unary op) { return row(op).name; }
 std::string_view name(Binary op) { return row(op).name; }
 
-Array unary(Unary op, const Operand& x) {
+Array unary(Unary op, const Operand& x) try {
   const Space space(name(op), {x});
   check_elements(name(op), row(op).needs, x);
   const T t = space.local(x);
   // torch computes 16-bit functions with roundings that differ at the end of a thread's part
   const bool widen = row(op).needs == Needs::floating && is_narrow(t);
   return space.label(widen ? row(op).apply(t.to(at::kFloat)).to(t.scalar_type()) : row(op).apply(t), x.names);
+} catch (...) {
+  rethrow(name(op), {x});
 }
 
-Array binary(Binary op, const Operand& a, const Operand& b, Names out) {
+Array binary(Binary op, const Operand& a, const Operand& b, Names out) try {
   const Space space(name(op), {a, b});
   require_same_dtype(name(op), a, b);
   check_elements(name(op), row(op).needs, a);
@@ -176,48 +179,64 @@ Array binary(Binary op, const Operand& a, const Operand& b, Names out) {
   }
   require_same_axes(name(op), space.names(), out);
   return space.label(row(op).apply(fitted(space, a, out), fitted(space, b, out)), out);
+} catch (...) {
+  rethrow(name(op), {a, b});
 }
 
-Array binary(Binary op, const Operand& a, double b) {
+Array binary(Binary op, const Operand& a, double b) try {
   const Space space(name(op), {a});
   check_elements(name(op), row(op).needs, a);
   check_scalar(row(op), a, b);
   const T x = space.local(a);
+  if (op == Binary::power && b == 2) {
+    const T wide = is_narrow(x) ? x.to(at::kFloat) : x;
+    return space.label(wide.mul(wide).to(x.scalar_type()), a.names);
+  }
   const auto apply_scalar = row(op).apply_scalar;
   return space.label(apply_scalar ? apply_scalar(x, scalar(x, b)) : row(op).apply(x, constant(x, b)),
                      a.names);
+} catch (...) {
+  rethrow(name(op), {a});
 }
 
-Array binary(Binary op, double a, const Operand& b) {
+Array binary(Binary op, double a, const Operand& b) try {
   const Space space(name(op), {b});
   check_elements(name(op), row(op).needs, b);
   check_scalar(row(op), b, a);
   const T x = space.local(b);
   return space.label(row(op).apply(constant(x, a), x), b.names);
+} catch (...) {
+  rethrow(name(op), {b});
 }
 
-Array where(const Operand& condition, const Operand& a, const Operand& b, Names out) {
+Array where(const Operand& condition, const Operand& a, const Operand& b, Names out) try {
   const Space space("where", {condition, a, b});
   require_boolean("where", condition);
   require_same_dtype("where", a, b);
   require_same_axes("where", space.names(), out);
   const auto fit = [&](const Operand& x) { return fitted(space, x, out); };
   return space.label(at::_ops::where_self::call(fit(condition), fit(a), fit(b)), out);
+} catch (...) {
+  rethrow("where", {condition, a, b});
 }
 
-Array where(const Operand& condition, const Operand& a, double b, Names out) {
+Array where(const Operand& condition, const Operand& a, double b, Names out) try {
   const Space space("where", {condition, a});
   require_boolean("where", condition);
   require_same_axes("where", space.names(), out);
   const T chosen = fitted(space, a, out);
   return space.label(at::_ops::where_self::call(fitted(space, condition, out), chosen, constant(chosen, b)),
                      out);
+} catch (...) {
+  rethrow("where", {condition, a});
 }
 
-Array cast(const Operand& x, DType dtype) {
+Array cast(const Operand& x, DType dtype) try {
   const Space space("cast", {x});
   if (x.array.dtype() == dtype) return x.array;
   return labelled_as(x.array, autograd::cast(tensor(x.array), scalar_type(dtype)));
+} catch (...) {
+  rethrow("cast", {x});
 }
 
 }  // namespace bora::core

@@ -270,5 +270,31 @@ TEST(Errors, TargetsOutsideTheVocabulary) {
   EXPECT_EQ(loss({-1, 1, 4}, {0, 1, 1}), loss({0, 1, 4}, {0, 1, 1})) << "where nothing counts";
 }
 
+TEST(Errors, CrossEntropyOverAnotherAxis) {
+  const NameList names{"batch", "position"};
+  const Arg targets(names, wrap(integers({2, 4}, 4)));
+  const Arg logits({"batch", "position", "vocab"}, {2, 3, 4}),
+      square({"batch", "position", "vocab"}, {2, 4, 4});
+  const auto message = [](const std::string& sizes) {
+    return "cross_entropy: the targets [batch=2, position=4] must have the axes [batch, vocab]: those of the "
+           "logits " +
+           sizes +
+           " without position, along which the classes lie\n"
+           "hint: is position the axis of the classes?";
+  };
+  EXPECT_ERROR(cross_entropy(logits, "position", targets), message("[batch=2, position=3, vocab=4]"));
+  EXPECT_ERROR(cross_entropy(square, "position", targets), message("[batch=2, position=4, vocab=4]"))
+      << "where sizes happen to agree";
+  EXPECT_EQ(cross_entropy(square, "vocab", targets).sizes(), (std::vector<std::int64_t>{2, 4}));
+  const Arg high(names, wrap(integers({2, 4}, 1).add(4))), low(names, wrap(integers({2, 4}, 1).sub(1)));
+  const std::string rest =
+      " is outside axis vocab of size 4 in [batch=2, position=4, vocab=4]\nhint: classes go "
+      "from 0 to 3";
+  EXPECT_ERROR(cross_entropy(square, "vocab", high), "cross_entropy: target 4" + rest);
+  EXPECT_ERROR(cross_entropy(square, "vocab", low), "cross_entropy: target -1" + rest);
+  EXPECT_ERROR(cross_entropy(square, "vocab", Arg(names, {2, 4})),
+               "cross_entropy: indices must be i32 or i64, [batch=2, position=4] holds f32");
+}
+
 }  // namespace
 }  // namespace bora::core

@@ -11,17 +11,21 @@
 #include "bora/base/error.h"
 #include "bora/core/layout/checks.h"
 #include "bora/core/layout/layout.h"
+#include "bora/core/layout/refusal.h"
 
 namespace bora::core {
 namespace {
 
 using at::Tensor;
 
-at::Tensor count_to(std::int64_t n) { return at::_ops::arange::call(n, at::kLong, {}, {}, {}); }
+at::Tensor count_to(std::int64_t n, const Tensor& beside) {
+  return at::_ops::arange::call(n, at::kLong, {}, beside.device(), {});
+}
 
 void check_bounds(std::string_view op, const Operand& x, std::string_view axis, const Tensor& indices,
                   std::int64_t size) {
-  if (indices.numel() == 0) return;
+  // elsewhere a look would wait for the device, whose own kernels check
+  if (indices.numel() == 0 || !indices.device().is_cpu()) return;
   const auto [low, high] = at::_ops::aminmax::call(indices, {}, false);
   const auto smallest = low.item().toLong(), largest = high.item().toLong();
   if (smallest >= 0 && largest < size) return;
@@ -85,7 +89,7 @@ Tensor rows(const Space& space, const Plan& plan, const Tensor& index) {
   const std::int64_t groups = count(space, plan.shared), size = space.part(plan.x_names[plan.dim]);
   Tensor flat = index.reshape({-1});
   if (plan.shared.empty()) return flat;
-  return flat.view({groups, -1}).add(count_to(groups).mul_(size).view({groups, 1})).view({-1});
+  return flat.view({groups, -1}).add(count_to(groups, flat).mul_(size).view({groups, 1})).view({-1});
 }
 
 // take where every axis of x but `axis` is shared: one element for each index.
@@ -108,7 +112,7 @@ Tensor look_up(const Space& space, const Plan& plan, const Operand& x, const Ten
 
 }  // namespace
 
-Array take(const Operand& x, std::string_view axis, const Operand& indices, Names out) {
+Array take(const Operand& x, std::string_view axis, const Operand& indices, Names out) try {
   const Space each("take", {x});
   const Plan plan("take", x, axis, indices);
   Space space("take", {Operand{x.array, plan.x_names}, indices});
@@ -125,10 +129,12 @@ Array take(const Operand& x, std::string_view axis, const Operand& indices, Name
     found = found.mul(inside.view(sizes).to(found.scalar_type()));
   }
   return space.label(aligned(found, plan.result(), out), out);
+} catch (...) {
+  rethrow("take", {x, indices});
 }
 
 Array scatter_add(const Operand& base, std::string_view axis, const Operand& indices,
-                  const Operand& updates) {
+                  const Operand& updates) try {
   const Space each("scatter_add", {base});
   const Plan plan("scatter_add", base, axis, indices);
   const NameList everything = joined(joined(plan.x_names, indices.names), updates.names);
@@ -153,16 +159,21 @@ Array scatter_add(const Operand& base, std::string_view axis, const Operand& ind
           ? old.add(at::_ops::embedding_dense_backward::call(added, row, height, -1, false).view(old.sizes()))
           : old.reshape({height, width}).index_add(0, row, added).view(old.sizes());
   return space.label(aligned(total, stored, plan.x_names), base.names);
+} catch (...) {
+  rethrow("scatter_add", {base, indices, updates});
 }
 
-Array one_hot(const Operand& indices, std::string_view axis, std::int64_t size, DType dtype) {
+Array one_hot(const Operand& indices, std::string_view axis, std::int64_t size, DType dtype) try {
   const Space space("one_hot", {indices});
   require_indices("one_hot", indices);
   require_new("one_hot", indices, axis);
   if (size < 0) fail(ErrorKind::InvalidArgument, "one_hot: axis {} cannot have size {}", axis, size);
   NameList names(indices.names.begin(), indices.names.end());
   names.push_back(axis);
-  return space.label(space.local(indices).unsqueeze(-1).eq(count_to(size)).to(scalar_type(dtype)), names);
+  const Tensor places = space.local(indices);
+  return space.label(places.unsqueeze(-1).eq(count_to(size, places)).to(scalar_type(dtype)), names);
+} catch (...) {
+  rethrow("one_hot", {indices});
 }
 
 }  // namespace bora::core

@@ -10,6 +10,7 @@
 #include "bora/core/layout/arrange.h"
 #include "bora/core/layout/checks.h"
 #include "bora/core/layout/layout.h"
+#include "bora/core/layout/refusal.h"
 
 namespace bora::core {
 namespace {
@@ -44,17 +45,21 @@ Space norm_space(std::string_view op, const Operand& x, const Array& weight, Nam
 
 }  // namespace
 
-Array rms_norm(const Operand& x, const Array& weight, Names over, double eps) {
+Array rms_norm(const Operand& x, const Array& weight, Names over, double eps) try {
   Space space = norm_space("rms_norm", x, weight, over);
   Rows rows(space, x, over);
   return rows.restore(autograd::rms_norm(rows.flat(), flat_parameter(space, weight, over), eps));
+} catch (...) {
+  rethrow("rms_norm", {x, Operand{weight, over}});
 }
 
-Array layer_norm(const Operand& x, const Array& weight, const Array& bias, Names over, double eps) {
+Array layer_norm(const Operand& x, const Array& weight, const Array& bias, Names over, double eps) try {
   Space space = norm_space("layer_norm", x, weight, over);
   Rows rows(space, x, over);
   return rows.restore(autograd::layer_norm(rows.flat(), flat_parameter(space, weight, over),
                                            flat_parameter(space, bias, over), eps));
+} catch (...) {
+  rethrow("layer_norm", {x, Operand{weight, over}, Operand{bias, over}});
 }
 
 }  // namespace bora::core

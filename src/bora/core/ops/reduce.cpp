@@ -10,6 +10,7 @@
 #include "bora/core/autograd/sums.h"
 #include "bora/core/layout/checks.h"
 #include "bora/core/layout/layout.h"
+#include "bora/core/layout/refusal.h"
 
 namespace bora::core {
 namespace {
@@ -90,7 +91,7 @@ void check_not_empty(std::string_view op, const Operand& x, at::IntArrayRef dims
 }
 
 // Over the axes `over` as if they were one.
-Array softmax_over(std::string_view op, const Operand& x, Names over, bool log) {
+Array softmax_over(std::string_view op, const Operand& x, Names over, bool log) try {
   const Space space(op, {x}, over);
   dims_of(op, x, over);
   if (over.empty()) fail(ErrorKind::InvalidArgument, "{}: no axis was given", op);
@@ -102,6 +103,8 @@ Array softmax_over(std::string_view op, const Operand& x, Names over, bool log) 
   const Tensor y =
       over.size() == 1 ? softmax_last(last, log) : softmax_last(last.flatten(kept), log).view(last.sizes());
   return space.label(aligned(y, order, x.names), x.names);
+} catch (...) {
+  rethrow(op, {x});
 }
 
 std::pair<Tensor, Tensor> sorted(const Tensor& x, std::int64_t dim, bool descending) {
@@ -113,7 +116,7 @@ std::pair<Tensor, Tensor> sorted(const Tensor& x, std::int64_t dim, bool descend
 
 std::string_view name(Reduction op) { return kNames[static_cast<std::size_t>(op)]; }
 
-Array reduce(Reduction op, const Operand& x, Names over) {
+Array reduce(Reduction op, const Operand& x, Names over) try {
   const bool by_blocks = op == Reduction::sum || op == Reduction::mean;
   const Space space(name(op), {x}, by_blocks ? Names{} : over);
   const Dims dims = dims_of(name(op), x, over);
@@ -133,26 +136,32 @@ Array reduce(Reduction op, const Operand& x, Names over) {
     if (blocks > 1) y = y.div(static_cast<double>(blocks));
   }
   return space.label(y, kept);
+} catch (...) {
+  rethrow(name(op), {x});
 }
 
-Array argmax(const Operand& x, std::string_view axis) {
+Array argmax(const Operand& x, std::string_view axis) try {
   const Space space("argmax", {x}, {&axis, 1});
   const int dim = require("argmax", x, axis);
   check_not_empty("argmax", x, dim);
   const Tensor t = space.local(x);
   const Tensor comparable = t.scalar_type() == at::kBool ? t.to(at::kByte) : t;
   return space.label(comparable.argmax(dim), without(x.names, {&axis, 1}));
+} catch (...) {
+  rethrow("argmax", {x});
 }
 
 Array softmax(const Operand& x, Names over) { return softmax_over("softmax", x, over, false); }
 Array log_softmax(const Operand& x, Names over) { return softmax_over("log_softmax", x, over, true); }
 
-Array cumsum(const Operand& x, std::string_view axis) {
+Array cumsum(const Operand& x, std::string_view axis) try {
   const Space space("cumsum", {x}, {&axis, 1});
   return space.label(space.local(x).cumsum(require("cumsum", x, axis)), x.names);
+} catch (...) {
+  rethrow("cumsum", {x});
 }
 
-std::pair<Array, Array> top_k(const Operand& x, std::string_view axis, std::int64_t k) {
+std::pair<Array, Array> top_k(const Operand& x, std::string_view axis, std::int64_t k) try {
   const Space space("top_k", {x}, {&axis, 1});
   const int dim = require("top_k", x, axis);
   if (k < 1 || k > space.size(axis)) {
@@ -163,12 +172,16 @@ std::pair<Array, Array> top_k(const Operand& x, std::string_view axis, std::int6
   const Tensor t = space.local(x);
   const Tensor indices = sorted(t.detach(), dim, true).second.narrow(dim, 0, k).contiguous();
   return {space.label(t.gather(dim, indices), x.names), space.label(indices, x.names)};
+} catch (...) {
+  rethrow("top_k", {x});
 }
 
-std::pair<Array, Array> sort(const Operand& x, std::string_view axis, bool descending) {
+std::pair<Array, Array> sort(const Operand& x, std::string_view axis, bool descending) try {
   const Space space("sort", {x}, {&axis, 1});
   auto [values, indices] = sorted(space.local(x), require("sort", x, axis), descending);
   return {space.label(std::move(values), x.names), space.label(std::move(indices), x.names)};
+} catch (...) {
+  rethrow("sort", {x});
 }
 
 }  // namespace bora::core

@@ -9,11 +9,12 @@
 #include "bora/core/layout/arrange.h"
 #include "bora/core/layout/checks.h"
 #include "bora/core/layout/layout.h"
+#include "bora/core/layout/refusal.h"
 
 namespace bora::core {
 
 Array rope(const Operand& x, std::string_view position, std::string_view dim, const Array& cos,
-           const Array& sin) {
+           const Array& sin) try {
   Space space("rope", {x}, {&dim, 1});
   require("rope", x, position);
   require("rope", x, dim);
@@ -40,6 +41,8 @@ Array rope(const Operand& x, std::string_view position, std::string_view dim, co
   };
   auto y = reshaped(autograd::rope(flat, here(cos), here(sin)), sizes_of(space, order));
   return space.label(permuted(y, order, x.names), x.names);
+} catch (...) {
+  rethrow("rope", {x});
 }
 
 }  // namespace bora::core

@@ -15,6 +15,7 @@
 #include "bora/core/autograd/sums.h"
 #include "bora/core/layout/checks.h"
 #include "bora/core/layout/layout.h"
+#include "bora/core/layout/refusal.h"
 
 namespace bora::core {
 namespace {
@@ -61,14 +62,16 @@ void check_range(std::string_view op, const Operand& x, std::string_view axis, s
 
 }  // namespace
 
-Array rearrange(const Operand& x, Names to) {
+Array rearrange(const Operand& x, Names to) try {
   const Space space("rearrange", {x});
   require_same_axes("rearrange", x.names, to);
   if (std::equal(x.names.begin(), x.names.end(), to.begin(), to.end())) return x.array;
   return space.label(aligned(space.local(x), x.names, to), to);
+} catch (...) {
+  rethrow("rearrange", {x});
 }
 
-Array broadcast(const Operand& x, const Shape& to) {
+Array broadcast(const Operand& x, const Shape& to) try {
   const Space space("broadcast", {x});
   check_shape("broadcast", to);
   for (const std::string_view axis : x.names) {
@@ -89,9 +92,11 @@ Array broadcast(const Operand& x, const Shape& to) {
   }
   if (t.numel() == 1) return space.label(expand_one(t, parts), to.names);
   return space.label(aligned(t, x.names, to.names).expand(parts), to.names);
+} catch (...) {
+  rethrow("broadcast", {x});
 }
 
-Array flatten(const Operand& x, Names axes, std::string_view into) {
+Array flatten(const Operand& x, Names axes, std::string_view into) try {
   const Space space("flatten", {x}, axes);
   dims_of("flatten", x, axes);
   if (axes.empty()) fail(ErrorKind::InvalidArgument, "flatten: no axis of {} was given", describe(x));
@@ -115,9 +120,11 @@ Array flatten(const Operand& x, Names axes, std::string_view into) {
     }
   }
   return space.label(aligned(space.local(x), x.names, order).reshape(sizes), names);
+} catch (...) {
+  rethrow("flatten", {x});
 }
 
-Array unflatten(const Operand& x, std::string_view axis, const Shape& into) {
+Array unflatten(const Operand& x, std::string_view axis, const Shape& into) try {
   const Space space("unflatten", {x}, {&axis, 1});
   const int dim = require("unflatten", x, axis);
   check_shape("unflatten", into);
@@ -140,9 +147,11 @@ Array unflatten(const Operand& x, std::string_view axis, const Shape& into) {
   Dims sizes = space.local(x).sizes().vec();
   sizes.insert(sizes.erase(sizes.begin() + dim), into.sizes.begin(), into.sizes.end());
   return space.label(space.local(x).reshape(sizes), names);
+} catch (...) {
+  rethrow("unflatten", {x});
 }
 
-Array concatenate(std::span<const Operand> xs, std::string_view axis) {
+Array concatenate(std::span<const Operand> xs, std::string_view axis) try {
   const Operand& first = first_of("concatenate", xs);
   const Space space("concatenate", {first}, {&axis, 1});
   const int dim = require("concatenate", first, axis);
@@ -154,9 +163,11 @@ Array concatenate(std::span<const Operand> xs, std::string_view axis) {
     parts.push_back(aligned(own.local(x), x.names, first.names));
   }
   return space.label(at::_ops::cat::call(at::ITensorListRef(parts), dim), first.names);
+} catch (...) {
+  rethrow("concatenate", xs);
 }
 
-Array stack(std::span<const Operand> xs, std::string_view axis) {
+Array stack(std::span<const Operand> xs, std::string_view axis) try {
   const Operand& first = first_of("stack", xs);
   const Space space("stack", xs);
   require_new("stack", first, axis);
@@ -168,9 +179,11 @@ Array stack(std::span<const Operand> xs, std::string_view axis) {
   NameList names{axis};
   names.insert(names.end(), first.names.begin(), first.names.end());
   return space.label(at::_ops::stack::call(parts, 0), names);
+} catch (...) {
+  rethrow("stack", xs);
 }
 
-std::vector<Array> split(const Operand& x, std::string_view axis, Sizes sizes) {
+std::vector<Array> split(const Operand& x, std::string_view axis, Sizes sizes) try {
   const Space space("split", {x}, {&axis, 1});
   const int dim = require("split", x, axis);
   const std::int64_t total = std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0});
@@ -184,21 +197,27 @@ std::vector<Array> split(const Operand& x, std::string_view axis, Sizes sizes) {
     parts.push_back(space.label(std::move(part), x.names));
   }
   return parts;
+} catch (...) {
+  rethrow("split", {x});
 }
 
-Array slice(const Operand& x, std::string_view axis, std::int64_t start, std::int64_t length) {
+Array slice(const Operand& x, std::string_view axis, std::int64_t start, std::int64_t length) try {
   const Space space("slice", {x}, {&axis, 1});
   check_range("slice", x, axis, start, length);
   return space.label(space.local(x).narrow(find(x.names, axis), start, length), x.names);
+} catch (...) {
+  rethrow("slice", {x});
 }
 
-Array dynamic_slice(const Operand& x, std::string_view axis, const Array& start, std::int64_t length) {
+Array dynamic_slice(const Operand& x, std::string_view axis, const Array& start, std::int64_t length) try {
   const Operand at{start, {}};
   const Space space("dynamic_slice", {x, at}, {&axis, 1});
   require_indices("dynamic_slice", at);
   const auto first = static_cast<std::int64_t>(start.item());
   check_range("dynamic_slice", x, axis, first, length);
   return space.label(space.local(x).narrow(find(x.names, axis), first, length), x.names);
+} catch (...) {
+  rethrow("dynamic_slice", {x});
 }
 
 }  // namespace bora::core

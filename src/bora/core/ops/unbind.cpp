@@ -6,10 +6,11 @@
 #include <ATen/ops/unbind_ops.h>
 
 #include "bora/core/layout/layout.h"
+#include "bora/core/layout/refusal.h"
 
 namespace bora::core {
 
-std::vector<Array> unbind(const Operand& x, std::string_view axis) {
+std::vector<Array> unbind(const Operand& x, std::string_view axis) try {
   Space space("unbind", {x}, {&axis, 1});
   int dim = require("unbind", x, axis);
   std::vector<std::string_view> rest;
@@ -18,6 +19,8 @@ std::vector<Array> unbind(const Operand& x, std::string_view axis) {
   std::vector<Array> out;
   for (auto& t : at::_ops::unbind_int::call(space.local(x), dim)) out.push_back(space.label(t, rest));
   return out;
+} catch (...) {
+  rethrow("unbind", {x});
 }
 
 }  // namespace bora::core

@@ -45,6 +45,7 @@ struct Node : detail::Counted {
   Layout layout;
   std::shared_ptr<ParameterUse> use;  // of parameters
   std::vector<Conversion> conversions;
+  bool frozen = false;  // a parameter that is not trained
 };
 
 inline Array wrap(at::Tensor t) { return Array(new Node(std::move(t))); }

@@ -39,6 +39,7 @@ void Progress::log(const train::StepResult& r) {
   std::vector<track::Metric> metrics;
   if (!r.empty) metrics.push_back({"train/loss", r.loss});
   metrics.push_back({"train/tokens", r.weight});
+  for (const auto& m : r.metrics) metrics.push_back({"train/" + m.name, m.value});
   metrics.push_back({"optim/learning_rate", r.learning_rate});
   if (!r.empty) {
     metrics.push_back({"optim/gradient_norm", r.gradient_norm});
@@ -46,7 +47,7 @@ void Progress::log(const train::StepResult& r) {
   }
   if (const auto n = session_.trainer().empty_batches(); n > 0)
     metrics.push_back({"train/empty_batches", static_cast<double>(n)});
-  if (session_.config().optimizer.skip_bad_steps || r.skipped)
+  if (session_.config().optimizer->skip_bad_steps || r.skipped)
     metrics.push_back({"optim/skipped_step", r.skipped ? 1.0 : 0.0});
   if (r.update_norm) metrics.push_back({"optim/update_norm", *r.update_norm});
   for (auto& m : session_.meter().metrics()) metrics.push_back(m);

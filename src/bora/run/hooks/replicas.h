@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "bora/core/param.h"
+#include "bora/core/parameter.h"
 #include "bora/run/session.h"
 
 namespace bora::run {
@@ -14,7 +14,7 @@ namespace bora::run {
 class ReplicaGuard {
  public:
   /// `parameters`: those that all of `workers` hold alike. every 0: never.
-  ReplicaGuard(mesh::Communicator& workers, std::vector<core::ParamRef> parameters, std::int64_t every)
+  ReplicaGuard(mesh::Communicator& workers, std::vector<core::Parameter> parameters, std::int64_t every)
       : workers_(workers), parameters_(std::move(parameters)), every_(every) {}
 
   /// After so many steps. Stopped (mesh::require_equal_replicas) where workers differ.
@@ -26,7 +26,7 @@ class ReplicaGuard {
   void flip_for_test(std::int64_t done) const;
 
   mesh::Communicator& workers_;
-  std::vector<core::ParamRef> parameters_;
+  std::vector<core::Parameter> parameters_;
   std::int64_t every_, compared_ = -1;
 };
 

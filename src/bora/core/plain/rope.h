@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+// Private to core: as autograd/rope.h, of libtorch's ops.
+#pragma once
+#include <ATen/core/Tensor.h>
+
+namespace bora::core::plain {
+
+/// x [batch, position, heads, dim]; cos, sin [position or more, half].
+at::Tensor rope(const at::Tensor& x, const at::Tensor& cos, const at::Tensor& sin);
+
+}  // namespace bora::core::plain

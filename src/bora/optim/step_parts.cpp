@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/optim/step_parts.h"
+
+#include "bora/base/error.h"
+
+namespace bora::optim {
+
+void require_parameters(std::string_view who, std::span<const StateOf> made_for,
+                        std::span<const core::Parameter> parameters, std::span<const core::Array> gradients) {
+  if (parameters.size() != made_for.size() || gradients.size() != made_for.size()) {
+    fail(ErrorKind::InvalidArgument, "{}: made for {} parameters, but got {} with {} gradients", who,
+         made_for.size(), parameters.size(), gradients.size());
+  }
+  for (std::size_t i = 0; i < made_for.size(); ++i) {
+    if (parameters[i].path != made_for[i].path) {
+      fail(ErrorKind::InvalidArgument, "{}: parameter {} is {}, but was {} when the optimizer was made", who,
+           i, parameters[i].path, made_for[i].path);
+    }
+    const auto want = made_for[i].elements, have = parameters[i].array->numel();
+    const auto gradient = gradients[i].empty() ? want : gradients[i].numel();
+    if (want != have || want != gradient) {
+      fail(ErrorKind::InvalidArgument, "{}: {} has {} elements, its gradient {}, its state {}", who,
+           made_for[i].path, have, gradient, want);
+    }
+  }
+}
+
+StepReport clipped(std::span<const core::Array> gradients, const StepInfo& info,
+                   std::optional<double> max_grad_norm) {
+  StepReport report;
+  report.gradient_norm =
+      info.gradient_norm ? *info.gradient_norm : global_norm(info.squares(gradients)) * info.gradient_scale;
+  report.clip_factor = clip_factor(report.gradient_norm, max_grad_norm);
+  return report;
+}
+
+const mesh::WholeArrays& whole_matrices(const StepInfo& info) {
+  static const mesh::WholeArrays one_worker;
+  return info.whole_arrays == nullptr ? one_worker : *info.whole_arrays;
+}
+
+}  // namespace bora::optim

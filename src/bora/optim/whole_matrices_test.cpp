@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+// An optimizer that needs whole matrices has the bits of one worker, wherever its parameters lie.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <mutex>
+
+#include "bora/core/contract.h"
+#include "bora/core/create.h"
+#include "bora/core/elementwise.h"
+#include "bora/core/reduce.h"
+#include "bora/mesh/mesh.h"
+#include "bora/mesh/sharded_parameters.h"
+#include "bora/mesh/test_communicator.h"
+#include "bora/mesh/test_ops.h"
+#include "bora/optim/step_parts.h"
+#include "bora/optim/test_parameters.h"
+
+namespace bora::optim {
+namespace {
+
+using core::Array;
+using core::Binary;
+using mesh::Communicator;
+using mesh::testing::borrowed;
+using Names = std::vector<std::string_view>;
+
+Array scaled(const Array& x, const Names& names, double factor) {
+  return core::binary(Binary::multiply, {x, names}, factor);
+}
+
+Array sum(const Array& x, const Array& y, const Names& names) {
+  return core::binary(Binary::add, {x, names}, {y, names}, names);
+}
+
+// Newton and Schulz's iteration towards the nearest matrix with orthogonal rows or columns, with the numbers
+// of Muon (Jordan et al. 2024): singular values come near to 1.
+Array orthogonalised(const Array& matrix, const Names& names) {
+  const auto sizes = matrix.sizes();
+  const std::size_t narrow = sizes[0] <= sizes[1] ? 0 : 1;
+  const std::string_view row = names[narrow];
+  Names turned = names;  // the same matrix, its shorter axis called "other"
+  turned[narrow] = "other";
+  const auto square = core::unary(core::Unary::square, {matrix, names});
+  const double norm = std::sqrt(core::reduce(core::Reduction::sum, {square, names}, names).item());
+  Array x = scaled(matrix, names, 1 / (norm + 1e-8));
+  const Names gram_names{row, "other"}, first{row, "between"}, second{"between", "other"};
+  for (int step = 0; step < 5; ++step) {
+    const auto gram = core::dot({x, names}, {x, turned}, gram_names);
+    const auto squared = core::dot({gram, first}, {gram, second}, gram_names);
+    const auto factor =
+        sum(scaled(gram, gram_names, -4.7750), scaled(squared, gram_names, 2.0315), gram_names);
+    x = sum(scaled(x, names, 3.4445), core::dot({factor, gram_names}, {x, turned}, names), names);
+  }
+  return x;
+}
+
+// Momentum, orthogonalised where a parameter is the matrix of a linear map.
+class Orthogonal : public Optimizer {
+ public:
+  explicit Orthogonal(std::span<const core::Parameter> parameters) {
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      const auto& p = parameters[i];
+      momentum_.push_back(core::zeros({p.axes, p.array->sizes()}));
+      if (p.axes.size() == 2 && p.inputs.size() == 1) matrices_.push_back(i);
+    }
+  }
+
+  StepReport step(std::span<const core::Parameter> parameters, std::span<const Array> gradients,
+                  const StepInfo& info) override {
+    const auto change = [&](std::size_t i, const Array& by) {
+      float* p = parameters[i].array->data<float>();
+      for (std::int64_t k = 0; k < by.numel(); ++k)
+        p[k] -= static_cast<float>(info.learning_rate) * by.data<float>()[k];
+    };
+    for (std::size_t i = 0; i < momentum_.size(); ++i) {
+      float* m = momentum_[i].data<float>();
+      for (std::int64_t k = 0; k < momentum_[i].numel(); ++k)
+        m[k] = 0.95F * m[k] + gradients[i].data<float>()[k];
+      if (std::find(matrices_.begin(), matrices_.end(), i) == matrices_.end()) change(i, momentum_[i]);
+    }
+    whole_matrices(info).transform(
+        matrices_, [&](std::size_t i) { return momentum_[i]; },
+        [&](std::size_t i, const Array& whole) {
+          ++computed;
+          return orthogonalised(whole, parameters[i].axes);
+        },
+        change);
+    return {};
+  }
+  std::vector<NamedArray> state() const override { return {}; }
+  Json save_state() const override { return nullptr; }
+  void load_state(const Json&, std::int64_t) override {}
+
+  int computed = 0;
+
+ private:
+  std::vector<Array> momentum_;
+  std::vector<std::size_t> matrices_;
+};
+
+struct Made {
+  const char* path;
+  Names names, inputs;
+  std::vector<std::int64_t> sizes;
+};
+
+// Axes that 3 and 4 workers do not divide, one that 2 do, and arrays that no worker has a part of.
+const std::vector<Made>& made() {
+  static const std::vector<Made> all = {
+      {"table", {"vocab", "embed"}, {}, {7, 10}},         {"up", {"mlp", "embed"}, {"embed"}, {12, 10}},
+      {"down", {"embed", "mlp"}, {"mlp"}, {10, 12}},      {"mix", {"heads", "mlp"}, {"mlp"}, {5, 12}},
+      {"square", {"embed", "heads"}, {"heads"}, {10, 5}}, {"norm", {"embed"}, {}, {10}}};
+  return all;
+}
+
+Array values(std::size_t i, std::int64_t step) {
+  const auto& m = made()[i];
+  std::int64_t n = 1;
+  for (const auto size : m.sizes) n *= size;
+  const auto key =
+      Key::from_seed(7).fold(static_cast<std::uint64_t>(i)).fold(static_cast<std::uint64_t>(step));
+  std::vector<float> out(static_cast<std::size_t>(n));
+  for (std::size_t k = 0; k < out.size(); ++k) out[k] = static_cast<float>(2 * key.uniform(k) - 1);
+  return core::from_data({m.names, m.sizes}, std::span<const float>(out));
+}
+
+struct Layout {
+  mesh::MeshShape shape;
+  bool sharded = true;
+};
+
+// The workers' part of a run, and the model that all of them have at its end.
+class Run {
+ public:
+  Run(Communicator& all, const Layout& layout)
+      : mesh_(borrowed(all), layout.shape, {{{"mlp", "model"}}, {{"mlp", "model"}}, 0}),
+        scope_(mesh_.mapping()) {
+    for (std::size_t i = 0; i < made().size(); ++i) {
+      arrays_.push_back(values(i, 0));
+      core::place_parameter(arrays_.back(), made()[i].names);
+    }
+    for (std::size_t i = 0; i < made().size(); ++i)
+      model_.push_back({.path = made()[i].path,
+                        .axes = made()[i].names,
+                        .inputs = made()[i].inputs,
+                        .array = &arrays_[i]});
+    if (layout.sharded) {
+      store_ = std::make_unique<mesh::ShardedParameters>(mesh_.lanes(), std::vector<std::string>{"embed"},
+                                                         layout.shape.replica);
+      store_->adopt(model_);
+    }
+    whole_.emplace(mesh_.lanes(), store_.get(), model_);
+  }
+
+  void train(std::int64_t steps) {
+    const auto parameters = store_ ? store_->shards() : model_;
+    Orthogonal optimizer(parameters);
+    for (std::int64_t step = 1; step <= steps; ++step) {
+      std::vector<Array> gradients;
+      for (std::size_t i = 0; i < made().size(); ++i) gradients.push_back(own_part(i, values(i, step)));
+      optimizer.step(parameters, gradients, {.learning_rate = 0.1, .whole_arrays = &*whole_});
+    }
+    computed = optimizer.computed;
+    if (store_) store_->release();
+  }
+
+  // On worker 0.
+  std::vector<std::vector<float>> result() {
+    std::vector<std::vector<float>> out;
+    const auto parameters = store_ ? store_->shards() : model_;
+    for (std::size_t i = 0; i < made().size(); ++i) {
+      const auto of_lane = store_ ? store_->assemble(i, *parameters[i].array, 0) : *parameters[i].array;
+      if (mesh_.lanes()->rank() != 0) continue;
+      out.push_back(core::whole({core::like(arrays_[i], of_lane), made()[i].names}).to_vector<float>());
+    }
+    return out;
+  }
+
+  int computed = 0;
+
+ private:
+  // As a gradient reducer leaves a gradient.
+  Array own_part(std::size_t i, Array gradient) const {
+    core::place_parameter(gradient, made()[i].names);
+    const core::MappingScope plain(nullptr);
+    return store_ ? store_->block_of(i, gradient) : gradient;
+  }
+
+  mesh::Mesh mesh_;
+  core::MappingScope scope_;
+  std::vector<Array> arrays_;
+  std::vector<core::Parameter> model_;
+  std::unique_ptr<mesh::ShardedParameters> store_;
+  std::optional<mesh::WholeArrays> whole_;
+};
+
+constexpr std::int64_t kSteps = 5;
+
+std::vector<std::vector<float>> trained(const Layout& layout, std::vector<int>* computed = nullptr) {
+  std::mutex mutex;
+  std::vector<std::vector<float>> out;
+  std::vector<int> counts(static_cast<std::size_t>(layout.shape.workers()));
+  const auto errors = mesh::testing::run_workers({.count = layout.shape.workers()}, [&](Communicator& all) {
+    Run run(all, layout);
+    run.train(kSteps);
+    auto result = run.result();
+    const std::lock_guard lock(mutex);
+    counts[static_cast<std::size_t>(all.rank())] = run.computed;
+    if (all.rank() == 0) out = std::move(result);
+  });
+  for (const auto& e : errors) EXPECT_EQ(e, "");
+  if (computed != nullptr) *computed = counts;
+  return out;
+}
+
+void expect_like_one(const Layout& layout) {
+  static const auto one = trained({.shape = {}, .sharded = false});
+  ASSERT_EQ(one.size(), made().size());
+  EXPECT_EQ(trained(layout), one) << layout.shape.text() << (layout.sharded ? ", sharded" : "");
+}
+
+TEST(WholeMatrices, OrthogonalisedSingularValuesAreNearOne) {
+  const auto x = values(1, 0);
+  const Names names = made()[1].names, turned{"mlp", "other"};
+  const auto u = orthogonalised(x, names);
+  const auto gram = core::dot({u, names}, {u, turned}, Names{"embed", "other"}).to_vector<float>();
+  double trace = 0;
+  for (std::size_t k = 0; k < 10; ++k) trace += gram[k * 10 + k];
+  EXPECT_GT(trace, 10 * 0.5);
+  EXPECT_LT(trace, 10 * 1.5);
+  for (std::size_t k = 0; k < 100; ++k) {
+    if (k % 11 != 0) {
+      EXPECT_LT(std::abs(gram[k]), 0.5) << k;
+    }
+  }
+}
+
+TEST(WholeMatrices, OneWorkerIsThePlainWay) {  // without a word of workers
+  std::vector<Array> arrays;
+  std::vector<core::Parameter> parameters;
+  for (std::size_t i = 0; i < made().size(); ++i) arrays.push_back(values(i, 0));
+  for (std::size_t i = 0; i < made().size(); ++i)
+    parameters.push_back(
+        {.path = made()[i].path, .axes = made()[i].names, .inputs = made()[i].inputs, .array = &arrays[i]});
+  Orthogonal optimizer(parameters);
+  for (std::int64_t step = 1; step <= kSteps; ++step) {
+    std::vector<Array> gradients;
+    for (std::size_t i = 0; i < made().size(); ++i) gradients.push_back(values(i, step));
+    optimizer.step(parameters, gradients, {.learning_rate = 0.1});
+  }
+  std::vector<std::vector<float>> plain;
+  for (const auto& a : arrays) plain.push_back(a.to_vector<float>());
+  EXPECT_EQ(plain, trained({.shape = {}, .sharded = false}));
+}
+
+TEST(WholeMatrices, FullySharded) {
+  for (const int workers : {2, 3, 4}) expect_like_one({.shape = {.data = workers}});
+}
+
+TEST(WholeMatrices, ReplicasOfShards) { expect_like_one({.shape = {.replica = 2, .data = 2}}); }
+
+TEST(WholeMatrices, WholeOnEachWorker) {
+  for (const int workers : {2, 3}) expect_like_one({.shape = {.data = workers}, .sharded = false});
+}
+
+TEST(WholeMatrices, TensorParallel) {
+  expect_like_one({.shape = {.model = 2}, .sharded = false});
+  expect_like_one({.shape = {.model = 4}, .sharded = false});
+}
+
+TEST(WholeMatrices, TensorParallelAndSharded) {
+  expect_like_one({.shape = {.data = 2, .model = 2}});
+  expect_like_one({.shape = {.data = 3, .model = 2}});
+}
+
+TEST(WholeMatrices, WorkersShareTheComputation) {
+  std::vector<int> computed;
+  trained({.shape = {.data = 3}}, &computed);
+  EXPECT_EQ(computed, (std::vector<int>{2 * kSteps, kSteps, kSteps})) << "of four matrices";
+  trained({.shape = {.data = 4}, .sharded = false}, &computed);
+  EXPECT_EQ(computed, (std::vector<int>{kSteps, kSteps, kSteps, kSteps}));
+}
+
+TEST(WholeMatrices, AnotherShapeIsAnError) {
+  auto a = values(1, 0);
+  const std::vector<core::Parameter> parameters = {{"up", "Tiny.Linear", {"mlp", "embed"}, {"embed"}, &a}};
+  const mesh::WholeArrays whole(mesh::make_self_communicator(), nullptr, parameters);
+  const std::vector<std::size_t> which{0};
+  EXPECT_EQ(error_of([&] {
+              whole.transform(
+                  which, [&](std::size_t) { return a; },
+                  [](std::size_t, const Array&) { return values(2, 0); }, [](std::size_t, const Array&) {});
+            }),
+            "whole arrays: array up has sizes [12, 10], but what was computed from it has [10, 12]\n"
+            "hint: return an array of the same shape");
+}
+
+TEST(WholeMatrices, AStepWithoutThemOnSeveralWorkersIsAnError) {
+  const auto errors = mesh::testing::run_workers({.count = 2}, [](Communicator& all) {
+    const mesh::Mesh mesh(borrowed(all), {.model = 2}, {{{"mlp", "model"}}, {{"mlp", "model"}}, 0});
+    const core::MappingScope scope(mesh.mapping());
+    const std::vector<std::size_t> which{0};
+    whole_matrices({}).transform(
+        which, [](std::size_t) { return values(1, 0); }, [](std::size_t, const Array& x) { return x; },
+        [](std::size_t, const Array&) {});
+  });
+  for (const auto& e : errors)
+    EXPECT_EQ(
+        e,
+        "whole arrays: made for one worker, but 2 share a lane here\nhint: give the step the whole arrays "
+        "of its gradient reducer");
+}
+
+}  // namespace
+}  // namespace bora::optim

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/train/lanes.h"
+
+#include <gtest/gtest.h>
+
+#include "bora/base/error.h"
+
+namespace bora::train {
+namespace {
+
+TEST(TokenBatch, RowsOfABatchWithItsTargets) {
+  data::Batch rows{
+      .sequences = 2, .seq_len = 3, .tokens = {1, 2, 3, 4, 5, 6}, .loss_weights = {1, 1, 0, 1, 0.5F, 0}};
+  try {
+    token_batch(rows, 0, 2);
+    ADD_FAILURE() << "no error";
+  } catch (const Error& e) {
+    EXPECT_STREQ(e.what(), "batch: 0 targets for 6 tokens\nhint: data::set_next_token_targets makes them");
+  }
+  data::set_next_token_targets(rows);
+  const auto got = token_batch(rows, 1, 1);
+  EXPECT_EQ(got.ids.to_vector<std::int32_t>(), (std::vector<std::int32_t>{4, 5, 6}));
+  EXPECT_EQ(got.targets.to_vector<std::int32_t>(), (std::vector<std::int32_t>{5, 6, 0}));
+  EXPECT_EQ(got.weights.to_vector<float>(), (std::vector<float>{1, 0.5F, 0}));
+  EXPECT_TRUE(got.segments.empty());
+}
+
+}  // namespace
+}  // namespace bora::train
