@@ -201,7 +201,6 @@ Array linear_logits(const Operand& hidden, const Operand& head, const HeadOption
 
 Array cross_entropy(const Operand& logits, std::string_view vocab, const Operand& targets) try {
   require("cross_entropy", logits, vocab);
-  require_indices("cross_entropy", targets);
   NameList over{vocab};
   const auto rows = without(logits.names, over);
   check_targets(logits, vocab, targets, rows);
@@ -211,7 +210,6 @@ Array cross_entropy(const Operand& logits, std::string_view vocab, const Operand
   order.push_back(vocab);
   auto flat = permuted(space.local({log_p, logits.names}), logits.names, order);
   auto index = permuted(space.local(targets).to(at::kLong), targets.names, rows).unsqueeze(-1);
-  check_targets(index, vocab, space.size(vocab));
   return space.label(flat.gather(-1, index).squeeze(-1).neg(), rows);
 } catch (...) {
   rethrow("cross_entropy", {logits, targets});
