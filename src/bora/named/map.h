@@ -8,6 +8,7 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "bora/base/error.h"
@@ -39,7 +40,9 @@ struct MapWalk {
   template <class T>
   void operator()(std::string_view name, T& member) {
     if constexpr (Module<T>)
-      visit_fields(member, *this);
+      T::fields::each(member, *this);
+    else if constexpr (is_variant<T>)
+      std::visit([&](auto& choice) { (*this)(name, choice); }, member);
     else if constexpr (requires {
                          *member;
                          member.reset();
@@ -76,7 +79,7 @@ M map_parameters(F& f, const M& first, const Ms&... others) {
   };
   const std::array<std::vector<core::Array>, sizeof...(Ms)> arrays{arrays_of(others)...};
   MapWalk<F, sizeof...(Ms)> walk{f, arrays};
-  visit_fields(out, walk);
+  M::fields::each(out, walk);
   if (walk.at != places.size()) {
     fail(ErrorKind::InvalidArgument, "map_parameters: reached {} of {} parameters", walk.at, places.size());
   }

@@ -80,6 +80,10 @@ template <class M, class T>
 struct member_type<T M::*> {
   using type = T;
 };
+template <auto Member>
+struct member_type<bora::detail::Buffer<Member>> {
+  using type = int;  // a table: no size is asked for
+};
 
 // The Dims and Counts that a member asks for and that are not given.
 template <class T, class Given>
@@ -120,7 +124,7 @@ template <class Fields, class Given>
 struct MissingOfFields;
 template <auto... Members, class Given>
 struct MissingOfFields<Fields<Members...>, Given>
-    : join_all<missing<typename member_type<decltype(Members)>::type, Given>...> {};
+    : join_all<missing<typename member_type<std::remove_const_t<decltype(Members)>>::type, Given>...> {};
 
 template <class Given>
 struct sizes_from;
@@ -213,7 +217,7 @@ M init_module(const Sizes& sizes, Key key) {
 template <Module M, class... Given>
 M default_init(const InitSizes<Given...>& sizes, Key key) {
   M out{};
-  visit_fields(out, detail::InitWalk<M, InitSizes<Given...>>{sizes, key});
+  M::fields::each(out, detail::InitWalk<M, InitSizes<Given...>>{sizes, key});
   return out;
 }
 
