@@ -203,7 +203,7 @@ struct LeakyBlock {
   static constexpr std::string_view kind = "Block";
   TinyBlock inner;
   std::shared_ptr<std::vector<Named<>>> out;
-  using fields = Fields<&LeakyBlock::inner, &LeakyBlock::out>;
+  using fields = Fields<&LeakyBlock::inner, buffer<&LeakyBlock::out>>;
   Hidden operator()(const Hidden& x, const Context& context) const {
     out->push_back(total(square(inner.up(x))));
     return inner(x, context);
