@@ -227,7 +227,7 @@ std::vector<CheckpointArray> checkpoint_arrays(std::span<const core::Parameter> 
 std::vector<CheckpointArray> checkpoint_arrays(std::span<const optim::NamedArray> state) {
   std::vector<CheckpointArray> out;
   for (const auto& a : state)
-    out.push_back({.path = a.name, .names = a.names, .array = a.array, .parameter = a.parameter});
+    out.push_back({.path = a.name, .names = a.names, .array = a.array, .parameter = a.layout.parameter()});
   return out;
 }
 

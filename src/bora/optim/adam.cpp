@@ -132,8 +132,10 @@ double Adam::update_factor(double norm) {
 
 std::vector<NamedArray> Adam::state() const {
   std::vector<NamedArray> out;
-  for (const Slot& slot : slots_) out.push_back({"mu/" + slot.path, slot.names, slot.mean, slot.id});
-  for (const Slot& slot : slots_) out.push_back({"nu/" + slot.path, slot.names, slot.square, slot.id});
+  for (const Slot& slot : slots_)
+    out.push_back({"mu/" + slot.path, slot.names, slot.mean, StateLayout::like(slot.id)});
+  for (const Slot& slot : slots_)
+    out.push_back({"nu/" + slot.path, slot.names, slot.square, StateLayout::like(slot.id)});
   return out;
 }
 

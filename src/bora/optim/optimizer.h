@@ -39,13 +39,28 @@ struct StepReport {
       update_norm;  ///< where the optimizer computes it: before update clipping, without the rate
 };
 
+/// How an array of state lies over the ranks. To be said of each: a shard taken for a replica would make a
+/// wrong checkpoint without a word.
+class StateLayout {
+ public:
+  /// Shard for shard as the parameter with this id.
+  static StateLayout like(std::size_t parameter) { return StateLayout(parameter); }
+  /// The same on all ranks.
+  static StateLayout replicated() { return StateLayout(std::nullopt); }
+
+  std::optional<std::size_t> parameter() const { return parameter_; }
+
+ private:
+  explicit StateLayout(std::optional<std::size_t> parameter) : parameter_(parameter) {}
+  std::optional<std::size_t> parameter_;
+};
+
 /// An array of an optimizer's state. It stays where it is; a checkpoint reads it and restores into it.
 struct NamedArray {
   std::string name;                     ///< "mu/layers.0.attn.q_proj.weight"
   std::vector<std::string_view> names;  ///< axes
   core::Array array;
-  /// The id of the parameter that it lies like, shard for shard; none: replicated, the same on all ranks.
-  std::optional<std::size_t> parameter;
+  StateLayout layout;
 };
 
 /// An optimizer with its state for one list of parameters, all of them trained. Parameters, gradients and

@@ -39,7 +39,7 @@ StepReport Sgd::step(std::span<const core::Parameter> parameters, std::span<cons
 std::vector<NamedArray> Sgd::state() const {
   std::vector<NamedArray> out;
   for (const Slot& slot : slots_)
-    out.push_back({"momentum/" + slot.path, slot.names, slot.momentum, slot.id});
+    out.push_back({"momentum/" + slot.path, slot.names, slot.momentum, StateLayout::like(slot.id)});
   return out;
 }
 

@@ -43,6 +43,7 @@ class Sgd : public Optimizer {
 
  private:
   struct Slot {  // of one parameter
+    std::size_t id;
     std::string path;
     std::vector<std::string_view> names;
     core::Array momentum;
