@@ -16,7 +16,7 @@
 #include "bora/mesh/test_communicator.h"
 #include "bora/nn/lora.h"
 #include "bora/nn/stacked.h"
-#include "bora/optim/optimizer.h"
+#include "bora/optim/adam.h"
 
 namespace bora::train {
 namespace {
@@ -74,16 +74,16 @@ mesh::LaneLoss loss_of(const Model& model, std::int64_t lane) {
 using Values = std::map<std::string, std::vector<float>>;
 
 void train(const Model& model, mesh::GradientReducer& reducer) {
-  optim::OptimizerConfig config;
+  optim::AdamConfig config;
   config.learning_rate = 0.05;
   config.weight_decay = 0.1;
   const auto& trained = reducer.parameters();
-  const auto optimizer = optim::make_optimizer(config, trained);
-  EXPECT_EQ(optimizer->state().size(), 2 * trained.size());
+  optim::Adam optimizer(config, trained);
+  EXPECT_EQ(optimizer.state().size(), 2 * trained.size());
   for (std::int64_t step = 0; step < 3; ++step) {
     const auto sum = reducer.reduce(4, [&](std::int64_t lane) { return loss_of(model, 4 * step + lane); });
     EXPECT_EQ(sum.arrays.size(), trained.size());
-    optimizer->step(trained, sum.arrays, {.step = step, .learning_rate = 0.05, .gradient_norm = 0.5});
+    optimizer.step(trained, sum.arrays, {.step = step, .learning_rate = 0.05, .gradient_norm = 0.5});
   }
 }
 
