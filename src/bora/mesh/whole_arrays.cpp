@@ -73,8 +73,7 @@ void WholeArrays::transform(std::span<const std::size_t> which, const BlockOf& b
 
 // On the owner; empty on the others.
 core::Array WholeArrays::gather(std::size_t i, const core::Array& block, int owner) const {
-  const auto of_lane =
-      store_ != nullptr ? store_->assemble(slots_[i], block, store_->worker_of(owner)) : block;
+  auto of_lane = store_ != nullptr ? store_->assemble(slots_[i], block, store_->worker_of(owner)) : block;
   if (own() != owner) return {};
   if (core::mapping() == nullptr || parameters_.empty()) return of_lane;
   const auto& p = parameters_[i];

@@ -4,7 +4,6 @@
 #pragma once
 #include <memory>
 #include <string>
-#include <utility>
 
 #include "bora/optim/optimizer.h"
 #include "bora/optim/optimizer_types.h"
@@ -15,12 +14,12 @@ namespace bora::optim {
 /// Optimizer with a Config, derived from OptimizerConfig, and a constructor (const Config&, parameters), as
 /// in sgd.h.
 template <class T>
-void add_optimizer(std::string name, std::string help) {
+void add_optimizer(const std::string& name, const std::string& help) {
   using Config = typename T::Config;
   const auto make = [](const AnyOptimizerConfig& config, std::span<const core::Parameter> parameters) {
     return std::make_unique<T>(config.as<Config>(), parameters);
   };
-  optimizer_types().add(std::move(name), {std::move(help), Config(), make});
+  optimizer_types().add(name, {help, Config(), make});
 }
 
 /// Config error for a type that this program has not.

@@ -26,7 +26,7 @@ at::Tensor empty(at::IntArrayRef sizes, DType dtype, c10::Device device) {
 }
 
 // What the host has written, where new arrays are made.
-at::Tensor brought(at::Tensor t) {
+at::Tensor brought(const at::Tensor& t) {
   const auto device = new_array_device();
   return device.is_cpu() ? t : t.to(device);
 }

@@ -96,7 +96,7 @@ struct Custom : torch::autograd::Function<Custom> {
     check_result(*call, result);
     const bool given = std::any_of(tensors.begin(), tensors.end(),
                                    [&](const Tensor& x) { return x.is_same(tensor(result)); });
-    const Tensor y = given ? tensor(result).view(tensor(result).sizes()) : tensor(result);
+    Tensor y = given ? tensor(result).view(tensor(result).sizes()) : tensor(result);
     variable_list saved = tensors;
     saved.push_back(y);
     ctx->save_for_backward(saved);

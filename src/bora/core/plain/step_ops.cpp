@@ -11,7 +11,8 @@ namespace bora::core::plain {
 using at::Tensor;
 
 // In double, rounded once: the kernel's roundings are what they differ by.
-void adamw(const kernels::AdamW& s, Tensor p, const Tensor& gradient, Tensor mean, Tensor square) {
+void adamw(const kernels::AdamW& s, const Tensor& p, const Tensor& gradient, const Tensor& mean,
+           const Tensor& square) {
   const Tensor g = gradient.view(p.sizes()).to(at::kDouble).mul(s.gradient_scale);
   const Tensor m = mean.to(at::kDouble).mul(s.beta1).add(g, 1.0 - static_cast<double>(s.beta1));
   const Tensor v = square.to(at::kDouble).mul(s.beta2).add(g.mul(g), 1.0 - static_cast<double>(s.beta2));

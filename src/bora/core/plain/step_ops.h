@@ -11,8 +11,9 @@
 
 namespace bora::core::plain {
 
-void adamw(const kernels::AdamW& step, at::Tensor p, const at::Tensor& gradient, at::Tensor mean,
-           at::Tensor square);
+/// p, mean and square change in place.
+void adamw(const kernels::AdamW& step, const at::Tensor& p, const at::Tensor& gradient,
+           const at::Tensor& mean, const at::Tensor& square);
 float max_abs(const at::Tensor& x);
 void add_squares(kernels::SquareSum& sum, const at::Tensor& x);
 std::int64_t first_non_finite(const at::Tensor& x);
