@@ -2,6 +2,13 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/base/config_json.h"
 
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
 #include "bora/base/binder_state.h"
 
 namespace bora {
@@ -47,6 +54,17 @@ std::string_view named_there(std::string_view key, const KeyNames& names) {
   return key;
 }
 
+// In YAML "4" may be a number; in JSON it is none.
+std::optional<ConfigProblem> text_in_place_of(const Node& read, const Json& object, const KeyNames& names) {
+  const std::string name(named_there(read.key, names));
+  const auto found = object.find(name);
+  if (found == object.end() || !found->is_string() || read.is_string || config::is_null(read)) return {};
+  if (!config::to_number(read) && !config::to_bool(read)) return {};
+  return ConfigProblem{"", name,
+                       fmt::format("should be {} but is {}",
+                                   config::to_bool(read) ? "true or false" : "a number", found->dump())};
+}
+
 }  // namespace
 
 std::vector<ConfigProblem> read_json(const Json& object, BindTarget target, const KeyNames& names) {
@@ -57,7 +75,14 @@ std::vector<ConfigProblem> read_json(const Json& object, BindTarget target, cons
     const auto found = object.find(named_there(key, names));
     if (found != object.end()) config::replace(root, key, node_of(*found));
   }
-  return config::problems_of(root, target, names);
+  auto problems = config::problems_of(root, target, names);
+  for (const Node& read : config::written(target).children) {
+    auto problem = text_in_place_of(read, object, names);
+    const auto same = [&](const ConfigProblem& p) { return p.key.starts_with(problem->key); };
+    if (problem && std::none_of(problems.begin(), problems.end(), same))
+      problems.push_back(std::move(*problem));
+  }
+  return problems;
 }
 
 Json write_json(BindTarget from, const KeyNames& names) {

@@ -52,6 +52,15 @@ TEST(ConfigJson, ReadsWhatItKnowsUnderItsNames) {
   EXPECT_EQ(model.layers, std::vector<std::int64_t>{3});
 }
 
+TEST(ConfigJson, TextIsNoNumber) {
+  Model model;
+  const auto object = Json::parse(R"({"n_head": "4", "window": "x", "tied": "true", "act": "4"})");
+  EXPECT_EQ(told(object, model), (std::vector<std::string>{"window: should be an integer but is \"x\"",
+                                                           "n_head: should be a number but is \"4\"",
+                                                           "tied: should be true or false but is \"true\""}));
+  EXPECT_EQ(model.activation, "4");
+}
+
 TEST(ConfigJson, TellsAllProblemsInItsOwnWords) {
   Model model;
   const auto object = Json::parse(R"({"n_head": 3, "window": "x", "cap": -1})");

@@ -9,6 +9,7 @@
 
 #include "bora/base/output.h"
 #include "bora/base/posix_files.h"
+#include "bora/optim/test_builtin_optimizers.h"
 #include "bora/run/train_run.h"
 
 namespace bora::run {

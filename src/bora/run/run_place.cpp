@@ -25,8 +25,9 @@ std::optional<std::string> given_id(const train::TrainerConfig& trainer) {
 
 // Keys that came after runs were first named. At these values they are left out of the name, so that a run
 // that began before is found.
-constexpr std::array<std::string_view, 4> kLaterKeys = {"allow_private_addresses: false", "chat_date: null",
-                                                        "intermediate_dim: null", "max_download: 100GB"};
+constexpr std::array<std::string_view, 5> kLaterKeys = {"allow_private_addresses: false", "chat_date: null",
+                                                        "freeze: []", "intermediate_dim: null",
+                                                        "max_download: 100GB"};
 
 std::string identity_of_training(const LmConfig& config) {
   auto part = training_part(config);
