@@ -6,13 +6,14 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/page.sh
+export LC_ALL=C.UTF-8  # quotes as they are, and lines cut between characters
 page=docs/reference/diagnostics.md
 
 # What a person reads first: the error line itself and the constraint that failed, without paths and columns.
 words() {
   { g++ -std=c++20 -fsyntax-only -fdiagnostics-color=never -I src -I tests/diagnostics "$1" 2>&1 || true; } |
     grep -E ' error: |required for the satisfaction|evaluated to' |
-    sed -E 's|^[^ ]*/([^/ ]+):[0-9]+:[0-9]+:|\1:|; s|^([a-z_]+\.(cpp\|h)):[0-9]+:[0-9]+:|\1:|; s/bora:://g' | sed -E '/evaluated to/d' | cut -c1-260 | head -3
+    sed -E 's|^[^ ]*/([^/ ]+):[0-9]+:[0-9]+:|\1:|; s|^([a-z_]+\.(cpp\|h)):[0-9]+:[0-9]+:|\1:|; s/bora:://g' | sed -E '/evaluated to/d' | sed -E 's/^(.{260}).*/\1/' | head -3
 }
 
 make_page() {

@@ -177,8 +177,8 @@ at::Tensor on_host(const at::Tensor& t) {
 
 at::Tensor on_device(const at::Tensor& host) {
   if (!host.defined()) return host;
-  const at::Tensor t(at::detail::empty_strided_generic(host.sizes(), host.strides(), &allocator,
-                                                       c10::DispatchKeySet(kKey), host.scalar_type()));
+  at::Tensor t(at::detail::empty_strided_generic(host.sizes(), host.strides(), &allocator,
+                                                 c10::DispatchKeySet(kKey), host.scalar_type()));
   on_host(t).copy_(host);
   return t;
 }
