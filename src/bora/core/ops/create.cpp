@@ -65,7 +65,7 @@ Array drawn(std::string_view op, const Shape& shape, Draw draw) try {
   check_shape(op, shape);
   at::Tensor t = empty(sizes_of(shape), DType::f32, at::kCPU);
   draw(t.numel(), t.mutable_data_ptr<float>());
-  return labelled(op, brought(std::move(t)), shape);
+  return labelled(op, brought(t), shape);
 } catch (...) {
   rethrow(op, shape);
 }
@@ -134,7 +134,7 @@ Array from_bytes(const Shape& shape, DType dtype, std::span<const std::byte> ele
   }
   at::Tensor t = empty(sizes_of(shape), dtype, at::kCPU);
   if (wanted > 0) std::memcpy(t.mutable_data_ptr(), elements.data(), wanted);
-  return labelled("from_data", brought(std::move(t)), shape);
+  return labelled("from_data", brought(t), shape);
 } catch (...) {
   rethrow("from_data", shape);
 }
