@@ -19,6 +19,7 @@
 #include "bora/core/create.h"
 #include "bora/core/elementwise.h"
 #include "bora/core/grad.h"
+#include "bora/core/plain_ops.h"
 #include "bora/core/reduce.h"
 
 namespace bora::core {
@@ -206,6 +207,26 @@ TEST(LinearScores, RanksAndMostProbableTokens) {
   }
   const auto plain = linear_scores({h.hidden, kBpe}, {h.weight, kVe}, {h.targets, kBp}, {.head = options});
   EXPECT_TRUE(plain.rank.empty() && plain.top_ids.empty() && plain.top_log_prob.empty());
+}
+
+TEST(LinearScores, PlainOpsAgree) {
+  Head h;
+  const auto options = h.with(0.5, 3, false);
+  const ScoreOptions all{.head = options, .rank = true, .top = 3};
+  const auto scores = [&] { return linear_scores({h.hidden, kBpe}, {h.weight, kVe}, {h.targets, kBp}, all); };
+  const auto got = scores();
+  const PlainOpsScope plain;
+  const auto want = scores();
+  EXPECT_EQ(got.rank.to_vector<std::int32_t>(), want.rank.to_vector<std::int32_t>());
+  EXPECT_EQ(got.top_ids.to_vector<std::int32_t>(), want.top_ids.to_vector<std::int32_t>());
+  const auto near = [](const Array& x, const Array& y) {
+    const auto a = x.to_vector<float>(), b = y.to_vector<float>();
+    ASSERT_EQ(a.size(), b.size());
+    for (std::size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 2e-5F);
+  };
+  near(got.log_prob, want.log_prob);
+  near(got.top_log_prob, want.top_log_prob);
+  near(linear_log_prob({h.hidden, kBpe}, {h.weight, kVe}, {h.targets, kBp}, options, 1024), got.log_prob);
 }
 
 TEST(LinearScores, WhatCannotBe) {
