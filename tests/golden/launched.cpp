@@ -11,6 +11,7 @@
 #include <fstream>
 #include <iterator>
 #include <sstream>
+#include <stdexcept>
 
 #include "bora/base/file.h"
 #include "bora/base/text.h"
@@ -112,6 +113,15 @@ bool Launched::wait_until(bool (*done)(const Launched&, int), int argument) cons
 bool Launched::wait_for_workers(int count) const {
   return wait_until(
       [](const Launched& l, int n) { return l.workers().size() >= static_cast<std::size_t>(n); }, count);
+}
+
+pid_t Launched::worker(int rank) const {
+  for (int i = 0; i < 6000 && !ended(); ++i) {
+    const auto all = workers();
+    if (const auto found = all.find(rank); found != all.end()) return found->second;
+    ::usleep(10000);
+  }
+  throw std::runtime_error("no worker of rank " + std::to_string(rank));
 }
 
 bool Launched::wait_for_step(int step) const {

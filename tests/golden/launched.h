@@ -26,6 +26,9 @@ class Launched {
   std::vector<pid_t> started() const;
   /// Process numbers of the workers that run now, by rank.
   std::map<int, pid_t> workers() const;
+  /// The worker of this rank, waited for: a process between two programs has no environment to tell its rank
+  /// by. Throws if the command ends before, or after a minute.
+  pid_t worker(int rank) const;
   /// Waits until there are so many workers; false if the command ends before, or after a minute.
   bool wait_for_workers(int count) const;
   /// Waits until the run of `folder` has a checkpoint of this step or a later one; likewise.

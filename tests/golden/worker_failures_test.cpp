@@ -81,13 +81,13 @@ TEST_F(WorkerFailures, ThreeOfThemAndTheBitsOfNone) {
   const auto folder = small_project("failures");
   Launched launched(folder, 3, {"--restarts", "3", "--workers-on-restart", "2"}, training(kSteps));
   ASSERT_TRUE(launched.wait_for_step(10)) << launched.wait().output;
-  ::kill(launched.workers().at(2), SIGKILL);
+  ::kill(launched.worker(2), SIGKILL);
   ASSERT_TRUE(launched.wait_for_step(newest_step(folder) + 20)) << launched.wait().output;
-  const auto stopped = launched.workers().at(0);
+  const auto stopped = launched.worker(0);
   ::kill(stopped, SIGSTOP);
   while (!launched.ended() && ::kill(stopped, 0) == 0) ::usleep(10000);
   ASSERT_TRUE(launched.wait_for_workers(2)) << launched.wait().output;
-  ::kill(launched.workers().at(1), SIGKILL);
+  ::kill(launched.worker(1), SIGKILL);
   const auto done = launched.wait();
   ASSERT_EQ(done.code, 0) << done.output;
   EXPECT_GE(count(done.output, "no answer from worker 2 (host "), 1) << done.output;
@@ -106,7 +106,7 @@ TEST_F(WorkerFailures, AStopIsCommonAndOrderly) {
   for (const bool all : {true, false}) {
     Launched launched(folder, 2, {"--restarts", "5"}, training(kSteps));
     ASSERT_TRUE(launched.wait_for_step(newest_step(folder) + 6)) << launched.wait().output;
-    ::kill(all ? launched.pid() : launched.workers().at(1), SIGTERM);
+    ::kill(all ? launched.pid() : launched.worker(1), SIGTERM);
     const auto done = launched.wait();
     EXPECT_EQ(done.code, 75) << done.output;
     EXPECT_THAT(done.output, AllOf(HasSubstr("stopped: step "), HasSubstr("bora launch: stopped; the same")));
@@ -117,7 +117,7 @@ TEST_F(WorkerFailures, AStopIsCommonAndOrderly) {
   }
   Launched launched(folder, 2, {}, training(kSteps));
   ASSERT_TRUE(launched.wait_for_step(newest_step(folder) + 6)) << launched.wait().output;
-  ::kill(launched.workers().at(1), SIGKILL);
+  ::kill(launched.worker(1), SIGKILL);
   const auto done = launched.wait();
   EXPECT_EQ(done.code, 75) << done.output;
   EXPECT_THAT(done.output, HasSubstr("the same command goes on from the newest checkpoint"));

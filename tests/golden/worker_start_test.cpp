@@ -150,7 +150,7 @@ TEST_F(WorkerStart, WhoIsLostAtTheStartIsNamed) {
   const auto folder = project("start_lost", 4);
   Launched launched(folder, 2, {}, kTrain);
   ASSERT_TRUE(launched.wait_for_workers(2)) << launched.wait().output;
-  ::kill(launched.workers().at(1), SIGKILL);
+  ::kill(launched.worker(1), SIGKILL);
   const auto done = launched.wait();
   EXPECT_EQ(done.code, 75) << done.output;
   EXPECT_THAT(done.output,
