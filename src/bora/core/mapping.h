@@ -40,10 +40,10 @@ class Collectives {
     std::span<const std::byte> out;
     std::span<std::byte> in;
   };
-  /// Begins to pass things on, which travel while this worker computes. Until settle() they must stay, and no
+  /// Starts transfers that travel while this worker computes. Until finish_passes() they must stay, and no
   /// other call but progress() may be made. Two workers see what is between them in the order of `passes`.
-  virtual void pass_on(std::span<const Pass> passes) = 0;
-  virtual void settle() = 0;
+  virtual void start_passes(std::span<const Pass> passes) = 0;
+  virtual void finish_passes() = 0;
   /// Moves what travels, without waiting: for kernels::BetweenChunks.
   virtual void progress() noexcept = 0;
 };

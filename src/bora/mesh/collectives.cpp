@@ -108,7 +108,7 @@ void AxisCollectives::reduce_scatter(core::DType dtype, std::span<const std::byt
   combine(dtype, all, bounds, Combine::sum, mine);
 }
 
-void AxisCollectives::pass_on(std::span<const Pass> passes) {
+void AxisCollectives::start_passes(std::span<const Pass> passes) {
   const int n = size();
   std::vector<Message> messages;
   for (const auto& p : passes) {
@@ -116,12 +116,12 @@ void AxisCollectives::pass_on(std::span<const Pass> passes) {
     if (!p.in.empty()) messages.push_back({from, {}, p.in});
     if (!p.out.empty()) messages.push_back({to, p.out, {}});
   }
-  workers_->begin(messages, "pass on");
+  workers_->start_exchange(messages, "pass on");
 }
 
-void AxisCollectives::settle() {
+void AxisCollectives::finish_passes() {
   const trace::Span span("wait");
-  workers_->settle();
+  workers_->finish_exchange();
 }
 
 void AxisCollectives::progress() noexcept {

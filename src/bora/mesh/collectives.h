@@ -20,8 +20,8 @@ class AxisCollectives final : public core::Collectives {
   void all_reduce(core::DType dtype, std::span<std::byte> values, Combine combine) override;
   void all_gather(std::span<const std::byte> mine, std::span<std::byte> all) override;
   void reduce_scatter(core::DType dtype, std::span<const std::byte> all, std::span<std::byte> mine) override;
-  void pass_on(std::span<const Pass> passes) override;
-  void settle() override;
+  void start_passes(std::span<const Pass> passes) override;
+  void finish_passes() override;
   void progress() noexcept override;
 
  private:

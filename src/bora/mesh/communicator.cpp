@@ -128,7 +128,7 @@ void Communicator::exchange_all(std::span<const Message> messages, std::string_v
   world_->wait(call, [this] { return transport_->finished(); });
 }
 
-void Communicator::begin(std::span<const Message> messages, std::string_view call) {
+void Communicator::start_exchange(std::span<const Message> messages, std::string_view call) {
   for (const auto& m : messages) require_peer(call, m.peer);
   if (messages.empty()) return;
   call_ = call;
@@ -148,7 +148,7 @@ void Communicator::progress() noexcept {
   }
 }
 
-void Communicator::settle() {
+void Communicator::finish_exchange() {
   if (!travels_) return;
   world_->wait(call_, [this] {
     if (error_) std::rethrow_exception(error_);

@@ -50,11 +50,11 @@ class Communicator {
   void exchange(int peer, std::span<const std::byte> out, std::span<std::byte> in);
   /// A batch of transfers at once, any peers but this worker itself; complete at return.
   void exchange_all(std::span<const Message> messages, std::string_view call = "exchange");
-  /// Begins a batch that travels while this worker computes; settle() waits for its end. Until then the bytes
+  /// Starts a batch that travels while this worker computes; finish_exchange() waits for its end. Until then the bytes
   /// must stay, and nothing else may be called here. The transport moves messages only while it is asked:
-  /// progress() does that without waiting, and never throws (an error comes out of settle).
-  void begin(std::span<const Message> messages, std::string_view call);
-  void settle();
+  /// progress() does that without waiting, and never throws (an error comes out of finish_exchange).
+  void start_exchange(std::span<const Message> messages, std::string_view call);
+  void finish_exchange();
   void progress() noexcept;
   /// Everybody's bytes become those of worker `from`: how worker 0's decisions (save now, stop now) reach
   /// all.

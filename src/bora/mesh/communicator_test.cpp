@@ -120,15 +120,15 @@ TEST(Communicator, MessagesTravelBesideOtherCalls) {
     std::vector<int> in(1000, -1);
     const Message messages[] = {{(c.rank() + 1) % 3, bytes_of(out), {}},
                                 {(c.rank() + 2) % 3, {}, room_in(in)}};
-    beside->begin(messages, "values");
+    beside->start_exchange(messages, "values");
     c.barrier();
     beside->progress();
     std::vector<int> ranks(3);
     const int mine = c.rank();
     c.all_gather(std::as_bytes(std::span(&mine, 1)), room_in(ranks));
     EXPECT_THAT(ranks, ::testing::ElementsAre(0, 1, 2));
-    beside->settle();
-    beside->settle();  // nothing travels
+    beside->finish_exchange();
+    beside->finish_exchange();  // nothing travels
     EXPECT_THAT(in, Each(Eq((c.rank() + 2) % 3)));
   });
   EXPECT_THAT(errors, Each(""));
@@ -140,9 +140,9 @@ TEST(Communicator, WhatTravelsFailsWithItsSender) {
     if (c.rank() == 1) fail(ErrorKind::Io, "the disk is full");
     std::vector<int> in(10);
     const Message message{1, {}, room_in(in)};
-    beside->begin({&message, 1}, "values");
+    beside->start_exchange({&message, 1}, "values");
     for (int i = 0; i < 10; ++i) beside->progress();
-    beside->settle();
+    beside->finish_exchange();
   });
   EXPECT_THAT(errors[0], StartsWith("values: worker 0 "));
 }

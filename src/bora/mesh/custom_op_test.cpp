@@ -46,16 +46,8 @@ core::CustomOp share() {
 // Along a cut axis, along a summed one, and along one that must be gathered.
 TEST(CustomOpOnAMesh, IsAsOnOneRank) {
   const Case cases[] = {
-      {"weigh",
-       {{{"b", "e"}, {4, 8}}, {{"e"}, {8}}},
-       [](In in) {
-         return Result{weigh()(in, kB), {"b"}};
-       }},
-      {"share",
-       {{{"b", "e"}, {4, 8}}},
-       [](In in) {
-         return Result{share()(in, kBe), {"b", "e"}};
-       }},
+      {"weigh", {{{"b", "e"}, {4, 8}}, {{"e"}, {8}}}, [](In in) { return Result{weigh()(in, kB), {"b"}}; }},
+      {"share", {{{"b", "e"}, {4, 8}}}, [](In in) { return Result{share()(in, kBe), {"b", "e"}}; }},
   };
   const Layout layouts[] = {
       {{.model = 2}, {{{"e", "model"}}, {}}, "e over two"},

@@ -150,9 +150,7 @@ TEST(LaneTree, Errors) {
   tree.buffer_for(2);
   EXPECT_EQ(error_of([&] { tree.buffer_for(3); }), "lane tree: lane 3 begins before lane 2 has finished");
   EXPECT_EQ(error_of([&] { tree.take_total(); }), "lane tree: 1 of 4 lanes have finished");
-  EXPECT_EQ(error_of([&] {
-              tree.push({1, 2, {core::Array()}, {}});
-            }),
+  EXPECT_EQ(error_of([&] { tree.push({1, 2, {core::Array()}, {}}); }),
             "lane tree: 2 lanes from lane 1 with 1 arrays are no node of 4 lanes with 1");
   tree.finish(2, std::vector<double>{1, 2});
   tree.buffer_for(3);
@@ -161,9 +159,7 @@ TEST(LaneTree, Errors) {
   LaneTree other(2, 1);
   other.buffer_for(0)[0] = array_of({1, 2});
   other.finish(0, {});
-  EXPECT_EQ(error_of([&] {
-              other.push({1, 1, {array_of({1})}, {}});
-            }),
+  EXPECT_EQ(error_of([&] { other.push({1, 1, {array_of({1})}, {}}); }),
             "lane tree: array 0 has 2 elements in one lane and 1 in another");
 }
 

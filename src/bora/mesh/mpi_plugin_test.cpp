@@ -54,9 +54,7 @@ TEST(MpiPlugin, OneWorkerNeverOpensIt) {
 }
 
 TEST(MpiPlugin, TorchrunStartsNoWorkersOnCpus) {
-  EXPECT_EQ(error_of([] {
-              make_communicator(LaunchEnvironment{Launcher::torchrun, 0, 4, 0, 4, "here"});
-            }),
+  EXPECT_EQ(error_of([] { make_communicator(LaunchEnvironment{Launcher::torchrun, 0, 4, 0, 4, "here"}); }),
             "workers: torchrun started 4 workers, and has no means for workers on CPUs to talk\n"
             "hint: mpirun -n 4 or srun -n 4 --mpi=pmix");
 }

@@ -139,11 +139,11 @@ class Counted final : public Collectives {
     ++scatters;
     real_.reduce_scatter(type, all, mine);
   }
-  void pass_on(std::span<const Pass> passes) override {
+  void start_passes(std::span<const Pass> passes) override {
     for (const auto& p : passes) received += p.in.size();
-    real_.pass_on(passes);
+    real_.start_passes(passes);
   }
-  void settle() override { real_.settle(); }
+  void finish_passes() override { real_.finish_passes(); }
   void progress() noexcept override { real_.progress(); }
 
  private:

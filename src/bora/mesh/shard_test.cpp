@@ -40,9 +40,7 @@ TEST(Shards, AreNotReadAsWholeArrays) {
     const std::string says =
         " is cut, this rank holds 2 of its 4 elements\nhint: core::whole() gathers it on all ranks, "
         "core::local_vector() reads this rank's shard";
-    EXPECT_EQ(error_of([&] {
-                core::require_whole("to_vector", {x, kNames});
-              }),
+    EXPECT_EQ(error_of([&] { core::require_whole("to_vector", {x, kNames}); }),
               "to_vector: axis mlp of [mlp=4]" + says);
     EXPECT_EQ(error_of([&] { x.to_vector<float>(); }), "to_vector: dimension 0 of [?=4]" + says);
     EXPECT_EQ(error_of([&] { two.item(); }).substr(0, 25), "item: dimension 0 of [?=2");

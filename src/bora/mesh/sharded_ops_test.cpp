@@ -99,24 +99,20 @@ std::vector<Case> plain_cases() {
   same("slice", [](const Operand& x) { return core::slice(x, "p", 1, 4); });
   same("silu", [](const Operand& x) { return core::activate(core::Activation::silu, x); });
   const auto reduced = [&](std::string name, core::Reduction op) {
-    out.push_back(unary_like(name + " over one", [op](const Operand& x) {
-      return Result{core::reduce(op, x, kE), {"b", "p"}};
-    }));
-    out.push_back(unary_like(name + " over all", [op](const Operand& x) {
-      return Result{core::reduce(op, x, kBpe), {}};
-    }));
+    out.push_back(unary_like(name + " over one",
+                             [op](const Operand& x) { return Result{core::reduce(op, x, kE), {"b", "p"}}; }));
+    out.push_back(unary_like(name + " over all",
+                             [op](const Operand& x) { return Result{core::reduce(op, x, kBpe), {}}; }));
   };
   reduced("sum", core::Reduction::sum);
   reduced("mean", core::Reduction::mean);
   reduced("max", core::Reduction::max);
   reduced("var", core::Reduction::var);
   reduced("logsumexp", core::Reduction::logsumexp);
-  out.push_back(unary_like("rearrange", [](const Operand& x) {
-    return Result{core::rearrange(x, kEpb), {"e", "p", "b"}};
-  }));
-  out.push_back(unary_like("flatten", [](const Operand& x) {
-    return Result{core::flatten(x, kPe, "pe"), {"b", "pe"}};
-  }));
+  out.push_back(unary_like(
+      "rearrange", [](const Operand& x) { return Result{core::rearrange(x, kEpb), {"e", "p", "b"}}; }));
+  out.push_back(unary_like(
+      "flatten", [](const Operand& x) { return Result{core::flatten(x, kPe, "pe"), {"b", "pe"}}; }));
   out.push_back(unary_like("unflatten", [](const Operand& x) {
     static constexpr std::int64_t kSizes[] = {2, 4};
     return Result{core::unflatten(x, "p", {kF, kSizes}), {"b", "f", "g", "e"}};
@@ -189,10 +185,10 @@ std::vector<Case> fused_cases() {
   out.push_back({"rms_norm", {{{"b", "p", "e"}, {4, 4, 4}}, {{"e"}, {4}}}, [](auto in) {
                    return Result{core::rms_norm(in[0], in[1].array, kE, 1e-5), {"b", "p", "e"}};
                  }});
-  out.push_back(
-      {"layer_norm", {{{"b", "p", "e"}, {4, 4, 4}}, {{"e"}, {4}}, {{"e"}, {4}}}, [](auto in) {
-         return Result{core::layer_norm(in[0], in[1].array, in[2].array, kE, 1e-5), {"b", "p", "e"}};
-       }});
+  out.push_back({"layer_norm", {{{"b", "p", "e"}, {4, 4, 4}}, {{"e"}, {4}}, {{"e"}, {4}}}, [](auto in) {
+                   return Result{core::layer_norm(in[0], in[1].array, in[2].array, kE, 1e-5),
+                                 {"b", "p", "e"}};
+                 }});
   out.push_back({"rope", {{{"b", "p", "h", "d"}, {4, 8, 4, 4}}}, [](auto in) {
                    static constexpr std::string_view kAngles[] = {"p", "half"};
                    static constexpr std::int64_t kSizes[] = {8, 2};
@@ -204,24 +200,24 @@ std::vector<Case> fused_cases() {
                        {"b", "p", "h", "d"}};
                  }});
   for (const bool segments : {false, true}) {
-    out.push_back(
-        {segments ? "attention in segments" : "attention",
-         {{{"b", "p", "h", "g", "d"}, {4, 8, 4, 4, 4}},
-          {{"b", "k", "h", "d"}, {4, 8, 4, 4}},
-          {{"b", "k", "h", "d"}, {4, 8, 4, 4}}},
-         [segments](auto in) {
-           core::AttentionRule rule;
-           if (segments) {
-             std::vector<std::int32_t> ids;
-             for (int i = 0; i < 32; ++i) ids.push_back(i % 8 / 3);
-             static constexpr std::int64_t kSizes[] = {4, 8};
-             rule.query_segments = core::from_data({kBp, kSizes}, std::span<const std::int32_t>(ids));
-             rule.key_segments = rule.query_segments;
-             rule.segment_names = {"b", "p"};
-           }
-           return Result{core::attention(in[0], in[1], in[2], {"p", "k", "d"}, rule),
-                         {"b", "p", "h", "g", "d"}};
-         }});
+    out.push_back({segments ? "attention in segments" : "attention",
+                   {{{"b", "p", "h", "g", "d"}, {4, 8, 4, 4, 4}},
+                    {{"b", "k", "h", "d"}, {4, 8, 4, 4}},
+                    {{"b", "k", "h", "d"}, {4, 8, 4, 4}}},
+                   [segments](auto in) {
+                     core::AttentionRule rule;
+                     if (segments) {
+                       std::vector<std::int32_t> ids;
+                       for (int i = 0; i < 32; ++i) ids.push_back(i % 8 / 3);
+                       static constexpr std::int64_t kSizes[] = {4, 8};
+                       rule.query_segments =
+                           core::from_data({kBp, kSizes}, std::span<const std::int32_t>(ids));
+                       rule.key_segments = rule.query_segments;
+                       rule.segment_names = {"b", "p"};
+                     }
+                     return Result{core::attention(in[0], in[1], in[2], {"p", "k", "d"}, rule),
+                                   {"b", "p", "h", "g", "d"}};
+                   }});
   }
   out.push_back(
       {"linear_cross_entropy",

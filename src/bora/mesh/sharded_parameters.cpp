@@ -106,17 +106,17 @@ ShardedParameters::Slots ShardedParameters::missing(const Slots& slots) const {
 }
 
 void ShardedParameters::gather(const Slots& slots) {
-  if (fetch_) arrive();
+  if (fetch_) finish_fetch();
   auto absent = missing(slots);
   if (absent.empty()) return;
-  begin(std::move(absent));
-  arrive();
+  start_fetch(std::move(absent));
+  finish_fetch();
 }
 
 // Sets off the values of parameters whose values are not there. Blocks that lie one after another in the
 // whole come straight to their place; others come beside it, without this worker's own, which goes from where
 // it is.
-void ShardedParameters::begin(Slots slots) {
+void ShardedParameters::start_fetch(Slots slots) {
   const auto rank = holders_->rank(), count = holders_->size();
   std::vector<Message> messages;
   Fetch& fetch = fetch_.emplace();
@@ -144,12 +144,12 @@ void ShardedParameters::begin(Slots slots) {
     fetch.arrives.push_back(arrives);
   }
   fetch.slots = std::move(slots);
-  values_->begin(messages, "parameters");
+  values_->start_exchange(messages, "parameters");
 }
 
-void ShardedParameters::arrive() {
+void ShardedParameters::finish_fetch() {
   const trace::Span span("gather block", "parameters", static_cast<std::int64_t>(fetch_->slots.size()));
-  values_->settle();
+  values_->finish_exchange();
   for (std::size_t k = 0; k < fetch_->slots.size(); ++k) {
     Slot& slot = slots_[fetch_->slots[k]];
     if (slot.cut.contiguous()) continue;
@@ -196,7 +196,7 @@ void ShardedParameters::need(std::span<const core::Array> parameters) {
   }
   if (fetch_) {
     const Slots came = fetch_->slots;
-    arrive();
+    finish_fetch();
     present_.insert(present_.end(), came.begin(), came.end());
   }
   for (const auto i : present_) {
@@ -204,11 +204,11 @@ void ShardedParameters::need(std::span<const core::Array> parameters) {
   }
   gather(wanted);
   present_ = wanted;
-  if (auto next = missing(follower(wanted)); !next.empty()) begin(std::move(next));
+  if (auto next = missing(follower(wanted)); !next.empty()) start_fetch(std::move(next));
 }
 
 void ShardedParameters::release() {
-  if (fetch_) arrive();
+  if (fetch_) finish_fetch();
   for (Slot& slot : slots_) {
     drop(slot);
     slot.held = false;

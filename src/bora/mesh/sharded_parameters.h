@@ -103,8 +103,8 @@ class ShardedParameters final : public core::ParameterStore {
   std::size_t take(core::Array& parameter, core::Names names);
   Slots missing(const Slots& slots) const;
   void gather(const Slots& slots);
-  void begin(Slots slots);
-  void arrive();
+  void start_fetch(Slots slots);
+  void finish_fetch();
   void look();
   Slots follower(const Slots& wanted);
   void drop(Slot& slot);

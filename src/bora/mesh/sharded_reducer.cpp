@@ -28,7 +28,7 @@ class ShardedGradients {
   // Gradient of the trained parameter i from this worker's lane of the round.
   void add(std::int64_t round, std::size_t i, const core::Array& gradient);
   // Waits for what is under way: other messages may follow.
-  void settle();
+  void finish();
   void finish(std::int64_t round, std::span<const double> scalars);
   // Blocks of the sum over all lanes (empty where no lane touched a parameter), and the scalars.
   LaneSum take_total();
@@ -54,13 +54,13 @@ class ShardedGradients {
   };
   int replica() const { return store_.across_[0]->rank(); }
   LaneRange lanes_of(std::int64_t round, int replica) const;
-  void arrive();
-  void pass_on(std::int64_t round, std::size_t i, std::vector<LaneSum> own);
-  void arrive_from_replicas();
+  void finish_pieces();
+  void send_to_replicas(std::int64_t round, std::size_t i, std::vector<LaneSum> own);
+  void finish_replicas();
 
   ShardedParameters& store_;
-  std::deque<Pieces> pieces_;     // on their way, in the order of their beginning
-  std::deque<Passed> passed_on_;  // likewise
+  std::deque<Pieces> pieces_;       // on their way, in the order in which they started
+  std::deque<Passed> to_replicas_;  // likewise
   std::size_t next_way_ = 0, next_way_across_ = 0;
   std::int64_t flying_bytes_ = 0;  // of the gradients in pieces_
   std::int64_t lanes_;
@@ -102,7 +102,8 @@ void ShardedGradients::add(std::int64_t round, std::size_t i, const core::Array&
   const auto lanes = lanes_of(round, replica()).lanes;  // of workers 0, 1, ... of the replica
   touched_[i] = true;
   const std::int64_t bytes = gradient.numel() * std::int64_t{sizeof(float)};
-  while (!pieces_.empty() && (pieces_.size() == kWays || flying_bytes_ + bytes > kMostFlying)) arrive();
+  while (!pieces_.empty() && (pieces_.size() == kWays || flying_bytes_ + bytes > kMostFlying))
+    finish_pieces();
   std::vector<core::Array> out(static_cast<std::size_t>(holders.size())), in(out.size());
   std::vector<Message> messages;
   for (int w = 0; w < holders.size(); ++w) {
@@ -127,31 +128,31 @@ void ShardedGradients::add(std::int64_t round, std::size_t i, const core::Array&
   auto& way = *store_.sums_[next_way_++ % kWays];
   flying_bytes_ += bytes;
   pieces_.push_back({&way, round, i, bytes, std::move(out), std::move(in)});
-  way.begin(messages, "gradients");
+  way.start_exchange(messages, "gradients");
 }
 
-void ShardedGradients::arrive() {
+void ShardedGradients::finish_pieces() {
   Pieces came = std::move(pieces_.front());
   pieces_.pop_front();
   {
     const trace::Span span("wait");
-    came.way->settle();
+    came.way->finish_exchange();
   }
   flying_bytes_ -= came.bytes;
   LaneTree own(lanes_, 1);
   const auto lanes = lanes_of(came.round, replica());
   for (std::int64_t k = 0; k < lanes.lanes; ++k)
     own.push({lanes.first + k, 1, {std::move(came.in[static_cast<std::size_t>(k)])}, {}});
-  pass_on(came.round, came.parameter, own.take_nodes());
+  send_to_replicas(came.round, came.parameter, own.take_nodes());
 }
 
 // To the workers with the same block in the other replicas.
-void ShardedGradients::pass_on(std::int64_t round, std::size_t i, std::vector<LaneSum> own) {
-  if (passed_on_.size() == kWays) arrive_from_replicas();
+void ShardedGradients::send_to_replicas(std::int64_t round, std::size_t i, std::vector<LaneSum> own) {
+  if (to_replicas_.size() == kWays) finish_replicas();
   const auto& cut = store_.cut(slots_[i]);
   const auto sizes = cut.whole() ? store_.slots_[slots_[i]].whole.sizes() : cut.sizes(store_.block());
   auto& across = *store_.across_[next_way_across_++ % kWays];
-  auto& passed = passed_on_.emplace_back(Passed{&across, i, std::move(own), {}});
+  auto& passed = to_replicas_.emplace_back(Passed{&across, i, std::move(own), {}});
   std::vector<Message> messages;
   for (int k = 1; k < across.size(); ++k) {
     const int to = (across.rank() + k) % across.size(),
@@ -163,24 +164,24 @@ void ShardedGradients::pass_on(std::int64_t round, std::size_t i, std::vector<La
       messages.push_back({from, {}, bytes_of(array.arrays[0].data<float>(), array.arrays[0].numel())});
     }
   }
-  across.begin(messages, "gradients of replicas");
-  if (across.size() == 1) arrive_from_replicas();
+  across.start_exchange(messages, "gradients of replicas");
+  if (across.size() == 1) finish_replicas();
 }
 
-void ShardedGradients::arrive_from_replicas() {
-  Passed came = std::move(passed_on_.front());
-  passed_on_.pop_front();
+void ShardedGradients::finish_replicas() {
+  Passed came = std::move(to_replicas_.front());
+  to_replicas_.pop_front();
   {
     const trace::Span span("wait");
-    came.way->settle();
+    came.way->finish_exchange();
   }
   for (auto* nodes : {&came.own, &came.others})
     for (auto& node : *nodes) trees_[came.parameter].push(std::move(node));
 }
 
-void ShardedGradients::settle() {
-  while (!pieces_.empty()) arrive();
-  while (!passed_on_.empty()) arrive_from_replicas();
+void ShardedGradients::finish() {
+  while (!pieces_.empty()) finish_pieces();
+  while (!to_replicas_.empty()) finish_replicas();
 }
 
 void ShardedGradients::finish(std::int64_t round, std::span<const double> scalars) {
@@ -222,7 +223,7 @@ class ShardedReducer final : public GradientReducer {
         return core::stream_gradients(
             arrays(), loss, [&](std::size_t i, const core::Array& gradient) { sum.add(round, i, gradient); });
       });
-      sum.settle();
+      sum.finish();
       agree_on_scalars();
       sum.finish(round, scalars);
     }

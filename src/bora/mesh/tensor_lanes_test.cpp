@@ -90,9 +90,7 @@ TEST(TensorLanes, LayersSideBySide) {
 TEST(TensorLanes, Vocabulary) {
   expect_same_bits({"take",
                     {{{"v", "e"}, {32, 24}}, {{"b", "p"}, {2, 16}, 32}},
-                    [](auto in) {
-                      return Result{core::take(in[0], "v", in[1], kBpe), {"b", "p", "e"}};
-                    }},
+                    [](auto in) { return Result{core::take(in[0], "v", in[1], kBpe), {"b", "p", "e"}}; }},
                    "v");
   for (const bool options : {false, true}) {
     expect_same_bits(
@@ -130,9 +128,7 @@ TEST(TensorLanes, ABatchOfProducts) {
   static constexpr std::string_view kBpq[] = {"b", "p", "q"};
   expect_same_bits({"dot",
                     {{{"b", "p", "e"}, {4, 8, 24}}, {{"b", "q", "e"}, {4, 8, 24}}},
-                    [](auto in) {
-                      return Result{core::dot(in[0], in[1], kBpq), {"b", "p", "q"}};
-                    }},
+                    [](auto in) { return Result{core::dot(in[0], in[1], kBpq), {"b", "p", "q"}}; }},
                    "b");
 }
 
@@ -154,10 +150,7 @@ TEST(TensorLanes, OtherSumsAreRefused) {
       "{}: a sum over the axis m on the mesh axis model does not follow the 4 fixed lanes\nhint: take m out "
       "of "
       "the axes of model, or leave out trainer.tensor_lanes";
-  EXPECT_EQ(error_of(4,
-                     [&] {
-                       core::reduce(core::Reduction::sum, {filled(kBm, {2, 8}), kBm}, kM);
-                     }),
+  EXPECT_EQ(error_of(4, [&] { core::reduce(core::Reduction::sum, {filled(kBm, {2, 8}), kBm}, kM); }),
             fmt::format(kSum, "sum"));
   const auto multiply = [&](Array& x) {
     core::value_and_grad(std::vector<Array*>{&x}, [&] {

@@ -38,14 +38,9 @@ TEST(Grad, IsRefusedInsideAnother) {
       "derivatives are core::hessian_vector_product";
   EXPECT_EQ(nested([&] { value_and_grad(inner, [&] { return square(y); }); }), "value_and_grad" + rest);
   Array into;
-  EXPECT_EQ(nested([&] {
-              accumulate_gradients(inner, [&] { return square(y); }, {&into, 1});
-            }),
+  EXPECT_EQ(nested([&] { accumulate_gradients(inner, [&] { return square(y); }, {&into, 1}); }),
             "value_and_grad" + rest);
-  EXPECT_EQ(nested([&] {
-              stream_gradients(
-                  inner, [&] { return square(y); }, [](std::size_t, Array) {});
-            }),
+  EXPECT_EQ(nested([&] { stream_gradients(inner, [&] { return square(y); }, [](std::size_t, Array) {}); }),
             "stream_gradients" + rest);
 }
 

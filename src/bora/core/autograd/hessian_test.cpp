@@ -53,8 +53,7 @@ TEST(Hessian, SeesThroughCheckpoints) {
   Array a = array({3, 4}, 1), x = array({4}, 2);
   const std::vector<Array*> parameters{&a, &x};
   const std::vector<Array> v{array({3, 4}, 3), array({4}, 4)};
-  const auto want = hessian_vector_product(
-      parameters, [&] { return loss_of(a, x); }, v);
+  const auto want = hessian_vector_product(parameters, [&] { return loss_of(a, x); }, v);
   const auto got = hessian_vector_product(
       parameters,
       [&] {
@@ -69,12 +68,8 @@ TEST(Hessian, OfALinearFunctionIsZero) {
   Array x = array({4}, 2), unused = array({2}, 5);
   const std::vector<Array*> parameters{&x, &unused};
   const std::vector<Array> v{array({4}, 3), array({2}, 4)};
-  const auto got = hessian_vector_product(
-      parameters,
-      [&] {
-        return reduce(Reduction::sum, {x, kColumn}, kColumn);
-      },
-      v);
+  const auto got =
+      hessian_vector_product(parameters, [&] { return reduce(Reduction::sum, {x, kColumn}, kColumn); }, v);
   EXPECT_EQ(got.gradients[0].to_vector<float>(), std::vector<float>(4, 1));
   EXPECT_EQ(got.gradients[1].to_vector<float>(), std::vector<float>(2, 0));
   EXPECT_EQ(got.products[0].to_vector<float>(), std::vector<float>(4, 0));

@@ -91,18 +91,18 @@ struct Ring {
 /// What travels, until it has arrived: after an error, too, since its memory is about to go.
 class Travel {
  public:
-  Travel(Collectives& workers, const Passes& passes) : workers_(workers) { workers_.pass_on(passes); }
+  Travel(Collectives& workers, const Passes& passes) : workers_(workers) { workers_.start_passes(passes); }
   ~Travel() {
     try {
-      if (under_way_) workers_.settle();
+      if (under_way_) workers_.finish_passes();
     } catch (...) {  // the error that ended the computation is the one to tell
     }
   }
   Travel(const Travel&) = delete;
   Travel& operator=(const Travel&) = delete;
-  void settle() {
+  void finish() {
     under_way_ = false;
-    workers_.settle();
+    workers_.finish_passes();
   }
 
  private:
@@ -120,7 +120,7 @@ struct Round {
     next = ring.goes_on(ring.at(block - 1), step) ? here_like() : Block();
     (ring.goes_on(block, step) ? here : Block()).pass(1, next, passes);
   }
-  void arrive() {
+  void advance() {
     if (next.k.defined()) here = std::move(next);
     next = {};
     block = ring.at(block - 1);
@@ -154,8 +154,8 @@ struct RingAttention : torch::autograd::Function<RingAttention> {
                                    lse.mutable_data_ptr<float>(), joins);
         joins = true;
       }
-      travel.settle();
-      round.arrive();
+      travel.finish();
+      round.advance();
     }
     if (!joins) {
       out.zero_();
@@ -201,8 +201,8 @@ struct RingAttention : torch::autograd::Function<RingAttention> {
             query_out(dq), key_out(fresh.k), key_out(fresh.v), joins);
         joins = true;
       }
-      travel.settle();
-      round.arrive();
+      travel.finish();
+      round.advance();
       if (came.k.defined()) {
         const Block wide = came.as(at::kFloat);
         add(own.k, wide.k);

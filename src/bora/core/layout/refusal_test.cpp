@@ -37,26 +37,17 @@ TEST(Refusal, NamesTheOpAndItsOperands) {
   const Array x = array({2, 3}), y = array({3, 4}), weight = array({3}, DType::f64), bias = array({5});
   const NameList ab{"a", "b"}, bc{"b", "c"}, b{"b"}, ac{"a", "c"};
   const Array truth = array({2, 3}, DType::boolean), other = array({3, 4}, DType::boolean);
-  EXPECT_THAT(error_of([&] {
-                dot({truth, ab}, {other, bc}, ac);
-              }),
+  EXPECT_THAT(error_of([&] { dot({truth, ab}, {other, bc}, ac); }),
               refuses("dot: libtorch refuses [a=2, b=3] of bool and [b=3, c=4] of bool: "));
-  EXPECT_THAT(error_of([&] {
-                linear({x, ab}, {y, bc}, bias, ac);
-              }),
+  EXPECT_THAT(error_of([&] { linear({x, ab}, {y, bc}, bias, ac); }),
               refuses("linear: libtorch refuses [a=2, b=3] of f32 and [b=3, c=4] of f32 and [?=5] of f32: "));
-  EXPECT_THAT(error_of([&] {
-                rms_norm({array({2, 3}, DType::i64), ab}, {}, b, 1e-5);
-              }),
+  EXPECT_THAT(error_of([&] { rms_norm({array({2, 3}, DType::i64), ab}, {}, b, 1e-5); }),
               refuses("rms_norm: libtorch refuses [a=2, b=3] of i64: "));
-  EXPECT_THAT(error_of([&] {
-                layer_norm({array({2, 3}, DType::i64), ab}, weight, {}, b, 1e-5);
-              }),
+  EXPECT_THAT(error_of([&] { layer_norm({array({2, 3}, DType::i64), ab}, weight, {}, b, 1e-5); }),
               refuses("layer_norm: libtorch refuses [a=2, b=3] of i64 and [b=3] of f64: "));
-  EXPECT_THAT(error_of([&] {
-                gated(Activation::silu, {x, ab}, {array({3, 2, 2}), NameList{"b", "a", "d"}});
-              }),
-              refuses("gated: libtorch refuses [a=2, b=3] of f32 and [b=3, a=2, d=2] of f32: "));
+  EXPECT_THAT(
+      error_of([&] { gated(Activation::silu, {x, ab}, {array({3, 2, 2}), NameList{"b", "a", "d"}}); }),
+      refuses("gated: libtorch refuses [a=2, b=3] of f32 and [b=3, a=2, d=2] of f32: "));
   EXPECT_THAT(error_of([&] { read_slice(x, 0, 1, 7); }),
               refuses("read_slice: libtorch refuses [?=2, ?=3] of f32: "));
 }

@@ -35,9 +35,7 @@ TEST(ActivationOps, EqualTorch) {
     SCOPED_TRACE(name(f));
     expect_same(
         {{values({2, 3, 4}), kAbc}}, kAbc,
-        [f = f](auto in) {
-          return Result{activate(f, in[0]), {in[0].names.begin(), in[0].names.end()}};
-        },
+        [f = f](auto in) { return Result{activate(f, in[0]), {in[0].names.begin(), in[0].names.end()}}; },
         [torch = torch](const auto& in) { return torch(in[0]); });
   }
 }
@@ -47,9 +45,7 @@ TEST(ActivationOps, GatesEqualTorch) {
     SCOPED_TRACE(name(f));
     expect_same(
         {{values({2, 3, 4}), kAbc}, {values({2, 3, 4}, 1), kAbc}}, kAbc,
-        [f = f](auto in) {
-          return Result{gated(f, in[0], in[1]), {in[0].names.begin(), in[0].names.end()}};
-        },
+        [f = f](auto in) { return Result{gated(f, in[0], in[1]), {in[0].names.begin(), in[0].names.end()}}; },
         [torch = torch](const auto& in) { return torch(in[0]).mul(in[1]); });
   }
 }
@@ -58,9 +54,7 @@ TEST(ActivationOps, ElementTypes) {
   const Array whole = wrap(integers({3}, 5));
   const NameList n{"n"};
   EXPECT_EQ(activate(Activation::relu, {whole, n}).dtype(), DType::i64);
-  EXPECT_EQ(error_of([&] {
-              activate(Activation::gelu, {whole, n});
-            }),
+  EXPECT_EQ(error_of([&] { activate(Activation::gelu, {whole, n}); }),
             "gelu: needs floating-point elements, [n=3] holds i64\nhint: cast it to f32 first");
 }
 

@@ -84,9 +84,9 @@ TEST(Create, RandomValuesHaveTheirDistribution) {
 
 TEST(Create, RandomValuesDependOnKeyAndIndexAlone) {
   const Dims long_sizes{5, 3};
-  for (const auto draw : {+[](Key key, const Shape&s) { return random_uniform(key, s); },
-                          +[](Key key, const Shape&s) { return random_normal(key, s); },
-                          +[](Key key, const Shape&s) { return random_truncated_normal(key, s, -2, 2); }}) {
+  for (const auto draw : {+[](Key key, const Shape& s) { return random_uniform(key, s); },
+                          +[](Key key, const Shape& s) { return random_normal(key, s); },
+                          +[](Key key, const Shape& s) { return random_truncated_normal(key, s, -2, 2); }}) {
     const std::vector<float> some = draw(Key::from_seed(1), kShape).to_vector<float>();
     const std::vector<float> more = draw(Key::from_seed(1), {kAb, long_sizes}).to_vector<float>();
     EXPECT_TRUE(std::equal(some.begin(), some.end(), more.begin()));
@@ -117,12 +117,8 @@ TEST(Create, DropoutEqualsTorchWithTheSameMask) {
   // in row-major order of the operand's dimensions, whatever its strides
   expect_same(
       {{values({40, 3}), kAb}}, kAb,
-      [&](auto in) {
-        return Result{dropout({rearrange(in[0], kAb), kAb}, 0.4, key), kAb};
-      },
-      [&](const auto& in) {
-        return in[0].mul(mask(0.4, key, {40, 3}));
-      });
+      [&](auto in) { return Result{dropout({rearrange(in[0], kAb), kAb}, 0.4, key), kAb}; },
+      [&](const auto& in) { return in[0].mul(mask(0.4, key, {40, 3})); });
 }
 
 TEST(Create, DropoutOfNarrowTypesUsesTheSameMask) {

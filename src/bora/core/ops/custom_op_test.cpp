@@ -26,10 +26,7 @@ Array multiply(const Operand& a, const Operand& b, Names out) { return binary(Bi
 // y[b] = (sum over e of x[b, e] · w[e])², with the names of the axes in another order on the way back
 CustomOpRule square_of_dot() {
   return {.name = "square_of_dot",
-          .forward =
-              [](In in) {
-                return unary(Unary::square, {dot(in[0], in[1], kB), kB});
-              },
+          .forward = [](In in) { return unary(Unary::square, {dot(in[0], in[1], kB), kB}); },
           .backward =
               [](In in, const Operand&, const Operand& gradient) {
                 const Array twice = binary(Binary::multiply, {dot(in[0], in[1], kB), kB}, 2.0);
@@ -72,10 +69,7 @@ TEST(CustomOp, CanBeDifferentiatedTwice) {
   const std::vector<Array*> parameters{&x, &w};
   const std::vector<Array> v{wrap(values({3, 4}, 2)), wrap(values({4}, 3))};
   const auto own = hessian_vector_product(
-      parameters,
-      [&] {
-        return reduce(Reduction::sum, {op({Operand{x, kBe}, Operand{w, kE}}, kB), kB}, kB);
-      },
+      parameters, [&] { return reduce(Reduction::sum, {op({Operand{x, kBe}, Operand{w, kE}}, kB), kB}, kB); },
       v);
   const auto plain = hessian_vector_product(
       parameters,

@@ -54,9 +54,7 @@ TEST(Elementwise, UnaryOpsEqualTorch) {
     const T x = needs_positive(op) ? values({2, 3, 4}).abs().add(0.1) : values({2, 3, 4});
     expect_same(
         {{x, kAbc}}, kAbc,
-        [op = op](auto in) {
-          return Result{unary(op, in[0]), {in[0].names.begin(), in[0].names.end()}};
-        },
+        [op = op](auto in) { return Result{unary(op, in[0]), {in[0].names.begin(), in[0].names.end()}}; },
         [torch = torch](const auto& in) { return torch(in[0]); });
   }
 }
@@ -108,19 +106,13 @@ TEST(Elementwise, BinaryOpsEqualTorchInEveryOrder) {
     // b's axes lie within a's; then the other way round
     expect_same(
         {{a, kAbc}, {b, {"c", "a"}}}, kAbc,
-        [op = op](auto in) {
-          return Result{binary(op, in[0], in[1], kAbc), kAbc};
-        },
+        [op = op](auto in) { return Result{binary(op, in[0], in[1], kAbc), kAbc}; },
         [torch = torch](const auto& in) { return torch(in[0], in[1].t().unsqueeze(1)); });
     const NameList out{"c", "a", "b"};
     expect_same(
         {{base_for(op, b), {"c", "a"}}, {a, kAbc}}, out,
-        [op = op, out](auto in) {
-          return Result{binary(op, in[0], in[1], out), out};
-        },
-        [torch = torch](const auto& in) {
-          return torch(in[0].unsqueeze(2), in[1].permute({2, 0, 1}));
-        });
+        [op = op, out](auto in) { return Result{binary(op, in[0], in[1], out), out}; },
+        [torch = torch](const auto& in) { return torch(in[0].unsqueeze(2), in[1].permute({2, 0, 1})); });
   }
 }
 
@@ -135,15 +127,11 @@ TEST(Elementwise, BinaryWithANumberEqualsTorch) {
     const auto own_names = [](const Operand& in) { return NameList(in.names.begin(), in.names.end()); };
     expect_same(
         {{x, names}}, names,
-        [&, op = op](auto in) {
-          return Result{binary(op, in[0], 0.7), own_names(in[0])};
-        },
+        [&, op = op](auto in) { return Result{binary(op, in[0], 0.7), own_names(in[0])}; },
         [&, torch = torch](const auto& in) { return torch(in[0], constant(0.7)); });
     expect_same(
         {{x, names}}, names,
-        [&, op = op](auto in) {
-          return Result{binary(op, 0.7, in[0]), own_names(in[0])};
-        },
+        [&, op = op](auto in) { return Result{binary(op, 0.7, in[0]), own_names(in[0])}; },
         [&, torch = torch](const auto& in) { return torch(constant(0.7), in[0]); });
   }
 }
@@ -177,15 +165,11 @@ TEST(Elementwise, LogicEqualsTorch) {
   const NameList ab{"a", "b"};
   expect_same(
       {{a, ab}, {b, {"b"}}}, ab,
-      [&](auto in) {
-        return Result{binary(Binary::logical_and, in[0], in[1], ab), ab};
-      },
+      [&](auto in) { return Result{binary(Binary::logical_and, in[0], in[1], ab), ab}; },
       [](const auto& in) { return in[0].logical_and(in[1]); });
   expect_same(
       {{a, ab}, {b, {"b"}}}, ab,
-      [&](auto in) {
-        return Result{binary(Binary::logical_or, in[0], in[1], ab), ab};
-      },
+      [&](auto in) { return Result{binary(Binary::logical_or, in[0], in[1], ab), ab}; },
       [](const auto& in) { return in[0].logical_or(in[1]); });
 }
 
@@ -193,21 +177,15 @@ TEST(Elementwise, OneElementBroadcastsWithItsGradient) {
   const NameList ab{"a", "b"};
   expect_same(
       {{values({}), {}}, {values({2, 3}, 1), ab}}, ab,
-      [&](auto in) {
-        return Result{binary(Binary::multiply, in[0], in[1], ab), ab};
-      },
+      [&](auto in) { return Result{binary(Binary::multiply, in[0], in[1], ab), ab}; },
       [](const auto& in) { return in[0].mul(in[1]); });
   expect_same(
       {{values({2, 3}), ab}, {values({}, 1), {}}}, ab,
-      [&](auto in) {
-        return Result{binary(Binary::divide, in[0], in[1], ab), ab};
-      },
+      [&](auto in) { return Result{binary(Binary::divide, in[0], in[1], ab), ab}; },
       [](const auto& in) { return in[0].div(in[1]); });
   expect_same(
       {{values({1, 5}), ab}, {values({1}, 1), {"a"}}}, ab,
-      [&](auto in) {
-        return Result{binary(Binary::add, in[0], in[1], ab), ab};
-      },
+      [&](auto in) { return Result{binary(Binary::add, in[0], in[1], ab), ab}; },
       [](const auto& in) { return in[0].add(in[1].unsqueeze(1)); });
 }
 
@@ -215,18 +193,14 @@ TEST(Elementwise, WhereEqualsTorchInEveryOrder) {
   const T condition = values({2, 4}).gt(0);
   expect_same(
       {{condition, {"a", "c"}}, {values({2, 3, 4}, 1), kAbc}, {values({3}, 2), {"b"}}}, kAbc,
-      [](auto in) {
-        return Result{where(in[0], in[1], in[2], kAbc), kAbc};
-      },
+      [](auto in) { return Result{where(in[0], in[1], in[2], kAbc), kAbc}; },
       [](const auto& in) {
         return at::_ops::where_self::call(in[0].unsqueeze(1), in[1], in[2].unsqueeze(1));
       });
   const NameList out{"c", "b", "a"};
   expect_same(
       {{condition, {"a", "c"}}, {values({3}, 1), {"b"}}}, out,
-      [&](auto in) {
-        return Result{where(in[0], in[1], -1e9, out), out};
-      },
+      [&](auto in) { return Result{where(in[0], in[1], -1e9, out), out}; },
       [](const auto& in) {
         const T low = at::_ops::full::call({}, -1e9, at::kFloat, {}, {}, {});
         return at::_ops::where_self::call(in[0].t().unsqueeze(1), in[1].unsqueeze(1), low);
@@ -239,9 +213,7 @@ TEST(Elementwise, CastEqualsTorch) {
     SCOPED_TRACE(name(dtype));
     expect_same(
         {{values({2, 3}).mul(5), ab}}, ab,
-        [&](auto in) {
-          return Result{cast(in[0], dtype), {in[0].names.begin(), in[0].names.end()}};
-        },
+        [&](auto in) { return Result{cast(in[0], dtype), {in[0].names.begin(), in[0].names.end()}}; },
         [&](const auto& in) { return in[0].to(scalar_type(dtype)); });
   }
   const Array x = wrap(values({2}));

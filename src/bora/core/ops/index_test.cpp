@@ -18,12 +18,8 @@ TEST(Index, LookUpEqualsTorchInEveryOrder) {
        {NameList{"batch", "position", "embed"}, NameList{"embed", "position", "batch"}}) {
     expect_same(
         {{values({5, 4}), {"vocab", "embed"}}, {ids, {"batch", "position"}}}, {"batch", "position", "embed"},
-        [&](auto in) {
-          return Result{take(in[0], "vocab", in[1], out), out};
-        },
-        [](const auto& in) {
-          return in[0].index_select(0, in[1].view(-1)).view({2, 3, 4});
-        });
+        [&](auto in) { return Result{take(in[0], "vocab", in[1], out), out}; },
+        [](const auto& in) { return in[0].index_select(0, in[1].view(-1)).view({2, 3, 4}); });
   }
 }
 
@@ -31,9 +27,7 @@ TEST(Index, LookUpOfOneIndexDropsTheAxis) {
   const NameList out{"embed"};
   expect_same(
       {{values({5, 4}), {"vocab", "embed"}}, {integers({}, 5), {}}}, out,
-      [&](auto in) {
-        return Result{take(in[0], "vocab", in[1], out), out};
-      },
+      [&](auto in) { return Result{take(in[0], "vocab", in[1], out), out}; },
       [](const auto& in) { return in[0].index_select(0, in[1].view(1)).view(4); });
 }
 
@@ -41,9 +35,7 @@ TEST(Index, LookUpInTheMiddle) {
   const NameList out{"a", "n", "c"};
   expect_same(
       {{values({2, 5, 3}), {"a", "b", "c"}}, {integers({4}, 5).to(at::kInt), {"n"}}}, out,
-      [&](auto in) {
-        return Result{take(in[0], "b", in[1], out), out};
-      },
+      [&](auto in) { return Result{take(in[0], "b", in[1], out), out}; },
       [](const auto& in) { return in[0].index_select(1, in[1]); });
 }
 
@@ -51,10 +43,7 @@ TEST(Index, PickAlongAnAxisEqualsGather) {
   const NameList out{"batch", "position"};
   expect_same(
       {{values({2, 3, 7}), {"batch", "position", "vocab"}}, {integers({3, 2}, 7), {"position", "batch"}}},
-      out,
-      [&](auto in) {
-        return Result{take(in[0], "vocab", in[1], out), out};
-      },
+      out, [&](auto in) { return Result{take(in[0], "vocab", in[1], out), out}; },
       [](const auto& in) { return in[0].gather(2, in[1].t().unsqueeze(2)).squeeze(2); });
 }
 
@@ -62,39 +51,27 @@ TEST(Index, PickSeveralForEach) {
   const NameList out{"a", "k", "m"};
   expect_same(
       {{values({2, 7}), {"a", "b"}}, {integers({2, 3, 2}, 7), {"a", "k", "m"}}}, out,
-      [&](auto in) {
-        return Result{take(in[0], "b", in[1], out), out};
-      },
-      [](const auto& in) {
-        return in[0].gather(1, in[1].reshape({2, 6})).view({2, 3, 2});
-      });
+      [&](auto in) { return Result{take(in[0], "b", in[1], out), out}; },
+      [](const auto& in) { return in[0].gather(1, in[1].reshape({2, 6})).view({2, 3, 2}); });
 }
 
 TEST(Index, TakeWithSharedAndOwnAxes) {
   const NameList out{"a", "k", "c"};
   expect_same(
       {{values({2, 5, 3}), {"a", "b", "c"}}, {integers({2, 4}, 5), {"a", "k"}}}, out,
-      [&](auto in) {
-        return Result{take(in[0], "b", in[1], out), out};
-      },
-      [](const auto& in) {
-        return in[0].gather(1, in[1].unsqueeze(2).expand({2, 4, 3}));
-      });
+      [&](auto in) { return Result{take(in[0], "b", in[1], out), out}; },
+      [](const auto& in) { return in[0].gather(1, in[1].unsqueeze(2).expand({2, 4, 3})); });
 }
 
 TEST(Index, IndicesMayBringAnAxisOfTheSameName) {
   const NameList out{"a", "b"};
   expect_same(
       {{values({2, 5}), {"a", "b"}}, {integers({3}, 5), {"b"}}}, out,
-      [&](auto in) {
-        return Result{take(in[0], "b", in[1], out), out};
-      },
+      [&](auto in) { return Result{take(in[0], "b", in[1], out), out}; },
       [](const auto& in) { return in[0].index_select(1, in[1]); });
   expect_same(
       {{values({2, 5}), {"a", "b"}}, {integers({2, 3}, 5), {"a", "b"}}}, out,
-      [&](auto in) {
-        return Result{take(in[0], "b", in[1], out), out};
-      },
+      [&](auto in) { return Result{take(in[0], "b", in[1], out), out}; },
       [](const auto& in) { return in[0].gather(1, in[1]); });
 }
 
@@ -106,41 +83,28 @@ TEST(Index, ScatterAddEqualsTorchInEveryOrder) {
        {integers({2, 3}, 4), {"batch", "position"}},
        {values({2, 3, 4}, 1), {"batch", "position", "embed"}}},
       {"vocab", "embed"},
-      [](auto in) {
-        return Result{scatter_add(in[0], "vocab", in[1], in[2]), list(in[0].names)};
-      },
-      [](const auto& in) {
-        return in[0].index_add(0, in[1].view(-1), in[2].reshape({6, 4}));
-      });
+      [](auto in) { return Result{scatter_add(in[0], "vocab", in[1], in[2]), list(in[0].names)}; },
+      [](const auto& in) { return in[0].index_add(0, in[1].view(-1), in[2].reshape({6, 4})); });
 }
 
 TEST(Index, ScatterAddAlongAnAxis) {
   expect_same(
       {{values({2, 5}), {"a", "b"}}, {integers({2, 6}, 5), {"a", "k"}}, {values({2, 6}, 1), {"a", "k"}}},
-      {"a", "b"},
-      [](auto in) {
-        return Result{scatter_add(in[0], "b", in[1], in[2]), list(in[0].names)};
-      },
+      {"a", "b"}, [](auto in) { return Result{scatter_add(in[0], "b", in[1], in[2]), list(in[0].names)}; },
       [](const auto& in) { return in[0].scatter_add(1, in[1], in[2]); });
   expect_same(
       {{values({2, 5, 3}), {"a", "b", "c"}},
        {integers({2, 4}, 5), {"a", "k"}},
        {values({2, 4, 3}, 1), {"a", "k", "c"}}},
       {"a", "b", "c"},
-      [](auto in) {
-        return Result{scatter_add(in[0], "b", in[1], in[2]), list(in[0].names)};
-      },
-      [](const auto& in) {
-        return in[0].scatter_add(1, in[1].unsqueeze(2).expand({2, 4, 3}), in[2]);
-      });
+      [](auto in) { return Result{scatter_add(in[0], "b", in[1], in[2]), list(in[0].names)}; },
+      [](const auto& in) { return in[0].scatter_add(1, in[1].unsqueeze(2).expand({2, 4, 3}), in[2]); });
 }
 
 TEST(Index, ScatterAddOfIntegersAndSameName) {
   expect_same(
       {{integers({5}, 9), {"b"}}, {integers({7}, 5), {"b"}}, {integers({7}, 9, 1), {"b"}}}, {"b"},
-      [](auto in) {
-        return Result{scatter_add(in[0], "b", in[1], in[2]), list(in[0].names)};
-      },
+      [](auto in) { return Result{scatter_add(in[0], "b", in[1], in[2]), list(in[0].names)}; },
       [](const auto& in) { return in[0].index_add(0, in[1], in[2]); });
 }
 

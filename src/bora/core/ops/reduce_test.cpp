@@ -114,15 +114,11 @@ TEST(Reductions, SoftmaxEqualsTorchOverEverySetOfAxes) {
     const auto exponentials = [&](const T& x) { return x.exp(); };
     expect_same(
         {{values({2, 3, 4}), kAbc}}, kAbc,
-        [&](auto in) {
-          return Result{softmax(in[0], over), list(in[0].names)};
-        },
+        [&](auto in) { return Result{softmax(in[0], over), list(in[0].names)}; },
         [&](const auto& in) { return exponentials(in[0]).div(exponentials(in[0]).sum(dims(over), true)); });
     expect_same(
         {{values({2, 3, 4}), kAbc}}, kAbc,
-        [&](auto in) {
-          return Result{log_softmax(in[0], over), list(in[0].names)};
-        },
+        [&](auto in) { return Result{log_softmax(in[0], over), list(in[0].names)}; },
         [&](const auto& in) { return in[0].sub(in[0].logsumexp(dims(over), true)); });
   }
 }
@@ -131,9 +127,7 @@ TEST(Reductions, CumsumEqualsTorch) {
   for (const std::string_view axis : kAbc) {
     expect_same(
         {{values({2, 3, 4}), kAbc}}, kAbc,
-        [&](auto in) {
-          return Result{cumsum(in[0], axis), list(in[0].names)};
-        },
+        [&](auto in) { return Result{cumsum(in[0], axis), list(in[0].names)}; },
         [&](const auto& in) { return in[0].cumsum(find(kAbc, axis)); });
   }
 }
@@ -142,9 +136,7 @@ TEST(Reductions, ArgmaxEqualsTorchAndTakesTheFirst) {
   for (const std::string_view axis : kAbc) {
     expect_same(
         {{values({2, 3, 4}), kAbc}}, without(kAbc, {&axis, 1}),
-        [&](auto in) {
-          return Result{argmax(in[0], axis), without(in[0].names, {&axis, 1})};
-        },
+        [&](auto in) { return Result{argmax(in[0], axis), without(in[0].names, {&axis, 1})}; },
         [&](const auto& in) { return in[0].argmax(find(kAbc, axis)); });
   }
   const Array level = wrap(at::_ops::full::call({3, 50000}, 2.0, at::kFloat, {}, {}, {}));
@@ -162,15 +154,11 @@ TEST(Reductions, SortEqualsTorch) {
       const auto names = [](auto in) { return list(in[0].names); };
       expect_same(
           {{values({2, 3, 4}), kAbc}}, kAbc,
-          [&](auto in) {
-            return Result{sort(in[0], axis, descending).first, names(in)};
-          },
+          [&](auto in) { return Result{sort(in[0], axis, descending).first, names(in)}; },
           [&](const auto& in) { return std::get<0>(at::_ops::sort::call(in[0], dim, descending)); });
       expect_same(
           {{values({2, 3, 4}), kAbc}}, kAbc,
-          [&](auto in) {
-            return Result{sort(in[0], axis, descending).second, names(in)};
-          },
+          [&](auto in) { return Result{sort(in[0], axis, descending).second, names(in)}; },
           [&](const auto& in) { return std::get<1>(at::_ops::sort::call(in[0], dim, descending)); });
     }
   }
@@ -182,15 +170,11 @@ TEST(Reductions, TopKEqualsTorch) {
     const auto names = [](auto in) { return list(in[0].names); };
     expect_same(
         {{values({2, 3, 4}), kAbc}}, kAbc,
-        [&](auto in) {
-          return Result{top_k(in[0], axis, 2).first, names(in)};
-        },
+        [&](auto in) { return Result{top_k(in[0], axis, 2).first, names(in)}; },
         [&](const auto& in) { return std::get<0>(at::_ops::topk::call(in[0], 2, dim, true, true)); });
     expect_same(
         {{values({2, 3, 4}), kAbc}}, kAbc,
-        [&](auto in) {
-          return Result{top_k(in[0], axis, 2).second, names(in)};
-        },
+        [&](auto in) { return Result{top_k(in[0], axis, 2).second, names(in)}; },
         [&](const auto& in) { return std::get<1>(at::_ops::topk::call(in[0], 2, dim, true, true)); });
   }
 }

@@ -35,10 +35,7 @@ TEST(Shape, RearrangeEqualsTorch) {
   NameList to = kAbc;
   do {
     expect_same(
-        {{values({2, 3, 4}), kAbc}}, kAbc,
-        [&](auto in) {
-          return Result{rearrange(in[0], to), to};
-        },
+        {{values({2, 3, 4}), kAbc}}, kAbc, [&](auto in) { return Result{rearrange(in[0], to), to}; },
         [](const auto& in) { return in[0].mul(1); });
   } while (std::next_permutation(to.begin(), to.end()));
   const Array x = wrap(values({2, 3, 4}));
@@ -50,18 +47,10 @@ TEST(Shape, BroadcastEqualsTorch) {
   const Dims sizes{4, 2, 5, 3};
   const NameList to{"c", "a", "d", "b"};
   expect_same(
-      {{values({2, 3}), {"a", "b"}}}, to,
-      [&](auto in) {
-        return Result{broadcast(in[0], {to, sizes}), to};
-      },
-      [&](const auto& in) {
-        return in[0].view({1, 2, 1, 3}).expand(sizes);
-      });
+      {{values({2, 3}), {"a", "b"}}}, to, [&](auto in) { return Result{broadcast(in[0], {to, sizes}), to}; },
+      [&](const auto& in) { return in[0].view({1, 2, 1, 3}).expand(sizes); });
   expect_same(
-      {{values({}), {}}}, to,
-      [&](auto in) {
-        return Result{broadcast(in[0], {to, sizes}), to};
-      },
+      {{values({}), {}}}, to, [&](auto in) { return Result{broadcast(in[0], {to, sizes}), to}; },
       [&](const auto& in) { return in[0].expand(sizes); });
 }
 
@@ -74,18 +63,14 @@ TEST(Shape, FlattenEqualsTorch) {
         const NameList names = replaced(without(in[0].names, NameList{"d"}), "b", {"bd"});
         return Result{flatten(in[0], NameList{"b", "d"}, "bd"), names};
       },
-      [](const auto& in) {
-        return in[0].permute({1, 3, 0, 2}).reshape({15, 2, 4});
-      });
+      [](const auto& in) { return in[0].permute({1, 3, 0, 2}).reshape({15, 2, 4}); });
   // the first axis given comes first in the result, whatever the order of storage; its name may be kept
   expect_same(
       {{x, abcd}}, {"c", "b", "d"},
       [](auto in) {
         return Result{flatten(in[0], NameList{"c", "a"}, "c"), without(in[0].names, NameList{"a"})};
       },
-      [](const auto& in) {
-        return in[0].permute({2, 0, 1, 3}).reshape({8, 3, 5});
-      });
+      [](const auto& in) { return in[0].permute({2, 0, 1, 3}).reshape({8, 3, 5}); });
 }
 
 TEST(Shape, FlattenTakesTheFirstAxesPlace) {
@@ -108,30 +93,20 @@ TEST(Shape, UnflattenEqualsTorch) {
       [&](auto in) {
         return Result{unflatten(in[0], "b", {parts, sizes}), replaced(in[0].names, "b", parts)};
       },
-      [](const auto& in) {
-        return in[0].reshape({2, 3, 2, 4});
-      });
+      [](const auto& in) { return in[0].reshape({2, 3, 2, 4}); });
   const NameList same{"b", "y"};
   expect_same(
       {{values({2, 6, 4}), kAbc}}, {"a", "b", "y", "c"},
-      [&](auto in) {
-        return Result{unflatten(in[0], "b", {same, sizes}), replaced(in[0].names, "b", same)};
-      },
-      [](const auto& in) {
-        return in[0].reshape({2, 3, 2, 4});
-      });
+      [&](auto in) { return Result{unflatten(in[0], "b", {same, sizes}), replaced(in[0].names, "b", same)}; },
+      [](const auto& in) { return in[0].reshape({2, 3, 2, 4}); });
 }
 
 TEST(Shape, ConcatenateEqualsTorchInEveryOrder) {
   const T x = values({2, 3}), y = values({2, 1}, 1), z = values({4, 2}, 2);
   expect_same(
       {{x, {"a", "b"}}, {y, {"a", "b"}}, {z, {"b", "a"}}}, {"a", "b"},
-      [](auto in) {
-        return Result{concatenate(in, "b"), list(in[0].names)};
-      },
-      [](const auto& in) {
-        return cat({in[0], in[1], in[2].t()}, 1);
-      });
+      [](auto in) { return Result{concatenate(in, "b"), list(in[0].names)}; },
+      [](const auto& in) { return cat({in[0], in[1], in[2].t()}, 1); });
 }
 
 TEST(Shape, StackEqualsTorchInEveryOrder) {
@@ -153,9 +128,7 @@ TEST(Shape, SplitEqualsTorch) {
   for (int part = 0; part < 3; ++part) {
     expect_same(
         {{values({2, 7, 3}), kAbc}}, kAbc,
-        [&](auto in) {
-          return Result{split(in[0], "b", sizes)[part], list(in[0].names)};
-        },
+        [&](auto in) { return Result{split(in[0], "b", sizes)[part], list(in[0].names)}; },
         [&](const auto& in) { return in[0].split_with_sizes(sizes, 1)[part]; });
   }
   // all pieces together: the gradients of the pieces meet again
@@ -176,16 +149,12 @@ TEST(Shape, SplitEqualsTorch) {
 TEST(Shape, SliceEqualsTorch) {
   expect_same(
       {{values({2, 7, 3}), kAbc}}, kAbc,
-      [](auto in) {
-        return Result{slice(in[0], "b", 2, 4), list(in[0].names)};
-      },
+      [](auto in) { return Result{slice(in[0], "b", 2, 4), list(in[0].names)}; },
       [](const auto& in) { return in[0].narrow(1, 2, 4); });
   const Array start = wrap(integers({}, 1).add(3));
   expect_same(
       {{values({2, 7, 3}), kAbc}}, kAbc,
-      [&](auto in) {
-        return Result{dynamic_slice(in[0], "b", start, 4), list(in[0].names)};
-      },
+      [&](auto in) { return Result{dynamic_slice(in[0], "b", start, 4), list(in[0].names)}; },
       [](const auto& in) { return in[0].narrow(1, 3, 4); });
   const Array x = wrap(values({2, 7, 3}));
   EXPECT_EQ(slice({x, kAbc}, "b", 7, 0).numel(), 0);

@@ -87,22 +87,16 @@ TEST(StepOps, FindWhatIsNotFinite) {
 TEST(StepOps, SayWhatTheyCannotTake) {
   Array x = array(4, 1);
   EXPECT_EQ(error_of([&] { add_into(x, array(3, 1)); }), "add_into: 4 elements on cpu beside 3 on cpu");
-  EXPECT_EQ(error_of([&] {
-              max_abs(wrap(values({2, 3}).to(at::kDouble)));
-            }),
+  EXPECT_EQ(error_of([&] { max_abs(wrap(values({2, 3}).to(at::kDouble))); }),
             "max_abs: [?=2, ?=3] of f64; it takes contiguous arrays of f32");
-  EXPECT_EQ(error_of([&] {
-              first_non_finite(wrap(values({2, 3}).t()));
-            }),
+  EXPECT_EQ(error_of([&] { first_non_finite(wrap(values({2, 3}).t())); }),
             "first_non_finite: [?=3, ?=2] of f32, not contiguous; it takes contiguous arrays of f32");
 }
 
 TEST(Device, IsThatOfTheHostByDefault) {
   EXPECT_EQ(device_of(array(2, 1)), Device());
   EXPECT_EQ(default_device(), Device());
-  EXPECT_EQ(error_of([] {
-              const DeviceScope scope({Device::Type::test, 0});
-            }),
+  EXPECT_EQ(error_of([] { const DeviceScope scope({Device::Type::test, 0}); }),
             "device: test is asked for, but this program has none of its kind\n"
             "hint: the tests load the plug-in fake_device");
   EXPECT_EQ(error_of([] { device_of(Array()); }),

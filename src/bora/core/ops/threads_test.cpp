@@ -139,9 +139,8 @@ TEST(Threads, Unary) {
       const auto op = static_cast<Unary>(i);
       if (op == Unary::logical_not) continue;
       cases.add(fmt::format("{} {}", at::toString(type), name(op)),
-                {{needs_positive(op) ? positive : x, kAbc}}, [=](auto in) {
-                  return Result{unary(op, in[0]), {}};
-                });
+                {{needs_positive(op) ? positive : x, kAbc}},
+                [=](auto in) { return Result{unary(op, in[0]), {}}; });
     }
   }
   cases.expect_equal_for_all_threads();
@@ -153,9 +152,8 @@ TEST(Threads, Activations) {
     const T x = values({7, 61, 193}).to(type);
     for (int i = 0; i <= static_cast<int>(Activation::tanh); ++i) {
       const auto f = static_cast<Activation>(i);
-      cases.add(fmt::format("{} {}", at::toString(type), name(f)), {{x, kAbc}}, [=](auto in) {
-        return Result{activate(f, in[0]), {}};
-      });
+      cases.add(fmt::format("{} {}", at::toString(type), name(f)), {{x, kAbc}},
+                [=](auto in) { return Result{activate(f, in[0]), {}}; });
     }
   }
   cases.expect_equal_for_all_threads();
@@ -167,12 +165,10 @@ TEST(Threads, Binary) {
   for (int i = 0; i <= static_cast<int>(Binary::remainder); ++i) {
     const auto op = static_cast<Binary>(i);
     const std::string what(name(op));
-    cases.add(what, {{positive, kAbc}, {y, kAbc}}, [=](auto in) {
-      return Result{binary(op, in[0], in[1], kAbc), {}};
-    });
-    cases.add(what + ", number", {{positive, kAbc}}, [=](auto in) {
-      return Result{binary(op, in[0], 1.7), {}};
-    });
+    cases.add(what, {{positive, kAbc}, {y, kAbc}},
+              [=](auto in) { return Result{binary(op, in[0], in[1], kAbc), {}}; });
+    cases.add(what + ", number", {{positive, kAbc}},
+              [=](auto in) { return Result{binary(op, in[0], 1.7), {}}; });
     cases.add("number, " + what, {{x, kAbc}}, [=](auto in) { return Result{binary(op, 1.7, in[0]), {}}; });
   }
   cases.expect_equal_for_all_threads();
@@ -185,15 +181,12 @@ TEST(Threads, SumsOfBroadcastGradients) {
     for (const NameList& own : std::vector<NameList>{{}, {"a"}, {"b"}, {"c"}, {"a", "c"}}) {
       Dims small;
       for (const std::string_view axis : own) small.push_back(sizes[find(kAbc, axis)]);
-      cases.add(text("multiply", sizes, own), {{values(sizes), kAbc}, {values(small, 1), own}}, [](auto in) {
-        return Result{binary(Binary::multiply, in[0], in[1], kAbc), {}};
-      });
-      cases.add(text("broadcast", sizes, own), {{values(small, 1), own}}, [=](auto in) {
-        return Result{broadcast(in[0], {kAbc, sizes}), {}};
-      });
-      cases.add(text("where", sizes, own), {{values(sizes), kAbc}, {values(small, 1), own}}, [=](auto in) {
-        return Result{where({condition, kAbc}, in[0], in[1], kAbc), {}};
-      });
+      cases.add(text("multiply", sizes, own), {{values(sizes), kAbc}, {values(small, 1), own}},
+                [](auto in) { return Result{binary(Binary::multiply, in[0], in[1], kAbc), {}}; });
+      cases.add(text("broadcast", sizes, own), {{values(small, 1), own}},
+                [=](auto in) { return Result{broadcast(in[0], {kAbc, sizes}), {}}; });
+      cases.add(text("where", sizes, own), {{values(sizes), kAbc}, {values(small, 1), own}},
+                [=](auto in) { return Result{where({condition, kAbc}, in[0], in[1], kAbc), {}}; });
     }
   }
   cases.expect_equal_for_all_threads();
@@ -205,16 +198,14 @@ TEST(Threads, SoftmaxCumsumSortDropout) {
     const std::vector<Named> x{{values(sizes), kAbc}};
     for (const NameList& over : std::vector<NameList>{{"a"}, {"b"}, {"c"}, {"a", "c"}}) {
       cases.add(text("softmax", sizes, over), x, [=](auto in) { return Result{softmax(in[0], over), {}}; });
-      cases.add(text("log_softmax", sizes, over), x, [=](auto in) {
-        return Result{log_softmax(in[0], over), {}};
-      });
+      cases.add(text("log_softmax", sizes, over), x,
+                [=](auto in) { return Result{log_softmax(in[0], over), {}}; });
     }
     cases.add(text("cumsum", sizes, {}), x, [](auto in) { return Result{cumsum(in[0], "b"), {}}; });
     cases.add(text("sort", sizes, {}), x, [](auto in) { return Result{sort(in[0], "c").first, {}}; });
     cases.add(text("top_k", sizes, {}), x, [](auto in) { return Result{top_k(in[0], "c", 1).first, {}}; });
-    cases.add(text("dropout", sizes, {}), x, [](auto in) {
-      return Result{dropout(in[0], 0.3, Key::from_seed(1)), {}};
-    });
+    cases.add(text("dropout", sizes, {}), x,
+              [](auto in) { return Result{dropout(in[0], 0.3, Key::from_seed(1)), {}}; });
   }
   cases.expect_equal_for_all_threads();
 }
@@ -225,25 +216,19 @@ TEST(Threads, TakeAndScatterAdd) {
   const Array id_array = wrap(ids), shared_array = wrap(shared);
   const NameList n{"n"}, an{"a", "n"}, vocab{"vocab", "embed"};
   const NameList found{"n", "embed"};
-  cases.add("look up", {{values({97, 67}), vocab}}, [&](auto in) {
-    return Result{take(in[0], "vocab", {id_array, n}, found), {}};
-  });
-  cases.add("look up in columns", {{values({67, 97}), {"embed", "vocab"}}}, [&](auto in) {
-    return Result{take(in[0], "vocab", {id_array, n}, found), {}};
-  });
-  cases.add("pick", {{values({13, 97}), {"a", "b"}}}, [&](auto in) {
-    return Result{take(in[0], "b", {shared_array, an}, an), {}};
-  });
+  cases.add("look up", {{values({97, 67}), vocab}},
+            [&](auto in) { return Result{take(in[0], "vocab", {id_array, n}, found), {}}; });
+  cases.add("look up in columns", {{values({67, 97}), {"embed", "vocab"}}},
+            [&](auto in) { return Result{take(in[0], "vocab", {id_array, n}, found), {}}; });
+  cases.add("pick", {{values({13, 97}), {"a", "b"}}},
+            [&](auto in) { return Result{take(in[0], "b", {shared_array, an}, an), {}}; });
   const NameList all{"a", "n", "c"};
-  cases.add("take", {{values({13, 97, 31}), kAbc}}, [&](auto in) {
-    return Result{take(in[0], "b", {shared_array, an}, all), {}};
-  });
-  cases.add("scatter_add", {{values({97, 67}), vocab}, {values({4001, 67}, 1), found}}, [&](auto in) {
-    return Result{scatter_add(in[0], "vocab", {id_array, n}, in[1]), {}};
-  });
-  cases.add("scatter_add of numbers", {{values({97}), {"vocab"}}, {values({4001}, 1), n}}, [&](auto in) {
-    return Result{scatter_add(in[0], "vocab", {id_array, n}, in[1]), {}};
-  });
+  cases.add("take", {{values({13, 97, 31}), kAbc}},
+            [&](auto in) { return Result{take(in[0], "b", {shared_array, an}, all), {}}; });
+  cases.add("scatter_add", {{values({97, 67}), vocab}, {values({4001, 67}, 1), found}},
+            [&](auto in) { return Result{scatter_add(in[0], "vocab", {id_array, n}, in[1]), {}}; });
+  cases.add("scatter_add of numbers", {{values({97}), {"vocab"}}, {values({4001}, 1), n}},
+            [&](auto in) { return Result{scatter_add(in[0], "vocab", {id_array, n}, in[1]), {}}; });
   cases.expect_equal_for_all_threads();
 }
 

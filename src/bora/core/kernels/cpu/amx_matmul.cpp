@@ -178,12 +178,12 @@ static_assert(sizeof(TileConfig) == 64);
 
 // Tiles 0 to 3 hold the sums, 4 and 5 lines of a, 6 and 7 lines of b. Their numbers are part of the
 // instructions: macros.
-#define BORA_LOAD_LEFT(part)               \
-  _tile_loadd(4, left + (part)*kPart, 64); \
-  _tile_loadd(5, left + (part)*kPart + kTile, 64)
-#define BORA_LOAD_RIGHT(part)               \
-  _tile_loadd(6, right + (part)*kPart, 64); \
-  _tile_loadd(7, right + (part)*kPart + kTile, 64)
+#define BORA_LOAD_LEFT(part)                 \
+  _tile_loadd(4, left + (part) * kPart, 64); \
+  _tile_loadd(5, left + (part) * kPart + kTile, 64)
+#define BORA_LOAD_RIGHT(part)                 \
+  _tile_loadd(6, right + (part) * kPart, 64); \
+  _tile_loadd(7, right + (part) * kPart + kTile, 64)
 #define BORA_MULTIPLY()    \
   _tile_dpbf16ps(0, 4, 6); \
   _tile_dpbf16ps(1, 4, 7); \

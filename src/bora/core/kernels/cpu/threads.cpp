@@ -94,7 +94,7 @@ class Pool {
     const std::int64_t chunks = (n_ + chunk_ - 1) / chunk_;
     for (std::int64_t c; (c = next_.fetch_add(1)) < chunks;) {
       try {
-        (*body_)(c * chunk_, std::min((c + 1) * chunk_, n_));
+        (*body_)(c* chunk_, std::min((c + 1) * chunk_, n_));
         look_between_chunks();
       } catch (...) {
         report(c, std::current_exception());
