@@ -6,7 +6,7 @@
 #
 #   scripts/setup.sh          what ./bora needs
 #   scripts/setup.sh --arrow  also Arrow, from the pyarrow wheel: data files may then be .parquet, .arrow and .feather
-#   scripts/setup.sh --dev    all of that, and what ./test and .ci/run need (clang, clang-format, clang-tidy)
+#   scripts/setup.sh --dev    all of that, and what ./test and .ci/run need (clang, clang-tidy, clang-format)
 #   scripts/setup.sh --slurm  also Slurm, for the test that starts a cluster of one node
 #
 #   BORA_DEPS      folder for libtorch and Arrow; default $XDG_CACHE_HOME/bora, else ~/.cache/bora
@@ -39,6 +39,11 @@ readonly arrow_unpacked="
 pyarrow/include/arrow/api.h pyarrow/include/parquet/arrow/reader.h
 pyarrow/libarrow.so.2600 pyarrow/libparquet.so.2600 pyarrow/libarrow_s3.so.2600"
 
+# Debian's is too old for our .clang-format.
+readonly format_version=18.1.8
+readonly format_wheels="
+2de122b8aa78ba49e326f974131caab2c79f4ae877c227cd4e3e5d82a98d21e5  clang_format-18.1.8-py2.py3-none-manylinux_2_17_x86_64.manylinux2014_x86_64.whl"
+
 # package=probe: the probe is a program, or a header where it starts with /
 readonly packages="
 build-essential=g++ cmake=cmake ninja-build=ninja ccache=ccache
@@ -49,7 +54,7 @@ libhwy-dev=/hwy/highway.h libutf8proc-dev=/utf8proc.h libpcre2-dev=/pcre2.h libc
 libopenmpi-dev=/mpi/mpi.h openmpi-bin=mpirun
 libgtest-dev=/gtest/gtest.h libgmock-dev=/gmock/gmock.h librapidcheck-dev=/rapidcheck.h
 libbenchmark-dev=/benchmark/benchmark.h"
-readonly dev_packages="clang=clang++ clang-format=clang-format clang-tidy=clang-tidy libclang-rt-dev=clang++"
+readonly dev_packages="clang=clang++ clang-tidy=clang-tidy libclang-rt-dev=clang++"
 readonly slurm_packages="slurmctld=slurmctld slurmd=slurmd slurm-client=srun"
 # Only while libtorch is being fetched.
 readonly fetch_packages="python3-pip=pip3 unzip=unzip ca-certificates=update-ca-certificates"
@@ -266,6 +271,21 @@ install_arrow() {
   row arrow "$arrow_version, 55 MB, hash ok -> $(shown_folder "$target")" $((SECONDS - start))
 }
 
+install_format() {
+  local deps=$1 target=$1/clang-format-$format_version start=$SECONDS
+  begin_unpacking "$deps"
+  busy clang-format "$format_version, downloading 2 MB"
+  download_wheels clang-format "clang-format==$format_version"
+  check_wheels "$format_wheels"
+  unzip -q -o -j "$work"/wheels/*.whl 'clang_format/data/bin/clang-format' '*.dist-info/*ICENSE*' -d "$work/new" \
+    >>"$log" 2>&1
+  is_complete "$work/new" clang-format || die "the clang-format wheel was unpacked, but its program is missing"
+  chmod +x "$work/new/clang-format"
+  rm -rf "$work/wheels"
+  put_in_place "$target"
+  row clang-format "$format_version, hash ok -> $(shown_folder "$target")" $((SECONDS - start))
+}
+
 clean_up() {
   local status=$?
   if [ -n "$work" ]; then rm -rf "$work"; fi
@@ -278,11 +298,11 @@ clean_up() {
 }
 
 main() {
-  local wanted=$packages deps torch='' arrow=''
+  local wanted=$packages deps torch='' arrow='' format=''
   case "${1:-}" in
     '') ;;
     --arrow) arrow=wanted ;;
-    --dev) wanted="$packages $dev_packages" arrow=wanted ;;
+    --dev) wanted="$packages $dev_packages" arrow=wanted format=wanted ;;
     --slurm) wanted="$packages $slurm_packages" ;;
     *) die "unknown argument '$1'; usage: scripts/setup.sh [--arrow | --dev | --slurm]" ;;
   esac
@@ -300,12 +320,13 @@ main() {
     [ -e "$ARROW_DIR/include/arrow/api.h" ] || die "ARROW_DIR is $ARROW_DIR, but that folder has no include/arrow/api.h"
     arrow=
   fi
-  if [ -n "$torch$arrow" ]; then
+  if [ -n "$torch$arrow$format" ]; then
     deps=$(deps_folder) || exit 1
     if is_complete "$deps/libtorch-$torch_version" "$unpacked"; then torch=; fi
     if is_complete "$deps/pyarrow-$arrow_version" "$arrow_unpacked"; then arrow=; fi
+    if is_complete "$deps/clang-format-$format_version" clang-format; then format=; fi
   fi
-  if [ -z "$torch$arrow" ]; then
+  if [ -z "$torch$arrow$format" ]; then
     install_packages "$wanted"
     return 0
   fi
@@ -316,6 +337,7 @@ main() {
   flock 9
   if [ -n "$torch" ] && ! is_complete "$deps/libtorch-$torch_version" "$unpacked"; then install_libtorch "$deps"; fi
   if [ -n "$arrow" ] && ! is_complete "$deps/pyarrow-$arrow_version" "$arrow_unpacked"; then install_arrow "$deps"; fi
+  if [ -n "$format" ] && ! is_complete "$deps/clang-format-$format_version" clang-format; then install_format "$deps"; fi
 }
 
 main "$@"

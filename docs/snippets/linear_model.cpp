@@ -29,9 +29,7 @@ Named<> loss(const LinearModel& model, const Named<Batch, Feature>& x, const Nam
 //   tests/diagnostics/two_sided_broadcast.cpp
 struct Target : axis<"target"> {};
 template <class P, class Y>
-concept HasDifference = requires(const P& prediction, const Y& y) {
-  prediction - y;
-};
+concept HasDifference = requires(const P& prediction, const Y& y) { prediction - y; };
 static_assert(HasDifference<Named<Batch>, Named<Batch>>);
 static_assert(!HasDifference<Named<Batch, Target>, Named<Batch, Feature>>);
 static_assert(!std::is_convertible_v<decltype(mean<Batch>(Named<Batch, Target>())), Named<>>);

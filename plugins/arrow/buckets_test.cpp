@@ -237,15 +237,15 @@ TEST_F(Buckets, ReadsInPiecesAndGoesOnWhereItBrokeOff) {
     Promise promise;
     const std::string* text = nullptr;
   };
-  EXPECT_THROW(
-      download(url, folder_ / "downloads", {.allow_private = true},
-               [&](const std::string&) {
-                 auto origin = std::make_unique<Once>();
-                 origin->promise = {object->size, fmt::format("{}-{}", object->size, object->changed), {}};
-                 origin->text = &text;
-                 return origin;
-               }),
-      Error);
+  EXPECT_THROW(download(url, folder_ / "downloads", {.allow_private = true},
+                        [&](const std::string&) {
+                          auto origin = std::make_unique<Once>();
+                          origin->promise = {
+                              object->size, fmt::format("{}-{}", object->size, object->changed), {}};
+                          origin->text = &text;
+                          return origin;
+                        }),
+               Error);
   server_.asked();
   server_.break_off(1);  // Arrow tries again itself
   const DownloadOptions here{.allow_private = true};

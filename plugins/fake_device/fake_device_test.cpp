@@ -51,9 +51,7 @@ TEST(FakeDevice, MakesTheSameArraysAsTheHost) {
   const std::function<Array()> all[] = {
       [] { return zeros(kShape); },
       [] { return full(kShape, 3, DType::i32); },
-      [&] {
-        return arange({one, size}, 2, 3);
-      },
+      [&] { return arange({one, size}, 2, 3); },
       [&] { return from_data(kShape, std::span<const float>(numbers)); },
       [] { return random_normal(Key::from_seed(1), kShape); },
   };
@@ -72,16 +70,12 @@ TEST(FakeDevice, ArraysMoveOnlyWhenTold) {
   const Array here = host(1), there = to(here, kTest);
   EXPECT_EQ(to(there, kTest).node(), there.node()) << "it is there";
   EXPECT_EQ(to(there, {}).to_vector<float>(), here.to_vector<float>());
-  EXPECT_EQ(error_of([&] {
-              binary(Binary::add, {here, kAb}, {there, kAb}, kAb);
-            }),
+  EXPECT_EQ(error_of([&] { binary(Binary::add, {here, kAb}, {there, kAb}, kAb); }),
             "add: [a=3, b=4] is on cpu but [a=3, b=4] is on test\n"
             "hint: nothing moves by itself; core::to() brings one to the other's device");
   EXPECT_EQ(error_of([&] { there.data<float>(); }),
             "data: the array is on test, not in host memory\nhint: use to_vector()");
-  EXPECT_EQ(error_of([&] {
-              to(here, {Device::Type::cuda, 0});
-            }).substr(0, 57),
+  EXPECT_EQ(error_of([&] { to(here, {Device::Type::cuda, 0}); }).substr(0, 57),
             "device: cuda:0 is asked for, but this program has none of");
 }
 

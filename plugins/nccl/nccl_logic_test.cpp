@@ -198,21 +198,15 @@ TEST_F(NcclLogic, Errors) {
     testing::host_devices().failing = "ncclSend";
     std::array<std::byte, 5> out{};
     const mesh::Message message{0, out, {}};
-    EXPECT_EQ(error_of([&] {
-                t.start({&message, 1});
-              }),
+    EXPECT_EQ(error_of([&] { t.start({&message, 1}); }),
               "nccl: worker 0 of 1 (device 0): ncclSend: remote process exited: the cable is out");
-    EXPECT_EQ(error_of([&] {
-                t.start({&message, 1});
-              }),
+    EXPECT_EQ(error_of([&] { t.start({&message, 1}); }),
               "nccl: worker 0 of 1 (device 0): start: NCCL was given up after a failure");
     EXPECT_EQ(error_of([&] { t.finished(); }),
               "nccl: worker 0 of 1 (device 0): finished: NCCL was given up after a failure");
   });
   EXPECT_THAT(errors, Each(""));
-  EXPECT_EQ(error_of([] {
-              NcclTransport({0, 1, 3}, make_id(), 1);
-            }),
+  EXPECT_EQ(error_of([] { NcclTransport({0, 1, 3}, make_id(), 1); }),
             "nccl: worker 0 of 1 (device 3): cudaSetDevice: invalid device ordinal");
 }
 

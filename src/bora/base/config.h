@@ -53,13 +53,14 @@ class Binder {
   /// empty and is an error for the rest; a value that is no list counts as a list of one (as in Levanter);
   /// maps keep the order of the file.
   template <class T>
-  requires(!kHoldsNumbers<T>) void field(std::string_view name, T& value, std::string_view doc = {}) {
+    requires(!kHoldsNumbers<T>)
+  void field(std::string_view name, T& value, std::string_view doc = {}) {
     bind_value(name, value, nullptr, doc);
   }
   /// The same for numbers, durations (their seconds), and optionals, lists and maps of them: each must be in
   /// `range`. Whole numbers are also written as 1e3 or 1_000, and end at 2^53 where the range has no end.
   template <class T>
-  requires kHoldsNumbers<T>
+    requires kHoldsNumbers<T>
   void field(std::string_view name, T& value, const Range& range, std::string_view doc = {}) {
     bind_value(name, value, &range, doc);
   }

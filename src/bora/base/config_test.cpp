@@ -569,13 +569,9 @@ TEST(ConfigProblems, NumbersOutsideTheirRange) {
 }
 
 template <class T>
-concept BoundWithoutRange = requires(Binder& b, T& value) {
-  b.field("key", value, "meaning");
-};
+concept BoundWithoutRange = requires(Binder& b, T& value) { b.field("key", value, "meaning"); };
 template <class T>
-concept BoundWithRange = requires(Binder& b, T& value) {
-  b.field("key", value, kFinite, "meaning");
-};
+concept BoundWithRange = requires(Binder& b, T& value) { b.field("key", value, kFinite, "meaning"); };
 
 TEST(Config, NumbersCannotBeBoundWithoutARange) {
   using Counts = std::vector<std::pair<std::string, std::optional<std::int64_t>>>;

@@ -27,9 +27,7 @@ struct ByteSize {
 
 /// A configuration struct: it names its fields to a Binder.
 template <class T>
-concept Bindable = requires(T& t, Binder& b) {
-  t.bind(b);
-};
+concept Bindable = requires(T& t, Binder& b) { t.bind(b); };
 
 /// Numbers, durations, and optionals, lists and maps of them: they are bound with a Range.
 template <class T>

@@ -15,8 +15,7 @@ namespace {
 TEST(ParallelFor, CallsEachIndexOnce) {
   for (int threads : {0, 1, 2, 3, 8}) {
     std::vector<std::atomic<int>> calls(1000);
-    parallel_for(
-        1000, [&](std::int64_t i) { ++calls[static_cast<std::size_t>(i)]; }, threads);
+    parallel_for(1000, [&](std::int64_t i) { ++calls[static_cast<std::size_t>(i)]; }, threads);
     for (const auto& count : calls) EXPECT_EQ(count, 1);
   }
 }
@@ -28,13 +27,7 @@ TEST(ParallelFor, NothingToDo) {
 
 TEST(ParallelFor, NestsInsideItself) {
   std::atomic<int> calls{0};
-  parallel_for(
-      4,
-      [&](std::int64_t) {
-        parallel_for(
-            5, [&](std::int64_t) { ++calls; }, 2);
-      },
-      2);
+  parallel_for(4, [&](std::int64_t) { parallel_for(5, [&](std::int64_t) { ++calls; }, 2); }, 2);
   EXPECT_EQ(calls, 20);
 }
 

@@ -22,8 +22,8 @@ template <class Base = NothingInCommon>
 class AnyConfig {
  public:
   template <Bindable T>
-  requires std::same_as<Base, NothingInCommon> || std::derived_from<T, Base> AnyConfig(T value)
-      : held_(std::make_unique<HeldOf<T>>(std::move(value))) {}  // NOLINT
+    requires std::same_as<Base, NothingInCommon> || std::derived_from<T, Base>
+  AnyConfig(T value) : held_(std::make_unique<HeldOf<T>>(std::move(value))) {}  // NOLINT
   AnyConfig(const AnyConfig& other) : held_(other.held_->copy()) {}
   AnyConfig(AnyConfig&&) noexcept = default;
   AnyConfig& operator=(AnyConfig other) noexcept {

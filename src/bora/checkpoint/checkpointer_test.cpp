@@ -39,8 +39,7 @@ struct Trainer {
   Trainer(const CheckpointerConfig& c, const std::string& directory, double& now)
       : checkpointer(c, directory, {}, [&now] { return now; }) {}
   void step(std::int64_t step, RunEnd end = RunEnd::None) {
-    checkpointer.on_step(
-        step, [&] { return run.content(step); }, end);
+    checkpointer.on_step(step, [&] { return run.content(step); }, end);
     checkpointer.wait();
   }
   TinyRun run{1};

@@ -308,8 +308,7 @@ SafetensorsHeader parse_safetensors_header(std::string_view json, std::uint64_t 
   HeaderBuilder builder(file);
   Json::sax_parse(json.begin(), json.end(), &builder);
   SafetensorsHeader header = builder.take();
-  check_unique(
-      header.tensors, [](const auto& t) { return std::string_view(t.name); }, "tensor", file);
+  check_unique(header.tensors, [](const auto& t) { return std::string_view(t.name); }, "tensor", file);
   check_unique(
       header.metadata, [](const auto& m) { return std::string_view(m.first); }, "__metadata__ key", file);
   std::stable_sort(header.tensors.begin(), header.tensors.end(), [](const auto& a, const auto& b) {

@@ -372,9 +372,7 @@ TEST(Convert, WidensFromAnyAddress) {
   float out;
   to_floats(DType::f64, std::span(bytes).subspan(1), {&out, 1}, "x");
   EXPECT_EQ(out, 0.1f);
-  EXPECT_EQ(error_of([&] {
-              to_floats(DType::f32, bytes, {&out, 1}, "x");
-            }),
+  EXPECT_EQ(error_of([&] { to_floats(DType::f32, bytes, {&out, 1}, "x"); }),
             "x: 1 elements of f32 do not fit 9 bytes");
 }
 

@@ -161,10 +161,7 @@ TEST(Loader, Errors) {
   EXPECT_EQ(error_of(ErrorKind::InvalidArgument, [&] { loader.batch(3); }),
             "loader: there is no step 3; the dataset has 3");
   EXPECT_THROW(loader.batch(-1), Error);
-  EXPECT_EQ(error_of(ErrorKind::InvalidArgument,
-                     [&] {
-                       loader.batch(1, {2, 5});
-                     }),
+  EXPECT_EQ(error_of(ErrorKind::InvalidArgument, [&] { loader.batch(1, {2, 5}); }),
             "loader: rows [2, 5) of a batch of 4 at step 1");
 }
 

@@ -182,10 +182,7 @@ TEST(Mixture, EndsWithTheLastSource) {
   EXPECT_EQ(given({23, 9}, {{0, {0.5, 0.5}}}), (Counts{23, 23}));
   EXPECT_EQ(given({100, 9}, {{0, {0.8, 0.2}}}), (Counts{100, 25}));
   EXPECT_EQ(given({20, 3}, {{0, {1, 0}}, {20, {0, 1}}}), (Counts{20, 3}));
-  EXPECT_EQ(error_of(ErrorKind::Config,
-                     [&] {
-                       given({100, 9}, {{0, {0.5, 0.5}}, {10, {1, 0}}});
-                     }),
+  EXPECT_EQ(error_of(ErrorKind::Config, [&] { given({100, 9}, {{0, {0.5, 0.5}}, {10, {1, 0}}}); }),
             "mixture: s1 is never exhausted, so that all_exhausted never ends\nhint: first_exhausted, or a "
             "weight in the last stage that gives it a sequence in 10");
 }
@@ -196,10 +193,7 @@ TEST(Mixture, StopStrategies) {
             "mixture: stop strategy never is none of restart, first_exhausted, all_exhausted");
   auto none = sources({9});
   none[0].limit = 0;
-  EXPECT_EQ(error_of(ErrorKind::InvalidArgument,
-                     [&] {
-                       Mixture(none, {{0, {1}}}, 10, kKey);
-                     }),
+  EXPECT_EQ(error_of(ErrorKind::InvalidArgument, [&] { Mixture(none, {{0, {1}}}, 10, kKey); }),
             "mixture: s0 is exhausted after 0 sequences; at least 1");
 }
 

@@ -47,10 +47,7 @@ TEST(Packing, Names) {
   EXPECT_EQ(parse_overlong("drop"), Overlong::Drop);
   EXPECT_EQ(error_of(ErrorKind::InvalidArgument, [] { parse_overlong("middle"); }),
             "packing: slice strategy middle is none of left, right, raise, drop");
-  EXPECT_EQ(error_of(ErrorKind::InvalidArgument,
-                     [] {
-                       pack_greedily(Lengths{}, {10, 0});
-                     }),
+  EXPECT_EQ(error_of(ErrorKind::InvalidArgument, [] { pack_greedily(Lengths{}, {10, 0}); }),
             "packing: 0 documents in sequences of 10 tokens; both should be at least 1");
 }
 

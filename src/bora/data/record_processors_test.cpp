@@ -210,10 +210,7 @@ TEST(ChatProcessor, RecordsWithToolsHaveTheirTemplate) {
   EXPECT_EQ(text(""), "plain");
   EXPECT_EQ(text(R"(,"tools":[{}])"), "1 tools");
   EXPECT_EQ(text(R"(,"tools":null)"), "plain");
-  EXPECT_EQ(error_of(ErrorKind::Config,
-                     [&] {
-                       chat({}, {texts.text, "{{ tools }}"});
-                     }),
+  EXPECT_EQ(error_of(ErrorKind::Config, [&] { chat({}, {texts.text, "{{ tools }}"}); }),
             "chat: the template tool_use does not say what the assistant wrote, so nothing else can be "
             "masked\nhint: enclose it in {% generation %} ... {% endgeneration %}, or set "
             "format.mask_user_turns: false");

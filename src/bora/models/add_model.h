@@ -13,9 +13,7 @@
 namespace bora::models {
 
 template <class Model>
-concept HasConfig = requires {
-  typename Model::Config;
-};
+concept HasConfig = requires { typename Model::Config; };
 template <class Model>
 concept HasInit = requires(const typename Model::Config& config, Dim<nn::VocabAxis<Model>> vocab, Key key) {
   { Model::init(config, vocab, key) } -> std::same_as<Model>;
@@ -24,7 +22,7 @@ concept HasInit = requires(const typename Model::Config& config, Dim<nn::VocabAx
 /// Adds a type to those that `model.type` may name: with this line every command has it. `Model` is what
 /// nn::LanguageModelOf asks for, and has a Config and an init(config, Dim<Vocab>, key), as in llama.h.
 template <nn::CompleteModel Model>
-requires HasConfig<Model> && HasInit<Model>
+  requires HasConfig<Model> && HasInit<Model>
 void add_model(std::string name, std::string help) {
   using Config = typename Model::Config;
   add_type<Config>(std::move(name), std::move(help),
@@ -65,13 +63,17 @@ template <nn::Lacks<nn::ModelPart::hf_config> Model>
 __attribute__((unavailable("the model needs hf_config(): the config.json of its exports"))) void add_model(
     std::string name, std::string help);
 template <nn::CompleteModel Model>
-requires(!HasConfig<Model>)
-    __attribute__((unavailable("the model needs a type Config: what `model:` may say, with bind, shape and "
-                               "to_hf"))) void add_model(std::string name, std::string help);
+  requires(!HasConfig<Model>)
+__attribute__((
+    unavailable("the model needs a type Config: what `model:` may say, with bind, shape and "
+                "to_hf"))) void
+add_model(std::string name, std::string help);
 template <nn::CompleteModel Model>
-requires(HasConfig<Model> && !HasInit<Model>)
-    __attribute__((unavailable("the model needs static Model init(const Config&, Dim<Vocab>, Key): new "
-                               "weights"))) void add_model(std::string name, std::string help);
+  requires(HasConfig<Model> && !HasInit<Model>)
+__attribute__((
+    unavailable("the model needs static Model init(const Config&, Dim<Vocab>, Key): new "
+                "weights"))) void
+add_model(std::string name, std::string help);
 
 /// A new model with weights drawn by the key. Config error where its parameters cannot be counted.
 std::unique_ptr<nn::LanguageModel> make_model(const ModelConfig& config, std::int64_t vocab_size, Key key);

@@ -31,9 +31,7 @@ struct axis : axis_base {
 };
 
 template <class T>
-concept Axis = std::is_base_of_v<axis_base, T> && requires {
-  T::name;
-};
+concept Axis = std::is_base_of_v<axis_base, T> && requires { T::name; };
 
 /// An ordered list of axes.
 template <Axis... As>
@@ -70,7 +68,7 @@ template <class... As, class Super>
 inline constexpr bool subset<Axes<As...>, Super> = (contains<As, Super> && ...);
 
 template <class X, class Y>
-inline constexpr bool same_axes = subset<X, Y>&& subset<Y, X>;
+inline constexpr bool same_axes = subset<X, Y> && subset<Y, X>;
 
 template <class List>
 inline constexpr bool distinct = true;

@@ -22,7 +22,7 @@ namespace bora {
 ///
 /// All of its tensors have values: zeros() stands for nothing so far.
 template <class T>
-concept Bundle = AnyTensor<T> ||(std::is_class_v<T>&& std::is_aggregate_v<T>);
+concept Bundle = AnyTensor<T> || (std::is_class_v<T> && std::is_aggregate_v<T>);
 
 namespace detail {
 

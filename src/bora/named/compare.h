@@ -28,17 +28,25 @@ inline Indices<> one_id(std::int64_t id) {
 }  // namespace detail
 
 template <NamedTensor X, NamedTensor Y>
-requires Broadcastable<X, Y>
-auto operator<(const X& x, const Y& y) { return detail::binary(core::Binary::less, x, y); }
+  requires Broadcastable<X, Y>
+auto operator<(const X& x, const Y& y) {
+  return detail::binary(core::Binary::less, x, y);
+}
 template <NamedTensor X, NamedTensor Y>
-requires Broadcastable<X, Y>
-auto operator<=(const X& x, const Y& y) { return detail::binary(core::Binary::less_equal, x, y); }
+  requires Broadcastable<X, Y>
+auto operator<=(const X& x, const Y& y) {
+  return detail::binary(core::Binary::less_equal, x, y);
+}
 template <NamedTensor X, NamedTensor Y>
-requires Broadcastable<X, Y>
-auto operator>(const X& x, const Y& y) { return detail::binary(core::Binary::greater, x, y); }
+  requires Broadcastable<X, Y>
+auto operator>(const X& x, const Y& y) {
+  return detail::binary(core::Binary::greater, x, y);
+}
 template <NamedTensor X, NamedTensor Y>
-requires Broadcastable<X, Y>
-auto operator>=(const X& x, const Y& y) { return detail::binary(core::Binary::greater_equal, x, y); }
+  requires Broadcastable<X, Y>
+auto operator>=(const X& x, const Y& y) {
+  return detail::binary(core::Binary::greater_equal, x, y);
+}
 template <NamedTensor X>
 X operator<(const X& x, double y) {
   return detail::binary(core::Binary::less, x, y);
@@ -74,11 +82,15 @@ X operator>=(double x, const X& y) {
 
 // Not operators: x == y would read as one truth for two tensors.
 template <NamedTensor X, NamedTensor Y>
-requires Broadcastable<X, Y>
-auto equal(const X& x, const Y& y) { return detail::binary(core::Binary::equal, x, y); }
+  requires Broadcastable<X, Y>
+auto equal(const X& x, const Y& y) {
+  return detail::binary(core::Binary::equal, x, y);
+}
 template <NamedTensor X, NamedTensor Y>
-requires Broadcastable<X, Y>
-auto not_equal(const X& x, const Y& y) { return detail::binary(core::Binary::not_equal, x, y); }
+  requires Broadcastable<X, Y>
+auto not_equal(const X& x, const Y& y) {
+  return detail::binary(core::Binary::not_equal, x, y);
+}
 template <NamedTensor X>
 X equal(const X& x, double y) {
   return detail::binary(core::Binary::equal, x, y);
@@ -91,26 +103,34 @@ X not_equal(const X& x, double y) {
 // Ids can be compared for being the same, with each other and with one id: equal(argmax<Vocab>(logits),
 // targets).
 template <IndexTensor I, IndexTensor J>
-requires Broadcastable<I, J>
-auto equal(const I& x, const J& y) { return detail::compare_ids(core::Binary::equal, x, y); }
+  requires Broadcastable<I, J>
+auto equal(const I& x, const J& y) {
+  return detail::compare_ids(core::Binary::equal, x, y);
+}
 template <IndexTensor I, std::integral Id>
 auto equal(const I& x, Id id) {
   return equal(x, detail::one_id(id));
 }
 template <IndexTensor I, IndexTensor J>
-requires Broadcastable<I, J>
-auto not_equal(const I& x, const J& y) { return detail::compare_ids(core::Binary::not_equal, x, y); }
+  requires Broadcastable<I, J>
+auto not_equal(const I& x, const J& y) {
+  return detail::compare_ids(core::Binary::not_equal, x, y);
+}
 template <IndexTensor I, std::integral Id>
 auto not_equal(const I& x, Id id) {
   return not_equal(x, detail::one_id(id));
 }
 
 template <NamedTensor X, NamedTensor Y>
-requires Broadcastable<X, Y>
-auto logical_and(const X& x, const Y& y) { return detail::binary(core::Binary::logical_and, x, y); }
+  requires Broadcastable<X, Y>
+auto logical_and(const X& x, const Y& y) {
+  return detail::binary(core::Binary::logical_and, x, y);
+}
 template <NamedTensor X, NamedTensor Y>
-requires Broadcastable<X, Y>
-auto logical_or(const X& x, const Y& y) { return detail::binary(core::Binary::logical_or, x, y); }
+  requires Broadcastable<X, Y>
+auto logical_or(const X& x, const Y& y) {
+  return detail::binary(core::Binary::logical_or, x, y);
+}
 template <NamedTensor X>
 X logical_not(const X& x) {
   return detail::unary(core::Unary::logical_not, x);

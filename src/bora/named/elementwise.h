@@ -36,17 +36,25 @@ X activate(core::Activation f, const X& x) {
 }  // namespace detail
 
 template <NamedTensor X, NamedTensor Y>
-requires Broadcastable<X, Y>
-auto operator+(const X& x, const Y& y) { return detail::binary(core::Binary::add, x, y); }
+  requires Broadcastable<X, Y>
+auto operator+(const X& x, const Y& y) {
+  return detail::binary(core::Binary::add, x, y);
+}
 template <NamedTensor X, NamedTensor Y>
-requires Broadcastable<X, Y>
-auto operator-(const X& x, const Y& y) { return detail::binary(core::Binary::subtract, x, y); }
+  requires Broadcastable<X, Y>
+auto operator-(const X& x, const Y& y) {
+  return detail::binary(core::Binary::subtract, x, y);
+}
 template <NamedTensor X, NamedTensor Y>
-requires Broadcastable<X, Y>
-auto operator*(const X& x, const Y& y) { return detail::binary(core::Binary::multiply, x, y); }
+  requires Broadcastable<X, Y>
+auto operator*(const X& x, const Y& y) {
+  return detail::binary(core::Binary::multiply, x, y);
+}
 template <NamedTensor X, NamedTensor Y>
-requires Broadcastable<X, Y>
-auto operator/(const X& x, const Y& y) { return detail::binary(core::Binary::divide, x, y); }
+  requires Broadcastable<X, Y>
+auto operator/(const X& x, const Y& y) {
+  return detail::binary(core::Binary::divide, x, y);
+}
 template <NamedTensor X>
 X operator+(const X& x, double y) {
   return detail::binary(core::Binary::add, x, y);
@@ -87,13 +95,25 @@ X operator-(const X& x) {
 // x += y is x = x + y: another tensor under the same name, so y's axes lie within x's. Copies of x keep the
 // old one.
 template <NamedTensor X, NamedTensor Y>
-requires(subset<axes_of<Y>, axes_of<X>>) X& operator+=(X& x, const Y& y) { return x = x + y; }
+  requires(subset<axes_of<Y>, axes_of<X>>)
+X& operator+=(X& x, const Y& y) {
+  return x = x + y;
+}
 template <NamedTensor X, NamedTensor Y>
-requires(subset<axes_of<Y>, axes_of<X>>) X& operator-=(X& x, const Y& y) { return x = x - y; }
+  requires(subset<axes_of<Y>, axes_of<X>>)
+X& operator-=(X& x, const Y& y) {
+  return x = x - y;
+}
 template <NamedTensor X, NamedTensor Y>
-requires(subset<axes_of<Y>, axes_of<X>>) X& operator*=(X& x, const Y& y) { return x = x * y; }
+  requires(subset<axes_of<Y>, axes_of<X>>)
+X& operator*=(X& x, const Y& y) {
+  return x = x * y;
+}
 template <NamedTensor X, NamedTensor Y>
-requires(subset<axes_of<Y>, axes_of<X>>) X& operator/=(X& x, const Y& y) { return x = x / y; }
+  requires(subset<axes_of<Y>, axes_of<X>>)
+X& operator/=(X& x, const Y& y) {
+  return x = x / y;
+}
 template <NamedTensor X>
 X& operator+=(X& x, double y) {
   return x = x + y;
@@ -112,15 +132,19 @@ X& operator/=(X& x, double y) {
 }
 
 template <NamedTensor X, NamedTensor Y>
-requires Broadcastable<X, Y>
-auto maximum(const X& x, const Y& y) { return detail::binary(core::Binary::maximum, x, y); }
+  requires Broadcastable<X, Y>
+auto maximum(const X& x, const Y& y) {
+  return detail::binary(core::Binary::maximum, x, y);
+}
 template <NamedTensor X>
 X maximum(const X& x, double y) {
   return detail::binary(core::Binary::maximum, x, y);
 }
 template <NamedTensor X, NamedTensor Y>
-requires Broadcastable<X, Y>
-auto minimum(const X& x, const Y& y) { return detail::binary(core::Binary::minimum, x, y); }
+  requires Broadcastable<X, Y>
+auto minimum(const X& x, const Y& y) {
+  return detail::binary(core::Binary::minimum, x, y);
+}
 template <NamedTensor X>
 X minimum(const X& x, double y) {
   return detail::binary(core::Binary::minimum, x, y);
@@ -130,11 +154,15 @@ X pow(const X& x, double y) {
   return detail::binary(core::Binary::power, x, y);
 }
 template <NamedTensor X, NamedTensor Y>
-requires Broadcastable<X, Y>
-auto pow(const X& x, const Y& y) { return detail::binary(core::Binary::power, x, y); }
+  requires Broadcastable<X, Y>
+auto pow(const X& x, const Y& y) {
+  return detail::binary(core::Binary::power, x, y);
+}
 template <NamedTensor X, NamedTensor Y>
-requires Broadcastable<X, Y>
-auto remainder(const X& x, const Y& y) { return detail::binary(core::Binary::remainder, x, y); }
+  requires Broadcastable<X, Y>
+auto remainder(const X& x, const Y& y) {
+  return detail::binary(core::Binary::remainder, x, y);
+}
 
 template <NamedTensor X>
 X abs(const X& x) {
@@ -195,14 +223,14 @@ X gelu_tanh(const X& x) {
 
 /// Where the mask is true x, else y.
 template <NamedTensor M, NamedTensor X, NamedTensor Y>
-requires(Broadcastable<X, Y>&& subset<axes_of<M>, joined<axes_of<X>, axes_of<Y>>>) auto where(const M& mask,
-                                                                                              const X& x,
-                                                                                              const Y& y) {
+  requires(Broadcastable<X, Y> && subset<axes_of<M>, joined<axes_of<X>, axes_of<Y>>>)
+auto where(const M& mask, const X& x, const Y& y) {
   using Out = joined<axes_of<X>, axes_of<Y>>;
   return named_over<Out>::adopt(core::where(mask.operand(), x.operand(), y.operand(), Out::names));
 }
 template <NamedTensor M, NamedTensor X>
-requires(subset<axes_of<M>, axes_of<X>>) X where(const M& mask, const X& x, double otherwise) {
+  requires(subset<axes_of<M>, axes_of<X>>)
+X where(const M& mask, const X& x, double otherwise) {
   return X::adopt(core::where(mask.operand(), x.operand(), otherwise, axes_of<X>::names));
 }
 template <NamedTensor X>

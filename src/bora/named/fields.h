@@ -22,8 +22,9 @@ namespace bora {
 /// and of Named<...>; plain values are no parameters. Refused by the compiler: a member that stands twice or
 /// not at all, and one that holds parameters which the walk cannot reach.
 template <auto... Members>
-requires(each_member_is_listed_once<Members...>&& every_parameter_can_be_walked<Members...>&&
-             every_module_within_lists_its_members<Members...>) struct Fields {
+  requires(each_member_is_listed_once<Members...> && every_parameter_can_be_walked<Members...> &&
+           every_module_within_lists_its_members<Members...>)
+struct Fields {
   static constexpr std::size_t count = sizeof...(Members);
   template <class M, class Visit>
   static void each(M& module, Visit&& visit) {
@@ -66,8 +67,8 @@ std::vector<core::Parameter> parameters(M& model)
 #else
     ;
 template <Module M>
-requires(!ListsEveryMember<M>) detail::fields_must_name_every_data_member_of<M> parameters(M& model)
-= delete;
+  requires(!ListsEveryMember<M>)
+detail::fields_must_name_every_data_member_of<M> parameters(M& model) = delete;
 template <Module M>
 detail::parameters_needs_a_model_that_is_not_const parameters(const M& model) = delete;
 #endif

@@ -69,9 +69,9 @@ inline constexpr bool holds_references = !std::is_standard_layout_v<F> && std::i
 template <class F, class M>
 concept GivesNoScalar = !std::convertible_to<detail::loss_of<F, M>, Named<>>;
 template <Module M, class F>
-requires GivesNoScalar<F, M>
-__attribute__((unavailable("the loss must be Named<>: take mean_all, or sum over the axes that it has")))
-detail::loss_of<F, M>
+  requires GivesNoScalar<F, M>
+__attribute__((unavailable(
+    "the loss must be Named<>: take mean_all, or sum over the axes that it has"))) detail::loss_of<F, M>
 value_and_grad(M& model, F&& f) {
   return f(model);
 }
@@ -81,7 +81,7 @@ value_and_grad(M& model, F&& f) {
 template <class F>
 concept HoldsReferences = detail::holds_references<std::remove_cvref_t<F>>;
 template <Bundle X, class F>
-requires HoldsReferences<F>
+  requires HoldsReferences<F>
 __attribute__((unavailable("it runs again in the backward pass, when locals are gone: capture by value"))) X
 remat(F&& f, const X& x) {
   return f(x);

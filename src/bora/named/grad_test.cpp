@@ -281,10 +281,8 @@ TEST(ValueAndGrad, ZerosForWhatIsNotUsedAndModelIsUntouched) {
   auto model = Affine::make(1);
   auto before = model.weight.to_vector();
   auto gradients = value_and_grad(model, [](const Affine& m) { return total(m.bias); }).gradients;
-  expect_each(
-      gradients.weight, {2, 3}, [](auto...) { return 0; }, 0);
-  expect_each(
-      gradients.bias, {2}, [](auto...) { return 1; }, 0);
+  expect_each(gradients.weight, {2, 3}, [](auto...) { return 0; }, 0);
+  expect_each(gradients.bias, {2}, [](auto...) { return 1; }, 0);
   EXPECT_EQ(model.weight.to_vector(), before);
 }
 

@@ -27,8 +27,7 @@ HessianProduct<M> hessian_vector_product(M& model, F&& f, const M& v) {
   std::vector<core::Array> along;
   for (auto& p : parameters(model)) arrays.push_back(p.array);
   for (auto& p : parameters(vector)) along.push_back(*p.array);
-  auto result = core::hessian_vector_product(
-      arrays, [&] { return Named<>(f(model)).array(); }, along);
+  auto result = core::hessian_vector_product(arrays, [&] { return Named<>(f(model)).array(); }, along);
   HessianProduct<M> out{Named<>::adopt(std::move(result.value)), model, model};
   const auto put = [](M& into, std::vector<core::Array>& values) {
     auto places = parameters(into);

@@ -21,9 +21,7 @@ namespace bora {
 
 /// A struct with a list of its fields.
 template <class T>
-concept Module = requires {
-  typename std::remove_cvref_t<T>::fields;
-};
+concept Module = requires { typename std::remove_cvref_t<T>::fields; };
 
 namespace detail {
 
@@ -56,23 +54,22 @@ struct anything {
 };
 struct a_parameter {
   template <class T>
-  requires(NamedTensor<T> || Module<T>) operator T() const;  // NOLINT(google-explicit-constructor)
+    requires(NamedTensor<T> || Module<T>)
+  operator T() const;  // NOLINT(google-explicit-constructor)
 };
 
 // Whether an aggregate can be made from so many values.
 template <class T, std::size_t N>
 inline constexpr bool takes = []<std::size_t... Is>(std::index_sequence<Is...>) {
   return requires { T{((void)Is, anything{})...}; };
-}
-(std::make_index_sequence<N>{});
+}(std::make_index_sequence<N>{});
 
 // The longest brace list that an aggregate accepts is its number of data members. A longer one may be
 // accepted where a shorter one is not: a member in between has no default.
 template <class T, std::size_t Listed>
 inline constexpr bool takes_more = []<std::size_t... Is>(std::index_sequence<Is...>) {
   return (takes<T, Listed + 1 + Is> || ...);
-}
-(std::make_index_sequence<16>{});
+}(std::make_index_sequence<16>{});
 
 template <class M>
 consteval bool lists_every_member() {
@@ -81,9 +78,7 @@ consteval bool lists_every_member() {
 }
 
 template <class T>
-inline constexpr bool complete = requires {
-  sizeof(T);
-};
+inline constexpr bool complete = requires { sizeof(T); };
 
 // Some member of the aggregate can be made from a parameter or a module.
 template <class T, std::size_t... Before>

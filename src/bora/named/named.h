@@ -86,10 +86,10 @@ concept AnyTensor = NamedTensor<T> || IndexTensor<T>;
 
 /// T has each of these axes.
 template <class T, class... As>
-concept HasAxes = AnyTensor<T> &&(contains<As, axes_of<T>>&&...);
+concept HasAxes = AnyTensor<T> && (contains<As, axes_of<T>> && ...);
 /// T has none of these axes.
 template <class T, class... As>
-concept LacksAxes = AnyTensor<T> &&(!contains<As, axes_of<T>> && ...);
+concept LacksAxes = AnyTensor<T> && (!contains<As, axes_of<T>> && ...);
 /// The axes of one lie within the other's: no result has an axis that neither operand would have had alone.
 template <class X, class Y>
 concept Broadcastable = subset<axes_of<X>, axes_of<Y>> || subset<axes_of<Y>, axes_of<X>>;
@@ -107,20 +107,28 @@ class Named {
 
   Named() = default;  ///< empty: a parameter not yet made
   template <Axis... Bs>
-  requires(SameAxes<Named<Bs...>, Named> && !std::is_same_v<Axes<Bs...>, axes>)
-      Named(const Named<Bs...>& other)  // NOLINT(google-explicit-constructor)
+    requires(SameAxes<Named<Bs...>, Named> && !std::is_same_v<Axes<Bs...>, axes>)
+  Named(const Named<Bs...>& other)  // NOLINT(google-explicit-constructor)
       : array_(core::rearrange({other.array(), Axes<Bs...>::names}, axes::names)) {}
 
   template <Axis A>
-  requires HasAxes<Named, A> std::int64_t size()
-  const { return core::whole_size(array_, index_of<A, axes>); }
+    requires HasAxes<Named, A>
+  std::int64_t size() const {
+    return core::whole_size(array_, index_of<A, axes>);
+  }
   template <Axis A>
-  requires HasAxes<Named, A> Dim<A> dim()
-  const { return Dim<A>{size<A>()}; }
+    requires HasAxes<Named, A>
+  Dim<A> dim() const {
+    return Dim<A>{size<A>()};
+  }
 
   core::DType dtype() const { return array_.dtype(); }
   bool empty() const { return array_.empty(); }
-  double item() const requires(sizeof...(As) == 0) { return array_.item(); }
+  double item() const
+    requires(sizeof...(As) == 0)
+  {
+    return array_.item();
+  }
   /// Elements in row-major order of As....
   template <class T = float>
   std::vector<T> to_vector() const {
@@ -156,18 +164,26 @@ class Indices {
 
   Indices() = default;
   template <Axis... Bs>
-  requires(SameAxes<Indices<Bs...>, Indices> && !std::is_same_v<Axes<Bs...>, axes>)
-      Indices(const Indices<Bs...>& other)  // NOLINT(google-explicit-constructor)
+    requires(SameAxes<Indices<Bs...>, Indices> && !std::is_same_v<Axes<Bs...>, axes>)
+  Indices(const Indices<Bs...>& other)  // NOLINT(google-explicit-constructor)
       : array_(core::rearrange({other.array(), Axes<Bs...>::names}, axes::names)) {}
 
   template <Axis A>
-  requires HasAxes<Indices, A> std::int64_t size()
-  const { return core::whole_size(array_, index_of<A, axes>); }
+    requires HasAxes<Indices, A>
+  std::int64_t size() const {
+    return core::whole_size(array_, index_of<A, axes>);
+  }
   template <Axis A>
-  requires HasAxes<Indices, A> Dim<A> dim()
-  const { return Dim<A>{size<A>()}; }
+    requires HasAxes<Indices, A>
+  Dim<A> dim() const {
+    return Dim<A>{size<A>()};
+  }
   bool empty() const { return array_.empty(); }
-  std::int64_t item() const requires(sizeof...(As) == 0) { return static_cast<std::int64_t>(array_.item()); }
+  std::int64_t item() const
+    requires(sizeof...(As) == 0)
+  {
+    return static_cast<std::int64_t>(array_.item());
+  }
   template <class T = std::int64_t>
   std::vector<T> to_vector() const {
     return detail::to_vector<T>({array_, axes::names});

@@ -17,7 +17,8 @@ namespace bora {
 /// Contracts over the named axes; other shared axes batch; the rest are kept. Order: the left operand's axes,
 /// then the right's new ones.
 template <Axis... Over, NamedTensor X, NamedTensor Y>
-requires(sizeof...(Over) > 0 && HasAxes<X, Over...> && HasAxes<Y, Over...>) auto dot(const X& x, const Y& y) {
+  requires(sizeof...(Over) > 0 && HasAxes<X, Over...> && HasAxes<Y, Over...>)
+auto dot(const X& x, const Y& y) {
   using Out = without<joined<axes_of<X>, axes_of<Y>>, Axes<Over...>>;
   return named_over<Out>::adopt(core::dot(x.operand(), y.operand(), Out::names));
 }
@@ -27,8 +28,8 @@ requires(sizeof...(Over) > 0 && HasAxes<X, Over...> && HasAxes<Y, Over...>) auto
 /// -> [...]. Unweighted; take mean_all of it. Where logits need not exist, models use
 /// core::linear_cross_entropy.
 template <Axis Vocab, NamedTensor X, IndexTensor T>
-requires(HasAxes<X, Vocab>&& same_axes<without<axes_of<X>, Axes<Vocab>>, axes_of<T>>) auto cross_entropy(
-    const X& logits, const T& targets) {
+  requires(HasAxes<X, Vocab> && same_axes<without<axes_of<X>, Axes<Vocab>>, axes_of<T>>)
+auto cross_entropy(const X& logits, const T& targets) {
   using Out = without<axes_of<X>, Axes<Vocab>>;
   const indices_over<Out> in_order = targets;
   return named_over<Out>::adopt(core::cross_entropy(logits.operand(), Vocab::name, in_order.operand()));

@@ -65,12 +65,10 @@ TEST_F(NamedOps, SizesAndMaking) {
 
 TEST_F(NamedOps, OrderIsLayoutNotMeaning) {
   Named<A, B> turned = y;
-  expect_each(
-      turned, {2, 3}, [&](auto i, auto j) { return at(y)(j, i); }, 0);
+  expect_each(turned, {2, 3}, [&](auto i, auto j) { return at(y)(j, i); }, 0);
   Named<B, A> back = turned;
   EXPECT_TRUE(same_bits(back, y));
-  expect_each(
-      rearrange<C, A, B>(z), {4, 2, 3}, [&](auto k, auto i, auto j) { return at(z)(i, j, k); }, 0);
+  expect_each(rearrange<C, A, B>(z), {4, 2, 3}, [&](auto k, auto i, auto j) { return at(z)(i, j, k); }, 0);
 }
 
 TEST_F(NamedOps, BinaryWithPermutedAndSmallerOperands) {
@@ -111,8 +109,7 @@ TEST_F(NamedOps, ComparisonsAndLogic) {
   auto ax = at(x), ay = at(y);
   auto check = [&](const auto& mask, auto f) {
     EXPECT_EQ(mask.dtype(), core::DType::boolean);
-    expect_each(
-        mask, {2, 3}, [&](auto i, auto j) { return f(ax(i, j), ay(j, i)) ? 1 : 0; }, 0);
+    expect_each(mask, {2, 3}, [&](auto i, auto j) { return f(ax(i, j), ay(j, i)) ? 1 : 0; }, 0);
   };
   check(x < y, std::less<>());
   check(x <= y, std::less_equal<>());
@@ -172,9 +169,7 @@ TEST_F(NamedOps, ElementsWrittenOut) {
   const auto ids = indices_from_vector({7, 8}, Dim<D>{2});
   EXPECT_EQ(ids.array().dtype(), core::DType::i64);
   EXPECT_EQ(ids.to_vector(), (std::vector<std::int64_t>{7, 8}));
-  EXPECT_EQ(error_of([] {
-              from_vector({1, 2}, kB);
-            }),
+  EXPECT_EQ(error_of([] { from_vector({1, 2}, kB); }),
             "from_data: [b=3] of f32 takes 3 elements (12 bytes), 8 bytes were given");
 }
 
@@ -326,13 +321,11 @@ TEST_F(NamedOps, TopKAndSort) {
   expect_each(
       values, {2, 2, 4},
       [&](auto i, auto j, auto k) { return column(i, k)[static_cast<std::size_t>(2 - j)]; }, 0);
-  expect_each(
-      values, {2, 2, 4}, [&](auto i, auto j, auto k) { return at(z)(i, at(from)(i, j, k), k); }, 0);
+  expect_each(values, {2, 2, 4}, [&](auto i, auto j, auto k) { return at(z)(i, at(from)(i, j, k), k); }, 0);
   auto [up, up_from] = sort<B>(z);
   expect_each(
       up, {2, 3, 4}, [&](auto i, auto j, auto k) { return column(i, k)[static_cast<std::size_t>(j)]; }, 0);
-  expect_each(
-      up, {2, 3, 4}, [&](auto i, auto j, auto k) { return at(z)(i, at(up_from)(i, j, k), k); }, 0);
+  expect_each(up, {2, 3, 4}, [&](auto i, auto j, auto k) { return at(z)(i, at(up_from)(i, j, k), k); }, 0);
   auto down = sort<B>(z, true).first;
   expect_each(
       down, {2, 3, 4}, [&](auto i, auto j, auto k) { return column(i, k)[static_cast<std::size_t>(2 - j)]; },
@@ -366,12 +359,9 @@ TEST_F(NamedOps, DotContractsBatchesAndKeeps) {
 TEST_F(NamedOps, RenameBroadcastFlattenUnflatten) {
   EXPECT_TRUE(same_bits(rename<A, D>(x), x));
   EXPECT_EQ((rename<C, D>(places).size<D>()), 4);
-  expect_each(
-      broadcast(x, kC), {4, 2, 3}, [&](auto, auto i, auto j) { return at(x)(i, j); }, 0);
-  expect_each(
-      flatten<Axes<A, C>, D>(z), {8, 3}, [&](auto d, auto j) { return at(z)(d / 4, j, d % 4); }, 0);
-  expect_each(
-      flatten<Axes<C, A>, D>(z), {3, 8}, [&](auto j, auto d) { return at(z)(d % 2, j, d / 2); }, 0);
+  expect_each(broadcast(x, kC), {4, 2, 3}, [&](auto, auto i, auto j) { return at(x)(i, j); }, 0);
+  expect_each(flatten<Axes<A, C>, D>(z), {8, 3}, [&](auto d, auto j) { return at(z)(d / 4, j, d % 4); }, 0);
+  expect_each(flatten<Axes<C, A>, D>(z), {3, 8}, [&](auto j, auto d) { return at(z)(d % 2, j, d / 2); }, 0);
   auto flat = flatten<Axes<A, B>, D>(z);
   auto back = unflatten<D>(flat, kA, kB);
   static_assert(std::is_same_v<decltype(back), Named<A, B, C>>);
@@ -387,28 +377,21 @@ TEST_F(NamedOps, ConcatenateStackSplitUnbind) {
       0);
   auto pieces = split<C>(z, {1, 3});
   ASSERT_EQ(pieces.size(), 2U);
-  expect_each(
-      pieces[1], {2, 3, 3}, [&](auto i, auto j, auto k) { return at(z)(i, j, k + 1); }, 0);
+  expect_each(pieces[1], {2, 3, 3}, [&](auto i, auto j, auto k) { return at(z)(i, j, k + 1); }, 0);
   auto rows = unbind<B, 3>(z);
-  expect_each(
-      rows[2], {2, 4}, [&](auto i, auto k) { return at(z)(i, 2, k); }, 0);
+  expect_each(rows[2], {2, 4}, [&](auto i, auto k) { return at(z)(i, 2, k); }, 0);
   EXPECT_EQ(error_of([&] { unbind<B, 2>(z); }), "unbind: 2 pieces along b were asked for but there are 3");
 }
 
 TEST_F(NamedOps, SliceAndTake) {
-  expect_each(
-      slice<C>(z, 1, 2), {2, 3, 2}, [&](auto i, auto j, auto k) { return at(z)(i, j, k + 1); }, 0);
-  expect_each(
-      slice<C>(places, 2, 2), {2}, [&](auto k) { return at(places)(k + 2); }, 0);
+  expect_each(slice<C>(z, 1, 2), {2, 3, 2}, [&](auto i, auto j, auto k) { return at(z)(i, j, k + 1); }, 0);
+  expect_each(slice<C>(places, 2, 2), {2}, [&](auto k) { return at(places)(k + 2); }, 0);
   auto start = indices_from_vector<>(std::vector<std::int32_t>{1});
   expect_each(
       slice<C>(z, start, 2), {2, 3, 2}, [&](auto i, auto j, auto k) { return at(z)(i, j, k + 1); }, 0);
-  expect_each(
-      take<B>(z, 1), {2, 4}, [&](auto i, auto k) { return at(z)(i, 1, k); }, 0);
-  expect_each(
-      take<B>(x, places), {2, 4}, [&](auto i, auto k) { return at(x)(i, at(places)(k)); }, 0);
-  expect_each(
-      take<B>(z, places), {2, 4}, [&](auto i, auto k) { return at(z)(i, at(places)(k), k); }, 0);
+  expect_each(take<B>(z, 1), {2, 4}, [&](auto i, auto k) { return at(z)(i, 1, k); }, 0);
+  expect_each(take<B>(x, places), {2, 4}, [&](auto i, auto k) { return at(x)(i, at(places)(k)); }, 0);
+  expect_each(take<B>(z, places), {2, 4}, [&](auto i, auto k) { return at(z)(i, at(places)(k), k); }, 0);
 }
 
 TEST_F(NamedOps, ScatterAddAndOneHot) {
@@ -418,8 +401,7 @@ TEST_F(NamedOps, ScatterAddAndOneHot) {
     for (int k = 0; k < 4; ++k) s += at(places)(k) == j ? at(updates)(k, i) : 0;
     return s;
   });
-  expect_each(
-      one_hot(places, kB), {4, 3}, [&](auto k, auto j) { return at(places)(k) == j ? 1 : 0; }, 0);
+  expect_each(one_hot(places, kB), {4, 3}, [&](auto k, auto j) { return at(places)(k) == j ? 1 : 0; }, 0);
 }
 
 TEST_F(NamedOps, OneNameWithTwoSizesIsAnError) {
@@ -450,8 +432,7 @@ TEST(NamedArrays, DynamicAndBack) {
   DynNamed dynamic = x;
   EXPECT_EQ(dynamic.describe(), "[a=2, b=3]");
   EXPECT_TRUE(same_bits(dynamic.as<A, B>(), x));
-  expect_each(
-      dynamic.as<B, A>(), {3, 2}, [&](auto j, auto i) { return at(x)(i, j); }, 0);
+  expect_each(dynamic.as<B, A>(), {3, 2}, [&](auto j, auto i) { return at(x)(i, j); }, 0);
   EXPECT_EQ(error_of([&] { dynamic.as<A, C>(); }),
             "as: the array has axes [a=2, b=3] but [a, c] was asked for");
   EXPECT_EQ(error_of([&] { dynamic.as<A>(); }), "as: the array has axes [a=2, b=3] but [a] was asked for");

@@ -24,29 +24,45 @@ auto mean(const X& x) {
 }  // namespace detail
 
 template <Axis... Over, NamedTensor X>
-requires HasAxes<X, Over...>
-auto sum(const X& x) { return detail::reduce<Axes<Over...>>(core::Reduction::sum, x); }
+  requires HasAxes<X, Over...>
+auto sum(const X& x) {
+  return detail::reduce<Axes<Over...>>(core::Reduction::sum, x);
+}
 template <Axis... Over, NamedTensor X>
-requires HasAxes<X, Over...>
-auto mean(const X& x) { return detail::mean<Axes<Over...>>(x); }
+  requires HasAxes<X, Over...>
+auto mean(const X& x) {
+  return detail::mean<Axes<Over...>>(x);
+}
 template <Axis... Over, NamedTensor X>
-requires HasAxes<X, Over...>
-auto max(const X& x) { return detail::reduce<Axes<Over...>>(core::Reduction::max, x); }
+  requires HasAxes<X, Over...>
+auto max(const X& x) {
+  return detail::reduce<Axes<Over...>>(core::Reduction::max, x);
+}
 template <Axis... Over, NamedTensor X>
-requires HasAxes<X, Over...>
-auto min(const X& x) { return detail::reduce<Axes<Over...>>(core::Reduction::min, x); }
+  requires HasAxes<X, Over...>
+auto min(const X& x) {
+  return detail::reduce<Axes<Over...>>(core::Reduction::min, x);
+}
 template <Axis... Over, NamedTensor X>
-requires HasAxes<X, Over...>
-auto var(const X& x) { return detail::reduce<Axes<Over...>>(core::Reduction::var, x); }
+  requires HasAxes<X, Over...>
+auto var(const X& x) {
+  return detail::reduce<Axes<Over...>>(core::Reduction::var, x);
+}
 template <Axis... Over, NamedTensor X>
-requires HasAxes<X, Over...>
-auto logsumexp(const X& x) { return detail::reduce<Axes<Over...>>(core::Reduction::logsumexp, x); }
+  requires HasAxes<X, Over...>
+auto logsumexp(const X& x) {
+  return detail::reduce<Axes<Over...>>(core::Reduction::logsumexp, x);
+}
 template <Axis... Over, NamedTensor X>
-requires HasAxes<X, Over...>
-auto any(const X& x) { return detail::reduce<Axes<Over...>>(core::Reduction::any, x); }
+  requires HasAxes<X, Over...>
+auto any(const X& x) {
+  return detail::reduce<Axes<Over...>>(core::Reduction::any, x);
+}
 template <Axis... Over, NamedTensor X>
-requires HasAxes<X, Over...>
-auto all(const X& x) { return detail::reduce<Axes<Over...>>(core::Reduction::all, x); }
+  requires HasAxes<X, Over...>
+auto all(const X& x) {
+  return detail::reduce<Axes<Over...>>(core::Reduction::all, x);
+}
 
 /// All axes, to a scalar.
 template <NamedTensor X>
@@ -59,31 +75,37 @@ Named<> mean_all(const X& x) {
 }
 
 template <Axis Over, NamedTensor X>
-requires HasAxes<X, Over>
+  requires HasAxes<X, Over>
 auto argmax(const X& x) {
   return indices_over<without<axes_of<X>, Axes<Over>>>::adopt(core::argmax(x.operand(), Over::name));
 }
 /// Over one or several axes together: softmax<Height, Width>.
 template <Axis... Over, NamedTensor X>
-requires HasAxes<X, Over...> X softmax(const X& x) {
+  requires HasAxes<X, Over...>
+X softmax(const X& x) {
   return X::adopt(core::softmax(x.operand(), Axes<Over...>::names));
 }
 template <Axis... Over, NamedTensor X>
-requires HasAxes<X, Over...> X log_softmax(const X& x) {
+  requires HasAxes<X, Over...>
+X log_softmax(const X& x) {
   return X::adopt(core::log_softmax(x.operand(), Axes<Over...>::names));
 }
 template <Axis Over, NamedTensor X>
-requires HasAxes<X, Over> X cumsum(const X& x) { return X::adopt(core::cumsum(x.operand(), Over::name)); }
+  requires HasAxes<X, Over>
+X cumsum(const X& x) {
+  return X::adopt(core::cumsum(x.operand(), Over::name));
+}
 
 /// The k largest along Over, descending; Over becomes K. Values and places.
 template <Axis Over, Axis K, NamedTensor X>
-requires(HasAxes<X, Over>&& LacksAxes<X, K>) auto top_k(const X& x, Dim<K> k) {
+  requires(HasAxes<X, Over> && LacksAxes<X, K>)
+auto top_k(const X& x, Dim<K> k) {
   using Out = renamed<axes_of<X>, Over, K>;
   auto [values, places] = core::top_k(x.operand(), Over::name, k.size);
   return std::pair{named_over<Out>::adopt(std::move(values)), indices_over<Out>::adopt(std::move(places))};
 }
 template <Axis Over, NamedTensor X>
-requires HasAxes<X, Over>
+  requires HasAxes<X, Over>
 auto sort(const X& x, bool descending = false) {
   auto [values, places] = core::sort(x.operand(), Over::name, descending);
   return std::pair{X::adopt(std::move(values)), indices_over<axes_of<X>>::adopt(std::move(places))};

@@ -25,25 +25,25 @@ template <class X, class Y>
 concept CannotMeet = !Broadcastable<X, Y> && OneNameTwoTypes<X, Y>;
 
 template <NamedTensor X, NamedTensor Y>
-requires CannotMeet<X, Y>
+  requires CannotMeet<X, Y>
 __attribute__((unavailable("two axis types have one name; use one struct, or rename<From, To>(x)"))) X
 operator+(const X& x, const Y& y);
 template <NamedTensor X, NamedTensor Y>
-requires CannotMeet<X, Y>
+  requires CannotMeet<X, Y>
 __attribute__((unavailable("two axis types have one name; use one struct, or rename<From, To>(x)"))) X
 operator-(const X& x, const Y& y);
 template <NamedTensor X, NamedTensor Y>
-requires CannotMeet<X, Y>
+  requires CannotMeet<X, Y>
 __attribute__((unavailable("two axis types have one name; use one struct, or rename<From, To>(x)"))) X
 operator*(const X& x, const Y& y);
 template <NamedTensor X, NamedTensor Y>
-requires CannotMeet<X, Y>
+  requires CannotMeet<X, Y>
 __attribute__((unavailable("two axis types have one name; use one struct, or rename<From, To>(x)"))) X
 operator/(const X& x, const Y& y);
 template <Axis... Over, NamedTensor X, NamedTensor Y>
-requires(sizeof...(Over) > 0 && !(HasAxes<X, Over...> && HasAxes<Y, Over...>)&&OneNameTwoTypes<X, Y>)
-    __attribute__((unavailable("two axis types have one name; use one struct, or rename<From, To>(x)"))) X
-    dot(const X& x, const Y& y);
+  requires(sizeof...(Over) > 0 && !(HasAxes<X, Over...> && HasAxes<Y, Over...>) && OneNameTwoTypes<X, Y>)
+__attribute__((unavailable("two axis types have one name; use one struct, or rename<From, To>(x)"))) X
+dot(const X& x, const Y& y);
 
 template <NamedTensor X, NamedTensor Y>
 __attribute__((unavailable("say which axes it sums over: dot<Embed>(x, y)"))) X dot(const X& x, const Y& y);

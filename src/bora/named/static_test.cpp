@@ -142,77 +142,41 @@ static_assert(same<RESULT(dropout(x, 0.5, Key{})), X> && same<RESULT(stop_gradie
 // ------------------------------------------------------------------------------------------------
 
 template <class P, class Q>
-concept CanAdd = requires(const P& p, const Q& q) {
-  p + q;
-};
+concept CanAdd = requires(const P& p, const Q& q) { p + q; };
 template <class P>
-concept CanScale = requires(const P& p) {
-  p * 2.0;
-};
+concept CanScale = requires(const P& p) { p * 2.0; };
 template <class Over, class P, class Q>
-concept CanDot = requires(const P& p, const Q& q) {
-  dot<Over>(p, q);
-};
+concept CanDot = requires(const P& p, const Q& q) { dot<Over>(p, q); };
 template <class Over, class P>
-concept CanSum = requires(const P& p) {
-  sum<Over>(p);
-};
+concept CanSum = requires(const P& p) { sum<Over>(p); };
 template <class Over, class P>
-concept CanSoftmax = requires(const P& p) {
-  softmax<Over>(p);
-};
+concept CanSoftmax = requires(const P& p) { softmax<Over>(p); };
 template <class From, class To, class P>
-concept CanRename = requires(const P& p) {
-  rename<From, To>(p);
-};
+concept CanRename = requires(const P& p) { rename<From, To>(p); };
 template <class Along, class P>
-concept CanSlice = requires(const P& p) {
-  slice<Along>(p, 0, 1);
-};
+concept CanSlice = requires(const P& p) { slice<Along>(p, 0, 1); };
 template <class Along, class P, class Q>
-concept CanTake = requires(const P& p, const Q& q) {
-  take<Along>(p, q);
-};
+concept CanTake = requires(const P& p, const Q& q) { take<Along>(p, q); };
 template <class P, class Q>
-concept CanConcatenate = requires(const P& p, const Q& q) {
-  concatenate<A>(p, q);
-};
+concept CanConcatenate = requires(const P& p, const Q& q) { concatenate<A>(p, q); };
 template <class P, class Q>
-concept CanEqual = requires(const P& p, const Q& q) {
-  equal(p, q);
-};
+concept CanEqual = requires(const P& p, const Q& q) { equal(p, q); };
 template <class Vocab, class P, class T>
-concept CanCrossEntropy = requires(const P& p, const T& t) {
-  cross_entropy<Vocab>(p, t);
-};
+concept CanCrossEntropy = requires(const P& p, const T& t) { cross_entropy<Vocab>(p, t); };
 template <class P, class Q>
-concept CanAddInPlace = requires(P& p, const Q& q) {
-  p += q;
-};
+concept CanAddInPlace = requires(P& p, const Q& q) { p += q; };
 template <class P>
-concept CanItem = requires(const P& p) {
-  p.item();
-};
+concept CanItem = requires(const P& p) { p.item(); };
 template <class Along, class P>
-concept CanSize = requires(const P& p) {
-  p.template size<Along>();
-};
+concept CanSize = requires(const P& p) { p.template size<Along>(); };
 template <class From, class To, class P>
-concept CanFlatten = requires(const P& p) {
-  flatten<From, To>(p);
-};
+concept CanFlatten = requires(const P& p) { flatten<From, To>(p); };
 template <class K, class P>
-concept CanTopK = requires(const P& p) {
-  top_k<B>(p, Dim<K>{2});
-};
+concept CanTopK = requires(const P& p) { top_k<B>(p, Dim<K>{2}); };
 template <class New, class P>
-concept CanBroadcast = requires(const P& p) {
-  broadcast(p, Dim<New>{2});
-};
+concept CanBroadcast = requires(const P& p) { broadcast(p, Dim<New>{2}); };
 template <class N>
-concept CanMakeZeros = requires(N n) {
-  zeros(n);
-};
+concept CanMakeZeros = requires(N n) { zeros(n); };
 
 static_assert(CanAdd<X, Named<B>> && !CanAdd<X, Y> && !CanAdd<Named<A>, Named<B>> && !CanAdd<I, I> &&
               !CanAdd<X, I>);

@@ -41,8 +41,7 @@ template <class T>
 concept Sequence = requires(T& list) {
   list.begin();
   list[0];
-}
-&&!requires { typename T::mapped_type; };
+} && !requires { typename T::mapped_type; };
 template <class T>
 concept StringMap = requires(T& map) {
   map.begin()->first.size();

@@ -61,10 +61,10 @@ Q plain_attention(const Q& q, const K& k, const K& v, const Context& context,
 /// grouped, multi-query and multi-head attention are one function. The result has the axes of q. With a
 /// cache, its keys and values come before these. InvalidArgument for dropout or segments beside it.
 template <Axis Pos, Axis KeyPos, Axis HeadDim, NamedTensor Q, NamedTensor K>
-requires(HasAxes<Q, Pos, HeadDim>&& HasAxes<K, KeyPos, HeadDim>&& LacksAxes<Q, KeyPos>&&
-             subset<without<axes_of<K>, Axes<KeyPos>>, axes_of<Q>>) Q
-    attention(const Q& q, const K& k, const K& v, const Context& context,
-              const AttentionOptions& options = {}) {
+  requires(HasAxes<Q, Pos, HeadDim> && HasAxes<K, KeyPos, HeadDim> && LacksAxes<Q, KeyPos> &&
+           subset<without<axes_of<K>, Axes<KeyPos>>, axes_of<Q>>)
+Q attention(const Q& q, const K& k, const K& v, const Context& context,
+            const AttentionOptions& options = {}) {
   const core::AttentionAxes axes{Pos::name, KeyPos::name, HeadDim::name};
   if (context.cache != nullptr) {
     return Q::adopt(detail::cached_attention(q.operand(), k.operand(), v.operand(), axes, context, options));

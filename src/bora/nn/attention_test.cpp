@@ -253,9 +253,7 @@ TEST_F(CachedAttention, Errors) {
             "hint: a shorter prompt, or fewer new tokens");
   EXPECT_EQ(error_of([&] { part(cache, {1}, 0, 1); }),
             "cache: a pass over 1 rows meets a batch of 2, of which 2 are here");
-  EXPECT_EQ(error_of([&] {
-              CachePass(cache, {1, 1});
-            }),
+  EXPECT_EQ(error_of([&] { CachePass(cache, {1, 1}); }),
             "cache: row 1 is not there, or twice in the pass; the cache has 2");
   const std::string hint = "\nhint: a row of a cache is one text that is read on; train without one";
   CachePass pass(cache, both());

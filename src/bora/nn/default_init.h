@@ -135,9 +135,8 @@ struct sizes_from<Types<Given...>> {
 template <class T, class Given>
 inline constexpr bool walked = Module<T> && !InitsItself<T, typename sizes_from<Given>::type>;
 template <class T, class Given>
-requires walked<T, Given>
-struct Missing<T, Given> : MissingOfFields<typename T::fields, Given> {
-};
+  requires walked<T, Given>
+struct Missing<T, Given> : MissingOfFields<typename T::fields, Given> {};
 
 // ---- the walk
 
@@ -237,13 +236,16 @@ concept EverySizeGiven = std::is_same_v<MissingSizes<M, Given...>, detail::Types
 /// differs has a static init(const auto& sizes, Key key), which may start from default_init. A size that is
 /// missing is a compile error.
 template <Module M, class... Given>
-requires EverySizeGiven<M, Given...> M init(Key key, Given... given) {
+  requires EverySizeGiven<M, Given...>
+M init(Key key, Given... given) {
   return detail::init_module<M>(InitSizes<Given...>(given...), key);
 }
 
 template <Module M, class... Given>
-requires(!EverySizeGiven<M, Given...>) __attribute__((
+  requires(!EverySizeGiven<M, Given...>)
+__attribute__((
     unavailable("sizes are missing, those in Types<...>: pass a Dim for each axis, a Count for each block")))
-MissingSizes<M, Given...> init(Key key, Given... given);
+MissingSizes<M, Given...>
+init(Key key, Given... given);
 
 }  // namespace bora::nn

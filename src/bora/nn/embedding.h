@@ -48,8 +48,8 @@ core::Array add_positions(const core::Operand& x, const core::Array& table, std:
 /// x + the table's vectors of x's positions. With a cache, row by row of the first axis: each from the
 /// position where it stands.
 template <Axis Pos, Axis Embed, NamedTensor X>
-requires HasAxes<X, Pos, Embed> X with_positions(const X& x, const Embedding<Pos, Embed>& table,
-                                                 const Context& context) {
+  requires HasAxes<X, Pos, Embed>
+X with_positions(const X& x, const Embedding<Pos, Embed>& table, const Context& context) {
   if (context.cache == nullptr) return x + slice<Pos>(table.weight, 0, x.template size<Pos>());
   return X::adopt(detail::add_positions(x.operand(), table.weight.array(), Pos::name, Axes<Pos, Embed>::names,
                                         *context.cache));

@@ -21,7 +21,7 @@ struct SizesOf<Axes<As...>> {
   std::array<std::int64_t, sizeof...(As)> sizes{};
   SizesOf() = default;
   SizesOf(Dim<As>... dims)  // NOLINT(google-explicit-constructor): a Dim names its axis
-      requires(sizeof...(As) > 0)
+    requires(sizeof...(As) > 0)
       : sizes{dims.size...} {}
   core::Shape shape() const { return {Axes<As...>::names, sizes}; }
 };

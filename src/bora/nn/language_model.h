@@ -66,7 +66,7 @@ using VocabAxis = decltype(detail::first_axis(std::declval<const M&>().head()));
 template <class M>
 core::HeadOptions head_options_of(const M& model) {
   static_assert(
-      !requires(M & m) { m.head_options(); } || requires { model.head_options(); },
+      !requires(M& m) { m.head_options(); } || requires { model.head_options(); },
       "a model's head_options() must be a const function");
   if constexpr (requires { model.head_options(); })
     return model.head_options();

@@ -51,10 +51,8 @@ TEST(Norms, RmsNorm) {
     return at(kX)(p, e) / std::sqrt(moments(p).square + 1e-3) * at(kWeight)(e);
   });
   Named<Embed, Pos> turned = kX;
-  expect_each(
-      norm(turned), {6, 3}, [&](auto e, auto p) { return at(norm(kX))(p, e); }, 1e-6);
-  expect_each(
-      RmsNorm<Embed>::init(Dim<Embed>{6}, 1e-5).weight, {6}, [](auto) { return 1; }, 0);
+  expect_each(norm(turned), {6, 3}, [&](auto e, auto p) { return at(norm(kX))(p, e); }, 1e-6);
+  expect_each(RmsNorm<Embed>::init(Dim<Embed>{6}, 1e-5).weight, {6}, [](auto) { return 1; }, 0);
 }
 
 TEST(Norms, RmsNormWithAnOffset) {
@@ -63,8 +61,7 @@ TEST(Norms, RmsNormWithAnOffset) {
     return at(kX)(p, e) / std::sqrt(moments(p).square + 1e-3) * (1.0 + at(kWeight)(e));
   });
   const auto fresh = RmsNorm<Embed>::init(Dim<Embed>{6}, 1e-3, 1);
-  expect_each(
-      fresh.weight, {6}, [](auto) { return 0; }, 0);
+  expect_each(fresh.weight, {6}, [](auto) { return 0; }, 0);
   // The sum is not rounded to the dtype of the pass: 1 + 2^-10 is 1 there.
   const RmsNorm<Embed> narrow{cast(full(0x1p-10, Dim<Embed>{6}), core::DType::bf16), 1e-3, 1};
   const RmsNorm<Embed> wide{full(0x1p-10, Dim<Embed>{6}), 1e-3, 1};
@@ -79,8 +76,7 @@ TEST(Scaled, RoundsTheFactorFirst) {
   EXPECT_EQ(rounded(0.1, core::DType::f64), 0.1);
   EXPECT_EQ(rounded(0, core::DType::bf16), 0);
   const auto ones = cast(full(1, Dim<Embed>{6}), core::DType::bf16);
-  expect_each(
-      cast(scaled(ones, std::sqrt(3072.0)), core::DType::f32), {6}, [](auto) { return 55.5; }, 0);
+  expect_each(cast(scaled(ones, std::sqrt(3072.0)), core::DType::f32), {6}, [](auto) { return 55.5; }, 0);
 }
 
 TEST(Norms, LayerNorm) {
@@ -90,8 +86,7 @@ TEST(Norms, LayerNorm) {
     return (at(kX)(p, e) - m.mean) / std::sqrt(m.var + 1e-3) * at(kWeight)(e) + at(kBias)(e);
   });
   auto fresh = LayerNorm<Embed>::init(Dim<Embed>{6}, 1e-5);
-  expect_each(
-      fresh.bias, {6}, [](auto) { return 0; }, 0);
+  expect_each(fresh.bias, {6}, [](auto) { return 0; }, 0);
 }
 
 TEST(LinearLayer, FromOneAxisToSeveralAndBack) {
@@ -168,8 +163,7 @@ TEST(CastParameters, GradientsReachTheOriginals) {
                      return total(cast(cast_parameters(m, core::DType::bf16).bias, core::DType::f32));
                    }).gradients;
   EXPECT_EQ(gradients.bias.dtype(), core::DType::f32);
-  expect_each(
-      gradients.bias, {5}, [](auto) { return 1; }, 0);
+  expect_each(gradients.bias, {5}, [](auto) { return 1; }, 0);
 }
 
 }  // namespace

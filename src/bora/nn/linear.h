@@ -21,7 +21,7 @@ concept ResultHasOtherAxesThanInput = distinct<concat<as_axes<Out>, as_axes<In>>
 /// Weight [Out..., In...] as in PyTorch, so that on disk it is the matrix (out, in); bias [Out...] or none.
 /// With an adapter (nn/lora.h) its low-rank path is added.
 template <class In, class Out>
-requires ResultHasOtherAxesThanInput<In, Out>
+  requires ResultHasOtherAxesThanInput<In, Out>
 struct Linear {
   static constexpr std::string_view kind = "Linear";
   using in = as_axes<In>;
@@ -42,7 +42,8 @@ struct Linear {
   }
 
   template <NamedTensor X>
-  requires(subset<in, axes_of<X>>) auto operator()(const X& x) const {
+    requires(subset<in, axes_of<X>>)
+  auto operator()(const X& x) const {
     using Result = concat<without<axes_of<X>, in>, out>;
     auto y =
         named_over<Result>::adopt(core::linear(x.operand(), weight.operand(), bias.array(), Result::names));

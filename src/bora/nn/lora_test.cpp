@@ -111,10 +111,8 @@ TEST(Lora, GradientsOfThePlainComposition) {
   });
   EXPECT_NEAR(got.value.item(), want.value.item(), 1e-5);
   const auto& of = *got.gradients.lm_head.lora;
-  expect_each(
-      of.a.weight, {3, 6}, [&](auto i, auto j) { return at(want.gradients.a)(i, j); }, 1e-5);
-  expect_each(
-      of.b.weight, {5, 3}, [&](auto i, auto j) { return at(want.gradients.b)(i, j); }, 1e-5);
+  expect_each(of.a.weight, {3, 6}, [&](auto i, auto j) { return at(want.gradients.a)(i, j); }, 1e-5);
+  expect_each(of.b.weight, {5, 3}, [&](auto i, auto j) { return at(want.gradients.b)(i, j); }, 1e-5);
   EXPECT_TRUE(got.gradients.lm_head.weight.empty());
   EXPECT_TRUE(got.gradients.layers[0].q_proj.weight.empty());
 }
@@ -151,8 +149,7 @@ TEST(Lora, InSixteenBits) {
   stir(model);
   const auto half = cast_parameters(model, core::DType::bf16);
   const auto y = cast(half(cast(kX, core::DType::bf16)), core::DType::f32), want = model(kX);
-  expect_each(
-      y, {3, 5}, [&](auto i, auto j) { return at(want)(i, j); }, 0.2);
+  expect_each(y, {3, 5}, [&](auto i, auto j) { return at(want)(i, j); }, 0.2);
 }
 
 }  // namespace

@@ -31,7 +31,8 @@ struct GatedMlp {
   }
 
   template <NamedTensor X>
-  requires HasAxes<X, Embed> X operator()(const X& x) const {
+    requires HasAxes<X, Embed>
+  X operator()(const X& x) const {
     auto gate = gate_proj(x);
     auto up = up_proj(x);
     return down_proj(decltype(gate)::adopt(core::gated(activation, gate.operand(), up.operand())));
@@ -48,7 +49,8 @@ struct PlainMlp {
   using fields = Fields<&PlainMlp::up_proj, &PlainMlp::down_proj, &PlainMlp::activation>;
 
   template <NamedTensor X>
-  requires HasAxes<X, Embed> X operator()(const X& x) const {
+    requires HasAxes<X, Embed>
+  X operator()(const X& x) const {
     return down_proj(bora::detail::activate(activation, up_proj(x)));
   }
 };

@@ -29,9 +29,7 @@ using HiddenOf = decltype(std::declval<const M&>()(
     std::declval<const Indices<typename M::BatchAxis, typename M::PosAxis>&>(),
     std::declval<const Context&>()));
 template <class M>
-concept TakesIds = requires {
-  typename HiddenOf<M>;
-};
+concept TakesIds = requires { typename HiddenOf<M>; };
 template <class M>
 concept GivesHiddenStates =
     SameAxes<HiddenOf<M>, Named<typename M::BatchAxis, typename M::PosAxis, typename M::EmbedAxis>>;
@@ -82,8 +80,7 @@ consteval ModelPart first_missing_part() {
 template <class M>
 inline constexpr ModelPart missing_part = detail::first_missing_part<std::remove_cvref_t<M>>();
 template <class M, ModelPart part>
-concept Lacks = missing_part<M>
-== part;
+concept Lacks = missing_part<M> == part;
 /// A type that nn::erase_type and models::add_model make a language model of; models/llama.h is one.
 template <class M>
 concept CompleteModel = Lacks<M, ModelPart::none>;
@@ -91,8 +88,8 @@ concept CompleteModel = Lacks<M, ModelPart::none>;
 // erase_type (language_model.h) of a type that is none says what it lacks.
 
 template <Lacks<ModelPart::fields> M>
-__attribute__((unavailable("the model needs `fields`: using fields = Fields<&Model::embed, ...>")))
-std::unique_ptr<LanguageModel>
+__attribute__((unavailable(
+    "the model needs `fields`: using fields = Fields<&Model::embed, ...>"))) std::unique_ptr<LanguageModel>
 erase_type(M model);
 template <Lacks<ModelPart::axes> M>
 __attribute__((unavailable("the model needs BatchAxis, PosAxis and EmbedAxis: what its axes are called")))
@@ -122,8 +119,8 @@ template <Lacks<ModelPart::shape> M>
 __attribute__((unavailable("the model needs shape(): what sizes it has"))) std::unique_ptr<LanguageModel>
 erase_type(M model);
 template <Lacks<ModelPart::hf_config> M>
-__attribute__((unavailable("the model needs hf_config(): the config.json of its exports")))
-std::unique_ptr<LanguageModel>
+__attribute__((unavailable(
+    "the model needs hf_config(): the config.json of its exports"))) std::unique_ptr<LanguageModel>
 erase_type(M model);
 
 }  // namespace bora::nn

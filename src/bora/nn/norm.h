@@ -30,7 +30,8 @@ struct RmsNorm {
   }
 
   template <NamedTensor X>
-  requires HasAxes<X, Over> X operator()(const X& x) const {
+    requires HasAxes<X, Over>
+  X operator()(const X& x) const {
     return X::adopt(core::rms_norm(x.operand(), scale(), Axes<Over>::names, eps));
   }
 
@@ -57,7 +58,8 @@ struct LayerNorm {
   }
 
   template <NamedTensor X>
-  requires HasAxes<X, Over> X operator()(const X& x) const {
+    requires HasAxes<X, Over>
+  X operator()(const X& x) const {
     return X::adopt(core::layer_norm(x.operand(), weight.array(), bias.array(), Axes<Over>::names, eps));
   }
 };

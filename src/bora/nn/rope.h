@@ -26,7 +26,8 @@ core::Array rope_on(const core::Operand& x, std::string_view position, std::stri
 /// Rotates x along HeadDim by the angles of its positions along Pos. With a cache, row by row of the first
 /// axis: each from the position where it stands.
 template <Axis Pos, Axis HeadDim, NamedTensor X>
-requires HasAxes<X, Pos, HeadDim> X rope(const X& x, const RopeTable& table, const Context& context) {
+  requires HasAxes<X, Pos, HeadDim>
+X rope(const X& x, const RopeTable& table, const Context& context) {
   if (context.cache == nullptr)
     return X::adopt(core::rope(x.operand(), Pos::name, HeadDim::name, table.cos, table.sin));
   return X::adopt(detail::rope_on(x.operand(), Pos::name, HeadDim::name, table, *context.cache));

@@ -44,7 +44,8 @@ struct Stacked {
   }
 
   template <NamedTensor X>
-  requires(!std::invocable<const Block&, const X&, const Context&>) __attribute__((
+    requires(!std::invocable<const Block&, const X&, const Context&>)
+  __attribute__((
       unavailable("a block is called with (x, context): X operator()(const X&, const nn::Context&) const"))) X
   operator()(X x, const Context& context) const;
 

@@ -382,10 +382,7 @@ TEST_F(Documents, LinesOfRangesAreCountedFromTheFilesStart) {
   for (int i = 0; i < 1000; ++i) lines += "{\"text\":\"a\"}\n";
   lines += "broken\n";
   const Segment file = whole(folder_.write("n.jsonl", lines));
-  EXPECT_THAT(error_of(ErrorKind::Corruption,
-                       [&] {
-                         Reading().add({file.source, 7000, lines.size()});
-                       }),
+  EXPECT_THAT(error_of(ErrorKind::Corruption, [&] { Reading().add({file.source, 7000, lines.size()}); }),
               testing::HasSubstr("n.jsonl:1001: malformed JSON"));
 }
 

@@ -205,9 +205,7 @@ TEST_F(TokenFileTest, DamagedMegatron) {
   EXPECT_THAT(message([](Index& i) { i.sequences = ~std::uint64_t{0}; }),
               HasSubstr("sequences and 3 document"));
   EXPECT_THAT(message([](Index& i) { i.boundaries = 0; }), HasSubstr("do not fit its"));
-  EXPECT_EQ(message([](Index& i) {
-              i.documents = {0, 2, 2};
-            }),
+  EXPECT_EQ(message([](Index& i) { i.documents = {0, 2, 2}; }),
             "m.idx: documents go from sequence 0 to 2 of 3");
   EXPECT_EQ(message([](Index& i) { i.documents = {0, 9, 3}; }), "m.idx: document 0 ends at sequence 9 of 3");
   EXPECT_EQ(message([](Index& i) { i.lengths[2] = 4; }),

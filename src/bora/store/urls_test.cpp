@@ -142,10 +142,7 @@ TEST_F(Expand, RemoteAndDouble) {
   EXPECT_EQ(remote_scheme("file:///x"), std::nullopt);
   EXPECT_EQ(remote_scheme("a/b://c"), std::nullopt);
   const std::string a = folder_ / "a.txt", all = folder_ / "*.txt";
-  EXPECT_EQ(error_of(ErrorKind::Config,
-                     [&] {
-                       expand_urls(Names{all, a});
-                     }),
+  EXPECT_EQ(error_of(ErrorKind::Config, [&] { expand_urls(Names{all, a}); }),
             fmt::format("data files: {} is given twice, by \"{}\" and by \"{}\"\nhint: remove one of them", a,
                         all, a));
 }

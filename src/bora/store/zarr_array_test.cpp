@@ -177,9 +177,7 @@ TEST_F(ZarrTest, WhatIsNotRead) {
             "a0/zarr.json: zarr_format 2, but Bora reads 3");
   EXPECT_EQ(refused(changed([](Json& j) { j["node_type"] = "group"; })),
             "a1/zarr.json: node_type \"group\", but Bora reads array");
-  EXPECT_EQ(refused(changed([](Json& j) {
-              j["shape"] = {2, 2};
-            })),
+  EXPECT_EQ(refused(changed([](Json& j) { j["shape"] = {2, 2}; })),
             "a2/zarr.json: shape [2,2], but Bora reads arrays of one dimension");
   EXPECT_EQ(refused(changed([](Json& j) { j["data_type"] = "complex64"; })),
             "a3/zarr.json: data_type \"complex64\", but Bora reads whole numbers and float32");

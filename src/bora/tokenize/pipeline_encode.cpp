@@ -26,8 +26,7 @@ class TrackingEncoder {
   Encoding run(std::vector<TokenSpaces>* spaces) {
     std::vector<AddedPart> parts;
     if (chosen_)
-      p_.added.split(
-          text_, false, [this](ByteRange r) { return is_control(r); }, parts);
+      p_.added.split(text_, false, [this](ByteRange r) { return is_control(r); }, parts);
     else
       p_.added.split(text_, false, in_text_, parts);
     for (const AddedPart& a : parts) {
@@ -60,8 +59,7 @@ class TrackingEncoder {
   void normalized(const AlignedText& text) {
     std::vector<AddedPart> parts;
     if (chosen_)
-      p_.added.split(
-          text.text(), true, [&](ByteRange r) { return is_control(text.origin(r)); }, parts);
+      p_.added.split(text.text(), true, [&](ByteRange r) { return is_control(text.origin(r)); }, parts);
     else
       p_.added.split(text.text(), true, in_text_, parts);
     for (const AddedPart& a : parts) {

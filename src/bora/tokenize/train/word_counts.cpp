@@ -142,9 +142,8 @@ WordCounts count_words(const DocumentSource& documents, const WordSplitter& spli
 }
 
 void split_gpt2(std::string_view part, bool /*begins*/, WordCounts& counts) {
-  scan_each(ScanRule{}, part, [&](const char* p, const char* q) {
-    counts.add({p, static_cast<std::size_t>(q - p)});
-  });
+  scan_each(ScanRule{}, part,
+            [&](const char* p, const char* q) { counts.add({p, static_cast<std::size_t>(q - p)}); });
 }
 
 }  // namespace bora::tokenize

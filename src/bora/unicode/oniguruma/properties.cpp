@@ -82,19 +82,10 @@ struct Compound {
 
 constexpr std::array<Compound, 13> kCompounds = {{
     {"alpha", [] { return row("alphabetic"); }},
-    {"alnum",
-     [] {
-       return OnigClass::any({row("alphabetic"), digit()});
-     }},
-    {"any",
-     [] {
-       return OnigClass::of({{0, kLastCodePoint}});
-     }},
+    {"alnum", [] { return OnigClass::any({row("alphabetic"), digit()}); }},
+    {"any", [] { return OnigClass::of({{0, kLastCodePoint}}); }},
     {"assigned", assigned},
-    {"blank",
-     [] {
-       return OnigClass::any({row("zs"), OnigClass::of({{'\t', '\t'}})});
-     }},
+    {"blank", [] { return OnigClass::any({row("zs"), OnigClass::of({{'\t', '\t'}})}); }},
     {"c other",
      [] {
        return OnigClass::negation(
@@ -104,14 +95,8 @@ constexpr std::array<Compound, 13> kCompounds = {{
     {"cntrl", [] { return row("cc"); }},
     {"graph", graph},
     {"mn nonspacingmark", nonspacing_mark},
-    {"posixpunct",
-     [] {
-       return OnigClass::any({row("p"), row("s")});
-     }},
-    {"print",
-     [] {
-       return OnigClass::any({graph(), row("zs")});
-     }},
+    {"posixpunct", [] { return OnigClass::any({row("p"), row("s")}); }},
+    {"print", [] { return OnigClass::any({graph(), row("zs")}); }},
     {"xdigit", hex_digit},
 }};
 
