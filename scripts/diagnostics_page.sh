@@ -2,16 +2,28 @@
 # SPDX-License-Identifier: Apache-2.0
 # SPDX-FileCopyrightText: The Bora authors
 #
-# Writes docs/reference/diagnostics.md from the wrong programs of tests/diagnostics. With --check it compares instead.
+# Writes docs/reference/diagnostics.md from the wrong programs of tests/diagnostics.
+#
+#   scripts/diagnostics_page.sh
+#   scripts/diagnostics_page.sh --check SAID    compares instead, with what g++ said when the tests ran, in that folder
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/page.sh
 export LC_ALL=C.UTF-8  # quotes as they are, and lines cut between characters
 page=docs/reference/diagnostics.md
 
+readonly said=${2:-}
+compile() {
+  if [ -n "$said" ]; then
+    cat "$said/$(basename "$1" .cpp).GCC"
+  else
+    g++ -std=c++20 -fsyntax-only -fdiagnostics-color=never -I src -I tests/diagnostics "$1" 2>&1 || true
+  fi
+}
+
 # What a person reads first: the error line itself and the constraint that failed, without paths and columns.
 words() {
-  { g++ -std=c++20 -fsyntax-only -fdiagnostics-color=never -I src -I tests/diagnostics "$1" 2>&1 || true; } |
+  compile "$1" |
     grep -E ' error: |required for the satisfaction|evaluated to' |
     sed -E 's|^[^ ]*/([^/ ]+):[0-9]+:[0-9]+:|\1:|; s|^([a-z_]+\.(cpp\|h)):[0-9]+:[0-9]+:|\1:|; s/bora:://g' | sed -E '/evaluated to/d' | sed -E 's/^(.{260}).*/\1/' | head -3
 }

@@ -5,7 +5,7 @@
 # check.sh KIND COMPILER SOURCE INCLUDE...   compiles one wrong program: it must fail, with the expected words.
 # KIND is GCC or CLANG and chooses the line `// EXPECT-KIND: extended regular expression`; `// FIRST-LINES: n` wants
 # the words within the first n lines. A program with a line that ends in `// USER` is one whose first three lines of
-# errors must name that line.
+# errors must name that line. What the compiler says is kept in the folder BORA_SAID, if that is set.
 set -u
 kind=$1 compiler=$2 source=$3
 shift 3
@@ -17,6 +17,10 @@ output=$("$compiler" -std=c++20 -fsyntax-only -fdiagnostics-color=never "${inclu
   echo "$source compiles but should not"
   exit 1
 }
+if [ -n "${BORA_SAID:-}" ]; then
+  mkdir -p "$BORA_SAID"
+  printf '%s\n' "$output" >"$BORA_SAID/$(basename "$source" .cpp).$kind"
+fi
 line=$(grep -n '// USER$' "$source" | cut -d: -f1)
 if [ -n "$line" ] && ! printf '%s\n' "$output" | head -3 | grep -qF -- "$(basename "$source"):$line:"; then
   printf '%s: line %s is not in the first three lines of what %s says\n%s\n' "$source" "$line" "$compiler" "$(printf '%s\n' "$output" | head -12)"
