@@ -10,6 +10,7 @@
 
 #include "bora/base/error.h"
 #include "bora/core/mapping.h"
+#include "bora/core/parameter_store.h"
 #include "bora/mesh/axis_cut.h"
 #include "bora/mesh/plain_arrays.h"
 #include "bora/mesh/sharded_parameters.h"
@@ -22,6 +23,12 @@ int workers_of_mapping() {
   int out = 1;
   for (std::size_t m = 0; mapping != nullptr && m < mapping->size(); ++m) out *= mapping->workers(m).size();
   return out;
+}
+
+// Workers among whom the parameters of this thread are kept in blocks.
+int workers_of_store() {
+  const auto* store = dynamic_cast<const ShardedParameters*>(core::parameter_store());
+  return store == nullptr ? 1 : store->blocks();
 }
 
 }  // namespace
@@ -53,6 +60,12 @@ void WholeArrays::transform(std::span<const std::size_t> which, const BlockOf& b
          "whole arrays: made for one worker, but {} share a lane here\nhint: give the step "
          "the whole arrays of its gradient reducer",
          workers_of_mapping());
+  }
+  if (parameters_.empty() && workers_of_store() > 1) {
+    fail(ErrorKind::InvalidArgument,
+         "whole arrays: made for one worker, but parameters are in blocks over {} here\n"
+         "hint: give the step the whole arrays of its gradient reducer",
+         workers_of_store());
   }
   const int each = owners(), rank = own();
   for (std::size_t first = 0; first < which.size(); first += static_cast<std::size_t>(each)) {

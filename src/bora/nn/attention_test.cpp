@@ -2,10 +2,16 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/nn/attention.h"
 
+#include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
 
 #include "bora/core/create.h"
 #include "bora/core/update.h"
@@ -149,6 +155,25 @@ TEST_F(NnAttention, SegmentsThatDoNotCoverThePositions) {
             "attention: the segments [batch=2, position=4] are not those of 2 x 7 queries");
   EXPECT_EQ(error_of([&] { plain(c); }),
             "attention: the mask's segments cover 4 positions, but there are 7\nhint: a segment for each");
+}
+
+TEST_F(NnAttention, WhatNoRuleMeans) {
+  const auto window = "attention: a window of -3 positions\nhint: 0 means none";
+  EXPECT_EQ(error_of([&] { fused({}, {.window = -3}); }), window);
+  EXPECT_EQ(error_of([&] { plain({}, {.window = -3}); }), window);
+  EXPECT_EQ(error_of([] { AttentionMask::causal_mask().with_window(-3); }), window);
+  EXPECT_EQ(error_of([&] { fused({.mask = {.window = -3}}); }), window);
+  const auto rule = [](std::string_view what) {
+    return testing::HasSubstr(fmt::format("attention: the {} for [batch=2, position=7", what));
+  };
+  EXPECT_THAT(error_of([&] { fused({}, {.soft_cap = -1}); }), rule("soft cap"));
+  EXPECT_THAT(error_of([&] { fused({}, {.scale = -1}); }), rule("scale"));
+  constexpr std::array<std::string_view, 2> kNames{"batch", "position"};
+  constexpr std::array<std::int64_t, 2> kSizes{kBatch, kPositions};
+  const std::vector<float> halves(kBatch * kPositions, 0.5F);
+  const Context c{.mask = AttentionMask::causal_mask().with_segments(
+                      core::from_data({kNames, kSizes}, std::span<const float>(halves)))};
+  EXPECT_THAT(error_of([&] { fused(c); }), testing::HasSubstr("attention: indices must be i32 or i64"));
 }
 
 // Passes over the rows of a cache.

@@ -4,9 +4,13 @@
 
 #include <algorithm>
 
+#include "bora/base/error.h"
+
 namespace bora::nn {
 
 AttentionMask AttentionMask::with_window(std::int64_t w) const {
+  if (const auto least = std::min(w, window); least < 0)
+    fail(ErrorKind::InvalidArgument, "attention: a window of {} positions\nhint: 0 means none", least);
   auto out = *this;
   if (w > 0) out.window = window > 0 ? std::min(window, w) : w;
   return out;

@@ -340,5 +340,20 @@ TEST(WholeMatrices, AStepWithoutThemOnSeveralWorkersIsAnError) {
         "of its gradient reducer");
 }
 
+TEST(WholeMatrices, AStepWithoutThemOnBlocksIsAnError) {
+  const auto errors = mesh::testing::run_workers({.count = 2}, [](Communicator& all) {
+    mesh::ShardedParameters store(borrowed(all), {"embed"});
+    const core::ParameterStoreScope scope(store);
+    const std::vector<std::size_t> which{0};
+    whole_matrices({}).transform(
+        which, [](std::size_t) { return values(1, 0); }, [](std::size_t, const Array& x) { return x; },
+        [](std::size_t, const Array&) {});
+  });
+  for (const auto& e : errors)
+    EXPECT_EQ(e,
+              "whole arrays: made for one worker, but parameters are in blocks over 2 here\n"
+              "hint: give the step the whole arrays of its gradient reducer");
+}
+
 }  // namespace
 }  // namespace bora::optim

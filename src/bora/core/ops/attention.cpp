@@ -55,6 +55,19 @@ void check_attention(const Operand& q, const Operand& k, const Operand& v, const
   }
 }
 
+void check_rule(const AttentionRule& rule, const Operand& q) {
+  const auto none_below_zero = [&](std::string_view what, double value) {
+    if (value >= 0) return;
+    fail(ErrorKind::InvalidArgument, "attention: the {} for {} is {}\nhint: 0 means none, or the default",
+         what, describe(q), value);
+  };
+  none_below_zero("window", static_cast<double>(rule.window));
+  none_below_zero("soft cap", rule.soft_cap);
+  none_below_zero("scale", rule.scale);
+  for (const auto& segments : {rule.query_segments, rule.key_segments})
+    if (!segments.empty()) require_indices("attention", {segments, rule.segment_names});
+}
+
 NameList key_order(const HeadRoles& roles, std::string_view key_position, std::string_view head_dim) {
   NameList order = roles.batch;
   order.push_back(key_position);
@@ -103,6 +116,7 @@ Array attention(const Operand& q, const Operand& k, const Operand& v, const Atte
   const std::array<std::string_view, 2> never_cut{axes.key_position, axes.head_dim};
   Space space("attention", {q, k, v}, never_cut);
   check_attention(q, k, v, axes);
+  check_rule(rule, q);
   auto roles = head_roles(q, k, axes, rule);
   auto b = product(space, roles.batch), h = product(space, roles.kv_heads), g = product(space, roles.group);
   auto t = space.part(axes.position), s = space.size(axes.key_position), d = space.size(axes.head_dim);
