@@ -10,7 +10,12 @@
 #include "bora/core/device.h"
 #include "bora/core/grad.h"
 #include "bora/core/kernels/cpu/adamw.h"
+#include "bora/core/mapping.h"
+#include "bora/core/shard.h"
 #include "bora/core/step_ops.h"
+#include "bora/mesh/mesh.h"
+#include "bora/mesh/test_communicator.h"
+#include "bora/mesh/test_ops.h"
 #include "bora/models/gpt2.h"
 #include "bora/models/llama.h"
 #include "fake_device.h"
@@ -53,7 +58,7 @@ core::ValueAndGrad differentiated(nn::LanguageModel& model, std::int64_t step) {
 double worst(const std::vector<core::Array>& got, const std::vector<core::Array>& want) {
   double most = 0, wrong = 0;
   for (std::size_t i = 0; i < want.size(); ++i) {
-    const auto a = got[i].to_vector<double>(), b = want[i].to_vector<double>();
+    const auto a = core::local_vector<double>(got[i]), b = core::local_vector<double>(want[i]);
     for (std::size_t k = 0; k < b.size(); ++k) {
       most = std::max(most, std::abs(b[k]));
       wrong = std::max(wrong, std::abs(a[k] - b[k]));
@@ -125,6 +130,27 @@ TEST(TrainingOnTheFakeDevice, OfLlama) {
     config.num_kv_heads = 3;
     return nn::erase_type(llama::Llama::init(config, Dim<llama::Vocab>{kVocab}, Key::from_seed(1)));
   });
+}
+
+// Sums over ranks go through host memory: the gradients of one rank's shards are those of the CPU's kernels.
+TEST(TrainingOnTheFakeDevice, OfRanksThatShareALane) {
+  const auto errors = mesh::testing::run_workers({.count = 2}, [](mesh::Communicator& all) {
+    const std::vector<core::AxisRule> rules{{"mlp", "model"}, {"heads", "model"}};
+    const mesh::Mesh mesh(mesh::testing::borrowed(all), {.model = 2}, {rules, rules});
+    const core::MappingScope mapped(mesh.mapping());
+    const auto on = [](core::Device device) {
+      const core::DeviceScope scope(device);
+      const auto model = nn::erase_type(
+          gpt2::Gpt2::init({.seq_len = kPositions, .hidden_dim = 24, .num_layers = 2, .num_heads = 4},
+                           Dim<gpt2::Vocab>{kVocab}, Key::from_seed(1)));
+      return differentiated(*model, 0);
+    };
+    const auto want = on(kCpu), got = on(kTest);
+    EXPECT_EQ(core::device_of(got.gradients[0]), kTest);
+    EXPECT_NEAR(got.value.item(), want.value.item(), 5e-6 * want.value.item());
+    EXPECT_LE(worst(got.gradients, want.gradients), 5e-6);
+  });
+  for (const auto& e : errors) EXPECT_EQ(e, "");
 }
 
 }  // namespace

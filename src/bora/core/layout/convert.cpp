@@ -23,7 +23,11 @@ std::span<std::byte> bytes(const Tensor& x) {
           static_cast<std::size_t>(x.numel()) * x.element_size()};
 }
 
-Tensor empty_like(const Tensor& x, at::IntArrayRef sizes) {
+// Ranks exchange host memory: what lies on a device goes there and back.
+Tensor on_host(const Tensor& x) { return x.to(at::kCPU); }
+Tensor back(const Tensor& y, const Tensor& like) { return y.to(like.device()); }
+
+Tensor empty_on_host(const Tensor& x, at::IntArrayRef sizes) {
   return at::_ops::empty_memory_format::call(c10::fromIntArrayRefSlow(sizes), x.scalar_type(), {}, {}, {},
                                              {});
 }
@@ -34,21 +38,21 @@ Tensor own_block(const Tensor& x, std::int64_t dim, const Collectives& workers) 
 }
 
 Tensor gathered(const Tensor& x, std::int64_t dim, Collectives& workers) {
-  const Tensor mine = x.movedim(dim, 0).contiguous();
+  const Tensor mine = on_host(x.movedim(dim, 0).contiguous());
   auto sizes = mine.sizes().vec();
   sizes[0] *= workers.size();
-  Tensor all = empty_like(x, sizes);
+  Tensor all = empty_on_host(x, sizes);
   workers.all_gather(bytes(mine), bytes(all));
-  return all.movedim(0, dim);
+  return back(all, x).movedim(0, dim);
 }
 
 Tensor sum_of_blocks(const Tensor& x, std::int64_t dim, Collectives& workers) {
-  const Tensor all = x.movedim(dim, 0).contiguous();
+  const Tensor all = on_host(x.movedim(dim, 0).contiguous());
   auto sizes = all.sizes().vec();
   sizes[0] /= workers.size();
-  Tensor mine = empty_like(x, sizes);
+  Tensor mine = empty_on_host(x, sizes);
   workers.reduce_scatter(from_scalar_type(x.scalar_type()), bytes(all), bytes(mine));
-  return mine.movedim(0, dim);
+  return back(mine, x).movedim(0, dim);
 }
 
 enum class Act { nothing, sum, gather, sum_blocks, block };
@@ -124,10 +128,10 @@ Tensor sum_of_lanes(std::vector<Tensor> lanes) {
 }
 
 Tensor reduced(const Tensor& x, Collectives::Combine combine, Collectives& workers) {
-  Tensor y = empty_like(x, x.sizes());
+  Tensor y = empty_on_host(x, x.sizes());
   y.copy_(x.detach());
   workers.all_reduce(from_scalar_type(y.scalar_type()), bytes(y), combine);
-  return y;
+  return back(y, x);
 }
 
 Tensor convert(const Tensor& x, Convert how, std::int64_t dim, Collectives& workers) {

@@ -16,6 +16,7 @@
 #include "bora/base/error.h"
 #include "bora/core/layout/checks.h"
 #include "bora/core/layout/layout.h"
+#include "bora/core/torch/device.h"
 
 namespace bora::core::testing {
 
@@ -91,14 +92,14 @@ inline void each_order(const std::vector<Named>& inputs,
   }
 }
 
-/// `mine` on `inputs`, each permuted as in `orders`; strided: without moving elements.
+/// `mine` on `inputs`, on the device where new arrays are made, each permuted as in `orders`; strided: without moving elements.
 inline Result run(const Mine& mine, const std::vector<Named>& inputs, const std::vector<Tensor>& tensors,
                   const std::vector<Dims>& orders, bool strided) {
   std::vector<Array> arrays;
   std::vector<NameList> names(inputs.size());
   std::vector<Operand> operands;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const Tensor turned = tensors[i].permute(orders[i]);
+    const Tensor turned = tensors[i].permute(orders[i]).to(new_array_device());
     arrays.push_back(wrap(strided ? turned : turned.contiguous()));
     for (const std::int64_t dim : orders[i]) names[i].push_back(inputs[i].names[dim]);
   }
@@ -117,7 +118,7 @@ inline void expect_same(const std::vector<Named>& inputs, const NameList& names,
       const std::vector<Tensor> tensors = leaves(inputs);
       const Result result = run(mine, inputs, tensors, orders, strided);
       require_same_axes("test", names, result.names);
-      const Tensor got = aligned(tensor(result.array), result.names, names);
+      const Tensor got = aligned(tensor(result.array), result.names, names).to(at::kCPU);
       expect_close(got.detach(), want.detach(), "value");
       ASSERT_EQ(got.requires_grad(), want.requires_grad());
       pull_back(got);
