@@ -143,12 +143,15 @@ TEST(InstalledHeaders, WhatIsPublic) {
 
 TEST(HostPointersLaw, ElementsAreCoresBusiness) {
   const auto problems = [](const std::string& path) {
-    return host_pointers({path, {"float* x = array.data<float>();", "auto* y = p->data<std::byte>();"}});
+    return host_pointers({path,
+                          {"float* x = array.data<float>();", "auto* y = p->data<std::byte>();",
+                           "auto* z = core::local_data<float>(array);"}});
   };
   EXPECT_THAT(problems("src/bora/optim/x.cpp"),
               ElementsAre("src/bora/optim/x.cpp:1: `.data<float>()`: an array may lie on another device; use "
                           "core/step_ops.h, or to_vector()",
-                          HasSubstr("src/bora/optim/x.cpp:2: `->data<std::byte>()`")));
+                          HasSubstr("src/bora/optim/x.cpp:2: `->data<std::byte>()`"),
+                          HasSubstr("src/bora/optim/x.cpp:3: `local_data<`")));
   EXPECT_THAT(problems("src/bora/core/ops/x.cpp"), IsEmpty());
   EXPECT_THAT(problems("src/bora/optim/x_test.cpp"), IsEmpty());
   EXPECT_THAT(problems("src/bora/mesh/tree_reduce.cpp"), IsEmpty());

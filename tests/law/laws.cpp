@@ -266,7 +266,7 @@ Problems host_pointers(const SourceFile& file) {
       "src/bora/run/placed_model.cpp",
   };
   if (still.contains(file.path)) return {};
-  static const std::regex pattern(R"((\.|->)(template )?data<[^>]+>\(\))");
+  static const std::regex pattern(R"((\.|->)(template )?data<[^>]+>\(\)|\blocal_data<)");
   return matching_lines(file, pattern,
                         "an array may lie on another device; use core/step_ops.h, or to_vector()");
 }

@@ -17,6 +17,7 @@
 #include "bora/base/log.h"
 #include "bora/base/text.h"
 #include "bora/checkpoint/safetensors_writer.h"
+#include "bora/core/shard.h"
 
 // step-N/
 //   model-00001-of-0000M.safetensors ...       parameters, in the order of declaration; __metadata__:
@@ -36,8 +37,8 @@ std::vector<std::int64_t> sizes_of(const CheckpointArray& a) {
 TensorView view_of(const CheckpointArray& a) {
   const auto sizes = sizes_of(a);
   const auto size = static_cast<std::size_t>(a.array.numel()) * core::bytes(a.array.dtype());
-  const std::byte* data =
-      in_context("while saving " + a.path, [&]() -> const std::byte* { return a.array.data<std::byte>(); });
+  const std::byte* data = in_context(
+      "while saving " + a.path, [&]() -> const std::byte* { return core::local_data<std::byte>(a.array); });
   return {a.path, a.array.dtype(), sizes, fmt::format("{}", fmt::join(a.names, ",")), {data, size}};
 }
 
@@ -243,7 +244,7 @@ void CheckpointArray::take(const float* whole) const {
   for (std::size_t i = 0; i < cuts.size(); ++i) {
     const bool last = i + 1 == cuts.size();
     if (!last) of_block.resize(static_cast<std::size_t>(cuts[i].cut.elements(cuts[i].worker)));
-    cuts[i].cut.take(cuts[i].worker, whole, last ? array.data<float>() : of_block.data());
+    cuts[i].cut.take(cuts[i].worker, whole, last ? core::local_data<float>(array) : of_block.data());
     std::swap(block, of_block);
     whole = block.data();
   }

@@ -14,6 +14,7 @@
 #include "bora/checkpoint/staged_directory.h"
 #include "bora/core/create.h"
 #include "bora/core/mapping.h"
+#include "bora/core/shard.h"
 
 namespace bora::checkpoint {
 namespace {
@@ -52,7 +53,7 @@ void load_one(const SafetensorsModel& model, const HfParameter& p, const std::st
          "{} is {} in the file but the model's {} needs {}\nhint: config.json and the tensors disagree",
          stored, shape_text(tensor.shape), p.parameter.path, shape_text(expected));
   }
-  auto* out = p.parameter.array->data<float>();
+  auto* out = core::local_data<float>(*p.parameter.array);
   auto n = static_cast<std::size_t>(p.parameter.array->numel());
   if (!p.transposed) {
     model.read_floats(stored, {out, n});
@@ -93,7 +94,7 @@ TensorSource source_of(const HfParameter& p, const HfSaveOptions& options) {
   const auto produce = [&p, &options](const ByteSink& sink) {
     const auto shape = hf_shape(p);
     const core::Array whole = options.values ? options.values(p) : *p.parameter.array;
-    std::span<const float> values(whole.data<float>(), static_cast<std::size_t>(whole.numel()));
+    std::span<const float> values(core::local_data<float>(whole), static_cast<std::size_t>(whole.numel()));
     std::vector<float> turned;
     if (p.transposed) {
       turned.resize(values.size());

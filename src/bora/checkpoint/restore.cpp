@@ -13,6 +13,7 @@
 #include "bora/base/text.h"
 #include "bora/checkpoint/convert.h"
 #include "bora/checkpoint/safetensors.h"
+#include "bora/core/shard.h"
 
 namespace bora::checkpoint {
 namespace {
@@ -103,10 +104,10 @@ class StoredArrays {
     const Entry& entry = entries_.at(array.path);
     if (stored_type(array.array.dtype()) == entry.tensor->type) {
       const std::size_t size = entry.file->bytes(*entry.tensor).size();
-      entry.file->copy(*entry.tensor, {array.array.data<std::byte>(), size});
+      entry.file->copy(*entry.tensor, {core::local_data<std::byte>(array.array), size});
     } else {
-      entry.file->read_floats(*entry.tensor,
-                              {array.array.data<float>(), static_cast<std::size_t>(array.array.numel())});
+      entry.file->read_floats(*entry.tensor, {core::local_data<float>(array.array),
+                                              static_cast<std::size_t>(array.array.numel())});
     }
   }
 

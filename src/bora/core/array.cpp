@@ -37,22 +37,6 @@ const at::Tensor& summed(std::string_view who, const Array& a) {
   return t;
 }
 
-// Whether elements of `dtype` may be seen as T: the same type, its bits (uint16 for the 16-bit floats), or
-// bytes.
-template <class T>
-bool can_point(DType dtype) {
-  if constexpr (std::is_same_v<T, std::byte>) return true;
-  if constexpr (std::is_same_v<T, std::uint16_t>) return dtype == DType::bf16 || dtype == DType::f16;
-  if constexpr (std::is_same_v<T, std::uint8_t>) return dtype == DType::u8 || dtype == DType::boolean;
-  return dtype_of<T> == dtype;
-}
-
-template <class T>
-std::string_view pointed_name() {
-  if constexpr (std::is_same_v<T, std::uint16_t>) return "bf16 or f16";
-  return name(dtype_of<T>);
-}
-
 std::string describe_sizes(Names names, std::span<const std::int64_t> sizes) {
   std::string text = "[";
   for (std::size_t i = 0; i < std::max(names.size(), sizes.size()); ++i) {
@@ -117,22 +101,8 @@ template std::vector<std::uint8_t> Array::to_vector<std::uint8_t>() const;
 
 template <class T>
 T* Array::data() const {
-  const at::Tensor& t = filled("data", *this);
-  if (!can_point<T>(dtype())) {
-    fail(ErrorKind::InvalidArgument,
-         "data: a pointer to {} was asked for, the array holds {}\nhint: cast it first", pointed_name<T>(),
-         name(dtype()));
-  }
-  if (!t.is_contiguous()) {
-    fail(ErrorKind::InvalidArgument,
-         "data: the array of sizes [{}] is not contiguous\nhint: clone() it first",
-         fmt::join(t.sizes(), ", "));
-  }
-  if (!t.is_cpu()) {
-    fail(ErrorKind::InvalidArgument, "data: the array is on {}, not in host memory\nhint: use to_vector()",
-         name(device_of(*this)));
-  }
-  return static_cast<T*>(t.mutable_data_ptr());
+  summed("data", *this);
+  return local_data<T>(*this);
 }
 template float* Array::data<float>() const;
 template double* Array::data<double>() const;

@@ -62,8 +62,8 @@ class Array {
   template <class T>
   std::vector<T> to_vector() const;
 
-  /// Pointer to the elements, or this rank's shard, of a contiguous host array of dtype T. Writing through it
-  /// changes every Array that shares the node.
+  /// Pointer to the elements of a contiguous host array of dtype T. Writing through it changes every Array
+  /// that shares the node. Refuses what to_vector() refuses.
   template <class T>
   T* data() const;
 

@@ -18,4 +18,9 @@ void require_whole(std::string_view who, const Operand& x);
 template <class T>
 std::vector<T> local_vector(const Array& x);
 
+/// Pointer to the elements of this rank's shard (or part of a sum), where Array::data() refuses one: for
+/// messages between ranks and for files.
+template <class T>
+T* local_data(const Array& x);
+
 }  // namespace bora::core

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "bora/core/create.h"
+#include "bora/core/shard.h"
 #include "bora/mesh/gradient_reducer.h"
 #include "bora/mesh/plain_arrays.h"
 
@@ -35,7 +36,7 @@ class FastReducer final : public GradientReducer {
     for (std::size_t i = 0; i < sum.arrays.size(); ++i) {
       auto& array = sum.arrays[i];
       if (array.empty()) array = core::zeros(unnamed(arrays()[i]->sizes()));
-      workers().all_reduce({array.data<float>(), static_cast<std::size_t>(array.numel())});
+      workers().all_reduce({core::local_data<float>(array), static_cast<std::size_t>(array.numel())});
     }
     return sum;
   }

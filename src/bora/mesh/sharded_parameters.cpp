@@ -10,6 +10,7 @@
 #include "bora/base/error.h"
 #include "bora/base/trace.h"
 #include "bora/core/kernels/cpu/threads.h"
+#include "bora/core/shard.h"
 #include "bora/mesh/plain_arrays.h"
 
 namespace bora::mesh {
@@ -59,7 +60,7 @@ std::size_t ShardedParameters::take(core::Array& parameter, core::Names names) {
   slot.cut = AxisCut::along(axes_, names, parameter.sizes(), holders_->size());
   slot.block = slot.cut.whole() ? parameter : make_array(slot.cut.sizes(holders_->rank()));
   if (!slot.cut.whole()) {
-    slot.cut.take(holders_->rank(), parameter.data<float>(), slot.block.data<float>());
+    slot.cut.take(holders_->rank(), core::local_data<float>(parameter), core::local_data<float>(slot.block));
     core::drop_values(slot.whole);
   }
   by_node_[parameter.node()] = slots_.size();
@@ -124,10 +125,10 @@ void ShardedParameters::start_fetch(Slots slots) {
     Slot& slot = slots_[i];
     const AxisCut& cut = slot.cut;
     core::make_room(slot.whole);
-    const auto own = bytes_of(slot.block.data<float>(), slot.block.numel());
+    const auto own = bytes_of(core::local_data<float>(slot.block), slot.block.numel());
     const auto arrives = cut.contiguous() ? slot.whole : make_array({cut.elements() - cut.elements(rank)});
     std::vector<std::span<std::byte>> room(static_cast<std::size_t>(count));
-    auto rest = bytes_of(arrives.data<float>(), arrives.numel());
+    auto rest = bytes_of(core::local_data<float>(arrives), arrives.numel());
     for (int w = 0; w < count; ++w) {
       if (w == rank && !cut.contiguous()) continue;
       const auto bytes = static_cast<std::size_t>(cut.elements(w)) * sizeof(float);
@@ -153,10 +154,10 @@ void ShardedParameters::finish_fetch() {
   for (std::size_t k = 0; k < fetch_->slots.size(); ++k) {
     Slot& slot = slots_[fetch_->slots[k]];
     if (slot.cut.contiguous()) continue;
-    const float* block = fetch_->arrives[k].data<float>();
+    const float* block = core::local_data<float>(fetch_->arrives[k]);
     for (int w = 0; w < slot.cut.workers(); ++w) {
       const bool own = w == holders_->rank();
-      slot.cut.put(w, own ? slot.block.data<float>() : block, slot.whole.data<float>());
+      slot.cut.put(w, own ? core::local_data<float>(slot.block) : block, core::local_data<float>(slot.whole));
       if (!own) block += slot.cut.elements(w);
     }
   }
@@ -218,11 +219,11 @@ void ShardedParameters::release() {
 
 void ShardedParameters::store(std::size_t i, const core::Array& whole) {
   Slot& slot = slots_[i];
-  const auto* from = whole.data<float>();
+  const auto* from = core::local_data<float>(whole);
   if (slot.cut.whole())
-    std::copy(from, from + whole.numel(), slot.block.data<float>());
+    std::copy(from, from + whole.numel(), core::local_data<float>(slot.block));
   else
-    slot.cut.take(holders_->rank(), from, slot.block.data<float>());
+    slot.cut.take(holders_->rank(), from, core::local_data<float>(slot.block));
 }
 
 core::Array ShardedParameters::assemble(std::size_t i, const core::Array& block, int worker) const {
@@ -231,7 +232,7 @@ core::Array ShardedParameters::assemble(std::size_t i, const core::Array& block,
   const int each = holders_->size(), rank = holders_->rank(), at = worker % each;
   if (workers_->rank() / each != worker / each) return {};  // of another replica
   if (rank != at) {
-    const auto own = bytes_of(const_cast<core::Array&>(block).data<float>(), block.numel());
+    const auto own = bytes_of(core::local_data<float>(block), block.numel());
     if (!own.empty())
       holders_->exchange_all(std::vector<Message>{{.peer = at, .out = own, .in = {}}}, "assemble");
     return {};
@@ -241,15 +242,15 @@ core::Array ShardedParameters::assemble(std::size_t i, const core::Array& block,
   std::vector<Message> messages;
   for (int w = 0; w < cut.workers(); ++w) {
     if (w == rank || cut.elements(w) == 0) continue;
-    float* to = staging.data<float>() + bounds[static_cast<std::size_t>(w)] / sizeof(float);
+    float* to = core::local_data<float>(staging) + bounds[static_cast<std::size_t>(w)] / sizeof(float);
     messages.push_back({.peer = w, .out = {}, .in = bytes_of(to, cut.elements(w))});
   }
   holders_->exchange_all(messages, "assemble");
   for (int w = 0; w < cut.workers(); ++w) {
-    const float* from = w == rank
-                            ? block.data<float>()
-                            : staging.data<float>() + bounds[static_cast<std::size_t>(w)] / sizeof(float);
-    cut.put(w, from, whole.data<float>());
+    const float* from =
+        w == rank ? core::local_data<float>(block)
+                  : core::local_data<float>(staging) + bounds[static_cast<std::size_t>(w)] / sizeof(float);
+    cut.put(w, from, core::local_data<float>(whole));
   }
   return whole;
 }
@@ -259,11 +260,11 @@ core::Array ShardedParameters::spread(std::size_t i, const core::Array& whole, i
   const int rank = holders_->rank(), from = worker % blocks();
   if (cut.whole()) {
     auto out = rank == from ? whole : make_array(slots_[i].whole.sizes());
-    holders_->broadcast(from, bytes_of(out.data<float>(), out.numel()));
+    holders_->broadcast(from, bytes_of(core::local_data<float>(out), out.numel()));
     return out;
   }
   auto block = make_array(cut.sizes(rank));
-  const auto own = bytes_of(block.data<float>(), block.numel());
+  const auto own = bytes_of(core::local_data<float>(block), block.numel());
   if (rank != from) {
     if (!own.empty())
       holders_->exchange_all(std::vector<Message>{{.peer = from, .out = {}, .in = own}}, "spread");
@@ -274,9 +275,10 @@ core::Array ShardedParameters::spread(std::size_t i, const core::Array& whole, i
   std::vector<Message> messages;
   for (int w = 0; w < cut.workers(); ++w) {
     if (cut.elements(w) == 0) continue;
-    float* to = w == rank ? block.data<float>()
-                          : staging.data<float>() + bounds[static_cast<std::size_t>(w)] / sizeof(float);
-    cut.take(w, whole.data<float>(), to);
+    float* to = w == rank
+                    ? core::local_data<float>(block)
+                    : core::local_data<float>(staging) + bounds[static_cast<std::size_t>(w)] / sizeof(float);
+    cut.take(w, core::local_data<float>(whole), to);
     if (w != rank) messages.push_back({.peer = w, .out = bytes_of(to, cut.elements(w)), .in = {}});
   }
   holders_->exchange_all(messages, "spread");
@@ -287,7 +289,7 @@ core::Array ShardedParameters::block_of(std::size_t i, const core::Array& whole)
   const auto& cut = slots_[i].cut;
   if (cut.whole()) return whole;
   auto block = make_array(cut.sizes(holders_->rank()));
-  cut.take(holders_->rank(), whole.data<float>(), block.data<float>());
+  cut.take(holders_->rank(), core::local_data<float>(whole), core::local_data<float>(block));
   return block;
 }
 

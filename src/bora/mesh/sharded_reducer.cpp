@@ -6,6 +6,7 @@
 
 #include "bora/base/trace.h"
 #include "bora/core/grad.h"
+#include "bora/core/shard.h"
 #include "bora/mesh/gradient_reducer.h"
 #include "bora/mesh/plain_arrays.h"
 #include "bora/mesh/sharded_parameters.h"
@@ -114,14 +115,14 @@ void ShardedGradients::add(std::int64_t round, std::size_t i, const core::Array&
         out[at] = gradient;
       } else {
         out[at] = make_array(cut.sizes(w));
-        cut.take(w, gradient.data<float>(), out[at].data<float>());
+        cut.take(w, core::local_data<float>(gradient), core::local_data<float>(out[at]));
       }
     }
     if (w == rank) continue;
     if (receives) in[at] = make_array(cut.whole() ? gradient.sizes() : cut.sizes(rank));
     Message m{.peer = w, .out = {}, .in = {}};
-    if (sends) m.out = bytes_of(out[at].data<float>(), out[at].numel());
-    if (receives) m.in = bytes_of(in[at].data<float>(), in[at].numel());
+    if (sends) m.out = bytes_of(core::local_data<float>(out[at]), out[at].numel());
+    if (receives) m.in = bytes_of(core::local_data<float>(in[at]), in[at].numel());
     if (!m.out.empty() || !m.in.empty()) messages.push_back(m);
   }
   in[static_cast<std::size_t>(rank)] = out[static_cast<std::size_t>(rank)];
@@ -158,10 +159,11 @@ void ShardedGradients::send_to_replicas(std::int64_t round, std::size_t i, std::
     const int to = (across.rank() + k) % across.size(),
               from = (across.rank() + across.size() - k) % across.size();
     for (const auto& node : passed.own)
-      messages.push_back({to, bytes_of(node.arrays[0].data<float>(), node.arrays[0].numel()), {}});
+      messages.push_back({to, bytes_of(core::local_data<float>(node.arrays[0]), node.arrays[0].numel()), {}});
     for (const auto& node : subtrees(lanes_of(round, from))) {
       auto& array = passed.others.emplace_back(LaneSum{node.first, node.lanes, {make_array(sizes)}, {}});
-      messages.push_back({from, {}, bytes_of(array.arrays[0].data<float>(), array.arrays[0].numel())});
+      messages.push_back(
+          {from, {}, bytes_of(core::local_data<float>(array.arrays[0]), array.arrays[0].numel())});
     }
   }
   across.start_exchange(messages, "gradients of replicas");

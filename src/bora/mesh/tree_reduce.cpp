@@ -10,6 +10,7 @@
 #include "bora/base/trace.h"
 #include "bora/core/kernels/cpu/reduce.h"
 #include "bora/core/kernels/cpu/threads.h"
+#include "bora/core/shard.h"
 #include "bora/mesh/plain_arrays.h"
 #include "bora/mesh/tree_nodes.h"
 
@@ -59,7 +60,7 @@ std::vector<std::int64_t> counts(std::span<const core::Array* const> like) {
 
 std::vector<float*> pointers(std::span<const core::Array> arrays) {
   std::vector<float*> out;
-  for (const auto& array : arrays) out.push_back(array.empty() ? nullptr : array.data<float>());
+  for (const auto& array : arrays) out.push_back(array.empty() ? nullptr : core::local_data<float>(array));
   return out;
 }
 

@@ -10,6 +10,7 @@
 #include "bora/core/create.h"
 #include "bora/core/elementwise.h"
 #include "bora/core/reduce.h"
+#include "bora/core/shard.h"
 #include "bora/mesh/mesh.h"
 #include "bora/mesh/sharded_parameters.h"
 #include "bora/mesh/test_communicator.h"
@@ -70,14 +71,14 @@ class Orthogonal : public Optimizer {
   StepReport step(std::span<const core::Parameter> parameters, std::span<const Array> gradients,
                   const StepInfo& info) override {
     const auto change = [&](std::size_t i, const Array& by) {
-      float* p = parameters[i].array->data<float>();
+      float* p = core::local_data<float>(*parameters[i].array);
       for (std::int64_t k = 0; k < by.numel(); ++k)
-        p[k] -= static_cast<float>(info.learning_rate) * by.data<float>()[k];
+        p[k] -= static_cast<float>(info.learning_rate) * core::local_data<float>(by)[k];
     };
     for (std::size_t i = 0; i < momentum_.size(); ++i) {
-      float* m = momentum_[i].data<float>();
+      float* m = core::local_data<float>(momentum_[i]);
       for (std::int64_t k = 0; k < momentum_[i].numel(); ++k)
-        m[k] = 0.95F * m[k] + gradients[i].data<float>()[k];
+        m[k] = 0.95F * m[k] + core::local_data<float>(gradients[i])[k];
       if (std::find(matrices_.begin(), matrices_.end(), i) == matrices_.end()) change(i, momentum_[i]);
     }
     whole_matrices(info).transform(

@@ -11,6 +11,7 @@
 #include "bora/base/text.h"
 #include "bora/checkpoint/hf_config.h"
 #include "bora/checkpoint/hugging_face.h"
+#include "bora/core/shard.h"
 #include "bora/models/add_model.h"
 #include "bora/run/hf_start.h"
 #include "bora/run/models.h"
@@ -91,7 +92,7 @@ void PlacedModel::load_hugging_face(const std::string& from) {
     core::place_parameter(whole, p.parameter.axes);
     const auto i = p.parameter.id;
     if (sharded_) return sharded_->store(i, whole);
-    std::memcpy(model_parameters_[i].array->data<float>(), whole.data<float>(),
+    std::memcpy(core::local_data<float>(*model_parameters_[i].array), core::local_data<float>(whole),
                 static_cast<std::size_t>(whole.numel()) * sizeof(float));
   };
   checkpoint::load_hugging_face(from, hf_parameters(*model_), take);
@@ -176,7 +177,8 @@ void PlacedModel::assemble(checkpoint::CheckpointContent& c) const {
           sharded ? std::max(sharded_->cut(*a.parameter).elements(), a.array.numel()) : a.array.numel();
       auto whole = a.parameter ? whole_array(*a.parameter, a.array, at / together) : a.array;
       if (at != world.rank()) continue;
-      const bool same = whole.data<float>() == a.array.data<float>();  // which training goes on to change
+      const bool same = core::local_data<float>(whole) ==
+                        core::local_data<float>(a.array);  // which training goes on to change
       own.push_back({.path = a.path, .names = a.names, .array = same ? whole.clone() : whole});
     }
     *arrays = std::move(own);

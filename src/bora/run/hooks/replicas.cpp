@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include "bora/base/env.h"
+#include "bora/core/shard.h"
 #include "bora/mesh/replica_check.h"
 
 namespace bora::run {
@@ -23,7 +24,7 @@ void ReplicaGuard::compare(std::int64_t done) {
   std::vector<mesh::Replica> replicas;
   for (const auto& p : parameters_) {
     const auto size = static_cast<std::size_t>(p.array->numel()) * core::bytes(p.array->dtype());
-    replicas.push_back({p.path, {p.array->data<std::byte>(), size}});
+    replicas.push_back({p.path, {core::local_data<std::byte>(*p.array), size}});
   }
   workers_.activity(fmt::format("step {}: comparing replicas", done));
   mesh::require_equal_replicas(workers_, replicas, fmt::format("after step {}", done));
@@ -34,7 +35,7 @@ void ReplicaGuard::compare(std::int64_t done) {
 void ReplicaGuard::flip_for_test(std::int64_t done) const {
   const auto wish = env::for_tests("BORA_TEST_FLIP_BIT");
   if (!wish || *wish != fmt::format("{}@{}", workers_.rank(), done) || parameters_.empty()) return;
-  parameters_.back().array->data<std::byte>()[5] ^= std::byte{1};
+  core::local_data<std::byte>(*parameters_.back().array)[5] ^= std::byte{1};
 }
 
 Replicas::Replicas(Session& session) {
