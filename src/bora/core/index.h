@@ -7,6 +7,8 @@
 
 namespace bora::core {
 
+// Indices that lie on a device are not looked at: the host would have to wait for them.
+
 /// Elements of x at `indices` along `axis`. The indices' axes replace `axis`; axes that x and the indices
 /// share are matched by name (take along an axis). `out` is the order of the result's axes. An index outside
 /// [0, size) is an error that names the axis, the index and the size. The backward pass adds in index order:
