@@ -198,7 +198,8 @@ struct Bf16 : testing::TestWithParam<Rounded> {};
 TEST_P(Bf16, GradientsAreAsNearAsThoseOfHuggingFace) {
   const auto& [where, name, theirs] = GetParam();
   const auto folder = std::string(where) + name;
-  if (folder.starts_with(kShared) && !exists(folder)) GTEST_SKIP() << "no further reference model at " << folder;
+  if (folder.starts_with(kShared) && !exists(folder))
+    GTEST_SKIP() << "no further reference model at " << folder;
   checkpoint::SafetensorsFile reference(folder + "/reference.safetensors");
   const auto input = reference_ids(reference);
   const auto model = load_model(folder);

@@ -268,10 +268,12 @@ TEST(RopeConfig, BindReportsAnUnknownTypeAndKey) {
   bound("type: lama3", &problems);
   EXPECT_EQ(
       problems,
-      "a.yaml:1 rope.type = lama3: not one of default, linear, dynamic, llama3, yarn, longrope; did you mean llama3?\n");
+      "a.yaml:1 rope.type = lama3: not one of default, linear, dynamic, llama3, yarn, longrope; did you "
+      "mean llama3?\n");
   bound("type: spiral", &problems);
   EXPECT_EQ(problems,
-            "a.yaml:1 rope.type = spiral: not one of default, linear, dynamic, llama3, yarn, longrope\n");
+            "a.yaml:1 rope.type = spiral: not one of default, linear, dynamic, llama3, yarn, "
+            "longrope\n");
   bound("type: linear, factr: 2", &problems);
   EXPECT_EQ(problems, "a.yaml:1 rope.factr: unknown key; did you mean rope.factor?\n");
 }
