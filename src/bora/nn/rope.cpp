@@ -109,7 +109,7 @@ core::Array detail::rope_on(const core::Operand& x, std::string_view position, s
   return pass.by_row(x.array, [&](const core::Array& row, std::int64_t r) {
     const auto first = pass.first_position(r);
     return core::rope({row, x.names}, position, dim, core::read_slice(table.cos, 0, first, n),
-                      core::read_slice(table.sin, 0, first, n));
+                      core::read_slice(table.sin, 0, first, n), table.pairs);
   });
 }
 

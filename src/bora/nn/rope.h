@@ -14,6 +14,7 @@ namespace bora::nn {
 /// Precomputed angles: cos and sin [position, half].
 struct RopeTable {
   core::Array cos, sin;
+  core::RopePairs pairs = core::RopePairs::halves;
 
   static RopeTable make(const RopeConfig& config, std::int64_t head_dim, std::int64_t positions);
 };
@@ -29,7 +30,7 @@ template <Axis Pos, Axis HeadDim, NamedTensor X>
   requires HasAxes<X, Pos, HeadDim>
 X rope(const X& x, const RopeTable& table, const Context& context) {
   if (context.cache == nullptr)
-    return X::adopt(core::rope(x.operand(), Pos::name, HeadDim::name, table.cos, table.sin));
+    return X::adopt(core::rope(x.operand(), Pos::name, HeadDim::name, table.cos, table.sin, table.pairs));
   return X::adopt(detail::rope_on(x.operand(), Pos::name, HeadDim::name, table, *context.cache));
 }
 
