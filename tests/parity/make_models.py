@@ -80,12 +80,37 @@ MODELS = {
         num_key_value_heads=2, head_dim=8, query_pre_attn_scalar=12, sliding_window=5,
         attn_logit_softcapping=4.0, final_logit_softcapping=2.0, max_position_embeddings=40, pad_token_id=None,
         **BOTH_ENDS)),
+    # One key and value for all queries, heads wider than hidden_size / heads.
+    "tiny-gemma": (40, transformers.GemmaConfig(head_dim=6, **SMALL | dict(hidden_size=12, num_key_value_heads=1))),
+    # A local and a global layer with rotary bases of their own, the global one stretched; a soft cap bends.
+    "tiny-gemma3": (51, transformers.Gemma3TextConfig(
+        head_dim=6, query_pre_attn_scalar=9, sliding_window=5, layer_types=["sliding_attention", "full_attention"],
+        rope_theta=500.0, rope_local_base_freq=50.0, rope_scaling=dict(rope_type="linear", factor=3.0),
+        final_logit_softcapping=2.0, **SMALL | dict(hidden_size=12))),
+    # Four of a head's six dimensions rotate, fused queries, keys and values head by head; attention first, then the MLP.
+    "tiny-gpt-neox": (52, transformers.GPTNeoXConfig(
+        vocab_size=24, hidden_size=12, intermediate_size=12, num_hidden_layers=2, num_attention_heads=2,
+        rotary_pct=0.7, rotary_emb_base=100, use_parallel_residual=False, max_position_embeddings=40, **BOTH_ENDS)),
+    # As OLMo 2, with a window in layer 0 and yarn in layer 1.
+    "tiny-olmo3": (73, transformers.Olmo3Config(
+        sliding_window=5, layer_types=["sliding_attention", "full_attention"], rope_theta=500000.0,
+        rope_scaling=dict(rope_type="yarn", factor=4.0, original_max_position_embeddings=10, beta_fast=4.0,
+                          beta_slow=0.05), **SMALL | dict(hidden_size=12, num_attention_heads=2))),
+    # Attention and MLP side by side after one norm, four of a head's six dimensions rotate, neighbours together;
+    # a head with a bias.
+    "tiny-gptj": (114, transformers.GPTJConfig(
+        vocab_size=24, n_embd=12, n_layer=2, n_head=2, rotary_dim=4, n_inner=16, n_positions=40,
+        tie_word_embeddings=False, **BOTH_ENDS)),
+    # Slopes of a number of heads that is no power of two; clipped queries, keys and values.
+    "tiny-mpt": (65, transformers.MptConfig(
+        vocab_size=24, d_model=12, n_layers=2, n_heads=3, max_seq_len=40,
+        attn_config=dict(clip_qkv=0.9, softmax_scale=0.6), **BOTH_ENDS)),
 }
 
 
 def fill(model, seed):
     """Norms scale by 1 give or take 0.2; biases are about 0.1, matrices about 0.3."""
-    gemma = model.config.model_type == "gemma2"  # adds 1 to the weights of norms, multiplies embeddings
+    gemma = model.config.model_type.startswith("gemma")  # adds 1 to the weights of norms, multiplies embeddings
     for name, parameter in model.named_parameters():
         source = random.Random(f"{seed} {name}")
         normal = torch.tensor([source.gauss(0, 1) for _ in range(parameter.numel())]).view_as(parameter)
@@ -130,9 +155,17 @@ def continuation(model, prompt):
 def newer_spelling(config):
     """config.json of transformers 4 as transformers 5 spells it."""
     config = dict(config)
-    if "rope_theta" in config:
+    part = {key: config.pop(key) for key in ("partial_rotary_factor",) if key in config}
+    for key in ("rotary_pct", "rotary_emb_base"):
+        config.pop(key, None)
+    if config["model_type"] in ("gemma3_text", "olmo3"):
+        scaling, theta = config.pop("rope_scaling"), config.pop("rope_theta")
+        local = config.pop("rope_local_base_freq", theta)
+        config["rope_parameters"] = {"full_attention": {**scaling, "rope_theta": theta},
+                                     "sliding_attention": {"rope_type": "default", "rope_theta": local}}
+    elif "rope_theta" in config:
         scaling = config.pop("rope_scaling", None) or {"rope_type": "default"}
-        config["rope_parameters"] = {**scaling, "rope_theta": config.pop("rope_theta")}
+        config["rope_parameters"] = {**scaling, **part, "rope_theta": config.pop("rope_theta")}
     return config
 
 

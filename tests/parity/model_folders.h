@@ -27,6 +27,11 @@ inline std::vector<std::string> model_folders() {
       BORA_SOURCE_DIR "/tests/parity/models/tiny-granite",
       BORA_SOURCE_DIR "/tests/parity/models/tiny-phi3",
       BORA_SOURCE_DIR "/tests/parity/models/tiny-gemma2",
+      BORA_SOURCE_DIR "/tests/parity/models/tiny-gemma",
+      BORA_SOURCE_DIR "/tests/parity/models/tiny-gemma3",
+      BORA_SOURCE_DIR "/tests/parity/models/tiny-gpt-neox",
+      BORA_SOURCE_DIR "/tests/parity/models/tiny-gptj",
+      BORA_SOURCE_DIR "/tests/parity/models/tiny-mpt",
       BORA_SHARED_DIR "/data/models/gpt2",
       BORA_SHARED_DIR "/data/models/llama-gqa",
       BORA_SHARED_DIR "/data/models/llama-tied-rope3",
@@ -38,6 +43,11 @@ inline std::vector<std::string> model_folders() {
       BORA_SHARED_DIR "/data/models/granite",
       BORA_SHARED_DIR "/data/models/phi3",
       BORA_SHARED_DIR "/data/models/gemma2",
+      BORA_SHARED_DIR "/data/models/gemma",
+      BORA_SHARED_DIR "/data/models/gemma3",
+      BORA_SHARED_DIR "/data/models/gpt-neox",
+      BORA_SHARED_DIR "/data/models/gptj",
+      BORA_SHARED_DIR "/data/models/mpt",
       BORA_SHARED_DIR "/data/models/stories260k",
   };
 }

@@ -14,6 +14,7 @@
 #include "bora/infer/generate.h"
 #include "bora/mesh/test_communicator.h"
 #include "bora/mesh/test_ops.h"
+#include "bora/models/model_types.h"
 #include "bora/nn/kv_cache.h"
 #include "bora/run/hf_start.h"
 #include "bora/run/models.h"
@@ -108,21 +109,23 @@ TEST_P(Rows, AreContinuedAsEachIsAlone) {
   }
 }
 
-// Heads, MLP and vocabulary in blocks over `model`, or parameters in blocks over `data`. The three heads of
-// tiny-gpt2 are whole on both.
+// Heads where their number is even, MLP and vocabulary in blocks over `model`, or parameters in blocks over
+// `data`.
 void on_two_workers(const std::string& folder, bool model_axis,
                     const std::function<void(const nn::LanguageModel&)>& use) {
   const auto json = checkpoint::read_hf_config(folder);
-  const auto type = json_get<std::string>(json, "model_type", folder);
+  const auto config = models::model_config_from_hf(json, folder);
+  const auto vocab = models::vocab_size_from_hf(json, folder);
+  const bool even = config->shape(vocab).kv_heads % 2 == 0;
   const auto errors = mesh::testing::run_workers({.count = 2}, [&](mesh::Communicator& workers) {
-    const auto loaded = load_run(
-        {}, {{"model.type", type},
-             {"initialize_from_hf", folder},
-             {"use_hf_model_config", "true"},
-             {"trainer.train_batch_size", "2"},
-             {"trainer.tensor_parallel_axes", type == "gpt2" ? "[mlp, vocab]" : "[heads, mlp, vocab]"},
-             {"trainer.model_axis_size", model_axis ? "2" : "1"}});
-    PlacedModel model(loaded, mesh::testing::borrowed(workers), models::vocab_size_from_hf(json, folder));
+    const auto loaded =
+        load_run({}, {{"model.type", config->type()},
+                      {"initialize_from_hf", folder},
+                      {"use_hf_model_config", "true"},
+                      {"trainer.train_batch_size", "2"},
+                      {"trainer.tensor_parallel_axes", even ? "[heads, mlp, vocab]" : "[mlp, vocab]"},
+                      {"trainer.model_axis_size", model_axis ? "2" : "1"}});
+    PlacedModel model(loaded, mesh::testing::borrowed(workers), vocab);
     model.with_whole_positions([&] { use(*model); });
   });
   for (const auto& error : errors) EXPECT_EQ(error, "");
@@ -167,6 +170,11 @@ INSTANTIATE_TEST_SUITE_P(Models, Rows,
                                          BORA_SOURCE_DIR "/tests/parity/models/tiny-smollm3",
                                          BORA_SOURCE_DIR "/tests/parity/models/tiny-granite",
                                          BORA_SOURCE_DIR "/tests/parity/models/tiny-phi3",
+                                         BORA_SOURCE_DIR "/tests/parity/models/tiny-gemma",
+                                         BORA_SOURCE_DIR "/tests/parity/models/tiny-gemma3",
+                                         BORA_SOURCE_DIR "/tests/parity/models/tiny-gpt-neox",
+                                         BORA_SOURCE_DIR "/tests/parity/models/tiny-gptj",
+                                         BORA_SOURCE_DIR "/tests/parity/models/tiny-mpt",
                                          BORA_SOURCE_DIR "/tests/parity/models/tiny-gemma2"),
                          model_name);
 

@@ -29,6 +29,7 @@ std::string shape_text(std::span<const std::int64_t> shape) {
 // Buffers of the reference implementations, and heads that repeat the embedding.
 bool is_buffer(std::string_view name) {
   return name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias") ||
+         name.ends_with(".attention.bias") || name.ends_with(".attention.masked_bias") ||
          name.ends_with("rotary_emb.inv_freq") || name == "lm_head.weight";
 }
 

@@ -19,6 +19,10 @@ struct AttentionRule {
   Array query_segments;                         ///< i32 [batch..., position], or empty
   Array key_segments;                           ///< i32 [batch..., key_position]
   std::vector<std::string_view> segment_names;  ///< axes of query_segments, in order; position among them
+  /// f32 [heads...], all axes of q's heads, or empty: after the soft cap, scores get slope · (position of the
+  /// key - that of the query) (ALiBi, Press et al. 2022). No gradient.
+  Array slopes;
+  std::vector<std::string_view> slope_names;  ///< axes of slopes, in order
 };
 /// Names of the axes of an attention call. Every other axis of q is a batch or head axis: those that k and v
 /// have too are matched; those they lack (query heads per group) share the keys.

@@ -31,6 +31,7 @@ struct Variant {
   core::AttentionRule rule = {};
   bool segments = false;
   DType type = DType::f32;
+  bool slopes = false;
 };
 
 Case attention_case(const Variant& variant) {
@@ -49,6 +50,13 @@ Case attention_case(const Variant& variant) {
               rule.query_segments = core::from_data({kBp, kSizes}, std::span<const std::int32_t>(ids));
               rule.key_segments = rule.query_segments;
               rule.segment_names = {"b", "p"};
+            }
+            if (variant.slopes) {
+              static constexpr std::string_view kHg[] = {"g", "h"};
+              static constexpr std::int64_t kSizes[] = {2, kHeads};
+              static constexpr float kSlopes[] = {0.5F, 0.0625F, 0.25F, 0.75F};
+              rule.slopes = core::from_data({kHg, kSizes}, std::span<const float>(kSlopes));
+              rule.slope_names = {"g", "h"};
             }
             const auto narrow = [&](const core::Operand& x) { return core::cast(x, variant.type); };
             const core::Array q = narrow(in[0]), k = narrow(in[1]), v = narrow(in[2]);
@@ -72,6 +80,7 @@ std::vector<Variant> variants() {
   out.push_back({"queries that see no key", {.offset = -9}});
   out.push_back({"queries after all keys in the window", {.offset = 20, .window = 4}});
   out.push_back({"in 16 bits", {}, false, DType::bf16});
+  out.push_back({"slopes in a window", {.window = 11}, false, DType::f32, true});
   return out;
 }
 

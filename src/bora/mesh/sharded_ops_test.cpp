@@ -200,12 +200,19 @@ std::vector<Case> fused_cases() {
                        {"b", "p", "h", "d"}};
                  }});
   for (const bool segments : {false, true}) {
-    out.push_back({segments ? "attention in segments" : "attention",
+    out.push_back({segments ? "attention in segments" : "attention with slopes",
                    {{{"b", "p", "h", "g", "d"}, {4, 8, 4, 4, 4}},
                     {{"b", "k", "h", "d"}, {4, 8, 4, 4}},
                     {{"b", "k", "h", "d"}, {4, 8, 4, 4}}},
                    [segments](auto in) {
                      core::AttentionRule rule;
+                     if (!segments) {
+                       static constexpr std::string_view kHg[] = {"h", "g"};
+                       static constexpr std::int64_t kSizes[] = {4, 4};
+                       const Array slopes = core::random_normal(Key::from_seed(6), {kHg, kSizes});
+                       rule.slopes = core::whole({slopes, kHg});
+                       rule.slope_names = {"h", "g"};
+                     }
                      if (segments) {
                        std::vector<std::int32_t> ids;
                        for (int i = 0; i < 32; ++i) ids.push_back(i % 8 / 3);

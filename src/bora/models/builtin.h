@@ -9,4 +9,8 @@ void add_builtin_models();
 /// The same without the means to make them, for a program that loads no tensor library.
 void add_builtin_configs();
 
+// Parts of add_builtin_models, each compiled for itself.
+void add_gemma_models();
+void add_gpt_models();
+
 }  // namespace bora::models

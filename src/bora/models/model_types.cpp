@@ -2,6 +2,9 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/models/model_types.h"
 
+#include <string>
+#include <vector>
+
 #include "bora/base/error.h"
 
 namespace bora::models {
@@ -18,8 +21,13 @@ std::unique_ptr<ModelConfig> make_model_config(std::string_view type) {
 
 std::unique_ptr<ModelConfig> model_config_from_hf(const Json& config, std::string_view name) {
   const auto type = json_get<std::string>(config, "model_type", name);
-  if (const auto* found = model_types().find(type)) return found->from_hf(config, name);
-  fail(ErrorKind::Unsupported, "{}: model_type {} is not one of {}", name, type, join(model_types().names()));
+  std::vector<std::string> known;
+  for (const auto& each : model_types().names()) {
+    const auto* found = model_types().find(each);
+    if (found->hf_type == type) return found->from_hf(config, name);
+    known.push_back(found->hf_type);
+  }
+  fail(ErrorKind::Unsupported, "{}: model_type {} is not one of {}", name, type, join(known));
 }
 
 std::int64_t vocab_size_from_hf(const Json& config, std::string_view name) {

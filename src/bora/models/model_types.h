@@ -22,7 +22,8 @@ using MakeModel =
     std::function<std::unique_ptr<nn::LanguageModel>(const ModelConfig&, std::int64_t vocab_size, Key)>;
 
 struct ModelType {
-  std::string help;  ///< in a few words: "Llama 1 to 3"
+  std::string help;     ///< in a few words: "Llama 1 to 3"
+  std::string hf_type;  ///< model_type of its config.json
   /// With default values.
   std::function<std::unique_ptr<ModelConfig>()> config;
   /// Of a config.json with the name of its file. Corruption for values that cannot be.
@@ -42,10 +43,12 @@ std::unique_ptr<ModelConfig> model_config_from_hf(const Json& config, std::strin
 std::int64_t vocab_size_from_hf(const Json& config, std::string_view name);
 
 /// Adds a type by its configuration. Without `make`, for a program that reads configurations and loads no
-/// tensor library: add_model.h adds types with it.
+/// tensor library: add_model.h adds types with it. Config::kHfType is the model_type of its config.json;
+/// without one it is the name.
 template <class Config>
 void add_type(std::string name, std::string help = {}, MakeModel make = {}) {
-  ModelType type{.help = std::move(help), .make = std::move(make)};
+  ModelType type{.help = std::move(help), .hf_type = name, .make = std::move(make)};
+  if constexpr (requires { Config::kHfType; }) type.hf_type = Config::kHfType;
   type.config = [name] { return std::make_unique<ModelConfigOf<Config>>(name); };
   type.from_hf = [name](const Json& json, std::string_view file) {
     return std::make_unique<ModelConfigOf<Config>>(name, Config::from_hf(json, file));

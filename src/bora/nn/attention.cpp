@@ -13,7 +13,7 @@
 namespace bora::nn::detail {
 
 core::AttentionRule rule_for(const Context& context, const AttentionOptions& options,
-                             core::Names segment_names) {
+                             core::Names segment_names, core::Names heads) {
   core::AttentionRule rule;
   rule.scale = options.scale;
   rule.soft_cap = options.soft_cap;
@@ -23,12 +23,22 @@ core::AttentionRule rule_for(const Context& context, const AttentionOptions& opt
     rule.key_segments = rule.query_segments = context.mask.segments;
     rule.segment_names.assign(segment_names.begin(), segment_names.end());
   }
+  if (!options.slopes.empty()) {
+    rule.slopes = options.slopes;
+    rule.slope_names.assign(heads.begin(), heads.end());
+  }
   return rule;
+}
+
+void require_no_slopes(const AttentionOptions& options) {
+  if (options.slopes.empty()) return;
+  fail(ErrorKind::InvalidArgument,
+       "attention: dropout of the probabilities beside slopes (ALiBi)\nhint: no dropout of them");
 }
 
 core::Array cached_attention(const core::Operand& q, const core::Operand& k, const core::Operand& v,
                              const core::AttentionAxes& axes, const Context& context,
-                             const AttentionOptions& options) {
+                             const AttentionOptions& options, core::Names heads) {
   if (!context.mask.segments.empty() || (context.key && options.dropout > 0)) {
     fail(ErrorKind::InvalidArgument,
          "attention: {} with a cache\nhint: a row of a cache is one text that is read on; train without one",
@@ -37,7 +47,7 @@ core::Array cached_attention(const core::Operand& q, const core::Operand& k, con
   auto& pass = *context.cache;
   const auto dim =
       static_cast<int>(std::find(k.names.begin(), k.names.end(), axes.key_position) - k.names.begin());
-  auto rule = rule_for(context, options, {});
+  auto rule = rule_for(context, options, {}, heads);
   return pass.by_row(q.array, [&](const core::Array& row, std::int64_t r) {
     const auto seen =
         pass.append(context.layer, r, rule.window, pass.row_of(k.array, r), pass.row_of(v.array, r), dim);

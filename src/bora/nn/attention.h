@@ -14,11 +14,15 @@ struct AttentionOptions {
   double dropout = 0;       ///< of the attention probabilities, while training
   double soft_cap = 0;      ///< > 0: scores = cap · tanh(scores / cap)
   std::int64_t window = 0;  ///< > 0: of this layer, beside that of the mask; the shorter one counts
+  core::Array slopes = {};  ///< f32 [heads...] in the order of q's axes, or empty: ALiBi (nn/alibi.h)
 };
 
 namespace detail {
+/// `heads`: the axes of q's heads.
 core::AttentionRule rule_for(const Context& context, const AttentionOptions& options,
-                             core::Names segment_names);
+                             core::Names segment_names, core::Names heads);
+/// InvalidArgument for slopes, which attention by its definition does not have.
+void require_no_slopes(const AttentionOptions& options);
 /// 0 where the query may see the key, -inf where not: [position, key_position] or with the segments' batch
 /// axes.
 core::Array additive_mask(const Context& context, const AttentionOptions& options, std::int64_t queries,
@@ -26,7 +30,7 @@ core::Array additive_mask(const Context& context, const AttentionOptions& option
 /// With the keys and values of earlier positions, row by row of the first axis.
 core::Array cached_attention(const core::Operand& q, const core::Operand& k, const core::Operand& v,
                              const core::AttentionAxes& axes, const Context& context,
-                             const AttentionOptions& options);
+                             const AttentionOptions& options, core::Names heads);
 
 template <class List>
 struct first;
@@ -40,6 +44,7 @@ struct first<Axes<A, As...>> {
 template <Axis Pos, Axis KeyPos, Axis HeadDim, NamedTensor Q, NamedTensor K>
 Q plain_attention(const Q& q, const K& k, const K& v, const Context& context,
                   const AttentionOptions& options = {}) {
+  detail::require_no_slopes(options);
   double scale =
       options.scale > 0 ? options.scale : 1 / std::sqrt(static_cast<double>(q.template size<HeadDim>()));
   auto scores = dot<HeadDim>(q, k) * scale;
@@ -66,13 +71,16 @@ template <Axis Pos, Axis KeyPos, Axis HeadDim, NamedTensor Q, NamedTensor K>
 Q attention(const Q& q, const K& k, const K& v, const Context& context,
             const AttentionOptions& options = {}) {
   const core::AttentionAxes axes{Pos::name, KeyPos::name, HeadDim::name};
+  using Batch = typename detail::first<axes_of<Q>>::type;
+  constexpr core::Names heads = without<axes_of<Q>, Axes<Batch, Pos, HeadDim>>::names;
   if (context.cache != nullptr) {
-    return Q::adopt(detail::cached_attention(q.operand(), k.operand(), v.operand(), axes, context, options));
+    return Q::adopt(
+        detail::cached_attention(q.operand(), k.operand(), v.operand(), axes, context, options, heads));
   }
   if (options.dropout > 0 && context.key)
     return plain_attention<Pos, KeyPos, HeadDim>(q, k, v, context, options);
   constexpr std::array<std::string_view, 2> segment_names{axes_of<Q>::names[0], Pos::name};
-  const auto rule = detail::rule_for(context, options, segment_names);
+  const auto rule = detail::rule_for(context, options, segment_names, heads);
   return Q::adopt(core::attention(q.operand(), k.operand(), v.operand(), axes, rule));
 }
 

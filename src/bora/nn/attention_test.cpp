@@ -16,6 +16,7 @@
 #include "bora/core/create.h"
 #include "bora/core/update.h"
 #include "bora/named/test_values.h"
+#include "bora/nn/alibi.h"
 #include "bora/nn/kv_cache.h"
 
 namespace bora::nn {
@@ -53,8 +54,8 @@ class NnAttention : public ::testing::Test {
   }
   // softmax(scale · q·k) · v over the keys that `sees(b, i, j)` allows, in double.
   template <class Sees>
-  void expect_definition(const Q& result, Sees sees, double scale = 1 / std::sqrt(8.0),
-                         double cap = 0) const {
+  void expect_definition(const Q& result, Sees sees, double scale = 1 / std::sqrt(8.0), double cap = 0,
+                         const std::vector<float>& slopes = {}) const {
     auto aq = at(q), ak = at(k), av = at(v);
     expect_each(result, q.array().sizes(), [&](auto b, auto i, auto h, auto g, auto d) {
       double sum = 0, out = 0;
@@ -65,6 +66,8 @@ class NnAttention : public ::testing::Test {
           score += static_cast<double>(aq(b, i, h, g, e)) * ak(b, j, h, e);
         score *= scale;
         if (cap > 0) score = cap * std::tanh(score / cap);
+        if (!slopes.empty())
+          score += static_cast<double>(slopes[static_cast<std::size_t>(h * kGroup + g)]) * double(j - i);
         sum += std::exp(score);
         out += std::exp(score) * av(b, j, h, d);
       }
@@ -116,6 +119,39 @@ TEST_F(NnAttention, ScaleAndSoftCap) {
   auto sees = [](auto, auto i, auto j) { return j <= i; };
   expect_definition(fused({}, options), sees, 0.7, 1.5);
   expect_definition(plain({}, options), sees, 0.7, 1.5);
+}
+
+core::Array slopes_of(const std::vector<float>& values) {
+  static constexpr std::array<std::string_view, 2> kNames{"kv_head", "group"};
+  const std::array<std::int64_t, 2> sizes{kHeads, kGroup};
+  return core::from_data({kNames, sizes}, std::span<const float>(values));
+}
+
+TEST_F(NnAttention, SlopesOfEachHead) {
+  const auto slopes = alibi_slopes(kHeads * kGroup, 8);
+  const AttentionOptions options{.soft_cap = 1.5, .slopes = slopes_of(slopes)};
+  expect_definition(
+      fused({}, options), [](auto, auto i, auto j) { return j <= i; }, 1 / std::sqrt(8.0), 1.5, slopes);
+  expect_definition(
+      fused({.mask = AttentionMask::none()}, {.slopes = slopes_of(slopes)}), [](auto...) { return true; },
+      1 / std::sqrt(8.0), 0, slopes);
+  EXPECT_EQ(error_of([&] { plain({}, options); }),
+            "attention: dropout of the probabilities beside slopes (ALiBi)\nhint: no dropout of them");
+  static constexpr std::array<std::string_view, 1> kName{"group"};
+  static constexpr std::array<std::int64_t, 1> kSize{kGroup};
+  const auto few = core::from_data({kName, kSize}, std::span<const float>(slopes).first(kGroup));
+  EXPECT_THAT(
+      error_of([&] { fused({}, {.slopes = few}); }),
+      ::testing::HasSubstr("attention: the slopes have the sizes [3], the heads the axes kv_head, group"));
+}
+
+TEST(Alibi, SlopesAreThoseOfMpt) {
+  EXPECT_EQ(alibi_slopes(4, 8), (std::vector<float>{0.25F, 0.0625F, 0.015625F, 0.00390625F}));
+  EXPECT_EQ(alibi_slopes(1, 8), (std::vector<float>{0.00390625F}));
+  // Every second one of eight, then the others.
+  EXPECT_EQ(alibi_slopes(6, 8), (std::vector<float>{0.25F, 0.0625F, 0.015625F, 0.00390625F, 0.5F, 0.125F}));
+  EXPECT_EQ(alibi_slopes(3, 8), (std::vector<float>{0.0625F, 0.00390625F, 0.25F}));
+  EXPECT_EQ(alibi_slopes(2, 4), (std::vector<float>{0.25F, 0.0625F}));
 }
 
 TEST_F(NnAttention, GradientsOfFusedAndPlainAgree) {
@@ -202,7 +238,8 @@ class CachedAttention : public NnAttention {
 
 TEST_F(CachedAttention, TokenByTokenEqualsTheWholePass) {
   for (std::int64_t window : {0, 1, 2, 3, 5}) {
-    const AttentionOptions options{.window = window};
+    AttentionOptions options{.window = window};
+    if (window % 2 == 0) options.slopes = slopes_of(alibi_slopes(kHeads * kGroup, 8));
     auto expected = at(fused({}, options));
     for (std::int64_t prompt : {1, 3, 6}) {
       KvCache cache(2, {kPositions, kPositions});

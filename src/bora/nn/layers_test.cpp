@@ -8,6 +8,7 @@
 
 #include "bora/named/grad.h"
 #include "bora/named/test_values.h"
+#include "bora/nn/clip.h"
 #include "bora/nn/dropout.h"
 #include "bora/nn/embedding.h"
 #include "bora/nn/linear.h"
@@ -97,6 +98,27 @@ TEST(Norms, LayerNorm) {
   });
   auto fresh = LayerNorm<Embed>::init(Dim<Embed>{6}, 1e-5);
   expect_each(fresh.bias, {6}, [](auto) { return 0; }, 0);
+  LayerNorm<Embed> plain = LayerNorm<Embed>::init(Dim<Embed>{6}, 1e-3, /*with_bias=*/false);
+  EXPECT_EQ(parameters(plain).size(), 1U);
+  expect_each(plain(kX), {3, 6}, [](auto p, auto e) {
+    auto m = moments(p);
+    return (at(kX)(p, e) - m.mean) / std::sqrt(m.var + 1e-3);
+  });
+}
+
+// The ends get the whole gradient, and a limit is rounded as what it is compared with.
+TEST(Clipped, LeavesWhatIsWithin) {
+  const std::vector<float> values{-2, -0.8984375F, -0.5F, 0.8984375F, 0.90234375F, NAN};
+  Named<Embed> x = from_vector(values, Dim<Embed>{6});
+  const auto narrow = cast(clipped(cast(x, core::DType::bf16), 0.9), core::DType::f32).to_vector();
+  EXPECT_EQ(std::vector<float>(narrow.begin(), narrow.begin() + 5),
+            (std::vector<float>{-0.8984375F, -0.8984375F, -0.5F, 0.8984375F, 0.8984375F}));
+  EXPECT_TRUE(std::isnan(narrow[5]));
+  EXPECT_EQ(clipped(x, 0.75).to_vector()[0], -0.75F);
+  std::vector<core::Array*> inputs{&x.mutable_array()};
+  const auto result = core::value_and_grad(inputs, [&] { return total(clipped(x, 0.8984375)).array(); });
+  const auto gradient = result.gradients[0].to_vector<float>();
+  EXPECT_EQ(std::vector<float>(gradient.begin(), gradient.begin() + 5), (std::vector<float>{0, 1, 1, 1, 0}));
 }
 
 TEST(LinearLayer, FromOneAxisToSeveralAndBack) {

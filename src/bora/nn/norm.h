@@ -44,7 +44,7 @@ struct RmsNorm {
   }
 };
 
-/// (x - mean) / sqrt(var + eps) · weight + bias over an axis (Ba et al. 2016), biased variance.
+/// (x - mean) / sqrt(var + eps) · weight [+ bias] over an axis (Ba et al. 2016), biased variance.
 template <Axis Over>
 struct LayerNorm {
   static constexpr std::string_view kind = "LayerNorm";
@@ -53,9 +53,9 @@ struct LayerNorm {
   double eps = 1e-5;
   using fields = Fields<&LayerNorm::weight, &LayerNorm::bias, &LayerNorm::eps>;
 
-  static LayerNorm init(Dim<Over> dim, double eps) {
+  static LayerNorm init(Dim<Over> dim, double eps, bool with_bias = true) {
     SizesOf<Axes<Over>> sizes{dim};
-    return {ones_parameter(sizes), zeros_parameter(sizes), eps};
+    return {ones_parameter(sizes), with_bias ? zeros_parameter(sizes) : Named<Over>(), eps};
   }
 
   template <NamedTensor X>

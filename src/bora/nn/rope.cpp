@@ -160,7 +160,7 @@ core::Array detail::rope_on(const core::Operand& x, std::string_view position, s
                             const RopeTable& table) {
   const bool is_long = table.is_long(core::whole_size(x.array, dimension(x, position)));
   return core::rope(x, position, dim, is_long ? table.long_cos : table.cos,
-                    is_long ? table.long_sin : table.sin);
+                    is_long ? table.long_sin : table.sin, table.pairs);
 }
 
 core::Array detail::rope_on(const core::Operand& x, std::string_view position, std::string_view dim,
@@ -177,7 +177,7 @@ core::Array detail::rope_on(const core::Operand& x, std::string_view position, s
     }
     return core::rope({row, x.names}, position, dim,
                       core::read_slice(is_long ? table.long_cos : table.cos, 0, first, n),
-                      core::read_slice(is_long ? table.long_sin : table.sin, 0, first, n));
+                      core::read_slice(is_long ? table.long_sin : table.sin, 0, first, n), table.pairs);
   });
 }
 

@@ -16,6 +16,7 @@ struct RopeTable {
   core::Array cos, sin;
   core::Array long_cos, long_sin;    ///< longrope: those of sequences of more than short_positions
   std::int64_t short_positions = 0;  ///< 0: the angles are the same for all lengths
+  core::RopePairs pairs = core::RopePairs::halves;
 
   /// For the first head_dim dimensions of a head and sequences of up to `positions`. Config errors where they
   /// do not fit the configuration.

@@ -76,6 +76,9 @@ RopeConfig RopeConfig::from_hf(const Json& config, std::string_view name) {
   c.original_max_position_embeddings = longest;
   if (scaling == nullptr) return c;
   const auto& s = *scaling;
+  if (rope_by_layers(config))
+    fail(ErrorKind::Unsupported, "{}: rope_parameters by layer type; layers of this model all have the same",
+         name);
   c.theta = json_get<double>(s, "rope_theta", name, c.theta);
   c.type = json_get<std::string>(s, "rope_type", name, json_get<std::string>(s, "type", name, "default"));
   if (std::find(std::begin(kTypes), std::end(kTypes), c.type) == std::end(kTypes)) {
@@ -142,6 +145,23 @@ void RopeConfig::to_hf(Json& config) const {
   if (type != "linear" && type != "dynamic")
     s["original_max_position_embeddings"] = original_max_position_embeddings;
   config["rope_scaling"] = s;
+}
+
+bool rope_by_layers(const Json& config) {
+  const auto found = config.find("rope_parameters");
+  return found != config.end() && (found->contains("full_attention") || found->contains("sliding_attention"));
+}
+
+Json rope_of_layers(Json config, std::string_view layer_type, std::string_view name, double theta) {
+  if (!config.contains("rope_theta")) config["rope_theta"] = theta;
+  if (!rope_by_layers(config)) return config;
+  const Json all = config["rope_parameters"];
+  const auto own = all.find(layer_type);
+  if (own == all.end() || !own->is_object())
+    fail(ErrorKind::Corruption, "{}: rope_parameters.{} should be an object", name, layer_type);
+  config["rope_parameters"] = *own;
+  config.erase("rope_scaling");
+  return config;
 }
 
 }  // namespace bora::nn

@@ -43,4 +43,11 @@ struct RopeConfig {
 /// longrope's scale of queries and keys for a context `factor` times as long as the original one.
 double longrope_scale(double factor, std::int64_t original);
 
+/// Whether the rope_parameters of a config.json are nested by layer type.
+bool rope_by_layers(const Json& config);
+/// A config.json of a model whose layer types have rotary embeddings of their own, as one type's layers see
+/// it: rope_parameters nested by type become theirs alone, in place of all that says the same in the older way.
+/// Without nesting: as it is. What says no base has `theta`.
+Json rope_of_layers(Json config, std::string_view layer_type, std::string_view name, double theta = 10000);
+
 }  // namespace bora::nn

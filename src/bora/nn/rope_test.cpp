@@ -153,6 +153,18 @@ TEST(Rope, RotatesHalvesByPosition) {
 }
 
 // Each row from the position where it stands, as if it were alone.
+TEST(Rope, NeighboursTurnTogether) {
+  auto table = RopeTable::make({}, kDim, 5);
+  table.pairs = core::RopePairs::neighbours;
+  const auto x = random_normal(Key::from_seed(4), 0, 1, Dim<Batch>{2}, Dim<Pos>{5}, Dim<HeadDim>{kDim + 2});
+  expect_each(rope<Pos, HeadDim>(x, table, {}), {2, 5, kDim + 2}, [&](auto b, auto p, auto d) -> double {
+    if (d >= kDim) return at(x)(b, p, d);
+    const double angle = static_cast<double>(p) * std::pow(10.0, -static_cast<double>(d / 2));
+    const double own = at(x)(b, p, d), other = at(x)(b, p, d ^ 1);
+    return own * std::cos(angle) + (d % 2 == 0 ? -1 : 1) * other * std::sin(angle);
+  });
+}
+
 TEST(Rope, RowsOfACacheGoOn) {
   auto table = RopeTable::make({}, kDim, 6);
   auto x = random_normal(Key::from_seed(1), 0, 1, Dim<Batch>{2}, Dim<Pos>{6}, Dim<HeadDim>{kDim});
@@ -288,6 +300,28 @@ TEST(RopeConfig, WritesWhatItReads) {
     EXPECT_TRUE(read_config(tree, back).empty());
     EXPECT_EQ(write_config(back), write_config(out));
   }
+}
+
+TEST(RopeConfig, OfOneLayerTypeAmongSeveral) {
+  const Json full = {{"rope_type", "linear"}, {"factor", 4}, {"rope_theta", 1e6}},
+             local = {{"rope_type", "default"}, {"rope_theta", 500}};
+  const Json nested = {{"rope_parameters", {{"full_attention", full}, {"sliding_attention", local}}},
+                       {"rope_scaling", {{"rope_type", "yarn"}}}};
+  EXPECT_TRUE(rope_by_layers(nested));
+  EXPECT_EQ(RopeConfig::from_hf(rope_of_layers(nested, "full_attention", "c"), "c").factor, 4);
+  const auto other = RopeConfig::from_hf(rope_of_layers(nested, "sliding_attention", "c"), "c");
+  EXPECT_EQ(other.type, "default");
+  EXPECT_EQ(other.theta, 500);
+  EXPECT_EQ(error_of([&] { RopeConfig::from_hf(nested, "c"); }),
+            "c: rope_parameters by layer type; layers of this model all have the same");
+  EXPECT_EQ(error_of([&] {
+              rope_of_layers({{"rope_parameters", {{"full_attention", full}}}}, "sliding_attention", "c");
+            }),
+            "c: rope_parameters.sliding_attention should be an object");
+  const Json flat = {{"rope_parameters", local}};
+  EXPECT_FALSE(rope_by_layers(flat));
+  EXPECT_EQ(RopeConfig::from_hf(rope_of_layers(flat, "full_attention", "c", 7), "c").theta, 500);
+  EXPECT_EQ(RopeConfig::from_hf(rope_of_layers(Json::object(), "full_attention", "c", 7), "c").theta, 7);
 }
 
 }  // namespace

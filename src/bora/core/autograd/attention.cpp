@@ -18,14 +18,14 @@ using torch::autograd::variable_list;
 
 struct Attention : torch::autograd::Function<Attention> {
   static Tensor forward(AutogradContext* ctx, const Tensor& query, const Tensor& key, const Tensor& value,
-                        const kernels::AttentionRule& rule, const Segments& segments) {
+                        const kernels::AttentionRule& rule, const RuleTensors& tensors) {
     auto q = row_contiguous(query), k = row_contiguous(key), v = row_contiguous(value);
     auto shape = attention_shape(q, k);
     auto out = new_floats(q.sizes());
     auto lse = new_floats({shape.batch, shape.kv_heads, shape.group, shape.queries});
-    kernels::attention_forward(shape, with_segments(rule, segments.query, segments.key), query_in(q),
-                               key_in(k), key_in(v), query_out(out), lse.mutable_data_ptr<float>());
-    ctx->save_for_backward({q, k, v, out, lse, segments.query, segments.key});
+    kernels::attention_forward(shape, with_tensors(rule, tensors), query_in(q), key_in(k), key_in(v),
+                               query_out(out), lse.mutable_data_ptr<float>());
+    ctx->save_for_backward({q, k, v, out, lse, tensors.query_segments, tensors.key_segments, tensors.slopes});
     keep(ctx, rule);
     return out;
   }
@@ -34,9 +34,10 @@ struct Attention : torch::autograd::Function<Attention> {
     const auto &q = s[0], &k = s[1], &v = s[2], &out = s[3];
     auto dout = row_contiguous(grads[0]);
     auto dq = new_floats(q.sizes()), dk = new_floats(k.sizes()), dv = new_floats(v.sizes());
-    kernels::attention_backward(attention_shape(q, k), with_segments(kept_rule(ctx), s[5], s[6]), query_in(q),
-                                key_in(k), key_in(v), query_in(out), s[4].const_data_ptr<float>(),
-                                query_in(dout), query_out(dq), key_out(dk), key_out(dv));
+    kernels::attention_backward(attention_shape(q, k), with_tensors(kept_rule(ctx), {s[5], s[6], s[7]}),
+                                query_in(q), key_in(k), key_in(v), query_in(out),
+                                s[4].const_data_ptr<float>(), query_in(dout), query_out(dq), key_out(dk),
+                                key_out(dv));
     return {dq, dk, dv, Tensor(), Tensor()};
   }
 };
@@ -44,9 +45,8 @@ struct Attention : torch::autograd::Function<Attention> {
 }  // namespace
 
 Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const kernels::AttentionRule& rule,
-                 const Segments& segments) {
-  return has_kernel(q) ? Attention::apply(q, k, v, rule, segments)
-                       : plain::attention(q, k, v, rule, segments);
+                 const RuleTensors& tensors) {
+  return has_kernel(q) ? Attention::apply(q, k, v, rule, tensors) : plain::attention(q, k, v, rule, tensors);
 }
 
 }  // namespace bora::core::autograd

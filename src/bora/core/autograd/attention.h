@@ -8,11 +8,13 @@
 
 namespace bora::core::autograd {
 
-struct Segments {
-  at::Tensor query, key;  ///< i32 [batch, positions], contiguous, or undefined
+/// What a rule points into: contiguous, or undefined.
+struct RuleTensors {
+  at::Tensor query_segments, key_segments;  ///< i32 [batch, positions]
+  at::Tensor slopes;                        ///< f32 [kv head, group]
 };
 /// q [batch, position, kv head, group, dim], k and v [batch, key, kv head, dim].
 at::Tensor attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                     const kernels::AttentionRule& rule, const Segments& segments);
+                     const kernels::AttentionRule& rule, const RuleTensors& tensors);
 
 }  // namespace bora::core::autograd

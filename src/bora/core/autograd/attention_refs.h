@@ -8,6 +8,7 @@
 
 #include <vector>
 
+#include "bora/core/autograd/attention.h"
 #include "bora/core/kernels/cpu/attention.h"
 
 namespace bora::core::autograd {
@@ -46,16 +47,16 @@ inline kernels::AttentionShape attention_shape(const at::Tensor& q, const at::Te
           .head_dim = q.size(4)};
 }
 
-inline kernels::AttentionRule with_segments(kernels::AttentionRule rule, const at::Tensor& query,
-                                            const at::Tensor& key) {
-  if (query.defined()) {
-    rule.query_segments = query.const_data_ptr<std::int32_t>();
-    rule.key_segments = key.const_data_ptr<std::int32_t>();
+inline kernels::AttentionRule with_tensors(kernels::AttentionRule rule, const RuleTensors& tensors) {
+  if (tensors.query_segments.defined()) {
+    rule.query_segments = tensors.query_segments.const_data_ptr<std::int32_t>();
+    rule.key_segments = tensors.key_segments.const_data_ptr<std::int32_t>();
   }
+  if (tensors.slopes.defined()) rule.slopes = tensors.slopes.const_data_ptr<float>();
   return rule;
 }
 
-/// The rule without its segments, for the backward pass.
+/// The rule without its tensors, for the backward pass.
 inline void keep(torch::autograd::AutogradContext* ctx, const kernels::AttentionRule& r) {
   ctx->saved_data["rule"] = std::vector<double>{r.scale, r.causal ? 1.0 : 0.0, static_cast<double>(r.offset),
                                                 static_cast<double>(r.window), r.soft_cap};

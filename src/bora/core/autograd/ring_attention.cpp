@@ -83,8 +83,10 @@ struct Ring {
     here.offset += rank() * queries - block * keys;
     return here;
   }
-  Tensor segments_of(int block, const Tensor& keys_of_all) const {
-    return keys_of_all.defined() ? keys_of_all.narrow(1, block * keys, keys).contiguous() : Tensor();
+  RuleTensors of_block(int block, RuleTensors all) const {
+    auto& segments = all.key_segments;
+    if (segments.defined()) segments = segments.narrow(1, block * keys, keys).contiguous();
+    return all;
   }
 };
 
@@ -133,7 +135,8 @@ struct Round {
 
 struct RingAttention : torch::autograd::Function<RingAttention> {
   static Tensor forward(AutogradContext* ctx, const Tensor& query, const Tensor& key, const Tensor& value,
-                        const kernels::AttentionRule& rule, const Segments& segments, Collectives* workers) {
+                        const kernels::AttentionRule& rule, const RuleTensors& tensors,
+                        Collectives* workers) {
     const Tensor q = row_contiguous(query), k = key.contiguous(), v = value.contiguous();
     const Ring ring{*workers, rule, q.size(1), k.size(1)};
     const auto shape = attention_shape(q, k);
@@ -148,9 +151,8 @@ struct RingAttention : torch::autograd::Function<RingAttention> {
       Travel travel(*workers, passes);
       if (round.seen()) {
         const Block wide = round.here.as(at::kFloat);
-        const Tensor of_keys = ring.segments_of(round.block, segments.key);
-        kernels::attention_forward(shape, with_segments(ring.rule_for(round.block), segments.query, of_keys),
-                                   query_in(q), key_in(wide.k), key_in(wide.v), query_out(out),
+        const auto here = with_tensors(ring.rule_for(round.block), ring.of_block(round.block, tensors));
+        kernels::attention_forward(shape, here, query_in(q), key_in(wide.k), key_in(wide.v), query_out(out),
                                    lse.mutable_data_ptr<float>(), joins);
         joins = true;
       }
@@ -161,7 +163,7 @@ struct RingAttention : torch::autograd::Function<RingAttention> {
       out.zero_();
       lse.fill_(-std::numeric_limits<float>::infinity());
     }
-    ctx->save_for_backward({q, k, v, out, lse, segments.query, segments.key});
+    ctx->save_for_backward({q, k, v, out, lse, tensors.query_segments, tensors.key_segments, tensors.slopes});
     ctx->saved_data["workers"] = static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(workers));
     keep(ctx, rule);
     return out;
@@ -194,11 +196,11 @@ struct RingAttention : torch::autograd::Function<RingAttention> {
       if (step < ring.size() && round.seen()) {
         const Block wide = round.here.as(at::kFloat);
         fresh = wide.like(at::kFloat);
-        const Tensor of_keys = ring.segments_of(round.block, s[6]);
-        kernels::attention_backward(
-            attention_shape(q, k), with_segments(ring.rule_for(round.block), s[5], of_keys), query_in(q),
-            key_in(wide.k), key_in(wide.v), query_in(out), s[4].const_data_ptr<float>(), query_in(dout),
-            query_out(dq), key_out(fresh.k), key_out(fresh.v), joins);
+        const auto here =
+            with_tensors(ring.rule_for(round.block), ring.of_block(round.block, {s[5], s[6], s[7]}));
+        kernels::attention_backward(attention_shape(q, k), here, query_in(q), key_in(wide.k), key_in(wide.v),
+                                    query_in(out), s[4].const_data_ptr<float>(), query_in(dout),
+                                    query_out(dq), key_out(fresh.k), key_out(fresh.v), joins);
         joins = true;
       }
       travel.finish();
@@ -228,8 +230,8 @@ struct RingAttention : torch::autograd::Function<RingAttention> {
 }  // namespace
 
 Tensor ring_attention(const Tensor& q, const Tensor& k, const Tensor& v, const kernels::AttentionRule& rule,
-                      const Segments& segments, Collectives& workers) {
-  return RingAttention::apply(q, k, v, rule, segments, &workers);
+                      const RuleTensors& tensors, Collectives& workers) {
+  return RingAttention::apply(q, k, v, rule, tensors, &workers);
 }
 
 }  // namespace bora::core::autograd

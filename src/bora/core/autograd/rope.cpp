@@ -16,7 +16,7 @@ using at::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-kernels::RopeShape rope_shape(const Tensor& x, std::int64_t half, const Tensor& y) {
+kernels::RopeShape rope_shape(const Tensor& x, std::int64_t half, const Tensor& y, RopePairs pairs) {
   return {.batch = x.size(0),
           .positions = x.size(1),
           .heads = x.size(2),
@@ -27,34 +27,39 @@ kernels::RopeShape rope_shape(const Tensor& x, std::int64_t half, const Tensor& 
           .x_head = x.stride(2),
           .y_batch = y.stride(0),
           .y_position = y.stride(1),
-          .y_head = y.stride(2)};
+          .y_head = y.stride(2),
+          .neighbours = pairs == RopePairs::neighbours};
 }
 
-Tensor rotate(const Tensor& x, const Tensor& cos, const Tensor& sin, bool inverse) {
+Tensor rotate(const Tensor& x, const Tensor& cos, const Tensor& sin, RopePairs pairs, bool inverse) {
   auto input = cast(x, at::kFloat);
   if (input.stride(3) != 1) input = input.contiguous();
   auto y = new_floats(x.sizes());
-  kernels::rope(rope_shape(input, cos.size(1), y), data(input), data(cos), data(sin), mutable_data(y),
+  kernels::rope(rope_shape(input, cos.size(1), y, pairs), data(input), data(cos), data(sin), mutable_data(y),
                 inverse);
   return cast(y, x.scalar_type());
 }
 
 struct Rope : torch::autograd::Function<Rope> {
-  static Tensor forward(AutogradContext* ctx, const Tensor& x, const Tensor& cos, const Tensor& sin) {
+  static Tensor forward(AutogradContext* ctx, const Tensor& x, const Tensor& cos, const Tensor& sin,
+                        RopePairs pairs) {
     ctx->saved_data["cos"] = cos;
     ctx->saved_data["sin"] = sin;
-    return rotate(x, cos, sin, false);
+    ctx->saved_data["neighbours"] = pairs == RopePairs::neighbours;
+    return rotate(x, cos, sin, pairs, false);
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
-    return {rotate(grads[0], ctx->saved_data["cos"].toTensor(), ctx->saved_data["sin"].toTensor(), true),
-            Tensor(), Tensor()};
+    const auto pairs = ctx->saved_data["neighbours"].toBool() ? RopePairs::neighbours : RopePairs::halves;
+    return {
+        rotate(grads[0], ctx->saved_data["cos"].toTensor(), ctx->saved_data["sin"].toTensor(), pairs, true),
+        Tensor(), Tensor(), Tensor()};
   }
 };
 
 }  // namespace
 
-Tensor rope(const Tensor& x, const Tensor& cos, const Tensor& sin) {
-  return has_kernel(x) ? Rope::apply(x, wide(cos), wide(sin)) : plain::rope(x, cos, sin);
+Tensor rope(const Tensor& x, const Tensor& cos, const Tensor& sin, RopePairs pairs) {
+  return has_kernel(x) ? Rope::apply(x, wide(cos), wide(sin), pairs) : plain::rope(x, cos, sin, pairs);
 }
 
 }  // namespace bora::core::autograd

@@ -3,6 +3,7 @@
 #include "bora/core/attention.h"
 
 #include <ATen/core/Tensor.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -87,6 +88,22 @@ at::Tensor segments_here(const Space& space, const Operand& segments, std::int64
   return reshaped(t, {batch, positions});
 }
 
+// [kv heads..., group...] of this worker's heads, undefined without.
+at::Tensor slopes_here(const Space& space, const AttentionRule& rule, const HeadRoles& roles) {
+  if (rule.slopes.empty()) return {};
+  NameList order = roles.kv_heads;
+  order.insert(order.end(), roles.group.begin(), roles.group.end());
+  const Operand slopes{rule.slopes, rule.slope_names};
+  const bool same =
+      rule.slope_names.size() == order.size() && std::ssize(order) == rule.slopes.rank() &&
+      std::all_of(order.begin(), order.end(), [&](auto axis) { return find(slopes.names, axis) >= 0; });
+  if (!same) {
+    fail(ErrorKind::InvalidArgument, "attention: the slopes have the sizes [{}], the heads the axes {}",
+         fmt::join(rule.slopes.sizes(), ", "), fmt::join(order, ", "));
+  }
+  return permuted(space.local(slopes), slopes.names, order).to(at::kFloat).contiguous();
+}
+
 // The workers round whom keys and values can travel: those over whom they lie in blocks as the queries do.
 Collectives* ring_of(const Space& space, const Operand& k, const Operand& v, const AttentionAxes& axes) {
   auto* workers = space.workers(axes.position);
@@ -147,11 +164,11 @@ Array attention(const Operand& q, const Operand& k, const Operand& v, const Atte
       .soft_cap = static_cast<float>(rule.soft_cap)};
   NameList key_names = rule.segment_names;
   std::replace(key_names.begin(), key_names.end(), axes.position, axes.key_position);
-  autograd::Segments segments{
+  autograd::RuleTensors tensors{
       segments_here(space, {rule.query_segments, rule.segment_names}, b, t, "queries"),
-      segments_here(space, {rule.key_segments, key_names}, b, s, "keys")};
-  auto wide = ring == nullptr ? autograd::attention(qt, kt, vt, kernel_rule, segments)
-                              : autograd::ring_attention(qt, kt, vt, kernel_rule, segments, *ring);
+      segments_here(space, {rule.key_segments, key_names}, b, s, "keys"), slopes_here(space, rule, roles)};
+  auto wide = ring == nullptr ? autograd::attention(qt, kt, vt, kernel_rule, tensors)
+                              : autograd::ring_attention(qt, kt, vt, kernel_rule, tensors, *ring);
   auto out = autograd::cast(wide, dtype);
   auto y = permuted(reshaped(out, sizes_of(space, q_order)), q_order, q.names);
   return space.label(y, q.names);

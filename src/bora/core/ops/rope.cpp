@@ -14,7 +14,7 @@
 namespace bora::core {
 
 Array rope(const Operand& x, std::string_view position, std::string_view dim, const Array& cos,
-           const Array& sin) try {
+           const Array& sin, RopePairs pairs) try {
   Space space("rope", {x}, {&dim, 1});
   require("rope", x, position);
   require("rope", x, dim);
@@ -39,7 +39,7 @@ Array rope(const Operand& x, std::string_view position, std::string_view dim, co
     const auto& all = tensor(angles);
     return space.first(position) == 0 ? all : all.narrow(0, space.first(position), space.part(position));
   };
-  auto y = reshaped(autograd::rope(flat, here(cos), here(sin)), sizes_of(space, order));
+  auto y = reshaped(autograd::rope(flat, here(cos), here(sin), pairs), sizes_of(space, order));
   return space.label(permuted(y, order, x.names), x.names);
 } catch (...) {
   rethrow("rope", {x});

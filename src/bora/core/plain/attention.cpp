@@ -19,7 +19,7 @@ Tensor count_to(std::int64_t n, const Tensor& beside) {
 // The keys that a query does not see: bool, ready to broadcast with [batch, kv head, group, position, key];
 // undefined where it sees all.
 Tensor hidden_keys(const Tensor& q, const Tensor& k, const kernels::AttentionRule& rule,
-                   const autograd::Segments& segments) {
+                   const autograd::RuleTensors& tensors) {
   const auto b = q.size(0), t = q.size(1), s = k.size(1);
   const Tensor at = count_to(t, q).add(rule.offset).view({t, 1}), key = count_to(s, q).view({1, s});
   Tensor hidden;
@@ -27,15 +27,15 @@ Tensor hidden_keys(const Tensor& q, const Tensor& k, const kernels::AttentionRul
   if (rule.causal) also(key.gt(at));
   if (rule.window > 0) also(key.le(at.sub(rule.window)));
   if (hidden.defined()) hidden = hidden.view({1, 1, 1, t, s});
-  if (segments.query.defined())
-    also(segments.query.view({b, 1, 1, t, 1}).ne(segments.key.view({b, 1, 1, 1, s})));
+  if (tensors.query_segments.defined())
+    also(tensors.query_segments.view({b, 1, 1, t, 1}).ne(tensors.key_segments.view({b, 1, 1, 1, s})));
   return hidden;
 }
 
 }  // namespace
 
 Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const kernels::AttentionRule& rule,
-                 const autograd::Segments& segments) {
+                 const autograd::RuleTensors& tensors) {
   const auto b = q.size(0), t = q.size(1), h = q.size(2), g = q.size(3), d = q.size(4), s = k.size(1);
   const Tensor queries = q.permute({0, 2, 3, 1, 4}).reshape({b * h, g * t, d});
   const Tensor keys = k.permute({0, 2, 3, 1}).reshape({b * h, d, s});
@@ -46,7 +46,11 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const kernel
     scores = scores.div(cap).tanh().mul(cap);
   }
   scores = scores.view({b, h, g, t, s});
-  const Tensor hidden = hidden_keys(q, k, rule, segments);
+  if (tensors.slopes.defined()) {
+    const Tensor distance = count_to(s, q).view({1, s}).sub(count_to(t, q).add(rule.offset).view({t, 1}));
+    scores = scores.add(tensors.slopes.view({1, h, g, 1, 1}).mul(distance).to(scores.scalar_type()));
+  }
+  const Tensor hidden = hidden_keys(q, k, rule, tensors);
   // not minus infinity: a query that sees no key gets zeros, and no NaN goes back from it
   constexpr double kNothing = -1e30;
   const Tensor p = hidden.defined() ? scores.masked_fill(hidden, kNothing).softmax(-1).masked_fill(hidden, 0)

@@ -11,6 +11,6 @@ namespace bora::core::plain {
 /// q [batch, position, kv head, group, dim], k and v [batch, key, kv head, dim]. Forms the scores
 /// [batch, kv head, group, position, key].
 at::Tensor attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                     const kernels::AttentionRule& rule, const autograd::Segments& segments);
+                     const kernels::AttentionRule& rule, const autograd::RuleTensors& tensors);
 
 }  // namespace bora::core::plain

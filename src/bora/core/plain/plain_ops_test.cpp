@@ -205,7 +205,7 @@ void add_lookups(std::vector<Case>& out, std::int64_t b, std::int64_t t, std::in
 struct Mask {
   std::string name;
   AttentionRule rule;
-  bool segments = false;
+  bool segments = false, slopes = false;
 };
 
 void add_attention(std::vector<Case>& out, std::int64_t b, std::int64_t t, std::int64_t e) {
@@ -218,7 +218,8 @@ void add_attention(std::vector<Case>& out, std::int64_t b, std::int64_t t, std::
                                 {"window of the past only", {.offset = 3, .window = 2}},
                                 {"soft cap", {.soft_cap = 0.7}},
                                 {"scale", {.scale = 0.3, .causal = false}},
-                                {"segments", {}, true}};
+                                {"segments", {}, true},
+                                {"slopes", {.soft_cap = 0.7}, false, true}};
   for (const Mask& mask : masks) {
     const bool past = mask.rule.offset > 0;
     out.push_back({"attention, " + mask.name, {q, past ? longer : k, past ? longer : k}, [mask, b, t](In in) {
@@ -228,6 +229,10 @@ void add_attention(std::vector<Case>& out, std::int64_t b, std::int64_t t, std::
                        rule.key_segments = rule.query_segments;
                        rule.segment_names = {"b", "t"};
                      }
+                     if (mask.slopes) {
+                       rule.slopes = wrap(values({2, 3}, 5));
+                       rule.slope_names = {"kv", "group"};
+                     }
                      return same(in[0], attention(in[0], in[1], in[2], {"t", "s", "d"}, rule));
                    }});
   }
@@ -235,7 +240,9 @@ void add_attention(std::vector<Case>& out, std::int64_t b, std::int64_t t, std::
     if (half == 0) continue;
     const Array angles = wrap(values({t + 1, half}, 4));
     const Array cos = wrap(tensor(angles).cos()), sin = wrap(tensor(angles).sin());
-    out.push_back({"rope", {q}, [cos, sin](In in) { return same(in[0], rope(in[0], "t", "d", cos, sin)); }});
+    for (const auto pairs : {RopePairs::halves, RopePairs::neighbours})
+      out.push_back(
+          {"rope", {q}, [=](In in) { return same(in[0], rope(in[0], "t", "d", cos, sin, pairs)); }});
   }
 }
 

@@ -4,9 +4,11 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
+#include "bora/core/rope.h"
+
 namespace bora::core::plain {
 
 /// x [batch, position, heads, dim]; cos, sin [position or more, half].
-at::Tensor rope(const at::Tensor& x, const at::Tensor& cos, const at::Tensor& sin);
+at::Tensor rope(const at::Tensor& x, const at::Tensor& cos, const at::Tensor& sin, RopePairs pairs);
 
 }  // namespace bora::core::plain

@@ -96,6 +96,15 @@ HWY_INLINE void cap_scores(i64 n, float cap, float* scores) {
   }
 }
 
+/// scores [n] of keys from `first` on, counted from the query: + slope · distance
+HWY_INLINE void add_distances(i64 n, float slope, i64 first, float* scores) {
+  const Lane8 d;
+  const auto by = hn::Set(d, slope);
+  for (i64 j = 0; j < n; j += lanes(d))
+    hn::StoreU(hn::MulAdd(by, hn::Iota(d, static_cast<float>(first + j)), hn::LoadU(d, scores + j)), d,
+               scores + j);
+}
+
 /// Writes `value` where a row must not look: outside its keys, or in another segment. scores [n] starts at
 /// key `first`.
 inline void mask_row(const AttentionCall& call, const AttentionTask& task, i64 row, i64 first, i64 n,

@@ -28,6 +28,7 @@ struct AttentionRule {
   float soft_cap = 0;       ///< > 0: scores = cap · tanh(scores / cap), before the mask
   const std::int32_t* query_segments = nullptr;  ///< [batch, queries]; sees only keys of the same segment
   const std::int32_t* key_segments = nullptr;    ///< [batch, keys]
+  const float* slopes = nullptr;  ///< [kv_head, group]; capped scores get slope · (key - query position)
 };
 
 /// Softmax attention without materialising [queries, keys]. A query that sees no key gets zeros.

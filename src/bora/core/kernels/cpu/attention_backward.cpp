@@ -46,8 +46,10 @@ HWY_INLINE float dot(i64 n, const float* a, const float* b) {
   return sum_lanes(d, sum);
 }
 
-/// p: scores -> probabilities. ds: d(out·v) -> gradient of the uncapped scores.
-HWY_INLINE void score_gradient(i64 n, float lse, float delta, float cap, float* p, float* ds) {
+/// p: scores -> probabilities. ds: d(out·v) -> gradient of the uncapped scores. `slope`, `first`: as in
+/// add_distances.
+HWY_INLINE void score_gradient(i64 n, float lse, float delta, float cap, float slope, i64 first, float* p,
+                               float* ds) {
   const Lane8 d;
   const auto l = hn::Set(d, lse), mean = hn::Set(d, delta);
   const auto by = hn::Set(d, cap), over = hn::Set(d, cap > 0 ? 1 / cap : 0.0F), one = hn::Set(d, 1.0F);
@@ -58,6 +60,7 @@ HWY_INLINE void score_gradient(i64 n, float lse, float delta, float cap, float* 
       s = hn::Mul(t, by);
       g = hn::Mul(g, hn::NegMulAdd(t, t, one));
     }
+    if (slope != 0) s = hn::MulAdd(hn::Set(d, slope), hn::Iota(d, static_cast<float>(first + j)), s);
     const auto e = exp(d, hn::Sub(s, l));
     hn::StoreU(e, d, p + j);
     hn::StoreU(hn::Mul(e, g), d, ds + j);
@@ -80,7 +83,8 @@ inline void score_tile(const AttentionCall& call, const AttentionTask& task, Int
   }
   const i64 width = block.end - block.begin;
   for (i64 r = 0; r < count; ++r, p += kScoreStride, ds += kScoreStride) {
-    const float lse = *call.row_lse(task.batch, task.head, rows.begin + r);
+    const i64 row = rows.begin + r;
+    const float lse = *call.row_lse(task.batch, task.head, row);
     for (float* x : {p, ds}) {
       std::fill(x, x + skip, 0.0F);
       std::fill(x + skip + n, x + width, 0.0F);
@@ -91,9 +95,10 @@ inline void score_tile(const AttentionCall& call, const AttentionTask& task, Int
       std::fill(ds + skip, ds + skip + n, 0.0F);
       continue;
     }
-    score_gradient(n, lse, w.delta[at + r], call.rule.soft_cap, p + skip, ds + skip);
-    mask_row(call, task, rows.begin + r, keys.begin, n, 0.0F, p + skip);
-    mask_row(call, task, rows.begin + r, keys.begin, n, 0.0F, ds + skip);
+    score_gradient(n, lse, w.delta[at + r], call.rule.soft_cap, call.slope(task.head, row),
+                   keys.begin - call.position(row), p + skip, ds + skip);
+    mask_row(call, task, row, keys.begin, n, 0.0F, p + skip);
+    mask_row(call, task, row, keys.begin, n, 0.0F, ds + skip);
   }
 }
 

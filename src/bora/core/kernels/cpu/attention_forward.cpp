@@ -78,7 +78,9 @@ inline void forward_tile(const AttentionCall& call, const AttentionTask& task, I
   for (i64 r = 0; r < count; ++r) {
     float* scores = w.scores + r * kScoreStride;
     if (call.rule.soft_cap > 0) cap_scores(n, call.rule.soft_cap, scores);
-    mask_row(call, task, rows.begin + r, first, n, kLowest, scores);
+    const i64 row = rows.begin + r;
+    if (call.rule.slopes) add_distances(n, call.slope(task.head, row), first - call.position(row), scores);
+    mask_row(call, task, row, first, n, kLowest, scores);
     const float keep = soften(n, scores, w.state[at + r]);
     if (keep != 1.0F) scale_row(wide, keep, out + r * wide);
   }

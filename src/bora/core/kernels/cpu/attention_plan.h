@@ -50,9 +50,14 @@ struct AttentionCall {
     return {begin, std::min(begin + kRowBlock, (i / each + 1) * shape.queries)};
   }
 
+  std::int64_t position(std::int64_t row) const { return row % shape.queries + rule.offset; }
+  /// What a key's score grows by from one position to the next; 0 without slopes.
+  float slope(std::int64_t head, std::int64_t row) const {
+    return rule.slopes == nullptr ? 0.0F : rule.slopes[head * shape.group + row / shape.queries];
+  }
   /// Keys that causality and window leave to a row.
   Interval row_keys(std::int64_t row) const {
-    const std::int64_t position = row % shape.queries + rule.offset;
+    const std::int64_t position = this->position(row);
     const std::int64_t begin = rule.window > 0 ? std::max<std::int64_t>(0, position + 1 - rule.window) : 0;
     const std::int64_t end = rule.causal ? std::clamp<std::int64_t>(position + 1, 0, shape.keys) : shape.keys;
     return {begin, end};

@@ -121,6 +121,9 @@ void check(const Case& c) {
             score = static_cast<double>(c.rule.soft_cap) * t;
             slope[j] = 1 - t * t;
           }
+          if (c.rule.slopes != nullptr)
+            score += static_cast<double>(c.rule.slopes[h]) *
+                     static_cast<double>(static_cast<i64>(j) - i - c.rule.offset);
           p[j] = std::exp(score);
           total += p[j];
         }
@@ -200,6 +203,19 @@ TEST(Attention, SoftCap) {
   check({{1, 70, 70, 1, 1, 16}, {0.5F, false, 0, 9, 1.5F}});
 }
 
+TEST(Attention, SlopesOverDistances) {
+  static constexpr float kSlopes[] = {0.5F, 0.0625F, 0.25F, 0.75F};
+  const auto with = [](Case c) {
+    c.rule.slopes = kSlopes;
+    check(c);
+  };
+  with({{2, 70, 70, 2, 2, 16}, {0.25F}});
+  with({{1, 90, 90, 1, 2, 16}, {0.25F, false, 0, 10, 2.0F}, true});
+  with({{1, 401, 401, 1, 1, 20}, {0.2F}});
+  with({{2, 3, 100, 2, 2, 24}, {0.25F, true, 97}});
+  with({{2, 30, 150, 2, 2, 16}, {0.25F, true, 120, 10}, true, true});
+}
+
 TEST(Attention, Segments) {
   check({{2, 150, 150, 1, 2, 16}, {0.25F}, false, true});
   check({{2, 150, 150, 1, 1, 16}, {0.25F, false}, false, true});
@@ -265,6 +281,7 @@ void expect_within(const Floats& got, const Floats& want, const char* what) {
 }
 
 TEST(Attention, BlocksOfKeysJoinToTheWhole) {
+  static constexpr float kSlopes[] = {0.5F, 0.0625F, 0.25F, 0.75F};
   const Case cases[] = {{{2, 96, 192, 2, 2, 16}, {0.25F, true, 96}},
                         {{1, 192, 192, 1, 3, 20}, {0.25F}},
                         {{1, 70, 192, 2, 1, 16}, {0.25F, false}},
@@ -272,7 +289,8 @@ TEST(Attention, BlocksOfKeysJoinToTheWhole) {
                         {{1, 60, 192, 1, 1, 16}, {0.25F, false, 30, 40}},
                         {{2, 80, 192, 1, 2, 16}, {0.25F, true, 60}, true, true},
                         {{2, 30, 192, 2, 2, 16}, {0.5F, true, 120, 50, 3.0F}, false, true},
-                        {{1, 20, 192, 1, 2, 16}, {0.25F, true, -10}},     // rows that see nothing
+                        {{1, 20, 192, 1, 2, 16}, {0.25F, true, -10}},  // rows that see nothing
+                        {{2, 96, 192, 2, 2, 16}, {.scale = 0.25F, .offset = 96, .slopes = kSlopes}},
                         {{1, 900, 1800, 1, 1, 16}, {0.25F, true, 900}}};  // several parts
   for (const Case& c : cases) {
     const Segments segments = make_segments(c);

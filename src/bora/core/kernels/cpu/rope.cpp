@@ -38,6 +38,29 @@ void rotate(std::int64_t half, const float* x, const float* cos, const float* si
   }
 }
 
+/// The same where even and odd dimensions turn together. A pair is read before it is written.
+void rotate_neighbours(std::int64_t half, const float* x, const float* cos, const float* sin, float* y,
+                       bool inverse) {
+  const Wide d;
+  const std::int64_t width = lanes(d);
+  const auto sign = inverse ? hn::Set(d, -0.0F) : hn::Zero(d);
+  const auto turn = [&](const float* from, hn::Vec<Wide> c, hn::Vec<Wide> s, float* to) HWY_ATTR {
+    hn::Vec<Wide> a, b;
+    hn::LoadInterleaved2(d, from, a, b);
+    s = hn::Xor(s, sign);
+    hn::StoreInterleaved2(hn::NegMulAdd(b, s, hn::Mul(a, c)), hn::MulAdd(a, s, hn::Mul(b, c)), d, to);
+  };
+  std::int64_t i = 0;
+  for (; i + width <= half; i += width)
+    turn(x + 2 * i, hn::LoadU(d, cos + i), hn::LoadU(d, sin + i), y + 2 * i);
+  if (i == half) return;
+  const std::int64_t n = half - i;
+  float rest[2 * hn::MaxLanes(Wide())] = {};
+  std::copy_n(x + 2 * i, 2 * n, rest);
+  turn(rest, load_part(d, cos + i, n), load_part(d, sin + i, n), rest);
+  std::copy_n(rest, 2 * n, y + 2 * i);
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace bora::kernels
 HWY_AFTER_NAMESPACE();
@@ -45,6 +68,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace bora::kernels {
 HWY_EXPORT(rotate);
+HWY_EXPORT(rotate_neighbours);
 
 void rope(const RopeShape& s, const float* x, const float* cos, const float* sin, float* y, bool inverse) {
   const std::int64_t chunk = std::max<std::int64_t>(1, 8192 / std::max<std::int64_t>(1, s.heads * s.dim));
@@ -54,7 +78,11 @@ void rope(const RopeShape& s, const float* x, const float* cos, const float* sin
       for (std::int64_t h = 0; h < s.heads; ++h) {
         const float* from = x + b * s.x_batch + p * s.x_position + h * s.x_head;
         float* to = y + b * s.y_batch + p * s.y_position + h * s.y_head;
-        HWY_DYNAMIC_DISPATCH(rotate)(s.half, from, cos + p * s.half, sin + p * s.half, to, inverse);
+        const float *c = cos + p * s.half, *d = sin + p * s.half;
+        if (s.neighbours)
+          HWY_DYNAMIC_DISPATCH(rotate_neighbours)(s.half, from, c, d, to, inverse);
+        else
+          HWY_DYNAMIC_DISPATCH(rotate)(s.half, from, c, d, to, inverse);
         if (from != to) std::copy(from + 2 * s.half, from + s.dim, to + 2 * s.half);
       }
     }

@@ -50,13 +50,45 @@ TEST(Rope, RotatesHalvesAndCopiesTheRest) {
   }
 }
 
+TEST(Rope, NeighboursAreHalvesInAnotherOrder) {
+  for (std::int64_t half : {1, 3, 8, 20, 37}) {
+    const std::int64_t rows = 3, dim = 2 * half + 5;
+    RopeShape shape{1, rows, 1, dim, half, rows * dim, dim, dim, rows * dim, dim, dim};
+    const Floats x = random_floats(rows * dim, 19), cos = random_floats(rows * half, 20),
+                 sin = random_floats(rows * half, 21);
+    // Dimension 2·i + j of one is j·half + i of the other.
+    const auto reordered = [&](const Floats& from, bool to_halves) {
+      Floats out = from;
+      for (std::int64_t r = 0; r < rows; ++r)
+        for (std::int64_t i = 0; i < half; ++i)
+          for (std::int64_t j = 0; j < 2; ++j) {
+            const auto a = static_cast<std::size_t>(r * dim + 2 * i + j),
+                       b = static_cast<std::size_t>(r * dim + j * half + i);
+            (to_halves ? out[b] : out[a]) = to_halves ? from[a] : from[b];
+          }
+      return out;
+    };
+    for (const bool inverse : {false, true}) {
+      Floats y(x.size()), halves(x.size());
+      shape.neighbours = true;
+      rope(shape, x.data(), cos.data(), sin.data(), y.data(), inverse);
+      shape.neighbours = false;
+      rope(shape, reordered(x, true).data(), cos.data(), sin.data(), halves.data(), inverse);
+      EXPECT_EQ(y, reordered(halves, false)) << half;
+    }
+  }
+}
+
 TEST(Rope, InPlaceGivesTheSame) {
-  const RopeShape shape{1, 4, 3, 16, 8, 192, 48, 16, 192, 48, 16};
-  const Floats x = random_floats(192, 16), cos = random_floats(32, 17), sin = random_floats(32, 18);
-  Floats y(192), z = x;
-  rope(shape, x.data(), cos.data(), sin.data(), y.data(), false);
-  rope(shape, z.data(), cos.data(), sin.data(), z.data(), false);
-  EXPECT_EQ(y, z);
+  for (const bool neighbours : {false, true}) {
+    RopeShape shape{1, 4, 3, 16, 8, 192, 48, 16, 192, 48, 16};
+    shape.neighbours = neighbours;
+    const Floats x = random_floats(192, 16), cos = random_floats(32, 17), sin = random_floats(32, 18);
+    Floats y(192), z = x;
+    rope(shape, x.data(), cos.data(), sin.data(), y.data(), false);
+    rope(shape, z.data(), cos.data(), sin.data(), z.data(), false);
+    EXPECT_EQ(y, z);
+  }
 }
 
 }  // namespace

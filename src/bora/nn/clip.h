@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#pragma once
+#include "bora/named/ops.h"
+#include "bora/nn/embedding.h"
+
+namespace bora::nn {
+
+/// x where it is within [-limit, limit], rounded to x's dtype, else the nearer end. The gradient goes to what is
+/// within, ends included. NaN stays.
+template <NamedTensor X>
+X clipped(const X& x, double limit) {
+  const double end = rounded(limit, x.dtype());
+  const X below = where(logical_not(x > end), x, end);
+  return where(logical_not(below < -end), below, -end);
+}
+
+}  // namespace bora::nn
