@@ -151,13 +151,18 @@ void load_hugging_face(const std::string& directory, std::span<const HfParameter
             });
 }
 
+std::vector<TensorSource> tensor_sources(std::span<const HfParameter> parameters,
+                                         const HfSaveOptions& options) {
+  std::vector<TensorSource> sources;
+  for (const auto& p : parameters) sources.push_back(source_of(p, options));
+  return sources;
+}
+
 void save_hugging_face(const std::string& directory, std::span<const HfParameter> parameters,
                        const Json& config, const HfSaveOptions& options) {
   StagedDirectory staged(directory);
-  std::vector<TensorSource> sources;
-  for (const auto& p : parameters) sources.push_back(source_of(p, options));
   ShardOptions shards{.max_shard_bytes = options.max_shard_bytes, .metadata = {{"format", "pt"}}};
-  write_sharded(staged.path(), "model", std::move(sources), shards);
+  write_sharded(staged.path(), "model", tensor_sources(parameters, options), shards);
   auto described = config;
   described["torch_dtype"] = options.dtype == core::DType::bf16  ? "bfloat16"
                              : options.dtype == core::DType::f16 ? "float16"
