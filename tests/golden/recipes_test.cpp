@@ -81,8 +81,8 @@ TEST_F(Recipes, NanoModels) {
   }
 }
 
-// The second needs what the first has exported.
-TEST_F(Recipes, LlamaNanoAndChats) {
+// The others need what the first has exported.
+TEST_F(Recipes, LlamaNanoChatsAndAdapters) {
   const auto base = train_on_text("llama_nano.yaml", {"--trainer.id=base"});
   EXPECT_EQ(base.code, 0) << base.output;
   const auto done = train("chat_sft.yaml", {});
@@ -91,6 +91,14 @@ TEST_F(Recipes, LlamaNanoAndChats) {
   // The sizes are those of the model that it starts from, wherever the recipe is read.
   EXPECT_THAT(run(folder_, {"data", "inspect", "recipes/chat_sft.yaml"}).output,
               HasSubstr("4 sequences of 128 tokens"));
+
+  const auto adapted = train("lora_nano.yaml", {"--data.train_urls=[text.txt]"});
+  EXPECT_EQ(adapted.code, 0) << adapted.output;
+  EXPECT_THAT(adapted.output, HasSubstr("14,336 of "));
+  EXPECT_TRUE(exists(folder_ + "/runs/lora_nano/adapter/adapter_model.safetensors")) << adapted.output;
+  const auto text = run(folder_, {"generate", "runs/base/hf", "the moon", "--adapter",
+                                  "runs/lora_nano/adapter", "--max_new_tokens", "4"});
+  EXPECT_EQ(text.code, 0) << text.output;
 }
 
 TEST_F(Recipes, OtherGemmasAndGpts) {

@@ -145,16 +145,6 @@ TensorSource source_of(const std::vector<const HfParameter*>& parts, std::int64_
           }};
 }
 
-std::vector<TensorSource> sources_of(std::span<const HfParameter> parameters, const HfSaveOptions& options) {
-  std::map<std::string_view, std::vector<const HfParameter*>> of_name;
-  for (const auto& p : parameters) of_name[p.name].push_back(&p);
-  const auto parts = parts_of(parameters);
-  std::vector<TensorSource> out;
-  for (std::size_t i = 0; i < parameters.size(); ++i)
-    if (parts[i].first == 0) out.push_back(source_of(of_name[parameters[i].name], parts[i].total, options));
-  return out;
-}
-
 void write_file(const std::string& path, std::string_view content) {
   auto file = files().create(path);
   file->write(as_bytes(content));
@@ -201,11 +191,22 @@ void load_hugging_face(const std::string& directory, std::span<const HfParameter
       });
 }
 
+std::vector<TensorSource> tensor_sources(std::span<const HfParameter> parameters,
+                                         const HfSaveOptions& options) {
+  std::map<std::string_view, std::vector<const HfParameter*>> of_name;
+  for (const auto& p : parameters) of_name[p.name].push_back(&p);
+  const auto parts = parts_of(parameters);
+  std::vector<TensorSource> out;
+  for (std::size_t i = 0; i < parameters.size(); ++i)
+    if (parts[i].first == 0) out.push_back(source_of(of_name[parameters[i].name], parts[i].total, options));
+  return out;
+}
+
 void save_hugging_face(const std::string& directory, std::span<const HfParameter> parameters,
                        const Json& config, const HfSaveOptions& options) {
   StagedDirectory staged(directory);
   ShardOptions shards{.max_shard_bytes = options.max_shard_bytes, .metadata = {{"format", "pt"}}};
-  write_sharded(staged.path(), "model", sources_of(parameters, options), shards);
+  write_sharded(staged.path(), "model", tensor_sources(parameters, options), shards);
   auto described = config;
   described["torch_dtype"] = options.dtype == core::DType::bf16  ? "bfloat16"
                              : options.dtype == core::DType::f16 ? "float16"

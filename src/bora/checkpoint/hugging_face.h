@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "bora/base/json.h"
+#include "bora/checkpoint/safetensors_writer.h"
 #include "bora/core/parameter.h"
 
 namespace bora::checkpoint {
@@ -44,6 +45,11 @@ struct HfSaveOptions {
   /// Adds what goes along, the tokenizer say, to a directory that is being written.
   std::function<void(const std::string& directory)> add_files;
 };
+/// The tensors of parameters, to be written: each is brought into memory when its turn comes. Both arguments
+/// stay until then.
+std::vector<TensorSource> tensor_sources(std::span<const HfParameter> parameters,
+                                         const HfSaveOptions& options);
+
 /// Writes config.json and the tensors into `directory`, whole or not at all; what stands there is replaced in
 /// one step (staged_directory.h).
 void save_hugging_face(const std::string& directory, std::span<const HfParameter> parameters,

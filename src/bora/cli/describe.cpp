@@ -101,6 +101,7 @@ run::LmConfig whole_config(const std::string& model) {
   run::LmConfig config;
   config.model.config = models::make_model_config(model);
   config.data.train_tokenizer.emplace();
+  config.lora.emplace();
   config.optimizer->skip_bad_steps.emplace();
   return config;
 }

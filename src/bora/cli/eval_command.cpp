@@ -15,7 +15,7 @@
 namespace bora::cli {
 
 int run_eval(const Arguments& arguments) {
-  std::string model_path;
+  std::string model_path, adapter;
   std::vector<std::string> configs;
   std::vector<std::pair<std::string, std::string>> overrides;
   std::int64_t max_batches = 0;
@@ -26,6 +26,7 @@ int run_eval(const Arguments& arguments) {
   args.positional("config", configs, "YAML files that name the data");
   args.option("--model", model_path,
               "a run, a checkpoint or a Hugging Face directory; default: the configuration's run");
+  args.option("--adapter", adapter, "put this adapter on the model: a directory as PEFT writes it");
   args.option("--max_batches", max_batches, kNonNegative, "0: all held-out sequences");
   args.overrides(overrides);
   args.parse(arguments);
@@ -33,7 +34,7 @@ int run_eval(const Arguments& arguments) {
   const auto launch = mesh::launch_environment();
   auto workers = run::join_workers(launch, loaded.config.trainer);
   auto place = run::run_place(loaded.config);
-  auto opened = run::open_model(model_path.empty() ? place.directory : model_path);
+  auto opened = run::open_model(model_path.empty() ? place.directory : model_path, adapter);
   track::Console console(track::detect_console(launch.rank != 0, false));
   workers->deadline(run::kPatience);
   auto text = run::prepare_text(loaded.config, place, opened.model->shape().seq_len, console,

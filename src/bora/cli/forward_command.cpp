@@ -16,6 +16,7 @@
 #include "bora/core/runtime.h"
 #include "bora/run/forward.h"
 #include "bora/run/models.h"
+#include "bora/run/peft.h"
 
 namespace bora::cli {
 namespace {
@@ -87,13 +88,14 @@ IdMatrix ids_from_json(const std::string& path) {
 }  // namespace
 
 int run_forward(const Arguments& arguments) {
-  std::string model_dir, ids_path, out_path;
+  std::string model_dir, adapter, ids_path, out_path;
   run::ForwardOptions options;
   Args args("forward", "Logits, loss, hidden states and gradients of given ids, for comparing models.",
             "  bora forward --model DIR --ids ids.json --out out.safetensors --hidden --grads\n"
             "  ids.json: [[1, 403, 407]] or {\"input_ids\": [[...]]}; a safetensors file holds input_ids "
             "[batch, position]");
   args.option("--model", model_dir, "a Hugging Face model directory", true);
+  args.option("--adapter", adapter, "put this adapter on the model: a directory as PEFT writes it");
   args.option("--ids", ids_path, "json or safetensors file with input_ids", true);
   args.option("--out", out_path, "safetensors file to write", true);
   args.flag("--hidden", options.hidden, "also hidden_states.i");
@@ -101,6 +103,7 @@ int run_forward(const Arguments& arguments) {
   args.parse(arguments);
   core::initialize();
   auto model = run::load_model(model_dir);
+  if (!adapter.empty()) run::load_peft(*model, adapter);
   auto ids = ids_path.ends_with(".safetensors") ? ids_from_safetensors(ids_path) : ids_from_json(ids_path);
   auto results = run::forward(*model, ids.ids, ids.batch, ids.positions, options);
   std::vector<checkpoint::TensorSource> sources;

@@ -17,7 +17,7 @@
 
 namespace bora::cli {
 int run_generate(const Arguments& arguments) {
-  std::string path, prompt;
+  std::string path, prompt, adapter;
   infer::GenerateOptions options;
   std::int64_t seed = 0;
   bool quiet = false, ids_only = false;
@@ -26,6 +26,7 @@ int run_generate(const Arguments& arguments) {
             "  bora generate runs/brisk-otter-7/hf \"The moon is\" --temperature 0 --max_new_tokens 50");
   args.positional("model", path, "a run, a checkpoint, or a Hugging Face directory");
   args.positional("prompt", prompt, "the text to continue; default: the beginning of a text", false);
+  args.option("--adapter", adapter, "put this adapter on the model: a directory as PEFT writes it");
   args.option("--max_new_tokens", options.max_new_tokens, kSize, "tokens to add");
   args.option("--temperature", options.sampling.temperature, kNonNegative,
               "0: always the most probable token");
@@ -37,7 +38,7 @@ int run_generate(const Arguments& arguments) {
   args.flag("--quiet", quiet, "the text alone, no speed");
   args.parse(arguments);
   core::initialize();
-  auto opened = run::open_model(path);
+  auto opened = run::open_model(path, adapter);
   const auto& tokenizer = opened.require_tokenizer();
 
   std::vector<std::int32_t> ids;

@@ -16,6 +16,7 @@
 #include "bora/run/generation_config.h"
 #include "bora/run/models.h"
 #include "bora/run/open_model.h"
+#include "bora/run/peft.h"
 
 namespace bora::cli {
 namespace {
@@ -67,23 +68,30 @@ int run_import(const Arguments& arguments) {
 }
 
 int run_export(const Arguments& arguments) {
-  std::string from, to, dtype = "f32";
+  std::string from, to, adapter, dtype = "f32";
+  bool peft = false;
   Args args(
       "export",
-      "Write a checkpoint in the Hugging Face layout: config.json, safetensors, tokenizer, chat template.",
+      "Write a checkpoint in the Hugging Face layout: config.json, safetensors, tokenizer, chat template. "
+      "Adapters are merged into the model, or written alone.",
       "  bora export runs/brisk-otter-7 exported\n  bora export runs/brisk-otter-7/step-600 exported "
-      "--dtype bf16");
+      "--dtype bf16\n  bora export runs/brisk-otter-7 adapter --peft");
   args.positional("model", from, "a run or a checkpoint");
   args.positional("directory", to, "to write; an existing export there is replaced");
   args.option("--dtype", dtype, "f32, bf16 or f16");
+  args.option("--adapter", adapter, "put this adapter on the model: a directory as PEFT writes it");
+  args.flag("--peft", peft, "write the adapters alone, as PEFT does");
   args.parse(arguments);
   core::initialize();
-  auto opened = run::open_model(from);
-  if (exists(to) && !exists(path_join(to, "config.json"))) {
+  auto opened = run::open_model(from, adapter);
+  if (exists(to) && !exists(path_join(to, peft ? "adapter_config.json" : "config.json"))) {
     fail(ErrorKind::Usage, "export: {} exists and is no export\nhint: choose another directory", to);
   }
-  run::export_hugging_face(*opened.model, opened.tokenizer, opened.generation, to,
-                           {.dtype = core::parse_dtype(dtype)});
+  if (peft)
+    run::save_peft(*opened.model, to, opened.base, core::parse_dtype(dtype));
+  else
+    run::export_hugging_face(*opened.model, opened.tokenizer, opened.generation, to,
+                             core::parse_dtype(dtype));
   fmt::print("{} -> {}\n", opened.directory, to);
   return 0;
 }

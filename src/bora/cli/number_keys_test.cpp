@@ -43,6 +43,7 @@ std::vector<Row> number_rows(const std::string& model) {
   run::LmConfig config;
   config.model.config = models::make_model_config(model);
   config.data.train_tokenizer.emplace();
+  config.lora.emplace();
   config.optimizer.config.as<optim::AdamConfig>().clip_update_norm.emplace();
   config.optimizer->skip_bad_steps.emplace();
   config.optimizer->lr_schedule.exponent = 2;
@@ -100,7 +101,7 @@ void expect_sensible(const run::LmConfig& config) {
   const auto batch = config.trainer.batch_schedule().batch_size(0);
   const auto lanes = config.trainer.lanes.value_or(train::resolve_lanes(batch, model.seq_len(), 1));
   const auto sizes = run::estimate_sizes(model, {.vocab = 300, .batch = batch, .lanes = lanes});
-  EXPECT_GE(sizes.parameters, 0);
+  EXPECT_GE(sizes.parameters.all, 0);
   EXPECT_TRUE(std::isfinite(sizes.peak()) && sizes.peak() > 0) << sizes.peak();
 }
 

@@ -18,6 +18,7 @@
 #include "bora/nn/context.h"
 #include "bora/nn/init.h"
 #include "bora/nn/kv_cache.h"
+#include "bora/nn/lora.h"
 #include "bora/nn/model_concepts.h"  // IWYU pragma: export
 #include "bora/nn/model_shape.h"
 #include "bora/nn/objective.h"
@@ -50,6 +51,12 @@ class LanguageModel {
   /// The same as here where the model has no hf_name.
   virtual HfName hf_name(std::string_view path) const = 0;
   virtual Json hf_config() const = 0;
+
+  // Adapters, as in nn/lora.h; no adapter goes on the head, whose weight alone losses use. Unsupported where
+  // the model says nothing of its linear maps.
+  virtual std::vector<LinearMap> linear_maps() { return {}; }
+  virtual void attach_adapters(const std::vector<NewAdapter>& adapters, Key key);
+  virtual void merge_adapters();
 };
 
 namespace detail {
@@ -82,7 +89,9 @@ class LanguageModelOf final : public LanguageModel {
   using Batch = typename M::BatchAxis;
   using Pos = typename M::PosAxis;
 
-  explicit LanguageModelOf(M model) : model_(std::move(model)) {}
+  explicit LanguageModelOf(M model) : model_(std::move(model)) {
+    for (const auto& map : nn::linear_maps(model_)) adapted_ = adapted_ || map.adapter;
+  }
   std::vector<core::Parameter> parameters() override { return bora::parameters(model_); }
   ModelShape shape() const override { return model_.shape(); }
   HfName hf_name(std::string_view path) const override {
@@ -93,28 +102,21 @@ class LanguageModelOf final : public LanguageModel {
   }
   Json hf_config() const override { return model_.hf_config(); }
 
+  std::vector<LinearMap> linear_maps() override { return nn::linear_maps(model_); }
+  void attach_adapters(const std::vector<NewAdapter>& adapters, Key key) override {
+    detail::refuse_head(adapters, linear_maps());
+    nn::attach_adapters(model_, adapters, key);
+    adapted_ = true;
+  }
+  void merge_adapters() override { merge_lora(model_); }
+
   Objective objective(const TokenBatch& batch, std::optional<Key> key,
                       const LossOptions& options) const override {
     hold_outside_stacks();
-    const M compute = options.compute == core::DType::f32 ? model_ : cast_parameters(model_, options.compute);
-    Context context{.mask = AttentionMask::causal_mask().with_segments(batch.segments),
-                    .key = key,
-                    .compute = options.compute};
-    if constexpr (requires { compute.objective(batch, context, options); }) {
-      Objective own = compute.objective(batch, context, options);
-      check_metrics(own.metrics);
-      return own;
-    } else {
-      static_assert(
-          !requires { &M::objective; },
-          "a model's own objective must be callable as Objective objective(const nn::TokenBatch&, const "
-          "nn::Context&, const nn::LossOptions&) const");
-      auto hidden = compute(indices_from_array<Batch, Pos>(batch.ids), context);
-      return next_token_objective<Batch, Pos>(hidden, compute.head(), batch, options,
-                                              head_options_of(compute));
-    }
+    M compute = options.compute == core::DType::f32 ? model_ : cast_parameters(model_, options.compute);
+    if (adapted_ && key) drop_inputs(compute, *key);
+    return objective_of(compute, batch, key, options);
   }
-
   core::LinearScores scores(const TokenBatch& batch, const ScoreOptions& options) const override {
     hold_outside_stacks();
     const M compute = options.compute == core::DType::f32 ? model_ : cast_parameters(model_, options.compute);
@@ -145,6 +147,24 @@ class LanguageModelOf final : public LanguageModel {
   M& model() { return model_; }
 
  private:
+  static Objective objective_of(const M& model, const TokenBatch& batch, std::optional<Key> key,
+                                const LossOptions& options) {
+    const Context context{.mask = AttentionMask::causal_mask().with_segments(batch.segments),
+                          .key = key,
+                          .compute = options.compute};
+    if constexpr (requires { model.objective(batch, context, options); }) {
+      Objective own = model.objective(batch, context, options);
+      check_metrics(own.metrics);
+      return own;
+    } else {
+      static_assert(
+          !requires { &M::objective; },
+          "a model's own objective must be callable as Objective objective(const nn::TokenBatch&, const "
+          "nn::Context&, const nn::LossOptions&) const");
+      auto hidden = model(indices_from_array<Batch, Pos>(batch.ids), context);
+      return next_token_objective<Batch, Pos>(hidden, model.head(), batch, options, head_options_of(model));
+    }
+  }
   // Embeddings, the head and the like are used at both ends of a pass.
   void hold_outside_stacks() const {
     if (auto* store = core::parameter_store())
@@ -152,6 +172,7 @@ class LanguageModelOf final : public LanguageModel {
   }
 
   M model_;
+  bool adapted_ = false;
 };
 
 template <CompleteModel M>

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 
 #include "bora/base/error.h"
 #include "bora/core/create.h"
@@ -13,6 +14,7 @@
 #include "bora/core/reduce.h"
 #include "bora/named/ops.h"
 #include "bora/nn/embedding.h"
+#include "bora/nn/linear.h"
 
 namespace bora::nn {
 namespace {
@@ -64,6 +66,37 @@ Plain plain_model() {
   const Key key = Key::from_seed(1);
   return {{random_normal(key.fold("a"), 0, 1, Dim<Vocab>{kVocab}, Dim<Embed>{kEmbed})},
           {random_normal(key.fold("b"), 0, 1, Dim<Vocab>{kVocab}, Dim<Embed>{kEmbed})}};
+}
+
+struct Inner : axis<"inner"> {};
+
+/// With linear maps, of which one is the head.
+struct Mapped {
+  static constexpr std::string_view kind = "Mapped";
+  using BatchAxis = Batch;
+  using PosAxis = Pos;
+  using EmbedAxis = Embed;
+  Embedding<Vocab, Embed> embed;
+  Linear<Embed, Inner> up;
+  Linear<Inner, Embed> down;
+  Linear<Embed, Vocab> lm_head;
+  using fields = Fields<&Mapped::embed, &Mapped::up, &Mapped::down, &Mapped::lm_head>;
+  Named<Batch, Pos, Embed> operator()(const Indices<Batch, Pos>& ids, const Context&) const {
+    return down(tanh(up(embed(ids))));
+  }
+  const Named<Vocab, Embed>& head() const { return lm_head.weight; }
+  ModelShape shape() const { return {}; }
+  Json hf_config() const { return {}; }
+};
+
+Mapped mapped_model() {
+  const Key key = Key::from_seed(1);
+  const Dim<Embed> embed{kEmbed};
+  const Dim<Inner> inner{6};
+  return {{random_normal(key.fold("a"), 0, 1, Dim<Vocab>{kVocab}, embed)},
+          Linear<Embed, Inner>::init(embed, inner, key.fold("b"), 1),
+          Linear<Inner, Embed>::init(inner, embed, key.fold("c"), 1),
+          Linear<Embed, Vocab>::init(embed, Dim<Vocab>{kVocab}, key.fold("d"), 1, false)};
 }
 
 TokenBatch batch() {
@@ -207,6 +240,81 @@ TEST(Objective, MetricsThatCannotBe) {
       "objective: the sum of the metric a is an array of 2 axes, not a scalar\nhint: sum over all axes");
   EXPECT_EQ(error_of({{"a", one, {}}}),
             "objective: the weight of the metric a is empty, not a scalar\nhint: sum over all axes");
+}
+
+double loss_of(const LanguageModel& model, std::optional<Key> key) {
+  return model.objective(batch(), key, {}).loss.item();
+}
+
+TEST(LanguageModel, AdaptersWithoutTheType) {
+  const auto plain = erase_type(mapped_model()), model = erase_type(mapped_model());
+  std::string maps;
+  for (const auto& map : model->linear_maps()) maps += map.path + (map.head ? " (head) " : " ");
+  EXPECT_EQ(maps, "up down lm_head (head) ");
+  model->attach_adapters({{"up", {.rank = 2, .dropout = 0.5}}, {"down", {.rank = 3}}}, Key::from_seed(2));
+  EXPECT_EQ(loss_of(*model, std::nullopt), loss_of(*plain, std::nullopt));
+  for (auto& p : model->parameters())
+    if (p.trainable)
+      *p.array = core::random_normal(Key::from_seed(3).fold(p.path), {p.axes, p.array->sizes()}, 0, 1);
+  const auto adapted = loss_of(*model, std::nullopt);
+  EXPECT_NE(adapted, loss_of(*plain, std::nullopt));
+  // Dropout needs a key, and goes by it.
+  EXPECT_NE(loss_of(*model, Key::from_seed(1)), adapted);
+  EXPECT_EQ(loss_of(*model, Key::from_seed(1)), loss_of(*model, Key::from_seed(1)));
+  EXPECT_NE(loss_of(*model, Key::from_seed(1)), loss_of(*model, Key::from_seed(2)));
+  EXPECT_EQ(loss_of(*plain, Key::from_seed(1)), loss_of(*plain, std::nullopt));
+  model->merge_adapters();
+  EXPECT_NEAR(loss_of(*model, Key::from_seed(1)), adapted, 1e-4 * std::abs(adapted));
+  EXPECT_EQ(model->parameters().size(), plain->parameters().size());
+}
+
+// An adapter that the model had before its type was erased drops inputs too.
+TEST(LanguageModel, AdaptedBefore) {
+  auto adapted = mapped_model();
+  attach_lora(adapted, {.rank = 2, .dropout = 0.5}, Key::from_seed(2));
+  for (auto& p : parameters(adapted)) {
+    if (p.trainable)
+      *p.array = core::random_normal(Key::from_seed(3).fold(p.path), {p.axes, p.array->sizes()}, 0, 1);
+  }
+  const auto model = erase_type(adapted);
+  EXPECT_NE(loss_of(*model, Key::from_seed(1)), loss_of(*model, std::nullopt));
+}
+
+std::string words_of(const std::function<void()>& f) {
+  try {
+    f();
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST(LanguageModel, NoAdapterOnTheHead) {
+  const auto model = erase_type(mapped_model());
+  EXPECT_EQ(words_of([&] { model->attach_adapters({{"lm_head", {}}}, Key{}); }),
+            "lora: lm_head is the head, of which losses use the weight alone: an adapter would do nothing\n"
+            "hint: choose other linear maps");
+}
+
+// A language model that somebody wrote without erase_type.
+struct Own final : LanguageModel {
+  std::vector<core::Parameter> parameters() override { return {}; }
+  ModelShape shape() const override { return {}; }
+  Objective objective(const TokenBatch&, std::optional<Key>, const LossOptions&) const override { return {}; }
+  core::Array logits(const core::Array&, const Context&) const override { return {}; }
+  HfName hf_name(std::string_view path) const override { return {std::string(path)}; }
+  Json hf_config() const override { return {}; }
+};
+
+TEST(LanguageModel, OneOfOnesOwnHasNoAdapters) {
+  Own own;
+  EXPECT_TRUE(own.linear_maps().empty());
+  for (const auto& asks : {std::function<void()>([&] { own.attach_adapters({}, Key{}); }),
+                           std::function<void()>([&] { own.merge_adapters(); })}) {
+    EXPECT_EQ(words_of(asks),
+              "lora: this model says nothing of its linear maps, so that no adapter can go on them\n"
+              "hint: nn::erase_type makes a language model that does");
+  }
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #pragma once
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,22 +16,39 @@ namespace bora::nn {
 struct LoraOptions {
   /// Linear maps by path (base/path_pattern.h): {"*.q_proj", "layers.0.mlp"}. Empty: all but the head.
   std::vector<std::string> modules;
+  // As in LoraShape.
   std::int64_t rank = 8;
-  double alpha = 8;              ///< the low-rank path is scaled by alpha / rank
-  bool rank_stabilized = false;  ///< by alpha / sqrt(rank) instead (Kalajdzievski 2023)
+  double alpha = 8;
+  bool rank_stabilized = false;
+  double dropout = 0;
 
-  double scale() const {
-    const auto r = static_cast<double>(rank);
-    return alpha / (rank_stabilized ? std::sqrt(r) : r);
-  }
+  LoraShape shape() const { return {rank, alpha, rank_stabilized, dropout}; }
+};
+
+/// A linear map of a model.
+struct LinearMap {
+  std::string path;   ///< "layers.0.attn.q_proj"
+  bool head = false;  ///< its weight is the model's head
+  std::optional<LoraShape> adapter = {};
+};
+
+/// An adapter to come, on the linear map at a path.
+struct NewAdapter {
+  std::string path;
+  LoraShape shape;
 };
 
 namespace detail {
 
-/// For each of the paths, whether it gets an adapter. Config errors, all at once: a rank below 1, patterns
-/// that select no linear map.
-std::vector<bool> lora_targets(const LoraOptions& options, const std::vector<std::string>& paths,
-                               const std::string& head);
+/// The adapters that options ask for. Config errors, all at once: numbers out of range, patterns that select
+/// no linear map.
+std::vector<NewAdapter> chosen_adapters(const LoraOptions& options, const std::vector<LinearMap>& maps);
+
+/// Config errors, all at once: ranks below 1, paths that are not among the maps.
+void require_maps(const std::vector<NewAdapter>& adapters, const std::vector<LinearMap>& maps);
+
+/// Config errors for those that name the head.
+void refuse_head(const std::vector<NewAdapter>& adapters, const std::vector<LinearMap>& maps);
 
 template <Axis... As>
 SizesOf<Axes<As...>> sizes_in(const auto& tensor) {
@@ -55,41 +73,54 @@ void each_linear(M& model, F f) {
 }
 
 template <class L>
-void attach_to(L& map, const LoraOptions& options, Key key) {
+void attach_to(L& map, const LoraShape& shape, Key key) {
   const auto in = sizes_of<typename L::in>(map.weight);
   const auto out = sizes_of<typename L::out>(map.weight);
-  const SizesOf<Axes<LoraRank>> rank{Dim<LoraRank>{options.rank}};
+  const SizesOf<Axes<LoraRank>> rank{Dim<LoraRank>{shape.rank}};
   double fan_in = 1;
   for (const auto n : in.sizes) fan_in *= static_cast<double>(n);
   map.lora.emplace();
   map.lora->a.weight = normal_parameter(key, 1 / std::sqrt(fan_in), join_sizes(rank, in));
   map.lora->b.weight = zeros_parameter(join_sizes(out, rank));
-  map.lora->scale = options.scale();
+  map.lora->shape = shape;
 }
 
 }  // namespace detail
 
-/// Gives linear maps of a model an adapter, whose A is normal (variance 1 / fan-in) and B zeros, so that the
-/// model computes what it did, and freezes all parameters but the adapters'. Returns the paths of these maps.
-/// Before optimizers and stores look at the model.
+/// In the order of the walk.
 template <Module M>
-std::vector<std::string> attach_lora(M& model, const LoraOptions& options, Key key) {
-  std::vector<std::string> paths, adapted;
-  std::string head;
+std::vector<LinearMap> linear_maps(M& model) {
+  std::vector<LinearMap> out;
   detail::each_linear(model, [&](const std::string& path, auto& map) {
-    paths.push_back(path);
+    out.push_back({path});
+    if (map.lora) out.back().adapter = map.lora->shape;
     if constexpr (requires { model.head().array(); })
-      if (model.head().array().node() == map.weight.array().node()) head = path;
+      out.back().head = model.head().array().node() == map.weight.array().node();
   });
-  const auto targets = detail::lora_targets(options, paths, head);
-  std::size_t next = 0;
+  return out;
+}
+
+/// Gives linear maps of a model an adapter, in the place of one that they may have, whose A is normal
+/// (variance 1 / fan-in) and B zeros, so that the model computes what it did, and freezes all parameters but
+/// the adapters'. Before optimizers and stores look at the model.
+template <Module M>
+void attach_adapters(M& model, const std::vector<NewAdapter>& adapters, Key key) {
+  detail::require_maps(adapters, linear_maps(model));
   detail::each_linear(model, [&](const std::string& path, auto& map) {
-    if (!targets[next++]) return;
-    detail::attach_to(map, options, key.fold(path));
-    adapted.push_back(path);
+    for (const auto& adapter : adapters)
+      if (adapter.path == path) detail::attach_to(map, adapter.shape, key.fold(path));
   });
   for (auto& p : parameters(model)) core::set_trainable(*p.array, p.role == core::Role::adapter);
-  return adapted;
+}
+
+/// The same on the maps that options choose. Returns their paths.
+template <Module M>
+std::vector<std::string> attach_lora(M& model, const LoraOptions& options, Key key) {
+  const auto adapters = detail::chosen_adapters(options, linear_maps(model));
+  attach_adapters(model, adapters, key);
+  std::vector<std::string> paths;
+  for (const auto& adapter : adapters) paths.push_back(adapter.path);
+  return paths;
 }
 
 /// The model without adapters that computes the same: W + scale · B·A in each map. All parameters are trained
@@ -98,10 +129,19 @@ template <Module M>
 void merge_lora(M& model) {
   detail::each_linear(model, []<class L>(const std::string& /*path*/, L& map) {
     if (!map.lora) return;
-    map.weight = map.weight + dot<LoraRank>(map.lora->b.weight, map.lora->a.weight) * map.lora->scale;
+    map.weight = map.weight + dot<LoraRank>(map.lora->b.weight, map.lora->a.weight) * map.lora->shape.scale();
     map.lora.reset();
   });
   for (auto& p : parameters(model)) core::set_trainable(*p.array, true);
+}
+
+/// Lets adapters drop inputs in the passes of this copy of a model: each map as the key and its path say, the
+/// same again where a block is computed again.
+template <Module M>
+void drop_inputs(M& model, Key key) {
+  detail::each_linear(model, [&](const std::string& path, auto& map) {
+    if (map.lora) map.lora->key = key.fold("lora").fold(path);
+  });
 }
 
 }  // namespace bora::nn

@@ -101,7 +101,7 @@ TEST(Lora, GradientsOfThePlainComposition) {
   stir(model);
   const auto got = value_and_grad(model, loss_of);
   const auto& lora = *model.lm_head.lora;
-  EXPECT_EQ(lora.scale, 2);
+  EXPECT_EQ(lora.shape.scale(), 2);
   Plain plain{lora.a.weight, lora.b.weight};
   const auto want = value_and_grad(plain, [&](const Plain& p) {
     auto x = kX;
@@ -135,12 +135,58 @@ TEST(Lora, MergedItComputesTheSame) {
 TEST(Lora, WrongPatternsAreToldTogether) {
   auto model = make_model();
   EXPECT_EQ(error_of([&] {
-              attach_lora(model, {.modules = {"*.q_prj", "*.k_proj"}, .rank = 0}, Key::from_seed(1));
+              attach_lora(model, {.modules = {"*.q_prj", "*.k_proj"}, .rank = 0, .dropout = 1},
+                          Key::from_seed(1));
             }),
             "lora: the rank must be at least 1 but is 0\n"
+            "lora: dropout must be from 0 to below 1 but is 1\n"
             "lora: *.q_prj selects no linear map; did you mean `*.q_proj`?\n"
             "lora: *.k_proj selects no linear map; did you mean `*.q_proj`?");
   EXPECT_FALSE(model.layers[0].q_proj.lora);
+}
+
+TEST(Lora, EachMapItsOwnShape) {
+  auto model = make_model();
+  attach_adapters(
+      model, {{"layers.1.o_proj", {.rank = 3, .alpha = 6}}, {"layers.0.q_proj", {.rank = 1, .alpha = 5}}},
+      Key::from_seed(4));
+  std::string adapted;
+  for (const auto& map : linear_maps(model))
+    adapted +=
+        fmt::format("{}{} {}; ", map.path, map.head ? " (head)" : "", map.adapter ? map.adapter->scale() : 0);
+  EXPECT_EQ(adapted,
+            "layers.0.q_proj 5; layers.0.o_proj 0; layers.1.q_proj 0; layers.1.o_proj 2; lm_head (head) 0; ");
+  EXPECT_EQ(error_of([&] {
+              attach_adapters(model, {{"layers.0.q_prj", {}}, {"lm_head", {.rank = 0}}}, Key::from_seed(4));
+            }),
+            "lora: the model has no linear map layers.0.q_prj; did you mean `layers.0.q_proj`?\n"
+            "lora: the rank must be at least 1 but is 0");
+}
+
+// Of the input, by the key and the path: W·x + scale·B·(A·dropout(x)).
+TEST(Lora, DropsInputsByKeyAndPath) {
+  auto model = make_model();
+  attach_lora(model, {.rank = 2, .dropout = 0.5}, Key::from_seed(4));
+  stir(model);
+  const auto without = model(kX);
+  const auto with = [&](std::uint64_t seed) {
+    auto copy = model;
+    drop_inputs(copy, Key::from_seed(seed));
+    return copy(kX);
+  };
+  EXPECT_TRUE(same_bits(model(kX), without));
+  EXPECT_TRUE(same_bits(with(1), with(1)));
+  EXPECT_FALSE(same_bits(with(1), with(2)));
+  EXPECT_FALSE(same_bits(with(1), without));
+
+  attach_lora(model, {.modules = {"lm_head"}, .rank = 2, .dropout = 0.5}, Key::from_seed(4));
+  stir(model);
+  drop_inputs(model, Key::from_seed(1));
+  const auto& map = model.lm_head;
+  const auto x = bora::dropout(kX, 0.5, Key::from_seed(1).fold("lora").fold("lm_head"));
+  const auto low = dot<LoraRank>(dot<Embed>(x, map.lora->a.weight), map.lora->b.weight);
+  const auto want = dot<Embed>(kX, map.weight) + low * 4.0;
+  expect_each(map(kX), {3, 5}, [&](auto i, auto j) { return at(want)(i, j); }, 1e-5);
 }
 
 TEST(Lora, InSixteenBits) {

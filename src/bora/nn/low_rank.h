@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
 #pragma once
+#include <cmath>
+#include <cstdint>
+#include <optional>
 #include <string_view>
 
+#include "bora/base/key.h"
 #include "bora/named/fields.h"
 #include "bora/named/ops.h"
 
@@ -24,20 +28,36 @@ struct Factor {
   }
 };
 
-/// The low-rank path of an adapted linear map (Hu et al. 2021): scale · B·(A·x). W + B·A is never formed. B
-/// starts as zeros, so that the adapted map starts as the map itself.
+/// What an adapter is, beside the sizes of its linear map.
+struct LoraShape {
+  std::int64_t rank = 8;
+  double alpha = 8;              ///< the low-rank path is scaled by alpha / rank
+  bool rank_stabilized = false;  ///< by alpha / sqrt(rank) instead (Kalajdzievski 2023)
+  double dropout = 0;            ///< of what the path is given, while training
+
+  double scale() const {
+    const auto r = static_cast<double>(rank);
+    return alpha / (rank_stabilized ? std::sqrt(r) : r);
+  }
+  bool operator==(const LoraShape&) const = default;
+};
+
+/// The low-rank path of an adapted linear map (Hu et al. 2021): scale · B·(A·dropout(x)). W + B·A is never
+/// formed. B starts as zeros, so that the adapted map starts as the map itself.
 template <class In, class Out>
 struct LowRank {
   static constexpr std::string_view kind = "LowRank";
   static constexpr core::Role role = core::Role::adapter;
   Factor<In, Axes<LoraRank>> a;
   Factor<Axes<LoraRank>, Out> b;
-  double scale = 1;
-  using fields = Fields<&LowRank::a, &LowRank::b, &LowRank::scale>;
+  LoraShape shape;
+  std::optional<Key> key;  ///< of this pass (drop_inputs in nn/lora.h); none: no dropout
+  using fields = Fields<&LowRank::a, &LowRank::b, &LowRank::shape, &LowRank::key>;
 
   template <NamedTensor X>
   auto operator()(const X& x) const {
-    return b(a(x)) * scale;
+    const bool drops = key && shape.dropout > 0;
+    return b(a(drops ? bora::dropout(x, shape.dropout, *key) : x)) * shape.scale();
   }
 };
 

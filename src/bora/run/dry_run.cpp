@@ -9,6 +9,7 @@
 #include "bora/base/file.h"
 #include "bora/base/text.h"
 #include "bora/run/memory_estimate.h"
+#include "bora/run/shape_model.h"
 #include "bora/run/sharding_plan.h"
 #include "bora/tokenize/tokenizer.h"
 #include "bora/train/config.h"
@@ -36,7 +37,10 @@ void show_model(const LmConfig& config, const SizeEstimate& sizes, const Vocabul
   auto schedule = t.batch_schedule();
   auto seq_len = config.model.config->seq_len();
   console.fact("model", fmt::format("{} · {} parameters{}", config.model.config->type(),
-                                    human_count(static_cast<double>(sizes.parameters)), vocab.note));
+                                    human_count(static_cast<double>(sizes.parameters.all)), vocab.note));
+  if (const auto& n = sizes.parameters; n.trained != n.all)
+    console.fact("trained", fmt::format("{} of {} parameters; the others are frozen", with_commas(n.trained),
+                                        with_commas(n.all)));
   console.fact("tokens",
                fmt::format("{} per step · {} in {} steps", with_commas(schedule.batch_size(0) * seq_len),
                            human_count(static_cast<double>(schedule.offset(t.num_train_steps) * seq_len)),
@@ -56,6 +60,10 @@ void show_writes(const LmConfig& config, const RunPlace& place, double checkpoin
                fmt::format("{} · {} per checkpoint", place.directory, human_bytes(checkpoint_bytes)));
   console.fact("", fmt::format("{} · tokens of the data", config.data.cache_dir));
   if (config.hf_export) console.fact("", path_join(place.directory, "hf") + " · Hugging Face export");
+  if (config.lora) console.fact("", path_join(place.directory, "adapter") + " · adapter files for PEFT");
+  if (config.peft_save_path)
+    console.fact("", fmt::format("{} · adapter files every {} steps", *config.peft_save_path,
+                                 with_commas(config.hf_save_steps)));
   if (config.hf_save_path)
     console.fact("", fmt::format("{} · a Hugging Face export every {} steps", *config.hf_save_path,
                                  with_commas(config.hf_save_steps)));
@@ -106,12 +114,12 @@ ShardingPlan plan_of(const LmConfig& config, std::int64_t workers, const Recorde
   auto mesh = train::resolve_mesh(t.mesh, t.fsdp_axis, static_cast<int>(workers), vocab);
   const auto lanes = choose_lanes(t, seq_len, mesh.shape, recorded);
   require_lanes(lanes, t, mesh.shape, fmt::format("{} worker{}", workers, workers == 1 ? "" : "s"));
-  return plan_sharding(*config.model.config, {.vocab = vocab,
-                                              .batch = batch,
-                                              .lanes = lanes.number,
-                                              .mesh = std::move(mesh),
-                                              .seq_len = seq_len,
-                                              .compute = t.mp.compute});
+  return plan_sharding(config, {.vocab = vocab,
+                                .batch = batch,
+                                .lanes = lanes.number,
+                                .mesh = std::move(mesh),
+                                .seq_len = seq_len,
+                                .compute = t.mp.compute});
 }
 
 int print_dry_run(const LoadedConfig& loaded, const RunPlace& place, const RunFlags& flags,
@@ -126,7 +134,8 @@ int print_dry_run(const LoadedConfig& loaded, const RunPlace& place, const RunFl
                               {.vocab = vocab.size,
                                .batch = batch,
                                .lanes = choose_lanes(t, config.model.config->seq_len(), {}, recorded).number,
-                               .compute = t.mp.compute});
+                               .compute = t.mp.compute,
+                               .parameters = count_parameters(config, vocab.size)});
   console.line(write_config(config));
   show_model(config, sizes, vocab, console);
   if (flags.world > 0) show_workers(plan_of(config, flags.world, recorded), console);

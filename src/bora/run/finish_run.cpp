@@ -52,6 +52,7 @@ void finish_run(const LmConfig& config, const RunPlace& place, const RunTimes& t
   auto last =
       config.trainer.num_train_steps;  // after the last step: a run started again at its end replaces it
   tracker.log(last, results.evaluation);
+  auto summary = results.evaluation;
   for (const auto& s : results.samples)
     tracker.log_text(last, "sample/" + s.prompt, s.prompt + s.continuation);
   if (!results.samples.empty()) console.samples(results.samples);
@@ -65,7 +66,14 @@ void finish_run(const LmConfig& config, const RunPlace& place, const RunTimes& t
   console.line(
       fmt::format("checkpoint {}/step-{}{}", place.directory, config.trainer.num_train_steps,
                   results.exported.empty() ? "" : "        hugging face export " + results.exported));
-  tracker.log_summary(results.evaluation);
+  if (!results.adapter.empty()) console.line("adapter " + results.adapter);
+  const auto& n = results.parameters;
+  if (n.trained != n.all) {
+    console.line(fmt::format("trained {} of {} parameters", with_commas(n.trained), with_commas(n.all)));
+    summary.push_back({"parameters/all", static_cast<double>(n.all)});
+    summary.push_back({"parameters/trained", static_cast<double>(n.trained)});
+  }
+  tracker.log_summary(summary);
   tracker.finish();
   std::vector<std::string> commands = {
       fmt::format("./bora generate {} \"The moon is\"", place.directory),

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "bora/nn/language_model.h"
+#include "bora/run/adapters.h"
 #include "bora/run/text_data.h"
 #include "bora/track/throughput.h"
 #include "bora/track/tracker.h"
@@ -21,7 +22,9 @@ struct RunTimes {
 
 struct RunResults {
   std::vector<track::Metric> evaluation;
+  ParameterCounts parameters = {};
   std::string exported;  ///< directory, if any
+  std::string adapter;   ///< likewise
   std::vector<track::Sample> samples;
 };
 

@@ -7,6 +7,7 @@
 #include "bora/core/grad.h"
 #include "bora/data/loader.h"
 #include "bora/run/models.h"
+#include "bora/run/peft.h"
 #include "bora/train/lanes.h"
 
 namespace bora::run {
@@ -46,6 +47,8 @@ void add_rows(NamedResult& all, NamedResult more) {
 void add_gradients(nn::LanguageModel& model, const nn::TokenBatch& batch, core::DType compute,
                    std::map<std::string, NamedResult>& out) {
   auto parameters = hf_parameters(model);
+  for (auto& p : adapter_parameters(model)) parameters.push_back(std::move(p));
+  std::erase_if(parameters, [](const auto& p) { return !p.parameter.trainable; });
   std::vector<core::Array*> arrays;
   for (auto& p : parameters) arrays.push_back(p.parameter.array);
   auto result = core::value_and_grad(arrays, [&] {

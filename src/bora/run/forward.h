@@ -13,7 +13,7 @@ namespace bora::run {
 struct ForwardOptions {
   bool hidden =
       false;  ///< hidden_states.i: 0 the embeddings, i the output of layer i, last after the final norm
-  bool grads = false;                      ///< grad.<Hugging Face name>, of the loss
+  bool grads = false;                      ///< grad.<Hugging Face name>, of the loss, of what is trained
   core::DType compute = core::DType::f32;  ///< of loss and gradients
 };
 

@@ -103,7 +103,7 @@ TEST_F(Generation, ExportsCarryWhatChatsNeed) {
   const auto tokenizer = words(R"({"eos_token":"</s>","chat_template":[{"name":"default","template":"d"},)"
                                R"({"name":"tool_use","template":"t"}]})")
                              .with_chat_template("mine");
-  export_hugging_face(*model, tokenizer, of(tokenizer), at("out"), {});
+  export_hugging_face(*model, tokenizer, of(tokenizer), at("out"), core::DType::f32);
   const Json config = Json::parse(read_text(at("out/config.json")));
   EXPECT_EQ(config["eos_token_id"], 1);
   EXPECT_TRUE(config.at("bos_token_id").is_null()) << "left out it would be 50256";
@@ -114,7 +114,7 @@ TEST_F(Generation, ExportsCarryWhatChatsNeed) {
   EXPECT_FALSE(Json::parse(read_text(at("out/tokenizer_config.json"))).contains("chat_template"));
   EXPECT_EQ(Tokenizer::load(at("out")).chat_templates(),
             (ChatTemplates{{"default", "mine"}, {"tool_use", "t"}}));
-  export_hugging_face(*model, {}, of({}), at("bare"), {});
+  export_hugging_face(*model, {}, of({}), at("bare"), core::DType::f32);
   EXPECT_TRUE(Json::parse(read_text(at("bare/config.json"))).at("eos_token_id").is_null());
   EXPECT_FALSE(exists(at("bare/generation_config.json")));
 }

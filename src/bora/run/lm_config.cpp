@@ -45,6 +45,33 @@ void bind_initialize_from_hf(Binder& b, std::string& value) {
     value = *text;
 }
 
+void bind_lora(Binder& b, LmConfig& config) {
+  b.field("lora", config.lora, "train low-rank adapters of the model alone; {}: with every default");
+  b.field("peft_save_path", config.peft_save_path, "directory of adapter files for PEFT, step-N each");
+  if (!b.reading()) return;
+  if (b.present("max_train_length")) {
+    b.mark_used("max_train_length");
+    b.problem("max_train_length", "is model.seq_len here: the length of the sequences that a run trains on");
+  }
+  // With adapters an export in the Hugging Face layout is the merged model; Levanter calls it so.
+  std::optional<std::string> merged;
+  b.field("merged_hf_save_path", merged);
+  if (merged && config.hf_save_path && *merged != *config.hf_save_path)
+    b.problem("merged_hf_save_path", "hf_save_path says the same; give one of them");
+  if (merged) config.hf_save_path = merged;
+  if (config.lora) {
+    if (config.initialize_from_hf.empty() && !config.checkpoint_to_start_from()) {
+      b.problem("lora",
+                "needs a model to adapt: initialize_from_hf, or trainer.initialize_from (a run of "
+                "Bora's)");
+    }
+    if (!b.present("hf_save_steps")) config.hf_save_steps = 1000;
+    return;
+  }
+  if (config.peft_save_path) b.problem("peft_save_path", "needs lora; lora: {} has every default");
+  if (merged) b.problem("merged_hf_save_path", "needs lora; without it: hf_save_path");
+}
+
 }  // namespace
 
 void LmConfig::bind(Binder& b) {
@@ -59,9 +86,12 @@ void LmConfig::bind(Binder& b) {
   b.field("initialize_from_checkpoint_path", initialize_from_checkpoint_path,
           "start from a checkpoint's weights, at step 0");
   b.field("z_loss_weight", z_loss_weight, kNonNegative, "weight of logsumexp² in the loss");
-  b.field("hf_save_path", hf_save_path, "directory of Hugging Face exports, step-N each");
-  b.field("hf_save_steps", hf_save_steps, at_least(1), "steps between them");
+  b.field(
+      "hf_save_path", hf_save_path,
+      "directory of Hugging Face exports, step-N each; with lora the merged model (also: merged_hf_save_path)");
+  b.field("hf_save_steps", hf_save_steps, at_least(1), "steps between exports; with lora 1000");
   b.field("hf_save_dtype", hf_save_dtype, "f32, bf16 or f16");
+  bind_lora(b, *this);
   b.field("hf_export", hf_export, "write <run>/hf at the end");
   b.field("data_seed", data_seed, kSeed, "seed of the data order; default trainer.seed");
   b.field("epoch", epoch, from_to(0, 0x7FFFFFFF),
@@ -69,7 +99,8 @@ void LmConfig::bind(Binder& b) {
   b.field("cross_entropy_chunk", cross_entropy_chunk, kSize,
           "positions of the head at a time; part of the bits of a run");
   b.field("sample", sample, "texts to continue at the end");
-  b.ignored("hf_upload", "exports stay local; upload the directory with your own tools");
+  for (const char* upload : {"hf_upload", "peft_hf_upload", "merged_hf_upload"})
+    b.ignored(upload, "exports stay local; upload the directory with your own tools");
   b.ignored("eval_harness", "task evaluation is not built yet");
   b.ignored("eval_harness_steps", "task evaluation is not built yet");
   b.ignored("log_entropy", "not built yet");
@@ -106,6 +137,17 @@ std::vector<ConfigProblem> size_problems(const LmConfig& config) {
   return out;
 }
 
+const std::optional<std::string>& LmConfig::checkpoint_to_start_from() const {
+  return initialize_from_checkpoint_path ? initialize_from_checkpoint_path : trainer.initialize_from;
+}
+
+std::string model_to_start_from(const LmConfig& config) {
+  if (!config.initialize_from_hf.empty()) return config.initialize_from_hf;
+  const auto& from = config.checkpoint_to_start_from();
+  if (!from) return "";
+  return exists(path_join(*from, "state.json")) ? parent_path(*from) : *from;  // a checkpoint, or its run
+}
+
 LmConfig training_part(const LmConfig& config) {
   const LmConfig fresh;
   auto part = config;
@@ -125,6 +167,7 @@ LmConfig training_part(const LmConfig& config) {
   t.fsdp_axis = fresh.trainer.fsdp_axis;
   t.mesh = fresh.trainer.mesh;
   part.hf_save_path = fresh.hf_save_path;
+  part.peft_save_path = fresh.peft_save_path;
   part.hf_save_steps = fresh.hf_save_steps;
   part.hf_save_dtype = fresh.hf_save_dtype;
   part.hf_export = fresh.hf_export;

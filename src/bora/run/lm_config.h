@@ -12,6 +12,7 @@
 #include "bora/data/config.h"
 #include "bora/models/model_types.h"
 #include "bora/optim/optimizer_types.h"
+#include "bora/run/lora_config.h"
 #include "bora/train/config.h"
 
 namespace bora::run {
@@ -36,13 +37,15 @@ struct LmConfig {
   ModelField model;
   train::TrainerConfig trainer;
   optim::OptimizerChoice optimizer;
+  std::optional<LoraConfig> lora;  ///< train adapters in the place of the model
 
   std::string initialize_from_hf;  ///< a local directory; empty: new weights
   bool use_hf_model_config = false;
   std::optional<std::string> initialize_from_checkpoint_path;
   double z_loss_weight = 0;
   std::optional<std::string> hf_save_path;
-  std::int64_t hf_save_steps = 10000;
+  std::optional<std::string> peft_save_path;
+  std::int64_t hf_save_steps = 10000;  ///< with lora 1000, as in Levanter
   std::string hf_save_dtype = "f32";
   bool hf_export = false;  ///< write <run>/hf at the end
   std::optional<std::int64_t> data_seed;
@@ -50,12 +53,18 @@ struct LmConfig {
   std::int64_t cross_entropy_chunk = 1024;
   SampleConfig sample;
 
+  /// initialize_from_checkpoint_path, or trainer.initialize_from.
+  const std::optional<std::string>& checkpoint_to_start_from() const;
+
   void bind(Binder& b);
 };
 
 /// What is too large in a configuration whose every number is in its range: tokens of a lane, and of the run.
 /// (With the model that it holds now, which may have come from elsewhere.)
 std::vector<ConfigProblem> size_problems(const LmConfig& config);
+
+/// The directory, of Hugging Face or of a run, whose weights a run begins with; "" if it begins with new ones.
+std::string model_to_start_from(const LmConfig& config);
 
 /// What decides a training, with everything else at its default: names and places, trackers, checkpoints and
 /// exports, samples, and when and how fast it runs. Equal ones train the same parameters, step by step.

@@ -51,15 +51,17 @@ SizeEstimate estimate_sizes(const models::ModelConfig& config, const EstimateOpt
   auto s = config.shape(options.vocab);
   double element = static_cast<double>(core::bytes(options.compute));
   SizeEstimate out;
-  out.parameters = config.parameter_count(options.vocab);
-  double parameters = static_cast<double>(out.parameters);
+  const auto count = config.parameter_count(options.vocab);
+  out.parameters = options.parameters.value_or(ParameterCounts{count, count});
+  const double all = static_cast<double>(out.parameters.all);
+  const double trained = static_cast<double>(out.parameters.trained);
   // In another dtype than fp32, a copy of the parameters and the gradients of that copy.
-  double copy = options.compute == core::DType::f32 ? 0 : element * parameters;
+  const double copy = options.compute == core::DType::f32 ? 0 : element;
   out.process_bytes = kProcessBytes;
-  out.parameter_bytes = 4 * parameters + copy;
-  out.gradient_bytes = 4 * parameters * (1 + std::log2(static_cast<double>(options.lanes))) + copy;
-  out.optimizer_bytes = 8 * parameters;
-  out.checkpoint_bytes = 12 * parameters;
+  out.parameter_bytes = (4 + copy) * all;
+  out.gradient_bytes = (4 * (1 + std::log2(static_cast<double>(options.lanes))) + copy) * trained;
+  out.optimizer_bytes = 8 * trained;
+  out.checkpoint_bytes = 4 * all + 8 * trained;
   const std::int64_t sequences = options.batch / options.lanes;
   const double tokens = static_cast<double>(sequences * s.seq_len);
   double logits = std::min(tokens, 1024.0) * static_cast<double>(options.vocab);  // one chunk of the head

@@ -2,15 +2,17 @@
 // SPDX-FileCopyrightText: The Bora authors
 #pragma once
 #include <cstdint>
+#include <optional>
 
 #include "bora/core/dtype.h"
 #include "bora/models/model_config.h"
+#include "bora/run/adapters.h"
 
 namespace bora::run {
 
 /// What a run will hold in memory, in bytes, from shapes alone.
 struct SizeEstimate {
-  std::int64_t parameters = 0;
+  ParameterCounts parameters;
   double process_bytes = 0;    ///< program and libraries, before there is a model
   double parameter_bytes = 0;  ///< with the copy in the dtype of computation
   double gradient_bytes = 0, optimizer_bytes = 0, activation_bytes = 0;
@@ -27,9 +29,11 @@ struct EstimateOptions {
   std::int64_t batch = 0;  ///< sequences a step
   std::int64_t lanes = 1;
   core::DType compute = core::DType::f32;
+  std::optional<ParameterCounts> parameters = {};  ///< of the run; none: the model's, all of them trained
 };
 
-/// fp32 parameters and AdamW; gradients of log2(lanes) + 1 lanes; activations of one lane, less what the
+/// fp32 parameters and AdamW; gradients of log2(lanes) + 1 lanes; gradients and moments of what is trained
+/// alone; activations of one lane, less what the
 /// model's gradient_checkpointing computes again. Without data: token caches are mapped files.
 SizeEstimate estimate_sizes(const models::ModelConfig& config, const EstimateOptions& options);
 

@@ -12,12 +12,7 @@ namespace bora::run {
 std::vector<checkpoint::HfParameter> hf_parameters(nn::LanguageModel& model) {
   std::vector<checkpoint::HfParameter> out;
   for (auto& p : model.parameters()) {
-    if (p.role == core::Role::adapter) {
-      fail(ErrorKind::Unsupported,
-           "{} is of an adapter, which has no place in a Hugging Face model\nhint: "
-           "nn::merge_lora before the export",
-           p.path);
-    }
+    if (p.role == core::Role::adapter) continue;
     auto hf = model.hf_name(p.path);
     out.push_back({p, hf.name, hf.transposed});
   }
@@ -34,18 +29,18 @@ std::unique_ptr<nn::LanguageModel> load_model(const std::string& directory) {
 }
 
 void export_hugging_face(nn::LanguageModel& model, const std::optional<Tokenizer>& tokenizer,
-                         const Json& generation, const std::string& directory,
-                         const checkpoint::HfSaveOptions& options) {
+                         const Json& generation, const std::string& directory, core::DType dtype,
+                         const WholeValues& whole) {
   auto config = model.hf_config();
   for (const char* key : {"bos_token_id", "eos_token_id", "pad_token_id"})
     config[key] = generation.contains(key) ? generation[key] : Json();
-  auto complete = options;
-  complete.add_files = [&](const std::string& to) {
+  checkpoint::HfSaveOptions options{.dtype = dtype, .values = merged_values(model, whole)};
+  options.add_files = [&](const std::string& to) {
     if (tokenizer) tokenizer->save(to);
     if (!generation.empty())
       write_atomically(path_join(to, "generation_config.json"), generation.dump(2) + "\n");
   };
-  checkpoint::save_hugging_face(directory, hf_parameters(model), config, complete);
+  checkpoint::save_hugging_face(directory, hf_parameters(model), config, options);
 }
 
 }  // namespace bora::run

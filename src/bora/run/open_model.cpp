@@ -10,8 +10,10 @@
 #include "bora/checkpoint/restore.h"
 #include "bora/mesh/communicator.h"
 #include "bora/models/add_model.h"
+#include "bora/run/adapters.h"
 #include "bora/run/generation_config.h"
 #include "bora/run/models.h"
+#include "bora/run/peft.h"
 #include "bora/train/first_non_finite.h"
 
 namespace bora::run {
@@ -32,7 +34,7 @@ bool starts_with_bos(const std::optional<Tokenizer>& tokenizer) {
   return !ids.empty() && ids[0] == *tokenizer->bos_id();
 }
 
-std::unique_ptr<nn::LanguageModel> model_of_checkpoint(const std::string& checkpoint) {
+std::unique_ptr<nn::LanguageModel> model_of_checkpoint(const std::string& checkpoint, std::string& base) {
   auto path = path_join(checkpoint, "state.json");
   auto state = parse_json(read_text(path), path);
   if (!state.contains("model"))
@@ -40,6 +42,8 @@ std::unique_ptr<nn::LanguageModel> model_of_checkpoint(const std::string& checkp
   const auto& described = state["model"];
   auto config = models::model_config_from_hf(described, path);
   auto model = models::make_model(*config, models::vocab_size_from_hf(described, path), Key{});
+  if (state.contains("lora")) attach_recorded(*model, state["lora"], path);
+  base = json_get<std::string>(state, "lora_base", path, "");
   auto arrays = checkpoint::checkpoint_arrays(model->parameters());
   checkpoint::restore_parameters(checkpoint, arrays);
   return model;
@@ -57,7 +61,22 @@ const Tokenizer& OpenedModel::require_tokenizer() const {
   return *tokenizer;
 }
 
-OpenedModel open_model(const std::string& path) {
+namespace {
+
+// The directory of an adapter without a model of its own.
+OpenedModel open_adapter(const std::string& path) {
+  const auto base = base_of_peft(path);
+  if (base.empty() || !exists(base)) {
+    fail(ErrorKind::NotFound,
+         "{} is an adapter {}, which is not here\nhint: give that model, and --adapter {}", path,
+         base.empty() ? "of a model that it does not name" : "of " + base, path);
+  }
+  return open_model(base, path);
+}
+
+}  // namespace
+
+OpenedModel open_model(const std::string& path, const std::string& adapter) {
   if (!exists(path)) {
     fail(ErrorKind::NotFound,
          "{} does not exist\nhint: give a run (runs/name), a checkpoint (runs/name/step-N) or a Hugging Face "
@@ -69,10 +88,16 @@ OpenedModel open_model(const std::string& path) {
   if (exists(path_join(path, "config.json"))) {
     out.directory = path;
     out.model = load_model(path);
+  } else if (is_peft(path) && adapter.empty()) {
+    return open_adapter(path);
   } else {
     out.directory = checkpoint::find_checkpoint(path);
-    out.model = model_of_checkpoint(out.directory);
+    out.model = model_of_checkpoint(out.directory, out.base);
     described = parent_path(out.directory);
+  }
+  if (!adapter.empty()) {
+    load_peft(*out.model, adapter);
+    out.base = path;
   }
   out.tokenizer = tokenizer_near(out.directory);
   out.generation = generation_of(described, out.tokenizer, out.model->shape().vocab);

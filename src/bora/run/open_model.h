@@ -18,6 +18,7 @@ struct OpenedModel {
   std::optional<Tokenizer> tokenizer;
   Json generation;           ///< generation_of() its directory: what begins and ends its texts
   std::string directory;     ///< where the weights came from
+  std::string base;          ///< the model that its adapters are for, if it has any and that is known
   bool prepend_bos = false;  ///< the tokenizer's post-processor starts texts with its beginning token
 
   /// NotFound, saying where it was looked for.
@@ -27,8 +28,10 @@ struct OpenedModel {
 /// The tokenizer beside a model's weights, in a folder tokenizer there, or in one beside that directory.
 std::optional<Tokenizer> tokenizer_near(const std::string& directory);
 
-/// Errors: NotFound, listing what a model directory may be.
-OpenedModel open_model(const std::string& path);
+/// With the adapters that it was trained with; those of PEFT's files in the directory `adapter`, if one is
+/// given, are put on it. A directory of PEFT alone is opened with the model that it names. Errors: NotFound,
+/// listing what a model directory may be.
+OpenedModel open_model(const std::string& path, const std::string& adapter = "");
 
 /// Runs `use`; a NonFinite error that leaves it gains the first weight that is not finite in front, if one
 /// is.

@@ -4,11 +4,8 @@
 
 #include <algorithm>
 #include <cstring>
-#include <numeric>
 
 #include "bora/base/error.h"
-#include "bora/base/path_pattern.h"
-#include "bora/base/text.h"
 #include "bora/checkpoint/hf_config.h"
 #include "bora/checkpoint/hugging_face.h"
 #include "bora/core/shard.h"
@@ -22,30 +19,6 @@ namespace {
 bool on_every_worker_of_a_lane(const core::Array& x) {
   const auto cuts = core::cuts_of(x);
   return std::all_of(cuts.begin(), cuts.end(), [](int dim) { return dim < 0; });
-}
-
-std::int64_t elements_of(const std::vector<core::Parameter>& parameters) {
-  std::int64_t n = 0;
-  for (const auto& p : parameters) {
-    const auto sizes = core::whole_sizes(*p.array);
-    n += std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
-  }
-  return n;
-}
-
-// trainer.freeze
-void freeze(const std::vector<core::Parameter>& parameters, const std::vector<std::string>& patterns) {
-  std::vector<std::string> paths;
-  for (const auto& p : parameters) paths.push_back(p.path);
-  const auto chosen = select_paths(patterns, paths, "parameter");
-  if (!chosen.problems.empty())
-    fail(ErrorKind::Config, "trainer.freeze: {}", join(chosen.problems, "\ntrainer.freeze: "));
-  if (!paths.empty() && std::count(chosen.selected.begin(), chosen.selected.end(), false) == 0) {
-    fail(ErrorKind::Config, "trainer.freeze: {} selects all {} parameters; there is nothing to train",
-         join(patterns), paths.size());
-  }
-  for (std::size_t i = 0; i < paths.size(); ++i)
-    if (chosen.selected[i]) core::set_trainable(*parameters[i].array, false);
 }
 
 }  // namespace
@@ -81,7 +54,7 @@ void PlacedModel::make(const LoadedConfig& loaded, std::int64_t vocab) {
     vocab = theirs;
   }
   model_ = models::make_model(*config.model.config, vocab, key);
-  freeze(model_->parameters(), config.trainer.freeze);
+  choose_trained(*model_, config);
   model_parameters_ = model_->parameters();
   if (sharded_) sharded_->adopt(model_parameters_);
 }
@@ -98,10 +71,7 @@ void PlacedModel::load_hugging_face(const std::string& from) {
   checkpoint::load_hugging_face(from, hf_parameters(*model_), take);
 }
 
-std::int64_t PlacedModel::elements() const { return elements_of(model_parameters_); }
-std::int64_t PlacedModel::trained_elements() const {
-  return elements_of(core::trainable_parameters(model_parameters_));
-}
+ParameterCounts PlacedModel::counts() const { return count_parameters(model_parameters_); }
 
 std::string PlacedModel::describe_workers() const {
   const auto& s = mesh_->shape();

@@ -14,6 +14,7 @@
 #include "bora/mesh/mesh.h"
 #include "bora/mesh/sharded_parameters.h"
 #include "bora/nn/language_model.h"
+#include "bora/run/adapters.h"
 #include "bora/run/lm_config.h"
 
 namespace bora::run {
@@ -32,8 +33,7 @@ class PlacedModel {
   mesh::ShardedParameters* sharded() { return sharded_.get(); }  ///< null: whole on each lane's workers
   /// Some parameter is in blocks.
   bool distributed() const { return sharded_ != nullptr || mesh_->mapping() != nullptr; }
-  std::int64_t elements() const;          ///< of all parameters
-  std::int64_t trained_elements() const;  ///< of those that are not frozen
+  ParameterCounts counts() const;
   /// "4 workers (data 2 × model 2), parameters sharded over data"; "" for one.
   std::string describe_workers() const;
 
@@ -51,7 +51,6 @@ class PlacedModel {
 
   /// Worker 0 runs `use`, which may ask for the whole values of one parameter after the other; the others
   /// give what they hold until it ends.
-  using WholeValues = std::function<core::Array(const core::Parameter&)>;
   void lend_values(const std::function<void(const WholeValues&)>& use);
 
   /// Runs `use`, on all workers, with positions whole on each of them, as a text that grows token by token

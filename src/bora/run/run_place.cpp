@@ -25,9 +25,13 @@ std::optional<std::string> given_id(const train::TrainerConfig& trainer) {
 
 // Keys that came after runs were first named. At these values they are left out of the name, so that a run
 // that began before is found.
-constexpr std::array<std::string_view, 5> kLaterKeys = {"allow_private_addresses: false", "chat_date: null",
-                                                        "freeze: []", "intermediate_dim: null",
-                                                        "max_download: 100GB"};
+constexpr std::array<std::string_view, 7> kLaterKeys = {"allow_private_addresses: false",
+                                                        "chat_date: null",
+                                                        "freeze: []",
+                                                        "intermediate_dim: null",
+                                                        "lora: null",
+                                                        "max_download: 100GB",
+                                                        "peft_save_path: null"};
 
 std::string identity_of_training(const LmConfig& config) {
   auto part = training_part(config);

@@ -21,22 +21,14 @@ namespace bora::run {
 
 namespace {
 
-// The directory, of Hugging Face or of a run, whose weights a run begins with; empty if it begins with new
-// ones.
-std::string model_to_start_from(const LmConfig& config) {
-  if (!config.initialize_from_hf.empty()) return config.initialize_from_hf;
-  const auto& from = config.initialize_from_checkpoint_path ? config.initialize_from_checkpoint_path
-                                                            : config.trainer.initialize_from;
-  if (!from) return "";
-  return exists(path_join(*from, "state.json")) ? parent_path(*from) : *from;  // a checkpoint, or its run
-}
-
 void describe_model(PlacedModel& model, track::Console& console) {
   auto s = model->shape();
-  const auto elements = model.elements(), trained = model.trained_elements();
+  const auto [elements, trained] = model.counts();
   console.fact("model",
                fmt::format("{} · {} parameters · {} layers × {} · context {}", s.type,
                            human_count(static_cast<double>(elements)), s.layers, s.hidden, s.seq_len));
+  if (const auto adapters = record_of_adapters(*model); !adapters.is_null())
+    console.fact("adapters", describe_adapters(adapters));
   if (trained == elements) return;
   const auto parameters = model.parameters();
   console.fact("trained", fmt::format("{} of {} parameters, in {} of {} arrays; the others are frozen",

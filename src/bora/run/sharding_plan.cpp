@@ -8,23 +8,12 @@
 
 #include "bora/base/error.h"
 #include "bora/base/text.h"
-#include "bora/core/parameter_store.h"
 #include "bora/mesh/lane_order.h"
-#include "bora/models/add_model.h"
 #include "bora/run/memory_estimate.h"
-#include "bora/run/models.h"
+#include "bora/run/shape_model.h"
 
 namespace bora::run {
 namespace {
-
-// Takes every value away as soon as it could be there.
-class NoValues final : public core::ParameterStore {
- public:
-  bool shapes_only() const override { return true; }
-  void created(core::Array& parameter, core::Names) override { core::drop_values(parameter); }
-  void hold(std::span<const core::Array>) override {}
-  void need(std::span<const core::Array>) override {}
-};
 
 // "layers.3.attn.q_proj.weight" is of layer 3.
 std::string layer_of(const std::string& path) {
@@ -52,18 +41,15 @@ void cut_over(std::string_view mesh_axis, int n, PlannedParameter& p,
   }
 }
 
-std::vector<PlannedParameter> planned_parameters(const models::ModelConfig& config,
-                                                 const PlanOptions& options) {
-  NoValues nowhere;
-  const core::ParameterStoreScope scope(nowhere);
-  auto model = models::make_model(config, options.vocab, Key::from_seed(0));
+std::vector<PlannedParameter> planned_parameters(nn::LanguageModel& model, const PlanOptions& options) {
   std::vector<PlannedParameter> out;
   std::vector<std::string> problems;
   const auto& shape = options.mesh.shape;
   const auto& rules = options.mesh.rules.parameters;
-  train::require_experts(options.mesh, model->parameters(), config.type());
-  for (const auto& p : model->parameters()) {
-    PlannedParameter planned{.path = p.path, .names = p.axes, .sizes = p.array->sizes()};
+  train::require_experts(options.mesh, model.parameters(), model.shape().type);
+  for (const auto& p : model.parameters()) {
+    PlannedParameter planned{
+        .path = p.path, .names = p.axes, .sizes = p.array->sizes(), .trainable = p.trainable};
     cut_over("expert", shape.expert, planned, rules, problems);
     cut_over("model", shape.model, planned, rules, problems);
     auto block = planned.sizes;
@@ -90,7 +76,10 @@ WorkerShare share_of(const ShardingPlan& plan, int group) {
     const bool whole = p.cut.whole();
     const auto own = kFloat * static_cast<double>(p.elements_of(group));
     out.parameters += own;
-    out.optimizer += 2 * own;
+    if (p.trainable) {
+      out.gradients += own;
+      out.optimizer += 2 * own;
+    }
     if (!whole)
       (p.in_layers ? layers[layer_of(p.path)] : stays) += kFloat * static_cast<double>(p.cut.elements());
   }
@@ -115,8 +104,11 @@ void count_activations(ShardingPlan& plan, const models::ModelConfig& config, co
   const double keys = kFloat * tokens * static_cast<double>(shape.kv_heads * shape.head_dim) / mesh.model;
   const double model = static_cast<double>(mesh.model - 1) / mesh.model;
   const double context = static_cast<double>(mesh.context - 1) / mesh.context;
+  double gradients = 0;
+  for (const auto& p : plan.parameters)
+    if (p.trainable) gradients += kFloat * static_cast<double>(p.elements_of(0));
   plan.model_bytes = rounds * hidden * (4 * layers + 2) * 2 * model;
-  plan.context_bytes = rounds * keys * 2 * layers * 2 * context + 2 * context * plan.shares[0].parameters;
+  plan.context_bytes = rounds * keys * 2 * layers * 2 * context + 2 * context * gradients;
 }
 
 }  // namespace
@@ -135,17 +127,17 @@ std::int64_t PlannedParameter::elements_of(int lane_group) const {
   return cut.whole() ? elements() / lane_blocks() : cut.elements(lane_group % cut.workers());
 }
 
-ShardingPlan plan_sharding(const models::ModelConfig& config, const PlanOptions& options) {
+ShardingPlan plan_sharding(const LmConfig& run, const PlanOptions& options) {
+  const auto& config = *run.model.config;
   const auto& shape = options.mesh.shape;
   const int groups = shape.lane_groups();
   if (groups > options.lanes) {
     fail(ErrorKind::InvalidArgument, "sharding plan: {} groups of workers but {} lanes", groups,
          options.lanes);
   }
-  ShardingPlan plan{.workers = shape.workers(),
-                    .lanes = options.lanes,
-                    .mesh = shape,
-                    .parameters = planned_parameters(config, options)};
+  ShardingPlan plan{.workers = shape.workers(), .lanes = options.lanes, .mesh = shape};
+  with_shape_model(run, options.vocab,
+                   [&](auto& model) { plan.parameters = planned_parameters(model, options); });
   const auto sizes = estimate_sizes(
       config,
       {.vocab = options.vocab, .batch = options.batch, .lanes = options.lanes, .compute = options.compute});
@@ -159,7 +151,7 @@ ShardingPlan plan_sharding(const models::ModelConfig& config, const PlanOptions&
     const double subtrees = any_cut || groups == 1 ? rounds : static_cast<double>(options.lanes) / groups;
     double sums = 1;
     for (double n = subtrees; n > 1; n /= 2) ++sums;
-    share.gradients = share.parameters * sums;
+    share.gradients *= sums;
     // At most: what model divides of it is not counted.
     share.activations = sizes.activation_bytes / shape.context;
     plan.shares.push_back(share);
@@ -173,6 +165,7 @@ ShardingPlan plan_sharding(const models::ModelConfig& config, const PlanOptions&
     const std::int64_t elements = p.elements() / p.lane_blocks();
     const double bytes = kFloat * static_cast<double>(elements);
     if (!p.cut.whole()) plan.gathered_bytes += holders * bytes * (p.in_layers ? 2 * rounds : 1);
+    if (!p.trainable) continue;
     if (any_cut)
       plan.gradient_bytes +=
           bytes * rounds * (shape.data - 1 + from_replicas) / (p.cut.whole() ? 1 : shape.data);

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "bora/mesh/axis_cut.h"
-#include "bora/models/model_config.h"
+#include "bora/run/lm_config.h"
 #include "bora/train/mesh_config.h"
 
 namespace bora::run {
@@ -26,7 +26,8 @@ struct PlannedParameter {
   std::vector<std::int64_t> sizes;
   std::vector<LaneCut> lane_cuts;  ///< expert before model, as ranks count
   mesh::AxisCut cut;               ///< of a lane's block, over data; whole where no axis of it is cut
-  bool in_layers = false;          ///< gathered layer by layer; others stay for a step
+  bool trainable = true;
+  bool in_layers = false;  ///< gathered layer by layer; others stay for a step
   std::int64_t elements() const;
   int lane_blocks() const;  ///< of all lane_cuts together
   bool whole() const { return lane_cuts.empty() && cut.whole(); }
@@ -59,9 +60,9 @@ struct PlanOptions {
   core::DType compute = core::DType::f32;
 };
 
-/// Makes the model without values. Config errors: sizes that the mesh axes model and expert do not divide, a
+/// Makes the model without values. Config errors: those of choose_trained; sizes that the mesh axes model and expert do not divide, a
 /// model without experts on the latter. InvalidArgument: more groups of workers than lanes (require_lanes).
-ShardingPlan plan_sharding(const models::ModelConfig& config, const PlanOptions& options);
+ShardingPlan plan_sharding(const LmConfig& config, const PlanOptions& options);
 
 /// One line a parameter (layers that are alike once), the blocks drawn: "mlp ▏0▏1▕ 64 each over model · embed
 /// ▏0▏1▕ 16 each".

@@ -21,6 +21,7 @@
 #include "bora/run/launch.h"
 #include "bora/run/memory_estimate.h"
 #include "bora/run/session.h"
+#include "bora/run/shape_model.h"
 #include "bora/train/signals.h"
 
 namespace bora::run {
@@ -51,10 +52,13 @@ void finish(Session& session, const Progress& progress) {
   auto evaluation = evaluate(session);
   const auto exported = config.hf_export ? path_join(session.place().directory, "hf") : "";
   if (!exported.empty()) export_model(session, exported);
+  const auto adapter = config.lora ? path_join(session.place().directory, "adapter") : "";
+  if (!adapter.empty()) export_adapter(session, adapter);
   std::vector<track::Sample> samples;
   session.model().with_whole_positions(
       [&] { samples = draw_samples(*session.model(), session.text(), config, session.place()); });
-  finish_run(config, session.place(), progress.times(), {std::move(evaluation), exported, std::move(samples)},
+  finish_run(config, session.place(), progress.times(),
+             {std::move(evaluation), session.model().counts(), exported, adapter, std::move(samples)},
              session.console(), session.tracker());
 }
 
@@ -98,6 +102,8 @@ void require_startable(const LoadedConfig& loaded) {
   if (!problems.empty()) throw Error(ErrorKind::Config, format_problems(loaded.first_file, problems));
 }
 
+constexpr std::int64_t kAnyVocabulary = 1;  // before there is a tokenizer
+
 }  // namespace
 
 int run_training(const LoadedConfig& loaded, const RunFlags& flags) {
@@ -108,6 +114,7 @@ int run_training(const LoadedConfig& loaded, const RunFlags& flags) {
   track::Console console(track::detect_console(flags.quiet || launch.rank != 0, flags.json));
   if (flags.dry_run) return print_dry_run(loaded, place, flags, console);
   require_memory(*loaded.config.model.config, launch.size);
+  count_parameters(loaded.config, kAnyVocabulary);  // what lora and trainer.freeze name is there
   outlive_readers();
   auto workers = join_workers(launch, loaded.config.trainer);
   auto info = core::runtime_info();

@@ -12,6 +12,7 @@
 #include "bora/base/trace.h"
 #include "bora/checkpoint/restore.h"
 #include "bora/core/runtime.h"
+#include "bora/run/adapters.h"
 #include "bora/run/data_order.h"
 #include "bora/run/join_workers.h"
 
@@ -68,6 +69,37 @@ void tell_of_other_arithmetic(Session& session) {
                                      now, before));
 }
 
+Json adapters_of(const Json& state) { return state.contains("lora") ? state["lora"] : Json(); }
+
+void require_same_adapters(nn::LanguageModel& model, const Json& state) {
+  const auto here = record_of_adapters(model), there = adapters_of(state);
+  if (same_adapters(here, there)) return;
+  fail(
+      ErrorKind::Config,
+      "lora: this run has other adapters than its checkpoint: {} here, {} there\nhint: the configuration that "
+      "it began with; or another run id (trainer.id)",
+      describe_adapters(here), describe_adapters(there));
+}
+
+// The weights of another run: with its adapters, which must be those of this one, or without any.
+void start_from(nn::LanguageModel& model, const std::string& from,
+                std::vector<checkpoint::CheckpointArray> parameters) {
+  const auto path = path_join(from, "state.json");
+  const auto there = adapters_of(parse_json(read_text(path), path)), here = record_of_adapters(model);
+  if (there.is_null()) {
+    const auto all = model.parameters();
+    std::erase_if(parameters, [&](const checkpoint::CheckpointArray& a) {
+      return a.parameter && all[*a.parameter].role == core::Role::adapter;
+    });
+  } else if (!same_adapters(here, there)) {
+    fail(ErrorKind::Config,
+         "lora: {} has adapters {}, and this run {}\nhint: bora export {} DIRECTORY merges them; start from "
+         "that with initialize_from_hf",
+         from, describe_adapters(there), describe_adapters(here), from);
+  }
+  checkpoint::restore_parameters(from, parameters);
+}
+
 }  // namespace
 
 Checkpoints::Checkpoints(Session& session, const RunFlags& flags) : session_(session) {
@@ -97,10 +129,9 @@ void Checkpoints::restore() {
     fail(ErrorKind::NotFound, "trainer.load_checkpoint is true but {} holds no checkpoint",
          session_.place().directory);
   }
-  const auto& from = config.initialize_from_checkpoint_path ? config.initialize_from_checkpoint_path
-                                                            : config.trainer.initialize_from;
+  const auto& from = config.checkpoint_to_start_from();
   if (!from) return;
-  checkpoint::restore_parameters(checkpoint::find_checkpoint(*from), parameters);
+  start_from(*session_.model(), checkpoint::find_checkpoint(*from), parameters);
   session_.console().fact("weights", "from " + *from);
 }
 
@@ -116,8 +147,11 @@ void Checkpoints::go_on(const Json& state) {
 // All read the same one, which rank 0 chooses; it sets damaged ones aside.
 std::optional<checkpoint::Restored> Checkpoints::restore_newest(Arrays parameters, Arrays optimizer) {
   session_.meet("reading the checkpoint", kPatience);
-  const checkpoint::RestoreOptions options{
-      [this](const Json& state) { session_.trainer().load_state(state); }, &session_.workers()};
+  const checkpoint::RestoreOptions options{[this](const Json& state) {
+                                             require_same_adapters(*session_.model(), state);
+                                             session_.trainer().load_state(state);
+                                           },
+                                           &session_.workers()};
   auto restored =
       checkpointer_ ? checkpointer_->restore(parameters, optimizer, options)
                     : checkpoint::restore_latest(session_.place().directory, parameters, optimizer, options);
@@ -195,6 +229,10 @@ checkpoint::CheckpointContent Checkpoints::content() {
   if (model.distributed()) model.assemble(c);
   c.state = trainer.save_state();
   c.state["model"] = model->hf_config();
+  if (const auto adapters = record_of_adapters(*model); !adapters.is_null()) {
+    c.state["lora"] = adapters;
+    c.state["lora_base"] = model_to_start_from(config);
+  }
   c.state["tokens"] = session_.meter().total_tokens();
   c.state["data_order"] = session_.text().datasets.train->order();
   return c;
