@@ -90,6 +90,13 @@ TEST(Scaled, RoundsTheFactorFirst) {
   expect_each(cast(scaled(ones, std::sqrt(3072.0)), core::DType::f32), {6}, [](auto) { return 55.5; }, 0);
 }
 
+TEST(Norms, WithoutAWeight) {
+  EXPECT_EQ(testing::error_of([] { RmsNorm<Embed>()(kX); }),
+            "RmsNorm: it has no weight over [embed]\nhint: make it with RmsNorm::init");
+  EXPECT_EQ(testing::error_of([] { LayerNorm<Embed>()(kX); }),
+            "LayerNorm: it has no weight over [embed]\nhint: make it with LayerNorm::init");
+}
+
 TEST(Norms, LayerNorm) {
   LayerNorm<Embed> norm{kWeight, kBias, 1e-3};
   expect_each(norm(kX), {3, 6}, [](auto p, auto e) {

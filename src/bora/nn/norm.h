@@ -3,6 +3,7 @@
 #pragma once
 #include <string_view>
 
+#include "bora/base/error.h"
 #include "bora/core/create.h"
 #include "bora/core/elementwise.h"
 #include "bora/core/norm.h"
@@ -11,6 +12,15 @@
 #include "bora/nn/init.h"
 
 namespace bora::nn {
+
+namespace detail {
+// The core's norms take no weight as a weight of ones; in a model it was forgotten.
+inline void require_weight(std::string_view kind, const core::Array& weight, core::Names over) {
+  if (!weight.empty()) return;
+  fail(ErrorKind::InvalidArgument, "{}: it has no weight over {}\nhint: make it with {}::init", kind,
+       core::describe(over), kind);
+}
+}  // namespace detail
 
 /// x / sqrt(mean(x²) + eps) · (offset + weight) over an axis, or several together as Axes<...> (Zhang and
 /// Sennrich 2019). With an offset of 1 weight decay draws the scale to one (Gemma). Mean, product and sum are
@@ -33,6 +43,7 @@ struct RmsNorm {
   template <NamedTensor X>
     requires(subset<over, axes_of<X>>)
   X operator()(const X& x) const {
+    detail::require_weight(kind, weight.array(), over::names);
     return X::adopt(core::rms_norm(x.operand(), scale(), over::names, eps));
   }
 
@@ -61,6 +72,7 @@ struct LayerNorm {
   template <NamedTensor X>
     requires HasAxes<X, Over>
   X operator()(const X& x) const {
+    detail::require_weight(kind, weight.array(), Axes<Over>::names);
     return X::adopt(core::layer_norm(x.operand(), weight.array(), bias.array(), Axes<Over>::names, eps));
   }
 };
