@@ -54,6 +54,26 @@ MODELS = {
     "tiny-llama-tied": (3, transformers.LlamaConfig(
         vocab_size=VOCAB, hidden_size=16, intermediate_size=40, num_hidden_layers=2, num_attention_heads=2,
         head_dim=12, max_position_embeddings=40, tie_word_embeddings=True, **BOTH_ENDS)),
+    # A window shorter than every prompt but one.
+    "tiny-mistral": (20, transformers.MistralConfig(sliding_window=5, **SMALL)),
+    # Biases on queries, keys and values; a window from layer 1 on.
+    "tiny-qwen2": (31, transformers.Qwen2Config(
+        use_sliding_window=True, sliding_window=5, max_window_layers=1, rope_theta=1e4, **SMALL)),
+    # Norms of queries and keys head by head, heads wider than hidden_size / heads, tied head.
+    "tiny-qwen3": (22, transformers.Qwen3Config(head_dim=6, tie_word_embeddings=True, **SMALL)),
+    # Norms of queries and keys over all heads together, and of what attention and the MLP give.
+    "tiny-olmo2": (23, transformers.Olmo2Config(rms_norm_eps=1e-5, **SMALL)),
+    # No positions in layer 1, which has a window; tied head.
+    "tiny-smollm3": (24, transformers.SmolLM3Config(
+        no_rope_layers=[1, 0], use_sliding_window=True, sliding_window=5, rope_theta=1e4, **SMALL)),
+    # Multipliers of embeddings, attention scores, branches; divided logits; tied head.
+    "tiny-granite": (25, transformers.GraniteConfig(
+        embedding_multiplier=3.0, attention_multiplier=0.7, residual_multiplier=0.6, logits_scaling=1.7,
+        tie_word_embeddings=True, **SMALL)),
+    # Fused weights; half of each head rotates, by other angles in sequences of more than 12 positions.
+    "tiny-phi3": (36, transformers.Phi3Config(
+        partial_rotary_factor=0.5, original_max_position_embeddings=12, sliding_window=15,
+        rope_scaling=dict(type="longrope", short_factor=[1.5], long_factor=[4.0]), **SMALL)),
     # Local and global layers in turn, a window shorter than every prompt but one; both soft caps bend.
     "tiny-gemma2": (13, transformers.Gemma2Config(
         vocab_size=VOCAB, hidden_size=24, intermediate_size=40, num_hidden_layers=2, num_attention_heads=4,

@@ -33,6 +33,16 @@ void transpose_in_place(NamedResult& r) {
   r.values = std::move(out);
 }
 
+// Parameters of one name are the rows of one tensor.
+void add_rows(NamedResult& all, NamedResult more) {
+  if (all.shape.empty()) {
+    all = std::move(more);
+    return;
+  }
+  all.shape.front() += more.shape.front();
+  all.values.insert(all.values.end(), more.values.begin(), more.values.end());
+}
+
 void add_gradients(nn::LanguageModel& model, const nn::TokenBatch& batch, core::DType compute,
                    std::map<std::string, NamedResult>& out) {
   auto parameters = hf_parameters(model);
@@ -45,7 +55,7 @@ void add_gradients(nn::LanguageModel& model, const nn::TokenBatch& batch, core::
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     NamedResult r{checkpoint::hf_shape(parameters[i]), result.gradients[i].to_vector<float>()};
     if (parameters[i].transposed) transpose_in_place(r);
-    out["grad." + parameters[i].name] = std::move(r);
+    add_rows(out["grad." + parameters[i].name], std::move(r));
   }
 }
 
