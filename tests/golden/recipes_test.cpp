@@ -101,8 +101,8 @@ TEST_F(Recipes, LlamaNanoChatsAndAdapters) {
   EXPECT_EQ(text.code, 0) << text.output;
 }
 
-TEST_F(Recipes, OtherGemmasAndGpts) {
-  for (const std::string type : {"gemma", "gemma3", "gpt_neox", "gptj", "mpt"}) {
+TEST_F(Recipes, OtherFamilies) {
+  for (const std::string type : {"gemma", "gemma3", "gpt_neox", "gptj", "mpt", "olmo3"}) {
     const auto done = train_on_text(type + "_nano.yaml");
     EXPECT_EQ(done.code, 0) << done.output;
     EXPECT_THAT(done.output, HasSubstr(type + " · "));

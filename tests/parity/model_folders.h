@@ -32,6 +32,7 @@ inline std::vector<std::string> model_folders() {
       BORA_SOURCE_DIR "/tests/parity/models/tiny-gpt-neox",
       BORA_SOURCE_DIR "/tests/parity/models/tiny-gptj",
       BORA_SOURCE_DIR "/tests/parity/models/tiny-mpt",
+      BORA_SOURCE_DIR "/tests/parity/models/tiny-olmo3",
       BORA_SHARED_DIR "/data/models/gpt2",
       BORA_SHARED_DIR "/data/models/llama-gqa",
       BORA_SHARED_DIR "/data/models/llama-tied-rope3",
@@ -48,6 +49,7 @@ inline std::vector<std::string> model_folders() {
       BORA_SHARED_DIR "/data/models/gpt-neox",
       BORA_SHARED_DIR "/data/models/gptj",
       BORA_SHARED_DIR "/data/models/mpt",
+      BORA_SHARED_DIR "/data/models/olmo3",
       BORA_SHARED_DIR "/data/models/stories260k",
   };
 }

@@ -227,7 +227,9 @@ INSTANTIATE_TEST_SUITE_P(
                     Rounded{kHere, "tiny-smollm3", 0.1965}, Rounded{kHere, "tiny-granite", 0.0227},
                     Rounded{kHere, "tiny-phi3", 0.0251}, Rounded{kHere, "tiny-gemma2", 0.0269},
                     Rounded{kHere, "tiny-gemma3", 0.0601}, Rounded{kHere, "tiny-gptj", 0.0125},
-                    Rounded{kHere, "tiny-mpt", 0.0124}),
+                    Rounded{kHere, "tiny-mpt", 0.0124}, Rounded{kShared, "gemma", 0.0363},
+                    Rounded{kShared, "gpt-neox", 0.0163}, Rounded{kShared, "gptj", 0.0159},
+                    Rounded{kShared, "mpt", 0.0241}, Rounded{kShared, "olmo3", 0.0444}),
     [](const auto& info) {
       std::string name = info.param.name;
       std::replace(name.begin(), name.end(), '-', '_');

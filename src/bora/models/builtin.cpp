@@ -2,7 +2,6 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/models/builtin.h"
 
-#include "bora/models/add_model.h"
 #include "bora/models/builtin_llamas.h"
 
 namespace bora::models {

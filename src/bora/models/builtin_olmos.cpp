@@ -4,12 +4,14 @@
 
 #include "bora/models/add_model.h"
 #include "bora/models/olmo2.h"
+#include "bora/models/olmo3.h"
 #include "bora/models/smollm3.h"
 
 namespace bora::models {
 
 void add_olmo_models() {
   add_model<olmo2::Olmo2>("olmo2", "OLMo 2 (OLMo Team 2024)");
+  add_model<olmo3::Olmo3>("olmo3", "OLMo 3 (OLMo Team 2025)");
   add_model<smollm3::SmolLm3>("smollm3", "SmolLM3 (Bakouch et al. 2025)");
 }
 
