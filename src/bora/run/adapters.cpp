@@ -15,6 +15,7 @@
 #include "bora/core/elementwise.h"
 #include "bora/core/mapping.h"
 #include "bora/run/module_names.h"
+#include "bora/run/peft.h"
 
 namespace bora::run {
 namespace {
@@ -115,6 +116,8 @@ void choose_trained(nn::LanguageModel& model, const LmConfig& config) {
   if (config.lora) {
     const auto key = Key::from_seed(static_cast<std::uint64_t>(config.trainer.seed)).fold("lora");
     model.attach_adapters(chosen_adapters(*config.lora, model), key);
+    if (const auto problem = problem_for_peft(model); config.peft_save_path && !problem.empty())
+      fail(ErrorKind::Config, "peft_save_path: {}\nhint: hf_save_path writes the merged model", problem);
   }
   freeze(model.parameters(), config.trainer.freeze);
 }

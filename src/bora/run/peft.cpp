@@ -58,7 +58,24 @@ void require_tensors(const checkpoint::SafetensorsFile& file,
        join(problems, fmt::format("\n{}: ", file.path())), more, kConfig);
 }
 
+void require_names_of_their_own(nn::LanguageModel& model, const std::string& directory) {
+  if (const auto problem = problem_for_peft(model); !problem.empty())
+    fail(ErrorKind::Unsupported, "{}: {}", directory, problem);
+}
+
 }  // namespace
+
+std::string problem_for_peft(nn::LanguageModel& model) {
+  std::map<std::string, std::string> paths;  // by their names
+  for (const auto& map : named_maps(model)) {
+    if (!map.adapter) continue;
+    const auto [other, is_new] = paths.emplace(map.hf, map.path);
+    if (!is_new)
+      return fmt::format("{} and {} are one linear map for PEFT, {}, and would have one adapter",
+                         other->second, map.path, map.hf);
+  }
+  return "";
+}
 
 std::vector<checkpoint::HfParameter> adapter_parameters(nn::LanguageModel& model) {
   std::map<std::string, core::Parameter> by_path;
@@ -92,6 +109,7 @@ void load_peft(nn::LanguageModel& model, const std::string& directory) {
   }
   const auto where = path_join(directory, std::string(kConfig));
   model.attach_adapters(adapters_of_peft(read_config(directory), maps, where), Key{});
+  require_names_of_their_own(model, directory);
   const auto path = path_join(directory, std::string(kTensors));
   const auto parameters = adapter_parameters(model);
   require_tensors(checkpoint::SafetensorsFile(path), parameters);
@@ -107,6 +125,7 @@ void save_peft(nn::LanguageModel& model, const std::string& directory, const std
          "--peft writes the model",
          directory);
   }
+  require_names_of_their_own(model, directory);
   bool transposed = false;
   for (const auto& map : model.linear_maps())
     if (map.adapter) transposed = transposed || model.hf_name(map.path + ".weight").transposed;

@@ -16,6 +16,10 @@ namespace bora::run {
 /// "base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight".
 std::vector<checkpoint::HfParameter> adapter_parameters(nn::LanguageModel& model);
 
+/// Why the adapters of a model cannot be files of PEFT: linear maps that are parts of one in the Hugging Face
+/// layout, which would have one adapter there. "" where they can.
+std::string problem_for_peft(nn::LanguageModel& model);
+
 /// Whether a directory holds adapter_config.json.
 bool is_peft(const std::string& directory);
 /// The model that the adapter was made for, as its file says; "" where it says nothing.
@@ -23,12 +27,13 @@ std::string base_of_peft(const std::string& directory);
 
 /// Puts an adapter on a model that has none. Errors name the file and what is wrong with it, all at once:
 /// Unsupported for what is no plain low-rank adapter of linear maps (another peft_type, DoRA, biases,
-/// modules_to_save, an initialisation that changes the model's own weights); Corruption for tensors that are
+/// modules_to_save, an initialisation that changes the model's own weights) and problem_for_peft; Corruption for tensors that are
 /// missing, left over or of another shape.
 void load_peft(nn::LanguageModel& model, const std::string& directory);
 
 /// Writes the adapters of a model, whole or not at all; what stands there is replaced in one step. `base`:
 /// the model that they are for. `whole` gives the whole values of a parameter; null: they are in memory.
+/// Unsupported: no adapters, problem_for_peft.
 void save_peft(nn::LanguageModel& model, const std::string& directory, const std::string& base,
                core::DType dtype = core::DType::f32, const WholeValues& whole = nullptr);
 

@@ -11,6 +11,7 @@
 #include "bora/base/file.h"
 #include "bora/checkpoint/safetensors_writer.h"
 #include "bora/models/add_model.h"
+#include "bora/nn/embedding.h"
 #include "bora/run/peft_config.h"
 
 namespace bora::run {
@@ -124,6 +125,54 @@ TEST(PeftConfig, NamesThatSayWhatIsAdapted) {
   EXPECT_EQ(config["lora_alpha"], 1.5);
   EXPECT_EQ(config["rank_pattern"], Json({{"up_proj", 3}}));
   EXPECT_EQ(config["alpha_pattern"], Json::object());
+}
+
+// Two linear maps that are one in the Hugging Face layout.
+struct Batch : axis<"batch"> {};
+struct Pos : axis<"position"> {};
+struct Embed : axis<"embed"> {};
+struct Inner : axis<"inner"> {};
+struct Vocab : axis<"vocab"> {};
+struct Fused {
+  static constexpr std::string_view kind = "Fused";
+  using BatchAxis = Batch;
+  using PosAxis = Pos;
+  using EmbedAxis = Embed;
+  nn::Embedding<Vocab, Embed> embed;
+  nn::Linear<Embed, Inner> gate, up;
+  nn::Linear<Inner, Embed> down;
+  using fields = Fields<&Fused::embed, &Fused::gate, &Fused::up, &Fused::down>;
+  Named<Batch, Pos, Embed> operator()(const Indices<Batch, Pos>& ids, const nn::Context&) const {
+    const auto x = embed(ids);
+    return down(gate(x) * up(x));
+  }
+  const Named<Vocab, Embed>& head() const { return embed.weight; }
+  nn::ModelShape shape() const { return {}; }
+  Json hf_config() const { return {}; }
+  nn::HfName hf_name(std::string_view path) const {
+    return {path.starts_with("down") ? std::string(path) : "gate_up.weight"};
+  }
+};
+
+TEST(PeftFused, MapsThatAreOneForPeftAreRefused) {
+  const Dim<Embed> embed{4};
+  const Dim<Inner> inner{6};
+  const auto key = Key::from_seed(1);
+  const auto fused = [&] {
+    return nn::erase_type(Fused{nn::Embedding<Vocab, Embed>::init(Dim<Vocab>{9}, embed, key, 1),
+                                nn::Linear<Embed, Inner>::init(embed, inner, key, 1),
+                                nn::Linear<Embed, Inner>::init(embed, inner, key, 1),
+                                nn::Linear<Inner, Embed>::init(inner, embed, key, 1)});
+  };
+  const auto model = fused();
+  model->attach_adapters({{"gate", {}}, {"up", {}}}, key);
+  const auto to = testing::TempDir() + "bora_peft_fused";
+  constexpr const char* kProblem =
+      "gate and up are one linear map for PEFT, gate_up, and would have one adapter";
+  EXPECT_EQ(said([&] { save_peft(*model, to, "base"); }).words, to + ": " + kProblem);
+  const auto other = fused();
+  other->attach_adapters({{"down", {}}, {"up", {}}}, key);
+  EXPECT_EQ(problem_for_peft(*other), "");
 }
 
 // A directory with tensors of its own.

@@ -20,6 +20,7 @@
 #include "bora/run/join_workers.h"
 #include "bora/run/launch.h"
 #include "bora/run/memory_estimate.h"
+#include "bora/run/peft.h"
 #include "bora/run/session.h"
 #include "bora/run/shape_model.h"
 #include "bora/train/signals.h"
@@ -44,6 +45,18 @@ void report_stop(Session& session, const Checkpoints& checkpoints) {
   console.line(fmt::format("run it again to go on from step {}", step));
 }
 
+// Returns its directory, if there is one.
+std::string export_adapter_at_end(Session& session) {
+  if (!session.config().lora) return "";
+  if (const auto problem = problem_for_peft(*session.model()); !problem.empty()) {
+    session.console().fact("adapter", "no files for PEFT: " + problem);
+    return "";
+  }
+  auto directory = path_join(session.place().directory, "adapter");
+  export_adapter(session, directory);
+  return directory;
+}
+
 // All workers evaluate, export and draw samples together.
 void finish(Session& session, const Progress& progress) {
   session.growing().wait_for_all();
@@ -52,8 +65,7 @@ void finish(Session& session, const Progress& progress) {
   auto evaluation = evaluate(session);
   const auto exported = config.hf_export ? path_join(session.place().directory, "hf") : "";
   if (!exported.empty()) export_model(session, exported);
-  const auto adapter = config.lora ? path_join(session.place().directory, "adapter") : "";
-  if (!adapter.empty()) export_adapter(session, adapter);
+  const auto adapter = export_adapter_at_end(session);
   std::vector<track::Sample> samples;
   session.model().with_whole_positions(
       [&] { samples = draw_samples(*session.model(), session.text(), config, session.place()); });
