@@ -7,6 +7,7 @@
 #include "bora/base/error.h"
 #include "bora/models/granite.h"
 #include "bora/models/mistral.h"
+#include "bora/models/model_types.h"
 #include "bora/models/olmo2.h"
 #include "bora/models/phi3.h"
 #include "bora/models/qwen2.h"
@@ -158,6 +159,13 @@ TEST(Mistral, SeesAWindowOrAll) {
   EXPECT_EQ(json["sliding_window"], 4096);
   json["sliding_window"] = nullptr;
   EXPECT_FALSE(mistral::Config::from_hf(json, "config.json").sliding_window);
+}
+
+TEST(Qwen2, IsLevantersQwen) {
+  models::add_type<qwen2::Config>("qwen2");
+  EXPECT_EQ(models::make_model_config("qwen")->type(), "qwen2");
+  // A model_type of config.json by this name is another model.
+  EXPECT_THROW(models::model_config_from_hf({{"model_type", "qwen"}}, "config.json"), Error);
 }
 
 TEST(Qwen2, HasAWindowFromALayerOn) {

@@ -15,7 +15,7 @@ Registry<ModelType>& model_types() {
 }
 
 std::unique_ptr<ModelConfig> make_model_config(std::string_view type) {
-  const auto* found = model_types().find(type);
+  const auto* found = model_types().find(type == "qwen" ? "qwen2" : type);
   return found == nullptr ? nullptr : found->config();
 }
 

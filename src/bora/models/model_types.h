@@ -35,7 +35,7 @@ struct ModelType {
 /// All types that this program has.
 Registry<ModelType>& model_types();
 
-/// Null for an unknown type.
+/// Null for an unknown type. Levanter's qwen is qwen2 here, as in config.json.
 std::unique_ptr<ModelConfig> make_model_config(std::string_view type);
 /// From config.json; Unsupported with the list of types for another model_type.
 std::unique_ptr<ModelConfig> model_config_from_hf(const Json& config, std::string_view name);
