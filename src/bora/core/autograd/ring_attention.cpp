@@ -151,7 +151,8 @@ struct RingAttention : torch::autograd::Function<RingAttention> {
       Travel travel(*workers, passes);
       if (round.seen()) {
         const Block wide = round.here.as(at::kFloat);
-        const auto here = with_tensors(ring.rule_for(round.block), ring.of_block(round.block, tensors));
+        const auto of_block = ring.of_block(round.block, tensors);  // lives while the rule points into it
+        const auto here = with_tensors(ring.rule_for(round.block), of_block);
         kernels::attention_forward(shape, here, query_in(q), key_in(wide.k), key_in(wide.v), query_out(out),
                                    lse.mutable_data_ptr<float>(), joins);
         joins = true;
@@ -196,8 +197,8 @@ struct RingAttention : torch::autograd::Function<RingAttention> {
       if (step < ring.size() && round.seen()) {
         const Block wide = round.here.as(at::kFloat);
         fresh = wide.like(at::kFloat);
-        const auto here =
-            with_tensors(ring.rule_for(round.block), ring.of_block(round.block, {s[5], s[6], s[7]}));
+        const auto of_block = ring.of_block(round.block, {s[5], s[6], s[7]});
+        const auto here = with_tensors(ring.rule_for(round.block), of_block);
         kernels::attention_backward(attention_shape(q, k), here, query_in(q), key_in(wide.k), key_in(wide.v),
                                     query_in(out), s[4].const_data_ptr<float>(), query_in(dout),
                                     query_out(dq), key_out(fresh.k), key_out(fresh.v), joins);
