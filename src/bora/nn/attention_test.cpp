@@ -164,7 +164,7 @@ TEST_F(NnAttention, WhatNoRuleMeans) {
   EXPECT_EQ(error_of([] { AttentionMask::causal_mask().with_window(-3); }), window);
   EXPECT_EQ(error_of([&] { fused({.mask = {.window = -3}}); }), window);
   const auto rule = [](std::string_view what) {
-    return testing::HasSubstr(fmt::format("attention: the {} for [batch=2, position=7", what));
+    return ::testing::HasSubstr(fmt::format("attention: the {} for [batch=2, position=7", what));
   };
   EXPECT_THAT(error_of([&] { fused({}, {.soft_cap = -1}); }), rule("soft cap"));
   EXPECT_THAT(error_of([&] { fused({}, {.scale = -1}); }), rule("scale"));
@@ -173,7 +173,7 @@ TEST_F(NnAttention, WhatNoRuleMeans) {
   const std::vector<float> halves(kBatch * kPositions, 0.5F);
   const Context c{.mask = AttentionMask::causal_mask().with_segments(
                       core::from_data({kNames, kSizes}, std::span<const float>(halves)))};
-  EXPECT_THAT(error_of([&] { fused(c); }), testing::HasSubstr("attention: indices must be i32 or i64"));
+  EXPECT_THAT(error_of([&] { fused(c); }), ::testing::HasSubstr("attention: indices must be i32 or i64"));
 }
 
 // Passes over the rows of a cache.
