@@ -13,9 +13,9 @@ namespace bora::core {
 
 /// x [slot, in...], its rows grouped by expert: `rows` (i32 [expert, part], Routing::rows) says how many each
 /// has; weight [expert, out..., in...] in any order but for the expert, which is first; bias [expert, out...]
-/// or empty. The result [slot, out...], `out` in any order, is what each expert's own linear map gives for its
-/// rows: each product has the bits that it would have alone, for any number of threads. Experts without rows
-/// have gradients of 0.
+/// or empty. The result [slot, out...], `out` in any order, is what each expert's own linear map gives for
+/// its rows: each product has the bits that it would have alone, for any number of threads. Experts without
+/// rows have gradients of 0.
 Array grouped_linear(const Operand& x, const Array& rows, const Operand& weight, const Array& bias,
                      Names out);
 
