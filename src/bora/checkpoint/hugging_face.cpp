@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 #include <set>
+#include <utility>
 
 #include "bora/base/error.h"
 #include "bora/base/file.h"
@@ -52,8 +53,8 @@ void load_one(const SafetensorsModel& model, const HfParameter& p, const std::st
          "{} is {} in the file but the model's {} needs {}\nhint: config.json and the tensors disagree",
          stored, shape_text(tensor.shape), p.parameter.path, shape_text(expected));
   }
-  auto* out = p.parameter.array->data<float>();
-  auto n = static_cast<std::size_t>(p.parameter.array->numel());
+  auto n = static_cast<std::size_t>(p.parameter.array->numel() / p.pieces);
+  auto* out = p.parameter.array->data<float>() + static_cast<std::size_t>(p.piece) * n;
   if (!p.transposed) {
     model.read_floats(stored, {out, n});
     return;
@@ -93,7 +94,7 @@ TensorSource source_of(const HfParameter& p, const HfSaveOptions& options) {
   const auto produce = [&p, &options](const ByteSink& sink) {
     const auto shape = hf_shape(p);
     const core::Array whole = options.values ? options.values(p) : *p.parameter.array;
-    std::span<const float> values(whole.data<float>(), static_cast<std::size_t>(whole.numel()));
+    auto values = hf_part(p, {whole.data<float>(), static_cast<std::size_t>(whole.numel())});
     std::vector<float> turned;
     if (p.transposed) {
       turned.resize(values.size());
@@ -114,9 +115,26 @@ void write_file(const std::string& path, std::string_view content) {
 
 }  // namespace
 
+std::vector<HfParameter> hf_pieces(const core::Parameter& parameter, const std::string& name,
+                                   bool transposed) {
+  const auto number = name.find("{}");
+  if (number == name.npos) return {{parameter, name, transposed}};
+  std::vector<HfParameter> out;
+  const auto n = core::whole_size(*parameter.array, 0);
+  for (std::int64_t i = 0; i < n; ++i)
+    out.push_back({parameter, std::string(name).replace(number, 2, std::to_string(i)), transposed, i, n});
+  return out;
+}
+
+std::span<const float> hf_part(const HfParameter& p, std::span<const float> whole) {
+  const auto n = whole.size() / static_cast<std::size_t>(p.pieces);
+  return whole.subspan(static_cast<std::size_t>(p.piece) * n, n);
+}
+
 std::vector<std::int64_t> hf_shape(const HfParameter& p) {
   const auto& r = p.parameter;
-  const auto sizes = core::whole_sizes(*r.array);
+  auto sizes = core::whole_sizes(*r.array);
+  if (p.pieces > 1) sizes.front() = 1;
   const auto all = std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
   if (r.inputs.empty()) {
     bool matrix = sizes.size() == 2 && r.role != core::Role::bias;
@@ -139,15 +157,16 @@ void load_hugging_face(const std::string& directory, std::span<const HfParameter
 
 void load_hugging_face(const std::string& directory, std::span<const HfParameter> parameters,
                        const std::function<void(const HfParameter&, core::Array)>& take) {
+  core::Array whole;
   load_each(directory, parameters,
             [&](const SafetensorsModel& model, const HfParameter& p, const std::string& stored) {
               const auto& names = p.parameter.axes;
               const auto sizes = core::whole_sizes(*p.parameter.array);
-              core::Array whole = core::uninitialized({names, sizes});
+              if (p.piece == 0) whole = core::uninitialized({names, sizes});
               HfParameter into = p;
               into.parameter.array = &whole;
               load_one(model, into, stored);
-              take(p, whole);
+              if (p.piece + 1 == p.pieces) take(p, std::exchange(whole, {}));
             });
 }
 

@@ -35,17 +35,18 @@ void transpose_in_place(NamedResult& r) {
 
 void add_gradients(nn::LanguageModel& model, const nn::TokenBatch& batch, core::DType compute,
                    std::map<std::string, NamedResult>& out) {
-  auto parameters = hf_parameters(model);
   std::vector<core::Array*> arrays;
-  for (auto& p : parameters) arrays.push_back(p.parameter.array);
+  for (auto& p : model.parameters()) arrays.push_back(p.array);
   auto result = core::value_and_grad(arrays, [&] {
     auto loss = model.objective(batch, std::nullopt, {.compute = compute});
     return core::binary(core::Binary::divide, {loss.loss, {}}, loss.weight.item());
   });
-  for (std::size_t i = 0; i < parameters.size(); ++i) {
-    NamedResult r{checkpoint::hf_shape(parameters[i]), result.gradients[i].to_vector<float>()};
-    if (parameters[i].transposed) transpose_in_place(r);
-    out["grad." + parameters[i].name] = std::move(r);
+  for (const auto& p : hf_parameters(model)) {
+    const auto whole = result.gradients[p.parameter.id].to_vector<float>();
+    const auto part = checkpoint::hf_part(p, whole);
+    NamedResult r{checkpoint::hf_shape(p), {part.begin(), part.end()}};
+    if (p.transposed) transpose_in_place(r);
+    out["grad." + p.name] = std::move(r);
   }
 }
 

@@ -18,8 +18,8 @@ std::vector<checkpoint::HfParameter> hf_parameters(nn::LanguageModel& model) {
            "nn::merge_lora before the export",
            p.path);
     }
-    auto hf = model.hf_name(p.path);
-    out.push_back({p, hf.name, hf.transposed});
+    const auto hf = model.hf_name(p.path);
+    for (auto& piece : checkpoint::hf_pieces(p, hf.name, hf.transposed)) out.push_back(std::move(piece));
   }
   return out;
 }
