@@ -72,6 +72,15 @@ TEST_F(Recipes, Gemma2Nano) {
   EXPECT_THAT(done.output, HasSubstr("gemma2 · "));
 }
 
+// One of each family near Llama.
+TEST_F(Recipes, NanoModels) {
+  for (const std::string type : {"mistral", "qwen2", "qwen3", "olmo2", "smollm3", "granite", "phi3"}) {
+    const auto done = train_on_text(type + "_nano.yaml");
+    EXPECT_EQ(done.code, 0) << done.output;
+    EXPECT_THAT(done.output, HasSubstr(type + " · "));
+  }
+}
+
 // The second needs what the first has exported.
 TEST_F(Recipes, LlamaNanoAndChats) {
   const auto base = train_on_text("llama_nano.yaml", {"--trainer.id=base"});

@@ -129,30 +129,51 @@ TEST_F(WorkerMesh, RingAttention) {
                    trained("mesh_ring_bf16_data", 4, narrow, "(data 2 × context 2)"));
 }
 
-// Gemma 2: windows in every second layer, which the ring of `context` leaves out beyond them, soft caps,
-// norms with an offset.
-TEST_F(WorkerMesh, WindowsAndSoftCaps) {
-  const auto losses_of = [](const std::string& name, int workers, const std::vector<std::string>& more) {
-    const auto folder = small_project(name);
+// A family alone, with parameters sharded, with its heads and with its positions on two workers.
+void expect_same_losses_on_any_mesh(const std::string& type, const std::string& own) {
+  const auto losses_of = [&](const std::string& name, int workers, const std::vector<std::string>& more) {
+    const auto folder = small_project("mesh_" + type + name);
     auto text = read_text(folder + "/config.yaml");
     const auto from = text.find("model:"), to = text.find("trainer:");
     text.replace(from, to - from,
-                 "model: {type: gemma2, seq_len: 32, hidden_dim: 32, intermediate_dim: 64, num_layers: 4, "
-                 "num_heads: 4, num_kv_heads: 2, head_dim: 8, sliding_window: 5}\n");
+                 "model: {type: " + type +
+                     ", seq_len: 32, hidden_dim: 32, intermediate_dim: 64, num_layers: 4, "
+                     "num_heads: 4, num_kv_heads: 2, head_dim: 8, " +
+                     own + "}\n");
     write_atomically(folder + "/config.yaml", text);
     const auto done = run_workers(folder, workers, with(kTrain, more));
     EXPECT_EQ(done.code, 0) << done.output;
     return losses(folder);
   };
-  const auto want = losses_of("mesh_gemma2", 1, {});
+  const auto want = losses_of("", 1, {});
   ASSERT_EQ(want.size(), static_cast<std::size_t>(kSteps));
-  EXPECT_EQ(losses_of("mesh_gemma2_data", 2, {}), want) << "parameters sharded over them";
+  EXPECT_EQ(losses_of("_data", 2, {}), want) << type << ", parameters sharded over them";
   for (const std::string axis : {"model", "context"}) {
-    const auto got = losses_of("mesh_gemma2_" + axis, 2, {"--trainer." + axis + "_axis_size=2"});
+    const auto got = losses_of("_" + axis, 2, {"--trainer." + axis + "_axis_size=2"});
     ASSERT_EQ(got.size(), want.size());
     for (std::size_t i = 0; i < want.size(); ++i)
-      EXPECT_NEAR(got[i], want[i], 2e-6 * want[i]) << axis << ", step " << i;
+      EXPECT_NEAR(got[i], want[i], 2e-6 * want[i]) << type << ", " << axis << ", step " << i;
   }
+}
+
+// Gemma 2: windows in every second layer, which the ring of `context` leaves out beyond them, soft caps,
+// norms with an offset.
+TEST_F(WorkerMesh, WindowsAndSoftCaps) { expect_same_losses_on_any_mesh("gemma2", "sliding_window: 5"); }
+
+// What is special of a family near Llama, on a mesh.
+TEST_F(WorkerMesh, FamiliesNearLlama) {
+  expect_same_losses_on_any_mesh("mistral", "sliding_window: 5");
+  expect_same_losses_on_any_mesh("qwen2",
+                                 "use_sliding_window: true, sliding_window: 5, max_window_layers: 2");
+  expect_same_losses_on_any_mesh("qwen3", "tie_word_embeddings: true");
+  expect_same_losses_on_any_mesh("olmo2", "tie_word_embeddings: false");
+  expect_same_losses_on_any_mesh("smollm3", "no_rope_layer_interval: 2");
+  expect_same_losses_on_any_mesh("granite",
+                                 "embedding_multiplier: 3, attention_multiplier: 0.3, "
+                                 "residual_multiplier: 0.5, logits_scaling: 2");
+  expect_same_losses_on_any_mesh("phi3",
+                                 "rope: {type: longrope, short_factor: [1, 1, 1, 1], "
+                                 "long_factor: [1, 1.5, 2, 2], original_max_position_embeddings: 16}");
 }
 
 // Stopped on one mesh, continued on another; the model is exported from blocks.

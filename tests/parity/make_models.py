@@ -32,6 +32,8 @@ from safetensors.torch import load_file, save_file
 
 FOLDER = Path(__file__).resolve().parent / "models"
 BATCH, POSITIONS, VOCAB = 2, 16, 80
+SMALL = dict(vocab_size=24, hidden_size=16, intermediate_size=12, num_hidden_layers=2, num_attention_heads=4,
+             num_key_value_heads=2, max_position_embeddings=40, pad_token_id=None, bos_token_id=1, eos_token_id=2)
 PROMPTS, NEW_TOKENS = (4, 9), 24
 CLEAR_LEAD = 1e-2  # of the best logit before the second, at every token of a continuation
 TOLERANCE = 1e-6  # of --check, relative to a tensor's largest value where that is above 1
@@ -52,6 +54,26 @@ MODELS = {
     "tiny-llama-tied": (3, transformers.LlamaConfig(
         vocab_size=VOCAB, hidden_size=16, intermediate_size=40, num_hidden_layers=2, num_attention_heads=2,
         head_dim=12, max_position_embeddings=40, tie_word_embeddings=True, **BOTH_ENDS)),
+    # A window shorter than every prompt but one.
+    "tiny-mistral": (20, transformers.MistralConfig(sliding_window=5, **SMALL)),
+    # Biases on queries, keys and values; a window from layer 1 on.
+    "tiny-qwen2": (31, transformers.Qwen2Config(
+        use_sliding_window=True, sliding_window=5, max_window_layers=1, rope_theta=1e4, **SMALL)),
+    # Norms of queries and keys head by head, heads wider than hidden_size / heads, tied head.
+    "tiny-qwen3": (22, transformers.Qwen3Config(head_dim=6, tie_word_embeddings=True, **SMALL)),
+    # Norms of queries and keys over all heads together, and of what attention and the MLP give.
+    "tiny-olmo2": (23, transformers.Olmo2Config(rms_norm_eps=1e-5, **SMALL)),
+    # No positions in layer 1, which has a window; tied head.
+    "tiny-smollm3": (24, transformers.SmolLM3Config(
+        no_rope_layers=[1, 0], use_sliding_window=True, sliding_window=5, rope_theta=1e4, **SMALL)),
+    # Multipliers of embeddings, attention scores, branches; divided logits; tied head.
+    "tiny-granite": (25, transformers.GraniteConfig(
+        embedding_multiplier=3.0, attention_multiplier=0.7, residual_multiplier=0.6, logits_scaling=1.7,
+        tie_word_embeddings=True, **SMALL)),
+    # Fused weights; half of each head rotates, by other angles in sequences of more than 12 positions.
+    "tiny-phi3": (36, transformers.Phi3Config(
+        partial_rotary_factor=0.5, original_max_position_embeddings=12, sliding_window=15,
+        rope_scaling=dict(type="longrope", short_factor=[1.5], long_factor=[4.0]), **SMALL)),
     # Local and global layers in turn, a window shorter than every prompt but one; both soft caps bend.
     "tiny-gemma2": (13, transformers.Gemma2Config(
         vocab_size=VOCAB, hidden_size=24, intermediate_size=40, num_hidden_layers=2, num_attention_heads=4,
@@ -122,7 +144,7 @@ def make(name, folder):
     newer = newer_spelling(json.loads((folder / "config.json").read_text()))
     (folder / "config_v5.json").write_text(json.dumps(newer, indent=2, sort_keys=True) + "\n")
     source = random.Random(f"{seed} input_ids")
-    rows = [[source.randrange(3, VOCAB) for _ in range(POSITIONS)] for _ in range(BATCH)]
+    rows = [[source.randrange(3, config.vocab_size) for _ in range(POSITIONS)] for _ in range(BATCH)]
     save_file(reference_of(model, torch.tensor(rows)), folder / "reference.safetensors")
     prompts = [continuation(model, row[:length]) for row, length in zip(rows, PROMPTS)]
     (folder / "generation.json").write_text(json.dumps({"prompts": prompts}) + "\n")

@@ -112,7 +112,8 @@ TEST_P(Rows, AreContinuedAsEachIsAlone) {
 // tiny-gpt2 are whole on both.
 void on_two_workers(const std::string& folder, bool model_axis,
                     const std::function<void(const nn::LanguageModel&)>& use) {
-  const auto type = json_get<std::string>(checkpoint::read_hf_config(folder), "model_type", folder);
+  const auto json = checkpoint::read_hf_config(folder);
+  const auto type = json_get<std::string>(json, "model_type", folder);
   const auto errors = mesh::testing::run_workers({.count = 2}, [&](mesh::Communicator& workers) {
     const auto loaded = load_run(
         {}, {{"model.type", type},
@@ -121,7 +122,7 @@ void on_two_workers(const std::string& folder, bool model_axis,
              {"trainer.train_batch_size", "2"},
              {"trainer.tensor_parallel_axes", type == "gpt2" ? "[mlp, vocab]" : "[heads, mlp, vocab]"},
              {"trainer.model_axis_size", model_axis ? "2" : "1"}});
-    PlacedModel model(loaded, mesh::testing::borrowed(workers), 80);
+    PlacedModel model(loaded, mesh::testing::borrowed(workers), models::vocab_size_from_hf(json, folder));
     model.with_whole_positions([&] { use(*model); });
   });
   for (const auto& error : errors) EXPECT_EQ(error, "");
@@ -159,6 +160,13 @@ TEST(RowsOfAModel, EndOneByOne) {
 INSTANTIATE_TEST_SUITE_P(Models, Rows,
                          testing::Values(BORA_SOURCE_DIR "/tests/parity/models/tiny-gpt2",
                                          BORA_SOURCE_DIR "/tests/parity/models/tiny-llama-gqa-rope3",
+                                         BORA_SOURCE_DIR "/tests/parity/models/tiny-mistral",
+                                         BORA_SOURCE_DIR "/tests/parity/models/tiny-qwen2",
+                                         BORA_SOURCE_DIR "/tests/parity/models/tiny-qwen3",
+                                         BORA_SOURCE_DIR "/tests/parity/models/tiny-olmo2",
+                                         BORA_SOURCE_DIR "/tests/parity/models/tiny-smollm3",
+                                         BORA_SOURCE_DIR "/tests/parity/models/tiny-granite",
+                                         BORA_SOURCE_DIR "/tests/parity/models/tiny-phi3",
                                          BORA_SOURCE_DIR "/tests/parity/models/tiny-gemma2"),
                          model_name);
 

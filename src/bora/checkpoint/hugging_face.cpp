@@ -3,6 +3,7 @@
 #include "bora/checkpoint/hugging_face.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <set>
 #include <utility>
@@ -45,9 +46,30 @@ void transpose(std::int64_t rows, std::int64_t columns, std::span<const float> f
       to[j * rows + i] = from[static_cast<std::size_t>(i * columns + j)];
 }
 
-void load_one(const SafetensorsModel& model, const HfParameter& p, const std::string& stored) {
+// What a parameter is of the tensor that holds it.
+struct Part {
+  std::int64_t first = 0, total = 0;  // rows
+  bool whole(const HfParameter& p) const { return total == hf_shape(p).front(); }
+};
+
+// Of each parameter.
+std::vector<Part> parts_of(std::span<const HfParameter> parameters) {
+  std::map<std::string_view, std::int64_t> rows;
+  std::vector<Part> out;
+  for (const auto& p : parameters) {
+    auto& so_far = rows[p.name];
+    out.push_back({.first = so_far});
+    so_far += hf_shape(p).front();
+  }
+  for (std::size_t i = 0; i < out.size(); ++i) out[i].total = rows[parameters[i].name];
+  return out;
+}
+
+void load_one(const SafetensorsModel& model, const HfParameter& p, const Part& part,
+              const std::string& stored) {
   const auto& tensor = model.at(stored);
   auto expected = hf_shape(p);
+  expected.front() = part.total;
   if (tensor.shape != expected) {
     fail(ErrorKind::Corruption,
          "{} is {} in the file but the model's {} needs {}\nhint: config.json and the tensors disagree",
@@ -55,6 +77,13 @@ void load_one(const SafetensorsModel& model, const HfParameter& p, const std::st
   }
   auto n = static_cast<std::size_t>(p.parameter.array->numel() / p.pieces);
   auto* out = p.parameter.array->data<float>() + static_cast<std::size_t>(p.piece) * n;
+  if (!part.whole(p)) {
+    const auto all = model.floats(stored);
+    const auto before =
+        all.size() / static_cast<std::size_t>(part.total) * static_cast<std::size_t>(part.first);
+    std::copy_n(all.data() + before, n, out);
+    return;
+  }
   if (!p.transposed) {
     model.read_floats(stored, {out, n});
     return;
@@ -63,15 +92,16 @@ void load_one(const SafetensorsModel& model, const HfParameter& p, const std::st
 }
 
 // Calls load for each parameter with the name that the file has for it; no tensor may be left over.
-void load_each(
-    const std::string& directory, std::span<const HfParameter> parameters,
-    const std::function<void(const SafetensorsModel&, const HfParameter&, const std::string&)>& load) {
+void load_each(const std::string& directory, std::span<const HfParameter> parameters,
+               const std::function<void(const SafetensorsModel&, const HfParameter&, const Part&,
+                                        const std::string&)>& load) {
   in_context(fmt::format("while loading {}", directory), [&] {
     SafetensorsModel model(directory);
     std::set<std::string> used;
-    for (const auto& p : parameters) {
-      auto stored = stored_name(model, p.name);
-      load(model, p, stored);
+    const auto parts = parts_of(parameters);
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      auto stored = stored_name(model, parameters[i].name);
+      load(model, parameters[i], parts[i], stored);
       model.forget(stored);
       used.insert(stored);
     }
@@ -89,21 +119,39 @@ void load_each(
   });
 }
 
-// Brought into memory when its turn comes, and not before.
-TensorSource source_of(const HfParameter& p, const HfSaveOptions& options) {
-  const auto produce = [&p, &options](const ByteSink& sink) {
-    const auto shape = hf_shape(p);
-    const core::Array whole = options.values ? options.values(p) : *p.parameter.array;
-    auto values = hf_part(p, {whole.data<float>(), static_cast<std::size_t>(whole.numel())});
-    std::vector<float> turned;
-    if (p.transposed) {
-      turned.resize(values.size());
-      transpose(shape[1], shape[0], values, turned.data());
-      values = turned;
-    }
-    tensor_of_floats(p.name, options.dtype, shape, values).produce(sink);
-  };
-  return {p.name, options.dtype, hf_shape(p), produce};
+void produce(const HfParameter& p, const HfSaveOptions& options, const ByteSink& sink) {
+  const auto shape = hf_shape(p);
+  const core::Array whole = options.values ? options.values(p) : *p.parameter.array;
+  auto values = hf_part(p, {whole.data<float>(), static_cast<std::size_t>(whole.numel())});
+  std::vector<float> turned;
+  if (p.transposed) {
+    turned.resize(values.size());
+    transpose(shape[1], shape[0], values, turned.data());
+    values = turned;
+  }
+  tensor_of_floats(p.name, options.dtype, shape, values).produce(sink);
+}
+
+// The tensor of all parameters of one name. They are brought into memory when their turn comes, and not
+// before.
+TensorSource source_of(const std::vector<const HfParameter*>& parts, std::int64_t rows,
+                       const HfSaveOptions& options) {
+  const auto& first = *parts.front();
+  auto shape = hf_shape(first);
+  shape.front() = rows;
+  return {first.name, options.dtype, shape, [parts, &options](const ByteSink& sink) {
+            for (const auto* p : parts) produce(*p, options, sink);
+          }};
+}
+
+std::vector<TensorSource> sources_of(std::span<const HfParameter> parameters, const HfSaveOptions& options) {
+  std::map<std::string_view, std::vector<const HfParameter*>> of_name;
+  for (const auto& p : parameters) of_name[p.name].push_back(&p);
+  const auto parts = parts_of(parameters);
+  std::vector<TensorSource> out;
+  for (std::size_t i = 0; i < parameters.size(); ++i)
+    if (parts[i].first == 0) out.push_back(source_of(of_name[parameters[i].name], parts[i].total, options));
+  return out;
 }
 
 void write_file(const std::string& path, std::string_view content) {
@@ -137,7 +185,7 @@ std::vector<std::int64_t> hf_shape(const HfParameter& p) {
   if (p.pieces > 1) sizes.front() = 1;
   const auto all = std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
   if (r.inputs.empty()) {
-    bool matrix = sizes.size() == 2 && r.role != core::Role::bias;
+    const bool matrix = sizes.size() == 2 && r.role != core::Role::bias && r.role != core::Role::norm;
     return matrix ? sizes : std::vector<std::int64_t>{all};
   }
   std::int64_t in = 1;
@@ -150,33 +198,31 @@ std::vector<std::int64_t> hf_shape(const HfParameter& p) {
 
 void load_hugging_face(const std::string& directory, std::span<const HfParameter> parameters) {
   load_each(directory, parameters,
-            [](const SafetensorsModel& model, const HfParameter& p, const std::string& stored) {
-              load_one(model, p, stored);
-            });
+            [](const SafetensorsModel& model, const HfParameter& p, const Part& part,
+               const std::string& stored) { load_one(model, p, part, stored); });
 }
 
 void load_hugging_face(const std::string& directory, std::span<const HfParameter> parameters,
                        const std::function<void(const HfParameter&, core::Array)>& take) {
   core::Array whole;
-  load_each(directory, parameters,
-            [&](const SafetensorsModel& model, const HfParameter& p, const std::string& stored) {
-              const auto& names = p.parameter.axes;
-              const auto sizes = core::whole_sizes(*p.parameter.array);
-              if (p.piece == 0) whole = core::uninitialized({names, sizes});
-              HfParameter into = p;
-              into.parameter.array = &whole;
-              load_one(model, into, stored);
-              if (p.piece + 1 == p.pieces) take(p, std::exchange(whole, {}));
-            });
+  load_each(
+      directory, parameters,
+      [&](const SafetensorsModel& model, const HfParameter& p, const Part& part, const std::string& stored) {
+        const auto& names = p.parameter.axes;
+        const auto sizes = core::whole_sizes(*p.parameter.array);
+        if (p.piece == 0) whole = core::uninitialized({names, sizes});
+        HfParameter into = p;
+        into.parameter.array = &whole;
+        load_one(model, into, part, stored);
+        if (p.piece + 1 == p.pieces) take(p, std::exchange(whole, {}));
+      });
 }
 
 void save_hugging_face(const std::string& directory, std::span<const HfParameter> parameters,
                        const Json& config, const HfSaveOptions& options) {
   StagedDirectory staged(directory);
-  std::vector<TensorSource> sources;
-  for (const auto& p : parameters) sources.push_back(source_of(p, options));
   ShardOptions shards{.max_shard_bytes = options.max_shard_bytes, .metadata = {{"format", "pt"}}};
-  write_sharded(staged.path(), "model", std::move(sources), shards);
+  write_sharded(staged.path(), "model", sources_of(parameters, options), shards);
   auto described = config;
   described["torch_dtype"] = options.dtype == core::DType::bf16  ? "bfloat16"
                              : options.dtype == core::DType::f16 ? "float16"

@@ -13,7 +13,8 @@
 
 namespace bora::checkpoint {
 
-/// A parameter and where it stands in a Hugging Face model.
+/// A parameter and where it stands in a Hugging Face model. Those of one name are the rows of one tensor, one
+/// after the other in the order of a list of parameters; they are not transposed.
 struct HfParameter {
   core::Parameter parameter;
   std::string name;

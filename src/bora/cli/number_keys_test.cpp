@@ -152,7 +152,9 @@ TEST(NumberKeysOfOptimizers, AreTakenAsDocumentedOrRefusedByName) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(OfAModel, NumberKeys, testing::Values("gpt2", "llama", "gemma2"));
+INSTANTIATE_TEST_SUITE_P(OfAModel, NumberKeys,
+                         testing::Values("gpt2", "llama", "gemma2", "mistral", "qwen2", "smollm3", "granite",
+                                         "phi3"));
 
 template <class Config>
 Json small_hf() {

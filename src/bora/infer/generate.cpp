@@ -72,6 +72,13 @@ class Row {
   Row(const Request& request, std::int64_t longest) : request_(request), longest_(longest) {}
 
   bool has_room() const { return length() < longest_; }
+  std::int64_t length() const { return std::ssize(request_.prompt) + std::ssize(out_); }
+  /// The prompt and what has come after it.
+  std::vector<std::int32_t> text() const {
+    auto all = request_.prompt;
+    all.insert(all.end(), out_.begin(), out_.end());
+    return all;
+  }
   const std::vector<std::int32_t>& tokens() const { return out_; }
   /// Draws the next token; none where that ends the text.
   std::optional<std::int32_t> draw(std::span<const float> logits) {
@@ -85,11 +92,24 @@ class Row {
   }
 
  private:
-  std::int64_t length() const { return std::ssize(request_.prompt) + std::ssize(out_); }
   const Request& request_;
   std::int64_t longest_;
   std::vector<std::int32_t> out_;
 };
+
+// Takes out of a pass the rows that its tokens make too long for what their caches hold.
+std::vector<std::int64_t> take_outgrown(const nn::ModelShape& shape, const std::vector<Row>& rows,
+                                        std::vector<std::int64_t>& these, std::vector<std::int32_t>& ids) {
+  std::vector<std::int64_t> outgrown;
+  for (auto r = std::ssize(these); shape.short_positions > 0 && r-- > 0;) {
+    const auto i = these[static_cast<std::size_t>(r)];
+    if (rows[static_cast<std::size_t>(i)].length() != shape.short_positions + 1) continue;
+    outgrown.push_back(i);
+    these.erase(these.begin() + r);
+    ids.erase(ids.begin() + r);
+  }
+  return outgrown;
+}
 
 }  // namespace
 
@@ -120,7 +140,16 @@ std::vector<std::vector<std::int32_t>> generate(
   };
   for (std::int64_t i = 0; i < std::ssize(rows); ++i)
     if (rows[static_cast<std::size_t>(i)].has_room()) read({i}, requests[static_cast<std::size_t>(i)].prompt);
-  while (!going.empty()) read(std::exchange(going, {}), std::exchange(next, {}));
+  while (!going.empty()) {
+    auto these = std::exchange(going, {});
+    auto ids = std::exchange(next, {});
+    const auto outgrown = take_outgrown(shape, rows, these, ids);
+    if (!these.empty()) read(these, ids);
+    for (const auto i : outgrown) {
+      cache.truncate(i, 0);
+      read({i}, rows[static_cast<std::size_t>(i)].text());
+    }
+  }
 
   std::vector<std::vector<std::int32_t>> out;
   for (const auto& row : rows) out.push_back(row.tokens());

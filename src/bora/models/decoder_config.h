@@ -3,7 +3,9 @@
 // What most decoder-only families are configured by, so that one more says only what is its own.
 #pragma once
 #include <cstdint>
+#include <initializer_list>
 #include <string_view>
+#include <utility>
 
 #include "bora/base/config_json.h"
 #include "bora/models/config_checks.h"
@@ -23,8 +25,12 @@ struct DecoderConfig {
   nn::RopeConfig rope;
   nn::RematPolicy gradient_checkpointing;
 
-  /// The keys above, with their checks, and those of Levanter that mean nothing here.
-  void bind_decoder(Binder& b);
+  /// The keys above, with their checks, and those of Levanter that mean nothing here. num_kv_heads and
+  /// head_dim that are null, or absent and among `derived`, are num_heads and hidden_dim / num_heads.
+  void bind_decoder(Binder& b, std::initializer_list<std::string_view> derived = {});
+  /// Levanter's options of Llama in which families near it have no choice: silu, no biases, norms with a
+  /// weight, and no further norms.
+  static void bind_plain_llama(Binder& b);
   /// With a gated MLP.
   nn::ModelShape decoder_shape(std::string_view type, std::int64_t vocab_size, bool tied_head) const;
 
@@ -39,10 +45,9 @@ void require_fixed(const Json& json, const Json& fixed, std::string_view name);
 const KeyNames& decoder_hf_names();
 
 /// A family's Config from config.json, where keys that are the family's own have the same names. What is
-/// absent keeps its default. Corruption with every problem.
+/// absent keeps the value of `config`, or follows from other keys. Corruption with every problem.
 template <class Config>
-Config config_from_hf(const Json& json, std::string_view name) {
-  Config config;
+Config config_from_hf(const Json& json, std::string_view name, Config config = {}) {
   require_none(read_json(json, config, decoder_hf_names()), name);
   config.rope = nn::RopeConfig::from_hf(json, name);
   require_values(config, decoder_hf_names(), name);

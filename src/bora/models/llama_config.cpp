@@ -114,7 +114,8 @@ nn::ModelShape Config::shape(std::int64_t vocab_size) const {
           .vocab = vocab_size,
           .seq_len = seq_len,
           .gated_mlp = true,
-          .tied_head = tie_word_embeddings};
+          .tied_head = tie_word_embeddings,
+          .short_positions = rope.short_positions()};
 }
 
 std::int64_t Config::parameter_count(std::int64_t vocab_size) const {

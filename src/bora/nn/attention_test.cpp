@@ -268,6 +268,10 @@ TEST_F(CachedAttention, GoesOnFromWhereItWasCut) {
       error_of([&] { cache.truncate(1, 3); }),
       "cache: a row of 7 positions cannot be cut to 3: a layer with a window of 2 holds those from 4 on\n"
       "hint: read the row again from its beginning");
+  for (auto row : both()) cache.truncate(row, 0);
+  KvCache fresh(2, {kPositions, kPositions});
+  EXPECT_TRUE(
+      testing::same_bits(part(cache, both(), 0, 5, {.window = 2}), part(fresh, both(), 0, 5, {.window = 2})));
 }
 
 TEST_F(CachedAttention, Errors) {

@@ -51,6 +51,10 @@ Named<As...> normal_parameter(Key key, double std, const SizesOf<Axes<As...>>& s
   return new_parameter<As...>(core::random_normal(key, sizes.shape(), 0, std));
 }
 template <Axis... As>
+Named<As...> filled_parameter(const SizesOf<Axes<As...>>& sizes, double value) {
+  return new_parameter<As...>(core::full(sizes.shape(), value));
+}
+template <Axis... As>
 Named<As...> zeros_parameter(const SizesOf<Axes<As...>>& sizes) {
   return new_parameter<As...>(core::zeros(sizes.shape()));
 }

@@ -40,7 +40,8 @@ KvCache::KvCache(std::int64_t layers, std::vector<std::int64_t> capacities)
 
 void KvCache::truncate(std::int64_t row, std::int64_t length) {
   for (auto at = static_cast<std::size_t>(row); at < held_.size(); at += lengths_.size()) {
-    const auto& held = held_[at];
+    auto& held = held_[at];
+    if (length == 0) held.first = 0;
     const auto needed = held.window > 0 ? std::max<std::int64_t>(0, length - held.window + 1) : 0;
     if (length <= this->length(row) && held.first <= needed) continue;
     fail(ErrorKind::InvalidArgument,

@@ -21,8 +21,8 @@ class KvCache {
   std::int64_t capacity(std::int64_t row) const { return capacities_.at(static_cast<std::size_t>(row)); }
   /// Positions read; the row's next pass starts there.
   std::int64_t length(std::int64_t row) const { return lengths_.at(static_cast<std::size_t>(row)); }
-  /// Forgets a row's positions from `length` on. InvalidArgument where a layer with a window no longer holds
-  /// those before it.
+  /// Forgets a row's positions from `length` on; 0 empties it. InvalidArgument where a layer with a window no
+  /// longer holds those before it.
   void truncate(std::int64_t row, std::int64_t length);
   /// Of the keys and values that there is room for.
   std::int64_t bytes() const;

@@ -24,7 +24,8 @@
 
 namespace bora::nn {
 
-/// Name and layout of a parameter in the Hugging Face format.
+/// Name and layout of a parameter in the Hugging Face format. Parameters of one name are parts of one tensor:
+/// its rows are those of the first, then those of the second, in the model's order.
 struct HfName {
   std::string name;
   bool transposed = false;  ///< stored (in, out)

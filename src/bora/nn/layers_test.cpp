@@ -55,6 +55,16 @@ TEST(Norms, RmsNorm) {
   expect_each(RmsNorm<Embed>::init(Dim<Embed>{6}, 1e-5).weight, {6}, [](auto) { return 1; }, 0);
 }
 
+TEST(Norms, RmsNormOverAxesTogether) {
+  const RmsNorm<Axes<Pos, Embed>> norm{random_normal(Key::from_seed(4), 0, 1, Dim<Pos>{3}, Dim<Embed>{6}),
+                                       1e-3};
+  double square = 0;
+  for (std::int64_t p = 0; p < 3; ++p) square += moments(p).square / 3;
+  expect_each(norm(kX), {3, 6}, [&](auto p, auto e) {
+    return at(kX)(p, e) / std::sqrt(square + 1e-3) * at(norm.weight)(p, e);
+  });
+}
+
 TEST(Norms, RmsNormWithAnOffset) {
   const RmsNorm<Embed> norm{kWeight, 1e-3, 1};
   expect_each(norm(kX), {3, 6}, [](auto p, auto e) {

@@ -12,6 +12,9 @@ struct ModelShape {
   std::int64_t layers, hidden, heads, kv_heads, head_dim, mlp, vocab, seq_len;
   bool gated_mlp, tied_head;
   bool learned_positions = false;  ///< a parameter for each position
+  /// > 0: a sequence of more positions is computed otherwise from its first one on (longrope), so that one that
+  /// grows beyond them is read again from its beginning.
+  std::int64_t short_positions = 0;
 };
 
 }  // namespace bora::nn

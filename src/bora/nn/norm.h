@@ -12,27 +12,28 @@
 
 namespace bora::nn {
 
-/// x / sqrt(mean(x²) + eps) · (offset + weight) over an axis (Zhang and Sennrich 2019). With an offset of 1
-/// weight decay draws the scale to one (Gemma); the sum is fp32 whatever the dtype of the pass.
-template <Axis Over>
+/// x / sqrt(mean(x²) + eps) · (offset + weight) over an axis, or several together as Axes<...> (Zhang and
+/// Sennrich 2019). With an offset of 1 weight decay draws the scale to one (Gemma). Mean, product and sum are
+/// fp32 whatever the dtype of the pass.
+template <class Over>
 struct RmsNorm {
   static constexpr std::string_view kind = "RmsNorm";
   static constexpr core::Role role = core::Role::norm;
-  Named<Over> weight;
+  using over = as_axes<Over>;
+  named_over<over> weight;
   double eps = 1e-5;
   double offset = 0;
   using fields = Fields<&RmsNorm::weight, &RmsNorm::eps, &RmsNorm::offset>;
 
   /// Scales by one.
-  static RmsNorm init(Dim<Over> dim, double eps, double offset = 0) {
-    const SizesOf<Axes<Over>> sizes{dim};
-    return {new_parameter<Over>(core::full(sizes.shape(), 1 - offset)), eps, offset};
+  static RmsNorm init(const SizesOf<over>& sizes, double eps, double offset = 0) {
+    return {filled_parameter(sizes, 1 - offset), eps, offset};
   }
 
   template <NamedTensor X>
-    requires HasAxes<X, Over>
+    requires(subset<over, axes_of<X>>)
   X operator()(const X& x) const {
-    return X::adopt(core::rms_norm(x.operand(), scale(), Axes<Over>::names, eps));
+    return X::adopt(core::rms_norm(x.operand(), scale(), over::names, eps));
   }
 
  private:

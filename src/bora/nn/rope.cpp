@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "bora/base/error.h"
@@ -62,12 +64,46 @@ double yarn_scale(double factor, double mscale) {
   return factor <= 1 ? 1 : 0.1 * mscale * std::log(factor) + 1;
 }
 
-double attention_factor(const RopeConfig& c) {
-  if (c.type != "yarn") return 1;
+double attention_factor(const RopeConfig& c, std::int64_t positions) {
+  if (c.type != "yarn" && c.type != "longrope") return 1;
   if (c.attention_factor) return *c.attention_factor;
+  const auto original = c.original_max_position_embeddings;
+  if (c.type == "longrope")
+    return longrope_scale(static_cast<double>(positions) / static_cast<double>(original), original);
   if (c.mscale && c.mscale_all_dim)
     return yarn_scale(c.factor, *c.mscale) / yarn_scale(c.factor, *c.mscale_all_dim);
   return yarn_scale(c.factor, 1);
+}
+
+// Each divided by its own factor; the product is rounded first, as the reference rounds it.
+std::vector<float> longrope_frequencies(const RopeConfig& c, std::int64_t head_dim,
+                                        const std::vector<double>& factors) {
+  std::vector<float> out;
+  for (std::int64_t i = 0; i < head_dim; i += 2) {
+    const auto exponent = static_cast<float>(i) / static_cast<float>(head_dim);
+    const auto factor = static_cast<float>(factors[static_cast<std::size_t>(i / 2)]);
+    out.push_back(1.0F / (factor * std::pow(static_cast<float>(c.theta), exponent)));
+  }
+  return out;
+}
+
+void check(const RopeConfig& c, std::int64_t head_dim, std::int64_t positions) {
+  if (c.type == "dynamic" && positions > c.original_max_position_embeddings) {
+    fail(
+        ErrorKind::Config,
+        "rope: sequences of {} positions, but dynamic scaling turns those of more than {} each by its own "
+        "length, which Bora does not compute\nhint: a seq_len up to original_max_position_embeddings, or type "
+        "yarn",
+        positions, c.original_max_position_embeddings);
+  }
+  if (c.type != "longrope") return;
+  for (const auto& [name, list] :
+       {std::pair{"short_factor", &c.short_factor}, {"long_factor", &c.long_factor}}) {
+    if (2 * std::ssize(*list) == head_dim) continue;
+    fail(ErrorKind::Config,
+         "rope: {} has {} entries, but {} dimensions of a head turn in pairs\nhint: {} entries", name,
+         list->size(), head_dim, head_dim / 2);
+  }
 }
 
 std::vector<float> frequencies(const RopeConfig& c, std::int64_t head_dim) {
@@ -82,11 +118,7 @@ std::vector<float> frequencies(const RopeConfig& c, std::int64_t head_dim) {
   return f;
 }
 
-}  // namespace
-
-RopeTable RopeTable::make(const RopeConfig& config, std::int64_t head_dim, std::int64_t positions) {
-  auto f = frequencies(config, head_dim);
-  auto scale = static_cast<float>(nn::attention_factor(config));
+std::pair<core::Array, core::Array> angles(const std::vector<float>& f, float scale, std::int64_t positions) {
   std::vector<float> cos, sin;
   for (std::int64_t p = 0; p < positions; ++p) {
     for (float x : f) {
@@ -102,14 +134,50 @@ RopeTable RopeTable::make(const RopeConfig& config, std::int64_t head_dim, std::
           core::from_data(shape, std::span<const float>(sin))};
 }
 
+int dimension(const core::Operand& x, std::string_view axis) {
+  return static_cast<int>(std::find(x.names.begin(), x.names.end(), axis) - x.names.begin());
+}
+
+}  // namespace
+
+RopeTable RopeTable::make(const RopeConfig& config, std::int64_t head_dim, std::int64_t positions) {
+  check(config, head_dim, positions);
+  const auto scale = static_cast<float>(nn::attention_factor(config, positions));
+  RopeTable table;
+  table.short_positions = config.short_positions();
+  if (table.short_positions == 0) {
+    std::tie(table.cos, table.sin) = angles(frequencies(config, head_dim), scale, positions);
+    return table;
+  }
+  std::tie(table.cos, table.sin) = angles(longrope_frequencies(config, head_dim, config.short_factor), scale,
+                                          std::min(positions, table.short_positions));
+  std::tie(table.long_cos, table.long_sin) =
+      angles(longrope_frequencies(config, head_dim, config.long_factor), scale, positions);
+  return table;
+}
+
+core::Array detail::rope_on(const core::Operand& x, std::string_view position, std::string_view dim,
+                            const RopeTable& table) {
+  const bool is_long = table.is_long(core::whole_size(x.array, dimension(x, position)));
+  return core::rope(x, position, dim, is_long ? table.long_cos : table.cos,
+                    is_long ? table.long_sin : table.sin);
+}
+
 core::Array detail::rope_on(const core::Operand& x, std::string_view position, std::string_view dim,
                             const RopeTable& table, const CachePass& pass) {
-  const auto at = static_cast<int>(std::find(x.names.begin(), x.names.end(), position) - x.names.begin());
-  const auto n = core::whole_size(x.array, at);
+  const auto n = core::whole_size(x.array, dimension(x, position));
   return pass.by_row(x.array, [&](const core::Array& row, std::int64_t r) {
     const auto first = pass.first_position(r);
-    return core::rope({row, x.names}, position, dim, core::read_slice(table.cos, 0, first, n),
-                      core::read_slice(table.sin, 0, first, n));
+    const bool is_long = table.is_long(first + n);
+    if (is_long && first > 0 && !table.is_long(first)) {
+      fail(ErrorKind::InvalidArgument,
+           "rope: {} cached positions have the angles of sequences up to {}, and with {} more it is a longer "
+           "one\nhint: truncate the row to 0 and read it again from its beginning",
+           first, table.short_positions, n);
+    }
+    return core::rope({row, x.names}, position, dim,
+                      core::read_slice(is_long ? table.long_cos : table.cos, 0, first, n),
+                      core::read_slice(is_long ? table.long_sin : table.sin, 0, first, n));
   });
 }
 

@@ -14,22 +14,30 @@ namespace bora::nn {
 /// Precomputed angles: cos and sin [position, half].
 struct RopeTable {
   core::Array cos, sin;
+  core::Array long_cos, long_sin;    ///< longrope: those of sequences of more than short_positions
+  std::int64_t short_positions = 0;  ///< 0: the angles are the same for all lengths
 
+  /// For the first head_dim dimensions of a head and sequences of up to `positions`. Config errors where they
+  /// do not fit the configuration.
   static RopeTable make(const RopeConfig& config, std::int64_t head_dim, std::int64_t positions);
+  bool is_long(std::int64_t length) const { return short_positions > 0 && length > short_positions; }
 };
 
 namespace detail {
 core::Array rope_on(const core::Operand& x, std::string_view position, std::string_view dim,
+                    const RopeTable& table);
+core::Array rope_on(const core::Operand& x, std::string_view position, std::string_view dim,
                     const RopeTable& table, const CachePass& pass);
-}
+}  // namespace detail
 
 /// Rotates x along HeadDim by the angles of its positions along Pos. With a cache, row by row of the first
-/// axis: each from the position where it stands.
+/// axis: each from the position where it stands. InvalidArgument for a row that grows beyond what its cached
+/// keys have the angles for (longrope).
 template <Axis Pos, Axis HeadDim, NamedTensor X>
   requires HasAxes<X, Pos, HeadDim>
 X rope(const X& x, const RopeTable& table, const Context& context) {
   if (context.cache == nullptr)
-    return X::adopt(core::rope(x.operand(), Pos::name, HeadDim::name, table.cos, table.sin));
+    return X::adopt(detail::rope_on(x.operand(), Pos::name, HeadDim::name, table));
   return X::adopt(detail::rope_on(x.operand(), Pos::name, HeadDim::name, table, *context.cache));
 }
 

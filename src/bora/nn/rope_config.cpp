@@ -4,10 +4,24 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "bora/base/error.h"
+#include "bora/base/text.h"
 
 namespace bora::nn {
 namespace {
+
+constexpr const char* kTypes[] = {"default", "linear", "dynamic", "llama3", "yarn", "longrope"};
+
+std::vector<double> numbers(const Json& object, std::string_view key, std::string_view name) {
+  const auto list = object.find(key);
+  const auto is_number = [](const Json& x) { return x.is_number() && x.get<double>() > 0; };
+  if (list == object.end() || !list->is_array() || !std::all_of(list->begin(), list->end(), is_number))
+    fail(ErrorKind::Corruption, "{}: rope_scaling.{} should be a list of numbers above 0", name, key);
+  return list->get<std::vector<double>>();
+}
 
 std::optional<double> optional_number(const Json& object, std::string_view key, std::string_view name) {
   auto it = object.find(key);
@@ -19,7 +33,7 @@ std::optional<double> optional_number(const Json& object, std::string_view key, 
 
 void RopeConfig::bind(Binder& b) {
   if (b.reading() && b.text("type") == "llama3") theta = 500000, factor = 8;
-  b.choice("type", type, {"default", "linear", "llama3", "yarn"},
+  b.choice("type", type, {std::begin(kTypes), std::end(kTypes)},
            "kind of frequency scaling; with llama3 the defaults of theta and factor are 500000 and 8");
   b.field("theta", theta, kPositive, "base of the wavelengths");
   b.field("factor", factor, kPositive, "how much longer than the original context");
@@ -35,9 +49,13 @@ void RopeConfig::bind(Binder& b) {
           "both");
   b.field("mscale_all_dim", mscale_all_dim, kNonNegative, "yarn: see mscale");
   b.field("attention_factor", attention_factor, kPositive,
-          "yarn: scale of queries and keys; default 0.1 ln(factor) + 1");
+          "yarn: scale of queries and keys; default 0.1 ln(factor) + 1; longrope: the same; default "
+          "sqrt(1 + ln(seq_len / original) / ln(original))");
+  b.field("short_factor", short_factor, kPositive,
+          "longrope: each frequency is divided by its own in sequences up to the original context");
+  b.field("long_factor", long_factor, kPositive, "longrope: the same in longer sequences");
   b.field("original_max_position_embeddings", original_max_position_embeddings, kSize,
-          "llama3, yarn: the context before the extension");
+          "dynamic, llama3, yarn, longrope: the context before the extension");
   if (type == "llama3" && high_freq_factor <= low_freq_factor) {
     b.problem("high_freq_factor",
               fmt::format("must be above {} = {}", b.path("low_freq_factor"), low_freq_factor));
@@ -60,9 +78,9 @@ RopeConfig RopeConfig::from_hf(const Json& config, std::string_view name) {
   const auto& s = *scaling;
   c.theta = json_get<double>(s, "rope_theta", name, c.theta);
   c.type = json_get<std::string>(s, "rope_type", name, json_get<std::string>(s, "type", name, "default"));
-  if (c.type != "default" && c.type != "linear" && c.type != "llama3" && c.type != "yarn") {
-    fail(ErrorKind::Unsupported, "{}: rope_type {} is not one of default, linear, llama3, yarn", name,
-         c.type);
+  if (std::find(std::begin(kTypes), std::end(kTypes), c.type) == std::end(kTypes)) {
+    fail(ErrorKind::Unsupported, "{}: rope_type {} is not one of {}", name, c.type,
+         join(std::vector<std::string>(std::begin(kTypes), std::end(kTypes))));
   }
   c.factor = json_get<double>(s, "factor", name, c.factor);
   c.low_freq_factor = json_get<double>(s, "low_freq_factor", name, c.low_freq_factor);
@@ -75,13 +93,37 @@ RopeConfig RopeConfig::from_hf(const Json& config, std::string_view name) {
   c.truncate = json_get<bool>(s, "truncate", name, true);
   c.original_max_position_embeddings =
       json_get<std::int64_t>(s, "original_max_position_embeddings", name, longest);
+  if (c.type == "longrope") c.longrope_from_hf(config, s, name);
   return c;
+}
+
+// The context before the extension stands beside rope_scaling, and attention is scaled by how much longer the
+// new one is; where it does not stand there, by `factor`.
+void RopeConfig::longrope_from_hf(const Json& config, const Json& scaling, std::string_view name) {
+  short_factor = numbers(scaling, "short_factor", name);
+  long_factor = numbers(scaling, "long_factor", name);
+  const auto beside = json_get<std::int64_t>(config, "original_max_position_embeddings", name, 0);
+  if (beside > 0)
+    original_max_position_embeddings = beside;
+  else if (!attention_factor && factor > 1)
+    attention_factor = longrope_scale(factor, original_max_position_embeddings);
+  factor = 1;
+}
+
+double longrope_scale(double factor, std::int64_t original) {
+  return factor <= 1 ? 1 : std::sqrt(1 + std::log(factor) / std::log(static_cast<double>(original)));
 }
 
 void RopeConfig::to_hf(Json& config) const {
   config["rope_theta"] = theta;
   if (type == "default") {
     config["rope_scaling"] = nullptr;
+    return;
+  }
+  if (type == "longrope") {  // transformers 4 takes these three keys for Phi-3 and no others
+    config["original_max_position_embeddings"] = original_max_position_embeddings;
+    config["rope_scaling"] = {{"type", type}, {"short_factor", short_factor}, {"long_factor", long_factor}};
+    if (attention_factor) config["rope_scaling"]["attention_factor"] = *attention_factor;
     return;
   }
   Json s = {{"rope_type", type}, {"factor", factor}};
@@ -97,7 +139,8 @@ void RopeConfig::to_hf(Json& config) const {
     if (attention_factor) s["attention_factor"] = *attention_factor;
     if (!truncate) s["truncate"] = false;
   }
-  if (type != "linear") s["original_max_position_embeddings"] = original_max_position_embeddings;
+  if (type != "linear" && type != "dynamic")
+    s["original_max_position_embeddings"] = original_max_position_embeddings;
   config["rope_scaling"] = s;
 }
 

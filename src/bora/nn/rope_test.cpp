@@ -77,6 +77,71 @@ TEST(RopeTable, YarnWithoutRounding) {
   expect_frequencies(c, f, 1.1386294361119891);
 }
 
+// Attention factor sqrt(1 + ln(5/2) / ln(2)); up to 2 positions the short factors, beyond the long ones.
+TEST(RopeTable, Longrope) {
+  const RopeConfig c{.type = "longrope",
+                     .short_factor = {1, 2, 4, 8},
+                     .long_factor = {10, 20, 40, 80},
+                     .original_max_position_embeddings = 2};
+  const auto table = RopeTable::make(c, kDim, 5);
+  EXPECT_EQ(table.cos.sizes(), (std::vector<std::int64_t>{2, 4}));
+  const double scale = std::sqrt(1 + std::log(2.5) / std::log(2.0));
+  const auto x = random_normal(Key::from_seed(1), 0, 1, Dim<HeadDim>{kDim}, Dim<Pos>{5});
+  for (const std::int64_t n : {2, 3, 5}) {
+    expect_each(rope<Pos, HeadDim>(slice<Pos>(x, 0, n), table, {}), {kDim, n}, [&](auto d, auto p) {
+      const double f = std::pow(10.0, -static_cast<double>(d % 4)) / std::pow(2.0, d % 4) / (n > 2 ? 10 : 1);
+      const double angle = static_cast<double>(p) * f;
+      const double other = d < 4 ? -at(x)(d + 4, p) : at(x)(d - 4, p);
+      return scale * (at(x)(d, p) * std::cos(angle) + other * std::sin(angle));
+    });
+  }
+  auto given = c;
+  given.attention_factor = 2;
+  EXPECT_EQ(RopeTable::make(given, kDim, 5).cos.to_vector<float>()[0], 2);
+  EXPECT_EQ(RopeTable::make(c, kDim, 2).cos.to_vector<float>()[0], 1);
+  given.long_factor.pop_back();
+  EXPECT_EQ(error_of([&] { RopeTable::make(given, kDim, 5); }),
+            "rope: long_factor has 3 entries, but 8 dimensions of a head turn in pairs\nhint: 4 entries");
+}
+
+// The angles of cached keys are not those that a longer sequence would have.
+TEST(RopeTable, LongropeWithACache) {
+  const RopeConfig c{.type = "longrope",
+                     .short_factor = {1, 1, 1, 1},
+                     .long_factor = {2, 2, 2, 2},
+                     .original_max_position_embeddings = 3};
+  const auto table = RopeTable::make(c, kDim, 6);
+  const auto x = random_normal(Key::from_seed(1), 0, 1, Dim<Batch>{1}, Dim<Pos>{6}, Dim<HeadDim>{kDim});
+  KvCache cache(1, {6});
+  const auto next = [&](std::int64_t n) {
+    CachePass pass(cache, {0});
+    const auto first = cache.length(0);
+    auto out = rope<Pos, HeadDim>(slice<Pos>(x, first, n), table, Context{.cache = &pass});
+    pass.finish(n);
+    return out;
+  };
+  EXPECT_TRUE(testing::same_bits(next(3), rope<Pos, HeadDim>(slice<Pos>(x, 0, 3), table, {})));
+  EXPECT_EQ(
+      error_of([&] { next(1); }),
+      "rope: 3 cached positions have the angles of sequences up to 3, and with 1 more it is a longer one\n"
+      "hint: truncate the row to 0 and read it again from its beginning");
+  cache.truncate(0, 0);
+  const auto whole = rope<Pos, HeadDim>(x, table, {});
+  EXPECT_TRUE(testing::same_bits(next(4), slice<Pos>(whole, 0, 4)));
+  EXPECT_TRUE(testing::same_bits(next(2), slice<Pos>(whole, 4, 2)));
+}
+
+// Up to the original context dynamic scaling changes nothing.
+TEST(RopeTable, Dynamic) {
+  const RopeConfig c{.type = "dynamic", .factor = 4, .original_max_position_embeddings = 5};
+  expect_frequencies(c, {1, 0.1, 0.01, 0.001});
+  EXPECT_EQ(
+      error_of([&] { RopeTable::make(c, kDim, 6); }),
+      "rope: sequences of 6 positions, but dynamic scaling turns those of more than 5 each by its own "
+      "length, which Bora does not compute\nhint: a seq_len up to original_max_position_embeddings, or type "
+      "yarn");
+}
+
 TEST(Rope, RotatesHalvesByPosition) {
   auto table = RopeTable::make({}, kDim, 6);
   auto x = random_normal(Key::from_seed(1), 0, 1, Dim<HeadDim>{kDim}, Dim<Pos>{6});
@@ -121,7 +186,30 @@ TEST(RopeConfig, HuggingFaceInBothSpellings) {
   EXPECT_EQ(again.type, "llama3");
   auto unknown = Json::parse(R"({"rope_scaling": {"rope_type": "spiral"}})");
   EXPECT_EQ(error_of([&] { RopeConfig::from_hf(unknown, "config.json"); }),
-            "config.json: rope_type spiral is not one of default, linear, llama3, yarn");
+            "config.json: rope_type spiral is not one of default, linear, dynamic, llama3, yarn, longrope");
+}
+
+// Beside rope_scaling, among rope_parameters, or not at all: then the factor says how long the context is.
+TEST(RopeConfig, LongropeFromHuggingFace) {
+  const auto read = [](const char* text) { return RopeConfig::from_hf(Json::parse(text), "config.json"); };
+  auto c = read(R"({"max_position_embeddings": 64, "original_max_position_embeddings": 16, "rope_scaling":
+    {"type": "longrope", "short_factor": [1, 1.5], "long_factor": [2, 3]}})");
+  EXPECT_EQ(c.short_positions(), 16);
+  EXPECT_EQ(c.short_factor, (std::vector<double>{1, 1.5}));
+  EXPECT_EQ(c.long_factor, (std::vector<double>{2, 3}));
+  EXPECT_FALSE(c.attention_factor);
+  Json out = {{"max_position_embeddings", 64}};
+  c.to_hf(out);
+  EXPECT_EQ(out["original_max_position_embeddings"], 16);
+  EXPECT_EQ(out["rope_scaling"].size(), 3U);
+  EXPECT_EQ(RopeConfig::from_hf(out, "config.json").long_factor, c.long_factor);
+  c = read(
+      R"({"max_position_embeddings": 64, "rope_parameters": {"rope_type": "longrope", "short_factor": [1],
+    "long_factor": [2], "factor": 4, "original_max_position_embeddings": 16}})");
+  EXPECT_EQ(c.short_positions(), 16);
+  EXPECT_DOUBLE_EQ(c.attention_factor.value(), std::sqrt(1 + std::log(4.0) / std::log(16.0)));
+  EXPECT_EQ(error_of([&] { read(R"({"rope_scaling": {"type": "longrope", "short_factor": [1, 0]}})"); }),
+            "config.json: rope_scaling.short_factor should be a list of numbers above 0");
 }
 
 struct Model {
@@ -178,17 +266,22 @@ TEST(RopeConfig, BindsEveryType) {
 TEST(RopeConfig, BindReportsAnUnknownTypeAndKey) {
   std::string problems;
   bound("type: lama3", &problems);
-  EXPECT_EQ(problems,
-            "a.yaml:1 rope.type = lama3: not one of default, linear, llama3, yarn; did you mean llama3?\n");
+  EXPECT_EQ(
+      problems,
+      "a.yaml:1 rope.type = lama3: not one of default, linear, dynamic, llama3, yarn, longrope; did you "
+      "mean llama3?\n");
   bound("type: spiral", &problems);
-  EXPECT_EQ(problems, "a.yaml:1 rope.type = spiral: not one of default, linear, llama3, yarn\n");
+  EXPECT_EQ(problems,
+            "a.yaml:1 rope.type = spiral: not one of default, linear, dynamic, llama3, yarn, "
+            "longrope\n");
   bound("type: linear, factr: 2", &problems);
   EXPECT_EQ(problems, "a.yaml:1 rope.factr: unknown key; did you mean rope.factor?\n");
 }
 
 TEST(RopeConfig, WritesWhatItReads) {
   for (const char* members :
-       {"type: default", "type: linear, factor: 4", "type: llama3, factor: 16", "type: yarn, mscale: 2"}) {
+       {"type: default", "type: linear, factor: 4", "type: llama3, factor: 16", "type: yarn, mscale: 2",
+        "type: longrope, short_factor: [1, 1.5], long_factor: [2, 3]"}) {
     Model out{bound(members)}, back;
     ConfigTree tree;
     tree.merge_text(write_config(out), "a.yaml");

@@ -33,6 +33,16 @@ void transpose_in_place(NamedResult& r) {
   r.values = std::move(out);
 }
 
+// Parameters of one name are the rows of one tensor.
+void add_rows(NamedResult& all, NamedResult more) {
+  if (all.shape.empty()) {
+    all = std::move(more);
+    return;
+  }
+  all.shape.front() += more.shape.front();
+  all.values.insert(all.values.end(), more.values.begin(), more.values.end());
+}
+
 void add_gradients(nn::LanguageModel& model, const nn::TokenBatch& batch, core::DType compute,
                    std::map<std::string, NamedResult>& out) {
   std::vector<core::Array*> arrays;
@@ -46,7 +56,7 @@ void add_gradients(nn::LanguageModel& model, const nn::TokenBatch& batch, core::
     const auto part = checkpoint::hf_part(p, whole);
     NamedResult r{checkpoint::hf_shape(p), {part.begin(), part.end()}};
     if (p.transposed) transpose_in_place(r);
-    out["grad." + p.name] = std::move(r);
+    add_rows(out["grad." + p.name], std::move(r));
   }
 }
 
