@@ -26,6 +26,7 @@ inline std::vector<std::string> model_folders() {
       BORA_SOURCE_DIR "/tests/parity/models/tiny-smollm3",
       BORA_SOURCE_DIR "/tests/parity/models/tiny-granite",
       BORA_SOURCE_DIR "/tests/parity/models/tiny-phi3",
+      BORA_SOURCE_DIR "/tests/parity/models/tiny-mixtral",
       BORA_SOURCE_DIR "/tests/parity/models/tiny-gemma2",
       BORA_SHARED_DIR "/data/models/gpt2",
       BORA_SHARED_DIR "/data/models/llama-gqa",
@@ -37,6 +38,7 @@ inline std::vector<std::string> model_folders() {
       BORA_SHARED_DIR "/data/models/smollm3",
       BORA_SHARED_DIR "/data/models/granite",
       BORA_SHARED_DIR "/data/models/phi3",
+      BORA_SHARED_DIR "/data/models/mixtral",
       BORA_SHARED_DIR "/data/models/gemma2",
       BORA_SHARED_DIR "/data/models/stories260k",
   };

@@ -167,6 +167,7 @@ INSTANTIATE_TEST_SUITE_P(Models, Rows,
                                          BORA_SOURCE_DIR "/tests/parity/models/tiny-smollm3",
                                          BORA_SOURCE_DIR "/tests/parity/models/tiny-granite",
                                          BORA_SOURCE_DIR "/tests/parity/models/tiny-phi3",
+                                         BORA_SOURCE_DIR "/tests/parity/models/tiny-mixtral",
                                          BORA_SOURCE_DIR "/tests/parity/models/tiny-gemma2"),
                          model_name);
 

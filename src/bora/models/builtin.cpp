@@ -3,6 +3,7 @@
 #include "bora/models/builtin.h"
 
 #include "bora/models/add_model.h"
+#include "bora/models/builtin_experts.h"
 #include "bora/models/builtin_llamas.h"
 #include "bora/models/gemma2.h"
 #include "bora/models/gpt2.h"
@@ -16,6 +17,7 @@ void add_builtin_models() {
   add_olmo_models();
   add_phi_models();
   add_model<gemma2::Gemma2>("gemma2", "Gemma 2 (Gemma Team 2024)");
+  add_expert_models();
 }
 
 }  // namespace bora::models
