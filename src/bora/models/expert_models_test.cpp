@@ -6,6 +6,8 @@
 
 #include "bora/base/error.h"
 #include "bora/models/mixtral.h"
+#include "bora/models/olmoe.h"
+#include "bora/models/qwen3_moe.h"
 
 namespace bora {
 namespace {
@@ -23,6 +25,47 @@ TEST(Mixtral, ParametersAreCounted) {
   auto model = mixtral::Mixtral::init(config, Dim<mixtral::Vocab>{50}, Key::from_seed(1));
   EXPECT_EQ(parameter_count(model), config.parameter_count(50));
   EXPECT_EQ(model.shape().mlp, 40) << "what a token passes";
+}
+
+qwen3_moe::Config small_qwen3_moe() {
+  qwen3_moe::Config c;
+  c.seq_len = 16, c.hidden_dim = 24, c.intermediate_dim = 40, c.num_layers = 4, c.num_heads = 6;
+  c.num_kv_heads = 3, c.head_dim = 6, c.n_routed_experts = 4, c.num_experts_per_tok = 2;
+  c.moe_intermediate_size = 12, c.mlp_only_layers = {1}, c.decoder_sparse_step = 2;
+  return c;
+}
+
+TEST(Qwen3Moe, LayersWithAndWithoutExperts) {
+  EXPECT_EQ(qwen3_moe::Config{}.parameter_count(151936), 30'532'122'624);
+  auto config = small_qwen3_moe();
+  EXPECT_EQ(config.sparse_layers(), 1);
+  auto model = qwen3_moe::Qwen3Moe::init(config, Dim<qwen3_moe::Vocab>{50}, Key::from_seed(1));
+  EXPECT_EQ(parameter_count(model), config.parameter_count(50));
+  std::vector<bool> sparse;
+  for (const auto& block : model.layers.blocks) sparse.push_back(block.mlp.index() == 0);
+  EXPECT_EQ(sparse, (std::vector<bool>{false, false, false, true}));
+  EXPECT_EQ(model.shape().mlp, (24 + 3 * 40) / 4);
+  const auto json = config.to_hf(50);
+  EXPECT_EQ(json["num_experts"], 4);
+  EXPECT_EQ(json["num_local_experts"], 4) << "the newer spelling";
+  EXPECT_EQ(qwen3_moe::Config::from_hf(json, "config.json").to_hf(50), json);
+  ConfigTree tree;
+  tree.merge_text("num_layers: 2\nmlp_only_layers: [0, 1]\n", "my.yaml");
+  const auto problems = read_config(tree, config);
+  ASSERT_EQ(problems.size(), 1U);
+  EXPECT_EQ(problems[0].message, "no layer has experts\nhint: type qwen3");
+}
+
+TEST(Olmoe, ParametersAreCounted) {
+  EXPECT_EQ(olmoe::Config{}.parameter_count(50304), 6'919'161'856);
+  olmoe::Config config;
+  config.hidden_dim = 24, config.intermediate_dim = 20, config.num_layers = 2, config.num_heads = 6;
+  config.num_kv_heads = 3, config.head_dim = 4, config.n_routed_experts = 5, config.num_experts_per_tok = 3;
+  auto model = olmoe::Olmoe::init(config, Dim<olmoe::Vocab>{50}, Key::from_seed(1));
+  EXPECT_EQ(parameter_count(model), config.parameter_count(50));
+  const auto json = config.to_hf(50);
+  EXPECT_TRUE(json["clip_qkv"].is_null());
+  EXPECT_EQ(olmoe::Config::from_hf(json, "config.json").to_hf(50), json);
 }
 
 TEST(Mixtral, HuggingFaceAndBack) {
