@@ -80,6 +80,7 @@ TEST_P(ExpertModels, HaveTheSameGradientsForAnyNumberOfExpertWorkers) {
 INSTANTIATE_TEST_SUITE_P(Models, ExpertModels,
                          testing::Values(BORA_SOURCE_DIR "/tests/parity/models/tiny-mixtral",
                                          BORA_SHARED_DIR "/data/models/mixtral",
+                                         BORA_SHARED_DIR "/data/models/qwen2-moe",
                                          BORA_SHARED_DIR "/data/models/qwen3-moe"),
                          model_name);
 

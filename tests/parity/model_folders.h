@@ -39,6 +39,7 @@ inline std::vector<std::string> model_folders() {
       BORA_SHARED_DIR "/data/models/granite",
       BORA_SHARED_DIR "/data/models/phi3",
       BORA_SHARED_DIR "/data/models/mixtral",
+      BORA_SHARED_DIR "/data/models/qwen2-moe",
       BORA_SHARED_DIR "/data/models/qwen3-moe",
       BORA_SHARED_DIR "/data/models/olmoe",
       BORA_SHARED_DIR "/data/models/gemma2",

@@ -7,6 +7,7 @@
 #include "bora/base/error.h"
 #include "bora/models/mixtral.h"
 #include "bora/models/olmoe.h"
+#include "bora/models/qwen2_moe.h"
 #include "bora/models/qwen3_moe.h"
 
 namespace bora {
@@ -54,6 +55,21 @@ TEST(Qwen3Moe, LayersWithAndWithoutExperts) {
   const auto problems = read_config(tree, config);
   ASSERT_EQ(problems.size(), 1U);
   EXPECT_EQ(problems[0].message, "no layer has experts\nhint: type qwen3");
+}
+
+TEST(Qwen2Moe, ParametersAreCounted) {
+  EXPECT_EQ(qwen2_moe::Config{}.parameter_count(151936), 14'315'784'192);
+  qwen2_moe::Config config;
+  config.hidden_dim = 24, config.intermediate_dim = 40, config.num_layers = 3, config.num_heads = 6;
+  config.num_kv_heads = 3, config.head_dim = 4, config.moe_intermediate_size = 12;
+  config.shared_expert_intermediate_size = 20, config.mlp_only_layers = {0};
+  for (const bool bias : {true, false}) {
+    config.qkv_bias = bias;
+    auto model = qwen2_moe::Qwen2Moe::init(config, Dim<qwen2_moe::Vocab>{50}, Key::from_seed(1));
+    EXPECT_EQ(parameter_count(model), config.parameter_count(50));
+    const auto json = config.to_hf(50);
+    EXPECT_EQ(qwen2_moe::Config::from_hf(json, "config.json").to_hf(50), json);
+  }
 }
 
 TEST(Olmoe, ParametersAreCounted) {
