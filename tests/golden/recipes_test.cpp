@@ -72,9 +72,10 @@ TEST_F(Recipes, Gemma2Nano) {
   EXPECT_THAT(done.output, HasSubstr("gemma2 · "));
 }
 
-// One of each family near Llama.
+// One of each family near Llama, and with experts.
 TEST_F(Recipes, NanoModels) {
-  for (const std::string type : {"mistral", "qwen2", "qwen3", "olmo2", "smollm3", "granite", "phi3"}) {
+  for (const std::string type : {"mistral", "qwen2", "qwen3", "olmo2", "smollm3", "granite", "phi3",
+                                 "mixtral", "qwen2_moe", "qwen3_moe", "olmoe"}) {
     const auto done = train_on_text(type + "_nano.yaml");
     EXPECT_EQ(done.code, 0) << done.output;
     EXPECT_THAT(done.output, HasSubstr(type + " · "));

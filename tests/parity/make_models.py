@@ -14,7 +14,8 @@ A CPU is enough, everything is float32. A folder has
   model.safetensors      the weights; a tied head is absent
   reference.safetensors  input_ids [2, 16], which are the labels too; logits; hidden_states.i; loss, the
                          mean cross-entropy of position t + 1 given those up to t; grad.NAME, its gradient,
-                         for every parameter
+                         for every parameter; of mixtures of experts aux_loss, the load-balance loss before its
+                         coefficient, and loss_with_aux and grad_with_aux.NAME with it
   generation.json        prompts, and the tokens that greedy decoding adds to them
 
 A weight depends on the model's seed and on its own name alone. Weights are so large that softmaxes are far
@@ -36,6 +37,7 @@ SMALL = dict(vocab_size=24, hidden_size=16, intermediate_size=12, num_hidden_lay
              num_key_value_heads=2, max_position_embeddings=40, pad_token_id=None, bos_token_id=1, eos_token_id=2)
 PROMPTS, NEW_TOKENS = (4, 9), 24
 CLEAR_LEAD = 1e-2  # of the best logit before the second, at every token of a continuation
+CLEAR_CHOICE = 2e-3  # of the last expert chosen before the next, in its logit
 TOLERANCE = 1e-6  # of --check, relative to a tensor's largest value where that is above 1
 BOTH_ENDS = dict(bos_token_id=1, eos_token_id=2)
 
@@ -74,6 +76,9 @@ MODELS = {
     "tiny-phi3": (36, transformers.Phi3Config(
         partial_rotary_factor=0.5, original_max_position_embeddings=12, sliding_window=15,
         rope_scaling=dict(type="longrope", short_factor=[1.5], long_factor=[4.0]), **SMALL)),
+    # Two of four experts for each token.
+    "tiny-mixtral": (41, transformers.MixtralConfig(
+        num_local_experts=4, num_experts_per_tok=2, router_aux_loss_coef=0.05, sliding_window=None, **SMALL)),
     # Local and global layers in turn, a window shorter than every prompt but one; both soft caps bend.
     "tiny-gemma2": (13, transformers.Gemma2Config(
         vocab_size=VOCAB, hidden_size=24, intermediate_size=40, num_hidden_layers=2, num_attention_heads=4,
@@ -129,13 +134,32 @@ def make_model(seed, config):
     return model
 
 
+def gradients_of(model, prefix):
+    """Of every parameter, once; they begin at zero again."""
+    found = {f"{prefix}.{name}": parameter.grad for name, parameter in model.named_parameters()}
+    if None in found.values():
+        sys.exit(f"{model.config.model_type}: an expert has no token; take another seed")
+    model.zero_grad()
+    return found
+
+
 def reference_of(model, ids):
     """The tensors of reference.safetensors."""
     output = model(ids, labels=ids, output_hidden_states=True)
     output.loss.backward()
     tensors = {"input_ids": ids, "logits": output.logits, "loss": output.loss}
     tensors |= {f"hidden_states.{i}": states for i, states in enumerate(output.hidden_states)}
-    tensors |= {f"grad.{name}": parameter.grad for name, parameter in model.named_parameters()}
+    tensors |= gradients_of(model, "grad")
+    if hasattr(model.config, "router_aux_loss_coef"):
+        output = model(ids, labels=ids, output_router_logits=True)
+        chosen = model.config.num_experts_per_tok
+        ranked = torch.cat(output.router_logits).sort(descending=True).values
+        lead = (ranked[:, chosen - 1] - ranked[:, chosen]).min().item()
+        if lead < CLEAR_CHOICE:
+            sys.exit(f"{model.config.model_type}: a choice of experts leads by {lead:g} only; take another seed")
+        output.loss.backward()
+        tensors |= {"aux_loss": output.aux_loss, "loss_with_aux": output.loss}
+        tensors |= gradients_of(model, "grad_with_aux")
     return {name: tensor.detach().contiguous() for name, tensor in tensors.items()}
 
 

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <map>
@@ -59,6 +60,11 @@ void expect_close(const std::string& name, const NamedResult& ours, const std::v
   }
 }
 
+// What references of mixtures of experts have besides.
+bool of_routers(const std::string& name) {
+  return name.starts_with("router_logits.") || name.find("aux") != name.npos;
+}
+
 // Compares every tensor of the reference but the inputs; returns how many.
 int compare_with_reference(const std::string& model_directory, const std::string& reference_directory) {
   checkpoint::SafetensorsFile reference(reference_directory + "/reference.safetensors");
@@ -67,7 +73,7 @@ int compare_with_reference(const std::string& model_directory, const std::string
   auto results = forward(*model, input.ids, input.batch, input.positions, {.hidden = true, .grads = true});
   int compared = 0;
   for (const auto& t : reference.tensors()) {
-    if (t.name == "input_ids" || t.name == "short_logits") continue;
+    if (t.name == "input_ids" || t.name == "short_logits" || of_routers(t.name)) continue;
     EXPECT_TRUE(results.contains(t.name)) << t.name;
     if (!results.contains(t.name)) continue;
     EXPECT_EQ(results[t.name].shape, t.shape) << t.name;
@@ -129,6 +135,32 @@ TEST_P(ModelParity, ReadsTheNewerConfigAndBareNames) {
   EXPECT_GT(compare_with_reference(to, folder()), 10);
 }
 
+// Hugging Face's router loss, which is added where config.json asks for it.
+TEST_P(ModelParity, WithTheRouterLoss) {
+  checkpoint::SafetensorsFile reference(folder() + "/reference.safetensors");
+  const bool has_routers = std::any_of(reference.tensors().begin(), reference.tensors().end(),
+                                       [](const auto& t) { return t.name == "aux_loss"; });
+  if (!has_routers) GTEST_SKIP() << name() << " has no experts";
+  auto json = checkpoint::read_hf_config(folder());
+  json["output_router_logits"] = true;
+  const auto config = models::model_config_from_hf(json, folder());
+  const auto model = models::make_model(*config, models::vocab_size_from_hf(json, folder()), Key{});
+  checkpoint::load_hugging_face(folder(), hf_parameters(*model));
+  EXPECT_TRUE(model->hf_config()["output_router_logits"]);
+  const auto input = reference_ids(reference);
+  const auto results = forward(*model, input.ids, input.batch, input.positions, {.grads = true});
+  expect_close("loss", results.at("loss"), reference.floats("loss_with_aux"));
+  int compared = 0;
+  for (const auto& t : reference.tensors()) {
+    const std::string prefix = "grad_with_aux.";
+    if (!t.name.starts_with(prefix)) continue;
+    const auto own = "grad." + t.name.substr(prefix.size());
+    expect_close(own, results.at(own), reference.floats(t.name));
+    ++compared;
+  }
+  EXPECT_GT(compared, 20);
+}
+
 TEST_P(ModelParity, ReadsShards) {
   auto to = variant(folder(), name() + "_sharded", false);
   checkpoint::SafetensorsFile file(folder() + "/model.safetensors");
@@ -149,7 +181,8 @@ TEST_P(ModelParity, Bf16FilesWidenExactly) {
   std::map<std::string, std::vector<float>> stored;  // parameters of one name are the rows of one tensor
   for (auto& p : hf_parameters(*model)) {
     if (p.transposed) continue;
-    const auto rows = p.parameter.array->to_vector<float>();
+    const auto whole = p.parameter.array->to_vector<float>();
+    const auto rows = checkpoint::hf_part(p, whole);
     stored[p.name].insert(stored[p.name].end(), rows.begin(), rows.end());
   }
   for (const auto& [tensor, values] : stored) EXPECT_EQ(values, rounded.floats(tensor)) << tensor;

@@ -6,6 +6,7 @@
 #include <map>
 #include <numeric>
 #include <set>
+#include <utility>
 
 #include "bora/base/error.h"
 #include "bora/base/file.h"
@@ -76,8 +77,8 @@ void load_one(const SafetensorsModel& model, const HfParameter& p, const Part& p
          "{} is {} in the file but the model's {} needs {}\nhint: config.json and the tensors disagree",
          stored, shape_text(tensor.shape), p.parameter.path, shape_text(expected));
   }
-  auto* out = core::local_data<float>(*p.parameter.array);
-  auto n = static_cast<std::size_t>(p.parameter.array->numel());
+  auto n = static_cast<std::size_t>(p.parameter.array->numel() / p.pieces);
+  auto* out = core::local_data<float>(*p.parameter.array) + static_cast<std::size_t>(p.piece) * n;
   if (!part.whole(p)) {
     const auto all = model.floats(stored);
     const auto before =
@@ -123,7 +124,7 @@ void load_each(const std::string& directory, std::span<const HfParameter> parame
 void produce(const HfParameter& p, const HfSaveOptions& options, const ByteSink& sink) {
   const auto shape = hf_shape(p);
   const core::Array whole = options.values ? options.values(p) : *p.parameter.array;
-  std::span<const float> values(core::local_data<float>(whole), static_cast<std::size_t>(whole.numel()));
+  auto values = hf_part(p, {core::local_data<float>(whole), static_cast<std::size_t>(whole.numel())});
   std::vector<float> turned;
   if (p.transposed) {
     turned.resize(values.size());
@@ -154,9 +155,26 @@ void write_file(const std::string& path, std::string_view content) {
 
 }  // namespace
 
+std::vector<HfParameter> hf_pieces(const core::Parameter& parameter, const std::string& name,
+                                   bool transposed) {
+  const auto number = name.find("{}");
+  if (number == name.npos) return {{parameter, name, transposed}};
+  std::vector<HfParameter> out;
+  const auto n = core::whole_size(*parameter.array, 0);
+  for (std::int64_t i = 0; i < n; ++i)
+    out.push_back({parameter, std::string(name).replace(number, 2, std::to_string(i)), transposed, i, n});
+  return out;
+}
+
+std::span<const float> hf_part(const HfParameter& p, std::span<const float> whole) {
+  const auto n = whole.size() / static_cast<std::size_t>(p.pieces);
+  return whole.subspan(static_cast<std::size_t>(p.piece) * n, n);
+}
+
 std::vector<std::int64_t> hf_shape(const HfParameter& p) {
   const auto& r = p.parameter;
-  const auto sizes = core::whole_sizes(*r.array);
+  auto sizes = core::whole_sizes(*r.array);
+  if (p.pieces > 1) sizes.front() = 1;
   const auto all = std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
   if (r.inputs.empty()) {
     const bool matrix = sizes.size() == 2 && r.role != core::Role::bias && r.role != core::Role::norm;
@@ -178,16 +196,17 @@ void load_hugging_face(const std::string& directory, std::span<const HfParameter
 
 void load_hugging_face(const std::string& directory, std::span<const HfParameter> parameters,
                        const std::function<void(const HfParameter&, core::Array)>& take) {
+  core::Array whole;
   load_each(
       directory, parameters,
       [&](const SafetensorsModel& model, const HfParameter& p, const Part& part, const std::string& stored) {
         const auto& names = p.parameter.axes;
         const auto sizes = core::whole_sizes(*p.parameter.array);
-        core::Array whole = core::uninitialized({names, sizes});
+        if (p.piece == 0) whole = core::uninitialized({names, sizes});
         HfParameter into = p;
         into.parameter.array = &whole;
         load_one(model, into, part, stored);
-        take(p, whole);
+        if (p.piece + 1 == p.pieces) take(p, std::exchange(whole, {}));
       });
 }
 

@@ -20,10 +20,20 @@ struct HfParameter {
   core::Parameter parameter;
   std::string name;
   bool transposed = false;  ///< stored (in, out)
+  /// Of a parameter that is stored in several tensors, which make its first axis, this is the tensor of place
+  /// `piece` there. In a list its pieces follow each other.
+  std::int64_t piece = 0, pieces = 1;
 };
 
+/// A parameter as a list of tensors: one, or, where `name` has "{}" for a place along its first axis (that of
+/// experts), one for each place.
+std::vector<HfParameter> hf_pieces(const core::Parameter& parameter, const std::string& name,
+                                   bool transposed);
+/// The part of a parameter's whole values (row-major) that is in this tensor.
+std::span<const float> hf_part(const HfParameter& p, std::span<const float> whole);
+
 /// The shape on disk: a linear map is the matrix (out, in) of its flattened axes, an embedding (vocab,
-/// embed), all else one dimension.
+/// embed), all else one dimension. Of a piece, that of the piece.
 std::vector<std::int64_t> hf_shape(const HfParameter& p);
 
 /// Fills the parameters (fp32) from bf16, f16 or f32 tensors. Names may lack their first component
@@ -40,7 +50,8 @@ void load_hugging_face(const std::string& directory, std::span<const HfParameter
 struct HfSaveOptions {
   core::DType dtype = core::DType::f32;
   std::uint64_t max_shard_bytes = 5'000'000'000;
-  /// Whole values (fp32) of a parameter that is not whole in memory, once for each, when its turn comes.
+  /// Whole values (fp32) of a parameter that is not whole in memory, for each tensor when its turn
+  /// comes.
   std::function<core::Array(const HfParameter&)> values;
   /// Adds what goes along, the tokenizer say, to a directory that is being written.
   std::function<void(const std::string& directory)> add_files;

@@ -157,7 +157,8 @@ INSTANTIATE_TEST_SUITE_P(OfAModel, NumberKeys,
                          testing::Values("gpt2", "llama", "gemma2", "mistral", "qwen2", "smollm3", "granite",
                                          "phi3"));
 INSTANTIATE_TEST_SUITE_P(OfAFamily, NumberKeys,
-                         testing::Values("gemma", "gemma3", "gpt_neox", "gptj", "mpt", "olmo3"));
+                         testing::Values("gemma", "gemma3", "gpt_neox", "gptj", "mpt", "olmo3", "mixtral",
+                                         "qwen2_moe", "qwen3_moe", "olmoe"));
 
 template <class Config>
 Json small_hf() {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
-// A mixture of experts whose experts lie on several workers: every token passes all of them, each worker
-// computes its own, and what contracts their axis sums over the workers.
+// A mixture of experts whose experts lie on several workers: where every token passes all of them, each
+// worker computes its own, and what contracts their axis sums over the workers; where tokens choose, each
+// computes the slots of its own, which all get.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,7 +10,10 @@
 #include "bora/core/activation.h"
 #include "bora/core/contract.h"
 #include "bora/core/elementwise.h"
+#include "bora/core/grouped.h"
 #include "bora/core/reduce.h"
+#include "bora/core/routing.h"
+#include "bora/core/shape.h"
 #include "bora/mesh/test_layouts.h"
 
 namespace bora::mesh {
@@ -48,6 +52,44 @@ Case mixture_of(std::int64_t experts) {
           mixture};
 }
 
+// The same with two experts for each token.
+Result choosing(std::span<const Operand> in) {
+  static constexpr std::string_view kTokens[] = {"batch", "position"},
+                                    kScores[] = {"batch", "position", "candidate"},
+                                    kCandidate[] = {"candidate"},
+                                    kChoices[] = {"batch", "position", "choice"},
+                                    kSlots[] = {"slot", "embed"}, kUp[] = {"own", "mlp", "embed"},
+                                    kDown[] = {"own", "embed", "mlp"}, kMiddle[] = {"slot", "mlp"};
+  const core::Array x = core::unary(core::Unary::tanh, in[0]);
+  const Operand h{x, kHidden};
+  const core::Array logits = core::linear(h, in[1], {}, kScores);
+  const core::Array probabilities = core::softmax({logits, kScores}, kCandidate);
+  const auto [weights, places] = core::top_k({probabilities, kScores}, "candidate", 2);
+  const auto routing = core::route({places, kChoices}, in[1].array.size(0));
+  const core::Array slots = core::dispatch(h, routing, kTokens, kSlots);
+  const core::Array y = core::with_own_experts(
+      {slots, kSlots}, routing.rows, "expert", std::vector<Operand>{in[2], in[3], in[4]},
+      [&](const core::Array& own, const core::Array& rows, std::span<const core::Array> w) {
+        const Operand s{own, kSlots};
+        const core::Array gate = core::grouped_linear(s, rows, {w[0], kUp}, {}, kMiddle),
+                          up = core::grouped_linear(s, rows, {w[1], kUp}, {}, kMiddle);
+        const core::Array act = core::gated(core::Activation::silu, {gate, kMiddle}, {up, kMiddle});
+        return core::grouped_linear({act, kMiddle}, rows, {w[2], kDown}, {}, kSlots);
+      });
+  const core::Array sum = core::combine({y, kSlots}, {weights, kChoices}, routing, kHidden);
+  return {core::binary(core::Binary::add, h, {sum, kHidden}, kHidden), {"batch", "position", "embed"}};
+}
+
+Case choice_of(std::int64_t experts) {
+  return {"choice",
+          {{{"batch", "position", "embed"}, {2, 4, 6}},
+           {{"candidate", "embed"}, {experts, 6}},
+           {{"expert", "mlp", "embed"}, {experts, 8, 6}},
+           {{"expert", "mlp", "embed"}, {experts, 8, 6}},
+           {{"expert", "embed", "mlp"}, {experts, 6, 8}}},
+          choosing};
+}
+
 const std::vector<core::AxisRule> kCompute = {
     {"mlp", "model"}, {"position", "context"}, {"expert", "expert"}};
 const std::vector<core::AxisRule> kAtRest = {{"mlp", "model"}, {"expert", "expert"}};
@@ -64,7 +106,34 @@ TEST(ExpertAxis, AMixtureLikeOneWorkers) {
     layouts.push_back({shape, {kCompute, {}}, shape.text() + ", parameters whole"});
     layouts.push_back({shape, {kCompute, kAtRest}, shape.text() + ", parameters in blocks"});
   }
+  // odd ones: other axes on the experts' mesh axis
+  layouts.push_back({{.model = 2}, {{{"expert", "model"}, {"mlp", "model"}}, {}}, "expert or mlp on model"});
+  layouts.push_back(
+      {{.expert = 2}, {{{"expert", "expert"}, {"embed", "expert"}}, kAtRest}, "expert or embed"});
+  layouts.push_back({{.expert = 2}, {{{"expert", "expert"}}, {{"mlp", "expert"}}}, "mlp in blocks"});
+  layouts.push_back({{.expert = 2}, {{{"slot", "expert"}}, kAtRest}, "slots on expert"});
   testing::expect_like_one(mixture_of(4), layouts);
+  testing::expect_like_one(choice_of(4), layouts);
+}
+
+// Not nearly: what one worker's experts give is copied to the others.
+TEST(ExpertAxis, BitsOfAChoiceDoNotDependOnItsWorkers) {
+  for (const std::int64_t experts : {4, 8}) {
+    const auto c = choice_of(experts);
+    const auto want = testing::run(c);
+    for (const int n : {2, 4}) {
+      for (const auto& at_rest : {std::vector<core::AxisRule>{}, kAtRest}) {
+        const auto errors = testing::run_workers({.count = n}, [&](Communicator& workers) {
+          const Mesh mesh(borrowed(workers), {.expert = n}, {kCompute, at_rest});
+          const core::MappingScope scope(mesh.mapping());
+          const auto got = testing::run(c);
+          EXPECT_EQ(got.value, want.value) << experts << " on " << n;
+          EXPECT_EQ(got.gradients, want.gradients) << experts << " on " << n;
+        });
+        EXPECT_THAT(errors, ::testing::Each(""));
+      }
+    }
+  }
 }
 
 // A worker's experts are its own alone.
@@ -109,6 +178,15 @@ TEST(ExpertAxis, Errors) {
   EXPECT_EQ(errors[0],
             "linear: axis expert of size 3 cannot be cut into 2 equal blocks for the mesh axis expert\nhint: "
             "another size of the mesh axis, or take expert out of its axes");
+  errors = testing::run_workers({.count = 2}, [](Communicator& workers) {
+    const Mesh mesh(borrowed(workers), {.expert = 2}, {kCompute, {}});
+    const core::MappingScope scope(mesh.mapping());
+    testing::run(choice_of(3));
+  });
+  EXPECT_EQ(
+      errors[0],
+      "experts: axis expert of size 3 cannot be cut into 2 equal blocks for the mesh axis expert\nhint: "
+      "another size of the mesh axis, or take expert out of its axes");
   errors = testing::run_workers({.count = 2}, [](Communicator& workers) {
     const Mesh mesh(borrowed(workers), {.expert = 2, .model = 2}, {});
   });

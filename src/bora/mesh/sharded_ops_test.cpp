@@ -16,10 +16,12 @@
 #include "bora/core/cross_entropy.h"
 #include "bora/core/elementwise.h"
 #include "bora/core/grad.h"
+#include "bora/core/grouped.h"
 #include "bora/core/index.h"
 #include "bora/core/norm.h"
 #include "bora/core/reduce.h"
 #include "bora/core/rope.h"
+#include "bora/core/routing.h"
 #include "bora/core/shape.h"
 #include "bora/core/unbind.h"
 #include "bora/mesh/mesh.h"
@@ -265,11 +267,39 @@ std::vector<Case> fused_cases() {
   return out;
 }
 
+std::vector<Case> grouped_cases() {
+  static constexpr std::string_view kBp[] = {"b", "p"}, kBpe[] = {"b", "p", "e"}, kSe[] = {"s", "e"},
+                                    kSm[] = {"s", "m"};
+  std::vector<Case> out;
+  out.push_back({"dispatch", {{{"b", "p", "e"}, {4, 4, 4}}, {{"b", "p", "k"}, {4, 4, 4}, 8}}, [](auto in) {
+                   return Result{core::dispatch(in[0], core::route(in[1], 8), kBp, kSe), {"s", "e"}};
+                 }});
+  out.push_back({"combine",
+                 {{{"s", "e"}, {64, 4}}, {{"b", "p", "k"}, {4, 4, 4}}, {{"b", "p", "k"}, {4, 4, 4}, 8}},
+                 [](auto in) {
+                   return Result{core::combine(in[0], in[1], core::route(in[2], 8), kBpe), {"b", "p", "e"}};
+                 }});
+  out.push_back({"grouped_linear",
+                 {{{"s", "e"}, {16, 4}}, {{"x", "m", "e"}, {4, 4, 4}}, {{"x", "m"}, {4, 4}}},
+                 [](auto in) {
+                   static constexpr std::string_view kRows[] = {"expert", "part"};
+                   static constexpr std::int64_t kSizes[] = {4, 1};
+                   static constexpr std::int32_t kCounts[] = {5, 0, 8, 3};
+                   const Array rows =
+                       core::from_data({kRows, kSizes}, std::span<const std::int32_t>(kCounts));
+                   return Result{core::grouped_linear(in[0], rows, in[1], in[2].array, kSm), {"s", "m"}};
+                 }});
+  return out;
+}
+
 TEST(ShardedOps, OfOneOperand) {
   for (const auto& c : plain_cases()) expect_like_one(c);
 }
 TEST(ShardedOps, OfSeveralOperands) {
   for (const auto& c : several_operands()) expect_like_one(c);
+}
+TEST(ShardedOps, Grouped) {
+  for (const auto& c : grouped_cases()) expect_like_one(c);
 }
 TEST(ShardedOps, Fused) {
   for (const auto& c : fused_cases()) expect_like_one(c);

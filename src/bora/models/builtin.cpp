@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/models/builtin.h"
 
+#include "bora/models/builtin_experts.h"
 #include "bora/models/builtin_llamas.h"
 
 namespace bora::models {
@@ -13,6 +14,7 @@ void add_builtin_models() {
   add_olmo_models();
   add_phi_models();
   add_gemma_models();
+  add_expert_models();
 }
 
 }  // namespace bora::models

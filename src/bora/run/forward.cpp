@@ -46,19 +46,26 @@ void add_rows(NamedResult& all, NamedResult more) {
 
 void add_gradients(nn::LanguageModel& model, const nn::TokenBatch& batch, core::DType compute,
                    std::map<std::string, NamedResult>& out) {
-  auto parameters = hf_parameters(model);
-  for (auto& p : adapter_parameters(model)) parameters.push_back(std::move(p));
-  std::erase_if(parameters, [](const auto& p) { return !p.parameter.trainable; });
   std::vector<core::Array*> arrays;
-  for (auto& p : parameters) arrays.push_back(p.parameter.array);
+  std::map<std::size_t, std::size_t> places;  // of trained parameters, by id
+  for (auto& p : model.parameters()) {
+    if (!p.trainable) continue;
+    places[p.id] = arrays.size();
+    arrays.push_back(p.array);
+  }
   auto result = core::value_and_grad(arrays, [&] {
     auto loss = model.objective(batch, std::nullopt, {.compute = compute});
     return core::binary(core::Binary::divide, {loss.loss, {}}, loss.weight.item());
   });
-  for (std::size_t i = 0; i < parameters.size(); ++i) {
-    NamedResult r{checkpoint::hf_shape(parameters[i]), result.gradients[i].to_vector<float>()};
-    if (parameters[i].transposed) transpose_in_place(r);
-    add_rows(out["grad." + parameters[i].name], std::move(r));
+  auto parameters = hf_parameters(model);
+  for (auto& p : adapter_parameters(model)) parameters.push_back(std::move(p));
+  for (const auto& p : parameters) {
+    if (!p.parameter.trainable) continue;
+    const auto whole = result.gradients[places.at(p.parameter.id)].to_vector<float>();
+    const auto part = checkpoint::hf_part(p, whole);
+    NamedResult r{checkpoint::hf_shape(p), {part.begin(), part.end()}};
+    if (p.transposed) transpose_in_place(r);
+    add_rows(out["grad." + p.name], std::move(r));
   }
 }
 

@@ -13,8 +13,8 @@ std::vector<checkpoint::HfParameter> hf_parameters(nn::LanguageModel& model) {
   std::vector<checkpoint::HfParameter> out;
   for (auto& p : model.parameters()) {
     if (p.role == core::Role::adapter) continue;
-    auto hf = model.hf_name(p.path);
-    out.push_back({p, hf.name, hf.transposed});
+    const auto hf = model.hf_name(p.path);
+    for (auto& piece : checkpoint::hf_pieces(p, hf.name, hf.transposed)) out.push_back(std::move(piece));
   }
   return out;
 }

@@ -17,7 +17,8 @@ namespace bora::run {
 
 /// The model of a Hugging Face directory, weights loaded.
 std::unique_ptr<nn::LanguageModel> load_model(const std::string& directory);
-/// A model's parameters, but not those of adapters, with their Hugging Face names.
+/// A model's parameters, but not those of adapters, with their Hugging Face names, in the order of their ids;
+/// those of experts in pieces.
 std::vector<checkpoint::HfParameter> hf_parameters(nn::LanguageModel& model);
 
 /// Writes config.json, tensors, the tokenizer's files and `generation`, its generation_config.json, which

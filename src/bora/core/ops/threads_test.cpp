@@ -9,9 +9,11 @@
 #include "bora/core/activation.h"
 #include "bora/core/create.h"
 #include "bora/core/elementwise.h"
+#include "bora/core/grouped.h"
 #include "bora/core/index.h"
 #include "bora/core/kernels/cpu/threads.h"
 #include "bora/core/reduce.h"
+#include "bora/core/routing.h"
 #include "bora/core/shape.h"
 #include "bora/core/torch/testing.h"
 
@@ -229,6 +231,21 @@ TEST(Threads, TakeAndScatterAdd) {
             [&](auto in) { return Result{scatter_add(in[0], "vocab", {id_array, n}, in[1]), {}}; });
   cases.add("scatter_add of numbers", {{values({97}), {"vocab"}}, {values({4001}, 1), n}},
             [&](auto in) { return Result{scatter_add(in[0], "vocab", {id_array, n}, in[1]), {}}; });
+  cases.expect_equal_for_all_threads();
+}
+
+TEST(Threads, Experts) {
+  Cases cases;
+  const Array chosen = wrap(integers({701, 3}, 6));
+  const NameList t{"t"}, tk{"t", "k"}, te{"t", "e"}, se{"s", "e"}, so{"s", "o"}, to{"t", "o"};
+  const Routing routing = route({chosen, tk}, 6);
+  cases.add("mixture",
+            {{values({701, 67}), te}, {values({6, 61, 67}, 1), {"x", "o", "e"}}, {values({701, 3}, 2), tk}},
+            [&](auto in) {
+              const Array slots = dispatch(in[0], routing, t, se);
+              const Array y = grouped_linear({slots, se}, routing.rows, in[1], {}, so);
+              return Result{combine({y, so}, in[2], routing, to), to};
+            });
   cases.expect_equal_for_all_threads();
 }
 

@@ -16,10 +16,12 @@
 #include "bora/core/cross_entropy.h"
 #include "bora/core/elementwise.h"
 #include "bora/core/grad.h"
+#include "bora/core/grouped.h"
 #include "bora/core/index.h"
 #include "bora/core/norm.h"
 #include "bora/core/reduce.h"
 #include "bora/core/rope.h"
+#include "bora/core/routing.h"
 #include "bora/core/torch/testing.h"
 
 namespace bora::core {
@@ -202,6 +204,25 @@ void add_lookups(std::vector<Case>& out, std::int64_t b, std::int64_t t, std::in
                  }});
 }
 
+void add_experts(std::vector<Case>& out, std::int64_t b, std::int64_t t, std::int64_t e) {
+  const NameList bt{"b", "t"}, btk{"b", "t", "k"}, bte{"b", "t", "e"}, se{"s", "e"}, so{"s", "o"},
+      bto{"b", "t", "o"};
+  const Input choices{{"b", "t", "k"}, {b, t, 2}, 4};
+  out.push_back({"dispatch", {{bte, {b, t, e}}, choices}, [=](In in) {
+                   return Result{dispatch(in[0], route(in[1], 4), bt, se), se};
+                 }});
+  out.push_back({"combine", {{se, {2 * b * t, e}}, {btk, {b, t, 2}}, choices}, [=](In in) {
+                   return Result{combine(in[0], in[1], route(in[2], 4), bte), bte};
+                 }});
+  const Input x{se, {2 * b * t, e}}, weight{{"x", "o", "e"}, {4, 7, e}}, bias{{"x", "o"}, {4, 7}};
+  out.push_back({"grouped_linear", {x, weight, choices}, [=](In in) {
+                   return Result{grouped_linear(in[0], route(in[2], 4).rows, in[1], {}, so), so};
+                 }});
+  out.push_back({"grouped_linear with a bias", {x, weight, choices, bias}, [=](In in) {
+                   return Result{grouped_linear(in[0], route(in[2], 4).rows, in[1], in[3].array, so), so};
+                 }});
+}
+
 struct Mask {
   std::string name;
   AttentionRule rule;
@@ -248,7 +269,8 @@ void add_attention(std::vector<Case>& out, std::int64_t b, std::int64_t t, std::
 
 std::vector<Case> cases(std::int64_t b, std::int64_t t, std::int64_t e) {
   std::vector<Case> out;
-  for (const auto add : {add_pointwise, add_norms, add_reductions, add_products, add_lookups, add_attention})
+  for (const auto add :
+       {add_pointwise, add_norms, add_reductions, add_products, add_lookups, add_experts, add_attention})
     add(out, b, t, e);
   return out;
 }

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+// Linear maps of which each row of the input has one of several.
+#pragma once
+#include <functional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "bora/core/array.h"
+
+namespace bora::core {
+
+/// x [slot, in...], its rows grouped by expert: `rows` (i32 [expert, part], Routing::rows) says how many each
+/// has; weight [expert, out..., in...] in any order but for the expert, which is first; bias [expert, out...]
+/// or empty. The result [slot, out...], `out` in any order, is what each expert's own linear map gives for
+/// its rows: each product has the bits that it would have alone, for any number of threads. Experts without
+/// rows have gradients of 0.
+Array grouped_linear(const Operand& x, const Array& rows, const Operand& weight, const Array& bias,
+                     Names out);
+
+/// What `body` makes of slots where experts lie on several ranks.
+using ExpertBody = std::function<Array(const Array& x, const Array& rows, std::span<const Array> parameters)>;
+
+/// body(x, rows, parameters) for x [slot, in...], rows as in grouped_linear and parameters [expert, ...]; the
+/// result is [slot, out...]. Where a mesh axis serves `expert`, each of its ranks calls the body with its own
+/// experts and their slots alone, a run of all, and then all get all results: copies, so that values and
+/// gradients have the bits of one rank for any number of them. The body must name the experts' axis
+/// otherwise, since no mesh axis is to serve it there. Where a rank's own experts cannot be had (another
+/// axis of the operands is on the same mesh axis) each computes all.
+Array with_own_experts(const Operand& x, const Array& rows, std::string_view expert,
+                       std::span<const Operand> parameters, const ExpertBody& body);
+
+}  // namespace bora::core

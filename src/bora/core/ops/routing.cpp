@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/core/routing.h"
+
+#include <ATen/core/Tensor.h>
+#include <fmt/format.h>
+
+#include <vector>
+
+#include "bora/base/error.h"
+#include "bora/core/autograd/slots.h"
+#include "bora/core/create.h"
+#include "bora/core/kernels/cpu/rows_apart.h"
+#include "bora/core/layout/arrange.h"
+#include "bora/core/layout/checks.h"
+#include "bora/core/layout/layout.h"
+#include "bora/core/layout/refusal.h"
+
+namespace bora::core {
+namespace {
+
+using at::Tensor;
+
+// Rows of a batch that this thread computes apart, if it does.
+std::int64_t rows_apart() {
+  const std::int64_t now = kernels::set_rows_apart(1);
+  kernels::set_rows_apart(now);
+  return now;
+}
+
+// [tokens, choice]
+Tensor matrix(const Tensor& place) { return place.reshape({-1, place.size(-1)}).contiguous(); }
+
+void require_result(std::string_view op, Names want, Names out) {
+  if (std::equal(want.begin(), want.end(), out.begin(), out.end())) return;
+  fail(ErrorKind::InvalidArgument, "{}: the result has the axes {}, not {}", op, describe(want),
+       describe(out));
+}
+
+void require_places(std::string_view op, const Operand& x, Names tokens, const Array& place) {
+  const Tensor& all = tensor(place);
+  bool fits = all.dim() == static_cast<std::int64_t>(tokens.size()) + 1;
+  for (std::size_t i = 0; fits && i < tokens.size(); ++i) {
+    const int dim = find(x.names, tokens[i]);
+    fits = dim >= 0 && whole_size(x.array, dim) == all.size(static_cast<std::int64_t>(i));
+  }
+  if (fits) return;
+  fail(ErrorKind::InvalidArgument, "{}: the routing has places [{}] for the tokens {}, which do not fit {}",
+       op, fmt::join(place.sizes(), ", "), describe(tokens), describe(x));
+}
+
+// How many slots each expert has, and where its next one is.
+struct Counts {
+  Counts(const std::vector<std::int32_t>& choices, std::int64_t experts, std::int64_t parts)
+      : rows(static_cast<std::size_t>(experts * parts)) {
+    const auto per_part = std::max<std::size_t>(1, choices.size() / static_cast<std::size_t>(parts));
+    for (std::size_t i = 0; i < choices.size(); ++i)
+      ++rows[static_cast<std::size_t>(choices[i] * parts) + i / per_part];
+    std::int32_t before = 0;
+    for (std::size_t e = 0; e < static_cast<std::size_t>(experts); ++e) {
+      next.push_back(before);
+      for (std::size_t p = 0; p < static_cast<std::size_t>(parts); ++p)
+        before += rows[e * static_cast<std::size_t>(parts) + p];
+    }
+  }
+  std::vector<std::int32_t> rows, next;
+};
+
+}  // namespace
+
+Routing route(const Operand& choices, std::int64_t experts) try {
+  const Space space("route", {choices}, choices.names);
+  require_indices("route", choices);
+  if (choices.names.empty()) {
+    fail(ErrorKind::InvalidArgument,
+         "route: the choices have no axis\nhint: the last one is that of choices");
+  }
+  const Array here = space.label(space.local(choices), choices.names);
+  auto expert = here.to_vector<std::int32_t>();
+  for (const auto e : expert) {
+    if (e >= 0 && e < experts) continue;
+    fail(ErrorKind::InvalidArgument, "route: a token chooses expert {} of {} in {}\nhint: they are 0 to {}",
+         e, experts, describe(choices), experts - 1);
+  }
+  const auto sizes = here.sizes();
+  const std::int64_t apart = rows_apart();
+  const std::int64_t parts = apart > 1 && sizes.front() % apart == 0 ? apart : 1;
+  Counts counts(expert, experts, parts);
+  for (auto& e : expert) e = counts.next[static_cast<std::size_t>(e)]++;  // its place from now on
+  static constexpr std::string_view kRows[] = {"expert", "part"};
+  const std::vector<std::int64_t> row_sizes{experts, parts};
+  const auto device = tensor(choices.array).device();
+  return {.place = wrap(
+              tensor(from_data({choices.names, sizes}, std::span<const std::int32_t>(expert))).to(device)),
+          .rows = from_data({kRows, row_sizes}, std::span<const std::int32_t>(counts.rows))};
+} catch (...) {
+  rethrow("route", {choices});
+}
+
+Array dispatch(const Operand& x, const Routing& routing, Names tokens, Names out) try {
+  const Space space("dispatch", {x}, tokens);
+  require_places("dispatch", x, tokens, routing.place);
+  const NameList rest = without(x.names, tokens);
+  NameList want{out.empty() ? std::string_view() : out.front()};
+  want.insert(want.end(), rest.begin(), rest.end());
+  require_result("dispatch", want, out);
+  require_new("dispatch", x, out.front());
+  const Tensor place = matrix(tensor(routing.place));
+  const Tensor flat = reshaped(permuted(space.local(x), x.names, joined(tokens, rest)),
+                               {product(space, tokens), product(space, rest)});
+  auto sizes = sizes_of(space, rest);
+  sizes.insert(sizes.begin(), place.numel());
+  return space.label(reshaped(autograd::dispatch(flat, place), sizes), out);
+} catch (...) {
+  rethrow("dispatch", {x});
+}
+
+Array combine(const Operand& y, const Operand& weights, const Routing& routing, Names out) try {
+  if (y.names.empty() || weights.names.empty()) {
+    fail(ErrorKind::InvalidArgument, "combine: {} or {} has no axis", describe(y), describe(weights));
+  }
+  const NameList tokens(weights.names.begin(), weights.names.end() - 1);
+  const NameList rest(y.names.begin() + 1, y.names.end());
+  NameList whole(weights.names.begin(), weights.names.end());
+  whole.push_back(y.names.front());
+  const Space space("combine", {y, weights}, whole);
+  require_places("combine", weights, tokens, routing.place);
+  require_result("combine", joined(tokens, rest), out);
+  const Tensor place = matrix(tensor(routing.place));
+  if (space.size(y.names.front()) != place.numel() || space.size(weights.names.back()) != place.size(1)) {
+    fail(ErrorKind::InvalidArgument, "combine: {} and {} do not fit {} slots of {} choices", describe(y),
+         describe(weights), place.numel(), place.size(1));
+  }
+  const Tensor slots = reshaped(space.local(y), {place.numel(), product(space, rest)});
+  const Tensor w = reshaped(space.local(weights), {place.size(0), place.size(1)});
+  return space.label(reshaped(autograd::combine(slots, w, place), sizes_of(space, joined(tokens, rest))),
+                     out);
+} catch (...) {
+  rethrow("combine", {y, weights});
+}
+
+}  // namespace bora::core

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+// Families with a mixture of experts.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "bora/base/error.h"
+#include "bora/models/mixtral.h"
+#include "bora/models/olmoe.h"
+#include "bora/models/qwen2_moe.h"
+#include "bora/models/qwen3_moe.h"
+
+namespace bora {
+namespace {
+
+mixtral::Config small_mixtral() {
+  mixtral::Config c;
+  c.seq_len = 16, c.hidden_dim = 24, c.intermediate_dim = 20, c.num_layers = 2;
+  c.num_heads = 6, c.num_kv_heads = 3, c.head_dim = 4, c.n_routed_experts = 4;
+  return c;
+}
+
+TEST(Mixtral, ParametersAreCounted) {
+  EXPECT_EQ(mixtral::Config{}.parameter_count(32000), 46'702'792'704);
+  const auto config = small_mixtral();
+  auto model = mixtral::Mixtral::init(config, Dim<mixtral::Vocab>{50}, Key::from_seed(1));
+  EXPECT_EQ(parameter_count(model), config.parameter_count(50));
+  EXPECT_EQ(model.shape().mlp, 40) << "what a token passes";
+}
+
+qwen3_moe::Config small_qwen3_moe() {
+  qwen3_moe::Config c;
+  c.seq_len = 16, c.hidden_dim = 24, c.intermediate_dim = 40, c.num_layers = 4, c.num_heads = 6;
+  c.num_kv_heads = 3, c.head_dim = 6, c.n_routed_experts = 4, c.num_experts_per_tok = 2;
+  c.moe_intermediate_size = 12, c.mlp_only_layers = {1}, c.decoder_sparse_step = 2;
+  return c;
+}
+
+TEST(Qwen3Moe, LayersWithAndWithoutExperts) {
+  EXPECT_EQ(qwen3_moe::Config{}.parameter_count(151936), 30'532'122'624);
+  auto config = small_qwen3_moe();
+  EXPECT_EQ(config.sparse_layers(), 1);
+  auto model = qwen3_moe::Qwen3Moe::init(config, Dim<qwen3_moe::Vocab>{50}, Key::from_seed(1));
+  EXPECT_EQ(parameter_count(model), config.parameter_count(50));
+  std::vector<bool> sparse;
+  for (const auto& block : model.layers.blocks) sparse.push_back(block.mlp.index() == 0);
+  EXPECT_EQ(sparse, (std::vector<bool>{false, false, false, true}));
+  EXPECT_EQ(model.shape().mlp, (24 + 3 * 40) / 4);
+  const auto json = config.to_hf(50);
+  EXPECT_EQ(json["num_experts"], 4);
+  EXPECT_EQ(json["num_local_experts"], 4) << "the newer spelling";
+  EXPECT_EQ(qwen3_moe::Config::from_hf(json, "config.json").to_hf(50), json);
+  ConfigTree tree;
+  tree.merge_text("num_layers: 2\nmlp_only_layers: [0, 1]\n", "my.yaml");
+  const auto problems = read_config(tree, config);
+  ASSERT_EQ(problems.size(), 1U);
+  EXPECT_EQ(problems[0].message, "no layer has experts\nhint: type qwen3");
+}
+
+TEST(Qwen2Moe, ParametersAreCounted) {
+  EXPECT_EQ(qwen2_moe::Config{}.parameter_count(151936), 14'315'784'192);
+  qwen2_moe::Config config;
+  config.hidden_dim = 24, config.intermediate_dim = 40, config.num_layers = 3, config.num_heads = 6;
+  config.num_kv_heads = 3, config.head_dim = 4, config.moe_intermediate_size = 12;
+  config.shared_expert_intermediate_size = 20, config.mlp_only_layers = {0};
+  for (const bool bias : {true, false}) {
+    config.qkv_bias = bias;
+    auto model = qwen2_moe::Qwen2Moe::init(config, Dim<qwen2_moe::Vocab>{50}, Key::from_seed(1));
+    EXPECT_EQ(parameter_count(model), config.parameter_count(50));
+    const auto json = config.to_hf(50);
+    EXPECT_EQ(qwen2_moe::Config::from_hf(json, "config.json").to_hf(50), json);
+  }
+}
+
+TEST(Olmoe, ParametersAreCounted) {
+  EXPECT_EQ(olmoe::Config{}.parameter_count(50304), 6'919'161'856);
+  olmoe::Config config;
+  config.hidden_dim = 24, config.intermediate_dim = 20, config.num_layers = 2, config.num_heads = 6;
+  config.num_kv_heads = 3, config.head_dim = 4, config.n_routed_experts = 5, config.num_experts_per_tok = 3;
+  auto model = olmoe::Olmoe::init(config, Dim<olmoe::Vocab>{50}, Key::from_seed(1));
+  EXPECT_EQ(parameter_count(model), config.parameter_count(50));
+  const auto json = config.to_hf(50);
+  EXPECT_TRUE(json["clip_qkv"].is_null());
+  EXPECT_EQ(olmoe::Config::from_hf(json, "config.json").to_hf(50), json);
+}
+
+TEST(Mixtral, HuggingFaceAndBack) {
+  auto config = small_mixtral();
+  config.sliding_window.reset();
+  config.output_router_logits = true;
+  config.router_aux_loss_coef = 0.25;
+  const auto json = config.to_hf(50);
+  EXPECT_EQ(json["num_local_experts"], 4);
+  EXPECT_EQ(json["output_router_logits"], true);
+  EXPECT_TRUE(json["sliding_window"].is_null());
+  EXPECT_FALSE(json.contains("lbl_coef") || json.contains("rzl_coef") || json.contains("n_routed_experts"));
+  const auto back = mixtral::Config::from_hf(json, "config.json");
+  EXPECT_EQ(back.to_hf(50), json);
+  EXPECT_FALSE(back.lbl_coef || back.rzl_coef);
+  EXPECT_EQ(back.router_losses().auxiliary, 0.25);
+  auto jitter = json;
+  jitter["router_jitter_noise"] = 0.1;
+  try {
+    mixtral::Config::from_hf(jitter, "config.json");
+    FAIL() << "computed without the noise";
+  } catch (const Error& e) {
+    EXPECT_STREQ(e.what(), "config.json: router_jitter_noise is 0.1; in models of this type it must be 0.0");
+  }
+}
+
+TEST(Mixtral, TooManyChoicesAreRefused) {
+  ConfigTree tree;
+  tree.merge_text("n_routed_experts: 4\nnum_experts_per_tok: 5\n", "my.yaml");
+  mixtral::Config config;
+  const auto problems = read_config(tree, config);
+  ASSERT_EQ(problems.size(), 1U);
+  EXPECT_EQ(problems[0].message, "must be at most n_routed_experts = 4");
+}
+
+TEST(Mixtral, LossesOfItsRouters) {
+  auto config = small_mixtral();
+  const auto objective = [&] {
+    const auto model = mixtral::Mixtral::init(config, Dim<mixtral::Vocab>{50}, Key::from_seed(1));
+    const std::array<std::int64_t, 2> sizes{1, 8};
+    const core::Shape shape{Axes<mixtral::Batch, mixtral::Pos>::names, sizes};
+    const core::Array ids = core::full(shape, 3, core::DType::i32);
+    return model.objective({.ids = ids, .targets = ids, .weights = core::ones(shape)}, {}, {});
+  };
+  config.lbl_coef.reset(), config.rzl_coef.reset();
+  const auto plain = objective();
+  ASSERT_EQ(plain.metrics.size(), 4U);
+  config.rzl_coef = 0.5;
+  EXPECT_NEAR(objective().loss.item() - plain.loss.item(), 0.5 * 2 * plain.metrics[1].sum.item(), 1e-4);
+  config.rzl_coef.reset(), config.output_router_logits = true, config.router_aux_loss_coef = 2;
+  EXPECT_NEAR(objective().loss.item() - plain.loss.item(), 2 * plain.metrics[0].sum.item(), 1e-4);
+  // all tokens are alike: two experts have them all
+  EXPECT_EQ(plain.metrics[2].sum.item() / 8, 2);
+  EXPECT_EQ(plain.metrics[3].sum.item(), 0);
+}
+
+}  // namespace
+}  // namespace bora
