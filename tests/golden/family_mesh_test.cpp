@@ -80,8 +80,9 @@ INSTANTIATE_TEST_SUITE_P(Families, FamilyMesh,
                                          Family{"gpt_neox", ", intermediate_dim: 64, rotary_pct: 0.5"},
                                          Family{"gptj", ", intermediate_dim: 64, rotary_dim: 4"},
                                          Family{"mpt", ""},
-                    Family{"olmo3", ", intermediate_dim: 64, num_kv_heads: 2, sliding_window: 5, "
-                                    "layer_types: [sliding_attention, full_attention]"}),
+                                         Family{"olmo3",
+                                                ", intermediate_dim: 64, num_kv_heads: 2, sliding_window: 5, "
+                                                "layer_types: [sliding_attention, full_attention]"}),
                          [](const auto& info) { return info.param.type; });
 
 }  // namespace
