@@ -25,7 +25,7 @@ compile() {
 words() {
   compile "$1" |
     grep -E ' error: |required for the satisfaction|evaluated to' |
-    sed -E 's|^[^ ]*/([^/ ]+):[0-9]+:[0-9]+:|\1:|; s|^([a-z_]+\.(cpp\|h)):[0-9]+:[0-9]+:|\1:|; s/bora:://g' | sed -E '/evaluated to/d' | sed -E 's/^(.{260}).*/\1/' | head -3
+    sed -E 's|^[^ ]*/([^/ ]+):[0-9]+:[0-9]+:|\1:|; s|^([a-z_]+\.(cpp\|h)):[0-9]+:[0-9]+:|\1:|; s/bora:://g; s/auto:[0-9]+/auto/g' | sed -E '/evaluated to/d' | sed -E 's/^(.{260}).*/\1/' | head -3
 }
 
 make_page() {

@@ -37,7 +37,8 @@ const std::vector<std::string> kBind = {"gpt2_micro",
                                         "gpt2_small_fast_mix_chat",
                                         "llama2_nano",
                                         "llama3_small_4k_yarn",
-                                        "llama_small_fast_remat"};
+                                        "llama_small_fast_remat",
+                                        "mixtral_8x7b"};
 
 // What keeps each of the others from training, in the program's words.
 const std::map<std::string, std::vector<std::string>> kRefused = {
@@ -46,7 +47,6 @@ const std::map<std::string, std::vector<std::string>> kRefused = {
     {"gpt2_small_sophiah", {"gpt2_small_sophiah.yaml:19", "cannot include", "sophia-h_small.yaml"}},
     {"harness/harness_nano", {"tokenizer", "unknown key; did you mean data.tokenizer?"}},
     {"lora_llama2", {"peft_save_path", "needs lora", "is model.seq_len here"}},
-    {"mixtral_8x7b", {"model.type = mixtral", "mixtral is not built yet"}},
     {"olmo2_sft", {"supervised_data", "unknown key"}},
     {"sampler/sample_nano", {"engine", "unknown key"}},
     {"sft_llama3.1_tulu3_mixture", {"supervised_data", "unknown key"}},

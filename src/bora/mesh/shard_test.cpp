@@ -45,8 +45,8 @@ TEST(Shards, AreNotReadAsWholeArrays) {
     EXPECT_EQ(error_of([&] { x.to_vector<float>(); }), "to_vector: dimension 0 of [?=4]" + says);
     EXPECT_EQ(error_of([&] { two.item(); }).substr(0, 25), "item: dimension 0 of [?=2");
     const float first = workers.rank() == 0 ? 0 : 2;
-    EXPECT_EQ(error_of([&] { x.data<float>(); }), "data: dimension 0 of [?=4]" + says);
-    EXPECT_EQ(core::local_data<float>(x)[1], first + 1);
+    EXPECT_EQ(error_of([&] { x.data<std::int64_t>(); }), "data: dimension 0 of [?=4]" + says);
+    EXPECT_EQ(core::local_data<std::int64_t>(x)[1], static_cast<std::int64_t>(first) + 1);
     EXPECT_EQ(core::local_vector<float>(x), (std::vector<float>{first, first + 1}));
     const core::Array all = core::whole({x, kNames});
     EXPECT_EQ(all.to_vector<float>(), (std::vector<float>{0, 1, 2, 3}));

@@ -47,7 +47,7 @@ const KeyNames& decoder_hf_names();
 /// A family's Config from config.json, where keys that are the family's own have the same names. What is
 /// absent keeps the value of `config`, or follows from other keys. Corruption with every problem.
 template <class Config>
-Config config_from_hf(const Json& json, std::string_view name, Config config = {}) {
+Config config_from_hf(const Json& json, std::string_view name, Config config = Config()) {
   require_none(read_json(json, config, decoder_hf_names()), name);
   config.rope = nn::RopeConfig::from_hf(json, name);
   require_values(config, decoder_hf_names(), name);

@@ -46,7 +46,11 @@ struct Config : models::DecoderConfig {
     if (b.reading()) models::check_parameters(b, hidden_dim, num_layers, count<double>(0));
   }
 
-  nn::RopeConfig local_rope() const { return {.theta = rope_local_base_freq}; }
+  nn::RopeConfig local_rope() const {
+    nn::RopeConfig local;
+    local.theta = rope_local_base_freq;
+    return local;
+  }
   Json hf_fixed() const {
     return {{"model_type", kHfType},
             {"hidden_activation", "gelu_pytorch_tanh"},

@@ -42,7 +42,7 @@ struct Config : models::GptConfig {
         (rotary_dim % 2 != 0 || rotary_dim > head_dim()))
       b.problem("rotary_dim",
                 fmt::format("must be even and at most {} = {}", b.path("head_dim"), head_dim()));
-    if (!intermediate_dim && b.sound({"hidden_dim"}) && hidden_dim > kSize.most / 4)
+    if (!intermediate_dim && b.sound({"hidden_dim"}) && static_cast<double>(hidden_dim) > kSize.most / 4)
       b.problem("hidden_dim", fmt::format("times 4 must be {}", kSize.words()));
     models::check_parameters(b, hidden_dim, num_layers, count<double>(0));
   }

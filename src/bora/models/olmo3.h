@@ -38,7 +38,11 @@ struct Config : models::DecoderConfig {
   static Json hf_fixed() {
     return {{"model_type", "olmo3"}, {"hidden_act", "silu"}, {"attention_bias", false}};
   }
-  nn::RopeConfig local_rope() const { return {.theta = rope.theta}; }
+  nn::RopeConfig local_rope() const {
+    nn::RopeConfig local;
+    local.theta = rope.theta;
+    return local;
+  }
   static Config from_hf(const Json& json, std::string_view name) {
     Config config;
     config.layer_norm_epsilon = 1e-5;
