@@ -178,7 +178,7 @@ Array grouped_linear(const Operand& x, const Array& rows, const Operand& weight,
                      Names out) try {
   const Roles r = roles_of(x, weight, out);
   const GroupedRows counts = rows_of(rows);
-  const Array y = product(x, counts, weight, r, out);
+  Array y = product(x, counts, weight, r, out);
   if (bias.empty()) return y;
   NameList bias_names{weight.names.front()}, taken{x.names.front()};
   bias_names.insert(bias_names.end(), r.out.begin(), r.out.end());
