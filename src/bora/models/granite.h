@@ -18,6 +18,7 @@ struct Config : models::DecoderConfig {
   double embedding_multiplier = 1, attention_multiplier = 1, residual_multiplier = 1, logits_scaling = 1;
   bool tie_word_embeddings = false;
 
+  Config() = default;
   void bind(Binder& b) {
     bind_decoder(b, {"num_kv_heads", "head_dim"});
     bind_plain_llama(b);

@@ -36,7 +36,7 @@ std::string nearest(const std::string& name, const std::vector<NamedMap>& maps) 
       add(*text);
     }
   }
-  const auto near = did_you_mean(name, known);
+  auto near = did_you_mean(name, known);
   if (!near.empty() || maps.empty()) return near;
   return fmt::format("; the first one is {}", maps.front().path);
 }
@@ -107,7 +107,7 @@ std::vector<nn::NewAdapter> chosen_adapters(const LoraConfig& lora, nn::Language
     }
     out.push_back({maps[i].path, lora.shape});
   }
-  if (problems.empty() && out.empty()) problems.push_back("target_modules: no linear map is left");
+  if (problems.empty() && out.empty()) problems.emplace_back("target_modules: no linear map is left");
   if (!problems.empty()) fail(ErrorKind::Config, "lora.{}", join(problems, "\nlora."));
   return out;
 }
