@@ -24,6 +24,7 @@
 #include "bora/core/grad.h"
 #include "bora/core/kernels/cpu/threads.h"
 #include "bora/core/reduce.h"
+#include "bora/core/shard.h"
 #include "bora/mesh/mesh.h"
 #include "bora/mesh/mpi_plugin.h"
 
@@ -64,7 +65,7 @@ double peak_megabytes() {
 Array made(core::Names names, const std::vector<std::int64_t>& sizes, std::uint32_t seed) {
   Array x = core::uninitialized({names, sizes});
   core::place_parameter(x, names);
-  float* values = x.data<float>();
+  auto* values = core::local_data<float>(x);
   for (std::int64_t i = 0; i < x.numel(); ++i) {
     seed = seed * 1664525U + 1013904223U;
     values[i] = static_cast<float>(seed >> 8U) / static_cast<float>(1U << 23U) - 1;
