@@ -11,9 +11,9 @@
 #include "bora/base/error.h"
 #include "bora/base/file.h"
 #include "bora/base/text.h"
-#include "bora/checkpoint/safetensors.h"
 #include "bora/checkpoint/safetensors_writer.h"
 #include "bora/checkpoint/staged_directory.h"
+#include "bora/checkpoint/stored_tensors.h"
 #include "bora/core/create.h"
 #include "bora/core/mapping.h"
 #include "bora/core/shard.h"
@@ -35,7 +35,7 @@ bool is_buffer(std::string_view name) {
 }
 
 // The name under which the file holds a parameter: as written, or without its first component.
-std::string stored_name(const SafetensorsModel& model, const std::string& name) {
+std::string stored_name(const StoredTensors& model, const std::string& name) {
   if (model.contains(name)) return name;
   auto dot = name.find('.');
   auto bare = dot == std::string::npos ? name : name.substr(dot + 1);
@@ -67,16 +67,15 @@ std::vector<Part> parts_of(std::span<const HfParameter> parameters) {
   return out;
 }
 
-void load_one(const SafetensorsModel& model, const HfParameter& p, const Part& part,
-              const std::string& stored) {
-  const auto& tensor = model.at(stored);
-  auto expected = hf_shape(p);
-  expected.front() = part.total;
-  if (tensor.shape != expected) {
-    fail(ErrorKind::Corruption,
-         "{} is {} in the file but the model's {} needs {}\nhint: config.json and the tensors disagree",
-         stored, shape_text(tensor.shape), p.parameter.path, shape_text(expected));
-  }
+// The shape of the tensor that a parameter is part of.
+std::vector<std::int64_t> whole_shape(const HfParameter& p, const Part& part) {
+  auto shape = hf_shape(p);
+  shape.front() = part.total;
+  return shape;
+}
+
+void load_one(const StoredTensors& model, const HfParameter& p, const Part& part, const std::string& stored) {
+  const auto expected = whole_shape(p, part);
   auto n = static_cast<std::size_t>(p.parameter.array->numel() / p.pieces);
   auto* out = core::local_data<float>(*p.parameter.array) + static_cast<std::size_t>(p.piece) * n;
   if (!part.whole(p)) {
@@ -93,31 +92,82 @@ void load_one(const SafetensorsModel& model, const HfParameter& p, const Part& p
   transpose(expected[0], expected[1], model.floats(stored), out);
 }
 
-// Calls load for each parameter with the name that the file has for it; no tensor may be left over.
+// How the tensors of a file and those of a model differ, a line for each.
+struct Differences {
+  std::vector<std::string> missing, misfitting, unknown;
+
+  bool none() const { return missing.empty() && misfitting.empty() && unknown.empty(); }
+  ErrorKind kind() const {
+    if (!misfitting.empty()) return ErrorKind::Corruption;
+    return missing.empty() ? ErrorKind::Unsupported : ErrorKind::NotFound;
+  }
+  std::string text() const {
+    return list("missing", missing) + list("of another shape", misfitting) +
+           list("without a place in the model", unknown);
+  }
+
+ private:
+  static std::string list(std::string_view what, const std::vector<std::string>& lines) {
+    constexpr std::size_t kShown = 100;
+    if (lines.empty()) return "";
+    auto out = fmt::format("\n{} {}:", lines.size(), what);
+    for (std::size_t i = 0; i < std::min(kShown, lines.size()); ++i) out += "\n  " + lines[i];
+    return out + (lines.size() > kShown ? fmt::format("\n  and {} more", lines.size() - kShown) : "");
+  }
+};
+
+// Of one parameter's tensor.
+void compare(const StoredTensors& model, const HfParameter& p, const Part& part, Differences& differences) {
+  const auto stored = stored_name(model, p.name);
+  const auto found = model.find(stored);
+  const auto expected = whole_shape(p, part);
+  if (!found)
+    differences.missing.push_back(fmt::format("{} {}", p.name, shape_text(expected)));
+  else if (found->shape != expected)
+    differences.misfitting.push_back(fmt::format("{} is {} in {} but the model's {} needs {}", stored,
+                                                 shape_text(found->shape), found->file, p.parameter.path,
+                                                 shape_text(expected)));
+}
+
+Differences compare(const StoredTensors& model, std::span<const HfParameter> parameters,
+                    std::span<const Part> parts) {
+  Differences out;
+  std::set<std::string> used;
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    used.insert(stored_name(model, parameters[i].name));
+    if (parts[i].first == 0) compare(model, parameters[i], parts[i], out);
+  }
+  for (const auto& name : model.names()) {
+    if (used.contains(name) || is_buffer(name)) continue;
+    const auto found = model.find(name);
+    out.unknown.push_back(fmt::format("{} {} in {}", name, shape_text(found->shape), found->file));
+  }
+  return out;
+}
+
+// Nothing is read of a file that does not fit.
+void require_fit(const Differences& differences) {
+  if (differences.none()) return;
+  fail(
+      differences.kind(),
+      "the tensors are not those of the model{}\nhint: config.json and the tensors disagree, or the model has "
+      "parts that Bora does not know",
+      differences.text());
+}
+
+// Calls load for each parameter with the name that the file has for it.
 void load_each(const std::string& directory, std::span<const HfParameter> parameters,
-               const std::function<void(const SafetensorsModel&, const HfParameter&, const Part&,
+               const std::function<void(const StoredTensors&, const HfParameter&, const Part&,
                                         const std::string&)>& load) {
   in_context(fmt::format("while loading {}", directory), [&] {
-    SafetensorsModel model(directory);
-    std::set<std::string> used;
+    const auto model = open_stored_tensors(directory);
     const auto parts = parts_of(parameters);
+    require_fit(compare(*model, parameters, parts));
     for (std::size_t i = 0; i < parameters.size(); ++i) {
-      auto stored = stored_name(model, parameters[i].name);
-      load(model, parameters[i], parts[i], stored);
-      model.forget(stored);
-      used.insert(stored);
+      const auto stored = stored_name(*model, parameters[i].name);
+      load(*model, parameters[i], parts[i], stored);
+      model->forget(stored);
     }
-    std::vector<std::string> unknown;
-    for (auto& name : model.names()) {
-      if (!used.contains(name) && !is_buffer(name)) unknown.push_back(name);
-    }
-    if (unknown.empty()) return;
-    auto shown = std::vector<std::string>(unknown.begin(),
-                                          unknown.begin() + std::min<std::ptrdiff_t>(5, std::ssize(unknown)));
-    fail(ErrorKind::Unsupported,
-         "{} tensors of the file have no place in the model: {}{}\nhint: config.json does not describe this "
-         "model, or it has parts that Bora does not know",
-         unknown.size(), join(shown), unknown.size() > 5 ? ", ..." : "");
   });
 }
 
@@ -190,7 +240,7 @@ std::vector<std::int64_t> hf_shape(const HfParameter& p) {
 
 void load_hugging_face(const std::string& directory, std::span<const HfParameter> parameters) {
   load_each(directory, parameters,
-            [](const SafetensorsModel& model, const HfParameter& p, const Part& part,
+            [](const StoredTensors& model, const HfParameter& p, const Part& part,
                const std::string& stored) { load_one(model, p, part, stored); });
 }
 
@@ -199,7 +249,7 @@ void load_hugging_face(const std::string& directory, std::span<const HfParameter
   core::Array whole;
   load_each(
       directory, parameters,
-      [&](const SafetensorsModel& model, const HfParameter& p, const Part& part, const std::string& stored) {
+      [&](const StoredTensors& model, const HfParameter& p, const Part& part, const std::string& stored) {
         const auto& names = p.parameter.axes;
         const auto sizes = core::whole_sizes(*p.parameter.array);
         if (p.piece == 0) whole = core::uninitialized({names, sizes});
@@ -227,9 +277,10 @@ void save_hugging_face(const std::string& directory, std::span<const HfParameter
   ShardOptions shards{.max_shard_bytes = options.max_shard_bytes, .metadata = {{"format", "pt"}}};
   write_sharded(staged.path(), "model", tensor_sources(parameters, options), shards);
   auto described = config;
-  described["torch_dtype"] = options.dtype == core::DType::bf16  ? "bfloat16"
-                             : options.dtype == core::DType::f16 ? "float16"
-                                                                 : "float32";
+  for (const char* key : {"torch_dtype", "dtype"})  // of transformers 4 and 5
+    described[key] = options.dtype == core::DType::bf16  ? "bfloat16"
+                     : options.dtype == core::DType::f16 ? "float16"
+                                                         : "float32";
   write_file(path_join(staged.path(), "config.json"), described.dump(2) + "\n");
   if (options.add_files) options.add_files(staged.path());
   staged.put_in_place();

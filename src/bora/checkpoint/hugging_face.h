@@ -38,8 +38,9 @@ std::vector<std::int64_t> hf_shape(const HfParameter& p);
 
 /// Fills the parameters (fp32) from bf16, f16 or f32 tensors. Names may lack their first component
 /// ("transformer.", "model."), as in checkpoints of the bare model. Buffers that hold no parameters are
-/// skipped. Errors: NotFound for a missing tensor, Corruption for another shape (both are given), Unsupported
-/// for tensors that no parameter takes.
+/// skipped. Before anything is read all differences are listed in one error, with names, shapes and files:
+/// Corruption where tensors have another shape, else NotFound where some are missing, else Unsupported for those
+/// that no parameter takes.
 void load_hugging_face(const std::string& directory, std::span<const HfParameter> parameters);
 
 /// The same for parameters that are not in memory: `take` gets the whole values of one after the other, of

@@ -10,6 +10,8 @@
 #include "bora/base/error.h"
 #include "bora/base/file.h"
 #include "bora/checkpoint/safetensors.h"
+#include "bora/checkpoint/safetensors_writer.h"
+#include "bora/checkpoint/stored_tensors.h"
 #include "bora/core/create.h"
 
 namespace bora::checkpoint {
@@ -86,9 +88,92 @@ TEST(HuggingFacePieces, MissingAndUnknownOnesAreNamed) {
   const Model three(1), two(1, 2), four(1, 4);
   save_hugging_face(folder("three"), three.parameters, Json::object());
   EXPECT_THAT(error_of([&] { load_hugging_face(folder("three"), four.parameters); }),
-              HasSubstr("mlp.experts.3.up.weight"));
+              HasSubstr("\n1 missing:\n  mlp.experts.3.up.weight [2, 4]\nhint: "));
   EXPECT_THAT(error_of([&] { load_hugging_face(folder("three"), two.parameters); }),
-              HasSubstr("1 tensors of the file have no place in the model: mlp.experts.2.up.weight"));
+              HasSubstr("\n1 without a place in the model:\n  mlp.experts.2.up.weight [2, 4] in " +
+                        folder("three") + "/model.safetensors\nhint: "));
+}
+
+// All that differs is in one error, and nothing was read before it.
+TEST(HuggingFaceFit, EveryDifferenceIsListedAtOnce) {
+  const std::string at = folder("unfit") + "/model.safetensors";
+  files().make_directories(folder("unfit"));
+  const std::vector<float> values(12, 7.F);
+  const auto tensor = [&](const std::string& name, std::vector<std::int64_t> shape) {
+    std::int64_t n = 1;
+    for (auto size : shape) n *= size;
+    return tensor_of_floats(name, core::DType::f32, shape, std::span(values).first(std::size_t(n)));
+  };
+  write_safetensors(at, {tensor("bias", {6}), tensor("mlp.experts.0.up.weight", {2, 4}),
+                         tensor("mlp.experts.1.up.weight", {4, 2}), tensor("other", {3}),
+                         tensor("h.0.attn.bias", {1, 1, 3})});
+  const Model model(100);
+  const auto before = model.weight.to_vector<float>();
+  try {
+    load_hugging_face(folder("unfit"), model.parameters);
+    FAIL() << "loaded";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.kind(), ErrorKind::Corruption);
+    EXPECT_THAT(
+        std::string(e.what()),
+        HasSubstr("the tensors are not those of the model\n1 missing:\n  mlp.experts.2.up.weight [2, 4]"
+                  "\n2 of another shape:\n  mlp.experts.1.up.weight is [4, 2] in " +
+                  at + " but the model's mlp.up.weight needs [2, 4]\n  bias is [6] in " + at +
+                  " but the model's bias needs [5]\n1 without a place in the model:\n  other [3] in " + at +
+                  "\nhint: config.json and the tensors disagree, or the model has parts"));
+  }
+  EXPECT_EQ(model.weight.to_vector<float>(), before);
+}
+
+TEST(HuggingFaceFit, LongListsAreCut) {
+  const Model few(1, 1), many(1, 121);
+  save_hugging_face(folder("few"), few.parameters, Json::object());
+  const auto message = error_of([&] { load_hugging_face(folder("few"), many.parameters); });
+  EXPECT_THAT(message, HasSubstr("\n120 missing:\n"));
+  EXPECT_THAT(message, HasSubstr("mlp.experts.100.up.weight [2, 4]\n  and 20 more\n"));
+}
+
+TEST(HuggingFaceDtype, IsWrittenInBothSpellings) {
+  const Model model(1);
+  save_hugging_face(folder("dtype"), model.parameters, Json::object(), {.dtype = core::DType::bf16});
+  const auto json = parse_json(read_text(folder("dtype") + "/config.json"), "config.json");
+  EXPECT_EQ(json["dtype"], "bfloat16");
+  EXPECT_EQ(json["torch_dtype"], "bfloat16");
+}
+
+TEST(StoredTensors, PickleFilesAreRefusedWithTheWayToConvertThem) {
+  const Model model(1);
+  for (const std::string name :
+       {"pytorch_model.bin", "pytorch_model-00001-of-00002.bin", "model.pt", "model.pth", "last.ckpt"}) {
+    const auto directory = folder("pickle_" + name);
+    remove_all(directory);
+    files().make_directories(directory);
+    write_atomically(directory + "/" + name, "\x80");
+    for (const auto& path : {directory, directory + "/" + name})
+      EXPECT_THAT(
+          error_of([&] { open_stored_tensors(path); }),
+          HasSubstr(directory + "/" + name +
+                    " is a pickle file, which can run any program when it is read; Bora reads "
+                    "safetensors\nhint: where you trust it, convert it with transformers: "
+                    "AutoModelForCausalLM.from_pretrained(directory).save_pretrained(new_directory)"));
+    save_hugging_face(directory, model.parameters, Json::object());
+    write_atomically(directory + "/" + name, "\x80");
+    EXPECT_TRUE(open_stored_tensors(directory)->contains("bias"));  // safetensors beside it count
+  }
+}
+
+TEST(StoredTensors, SayWhatTheyAre) {
+  const Model model(1);
+  save_hugging_face(folder("info"), model.parameters, Json::object(), {.dtype = core::DType::f16});
+  const auto tensors = open_stored_tensors(folder("info"));
+  const auto bias = tensors->find("bias");
+  ASSERT_TRUE(bias);
+  EXPECT_EQ(bias->shape, (std::vector<std::int64_t>{5}));
+  EXPECT_EQ(bias->type, "F16");
+  EXPECT_EQ(bias->file, folder("info") + "/model.safetensors");
+  EXPECT_EQ(tensors->floats("bias"), model.bias.to_vector<float>());
+  EXPECT_FALSE(tensors->find("bia"));
+  EXPECT_THAT(error_of([&] { tensors->floats("bia"); }), HasSubstr("bias"));
 }
 
 }  // namespace

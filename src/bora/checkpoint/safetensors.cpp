@@ -184,6 +184,13 @@ const SafetensorsFile& SafetensorsModel::file_of(std::string_view name) const {
   return *at->second;
 }
 
+std::optional<StoredTensorInfo> SafetensorsModel::find(std::string_view name) const {
+  const auto at = where_.find(name);
+  if (at == where_.end()) return std::nullopt;
+  const StoredTensor& tensor = at->second->at(name);
+  return StoredTensorInfo{tensor.shape, std::string(checkpoint::name(tensor.type)), at->second->path()};
+}
+
 const StoredTensor& SafetensorsModel::at(std::string_view name) const { return file_of(name).at(name); }
 
 std::span<const std::byte> SafetensorsModel::bytes(std::string_view name) const {
@@ -199,10 +206,6 @@ void SafetensorsModel::forget(std::string_view name) const {
 void SafetensorsModel::read_floats(std::string_view name, std::span<float> out) const {
   const SafetensorsFile& file = file_of(name);
   file.read_floats(file.at(name), out);
-}
-
-std::vector<float> SafetensorsModel::floats(std::string_view name) const {
-  return file_of(name).floats(name);
 }
 
 }  // namespace bora::checkpoint

@@ -3,6 +3,7 @@
 #pragma once
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,6 +11,7 @@
 
 #include "bora/base/file.h"
 #include "bora/checkpoint/safetensors_header.h"
+#include "bora/checkpoint/stored_tensors.h"
 
 namespace bora::checkpoint {
 
@@ -50,20 +52,19 @@ class SafetensorsFile {
 
 /// A model in one file or several: `X.safetensors`, `X.safetensors.index.json`, or a directory that holds
 /// model.safetensors.index.json or model.safetensors.
-class SafetensorsModel {
+class SafetensorsModel : public StoredTensors {
  public:
   /// Shards named by an index must be plain file names beside it: anything that could reach elsewhere is
   /// Corruption.
   explicit SafetensorsModel(const std::string& path);
 
-  std::vector<std::string> names() const;  ///< sorted
-  bool contains(std::string_view name) const { return where_.contains(name); }
+  std::vector<std::string> names() const override;
+  std::optional<StoredTensorInfo> find(std::string_view name) const override;
   /// NotFound with the nearest name.
   const StoredTensor& at(std::string_view name) const;
   std::span<const std::byte> bytes(std::string_view name) const;
-  void read_floats(std::string_view name, std::span<float> out) const;
-  std::vector<float> floats(std::string_view name) const;
-  void forget(std::string_view name) const;  ///< see SafetensorsFile
+  void read_floats(std::string_view name, std::span<float> out) const override;
+  void forget(std::string_view name) const override;  ///< see SafetensorsFile
   const std::vector<std::unique_ptr<SafetensorsFile>>& files() const { return files_; }
 
  private:
