@@ -61,6 +61,7 @@ const std::map<std::string, std::vector<std::string>>& direct_uses() {
       {"unicode", {"base"}},
       {"jinja", {"unicode"}},
       {"tokenize", {"jinja"}},
+      {"audio", {"base"}},
       {"store", {"base"}},
       {"data", {"store", "tokenize", "core"}},
       {"optim", {"core", "mesh"}},
