@@ -67,9 +67,10 @@ const std::map<std::string, std::vector<std::string>>& direct_uses() {
       {"optim", {"core", "mesh"}},
       {"checkpoint", {"optim", "store"}},
       {"track", {"base"}},
+      {"report", {"base"}},
       {"train", {"data", "checkpoint", "track", "nn"}},
       {"infer", {"nn", "tokenize", "track"}},
-      {"run", {"models", "train", "infer"}},
+      {"run", {"models", "train", "infer", "report"}},
       {"cli", {"run"}},
   };
   return table;

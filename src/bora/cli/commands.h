@@ -22,6 +22,8 @@ int run_export(const Arguments& arguments);
 int run_forward(const Arguments& arguments);
 int run_diff(const Arguments& arguments);
 int run_inspect(const Arguments& arguments);
+int run_runs(const Arguments& arguments);
+int run_report(const Arguments& arguments);
 int run_bench(const Arguments& arguments);
 int run_bench_workers(const Arguments& arguments);  // its second kind
 int run_version(const Arguments& arguments);

@@ -38,6 +38,8 @@ const std::vector<Command>& commands() {
       {"forward", "logits, loss, hidden states and gradients of given ids", run_forward},
       {"diff", "compare two checkpoints, exports or tensor files bit by bit", run_diff},
       {"inspect", "show what a checkpoint, cache, tokenizer or tensor file holds", run_inspect},
+      {"runs", "list runs: state, step, loss, and the command that comes next", run_runs},
+      {"report", "draw a run, or several over each other, as one page", run_report},
       {"bench", "time a training step and its parts", run_bench},
       {"version", "versions, machine and environment", run_version},
   };

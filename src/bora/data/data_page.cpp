@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "bora/base/html.h"
 #include "bora/base/text.h"
 
 namespace bora::data {
@@ -21,33 +22,6 @@ constexpr std::string_view kStyle =
     ".text{font:13px/1.6 ui-monospace,monospace;white-space:pre-wrap;overflow-wrap:anywhere}"
     ".cut{border:0;border-top:2px dashed #d33;margin:.4em 0}.pad{color:#889}"
     "@media(prefers-color-scheme:dark){body{background:#15181c;color:#e4e8ee}.n{color:#99a}}";
-
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        // Control characters but the line feed and the tab are not allowed in HTML.
-        if (static_cast<unsigned char>(c) >= 0x20 || c == '\n' || c == '\t')
-          out += c;
-        else
-          out += "\ufffd";
-    }
-  }
-  return out;
-}
 
 std::string page(std::string_view title, const std::string& body) {
   return fmt::format(
@@ -125,7 +99,7 @@ std::string row_html(const RowView& row, std::size_t number, std::int64_t seq_le
       "<div class=\"row\"><b>row {}</b> \u00b7 {} \u00b7 {} segments \u00b7 {} of {} tokens padding \u00b7 "
       "{} "
       "predictions count\n<div class=\"text\">",
-      number, escaped(row.source.empty() ? "nothing" : row.source), row.segments, row.padding, seq_len,
+      number, html_text(row.source.empty() ? "nothing" : row.source), row.segments, row.padding, seq_len,
       row.counted);
   std::int32_t segment = row.runs.empty() ? 0 : row.runs.front().segment;
   for (const auto& run : row.runs) {
@@ -135,7 +109,7 @@ std::string row_html(const RowView& row, std::size_t number, std::int64_t seq_le
       out += fmt::format("<span class=\"pad\">{} tokens of padding</span>", run.tokens);
     else
       out += fmt::format("<span style=\"{}\" title=\"segment {}, weight {:.4g}, {} tokens\">{}</span>",
-                         shade(run.weight), run.segment, run.weight, run.tokens, escaped(run.text));
+                         shade(run.weight), run.segment, run.weight, run.tokens, html_text(run.text));
   }
   return out + "</div></div>\n";
 }
@@ -163,12 +137,12 @@ std::string stats_page(const std::vector<CacheStats>& stats) {
   body += "</tr>\n";
   for (const auto& s : stats) {
     body += "<tr>";
-    for (const auto& cell : cells(s)) body += "<td>" + escaped(cell) + "</td>";
+    for (const auto& cell : cells(s)) body += "<td>" + html_text(cell) + "</td>";
     body += "</tr>\n";
   }
   body += "</table>\n";
   for (const auto& s : stats) {
-    body += fmt::format("<h2>{}: documents by length in tokens</h2>\n<table>\n", escaped(s.name));
+    body += fmt::format("<h2>{}: documents by length in tokens</h2>\n<table>\n", html_text(s.name));
     const double most = static_cast<double>(most_documents(s));
     for (const auto& bucket : filled(s)) {
       body += fmt::format(
@@ -187,7 +161,7 @@ std::string batch_page(const BatchView& view) {
   std::string body =
       fmt::format("<p>{} sequences of {} tokens \u00b7 {:.1f} % padding \u00b7 {:.1f} % of the rest counts",
                   view.rows.size(), view.seq_len, 100 * view.padding_share(), 100 * view.counted_share());
-  for (const auto& [name, rows] : view.sources) body += fmt::format(" \u00b7 {} {}", escaped(name), rows);
+  for (const auto& [name, rows] : view.sources) body += fmt::format(" \u00b7 {} {}", html_text(name), rows);
   body +=
       "</p>\n<p class=\"n\">The stronger the shade, the more predicting the text counts; grey text counts "
       "nothing. "

@@ -74,7 +74,9 @@ void finish_run(const LmConfig& config, const RunPlace& place, const RunTimes& t
     summary.push_back({"parameters/trained", static_cast<double>(n.trained)});
   }
   tracker.log_summary(summary);
-  tracker.finish();
+}
+
+void show_next(const LmConfig& config, const RunPlace& place, track::Console& console) {
   std::vector<std::string> commands = {
       fmt::format("./bora generate {} \"The moon is\"", place.directory),
       fmt::format("./bora inspect {}/step-{}", place.directory, config.trainer.num_train_steps),

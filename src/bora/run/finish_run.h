@@ -38,4 +38,7 @@ void finish_run(const LmConfig& config, const RunPlace& place, const RunTimes& t
 /// Unigram entropy of the first 4,096 training sequences, in nats.
 double baseline_entropy(const TextData& text);
 
+/// The commands that may come next.
+void show_next(const LmConfig& config, const RunPlace& place, track::Console& console);
+
 }  // namespace bora::run

@@ -23,6 +23,7 @@
 #include "bora/run/peft.h"
 #include "bora/run/session.h"
 #include "bora/run/shape_model.h"
+#include "bora/run/told_status.h"
 #include "bora/train/signals.h"
 
 namespace bora::run {
@@ -72,21 +73,13 @@ void finish(Session& session, const Progress& progress) {
   finish_run(config, session.place(), progress.times(),
              {std::move(evaluation), session.model().counts(), exported, adapter, std::move(samples)},
              session.console(), session.tracker());
+  session.tracker().finish();
+  tell_finished(session);
+  show_next(config, session.place(), session.console());
 }
 
 // Exit code: 0 finished, or that of an orderly stop.
-int train(Session& session, const RunFlags& flags) {
-  session.meet("preparing the data", kPatience);
-  Checkpoints checkpoints(session, flags);
-  session.prepare();
-  checkpoints.restore();
-  session.open([&] {
-    session.record();
-    show_baseline(session);
-  });
-  if (!session.growing().is_growing()) show_baseline(session);
-  session.console().line();
-
+int train_to_the_end(Session& session, Checkpoints& checkpoints) {
   Progress progress(session);
   Replicas replicas(session);
   Evaluation evaluation(session);
@@ -104,6 +97,20 @@ int train(Session& session, const RunFlags& flags) {
     finish(session, progress);
   session.workers().barrier();
   return stopped ? orderly_stop_code() : 0;
+}
+
+int train(Session& session, const RunFlags& flags) {
+  session.meet("preparing the data", kPatience);
+  Checkpoints checkpoints(session, flags);
+  session.prepare();
+  checkpoints.restore();
+  session.open([&] {
+    session.record();
+    show_baseline(session);
+  });
+  if (!session.growing().is_growing()) show_baseline(session);
+  session.console().line();
+  return telling_the_end(session, [&] { return train_to_the_end(session, checkpoints); });
 }
 
 // What can be told before any data is read, and by --dry_run in the same words.

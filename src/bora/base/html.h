@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#pragma once
+#include <string>
+#include <string_view>
+
+namespace bora {
+
+/// Text that HTML shows as it is, in attributes too: `&`, `<`, `>` and `"` are escaped; control characters
+/// other than the line feed and the tab, which HTML does not allow, become U+FFFD.
+std::string html_text(std::string_view text);
+
+}  // namespace bora

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include <fmt/core.h>
+
+#include "bora/base/file.h"
+#include "bora/cli/args.h"
+#include "bora/cli/commands.h"
+#include "bora/report/page.h"
+
+namespace bora::cli {
+
+int run_report(const Arguments& arguments) {
+  std::vector<std::string> runs;
+  std::string out;
+  Args args("report",
+            "One page of a run, or of several over each other: curves, evaluations, samples, configurations.",
+            "  bora report runs/brisk-otter-7\n  bora report runs/a runs/b --out compared.html");
+  args.positional("run", runs, "run directories");
+  args.option("--out", out,
+              "file of the page; default: report.html in the run's directory, or here for several");
+  args.parse(arguments);
+  if (out.empty()) out = runs.size() == 1 ? path_join(runs.front(), "report.html") : "report.html";
+  report::write_report(runs, out);
+  fmt::print("written: {}\n", out);
+  return 0;
+}
+
+}  // namespace bora::cli

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include <fmt/core.h>
+
+#include "bora/base/clock.h"
+#include "bora/base/error.h"
+#include "bora/base/file.h"
+#include "bora/cli/args.h"
+#include "bora/cli/commands.h"
+#include "bora/report/run_summary.h"
+
+namespace bora::cli {
+
+int run_runs(const Arguments& arguments) {
+  std::string folder = "runs";
+  bool json = false;
+  Args args("runs",
+            "The runs of a folder, newest first: state, step, loss, speed, and the command that comes next.",
+            "  bora runs\n  bora runs /data/runs --json");
+  args.positional("folder", folder, "where runs are; default: runs", false);
+  args.flag("--json", json, "a JSON array instead of a table");
+  args.parse(arguments);
+  const auto info = files().info(folder);
+  if (!info || !info->is_directory)
+    fail(ErrorKind::NotFound, "{} {}\nhint: runs lie in trainer.checkpointer.base_path; give that folder",
+         folder, info ? "is no folder" : "does not exist");
+  const auto runs = report::runs_in(folder);
+  if (json)
+    fmt::print("{}", report::runs_json(runs));
+  else if (runs.empty())
+    fmt::print("{} holds no runs\n", folder);
+  else
+    fmt::print("{}", report::runs_table(runs, wall_seconds()));
+  return 0;
+}
+
+}  // namespace bora::cli

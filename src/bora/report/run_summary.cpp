@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/report/run_summary.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "bora/base/error.h"
+#include "bora/base/file.h"
+#include "bora/report/curves.h"
+#include "bora/report/status.h"
+
+namespace bora::report {
+namespace {
+
+// A word that a shell reads as it is.
+std::string shell_word(const std::string& text) {
+  const auto plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("_./=,+-@%").find(c) != std::string_view::npos;
+  };
+  if (!text.empty() && std::all_of(text.begin(), text.end(), plain)) return text;
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
+// The system gives the lock back when the process that held it ends, however it ends.
+bool is_held(const std::string& lock) {
+  try {
+    return exists(lock) && !files().try_lock(lock);
+  } catch (const Error&) {  // somebody else's run: nobody may know
+    return false;
+  }
+}
+
+// What says nothing of its end either goes on or was killed.
+std::string state_of(const std::string& directory, const std::optional<Status>& status) {
+  if (status && status->phase == Phase::Finished) return "finished";
+  if (status && status->phase == Phase::Stopped) return "stopped";
+  if (status && status->phase == Phase::Failed) return "failed";
+  if (is_held(path_join(directory, ".lock"))) return "running";
+  return status ? "killed" : "unknown";
+}
+
+// A run that goes on does so by its own configuration; one that is over is looked at.
+std::string next_command(const RunSummary& run) {
+  const auto config = path_join(run.directory, "config.yaml");
+  const bool goes_on = run.state == "stopped" || run.state == "killed";
+  if (goes_on && exists(config)) return "bora train " + shell_word(config);
+  return "bora report " + shell_word(run.directory);
+}
+
+std::optional<double> newest(const Curves& curves, const std::string& name) {
+  const auto found = curves.find(name);
+  if (found == curves.end()) return std::nullopt;
+  return found->second.back().value;
+}
+
+double time_of(const std::string& file) {
+  const auto info = files().info(file);
+  return info ? info->modified : 0;
+}
+
+// A damaged file is said, and no reason not to list a run.
+Curves last_curves(RunSummary& run, const char* name) {
+  try {
+    return read_last_curves(path_join(run.directory, name));
+  } catch (const Error&) {
+    run.reason = fmt::format("{} is damaged", name);
+    return {};
+  }
+}
+
+void add_numbers(RunSummary& run) {
+  const auto metrics = last_curves(run, "metrics.jsonl");
+  run.loss = newest(metrics, "train/loss");
+  if (run.loss) run.step = metrics.at("train/loss").back().step + 1;
+  run.tokens_per_second = newest(last_curves(run, "timing.jsonl"), "throughput/tokens_per_second");
+  run.changed = std::max(time_of(path_join(run.directory, "metrics.jsonl")),
+                         time_of(path_join(run.directory, "run.json")));
+}
+
+std::string steps_text(const RunSummary& run) {
+  return run.num_train_steps ? fmt::format("{}/{}", run.step, *run.num_train_steps)
+                             : std::to_string(run.step);
+}
+
+std::string age_text(double seconds) {
+  if (seconds < 60) return "now";
+  if (seconds < 3600) return fmt::format("{:.0f} min", seconds / 60);
+  if (seconds < 48 * 3600) return fmt::format("{:.0f} h", seconds / 3600);
+  return fmt::format("{:.0f} d", seconds / 86400);
+}
+
+std::string rate_text(const std::optional<double>& rate) {
+  if (!rate) return "-";
+  return *rate < 10000 ? fmt::format("{:.0f}", *rate) : fmt::format("{:.1f}k", *rate / 1000);
+}
+
+constexpr std::size_t kReason = 40;  // bytes of a reason in the table
+
+std::string state_text(const RunSummary& run) {
+  if (run.reason.empty()) return run.state;
+  const auto shown = run.reason.size() > kReason ? run.reason.substr(0, kReason - 3) + "..." : run.reason;
+  return fmt::format("{}: {}", run.state, shown);
+}
+
+using Row = std::vector<std::string>;
+
+Row row_of(const RunSummary& run, double now) {
+  return {run.name,
+          state_text(run),
+          steps_text(run),
+          run.loss ? fmt::format("{:.3f}", *run.loss) : "-",
+          rate_text(run.tokens_per_second),
+          age_text(now - run.changed),
+          run.next};
+}
+
+std::vector<std::size_t> widths_of(const std::vector<Row>& rows) {
+  std::vector<std::size_t> widths(rows.front().size());
+  for (const auto& row : rows)
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  return widths;
+}
+
+// The last cell is as long as it is.
+std::string line_of(const Row& row, const std::vector<std::size_t>& widths) {
+  std::string line;
+  for (std::size_t i = 0; i + 1 < row.size(); ++i) line += fmt::format("{:<{}}  ", row[i], widths[i]);
+  return line + row.back() + "\n";
+}
+
+}  // namespace
+
+bool is_run(const std::string& directory) {
+  return exists(path_join(directory, "run.json")) || exists(path_join(directory, "metrics.jsonl"));
+}
+
+void require_run(const std::string& directory) {
+  if (!exists(directory))
+    fail(ErrorKind::NotFound, "{} does not exist\nhint: bora runs lists the runs of a folder", directory);
+  if (!is_run(directory))
+    fail(
+        ErrorKind::NotFound,
+        "{} is no run: it has neither run.json nor metrics.jsonl\nhint: bora runs lists the runs of a folder",
+        directory);
+}
+
+RunSummary summarize(const std::string& run_directory) {
+  require_run(run_directory);
+  const auto status = read_status(run_directory);
+  RunSummary run{.name = base_name(run_directory), .directory = run_directory};
+  run.state = state_of(run_directory, status);
+  add_numbers(run);
+  if (status) {
+    run.num_train_steps = status->num_train_steps;
+    run.step = std::max(run.step, status->step);
+    if (!status->reason.empty()) run.reason = status->reason;
+    run.changed = std::max(run.changed, status->time);
+  }
+  run.next = next_command(run);
+  return run;
+}
+
+std::vector<RunSummary> runs_in(const std::string& folder) {
+  std::vector<RunSummary> runs;
+  for (const auto& name : files().list(folder)) {
+    const auto directory = path_join(folder, name);
+    const auto info = files().info(directory);
+    if (info && info->is_directory && is_run(directory)) runs.push_back(summarize(directory));
+  }
+  std::stable_sort(runs.begin(), runs.end(),
+                   [](const auto& a, const auto& b) { return a.changed > b.changed; });
+  return runs;
+}
+
+std::string runs_table(const std::vector<RunSummary>& runs, double now) {
+  std::vector<Row> rows = {{"run", "state", "step", "loss", "tokens/s", "age", "next"}};
+  for (const auto& run : runs) rows.push_back(row_of(run, now));
+  std::string text;
+  for (const auto& row : rows) text += line_of(row, widths_of(rows));
+  return text;
+}
+
+}  // namespace bora::report
