@@ -40,6 +40,25 @@ TEST(Usage, UnknownFlagsAreRefused) {
   }
 }
 
+TEST(Usage, WhatPeopleTypeFirstIsAnswered) {
+  auto folder = small_project("usage_first");
+  expect_usage_errors(
+      folder,
+      {{{"train", "config.yaml", "--dry-run"}, "train has no flag --dry-run; did you mean `--dry_run`?"},
+       {{"train", "config.yaml", "--resume"}, "there is no --resume: a run goes on by itself"},
+       {{"train", "config.yaml", "-n", "4"}, "there is no -n: bora launch -n 4 -- train CONFIG"},
+       {{"train", "config.yaml", "--gpu"}, "there is no --gpu: this version trains on CPUs"},
+       {{"generate", "m", "The", "moon"}, "moon is one argument too many; in quotation marks"},
+       {{"help", "trian"}, "unknown command trian; did you mean `train`?"}});
+  for (const std::vector<std::string>& asks :
+       {std::vector<std::string>{"help", "train"}, {"train", "--help"}}) {
+    const auto told = run(folder, asks);
+    EXPECT_EQ(told.code, 0);
+    EXPECT_THAT(told.output, HasSubstr("Usage: bora train"));
+  }
+  EXPECT_EQ(run(folder, {"-V"}).output, run(folder, {"version"}).output);
+}
+
 TEST(Usage, MissingArgumentsAreNamed) {
   auto folder = small_project("usage_missing");
   auto none = run(folder, {});

@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 #include <CLI/CLI.hpp>
+#include <array>
 #include <cmath>
 #include <deque>
 #include <functional>
@@ -141,6 +142,42 @@ std::vector<std::string> take_overrides(const std::vector<std::string>& argument
   return rest;
 }
 
+// What people type first who know other programs.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kForeign = {{
+    {"--resume", "a run goes on by itself: give the same command again; --fresh starts over"},
+    {"--continue", "a run goes on by itself: give the same command again; --fresh starts over"},
+    {"-n", "bora launch -n 4 -- train CONFIG starts several workers"},
+    {"-np", "bora launch -n 4 -- train CONFIG starts several workers"},
+    {"--workers", "bora launch -n 4 -- train CONFIG starts several workers"},
+    {"--nproc_per_node", "bora launch -n 4 -- train CONFIG starts several workers"},
+    {"--gpu", "this version trains on CPUs; no flag chooses a GPU"},
+    {"--gpus", "this version trains on CPUs; no flag chooses a GPU"},
+    {"--cuda", "this version trains on CPUs; no flag chooses a GPU"},
+    {"--device", "this version trains on CPUs; no flag chooses a GPU"},
+}};
+
+// "--dry-run=1" -> "--dry_run"
+std::string as_we_spell(std::string_view argument) {
+  std::string flag(argument.substr(0, argument.find('=')));
+  for (std::size_t i = 2; i < flag.size(); ++i)
+    if (flag[i] == '-') flag[i] = '_';
+  return flag;
+}
+
+bool is_flag(std::string_view argument) { return argument.size() > 1 && argument[0] == '-'; }
+
+// Of the first argument that the command does not know.
+std::string unknown_argument(const std::vector<std::string>& left, const std::vector<std::string>& names,
+                             const std::string& command) {
+  const auto flag = std::find_if(left.begin(), left.end(), is_flag);
+  if (flag == left.end())
+    return fmt::format("{} is one argument too many; in quotation marks several words are one", left.front());
+  const auto spelt = as_we_spell(*flag);
+  for (const auto& [foreign, advice] : kForeign)
+    if (spelt == foreign) return fmt::format("there is no {}: {}", *flag, advice);
+  return fmt::format("{} has no flag {}{}", command, *flag, did_you_mean(spelt, names));
+}
+
 }  // namespace
 
 void Args::read_numbers() const {
@@ -167,6 +204,12 @@ void Args::parse(const std::vector<std::string>& arguments) {
   } catch (const CLI::CallForHelp&) {
     fmt::print("{}", state_->app.help());
     throw HelpShown{};
+  } catch (const CLI::ExtrasError&) {
+    const auto name = state_->app.get_name();
+    const auto command = name.substr(name.find(' ') + 1);
+    const auto left = state_->app.remaining();
+    fail(ErrorKind::Usage, "{}: {}\nhint: {} --help", command, unknown_argument(left, state_->names, command),
+         name);
   } catch (const CLI::ParseError& e) {
     const auto name = state_->app.get_name();
     fail(ErrorKind::Usage, "{}: {}\nhint: {} --help", name.substr(name.find(' ') + 1), e.what(), name);

@@ -52,7 +52,7 @@ void print_help() {
   fmt::print("Bora trains language models.\n\nUsage: bora COMMAND [arguments]\n\n");
   for (const auto& c : commands()) fmt::print("  {:<16} {}\n", c.name, c.summary);
   fmt::print(
-      "\nbora COMMAND --help shows each command's flags and examples.\n"
+      "\nbora help COMMAND shows each command's flags and examples.\n"
       "Start with: bora train recipes/quickstart.yaml\n");
 }
 
@@ -70,13 +70,15 @@ int print_flags() {
 }
 
 int run(const std::vector<std::string>& arguments) {
-  if (arguments.empty() || arguments[0] == "--help" || arguments[0] == "-h" || arguments[0] == "help") {
+  const bool asks = !arguments.empty() && arguments[0] == "help";
+  if (asks && arguments.size() > 1) return run({arguments[1], "--help"});
+  if (asks || arguments.empty() || arguments[0] == "--help" || arguments[0] == "-h") {
     print_help();
     return arguments.empty() ? 2 : 0;
   }
   if (arguments[0] == "--flags") return print_flags();
   if (arguments[0] == "--describe") return describe({arguments.begin() + 1, arguments.end()});
-  if (arguments[0] == "--version") return run_version({});
+  if (arguments[0] == "--version" || arguments[0] == "-V") return run_version({});
   std::vector<std::string> names;
   for (const auto& c : commands()) {
     if (c.name == arguments[0]) return c.run({arguments.begin() + 1, arguments.end()});
