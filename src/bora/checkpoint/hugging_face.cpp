@@ -203,6 +203,21 @@ void write_file(const std::string& path, std::string_view content) {
   file->close();
 }
 
+// transformers 5 refuses whole numbers where it wants floating ones.
+void write_as_floats(Json& config) {
+  for (const char* key : {"attn_logit_softcapping", "final_logit_softcapping", "clip_qkv", "softmax_scale",
+                          "router_aux_loss_coef", "initializer_range"})
+    if (config.contains(key) && config[key].is_number_integer()) config[key] = config[key].get<double>();
+}
+
+// What transformers 4 and 5 both read.
+void spell_for_every_version(Json& config, core::DType dtype) {
+  for (const char* key : {"torch_dtype", "dtype"})
+    config[key] = dtype == core::DType::bf16 ? "bfloat16" : dtype == core::DType::f16 ? "float16" : "float32";
+  write_as_floats(config);
+  if (config.contains("attn_config")) write_as_floats(config["attn_config"]);
+}
+
 }  // namespace
 
 std::vector<HfParameter> hf_pieces(const core::Parameter& parameter, const std::string& name,
@@ -277,10 +292,7 @@ void save_hugging_face(const std::string& directory, std::span<const HfParameter
   ShardOptions shards{.max_shard_bytes = options.max_shard_bytes, .metadata = {{"format", "pt"}}};
   write_sharded(staged.path(), "model", tensor_sources(parameters, options), shards);
   auto described = config;
-  for (const char* key : {"torch_dtype", "dtype"})  // of transformers 4 and 5
-    described[key] = options.dtype == core::DType::bf16  ? "bfloat16"
-                     : options.dtype == core::DType::f16 ? "float16"
-                                                         : "float32";
+  spell_for_every_version(described, options.dtype);
   write_file(path_join(staged.path(), "config.json"), described.dump(2) + "\n");
   if (options.add_files) options.add_files(staged.path());
   staged.put_in_place();

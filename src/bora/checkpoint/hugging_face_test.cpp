@@ -141,6 +141,20 @@ TEST(HuggingFaceDtype, IsWrittenInBothSpellings) {
   EXPECT_EQ(json["torch_dtype"], "bfloat16");
 }
 
+TEST(HuggingFaceDtype, FloatingNumbersAreWrittenAsSuch) {
+  const Model model(1);
+  const Json given = {{"final_logit_softcapping", 4},
+                      {"hidden_size", 4},
+                      {"clip_qkv", nullptr},
+                      {"attn_config", {{"clip_qkv", 6}}}};
+  save_hugging_face(folder("floats"), model.parameters, given);
+  const auto json = parse_json(read_text(folder("floats") + "/config.json"), "config.json");
+  EXPECT_TRUE(json["final_logit_softcapping"].is_number_float());
+  EXPECT_TRUE(json["attn_config"]["clip_qkv"].is_number_float());
+  EXPECT_TRUE(json["hidden_size"].is_number_integer());
+  EXPECT_TRUE(json["clip_qkv"].is_null());
+}
+
 TEST(StoredTensors, PickleFilesAreRefusedWithTheWayToConvertThem) {
   const Model model(1);
   for (const std::string name :

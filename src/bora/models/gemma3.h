@@ -72,6 +72,10 @@ struct Config : models::DecoderConfig {
   Json to_hf(std::int64_t vocab) const {
     auto json = models::config_to_hf(*this, "Gemma3ForCausalLM", vocab);
     json["layer_types"] = layer_types.names(num_layers);
+    const Json full = json["rope_parameters"];
+    json["rope_parameters"] = {
+        {"full_attention", full},
+        {"sliding_attention", {{"rope_type", "default"}, {"rope_theta", rope_local_base_freq}}}};
     return json;
   }
   nn::ModelShape shape(std::int64_t vocab) const {

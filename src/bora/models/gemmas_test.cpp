@@ -108,6 +108,9 @@ TEST(Gemma3, ConfigFromHuggingFaceAndBack) {
   EXPECT_EQ(json["layer_types"], (Json{"sliding_attention", "sliding_attention", "sliding_attention"}));
   EXPECT_EQ(json["rope_theta"], 1e6);
   EXPECT_EQ(json["rope_local_base_freq"], 500);
+  EXPECT_EQ(json["rope_parameters"]["full_attention"]["factor"], 8);
+  EXPECT_EQ(json["rope_parameters"]["sliding_attention"],
+            (Json{{"rope_type", "default"}, {"rope_theta", 500}}));
   EXPECT_EQ(gemma3::Config::from_hf(json, "config.json").to_hf(50), json);
   auto newer = json;
   for (const auto* key : {"rope_theta", "rope_scaling", "rope_local_base_freq"}) newer.erase(key);

@@ -122,6 +122,7 @@ TEST(Mpt, ConfigFromHuggingFaceAndBack) {
   EXPECT_TRUE(json["attn_config"]["softmax_scale"].is_null());
   EXPECT_EQ(json["attn_config"]["alibi"], true);
   EXPECT_FALSE(json.contains("clip_qkv"));
+  EXPECT_TRUE(json["attn_config"]["alibi_bias_max"].is_number_integer());  // transformers 5 takes no other
   EXPECT_EQ(mpt::Config::from_hf(json, "config.json").to_hf(50), json);
 }
 

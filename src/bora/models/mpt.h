@@ -22,7 +22,7 @@ namespace bora::mpt {
 
 /// By default the model of 7 billion parameters.
 struct Config : models::GptConfig {
-  static constexpr double kBiasMax = 8;
+  static constexpr std::int64_t kBiasMax = 8;
   std::optional<double> clip_qkv, softmax_scale;
 
   Config() { num_layers = 32, num_heads = 32; }

@@ -60,8 +60,7 @@ struct Config : models::DecoderConfig {
   Json to_hf(std::int64_t vocab) const {
     auto json = models::config_to_hf(*this, "Olmo3ForCausalLM", vocab);
     json["layer_types"] = layer_types.names(num_layers);
-    Json full = json["rope_scaling"].is_null() ? Json{{"rope_type", "default"}} : json["rope_scaling"];
-    full["rope_theta"] = rope.theta;
+    const Json full = json["rope_parameters"];
     json["rope_parameters"] = {{"full_attention", full},
                                {"sliding_attention", {{"rope_type", "default"}, {"rope_theta", rope.theta}}}};
     return json;

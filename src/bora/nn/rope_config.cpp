@@ -29,6 +29,32 @@ std::optional<double> optional_number(const Json& object, std::string_view key, 
   return json_get<double>(object, key, name);
 }
 
+// rope_scaling; null where there is none.
+Json hf_scaling(const RopeConfig& c) {
+  if (c.type == "default") return nullptr;
+  if (c.type == "longrope") {  // transformers 4 takes these three keys for Phi-3 and no others
+    Json s = {{"type", c.type}, {"short_factor", c.short_factor}, {"long_factor", c.long_factor}};
+    if (c.attention_factor) s["attention_factor"] = *c.attention_factor;
+    return s;
+  }
+  Json s = {{"rope_type", c.type}, {"factor", c.factor}};
+  if (c.type == "llama3") {
+    s["low_freq_factor"] = c.low_freq_factor;
+    s["high_freq_factor"] = c.high_freq_factor;
+  }
+  if (c.type == "yarn") {
+    s["beta_fast"] = c.beta_fast;
+    s["beta_slow"] = c.beta_slow;
+    if (c.mscale) s["mscale"] = *c.mscale;
+    if (c.mscale_all_dim) s["mscale_all_dim"] = *c.mscale_all_dim;
+    if (c.attention_factor) s["attention_factor"] = *c.attention_factor;
+    if (!c.truncate) s["truncate"] = false;
+  }
+  if (c.type != "linear" && c.type != "dynamic")
+    s["original_max_position_embeddings"] = c.original_max_position_embeddings;
+  return s;
+}
+
 }  // namespace
 
 void RopeConfig::bind(Binder& b) {
@@ -118,33 +144,18 @@ double longrope_scale(double factor, std::int64_t original) {
 }
 
 void RopeConfig::to_hf(Json& config) const {
+  const Json scaling = hf_scaling(*this);
   config["rope_theta"] = theta;
-  if (type == "default") {
-    config["rope_scaling"] = nullptr;
-    return;
-  }
-  if (type == "longrope") {  // transformers 4 takes these three keys for Phi-3 and no others
+  config["rope_scaling"] = scaling;
+  Json parameters = scaling.is_null() ? Json::object() : scaling;
+  parameters["rope_type"] = type;
+  parameters["rope_theta"] = theta;
+  if (type == "longrope") {
     config["original_max_position_embeddings"] = original_max_position_embeddings;
-    config["rope_scaling"] = {{"type", type}, {"short_factor", short_factor}, {"long_factor", long_factor}};
-    if (attention_factor) config["rope_scaling"]["attention_factor"] = *attention_factor;
-    return;
+    parameters["original_max_position_embeddings"] = original_max_position_embeddings;
+    parameters.erase("type");
   }
-  Json s = {{"rope_type", type}, {"factor", factor}};
-  if (type == "llama3") {
-    s["low_freq_factor"] = low_freq_factor;
-    s["high_freq_factor"] = high_freq_factor;
-  }
-  if (type == "yarn") {
-    s["beta_fast"] = beta_fast;
-    s["beta_slow"] = beta_slow;
-    if (mscale) s["mscale"] = *mscale;
-    if (mscale_all_dim) s["mscale_all_dim"] = *mscale_all_dim;
-    if (attention_factor) s["attention_factor"] = *attention_factor;
-    if (!truncate) s["truncate"] = false;
-  }
-  if (type != "linear" && type != "dynamic")
-    s["original_max_position_embeddings"] = original_max_position_embeddings;
-  config["rope_scaling"] = s;
+  config["rope_parameters"] = parameters;
 }
 
 bool rope_by_layers(const Json& config) {

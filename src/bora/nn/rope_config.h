@@ -33,7 +33,8 @@ struct RopeConfig {
   void bind(Binder& b);
   /// From a Hugging Face config.json in either spelling (rope_theta + rope_scaling, or rope_parameters).
   static RopeConfig from_hf(const Json& config, std::string_view name);
-  /// Writes rope_theta and rope_scaling, with longrope original_max_position_embeddings, too.
+  /// Writes both spellings: rope_theta and rope_scaling, with longrope original_max_position_embeddings, too, as
+  /// transformers 4 reads them, and rope_parameters, as transformers 5 does.
   void to_hf(Json& config) const;
 
  private:

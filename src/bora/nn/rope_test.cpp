@@ -224,6 +224,29 @@ TEST(RopeConfig, LongropeFromHuggingFace) {
             "config.json: rope_scaling.short_factor should be a list of numbers above 0");
 }
 
+// As transformers 4 and 5 spell it, each complete.
+TEST(RopeConfig, BothSpellingsAreWritten) {
+  RopeConfig c;
+  for (const char* type : {"default", "linear", "dynamic", "llama3", "yarn", "longrope"}) {
+    c.type = type;
+    c.theta = 500, c.factor = c.type == "longrope" ? 1 : 4;
+    if (c.type == "longrope") c.short_factor = {1}, c.long_factor = {2};
+    Json both = {{"max_position_embeddings", 64}};
+    c.to_hf(both);
+    EXPECT_EQ(both["rope_parameters"]["rope_type"], type);
+    EXPECT_EQ(both["rope_parameters"]["rope_theta"], 500);
+    Json older = both, newer = both;
+    older.erase("rope_parameters");
+    for (const char* key : {"rope_theta", "rope_scaling"}) newer.erase(key);
+    for (const auto& one : {older, newer, both}) {
+      Json again = {{"max_position_embeddings", 64}};
+      RopeConfig::from_hf(one, "config.json").to_hf(again);
+      if (c.type != "default" && c.type != "linear" && c.type != "dynamic") EXPECT_EQ(again, both) << type;
+      EXPECT_EQ(again["rope_parameters"], both["rope_parameters"]) << type;
+    }
+  }
+}
+
 struct Model {
   RopeConfig rope;
   void bind(Binder& b) { b.field("rope", rope); }
