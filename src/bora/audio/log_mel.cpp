@@ -42,8 +42,9 @@ double triangle(double f, double begin, double peak, double end) {
 std::vector<double> mel_filters(const FeatureConfig& config) {
   const std::int64_t frequencies = config.n_fft / 2 + 1;
   const std::vector<double> at = corners(config.feature_size);
-  const double step = static_cast<double>(config.sampling_rate / 2) /
-                      static_cast<double>(std::max<std::int64_t>(1, frequencies - 1));
+  const auto half = config.sampling_rate / 2;  // whole, as the reference has it
+  const double step =
+      static_cast<double>(half) / static_cast<double>(std::max<std::int64_t>(1, frequencies - 1));
   std::vector<double> filters;
   for (std::size_t bin = 0; bin + 2 < at.size(); ++bin) {
     for (std::int64_t k = 0; k < frequencies; ++k)
