@@ -88,6 +88,34 @@ void RopeConfig::bind(Binder& b) {
   }
 }
 
+namespace {
+
+// A directory in the spellings of transformers 4 and 5 says everything twice. Who edits one of the two must hear
+// of the other, which transformers would take.
+void require_same(const Json& old, const Json& parameters, std::string_view name) {
+  for (const auto& item : old.items()) {
+    const auto again = parameters.find(item.key());
+    if (again == parameters.end() || item.value().is_null() || again->is_null() || *again == item.value())
+      continue;
+    fail(
+        ErrorKind::Corruption,
+        "{}: {} is {} in rope_scaling and {} in rope_parameters; give both the same value, or remove one of the two",
+        name, item.key(), item.value().dump(), again->dump());
+  }
+}
+
+double theta_from_hf(const Json& config, const Json& scaling, std::string_view name, double standard) {
+  const auto outside = json_get<double>(config, "rope_theta", name, standard);
+  const auto inside = json_get<double>(scaling, "rope_theta", name, outside);
+  if (outside > 0 && inside > 0 && outside != inside && config.contains("rope_theta"))
+    fail(ErrorKind::Corruption,
+         "{}: rope_theta is {} and in rope_parameters {}; give both the same value, or remove one of the two",
+         name, outside, inside);
+  return outside > 0 ? inside : outside;
+}
+
+}  // namespace
+
 RopeConfig RopeConfig::from_hf(const Json& config, std::string_view name) {
   RopeConfig c;
   c.theta = json_get<double>(config, "rope_theta", name, c.theta);
@@ -96,6 +124,7 @@ RopeConfig RopeConfig::from_hf(const Json& config, std::string_view name) {
     auto it = config.find(key);
     if (it == config.end() || it->is_null()) continue;
     if (!it->is_object()) fail(ErrorKind::Corruption, "{}: {} should be an object or null", name, key);
+    if (scaling != nullptr) require_same(*it, *scaling, name);
     scaling = &*it;
   }
   auto longest = json_get<std::int64_t>(config, "max_position_embeddings", name, 2048);
@@ -105,7 +134,7 @@ RopeConfig RopeConfig::from_hf(const Json& config, std::string_view name) {
   if (rope_by_layers(config))
     fail(ErrorKind::Unsupported, "{}: rope_parameters by layer type; layers of this model all have the same",
          name);
-  c.theta = json_get<double>(s, "rope_theta", name, c.theta);
+  c.theta = theta_from_hf(config, s, name, c.theta);
   c.type = json_get<std::string>(s, "rope_type", name, json_get<std::string>(s, "type", name, "default"));
   if (std::find(std::begin(kTypes), std::end(kTypes), c.type) == std::end(kTypes)) {
     fail(ErrorKind::Unsupported, "{}: rope_type {} is not one of {}", name, c.type,
@@ -163,15 +192,29 @@ bool rope_by_layers(const Json& config) {
   return found != config.end() && (found->contains("full_attention") || found->contains("sliding_attention"));
 }
 
+namespace {
+
+void set_default_theta(Json& config, double theta) {
+  const auto parameters = config.find("rope_parameters");
+  const bool inside = parameters != config.end() && parameters->contains("rope_theta");
+  if (!inside && !config.contains("rope_theta")) config["rope_theta"] = theta;
+}
+
+}  // namespace
+
 Json rope_of_layers(Json config, std::string_view layer_type, std::string_view name, double theta) {
-  if (!config.contains("rope_theta")) config["rope_theta"] = theta;
-  if (!rope_by_layers(config)) return config;
+  if (!rope_by_layers(config)) {
+    set_default_theta(config, theta);
+    return config;
+  }
   const Json all = config["rope_parameters"];
   const auto own = all.find(layer_type);
   if (own == all.end() || !own->is_object())
     fail(ErrorKind::Corruption, "{}: rope_parameters.{} should be an object", name, layer_type);
   config["rope_parameters"] = *own;
   config.erase("rope_scaling");
+  if (layer_type != "full_attention") config.erase("rope_theta");  // that of the other layers
+  set_default_theta(config, theta);
   return config;
 }
 

@@ -266,6 +266,32 @@ RopeConfig bound(const std::string& members, std::string* problems = nullptr) {
   return model.rope;
 }
 
+TEST(RopeConfig, ToldTwiceMustAgree) {
+  const auto words = [](const Json& json) { return error_of([&] { RopeConfig::from_hf(json, "c"); }); };
+  EXPECT_EQ(
+      words({{"rope_theta", 500}, {"rope_parameters", {{"rope_theta", 10000}}}}),
+      "c: rope_theta is 500 and in rope_parameters 10000; give both the same value, or remove one of the two");
+  EXPECT_EQ(
+      words({{"rope_scaling", {{"rope_type", "linear"}, {"factor", 2}}},
+             {"rope_parameters", {{"rope_type", "linear"}, {"factor", 4}}}}),
+      "c: factor is 2 in rope_scaling and 4 in rope_parameters; give both the same value, or remove one of "
+      "the two");
+  EXPECT_EQ(words({{"rope_theta", 500}, {"rope_parameters", {{"rope_theta", 500}}}}), "no error");
+  EXPECT_EQ(words({{"rope_scaling", {{"factor", 2}}}, {"rope_parameters", {{"factor", 2.0}}}}), "no error");
+  const Json nested = {{"full_attention", {{"rope_theta", 1e6}}},
+                       {"sliding_attention", {{"rope_theta", 10000}}}};
+  const Json json = {{"rope_theta", 1e6}, {"rope_parameters", nested}},
+             other = {{"rope_theta", 5e5}, {"rope_parameters", nested}};
+  const auto theta = [](const Json& j, const char* layers) {
+    return RopeConfig::from_hf(rope_of_layers(j, layers, "c"), "c").theta;
+  };
+  EXPECT_EQ(theta(json, "full_attention"), 1e6);
+  EXPECT_EQ(theta(json, "sliding_attention"), 10000);
+  EXPECT_EQ(
+      error_of([&] { theta(other, "full_attention"); }),
+      "c: rope_theta is 500000 and in rope_parameters 1000000; give both the same value, or remove one of the two");
+}
+
 TEST(RopeConfig, BindsEveryType) {
   auto c = bound("");
   EXPECT_EQ(c.type, "default");
