@@ -49,7 +49,7 @@ readonly packages="
 build-essential=g++ cmake=cmake ninja-build=ninja ccache=ccache
 libfmt-dev=/fmt/core.h libyaml-cpp-dev=/yaml-cpp/yaml.h nlohmann-json3-dev=/nlohmann/json.hpp
 libsimdjson-dev=/simdjson.h libxxhash-dev=/xxhash.h libzstd-dev=/zstd.h zlib1g-dev=/zlib.h libbz2-dev=/bzlib.h
-libblosc-dev=/blosc.h libcurl4-openssl-dev=/curl/curl.h
+libblosc-dev=/blosc.h libflac-dev=/FLAC/stream_decoder.h libcurl4-openssl-dev=/curl/curl.h
 libhwy-dev=/hwy/highway.h libutf8proc-dev=/utf8proc.h libpcre2-dev=/pcre2.h libcli11-dev=/CLI/CLI.hpp
 libopenmpi-dev=/mpi/mpi.h openmpi-bin=mpirun
 libgtest-dev=/gtest/gtest.h libgmock-dev=/gmock/gmock.h librapidcheck-dev=/rapidcheck.h

@@ -30,9 +30,10 @@ Sound read_sound(const std::string& path) {
   for (const char* magic : {"RIFF", "RIFX", "RF64"}) {
     if (starts_with(bytes, magic)) return parse_wav(bytes, path);
   }
+  if (starts_with(bytes, "fLaC")) return parse_flac(bytes, path);
   fail(ErrorKind::Unsupported,
-       "{}: is no WAV file: it does not begin with RIFF\nhint: convert it: ffmpeg -i FILE -ar 16000 -ac 1 "
-       "FILE.wav",
+       "{}: is neither WAV nor FLAC: it begins with neither RIFF nor fLaC\nhint: convert it: ffmpeg -i FILE "
+       "-ar 16000 -ac 1 FILE.wav",
        path);
 }
 

@@ -30,7 +30,13 @@ inline constexpr std::int64_t kLowestRate = 1000, kHighestRate = 768000, kMostCh
 /// kinds of WAV (compressed, RF64, RIFX).
 Sound parse_wav(std::span<const std::byte> bytes, std::string_view name);
 
-/// A file of sound, by its first bytes: WAV. Errors: as above; Unsupported for anything else.
+/// A FLAC file's bytes, of 4 to 32 bits a sample, divided by 2^(bits-1). Errors name `name`, and for damage how
+/// much sound came before it: Corruption for a header or a block that cannot be read, checksums (of each block,
+/// and the MD5 of all samples where the header has it) that are not those of the bytes, a file that ends early,
+/// no samples, or more than 2^31.
+Sound parse_flac(std::span<const std::byte> bytes, std::string_view name);
+
+/// A file of sound, by its first bytes: WAV or FLAC. Errors: as above; Unsupported for anything else.
 Sound read_sound(const std::string& path);
 
 /// The mean of the channels. [frame]

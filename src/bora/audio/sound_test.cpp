@@ -152,8 +152,10 @@ TEST_F(ReadSoundTest, NamesTheFile) {
   const std::string empty = folder_.put("empty.wav", ""),
                     text = folder_.put("text.wav", "some text, no sound");
   EXPECT_EQ(refusal(ErrorKind::Corruption, empty), empty + ": is empty, so it holds no sound");
-  EXPECT_THAT(refusal(ErrorKind::Unsupported, text),
-              HasSubstr(text + ": is no WAV file: it does not begin with RIFF\nhint: convert it: ffmpeg"));
+  EXPECT_THAT(
+      refusal(ErrorKind::Unsupported, text),
+      HasSubstr(text + ": is neither WAV nor FLAC: it begins with neither RIFF nor fLaC\nhint: convert "
+                       "it: ffmpeg"));
   EXPECT_THAT(refusal(ErrorKind::NotFound, text + ".none"), HasSubstr(text + ".none"));
 }
 
