@@ -88,6 +88,11 @@ Args& Args::option(const std::string& name, std::string& value, const std::strin
   state_->add(name, value, doc, required);
   return *this;
 }
+Args& Args::option(const std::string& name, std::vector<std::string>& values, const std::string& doc) {
+  state_->app.add_option(name, values, doc)->allow_extra_args(false);
+  state_->names.push_back(name);
+  return *this;
+}
 Args& Args::option(const std::string& name, std::int64_t& value, const Range& range, const std::string& doc,
                    bool required) {
   state_->add_number(name, value, range, doc, required);

@@ -25,6 +25,8 @@ class Args {
   Args& operator=(const Args&) = delete;
 
   Args& option(const std::string& name, std::string& value, const std::string& doc, bool required = false);
+  /// May be given several times, with one value each.
+  Args& option(const std::string& name, std::vector<std::string>& values, const std::string& doc);
   /// A number in `range`: every one outside is a Usage error that says the flag, the value and the range.
   Args& option(const std::string& name, std::int64_t& value, const Range& range, const std::string& doc,
                bool required = false);

@@ -2,77 +2,219 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include <fmt/core.h>
 
-#include <cmath>
+#include <algorithm>
 #include <cstdio>
+#include <span>
+#include <utility>
 
 #include "bora/base/clock.h"
 #include "bora/base/error.h"
+#include "bora/base/json.h"
+#include "bora/base/text.h"
 #include "bora/cli/args.h"
 #include "bora/cli/commands.h"
+#include "bora/cli/prompts.h"
+#include "bora/cli/sampling_flags.h"
 #include "bora/core/runtime.h"
-#include "bora/infer/generate.h"
+#include "bora/infer/text_stream.h"
 #include "bora/run/generation_config.h"
 #include "bora/run/open_model.h"
-#include "bora/tokenize/post/stream_decoder.h"
 
 namespace bora::cli {
-int run_generate(const Arguments& arguments) {
-  std::string path, prompt, adapter;
-  infer::GenerateOptions options;
-  std::int64_t seed = 0;
-  bool quiet = false, ids_only = false;
-  Args args("generate", "Continue a text.",
-            "  bora generate runs/brisk-otter-7 \"The moon is\"\n"
-            "  bora generate runs/brisk-otter-7/hf \"The moon is\" --temperature 0 --max_new_tokens 50");
-  args.positional("model", path, "a run, a checkpoint, or a Hugging Face directory");
-  args.positional("prompt", prompt, "the text to continue; default: the beginning of a text", false);
-  args.option("--adapter", adapter, "put this adapter on the model: a directory as PEFT writes it");
-  args.option("--max_new_tokens", options.max_new_tokens, kSize, "tokens to add");
-  args.option("--temperature", options.sampling.temperature, kNonNegative,
-              "0: always the most probable token");
-  args.option("--top_k", options.sampling.top_k, kNonNegative, "only the k most probable tokens; 0: all");
-  args.option("--top_p", options.sampling.top_p, Range{.least = 0, .most = 1, .above = true},
-              "only the most probable tokens that together reach p");
-  args.option("--seed", seed, kSeed, "another seed, another text");
-  args.flag("--ids", ids_only, "print token ids instead of text");
-  args.flag("--quiet", quiet, "the text alone, no speed");
-  args.parse(arguments);
-  core::initialize();
-  auto opened = run::open_model(path, adapter);
-  const auto& tokenizer = opened.require_tokenizer();
+namespace {
 
+struct Wishes {
+  std::string model, prompt, adapter, prompts;
+  SamplingFlags sampling;
+  std::int64_t samples = 1, together = 8, log_probs = -1;
+  bool ids = false, jsonl = false, quiet = false;
+
+  /// A text that is shown while it grows.
+  bool one_text() const { return prompts.empty() && samples == 1 && !jsonl; }
+};
+
+Wishes parse(const Arguments& arguments) {
+  Wishes w;
+  Args args("generate", "Continue a text, or many.",
+            "  bora generate runs/brisk-otter-7 \"The moon is\"\n"
+            "  bora generate runs/brisk-otter-7/hf \"The moon is\" --temperature 0 --max_new_tokens 50\n"
+            "  bora generate runs/brisk-otter-7 --prompts prompts.txt --n 4 --jsonl > texts.jsonl");
+  args.positional("model", w.model, "a run, a checkpoint, or a Hugging Face directory");
+  args.positional("prompt", w.prompt, "the text to continue; default: the beginning of a text", false);
+  args.option("--prompts", w.prompts,
+              "continue each line of this file, or the \"prompt\" of each of a .jsonl");
+  args.option("--n", w.samples, kSize, "texts for each prompt, each with random numbers of its own");
+  args.option("--batch", w.together, kSize, "texts that are generated together");
+  args.option("--adapter", w.adapter, "put this adapter on the model: a directory as PEFT writes it");
+  w.sampling.declare(args);
+  args.option("--log_probs", w.log_probs, from_to(0, 100),
+              "with --jsonl: log-probabilities of each token and of so many alternatives");
+  args.flag("--ids", w.ids, "print token ids instead of text");
+  args.flag("--jsonl", w.jsonl, "a JSON object for each text, a line each");
+  args.flag("--quiet", w.quiet, "the text alone, no speed");
+  args.parse(arguments);
+  return w;
+}
+
+void require_consistent(const Wishes& w) {
+  const auto refuse = [](std::string_view what) {
+    fail(ErrorKind::Usage, "generate: {}\nhint: bora generate --help", what);
+  };
+  if (!w.prompts.empty() && !w.prompt.empty()) refuse("--prompts beside a prompt; give one of them");
+  if (w.jsonl && w.ids) refuse("--ids beside --jsonl, whose objects hold the ids; leave --ids out");
+  if (w.log_probs >= 0 && !w.jsonl)
+    refuse("--log_probs without --jsonl, whose objects hold them; add --jsonl");
+}
+
+std::vector<std::int32_t> encode(const run::OpenedModel& opened, const std::string& prompt) {
+  const auto& tokenizer = opened.require_tokenizer();
   std::vector<std::int32_t> ids;
   if (auto bos = tokenizer.bos_id(); bos && (prompt.empty() || opened.prepend_bos)) ids.push_back(*bos);
   tokenizer.encode_ids(prompt, ids, false, SpecialInText::Ordinary);
-  options.seed = static_cast<std::uint64_t>(seed);
-  options.stop_ids = run::stop_ids(opened.generation);
-  StreamDecoder decoder(tokenizer);
-  for (auto id : ids) decoder.push(id);  // the first word to come is not the first word of the text
-  double started = monotonic_seconds();
+  return ids;
+}
+
+// All of them, before anything is generated.
+std::vector<std::vector<std::int32_t>> encode_all(const run::OpenedModel& opened,
+                                                  const std::vector<Prompt>& prompts) {
+  std::vector<std::vector<std::int32_t>> out;
+  const auto shape = opened.model->shape();
+  for (const auto& [text, place] : prompts) {
+    out.push_back(encode(opened, text));
+    const auto check = [&] { infer::require_prompt(shape, out.back()); };
+    if (place.empty())
+      check();
+    else
+      in_context(place, check);
+  }
+  return out;
+}
+
+void tell_speed(std::size_t tokens, double seconds) {
+  fmt::print(stderr, "bora: {} tokens, {:.1f} tokens/s\n", tokens, static_cast<double>(tokens) / seconds);
+}
+
+// Shown as it comes, after its prompt.
+int show_growing(const run::OpenedModel& opened, const Wishes& w) {
+  const auto ids = encode(opened, w.prompt);
+  infer::TextStream stream(opened.require_tokenizer(), ids, w.sampling.stops);
+  const double started = monotonic_seconds();
   bool begun = false;  // the prompt is shown once the model has taken it
-  auto begin = [&] {
-    if (!ids_only && !begun) fmt::print("{}", prompt);
+  const auto begin = [&] {
+    if (!w.ids && !begun) fmt::print("{}", w.prompt);
     begun = true;
   };
-  const auto show = [&](std::int32_t id) {
+  const auto show = [&](std::size_t, std::int32_t id) {
     begin();
-    if (ids_only)
-      fmt::print("{} ", id);
-    else
-      fmt::print("{}", decoder.push(id));
+    const auto text = stream.push(id);
+    fmt::print("{}", w.ids ? fmt::format("{} ", id) : text);
     std::fflush(stdout);
-    return true;
+    return !stream.stopped();
   };
-  std::vector<std::int32_t> out;
-  run::naming_bad_weights(opened, [&] { out = infer::generate(*opened.model, ids, options, show); });
+  infer::Generated out;
+  run::naming_bad_weights(
+      opened, [&] { out = infer::generate_all(*opened.model, {{ids, w.sampling.options}}, show).front(); });
   begin();
-  fmt::print("{}\n", ids_only ? "" : decoder.finish());
+  fmt::print("{}\n", w.ids ? "" : stream.finish());
   std::fflush(stdout);  // the text ends before what follows it on the other stream
-  double seconds = monotonic_seconds() - started;
-  if (!quiet)
-    fmt::print(stderr, "bora: {} tokens, {:.1f} tokens/s\n", out.size(),
-               static_cast<double>(out.size()) / seconds);
+  if (w.quiet) return 0;
+  if (out.finish == infer::Finish::Context)
+    fmt::print(stderr, "bora: the text ends where the model's context of {} tokens is full\n",
+               opened.model->shape().seq_len);
+  tell_speed(out.ids.size(), monotonic_seconds() - started);
   return 0;
+}
+
+// A text of several.
+struct Text {
+  std::size_t prompt = 0;
+  std::uint64_t sample = 0;
+  infer::TextStream stream;
+  std::string text;
+};
+
+Json as_json(const infer::LogProbs& told, std::int32_t id, const Tokenizer& tokenizer) {
+  const auto entry = [&](std::int32_t token, double log_prob) {
+    return Json{{"id", token}, {"token", tokenizer.token(token).value_or("")}, {"log_prob", log_prob}};
+  };
+  Json out = entry(id, told.log_prob);
+  out["top"] = Json::array();
+  for (const auto& other : told.top) out["top"].push_back(entry(other.id, other.log_prob));
+  return out;
+}
+
+// What the caller asked to end did so at a stop string.
+std::string_view reason(infer::Finish finish) {
+  return name(finish == infer::Finish::Caller ? infer::Finish::Stop : finish);
+}
+
+void print_json(const Text& text, const Prompt& prompt, const infer::Generated& made,
+                const Tokenizer& tokenizer) {
+  Json out{{"prompt", prompt.text}, {"prompt_index", text.prompt},
+           {"sample", text.sample}, {"text", text.text},
+           {"ids", made.ids},       {"finish_reason", reason(made.finish)}};
+  if (!made.log_probs.empty()) out["log_probs"] = Json::array();
+  for (std::size_t i = 0; i < made.log_probs.size(); ++i)
+    out["log_probs"].push_back(as_json(made.log_probs[i], made.ids[i], tokenizer));
+  fmt::print("{}\n", out.dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
+void print_text(const Text& text, const Prompt& prompt, const infer::Generated& made, bool ids) {
+  if (ids) {
+    std::string line;
+    for (const auto id : made.ids) line += (line.empty() ? "" : " ") + std::to_string(id);
+    fmt::print("{}\n", line);
+  } else {
+    fmt::print("--- prompt {}, text {}\n{}{}\n", text.prompt + 1, text.sample + 1, prompt.text, text.text);
+  }
+}
+
+int write_many(const run::OpenedModel& opened, const Wishes& w, const std::vector<Prompt>& prompts) {
+  const auto ids = encode_all(opened, prompts);
+  const auto& tokenizer = opened.require_tokenizer();
+  const auto samples = static_cast<std::size_t>(w.samples), all = prompts.size() * samples;
+  const double started = monotonic_seconds();
+  std::size_t tokens = 0;
+  for (std::size_t first = 0; first < all; first += static_cast<std::size_t>(w.together)) {
+    std::vector<Text> texts;
+    std::vector<infer::Request> requests;
+    for (auto i = first; i < std::min(all, first + static_cast<std::size_t>(w.together)); ++i) {
+      const auto& prompt = ids[i / samples];
+      texts.push_back({i / samples, i % samples, {tokenizer, prompt, w.sampling.stops}, ""});
+      requests.push_back({prompt, w.sampling.options});
+      requests.back().options.sample = i % samples;
+    }
+    const auto take = [&](std::size_t i, std::int32_t id) {
+      texts[i].text += texts[i].stream.push(id);
+      return !texts[i].stream.stopped();
+    };
+    std::vector<infer::Generated> made;
+    run::naming_bad_weights(opened, [&] { made = infer::generate_all(*opened.model, requests, take); });
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+      auto& text = texts[i];
+      text.text += text.stream.finish();
+      tokens += made[i].ids.size();
+      const auto& prompt = prompts[text.prompt];
+      w.jsonl ? print_json(text, prompt, made[i], tokenizer) : print_text(text, prompt, made[i], w.ids);
+    }
+    std::fflush(stdout);
+  }
+  if (!w.quiet) tell_speed(tokens, monotonic_seconds() - started);
+  return 0;
+}
+
+}  // namespace
+
+int run_generate(const Arguments& arguments) {
+  auto w = parse(arguments);
+  require_consistent(w);
+  w.sampling.settle("generate");
+  const auto prompts = w.prompts.empty() ? std::vector<Prompt>{{w.prompt, ""}} : read_prompts(w.prompts);
+  core::initialize();
+  const auto opened = run::open_model(w.model, w.adapter);
+  w.sampling.options.stop_ids = run::stop_ids(opened.generation);
+  w.sampling.options.log_probs = w.log_probs;
+  return w.one_text() ? show_growing(opened, w) : write_many(opened, w, prompts);
 }
 
 }  // namespace bora::cli

@@ -41,24 +41,6 @@ void require_finite(std::span<const float> logits, std::size_t tokens) {
        tokens, tokens == 1 ? "" : "s", at - logits.begin(), std::isnan(*at) ? "nan" : "infinite");
 }
 
-void check_prompt(const nn::ModelShape& shape, const std::vector<std::int32_t>& prompt) {
-  if (prompt.empty())
-    fail(ErrorKind::InvalidArgument,
-         "generate: the prompt is empty\nhint: give at least one token, such as the beginning-of-text token");
-  if (std::ssize(prompt) >= shape.seq_len) {
-    fail(ErrorKind::InvalidArgument,
-         "generate: the prompt has {} tokens but the model's seq_len is {}\nhint: a shorter prompt",
-         prompt.size(), shape.seq_len);
-  }
-  for (auto id : prompt) {
-    if (id >= 0 && id < shape.vocab) continue;
-    fail(
-        ErrorKind::InvalidArgument,
-        "generate: id {} is outside the vocabulary of {}\nhint: this tokenizer does not belong to this model",
-        id, shape.vocab);
-  }
-}
-
 std::vector<std::int64_t> longest(const nn::ModelShape& shape, const std::vector<Request>& requests) {
   std::vector<std::int64_t> out;
   for (const auto& [prompt, options] : requests)
@@ -72,29 +54,50 @@ class Row {
   Row(const Request& request, std::int64_t longest) : request_(request), longest_(longest) {}
 
   bool has_room() const { return length() < longest_; }
-  std::int64_t length() const { return std::ssize(request_.prompt) + std::ssize(out_); }
+  std::int64_t length() const { return std::ssize(request_.prompt) + std::ssize(out_.ids); }
   /// The prompt and what has come after it.
   std::vector<std::int32_t> text() const {
     auto all = request_.prompt;
-    all.insert(all.end(), out_.begin(), out_.end());
+    all.insert(all.end(), out_.ids.begin(), out_.ids.end());
     return all;
   }
-  const std::vector<std::int32_t>& tokens() const { return out_; }
   /// Draws the next token; none where that ends the text.
   std::optional<std::int32_t> draw(std::span<const float> logits) {
     require_finite(logits, static_cast<std::size_t>(length()));
-    const auto key = Key::from_seed(request_.options.seed).fold("generate").fold(out_.size());
-    const auto id = sample(logits, request_.options.sampling, key);
+    const auto id = choose(logits);
     const auto& stops = request_.options.stop_ids;
-    if (std::find(stops.begin(), stops.end(), id) != stops.end()) return std::nullopt;
-    out_.push_back(id);
+    if (std::find(stops.begin(), stops.end(), id) != stops.end()) {
+      out_.finish = Finish::Stop;
+      return std::nullopt;
+    }
+    out_.ids.push_back(id);
+    const auto alternatives = request_.options.log_probs;
+    if (alternatives >= 0) out_.log_probs.push_back(log_probs(logits, id, alternatives));
     return id;
   }
+  void end_by_caller() { out_.finish = Finish::Caller; }
+  void end_for_room() {
+    out_.finish = std::ssize(out_.ids) < request_.options.max_new_tokens ? Finish::Context : Finish::Length;
+  }
+  const Generated& result() const { return out_; }
 
  private:
+  Key key() const {
+    const auto key = Key::from_seed(request_.options.seed).fold("generate");
+    const auto sample = request_.options.sample;
+    return (sample == 0 ? key : key.fold("sample").fold(sample)).fold(out_.ids.size());
+  }
+  std::int32_t choose(std::span<const float> logits) const {
+    const auto& options = request_.options.sampling;
+    if (!options.penalizes()) return sample(logits, options, key());
+    std::vector<float> changed(logits.begin(), logits.end());
+    penalize(changed, options, request_.prompt, out_.ids);
+    return sample(changed, options, key());
+  }
+
   const Request& request_;
   std::int64_t longest_;
-  std::vector<std::int32_t> out_;
+  Generated out_;
 };
 
 // Takes out of a pass the rows that its tokens make too long for what their caches hold.
@@ -113,11 +116,33 @@ std::vector<std::int64_t> take_outgrown(const nn::ModelShape& shape, const std::
 
 }  // namespace
 
-std::vector<std::vector<std::int32_t>> generate(
-    const nn::LanguageModel& model, const std::vector<Request>& requests,
-    const std::function<bool(std::size_t request, std::int32_t id)>& on_token) {
+std::string_view name(Finish finish) {
+  constexpr std::array<std::string_view, 4> kNames{"stop", "length", "context", "caller"};
+  return kNames.at(static_cast<std::size_t>(finish));
+}
+
+void require_prompt(const nn::ModelShape& shape, const std::vector<std::int32_t>& prompt) {
+  if (prompt.empty())
+    fail(ErrorKind::InvalidArgument,
+         "generate: the prompt is empty\nhint: give at least one token, such as the beginning-of-text token");
+  if (std::ssize(prompt) >= shape.seq_len) {
+    fail(ErrorKind::InvalidArgument,
+         "generate: the prompt has {} tokens but the model's seq_len is {}\nhint: a shorter prompt",
+         prompt.size(), shape.seq_len);
+  }
+  for (auto id : prompt) {
+    if (id >= 0 && id < shape.vocab) continue;
+    fail(
+        ErrorKind::InvalidArgument,
+        "generate: id {} is outside the vocabulary of {}\nhint: this tokenizer does not belong to this model",
+        id, shape.vocab);
+  }
+}
+
+std::vector<Generated> generate_all(const nn::LanguageModel& model, const std::vector<Request>& requests,
+                                    const OnToken& on_token) {
   const auto shape = model.shape();
-  for (const auto& request : requests) check_prompt(shape, request.prompt);
+  for (const auto& request : requests) require_prompt(shape, request.prompt);
   const auto capacities = longest(shape, requests);
   nn::KvCache cache(shape.layers, capacities);
   std::vector<Row> rows;
@@ -125,18 +150,20 @@ std::vector<std::vector<std::int32_t>> generate(
 
   std::vector<std::int64_t> going;  // the rows of the next pass, and the token that each reads
   std::vector<std::int32_t> next;
+  const auto take = [&](std::int64_t i, std::span<const float> logits) {
+    auto& row = rows[static_cast<std::size_t>(i)];
+    const auto id = row.draw(logits);
+    if (!id) return;
+    if (on_token && !on_token(static_cast<std::size_t>(i), *id)) return row.end_by_caller();
+    if (!row.has_room()) return row.end_for_room();
+    going.push_back(i);
+    next.push_back(*id);
+  };
   const auto read = [&](const std::vector<std::int64_t>& these, const std::vector<std::int32_t>& ids) {
     nn::CachePass pass(cache, these);
     const auto logits = all_logits(model.logits(as_batch(std::ssize(these), ids), {.cache = &pass}));
     const auto each = logits.size() / these.size();
-    for (std::size_t r = 0; r < these.size(); ++r) {
-      auto& row = rows[static_cast<std::size_t>(these[r])];
-      const auto id = row.draw(std::span(logits).subspan(r * each, each));
-      if (!id || (on_token && !on_token(static_cast<std::size_t>(these[r]), *id)) || !row.has_room())
-        continue;
-      going.push_back(these[r]);
-      next.push_back(*id);
-    }
+    for (std::size_t r = 0; r < these.size(); ++r) take(these[r], std::span(logits).subspan(r * each, each));
   };
   for (std::int64_t i = 0; i < std::ssize(rows); ++i)
     if (rows[static_cast<std::size_t>(i)].has_room()) read({i}, requests[static_cast<std::size_t>(i)].prompt);
@@ -151,15 +178,23 @@ std::vector<std::vector<std::int32_t>> generate(
     }
   }
 
+  std::vector<Generated> out;
+  for (const auto& row : rows) out.push_back(row.result());
+  return out;
+}
+
+std::vector<std::vector<std::int32_t>> generate(const nn::LanguageModel& model,
+                                                const std::vector<Request>& requests,
+                                                const OnToken& on_token) {
   std::vector<std::vector<std::int32_t>> out;
-  for (const auto& row : rows) out.push_back(row.tokens());
+  for (auto& each : generate_all(model, requests, on_token)) out.push_back(std::move(each.ids));
   return out;
 }
 
 std::vector<std::int32_t> generate(const nn::LanguageModel& model, const std::vector<std::int32_t>& prompt,
                                    const GenerateOptions& options,
                                    const std::function<bool(std::int32_t)>& on_token) {
-  std::function<bool(std::size_t, std::int32_t)> each;
+  OnToken each;
   if (on_token) each = [&](std::size_t, std::int32_t id) { return on_token(id); };
   return generate(model, std::vector<Request>{{prompt, options}}, each).front();
 }

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/cli/prompts.h"
+
+#include <fmt/core.h>
+
+#include <string_view>
+
+#include "bora/base/error.h"
+#include "bora/base/file.h"
+#include "bora/base/json.h"
+#include "bora/base/text.h"
+
+namespace bora::cli {
+namespace {
+
+void require_utf8(std::string_view line, const std::string& place) {
+  if (const auto byte = invalid_utf8(line))
+    fail(ErrorKind::Corruption, "{}: byte {} of the line is not UTF-8\nhint: iconv -t UTF-8 converts it",
+         place, *byte + 1);
+}
+
+std::string prompt_of(std::string_view line, bool json, const std::string& place) {
+  if (!json) return std::string(line);
+  const auto object = parse_json(line, place);
+  if (!object.is_object())
+    fail(ErrorKind::Corruption, "{}: should be an object with a \"prompt\" but is {}", place,
+         std::string_view(object.type_name()));
+  return json_get<std::string>(object, "prompt", place);
+}
+
+}  // namespace
+
+std::vector<Prompt> read_prompts(const std::string& path) {
+  std::vector<Prompt> out;
+  std::int64_t number = 0;
+  for (std::string_view line : split(read_text(path), '\n')) {
+    const auto place = fmt::format("{}:{}", path, ++number);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (trim(line).empty()) continue;
+    require_utf8(line, place);
+    out.push_back({prompt_of(line, path.ends_with(".jsonl"), place), place});
+  }
+  if (out.empty())
+    fail(ErrorKind::Corruption,
+         "{}: holds no prompt\nhint: one a line, or {{\"prompt\": ...}} a line in a .jsonl file", path);
+  return out;
+}
+
+}  // namespace bora::cli

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/cli/prompts.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "bora/base/error.h"
+#include "bora/base/file.h"
+
+namespace bora::cli {
+namespace {
+
+using testing::HasSubstr;
+
+std::string written(const std::string& name, const std::string& content) {
+  const auto path = testing::TempDir() + "bora_prompts_" + name;
+  write_atomically(path, content);
+  return path;
+}
+
+std::vector<std::string> texts(const std::string& path) {
+  std::vector<std::string> out;
+  for (const auto& prompt : read_prompts(path)) out.push_back(prompt.text);
+  return out;
+}
+
+std::string refusal(const std::string& path) {
+  try {
+    read_prompts(path);
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST(Prompts, AreLines) {
+  const auto path = written("lines.txt", "The moon\r\n\n  \n{\"prompt\": \"is\"}\n x ");
+  EXPECT_EQ(texts(path), (std::vector<std::string>{"The moon", "{\"prompt\": \"is\"}", " x "}));
+  EXPECT_EQ(read_prompts(path)[1].place, path + ":4");
+}
+
+TEST(Prompts, AreOfJsonLines) {
+  const auto path = written("two.jsonl", "{\"prompt\": \"a\\nb\", \"id\": 3}\n{\"prompt\": \"\"}\n");
+  EXPECT_EQ(texts(path), (std::vector<std::string>{"a\nb", ""}));
+}
+
+TEST(Prompts, RefusalsNameFileAndLine) {
+  EXPECT_THAT(refusal(written("none.txt", "\n \n")), HasSubstr("none.txt: holds no prompt"));
+  EXPECT_THAT(refusal(written("bytes.txt", "good\nab\xff")), HasSubstr("bytes.txt:2: byte 3 of the line is"));
+  EXPECT_THAT(refusal(written("list.jsonl", "[1]")), HasSubstr("list.jsonl:1: should be an object with a"));
+  EXPECT_THAT(refusal(written("key.jsonl", "{\"text\": \"a\"}")), HasSubstr("key.jsonl:1: prompt"));
+  EXPECT_THAT(refusal(written("broken.jsonl", "{\"prompt\"")), HasSubstr("broken.jsonl:1"));
+  EXPECT_THAT(refusal("/no/such/file"), HasSubstr("/no/such/file"));
+}
+
+}  // namespace
+}  // namespace bora::cli
