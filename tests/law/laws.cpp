@@ -70,7 +70,7 @@ const std::map<std::string, std::vector<std::string>>& direct_uses() {
       {"report", {"base"}},
       {"train", {"data", "checkpoint", "track", "nn"}},
       {"infer", {"nn", "tokenize", "track"}},
-      {"run", {"models", "train", "infer", "report"}},
+      {"run", {"models", "train", "infer", "report", "audio"}},
       {"cli", {"run"}},
   };
   return table;

@@ -31,7 +31,7 @@ std::string shape_text(std::span<const std::int64_t> shape) {
 bool is_buffer(std::string_view name) {
   return name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias") ||
          name.ends_with(".attention.bias") || name.ends_with(".attention.masked_bias") ||
-         name.ends_with("rotary_emb.inv_freq") || name == "lm_head.weight";
+         name.ends_with("rotary_emb.inv_freq") || name == "lm_head.weight" || name == "proj_out.weight";
 }
 
 // The name under which the file holds a parameter: as written, or without its first component.
@@ -242,7 +242,7 @@ std::vector<std::int64_t> hf_shape(const HfParameter& p) {
   if (p.pieces > 1) sizes.front() = 1;
   const auto all = std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
   if (r.inputs.empty()) {
-    const bool matrix = sizes.size() == 2 && r.role != core::Role::bias && r.role != core::Role::norm;
+    const bool matrix = sizes.size() >= 2 && r.role != core::Role::bias && r.role != core::Role::norm;
     return matrix ? sizes : std::vector<std::int64_t>{all};
   }
   std::int64_t in = 1;

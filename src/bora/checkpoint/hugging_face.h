@@ -33,7 +33,7 @@ std::vector<HfParameter> hf_pieces(const core::Parameter& parameter, const std::
 std::span<const float> hf_part(const HfParameter& p, std::span<const float> whole);
 
 /// The shape on disk: a linear map is the matrix (out, in) of its flattened axes, an embedding (vocab,
-/// embed), all else one dimension. Of a piece, that of the piece.
+/// embed), a convolution (out, in, taps), all else one dimension. Of a piece, that of the piece.
 std::vector<std::int64_t> hf_shape(const HfParameter& p);
 
 /// Fills the parameters (fp32) from bf16, f16 or f32 tensors. Names may lack their first component

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/models/whisper.h"
+
+#include <cmath>
+#include <utility>
+
+#include "bora/base/error.h"
+#include "bora/core/rows_apart.h"
+#include "bora/nn/kv_cache.h"
+
+namespace bora::whisper {
+namespace {
+
+// [frame, embed]: sines, then cosines, of wave lengths from 2 pi to 20000 pi frames.
+std::vector<float> sinusoids(std::int64_t frames, std::int64_t width) {
+  const auto half = width / 2;
+  const double step = std::log(10000.0) / static_cast<double>(half - 1);
+  std::vector<float> table;
+  for (std::int64_t t = 0; t < frames; ++t) {
+    for (std::int64_t i = 0; i < width; ++i) {
+      const double angle = static_cast<double>(t) * std::exp(-step * static_cast<double>(i % half));
+      table.push_back(static_cast<float>(i < half ? std::sin(angle) : std::cos(angle)));
+    }
+  }
+  return table;
+}
+
+// Makes the parts, all of one width.
+class Maker {
+ public:
+  explicit Maker(const Config& config) : config_(config), embed_{config.d_model} {}
+
+  nn::LayerNorm<Embed> norm() const { return nn::LayerNorm<Embed>::init(embed_, 1e-5); }
+
+  Attention attention(std::int64_t heads, Key key) const {
+    auto [q, k, v, out] = key.split<4>();
+    const nn::SizesOf<Axes<Head, HeadDim>> sizes{Dim<Head>{heads}, Dim<HeadDim>{config_.d_model / heads}};
+    using In = nn::Linear<Embed, Axes<Head, HeadDim>>;
+    using Out = nn::Linear<Axes<Head, HeadDim>, Embed>;
+    const double std = config_.init_std;
+    return {In::init(embed_, sizes, q, std), In::init(embed_, sizes, k, std, /*with_bias=*/false),
+            In::init(embed_, sizes, v, std), Out::init(sizes, embed_, out, std)};
+  }
+  EncoderBlock encoder_block(Key key) const {
+    auto [attn, up, down] = key.split<3>();
+    const Dim<Mlp> mlp{config_.encoder_ffn_dim};
+    return {attention(config_.encoder_attention_heads, attn),
+            norm(),
+            nn::Linear<Embed, Mlp>::init(embed_, mlp, up, config_.init_std),
+            nn::Linear<Mlp, Embed>::init(mlp, embed_, down, config_.init_std),
+            norm(),
+            nn::parse_activation(config_.activation_function)};
+  }
+  DecoderBlock decoder_block(Key key) const {
+    auto [attn, cross, up, down] = key.split<4>();
+    const Dim<Mlp> mlp{config_.decoder_ffn_dim};
+    return {attention(config_.decoder_attention_heads, attn),
+            norm(),
+            attention(config_.decoder_attention_heads, cross),
+            norm(),
+            nn::Linear<Embed, Mlp>::init(embed_, mlp, up, config_.init_std),
+            nn::Linear<Mlp, Embed>::init(mlp, embed_, down, config_.init_std),
+            norm(),
+            nn::parse_activation(config_.activation_function)};
+  }
+  Encoder encoder(Key key) const {
+    Encoder out;
+    const Dim<Tap> taps{3};
+    out.conv1 = decltype(Encoder::conv1)::init(Dim<Mel>{config_.num_mel_bins}, embed_, taps,
+                                               key.fold("conv1"), config_.init_std, 1, 1);
+    out.conv2 = decltype(Encoder::conv2)::init(embed_, Dim<Mixed>{config_.d_model}, taps, key.fold("conv2"),
+                                               config_.init_std, 2, 1);
+    out.embed_positions = {positions()};
+    core::set_trainable(out.embed_positions.weight.mutable_array(), false);
+    for (std::int64_t i = 0; i < config_.encoder_layers; ++i)
+      out.layers.blocks.push_back(encoder_block(key.fold("layers").fold(static_cast<std::uint64_t>(i))));
+    out.layer_norm = norm();
+    out.activation = nn::parse_activation(config_.activation_function);
+    return out;
+  }
+  Decoder decoder(Key key) const {
+    Decoder out;
+    out.embed_tokens = nn::Embedding<Vocab, Embed>::init(Dim<Vocab>{config_.vocab_size}, embed_,
+                                                         key.fold("embed_tokens"), config_.init_std);
+    out.embed_positions = nn::Embedding<Pos, Embed>::init(Dim<Pos>{config_.max_target_positions}, embed_,
+                                                          key.fold("embed_positions"), config_.init_std);
+    for (std::int64_t i = 0; i < config_.decoder_layers; ++i)
+      out.layers.push_back(decoder_block(key.fold("layers").fold(static_cast<std::uint64_t>(i))));
+    out.layer_norm = norm();
+    return out;
+  }
+
+ private:
+  Named<Frame, Embed> positions() const {
+    const Dim<Frame> frames{config_.max_source_positions};
+    const auto table = sinusoids(frames.size, config_.d_model);
+    return nn::new_parameter<Frame, Embed>(from_vector(table, frames, embed_).array());
+  }
+
+  const Config& config_;
+  Dim<Embed> embed_;
+};
+
+}  // namespace
+
+Encoded Encoder::operator()(const Features& features, const nn::Context& context) const {
+  const auto first = bora::detail::activate(activation, conv1(features));
+  const auto second = rename<Mixed, Embed>(bora::detail::activate(activation, conv2(first)));
+  Encoded x = second + embed_positions.weight;
+  context.observe(0, x.array());
+  nn::Context here = context;
+  here.mask = nn::AttentionMask::none();
+  x = layer_norm(layers(x, here));
+  context.observe(std::ssize(layers.blocks), x.array());
+  return x;
+}
+
+std::vector<Heard> Decoder::hear(const Encoded& encoded) const {
+  std::vector<Heard> heard;
+  for (const auto& layer : layers) heard.push_back(layer.encoder_attn.hear(encoded));
+  return heard;
+}
+
+Hidden Decoder::operator()(const Ids& ids, const std::vector<Heard>& heard,
+                           const nn::Context& context) const {
+  Hidden x = nn::with_positions(embed_tokens(ids), embed_positions, context);
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    const auto layer = static_cast<std::int64_t>(i);
+    context.observe(layer, x.array());
+    x = layers[i](x, heard[i], context.at_layer(layer));
+  }
+  x = layer_norm(x);
+  context.observe(std::ssize(layers), x.array());
+  return x;
+}
+
+Whisper Whisper::init(const Config& config, Key key) {
+  const Maker make(config);
+  return {config, make.encoder(key.fold("encoder")), make.decoder(key.fold("decoder"))};
+}
+
+namespace {
+
+class Erased final : public nn::SpeechModel {
+ public:
+  explicit Erased(Whisper model) : model_(std::move(model)) {}
+
+  std::vector<core::Parameter> parameters() override { return bora::parameters(model_); }
+  nn::SpeechShape shape() const override {
+    const Config& c = model_.config;
+    return {.type = "whisper",
+            .mel_bins = c.num_mel_bins,
+            .frames = c.frames(),
+            .layers = c.decoder_layers,
+            .vocab = c.vocab_size,
+            .max_tokens = c.max_target_positions};
+  }
+
+  core::Array encode(const core::Array& features, const nn::Context& context) const override {
+    return model_.encoder(checked(features), context).array();
+  }
+  nn::HeardSpeech hear(const core::Array& encoded) const override {
+    nn::HeardSpeech out;
+    for (auto& heard : model_.decoder.hear(from_array<Batch, Frame, Embed>(encoded))) {
+      out.keys.push_back(heard.keys.array());
+      out.values.push_back(heard.values.array());
+    }
+    return out;
+  }
+  core::Array logits(const core::Array& ids, const nn::HeardSpeech& heard,
+                     const nn::Context& context) const override {
+    const auto named = indices_from_array<Batch, Pos>(ids);
+    const auto n = named.size<Pos>();
+    require_room(n, context);
+    const core::RowsApart apart(context.cache == nullptr ? 1 : context.cache->rows());
+    Hidden hidden = model_.decoder(named, as_named(heard), context);
+    if (context.cache != nullptr) {
+      const auto last = std::min(n, context.cache->last());
+      context.cache->finish(n);
+      hidden = slice<Pos>(hidden, n - last, last);
+    }
+    return core::linear_logits(hidden.operand(), model_.head().operand(), {}, Axes<Batch, Pos, Vocab>::names);
+  }
+  nn::Objective objective(const nn::SpeechBatch& batch, const nn::LossOptions& options) const override {
+    const nn::Context context;
+    const auto heard = model_.decoder.hear(model_.encoder(checked(batch.features), context));
+    const auto hidden = model_.decoder(indices_from_array<Batch, Pos>(batch.text.ids), heard, context);
+    return nn::next_token_objective<Batch, Pos>(hidden, model_.head(), batch.text, options);
+  }
+
+  nn::HfName hf_name(std::string_view path) const override { return {"model." + std::string(path)}; }
+  Json hf_config() const override { return model_.config.to_hf(); }
+
+ private:
+  Features checked(const core::Array& features) const {
+    auto named = from_array<Batch, Mel, Frame>(features);
+    const Config& c = model_.config;
+    if (named.size<Mel>() == c.num_mel_bins && named.size<Frame>() == c.frames()) return named;
+    fail(ErrorKind::InvalidArgument,
+         "whisper: features of {} mel bins and {} frames, but the model hears {} and {}\nhint: take the "
+         "preprocessor_config.json that belongs to the model",
+         named.size<Mel>(), named.size<Frame>(), c.num_mel_bins, c.frames());
+  }
+  void require_room(std::int64_t n, const nn::Context& context) const {
+    const auto before = context.cache == nullptr ? 0 : context.cache->first_position(0);
+    if (before + n <= model_.config.max_target_positions) return;
+    fail(ErrorKind::InvalidArgument,
+         "whisper: {} tokens, but the decoder has {} positions (max_target_positions)\nhint: a shorter text",
+         before + n, model_.config.max_target_positions);
+  }
+  static std::vector<Heard> as_named(const nn::HeardSpeech& heard) {
+    std::vector<Heard> out;
+    for (std::size_t i = 0; i < heard.keys.size(); ++i) {
+      out.push_back({from_array<Batch, KeyFrame, Head, HeadDim>(heard.keys[i]),
+                     from_array<Batch, KeyFrame, Head, HeadDim>(heard.values[i])});
+    }
+    return out;
+  }
+
+  Whisper model_;
+};
+
+}  // namespace
+
+std::unique_ptr<nn::SpeechModel> erase_type(Whisper model) {
+  return std::make_unique<Erased>(std::move(model));
+}
+
+}  // namespace bora::whisper
