@@ -119,6 +119,8 @@ TEST(Usage, WrongValuesAreNamed) {
        {{"bench", "train", "--model", "gpt9"}, "model gpt9 is not one of"},
        {{"bench", "train", "--seq", "2000"},
         "bench: --seq 2000 is more than the 1024 positions of gpt2-124m"},
+       {{"bench", "generate", "--tokens", "1"}, "--tokens is 1; it must be from 2 to 2147483647"},
+       {{"bench", "generate", "--model", "gpt9"}, "model gpt9 is not one of"},
        {{"bench", "train", "--compute", "i32"}, "bench: --compute i32 is not f32 or bf16"},
        {{"bench", "train", "--matmul", "blas"}, "--matmul is blas; it must be automatic, mkl, own or amx"},
        {{"bench", "train", "--steps", "0", "--batch", "-1", "--seq", "x"},

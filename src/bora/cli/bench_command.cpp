@@ -142,6 +142,7 @@ double flops(const std::map<Shape, std::int64_t>& shapes) {
 
 int run_bench(const Arguments& arguments) {
   if (!arguments.empty() && arguments.front() == "workers") return run_bench_workers(arguments);
+  if (!arguments.empty() && arguments.front() == "generate") return run_bench_generate(arguments);
   std::string what, name = "gpt2-124m", compute = "f32", matmul = "automatic";
   std::int64_t batch = 4, seq = 256, steps = 10, threads = 0;
   bool parts = false, paced = false;
@@ -149,8 +150,8 @@ int run_bench(const Arguments& arguments) {
             "Time a training step (AdamW, one lane) and each matrix product of it alone; one JSON line.",
             "  bora bench train --model gpt2-124m --batch 4 --seq 256\n  bora bench train --model llama-nano "
             "--parts");
-  args.positional("what", what, "train, or workers: see bora bench workers --help");
-  args.option("--model", name, "gpt2-124m, llama-nano, llama-mid or quickstart");
+  args.positional("what", what, "train, workers or generate: see bora bench workers --help");
+  args.option("--model", name, "gpt2-124m, llama-nano, llama-mid, llama-125m or quickstart");
   args.option("--batch", batch, kSize, "sequences");
   args.option("--seq", seq, kSize, "tokens per sequence");
   args.option("--steps", steps, kSize, "steps to time, after three to warm up");
@@ -160,7 +161,7 @@ int run_bench(const Arguments& arguments) {
   args.flag("--parts", parts, "also the time of each shape of product");
   args.flag("--paced", paced, "a step for each line of input, to take turns with another program");
   args.parse(arguments);
-  if (what != "train") fail(ErrorKind::Usage, "bench: {} is not train or workers", what);
+  if (what != "train") fail(ErrorKind::Usage, "bench: {} is not train, workers or generate", what);
   require_tokens(batch, seq);
   const auto computed = core::parse_dtype(compute);
   if (computed != core::DType::f32 && computed != core::DType::bf16)

@@ -39,8 +39,10 @@ std::unique_ptr<nn::LanguageModel> bench_model(const std::string& name, std::int
   }
   if (name == "llama-nano") return llama(128, 4, 4, 2, 512, 32000, seq);
   if (name == "llama-mid") return llama(512, 8, 8, 4, 1408, 32000, seq);
+  if (name == "llama-125m") return llama(768, 12, 12, 4, 2048, 32000, seq);
   if (name == "quickstart") return llama(128, 4, 4, 2, 384, 4096, seq, true);
-  fail(ErrorKind::Usage, "bench: model {} is not one of gpt2-124m, llama-nano, llama-mid, quickstart", name);
+  fail(ErrorKind::Usage,
+       "bench: model {} is not one of gpt2-124m, llama-nano, llama-mid, llama-125m, quickstart", name);
 }
 
 data::Batch random_batch(std::int64_t step, std::int64_t sequences, std::int64_t seq_len,

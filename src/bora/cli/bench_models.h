@@ -12,7 +12,7 @@
 
 namespace bora::cli {
 
-/// gpt2-124m, llama-nano, llama-mid or quickstart; Usage error for another name.
+/// gpt2-124m, llama-nano, llama-mid, llama-125m or quickstart; Usage error for another name.
 std::unique_ptr<nn::LanguageModel> bench_model(const std::string& name, std::int64_t seq_len);
 
 /// The same ids for a step on every machine.

@@ -77,7 +77,9 @@ class Result {
 // This thread's products are each of one group of rows already.
 class Together {
  public:
-  Together() : before_(kernels::set_rows_apart(1)) {}
+  Together() : before_(kernels::set_rows_apart(0)) {
+    if (before_ > 0) kernels::set_rows_apart(1);
+  }
   ~Together() { kernels::set_rows_apart(before_); }
   Together(const Together&) = delete;
   Together& operator=(const Together&) = delete;

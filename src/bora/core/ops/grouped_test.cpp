@@ -100,6 +100,7 @@ TEST(GroupedLinear, RowsOfABatchApartHaveTheBitsThatTheyHaveAlone) {
     const RowsApart apart(4);
     return mixture(x, choices, w);
   }();
+  const RowsApart one(1);
   for (std::int64_t row = 0; row < 4; ++row) {
     const Tensor alone = mixture(x.narrow(0, row, 1).clone(), choices.narrow(0, row, 1).clone(), w);
     EXPECT_TRUE(together.narrow(0, row, 1).equal(alone)) << row;

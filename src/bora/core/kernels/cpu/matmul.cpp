@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "bora/core/kernels/cpu/amx_matmul.h"
+#include "bora/core/kernels/cpu/few_rows.h"
 #include "bora/core/kernels/cpu/own_matmul.h"
 #include "bora/core/kernels/cpu/rows_apart.h"
 #include "bora/core/kernels/cpu/scratch.h"
@@ -26,7 +27,9 @@ using i64 = std::int64_t;
 
 MatmulObserver observer = nullptr;
 MatmulKernel choice = MatmulKernel::automatic;
-thread_local i64 groups_apart = 1;
+// With so many rows a product takes as long as reading b does.
+constexpr i64 kFewRows = 16;
+thread_local i64 groups_apart = 0;
 
 /// Row-major c = a·b is column-major cᵀ = bᵀ·aᵀ: the operands change places.
 void mkl_tile(i64 m, i64 n, i64 k, MatrixRef a, MatrixRef b, float* c, i64 c_stride, float beta) {
@@ -83,10 +86,9 @@ void copy_matrix(i64 rows, i64 columns, const MatrixRef& from, float* to) {
   }
 }
 
-/// Each group of rows begins on a cache line, as it does alone: MKL's bits may follow that. Groups take their
-/// turns within 256 columns of b, which stay in the cache.
+/// Each group of rows begins on a cache line, as it does alone: MKL's bits may follow that.
 void matmul_apart(i64 groups, i64 m, i64 n, i64 k, MatrixRef a, MatrixRef b, float* c, i64 c_stride) {
-  constexpr i64 kColumns = 256, kLine = 16;
+  constexpr i64 kLine = 16;
   const auto lines = [](i64 size) { return (size + kLine - 1) / kLine * kLine; };
   const i64 rows = m / groups, left = lines(rows * k), out = lines(rows * n);
   float* const x = scratch(Scratch::shared, groups * (left + out));
@@ -96,16 +98,7 @@ void matmul_apart(i64 groups, i64 m, i64 n, i64 k, MatrixRef a, MatrixRef b, flo
     copy_matrix(rows, k, from, x + g * left);
   const auto group = [&](i64 g) { return MatrixRef{x + g * left, k, false, a.is_bf16}; };
   const Product product = product_for(rows, n, k);
-  if (product == mkl && rows == 1) {
-    for_chunks((n + kColumns - 1) / kColumns, 1, [&](i64 tile, i64) {
-      const i64 j = tile * kColumns;
-      const MatrixRef columns{b.data + (b.transposed ? j * b.stride : j), b.stride, b.transposed};
-      for (i64 g = 0; g < groups; ++g)
-        mkl(1, std::min(kColumns, n - j), k, group(g), columns, y + g * out + j, n, 0);
-    });
-  } else {
-    for (i64 g = 0; g < groups; ++g) product(rows, n, k, group(g), b, y + g * out, n, 0);
-  }
+  for (i64 g = 0; g < groups; ++g) product(rows, n, k, group(g), b, y + g * out, n, 0);
   for (i64 g = 0; g < groups; ++g) {
     for (i64 i = 0; i < rows; ++i) std::copy_n(y + g * out + i * n, n, c + (g * rows + i) * c_stride);
   }
@@ -138,7 +131,10 @@ void matmul(i64 m, i64 n, i64 k, MatrixRef a, MatrixRef b, float* c, i64 c_strid
   if (m <= 0 || n <= 0) return;
   const Observed observed(1, m, n, k, a, b);
   const i64 groups = groups_apart;
-  if (groups > 1 && m % groups == 0 && beta == 0)
+  const bool apart = groups > 0 && m % groups == 0 && beta == 0;
+  if (apart && m / groups <= kFewRows)
+    few_rows_matmul(m, n, k, a, b, c, c_stride);
+  else if (apart && groups > 1)
     matmul_apart(groups, m, n, k, a, b, c, c_stride);
   else
     product_for(m, n, k)(m, n, k, a, b, c, c_stride, beta);

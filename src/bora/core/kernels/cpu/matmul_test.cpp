@@ -6,6 +6,7 @@
 #include <string>
 
 #include "bora/core/kernels/cpu/amx_matmul.h"
+#include "bora/core/kernels/cpu/few_rows.h"
 #include "bora/core/kernels/cpu/own_matmul.h"
 #include "bora/core/kernels/cpu/rows_apart.h"
 #include "bora/core/kernels/cpu/test_arrays.h"
@@ -281,6 +282,58 @@ TEST(Matmul, KernelCanBeChosen) {
   set_matmul_kernel(MatmulKernel::automatic);
 }
 
+void few_rows(i64 m, i64 n, i64 k, MatrixRef a, MatrixRef b, float* c, i64 c_stride, float) {
+  few_rows_matmul(m, n, k, a, b, c, c_stride);
+}
+
+TEST(FewRows, AgreeWithDoublePrecision) {
+  for (const auto& [m, n, k] : {std::tuple<i64, i64, i64>{1, 1, 1},
+                                {1, 40, 20},
+                                {2, 3, 100},
+                                {3, 130, 7},
+                                {8, 65, 300},
+                                {16, 67, 33},
+                                {19, 70, 16},
+                                {4, 64, 0}})
+    check(&few_rows, m, n, k, 0.0F);
+}
+
+TEST(FewRows, BitsDependOnNeitherThreadsNorOtherRows) {
+  const i64 m = 16, n = 333, k = 901;
+  for (const bool transposed : {false, true}) {
+    const Operands o(m, n, k, false, transposed);
+    const auto run = [&](i64 rows) {
+      Floats c(static_cast<std::size_t>(m * n));
+      few_rows_matmul(rows, n, k, o.a, o.b, c.data(), n);
+      return c;
+    };
+    expect_equal_bits([&] { return run(m); });
+    const Floats all = run(m);
+    for (i64 rows = 1; rows < m; ++rows) {
+      const Floats some = run(rows);
+      EXPECT_TRUE(std::equal(some.begin(), some.begin() + rows * n, all.begin())) << rows;
+    }
+  }
+}
+
+// Training's products do not change with the rows that a thread keeps apart elsewhere.
+TEST(FewRows, AreForRowsApartAlone) {
+  const Operands o(3, 100, 333, false, true);
+  const auto run = [&](i64 groups) {
+    Floats c(300);
+    const i64 before = set_rows_apart(groups);
+    matmul(3, 100, 333, o.a, o.b, c.data(), 100);
+    EXPECT_EQ(set_rows_apart(before), groups);
+    EXPECT_EQ(before, 0);
+    return c;
+  };
+  Floats few(300);
+  few_rows_matmul(3, 100, 333, o.a, o.b, few.data(), 100);
+  EXPECT_EQ(run(1), few);
+  EXPECT_EQ(run(3), few);
+  EXPECT_NE(run(0), few);
+}
+
 // Where arrays begin.
 float* on_a_line(float* p) {
   return reinterpret_cast<float*>((reinterpret_cast<std::uintptr_t>(p) + 63) / 64 * 64);
@@ -302,7 +355,9 @@ TEST(Matmul, RowsApart) {
         EXPECT_EQ(set_rows_apart(before), kGroups);
         for (i64 g = 0; g < kGroups; ++g) {
           for (i64 i = 0; i < rows; ++i) std::copy_n(o.a.data + (g * rows + i) * o.a.stride, k, own + i * k);
+          set_rows_apart(1);
           matmul(rows, kColumns, k, {own, k}, o.b, alone, kColumns);
+          set_rows_apart(before);
           for (i64 i = 0; i < rows * kColumns; ++i)
             ASSERT_EQ(together[g * rows * kColumns + i], alone[i]) << rows << " " << k << " " << g;
         }
