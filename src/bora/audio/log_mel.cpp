@@ -93,13 +93,11 @@ std::vector<Complex> transform(const double* in, std::size_t n, std::size_t stri
 }
 
 // The chunk with half a frame mirrored before its start and after its end, the outermost samples once.
-std::vector<double> mirrored(std::span<const float> sound, const FeatureConfig& config) {
-  std::vector<double> chunk(static_cast<std::size_t>(config.samples()));
-  std::copy_n(sound.begin(), std::min(sound.size(), chunk.size()), chunk.begin());
-  const auto half = static_cast<std::size_t>(config.n_fft / 2);
-  std::vector<double> out(chunk.rend() - static_cast<std::ptrdiff_t>(half) - 1, chunk.rend() - 1);
+std::vector<double> mirrored(std::span<const double> chunk, const FeatureConfig& config) {
+  const auto half = static_cast<std::ptrdiff_t>(config.n_fft / 2);
+  std::vector<double> out(chunk.rend() - half - 1, chunk.rend() - 1);
   out.insert(out.end(), chunk.begin(), chunk.end());
-  out.insert(out.end(), chunk.rbegin() + 1, chunk.rbegin() + 1 + static_cast<std::ptrdiff_t>(half));
+  out.insert(out.end(), chunk.rbegin() + 1, chunk.rbegin() + 1 + half);
   return out;
 }
 
@@ -170,9 +168,23 @@ std::vector<double> LogMel::power(std::span<const double> mirrored, std::int64_t
 }
 
 std::vector<float> LogMel::operator()(std::span<const float> sound) const {
+  std::vector<double> chunk(static_cast<std::size_t>(config_.samples()));
+  std::copy_n(sound.begin(), std::min(sound.size(), chunk.size()), chunk.begin());
+  return features(chunk);
+}
+
+std::vector<float> LogMel::whole(std::span<const float> sound) const {
+  if (std::ssize(sound) < std::max(config_.n_fft, config_.hop_length)) {
+    fail(ErrorKind::InvalidArgument, "log-mel features: a sound of {} samples, but a frame has {}",
+         sound.size(), config_.n_fft);
+  }
+  return features(std::vector<double>(sound.begin(), sound.end()));
+}
+
+std::vector<float> LogMel::features(std::span<const double> chunk) const {
   const auto bins = static_cast<std::size_t>(config_.feature_size);
-  const auto frames = static_cast<std::size_t>(config_.frames());
-  const std::vector<double> samples = mirrored(sound, config_);
+  const auto frames = chunk.size() / static_cast<std::size_t>(config_.hop_length);
+  const std::vector<double> samples = mirrored(chunk, config_);
   std::vector<double> logs(bins * frames);
   for (std::size_t frame = 0; frame < frames; ++frame) {
     const std::vector<double> spectrum = power(samples, static_cast<std::int64_t>(frame));
@@ -184,10 +196,10 @@ std::vector<float> LogMel::operator()(std::span<const float> sound) const {
     }
   }
   const double floor = *std::max_element(logs.begin(), logs.end()) - 8;
-  std::vector<float> features(logs.size());
-  std::transform(logs.begin(), logs.end(), features.begin(),
+  std::vector<float> out(logs.size());
+  std::transform(logs.begin(), logs.end(), out.begin(),
                  [floor](double x) { return static_cast<float>((std::max(x, floor) + 4) / 4); });
-  return features;
+  return out;
 }
 
 }  // namespace bora::audio

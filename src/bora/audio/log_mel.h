@@ -37,10 +37,15 @@ class LogMel {
   const FeatureConfig& config() const { return config_; }
   /// [mel bin, frame]: feature_size rows of frames() numbers. `sound`: mono, at sampling_rate.
   std::vector<float> operator()(std::span<const float> sound) const;
+  /// The same of a sound of any length, neither filled up nor cut: [mel bin, frame], sound.size() / hop_length
+  /// frames, as the extractor makes them without truncation and padding. InvalidArgument for a sound of fewer
+  /// than n_fft samples.
+  std::vector<float> whole(std::span<const float> sound) const;
   /// The filters: [mel bin, frequency], n_fft / 2 + 1 frequencies.
   const std::vector<double>& filters() const { return filters_; }
 
  private:
+  std::vector<float> features(std::span<const double> chunk) const;
   std::vector<double> power(std::span<const double> mirrored, std::int64_t frame) const;
 
   FeatureConfig config_;

@@ -161,5 +161,13 @@ TEST(LogMel, SizesAreChecked) {
   }
 }
 
+TEST(LogMel, AWholeSoundIsAsAChunkOfItsLength) {
+  const LogMel log_mel({.chunk_length = 1});
+  const auto second = test::sine(440, 16000, 16000, 0.5), longer = test::sine(440, 16000, 24100, 0.5);
+  EXPECT_EQ(log_mel.whole(second), log_mel(second));
+  EXPECT_EQ(log_mel.whole(longer).size(), 80u * 150);
+  EXPECT_THROW(log_mel.whole(std::span(second).first(399)), Error);
+}
+
 }  // namespace
 }  // namespace bora::audio

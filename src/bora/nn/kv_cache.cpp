@@ -52,6 +52,16 @@ void KvCache::truncate(std::int64_t row, std::int64_t length) {
   lengths_.at(static_cast<std::size_t>(row)) = length;
 }
 
+KvCache KvCache::clone() const {
+  KvCache out = *this;
+  for (auto& held : out.held_) {
+    if (held.keys.empty()) continue;
+    held.keys = held.keys.clone();
+    held.values = held.values.clone();
+  }
+  return out;
+}
+
 std::int64_t KvCache::bytes() const {
   std::int64_t n = 0;
   for (const auto& held : held_) {

@@ -24,6 +24,9 @@ class KvCache {
   /// Forgets a row's positions from `length` on; 0 empties it. InvalidArgument where a layer with a window no
   /// longer holds those before it.
   void truncate(std::int64_t row, std::int64_t length);
+  /// One that shares nothing with this: both may be read on, each in its own way. (A copy shares the keys and
+  /// values, which passes write to.)
+  KvCache clone() const;
   /// Of the keys and values that there is room for.
   std::int64_t bytes() const;
 
