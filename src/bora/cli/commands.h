@@ -13,6 +13,7 @@ int run_train(const Arguments& arguments);
 int run_launch(const Arguments& arguments);
 int run_eval(const Arguments& arguments);
 int run_generate(const Arguments& arguments);
+int run_chat(const Arguments& arguments);
 int run_train_tokenizer(const Arguments& arguments);
 int run_tokenize(const Arguments& arguments);
 int run_cache(const Arguments& arguments);

@@ -29,6 +29,7 @@ const std::vector<Command>& commands() {
       {"launch", "train with several workers, watched over and started again", run_launch},
       {"eval", "evaluate a checkpoint or a Hugging Face model on each data source", run_eval},
       {"generate", "continue a text", run_generate},
+      {"chat", "talk with a model by its chat template", run_chat},
       {"train-tokenizer", "train a byte-level BPE tokenizer on text files", run_train_tokenizer},
       {"tokenize", "turn text into ids and back", run_tokenize},
       {"cache", "build or check the token cache of a configuration", run_cache},

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <ctime>
+#include <iostream>
+#include <string>
+
+#include "bora/base/error.h"
+#include "bora/base/json.h"
+#include "bora/base/text.h"
+#include "bora/cli/args.h"
+#include "bora/cli/commands.h"
+#include "bora/cli/sampling_flags.h"
+#include "bora/core/runtime.h"
+#include "bora/infer/text_stream.h"
+#include "bora/run/generation_config.h"
+#include "bora/run/open_model.h"
+#include "bora/tokenize/encode_chat.h"
+
+namespace bora::cli {
+namespace {
+
+volatile std::sig_atomic_t interrupted = 0;
+
+// While it lives, Ctrl-C asks for the end of an answer, not of the program.
+class AnswerSignal {
+ public:
+  AnswerSignal() {
+    interrupted = 0;
+    before_ = std::signal(SIGINT, [](int) { interrupted = 1; });
+  }
+  ~AnswerSignal() { std::signal(SIGINT, before_); }
+  AnswerSignal(const AnswerSignal&) = delete;
+  AnswerSignal& operator=(const AnswerSignal&) = delete;
+
+ private:
+  void (*before_)(int);
+};
+
+ChatTemplate template_of(const run::OpenedModel& opened) {
+  const auto& templates = opened.require_tokenizer().chat_templates();
+  const auto found = templates.find(std::string(kDefaultTemplate));
+  if (found == templates.end())
+    fail(ErrorKind::NotFound,
+         "chat: the tokenizer beside {} has no chat template\nhint: a model that was not trained on chats "
+         "continues texts: bora generate; or put a chat_template.jinja beside its tokenizer",
+         opened.directory);
+  return ChatTemplate::parse(found->second);
+}
+
+class Chat {
+ public:
+  Chat(const run::OpenedModel& opened, const SamplingFlags& sampling, const std::string& system)
+      : opened_(opened), sampling_(sampling), template_(template_of(opened)), system_(system) {
+    options_.special_tokens = opened.require_tokenizer().special_tokens();
+    options_.add_generation_prompt = true;
+    options_.now = std::time(nullptr);
+    reset();
+  }
+  void reset() {
+    messages_ = Json::array();
+    if (!system_.empty()) messages_.push_back({{"role", "system"}, {"content", system_}});
+  }
+  /// Prints the answer as it comes, and remembers both.
+  void ask(const std::string& text) {
+    messages_.push_back({{"role", "user"}, {"content", text}});
+    const auto& tokenizer = opened_.require_tokenizer();
+    const auto ids = encode_chat(tokenizer, template_.render(messages_, nullptr, options_)).ids;
+    if (is_too_long(std::ssize(ids)))
+      messages_.erase(messages_.size() - 1);
+    else
+      messages_.push_back({{"role", "assistant"}, {"content", answer(tokenizer, ids)}});
+  }
+
+ private:
+  bool is_too_long(std::int64_t tokens) const {
+    const auto room = opened_.model->shape().seq_len;
+    if (tokens < room) return false;
+    fmt::print(stderr, "bora: the conversation has {} tokens, the model's context {}; /reset begins anew\n",
+               tokens, room);
+    return true;
+  }
+  std::string answer(const Tokenizer& tokenizer, const std::vector<std::int32_t>& ids) const {
+    infer::TextStream stream(tokenizer, ids, sampling_.stops);
+    std::string all;
+    const auto show = [&](const std::string& text) {
+      all += text;
+      fmt::print("{}", text);
+      std::fflush(stdout);
+    };
+    const AnswerSignal signal;
+    const auto take = [&](std::size_t, std::int32_t id) {
+      show(stream.push(id));
+      return !stream.stopped() && interrupted == 0;
+    };
+    infer::Generated made;
+    run::naming_bad_weights(opened_, [&] {
+      made = infer::generate_all(*opened_.model, {{ids, sampling_.options}}, take).front();
+    });
+    show(stream.finish());
+    fmt::print("\n");
+    std::fflush(stdout);
+    if (made.finish == infer::Finish::Context)
+      fmt::print(stderr, "bora: the model's context of {} tokens is full; /reset begins anew\n",
+                 opened_.model->shape().seq_len);
+    return all;
+  }
+
+  const run::OpenedModel& opened_;
+  const SamplingFlags& sampling_;
+  ChatTemplate template_;
+  ChatOptions options_;
+  std::string system_;
+  Json messages_;
+};
+
+// The next line; false at the end of the input.
+bool read_line(bool terminal, std::string& line) {
+  if (terminal) {
+    fmt::print("> ");
+    std::fflush(stdout);
+  }
+  return static_cast<bool>(std::getline(std::cin, line));
+}
+
+}  // namespace
+
+int run_chat(const Arguments& arguments) {
+  std::string path, adapter, system;
+  SamplingFlags sampling;
+  sampling.options.max_new_tokens = 512;
+  Args args("chat",
+            "Talk with a model by its chat template: a line, an answer. /reset begins anew, Ctrl-C ends an "
+            "answer, Ctrl-D leaves.",
+            "  bora chat llama-dir --system \"Answer in one sentence.\"\n"
+            "  bora chat llama-dir --temperature 0 < questions.txt");
+  args.positional("model", path, "a run, a checkpoint, or a Hugging Face directory");
+  args.option("--system", system, "what the model is told before the conversation");
+  args.option("--adapter", adapter, "put this adapter on the model: a directory as PEFT writes it");
+  sampling.declare(args);
+  args.parse(arguments);
+  sampling.settle("chat");
+  core::initialize();
+  const auto opened = run::open_model(path, adapter);
+  sampling.options.stop_ids = run::stop_ids(opened.generation);
+  Chat chat(opened, sampling, system);
+  const bool terminal = ::isatty(STDIN_FILENO) != 0;
+  for (std::string line; read_line(terminal, line);) {
+    if (trim(line) == "/reset")
+      chat.reset();
+    else if (!trim(line).empty())
+      chat.ask(line);
+  }
+  if (terminal) fmt::print("\n");
+  return 0;
+}
+
+}  // namespace bora::cli
