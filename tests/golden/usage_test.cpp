@@ -97,8 +97,9 @@ TEST(Usage, SimdTargetCanBeCapped) {
   auto unknown = run(folder, {"version"});
   ::unsetenv("BORA_CPU_TARGET");
   EXPECT_EQ(capped.code, 0) << capped.output;
-  EXPECT_THAT(capped.output, testing::ContainsRegex("\"kernel_path\":\"(own|mkl) AVX2\""));
-  EXPECT_THAT(vectors.output, testing::ContainsRegex("matmul +(own|mkl)\n")) << "no matrix units under a cap";
+  EXPECT_THAT(capped.output, testing::ContainsRegex("\"kernel_path\":\"(bora|mkl) AVX2\""));
+  EXPECT_THAT(vectors.output, testing::ContainsRegex("matmul +(bora|mkl)\n"))
+      << "no matrix units under a cap";
   expect_usage_error(without_units,
                      "--matmul is amx, and this CPU has no matrix units, or BORA_CPU_TARGET caps them");
   expect_usage_error(unknown, "BORA_CPU_TARGET is AVX9; it must be AVX3 or AVX2");

@@ -91,15 +91,15 @@ void use_products(const std::string& name) {
   using kernels::MatmulKernel;
   const std::map<std::string, MatmulKernel> kernels = {{"automatic", MatmulKernel::automatic},
                                                        {"mkl", MatmulKernel::mkl},
-                                                       {"own", MatmulKernel::own},
+                                                       {"bora", MatmulKernel::bora},
                                                        {"amx", MatmulKernel::amx}};
   const auto found = kernels.find(name);
   if (found == kernels.end())
-    fail(ErrorKind::Usage, "--matmul is {}; it must be automatic, mkl, own or amx", name);
+    fail(ErrorKind::Usage, "--matmul is {}; it must be automatic, mkl, bora or amx", name);
   if (found->second == MatmulKernel::amx && !kernels::amx_matmul_works()) {
     fail(ErrorKind::Usage,
          "--matmul is amx, and this CPU has no matrix units, or BORA_CPU_TARGET caps them\nhint: --matmul "
-         "own");
+         "bora");
   }
   kernels::set_matmul_kernel(found->second);
 }
@@ -157,7 +157,7 @@ int run_bench(const Arguments& arguments) {
   args.option("--steps", steps, kSize, "steps to time, after three to warm up");
   args.option("--threads", threads, kThreads, "0: all cores");
   args.option("--compute", compute, "f32, or bf16: parameters in fp32, the passes in bf16");
-  args.option("--matmul", matmul, "whose matrix products: automatic, mkl, own (vectors) or amx");
+  args.option("--matmul", matmul, "whose matrix products: automatic, mkl, bora (vectors) or amx");
   args.flag("--parts", parts, "also the time of each shape of product");
   args.flag("--paced", paced, "a step for each line of input, to take turns with another program");
   args.parse(arguments);

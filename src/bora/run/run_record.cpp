@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/run/run_record.h"
 
+#include <string_view>
+
 #include "bora/base/clock.h"
 #include "bora/base/file.h"
 #include "bora/base/json.h"
@@ -45,8 +47,13 @@ void record_run(const LoadedConfig& loaded, const RunPlace& place, const TextDat
 }
 
 std::string recorded_arithmetic(const std::string& run_directory) {
-  const auto words = recorded(run_directory, "arithmetic");
-  return words.is_string() ? words.get<std::string>() : "";
+  const auto recorded_words = recorded(run_directory, "arithmetic");
+  if (!recorded_words.is_string()) return "";
+  auto words = recorded_words.get<std::string>();
+  constexpr std::string_view before = "(own products";  // the name of the same products in older records
+  if (const auto at = words.find(before); at != std::string::npos)
+    words.replace(at, before.size(), "(bora products");
+  return words;
 }
 
 std::optional<std::int64_t> lanes_of_record(const std::string& run_directory) {

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "bora/core/kernels/cpu/amx_matmul.h"
+#include "bora/core/kernels/cpu/bora_matmul.h"
 #include "bora/core/kernels/cpu/few_rows.h"
-#include "bora/core/kernels/cpu/own_matmul.h"
 #include "bora/core/kernels/cpu/rows_apart.h"
 #include "bora/core/kernels/cpu/scratch.h"
 #include "bora/core/kernels/cpu/threads.h"
@@ -66,17 +66,17 @@ void mkl(i64 m, i64 n, i64 k, MatrixRef a, MatrixRef b, float* c, i64 c_stride, 
 MatmulKernel large() {
   if (choice != MatmulKernel::automatic) return choice;
   if (amx_matmul_works()) return MatmulKernel::amx;
-  return own_matmul_is_fast() ? MatmulKernel::own : MatmulKernel::mkl;
+  return bora_matmul_is_fast() ? MatmulKernel::bora : MatmulKernel::mkl;
 }
 
 using Product = void (*)(i64, i64, i64, MatrixRef, MatrixRef, float*, i64, float);
 
 /// Packing pays only if each packed element of b is used often enough; tiles of AMX have 32 columns and 32 k.
 Product product_for(i64 m, i64 n, i64 k) {
-  if (k <= 0) return own_matmul;
+  if (k <= 0) return bora_matmul;
   const MatmulKernel kernel = large();
   if (m < 64 || n < 16 || kernel == MatmulKernel::mkl) return mkl;
-  return kernel == MatmulKernel::amx && k >= 16 ? amx_matmul : own_matmul;
+  return kernel == MatmulKernel::amx && k >= 16 ? amx_matmul : bora_matmul;
 }
 
 void copy_matrix(i64 rows, i64 columns, const MatrixRef& from, float* to) {
@@ -146,7 +146,7 @@ i64 set_rows_apart(i64 groups) { return std::exchange(groups_apart, groups); }
 void batched_matmul(i64 batch, i64 m, i64 n, i64 k, MatrixRef a, i64 a_batch, MatrixRef b, i64 b_batch,
                     float* c, i64 c_stride, i64 c_batch) {
   const Observed observed(batch, m, n, k, a, b);
-  const Product product = product_for(m, n, k) == amx_matmul ? amx_matmul : own_matmul;
+  const Product product = product_for(m, n, k) == amx_matmul ? amx_matmul : bora_matmul;
   for_chunks(batch, 1, [&](i64 i, i64) {
     MatrixRef ai = a, bi = b;
     ai.data += i * a_batch;
@@ -159,8 +159,8 @@ const char* matmul_path() {
   switch (large()) {
     case MatmulKernel::amx:
       return "amx";
-    case MatmulKernel::own:
-      return "own";
+    case MatmulKernel::bora:
+      return "bora";
     default:
       return "mkl";
   }

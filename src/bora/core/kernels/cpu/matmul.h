@@ -24,13 +24,13 @@ void batched_matmul(std::int64_t batch, std::int64_t m, std::int64_t n, std::int
                     std::int64_t a_batch, MatrixRef b, std::int64_t b_batch, float* c, std::int64_t c_stride,
                     std::int64_t c_batch);
 
-/// "amx", "own" or "mkl": which implementation large products use.
+/// "amx", "bora" or "mkl": which implementation large products use.
 const char* matmul_path();
 
 /// Overrides the choice made from the CPU (matrix units where it has them, else Bora's own vectors with
 /// AVX-512 or AVX2, else MKL): for benchmarks, and for machines where that guesses wrong. Bits differ
 /// between them. `amx` only where amx_matmul_works(). Call before compute.
-enum class MatmulKernel { automatic, mkl, own, amx };
+enum class MatmulKernel { automatic, mkl, bora, amx };
 void set_matmul_kernel(MatmulKernel kernel);
 
 /// For benchmarks: while set, every product is reported with its shape, its sides and its seconds.

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "bora/core/kernels/cpu/amx_matmul.h"
+#include "bora/core/kernels/cpu/bora_matmul.h"
 #include "bora/core/kernels/cpu/few_rows.h"
-#include "bora/core/kernels/cpu/own_matmul.h"
 #include "bora/core/kernels/cpu/rows_apart.h"
 #include "bora/core/kernels/cpu/test_arrays.h"
 
@@ -56,13 +56,13 @@ void check(Product product, i64 m, i64 n, i64 k, float beta) {
 
 /// The products that this CPU has.
 std::vector<Product> products() {
-  std::vector<Product> all = {&matmul, &own_matmul};
+  std::vector<Product> all = {&matmul, &bora_matmul};
   if (amx_matmul_works()) all.push_back(&amx_matmul);
   return all;
 }
 
 std::vector<MatmulKernel> kernels() {
-  std::vector<MatmulKernel> all = {MatmulKernel::mkl, MatmulKernel::own};
+  std::vector<MatmulKernel> all = {MatmulKernel::mkl, MatmulKernel::bora};
   if (amx_matmul_works()) all.push_back(MatmulKernel::amx);
   return all;
 }
@@ -152,7 +152,7 @@ TEST(Matmul, MatrixUnitsAreAsExactAsFp32) {
     const auto compare = [&](const Floats& a, const Floats& b, double bound) {
       const MatrixRef ra{a.data(), k}, rb{b.data(), n};
       EXPECT_LE(largest_error(amx_matmul, m, n, k, ra, rb),
-                bound * largest_error(own_matmul, m, n, k, ra, rb))
+                bound * largest_error(bora_matmul, m, n, k, ra, rb))
           << k;
     };
     compare(random_floats(m * k, 5), random_floats(k * n, 6), 1.0);
@@ -207,8 +207,8 @@ TEST(Matmul, OwnBitsDoNotDependOnTheDistanceOfRows) {  // close ones are not pac
   Floats far(static_cast<std::size_t>(m * 3 * k));
   for (i64 i = 0; i < m; ++i) std::copy_n(close.begin() + i * k, k, far.begin() + i * 3 * k);
   Floats from_close(static_cast<std::size_t>(m * n)), from_far(from_close.size());
-  own_matmul(m, n, k, {close.data(), k}, {b.data(), k, true}, from_close.data(), n, 0.0F);
-  own_matmul(m, n, k, {far.data(), 3 * k}, {b.data(), k, true}, from_far.data(), n, 0.0F);
+  bora_matmul(m, n, k, {close.data(), k}, {b.data(), k, true}, from_close.data(), n, 0.0F);
+  bora_matmul(m, n, k, {far.data(), 3 * k}, {b.data(), k, true}, from_far.data(), n, 0.0F);
   EXPECT_EQ(from_close, from_far);
 }
 
@@ -220,7 +220,7 @@ TEST(Matmul, ProductsInsideChunksAndBatches) {
     batched_matmul(batch, m, n, k, {a.data(), k}, m * k, {b.data(), k, true}, n * k, c.data(), n, m * n);
     for (i64 i = 0; i < batch; ++i) {
       Floats one(static_cast<std::size_t>(m * n));
-      own_matmul(m, n, k, {a.data() + i * m * k, k}, {b.data() + i * n * k, k, true}, one.data(), n, 0.0F);
+      bora_matmul(m, n, k, {a.data() + i * m * k, k}, {b.data() + i * n * k, k, true}, one.data(), n, 0.0F);
       EXPECT_TRUE(std::equal(one.begin(), one.end(), c.begin() + i * m * n));
     }
     return c;
@@ -272,10 +272,10 @@ TEST(Matmul, ObserverSeesEveryProduct) {
 }
 
 TEST(Matmul, KernelCanBeChosen) {
-  EXPECT_STREQ(matmul_path(), amx_matmul_works() ? "amx" : own_matmul_is_fast() ? "own" : "mkl");
+  EXPECT_STREQ(matmul_path(), amx_matmul_works() ? "amx" : bora_matmul_is_fast() ? "bora" : "mkl");
   for (MatmulKernel kernel : kernels()) {
     set_matmul_kernel(kernel);
-    EXPECT_EQ(matmul_path()[0], "?moa"[static_cast<int>(kernel)]);
+    EXPECT_EQ(matmul_path()[0], "?mba"[static_cast<int>(kernel)]);
     check(&matmul, 70, 40, 30, 0.0F);
     check(&matmul, 260, 300, 20, 1.0F);  // several tiles, the last of them cut
   }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
-#include "bora/core/kernels/cpu/own_matmul.h"
+#include "bora/core/kernels/cpu/bora_matmul.h"
 
 #include <algorithm>
 
 #include "bora/core/kernels/cpu/panels.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "bora/core/kernels/cpu/own_matmul.cpp"
+#define HWY_TARGET_INCLUDE "bora/core/kernels/cpu/bora_matmul.cpp"
 #include "bora/core/kernels/cpu/targets.h"
 
 #include "hwy/foreach_target.h"
@@ -136,10 +136,10 @@ HWY_EXPORT(pack_left);
 HWY_EXPORT(pack_right);
 HWY_EXPORT(multiply_part);
 
-bool own_matmul_is_fast() { return HWY_DYNAMIC_DISPATCH(beats_mkl)(); }
+bool bora_matmul_is_fast() { return HWY_DYNAMIC_DISPATCH(beats_mkl)(); }
 
-void own_matmul(std::int64_t m, std::int64_t n, std::int64_t k, MatrixRef a, MatrixRef b, float* c,
-                std::int64_t c_stride, float beta) {
+void bora_matmul(std::int64_t m, std::int64_t n, std::int64_t k, MatrixRef a, MatrixRef b, float* c,
+                 std::int64_t c_stride, float beta) {
   const PanelKernel kernel{.group = 1,
                            .two_take = 2,
                            .task_rows = 96,
