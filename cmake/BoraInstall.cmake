@@ -10,16 +10,12 @@ get_property(_rooms GLOBAL PROPERTY BORA_ROOMS)
 install(TARGETS ${_rooms} EXPORT BoraExports ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(EXPORT BoraExports NAMESPACE bora:: DESTINATION ${_package})
 
-# What is a user's business: nothing out of core's folders (kernels, and where torch's headers end), and nothing that
-# helps tests. tests/law reads the list.
-file(GLOB_RECURSE _headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/src/bora/*.h)
-list(FILTER _headers EXCLUDE REGEX "^bora/core/.*/|(^|/)test_[^/]*$|_test_util\\.h$|-inl\\.h$")
+file(STRINGS cmake/installed_headers.txt _headers REGEX "^bora/")
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS cmake/installed_headers.txt)
 foreach(_header IN LISTS _headers)
   cmake_path(GET _header PARENT_PATH _folder)
   install(FILES src/${_header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/${_folder})
 endforeach()
-list(JOIN _headers "\n" _text)
-file(WRITE ${PROJECT_BINARY_DIR}/installed_headers.txt "${_text}\n")
 if(TARGET bora)
   install(TARGETS bora bora-run RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()

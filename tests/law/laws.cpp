@@ -131,9 +131,11 @@ std::vector<std::string> headers_of(const std::string& source) {
   return {stem, core + name, core + "torch/" + name};
 }
 
-bool is_public(const std::string& header) {
-  static const std::regex not_public(R"(^bora/core/.*/|(^|/)test_[^/]*$|_test_util\.h$|-inl\.h$)");
-  return header.ends_with(".h") && !std::regex_search(header, not_public);
+Installed installation(const std::string& header) {
+  static const std::regex never(R"(^bora/core/.*/|(^|/)test_[^/]*$|_test_util\.h$|-inl\.h$)");
+  static const std::regex always(R"(^bora/(core|named|nn|models|optim|train|infer)/[^/]+\.h$)");
+  if (std::regex_search(header, never)) return Installed::Never;
+  return std::regex_search(header, always) ? Installed::Always : Installed::Perhaps;
 }
 
 Problems layers(const SourceFile& file) {

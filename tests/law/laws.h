@@ -25,9 +25,13 @@ bool is_test(const std::string& path);
 /// has to be. Empty for tests and for other rooms.
 std::vector<std::string> headers_of(const std::string& source);
 
-/// Whether a header of a room is a user's business, "bora/core/array.h": none that is in a private folder of
-/// core, helps tests, or is included once per instruction set.
-bool is_public(const std::string& header);
+/// What the list of installed headers has to do with one of them, "bora/core/array.h".
+enum class Installed {
+  Always,   ///< of the rooms that models and training are written with
+  Perhaps,  ///< the list decides
+  Never,    ///< in a private folder of core, of help to tests, or included once per instruction set
+};
+Installed installation(const std::string& header);
 
 // The laws of CONTRIBUTING.md. Each looks at one file.
 Problems layers(const SourceFile& file);           ///< a room includes only the rooms that it may use
