@@ -23,15 +23,15 @@ class RunRecordTest : public testing::Test {
 };
 
 TEST_F(RunRecordTest, TellsTheArithmetic) {
-  EXPECT_EQ(arithmetic(R"({"arithmetic": "AVX3 (amx products, libtorch AVX512, x)"})"),
+  EXPECT_EQ(arithmetic(R"json({"arithmetic": "AVX3 (amx products, libtorch AVX512, x)"})json"),
             "AVX3 (amx products, libtorch AVX512, x)");
-EXPECT_EQ(arithmetic(R"({"arithmetic": 3})"), "");
-EXPECT_EQ(arithmetic(R"({"arith)"), "");
+  EXPECT_EQ(arithmetic(R"json({"arithmetic": 3})json"), "");
+  EXPECT_EQ(arithmetic(R"json({"arith)json"), "");
 }
 
 // Bora's products had another name once; a run of then goes on with the same ones.
 TEST_F(RunRecordTest, KnowsTheOlderNameOfItsProducts) {
-  EXPECT_EQ(arithmetic(R"({"arithmetic": "AVX3 (own products, libtorch AVX512, x)"})"),
+  EXPECT_EQ(arithmetic(R"json({"arithmetic": "AVX3 (own products, libtorch AVX512, x)"})json"),
             "AVX3 (bora products, libtorch AVX512, x)");
 }
 
