@@ -4,15 +4,16 @@
 #
 # check.sh KIND COMPILER SOURCE INCLUDE...   compiles one wrong program: it must fail, with the expected words.
 # KIND is GCC or CLANG and chooses the line `// EXPECT-KIND: extended regular expression`; `// FIRST-LINES: n` wants
-# the words within the first n lines. A program with a line that ends in `// USER` is one whose first three lines of
+# the words of the first such line within the first n lines, and `// FIRST-LINES-KIND: n` says so for one compiler: 4 is
+# clang's first note. A program with a line that ends in `// USER` is one whose first three lines of
 # errors must name that line. What the compiler says is kept in the folder BORA_SAID, if that is set.
 set -u
 kind=$1 compiler=$2 source=$3
 shift 3
 includes=()
 for folder in "$@"; do includes+=(-I "$folder"); done
-expected=$(sed -n "s|^// EXPECT-$kind: ||p" "$source")
-[ -n "$expected" ] || { echo "$source: no line // EXPECT-$kind:"; exit 1; }
+mapfile -t expected < <(sed -n "s|^// EXPECT-$kind: ||p" "$source")
+[ ${#expected[@]} -gt 0 ] || { echo "$source: no line // EXPECT-$kind:"; exit 1; }
 output=$("$compiler" -std=c++20 -fsyntax-only -fdiagnostics-color=never "${includes[@]}" "$source" 2>&1) && {
   echo "$source compiles but should not"
   exit 1
@@ -26,7 +27,13 @@ if [ -n "$line" ] && ! printf '%s\n' "$output" | head -3 | grep -qF -- "$(basena
   printf '%s: line %s is not in the first three lines of what %s says\n%s\n' "$source" "$line" "$compiler" "$(printf '%s\n' "$output" | head -12)"
   exit 1
 fi
-lines=$(sed -n 's|^// FIRST-LINES: ||p' "$source")
-printf '%s\n' "$output" | head -n "${lines:-1000000}" | grep -qE -- "$expected" && exit 0
-printf '%s: expected words matching\n  %s\nbut %s says\n%s\n' "$source" "$expected" "$compiler" "$(printf '%s\n' "$output" | head -40)"
-exit 1
+lines=$(sed -n "s|^// FIRST-LINES-$kind: ||p" "$source")
+[ -n "$lines" ] || lines=$(sed -n 's|^// FIRST-LINES: ||p' "$source")
+lines=${lines:-1000000}
+for words in "${expected[@]}"; do
+  printf '%s\n' "$output" | head -n "$lines" | grep -qE -- "$words" || {
+    printf '%s: expected words matching\n  %s\nbut %s says\n%s\n' "$source" "$words" "$compiler" "$(printf '%s\n' "$output" | head -40)"
+    exit 1
+  }
+  lines=1000000  # that is for the first alone
+done

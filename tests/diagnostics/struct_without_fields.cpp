@@ -4,13 +4,14 @@
 // WHY: the walk does not enter a struct that is no module.
 // FIX: give Pair its own `fields`.
 // FIRST-LINES: 3
-// EXPECT-GCC: struct_without_fields.cpp:15:.* error: .*every_parameter_can_be_walked
-// EXPECT-CLANG: struct_without_fields.cpp:15:.* error: constraints not satisfied for class template 'Fields' \[with Members = <&Model::pair>\]
+// FIRST-LINES-CLANG: 4
+// EXPECT-GCC: struct_without_fields.cpp:[0-9]+:.* error: .*parameters_cannot_be_reached_in<
+// EXPECT-CLANG: note: .*parameters_cannot_be_reached_in<
 #include "axes.h"
 struct Pair {
   Named<Embed> gain, shift;
 };
 struct Model {
   Pair pair;
-  using fields = Fields<&Model::pair>;
+  using fields = Fields<&Model::pair>;  // USER
 };

@@ -5,10 +5,10 @@
 #include <cstddef>
 #include <span>
 #include <type_traits>
-#include <utility>
 #include <vector>
 
 #include "bora/base/error.h"
+#include "bora/named/aggregate.h"
 #include "bora/named/named.h"
 
 namespace bora {
@@ -26,53 +26,11 @@ concept Bundle = AnyTensor<T> || (std::is_class_v<T> && std::is_aggregate_v<T>);
 
 namespace detail {
 
-struct any_member {
-  template <class T>
-  operator T() const;  // NOLINT(google-explicit-constructor)
-};
-template <class T, std::size_t... Is>
-consteval bool takes_members(std::index_sequence<Is...>) {
-  return requires { T{((void)Is, any_member{})...}; };
-}
-// The longest brace list that an aggregate takes is its number of members.
-template <class T, std::size_t N = 9>
-consteval std::size_t bundle_size() {
-  if constexpr (N == 0 || takes_members<T>(std::make_index_sequence<N>{}))
-    return N;
-  else
-    return bundle_size<T, N - 1>();
-}
-
 template <class T, class Visit>
 void each_member(T& bundle, Visit&& visit) {
-  constexpr auto n = bundle_size<std::remove_const_t<T>>();
+  constexpr auto n = member_count<std::remove_const_t<T>, 9>();
   static_assert(n >= 1 && n <= 8, "a struct that layers pass on has one to eight members");
-  const auto all = [&visit](auto&... members) { (visit(members), ...); };
-  if constexpr (n == 1) {
-    auto& [a] = bundle;
-    all(a);
-  } else if constexpr (n == 2) {
-    auto& [a, b] = bundle;
-    all(a, b);
-  } else if constexpr (n == 3) {
-    auto& [a, b, c] = bundle;
-    all(a, b, c);
-  } else if constexpr (n == 4) {
-    auto& [a, b, c, d] = bundle;
-    all(a, b, c, d);
-  } else if constexpr (n == 5) {
-    auto& [a, b, c, d, e] = bundle;
-    all(a, b, c, d, e);
-  } else if constexpr (n == 6) {
-    auto& [a, b, c, d, e, f] = bundle;
-    all(a, b, c, d, e, f);
-  } else if constexpr (n == 7) {
-    auto& [a, b, c, d, e, f, g] = bundle;
-    all(a, b, c, d, e, f, g);
-  } else if constexpr (n == 8) {
-    auto& [a, b, c, d, e, f, g, h] = bundle;
-    all(a, b, c, d, e, f, g, h);
-  }
+  with_members<n>(bundle, [&visit](auto&... members) { (visit(members), ...); });
 }
 
 template <class T, class Visit>

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Bora authors
 // The parameters of a module without macros, strings or registration.
 #pragma once
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -11,51 +12,56 @@
 #include <vector>
 
 #include "bora/core/parameter.h"
+#include "bora/named/field.h"
 #include "bora/named/members.h"
 #include "bora/named/named.h"
 #include "bora/named/walk.h"
 
 namespace bora {
 
+// A sentence for the compiler to say about a list of fields; field.h has those about one of them.
+template <auto... Members>
+concept each_member_is_listed_once = detail::distinct_members<Members...>;
+
 /// The data members of a module, in order: `using fields = Fields<&Block::norm, &Block::attn>;`. The walk
 /// enters modules, and std::vector, array, optional, unique_ptr, variant and map<std::string, ...> of modules
 /// and of Named<...>; plain values are no parameters. Refused by the compiler: a member that stands twice or
 /// not at all, and one that holds parameters which the walk cannot reach.
-template <auto... Members>
-  requires(each_member_is_listed_once<Members...> && every_parameter_can_be_walked<Members...> &&
-           every_module_within_lists_its_members<Members...>)
+template <detail::Field... Members>
+  requires each_member_is_listed_once<Members...>
 struct Fields {
   static constexpr std::size_t count = sizeof...(Members);
+  /// In a brace list without inner braces, where an array takes one for each element.
+  static constexpr std::size_t values = (std::size_t{0} + ... + Members.values);
+
   template <class M, class Visit>
   static void each(M& module, Visit&& visit) {
-    (visit_one(module, visit, std::integral_constant<std::remove_const_t<decltype(Members)>, Members>{}),
-     ...);
+    (visit_one<Members>(module, visit), ...);
+  }
+  template <class M>
+  static constexpr std::array<const void*, count> places(const M& module) {
+    return {&(module.*Members.pointer)...};
   }
 
  private:
-  template <class M, class Visit, class T, T Member>
-  static void visit_one(M& module, Visit& visit, std::integral_constant<T, Member> /*member*/) {
-    if constexpr (!detail::is_buffer<T>) visit(detail::member_name<Member>(), module.*Member);
+  template <detail::Field Member, class M, class Visit>
+  static void visit_one(M& module, Visit& visit) {
+    if constexpr (!Member.is_buffer) visit(detail::member_name<Member.pointer>(), module.*Member.pointer);
   }
 };
 
 /// Marks a tensor that is a table and no parameter: `Fields<&Model::weight, buffer<&Model::angles>>`. It is
 /// not trained, saved or counted.
 template <auto Member>
-inline constexpr detail::Buffer<Member> buffer{};
+inline constexpr auto buffer = detail::as_buffer(Member);
 
 namespace detail {
-
-// Sentences for the compiler to say.
-template <class M>
-struct fields_must_name_every_data_member_of;
-struct parameters_needs_a_model_that_is_not_const;
-
-}  // namespace detail
+struct parameters_needs_a_model_that_is_not_const;  // a sentence for the compiler to say
+}
 
 /// Every parameter of a model, depth first in order of declaration. The references stay valid while the model
 /// is not moved or resized. InvalidArgument, naming both, for two fields that share one array.
-template <Module M>
+template <Module M, class LeftOut = detail::left_out<M>>
 std::vector<core::Parameter> parameters(M& model)
 #if defined(__clang__)  // each compiler's way to point at the caller's line
 #pragma clang diagnostic push
@@ -66,18 +72,17 @@ std::vector<core::Parameter> parameters(M& model)
 #pragma clang diagnostic pop
 #else
     ;
-template <Module M>
+template <Module M, class LeftOut = detail::left_out<M>>
   requires(!ListsEveryMember<M>)
-detail::fields_must_name_every_data_member_of<M> parameters(M& model) = delete;
+LeftOut parameters(M& model) = delete;
 template <Module M>
 detail::parameters_needs_a_model_that_is_not_const parameters(const M& model) = delete;
 #endif
-template <Module M>
+template <Module M, class LeftOut>
 std::vector<core::Parameter> parameters(M& model) {
   return detail::walk(model, false);
 }
 
-/// Those that are not in a list of blocks (a module with elements_only, such as nn::Stacked).
 template <Module M>
 std::vector<core::Parameter> parameters_outside_stacks(M& model) {
   return detail::walk(model, true);

@@ -15,6 +15,7 @@
 #include <variant>
 #include <vector>
 
+#include "bora/named/aggregate.h"
 #include "bora/named/named.h"
 
 namespace bora {
@@ -24,13 +25,6 @@ template <class T>
 concept Module = requires { typename std::remove_cvref_t<T>::fields; };
 
 namespace detail {
-
-template <auto Member>
-struct Buffer {};  // in a list of fields: a member that holds no parameters, whatever its type
-template <class T>
-inline constexpr bool is_buffer = false;
-template <auto Member>
-inline constexpr bool is_buffer<Buffer<Member>> = true;
 
 template <auto Member>
 consteval std::string_view member_name() {
@@ -48,24 +42,13 @@ consteval std::string_view type_name() {
   return s.substr(0, s.find_first_of(";]"));
 }
 
-struct anything {
-  template <class T>
-  operator T() const;  // NOLINT(google-explicit-constructor)
-};
 struct a_parameter {
   template <class T>
     requires(NamedTensor<T> || Module<T>)
   operator T() const;  // NOLINT(google-explicit-constructor)
 };
 
-// Whether an aggregate can be made from so many values.
-template <class T, std::size_t N>
-inline constexpr bool takes = []<std::size_t... Is>(std::index_sequence<Is...>) {
-  return requires { T{((void)Is, anything{})...}; };
-}(std::make_index_sequence<N>{});
-
-// The longest brace list that an aggregate accepts is its number of data members. A longer one may be
-// accepted where a shorter one is not: a member in between has no default.
+// A longer list may be taken where a shorter one is not: a member in between has no default.
 template <class T, std::size_t Listed>
 inline constexpr bool takes_more = []<std::size_t... Is>(std::index_sequence<Is...>) {
   return (takes<T, Listed + 1 + Is> || ...);
@@ -73,7 +56,7 @@ inline constexpr bool takes_more = []<std::size_t... Is>(std::index_sequence<Is.
 
 template <class M>
 consteval bool lists_every_member() {
-  constexpr std::size_t listed = M::fields::count;
+  constexpr std::size_t listed = M::fields::values;
   return std::is_aggregate_v<M> && takes<M, listed> && !takes_more<M, listed>;
 }
 
@@ -176,38 +159,7 @@ consteval Held held() {
     return HeldBy<T>::of();
 }
 
-template <class M, class T>
-T type_of_member(T M::*);
-
-template <auto Member>
-consteval Held held_in() {
-  if constexpr (is_buffer<std::remove_const_t<decltype(Member)>>)
-    return {false, true, true};
-  else
-    return held<decltype(type_of_member(Member))>();
-}
-
-template <auto A, auto B>
-inline constexpr bool same_member = false;
-template <auto A>
-inline constexpr bool same_member<A, A> = true;
-template <auto... Members>
-inline constexpr bool distinct_members = true;
-template <auto First, auto... Rest>
-inline constexpr bool distinct_members<First, Rest...> =
-    (!same_member<First, Rest> && ...) && distinct_members<Rest...>;
-
 }  // namespace detail
-
-// Sentences for the compiler to say about a list of fields.
-template <auto... Members>
-concept each_member_is_listed_once = detail::distinct_members<Members...>;
-/// Parameters lie in Named<...> and modules, or std::vector, array, optional, unique_ptr, variant and
-/// map<std::string, ...> of these.
-template <auto... Members>
-concept every_parameter_can_be_walked = (detail::held_in<Members>().walked && ...);
-template <auto... Members>
-concept every_module_within_lists_its_members = (detail::held_in<Members>().listed && ...);
 
 /// A module whose `fields` name every data member.
 template <class M>

@@ -74,17 +74,6 @@ inline constexpr bool among = false;
 template <class T, class... Ts>
 inline constexpr bool among<T, Types<Ts...>> = (std::is_same_v<T, Ts> || ...);
 
-template <class Member>
-struct member_type;
-template <class M, class T>
-struct member_type<T M::*> {
-  using type = T;
-};
-template <auto Member>
-struct member_type<bora::detail::Buffer<Member>> {
-  using type = int;  // a table: no size is asked for
-};
-
 // The Dims and Counts that a member asks for and that are not given.
 template <class T, class Given>
 struct Missing {
@@ -122,9 +111,10 @@ struct Missing<std::array<T, N>, Given> : Missing<T, Given> {};
 
 template <class Fields, class Given>
 struct MissingOfFields;
-template <auto... Members, class Given>
+template <bora::detail::Field... Members, class Given>
 struct MissingOfFields<Fields<Members...>, Given>
-    : join_all<missing<typename member_type<std::remove_const_t<decltype(Members)>>::type, Given>...> {};
+    : join_all<
+          missing<std::conditional_t<Members.is_buffer, int, typename decltype(Members)::type>, Given>...> {};
 
 template <class Given>
 struct sizes_from;

@@ -19,7 +19,7 @@ namespace bora::nn {
 
 /// Blocks in a row, each X -> X: hidden states, or a struct of them and of what else passes from block to
 /// block (see named/bundle.h). Probes see the first tensor of a struct.
-template <ListsEveryMember Block>
+template <ListsEveryMember Block, class LeftOut = typename bora::detail::left_out<Block>::every_member>
 struct Stacked {
   static constexpr std::string_view kind{};
   static constexpr bool elements_only = true;  ///< parameters are named by number: layers.0.attn...

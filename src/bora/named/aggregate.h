@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+// The data members of a plain struct, as far as the compiler tells: how many, and each by reference.
+#pragma once
+#include <cstddef>
+#include <utility>
+
+namespace bora::detail {
+
+struct anything {
+  template <class T>
+  operator T() const;  // NOLINT(google-explicit-constructor)
+};
+
+// Whether an aggregate can be made from so many values.
+template <class T, std::size_t N>
+inline constexpr bool takes = []<std::size_t... Is>(std::index_sequence<Is...>) {
+  return requires { T{((void)Is, anything{})...}; };
+}(std::make_index_sequence<N>{});
+
+// The longest brace list that an aggregate takes, of at most N values, is its number of data members. It may take
+// that one and no shorter one: a member in between has no default.
+template <class T, std::size_t N>
+consteval std::size_t member_count() {
+  if constexpr (N == 0 || takes<T, N>)
+    return N;
+  else
+    return member_count<T, N - 1>();
+}
+
+inline constexpr std::size_t kMostMembers = 16;
+
+// use(members...) with the N data members of an aggregate, in order; without any where there are too many to name.
+template <std::size_t N, class T, class Use>
+constexpr decltype(auto) with_members(T& aggregate, Use&& use) {
+  if constexpr (N == 1) {
+    auto& [a] = aggregate;
+    return use(a);
+  } else if constexpr (N == 2) {
+    auto& [a, b] = aggregate;
+    return use(a, b);
+  } else if constexpr (N == 3) {
+    auto& [a, b, c] = aggregate;
+    return use(a, b, c);
+  } else if constexpr (N == 4) {
+    auto& [a, b, c, d] = aggregate;
+    return use(a, b, c, d);
+  } else if constexpr (N == 5) {
+    auto& [a, b, c, d, e] = aggregate;
+    return use(a, b, c, d, e);
+  } else if constexpr (N == 6) {
+    auto& [a, b, c, d, e, f] = aggregate;
+    return use(a, b, c, d, e, f);
+  } else if constexpr (N == 7) {
+    auto& [a, b, c, d, e, f, g] = aggregate;
+    return use(a, b, c, d, e, f, g);
+  } else if constexpr (N == 8) {
+    auto& [a, b, c, d, e, f, g, h] = aggregate;
+    return use(a, b, c, d, e, f, g, h);
+  } else if constexpr (N == 9) {
+    auto& [a, b, c, d, e, f, g, h, i] = aggregate;
+    return use(a, b, c, d, e, f, g, h, i);
+  } else if constexpr (N == 10) {
+    auto& [a, b, c, d, e, f, g, h, i, j] = aggregate;
+    return use(a, b, c, d, e, f, g, h, i, j);
+  } else if constexpr (N == 11) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k] = aggregate;
+    return use(a, b, c, d, e, f, g, h, i, j, k);
+  } else if constexpr (N == 12) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l] = aggregate;
+    return use(a, b, c, d, e, f, g, h, i, j, k, l);
+  } else if constexpr (N == 13) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m] = aggregate;
+    return use(a, b, c, d, e, f, g, h, i, j, k, l, m);
+  } else if constexpr (N == 14) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n] = aggregate;
+    return use(a, b, c, d, e, f, g, h, i, j, k, l, m, n);
+  } else if constexpr (N == 15) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o] = aggregate;
+    return use(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o);
+  } else if constexpr (N == kMostMembers) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = aggregate;
+    return use(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p);
+  } else {
+    return use();
+  }
+}
+
+}  // namespace bora::detail
