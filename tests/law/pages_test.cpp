@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cctype>
 #include <filesystem>
 #include <functional>
@@ -201,6 +202,24 @@ TEST(Pages, EveryPageIsFoundFromTheReadme) {
   for (const auto& [path, lines] : checkout())
     if (path.starts_with("docs/") && path.ends_with(".md") && !found.contains(path)) lost.push_back(path);
   EXPECT_EQ(listed(lost), "") << "no link leads there";
+}
+
+// Lines that are neither empty nor a comment alone.
+std::size_t lines_of_code(const std::vector<std::string>& lines) {
+  return static_cast<std::size_t>(std::count_if(lines.begin(), lines.end(), [](const std::string& line) {
+    const auto first = line.find_first_not_of(' ');
+    return first != std::string::npos && line.compare(first, 2, "//") != 0;
+  }));
+}
+
+TEST(Pages, TheTutorialsTransformerStaysShort) {
+  constexpr std::size_t kMost = 85;
+  const auto lines = lines_of_code(checkout().at("docs/snippets/transformer.cpp"));
+  EXPECT_LE(lines, kMost);
+  EXPECT_THAT(testing::PrintToString(checkout().at("docs/tutorial/transformer.md")),
+              HasSubstr(": " + std::to_string(lines) + " lines of code"))
+      << "the page says how many they are";
+  EXPECT_EQ(lines_of_code({"// what it does", "", "int main() {", "  // nothing", "}  // end"}), 2u);
 }
 
 TEST(Pages, WhatTheChecksFind) {
