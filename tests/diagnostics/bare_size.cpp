@@ -3,7 +3,9 @@
 // TITLE: A bare integer as a size
 // WHY: zeros(512) does not say of which axis.
 // FIX: zeros(Dim<Embed>{512})
-// EXPECT-GCC: no matching function for call to .zeros
-// EXPECT-CLANG: no matching function for call to 'zeros'
+// FIRST-LINES: 3
+// FIRST-LINES-CLANG: 4
+// EXPECT-GCC: no matching function for call to .zeros\(int\)
+// EXPECT-CLANG: could not match 'Dim<As>' against 'int'
 #include "axes.h"
-Named<Embed> wrong = zeros(512);
+Named<Embed> wrong = zeros(512);  // USER

@@ -3,7 +3,8 @@
 // TITLE: One axis twice
 // WHY: position × position: the second one needs a name of its own.
 // FIX: Named<Pos, KeyPos>
-// EXPECT-GCC: an axis may appear only once in a tensor
-// EXPECT-CLANG: an axis may appear only once in a tensor
+// FIRST-LINES: 3
+// EXPECT-GCC: each_axis_only_once<As
+// EXPECT-CLANG: constraints not satisfied for class template 'Named' \[with As = <Pos, Pos>\]
 #include "axes.h"
-Named<Pos, Pos> wrong;
+Named<Pos, Pos> wrong;  // USER

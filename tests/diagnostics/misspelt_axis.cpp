@@ -3,7 +3,8 @@
 // TITLE: A misspelt axis
 // WHY: the axis is called HeadDim; a name that was never declared is an ordinary compile error, with a suggestion.
 // FIX: write HeadDim.
-// EXPECT-GCC: HeadDmi. was not declared|did you mean .HeadDim
+// FIRST-LINES: 3
+// EXPECT-GCC: HeadDmi. was not declared in this scope; did you mean .HeadDim
 // EXPECT-CLANG: unknown type name 'HeadDmi'; did you mean 'HeadDim'
 #include "axes.h"
-auto wrong(const Named<Batch, Pos, HeadDim>& x) { return sum<HeadDmi>(x); }
+auto wrong(const Named<Batch, Pos, HeadDim>& x) { return sum<HeadDmi>(x); }  // USER

@@ -3,7 +3,8 @@
 // TITLE: A result with other axes than promised
 // WHY: the sum over position leaves [batch, embed]; the function promises [batch, position].
 // FIX: reduce over the axis that should go.
-// EXPECT-GCC: could not convert .*Named<Batch, Embed>|conversion from
-// EXPECT-CLANG: no viable conversion from returned value of type
+// FIRST-LINES: 3
+// EXPECT-GCC: from .Named<Batch, Embed>. to .Named<Batch, Pos>
+// EXPECT-CLANG: from returned value of type 'Named<\[...\], Embed>' to function return type 'Named<\[...\], Pos>'
 #include "axes.h"
-Named<Batch, Pos> wrong(const Named<Batch, Pos, Embed>& x) { return sum<Pos>(x); }
+Named<Batch, Pos> wrong(const Named<Batch, Pos, Embed>& x) { return sum<Pos>(x); }  // USER

@@ -112,8 +112,7 @@ inline constexpr std::size_t values_of<T[N]> = N * values_of<T>;
 template <class T>
 inline constexpr bool may_be_listed = held<T>().listed && held<T>().walked;
 template <class T>
-using wrong_with =
-    std::conditional_t<held<T>().walked, left_out<T>, parameters_cannot_be_reached_in<T>>;
+using wrong_with = std::conditional_t<held<T>().walked, left_out<T>, parameters_cannot_be_reached_in<T>>;
 
 // One entry of a list of fields, made from a pointer to a member. A buffer holds no parameters, whatever its type.
 template <class M, class T, bool Buffer = false>

@@ -22,13 +22,20 @@
 #pragma clang diagnostic error "-Wreturn-stack-address"
 #else
 #pragma GCC diagnostic error "-Wreturn-local-addr"
+#pragma GCC diagnostic ignored_attributes "clang::lifetimebound"  // by which clang sees operand() too
 #endif
 
 namespace bora {
 
+// A sentence for the compiler to say.
+template <class... As>
+concept each_axis_only_once = distinct<Axes<As...>>;
+
 template <Axis... As>
+  requires each_axis_only_once<As...>
 class Named;
 template <Axis... As>
+  requires each_axis_only_once<As...>
 class Indices;
 class DynNamed;
 
@@ -100,10 +107,10 @@ concept SameAxes = same_axes<axes_of<X>, axes_of<Y>>;
 /// A tensor with axes As..., one pointer wide. The order is layout, not meaning: any permutation converts (a
 /// stride change). The only way in is from_array<As...>(array), the only way out x.array().
 template <Axis... As>
+  requires each_axis_only_once<As...>
 class Named {
  public:
   using axes = Axes<As...>;
-  static_assert(distinct<axes>, "an axis may appear only once in a tensor");
 
   Named() = default;  ///< empty: a parameter not yet made
   template <Axis... Bs>
@@ -135,11 +142,12 @@ class Named {
     return detail::to_vector<T>({array_, axes::names});
   }
 
-  const core::Array& array() const& noexcept { return array_; }
+  const core::Array& array() const& noexcept [[clang::lifetimebound]] { return array_; }
   core::Array array() && noexcept { return std::move(array_); }
-  core::Array& mutable_array() noexcept { return array_; }  ///< for optimizers and loaders
+  /// For optimizers and loaders.
+  core::Array& mutable_array() noexcept [[clang::lifetimebound]] { return array_; }
   /// Refers to this tensor: valid while it lives.
-  core::Operand operand() const& noexcept { return {array_, axes::names}; }
+  core::Operand operand() const& noexcept [[clang::lifetimebound]] { return {array_, axes::names}; }
   __attribute__((unavailable("it refers to a temporary tensor: give the tensor a name first"))) core::Operand
   operand() const&& noexcept;
 
@@ -157,10 +165,10 @@ class Named {
 /// Integers that name places along another axis (token ids, top-k places). A type of their own: they cannot
 /// be added, scaled or contracted.
 template <Axis... As>
+  requires each_axis_only_once<As...>
 class Indices {
  public:
   using axes = Axes<As...>;
-  static_assert(distinct<axes>, "an axis may appear only once in a tensor");
 
   Indices() = default;
   template <Axis... Bs>
@@ -189,9 +197,9 @@ class Indices {
     return detail::to_vector<T>({array_, axes::names});
   }
 
-  const core::Array& array() const& noexcept { return array_; }
+  const core::Array& array() const& noexcept [[clang::lifetimebound]] { return array_; }
   core::Array array() && noexcept { return std::move(array_); }
-  core::Operand operand() const& noexcept { return {array_, axes::names}; }
+  core::Operand operand() const& noexcept [[clang::lifetimebound]] { return {array_, axes::names}; }
   __attribute__((unavailable("it refers to a temporary tensor: give the tensor a name first"))) core::Operand
   operand() const&& noexcept;
   static Indices adopt(core::Array array) {
