@@ -3,8 +3,9 @@
 // TITLE: The gradient of a loss that is no number
 // WHY: this one has still a value for each batch.
 // FIX: mean_all(square(m(x))), or mean over Batch too.
-// EXPECT-GCC: detail::loss_of<F, M> = Named<Batch>\].* is unavailable: the loss must be Named<>
-// EXPECT-CLANG: is unavailable: the loss must be Named<>
+// FIRST-LINES: 3
+// EXPECT-GCC: Loss = Named<Batch>\].* is unavailable: the loss must be Named<>
+// EXPECT-CLANG: , bora::Named<Batch>>' is unavailable: the loss must be Named<>
 #include "axes.h"
 #include "models.h"
 auto wrong(nn::Linear<Embed, Mlp>& layer, const Hidden& x) {

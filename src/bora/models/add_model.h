@@ -44,7 +44,7 @@ template <nn::Lacks<nn::ModelPart::call> Model>
 __attribute__((
     unavailable("the model needs operator()(const Indices<Batch, Pos>&, const nn::Context&) const"))) void
 add_model(std::string name, std::string help);
-template <nn::Lacks<nn::ModelPart::hidden> Model>
+template <nn::Lacks<nn::ModelPart::hidden> Model, class Returned = nn::detail::HiddenOf<Model>>
 __attribute__((unavailable(
     "operator() must return hidden states [batch, position, embed]: the loss applies head() itself"))) void
 add_model(std::string name, std::string help);

@@ -17,7 +17,9 @@ namespace bora {
 
 namespace detail {
 struct value_and_grad_needs_a_model_that_is_not_const;  // a sentence for the compiler to say
-}
+template <class F, class M>
+using loss_of = decltype(std::declval<F&>()(std::declval<M&>()));
+}  // namespace detail
 
 /// The value of a scalar function of a model, and its gradient: a model of the same type that holds the
 /// gradients.
@@ -30,7 +32,7 @@ struct ValueAndGrad {
 /// `f` takes the model and returns Named<>. Frozen parameters (core::set_trainable) have no gradient: theirs
 /// is empty. InvalidArgument where the loss depends on no parameter that is trained: it was computed from a
 /// copy, or from a model that was cast before.
-template <Module M, class F>
+template <Module M, class F, class Loss = detail::loss_of<F, M>>
 ValueAndGrad<M> value_and_grad(M& model, F&& f)
 #if defined(__clang__)  // each compiler's way to point at the caller's line
 #pragma clang diagnostic push
@@ -43,7 +45,7 @@ ValueAndGrad<M> value_and_grad(M& model, F&& f)
 template <Module M, class F>
 detail::value_and_grad_needs_a_model_that_is_not_const value_and_grad(const M& model, F&& f) = delete;
 #endif
-template <Module M, class F>
+template <Module M, class F, class Loss>
 ValueAndGrad<M> value_and_grad(M& model, F&& f) {
   static_assert(std::is_copy_constructible_v<M>,
                 "value_and_grad returns gradients as a copy of the model: no unique_ptr among its members");
@@ -60,18 +62,16 @@ ValueAndGrad<M> value_and_grad(M& model, F&& f) {
 }
 
 namespace detail {
-template <class F, class M>
-using loss_of = decltype(std::declval<F&>()(std::declval<M&>()));
 template <class F>
 inline constexpr bool holds_references = !std::is_standard_layout_v<F> && std::is_trivially_copyable_v<F>;
 }  // namespace detail
 
-template <class F, class M>
-concept GivesNoScalar = !std::convertible_to<detail::loss_of<F, M>, Named<>>;
-template <Module M, class F>
-  requires GivesNoScalar<F, M>
-__attribute__((unavailable(
-    "the loss must be Named<>: take mean_all, or sum over the axes that it has"))) detail::loss_of<F, M>
+// Both compilers show what Loss is.
+template <class Loss>
+concept NoScalar = !std::convertible_to<Loss, Named<>>;
+template <Module M, class F, class Loss = detail::loss_of<F, M>>
+  requires NoScalar<Loss>
+__attribute__((unavailable("the loss must be Named<>: take mean_all, or sum over the axes that it has"))) Loss
 value_and_grad(M& model, F&& f) {
   return f(model);
 }

@@ -148,6 +148,27 @@ struct AlmostAll {
 static_assert(ListsEveryMember<Many>);
 static_assert(!ListsEveryMember<AlmostAll>, "also where a member in between has no default");
 
+struct Padded {
+  Named<In> scale;
+  float table[4];
+  Named<In> shift;
+  using fields = Fields<&Padded::shift, &Padded::table, &Padded::scale>;
+};
+struct Unpadded {
+  Named<In> scale;
+  float table[4];
+  Named<In> shift, bias;
+  using fields = Fields<&Unpadded::shift, &Unpadded::table, &Unpadded::scale>;
+};
+static_assert(ListsEveryMember<Padded> && !ListsEveryMember<Unpadded>, "a C array is one member");
+template <class T, detail::Member M>
+constexpr bool leaves_out = std::is_same_v<detail::left_out<T>, detail::fields_leave_out<Unpadded, M>>;
+static_assert(leaves_out<Unpadded, detail::Member{&detail::object<Unpadded>.bias}>);
+static_assert(leaves_out<std::map<std::string, std::array<Unpadded, 2>>,
+                         detail::Member{&detail::object<Unpadded>.bias}>);
+static_assert(!leaves_out<Unpadded, detail::Member{&detail::object<Unpadded>.shift}>);
+static_assert(std::is_same_v<detail::left_out<std::vector<Padded>>, detail::nothing_is_left_out>);
+
 // What holds parameters, and what only looks like it.
 struct Unlisted {
   double scale;

@@ -100,7 +100,7 @@ __attribute__((
     unavailable("the model needs operator()(const Indices<Batch, Pos>&, const nn::Context&) const")))
 std::unique_ptr<LanguageModel>
 erase_type(M model);
-template <Lacks<ModelPart::hidden> M>
+template <Lacks<ModelPart::hidden> M, class Returned = detail::HiddenOf<M>>
 __attribute__((unavailable(
     "operator() must return hidden states [batch, position, embed]: the loss applies head() itself")))
 std::unique_ptr<LanguageModel>
