@@ -16,9 +16,9 @@
 #include "bora/core/elementwise.h"
 #include "bora/core/grad.h"
 #include "bora/core/kernels/cpu/adamw.h"
-#include "bora/core/kernels/cpu/square_sum.h"
 #include "bora/core/mapping.h"
 #include "bora/core/plain_ops.h"
+#include "bora/core/read_back.h"
 #include "bora/core/reduce.h"
 #include "bora/core/step_ops.h"
 #include "bora/core/torch/node.h"
@@ -141,10 +141,20 @@ TEST(FakeDevice, StepsAsTheHost) {
   const Array g = host(2);
   Array p2 = to(p, kTest), m2 = to(m, kTest), v2 = to(v, kTest);
   const Array g2 = to(g, kTest);
-  kernels::SquareSum here(max_abs(g)), there(max_abs(g2));
-  add_squares(here, g);
-  add_squares(there, g2);
-  EXPECT_EQ(there.value(), here.value()) << "exact on both";
+  ReadBack read;
+  std::vector<std::size_t> places;
+  fake_device::reset();
+  for (const Array& x : {g, g2}) {
+    const Array largest = max_abs(x);
+    places.insert(places.end(), {read.add(largest), read.add(square_numbers(x, largest))});
+  }
+  EXPECT_EQ(fake_device::counts().synchronizations, 0);
+  read.wait();
+  EXPECT_EQ(fake_device::counts().synchronizations, 1);
+  const auto sum = [&](std::size_t i) {
+    return sum_of_squares(read.value(places[i]), read.values(places[i + 1]));
+  };
+  EXPECT_EQ(sum(2), sum(0)) << "exact on both";
   EXPECT_EQ(first_non_finite(g2), -1);
   adamw(step, p, g, m, v);
   adamw(step, p2, g2, m2, v2);

@@ -28,12 +28,7 @@ const at::Tensor& filled(std::string_view who, const Array& a) {
 // The same where the values must be final and all of them here.
 const at::Tensor& summed(std::string_view who, const Array& a) {
   const at::Tensor& t = filled(who, a);
-  const auto& place = a.node()->layout.place;
-  if (std::find(place.begin(), place.end(), Layout::kPartial) != place.end()) {
-    fail(ErrorKind::InvalidArgument,
-         "{}: the array is this worker's part of a sum over workers\nhint: core::whole() adds them up", who);
-  }
-  require_whole(who, {a, {}});
+  require_final(who, a);
   return t;
 }
 

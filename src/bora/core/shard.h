@@ -13,6 +13,9 @@ namespace bora::core {
 /// take them for all. (Gathering them here would wait for ranks that do not read.)
 void require_whole(std::string_view who, const Operand& x);
 
+/// InvalidArgument unless the values of x are final and all of them here: no shard, no part of a sum.
+void require_final(std::string_view who, const Array& x);
+
 /// The elements of this rank's shard, or of its part of a sum over ranks; of a whole array what to_vector
 /// gives.
 template <class T>

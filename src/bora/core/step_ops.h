@@ -4,12 +4,12 @@
 // recorded. On the CPU with kernels whose bits do not depend on the number of threads.
 #pragma once
 #include <cstdint>
+#include <span>
 
 #include "bora/core/array.h"
 
 namespace bora::kernels {
 struct AdamW;
-class SquareSum;
 }  // namespace bora::kernels
 
 namespace bora::core {
@@ -24,10 +24,22 @@ void add_into(Array& into, const Array& from);
 /// into = keep · into + factor · from
 void add_scaled(Array& into, float factor, const Array& from, float keep = 1);
 
-/// The largest |x|; 0 of nothing. NaN if an element is infinite or NaN.
-float max_abs(const Array& x);
-/// Adds the squares of x's elements, exactly: the order of additions does not matter, on no device.
-void add_squares(kernels::SquareSum& sum, const Array& x);
+// Sums of squares, exact, so that the order of additions matters on no device and not between ranks. Both
+// numbers stay where x lies, and the host waits for neither:
+//
+//     ReadBack read;                                              // core/read_back.h
+//     const Array largest = max_abs(x);
+//     const auto most = read.add(largest), numbers = read.add(square_numbers(x, largest));
+//     read.wait();
+//     double sum = sum_of_squares(read.value(most), read.values(numbers));
+
+/// f32 []: the largest |x|; 0 of nothing. NaN if an element is infinite or NaN.
+Array max_abs(const Array& x);
+/// f64 [4]: kernels::SquareSum::Numbers of x, where `largest` is max_abs of x, or of all ranks' shards of it;
+/// of no meaning where that is NaN.
+Array square_numbers(const Array& x, const Array& largest);
+/// Of both; `largest` itself where that is not finite.
+double sum_of_squares(double largest, std::span<const double> numbers);
 /// Place in row-major order of the first element that is NaN or infinite, or -1.
 std::int64_t first_non_finite(const Array& x);
 

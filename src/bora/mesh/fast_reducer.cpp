@@ -25,13 +25,9 @@ class FastReducer final : public GradientReducer {
     LaneSum sum{0, lanes, std::vector<core::Array>(arrays().size()), {}};
     for (std::int64_t lane = 0; lane < lanes; ++lane) {
       if (!owns(lane, lanes)) continue;
-      const auto scalars = add_gradients(lane, loss_of, sum.arrays);
-      sum.scalars.resize(scalars.size());
-      for (std::size_t i = 0; i < scalars.size(); ++i) sum.scalars[i] += scalars[i];
+      add_gradients(lane, loss_of, sum.arrays);
     }
-    sum.scalars.resize(agree_on_scalars());
     if (workers().size() == 1) return sum;
-    add_scalars(sum.scalars);
     // Workers without lanes take part; they have added to nothing.
     for (std::size_t i = 0; i < sum.arrays.size(); ++i) {
       auto& array = sum.arrays[i];
@@ -41,12 +37,17 @@ class FastReducer final : public GradientReducer {
     return sum;
   }
 
-  // In the order of workers.
-  void add_scalars(std::vector<double>& scalars) const {
-    std::vector<double> all(scalars.size() * static_cast<std::size_t>(workers().size()));
-    workers().all_gather(std::as_bytes(std::span(scalars)), std::as_writable_bytes(std::span(all)));
-    std::fill(scalars.begin(), scalars.end(), 0.0);
-    for (std::size_t k = 0; k < all.size(); ++k) scalars[k % scalars.size()] += all[k];
+  // Of a rank's lanes in a row, then in the order of ranks.
+  Scalars sum_scalars(std::int64_t, const std::map<std::int64_t, Scalars>& own, std::size_t count) override {
+    Scalars sum(count);
+    for (const auto& [lane, scalars] : own)
+      for (std::size_t i = 0; i < count; ++i) sum[i] += scalars[i];
+    if (workers().size() == 1) return sum;
+    std::vector<double> all(count * static_cast<std::size_t>(workers().size()));
+    workers().all_gather(std::as_bytes(std::span(sum)), std::as_writable_bytes(std::span(all)));
+    std::fill(sum.begin(), sum.end(), 0.0);
+    for (std::size_t k = 0; k < all.size(); ++k) sum[k % count] += all[k];
+    return sum;
   }
 };
 

@@ -3,6 +3,7 @@
 #include "bora/mesh/gradient_reducer.h"
 
 #include <algorithm>
+#include <cstring>
 #include <optional>
 #include <utility>
 
@@ -28,58 +29,106 @@ std::vector<core::Parameter> of_model(const std::vector<core::Parameter>& model,
 
 GradientReducer::GradientReducer(std::shared_ptr<Communicator> workers,
                                  const std::vector<core::Parameter>& model,
-                                 std::vector<core::Parameter> parameters, std::vector<BlockHolders> holders,
+                                 std::vector<core::Parameter> parameters, std::vector<ShardRanks> shard_ranks,
                                  ShardedParameters* store)
     : workers_(std::move(workers)),
       parameters_(core::trainable_parameters(std::move(parameters))),
-      holders_(std::move(holders)),
+      shard_ranks_(std::move(shard_ranks)),
       whole_arrays_(workers_, store, of_model(model, parameters_)) {
   for (const auto& p : core::trainable_parameters(model)) arrays_.push_back(p.array);
   const auto* mapping = core::mapping();
   for (std::size_t m = 0; mapping != nullptr && m < mapping->size(); ++m) {
-    BlockHolders axis{&mapping->workers(m), {}};
+    ShardRanks axis{&mapping->workers(m), {}};
     for (const auto* a : arrays_) axis.cut.push_back(core::cuts_of(*a)[m] >= 0);
     if (std::find(axis.cut.begin(), axis.cut.end(), true) != axis.cut.end())
-      holders_.push_back(std::move(axis));
+      shard_ranks_.push_back(std::move(axis));
   }
 }
 
-LaneSum GradientReducer::reduce(std::int64_t lanes, const LossOfLane& loss_of) {
-  auto sum = sum_lanes(lanes, loss_of);
-  if (core::mapping() == nullptr) return sum;
-  for (std::size_t i = 0; i < arrays_.size(); ++i) {
-    if (!sum.arrays[i].empty()) core::sum_pending(*arrays_[i], parameters_[i].path, sum.arrays[i]);
+GradientSum GradientReducer::reduce(std::int64_t lanes, const LossOfLane& loss_of) {
+  numbers_.clear();
+  GradientSum sum{sum_lanes(lanes, loss_of), {}};
+  if (core::mapping() != nullptr) {
+    for (std::size_t i = 0; i < arrays_.size(); ++i) {
+      if (!sum.arrays[i].empty()) core::sum_pending(*arrays_[i], parameters_[i].path, sum.arrays[i]);
+    }
   }
+  metrics_.agree(workers());
+  const auto own = read_own_scalars(lanes, sum);
+  sum.scalars = sum_scalars(lanes, own, 2 + 2 * metrics_.all().size());
   return sum;
 }
 
-GradientReducer::Scalars GradientReducer::run_lane(
-    std::int64_t lane, const LossOfLane& loss_of,
-    const std::function<core::Array(const Loss&)>& differentiate) {
-  Scalars scalars{0};
+// With the squares of the gradients, where these need nothing from other ranks: the host waits once.
+std::map<std::int64_t, GradientReducer::Scalars> GradientReducer::read_own_scalars(std::int64_t lanes,
+                                                                                   GradientSum& sum) {
+  const trace::Span span("gradient norm");
+  core::ReadBack read;
+  std::map<std::int64_t, std::size_t> first;
+  for (const auto& [lane, numbers] : numbers_) {
+    if (!owns(lane, lanes)) continue;
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      const auto place = read.add(numbers[i]);
+      if (i == 0) first[lane] = place;
+    }
+  }
+  std::optional<PendingSquares> squares;
+  if (shard_ranks_.empty()) squares.emplace(sum.arrays, read);
+  read.wait();
+  sum.squares = squares ? squares->values(read) : sums_of_squares(sum.arrays, shard_ranks_);
+  std::map<std::int64_t, Scalars> own;
+  for (const auto& [lane, place] : first) {
+    auto& scalars = own[lane];
+    for (std::size_t i = 0; i < numbers_[lane].size(); ++i) scalars.push_back(read.value(place + i));
+  }
+  return own;
+}
+
+GradientReducer::Scalars GradientReducer::sum_scalars(std::int64_t lanes,
+                                                      const std::map<std::int64_t, Scalars>& own,
+                                                      std::size_t count) {
+  std::vector<double> mine;  // of each lane its number and its scalars
+  for (const auto& [lane, scalars] : own) {
+    mine.push_back(static_cast<double>(lane));
+    mine.insert(mine.end(), scalars.begin(), scalars.end());
+  }
+  LaneTree tree(lanes, 0);
+  const auto push = [&](std::span<const double> lane) {
+    tree.push({static_cast<std::int64_t>(lane[0]), 1, {}, {lane.begin() + 1, lane.end()}});
+  };
+  for (const auto& bytes : workers().all_gather_unequal(std::as_bytes(std::span(mine)))) {
+    std::vector<double> theirs(bytes.size() / sizeof(double));
+    std::memcpy(theirs.data(), bytes.data(), bytes.size());
+    for (std::size_t at = 0; at < theirs.size(); at += count + 1)
+      push(std::span(theirs).subspan(at, count + 1));
+  }
+  return tree.take_total().scalars;
+}
+
+void GradientReducer::run_lane(std::int64_t lane, const LossOfLane& loss_of,
+                               const std::function<core::Array(const Loss&)>& differentiate) {
+  std::vector<core::Number> numbers(1);
   std::optional<trace::Span> backward;
   const auto loss = differentiate([&] {
     auto forward = loss_of(lane);
-    scalars.push_back(forward.weight);
-    metrics_.add(forward.metrics);
-    for (const auto& m : forward.metrics) scalars.insert(scalars.end(), {m.sum, m.weight});
+    numbers.push_back(forward.weight);
+    std::vector<std::string> names;
+    for (const auto& m : forward.metrics) {
+      names.push_back(m.name);
+      numbers.insert(numbers.end(), {m.sum, m.weight});
+    }
+    metrics_.add(names);
     backward.emplace("backward", "lane", lane);
     return forward.loss;
   });
   backward.reset();
-  scalars[0] = loss.item();
-  return scalars;
+  numbers[0] = loss;
+  numbers_[lane] = std::move(numbers);  // a rank without a lane of its own may compute one a second time
 }
 
-GradientReducer::Scalars GradientReducer::add_gradients(std::int64_t lane, const LossOfLane& loss_of,
-                                                        std::vector<core::Array>& into) {
-  return run_lane(lane, loss_of,
-                  [&](const Loss& loss) { return core::accumulate_gradients(arrays_, loss, into); });
-}
-
-std::size_t GradientReducer::agree_on_scalars() {
-  metrics_.agree(workers());
-  return 2 + 2 * metrics_.all().size();
+void GradientReducer::add_gradients(std::int64_t lane, const LossOfLane& loss_of,
+                                    std::vector<core::Array>& into) {
+  run_lane(lane, loss_of, [&](const Loss& loss) { return core::accumulate_gradients(arrays_, loss, into); });
 }
 
 std::vector<MetricSum> GradientReducer::metrics_of(const LaneSum& sum) const {

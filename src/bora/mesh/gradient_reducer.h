@@ -3,11 +3,13 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <vector>
 
 #include "bora/core/parameter.h"
+#include "bora/core/read_back.h"
 #include "bora/mesh/communicator.h"
 #include "bora/mesh/lane_tree.h"
 #include "bora/mesh/metric_sums.h"
@@ -20,20 +22,25 @@ class ShardedParameters;
 
 /// What the forward pass of a lane gives.
 struct LaneLoss {
-  core::Array loss;                     ///< a scalar, recorded: the sum whose gradient is wanted
-  double weight = 0;                    ///< what counted in it
-  std::vector<MetricSum> metrics = {};  ///< the same names in all lanes
+  core::Array loss;                      ///< a scalar, recorded: the sum whose gradient is wanted
+  core::Number weight;                   ///< what counted in it
+  std::vector<LaneMetric> metrics = {};  ///< the same names in all lanes
 };
 using LossOfLane = std::function<LaneLoss(std::int64_t lane)>;
+
+/// What the lanes of a step add up to.
+struct GradientSum : LaneSum {
+  std::vector<double> squares;  ///< the sum of the squares of each array, on all ranks; see square_sums.h
+};
 
 /// Gradients of a step: every lane is computed, forward and backward, by the worker that owns it, and the
 /// lanes of all workers are added up. How a gradient leaves the backward pass is each kind's own: into a
 /// buffer of several lanes, or to other workers while the pass goes on.
 ///
 ///     const auto reducer = make_tree_reducer(workers, model.parameters());   // once
-///     LaneSum sum = reducer->reduce(lanes, [&](std::int64_t lane) {
+///     GradientSum sum = reducer->reduce(lanes, [&](std::int64_t lane) {
 ///       auto result = model.objective(rows of the lane);
-///       return LaneLoss{result.loss, result.weight.item()};
+///       return LaneLoss{result.loss, result.weight};
 ///     });
 ///     optimizer.step(reducer->parameters(), sum.arrays, ...);
 class GradientReducer {
@@ -48,16 +55,17 @@ class GradientReducer {
   /// The sum over `lanes` lanes, a power of two: an array for each of parameters(), empty where no lane
   /// touched one that is sharded, and as scalars loss and weight, then sum and weight of each metric. Calls
   /// `loss_of` for each lane that this worker owns; where all must compute together, a worker without one
-  /// computes another's, which is not counted. Collective.
-  LaneSum reduce(std::int64_t lanes, const LossOfLane& loss_of);
+  /// computes another's, which is not counted. A rank that computes all of a step alone waits for its device
+  /// once, at the end. Collective.
+  GradientSum reduce(std::int64_t lanes, const LossOfLane& loss_of);
   /// The metrics among the scalars of a sum.
   std::vector<MetricSum> metrics_of(const LaneSum& sum) const;
 
   /// What optimizers work on, in the order of the model: those of its parameters that are trained, or this
   /// worker's shards of them.
   const std::vector<core::Parameter>& parameters() const { return parameters_; }
-  /// Who has the other blocks of arrays that lie as parameters() do; nobody where they are whole.
-  std::span<const BlockHolders> holders() const { return holders_; }
+  /// Who has the other shards of arrays that lie as parameters() do; nobody where they are whole.
+  std::span<const ShardRanks> shard_ranks() const { return shard_ranks_; }
   /// Whole arrays from those that lie as parameters() do.
   const WholeArrays& whole_arrays() const { return whole_arrays_; }
   /// Those that compute different lanes.
@@ -67,29 +75,35 @@ class GradientReducer {
   /// `model`: what the forward pass uses, of which `parameters` are this worker's part. Those that are frozen
   /// have no gradients, and are left out.
   GradientReducer(std::shared_ptr<Communicator> workers, const std::vector<core::Parameter>& model,
-                  std::vector<core::Parameter> parameters, std::vector<BlockHolders> holders = {},
+                  std::vector<core::Parameter> parameters, std::vector<ShardRanks> shard_ranks = {},
                   ShardedParameters* store = nullptr);
 
+  /// The sum without its scalars: those of the lanes are kept by run_lane until all are computed.
   virtual LaneSum sum_lanes(std::int64_t lanes, const LossOfLane& loss_of) = 0;
 
   using Scalars = std::vector<double>;  // loss, weight, and sum and weight of each metric
+  /// Of all lanes, from those of the ones that this worker owns; `count` of each lane. Collective.
+  virtual Scalars sum_scalars(std::int64_t lanes, const std::map<std::int64_t, Scalars>& own,
+                              std::size_t count);
+
   using Loss = std::function<core::Array()>;
   /// A lane's forward and backward pass, of which `differentiate` does the second: one of core/grad.h.
-  Scalars run_lane(std::int64_t lane, const LossOfLane& loss_of,
-                   const std::function<core::Array(const Loss&)>& differentiate);
+  void run_lane(std::int64_t lane, const LossOfLane& loss_of,
+                const std::function<core::Array(const Loss&)>& differentiate);
   /// The same, adding the gradients to `into` (empty: stored there).
-  Scalars add_gradients(std::int64_t lane, const LossOfLane& loss_of, std::vector<core::Array>& into);
-  /// After this worker's lanes, before scalars meet those of others; returns how many there are. Collective.
-  std::size_t agree_on_scalars();
+  void add_gradients(std::int64_t lane, const LossOfLane& loss_of, std::vector<core::Array>& into);
 
   std::span<core::Array* const> arrays() const { return arrays_; }  ///< of the model, as parameters()
 
  private:
+  std::map<std::int64_t, Scalars> read_own_scalars(std::int64_t lanes, GradientSum& sum);
+
   std::shared_ptr<Communicator> workers_;
   std::vector<core::Array*> arrays_;
   std::vector<core::Parameter> parameters_;
-  std::vector<BlockHolders> holders_;
+  std::vector<ShardRanks> shard_ranks_;
   MetricNames metrics_;
+  std::map<std::int64_t, std::vector<core::Number>> numbers_;  // of the lanes of a step: not yet read
   WholeArrays whole_arrays_;
 };
 

@@ -101,8 +101,8 @@ LaneSum by_the_tree(std::int64_t lanes) {
   LaneTree tree(lanes, 2);
   for (std::int64_t lane = 0; lane < lanes; ++lane) {
     const auto loss = model.loss(lane);
-    std::vector<double> scalars{loss.loss.item(), loss.weight};
-    for (const auto& m : loss.metrics) scalars.insert(scalars.end(), {m.sum, m.weight});
+    std::vector<double> scalars{loss.loss.item(), loss.weight.value()};
+    for (const auto& m : loss.metrics) scalars.insert(scalars.end(), {m.sum.value(), m.weight.value()});
     tree.push({lane, 1, {table_gradient(lane), bias_gradient(lane)}, scalars});
   }
   return tree.take_total();
@@ -219,14 +219,14 @@ TEST_P(GradientReducers, GiveTheParametersThatAreThisWorkers) {
     ASSERT_EQ(parameters.size(), 2U);
     EXPECT_EQ(parameters[0].path, "table");
     EXPECT_EQ(&worker.reducer->workers(), &c);
-    const auto holders = worker.reducer->holders();
+    const auto shard_ranks = worker.reducer->shard_ranks();
     if (GetParam() == Kind::sharded) {
       EXPECT_EQ(parameters[0].array->sizes(), (std::vector<std::int64_t>{3, c.rank() == 0 ? 2 : 3}));
-      ASSERT_EQ(holders.size(), 1U);
-      EXPECT_EQ(holders[0].cut, (std::vector<bool>{true, false}));
+      ASSERT_EQ(shard_ranks.size(), 1U);
+      EXPECT_EQ(shard_ranks[0].cut, (std::vector<bool>{true, false}));
     } else {
       EXPECT_EQ(parameters[0].array, &worker.model.table);
-      EXPECT_TRUE(holders.empty());
+      EXPECT_TRUE(shard_ranks.empty());
     }
   });
   EXPECT_THAT(errors, Each(Eq("")));
@@ -241,7 +241,8 @@ TEST_P(GradientReducers, LeaveFrozenParametersOut) {
       Worker worker(GetParam(), c, 1, false);
       ASSERT_EQ(worker.reducer->parameters().size(), 1U);
       EXPECT_EQ(worker.reducer->parameters()[0].path, "bias");
-      for (const auto& holders : worker.reducer->holders()) EXPECT_EQ(holders.cut, std::vector<bool>{false});
+      for (const auto& shard_ranks : worker.reducer->shard_ranks())
+        EXPECT_EQ(shard_ranks.cut, std::vector<bool>{false});
       const auto sum = worker.reduce(4);
       ASSERT_EQ(sum.arrays.size(), 1U);
       const float tolerance = GetParam() == Kind::fast ? 0.1F : 0.F;

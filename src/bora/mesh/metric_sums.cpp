@@ -36,9 +36,7 @@ std::string shown(const std::vector<std::string>& names) {
 
 }  // namespace
 
-void MetricNames::add(const std::vector<MetricSum>& metrics) {
-  std::vector<std::string> names;
-  for (const auto& m : metrics) names.push_back(m.name);
+void MetricNames::add(const std::vector<std::string>& names) {
   if (!names_) names_ = names;
   if (*names_ == names) return;
   fail(ErrorKind::InvalidArgument,

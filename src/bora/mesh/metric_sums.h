@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "bora/core/read_back.h"
 #include "bora/mesh/communicator.h"
 
 namespace bora::mesh {
@@ -17,12 +18,18 @@ struct MetricSum {
   bool operator==(const MetricSum&) const = default;
 };
 
+/// The same of one lane, which may still lie on a device.
+struct LaneMetric {
+  std::string name;
+  core::Number sum, weight;
+};
+
 /// The names of metrics, in order, that every lane on every worker must have: sums of them are added up by
 /// place.
 class MetricNames {
  public:
   /// Those of one more lane of this worker. InvalidArgument if an earlier one had others.
-  void add(const std::vector<MetricSum>& metrics);
+  void add(const std::vector<std::string>& names);
   /// Makes sure, once, that all workers have the same (collective); one that had no lane takes those of the
   /// others. InvalidArgument, on all, where two differ.
   void agree(Communicator& workers);

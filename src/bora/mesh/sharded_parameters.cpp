@@ -28,16 +28,16 @@ std::vector<std::size_t> block_bounds(const AxisCut& cut) {
 
 ShardedParameters::ShardedParameters(std::shared_ptr<Communicator> workers, std::vector<std::string> axes,
                                      int replicas)
-    : workers_(std::move(workers)), holders_(workers_), axes_(std::move(axes)) {
+    : workers_(std::move(workers)), replica_ranks_(workers_), axes_(std::move(axes)) {
   if (replicas > 1) {
     const int each = workers_->size() / replicas;
-    holders_ = workers_->split(workers_->rank() / each, workers_->rank());
+    replica_ranks_ = workers_->split(workers_->rank() / each, workers_->rank());
   }
-  of_holders_ = std::make_unique<AxisCollectives>(holders_);
-  values_ = holders_->split(0, holders_->rank());
-  for (auto& way : sums_) way = holders_->split(0, holders_->rank());
+  of_replica_ = std::make_unique<AxisCollectives>(replica_ranks_);
+  values_ = replica_ranks_->split(0, replica_ranks_->rank());
+  for (auto& way : sums_) way = replica_ranks_->split(0, replica_ranks_->rank());
   const std::shared_ptr<Communicator> alone = replicas > 1 ? nullptr : make_self_communicator();
-  for (auto& way : across_) way = alone ? alone : workers_->split(holders_->rank(), workers_->rank());
+  for (auto& way : across_) way = alone ? alone : workers_->split(replica_ranks_->rank(), workers_->rank());
   between_chunks_ = std::make_unique<kernels::BetweenChunks>([this] { look(); });
 }
 ShardedParameters::~ShardedParameters() = default;
@@ -57,10 +57,11 @@ std::size_t ShardedParameters::take(core::Array& parameter, core::Names names) {
   Slot slot;
   slot.whole = parameter;
   slot.names.assign(names.begin(), names.end());
-  slot.cut = AxisCut::along(axes_, names, parameter.sizes(), holders_->size());
-  slot.block = slot.cut.whole() ? parameter : make_array(slot.cut.sizes(holders_->rank()));
+  slot.cut = AxisCut::along(axes_, names, parameter.sizes(), replica_ranks_->size());
+  slot.block = slot.cut.whole() ? parameter : make_array(slot.cut.sizes(replica_ranks_->rank()));
   if (!slot.cut.whole()) {
-    slot.cut.take(holders_->rank(), core::local_data<float>(parameter), core::local_data<float>(slot.block));
+    slot.cut.take(replica_ranks_->rank(), core::local_data<float>(parameter),
+                  core::local_data<float>(slot.block));
     core::drop_values(slot.whole);
   }
   by_node_[parameter.node()] = slots_.size();
@@ -118,7 +119,7 @@ void ShardedParameters::gather(const Slots& slots) {
 // whole come straight to their place; others come beside it, without this worker's own, which goes from where
 // it is.
 void ShardedParameters::start_fetch(Slots slots) {
-  const auto rank = holders_->rank(), count = holders_->size();
+  const auto rank = replica_ranks_->rank(), count = replica_ranks_->size();
   std::vector<Message> messages;
   Fetch& fetch = fetch_.emplace();
   for (const auto i : slots) {
@@ -156,7 +157,7 @@ void ShardedParameters::finish_fetch() {
     if (slot.cut.contiguous()) continue;
     const float* block = core::local_data<float>(fetch_->arrives[k]);
     for (int w = 0; w < slot.cut.workers(); ++w) {
-      const bool own = w == holders_->rank();
+      const bool own = w == replica_ranks_->rank();
       slot.cut.put(w, own ? core::local_data<float>(slot.block) : block, core::local_data<float>(slot.whole));
       if (!own) block += slot.cut.elements(w);
     }
@@ -223,18 +224,18 @@ void ShardedParameters::store(std::size_t i, const core::Array& whole) {
   if (slot.cut.whole())
     std::copy(from, from + whole.numel(), core::local_data<float>(slot.block));
   else
-    slot.cut.take(holders_->rank(), from, core::local_data<float>(slot.block));
+    slot.cut.take(replica_ranks_->rank(), from, core::local_data<float>(slot.block));
 }
 
 core::Array ShardedParameters::assemble(std::size_t i, const core::Array& block, int worker) const {
   const auto& cut = slots_[i].cut;
   if (cut.whole()) return workers_->rank() == worker ? block : core::Array();
-  const int each = holders_->size(), rank = holders_->rank(), at = worker % each;
+  const int each = replica_ranks_->size(), rank = replica_ranks_->rank(), at = worker % each;
   if (workers_->rank() / each != worker / each) return {};  // of another replica
   if (rank != at) {
     const auto own = bytes_of(core::local_data<float>(block), block.numel());
     if (!own.empty())
-      holders_->exchange_all(std::vector<Message>{{.peer = at, .out = own, .in = {}}}, "assemble");
+      replica_ranks_->exchange_all(std::vector<Message>{{.peer = at, .out = own, .in = {}}}, "assemble");
     return {};
   }
   const auto bounds = block_bounds(cut);
@@ -245,7 +246,7 @@ core::Array ShardedParameters::assemble(std::size_t i, const core::Array& block,
     float* to = core::local_data<float>(staging) + bounds[static_cast<std::size_t>(w)] / sizeof(float);
     messages.push_back({.peer = w, .out = {}, .in = bytes_of(to, cut.elements(w))});
   }
-  holders_->exchange_all(messages, "assemble");
+  replica_ranks_->exchange_all(messages, "assemble");
   for (int w = 0; w < cut.workers(); ++w) {
     const float* from =
         w == rank ? core::local_data<float>(block)
@@ -257,17 +258,17 @@ core::Array ShardedParameters::assemble(std::size_t i, const core::Array& block,
 
 core::Array ShardedParameters::spread(std::size_t i, const core::Array& whole, int worker) const {
   const auto& cut = slots_[i].cut;
-  const int rank = holders_->rank(), from = worker % blocks();
+  const int rank = replica_ranks_->rank(), from = worker % blocks();
   if (cut.whole()) {
     auto out = rank == from ? whole : make_array(slots_[i].whole.sizes());
-    holders_->broadcast(from, bytes_of(core::local_data<float>(out), out.numel()));
+    replica_ranks_->broadcast(from, bytes_of(core::local_data<float>(out), out.numel()));
     return out;
   }
   auto block = make_array(cut.sizes(rank));
   const auto own = bytes_of(core::local_data<float>(block), block.numel());
   if (rank != from) {
     if (!own.empty())
-      holders_->exchange_all(std::vector<Message>{{.peer = from, .out = {}, .in = own}}, "spread");
+      replica_ranks_->exchange_all(std::vector<Message>{{.peer = from, .out = {}, .in = own}}, "spread");
     return block;
   }
   const auto bounds = block_bounds(cut);
@@ -281,20 +282,20 @@ core::Array ShardedParameters::spread(std::size_t i, const core::Array& whole, i
     cut.take(w, core::local_data<float>(whole), to);
     if (w != rank) messages.push_back({.peer = w, .out = bytes_of(to, cut.elements(w)), .in = {}});
   }
-  holders_->exchange_all(messages, "spread");
+  replica_ranks_->exchange_all(messages, "spread");
   return block;
 }
 
 core::Array ShardedParameters::block_of(std::size_t i, const core::Array& whole) const {
   const auto& cut = slots_[i].cut;
   if (cut.whole()) return whole;
-  auto block = make_array(cut.sizes(holders_->rank()));
-  cut.take(holders_->rank(), core::local_data<float>(whole), core::local_data<float>(block));
+  auto block = make_array(cut.sizes(replica_ranks_->rank()));
+  cut.take(replica_ranks_->rank(), core::local_data<float>(whole), core::local_data<float>(block));
   return block;
 }
 
-BlockHolders ShardedParameters::holders() {
-  BlockHolders out{of_holders_.get(), {}};
+ShardRanks ShardedParameters::shard_ranks() {
+  ShardRanks out{of_replica_.get(), {}};
   for (const auto i : trained()) out.cut.push_back(!slots_[i].cut.whole());
   return out;
 }

@@ -66,19 +66,19 @@ class ShardedParameters final : public core::ParameterStore {
   /// Places in parameters() of those that are trained.
   std::vector<std::size_t> trained() const;
   /// The workers who hold blocks of arrays that lie as the trained parameters do.
-  BlockHolders holders();
+  ShardRanks shard_ranks();
 
   std::size_t size() const { return slots_.size(); }
   const AxisCut& cut(std::size_t i) const { return slots_[i].cut; }
   const std::shared_ptr<Communicator>& workers() const { return workers_; }
-  int block() const { return holders_->rank(); }  ///< which block of each parameter is this worker's
+  int block() const { return replica_ranks_->rank(); }  ///< which block of each parameter is this worker's
   /// The whole array on `worker`, of which `block` is this worker's part, cut as parameter i; empty on the
   /// others.
   core::Array assemble(std::size_t i, const core::Array& block, int worker) const;
   /// The other way: this worker's block of the array that `worker`, of its replica, has whole; the others
   /// give anything.
   core::Array spread(std::size_t i, const core::Array& whole, int worker) const;
-  int blocks() const { return holders_->size(); }  ///< of each parameter
+  int blocks() const { return replica_ranks_->size(); }  ///< of each parameter
   /// The worker of this replica that has that block.
   int worker_of(int block) const { return workers_->rank() / blocks() * blocks() + block; }
   /// This worker's block of a whole array, cut as parameter i.
@@ -110,13 +110,13 @@ class ShardedParameters final : public core::ParameterStore {
   void drop(Slot& slot);
 
   friend class ShardedGradients;
-  std::shared_ptr<Communicator> workers_, holders_;  // holders: of this replica's blocks
+  std::shared_ptr<Communicator> workers_, replica_ranks_;  // holders: of this replica's blocks
   // The same, for what travels beside the computation: values, and gradients on several ways at once.
   static constexpr std::size_t kWays = 8;
   std::shared_ptr<Communicator> values_;
   std::array<std::shared_ptr<Communicator>, kWays> sums_;
   std::array<std::shared_ptr<Communicator>, kWays> across_;  // same block, one worker of each replica
-  std::unique_ptr<AxisCollectives> of_holders_;
+  std::unique_ptr<AxisCollectives> of_replica_;
   std::vector<std::string> axes_;
   std::vector<Slot> slots_;
   std::map<const void*, std::size_t> by_node_;  // for look-up alone

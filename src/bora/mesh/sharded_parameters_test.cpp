@@ -126,8 +126,8 @@ TEST(ShardedParameters, NormsHaveTheBitsOfOneWorker) {
       for (int i = 0; i < 15; ++i) model.table.data<float>()[i] = std::sin(static_cast<float>(i)) * 1e-3F;
       store.adopt(model.parameters());
       const std::vector<core::Array> arrays{*store.shards()[0].array, *store.shards()[1].array};
-      const BlockHolders holders[] = {store.holders()};
-      const auto squares = sums_of_squares(arrays, holders);
+      const ShardRanks shard_ranks[] = {store.shard_ranks()};
+      const auto squares = sums_of_squares(arrays, shard_ranks);
       if (workers == 1) alone = squares;
       EXPECT_EQ(squares, alone);
     }));
@@ -141,8 +141,8 @@ TEST(ShardedParameters, ANumberThatIsNotFiniteIsSeenByAll) {
     ShardedParameters store(borrowed(c), {"embed"});
     store.adopt(model.parameters());
     const std::vector<core::Array> arrays{*store.shards()[0].array, *store.shards()[1].array};
-    const BlockHolders holders[] = {store.holders()};
-    EXPECT_FALSE(std::isfinite(sums_of_squares(arrays, holders)[0]));
+    const ShardRanks shard_ranks[] = {store.shard_ranks()};
+    EXPECT_FALSE(std::isfinite(sums_of_squares(arrays, shard_ranks)[0]));
   }));
 }
 

@@ -30,8 +30,7 @@ class ShardedGradients {
   void add(std::int64_t round, std::size_t i, const core::Array& gradient);
   // Waits for what is under way: other messages may follow.
   void finish();
-  void finish(std::int64_t round, std::span<const double> scalars);
-  // Blocks of the sum over all lanes (empty where no lane touched a parameter), and the scalars.
+  // Shards of the sum over all lanes; empty where no lane touched a parameter.
   LaneSum take_total();
 
  private:
@@ -67,12 +66,11 @@ class ShardedGradients {
   std::int64_t lanes_;
   std::vector<std::size_t> slots_;  // of the store, by trained parameter
   std::vector<LaneTree> trees_;     // likewise
-  LaneTree scalars_;
   std::vector<bool> touched_;
 };
 
 ShardedGradients::ShardedGradients(ShardedParameters& store, std::int64_t lanes)
-    : store_(store), lanes_(lanes), slots_(store.trained()), scalars_(lanes, 0), touched_(slots_.size()) {
+    : store_(store), lanes_(lanes), slots_(store.trained()), touched_(slots_.size()) {
   for (std::size_t i = 0; i < slots_.size(); ++i) trees_.emplace_back(lanes, 1);
 }
 
@@ -88,7 +86,7 @@ std::int64_t ShardedGradients::lane(std::int64_t round) const {
 
 // Of the workers of a replica, in a round.
 LaneRange ShardedGradients::lanes_of(std::int64_t round, int replica) const {
-  const std::int64_t each = store_.holders_->size();
+  const std::int64_t each = store_.replica_ranks_->size();
   const std::int64_t first = std::min(round * store_.workers()->size() + replica * each, lanes_);
   return {first, std::min(each, lanes_ - first)};
 }
@@ -96,18 +94,18 @@ LaneRange ShardedGradients::lanes_of(std::int64_t round, int replica) const {
 // The pieces travel while the next gradients are computed: first within the replica; what its lanes add up to
 // goes to the other replicas.
 void ShardedGradients::add(std::int64_t round, std::size_t i, const core::Array& gradient) {
-  auto& holders = *store_.holders_;
+  auto& ranks = *store_.replica_ranks_;
   const auto& cut = store_.cut(slots_[i]);
   const trace::Span span("reduce-scatter", "elements", gradient.numel());
-  const int rank = holders.rank();
+  const int rank = ranks.rank();
   const auto lanes = lanes_of(round, replica()).lanes;  // of workers 0, 1, ... of the replica
   touched_[i] = true;
   const std::int64_t bytes = gradient.numel() * std::int64_t{sizeof(float)};
   while (!pieces_.empty() && (pieces_.size() == kWays || flying_bytes_ + bytes > kMostFlying))
     finish_pieces();
-  std::vector<core::Array> out(static_cast<std::size_t>(holders.size())), in(out.size());
+  std::vector<core::Array> out(static_cast<std::size_t>(ranks.size())), in(out.size());
   std::vector<Message> messages;
-  for (int w = 0; w < holders.size(); ++w) {
+  for (int w = 0; w < ranks.size(); ++w) {
     const auto at = static_cast<std::size_t>(w);
     const bool sends = rank < lanes, receives = w < lanes;
     if (sends) {
@@ -186,20 +184,8 @@ void ShardedGradients::finish() {
   while (!to_replicas_.empty()) finish_replicas();
 }
 
-void ShardedGradients::finish(std::int64_t round, std::span<const double> scalars) {
-  auto& workers = *store_.workers();
-  std::vector<double> all(scalars.size() * static_cast<std::size_t>(workers.size()));
-  workers.all_gather(std::as_bytes(scalars), std::as_writable_bytes(std::span(all)));
-  for (int w = 0; w < workers.size(); ++w) {
-    const std::int64_t lane = round * workers.size() + w;
-    if (lane >= lanes_) break;
-    const auto first = all.begin() + static_cast<std::ptrdiff_t>(scalars.size()) * w;
-    scalars_.push({lane, 1, {}, {first, first + static_cast<std::ptrdiff_t>(scalars.size())}});
-  }
-}
-
 LaneSum ShardedGradients::take_total() {
-  LaneSum total = scalars_.take_total();
+  LaneSum total{0, lanes_, {}, {}};
   for (std::size_t i = 0; i < trees_.size(); ++i)
     total.arrays.push_back(touched_[i] ? std::move(trees_[i].take_total().arrays[0]) : core::Array());
   return total;
@@ -210,7 +196,7 @@ namespace {
 class ShardedReducer final : public GradientReducer {
  public:
   explicit ShardedReducer(ShardedParameters& store)
-      : GradientReducer(store.workers(), store.parameters(), store.shards(), {store.holders()}, &store),
+      : GradientReducer(store.workers(), store.parameters(), store.shards(), {store.shard_ranks()}, &store),
         store_(store) {}
 
   bool owns(std::int64_t lane, std::int64_t) const override {
@@ -221,13 +207,11 @@ class ShardedReducer final : public GradientReducer {
   LaneSum sum_lanes(std::int64_t lanes, const LossOfLane& loss_of) override {
     ShardedGradients sum(store_, lanes);
     for (std::int64_t round = 0; round < sum.rounds(); ++round) {
-      const auto scalars = run_lane(sum.lane(round), loss_of, [&](const Loss& loss) {
+      run_lane(sum.lane(round), loss_of, [&](const Loss& loss) {
         return core::stream_gradients(
             arrays(), loss, [&](std::size_t i, const core::Array& gradient) { sum.add(round, i, gradient); });
       });
       sum.finish();
-      agree_on_scalars();
-      sum.finish(round, scalars);
     }
     store_.release();  // the optimizer changes the blocks
     return sum.take_total();

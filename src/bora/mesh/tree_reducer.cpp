@@ -22,9 +22,10 @@ class TreeReducer final : public GradientReducer {
   LaneSum sum_lanes(std::int64_t lanes, const LossOfLane& loss_of) override {
     LaneTree tree(lanes, arrays().size());
     for (std::int64_t lane = 0; lane < lanes; ++lane) {
-      if (owns(lane, lanes)) tree.finish(lane, add_gradients(lane, loss_of, tree.buffer_for(lane)));
+      if (!owns(lane, lanes)) continue;
+      add_gradients(lane, loss_of, tree.buffer_for(lane));
+      tree.finish(lane, {});
     }
-    agree_on_scalars();
     return total_.reduce(tree);
   }
 

@@ -4,23 +4,15 @@
 
 #include <cmath>
 
-#include "bora/core/kernels/cpu/square_sum.h"
-#include "bora/core/step_ops.h"
+#include "bora/mesh/square_sums.h"
 
 namespace bora::optim {
 
 std::vector<Squares> sums_of_squares(std::span<const core::Array> arrays) {
+  const auto sums = mesh::sums_of_squares(arrays, {});
   std::vector<Squares> out;
-  for (const core::Array& array : arrays) {
-    if (array.empty()) {
-      out.emplace_back();
-      continue;
-    }
-    const float largest = core::max_abs(array);
-    kernels::SquareSum sum(largest);
-    if (std::isfinite(largest)) core::add_squares(sum, array);
-    out.push_back({std::isfinite(largest) ? sum.value() : static_cast<double>(largest), array.numel()});
-  }
+  for (std::size_t i = 0; i < arrays.size(); ++i)
+    out.push_back({sums[i], arrays[i].empty() ? 0 : arrays[i].numel()});
   return out;
 }
 

@@ -17,8 +17,8 @@ struct Squares {
   std::int64_t elements = 0;
 };
 
-/// For each array, with bits that do not depend on how arrays are cut (kernels/square_sum.h): where workers
-/// hold blocks of them, theirs is the function to use.
+/// For each array, with bits that do not depend on how arrays are cut (mesh/square_sums.h): where ranks hold
+/// shards of them, theirs is the function to use.
 using SquaresOf = std::function<std::vector<Squares>(std::span<const core::Array>)>;
 std::vector<Squares> sums_of_squares(std::span<const core::Array> arrays);
 

@@ -64,7 +64,8 @@ struct NamedArray {
 };
 
 /// An optimizer with its state for one list of parameters, all of them trained. Parameters, gradients and
-/// state are fp32 and contiguous, in host memory; state begins as zeros. One thread at a time.
+/// state are fp32 and contiguous; a parameter's gradient and state lie on its device. State begins as zeros.
+/// One thread at a time.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;

@@ -47,8 +47,26 @@ double target_bytes(const data::Batch& batch, std::span<const std::int32_t> byte
 EvalResult of_batch(const nn::LanguageModel& model, const data::Batch& batch,
                     std::span<const std::int32_t> bytes_per_token, const nn::LossOptions& options) {
   const auto sums = model.objective(token_batch(batch, 0, batch.sequences), std::nullopt, options);
-  return {sums.loss.item(), sums.weight.item(), target_bytes(batch, bytes_per_token), batch.sequences,
-          values_of(sums.metrics)};
+  core::ReadBack read;
+  const auto loss = read.add(core::Number(sums.loss)), weight = read.add(core::Number(sums.weight));
+  for (const auto& m : lane_metrics(sums.metrics)) {
+    read.add(m.sum);
+    read.add(m.weight);
+  }
+  read.wait();
+  EvalResult out{read.value(loss), read.value(weight), target_bytes(batch, bytes_per_token), batch.sequences};
+  auto at = weight;
+  for (const auto& m : sums.metrics) {
+    const double sum = read.value(++at);
+    out.metrics.push_back({m.name, sum, read.value(++at)});
+  }
+  return out;
+}
+
+std::vector<std::string> names_of(const std::vector<mesh::MetricSum>& metrics) {
+  std::vector<std::string> names;
+  for (const auto& m : metrics) names.push_back(m.name);
+  return names;
 }
 
 // Results of all workers, whose metrics have the same names: sent as numbers.
@@ -85,7 +103,7 @@ EvalResult evaluate(const nn::LanguageModel& model, const data::Dataset& set, st
     const auto first = (begin + me < batches ? begin + me : begin) * batch_size;
     const auto mine = of_batch(model, data::read_batch(set, first, std::min(batch_size, total - first)),
                                bytes_per_token, options);
-    names.add(mine.metrics);
+    names.add(names_of(mine.metrics));
     if (!workers) {
       out += mine;
       continue;

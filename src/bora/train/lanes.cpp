@@ -32,9 +32,9 @@ nn::TokenBatch token_batch(const data::Batch& batch, std::int64_t first, std::in
   return out;
 }
 
-std::vector<mesh::MetricSum> values_of(const std::vector<nn::NamedSum>& metrics) {
-  std::vector<mesh::MetricSum> out;
-  for (const auto& m : metrics) out.push_back({m.name, m.sum.item(), m.weight.item()});
+std::vector<mesh::LaneMetric> lane_metrics(const std::vector<nn::NamedSum>& metrics) {
+  std::vector<mesh::LaneMetric> out;
+  for (const auto& m : metrics) out.push_back({m.name, m.sum, m.weight});
   return out;
 }
 

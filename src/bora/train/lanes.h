@@ -13,6 +13,7 @@ namespace bora::train {
 /// Sequences [first, first + count) of a batch as arrays. InvalidArgument for a batch without its targets.
 nn::TokenBatch token_batch(const data::Batch& batch, std::int64_t first, std::int64_t count);
 
-std::vector<mesh::MetricSum> values_of(const std::vector<nn::NamedSum>& metrics);
+/// For a lane: nothing is read yet.
+std::vector<mesh::LaneMetric> lane_metrics(const std::vector<nn::NamedSum>& metrics);
 
 }  // namespace bora::train

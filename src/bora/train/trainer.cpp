@@ -70,14 +70,14 @@ StepResult Trainer::step() {
   return r;
 }
 
-void Trainer::change_parameters(const mesh::LaneSum& sum, StepResult& r) {
+void Trainer::change_parameters(const mesh::GradientSum& sum, StepResult& r) {
   r.loss = sum.scalars[0] / r.weight;
   optim::StepInfo info{.step = step_, .learning_rate = r.learning_rate, .gradient_scale = 1 / r.weight};
-  info.squares = [this](std::span<const core::Array> arrays) { return squares_of(arrays); };
+  info.squares = [this](std::span<const core::Array> arrays) {
+    return squares_of(arrays, mesh::sums_of_squares(arrays, reducer().shard_ranks()));
+  };
   info.whole_arrays = &reducer().whole_arrays();
-  trace::Span norm("gradient norm");
-  info.gradient_norm = r.gradient_norm = optim::global_norm(squares_of(sum.arrays)) / r.weight;
-  norm.end();
+  info.gradient_norm = r.gradient_norm = optim::global_norm(squares_of(sum.arrays, sum.squares)) / r.weight;
   r.skipped = is_bad(sum, r);
   if (r.skipped) return;
   const trace::Span span("optimizer");
@@ -99,7 +99,7 @@ bool Trainer::is_bad(const mesh::LaneSum& sum, const StepResult& r) {
 }
 
 // A lane is a fixed slice of the batch, computed alone with its own key, by whichever worker owns it.
-mesh::LaneSum Trainer::gradients(const data::Batch& batch) {
+mesh::GradientSum Trainer::gradients(const data::Batch& batch) {
   const auto lanes = lanes_for(batch.sequences), each = batch.sequences / lanes;
   auto& workers = reducer().workers();
   if (workers.size() > 1) workers.activity(fmt::format("step {}: gradients", step_));
@@ -112,13 +112,11 @@ mesh::LaneLoss Trainer::lane_loss(const data::Batch& batch, std::int64_t lane, s
   if (options_.dropout)
     key = key_.fold(static_cast<std::uint64_t>(step_)).fold(static_cast<std::uint64_t>(lane));
   auto result = parts_.model.objective(token_batch(batch, lane * each, each), key, options_.loss);
-  return {std::move(result.loss), result.weight.item(), values_of(result.metrics)};
+  return {std::move(result.loss), result.weight, lane_metrics(result.metrics)};
 }
 
-std::vector<optim::Squares> Trainer::squares_of(std::span<const core::Array> arrays) const {
-  const auto holders = reducer().holders();
-  if (holders.empty()) return optim::sums_of_squares(arrays);
-  const auto sums = mesh::sums_of_squares(arrays, holders);
+std::vector<optim::Squares> Trainer::squares_of(std::span<const core::Array> arrays,
+                                                const std::vector<double>& sums) const {
   std::vector<optim::Squares> out;
   for (std::size_t i = 0; i < arrays.size(); ++i)
     out.push_back({sums[i], arrays[i].empty() ? 0 : elements_[i]});

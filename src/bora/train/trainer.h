@@ -55,6 +55,9 @@ enum class Outcome { finished, stopped };
 /// lanes and all hold the same parameters, bit for bit. Order of one step: batch, lanes forward and backward,
 /// their sum, clip, skip test, optimizer, hooks.
 ///
+/// On a device the host waits once in a step, for the loss, the metrics and the norm together, after all
+/// gradients and before the optimizer; an optimizer that clips its updates waits for their norm too.
+///
 /// A batch in which no token counts is skipped and counted. A loss or gradient norm that is not finite never
 /// reaches the optimizer: NonFinite, or a skipped step where options or skip_step say so.
 class Trainer {
@@ -101,13 +104,14 @@ class Trainer {
   void load_state(const Json& state);
 
  private:
-  mesh::LaneSum gradients(const data::Batch& batch);
+  mesh::GradientSum gradients(const data::Batch& batch);
   mesh::LaneLoss lane_loss(const data::Batch& batch, std::int64_t lane, std::int64_t each) const;
-  std::vector<optim::Squares> squares_of(std::span<const core::Array> arrays) const;
+  std::vector<optim::Squares> squares_of(std::span<const core::Array> arrays,
+                                         const std::vector<double>& sums) const;
   bool anyone_stops();
   mesh::GradientReducer& reducer() const { return *parts_.reducer; }
   mesh::Communicator& everyone() const { return parts_.world ? *parts_.world : reducer().workers(); }
-  void change_parameters(const mesh::LaneSum& sum, StepResult& r);
+  void change_parameters(const mesh::GradientSum& sum, StepResult& r);
   bool ends_the_run(double value) const;
   bool is_bad(const mesh::LaneSum& sum, const StepResult& r);
   [[noreturn]] void fail_not_finite(const mesh::LaneSum& sum, const StepResult& r) const;

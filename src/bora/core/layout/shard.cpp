@@ -51,6 +51,15 @@ void require_whole(std::string_view who, const Operand& x) {
        who, axis, describe(x), tensor(x.array).size(*cut), whole_size(x.array, *cut));
 }
 
+void require_final(std::string_view who, const Array& x) {
+  const auto& place = x.node()->layout.place;
+  if (std::find(place.begin(), place.end(), Layout::kPartial) != place.end()) {
+    fail(ErrorKind::InvalidArgument,
+         "{}: the array is this worker's part of a sum over workers\nhint: core::whole() adds them up", who);
+  }
+  require_whole(who, {x, {}});
+}
+
 template <class T>
 std::vector<T> local_vector(const Array& x) {
   if (x.empty())

@@ -3,6 +3,11 @@
 #include "bora/core/step_ops.h"
 
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/scalar_tensor.h>
+#include <ATen/ops/zeros.h>
+
+#include <algorithm>
+#include <cmath>
 
 #include "bora/base/error.h"
 #include "bora/core/autograd/cast.h"
@@ -73,19 +78,34 @@ void add_scaled(Array& into, float factor, const Array& from, float keep) try {
   rethrow("add_scaled", {Operand{into, {}}, Operand{from, {}}});
 }
 
-float max_abs(const Array& x) try {
-  return checked("max_abs", {&x}) ? kernels::max_abs(x.numel(), values(x)) : plain::max_abs(tensor(x));
+Array max_abs(const Array& x) try {
+  if (!checked("max_abs", {&x})) return wrap(plain::max_abs(tensor(x)));
+  return wrap(at::scalar_tensor(kernels::max_abs(x.numel(), values(x)), at::kFloat));
 } catch (...) {
   rethrow("max_abs", {Operand{x, {}}});
 }
 
-void add_squares(kernels::SquareSum& sum, const Array& x) try {
-  if (checked("add_squares", {&x}))
-    sum.add(x.numel(), values(x));
-  else
-    plain::add_squares(sum, tensor(x));
+Array square_numbers(const Array& x, const Array& largest) try {
+  if (!checked("square_numbers", {&x})) return wrap(plain::square_numbers(tensor(x), tensor(largest)));
+  at::Tensor out = at::zeros({4}, at::kDouble);
+  const float most = *values(largest);
+  if (!std::isfinite(most)) return wrap(out);
+  kernels::SquareSum sum(most);
+  sum.add(x.numel(), values(x));
+  const auto numbers = sum.numbers();
+  std::copy(numbers.begin(), numbers.end(), out.mutable_data_ptr<double>());
+  return wrap(std::move(out));
 } catch (...) {
-  rethrow("add_squares", {Operand{x, {}}});
+  rethrow("square_numbers", {Operand{x, {}}, Operand{largest, {}}});
+}
+
+double sum_of_squares(double largest, std::span<const double> numbers) {
+  if (!std::isfinite(largest)) return largest;
+  kernels::SquareSum sum(static_cast<float>(largest));
+  kernels::SquareSum::Numbers added{};
+  std::copy_n(numbers.begin(), added.size(), added.begin());
+  sum.add(added);
+  return sum.value();
 }
 
 std::int64_t first_non_finite(const Array& x) try {

@@ -3,8 +3,16 @@
 #include "bora/core/plain/step_ops.h"
 
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/frexp.h>
+#include <ATen/ops/ones_like.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/where.h>
+#include <ATen/ops/zeros.h>
 
-#include <cmath>
+#include <algorithm>
+#include <tuple>
+
+#include "bora/core/kernels/cpu/square_sum.h"
 
 namespace bora::core::plain {
 
@@ -28,28 +36,35 @@ void adamw(const kernels::AdamW& s, const Tensor& p, const Tensor& gradient, con
   p.copy_(old.sub(step.add(old, s.weight_decay), s.learning_rate));
 }
 
-float max_abs(const Tensor& x) {
-  if (x.numel() == 0) return 0;
-  const float most = x.abs().max().item().toFloat();
-  return std::isfinite(most) ? most : NAN;
+Tensor max_abs(const Tensor& x) {
+  if (x.numel() == 0) return at::zeros({}, x.options());
+  const Tensor most = x.abs().max();
+  return at::where(most.isfinite(), most, most.sub(most));  // inf - inf is NaN
 }
 
 // As kernels::SquareSum: whole numbers of units, in pieces whose sums fit in 64 bits.
-void add_squares(kernels::SquareSum& sum, const Tensor& x) {
+Tensor square_numbers(const Tensor& x, const Tensor& largest) {
   constexpr std::int64_t kTerms = 1 << 20;
   constexpr double kCoarse = 0x1.8p12, kFine = 0x1.8p-28;
+  // 2^-e without a table of powers: largest = mantissa · 2^e, and the quotient is exact.
+  const Tensor most = largest.to(at::kDouble);
+  const Tensor mantissa = std::get<0>(at::frexp(most));
+  const Tensor scale = at::where(most.gt(0), mantissa.div(most), at::ones_like(most));
   const Tensor flat = x.reshape({-1});
+  Tensor sum = at::zeros({4}, flat.options().dtype(at::kLong));
   for (std::int64_t first = 0; first < flat.numel(); first += kTerms) {
     const auto count = std::min(kTerms, flat.numel() - first);
-    const Tensor v = flat.narrow(0, first, count).to(at::kDouble).mul(std::ldexp(1.0, -sum.exponent()));
+    const Tensor v = flat.narrow(0, first, count).to(at::kDouble).mul(scale);
     const Tensor square = v.mul(v);
     const Tensor rounded = square.add(kCoarse).sub(kCoarse);
     const Tensor rest = square.sub(rounded).add(kFine).sub(kFine);
-    const auto units = [](const Tensor& part, double unit) {
-      return part.mul(unit).to(at::kLong).sum().item().toLong();
-    };
-    sum.add_units(units(rounded, 0x1p40), units(rest, 0x1p80));
+    const Tensor high = rounded.mul(0x1p40).to(at::kLong).sum(), low = rest.mul(0x1p80).to(at::kLong).sum();
+    constexpr int kBits = kernels::SquareSum::kNumberBits;
+    constexpr std::int64_t kRest = (std::int64_t{1} << kBits) - 1;
+    sum = sum.add(
+        at::stack({high.__rshift__(kBits), high.__and__(kRest), low.__rshift__(kBits), low.__and__(kRest)}));
   }
+  return sum.to(at::kDouble);
 }
 
 std::int64_t first_non_finite(const Tensor& x) {

@@ -127,11 +127,6 @@ SquareSum& SquareSum::operator+=(const SquareSum& other) {
   return *this;
 }
 
-void SquareSum::add_units(std::int64_t high, std::int64_t low) {
-  high_ += high;
-  low_ += low;
-}
-
 double SquareSum::value() const {
   const double sum = static_cast<double>(high_) * 0x1p-40 + static_cast<double>(low_) * 0x1p-80;
   return std::ldexp(sum, 2 * exponent_);
@@ -146,6 +141,21 @@ SquareSum::Parts SquareSum::parts() const {
 void SquareSum::add(const Parts& parts) {
   high_ += static_cast<decltype(high_)>(parts.words[0]) * (std::int64_t{1} << kWord) + parts.words[1];
   low_ += static_cast<decltype(low_)>(parts.words[2]) * (std::int64_t{1} << kWord) + parts.words[3];
+}
+
+SquareSum::Numbers SquareSum::numbers() const {
+  constexpr std::int64_t kRest = (std::int64_t{1} << kNumberBits) - 1;
+  return {static_cast<double>(high_ >> kNumberBits), static_cast<double>(high_ & kRest),
+          static_cast<double>(low_ >> kNumberBits), static_cast<double>(low_ & kRest)};
+}
+
+void SquareSum::add(const Numbers& numbers) {
+  const auto units = [&](std::size_t first) {
+    return static_cast<decltype(high_)>(numbers[first]) * (std::int64_t{1} << kNumberBits) +
+           static_cast<decltype(high_)>(numbers[first + 1]);
+  };
+  high_ += units(0);
+  low_ += units(2);
 }
 
 }  // namespace bora::kernels

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
 #pragma once
+#include <array>
 #include <cstdint>
 
 namespace bora::kernels {
@@ -20,9 +21,6 @@ class SquareSum {
   void add(std::int64_t n, const float* x);
   /// Another part with the same `largest`.
   SquareSum& operator+=(const SquareSum& other);
-  /// Squares that were added up elsewhere, of elements times 2^-exponent(), in units of 2^-40 and 2^-80.
-  void add_units(std::int64_t high, std::int64_t low);
-  int exponent() const { return exponent_; }
   double value() const;
 
   /// What has been added, to be sent to other workers.
@@ -31,6 +29,14 @@ class SquareSum {
   };
   Parts parts() const;
   void add(const Parts& parts);
+
+  /// The same in numbers that doubles hold exactly, of up to 2^43 elements, as a device adds them up: squares
+  /// of elements times 2^-e, 2^e being above `largest`, in units of 2^-40 and of 2^-80, and of each how many
+  /// times 2^kNumberBits and the rest.
+  static constexpr int kNumberBits = 30;
+  using Numbers = std::array<double, 4>;
+  Numbers numbers() const;
+  void add(const Numbers& numbers);
 
  private:
   int exponent_;  // elements are multiplied by 2^-exponent_, so that they lie within (-1, 1)
