@@ -22,6 +22,7 @@
 #include "bora/core/reduce.h"
 #include "bora/core/rope.h"
 #include "bora/core/routing.h"
+#include "bora/core/rows_apart.h"
 #include "bora/core/torch/testing.h"
 
 namespace bora::core {
@@ -313,6 +314,23 @@ TEST_P(PlainOps, AreTheOracleOfTheKernels) {
 
 INSTANTIATE_TEST_SUITE_P(Shapes, PlainOps,
                          ::testing::Values(Sizes{1, 1, 2}, Sizes{2, 5, 8}, Sizes{3, 33, 20}));
+
+// Of rows that are computed apart: the kernel of few positions a row, and of one more than it takes.
+TEST(PlainOps, OfFewRows) {
+  const NameList in{"b", "t", "e"}, weight{"o", "e"}, out{"b", "t", "o"};
+  for (const std::int64_t rows : {1, 3}) {
+    for (const std::int64_t positions : {1, 2, 16, 17}) {
+      const Array x = wrap(values({rows, positions, 75}, 1)), w = wrap(values({130, 75}, 2));
+      const auto product = [&] {
+        const RowsApart apart(rows);
+        return tensor(dot({x, in}, {w, weight}, out));
+      };
+      const Tensor kernel = product();
+      const PlainOpsScope scope;
+      EXPECT_LE(worst(kernel, product()), 2e-6) << rows << " rows of " << positions;
+    }
+  }
+}
 
 TEST(PlainOpsScope, HoldsWhenABlockIsComputedAgain) {
   Array x = wrap(values({4}));
