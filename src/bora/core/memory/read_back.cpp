@@ -14,19 +14,23 @@
 namespace bora::core {
 
 Number::Number(const Array& array) {
-  if (array.empty() || tensor(array).is_cpu())
-    value_ = array.item();
-  else
-    array_ = stop_gradient(array);
+  if (array.empty() || tensor(array).is_cpu() || array.numel() != 1) {
+    value_ = array.item();  // or its refusal
+    return;
+  }
+  require_final("item", array);
+  array_ = stop_gradient(array);
 }
 
 double Number::value() const { return array_.empty() ? value_ : array_.item(); }
 
 std::size_t ReadBack::add(const Array& x) {
-  if (x.empty() || tensor(x).is_cpu())
+  if (x.empty() || tensor(x).is_cpu()) {
     pieces_.push_back({{}, x.to_vector<double>()});
-  else
+  } else {
+    require_final("read back", x);
     pieces_.push_back({x, {}});
+  }
   return pieces_.size() - 1;
 }
 
@@ -45,7 +49,6 @@ void ReadBack::wait() try {
     std::vector<Piece*> waiting;
     for (auto& piece : pieces_) {
       if (piece.array.empty() || tensor(piece.array).device() != device) continue;
-      require_final("read back", piece.array);
       there.push_back(tensor(piece.array).detach().reshape({-1}).to(at::kDouble));
       waiting.push_back(&piece);
     }
