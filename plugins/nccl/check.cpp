@@ -121,7 +121,7 @@ void run_worker(const Place& place, const mesh::NcclId& id) {
   check_tree_sum(transport);
 }
 
-// What the first worker that failed says; "" if none did.
+// What the first rank that failed says; "" if none did.
 std::string run_workers(const std::vector<int>& devices) {
   const auto id = make_id();
   std::vector<std::string> errors(devices.size());

@@ -194,7 +194,7 @@ Manifest write_part(const std::string& run_directory, const CheckpointView& view
   } catch (const std::exception& e) {
     try {
       write_atomically(refusal_path(directory, view.part.index), e.what());
-    } catch (const std::exception&) {  // the first worker's deadline tells
+    } catch (const std::exception&) {  // rank 0's deadline tells
     }
     throw;
   }

@@ -77,7 +77,7 @@ struct CheckpointView {
   std::string state;  ///< JSON text
   SavePart part;
   std::vector<core::Array> kept;                ///< what the bytes belong to, if anything
-  const std::atomic<bool>* given_up = nullptr;  ///< the first worker of several need not wait any longer
+  const std::atomic<bool>* given_up = nullptr;  ///< rank 0 of several need not wait any longer
   std::uint64_t tensor_bytes() const;
 };
 CheckpointView view_of(const CheckpointContent& content);

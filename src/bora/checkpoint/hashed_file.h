@@ -10,15 +10,15 @@
 
 namespace bora::checkpoint {
 
-/// Hashes are kept for blocks of this many bytes too, so that damage can be located.
-inline constexpr std::uint64_t kHashBlock = 4 << 20;
+/// Hashes are kept for chunks of this many bytes too, so that damage can be located.
+inline constexpr std::uint64_t kHashChunk = 4 << 20;
 
 /// A file as a manifest lists it.
 struct FileRecord {
   std::string name;  ///< within the checkpoint's directory
   std::uint64_t size = 0;
   Hash128 hash;                 ///< XXH3-128 of the whole file, as `xxh128sum` prints it
-  std::vector<Hash128> blocks;  ///< of each kHashBlock bytes; the last may be shorter
+  std::vector<Hash128> chunks;  ///< of each kHashChunk bytes; the last may be shorter
   bool operator==(const FileRecord&) const = default;
 };
 
@@ -36,12 +36,12 @@ class HashedFile : public WriteFile {
  private:
   std::unique_ptr<WriteFile> inner_;
   FileRecord& record_;
-  Hasher whole_, block_;
-  std::uint64_t in_block_ = 0;
+  Hasher whole_, chunk_;
+  std::uint64_t in_chunk_ = 0;
 };
 
 /// Compares a file with its record: nothing, or what is wrong, e.g. "hash differs from the manifest (byte
-/// range 4,194,304-8,388,607); the file is damaged". `block`: which block to compare.
-std::string check_block(const ReadFile& file, const FileRecord& record, std::size_t block);
+/// range 4,194,304-8,388,607); the file is damaged". `chunk`: which one to compare.
+std::string check_chunk(const ReadFile& file, const FileRecord& record, std::size_t chunk);
 
 }  // namespace bora::checkpoint

@@ -62,20 +62,20 @@ FileRecord read_record(const Json& json, std::string_view path) {
   }
   record.size = static_cast<std::uint64_t>(size);
   record.hash = read_hash(json.value("xxh3_128", Json()), path);
-  for (const Json& block : json.value("blocks", Json::array()))
-    record.blocks.push_back(read_hash(block, path));
-  if (record.blocks.size() != (record.size + kHashBlock - 1) / kHashBlock) {
+  for (const Json& chunk : json.value("blocks", Json::array()))
+    record.chunks.push_back(read_hash(chunk, path));
+  if (record.chunks.size() != (record.size + kHashChunk - 1) / kHashChunk) {
     fail(ErrorKind::Corruption, "{}: {} of {} bytes has {} block hashes", path, record.name, record.size,
-         record.blocks.size());
+         record.chunks.size());
   }
   return record;
 }
 
 Json to_json(const FileRecord& record) {
-  Json blocks = Json::array();
-  for (const Hash128& block : record.blocks) blocks.push_back(block.hex());
+  Json chunks = Json::array();
+  for (const Hash128& chunk : record.chunks) chunks.push_back(chunk.hex());
   return Json{
-      {"name", record.name}, {"size", record.size}, {"xxh3_128", record.hash.hex()}, {"blocks", blocks}};
+      {"name", record.name}, {"size", record.size}, {"xxh3_128", record.hash.hex()}, {"blocks", chunks}};
 }
 
 }  // namespace
@@ -92,7 +92,7 @@ std::string manifest_text(const Manifest& m) {
   const Json json{{"format", kFormat},        {"version", m.version},     {"step", m.step},
                   {"lanes", m.lanes},         {"mesh", m.mesh},           {"config_hash", m.config_hash},
                   {"temporary", m.temporary}, {"time", m.time},           {"time_text", iso_time(m.time)},
-                  {"block_size", kHashBlock}, {"files", std::move(files)}};
+                  {"block_size", kHashChunk}, {"files", std::move(files)}};
   std::string body = json.dump(2);
   body.resize(body.size() - 2);  // "\n}"
   return body + seal(body);
@@ -126,8 +126,8 @@ Manifest parse_manifest(std::string_view text, std::string_view path) {
   m.time = json_get<double>(json, "time", path);
   if (m.time < 0 || m.time > kYear9999)
     fail(ErrorKind::Corruption, "{}: time is {}; it must be seconds since 1970", path, m.time);
-  if (json_get<std::int64_t>(json, "block_size", path) != static_cast<std::int64_t>(kHashBlock)) {
-    fail(ErrorKind::Corruption, "{}: block_size should be {}", path, kHashBlock);
+  if (json_get<std::int64_t>(json, "block_size", path) != static_cast<std::int64_t>(kHashChunk)) {
+    fail(ErrorKind::Corruption, "{}: block_size should be {}", path, kHashChunk);
   }
   for (const Json& file : json.value("files", Json::array())) m.files.push_back(read_record(file, path));
   return m;

@@ -34,7 +34,7 @@ std::string manifest_text(const Manifest& manifest);
 /// No run gets as far: steps and tokens beyond it are damage.
 inline constexpr std::int64_t kMostSteps = std::int64_t{1} << 53;
 
-/// Reads and checks: its own hash, types, possible values, file names (plain ones), number of blocks. `path`
+/// Reads and checks: its own hash, types, possible values, file names (plain ones), number of chunks. `path`
 /// appears in errors: Corruption, or Unsupported for a newer version.
 Manifest parse_manifest(std::string_view text, std::string_view path);
 

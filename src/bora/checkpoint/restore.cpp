@@ -21,8 +21,8 @@ namespace {
 constexpr std::uint64_t kWorthThreads = 16
                                         << 20;  // bytes; for less, starting threads takes longer than reading
 
-// One block of one file: the unit of verification.
-struct Block {
+// One chunk of one file: the unit of verification.
+struct Chunk {
   const ReadFile* file;
   const FileRecord* record;
   std::size_t index;
@@ -279,19 +279,19 @@ Manifest verify_checkpoint(const std::string& checkpoint) {
     fail(ErrorKind::Corruption, "{}: its manifest lists no state.json", base_name(checkpoint));
   }
   const auto opened = open_files(checkpoint, manifest);
-  std::vector<Block> blocks;
+  std::vector<Chunk> chunks;
   for (std::size_t i = 0; i < opened.size(); ++i) {
     const FileRecord& record = manifest.files[i];
-    for (std::size_t k = 0; k < record.blocks.size(); ++k) blocks.push_back({opened[i].get(), &record, k});
+    for (std::size_t k = 0; k < record.chunks.size(); ++k) chunks.push_back({opened[i].get(), &record, k});
   }
   const auto check = [&](std::int64_t i) {
-    const Block& block = blocks[static_cast<std::size_t>(i)];
-    const std::string wrong = check_block(*block.file, *block.record, block.index);
+    const Chunk& chunk = chunks[static_cast<std::size_t>(i)];
+    const std::string wrong = check_chunk(*chunk.file, *chunk.record, chunk.index);
     if (!wrong.empty())
-      fail(ErrorKind::Corruption, "{}: {}: {}", base_name(checkpoint), block.record->name, wrong);
+      fail(ErrorKind::Corruption, "{}: {}: {}", base_name(checkpoint), chunk.record->name, wrong);
   };
   const int threads = manifest.total_bytes() < kWorthThreads ? 1 : 0;
-  parallel_for(static_cast<std::int64_t>(blocks.size()), check, threads);
+  parallel_for(static_cast<std::int64_t>(chunks.size()), check, threads);
   return manifest;
 }
 

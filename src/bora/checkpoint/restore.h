@@ -17,7 +17,7 @@ struct Restored {
   Json state;
 };
 
-/// Compares every file with the manifest: sizes and hashes, block by block; state.json must be among them.
+/// Compares every file with the manifest: sizes and hashes, chunk by chunk; state.json must be among them.
 /// Corruption names the file and the
 /// range of bytes: "step-600: model-00001-of-00002.safetensors: hash differs from the manifest (byte range
 /// 4,194,304-8,388,607); the file is damaged".

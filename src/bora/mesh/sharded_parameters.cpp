@@ -38,12 +38,12 @@ ShardedParameters::ShardedParameters(std::shared_ptr<Communicator> workers, std:
   for (auto& way : sums_) way = replica_ranks_->split(0, replica_ranks_->rank());
   const std::shared_ptr<Communicator> alone = replicas > 1 ? nullptr : make_self_communicator();
   for (auto& way : across_) way = alone ? alone : workers_->split(replica_ranks_->rank(), workers_->rank());
-  between_chunks_ = std::make_unique<kernels::BetweenChunks>([this] { look(); });
+  between_chunks_ = std::make_unique<kernels::BetweenChunks>([this] { make_progress(); });
 }
 ShardedParameters::~ShardedParameters() = default;
 
 // MPI moves messages while it is called; the time between two calls is what a message may wait.
-void ShardedParameters::look() {
+void ShardedParameters::make_progress() {
   constexpr double kBetweenLooks = 50e-6;
   const double now = monotonic_seconds();
   if (now - looked_ < kBetweenLooks) return;
@@ -127,9 +127,9 @@ void ShardedParameters::start_fetch(Slots slots) {
     const AxisCut& cut = slot.cut;
     core::make_room(slot.whole);
     const auto own = bytes_of(core::local_data<float>(slot.block), slot.block.numel());
-    const auto arrives = cut.contiguous() ? slot.whole : make_array({cut.elements() - cut.elements(rank)});
+    const auto incoming = cut.contiguous() ? slot.whole : make_array({cut.elements() - cut.elements(rank)});
     std::vector<std::span<std::byte>> room(static_cast<std::size_t>(count));
-    auto rest = bytes_of(core::local_data<float>(arrives), arrives.numel());
+    auto rest = bytes_of(core::local_data<float>(incoming), incoming.numel());
     for (int w = 0; w < count; ++w) {
       if (w == rank && !cut.contiguous()) continue;
       const auto bytes = static_cast<std::size_t>(cut.elements(w)) * sizeof(float);
@@ -143,7 +143,7 @@ void ShardedParameters::start_fetch(Slots slots) {
       if (!own.empty()) messages.push_back({to, own, {}});
       if (!in.empty()) messages.push_back({from, {}, in});
     }
-    fetch.arrives.push_back(arrives);
+    fetch.incoming.push_back(incoming);
   }
   fetch.slots = std::move(slots);
   values_->start_exchange(messages, "parameters");
@@ -155,7 +155,7 @@ void ShardedParameters::finish_fetch() {
   for (std::size_t k = 0; k < fetch_->slots.size(); ++k) {
     Slot& slot = slots_[fetch_->slots[k]];
     if (slot.cut.contiguous()) continue;
-    const float* block = core::local_data<float>(fetch_->arrives[k]);
+    const float* block = core::local_data<float>(fetch_->incoming[k]);
     for (int w = 0; w < slot.cut.workers(); ++w) {
       const bool own = w == replica_ranks_->rank();
       slot.cut.put(w, own ? core::local_data<float>(slot.block) : block, core::local_data<float>(slot.whole));

@@ -52,20 +52,20 @@ class ShardedParameters final : public core::ParameterStore {
 
   /// The model's parameters: sets the order of shards(), and takes those that it has not seen made.
   void adopt(std::span<const core::Parameter> parameters);
-  /// The same parameters with this worker's blocks as arrays: what optimizers work on. They stay where they
+  /// The same parameters with this rank's shards as arrays: what optimizers work on. They stay where they
   /// are.
   std::vector<core::Parameter> shards();
   /// Those of the model, as adopted.
   std::vector<core::Parameter> parameters() const;
 
-  /// No values but the blocks stay in memory, and nothing travels: before the blocks change.
+  /// No values but the shards stay in memory, and nothing travels: before the shards change.
   void release();
   /// Parameter i gets these values: `whole` has all of them.
   void store(std::size_t i, const core::Array& whole);
 
   /// Places in parameters() of those that are trained.
   std::vector<std::size_t> trained() const;
-  /// The workers who hold blocks of arrays that lie as the trained parameters do.
+  /// The ranks that hold the other shards of arrays that lie as the trained parameters do.
   ShardRanks shard_ranks();
 
   std::size_t size() const { return slots_.size(); }
@@ -97,7 +97,7 @@ class ShardedParameters final : public core::ParameterStore {
   using Slots = std::vector<std::size_t>;
   struct Fetch {
     Slots slots;
-    std::vector<core::Array> arrives;  // the whole, or others' blocks where they do not lie in a row
+    std::vector<core::Array> incoming;  // the whole, or others' blocks where they do not lie in a row
   };
 
   std::size_t take(core::Array& parameter, core::Names names);
@@ -105,12 +105,12 @@ class ShardedParameters final : public core::ParameterStore {
   void gather(const Slots& slots);
   void start_fetch(Slots slots);
   void finish_fetch();
-  void look();
+  void make_progress();
   Slots follower(const Slots& wanted);
   void drop(Slot& slot);
 
   friend class ShardedGradients;
-  std::shared_ptr<Communicator> workers_, replica_ranks_;  // holders: of this replica's blocks
+  std::shared_ptr<Communicator> workers_, replica_ranks_;  // the second: those of this replica
   // The same, for what travels beside the computation: values, and gradients on several ways at once.
   static constexpr std::size_t kWays = 8;
   std::shared_ptr<Communicator> values_;

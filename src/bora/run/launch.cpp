@@ -155,7 +155,7 @@ class Launch {
   LaunchArguments arguments_;
   Supervision supervision_;
   std::string mpirun_;
-  std::string killed_, failed_;  // the first worker, in the attempt before, if mpirun named it
+  std::string killed_, failed_;  // the rank that failed first, in the attempt before, if mpirun named it
   bool quiet_;
   bool asked_ = false;  // to stop
 };

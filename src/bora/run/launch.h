@@ -38,7 +38,7 @@ LaunchEnd end_of_attempt(int code, bool stop_asked);
 int orderly_stop_code();
 
 /// Attempts until the workers finish, stop or fail for good. `quiet`: says nothing of what goes well. Exit
-/// code: that of the first worker that failed; 75 if they stopped in order, or a worker was lost and no
+/// code: that of the first rank that failed; 75 if they stopped in order, or a worker was lost and no
 /// restart is left.
 int launch(LaunchArguments arguments, bool quiet);
 

@@ -60,7 +60,7 @@ struct Block {
 /// after `step` steps, that of the worker so many places before.
 struct Ring {
   Collectives& workers;
-  kernels::AttentionRule rule;  // offset: of the first worker's queries
+  kernels::AttentionRule rule;  // offset: of rank 0's queries
   std::int64_t queries, keys;   // of one worker
 
   int size() const { return workers.size(); }
