@@ -55,14 +55,17 @@ std::string_view named_there(std::string_view key, const KeyNames& names) {
 }
 
 // In YAML "4" may be a number; in JSON it is none.
-std::optional<ConfigProblem> text_in_place_of(const Node& read, const Json& object, const KeyNames& names) {
-  const std::string name(named_there(read.key, names));
-  const auto found = object.find(name);
-  if (found == object.end() || !found->is_string() || read.is_string || config::is_null(read)) return {};
+std::optional<ConfigProblem> text_in_place_of(const Node& read, const Json& value, const std::string& name) {
+  if (value.is_array() && read.kind == Node::Kind::List && read.children.size() == value.size()) {
+    for (std::size_t i = 0; i < value.size(); ++i) {
+      if (auto problem = text_in_place_of(read.children[i], value[i], name)) return problem;
+    }
+  }
+  if (!value.is_string() || read.is_string || config::is_null(read)) return {};
   if (!config::to_number(read) && !config::to_bool(read)) return {};
   return ConfigProblem{"", name,
                        fmt::format("should be {} but is {}",
-                                   config::to_bool(read) ? "true or false" : "a number", found->dump())};
+                                   config::to_bool(read) ? "true or false" : "a number", value.dump())};
 }
 
 }  // namespace
@@ -77,7 +80,10 @@ std::vector<ConfigProblem> read_json(const Json& object, BindTarget target, cons
   }
   auto problems = config::problems_of(root, target, names);
   for (const Node& read : config::written(target).children) {
-    auto problem = text_in_place_of(read, object, names);
+    const std::string name(named_there(read.key, names));
+    const auto found = object.find(name);
+    if (found == object.end()) continue;
+    auto problem = text_in_place_of(read, *found, name);
     const auto same = [&](const ConfigProblem& p) { return p.key.starts_with(problem->key); };
     if (problem && std::none_of(problems.begin(), problems.end(), same))
       problems.push_back(std::move(*problem));

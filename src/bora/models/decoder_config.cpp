@@ -106,4 +106,11 @@ void require_fixed(const Json& json, const Json& fixed, std::string_view name) {
   }
 }
 
+void require_agreement(std::string_view key, const Json& value, std::string_view other, const Json& its,
+                       std::string_view name) {
+  if (value.is_null() || its.is_null() || value == its) return;
+  fail(ErrorKind::Corruption, "{}: {} is {} and {} is {}, which must be the same; remove one of the two",
+       name, key, value.dump(), other, its.dump());
+}
+
 }  // namespace bora::models

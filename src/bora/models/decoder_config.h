@@ -41,6 +41,9 @@ struct DecoderConfig {
 /// What a config.json says otherwise than `fixed`, in which models of a type have no choice: Unsupported.
 /// Absent and null keys pass.
 void require_fixed(const Json& json, const Json& fixed, std::string_view name);
+/// A config.json that says one thing under two keys, and not the same: Corruption. Null agrees with everything.
+void require_agreement(std::string_view key, const Json& value, std::string_view other, const Json& its,
+                       std::string_view name);
 /// What config.json calls the keys of a DecoderConfig and its rope.
 const KeyNames& decoder_hf_names();
 

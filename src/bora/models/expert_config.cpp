@@ -31,9 +31,12 @@ KeyNames ExpertConfig::expert_hf_names(std::string_view experts) {
   return names;
 }
 
-void ExpertConfig::complete(Json& json, std::string_view experts) {
-  const std::string key(experts);
-  if (!json.contains(key) && json.contains("num_local_experts")) json[key] = json["num_local_experts"];
+void ExpertConfig::complete(Json& json, std::string_view experts, std::string_view name) {
+  const Json newer = json.value("num_local_experts", Json());
+  Json& count = json[std::string(experts)];
+  require_agreement("num_local_experts", newer, experts, count, name);
+  if (count.is_null()) count = newer;
+  if (count.is_null()) json.erase(std::string(experts));
 }
 
 }  // namespace bora::models

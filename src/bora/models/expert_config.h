@@ -47,13 +47,13 @@ struct ExpertConfig : DecoderConfig {
  private:
   /// `experts` must live as long as the names.
   static KeyNames expert_hf_names(std::string_view experts);
-  static void complete(Json& json, std::string_view experts);
+  static void complete(Json& json, std::string_view experts, std::string_view name);
 };
 
 template <class Config>
 Config ExpertConfig::experts_from_hf(Json json, std::string_view name, std::string_view experts,
                                      Config config) {
-  complete(json, experts);
+  complete(json, experts, name);
   config.lbl_coef.reset();
   config.rzl_coef.reset();
   const auto names = expert_hf_names(experts);

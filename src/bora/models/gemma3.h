@@ -66,6 +66,8 @@ struct Config : models::DecoderConfig {
       models::require_fixed({{"rope_type of sliding_attention", rope.type}},
                             {{"rope_type of sliding_attention", "default"}}, name);
       config.rope_local_base_freq = rope.theta;
+      models::require_values(
+          config, {{"rope_local_base_freq", "rope_parameters.sliding_attention.rope_theta"}}, name);
     }
     return config;
   }

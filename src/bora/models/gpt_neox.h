@@ -63,14 +63,24 @@ struct Config : models::GptConfig {
   }
   Json hf_fixed() const { return {{"model_type", "gpt_neox"}}; }
   static Config from_hf(Json json, std::string_view name) {
-    // The names of other families, in newer files: the older ones count where both are there.
-    if (json.contains("rotary_emb_base")) json["rope_theta"] = json["rotary_emb_base"];
+    // The names of other families, in newer files: of the rotated part, the older one counts where both are
+    // there.
+    KeyNames names = hf_names();
+    if (json.contains("rotary_emb_base")) {
+      json["rotary_emb_base"] = json_get<double>(json, "rotary_emb_base", name);
+      models::require_agreement("rope_theta", json.value("rope_theta", Json()), "rotary_emb_base",
+                                json["rotary_emb_base"], name);
+      json["rope_theta"] = json["rotary_emb_base"];
+    } else {
+      for (auto& [ours, theirs] : names)
+        if (ours == "rope.theta") theirs = "rope_theta";
+    }
     for (const auto& newer : {json.value("rope_parameters", Json()), json})
       if (!json.contains("rotary_pct") && newer.contains("partial_rotary_factor"))
         json["rotary_pct"] = newer["partial_rotary_factor"];
     auto config = models::gpt_from_hf<Config>(json, name);
     config.rope = nn::RopeConfig::from_hf(json, name);
-    models::require_values(config, hf_names(), name);
+    models::require_values(config, names, name);
     return config;
   }
   Json to_hf(std::int64_t vocab) const {

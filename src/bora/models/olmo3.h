@@ -51,8 +51,10 @@ struct Config : models::DecoderConfig {
     const auto local = nn::rope_of_layers(json, "sliding_attention", name);
     const bool nested = local.value("rope_parameters", Json()) != full.value("rope_parameters", Json());
     const auto rope = nested ? nn::RopeConfig::from_hf(local, name) : config.local_rope();
-    models::require_fixed({{"rope_parameters.sliding_attention", {rope.type, rope.theta}}},
-                          {{"rope_parameters.sliding_attention", {"default", config.rope.theta}}}, name);
+    const std::string type = "rope_parameters.sliding_attention.rope_type",
+                      theta = "rope_parameters.sliding_attention.rope_theta";
+    models::require_fixed({{type, rope.type}, {theta, rope.theta}},
+                          {{type, "default"}, {theta, config.rope.theta}}, name);
     return config;
   }
   /// rope_parameters, too: transformers 5 takes 500000 for the base of the layers with a window where it is said

@@ -59,8 +59,8 @@ TEST(Olmo3, RefusesWhatItWouldComputeWrongly) {
   other["rope_parameters"]["sliding_attention"]["rope_theta"] = 10;
   EXPECT_EQ(
       refusal(other),
-      "config.json: rope_parameters.sliding_attention is [\"default\",10.0]; in models of this type it must be "
-      "[\"default\",500000.0]");
+      "config.json: rope_parameters.sliding_attention.rope_theta is 10.0; in models of this type it must be "
+      "500000.0");
   other = json;
   other["layer_types"][0] = "chunked_attention";
   EXPECT_THAT(refusal(other), HasSubstr("layer_types"));

@@ -46,12 +46,22 @@ struct Config : models::DecoderConfig {
   }
   /// Older files call longrope su or yarn; newer ones may have the rotary part among rope_parameters alone.
   static Config from_hf(Json json, std::string_view name) {
-    if (!json.contains("original_max_position_embeddings")) json["original_max_position_embeddings"] = 4096;
+    Json& original = json["original_max_position_embeddings"];
+    for (const char* key : {"rope_scaling", "rope_parameters"}) {
+      const Json rope = json.value(key, Json());
+      if (original.is_null() && rope.is_object())
+        original = rope.value("original_max_position_embeddings", Json());
+    }
+    if (original.is_null()) original = 4096;
     for (const char* key : {"rope_scaling", "rope_parameters"}) {
       if (!json.contains(key) || !json[key].is_object()) continue;
       Json& rope = json[key];
-      if (rope.contains("partial_rotary_factor"))
+      if (rope.contains("partial_rotary_factor")) {
+        const Json part = json.value("partial_rotary_factor", Json());
+        models::require_agreement("partial_rotary_factor", part, std::string(key) + ".partial_rotary_factor",
+                                  rope["partial_rotary_factor"], name);
         json["partial_rotary_factor"] = rope["partial_rotary_factor"];
+      }
       for (const char* type : {"type", "rope_type"})
         if (rope.contains(type) && (rope[type] == "su" || rope[type] == "yarn")) rope[type] = "longrope";
     }

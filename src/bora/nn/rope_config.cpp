@@ -160,9 +160,14 @@ RopeConfig RopeConfig::from_hf(const Json& config, std::string_view name) {
 void RopeConfig::longrope_from_hf(const Json& config, const Json& scaling, std::string_view name) {
   short_factor = numbers(scaling, "short_factor", name);
   long_factor = numbers(scaling, "long_factor", name);
-  const auto beside = json_get<std::int64_t>(config, "original_max_position_embeddings", name, 0);
-  if (beside > 0)
-    original_max_position_embeddings = beside;
+  const char* key = "original_max_position_embeddings";
+  const Json beside = config.value(key, Json()), inside = scaling.value(key, Json());
+  if (!beside.is_null() && !inside.is_null() && beside != inside)
+    fail(ErrorKind::Corruption,
+         "{}: {} is {} and in rope_parameters {}, which must be the same; remove one of the two", name, key,
+         beside.dump(), inside.dump());
+  if (!beside.is_null())
+    original_max_position_embeddings = json_get<std::int64_t>(config, key, name);
   else if (!attention_factor && factor > 1)
     attention_factor = longrope_scale(factor, original_max_position_embeddings);
   factor = 1;
