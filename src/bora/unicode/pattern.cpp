@@ -80,6 +80,7 @@ std::string pcre2_from_oniguruma(std::string_view source, std::string_view where
   const OnigRefusal refuse(where, source);
   OnigNode tree = OnigParser(source, refuse).parse();
   fold_literals(tree);
+  refuse_early_looks(tree, refuse);
   fix_look_behinds(tree, refuse);
   // The code that PCRE2 10.42 compiles for (?>.+?)c misses matches; its interpreter does not.
   return (has_lazy_in_atomic(tree) ? "(*NO_JIT)" : "") + pcre2_text(tree);

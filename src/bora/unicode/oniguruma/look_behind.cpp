@@ -65,6 +65,33 @@ const OnigNode* looks_on(const OnigNode& node) {
   return nullptr;
 }
 
+bool may_be_empty(const OnigNode& node) {
+  const auto all = [&] { return std::all_of(node.parts.begin(), node.parts.end(), may_be_empty); };
+  switch (node.kind) {
+    case Kind::Literal:
+    case Kind::Class:
+    case Kind::Reference:
+      return false;
+    case Kind::Repeat:
+      return node.low == 0 || all();
+    case Kind::Alternation:
+      return std::any_of(node.parts.begin(), node.parts.end(), may_be_empty);
+    default:
+      return all();
+  }
+}
+
+/// Several parts of several lengths that may all be empty: Oniguruma gives up.
+void refuse_empty(const OnigNode& node, const OnigRefusal& refuse) {
+  const auto varies = [](const OnigNode& part) { return !length_of(part); };
+  if (node.kind == Kind::Alternation) {
+    for (const OnigNode& part : node.parts) refuse_empty(part, refuse);
+  } else if (node.kind == Kind::Sequence && may_be_empty(node) &&
+             std::ranges::count_if(node.parts, varies) > 1) {
+    refuse("parts of several lengths, all of which may be empty, in a look-behind", node.at);
+  }
+}
+
 class Alternatives {
  public:
   explicit Alternatives(const OnigRefusal& refuse) : refuse_(refuse) {}
@@ -139,7 +166,40 @@ class Alternatives {
   const OnigRefusal& refuse_;
 };
 
+/// Follows how the regex begins; whether it may go on, because `node` has no width. `look`: where one stood.
+bool begins(const OnigNode& node, std::optional<std::size_t>& look, const OnigRefusal& refuse) {
+  switch (node.kind) {
+    case Kind::Look:
+      if (!node.behind && !node.negative && !look) look = node.at;
+      return true;
+    case Kind::Empty:
+    case Kind::Anchor:
+      return true;
+    case Kind::Sequence:
+    case Kind::Scope:
+    case Kind::Capture:
+    case Kind::Atomic:
+      return std::ranges::all_of(node.parts,
+                                 [&](const OnigNode& part) { return begins(part, look, refuse); });
+    case Kind::Repeat: {
+      const OnigNode& one = node.parts[0];
+      const bool any =
+          one.kind == Kind::Class && one.set.kind == OnigClass::Kind::Set && one.set.set.complement().empty();
+      if (look && any && node.greedy && !node.high && node.low <= 1)
+        refuse("a look-ahead before (?m:.*) at the beginning", *look);
+      return begins(one, look, refuse);
+    }
+    default:
+      return false;
+  }
+}
+
 }  // namespace
+
+void refuse_early_looks(const OnigNode& tree, const OnigRefusal& refuse) {
+  std::optional<std::size_t> look;
+  begins(tree, look, refuse);
+}
 
 void fix_look_behinds(OnigNode& node, const OnigRefusal& refuse) {
   for (OnigNode& part : node.parts) fix_look_behinds(part, refuse);
@@ -148,6 +208,7 @@ void fix_look_behinds(OnigNode& node, const OnigRefusal& refuse) {
     if (const OnigNode* found = looks_on(node.parts[0]))
       refuse("a place or look in a look-behind of several lengths", found->at);
   }
+  refuse_empty(node.parts[0], refuse);
   Nodes nodes = Alternatives(refuse).of(node.parts[0], true);
   OnigNode body =
       nodes.size() == 1 ? std::move(nodes[0]) : OnigNode(Kind::Alternation, node.at, std::move(nodes));

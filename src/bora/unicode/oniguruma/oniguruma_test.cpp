@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
 //
-// Regexes against what `tokenizers` 0.23.3 makes of them: tests/oniguruma/make_cases.py.
+// Regexes against what `tokenizers` 0.23.3 makes of them: tests/oniguruma/make_cases.py, make_random_cases.py.
 #include <fmt/core.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <string>
 #include <vector>
 
+#include "bora/base/env.h"
 #include "bora/base/error.h"
 #include "bora/base/file.h"
 #include "bora/base/json.h"
@@ -87,6 +90,61 @@ std::string refusal(const std::string& regex) {
   return "accepted";
 }
 
+struct Outcomes {
+  int equal = 0, refused = 0, none = 0,
+      different = 0;  ///< `none`: refused, and no regex to `tokenizers` either
+};
+
+// Whether Bora makes the same of all texts; false where it refuses the regex by name and place.
+bool same_as(const Json& c) {
+  const auto regex = c["regex"].get<std::string>();
+  if (const auto why = refusal(regex); why != "accepted") {
+    EXPECT_NE(why.find(" at byte "), why.npos) << regex << ": " << why;
+    return false;
+  }
+  EXPECT_TRUE(c.contains("texts")) << regex << " is none to `tokenizers`";
+  const Pattern pattern = Pattern::regex(regex, "test");
+  for (const Json& t : c.value("texts", Json::array())) try {
+      const auto text = t["text"].get<std::string>();
+      SCOPED_TRACE(regex + " in " + text);
+      EXPECT_EQ(pieces_of(pattern, text), t["pieces"].get<std::vector<std::string>>());
+      EXPECT_EQ(pattern.replace(text, "\uFFFC"), t["replaced"].get<std::string>());
+      EXPECT_EQ(pattern.replace(text, ""), t["removed"].get<std::string>());
+    } catch (const Error& e) {  // as `tokenizers` does with other regexes
+      EXPECT_THAT(e.what(), testing::HasSubstr("match limit exceeded")) << regex;
+      return false;
+    }
+  return true;
+}
+
+// A sample; with BORA_ONIGURUMA_CASES what that file has, and a line for each construct of what came of it.
+TEST(Oniguruma, RandomCases) {
+  const auto other = env::for_tests("BORA_ONIGURUMA_CASES");
+  const std::string file = other.value_or(std::string(kFolder) + "random_cases.jsonl");
+  std::map<std::string, Outcomes> of_construct;
+  Outcomes all;
+  for (const std::string& line : split(read_text(file), '\n')) {
+    if (line.empty()) continue;
+    const Json c = parse_json(line, file);
+    const auto failures = [] {
+      return testing::UnitTest::GetInstance()->current_test_info()->result()->total_part_count();
+    };
+    const int before = failures();
+    const bool taken = same_as(c);
+    for (Outcomes* to : {&all, &of_construct[c["construct"].get<std::string>()]})
+      ++(failures() > before   ? to->different
+         : taken               ? to->equal
+         : c.contains("texts") ? to->refused
+                               : to->none);
+  }
+  EXPECT_GT(all.equal, 2 * all.refused);
+  if (!other) return;
+  of_construct["all"] = all;
+  for (const auto& [name, n] : of_construct)
+    fmt::print("{:20} equal {:6}  refused {:5}  refused by both {:5}  different {}\n", name, n.equal,
+               n.refused, n.none, n.different);
+}
+
 TEST(Oniguruma, RefusesByNameAndPlace) {
   EXPECT_EQ(refusal("ab\\X"), "the text segment \\X at byte 2");
   EXPECT_EQ(refusal("\\y"), "the text segment \\y at byte 0");
@@ -104,6 +162,11 @@ TEST(Oniguruma, RefusesByNameAndPlace) {
   EXPECT_EQ(refusal("(?<=ba+)c"), "a look-behind without a greatest length at byte 6");
   EXPECT_EQ(refusal("(?<!(a))c"), "a group that remembers in a negative look-behind at byte 0");
   EXPECT_EQ(refusal("(?<=a?\\b)c"), "a place or look in a look-behind of several lengths at byte 6");
+  EXPECT_EQ(refusal("x(?<=c|a?b?)c"),
+            "parts of several lengths, all of which may be empty, in a look-behind at byte 7");
+  EXPECT_EQ(refusal("(?<=(?:a?b?)c)(?<=a?)"), "accepted");
+  EXPECT_EQ(refusal("(?>(?=b)\\b(?m:.+)c)"), "a look-ahead before (?m:.*) at the beginning at byte 3");
+  EXPECT_EQ(refusal("(?=b)(?m:.*?)(?=b).*|(?=b)(?m:.*)"), "accepted");
   EXPECT_EQ(refusal("(?=a\\K)"), "\\K in a look-ahead or look-behind at byte 4");
   EXPECT_EQ(refusal("\\cA"), "the control character \\c at byte 0");
   EXPECT_EQ(refusal("\\xFF"), "bytes that are no character at byte 0");
