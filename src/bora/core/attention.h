@@ -23,6 +23,10 @@ struct AttentionRule {
   /// key - that of the query) (ALiBi, Press et al. 2022). No gradient.
   Array slopes;
   std::vector<std::string_view> slope_names;  ///< axes of slopes, in order
+  /// [heads...], all axes of q's heads, or empty: a score beside those of the keys, whatever the mask, which takes
+  /// part in the softmax and has the value 0 (Xiao et al. 2024). Has a gradient.
+  Array sinks;
+  std::vector<std::string_view> sink_names;  ///< axes of sinks, in order
 };
 /// Names of the axes of an attention call. Every other axis of q is a batch or head axis: those that k and v
 /// have too are matched; those they lack (query heads per group) share the keys.

@@ -31,14 +31,15 @@ struct Variant {
   core::AttentionRule rule = {};
   bool segments = false;
   DType type = DType::f32;
-  bool slopes = false;
+  bool slopes = false, sinks = false;
 };
 
 Case attention_case(const Variant& variant) {
   return {variant.name,
           {{{"b", "p", "h", "g", "d"}, {kBatch, kPositions, kHeads, 2, kDim}},
            {{"b", "k", "h", "d"}, {kBatch, kPositions, kHeads, kDim}},
-           {{"b", "k", "h", "d"}, {kBatch, kPositions, kHeads, kDim}}},
+           {{"b", "k", "h", "d"}, {kBatch, kPositions, kHeads, kDim}},
+           {{"g", "h"}, {2, kHeads}}},
           [variant](auto in) {
             static constexpr std::string_view kBp[] = {"b", "p"};
             auto rule = variant.rule;
@@ -57,6 +58,10 @@ Case attention_case(const Variant& variant) {
               static constexpr float kSlopes[] = {0.5F, 0.0625F, 0.25F, 0.75F};
               rule.slopes = core::from_data({kHg, kSizes}, std::span<const float>(kSlopes));
               rule.slope_names = {"g", "h"};
+            }
+            if (variant.sinks) {
+              rule.sinks = in[3].array;
+              rule.sink_names = {"g", "h"};
             }
             const auto narrow = [&](const core::Operand& x) { return core::cast(x, variant.type); };
             const core::Array q = narrow(in[0]), k = narrow(in[1]), v = narrow(in[2]);
@@ -81,6 +86,9 @@ std::vector<Variant> variants() {
   out.push_back({"queries after all keys in the window", {.offset = 20, .window = 4}});
   out.push_back({"in 16 bits", {}, false, DType::bf16});
   out.push_back({"slopes in a window", {.window = 11}, false, DType::f32, true});
+  out.push_back({"sinks", {}, false, DType::f32, false, true});
+  out.push_back(
+      {"sinks that some queries see alone", {.offset = -9, .window = 4}, false, DType::f32, false, true});
   return out;
 }
 

@@ -202,10 +202,11 @@ std::vector<Case> fused_cases() {
                        {"b", "p", "h", "d"}};
                  }});
   for (const bool segments : {false, true}) {
-    out.push_back({segments ? "attention in segments" : "attention with slopes",
+    out.push_back({segments ? "attention in segments with sinks" : "attention with slopes",
                    {{{"b", "p", "h", "g", "d"}, {4, 8, 4, 4, 4}},
                     {{"b", "k", "h", "d"}, {4, 8, 4, 4}},
-                    {{"b", "k", "h", "d"}, {4, 8, 4, 4}}},
+                    {{"b", "k", "h", "d"}, {4, 8, 4, 4}},
+                    {{"h", "g"}, {4, 4}}},
                    [segments](auto in) {
                      core::AttentionRule rule;
                      if (!segments) {
@@ -216,6 +217,8 @@ std::vector<Case> fused_cases() {
                        rule.slope_names = {"h", "g"};
                      }
                      if (segments) {
+                       rule.sinks = in[3].array;
+                       rule.sink_names = {"h", "g"};
                        std::vector<std::int32_t> ids;
                        for (int i = 0; i < 32; ++i) ids.push_back(i % 8 / 3);
                        static constexpr std::int64_t kSizes[] = {4, 8};

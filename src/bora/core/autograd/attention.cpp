@@ -18,14 +18,17 @@ using torch::autograd::variable_list;
 
 struct Attention : torch::autograd::Function<Attention> {
   static Tensor forward(AutogradContext* ctx, const Tensor& query, const Tensor& key, const Tensor& value,
-                        const kernels::AttentionRule& rule, const RuleTensors& tensors) {
+                        const std::optional<Tensor>& sinks, const kernels::AttentionRule& rule,
+                        const RuleTensors& tensors) {
     auto q = row_contiguous(query), k = row_contiguous(key), v = row_contiguous(value);
     auto shape = attention_shape(q, k);
     auto out = new_floats(q.sizes());
     auto lse = new_floats({shape.batch, shape.kv_heads, shape.group, shape.queries});
+    const bool joins = begin_with_sinks(shape, sinks, out, lse);
     kernels::attention_forward(shape, with_tensors(rule, tensors), query_in(q), key_in(k), key_in(v),
-                               query_out(out), lse.mutable_data_ptr<float>());
-    ctx->save_for_backward({q, k, v, out, lse, tensors.query_segments, tensors.key_segments, tensors.slopes});
+                               query_out(out), lse.mutable_data_ptr<float>(), joins);
+    ctx->save_for_backward({q, k, v, out, lse, tensors.query_segments, tensors.key_segments, tensors.slopes,
+                            sinks.value_or(Tensor())});
     keep(ctx, rule);
     return out;
   }
@@ -34,11 +37,11 @@ struct Attention : torch::autograd::Function<Attention> {
     const auto &q = s[0], &k = s[1], &v = s[2], &out = s[3];
     auto dout = row_contiguous(grads[0]);
     auto dq = new_floats(q.sizes()), dk = new_floats(k.sizes()), dv = new_floats(v.sizes());
-    kernels::attention_backward(attention_shape(q, k), with_tensors(kept_rule(ctx), {s[5], s[6], s[7]}),
-                                query_in(q), key_in(k), key_in(v), query_in(out),
-                                s[4].const_data_ptr<float>(), query_in(dout), query_out(dq), key_out(dk),
-                                key_out(dv));
-    return {dq, dk, dv, Tensor(), Tensor()};
+    const auto shape = attention_shape(q, k);
+    kernels::attention_backward(shape, with_tensors(kept_rule(ctx), {s[5], s[6], s[7], {}}), query_in(q),
+                                key_in(k), key_in(v), query_in(out), s[4].const_data_ptr<float>(),
+                                query_in(dout), query_out(dq), key_out(dk), key_out(dv));
+    return {dq, dk, dv, sink_gradients(shape, s[8], out, s[4], dout), Tensor(), Tensor()};
   }
 };
 
@@ -46,7 +49,8 @@ struct Attention : torch::autograd::Function<Attention> {
 
 Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const kernels::AttentionRule& rule,
                  const RuleTensors& tensors) {
-  return has_kernel(q) ? Attention::apply(q, k, v, rule, tensors) : plain::attention(q, k, v, rule, tensors);
+  return has_kernel(q) ? Attention::apply(q, k, v, if_any(tensors.sinks), rule, tensors)
+                       : plain::attention(q, k, v, rule, tensors);
 }
 
 }  // namespace bora::core::autograd

@@ -12,6 +12,7 @@ namespace bora::core::autograd {
 struct RuleTensors {
   at::Tensor query_segments, key_segments;  ///< i32 [batch, positions]
   at::Tensor slopes;                        ///< f32 [kv head, group]
+  at::Tensor sinks;                         ///< of q's type [kv head, group]; alone here has a gradient
 };
 /// q [batch, position, kv head, group, dim], k and v [batch, key, kv head, dim].
 at::Tensor attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,

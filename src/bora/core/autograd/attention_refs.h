@@ -6,10 +6,13 @@
 #include <ATen/core/Tensor.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <optional>
 #include <vector>
 
 #include "bora/core/autograd/attention.h"
+#include "bora/core/autograd/floats.h"
 #include "bora/core/kernels/cpu/attention.h"
+#include "bora/core/kernels/cpu/attention_sinks.h"
 
 namespace bora::core::autograd {
 
@@ -54,6 +57,28 @@ inline kernels::AttentionRule with_tensors(kernels::AttentionRule rule, const Ru
   }
   if (tensors.slopes.defined()) rule.slopes = tensors.slopes.const_data_ptr<float>();
   return rule;
+}
+
+/// Whether out and lse [batch, kv head, group, position] now hold the result over sinks, to be joined.
+inline bool begin_with_sinks(const kernels::AttentionShape& shape, const std::optional<at::Tensor>& sinks,
+                             const at::Tensor& out, const at::Tensor& lse) {
+  if (!sinks) return false;
+  kernels::begin_with_sinks(shape, sinks->const_data_ptr<float>(), query_out(out),
+                            lse.mutable_data_ptr<float>());
+  return true;
+}
+/// The gradient of sinks, undefined where they are.
+inline at::Tensor sink_gradients(const kernels::AttentionShape& shape, const at::Tensor& sinks,
+                                 const at::Tensor& out, const at::Tensor& lse, const at::Tensor& dout) {
+  if (!sinks.defined()) return {};
+  auto gradients = new_floats(sinks.sizes());
+  kernels::sink_gradients(shape, sinks.const_data_ptr<float>(), query_in(out), lse.const_data_ptr<float>(),
+                          query_in(dout), gradients.mutable_data_ptr<float>());
+  return gradients;
+}
+/// As an argument of a recorded function.
+inline std::optional<at::Tensor> if_any(const at::Tensor& x) {
+  return x.defined() ? std::optional(x) : std::nullopt;
 }
 
 /// The rule without its tensors, for the backward pass.

@@ -135,8 +135,8 @@ struct Round {
 
 struct RingAttention : torch::autograd::Function<RingAttention> {
   static Tensor forward(AutogradContext* ctx, const Tensor& query, const Tensor& key, const Tensor& value,
-                        const kernels::AttentionRule& rule, const RuleTensors& tensors,
-                        Collectives* workers) {
+                        const std::optional<Tensor>& sinks, const kernels::AttentionRule& rule,
+                        const RuleTensors& tensors, Collectives* workers) {
     const Tensor q = row_contiguous(query), k = key.contiguous(), v = value.contiguous();
     const Ring ring{*workers, rule, q.size(1), k.size(1)};
     const auto shape = attention_shape(q, k);
@@ -144,7 +144,7 @@ struct RingAttention : torch::autograd::Function<RingAttention> {
     const Tensor lse = new_tensor({shape.batch, shape.kv_heads, shape.group, shape.queries}, at::kFloat);
     const kernels::BetweenChunks look([workers] { workers->progress(); });
     Round round{ring, {k, v}, {}};
-    bool joins = false;
+    bool joins = begin_with_sinks(shape, sinks, out, lse);
     for (int step = 0; step < ring.size(); ++step) {
       Passes passes;
       round.pass(step, passes);
@@ -164,7 +164,8 @@ struct RingAttention : torch::autograd::Function<RingAttention> {
       out.zero_();
       lse.fill_(-std::numeric_limits<float>::infinity());
     }
-    ctx->save_for_backward({q, k, v, out, lse, tensors.query_segments, tensors.key_segments, tensors.slopes});
+    ctx->save_for_backward({q, k, v, out, lse, tensors.query_segments, tensors.key_segments, tensors.slopes,
+                            sinks.value_or(Tensor())});
     ctx->saved_data["workers"] = static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(workers));
     keep(ctx, rule);
     return out;
@@ -197,7 +198,7 @@ struct RingAttention : torch::autograd::Function<RingAttention> {
       if (step < ring.size() && round.seen()) {
         const Block wide = round.here.as(at::kFloat);
         fresh = wide.like(at::kFloat);
-        const auto of_block = ring.of_block(round.block, {s[5], s[6], s[7]});
+        const auto of_block = ring.of_block(round.block, {s[5], s[6], s[7], {}});
         const auto here = with_tensors(ring.rule_for(round.block), of_block);
         kernels::attention_backward(attention_shape(q, k), here, query_in(q), key_in(wide.k), key_in(wide.v),
                                     query_in(out), s[4].const_data_ptr<float>(), query_in(dout),
@@ -217,7 +218,13 @@ struct RingAttention : torch::autograd::Function<RingAttention> {
         found = fresh.k.defined() ? fresh.as(type) : Block();
     }
     if (!joins) dq.zero_();
-    return {dq, cast(own.k, type), cast(own.v, type), Tensor(), Tensor(), Tensor()};
+    return {dq,
+            cast(own.k, type),
+            cast(own.v, type),
+            sink_gradients(attention_shape(q, k), s[8], out, s[4], dout),
+            Tensor(),
+            Tensor(),
+            Tensor()};
   }
 
  private:
@@ -232,7 +239,7 @@ struct RingAttention : torch::autograd::Function<RingAttention> {
 
 Tensor ring_attention(const Tensor& q, const Tensor& k, const Tensor& v, const kernels::AttentionRule& rule,
                       const RuleTensors& tensors, Collectives& workers) {
-  return RingAttention::apply(q, k, v, rule, tensors, &workers);
+  return RingAttention::apply(q, k, v, if_any(tensors.sinks), rule, tensors, &workers);
 }
 
 }  // namespace bora::core::autograd

@@ -88,20 +88,26 @@ at::Tensor segments_here(const Space& space, const Operand& segments, std::int64
   return reshaped(t, {batch, positions});
 }
 
-// [kv heads..., group...] of this worker's heads, undefined without.
-at::Tensor slopes_here(const Space& space, const AttentionRule& rule, const HeadRoles& roles) {
-  if (rule.slopes.empty()) return {};
+// A number for each of this worker's heads [kv heads..., group...], undefined without.
+at::Tensor of_heads(const Space& space, std::string_view what, const Operand& x, const HeadRoles& roles) {
+  if (x.array.empty()) return {};
   NameList order = roles.kv_heads;
   order.insert(order.end(), roles.group.begin(), roles.group.end());
-  const Operand slopes{rule.slopes, rule.slope_names};
   const bool same =
-      rule.slope_names.size() == order.size() && std::ssize(order) == rule.slopes.rank() &&
-      std::all_of(order.begin(), order.end(), [&](auto axis) { return find(slopes.names, axis) >= 0; });
+      x.names.size() == order.size() && std::ssize(order) == x.array.rank() &&
+      std::all_of(order.begin(), order.end(), [&](auto axis) { return find(x.names, axis) >= 0; });
   if (!same) {
-    fail(ErrorKind::InvalidArgument, "attention: the slopes have the sizes [{}], the heads the axes {}",
-         fmt::join(rule.slopes.sizes(), ", "), fmt::join(order, ", "));
+    fail(ErrorKind::InvalidArgument, "attention: the {} have the sizes [{}], the heads the axes {}", what,
+         fmt::join(x.array.sizes(), ", "), fmt::join(order, ", "));
   }
-  return permuted(space.local(slopes), slopes.names, order).to(at::kFloat).contiguous();
+  return permuted(space.local(x), x.names, order);
+}
+
+std::vector<Operand> operands_of(const Operand& q, const Operand& k, const Operand& v,
+                                 const AttentionRule& rule) {
+  std::vector<Operand> out{q, k, v};
+  if (!rule.sinks.empty()) out.push_back({rule.sinks, rule.sink_names});
+  return out;
 }
 
 // The workers round whom keys and values can travel: those over whom they lie in blocks as the queries do.
@@ -131,7 +137,7 @@ at::Tensor own_block(const Operand& q, const Operand& x, const AttentionAxes& ax
 Array attention(const Operand& q, const Operand& k, const Operand& v, const AttentionAxes& axes,
                 const AttentionRule& rule) try {
   const std::array<std::string_view, 2> never_cut{axes.key_position, axes.head_dim};
-  Space space("attention", {q, k, v}, never_cut);
+  Space space("attention", operands_of(q, k, v, rule), never_cut);
   check_attention(q, k, v, axes);
   check_rule(rule, q);
   auto roles = head_roles(q, k, axes, rule);
@@ -166,7 +172,11 @@ Array attention(const Operand& q, const Operand& k, const Operand& v, const Atte
   std::replace(key_names.begin(), key_names.end(), axes.position, axes.key_position);
   autograd::RuleTensors tensors{
       segments_here(space, {rule.query_segments, rule.segment_names}, b, t, "queries"),
-      segments_here(space, {rule.key_segments, key_names}, b, s, "keys"), slopes_here(space, rule, roles)};
+      segments_here(space, {rule.key_segments, key_names}, b, s, "keys"),
+      of_heads(space, "slopes", {rule.slopes, rule.slope_names}, roles),
+      of_heads(space, "sinks", {rule.sinks, rule.sink_names}, roles)};
+  if (tensors.slopes.defined()) tensors.slopes = tensors.slopes.to(at::kFloat).contiguous();
+  if (tensors.sinks.defined()) tensors.sinks = reshaped(widen(tensors.sinks), {h, g}).contiguous();
   auto wide = ring == nullptr ? autograd::attention(qt, kt, vt, kernel_rule, tensors)
                               : autograd::ring_attention(qt, kt, vt, kernel_rule, tensors, *ring);
   auto out = autograd::cast(wide, dtype);

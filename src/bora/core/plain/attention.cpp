@@ -2,10 +2,14 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/core/plain/attention.h"
 
+#include <ATen/core/IListRef.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/arange_ops.h>
+#include <ATen/ops/cat_ops.h>
+#include <ATen/ops/constant_pad_nd_ops.h>
 
 #include <optional>
+#include <vector>
 
 namespace bora::core::plain {
 namespace {
@@ -50,11 +54,18 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const kernel
     const Tensor distance = count_to(s, q).view({1, s}).sub(count_to(t, q).add(rule.offset).view({t, 1}));
     scores = scores.add(tensors.slopes.view({1, h, g, 1, 1}).mul(distance).to(scores.scalar_type()));
   }
-  const Tensor hidden = hidden_keys(q, k, rule, tensors);
+  Tensor hidden = hidden_keys(q, k, rule, tensors);
+  if (tensors.sinks.defined()) {  // one more key, which every query sees and whose value is left out below
+    const Tensor sink = tensors.sinks.view({1, h, g, 1, 1}).expand({b, h, g, t, 1});
+    const std::vector<Tensor> both{scores, sink.to(scores.scalar_type())};
+    scores = at::_ops::cat::call(at::ITensorListRef(both), -1);
+    if (hidden.defined()) hidden = at::_ops::constant_pad_nd::call(hidden, {0, 1}, 0);
+  }
   // not minus infinity: a query that sees no key gets zeros, and no NaN goes back from it
   constexpr double kNothing = -1e30;
-  const Tensor p = hidden.defined() ? scores.masked_fill(hidden, kNothing).softmax(-1).masked_fill(hidden, 0)
-                                    : scores.softmax(-1);
+  Tensor p = hidden.defined() ? scores.masked_fill(hidden, kNothing).softmax(-1).masked_fill(hidden, 0)
+                              : scores.softmax(-1);
+  if (tensors.sinks.defined()) p = p.narrow(-1, 0, s).contiguous();
   return p.view({b * h, g * t, s}).bmm(values).view({b, h, g, t, d}).permute({0, 3, 1, 2, 4});
 }
 

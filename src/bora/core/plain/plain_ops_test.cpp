@@ -227,24 +227,30 @@ void add_experts(std::vector<Case>& out, std::int64_t b, std::int64_t t, std::in
 struct Mask {
   std::string name;
   AttentionRule rule;
-  bool segments = false, slopes = false;
+  bool segments = false, slopes = false, sinks = false;
 };
 
 void add_attention(std::vector<Case>& out, std::int64_t b, std::int64_t t, std::int64_t e) {
   const std::int64_t d = 2 * e;
   const Input q{{"b", "t", "kv", "group", "d"}, {b, t, 2, 3, d}}, k{{"b", "s", "kv", "d"}, {b, t, 2, d}};
   const Input longer{{"b", "s", "kv", "d"}, {b, t + 3, 2, d}};
-  const std::vector<Mask> masks{{"causal", {}},
-                                {"all", {.causal = false}},
-                                {"window", {.window = 2}},
-                                {"window of the past only", {.offset = 3, .window = 2}},
-                                {"soft cap", {.soft_cap = 0.7}},
-                                {"scale", {.scale = 0.3, .causal = false}},
-                                {"segments", {}, true},
-                                {"slopes", {.soft_cap = 0.7}, false, true}};
+  const std::vector<Mask> masks{
+      {"causal", {}},
+      {"all", {.causal = false}},
+      {"window", {.window = 2}},
+      {"window of the past only", {.offset = 3, .window = 2}},
+      {"soft cap", {.soft_cap = 0.7}},
+      {"scale", {.scale = 0.3, .causal = false}},
+      {"segments", {}, true},
+      {"slopes", {.soft_cap = 0.7}, false, true},
+      {"sinks", {}, false, false, true},
+      {"sinks beside a window of the past", {.offset = 3, .window = 2}, false, false, true},
+      {"sinks beside all keys", {.causal = false}, false, true, true}};
   for (const Mask& mask : masks) {
     const bool past = mask.rule.offset > 0;
-    out.push_back({"attention, " + mask.name, {q, past ? longer : k, past ? longer : k}, [mask, b, t](In in) {
+    std::vector<Input> inputs{q, past ? longer : k, past ? longer : k};
+    if (mask.sinks) inputs.push_back({{"group", "kv"}, {3, 2}});
+    out.push_back({"attention, " + mask.name, inputs, [mask, b, t](In in) {
                      AttentionRule rule = mask.rule;
                      if (mask.segments) {
                        rule.query_segments = wrap(integers({b, t}, 2, 3).cumsum(1).to(at::kInt));
@@ -254,6 +260,10 @@ void add_attention(std::vector<Case>& out, std::int64_t b, std::int64_t t, std::
                      if (mask.slopes) {
                        rule.slopes = wrap(values({2, 3}, 5));
                        rule.slope_names = {"kv", "group"};
+                     }
+                     if (mask.sinks) {
+                       rule.sinks = in[3].array;
+                       rule.sink_names = {"group", "kv"};
                      }
                      return same(in[0], attention(in[0], in[1], in[2], {"t", "s", "d"}, rule));
                    }});

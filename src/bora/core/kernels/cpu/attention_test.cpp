@@ -5,6 +5,7 @@
 #include <limits>
 #include <string>
 
+#include "bora/core/kernels/cpu/attention_sinks.h"
 #include "bora/core/kernels/cpu/test_arrays.h"
 
 namespace bora::kernels {
@@ -19,6 +20,7 @@ struct Case {
   bool heads_first =
       false;  // memory order [batch, kv_head, group, position, dim] instead of [batch, position, ...]
   bool segments = false;
+  const float* sinks = nullptr;  // [kv_head, group]
 };
 
 template <class T>
@@ -29,7 +31,7 @@ HeadsRef<T> heads(T* data, const Case& c, i64 positions, i64 group) {
 }
 
 struct Arrays {
-  Floats q, k, v, out, lse, dout, dq, dk, dv;
+  Floats q, k, v, out, lse, dout, dq, dk, dv, dsinks;
 };
 
 Arrays make(const Case& c) {
@@ -47,7 +49,8 @@ Arrays make(const Case& c) {
           random_floats(nq, 4),
           sized(nq),
           sized(nk),
-          sized(nk)};
+          sized(nk),
+          sized(s.kv_heads * s.group)};
 }
 
 struct Segments {
@@ -76,9 +79,13 @@ void run(const Case& c, const Segments& segments, Arrays& a) {
     return ref;
   };
   const Arrays& in = a;
-  attention_forward(s, rule, q(in.q.data()), k(in.k.data()), k(in.v.data()), q(a.out.data()), a.lse.data());
+  const bool sinks = c.sinks != nullptr;
+  if (sinks) begin_with_sinks(s, c.sinks, q(a.out.data()), a.lse.data());
+  attention_forward(s, rule, q(in.q.data()), k(in.k.data()), k(in.v.data()), q(a.out.data()), a.lse.data(),
+                    sinks);
   attention_backward(s, rule, q(in.q.data()), k(in.k.data()), k(in.v.data()), q(in.out.data()), in.lse.data(),
                      q(in.dout.data()), q(a.dq.data()), k(a.dk.data()), k(a.dv.data()));
+  if (sinks) sink_gradients(s, c.sinks, q(in.out.data()), in.lse.data(), q(in.dout.data()), a.dsinks.data());
 }
 
 bool allowed(const Case& c, const Segments& s, i64 b, i64 i, i64 j) {
@@ -95,7 +102,8 @@ void check(const Case& c) {
   Arrays a = make(c);
   run(c, segments, a);
   const AttentionShape& s = c.shape;
-  std::vector<double> out(a.q.size()), lse(a.lse.size()), dq(a.q.size()), dk(a.k.size()), dv(a.k.size());
+  std::vector<double> out(a.q.size()), lse(a.lse.size()), dq(a.q.size()), dk(a.k.size()), dv(a.k.size()),
+      dsinks(a.dsinks.size());
   const auto q_ref = heads(a.q.data(), c, s.queries, s.group), k_ref = heads(a.k.data(), c, s.keys, 1);
   const auto keys = static_cast<std::size_t>(s.keys), dim = static_cast<std::size_t>(s.head_dim);
   for (i64 b = 0; b < s.batch; ++b) {
@@ -109,7 +117,8 @@ void check(const Case& c) {
                  j * static_cast<std::size_t>(k_ref.position);
         };
         std::vector<double> p(keys), slope(keys, 1.0);
-        double total = 0;
+        double total = c.sinks == nullptr ? 0.0 : std::exp(static_cast<double>(c.sinks[h]));
+        const double of_sink = total;
         for (std::size_t j = 0; j < keys; ++j) {
           if (!allowed(c, segments, b, i, static_cast<i64>(j))) continue;
           double score = 0;
@@ -140,6 +149,7 @@ void check(const Case& c) {
           }
           delta += p[j] * dp[j];
         }
+        if (of_sink > 0) dsinks[static_cast<std::size_t>(h)] -= of_sink / total * delta;
         for (std::size_t j = 0; j < keys; ++j) {
           const double ds = p[j] * (dp[j] - delta) * slope[j] * static_cast<double>(c.rule.scale);
           for (std::size_t x = 0; x < dim; ++x) {
@@ -161,6 +171,7 @@ void check(const Case& c) {
   expect_close(a.dq, dq, 1e-4, 1e-5);
   expect_close(a.dk, dk, 1e-4, 3e-5);
   expect_close(a.dv, dv, 1e-4, 3e-5);
+  if (c.sinks != nullptr) expect_close(a.dsinks, dsinks, 1e-4, 3e-5);
 }
 
 // AttentionShape: batch, queries, keys, kv_heads, group, head_dim. AttentionRule: scale, causal, offset,
@@ -216,6 +227,40 @@ TEST(Attention, SlopesOverDistances) {
   with({{2, 30, 150, 2, 2, 16}, {0.25F, true, 120, 10}, true, true});
 }
 
+constexpr float kSinks[] = {0.5F, -2.0F, 6.0F, 1.0F};
+
+Case with_sinks(Case c) {
+  c.sinks = kSinks;
+  return c;
+}
+
+TEST(Attention, SinksTakePartAndHaveNoValue) {
+  check(with_sinks({{2, 5, 5, 2, 2, 8}, {0.3F}}));
+  check(with_sinks({{2, 130, 130, 1, 3, 64}, {0.125F}}));
+  check(with_sinks({{1, 401, 401, 1, 1, 32}, {0.2F}}));
+  check(with_sinks({{1, 200, 200, 1, 2, 16}, {0.25F, true, 0, 37}}));
+  check(with_sinks({{1, 90, 90, 2, 1, 16}, {0.5F, false, 0, 10, 2.0F}, true}));
+  check(with_sinks({{2, 1, 100, 2, 2, 64}, {0.125F, true, 99}}));
+  check(with_sinks({{2, 30, 150, 2, 2, 16}, {0.25F, true, 120, 10}, true, true}));
+  check(with_sinks({{1, 10, 4, 1, 1, 16}, {0.25F, true, -6}}));  // rows that see the sink alone
+  check(with_sinks({{1, 900, 900, 1, 1, 16}, {0.25F}}));         // several parts
+}
+
+TEST(Attention, SinkThatNobodyFeelsChangesNothing) {
+  static constexpr float kNone[] = {-1000.0F, -1000.0F};
+  Case c{{1, 150, 150, 1, 2, 16}, {0.25F}, false, true};
+  Arrays without = make(c), with = make(c);
+  const Segments segments = make_segments(c);
+  run(c, segments, without);
+  c.sinks = kNone;
+  run(c, segments, with);
+  EXPECT_EQ(with.out, without.out);
+  EXPECT_EQ(with.lse, without.lse);
+  EXPECT_EQ(with.dq, without.dq);
+  EXPECT_EQ(with.dk, without.dk);
+  EXPECT_EQ(with.dsinks, Floats({0, 0}));
+}
+
 TEST(Attention, Segments) {
   check({{2, 150, 150, 1, 2, 16}, {0.25F}, false, true});
   check({{2, 150, 150, 1, 1, 16}, {0.25F, false}, false, true});
@@ -253,10 +298,11 @@ void run_in_blocks(const Case& c, const Segments& segments, i64 blocks, i64 firs
     return rule;
   };
   const Arrays& in = a;
+  if (c.sinks != nullptr) begin_with_sinks(part, c.sinks, q(a.out.data()), a.lse.data());
   for (i64 i = 0; i < blocks; ++i) {
     const i64 block = (first - i + blocks) % blocks;
     attention_forward(part, rule_for(block), q(in.q.data()), k(in.k.data(), block), k(in.v.data(), block),
-                      q(a.out.data()), a.lse.data(), i > 0);
+                      q(a.out.data()), a.lse.data(), i > 0 || c.sinks != nullptr);
   }
   for (i64 i = 0; i < blocks; ++i) {
     const i64 block = (first - i + blocks) % blocks;
@@ -291,7 +337,9 @@ TEST(Attention, BlocksOfKeysJoinToTheWhole) {
                         {{2, 30, 192, 2, 2, 16}, {0.5F, true, 120, 50, 3.0F}, false, true},
                         {{1, 20, 192, 1, 2, 16}, {0.25F, true, -10}},  // rows that see nothing
                         {{2, 96, 192, 2, 2, 16}, {.scale = 0.25F, .offset = 96, .slopes = kSlopes}},
-                        {{1, 900, 1800, 1, 1, 16}, {0.25F, true, 900}}};  // several parts
+                        {{1, 900, 1800, 1, 1, 16}, {0.25F, true, 900}},  // several parts
+                        with_sinks({{2, 96, 192, 2, 2, 16}, {0.25F, true, 96, 60}}),
+                        with_sinks({{1, 20, 192, 1, 2, 16}, {0.25F, true, -10}})};
   for (const Case& c : cases) {
     const Segments segments = make_segments(c);
     Arrays whole = make(c);
@@ -313,12 +361,14 @@ TEST(Attention, BlocksOfKeysJoinToTheWhole) {
 TEST(Attention, BitsDoNotDependOnThreads) {
   const Case cases[] = {{{2, 130, 130, 3, 2, 48}, {0.2F}},
                         {{1, 500, 500, 1, 2, 32}, {0.2F, true, 0, 100}},
-                        {{2, 4, 300, 2, 2, 32}, {0.2F, true, 296}}};
+                        {{2, 4, 300, 2, 2, 32}, {0.2F, true, 296}},
+                        with_sinks({{3, 40, 40, 2, 2, 32}, {0.2F, true}})};
   for (const Case& c : cases) {
     expect_equal_bits([&] {
       Arrays a = make(c);
       run(c, {}, a);
-      return join({a.out, a.lse, a.dq, a.dk, a.dv});
+      const Floats sinks = c.sinks == nullptr ? Floats() : a.dsinks;
+      return join({a.out, a.lse, a.dq, a.dk, a.dv, sinks});
     });
   }
 }
