@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 
 #include "bora/base/error.h"
 #include "bora/base/json.h"
@@ -144,6 +145,35 @@ SafetensorsModel::SafetensorsModel(const std::string& path) : path_(path) {
   for (const auto& tensor : files_[0]->tensors()) where_.emplace(tensor.name, files_[0].get());
 }
 
+namespace {
+
+// Of all shards at once: half of a model is of no use.
+void require_shards(const Json& weight_map, const std::string& path) {
+  std::map<std::string, std::vector<std::string>> missing;  // tensors by shard
+  std::set<std::string> seen;
+  for (const auto& [tensor, value] : weight_map.items()) {
+    if (!value.is_string())
+      fail(ErrorKind::Corruption, "{}: weight_map: {} should be a file name", path, tensor);
+    const auto shard = value.get<std::string>();
+    if (seen.insert(shard).second) {
+      check_shard_name(shard, tensor, path);
+      if (!exists(path_join(parent_path(path), shard))) missing[shard] = {};
+    }
+    if (const auto at = missing.find(shard); at != missing.end()) at->second.push_back(tensor);
+  }
+  if (missing.empty()) return;
+  std::string lines;
+  for (const auto& [shard, tensors] : missing) {
+    const auto more = tensors.size() - 1;
+    lines += fmt::format("\n  {}, which holds {}{}", shard, tensors.front(),
+                         more > 0 ? fmt::format(" and {} more tensor{}", more, more > 1 ? "s" : "") : "");
+  }
+  fail(ErrorKind::NotFound, "{}: {} of {} shards {} not there:{}\nhint: fetch them into {}", path,
+       missing.size(), seen.size(), missing.size() > 1 ? "are" : "is", lines, parent_path(path));
+}
+
+}  // namespace
+
 void SafetensorsModel::open_index(const std::string& path) {
   const auto info = bora::files().info(path);
   if (info && info->size > kMaxIndexBytes) {
@@ -153,12 +183,10 @@ void SafetensorsModel::open_index(const std::string& path) {
   const Json index = parse_json(read_text(path), path);
   const auto map = index.is_object() ? index.find("weight_map") : index.end();
   if (map == index.end() || !map->is_object()) fail(ErrorKind::Corruption, "{}: weight_map is missing", path);
+  require_shards(*map, path);
   std::map<std::string, const SafetensorsFile*> opened;
   for (const auto& [tensor, value] : map->items()) {
-    if (!value.is_string())
-      fail(ErrorKind::Corruption, "{}: weight_map: {} should be a file name", path, tensor);
     const std::string shard = value.get<std::string>();
-    check_shard_name(shard, tensor, path);
     const SafetensorsFile*& file = opened[shard];
     if (file == nullptr) {
       files_.push_back(std::make_unique<SafetensorsFile>(path_join(parent_path(path), shard)));

@@ -326,6 +326,12 @@ TEST(ShardedSafetensors, ErrorsOfTheIndex) {
   write_file(path, R"({"weight_map":{"y":"s.safetensors"}})");
   EXPECT_EQ(error_of([&] { SafetensorsModel model(path); }),
             path + ": weight_map: y is said to be in s.safetensors, which does not hold it");
+  write_file(path, R"({"weight_map":{"x":"s.safetensors","y":"t.safetensors","z":"t.safetensors",)"
+                   R"("v":"t.safetensors","w":"u.safetensors"}})");
+  EXPECT_EQ(kind_of([&] { SafetensorsModel model(path); }), ErrorKind::NotFound);
+  EXPECT_EQ(error_of([&] { SafetensorsModel model(path); }),
+            path + ": 2 of 3 shards are not there:\n  t.safetensors, which holds y and 2 more tensors\n" +
+                "  u.safetensors, which holds w\nhint: fetch them into " + folder.path());
   EXPECT_EQ(error_of([&] { SafetensorsModel model(folder.path()); }),
             folder.path() + ": holds neither model.safetensors nor model.safetensors.index.json");
 }

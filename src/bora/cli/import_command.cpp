@@ -17,6 +17,7 @@
 #include "bora/run/models.h"
 #include "bora/run/open_model.h"
 #include "bora/run/peft.h"
+#include "bora/tokenize/formats/tokenizer_files.h"
 
 namespace bora::cli {
 namespace {
@@ -50,7 +51,7 @@ int run_import(const Arguments& arguments) {
   content.parameters = checkpoint::checkpoint_arrays(parameters);
   content.state = {{"step", 0}, {"model", model->hf_config()}};
   checkpoint::StagedDirectory staged(to);
-  if (exists(path_join(from, "tokenizer.json"))) {
+  if (tokenize::holds_tokenizer(from)) {
     const auto tokenizer = Tokenizer::load(from);
     tokenizer.save(path_join(staged.path(), "tokenizer"));
     run::keep_generation(from, tokenizer, staged.path());

@@ -14,6 +14,7 @@
 #include "bora/run/generation_config.h"
 #include "bora/run/models.h"
 #include "bora/run/peft.h"
+#include "bora/tokenize/formats/tokenizer_files.h"
 #include "bora/train/first_non_finite.h"
 
 namespace bora::run {
@@ -21,7 +22,7 @@ namespace bora::run {
 std::optional<Tokenizer> tokenizer_near(const std::string& directory) {
   for (const auto& place :
        {directory, path_join(directory, "tokenizer"), path_join(parent_path(directory), "tokenizer")}) {
-    if (exists(path_join(place, "tokenizer.json"))) return Tokenizer::load(place);
+    if (tokenize::holds_tokenizer(place)) return Tokenizer::load(place);
   }
   return std::nullopt;
 }

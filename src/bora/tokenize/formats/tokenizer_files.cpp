@@ -111,6 +111,18 @@ TokenizerFiles find_tokenizer(const std::string& path) {
   return info && info->is_directory ? of_directory(path) : of_file(path);
 }
 
+bool holds_tokenizer(const std::string& directory) {
+  const auto info = files().info(directory);
+  if (!info || !info->is_directory) return false;
+  try {
+    of_directory(directory);
+    return true;
+  } catch (const Error& e) {
+    if (e.kind() != ErrorKind::NotFound) throw;
+    return false;
+  }
+}
+
 std::shared_ptr<Pipeline> read_tokenizer(const TokenizerFiles& files) {
   const FileConfig config(files.config);
   std::shared_ptr<Pipeline> p;

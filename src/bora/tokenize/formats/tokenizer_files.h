@@ -34,6 +34,9 @@ struct TokenizerFiles {
 /// and for a directory with several files of one kind.
 TokenizerFiles find_tokenizer(const std::string& path);
 
+/// Whether a directory holds a tokenizer of any kind. Errors: those of find_tokenizer but NotFound.
+bool holds_tokenizer(const std::string& directory);
+
 /// All but finish(). Errors as Tokenizer::load.
 std::shared_ptr<Pipeline> read_tokenizer(const TokenizerFiles& files);
 

@@ -66,7 +66,10 @@ std::string byte_ranks() {
 }
 
 TEST_F(TokenizerFilesTest, AreToldApart) {
+  EXPECT_FALSE(holds_tokenizer(folder_));
+  EXPECT_FALSE(holds_tokenizer(path("nowhere")));
   put("a.tiktoken", byte_ranks());
+  EXPECT_TRUE(holds_tokenizer(folder_));
   EXPECT_EQ(find_tokenizer(folder_).kind, Kind::Ranks);
   EXPECT_EQ(find_tokenizer(path("a.tiktoken")).kind, Kind::Ranks);
   put("tokenizer.model", kModel);
