@@ -50,12 +50,19 @@ void transpose(std::int64_t rows, std::int64_t columns, std::span<const float> f
 
 // What a parameter is of the tensor that holds it.
 struct Part {
-  std::int64_t first = 0, total = 0;  // rows
+  std::int64_t first = 0, total = 0;   // rows
+  std::optional<std::int64_t> stored;  // rows on disk, where they are not `total`
   bool whole(const HfParameter& p) const { return total == hf_shape(p).front(); }
 };
 
+bool has_vocabulary_rows(const HfParameter& p) {
+  const auto& axes = p.parameter.axes;
+  return !axes.empty() && axes.front() == "vocab" && !p.transposed;
+}
+
 // Of each parameter.
-std::vector<Part> parts_of(std::span<const HfParameter> parameters) {
+std::vector<Part> parts_of(std::span<const HfParameter> parameters,
+                           std::optional<std::int64_t> stored_vocab = std::nullopt) {
   std::map<std::string_view, std::int64_t> rows;
   std::vector<Part> out;
   for (const auto& p : parameters) {
@@ -63,21 +70,38 @@ std::vector<Part> parts_of(std::span<const HfParameter> parameters) {
     out.push_back({.first = so_far});
     so_far += hf_shape(p).front();
   }
-  for (std::size_t i = 0; i < out.size(); ++i) out[i].total = rows[parameters[i].name];
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    out[i].total = rows[parameters[i].name];
+    if (stored_vocab && has_vocabulary_rows(parameters[i]) && out[i].whole(parameters[i]))
+      out[i].stored = stored_vocab;
+  }
   return out;
 }
 
 // The shape of the tensor that a parameter is part of.
 std::vector<std::int64_t> whole_shape(const HfParameter& p, const Part& part) {
   auto shape = hf_shape(p);
-  shape.front() = part.total;
+  shape.front() = part.stored.value_or(part.total);
   return shape;
+}
+
+// Rows that the file does not have are the mean of those that it has, summed in their order.
+void resize_rows(std::span<const float> stored, std::int64_t rows, std::span<float> out) {
+  const auto width = stored.size() / static_cast<std::size_t>(rows);
+  const auto kept = std::min(stored.size(), out.size());
+  std::copy_n(stored.begin(), kept, out.begin());
+  if (kept == out.size()) return;
+  std::vector<double> mean(width);
+  for (std::size_t i = 0; i < stored.size(); ++i) mean[i % width] += static_cast<double>(stored[i]);
+  for (auto& x : mean) x /= static_cast<double>(rows);
+  for (std::size_t i = kept; i < out.size(); ++i) out[i] = static_cast<float>(mean[i % width]);
 }
 
 void load_one(const StoredTensors& model, const HfParameter& p, const Part& part, const std::string& stored) {
   const auto expected = whole_shape(p, part);
   auto n = static_cast<std::size_t>(p.parameter.array->numel() / p.pieces);
   auto* out = core::local_data<float>(*p.parameter.array) + static_cast<std::size_t>(p.piece) * n;
+  if (part.stored) return resize_rows(model.floats(stored), *part.stored, {out, n});
   if (!part.whole(p)) {
     const auto all = model.floats(stored);
     const auto before =
@@ -157,11 +181,12 @@ void require_fit(const Differences& differences) {
 
 // Calls load for each parameter with the name that the file has for it.
 void load_each(const std::string& directory, std::span<const HfParameter> parameters,
+               std::optional<std::int64_t> stored_vocab,
                const std::function<void(const StoredTensors&, const HfParameter&, const Part&,
                                         const std::string&)>& load) {
   in_context(fmt::format("while loading {}", directory), [&] {
     const auto model = open_stored_tensors(directory);
-    const auto parts = parts_of(parameters);
+    const auto parts = parts_of(parameters, stored_vocab);
     require_fit(compare(*model, parameters, parts));
     for (std::size_t i = 0; i < parameters.size(); ++i) {
       const auto stored = stored_name(*model, parameters[i].name);
@@ -254,16 +279,17 @@ std::vector<std::int64_t> hf_shape(const HfParameter& p) {
 }
 
 void load_hugging_face(const std::string& directory, std::span<const HfParameter> parameters) {
-  load_each(directory, parameters,
+  load_each(directory, parameters, std::nullopt,
             [](const StoredTensors& model, const HfParameter& p, const Part& part,
                const std::string& stored) { load_one(model, p, part, stored); });
 }
 
 void load_hugging_face(const std::string& directory, std::span<const HfParameter> parameters,
-                       const std::function<void(const HfParameter&, core::Array)>& take) {
+                       const std::function<void(const HfParameter&, core::Array)>& take,
+                       std::optional<std::int64_t> stored_vocab) {
   core::Array whole;
   load_each(
-      directory, parameters,
+      directory, parameters, stored_vocab,
       [&](const StoredTensors& model, const HfParameter& p, const Part& part, const std::string& stored) {
         const auto& names = p.parameter.axes;
         const auto sizes = core::whole_sizes(*p.parameter.array);

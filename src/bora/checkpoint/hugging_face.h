@@ -4,6 +4,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -44,9 +45,12 @@ std::vector<std::int64_t> hf_shape(const HfParameter& p);
 void load_hugging_face(const std::string& directory, std::span<const HfParameter> parameters);
 
 /// The same for parameters that are not in memory: `take` gets the whole values of one after the other, of
-/// the sizes core::whole_sizes gives.
+/// the sizes core::whole_sizes gives. With `stored_vocab` the tensors on disk have so many rows along the axis
+/// vocab, whatever the parameters have: rows that these have beyond them are the mean of the stored ones, rows
+/// too many on disk are left out.
 void load_hugging_face(const std::string& directory, std::span<const HfParameter> parameters,
-                       const std::function<void(const HfParameter&, core::Array whole)>& take);
+                       const std::function<void(const HfParameter&, core::Array whole)>& take,
+                       std::optional<std::int64_t> stored_vocab = std::nullopt);
 
 struct HfSaveOptions {
   core::DType dtype = core::DType::f32;

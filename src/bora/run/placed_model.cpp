@@ -45,13 +45,7 @@ void PlacedModel::make(const LoadedConfig& loaded, std::int64_t vocab) {
   const auto key = Key::from_seed(static_cast<std::uint64_t>(config.trainer.seed)).fold("model");
   if (!from.empty()) {
     const auto theirs = models::vocab_size_from_hf(checkpoint::read_hf_config(from), from + "/config.json");
-    if (theirs < vocab) {
-      fail(ErrorKind::Config,
-           "initialize_from_hf: the model in {} has {} embeddings but the tokenizer has {} ids\nhint: use "
-           "that model's tokenizer: data.tokenizer",
-           from, theirs, vocab);
-    }
-    vocab = theirs;
+    if (theirs != vocab) stored_vocab_ = theirs;
   }
   model_ = models::make_model(*config.model.config, vocab, key);
   choose_trained(*model_, config);
@@ -68,7 +62,7 @@ void PlacedModel::load_hugging_face(const std::string& from) {
     std::memcpy(core::local_data<float>(*model_parameters_[i].array), core::local_data<float>(whole),
                 static_cast<std::size_t>(whole.numel()) * sizeof(float));
   };
-  checkpoint::load_hugging_face(from, hf_parameters(*model_), take);
+  checkpoint::load_hugging_face(from, hf_parameters(*model_), take, stored_vocab_);
 }
 
 ParameterCounts PlacedModel::counts() const { return count_parameters(model_parameters_); }

@@ -34,6 +34,9 @@ class PlacedModel {
   /// Some parameter is in blocks.
   bool distributed() const { return sharded_ != nullptr || mesh_->mapping() != nullptr; }
   ParameterCounts counts() const;
+  /// Embeddings of the Hugging Face model that it began with, where they were not as many as `vocab`: rows
+  /// beyond them are their mean, rows too many were left out.
+  std::optional<std::int64_t> stored_vocab() const { return stored_vocab_; }
   /// "4 workers (data 2 × model 2), parameters sharded over data"; "" for one.
   std::string describe_workers() const;
 
@@ -68,6 +71,7 @@ class PlacedModel {
   std::optional<core::ParameterStoreScope> store_scope_;
   std::unique_ptr<nn::LanguageModel> model_;
   std::vector<core::Parameter> model_parameters_;
+  std::optional<std::int64_t> stored_vocab_;
 };
 
 }  // namespace bora::run

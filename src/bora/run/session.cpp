@@ -27,6 +27,11 @@ void describe_model(PlacedModel& model, track::Console& console) {
   console.fact("model",
                fmt::format("{} · {} parameters · {} layers × {} · context {}", s.type,
                            human_count(static_cast<double>(elements)), s.layers, s.hidden, s.seq_len));
+  if (const auto stored = model.stored_vocab())
+    console.fact("vocabulary", fmt::format("the stored model has {} embeddings, the tokenizer {} ids: {}",
+                                           with_commas(*stored), with_commas(s.vocab),
+                                           *stored < s.vocab ? "new rows are the mean of the stored ones"
+                                                             : "rows beyond the tokenizer's are left out"));
   if (const auto adapters = record_of_adapters(*model); !adapters.is_null())
     console.fact("adapters", describe_adapters(adapters));
   if (trained == elements) return;
