@@ -49,16 +49,18 @@ template <class M>
 consteval Member first_left_out() {
   constexpr auto n = member_count<M, M::fields::values + 16>() - (M::fields::values - M::fields::count);
   const auto named = M::fields::places(object<M>);
-  const void* missing = nullptr;
+  const void* missing = &object<M>;
+  bool found = false;  // no test for null: g++ cannot make it with its sanitizer of undefined behaviour
   with_members<n>(object<M>, [&](const auto&... members) {
     const auto look = [&](const void* member) {
       for (const void* place : named)
         if (place == member) return;
-      if (missing == nullptr) missing = member;
+      if (!found) missing = member;
+      found = true;
     };
     (look(&members), ...);
   });
-  return {missing == nullptr ? static_cast<const void*>(&object<M>) : missing};
+  return {missing};
 }
 #ifdef __clang__
 #pragma clang diagnostic pop
