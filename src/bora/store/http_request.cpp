@@ -34,23 +34,6 @@ constexpr long kSlowest = 100;       // bytes a second
 constexpr double kCloseSeconds = 1;  // for a server to close behind a complete body
 constexpr const char* kClose = "Connection: close";
 
-bool may_pass(CURLcode code) {
-  switch (code) {
-    case CURLE_COULDNT_RESOLVE_PROXY:
-    case CURLE_COULDNT_RESOLVE_HOST:
-    case CURLE_COULDNT_CONNECT:
-    case CURLE_PARTIAL_FILE:
-    case CURLE_OPERATION_TIMEDOUT:
-    case CURLE_SSL_CONNECT_ERROR:  // also a reset in the middle of it
-    case CURLE_GOT_NOTHING:
-    case CURLE_SEND_ERROR:
-    case CURLE_RECV_ERROR:
-      return true;
-    default:
-      return false;
-  }
-}
-
 bool is_redirection(int status) {
   return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
 }

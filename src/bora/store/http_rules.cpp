@@ -3,6 +3,7 @@
 #include "bora/store/http_rules.h"
 
 #include <arpa/inet.h>
+#include <curl/curl.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -174,6 +175,23 @@ bool is_header_value(std::string_view text) {
 std::optional<std::int64_t> parse_content_length(std::string_view text) {
   const auto value = parse_int(text);
   return value && *value >= 0 && !text.starts_with('-') ? value : std::nullopt;
+}
+
+bool may_pass(int code) {
+  switch (code) {
+    case CURLE_COULDNT_RESOLVE_PROXY:
+    case CURLE_COULDNT_RESOLVE_HOST:
+    case CURLE_COULDNT_CONNECT:
+    case CURLE_PARTIAL_FILE:
+    case CURLE_OPERATION_TIMEDOUT:
+    case CURLE_SSL_CONNECT_ERROR:  // also a reset in the middle of it
+    case CURLE_GOT_NOTHING:
+    case CURLE_SEND_ERROR:
+    case CURLE_RECV_ERROR:
+      return true;
+    default:
+      return false;
+  }
 }
 
 }  // namespace bora::store

@@ -28,6 +28,10 @@ bool is_address_of(const std::string& proxy, std::string_view address, int port)
 /// Errors: Unsupported for a redirection from https to anything else, or to what is neither http nor https.
 void check_redirection(std::string_view from, std::string_view to);
 
+/// Whether a transfer that ended with this code of libcurl's (CURLcode) may end well another time: connections
+/// that fail or break may. A certificate that does not hold, and whatever else, will not.
+bool may_pass(int code);
+
 /// A header's value that may be sent back: visible characters and spaces, not too many.
 bool is_header_value(std::string_view text);
 

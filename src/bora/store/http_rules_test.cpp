@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/store/http_rules.h"
 
+#include <curl/curl.h>
+
 #include "bora/store/test_files.h"
 
 namespace bora::store {
@@ -109,6 +111,17 @@ TEST(HttpRules, Headers) {
   EXPECT_EQ(parse_content_length("9223372036854775807"), 9223372036854775807);
   for (const char* wrong : {"", "-0", "-5", "+5", " 5", "5 ", "5, 5", "0x5", "5e3", "9223372036854775808"})
     EXPECT_EQ(parse_content_length(wrong), std::nullopt) << wrong;
+}
+
+TEST(HttpRules, CertificatesDoNotChangeByAskingAgain) {
+  for (const int never : {CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CERTPROBLEM, CURLE_SSL_CACERT_BADFILE,
+                          CURLE_SSL_ISSUER_ERROR, CURLE_SSL_PINNEDPUBKEYNOTMATCH, CURLE_SSL_INVALIDCERTSTATUS,
+                          CURLE_SSL_CRL_BADFILE, CURLE_SSL_CIPHER, CURLE_SSL_ENGINE_NOTFOUND,
+                          CURLE_TOO_MANY_REDIRECTS, CURLE_UNSUPPORTED_PROTOCOL, CURLE_URL_MALFORMAT})
+    EXPECT_FALSE(may_pass(never)) << never;
+  for (const int sometimes : {CURLE_COULDNT_CONNECT, CURLE_OPERATION_TIMEDOUT, CURLE_RECV_ERROR,
+                              CURLE_SSL_CONNECT_ERROR, CURLE_PARTIAL_FILE})
+    EXPECT_TRUE(may_pass(sometimes)) << sometimes;
 }
 
 }  // namespace
