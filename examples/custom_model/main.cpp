@@ -12,6 +12,7 @@
 #include "bora/models/add_model.h"
 
 int main(int argc, char** argv) {
-  bora::models::add_model<bigram::Bigram>("bigram", "each token predicts the next one from itself alone");
-  return bora::cli::main(argc, argv);
+  return bora::cli::main(argc, argv, [] {
+    bora::models::add_model<bigram::Bigram>("bigram", "each token predicts the next one from itself alone");
+  });
 }

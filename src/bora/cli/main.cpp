@@ -118,8 +118,9 @@ int report_error() {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv, const std::function<void()>& add) {
   try {
+    if (add) add();
     models::add_builtin_models();
     optim::add_builtin_optimizers();
     return flush_output(run({argv + 1, argv + argc}));

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
 #pragma once
+#include <functional>
 
 namespace bora::cli {
 
 /// The program with all its commands: hands over to one of them, and turns errors into lines and exit codes.
-int main(int argc, char** argv);
+/// `add` comes first and adds types of the program's own: a name that is there twice is such an error.
+int main(int argc, char** argv, const std::function<void()>& add = {});
 
 }  // namespace bora::cli
