@@ -67,11 +67,12 @@ struct Pattern::Compiled {
 namespace {
 
 /// Whether something lazy stands in what is matched in one way only.
-bool has_lazy_in_atomic(const OnigNode& node, bool inside = false) {
+bool misleads_compiler(const OnigNode& node, bool inside = false) {
   if (inside && node.kind == OnigNode::Kind::Repeat && !node.greedy) return true;
+  if (node.kind == OnigNode::Kind::Repeat && node.parts[0].kind == OnigNode::Kind::Atomic) return true;
   inside = inside || node.kind == OnigNode::Kind::Atomic || node.kind == OnigNode::Kind::Look;
   return std::any_of(node.parts.begin(), node.parts.end(),
-                     [&](const OnigNode& part) { return has_lazy_in_atomic(part, inside); });
+                     [&](const OnigNode& part) { return misleads_compiler(part, inside); });
 }
 
 }  // namespace
@@ -82,8 +83,9 @@ std::string pcre2_from_oniguruma(std::string_view source, std::string_view where
   fold_literals(tree);
   refuse_early_looks(tree, refuse);
   fix_look_behinds(tree, refuse);
-  // The code that PCRE2 10.42 compiles for (?>.+?)c misses matches; its interpreter does not.
-  return (has_lazy_in_atomic(tree) ? "(*NO_JIT)" : "") + pcre2_text(tree);
+  // The code that PCRE2 10.42 compiles for (?>.+?)c misses matches, and for (?>.+|x){2} goes back into the first;
+  // its interpreter does not.
+  return (misleads_compiler(tree) ? "(*NO_JIT)" : "") + pcre2_text(tree);
 }
 
 Pattern Pattern::literal(std::string text) {

@@ -215,6 +215,10 @@ TEST(Oniguruma, LazyInAtomicRunsWithoutCompiledCode) {  // which misses such mat
   EXPECT_EQ(Pattern::regex("(?>.+?)c+", "test").replace("0=cx", "_"), "0_x");
 }
 
+TEST(Oniguruma, RepeatedAtomicRunsWithoutCompiledCode) {  // which goes back into the first
+  EXPECT_EQ(Pattern::regex("(?>.+|\\W){2}", "test").replace("xW.y22", "_"), "xW.y22");
+}
+
 TEST(CodePointSet, Algebra) {
   CodePointSet set = {{'a', 'c'}, {'e', 'g'}};
   set.add('d');
