@@ -30,9 +30,8 @@ Values values_of(nn::LanguageModel& model) {
 // What the model should be with `rows` rows of what was `stored`.
 std::vector<float> resized(const std::vector<float>& stored, std::int64_t from, std::int64_t rows) {
   const auto width = stored.size() / static_cast<std::size_t>(from);
-  std::vector<float> out(stored.begin(),
-                         stored.begin() + static_cast<std::ptrdiff_t>(std::min(from, rows)) *
-                                              static_cast<std::ptrdiff_t>(width));
+  std::vector<float> out(stored.begin(), stored.begin() + static_cast<std::ptrdiff_t>(std::min(from, rows)) *
+                                                              static_cast<std::ptrdiff_t>(width));
   std::vector<float> mean(width);
   for (std::size_t j = 0; j < width; ++j) {
     double sum = 0;
@@ -99,8 +98,7 @@ TEST_P(Resized, OldRowsStayAndNewOnesAreTheirMean) {
 }
 
 // Tied, with a head of its own, and with a bias there.
-INSTANTIATE_TEST_SUITE_P(Models, Resized,
-                         testing::Values("tiny-gpt2", "tiny-llama-gqa-rope3", "tiny-gptj"),
+INSTANTIATE_TEST_SUITE_P(Models, Resized, testing::Values("tiny-gpt2", "tiny-llama-gqa-rope3", "tiny-gptj"),
                          [](const auto& of) {
                            auto name = of.param;
                            std::replace(name.begin(), name.end(), '-', '_');
