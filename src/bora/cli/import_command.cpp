@@ -14,6 +14,7 @@
 #include "bora/cli/commands.h"
 #include "bora/core/runtime.h"
 #include "bora/run/generation_config.h"
+#include "bora/run/gguf_export.h"
 #include "bora/run/models.h"
 #include "bora/run/open_model.h"
 #include "bora/run/peft.h"
@@ -69,22 +70,36 @@ int run_import(const Arguments& arguments) {
 }
 
 int run_export(const Arguments& arguments) {
-  std::string from, to, adapter, dtype = "f32";
+  std::string from, to, adapter, dtype = "f32", format = "hf";
   bool peft = false;
   Args args(
       "export",
-      "Write a checkpoint in the Hugging Face layout: config.json, safetensors, tokenizer, chat template. "
+      "Write a checkpoint in the Hugging Face layout: config.json, safetensors, tokenizer, chat template; or as "
+      "one file for llama.cpp. "
       "Adapters are merged into the model, or written alone.",
       "  bora export runs/brisk-otter-7 exported\n  bora export runs/brisk-otter-7/step-600 exported "
-      "--dtype bf16\n  bora export runs/brisk-otter-7 adapter --peft");
+      "--dtype bf16\n  bora export runs/brisk-otter-7 adapter --peft\n  bora export runs/brisk-otter-7 "
+      "model.gguf --format gguf --dtype q8_0");
   args.positional("model", from, "a run or a checkpoint");
   args.positional("directory", to, "to write; an existing export there is replaced");
-  args.option("--dtype", dtype, "f32, bf16 or f16");
+  args.option("--dtype", dtype, "f32, bf16 or f16; for GGUF f32, bf16 or q8_0");
+  args.option("--format", format, "hf (a Hugging Face directory) or gguf (one file for llama.cpp)");
   args.option("--adapter", adapter, "put this adapter on the model: a directory as PEFT writes it");
   args.flag("--peft", peft, "write the adapters alone, as PEFT does");
   args.parse(arguments);
+  if (format != "hf" && format != "gguf")
+    fail(ErrorKind::Usage, "export: --format {} is not known\nhint: hf or gguf", format);
+  if (format == "gguf" && peft)
+    fail(ErrorKind::Usage,
+         "export: --peft writes adapters alone, which have no GGUF file here\nhint: give one");
   core::initialize();
   auto opened = run::open_model(from, adapter);
+  if (format == "gguf") {
+    const auto type = checkpoint::parse_gguf_type(dtype);
+    run::export_gguf(*opened.model, opened.require_tokenizer(), opened.generation, to, type);
+    fmt::print("{} -> {}\n", opened.directory, to);
+    return 0;
+  }
   if (exists(to) && !exists(path_join(to, peft ? "adapter_config.json" : "config.json"))) {
     fail(ErrorKind::Usage, "export: {} exists and is no export\nhint: choose another directory", to);
   }

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include <fmt/core.h>
+
+#include <set>
+#include <string_view>
+
+#include "bora/base/error.h"
+#include "bora/run/gguf_export.h"
+#include "bora/run/generation_config.h"
+
+namespace bora::run {
+namespace {
+
+constexpr std::int32_t kNormal = 1, kControl = 3, kUserDefined = 4, kUnused = 5;
+
+constexpr std::string_view kLetters = R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N})";
+constexpr std::string_view kRest = R"(| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+
+[[noreturn]] void refuse(const std::string& what) {
+  fail(ErrorKind::Unsupported,
+       "GGUF: the tokenizer's {}, which llama.cpp does not have\nhint: bora export without --format gguf writes "
+       "the Hugging Face layout",
+       what);
+}
+
+// llama.cpp's name for how a text is split before merges, told by the rule itself.
+std::string split_name(const Json& rule) {
+  const auto type = rule.is_object() ? rule.value("type", "") : "";
+  if (type == "ByteLevel" && rule.value("use_regex", true)) {
+    if (rule.value("add_prefix_space", false)) refuse("pre_tokenizer adds a space in front (add_prefix_space)");
+    return "gpt-2";
+  }
+  const bool two = type == "Sequence" && rule.contains("pretokenizers") && rule["pretokenizers"].size() == 2;
+  if (two) {
+    const auto& split = rule["pretokenizers"][0];
+    const auto& bytes = rule["pretokenizers"][1];
+    const bool plain = bytes.value("type", "") == "ByteLevel" && !bytes.value("use_regex", true) &&
+                       !bytes.value("add_prefix_space", false);
+    if (plain && split.value("type", "") == "Split" && split.contains("pattern")) {
+      const auto pattern = split["pattern"].value("Regex", "");
+      if (pattern == fmt::format("{}{{1,3}}{}", kLetters, kRest)) return "llama-bpe";
+      if (pattern == fmt::format("{}{}", kLetters, kRest)) return "qwen2";
+    }
+  }
+  refuse("pre_tokenizer is " + rule.dump());
+}
+
+std::vector<std::string> merges_of(const Json& model) {
+  std::vector<std::string> out;
+  for (const auto& merge : model["merges"]) {
+    out.push_back(merge.is_string() ? merge.get<std::string>()
+                                    : merge[0].get<std::string>() + " " + merge[1].get<std::string>());
+  }
+  return out;
+}
+
+void require_bpe(const Json& json) {
+  const auto& model = json["model"];
+  if (model.value("type", "BPE") != "BPE" || model.value("byte_fallback", false))
+    refuse(fmt::format("model is {}{}", model.value("type", "BPE"),
+                       model.value("byte_fallback", false) ? " with byte_fallback" : ""));
+  if (json.contains("normalizer") && !json["normalizer"].is_null()) {
+    const auto type = json["normalizer"].value("type", "");
+    if (type != "NFC") refuse("normalizer is " + json["normalizer"].dump());  // Qwen's; skipped there too
+  }
+}
+
+std::string text_of(const Tokenizer& tokenizer, std::string_view file) {
+  for (auto& [name, text] : tokenizer.files())
+    if (name == file) return text;
+  fail(ErrorKind::InvalidArgument, "the tokenizer has no {}", file);
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, checkpoint::GgufValue>> gguf_tokenizer(const Tokenizer& tokenizer,
+                                                                          const Json& generation,
+                                                                          std::int64_t rows) {
+  const Json json = parse_json(text_of(tokenizer, "tokenizer.json"), "tokenizer.json");
+  require_bpe(json);
+  std::set<std::int64_t> added;
+  if (json.contains("added_tokens"))
+    for (const auto& token : json["added_tokens"]) added.insert(token["id"].get<std::int64_t>());
+  std::vector<std::string> tokens;
+  std::vector<std::int32_t> types;
+  for (std::int64_t i = 0; i < rows; ++i) {
+    const auto id = static_cast<std::int32_t>(i);
+    const auto token = tokenizer.token(id);
+    tokens.push_back(token ? *token : fmt::format("[PAD{}]", i));
+    types.push_back(!token                     ? kUnused
+                    : tokenizer.is_special(id) ? kControl
+                    : added.contains(i)        ? kUserDefined
+                                               : kNormal);
+  }
+  std::vector<std::pair<std::string, checkpoint::GgufValue>> out = {
+      {"tokenizer.ggml.model", std::string("gpt2")},
+      {"tokenizer.ggml.pre", split_name(json["pre_tokenizer"])},
+      {"tokenizer.ggml.tokens", std::move(tokens)},
+      {"tokenizer.ggml.token_type", std::move(types)},
+      {"tokenizer.ggml.merges", merges_of(json["model"])}};
+  const auto add_id = [&](const char* key, std::optional<std::int32_t> id) {
+    if (id) out.emplace_back(key, static_cast<std::uint32_t>(*id));
+  };
+  const auto ends = stop_ids(generation);
+  add_id("tokenizer.ggml.bos_token_id", tokenizer.bos_id());
+  add_id("tokenizer.ggml.eos_token_id", ends.empty() ? tokenizer.eos_id() : std::optional(ends.front()));
+  add_id("tokenizer.ggml.padding_token_id", tokenizer.pad_id());
+  const auto ids = tokenizer.encode("a", true).ids;
+  const bool begins = tokenizer.bos_id() && !ids.empty() && ids.front() == *tokenizer.bos_id();
+  out.emplace_back("tokenizer.ggml.add_bos_token", begins);
+  out.emplace_back("tokenizer.ggml.add_eos_token", false);
+  const auto files = tokenizer.files();
+  for (const auto& [name, text] : files)
+    if (name == "chat_template.jinja") out.emplace_back("tokenizer.chat_template", text);
+  return out;
+}
+
+}  // namespace bora::run

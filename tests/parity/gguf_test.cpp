@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+// Models as GGUF files: what llama.cpp reads of them. That it computes the same was seen with llama.cpp itself.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "bora/base/error.h"
+#include "bora/base/file.h"
+#include "bora/run/gguf_export.h"
+#include "bora/run/models.h"
+
+namespace bora::run {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Byte-level BPE of three pieces, split as `rule` says.
+Tokenizer small(const std::string& rule = R"({"type":"ByteLevel","add_prefix_space":false})",
+                const std::string& normalizer = "null") {
+  return Tokenizer::from_json(
+      R"({"version":"1.0","added_tokens":[{"id":3,"content":"<end>","single_word":false,"lstrip":false,)"
+      R"("rstrip":false,"normalized":false,"special":true}],"normalizer":)" +
+      normalizer + R"(,"pre_tokenizer":)" + rule +
+      R"(,"post_processor":null,"decoder":{"type":"ByteLevel"},"model":{"type":"BPE","vocab":{"a":0,"b":1,)"
+      R"("ab":2},"merges":[["a","b"]]}})");
+}
+
+std::string folder(const std::string& name) { return BORA_SOURCE_DIR "/tests/parity/models/" + name; }
+
+std::string written(nn::LanguageModel& model, const Tokenizer& tokenizer = small()) {
+  const auto path = testing::TempDir() + "bora_gguf_test.gguf";
+  export_gguf(model, tokenizer, Json::object(), path, checkpoint::GgufType::f32);
+  return read_text(path);
+}
+
+std::string error_of(nn::LanguageModel& model, const Tokenizer& tokenizer = small()) {
+  try {
+    written(model, tokenizer);
+    return "no error";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.kind(), ErrorKind::Unsupported);
+    return e.what();
+  }
+}
+
+template <class T>
+T number(const std::string& bytes, std::size_t at) {
+  T out;
+  std::memcpy(&out, bytes.data() + at, sizeof out);
+  return out;
+}
+
+std::size_t after(const std::string& bytes, const std::string& name) {
+  const auto length = static_cast<std::uint64_t>(name.size());
+  const auto text = std::string(reinterpret_cast<const char*>(&length), sizeof length) + name;
+  const auto at = bytes.find(text);
+  EXPECT_NE(at, bytes.npos) << name;
+  return at == bytes.npos ? 0 : at + text.size();
+}
+
+// The numbers of the matrix `name`; the tensors begin at byte `data`.
+std::vector<float> matrix(const std::string& bytes, const std::string& name, std::size_t data) {
+  const auto info = after(bytes, name);
+  const auto columns = number<std::uint64_t>(bytes, info + 4), rows = number<std::uint64_t>(bytes, info + 12);
+  const auto offset = number<std::uint64_t>(bytes, info + 24);
+  std::vector<float> out(columns * rows);
+  std::memcpy(out.data(), bytes.data() + data + offset, out.size() * sizeof(float));
+  return out;
+}
+
+// Where the tensors begin, of a file whose last one is `last`.
+std::size_t data_of(const std::string& bytes, const std::string& last, bool vector) {
+  const auto end = after(bytes, last) + (vector ? 24 : 32);
+  return (end + 31) / 32 * 32;
+}
+
+core::Parameter parameter(nn::LanguageModel& model, std::string_view path) {
+  for (auto& p : model.parameters())
+    if (p.path == path) return p;
+  ADD_FAILURE() << path;
+  return {};
+}
+
+// Rows of queries and keys: the halves of a head take turns. All else as it is.
+TEST(Gguf, Llama) {
+  const auto model = load_model(folder("tiny-llama-gqa-rope3"));
+  const auto bytes = written(*model);
+  const auto shape = model->shape();
+  const auto data = data_of(bytes, "output.weight", false);
+  const auto q = matrix(bytes, "blk.1.attn_q.weight", data);
+  const auto ours = parameter(*model, "layers.1.attn.q_proj.weight").array->to_vector<float>();
+  ASSERT_EQ(q.size(), ours.size());
+  const auto width = static_cast<std::size_t>(shape.hidden), head = static_cast<std::size_t>(shape.head_dim);
+  for (std::size_t row = 0; row < q.size() / width; ++row) {
+    const auto in_head = row % head, from = row - in_head + in_head / 2 + (in_head % 2) * head / 2;
+    for (std::size_t j = 0; j < width; ++j) ASSERT_EQ(q[row * width + j], ours[from * width + j]) << row;
+  }
+  EXPECT_EQ(matrix(bytes, "blk.1.attn_v.weight", data),
+            parameter(*model, "layers.1.attn.v_proj.weight").array->to_vector<float>());
+  EXPECT_EQ(number<std::uint32_t>(bytes, after(bytes, "llama.attention.head_count_kv") + 4), shape.kv_heads);
+  after(bytes, "rope_freqs.weight");
+  after(bytes, "gpt-2");
+  after(bytes, "[PAD4]");  // rows that no id names
+  EXPECT_EQ(number<std::uint32_t>(bytes, after(bytes, "tokenizer.ggml.token_type") + 16 + 12), 3U) << "control";
+}
+
+// Matrices are (out, in), which GPT-2's own files turn.
+TEST(Gguf, Gpt2) {
+  const auto model = load_model(folder("tiny-gpt2"));
+  const auto bytes = written(*model);
+  const auto data = data_of(bytes, "output_norm.bias", true);
+  EXPECT_EQ(matrix(bytes, "blk.0.ffn_up.weight", data),
+            parameter(*model, "h.0.mlp.up_proj.weight").array->to_vector<float>());
+  EXPECT_EQ(number<std::uint64_t>(bytes, after(bytes, "blk.0.ffn_up.weight") + 4), model->shape().hidden);
+  EXPECT_EQ(bytes.find(std::string("\15\0\0\0\0\0\0\0output.weight", 21)), bytes.npos) << "tied";
+}
+
+TEST(Gguf, RefusesByName) {
+  auto model = load_model(folder("tiny-mpt"));
+  EXPECT_THAT(error_of(*model),
+              HasSubstr("models of type mpt are not written; llama, qwen2, qwen3 and gpt2 are"));
+  model = load_model(folder("tiny-llama-tied"));
+  EXPECT_THAT(error_of(*model, small(R"({"type":"Whitespace"})")),
+              HasSubstr(R"(the tokenizer's pre_tokenizer is {"type":"Whitespace"}, which llama.cpp does not)"));
+  EXPECT_THAT(error_of(*model, small(R"({"type":"ByteLevel","add_prefix_space":true})")),
+              HasSubstr("pre_tokenizer adds a space in front (add_prefix_space)"));
+  EXPECT_THAT(error_of(*model, small(R"({"type":"ByteLevel","add_prefix_space":false})",
+                                     R"({"type":"Lowercase"})")),
+              HasSubstr(R"(the tokenizer's normalizer is {"type":"Lowercase"})"));
+}
+
+}  // namespace
+}  // namespace bora::run
