@@ -103,7 +103,8 @@ TEST(Gguf, Llama) {
   after(bytes, "rope_freqs.weight");
   after(bytes, "gpt-2");
   after(bytes, "[PAD4]");  // rows that no id names
-  EXPECT_EQ(number<std::uint32_t>(bytes, after(bytes, "tokenizer.ggml.token_type") + 16 + 12), 3U) << "control";
+  EXPECT_EQ(number<std::uint32_t>(bytes, after(bytes, "tokenizer.ggml.token_type") + 16 + 12), 3U)
+      << "control";
 }
 
 // Matrices are (out, in), which GPT-2's own files turn.
@@ -122,13 +123,14 @@ TEST(Gguf, RefusesByName) {
   EXPECT_THAT(error_of(*model),
               HasSubstr("models of type mpt are not written; llama, qwen2, qwen3 and gpt2 are"));
   model = load_model(folder("tiny-llama-tied"));
-  EXPECT_THAT(error_of(*model, small(R"({"type":"Whitespace"})")),
-              HasSubstr(R"(the tokenizer's pre_tokenizer is {"type":"Whitespace"}, which llama.cpp does not)"));
+  EXPECT_THAT(
+      error_of(*model, small(R"({"type":"Whitespace"})")),
+      HasSubstr(R"(the tokenizer's pre_tokenizer is {"type":"Whitespace"}, which llama.cpp does not)"));
   EXPECT_THAT(error_of(*model, small(R"({"type":"ByteLevel","add_prefix_space":true})")),
               HasSubstr("pre_tokenizer adds a space in front (add_prefix_space)"));
-  EXPECT_THAT(error_of(*model, small(R"({"type":"ByteLevel","add_prefix_space":false})",
-                                     R"({"type":"Lowercase"})")),
-              HasSubstr(R"(the tokenizer's normalizer is {"type":"Lowercase"})"));
+  EXPECT_THAT(
+      error_of(*model, small(R"({"type":"ByteLevel","add_prefix_space":false})", R"({"type":"Lowercase"})")),
+      HasSubstr(R"(the tokenizer's normalizer is {"type":"Lowercase"})"));
 }
 
 }  // namespace

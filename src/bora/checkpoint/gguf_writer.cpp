@@ -102,8 +102,7 @@ void pack_q8_0(std::span<const float> values, std::string& out) {
     const float scale = most / 127.0F, inverse = scale > 0 ? 1.0F / scale : 0.0F;
     const auto half = float_to_half(scale);
     out.append(reinterpret_cast<const char*>(&half), sizeof half);
-    for (auto x : block)
-      out.push_back(static_cast<char>(static_cast<std::int8_t>(std::round(x * inverse))));
+    for (auto x : block) out.push_back(static_cast<char>(static_cast<std::int8_t>(std::round(x * inverse))));
   }
 }
 

@@ -21,7 +21,8 @@ T at(const std::string& bytes, std::size_t place) {
   return out;
 }
 
-GgufTensor tensor(std::string name, GgufType type, std::vector<std::int64_t> shape, std::vector<float> values) {
+GgufTensor tensor(std::string name, GgufType type, std::vector<std::int64_t> shape,
+                  std::vector<float> values) {
   return {std::move(name), type, std::move(shape), [values] { return values; }};
 }
 
@@ -44,14 +45,16 @@ TEST(GgufWriter, WritesTheFormat) {
   EXPECT_EQ(at<std::uint32_t>(bytes, 4), 3U);
   EXPECT_EQ(at<std::uint64_t>(bytes, 8), 2U) << "tensors";
   EXPECT_EQ(at<std::uint64_t>(bytes, 16), 2U) << "pairs";
-  const std::string pairs("\3\0\0\0\0\0\0\0a.b\4\0\0\0\7\0\0\0"
-                          "\1\0\0\0\0\0\0\0c\11\0\0\0\10\0\0\0\2\0\0\0\0\0\0\0"
-                          "\1\0\0\0\0\0\0\0x\2\0\0\0\0\0\0\0yz",
-                          19 + 9 + 16 + 19);
+  const std::string pairs(
+      "\3\0\0\0\0\0\0\0a.b\4\0\0\0\7\0\0\0"
+      "\1\0\0\0\0\0\0\0c\11\0\0\0\10\0\0\0\2\0\0\0\0\0\0\0"
+      "\1\0\0\0\0\0\0\0x\2\0\0\0\0\0\0\0yz",
+      19 + 9 + 16 + 19);
   EXPECT_EQ(bytes.substr(24, pairs.size()), pairs);
-  const std::string infos("\1\0\0\0\0\0\0\0t\2\0\0\0\3\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
-                          "\1\0\0\0\0\0\0\0u\1\0\0\0\2\0\0\0\0\0\0\0\36\0\0\0\40\0\0\0\0\0\0\0",
-                          41 + 33);
+  const std::string infos(
+      "\1\0\0\0\0\0\0\0t\2\0\0\0\3\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
+      "\1\0\0\0\0\0\0\0u\1\0\0\0\2\0\0\0\0\0\0\0\36\0\0\0\40\0\0\0\0\0\0\0",
+      41 + 33);
   EXPECT_EQ(bytes.substr(24 + pairs.size(), infos.size()), infos);
   const std::size_t data = 192;  // 161 bytes come before, padded to 32
   ASSERT_EQ(bytes.size(), data + 32 + 32);

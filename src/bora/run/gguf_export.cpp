@@ -82,10 +82,8 @@ std::vector<float> llama3_divisors(const Json& scaling, double theta, std::int64
     const auto exponent = static_cast<double>(i) / static_cast<double>(head);
     const double wave = 2 * std::numbers::pi * std::pow(theta, exponent);
     const double smooth = (original / wave - low) / (high - low);
-    const bool is_short = wave < original / high, is_long = wave > original / low;
-    out.push_back(static_cast<float>(is_short  ? 1
-                                     : is_long ? factor
-                                               : 1 / ((1 - smooth) / factor + smooth)));
+    const bool is_short = wave<original / high, is_long = wave> original / low;
+    out.push_back(static_cast<float>(is_short ? 1 : is_long ? factor : 1 / ((1 - smooth) / factor + smooth)));
   }
   return out;
 }
@@ -146,10 +144,9 @@ class Export {
     put_own("feed_forward_length", whole(config_, "intermediate_size"));
     put_own("attention.head_count_kv", whole(config_, "num_key_value_heads"));
     put_own("attention.layer_norm_rms_epsilon", real(config_, "rms_norm_eps"));
-    head_ = config_.contains("head_dim")
-                ? config_["head_dim"].get<std::int64_t>()
-                : config_.at("hidden_size").get<std::int64_t>() /
-                      config_.at("num_attention_heads").get<std::int64_t>();
+    head_ = config_.contains("head_dim") ? config_["head_dim"].get<std::int64_t>()
+                                         : config_.at("hidden_size").get<std::int64_t>() /
+                                               config_.at("num_attention_heads").get<std::int64_t>();
     put_own("attention.key_length", static_cast<std::uint32_t>(head_));
     put_own("attention.value_length", static_cast<std::uint32_t>(head_));
     put_own("rope.dimension_count", static_cast<std::uint32_t>(head_));
@@ -168,10 +165,8 @@ class Export {
       put_own("rope.scaling.factor", real(scaling, "factor"));
     } else if (type == "llama3") {
       const auto divisors = llama3_divisors(scaling, config_.at("rope_theta").get<double>(), head_);
-      out_.tensors.push_back({"rope_freqs.weight",
-                              GgufType::f32,
-                              {std::ssize(divisors)},
-                              [divisors] { return divisors; }});
+      out_.tensors.push_back(
+          {"rope_freqs.weight", GgufType::f32, {std::ssize(divisors)}, [divisors] { return divisors; }});
     } else {
       refuse("rope_scaling of type " + type + " is not written; linear and llama3 are");
     }
@@ -179,8 +174,7 @@ class Export {
 
   // llama.cpp turns neighbours where Hugging Face turns the halves of a head, in Llama alone.
   bool interleaved(const std::string& name) const {
-    return kind_ == "llama" &&
-           (name.find(".q_proj.") != name.npos || name.find(".k_proj.") != name.npos);
+    return kind_ == "llama" && (name.find(".q_proj.") != name.npos || name.find(".k_proj.") != name.npos);
   }
 
   std::vector<float> rows_interleaved(std::vector<float> from, std::int64_t rows) const {
@@ -197,8 +191,8 @@ class Export {
   // Parameters are stored (out, in) in memory, whatever Hugging Face's files do.
   std::vector<float> values_of(const checkpoint::HfParameter& p) const {
     const core::Array all = values_ ? values_(p) : *p.parameter.array;
-    const auto part = checkpoint::hf_part(
-        p, {core::local_data<float>(all), static_cast<std::size_t>(all.numel())});
+    const auto part =
+        checkpoint::hf_part(p, {core::local_data<float>(all), static_cast<std::size_t>(all.numel())});
     return {part.begin(), part.end()};
   }
 

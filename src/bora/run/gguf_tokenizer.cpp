@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "bora/base/error.h"
-#include "bora/run/gguf_export.h"
 #include "bora/run/generation_config.h"
+#include "bora/run/gguf_export.h"
 
 namespace bora::run {
 namespace {
@@ -18,17 +18,19 @@ constexpr std::string_view kLetters = R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L
 constexpr std::string_view kRest = R"(| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 
 [[noreturn]] void refuse(const std::string& what) {
-  fail(ErrorKind::Unsupported,
-       "GGUF: the tokenizer's {}, which llama.cpp does not have\nhint: bora export without --format gguf writes "
-       "the Hugging Face layout",
-       what);
+  fail(
+      ErrorKind::Unsupported,
+      "GGUF: the tokenizer's {}, which llama.cpp does not have\nhint: bora export without --format gguf writes "
+      "the Hugging Face layout",
+      what);
 }
 
 // llama.cpp's name for how a text is split before merges, told by the rule itself.
 std::string split_name(const Json& rule) {
   const auto type = rule.is_object() ? rule.value("type", "") : "";
   if (type == "ByteLevel" && rule.value("use_regex", true)) {
-    if (rule.value("add_prefix_space", false)) refuse("pre_tokenizer adds a space in front (add_prefix_space)");
+    if (rule.value("add_prefix_space", false))
+      refuse("pre_tokenizer adds a space in front (add_prefix_space)");
     return "gpt-2";
   }
   const bool two = type == "Sequence" && rule.contains("pretokenizers") && rule["pretokenizers"].size() == 2;
