@@ -123,7 +123,7 @@ TEST(Usage, WrongValuesAreNamed) {
        {{"bench", "generate", "--tokens", "1"}, "--tokens is 1; it must be from 2 to 2147483647"},
        {{"bench", "generate", "--model", "gpt9"}, "model gpt9 is not one of"},
        {{"bench", "train", "--compute", "i32"}, "bench: --compute i32 is not f32 or bf16"},
-       {{"bench", "train", "--matmul", "blas"}, "--matmul is blas; it must be automatic, mkl, own or amx"},
+       {{"bench", "train", "--matmul", "blas"}, "--matmul is blas; it must be automatic, mkl, bora or amx"},
        {{"bench", "train", "--steps", "0", "--batch", "-1", "--seq", "x"},
         "bench: --batch is -1; it must be from 1 to 2147483647\n"
         "bench: --seq is x; it must be a whole number, from 1 to 2147483647\n"

@@ -11,7 +11,6 @@
 
 #include "bora/base/error.h"
 #include "bora/base/text.h"
-#include "bora/core/shard.h"
 #include "bora/run/adapters.h"
 #include "bora/run/models.h"
 
@@ -191,8 +190,8 @@ class Export {
   // Parameters are stored (out, in) in memory, whatever Hugging Face's files do.
   std::vector<float> values_of(const checkpoint::HfParameter& p) const {
     const core::Array all = values_ ? values_(p) : *p.parameter.array;
-    const auto part =
-        checkpoint::hf_part(p, {core::local_data<float>(all), static_cast<std::size_t>(all.numel())});
+    const auto elements = all.to_vector<float>();
+    const auto part = checkpoint::hf_part(p, elements);
     return {part.begin(), part.end()};
   }
 
