@@ -164,8 +164,9 @@ class Export {
       put_own("rope.scaling.factor", real(scaling, "factor"));
     } else if (type == "llama3") {
       const auto divisors = llama3_divisors(scaling, config_.at("rope_theta").get<double>(), head_);
-      out_.tensors.push_back(
-          {"rope_freqs.weight", GgufType::f32, {std::ssize(divisors)}, [divisors] { return divisors; }});
+      out_.tensors.push_back({"rope_freqs.weight", GgufType::f32, {std::ssize(divisors)}, [divisors] {
+                                return std::vector<float>(divisors);
+                              }});
     } else {
       refuse("rope_scaling of type " + type + " is not written; linear and llama3 are");
     }
