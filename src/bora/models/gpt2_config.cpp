@@ -47,7 +47,7 @@ void Config::bind(Binder& b) {
           "scores of layer i are divided by i + 1");
   gradient_checkpointing.bind(b, "gradient_checkpointing");
   models::ignore_accelerator_keys(b);
-  b.ignored("use_bias", "GPT-2 always has biases");
+  models::bind_fixed(b, "use_bias", "true");
   if (!b.reading()) return;
   models::check_heads(b, hidden_dim, num_heads, num_heads, std::nullopt, /*rotary=*/false);
   if (!intermediate_dim) models::check_width(b, "mlp_scale", mlp_scale, "hidden_dim", hidden_dim);

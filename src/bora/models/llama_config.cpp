@@ -5,6 +5,7 @@
 #include "bora/models/llama_config.h"
 
 #include "bora/base/error.h"
+#include "bora/models/config_checks.h"
 #include "bora/models/decoder_config.h"
 
 namespace bora::llama {
@@ -50,7 +51,9 @@ void Config::bind(Binder& b) {
   b.field("rope", rope, "rotary embedding");
   gradient_checkpointing.bind(b, "gradient_checkpointing");
   models::ignore_accelerator_keys(b);
-  b.ignored("use_layer_norm_weight", "norms always have a weight");
+  models::bind_fixed(b, "use_layer_norm_weight", "true");
+  models::bind_fixed(b, "hybrid_norm", "false");
+  models::bind_fixed(b, "input_embedding_norm", "false");
   if (!b.reading()) return;
   models::check_heads(b, hidden_dim, num_heads, num_kv_heads, head_dim, /*rotary=*/true);
   models::check_parameters(b, hidden_dim, num_layers, count<double>(*this, 0));

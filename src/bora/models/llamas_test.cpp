@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include "bora/base/error.h"
+#include "bora/models/gpt2_config.h"
 #include "bora/models/granite.h"
+#include "bora/models/llama_config.h"
 #include "bora/models/mistral.h"
 #include "bora/models/model_types.h"
 #include "bora/models/olmo2.h"
@@ -142,6 +144,21 @@ TYPED_TEST(LlamaLike, ReadsLevantersKeys) {
       "hybrid_norm = true must be false in models of this type\nuse_bias = true must be false in models of this type\n");
   EXPECT_EQ(problems<Config>("hidden_dim: 26\nnum_heads: 6\nnum_kv_heads: 3\n"),
             "num_heads = 6 must divide hidden_dim = 26; nearest: 2 or 13\n");
+}
+
+// Levanter's keys for models that these are not: a value that would be computed otherwise is refused.
+TEST(LevantersKeys, ThatSayOtherwiseAreRefused) {
+  EXPECT_EQ(problems<llama::Config>(
+                "use_layer_norm_weight: true\nhybrid_norm: false\ninput_embedding_norm: false\n"),
+            "");
+  EXPECT_EQ(problems<llama::Config>(
+                "use_layer_norm_weight: false\nhybrid_norm: true\ninput_embedding_norm: true\n"),
+            "use_layer_norm_weight = false must be true in models of this type\n"
+            "hybrid_norm = true must be false in models of this type\n"
+            "input_embedding_norm = true must be false in models of this type\n");
+  EXPECT_EQ(problems<gpt2::Config>("use_bias: true\n"), "");
+  EXPECT_EQ(problems<gpt2::Config>("use_bias: false\n"),
+            "use_bias = false must be true in models of this type\n");
 }
 
 TEST(LlamaLikeHeads, AreByDefaultAsManyAsThereAreQueries) {
