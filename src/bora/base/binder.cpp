@@ -19,7 +19,7 @@ Binder::Mode Binder::mode() const { return state_.mode; }
 
 void Binder::bind_value(std::string_view name, bool& value, const Range*, std::string_view doc) {
   if (!reading()) return state_.put(name, Node::scalar(value ? "true" : "false"), type_words<bool>(), doc);
-  if (const Node* node = state_.take(name)) {
+  if (const Node* node = state_.take_value(name)) {
     if (const auto read = config::to_bool(*node))
       value = *read;
     else
@@ -33,7 +33,7 @@ void Binder::integer(std::string_view name, std::int64_t& value, const Range& ra
     return state_.put(name, Node::scalar(fmt::format("{}", value)),
                       type_words<std::int64_t>() + range_words(&range), doc);
   }
-  const Node* node = state_.take(name);
+  const Node* node = state_.take_value(name);
   if (node == nullptr) return;
   const auto read = config::to_integer(*node);
   // 1e30 is no integer of ours, but too large is what is wrong with it
@@ -51,7 +51,7 @@ void Binder::integer(std::string_view name, std::int64_t& value, const Range& ra
 void Binder::bind_value(std::string_view name, double& value, const Range* range, std::string_view doc) {
   if (!reading())
     return state_.put(name, config::from_number(value), type_words<double>() + range_words(range), doc);
-  const Node* node = state_.take(name);
+  const Node* node = state_.take_value(name);
   if (node == nullptr) return;
   const auto read = config::to_number(*node);
   if (!read) return state_.wrong_type(name, *node, "a number");
@@ -72,7 +72,7 @@ void Binder::bind_value(std::string_view name, float& value, const Range* range,
 
 void Binder::bind_value(std::string_view name, std::string& value, const Range*, std::string_view doc) {
   if (!reading()) return state_.put(name, Node::scalar(value, true), type_words<std::string>(), doc);
-  const Node* node = state_.take(name);
+  const Node* node = state_.take_value(name);
   if (node == nullptr) return;
   if (node->kind != Node::Kind::Scalar) return state_.wrong_type(name, *node, "a string");
   if (is_redacted(node->text)) {
@@ -89,7 +89,7 @@ void Binder::bind_value(std::string_view name, Duration& value, const Range* ran
     return state_.put(name, config::from_duration(value.seconds), type_words<Duration>() + range_words(range),
                       doc);
   }
-  if (const Node* node = state_.take(name)) {
+  if (const Node* node = state_.take_value(name)) {
     const auto read = config::to_duration(*node);
     if (!read)
       state_.wrong_type(name, *node, "a duration such as 90s, 15m, 2h or 1d");
@@ -103,7 +103,7 @@ void Binder::bind_value(std::string_view name, Duration& value, const Range* ran
 void Binder::bind_value(std::string_view name, ByteSize& value, const Range*, std::string_view doc) {
   if (!reading())
     return state_.put(name, Node::scalar(exact_bytes(value.bytes)), type_words<ByteSize>(), doc);
-  if (const Node* node = state_.take(name)) {
+  if (const Node* node = state_.take_value(name)) {
     const auto read = node->kind == Node::Kind::Scalar ? parse_bytes(node->text) : std::nullopt;
     if (read)
       value.bytes = *read;
@@ -116,7 +116,7 @@ void Binder::choice(std::string_view name, std::string& value, const std::vector
                     std::string_view doc) {
   const std::string words = join(allowed);
   if (!reading()) return state_.put(name, Node::scalar(value, true), fmt::format("one of {}", words), doc);
-  const Node* node = state_.take(name);
+  const Node* node = state_.take_value(name);
   if (node == nullptr) return;
   for (const auto& word : allowed) {
     if (node->kind == Node::Kind::Scalar && node->text == word) {

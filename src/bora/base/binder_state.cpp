@@ -32,6 +32,11 @@ const Node* Binder::State::take(std::string_view name) {
   return node;
 }
 
+const Node* Binder::State::take_value(std::string_view name) {
+  const Node* node = take(name);
+  return node != nullptr && node->kind == Node::Kind::Null && key_names == nullptr ? nullptr : node;
+}
+
 std::string Binder::State::path_of(std::string_view name) const {
   const ReadFrame& frame = frames.back();
   if (name.empty() || (frame.single && name == "0")) return frame.path;
@@ -68,8 +73,8 @@ bool Binder::State::descend(std::string_view name, bool list) {
     return true;
   }
   used.insert(node);
-  const bool empty_section = !list && node->kind == Node::Kind::Null;
-  if (!empty_section) wrong_type(name, *node, list ? "a list" : "a map");
+  const bool is_left_out = node->kind == Node::Kind::Null && (!list || key_names == nullptr);
+  if (!is_left_out) wrong_type(name, *node, list ? "a list" : "a map");
   return false;
 }
 

@@ -45,6 +45,9 @@ struct Binder::State {
   const Node* ask(std::string_view name);
   /// The same for a value that is bound as a whole.
   const Node* take(std::string_view name);
+  /// The same where a null, which leaves the default, counts as nothing. (Elsewhere than in configurations of
+  /// ours it is a value, and a wrong one.)
+  const Node* take_value(std::string_view name);
   /// Looks without noting anything.
   const Node* look(std::string_view name) const;
   std::string path_of(std::string_view name) const;

@@ -205,18 +205,31 @@ TEST(Config, SpellingsOfScalars) {
       90);
 }
 
+// As in Levanter's files: a key with nothing behind it.
+TEST(Config, NullLeavesTheDefault) {
+  const auto config = read_well(
+      "trainer: {train_batch_size: null, quiet: ~, tags:, id: null, checkpointer: {base_path: null,\n"
+      "save_interval: null, keep: null}}\noptimizer: {learning_rate: ~}");
+  const auto plain = read_well("{}");
+  EXPECT_EQ(config.trainer.train_batch_size, plain.trainer.train_batch_size);
+  EXPECT_EQ(config.trainer.quiet, plain.trainer.quiet);
+  EXPECT_EQ(config.trainer.tags, plain.trainer.tags);
+  EXPECT_EQ(config.trainer.checkpointer.base_path, plain.trainer.checkpointer.base_path);
+  EXPECT_EQ(config.trainer.checkpointer.save_interval, plain.trainer.checkpointer.save_interval);
+  EXPECT_EQ(config.trainer.checkpointer.keep, plain.trainer.checkpointer.keep);
+  EXPECT_EQ(config.optimizer.learning_rate, plain.optimizer.learning_rate);
+}
+
 TEST(ConfigProblems, WrongTypes) {
   EXPECT_EQ(
       problems_of("trainer:\n  train_batch_size: abc\n  quiet: yes\n  tags: ~\n  id: [x]\n  ema: high\n"
                   "  checkpointer:\n    save_interval: soon\n    base_path: ~\n"),
       (Names{"my.yaml:2 | trainer.train_batch_size | should be an integer but is \"abc\"",
              "my.yaml:3 | trainer.quiet | should be true or false but is \"yes\"",
-             "my.yaml:4 | trainer.tags | should be a list but is null",
              "my.yaml:5 | trainer.id | should be a string but is a list",
              "my.yaml:6 | trainer.ema | should be a number but is \"high\"",
              "my.yaml:8 | trainer.checkpointer.save_interval | should be a duration such as 90s, 15m, 2h or "
-             "1d but is \"soon\"",
-             "my.yaml:9 | trainer.checkpointer.base_path | should be a string but is null"}));
+             "1d but is \"soon\""}));
   EXPECT_EQ(problems_of("trainer: [1]\nmodel: gpt2\noptimizer: {learning_rate: {a: 1}}\ntrain_weights: [1]"),
             (Names{"my.yaml:1 | trainer | should be a map but is a list",
                    "my.yaml:2 | model | should be a map but is \"gpt2\"",

@@ -111,6 +111,7 @@ std::string_view trim(std::string_view text) {
 }
 
 std::optional<std::string> nearest(std::string_view word, std::span<const std::string> candidates) {
+  const auto lower = ascii_lower(word);  // GPT2 means gpt2
   std::optional<std::string> best;
   std::size_t best_distance = 0;
   for (const auto& candidate : candidates) {
@@ -118,7 +119,7 @@ std::optional<std::string> nearest(std::string_view word, std::span<const std::s
     const std::size_t difference = longer - std::min(word.size(), candidate.size());
     const std::size_t limit = best ? best_distance - 1 : longer / 3;
     if ((best && best_distance == 0) || difference > limit) continue;
-    const std::size_t distance = edit_distance(word, candidate);
+    const std::size_t distance = edit_distance(lower, ascii_lower(candidate));
     if (distance > longer / 3 || distance > limit) continue;
     best = candidate;
     best_distance = distance;

@@ -38,6 +38,8 @@ TEST(Text, NearestFindsMisspellings) {
   EXPECT_EQ(nearest("train_batchsize", keys), "train_batch_size");
   EXPECT_EQ(nearest("num_trian_steps", keys), "num_train_steps");
   EXPECT_EQ(nearest("sede", keys), "seed");  // a swap costs one
+  EXPECT_EQ(nearest("Seed", keys), "seed");  // and another case nothing
+  EXPECT_EQ(nearest("TRAIN_BATCH_SIZE", keys), "train_batch_size");
   EXPECT_EQ(nearest("seed", keys), "seed");
   EXPECT_EQ(nearest("optimizer", keys), std::nullopt);
   EXPECT_EQ(nearest("x", Words{}), std::nullopt);
