@@ -22,6 +22,7 @@ int run_import(const Arguments& arguments);
 int run_export(const Arguments& arguments);
 int run_forward(const Arguments& arguments);
 int run_diff(const Arguments& arguments);
+int run_config(const Arguments& arguments);
 int run_inspect(const Arguments& arguments);
 int run_runs(const Arguments& arguments);
 int run_report(const Arguments& arguments);

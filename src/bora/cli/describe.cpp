@@ -45,7 +45,7 @@ bool has_key(const Rows& rows, const std::string& key) {
   return std::any_of(rows.begin(), rows.end(), [&](const Row& row) { return row.key == key; });
 }
 
-bool is_unused(const Row& row) { return row.doc.starts_with("not used: "); }
+bool is_unused(const Row& row) { return row.doc.starts_with(kNotUsed); }
 
 // Text in a cell of a Markdown table; `special`: what would have a meaning there.
 std::string cell(const std::string& text, std::string_view special = "|<") {
@@ -73,10 +73,26 @@ void print_table(const std::string& heading, const std::string& note, const Rows
   }
 }
 
-/// Every key of every table: those that are read and not used come last, in a table of their own.
+/// Every key of every table.
 class Page {
  public:
-  void add(const std::string& heading, const std::string& note, const Rows& rows) {
+  virtual ~Page() = default;
+  virtual void add(const std::string& heading, const std::string& note, const Rows& rows) = 0;
+};
+
+class ListOfKeys final : public Page {
+ public:
+  void add(const std::string& heading, const std::string& /*note*/, const Rows& rows) override {
+    const auto section = heading.substr(heading.find_first_not_of("# "));
+    for (const auto& row : rows) keys.push_back({section, row.key, row.type, row.value, row.doc});
+  }
+  std::vector<DescribedKey> keys;
+};
+
+/// As Markdown: keys that are read and not used come last, in a table of their own.
+class MarkdownPage final : public Page {
+ public:
+  void add(const std::string& heading, const std::string& note, const Rows& rows) override {
     print_table(heading, note, rows);
     for (const auto& row : rows)
       if (is_unused(row)) unused_.push_back(row);
@@ -207,8 +223,7 @@ void add_models(Page& page, const Rows& all) {
   }
 }
 
-int describe_config_keys() {
-  Page page;
+void add_everything(Page& page) {
   auto config = whole_config("llama");
   auto all = rows_of(config);
   page.add("## Top level", "", only(all, [](const Row& row) {
@@ -218,6 +233,11 @@ int describe_config_keys() {
   add_models(page, all);
   add_trainer(page, all);
   add_optimizer(page);
+}
+
+int describe_config_keys() {
+  MarkdownPage page;
+  add_everything(page);
   page.finish();
   return 0;
 }
@@ -229,6 +249,12 @@ int describe_environment() {
 }
 
 }  // namespace
+
+std::vector<DescribedKey> described_keys() {
+  ListOfKeys list;
+  add_everything(list);
+  return std::move(list.keys);
+}
 
 int describe(const std::vector<std::string>& arguments) {
   auto what = arguments.empty() ? std::string() : arguments[0];

@@ -34,6 +34,7 @@ const std::vector<Command>& commands() {
       {"tokenize", "turn text into ids and back", run_tokenize},
       {"cache", "build or check the token cache of a configuration", run_cache},
       {"data", "show a batch, or what the data sets are like", run_data},
+      {"config", "explain, compare and rewrite configurations", run_config},
       {"import", "make a checkpoint from a Hugging Face model", run_import},
       {"export", "write a checkpoint in the Hugging Face layout", run_export},
       {"forward", "logits, loss, hidden states and gradients of given ids", run_forward},

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "bora/base/config_changes.h"
+#include "bora/base/error.h"
+#include "bora/base/file.h"
+#include "bora/base/text.h"
+#include "bora/cli/args.h"
+#include "bora/cli/commands.h"
+#include "bora/cli/config_schema.h"
+#include "bora/cli/describe.h"
+#include "bora/run/lm_config.h"
+
+namespace bora::cli {
+namespace {
+
+bool is_number(const std::string& part) {
+  return !part.empty() && std::all_of(part.begin(), part.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+// "trainer.tracker.0.logdir" -> trainer, tracker[], logdir: as keys are described.
+std::vector<std::string> parts_of(const std::string& key) {
+  std::vector<std::string> out;
+  for (auto& part : split(key, '.')) {
+    if (is_number(part) && !out.empty())
+      out.back() += "[]";
+    else
+      out.push_back(std::move(part));
+  }
+  return out;
+}
+
+bool same_key(const std::string& described, const std::vector<std::string>& asked) {
+  const auto parts = split(described, '.');
+  if (parts.size() != asked.size()) return false;
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    if (parts[i] != asked[i] && parts[i] != "<name>") return false;
+  return true;
+}
+
+/// What the program says of a key, and for which types of its section; none: whatever the type.
+struct Meaning {
+  const DescribedKey* key;
+  std::vector<std::string> types;
+};
+
+void show(const Meaning& meaning, const std::string& asked) {
+  const auto& key = *meaning.key;
+  fmt::print("{}{}\n", asked, meaning.types.empty() ? "" : fmt::format("  (type {})", join(meaning.types)));
+  if (key.doc.starts_with(kNotUsed)) {
+    fmt::print("  has no effect: {}\n", key.doc.substr(std::string_view(kNotUsed).size()));
+    return;
+  }
+  fmt::print("  {}\n  type     {}\n", key.doc, key.type);
+  if (key.type != "section") fmt::print("  default  {}\n", key.value.empty() ? "none" : key.value);
+}
+
+// The same key of many types is shown once for all those that say the same of it.
+std::vector<Meaning> meanings(const std::vector<DescribedKey>& keys, const std::string& asked) {
+  constexpr std::string_view kType = ", type: ";
+  const auto parts = parts_of(asked);
+  std::vector<Meaning> found;
+  for (const auto& key : keys) {
+    if (!same_key(key.key, parts)) continue;
+    auto told = std::find_if(found.begin(), found.end(), [&](const Meaning& other) {
+      return other.key->doc == key.doc && other.key->type == key.type && other.key->value == key.value;
+    });
+    if (told == found.end()) told = found.insert(found.end(), {&key, {}});
+    if (const auto at = key.section.find(kType); at != key.section.npos)
+      told->types.push_back(key.section.substr(at + kType.size()));
+  }
+  return found;
+}
+
+int explain(const std::string& asked) {
+  const auto keys = described_keys();
+  const auto found = meanings(keys, asked);
+  for (const auto& meaning : found) show(meaning, asked);
+  std::vector<std::string> below, alike, all;
+  for (const auto& key : keys) {
+    if (std::find(all.begin(), all.end(), key.key) != all.end()) continue;
+    all.push_back(key.key);
+    if (key.key.starts_with(asked + ".")) below.push_back(key.key);
+    if (key.key.ends_with("." + asked)) alike.push_back(key.key);
+  }
+  if (!below.empty()) fmt::print("{}keys in it: {}\n", found.empty() ? "" : "  ", join(below));
+  if (!found.empty() || !below.empty()) return 0;
+  if (!alike.empty())
+    fail(ErrorKind::Usage, "config explain: {} is no whole key\nhint: {}", asked, join(alike, " or "));
+  fail(ErrorKind::Usage, "config explain: there is no key {}{}\nhint: docs/reference/config.md lists all", asked,
+       did_you_mean(asked, all));
+}
+
+// A file, or the record of a run.
+run::LoadedConfig config_of(const std::string& path) {
+  const auto record = path_join(path, "config.yaml");
+  return run::load_config({exists(record) ? record : path}, {});
+}
+
+ConfigTree resolved(const std::string& path) {
+  auto config = config_of(path).config;
+  ConfigTree tree;
+  tree.merge_text(write_config(config), path);
+  return tree;
+}
+
+int diff(const std::string& a, const std::string& b) {
+  const auto changes = config_changes(resolved(a), resolved(b));
+  for (const auto& change : changes) fmt::print("{}\n", shown(change));
+  return changes.empty() ? 0 : 1;
+}
+
+// What differs from the defaults of the same types, so that the file stays as short as it can be.
+int migrate(const std::string& path) {
+  auto loaded = config_of(path);
+  auto& config = loaded.config;
+  run::LmConfig plain;
+  plain.model.config = models::make_model_config(config.model.config->type());
+  plain.optimizer = {config.optimizer.type, optim::optimizer_types().find(config.optimizer.type)->config};
+  ConfigTree standard, whole, out;
+  standard.merge_text(write_config(plain), "defaults");
+  whole.merge_text(write_config(config), path);
+  for (const auto& change : config_changes(standard, whole))
+    out.override_value(change.key, change.after == "none" ? "null" : change.after);
+  out.override_value("model.type", config.model.config->type());
+  const auto dropped = ignored_keys(loaded.tree, config);
+  fmt::print("# Made by bora config migrate from {}: what differs from the defaults.\n", base_name(path));
+  for (const auto& key : dropped) fmt::print("# {} ({}) has no effect: {}\n", key.key, key.where, key.message);
+  fmt::print("{}", out.yaml());
+  return 0;
+}
+
+void require(const std::vector<std::string>& given, std::size_t number, const char* usage) {
+  if (given.size() == number) return;
+  fail(ErrorKind::Usage, "config: {} argument{} given\nhint: {}", given.size(), given.size() == 1 ? "" : "s",
+       usage);
+}
+
+}  // namespace
+
+int run_config(const Arguments& arguments) {
+  std::string what;
+  std::vector<std::string> given;
+  Args args("config", "Explain, compare and rewrite configurations.",
+            "  bora config explain trainer.train_batch_size\n"
+            "  bora config diff a.yaml runs/brisk-otter-7      exit code 1 where they differ\n"
+            "  bora config schema > bora.schema.json           for editors\n"
+            "  bora config migrate levanter.yaml > my.yaml     the keys that count, as Bora writes them");
+  args.positional("what", what, "explain, diff, schema or migrate");
+  args.positional("arguments", given, "a key; two files or runs; nothing; a file", false);
+  args.parse(arguments);
+  if (what == "explain") {
+    require(given, 1, "bora config explain trainer.train_batch_size");
+    return explain(given[0]);
+  }
+  if (what == "diff") {
+    require(given, 2, "bora config diff a.yaml b.yaml");
+    return diff(given[0], given[1]);
+  }
+  if (what == "schema") {
+    require(given, 0, "bora config schema > bora.schema.json");
+    fmt::print("{}\n", config_schema().dump(1));
+    return 0;
+  }
+  if (what == "migrate") {
+    require(given, 1, "bora config migrate levanter.yaml > my.yaml");
+    return migrate(given[0]);
+  }
+  const std::vector<std::string> all = {"explain", "diff", "schema", "migrate"};
+  fail(ErrorKind::Usage, "config: {} is not one of explain, diff, schema, migrate{}\nhint: bora config --help",
+       what, did_you_mean(what, all));
+}
+
+}  // namespace bora::cli
