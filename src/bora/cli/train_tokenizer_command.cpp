@@ -4,6 +4,7 @@
 
 #include "bora/base/clock.h"
 #include "bora/base/error.h"
+#include "bora/base/file.h"
 #include "bora/base/text.h"
 #include "bora/cli/args.h"
 #include "bora/cli/commands.h"
@@ -32,6 +33,7 @@ auto as_usage(Body&& body) {
 int run_train_tokenizer(const Arguments& arguments) {
   std::vector<std::string> inputs;
   std::string out, kind = "bpe";
+  bool force = false;
   TokenizerTrainerConfig config;
   store::DownloadOptions options;
   config.vocab_size = 4096;
@@ -40,6 +42,7 @@ int run_train_tokenizer(const Arguments& arguments) {
             "  bora train-tokenizer books --kind unigram --vocab_size 8000 --out my-unigram");
   args.positional("files", inputs, "txt or jsonl files, .gz or .zst too, globs, directories");
   args.option("--out", out, "directory to write tokenizer.json into", true);
+  args.flag("--force", force, "write over a tokenizer that is there");
   args.option("--kind", kind, "bpe (byte-level), sentencepiece-bpe, unigram or wordpiece");
   args.option("--vocab_size", config.vocab_size, kSize,
               "ids in all: special tokens, bytes or characters, pieces");
@@ -50,6 +53,12 @@ int run_train_tokenizer(const Arguments& arguments) {
   args.flag("--allow_private_addresses", options.allow_private,
             "fetch URLs from machines that are not in the public network too");
   args.parse(arguments);
+  if (const auto there = path_join(out, "tokenizer.json"); !force && exists(there)) {
+    fail(ErrorKind::Usage,
+         "train-tokenizer: {} exists, and models may depend on it\nhint: --out ANOTHER, or --force to write "
+         "over it",
+         there);
+  }
   double started = monotonic_seconds();
   auto trained = as_usage([&] {
     config.kind = parse_tokenizer_kind(kind);

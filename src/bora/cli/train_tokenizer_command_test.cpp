@@ -58,12 +58,24 @@ class TrainTokenizerCommand : public testing::Test {
 
 TEST_F(TrainTokenizerCommand, EveryKindIsWritten) {
   for (const std::string kind : {"bpe", "sentencepiece-bpe", "unigram", "wordpiece"}) {
-    EXPECT_EQ(run({"--kind", kind, "--vocab_size", "300"}), 0);
+    EXPECT_EQ(run({"--kind", kind, "--vocab_size", "300", "--force"}), 0);
     const Tokenizer tokenizer = Tokenizer::load(path_join(folder_, "out"));
     EXPECT_TRUE(tokenizer.eos_id()) << kind;
     EXPECT_EQ(tokenizer.id_of("▁ab").has_value(), kind == "sentencepiece-bpe" || kind == "unigram");
     EXPECT_EQ(tokenizer.id_of("[CLS]").has_value(), kind == "wordpiece");
   }
+}
+
+TEST_F(TrainTokenizerCommand, WhatIsThereStaysUnlessForced) {
+  EXPECT_EQ(run({"--vocab_size", "300"}), 0);
+  const auto file = path_join(path_join(folder_, "out"), "tokenizer.json");
+  const auto before = read_text(file);
+  EXPECT_EQ(usage_error({"--vocab_size", "290"}),
+            "train-tokenizer: " + file +
+                " exists, and models may depend on it\nhint: --out ANOTHER, or --force to write over it");
+  EXPECT_EQ(read_text(file), before);
+  EXPECT_EQ(run({"--vocab_size", "290", "--force"}), 0);
+  EXPECT_NE(read_text(file), before);
 }
 
 TEST_F(TrainTokenizerCommand, AVocabularyThatIsTooSmallIsAMistakeOfTheCommandLine) {
