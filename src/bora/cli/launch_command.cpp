@@ -6,6 +6,7 @@
 #include "bora/base/output.h"
 #include "bora/cli/args.h"
 #include "bora/cli/commands.h"
+#include "bora/cli/eval_arguments.h"
 #include "bora/cli/train_arguments.h"
 #include "bora/run/hf_start.h"
 #include "bora/run/run_place.h"
@@ -33,7 +34,8 @@ run::LaunchArguments parse_launch_arguments(const std::vector<std::string>& argu
             "checkpoint, and starts them again when one is lost.",
             "  bora launch -n 4 -- train my.yaml\n"
             "  bora launch -n 4 --restarts 10 --workers-on-restart 3 -- train my.yaml\n"
-            "  bora launch -n 8 --hosts a:4,b:4 -- train my.yaml");
+            "  bora launch -n 8 --hosts a:4,b:4 -- train my.yaml\n"
+            "  bora launch -n 4 -- eval --model runs/mine my.yaml");
   args.option("-n,--workers", a.workers, kWorkers, "number of workers", true);
   args.option("--threads", a.threads, kThreads, "of each worker; 0: the cores divided among them");
   args.option("--restarts", a.restarts, kNonNegative, "times to start again after a lost worker");
@@ -42,7 +44,7 @@ run::LaunchArguments parse_launch_arguments(const std::vector<std::string>& argu
   args.option("--hosts", a.hosts, "machines and their numbers of workers: a:4,b:4; default: this one");
   args.flag("--no-pin", a.no_pin, "do not tie workers to cores");
   args.flag("--verbose", a.verbose, "mpirun's own messages too");
-  args.positional("command", a.command, "after --: train, its files and flags");
+  args.positional("command", a.command, "after --: train or eval, its files and flags");
   args.parse(arguments);
   check(a);
   return a;
@@ -51,10 +53,17 @@ run::LaunchArguments parse_launch_arguments(const std::vector<std::string>& argu
 // Mistakes in the command and its configuration are told once, not by each worker.
 int run_launch(const Arguments& arguments) {
   auto launch = parse_launch_arguments(arguments);
-  const auto train = parse_train_arguments({launch.command.begin() + 1, launch.command.end()});
+  const Arguments rest(launch.command.begin() + 1, launch.command.end());
+  if (launch.command[0] == "eval") {
+    const auto eval = parse_eval_arguments(rest);
+    run::load_run(eval.paths, eval.overrides);
+    outlive_readers();
+    return run::launch(std::move(launch), eval.json);
+  }
+  const auto train = parse_train_arguments(rest);
   const auto loaded = run::load_run(train.paths, train.overrides);
   outlive_readers();
-  if (launch.command[0] == "train") continue_output_in(run::run_place(loaded.config).log());
+  continue_output_in(run::run_place(loaded.config).log());
   return run::launch(std::move(launch), train.flags.quiet || train.flags.json);
 }
 
