@@ -22,14 +22,16 @@ TEST(ConfigCommand, ExplainsAKey) {
   EXPECT_THAT(size.output, AllOf(HasSubstr("optimizer.learning_rate\n"), HasSubstr("  type     number"),
                                  HasSubstr("  default  0.0006")));
   EXPECT_THAT(explain("data.configs.mine.train_urls").output, HasSubstr("type     list of strings"));
-  EXPECT_THAT(explain("model.upcast_attn").output, HasSubstr("has no effect: attention scores are always fp32"));
-  EXPECT_THAT(explain("model.rope.theta").output,
-              AllOf(HasSubstr("model.rope.theta  (type "), HasSubstr("llama"), HasSubstr("default  5000000")));
+  EXPECT_THAT(explain("model.upcast_attn").output,
+              HasSubstr("has no effect: attention scores are always fp32"));
+  EXPECT_THAT(explain("model.rope.theta").output, AllOf(HasSubstr("model.rope.theta  (type "),
+                                                        HasSubstr("llama"), HasSubstr("default  5000000")));
   EXPECT_THAT(explain("trainer.checkpointer").output, HasSubstr("trainer.checkpointer.base_path"));
 
   const auto part = explain("learning_rate");
   EXPECT_EQ(part.code, 2);
-  EXPECT_THAT(part.output, HasSubstr("config explain: learning_rate is no whole key\nhint: optimizer.learning_rate"));
+  EXPECT_THAT(part.output,
+              HasSubstr("config explain: learning_rate is no whole key\nhint: optimizer.learning_rate"));
   const auto misspelt = explain("optimizer.lerning_rate");
   EXPECT_EQ(misspelt.code, 2);
   EXPECT_THAT(misspelt.output,
@@ -38,8 +40,7 @@ TEST(ConfigCommand, ExplainsAKey) {
 
 TEST(ConfigCommand, ComparesTwo) {
   const auto folder = small_project("config_diff");
-  write_atomically(folder + "/other.yaml",
-                   read_text(folder + "/config.yaml") + "\nhf_export: true\n");
+  write_atomically(folder + "/other.yaml", read_text(folder + "/config.yaml") + "\nhf_export: true\n");
   const auto same = run(folder, {"config", "diff", "config.yaml", "config.yaml"});
   EXPECT_EQ(same.code, 0);
   EXPECT_EQ(same.output, "");
@@ -70,7 +71,8 @@ TEST(ConfigCommand, GivesASchemaOfAllKeys) {
 // The file that is made says the same run as Levanter's, and is made of itself again.
 TEST(ConfigCommand, RewritesAFile) {
   const auto folder = small_project("config_migrate");
-  write_atomically(folder + "/levanter.yaml", read_text(folder + "/config.yaml") + "\nuse_hf_model_config: null\n");
+  write_atomically(folder + "/levanter.yaml",
+                   read_text(folder + "/config.yaml") + "\nuse_hf_model_config: null\n");
   const auto made = run(folder, {"config", "migrate", "levanter.yaml"});
   ASSERT_EQ(made.code, 0) << made.output;
   EXPECT_THAT(made.output, HasSubstr("# Made by bora config migrate from levanter.yaml"));
@@ -99,7 +101,8 @@ TEST(EvalCommand, GivesItsNumbersAsJson) {
   EXPECT_EQ(line["event"], "evaluation");
   EXPECT_GT(line["metrics"]["eval/loss"], 0.0);
   if (!can_run_workers()) GTEST_SKIP() << "mpirun or the MPI plug-in is not here";
-  const auto two = run(folder, {"launch", "-n", "2", "--", "eval", "config.yaml", "--model", "runs/a", "--json"});
+  const auto two =
+      run(folder, {"launch", "-n", "2", "--", "eval", "config.yaml", "--model", "runs/a", "--json"});
   ASSERT_EQ(two.code, 0) << two.output;
   EXPECT_THAT(two.output, HasSubstr(line["metrics"].dump()));
   const auto wrong = run(folder, {"launch", "-n", "2", "--", "eval", "config.yaml", "--modle", "runs/a"});

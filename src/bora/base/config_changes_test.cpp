@@ -35,7 +35,8 @@ TEST(ConfigChanges, ValuesByKeyAndListsWhole) {
 }
 
 TEST(ConfigChanges, WhatFillsAnEmptyMapIsTheDifference) {
-  EXPECT_THAT(changes("a: {}\nb: []", "a: {c: 1}\nb: {d: 2}"), ElementsAre("a.c: none -> 1", "b.d: none -> 2"));
+  EXPECT_THAT(changes("a: {}\nb: []", "a: {c: 1}\nb: {d: 2}"),
+              ElementsAre("a.c: none -> 1", "b.d: none -> 2"));
   EXPECT_THAT(changes("a: {c: 1}", "a: {}"), ElementsAre("a.c: 1 -> none"));
   EXPECT_THAT(changes("a: 3", "a: {c: 1}"), ElementsAre("a.c: none -> 1", "a: 3 -> none"));
 }

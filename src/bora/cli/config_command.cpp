@@ -90,8 +90,8 @@ int explain(const std::string& asked) {
   if (!found.empty() || !below.empty()) return 0;
   if (!alike.empty())
     fail(ErrorKind::Usage, "config explain: {} is no whole key\nhint: {}", asked, join(alike, " or "));
-  fail(ErrorKind::Usage, "config explain: there is no key {}{}\nhint: docs/reference/config.md lists all", asked,
-       did_you_mean(asked, all));
+  fail(ErrorKind::Usage, "config explain: there is no key {}{}\nhint: docs/reference/config.md lists all",
+       asked, did_you_mean(asked, all));
 }
 
 // A file, or the record of a run.
@@ -128,7 +128,8 @@ int migrate(const std::string& path) {
   out.override_value("model.type", config.model.config->type());
   const auto dropped = ignored_keys(loaded.tree, config);
   fmt::print("# Made by bora config migrate from {}: what differs from the defaults.\n", base_name(path));
-  for (const auto& key : dropped) fmt::print("# {} ({}) has no effect: {}\n", key.key, key.where, key.message);
+  for (const auto& key : dropped)
+    fmt::print("# {} ({}) has no effect: {}\n", key.key, key.where, key.message);
   fmt::print("{}", out.yaml());
   return 0;
 }
@@ -170,8 +171,9 @@ int run_config(const Arguments& arguments) {
     return migrate(given[0]);
   }
   const std::vector<std::string> all = {"explain", "diff", "schema", "migrate"};
-  fail(ErrorKind::Usage, "config: {} is not one of explain, diff, schema, migrate{}\nhint: bora config --help",
-       what, did_you_mean(what, all));
+  fail(ErrorKind::Usage,
+       "config: {} is not one of explain, diff, schema, migrate{}\nhint: bora config --help", what,
+       did_you_mean(what, all));
 }
 
 }  // namespace bora::cli

@@ -19,11 +19,22 @@ namespace {
 
 // Keys that can be written in other ways than their type says: true, false or a policy; a number or stages; a
 // number or a map of names.
-constexpr std::array<std::string_view, 16> kSeveralSpellings = {
-    "gradient_checkpointing", "train_batch_size", "lr_schedule", "num_validation_sequences",
-    "max_train_batches",      "train_weights",    "shuffle",     "profiler",
-    "initialize_from_hf",     "warmup",           "decay",       "mp",
-    "rope",                   "target_modules",   "cycles", "skip_bad_steps"};
+constexpr std::array<std::string_view, 16> kSeveralSpellings = {"gradient_checkpointing",
+                                                                "train_batch_size",
+                                                                "lr_schedule",
+                                                                "num_validation_sequences",
+                                                                "max_train_batches",
+                                                                "train_weights",
+                                                                "shuffle",
+                                                                "profiler",
+                                                                "initialize_from_hf",
+                                                                "warmup",
+                                                                "decay",
+                                                                "mp",
+                                                                "rope",
+                                                                "target_modules",
+                                                                "cycles",
+                                                                "skip_bad_steps"};
 
 std::string last_part(const std::string& key) { return key.substr(key.rfind('.') + 1); }
 
@@ -54,7 +65,9 @@ void add_range(Json& schema, const std::string& type) {
 Json number_schema(const std::string& type, bool whole) {
   Json number = {{"type", whole ? "integer" : "number"}};
   add_range(number, type);
-  return {{"anyOf", Json::array({number, {{"type", "string"}, {"pattern", "^[-+]?[0-9_.]+([eE][-+]?[0-9]+)?$|^[-+]?\\.inf$"}}})}};
+  return {{"anyOf", Json::array({number,
+                                 {{"type", "string"},
+                                  {"pattern", "^[-+]?[0-9_.]+([eE][-+]?[0-9]+)?$|^[-+]?\\.inf$"}}})}};
 }
 
 Json scalar_schema(const std::string& type) {
@@ -66,7 +79,8 @@ Json scalar_schema(const std::string& type) {
     for (const auto& word : split(type.substr(7), ',')) words.push_back(trim(word));
     return {{"enum", words}};
   }
-  if (type.starts_with("duration") || type.starts_with("size")) return {{"type", Json::array({"string", "number"})}};
+  if (type.starts_with("duration") || type.starts_with("size"))
+    return {{"type", Json::array({"string", "number"})}};
   // A name or a text may look like a number or a truth value.
   if (type.starts_with("string")) return {{"type", Json::array({"string", "number", "boolean"})}};
   return Json::object();
