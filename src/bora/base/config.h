@@ -50,7 +50,7 @@ class Binder {
 
   /// One key of the current struct: bool, string, a number of bytes, a struct of its own ("model:" with
   /// nothing after it counts as absent), or optionals, lists and maps of them. A null (~) leaves an optional
-  /// empty and is an error for the rest; a value that is no list counts as a list of one (as in Levanter);
+  /// empty and the rest at its default; a value that is no list counts as a list of one (as in Levanter);
   /// maps keep the order of the file.
   template <class T>
     requires(!kHoldsNumbers<T>)
