@@ -46,7 +46,7 @@ PAGE
 | code | meaning |
 |---|---|
 | 0 | done |
-| 1 | `diff` found a difference; or anything not below: something unsupported, sizes that do not fit, the operating system refused |
+| 1 | `diff` or `config diff` found a difference; or anything not below: something unsupported, sizes that do not fit, the operating system refused |
 | 2 | usage or configuration: nothing was started |
 | 3 | data or a checkpoint is missing or damaged |
 | 4 | a loss, a gradient norm, weights or logits that are not finite: something must change first; nothing starts it again |
