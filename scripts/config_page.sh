@@ -34,7 +34,7 @@ Every key of the YAML files that `bora train`, `eval` and `cache` read. This pag
   that nothing is set.
 - An unknown key, a value of the wrong type and a value that cannot work are errors. All of them are shown at once, with
   file and line, and nothing is started.
-- `bora train FILES --dry_run` prints the configuration with every default filled in. Each run keeps it as
+- `bora train FILES --print_config` prints the configuration with every default filled in. Each run keeps it as
   `config.yaml` in its directory.
 PAGE
   "$program" --describe config

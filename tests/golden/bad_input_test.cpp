@@ -42,7 +42,8 @@ TEST(BadInput, Configuration) {
                  "must divide trainer.train_batch_size = 9");
 }
 
-// A mistake that a look at the configuration shows is refused by --dry_run and by a start in the same words.
+// A mistake that a look at the configuration shows is refused by --dry_run and by a start in the same words
+// (below the summary, where there can be one).
 TEST(BadInput, NumbersThatNothingCanBeDoneWith) {
   const auto folder = small_project("numbers");
   const std::vector<std::pair<std::vector<std::string>, std::string>> wrong = {
@@ -66,7 +67,7 @@ TEST(BadInput, NumbersThatNothingCanBeDoneWith) {
   const auto done = run_all(folder, lines);
   for (std::size_t i = 0; i < wrong.size(); ++i) {
     expect_failure(done[2 * i], 2, wrong[i].second);
-    EXPECT_EQ(done[2 * i].output, done[2 * i + 1].output);
+    EXPECT_THAT(done[2 * i + 1].output, HasSubstr(done[2 * i].output));
     EXPECT_EQ(done[2 * i + 1].code, 2);
   }
 }
@@ -86,7 +87,7 @@ TEST(BadInput, Texts) {
     return run(folder, {"train", "config.yaml", "--data.train_urls=[\"" + file + "\"]",
                         "--data.cache_dir=cache-" + file, "--trainer.id=" + file});
   };
-  expect_failure(train_on("missing.txt"), 3, "missing.txt");
+  expect_failure(train_on("missing.txt"), 2, "no file matches \"missing.txt\"");
   write_atomically(folder + "/empty.txt", "");
   EXPECT_EQ(train_on("empty.txt").code == 0, false);
   write_atomically(folder + "/latin1.txt", "caf\xe9 and more text\n");
@@ -137,7 +138,7 @@ TEST(BadInput, WhatIsNoFile) {
   expect_failure(run(folder, {"train", "config.yaml", "--data.train_urls=[\"pipe.txt\"]"}), 1,
                  "pipe.txt is " + what);
   expect_failure(
-      run(folder, {"train", "config.yaml", "--data.train_tokenizer=null", "--data.tokenizer=pipe"}), 1,
+      run(folder, {"train", "config.yaml", "--data.train_tokenizer=null", "--data.tokenizer=pipe"}), 2,
       "pipe: is a pipe, not a file");
   files().make_directories(folder + "/model");
   write_atomically(folder + "/model/config.json", "{}");

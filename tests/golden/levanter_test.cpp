@@ -53,8 +53,9 @@ const std::map<std::string, std::vector<std::string>> kRefused = {
     {"whisper_tiny_librispeech", {"model.type = whisper", "whisper is not built yet"}}};
 
 // What begins with a model of the hub's, by its name there.
-const std::map<std::string, std::string> kFromHub = {{"gemma_2b", "google/gemma-2b has no config.json"},
-                                                     {"lora/mpt_biomed", "has no config.json"}};
+const std::map<std::string, std::string> kFromHub = {
+    {"gemma_2b", "google/gemma-2b does not exist (as a name on the Hugging Face hub it is not looked up"},
+    {"lora/mpt_biomed", "(as a name on the Hugging Face hub it is not looked up"}};
 
 class Levanter : public testing::Test {
  protected:
@@ -127,9 +128,10 @@ TEST_F(Levanter, TextModelsBind) {
   }
   auto done = run_all(folder, lines);
   for (std::size_t i = 0; i < kBind.size(); ++i) {
-    EXPECT_EQ(done[i].code, 0) << kBind[i] << "\n" << done[i].output;
+    // Some are too large for most machines, which is told in place of a start.
+    if (done[i].code != 0) EXPECT_THAT(done[i].output, HasSubstr("the optimizer's state take")) << kBind[i];
     EXPECT_THAT(done[i].output, AllOf(HasSubstr("parameters"), HasSubstr("nothing was started"),
-                                      Not(HasSubstr("missing")), Not(HasSubstr("unknown key"))))
+                                      Not(HasSubstr("unknown key")), Not(HasSubstr("no file"))))
         << kBind[i];
   }
   for (const char* place : {"/0", "/1"}) {
@@ -151,7 +153,7 @@ TEST_F(Levanter, ModelsOfTheHubAreNamed) {
   auto folder = small_project("levanter_hub");
   for (const auto& [name, words] : kFromHub) {
     auto done = run(folder, {"train", "--config_path", kConfigs + name + ".yaml", "--dry_run"});
-    EXPECT_NE(done.code, 0) << name;
+    EXPECT_EQ(done.code, 2) << name;
     EXPECT_THAT(done.output, HasSubstr(words)) << name;
   }
   // In the place of the last one's a model that is here, and its names.
@@ -159,20 +161,20 @@ TEST_F(Levanter, ModelsOfTheHubAreNamed) {
                                  "--initialize_from_hf=" + kStories, "--use_hf_model_config=true",
                                  "--data.tokenizer=" + kStories});
   EXPECT_EQ(done.code, 2) << done.output;
-  EXPECT_THAT(done.output, HasSubstr("lora.target_modules: Wqkv is no linear map"));
+  EXPECT_THAT(done.output, HasSubstr("Wqkv is no linear map"));
 }
 
 TEST_F(Levanter, RemoteDataIsNamed) {
   auto folder = small_project("levanter_remote");
   auto remote = run(folder, arguments("llama2_nano", {"--data.cache_dir=gs://levanter-data/tokenized"}));
   EXPECT_EQ(remote.code, 2) << remote.output;
-  EXPECT_THAT(remote.output, HasSubstr("data.cache_dir  gs://levanter-data/tokenized is on gs://"));
+  EXPECT_THAT(remote.output, HasSubstr("gs://levanter-data/tokenized is on gs://"));
   auto hub = run(folder, arguments("gpt2_nano", {}));
   EXPECT_EQ(hub.code, 2) << hub.output;
   EXPECT_THAT(hub.output, AllOf(HasSubstr("dlwh/wikitext_103_detokenized"), HasSubstr("give train_urls")));
   auto dry = run(folder, arguments("gpt2_nano", {"--dry_run"}));
-  EXPECT_EQ(dry.code, 0) << dry.output;
-  EXPECT_THAT(dry.output, AllOf(HasSubstr("missing"), HasSubstr("dlwh/wikitext_103_detokenized")));
+  EXPECT_EQ(dry.code, 2) << dry.output;
+  EXPECT_THAT(dry.output, AllOf(HasSubstr("data.train_urls"), HasSubstr("dlwh/wikitext_103_detokenized")));
 }
 
 TEST_F(Levanter, Gpt2NanoTrains) {

@@ -85,7 +85,8 @@ TEST(NonFinite, WorkersEndAlikeAndAreNotStartedAgain) {
 TEST(NonFinite, BadWeightsAreNamedAndNeverSaved) {
   const auto folder = damaged("bad_weights");
   const std::string bad = "the parameter h.1.ln_2.weight";
-  const auto from = with(kTrain, {"--initialize_from_hf=hf", "--data.tokenizer=hf"});
+  const auto from =
+      with(kTrain, {"--initialize_from_hf=hf", "--data.tokenizer=hf", "--data.train_tokenizer=null"});
   const auto trained = run(folder, from);
   EXPECT_EQ(trained.code, 4) << trained.output;
   EXPECT_THAT(trained.output,

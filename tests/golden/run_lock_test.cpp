@@ -84,8 +84,15 @@ TEST(RunLock, SecondProcessIsRefusedWhileTheFirstLives) {
   auto stopped = first.interrupt();
   EXPECT_EQ(stopped.code, 75) << stopped.output;
   EXPECT_THAT(stopped.output, HasSubstr("run it again to go on"));
-  auto third =
-      run(folder, {"train", "config.yaml", "--trainer.num_train_steps=5000", "--trainer.stop_at_step=1"});
+  // From here the paths of its texts are others, and so may be the texts.
+  std::vector<std::string> again = {"train", "config.yaml", "--trainer.num_train_steps=5000",
+                                    "--trainer.stop_at_step=1"};
+  const auto moved = run(folder, again);
+  EXPECT_EQ(moved.code, 2) << moved.output;
+  EXPECT_THAT(moved.output,
+              HasSubstr("was [../one.txt] when runs/run was last started and is [one.txt] now"));
+  again.emplace_back("--accept_changes");
+  auto third = run(folder, again);
   EXPECT_EQ(third.code, 75) << third.output;
   EXPECT_THAT(third.output, HasSubstr("resumed"));
 }

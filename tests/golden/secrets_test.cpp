@@ -81,7 +81,7 @@ TEST_F(Secrets, AreNowhere) {
   EXPECT_THAT(done.output, HasSubstr("at step 2 of 4"));
   EXPECT_EQ(done.code, 0) << done.output;
   EXPECT_EQ(server_.requests(), 1);
-  EXPECT_THAT(train("token=", {"--dry_run"}).output, HasSubstr("one.txt?<redacted>"));
+  EXPECT_THAT(train("token=", {"--print_config"}).output, HasSubstr("one.txt?<redacted>"));
   EXPECT_EQ(train("token=", {"--data.configs.two.train_urls=https://me:" + std::string(kCanary) + "@h/a.txt",
                              "--trainer.id=password"})
                 .code,

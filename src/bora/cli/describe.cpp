@@ -101,7 +101,7 @@ class MarkdownPage final : public Page {
     fmt::print(
         "\n## Keys that are read and not used\n\n"
         "Levanter knows them. Bora accepts them, so that a configuration file serves both, and "
-        "`--dry_run` lists those that a file gives.\n\n| key | why |\n|---|---|\n");
+        "every start names those that a file gives.\n\n| key | why |\n|---|---|\n");
     std::set<std::string> shown;
     for (const auto& row : unused_) {
       if (shown.insert(row.key).second) fmt::print("| {} | {} |\n", code(row.key), cell(row.doc.substr(10)));

@@ -28,7 +28,7 @@ namespace {
 void check(const std::vector<std::string>& arguments) {
   if (arguments.empty() || arguments[0] != "train") return;
   auto train = parse_train_arguments({arguments.begin() + 1, arguments.end()});
-  run::load_run(train.paths, train.overrides);
+  run::load_run(train.paths, train.overrides, run::MissingModel::Recorded);
 }
 
 // All workers of a run read the same command and configuration: one on each host says what is wrong with

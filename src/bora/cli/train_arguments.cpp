@@ -19,7 +19,11 @@ TrainArguments parse_train_arguments(const std::vector<std::string>& arguments) 
       "  bora train big.yaml --dry_run --world 128");
   args.positional("config", out.paths, "YAML files", false);
   args.option("--config_path", config_path, "a YAML file, as in Levanter");
-  args.flag("--dry_run", out.flags.dry_run, "print what would happen; start nothing");
+  args.flag("--dry_run", out.flags.dry_run, "say what a start would do, need and lack; start nothing");
+  args.flag("--print_config", out.flags.print_config,
+            "print the configuration with every default filled in; start nothing");
+  args.flag("--accept_changes", out.flags.accept_changes,
+            "go on with a run although keys changed that decide the order of its data");
   args.option("--world", out.flags.world, or_else(0, kWorkers),
               "with --dry_run: memory and traffic of so many workers");
   args.flag("--fresh", out.flags.fresh, "put an earlier run of the same name aside and start over");
@@ -29,7 +33,7 @@ TrainArguments parse_train_arguments(const std::vector<std::string>& arguments) 
   args.parse(arguments);
   if (out.flags.world != 0 && !out.flags.dry_run) {
     fail(ErrorKind::Usage,
-         "train: --world {} goes with --dry_run alone\nhint: mpirun -n {} bora train ... starts workers",
+         "train: --world {} goes with --dry_run alone\nhint: bora launch -n {} -- train ... starts workers",
          out.flags.world, out.flags.world);
   }
   if (!config_path.empty()) out.paths.push_back(config_path);

@@ -9,7 +9,8 @@ namespace bora::cli {
 
 int run_train(const Arguments& arguments) {
   auto train = parse_train_arguments(arguments);
-  return run::run_training(run::load_run(train.paths, train.overrides), train.flags);
+  return run::run_training(run::load_run(train.paths, train.overrides, run::MissingModel::Recorded),
+                           train.flags);
 }
 
 }  // namespace bora::cli

@@ -95,9 +95,19 @@ void DataConfig::bind(Binder& b) {
           "reached: give one, or train_tokenizer");
   b.field("train_tokenizer", train_tokenizer,
           "trains a tokenizer on the training text instead of loading one");
+  if (train_tokenizer && b.text("tokenizer") && *b.text("tokenizer") != DataConfig().tokenizer) {
+    b.problem(
+        "train_tokenizer",
+        fmt::format("is given beside tokenizer: {}; leave out one of them (--data.train_tokenizer=null, "
+                    "--data.tokenizer=null)",
+                    tokenizer));
+  }
   b.field("vocab_size", vocab_size, kSize,
           "size of the vocabulary where no tokenizer tells it: for --dry_run");
-  b.field("cache_dir", cache_dir, "where tokens are kept: <cache_dir>/<name>/train and .../validation");
+  b.field(
+      "cache_dir", cache_dir,
+      "where tokens are kept: <cache_dir>/<name>/train and .../validation; by default a folder of cache/ for "
+      "each tokenizer and format");
   b.field("max_download", max_download, "largest file that is fetched from a URL");
   b.field("allow_private_addresses", allow_private_addresses,
           "fetch URLs from machines that are not in the public network too: this one, private networks");

@@ -8,8 +8,8 @@
 
 #include "bora/base/file.h"
 #include "bora/base/text.h"
+#include "bora/run/machine.h"
 #include "bora/run/memory_estimate.h"
-#include "bora/run/shape_model.h"
 #include "bora/run/sharding_plan.h"
 #include "bora/tokenize/tokenizer.h"
 #include "bora/train/config.h"
@@ -17,27 +17,46 @@
 namespace bora::run {
 namespace {
 
-struct Vocabulary {
-  std::int64_t size;
-  std::string note;  ///< where the size is a guess
-};
-
-Vocabulary vocabulary(const data::DataConfig& data) {
+std::int64_t vocabulary(const data::DataConfig& data) {
   constexpr std::int64_t kOfGpt2 = 50257;
-  if (data.train_tokenizer) return {data.train_tokenizer->vocab_size, ""};
-  if (data.vocab_size) return {*data.vocab_size, ""};
-  if (exists(data.tokenizer)) return {Tokenizer::load(data.tokenizer).vocab_size(), ""};
-  return {kOfGpt2,
-          fmt::format(" · vocabulary of {} assumed: {} is not here", with_commas(kOfGpt2), data.tokenizer)};
+  if (data.train_tokenizer) return data.train_tokenizer->vocab_size;
+  if (data.vocab_size) return *data.vocab_size;
+  return exists(data.tokenizer) ? Tokenizer::load(data.tokenizer).vocab_size() : kOfGpt2;
 }
 
-void show_model(const LmConfig& config, const SizeEstimate& sizes, const Vocabulary& vocab,
-                track::Console& console) {
+std::string count_of(std::int64_t n, std::string_view what) {
+  return fmt::format("{} {}{}", with_commas(n), what, n == 1 ? "" : "s");
+}
+
+std::string describe_source(const SourceFound& source) {
+  std::vector<std::string> parts;
+  if (source.files > 0) parts.push_back(count_of(source.files, "file") + ", " + human_bytes(source.bytes));
+  if (source.remote > 0) parts.push_back(fmt::format("{} to be fetched", source.remote));
+  parts.emplace_back(source.cached ? "tokens in the cache" : "tokens to be made");
+  return source.name + " " + join(parts, ", ");
+}
+
+void show_data(const Preflight& found, track::Console& console) {
+  std::string_view label = "data";
+  for (const auto& source : found.sources) {
+    console.fact(label, describe_source(source));
+    label = "";
+  }
+  console.fact("tokenizer", found.tokenizer.words);
+}
+
+void show_model(const LmConfig& config, const Preflight& found, track::Console& console) {
+  const auto& sizes = found.sizes;
+  const auto& tokenizer = found.tokenizer;
   const auto& t = config.trainer;
   auto schedule = t.batch_schedule();
   auto seq_len = config.model.config->seq_len();
-  console.fact("model", fmt::format("{} · {} parameters{}", config.model.config->type(),
-                                    human_count(static_cast<double>(sizes.parameters.all)), vocab.note));
+  console.fact("model",
+               fmt::format("{} · {} parameters{}", config.model.config->type(),
+                           human_count(static_cast<double>(sizes.parameters.all)),
+                           tokenizer.is_known ? ""
+                                              : fmt::format(" · vocabulary of {} assumed: {}",
+                                                            with_commas(tokenizer.vocab), tokenizer.words)));
   if (const auto& n = sizes.parameters; n.trained != n.all)
     console.fact("trained", fmt::format("{} of {} parameters; the others are frozen", with_commas(n.trained),
                                         with_commas(n.all)));
@@ -46,8 +65,9 @@ void show_model(const LmConfig& config, const SizeEstimate& sizes, const Vocabul
                            human_count(static_cast<double>(schedule.offset(t.num_train_steps) * seq_len)),
                            with_commas(t.num_train_steps)));
   auto bytes = [](double b) { return human_bytes(b); };
-  console.fact("memory", fmt::format("about {}, {} with the copy that checkpoints are written from",
-                                     bytes(sizes.training()), bytes(sizes.peak())));
+  console.fact("memory", fmt::format("about {}, {} with the copy that checkpoints are written from · this "
+                                     "machine has {}",
+                                     bytes(sizes.training()), bytes(sizes.peak()), bytes(machine_memory())));
   console.fact(
       "", fmt::format("parameters {} · gradients {} · optimizer {} · activations {} · process {}",
                       bytes(sizes.parameter_bytes), bytes(sizes.gradient_bytes), bytes(sizes.optimizer_bytes),
@@ -109,7 +129,7 @@ void show_workers(const ShardingPlan& plan, track::Console& console) {
 ShardingPlan plan_of(const LmConfig& config, std::int64_t workers, const RecordedLanes& recorded) {
   const auto& t = config.trainer;
   const auto batch = t.batch_schedule().batch_size(0);
-  const auto vocab = vocabulary(config.data).size;
+  const auto vocab = vocabulary(config.data);
   const auto seq_len = config.model.config->seq_len();
   auto mesh = train::resolve_mesh(t.mesh, t.fsdp_axis, static_cast<int>(workers), vocab);
   const auto lanes = choose_lanes(t, seq_len, mesh.shape, recorded);
@@ -122,27 +142,39 @@ ShardingPlan plan_of(const LmConfig& config, std::int64_t workers, const Recorde
                                 .compute = t.mp.compute});
 }
 
-int print_dry_run(const LoadedConfig& loaded, const RunPlace& place, const RunFlags& flags,
-                  track::Console& console) {
+void show_ineffective_keys(const LoadedConfig& loaded, track::Console& console) {
   auto config = loaded.config;
-  const auto& t = config.trainer;
-  auto vocab = vocabulary(config.data);
-  auto batch = t.batch_schedule().batch_size(0);
-  const auto recorded =
-      t.load_checkpoint == false || flags.fresh ? RecordedLanes() : recorded_lanes(place.directory);
-  auto sizes = estimate_sizes(*config.model.config,
-                              {.vocab = vocab.size,
-                               .batch = batch,
-                               .lanes = choose_lanes(t, config.model.config->seq_len(), {}, recorded).number,
-                               .compute = t.mp.compute,
-                               .parameters = count_parameters(config, vocab.size)});
-  console.line(write_config(config));
-  show_model(config, sizes, vocab, console);
-  if (flags.world > 0) show_workers(plan_of(config, flags.world, recorded), console);
-  show_writes(config, place, sizes.checkpoint_bytes, console);
-  for (const auto& p : config.data.missing_sources()) console.fact("missing", p.key + ": " + p.message);
   for (const auto& k : ignored_keys(loaded.tree, config))
     console.fact("ignored", fmt::format("{} ({}): {}", k.key, k.where, k.message));
+}
+
+void show_changes(const Preflight& found, track::Console& console) {
+  if (!found.resume) return;
+  for (const auto& change : found.resume->changed) console.fact("changed", shown(change));
+}
+
+int print_dry_run(const LoadedConfig& loaded, const RunPlace& place, const RunFlags& flags,
+                  const Preflight& found, track::Console& console) {
+  const auto& config = loaded.config;
+  if (!found.can_be_shown) require_ready(loaded, found);
+  show_data(found, console);
+  show_model(config, found, console);
+  if (flags.world > 0) show_workers(plan_of(config, flags.world, found.lanes), console);
+  for (const auto& need : found.disk)
+    console.fact("disk", fmt::format("about {} of {} free at {} ({})", human_bytes(need.bytes),
+                                     human_bytes(need.free), need.path, need.parts));
+  show_writes(config, place, found.sizes.checkpoint_bytes, console);
+  if (found.resume)
+    console.fact("goes on",
+                 fmt::format("at step {} of {}, from {}", with_commas(found.resume->step),
+                             with_commas(config.trainer.num_train_steps), found.resume->checkpoint));
+  show_changes(found, console);
+  show_ineffective_keys(loaded, console);
+  if (flags.print_config) {
+    auto written = config;
+    console.line(write_config(written));
+  }
+  require_ready(loaded, found);
   console.fact("ok", "nothing was started");
   return 0;
 }

@@ -4,6 +4,8 @@
 
 #include <fmt/core.h>
 
+#include "bora/base/file.h"
+#include "bora/base/shell_words.h"
 #include "bora/base/text.h"
 #include "bora/infer/generate.h"
 #include "bora/run/generation_config.h"
@@ -77,10 +79,14 @@ void finish_run(const LmConfig& config, const RunPlace& place, const RunTimes& t
 }
 
 void show_next(const LmConfig& config, const RunPlace& place, track::Console& console) {
+  const auto program = program_word();
+  const auto step = path_join(place.directory, fmt::format("step-{}", config.trainer.num_train_steps));
   std::vector<std::string> commands = {
-      fmt::format("./bora generate {} \"The moon is\"", place.directory),
-      fmt::format("./bora inspect {}/step-{}", place.directory, config.trainer.num_train_steps),
-      fmt::format("./bora train {} --data.train_urls='[\"my/*.txt\"]' --fresh", place.config_file)};
+      fmt::format("{} generate {} \"The moon is\"", program, shell_word(place.directory)),
+      fmt::format("{} inspect {}", program, shell_word(step))};
+  if (place.command.find("--data.train_urls=") == std::string::npos)
+    commands.push_back(
+        fmt::format("{} train {} --data.train_urls='[\"my/*.txt\"]' --fresh", program, place.command));
   console.next(commands);
 }
 

@@ -7,6 +7,7 @@
 #include "bora/base/error.h"
 #include "bora/base/file.h"
 #include "bora/checkpoint/hf_config.h"
+#include "bora/run/hub_name.h"
 
 namespace bora::run {
 namespace {
@@ -54,13 +55,23 @@ std::shared_ptr<models::ModelConfig> config_to_start_from(const std::string& dir
 }
 
 LoadedConfig load_run(const std::vector<std::string>& paths,
-                      const std::vector<std::pair<std::string, std::string>>& overrides) {
+                      const std::vector<std::pair<std::string, std::string>>& overrides,
+                      MissingModel missing) {
   auto loaded = load_config(paths, overrides);
   auto& config = loaded.config;
-  if (!config.initialize_from_hf.empty()) {
-    config.model.config =
-        config_to_start_from(config.initialize_from_hf, config.model.config, config.use_hf_model_config);
+  const auto& from = config.initialize_from_hf;
+  if (from.empty()) return loaded;
+  if (!exists(path_join(from, "config.json"))) {
+    loaded.problems.push_back(
+        {loaded.tree.where("initialize_from_hf"), "initialize_from_hf",
+         fmt::format("{} {}{}", from,
+                     exists(from) ? "has no config.json: it is no Hugging Face model" : "does not exist",
+                     hub_words(from))});
+    if (missing == MissingModel::Refused)
+      throw Error(ErrorKind::Config, format_problems(loaded.first_file, loaded.problems));
+    return loaded;
   }
+  config.model.config = config_to_start_from(from, config.model.config, config.use_hf_model_config);
   return loaded;
 }
 

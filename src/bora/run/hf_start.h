@@ -22,9 +22,16 @@ std::shared_ptr<models::ModelConfig> config_to_start_from(const std::string& dir
                                                           const std::shared_ptr<models::ModelConfig>& given,
                                                           bool use_theirs);
 
+/// What becomes of a model to begin with that is not there.
+enum class MissingModel {
+  Refused,   ///< a Config error
+  Recorded,  ///< one of the problems of the result, to be told with all others (preflight.h)
+};
+
 /// load_config, with the model that such a run trains: the one that its data, caches, name and plan are for.
 /// Errors: those of both.
 LoadedConfig load_run(const std::vector<std::string>& paths,
-                      const std::vector<std::pair<std::string, std::string>>& overrides);
+                      const std::vector<std::pair<std::string, std::string>>& overrides,
+                      MissingModel missing = MissingModel::Refused);
 
 }  // namespace bora::run

@@ -6,6 +6,8 @@
 
 #include "bora/base/error.h"
 #include "bora/base/file.h"
+#include "bora/base/hash.h"
+#include "bora/base/shell_words.h"
 #include "bora/base/text.h"
 #include "bora/base/typed_config.h"
 #include "bora/optim/schedule.h"
@@ -150,6 +152,22 @@ std::string model_to_start_from(const LmConfig& config) {
 
 LmConfig training_part(const LmConfig& config) {
   const LmConfig fresh;
+  auto part = older_training_part(config);
+  auto& t = part.trainer;
+  t.num_train_steps = fresh.trainer.num_train_steps;
+  t.steps_per_eval = fresh.trainer.steps_per_eval;
+  t.max_eval_batches = fresh.trainer.max_eval_batches;
+  const auto forget_evaluation = [](data::SourceConfig& source) {
+    source.validation_urls.clear();
+    source.tags.clear();
+  };
+  forget_evaluation(part.data.single);
+  for (auto& [name, source] : part.data.configs) forget_evaluation(source);
+  return part;
+}
+
+LmConfig older_training_part(const LmConfig& config) {
+  const LmConfig fresh;
   auto part = config;
   auto& t = part.trainer;
   t.id = fresh.trainer.id;
@@ -195,6 +213,30 @@ void prefer_own_files(data::DataConfig& data) {
     data.num_validation_sequences = {{"data", held_back / 8}};
 }
 
+// Configurations that make other tokens of the same texts do not meet in one folder: without data.cache_dir it
+// is called by the tokenizer and by a hash of what decides the tokens. A tokenizer that is trained depends on
+// the texts, too.
+void choose_cache_folder(const ConfigTree& tree, data::DataConfig& data) {
+  if (!tree.scalar("data.cache_dir").value_or("").empty()) return;
+  data::DataConfig tokens;
+  tokens.tokenizer = data.tokenizer;
+  tokens.train_tokenizer = data.train_tokenizer;
+  tokens.enforce_eos = data.enforce_eos;
+  tokens.chat_template = data.chat_template;
+  for (const auto& [name, source] : data.sources()) {
+    data::SourceConfig decides;
+    decides.format = source.format;
+    if (data.train_tokenizer) decides.train_urls = source.train_urls;
+    tokens.configs.emplace_back(name, std::move(decides));
+  }
+  auto word = data.train_tokenizer
+                  ? fmt::format("{}-{}", data.train_tokenizer->kind, data.train_tokenizer->vocab_size)
+                  : base_name(data.tokenizer);
+  std::erase_if(word, [](char c) { return c == '/' || c == ' ' || static_cast<unsigned char>(c) < 0x20; });
+  data.cache_dir =
+      path_join("cache", fmt::format("{}-{}", word, hash128(config_identity(tokens)).hex().substr(0, 8)));
+}
+
 }  // namespace
 
 LoadedConfig load_config(const std::vector<std::string>& paths,
@@ -203,10 +245,14 @@ LoadedConfig load_config(const std::vector<std::string>& paths,
   for (const auto& path : paths) out.tree.merge_file(path);
   for (const auto& [key, value] : overrides) out.tree.override_value(key, value);
   out.first_file = paths.empty() ? "the command line" : paths.front();
+  for (const auto& path : paths) out.command += (out.command.empty() ? "" : " ") + shell_word(path);
+  for (const auto& [key, value] : overrides)
+    out.command += " " + shell_word(fmt::format("--{}={}", key, value));
   out.name = paths.empty() ? "train" : base_name(paths.front());
   out.name = out.name.substr(0, out.name.find('.'));
   auto problems = read_config(out.tree, out.config);
   prefer_own_files(out.config.data);
+  choose_cache_folder(out.tree, out.config.data);
   if (out.config.epoch > 0 && !out.config.data.max_epochs) out.config.data.max_epochs = out.config.epoch;
   if (!problems.empty()) throw Error(ErrorKind::Config, format_problems(out.first_file, problems));
   return out;

@@ -67,15 +67,20 @@ std::vector<ConfigProblem> size_problems(const LmConfig& config);
 std::string model_to_start_from(const LmConfig& config);
 
 /// What decides a training, with everything else at its default: names and places, trackers, checkpoints and
-/// exports, samples, and when and how fast it runs. Equal ones train the same parameters, step by step.
+/// exports, samples, evaluation, the number of steps, and when and how fast it runs. A run is called by it, so
+/// that it can be extended and evaluated otherwise. With as many steps, equal ones train the same parameters.
 LmConfig training_part(const LmConfig& config);
+/// By which runs were called before evaluation and the number of steps were left out.
+LmConfig older_training_part(const LmConfig& config);
 
 /// A configuration read from files and overrides.
 struct LoadedConfig {
   ConfigTree tree;
   LmConfig config;
-  std::string name;  ///< "quickstart" for recipes/quickstart.yaml
+  std::vector<ConfigProblem> problems;  ///< that a start will be told with all others: load_run's Missing
+  std::string name;                     ///< "quickstart" for recipes/quickstart.yaml
   std::string first_file;
+  std::string command;  ///< its files and overrides, as a shell takes them: "a.yaml --trainer.seed=1"
 };
 
 /// Reads files (later ones win) and overrides. Every problem is collected; then one Config error with them

@@ -2,13 +2,13 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/run/memory_estimate.h"
 
-#include <unistd.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "bora/base/error.h"
 #include "bora/base/text.h"
+#include "bora/run/machine.h"
 
 namespace bora::run {
 namespace {
@@ -69,18 +69,17 @@ SizeEstimate estimate_sizes(const models::ModelConfig& config, const EstimateOpt
   return out;
 }
 
-void require_memory(const models::ModelConfig& config, std::int64_t workers) {
-  constexpr std::int64_t kAtLeastOne = 1;  // the vocabulary is known later
-  const auto parameters = static_cast<double>(config.parameter_count(kAtLeastOne));
-  const double needed = 4 * parameters / static_cast<double>(workers);
-  const double memory =
-      static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGE_SIZE));
-  if (needed <= memory) return;
-  fail(ErrorKind::Config,
-       "model: {} parameters take {} {}, and this machine has {}\nhint: a smaller model; --dry_run says what "
-       "one takes",
-       human_count(parameters), human_bytes(needed), workers == 1 ? "alone" : "of each worker",
-       human_bytes(memory));
+std::optional<std::string> memory_problem(const SizeEstimate& sizes, std::int64_t workers) {
+  // One gradient, whatever the lanes.
+  const double sure =
+      sizes.parameter_bytes + 4 * static_cast<double>(sizes.parameters.trained) + sizes.optimizer_bytes;
+  const double needed = sure / static_cast<double>(workers), memory = machine_memory();
+  if (needed <= memory) return std::nullopt;
+  return fmt::format(
+      "{} parameters, their gradients and the optimizer's state take {} {}, and this machine has {}; take a "
+      "smaller model, or more workers on more machines",
+      human_count(static_cast<double>(sizes.parameters.all)), human_bytes(needed),
+      workers == 1 ? "alone" : "of each worker", human_bytes(memory));
 }
 
 }  // namespace bora::run

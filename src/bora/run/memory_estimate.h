@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "bora/core/dtype.h"
 #include "bora/models/model_config.h"
@@ -37,8 +38,8 @@ struct EstimateOptions {
 /// model's gradient_checkpointing computes again. Without data: token caches are mapped files.
 SizeEstimate estimate_sizes(const models::ModelConfig& config, const EstimateOptions& options);
 
-/// Config error where the fp32 parameters alone, divided among so many workers, are more than the memory of
-/// this machine: it would fill it before it fails.
-void require_memory(const models::ModelConfig& config, std::int64_t workers);
+/// A sentence where what is sure to be held, the parameters and what they are trained with, divided among so
+/// many workers, is more than this machine has; activations, which depend on the batch, are not counted.
+std::optional<std::string> memory_problem(const SizeEstimate& sizes, std::int64_t workers);
 
 }  // namespace bora::run

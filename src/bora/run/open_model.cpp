@@ -12,6 +12,7 @@
 #include "bora/models/add_model.h"
 #include "bora/run/adapters.h"
 #include "bora/run/generation_config.h"
+#include "bora/run/hub_name.h"
 #include "bora/run/models.h"
 #include "bora/run/peft.h"
 #include "bora/tokenize/formats/tokenizer_files.h"
@@ -79,10 +80,11 @@ OpenedModel open_adapter(const std::string& path) {
 
 OpenedModel open_model(const std::string& path, const std::string& adapter) {
   if (!exists(path)) {
-    fail(ErrorKind::NotFound,
-         "{} does not exist\nhint: give a run (runs/name), a checkpoint (runs/name/step-N) or a Hugging Face "
-         "directory",
-         path);
+    fail(
+        ErrorKind::NotFound,
+        "{} does not exist{}\nhint: give a run (runs/name), a checkpoint (runs/name/step-N) or a Hugging Face "
+        "directory",
+        path, hub_words(path));
   }
   OpenedModel out;
   std::string described = path;  // where generation_config.json is

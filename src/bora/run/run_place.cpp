@@ -33,15 +33,23 @@ constexpr std::array<std::string_view, 7> kLaterKeys = {"allow_private_addresses
                                                         "max_download: 100GB",
                                                         "peft_save_path: null"};
 
-std::string identity_of_training(const LmConfig& config) {
-  auto part = training_part(config);
+std::string name_of(LmConfig part) {
   std::string out;
   for (const auto& line : split(config_identity(part), '\n')) {
     if (std::find(kLaterKeys.begin(), kLaterKeys.end(), trim(line)) == kLaterKeys.end())
       out += fmt::format("{}\n", line);
   }
   out.pop_back();  // the line feed that the text had not
-  return out;
+  return train::run_name(hash128(out));
+}
+
+// A run that an older program began keeps the name that it had then.
+std::string made_up_id(const LmConfig& config) {
+  auto name = name_of(training_part(config));
+  const auto& checkpointer = config.trainer.checkpointer;
+  if (exists(checkpointer.run_directory(name))) return name;
+  auto older = name_of(older_training_part(config));
+  return exists(checkpointer.run_directory(older)) ? older : name;
 }
 
 }  // namespace
@@ -55,7 +63,7 @@ RunPlace run_place(const LmConfig& config) {
          "variable RUN_ID or the id of the W&B tracker",
          *id);
   }
-  place.id = id ? *id : train::run_name(hash128(identity_of_training(config)));
+  place.id = id ? *id : made_up_id(config);
   place.directory = config.trainer.checkpointer.run_directory(place.id);
   return place;
 }

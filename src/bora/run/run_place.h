@@ -11,8 +11,8 @@ namespace bora::run {
 /// Where a run keeps its things.
 struct RunPlace {
   std::string id;
-  std::string directory;    ///< <checkpointer.base_path>/<id>
-  std::string config_file;  ///< as the user named it
+  std::string directory;  ///< <checkpointer.base_path>/<id>
+  std::string command;    ///< files and overrides that mean this run, as a shell takes them
 
   /// What people would have read, from where nobody read it any more (base/output.h).
   std::string log() const { return path_join(directory, "log.txt"); }

@@ -24,6 +24,7 @@ class RunPlaceTest : public testing::Test {
   RunPlace place(const Overrides& overrides) { return run_place(load_config({path_}, overrides).config); }
   std::string name(const Overrides& overrides) { return place(overrides).id; }
 
+  static constexpr const char* kOlderName = "calm-kestrel-36";
   std::string path_ = testing::TempDir() + "bora_run_place.yaml";
 };
 
@@ -45,7 +46,12 @@ TEST_F(RunPlaceTest, WhatDoesNotDecideTheTrainingKeepsTheName) {
                                             {"hf_export", "true"},
                                             {"hf_save_path", "exports"},
                                             {"hf_save_steps", "5"},
-                                            {"hf_save_dtype", "bf16"}}) {
+                                            {"hf_save_dtype", "bf16"},
+                                            {"trainer.num_train_steps", "7"},
+                                            {"trainer.steps_per_eval", "7"},
+                                            {"trainer.max_eval_batches", "7"},
+                                            {"data.validation_urls", "[b.txt]"},
+                                            {"data.tags", "[code]"}}) {
     EXPECT_EQ(name({{key, value}}), same) << key;
   }
 }
@@ -57,11 +63,24 @@ TEST_F(RunPlaceTest, TheNameOfAConfigurationStays) {
             name({{"data.format", "{type: chat}"}}));
 }
 
+// Runs were once called by their number of steps and their evaluation, too. (The name is one of that time.)
+TEST_F(RunPlaceTest, ARunOfAnOlderProgramIsFound) {
+  const auto base = testing::TempDir() + "bora_older_runs";
+  const Overrides now = {{"trainer.num_train_steps", "7"}, {"trainer.checkpointer.base_path", base}};
+  const auto config = load_config({path_}, now).config;
+  files().make_directories(base);
+  const auto fresh = name(now);
+  EXPECT_EQ(fresh, "gentle-yak-49");
+  files().make_directories(path_join(base, kOlderName));
+  EXPECT_EQ(name(now), kOlderName);
+  files().make_directories(path_join(base, fresh));
+  EXPECT_EQ(name(now), fresh) << "what this program began comes first";
+  remove_all(base);
+}
+
 TEST_F(RunPlaceTest, WhatDecidesTheTrainingChangesIt) {
   const auto before = name({});
   for (const auto& [key, value] : Overrides{{"trainer.seed", "1"},
-                                            {"trainer.num_train_steps", "7"},
-                                            {"trainer.steps_per_eval", "7"},
                                             {"trainer.train_batch_size", "8"},
                                             {"trainer.lanes", "1"},
                                             {"trainer.mp", "bfloat16"},

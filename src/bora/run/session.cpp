@@ -77,8 +77,12 @@ train::TrainerOptions trainer_options(const LmConfig& config, std::int64_t lanes
 }  // namespace
 
 Session::Session(const LoadedConfig& loaded, RunPlace place, track::Console& console,
-                 std::shared_ptr<mesh::Communicator> workers)
-    : loaded_(loaded), place_(std::move(place)), console_(console), workers_(std::move(workers)) {}
+                 std::shared_ptr<mesh::Communicator> workers, std::optional<Tokenizer> tokenizer)
+    : loaded_(loaded),
+      place_(std::move(place)),
+      console_(console),
+      workers_(std::move(workers)),
+      tokenizer_(std::move(tokenizer)) {}
 
 void Session::meet(std::string_view activity, double patience) {
   workers_->barrier();
@@ -87,7 +91,7 @@ void Session::meet(std::string_view activity, double patience) {
 }
 
 void Session::prepare() {
-  text_ = prepare_text(config(), place_, config().model.config->seq_len(), console_, std::nullopt,
+  text_ = prepare_text(config(), place_, config().model.config->seq_len(), console_, tokenizer_,
                        text_team(*workers_), Caches::Growing);
   require_training_data(*text_);
   end_with_the_data();

@@ -28,7 +28,7 @@ namespace bora::run {
 class Session {
  public:
   Session(const LoadedConfig& loaded, RunPlace place, track::Console& console,
-          std::shared_ptr<mesh::Communicator> workers);
+          std::shared_ptr<mesh::Communicator> workers, std::optional<Tokenizer> tokenizer = std::nullopt);
 
   /// Tokenizer, token caches, model, optimizer and trainer. Collective, as all below.
   void prepare();
@@ -77,6 +77,7 @@ class Session {
   track::Console& console_;
   std::shared_ptr<mesh::Communicator> workers_;
   double started_ = wall_seconds();
+  std::optional<Tokenizer> tokenizer_;  // loaded already, or none
   std::optional<TextData> text_;
   std::optional<PlacedModel> model_;
   std::unique_ptr<optim::Optimizer> optimizer_;

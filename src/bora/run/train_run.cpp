@@ -3,6 +3,7 @@
 #include "bora/run/train_run.h"
 
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <array>
 
@@ -19,10 +20,9 @@
 #include "bora/run/hooks/timeline.h"
 #include "bora/run/join_workers.h"
 #include "bora/run/launch.h"
-#include "bora/run/memory_estimate.h"
 #include "bora/run/peft.h"
+#include "bora/run/preflight.h"
 #include "bora/run/session.h"
-#include "bora/run/shape_model.h"
 #include "bora/run/told_status.h"
 #include "bora/train/signals.h"
 
@@ -113,27 +113,27 @@ int train(Session& session, const RunFlags& flags) {
   return telling_the_end(session, [&] { return train_to_the_end(session, checkpoints); });
 }
 
-// What can be told before any data is read, and by --dry_run in the same words.
-void require_startable(const LoadedConfig& loaded) {
-  auto problems = size_problems(loaded.config);
-  for (auto& problem : loaded.config.data.training_problems()) problems.push_back(std::move(problem));
-  for (auto& problem : problems) problem.where = loaded.tree.where(problem.key);
-  if (!problems.empty()) throw Error(ErrorKind::Config, format_problems(loaded.first_file, problems));
+// Launchers end all workers when one has ended: the first of each host says what is wrong.
+void let_the_first_speak(const mesh::LaunchEnvironment& launch) {
+  if (launch.local_rank != 0) ::sleep(1);
 }
-
-constexpr std::int64_t kAnyVocabulary = 1;  // before there is a tokenizer
 
 }  // namespace
 
 int run_training(const LoadedConfig& loaded, const RunFlags& flags) {
-  require_startable(loaded);
+  if (flags.print_config && !flags.dry_run) {
+    auto config = loaded.config;
+    fmt::print("{}", write_config(config));
+    return 0;
+  }
   auto place = run_place(loaded.config);
-  place.config_file = loaded.first_file;
+  place.command = loaded.command;
   const auto launch = mesh::launch_environment();
   track::Console console(track::detect_console(flags.quiet || launch.rank != 0, flags.json));
-  if (flags.dry_run) return print_dry_run(loaded, place, flags, console);
-  require_memory(*loaded.config.model.config, launch.size);
-  count_parameters(loaded.config, kAnyVocabulary);  // what lora and trainer.freeze name is there
+  const auto found = look_ahead(loaded, place, flags, flags.world > 0 ? flags.world : launch.size);
+  if (flags.dry_run) return print_dry_run(loaded, place, flags, found, console);
+  if (!found.problems.empty()) let_the_first_speak(launch);
+  require_ready(loaded, found);
   outlive_readers();
   auto workers = join_workers(launch, loaded.config.trainer);
   auto info = core::runtime_info();
@@ -142,7 +142,10 @@ int run_training(const LoadedConfig& loaded, const RunFlags& flags) {
       fmt::format("CPU {} ({} threads, {})", info.cpu, info.threads, info.instructions),
       fmt::format("seed {}", loaded.config.trainer.seed)};
   console.header(parts);
-  Session session(loaded, place, console, std::move(workers));
+  show_ineffective_keys(loaded, console);
+  show_changes(found, console);
+  if (found.tokenizer.tokenizer) console.fact("tokenizer", found.tokenizer.words);
+  Session session(loaded, place, console, std::move(workers), found.tokenizer.tokenizer);
   return train(session, flags);
 }
 

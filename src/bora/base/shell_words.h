@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#pragma once
+#include <string>
+#include <string_view>
+
+namespace bora {
+
+/// A word as a shell takes it: as it is where nothing in it has a meaning there, else in single quotes; of
+/// "--key=value" the value alone.
+std::string shell_word(std::string_view word);
+
+/// What starts this program from the working directory: "./bora" in its checkout, the path of that script from
+/// elsewhere, "bora" where it is installed.
+std::string program_word();
+
+}  // namespace bora

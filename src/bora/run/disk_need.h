@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#pragma once
+#include <vector>
+
+#include "bora/run/preflight.h"
+
+namespace bora::run {
+
+/// Permanent checkpoints of a run that ends after so many steps, with its last one.
+std::int64_t checkpoints_kept(const std::vector<checkpoint::KeepConfig>& keep, std::int64_t steps);
+
+/// What a run writes, by file system: token caches that are not there yet (about half of the text), checkpoints
+/// and exports. Logs are small.
+std::vector<DiskNeed> disk_needs(const LmConfig& config, const RunPlace& place,
+                                 const std::vector<SourceFound>& sources, const SizeEstimate& sizes);
+
+}  // namespace bora::run

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/run/preflight.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "bora/base/error.h"
+#include "bora/base/file.h"
+#include "bora/base/text.h"
+#include "bora/checkpoint/checkpoint.h"
+#include "bora/checkpoint/restore.h"
+#include "bora/run/changed_keys.h"
+#include "bora/run/debian_text.h"
+#include "bora/run/disk_need.h"
+#include "bora/run/hub_name.h"
+#include "bora/run/machine.h"
+#include "bora/run/shape_model.h"
+#include "bora/store/urls.h"
+
+namespace bora::run {
+namespace {
+
+// "\nhint: x" becomes "; x": a problem has one line.
+std::string on_one_line(std::string text) {
+  for (auto at = text.find("\nhint: "); at != text.npos; at = text.find("\nhint: "))
+    text.replace(at, 7, "; ");
+  for (auto at = text.find('\n'); at != text.npos; at = text.find('\n', at)) text.replace(at, 1, " ");
+  return text;
+}
+
+class Look {
+ public:
+  Look(const LoadedConfig& loaded, const RunPlace& place, const RunFlags& flags, std::int64_t workers)
+      : loaded_(loaded), config_(loaded.config), place_(place), flags_(flags), workers_(workers) {}
+
+  Preflight everything() {
+    found_.problems = loaded_.problems;
+    for (auto& p : size_problems(config_)) add(std::move(p));
+    found_.can_be_shown = found_.problems.size() == loaded_.problems.size();
+    for (auto& p : config_.data.training_problems()) add(std::move(p));
+    for (auto& p : config_.data.missing_sources()) add(std::move(p));
+    look_for_resume();
+    look_for_data();
+    look_for_tokenizer();
+    look_at_start();
+    look_at_folders();
+    if (found_.can_be_shown) look_at_sizes();
+    for (auto& p : found_.problems)
+      if (p.where.empty()) p.where = loaded_.tree.where(p.key.substr(0, p.key.find(' ')));
+    return std::move(found_);
+  }
+
+ private:
+  void add(ConfigProblem problem) { found_.problems.push_back(std::move(problem)); }
+  void add(const std::string& key, std::string message) { add({"", key, on_one_line(std::move(message))}); }
+
+  // An error of `look` is a problem of `key`, unless its words begin with a key of their own.
+  template <class Body>
+  void problems_of(const std::string& key, Body&& look) {
+    try {
+      look();
+    } catch (const Error& e) {
+      const std::string text = e.what();
+      const auto colon = text.find(": ");
+      const bool own = colon != text.npos && text.substr(0, colon).find_first_of(" /\n") == text.npos &&
+                       loaded_.tree.has(text.substr(0, colon));
+      add(own ? text.substr(0, colon) : key, own ? text.substr(colon + 2) : text);
+    }
+  }
+
+  void look_for_resume() {
+    const auto& trainer = config_.trainer;
+    if (flags_.fresh) return;
+    problems_of("trainer.checkpointer.base_path", [&] {
+      const auto there = checkpoint::committed_checkpoints(place_.directory);
+      if (trainer.load_checkpoint == true && there.empty())
+        add("trainer.load_checkpoint", fmt::format("is true but {} holds no checkpoint", place_.directory));
+      if (trainer.load_checkpoint == false) return refuse_beside_checkpoints();
+      found_.lanes = recorded_lanes(place_.directory);
+      if (there.empty()) return;
+      found_.resume = {checkpoint::step_of_name(base_name(there.back())).value_or(0), there.back(),
+                       changed_keys(place_.directory, config_)};
+      check_changes(*found_.resume);
+    });
+  }
+
+  void refuse_beside_checkpoints() {
+    const auto there = checkpoint::named_checkpoints(place_.directory);
+    if (there.empty()) return;
+    add("trainer.load_checkpoint",
+        fmt::format(
+            "is false, but {} exists and would never be written again; --fresh keeps {} under another "
+            "name; or choose another run id (trainer.id)",
+            there.back(), place_.directory));
+  }
+
+  void check_changes(const ResumePoint& at) {
+    const auto steps = config_.trainer.num_train_steps;
+    if (at.step > steps) {
+      add(fmt::format("trainer.num_train_steps = {}", steps),
+          fmt::format("but {} is at step {} already; give more steps to extend the run, or --fresh to start "
+                      "over",
+                      place_.directory, at.step));
+    }
+    if (flags_.accept_changes) return;
+    for (const auto& change : at.changed) {
+      if (!decides_data_order(change.key, config_)) continue;
+      add(change.key,
+          fmt::format(
+              "was {} when {} was last started and is {} now: its later steps would read other data "
+              "than it was to read; put it back, start another run (trainer.id) or over (--fresh), or "
+              "--accept_changes",
+              change.before, place_.directory, change.after));
+    }
+  }
+
+  void look_for_data() {
+    for (const auto& [name, source] : config_.data.sources()) {
+      const auto key = config_.data.configs.empty() ? std::string("data") : "data.configs." + name;
+      SourceFound found{.name = name};
+      find_files(source.train_urls, store::Split::Train, key + ".train_urls", found);
+      find_files(source.validation_urls, store::Split::Validation, key + ".validation_urls", found);
+      found.cached = exists(path_join(config_.data.cache_directory(name, source, "train"), "ledger.json"));
+      found_.sources.push_back(std::move(found));
+    }
+  }
+
+  void find_files(const std::vector<std::string>& urls, store::Split split, const std::string& key,
+                  SourceFound& found) {
+    std::vector<std::string> here;
+    for (const auto& url : urls) {
+      if (store::remote_scheme(url) || (is_debian_text(url) && !debian_text_is_here(url)))
+        ++found.remote;
+      else if (is_debian_text(url))
+        here.push_back(fetch_debian_text(url));
+      else
+        here.push_back(url);
+    }
+    bool all_there = true;
+    for (const auto& url : here) {
+      const auto before = found_.problems.size();
+      problems_of(key, [&] { (void)store::expand_urls(std::vector{url}, split); });
+      all_there = all_there && found_.problems.size() == before;
+    }
+    if (!all_there) return;
+    problems_of(key, [&] {
+      for (const auto& path : store::expand_urls(here, split)) {
+        ++found.files;
+        const auto bytes = static_cast<double>(files().info(path)->size);
+        found.bytes += bytes;
+        found.text_bytes += bytes * (is_compressed(path) ? 4 : 1);
+      }
+    });
+  }
+
+  static bool is_compressed(const std::string& path) {
+    constexpr std::array<std::string_view, 4> kEndings = {".gz", ".zst", ".bz2", ".parquet"};
+    return std::any_of(kEndings.begin(), kEndings.end(), [&](auto ending) { return path.ends_with(ending); });
+  }
+
+  void look_for_tokenizer() {
+    auto& out = found_.tokenizer;
+    const auto& data = config_.data;
+    if (data.train_tokenizer) {
+      out.vocab = data.train_tokenizer->vocab_size;
+      out.is_known = true;
+      out.words = fmt::format("{} pieces, to be trained", with_commas(out.vocab));
+      const auto trained = path_join(place_.directory, "tokenizer");
+      if (flags_.fresh || !exists(path_join(trained, "tokenizer.json"))) return;
+      return problems_of("data.train_tokenizer", [&] { load_tokenizer(trained); });
+    }
+    constexpr std::int64_t kOfGpt2 = 50257;
+    out.vocab = data.vocab_size.value_or(kOfGpt2);
+    out.words = data.tokenizer + " is not here";
+    if (data.tokenizer == "passthrough") return;  // missing_sources() has told it
+    problems_of("data.tokenizer", [&] {
+      if (exists(data.tokenizer)) return load_tokenizer(data.tokenizer);
+      add("data.tokenizer", fmt::format("{} is no file or directory here{}; give a local tokenizer.json, or "
+                                        "data.train_tokenizer: {{vocab_size: 4096}}",
+                                        data.tokenizer, hub_words(data.tokenizer)));
+    });
+  }
+
+  void load_tokenizer(const std::string& path) {
+    auto& out = found_.tokenizer;
+    out.tokenizer = Tokenizer::load(path);
+    out.vocab = out.tokenizer->vocab_size();
+    out.is_known = true;
+    out.words = fmt::format("{} pieces, from {}", with_commas(out.vocab), path);
+  }
+
+  // The weights that a run without a checkpoint begins with.
+  void look_at_start() {
+    if (const auto& from = config_.checkpoint_to_start_from(); from && !found_.resume) {
+      const auto* key = config_.initialize_from_checkpoint_path ? "initialize_from_checkpoint_path"
+                                                                : "trainer.initialize_from";
+      problems_of(key, [&] {
+        if (!exists(*from)) return add(key, fmt::format("{} does not exist{}", *from, hub_words(*from)));
+        (void)checkpoint::find_checkpoint(*from);
+      });
+    }
+    const auto& hf = config_.initialize_from_hf;
+    if (hf.empty() || !exists(path_join(hf, "config.json"))) return;  // load_run has told it
+    problems_of("initialize_from_hf", [&] {
+      const auto names = files().list(hf);
+      if (std::none_of(names.begin(), names.end(), is_weights))
+        add("initialize_from_hf", fmt::format("{} has a config.json but no *.safetensors with weights", hf));
+    });
+  }
+  static bool is_weights(const std::string& name) { return name.find(".safetensors") != name.npos; }
+
+  void look_at_folders() {
+    const auto writable = [&](const std::string& key, const std::string& path) {
+      if (store::remote_scheme(path)) return;  // told elsewhere
+      if (auto why = why_not_writable(path); !why.empty()) add(key, std::move(why));
+    };
+    writable("trainer.checkpointer.base_path", place_.directory);
+    if (config_.hf_save_path) writable("hf_save_path", *config_.hf_save_path);
+    if (config_.peft_save_path) writable("peft_save_path", *config_.peft_save_path);
+    for (const auto& [name, source] : config_.data.sources())
+      writable(source.cache_dir ? "data.configs." + name + ".cache_dir" : "data.cache_dir",
+               config_.data.cache_directory(name, source, "train"));
+  }
+
+  void look_at_sizes() {
+    problems_of("model", [&] {
+      const auto& t = config_.trainer;
+      const auto seq_len = config_.model.config->seq_len();
+      const auto lanes = choose_lanes(t, seq_len, {}, found_.lanes);
+      found_.sizes = estimate_sizes(*config_.model.config,
+                                    {.vocab = found_.tokenizer.vocab,
+                                     .batch = t.batch_schedule().batch_size(0),
+                                     .lanes = lanes.number,
+                                     .compute = t.mp.compute,
+                                     .parameters = count_parameters(config_, found_.tokenizer.vocab)});
+      if (flags_.world == 0) {
+        if (auto problem = memory_problem(found_.sizes, workers_)) add("model", *problem);
+      }
+      found_.disk = disk_needs(config_, place_, found_.sources, found_.sizes);
+      for (const auto& need : found_.disk) {
+        if (need.least <= need.free || flags_.world != 0) continue;
+        add("trainer.checkpointer.base_path",
+            fmt::format("{} takes {} at least ({}), and {} are free there; another base_path, or room",
+                        need.path, human_bytes(need.least), need.parts, human_bytes(need.free)));
+      }
+    });
+  }
+
+  const LoadedConfig& loaded_;
+  const LmConfig& config_;
+  const RunPlace& place_;
+  const RunFlags& flags_;
+  const std::int64_t workers_;
+  Preflight found_;
+};
+
+}  // namespace
+
+Preflight look_ahead(const LoadedConfig& loaded, const RunPlace& place, const RunFlags& flags,
+                     std::int64_t workers) {
+  return Look(loaded, place, flags, workers).everything();
+}
+
+void require_ready(const LoadedConfig& loaded, const Preflight& found) {
+  if (!found.problems.empty())
+    throw Error(ErrorKind::Config, format_problems(loaded.first_file, found.problems));
+}
+
+}  // namespace bora::run

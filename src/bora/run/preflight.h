@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+// What a start needs, looked for before it does any work: by --dry_run, and by every start in the same words.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bora/base/config_changes.h"
+#include "bora/run/flags.h"
+#include "bora/run/lm_config.h"
+#include "bora/run/memory_estimate.h"
+#include "bora/run/run_lanes.h"
+#include "bora/run/run_place.h"
+#include "bora/tokenize/tokenizer.h"
+
+namespace bora::run {
+
+/// Files of one data set, as far as they are here.
+struct SourceFound {
+  std::string name;
+  std::int64_t files = 0;
+  double bytes = 0;         ///< of the files as they are, compressed or not
+  double text_bytes = 0;    ///< of what is in them, about
+  std::int64_t remote = 0;  ///< entries that the start fetches
+  bool cached = false;      ///< its tokens are there
+};
+
+struct TokenizerFound {
+  std::optional<Tokenizer> tokenizer;
+  std::int64_t vocab = 0;
+  std::string words;      ///< "32,000 pieces, from my-tokenizer"
+  bool is_known = false;  ///< the size of the vocabulary is no guess
+};
+
+/// What a run writes to one file system.
+struct DiskNeed {
+  std::string path;  ///< one of the folders there
+  double bytes = 0;  ///< at its end, about
+  double least = 0;  ///< less than this is of no use: token caches and one checkpoint
+  double free = 0;
+  std::string parts;  ///< "cache 7.3 GB, checkpoints 3 × 1.5 GB"
+};
+
+/// Where a run goes on.
+struct ResumePoint {
+  std::int64_t step = 0;
+  std::string checkpoint;
+  std::vector<ConfigChange> changed;  ///< keys that its last start had otherwise
+};
+
+struct Preflight {
+  std::vector<SourceFound> sources;
+  TokenizerFound tokenizer;
+  SizeEstimate sizes;
+  std::vector<DiskNeed> disk;
+  std::optional<ResumePoint> resume;
+  RecordedLanes lanes;                  ///< of earlier starts of the run
+  std::vector<ConfigProblem> problems;  ///< a start would fail of each
+  bool can_be_shown = true;             ///< false: its numbers are too large to be computed with
+};
+
+/// Looks, and changes nothing; fetches nothing either. `workers`: those that start, or that --world plans for.
+Preflight look_ahead(const LoadedConfig& loaded, const RunPlace& place, const RunFlags& flags,
+                     std::int64_t workers);
+
+/// Config error with every problem, if there is any.
+void require_ready(const LoadedConfig& loaded, const Preflight& found);
+
+}  // namespace bora::run

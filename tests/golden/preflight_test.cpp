@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+// What a start lacks is told before any work, all at once; what a run is told anew, and what extends it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "bora/base/file.h"
+#include "program.h"
+
+namespace bora::golden {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+using Words = std::vector<std::string>;
+
+Words train(Words more) {
+  Words out = {"train", "config.yaml"};
+  out.insert(out.end(), more.begin(), more.end());
+  return out;
+}
+
+Words with(Words words, const std::string& more) {
+  words.push_back(more);
+  return words;
+}
+
+TEST(Preflight, EverythingThatIsMissingAtOnce) {
+  const auto folder = small_project("preflight_missing");
+  write_atomically(folder + "/file", "no folder");
+  const auto wrong =
+      train({"--data.configs.one.train_urls=[\"none/*.txt\"]", "--data.train_tokenizer=null",
+             "--data.tokenizer=nowhere", "--trainer.checkpointer.base_path=file/runs",
+             "--trainer.initialize_from=runs/old", "--initialize_from_hf=meta-llama/Llama-2-7b"});
+  for (const auto& arguments : {wrong, with(wrong, "--dry_run")}) {
+    const auto done = run(folder, arguments);
+    EXPECT_EQ(done.code, 2) << done.output;
+    EXPECT_THAT(done.output,
+                AllOf(HasSubstr("config.yaml has 5 problems; nothing was started."),
+                      HasSubstr("data.configs.one.train_urls"), HasSubstr("no file matches \"none/*.txt\""),
+                      HasSubstr("nowhere is no file or directory here; give a local tokenizer.json"),
+                      HasSubstr("file/runs/run cannot be made: file is a file, no folder"),
+                      HasSubstr("runs/old does not exist"),
+                      HasSubstr("meta-llama/Llama-2-7b does not exist (as a name on the Hugging Face hub")));
+    EXPECT_FALSE(exists(folder + "/cache"));
+    EXPECT_FALSE(exists(folder + "/runs"));
+  }
+}
+
+TEST(Preflight, AModelThatNoMachineTrains) {
+  const auto folder = small_project("preflight_memory");
+  const auto done = run(folder, train({"--model.hidden_dim=65536", "--model.num_layers=1000"}));
+  EXPECT_EQ(done.code, 2) << done.output;
+  EXPECT_THAT(done.output, HasSubstr("T parameters, their gradients and the optimizer's state take"));
+  EXPECT_FALSE(exists(folder + "/cache"));
+}
+
+TEST(Preflight, KeysWithoutEffectAreNamedInRuns) {
+  const auto folder = small_project("preflight_ignored");
+  const auto done = run(folder, train({"--trainer.model_averaging={beta: 0.9}", "--trainer.stop_at_step=1"}));
+  EXPECT_EQ(done.code, 75) << done.output;
+  EXPECT_THAT(done.output, HasSubstr("trainer.model_averaging (--trainer.model_averaging): not built yet"));
+}
+
+TEST(Preflight, ARunIsToldWhatChanged) {
+  const auto folder = small_project("preflight_changed");
+  ASSERT_EQ(run(folder, train({"--trainer.stop_at_step=2"})).code, 75);
+  const auto same = run(folder, train({"--trainer.stop_at_step=2"}));
+  EXPECT_THAT(same.output, Not(HasSubstr("changed"))) << same.output;
+  const auto faster = run(folder, train({"--trainer.stop_at_step=3", "--optimizer.learning_rate=1e-3"}));
+  EXPECT_EQ(faster.code, 75) << faster.output;
+  EXPECT_THAT(faster.output, AllOf(HasSubstr("optimizer.learning_rate: 0.003 -> 0.001"),
+                                   HasSubstr("trainer.stop_at_step: 2 -> 3"), HasSubstr("at step 2 of 40")));
+  const auto other = train({"--trainer.stop_at_step=4", "--trainer.seed=7", "--trainer.train_batch_size=4"});
+  for (const auto& arguments : {other, with(other, "--dry_run")}) {
+    const auto refused = run(folder, arguments);
+    EXPECT_EQ(refused.code, 2) << refused.output;
+    EXPECT_THAT(refused.output, AllOf(HasSubstr("config.yaml has 2 problems"), HasSubstr("trainer.seed"),
+                                      HasSubstr("was 0 when runs/run was last started and is 7 now"),
+                                      HasSubstr("trainer.train_batch_size"), HasSubstr("--accept_changes")));
+  }
+  const auto accepted = run(folder, with(other, "--accept_changes"));
+  EXPECT_EQ(accepted.code, 75) << accepted.output;
+  EXPECT_THAT(accepted.output, AllOf(HasSubstr("trainer.seed: 0 -> 7"), HasSubstr("at step 3 of 40")));
+}
+
+TEST(Preflight, MoreStepsExtendARun) {
+  const auto folder = small_project("preflight_extended");
+  ASSERT_EQ(run(folder, train({"--trainer.num_train_steps=3"})).code, 0);
+  const auto plan = run(folder, train({"--trainer.num_train_steps=5", "--dry_run"}));
+  EXPECT_EQ(plan.code, 0) << plan.output;
+  EXPECT_THAT(plan.output, AllOf(HasSubstr("at step 3 of 5, from runs/run/step-3"),
+                                 HasSubstr("trainer.num_train_steps: 3 -> 5")));
+  const auto longer = run(folder, train({"--trainer.num_train_steps=5"}));
+  EXPECT_EQ(longer.code, 0) << longer.output;
+  EXPECT_TRUE(exists(folder + "/runs/run/step-5")) << longer.output;
+  const auto shorter = run(folder, train({"--trainer.num_train_steps=4"}));
+  EXPECT_EQ(shorter.code, 2) << shorter.output;
+  EXPECT_THAT(shorter.output, HasSubstr("trainer.num_train_steps = 4  but runs/run is at step 5 already"));
+}
+
+TEST(Preflight, TwoTokenizersAreOneTooMany) {
+  const auto folder = small_project("preflight_two");
+  const auto done = run(folder, train({"--data.tokenizer=words"}));
+  EXPECT_EQ(done.code, 2) << done.output;
+  EXPECT_THAT(done.output,
+              AllOf(HasSubstr("data.train_tokenizer"), HasSubstr("is given beside tokenizer: words")));
+}
+
+// Two configurations in one folder, each with tokens of its own.
+TEST(Preflight, CachesOfTwoTokenizersDoNotMeet) {
+  const auto folder = small_project("preflight_caches");
+  const auto first = run(folder, train({"--data.cache_dir=null", "--trainer.stop_at_step=1"}));
+  EXPECT_EQ(first.code, 75) << first.output;
+  const auto second = run(folder, train({"--data.cache_dir=null", "--trainer.stop_at_step=1",
+                                         "--trainer.id=b", "--data.train_tokenizer.vocab_size=290"}));
+  EXPECT_EQ(second.code, 75) << second.output;
+  EXPECT_EQ(files().list(folder + "/cache").size(), 2U);
+}
+
+TEST(Preflight, NextCommandsMeanTheSameRun) {
+  const auto folder = small_project("preflight_next");
+  const auto done = run(folder, train({"--trainer.num_train_steps=1", "--trainer.id=my run"}));
+  EXPECT_EQ(done.code, 0) << done.output;
+  EXPECT_THAT(
+      done.output,
+      AllOf(HasSubstr("bora generate 'runs/my run' \"The moon is\""),
+            HasSubstr("bora inspect 'runs/my run/step-1'"),
+            HasSubstr("bora train config.yaml --trainer.num_train_steps=1 --trainer.id='my run' --data")));
+}
+
+}  // namespace
+}  // namespace bora::golden
