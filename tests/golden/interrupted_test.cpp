@@ -183,8 +183,9 @@ TEST(Interrupted, StartingOverBesideCheckpointsIsRefused) {
   arguments.emplace_back("--trainer.load_checkpoint=false");
   auto refused = run(folder, arguments);
   EXPECT_EQ(refused.code, 2) << refused.output;
-  EXPECT_THAT(refused.output, AllOf(HasSubstr("trainer.load_checkpoint  is false, but runs/run/step-1 exists"),
-                                    HasSubstr("; --fresh keeps runs/run under another name")));
+  EXPECT_THAT(refused.output,
+              AllOf(HasSubstr("trainer.load_checkpoint  is false, but runs/run/step-1 exists"),
+                    HasSubstr("; --fresh keeps runs/run under another name")));
   arguments.emplace_back("--fresh");
   EXPECT_EQ(run(folder, arguments).code, 0);
 }

@@ -174,7 +174,7 @@ TEST(DataConfig, WritesWhatItReads) {
        {"train_urls: [a.txt]\nshuffle: true\nnum_validation_sequences: 7",
         "format: {type: chat, pack: 8}\nmax_epochs: 2", "format: {type: text, pack: pad}",
         "format: {type: prebuilt, pack: true, loss_weights_key: w}", "format: {type: preference_chat}",
-        "shuffle: 50\ntokenizer: here\ntrain_tokenizer: {vocab_size: 300}",
+        "shuffle: 50\ntrain_tokenizer: {vocab_size: 300}", "tokenizer: here",
         "shuffle: {io_block_size: 8, window_blocks: 4}",
         "configs: {a: {train_urls: x.txt}, b: {id: q, format: {type: chat}}}\ntrain_weights: {a: 1, b: 2}",
         "configs: {a: {train_urls: x.txt}}\ntrain_weights: [[0, {a: 1}], [10, {a: 2}]]\nmax_train_batches: "

@@ -59,12 +59,13 @@ TEST_F(ChangedKeys, WithoutAReadableRecordNothing) {
 TEST(DataOrder, WhatDecidesIt) {
   LmConfig plain, seeded;
   seeded.data_seed = 1;
-  for (const char* key : {"data.train_urls", "data.configs.one.train_urls", "data.train_weights", "data.shuffle",
-                          "data.tokenizer", "data.train_tokenizer.vocab_size", "data.format.type", "data_seed",
-                          "epoch", "trainer.seed", "trainer.train_batch_size", "model.seq_len"})
+  for (const char* key :
+       {"data.train_urls", "data.configs.one.train_urls", "data.train_weights", "data.shuffle",
+        "data.tokenizer", "data.train_tokenizer.vocab_size", "data.format.type", "data_seed", "epoch",
+        "trainer.seed", "trainer.train_batch_size", "model.seq_len"})
     EXPECT_TRUE(decides_data_order(key, plain)) << key;
-  for (const char* key : {"data.cache_dir", "data.configs.one.validation_urls", "data.max_download", "data.tags",
-                          "optimizer.learning_rate", "trainer.num_train_steps", "trainer.lanes"})
+  for (const char* key : {"data.cache_dir", "data.configs.one.validation_urls", "data.max_download",
+                          "data.tags", "optimizer.learning_rate", "trainer.num_train_steps", "trainer.lanes"})
     EXPECT_FALSE(decides_data_order(key, plain)) << key;
   EXPECT_FALSE(decides_data_order("trainer.seed", seeded));
 }

@@ -36,7 +36,8 @@ TEST(Machine, FoldersThatCanBeMade) {
 TEST(HubName, WhatLooksLikeOne) {
   for (const char* name : {"gpt2", "meta-llama/Llama-2-7b-hf"})
     EXPECT_NE(hub_words(name).find("Hugging Face hub"), std::string::npos) << name;
-  for (const char* name : {"runs", "./a/b", "../a", "/a/b", "a/b/c", "gs://a"}) EXPECT_EQ(hub_words(name), "") << name;
+  for (const char* name : {"runs", "./a/b", "../a", "/a/b", "a/b/c", "gs://a"})
+    EXPECT_EQ(hub_words(name), "") << name;
 }
 
 }  // namespace
