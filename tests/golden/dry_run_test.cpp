@@ -159,26 +159,47 @@ TEST(DryRun, MemoryOfKnownModels) {
   }
 }
 
-// The same against the peak of a run, which the program writes with each step.
+// Bytes at the peak of a run of one step, which the program writes with each step.
+double measured_peak(const std::string& folder, std::vector<std::string> settings) {
+  remove_all(folder + "/runs");
+  settings.insert(settings.begin(),
+                  {"train", "config.yaml", "--trainer.threads=1", "--trainer.num_train_steps=1"});
+  auto done = run(folder, settings);
+  EXPECT_EQ(done.code, 0) << done.output;
+  auto path = folder + "/runs/run/timing.jsonl";
+  auto text = read_text(path);
+  return parse_json(text.substr(0, text.find('\n')), path).at("memory/peak_mb").get<double>() * 1024 * 1024;
+}
+
+// The same against the peak of a run.
 TEST(DryRun, MemoryOfARun) {
 #if defined(__SANITIZE_ADDRESS__)
   GTEST_SKIP() << "the address sanitizer takes memory of its own";
 #endif
   auto folder = small_project("dry_run_measured");
   forget_dropout(folder);
-  std::vector<std::string> sizes = {"--model.hidden_dim=128", "--model.num_layers=4",
-                                    "--model.seq_len=256",    "--trainer.train_batch_size=8",
-                                    "--trainer.lanes=1",      "--trainer.num_train_steps=1"};
+  const std::vector<std::string> sizes = {"--model.hidden_dim=128", "--model.num_layers=4",
+                                          "--model.seq_len=256", "--trainer.train_batch_size=8",
+                                          "--trainer.lanes=1"};
   auto dry = dry_run(folder, sizes);
   ASSERT_EQ(dry.code, 0) << dry.output;
-  sizes.insert(sizes.begin(), {"train", "config.yaml", "--trainer.threads=1"});
-  auto done = run(folder, sizes);
-  ASSERT_EQ(done.code, 0) << done.output;
-  auto path = folder + "/runs/run/timing.jsonl";
-  auto text = read_text(path);
-  auto step = parse_json(text.substr(0, text.find('\n')), path);
-  expect_within(memory_of(dry.output).peak, step.at("memory/peak_mb").get<double>() * 1024 * 1024,
-                done.output);
+  expect_within(memory_of(dry.output).peak, measured_peak(folder, sizes), dry.output);
+}
+
+// Frozen parameters have neither a gradient nor moments: 12 bytes of 16 each, which a run does not take.
+TEST(DryRun, FrozenParametersTakeAQuarterOfTheMemory) {
+#if defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "the address sanitizer takes memory of its own";
+#endif
+  auto folder = small_project("dry_run_frozen");
+  forget_dropout(folder);
+  std::vector<std::string> sizes = {"--model.hidden_dim=512", "--model.num_heads=4", "--model.num_layers=6",
+                                    "--trainer.train_batch_size=2", "--trainer.lanes=1"};
+  const double all = measured_peak(folder, sizes);
+  sizes.push_back("--trainer.freeze=[\"*.mlp\", \"*.attn\"]");
+  const double without = measured_peak(folder, sizes);
+  const double frozen = 6 * 12 * 512. * 512.;  // parameters
+  EXPECT_GT(all - without, 0.9 * 12 * frozen) << all << " " << without;
 }
 
 TEST(DryRun, GradientCheckpointingSavesActivations) {

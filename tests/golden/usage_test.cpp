@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "bora/base/text.h"
 #include "program.h"
 #include "run_all.h"
 
@@ -132,6 +133,20 @@ TEST(Usage, WrongValuesAreNamed) {
         "--batch 2000000 times --seq 2000000 are too many tokens for a step"},
        {{"bench", "everything"}, "everything is not train"},
        {{"train-tokenizer", "../one.txt", "--out", "t", "--vocab_size", "3"}, "vocab_size"}});
+}
+
+// The other commands: src/bora/cli/flag_values_test.cpp.
+TEST(Usage, NoValueOfAFlagOfLaunchIsAnInternalError) {
+  auto folder = small_project("usage_launch");
+  std::vector<std::vector<std::string>> lines;
+  for (const char* flag : {"--workers", "--threads", "--restarts", "--workers-on-restart", "--hosts"})
+    for (const char* value : {"-1", "1e18", "x", ""})
+      lines.push_back({"launch", std::string(flag) + "=" + value, "--", "version", "--nonsense"});
+  const auto done = run_all(folder, lines);
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    EXPECT_EQ(done[i].code, 2) << join(lines[i], " ") << "\n" << done[i].output;
+    EXPECT_THAT(done[i].output, AllOf(HasSubstr("bora: "), Not(HasSubstr("internal error"))));
+  }
 }
 
 }  // namespace

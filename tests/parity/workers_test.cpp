@@ -10,7 +10,9 @@
 
 #include "bora/checkpoint/hf_config.h"
 #include "bora/core/mapping.h"
+#include "bora/core/parameter_store.h"
 #include "bora/data/loader.h"
+#include "bora/infer/generate.h"
 #include "bora/mesh/test_communicator.h"
 #include "bora/mesh/test_ops.h"
 #include "bora/run/hf_start.h"
@@ -161,6 +163,50 @@ TEST_P(OnTwoWorkers, TensorParallel) {
   const auto want = on_one_worker(folder(), 1);
   const Way way{.name = "model", .settings = {{"trainer.model_axis_size", "2"}}, .lanes = 1};
   expect_near(on_two_workers(folder(), way), want, 1e-5);
+}
+
+// Text is drawn by all workers together, block after block of the model: as in a step of training, no worker has
+// more whole parameters than those of two blocks and what is not in any, the next one's on their way included.
+TEST(SamplesOnTwoWorkers, NeedNoWholeModel) {
+  const auto errors = mesh::testing::run_workers({.count = 2}, [&](mesh::Communicator& workers) {
+    const auto loaded = load_run({}, {{"model.type", "llama"},
+                                      {"model.num_layers", "12"},
+                                      {"model.hidden_dim", "16"},
+                                      {"model.intermediate_dim", "32"},
+                                      {"model.num_heads", "2"},
+                                      {"model.num_kv_heads", "2"},
+                                      {"model.seq_len", "32"},
+                                      {"trainer.train_batch_size", "2"}});
+    PlacedModel model(loaded, mesh::testing::borrowed(workers), 48);
+    ASSERT_NE(model.sharded(), nullptr);
+    std::size_t all = 0, most = 0, looks = 0;
+    const auto look = [&] {
+      std::size_t whole = 0;
+      for (const auto& p : model->parameters())
+        if (p.path.find("layers") != p.path.npos && core::values_present(*p.array)) ++whole;
+      most = std::max(most, whole);
+      ++looks;
+    };
+    for (const auto& p : model->parameters()) all += p.path.find("layers") != p.path.npos ? 1 : 0;
+    const std::function<void(std::int64_t, const core::Array&)> probe = [&](std::int64_t,
+                                                                            const core::Array&) { look(); };
+    nn::Context context;
+    context.probe = &probe;
+    model.with_whole_positions([&] {
+      const auto batch = train::token_batch(batch_of(*model), 0, kRows);
+      static_cast<void>(model->logits(batch.ids, context));
+      const infer::Request request{{1, 2, 3}, {.max_new_tokens = 5}};
+      static_cast<void>(infer::generate(*model, std::vector{request}, [&](std::size_t, std::int32_t) {
+        look();
+        return true;
+      }));
+    });
+    EXPECT_GT(looks, 12U + 4U);
+    EXPECT_GT(all, 100U);
+    EXPECT_GT(most, 0U);
+    EXPECT_LE(most, all / 4);
+  });
+  for (const auto& error : errors) EXPECT_EQ(error, "");
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, OnTwoWorkers, testing::ValuesIn(model_folders()), model_name);
