@@ -54,8 +54,9 @@ const std::map<std::string, std::vector<std::string>> kRefused = {
 
 // What begins with a model of the hub's, by its name there.
 const std::map<std::string, std::string> kFromHub = {
-    {"gemma_2b", "google/gemma-2b does not exist (as a name on the Hugging Face hub it is not looked up"},
-    {"lora/mpt_biomed", "(as a name on the Hugging Face hub it is not looked up"}};
+    {"gemma_2b", "google/gemma-2b: the model of revision main is not in "},
+    {"lora/mpt_biomed",
+     "mosaicml/mpt-7b: the model of revision 68e1a8e0ebb9b30f3c45c1ef6195980f29063ae2 is not in "}};
 
 class Levanter : public testing::Test {
  protected:

@@ -43,7 +43,7 @@ TEST(Preflight, EverythingThatIsMissingAtOnce) {
                       HasSubstr("nowhere is no file or directory here; give a local tokenizer.json"),
                       HasSubstr("file/runs/run cannot be made: file is a file, no folder"),
                       HasSubstr("runs/old does not exist"),
-                      HasSubstr("meta-llama/Llama-2-7b does not exist (as a name on the Hugging Face hub")));
+                      HasSubstr("meta-llama/Llama-2-7b: the model of revision main is not in ")));
     EXPECT_FALSE(exists(folder + "/cache"));
     EXPECT_FALSE(exists(folder + "/runs"));
   }

@@ -10,6 +10,7 @@
 #include <csignal>
 #include <cstdlib>
 
+#include "bora/base/env.h"
 #include "bora/base/file.h"
 #include "bora/base/key.h"
 #include "bora/base/text.h"
@@ -160,6 +161,7 @@ std::string copy_project(const std::string& project, const std::string& name, st
 }
 
 std::string small_project(const std::string& name) {
+  env::prefer("HF_HUB_OFFLINE", "1");  // no test asks the network
   auto folder = testing::TempDir() + "bora_golden_" + name;
   remove_all(folder);
   files().make_directories(folder);

@@ -14,6 +14,7 @@ namespace bora::env {
 namespace {
 
 constexpr std::string_view kProxy = "server to fetch URLs through (libcurl); NO_PROXY names exceptions";
+constexpr std::string_view kToken = "token for models of the hub that not everybody may read";
 constexpr const char* kProxies[] = {"ALL_PROXY", "HTTPS_PROXY", "all_proxy", "http_proxy", "https_proxy"};
 
 constexpr std::pair<std::string_view, std::string_view> kVariables[] = {
@@ -22,12 +23,19 @@ constexpr std::pair<std::string_view, std::string_view> kVariables[] = {
     {"BORA_CHECKOUT", "set by ./bora: the checkout whose scripts build plug-ins when a command needs them"},
     {"BORA_CPU_TARGET", "best SIMD target to use: AVX3 (AVX-512 without AMX) or AVX2"},
     {"BORA_THREADS", "number of threads"},
+    {"HF_ENDPOINT", "server of the Hugging Face hub"},
+    {"HF_HOME", "folder of what Hugging Face's programs keep"},
+    {"HF_HUB_CACHE", "folder of models from the hub"},
+    {"HF_HUB_OFFLINE", "1: the hub is not asked"},
+    {"HF_TOKEN", kToken},
+    {"HF_TOKEN_PATH", "file with the token for the hub"},
     {"HOME", "the home folder, where ~/.cache/bora is"},
     {"HOSTNAME", "name of this machine in run records"},
     {"HTTPS_PROXY", kProxy},
     {"NO_COLOR", "not empty: no colours on the terminal"},
     {"OMP_NUM_THREADS", "number of threads, where BORA_THREADS is not set"},
     {"RUN_ID", "identity of the run"},
+    {"TRANSFORMERS_OFFLINE", "1: the hub is not asked"},
     {"XDG_CACHE_HOME", "folder of all caches, where BORA_CACHE is not set"},
     {"all_proxy", kProxy},
     {"http_proxy", kProxy},
@@ -78,6 +86,23 @@ std::optional<std::int64_t> threads() {
   return positive("OMP_NUM_THREADS", omp);
 }
 
+std::string hub_home() {
+  if (auto own = read("HF_HOME")) return *own;
+  if (auto xdg = read("XDG_CACHE_HOME")) return *xdg + "/huggingface";
+  return home().value_or(".") + "/.cache/huggingface";
+}
+std::optional<std::string> hub_cache() { return read("HF_HUB_CACHE"); }
+std::optional<std::string> hub_endpoint() { return read("HF_ENDPOINT"); }
+std::optional<std::string> hub_token() { return read("HF_TOKEN"); }
+std::optional<std::string> hub_token_path() { return read("HF_TOKEN_PATH"); }
+bool hub_offline() {
+  for (const char* name : {"HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"}) {
+    const auto value = ascii_lower(read(name).value_or(""));
+    if (value == "1" || value == "true" || value == "yes" || value == "on") return true;
+  }
+  return false;
+}
+
 std::optional<std::string> checkout() { return read("BORA_CHECKOUT"); }
 
 std::vector<std::string> proxies() {
@@ -107,7 +132,7 @@ std::vector<Variable> all() {
   for (const auto& [name, meaning] : kVariables) {
     auto value = read(std::string(name).c_str());
     // A proxy's password may stand there without the scheme that makes a URL of it.
-    if (value && meaning == kProxy) value = "(set)";
+    if (value && (meaning == kProxy || meaning == kToken)) value = "(set)";
     variables.push_back({name, meaning, std::move(value)});
   }
   return variables;

@@ -20,6 +20,14 @@ bool no_color();                          ///< NO_COLOR set and not empty
 std::optional<std::string> cpu_target();  ///< BORA_CPU_TARGET: best SIMD target to use
 std::optional<std::string> hostname();    ///< HOSTNAME, else gethostname
 
+/// What huggingface_hub reads, and Bora as it does.
+std::string hub_home();  ///< HF_HOME, else XDG_CACHE_HOME/huggingface, else ~/.cache/huggingface
+std::optional<std::string> hub_cache();       ///< HF_HUB_CACHE
+std::optional<std::string> hub_endpoint();    ///< HF_ENDPOINT
+std::optional<std::string> hub_token();       ///< HF_TOKEN
+std::optional<std::string> hub_token_path();  ///< HF_TOKEN_PATH
+bool hub_offline();  ///< HF_HUB_OFFLINE or TRANSFORMERS_OFFLINE is 1, true, yes or on
+
 /// What libcurl asks through instead of the servers themselves, as the variables have it
 /// ("http://name:password@host:port", "host:port"): http_proxy, https_proxy, HTTPS_PROXY, all_proxy,
 /// ALL_PROXY.

@@ -15,6 +15,7 @@
 #include "bora/core/runtime.h"
 #include "bora/run/generation_config.h"
 #include "bora/run/gguf_export.h"
+#include "bora/run/hub_name.h"
 #include "bora/run/models.h"
 #include "bora/run/open_model.h"
 #include "bora/run/peft.h"
@@ -41,11 +42,12 @@ int run_import(const Arguments& arguments) {
   Args args("import", "Make a checkpoint (step 0) from a Hugging Face model.",
             "  bora import gpt2-directory runs/from-gpt2\n  bora train my.yaml "
             "--trainer.initialize_from=runs/from-gpt2");
-  args.positional("model", from, "Hugging Face directory");
+  args.positional("model", from, "Hugging Face directory, or a name on its hub: owner/name[@revision]");
   args.positional("run", to, "run directory to put step-0 into");
   args.parse(arguments);
   require_free(to);
   core::initialize();
+  from = run::local_path(from, store::HubFiles::Weights);
   auto model = run::load_model(from);
   auto parameters = model->parameters();
   checkpoint::CheckpointContent content;

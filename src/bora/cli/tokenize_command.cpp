@@ -17,6 +17,7 @@
 #include "bora/base/text.h"
 #include "bora/cli/args.h"
 #include "bora/cli/commands.h"
+#include "bora/run/hub_name.h"
 #include "bora/tokenize/tokenizer.h"
 
 namespace bora::cli {
@@ -169,7 +170,7 @@ int run_tokenize(const Arguments& arguments) {
   args.parse(arguments);
   bench_options.piece_cache = !no_cache;
   const double started = monotonic_seconds();
-  auto tokenizer = Tokenizer::load(path);
+  auto tokenizer = Tokenizer::load(run::local_path(path, store::HubFiles::Tokenizer));
   const double loading = monotonic_seconds() - started;
   special = special && !no_special;
   const auto in_text = plain_text ? SpecialInText::Ordinary : SpecialInText::Recognised;

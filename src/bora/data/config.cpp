@@ -90,9 +90,9 @@ void TrainTokenizerConfig::bind(Binder& b) {
 
 void DataConfig::bind(Binder& b) {
   single.bind_fields(b);
-  b.field("tokenizer", tokenizer,
-          "a folder with a tokenizer.json, or the file; the default is a name on the hub, which is not "
-          "reached: give one, or train_tokenizer");
+  b.field(
+      "tokenizer", tokenizer,
+      "a folder with a tokenizer.json, the file, or a name on the Hugging Face hub, owner/name[@revision]");
   b.field("train_tokenizer", train_tokenizer,
           "trains a tokenizer on the training text instead of loading one");
   if (train_tokenizer && b.text("tokenizer") && *b.text("tokenizer") != DataConfig().tokenizer) {

@@ -34,10 +34,10 @@ TEST(Machine, FoldersThatCanBeMade) {
 }
 
 TEST(HubName, WhatLooksLikeOne) {
-  for (const char* name : {"gpt2", "meta-llama/Llama-2-7b-hf"})
-    EXPECT_NE(hub_words(name).find("Hugging Face hub"), std::string::npos) << name;
+  for (const char* name : {"gpt2", "meta-llama/Llama-2-7b-hf", "me/tiny@refs/pr/1"})
+    EXPECT_TRUE(is_on_hub(name)) << name;
   for (const char* name : {"runs", "./a/b", "../a", "/a/b", "a/b/c", "gs://a"})
-    EXPECT_EQ(hub_words(name), "") << name;
+    EXPECT_FALSE(is_on_hub(name)) << name;
 }
 
 }  // namespace

@@ -31,6 +31,19 @@ std::string differences(const nn::ModelShape& ours, const nn::ModelShape& theirs
   return out;
 }
 
+// `from` becomes the folder of a model of the hub. What is wrong with it, or nothing.
+std::string find_model(std::string& from) {
+  try {
+    from = local_path(from, store::HubFiles::Model);
+  } catch (const Error& e) {
+    const std::string text = e.what();
+    const auto hint = text.find("\nhint: ");
+    return hint == text.npos ? text : text.substr(0, hint) + "; " + text.substr(hint + 7);
+  }
+  if (exists(path_join(from, "config.json"))) return "";
+  return from + (exists(from) ? " has no config.json: it is no Hugging Face model" : " does not exist");
+}
+
 }  // namespace
 
 std::shared_ptr<models::ModelConfig> config_to_start_from(const std::string& directory,
@@ -59,14 +72,11 @@ LoadedConfig load_run(const std::vector<std::string>& paths,
                       MissingModel missing) {
   auto loaded = load_config(paths, overrides);
   auto& config = loaded.config;
-  const auto& from = config.initialize_from_hf;
+  auto& from = config.initialize_from_hf;
   if (from.empty()) return loaded;
-  if (!exists(path_join(from, "config.json"))) {
+  if (auto problem = find_model(from); !problem.empty()) {
     loaded.problems.push_back(
-        {loaded.tree.where("initialize_from_hf"), "initialize_from_hf",
-         fmt::format("{} {}{}", from,
-                     exists(from) ? "has no config.json: it is no Hugging Face model" : "does not exist",
-                     hub_words(from))});
+        {loaded.tree.where("initialize_from_hf"), "initialize_from_hf", std::move(problem)});
     if (missing == MissingModel::Refused)
       throw Error(ErrorKind::Config, format_problems(loaded.first_file, loaded.problems));
     return loaded;

@@ -29,6 +29,7 @@ enum class MissingModel {
 };
 
 /// load_config, with the model that such a run trains: the one that its data, caches, name and plan are for.
+/// Of a model of the hub initialize_from_hf becomes the folder in its cache, without the weights so far.
 /// Errors: those of both.
 LoadedConfig load_run(const std::vector<std::string>& paths,
                       const std::vector<std::pair<std::string, std::string>>& overrides,

@@ -16,21 +16,21 @@ namespace {
 constexpr std::array<std::string_view, 5> kOld = {"gpt2", "gpt2-medium", "gpt2-large", "gpt2-xl",
                                                   "distilgpt2"};
 
-bool is_hub_name(const std::string& name) {
-  if (std::find(kOld.begin(), kOld.end(), name) != kOld.end()) return true;
-  const auto parts = split(name, '/');
-  const auto bad = [](const std::string& part) {
-    return part.empty() || part.starts_with('.') || part.find(':') != part.npos;
-  };
-  // runs/mine is a path that is wrong, where there is a folder runs.
-  return parts.size() == 2 && std::none_of(parts.begin(), parts.end(), bad) && !exists(parts[0]);
-}
-
 }  // namespace
 
-std::string hub_words(const std::string& name) {
-  if (!is_hub_name(name)) return "";
-  return " (as a name on the Hugging Face hub it is not looked up: download it, and give its folder)";
+bool is_on_hub(const std::string& name) {
+  if (exists(name)) return false;
+  const auto repo = store::parse_hub_repo(name);
+  if (!repo) return false;
+  if (std::find(kOld.begin(), kOld.end(), repo->id) != kOld.end()) return true;
+  const auto parts = split(repo->id, '/');
+  // runs/mine is a path that is wrong, where there is a folder runs.
+  return parts.size() == 2 && !exists(parts[0]);
+}
+
+std::string local_path(const std::string& name, store::HubFiles files) {
+  if (!is_on_hub(name)) return name;
+  return store::fetch_from_hub(*store::parse_hub_repo(name), files, store::hub_options());
 }
 
 }  // namespace bora::run

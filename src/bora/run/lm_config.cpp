@@ -32,17 +32,19 @@ void SampleConfig::bind(Binder& b) {
 
 namespace {
 
-// false, true (the hub's default model: not reachable) or a directory.
+// false, true (a default model of the type, in Levanter), a directory or a name on the hub.
 void bind_initialize_from_hf(Binder& b, std::string& value) {
   if (!b.reading())
-    return b.field("initialize_from_hf", value, "start from the weights of a local Hugging Face directory");
+    return b.field(
+        "initialize_from_hf", value,
+        "start from the weights of a Hugging Face directory, or of a model on its hub: owner/name[@revision]");
   auto text = b.text("initialize_from_hf");
   if (!text) return;
   b.mark_used("initialize_from_hf");
   if (*text == "false" || *text == "False")
     value.clear();
   else if (*text == "true" || *text == "True")
-    b.problem("initialize_from_hf", "name a local Hugging Face directory");
+    b.problem("initialize_from_hf", "name a Hugging Face directory or a model of its hub (owner/name)");
   else
     value = *text;
 }

@@ -39,7 +39,7 @@ struct LmConfig {
   optim::OptimizerChoice optimizer;
   std::optional<LoraConfig> lora;  ///< train adapters in the place of the model
 
-  std::string initialize_from_hf;  ///< a local directory; empty: new weights
+  std::string initialize_from_hf;  ///< a directory or a name on the hub; empty: new weights
   bool use_hf_model_config = false;
   std::optional<std::string> initialize_from_checkpoint_path;
   double z_loss_weight = 0;

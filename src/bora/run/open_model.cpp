@@ -78,13 +78,13 @@ OpenedModel open_adapter(const std::string& path) {
 
 }  // namespace
 
-OpenedModel open_model(const std::string& path, const std::string& adapter) {
+OpenedModel open_model(const std::string& name, const std::string& adapter) {
+  const auto path = local_path(name, store::HubFiles::Weights);
   if (!exists(path)) {
-    fail(
-        ErrorKind::NotFound,
-        "{} does not exist{}\nhint: give a run (runs/name), a checkpoint (runs/name/step-N) or a Hugging Face "
-        "directory",
-        path, hub_words(path));
+    fail(ErrorKind::NotFound,
+         "{} does not exist\nhint: give a run (runs/name), a checkpoint (runs/name/step-N), a Hugging Face "
+         "directory or a model of the hub (owner/name)",
+         path);
   }
   OpenedModel out;
   std::string described = path;  // where generation_config.json is

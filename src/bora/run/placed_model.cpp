@@ -12,6 +12,7 @@
 #include "bora/models/add_model.h"
 #include "bora/run/hf_start.h"
 #include "bora/run/models.h"
+#include "bora/store/hub.h"
 
 namespace bora::run {
 namespace {
@@ -55,6 +56,7 @@ void PlacedModel::make(const LoadedConfig& loaded, std::int64_t vocab) {
 
 // One parameter after the other: the whole model may fit on no worker.
 void PlacedModel::load_hugging_face(const std::string& from) {
+  store::fetch_weights(from, store::hub_options());
   const auto take = [&](const checkpoint::HfParameter& p, core::Array whole) {
     core::place_parameter(whole, p.parameter.axes);
     const auto i = p.parameter.id;

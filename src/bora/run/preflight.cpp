@@ -178,10 +178,12 @@ class Look {
     out.words = data.tokenizer + " is not here";
     if (data.tokenizer == "passthrough") return;  // missing_sources() has told it
     problems_of("data.tokenizer", [&] {
-      if (exists(data.tokenizer)) return load_tokenizer(data.tokenizer);
-      add("data.tokenizer", fmt::format("{} is no file or directory here{}; give a local tokenizer.json, or "
-                                        "data.train_tokenizer: {{vocab_size: 4096}}",
-                                        data.tokenizer, hub_words(data.tokenizer)));
+      const auto path = local_path(data.tokenizer, store::HubFiles::Tokenizer);
+      if (exists(path)) return load_tokenizer(path);
+      add("data.tokenizer",
+          fmt::format("{} is no file or directory here; give a local tokenizer.json, a name on the hub, or "
+                      "data.train_tokenizer: {{vocab_size: 4096}}",
+                      data.tokenizer));
     });
   }
 
@@ -199,12 +201,13 @@ class Look {
       const auto* key = config_.initialize_from_checkpoint_path ? "initialize_from_checkpoint_path"
                                                                 : "trainer.initialize_from";
       problems_of(key, [&] {
-        if (!exists(*from)) return add(key, fmt::format("{} does not exist{}", *from, hub_words(*from)));
+        if (!exists(*from)) return add(key, *from + " does not exist");
         (void)checkpoint::find_checkpoint(*from);
       });
     }
     const auto& hf = config_.initialize_from_hf;
     if (hf.empty() || !exists(path_join(hf, "config.json"))) return;  // load_run has told it
+    if (store::is_hub_snapshot(hf)) return;  // the hub lists its weights, which come when all else is well
     problems_of("initialize_from_hf", [&] {
       const auto names = files().list(hf);
       if (std::none_of(names.begin(), names.end(), is_weights))

@@ -18,6 +18,7 @@
 #include "bora/data/tokenizer_processor.h"
 #include "bora/run/debian_text.h"
 #include "bora/run/document_source.h"
+#include "bora/run/hub_name.h"
 #include "bora/store/urls.h"
 #include "bora/tokenize/train/tokenizer_trainer.h"
 #include "bora/train/grouped_eval.h"
@@ -126,13 +127,15 @@ Tokenizer train_tokenizer(const data::DataConfig& config, const std::string& dir
 Tokenizer choose_tokenizer(const data::DataConfig& config, const RunPlace& place, track::Console& console) {
   if (config.train_tokenizer)
     return train_tokenizer(config, path_join(place.directory, "tokenizer"), console);
-  if (!exists(config.tokenizer)) {
-    fail(ErrorKind::NotFound,
-         "data.tokenizer: {} is no file or directory\nhint: give a local tokenizer.json, or "
-         "data.train_tokenizer: {{vocab_size: 4096}}; the hub is not reached",
-         config.tokenizer);
+  const auto path = local_path(config.tokenizer, store::HubFiles::Tokenizer);
+  if (!exists(path)) {
+    fail(
+        ErrorKind::NotFound,
+        "data.tokenizer: {} is no file or directory and no name on the hub\nhint: give a local tokenizer.json, "
+        "or data.train_tokenizer: {{vocab_size: 4096}}",
+        config.tokenizer);
   }
-  auto tokenizer = Tokenizer::load(config.tokenizer);
+  auto tokenizer = Tokenizer::load(path);
   console.fact("tokenizer",
                fmt::format("{} pieces, from {}", with_commas(tokenizer.vocab_size()), config.tokenizer));
   return tokenizer;

@@ -16,7 +16,8 @@ struct DownloadOptions {
   double silent_seconds = 60;
   std::int64_t max_bytes = 100'000'000'000;  ///< of one file; data.max_download
   bool allow_private =
-      false;  ///< data.allow_private_addresses: ask machines that are not in the public network
+      false;                ///< data.allow_private_addresses: ask machines that are not in the public network
+  std::string bearer = {};  ///< a token for the server of the URL alone
 };
 
 /// The local copy of an http or https URL, fetched into `folder` if it is not there yet:

@@ -59,7 +59,8 @@ class HttpOrigin final : public Origin {
                                   .begin = have,
                                   .unchanged = have > 0 ? known.validator : "",
                                   .silent_seconds = options_.silent_seconds,
-                                  .allow_private = options_.allow_private},
+                                  .allow_private = options_.allow_private,
+                                  .bearer = options_.bearer},
                                  {begin, receiver.bytes});
     if (wanted) return Sent::All;
     refuse(answer);

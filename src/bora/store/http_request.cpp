@@ -38,6 +38,12 @@ bool is_redirection(int status) {
   return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
 }
 
+// "https://host:port"
+std::string_view server_of(std::string_view url) {
+  const auto host = url.find("://");
+  return host == url.npos ? url : url.substr(0, url.find_first_of("/?#", host + 3));
+}
+
 /// One transfer. Nothing may throw through libcurl: what goes wrong in a callback waits in thrown_.
 class Transfer {
  public:
@@ -70,7 +76,15 @@ class Transfer {
     set(CURLOPT_NOPROGRESS, 0L);
     set(CURLOPT_XFERINFOFUNCTION, &Transfer::on_progress);
     set(CURLOPT_XFERINFODATA, this);
+    add_headers(true);
+  }
+
+  /// Of the next request.
+  void add_headers(bool with_token) {
+    const auto& request = request_;
+    headers_.reset();
     add_header(kClose);
+    if (with_token && !request.bearer.empty()) add_header("Authorization: Bearer " + request.bearer);
     if (request.begin > 0) {
       add_header(fmt::format("Range: bytes={}-", request.begin));
       if (!request.unchanged.empty()) add_header("If-Range: " + request.unchanged);
@@ -89,6 +103,7 @@ class Transfer {
       if (thrown_) std::rethrow_exception(thrown_);
       if (!next_.empty()) {
         check_redirection(url_, next_);
+        add_headers(server_of(next_) == server_of(request_.url));
         url_ = std::move(next_);
         next_.clear();
         continue;

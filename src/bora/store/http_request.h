@@ -24,6 +24,7 @@ struct HttpRequest {
   double connect_seconds = 30;
   double silent_seconds = 60;  ///< with less than 100 bytes each
   bool allow_private = false;  ///< also addresses that are not of the public network (http_rules.h)
+  std::string bearer;          ///< a token for the server of the URL alone; one that it points to gets none
 };
 
 /// Sees the answer before its body; false: nobody wants the body. Then the body in pieces.

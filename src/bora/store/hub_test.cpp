@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/store/hub.h"
+
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <mutex>
+
+#include "bora/base/error.h"
+#include "bora/base/json.h"
+#include "bora/base/text.h"
+#include "bora/store/sha256.h"
+#include "bora/store/test_files.h"
+#include "bora/store/test_server.h"
+
+namespace bora::store {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+const std::string kCommit(40, 'c'), kOther(40, 'd');
+
+std::string sha256(std::string_view text) {
+  Sha256 sha;
+  sha.update(as_bytes(text));
+  return sha.finish();
+}
+
+std::string answer(int status, const std::string& headers, const std::string& body) {
+  return fmt::format("HTTP/1.1 {} X\r\nConnection: close\r\nContent-Length: {}\r\n{}\r\n{}", status,
+                     body.size(), headers, body);
+}
+
+// A hub with one model, "me/tiny". What ends in safetensors it keeps on another server, to which it points.
+class Hub {
+ public:
+  Hub()
+      : folder_("hub"),
+        store_([this](const std::string& request) { return stored(request); }),
+        hub_([this](const std::string& request) { return asked(request); }) {
+    files = {{"config.json", "{}"},
+             {"tokenizer.json", "{\"a\": 1}"},
+             {"model.safetensors", std::string(1000, 'w')},
+             {"pytorch_model.bin", "pickle"},
+             {".gitattributes", "hidden"},
+             {"onnx/config.json", "in a folder"}};
+    options = {.endpoint = hub_.url(""),
+               .cache = folder_ / "cache",
+               .token = "secret",
+               .allow_private = true,
+               .pause_seconds = 0.001};
+  }
+
+  std::string fetch(HubFiles wanted, const std::string& name = "me/tiny") const {
+    return fetch_from_hub(*parse_hub_repo(name), wanted, options);
+  }
+  std::string refusal(HubFiles wanted, const std::string& name = "me/tiny") const {
+    try {
+      return "fetched " + fetch(wanted, name);
+    } catch (const Error& e) {
+      return e.what();
+    }
+  }
+  std::string path(const std::string& name) const { return folder_ / ("cache/models--me--tiny/" + name); }
+  int requests() const { return hub_.requests() + store_.requests(); }
+
+  std::map<std::string, std::string> files;
+  std::string commit = kCommit;
+  std::map<std::string, std::string> listed_hashes;  // instead of the true ones
+  int status = 200;
+  HubOptions options;
+  std::vector<std::string> with_token, without_token;  // targets that were asked for
+
+ private:
+  static bool is_large(const std::string& name) { return name.ends_with("safetensors"); }
+
+  std::string listing() const {
+    Json siblings = Json::array();
+    for (const auto& [name, content] : files) {
+      const auto wrong = listed_hashes.find(name);
+      const auto hash = wrong == listed_hashes.end() ? sha256(content) : wrong->second;
+      Json file{{"rfilename", name}, {"size", content.size()}, {"blobId", sha256(content).substr(0, 40)}};
+      if (is_large(name)) file["lfs"] = {{"sha256", hash}, {"size", content.size()}, {"pointerSize", 130}};
+      siblings.push_back(file);
+    }
+    return Json{{"sha", commit}, {"siblings", siblings}}.dump();
+  }
+
+  void note(const std::string& request) {
+    const bool has = request.find("Authorization: Bearer secret\r\n") != request.npos;
+    (has ? with_token : without_token).push_back(TestServer::target(request));
+  }
+
+  std::string asked(const std::string& request) {
+    const auto target = TestServer::target(request);
+    note(request);
+    if (status != 200) return answer(status, "", "");
+    if (target == "/api/models/me/tiny/revision/main?blobs=true" ||
+        target == "/api/models/me/tiny/revision/refs%2Fpr%2F1?blobs=true" ||
+        target == "/api/models/me/tiny/revision/" + kCommit + "?blobs=true")
+      return answer(200, "", listing());
+    const auto prefix = "/me/tiny/resolve/" + commit + "/";
+    if (!target.starts_with(prefix)) return answer(404, "", "");
+    const auto name = target.substr(prefix.size());
+    if (!files.contains(name)) return answer(404, "", "");
+    if (is_large(name)) return answer(302, "Location: " + store_.url("/" + name) + "\r\n", "");
+    return answer(200, "ETag: \"x\"\r\n", files.at(name));
+  }
+
+  std::string stored(const std::string& request) {
+    note(request);
+    return answer(200, "ETag: \"y\"\r\n", files.at(TestServer::target(request).substr(1)));
+  }
+
+  TemporaryFolder folder_;
+  TestServer store_, hub_;
+};
+
+TEST(HubRepo, IsOwnerNameAndRevision) {
+  EXPECT_EQ(parse_hub_repo("me/tiny")->id, "me/tiny");
+  EXPECT_EQ(parse_hub_repo("gpt2")->revision, "main");
+  EXPECT_EQ(parse_hub_repo("me/tiny@refs/pr/1")->revision, "refs/pr/1");
+  for (const char* wrong :
+       {"", "/a", "a/", "a/b/c", "../a", "a b/c", "a/b@", "a/b@..", "a--b/c", "gs://a", "-a/b"})
+    EXPECT_EQ(parse_hub_repo(wrong), std::nullopt) << wrong;
+}
+
+TEST(Hub, FillsTheCacheOfHuggingFaceHub) {
+  Hub hub;
+  const auto there = hub.fetch(HubFiles::Model);
+  EXPECT_EQ(there, hub.path("snapshots/" + kCommit));
+  EXPECT_EQ(files().list(there), (std::vector<std::string>{"config.json", "tokenizer.json"}));
+  EXPECT_EQ(read_text(path_join(there, "tokenizer.json")), hub.files["tokenizer.json"]);
+  EXPECT_EQ(read_text(hub.path("refs/main")), kCommit);
+  EXPECT_EQ(std::filesystem::read_symlink(path_join(there, "config.json")).string(),
+            "../../blobs/" + sha256("{}").substr(0, 40));
+
+  fetch_weights(there, hub.options);
+  EXPECT_EQ(read_text(path_join(there, "model.safetensors")), hub.files["model.safetensors"]);
+  EXPECT_TRUE(exists(hub.path("blobs/" + sha256(hub.files["model.safetensors"]))));
+  const auto before = hub.requests();
+  EXPECT_EQ(hub.fetch(HubFiles::Weights), there);  // this process knows the commit
+  EXPECT_EQ(hub.requests(), before);
+  EXPECT_EQ(hub.fetch(HubFiles::Weights, "me/tiny@" + kCommit), there);
+  EXPECT_EQ(hub.requests(), before);
+}
+
+TEST(Hub, TellsItsTokenToNobodyElse) {
+  Hub hub;
+  (void)hub.fetch(HubFiles::Weights);
+  EXPECT_THAT(hub.without_token, testing::ElementsAre("/model.safetensors"));
+  EXPECT_EQ(hub.with_token.size(), 4U);  // the listing, two small files, and the one that is elsewhere
+}
+
+TEST(Hub, ShardsAreThoseOfTheIndex) {
+  Hub hub;
+  hub.files.erase("model.safetensors");
+  hub.files["model.safetensors.index.json"] =
+      R"({"weight_map": {"a": "model-00001-of-00002.safetensors", "b": "model-00002-of-00002.safetensors"}})";
+  hub.files["model-00001-of-00002.safetensors"] = "one";
+  hub.files["model-00002-of-00002.safetensors"] = "two";
+  hub.files["consolidated.safetensors"] = "the same again";
+  const auto there = hub.fetch(HubFiles::Weights);
+  EXPECT_EQ(read_text(path_join(there, "model-00002-of-00002.safetensors")), "two");
+  EXPECT_FALSE(exists(path_join(there, "consolidated.safetensors")));
+}
+
+TEST(Hub, IndicesMayNotLeadElsewhere) {
+  Hub hub;
+  hub.files["model.safetensors.index.json"] = R"({"weight_map": {"a": "../../../secret"}})";
+  EXPECT_THAT(hub.refusal(HubFiles::Weights),
+              HasSubstr("a is said to be in \"../../../secret\", which is no file"));
+  Hub other;
+  other.files["model.safetensors.index.json"] = R"({"weight_map": {"a": "gone.safetensors"}})";
+  EXPECT_THAT(other.refusal(HubFiles::Weights), HasSubstr("names gone.safetensors, which revision"));
+}
+
+TEST(Hub, OfflineTheCacheCounts) {
+  Hub hub;
+  auto offline = hub.options;
+  offline.offline = true;
+  std::swap(hub.options, offline);
+  EXPECT_THAT(hub.refusal(HubFiles::Model),
+              AllOf(HasSubstr("me/tiny: the model of revision main is not in " + hub.options.cache),
+                    HasSubstr("HF_HUB_OFFLINE is set"), HasSubstr("hint: ")));
+  EXPECT_EQ(hub.requests(), 0);
+  std::swap(hub.options, offline);
+  const auto there = hub.fetch(HubFiles::Model);
+  std::swap(hub.options, offline);
+  EXPECT_EQ(hub.fetch(HubFiles::Model), there);
+  EXPECT_THAT(hub.refusal(HubFiles::Weights), HasSubstr("the model of revision"));
+}
+
+TEST(Hub, WhereItCannotBeReachedTheCacheCounts) {
+  Hub hub;
+  const auto there = hub.fetch(HubFiles::Model, "me/tiny@refs/pr/1");
+  write_atomically(hub.path("refs/main"), kCommit);
+  hub.status = 503;
+  EXPECT_EQ(hub.fetch(HubFiles::Model), there);
+  Hub empty;
+  empty.status = 503;
+  EXPECT_THAT(empty.refusal(HubFiles::Model), HasSubstr("the hub says 503"));
+  EXPECT_EQ(empty.requests(), 4);  // tries
+}
+
+TEST(Hub, SaysWhatIsNotThere) {
+  Hub hub;
+  EXPECT_THAT(hub.refusal(HubFiles::Model, "me/none"),
+              AllOf(HasSubstr("me/none: the hub has no such model, no revision main of it"), HasSubstr("404"),
+                    HasSubstr("HF_TOKEN"), Not(HasSubstr("secret"))));
+  hub.status = 401;
+  EXPECT_THAT(hub.refusal(HubFiles::Tokenizer), HasSubstr("(it says 401)"));
+  Hub pickled;
+  pickled.files.erase("model.safetensors");
+  EXPECT_THAT(pickled.refusal(HubFiles::Model),
+              AllOf(HasSubstr("has neither model.safetensors nor model.safetensors.index.json, but "
+                              "pytorch_model.bin"),
+                    HasSubstr("@refs/pr/N")));
+  EXPECT_THAT(pickled.fetch(HubFiles::Tokenizer), HasSubstr("snapshots"));
+}
+
+TEST(Hub, WrongContentIsNotKept) {
+  Hub hub;
+  hub.listed_hashes["model.safetensors"] = sha256("another");
+  EXPECT_THAT(hub.refusal(HubFiles::Weights), HasSubstr("SHA-256"));
+  EXPECT_FALSE(exists(hub.path("snapshots/" + kCommit + "/model.safetensors")));
+  EXPECT_FALSE(exists(hub.path("blobs/" + sha256("another"))));
+  Hub lying;
+  lying.listed_hashes["model.safetensors"] = "../../etc";
+  EXPECT_THAT(lying.refusal(HubFiles::Weights), HasSubstr("has the hash \"../../etc\", which is none"));
+  Hub strange;
+  strange.commit = "../..";
+  EXPECT_THAT(strange.refusal(HubFiles::Model),
+              HasSubstr("says that its commit is \"../..\", which is none"));
+}
+
+}  // namespace
+}  // namespace bora::store
