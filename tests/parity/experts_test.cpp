@@ -79,9 +79,11 @@ TEST_P(ExpertModels, HaveTheSameGradientsForAnyNumberOfExpertWorkers) {
 
 INSTANTIATE_TEST_SUITE_P(Models, ExpertModels,
                          testing::Values(BORA_SOURCE_DIR "/tests/parity/models/tiny-mixtral",
+                                         BORA_SOURCE_DIR "/tests/parity/models/tiny-gpt-oss",
                                          BORA_SHARED_DIR "/data/models/mixtral",
                                          BORA_SHARED_DIR "/data/models/qwen2-moe",
-                                         BORA_SHARED_DIR "/data/models/qwen3-moe"),
+                                         BORA_SHARED_DIR "/data/models/qwen3-moe",
+                                         BORA_SHARED_DIR "/data/models/gpt-oss"),
                          model_name);
 
 TEST(Routers, SayWhatThoseOfHuggingFaceSay) {

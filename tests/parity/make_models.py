@@ -110,6 +110,13 @@ MODELS = {
     "tiny-mpt": (65, transformers.MptConfig(
         vocab_size=24, d_model=12, n_layers=2, n_heads=3, max_seq_len=40,
         attn_config=dict(clip_qkv=0.9, softmax_scale=0.6), **BOTH_ENDS)),
+    # Sinks, a window in layer 0, yarn with bounds that are no whole dimensions, two of four experts with biases and
+    # halves that reach the limit of 7.
+    "tiny-gpt-oss": (117, transformers.GptOssConfig(
+        head_dim=6, num_local_experts=4, num_experts_per_tok=2, sliding_window=5, rope_theta=500.0,
+        rope_scaling=dict(rope_type="yarn", factor=4.0, beta_fast=4.0, beta_slow=0.25, truncate=False,
+                          original_max_position_embeddings=10),
+        **SMALL | dict(hidden_size=12, intermediate_size=8))),
 }
 
 
@@ -121,6 +128,8 @@ def fill(model, seed):
         normal = torch.tensor([source.gauss(0, 1) for _ in range(parameter.numel())]).view_as(parameter)
         if name.endswith("bias"):
             parameter.data = 0.1 * normal
+        elif name.endswith("experts.gate_up_proj"):
+            parameter.data = normal
         elif parameter.dim() == 1:
             parameter.data = (0 if gemma else 1) + 0.2 * normal
         else:
@@ -143,6 +152,26 @@ def gradients_of(model, prefix):
     return found
 
 
+def require_clear_choices(model_type, router_logits, chosen):
+    ranked = torch.cat(router_logits).sort(descending=True).values
+    lead = (ranked[:, chosen - 1] - ranked[:, chosen]).min().item()
+    if lead < CLEAR_CHOICE:
+        sys.exit(f"{model_type}: a choice of experts leads by {lead:g} only; take another seed")
+
+
+@torch.no_grad()
+def router_logits_of(model, ids):
+    """Of models whose output has probabilities in place of them."""
+    found = []
+    routers = [module for name, module in model.named_modules() if name.endswith("mlp.router")]
+    hooks = [router.register_forward_hook(lambda module, args, _: found.append(torch.nn.functional.linear(
+        args[0].reshape(-1, args[0].shape[-1]), module.weight, module.bias))) for router in routers]
+    model(ids)
+    for hook in hooks:
+        hook.remove()
+    return found
+
+
 def reference_of(model, ids):
     """The tensors of reference.safetensors."""
     output = model(ids, labels=ids, output_hidden_states=True)
@@ -150,13 +179,11 @@ def reference_of(model, ids):
     tensors = {"input_ids": ids, "logits": output.logits, "loss": output.loss}
     tensors |= {f"hidden_states.{i}": states for i, states in enumerate(output.hidden_states)}
     tensors |= gradients_of(model, "grad")
-    if hasattr(model.config, "router_aux_loss_coef"):
+    if model.config.model_type == "gpt_oss":  # transformers 4 makes its router loss of probabilities
+        require_clear_choices("gpt_oss", router_logits_of(model, ids), model.config.num_experts_per_tok)
+    elif hasattr(model.config, "router_aux_loss_coef"):
         output = model(ids, labels=ids, output_router_logits=True)
-        chosen = model.config.num_experts_per_tok
-        ranked = torch.cat(output.router_logits).sort(descending=True).values
-        lead = (ranked[:, chosen - 1] - ranked[:, chosen]).min().item()
-        if lead < CLEAR_CHOICE:
-            sys.exit(f"{model.config.model_type}: a choice of experts leads by {lead:g} only; take another seed")
+        require_clear_choices(model.config.model_type, output.router_logits, model.config.num_experts_per_tok)
         output.loss.backward()
         tensors |= {"aux_loss": output.aux_loss, "loss_with_aux": output.loss}
         tensors |= gradients_of(model, "grad_with_aux")

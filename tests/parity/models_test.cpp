@@ -12,6 +12,7 @@
 #include "bora/base/error.h"
 #include "bora/base/file.h"
 #include "bora/base/json.h"
+#include "bora/checkpoint/hf_columns.h"
 #include "bora/checkpoint/hf_config.h"
 #include "bora/checkpoint/safetensors.h"
 #include "bora/checkpoint/safetensors_writer.h"
@@ -184,6 +185,12 @@ TEST_P(ModelParity, Bf16FilesWidenExactly) {
   for (auto& p : hf_parameters(*model)) {
     if (p.transposed) continue;
     const auto whole = p.parameter.array->to_vector<float>();
+    if (p.columns.step > 0) {
+      auto& all = stored[p.name];
+      all.resize(whole.size() * static_cast<std::size_t>(p.columns.step));
+      checkpoint::put_columns(p, whole, all);
+      continue;
+    }
     const auto rows = checkpoint::hf_part(p, whole);
     stored[p.name].insert(stored[p.name].end(), rows.begin(), rows.end());
   }

@@ -177,6 +177,7 @@ INSTANTIATE_TEST_SUITE_P(Models, Rows,
                                          BORA_SOURCE_DIR "/tests/parity/models/tiny-mpt",
                                          BORA_SOURCE_DIR "/tests/parity/models/tiny-olmo3",
                                          BORA_SOURCE_DIR "/tests/parity/models/tiny-mixtral",
+                                         BORA_SOURCE_DIR "/tests/parity/models/tiny-gpt-oss",
                                          BORA_SOURCE_DIR "/tests/parity/models/tiny-gemma2"),
                          model_name);
 

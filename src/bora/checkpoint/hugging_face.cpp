@@ -11,6 +11,7 @@
 #include "bora/base/error.h"
 #include "bora/base/file.h"
 #include "bora/base/text.h"
+#include "bora/checkpoint/hf_columns.h"
 #include "bora/checkpoint/safetensors_writer.h"
 #include "bora/checkpoint/staged_directory.h"
 #include "bora/checkpoint/stored_tensors.h"
@@ -50,7 +51,8 @@ void transpose(std::int64_t rows, std::int64_t columns, std::span<const float> f
 
 // What a parameter is of the tensor that holds it.
 struct Part {
-  std::int64_t first = 0, total = 0;   // rows
+  std::int64_t first = 0;              // row, or column
+  std::int64_t total = 0;              // rows
   std::optional<std::int64_t> stored;  // rows on disk, where they are not `total`
   bool whole(const HfParameter& p) const { return total == hf_shape(p).front(); }
 };
@@ -67,6 +69,11 @@ std::vector<Part> parts_of(std::span<const HfParameter> parameters,
   std::vector<Part> out;
   for (const auto& p : parameters) {
     auto& so_far = rows[p.name];
+    if (p.columns.step > 0) {
+      so_far = hf_shape(p).front();
+      out.push_back({.first = p.columns.first});
+      continue;
+    }
     out.push_back({.first = so_far});
     so_far += hf_shape(p).front();
   }
@@ -101,6 +108,7 @@ void load_one(const StoredTensors& model, const HfParameter& p, const Part& part
   const auto expected = whole_shape(p, part);
   auto n = static_cast<std::size_t>(p.parameter.array->numel() / p.pieces);
   auto* out = core::local_data<float>(*p.parameter.array) + static_cast<std::size_t>(p.piece) * n;
+  if (p.columns.step > 0) return take_columns(p, model.floats(stored), {out, n});
   if (part.stored) return resize_rows(model.floats(stored), *part.stored, {out, n});
   if (!part.whole(p)) {
     const auto all = model.floats(stored);
@@ -209,6 +217,18 @@ void produce(const HfParameter& p, const HfSaveOptions& options, const ByteSink&
   tensor_of_floats(p.name, options.dtype, shape, values).produce(sink);
 }
 
+// The tensor that parameters share by columns: it is whole in memory, and beside it one of them.
+void produce_columns(const std::vector<const HfParameter*>& parts, const std::vector<std::int64_t>& shape,
+                     const HfSaveOptions& options, const ByteSink& sink) {
+  std::vector<float> all(static_cast<std::size_t>(
+      std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>())));
+  for (const auto* p : parts) {
+    const core::Array whole = options.values ? options.values(*p) : *p->parameter.array;
+    put_columns(*p, {core::local_data<float>(whole), static_cast<std::size_t>(whole.numel())}, all);
+  }
+  tensor_of_floats(parts.front()->name, options.dtype, shape, all).produce(sink);
+}
+
 // The tensor of all parameters of one name. They are brought into memory when their turn comes, and not
 // before.
 TensorSource source_of(const std::vector<const HfParameter*>& parts, std::int64_t rows,
@@ -216,6 +236,10 @@ TensorSource source_of(const std::vector<const HfParameter*>& parts, std::int64_
   const auto& first = *parts.front();
   auto shape = hf_shape(first);
   shape.front() = rows;
+  if (first.columns.step > 0) {
+    return {first.name, options.dtype, shape,
+            [parts, shape, &options](const ByteSink& sink) { produce_columns(parts, shape, options, sink); }};
+  }
   return {first.name, options.dtype, shape, [parts, &options](const ByteSink& sink) {
             for (const auto* p : parts) produce(*p, options, sink);
           }};
@@ -247,6 +271,8 @@ void spell_for_every_version(Json& config, core::DType dtype) {
 
 std::vector<HfParameter> hf_pieces(const core::Parameter& parameter, const std::string& name,
                                    bool transposed) {
+  if (const auto columns = parse_columns(name))
+    return {{.parameter = parameter, .name = name.substr(0, name.find('[')), .columns = *columns}};
   const auto number = name.find("{}");
   if (number == name.npos) return {{parameter, name, transposed}};
   std::vector<HfParameter> out;
@@ -264,6 +290,7 @@ std::span<const float> hf_part(const HfParameter& p, std::span<const float> whol
 std::vector<std::int64_t> hf_shape(const HfParameter& p) {
   const auto& r = p.parameter;
   auto sizes = core::whole_sizes(*r.array);
+  if (p.columns.step > 0) return shape_of_columns(sizes, p.columns);
   if (p.pieces > 1) sizes.front() = 1;
   const auto all = std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
   if (r.inputs.empty()) {

@@ -24,17 +24,25 @@ struct HfParameter {
   /// Of a parameter that is stored in several tensors, which make its first axis, this is the tensor of place
   /// `piece` there. In a list its pieces follow each other.
   std::int64_t piece = 0, pieces = 1;
+  /// `step` > 0: a map for each place of the parameter's first axis, stored as one tensor [place, in, out · step],
+  /// or [place, out · step] where it is a bias; of the last dimension this parameter is every step-th place from
+  /// `first` on. Those of one name are its other places.
+  struct Columns {
+    std::int64_t first = 0, step = 0;
+  } columns = {};
 };
 
 /// A parameter as a list of tensors: one, or, where `name` has "{}" for a place along its first axis (that of
-/// experts), one for each place.
+/// experts), one for each place. A name that ends with "[first::step]", as Python would slice the last dimension,
+/// is that of a tensor with the columns of several parameters; "[::1]" has one alone.
 std::vector<HfParameter> hf_pieces(const core::Parameter& parameter, const std::string& name,
                                    bool transposed);
 /// The part of a parameter's whole values (row-major) that is in this tensor.
 std::span<const float> hf_part(const HfParameter& p, std::span<const float> whole);
 
 /// The shape on disk: a linear map is the matrix (out, in) of its flattened axes, an embedding (vocab,
-/// embed), a convolution (out, in, taps), all else one dimension. Of a piece, that of the piece.
+/// embed), a convolution (out, in, taps), all else one dimension. Of a piece, that of the piece; of columns, that of
+/// the tensor.
 std::vector<std::int64_t> hf_shape(const HfParameter& p);
 
 /// Fills the parameters (fp32) from bf16, f16 or f32 tensors. Names may lack their first component

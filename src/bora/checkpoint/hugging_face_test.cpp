@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <numeric>
 
 #include "bora/base/error.h"
@@ -92,6 +93,75 @@ TEST(HuggingFacePieces, MissingAndUnknownOnesAreNamed) {
   EXPECT_THAT(error_of([&] { load_hugging_face(folder("three"), two.parameters); }),
               HasSubstr("\n1 without a place in the model:\n  mlp.experts.2.up.weight [2, 4] in " +
                         folder("three") + "/model.safetensors\nhint: "));
+}
+
+// Two halves of a gated MLP, [expert 2, out 2, in 3] and [expert 2, out 2], whose columns alternate, and a map alone.
+struct Halves {
+  explicit Halves(float from) {
+    const auto add = [&](std::size_t i, std::vector<std::int64_t> sizes, const std::string& name) {
+      const auto rank = sizes.size();
+      arrays[i] = Model::numbered(from + 100 * float(i), {Model::kExpertNames, rank}, sizes);
+      core::Parameter p{.id = i, .path = "map" + std::to_string(i)};
+      p.axes.assign(Model::kExpertNames, Model::kExpertNames + rank);
+      if (rank == 3) p.inputs = {"in"};
+      if (rank == 2) p.role = core::Role::bias;
+      p.array = &arrays[i];
+      for (const auto& piece : hf_pieces(p, name, false)) parameters.push_back(piece);
+    };
+    add(0, {2, 2, 3}, "gate_up[::2]");
+    add(1, {2, 2}, "gate_up_bias[::2]");
+    add(2, {2, 2, 3}, "gate_up[1::2]");
+    add(3, {2, 2}, "gate_up_bias[1::2]");
+    add(4, {2, 1, 3}, "down[::1]");
+  }
+  std::array<core::Array, 5> arrays;
+  std::vector<HfParameter> parameters;
+};
+
+TEST(HuggingFaceColumns, OfSeveralParametersAreOneTensor) {
+  const Halves halves(0);
+  ASSERT_EQ(halves.parameters.size(), 5U);
+  EXPECT_EQ(hf_shape(halves.parameters[2]), (std::vector<std::int64_t>{2, 3, 4}));
+  save_hugging_face(folder("columns"), halves.parameters, Json::object());
+  const SafetensorsFile file(folder("columns") + "/model.safetensors");
+  ASSERT_EQ(file.tensors().size(), 3U);
+  EXPECT_EQ(file.at("gate_up").shape, (std::vector<std::int64_t>{2, 3, 4}));
+  EXPECT_EQ(file.floats("gate_up"), (std::vector<float>{0, 200, 3, 203, 1, 201, 4,  204, 2, 202, 5,  205,  //
+                                                        6, 206, 9, 209, 7, 207, 10, 210, 8, 208, 11, 211}));
+  EXPECT_EQ(file.at("gate_up_bias").shape, (std::vector<std::int64_t>{2, 4}));
+  EXPECT_EQ(file.floats("gate_up_bias"), (std::vector<float>{100, 300, 101, 301, 102, 302, 103, 303}));
+  EXPECT_EQ(file.at("down").shape, (std::vector<std::int64_t>{2, 3, 1}));
+  EXPECT_EQ(file.floats("down"), (std::vector<float>{400, 401, 402, 403, 404, 405}));
+  const Halves back(1000), taken(2000);
+  load_hugging_face(folder("columns"), back.parameters);
+  std::vector<std::vector<float>> whole;
+  load_hugging_face(folder("columns"), taken.parameters, [&](const HfParameter&, const core::Array& values) {
+    whole.push_back(values.to_vector<float>());
+  });
+  for (std::size_t i = 0; i < 5; ++i) {
+    EXPECT_EQ(back.arrays[i].to_vector<float>(), halves.arrays[i].to_vector<float>()) << i;
+    EXPECT_EQ(whole[i], halves.arrays[i].to_vector<float>()) << i;
+  }
+}
+
+TEST(HuggingFaceColumns, OfAnotherShapeAreNamedOnce) {
+  const std::vector<float> values(24, 1.F);
+  files().make_directories(folder("columns_unfit"));
+  write_safetensors(folder("columns_unfit") + "/model.safetensors",
+                    {tensor_of_floats("gate_up", core::DType::f32, {2, 4, 3}, values)});
+  const Halves halves(0);
+  EXPECT_THAT(
+      error_of([&] { load_hugging_face(folder("columns_unfit"), halves.parameters); }),
+      HasSubstr("\n2 missing:\n  gate_up_bias [2, 4]\n  down [2, 3, 1]\n1 of another shape:\n  gate_up is "
+                "[2, 4, 3] in " +
+                folder("columns_unfit") + "/model.safetensors but the model's map0 needs [2, 3, 4]\n"));
+}
+
+TEST(HuggingFaceColumns, OtherSlicesAreRefused) {
+  for (const std::string slice : {"[::]", "[2::2]", "[-1::2]", "[1]", "[::2", "[::2].weight", "[a::2]"}) {
+    EXPECT_EQ(error_of([&] { hf_pieces({}, "up" + slice, false); }),
+              "up" + slice + ": no slice of columns\nhint: [first::step], first below step, as in [1::2]");
+  }
 }
 
 // All that differs is in one error, and nothing was read before it.

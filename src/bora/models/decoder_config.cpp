@@ -29,6 +29,7 @@ const KeyNames& decoder_hf_names() {
       {"rope.beta_slow", "rope_scaling.beta_slow"},
       {"rope.mscale", "rope_scaling.mscale"},
       {"rope.mscale_all_dim", "rope_scaling.mscale_all_dim"},
+      {"rope.truncate", "rope_scaling.truncate"},
       {"rope.attention_factor", "rope_scaling.attention_factor"},
       {"rope.short_factor", "rope_scaling.short_factor"},
       {"rope.long_factor", "rope_scaling.long_factor"},
@@ -36,9 +37,9 @@ const KeyNames& decoder_hf_names() {
   return names;
 }
 
-void DecoderConfig::bind_plain_llama(Binder& b) {
+void DecoderConfig::bind_plain_llama(Binder& b, std::string_view use_bias) {
   bind_fixed(b, "activation_function", "silu");
-  bind_fixed(b, "use_bias", "false");
+  bind_fixed(b, "use_bias", use_bias);
   bind_fixed(b, "use_layer_norm_weight", "true");
   bind_fixed(b, "hybrid_norm", "false");
   bind_fixed(b, "input_embedding_norm", "false");

@@ -28,9 +28,9 @@ struct DecoderConfig {
   /// The keys above, with their checks, and those of Levanter that mean nothing here. num_kv_heads and
   /// head_dim that are null, or absent and among `derived`, are num_heads and hidden_dim / num_heads.
   void bind_decoder(Binder& b, std::initializer_list<std::string_view> derived = {});
-  /// Levanter's options of Llama in which families near it have no choice: silu, no biases, norms with a
-  /// weight, and no further norms.
-  static void bind_plain_llama(Binder& b);
+  /// Levanter's options of Llama in which families near it have no choice: silu, no biases or `use_bias`, norms
+  /// with a weight, and no further norms.
+  static void bind_plain_llama(Binder& b, std::string_view use_bias = "false");
   /// With a gated MLP.
   nn::ModelShape decoder_shape(std::string_view type, std::int64_t vocab_size, bool tied_head) const;
 

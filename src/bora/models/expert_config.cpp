@@ -9,6 +9,10 @@ namespace bora::models {
 void ExpertConfig::bind_experts(Binder& b) {
   bind_decoder(b, {"head_dim"});
   bind_plain_llama(b);
+  bind_mixture(b);
+}
+
+void ExpertConfig::bind_mixture(Binder& b) {
   b.field("n_routed_experts", n_routed_experts, kSize, "experts of a layer");
   b.field("num_experts_per_tok", num_experts_per_tok, kSize, "experts that each token passes");
   b.field("lbl_coef", lbl_coef, kNonNegative, "weight of each layer's load-balance loss, or null for none");

@@ -33,8 +33,10 @@ struct ExpertConfig : DecoderConfig {
 
  protected:
   ExpertConfig() = default;
-  /// The keys above and those of a DecoderConfig.
+  /// The keys above, those of a DecoderConfig, of which head_dim is derived, and no biases.
   void bind_experts(Binder& b);
+  /// The keys above alone.
+  void bind_mixture(Binder& b);
   /// From config.json, where the number of experts is `experts`, or num_local_experts as newer files of every
   /// family spell it: with no router loss but Hugging Face's.
   template <class Config>

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "bora/base/error.h"
+#include "bora/models/gpt_oss.h"
 #include "bora/models/mixtral.h"
 #include "bora/models/olmoe.h"
 #include "bora/models/qwen2_moe.h"
@@ -82,6 +83,78 @@ TEST(Olmoe, ParametersAreCounted) {
   const auto json = config.to_hf(50);
   EXPECT_TRUE(json["clip_qkv"].is_null());
   EXPECT_EQ(olmoe::Config::from_hf(json, "config.json").to_hf(50), json);
+}
+
+gpt_oss::Config small_gpt_oss() {
+  gpt_oss::Config c;
+  c.seq_len = 16, c.hidden_dim = 24, c.intermediate_dim = 20, c.num_layers = 3, c.num_heads = 6;
+  c.num_kv_heads = 3, c.head_dim = 8, c.n_routed_experts = 5, c.num_experts_per_tok = 3;
+  return c;
+}
+
+TEST(GptOss, ParametersAreCounted) {
+  EXPECT_EQ(gpt_oss::Config{}.parameter_count(201088), 116'829'156'672);
+  gpt_oss::Config smaller;
+  smaller.num_layers = 24, smaller.n_routed_experts = 32;
+  EXPECT_EQ(smaller.parameter_count(201088), 20'914'757'184);
+  auto config = small_gpt_oss();
+  for (const bool tied : {false, true}) {
+    config.tie_word_embeddings = tied;
+    auto model = gpt_oss::GptOss::init(config, Dim<gpt_oss::Vocab>{50}, Key::from_seed(1));
+    EXPECT_EQ(parameter_count(model), config.parameter_count(50));
+    EXPECT_EQ(model.shape().mlp, 60) << "what a token passes";
+  }
+}
+
+TEST(GptOss, HuggingFaceAndBack) {
+  auto config = small_gpt_oss();
+  config.layer_types.types = {{"full_attention", "sliding_attention", "full_attention"}};
+  const auto json = config.to_hf(50);
+  EXPECT_EQ(json["num_local_experts"], 5);
+  EXPECT_EQ(json["swiglu_limit"], 7.0);
+  EXPECT_EQ(json["rope_scaling"]["truncate"], false);
+  EXPECT_EQ(json["layer_types"][1], "sliding_attention");
+  EXPECT_EQ(gpt_oss::Config::from_hf(json, "config.json").to_hf(50), json);
+  auto other = json;
+  other["swiglu_limit"] = 6.0;
+  try {
+    gpt_oss::Config::from_hf(other, "config.json");
+    FAIL() << "computed with another limit";
+  } catch (const Error& e) {
+    EXPECT_STREQ(e.what(), "config.json: swiglu_limit is 6.0; in models of this type it must be 7.0");
+  }
+}
+
+// A config.json that says nothing of them has the layers and the rope of transformers.
+TEST(GptOss, WhatAConfigLeavesOut) {
+  auto json = small_gpt_oss().to_hf(50);
+  for (const char* key : {"rope_theta", "rope_scaling", "rope_parameters", "layer_types"}) json.erase(key);
+  const auto config = gpt_oss::Config::from_hf(json, "config.json");
+  EXPECT_EQ(config.rope.type, "yarn");
+  EXPECT_EQ(config.rope.theta, 150000);
+  EXPECT_EQ(config.rope.factor, 32);
+  EXPECT_EQ(config.rope.original_max_position_embeddings, 4096);
+  EXPECT_FALSE(config.rope.truncate);
+  EXPECT_EQ(config.layer_types.names(3),
+            (std::vector<std::string>{"sliding_attention", "full_attention", "sliding_attention"}));
+  json["rope_scaling"] = nullptr;
+  const auto plain = gpt_oss::Config::from_hf(json, "config.json");
+  EXPECT_EQ(plain.rope.type, "default");
+  EXPECT_EQ(plain.rope.theta, 150000);
+}
+
+TEST(GptOss, KeysOfItsOwn) {
+  ConfigTree standard;
+  gpt_oss::Config whole;
+  EXPECT_TRUE(read_config(standard, whole).empty());
+  EXPECT_EQ(whole.head_dim, 64) << "not hidden_dim / num_heads";
+  ConfigTree tree;
+  tree.merge_text("use_bias: false\nrope: {truncate: true}\nnum_layers: 2\n", "my.yaml");
+  gpt_oss::Config config;
+  const auto problems = read_config(tree, config);
+  ASSERT_EQ(problems.size(), 1U);
+  EXPECT_EQ(problems[0].message, "must be true in models of this type");
+  EXPECT_TRUE(config.rope.truncate);
 }
 
 TEST(Mixtral, HuggingFaceAndBack) {

@@ -27,13 +27,18 @@ core::AttentionRule rule_for(const Context& context, const AttentionOptions& opt
     rule.slopes = options.slopes;
     rule.slope_names.assign(heads.begin(), heads.end());
   }
+  if (!options.sinks.empty()) {
+    rule.sinks = options.sinks;
+    rule.sink_names.assign(heads.begin(), heads.end());
+  }
   return rule;
 }
 
-void require_no_slopes(const AttentionOptions& options) {
-  if (options.slopes.empty()) return;
+void require_plain(const AttentionOptions& options) {
+  if (options.slopes.empty() && options.sinks.empty()) return;
   fail(ErrorKind::InvalidArgument,
-       "attention: dropout of the probabilities beside slopes (ALiBi)\nhint: no dropout of them");
+       "attention: dropout of the probabilities beside {}\nhint: no dropout of them",
+       options.slopes.empty() ? "sinks" : "slopes (ALiBi)");
 }
 
 core::Array cached_attention(const core::Operand& q, const core::Operand& k, const core::Operand& v,

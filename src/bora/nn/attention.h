@@ -2,10 +2,12 @@
 // SPDX-FileCopyrightText: The Bora authors
 #pragma once
 #include <cmath>
+#include <string_view>
 
 #include "bora/core/attention.h"
 #include "bora/named/ops.h"
 #include "bora/nn/context.h"
+#include "bora/nn/init.h"
 
 namespace bora::nn {
 
@@ -15,14 +17,30 @@ struct AttentionOptions {
   double soft_cap = 0;      ///< > 0: scores = cap · tanh(scores / cap)
   std::int64_t window = 0;  ///< > 0: of this layer, beside that of the mask; the shorter one counts
   core::Array slopes = {};  ///< f32 [heads...] in the order of q's axes, or empty: ALiBi (nn/alibi.h)
+  core::Array sinks = {};   ///< of the same axes, or empty: the scores of a Sinks
+};
+
+/// A learned score for each head, which takes part in every query's softmax and has no value, so that a head may
+/// look at nothing (Xiao et al. 2024). `Heads`: the axes of q's heads, in their order.
+template <Axis... Heads>
+struct Sinks {
+  static constexpr std::string_view kind = "Sinks";
+  static constexpr core::Role role = core::Role::bias;
+  Named<Heads...> scores;
+  using fields = Fields<&Sinks::scores>;
+
+  /// Normal scores of standard deviation `std`.
+  static Sinks init(const SizesOf<Axes<Heads...>>& heads, Key key, double std) {
+    return {normal_parameter(key, std, heads)};
+  }
 };
 
 namespace detail {
 /// `heads`: the axes of q's heads.
 core::AttentionRule rule_for(const Context& context, const AttentionOptions& options,
                              core::Names segment_names, core::Names heads);
-/// InvalidArgument for slopes, which attention by its definition does not have.
-void require_no_slopes(const AttentionOptions& options);
+/// InvalidArgument for slopes and sinks, which attention by its definition does not have.
+void require_plain(const AttentionOptions& options);
 /// 0 where the query may see the key, -inf where not: [position, key_position] or with the segments' batch
 /// axes.
 core::Array additive_mask(const Context& context, const AttentionOptions& options, std::int64_t queries,
@@ -44,7 +62,7 @@ struct first<Axes<A, As...>> {
 template <Axis Pos, Axis KeyPos, Axis HeadDim, NamedTensor Q, NamedTensor K>
 Q plain_attention(const Q& q, const K& k, const K& v, const Context& context,
                   const AttentionOptions& options = {}) {
-  detail::require_no_slopes(options);
+  detail::require_plain(options);
   double scale =
       options.scale > 0 ? options.scale : 1 / std::sqrt(static_cast<double>(q.template size<HeadDim>()));
   auto scores = dot<HeadDim>(q, k) * scale;

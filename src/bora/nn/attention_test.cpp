@@ -55,10 +55,11 @@ class NnAttention : public ::testing::Test {
   // softmax(scale · q·k) · v over the keys that `sees(b, i, j)` allows, in double.
   template <class Sees>
   void expect_definition(const Q& result, Sees sees, double scale = 1 / std::sqrt(8.0), double cap = 0,
-                         const std::vector<float>& slopes = {}) const {
+                         const std::vector<float>& slopes = {}, const std::vector<float>& sinks = {}) const {
     auto aq = at(q), ak = at(k), av = at(v);
     expect_each(result, q.array().sizes(), [&](auto b, auto i, auto h, auto g, auto d) {
-      double sum = 0, out = 0;
+      const auto head = static_cast<std::size_t>(h * kGroup + g);
+      double sum = sinks.empty() ? 0 : std::exp(static_cast<double>(sinks[head])), out = 0;
       for (std::int64_t j = 0; j < kPositions; ++j) {
         if (!sees(b, i, j)) continue;
         double score = 0;
@@ -66,8 +67,7 @@ class NnAttention : public ::testing::Test {
           score += static_cast<double>(aq(b, i, h, g, e)) * ak(b, j, h, e);
         score *= scale;
         if (cap > 0) score = cap * std::tanh(score / cap);
-        if (!slopes.empty())
-          score += static_cast<double>(slopes[static_cast<std::size_t>(h * kGroup + g)]) * double(j - i);
+        if (!slopes.empty()) score += static_cast<double>(slopes[head]) * double(j - i);
         sum += std::exp(score);
         out += std::exp(score) * av(b, j, h, d);
       }
@@ -121,6 +121,7 @@ TEST_F(NnAttention, ScaleAndSoftCap) {
   expect_definition(plain({}, options), sees, 0.7, 1.5);
 }
 
+// For each head.
 core::Array slopes_of(const std::vector<float>& values) {
   static constexpr std::array<std::string_view, 2> kNames{"kv_head", "group"};
   const std::array<std::int64_t, 2> sizes{kHeads, kGroup};
@@ -143,6 +144,32 @@ TEST_F(NnAttention, SlopesOfEachHead) {
   EXPECT_THAT(
       error_of([&] { fused({}, {.slopes = few}); }),
       ::testing::HasSubstr("attention: the slopes have the sizes [3], the heads the axes kv_head, group"));
+}
+
+TEST_F(NnAttention, SinksOfEachHead) {
+  const std::vector<float> scores{-1, 0, 0.5F, 2, 3, -2};
+  const AttentionOptions options{.soft_cap = 1.5, .window = 3, .sinks = slopes_of(scores)};
+  expect_definition(
+      fused({}, options), [](auto, auto i, auto j) { return j <= i && j > i - 3; }, 1 / std::sqrt(8.0), 1.5,
+      {}, scores);
+  EXPECT_EQ(error_of([&] { plain({}, options); }),
+            "attention: dropout of the probabilities beside sinks\nhint: no dropout of them");
+  const std::array<std::int64_t, 1> size{kGroup};
+  const auto few = core::from_data({Axes<Group>::names, size}, std::span<const float>(scores).first(kGroup));
+  EXPECT_EQ(error_of([&] { fused({}, {.sinks = few}); }),
+            "attention: 2 axes are named for an array of 1 dimensions: [kv_head=3, group]");
+}
+
+TEST(AttentionSinks, AreParametersWithoutWeightDecay) {
+  auto sinks = Sinks<KvHead, Group>::init({Dim<KvHead>{2}, Dim<Group>{3}}, Key::from_seed(1), 0.5);
+  const auto found = parameters(sinks);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].path, "scores");
+  EXPECT_EQ(found[0].role, core::Role::bias);
+  EXPECT_EQ(found[0].axes, (std::vector<std::string_view>{"kv_head", "group"}));
+  double squares = 0;
+  for (const double x : sinks.scores.to_vector()) squares += x * x;
+  EXPECT_GT(squares, 0);
 }
 
 TEST(Alibi, SlopesAreThoseOfMpt) {
@@ -240,6 +267,7 @@ TEST_F(CachedAttention, TokenByTokenEqualsTheWholePass) {
   for (std::int64_t window : {0, 1, 2, 3, 5}) {
     AttentionOptions options{.window = window};
     if (window % 2 == 0) options.slopes = slopes_of(alibi_slopes(kHeads * kGroup, 8));
+    if (window > 1) options.sinks = slopes_of({-1, 0, 0.5F, 2, 3, -2});
     auto expected = at(fused({}, options));
     for (std::int64_t prompt : {1, 3, 6}) {
       KvCache cache(2, {kPositions, kPositions});

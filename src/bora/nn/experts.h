@@ -95,6 +95,15 @@ struct GatedExperts {
   using fields = Fields<&GatedExperts::gate_proj, &GatedExperts::up_proj, &GatedExperts::down_proj,
                         &GatedExperts::activation>;
 
+  /// `keys`: of gate, up and down.
+  static GatedExperts init(Dim<Expert> number, Dim<Embed> embed, Dim<Mlp> mlp, const std::array<Key, 3>& keys,
+                           double std) {
+    const auto& [kg, ku, kd] = keys;
+    return {ExpertLinear<Expert, Embed, Mlp>::init(number, embed, mlp, kg, std),
+            ExpertLinear<Expert, Embed, Mlp>::init(number, embed, mlp, ku, std),
+            ExpertLinear<Expert, Mlp, Embed>::init(number, mlp, embed, kd, std)};
+  }
+
   Named<Slot, Embed> operator()(const Named<Slot, Embed>& x, const core::Array& rows) const {
     const std::array parameters{gate_proj.weight.operand(), up_proj.weight.operand(),
                                 down_proj.weight.operand()};
@@ -114,22 +123,21 @@ struct GatedExperts {
   }
 };
 
-/// What a block has in place of its MLP.
-template <Axis Expert, Axis Embed, Axis Mlp>
+/// What a block has in place of its MLP: a router, and experts as gated MLPs. Others: nn/clamped_experts.h.
+template <Axis Expert, Axis Embed, Axis Mlp, class Gate = Router<Embed>,
+          class Each = GatedExperts<Expert, Embed, Mlp>>
 struct Experts {
   static constexpr std::string_view kind = "Experts";
-  Router<Embed> gate;
-  GatedExperts<Expert, Embed, Mlp> experts;
+  Gate gate;
+  Each experts;
   std::int64_t per_token = 2;
   bool renormalize = true;  ///< the weights of a token's experts add up to 1; else they are probabilities
   using fields = Fields<&Experts::gate, &Experts::experts, &Experts::per_token, &Experts::renormalize>;
 
   static Experts init(Dim<Expert> number, Dim<Embed> embed, Dim<Mlp> mlp, Key key, double std) {
     const auto [kr, kg, ku, kd] = key.split<4>();
-    return {.gate = Router<Embed>::init(embed, number.size, kr, std),
-            .experts = {ExpertLinear<Expert, Embed, Mlp>::init(number, embed, mlp, kg, std),
-                        ExpertLinear<Expert, Embed, Mlp>::init(number, embed, mlp, ku, std),
-                        ExpertLinear<Expert, Mlp, Embed>::init(number, mlp, embed, kd, std)}};
+    return {.gate = Gate::init(embed, number.size, kr, std),
+            .experts = Each::init(number, embed, mlp, {kg, ku, kd}, std)};
   }
 
   /// x [tokens..., embed], and back; adds to `sums`.

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "bora/nn/clamped_experts.h"
 #include "bora/nn/stacked.h"
 
 namespace bora::nn {
@@ -51,7 +52,8 @@ Hidden of_all_experts(const Mixture& m, const Hidden& x) {
   return *out;
 }
 
-std::vector<std::vector<float>> value_and_gradients(Mixture& m, const std::function<Hidden()>& f) {
+template <class M>
+std::vector<std::vector<float>> value_and_gradients(M& m, const std::function<Hidden()>& f) {
   std::vector<core::Array*> arrays;
   for (auto& p : parameters(m)) arrays.push_back(p.array);
   std::vector<std::vector<float>> out;
@@ -60,7 +62,7 @@ std::vector<std::vector<float>> value_and_gradients(Mixture& m, const std::funct
     out.push_back(stop_gradient(y).to_vector());
     return total(y * tokens(9)).array();
   });
-  for (const auto& g : result.gradients) out.push_back(g.to_vector<float>());
+  for (const auto& g : result.gradients) out.push_back(g.template to_vector<float>());
   return out;
 }
 
@@ -82,6 +84,89 @@ TEST(Experts, LikeAllExpertsWithWeightsOfNothing) {
       for (std::size_t i = 0; i < want.size(); ++i) expect_near(got[i], want[i]);
     }
   }
+}
+
+using Clamped = Experts<Expert, Embed, Mlp, BiasedRouter<Embed>, ClampedExperts<Expert, Embed, Mlp>>;
+
+// With biases that are not 0, and a limit that many gates and halves reach.
+Clamped clamped() {
+  auto m = Clamped::init(Dim<Expert>{kExperts}, Dim<Embed>{6}, Dim<Mlp>{8}, Key::from_seed(3), 0.5);
+  m.experts.limit = 0.5;
+  for (auto& p : parameters(m)) {
+    if (p.role != core::Role::bias) continue;
+    for (const float x : p.array->to_vector<float>()) EXPECT_EQ(x, 0) << p.path;
+    *p.array = core::random_normal(Key::from_seed(40 + p.id), {p.axes, p.array->sizes()});
+  }
+  return m;
+}
+
+// The definition, for every expert, with ops that have other gradients nowhere but at the very ends.
+Hidden of_all_clamped(const Clamped& m, const Hidden& x) {
+  const double limit = m.experts.limit;
+  const auto logits = dot<Embed>(x, m.gate.weight) + m.gate.bias;
+  const auto chosen = top_k<Candidate>(logits, Dim<Choice>{m.per_token}).second;
+  const auto of_chosen = exp(logits) * sum<Choice>(one_hot(chosen, Dim<Candidate>{kExperts}));
+  const auto weight = of_chosen / sum<Candidate>(of_chosen);
+  std::optional<Hidden> out;
+  for (std::int64_t e = 0; e < kExperts; ++e) {
+    const auto apply = [&]<Axis In>(const auto& map, const auto& to) {
+      return dot<In>(to, take<Expert>(map.weight, e)) + take<Expert>(map.bias, e);
+    };
+    const auto gate = minimum(apply.template operator()<Embed>(m.experts.gate_proj, x), limit);
+    const auto up = maximum(minimum(apply.template operator()<Embed>(m.experts.up_proj, x), limit), -limit);
+    const auto act = gate / (exp(gate * -1.702) + 1.0) * (up + 1.0);
+    const Hidden y = apply.template operator()<Mlp>(m.experts.down_proj, act) * take<Candidate>(weight, e);
+    out = out ? *out + y : y;
+  }
+  return *out;
+}
+
+TEST(ClampedExperts, LikeAllExpertsWithWeightsOfNothing) {
+  const Hidden x = tokens(1);
+  for (const std::int64_t k : {1, 2, 4}) {
+    auto m = clamped();
+    m.per_token = k;
+    auto sums = none();
+    const auto got = value_and_gradients(m, [&] { return m(x, sums); });
+    const auto want = value_and_gradients(m, [&] { return of_all_clamped(m, x); });
+    ASSERT_EQ(want.size(), 1 + 8);
+    for (std::size_t i = 0; i < want.size(); ++i) expect_near(got[i], want[i], 5e-5);
+    m.experts.limit = 1e9;
+    EXPECT_NE(m(x, sums).to_vector(), got[0]) << "no gate reached the limit";
+  }
+}
+
+TEST(ClampedExperts, SayWhatTheirParametersAre) {
+  auto m = clamped();
+  std::vector<std::string> found;
+  for (const auto& p : parameters(m)) found.push_back(p.path + " " + std::string(core::role_name(p.role)));
+  EXPECT_EQ(found,
+            (std::vector<std::string>{"gate.weight router", "gate.bias bias",
+                                      "experts.gate_proj.weight weight", "experts.gate_proj.bias bias",
+                                      "experts.up_proj.weight weight", "experts.up_proj.bias bias",
+                                      "experts.down_proj.weight weight", "experts.down_proj.bias bias"}));
+  const auto low = cast_parameters(m, core::DType::bf16);
+  EXPECT_EQ(low.gate(cast(tokens(1), core::DType::bf16)).dtype(), core::DType::f32);
+  auto sums = none();
+  const auto y = low(cast(tokens(1), core::DType::bf16), sums);
+  EXPECT_EQ(y.dtype(), core::DType::bf16);
+}
+
+// The gradient of a gate goes on up to the limit itself, and that of the other half up to both ends.
+TEST(ClampedExperts, GradientsStopBeyondTheLimit) {
+  using X = Named<Embed>;
+  const auto vector = [](std::vector<float> values) { return X(from_vector(values, Dim<Embed>{4})); };
+  X gate = vector({-9, 0, 7, 8}), up = vector({-7, -7.5F, 7, 7.5F});
+  std::vector<core::Array*> inputs{&gate.mutable_array(), &up.mutable_array()};
+  const auto result =
+      core::value_and_grad(inputs, [&] { return total(clamped_swiglu(gate, up, 7)).array(); });
+  const auto swish = [](double x) { return x / (1 + std::exp(-1.702 * x)); };
+  expect_near(clamped_swiglu(gate, up, 7).to_vector(),
+              {float(-6 * swish(-9)), 0, float(8 * swish(7)), float(8 * swish(7))});
+  const auto of_gate = result.gradients[0].to_vector<float>(), of_up = result.gradients[1].to_vector<float>();
+  EXPECT_EQ(of_gate[3], 0);
+  EXPECT_NEAR(of_gate[2], 8, 1e-3);
+  expect_near(of_up, {float(swish(-9)), 0, float(swish(7)), 0});
 }
 
 TEST(Experts, CountWhatTheirRoutersDo) {

@@ -113,6 +113,18 @@ TEST(Norms, LayerNorm) {
   });
 }
 
+TEST(AtMost, LeavesWhatIsBelow) {
+  Named<Embed> x = from_vector(std::vector<float>{-9, 0.8984375F, 0.90234375F, 3, 0, NAN}, Dim<Embed>{6});
+  const auto y = at_most(x, 0.8984375).to_vector();
+  EXPECT_EQ(std::vector<float>(y.begin(), y.begin() + 5),
+            (std::vector<float>{-9, 0.8984375F, 0.8984375F, 0.8984375F, 0}));
+  EXPECT_TRUE(std::isnan(y[5]));
+  std::vector<core::Array*> inputs{&x.mutable_array()};
+  const auto result = core::value_and_grad(inputs, [&] { return total(at_most(x, 0.8984375)).array(); });
+  const auto gradient = result.gradients[0].to_vector<float>();
+  EXPECT_EQ(std::vector<float>(gradient.begin(), gradient.begin() + 5), (std::vector<float>{1, 1, 0, 0, 1}));
+}
+
 // The ends get the whole gradient, and a limit is rounded as what it is compared with.
 TEST(Clipped, LeavesWhatIsWithin) {
   const std::vector<float> values{-2, -0.8984375F, -0.5F, 0.8984375F, 0.90234375F, NAN};

@@ -70,6 +70,7 @@ void RopeConfig::bind(Binder& b) {
   b.field("beta_fast", beta_fast, kPositive,
           "yarn: waves that turn more often than this in the original context stay as they are");
   b.field("beta_slow", beta_slow, kPositive, "yarn: waves that turn less often are stretched by factor");
+  b.field("truncate", truncate, "yarn: whether both bounds are rounded outwards, to whole dimensions");
   b.field("mscale", mscale, kNonNegative,
           "yarn: with mscale_all_dim, attention is scaled by the quotient of 0.1 * this * ln(factor) + 1 for "
           "both");

@@ -3,6 +3,7 @@
 #include "bora/run/forward.h"
 
 #include "bora/base/error.h"
+#include "bora/checkpoint/hf_columns.h"
 #include "bora/core/elementwise.h"
 #include "bora/core/grad.h"
 #include "bora/data/loader.h"
@@ -44,6 +45,13 @@ void add_rows(NamedResult& all, NamedResult more) {
   all.values.insert(all.values.end(), more.values.begin(), more.values.end());
 }
 
+// Or its columns.
+void add_columns(NamedResult& all, const checkpoint::HfParameter& p, const std::vector<float>& whole) {
+  all.shape = checkpoint::hf_shape(p);
+  all.values.resize(whole.size() * static_cast<std::size_t>(p.columns.step));
+  checkpoint::put_columns(p, whole, all.values);
+}
+
 void add_gradients(nn::LanguageModel& model, const nn::TokenBatch& batch, core::DType compute,
                    std::map<std::string, NamedResult>& out) {
   std::vector<core::Array*> arrays;
@@ -62,6 +70,10 @@ void add_gradients(nn::LanguageModel& model, const nn::TokenBatch& batch, core::
   for (const auto& p : parameters) {
     if (!p.parameter.trainable) continue;
     const auto whole = result.gradients[places.at(p.parameter.id)].to_vector<float>();
+    if (p.columns.step > 0) {
+      add_columns(out["grad." + p.name], p, whole);
+      continue;
+    }
     const auto part = checkpoint::hf_part(p, whole);
     NamedResult r{checkpoint::hf_shape(p), {part.begin(), part.end()}};
     if (p.transposed) transpose_in_place(r);
