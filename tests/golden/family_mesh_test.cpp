@@ -70,20 +70,23 @@ TEST_P(FamilyMesh, TrainsAsAlone) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, FamilyMesh,
-                         testing::Values(Family{"gemma",
-                                                ", intermediate_dim: 64, num_kv_heads: 1, head_dim: 8",
-                                                "[q_heads_per_group, mlp, vocab]"},
-                                         Family{"gemma3",
-                                                ", intermediate_dim: 64, num_kv_heads: 2, head_dim: 8, "
-                                                "sliding_window: 5, sliding_window_pattern: 2"},
-                                         Family{"gpt_neox", ", intermediate_dim: 64, rotary_pct: 0.5"},
-                                         Family{"gptj", ", intermediate_dim: 64, rotary_dim: 4"},
-                                         Family{"mpt", ""},
-                                         Family{"olmo3",
-                                                ", intermediate_dim: 64, num_kv_heads: 2, sliding_window: 5, "
-                                                "layer_types: [sliding_attention, full_attention]"}),
-                         [](const auto& info) { return info.param.type; });
+INSTANTIATE_TEST_SUITE_P(
+    Families, FamilyMesh,
+    testing::Values(Family{"gemma", ", intermediate_dim: 64, num_kv_heads: 1, head_dim: 8",
+                           "[q_heads_per_group, mlp, vocab]"},
+                    Family{"gemma3",
+                           ", intermediate_dim: 64, num_kv_heads: 2, head_dim: 8, "
+                           "sliding_window: 5, sliding_window_pattern: 2"},
+                    Family{"gpt_neox", ", intermediate_dim: 64, rotary_pct: 0.5"},
+                    Family{"gptj", ", intermediate_dim: 64, rotary_dim: 4"},
+                    Family{"gpt_oss",
+                           ", intermediate_dim: 48, num_kv_heads: 2, head_dim: 8, "
+                           "sliding_window: 5, n_routed_experts: 4, num_experts_per_tok: 2"},
+                    Family{"mpt", ""},
+                    Family{"olmo3",
+                           ", intermediate_dim: 64, num_kv_heads: 2, sliding_window: 5, "
+                           "layer_types: [sliding_attention, full_attention]"}),
+    [](const auto& info) { return info.param.type; });
 
 }  // namespace
 }  // namespace bora::golden

@@ -75,7 +75,7 @@ TEST_F(Recipes, Gemma2Nano) {
 // One of each family near Llama, and with experts.
 TEST_F(Recipes, NanoModels) {
   for (const std::string type : {"mistral", "qwen2", "qwen3", "olmo2", "smollm3", "granite", "phi3",
-                                 "mixtral", "qwen2_moe", "qwen3_moe", "olmoe"}) {
+                                 "mixtral", "qwen2_moe", "qwen3_moe", "olmoe", "gpt_oss"}) {
     const auto done = train_on_text(type + "_nano.yaml");
     EXPECT_EQ(done.code, 0) << done.output;
     EXPECT_THAT(done.output, HasSubstr(type + " · "));
