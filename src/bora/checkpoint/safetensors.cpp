@@ -226,6 +226,11 @@ std::span<const std::byte> SafetensorsModel::bytes(std::string_view name) const 
   return file.bytes(file.at(name));
 }
 
+void SafetensorsModel::copy(std::string_view name, std::span<std::byte> out) const {
+  const SafetensorsFile& file = file_of(name);
+  file.copy(file.at(name), out);
+}
+
 void SafetensorsModel::forget(std::string_view name) const {
   const SafetensorsFile& file = file_of(name);
   file.forget(file.at(name));

@@ -63,6 +63,7 @@ class SafetensorsModel : public StoredTensors {
   /// NotFound with the nearest name.
   const StoredTensor& at(std::string_view name) const;
   std::span<const std::byte> bytes(std::string_view name) const;
+  void copy(std::string_view name, std::span<std::byte> out) const;  ///< see SafetensorsFile
   void read_floats(std::string_view name, std::span<float> out) const override;
   void forget(std::string_view name) const override;  ///< see SafetensorsFile
   const std::vector<std::unique_ptr<SafetensorsFile>>& files() const { return files_; }

@@ -6,7 +6,7 @@
 
 #include "bora/base/error.h"
 #include "bora/base/file.h"
-#include "bora/checkpoint/safetensors.h"
+#include "bora/checkpoint/mxfp4.h"
 
 namespace bora::checkpoint {
 namespace {
@@ -52,7 +52,7 @@ std::vector<float> StoredTensors::floats(std::string_view name) const {
 
 std::unique_ptr<StoredTensors> open_stored_tensors(const std::string& path) {
   refuse_pickles(path);
-  return std::make_unique<SafetensorsModel>(path);
+  return std::make_unique<Mxfp4Model>(path);
 }
 
 }  // namespace bora::checkpoint

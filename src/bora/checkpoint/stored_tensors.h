@@ -38,8 +38,8 @@ class StoredTensors {
   std::vector<float> floats(std::string_view name) const;
 };
 
-/// The tensors of a Hugging Face directory, of a file or of an index of shards. Errors: those of
-/// SafetensorsModel; Unsupported for a model that is in pickle files alone (pytorch_model.bin, .pt, .pth, .ckpt),
+/// The tensors of a Hugging Face directory, of a file or of an index of shards; those in MXFP4 as floats (mxfp4.h).
+/// Errors: those of Mxfp4Model; Unsupported for a model that is in pickle files alone (pytorch_model.bin, .pt, .pth, .ckpt),
 /// with the way to convert it.
 std::unique_ptr<StoredTensors> open_stored_tensors(const std::string& path);
 
