@@ -4,7 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <string>
+
 #include "bora/base/file.h"
+#include "bora/base/json.h"
 #include "program.h"
 
 namespace bora::golden {
@@ -12,6 +16,7 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 TEST(Report, RunsTellHowTheyEnded) {
   const auto folder = small_project("report");
@@ -24,6 +29,7 @@ TEST(Report, RunsTellHowTheyEnded) {
   EXPECT_THAT(run(folder, {"runs"}).output,
               AllOf(HasSubstr("stopped: trainer.stop_at_step"), HasSubstr("3/40"),
                     HasSubstr("bora train runs/a/config.yaml")));
+  EXPECT_THAT(read_text(folder + "/runs/a/report.html"), HasSubstr("<td>stopped: trainer.stop_at_step</td>"));
   const auto done = run(folder, {"train", "config.yaml", "--trainer.id=a"});
   ASSERT_EQ(done.code, 0) << done.output;
   EXPECT_THAT(done.output, HasSubstr("report runs/a/report.html"));
@@ -34,6 +40,8 @@ TEST(Report, RunsTellHowTheyEnded) {
   const auto runs = run(folder, {"runs"}).output;
   EXPECT_THAT(runs, AllOf(HasSubstr("finished"), HasSubstr("failed: "), HasSubstr("bora report runs/b")));
 
+  EXPECT_THAT(read_text(folder + "/runs/b/report.html"), HasSubstr("<td>failed: "));
+
   const auto both = run(folder, {"report", "runs/a", "runs/b", "--out", "both.html"});
   EXPECT_EQ(both.code, 0) << both.output;
   EXPECT_EQ(both.output, "written: both.html\n");
@@ -41,6 +49,45 @@ TEST(Report, RunsTellHowTheyEnded) {
   const auto wrong = run(folder, {"report", "runs/a", "texts"});
   EXPECT_EQ(wrong.code, 3);
   EXPECT_THAT(wrong.output, HasSubstr("texts does not exist\nhint: bora runs lists the runs of a folder"));
+}
+
+TEST(Report, RunsKeepARecordOfEachStart) {
+  const auto folder = small_project("starts");
+  setenv("SOME_PASSWORD", "canary-of-the-environment", 1);
+  ASSERT_EQ(run(folder, {"train", "config.yaml", "--trainer.stop_at_step=2"}).code, 75);
+  const auto first = parse_json(read_text(folder + "/runs/run/run.json"), "first");
+  const auto rate = "--optimizer.learning_rate=0.0011";
+  ASSERT_EQ(run(folder, {"train", "config.yaml", "--trainer.stop_at_step=5", rate}).code, 75);
+  unsetenv("SOME_PASSWORD");
+  const auto text = read_text(folder + "/runs/run/run.json");
+  EXPECT_THAT(text, Not(HasSubstr("canary-of-the-environment")));
+  const auto record = parse_json(text, "run.json");
+  ASSERT_EQ(record["starts"].size(), 2U) << text;
+  EXPECT_EQ(record["starts"][0], first["starts"][0]) << "kept as it was";
+  const auto& last = record["starts"][1];
+  EXPECT_EQ(last["step"], 2);
+  EXPECT_EQ(last["command"], "bora train config.yaml --trainer.stop_at_step=5 " + std::string(rate));
+  EXPECT_EQ(last["workers"], 1);
+  EXPECT_THAT(last["changed"].dump(), HasSubstr("-> 0.0011"));
+  EXPECT_EQ(record["command"], last["command"]);
+  EXPECT_EQ(record["folder"], folder);
+  EXPECT_EQ(record["data"], first["data"]) << "the same text has the same fingerprint";
+  EXPECT_EQ(record["data"]["one"]["fingerprint"].get<std::string>().size(), 32U);
+  EXPECT_NE(record["data"]["one"]["fingerprint"], record["data"]["two"]["fingerprint"]);
+  for (const char* key : {"bora", "compiler", "libtorch", "host", "system", "cpu", "memory", "arithmetic"})
+    EXPECT_TRUE(record[key].is_string()) << key;
+  if (exists(std::string(BORA_SOURCE_DIR) + "/.git")) {
+    EXPECT_GE(record.value("revision", "").size(), 40U);
+  }
+
+  const auto shown = run(folder, {"inspect", "runs/run"});
+  EXPECT_EQ(shown.code, 0) << shown.output;
+  EXPECT_THAT(
+      shown.output,
+      AllOf(HasSubstr("run         run · stopped · trainer.stop_at_step · 5 of 40 steps\n"),
+            HasSubstr(" · at step 0 · "), HasSubstr(" · at step 2 · "),
+            HasSubstr("stop_at_step=5 " + std::string(rate)), HasSubstr("checkpoint  runs/run/step-5"),
+            HasSubstr("next        bora train runs/run/config.yaml")));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "bora/checkpoint/safetensors.h"
 #include "bora/cli/args.h"
 #include "bora/cli/commands.h"
+#include "bora/report/run_text.h"
 #include "bora/run/dry_run.h"
 #include "bora/run/hf_start.h"
 #include "bora/store/token_cache.h"
@@ -69,6 +70,7 @@ void show_directory(const std::string& path) {
   if (exists(path_join(path, "ledger.json"))) return show_cache(path);
   auto checkpoints = checkpoint::committed_checkpoints(path);
   bool found = !checkpoints.empty();
+  if (report::is_run(path)) fmt::print("{}", report::run_text(report::read_run(path))), found = true;
   for (const auto& c : checkpoints) fmt::print("checkpoint  {}\n", c);
   if (exists(path_join(path, "tokenizer.json"))) show_tokenizer(path), found = true;
   for (const auto& name : files().list(path)) {
@@ -95,7 +97,7 @@ int run_inspect(const Arguments& arguments) {
   Args args(
       "inspect",
       "Show what a checkpoint, run, cache, tokenizer or tensor file holds, or how workers share a model.",
-      "  bora inspect runs/brisk-otter-7/step-600\n  bora inspect model.safetensors\n"
+      "  bora inspect runs/brisk-otter-7\n  bora inspect runs/brisk-otter-7/step-600\n  bora inspect model.safetensors\n"
       "  bora inspect --sharding big.yaml --world 8 --svg sharding.svg");
   args.positional("path", path, "file or directory", false);
   args.option("--sharding", config, "a configuration: which worker holds which block of each parameter");

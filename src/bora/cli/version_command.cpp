@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "bora/base/env.h"
+#include "bora/base/revision.h"
 #include "bora/cli/args.h"
 #include "bora/cli/commands.h"
 #include "bora/core/cuda_plugin.h"
@@ -37,6 +38,8 @@ int run_version(const Arguments& arguments) {
   core::initialize();
   auto info = core::runtime_info();
   fmt::print("Bora {}\n", BORA_VERSION);
+  if (const auto revision = program_revision(); !revision.empty())
+    fmt::print("{:<12}{}\n", "revision", revision);
   fmt::print("{:<12}{}\n", "libtorch", info.libtorch);
   fmt::print("{:<12}{} ({} threads, {})\n", "cpu", info.cpu, info.threads, info.instructions);
   fmt::print("{:<12}{}\n", "matmul", info.matmul);

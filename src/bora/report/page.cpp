@@ -191,6 +191,20 @@ std::string configuration(const RunFiles& run) {
                      html_text(run.summary.name), table(rows));
 }
 
+std::string starts_of(const RunFiles& run) {
+  if (run.starts.empty()) return "";
+  const std::vector<std::string> keys = {"started", "step",    "command", "revision",
+                                         "host",    "workers", "threads", "changed"};
+  auto rows = row(keys, "th");
+  for (const auto& start : run.starts) {
+    std::vector<std::string> cells;
+    for (const auto& key : keys) cells.push_back(start.contains(key) ? html_text(start.at(key)) : "");
+    rows += row(cells);
+  }
+  return fmt::format("<details><summary>Starts of {}: {}</summary>{}</details>\n",
+                     html_text(run.summary.name), run.starts.size(), table(rows));
+}
+
 std::string title_of(const std::vector<RunFiles>& runs) {
   std::vector<std::string> names;
   for (const auto& run : runs) names.push_back(run.summary.name);
@@ -203,7 +217,7 @@ std::string report_page(const std::vector<RunFiles>& runs) {
   const auto title = title_of(runs);
   std::string body = overview(runs) + problems(runs) + "<h2>Curves</h2>\n" + charts(runs) + samples(runs) +
                      differences(runs) + "<h2>Configuration</h2>\n";
-  for (const auto& run : runs) body += configuration(run);
+  for (const auto& run : runs) body += configuration(run) + starts_of(run);
   return fmt::format(
       "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
       "<meta name=\"viewport\" content=\"width=device-width\"><title>{0}</title>\n<style>{1}{2}</style></head>\n"

@@ -7,6 +7,7 @@
 
 #include "bora/base/error.h"
 #include "bora/base/file.h"
+#include "bora/report/run_text.h"
 #include "bora/report/status.h"
 
 namespace bora::report {
@@ -61,6 +62,30 @@ TEST_F(Page, ComparesRuns) {
   EXPECT_THAT(report_page(runs), AllOf(HasSubstr("Where the configurations differ"),
                                        HasSubstr("<td>optimizer.learning_rate</td><td>0.1</td><td>0.2</td>"),
                                        HasSubstr("line s1")));
+}
+
+TEST_F(Page, ShowsEachStart) {
+  const auto directory = run("a", "0.1");
+  write("a", "run.json",
+        R"({"bora": "0.1.0", "host": "here", "data": {"one": {"tokens": 7, "fingerprint": "f7"}},
+            "starts": [{"started": "May", "step": 0, "command": "bora train x.yaml"},
+                       {"started": "June", "step": 5, "workers": 2, "threads": 3, "changed": ["lr: 1 -> 2", "k: a -> <b>"]},
+                       3]})");
+  const auto read = read_run(directory);
+  ASSERT_EQ(read.starts.size(), 3U);
+  EXPECT_EQ(read.record.at("data.one.tokens"), "7");
+  EXPECT_FALSE(read.record.contains("starts"));
+  const auto page = report_page({read});
+  EXPECT_THAT(page, AllOf(HasSubstr("Starts of a: 3"), HasSubstr("<td>June</td><td>5</td>"),
+                          HasSubstr("lr: 1 -&gt; 2, k: a -&gt; &lt;b&gt;")));
+  EXPECT_THAT(
+      run_text(read),
+      AllOf(HasSubstr("run         a · finished · 3 of 3 steps\nloss        3.25\n"),
+            HasSubstr("\ndata        one · 7 tokens · fingerprint f7\n"),
+            HasSubstr("\nprogram     Bora 0.1.0\nmachine     here\n"),
+            HasSubstr("\nstarts      May · at step 0 · bora train x.yaml\n"
+                      "            June · at step 5 · 2 workers · 3 threads each · changed lr: 1 -> 2, "),
+            HasSubstr("\nnext        bora report ")));
 }
 
 TEST_F(Page, NamesDamagedFilesAndShowsTheRest) {

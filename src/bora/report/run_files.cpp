@@ -32,12 +32,26 @@ void read_config(RunFiles& run, const std::string& file) {
   if (!tree.empty()) flatten(tree.root(), "", run.config);
 }
 
+// A list of texts becomes one.
+void flatten(const Json& json, const std::string& path, Texts& out) {
+  if (json.is_string()) out[path] = json.get<std::string>();
+  if (json.is_number() || json.is_boolean()) out[path] = json.dump();
+  if (json.is_object())
+    for (const auto& [key, value] : json.items()) flatten(value, path.empty() ? key : path + "." + key, out);
+  if (!json.is_array()) return;
+  std::vector<std::string> texts;
+  for (const auto& element : json)
+    if (element.is_string()) texts.push_back(element.get<std::string>());
+  if (!texts.empty()) out[path] = join(texts);
+}
+
 void read_record(RunFiles& run, const std::string& file) {
-  const auto record = parse_json(read_text(file), file);
-  for (const auto& [key, value] : record.items()) {
-    if (value.is_string()) run.record[key] = value.get<std::string>();
-    if (value.is_number()) run.record[key] = value.dump();
-  }
+  auto record = parse_json(read_text(file), file);
+  if (!record.is_object()) return;
+  if (const auto starts = record.find("starts"); starts != record.end() && starts->is_array())
+    for (const auto& start : *starts) flatten(start, "", run.starts.emplace_back());
+  record.erase("starts");
+  flatten(record, "", run.record);
 }
 
 void read_texts(RunFiles& run, const std::string& file) {

@@ -15,9 +15,10 @@ struct RunFiles {
   RunSummary summary;
   Curves curves;                              ///< of metrics.jsonl and timing.jsonl
   std::map<std::string, std::string> config;  ///< every key of config.yaml, dotted, and its value in a line
-  std::map<std::string, std::string> record;  ///< the texts and numbers of run.json
-  std::map<std::string, std::string> texts;   ///< of text.jsonl, the newest of each name
-  std::vector<std::string> problems;          ///< files that could not be read, and why
+  std::map<std::string, std::string> record;  ///< texts and numbers of run.json, dotted: "data.one.tokens"
+  std::vector<std::map<std::string, std::string>> starts;  ///< the same of each start, the first one first
+  std::map<std::string, std::string> texts;                ///< of text.jsonl, the newest of each name
+  std::vector<std::string> problems;                       ///< files that could not be read, and why
 };
 
 /// Damaged files are named in `problems` and the others read all the same. Errors: NotFound where there is no

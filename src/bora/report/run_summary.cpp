@@ -8,23 +8,12 @@
 
 #include "bora/base/error.h"
 #include "bora/base/file.h"
+#include "bora/base/shell_words.h"
 #include "bora/report/curves.h"
 #include "bora/report/status.h"
 
 namespace bora::report {
 namespace {
-
-// A word that a shell reads as it is.
-std::string shell_word(const std::string& text) {
-  const auto plain = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           std::string_view("_./=,+-@%").find(c) != std::string_view::npos;
-  };
-  if (!text.empty() && std::all_of(text.begin(), text.end(), plain)) return text;
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
 
 // The system gives the lock back when the process that held it ends, however it ends.
 bool is_held(const std::string& lock) {

@@ -2,13 +2,26 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/run/run_record.h"
 
+#include <fmt/core.h>
+#include <gnu/libc-version.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <array>
 #include <string_view>
 
 #include "bora/base/clock.h"
+#include "bora/base/env.h"
 #include "bora/base/file.h"
+#include "bora/base/hash.h"
 #include "bora/base/json.h"
+#include "bora/base/revision.h"
 #include "bora/base/secrets.h"
+#include "bora/base/text.h"
 #include "bora/core/runtime.h"
+#include "bora/run/changed_keys.h"
+#include "bora/run/machine.h"
+#include "bora/store/token_cache.h"
 
 namespace bora::run {
 namespace {
@@ -22,25 +35,102 @@ Json recorded(const std::string& run_directory, const char* key) {
   return record.is_object() ? record.value(key, Json()) : Json();
 }
 
+Json environment() {
+  Json out = Json::object();
+  for (const auto& v : env::all())
+    if (v.value) out[std::string(v.name)] = *v.value;
+  return out;
+}
+
+std::string working_folder() {
+  std::array<char, 4096> here{};
+  return ::getcwd(here.data(), here.size()) == nullptr ? "unknown" : here.data();
+}
+
+std::string system_text() {
+  utsname about{};
+  if (::uname(&about) != 0) return "unknown";
+  return fmt::format("{} {} {}, glibc {}", about.sysname, about.release, about.machine,
+                     ::gnu_get_libc_version());
+}
+
+// The program, its machine and how it was called.
+Json record_of_start(const RunPlace& place, const RunStart& start) {
+  const auto info = core::runtime_info();
+  Json out = {{"bora", BORA_VERSION}};
+  if (const auto revision = program_revision(); !revision.empty()) out["revision"] = revision;
+  out.update({{"compiler", __VERSION__},
+              {"libtorch", info.libtorch},
+              {"command", "bora train " + place.command},
+              {"folder", working_folder()},
+              {"host", env::hostname().value_or("unknown")},
+              {"system", system_text()},
+              {"cpu", info.cpu},
+              {"memory", human_bytes(machine_memory())},
+              {"simd", info.simd_target},
+              {"matmul", info.matmul},
+              {"arithmetic", info.arithmetic},
+              {"threads", info.threads},
+              {"workers", start.workers},
+              {"lanes", start.lanes},
+              {"environment", environment()},
+              {"started", iso_time(start.time)}});
+  return out;
+}
+
+// Of all starts only what may differ between them is kept. The same process writes its start again when its
+// caches are complete; what it changed is known the first time alone.
+void keep_start(Json& starts, const Json& record, const RunStart& start,
+                const std::vector<ConfigChange>& changes) {
+  constexpr std::array kKept = {"bora", "revision", "libtorch", "command", "host",
+                                "cpu",  "threads",  "workers",  "lanes",   "arithmetic"};
+  Json entry = {{"started", record.at("started")}, {"step", start.step}};
+  entry["process"] = ::getpid();
+  for (const auto* key : kKept)
+    if (record.contains(key)) entry[key] = record.at(key);
+  for (const auto& change : changes) entry["changed"].push_back(shown(change));
+  if (!starts.empty()) {
+    auto& last = starts.back();
+    const auto is_same = [&](const char* key) {
+      return last.is_object() && last.value(key, Json()) == entry[key];
+    };
+    if (is_same("started") && is_same("process")) {
+      if (last.contains("changed")) entry["changed"] = last["changed"];
+      starts.erase(starts.size() - 1);
+    }
+  }
+  starts.push_back(std::move(entry));
+}
+
+// Equal words, equal tokens in the same order.
+std::string fingerprint_of(const store::TokenCache& cache) {
+  Hasher hasher;
+  for (const auto& shard : cache.ledger().shards)
+    hasher.update(shard.tokens.hex() + shard.offsets.hex() + shard.weights.hex());
+  return hasher.digest().hex();
+}
+
+Json record_of(const store::TokenCache& cache) {
+  return {{"tokens", cache.num_tokens()},
+          {"documents", cache.num_documents()},
+          {"bytes", cache.num_bytes()},
+          {"fingerprint", fingerprint_of(cache)}};
+}
+
 }  // namespace
 
-void record_run(const LoadedConfig& loaded, const RunPlace& place, const TextData& text, std::int64_t lanes,
-                double started) {
+void record_run(const LoadedConfig& loaded, const RunPlace& place, const TextData& text,
+                const RunStart& start) {
+  const auto changes = changed_keys(place.directory, loaded.config);
   auto config = loaded.config;
   write_atomically(path_join(place.directory, "config.yaml"), write_config(config), Access::Owner);
-  auto info = core::runtime_info();
-  Json record = {{"bora", BORA_VERSION},
-                 {"libtorch", info.libtorch},
-                 {"cpu", info.cpu},
-                 {"simd", info.simd_target},
-                 {"matmul", info.matmul},
-                 {"arithmetic", info.arithmetic},
-                 {"threads", info.threads},
-                 {"lanes", lanes},
-                 {"started", iso_time(started)}};
-  for (const auto& c : text.caches) {
-    if (c.train) record["data"][c.name] = c.train->num_tokens();
-  }
+  auto record = record_of_start(place, start);
+  auto starts = recorded(place.directory, "starts");
+  if (!starts.is_array()) starts = Json::array();
+  keep_start(starts, record, start, changes);
+  record["starts"] = std::move(starts);
+  for (const auto& c : text.caches)
+    if (c.train) record["data"][c.name] = record_of(*c.train);
   record["tokenizer"] = text.tokenizer.fingerprint().hex();
   write_atomically(record_file(place.directory), redact(record.dump(2)) + "\n", Access::Owner);
   text.tokenizer.save(path_join(place.directory, "tokenizer"));

@@ -14,9 +14,18 @@
 
 namespace bora::run {
 
-/// Writes all of it. `started`: seconds since the epoch. Errors: Io.
-void record_run(const LoadedConfig& loaded, const RunPlace& place, const TextData& text, std::int64_t lanes,
-                double started);
+/// One start of a run.
+struct RunStart {
+  double time = 0;        ///< seconds since the epoch
+  std::int64_t step = 0;  ///< at which it goes on
+  std::int64_t lanes = 1;
+  int workers = 1;
+};
+
+/// Writes all of it. A start is kept beside the earlier ones; written again, it takes its own place. Errors:
+/// Io.
+void record_run(const LoadedConfig& loaded, const RunPlace& place, const TextData& text,
+                const RunStart& start);
 
 /// How the run was computed when it was last started; empty if nobody knows. A damaged record is no reason
 /// not to go on.

@@ -100,7 +100,6 @@ void Session::prepare() {
   find_lanes();
   if (is_first()) {
     earlier_arithmetic_ = recorded_arithmetic(place_.directory);
-    record();
     if (const auto from = model_to_start_from(config()); !from.empty())
       keep_generation(from, text_->tokenizer, place_.directory);
   }
@@ -109,7 +108,9 @@ void Session::prepare() {
 }
 
 void Session::record() const {
-  if (is_first()) record_run(loaded_, place_, *text_, lanes_, started_);
+  if (!is_first()) return;
+  record_run(loaded_, place_, *text_,
+             {.time = started_, .step = start_step_, .lanes = lanes_, .workers = workers_->size()});
 }
 
 // Rank 0 looks what earlier starts have had.
@@ -162,6 +163,8 @@ void Session::make_trainer() {
 }
 
 void Session::open(std::function<void()> when_built) {
+  start_step_ = trainer_->next_step();
+  record();
   if (is_first()) {
     tracker_ = track::make_tracker(config().trainer.trackers(),
                                    {place_.directory, place_.id, trainer_->next_step()});

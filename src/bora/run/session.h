@@ -88,6 +88,7 @@ class Session {
   std::unique_ptr<track::ThroughputMeter> meter_;
   std::span<Hook* const> hooks_;
   std::int64_t lanes_ = 1;
+  std::int64_t start_step_ = 0;
   std::string earlier_arithmetic_;
   double waited_ = 0;
 };

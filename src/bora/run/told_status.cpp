@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/run/told_status.h"
 
+#include <exception>
+
 #include "bora/base/error.h"
 #include "bora/base/file.h"
 #include "bora/base/log.h"
@@ -15,7 +17,7 @@ namespace {
 void or_warn(const std::function<void()>& write) {
   try {
     write();
-  } catch (const Error& e) {
+  } catch (const std::exception& e) {
     log_warning("{}", e.what());
   }
 }
@@ -33,6 +35,19 @@ void tell(Session& session, report::Phase phase, int code = 0, const std::string
   });
 }
 
+// Whether it was written.
+bool draw(Session& session, const std::string& page) {
+  if (!session.is_first()) return false;
+  bool written = false;
+  or_warn([&] {
+    report::write_report({session.place().directory}, page);
+    written = true;
+  });
+  return written;
+}
+
+std::string page_of(const Session& session) { return path_join(session.place().directory, "report.html"); }
+
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 std::string why_stopped(const Session& session, std::int64_t step) {
@@ -45,25 +60,23 @@ int telling_the_end(Session& session, const std::function<int()>& body) {
   tell(session, report::Phase::Running);
   try {
     const int code = body();
-    if (code != 0)
+    if (code != 0) {
       tell(session, report::Phase::Stopped, code, why_stopped(session, session.trainer().next_step()));
+      draw(session, page_of(session));
+    }
     return code;
   } catch (...) {
     const auto error = core::current_error();
     tell(session, report::Phase::Failed, exit_code(error.kind()), first_line(error.what()));
+    draw(session, page_of(session));
     throw;
   }
 }
 
 void tell_finished(Session& session) {
   tell(session, report::Phase::Finished);
-  if (!session.is_first()) return;
-  const auto& directory = session.place().directory;
-  const auto page = path_join(directory, "report.html");
-  or_warn([&] {
-    report::write_report({directory}, page);
-    session.console().line("report " + page);
-  });
+  const auto page = page_of(session);
+  if (draw(session, page)) session.console().line("report " + page);
 }
 
 }  // namespace bora::run

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/report/run_text.h"
+
+#include <fmt/core.h>
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "bora/base/text.h"
+
+namespace bora::report {
+namespace {
+
+std::string line(std::string_view name, const std::string& text) {
+  return text.empty() ? "" : fmt::format("{:<12}{}\n", name, text);
+}
+
+// Those that are known, one after the other.
+std::string joined(const std::vector<std::string>& parts) {
+  std::string out;
+  for (const auto& part : parts)
+    if (!part.empty()) out += (out.empty() ? "" : " · ") + part;
+  return out;
+}
+
+std::string value_of(const std::map<std::string, std::string>& all, const std::string& key,
+                     std::string_view before = "", std::string_view after = "") {
+  const auto found = all.find(key);
+  return found == all.end() ? "" : fmt::format("{}{}{}", before, found->second, after);
+}
+
+std::optional<double> newest(const RunFiles& run, const std::string& name) {
+  const auto found = run.curves.find(name);
+  if (found == run.curves.end()) return std::nullopt;
+  return found->second.back().value;
+}
+
+std::string number(std::string_view before, const std::optional<double>& value, std::string_view after = "") {
+  return value ? fmt::format("{}{:.4g}{}", before, *value, after) : "";
+}
+
+std::string state_line(const RunSummary& s) {
+  const auto steps = s.num_train_steps
+                         ? fmt::format("{} of {} steps", with_commas(s.step), with_commas(*s.num_train_steps))
+                         : fmt::format("{} steps", with_commas(s.step));
+  return joined({s.name, s.state, s.reason, steps});
+}
+
+std::string numbers_line(const RunFiles& run) {
+  const auto& s = run.summary;
+  return joined({number("", s.loss), number("evaluation ", newest(run, "eval/loss")),
+                 number("", newest(run, "eval/bpb"), " bits per byte"),
+                 s.tokens_per_second ? human_count(*s.tokens_per_second) + " tokens/s" : "",
+                 number("MFU ", newest(run, "throughput/mfu"), " %")});
+}
+
+std::string threads_of(const std::map<std::string, std::string>& record) {
+  const auto workers = value_of(record, "workers"), threads = value_of(record, "threads", "", " threads");
+  return workers.empty() || workers == "1" ? threads : joined({workers + " workers", threads + " each"});
+}
+
+std::string start_line(const std::map<std::string, std::string>& start) {
+  return joined({value_of(start, "started"), value_of(start, "step", "at step "),
+                 value_of(start, "revision").substr(0, 12), value_of(start, "host"), threads_of(start),
+                 value_of(start, "command"), value_of(start, "changed", "changed ")});
+}
+
+// Of each data set what `data.NAME.KEY` of the record says.
+std::string data_lines(const std::map<std::string, std::string>& record) {
+  constexpr std::string_view kBefore = "data.", kLast = ".fingerprint";
+  std::string out;
+  for (const auto& [key, fingerprint] : record) {
+    if (!key.starts_with(kBefore) || !key.ends_with(kLast)) continue;
+    const auto set = key.substr(0, key.size() - kLast.size());
+    out += line(out.empty() ? "data" : "",
+                joined({set.substr(kBefore.size()), value_of(record, set + ".documents", "", " documents"),
+                        value_of(record, set + ".tokens", "", " tokens"), "fingerprint " + fingerprint}));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string run_text(const RunFiles& run) {
+  const auto& r = run.record;
+  auto out = line("run", state_line(run.summary)) + line("loss", numbers_line(run)) +
+             line("model", joined({value_of(run.config, "model.type"), value_of(run.config, "optimizer.type"),
+                                   value_of(run.config, "trainer.mp")})) +
+             data_lines(r) + line("tokenizer", value_of(r, "tokenizer", "fingerprint ")) +
+             line("program", joined({value_of(r, "bora", "Bora "), value_of(r, "revision"),
+                                     value_of(r, "libtorch", "libtorch "), value_of(r, "compiler")})) +
+             line("machine", joined({value_of(r, "host"), value_of(r, "cpu"), threads_of(r),
+                                     value_of(r, "memory"), value_of(r, "system")})) +
+             line("arithmetic", value_of(r, "arithmetic"));
+  for (std::size_t i = 0; i < run.starts.size(); ++i)
+    out += line(i == 0 ? "starts" : "", start_line(run.starts[i]));
+  for (const auto& problem : run.problems) out += line("damaged", problem);
+  return out + line("next", run.summary.next);
+}
+
+}  // namespace bora::report
