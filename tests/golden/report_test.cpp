@@ -53,6 +53,7 @@ TEST(Report, RunsTellHowTheyEnded) {
 
 TEST(Report, RunsKeepARecordOfEachStart) {
   const auto folder = small_project("starts");
+  ASSERT_EQ(run(folder, {"cache", "config.yaml"}).code, 0) << "complete before the first start ends";
   setenv("SOME_PASSWORD", "canary-of-the-environment", 1);
   ASSERT_EQ(run(folder, {"train", "config.yaml", "--trainer.stop_at_step=2"}).code, 75);
   const auto first = parse_json(read_text(folder + "/runs/run/run.json"), "first");
