@@ -16,7 +16,11 @@ namespace bora::cli {
 
 namespace {
 
-bool flags_only = false;
+// While set, Args::parse throws what was declared instead of parsing.
+bool specs_only = false;
+struct SpecListed {
+  CommandSpec spec;
+};
 
 // 1e3 is a whole number too, as in configurations.
 std::optional<std::string> read_number(const std::string& text, const Range& range, std::int64_t& value) {
@@ -39,11 +43,23 @@ std::optional<std::string> read_number(const std::string& text, const Range& ran
 
 }  // namespace
 
-void list_flags_only(bool on) { flags_only = on; }
+std::vector<CommandSpec> command_specs() {
+  std::vector<CommandSpec> out;
+  specs_only = true;
+  for (const auto& command : commands()) {
+    try {
+      command.run({});
+    } catch (SpecListed& listed) {
+      out.push_back(std::move(listed.spec));
+    }
+  }
+  specs_only = false;
+  return out;
+}
 
 struct Args::State {
   CLI::App app;
-  std::vector<std::string> names;
+  CommandSpec spec;
   std::vector<std::pair<std::string, std::string>>* overrides = nullptr;
 
   // As it was written; read when all of the command line is there, so that all mistakes are told at once.
@@ -54,12 +70,16 @@ struct Args::State {
   };
   std::deque<Number> numbers;  // CLI11 keeps their addresses
 
+  void declare(const std::string& name, const std::string& doc, bool takes_value = true) {
+    spec.arguments.push_back({name, doc, !name.starts_with('-'), takes_value});
+  }
+
   template <class T>
   void add(const std::string& name, T& value, const std::string& doc, bool required) {
     auto* o = app.add_option(name, value, doc);
     if (value != T{}) o->capture_default_str();
     if (required) o->required();
-    names.push_back(name);
+    declare(name, doc);
   }
 
   template <class T>
@@ -72,7 +92,7 @@ struct Args::State {
     if (value != T{}) number.option->default_str(fmt::format("{}", value));
     if (required) number.option->required();
     number.read = [&value, range](const std::string& text) { return read_number(text, range, value); };
-    names.push_back(name);
+    declare(name, doc);
   }
 };
 
@@ -81,6 +101,9 @@ Args::Args(std::string_view command, std::string_view summary, std::string_view 
   state_->app.name(fmt::format("bora {}", command));
   state_->app.description(std::string(summary));
   state_->app.footer(fmt::format("Examples:\n{}", examples));
+  state_->spec.name = command;
+  state_->spec.summary = summary;
+  state_->spec.examples = examples;
 }
 Args::~Args() = default;
 
@@ -90,7 +113,7 @@ Args& Args::option(const std::string& name, std::string& value, const std::strin
 }
 Args& Args::option(const std::string& name, std::vector<std::string>& values, const std::string& doc) {
   state_->app.add_option(name, values, doc)->allow_extra_args(false);
-  state_->names.push_back(name);
+  state_->declare(name, doc);
   return *this;
 }
 Args& Args::option(const std::string& name, std::int64_t& value, const Range& range, const std::string& doc,
@@ -105,7 +128,7 @@ Args& Args::option(const std::string& name, double& value, const Range& range, c
 }
 Args& Args::flag(const std::string& name, bool& value, const std::string& doc) {
   state_->app.add_flag(name, value, doc);
-  state_->names.push_back(name);
+  state_->declare(name, doc, /*takes_value=*/false);
   return *this;
 }
 Args& Args::positional(const std::string& name, std::string& value, const std::string& doc, bool required) {
@@ -119,7 +142,18 @@ Args& Args::positional(const std::string& name, std::vector<std::string>& values
 }
 Args& Args::overrides(std::vector<std::pair<std::string, std::string>>& values) {
   state_->overrides = &values;
+  state_->spec.takes_overrides = true;
   return *this;
+}
+Args& Args::words(std::vector<std::string> words) {
+  state_->spec.words = std::move(words);
+  return *this;
+}
+
+std::vector<std::string> Args::names() const {
+  std::vector<std::string> out;
+  for (const auto& argument : state_->spec.arguments) out.push_back(argument.name);
+  return out;
 }
 
 namespace {
@@ -200,9 +234,9 @@ void Args::read_numbers() const {
 }
 
 void Args::parse(const std::vector<std::string>& arguments) {
-  if (flags_only) throw FlagsListed{state_->names};
+  if (specs_only) throw SpecListed{std::move(state_->spec)};
   auto rest = arguments;
-  if (state_->overrides != nullptr) rest = take_overrides(arguments, *state_->overrides, state_->names);
+  if (state_->overrides != nullptr) rest = take_overrides(arguments, *state_->overrides, names());
   std::reverse(rest.begin(), rest.end());  // CLI11 takes them from the back
   try {
     state_->app.parse(rest);
@@ -213,7 +247,7 @@ void Args::parse(const std::vector<std::string>& arguments) {
     const auto name = state_->app.get_name();
     const auto command = name.substr(name.find(' ') + 1);
     const auto left = state_->app.remaining();
-    fail(ErrorKind::Usage, "{}: {}\nhint: {} --help", command, unknown_argument(left, state_->names, command),
+    fail(ErrorKind::Usage, "{}: {}\nhint: {} --help", command, unknown_argument(left, names(), command),
          name);
   } catch (const CLI::ParseError& e) {
     const auto name = state_->app.get_name();
@@ -221,7 +255,5 @@ void Args::parse(const std::vector<std::string>& arguments) {
   }
   read_numbers();
 }
-
-std::vector<std::string> Args::flag_names() const { return state_->names; }
 
 }  // namespace bora::cli

@@ -14,6 +14,21 @@
 
 namespace bora::cli {
 
+/// An argument as it is declared.
+struct ArgumentSpec {
+  std::string name;  ///< "-n,--workers", "--quiet", or "config" of a positional
+  std::string doc;
+  bool is_positional = false, takes_value = true;
+};
+
+/// All that a command takes: what --help, --flags, completions and man pages are made of.
+struct CommandSpec {
+  std::string name, summary, examples;
+  std::vector<ArgumentSpec> arguments;
+  std::vector<std::string> words;  ///< that the first positional may be; empty: anything
+  bool takes_overrides = false;    ///< --a.b.c=value
+};
+
 /// The arguments of one command. Declare, then parse; errors are Usage errors that name the flag and show the
 /// usage line. `--help` prints and leaves by throwing HelpShown.
 class Args {
@@ -36,15 +51,15 @@ class Args {
   Args& positional(const std::string& name, std::string& value, const std::string& doc, bool required = true);
   Args& positional(const std::string& name, std::vector<std::string>& values, const std::string& doc,
                    bool required = true);
+  /// What the first positional may be, for completions; the command looks at it itself.
+  Args& words(std::vector<std::string> words);
   /// Accepts --a.b.c=value (and --a.b.c value) as configuration overrides.
   Args& overrides(std::vector<std::pair<std::string, std::string>>& values);
 
   void parse(const std::vector<std::string>& arguments);
 
-  /// Names of the declared flags, for the frozen list.
-  std::vector<std::string> flag_names() const;
-
  private:
+  std::vector<std::string> names() const;
   void read_numbers() const;
   struct State;
   std::unique_ptr<State> state_;
@@ -59,10 +74,7 @@ struct Command {
 };
 const std::vector<Command>& commands();
 
-/// While set, Args::parse throws FlagsListed with its flags instead of parsing: `bora --flags`.
-struct FlagsListed {
-  std::vector<std::string> names;
-};
-void list_flags_only(bool on);
+/// What each command declares, in the order of commands().
+std::vector<CommandSpec> command_specs();
 
 }  // namespace bora::cli

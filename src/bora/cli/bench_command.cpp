@@ -150,7 +150,8 @@ int run_bench(const Arguments& arguments) {
             "Time a training step (AdamW, one lane) and each matrix product of it alone; one JSON line.",
             "  bora bench train --model gpt2-124m --batch 4 --seq 256\n  bora bench train --model llama-nano "
             "--parts");
-  args.positional("what", what, "train, workers or generate: see bora bench workers --help");
+  args.positional("what", what, "train, workers or generate: see bora bench workers --help")
+      .words({"train", "workers", "generate"});
   args.option("--model", name, "gpt2-124m, llama-nano, llama-mid, llama-125m or quickstart");
   args.option("--batch", batch, kSize, "sequences");
   args.option("--seq", seq, kSize, "tokens per sequence");

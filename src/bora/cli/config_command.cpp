@@ -150,7 +150,8 @@ int run_config(const Arguments& arguments) {
             "  bora config diff a.yaml runs/brisk-otter-7      exit code 1 where they differ\n"
             "  bora config schema > bora.schema.json           for editors\n"
             "  bora config migrate levanter.yaml > my.yaml     the keys that count, as Bora writes them");
-  args.positional("what", what, "explain, diff, schema or migrate");
+  args.positional("what", what, "explain, diff, schema or migrate")
+      .words({"explain", "diff", "schema", "migrate"});
   args.positional("arguments", given, "a key; two files or runs; nothing; a file", false);
   args.parse(arguments);
   if (what == "explain") {

@@ -71,7 +71,7 @@ int run_data(const Arguments& arguments) {
       "data", "Show a batch as the model will see it, or what the data sets are like.",
       "  bora data inspect recipes/quickstart.yaml --step 100\n  bora data stats recipes/quickstart.yaml "
       "--html data.html");
-  args.positional("what", what, "inspect (a batch) or stats (of each data set)");
+  args.positional("what", what, "inspect (a batch) or stats (of each data set)").words({"inspect", "stats"});
   args.positional("config", configs, "YAML files that name the data");
   args.option("--step", step, kStep, "inspect: which batch");
   args.option("--rows", rows, kSize, "inspect: so many of its sequences");

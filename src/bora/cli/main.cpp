@@ -17,6 +17,7 @@
 #include "bora/cli/args.h"
 #include "bora/cli/commands.h"
 #include "bora/cli/describe.h"
+#include "bora/cli/man_page.h"
 #include "bora/core/runtime.h"
 #include "bora/models/builtin.h"
 #include "bora/optim/builtin.h"
@@ -43,6 +44,7 @@ const std::vector<Command>& commands() {
       {"runs", "list runs: state, step, loss, and the command that comes next", run_runs},
       {"report", "draw a run, or several over each other, as one page", run_report},
       {"bench", "time a training step and its parts", run_bench},
+      {"completion", "what bash, zsh or fish need to complete this program's words", run_completion},
       {"version", "versions, machine and environment", run_version},
   };
   return all;
@@ -54,25 +56,21 @@ void print_help() {
   fmt::print("Bora trains language models.\n\nUsage: bora COMMAND [arguments]\n\n");
   for (const auto& c : commands()) fmt::print("  {:<16} {}\n", c.name, c.summary);
   fmt::print(
-      "\nbora help COMMAND shows each command's flags and examples.\n"
+      "\nbora help COMMAND shows each command's flags and examples, bora help --man [COMMAND] as a manual page.\n"
       "Start with: bora train recipes/quickstart.yaml\n");
 }
 
 // Every command's flags, a line each: the list that a test keeps frozen.
 int print_flags() {
-  list_flags_only(true);
-  for (const auto& c : commands()) {
-    try {
-      c.run({});
-    } catch (const FlagsListed& listed) {
-      for (const auto& name : listed.names) fmt::print("{} {}\n", c.name, name);
-    }
-  }
+  for (const auto& command : command_specs())
+    for (const auto& argument : command.arguments) fmt::print("{} {}\n", command.name, argument.name);
   return 0;
 }
 
 int run(const std::vector<std::string>& arguments) {
   const bool asks = !arguments.empty() && arguments[0] == "help";
+  if (asks && arguments.size() > 1 && arguments[1] == "--man")
+    return print_man_page({arguments.begin() + 2, arguments.end()});
   if (asks && arguments.size() > 1) return run({arguments[1], "--help"});
   if (asks || arguments.empty() || arguments[0] == "--help" || arguments[0] == "-h") {
     print_help();

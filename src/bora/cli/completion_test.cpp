@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/cli/completion.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "bora/base/error.h"
+#include "bora/base/file.h"
+#include "bora/base/text.h"
+#include "bora/cli/man_page.h"
+
+namespace bora::cli {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+CompletionWords all_words() {
+  return {commands(),
+          command_specs(),
+          {"data.tokenizer", "data_seed", "trainer.checkpointer.keep", "trainer.seed"}};
+}
+
+bool has_program(const std::string& path) { return ::access(path.c_str(), X_OK) == 0; }
+
+// What a shell says to a script.
+std::string said_by(const std::string& command) {
+  FILE* pipe = ::popen((command + " 2>&1").c_str(), "r");
+  std::string out;
+  for (int c = std::fgetc(pipe); c != EOF; c = std::fgetc(pipe)) out += static_cast<char>(c);
+  ::pclose(pipe);
+  return out;
+}
+
+class Completion : public testing::Test {
+ protected:
+  Completion() : folder_(path_join(testing::TempDir(), "bora_completion")) {
+    remove_all(folder_);
+    files().make_directories(folder_ + "/runs/calm-heron");
+    files().make_directories(folder_ + "/runs/brisk-otter");
+    write_atomically(folder_ + "/bora.bash", completion_script("bash", all_words()));
+  }
+  // What bash offers for the last of the words.
+  std::vector<std::string> offered(const std::string& words) const {
+    auto lines =
+        split(said_by("cd " + folder_ + " && bash -c 'set -u; source ./bora.bash; COMP_WORDS=(" + words +
+                      "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _bora; printf \"%s\\n\" "
+                      "${COMPREPLY[@]+\"${COMPREPLY[@]}\"}'"),
+              '\n');
+    std::erase(lines, "");
+    return lines;
+  }
+  std::string folder_;
+};
+
+TEST_F(Completion, OfBashOffersWhatTheProgramTakes) {
+  if (!has_program("/bin/bash")) GTEST_SKIP() << "no bash here";
+  EXPECT_THAT(offered("bora tra"), ElementsAre("train", "train-tokenizer"));
+  EXPECT_THAT(offered("bora help ru"), ElementsAre("runs"));
+  EXPECT_THAT(offered("bora train --dry"), ElementsAre("--dry_run"));
+  EXPECT_THAT(offered("bora launch -n 2 -- train --acc"), ElementsAre("--accept_changes"));
+  EXPECT_THAT(offered("bora launch --rest"), ElementsAre("--restarts"));
+  EXPECT_THAT(offered("bora config mi"), ElementsAre("migrate"));
+  EXPECT_THAT(offered("bora config explain mi"), IsEmpty()) << "its first word is there";
+  EXPECT_THAT(offered("bora train --config_path x"), IsEmpty()) << "a file: readline's own";
+}
+
+TEST_F(Completion, OfBashOffersKeysDotByDot) {
+  if (!has_program("/bin/bash")) GTEST_SKIP() << "no bash here";
+  EXPECT_THAT(offered("bora train --da"), ElementsAre("--data.", "--data_seed="));
+  EXPECT_THAT(offered("bora train --trainer."), ElementsAre("--trainer.checkpointer.", "--trainer.seed="));
+  EXPECT_THAT(offered("bora train --trainer"), ElementsAre("--trainer."));
+  EXPECT_THAT(offered("bora generate --trainer."), IsEmpty()) << "takes no keys";
+}
+
+TEST_F(Completion, OfBashOffersRuns) {
+  if (!has_program("/bin/bash")) GTEST_SKIP() << "no bash here";
+  EXPECT_THAT(offered("bora report ca"), ElementsAre("runs/calm-heron"));
+  EXPECT_THAT(offered("bora train ca"), IsEmpty());
+}
+
+// Each flag and each word of every command is in every script and page: they are made of one table.
+TEST_F(Completion, NamesEveryFlagOfEveryCommand) {
+  const auto words = all_words();
+  ASSERT_EQ(words.specs.size(), words.commands.size());
+  for (const char* shell : {"bash", "zsh", "fish"}) {
+    const auto script = completion_script(shell, words);
+    for (const auto& command : words.specs) {
+      EXPECT_THAT(script, HasSubstr(command.name)) << shell;
+      for (const auto& word : command.words)
+        EXPECT_THAT(script, HasSubstr(word)) << shell << " " << command.name;
+      for (const auto& argument : command.arguments) {
+        if (argument.is_positional) continue;
+        const auto flag = argument.name.substr(argument.name.find("--") + (shell[0] == 'f' ? 2 : 0));
+        EXPECT_THAT(script, HasSubstr(flag)) << shell << " " << command.name;
+      }
+    }
+  }
+  EXPECT_THAT(completion_script("fish", words), HasSubstr("-s n -l workers -r -d"));
+  try {
+    completion_script("bish", words);
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_THAT(e.what(), HasSubstr("bish is not one of bash, zsh, fish; did you mean `bash`?"));
+  }
+}
+
+TEST_F(Completion, IsReadByTheOtherShells) {
+  for (const std::string shell : {"zsh", "fish"}) {
+    if (!has_program("/usr/bin/" + shell)) continue;
+    write_atomically(folder_ + "/script", completion_script(shell, all_words()));
+    EXPECT_EQ(said_by(shell + " -n " + folder_ + "/script"), "") << shell;
+  }
+}
+
+TEST(ManPage, SaysWhatHelpSays) {
+  for (const auto& command : command_specs()) {
+    const auto page = man_page(command);
+    EXPECT_THAT(page, AllOf(HasSubstr(".SH SYNOPSIS"), HasSubstr(".SH OPTIONS"), HasSubstr(".SH EXAMPLES")));
+    for (const auto& argument : command.arguments) {
+      auto name = argument.name.substr(
+          argument.name.rfind('-') == argument.name.npos ? 0 : argument.name.rfind('-') + 1);
+      EXPECT_THAT(page, HasSubstr(name)) << command.name;
+    }
+    for (const auto& line : split(page, '\n')) {
+      if (!line.starts_with('.')) continue;
+      EXPECT_TRUE(line.starts_with(".TH ") || line.starts_with(".SH ") || line.starts_with(".TP") ||
+                  line.starts_with(".B ") || line.starts_with(".BR ") || line == ".nf" || line == ".fi")
+          << "text taken for a macro: " << line;
+    }
+  }
+  EXPECT_THAT(man_page(commands()),
+              AllOf(HasSubstr(".BR bora\\-train (1)\n"), HasSubstr("\\fBNO_COLOR\\fR")));
+}
+
+TEST(ManPage, KeepsTextFromBeingRoff) {
+  const auto page = man_page(CommandSpec{.name = "x",
+                                         .summary = ".no macro \\n here",
+                                         .examples = "'quote\n.dot",
+                                         .arguments = {{"--a-b", "doc", false, false}},
+                                         .words = {},
+                                         .takes_overrides = true});
+  EXPECT_THAT(page,
+              AllOf(HasSubstr("\n\\&.no macro \\en here\n"), HasSubstr("\n\\&'quote\n\\&.dot\n"),
+                    HasSubstr("\\fB\\-\\-a\\-b\\fR\n"), HasSubstr("\\fB\\-\\-key.key\\fR=\\fIvalue\\fR")));
+  EXPECT_THAT(page, Not(HasSubstr("\n.no")));
+}
+
+}  // namespace
+}  // namespace bora::cli
