@@ -44,6 +44,40 @@ class Generate : public testing::Test {
   std::string folder_;
 };
 
+TEST_F(Generate, WithWeightsInFewerBytes) {
+  write_prompts();
+  const auto file = folder_ + "/runs/run/hf/model.safetensors", before = read_text(file);
+  for (const std::string type : {"bf16", "int8"}) {
+    const auto all = objects({"--prompts", "p.txt", "--n", "3", "--weights", type});
+    ASSERT_EQ(all.size(), 6U);
+    EXPECT_EQ(objects({"c d e f g", "--weights", type}).at(0)["ids"], all[3]["ids"]);
+  }
+  EXPECT_EQ(read_text(file), before);
+  EXPECT_EQ(objects({"a b", "--weights", "f32"}), objects({"a b"}));
+  EXPECT_THAT(generate({"a b", "--weights", "int4"}, 2),
+              HasSubstr("generate: --weights int4 is not one of f32, bf16, int8"));
+}
+
+// Rounded weights cost little, and something.
+TEST_F(Generate, EvaluationSaysWhatFewerBytesCost) {
+  const auto loss = [&](const std::string& type) {
+    const auto done =
+        run(folder_, {"eval", "config.yaml", "--model", "runs/run/hf", "--json", "--weights", type});
+    EXPECT_EQ(done.code, 0) << done.output;
+    for (const auto& line : split(done.output, '\n'))
+      if (line.starts_with("{\"event\":\"evaluation\""))
+        return Json::parse(line)["metrics"].begin().value().get<double>();
+    ADD_FAILURE() << done.output;
+    return 0.0;
+  };
+  const double f32 = loss("f32"), bf16 = loss("bf16"), int8 = loss("int8");
+  EXPECT_GT(f32, 0);
+  EXPECT_NE(bf16, f32);
+  EXPECT_NE(int8, f32);
+  EXPECT_NEAR(bf16, f32, 0.01 * f32);
+  EXPECT_NEAR(int8, f32, 0.02 * f32);
+}
+
 TEST_F(Generate, ATextDoesNotDependOnTheOthers) {
   write_prompts();
   const auto all = objects({"--prompts", "p.txt", "--n", "3"});

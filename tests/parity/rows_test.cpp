@@ -3,6 +3,7 @@
 // Rows of a cache, each with a length of its own, read on together: bit for bit what each gets alone.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <mutex>
 #include <string_view>
 
@@ -16,6 +17,7 @@
 #include "bora/mesh/test_ops.h"
 #include "bora/models/model_types.h"
 #include "bora/nn/kv_cache.h"
+#include "bora/nn/stored_weights.h"
 #include "bora/run/hf_start.h"
 #include "bora/run/models.h"
 #include "bora/run/placed_model.h"
@@ -106,6 +108,22 @@ TEST_P(Rows, AreContinuedAsEachIsAlone) {
   for (std::size_t i = 0; i < all.size(); ++i) {
     EXPECT_EQ(together[i].size(), 4 + 3 * i);
     EXPECT_EQ(together[i], infer::generate(*model, all[i].prompt, all[i].options));
+  }
+}
+
+// Kept in fewer bytes, weights give each row the bits that it gets alone, and what the same weights in fp32 give.
+TEST_P(Rows, OfStoredWeights) {
+  for (const auto type : {core::WeightType::bf16, core::WeightType::int8}) {
+    const auto stored = load_model(folder()), rounded = load_model(folder());
+    nn::store_weights(*stored, type);
+    nn::round_weights(*rounded, type);
+    EXPECT_LT(nn::weight_bytes_of_a_token(*stored), nn::weight_bytes_of_a_token(*rounded));
+    const auto together = steps_together(*stored), expected = steps_alone(*rounded);
+    EXPECT_EQ(together, steps_alone(*stored));
+    ASSERT_EQ(together.size(), expected.size());
+    for (std::size_t i = 0; i < together.size(); ++i)
+      ASSERT_NEAR(together[i], expected[i], 2e-5 + 2e-5 * std::abs(expected[i])) << core::name(type) << i;
+    EXPECT_NE(expected, steps_alone(*load_model(folder())));
   }
 }
 

@@ -4,6 +4,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <iostream>
+#include <string>
 #include <vector>
 
 #include "bora/base/clock.h"
@@ -12,9 +15,11 @@
 #include "bora/cli/args.h"
 #include "bora/cli/bench_models.h"
 #include "bora/cli/commands.h"
+#include "bora/cli/weights_flag.h"
 #include "bora/core/kernels/cpu/square_sum.h"
 #include "bora/core/runtime.h"
 #include "bora/infer/generate.h"
+#include "bora/nn/stored_weights.h"
 
 namespace bora::cli {
 namespace {
@@ -31,14 +36,6 @@ double read_bandwidth() {
     best = std::max(best, static_cast<double>(much.size() * 4) / (monotonic_seconds() - started));
   }
   return best;
-}
-
-// Of the parameters that a step reads whole: all but the embedding, unless it is the head too.
-std::int64_t bytes_of_a_step(nn::LanguageModel& model) {
-  const auto shape = model.shape();
-  std::int64_t numbers = shape.tied_head ? 0 : -shape.vocab * shape.hidden;
-  for (const auto& p : model.parameters()) numbers += p.array->numel();
-  return 4 * numbers;
 }
 
 std::vector<infer::Request> requests(const nn::LanguageModel& model, std::int64_t batch, std::int64_t prompt,
@@ -66,11 +63,25 @@ Times time_once(const nn::LanguageModel& model, const std::vector<infer::Request
   return out;
 }
 
+// A turn for each line of input, whose seconds are told at once: between them another program works.
+void take_turns(const nn::LanguageModel& model, const std::vector<infer::Request>& all) {
+  const auto tell = [](const std::string& line) {
+    fmt::print("{}\n", line);
+    std::fflush(stdout);
+  };
+  tell("ready");
+  for (std::string line; std::getline(std::cin, line);) {
+    const auto times = time_once(model, all);
+    tell(Json{{"prompts_s", times.reading}, {"texts_s", times.writing}}.dump());
+  }
+}
+
 }  // namespace
 
 int run_bench_generate(const Arguments& arguments) {
   std::string what, name = "llama-125m";
   std::int64_t batch = 1, prompt = 256, tokens = 65, threads = 0;
+  bool paced = false;
   Args args("bench", "Time the reading of prompts and the writing of texts; one JSON line.",
             "  bora bench generate --model llama-125m --batch 8");
   args.positional("what", what, "generate");
@@ -78,13 +89,22 @@ int run_bench_generate(const Arguments& arguments) {
   args.option("--batch", batch, kSize, "texts that are written together");
   args.option("--prompt", prompt, kSize, "tokens of each prompt");
   args.option("--tokens", tokens, from_to(2, 0x7FFFFFFF), "new tokens of each text");
+  WeightsFlag weights;
+  weights.declare(args);
   args.option("--threads", threads, kThreads, "0: all cores");
+  args.flag("--paced", paced, "a turn for each line of input, to take turns with another program");
   args.parse(arguments);
   require_tokens(batch, prompt + tokens);
+  const auto type = weights.type("bench");
   core::initialize(static_cast<int>(threads));
   const auto model = bench_model(name, prompt + tokens);
+  nn::store_weights(*model, type);
   const auto all = requests(*model, batch, prompt, tokens);
   time_once(*model, all);
+  if (paced) {
+    take_turns(*model, all);
+    return 0;
+  }
   std::vector<double> reading, writing, bandwidths;
   for (int turn = 0; turn < kTurns; ++turn) {
     bandwidths.push_back(read_bandwidth());
@@ -94,8 +114,12 @@ int run_bench_generate(const Arguments& arguments) {
   }
   const auto steps = static_cast<double>(tokens - 1);
   const double step = median(writing) / steps, bandwidth = median(bandwidths);
-  const auto bytes = static_cast<double>(bytes_of_a_step(*model));
-  Json out{{"model", name}, {"batch", batch}, {"prompt", prompt}, {"tokens", tokens}};
+  const auto bytes = static_cast<double>(nn::weight_bytes_of_a_token(*model));
+  Json out{{"model", name},
+           {"weights", core::name(type)},
+           {"batch", batch},
+           {"prompt", prompt},
+           {"tokens", tokens}};
   out["prompt_tokens_per_s"] = static_cast<double>(batch * prompt) / median(reading);
   out["tokens_per_s"] = static_cast<double>(batch) / step;
   out["step_ms"] = step * 1e3;

@@ -15,8 +15,10 @@
 #include "bora/cli/args.h"
 #include "bora/cli/commands.h"
 #include "bora/cli/sampling_flags.h"
+#include "bora/cli/weights_flag.h"
 #include "bora/core/runtime.h"
 #include "bora/infer/text_stream.h"
+#include "bora/nn/stored_weights.h"
 #include "bora/run/generation_config.h"
 #include "bora/run/open_model.h"
 #include "bora/tokenize/encode_chat.h"
@@ -132,6 +134,7 @@ bool read_line(bool terminal, std::string& line) {
 int run_chat(const Arguments& arguments) {
   std::string path, adapter, system;
   SamplingFlags sampling;
+  WeightsFlag weights;
   sampling.options.max_new_tokens = 512;
   Args args("chat",
             "Talk with a model by its chat template: a line, an answer. /reset begins anew, Ctrl-C ends an "
@@ -141,11 +144,14 @@ int run_chat(const Arguments& arguments) {
   args.positional("model", path, "a run, a checkpoint, or a Hugging Face directory");
   args.option("--system", system, "what the model is told before the conversation");
   args.option("--adapter", adapter, "put this adapter on the model: a directory as PEFT writes it");
+  weights.declare(args);
   sampling.declare(args);
   args.parse(arguments);
   sampling.settle("chat");
+  const auto type = weights.type("chat");
   core::initialize();
   const auto opened = run::open_model(path, adapter);
+  nn::store_weights(*opened.model, type);
   sampling.options.stop_ids = run::stop_ids(opened.generation);
   Chat chat(opened, sampling, system);
   const bool terminal = ::isatty(STDIN_FILENO) != 0;

@@ -3,6 +3,7 @@
 #include "bora/cli/eval_arguments.h"
 
 #include "bora/cli/args.h"
+#include "bora/cli/weights_flag.h"
 
 namespace bora::cli {
 
@@ -16,10 +17,14 @@ EvalArguments parse_eval_arguments(const std::vector<std::string>& arguments) {
   args.option("--model", out.model,
               "a run, a checkpoint or a Hugging Face directory; default: the configuration's run");
   args.option("--adapter", out.adapter, "put this adapter on the model: a directory as PEFT writes it");
+  WeightsFlag weights;
+  weights.declare(args,
+                  "round the weights of linear maps as bora generate would keep them: f32, bf16 or int8");
   args.option("--max_batches", out.max_batches, kNonNegative, "0: all held-out sequences");
   args.flag("--json", out.json, "one JSON object a line");
   args.overrides(out.overrides);
   args.parse(arguments);
+  out.weights = weights.type("eval");
   return out;
 }
 

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "bora/core/weight_type.h"
+
 namespace bora::cli {
 
 /// The command line of `bora eval`.
@@ -15,6 +17,7 @@ struct EvalArguments {
   std::string model, adapter;
   std::int64_t max_batches = 0;  ///< 0: all
   bool json = false;
+  core::WeightType weights = core::WeightType::f32;  ///< whose values the model's weights get
 };
 EvalArguments parse_eval_arguments(const std::vector<std::string>& arguments);
 

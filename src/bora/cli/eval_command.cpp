@@ -6,6 +6,7 @@
 #include "bora/base/json.h"
 #include "bora/cli/commands.h"
 #include "bora/cli/eval_arguments.h"
+#include "bora/nn/stored_weights.h"
 #include "bora/run/hf_start.h"
 #include "bora/run/join_workers.h"
 #include "bora/run/open_model.h"
@@ -32,6 +33,7 @@ int run_eval(const Arguments& arguments) {
   auto workers = run::join_workers(launch, loaded.config.trainer);
   auto place = run::run_place(loaded.config);
   auto opened = run::open_model(given.model.empty() ? place.directory : given.model, given.adapter);
+  nn::round_weights(*opened.model, given.weights);
   track::Console console(track::detect_console(launch.rank != 0, given.json));
   workers->deadline(run::kPatience);
   auto text = run::prepare_text(loaded.config, place, opened.model->shape().seq_len, console,

@@ -15,8 +15,10 @@
 #include "bora/cli/commands.h"
 #include "bora/cli/prompts.h"
 #include "bora/cli/sampling_flags.h"
+#include "bora/cli/weights_flag.h"
 #include "bora/core/runtime.h"
 #include "bora/infer/text_stream.h"
+#include "bora/nn/stored_weights.h"
 #include "bora/run/generation_config.h"
 #include "bora/run/open_model.h"
 
@@ -26,6 +28,7 @@ namespace {
 struct Wishes {
   std::string model, prompt, adapter, prompts;
   SamplingFlags sampling;
+  WeightsFlag weights;
   std::int64_t samples = 1, together = 8, log_probs = -1;
   bool ids = false, jsonl = false, quiet = false;
 
@@ -46,6 +49,7 @@ Wishes parse(const Arguments& arguments) {
   args.option("--n", w.samples, kSize, "texts for each prompt, each with random numbers of its own");
   args.option("--batch", w.together, kSize, "texts that are generated together");
   args.option("--adapter", w.adapter, "put this adapter on the model: a directory as PEFT writes it");
+  w.weights.declare(args);
   w.sampling.declare(args);
   args.option("--log_probs", w.log_probs, from_to(0, 100),
               "with --jsonl: log-probabilities of each token and of so many alternatives");
@@ -209,9 +213,11 @@ int run_generate(const Arguments& arguments) {
   auto w = parse(arguments);
   require_consistent(w);
   w.sampling.settle("generate");
+  const auto weights = w.weights.type("generate");
   const auto prompts = w.prompts.empty() ? std::vector<Prompt>{{w.prompt, ""}} : read_prompts(w.prompts);
   core::initialize();
   const auto opened = run::open_model(w.model, w.adapter);
+  nn::store_weights(*opened.model, weights);
   w.sampling.options.stop_ids = run::stop_ids(opened.generation);
   w.sampling.options.log_probs = w.log_probs;
   return w.one_text() ? show_growing(opened, w) : write_many(opened, w, prompts);

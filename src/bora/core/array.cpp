@@ -11,7 +11,7 @@
 #include "bora/core/device.h"
 #include "bora/core/layout/refusal.h"
 #include "bora/core/shard.h"
-#include "bora/core/torch/node.h"
+#include "bora/core/torch/stored.h"
 
 namespace bora::core {
 namespace {
@@ -28,6 +28,7 @@ const at::Tensor& filled(std::string_view who, const Array& a) {
 // The same where the values must be final and all of them here.
 const at::Tensor& summed(std::string_view who, const Array& a) {
   const at::Tensor& t = filled(who, a);
+  refuse_stored(who, {a, {}});
   require_final(who, a);
   return t;
 }
@@ -109,6 +110,7 @@ template bool* Array::data<bool>() const;
 template std::byte* Array::data<std::byte>() const;
 
 Array Array::clone() const try {
+  refuse_stored("clone", {*this, {}});
   return wrap(filled("clone", *this).clone(at::MemoryFormat::Contiguous));
 } catch (...) {
   rethrow("clone", {Operand{*this, {}}});

@@ -200,6 +200,7 @@ std::vector<at::Tensor> Space::converted(const Operand& x, int copies) const {
   };
   std::vector<Step> steps;
   Node& node = *x.array.node();
+  if (node.stored) refuse_stored(op_, x);
   Conversion key{node.layout, 0, recording_now(), {}};
   const bool has_gradient = key.recorded && node.tensor.requires_grad();
   for (std::size_t m = 0; m < mapping_->size(); ++m) {

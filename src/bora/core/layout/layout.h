@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "bora/core/array.h"
-#include "bora/core/torch/node.h"
+#include "bora/core/torch/stored.h"
 
 namespace bora::core {
 
@@ -37,6 +37,7 @@ class Space {
 
   /// The tensor of an operand, stored as this op needs it.
   at::Tensor local(const Operand& x) const {
+    if (x.array.node()->stored) refuse_stored(op_, x);
     return mapping_ == nullptr ? tensor(x.array) : converted(x, 1).front();
   }
 

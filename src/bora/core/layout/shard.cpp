@@ -13,7 +13,7 @@
 #include "bora/base/error.h"
 #include "bora/core/device.h"
 #include "bora/core/mapping.h"
-#include "bora/core/torch/node.h"
+#include "bora/core/torch/stored.h"
 
 namespace bora::core {
 namespace {
@@ -64,6 +64,7 @@ template <class T>
 std::vector<T> local_vector(const Array& x) {
   if (x.empty())
     fail(ErrorKind::InvalidArgument, "local_vector: the array is empty (it was never given a value)");
+  refuse_stored("local_vector", {x, {}});
   const at::Tensor t = tensor(x).detach().to(at::kCPU, c10::CppTypeToScalarType<T>::value).contiguous();
   const T* first = t.const_data_ptr<T>();
   return std::vector<T>(first, first + t.numel());
@@ -77,6 +78,7 @@ template std::vector<std::uint8_t> local_vector<std::uint8_t>(const Array&);
 template <class T>
 T* local_data(const Array& x) {
   if (x.empty()) fail(ErrorKind::InvalidArgument, "data: the array is empty (it was never given a value)");
+  refuse_stored("data", {x, {}});
   const at::Tensor& t = tensor(x);
   if (!can_point<T>(x.dtype())) {
     fail(ErrorKind::InvalidArgument,

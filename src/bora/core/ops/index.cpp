@@ -14,6 +14,8 @@
 #include "bora/core/layout/checks.h"
 #include "bora/core/layout/layout.h"
 #include "bora/core/layout/refusal.h"
+#include "bora/core/mapping.h"
+#include "bora/core/torch/stored.h"
 
 namespace bora::core {
 namespace {
@@ -111,6 +113,9 @@ Tensor pick(const Space& space, const Plan& plan, const Operand& x, const Tensor
 }
 
 Tensor look_up(const Space& space, const Plan& plan, const Operand& x, const Tensor& index) {
+  if (const auto* weight = stored(x.array); weight != nullptr && plan.dim == 0 && weight->outputs == 1 &&
+                                            plan.shared.empty() && mapping() == nullptr)
+    return stored_rows(*weight, index.reshape({-1})).view(sizes_of(space, plan.result()));
   const Tensor stored = aligned(space.local(x), plan.x_names, plan.stored());
   const std::int64_t width = count(space, plan.own);
   const Tensor table =

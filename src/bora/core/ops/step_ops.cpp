@@ -18,7 +18,7 @@
 #include "bora/core/kernels/cpu/threads.h"
 #include "bora/core/layout/refusal.h"
 #include "bora/core/plain/step_ops.h"
-#include "bora/core/torch/node.h"
+#include "bora/core/torch/stored.h"
 
 namespace bora::core {
 namespace {
@@ -109,6 +109,7 @@ double sum_of_squares(double largest, std::span<const double> numbers) {
 }
 
 std::int64_t first_non_finite(const Array& x) try {
+  if (stored(x) != nullptr) return -1;  // else it would not be kept
   return checked("first_non_finite", {&x}) ? kernels::first_non_finite(x.numel(), values(x))
                                            : plain::first_non_finite(tensor(x));
 } catch (...) {

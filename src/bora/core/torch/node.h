@@ -43,6 +43,8 @@ struct Conversion {
 /// computed there, and no operation is recorded, so that gradients never reach what is made.
 extern constinit thread_local bool in_unrecorded_run;
 
+struct StoredWeight;  // torch/stored.h
+
 struct Node : detail::Counted {
   explicit Node(at::Tensor t, Layout l = {})
       : tensor(std::move(t)), layout(l), unrecorded(in_unrecorded_run) {}
@@ -51,7 +53,8 @@ struct Node : detail::Counted {
   bool unrecorded;                    ///< made there: of no use for what is recorded
   std::shared_ptr<ParameterUse> use;  // of parameters
   std::vector<Conversion> conversions;
-  bool frozen = false;  // a parameter that is not trained
+  bool frozen = false;                         // a parameter that is not trained
+  std::shared_ptr<const StoredWeight> stored;  // where it is, the tensor has sizes and no values
 };
 
 inline Array wrap(at::Tensor t) { return Array(new Node(std::move(t))); }

@@ -16,6 +16,7 @@
 #include "hwy/highway.h"
 
 #include "bora/core/kernels/cpu/math-inl.h"
+#include "bora/core/kernels/cpu/stored-inl.h"
 
 #ifndef BORA_CORE_KERNELS_FEW_ROWS_CPP_ONCE
 #define BORA_CORE_KERNELS_FEW_ROWS_CPP_ONCE
@@ -31,6 +32,14 @@ struct FewRows {
   std::int64_t c_stride;
 };
 
+/// Columns of b as rows of weights, `stride` apart.
+template <class W>
+struct Columns {
+  const W* data;
+  std::int64_t stride;
+  const float* scales;  ///< of the sums, or null
+};
+
 }  // namespace bora::kernels
 #endif
 
@@ -42,38 +51,53 @@ using i64 = std::int64_t;
 
 constexpr i64 kDots = 4;     // columns of b, stored as rows, that are read side by side
 constexpr i64 kVectors = 4;  // of columns of b, stored as columns
-
-template <class D>
-HWY_INLINE hn::Vec<D> load_up_to(D d, const float* x, i64 left) {
-  return left >= lanes(d) ? hn::LoadU(d, x) : load_part(d, x, left);
-}
+constexpr int kTogether =
+    HWY_TARGET <= HWY_AVX3 ? 4 : 2;  // rows whose sums of kDots columns fit the registers
 
 /// c[0..kRows, 0..kColumns): dot products over k, each in vectors of its own.
-template <int kRows, int kColumns>
-HWY_INLINE void dots(const FewRows& p, const float* a, const float* b, float* c) {
+template <int kRows, int kColumns, class W>
+HWY_INLINE void dots(const FewRows& p, const Columns<W>& from, i64 row, i64 column) {
   const Wide d;
+  const float* const a = p.a + row * p.a_stride;
+  const W* const b = from.data + column * from.stride;
   hn::Vec<Wide> sums[kRows * kColumns];
   for (auto& s : sums) s = hn::Zero(d);
   for (i64 i = 0; i < p.k; i += lanes(d)) {
     hn::Vec<Wide> x[kRows];
-    for (int r = 0; r < kRows; ++r) x[r] = load_up_to(d, a + r * p.a_stride + i, p.k - i);
+    for (int r = 0; r < kRows; ++r) x[r] = load_weights(d, a + r * p.a_stride + i, p.k - i);
     for (int j = 0; j < kColumns; ++j) {
-      __builtin_prefetch(b + (j + kColumns) * p.b.stride + i);
-      const auto w = load_up_to(d, b + j * p.b.stride + i, p.k - i);
+      __builtin_prefetch(b + (j + kColumns) * from.stride + i);
+      const auto w = load_weights(d, b + j * from.stride + i, p.k - i);
       for (int r = 0; r < kRows; ++r) sums[r * kColumns + j] = hn::MulAdd(x[r], w, sums[r * kColumns + j]);
     }
   }
-  for (int r = 0; r < kRows; ++r)
-    for (int j = 0; j < kColumns; ++j)
-      c[r * p.c_stride + j] = hn::GetLane(hn::SumOfLanes(d, sums[r * kColumns + j]));
+  for (int r = 0; r < kRows; ++r) {
+    for (int j = 0; j < kColumns; ++j) {
+      const float sum = hn::GetLane(hn::SumOfLanes(d, sums[r * kColumns + j]));
+      p.c[(row + r) * p.c_stride + column + j] = from.scales == nullptr ? sum : sum * from.scales[column + j];
+    }
+  }
 }
 
-template <int kColumns>
-HWY_INLINE void dots_of_all_rows(const FewRows& p, i64 column) {
-  const float* b = p.b.data + column * p.b.stride;
+template <int kColumns, class W>
+HWY_INLINE void dots_of_all_rows(const FewRows& p, const Columns<W>& from, i64 column) {
   i64 r = 0;
-  for (; r + 2 <= p.m; r += 2) dots<2, kColumns>(p, p.a + r * p.a_stride, b, p.c + r * p.c_stride + column);
-  if (r < p.m) dots<1, kColumns>(p, p.a + r * p.a_stride, b, p.c + r * p.c_stride + column);
+  for (; r + kTogether <= p.m; r += kTogether) dots<kTogether, kColumns>(p, from, r, column);
+  for (; r + 2 <= p.m; r += 2) dots<2, kColumns>(p, from, r, column);
+  if (r < p.m) dots<1, kColumns>(p, from, r, column);
+}
+
+template <class W>
+HWY_INLINE void all_dots(const FewRows& p, const Columns<W>& from, i64 begin, i64 end) {
+  i64 j = begin;
+  for (; j + kDots <= end; j += kDots) dots_of_all_rows<kDots>(p, from, j);
+  for (; j < end; ++j) dots_of_all_rows<1>(p, from, j);
+}
+void bf16_part(const FewRows& p, const Columns<std::uint16_t>& from, i64 begin, i64 end) {
+  all_dots(p, from, begin, end);
+}
+void int8_part(const FewRows& p, const Columns<std::int8_t>& from, i64 begin, i64 end) {
+  all_dots(p, from, begin, end);
 }
 
 /// c[0..kRows, 0..columns): sums over k of b's rows, at most kVectors wide.
@@ -86,7 +110,7 @@ HWY_INLINE void sums(const FewRows& p, const float* a, const float* b, i64 colum
   for (i64 i = 0; i < p.k; ++i, b += p.b.stride) {
     for (i64 v = 0; v < kVectors; ++v) {
       const i64 left = columns - v * width;
-      const auto w = left > 0 ? load_up_to(d, b + v * width, left) : hn::Zero(d);
+      const auto w = left > 0 ? load_weights(d, b + v * width, left) : hn::Zero(d);
       for (int r = 0; r < kRows; ++r)
         acc[r * kVectors + v] = hn::MulAdd(hn::Set(d, a[r * p.a_stride + i]), w, acc[r * kVectors + v]);
     }
@@ -101,12 +125,7 @@ HWY_INLINE void sums(const FewRows& p, const float* a, const float* b, i64 colum
 }
 
 void few_rows_part(const FewRows& p, i64 begin, i64 end) {
-  if (p.b.transposed) {
-    i64 j = begin;
-    for (; j + kDots <= end; j += kDots) dots_of_all_rows<kDots>(p, j);
-    for (; j < end; ++j) dots_of_all_rows<1>(p, j);
-    return;
-  }
+  if (p.b.transposed) return all_dots(p, Columns<float>{p.b.data, p.b.stride, nullptr}, begin, end);
   const i64 wide = kVectors * lanes(Wide());
   for (i64 j = begin; j < end; j += wide) {
     const i64 columns = std::min(wide, end - j);
@@ -126,6 +145,10 @@ namespace bora::kernels {
 namespace {
 
 HWY_EXPORT(few_rows_part);
+HWY_EXPORT(bf16_part);
+HWY_EXPORT(int8_part);
+
+constexpr std::int64_t kColumns = 64;  // of one thread at a time
 
 /// The rows of a one after the other, where they are not.
 const float* as_rows(std::int64_t m, std::int64_t k, const MatrixRef& a, std::int64_t& stride) {
@@ -142,11 +165,21 @@ const float* as_rows(std::int64_t m, std::int64_t k, const MatrixRef& a, std::in
 
 void few_rows_matmul(std::int64_t m, std::int64_t n, std::int64_t k, MatrixRef a, MatrixRef b, float* c,
                      std::int64_t c_stride) {
-  constexpr std::int64_t kColumns = 64;  // of one thread at a time
   FewRows p{m, k, nullptr, 0, b, c, c_stride};
   p.a = as_rows(m, k, a, p.a_stride);
   for_chunks(n, kColumns, [&](std::int64_t begin, std::int64_t end) {
     HWY_DYNAMIC_DISPATCH(few_rows_part)(p, begin, end);
+  });
+}
+
+void few_rows_matmul(std::int64_t m, MatrixRef a, const StoredMatrix& b, float* c, std::int64_t c_stride) {
+  FewRows p{m, b.inputs, nullptr, 0, {}, c, c_stride};
+  p.a = as_rows(m, b.inputs, a, p.a_stride);
+  for_chunks(b.outputs, kColumns, [&](std::int64_t begin, std::int64_t end) {
+    if (b.int8 != nullptr)
+      HWY_DYNAMIC_DISPATCH(int8_part)(p, {b.int8, b.inputs, b.scales}, begin, end);
+    else
+      HWY_DYNAMIC_DISPATCH(bf16_part)(p, {b.bf16, b.inputs, nullptr}, begin, end);
   });
 }
 

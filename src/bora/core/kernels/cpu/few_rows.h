@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Bora authors
 #pragma once
 #include "bora/core/kernels/cpu/matmul.h"
+#include "bora/core/kernels/cpu/stored_matrix.h"
 
 namespace bora::kernels {
 
@@ -10,5 +11,8 @@ namespace bora::kernels {
 /// the threads nor the number of other rows.
 void few_rows_matmul(std::int64_t m, std::int64_t n, std::int64_t k, MatrixRef a, MatrixRef b, float* c,
                      std::int64_t c_stride);
+
+/// The same for c [m, outputs] = a [m, inputs] · bᵀ, b as it is stored.
+void few_rows_matmul(std::int64_t m, MatrixRef a, const StoredMatrix& b, float* c, std::int64_t c_stride);
 
 }  // namespace bora::kernels

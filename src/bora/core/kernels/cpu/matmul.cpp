@@ -142,6 +142,11 @@ void matmul(i64 m, i64 n, i64 k, MatrixRef a, MatrixRef b, float* c, i64 c_strid
 
 i64 set_rows_apart(i64 groups) { return std::exchange(groups_apart, groups); }
 
+bool are_few_rows(i64 m) {
+  const i64 groups = groups_apart > 0 && m % groups_apart == 0 ? groups_apart : 1;
+  return m / groups <= kFewRows;
+}
+
 // Never MKL: small matrices, one thread each.
 void batched_matmul(i64 batch, i64 m, i64 n, i64 k, MatrixRef a, i64 a_batch, MatrixRef b, i64 b_batch,
                     float* c, i64 c_stride, i64 c_batch) {

@@ -11,4 +11,7 @@ namespace bora::kernels {
 /// training.
 std::int64_t set_rows_apart(std::int64_t groups);
 
+/// Whether a product with m rows has groups of few: no groups are one.
+bool are_few_rows(std::int64_t m);
+
 }  // namespace bora::kernels
