@@ -36,7 +36,9 @@ done
 "$build/apps/bora/bora" bench train --model quickstart --batch 2 --seq 64 --steps 1 --matmul mkl | grep '"kernel_path":"mkl ' |
   check 'bora bench train --matmul mkl' matmul_share
 "$build/apps/bora/bora" bench generate --model quickstart --batch 2 --prompt 8 --tokens 4 |
-  check 'bora bench generate' model batch prompt tokens prompt_tokens_per_s tokens_per_s step_ms share_of_memory_bandwidth
+  check 'bora bench generate' model weights batch prompt tokens prompt_tokens_per_s tokens_per_s step_ms share_of_memory_bandwidth
+printf '\n\n' | "$build/apps/bora/bora" bench generate --model quickstart --prompt 8 --tokens 4 --weights int8 --paced |
+  check 'bora bench generate --paced' prompts_s texts_s
 "$build/bench/dot_bench" --rows 64 --seconds 0.01 --case c_proj |
   check dot_bench 'case' rows raw_ms named_ms ratio rounds
 "$build/bench/head_bench" --rows 16 --embed 8 --vocab 100 --rounds 1 |
