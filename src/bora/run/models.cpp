@@ -6,9 +6,29 @@
 #include "bora/base/file.h"
 #include "bora/base/text.h"
 #include "bora/checkpoint/hf_config.h"
+#include "bora/core/parameter_store.h"
 #include "bora/models/add_model.h"
 
 namespace bora::run {
+namespace {
+
+// Keeps every parameter where it is, and says that values need not be drawn.
+class Room final : public core::ParameterStore {
+ public:
+  bool shapes_only() const override { return true; }
+  void created(core::Array&, core::Names) override {}
+  void hold(std::span<const core::Array>) override {}
+  void need(std::span<const core::Array>) override {}
+};
+
+}  // namespace
+
+std::unique_ptr<nn::LanguageModel> model_to_fill(const models::ModelConfig& config, std::int64_t vocab) {
+  Room room;
+  const core::ParameterStoreScope scope(room);
+  return models::make_model(config, vocab, Key{});
+}
+
 std::vector<checkpoint::HfParameter> hf_parameters(nn::LanguageModel& model) {
   std::vector<checkpoint::HfParameter> out;
   for (auto& p : model.parameters()) {
@@ -23,7 +43,7 @@ std::unique_ptr<nn::LanguageModel> load_model(const std::string& directory) {
   auto path = path_join(directory, "config.json");
   auto json = checkpoint::read_hf_config(directory);
   auto config = models::model_config_from_hf(json, path);
-  auto model = models::make_model(*config, models::vocab_size_from_hf(json, path), Key{});
+  auto model = model_to_fill(*config, models::vocab_size_from_hf(json, path));
   checkpoint::load_hugging_face(directory, hf_parameters(*model));
   return model;
 }

@@ -15,6 +15,8 @@
 
 namespace bora::run {
 
+/// A model whose parameters have room and no values yet: for those who read all of them from a file.
+std::unique_ptr<nn::LanguageModel> model_to_fill(const models::ModelConfig& config, std::int64_t vocab);
 /// The model of a Hugging Face directory, weights loaded.
 std::unique_ptr<nn::LanguageModel> load_model(const std::string& directory);
 /// A model's parameters, but not those of adapters, with their Hugging Face names, in the order of their ids;

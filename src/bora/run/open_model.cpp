@@ -9,7 +9,7 @@
 #include "bora/checkpoint/hugging_face.h"
 #include "bora/checkpoint/restore.h"
 #include "bora/mesh/communicator.h"
-#include "bora/models/add_model.h"
+#include "bora/models/model_types.h"
 #include "bora/run/adapters.h"
 #include "bora/run/generation_config.h"
 #include "bora/run/hub_name.h"
@@ -43,7 +43,7 @@ std::unique_ptr<nn::LanguageModel> model_of_checkpoint(const std::string& checkp
     fail(ErrorKind::Corruption, "{} does not say which model the checkpoint holds", path);
   const auto& described = state["model"];
   auto config = models::model_config_from_hf(described, path);
-  auto model = models::make_model(*config, models::vocab_size_from_hf(described, path), Key{});
+  auto model = model_to_fill(*config, models::vocab_size_from_hf(described, path));
   if (state.contains("lora")) attach_recorded(*model, state["lora"], path);
   base = json_get<std::string>(state, "lora_base", path, "");
   auto arrays = checkpoint::checkpoint_arrays(model->parameters());
