@@ -94,8 +94,8 @@ Array contract_stored(std::string_view op, const Operand& a, const Operand& b, c
   const bool fits = std::ssize(r.columns) == weight.outputs &&
                     std::equal(order.begin(), order.end(), b.names.begin(), b.names.end());
   const auto& x = tensor(a.array);
-  if (mapping() != nullptr || !fits || x.scalar_type() != at::kFloat || (recording() && x.requires_grad()))
-    refuse_stored(op, b);
+  const bool trained = recording() && (x.requires_grad() || tensor(b.array).requires_grad());
+  if (mapping() != nullptr || !fits || trained || x.scalar_type() != at::kFloat) refuse_stored(op, b);
   std::vector<std::int64_t> sizes;
   NameList names = r.rows;
   names.insert(names.end(), r.columns.begin(), r.columns.end());

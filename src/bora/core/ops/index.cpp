@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "bora/base/error.h"
+#include "bora/core/grad.h"
 #include "bora/core/layout/checks.h"
 #include "bora/core/layout/layout.h"
 #include "bora/core/layout/refusal.h"
@@ -113,8 +114,9 @@ Tensor pick(const Space& space, const Plan& plan, const Operand& x, const Tensor
 }
 
 Tensor look_up(const Space& space, const Plan& plan, const Operand& x, const Tensor& index) {
-  if (const auto* weight = stored(x.array); weight != nullptr && plan.dim == 0 && weight->outputs == 1 &&
-                                            plan.shared.empty() && mapping() == nullptr)
+  const auto* weight = stored(x.array);  // unless it is read here, local() refuses it
+  if (weight != nullptr && plan.dim == 0 && weight->outputs == 1 && plan.shared.empty() &&
+      mapping() == nullptr && !(recording() && tensor(x.array).requires_grad()))
     return stored_rows(*weight, index.reshape({-1})).view(sizes_of(space, plan.result()));
   const Tensor stored = aligned(space.local(x), plan.x_names, plan.stored());
   const std::int64_t width = count(space, plan.own);

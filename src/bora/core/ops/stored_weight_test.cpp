@@ -14,6 +14,7 @@
 #include "bora/core/elementwise.h"
 #include "bora/core/grad.h"
 #include "bora/core/index.h"
+#include "bora/core/reduce.h"
 #include "bora/core/step_ops.h"
 
 namespace bora::core {
@@ -93,6 +94,31 @@ TEST(StoredWeight, IsRefusedWhereItIsNotRead) {
   const std::array<std::string_view, 2> across{"row", "vocab"};
   EXPECT_THAT(message([&] { (void)dot({some(across, {4, 3}, 0), across}, {w, kTable}, kX); }),
               testing::StartsWith("dot: [vocab=3, embed=8] is kept as int8"));
+}
+
+TEST(StoredWeight, HasNoGradients) {
+  auto w = some(kTable, {3, 8}, 0), x = some(kX, {4, 8}, 0);
+  store_weight(w, 1, WeightType::bf16);
+  const std::array<std::string_view, 2> logits{"row", "vocab"};
+  const auto sum = [&] {
+    return reduce(Reduction::sum, {dot({x, kX}, {w, kTable}, logits), logits}, logits);
+  };
+  EXPECT_EQ(sum().rank(), 0);
+  const std::array<Array*, 1> of_x{&x}, of_w{&w};
+  EXPECT_THAT(message([&] { (void)value_and_grad(of_x, sum); }),
+              testing::StartsWith("dot: [vocab=3, embed=8] is kept as bf16"));
+  EXPECT_THAT(message([&] { (void)value_and_grad(of_w, sum); }),
+              testing::StartsWith("dot: [vocab=3, embed=8] is kept as bf16"));
+  const std::array<std::string_view, 1> row{"row"};
+  const std::array<std::int64_t, 1> one{1};
+  const std::array<std::int32_t, 1> id{2};
+  const auto index = from_data({row, one}, std::span<const std::int32_t>(id));
+  const auto looked_up = [&] {
+    return reduce(Reduction::sum, {take({w, kTable}, "vocab", {index, row}, kX), kX}, kX);
+  };
+  EXPECT_EQ(looked_up().rank(), 0);
+  EXPECT_THAT(message([&] { (void)value_and_grad(of_w, looked_up); }),
+              testing::StartsWith("take: [vocab=3, embed=8] is kept as bf16"));
 }
 
 TEST(StoredWeight, MustBeFiniteAndHaveOutputsAndInputs) {
