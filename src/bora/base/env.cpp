@@ -32,9 +32,13 @@ constexpr std::pair<std::string_view, std::string_view> kVariables[] = {
     {"HOME", "the home folder, where ~/.cache/bora is"},
     {"HOSTNAME", "name of this machine in run records"},
     {"HTTPS_PROXY", kProxy},
+    {"LANG", "language of the terminal, where neither LC_ALL nor LC_CTYPE is set"},
+    {"LC_ALL", "C or a charset that is not UTF-8: only ASCII is shown on the terminal"},
+    {"LC_CTYPE", "the same, where LC_ALL is not set"},
     {"NO_COLOR", "not empty: no colours on the terminal"},
     {"OMP_NUM_THREADS", "number of threads, where BORA_THREADS is not set"},
     {"RUN_ID", "identity of the run"},
+    {"TERM", "dumb or not set: whole lines on the terminal, no bars that move and no colours"},
     {"TRANSFORMERS_OFFLINE", "1: the hub is not asked"},
     {"XDG_CACHE_HOME", "folder of all caches, where BORA_CACHE is not set"},
     {"all_proxy", kProxy},
@@ -114,6 +118,24 @@ std::vector<std::string> proxies() {
 }
 
 bool no_color() { return read("NO_COLOR").has_value(); }
+bool plain_terminal() { return read("TERM").value_or("dumb") == "dumb"; }
+
+// "de_DE.UTF-8@euro", "C", "C.utf8", "ru_RU.KOI8-R". Without a charset, and where nothing is said, nobody knows:
+// most terminals of today show UTF-8.
+bool ascii_locale() {
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    auto locale = read(name);
+    if (!locale) continue;
+    if (*locale == "C" || *locale == "POSIX") return true;
+    const auto dot = locale->find('.');
+    if (dot == locale->npos) return false;
+    std::string charset;
+    for (const char c : locale->substr(dot + 1, locale->find('@') - dot - 1))
+      if (c != '-') charset += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    return charset != "utf8";
+  }
+  return false;
+}
 std::optional<std::string> cpu_target() { return read("BORA_CPU_TARGET"); }
 
 std::optional<std::string> hostname() {

@@ -11,12 +11,14 @@ namespace bora::env {
 
 /// The only place that reads environment variables. Every variable Bora looks at has a line here; `all()`
 /// lists them for `bora version` and the run record.
-std::optional<std::string> home();        ///< HOME
-std::string cache_directory();            ///< BORA_CACHE, else XDG_CACHE_HOME/bora, else ~/.cache/bora
-std::optional<std::string> run_id();      ///< RUN_ID, as Levanter
-std::optional<std::int64_t> threads();    ///< BORA_THREADS, else OMP_NUM_THREADS
-std::optional<std::string> checkout();    ///< BORA_CHECKOUT, which ./bora sets
-bool no_color();                          ///< NO_COLOR set and not empty
+std::optional<std::string> home();      ///< HOME
+std::string cache_directory();          ///< BORA_CACHE, else XDG_CACHE_HOME/bora, else ~/.cache/bora
+std::optional<std::string> run_id();    ///< RUN_ID, as Levanter
+std::optional<std::int64_t> threads();  ///< BORA_THREADS, else OMP_NUM_THREADS
+std::optional<std::string> checkout();  ///< BORA_CHECKOUT, which ./bora sets
+bool no_color();                        ///< NO_COLOR set and not empty
+bool plain_terminal();                  ///< TERM is dumb or not set: only whole lines can be shown
+bool ascii_locale();                    ///< LC_ALL, else LC_CTYPE, else LANG says another charset than UTF-8
 std::optional<std::string> cpu_target();  ///< BORA_CPU_TARGET: best SIMD target to use
 std::optional<std::string> hostname();    ///< HOSTNAME, else gethostname
 

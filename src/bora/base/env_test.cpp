@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 
 #include "bora/base/error.h"
 
@@ -92,6 +93,29 @@ TEST(Env, Hostname) {
   EXPECT_EQ(env::hostname(), "box");
   ScopedVariable none("HOSTNAME", nullptr);
   EXPECT_TRUE(env::hostname().has_value());
+}
+
+TEST(Env, TerminalsThatShowLess) {
+  for (const auto& [term, plain] :
+       std::map<const char*, bool>{{"dumb", true}, {"", true}, {"xterm-256color", false}}) {
+    ScopedVariable variable("TERM", term);
+    EXPECT_EQ(env::plain_terminal(), plain) << term;
+  }
+  const ScopedVariable all("LC_ALL", nullptr), type("LC_CTYPE", nullptr);
+  {
+    const ScopedVariable language("LANG", nullptr);
+    EXPECT_FALSE(env::ascii_locale());
+  }
+  for (const char* ascii : {"C", "POSIX", "de_DE.ISO-8859-1", "ru_RU.KOI8-R@x"}) {
+    const ScopedVariable language("LANG", ascii);
+    EXPECT_TRUE(env::ascii_locale()) << ascii;
+  }
+  for (const char* utf8 : {"C.UTF-8", "de_DE.utf8@euro", "en_US"}) {
+    const ScopedVariable language("LANG", utf8);
+    EXPECT_FALSE(env::ascii_locale()) << utf8;
+    const ScopedVariable before("LC_ALL", "C");
+    EXPECT_TRUE(env::ascii_locale()) << "LC_ALL comes first";
+  }
 }
 
 TEST(Env, AllListsEveryVariableInOrder) {

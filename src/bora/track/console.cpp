@@ -54,13 +54,17 @@ std::string joined(std::span<const std::string> parts) { return join(parts, " ·
 
 }  // namespace
 
+// A terminal that shows whole lines only still has a width.
 ConsoleOptions detect_console(bool quiet, bool json) {
   ConsoleOptions options;
-  const bool terminal = isatty(STDOUT_FILENO) != 0;
-  options.mode = json ? ConsoleMode::Json : terminal ? ConsoleMode::Terminal : ConsoleMode::Plain;
+  const bool terminal = isatty(STDOUT_FILENO) != 0 && !json;
+  const bool moves = terminal && !env::plain_terminal();
+  options.mode = json ? ConsoleMode::Json : moves ? ConsoleMode::Terminal : ConsoleMode::Plain;
   options.color = options.mode == ConsoleMode::Terminal && !env::no_color();
   options.quiet = quiet;
-  if (options.mode == ConsoleMode::Terminal) options.width = terminal_width;
+  if (terminal) options.width = terminal_width;
+  if (terminal && env::ascii_locale())
+    options.write = [](std::string_view text) { write_stdout(ascii(text)); };
   return options;
 }
 
@@ -80,6 +84,9 @@ Console::~Console() {
   }
   settle();
 }
+
+// Bars have a width wherever they are; whole lines as the terminal has, and in files none.
+int Console::line_width(bool with_bar) const { return width_or(with_bar ? kDefaultWidth : 1 << 20) - 1; }
 
 int Console::width_or(int otherwise) const { return options_.width ? options_.width() : otherwise; }
 
@@ -253,7 +260,7 @@ std::string Console::step_text(const StepLine& s, double elapsed, bool with_bar)
   const auto time = final ? human_duration(elapsed) : s.eta ? "eta " + human_duration(*s.eta) : "";
   // What goes first when the terminal is narrow: the learning rate, then the speed, then the bar, then the
   // time.
-  const int width = with_bar ? width_or(kDefaultWidth) - 1 : 1 << 20;
+  const int width = line_width(with_bar);
   for (const int drop : {0, 1, 2, 3}) {
     std::vector<std::string> fields{loss};
     if (drop < 2 && !speed.empty()) fields.push_back(speed);
@@ -267,7 +274,7 @@ std::string Console::step_text(const StepLine& s, double elapsed, bool with_bar)
       return fmt::format("{} {} {}", start, bar(fraction, std::min(room, kBarWidth), options_.color), text);
     }
     const bool fits = room >= 0;
-    if (!with_bar || (fits && (drop == 2 || s.total == 0)) || drop == 3)
+    if ((fits && (!with_bar || drop == 2 || s.total == 0)) || drop == 3)
       return fit(start + ' ' + text, width);
   }
   return start;
@@ -319,7 +326,7 @@ std::string Console::progress_text(double done, double total, std::string_view t
     facts.emplace_back(trim(percent));
     if (!rate.empty()) facts.push_back(printable(rate));
     facts.push_back(time);
-    return start + joined(facts);
+    return fit(start + joined(facts), line_width(with_bar));
   }
   const auto front = facts.empty() ? start : start + facts[0] + "  ";
   const auto back = rate.empty() ? percent : percent + "  " + printable(rate);

@@ -27,7 +27,8 @@ struct ConsoleOptions {
   std::function<bool()> is_lost;                ///< nobody reads any more; unset: as base/output.h knows
 };
 
-/// Standard output as it is: a terminal or not, its width at each moment, NO_COLOR.
+/// Standard output as it is: a terminal or not, its width at each moment, and what TERM (dumb: whole lines),
+/// NO_COLOR and the locale (ASCII alone) say of it. Files and pipes get whole lines of UTF-8.
 ConsoleOptions detect_console(bool quiet = false, bool json = false);
 
 /// What the training line shows.
@@ -103,6 +104,7 @@ class Console {
     double printed = 0;
   };
   int width_or(int otherwise) const;
+  int line_width(bool with_bar) const;
   bool shows(ConsoleMode mode) const { return options_.mode == mode && !options_.quiet; }
   void emit(std::string_view text);
   void emit_json(const Json& object);

@@ -2,8 +2,17 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/track/console.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <cstring>
 
 #include "bora/base/log.h"
 #include "bora/base/text.h"
@@ -50,6 +59,53 @@ struct Screen {
   std::string out;
   double now = 100;
   ConsoleOptions options;
+};
+
+class Variable {
+ public:
+  Variable(const char* name, const char* value) : name_(name) { ::setenv(name, value, 1); }
+  ~Variable() { ::unsetenv(name_); }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+
+ private:
+  const char* name_;
+};
+
+/// Standard output is a terminal of 60 columns.
+class OnATerminal {
+ public:
+  OnATerminal() {
+    ::grantpt(main_);
+    ::unlockpt(main_);
+    const int terminal = ::open(::ptsname(main_), O_RDWR | O_NOCTTY);
+    const winsize size{.ws_row = 24, .ws_col = 60, .ws_xpixel = 0, .ws_ypixel = 0};
+    ::ioctl(terminal, TIOCSWINSZ, &size);
+    ::dup2(terminal, STDOUT_FILENO);
+    ::close(terminal);
+  }
+  ~OnATerminal() {
+    ::dup2(before_, STDOUT_FILENO);
+    ::close(before_);
+    ::close(main_);
+  }
+  OnATerminal(const OnATerminal&) = delete;
+  OnATerminal& operator=(const OnATerminal&) = delete;
+  // What has come since it was last asked; the terminal passes it on a moment later.
+  std::string written() const {
+    std::string out;
+    pollfd arrival{.fd = main_, .events = POLLIN, .revents = 0};
+    while (::poll(&arrival, 1, 200) > 0) {
+      std::array<char, 4096> text{};
+      const auto n = ::read(main_, text.data(), text.size());
+      if (n <= 0) break;
+      out.append(text.data(), static_cast<std::size_t>(n));
+    }
+    return out;
+  }
+
+ private:
+  int before_ = ::dup(STDOUT_FILENO), main_ = ::posix_openpt(O_RDWR | O_NOCTTY);
 };
 
 StepLine step_line(std::int64_t step) {
@@ -105,6 +161,54 @@ TEST(ConsoleText, Numbers) {
   EXPECT_EQ(compact_scientific(2.94e-3), "2.9e-3");
   EXPECT_EQ(compact_scientific(3e-4), "3.0e-4");
   EXPECT_EQ(compact_scientific(0), "0");
+}
+
+TEST(ConsoleText, AsciiKeepsTheShape) {
+  EXPECT_EQ(ascii("a · b ━━╸━ 3 × 4 cut… \x1b[36m"), "a - b ==>= 3 x 4 cut~ \x1b[36m");
+  EXPECT_EQ(ascii("für 日本\xff!"),
+            "f?r ??"
+            "?!");
+  EXPECT_EQ(ascii(""), "");
+}
+
+TEST(ConsoleDetect, HeedsTerminalsThatShowLess) {
+  const std::vector<std::string> facts = {"Bora",
+                                          "a run of words that is longer than sixty columns are wide"};
+  std::string dumb, capable, ascii_text, colourless;
+  {
+    const OnATerminal terminal;
+    const Variable language("LC_ALL", "C.UTF-8");
+    const auto show = [&] {
+      Console console(detect_console());
+      console.header(facts);
+      console.step(step_line(120));
+      console.step(step_line(600));
+    };
+    {
+      const Variable term("TERM", "xterm");
+      show();
+      capable = terminal.written();
+      const Variable colour("NO_COLOR", "1");
+      show();
+      colourless = terminal.written();
+    }
+    const Variable term("TERM", "dumb");
+    show();
+    dumb = terminal.written();
+    const Variable charset("LC_ALL", "C");
+    show();
+    ascii_text = terminal.written();
+  }
+  EXPECT_THAT(capable, testing::AllOf(HasSubstr("\x1b[K"), HasSubstr("\x1b[36m"), HasSubstr("━")));
+  EXPECT_THAT(colourless, testing::AllOf(HasSubstr("\x1b[K"), Not(HasSubstr("\x1b[3")), HasSubstr("━")));
+  EXPECT_THAT(dumb, testing::AllOf(Not(HasSubstr("\x1b")), Not(HasSubstr("━")), HasSubstr("step  600/600")));
+  for (const auto& line : split(dumb, '\n')) {
+    const auto text = trim(line);  // the terminal ends lines in \r\n
+    EXPECT_LT(display_width(text), 60) << text;
+    EXPECT_EQ(text.find('\r'), text.npos) << text;
+  }
+  EXPECT_THAT(ascii_text, HasSubstr("Bora - a run"));
+  EXPECT_TRUE(std::ranges::all_of(ascii_text, [](char c) { return static_cast<unsigned char>(c) < 0x80; }));
 }
 
 TEST(ConsoleText, Bar) {
