@@ -112,6 +112,7 @@ void DataConfig::bind(Binder& b) {
   b.field("allow_private_addresses", allow_private_addresses,
           "fetch URLs from machines that are not in the public network too: this one, private networks");
   b.ignored("cache_options", "Bora cuts sources into shards by their size alone");
+  b.ignored("shuffle_buffer_size", "no buffer is needed: data.shuffle mixes whole data sets");
   b.field("enforce_eos", enforce_eos,
           "end each document with the end-of-text token if the tokenizer does not");
   b.field("chat_template", chat_template,

@@ -52,6 +52,18 @@ DataConfig good(const std::string& data) {
 
 std::string problems(const std::string& data) { return join(read(data).problems, "\n"); }
 
+TEST(DataConfig, KeysOfOlderFilesAreNamedAndNotUsed) {
+  ConfigTree tree;
+  tree.merge_text("data: {train_urls: a.txt, shuffle_buffer_size: 10000, cache_options: {}}", "old.yaml");
+  EXPECT_TRUE(read(tree).problems.empty());
+  Root root;
+  std::vector<std::string> keys;
+  for (const auto& key : ignored_keys(tree, root)) keys.push_back(key.key + ": " + key.message);
+  EXPECT_THAT(keys, testing::UnorderedElementsAre(
+                        "data.cache_options: Bora cuts sources into shards by their size alone",
+                        "data.shuffle_buffer_size: no buffer is needed: data.shuffle mixes whole data sets"));
+}
+
 TEST(DataConfig, DefaultsAreLevanters) {
   const auto c = good("train_urls: a.txt");
   EXPECT_EQ(c.tokenizer, "gpt2");
