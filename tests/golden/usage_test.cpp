@@ -132,6 +132,12 @@ TEST(Usage, WrongValuesAreNamed) {
        {{"bench", "train", "--batch", "2000000", "--seq", "2000000"},
         "--batch 2000000 times --seq 2000000 are too many tokens for a step"},
        {{"bench", "everything"}, "everything is not train"},
+       {{"export", "runs/x", "out", "--format", "onnx"},
+        "export: --format onnx is not known\nhint: hf or gguf"},
+       {{"export", "runs/x", "out", "--format", "gguf", "--peft"},
+        "export: --peft writes adapters alone, which have no GGUF file here\nhint: give one"},
+       {{"completion", "bish"}, "completion: bish is not one of bash, zsh, fish; did you mean `bash`?"},
+       {{"help", "--man", "trian"}, "help --man: there is no command trian; did you mean `train`?"},
        {{"train-tokenizer", "../one.txt", "--out", "t", "--vocab_size", "3"}, "vocab_size"}});
 }
 

@@ -31,18 +31,9 @@ void check(const std::vector<std::string>& arguments) {
   run::load_run(train.paths, train.overrides, run::MissingModel::Recorded);
 }
 
-// All workers of a run read the same command and configuration: one on each host says what is wrong with
-// them. The others wait a moment, because a launcher ends all workers when one has ended.
+// All workers of a run read the same command and configuration.
 void say(const std::string& error) {
-  bool speaks = true;
-  try {
-    speaks = mesh::launch_environment().local_rank == 0;
-  } catch (const Error&) {  // half a launcher: nobody else may speak
-  }
-  if (speaks)
-    fmt::print(stderr, "bora: {}\n", redact(error));
-  else
-    ::sleep(1);
+  if (mesh::is_to_speak()) fmt::print(stderr, "bora: {}\n", redact(error));
 }
 
 // bora-run stands beside this program.

@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/mesh/launch.h"
 
+#include <unistd.h>
+
 #include <charconv>
 #include <vector>
 
@@ -161,5 +163,15 @@ LaunchEnvironment launch_environment(const Variables& variables) {
 }
 
 LaunchEnvironment launch_environment() { return launch_environment(env::launcher); }
+
+bool is_to_speak() {
+  try {
+    if (launch_environment().local_rank == 0) return true;
+  } catch (const Error&) {
+    return true;
+  }
+  ::sleep(1);
+  return false;
+}
 
 }  // namespace bora::mesh

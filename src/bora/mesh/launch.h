@@ -30,4 +30,9 @@ using Variables = std::function<std::optional<std::string>(const std::string&)>;
 LaunchEnvironment launch_environment(const Variables& variables);
 LaunchEnvironment launch_environment();  ///< of this process
 
+/// For what all workers would say alike, a mistake in their command: whether this one is the first of its host
+/// (or its variables are half set, and nobody else may be). The others wait a moment, since launchers end all
+/// workers when one has ended.
+bool is_to_speak();
+
 }  // namespace bora::mesh

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <map>
 
 #include "bora/base/error.h"
@@ -103,6 +104,19 @@ TEST(Launch, Contradictions) {
             "launch environment: LOCAL_WORLD_SIZE is 8 but WORLD_SIZE is 4");
   EXPECT_EQ(problem({{"RANK", "x"}, {"WORLD_SIZE", "4"}}),
             "launch environment: RANK should be a count but is \"x\"");
+}
+
+TEST(Launch, TheFirstOfAHostSpeaks) {
+  const auto says = [](const Values& values) {
+    for (const auto& [name, value] : values) ::setenv(name.c_str(), value.c_str(), 1);
+    const bool speaks = is_to_speak();
+    for (const auto& [name, value] : values) ::unsetenv(name.c_str());
+    return speaks;
+  };
+  EXPECT_TRUE(says({}));
+  EXPECT_TRUE(says({{"RANK", "2"}, {"WORLD_SIZE", "4"}, {"LOCAL_RANK", "0"}, {"LOCAL_WORLD_SIZE", "2"}}));
+  EXPECT_FALSE(says({{"RANK", "3"}, {"WORLD_SIZE", "4"}, {"LOCAL_RANK", "1"}, {"LOCAL_WORLD_SIZE", "2"}}));
+  EXPECT_TRUE(says({{"RANK", "3"}})) << "half set: nobody else may";
 }
 
 }  // namespace

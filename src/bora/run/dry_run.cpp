@@ -11,18 +11,10 @@
 #include "bora/run/machine.h"
 #include "bora/run/memory_estimate.h"
 #include "bora/run/sharding_plan.h"
-#include "bora/tokenize/tokenizer.h"
 #include "bora/train/config.h"
 
 namespace bora::run {
 namespace {
-
-std::int64_t vocabulary(const data::DataConfig& data) {
-  constexpr std::int64_t kOfGpt2 = 50257;
-  if (data.train_tokenizer) return data.train_tokenizer->vocab_size;
-  if (data.vocab_size) return *data.vocab_size;
-  return exists(data.tokenizer) ? Tokenizer::load(data.tokenizer).vocab_size() : kOfGpt2;
-}
 
 std::string count_of(std::int64_t n, std::string_view what) {
   return fmt::format("{} {}{}", with_commas(n), what, n == 1 ? "" : "s");
@@ -129,7 +121,7 @@ void show_workers(const ShardingPlan& plan, track::Console& console) {
 ShardingPlan plan_of(const LmConfig& config, std::int64_t workers, const RecordedLanes& recorded) {
   const auto& t = config.trainer;
   const auto batch = t.batch_schedule().batch_size(0);
-  const auto vocab = vocabulary(config.data);
+  const auto vocab = vocabulary_of(config.data);
   const auto seq_len = config.model.config->seq_len();
   auto mesh = train::resolve_mesh(t.mesh, t.fsdp_axis, static_cast<int>(workers), vocab);
   const auto lanes = choose_lanes(t, seq_len, mesh.shape, recorded);

@@ -32,6 +32,13 @@ std::string on_one_line(std::string text) {
   return text;
 }
 
+// What will be trained, what is said, or a guess.
+std::int64_t vocabulary_without_tokenizer(const data::DataConfig& data) {
+  constexpr std::int64_t kOfGpt2 = 50257;
+  if (data.train_tokenizer) return data.train_tokenizer->vocab_size;
+  return data.vocab_size.value_or(kOfGpt2);
+}
+
 class Look {
  public:
   Look(const LoadedConfig& loaded, const RunPlace& place, const RunFlags& flags, std::int64_t workers)
@@ -64,12 +71,14 @@ class Look {
     try {
       look();
     } catch (const Error& e) {
-      const std::string text = e.what();
-      const auto colon = text.find(": ");
-      const bool own = colon != text.npos && text.substr(0, colon).find_first_of(" /\n") == text.npos &&
-                       loaded_.tree.has(text.substr(0, colon));
-      add(own ? text.substr(0, colon) : key, own ? text.substr(colon + 2) : text);
+      add_error(key, e.what());
     }
+  }
+  void add_error(const std::string& key, const std::string& text) {
+    const auto colon = text.find(": ");
+    const bool own = colon != text.npos && text.substr(0, colon).find_first_of(" /\n") == text.npos &&
+                     loaded_.tree.has(text.substr(0, colon));
+    add(own ? text.substr(0, colon) : key, own ? text.substr(colon + 2) : text);
   }
 
   void look_for_resume() {
@@ -140,15 +149,11 @@ class Look {
       else
         here.push_back(url);
     }
-    bool all_there = true;
-    for (const auto& url : here) {
-      const auto before = found_.problems.size();
-      problems_of(key, [&] { (void)store::expand_urls(std::vector{url}, split); });
-      all_there = all_there && found_.problems.size() == before;
-    }
-    if (!all_there) return;
     problems_of(key, [&] {
-      for (const auto& path : store::expand_urls(here, split)) {
+      const auto there = store::find_files(here, split);
+      for (const auto& problem : there.problems) add_error(key, problem);
+      if (!there.problems.empty()) return;
+      for (const auto& path : there.files) {
         ++found.files;
         const auto bytes = static_cast<double>(files().info(path)->size);
         found.bytes += bytes;
@@ -165,16 +170,14 @@ class Look {
   void look_for_tokenizer() {
     auto& out = found_.tokenizer;
     const auto& data = config_.data;
+    out.vocab = vocabulary_without_tokenizer(data);
     if (data.train_tokenizer) {
-      out.vocab = data.train_tokenizer->vocab_size;
       out.is_known = true;
       out.words = fmt::format("{} pieces, to be trained", with_commas(out.vocab));
       const auto trained = path_join(place_.directory, "tokenizer");
       if (flags_.fresh || !exists(path_join(trained, "tokenizer.json"))) return;
       return problems_of("data.train_tokenizer", [&] { load_tokenizer(trained); });
     }
-    constexpr std::int64_t kOfGpt2 = 50257;
-    out.vocab = data.vocab_size.value_or(kOfGpt2);
     out.words = data.tokenizer + " is not here";
     if (data.tokenizer == "passthrough") return;  // missing_sources() has told it
     problems_of("data.tokenizer", [&] {
@@ -262,6 +265,11 @@ class Look {
 };
 
 }  // namespace
+
+std::int64_t vocabulary_of(const data::DataConfig& data) {
+  if (data.train_tokenizer || !exists(data.tokenizer)) return vocabulary_without_tokenizer(data);
+  return Tokenizer::load(data.tokenizer).vocab_size();
+}
 
 Preflight look_ahead(const LoadedConfig& loaded, const RunPlace& place, const RunFlags& flags,
                      std::int64_t workers) {

@@ -61,6 +61,10 @@ struct Preflight {
   bool can_be_shown = true;             ///< false: its numbers are too large to be computed with
 };
 
+/// The size of the vocabulary of a configuration's tokenizer: as it will be trained, or of its files; where these are
+/// not here data.vocab_size, or else GPT-2's, which is a guess.
+std::int64_t vocabulary_of(const data::DataConfig& data);
+
 /// Looks, and changes nothing; fetches nothing either. `workers`: those that start, or that --world plans for.
 Preflight look_ahead(const LoadedConfig& loaded, const RunPlace& place, const RunFlags& flags,
                      std::int64_t workers);

@@ -3,7 +3,6 @@
 #include "bora/run/train_run.h"
 
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include <array>
 
@@ -113,11 +112,6 @@ int train(Session& session, const RunFlags& flags) {
   return telling_the_end(session, [&] { return train_to_the_end(session, checkpoints); });
 }
 
-// Launchers end all workers when one has ended: the first of each host says what is wrong.
-void let_the_first_speak(const mesh::LaunchEnvironment& launch) {
-  if (launch.local_rank != 0) ::sleep(1);
-}
-
 }  // namespace
 
 int run_training(const LoadedConfig& loaded, const RunFlags& flags) {
@@ -132,7 +126,7 @@ int run_training(const LoadedConfig& loaded, const RunFlags& flags) {
   track::Console console(track::detect_console(flags.quiet || launch.rank != 0, flags.json));
   const auto found = look_ahead(loaded, place, flags, flags.world > 0 ? flags.world : launch.size);
   if (flags.dry_run) return print_dry_run(loaded, place, flags, found, console);
-  if (!found.problems.empty()) let_the_first_speak(launch);
+  if (!found.problems.empty()) (void)mesh::is_to_speak();
   require_ready(loaded, found);
   outlive_readers();
   auto workers = join_workers(launch, loaded.config.trainer);

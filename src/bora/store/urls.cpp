@@ -211,6 +211,36 @@ std::vector<std::string> files_of(const std::string& url, const std::string& pat
        what_is_there(path));
 }
 
+/// Entries one after the other, and who gave which file.
+class Expansion {
+ public:
+  Expansion(Split split, const DownloadOptions& options) : split_(split), options_(options) {}
+
+  void add(const std::string& pattern) {
+    for (const auto& url : expand_braces(pattern)) {
+      for (const auto& file : files_of(url, pattern, split_, options_)) {
+        auto [it, is_new] = given_by_.emplace(file, pattern);
+        if (!is_new) {
+          fail(ErrorKind::Config,
+               "data files: {} is given twice, by \"{}\" and by \"{}\"\nhint: remove one of them", file,
+               redact(it->second), redact(pattern));
+        }
+        files.push_back(file);
+      }
+      if (files.size() > kMaxExpansions) {
+        fail(ErrorKind::Unsupported, "data files: \"{}\" gives more than {} files", pattern, kMaxExpansions);
+      }
+    }
+  }
+
+  std::vector<std::string> files;
+
+ private:
+  Split split_;
+  const DownloadOptions& options_;
+  std::map<std::string, std::string> given_by_;
+};
+
 }  // namespace
 
 bool is_fetched(std::string_view scheme) {
@@ -241,25 +271,23 @@ std::vector<std::string> glob_files(const std::string& pattern) {
 
 std::vector<std::string> expand_urls(std::span<const std::string> patterns, Split split,
                                      const DownloadOptions& options) {
-  std::vector<std::string> out;
-  std::map<std::string, std::string> given_by;
+  Expansion expansion(split, options);
+  for (const auto& pattern : patterns) expansion.add(pattern);
+  return std::move(expansion.files);
+}
+
+FoundFiles find_files(std::span<const std::string> patterns, Split split, const DownloadOptions& options) {
+  FoundFiles found;
+  Expansion expansion(split, options);
   for (const auto& pattern : patterns) {
-    for (const auto& url : expand_braces(pattern)) {
-      for (const auto& file : files_of(url, pattern, split, options)) {
-        auto [it, is_new] = given_by.emplace(file, pattern);
-        if (!is_new) {
-          fail(ErrorKind::Config,
-               "data files: {} is given twice, by \"{}\" and by \"{}\"\nhint: remove one of them", file,
-               redact(it->second), redact(pattern));
-        }
-        out.push_back(file);
-      }
-      if (out.size() > kMaxExpansions) {
-        fail(ErrorKind::Unsupported, "data files: \"{}\" gives more than {} files", pattern, kMaxExpansions);
-      }
+    try {
+      expansion.add(pattern);
+    } catch (const Error& e) {
+      found.problems.emplace_back(e.what());
     }
   }
-  return out;
+  found.files = std::move(expansion.files);
+  return found;
 }
 
 }  // namespace bora::store

@@ -30,6 +30,13 @@ namespace bora::store {
 std::vector<std::string> expand_urls(std::span<const std::string> patterns, Split split = Split::Train,
                                      const DownloadOptions& options = {});
 
+/// What is there of such entries, each looked at once: the files, and the words of every error.
+struct FoundFiles {
+  std::vector<std::string> files, problems;
+};
+FoundFiles find_files(std::span<const std::string> patterns, Split split = Split::Train,
+                      const DownloadOptions& options = {});
+
 /// The files that a local path with `*`, `?`, `[..]` or `**` matches, by bytes; those of a directory are not
 /// looked for.
 std::vector<std::string> glob_files(const std::string& pattern);

@@ -119,6 +119,14 @@ TEST_F(Expand, FileScheme) {
   EXPECT_THAT(expand_urls(Names{"file://" + folder_ / "a.txt"}), ElementsAre(folder_ / "a.txt"));
 }
 
+TEST_F(Expand, WhatIsThereAndWhatIsNotInOneLook) {
+  const auto found =
+      find_files(Names{folder_ / "a.txt", folder_ / "none.txt", folder_ / "a.txt", folder_ / "nix/*.txt"});
+  EXPECT_THAT(found.files, ElementsAre(folder_ / "a.txt"));
+  EXPECT_THAT(found.problems, ElementsAre(HasSubstr("none.txt\"\nhint: "), HasSubstr("a.txt is given twice"),
+                                          HasSubstr("nix/*.txt")));
+}
+
 TEST_F(Expand, NothingMatches) {
   EXPECT_EQ(
       error_of(ErrorKind::NotFound, [&] { expand("sub/f.txt"); }),
