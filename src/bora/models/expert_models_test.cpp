@@ -171,6 +171,11 @@ TEST(Mixtral, HuggingFaceAndBack) {
   EXPECT_EQ(back.to_hf(50), json);
   EXPECT_FALSE(back.lbl_coef || back.rzl_coef);
   EXPECT_EQ(back.router_losses().auxiliary, 0.25);
+  auto silent = json;  // transformers' own default
+  silent.erase("rope_theta"), silent.erase("rope_parameters"), silent.erase("rope_scaling");
+  EXPECT_EQ(mixtral::Config::from_hf(silent, "config.json").rope.theta, 1e6);
+  silent["rope_parameters"] = {{"rope_type", "default"}, {"rope_theta", 5e5}};
+  EXPECT_EQ(mixtral::Config::from_hf(silent, "config.json").rope.theta, 5e5);
   auto jitter = json;
   jitter["router_jitter_noise"] = 0.1;
   try {

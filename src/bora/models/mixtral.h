@@ -27,10 +27,13 @@ struct Config : models::ExpertConfig {
   static Json hf_fixed() {
     return {{"model_type", "mixtral"}, {"hidden_act", "silu"}, {"router_jitter_noise", 0.0}};
   }
-  static Config from_hf(const Json& json, std::string_view name) {
+  static Config from_hf(Json json, std::string_view name) {
     Config config;
     config.sliding_window.reset();
-    config.layer_norm_epsilon = 1e-5, config.rope.theta = 1e6;
+    config.layer_norm_epsilon = 1e-5;
+    const auto rope = json.find("rope_parameters");
+    const bool nested = rope != json.end() && rope->is_object() && rope->contains("rope_theta");
+    if (!nested && !json.contains("rope_theta")) json["rope_theta"] = 1e6;
     return experts_from_hf(json, name, "num_local_experts", config);
   }
   Json to_hf(std::int64_t vocab) const {
