@@ -81,6 +81,7 @@ TEST_F(WorkerStart, TheFirstStartChoosesTheLanes) {
   const auto done = launch(two, 2, kTrain);
   ASSERT_EQ(done.code, 0) << done.output;
   EXPECT_THAT(done.output, HasSubstr("· 2 lanes"));
+  EXPECT_EQ(done.output.find('\x1b'), std::string::npos) << "no terminal reads this";
   EXPECT_EQ(recorded_lanes(two), 2);
   const auto of_three = launch(three, 3, kTrain);
   ASSERT_EQ(of_three.code, 0) << of_three.output;

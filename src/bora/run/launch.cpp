@@ -111,6 +111,8 @@ class Launch {
                                         {"OMPI_MCA_odls_base_sigkill_timeout", kLastWords},
                                         {"PRTE_MCA_odls_base_sigkill_timeout", kLastWords}};
     if (threads > 0) variables.emplace_back("BORA_THREADS", std::to_string(threads));
+    // mpirun gives the first worker a terminal of its own, whatever this program writes to.
+    if (::isatty(STDOUT_FILENO) == 0) variables.emplace_back("TERM", "dumb");
     if (const auto library = here ? loopback_preload() : std::nullopt)
       variables.emplace_back("LD_PRELOAD", *library);
     MpirunMessages messages([](std::string_view text) { give(text); }, arguments_.verbose);
