@@ -36,7 +36,7 @@ TEST(Machine, FoldersThatCanBeMade) {
 TEST(HubName, WhatLooksLikeOne) {
   for (const char* name : {"gpt2", "meta-llama/Llama-2-7b-hf", "me/tiny@refs/pr/1"})
     EXPECT_TRUE(is_on_hub(name)) << name;
-  for (const char* name : {"runs", "./a/b", "../a", "/a/b", "a/b/c", "gs://a"})
+  for (const char* name : {"runs", "runs/brisk-otter-7", "./a/b", "../a", "/a/b", "a/b/c", "gs://a"})
     EXPECT_FALSE(is_on_hub(name)) << name;
 }
 
