@@ -267,8 +267,13 @@ class Look {
 }  // namespace
 
 std::int64_t vocabulary_of(const data::DataConfig& data) {
-  if (data.train_tokenizer || !exists(data.tokenizer)) return vocabulary_without_tokenizer(data);
-  return Tokenizer::load(data.tokenizer).vocab_size();
+  if (data.train_tokenizer) return vocabulary_without_tokenizer(data);
+  std::string path = data.tokenizer;
+  try {
+    path = local_path(path, store::HubFiles::Tokenizer);
+  } catch (const Error&) {  // one of the problems of a start
+  }
+  return exists(path) ? Tokenizer::load(path).vocab_size() : vocabulary_without_tokenizer(data);
 }
 
 Preflight look_ahead(const LoadedConfig& loaded, const RunPlace& place, const RunFlags& flags,

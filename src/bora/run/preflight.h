@@ -65,7 +65,7 @@ struct Preflight {
 /// not here data.vocab_size, or else GPT-2's, which is a guess.
 std::int64_t vocabulary_of(const data::DataConfig& data);
 
-/// Looks, and changes nothing; fetches nothing either. `workers`: those that start, or that --world plans for.
+/// Looks, and changes nothing; fetches nothing but a tokenizer that has a name on the hub. `workers`: those that start, or that --world plans for.
 Preflight look_ahead(const LoadedConfig& loaded, const RunPlace& place, const RunFlags& flags,
                      std::int64_t workers);
 
