@@ -97,8 +97,8 @@ GradientReducer::Scalars GradientReducer::sum_scalars(std::int64_t lanes,
     tree.push({static_cast<std::int64_t>(lane[0]), 1, {}, {lane.begin() + 1, lane.end()}});
   };
   for (const auto& bytes : workers().all_gather_unequal(std::as_bytes(std::span(mine)))) {
-    std::vector<double> theirs(bytes.size() / sizeof(double));
-    std::memcpy(theirs.data(), bytes.data(), bytes.size());
+    std::vector<double> theirs(bytes.size() / sizeof(double));  // of a rank without a lane none
+    if (!bytes.empty()) std::memcpy(theirs.data(), bytes.data(), bytes.size());
     for (std::size_t at = 0; at < theirs.size(); at += count + 1)
       push(std::span(theirs).subspan(at, count + 1));
   }

@@ -39,7 +39,7 @@ std::vector<std::vector<std::int64_t>> gather(Communicator& c, const std::vector
   std::vector<std::vector<std::int64_t>> all;
   for (const auto& bytes : c.all_gather_unequal(std::as_bytes(std::span(own)))) {
     auto& words = all.emplace_back(bytes.size() / sizeof(std::int64_t));
-    std::memcpy(words.data(), bytes.data(), bytes.size());
+    if (!bytes.empty()) std::memcpy(words.data(), bytes.data(), bytes.size());
   }
   return all;
 }
