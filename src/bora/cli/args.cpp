@@ -43,10 +43,10 @@ std::optional<std::string> read_number(const std::string& text, const Range& ran
 
 }  // namespace
 
-std::vector<CommandSpec> command_specs() {
+std::vector<CommandSpec> command_specs(const std::vector<Command>& commands) {
   std::vector<CommandSpec> out;
   specs_only = true;
-  for (const auto& command : commands()) {
+  for (const auto& command : commands) {
     try {
       command.run({});
     } catch (SpecListed& listed) {

@@ -74,7 +74,7 @@ struct Command {
 };
 const std::vector<Command>& commands();
 
-/// What each command declares, in the order of commands().
-std::vector<CommandSpec> command_specs();
+/// What each of these commands declares, in their order.
+std::vector<CommandSpec> command_specs(const std::vector<Command>& commands);
 
 }  // namespace bora::cli

@@ -33,7 +33,7 @@ int run_completion(const Arguments& arguments) {
             "  bora completion fish > ~/.config/fish/completions/bora.fish");
   args.positional("shell", shell, "bash, zsh or fish").words({"bash", "zsh", "fish"});
   args.parse(arguments);
-  fmt::print("{}", completion_script(shell, {commands(), command_specs(), keys_to_complete()}));
+  fmt::print("{}", completion_script(shell, {commands(), command_specs(commands()), keys_to_complete()}));
   return 0;
 }
 

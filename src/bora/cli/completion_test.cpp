@@ -26,7 +26,7 @@ using testing::Not;
 
 CompletionWords all_words() {
   return {commands(),
-          command_specs(),
+          command_specs(commands()),
           {"data.tokenizer", "data_seed", "trainer.checkpointer.keep", "trainer.seed"}};
 }
 
@@ -123,7 +123,7 @@ TEST_F(Completion, IsReadByTheOtherShells) {
 }
 
 TEST(ManPage, SaysWhatHelpSays) {
-  for (const auto& command : command_specs()) {
+  for (const auto& command : command_specs(commands())) {
     const auto page = man_page(command);
     EXPECT_THAT(page, AllOf(HasSubstr(".SH SYNOPSIS"), HasSubstr(".SH OPTIONS"), HasSubstr(".SH EXAMPLES")));
     for (const auto& argument : command.arguments) {

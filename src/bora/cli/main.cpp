@@ -62,7 +62,7 @@ void print_help() {
 
 // Every command's flags, a line each: the list that a test keeps frozen.
 int print_flags() {
-  for (const auto& command : command_specs())
+  for (const auto& command : command_specs(commands()))
     for (const auto& argument : command.arguments) fmt::print("{} {}\n", command.name, argument.name);
   return 0;
 }

@@ -93,7 +93,7 @@ int print_man_page(const std::vector<std::string>& arguments) {
     return 0;
   }
   std::vector<std::string> names;
-  for (const auto& command : command_specs()) {
+  for (const auto& command : command_specs(commands())) {
     names.push_back(command.name);
     if (command.name != arguments[0]) continue;
     fmt::print("{}", man_page(command));

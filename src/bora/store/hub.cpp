@@ -282,7 +282,7 @@ class Repository {
 
   void fetch_blob(const Listing& listing, const Entry& entry, const std::string& blob) {
     files().make_directories(parent_path(blob));
-    const auto parts = path_join(path_join(folder_, "bora-incomplete"), entry.etag);
+    const auto parts = blob + ".bora";  // a folder, which goes when the file is whole
     if (entry.size > 10'000'000)
       log_info("fetching {} of {}, {}", entry.name, repo_.id, human_bytes(static_cast<double>(entry.size)));
     const auto url = fmt::format("{}/{}/resolve/{}/{}{}", options_.endpoint, repo_.id, listing.commit,
@@ -300,8 +300,6 @@ class Repository {
     files().rename(path, blob);
     files().sync_directory(parent_path(blob));
     remove_all(parts);
-    std::error_code error;
-    std::filesystem::remove(parent_path(parts), error);  // where no other is on its way
   }
 
   std::unique_ptr<FileLock> wait_for_lock(const std::string& path, const std::string& name) const {
