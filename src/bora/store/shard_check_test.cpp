@@ -244,7 +244,8 @@ TEST_F(ShardCheck, ABrokenNoteIsNoNote) {
 }
 
 TEST_F(ShardCheck, AReadOnlyCacheIsChecked) {
-  remove_all(path_join(cache(), "checked.json"));  // which a slow machine has written while the cache was built
+  // A slow machine has written it while the cache was built.
+  remove_all(path_join(cache(), "checked.json"));
   FaultFiles read_only(no_sync_, {.nth = 1, .error_number = EROFS, .stays_broken = true});
   const ScopedFileSystem scope(read_only);
   EXPECT_GT(TokenCache::open(cache())->num_tokens(), 0);
