@@ -97,7 +97,7 @@ class Repository {
 
   std::string fetch(HubFiles wanted) {
     if (is_commit(repo_.revision)) {
-      const auto there = snapshot(repo_.revision);
+      auto there = snapshot(repo_.revision);
       if (is_whole(there, wanted)) return there;
     }
     if (options_.offline) return from_cache(wanted, "HF_HUB_OFFLINE is set");
@@ -106,7 +106,7 @@ class Repository {
       listing = read_listing();
     } catch (const Error& e) {
       if (e.kind() != ErrorKind::Io) throw;
-      const auto there = from_cache(wanted, e.what());
+      auto there = from_cache(wanted, e.what());
       log_warning("{}; going on with {}", e.what(), there);
       return there;
     }
@@ -359,7 +359,7 @@ HubOptions hub_options() {
 }
 
 std::string fetch_from_hub(const HubRepo& repo, HubFiles files, const HubOptions& options) {
-  const auto folder = Repository({repo.id, pinned(repo, options)}, options).fetch(files);
+  auto folder = Repository({repo.id, pinned(repo, options)}, options).fetch(files);
   pinned(repo, options, base_name(folder));
   return folder;
 }
