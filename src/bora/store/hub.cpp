@@ -98,7 +98,7 @@ class Repository {
   std::string fetch(HubFiles wanted) {
     if (is_commit(repo_.revision)) {
       auto there = snapshot(repo_.revision);
-      if (is_whole(there, wanted)) return there;
+      if (is_noted(repo_.revision, wanted) && is_whole(there, wanted)) return there;
     }
     if (options_.offline) return from_cache(wanted, "HF_HUB_OFFLINE is set");
     Listing listing;
@@ -120,10 +120,22 @@ class Repository {
       files().make_directories(parent_path(path));
       write_atomically(path, listing.commit);
     }
+    const auto whole = note(listing.commit, wanted);
+    files().make_directories(parent_path(whole));
+    write_atomically(whole, "");
     return snapshot(listing.commit);
   }
 
  private:
+  // That all of a commit has come, which its folder does not show: other programs fetch single files.
+  std::string note(const std::string& commit, HubFiles of) const {
+    return path_join(path_join(folder_, "bora-whole"), fmt::format("{}-{}", commit, static_cast<int>(of)));
+  }
+  bool is_noted(const std::string& commit, HubFiles wanted) const {
+    return exists(note(commit, HubFiles::Weights)) || exists(note(commit, wanted)) ||
+           (wanted == HubFiles::Tokenizer && exists(note(commit, HubFiles::Model)));
+  }
+
   std::string snapshot(const std::string& commit) const {
     return path_join(path_join(folder_, "snapshots"), commit);
   }
@@ -153,9 +165,9 @@ class Repository {
     }
     if (is_commit(commit) && is_whole(snapshot(commit), wanted)) return snapshot(commit);
     fail(ErrorKind::NotFound,
-         "{}: {} of revision {} {} not in {} yet, and the hub was not asked or not reached: {}\n"
+         "{}: {} of revision {} is not in {} yet, and the hub was not asked or not reached: {}\n"
          "hint: fetch it where there is a network, or give a folder",
-         repo_.id, wanted == HubFiles::Tokenizer ? "the tokenizer" : "the model", repo_.revision, "is",
+         repo_.id, wanted == HubFiles::Tokenizer ? "the tokenizer" : "the model", repo_.revision,
          options_.cache, why);
   }
 

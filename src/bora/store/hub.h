@@ -45,7 +45,7 @@ HubOptions hub_options();
 
 /// The folder snapshots/<commit> with the wanted files. The hub is asked which commit the revision is, and what
 /// is in the cache is not fetched again; files that broke off go on where they stopped; of several processes
-/// one fetches. A commit that is whole in the cache is used without asking. Where the hub cannot be reached,
+/// one fetches. A commit that was fetched whole is used without asking. Where the hub cannot be reached,
 /// what the cache has of the revision is used, with a warning. Sizes are checked, and SHA-256 where the hub
 /// states it, as it does for weights.
 ///

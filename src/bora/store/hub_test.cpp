@@ -148,6 +148,15 @@ TEST(Hub, FillsTheCacheOfHuggingFaceHub) {
   EXPECT_EQ(hub.requests(), before);
 }
 
+TEST(Hub, FetchesWhatOthersHaveLeftOut) {
+  Hub hub;
+  files().make_directories(hub.path("snapshots/" + kCommit));
+  for (const char* name : {"config.json", "merges.txt"})  // by another program, or before an interrupt
+    write_atomically(hub.path("snapshots/" + kCommit + "/" + name), "{}");
+  const auto there = hub.fetch(HubFiles::Tokenizer, "me/tiny@" + kCommit);
+  EXPECT_EQ(read_text(path_join(there, "tokenizer.json")), hub.files["tokenizer.json"]);
+}
+
 TEST(Hub, TellsItsTokenToNobodyElse) {
   Hub hub;
   (void)hub.fetch(HubFiles::Weights);
