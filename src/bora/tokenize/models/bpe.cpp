@@ -164,6 +164,10 @@ void Bpe::units(std::string_view piece, std::vector<Symbol>& out) const {
     } else if (unk_) {
       if (!config_.fuse_unk) flush();
       unknown += static_cast<std::uint32_t>(n);
+    } else if (!config_.unk_token.empty()) {
+      fail(ErrorKind::InvalidArgument,
+           "encode: {} is not in the vocabulary, and the model's (BPE) unk_token {} is no token",
+           json_excerpt(unit), json_string(config_.unk_token));
     }
     i += n;
   }
