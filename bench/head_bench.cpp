@@ -11,6 +11,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <ctime>
@@ -39,15 +40,15 @@ struct Settings {
 struct Head {
   explicit Head(const Settings& s)
       : hidden(normal(1, kRowEmbed, {s.rows, s.embed})),
-        weight(normal(2, kHead, {s.vocab, s.embed})),
+        weight(normal(2, kHead, {s.vocab, s.embed}, 1 / std::sqrt(static_cast<double>(s.embed)))),
         bias(normal(3, kVocab, {s.vocab})),
         weights(core::ones({kRow, std::vector{s.rows}})) {
     std::vector<std::int32_t> ids;
     for (std::int64_t i = 0; i < s.rows; ++i) ids.push_back(static_cast<std::int32_t>(i * 37 % s.vocab));
     targets = core::from_data({kRow, std::vector{s.rows}}, std::span<const std::int32_t>(ids));
   }
-  static Array normal(std::uint64_t seed, core::Names names, std::vector<std::int64_t> sizes) {
-    return core::random_normal(Key::from_seed(seed), {names, sizes});
+  static Array normal(std::uint64_t seed, core::Names names, std::vector<std::int64_t> sizes, double deviation = 1) {
+    return core::random_normal(Key::from_seed(seed), {names, sizes}, 0, deviation);
   }
   void run(const core::HeadOptions& options) {
     const std::vector<Array*> parameters{&hidden, &weight, &bias};
