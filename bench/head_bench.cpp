@@ -47,7 +47,8 @@ struct Head {
     for (std::int64_t i = 0; i < s.rows; ++i) ids.push_back(static_cast<std::int32_t>(i * 37 % s.vocab));
     targets = core::from_data({kRow, std::vector{s.rows}}, std::span<const std::int32_t>(ids));
   }
-  static Array normal(std::uint64_t seed, core::Names names, std::vector<std::int64_t> sizes, double deviation = 1) {
+  static Array normal(std::uint64_t seed, core::Names names, std::vector<std::int64_t> sizes,
+                      double deviation = 1) {
     return core::random_normal(Key::from_seed(seed), {names, sizes}, 0, deviation);
   }
   void run(const core::HeadOptions& options) {

@@ -227,10 +227,12 @@ TEST(Bpe, AnUnknownTokenThatIsNoneIsAnErrorWhereItIsNeeded) {
     ADD_FAILURE();
   } catch (const Error& e) {
     EXPECT_EQ(e.kind(), ErrorKind::InvalidArgument);
-    EXPECT_STREQ(e.what(),
-                 "encode: \"é\" is not in the vocabulary, and the model's (BPE) unk_token \"[UNK]\" is no token");
+    EXPECT_STREQ(
+        e.what(),
+        "encode: \"é\" is not in the vocabulary, and the model's (BPE) unk_token \"[UNK]\" is no token");
   }
-  const auto without = model(R"({"type":"BPE","vocab":{"a":0,"b":1,"ab":2},"merges":["a b"],"unk_token":null})");
+  const auto without =
+      model(R"({"type":"BPE","vocab":{"a":0,"b":1,"ab":2},"merges":["a b"],"unk_token":null})");
   EXPECT_THAT(tokens(*without, "aéb"), ElementsAre(Shown{2, 0, 2}));
 }
 
