@@ -260,20 +260,10 @@ Problems file_access(const SourceFile& file) {
 
 Problems host_pointers(const SourceFile& file) {
   if (!in_product(file.path) || room_of(file.path) == "core" || room_of(file.path).empty()) return {};
-  // What takes an array for host memory: files, read and written (checkpoint, the weights that are placed), and
-  // messages between ranks, whose transports move bytes of the host (mesh, the comparison of replicas).
-  static const std::set<std::string> still = {
-      "src/bora/checkpoint/checkpoint.cpp", "src/bora/checkpoint/hugging_face.cpp",
-      "src/bora/checkpoint/restore.cpp",    "src/bora/checkpoint/test_files.h",
-      "src/bora/mesh/fast_reducer.cpp",     "src/bora/mesh/sharded_parameters.cpp",
-      "src/bora/mesh/sharded_reducer.cpp",  "src/bora/mesh/tree_reduce.cpp",
-      "src/bora/mesh/whole_arrays.cpp",     "src/bora/run/hooks/replicas.cpp",
-      "src/bora/run/placed_model.cpp",
-  };
-  if (still.contains(file.path)) return {};
   static const std::regex pattern(R"((\.|->)(template )?data<[^>]+>\(\)|\blocal_data<)");
-  return matching_lines(file, pattern,
-                        "an array may lie on another device; use core/step_ops.h, or to_vector()");
+  return matching_lines(
+      file, pattern,
+      "an array may lie on another device; use core/host_view.h, core/step_ops.h, or to_vector()");
 }
 
 }  // namespace bora::law

@@ -64,21 +64,28 @@ void AsyncWriter::reserve(std::uint64_t bytes) {
   std::memset(snapshot_.get(), 0, bytes);  // the system gives memory only when it is touched
 }
 
-// Points the view's tensors into the snapshot.
+// Points the view's tensors into the snapshot, but those whose bytes are a copy already.
 void AsyncWriter::take_snapshot(CheckpointView& view) {
   const trace::Span span("checkpoint snapshot", "bytes", static_cast<std::int64_t>(view.tensor_bytes()));
-  reserve(view.tensor_bytes());
-  std::vector<Copy> copies;
-  std::byte* to = snapshot_.get();
+  std::vector<TensorView*> shared;
+  std::uint64_t room = 0;
+  auto kept = view.kept.begin();
   for (auto* tensors : {&view.parameters, &view.optimizer}) {
     for (TensorView& tensor : *tensors) {
-      const std::uint64_t size = tensor.bytes.size();
-      for (std::uint64_t at = 0; at < size; at += kPiece) {
-        copies.push_back({tensor.bytes.data() + at, to + at, std::min(kPiece, size - at)});
-      }
-      tensor.bytes = {to, size};
-      to += size;
+      if ((kept++)->copied()) continue;
+      shared.push_back(&tensor);
+      room += tensor.bytes.size();
     }
+  }
+  reserve(room);
+  std::vector<Copy> copies;
+  std::byte* to = snapshot_.get();
+  for (TensorView* tensor : shared) {
+    const std::uint64_t size = tensor->bytes.size();
+    for (std::uint64_t at = 0; at < size; at += kPiece)
+      copies.push_back({tensor->bytes.data() + at, to + at, std::min(kPiece, size - at)});
+    tensor->bytes = {to, size};
+    to += size;
   }
   run_copies(copies);
 }
@@ -90,13 +97,7 @@ SaveStall AsyncWriter::save(const CheckpointContent& content,
   wait();
   const double waited = monotonic_seconds();
   CheckpointView view = view_of(content);
-  if (content.owned) {
-    for (const auto* arrays : {&content.parameters, &content.optimizer}) {
-      for (const auto& a : *arrays) view.kept.push_back(a.array);
-    }
-  } else {
-    take_snapshot(view);
-  }
+  if (!content.owned) take_snapshot(view);
   view.given_up = &given_up_;
   stall = {waited - begin, monotonic_seconds() - waited};
   thread_ = std::thread([this, view = std::move(view), committed = std::move(committed)] {

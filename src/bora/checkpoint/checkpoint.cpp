@@ -17,7 +17,6 @@
 #include "bora/base/log.h"
 #include "bora/base/text.h"
 #include "bora/checkpoint/safetensors_writer.h"
-#include "bora/core/shard.h"
 
 // step-N/
 //   model-00001-of-0000M.safetensors ...       parameters, in the order of declaration; __metadata__:
@@ -30,16 +29,12 @@ namespace {
 constexpr std::string_view kPrefix = "step-";
 constexpr const char* kManifest = "manifest.json";
 
-std::vector<std::int64_t> sizes_of(const CheckpointArray& a) {
-  return in_context("while saving " + a.path, [&] { return a.array.sizes(); });
-}
-
-TensorView view_of(const CheckpointArray& a) {
-  const auto sizes = sizes_of(a);
-  const auto size = static_cast<std::size_t>(a.array.numel()) * core::bytes(a.array.dtype());
-  const std::byte* data = in_context(
-      "while saving " + a.path, [&]() -> const std::byte* { return core::local_data<std::byte>(a.array); });
-  return {a.path, a.array.dtype(), sizes, fmt::format("{}", fmt::join(a.names, ",")), {data, size}};
+TensorView view_of(const CheckpointArray& a, std::vector<core::HostView>& kept) {
+  return in_context("while saving " + a.path, [&]() -> TensorView {
+    const auto sizes = a.array.sizes();
+    const auto bytes = kept.emplace_back(a.array, core::HostView::Use::read).bytes();
+    return {a.path, a.array.dtype(), sizes, fmt::format("{}", fmt::join(a.names, ",")), bytes};
+  });
 }
 
 // Writes the files of one checkpoint into a directory of its own and remembers their hashes.
@@ -240,11 +235,12 @@ std::vector<std::int64_t> CheckpointArray::whole_sizes() const {
 void CheckpointArray::take(const float* whole) const {
   auto cuts = outer;
   if (!cut.whole()) cuts.push_back({cut, worker});
+  const core::HostView own(array, core::HostView::Use::write);
   std::vector<float> block, of_block;
   for (std::size_t i = 0; i < cuts.size(); ++i) {
     const bool last = i + 1 == cuts.size();
     if (!last) of_block.resize(static_cast<std::size_t>(cuts[i].cut.elements(cuts[i].worker)));
-    cuts[i].cut.take(cuts[i].worker, whole, last ? core::local_data<float>(array) : of_block.data());
+    cuts[i].cut.take(cuts[i].worker, whole, last ? own.floats().data() : of_block.data());
     std::swap(block, of_block);
     whole = block.data();
   }
@@ -266,8 +262,8 @@ CheckpointView view_of(const CheckpointContent& content) {
   view.manifest.config_hash = content.config_hash;
   view.manifest.temporary = content.temporary;
   view.manifest.time = wall_seconds();
-  for (const auto& array : content.parameters) view.parameters.push_back(view_of(array));
-  for (const auto& array : content.optimizer) view.optimizer.push_back(view_of(array));
+  for (const auto& array : content.parameters) view.parameters.push_back(view_of(array, view.kept));
+  for (const auto& array : content.optimizer) view.optimizer.push_back(view_of(array, view.kept));
   view.state = content.state.dump(2) + "\n";
   view.part = content.part;
   return view;

@@ -11,13 +11,14 @@
 
 #include "bora/base/json.h"
 #include "bora/checkpoint/manifest.h"
+#include "bora/core/host_view.h"
 #include "bora/core/parameter.h"
 #include "bora/mesh/axis_cut.h"
 #include "bora/optim/optimizer.h"
 
 namespace bora::checkpoint {
 
-/// An array with the name under which checkpoints keep it. Contiguous, in host memory.
+/// An array with the name under which checkpoints keep it. Contiguous.
 struct CheckpointArray {
   std::string path;                     ///< "layers.0.attn.q_proj.weight", "mu/layers.0...."
   std::vector<std::string_view> names;  ///< axes
@@ -76,7 +77,7 @@ struct CheckpointView {
   std::vector<TensorView> parameters, optimizer;
   std::string state;  ///< JSON text
   SavePart part;
-  std::vector<core::Array> kept;                ///< what the bytes belong to, if anything
+  std::vector<core::HostView> kept;             ///< what the bytes belong to: of parameters, then optimizer
   const std::atomic<bool>* given_up = nullptr;  ///< rank 0 of several need not wait any longer
   std::uint64_t tensor_bytes() const;
 };

@@ -16,11 +16,14 @@
 #include "bora/checkpoint/staged_directory.h"
 #include "bora/checkpoint/stored_tensors.h"
 #include "bora/core/create.h"
+#include "bora/core/device.h"
+#include "bora/core/host_view.h"
 #include "bora/core/mapping.h"
-#include "bora/core/shard.h"
 
 namespace bora::checkpoint {
 namespace {
+
+using core::HostView;
 
 std::string shape_text(std::span<const std::int64_t> shape) {
   std::vector<std::string> parts;
@@ -107,7 +110,8 @@ void resize_rows(std::span<const float> stored, std::int64_t rows, std::span<flo
 void load_one(const StoredTensors& model, const HfParameter& p, const Part& part, const std::string& stored) {
   const auto expected = whole_shape(p, part);
   auto n = static_cast<std::size_t>(p.parameter.array->numel() / p.pieces);
-  auto* out = core::local_data<float>(*p.parameter.array) + static_cast<std::size_t>(p.piece) * n;
+  const HostView values(*p.parameter.array, p.pieces == 1 ? HostView::Use::write : HostView::Use::update);
+  auto* out = values.floats().data() + static_cast<std::size_t>(p.piece) * n;
   if (p.columns.step > 0) return take_columns(p, model.floats(stored), {out, n});
   if (part.stored) return resize_rows(model.floats(stored), *part.stored, {out, n});
   if (!part.whole(p)) {
@@ -207,7 +211,8 @@ void load_each(const std::string& directory, std::span<const HfParameter> parame
 void produce(const HfParameter& p, const HfSaveOptions& options, const ByteSink& sink) {
   const auto shape = hf_shape(p);
   const core::Array whole = options.values ? options.values(p) : *p.parameter.array;
-  auto values = hf_part(p, {core::local_data<float>(whole), static_cast<std::size_t>(whole.numel())});
+  const HostView all(whole, HostView::Use::read);
+  auto values = hf_part(p, all.floats());
   std::vector<float> turned;
   if (p.transposed) {
     turned.resize(values.size());
@@ -224,7 +229,7 @@ void produce_columns(const std::vector<const HfParameter*>& parts, const std::ve
       std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>())));
   for (const auto* p : parts) {
     const core::Array whole = options.values ? options.values(*p) : *p->parameter.array;
-    put_columns(*p, {core::local_data<float>(whole), static_cast<std::size_t>(whole.numel())}, all);
+    put_columns(*p, HostView(whole, HostView::Use::read).floats(), all);
   }
   tensor_of_floats(parts.front()->name, options.dtype, shape, all).produce(sink);
 }
@@ -320,6 +325,7 @@ void load_hugging_face(const std::string& directory, std::span<const HfParameter
       [&](const StoredTensors& model, const HfParameter& p, const Part& part, const std::string& stored) {
         const auto& names = p.parameter.axes;
         const auto sizes = core::whole_sizes(*p.parameter.array);
+        const core::DeviceScope on_host({});
         if (p.piece == 0) whole = core::uninitialized({names, sizes});
         HfParameter into = p;
         into.parameter.array = &whole;

@@ -13,7 +13,7 @@
 #include "bora/base/text.h"
 #include "bora/checkpoint/convert.h"
 #include "bora/checkpoint/safetensors.h"
-#include "bora/core/shard.h"
+#include "bora/core/host_view.h"
 
 namespace bora::checkpoint {
 namespace {
@@ -102,13 +102,11 @@ class StoredArrays {
 
   void copy_whole(const CheckpointArray& array) const {
     const Entry& entry = entries_.at(array.path);
-    if (stored_type(array.array.dtype()) == entry.tensor->type) {
-      const std::size_t size = entry.file->bytes(*entry.tensor).size();
-      entry.file->copy(*entry.tensor, {core::local_data<std::byte>(array.array), size});
-    } else {
-      entry.file->read_floats(*entry.tensor, {core::local_data<float>(array.array),
-                                              static_cast<std::size_t>(array.array.numel())});
-    }
+    const core::HostView values(array.array, core::HostView::Use::write);
+    if (stored_type(array.array.dtype()) == entry.tensor->type)
+      entry.file->copy(*entry.tensor, values.bytes());
+    else
+      entry.file->read_floats(*entry.tensor, values.floats());
   }
 
   void copy_block(const CheckpointArray& array) const {

@@ -115,8 +115,8 @@ struct TinyRun {
   }
   bool equals(const TinyRun& other) const {
     for (std::size_t i = 0; i < arrays.size(); ++i) {
-      const auto n = static_cast<std::size_t>(arrays[i].array.numel()) * sizeof(float);
-      if (std::memcmp(arrays[i].array.data<float>(), other.arrays[i].array.data<float>(), n) != 0)
+      const auto a = arrays[i].array.to_vector<float>(), b = other.arrays[i].array.to_vector<float>();
+      if (a.size() != b.size() || std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) != 0)
         return false;
     }
     return true;

@@ -5,12 +5,21 @@
 #include <algorithm>
 #include <cstring>
 
+#include "bora/core/device.h"
+#include "bora/core/host_view.h"
 #include "bora/core/kernels/cpu/threads.h"
+#include "bora/core/update.h"
 
 namespace bora::mesh {
 namespace {
 
+using core::HostView;
+
 constexpr std::int64_t kCopy = 65536;  // elements of one thread's copy
+
+bool on_host(const core::Array& a, const core::Array& b) {
+  return core::device_of(a) == core::Device() && core::device_of(b) == core::Device();
+}
 
 }  // namespace
 
@@ -35,6 +44,22 @@ std::vector<std::int64_t> AxisCut::sizes(int worker) const {
   auto out = sizes_;
   if (!whole()) out[static_cast<std::size_t>(dim_)] = end(worker) - begin(worker);
   return out;
+}
+
+void AxisCut::take(int worker, const core::Array& whole, core::Array& block) const {
+  if (on_host(whole, block)) {
+    return take(worker, HostView(whole, HostView::Use::read).floats().data(),
+                HostView(block, HostView::Use::write).floats().data());
+  }
+  core::copy_into(block, core::read_slice(whole, dim_, begin(worker), end(worker) - begin(worker)));
+}
+
+void AxisCut::put(int worker, const core::Array& block, core::Array& whole) const {
+  if (on_host(whole, block)) {
+    return put(worker, HostView(block, HostView::Use::read).floats().data(),
+               HostView(whole, HostView::Use::update).floats().data());
+  }
+  core::write_slice(whole, dim_, begin(worker), block);
 }
 
 void AxisCut::take(int worker, const float* whole, float* block) const {

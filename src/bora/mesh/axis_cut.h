@@ -35,7 +35,10 @@ class AxisCut {
   /// A worker's block is one run of the whole array's elements.
   bool contiguous() const { return outer_ == 1; }
 
-  // Blocks are contiguous, in the order of the array's dimensions.
+  // Blocks are contiguous, in the order of the array's dimensions. Arrays (fp32) on any device:
+  void take(int worker, const core::Array& whole, core::Array& block) const;
+  void put(int worker, const core::Array& block, core::Array& whole) const;
+  // The same in host memory.
   void take(int worker, const float* whole, float* block) const;
   void put(int worker, const float* block, float* whole) const;
 

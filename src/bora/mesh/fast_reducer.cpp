@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "bora/core/create.h"
-#include "bora/core/shard.h"
+#include "bora/core/host_view.h"
 #include "bora/mesh/gradient_reducer.h"
 #include "bora/mesh/plain_arrays.h"
 
@@ -32,7 +32,7 @@ class FastReducer final : public GradientReducer {
     for (std::size_t i = 0; i < sum.arrays.size(); ++i) {
       auto& array = sum.arrays[i];
       if (array.empty()) array = core::zeros(unnamed(arrays()[i]->sizes()));
-      workers().all_reduce({core::local_data<float>(array), static_cast<std::size_t>(array.numel())});
+      workers().all_reduce(core::HostView(array, core::HostView::Use::update).floats());
     }
     return sum;
   }

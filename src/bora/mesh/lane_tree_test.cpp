@@ -12,6 +12,7 @@
 #include "bora/base/error.h"
 #include "bora/base/key.h"
 #include "bora/core/create.h"
+#include "bora/core/step_ops.h"
 #include "bora/mesh/communicator.h"
 
 namespace bora::mesh {
@@ -41,7 +42,8 @@ void accumulate(std::int64_t lane, std::vector<core::Array>& into) {
     if (into[p].empty()) {
       into[p] = array_of(values);
     } else {
-      for (std::size_t i = 0; i < values.size(); ++i) into[p].data<float>()[i] += values[i];
+      const core::Array more = array_of(values);
+      core::add_into(into[p], more);
     }
   }
 }
@@ -64,7 +66,8 @@ void expect_total(LaneTree& tree, std::int64_t lanes) {
   ASSERT_EQ(sum.arrays.size(), 2u);
   for (std::size_t p = 0; p < 2; ++p) {
     const auto want = explicit_tree(0, lanes, p);
-    EXPECT_EQ(std::memcmp(sum.arrays[p].data<float>(), want.data(), want.size() * sizeof(float)), 0) << lanes;
+    const auto got = sum.arrays[p].to_vector<float>();
+    EXPECT_EQ(std::memcmp(got.data(), want.data(), want.size() * sizeof(float)), 0) << lanes;
   }
   EXPECT_EQ(sum.scalars[1], static_cast<double>(lanes));
 }

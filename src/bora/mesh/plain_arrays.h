@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
-// Arrays as what travels: sizes without names, values as bytes.
+// Arrays as what travels: sizes without names.
 #pragma once
-#include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string_view>
 #include <vector>
 
@@ -21,10 +19,6 @@ inline core::Shape unnamed(const std::vector<std::int64_t>& sizes) {
 /// Contents not set.
 inline core::Array make_array(const std::vector<std::int64_t>& sizes) {
   return core::uninitialized(unnamed(sizes));
-}
-
-inline std::span<std::byte> bytes_of(float* data, std::int64_t elements) {
-  return {reinterpret_cast<std::byte*>(data), static_cast<std::size_t>(elements) * sizeof(float)};
 }
 
 }  // namespace bora::mesh

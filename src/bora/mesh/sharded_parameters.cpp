@@ -3,25 +3,34 @@
 #include "bora/mesh/sharded_parameters.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "bora/base/clock.h"
 #include "bora/base/error.h"
 #include "bora/base/trace.h"
 #include "bora/core/kernels/cpu/threads.h"
-#include "bora/core/shard.h"
+#include "bora/core/update.h"
 #include "bora/mesh/plain_arrays.h"
 
 namespace bora::mesh {
 namespace {
 
-// Where each worker's block begins in an array of all blocks one after another, in bytes.
-std::vector<std::size_t> block_bounds(const AxisCut& cut) {
-  std::vector<std::size_t> bounds{0};
-  for (int w = 0; w < cut.workers(); ++w)
-    bounds.push_back(bounds.back() + static_cast<std::size_t>(cut.elements(w)) * sizeof(float));
-  return bounds;
+using core::HostView;
+
+// Where a worker's block begins in an array of all blocks one after another.
+std::int64_t first_of_block(const AxisCut& cut, int worker) {
+  std::int64_t first = 0;
+  for (int w = 0; w < worker; ++w) first += cut.elements(w);
+  return first;
+}
+
+std::span<std::byte> bytes_of_block(const AxisCut& cut, int worker, const HostView& all) {
+  return std::as_writable_bytes(all.floats().subspan(static_cast<std::size_t>(first_of_block(cut, worker)),
+                                                     static_cast<std::size_t>(cut.elements(worker))));
+}
+
+core::Array block_in(const AxisCut& cut, int worker, const core::Array& all) {
+  return core::elements(all, first_of_block(cut, worker), cut.sizes(worker));
 }
 
 }  // namespace
@@ -60,8 +69,7 @@ std::size_t ShardedParameters::take(core::Array& parameter, core::Names names) {
   slot.cut = AxisCut::along(axes_, names, parameter.sizes(), replica_ranks_->size());
   slot.block = slot.cut.whole() ? parameter : make_array(slot.cut.sizes(replica_ranks_->rank()));
   if (!slot.cut.whole()) {
-    slot.cut.take(replica_ranks_->rank(), core::local_data<float>(parameter),
-                  core::local_data<float>(slot.block));
+    slot.cut.take(replica_ranks_->rank(), parameter, slot.block);
     core::drop_values(slot.whole);
   }
   by_node_[parameter.node()] = slots_.size();
@@ -126,10 +134,10 @@ void ShardedParameters::start_fetch(Slots slots) {
     Slot& slot = slots_[i];
     const AxisCut& cut = slot.cut;
     core::make_room(slot.whole);
-    const auto own = bytes_of(core::local_data<float>(slot.block), slot.block.numel());
+    const auto own = fetch.travelling.emplace_back(slot.block, HostView::Use::read).bytes();
     const auto incoming = cut.contiguous() ? slot.whole : make_array({cut.elements() - cut.elements(rank)});
     std::vector<std::span<std::byte>> room(static_cast<std::size_t>(count));
-    auto rest = bytes_of(core::local_data<float>(incoming), incoming.numel());
+    auto rest = fetch.travelling.emplace_back(incoming, HostView::Use::write).bytes();
     for (int w = 0; w < count; ++w) {
       if (w == rank && !cut.contiguous()) continue;
       const auto bytes = static_cast<std::size_t>(cut.elements(w)) * sizeof(float);
@@ -152,14 +160,18 @@ void ShardedParameters::start_fetch(Slots slots) {
 void ShardedParameters::finish_fetch() {
   const trace::Span span("gather block", "parameters", static_cast<std::int64_t>(fetch_->slots.size()));
   values_->finish_exchange();
+  fetch_->travelling.clear();
   for (std::size_t k = 0; k < fetch_->slots.size(); ++k) {
     Slot& slot = slots_[fetch_->slots[k]];
     if (slot.cut.contiguous()) continue;
-    const float* block = core::local_data<float>(fetch_->incoming[k]);
+    std::int64_t first = 0;
     for (int w = 0; w < slot.cut.workers(); ++w) {
-      const bool own = w == replica_ranks_->rank();
-      slot.cut.put(w, own ? core::local_data<float>(slot.block) : block, core::local_data<float>(slot.whole));
-      if (!own) block += slot.cut.elements(w);
+      if (w == replica_ranks_->rank()) {
+        slot.cut.put(w, slot.block, slot.whole);
+        continue;
+      }
+      slot.cut.put(w, core::elements(fetch_->incoming[k], first, slot.cut.sizes(w)), slot.whole);
+      first += slot.cut.elements(w);
     }
   }
   fetch_.reset();
@@ -220,11 +232,10 @@ void ShardedParameters::release() {
 
 void ShardedParameters::store(std::size_t i, const core::Array& whole) {
   Slot& slot = slots_[i];
-  const auto* from = core::local_data<float>(whole);
   if (slot.cut.whole())
-    std::copy(from, from + whole.numel(), core::local_data<float>(slot.block));
+    core::copy_into(slot.block, whole);
   else
-    slot.cut.take(replica_ranks_->rank(), from, core::local_data<float>(slot.block));
+    slot.cut.take(replica_ranks_->rank(), whole, slot.block);
 }
 
 core::Array ShardedParameters::assemble(std::size_t i, const core::Array& block, int worker) const {
@@ -233,26 +244,22 @@ core::Array ShardedParameters::assemble(std::size_t i, const core::Array& block,
   const int each = replica_ranks_->size(), rank = replica_ranks_->rank(), at = worker % each;
   if (workers_->rank() / each != worker / each) return {};  // of another replica
   if (rank != at) {
-    const auto own = bytes_of(core::local_data<float>(block), block.numel());
-    if (!own.empty())
-      replica_ranks_->exchange_all(std::vector<Message>{{.peer = at, .out = own, .in = {}}}, "assemble");
+    if (block.numel() == 0) return {};
+    const HostView own(block, HostView::Use::read);
+    replica_ranks_->exchange_all(std::vector<Message>{{.peer = at, .out = own.bytes(), .in = {}}},
+                                 "assemble");
     return {};
   }
-  const auto bounds = block_bounds(cut);
   core::Array staging = make_array({cut.elements()}), whole = make_array(slots_[i].whole.sizes());
+  HostView values(staging, HostView::Use::write);
   std::vector<Message> messages;
   for (int w = 0; w < cut.workers(); ++w) {
-    if (w == rank || cut.elements(w) == 0) continue;
-    float* to = core::local_data<float>(staging) + bounds[static_cast<std::size_t>(w)] / sizeof(float);
-    messages.push_back({.peer = w, .out = {}, .in = bytes_of(to, cut.elements(w))});
+    const auto theirs = bytes_of_block(cut, w, values);
+    if (w != rank && !theirs.empty()) messages.push_back({.peer = w, .out = {}, .in = theirs});
   }
   replica_ranks_->exchange_all(messages, "assemble");
-  for (int w = 0; w < cut.workers(); ++w) {
-    const float* from =
-        w == rank ? core::local_data<float>(block)
-                  : core::local_data<float>(staging) + bounds[static_cast<std::size_t>(w)] / sizeof(float);
-    cut.put(w, from, core::local_data<float>(whole));
-  }
+  values.finish();
+  for (int w = 0; w < cut.workers(); ++w) cut.put(w, w == rank ? block : block_in(cut, w, staging), whole);
   return whole;
 }
 
@@ -261,26 +268,30 @@ core::Array ShardedParameters::spread(std::size_t i, const core::Array& whole, i
   const int rank = replica_ranks_->rank(), from = worker % blocks();
   if (cut.whole()) {
     auto out = rank == from ? whole : make_array(slots_[i].whole.sizes());
-    replica_ranks_->broadcast(from, bytes_of(core::local_data<float>(out), out.numel()));
+    HostView values(out, rank == from ? HostView::Use::read : HostView::Use::write);
+    replica_ranks_->broadcast(from, values.bytes());
+    values.finish();
     return out;
   }
   auto block = make_array(cut.sizes(rank));
-  const auto own = bytes_of(core::local_data<float>(block), block.numel());
   if (rank != from) {
-    if (!own.empty())
-      replica_ranks_->exchange_all(std::vector<Message>{{.peer = from, .out = {}, .in = own}}, "spread");
+    if (block.numel() == 0) return block;
+    HostView own(block, HostView::Use::write);
+    replica_ranks_->exchange_all(std::vector<Message>{{.peer = from, .out = {}, .in = own.bytes()}},
+                                 "spread");
+    own.finish();
     return block;
   }
-  const auto bounds = block_bounds(cut);
   core::Array staging = make_array({cut.elements()});
+  for (int w = 0; w < cut.workers(); ++w) {
+    core::Array to = w == rank ? block : block_in(cut, w, staging);
+    cut.take(w, whole, to);
+  }
+  const HostView values(staging, HostView::Use::read);
   std::vector<Message> messages;
   for (int w = 0; w < cut.workers(); ++w) {
-    if (cut.elements(w) == 0) continue;
-    float* to = w == rank
-                    ? core::local_data<float>(block)
-                    : core::local_data<float>(staging) + bounds[static_cast<std::size_t>(w)] / sizeof(float);
-    cut.take(w, core::local_data<float>(whole), to);
-    if (w != rank) messages.push_back({.peer = w, .out = bytes_of(to, cut.elements(w)), .in = {}});
+    const auto theirs = bytes_of_block(cut, w, values);
+    if (w != rank && !theirs.empty()) messages.push_back({.peer = w, .out = theirs, .in = {}});
   }
   replica_ranks_->exchange_all(messages, "spread");
   return block;
@@ -290,7 +301,7 @@ core::Array ShardedParameters::block_of(std::size_t i, const core::Array& whole)
   const auto& cut = slots_[i].cut;
   if (cut.whole()) return whole;
   auto block = make_array(cut.sizes(replica_ranks_->rank()));
-  cut.take(replica_ranks_->rank(), core::local_data<float>(whole), core::local_data<float>(block));
+  cut.take(replica_ranks_->rank(), whole, block);
   return block;
 }
 

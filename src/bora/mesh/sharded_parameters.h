@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "bora/core/host_view.h"
 #include "bora/core/parameter.h"
 #include "bora/core/parameter_store.h"
 #include "bora/mesh/axis_cut.h"
@@ -98,6 +99,7 @@ class ShardedParameters final : public core::ParameterStore {
   struct Fetch {
     Slots slots;
     std::vector<core::Array> incoming;  // the whole, or others' blocks where they do not lie in a row
+    std::vector<core::HostView> travelling;
   };
 
   std::size_t take(core::Array& parameter, core::Names names);

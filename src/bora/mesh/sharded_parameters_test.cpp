@@ -9,6 +9,8 @@
 #include <numeric>
 
 #include "bora/core/create.h"
+#include "bora/core/host_view.h"
+#include "bora/core/step_ops.h"
 #include "bora/mesh/test_communicator.h"
 
 namespace bora::mesh {
@@ -106,7 +108,7 @@ TEST(ShardedParameters, ValuesComeAndGo) {
     store.need(bias);
     EXPECT_TRUE(core::values_present(model.table));
     auto twice = counted(kTable, {3, 5}, 0);
-    for (int i = 0; i < 15; ++i) twice.data<float>()[i] *= 2;
+    core::add_into(twice, twice.clone());
     store.release();
     store.store(0, twice);
     const auto whole = store.assemble(0, *store.shards()[0].array, 1);
@@ -123,7 +125,10 @@ TEST(ShardedParameters, NormsHaveTheBitsOfOneWorker) {
     expect_no_errors(testing::run_workers({.count = workers}, [&](Communicator& c) {
       Model model;
       ShardedParameters store(borrowed(c), {"embed"});
-      for (int i = 0; i < 15; ++i) model.table.data<float>()[i] = std::sin(static_cast<float>(i)) * 1e-3F;
+      {
+        const core::HostView values(model.table, core::HostView::Use::write);
+        for (std::size_t i = 0; i < 15; ++i) values.floats()[i] = std::sin(static_cast<float>(i)) * 1e-3F;
+      }
       store.adopt(model.parameters());
       const std::vector<core::Array> arrays{*store.shards()[0].array, *store.shards()[1].array};
       const ShardRanks shard_ranks[] = {store.shard_ranks()};
@@ -137,7 +142,8 @@ TEST(ShardedParameters, NormsHaveTheBitsOfOneWorker) {
 TEST(ShardedParameters, ANumberThatIsNotFiniteIsSeenByAll) {
   expect_no_errors(testing::run_workers({.count = 2}, [](Communicator& c) {
     Model model;
-    model.table.data<float>()[0] = std::numeric_limits<float>::infinity();
+    core::HostView(model.table, core::HostView::Use::update).floats()[0] =
+        std::numeric_limits<float>::infinity();
     ShardedParameters store(borrowed(c), {"embed"});
     store.adopt(model.parameters());
     const std::vector<core::Array> arrays{*store.shards()[0].array, *store.shards()[1].array};

@@ -6,12 +6,14 @@
 
 #include "bora/base/trace.h"
 #include "bora/core/grad.h"
-#include "bora/core/shard.h"
+#include "bora/core/host_view.h"
 #include "bora/mesh/gradient_reducer.h"
 #include "bora/mesh/plain_arrays.h"
 #include "bora/mesh/sharded_parameters.h"
 
 namespace bora::mesh {
+
+using core::HostView;
 
 // The gradients of one step: worker w computes lane r·W + w in round r. Every gradient goes in pieces to the
 // owners of its blocks, who add lanes by the tree of lane_tree.h: the bits are those of one worker. With
@@ -45,12 +47,14 @@ class ShardedGradients {
     std::size_t parameter;
     std::int64_t bytes;
     std::vector<core::Array> out, in;
+    std::vector<core::HostView> travelling;
   };
   // What lanes of a round add up to in this worker's block: of this replica, and of the others.
   struct Passed {
     Communicator* way;
     std::size_t parameter;
     std::vector<LaneSum> own, others;
+    std::vector<core::HostView> travelling;
   };
   int replica() const { return store_.across_[0]->rank(); }
   LaneRange lanes_of(std::int64_t round, int replica) const;
@@ -104,6 +108,7 @@ void ShardedGradients::add(std::int64_t round, std::size_t i, const core::Array&
   while (!pieces_.empty() && (pieces_.size() == kWays || flying_bytes_ + bytes > kMostFlying))
     finish_pieces();
   std::vector<core::Array> out(static_cast<std::size_t>(ranks.size())), in(out.size());
+  std::vector<HostView> travelling;
   std::vector<Message> messages;
   for (int w = 0; w < ranks.size(); ++w) {
     const auto at = static_cast<std::size_t>(w);
@@ -113,20 +118,20 @@ void ShardedGradients::add(std::int64_t round, std::size_t i, const core::Array&
         out[at] = gradient;
       } else {
         out[at] = make_array(cut.sizes(w));
-        cut.take(w, core::local_data<float>(gradient), core::local_data<float>(out[at]));
+        cut.take(w, gradient, out[at]);
       }
     }
     if (w == rank) continue;
     if (receives) in[at] = make_array(cut.whole() ? gradient.sizes() : cut.sizes(rank));
     Message m{.peer = w, .out = {}, .in = {}};
-    if (sends) m.out = bytes_of(core::local_data<float>(out[at]), out[at].numel());
-    if (receives) m.in = bytes_of(core::local_data<float>(in[at]), in[at].numel());
+    if (sends) m.out = travelling.emplace_back(out[at], HostView::Use::read).bytes();
+    if (receives) m.in = travelling.emplace_back(in[at], HostView::Use::write).bytes();
     if (!m.out.empty() || !m.in.empty()) messages.push_back(m);
   }
   in[static_cast<std::size_t>(rank)] = out[static_cast<std::size_t>(rank)];
   auto& way = *store_.sums_[next_way_++ % kWays];
   flying_bytes_ += bytes;
-  pieces_.push_back({&way, round, i, bytes, std::move(out), std::move(in)});
+  pieces_.push_back({&way, round, i, bytes, std::move(out), std::move(in), std::move(travelling)});
   way.start_exchange(messages, "gradients");
 }
 
@@ -137,6 +142,7 @@ void ShardedGradients::finish_pieces() {
     const trace::Span span("wait");
     came.way->finish_exchange();
   }
+  came.travelling.clear();
   flying_bytes_ -= came.bytes;
   LaneTree own(lanes_, 1);
   const auto lanes = lanes_of(came.round, replica());
@@ -151,17 +157,18 @@ void ShardedGradients::send_to_replicas(std::int64_t round, std::size_t i, std::
   const auto& cut = store_.cut(slots_[i]);
   const auto sizes = cut.whole() ? store_.slots_[slots_[i]].whole.sizes() : cut.sizes(store_.block());
   auto& across = *store_.across_[next_way_across_++ % kWays];
-  auto& passed = to_replicas_.emplace_back(Passed{&across, i, std::move(own), {}});
+  auto& passed = to_replicas_.emplace_back(Passed{&across, i, std::move(own), {}, {}});
   std::vector<Message> messages;
   for (int k = 1; k < across.size(); ++k) {
     const int to = (across.rank() + k) % across.size(),
               from = (across.rank() + across.size() - k) % across.size();
     for (const auto& node : passed.own)
-      messages.push_back({to, bytes_of(core::local_data<float>(node.arrays[0]), node.arrays[0].numel()), {}});
+      messages.push_back(
+          {to, passed.travelling.emplace_back(node.arrays[0], HostView::Use::read).bytes(), {}});
     for (const auto& node : subtrees(lanes_of(round, from))) {
       auto& array = passed.others.emplace_back(LaneSum{node.first, node.lanes, {make_array(sizes)}, {}});
       messages.push_back(
-          {from, {}, bytes_of(core::local_data<float>(array.arrays[0]), array.arrays[0].numel())});
+          {from, {}, passed.travelling.emplace_back(array.arrays[0], HostView::Use::write).bytes()});
     }
   }
   across.start_exchange(messages, "gradients of replicas");
@@ -175,6 +182,7 @@ void ShardedGradients::finish_replicas() {
     const trace::Span span("wait");
     came.way->finish_exchange();
   }
+  came.travelling.clear();
   for (auto* nodes : {&came.own, &came.others})
     for (auto& node : *nodes) trees_[came.parameter].push(std::move(node));
 }

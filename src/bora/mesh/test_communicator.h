@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "bora/base/error.h"
+#include "bora/core/device.h"
 #include "bora/mesh/communicator.h"
 
 namespace bora::mesh::testing {
@@ -168,7 +169,7 @@ struct Workers {
   std::vector<std::string> hosts = {};  ///< by rank; empty: all on one
 };
 
-/// Runs `body` as each of the workers. What each of them threw, "" for nothing.
+/// Runs `body` as each of the workers, their arrays on the device of who calls. What each of them threw, "" for nothing.
 inline std::vector<std::string> run_workers(const Workers& workers,
                                             const std::function<void(Communicator&)>& body) {
   auto hub = std::make_shared<Hub>();
@@ -179,7 +180,8 @@ inline std::vector<std::string> run_workers(const Workers& workers,
   std::vector<std::string> errors(static_cast<std::size_t>(workers.count));
   std::vector<std::thread> threads;
   for (int r = 0; r < workers.count; ++r) {
-    threads.emplace_back([&, r] {
+    threads.emplace_back([&, r, device = core::default_device()] {
+      const core::DeviceScope scope(device);
       try {
         const auto communicator =
             make_communicator(std::make_unique<ThreadTransport>(hub, 0, all, r), workers.deadline);

@@ -8,9 +8,9 @@
 
 #include "bora/base/error.h"
 #include "bora/base/trace.h"
+#include "bora/core/host_view.h"
 #include "bora/core/kernels/cpu/reduce.h"
 #include "bora/core/kernels/cpu/threads.h"
-#include "bora/core/shard.h"
 #include "bora/mesh/plain_arrays.h"
 #include "bora/mesh/tree_nodes.h"
 
@@ -58,9 +58,19 @@ std::vector<std::int64_t> counts(std::span<const core::Array* const> like) {
   return out;
 }
 
-std::vector<float*> pointers(std::span<const core::Array> arrays) {
+using core::HostView;
+
+std::vector<HostView> views(std::span<const core::Array> arrays, HostView::Use use) {
+  std::vector<HostView> out;
+  for (const auto& array : arrays) out.push_back(array.empty() ? HostView() : HostView(array, use));
+  return out;
+}
+
+// Null where the array is empty.
+std::vector<float*> pointers(std::span<const core::Array> arrays, std::span<const HostView> views) {
   std::vector<float*> out;
-  for (const auto& array : arrays) out.push_back(array.empty() ? nullptr : core::local_data<float>(array));
+  for (std::size_t i = 0; i < arrays.size(); ++i)
+    out.push_back(arrays[i].empty() ? nullptr : views[i].floats().data());
   return out;
 }
 
@@ -95,8 +105,19 @@ LaneSum TreeReduce::reduce_scatter(LaneTree& tree) {
   require_own(own, tree.lanes());
   auto nodes = exchange_nodes(c_, own, tree.lanes(), sizes_.size(), shards_.elements());
   LaneSum total{0, tree.lanes(), make_home(nodes, own), nodes.scalars};
-  for (const auto& node : own) nodes.own.push_back(pointers(node.arrays));
-  nodes.home = pointers(total.arrays);
+  // Sums are made in place, in the arrays of the first node where it has any; those of the others are not read again.
+  std::vector<std::vector<HostView>> in_memory;
+  for (std::size_t k = 0; k < own.size(); ++k) {
+    in_memory.push_back(views(own[k].arrays, k == 0 ? HostView::Use::update : HostView::Use::read));
+    nodes.own.push_back(pointers(own[k].arrays, in_memory.back()));
+  }
+  auto made = total.arrays;
+  for (std::size_t a = 0; a < made.size(); ++a)
+    if (!own.empty() && !own[0].arrays[a].empty()) made[a] = {};
+  in_memory.push_back(views(made, HostView::Use::write));
+  nodes.home = pointers(made, in_memory.back());
+  for (std::size_t a = 0; a < made.size(); ++a)
+    if (nodes.home[a] == nullptr && !own.empty()) nodes.home[a] = nodes.own[0][a];
 
   const auto workers = index(c_.size());
   std::vector<std::int64_t> out(workers), in(workers);
@@ -118,7 +139,8 @@ LaneSum TreeReduce::reduce_scatter(LaneTree& tree) {
 void TreeReduce::all_gather(std::span<core::Array> arrays) {
   if (!exchange_) return;
   const trace::Span span("all-gather", "elements", shards_.elements());
-  const auto data = pointers(arrays);
+  const auto in_memory = views(arrays, HostView::Use::update);
+  const auto data = pointers(arrays, in_memory);
   const auto each_slice = [&](Span elements, const auto& body) {
     std::int64_t at = 0;
     for (const auto& s : shards_.slices(elements.begin, elements.end)) {

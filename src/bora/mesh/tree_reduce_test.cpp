@@ -11,6 +11,9 @@
 #include "bora/base/error.h"
 #include "bora/base/key.h"
 #include "bora/core/create.h"
+#include "bora/core/host_view.h"
+#include "bora/core/step_ops.h"
+#include "bora/core/update.h"
 #include "bora/mesh/test_communicator.h"
 
 namespace bora::mesh {
@@ -56,7 +59,7 @@ void run_lane(LaneTree& tree, std::int64_t lane) {
     if (buffer[a].empty())
       buffer[a] = values;
     else
-      for (std::int64_t i = 0; i < kSizes[a]; ++i) buffer[a].data<float>()[i] += values.data<float>()[i];
+      core::add_into(buffer[a], values);
   }
   tree.finish(lane, std::vector<double>{0.1 * static_cast<double>(lane), 1.0});
 }
@@ -77,7 +80,8 @@ LaneTree own_lanes(const Communicator& c, std::int64_t lanes) {
 bool same_bits(const core::Array& a, const core::Array& b) {
   if (a.empty() || b.empty()) return a.empty() && b.empty();
   if (a.numel() != b.numel() || a.numel() == 0) return a.numel() == b.numel();
-  return std::memcmp(a.data<float>(), b.data<float>(), static_cast<std::size_t>(a.numel()) * 4) == 0;
+  const auto x = a.to_vector<float>(), y = b.to_vector<float>();
+  return std::memcmp(x.data(), y.data(), x.size() * sizeof(float)) == 0;
 }
 
 struct Parameters {
@@ -157,21 +161,24 @@ TEST(TreeReduce, TheHalvesGiveAndTakeShards) {
     auto sum = reducer.reduce_scatter(tree);
     for (const auto& s : reducer.shards().slices(c.rank())) {
       if (s.array == 3) continue;
-      const auto n = static_cast<std::size_t>(s.end - s.begin) * 4;
-      EXPECT_EQ(std::memcmp(sum.arrays[s.array].data<float>() + s.begin,
-                            want.arrays[s.array].data<float>() + s.begin, n),
-                0);
+      const auto shard_of = [&](const LaneSum& of) {
+        const std::int64_t size = s.end - s.begin;
+        return core::elements(of.arrays[s.array], s.begin, {&size, 1});
+      };
+      EXPECT_TRUE(same_bits(shard_of(sum), shard_of(want)));
       // What a sharded optimizer does: it changes its shard, then everyone gets it.
+      const core::HostView values(parameters.arrays[s.array], core::HostView::Use::update);
       for (auto i = s.begin; i < s.end; ++i)
-        parameters.arrays[s.array].data<float>()[i] = static_cast<float>(i + c.rank());
+        values.floats()[static_cast<std::size_t>(i)] = static_cast<float>(i + c.rank());
     }
     auto arrays = parameters.arrays;
     reducer.all_gather(arrays);
     for (int w = 0; w < c.size(); ++w) {
       for (const auto& s : reducer.shards().slices(w)) {
         if (s.array == 3) continue;
-        EXPECT_EQ(arrays[s.array].data<float>()[s.begin], static_cast<float>(s.begin + w));
-        EXPECT_EQ(arrays[s.array].data<float>()[s.end - 1], static_cast<float>(s.end - 1 + w));
+        const auto values = arrays[s.array].to_vector<float>();
+        EXPECT_EQ(values[static_cast<std::size_t>(s.begin)], static_cast<float>(s.begin + w));
+        EXPECT_EQ(values[static_cast<std::size_t>(s.end - 1)], static_cast<float>(s.end - 1 + w));
       }
     }
   });

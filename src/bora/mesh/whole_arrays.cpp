@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "bora/base/error.h"
+#include "bora/core/host_view.h"
 #include "bora/core/mapping.h"
 #include "bora/core/parameter_store.h"
-#include "bora/core/shard.h"
 #include "bora/mesh/axis_cut.h"
 #include "bora/mesh/plain_arrays.h"
 #include "bora/mesh/sharded_parameters.h"
@@ -119,7 +119,7 @@ core::Array WholeArrays::of_lane(std::size_t i, const core::Array& whole) const 
     const auto& workers = mapping->workers(m);
     const AxisCut cut(out.sizes(), cuts[m], workers.size());
     auto block = make_array(cut.sizes(workers.rank()));
-    cut.take(workers.rank(), core::local_data<float>(out), core::local_data<float>(block));
+    cut.take(workers.rank(), out, block);
     out = std::move(block);
   }
   return out;
@@ -130,8 +130,10 @@ core::Array WholeArrays::spread(std::size_t i, const core::Array& of_lane, int o
   if (store_ != nullptr) return store_->spread(slots_[i], of_lane, store_->worker_of(owner));
   if (lanes_ == nullptr || lanes_->size() == 1) return of_lane;
   auto out = own() == owner ? of_lane : make_array(parameters_[i].array->sizes());
-  auto bytes = bytes_of(core::local_data<float>(out), out.numel());
-  lanes_->broadcast(owner, bytes);
+  using core::HostView;
+  HostView values(out, own() == owner ? HostView::Use::read : HostView::Use::write);
+  lanes_->broadcast(owner, values.bytes());
+  values.finish();
   return out;
 }
 

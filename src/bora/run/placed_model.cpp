@@ -3,12 +3,11 @@
 #include "bora/run/placed_model.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "bora/base/error.h"
 #include "bora/checkpoint/hf_config.h"
 #include "bora/checkpoint/hugging_face.h"
-#include "bora/core/shard.h"
+#include "bora/core/update.h"
 #include "bora/models/add_model.h"
 #include "bora/run/hf_start.h"
 #include "bora/run/models.h"
@@ -61,8 +60,7 @@ void PlacedModel::load_hugging_face(const std::string& from) {
     core::place_parameter(whole, p.parameter.axes);
     const auto i = p.parameter.id;
     if (sharded_) return sharded_->store(i, whole);
-    std::memcpy(core::local_data<float>(*model_parameters_[i].array), core::local_data<float>(whole),
-                static_cast<std::size_t>(whole.numel()) * sizeof(float));
+    core::copy_into(*model_parameters_[i].array, whole);
   };
   checkpoint::load_hugging_face(from, hf_parameters(*model_), take, stored_vocab_);
 }
@@ -143,8 +141,7 @@ void PlacedModel::assemble(checkpoint::CheckpointContent& c) const {
           sharded ? std::max(sharded_->cut(*a.parameter).elements(), a.array.numel()) : a.array.numel();
       auto whole = a.parameter ? whole_array(*a.parameter, a.array, at / together) : a.array;
       if (at != world.rank()) continue;
-      const bool same = core::local_data<float>(whole) ==
-                        core::local_data<float>(a.array);  // which training goes on to change
+      const bool same = core::share_memory(whole, a.array);  // which training goes on to change
       own.push_back({.path = a.path, .names = a.names, .array = same ? whole.clone() : whole});
     }
     *arrays = std::move(own);

@@ -4,13 +4,14 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
+#include <algorithm>
 #include <string>
 
 #include "bora/core/checkpoint.h"
 #include "bora/core/create.h"
 #include "bora/core/elementwise.h"
 #include "bora/core/grad.h"
+#include "bora/core/host_view.h"
 #include "bora/core/reduce.h"
 #include "bora/core/torch/testing.h"
 
@@ -42,7 +43,7 @@ class Drawers : public ParameterStore {
         drop_values(array);
       } else if (!values_present(array)) {
         make_room(array);
-        std::memcpy(array.data<float>(), values.data(), values.size() * sizeof(float));
+        std::copy(values.begin(), values.end(), HostView(array, HostView::Use::write).floats().begin());
         ++fetched;
       }
     }

@@ -5,7 +5,7 @@
 #include <fmt/core.h>
 
 #include "bora/base/env.h"
-#include "bora/core/shard.h"
+#include "bora/core/host_view.h"
 #include "bora/mesh/replica_check.h"
 
 namespace bora::run {
@@ -21,10 +21,11 @@ void ReplicaGuard::before_checkpoint(std::int64_t done) {
 }
 
 void ReplicaGuard::compare(std::int64_t done) {
+  std::vector<core::HostView> values;
   std::vector<mesh::Replica> replicas;
   for (const auto& p : parameters_) {
-    const auto size = static_cast<std::size_t>(p.array->numel()) * core::bytes(p.array->dtype());
-    replicas.push_back({p.path, {core::local_data<std::byte>(*p.array), size}});
+    values.emplace_back(*p.array, core::HostView::Use::read);
+    replicas.push_back({p.path, values.back().bytes()});
   }
   workers_.activity(fmt::format("step {}: comparing replicas", done));
   mesh::require_equal_replicas(workers_, replicas, fmt::format("after step {}", done));
@@ -35,7 +36,7 @@ void ReplicaGuard::compare(std::int64_t done) {
 void ReplicaGuard::flip_for_test(std::int64_t done) const {
   const auto wish = env::for_tests("BORA_TEST_FLIP_BIT");
   if (!wish || *wish != fmt::format("{}@{}", workers_.rank(), done) || parameters_.empty()) return;
-  core::local_data<std::byte>(*parameters_.back().array)[5] ^= std::byte{1};
+  core::HostView(*parameters_.back().array, core::HostView::Use::update).bytes()[5] ^= std::byte{1};
 }
 
 Replicas::Replicas(Session& session) {
