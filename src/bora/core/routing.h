@@ -13,7 +13,7 @@ namespace bora::core {
 /// of the tokens. Nothing is dropped: there are as many slots as choices.
 struct Routing {
   Array place;  ///< i32 [tokens..., choice]: the slot of each visit
-  /// i32 [expert, part]: slots of each expert. One part, or one for each row of a batch that is computed
+  /// i32 [expert, part], in host memory: slots of each expert. One part, or one for each row of a batch that is computed
   /// apart (rows_apart.h): those of an expert follow each other.
   Array rows;
 };

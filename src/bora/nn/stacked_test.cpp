@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 
+#include "bora/core/host_view.h"
 #include "bora/core/parameter_store.h"
 #include "bora/named/test_values.h"
 #include "bora/nn/dropout.h"
@@ -126,7 +127,8 @@ class Away final : public core::ParameterStore {
         core::drop_values(array);
       } else if (!core::values_present(array)) {
         core::make_room(array);
-        std::copy(values.begin(), values.end(), array.data<float>());
+        const core::HostView room(array, core::HostView::Use::write);
+        std::copy(values.begin(), values.end(), room.floats().begin());
       }
     }
   }

@@ -79,9 +79,9 @@ Tensor own(const Tensor& x, const SlotRuns& runs) {
   return x.narrow(0, before, runs.sizes[static_cast<std::size_t>(me)]).clone();
 }
 
-// Each worker's run goes to all others as it is.
+// Each worker's run goes to all others as it is, through host memory.
 Tensor all(const Tensor& run, const SlotRuns& runs) {
-  const Tensor mine = run.contiguous();
+  const Tensor mine = run.contiguous().to(at::kCPU);
   auto sizes = mine.sizes().vec();
   sizes[0] = std::accumulate(runs.sizes.begin(), runs.sizes.end(), std::int64_t{0});
   Tensor out = at::_ops::empty_memory_format::call(c10::fromIntArrayRefSlow(sizes), mine.scalar_type(), {},
@@ -103,7 +103,7 @@ Tensor all(const Tensor& run, const SlotRuns& runs) {
     passes.push_back({places, own, parts[static_cast<std::size_t>((me + n - places) % n)]});
   runs.workers->start_passes(passes);
   runs.workers->finish_passes();
-  return out;
+  return out.to(run.device());
 }
 
 struct Runs : torch::CustomClassHolder {

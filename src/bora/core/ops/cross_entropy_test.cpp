@@ -19,6 +19,7 @@
 #include "bora/core/create.h"
 #include "bora/core/elementwise.h"
 #include "bora/core/grad.h"
+#include "bora/core/host_view.h"
 #include "bora/core/plain_ops.h"
 #include "bora/core/reduce.h"
 
@@ -180,11 +181,16 @@ TEST(LinearLogProb, APreferenceHasTheGradientOfTheComposition) {
 
 TEST(LinearScores, RanksAndMostProbableTokens) {
   Head h;
-  auto* row = h.weight.data<float>();  // tokens 4 and 30 are the same: they tie everywhere
-  std::copy(row + 4 * kEmbed, row + 5 * kEmbed, row + 30 * kEmbed);
-  auto* targets = h.targets.data<std::int32_t>();
+  {
+    const HostView weight(h.weight,
+                          HostView::Use::update);  // tokens 4 and 30 are the same: they tie everywhere
+    auto* row = weight.floats().data();
+    std::copy(row + 4 * kEmbed, row + 5 * kEmbed, row + 30 * kEmbed);
+  }
+  auto targets = h.targets.to_vector<std::int32_t>();
   targets[0] = 4;
   targets[1] = 30;
+  h.targets = from_data({kBp, h.targets.sizes()}, std::span<const std::int32_t>(targets));
   const auto options = h.with(0.5, 3, false);
   const auto got = linear_scores({h.hidden, kBpe}, {h.weight, kVe}, {h.targets, kBp},
                                  {.head = options, .chunk = 3, .rank = true, .top = 7});
@@ -229,23 +235,29 @@ TEST(LinearScores, PlainOpsAgree) {
   near(linear_log_prob({h.hidden, kBpe}, {h.weight, kVe}, {h.targets, kBp}, options, 1024), got.log_prob);
 }
 
-TEST(LinearScores, WhatCannotBe) {
+std::string error_of_scores(std::int32_t target, std::int64_t top) {
   const Head h;
-  const auto error = [&](std::int32_t target, std::int64_t top) -> std::string {
-    h.targets.data<std::int32_t>()[2] = target;
-    try {
-      linear_scores({h.hidden, kBpe}, {h.weight, kVe}, {h.targets, kBp}, {.top = top});
-    } catch (const Error& e) {
-      return e.what();
-    }
-    return "no error";
-  };
-  EXPECT_EQ(error(0, 38), "linear_scores: the 38 most probable of 37 tokens");
-  EXPECT_EQ(error(0, -1), "linear_scores: the -1 most probable of 37 tokens");
-  EXPECT_EQ(error(37, 0),
+  auto targets = h.targets.to_vector<std::int32_t>();
+  targets[2] = target;
+  const Array changed = from_data({kBp, h.targets.sizes()}, std::span<const std::int32_t>(targets));
+  try {
+    linear_scores({h.hidden, kBpe}, {h.weight, kVe}, {changed, kBp}, {.top = top});
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "no error";
+}
+
+TEST(LinearScores, NumbersOfTokensThatCannotBe) {
+  EXPECT_EQ(error_of_scores(0, 38), "linear_scores: the 38 most probable of 37 tokens");
+  EXPECT_EQ(error_of_scores(0, -1), "linear_scores: the -1 most probable of 37 tokens");
+  EXPECT_EQ(error_of_scores(0, 37), "no error");
+}
+
+TEST(LinearScores, TargetsOutsideTheVocabulary) {
+  EXPECT_EQ(error_of_scores(37, 0),
             "linear_scores: target 37 at position 2 is outside the vocabulary of 37\nhint: the "
             "tokenizer and the model disagree on vocab_size");
-  EXPECT_EQ(error(0, 37), "no error");
 }
 
 std::string error_of(const HeadOptions& options) {

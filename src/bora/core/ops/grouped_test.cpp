@@ -34,7 +34,7 @@ Tensor by_slot(const Tensor& x, const Tensor& weight, const Tensor& bias,
     experts.insert(experts.end(), static_cast<std::size_t>(counts[e]), static_cast<std::int64_t>(e));
   static constexpr std::string_view kSlot[] = {"s"};
   const Dims sizes{std::ssize(experts)};
-  const Tensor ids = tensor(from_data({kSlot, sizes}, std::span<const std::int64_t>(experts)));
+  const Tensor ids = tensor(from_data({kSlot, sizes}, std::span<const std::int64_t>(experts))).to(x.device());
   const Tensor w = weight.to(at::kDouble).index_select(0, ids), b = bias.to(at::kDouble).index_select(0, ids);
   return w.matmul(x.to(at::kDouble).unsqueeze(-1)).squeeze(-1).add(b).to(at::kFloat);
 }
@@ -60,11 +60,11 @@ TEST(GroupedLinear, KeepsAndContractsSeveralAxesInAnyOrder) {
   const NameList si{"s", "i", "j"}, xw{"x", "j", "p", "i", "q"}, spq{"q", "s", "p"}, flat_in{"i", "j"},
       flat_out{"p", "q"};
   const std::vector<std::int32_t> counts{2, 3};
-  const Array x = wrap(values({5, 2, 3})), w = wrap(values({2, 3, 4, 2, 6}, 1));
+  const Array x = wrap(moved(values({5, 2, 3}))), w = wrap(moved(values({2, 3, 4, 2, 6}, 1)));
   const Array got = grouped_linear({x, si}, rows_of(counts), {w, xw}, {}, spq);
   const Tensor w2 = tensor(w).permute({0, 2, 4, 3, 1}).reshape({2, 24, 6});
   const Tensor want = by_slot(tensor(x).reshape({5, 6}), w2, w2.select(2, 0).mul(0), counts);
-  expect_close(tensor(got), want.view({5, 4, 6}).permute({2, 0, 1}), "value");
+  expect_close(tensor(got).to(at::kCPU), want.view({5, 4, 6}).permute({2, 0, 1}).to(at::kCPU), "value");
 }
 
 // Wherever an expert's rows and weights lie.

@@ -5,16 +5,20 @@
 #include <ATen/core/Tensor.h>
 #include <fmt/format.h>
 
+#include <numeric>
 #include <vector>
 
 #include "bora/base/error.h"
+#include "bora/core/autograd/cast.h"
 #include "bora/core/autograd/slots.h"
 #include "bora/core/create.h"
+#include "bora/core/device.h"
 #include "bora/core/kernels/cpu/rows_apart.h"
 #include "bora/core/layout/arrange.h"
 #include "bora/core/layout/checks.h"
 #include "bora/core/layout/layout.h"
 #include "bora/core/layout/refusal.h"
+#include "bora/core/plain/slots.h"
 
 namespace bora::core {
 namespace {
@@ -66,6 +70,32 @@ struct Counts {
   std::vector<std::int32_t> rows, next;
 };
 
+void require_experts(const Operand& choices, std::span<const std::int32_t> chosen, std::int64_t experts) {
+  for (const auto e : chosen) {
+    if (e >= 0 && e < experts) continue;
+    fail(ErrorKind::InvalidArgument, "route: a token chooses expert {} of {} in {}\nhint: they are 0 to {}",
+         e, experts, describe(choices), experts - 1);
+  }
+}
+
+Array rows_of(std::span<const std::int32_t> counts, std::int64_t experts, std::int64_t parts) {
+  static constexpr std::string_view kRows[] = {"expert", "part"};
+  const std::vector<std::int64_t> sizes{experts, parts};
+  const DeviceScope on_host({});
+  return from_data({kRows, sizes}, counts);
+}
+
+// Where the choices lie on a device, places are found there. The host waits for the numbers of rows, which say
+// how the experts' products are cut; that some are missing is how it sees a choice that cannot be.
+Routing route_there(const Operand& choices, const Array& here, std::int64_t experts, std::int64_t parts) {
+  const auto found = plain::places(tensor(here), experts, parts);
+  const std::span counts(found.rows.const_data_ptr<std::int32_t>(),
+                         static_cast<std::size_t>(experts * parts));
+  if (std::accumulate(counts.begin(), counts.end(), std::int64_t{0}) != here.numel())
+    require_experts(choices, here.to_vector<std::int32_t>(), experts);
+  return {.place = wrap(found.place), .rows = rows_of(counts, experts, parts)};
+}
+
 }  // namespace
 
 Routing route(const Operand& choices, std::int64_t experts) try {
@@ -76,23 +106,17 @@ Routing route(const Operand& choices, std::int64_t experts) try {
          "route: the choices have no axis\nhint: the last one is that of choices");
   }
   const Array here = space.label(space.local(choices), choices.names);
-  auto expert = here.to_vector<std::int32_t>();
-  for (const auto e : expert) {
-    if (e >= 0 && e < experts) continue;
-    fail(ErrorKind::InvalidArgument, "route: a token chooses expert {} of {} in {}\nhint: they are 0 to {}",
-         e, experts, describe(choices), experts - 1);
-  }
   const auto sizes = here.sizes();
   const std::int64_t apart = rows_apart();
   const std::int64_t parts = apart > 1 && sizes.front() % apart == 0 ? apart : 1;
+  if (autograd::is_plain(tensor(here))) return route_there(choices, here, experts, parts);
+  auto expert = here.to_vector<std::int32_t>();
+  require_experts(choices, expert, experts);
   Counts counts(expert, experts, parts);
   for (auto& e : expert) e = counts.next[static_cast<std::size_t>(e)]++;  // its place from now on
-  static constexpr std::string_view kRows[] = {"expert", "part"};
-  const std::vector<std::int64_t> row_sizes{experts, parts};
-  const auto device = tensor(choices.array).device();
-  return {.place = wrap(
-              tensor(from_data({choices.names, sizes}, std::span<const std::int32_t>(expert))).to(device)),
-          .rows = from_data({kRows, row_sizes}, std::span<const std::int32_t>(counts.rows))};
+  const DeviceScope on_host({});
+  return {.place = from_data({choices.names, sizes}, std::span<const std::int32_t>(expert)),
+          .rows = rows_of(counts.rows, experts, parts)};
 } catch (...) {
   rethrow("route", {choices});
 }

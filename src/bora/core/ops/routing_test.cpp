@@ -45,16 +45,16 @@ TEST(Route, Errors) {
 
 TEST(Slots, LikeIndexing) {
   const Routing r = route({ids(kTk, {3, 2}, kChoices), kTk}, 4);
-  const Tensor order = tensor(r.place).view({-1}).argsort();
+  const Tensor place = tensor(r.place).to(at::kCPU), order = place.view({-1}).argsort();
   const Named x{values({3, 5}), kTe}, y{values({6, 5}, 2), kSe}, w{values({3, 2}, 3), kTk};
   expect_same(
       {x}, kSe, [&](auto in) { return Result{dispatch(in[0], r, kT, kSe), kSe}; },
       [&](const auto& in) { return in[0].index_select(0, order.floor_divide(2)); });
   const std::vector<Tensor> plain = leaves({y, w}), ours = leaves({y, w});
-  const Tensor visits = plain[0].index_select(0, tensor(r.place).view({-1})).view({3, 2, 5});
+  const Tensor visits = plain[0].index_select(0, place.view({-1})).view({3, 2, 5});
   const Tensor want = visits.mul(plain[1].unsqueeze(-1)).sum(1);
-  const Array a = wrap(ours[0]), b = wrap(ours[1]);
-  const Tensor got = tensor(combine({a, kSe}, {b, kTk}, r, kTe));
+  const Array a = wrap(moved(ours[0])), b = wrap(moved(ours[1]));
+  const Tensor got = tensor(combine({a, kSe}, {b, kTk}, r, kTe)).to(at::kCPU);
   expect_close(got.detach(), want.detach(), "combine");
   pull_back(want);
   pull_back(got);

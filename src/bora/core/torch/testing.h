@@ -42,6 +42,9 @@ inline Tensor integers(at::IntArrayRef sizes, std::int64_t below, double seed = 
   return values(sizes, seed).abs().mul(997).to(at::kLong).remainder(below);
 }
 
+/// On the device where new arrays are made.
+inline Tensor moved(const Tensor& x) { return x.to(new_array_device()); }
+
 struct Named {
   Tensor tensor;
   NameList names;
