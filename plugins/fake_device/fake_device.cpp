@@ -17,11 +17,19 @@
 #include <sys/mman.h>
 #include <torch/library.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <new>
 #include <vector>
+
+#include "bora/core/device_kernels.h"
+#include "bora/core/kernels/cpu/adamw.h"
+#include "bora/core/kernels/cpu/reduce.h"
+#include "bora/core/kernels/cpu/square_sum.h"
 
 namespace bora::fake_device {
 namespace {
@@ -55,6 +63,8 @@ class Memory {
       if (room > size) free_.emplace(first + size, room - size);
       used_.emplace(first, size);
       std::memset(shadow_ + first, 0xff, size);
+      live_ += static_cast<std::int64_t>(size);
+      peak_ = std::max(peak_, live_);
       return addresses_ + first;
     }
     throw std::bad_alloc();
@@ -64,6 +74,7 @@ class Memory {
     const std::lock_guard lock(mutex_);
     const auto it = used_.find(offset(p));
     std::memset(shadow_ + it->first, 0xff, it->second);
+    live_ -= static_cast<std::int64_t>(it->second);
     auto freed = free_.emplace(it->first, it->second).first;
     used_.erase(it);
     join(freed, std::next(freed));
@@ -71,6 +82,15 @@ class Memory {
   }
 
   char* host(const void* p) const { return shadow_ + offset(p); }
+  template <class T>
+  T* host(T* p) const {
+    return reinterpret_cast<T*>(shadow_ + offset(p));
+  }
+
+  core::DeviceMemory bytes() {
+    const std::lock_guard lock(mutex_);
+    return {live_, peak_};
+  }
 
  private:
   using Ranges = std::map<std::size_t, std::size_t>;  // first byte, size
@@ -90,6 +110,7 @@ class Memory {
   char *addresses_, *shadow_;
   std::mutex mutex_;
   Ranges free_, used_;
+  std::int64_t live_ = 0, peak_ = 0;
 };
 
 std::mutex count_mutex;
@@ -144,6 +165,7 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
   void destroyEvent(void* /*event*/, c10::DeviceIndex /*index*/) const noexcept override {}
   bool queryStream(const c10::Stream& /*stream*/) const override { return true; }
   void synchronizeStream(const c10::Stream& /*stream*/) const override { waited(); }
+  void* getStreamNativeHandle(c10::Stream /*stream*/) const override { return nullptr; }
   void recordDataPtrOnStream(const c10::DataPtr& /*data*/, const c10::Stream& /*stream*/) const override {}
 };
 
@@ -283,7 +305,50 @@ void on_the_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   }
 }
 
+// Kernels of the device: the CPU's, at its own addresses.
+void launched() {
+  const std::lock_guard lock(count_mutex);
+  ++current.operations;
+  ++current.kernels;
+}
+
+void adamw(std::int64_t n, const kernels::AdamW& step, float* p, const float* g, float* m, float* v,
+           core::DeviceKernels::Stream /*stream*/) {
+  launched();
+  const auto& memory = Memory::get();
+  kernels::adamw(n, step, memory.host(p), memory.host(g), memory.host(m), memory.host(v));
+}
+
+void add_into(std::int64_t n, float* into, const float* from, core::DeviceKernels::Stream /*stream*/) {
+  launched();
+  kernels::add_into(n, Memory::get().host(into), Memory::get().host(from));
+}
+
+void max_abs(std::int64_t n, const float* x, float* out, core::DeviceKernels::Stream /*stream*/) {
+  launched();
+  const float most = n == 0 ? 0 : kernels::max_abs(n, Memory::get().host(x));
+  *Memory::get().host(out) = std::isfinite(most) ? most : std::numeric_limits<float>::quiet_NaN();
+}
+
+void square_numbers(std::int64_t n, const float* x, const float* largest, double* out,
+                    core::DeviceKernels::Stream /*stream*/) {
+  launched();
+  const float most = *Memory::get().host(largest);
+  if (n == 0 || !std::isfinite(most)) return;
+  kernels::SquareSum sum(most);
+  sum.add(n, Memory::get().host(x));
+  const auto numbers = sum.numbers();
+  std::copy(numbers.begin(), numbers.end(), Memory::get().host(out));
+}
+
 [[maybe_unused]] const bool ready = [] {
+  core::register_device(core::Device::Type::test,
+                        {.kernels = {.adamw = adamw,
+                                     .add_into = add_into,
+                                     .max_abs = max_abs,
+                                     .square_numbers = square_numbers},
+                         .memory = [](std::int8_t) { return Memory::get().bytes(); },
+                         .description = [](std::int8_t) { return std::string("device of the tests"); }});
   c10::register_privateuse1_backend("test");
   c10::SetAllocator(kType, &allocator);
   at::RegisterPrivateUse1HooksInterface(&hooks);

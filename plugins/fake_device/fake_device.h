@@ -11,9 +11,9 @@
 namespace bora::fake_device {
 
 /// What the device did since reset(): how often the host waited for it (a number read, an array copied to the
-/// host), and how many operations it computed.
+/// host), how many operations it computed, and how many of these were kernels of its own (core/device_kernels.h).
 struct Counts {
-  std::int64_t synchronizations = 0, operations = 0;
+  std::int64_t synchronizations = 0, operations = 0, kernels = 0;
 };
 Counts counts();
 void reset();

@@ -6,13 +6,16 @@
 #include <ATen/core/Tensor.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdio>
+#include <limits>
 #include <thread>
 
 #include "bora/base/error.h"
 #include "bora/core/checkpoint.h"
 #include "bora/core/create.h"
 #include "bora/core/device.h"
+#include "bora/core/device_kernels.h"
 #include "bora/core/elementwise.h"
 #include "bora/core/grad.h"
 #include "bora/core/kernels/cpu/adamw.h"
@@ -128,7 +131,13 @@ TEST(FakeDevice, CountsHowOftenTheHostWaits) {
   EXPECT_EQ(fake_device::counts().synchronizations, 2);
 }
 
-TEST(FakeDevice, StepsAsTheHost) {
+// With the device's own kernels, which are the CPU's here, and with plain ops.
+void expect_steps_as_the_host(bool plain) {
+  const PlainOpsScope ops_there(plain);
+  const auto on_host = [](const auto& body) {
+    const PlainOpsScope kernels_here(false);
+    body();
+  };
   const kernels::AdamW step{.learning_rate = 1e-2F,
                             .beta1 = 0.9F,
                             .beta2 = 0.95F,
@@ -156,12 +165,18 @@ TEST(FakeDevice, StepsAsTheHost) {
   };
   EXPECT_EQ(sum(2), sum(0)) << "exact on both";
   EXPECT_EQ(first_non_finite(g2), -1);
-  adamw(step, p, g, m, v);
   adamw(step, p2, g2, m2, v2);
-  add_into(m, g);
   add_into(m2, g2);
-  add_scaled(v, 0.5F, g);
+  EXPECT_EQ(fake_device::counts().kernels, plain ? 0 : 4);
   add_scaled(v2, 0.5F, g2);
+  on_host([&] {
+    adamw(step, p, g, m, v);
+    add_into(m, g);
+    add_scaled(v, 0.5F, g);
+  });
+  if (!plain) {
+    EXPECT_EQ(p2.to_vector<float>(), p.to_vector<float>());
+  }
   const auto close = [](const Array& a, const Array& b) {
     const auto x = a.to_vector<float>(), y = b.to_vector<float>();
     for (std::size_t i = 0; i < x.size(); ++i) EXPECT_NEAR(x[i], y[i], 1e-6);
@@ -171,6 +186,33 @@ TEST(FakeDevice, StepsAsTheHost) {
   close(v, v2);
   EXPECT_EQ(error_of([&] { add_into(m, g2); }).substr(0, 46),
             "add_into: 12 elements on cpu beside 12 on test");
+}
+
+TEST(FakeDevice, StepsAsTheHostByItsKernels) { expect_steps_as_the_host(false); }
+TEST(FakeDevice, StepsAsTheHostByPlainOps) { expect_steps_as_the_host(true); }
+
+TEST(FakeDevice, AKernelFindsNumbersThatAreNotFinite) {
+  std::vector<float> numbers(12, 0.5F);
+  for (const float bad : {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
+    numbers[7] = bad;
+    const Array x = to(from_data(kShape, std::span<const float>(numbers)), kTest), largest = max_abs(x);
+    EXPECT_TRUE(std::isnan(largest.item()));
+    EXPECT_EQ(square_numbers(x, largest).sizes(), (std::vector<std::int64_t>{4}));
+  }
+}
+
+TEST(FakeDevice, CountsItsMemory) {
+  const auto before = device_memory(kTest);
+  {
+    const Array x = to(host(1), kTest);
+    EXPECT_EQ(device_memory(kTest).live, before.live + 512);
+  }
+  EXPECT_EQ(device_memory(kTest).live, before.live);
+  EXPECT_GE(device_memory(kTest).peak, before.live + 512);
+  EXPECT_EQ(device_count(kTest.type), 1);
+  EXPECT_EQ(device_count(Device::Type::cpu), 1);
+  EXPECT_EQ(description(kTest), "device of the tests");
+  EXPECT_EQ(description({}), "cpu");
 }
 
 TEST(Device, Names) {

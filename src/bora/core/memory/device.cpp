@@ -3,7 +3,6 @@
 #include "bora/core/device.h"
 
 #include <ATen/core/Tensor.h>
-#include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <fmt/format.h>
 
 #include <charconv>
@@ -20,9 +19,7 @@ thread_local Device current;
 
 void require_there(Device device) {
   if (device.type == Device::Type::cpu) return;
-  const auto* backend =
-      c10::impl::device_guard_impl_registry[static_cast<std::size_t>(torch_device(device).type())].load();
-  const int count = backend == nullptr ? 0 : backend->deviceCount();
+  const int count = device_count(device.type);
   if (device.index < count) return;
   fail(ErrorKind::Unsupported, "device: {} is asked for, but this program has {} of its kind\nhint: {}",
        name(device), count == 0 ? "none" : std::to_string(count),

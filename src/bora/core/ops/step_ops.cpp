@@ -18,13 +18,14 @@
 #include "bora/core/kernels/cpu/threads.h"
 #include "bora/core/layout/refusal.h"
 #include "bora/core/plain/step_ops.h"
+#include "bora/core/torch/device.h"
 #include "bora/core/torch/stored.h"
 
 namespace bora::core {
 namespace {
 
-// Of one size and device, fp32 and contiguous. Whether our kernels take them.
-bool checked(std::string_view op, std::initializer_list<const Array*> arrays) {
+// Of one size and device, fp32 and contiguous.
+void require_alike(std::string_view op, std::initializer_list<const Array*> arrays) {
   const Array& first = **arrays.begin();
   for (const Array* x : arrays) {
     if (x->numel() != first.numel() || device_of(*x) != device_of(first)) {
@@ -35,7 +36,18 @@ bool checked(std::string_view op, std::initializer_list<const Array*> arrays) {
     fail(ErrorKind::InvalidArgument, "{}: {} of {}{}; it takes contiguous arrays of f32", op,
          describe(Operand{*x, {}}), name(x->dtype()), tensor(*x).is_contiguous() ? "" : ", not contiguous");
   }
-  return !autograd::is_plain(tensor(first));
+}
+
+// Every op has one branch of three: the CPU's kernel, the device's, the plain op.
+enum class By { cpu_kernel, device_kernel, plain };
+
+// Of arrays that are alike; `entry`: of their device's kernels.
+template <class Entry>
+By checked(std::string_view op, Entry DeviceKernels::*entry, std::initializer_list<const Array*> arrays) {
+  require_alike(op, arrays);
+  const at::Tensor& first = tensor(**arrays.begin());
+  if (!autograd::is_plain(first)) return By::cpu_kernel;
+  return device_kernels(first).*entry != nullptr ? By::device_kernel : By::plain;
 }
 
 const float* values(const Array& x) { return tensor(x).const_data_ptr<float>(); }
@@ -45,27 +57,38 @@ float* room(const Array& x) { return tensor(x).mutable_data_ptr<float>(); }
 
 void adamw(const kernels::AdamW& step, Array& parameter, const Array& gradient, Array& mean,
            Array& square) try {
-  if (checked("adamw", {&parameter, &gradient, &mean, &square})) {
-    kernels::adamw(parameter.numel(), step, room(parameter), values(gradient), room(mean), room(square));
-  } else {
-    plain::adamw(step, tensor(parameter).detach(), tensor(gradient), tensor(mean), tensor(square));
+  const at::Tensor& p = tensor(parameter);
+  switch (checked("adamw", &DeviceKernels::adamw, {&parameter, &gradient, &mean, &square})) {
+    case By::cpu_kernel:
+      return kernels::adamw(p.numel(), step, room(parameter), values(gradient), room(mean), room(square));
+    case By::device_kernel:
+      return device_kernels(p).adamw(p.numel(), step, room(parameter), values(gradient), room(mean),
+                                     room(square), stream_of(p));
+    case By::plain:
+      return plain::adamw(step, p.detach(), tensor(gradient), tensor(mean), tensor(square));
   }
 } catch (...) {
   rethrow("adamw", {Operand{parameter, {}}, Operand{gradient, {}}});
 }
 
 void add_into(Array& into, const Array& from) try {
-  if (checked("add_into", {&into, &from}))
-    kernels::add_into(into.numel(), room(into), values(from));
-  else
-    tensor(into).detach().add_(tensor(from).view(tensor(into).sizes()));
+  const at::Tensor& x = tensor(into);
+  switch (checked("add_into", &DeviceKernels::add_into, {&into, &from})) {
+    case By::cpu_kernel:
+      return kernels::add_into(x.numel(), room(into), values(from));
+    case By::device_kernel:
+      return device_kernels(x).add_into(x.numel(), room(into), values(from), stream_of(x));
+    case By::plain:
+      x.detach().add_(tensor(from).view(x.sizes()));
+  }
 } catch (...) {
   rethrow("add_into", {Operand{into, {}}, Operand{from, {}}});
 }
 
 void add_scaled(Array& into, float factor, const Array& from, float keep) try {
   if (factor == 0 && keep == 1) return;
-  if (!checked("add_scaled", {&into, &from})) {
+  require_alike("add_scaled", {&into, &from});
+  if (autograd::is_plain(tensor(into))) {
     tensor(into).detach().mul_(keep).add_(tensor(from).view(tensor(into).sizes()), factor);
     return;
   }
@@ -79,15 +102,33 @@ void add_scaled(Array& into, float factor, const Array& from, float keep) try {
 }
 
 Array max_abs(const Array& x) try {
-  if (!checked("max_abs", {&x})) return wrap(plain::max_abs(tensor(x)));
-  return wrap(at::scalar_tensor(kernels::max_abs(x.numel(), values(x)), at::kFloat));
+  const at::Tensor& t = tensor(x);
+  switch (checked("max_abs", &DeviceKernels::max_abs, {&x})) {
+    case By::cpu_kernel:
+      return wrap(at::scalar_tensor(kernels::max_abs(t.numel(), values(x)), at::kFloat));
+    case By::device_kernel: {
+      at::Tensor out = at::zeros({}, t.options());
+      device_kernels(t).max_abs(t.numel(), values(x), out.mutable_data_ptr<float>(), stream_of(t));
+      return wrap(std::move(out));
+    }
+    case By::plain:
+      break;
+  }
+  return wrap(plain::max_abs(t));
 } catch (...) {
   rethrow("max_abs", {Operand{x, {}}});
 }
 
 Array square_numbers(const Array& x, const Array& largest) try {
-  if (!checked("square_numbers", {&x})) return wrap(plain::square_numbers(tensor(x), tensor(largest)));
-  at::Tensor out = at::zeros({4}, at::kDouble);
+  const at::Tensor& t = tensor(x);
+  const auto by = checked("square_numbers", &DeviceKernels::square_numbers, {&x});
+  if (by == By::plain) return wrap(plain::square_numbers(t, tensor(largest)));
+  at::Tensor out = at::zeros({4}, t.options().dtype(at::kDouble));
+  if (by == By::device_kernel) {
+    device_kernels(t).square_numbers(t.numel(), values(x), values(largest), out.mutable_data_ptr<double>(),
+                                     stream_of(t));
+    return wrap(std::move(out));
+  }
   const float most = *values(largest);
   if (!std::isfinite(most)) return wrap(out);
   kernels::SquareSum sum(most);
@@ -110,8 +151,9 @@ double sum_of_squares(double largest, std::span<const double> numbers) {
 
 std::int64_t first_non_finite(const Array& x) try {
   if (stored(x) != nullptr) return -1;  // else it would not be kept
-  return checked("first_non_finite", {&x}) ? kernels::first_non_finite(x.numel(), values(x))
-                                           : plain::first_non_finite(tensor(x));
+  require_alike("first_non_finite", {&x});
+  return autograd::is_plain(tensor(x)) ? plain::first_non_finite(tensor(x))
+                                       : kernels::first_non_finite(x.numel(), values(x));
 } catch (...) {
   rethrow("first_non_finite", {Operand{x, {}}});
 }
