@@ -91,5 +91,46 @@ TEST(Report, RunsKeepARecordOfEachStart) {
             HasSubstr("next        bora train runs/run/config.yaml")));
 }
 
+Json last_line(const std::string& path) {
+  const auto text = read_text(path);
+  return parse_json(text.substr(text.rfind('\n', text.size() - 2) + 1), path);
+}
+
+// Curves of one run have one scale: what was measured stays, unless another machine or setting goes on with it.
+TEST(Report, TheMachineIsMeasuredOnce) {
+  const auto folder = small_project("peak");
+  const auto start = [&](const std::string& stop, const std::vector<std::string>& more = {}) {
+    std::vector<std::string> line = {"train", "config.yaml", "--trainer.stop_at_step=" + stop};
+    line.insert(line.end(), more.begin(), more.end());
+    const auto done = run(folder, line);
+    EXPECT_EQ(done.code, 75) << done.output;
+    return done.output;
+  };
+  const auto recorded = [&] {
+    return parse_json(read_text(folder + "/runs/run/run.json"), "run.json")["peak_flops"];
+  };
+  EXPECT_THAT(start("2"), AllOf(HasSubstr("\npeak "), HasSubstr("FLOP/s in f32, measured\n")));
+  const auto peak = recorded();
+  EXPECT_GT(peak["per_second"], 1e7) << "a slow machine's";
+  EXPECT_EQ(peak["measured"], true);
+  EXPECT_EQ(peak["compute"], "f32");
+  const auto step = last_line(folder + "/runs/run/timing.jsonl");
+  const double speed = step["throughput/gflops_per_second"].get<double>() * 1e9;
+  EXPECT_NEAR(step["throughput/mfu"].get<double>(), 100 * speed / peak["per_second"].get<double>(), 1e-6);
+  EXPECT_LT(step["throughput/mfu_causal"], step["throughput/mfu"]);
+  EXPECT_GT(step["throughput/mfu_palm"], 0.0);
+
+  EXPECT_THAT(start("4"), HasSubstr("FLOP/s in f32, as measured at an earlier start\n"));
+  EXPECT_EQ(recorded()["per_second"], peak["per_second"]);
+  EXPECT_THAT(start("5", {"--trainer.threads=1"}), HasSubstr("FLOP/s in f32, measured\n")) << "other threads";
+  EXPECT_THAT(start("6", {"--trainer.peak_flops=2e12"}), HasSubstr("2 TFLOP/s, by trainer.peak_flops\n"));
+  EXPECT_EQ(recorded()["per_second"], 2e12);
+  EXPECT_EQ(recorded()["measured"], false);
+  EXPECT_THAT(start("7"), HasSubstr("FLOP/s in f32, measured\n")) << "a number that was given is not kept";
+  const auto wrong = run(folder, {"train", "config.yaml", "--trainer.peak_flops=fast"});
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_THAT(wrong.output, HasSubstr("trainer.peak_flops = fast"));
+}
+
 }  // namespace
 }  // namespace bora::golden

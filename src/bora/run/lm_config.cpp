@@ -184,6 +184,7 @@ LmConfig older_training_part(const LmConfig& config) {
   t.threads = fresh.trainer.threads;
   t.worker_timeout = fresh.trainer.worker_timeout;
   t.check_replicas_every = fresh.trainer.check_replicas_every;
+  t.peak_flops = fresh.trainer.peak_flops;
   t.fsdp_axis = fresh.trainer.fsdp_axis;
   t.mesh = fresh.trainer.mesh;
   part.hf_save_path = fresh.hf_save_path;

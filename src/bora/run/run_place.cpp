@@ -25,12 +25,13 @@ std::optional<std::string> given_id(const train::TrainerConfig& trainer) {
 
 // Keys that came after runs were first named. At these values they are left out of the name, so that a run
 // that began before is found.
-constexpr std::array<std::string_view, 7> kLaterKeys = {"allow_private_addresses: false",
+constexpr std::array<std::string_view, 8> kLaterKeys = {"allow_private_addresses: false",
                                                         "chat_date: null",
                                                         "freeze: []",
                                                         "intermediate_dim: null",
                                                         "lora: null",
                                                         "max_download: 100GB",
+                                                        "peak_flops: auto",
                                                         "peft_save_path: null"};
 
 std::string name_of(LmConfig part) {

@@ -39,6 +39,7 @@ TEST_F(RunPlaceTest, WhatDoesNotDecideTheTrainingKeepsTheName) {
                                             {"trainer.crash_on_inf", "false"},
                                             {"trainer.checkpointer.save_interval", "1m"},
                                             {"trainer.checkpointer.base_path", "elsewhere"},
+                                            {"trainer.peak_flops", "1e12"},
                                             {"trainer.profiler", "true"},
                                             {"trainer.watch", "{interval: 3}"},
                                             {"data.cache_dir", "elsewhere"},

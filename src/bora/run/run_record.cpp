@@ -54,8 +54,14 @@ std::string system_text() {
                      ::gnu_get_libc_version());
 }
 
+Json record_of(const Peak& peak, core::DType compute) {
+  return {{"per_second", peak.per_second},
+          {"compute", core::name(compute)},
+          {"measured", peak.from != Peak::From::configuration}};
+}
+
 // The program, its machine and how it was called.
-Json record_of_start(const RunPlace& place, const RunStart& start) {
+Json record_of_start(const RunPlace& place, const RunStart& start, core::DType compute) {
   const auto info = core::runtime_info();
   Json out = {{"bora", BORA_VERSION}};
   if (const auto revision = program_revision(); !revision.empty()) out["revision"] = revision;
@@ -73,6 +79,7 @@ Json record_of_start(const RunPlace& place, const RunStart& start) {
               {"threads", info.threads},
               {"workers", start.workers},
               {"lanes", start.lanes},
+              {"peak_flops", record_of(start.peak, compute)},
               {"environment", environment()},
               {"started", iso_time(start.time)}});
   return out;
@@ -124,7 +131,7 @@ void record_run(const LoadedConfig& loaded, const RunPlace& place, const TextDat
   const auto changes = changed_keys(place.directory, loaded.config);
   auto config = loaded.config;
   write_atomically(path_join(place.directory, "config.yaml"), write_config(config), Access::Owner);
-  auto record = record_of_start(place, start);
+  auto record = record_of_start(place, start, config.trainer.mp.compute);
   auto starts = recorded(place.directory, "starts");
   if (!starts.is_array()) starts = Json::array();
   keep_start(starts, record, start, changes);
@@ -144,6 +151,18 @@ std::string recorded_arithmetic(const std::string& run_directory) {
   if (const auto at = words.find(before); at != std::string::npos)
     words.replace(at, before.size(), "(bora products");
   return words;
+}
+
+std::optional<double> recorded_peak(const std::string& run_directory, int workers, core::DType compute) {
+  const auto peak = recorded(run_directory, "peak_flops");
+  const auto info = core::runtime_info();
+  if (!peak.is_object() || peak.value("measured", Json()) != true ||
+      peak.value("compute", Json()) != core::name(compute) || recorded(run_directory, "cpu") != info.cpu ||
+      recorded(run_directory, "threads") != info.threads || recorded(run_directory, "workers") != workers)
+    return std::nullopt;
+  const auto per_second = peak.value("per_second", Json());
+  if (!per_second.is_number() || !(per_second.get<double>() > 0)) return std::nullopt;
+  return per_second.get<double>();
 }
 
 std::optional<std::int64_t> lanes_of_record(const std::string& run_directory) {

@@ -9,6 +9,7 @@
 
 #include "bora/run/flags.h"
 #include "bora/run/lm_config.h"
+#include "bora/run/peak_flops.h"
 #include "bora/run/run_place.h"
 #include "bora/run/text_data.h"
 
@@ -20,6 +21,7 @@ struct RunStart {
   std::int64_t step = 0;  ///< at which it goes on
   std::int64_t lanes = 1;
   int workers = 1;
+  Peak peak = {};
 };
 
 /// Writes all of it. A start is kept beside the earlier ones; written again, it takes its own place. Errors:
@@ -30,6 +32,10 @@ void record_run(const LoadedConfig& loaded, const RunPlace& place, const TextDat
 /// How the run was computed when it was last started; empty if nobody knows. A damaged record is no reason
 /// not to go on.
 std::string recorded_arithmetic(const std::string& run_directory);
+
+/// What the workers of this machine can compute in a second, where the last start measured it: on the same CPU,
+/// with as many workers and threads, in the same dtype.
+std::optional<double> recorded_peak(const std::string& run_directory, int workers, core::DType compute);
 
 /// Into how many lanes the last start cut its batches; likewise.
 std::optional<std::int64_t> lanes_of_record(const std::string& run_directory);

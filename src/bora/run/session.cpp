@@ -53,11 +53,15 @@ track::FlopsModel flops_model(const nn::ModelShape& s, std::int64_t seq_len) {
           .gated_mlp = s.gated_mlp};
 }
 
-std::unique_ptr<track::ThroughputMeter> meter_of(const nn::ModelShape& shape, std::int64_t seq_len) {
+std::unique_ptr<track::ThroughputMeter> meter_of(const nn::ModelShape& shape, std::int64_t seq_len,
+                                                 const Peak& peak) {
   const auto flops = flops_model(shape, seq_len);
   return std::make_unique<track::ThroughputMeter>(track::ThroughputOptions{
       .flops_per_token = track::training_flops_per_token(flops),
-      .flops_per_token_causal = track::training_flops_per_token(flops, track::AttentionFlops::Causal)});
+      .flops_per_token_causal = track::training_flops_per_token(flops, track::AttentionFlops::Causal),
+      .flops_per_token_palm =
+          track::palm_flops_per_token(track::active_parameters(flops, shape.tied_head), flops),
+      .peak_flops = peak.per_second});
 }
 
 train::TrainerOptions trainer_options(const LmConfig& config, std::int64_t lanes) {
@@ -100,6 +104,7 @@ void Session::prepare() {
   find_lanes();
   if (is_first()) {
     earlier_arithmetic_ = recorded_arithmetic(place_.directory);
+    earlier_peak_ = recorded_peak(place_.directory, workers_->size(), config().trainer.mp.compute);
     if (const auto from = model_to_start_from(config()); !from.empty())
       keep_generation(from, text_->tokenizer, place_.directory);
   }
@@ -109,8 +114,9 @@ void Session::prepare() {
 
 void Session::record() const {
   if (!is_first()) return;
-  record_run(loaded_, place_, *text_,
-             {.time = started_, .step = start_step_, .lanes = lanes_, .workers = workers_->size()});
+  record_run(
+      loaded_, place_, *text_,
+      {.time = started_, .step = start_step_, .lanes = lanes_, .workers = workers_->size(), .peak = peak_});
 }
 
 // Rank 0 looks what earlier starts have had.
@@ -159,7 +165,9 @@ void Session::make_trainer() {
   console_.fact("batch", fmt::format("{} sequences = {} tokens · {} lane{}", sequences,
                                      with_commas(sequences * seq_len), lanes_, lanes_ == 1 ? "" : "s"));
   if (workers_->size() > 1) console_.fact("mesh", model_->describe_workers());
-  meter_ = meter_of((*model_)->shape(), seq_len);
+  peak_ = find_peak(t, earlier_peak_, *workers_);
+  console_.fact("peak", describe_peak(peak_, t.mp.compute));
+  meter_ = meter_of((*model_)->shape(), seq_len, peak_);
 }
 
 void Session::open(std::function<void()> when_built) {

@@ -15,6 +15,7 @@
 #include "bora/run/growing_text.h"
 #include "bora/run/hook.h"
 #include "bora/run/lm_config.h"
+#include "bora/run/peak_flops.h"
 #include "bora/run/placed_model.h"
 #include "bora/run/run_place.h"
 #include "bora/run/text_data.h"
@@ -90,6 +91,8 @@ class Session {
   std::int64_t lanes_ = 1;
   std::int64_t start_step_ = 0;
   std::string earlier_arithmetic_;
+  std::optional<double> earlier_peak_;
+  Peak peak_;
   double waited_ = 0;
 };
 

@@ -40,6 +40,15 @@ double training_flops_per_token(const FlopsModel& m, AttentionFlops attention) {
   return 3 * forward_flops_per_token(m, attention);
 }
 
+double active_parameters(const FlopsModel& m, bool tied_head) {
+  const double hidden = double(m.hidden), attention = head_size(m) * double(2 * m.heads + 2 * m.kv_heads);
+  const double experts = double(m.experts_per_token + m.shared_experts);
+  const double mlp = (m.gated_mlp ? 3 : 2) * double(m.intermediate) * experts;
+  const double router = m.experts > 1 ? double(m.experts) : 0;
+  return double(m.layers) * hidden * (attention + mlp + router) +
+         (tied_head ? 1 : 2) * hidden * double(m.vocabulary);
+}
+
 double palm_flops_per_token(double parameters, const FlopsModel& m, AttentionFlops attention) {
   const double products = 12 * double(m.layers) * double(m.heads) * head_size(m) * double(m.sequence);
   return 6 * parameters + attention_share(attention) * products;
@@ -76,10 +85,11 @@ std::vector<Metric> ThroughputMeter::metrics() const {
   out.push_back({"throughput/total_gflops", double(total_tokens_) * options_.flops_per_token / 1e9});
   if (options_.peak_flops <= 0) return out;
   out.push_back({"throughput/mfu", 100 * flops / options_.peak_flops});
-  if (options_.flops_per_token_causal > 0) {
-    out.push_back(
-        {"throughput/mfu_causal", 100 * speed * options_.flops_per_token_causal / options_.peak_flops});
-  }
+  const auto share = [&](const char* name, double per_token) {
+    if (per_token > 0) out.push_back({name, 100 * speed * per_token / options_.peak_flops});
+  };
+  share("throughput/mfu_causal", options_.flops_per_token_causal);
+  share("throughput/mfu_palm", options_.flops_per_token_palm);
   return out;
 }
 

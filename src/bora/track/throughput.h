@@ -29,8 +29,11 @@ enum class AttentionFlops { Full, Causal };
 double forward_flops_per_token(const FlopsModel& model, AttentionFlops attention = AttentionFlops::Full);
 /// Forward and backward: three times the forward pass. Recomputation (remat) is not counted.
 double training_flops_per_token(const FlopsModel& model, AttentionFlops attention = AttentionFlops::Full);
-/// PaLM's 6 N + 12 layers · heads · head_dim · sequence (Chowdhery et al. 2022, appendix B); N = parameters
-/// without the position embedding. Causal halves the second term.
+/// N of the formula below: the weights of the matrix products that a token passes, and its row of the
+/// embedding. Of experts those it is sent to; no position embeddings.
+double active_parameters(const FlopsModel& model, bool tied_head);
+/// PaLM's 6 N + 12 layers · heads · head_dim · sequence (Chowdhery et al. 2022, appendix B). Causal halves
+/// the second term.
 double palm_flops_per_token(double parameters, const FlopsModel& model,
                             AttentionFlops attention = AttentionFlops::Full);
 
@@ -38,6 +41,7 @@ double palm_flops_per_token(double parameters, const FlopsModel& model,
 struct ThroughputOptions {
   double flops_per_token = 0;         ///< training_flops_per_token, full attention; 0: unknown
   double flops_per_token_causal = 0;  ///< the same, causal; 0: unknown
+  double flops_per_token_palm = 0;    ///< palm_flops_per_token, full attention; 0: unknown
   double peak_flops = 0;              ///< of all devices together, per second; 0: unknown
   int smoothing_steps = 20;           ///< steps over which the displayed rate is averaged
 };
@@ -54,15 +58,15 @@ class ThroughputMeter {
   void step(std::int64_t tokens, std::int64_t examples, double seconds);
 
   /// throughput/{duration, examples_per_second, tokens_per_second, total_tokens}, and where FLOPs are known
-  /// {gflops_per_second, total_gflops}, and where the peak is known {mfu, mfu_causal} in percent; of the last
-  /// step.
+  /// {gflops_per_second, total_gflops}, and where the peak is known {mfu, mfu_causal, mfu_palm} in percent; of the
+  /// last step.
   std::vector<Metric> metrics() const;
   /// Tokens per second over the last steps; 0 before the first.
   double tokens_per_second() const;
   /// Seconds that `steps` more steps will take at the present speed; nothing before the first step.
   std::optional<double> eta(std::int64_t steps) const;
   std::int64_t total_tokens() const { return total_tokens_; }
-  /// Percent of the peak over the last steps, as PaLM counts; nothing if FLOPs or peak are unknown.
+  /// Percent of the peak over the last steps, as Levanter counts; nothing if FLOPs or peak are unknown.
   std::optional<double> mfu() const;
 
  private:

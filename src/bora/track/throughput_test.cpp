@@ -49,6 +49,19 @@ TEST(Flops, PalmGivesTheUsualNumbersOfGpt2Small) {
   EXPECT_NEAR(palm_flops_per_token(124e6, kGpt2, AttentionFlops::Causal) / 1e9, 0.801, 1e-3);
 }
 
+TEST(Flops, PalmCountsTheParametersThatATokenPasses) {
+  // 12 layers of 12·768² and a tied embedding of 50257·768: GPT-2 without positions, biases and norms.
+  EXPECT_EQ(active_parameters(kGpt2, /*tied_head=*/true), 12.0 * 12 * 768 * 768 + 50257.0 * 768);
+  EXPECT_EQ(active_parameters(kGpt2, false) - active_parameters(kGpt2, true), 50257.0 * 768);
+  FlopsModel model = kGpt2;
+  model.kv_heads = 4;
+  EXPECT_EQ(active_parameters(kGpt2, true) - active_parameters(model, true), 12.0 * 768 * 64 * 16);
+  model = kGpt2;
+  model.experts = 8;
+  model.experts_per_token = 2;
+  EXPECT_EQ(active_parameters(model, true) - active_parameters(kGpt2, true), 12.0 * 768 * (2 * 3072 + 8));
+}
+
 std::map<std::string, double> as_map(const std::vector<Metric>& metrics) {
   std::map<std::string, double> out;
   for (const auto& m : metrics) out[m.name] = m.value;
@@ -56,7 +69,10 @@ std::map<std::string, double> as_map(const std::vector<Metric>& metrics) {
 }
 
 TEST(Meter, ReportsTheLastStepAndSmoothsTheDisplay) {
-  ThroughputMeter meter({.flops_per_token = 1e6, .flops_per_token_causal = 5e5, .peak_flops = 1e10});
+  ThroughputMeter meter({.flops_per_token = 1e6,
+                         .flops_per_token_causal = 5e5,
+                         .flops_per_token_palm = 9e5,
+                         .peak_flops = 1e10});
   EXPECT_TRUE(meter.metrics().empty());
   EXPECT_FALSE(meter.eta(10));
   meter.resume(1000);
@@ -74,6 +90,7 @@ TEST(Meter, ReportsTheLastStepAndSmoothsTheDisplay) {
   EXPECT_DOUBLE_EQ(m.at("throughput/gflops_per_second"), 4.096 / 3);
   EXPECT_DOUBLE_EQ(m.at("throughput/mfu"), 40.96 / 3);
   EXPECT_DOUBLE_EQ(m.at("throughput/mfu_causal"), 20.48 / 3);
+  EXPECT_DOUBLE_EQ(m.at("throughput/mfu_palm"), 36.864 / 3);
   EXPECT_DOUBLE_EQ(meter.mfu().value(), 20.48);
 }
 

@@ -41,6 +41,21 @@ void MixedPrecision::bind(Binder& b, std::string_view name) {
   }
 }
 
+void PeakFlops::bind(Binder& b, std::string_view name) {
+  auto text = per_second ? fmt::format("{}", *per_second) : std::string("auto");
+  b.field(name, text,
+          "floating-point operations a second of all workers together, of which throughput/mfu is a share: a "
+          "number such as 1.2e12, or auto: of a matrix product, measured at the first start");
+  if (!b.reading() || b.is_null(name)) return;
+  per_second.reset();
+  if (text == "auto") return;
+  const auto number = parse_double(text);
+  if (number && *number > 0 && *number < 1e30)
+    per_second = number;
+  else
+    b.problem(name, "must be auto or a number above 0: operations in a second, such as 1.2e12");
+}
+
 namespace {
 
 struct IgnoredKey {
@@ -180,6 +195,7 @@ void TrainerConfig::bind(Binder& b) {
           "seconds after which a worker that does not answer is lost: the others stop with exit code 75");
   b.field("check_replicas_every", check_replicas_every, kNonNegative,
           "steps between comparisons of the parameters of all workers, to find a flipped bit; 0: never");
+  peak_flops.bind(b, "peak_flops");
   for (const auto& key : kIgnored) b.ignored(key.name, key.why);
   refuse(b, "load_checkpoint_path",
          "is not built yet; trainer.id and trainer.checkpointer.base_path name the run to go on with, "

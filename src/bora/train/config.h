@@ -24,6 +24,13 @@ struct MixedPrecision {
   void bind(Binder& b, std::string_view name);
 };
 
+/// `trainer.peak_flops`: the floating-point operations that all workers together can do in a second, of which
+/// throughput/mfu is a share. `auto`: measured (run/peak_flops.h).
+struct PeakFlops {
+  std::optional<double> per_second;  ///< nothing: auto
+  void bind(Binder& b, std::string_view name);
+};
+
 /// A timeline of some steps of all workers, as a file of the run directory (bora/base/trace.h). In Levanter's
 /// keys, older (`profiler: true`, `profiler_start_step`, `profiler_num_steps`) and newer (`profiler:
 /// {enabled, start_step, num_steps}`).
@@ -67,6 +74,7 @@ struct TrainerConfig {
   std::int64_t threads = 0;                  ///< 0: all cores; never changes a result
   double worker_timeout = 120;               ///< seconds that workers wait for one that does not come
   std::int64_t check_replicas_every = 100;   ///< steps; 0: never
+  PeakFlops peak_flops;                      ///< never changes a result
 
   void bind(Binder& b);
   const data::BatchSchedule& batch_schedule() const { return train_batch_size; }

@@ -78,6 +78,25 @@ TEST(TrainerConfigMixedPrecision, ReadsLevantersPolicies) {
   EXPECT_EQ(read("  mp: [f32]\n").problems.size(), 1);
 }
 
+TEST(TrainerConfigPeakFlops, IsMeasuredOrANumber) {
+  EXPECT_FALSE(TrainerConfig().peak_flops.per_second);
+  for (const auto* words : {"auto", "~"}) {
+    const auto r = read(std::string("  peak_flops: ") + words + "\n");
+    EXPECT_THAT(r.problems, IsEmpty()) << words;
+    EXPECT_FALSE(r.root.trainer.peak_flops.per_second) << words;
+  }
+  const auto given = read("  peak_flops: 1.5e12\n");
+  EXPECT_THAT(given.problems, IsEmpty());
+  EXPECT_EQ(given.root.trainer.peak_flops.per_second, 1.5e12);
+  for (const auto* wrong : {"0", "-1e9", "fast", "inf", "1e300", "nan"}) {
+    EXPECT_THAT(read(std::string("  peak_flops: ") + wrong + "\n").problems,
+                ElementsAre(std::string("trainer.peak_flops = ") + wrong +
+                            ": must be auto or a number above 0: operations in a second, such as 1.2e12"));
+  }
+  auto config = given.root.trainer;
+  EXPECT_THAT(write_config(config), HasSubstr("peak_flops: \"1500000000000\""));
+}
+
 TEST(TrainerConfigBatch, IsANumberAScheduleOrMinusOne) {
   EXPECT_EQ(read("  train_batch_size: 32\n").root.trainer.batch_schedule().batch_size(7), 32);
   const auto stages = read("  train_batch_size: [{start: 0, value: 64}, {start: 64, value: 128}]\n");
