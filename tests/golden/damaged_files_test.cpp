@@ -151,7 +151,12 @@ TEST_F(DamagedFiles, WhatIsWholeIsShown) {
   EXPECT_EQ(generated.code, 0) << generated.output;
   EXPECT_THAT(generated.output, StartsWith("the moon")) << "the text first, though both streams are one file";
   EXPECT_THAT(generated.output, ContainsRegex("\nbora: [0-9] tokens, [0-9.]+ tokens/s\n$"));
-  EXPECT_THAT(run(folder_, {"inspect", "runs/run/step-3"}).output, HasSubstr(" · 2 lanes · "));
+  const auto shown = run(folder_, {"inspect", "runs/run/step-3"}).output;
+  EXPECT_THAT(shown, HasSubstr(" · 2 lanes · "));
+  for (const char* prefix : {"  h.0.attn.c_attn.weight ", "  mu/h.0.attn.c_attn.weight "})
+    EXPECT_THAT(shown, ContainsRegex(std::string(prefix) + " *F32 +[[]qkv=3, heads=[0-9]+, head_dim=[0-9]+, embed=32[]]"));
+  EXPECT_THAT(run(folder_, {"inspect", "good"}).output, ContainsRegex("h.0.attn.c_attn.weight +F32 +[[]32, 96[]]"))
+      << "a file of another layout has no axes";
   run(folder_,
       {"train", "config.yaml", "--trainer.id=single", "--trainer.lanes=1", "--trainer.stop_at_step=1"});
   EXPECT_THAT(run(folder_, {"inspect", "runs/single/step-1"}).output, HasSubstr(" · 1 lane · "));

@@ -19,9 +19,16 @@
 namespace bora::cli {
 namespace {
 
-std::string shape_text(const std::vector<std::int64_t>& shape) {
+// "[mlp=64, embed=32]" where the file tells the axes, as Bora's do; else "[64, 32]".
+std::string shape_text(const checkpoint::StoredTensor& tensor, const checkpoint::SafetensorsFile& file) {
+  std::vector<std::string> axes;
+  for (const auto& [key, value] : file.metadata())
+    if (key == "axes:" + tensor.name && !value.empty()) axes = split(value, ',');
+  const auto& shape = tensor.shape;
   std::vector<std::string> parts;
-  for (auto n : shape) parts.push_back(std::to_string(n));
+  for (std::size_t i = 0; i < shape.size(); ++i)
+    parts.push_back(axes.size() == shape.size() ? fmt::format("{}={}", axes[i], shape[i])
+                                                : std::to_string(shape[i]));
   return "[" + join(parts) + "]";
 }
 
@@ -29,7 +36,7 @@ void show_tensors(const std::string& path) {
   checkpoint::SafetensorsFile file(path);
   std::int64_t elements = 0;
   for (const auto& t : file.tensors()) {
-    fmt::print("  {:<44} {:<5} {}\n", t.name, checkpoint::name(t.type), shape_text(t.shape));
+    fmt::print("  {:<44} {:<5} {}\n", t.name, checkpoint::name(t.type), shape_text(t, file));
     elements += t.elements();
   }
   fmt::print("{}: {} tensors, {} elements\n", path, file.tensors().size(), with_commas(elements));
