@@ -72,7 +72,8 @@ TEST_P(FamilyMesh, TrainsAsAlone) {
 
 INSTANTIATE_TEST_SUITE_P(
     Families, FamilyMesh,
-    testing::Values(Family{"gemma", ", intermediate_dim: 64, num_kv_heads: 1, head_dim: 8",
+    testing::Values(Family{"backpack", ", num_senses: 4"},
+                    Family{"gemma", ", intermediate_dim: 64, num_kv_heads: 1, head_dim: 8",
                            "[q_heads_per_group, mlp, vocab]"},
                     Family{"gemma3",
                            ", intermediate_dim: 64, num_kv_heads: 2, head_dim: 8, "

@@ -24,25 +24,16 @@ using testing::Not;
 const std::string kConfigs = BORA_SHARED_DIR "/data/levanter-config/";
 const std::string kStories = BORA_SHARED_DIR "/data/models/stories260k";  // its tokenizer has 512 ids
 
-const std::vector<std::string> kBind = {"gpt2_micro",
-                                        "gpt2_nano",
-                                        "gpt2_nano_harness",
-                                        "gpt2_nano_mixture",
-                                        "gpt2_nano_skip",
-                                        "gpt2_nano_tb",
-                                        "gpt2_small_fast",
-                                        "gpt2_small_fast_batch_schedule",
-                                        "gpt2_small_fast_ema",
-                                        "gpt2_small_fast_mix",
-                                        "gpt2_small_fast_mix_chat",
-                                        "llama2_nano",
-                                        "llama3_small_4k_yarn",
-                                        "llama_small_fast_remat",
-                                        "mixtral_8x7b"};
+const std::vector<std::string> kBind = {
+    "backpack_nano",       "gpt2_micro",           "gpt2_nano",
+    "gpt2_nano_harness",   "gpt2_nano_mixture",    "gpt2_nano_skip",
+    "gpt2_nano_tb",        "gpt2_small_fast",      "gpt2_small_fast_batch_schedule",
+    "gpt2_small_fast_ema", "gpt2_small_fast_mix",  "gpt2_small_fast_mix_chat",
+    "llama2_nano",         "llama3_small_4k_yarn", "llama_small_fast_remat",
+    "mixtral_8x7b"};
 
 // What keeps each of the others from training, in the program's words.
 const std::map<std::string, std::vector<std::string>> kRefused = {
-    {"backpack_nano", {"model.type = backpack", "backpack is not built yet; available: gpt2"}},
     {"gpt2_small_fast_muon", {"optimizer.type = muon", "not built yet; available: adam"}},
     {"gpt2_small_sophiah", {"gpt2_small_sophiah.yaml:19", "cannot include", "sophia-h_small.yaml"}},
     {"harness/harness_nano", {"tokenizer", "unknown key; did you mean data.tokenizer?"}},

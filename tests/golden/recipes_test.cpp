@@ -103,7 +103,7 @@ TEST_F(Recipes, LlamaNanoChatsAndAdapters) {
 }
 
 TEST_F(Recipes, OtherFamilies) {
-  for (const std::string type : {"gemma", "gemma3", "gpt_neox", "gptj", "mpt", "olmo3"}) {
+  for (const std::string type : {"gemma", "gemma3", "gpt_neox", "gptj", "mpt", "olmo3", "backpack"}) {
     const auto done = train_on_text(type + "_nano.yaml");
     EXPECT_EQ(done.code, 0) << done.output;
     EXPECT_THAT(done.output, HasSubstr(type + " · "));

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # SPDX-FileCopyrightText: The Bora authors
-"""Writes tests/parity/models: tiny random models, and what Hugging Face computes with them.
+"""Writes tests/parity/models: tiny random models, and what Hugging Face computes with them (a Backpack:
+backpack_reference.py).
 
   python3 -m venv venv
   venv/bin/pip install torch==2.11.0 transformers==4.57.6 safetensors==0.8.0 numpy==2.4.6
@@ -29,6 +30,7 @@ from pathlib import Path
 
 import torch
 import transformers
+from backpack_reference import BackpackConfig
 from safetensors.torch import load_file, save_file
 
 FOLDER = Path(__file__).resolve().parent / "models"
@@ -110,6 +112,10 @@ MODELS = {
     "tiny-mpt": (65, transformers.MptConfig(
         vocab_size=24, d_model=12, n_layers=2, n_heads=3, max_seq_len=40,
         attn_config=dict(clip_qkv=0.9, softmax_scale=0.6), **BOTH_ENDS)),
+    # Three senses of each token, in keys a third as wide as they are.
+    "tiny-backpack": (120, BackpackConfig(
+        vocab_size=24, n_embd=12, n_layer=2, n_head=2, n_inner=16, n_positions=40, num_senses=3,
+        sense_intermediate_scale=2, **BOTH_ENDS)),
     # Sinks, a window in layer 0, yarn with bounds that are no whole dimensions, two of four experts with biases and
     # halves that reach the limit of 7.
     "tiny-gpt-oss": (117, transformers.GptOssConfig(
@@ -128,7 +134,7 @@ def fill(model, seed):
         normal = torch.tensor([source.gauss(0, 1) for _ in range(parameter.numel())]).view_as(parameter)
         if name.endswith("bias"):
             parameter.data = 0.1 * normal
-        elif name.endswith("experts.gate_up_proj"):
+        elif name.endswith(("experts.gate_up_proj", "sense_weight_net.c_attn.weight")):
             parameter.data = normal
         elif parameter.dim() == 1:
             parameter.data = (0 if gemma else 1) + 0.2 * normal
@@ -224,7 +230,7 @@ def make(name, folder):
     seed, config = MODELS[name]
     model = make_model(seed, config)
     model.save_pretrained(folder)
-    (folder / "generation_config.json").unlink()
+    (folder / "generation_config.json").unlink(missing_ok=True)
     newer = newer_spelling(json.loads((folder / "config.json").read_text()))
     (folder / "config_v5.json").write_text(json.dumps(newer, indent=2, sort_keys=True) + "\n")
     source = random.Random(f"{seed} input_ids")

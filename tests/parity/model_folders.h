@@ -27,6 +27,7 @@ inline std::vector<std::string> model_folders() {
       BORA_SOURCE_DIR "/tests/parity/models/tiny-granite",
       BORA_SOURCE_DIR "/tests/parity/models/tiny-phi3",
       BORA_SOURCE_DIR "/tests/parity/models/tiny-mixtral",
+      BORA_SOURCE_DIR "/tests/parity/models/tiny-backpack",
       BORA_SOURCE_DIR "/tests/parity/models/tiny-gemma2",
       BORA_SOURCE_DIR "/tests/parity/models/tiny-gemma",
       BORA_SOURCE_DIR "/tests/parity/models/tiny-gemma3",

@@ -31,8 +31,11 @@ std::string shape_text(std::span<const std::int64_t> shape) {
   return "[" + join(parts) + "]";
 }
 
-// Buffers of the reference implementations, and heads that repeat the embedding.
+// Buffers of the reference implementations, and heads and other names that repeat an embedding.
 bool is_buffer(std::string_view name) {
+  for (const std::string_view again :
+       {"word_embeddings.weight", "position_embeddings.weight"})  // of a Backpack
+    if (name == again || name == "backpack." + std::string(again)) return true;
   return name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias") ||
          name.ends_with(".attention.bias") || name.ends_with(".attention.masked_bias") ||
          name.ends_with("rotary_emb.inv_freq") || name == "lm_head.weight" || name == "proj_out.weight";

@@ -21,6 +21,7 @@ int run_data(const Arguments& arguments);
 int run_import(const Arguments& arguments);
 int run_export(const Arguments& arguments);
 int run_forward(const Arguments& arguments);
+int run_senses(const Arguments& arguments);
 int run_diff(const Arguments& arguments);
 int run_config(const Arguments& arguments);
 int run_inspect(const Arguments& arguments);

@@ -39,6 +39,7 @@ const std::vector<Command>& commands() {
       {"import", "make a checkpoint from a Hugging Face model", run_import},
       {"export", "write a checkpoint in the Hugging Face layout", run_export},
       {"forward", "logits, loss, hidden states and gradients of given ids", run_forward},
+      {"senses", "what each sense vector of a word predicts, in a Backpack", run_senses},
       {"diff", "compare two checkpoints, exports or tensor files bit by bit", run_diff},
       {"inspect", "show what a checkpoint, cache, tokenizer or tensor file holds", run_inspect},
       {"runs", "list runs: state, step, loss, and the command that comes next", run_runs},

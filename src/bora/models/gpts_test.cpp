@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
-// What config.json of GPT-NeoX, GPT-J and MPT may say, and how many parameters they have.
+// What config.json of GPT-NeoX, GPT-J, MPT and Backpack may say, and how many parameters they have.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "bora/base/error.h"
+#include "bora/models/backpack.h"
 #include "bora/models/gpt_neox.h"
 #include "bora/models/gptj.h"
 #include "bora/models/mpt.h"
@@ -152,6 +153,39 @@ TEST(Mpt, RefusesWhatItWouldComputeWrongly) {
   EXPECT_THAT(refusal<mpt::Config>(other), HasSubstr("attn_config.clip_qkv = -1  must be above 0"));
   EXPECT_EQ(problem<mpt::Config>("expansion_ratio: 3\n"),
             "expansion_ratio = 3: must be 4 in models of this type");
+}
+
+TEST(Backpack, ParametersOfThePublishedModel) {
+  backpack::Config published;
+  published.seq_len = 512;
+  EXPECT_EQ(published.parameter_count(50264), 170'083'584);
+  auto c = small<backpack::Config>();
+  c.num_senses = 4, c.sense_intermediate_scale = 2;
+  for (const bool other_width : {false, true}) {
+    if (other_width) c.intermediate_dim = 40;
+    auto model = backpack::Backpack::init(c, Dim<backpack::Vocab>{50}, Key::from_seed(1));
+    EXPECT_EQ(parameter_count(model), c.parameter_count(50));
+  }
+}
+
+TEST(Backpack, ConfigFromHuggingFaceAndBack) {
+  auto config = small<backpack::Config>();
+  config.num_senses = 4, config.divide_by_senses = true;
+  const auto json = config.to_hf(50);
+  EXPECT_EQ(json["model_type"], "backpack-gpt2");
+  EXPECT_EQ(json["n_inner"], 96);
+  EXPECT_FALSE(json.contains("mlp_scale"));
+  EXPECT_EQ(backpack::Config::from_hf(json, "config.json").to_hf(50), json);
+  const auto silent = backpack::Config::from_hf({{"model_type", "backpack-gpt2"}}, "config.json");
+  EXPECT_TRUE(silent.scale_attn_by_inverse_layer_idx);
+  EXPECT_FALSE(silent.divide_by_senses);
+  EXPECT_EQ(silent.seq_len, 512);
+  EXPECT_EQ(silent.embed_pdrop, 0.1);
+  auto other = json;
+  other["scale_attn_weights"] = false;
+  EXPECT_THAT(refusal<backpack::Config>(other), HasSubstr("scale_attn_weights"));
+  EXPECT_EQ(problem<backpack::Config>("hidden_dim: 24\nnum_heads: 3\nnum_senses: 5\n"),
+            "num_senses = 5: must divide hidden_dim = 24");
 }
 
 }  // namespace

@@ -83,6 +83,9 @@ CachePass::CachePass(KvCache& cache, std::vector<std::int64_t> rows, std::int64_
 
 CachePass::Seen CachePass::append(std::int64_t layer, std::int64_t r, std::int64_t window,
                                   const core::Array& keys, const core::Array& values, int dim) {
+  // A model may attend once more after its layers.
+  const auto places = static_cast<std::size_t>((layer + 1) * cache_.rows());
+  if (cache_.held_.size() < places) cache_.held_.resize(places);
   auto& held = cache_.held(layer, row(r));
   const auto length = first_position(r), n = keys.size(dim), capacity = cache_.capacity(row(r));
   if (length + n > capacity) {
