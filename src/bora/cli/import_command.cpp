@@ -19,6 +19,7 @@
 #include "bora/run/models.h"
 #include "bora/run/open_model.h"
 #include "bora/run/peft.h"
+#include "bora/store/hub_upload.h"
 #include "bora/tokenize/formats/tokenizer_files.h"
 
 namespace bora::cli {
@@ -34,6 +35,53 @@ void require_free(const std::string& directory) {
     fail(ErrorKind::Usage, "import: {} holds {} already\nhint: choose another directory", directory, name);
   }
 }
+
+struct Push {
+  std::string to, message;
+  bool is_public = false, dry_run = false;
+
+  void declare(Args& args) {
+    args.option("--push", to, "then upload what was written to the Hugging Face hub: owner/name[@branch]");
+    args.flag("--public", is_public,
+              "with --push: a repository that has to be made is for all to read, not private");
+    args.option("--message", message, "with --push: of the commit");
+    args.flag("--dry_run", dry_run, "with --push: say what would be uploaded, and upload nothing");
+  }
+  bool wanted() const { return !to.empty(); }
+  /// Before the work.
+  void check() const {
+    if (!wanted()) {
+      if (is_public || dry_run || !message.empty())
+        fail(ErrorKind::Usage, "export: --public, --message and --dry_run go with --push owner/name");
+      return;
+    }
+    if (!store::parse_hub_repo(to))
+      fail(ErrorKind::Usage,
+           "export: --push {} is no name on the hub\nhint: owner/name, or owner/name@branch", to);
+    if (!dry_run) store::require_upload(*store::parse_hub_repo(to), store::hub_options());
+  }
+  /// `from`: the checkpoint that was written.
+  void run(const std::string& from, const std::string& written) const {
+    if (!wanted()) return;
+    const auto options = store::hub_options();
+    store::HubUpload upload{.repo = *store::parse_hub_repo(to),
+                            .files = store::files_to_upload(written),
+                            .message = message,
+                            .is_private = !is_public};
+    const auto step = base_name(from);
+    if (message.empty())
+      upload.message = step.starts_with("step-") ? "Upload for step " + step.substr(5) : "Upload";
+    fmt::print("{}", store::describe(upload, options));
+    if (dry_run) {
+      fmt::print("nothing was uploaded\n");
+      return;
+    }
+    const auto done = store::upload_to_hub(upload, options);
+    fmt::print("{}, {} of large files sent: {}\n",
+               done.made_repository ? "a new repository" : "a repository that was there",
+               human_bytes(static_cast<double>(done.sent)), done.url);
+  }
+};
 
 }  // namespace
 
@@ -74,6 +122,7 @@ int run_import(const Arguments& arguments) {
 int run_export(const Arguments& arguments) {
   std::string from, to, adapter, dtype = "f32", format = "hf";
   bool peft = false;
+  Push push;
   Args args(
       "export",
       "Write a checkpoint in the Hugging Face layout: config.json, safetensors, tokenizer, chat template; or as "
@@ -81,25 +130,28 @@ int run_export(const Arguments& arguments) {
       "Adapters are merged into the model, or written alone.",
       "  bora export runs/brisk-otter-7 exported\n  bora export runs/brisk-otter-7/step-600 exported "
       "--dtype bf16\n  bora export runs/brisk-otter-7 adapter --peft\n  bora export runs/brisk-otter-7 "
-      "model.gguf --format gguf --dtype q8_0");
+      "model.gguf --format gguf --dtype q8_0\n  bora export runs/brisk-otter-7 exported --push me/brisk-otter");
   args.positional("model", from, "a run or a checkpoint");
   args.positional("directory", to, "to write; an existing export there is replaced");
   args.option("--dtype", dtype, "f32, bf16 or f16; for GGUF f32, bf16 or q8_0");
   args.option("--format", format, "hf (a Hugging Face directory) or gguf (one file for llama.cpp)");
   args.option("--adapter", adapter, "put this adapter on the model: a directory as PEFT writes it");
   args.flag("--peft", peft, "write the adapters alone, as PEFT does");
+  push.declare(args);
   args.parse(arguments);
   if (format != "hf" && format != "gguf")
     fail(ErrorKind::Usage, "export: --format {} is not known\nhint: hf or gguf", format);
   if (format == "gguf" && peft)
     fail(ErrorKind::Usage,
          "export: --peft writes adapters alone, which have no GGUF file here\nhint: give one");
+  push.check();
   core::initialize();
   auto opened = run::open_model(from, adapter);
   if (format == "gguf") {
     const auto type = checkpoint::parse_gguf_type(dtype);
     run::export_gguf(*opened.model, opened.require_tokenizer(), opened.generation, to, type);
     fmt::print("{} -> {}\n", opened.directory, to);
+    push.run(opened.directory, to);
     return 0;
   }
   if (exists(to) && !exists(path_join(to, peft ? "adapter_config.json" : "config.json"))) {
@@ -111,6 +163,7 @@ int run_export(const Arguments& arguments) {
     run::export_hugging_face(*opened.model, opened.tokenizer, opened.generation, to,
                              core::parse_dtype(dtype));
   fmt::print("{} -> {}\n", opened.directory, to);
+  push.run(opened.directory, to);
   return 0;
 }
 

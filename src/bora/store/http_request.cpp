@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
 //
-// One GET. libcurl moves the bytes; what of them is believed is decided here: it would take a body that goes
+// One request. libcurl moves the bytes; what of them is believed is decided here: it would take a body that goes
 // on behind its Content-Length for a good one, and follow a redirection before anybody has seen it.
 #include "bora/store/http_request.h"
 
@@ -47,10 +47,11 @@ std::string_view server_of(std::string_view url) {
 /// One transfer. Nothing may throw through libcurl: what goes wrong in a callback waits in thrown_.
 class Transfer {
  public:
-  Transfer(const HttpRequest& request, const HttpReceiver& receiver)
+  Transfer(const HttpRequest& request, const HttpReceiver& receiver, const HttpBody* body = nullptr)
       : curl_(Curl::get()),
         request_(request),
         receiver_(receiver),
+        body_(body),
         url_(request.url),
         proxies_(request.allow_private ? std::vector<std::string>() : env::proxies()),
         handle_(curl_.init(), curl_.cleanup),
@@ -79,11 +80,23 @@ class Transfer {
     add_headers(true);
   }
 
+  /// Sends the body.
+  void send_with(const std::string& method) {
+    set(CURLOPT_UPLOAD, 1L);
+    set(CURLOPT_CUSTOMREQUEST, method.c_str());  // libcurl copies it
+    set(CURLOPT_INFILESIZE_LARGE, static_cast<curl_off_t>(body_->size));
+    set(CURLOPT_READFUNCTION, &Transfer::on_read);
+    set(CURLOPT_READDATA, this);
+  }
+
   /// Of the next request.
   void add_headers(bool with_token) {
     const auto& request = request_;
     headers_.reset();
     add_header(kClose);
+    if (with_token)
+      for (const auto& line : request.headers) add_header(line);
+    if (body_ != nullptr) add_header("Expect:");  // nothing is waited for before the body
     if (with_token && !request.bearer.empty()) add_header("Authorization: Bearer " + request.bearer);
     if (request.begin > 0) {
       add_header(fmt::format("Range: bytes={}-", request.begin));
@@ -102,6 +115,9 @@ class Transfer {
       const CURLcode code = curl_.perform(handle_.get());
       if (thrown_) std::rethrow_exception(thrown_);
       if (!next_.empty()) {
+        if (body_ != nullptr)
+          fail(ErrorKind::Unsupported, "{}: points to {}, and what is sent goes to nobody else", redact(url_),
+               redact(next_));
         check_redirection(url_, next_);
         add_headers(server_of(next_) == server_of(request_.url));
         url_ = std::move(next_);
@@ -218,6 +234,19 @@ class Transfer {
     return goes_on ? size : 0;
   }
 
+  static std::size_t on_read(char* data, std::size_t, std::size_t size, void* self) {
+    auto& transfer = *static_cast<Transfer*>(self);
+    const auto& body = *transfer.body_;
+    const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(size, body.size - transfer.sent_));
+    const bool goes_on = transfer.guarded([&] {
+      if (n > 0) body.read(transfer.sent_, std::as_writable_bytes(std::span(data, n)));
+      return true;
+    });
+    if (!goes_on) return CURL_READFUNC_ABORT;
+    transfer.sent_ += n;
+    return n;
+  }
+
   static std::size_t on_body(char* data, std::size_t, std::size_t size, void* self) {
     auto& transfer = *static_cast<Transfer*>(self);
     const bool goes_on = transfer.guarded([&] {
@@ -265,6 +294,8 @@ class Transfer {
   const Curl& curl_;
   const HttpRequest& request_;
   const HttpReceiver& receiver_;
+  const HttpBody* body_;
+  std::uint64_t sent_ = 0;
   std::string url_;                   ///< of the server that is asked
   std::vector<std::string> proxies_;  ///< that may have any address
   std::unique_ptr<CURL, void (*)(CURL*)> handle_;
@@ -285,6 +316,13 @@ class Transfer {
 
 HttpAnswer http_get(const HttpRequest& request, const HttpReceiver& receiver) {
   return Transfer(request, receiver).run();
+}
+
+HttpAnswer http_send(std::string_view method, const HttpRequest& request, const HttpBody& body,
+                     const HttpReceiver& receiver) {
+  Transfer transfer(request, receiver, &body);
+  transfer.send_with(std::string(method));
+  return transfer.run();
 }
 
 }  // namespace bora::store

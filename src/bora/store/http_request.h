@@ -6,6 +6,8 @@
 #include <map>
 #include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace bora::store {
 
@@ -17,6 +19,13 @@ struct HttpAnswer {
   std::map<std::string, std::string> headers;
 };
 
+/// What goes to the server behind a request.
+struct HttpBody {
+  std::uint64_t size = 0;
+  /// Fills `out` with what begins at `offset`.
+  std::function<void(std::uint64_t offset, std::span<std::byte> out)> read;
+};
+
 struct HttpRequest {
   std::string url;
   std::uint64_t begin = 0;  ///< from which byte on, if the server can
@@ -25,6 +34,7 @@ struct HttpRequest {
   double silent_seconds = 60;  ///< with less than 100 bytes each
   bool allow_private = false;  ///< also addresses that are not of the public network (http_rules.h)
   std::string bearer;          ///< a token for the server of the URL alone; one that it points to gets none
+  std::vector<std::string> headers = {};  ///< further ones, whole lines, for that server alone
 };
 
 /// Sees the answer before its body; false: nobody wants the body. Then the body in pieces.
@@ -45,5 +55,9 @@ struct HttpReceiver {
 /// Content-Length, headers of more than 256 KiB, URLs that libcurl does not read) and without libcurl, which
 /// is loaded with the first request.
 HttpAnswer http_get(const HttpRequest& request, const HttpReceiver& receiver);
+
+/// The same for POST and PUT, with a body. A server that points elsewhere is an error: Unsupported.
+HttpAnswer http_send(std::string_view method, const HttpRequest& request, const HttpBody& body,
+                     const HttpReceiver& receiver);
 
 }  // namespace bora::store

@@ -15,7 +15,7 @@
 namespace bora::store {
 
 /// Answers one HTTP connection after the other on 127.0.0.1, each with what `answer` gives for the request
-/// (its head, as it came), and closes it.
+/// (its head, as it came, and the body that its Content-Length announces), and closes it.
 class TestServer {
  public:
   using Answer = std::function<std::string(const std::string& request)>;
@@ -47,6 +47,8 @@ class TestServer {
   }
   int requests() const { return requests_; }
 
+  /// What comes after a request's head.
+  static std::string body(const std::string& request) { return request.substr(request.find("\r\n\r\n") + 4); }
   /// The second word of a request: "/a.txt?b=c".
   static std::string target(const std::string& request) {
     const auto from = request.find(' ') + 1;
@@ -58,7 +60,7 @@ class TestServer {
     for (int c = accept(); c >= 0; c = accept()) {
       std::string request;
       std::string piece(1 << 14, '\0');
-      while (request.find("\r\n\r\n") == std::string::npos) {
+      while (!is_whole(request)) {
         const auto n = ::recv(c, piece.data(), piece.size(), 0);
         if (n <= 0) break;
         request.append(piece, 0, static_cast<std::size_t>(n));
@@ -72,6 +74,13 @@ class TestServer {
       }
       ::close(c);
     }
+  }
+  static bool is_whole(const std::string& request) {
+    const auto end = request.find("\r\n\r\n");
+    if (end == std::string::npos) return false;
+    const std::string name = "\r\nContent-Length: ";
+    const auto length = request.find(name);
+    return length >= end || request.size() >= end + 4 + std::stoul(request.substr(length + name.size()));
   }
   int accept() const { return ::accept4(socket_, nullptr, nullptr, SOCK_CLOEXEC); }
 
