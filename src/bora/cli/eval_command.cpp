@@ -8,6 +8,7 @@
 #include "bora/cli/eval_arguments.h"
 #include "bora/nn/stored_weights.h"
 #include "bora/run/hf_start.h"
+#include "bora/run/hub_name.h"
 #include "bora/run/join_workers.h"
 #include "bora/run/open_model.h"
 #include "bora/run/text_data.h"
@@ -31,6 +32,7 @@ int run_eval(const Arguments& arguments) {
   auto loaded = run::load_run(given.paths, given.overrides);
   const auto launch = mesh::launch_environment();
   auto workers = run::join_workers(launch, loaded.config.trainer);
+  run::agree_on_hub(loaded.config.data, *workers);
   auto place = run::run_place(loaded.config);
   auto opened = run::open_model(given.model.empty() ? place.directory : given.model, given.adapter);
   nn::round_weights(*opened.model, given.weights);

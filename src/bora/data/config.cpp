@@ -12,6 +12,7 @@
 #include "bora/base/secrets.h"
 #include "bora/base/text.h"
 #include "bora/data/mixture.h"
+#include "bora/store/hub_data.h"
 #include "bora/store/token_files.h"
 #include "bora/store/urls.h"
 #include "bora/tokenize/train/tokenizer_trainer.h"
@@ -52,16 +53,32 @@ void bind_stages(Binder& b, std::string_view name, std::vector<WeightStage>& sta
 }  // namespace
 
 void SourceConfig::bind_fields(Binder& b) {
-  b.field("id", id, "a hub data set; Bora does not fetch it: give train_urls");
+  b.field("id", id, "a data set of the Hugging Face hub, owner/name[@revision]; its files are fetched");
   b.field("name", name, "the hub data set's configuration; the name of a single data set");
+  b.field("train_split", train_split, "the hub data set's split to train on; default train");
+  b.field("validation_split", validation_split,
+          "the hub data set's split to evaluate on; default validation, or test where there is none");
   b.field("stream", stream, "for hub data sets: no effect");
   b.field("train_urls", train_urls,
           "files to train on: paths, folders, globs, {a..b}; .txt, .jsonl, .json, plain, .gz, .zst, .bz2");
   b.field("validation_urls", validation_urls, "files to evaluate on");
   b.field("tags", tags, "groups that the data set belongs to; evaluation also gives the means of each");
   b.field("format", format, "how records become text");
-  b.ignored("train_split", "names a split of a hub data set");
-  b.ignored("validation_split", "names a split of a hub data set");
+  if (b.reading() && id && !store::parse_hub_repo(*id))
+    b.problem("id", fmt::format("{} is no name on the hub; owner/name, or owner/name@revision", *id));
+}
+
+std::vector<std::string> SourceConfig::urls(store::Split split) const {
+  const bool train = split == store::Split::Train;
+  const auto& given = train ? train_urls : validation_urls;
+  if (!id || !given.empty() || !train_urls.empty()) return given;
+  const auto repo = store::parse_hub_repo(*id);
+  if (!repo) return {};
+  return {store::HubDataUrl{.repo = *repo,
+                            .path = {},
+                            .configuration = name.value_or(""),
+                            .split = (train ? train_split : validation_split).value_or("")}
+              .text()};
 }
 
 void SourceConfig::bind(Binder& b) {
@@ -243,12 +260,9 @@ std::vector<ConfigProblem> DataConfig::missing_sources() const {
     const auto imported = [this, &set = name, &from = source](const char* split) {
       return store::holds_imported_tokens(cache_directory(set, from, split));
     };
-    if (source.train_urls.empty() && source.validation_urls.empty() && !imported("train") &&
-        !imported("validation")) {
-      add(".train_urls",
-          source.id ? fmt::format("the hub data set {} cannot be fetched; download it and give train_urls",
-                                  *source.id)
-                    : "no files; give paths, for example [\"my/*.txt\"]");
+    if (source.urls(store::Split::Train).empty() && source.urls(store::Split::Validation).empty() &&
+        !imported("train") && !imported("validation")) {
+      add(".train_urls", "no files; give paths, for example [\"my/*.txt\"]");
     }
     if (auto why = source.format->why_no_training(); !why.empty()) add(".format.type", std::move(why));
     const auto local = [&](const char* field, const std::vector<std::string>& urls) {

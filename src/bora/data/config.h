@@ -11,6 +11,7 @@
 #include "bora/data/format_config.h"
 #include "bora/data/shuffle.h"
 #include "bora/store/download.h"
+#include "bora/store/hub_dataset.h"
 
 namespace bora::data {
 
@@ -28,13 +29,16 @@ const T* find(const ByName<T>& values, const std::string& name) {
 
 /// Where the documents of one data set are.
 struct SourceConfig {
-  std::optional<std::string> id;    ///< of a hub data set, which Bora does not fetch
-  std::optional<std::string> name;  ///< of its configuration
+  std::optional<std::string> id;                             ///< of a hub data set: owner/name[@revision]
+  std::optional<std::string> name;                           ///< of its configuration
+  std::optional<std::string> train_split, validation_split;  ///< of its splits
   bool stream = true;
   std::vector<std::string> train_urls, validation_urls;
   std::vector<std::string> tags;
   std::optional<std::string> cache_dir;  ///< absent: <data.cache_dir>/<name>
   FormatChoice format;
+  /// What expand_urls takes: the files that are given for a use, or else those of the hub data set.
+  std::vector<std::string> urls(store::Split split) const;
   void bind(Binder& b);
   void bind_fields(Binder& b);  ///< without what only a member of a mixture has
 };

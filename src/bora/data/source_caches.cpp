@@ -77,8 +77,8 @@ class CacheBuilds {
         return cache_of(name, source, split, store::expand_urls(urls, wanted, config_.download_options()),
                         processor);
       };
-      std::tie(out.train, out.growing) = cache("train", source.train_urls);
-      std::tie(out.validation, out.growing_validation) = cache("validation", source.validation_urls);
+      std::tie(out.train, out.growing) = cache("train", source.urls(store::Split::Train));
+      std::tie(out.validation, out.growing_validation) = cache("validation", source.urls(store::Split::Validation));
     });
     return out;
   }

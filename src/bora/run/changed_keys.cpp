@@ -12,9 +12,16 @@ namespace bora::run {
 namespace {
 
 // Keys of `data` that say where and how text is kept, what is evaluated, and what counts in the loss.
-constexpr std::array<std::string_view, 9> kHarmless = {
-    "cache_dir", "max_download",    "allow_private_addresses", "vocab_size", "block_cross_document_attention",
-    "stream",    "validation_urls", "ignore_token_id",         "tags"};
+constexpr std::array<std::string_view, 10> kHarmless = {"cache_dir",
+                                                       "max_download",
+                                                       "allow_private_addresses",
+                                                       "vocab_size",
+                                                       "block_cross_document_attention",
+                                                       "stream",
+                                                       "validation_urls",
+                                                       "validation_split",
+                                                       "ignore_token_id",
+                                                       "tags"};
 
 std::string_view last_part(std::string_view key) { return key.substr(key.rfind('.') + 1); }
 

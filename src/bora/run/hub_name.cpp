@@ -8,6 +8,8 @@
 
 #include "bora/base/file.h"
 #include "bora/base/text.h"
+#include "bora/store/hub_data.h"
+#include "bora/store/urls.h"
 
 namespace bora::run {
 namespace {
@@ -31,6 +33,19 @@ bool is_on_hub(const std::string& name) {
 std::string local_path(const std::string& name, store::HubFiles files) {
   if (!is_on_hub(name)) return name;
   return store::fetch_from_hub(*store::parse_hub_repo(name), files, store::hub_options());
+}
+
+void agree_on_hub(const data::DataConfig& data, mesh::Communicator& workers) {
+  if (workers.size() == 1) return;
+  std::string pins;
+  if (workers.rank() == 0) {
+    for (const auto& [name, source] : data.sources())
+      for (const auto split : {store::Split::Train, store::Split::Validation})
+        for (const auto& url : source.urls(split))
+          if (store::remote_scheme(url) == "hf") store::pin_hub_data(url, store::hub_options());
+    pins = store::hub_pins();
+  }
+  store::adopt_hub_pins(mesh::broadcast_text(workers, 0, pins));
 }
 
 }  // namespace bora::run

@@ -4,6 +4,8 @@
 #pragma once
 #include <string>
 
+#include "bora/data/config.h"
+#include "bora/mesh/communicator.h"
 #include "bora/store/hub.h"
 
 namespace bora::run {
@@ -16,5 +18,9 @@ bool is_on_hub(const std::string& name);
 /// The folder or file of a model or tokenizer: `name` itself, or where fetch_from_hub puts what is on the hub,
 /// whose errors it has.
 std::string local_path(const std::string& name, store::HubFiles files);
+
+/// From here on all workers read the commits that the first one has met, which asks for those of the data sets.
+/// Errors: Config where a worker has met another commit of the same branch already.
+void agree_on_hub(const data::DataConfig& data, mesh::Communicator& workers);
 
 }  // namespace bora::run

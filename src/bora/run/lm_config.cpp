@@ -161,6 +161,7 @@ LmConfig training_part(const LmConfig& config) {
   t.max_eval_batches = fresh.trainer.max_eval_batches;
   const auto forget_evaluation = [](data::SourceConfig& source) {
     source.validation_urls.clear();
+    source.validation_split.reset();
     source.tags.clear();
   };
   forget_evaluation(part.data.single);
@@ -229,7 +230,7 @@ void choose_cache_folder(const ConfigTree& tree, data::DataConfig& data) {
   for (const auto& [name, source] : data.sources()) {
     data::SourceConfig decides;
     decides.format = source.format;
-    if (data.train_tokenizer) decides.train_urls = source.train_urls;
+    if (data.train_tokenizer) decides.train_urls = source.urls(store::Split::Train);
     tokens.configs.emplace_back(name, std::move(decides));
   }
   auto word = data.train_tokenizer

@@ -131,8 +131,12 @@ class Look {
     for (const auto& [name, source] : config_.data.sources()) {
       const auto key = config_.data.configs.empty() ? std::string("data") : "data.configs." + name;
       SourceFound found{.name = name};
-      find_files(source.train_urls, store::Split::Train, key + ".train_urls", found);
-      find_files(source.validation_urls, store::Split::Validation, key + ".validation_urls", found);
+      const bool of_hub = source.id && source.train_urls.empty();
+      find_files(source.urls(store::Split::Train), store::Split::Train,
+                 key + (of_hub ? ".id" : ".train_urls"), found);
+      if (!of_hub || found.files > 0 || !source.validation_urls.empty())
+        find_files(source.urls(store::Split::Validation), store::Split::Validation, key + ".validation_urls",
+                   found);
       found.cached = exists(path_join(config_.data.cache_directory(name, source, "train"), "ledger.json"));
       found_.sources.push_back(std::move(found));
     }
@@ -142,7 +146,10 @@ class Look {
                   SourceFound& found) {
     std::vector<std::string> here;
     for (const auto& url : urls) {
-      if (store::remote_scheme(url) || (is_debian_text(url) && !debian_text_is_here(url)))
+      const auto scheme = store::remote_scheme(url);
+      if (scheme == "hf" && store::hub_options().offline)
+        here.push_back(url);  // the cache alone is asked
+      else if (scheme || (is_debian_text(url) && !debian_text_is_here(url)))
         ++found.remote;
       else if (is_debian_text(url))
         here.push_back(fetch_debian_text(url));

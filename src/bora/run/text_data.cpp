@@ -63,7 +63,7 @@ data::DataConfig find_files(data::DataConfig config, track::Console& console) {
     fetched = resolve(source.train_urls, console) || fetched;
     fetched = resolve(source.validation_urls, console) || fetched;
     for (const auto& path :
-         store::expand_urls(source.train_urls, store::Split::Train, config.download_options()))
+         store::expand_urls(source.urls(store::Split::Train), store::Split::Train, config.download_options()))
       bytes += static_cast<double>(files().info(path)->size);
   };
   if (config.configs.empty()) prepare(config.single);
@@ -89,7 +89,8 @@ std::vector<TextFile> training_files(const data::DataConfig& config) {
   std::vector<TextFile> out;
   for (const auto& [name, source] : config.sources()) {
     const auto format = data::text_format(source.format);
-    for (auto& path : store::expand_urls(source.train_urls, store::Split::Train, config.download_options()))
+    for (auto& path :
+         store::expand_urls(source.urls(store::Split::Train), store::Split::Train, config.download_options()))
       out.push_back({std::move(path), format});
   }
   return out;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
+#include "bora/run/hub_name.h"
 #include "bora/run/train_run.h"
 
 #include <fmt/core.h>
@@ -130,6 +131,7 @@ int run_training(const LoadedConfig& loaded, const RunFlags& flags) {
   require_ready(loaded, found);
   outlive_readers();
   auto workers = join_workers(launch, loaded.config.trainer);
+  agree_on_hub(loaded.config.data, *workers);
   auto info = core::runtime_info();
   std::vector<std::string> parts = {
       fmt::format("Bora {}", BORA_VERSION), loaded.name, "run " + place.id,

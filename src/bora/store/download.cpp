@@ -11,6 +11,7 @@
 #include <optional>
 #include <thread>
 #include <type_traits>
+#include <utility>
 
 #include "bora/base/error.h"
 #include "bora/base/file.h"
@@ -20,10 +21,13 @@
 #include "bora/base/secrets.h"
 #include "bora/base/text.h"
 #include "bora/store/http_rules.h"
+#include "bora/store/quiet_downloads.h"
 #include "bora/store/sha256.h"
 
 namespace bora::store {
 namespace {
+
+thread_local bool quiet = false;
 
 constexpr std::string_view kFragment = "#sha256=";
 constexpr double kLockSeconds = 0.1;
@@ -84,7 +88,7 @@ class Download {
     files().make_directories(folder_);
     const auto lock = wait_for_lock();
     if (is_there()) return path_;
-    log_info("fetching {}", shown_);
+    if (!QuietDownloads::wanted()) log_info("fetching {}", shown_);
     fetch();
     finish();
     return path_;
@@ -289,5 +293,9 @@ std::string download(const std::string& url, const std::string& folder, const Do
                      const OriginOf& origin_of) {
   return Download(url, folder, options, origin_of).run();
 }
+
+QuietDownloads::QuietDownloads() : before_(std::exchange(quiet, true)) {}
+QuietDownloads::~QuietDownloads() { quiet = before_; }
+bool QuietDownloads::wanted() { return quiet; }
 
 }  // namespace bora::store

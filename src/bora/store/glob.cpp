@@ -162,4 +162,17 @@ bool glob_match(std::string_view pattern, std::string_view name) {
   return p == pattern.size();
 }
 
+bool glob_match_path(std::span<const std::string> pattern, std::span<const std::string> path) {
+  if (pattern.empty()) return path.empty();
+  if (path.empty()) return false;
+  const bool hidden = path.front().front() == '.';
+  if (pattern.front() == "**") {
+    if (hidden) return false;
+    if (pattern.size() == 1) return path.size() == 1 || glob_match_path(pattern, path.subspan(1));
+    return glob_match_path(pattern.subspan(1), path) || glob_match_path(pattern, path.subspan(1));
+  }
+  if (hidden && pattern.front().front() != '.') return false;
+  return glob_match(pattern.front(), path.front()) && glob_match_path(pattern.subspan(1), path.subspan(1));
+}
+
 }  // namespace bora::store

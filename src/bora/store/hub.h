@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
 #pragma once
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -37,6 +38,7 @@ struct HubOptions {
   bool offline = false;        ///< only what the cache has
   bool allow_private = false;  ///< an endpoint that is not in the public network
   double pause_seconds = 1;    ///< before another try, then twice as long, and so on
+  std::int64_t max_bytes = 100'000'000'000;  ///< of one file
 };
 
 /// As huggingface_hub reads the environment: HF_ENDPOINT, HF_TOKEN or the file HF_TOKEN_PATH, HF_HUB_CACHE,
@@ -52,6 +54,11 @@ HubOptions hub_options();
 /// Errors: NotFound for a repository or revision that is not there or not open to the token, and for what an
 /// offline cache lacks; Unsupported for weights in other formats; Io and Corruption as of download().
 std::string fetch_from_hub(const HubRepo& repo, HubFiles files, const HubOptions& options);
+
+/// The commits that branches have been in this process, a line each: what one worker tells the others.
+std::string hub_pins();
+/// Takes another worker's. Errors: Config where this process has met another commit of the same branch.
+void adopt_hub_pins(std::string_view pins);
 
 /// Whether a folder is one that fetch_from_hub gives.
 bool is_hub_snapshot(const std::string& folder);

@@ -85,9 +85,9 @@ Names parts_below(const std::string& base, const std::string& path) {
 }
 
 /// Paths below `base`, in order, without what is hidden or about the data.
-Names data_files(const std::string& base) {
+Names data_files(const DatasetFiles& tree, const std::string& base) {
   Names out;
-  for (auto& path : glob_files(path_join(base, "**"))) {
+  for (auto& path : tree.matches(path_join(base, "**"))) {
     const auto parts = parts_below(base, path);
     const bool special = std::any_of(parts.begin(), parts.end(),
                                      [](const std::string& part) { return part.starts_with("__"); });
@@ -97,8 +97,8 @@ Names data_files(const std::string& base) {
   return out;
 }
 
-Splits splits_by_name(const std::string& base) {
-  const Names all = data_files(base);
+Splits splits_by_name(const DatasetFiles& tree, const std::string& base) {
+  const Names all = data_files(tree, base);
   Splits sharded, by_folder, by_file;
   for (const auto& path : all) {
     const auto parts = parts_below(base, path);
@@ -145,11 +145,11 @@ Names texts_of(const std::string& readme, const Node& node) {
   return out;
 }
 
-Names files_of(const std::string& base, const Names& patterns) {
+Names files_of(const DatasetFiles& tree, const std::string& base, const Names& patterns) {
   Names out;
   for (const auto& pattern : patterns) {
     for (const auto& whole : expand_braces(path_join(base, pattern))) {
-      for (auto& path : glob_files(whole)) {
+      for (auto& path : tree.matches(whole)) {
         if (std::find(out.begin(), out.end(), path) == out.end()) out.push_back(std::move(path));
       }
     }
@@ -157,27 +157,28 @@ Names files_of(const std::string& base, const Names& patterns) {
   return out;
 }
 
-Splits splits_of(const std::string& readme, const std::string& directory, const Node& chosen) {
+Splits splits_of(const DatasetFiles& tree, const std::string& readme, const Node& chosen) {
   const Node* folder = config::child(chosen, "data_dir");
-  const std::string base = folder != nullptr ? path_join(directory, folder->text) : directory;
+  const std::string base = folder != nullptr ? path_join(tree.root, folder->text) : tree.root;
   const Node* listed = config::child(chosen, "data_files");
-  if (listed == nullptr || config::is_null(*listed)) return splits_by_name(base);
+  if (listed == nullptr || config::is_null(*listed)) return splits_by_name(tree, base);
   Splits out;
   const bool named = listed->kind == Node::Kind::List && !listed->children.empty() &&
                      listed->children.front().kind == Node::Kind::Map;
   if (!named) {
-    out[std::string(kTrain)] = files_of(base, texts_of(readme, *listed));
+    out[std::string(kTrain)] = files_of(tree, base, texts_of(readme, *listed));
     return out;
   }
   for (const Node& entry : listed->children) {
     const Node *name = config::child(entry, "split"), *path = config::child(entry, "path");
     if (name == nullptr || path == nullptr) wrong(readme, entry, "data_files should be of split and path");
-    out[name->text] = files_of(base, texts_of(readme, *path));
+    out[name->text] = files_of(tree, base, texts_of(readme, *path));
   }
   return out;
 }
 
-const Node& choose(const std::string& readme, const std::string& directory, const Node& list) {
+const Node& choose(const DatasetFiles& tree, const std::string& readme, const std::string& wanted,
+                   const Node& list) {
   if (list.kind != Node::Kind::List || list.children.empty()) wrong(readme, list, "it should be a list");
   const Node* chosen = nullptr;
   Names names;
@@ -185,14 +186,21 @@ const Node& choose(const std::string& readme, const std::string& directory, cons
     const Node *name = config::child(one, "config_name"), *marked = config::child(one, "default");
     if (name == nullptr) wrong(readme, one, "each should have a config_name");
     names.push_back(name->text);
+    if (!wanted.empty()) {
+      if (name->text == wanted) return one;
+      continue;
+    }
     if (name->text == "default" || (marked != nullptr && config::to_bool(*marked) == true)) chosen = &one;
   }
+  if (!wanted.empty())
+    fail(ErrorKind::Config, "data files: {} has no configuration {}; there is {}{}", tree.root, wanted,
+         join(names), did_you_mean(wanted, names));
   if (chosen == nullptr && names.size() == 1) chosen = &list.children.front();
   if (chosen != nullptr) return *chosen;
   fail(ErrorKind::Config,
        "data files: {} holds the configurations {} and says of none that it is the default\nhint: give the "
        "files of one, as {} lists them under configs",
-       directory, join(names), readme);
+       tree.root, join(names), readme);
 }
 
 bool is_repository(const std::string& directory) {
@@ -203,32 +211,51 @@ bool is_repository(const std::string& directory) {
   return exists(attributes) && read_text(attributes).find("filter=lfs") != std::string::npos;
 }
 
-Splits splits_below(const std::string& directory) {
-  const std::string readme = path_join(directory, "README.md");
-  const std::string block = exists(readme) ? configs_block(read_text(readme)) : "";
-  if (block.empty()) return splits_by_name(directory);
-  const Node root = config::parse_yaml(block, readme + ": configs", directory);
-  const Node* list = config::child(root, "configs");
-  if (list == nullptr) return splits_by_name(directory);
-  return splits_of(readme, directory, choose(readme, directory, *list));
+Splits splits_below(const DatasetFiles& tree, const std::string& wanted) {
+  const std::string readme = path_join(tree.root, "README.md");
+  const std::string block = configs_block(tree.readme);
+  if (!block.empty()) {
+    const Node root = config::parse_yaml(block, readme + ": configs", tree.root);
+    if (const Node* list = config::child(root, "configs"))
+      return splits_of(tree, readme, choose(tree, readme, wanted, *list));
+  }
+  // Without a list a configuration is a folder, as it is in data sets that were turned into Parquet files.
+  if (wanted.empty() || wanted == "default") return splits_by_name(tree, tree.root);
+  auto out = splits_by_name(tree, path_join(tree.root, wanted));
+  if (out.empty())
+    fail(ErrorKind::Config, "data files: {} lists no configurations, and has no folder {} with data",
+         tree.root, wanted);
+  return out;
 }
 
 }  // namespace
 
 std::optional<std::vector<std::string>> hub_dataset_files(const std::string& directory, Split split) {
   if (!is_repository(directory)) return {};
-  Splits splits = splits_below(directory);
+  const std::string readme = path_join(directory, "README.md");
+  return dataset_files({directory, exists(readme) ? read_text(readme) : "", glob_files}, split);
+}
+
+std::vector<std::string> dataset_files(const DatasetFiles& tree, Split split, const DatasetChoice& choice) {
+  Splits splits = splits_below(tree, choice.configuration);
   std::erase_if(splits, [](const auto& entry) { return entry.second.empty(); });
-  if (splits.empty()) return Names{};
+  if (splits.empty()) return {};
   const bool train = split == Split::Train;
-  for (const auto name : {train ? kTrain : kValidation, train ? kTrain : kTest}) {
-    const auto found = splits.find(std::string(name));
-    if (found != splits.end()) return found->second;
+  if (const auto found = splits.find(choice.split); found != splits.end()) return found->second;
+  if (choice.split.empty()) {
+    for (const auto name : {train ? kTrain : kValidation, train ? kTrain : kTest}) {
+      const auto found = splits.find(std::string(name));
+      if (found != splits.end()) return found->second;
+    }
+    if (choice.may_lack && !train) return {};
   }
   Names names;
   for (const auto& [name, paths] : splits) names.push_back(name);
-  fail(ErrorKind::Config, "data files: {} holds the split{} {}, but none called {}\nhint: {}", directory,
-       names.size() == 1 ? "" : "s", join(names), train ? "train" : "validation or test",
+  fail(ErrorKind::Config, "data files: {} holds the split{} {}, but none called {}\nhint: {}", tree.root,
+       names.size() == 1 ? "" : "s", join(names),
+       !choice.split.empty() ? choice.split
+       : train               ? "train"
+                             : "validation or test",
        train || names.size() > 1
            ? fmt::format("give the files of one, for example {}", splits.begin()->second.front())
            : "data.num_validation_sequences holds some of the training data back");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
 #pragma once
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,5 +23,21 @@ enum class Split { Train, Validation };
 /// Errors: Config where there are several configurations and no default, or no such split (with those there
 /// are); Corruption for a README whose configs are not what they should be.
 std::optional<std::vector<std::string>> hub_dataset_files(const std::string& directory, Split split);
+
+/// The files of a data set, wherever they are.
+struct DatasetFiles {
+  std::string root;    ///< what their names begin with
+  std::string readme;  ///< its text, or nothing
+  /// Those that a pattern matches, by bytes, as glob_files.
+  std::function<std::vector<std::string>(const std::string& pattern)> matches;
+};
+struct DatasetChoice {
+  std::string configuration;  ///< one of the README's `configs`, or a folder; empty: the default one
+  std::string split;          ///< the one of this name alone
+  bool may_lack = false;      ///< without a split for validation there are no files
+};
+/// The same of such files. Errors: Config for a configuration or split that is not there, with those there are.
+std::vector<std::string> dataset_files(const DatasetFiles& files, Split split,
+                                       const DatasetChoice& choice = {});
 
 }  // namespace bora::store

@@ -4,12 +4,14 @@
 
 #include <gmock/gmock.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <mutex>
 
 #include "bora/base/error.h"
 #include "bora/base/json.h"
 #include "bora/base/text.h"
+#include "bora/store/hub_cache.h"
 #include "bora/store/sha256.h"
 #include "bora/store/test_files.h"
 #include "bora/store/test_server.h"
@@ -32,6 +34,11 @@ std::string sha256(std::string_view text) {
 std::string answer(int status, const std::string& headers, const std::string& body) {
   return fmt::format("HTTP/1.1 {} X\r\nConnection: close\r\nContent-Length: {}\r\n{}\r\n{}", status,
                      body.size(), headers, body);
+}
+
+void write_atomically_in(const std::string& folder, const std::string& name) {
+  files().make_directories(folder);
+  write_atomically(path_join(folder, name), "{}");
 }
 
 // A hub with one model, "me/tiny". What ends in safetensors it keeps on another server, to which it points.
@@ -201,6 +208,67 @@ TEST(Hub, OfflineTheCacheCounts) {
   std::swap(hub.options, offline);
   EXPECT_EQ(hub.fetch(HubFiles::Model), there);
   EXPECT_THAT(hub.refusal(HubFiles::Weights), HasSubstr("the model of revision"));
+}
+
+// What was fetched whole is known by name; of what others have fetched, nobody knows whether it is all.
+TEST(Hub, OfflineNothingMayBeMissing) {
+  Hub hub;
+  hub.files["tokenizer_config.json"] = "{}";
+  const auto there = hub.fetch(HubFiles::Tokenizer);
+  hub.options.offline = true;
+  EXPECT_EQ(hub.fetch(HubFiles::Tokenizer), there);
+  files().remove(path_join(there, "tokenizer_config.json"));
+  EXPECT_THAT(hub.refusal(HubFiles::Tokenizer),
+              HasSubstr("yet (it lacks tokenizer_config.json), and the hub"));
+  Hub other;
+  other.options.offline = true;
+  write_atomically_in(other.path("snapshots/" + kCommit), "vocab.json");
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(other.fetch(HubFiles::Tokenizer, "me/tiny@" + kCommit), other.path("snapshots/" + kCommit));
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              HasSubstr("warning: me/tiny: of the tokenizer the cache has vocab.json alone; whether more"));
+}
+
+TEST(Hub, RefusesATokenThatNoHeaderMayHold) {
+  for (const char* token : {"hf_one two", "hf_one\r\nX-Evil: 1", "hf_\u00e9"}) {
+    ::setenv("HF_TOKEN", token, 1);
+    try {
+      (void)hub_options();
+      ADD_FAILURE() << token;
+    } catch (const Error& e) {
+      EXPECT_THAT(e.what(),
+                  AllOf(HasSubstr("HF_TOKEN holds a character that no token has"), Not(HasSubstr("hf_o"))));
+    }
+  }
+  ::setenv("HF_TOKEN", " hf_good\n", 1);
+  EXPECT_EQ(hub_options().token, "hf_good");
+  ::unsetenv("HF_TOKEN");
+}
+
+TEST(Hub, OneLineForManySmallFiles) {
+  Hub hub;
+  testing::internal::CaptureStderr();
+  (void)hub.fetch(HubFiles::Model);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "bora: fetching 2 files of me/tiny, 10 B\n");
+}
+
+TEST(Hub, WorkersReadOneCommit) {
+  Hub hub;
+  (void)hub.fetch(HubFiles::Model);
+  EXPECT_THAT(hub_pins(), HasSubstr(kCommit + " " + hub.options.endpoint));
+  adopt_hub_pins(hub_pins());
+  Hub second;  // another cache and port: not the same
+  const auto pin = fmt::format("{} {} models me/tiny@main\n", second.options.endpoint, second.options.cache);
+  adopt_hub_pins(kOther + " " + pin);
+  second.commit = kOther;
+  EXPECT_THAT(second.refusal(HubFiles::Tokenizer), HasSubstr("says 404")) << "it asks for that commit";
+  try {
+    adopt_hub_pins(kCommit + " " + pin);
+    FAIL() << "two commits of one branch";
+  } catch (const Error& e) {
+    EXPECT_THAT(e.what(), AllOf(HasSubstr("the hub's me/tiny@main was commit " + kCommit), HasSubstr(kOther),
+                                HasSubstr("it has moved while the workers started")));
+  }
 }
 
 TEST(Hub, WhereItCannotBeReachedTheCacheCounts) {

@@ -49,19 +49,6 @@ std::vector<std::string> components(const std::string& key) {
 
 using Parts = std::span<const std::string>;
 
-bool matches(Parts pattern, Parts name) {
-  if (pattern.empty()) return name.empty();
-  if (name.empty()) return false;
-  const bool hidden = name.front().front() == '.';
-  if (pattern.front() == "**") {
-    if (hidden) return false;
-    if (pattern.size() == 1) return name.size() == 1 || matches(pattern, name.subspan(1));
-    return matches(pattern.subspan(1), name) || matches(pattern, name.subspan(1));
-  }
-  if (hidden && pattern.front().front() != '.') return false;
-  return glob_match(pattern.front(), name.front()) && matches(pattern.subspan(1), name.subspan(1));
-}
-
 bool is_magic(const std::string& part) { return part.find_first_of("*[") != std::string::npos; }
 
 /// %3A is a colon.
@@ -140,8 +127,8 @@ std::vector<std::string> object_urls(const std::string& url, const DownloadOptio
     const auto name = components(key);
     const std::vector<std::string> everything = {"**"};
     const Parts below = Parts(name).subspan(std::min<std::size_t>(name.size(), first - parts.begin()));
-    const bool wanted = has_magic ? matches(Parts(first, parts.end()), below)
-                                  : matches(everything, below) && is_data_file(key);
+    const bool wanted = has_magic ? glob_match_path(Parts(first, parts.end()), below)
+                                  : glob_match_path(everything, below) && is_data_file(key);
     if (wanted) out.push_back(address.with(key));
   }
   if (!out.empty()) return out;

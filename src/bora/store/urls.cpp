@@ -12,6 +12,7 @@
 #include "bora/base/text.h"
 #include "bora/store/download.h"
 #include "bora/store/format.h"
+#include "bora/store/hub_data.h"
 #include "bora/store/object_store.h"
 #include "bora/store/saved_dataset.h"
 
@@ -201,8 +202,13 @@ std::vector<std::string> copies_of_objects(const std::string& url, const Downloa
 /// The files of one entry without braces, which is a part of `pattern`.
 std::vector<std::string> files_of(const std::string& url, const std::string& pattern, Split split,
                                   const DownloadOptions& options) {
-  if (const auto scheme = remote_scheme(url); scheme && is_object_scheme(*scheme))
-    return copies_of_objects(url, options);
+  const auto scheme = remote_scheme(url);
+  if (scheme && is_object_scheme(*scheme)) return copies_of_objects(url, options);
+  if (scheme == "hf") {
+    auto hub = hub_options();
+    hub.max_bytes = options.max_bytes;
+    return hub_data_files(url, split, hub);
+  }
   const std::string path = local_path(url, options);
   auto found = matches(path, split);
   if (!found.empty()) return found;
@@ -244,7 +250,7 @@ class Expansion {
 }  // namespace
 
 bool is_fetched(std::string_view scheme) {
-  return scheme == "http" || scheme == "https" || is_object_scheme(scheme);
+  return scheme == "http" || scheme == "https" || scheme == "hf" || is_object_scheme(scheme);
 }
 
 std::optional<std::string> remote_scheme(std::string_view url) {

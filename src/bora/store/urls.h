@@ -25,6 +25,8 @@ namespace bora::store {
 /// `downloads` of Bora's caches. So are s3:// and gs:// URLs (object_store.h), which may be folders and
 /// patterns too; `?` begins their options.
 ///
+/// hf://datasets/... is a data set of the hub, or some of its files (hub_data.h).
+///
 /// Errors: NotFound if an entry matches nothing (with the nearest names there are); Unsupported for other
 /// schemes; Config if two entries give the same file; what download raises.
 std::vector<std::string> expand_urls(std::span<const std::string> patterns, Split split = Split::Train,
@@ -49,6 +51,9 @@ bool is_fetched(std::string_view scheme);
 
 /// `{a,b}`, `{1..3}`, `{01..10}`, `{a..e}`, nested; anything else in braces stands for itself.
 std::vector<std::string> expand_braces(std::string_view pattern);
+
+/// Whether a path's components match those of a pattern, which may have `**`, as glob_files has it.
+bool glob_match_path(std::span<const std::string> pattern, std::span<const std::string> path);
 
 /// Whether one path component matches a pattern of `*`, `?` and `[..]`.
 bool glob_match(std::string_view pattern, std::string_view name);
