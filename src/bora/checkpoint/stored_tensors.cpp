@@ -6,6 +6,7 @@
 
 #include "bora/base/error.h"
 #include "bora/base/file.h"
+#include "bora/checkpoint/mesh_transformer.h"
 #include "bora/checkpoint/mxfp4.h"
 
 namespace bora::checkpoint {
@@ -51,6 +52,7 @@ std::vector<float> StoredTensors::floats(std::string_view name) const {
 }
 
 std::unique_ptr<StoredTensors> open_stored_tensors(const std::string& path) {
+  if (const auto mesh = mesh_checkpoint(path)) return std::make_unique<MeshTransformerModel>(*mesh);
   refuse_pickles(path);
   return std::make_unique<Mxfp4Model>(path);
 }

@@ -38,7 +38,8 @@ class StoredTensors {
   std::vector<float> floats(std::string_view name) const;
 };
 
-/// The tensors of a Hugging Face directory, of a file or of an index of shards; those in MXFP4 as floats (mxfp4.h).
+/// The tensors of a Hugging Face directory, of a file or of an index of shards; those in MXFP4 as floats (mxfp4.h);
+/// those of a checkpoint of mesh-transformer-jax by Hugging Face's names (mesh_transformer.h).
 /// Errors: those of Mxfp4Model; Unsupported for a model that is in pickle files alone (pytorch_model.bin, .pt, .pth, .ckpt),
 /// with the way to convert it.
 std::unique_ptr<StoredTensors> open_stored_tensors(const std::string& path);
