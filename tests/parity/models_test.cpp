@@ -164,6 +164,31 @@ INSTANTIATE_TEST_SUITE_P(Models, RouterLoss,
                                          BORA_SHARED_DIR "/data/models/olmoe"),
                          model_name);
 
+// A Gemma 3 that reads images too holds the model of text in a part of its own, of older or newer names.
+TEST(ModelParityWithImages, IsThatOfTheTextModel) {
+  const std::string from = BORA_SOURCE_DIR "/tests/parity/models/tiny-gemma3";
+  for (const std::string prefix : {"language_model.", "model.language_model."}) {
+    auto to = variant(from, "gemma3_images", false);
+    Json config = {
+        {"model_type", "gemma3"}, {"vision_config", {{"hidden_size", 8}}}, {"eos_token_id", {1, 2}}};
+    config["text_config"] = parse_json(read_text(from + "/config.json"), "config.json");
+    write_atomically(to + "/config.json", config.dump());
+    checkpoint::SafetensorsFile file(from + "/model.safetensors");
+    std::vector<std::vector<float>> kept;
+    auto tensors = sources(file, core::DType::f32, prefix.starts_with("model."), kept);
+    for (auto& t : tensors) t.name = prefix + t.name;
+    const std::vector<float> more(4);
+    const std::vector<std::int64_t> shape{4};
+    const std::string outside = prefix.starts_with("model.") ? "model." : "";
+    for (const char* name :
+         {"vision_tower.embeddings.weight", "multi_modal_projector.mm_soft_emb_norm.weight"})
+      tensors.push_back(checkpoint::tensor_of_floats(outside + name, core::DType::f32, shape, more));
+    checkpoint::write_safetensors(to + "/model.safetensors", tensors);
+    EXPECT_GT(compare_with_reference(to, from), 10);
+    EXPECT_EQ(checkpoint::read_hf_config(to)["eos_token_id"], (Json{1, 2}));
+  }
+}
+
 TEST_P(ModelParity, ReadsShards) {
   auto to = variant(folder(), name() + "_sharded", false);
   checkpoint::SafetensorsFile file(folder() + "/model.safetensors");

@@ -7,6 +7,24 @@
 #include "bora/checkpoint/mesh_transformer.h"
 
 namespace bora::checkpoint {
+namespace {
+
+// Of a Gemma 3 that reads images too, the model of text; where its part is silent, what transformers takes.
+Json text_model(const Json& whole) {
+  Json out = {{"vocab_size", 262208},      {"hidden_size", 2304},
+              {"intermediate_size", 9216}, {"num_hidden_layers", 26},
+              {"num_attention_heads", 8},  {"num_key_value_heads", 4},
+              {"head_dim", 256},           {"max_position_embeddings", 131072},
+              {"rms_norm_eps", 1e-6},      {"query_pre_attn_scalar", 256},
+              {"sliding_window", 4096}};
+  out.update(whole.at("text_config"));
+  for (const char* key : {"bos_token_id", "eos_token_id", "pad_token_id"})
+    if (whole.contains(key)) out[key] = whole[key];
+  out["model_type"] = "gemma3_text";
+  return out;
+}
+
+}  // namespace
 
 Json read_hf_config(const std::string& directory) {
   auto path = path_join(directory, "config.json");
@@ -15,7 +33,10 @@ Json read_hf_config(const std::string& directory) {
     fail(ErrorKind::NotFound,
          "{} has no config.json\nhint: a model directory holds config.json and model.safetensors", directory);
   }
-  return parse_json(read_text(path), path);
+  auto json = parse_json(read_text(path), path);
+  const bool has_parts = json.is_object() && json.value("model_type", Json()) == "gemma3" &&
+                         json.contains("text_config") && json["text_config"].is_object();
+  return has_parts ? text_model(json) : json;
 }
 
 }  // namespace bora::checkpoint

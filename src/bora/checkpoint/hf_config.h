@@ -8,7 +8,7 @@
 
 namespace bora::checkpoint {
 
-/// config.json of a directory, or what stands for it in a checkpoint of mesh-transformer-jax. Errors: NotFound naming what a model directory must hold.
+/// config.json of a directory, of a model with images too (gemma3) the part for text, or what stands for it in a checkpoint of mesh-transformer-jax. Errors: NotFound naming what a model directory must hold.
 Json read_hf_config(const std::string& directory);
 
 }  // namespace bora::checkpoint

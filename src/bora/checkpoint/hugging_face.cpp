@@ -38,15 +38,25 @@ bool is_buffer(std::string_view name) {
     if (name == again || name == "backpack." + std::string(again)) return true;
   return name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias") ||
          name.ends_with(".attention.bias") || name.ends_with(".attention.masked_bias") ||
-         name.ends_with("rotary_emb.inv_freq") || name == "lm_head.weight" || name == "proj_out.weight";
+         name.ends_with("rotary_emb.inv_freq") || name == "lm_head.weight" || name == "proj_out.weight" ||
+         name == "language_model.lm_head.weight";
 }
 
-// The name under which the file holds a parameter: as written, or without its first component.
+// What a model of text and images has beside its model of text.
+bool is_of_images(std::string_view name) {
+  if (name.starts_with("model.")) name.remove_prefix(6);
+  return name.starts_with("vision_tower.") || name.starts_with("multi_modal_projector.");
+}
+
+// The name under which the file holds a parameter: as written, without its first component, or within a model that
+// reads images too.
 std::string stored_name(const StoredTensors& model, const std::string& name) {
   if (model.contains(name)) return name;
   auto dot = name.find('.');
   auto bare = dot == std::string::npos ? name : name.substr(dot + 1);
-  return model.contains(bare) ? bare : name;
+  for (const auto& other : {bare, "language_model." + name, "model.language_model." + bare})
+    if (model.contains(other)) return other;
+  return name;
 }
 
 void transpose(std::int64_t rows, std::int64_t columns, std::span<const float> from, float* to) {
@@ -176,8 +186,11 @@ Differences compare(const StoredTensors& model, std::span<const HfParameter> par
     used.insert(stored_name(model, parameters[i].name));
     if (parts[i].first == 0) compare(model, parameters[i], parts[i], out);
   }
+  const bool images = std::any_of(used.begin(), used.end(), [](const std::string& name) {
+    return name.find("language_model.") != name.npos;
+  });
   for (const auto& name : model.names()) {
-    if (used.contains(name) || is_buffer(name)) continue;
+    if (used.contains(name) || is_buffer(name) || (images && is_of_images(name))) continue;
     const auto found = model.find(name);
     out.unknown.push_back(fmt::format("{} {} in {}", name, shape_text(found->shape), found->file));
   }

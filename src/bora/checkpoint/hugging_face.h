@@ -46,7 +46,8 @@ std::span<const float> hf_part(const HfParameter& p, std::span<const float> whol
 std::vector<std::int64_t> hf_shape(const HfParameter& p);
 
 /// Fills the parameters (fp32) from bf16, f16 or f32 tensors. Names may lack their first component
-/// ("transformer.", "model."), as in checkpoints of the bare model. Buffers that hold no parameters are
+/// ("transformer.", "model."), as in checkpoints of the bare model, or stand within a model that reads images too
+/// ("language_model.", "model.language_model."), whose other parts are left out. Buffers that hold no parameters are
 /// skipped. Before anything is read all differences are listed in one error, with names, shapes and files:
 /// Corruption where tensors have another shape, else NotFound where some are missing, else Unsupported for those
 /// that no parameter takes.
