@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -38,8 +39,10 @@ Finished run_line(const std::string& folder, std::vector<std::string> line, doub
     ::kill(pid, SIGKILL);
   }
   int status = 0;
-  ::waitpid(pid, &status, 0);
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), read_text(log)};
+  rusage usage{};
+  ::wait4(pid, &status, 0, &usage);
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), read_text(log),
+          1024.0 * static_cast<double>(usage.ru_maxrss)};
 }
 
 std::vector<std::string> mpirun(int workers) {

@@ -11,6 +11,7 @@ namespace bora::golden {
 struct Finished {
   int code = 0;        ///< exit code; 128 + signal if killed
   std::string output;  ///< standard output and error
+  double peak = 0;     ///< bytes that were resident at most
 };
 
 /// Runs `bora arguments...` in `folder`. kill_after > 0: SIGKILL after so many seconds. `out`: a file that
