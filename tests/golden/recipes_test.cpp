@@ -108,6 +108,13 @@ TEST_F(Recipes, OtherFamilies) {
     EXPECT_EQ(done.code, 0) << done.output;
     EXPECT_THAT(done.output, HasSubstr(type + " · "));
   }
+  // The model has as many senses as its recipe says, and each predicts something.
+  const auto senses = run(folder_, {"senses", "runs/backpack_nano", "moon", "wind", "--top", "2"});
+  EXPECT_EQ(senses.code, 0) << senses.output;
+  EXPECT_THAT(senses.output,
+              testing::ContainsRegex("^\" moon\" \\(id [0-9]+\\)\n    0   \".*\" -?[0-9.]+  \".*\n    1 "));
+  EXPECT_THAT(senses.output,
+              testing::AllOf(HasSubstr("\n    7   \""), testing::Not(HasSubstr("\n    8   \""))));
 }
 
 }  // namespace
