@@ -47,8 +47,14 @@ Llama Llama::init(const Config& config, Dim<Vocab> vocab, Key key) {
     model.layers.blocks.push_back({nn::RmsNorm<Embed>::init(embed, config.layer_norm_epsilon),
                                    init_attention(config, rope, layer.fold("attn")),
                                    nn::RmsNorm<Embed>::init(embed, config.layer_norm_epsilon),
-                                   init_mlp(config, layer.fold("mlp"))});
+                                   init_mlp(config, layer.fold("mlp")), std::nullopt, std::nullopt});
+    if (!config.hybrid_norm) continue;
+    auto& block = model.layers.blocks.back();
+    block.post_attn_norm = nn::RmsNorm<Embed>::init(embed, config.layer_norm_epsilon);
+    block.post_mlp_norm = nn::RmsNorm<Embed>::init(embed, config.layer_norm_epsilon);
   }
+  if (config.input_embedding_norm)
+    model.embed_norm = nn::RmsNorm<Embed>::init(embed, config.layer_norm_epsilon);
   model.norm = nn::RmsNorm<Embed>::init(embed, config.layer_norm_epsilon);
   if (!config.tie_word_embeddings) {
     model.lm_head =

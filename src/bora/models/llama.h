@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Bora authors
 // Llama 1, 2 and 3 (Touvron et al. 2023; Grattafiori et al. 2024). The whole model on one page.
 #pragma once
+#include <optional>
 #include <string_view>
 
 #include "bora/base/json.h"
@@ -29,6 +30,11 @@ struct Vocab : axis<"vocab"> {};
 using Ids = Indices<Batch, Pos>;
 using Hidden = Named<Batch, Pos, Embed>;
 
+/// x, after the norm if there is one.
+inline Hidden normed(const std::optional<nn::RmsNorm<Embed>>& norm, const Hidden& x) {
+  return norm ? (*norm)(x) : x;
+}
+
 struct Attention {
   static constexpr std::string_view kind = "Attention";
   using Heads = Axes<KvHead, Group, HeadDim>;
@@ -54,11 +60,13 @@ struct Block {
   Attention attn;
   nn::RmsNorm<Embed> mlp_norm;
   nn::GatedMlp<Embed, Mlp> mlp;
-  using fields = Fields<&Block::attn_norm, &Block::attn, &Block::mlp_norm, &Block::mlp>;
+  std::optional<nn::RmsNorm<Embed>> post_attn_norm, post_mlp_norm;  ///< with hybrid_norm
+  using fields = Fields<&Block::attn_norm, &Block::attn, &Block::mlp_norm, &Block::mlp,
+                        &Block::post_attn_norm, &Block::post_mlp_norm>;
 
   Hidden operator()(const Hidden& x, const nn::Context& context) const {
-    Hidden h = x + attn(attn_norm(x), context);
-    return h + mlp(mlp_norm(h));
+    Hidden h = x + normed(post_attn_norm, attn(attn_norm(x), context));
+    return h + normed(post_mlp_norm, mlp(mlp_norm(h)));
   }
 };
 
@@ -73,14 +81,16 @@ struct Llama {
   nn::Embedding<Vocab, Embed> embed_tokens;
   nn::Stacked<Block> layers;
   nn::RmsNorm<Embed> norm;
-  nn::Linear<Embed, Vocab> lm_head;  ///< empty where tied
-  using fields = Fields<&Llama::config, &Llama::embed_tokens, &Llama::layers, &Llama::norm, &Llama::lm_head>;
+  nn::Linear<Embed, Vocab> lm_head;              ///< empty where tied
+  std::optional<nn::RmsNorm<Embed>> embed_norm;  ///< with input_embedding_norm
+  using fields = Fields<&Llama::config, &Llama::embed_tokens, &Llama::layers, &Llama::norm, &Llama::lm_head,
+                        &Llama::embed_norm>;
 
   static Llama init(const Config& config, Dim<Vocab> vocab, Key key);
 
   /// Hidden states after the final norm.
   Hidden operator()(const Ids& ids, const nn::Context& context) const {
-    Hidden x = embed_tokens(ids);
+    Hidden x = normed(embed_norm, embed_tokens(ids));
     context.observe(0, x.array());
     x = norm(layers(x, context));
     context.observe(config.num_layers, x.array());

@@ -153,7 +153,8 @@ TEST(LevantersKeys, ThatSayOtherwiseAreRefused) {
             "");
   EXPECT_EQ(problems<llama::Config>(
                 "use_layer_norm_weight: false\nhybrid_norm: true\ninput_embedding_norm: true\n"),
-            "use_layer_norm_weight = false must be true in models of this type\n"
+            "use_layer_norm_weight = false must be true in models of this type\n");
+  EXPECT_EQ(problems<mistral::Config>("hybrid_norm: true\ninput_embedding_norm: true\n"),
             "hybrid_norm = true must be false in models of this type\n"
             "input_embedding_norm = true must be false in models of this type\n");
   EXPECT_EQ(problems<gpt2::Config>("use_bias: true\n"), "");

@@ -13,6 +13,7 @@
 #include "bora/base/text.h"
 #include "bora/run/adapters.h"
 #include "bora/run/models.h"
+#include "bora/run/no_export.h"
 
 namespace bora::run {
 namespace {
@@ -97,6 +98,7 @@ class Export {
         values_(merged_values(model)) {}
 
   GgufContent content(const Tokenizer& tokenizer, const Json& generation) {
+    if (const auto why = why_no_export(config_); !why.empty()) fail(ErrorKind::Unsupported, "GGUF: {}", why);
     if (kind_ == "gpt2")
       describe_gpt2();
     else if (kind_ == "llama" || kind_ == "qwen2" || kind_ == "qwen3")

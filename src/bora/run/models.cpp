@@ -8,6 +8,7 @@
 #include "bora/checkpoint/hf_config.h"
 #include "bora/core/parameter_store.h"
 #include "bora/models/add_model.h"
+#include "bora/run/no_export.h"
 
 namespace bora::run {
 namespace {
@@ -52,6 +53,8 @@ void export_hugging_face(nn::LanguageModel& model, const std::optional<Tokenizer
                          const Json& generation, const std::string& directory, core::DType dtype,
                          const WholeValues& whole) {
   auto config = model.hf_config();
+  if (const auto why = why_no_export(config); !why.empty())
+    fail(ErrorKind::Unsupported, "export: {}\nhint: bora generate and eval read the checkpoint itself", why);
   for (const char* key : {"bos_token_id", "eos_token_id", "pad_token_id"})
     config[key] = generation.contains(key) ? generation[key] : Json();
   checkpoint::HfSaveOptions options{.dtype = dtype, .values = merged_values(model, whole)};

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
-#include "bora/run/hub_name.h"
 #include "bora/run/train_run.h"
+#include "bora/run/hub_name.h"
+#include "bora/run/no_export.h"
 
 #include <fmt/core.h>
 
@@ -64,7 +65,9 @@ void finish(Session& session, const Progress& progress) {
   session.workers().deadline(kPatience);
   const auto& config = session.config();
   auto evaluation = evaluate(session);
-  const auto exported = config.hf_export ? path_join(session.place().directory, "hf") : "";
+  const auto why = why_no_export(session.model()->hf_config());
+  const auto exported = config.hf_export && why.empty() ? path_join(session.place().directory, "hf") : "";
+  if (config.hf_export && !why.empty()) session.console().line("no Hugging Face export: " + why);
   if (!exported.empty()) export_model(session, exported);
   const auto adapter = export_adapter_at_end(session);
   std::vector<track::Sample> samples;

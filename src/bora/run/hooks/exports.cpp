@@ -7,6 +7,7 @@
 #include "bora/run/generation_config.h"
 #include "bora/run/join_workers.h"
 #include "bora/run/models.h"
+#include "bora/run/no_export.h"
 #include "bora/run/peft.h"
 
 namespace bora::run {
@@ -37,7 +38,10 @@ void Exports::after_step(const train::StepResult& result) {
   const auto done = result.step + 1;
   if (done % config.hf_save_steps != 0 || !(config.hf_save_path || config.peft_save_path)) return;
   session_.workers().deadline(kPatience);  // of a disk
-  if (config.hf_save_path) export_model(session_, fmt::format("{}/step-{}", *config.hf_save_path, done));
+  if (const auto why = why_no_export(session_.model()->hf_config()); config.hf_save_path && !why.empty())
+    session_.console().line("no Hugging Face export: " + why);
+  else if (config.hf_save_path)
+    export_model(session_, fmt::format("{}/step-{}", *config.hf_save_path, done));
   if (config.peft_save_path)
     export_adapter(session_, fmt::format("{}/step-{}", *config.peft_save_path, done));
   session_.meet_for_training();
