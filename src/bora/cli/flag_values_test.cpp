@@ -34,6 +34,7 @@ const std::map<std::string, std::vector<std::string>>& beginnings() {
       {"import", {"import", "missing", "out"}},
       {"export", {"export", "missing", "out"}},
       {"forward", {"forward", "--model=missing", "--ids=1,2"}},
+      {"senses", {"senses", "missing", "word"}},
       {"diff", {"diff", "missing", "missing"}},
       {"inspect", {"inspect", "missing"}},
       {"runs", {"runs", "missing"}},

@@ -25,14 +25,18 @@ std::optional<std::string> given_id(const train::TrainerConfig& trainer) {
 
 // Keys that came after runs were first named. At these values they are left out of the name, so that a run
 // that began before is found.
-constexpr std::array<std::string_view, 8> kLaterKeys = {"allow_private_addresses: false",
-                                                        "chat_date: null",
-                                                        "freeze: []",
-                                                        "intermediate_dim: null",
-                                                        "lora: null",
-                                                        "max_download: 100GB",
-                                                        "peak_flops: auto",
-                                                        "peft_save_path: null"};
+constexpr std::array<std::string_view, 12> kLaterKeys = {"allow_private_addresses: false",
+                                                         "chat_date: null",
+                                                         "freeze: []",
+                                                         "hybrid_norm: false",
+                                                         "input_embedding_norm: false",
+                                                         "intermediate_dim: null",
+                                                         "lora: null",
+                                                         "max_download: 100GB",
+                                                         "peak_flops: auto",
+                                                         "peft_save_path: null",
+                                                         "train_split: null",
+                                                         "validation_split: null"};
 
 std::string name_of(LmConfig part) {
   std::string out;
