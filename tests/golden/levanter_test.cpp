@@ -163,8 +163,9 @@ TEST_F(Levanter, RemoteDataIsNamed) {
   EXPECT_THAT(remote.output, HasSubstr("gs://levanter-data/tokenized is on gs://"));
   auto hub = run(folder, arguments("gpt2_nano", {}));
   EXPECT_EQ(hub.code, 2) << hub.output;
-  EXPECT_THAT(hub.output, AllOf(HasSubstr("dlwh/wikitext_103_detokenized: the data set of revision main is not"),
-                                HasSubstr("give files: train_urls")));
+  EXPECT_THAT(hub.output,
+              AllOf(HasSubstr("dlwh/wikitext_103_detokenized: the data set of revision main is not"),
+                    HasSubstr("give files: train_urls")));
   auto dry = run(folder, arguments("gpt2_nano", {"--dry_run"}));
   EXPECT_EQ(dry.code, 2) << dry.output;
   EXPECT_THAT(dry.output, AllOf(HasSubstr("data.id"), HasSubstr("dlwh/wikitext_103_detokenized")));

@@ -78,7 +78,8 @@ class CacheBuilds {
                         processor);
       };
       std::tie(out.train, out.growing) = cache("train", source.urls(store::Split::Train));
-      std::tie(out.validation, out.growing_validation) = cache("validation", source.urls(store::Split::Validation));
+      std::tie(out.validation, out.growing_validation) =
+          cache("validation", source.urls(store::Split::Validation));
     });
     return out;
   }

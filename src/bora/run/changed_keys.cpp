@@ -13,15 +13,15 @@ namespace {
 
 // Keys of `data` that say where and how text is kept, what is evaluated, and what counts in the loss.
 constexpr std::array<std::string_view, 10> kHarmless = {"cache_dir",
-                                                       "max_download",
-                                                       "allow_private_addresses",
-                                                       "vocab_size",
-                                                       "block_cross_document_attention",
-                                                       "stream",
-                                                       "validation_urls",
-                                                       "validation_split",
-                                                       "ignore_token_id",
-                                                       "tags"};
+                                                        "max_download",
+                                                        "allow_private_addresses",
+                                                        "vocab_size",
+                                                        "block_cross_document_attention",
+                                                        "stream",
+                                                        "validation_urls",
+                                                        "validation_split",
+                                                        "ignore_token_id",
+                                                        "tags"};
 
 std::string_view last_part(std::string_view key) { return key.substr(key.rfind('.') + 1); }
 
