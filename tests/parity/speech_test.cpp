@@ -27,7 +27,7 @@ class SpeechDecoding : public testing::Test {
   void SetUp() override {
     if (!exists(kFolder)) GTEST_SKIP() << "no further reference model at " << kFolder;
     const checkpoint::SafetensorsFile reference(kFolder + "/reference.safetensors");
-    model_ = load_speech_model(kFolder);
+    model_ = load_speech(kFolder);
     const auto all = reference.floats("input_features");
     for (std::size_t row = 0; row < 2; ++row) {
       const std::array<std::string_view, 3> names{"batch", "mel", "frame"};

@@ -80,14 +80,25 @@ std::size_t smallest_factor(std::size_t n) {
 // and Tukey: as many transforms as n's smallest factor, of every so many-th input, and their sums.
 std::vector<Complex> transform(const double* in, std::size_t n, std::size_t stride,
                                const std::vector<Complex>& roots) {
-  if (n == 1) return {Complex(*in)};
   const std::size_t factor = smallest_factor(n), part = n / factor;
-  std::vector<std::vector<Complex>> parts;
-  for (std::size_t r = 0; r < factor; ++r)
-    parts.push_back(transform(in + r * stride, part, stride * factor, roots));
-  std::vector<Complex> out(n);
-  for (std::size_t k = 0; k < n; ++k) {
-    for (std::size_t r = 0; r < factor; ++r) out[k] += roots[r * k % n * stride] * parts[r][k % part];
+  std::vector<Complex> out(n), parts;
+  if (part == 1) {
+    for (std::size_t r = 0; r < n; ++r) parts.emplace_back(in[r * stride]);
+  } else {
+    for (std::size_t r = 0; r < factor; ++r) {
+      const auto one = transform(in + r * stride, part, stride * factor, roots);
+      parts.insert(parts.end(), one.begin(), one.end());
+    }
+  }
+  for (std::size_t k = 0, within = 0; k < n; ++k, within = within + 1 == part ? 0 : within + 1) {
+    double re = 0, im = 0;
+    std::size_t turn = 0;  // r * k modulo n
+    for (std::size_t r = 0; r < factor; ++r, turn = turn + k < n ? turn + k : turn + k - n) {
+      const Complex w = roots[turn * stride], x = parts[r * part + within];
+      re += w.real() * x.real() - w.imag() * x.imag();
+      im += w.real() * x.imag() + w.imag() * x.real();
+    }
+    out[k] = {re, im};
   }
   return out;
 }
@@ -129,6 +140,17 @@ void refuse_other(const Json& json, std::string_view name) {
 }
 
 }  // namespace
+
+FeatureConfig whisper_features(std::int64_t mel_bins, std::int64_t frames) {
+  FeatureConfig config;
+  config.feature_size = mel_bins;
+  config.chunk_length = frames * config.hop_length / config.sampling_rate;
+  if (config.frames() != frames) {
+    fail(ErrorKind::InvalidArgument,
+         "features: {} frames are no whole number of seconds\nhint: 100 frames are a second", frames);
+  }
+  return config;
+}
 
 FeatureConfig parse_feature_config(std::string_view text, std::string_view name) {
   const Json json = parse_json(text, name);

@@ -21,6 +21,10 @@ struct FeatureConfig {
   std::int64_t frames() const { return samples() / hop_length; }
 };
 
+/// Those of Whisper's checkpoints of so many mel bins and frames, 100 a second. Errors: InvalidArgument for frames
+/// that are no whole seconds.
+FeatureConfig whisper_features(std::int64_t mel_bins, std::int64_t frames);
+
 /// Errors: Corruption for a value of the wrong type or out of range; Unsupported for another extractor, for
 /// dither, for normalization and for a padding that is not silence. All name the file and the key.
 FeatureConfig parse_feature_config(std::string_view json, std::string_view name);

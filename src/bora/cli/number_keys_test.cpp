@@ -14,7 +14,6 @@
 #include "bora/base/binder_state.h"
 #include "bora/base/error.h"
 #include "bora/models/test_builtin_models.h"
-#include "bora/models/whisper_config.h"
 #include "bora/nn/language_model.h"
 #include "bora/optim/test_builtin_optimizers.h"
 #include "bora/run/lm_config.h"
@@ -162,6 +161,12 @@ TEST(NumberKeysOfOptimizers, AreTakenAsDocumentedOrRefusedByName) {
 std::shared_ptr<models::ModelConfig> small_config(const std::string& type, const std::string& rope) {
   const std::map<std::string, std::string> sizes = {
       {"seq_len", "64"},
+      {"max_length", "64"},
+      {"max_source_positions", "50"},
+      {"num_mel_bins", "8"},
+      {"d_model", "16"},
+      {"encoder_attention_heads", "4"},
+      {"decoder_attention_heads", "4"},
       {"hidden_dim", "32"},
       {"intermediate_dim", "48"},
       {"num_layers", "2"},
@@ -307,21 +312,6 @@ TEST_P(HuggingFaceNumbers, AreTakenOrRefusedByNameAndRange) {
 
 INSTANTIATE_TEST_SUITE_P(OfEveryModel, HuggingFaceNumbers, testing::ValuesIn(models::builtin_model_names()),
                          by_name);
-
-TEST(HuggingFaceNumbersOfSpeech, AreTakenOrRefusedByNameAndRange) {
-  whisper::Config config;
-  config.vocab_size = 300, config.num_mel_bins = 8, config.d_model = 16;
-  config.encoder_attention_heads = config.decoder_attention_heads = 4;
-  Json json = config.to_hf();
-  try_numbers(json, json, "", [](const Json& described) -> std::string {
-    try {
-      (void)whisper::Config::from_hf(described, "dir/config.json");
-      return "";
-    } catch (const Error& e) {
-      return e.what();
-    }
-  });
-}
 
 // What other programs write where there is no number.
 TEST(HuggingFaceNumbersOfFiles, AreFinite) {

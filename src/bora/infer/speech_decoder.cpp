@@ -34,12 +34,12 @@ void require_finite(std::span<const float> logits, std::size_t tokens) {
   }
 }
 
-void check_prompt(const nn::SpeechShape& shape, const Ids& prompt) {
+void check_prompt(const nn::ModelShape& shape, const Ids& prompt) {
   if (prompt.empty())
     fail(ErrorKind::InvalidArgument, "speech: the prompt is empty: it begins with the start token");
-  if (std::ssize(prompt) >= shape.max_tokens) {
+  if (std::ssize(prompt) >= shape.seq_len) {
     fail(ErrorKind::InvalidArgument, "speech: the prompt has {} tokens but the decoder {} positions",
-         prompt.size(), shape.max_tokens);
+         prompt.size(), shape.seq_len);
   }
   for (const auto id : prompt) {
     if (id < 0 || id >= shape.vocab)
@@ -241,7 +241,7 @@ std::vector<std::int32_t> decode_speech(const nn::SpeechModel& model, const nn::
   check_prompt(shape, prompt);
   if (options.timestamps && !tokens.no_timestamps)
     fail(ErrorKind::InvalidArgument, "speech: the model has no timestamps (no_timestamps_token_id)");
-  auto longest = shape.max_tokens;
+  auto longest = shape.seq_len;
   if (options.max_new_tokens > 0) longest = std::min(longest, std::ssize(prompt) + options.max_new_tokens);
   const Chunk chunk{model, heard, tokens, prompt, options, longest};
   return options.beams > 1 ? BeamSearch(chunk).run() : greedy(chunk);

@@ -15,6 +15,7 @@ void add_builtin_models() {
   add_phi_models();
   add_gemma_models();
   add_expert_models();
+  add_speech_models();
 }
 
 }  // namespace bora::models

@@ -12,5 +12,6 @@ void add_builtin_configs();
 // Parts of add_builtin_models, each compiled for itself.
 void add_gemma_models();
 void add_gpt_models();
+void add_speech_models();
 
 }  // namespace bora::models

@@ -60,21 +60,23 @@ void check_width(Binder& b, std::string_view key, std::int64_t value, std::strin
   b.problem(key, fmt::format("times {} = {} must be {}", b.path(other), other_value, kSize.words()));
 }
 
-void check_parameters(Binder& b, std::int64_t hidden_dim, std::int64_t num_layers, double parameters) {
-  if (parameters <= kMostParameters || !b.sound({"hidden_dim", "num_layers"})) return;
-  b.problem("hidden_dim",
+void check_parameters(Binder& b, std::int64_t hidden_dim, std::int64_t num_layers, double parameters,
+                      const SizeKeys& keys) {
+  if (parameters <= kMostParameters || !b.sound({keys.width, keys.layers})) return;
+  b.problem(keys.width,
             fmt::format("is too large: {} = {} and {} = {} make {:.3g} parameters, and at most {:.3g} can be "
                         "counted",
-                        b.path("hidden_dim"), hidden_dim, b.path("num_layers"), num_layers, parameters,
+                        b.path(keys.width), hidden_dim, b.path(keys.layers), num_layers, parameters,
                         kMostParameters));
 }
 
-void require_countable(double parameters, std::int64_t vocab_size, std::int64_t hidden_dim) {
+void require_countable(double parameters, std::int64_t vocab_size, std::int64_t hidden_dim,
+                       const SizeKeys& keys) {
   if (parameters <= kMostParameters) return;
   fail(ErrorKind::Config,
        "model: a vocabulary of {} and a width of {} make {:.3g} parameters, and at most {:.3g} can be "
-       "counted\nhint: a smaller model.hidden_dim, or a tokenizer with fewer ids",
-       vocab_size, hidden_dim, parameters, kMostParameters);
+       "counted\nhint: a smaller model.{}, or a tokenizer with fewer ids",
+       vocab_size, hidden_dim, parameters, kMostParameters, keys.width);
 }
 
 void require_none(std::vector<ConfigProblem> problems, std::string_view name) {

@@ -24,11 +24,18 @@ void check_heads(Binder& b, std::int64_t hidden_dim, std::int64_t num_heads, std
 void check_width(Binder& b, std::string_view key, std::int64_t value, std::string_view other,
                  std::int64_t other_value);
 
+/// What a type calls the sizes that its parameters grow with.
+struct SizeKeys {
+  std::string_view width = "hidden_dim", layers = "num_layers";
+};
+
 /// Reports a model of so many parameters that their bytes are no 64-bit number. `parameters`: all but what
 /// the vocabulary has.
-void check_parameters(Binder& b, std::int64_t hidden_dim, std::int64_t num_layers, double parameters);
+void check_parameters(Binder& b, std::int64_t hidden_dim, std::int64_t num_layers, double parameters,
+                      const SizeKeys& keys = {});
 /// The same once the vocabulary is known: Config error.
-void require_countable(double parameters, std::int64_t vocab_size, std::int64_t hidden_dim);
+void require_countable(double parameters, std::int64_t vocab_size, std::int64_t hidden_dim,
+                       const SizeKeys& keys = {});
 
 /// Corruption with all of them; they are of the file `name`.
 void require_none(std::vector<ConfigProblem> problems, std::string_view name);

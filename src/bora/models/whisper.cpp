@@ -31,14 +31,14 @@ class Maker {
  public:
   explicit Maker(const Config& config) : config_(config), embed_{config.d_model} {}
 
-  nn::LayerNorm<Embed> norm() const { return nn::LayerNorm<Embed>::init(embed_, 1e-5); }
+  nn::LayerNorm<Embed> norm() const { return nn::LayerNorm<Embed>::init(embed_, kEpsilon); }
 
   Attention attention(std::int64_t heads, Key key) const {
     auto [q, k, v, out] = key.split<4>();
     const nn::SizesOf<Axes<Head, HeadDim>> sizes{Dim<Head>{heads}, Dim<HeadDim>{config_.d_model / heads}};
     using In = nn::Linear<Embed, Axes<Head, HeadDim>>;
     using Out = nn::Linear<Axes<Head, HeadDim>, Embed>;
-    const double std = config_.init_std;
+    const double std = config_.initializer_range;
     return {In::init(embed_, sizes, q, std), In::init(embed_, sizes, k, std, /*with_bias=*/false),
             In::init(embed_, sizes, v, std), Out::init(sizes, embed_, out, std)};
   }
@@ -47,8 +47,8 @@ class Maker {
     const Dim<Mlp> mlp{config_.encoder_ffn_dim};
     return {attention(config_.encoder_attention_heads, attn),
             norm(),
-            nn::Linear<Embed, Mlp>::init(embed_, mlp, up, config_.init_std),
-            nn::Linear<Mlp, Embed>::init(mlp, embed_, down, config_.init_std),
+            nn::Linear<Embed, Mlp>::init(embed_, mlp, up, config_.initializer_range),
+            nn::Linear<Mlp, Embed>::init(mlp, embed_, down, config_.initializer_range),
             norm(),
             nn::parse_activation(config_.activation_function)};
   }
@@ -59,8 +59,8 @@ class Maker {
             norm(),
             attention(config_.decoder_attention_heads, cross),
             norm(),
-            nn::Linear<Embed, Mlp>::init(embed_, mlp, up, config_.init_std),
-            nn::Linear<Mlp, Embed>::init(mlp, embed_, down, config_.init_std),
+            nn::Linear<Embed, Mlp>::init(embed_, mlp, up, config_.initializer_range),
+            nn::Linear<Mlp, Embed>::init(mlp, embed_, down, config_.initializer_range),
             norm(),
             nn::parse_activation(config_.activation_function)};
   }
@@ -68,25 +68,27 @@ class Maker {
     Encoder out;
     const Dim<Tap> taps{3};
     out.conv1 = decltype(Encoder::conv1)::init(Dim<Mel>{config_.num_mel_bins}, embed_, taps,
-                                               key.fold("conv1"), config_.init_std, 1, 1);
+                                               key.fold("conv1"), config_.initializer_range, 1, 1);
     out.conv2 = decltype(Encoder::conv2)::init(embed_, Dim<Mixed>{config_.d_model}, taps, key.fold("conv2"),
-                                               config_.init_std, 2, 1);
+                                               config_.initializer_range, 2, 1);
     out.embed_positions = {positions()};
     core::set_trainable(out.embed_positions.weight.mutable_array(), false);
+    out.layers.remat = config_.gradient_checkpointing;
     for (std::int64_t i = 0; i < config_.encoder_layers; ++i)
       out.layers.blocks.push_back(encoder_block(key.fold("layers").fold(static_cast<std::uint64_t>(i))));
     out.layer_norm = norm();
     out.activation = nn::parse_activation(config_.activation_function);
     return out;
   }
-  Decoder decoder(Key key) const {
+  Decoder decoder(Dim<Vocab> vocab, Key key) const {
     Decoder out;
-    out.embed_tokens = nn::Embedding<Vocab, Embed>::init(Dim<Vocab>{config_.vocab_size}, embed_,
-                                                         key.fold("embed_tokens"), config_.init_std);
-    out.embed_positions = nn::Embedding<Pos, Embed>::init(Dim<Pos>{config_.max_target_positions}, embed_,
-                                                          key.fold("embed_positions"), config_.init_std);
+    const double std = config_.initializer_range;
+    out.embed_tokens = nn::Embedding<Vocab, Embed>::init(vocab, embed_, key.fold("embed_tokens"), std);
+    out.embed_positions =
+        nn::Embedding<Pos, Embed>::init(Dim<Pos>{config_.seq_len}, embed_, key.fold("embed_positions"), std);
+    out.layers.remat = config_.gradient_checkpointing;
     for (std::int64_t i = 0; i < config_.decoder_layers; ++i)
-      out.layers.push_back(decoder_block(key.fold("layers").fold(static_cast<std::uint64_t>(i))));
+      out.layers.blocks.push_back(decoder_block(key.fold("layers").fold(static_cast<std::uint64_t>(i))));
     out.layer_norm = norm();
     return out;
   }
@@ -118,26 +120,33 @@ Encoded Encoder::operator()(const Features& features, const nn::Context& context
 
 std::vector<Heard> Decoder::hear(const Encoded& encoded) const {
   std::vector<Heard> heard;
-  for (const auto& layer : layers) heard.push_back(layer.encoder_attn.hear(encoded));
+  for (const auto& layer : layers.blocks) heard.push_back(layer.encoder_attn.hear(encoded));
   return heard;
 }
 
-Hidden Decoder::operator()(const Ids& ids, const std::vector<Heard>& heard,
-                           const nn::Context& context) const {
+Hidden Decoder::operator()(const Ids& ids, const Encoded& encoded, const nn::Context& context) const {
+  const Hidden x = nn::with_positions(embed_tokens(ids), embed_positions, context);
+  context.observe(0, x.array());
+  const Hidden out = layer_norm(layers(Flow{x, encoded}, context).x);
+  context.observe(std::ssize(layers.blocks), out.array());
+  return out;
+}
+
+Hidden Decoder::write(const Ids& ids, const std::vector<Heard>& heard, const nn::Context& context) const {
   Hidden x = nn::with_positions(embed_tokens(ids), embed_positions, context);
-  for (std::size_t i = 0; i < layers.size(); ++i) {
+  for (std::size_t i = 0; i < layers.blocks.size(); ++i) {
     const auto layer = static_cast<std::int64_t>(i);
     context.observe(layer, x.array());
-    x = layers[i](x, heard[i], context.at_layer(layer));
+    x = layers.blocks[i].write(x, heard[i], context.at_layer(layer));
   }
   x = layer_norm(x);
-  context.observe(std::ssize(layers), x.array());
+  context.observe(std::ssize(layers.blocks), x.array());
   return x;
 }
 
-Whisper Whisper::init(const Config& config, Key key) {
+Whisper Whisper::init(const Config& config, Dim<Vocab> vocab, Key key) {
   const Maker make(config);
-  return {config, make.encoder(key.fold("encoder")), make.decoder(key.fold("decoder"))};
+  return {config, make.encoder(key.fold("encoder")), make.decoder(vocab, key.fold("decoder"))};
 }
 
 namespace {
@@ -147,15 +156,7 @@ class Erased final : public nn::SpeechModel {
   explicit Erased(Whisper model) : model_(std::move(model)) {}
 
   std::vector<core::Parameter> parameters() override { return bora::parameters(model_); }
-  nn::SpeechShape shape() const override {
-    const Config& c = model_.config;
-    return {.type = "whisper",
-            .mel_bins = c.num_mel_bins,
-            .frames = c.frames(),
-            .layers = c.decoder_layers,
-            .vocab = c.vocab_size,
-            .max_tokens = c.max_target_positions};
-  }
+  nn::ModelShape shape() const override { return model_.config.shape(vocab()); }
 
   core::Array encode(const core::Array& features, const nn::Context& context) const override {
     return model_.encoder(checked(features), context).array();
@@ -174,7 +175,7 @@ class Erased final : public nn::SpeechModel {
     const auto n = named.size<Pos>();
     require_room(n, context);
     const core::RowsApart apart(context.cache == nullptr ? 1 : context.cache->rows());
-    Hidden hidden = model_.decoder(named, as_named(heard), context);
+    Hidden hidden = model_.decoder.write(named, as_named(heard), context);
     if (context.cache != nullptr) {
       const auto last = std::min(n, context.cache->last());
       context.cache->finish(n);
@@ -182,18 +183,33 @@ class Erased final : public nn::SpeechModel {
     }
     return core::linear_logits(hidden.operand(), model_.head().operand(), {}, Axes<Batch, Pos, Vocab>::names);
   }
-  nn::Objective objective(const nn::SpeechBatch& batch, const nn::LossOptions& options) const override {
-    const nn::Context context;
-    const auto heard = model_.decoder.hear(model_.encoder(checked(batch.features), context));
-    const auto hidden = model_.decoder(indices_from_array<Batch, Pos>(batch.text.ids), heard, context);
-    return nn::next_token_objective<Batch, Pos>(hidden, model_.head(), batch.text, options);
+  nn::Objective objective(const nn::TokenBatch& batch, std::optional<Key>,
+                          const nn::LossOptions& options) const override {
+    const Features features = checked(batch.features);
+    hold_outside_stacks();
+    const bool whole = options.compute == core::DType::f32;
+    const Whisper compute = whole ? model_ : nn::cast_parameters(model_, options.compute);
+    const nn::Context context{.compute = options.compute};
+    const auto encoded = compute.encoder(whole ? features : cast(features, options.compute), context);
+    const auto hidden = compute.decoder(indices_from_array<Batch, Pos>(batch.ids), encoded, context);
+    return nn::next_token_objective<Batch, Pos>(hidden, compute.head(), batch, options);
   }
 
   nn::HfName hf_name(std::string_view path) const override { return {"model." + std::string(path)}; }
-  Json hf_config() const override { return model_.config.to_hf(); }
+  Json hf_config() const override { return model_.config.to_hf(vocab()); }
 
  private:
+  std::int64_t vocab() const { return model_.head().size<Vocab>(); }
+  // Embeddings, convolutions and the last norms are used outside of blocks.
+  void hold_outside_stacks() const {
+    if (auto* store = core::parameter_store())
+      store->hold(nn::arrays_of(bora::parameters_outside_stacks(const_cast<Whisper&>(model_))));
+  }
   Features checked(const core::Array& features) const {
+    if (features.empty()) {
+      fail(ErrorKind::InvalidArgument,
+           "whisper: it hears sound, but a batch has none\nhint: data.format: {{type: speech}}");
+    }
     auto named = from_array<Batch, Mel, Frame>(features);
     const Config& c = model_.config;
     if (named.size<Mel>() == c.num_mel_bins && named.size<Frame>() == c.frames()) return named;
@@ -204,10 +220,10 @@ class Erased final : public nn::SpeechModel {
   }
   void require_room(std::int64_t n, const nn::Context& context) const {
     const auto before = context.cache == nullptr ? 0 : context.cache->first_position(0);
-    if (before + n <= model_.config.max_target_positions) return;
+    if (before + n <= model_.config.seq_len) return;
     fail(ErrorKind::InvalidArgument,
          "whisper: {} tokens, but the decoder has {} positions (max_target_positions)\nhint: a shorter text",
-         before + n, model_.config.max_target_positions);
+         before + n, model_.config.seq_len);
   }
   static std::vector<Heard> as_named(const nn::HeardSpeech& heard) {
     std::vector<Heard> out;

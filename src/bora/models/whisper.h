@@ -4,6 +4,7 @@
 // norms before attention and MLP.
 #pragma once
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -37,6 +38,12 @@ using Features = Named<Batch, Mel, Frame>;
 using Encoded = Named<Batch, Frame, Embed>;
 using Ids = Indices<Batch, Pos>;
 using Hidden = Named<Batch, Pos, Embed>;
+
+/// What passes from block to block of the decoder: it hears the same in each.
+struct Flow {
+  Hidden x;
+  Encoded encoded;
+};
 
 /// Keys and values of what was heard, for a layer of the decoder.
 struct Heard {
@@ -100,7 +107,10 @@ struct DecoderBlock {
              &DecoderBlock::encoder_attn_layer_norm, &DecoderBlock::fc1, &DecoderBlock::fc2,
              &DecoderBlock::final_layer_norm, &DecoderBlock::activation>;
 
-  Hidden operator()(const Hidden& x, const Heard& heard, const nn::Context& context) const {
+  Flow operator()(const Flow& in, const nn::Context& context) const {
+    return {write(in.x, encoder_attn.hear(in.encoded), context), in.encoded};
+  }
+  Hidden write(const Hidden& x, const Heard& heard, const nn::Context& context) const {
     Hidden h = x + self_attn.self<Pos, KeyPos>(self_attn_layer_norm(x), context);
     h = h + encoder_attn.cross(encoder_attn_layer_norm(h), heard, context);
     return h + fc2(bora::detail::activate(activation, fc1(final_layer_norm(h))));
@@ -125,15 +135,16 @@ struct Decoder {
   static constexpr std::string_view kind = "Decoder";
   nn::Embedding<Vocab, Embed> embed_tokens;
   nn::Embedding<Pos, Embed> embed_positions;
-  std::vector<DecoderBlock> layers;
+  nn::Stacked<DecoderBlock> layers;
   nn::LayerNorm<Embed> layer_norm;
   using fields =
       Fields<&Decoder::embed_tokens, &Decoder::embed_positions, &Decoder::layers, &Decoder::layer_norm>;
 
-  /// What each layer takes from the encoder.
-  std::vector<Heard> hear(const Encoded& encoded) const;
   /// Hidden states after the last norm.
-  Hidden operator()(const Ids& ids, const std::vector<Heard>& heard, const nn::Context& context) const;
+  Hidden operator()(const Ids& ids, const Encoded& encoded, const nn::Context& context) const;
+  /// What each layer takes from the encoder, and the same with that at hand: for texts that grow.
+  std::vector<Heard> hear(const Encoded& encoded) const;
+  Hidden write(const Ids& ids, const std::vector<Heard>& heard, const nn::Context& context) const;
 };
 
 struct Whisper {
@@ -143,7 +154,7 @@ struct Whisper {
   Decoder decoder;
   using fields = Fields<&Whisper::config, &Whisper::encoder, &Whisper::decoder>;
 
-  static Whisper init(const Config& config, Key key);
+  static Whisper init(const Config& config, Dim<Vocab> vocab, Key key);
   const Named<Vocab, Embed>& head() const { return decoder.embed_tokens.weight; }
 };
 

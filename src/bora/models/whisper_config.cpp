@@ -1,49 +1,64 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
+//
+// The configuration alone: checked by a program that loads no tensor library.
 #include "bora/models/whisper_config.h"
 
+#include <fmt/core.h>
+
+#include <array>
 #include <utility>
-#include <vector>
 
 #include "bora/base/error.h"
+#include "bora/models/config_checks.h"
 
 namespace bora::whisper {
 namespace {
 
-std::vector<std::pair<const char*, std::int64_t Config::*>> sizes() {
-  return {{"vocab_size", &Config::vocab_size},
-          {"num_mel_bins", &Config::num_mel_bins},
-          {"d_model", &Config::d_model},
-          {"encoder_layers", &Config::encoder_layers},
-          {"encoder_attention_heads", &Config::encoder_attention_heads},
-          {"encoder_ffn_dim", &Config::encoder_ffn_dim},
-          {"decoder_layers", &Config::decoder_layers},
-          {"decoder_attention_heads", &Config::decoder_attention_heads},
-          {"decoder_ffn_dim", &Config::decoder_ffn_dim},
-          {"max_source_positions", &Config::max_source_positions},
-          {"max_target_positions", &Config::max_target_positions}};
+constexpr models::SizeKeys kSizeKeys{.width = "d_model", .layers = "decoder_layers"};
+constexpr std::int64_t kPositionsOfASecond = 50;  // 100 frames of features
+
+const KeyNames kHfNames = {{"max_length", "max_target_positions"}, {"initializer_range", "init_std"}};
+
+// Under the same name in YAML and in config.json.
+constexpr std::array<std::pair<const char*, std::int64_t Config::*>, 9> kSizes = {
+    {{"num_mel_bins", &Config::num_mel_bins},
+     {"d_model", &Config::d_model},
+     {"encoder_layers", &Config::encoder_layers},
+     {"encoder_attention_heads", &Config::encoder_attention_heads},
+     {"encoder_ffn_dim", &Config::encoder_ffn_dim},
+     {"decoder_layers", &Config::decoder_layers},
+     {"decoder_attention_heads", &Config::decoder_attention_heads},
+     {"decoder_ffn_dim", &Config::decoder_ffn_dim},
+     {"max_source_positions", &Config::max_source_positions}}};
+
+// Keys have no bias; the encoder's positions count, though they are not trained.
+template <class Number>
+Number count(const Config& c, Number vocab_size) {
+  const auto n = [](std::int64_t size) { return static_cast<Number>(size); };
+  const Number d = n(c.d_model), attention = 4 * d * d + 3 * d, norm = 2 * d;
+  const auto mlp = [&](std::int64_t width) { return 2 * d * n(width) + n(width) + d; };
+  const Number convolutions = 3 * d * n(c.num_mel_bins) + d + 3 * d * d + d;
+  const Number encoder = convolutions + n(c.max_source_positions) * d + norm +
+                         n(c.encoder_layers) * (attention + 2 * norm + mlp(c.encoder_ffn_dim));
+  const Number decoder = (vocab_size + n(c.seq_len)) * d + norm +
+                         n(c.decoder_layers) * (2 * attention + 3 * norm + mlp(c.decoder_ffn_dim));
+  return encoder + decoder;
 }
 
-constexpr std::int64_t kLargest = 1 << 24;
-
-void check_size(std::string_view name, const char* key, std::int64_t value) {
-  if (value >= 1 && value <= kLargest) return;
-  fail(ErrorKind::Corruption, "{}: {} should be between 1 and {} but is {}", name, key, kLargest, value);
-}
-
-void check_heads(std::string_view name, const char* key, std::int64_t heads, std::int64_t width) {
-  if (width % heads == 0) return;
-  fail(ErrorKind::Corruption, "{}: {} = {} does not divide d_model = {}", name, key, heads, width);
-}
-
-void check(const Config& config, std::string_view name) {
-  for (const auto& [key, size] : sizes()) check_size(name, key, config.*size);
-  check_heads(name, "encoder_attention_heads", config.encoder_attention_heads, config.d_model);
-  check_heads(name, "decoder_attention_heads", config.decoder_attention_heads, config.d_model);
-  if (config.d_model % 2 != 0 || config.d_model < 4)
-    fail(ErrorKind::Corruption, "{}: d_model should be even and 4 or more but is {}", name, config.d_model);
-  if (!(config.init_std >= 0))
-    fail(ErrorKind::Corruption, "{}: init_std should be 0 or more but is {}", name, config.init_std);
+void check(Binder& b, const Config& c) {
+  const auto must_divide = [&](const char* key, std::int64_t heads) {
+    if (b.sound({key, "d_model"}) && c.d_model % heads != 0)
+      b.problem(key, fmt::format("must divide {} = {}", b.path("d_model"), c.d_model));
+  };
+  must_divide("encoder_attention_heads", c.encoder_attention_heads);
+  must_divide("decoder_attention_heads", c.decoder_attention_heads);
+  if (b.sound({"d_model"}) && (c.d_model % 2 != 0 || c.d_model < 4))
+    b.problem("d_model", "must be even and at least 4");
+  if (b.sound({"max_source_positions"}) && c.max_source_positions % kPositionsOfASecond != 0)
+    b.problem("max_source_positions",
+              fmt::format("must be a multiple of {}, which are a second of sound", kPositionsOfASecond));
+  models::check_parameters(b, c.d_model, c.decoder_layers, count<double>(c, 0), kSizeKeys);
 }
 
 void refuse_other(const Json& json, std::string_view name) {
@@ -55,27 +70,81 @@ void refuse_other(const Json& json, std::string_view name) {
 
 }  // namespace
 
-Config Config::from_hf(const Json& json, std::string_view name) {
-  refuse_other(json, name);
-  Config config;
-  for (const auto& [key, size] : sizes()) config.*size = json_get(json, key, name, config.*size);
-  config.activation_function =
-      json_get<std::string>(json, "activation_function", name, config.activation_function);
-  config.init_std = json_get(json, "init_std", name, config.init_std);
-  config.other = json;
-  check(config, name);
-  return config;
+void Config::bind(Binder& b) {
+  b.field("num_mel_bins", num_mel_bins, from_to(1, 1024), "mel bins of the features");
+  b.field("d_model", d_model, kSize, "width");
+  b.field("encoder_layers", encoder_layers, kSize, "blocks that hear");
+  b.field("encoder_attention_heads", encoder_attention_heads, kSize, "attention heads of each");
+  b.field("encoder_ffn_dim", encoder_ffn_dim, kSize, "MLP width of each");
+  b.field("decoder_layers", decoder_layers, kSize, "blocks that write");
+  b.field("decoder_attention_heads", decoder_attention_heads, kSize, "attention heads of each");
+  b.field("decoder_ffn_dim", decoder_ffn_dim, kSize, "MLP width of each");
+  b.field("max_source_positions", max_source_positions,
+          from_to(kPositionsOfASecond, 3600 * kPositionsOfASecond),
+          "positions of the encoder, 50 a second: the sound that is heard at a time");
+  b.field("max_length", seq_len, models::kSequence, "positions of the decoder: tokens of a text");
+  b.choice("activation_function", activation_function, {"gelu_new", "gelu", "quick_gelu", "relu", "silu"},
+           "of the MLPs and the convolutions");
+  b.field("initializer_range", initializer_range, kNonNegative, "standard deviation of new weights");
+  double epsilon = kEpsilon;
+  b.field("layer_norm_epsilon", epsilon, kPositive,
+          "of the layer norms: 1e-05, for which config.json has no key");
+  if (epsilon != kEpsilon)
+    b.problem("layer_norm_epsilon", fmt::format("must be {} in models of this type", kEpsilon));
+  gradient_checkpointing.bind(b, "gradient_checkpointing");
+  models::ignore_accelerator_keys(b);
+  models::bind_fixed(b, "use_bias", "true");
+  b.ignored("vocab_size", "the vocabulary is the tokenizer's");
+  if (b.reading()) check(b, *this);
 }
 
-Json Config::to_hf() const {
+Config Config::from_hf(const Json& json, std::string_view name) {
+  refuse_other(json, name);
+  Config c;
+  for (const auto& [key, size] : kSizes) c.*size = json_get(json, key, name, c.*size);
+  c.seq_len = json_get(json, "max_target_positions", name, c.seq_len);
+  c.activation_function = json_get<std::string>(json, "activation_function", name, c.activation_function);
+  c.initializer_range = json_get(json, "init_std", name, c.initializer_range);
+  models::require_values(c, kHfNames, name);
+  c.other = json;
+  return c;
+}
+
+Json Config::to_hf(std::int64_t vocab_size) const {
   Json json = other.is_object() ? other : Json::object();
   json["architectures"] = {"WhisperForConditionalGeneration"};
   json["model_type"] = "whisper";
-  for (const auto& [key, size] : sizes()) json[key] = this->*size;
+  json["vocab_size"] = vocab_size;
+  for (const auto& [key, size] : kSizes) json[key] = this->*size;
+  json["max_target_positions"] = seq_len;
   json["activation_function"] = activation_function;
-  json["init_std"] = init_std;
+  json["init_std"] = initializer_range;
   json["is_encoder_decoder"] = true;
+  if (!json.contains("torch_dtype")) json["torch_dtype"] = "float32";
   return json;
+}
+
+nn::ModelShape Config::shape(std::int64_t vocab_size) const {
+  return {.type = "whisper",
+          .layers = decoder_layers,
+          .hidden = d_model,
+          .heads = decoder_attention_heads,
+          .kv_heads = decoder_attention_heads,
+          .head_dim = d_model / decoder_attention_heads,
+          .mlp = decoder_ffn_dim,
+          .vocab = vocab_size,
+          .seq_len = seq_len,
+          .gated_mlp = false,
+          .tied_head = true,
+          .learned_positions = true,
+          .mel_bins = num_mel_bins,
+          .frames = frames()};
+}
+
+std::int64_t Config::parameter_count(std::int64_t vocab_size) const {
+  models::require_countable(count<double>(*this, static_cast<double>(vocab_size)), vocab_size, d_model,
+                            kSizeKeys);
+  return count(*this, vocab_size);
 }
 
 }  // namespace bora::whisper

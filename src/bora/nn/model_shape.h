@@ -15,6 +15,11 @@ struct ModelShape {
   /// > 0: a sequence of more positions is computed otherwise from its first one on (longrope), so that one that
   /// grows beyond them is read again from its beginning.
   std::int64_t short_positions = 0;
+  /// Of a model of speech, whose layers are those of its decoder: the features that it hears, exactly so many
+  /// mel bins and frames. 0: it reads text alone.
+  std::int64_t mel_bins = 0, frames = 0;
+
+  bool hears() const { return mel_bins > 0; }
 };
 
 }  // namespace bora::nn

@@ -13,10 +13,11 @@ namespace bora::nn {
 
 /// One batch on its way into a model.
 struct TokenBatch {
-  core::Array ids;       ///< i32 [batch, position]
-  core::Array targets;   ///< i32 [batch, position]: what each position should predict
-  core::Array weights;   ///< f32 [batch, position]: how much that counts
-  core::Array segments;  ///< i32 [batch, position] or empty: no attention across different numbers
+  core::Array ids;            ///< i32 [batch, position]
+  core::Array targets;        ///< i32 [batch, position]: what each position should predict
+  core::Array weights;        ///< f32 [batch, position]: how much that counts
+  core::Array segments;       ///< i32 [batch, position] or empty: no attention across different numbers
+  core::Array features = {};  ///< f32 [batch, mel, frame] or empty: the sound that each text was said in
 };
 
 struct LossOptions {

@@ -14,6 +14,8 @@ namespace {
 
 constexpr const char *kBegin = "bos_token_id", *kEnd = "eos_token_id", *kPad = "pad_token_id";
 constexpr std::array kKeys = {kBegin, kEnd, kPad};
+/// Of models of speech.
+constexpr std::array kSpeechKeys = {"decoder_start_token_id", "suppress_tokens", "begin_suppress_tokens"};
 constexpr std::string_view kFile = "generation_config.json";
 
 Json read_object(const std::string& path) {
@@ -58,6 +60,9 @@ Json written_in(const std::string& directory) {
   const Json model = read_object(config);
   for (const char* key : kKeys) {
     if (model.contains(key)) out[key] = model[key];
+  }
+  for (const char* key : kSpeechKeys) {
+    if (model.contains(key) && !model[key].is_null()) out[key] = model[key];
   }
   return out;
 }

@@ -25,6 +25,8 @@ std::string differences(const nn::ModelShape& ours, const nn::ModelShape& theirs
   compare("head size", ours.head_dim, theirs.head_dim);
   compare("MLP size", ours.mlp, theirs.mlp);
   compare("tied head", ours.tied_head, theirs.tied_head);
+  compare("mel bins", ours.mel_bins, theirs.mel_bins);
+  compare("frames of sound", ours.frames, theirs.frames);
   // Positions that are learned are parameters; others can be fewer, but nothing was trained beyond.
   if (ours.learned_positions || ours.seq_len > theirs.seq_len)
     compare("seq_len", ours.seq_len, theirs.seq_len);

@@ -9,9 +9,12 @@
 #include "bora/core/parameter_store.h"
 #include "bora/models/add_model.h"
 #include "bora/run/no_export.h"
+#include "bora/run/speech_model.h"
 
 namespace bora::run {
 namespace {
+
+constexpr const char* kStart = "decoder_start_token_id";
 
 // Keeps every parameter where it is, and says that values need not be drawn.
 class Room final : public core::ParameterStore {
@@ -50,18 +53,23 @@ std::unique_ptr<nn::LanguageModel> load_model(const std::string& directory) {
 }
 
 void export_hugging_face(nn::LanguageModel& model, const std::optional<Tokenizer>& tokenizer,
-                         const Json& generation, const std::string& directory, core::DType dtype,
+                         const Json& given, const std::string& directory, core::DType dtype,
                          const WholeValues& whole) {
   auto config = model.hf_config();
   if (const auto why = why_no_export(config); !why.empty())
     fail(ErrorKind::Unsupported, "export: {}\nhint: bora generate and eval read the checkpoint itself", why);
+  auto generation = given;
   for (const char* key : {"bos_token_id", "eos_token_id", "pad_token_id"})
     config[key] = generation.contains(key) ? generation[key] : Json();
+  if (const auto shape = model.shape(); shape.hears() && !generation.empty())
+    config[kStart] = generation[kStart] = speech_tokens(generation, tokenizer, shape.vocab, directory).start;
   checkpoint::HfSaveOptions options{.dtype = dtype, .values = merged_values(model, whole)};
   options.add_files = [&](const std::string& to) {
     if (tokenizer) tokenizer->save(to);
     if (!generation.empty())
       write_atomically(path_join(to, "generation_config.json"), generation.dump(2) + "\n");
+    if (const auto shape = model.shape(); shape.hears())
+      write_atomically(path_join(to, "preprocessor_config.json"), preprocessor_config(shape).dump(2) + "\n");
   };
   checkpoint::save_hugging_face(directory, hf_parameters(model), config, options);
 }
