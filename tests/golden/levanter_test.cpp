@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <map>
 #include <set>
 
@@ -40,8 +41,10 @@ const std::map<std::string, std::vector<std::string>> kRefused = {
     {"lora_llama2", {"peft_save_path", "needs lora", "is model.seq_len here"}},
     {"olmo2_sft", {"supervised_data", "unknown key"}},
     {"sampler/sample_nano", {"engine", "unknown key"}},
-    {"sft_llama3.1_tulu3_mixture", {"supervised_data", "unknown key"}},
-    {"whisper_tiny_librispeech", {"model.type = whisper", "whisper is not built yet"}}};
+    {"sft_llama3.1_tulu3_mixture", {"supervised_data", "unknown key"}}};
+
+// What trains on speech.
+const std::string kSpeech = "whisper_tiny_librispeech";
 
 // What begins with a model of the hub's, by its name there.
 const std::map<std::string, std::string> kFromHub = {
@@ -101,6 +104,7 @@ void expect_trained(const std::string& folder, const Finished& done) {
 
 TEST_F(Levanter, EveryFileIsInOneOfTheLists) {
   std::set<std::string> known(kBind.begin(), kBind.end());
+  known.insert(kSpeech);
   for (const auto& [name, words] : kRefused) known.insert(name);
   for (const auto& [name, words] : kFromHub) known.insert(name);
   for (const std::string folder : {"", "harness/", "lora/", "sampler/"}) {
@@ -169,6 +173,24 @@ TEST_F(Levanter, RemoteDataIsNamed) {
   auto dry = run(folder, arguments("gpt2_nano", {"--dry_run"}));
   EXPECT_EQ(dry.code, 2) << dry.output;
   EXPECT_THAT(dry.output, AllOf(HasSubstr("data.id"), HasSubstr("dlwh/wikitext_103_detokenized")));
+}
+
+TEST_F(Levanter, WhisperTrainsOnSpeech) {
+  const auto folder = small_project("levanter_whisper");
+  const auto hub = run(folder, arguments(kSpeech, {"--dry_run"}));
+  EXPECT_EQ(hub.code, 2) << hub.output;
+  EXPECT_THAT(hub.output, AllOf(HasSubstr("WillHeld/librispeech_parquet"), HasSubstr("give train_urls")));
+  ASSERT_EQ(std::system((BORA_SOURCE_DIR "/scripts/made_up_speech.sh " + folder + "/said 8 2").c_str()), 0);
+  expect_trained(
+      folder,
+      run(folder, arguments(kSpeech, {"--data.configs.librispeech.train_urls=[said/train.jsonl]",
+                                      "--data.configs.librispeech.validation_urls=[said/validation.jsonl]",
+                                      "--data.configs.librispeech.cache_dir=cache/librispeech",
+                                      "--model.d_model=16", "--model.encoder_attention_heads=2",
+                                      "--model.decoder_attention_heads=2", "--model.encoder_ffn_dim=32",
+                                      "--model.decoder_ffn_dim=32", "--model.max_source_positions=100",
+                                      "--model.max_length=32", "--trainer.train_batch_size=2",
+                                      "--trainer.num_train_steps=3", "--trainer.threads=1"})));
 }
 
 TEST_F(Levanter, Gpt2NanoTrains) {

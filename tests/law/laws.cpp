@@ -63,14 +63,14 @@ const std::map<std::string, std::vector<std::string>>& direct_uses() {
       {"tokenize", {"jinja"}},
       {"audio", {"base"}},
       {"store", {"base"}},
-      {"data", {"store", "tokenize", "core"}},
+      {"data", {"store", "tokenize", "audio", "core"}},
       {"optim", {"core", "mesh"}},
       {"checkpoint", {"optim", "store"}},
       {"track", {"base"}},
       {"report", {"base"}},
       {"train", {"data", "checkpoint", "track", "nn"}},
       {"infer", {"nn", "tokenize", "track"}},
-      {"run", {"models", "train", "infer", "report", "audio"}},
+      {"run", {"models", "train", "infer", "report"}},
       {"cli", {"run"}},
   };
   return table;

@@ -62,8 +62,9 @@ int export_files(const CacheFlags& flags) {
 int build(const CacheFlags& flags, const std::vector<std::pair<std::string, std::string>>& overrides) {
   auto loaded = run::load_run(flags.inputs, overrides);
   track::Console console;
-  auto text = run::prepare_text(loaded.config, run::run_place(loaded.config),
-                                loaded.config.model.config->seq_len(), console, std::nullopt);
+  auto text =
+      run::prepare_text(loaded.config, run::run_place(loaded.config),
+                        run::sequences_of(loaded.config.model.config->shape(1)), console, std::nullopt);
   const auto show = [&](const std::string& name, const store::TokenCache& cache) {
     if (flags.verify) cache.verify();
     console.line(fmt::format("{:<12}{}{}", name, summary(cache), flags.verify ? " \u00b7 hashes ok" : ""));

@@ -21,7 +21,7 @@ namespace {
 
 run::TextData open_data(const run::LoadedConfig& loaded, track::Console& console) {
   return run::prepare_text(loaded.config, run::run_place(loaded.config),
-                           loaded.config.model.config->seq_len(), console, std::nullopt);
+                           run::sequences_of(loaded.config.model.config->shape(1)), console, std::nullopt);
 }
 
 /// To the page if one is wanted, else to standard output.

@@ -38,7 +38,7 @@ int run_eval(const Arguments& arguments) {
   nn::round_weights(*opened.model, given.weights);
   track::Console console(track::detect_console(launch.rank != 0, given.json));
   workers->deadline(run::kPatience);
-  auto text = run::prepare_text(loaded.config, place, opened.model->shape().seq_len, console,
+  auto text = run::prepare_text(loaded.config, place, run::sequences_of(opened.model->shape()), console,
                                 opened.tokenizer, run::text_team(*workers));
   if (given.max_batches > 0) loaded.config.trainer.max_eval_batches = given.max_batches;
   workers->barrier();

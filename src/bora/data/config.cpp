@@ -147,6 +147,9 @@ void DataConfig::bind(Binder& b) {
   b.field(
       "block_cross_document_attention", block_cross_document_attention,
       "positions attend only within their document, and evaluation counts no prediction across documents");
+  b.field(
+      "spec_augment", spec_augment,
+      "stripes of the features of sound are set to zero in training, others each time; {}: with every default");
   bind_mixture(b);
   if (b.reading()) check(b);
 }

@@ -10,6 +10,7 @@
 #include "bora/base/config.h"
 #include "bora/data/format_config.h"
 #include "bora/data/shuffle.h"
+#include "bora/data/spec_augment.h"
 #include "bora/store/download.h"
 #include "bora/store/hub_dataset.h"
 
@@ -78,6 +79,7 @@ struct DataConfig {
   std::vector<WeightStage> train_weights;  ///< empty: in proportion to the sequences of each set
   std::string stop_strategy = "restart";
   std::int64_t mixture_block_size = 2048;
+  std::optional<SpecAugment> spec_augment;  ///< absent: features of sound stay what they are
   std::optional<double> target_budget, experiment_budget;
   ByName<std::int64_t> max_train_batches;
   ByName<std::int64_t> num_validation_sequences;

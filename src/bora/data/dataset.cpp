@@ -18,6 +18,7 @@ class Slice final : public Dataset {
   }
   std::int64_t size() const override { return end_ - begin_; }
   std::int64_t seq_len() const override { return base_->seq_len(); }
+  SoundShape sound() const override { return base_->sound(); }
   std::int32_t read(std::int64_t index, const Row& row) const override {
     check(index, row);
     return base_->read(begin_ + index, row);
@@ -33,6 +34,7 @@ class WithinSegments final : public Dataset {
   explicit WithinSegments(DatasetPtr base) : base_(std::move(base)) {}
   std::int64_t size() const override { return base_->size(); }
   std::int64_t seq_len() const override { return base_->seq_len(); }
+  SoundShape sound() const override { return base_->sound(); }
   std::int32_t read(std::int64_t index, const Row& row) const override {
     const std::int32_t source = base_->read(index, row);
     for (std::size_t t = 0; t + 1 < row.segments.size(); ++t) {
@@ -56,6 +58,11 @@ void Dataset::check(std::int64_t index, const Row& row) const {
     fail(ErrorKind::InvalidArgument,
          "dataset: a row of {} tokens, {} segments, {} weights; each should be {}", row.tokens.size(),
          row.segments.size(), row.loss_weights.size(), n);
+  }
+  const auto features = static_cast<std::size_t>(sound().size());
+  if (!row.features.empty() && row.features.size() != features) {
+    fail(ErrorKind::InvalidArgument, "dataset: a row of {} features; there should be {}", row.features.size(),
+         features);
   }
 }
 

@@ -21,6 +21,7 @@ class Epochs final : public Dataset {
 
   std::int64_t size() const override { return once_ ? base_->size() : kEndless; }
   std::int64_t seq_len() const override { return base_->seq_len(); }
+  SoundShape sound() const override { return base_->sound(); }
 
   std::int32_t read(std::int64_t index, const Row& row) const override {
     check(index, row);

@@ -35,6 +35,7 @@ Types builtin() {
   types.add("chat", {"a conversation in each record", ChatFormat()});
   types.add("supervised", {"a question with its answer", SupervisedFormat()});
   types.add("prebuilt", {"token ids", PrebuiltFormat()});
+  types.add("speech", {"a file of sound with its text", SpeechFormat()});
   types.add("preference_chat", {"a pair of conversations of which one is preferred", PreferenceFormat()});
   return types;
 }
@@ -86,8 +87,8 @@ FormatChoice::FormatChoice(std::string_view name) : FormatChoice() {
 void FormatChoice::bind(Binder& b) {
   if (!bind_type(
           b, type, config, format_types(),
-          "what a record is: text, a conversation, a question with its answer, token ids, or a pair of "
-          "conversations of which one is preferred"))
+          "what a record is: text, a conversation, a question with its answer, token ids, a file of sound with "
+          "its text, or a pair of conversations of which one is preferred"))
     return;
   config.bind(b);
   config->bind_common(b);

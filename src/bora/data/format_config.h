@@ -43,6 +43,8 @@ struct FormatConfig {
     return nullptr;
   }
   virtual Packing packing() const { return {}; }
+  /// The field with the file of sound that a record's text was said in; empty: records have none.
+  virtual std::string sound_key() const { return {}; }
   /// Why there is no training on such data; empty: there is.
   virtual std::string why_no_training() const { return {}; }
   /// What several keys must be together.

@@ -11,6 +11,7 @@
 #include "bora/data/chat_processor.h"
 #include "bora/data/config.h"
 #include "bora/data/prebuilt_processor.h"
+#include "bora/data/speech_processor.h"
 #include "bora/data/supervised_processor.h"
 #include "bora/data/tokenizer_processor.h"
 
@@ -38,6 +39,7 @@ std::unique_ptr<store::Processor> make_chat(const ConversationFormat& format,
 store::TextFormat text_format(const FormatChoice& format) {
   store::TextFormat out;
   if (const auto* text = format.config.get_if<TextFormat>()) out.text_key = text->text_key;
+  if (const auto* speech = format.config.get_if<SpeechFormat>()) out.text_key = speech->text_key;
   out.invalid_utf8 = store::parse_invalid_text(format->invalid_utf8);
   return out;
 }
@@ -125,6 +127,27 @@ std::unique_ptr<store::Processor> PrebuiltFormat::make(const DataConfig&, const 
 
 std::unique_ptr<store::Processor> PrebuiltFormat::make_for_ids(std::int64_t vocab_size) const {
   return std::make_unique<PrebuiltProcessor>(vocab_size, input_ids_key, loss_weights_key);
+}
+
+void SpeechFormat::bind(Binder& b) {
+  b.field(
+      "audio_key", audio_key,
+      "the field with the file of sound, WAV or FLAC; its path begins at the folder of the record's file");
+  b.field("text_key", text_key, "the field with what is said");
+  b.field("language", language, "of all records, as en: the token <|en|> before each text");
+  b.field("task", task, "of all records: the token <|transcribe|> or <|translate|> before each text");
+}
+
+void SpeechFormat::check(Binder& b) const {
+  if (is_concatenated() || pack_rules(1).max_segments != 1)
+    b.problem("pack", "each text belongs to its sound: pad is the only choice");
+  if (slice_strategy && *slice_strategy != "raise")
+    b.problem("slice_strategy", "a text is never cut from its sound: raise is the only choice");
+}
+
+std::unique_ptr<store::Processor> SpeechFormat::make(const DataConfig&, const Tokenizer& tokenizer) const {
+  return std::make_unique<SpeechProcessor>(tokenizer,
+                                           SpeechProcessor::Fields{audio_key, text_key, language, task});
 }
 
 std::optional<std::int64_t> parse_date(std::string_view text) {

@@ -77,6 +77,17 @@ struct PrebuiltFormat : FormatConfig {
   std::unique_ptr<store::Processor> make_for_ids(std::int64_t vocab_size) const override;
 };
 
+/// A file of sound with its text, for models of speech. (`type: speech`)
+struct SpeechFormat : FormatConfig {
+  std::string audio_key = "audio", text_key = "text";
+  std::optional<std::string> language, task;  ///< "en", "transcribe": tokens before each text
+
+  void bind(Binder& b);
+  void check(Binder& b) const override;
+  std::unique_ptr<store::Processor> make(const DataConfig& data, const Tokenizer& tokenizer) const override;
+  std::string sound_key() const override { return audio_key; }
+};
+
 /// How files of such records are read.
 store::TextFormat text_format(const FormatChoice& format);
 

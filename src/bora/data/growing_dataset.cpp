@@ -60,10 +60,12 @@ class Growing final : public Dataset {
 
 class Late final : public Dataset {
  public:
-  Late(std::int64_t seq_len, std::function<DatasetPtr()> make) : seq_len_(seq_len), make_(std::move(make)) {}
+  Late(const SequenceShape& shape, std::function<DatasetPtr()> make)
+      : shape_(shape), make_(std::move(make)) {}
 
   std::int64_t size() const override { return made()->size(); }
-  std::int64_t seq_len() const override { return seq_len_; }
+  std::int64_t seq_len() const override { return shape_.seq_len; }
+  SoundShape sound() const override { return shape_.sound; }
   std::int32_t read(std::int64_t index, const Row& row) const override { return made()->read(index, row); }
 
  private:
@@ -73,7 +75,7 @@ class Late final : public Dataset {
     return made_;
   }
 
-  std::int64_t seq_len_;
+  SequenceShape shape_;
   std::function<DatasetPtr()> make_;
   mutable std::mutex mutex_;  // guards made_
   mutable DatasetPtr made_;
@@ -85,8 +87,8 @@ DatasetPtr endless_growing(GrowingSource source, const Shuffle& shuffle, const K
   return std::make_shared<Growing>(std::move(source), shuffle, key);
 }
 
-DatasetPtr late(std::int64_t seq_len, std::function<DatasetPtr()> make) {
-  return std::make_shared<Late>(seq_len, std::move(make));
+DatasetPtr late(const SequenceShape& shape, std::function<DatasetPtr()> make) {
+  return std::make_shared<Late>(shape, std::move(make));
 }
 
 }  // namespace bora::data

@@ -30,6 +30,6 @@ struct GrowingSource {
 DatasetPtr endless_growing(GrowingSource source, const Shuffle& shuffle, const Key& key);
 
 /// A dataset that is made when something of it is wanted: its size, too, comes when that can be made.
-DatasetPtr late(std::int64_t seq_len, std::function<DatasetPtr()> make);
+DatasetPtr late(const SequenceShape& shape, std::function<DatasetPtr()> make);
 
 }  // namespace bora::data

@@ -10,9 +10,10 @@
 namespace bora::data {
 namespace {
 
-Batch padding(std::int64_t step, std::int64_t rows, std::int64_t seq_len) {
-  Batch out{.step = step, .sequences = rows, .seq_len = seq_len};
-  const auto n = static_cast<std::size_t>(rows), size = n * static_cast<std::size_t>(seq_len);
+Batch padding(const Dataset& dataset, std::int64_t step, std::int64_t rows) {
+  Batch out{.step = step, .sequences = rows, .seq_len = dataset.seq_len(), .sound = dataset.sound()};
+  const auto n = static_cast<std::size_t>(rows), size = n * static_cast<std::size_t>(out.seq_len);
+  out.features.assign(n * static_cast<std::size_t>(out.sound.size()), 0.0F);
   out.tokens.assign(size, 0);
   out.segments.assign(size, -1);
   out.loss_weights.assign(size, 0.0F);
@@ -20,10 +21,16 @@ Batch padding(std::int64_t step, std::int64_t rows, std::int64_t seq_len) {
   return out;
 }
 
+std::span<float> features_of(Batch& batch, std::size_t row) {
+  const auto size = static_cast<std::size_t>(batch.sound.size());
+  return std::span(batch.features).subspan(row * size, size);
+}
+
 void read_row(const Dataset& dataset, std::int64_t index, Batch& into, std::size_t row) {
   const auto length = static_cast<std::size_t>(into.seq_len);
   const auto part = [&](auto& values) { return std::span(values).subspan(row * length, length); };
-  into.sources[row] = dataset.read(index, {part(into.tokens), part(into.segments), part(into.loss_weights)});
+  into.sources[row] = dataset.read(
+      index, {part(into.tokens), part(into.segments), part(into.loss_weights), features_of(into, row)});
 }
 
 }  // namespace
@@ -38,14 +45,14 @@ void set_next_token_targets(Batch& batch) {
 }
 
 Batch read_batch(const Dataset& dataset, std::int64_t first, std::int64_t count) {
-  Batch out = padding(0, count, dataset.seq_len());
+  Batch out = padding(dataset, 0, count);
   for (std::int64_t i = 0; i < count; ++i) read_row(dataset, first + i, out, static_cast<std::size_t>(i));
   set_next_token_targets(out);
   return out;
 }
 
-Loader::Loader(DatasetPtr dataset, BatchSchedule schedule)
-    : dataset_(std::move(dataset)), schedule_(std::move(schedule)) {
+Loader::Loader(DatasetPtr dataset, BatchSchedule schedule, std::optional<Augmentation> augmentation)
+    : dataset_(std::move(dataset)), schedule_(std::move(schedule)), augmentation_(std::move(augmentation)) {
   if (dataset_->size() < 1) fail(ErrorKind::InvalidArgument, "loader: the dataset has no sequence");
 }
 
@@ -69,10 +76,14 @@ Batch Loader::read(std::int64_t step, RowRange rows, const Wanted& wanted) const
          rows.end, size, step);
   }
   const std::int64_t first = schedule_.offset(step) + rows.begin;
-  Batch out = padding(step, rows.end - rows.begin, dataset_->seq_len());
+  Batch out = padding(*dataset_, step, rows.end - rows.begin);
   for (std::int64_t i = 0; i < out.sequences && first + i < dataset_->size(); ++i) {
-    if (!wanted || wanted(rows.begin + i, size))
-      read_row(*dataset_, first + i, out, static_cast<std::size_t>(i));
+    if (wanted && !wanted(rows.begin + i, size)) continue;
+    const auto row = static_cast<std::size_t>(i);
+    read_row(*dataset_, first + i, out, row);
+    if (augmentation_ && out.sound.size() > 0)
+      augment(augmentation_->stripes, out.sound,
+              augmentation_->key.fold(static_cast<std::uint64_t>(first + i)), features_of(out, row));
   }
   set_next_token_targets(out);
   return out;

@@ -3,10 +3,12 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "bora/data/batch_schedule.h"
 #include "bora/data/dataset.h"
+#include "bora/data/spec_augment.h"
 
 namespace bora::data {
 
@@ -25,6 +27,8 @@ struct Batch {
   std::vector<std::int32_t> tokens, targets, segments;  ///< [row, position]; padding: 0, 0 and -1
   std::vector<float> loss_weights;                      ///< [row, position]; padding: 0
   std::vector<std::int32_t> sources;                    ///< [row]; padding: -1
+  SoundShape sound = {};
+  std::vector<float> features = {};  ///< [row, mel bin, frame]; padding: 0
   bool operator==(const Batch&) const = default;
 };
 
@@ -34,12 +38,19 @@ void set_next_token_targets(Batch& batch);
 /// Sequences [first, first + count) of a dataset.
 Batch read_batch(const Dataset& dataset, std::int64_t first, std::int64_t count);
 
-/// Batches of a dataset: batch(step) depends on the dataset, the schedule and the step alone, so that a run
-/// may start at any step. Any number of threads may call it.
+/// How features of sound are changed in training: each row's are drawn by the key and by the number of its
+/// sequence, counted from step 0.
+struct Augmentation {
+  SpecAugment stripes;
+  Key key;
+};
+
+/// Batches of a dataset: batch(step) depends on the dataset, the schedule, the augmentation and the step alone,
+/// so that a run may start at any step. Any number of threads may call it.
 class Loader {
  public:
   /// Errors: InvalidArgument if the dataset is empty.
-  Loader(DatasetPtr dataset, BatchSchedule schedule);
+  Loader(DatasetPtr dataset, BatchSchedule schedule, std::optional<Augmentation> augmentation = {});
 
   const Dataset& dataset() const { return *dataset_; }
   const BatchSchedule& schedule() const { return schedule_; }
@@ -58,6 +69,7 @@ class Loader {
   Batch read(std::int64_t step, RowRange rows, const Wanted& wanted) const;
   DatasetPtr dataset_;
   BatchSchedule schedule_;
+  std::optional<Augmentation> augmentation_;
 };
 
 }  // namespace bora::data

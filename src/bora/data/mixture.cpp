@@ -110,6 +110,10 @@ Mixture::Mixture(std::vector<Source> sources, const std::vector<MixtureStage>& s
       fail(ErrorKind::InvalidArgument, "mixture: sequences have {} tokens in {} but {} in {}", seq_len(),
            sources_.front().name, source.dataset->seq_len(), source.name);
     }
+    if (source.dataset->sound() != sound()) {
+      fail(ErrorKind::InvalidArgument, "mixture: the sound of {} has other features than that of {}",
+           source.name, sources_.front().name);
+    }
   }
   check_starts(stages, block_size);
   for (const auto& given : stages) {

@@ -61,13 +61,14 @@ class Mixture final : public Dataset {
 
   /// Errors: Config if stages do not start at 0, grow, and fall on multiples of block_size; if a weight is
   /// negative or all of a stage are zero; if block_size is not in [1, 65535]. InvalidArgument if sources are
-  /// empty or of different lengths, or if a limit is below 1. Config if a source that should be exhausted is
+  /// empty, or of different lengths or sounds, or if a limit is below 1. Config if a source that should be exhausted is
   /// never read.
   Mixture(std::vector<Source> sources, const std::vector<MixtureStage>& stages, std::int64_t block_size,
           const Key& key, StopStrategy stop = StopStrategy::Restart);
 
   std::int64_t size() const override { return size_; }
   std::int64_t seq_len() const override { return sources_.front().dataset->seq_len(); }
+  SoundShape sound() const override { return sources_.front().dataset->sound(); }
   std::int32_t read(std::int64_t index, const Row& row) const override;
 
   /// Errors: InvalidArgument for a sequence that does not exist.

@@ -7,11 +7,16 @@
 #include "bora/base/error.h"
 #include "bora/base/log.h"
 #include "bora/data/epochs.h"
+#include "bora/data/formats.h"
 #include "bora/data/growing_dataset.h"
 #include "bora/data/packed_dataset.h"
+#include "bora/data/speech_dataset.h"
+#include "bora/store/urls.h"
 
 namespace bora::data {
 namespace {
+
+constexpr std::string_view kTraining = "training";
 
 /// One data set's sequences, cut as the configuration says.
 struct Parts {
@@ -20,10 +25,10 @@ struct Parts {
 
 class Assembly : public std::enable_shared_from_this<Assembly> {
  public:
-  Assembly(DataConfig config, std::int64_t seq_len, const TokenRules& rules, const BatchSchedule& schedule,
-           Warn warn)
+  Assembly(DataConfig config, const SequenceShape& shape, const TokenRules& rules,
+           const BatchSchedule& schedule, Warn warn)
       : config_(std::move(config)),
-        seq_len_(seq_len),
+        shape_(shape),
         rules_(rules),
         schedule_(schedule),
         warn_(std::move(warn)) {
@@ -37,7 +42,7 @@ class Assembly : public std::enable_shared_from_this<Assembly> {
       fail(ErrorKind::Config,
            "data: {} has {} tokens, fewer than one sequence of {}\nhint: more text, or a smaller "
            "model.seq_len",
-           name, cache->num_tokens(), seq_len_);
+           name, cache->num_tokens(), shape_.seq_len);
     }
     return dataset;
   }
@@ -48,7 +53,7 @@ class Assembly : public std::enable_shared_from_this<Assembly> {
   }
 
   Parts parts(const std::shared_ptr<const store::TokenCache>& cache, const std::string& name) const {
-    DatasetPtr train = whole(cache, name, "training");
+    DatasetPtr train = whole(cache, name, kTraining);
     Parts parts;
     if (config_.shuffle_before_trainval_split && find(config_.num_validation_sequences, name)) {
       train = shuffled(train, {"full", FullShuffle()}, Key::from_seed(0).fold(name));
@@ -67,7 +72,7 @@ class Assembly : public std::enable_shared_from_this<Assembly> {
   }
 
   DatasetPtr growing(const SourceCaches& caches, const Key& key) const {
-    GrowingSource source{caches.growing, seq_len_, held_back(caches.name), batches(caches.name),
+    GrowingSource source{caches.growing, shape_.seq_len, held_back(caches.name), batches(caches.name),
                          [self = shared_from_this(), name = caches.name](const auto& cache) {
                            return self->parts(cache, name).train;
                          }};
@@ -75,13 +80,13 @@ class Assembly : public std::enable_shared_from_this<Assembly> {
   }
 
   DatasetPtr growing_held_back(const SourceCaches& caches) const {
-    return late(seq_len_, [self = shared_from_this(), cache = caches.growing, name = caches.name] {
+    return late(shape_, [self = shared_from_this(), cache = caches.growing, name = caches.name] {
       return self->parts(cache->whole(), name).held_back;
     });
   }
 
   DatasetPtr growing_validation(const SourceCaches& caches) const {
-    return late(seq_len_, [self = shared_from_this(), cache = caches.growing_validation, name = caches.name] {
+    return late(shape_, [self = shared_from_this(), cache = caches.growing_validation, name = caches.name] {
       return self->validation(cache->whole(), name);
     });
   }
@@ -94,25 +99,46 @@ class Assembly : public std::enable_shared_from_this<Assembly> {
  private:
   DatasetPtr sequences(const std::shared_ptr<const store::TokenCache>& cache, const std::string& name,
                        std::string_view use) const {
-    const FormatConfig& format = *format_of(name).config;
-    if (format.is_concatenated()) return std::make_shared<TokenDataset>(cache, seq_len_, rules_);
-    const PackRules pack = format.pack_rules(seq_len_);
+    const FormatConfig& format = *source_of(name).format.config;
+    require_sound(name, !format.sound_key().empty());
+    if (format.is_concatenated()) return std::make_shared<TokenDataset>(cache, shape_.seq_len, rules_);
+    const PackRules pack = format.pack_rules(shape_.seq_len);
     auto dataset = in_context(fmt::format("data set {}", name),
                               [&] { return std::make_shared<PackedDataset>(cache, pack, rules_); });
     if (dataset->overlong() > 0) {
       warn_(
           fmt::format("data set {}, {}: {} of {} documents are longer than a sequence of {}; {} of {} tokens "
                       "are left out",
-                      name, use, dataset->overlong(), cache->num_documents(), seq_len_,
+                      name, use, dataset->overlong(), cache->num_documents(), shape_.seq_len,
                       dataset->lost_tokens(), cache->num_tokens()));
     }
-    return dataset;
+    if (format.sound_key().empty()) return dataset;
+    return in_context(fmt::format("data set {}", name), [&]() -> DatasetPtr {
+      return std::make_shared<SpeechDataset>(dataset, sounds_of_source(name, use), shape_.sound);
+    });
   }
 
-  const FormatChoice& format_of(const std::string& name) const {
+  void require_sound(const std::string& name, bool is_speech) const {
+    const bool hears = shape_.sound.size() > 0;
+    if (hears == is_speech) return;
+    fail(ErrorKind::Config, "data set {}: {}\nhint: {}", name,
+         hears ? "records of text, but the model hears sound" : "records of speech, but the model reads text",
+         hears ? "format: {type: speech}" : "model.type: whisper, or another format");
+  }
+
+  std::vector<std::string> sounds_of_source(const std::string& name, std::string_view use) const {
+    const SourceConfig& source = source_of(name);
+    const bool trained = use == kTraining;
+    const auto files = store::expand_urls(trained ? source.train_urls : source.validation_urls,
+                                          trained ? store::Split::Train : store::Split::Validation,
+                                          config_.download_options());
+    return sounds_of(files, text_format(source.format), source.format->sound_key());
+  }
+
+  const SourceConfig& source_of(const std::string& name) const {
     const auto at = std::find_if(config_.configs.begin(), config_.configs.end(),
                                  [&](const auto& entry) { return entry.first == name; });
-    return at == config_.configs.end() ? config_.single.format : at->second.format;
+    return at == config_.configs.end() ? config_.single : at->second;
   }
 
   /// The sequences of max_train_batches.
@@ -133,7 +159,7 @@ class Assembly : public std::enable_shared_from_this<Assembly> {
   }
 
   DataConfig config_;
-  std::int64_t seq_len_;
+  SequenceShape shape_;
   TokenRules rules_;
   BatchSchedule schedule_;
   Warn warn_;
@@ -197,9 +223,9 @@ StopStrategy stop_strategy_of(const DataConfig& config) {
 void log_one_warning(const std::string& text) { log_warning("{}", text); }
 
 Datasets make_datasets(const DataConfig& config, const std::vector<SourceCaches>& caches,
-                       std::int64_t seq_len, const TokenRules& rules, const BatchSchedule& schedule,
+                       const SequenceShape& shape, const TokenRules& rules, const BatchSchedule& schedule,
                        const Key& key, const Warn& warn) {
-  const auto assembly = std::make_shared<const Assembly>(config, seq_len, rules, schedule, warn);
+  const auto assembly = std::make_shared<const Assembly>(config, shape, rules, schedule, warn);
   Datasets out;
   std::vector<Mixture::Source> sources;
   std::vector<std::int64_t> sizes;

@@ -39,9 +39,9 @@ void log_one_warning(const std::string& text);  ///< log_warning
 /// on nothing but the set's name and size. Of caches that are growing the sequences are the same: reading one
 /// waits until it is there, and asking for the size of what is evaluated on waits for the whole cache.
 /// What a person should know goes to `warn`. Errors: Config if a set is too small for one sequence, or for
-/// what is held back.
+/// what is held back; if it has sound and the shape none, or the other way round; those of sounds_of.
 Datasets make_datasets(const DataConfig& config, const std::vector<SourceCaches>& caches,
-                       std::int64_t seq_len, const TokenRules& rules, const BatchSchedule& schedule,
+                       const SequenceShape& shape, const TokenRules& rules, const BatchSchedule& schedule,
                        const Key& key, const Warn& warn = log_one_warning);
 
 }  // namespace bora::data

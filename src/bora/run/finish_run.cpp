@@ -81,12 +81,14 @@ void finish_run(const LmConfig& config, const RunPlace& place, const RunTimes& t
 void show_next(const LmConfig& config, const RunPlace& place, track::Console& console) {
   const auto program = program_word();
   const auto step = path_join(place.directory, fmt::format("step-{}", config.trainer.num_train_steps));
+  const bool hears = config.model.config->shape(1).hears();
   std::vector<std::string> commands = {
-      fmt::format("{} generate {} \"The moon is\"", program, shell_word(place.directory)),
+      fmt::format("{} {} {} {}", program, hears ? "transcribe" : "generate", shell_word(place.directory),
+                  hears ? "my.wav" : "\"The moon is\""),
       fmt::format("{} inspect {}", program, shell_word(step))};
   if (place.command.find("--data.train_urls=") == std::string::npos)
-    commands.push_back(
-        fmt::format("{} train {} --data.train_urls='[\"my/*.txt\"]' --fresh", program, place.command));
+    commands.push_back(fmt::format("{} train {} --data.train_urls='[\"my/{}\"]' --fresh", program,
+                                   place.command, hears ? "train.jsonl" : "*.txt"));
   console.next(commands);
 }
 

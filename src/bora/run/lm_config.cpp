@@ -243,6 +243,34 @@ void choose_cache_folder(const ConfigTree& tree, data::DataConfig& data) {
 
 }  // namespace
 
+namespace {
+
+// A model that hears has records of speech where the configuration does not say what they are.
+void hear_records(const ConfigTree& tree, LmConfig& config, std::vector<ConfigProblem>& problems) {
+  const bool hears = config.model.config->shape(1).hears();
+  const auto settle = [&](const std::string& key, data::SourceConfig& source) {
+    const bool given = tree.scalar(key + ".type").has_value();
+    if (hears && !given && source.format.type == data::FormatChoice().type)
+      source.format = data::FormatChoice("speech");
+    if (hears == !source.format->sound_key().empty()) return;
+    problems.push_back({tree.where(key), key + ".type",
+                        hears
+                            ? fmt::format("{}, but a model of type {} hears sound; format: {{type: speech}}",
+                                          source.format.type, config.model.config->type())
+                            : "speech is for models that hear sound; model.type: whisper"});
+  };
+  if (config.data.configs.empty()) settle("data.format", config.data.single);
+  for (auto& [name, source] : config.data.configs) settle("data.configs." + name + ".format", source);
+  if (hears && !config.sample.prompts.empty())
+    problems.push_back({tree.where("sample.prompts"), "sample.prompts",
+                        "a model of speech writes what it hears and continues no text; leave it out"});
+  if (!hears && config.data.spec_augment)
+    problems.push_back({tree.where("data.spec_augment"), "data.spec_augment",
+                        "is for models that hear sound; model.type: whisper"});
+}
+
+}  // namespace
+
 LoadedConfig load_config(const std::vector<std::string>& paths,
                          const std::vector<std::pair<std::string, std::string>>& overrides) {
   LoadedConfig out;
@@ -256,6 +284,7 @@ LoadedConfig load_config(const std::vector<std::string>& paths,
   out.name = out.name.substr(0, out.name.find('.'));
   auto problems = read_config(out.tree, out.config);
   prefer_own_files(out.config.data);
+  if (problems.empty()) hear_records(out.tree, out.config, problems);
   choose_cache_folder(out.tree, out.config.data);
   if (out.config.epoch > 0 && !out.config.data.max_epochs) out.config.data.max_epochs = out.config.epoch;
   if (!problems.empty()) throw Error(ErrorKind::Config, format_problems(out.first_file, problems));

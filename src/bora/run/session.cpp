@@ -55,6 +55,9 @@ track::FlopsModel flops_model(const nn::ModelShape& s, std::int64_t seq_len) {
 
 std::unique_ptr<track::ThroughputMeter> meter_of(const nn::ModelShape& shape, std::int64_t seq_len,
                                                  const Peak& peak) {
+  if (shape.hears())
+    return std::make_unique<track::ThroughputMeter>(
+        track::ThroughputOptions{});  // its encoder's work is not counted
   const auto flops = flops_model(shape, seq_len);
   return std::make_unique<track::ThroughputMeter>(track::ThroughputOptions{
       .flops_per_token = track::training_flops_per_token(flops),
@@ -62,6 +65,12 @@ std::unique_ptr<track::ThroughputMeter> meter_of(const nn::ModelShape& shape, st
       .flops_per_token_palm =
           track::palm_flops_per_token(track::active_parameters(flops, shape.tied_head), flops),
       .peak_flops = peak.per_second});
+}
+
+std::optional<data::Augmentation> augmentation_of(const LmConfig& config) {
+  if (!config.data.spec_augment) return std::nullopt;
+  const auto seed = static_cast<std::uint64_t>(config.data_seed.value_or(config.trainer.seed));
+  return data::Augmentation{*config.data.spec_augment, Key::from_seed(seed).fold("spec_augment")};
 }
 
 train::TrainerOptions trainer_options(const LmConfig& config, std::int64_t lanes) {
@@ -95,7 +104,7 @@ void Session::meet(std::string_view activity, double patience) {
 }
 
 void Session::prepare() {
-  text_ = prepare_text(config(), place_, config().model.config->seq_len(), console_, tokenizer_,
+  text_ = prepare_text(config(), place_, sequences_of(config().model.config->shape(1)), console_, tokenizer_,
                        text_team(*workers_), Caches::Growing);
   require_training_data(*text_);
   end_with_the_data();
@@ -197,9 +206,10 @@ train::Outcome Session::train(std::span<Hook* const> hooks) {
 data::Prefetcher& Session::prefetcher() {
   if (!prefetcher_)
     prefetcher_ = std::make_unique<data::Prefetcher>(
-        data::Loader(text_->datasets.train, config().trainer.batch_schedule()), trainer_->next_step(),
-        data::PrefetchOptions{
-            .wanted = [this](std::int64_t row, std::int64_t size) { return trainer_->computes(row, size); }});
+        data::Loader(text_->datasets.train, config().trainer.batch_schedule(), augmentation_of(config())),
+        trainer_->next_step(), data::PrefetchOptions{.wanted = [this](std::int64_t row, std::int64_t size) {
+          return trainer_->computes(row, size);
+        }});
   return *prefetcher_;
 }
 

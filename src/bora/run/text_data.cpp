@@ -263,7 +263,11 @@ std::string describe_caches(const std::vector<data::SourceCaches>& caches) {
   return of_text > 0 ? fmt::format("{} · {:.2f} bytes each", all, bytes / of_text) : all;
 }
 
-TextData prepare_text(const LmConfig& config, const RunPlace& place, std::int64_t seq_len,
+data::SequenceShape sequences_of(const nn::ModelShape& shape) {
+  return {shape.seq_len, {shape.mel_bins, shape.frames}};
+}
+
+TextData prepare_text(const LmConfig& config, const RunPlace& place, const data::SequenceShape& shape,
                       track::Console& console, const std::optional<Tokenizer>& given, const TextTeam& team,
                       Caches caches) {
   const bool first = team.caches.worker == 0;
@@ -280,7 +284,7 @@ TextData prepare_text(const LmConfig& config, const RunPlace& place, std::int64_
   const data::TokenRules rules{.ignore_token_id = static_cast<std::int32_t>(resolved.ignore_token_id)};
   auto seed = static_cast<std::uint64_t>(config.data_seed.value_or(config.trainer.seed));
   text.datasets =
-      data::make_datasets(resolved, text.caches, seq_len, rules, config.trainer.batch_schedule(),
+      data::make_datasets(resolved, text.caches, shape, rules, config.trainer.batch_schedule(),
                           Key::from_seed(seed).fold("data"), first ? data::log_one_warning : no_warning);
   return text;
 }

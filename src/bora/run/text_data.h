@@ -38,9 +38,12 @@ enum class Caches {
   Growing,   ///< those that can be are read while they are being built: see GrowingText
 };
 
+/// The sequences that a model takes.
+data::SequenceShape sequences_of(const nn::ModelShape& shape);
+
 /// Fetches texts, trains or loads the tokenizer (unless one is given), builds missing token caches, and makes
 /// the datasets; reports each step on the console.
-TextData prepare_text(const LmConfig& config, const RunPlace& place, std::int64_t seq_len,
+TextData prepare_text(const LmConfig& config, const RunPlace& place, const data::SequenceShape& shape,
                       track::Console& console, const std::optional<Tokenizer>& tokenizer,
                       const TextTeam& team = {}, Caches caches = Caches::Complete);
 

@@ -120,11 +120,14 @@ double unigram_entropy(const data::Dataset& set, std::int64_t sequences, std::in
   std::vector<double> counts(static_cast<std::size_t>(vocab_size));
   sequences = std::min(sequences, set.size());
   double total = 0;
+  const auto length = static_cast<std::size_t>(set.seq_len());
+  std::vector<std::int32_t> tokens(length), segments(length);
+  std::vector<float> weights(length);
   for (std::int64_t i = 0; i < sequences; ++i) {
-    const auto row = data::read_batch(set, i, 1);
-    for (std::size_t t = 0; t < row.tokens.size(); ++t) {
-      if (row.segments[t] < 0) continue;
-      const auto id = row.tokens[t];
+    set.read(i, {tokens, segments, weights});
+    for (std::size_t t = 0; t < length; ++t) {
+      if (segments[t] < 0) continue;
+      const auto id = tokens[t];
       if (id < 0 || id >= vocab_size) {
         fail(ErrorKind::InvalidArgument, "data: sequence {} holds id {}, outside of the vocabulary of {}", i,
              id, vocab_size);

@@ -27,8 +27,17 @@ nn::TokenBatch token_batch(const data::Batch& batch, std::int64_t first, std::in
                      core::from_data(shape, std::span<const std::int32_t>(part(batch.targets))),
                      core::from_data(shape, std::span<const float>(part(batch.loss_weights))),
                      {}};
-  if (!batch.segments.empty())
+  const auto size = batch.sound.size();
+  if (size > 0) {  // one text a row: nothing is kept apart
+    constexpr std::array<std::string_view, 3> of_sound{"batch", "mel", "frame"};
+    const std::array<std::int64_t, 3> sound{count, batch.sound.mel_bins, batch.sound.frames};
+    const auto features =
+        std::span<const float>(batch.features)
+            .subspan(static_cast<std::size_t>(first * size), static_cast<std::size_t>(count * size));
+    out.features = core::from_data({of_sound, sound}, features);
+  } else if (!batch.segments.empty()) {
     out.segments = core::from_data(shape, std::span<const std::int32_t>(part(batch.segments)));
+  }
   return out;
 }
 
