@@ -14,6 +14,8 @@ int run_launch(const Arguments& arguments);
 int run_eval(const Arguments& arguments);
 int run_generate(const Arguments& arguments);
 int run_chat(const Arguments& arguments);
+int run_transcribe(const Arguments& arguments);
+int run_wer(const Arguments& arguments);
 int run_train_tokenizer(const Arguments& arguments);
 int run_tokenize(const Arguments& arguments);
 int run_cache(const Arguments& arguments);

@@ -13,8 +13,8 @@
 namespace bora::cli {
 namespace {
 
-constexpr std::array<std::string_view, 7> kOfRuns = {"eval",    "generate", "chat", "export",
-                                                     "inspect", "report",   "diff"};
+constexpr std::array<std::string_view, 8> kOfRuns = {"eval",   "generate", "chat",   "transcribe",
+                                                     "export", "inspect",  "report", "diff"};
 
 bool is_of_runs(const std::string& command) {
   return std::find(kOfRuns.begin(), kOfRuns.end(), command) != kOfRuns.end();

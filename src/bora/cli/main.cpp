@@ -31,6 +31,8 @@ const std::vector<Command>& commands() {
       {"eval", "evaluate a checkpoint or a Hugging Face model on each data source", run_eval},
       {"generate", "continue a text", run_generate},
       {"chat", "talk with a model by its chat template", run_chat},
+      {"transcribe", "write what is said in files of sound", run_transcribe},
+      {"wer", "word error rate of what was heard against what was said", run_wer},
       {"train-tokenizer", "train a byte-level BPE tokenizer on text files", run_train_tokenizer},
       {"tokenize", "turn text into ids and back", run_tokenize},
       {"cache", "build or check the token cache of a configuration", run_cache},
