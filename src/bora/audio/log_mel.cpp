@@ -76,30 +76,40 @@ std::size_t smallest_factor(std::size_t n) {
   return n;
 }
 
+Complex times(const Complex& a, const Complex& b) {  // of finite numbers
+  return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
+}
+
 // The discrete Fourier transform of in[0], in[stride], ..., n of them; stride * n == roots.size(). By Cooley
 // and Tukey: as many transforms as n's smallest factor, of every so many-th input, and their sums.
 std::vector<Complex> transform(const double* in, std::size_t n, std::size_t stride,
                                const std::vector<Complex>& roots) {
   const std::size_t factor = smallest_factor(n), part = n / factor;
   std::vector<Complex> out(n), parts;
+  const auto next = [n](std::size_t turn, std::size_t by) {
+    return turn + by < n ? turn + by : turn + by - n;
+  };
   if (part == 1) {
-    for (std::size_t r = 0; r < n; ++r) parts.emplace_back(in[r * stride]);
-  } else {
-    for (std::size_t r = 0; r < factor; ++r) {
-      const auto one = transform(in + r * stride, part, stride * factor, roots);
-      parts.insert(parts.end(), one.begin(), one.end());
-    }
+    for (std::size_t k = 0; k < n; ++k)
+      for (std::size_t r = 0, turn = 0; r < n; ++r, turn = next(turn, k))
+        out[k] += roots[turn * stride] * in[r * stride];
+    return out;
   }
-  for (std::size_t k = 0, within = 0; k < n; ++k, within = within + 1 == part ? 0 : within + 1) {
-    double re = 0, im = 0;
-    std::size_t turn = 0;  // r * k modulo n
-    for (std::size_t r = 0; r < factor; ++r, turn = turn + k < n ? turn + k : turn + k - n) {
-      const Complex w = roots[turn * stride], x = parts[r * part + within];
-      re += w.real() * x.real() - w.imag() * x.imag();
-      im += w.real() * x.imag() + w.imag() * x.real();
-    }
-    out[k] = {re, im};
+  for (std::size_t r = 0; r < factor; ++r) {
+    const auto one = transform(in + r * stride, part, stride * factor, roots);
+    parts.insert(parts.end(), one.begin(), one.end());
   }
+  if (factor == 2) {  // the roots of the second half are those of the first, negated
+    for (std::size_t k = 0; k < part; ++k) {
+      const Complex turned = times(roots[k * stride], parts[part + k]);
+      out[k] = parts[k] + turned;
+      out[part + k] = parts[k] - turned;
+    }
+    return out;
+  }
+  for (std::size_t k = 0; k < n; ++k)
+    for (std::size_t r = 0, turn = 0; r < factor; ++r, turn = next(turn, k))
+      out[k] += times(roots[turn * stride], parts[r * part + k % part]);
   return out;
 }
 
@@ -183,6 +193,8 @@ std::vector<double> LogMel::power(std::span<const double> mirrored, std::int64_t
   std::vector<double> windowed(window_.size());
   const double* first = mirrored.data() + frame * config_.hop_length;
   for (std::size_t i = 0; i < windowed.size(); ++i) windowed[i] = first[i] * window_[i];
+  if (std::all_of(windowed.begin(), windowed.end(), [](double x) { return x == 0; }))
+    return std::vector<double>(windowed.size() / 2 + 1);  // what a chunk is filled up with
   const auto spectrum = transform(windowed.data(), windowed.size(), 1, roots_);
   std::vector<double> out(windowed.size() / 2 + 1);
   for (std::size_t k = 0; k < out.size(); ++k) out[k] = std::norm(spectrum[k]);
