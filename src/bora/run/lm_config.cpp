@@ -237,8 +237,11 @@ void choose_cache_folder(const ConfigTree& tree, data::DataConfig& data) {
                   ? fmt::format("{}-{}", data.train_tokenizer->kind, data.train_tokenizer->vocab_size)
                   : base_name(data.tokenizer);
   std::erase_if(word, [](char c) { return c == '/' || c == ' ' || static_cast<unsigned char>(c) < 0x20; });
-  data.cache_dir =
-      path_join("cache", fmt::format("{}-{}", word, hash128(config_identity(tokens)).hex().substr(0, 8)));
+  // A key that came after folders were first named: those from before are found.
+  auto decides = config_identity(tokens);
+  constexpr std::string_view kLater = "spec_augment: null\n";
+  if (const auto at = decides.find(kLater); at != decides.npos) decides.erase(at, kLater.size());
+  data.cache_dir = path_join("cache", fmt::format("{}-{}", word, hash128(decides).hex().substr(0, 8)));
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ std::optional<std::string> given_id(const train::TrainerConfig& trainer) {
 
 // Keys that came after runs were first named. At these values they are left out of the name, so that a run
 // that began before is found.
-constexpr std::array<std::string_view, 12> kLaterKeys = {"allow_private_addresses: false",
+constexpr std::array<std::string_view, 13> kLaterKeys = {"allow_private_addresses: false",
                                                          "chat_date: null",
                                                          "freeze: []",
                                                          "hybrid_norm: false",
@@ -35,6 +35,7 @@ constexpr std::array<std::string_view, 12> kLaterKeys = {"allow_private_addresse
                                                          "max_download: 100GB",
                                                          "peak_flops: auto",
                                                          "peft_save_path: null",
+                                                         "spec_augment: null",
                                                          "train_split: null",
                                                          "validation_split: null"};
 
