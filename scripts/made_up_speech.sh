@@ -6,7 +6,7 @@
 #
 # Speech that nobody speaks, for recipes/whisper_nano.yaml: FOLDER/train.jsonl and FOLDER/validation.jsonl with TRAIN
 # (600) and VALIDATION (60) sentences of one to three digits, and the sound of each, FOLDER/sounds/*.wav (8 bits, 8 kHz,
-# below two seconds). A digit is two syllables of its own, each of two tones; pitch, speed, pauses and noise differ from
+# below one second). A digit is two syllables of its own, each of two tones; pitch, speed, pauses and noise differ from
 # sentence to sentence. The same arguments make the same files.
 set -euo pipefail
 shopt -s inherit_errexit
@@ -61,13 +61,13 @@ BEGIN {
     file = sprintf("%s/%s%04d.raw", folder, name, s)
     samples = 0; text = ""
     pitch = between(0.95, 1.05); pace = between(0.85, 1.1)
-    pause(between(0.02, 0.1))
+    pause(between(0.01, 0.05))
     n = 1 + int(random() * 3)
     for (w = 0; w < n; w++) {
       digit = int(random() * 10)
-      syllable(pitch * (300 + 40 * digit), pitch * (1200 + 160 * (digit * 3 % 10)), 0.2 * pace)
-      syllable(pitch * (300 + 40 * (digit * 7 % 10)), pitch * (1200 + 160 * digit), 0.2 * pace)
-      pause(between(0.03, 0.08))
+      syllable(pitch * (300 + 40 * digit), pitch * (1200 + 160 * (digit * 3 % 10)), 0.11 * pace)
+      syllable(pitch * (300 + 40 * (digit * 7 % 10)), pitch * (1200 + 160 * digit), 0.11 * pace)
+      pause(between(0.01, 0.04))
       text = text (w ? " " : "") words[digit + 1]
     }
     if (samples % 2) say(0)  # chunks of WAV files have even sizes

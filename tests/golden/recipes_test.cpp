@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 
 #include "bora/base/file.h"
@@ -115,6 +116,14 @@ TEST_F(Recipes, OtherFamilies) {
               testing::ContainsRegex("^\" moon\" \\(id [0-9]+\\)\n    0   \".*\" -?[0-9.]+  \".*\n    1 "));
   EXPECT_THAT(senses.output,
               testing::AllOf(HasSubstr("\n    7   \""), testing::Not(HasSubstr("\n    8   \""))));
+}
+
+TEST_F(Recipes, WhisperNano) {
+  const auto made = BORA_SOURCE_DIR "/scripts/made_up_speech.sh " + folder_ + "/made_up_speech 24 4";
+  ASSERT_EQ(std::system(made.c_str()), 0);
+  const auto done = train("whisper_nano.yaml", {});
+  EXPECT_EQ(done.code, 0) << done.output;
+  EXPECT_THAT(done.output, HasSubstr("whisper · "));
 }
 
 }  // namespace
