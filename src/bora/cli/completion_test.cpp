@@ -64,7 +64,7 @@ class Completion : public testing::Test {
 
 TEST_F(Completion, OfBashOffersWhatTheProgramTakes) {
   if (!has_program("/bin/bash")) GTEST_SKIP() << "no bash here";
-  EXPECT_THAT(offered("bora tra"), ElementsAre("train", "train-tokenizer"));
+  EXPECT_THAT(offered("bora tra"), ElementsAre("train", "transcribe", "train-tokenizer"));
   EXPECT_THAT(offered("bora help ru"), ElementsAre("runs"));
   EXPECT_THAT(offered("bora train --dry"), ElementsAre("--dry_run"));
   EXPECT_THAT(offered("bora launch -n 2 -- train --acc"), ElementsAre("--accept_changes"));

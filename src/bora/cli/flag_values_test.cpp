@@ -26,6 +26,8 @@ const std::map<std::string, std::vector<std::string>>& beginnings() {
       {"eval", {"eval", "missing.yaml"}},
       {"generate", {"generate", "missing", "Once"}},
       {"chat", {"chat", "missing"}},
+      {"transcribe", {"transcribe", "missing", "missing.wav"}},
+      {"wer", {"wer", "missing.txt", "missing.txt"}},
       {"train-tokenizer", {"train-tokenizer", "missing.txt", "--out=out"}},
       {"tokenize", {"tokenize", "encode", "--tokenizer=missing"}},
       {"cache", {"cache", "missing"}},

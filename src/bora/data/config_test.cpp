@@ -164,7 +164,7 @@ TEST(DataConfig, WrongFormats) {
               HasSubstr("a pair is never cut: raise is the only choice"));
   EXPECT_THAT(wrong("{type: chats}"),
               HasSubstr("data.format.type = chats: chats is not built yet; did you mean `chat`?; available: "
-                        "text, chat, supervised, prebuilt, preference_chat"));
+                        "text, chat, supervised, prebuilt, speech, preference_chat"));
   EXPECT_THAT(wrong("{text_keys: x}"), HasSubstr("did you mean data.format.text_key?"));
 }
 

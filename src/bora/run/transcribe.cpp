@@ -112,7 +112,8 @@ std::int64_t Transcriber::write(std::span<const float> features, std::int64_t fr
   if (!timestamps) {
     const auto text = text_of(ids);
     append(out.text, text);
-    out.parts.push_back({begin, begin + frame * static_cast<double>(frames), std::string(trim(text)), ids});
+    out.parts.push_back({begin, std::min(begin + frame * static_cast<double>(frames), out.seconds),
+                         std::string(trim(text)), ids});
     return frames;
   }
   const auto heard_parts = infer::split_by_timestamps(tokens_, ids, frames);
