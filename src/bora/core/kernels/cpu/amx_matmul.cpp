@@ -196,17 +196,18 @@ void fetch(const float* from) {
   for (int line = 0; line < 16; ++line) _mm_prefetch(from + line * kLines, _MM_HINT_T0);
 }
 
-/// c [32, 32] = the product of two panels over `groups`.
-template <int kParts>
+/// c [32, 32] = the product of two panels over `groups`: three parts of both, three of the left side and one of the
+/// right, or one of both. What a part of zeros would add is left out, the rest comes in one order.
+template <int kLeft, int kRight>
 void tile(i64 groups, const float* left, const float* right, float* c, i64 c_stride) {
-  constexpr i64 kGroupTakes = kParts * kPart;
+  static_assert(kLeft == 3 || kRight == 1);
   _tile_zero(0);
   _tile_zero(1);
   _tile_zero(2);
   _tile_zero(3);
-  for (; groups > 0; --groups, left += kGroupTakes, right += kGroupTakes) {
-    const float* next = right + kGroupTakes;
-    if constexpr (kParts == 3) {  // each step loads one side anew
+  for (; groups > 0; --groups, left += kLeft * kPart, right += kRight * kPart) {
+    const float* next = right + kRight * kPart;
+    if constexpr (kRight == 3) {  // each step loads one side anew
       BORA_LOAD_LEFT(2);
       BORA_LOAD_RIGHT(0);
       BORA_MULTIPLY();
@@ -227,8 +228,14 @@ void tile(i64 groups, const float* left, const float* right, float* c, i64 c_str
       BORA_MULTIPLY();
       fetch(next + 5 * kTile);
     } else {
-      BORA_LOAD_LEFT(0);
       BORA_LOAD_RIGHT(0);
+      if constexpr (kLeft == 3) {
+        BORA_LOAD_LEFT(2);
+        BORA_MULTIPLY();
+        BORA_LOAD_LEFT(1);
+        BORA_MULTIPLY();
+      }
+      BORA_LOAD_LEFT(0);
       BORA_MULTIPLY();
       fetch(next);
       fetch(next + kTile);
@@ -248,11 +255,11 @@ void tile(i64 groups, const float* left, const float* right, float* c, i64 c_str
 
 /// A tile at the edge of c, or one that is added to it: by way of a whole one. Each stretch of k is summed
 /// from zero and then added, which rounds less than one long chain.
-template <int kParts>
+template <int kLeft, int kRight>
 void tile_beside(i64 rows, i64 columns, i64 groups, const float* left, const float* right, float* c,
                  i64 c_stride, bool add) {
   alignas(64) float whole[kSide * kSide];
-  tile<kParts>(groups, left, right, whole, kSide);
+  tile<kLeft, kRight>(groups, left, right, whole, kSide);
   for (i64 i = 0; i < rows; ++i) {
     for (i64 j = 0; j < columns; j += kLines) {
       const __mmask16 exist = first_lanes(columns - j);
@@ -264,7 +271,7 @@ void tile_beside(i64 rows, i64 columns, i64 groups, const float* left, const flo
   }
 }
 
-template <int kParts>
+template <int kLeft, int kRight>
 void multiply_part(const ProductBlock& p, i64 row_begin, i64 row_end, i64 column_begin, i64 column_end) {
   const TileConfig config;
   _tile_loadconfig(&config);
@@ -272,15 +279,15 @@ void multiply_part(const ProductBlock& p, i64 row_begin, i64 row_end, i64 column
     const i64 groups = std::min(kInner, p.panel_k - first) / kGroup;
     const bool add = p.add || first > 0;
     for (i64 i = row_begin; i < row_end; i += kSide) {
-      const float* left = p.left + group_begins<kParts>(p, p.m, i, first);
+      const float* left = p.left + group_begins<kLeft>(p, p.m, i, first);
       for (i64 j = column_begin; j < column_end; j += kSide) {
-        const float* right = p.right + group_begins<kParts>(p, p.n, j, first);
+        const float* right = p.right + group_begins<kRight>(p, p.n, j, first);
         const i64 rows = std::min(kSide, row_end - i), columns = std::min(kSide, column_end - j);
         float* c = p.c + i * p.c_stride + j;
         if (rows == kSide && columns == kSide && !add) {
-          tile<kParts>(groups, left, right, c, p.c_stride);
+          tile<kLeft, kRight>(groups, left, right, c, p.c_stride);
         } else {
-          tile_beside<kParts>(rows, columns, groups, left, right, c, p.c_stride, add);
+          tile_beside<kLeft, kRight>(rows, columns, groups, left, right, c, p.c_stride, add);
         }
       }
     }
@@ -288,16 +295,16 @@ void multiply_part(const ProductBlock& p, i64 row_begin, i64 row_end, i64 column
   _tile_release();
 }
 
-template <int kParts>
+template <int kLeft, int kRight>
 constexpr PanelKernel kKernel{.group = kGroup,
-                              .two_take = kParts,
+                              .two_take = kLeft,
                               .task_rows = 128,
                               .narrow_rows = 64,
                               .narrow_few_rows = 32,
                               .rows_as_they_are = 0,
-                              .pack_left = pack_left<kParts>,
-                              .pack_right = pack_right<kParts>,
-                              .multiply_part = multiply_part<kParts>};
+                              .pack_left = pack_left<kLeft>,
+                              .pack_right = pack_right<kRight>,
+                              .multiply_part = multiply_part<kLeft, kRight>};
 
 }  // namespace
 }  // namespace bora::kernels
@@ -334,8 +341,8 @@ bool amx_matmul_works() {
 }
 
 void amx_matmul(i64 m, i64 n, i64 k, MatrixRef a, MatrixRef b, float* c, i64 c_stride, float beta) {
-  const bool one_part = a.is_bf16 && b.is_bf16;
-  multiply_in_panels(one_part ? kKernel<1> : kKernel<3>, m, n, k, a, b, c, c_stride, beta);
+  const auto& kernel = !b.is_bf16 ? kKernel<3, 3> : a.is_bf16 ? kKernel<1, 1> : kKernel<3, 1>;
+  multiply_in_panels(kernel, m, n, k, a, b, c, c_stride, beta);
 }
 
 }  // namespace bora::kernels

@@ -11,7 +11,7 @@ namespace bora::kernels {
 /// below half a unit in the last place of a·b (Henry, Tang and Heinecke 2019). From k = 16 on the error is
 /// below that of a chain of fp32, about half of it; up to twice it where magnitudes in a sum differ by 2^60.
 /// Where both sides hold bfloat16 values (MatrixRef::is_bf16) one product is enough, and exact but for the
-/// sum. What differs from fp32's own arithmetic: where a factor is infinite the result is a NaN, a magnitude
+/// sum; where b does, three are. What differs from fp32's own arithmetic: where a factor is infinite the result is a NaN, a magnitude
 /// above 3.389e38 counts as infinite, and parts and products below 1.18e-38 count as zero. Bits depend on
 /// neither the threads nor the other rows and columns.
 void amx_matmul(std::int64_t m, std::int64_t n, std::int64_t k, MatrixRef a, MatrixRef b, float* c,

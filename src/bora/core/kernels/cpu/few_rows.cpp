@@ -53,6 +53,34 @@ constexpr i64 kDots = 4;     // columns of b, stored as rows, that are read side
 constexpr i64 kVectors = 4;  // of columns of b, stored as columns
 constexpr int kTogether =
     HWY_TARGET <= HWY_AVX3 ? 4 : 2;  // rows whose sums of kDots columns fit the registers
+// The same for more rows and fewer columns: what a product with many rows waits for is its own arithmetic.
+constexpr i64 kManyDots = HWY_TARGET <= HWY_AVX3 ? 3 : 1;
+constexpr int kManyTogether = 8;
+
+template <class W>
+HWY_INLINE hn::Vec<Wide> load_whole(Wide d, const W* w) {
+  return widened(d, w);
+}
+HWY_INLINE hn::Vec<Wide> load_whole(Wide d, const float* w) { return hn::LoadU(d, w); }
+
+/// One vector of k, all of it there or the last `left` of it.
+template <int kRows, int kColumns, bool kWhole, class W>
+HWY_INLINE void add_products(const float* a, i64 a_stride, const W* b, i64 b_stride, i64 left,
+                             hn::Vec<Wide> (&sums)[kRows * kColumns]) {
+  const Wide d;
+  hn::Vec<Wide> w[kColumns];
+#pragma GCC unroll 16
+  for (int j = 0; j < kColumns; ++j) {
+    __builtin_prefetch(b + (j + kColumns) * b_stride);
+    w[j] = kWhole ? load_whole(d, b + j * b_stride) : load_weights(d, b + j * b_stride, left);
+  }
+#pragma GCC unroll 16
+  for (int r = 0; r < kRows; ++r) {
+    const auto x = kWhole ? hn::LoadU(d, a + r * a_stride) : load_weights(d, a + r * a_stride, left);
+#pragma GCC unroll 16
+    for (int j = 0; j < kColumns; ++j) sums[r * kColumns + j] = hn::MulAdd(x, w[j], sums[r * kColumns + j]);
+  }
+}
 
 /// c[0..kRows, 0..kColumns): dot products over k, each in vectors of its own.
 template <int kRows, int kColumns, class W>
@@ -61,16 +89,12 @@ HWY_INLINE void dots(const FewRows& p, const Columns<W>& from, i64 row, i64 colu
   const float* const a = p.a + row * p.a_stride;
   const W* const b = from.data + column * from.stride;
   hn::Vec<Wide> sums[kRows * kColumns];
-  for (auto& s : sums) s = hn::Zero(d);
-  for (i64 i = 0; i < p.k; i += lanes(d)) {
-    hn::Vec<Wide> x[kRows];
-    for (int r = 0; r < kRows; ++r) x[r] = load_weights(d, a + r * p.a_stride + i, p.k - i);
-    for (int j = 0; j < kColumns; ++j) {
-      __builtin_prefetch(b + (j + kColumns) * from.stride + i);
-      const auto w = load_weights(d, b + j * from.stride + i, p.k - i);
-      for (int r = 0; r < kRows; ++r) sums[r * kColumns + j] = hn::MulAdd(x[r], w, sums[r * kColumns + j]);
-    }
-  }
+#pragma GCC unroll 32
+  for (int s = 0; s < kRows * kColumns; ++s) sums[s] = hn::Zero(d);
+  i64 i = 0;
+  for (; i + lanes(d) <= p.k; i += lanes(d))
+    add_products<kRows, kColumns, true>(a + i, p.a_stride, b + i, from.stride, 0, sums);
+  if (i < p.k) add_products<kRows, kColumns, false>(a + i, p.a_stride, b + i, from.stride, p.k - i, sums);
   for (int r = 0; r < kRows; ++r) {
     for (int j = 0; j < kColumns; ++j) {
       const float sum = hn::GetLane(hn::SumOfLanes(d, sums[r * kColumns + j]));
@@ -82,6 +106,8 @@ HWY_INLINE void dots(const FewRows& p, const Columns<W>& from, i64 row, i64 colu
 template <int kColumns, class W>
 HWY_INLINE void dots_of_all_rows(const FewRows& p, const Columns<W>& from, i64 column) {
   i64 r = 0;
+  if constexpr (kColumns <= kManyDots)
+    for (; r + kManyTogether <= p.m; r += kManyTogether) dots<kManyTogether, kColumns>(p, from, r, column);
   for (; r + kTogether <= p.m; r += kTogether) dots<kTogether, kColumns>(p, from, r, column);
   for (; r + 2 <= p.m; r += 2) dots<2, kColumns>(p, from, r, column);
   if (r < p.m) dots<1, kColumns>(p, from, r, column);
@@ -90,7 +116,10 @@ HWY_INLINE void dots_of_all_rows(const FewRows& p, const Columns<W>& from, i64 c
 template <class W>
 HWY_INLINE void all_dots(const FewRows& p, const Columns<W>& from, i64 begin, i64 end) {
   i64 j = begin;
-  for (; j + kDots <= end; j += kDots) dots_of_all_rows<kDots>(p, from, j);
+  if (p.m >= kManyTogether)
+    for (; j + kManyDots <= end; j += kManyDots) dots_of_all_rows<kManyDots>(p, from, j);
+  else
+    for (; j + kDots <= end; j += kDots) dots_of_all_rows<kDots>(p, from, j);
   for (; j < end; ++j) dots_of_all_rows<1>(p, from, j);
 }
 void bf16_part(const FewRows& p, const Columns<std::uint16_t>& from, i64 begin, i64 end) {
@@ -148,7 +177,7 @@ HWY_EXPORT(few_rows_part);
 HWY_EXPORT(bf16_part);
 HWY_EXPORT(int8_part);
 
-constexpr std::int64_t kColumns = 64;  // of one thread at a time
+constexpr std::int64_t kColumns = 96;  // of one thread at a time
 
 /// The rows of a one after the other, where they are not.
 const float* as_rows(std::int64_t m, std::int64_t k, const MatrixRef& a, std::int64_t& stride) {

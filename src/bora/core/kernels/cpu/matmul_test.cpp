@@ -3,6 +3,8 @@
 #include "bora/core/kernels/cpu/matmul.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <string>
 
 #include "bora/core/kernels/cpu/amx_matmul.h"
@@ -115,6 +117,42 @@ TEST(Matmul, BitsDependOnNeitherThreadsNorOtherRows) {
       EXPECT_TRUE(std::equal(some.begin(), some.begin() + rows * n, all.begin())) << rows;
     }
   }
+}
+
+// Few rows are packed and multiplied column by column of tasks, many in blocks of both: the sums are the same.
+TEST(Matmul, FewTasksHaveTheBitsOfMany) {
+  const i64 m = 600, n = 333, k = 900;
+  const Operands o(m, n, k, false, true);
+  std::vector<Product> own = products();
+  own.erase(own.begin());
+  for (Product product : own) {
+    Floats all(static_cast<std::size_t>(m * n));
+    product(m, n, k, o.a, o.b, all.data(), n, 0.0F);
+    for (i64 rows : {100, 384, 385, 512, 513}) {
+      Floats some(static_cast<std::size_t>(rows * n));
+      product(rows, n, k, o.a, o.b, some.data(), n, 0.0F);
+      EXPECT_TRUE(std::equal(some.begin(), some.end(), all.begin())) << rows;
+    }
+  }
+}
+
+// A right side that holds bfloat16 values needs half of the products of parts; the others would add zeros.
+TEST(AmxMatmul, LeavesOutWhatAddsNothing) {
+  if (!amx_matmul_works()) GTEST_SKIP() << "a CPU without AMX";
+  const i64 m = 70, n = 333, k = 900;
+  Operands o(m, n, k, false, true);
+  for (float& x : o.b_data) {
+    auto bits = std::bit_cast<std::uint32_t>(x);
+    x = std::bit_cast<float>(bits & 0xffff0000U);
+  }
+  const auto run = [&](bool is_bf16) {
+    Floats c(static_cast<std::size_t>(m * n));
+    auto b = o.b;
+    b.is_bf16 = is_bf16;
+    amx_matmul(m, n, k, o.a, b, c.data(), n, 0.0F);
+    return c;
+  };
+  EXPECT_EQ(run(true), run(false));
 }
 
 /// Largest error of c = a·b, beside the sum of the products' magnitudes.

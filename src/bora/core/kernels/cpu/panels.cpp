@@ -17,6 +17,9 @@ constexpr i64 kTaskColumns = 256;
 // Products with at most kNarrow columns: each task packs its own rows, few enough that all threads get a
 // share.
 constexpr i64 kNarrow = 256;
+// Products with few rows, of so many tasks at most: each task packs its own columns of the right side, no more than
+// stay in the second cache beside the left side.
+constexpr i64 kFewTasks = 4, kOwnColumns = 64;
 // What is packed at once, in elements.
 constexpr i64 kPackedLeft = 1 << 20, kPackedRight = 1 << 21, kPackedInner = 1536;
 // One packing task: so much of k, or so many rows or columns (a multiple of both sides of every tile).
@@ -86,6 +89,20 @@ void multiply_narrow(const PanelKernel& kernel, const ProductBlock& p) {
   });
 }
 
+/// The same for few rows: packing the right side for all would write and read as much again as it is. So it comes
+/// from memory once.
+void multiply_few_rows(const PanelKernel& kernel, const ProductBlock& p) {
+  for_chunks(p.n, kOwnColumns, [&](i64 begin, i64 end) {
+    ProductBlock task = p;
+    task.b = offset(p.b, 0, begin);
+    task.c += begin;
+    task.n = end - begin;
+    task.right = scratch(Scratch::packed, kOwnColumns * p.panel_k * kernel.two_take / 2);
+    kernel.pack_right(task, 0, task.n, 0, task.k);
+    kernel.multiply_part(task, 0, task.m, 0, task.n);
+  });
+}
+
 void scale_output(i64 m, i64 n, float* c, i64 c_stride, float beta) {
   for_chunks(m, 16, [&](i64 begin, i64 end) {
     for (i64 i = begin; i < end; ++i) {
@@ -102,13 +119,15 @@ void multiply_in_panels(const PanelKernel& kernel, i64 m, i64 n, i64 k, MatrixRe
   if (k == 0 || (beta != 0 && beta != 1)) scale_output(m, n, c, c_stride, beta);
   const i64 inner = up(std::min(k, kPackedInner), kernel.group);
   if (inner == 0) return;
-  const bool narrow = n <= kNarrow;
-  const i64 rows = narrow ? m : block_side(m, inner, kPackedLeft, kernel.task_rows),
-            columns = block_side(n, inner, kPackedRight, kTaskColumns);
+  const bool narrow = n <= kNarrow, few = !narrow && m <= kFewTasks * kernel.task_rows;
+  const i64 rows = narrow ? m
+                   : few  ? up(m, kernel.task_rows)
+                          : block_side(m, inner, kPackedLeft, kernel.task_rows),
+            columns = few ? n : block_side(n, inner, kPackedRight, kTaskColumns);
   const i64 left_take = rows * inner * kernel.two_take / 2,
             right_take = columns * inner * kernel.two_take / 2;
   float *left = narrow ? nullptr : scratch(Scratch::partial, left_take),
-        *right = scratch(Scratch::packed, right_take);
+        *right = few ? nullptr : scratch(Scratch::packed, right_take);
   for (i64 j = 0; j < n; j += columns) {
     for (i64 first = 0; first < k; first += inner) {
       for (i64 i = 0; i < m; i += rows) {
@@ -124,8 +143,8 @@ void multiply_in_panels(const PanelKernel& kernel, i64 m, i64 n, i64 k, MatrixRe
                            .right = right,
                            .add = beta != 0 || first > 0};
         block.panel_k = up(block.k, kernel.group);
-        pack(kernel, block, !narrow, i == 0);
-        (narrow ? multiply_narrow : multiply)(kernel, block);
+        pack(kernel, block, !narrow, !few && i == 0);
+        (narrow ? multiply_narrow : few ? multiply_few_rows : multiply)(kernel, block);
       }
     }
   }
