@@ -2,8 +2,9 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <cstdio>
+#include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -17,6 +18,7 @@
 #include "bora/cli/sampling_flags.h"
 #include "bora/cli/weights_flag.h"
 #include "bora/core/runtime.h"
+#include "bora/infer/engine.h"
 #include "bora/infer/text_stream.h"
 #include "bora/nn/stored_weights.h"
 #include "bora/run/generation_config.h"
@@ -47,7 +49,7 @@ Wishes parse(const Arguments& arguments) {
   args.option("--prompts", w.prompts,
               "continue each line of this file, or the \"prompt\" of each of a .jsonl");
   args.option("--n", w.samples, kSize, "texts for each prompt, each with random numbers of its own");
-  args.option("--batch", w.together, kSize, "texts that are generated together");
+  args.option("--batch", w.together, kSize, "texts that grow together; the next begins where one ends");
   args.option("--adapter", w.adapter, "put this adapter on the model: a directory as PEFT writes it");
   w.weights.declare(args);
   w.sampling.declare(args);
@@ -173,35 +175,68 @@ void print_text(const Text& text, const Prompt& prompt, const infer::Generated& 
   }
 }
 
+// Texts that have ended, in the order of the prompts: each once those before it are out.
+class Writer {
+ public:
+  Writer(const Wishes& w, const std::vector<Prompt>& prompts, const Tokenizer& tokenizer)
+      : w_(w), prompts_(prompts), tokenizer_(tokenizer) {}
+
+  /// The next text of the order.
+  Text& expect(Text text) {
+    texts_.push_back(std::make_unique<Text>(std::move(text)));
+    made_.emplace_back();
+    return *texts_.back();
+  }
+  void write(std::size_t i, infer::Generated made) {
+    made_[i] = std::move(made);
+    for (; written_ < texts_.size() && made_[written_]; ++written_) {
+      const auto& text = *texts_[written_];
+      const auto& prompt = prompts_[text.prompt];
+      w_.jsonl ? print_json(text, prompt, *made_[written_], tokenizer_)
+               : print_text(text, prompt, *made_[written_], w_.ids);
+      std::fflush(stdout);
+      made_[written_] = infer::Generated();
+      texts_[written_].reset();
+    }
+  }
+
+ private:
+  const Wishes& w_;
+  const std::vector<Prompt>& prompts_;
+  const Tokenizer& tokenizer_;
+  std::vector<std::unique_ptr<Text>> texts_;
+  std::vector<std::optional<infer::Generated>> made_;
+  std::size_t written_ = 0;
+};
+
 int write_many(const run::OpenedModel& opened, const Wishes& w, const std::vector<Prompt>& prompts) {
   const auto ids = encode_all(opened, prompts);
   const auto& tokenizer = opened.require_tokenizer();
-  const auto samples = static_cast<std::size_t>(w.samples), all = prompts.size() * samples;
   const double started = monotonic_seconds();
   std::size_t tokens = 0;
-  for (std::size_t first = 0; first < all; first += static_cast<std::size_t>(w.together)) {
-    std::vector<Text> texts;
-    std::vector<infer::Request> requests;
-    for (auto i = first; i < std::min(all, first + static_cast<std::size_t>(w.together)); ++i) {
-      const auto& prompt = ids[i / samples];
-      texts.push_back({i / samples, i % samples, {tokenizer, prompt, w.sampling.stops}, ""});
-      requests.push_back({prompt, w.sampling.options});
-      requests.back().options.sample = i % samples;
+  infer::Engine engine(*opened.model, {.rows = w.together});
+  Writer writer(w, prompts, tokenizer);
+  std::vector<Text*> texts;
+  for (std::size_t prompt = 0; prompt < prompts.size(); ++prompt) {
+    for (std::uint64_t sample = 0; sample < static_cast<std::uint64_t>(w.samples); ++sample) {
+      auto& text = writer.expect({prompt, sample, {tokenizer, ids[prompt], w.sampling.stops}, ""});
+      infer::Request request{ids[prompt], w.sampling.options};
+      request.options.sample = sample;
+      engine.add(std::move(request), [&text](std::int32_t id) {
+        text.text += text.stream.push(id);
+        return !text.stream.stopped();
+      });
+      texts.push_back(&text);
     }
-    const auto take = [&](std::size_t i, std::int32_t id) {
-      texts[i].text += texts[i].stream.push(id);
-      return !texts[i].stream.stopped();
-    };
-    std::vector<infer::Generated> made;
-    run::naming_bad_weights(opened, [&] { made = infer::generate_all(*opened.model, requests, take); });
-    for (std::size_t i = 0; i < texts.size(); ++i) {
-      auto& text = texts[i];
+  }
+  for (bool going = true; going;) {
+    run::naming_bad_weights(opened, [&] { going = engine.step(); });
+    for (auto& [id, made] : engine.take_done()) {
+      auto& text = *texts[static_cast<std::size_t>(id)];
       text.text += text.stream.finish();
-      tokens += made[i].ids.size();
-      const auto& prompt = prompts[text.prompt];
-      w.jsonl ? print_json(text, prompt, made[i], tokenizer) : print_text(text, prompt, made[i], w.ids);
+      tokens += made.ids.size();
+      writer.write(static_cast<std::size_t>(id), std::move(made));
     }
-    std::fflush(stdout);
   }
   if (!w.quiet) tell_speed(tokens, monotonic_seconds() - started);
   return 0;

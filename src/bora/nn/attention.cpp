@@ -8,6 +8,8 @@
 
 #include "bora/base/error.h"
 #include "bora/core/create.h"
+#include "bora/core/mapping.h"
+#include "bora/core/paged_attention.h"
 #include "bora/nn/kv_cache.h"
 
 namespace bora::nn::detail {
@@ -49,16 +51,11 @@ core::Array cached_attention(const core::Operand& q, const core::Operand& k, con
          "attention: {} with a cache\nhint: a row of a cache is one text that is read on; train without one",
          context.mask.segments.empty() ? "dropout" : "segments");
   }
-  auto& pass = *context.cache;
-  const auto dim =
-      static_cast<int>(std::find(k.names.begin(), k.names.end(), axes.key_position) - k.names.begin());
-  auto rule = rule_for(context, options, {}, heads);
-  return pass.by_row(q.array, [&](const core::Array& row, std::int64_t r) {
-    const auto seen =
-        pass.append(context.layer, r, rule.window, pass.row_of(k.array, r), pass.row_of(v.array, r), dim);
-    rule.offset = seen.cached;
-    return core::attention({row, q.names}, {seen.keys, k.names}, {seen.values, v.names}, axes, rule);
-  });
+  const auto at = std::find(k.names.begin(), k.names.end(), axes.key_position) - k.names.begin();
+  const auto rule = rule_for(context, options, {}, heads);
+  const auto tables =
+      context.cache->tables(context.layer, rule.window, core::whole_size(k.array, static_cast<int>(at)));
+  return core::paged_attention(q, k, v, axes, rule, tables);
 }
 
 core::Array additive_mask(const Context& context, const AttentionOptions& options, std::int64_t queries,

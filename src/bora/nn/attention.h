@@ -45,7 +45,7 @@ void require_plain(const AttentionOptions& options);
 /// axes.
 core::Array additive_mask(const Context& context, const AttentionOptions& options, std::int64_t queries,
                           std::int64_t keys);
-/// With the keys and values of earlier positions, row by row of the first axis.
+/// With the keys and values of earlier positions; the first axis is that of the cache's rows.
 core::Array cached_attention(const core::Operand& q, const core::Operand& k, const core::Operand& v,
                              const core::AttentionAxes& axes, const Context& context,
                              const AttentionOptions& options, core::Names heads);

@@ -25,6 +25,8 @@ core::Array detail::add_positions(const core::Operand& x, const core::Array& tab
                                   core::Names place, const CachePass& pass) {
   const auto at = static_cast<int>(std::find(x.names.begin(), x.names.end(), position) - x.names.begin());
   const auto n = core::whole_size(x.array, at);
+  if (const auto names = pass.rows_as_positions(x, position); !names.empty())
+    return core::binary(core::Binary::add, {x.array, names}, {pass.at_first_positions(table), place}, names);
   return pass.by_row(x.array, [&](const core::Array& row, std::int64_t r) {
     const auto vectors = core::slice({table, place}, position, pass.first_position(r), n);
     return core::binary(core::Binary::add, {row, x.names}, {vectors, place}, x.names);

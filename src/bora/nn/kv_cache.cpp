@@ -3,77 +3,68 @@
 #include "bora/nn/kv_cache.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "bora/base/error.h"
+#include "bora/core/create.h"
+#include "bora/core/index.h"
 #include "bora/core/mapping.h"
 #include "bora/core/update.h"
 
 namespace bora::nn {
-namespace {
 
-// A window moves back to the first place when this much more than it has come in.
-std::int64_t room_for(std::int64_t window) { return window + window / 4 + 1; }
-
-// Places [from, from + count) of x become its first ones; they may overlap.
-void move_to_front(core::Array& x, int dim, std::int64_t from, std::int64_t count) {
-  auto moved = core::widened_along(x, dim, count);
-  core::write_slice(moved, dim, 0, core::read_slice(x, dim, from, count));
-  core::write_slice(x, dim, 0, moved);
+KvCache::KvCache(std::int64_t layers, const std::vector<std::int64_t>& capacities) : layers_(layers) {
+  for (const auto capacity : capacities) add_row(capacity);
 }
 
-core::Array joined(const core::Array& before, std::int64_t from, std::int64_t count, const core::Array& more,
-                   int dim) {
-  if (count == 0) return more;
-  auto out = core::widened_along(more, dim, count + more.size(dim));
-  core::write_slice(out, dim, 0, core::read_slice(before, dim, from, count));
-  core::write_slice(out, dim, count, more);
-  return core::like(more, out);
+KvCache::Row& KvCache::at(std::int64_t row) {
+  if (row < 0 || row >= rows() || rows_[static_cast<std::size_t>(row)].is_free)
+    fail(ErrorKind::InvalidArgument, "cache: row {} is not there; the cache has {}", row, rows());
+  return rows_[static_cast<std::size_t>(row)];
 }
 
-}  // namespace
+std::int64_t KvCache::place(Row row) {
+  const auto free = std::find_if(rows_.begin(), rows_.end(), [](const Row& r) { return r.is_free; });
+  if (free != rows_.end()) {
+    *free = std::move(row);
+    return free - rows_.begin();
+  }
+  rows_.push_back(std::move(row));
+  return rows() - 1;
+}
 
-KvCache::KvCache(std::int64_t layers, std::vector<std::int64_t> capacities)
-    : capacities_(std::move(capacities)),
-      lengths_(capacities_.size()),
-      held_(static_cast<std::size_t>(layers) * capacities_.size()) {}
+std::int64_t KvCache::add_row(std::int64_t capacity) {
+  Row row{.capacity = capacity};
+  row.layers.assign(static_cast<std::size_t>(layers_), Layer{core::PageTable(pool_)});
+  return place(std::move(row));
+}
+
+std::int64_t KvCache::fork(std::int64_t row, std::int64_t capacity) {
+  Row copy = at(row);
+  copy.capacity = capacity;
+  return place(std::move(copy));
+}
+
+void KvCache::remove_row(std::int64_t row) { at(row) = Row{.is_free = true}; }
 
 void KvCache::truncate(std::int64_t row, std::int64_t length) {
-  for (auto at = static_cast<std::size_t>(row); at < held_.size(); at += lengths_.size()) {
-    auto& held = held_[at];
-    if (length == 0) held.first = 0;
-    const auto needed = held.window > 0 ? std::max<std::int64_t>(0, length - held.window + 1) : 0;
-    if (length <= this->length(row) && held.first <= needed) continue;
+  auto& r = at(row);
+  for (const auto& [table, window] : r.layers) {
+    const auto needed = window > 0 ? std::max<std::int64_t>(0, length - window + 1) : 0;
+    if (length == 0 || (length <= r.length && table.first() <= needed)) continue;
     fail(ErrorKind::InvalidArgument,
          "cache: a row of {} positions cannot be cut to {}: a layer with a window of {} holds those from {} "
          "on\nhint: read the row again from its beginning",
-         this->length(row), length, held.window, held.first);
+         r.length, length, window, table.first());
   }
-  lengths_.at(static_cast<std::size_t>(row)) = length;
+  for (auto& layer : r.layers) layer.table.truncate(length);
+  r.length = length;
+  if (length == 0) r.read_for = 0;
 }
 
-KvCache KvCache::clone() const {
-  KvCache out = *this;
-  for (auto& held : out.held_) {
-    if (held.keys.empty()) continue;
-    held.keys = held.keys.clone();
-    held.values = held.values.clone();
-  }
-  return out;
-}
-
-std::int64_t KvCache::bytes() const {
-  std::int64_t n = 0;
-  for (const auto& held : held_) {
-    if (held.keys.empty()) continue;
-    n +=
-        (held.keys.numel() + held.values.numel()) * static_cast<std::int64_t>(core::bytes(held.keys.dtype()));
-  }
-  return n;
-}
-
-CachePass::CachePass(KvCache& cache, std::vector<std::int64_t> rows, std::int64_t last)
-    : cache_(cache), rows_(std::move(rows)), last_(last) {
+CachePass::CachePass(KvCache& cache, std::vector<std::int64_t> rows, std::int64_t last, std::int64_t whole)
+    : cache_(cache), rows_(std::move(rows)), last_(last), whole_(whole) {
   for (const auto row : rows_) {
     if (row < 0 || row >= cache.rows() || std::count(rows_.begin(), rows_.end(), row) > 1)
       fail(ErrorKind::InvalidArgument, "cache: row {} is not there, or twice in the pass; the cache has {}",
@@ -81,49 +72,58 @@ CachePass::CachePass(KvCache& cache, std::vector<std::int64_t> rows, std::int64_
   }
 }
 
-CachePass::Seen CachePass::append(std::int64_t layer, std::int64_t r, std::int64_t window,
-                                  const core::Array& keys, const core::Array& values, int dim) {
-  // A model may attend once more after its layers.
-  const auto places = static_cast<std::size_t>((layer + 1) * cache_.rows());
-  if (cache_.held_.size() < places) cache_.held_.resize(places);
-  auto& held = cache_.held(layer, row(r));
-  const auto length = first_position(r), n = keys.size(dim), capacity = cache_.capacity(row(r));
-  if (length + n > capacity) {
-    fail(ErrorKind::InvalidArgument,
-         "attention: {} cached and {} new positions exceed the cache's {}\nhint: a shorter prompt, or fewer "
-         "new tokens",
-         length, n, capacity);
-  }
-  const auto room = window > 0 ? std::min(capacity, room_for(window)) : capacity;
-  if (held.keys.empty()) {
-    held = {core::widened_along(keys, dim, room), core::widened_along(values, dim, room), 0, window};
-  }
-  auto here = length - held.first;  // places taken
-  if (here + n > room) {            // only with a window: what nobody sees any more goes
-    const auto keep = std::min(here, window - 1);
-    if (keep + n > room) {
-      const auto all_keys = joined(held.keys, here - keep, keep, keys, dim);
-      const auto all_values = joined(held.values, here - keep, keep, values, dim);
-      const auto stay = window - 1, from = keep + n - stay;
-      core::write_slice(held.keys, dim, 0, core::read_slice(all_keys, dim, from, stay));
-      core::write_slice(held.values, dim, 0, core::read_slice(all_values, dim, from, stay));
-      held.first = length + n - stay;
-      return {all_keys, all_values, keep};
+std::int64_t CachePass::text_length(std::int64_t r, std::int64_t n) const {
+  return std::max({whole_, first_position(r) + n, cached_text_length(r)});
+}
+
+std::vector<core::PageTable*> CachePass::tables(std::int64_t layer, std::int64_t window, std::int64_t n) {
+  std::vector<core::PageTable*> out;
+  for (const auto row : rows_) {
+    auto& r = cache_.at(row);
+    if (r.length + n > r.capacity) {
+      fail(
+          ErrorKind::InvalidArgument,
+          "attention: {} cached and {} new positions exceed the cache's {}\nhint: a shorter prompt, or fewer "
+          "new tokens",
+          r.length, n, r.capacity);
     }
-    move_to_front(held.keys, dim, here - keep, keep);
-    move_to_front(held.values, dim, here - keep, keep);
-    held.first = length - keep;
-    here = keep;
+    // A model may attend once more after its layers.
+    while (std::ssize(r.layers) <= layer) r.layers.push_back({core::PageTable(cache_.pool_)});
+    auto& held = r.layers[static_cast<std::size_t>(layer)];
+    held.window = window;
+    out.push_back(&held.table);
   }
-  core::write_slice(held.keys, dim, here, keys);
-  core::write_slice(held.values, dim, here, values);
-  // Where workers share the heads, all positions are cut as the new ones are.
-  return {core::like(keys, core::read_slice(held.keys, dim, 0, here + n)),
-          core::like(values, core::read_slice(held.values, dim, 0, here + n)), here};
+  return out;
 }
 
 void CachePass::finish(std::int64_t positions) {
-  for (const auto row : rows_) cache_.lengths_.at(static_cast<std::size_t>(row)) += positions;
+  for (std::int64_t i = 0; i < rows(); ++i) {
+    auto& r = cache_.at(row(i));
+    r.read_for = text_length(i, positions);
+    r.length += positions;
+    for (auto& [table, window] : r.layers)
+      if (window > 0) table.forget_before(r.length - window + 1);
+  }
+}
+
+std::vector<std::string_view> CachePass::rows_as_positions(const core::Operand& x,
+                                                           std::string_view position) const {
+  const bool one_each = rows() > 1 && x.names.size() > 1 && x.names[1] == position &&
+                        x.array.size(0) == rows() && core::whole_size(x.array, 1) == 1;
+  if (!one_each) return {};
+  std::vector<std::string_view> names(x.names.begin(), x.names.end());
+  std::swap(names[0], names[1]);
+  return names;
+}
+
+core::Array CachePass::at_first_positions(const core::Array& table) const {
+  constexpr std::array<std::string_view, 1> kRow{"row"};
+  constexpr std::array<std::string_view, 2> kTable{"position", "n"}, kOut{"row", "n"};
+  std::vector<std::int32_t> first;
+  for (std::int64_t r = 0; r < rows(); ++r) first.push_back(static_cast<std::int32_t>(first_position(r)));
+  const std::array<std::int64_t, 1> sizes{rows()};
+  const auto index = core::from_data({kRow, sizes}, std::span<const std::int32_t>(first));
+  return core::take({table, kTable}, "position", {index, kRow}, kOut);
 }
 
 core::Array CachePass::row_of(const core::Array& x, std::int64_t r) const {

@@ -45,7 +45,7 @@ class LanguageModel {
   /// other trainings.
   virtual core::LinearScores scores(const TokenBatch& batch, const ScoreOptions& options) const;
   /// [batch, position, vocab] for ids i32 [batch, position]. With a cache in the context the ids are each
-  /// row's next ones, and the logits those of the last positions that the pass asks for.
+  /// row's next ones, and the logits those of the last positions that the pass asks for; empty for none.
   virtual core::Array logits(const core::Array& ids, const Context& context) const = 0;
 
   /// The same as here where the model has no hf_name.
@@ -141,6 +141,7 @@ class LanguageModelOf final : public LanguageModel {
     const auto n = ids.size(1), last = std::min(n, pass.last());
     const auto hidden = model_(named, context);
     pass.finish(n);
+    if (last == 0) return {};
     return with_head(slice<Pos>(hidden, n - last, last));
   }
 

@@ -166,15 +166,26 @@ core::Array detail::rope_on(const core::Operand& x, std::string_view position, s
 core::Array detail::rope_on(const core::Operand& x, std::string_view position, std::string_view dim,
                             const RopeTable& table, const CachePass& pass) {
   const auto n = core::whole_size(x.array, dimension(x, position));
-  return pass.by_row(x.array, [&](const core::Array& row, std::int64_t r) {
+  std::int64_t long_rows = 0;
+  for (std::int64_t r = 0; r < pass.rows(); ++r) {
     const auto first = pass.first_position(r);
-    const bool is_long = table.is_long(first + n);
-    if (is_long && first > 0 && !table.is_long(first)) {
-      fail(ErrorKind::InvalidArgument,
-           "rope: {} cached positions have the angles of sequences up to {}, and with {} more it is a longer "
-           "one\nhint: truncate the row to 0 and read it again from its beginning",
-           first, table.short_positions, n);
-    }
+    const bool is_long = table.is_long(pass.text_length(r, n));
+    long_rows += is_long ? 1 : 0;
+    if (!is_long || first == 0 || table.is_long(pass.cached_text_length(r))) continue;
+    fail(ErrorKind::InvalidArgument,
+         "rope: {} cached positions have the angles of sequences up to {}, and with {} more it is a longer "
+         "one\nhint: truncate the row to 0 and read it again from its beginning",
+         first, table.short_positions, n);
+  }
+  const bool alike = long_rows == 0 || long_rows == pass.rows();
+  if (const auto names = pass.rows_as_positions(x, position); alike && !names.empty()) {
+    return core::rope({x.array, names}, position, dim,
+                      pass.at_first_positions(long_rows > 0 ? table.long_cos : table.cos),
+                      pass.at_first_positions(long_rows > 0 ? table.long_sin : table.sin), table.pairs);
+  }
+  return pass.by_row(x.array, [&](const core::Array& row, std::int64_t r) {
+    const bool is_long = table.is_long(pass.text_length(r, n));
+    const auto first = pass.first_position(r);
     return core::rope({row, x.names}, position, dim,
                       core::read_slice(is_long ? table.long_cos : table.cos, 0, first, n),
                       core::read_slice(is_long ? table.long_sin : table.sin, 0, first, n), table.pairs);

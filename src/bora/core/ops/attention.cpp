@@ -3,7 +3,6 @@
 #include "bora/core/attention.h"
 
 #include <ATen/core/Tensor.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -14,68 +13,13 @@
 #include "bora/core/autograd/cast.h"
 #include "bora/core/autograd/ring_attention.h"
 #include "bora/core/layout/arrange.h"
+#include "bora/core/layout/attention_axes.h"
 #include "bora/core/layout/checks.h"
 #include "bora/core/layout/layout.h"
 #include "bora/core/layout/refusal.h"
 
 namespace bora::core {
 namespace {
-
-// Axes of an attention call by role.
-struct HeadRoles {
-  NameList batch, kv_heads, group;
-};
-
-HeadRoles head_roles(const Operand& q, const Operand& k, const AttentionAxes& axes,
-                     const AttentionRule& rule) {
-  HeadRoles roles;
-  bool segments = !rule.query_segments.empty();
-  int position = find(q.names, axes.position);
-  for (auto axis : q.names) {
-    if (axis == axes.position || axis == axes.head_dim) continue;
-    bool is_batch = segments ? find(rule.segment_names, axis) >= 0 : find(q.names, axis) < position;
-    bool shared = find(k.names, axis) >= 0;
-    (is_batch && shared ? roles.batch : shared ? roles.kv_heads : roles.group).push_back(axis);
-  }
-  return roles;
-}
-
-void check_attention(const Operand& q, const Operand& k, const Operand& v, const AttentionAxes& axes) {
-  require("attention", q, axes.position);
-  require("attention", q, axes.head_dim);
-  require("attention", k, axes.key_position);
-  require("attention", k, axes.head_dim);
-  for (auto axis : k.names) {
-    require("attention", v, axis);
-    if (axis != axes.key_position) require("attention", q, axis);
-  }
-  if (find(q.names, axes.key_position) >= 0) {
-    fail(ErrorKind::InvalidArgument,
-         "attention: the query {} must not have the axis {}\nhint: rename the keys' position axis",
-         describe(q), axes.key_position);
-  }
-}
-
-void check_rule(const AttentionRule& rule, const Operand& q) {
-  const auto none_below_zero = [&](std::string_view what, double value) {
-    if (value >= 0) return;
-    fail(ErrorKind::InvalidArgument, "attention: the {} for {} is {}\nhint: 0 means none, or the default",
-         what, describe(q), value);
-  };
-  none_below_zero("window", static_cast<double>(rule.window));
-  none_below_zero("soft cap", rule.soft_cap);
-  none_below_zero("scale", rule.scale);
-  for (const auto& segments : {rule.query_segments, rule.key_segments})
-    if (!segments.empty()) require_indices("attention", {segments, rule.segment_names});
-}
-
-NameList key_order(const HeadRoles& roles, std::string_view key_position, std::string_view head_dim) {
-  NameList order = roles.batch;
-  order.push_back(key_position);
-  order.insert(order.end(), roles.kv_heads.begin(), roles.kv_heads.end());
-  order.push_back(head_dim);
-  return order;
-}
 
 at::Tensor segments_here(const Space& space, const Operand& segments, std::int64_t batch,
                          std::int64_t positions, std::string_view of) {
@@ -86,28 +30,6 @@ at::Tensor segments_here(const Space& space, const Operand& segments, std::int64
          describe(segments), batch, positions, of);
   }
   return reshaped(t, {batch, positions});
-}
-
-// A number for each of this worker's heads [kv heads..., group...], undefined without.
-at::Tensor of_heads(const Space& space, std::string_view what, const Operand& x, const HeadRoles& roles) {
-  if (x.array.empty()) return {};
-  NameList order = roles.kv_heads;
-  order.insert(order.end(), roles.group.begin(), roles.group.end());
-  const bool same =
-      x.names.size() == order.size() && std::ssize(order) == x.array.rank() &&
-      std::all_of(order.begin(), order.end(), [&](auto axis) { return find(x.names, axis) >= 0; });
-  if (!same) {
-    fail(ErrorKind::InvalidArgument, "attention: the {} have the sizes [{}], the heads the axes {}", what,
-         fmt::join(x.array.sizes(), ", "), fmt::join(order, ", "));
-  }
-  return permuted(space.local(x), x.names, order);
-}
-
-std::vector<Operand> operands_of(const Operand& q, const Operand& k, const Operand& v,
-                                 const AttentionRule& rule) {
-  std::vector<Operand> out{q, k, v};
-  if (!rule.sinks.empty()) out.push_back({rule.sinks, rule.sink_names});
-  return out;
 }
 
 // The workers round whom keys and values can travel: those over whom they lie in blocks as the queries do.
@@ -145,11 +67,7 @@ Array attention(const Operand& q, const Operand& k, const Operand& v, const Atte
   auto t = space.part(axes.position), s = space.size(axes.key_position), d = space.size(axes.head_dim);
   auto* ring = ring_of(space, k, v, axes);
 
-  NameList q_order = roles.batch;
-  q_order.push_back(axes.position);
-  q_order.insert(q_order.end(), roles.kv_heads.begin(), roles.kv_heads.end());
-  q_order.insert(q_order.end(), roles.group.begin(), roles.group.end());
-  q_order.push_back(axes.head_dim);
+  const auto q_order = query_order(roles, axes.position, axes.head_dim);
   auto k_order = key_order(roles, axes.key_position, axes.head_dim);
   auto dtype = space.local(q).scalar_type();
   auto widen = [](const at::Tensor& x) {

@@ -9,6 +9,7 @@
 #endif
 
 #include <cmath>
+#include <limits>
 
 #include "bora/core/kernels/cpu/attention_plan.h"
 #include "bora/core/kernels/cpu/scratch.h"
@@ -118,6 +119,46 @@ inline void mask_row(const AttentionCall& call, const AttentionTask& task, i64 r
   const std::int32_t own = call.query_segment(task.batch, row);
   const std::int32_t* segments = call.rule.key_segments + task.batch * call.shape.keys + first;
   for (i64 j = begin; j < end; ++j) scores[j] = segments[j] == own ? scores[j] : value;
+}
+
+// ---- softmax, some keys at a time
+
+constexpr float kLowest = -std::numeric_limits<float>::infinity();
+
+/// Running maximum and sum of exponentials of one row (online softmax, Milakov and Gimelshein 2018).
+struct RowState {
+  float most = kLowest, total = 0;
+};
+
+/// Replaces scores [n] by exp(score - new maximum); returns the factor for what was summed before.
+HWY_INLINE float soften(i64 n, float* scores, RowState& state) {
+  const Lane8 d;
+  const i64 width = lanes(d);
+  auto a = hn::Set(d, state.most), b = a;
+  for (i64 j = 0; j < n; j += 2 * width) {
+    a = hn::Max(a, hn::LoadU(d, scores + j));
+    b = hn::Max(b, hn::LoadU(d, scores + j + width));
+  }
+  const float most = hn::GetLane(hn::MaxOfLanes(d, hn::Max(a, b)));
+  const auto m = hn::Set(d, most == kLowest ? 0.0F : most);
+  a = b = hn::Zero(d);
+  for (i64 j = 0; j < n; j += 2 * width) {
+    const auto e = exp(d, hn::Sub(hn::LoadU(d, scores + j), m));
+    const auto f = exp(d, hn::Sub(hn::LoadU(d, scores + j + width), m));
+    hn::StoreU(e, d, scores + j);
+    hn::StoreU(f, d, scores + j + width);
+    a = hn::Add(a, e);
+    b = hn::Add(b, f);
+  }
+  const float keep = state.most == most ? 1.0F : std::exp(state.most - most);
+  state.total = state.total * keep + sum_lanes(d, hn::Add(a, b));
+  state.most = most;
+  return keep;
+}
+
+HWY_INLINE void scale_row(i64 n, float by, float* x) {
+  const Lane8 d;
+  for (i64 j = 0; j < n; j += lanes(d)) hn::StoreU(hn::Mul(hn::LoadU(d, x + j), hn::Set(d, by)), d, x + j);
 }
 
 }  // namespace HWY_NAMESPACE

@@ -18,44 +18,6 @@ HWY_BEFORE_NAMESPACE();
 namespace bora::kernels {
 namespace HWY_NAMESPACE {
 
-constexpr float kLowest = -std::numeric_limits<float>::infinity();
-
-/// Running maximum and sum of exponentials of one row (online softmax, Milakov and Gimelshein 2018).
-struct RowState {
-  float most = kLowest, total = 0;
-};
-
-/// Replaces scores [n] by exp(score - new maximum); returns the factor for what was summed before.
-HWY_INLINE float soften(i64 n, float* scores, RowState& state) {
-  const Lane8 d;
-  const i64 width = lanes(d);
-  auto a = hn::Set(d, state.most), b = a;
-  for (i64 j = 0; j < n; j += 2 * width) {
-    a = hn::Max(a, hn::LoadU(d, scores + j));
-    b = hn::Max(b, hn::LoadU(d, scores + j + width));
-  }
-  const float most = hn::GetLane(hn::MaxOfLanes(d, hn::Max(a, b)));
-  const auto m = hn::Set(d, most == kLowest ? 0.0F : most);
-  a = b = hn::Zero(d);
-  for (i64 j = 0; j < n; j += 2 * width) {
-    const auto e = exp(d, hn::Sub(hn::LoadU(d, scores + j), m));
-    const auto f = exp(d, hn::Sub(hn::LoadU(d, scores + j + width), m));
-    hn::StoreU(e, d, scores + j);
-    hn::StoreU(f, d, scores + j + width);
-    a = hn::Add(a, e);
-    b = hn::Add(b, f);
-  }
-  const float keep = state.most == most ? 1.0F : std::exp(state.most - most);
-  state.total = state.total * keep + sum_lanes(d, hn::Add(a, b));
-  state.most = most;
-  return keep;
-}
-
-HWY_INLINE void scale_row(i64 n, float by, float* x) {
-  const Lane8 d;
-  for (i64 j = 0; j < n; j += lanes(d)) hn::StoreU(hn::Mul(hn::LoadU(d, x + j), hn::Set(d, by)), d, x + j);
-}
-
 /// Buffers of one task.
 struct ForwardWork {
   Interval keys;   // packed ones

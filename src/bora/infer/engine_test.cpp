@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/infer/engine.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "bora/base/error.h"
+#include "bora/base/key.h"
+#include "bora/core/create.h"
+#include "bora/infer/generate.h"
+#include "bora/nn/attention.h"
+#include "bora/nn/embedding.h"
+#include "bora/nn/linear.h"
+#include "bora/nn/rope.h"
+
+namespace bora::infer {
+namespace {
+
+struct Batch : axis<"batch"> {};
+struct Pos : axis<"position"> {};
+struct KeyPos : axis<"key_position"> {};
+struct Embed : axis<"embed"> {};
+struct KvHead : axis<"kv_head"> {};
+struct Group : axis<"group"> {};
+struct HeadDim : axis<"head_dim"> {};
+struct Vocab : axis<"vocab"> {};
+
+constexpr std::int64_t kVocab = 60, kEmbed = 32, kSeqLen = 1400;
+
+using Ids = std::vector<std::int32_t>;
+using Heads = Axes<KvHead, Group, HeadDim>;
+using KvHeads = Axes<KvHead, HeadDim>;
+
+struct Layer {
+  static constexpr std::string_view kind = "Layer";
+  nn::Linear<Embed, Heads> q;
+  nn::Linear<Embed, KvHeads> k, v;
+  nn::Linear<Heads, Embed> o;
+  nn::RopeTable rope;
+  std::int64_t window = 0;
+  using fields = Fields<&Layer::q, &Layer::k, &Layer::v, &Layer::o, &Layer::rope, &Layer::window>;
+
+  Named<Batch, Pos, Embed> operator()(const Named<Batch, Pos, Embed>& x, const nn::Context& context) const {
+    const auto queries = nn::rope<Pos, HeadDim>(q(x), rope, context);
+    const auto keys = rename<Pos, KeyPos>(nn::rope<Pos, HeadDim>(k(x), rope, context));
+    const auto values = rename<Pos, KeyPos>(v(x));
+    return x + o(nn::attention<Pos, KeyPos, HeadDim>(queries, keys, values, context, {.window = window}));
+  }
+};
+
+/// Two layers of attention, of which the second may have a window.
+struct Toy {
+  static constexpr std::string_view kind = "Toy";
+  using BatchAxis = Batch;
+  using PosAxis = Pos;
+  using EmbedAxis = Embed;
+  nn::Embedding<Vocab, Embed> embed, lm_head;
+  Layer first, second;
+  using fields = Fields<&Toy::embed, &Toy::lm_head, &Toy::first, &Toy::second>;
+
+  Named<Batch, Pos, Embed> operator()(const Indices<Batch, Pos>& ids, const nn::Context& context) const {
+    return second(tanh(first(embed(ids), context.at_layer(0))), context.at_layer(1));
+  }
+  const Named<Vocab, Embed>& head() const { return lm_head.weight; }
+  nn::ModelShape shape() const {
+    return {.type = "toy", .layers = 2, .hidden = kEmbed, .vocab = kVocab, .seq_len = kSeqLen};
+  }
+  Json hf_config() const { return {}; }
+};
+
+std::unique_ptr<nn::LanguageModel> long_model(bool window) {
+  const auto key = Key::from_seed(5);
+  const auto layer = [&](std::string_view name, std::int64_t sees) {
+    const auto own = key.fold(name);
+    const Dim<Embed> embed{kEmbed};
+    const nn::SizesOf<Heads> heads{Dim<KvHead>{2}, Dim<Group>{2}, Dim<HeadDim>{8}};
+    const nn::SizesOf<KvHeads> kv{Dim<KvHead>{2}, Dim<HeadDim>{8}};
+    Layer out{nn::Linear<Embed, Heads>::init(embed, heads, own.fold("q"), 0.4),
+              nn::Linear<Embed, KvHeads>::init(embed, kv, own.fold("k"), 0.4),
+              nn::Linear<Embed, KvHeads>::init(embed, kv, own.fold("v"), 0.4),
+              nn::Linear<Heads, Embed>::init(heads, embed, own.fold("o"), 0.4)};
+    out.rope = nn::RopeTable::make({}, 8, kSeqLen);
+    out.window = sees;
+    return out;
+  };
+  const auto table = [&](std::string_view name, double std) {
+    return nn::Embedding<Vocab, Embed>::init(Dim<Vocab>{kVocab}, Dim<Embed>{kEmbed}, key.fold(name), std);
+  };
+  return nn::erase_type(
+      Toy{table("embed", 1), table("head", 0.2), layer("first", 0), layer("second", window ? 100 : 0)});
+}
+
+// Random lengths, options and neighbours; every fifth has the prompt of the one before it.
+std::vector<Request> random_requests(const nn::LanguageModel& model, std::size_t n) {
+  const auto shape = model.shape();
+  std::vector<Request> out;
+  for (std::size_t i = 0; i < n; ++i) {
+    const auto key = Key::from_seed(17).fold(i);
+    const auto draw = [&](std::uint64_t place, std::int64_t most) {
+      return static_cast<std::int64_t>(key.below(static_cast<std::uint64_t>(most), place));
+    };
+    const auto room = shape.seq_len - 12;
+    const auto length = 1 + (i % 8 == 0 ? draw(0, room) : draw(0, std::min<std::int64_t>(40, room)));
+    Ids prompt;
+    for (std::int64_t j = 0; j < length; ++j)
+      prompt.push_back(static_cast<std::int32_t>(draw(100 + static_cast<std::uint64_t>(j), shape.vocab)));
+    if (i % 5 == 4) prompt = out.back().prompt;
+    out.push_back({prompt,
+                   {.max_new_tokens = 1 + draw(1, 9),
+                    .seed = static_cast<std::uint64_t>(draw(2, 3)),
+                    .sample = i % 5 == 4 ? 1U : 0U,
+                    .sampling = {.temperature = i % 3 == 0 ? 0.0 : 1.0, .top_k = 20}}});
+  }
+  return out;
+}
+
+struct Seen {
+  std::vector<float> logits;
+  Ids ids;
+};
+
+// What each of `requests` gets, some of them added while others grow.
+std::vector<Seen> together(const nn::LanguageModel& model, const std::vector<Request>& requests,
+                           EngineOptions options, std::size_t at_once) {
+  Engine engine(model, options);
+  std::vector<Seen> out(requests.size());
+  engine.observe([&](Engine::Id id, std::span<const float> logits) {
+    auto& seen = out[static_cast<std::size_t>(id)].logits;
+    seen.insert(seen.end(), logits.begin(), logits.end());
+  });
+  std::size_t added = 0;
+  for (bool going = true; going || added < requests.size();) {
+    for (std::size_t i = 0; i < at_once && added < requests.size(); ++i) engine.add(requests[added++]);
+    going = engine.step();
+    for (auto& [id, text] : engine.take_done()) out[static_cast<std::size_t>(id)].ids = text.ids;
+  }
+  EXPECT_EQ(engine.cache().pages(), 0);
+  return out;
+}
+
+TEST(Engine, Gives64RequestsTheBitsThatEachGetsAlone) {
+  for (const bool window : {false, true}) {
+    const auto model = long_model(window);
+    const auto requests = random_requests(*model, 64);
+    const auto many = together(*model, requests, {.rows = 64}, 64),
+               some = together(*model, requests, {.rows = 7}, 3),
+               slow = together(*model, requests, {.rows = 20, .prompt_tokens = 1}, 9);
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+      const auto alone = together(*model, {requests[i]}, {.rows = 1}, 1).front();
+      ASSERT_EQ(alone.logits.size(), alone.ids.size() * 60);
+      ASSERT_EQ(std::ssize(alone.ids), requests[i].options.max_new_tokens);
+      for (const auto* other : {&many, &some, &slow}) {
+        ASSERT_EQ((*other)[i].ids, alone.ids) << i;
+        ASSERT_EQ((*other)[i].logits, alone.logits) << i;
+      }
+    }
+  }
+}
+
+// Logits of the last `n` positions of a text, without a cache.
+std::vector<float> whole_pass(const nn::LanguageModel& model, const Ids& text, std::size_t n) {
+  constexpr std::array<std::string_view, 2> names{"batch", "position"};
+  const std::array<std::int64_t, 2> sizes{1, std::ssize(text)};
+  const auto all = model.logits(core::from_data({names, sizes}, std::span<const std::int32_t>(text)), {});
+  const auto values = all.to_vector<float>();
+  const auto keep = static_cast<std::ptrdiff_t>(n * static_cast<std::size_t>(model.shape().vocab));
+  return {values.end() - keep, values.end()};
+}
+
+void expect_whole_passes(const nn::LanguageModel& model, std::size_t requests) {
+  const auto all = random_requests(model, requests);
+  const auto seen = together(model, all, {}, 4);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    auto text = all[i].prompt;
+    text.insert(text.end(), seen[i].ids.begin(), seen[i].ids.end() - 1);
+    const auto expected = whole_pass(model, text, seen[i].ids.size());
+    ASSERT_EQ(seen[i].logits.size(), expected.size());
+    for (std::size_t first = 0; first < expected.size(); first += kVocab) {
+      float largest = 1;  // what the rounding of a logit, a sum of products, goes by
+      for (std::size_t j = first; j < first + kVocab; ++j) largest = std::max(largest, std::abs(expected[j]));
+      for (std::size_t j = first; j < first + kVocab; ++j)
+        ASSERT_NEAR(seen[i].logits[j], expected[j], 5e-6 * largest) << i << " " << j;
+    }
+  }
+}
+
+TEST(Engine, GivesTheLogitsOfTheTrainingPass) {
+  for (const bool window : {false, true}) expect_whole_passes(*long_model(window), 16);
+}
+
+TEST(Engine, ReadsAPromptOnceForAllSamples) {
+  const auto model = long_model(false);
+  const Ids prompt(200, 7);
+  Request request{prompt, {.max_new_tokens = 4}};
+  Engine engine(*model, {.rows = 3});
+  for (std::uint64_t sample = 0; sample < 5; ++sample) {
+    request.options.sample = sample;
+    engine.add(request);
+  }
+  EXPECT_EQ(engine.waiting(), 5);
+  engine.step();
+  EXPECT_EQ(engine.growing(), 3);
+  // Two layers: three pages that all share, and each text's own copy of the last one, which grows.
+  EXPECT_EQ(engine.cache().pages(), 2 * (4 + 3));
+  while (engine.step()) {
+  }
+  const auto done = engine.take_done();
+  ASSERT_EQ(done.size(), 5U);
+  for (const auto& [id, text] : done) {
+    request.options.sample = static_cast<std::uint64_t>(id);
+    EXPECT_EQ(text.ids, generate(*model, prompt, request.options));
+  }
+  EXPECT_EQ(engine.cache().pages(), 0);
+}
+
+TEST(Engine, CancelsTextsWhereTheyAre) {
+  const auto model = long_model(false);
+  const Request request{{1, 2, 3}, {.max_new_tokens = 10}};
+  const Request other{Ids(600, 5), {.max_new_tokens = 10}};
+  const auto free = generate(*model, request.prompt, request.options);
+  Engine engine(*model, {.rows = 4, .prompt_tokens = 1});
+  std::map<Engine::Id, Generated> made;
+  const auto step = [&] {
+    const bool going = engine.step();
+    for (auto& [id, text] : engine.take_done()) made[id] = text;
+    return going;
+  };
+  const auto first = engine.add(request), read = engine.add(other), same = engine.add(other);
+  std::int64_t seen = 0;
+  const auto stopped = engine.add(request, [&](std::int32_t) { return ++seen < 3; });
+  const auto waits = engine.add(request);
+  step();
+  step();
+  EXPECT_TRUE(engine.cancel(read));  // one that reads what another wants, too
+  EXPECT_TRUE(engine.cancel(waits));
+  EXPECT_FALSE(engine.cancel(waits));
+  EXPECT_FALSE(engine.cancel(99));
+  while (step()) {
+  }
+  EXPECT_FALSE(engine.cancel(first));
+  EXPECT_EQ(made[first].ids, free);
+  EXPECT_EQ(made[first].finish, Finish::Length);
+  EXPECT_EQ(made[stopped].ids, Ids(free.begin(), free.begin() + 3));
+  EXPECT_EQ(made[stopped].finish, Finish::Caller);
+  EXPECT_TRUE(made[waits].ids.empty());
+  EXPECT_EQ(made[waits].finish, Finish::Caller);
+  EXPECT_EQ(made[read].finish, Finish::Caller);
+  EXPECT_EQ(made[same].ids, generate(*model, other.prompt, other.options));
+  EXPECT_EQ(engine.cache().pages(), 0);
+}
+
+TEST(Engine, EndsWhereTheContextIsFull) {
+  const auto model = long_model(true);
+  const auto made =
+      generate_all(*model, {{Ids(1395, 3), {.max_new_tokens = 50}}, {{1}, {.max_new_tokens = 0}}});
+  EXPECT_EQ(made[0].ids.size(), 5U);
+  EXPECT_EQ(made[0].finish, Finish::Context);
+  EXPECT_TRUE(made[1].ids.empty());
+  EXPECT_EQ(made[1].finish, Finish::Length);
+}
+
+TEST(Engine, Errors) {
+  const auto model = long_model(false);
+  const auto error = [](const auto& body) {
+    try {
+      body();
+    } catch (const Error& e) {
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(error([&] { Engine(*model, {.rows = 0}); }),
+            "engine: 0 rows and 512 tokens of prompts a step\nhint: at least one of each");
+  Engine engine(*model);
+  EXPECT_EQ(
+      error([&] { engine.add({}); }),
+      "generate: the prompt is empty\nhint: give at least one token, such as the beginning-of-text token");
+  EXPECT_EQ(
+      error([&] { engine.add({{60}, {}}); }),
+      "generate: id 60 is outside the vocabulary of 60\nhint: this tokenizer does not belong to this model");
+}
+
+}  // namespace
+}  // namespace bora::infer
