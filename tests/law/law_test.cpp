@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <regex>
 #include <set>
@@ -65,6 +66,16 @@ TEST(RegisteredTests, EveryTestOnDiskIsBuilt) {
       text += "  " + file.path + ":1\n";
   }
   EXPECT_TRUE(text.empty()) << "test files that no CMakeLists.txt builds:\n" << text;
+}
+
+// They come with every clone.
+TEST(TinyModels, HaveAtMostAMillionBytes) {
+  std::uintmax_t size = 0;
+  for (const auto& file :
+       std::filesystem::recursive_directory_iterator(BORA_SOURCE_DIR "/tests/parity/models"))
+    size += file.is_regular_file() ? file.file_size() : 0;
+  EXPECT_GT(size, 100'000U);
+  EXPECT_LE(size, 1'000'000U) << "make the models of tests/parity/make_models.py smaller";
 }
 
 // A reader finds rope where it says rope.

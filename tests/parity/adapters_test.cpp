@@ -192,17 +192,17 @@ void PrintTo(const Tiny& tiny, std::ostream* out) { *out << tiny.model; }
 
 const std::vector<Tiny> kTiny = {
     {"tiny-gpt2",
-     {{"transformer.h.0.attn.c_attn", 24, 72, 2, 6}, {"transformer.h.1.attn.c_attn", 24, 72, 2, 6}},
+     {{"transformer.h.0.attn.c_attn", 12, 36, 2, 6}, {"transformer.h.1.attn.c_attn", 12, 36, 2, 6}},
      R"({"peft_type": "LORA", "r": 2, "lora_alpha": 6, "target_modules": ["c_attn"], "fan_in_fan_out": true})"},
     {"tiny-llama-gqa-rope3",
-     {{"model.layers.0.self_attn.q_proj", 24, 24, 3, 4},
-      {"model.layers.1.self_attn.q_proj", 24, 24, 3, 4},
-      {"model.layers.0.mlp.down_proj", 40, 24, 1, 5},
-      {"model.layers.1.mlp.down_proj", 40, 24, 1, 5}},
+     {{"model.layers.0.self_attn.q_proj", 12, 24, 3, 4},
+      {"model.layers.1.self_attn.q_proj", 12, 24, 3, 4},
+      {"model.layers.0.mlp.down_proj", 8, 12, 1, 5},
+      {"model.layers.1.mlp.down_proj", 8, 12, 1, 5}},
      R"({"peft_type": "LORA", "r": 3, "lora_alpha": 4, "target_modules": ["q_proj", "down_proj"],
          "rank_pattern": {"mlp.down_proj": 1}, "alpha_pattern": {".*.down_proj": 5}, "use_rslora": true})"},
     {"tiny-gemma2",
-     {{"model.layers.1.self_attn.o_proj", 32, 24, 2, 2}},
+     {{"model.layers.1.self_attn.o_proj", 24, 12, 2, 2}},
      R"({"peft_type": "LORA", "r": 2, "lora_alpha": 2, "target_modules": ".*layers\\.1.*o_proj"})"},
 };
 

@@ -79,6 +79,9 @@ TEST_P(ExpertModels, HaveTheSameGradientsForAnyNumberOfExpertWorkers) {
 
 INSTANTIATE_TEST_SUITE_P(Models, ExpertModels,
                          testing::Values(BORA_SOURCE_DIR "/tests/parity/models/tiny-mixtral",
+                                         BORA_SOURCE_DIR "/tests/parity/models/tiny-qwen2-moe",
+                                         BORA_SOURCE_DIR "/tests/parity/models/tiny-qwen3-moe",
+                                         BORA_SOURCE_DIR "/tests/parity/models/tiny-olmoe",
                                          BORA_SOURCE_DIR "/tests/parity/models/tiny-gpt-oss",
                                          BORA_SHARED_DIR "/data/models/mixtral",
                                          BORA_SHARED_DIR "/data/models/qwen2-moe",

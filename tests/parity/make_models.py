@@ -34,8 +34,8 @@ from backpack_reference import BackpackConfig
 from safetensors.torch import load_file, save_file
 
 FOLDER = Path(__file__).resolve().parent / "models"
-BATCH, POSITIONS, VOCAB = 2, 16, 80
-SMALL = dict(vocab_size=24, hidden_size=16, intermediate_size=12, num_hidden_layers=2, num_attention_heads=4,
+BATCH, POSITIONS = 2, 16
+SMALL = dict(vocab_size=20, hidden_size=16, intermediate_size=8, num_hidden_layers=2, num_attention_heads=4,
              num_key_value_heads=2, max_position_embeddings=40, pad_token_id=None, bos_token_id=1, eos_token_id=2)
 PROMPTS, NEW_TOKENS = (4, 9), 24
 CLEAR_LEAD = 1e-2  # of the best logit before the second, at every token of a continuation
@@ -46,71 +46,83 @@ BOTH_ENDS = dict(bos_token_id=1, eos_token_id=2)
 # name: (seed, configuration)
 MODELS = {
     # Learned positions, layer norms, biases, fused queries, keys and values, tied head.
-    "tiny-gpt2": (1, transformers.GPT2Config(
-        vocab_size=VOCAB, n_positions=40, n_embd=24, n_layer=2, n_head=3, **BOTH_ENDS)),
+    "tiny-gpt2": (37, transformers.GPT2Config(
+        vocab_size=20, n_positions=40, n_embd=12, n_layer=2, n_head=3, n_inner=24, **BOTH_ENDS)),
     # Two queries for each key and value. Of a head's three frequencies one is kept, one blended, one divided.
-    "tiny-llama-gqa-rope3": (2, transformers.LlamaConfig(
-        vocab_size=VOCAB, hidden_size=24, intermediate_size=40, num_hidden_layers=2, num_attention_heads=4,
-        num_key_value_heads=2, max_position_embeddings=128, rms_norm_eps=1e-5, rope_theta=100.0,
+    "tiny-llama-gqa-rope3": (4, transformers.LlamaConfig(
+        head_dim=6, rms_norm_eps=1e-5, rope_theta=100.0,
         rope_scaling=dict(rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
-                          original_max_position_embeddings=32), **BOTH_ENDS)),
+                          original_max_position_embeddings=32),
+        **SMALL | dict(hidden_size=12, max_position_embeddings=128))),
     # Tied head, as many keys and values as queries, heads wider than hidden_size / heads.
     "tiny-llama-tied": (3, transformers.LlamaConfig(
-        vocab_size=VOCAB, hidden_size=16, intermediate_size=40, num_hidden_layers=2, num_attention_heads=2,
-        head_dim=12, max_position_embeddings=40, tie_word_embeddings=True, **BOTH_ENDS)),
+        head_dim=8, tie_word_embeddings=True, **SMALL | dict(hidden_size=12, num_attention_heads=2))),
     # A window shorter than every prompt but one.
-    "tiny-mistral": (20, transformers.MistralConfig(sliding_window=5, **SMALL)),
+    "tiny-mistral": (21, transformers.MistralConfig(sliding_window=5, **SMALL)),
     # Biases on queries, keys and values; a window from layer 1 on.
-    "tiny-qwen2": (31, transformers.Qwen2Config(
+    "tiny-qwen2": (34, transformers.Qwen2Config(
         use_sliding_window=True, sliding_window=5, max_window_layers=1, rope_theta=1e4, **SMALL)),
     # Norms of queries and keys head by head, heads wider than hidden_size / heads, tied head.
     "tiny-qwen3": (22, transformers.Qwen3Config(head_dim=6, tie_word_embeddings=True, **SMALL)),
     # Norms of queries and keys over all heads together, and of what attention and the MLP give.
-    "tiny-olmo2": (23, transformers.Olmo2Config(rms_norm_eps=1e-5, **SMALL)),
+    "tiny-olmo2": (24, transformers.Olmo2Config(rms_norm_eps=1e-5, **SMALL)),
     # No positions in layer 1, which has a window; tied head.
     "tiny-smollm3": (24, transformers.SmolLM3Config(
         no_rope_layers=[1, 0], use_sliding_window=True, sliding_window=5, rope_theta=1e4, **SMALL)),
     # Multipliers of embeddings, attention scores, branches; divided logits; tied head.
-    "tiny-granite": (25, transformers.GraniteConfig(
+    "tiny-granite": (27, transformers.GraniteConfig(
         embedding_multiplier=3.0, attention_multiplier=0.7, residual_multiplier=0.6, logits_scaling=1.7,
         tie_word_embeddings=True, **SMALL)),
     # Fused weights; half of each head rotates, by other angles in sequences of more than 12 positions.
-    "tiny-phi3": (36, transformers.Phi3Config(
+    "tiny-phi3": (41, transformers.Phi3Config(
         partial_rotary_factor=0.5, original_max_position_embeddings=12, sliding_window=15,
         rope_scaling=dict(type="longrope", short_factor=[1.5], long_factor=[4.0]), **SMALL)),
     # Two of four experts for each token.
-    "tiny-mixtral": (41, transformers.MixtralConfig(
-        num_local_experts=4, num_experts_per_tok=2, router_aux_loss_coef=0.05, sliding_window=None, **SMALL)),
+    "tiny-mixtral": (43, transformers.MixtralConfig(
+        num_local_experts=4, num_experts_per_tok=2, router_aux_loss_coef=0.05, sliding_window=None,
+        **SMALL | dict(hidden_size=12, num_attention_heads=2, intermediate_size=4))),
+    # A dense layer 0; biases on queries, keys and values, a gated shared expert, shares of the chosen experts that
+    # do not add up to 1.
+    "tiny-qwen2-moe": (82, transformers.Qwen2MoeConfig(
+        moe_intermediate_size=4, shared_expert_intermediate_size=8, num_experts=4, num_experts_per_tok=2,
+        mlp_only_layers=[0], norm_topk_prob=False, router_aux_loss_coef=0.05, rope_theta=1e4,
+        **SMALL | dict(hidden_size=12, num_attention_heads=2))),
+    # A dense layer 1, norms of queries and keys head by head, heads narrower than hidden_size / heads.
+    "tiny-qwen3-moe": (84, transformers.Qwen3MoeConfig(
+        head_dim=4, moe_intermediate_size=4, num_experts=4, num_experts_per_tok=2, norm_topk_prob=True,
+        mlp_only_layers=[1], router_aux_loss_coef=0.05, **SMALL | dict(hidden_size=12, num_attention_heads=2))),
+    # Three of four experts, norms of queries and keys over all heads together, clipped queries, keys and values.
+    "tiny-olmoe": (84, transformers.OlmoeConfig(
+        num_experts=4, num_experts_per_tok=3, norm_topk_prob=False, clip_qkv=1.2, router_aux_loss_coef=0.05,
+        **SMALL | dict(hidden_size=12, num_attention_heads=2, intermediate_size=4))),
     # Local and global layers in turn, a window shorter than every prompt but one; both soft caps bend.
-    "tiny-gemma2": (13, transformers.Gemma2Config(
-        vocab_size=VOCAB, hidden_size=24, intermediate_size=40, num_hidden_layers=2, num_attention_heads=4,
-        num_key_value_heads=2, head_dim=8, query_pre_attn_scalar=12, sliding_window=5,
-        attn_logit_softcapping=4.0, final_logit_softcapping=2.0, max_position_embeddings=40, pad_token_id=None,
-        **BOTH_ENDS)),
+    "tiny-gemma2": (26, transformers.Gemma2Config(
+        head_dim=6, query_pre_attn_scalar=9, sliding_window=5, attn_logit_softcapping=4.0,
+        final_logit_softcapping=2.0, **SMALL | dict(hidden_size=12))),
     # One key and value for all queries, heads wider than hidden_size / heads.
-    "tiny-gemma": (40, transformers.GemmaConfig(head_dim=6, **SMALL | dict(hidden_size=12, num_key_value_heads=1))),
+    "tiny-gemma": (44, transformers.GemmaConfig(head_dim=6, **SMALL | dict(hidden_size=12, num_key_value_heads=1))),
     # A local and a global layer with rotary bases of their own, the global one stretched; a soft cap bends.
-    "tiny-gemma3": (51, transformers.Gemma3TextConfig(
+    "tiny-gemma3": (53, transformers.Gemma3TextConfig(
         head_dim=6, query_pre_attn_scalar=9, sliding_window=5, layer_types=["sliding_attention", "full_attention"],
         rope_theta=500.0, rope_local_base_freq=50.0, rope_scaling=dict(rope_type="linear", factor=3.0),
         final_logit_softcapping=2.0, **SMALL | dict(hidden_size=12))),
     # Four of a head's six dimensions rotate, fused queries, keys and values head by head; attention first, then the MLP.
-    "tiny-gpt-neox": (52, transformers.GPTNeoXConfig(
-        vocab_size=24, hidden_size=12, intermediate_size=12, num_hidden_layers=2, num_attention_heads=2,
+    "tiny-gpt-neox": (53, transformers.GPTNeoXConfig(
+        vocab_size=20, hidden_size=12, intermediate_size=12, num_hidden_layers=2, num_attention_heads=2,
         rotary_pct=0.7, rotary_emb_base=100, use_parallel_residual=False, max_position_embeddings=40, **BOTH_ENDS)),
     # As OLMo 2, with a window in layer 0 and yarn in layer 1.
-    "tiny-olmo3": (73, transformers.Olmo3Config(
+    "tiny-olmo3": (74, transformers.Olmo3Config(
         sliding_window=5, layer_types=["sliding_attention", "full_attention"], rope_theta=500000.0,
         rope_scaling=dict(rope_type="yarn", factor=4.0, original_max_position_embeddings=10, beta_fast=4.0,
                           beta_slow=0.05), **SMALL | dict(hidden_size=12, num_attention_heads=2))),
     # Attention and MLP side by side after one norm, four of a head's six dimensions rotate, neighbours together;
     # a head with a bias.
-    "tiny-gptj": (114, transformers.GPTJConfig(
-        vocab_size=24, n_embd=12, n_layer=2, n_head=2, rotary_dim=4, n_inner=16, n_positions=40,
+    "tiny-gptj": (118, transformers.GPTJConfig(
+        vocab_size=20, n_embd=12, n_layer=2, n_head=2, rotary_dim=4, n_inner=16, n_positions=40,
         tie_word_embeddings=False, **BOTH_ENDS)),
     # Slopes of a number of heads that is no power of two; clipped queries, keys and values.
     "tiny-mpt": (65, transformers.MptConfig(
-        vocab_size=24, d_model=12, n_layers=2, n_heads=3, max_seq_len=40,
+        vocab_size=20, d_model=12, n_layers=2, n_heads=3, max_seq_len=40,
         attn_config=dict(clip_qkv=0.9, softmax_scale=0.6), **BOTH_ENDS)),
     # Three senses of each token, in keys a third as wide as they are.
     "tiny-backpack": (120, BackpackConfig(
@@ -118,11 +130,11 @@ MODELS = {
         sense_intermediate_scale=2, **BOTH_ENDS)),
     # Sinks, a window in layer 0, yarn with bounds that are no whole dimensions, two of four experts with biases and
     # halves that reach the limit of 7.
-    "tiny-gpt-oss": (117, transformers.GptOssConfig(
+    "tiny-gpt-oss": (120, transformers.GptOssConfig(
         head_dim=6, num_local_experts=4, num_experts_per_tok=2, sliding_window=5, rope_theta=500.0,
         rope_scaling=dict(rope_type="yarn", factor=4.0, beta_fast=4.0, beta_slow=0.25, truncate=False,
                           original_max_position_embeddings=10),
-        **SMALL | dict(hidden_size=12, intermediate_size=8))),
+        **SMALL | dict(hidden_size=12))),
 }
 
 

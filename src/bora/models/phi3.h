@@ -54,8 +54,8 @@ struct Config : models::DecoderConfig {
     }
     if (original.is_null()) original = 4096;
     for (const char* key : {"rope_scaling", "rope_parameters"}) {
-      if (!json.contains(key) || !json[key].is_object()) continue;
-      Json& rope = json[key];
+      Json rope = json.value(key, Json());
+      if (!rope.is_object()) continue;
       if (rope.contains("partial_rotary_factor")) {
         const Json part = json.value("partial_rotary_factor", Json());
         models::require_agreement("partial_rotary_factor", part, std::string(key) + ".partial_rotary_factor",
@@ -64,6 +64,7 @@ struct Config : models::DecoderConfig {
       }
       for (const char* type : {"type", "rope_type"})
         if (rope.contains(type) && (rope[type] == "su" || rope[type] == "yarn")) rope[type] = "longrope";
+      json[key] = std::move(rope);
     }
     return models::config_from_hf<Config>(json, name);
   }
