@@ -65,11 +65,12 @@ double norm(const std::vector<double>& x) {
 template <class M>
 Named<> loss_of(const M& model) {
   constexpr std::array<std::string_view, 2> names{"batch", "position"};
-  constexpr std::array<std::int64_t, 2> sizes{2, 8};
+  const auto vocab = static_cast<std::int32_t>(model.shape().vocab);
+  const std::array<std::int64_t, 2> sizes{2, model.shape().seq_len};
   std::vector<std::int32_t> ids, targets;
-  for (int i = 0; i < 16; ++i) {
-    ids.push_back(7 * i % 50);
-    targets.push_back(7 * (i + 1) % 50);
+  for (std::int32_t i = 0; i < 2 * sizes[1]; ++i) {
+    ids.push_back(7 * i % vocab);
+    targets.push_back(7 * (i + 1) % vocab);
   }
   const core::Shape shape{names, sizes};
   const nn::TokenBatch batch{core::from_data(shape, std::span<const std::int32_t>(ids)),
@@ -104,6 +105,12 @@ void expect_products(M model) {
 TEST(HessianProduct, OfGpt2) {
   expect_products(gpt2::Gpt2::init({.seq_len = 8, .hidden_dim = 24, .num_layers = 2, .num_heads = 3},
                                    Dim<gpt2::Vocab>{50}, Key::from_seed(1)));
+}
+
+// Of recipes/gpt2_nano.yaml, with all its positions.
+TEST(HessianProduct, OfTheRecipesGpt2) {
+  expect_products(gpt2::Gpt2::init({.seq_len = 128, .hidden_dim = 128, .num_layers = 4, .num_heads = 4},
+                                   Dim<gpt2::Vocab>{4096}, Key::from_seed(1)));
 }
 
 TEST(HessianProduct, OfLlama) {
