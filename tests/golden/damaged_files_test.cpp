@@ -154,8 +154,10 @@ TEST_F(DamagedFiles, WhatIsWholeIsShown) {
   const auto shown = run(folder_, {"inspect", "runs/run/step-3"}).output;
   EXPECT_THAT(shown, HasSubstr(" · 2 lanes · "));
   for (const char* prefix : {"  h.0.attn.c_attn.weight ", "  mu/h.0.attn.c_attn.weight "})
-    EXPECT_THAT(shown, ContainsRegex(std::string(prefix) + " *F32 +[[]qkv=3, heads=[0-9]+, head_dim=[0-9]+, embed=32[]]"));
-  EXPECT_THAT(run(folder_, {"inspect", "good"}).output, ContainsRegex("h.0.attn.c_attn.weight +F32 +[[]32, 96[]]"))
+    EXPECT_THAT(shown, ContainsRegex(std::string(prefix) +
+                                     " *F32 +[[]qkv=3, heads=[0-9]+, head_dim=[0-9]+, embed=32[]]"));
+  EXPECT_THAT(run(folder_, {"inspect", "good"}).output,
+              ContainsRegex("h.0.attn.c_attn.weight +F32 +[[]32, 96[]]"))
       << "a file of another layout has no axes";
   run(folder_,
       {"train", "config.yaml", "--trainer.id=single", "--trainer.lanes=1", "--trainer.stop_at_step=1"});
