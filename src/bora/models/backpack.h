@@ -159,7 +159,8 @@ struct Backpack {
     const nn::SizesOf<Axes<Head, HeadDim>> heads{Dim<Head>{c.num_heads}, Dim<HeadDim>{c.head_dim()}};
     const double std = c.initializer_range, residual_std = std / std::sqrt(2.0 * double(c.num_layers));
     const auto norm = [&] { return nn::LayerNorm<Embed>::init(embed, c.layer_norm_epsilon); };
-    Backpack model{c};
+    Backpack model;
+    model.config = c;
     model.wte = nn::Embedding<Vocab, Embed>::init(vocab, embed, key.fold("wte"), std);
     model.wpe = nn::Embedding<Pos, Embed>::init(Dim<Pos>{c.seq_len}, embed, key.fold("wpe"), std / 2);
     model.h.remat = c.gradient_checkpointing;

@@ -9,6 +9,7 @@
 #include <span>
 #include <string_view>
 
+#include "bora/core/device.h"
 #include "bora/core/grouped.h"
 #include "bora/core/routing.h"
 #include "bora/nn/mlp.h"
@@ -162,7 +163,8 @@ struct Experts {
   template <NamedTensor L>
   void add(RouterSums& sums, const L& logits, const L& probability, const core::Array& rows) const {
     struct Part : axis<"part"> {};
-    const auto wide = core::cast({rows, Axes<Candidate, Part>::names}, core::DType::f32);
+    const auto counts = core::to(rows, core::device_of(probability.array()));
+    const auto wide = core::cast({counts, Axes<Candidate, Part>::names}, core::DType::f32);
     const auto load = sum<Part>(from_array<Candidate, Part>(wide));
     const auto total_load = stop_gradient(total(load));  // k visits for each token
     const double e = static_cast<double>(load.template size<Candidate>());
