@@ -173,6 +173,15 @@ TEST(BadInput, TensorFiles) {
   expect_failure(run(folder, {"inspect", "cut.safetensors"}), 3, "cut.safetensors");
   expect_failure(run(folder, {"diff", "cut.safetensors", "none.safetensors"}), 3, "safetensors");
   expect_failure(run(folder, {"generate", "nowhere", "Hello"}), 3, "nowhere does not exist");
+  // What says nothing of it itself ends with what to do next, all the same.
+  expect_failure(
+      run(folder, {"inspect", "nowhere"}), 3,
+      "nowhere does not exist\nhint: is the path right? It is relative to the folder in which bora was started");
+  expect_failure(run(folder, {"inspect", "one.txt"}), 3,
+                 "\nhint: it was changed or cut, or is something else: mend it");
+  expect_failure(
+      run(folder, {"report", "runs/run", "--out", "no/where/r.html"}), 3,
+      "report: the folder no/where of --out no/where/r.html does not exist\nhint: mkdir -p no/where");
 }
 
 TEST(BadInput, UnwritableDirectory) {

@@ -49,6 +49,56 @@ TEST(Preflight, EverythingThatIsMissingAtOnce) {
   }
 }
 
+// A run that is far from its end would find out what its exports and checkpoints lack.
+TEST(Preflight, WhereAndHowARunIsKept) {
+  const auto folder = small_project("preflight_places");
+  const auto done = run(
+      folder, train({"--trainer.checkpointer.base_path=gs://bucket/runs", "--hf_save_path=s3://bucket/hf"}));
+  EXPECT_EQ(done.code, 2) << done.output;
+  EXPECT_THAT(
+      done.output,
+      AllOf(
+          HasSubstr("trainer.checkpointer.base_path  gs://bucket/runs/run is on gs://; give a local folder"),
+          HasSubstr("s3://bucket/hf is on s3://; give a local folder")));
+  EXPECT_FALSE(exists(folder + "/gs:"));
+  const auto dtype = run(folder, train({"--hf_export=true", "--hf_save_dtype=fp8"}));
+  EXPECT_EQ(dtype.code, 2) << dtype.output;
+  EXPECT_THAT(dtype.output,
+              HasSubstr("hf_save_dtype = fp8  must be f32, bf16 or f16: what exports are stored in"));
+  EXPECT_FALSE(exists(folder + "/runs"));
+}
+
+// Before anything is tokenized, and in a dry run with as many workers as the mesh needs.
+TEST(Preflight, AMeshThatCannotBe) {
+  const auto folder = small_project("preflight_mesh");
+  const auto alone = run(folder, train({"--trainer.model_axis_size=2"}));
+  EXPECT_EQ(alone.code, 2) << alone.output;
+  EXPECT_THAT(alone.output, AllOf(HasSubstr("model 2 does not divide the 1 worker that was started; start a "
+                                            "multiple of 2 workers"),
+                                  HasSubstr("nothing was started")));
+  const auto dry = run(folder, train({"--trainer.model_axis_size=2", "--dry_run"}));
+  EXPECT_EQ(dry.code, 0) << dry.output;
+  const auto uneven = run(folder, train({"--trainer.model_axis_size=3", "--dry_run"}));
+  EXPECT_EQ(uneven.code, 2) << uneven.output;
+  EXPECT_THAT(uneven.output,
+              HasSubstr("h.0.attn.c_attn.weight: axis heads of size 4 cannot be cut into 3 equal blocks "
+                        "for the mesh axis model; another trainer.model_axis_size"));
+  EXPECT_FALSE(exists(folder + "/cache"));
+}
+
+TEST(Preflight, ATokenizerIsTrainedOnTexts) {
+  const auto folder = small_project("preflight_texts");
+  write_atomically(folder + "/x.jsonl", "{\"prompt\": \"a\", \"response\": \"b\"}\n");
+  const auto done =
+      run(folder, train({"--data.configs.one={train_urls: [x.jsonl], format: {type: supervised}}"}));
+  EXPECT_EQ(done.code, 3) << done.output;
+  EXPECT_THAT(done.output,
+              AllOf(HasSubstr("x.jsonl:1: no field \"text\"; the object has prompt, response\nhint: "
+                              "data.train_tokenizer learns from records of type text, and those of data "
+                              "set one are of type supervised"),
+                    Not(HasSubstr("format.text_key"))));
+}
+
 TEST(Preflight, AModelThatNoMachineTrains) {
   const auto folder = small_project("preflight_memory");
   const auto done = run(folder, train({"--model.hidden_dim=65536", "--model.num_layers=1000"}));

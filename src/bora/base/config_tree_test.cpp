@@ -28,6 +28,10 @@ std::string message_of(const auto& body) {
   return "no error";
 }
 
+constexpr std::string_view kSyntaxHint =
+    "\nhint: look here and a line above: keys of a block begin in one column, a colon has a space behind it, "
+    "brackets and quotes are closed";
+
 std::string parse_error(std::string_view yaml) {
   return message_of([&] { tree_of(yaml); });
 }
@@ -125,7 +129,8 @@ TEST(ConfigTree, OverridesThatLeadNowhere) {
   EXPECT_EQ(message_of([&] { tree.override_value("", "1"); }), "--: a part of the key is empty");
   EXPECT_EQ(message_of([&] { tree.override_value("d.", "1"); }), "--d.: a part of the key is empty");
   EXPECT_EQ(message_of([&] { tree.override_value("a", "[1"); }),
-            "--a: not valid YAML: end of sequence flow not found");
+            "--a: not valid YAML: end of sequence flow not found\n"
+            "hint: the value in quotation marks, as in --key.name='[1, 2]'");
   EXPECT_EQ(message_of([&] { tree.override_value("a", "{b: 1, b: 2}"); }),
             "--a has 1 problem; nothing was started.\n  --a   b  given twice");
   auto list = tree_of("[1]");
@@ -177,13 +182,15 @@ TEST(ConfigTree, Depth) {
 }
 
 TEST(ConfigTree, SyntaxErrors) {
+  const auto hint = std::string(kSyntaxHint);
   EXPECT_EQ(parse_error("a: 1\nb: [1, 2\nc: 3\n"),
-            "my.yaml:3: not valid YAML: end of sequence flow not found");
-  EXPECT_EQ(parse_error("a: 1\n b: 2\n"), "my.yaml:2: not valid YAML: illegal map value");
+            "my.yaml:3: not valid YAML: end of sequence flow not found" + hint);
+  EXPECT_EQ(parse_error("a: 1\n b: 2\n"), "my.yaml:2: not valid YAML: illegal map value" + hint);
   EXPECT_EQ(parse_error("a:\n\tb: 2\n"),
             "my.yaml:2: not valid YAML: illegal map value\n"
             "hint: the line begins with a tab; YAML indents by spaces");
-  EXPECT_EQ(parse_error("a: *nobody"), "my.yaml:1: not valid YAML: the referenced anchor is not defined");
+  EXPECT_EQ(parse_error("a: *nobody"),
+            "my.yaml:1: not valid YAML: the referenced anchor is not defined" + hint);
   EXPECT_EQ(parse_error("a: 1\n---\nb: 2\n"),
             "my.yaml:2: a second YAML document (---); a configuration is one");
   EXPECT_EQ(parse_error("---\na: 1\n"), "no error");
@@ -197,9 +204,9 @@ TEST(ConfigTree, SyntaxErrors) {
   EXPECT_EQ(parse_error("a: \"x\\_y\""),
             "my.yaml:1: the escapes \\N and \\_ are not supported; write the character");
   EXPECT_EQ(parse_error("a: 1\nb: \"\xFF\"\n"),
-            "my.yaml:2: not a text file: byte 0xff at offset 9 is not UTF-8 text");
+            "my.yaml:2: not a text file: byte 0xff at offset 9 is not UTF-8 text\nhint: save it as UTF-8");
   EXPECT_EQ(parse_error(std::string_view("a: \0", 4)),
-            "my.yaml:1: not a text file: byte 0x00 at offset 3 is not UTF-8 text");
+            "my.yaml:1: not a text file: byte 0x00 at offset 3 is not UTF-8 text\nhint: save it as UTF-8");
 }
 
 TEST(ConfigTree, DuplicatesAndTagsAreCollected) {
@@ -273,10 +280,12 @@ TEST_F(ConfigFileTest, AnEmptyIncludeIsNull) {
 
 TEST_F(ConfigFileTest, IncludesThatFail) {
   put("main.yaml", "a: 1\noptimizer: !include sub/no.yaml\nb: !include\n");
-  EXPECT_EQ(error("main.yaml"),
-            "main.yaml has 2 problems; nothing was started.\n"
-            "  main.yaml:2   optimizer  cannot include sub/no.yaml: there is no such file\n"
-            "  main.yaml:3   b          !include needs the path of a file");
+  EXPECT_EQ(
+      error("main.yaml"),
+      "main.yaml has 2 problems; nothing was started.\n"
+      "  main.yaml:2   optimizer  cannot include sub/no.yaml: there is no such file; a path is relative to the "
+      "file that includes it\n"
+      "  main.yaml:3   b          !include needs the path of a file");
   put("broken.yaml", "x: !include sub/bad.yaml\n");
   put("sub/bad.yaml", "a: 1\nb: [\n");
   EXPECT_EQ(error("broken.yaml").substr(0, 33), "sub/bad.yaml:3: not valid YAML: e");
@@ -321,7 +330,8 @@ TEST_F(ConfigFileTest, WhatIsIncludedIsNotCited) {
   EXPECT_EQ(told("root:x:s3cret:/bin/sh\nme:x:1000:/bin/sh\n"),
             "main.yaml has 1 problem; nothing was started.\n"
             "  main.yaml:1   model.key  sub/other holds neither a map nor a list, so it cannot be included");
-  EXPECT_EQ(told("*s3cret\n"), "sub/other:1: not valid YAML: the referenced anchor is not defined");
+  EXPECT_EQ(told("*s3cret\n"),
+            "sub/other:1: not valid YAML: the referenced anchor is not defined" + std::string(kSyntaxHint));
   EXPECT_EQ(told("a: !s3cret b\n"),
             "sub/other has 1 problem; nothing was started.\n"
             "  sub/other:1   a  unknown tag; the only one is !include");
@@ -332,9 +342,13 @@ TEST_F(ConfigFileTest, WhatIsIncludedIsNotCited) {
 TEST_F(ConfigFileTest, IncludeCycles) {
   put("a.yaml", "x: !include sub/b.yaml\n");
   put("sub/b.yaml", "y:\n  z: !include ../a.yaml\n");
-  EXPECT_EQ(error("a.yaml"), "sub/b.yaml:2: !include goes in a circle: a.yaml -> sub/b.yaml -> a.yaml");
+  EXPECT_EQ(error("a.yaml"),
+            "sub/b.yaml:2: !include goes in a circle: a.yaml -> sub/b.yaml -> a.yaml\n"
+            "hint: take one of these lines out");
   put("self.yaml", "x: !include self.yaml\n");
-  EXPECT_EQ(error("self.yaml"), "self.yaml:1: !include goes in a circle: self.yaml -> self.yaml");
+  EXPECT_EQ(
+      error("self.yaml"),
+      "self.yaml:1: !include goes in a circle: self.yaml -> self.yaml\nhint: take one of these lines out");
 }
 
 TEST_F(ConfigFileTest, IncludesCountTogether) {
@@ -351,8 +365,11 @@ TEST_F(ConfigFileTest, IncludesCountTogether) {
 TEST_F(ConfigFileTest, FilesThatAreNotThere) {
   put("recipe.yaml", "");
   EXPECT_EQ(error("recipe.yml"), "recipe.yml: there is no such file; did you mean `recipe.yaml`?");
-  EXPECT_EQ(error("nowhere/x.yaml"), "nowhere/x.yaml: there is no such file");
-  EXPECT_EQ(error("sub"), "sub: a folder, not a file");
+  EXPECT_EQ(
+      error("nowhere/x.yaml"),
+      "nowhere/x.yaml: there is no such file\nhint: give the path of a YAML file, such as one of recipes/");
+  EXPECT_NE(error("trainer.seed=3").find("no such file\nhint: a key is set by --"), std::string::npos);
+  EXPECT_EQ(error("sub"), "sub: a folder, not a file\nhint: name a YAML file in it");
   put("large.yaml", std::string(4'000'001, '#'));
   EXPECT_EQ(error("large.yaml"), "large.yaml: 4.00 MB is too large for a configuration (at most 4.00 MB)");
 }

@@ -288,10 +288,13 @@ class TreeBuilder : public YAML::EventHandler {
     if (before != loading_.chain.end()) {
       std::vector<std::string> cycle(before, loading_.chain.end());
       cycle.push_back(full);
-      stop(mark, "!include goes in a circle: " + join(cycle, " -> "));
+      stop(mark, "!include goes in a circle: " + join(cycle, " -> ") + "\nhint: take one of these lines out");
     }
     if (!exists(full)) {
-      problem(mark, next_path(), fmt::format("cannot include {}: there is no such file", full));
+      problem(mark, next_path(),
+              fmt::format("cannot include {}: there is no such file; a path is relative to the file that "
+                          "includes it",
+                          full));
       return nothing;
     }
     const std::size_t above = loading_.depth;
@@ -327,8 +330,9 @@ void check_text(std::string_view text, const Source& source) {
   const auto bad = std::min(invalid_utf8(text).value_or(text.size()), text.find('\0'));
   if (bad >= text.size()) return;
   const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(bad), '\n');
-  fail(ErrorKind::Config, "{}:{}: not a text file: byte {:#04x} at offset {} is not UTF-8 text", source.name,
-       line, static_cast<unsigned char>(text[bad]), bad);
+  fail(ErrorKind::Config,
+       "{}:{}: not a text file: byte {:#04x} at offset {} is not UTF-8 text\nhint: save it as UTF-8",
+       source.name, line, static_cast<unsigned char>(text[bad]), bad);
 }
 
 void feed(std::string_view text, const Source& source, YAML::EventHandler& handler) {
@@ -349,8 +353,12 @@ void feed(std::string_view text, const Source& source, YAML::EventHandler& handl
     // Behind a colon yaml-cpp cites the file.
     const std::string_view said =
         std::string_view(e.msg).substr(0, source.is_included ? e.msg.find(": ") : std::string::npos);
-    fail(ErrorKind::Config, "{}: not valid YAML: {}{}", place(e.mark), said,
-         tab ? "\nhint: the line begins with a tab; YAML indents by spaces" : "");
+    fail(ErrorKind::Config, "{}: not valid YAML: {}\nhint: {}", place(e.mark), said,
+         tab ? "the line begins with a tab; YAML indents by spaces"
+         : source.has_lines
+             ? "look here and a line above: keys of a block begin in one column, a colon has a space "
+               "behind it, brackets and quotes are closed"
+             : "the value in quotation marks, as in --key.name='[1, 2]'");
   }
 }
 
@@ -402,9 +410,16 @@ Node load(const std::string& path, Loading& loading, bool is_included) {
   if (!info) {
     const std::string folder = parent_path(path);
     const auto names = exists(folder) ? files().list(folder) : std::vector<std::string>{};
-    fail(ErrorKind::Config, "{}: there is no such file{}", path, did_you_mean(base_name(path), names));
+    const auto near = did_you_mean(base_name(path), names);
+    if (!near.empty() || is_included) fail(ErrorKind::Config, "{}: there is no such file{}", path, near);
+    if (path.find('=') != std::string::npos)
+      fail(ErrorKind::Config, "{}: there is no such file\nhint: a key is set by --{}", path, path);
+    fail(ErrorKind::Config,
+         "{}: there is no such file\nhint: give the path of a YAML file, such as one of recipes/",
+         path.empty() ? "\"\"" : path);
   }
-  if (info->is_directory) fail(ErrorKind::Config, "{}: a folder, not a file", path);
+  if (info->is_directory)
+    fail(ErrorKind::Config, "{}: a folder, not a file\nhint: name a YAML file in it", path);
   if (info->is_device) {
     fail(ErrorKind::Config,
          "{}: a pipe, a socket or a device, not a file\nhint: copy what it gives into a file first", path);

@@ -84,7 +84,7 @@ TEST(Checkpoint, ParametersAloneForAnotherRun) {
   EXPECT_NE(live.arrays[2].array.to_vector<float>(), run.arrays[2].array.to_vector<float>());
   EXPECT_EQ(find_checkpoint(folder / "run/step-5"), folder / "run/step-5");
   EXPECT_EQ(error_of([&] { find_checkpoint(folder / "no"); }),
-            folder / "no: is no checkpoint and holds none");
+            folder / "no: is no checkpoint and holds none\nhint: give a run's folder, or step-N in it");
 }
 
 TEST(Checkpoint, IsNeverOverwritten) {

@@ -340,7 +340,9 @@ std::optional<Restored> restore_latest(const std::string& run_directory,
 std::string find_checkpoint(const std::string& path) {
   if (exists(path_join(path, "manifest.json"))) return path;
   const auto found = committed_checkpoints(path);
-  if (found.empty()) fail(ErrorKind::NotFound, "{}: is no checkpoint and holds none", path);
+  if (found.empty())
+    fail(ErrorKind::NotFound,
+         "{}: is no checkpoint and holds none\nhint: give a run's folder, or step-N in it", path);
   return found.back();
 }
 

@@ -172,7 +172,8 @@ std::vector<std::string> take_overrides(const std::vector<std::string>& argument
       rest.push_back(a);
     } else if (a.find('=') != std::string::npos) {
       out.emplace_back(name.substr(2), a.substr(a.find('=') + 1));
-    } else if (name.find('.') != std::string::npos && i + 1 < arguments.size()) {
+    } else if (name.find('.') != std::string::npos) {
+      if (i + 1 == arguments.size()) fail(ErrorKind::Usage, "{} has no value\nhint: {}=VALUE", name, name);
       out.emplace_back(name.substr(2), arguments[++i]);
     } else {
       rest.push_back(a);
@@ -205,6 +206,15 @@ std::string as_we_spell(std::string_view argument) {
 
 bool is_flag(std::string_view argument) { return argument.size() > 1 && argument[0] == '-'; }
 
+// What a command does, where that is one of some words: told before all else that may be wrong.
+void check_word(const CommandSpec& spec, const std::vector<std::string>& arguments) {
+  const auto& words = spec.words;
+  if (words.empty() || arguments.empty() || is_flag(arguments[0])) return;
+  if (std::find(words.begin(), words.end(), arguments[0]) != words.end()) return;
+  fail(ErrorKind::Usage, "{}: {} is not one of {}{}\nhint: bora {} --help", spec.name, arguments[0],
+       join(words), did_you_mean(arguments[0], words), spec.name);
+}
+
 // Of the first argument that the command does not know.
 std::string unknown_argument(const std::vector<std::string>& left, const std::vector<std::string>& names,
                              const std::string& command) {
@@ -235,6 +245,7 @@ void Args::read_numbers() const {
 
 void Args::parse(const std::vector<std::string>& arguments) {
   if (specs_only) throw SpecListed{std::move(state_->spec)};
+  check_word(state_->spec, arguments);
   auto rest = arguments;
   if (state_->overrides != nullptr) rest = take_overrides(arguments, *state_->overrides, names());
   std::reverse(rest.begin(), rest.end());  // CLI11 takes them from the back

@@ -162,11 +162,12 @@ int run_bench(const Arguments& arguments) {
   args.flag("--parts", parts, "also the time of each shape of product");
   args.flag("--paced", paced, "a step for each line of input, to take turns with another program");
   args.parse(arguments);
-  if (what != "train") fail(ErrorKind::Usage, "bench: {} is not train, workers or generate", what);
+  if (what != "train")
+    fail(ErrorKind::Usage, "bench: {} is not one of train, workers, generate\nhint: bora bench --help", what);
   require_tokens(batch, seq);
+  if (compute != "f32" && compute != "bf16")
+    fail(ErrorKind::Usage, "bench: --compute {} is not f32 or bf16\nhint: bora bench --help", compute);
   const auto computed = core::parse_dtype(compute);
-  if (computed != core::DType::f32 && computed != core::DType::bf16)
-    fail(ErrorKind::Usage, "bench: --compute {} is not f32 or bf16", compute);
   core::initialize(static_cast<int>(threads));
   use_products(matmul);
   auto model = bench_model(name, seq);

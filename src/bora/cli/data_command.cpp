@@ -41,7 +41,8 @@ void inspect(const run::LoadedConfig& loaded, const run::TextData& text, std::in
       text.datasets.train->in_order(run::data_order_of_run(run::run_place(loaded.config).directory));
   const data::Loader loader(train, loaded.config.trainer.batch_schedule());
   if (step < 0 || step >= loader.num_steps())
-    fail(ErrorKind::Usage, "data inspect: there is no step {}; the data gives {}", step, loader.num_steps());
+    fail(ErrorKind::Usage, "data inspect: there is no step {}; the data gives {}\nhint: --step 0 to {}", step,
+         loader.num_steps(), loader.num_steps() - 1);
   const std::int64_t size = loader.schedule().batch_size(step);
   const auto batch = loader.batch(step, {0, std::clamp<std::int64_t>(rows, 1, size)});
   std::vector<std::string> names;
@@ -79,7 +80,7 @@ int run_data(const Arguments& arguments) {
   args.overrides(overrides);
   args.parse(arguments);
   if (what != "inspect" && what != "stats")
-    fail(ErrorKind::Usage, "data: {} is neither inspect nor stats", what);
+    fail(ErrorKind::Usage, "data: {} is not one of inspect, stats\nhint: bora data --help", what);
   const auto loaded = run::load_run(configs, overrides);
   track::Console console;
   const auto text = open_data(loaded, console);

@@ -135,7 +135,12 @@ TEST_F(DataCommand, StatsOfEachDataSet) {
 }
 
 TEST_F(DataCommand, Refusals) {
-  EXPECT_EQ(refused(run_data, {"look", at("a.yaml")}), "data: look is neither inspect nor stats");
+  EXPECT_EQ(refused(run_data, {"look", at("a.yaml")}),
+            "data: look is not one of inspect, stats\nhint: bora data --help");
+  EXPECT_EQ(refused(run_data, {"--rows", "2", "look", at("a.yaml")}),
+            "data: look is not one of inspect, stats\nhint: bora data --help");
+  EXPECT_EQ(refused(run_data, {"inspcet", at("a.yaml")}),
+            "data: inspcet is not one of inspect, stats; did you mean `inspect`?\nhint: bora data --help");
   EXPECT_EQ(
       refused(run_data, {"inspect", at("a.yaml"), "--data.max_epochs", "1", "--step", "1000"}).substr(0, 40),
       "data inspect: there is no step 1000; the");

@@ -87,8 +87,13 @@ int run(const std::vector<std::string>& arguments) {
     if (c.name == arguments[0]) return c.run({arguments.begin() + 1, arguments.end()});
     names.emplace_back(c.name);
   }
-  fail(ErrorKind::Usage, "unknown command {}{}\nhint: bora --help lists them", arguments[0],
-       did_you_mean(arguments[0], names));
+  const auto& first = arguments[0];
+  const auto hint = first.ends_with(".yaml") || first.ends_with(".yml") ? "bora train " + first
+                    : first.starts_with('-')
+                        ? "the command comes first, then its flags; bora --help lists commands"
+                        : "bora --help lists them";
+  fail(ErrorKind::Usage, "unknown command {}{}\nhint: {}", first, did_you_mean(ascii_lower(first), names),
+       hint);
 }
 
 // Whoever reads has enough: `bora inspect ... | head`. The end is that of any program that writes into a
@@ -106,6 +111,27 @@ int flush_output(int code) {
   fail(ErrorKind::Io, "standard output cannot be written: {}", std::strerror(error));
 }
 
+// Every error ends with what to do next: where it does not say it itself, in general words.
+std::string_view general_hint(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::Corruption:
+      return "it was changed or cut, or is something else: mend it, copy or download it again, or name another";
+    case ErrorKind::NotFound:
+      return "is the path right? It is relative to the folder in which bora was started";
+    case ErrorKind::Io:
+      return "look at the path, who may write there, and how much room there is";
+    default:
+      return "";
+  }
+}
+
+std::string with_hint(const Error& e) {
+  const std::string text = e.what();
+  const auto hint = general_hint(e.kind());
+  if (hint.empty() || text.find("hint: ") != text.npos) return text;
+  return fmt::format("{}\nhint: {}", text, hint);
+}
+
 int report_error() {
   try {
     throw;
@@ -114,7 +140,7 @@ int report_error() {
   } catch (...) {                                                // what it is, current_error() knows
   }
   const auto e = core::current_error();
-  write_output(Output::Error, fmt::format("bora: {}\n", redact(e.what())));
+  write_output(Output::Error, fmt::format("bora: {}\n", redact(with_hint(e))));
   return exit_code(e.kind());
 }
 

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include <fmt/core.h>
 
+#include "bora/base/error.h"
 #include "bora/base/file.h"
 #include "bora/cli/args.h"
 #include "bora/cli/commands.h"
@@ -20,6 +21,9 @@ int run_report(const Arguments& arguments) {
               "file of the page; default: report.html in the run's directory, or here for several");
   args.parse(arguments);
   if (out.empty()) out = runs.size() == 1 ? path_join(runs.front(), "report.html") : "report.html";
+  if (const auto folder = parent_path(out); !folder.empty() && !exists(folder))
+    fail(ErrorKind::NotFound, "report: the folder {} of --out {} does not exist\nhint: mkdir -p {}", folder,
+         out, folder);
   report::write_report(runs, out);
   fmt::print("written: {}\n", out);
   return 0;

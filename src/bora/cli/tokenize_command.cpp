@@ -154,7 +154,8 @@ int run_tokenize(const Arguments& arguments) {
             "  echo 'Hello world' | bora tokenize --tokenizer my-tokenizer encode\n"
             "  echo '15496 995' | bora tokenize --tokenizer my-tokenizer decode\n"
             "  bora tokenize --tokenizer my-tokenizer --jsonl --special encode < texts.jsonl");
-  args.positional("action", action, "encode, decode, count or bench");
+  args.positional("action", action, "encode, decode, count or bench")
+      .words({"encode", "decode", "count", "bench"});
   args.option("--tokenizer", path, "tokenizer.json or a directory that holds one", true);
   args.flag("--jsonl", jsonl,
             "one JSON object a line: {\"text\"} gives {\"ids\", \"offsets\"}, {\"ids\"} gives {\"text\"}");
@@ -168,6 +169,10 @@ int run_tokenize(const Arguments& arguments) {
   args.option("--rounds", bench_options.rounds, kSize, "bench: how often to encode the text");
   args.flag("--no-piece_cache", no_cache, "bench: without the cache of the pieces that a thread has met");
   args.parse(arguments);
+  if (action != "encode" && action != "decode" && action != "count" && action != "bench") {
+    fail(ErrorKind::Usage,
+         "tokenize: {} is not one of encode, decode, count, bench\nhint: bora tokenize --help", action);
+  }
   bench_options.piece_cache = !no_cache;
   const double started = monotonic_seconds();
   auto tokenizer = Tokenizer::load(run::local_path(path, store::HubFiles::Tokenizer));
@@ -185,11 +190,10 @@ int run_tokenize(const Arguments& arguments) {
     fmt::print("{}", tokenizer.decode(parse_ids(text)));
   else if (action == "count")
     fmt::print("{}\n", tokenizer.encode(text, special, in_text).ids.size());
-  else if (action == "bench") {
+  else {
     fmt::print("loaded in {:.3f} s\n", loading);
     return bench(tokenizer, text, in_text, bench_options);
-  } else
-    fail(ErrorKind::Usage, "tokenize: {} is not one of encode, decode, count, bench", action);
+  }
   return 0;
 }
 

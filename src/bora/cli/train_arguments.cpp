@@ -24,8 +24,7 @@ TrainArguments parse_train_arguments(const std::vector<std::string>& arguments) 
             "print the configuration with every default filled in; start nothing");
   args.flag("--accept_changes", out.flags.accept_changes,
             "go on with a run although keys changed that decide the order of its data");
-  args.option("--world", out.flags.world, or_else(0, kWorkers),
-              "with --dry_run: memory and traffic of so many workers");
+  args.option("--world", out.flags.world, kWorkers, "with --dry_run: memory and traffic of so many workers");
   args.flag("--fresh", out.flags.fresh, "put an earlier run of the same name aside and start over");
   args.flag("--quiet", out.flags.quiet, "no output but warnings");
   args.flag("--json", out.flags.json, "one JSON object a line");

@@ -49,6 +49,16 @@ void bind_initialize_from_hf(Binder& b, std::string& value) {
     value = *text;
 }
 
+// Told now, and not when a training has ended.
+bool is_export_dtype(const std::string& name) {
+  try {
+    const auto dtype = core::parse_dtype(name);
+    return dtype == core::DType::f32 || dtype == core::DType::bf16 || dtype == core::DType::f16;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 void bind_lora(Binder& b, LmConfig& config) {
   b.field("lora", config.lora, "train low-rank adapters of the model alone; {}: with every default");
   b.field("peft_save_path", config.peft_save_path, "directory of adapter files for PEFT, step-N each");
@@ -95,6 +105,8 @@ void LmConfig::bind(Binder& b) {
       "directory of Hugging Face exports, step-N each; with lora the merged model (also: merged_hf_save_path)");
   b.field("hf_save_steps", hf_save_steps, at_least(1), "steps between exports; with lora 1000");
   b.field("hf_save_dtype", hf_save_dtype, "f32, bf16 or f16");
+  if (b.reading() && !is_export_dtype(hf_save_dtype))
+    b.problem("hf_save_dtype", "must be f32, bf16 or f16: what exports are stored in");
   bind_lora(b, *this);
   b.field("hf_export", hf_export, "write <run>/hf at the end");
   b.field("data_seed", data_seed, kSeed, "seed of the data order; default trainer.seed");

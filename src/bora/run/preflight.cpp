@@ -10,12 +10,14 @@
 
 #include "bora/base/error.h"
 #include "bora/base/file.h"
+#include "bora/base/secrets.h"
 #include "bora/base/text.h"
 #include "bora/checkpoint/checkpoint.h"
 #include "bora/checkpoint/restore.h"
 #include "bora/run/changed_keys.h"
 #include "bora/run/debian_text.h"
 #include "bora/run/disk_need.h"
+#include "bora/run/dry_run.h"
 #include "bora/run/hub_name.h"
 #include "bora/run/machine.h"
 #include "bora/run/shape_model.h"
@@ -56,6 +58,7 @@ class Look {
     look_at_start();
     look_at_folders();
     if (found_.can_be_shown) look_at_sizes();
+    if (found_.can_be_shown && flags_.world == 0) look_at_mesh();
     for (auto& p : found_.problems)
       if (p.where.empty()) p.where = loaded_.tree.where(p.key.substr(0, p.key.find(' ')));
     return std::move(found_);
@@ -87,7 +90,11 @@ class Look {
     problems_of("trainer.checkpointer.base_path", [&] {
       const auto there = checkpoint::committed_checkpoints(place_.directory);
       if (trainer.load_checkpoint == true && there.empty())
-        add("trainer.load_checkpoint", fmt::format("is true but {} holds no checkpoint", place_.directory));
+        add("trainer.load_checkpoint",
+            fmt::format(
+                "is true but {} holds no checkpoint; leave it out to begin the run, or give the id of "
+                "another one (trainer.id)",
+                place_.directory));
       if (trainer.load_checkpoint == false) return refuse_beside_checkpoints();
       found_.lanes = recorded_lanes(place_.directory);
       if (there.empty()) return;
@@ -211,7 +218,7 @@ class Look {
       const auto* key = config_.initialize_from_checkpoint_path ? "initialize_from_checkpoint_path"
                                                                 : "trainer.initialize_from";
       problems_of(key, [&] {
-        if (!exists(*from)) return add(key, *from + " does not exist");
+        if (!exists(*from)) return add(key, *from + " does not exist; give a run's folder, or step-N in it");
         (void)checkpoint::find_checkpoint(*from);
       });
     }
@@ -229,17 +236,23 @@ class Look {
   void look_at_folders() {
     const auto writable = [&](const std::string& key, const std::string& path) {
       if (store::remote_scheme(path)) return;  // told elsewhere
-      if (auto why = why_not_writable(path); !why.empty()) add(key, std::move(why));
+      if (auto why = why_not_writable(path); !why.empty()) add(key, why + "; give another place");
     };
-    writable("trainer.checkpointer.base_path", place_.directory);
-    if (config_.hf_save_path) writable("hf_save_path", *config_.hf_save_path);
-    if (config_.peft_save_path) writable("peft_save_path", *config_.peft_save_path);
+    const auto place = [&](const std::string& key, const std::string& path) {
+      if (const auto scheme = store::remote_scheme(path))
+        return add(key, fmt::format("{} is on {}://; give a local folder", redact(path), *scheme));
+      writable(key, path);
+    };
+    place("trainer.checkpointer.base_path", place_.directory);
+    if (config_.hf_save_path) place("hf_save_path", *config_.hf_save_path);
+    if (config_.peft_save_path) place("peft_save_path", *config_.peft_save_path);
     for (const auto& [name, source] : config_.data.sources())
       writable(source.cache_dir ? "data.configs." + name + ".cache_dir" : "data.cache_dir",
                config_.data.cache_directory(name, source, "train"));
   }
 
   void look_at_sizes() {
+    found_.can_be_shown = false;  // a model that cannot be made has no size
     problems_of("model", [&] {
       const auto& t = config_.trainer;
       const auto seq_len = config_.model.config->seq_len();
@@ -250,6 +263,7 @@ class Look {
                                      .lanes = lanes.number,
                                      .compute = t.mp.compute,
                                      .parameters = count_parameters(config_, found_.tokenizer.vocab)});
+      found_.can_be_shown = true;
       if (flags_.world == 0) {
         if (auto problem = memory_problem(found_.sizes, workers_)) add("model", *problem);
       }
@@ -261,6 +275,21 @@ class Look {
                         need.path, human_bytes(need.least), need.parts, human_bytes(need.free)));
       }
     });
+  }
+
+  // Whether the workers make the mesh, and its axes can be cut. A dry run supposes as many as it needs at least.
+  void look_at_mesh() {
+    const auto& m = config_.trainer.mesh;
+    const auto least =
+        m.model_axis_size * m.context_axis_size * m.replica_ici_axis_size * m.replica_dcn_axis_size;
+    if (least <= 1) return;
+    try {
+      (void)plan_of(config_, flags_.dry_run ? least : workers_, found_.lanes);
+    } catch (const Error& e) {
+      const std::string text = e.what();
+      const auto first = text.find('\n'), hint = text.find("\nhint: ");
+      add("trainer.model_axis_size", text.substr(0, first) + (hint == text.npos ? "" : text.substr(hint)));
+    }
   }
 
   const LoadedConfig& loaded_;

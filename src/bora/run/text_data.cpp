@@ -96,6 +96,26 @@ std::vector<TextFile> training_files(const data::DataConfig& config) {
   return out;
 }
 
+// A tokenizer is trained on the texts of text records. (Others may have such a field, too.)
+TrainedTokenizer learn(const data::DataConfig& config, const TokenizerTrainerConfig& trainer) {
+  try {
+    return bora::train_tokenizer(document_source(training_files(config)), trainer);
+  } catch (const Error& e) {
+    for (const auto& [name, source] : config.sources()) {
+      if (source.format.config.get_if<data::TextFormat>() != nullptr || source.train_urls.empty()) continue;
+      const std::string text = e.what();
+      throw Error(
+          e.kind(),
+          fmt::format(
+              "{}\nhint: data.train_tokenizer learns from records of type text, and those of data set "
+              "{} are of type {}: train a tokenizer on other files (bora train-tokenizer FILES --out "
+              "DIRECTORY) and give it as data.tokenizer",
+              text.substr(0, text.find("\nhint: ")), name, source.format.type));
+    }
+    throw;
+  }
+}
+
 // Trained once; kept beside the run, so that a second start and other tools find it.
 Tokenizer train_tokenizer(const data::DataConfig& config, const std::string& directory,
                           track::Console& console) {
@@ -115,7 +135,7 @@ Tokenizer train_tokenizer(const data::DataConfig& config, const std::string& dir
     if (done < total)
       console.progress("tokenizer", static_cast<double>(done), static_cast<double>(total), "learning pieces");
   };
-  auto trained = bora::train_tokenizer(document_source(training_files(config)), trainer);
+  auto trained = learn(config, trainer);
   trained.tokenizer.save(directory);
   console.progress(
       "tokenizer", 1, 1,

@@ -130,7 +130,8 @@ int run_training(const LoadedConfig& loaded, const RunFlags& flags) {
   track::Console console(track::detect_console(flags.quiet || launch.rank != 0, flags.json));
   const auto found = look_ahead(loaded, place, flags, flags.world > 0 ? flags.world : launch.size);
   if (flags.dry_run) return print_dry_run(loaded, place, flags, found, console);
-  if (!found.problems.empty()) (void)mesh::is_to_speak();
+  if (!found.problems.empty() && !mesh::is_to_speak())
+    return exit_code(ErrorKind::Config);  // another tells it
   require_ready(loaded, found);
   outlive_readers();
   auto workers = join_workers(launch, loaded.config.trainer);

@@ -126,7 +126,10 @@ void check_lanes(Binder& b, const TrainerConfig& t) {
 
 void check_id(Binder& b, const TrainerConfig& t) {
   if (t.id && (t.id->empty() || t.id->find('/') != std::string::npos || t.id->starts_with('.'))) {
-    b.problem("id", fmt::format("\"{}\" cannot be the name of a directory", *t.id));
+    b.problem(
+        "id",
+        fmt::format("\"{}\" cannot be the name of a directory; give one without / that begins with no dot",
+                    *t.id));
   }
 }
 

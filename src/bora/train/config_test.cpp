@@ -172,19 +172,21 @@ TEST(TrainerConfigProblems, AreToldAllAtOnce) {
       "  seed: -1\n  id: a/b\n  train_batchsize: 4\n  num_train_steps: -5\n  steps_per_eval: -1\n"
       "  max_eval_batches: -1\n  stop_at_step: 0\n  threads: -2\n  lanes: 3\n  reduction: quick\n"
       "  load_checkpoint_path: x\n  quantization: {fp8: true}\n");
-  EXPECT_THAT(r.problems,
-              ElementsAre("trainer.seed = -1: must be at least 0",
-                          "trainer.id = a/b: \"a/b\" cannot be the name of a directory",
-                          "trainer.train_batchsize: unknown key; did you mean trainer.train_batch_size?",
-                          "trainer.num_train_steps = -5: must be from 1 to 2147483647",
-                          "trainer.steps_per_eval = -1: must be at least 0",
-                          "trainer.max_eval_batches = -1: must be at least 0",
-                          "trainer.stop_at_step = 0: must be from 1 to 2147483647",
-                          "trainer.threads = -2: must be from 0 to 2147483647",
-                          "trainer.lanes = 3: is 3; it must be a power of two",
-                          HasSubstr("trainer.reduction = quick: not one of fixed, fast"),
-                          HasSubstr("trainer.load_checkpoint_path = x: is not built yet; trainer.id"),
-                          HasSubstr("trainer.quantization: is not built yet; leave it out")));
+  EXPECT_THAT(
+      r.problems,
+      ElementsAre("trainer.seed = -1: must be at least 0",
+                  "trainer.id = a/b: \"a/b\" cannot be the name of a directory; give one without / that "
+                  "begins with no dot",
+                  "trainer.train_batchsize: unknown key; did you mean trainer.train_batch_size?",
+                  "trainer.num_train_steps = -5: must be from 1 to 2147483647",
+                  "trainer.steps_per_eval = -1: must be at least 0",
+                  "trainer.max_eval_batches = -1: must be at least 0",
+                  "trainer.stop_at_step = 0: must be from 1 to 2147483647",
+                  "trainer.threads = -2: must be from 0 to 2147483647",
+                  "trainer.lanes = 3: is 3; it must be a power of two",
+                  HasSubstr("trainer.reduction = quick: not one of fixed, fast"),
+                  HasSubstr("trainer.load_checkpoint_path = x: is not built yet; trainer.id"),
+                  HasSubstr("trainer.quantization: is not built yet; leave it out")));
   EXPECT_THAT(read("  quantization: null\n  load_checkpoint_path: null\n").problems, IsEmpty());
   EXPECT_THAT(read("  lanes: 8\n  train_batch_size: 12\n").problems,
               ElementsAre("trainer.lanes = 8: 8 must divide trainer.train_batch_size = 12"));
