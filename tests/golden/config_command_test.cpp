@@ -66,6 +66,16 @@ TEST(ConfigCommand, GivesASchemaOfAllKeys) {
   EXPECT_EQ(trainer["properties"]["num_train_steps"]["anyOf"][0]["anyOf"][0]["type"], "integer");
   EXPECT_TRUE(trainer["properties"]["checkpointer"]["properties"].contains("base_path"));
   EXPECT_GT(schema["properties"]["model"]["allOf"].size(), 15U) << "a rule for each type of model";
+  // What can be written in several ways is found by trying: it has no one type.
+  const auto takes_anything = [](const Json& key) { return !key.contains("anyOf") && !key.contains("enum"); };
+  const auto takes_scalars = [](const Json& key) { return key["type"].is_array() && key["type"].size() > 2; };
+  EXPECT_TRUE(takes_anything(trainer["properties"]["train_batch_size"])) << "a number or stages";
+  EXPECT_TRUE(takes_anything(schema["properties"]["model"]["properties"]["gradient_checkpointing"]));
+  EXPECT_TRUE(takes_anything(trainer["properties"]["profiler"])) << "true, or a block";
+  EXPECT_TRUE(takes_scalars(schema["properties"]["optimizer"]["properties"]["clip_update_norm"]));
+  EXPECT_FALSE(takes_anything(trainer["properties"]["seed"]));
+  EXPECT_FALSE(takes_anything(schema["properties"]["optimizer"]["properties"]["type"]));
+  EXPECT_FALSE(takes_anything(trainer["properties"]["num_train_steps"]));
 }
 
 // The file that is made says the same run as Levanter's, and is made of itself again.
@@ -78,6 +88,23 @@ TEST(ConfigCommand, RewritesAFile) {
   EXPECT_THAT(made.output, HasSubstr("# Made by bora config migrate from levanter.yaml"));
   write_atomically(folder + "/mine.yaml", made.output);
   const auto difference = run(folder, {"config", "diff", "levanter.yaml", "mine.yaml"});
+  EXPECT_EQ(difference.code, 0) << difference.output;
+}
+
+// Another type's keys, a block in the place of a default, and a null.
+TEST(ConfigCommand, RewritesWhatStandsInThePlaceOfDefaults) {
+  const auto folder = small_project("config_migrate_blocks");
+  write_atomically(folder + "/blocks.yaml",
+                   "data: {train_urls: [one.txt], format: {type: chat, messages_field: talk}}\n"
+                   "model: {type: gpt2}\n"
+                   "trainer: {fsdp_axis: null, checkpointer: {save_interval: null}}\n"
+                   "optimizer: {skip_bad_steps: {rolling_interval_length: 40, sigma_factor: 5}}\n");
+  const auto made = run(folder, {"config", "migrate", "blocks.yaml"});
+  ASSERT_EQ(made.code, 0) << made.output;
+  EXPECT_THAT(made.output, AllOf(HasSubstr("sigma_factor: 5"), HasSubstr("messages_field: talk"),
+                                 HasSubstr("save_interval: null"), testing::Not(HasSubstr("text_key"))));
+  write_atomically(folder + "/mine.yaml", made.output);
+  const auto difference = run(folder, {"config", "diff", "blocks.yaml", "mine.yaml"});
   EXPECT_EQ(difference.code, 0) << difference.output;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "bora/base/config_changes.h"
+#include "bora/base/config_node.h"
 #include "bora/base/error.h"
 #include "bora/base/file.h"
 #include "bora/base/text.h"
@@ -123,8 +124,15 @@ int migrate(const std::string& path) {
   ConfigTree standard, whole, out;
   standard.merge_text(write_config(plain), "defaults");
   whole.merge_text(write_config(config), path);
-  for (const auto& change : config_changes(standard, whole))
-    out.override_value(change.key, change.after == "none" ? "null" : change.after);
+  for (const auto& change : config_changes(standard, whole)) {
+    if (change.after != "none") {
+      out.override_value(change.key, change.after);
+      continue;
+    }
+    // A null, or a default that is of another type's keys, or that a block has taken the place of.
+    const auto* now = config::find(whole.root(), change.key);
+    if (now != nullptr && now->kind == ConfigTree::Node::Kind::Null) out.override_value(change.key, "null");
+  }
   out.override_value("model.type", config.model.config->type());
   const auto dropped = ignored_keys(loaded.tree, config);
   fmt::print("# Made by bora config migrate from {}: what differs from the defaults.\n", base_name(path));

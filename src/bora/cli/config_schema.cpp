@@ -11,36 +11,63 @@
 #include <string_view>
 #include <vector>
 
+#include "bora/base/config.h"
 #include "bora/base/text.h"
 #include "bora/cli/describe.h"
+#include "bora/run/lm_config.h"
 
 namespace bora::cli {
 namespace {
 
-// Keys that can be written in other ways than their type says: true, false or a policy; a number or stages; a
-// number or a map of names.
-constexpr std::array<std::string_view, 16> kSeveralSpellings = {"gradient_checkpointing",
-                                                                "train_batch_size",
-                                                                "lr_schedule",
-                                                                "num_validation_sequences",
-                                                                "max_train_batches",
-                                                                "train_weights",
-                                                                "shuffle",
-                                                                "profiler",
-                                                                "initialize_from_hf",
-                                                                "warmup",
-                                                                "decay",
-                                                                "mp",
-                                                                "rope",
-                                                                "target_modules",
-                                                                "cycles",
-                                                                "skip_bad_steps"};
+// A value of each kind that YAML has.
+struct Probe {
+  std::string_view kind, yaml;
+};
+constexpr std::array<Probe, 5> kProbes = {
+    {{"boolean", "true"}, {"number", "1"}, {"string", "some words"}, {"array", "[1]"}, {"object", "{a: 1}"}}};
 
-std::string last_part(const std::string& key) { return key.substr(key.rfind('.') + 1); }
+// "model, type: gpt2" -> gpt2; "" for what is of no one type.
+std::string type_of(const std::string& section) {
+  constexpr std::string_view kType = ", type: ";
+  const auto at = section.find(kType);
+  return at == section.npos ? "" : section.substr(at + kType.size());
+}
+std::string path_of(const std::string& section) { return section.substr(0, section.find(',')); }
 
-bool has_several_spellings(const std::string& key) {
-  return std::find(kSeveralSpellings.begin(), kSeveralSpellings.end(), last_part(key)) !=
-         kSeveralSpellings.end();
+// Whether the program takes a value of this kind, whatever it says of its contents.
+bool takes(const DescribedKey& key, std::string path, const Probe& probe) {
+  for (auto at = path.find("<name>"); at != path.npos; at = path.find("<name>")) path.replace(at, 6, "x");
+  ConfigTree tree;
+  if (const auto type = type_of(key.section); !type.empty())
+    tree.override_value(path_of(key.section) + ".type", type);
+  tree.override_value(path, probe.yaml);
+  run::LmConfig config;
+  const auto problems = read_config(tree, config);
+  return std::none_of(problems.begin(), problems.end(), [&](const ConfigProblem& p) {
+    const bool is_it = p.key == path || p.key.starts_with(path + " ");
+    return is_it && (p.message.starts_with("should be ") || p.message.starts_with("cannot be ") ||
+                     p.message.starts_with("not one of "));
+  });
+}
+
+// Of a value of the type that is described. (Text may be a number: 1e-3, 90s.)
+bool is_of_type(const std::string& type, std::string_view kind) {
+  const bool is_text = type.starts_with("string") || type.starts_with("duration") || type.starts_with("size");
+  if (type.starts_with("list of")) return kind != "object";
+  if (type.starts_with("map of") || type == "section") return kind == "object";
+  if (kind == "boolean") return type.starts_with("true or false") || type.starts_with("string");
+  if (kind == "number") return is_text || type.starts_with("integer") || type.starts_with("number");
+  return kind == "string" && (is_text || type.starts_with("one of"));
+}
+
+// Keys that can be written in other ways than their type says (true, false or a policy; a number or stages; a
+// number or a map of names) are found by trying: the program itself says what it takes.
+bool has_several_spellings(const DescribedKey& key) {
+  if (key.key.find("[]") != key.key.npos || key.key.ends_with(".type") || key.doc.starts_with(kNotUsed))
+    return false;
+  return std::any_of(kProbes.begin(), kProbes.end(), [&](const Probe& probe) {
+    return !is_of_type(key.type, probe.kind) && takes(key, key.key, probe);
+  });
 }
 
 // ", from 1 to 9", ", at least 0 and below 1", ", above 0", ", -1 or from 1 to 9"
@@ -147,9 +174,9 @@ Json schema_of(const Branch& branch) {
     out = {{"anyOf", Json::array({{{"type", Json::array({"array", "null"})}, {"items", item}}, item})}};
   } else if (!branch.below.empty()) {
     out = object_schema(branch);
-    if (branch.key != nullptr && has_several_spellings(branch.key->key))
+    if (branch.key != nullptr && has_several_spellings(*branch.key))
       out["type"] = Json::array({"object", "array", "string", "number", "boolean", "null"});
-  } else if (branch.key == nullptr || has_several_spellings(branch.key->key) ||
+  } else if (branch.key == nullptr || has_several_spellings(*branch.key) ||
              branch.key->doc.starts_with(kNotUsed)) {
     out = Json::object();
   } else {
@@ -158,14 +185,6 @@ Json schema_of(const Branch& branch) {
   if (branch.key != nullptr) describe_in(out, *branch.key);
   return out;
 }
-
-// "model, type: gpt2" -> gpt2; "" for what is of no one type.
-std::string type_of(const std::string& section) {
-  constexpr std::string_view kType = ", type: ";
-  const auto at = section.find(kType);
-  return at == section.npos ? "" : section.substr(at + kType.size());
-}
-std::string path_of(const std::string& section) { return section.substr(0, section.find(',')); }
 
 /// The keys that belong to one type of a section: the others are refused beside it.
 struct TypedSection {
