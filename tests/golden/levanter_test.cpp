@@ -37,17 +37,30 @@ const std::vector<std::string> kBind = {
 const std::map<std::string, std::vector<std::string>> kRefused = {
     {"gpt2_small_fast_muon", {"optimizer.type = muon", "not built yet; available: adam"}},
     {"gpt2_small_sophiah", {"gpt2_small_sophiah.yaml:19", "cannot include", "sophia-h_small.yaml"}},
-    {"harness/harness_nano", {"tokenizer", "unknown key; did you mean data.tokenizer?"}},
-    {"lora_llama2", {"peft_save_path", "needs lora", "is model.seq_len here"}},
-    {"olmo2_sft", {"supervised_data", "unknown key"}},
-    {"sampler/sample_nano", {"engine", "unknown key"}},
-    {"sft_llama3.1_tulu3_mixture", {"supervised_data", "unknown key"}}};
+    {"data/openwebtext_source",
+     {"is a part of a configuration: its keys are those of the block data, and all are understood",
+      "hint: data: !include ", "openwebtext_source.yaml, in a file that has model and trainer too"}},
+    {"data/pile_mixture", {"those of the block data, and all are understood"}},
+    {"data/wikitext_source", {"those of the block data, and all are understood"}},
+    {"harness/harness_nano",
+     {"is a configuration of Levanter's eval_harness, not of a training",
+      "hint: its tasks are not built yet"}},
+    {"olmo2_sft",
+     {"data.configs.tulu.cache_dir", "is on gs://; give a local folder",
+      "allenai/OLMo-2-1124-7B: the model"}},
+    {"sampler/sample_nano",
+     {"is a configuration of Levanter's sample_lm",
+      "hint: bora generate meta-llama/Llama-3.2-1B 'Four score and seven years ago, our' --max_new_tokens 32"}},
+    {"sft_llama3.1_tulu3_mixture",
+     {"data.configs.tulu.cache_dir", "is on gs://; give a local folder",
+      "meta-llama/Llama-3.1-8B: the model"}}};
 
 // What trains on speech.
 const std::string kSpeech = "whisper_tiny_librispeech";
 
 // What begins with a model of the hub's, by its name there.
 const std::map<std::string, std::string> kFromHub = {
+    {"lora_llama2", "NousResearch/Llama-2-7b-hf: the model of revision main is not in "},
     {"gemma_2b", "google/gemma-2b: the model of revision main is not in "},
     {"lora/mpt_biomed",
      "mosaicml/mpt-7b: the model of revision 68e1a8e0ebb9b30f3c45c1ef6195980f29063ae2 is not in "}};
@@ -107,7 +120,7 @@ TEST_F(Levanter, EveryFileIsInOneOfTheLists) {
   known.insert(kSpeech);
   for (const auto& [name, words] : kRefused) known.insert(name);
   for (const auto& [name, words] : kFromHub) known.insert(name);
-  for (const std::string folder : {"", "harness/", "lora/", "sampler/"}) {
+  for (const std::string folder : {"", "data/", "harness/", "lora/", "sampler/"}) {
     for (const auto& name : files().list(kConfigs + folder)) {
       if (!name.ends_with(".yaml")) continue;
       EXPECT_TRUE(known.contains(folder + name.substr(0, name.size() - 5))) << folder << name;
@@ -125,7 +138,9 @@ TEST_F(Levanter, TextModelsBind) {
   auto done = run_all(folder, lines);
   for (std::size_t i = 0; i < kBind.size(); ++i) {
     // Some are too large for most machines, which is told in place of a start.
-    if (done[i].code != 0) EXPECT_THAT(done[i].output, HasSubstr("the optimizer's state take")) << kBind[i];
+    if (done[i].code != 0) {
+      EXPECT_THAT(done[i].output, HasSubstr("the optimizer's state take")) << kBind[i];
+    }
     EXPECT_THAT(done[i].output, AllOf(HasSubstr("parameters"), HasSubstr("nothing was started"),
                                       Not(HasSubstr("unknown key")), Not(HasSubstr("no file"))))
         << kBind[i];
@@ -218,6 +233,86 @@ TEST_F(Levanter, Llama2NanoTrainsAndIsEvaluated) {
   auto folder = small_project("levanter_llama2_nano");
   expect_trained(folder, train_three_steps(folder, "llama2_nano", own_files()));
   EXPECT_TRUE(metrics_of(folder).back().contains("eval/loss"));
+}
+
+// The older program for fine-tuning says the same in other keys.
+TEST(LevanterFiles, OlderFineTuningTrains) {
+  const auto folder = small_project("levanter_sft");
+  std::string talks;
+  for (int i = 0; i < 200; ++i)
+    talks +=
+        "{\"chat\": [{\"role\": \"user\", \"content\": \"the moon\"}, {\"role\": \"assistant\", "
+        "\"content\": \"is light\"}]}\n";
+  write_atomically(folder + "/a.jsonl", talks);
+  write_atomically(folder + "/b.jsonl", talks);
+  ASSERT_EQ(run(folder, {"train-tokenizer", "one.txt", "--out", "tok", "--vocab_size", "300"}).code, 0);
+  const std::string template_text =
+      "{% for m in messages %}{% generation %}{{ m.content }} {% endgeneration %}{% endfor %}";
+  write_atomically(folder + "/tok/chat_template.jinja", template_text);
+  const std::string config =
+      "dataset_type: chat_jsonl\n"
+      "supervised_data:\n"
+      "  a: {train_urls: [a.jsonl], cache_dir: ca}\n"
+      "  b: {train_urls: [b.jsonl], cache_dir: cb}\n"
+      "mixture_weights: {a: 1, b: 0.5}\n"
+      "mixture_block_size: 16\n"
+      "stop_strategy: restart\n"
+      "max_seq_len: 32\n"
+      "tokenizer: tok\n"
+      "messages_field: chat\n"
+      "input_role: user\n"
+      "output_role: assistant\n"
+      "reinit_tokens: false\n"
+      "model: {type: gpt2, seq_len: 32, hidden_dim: 32, num_heads: 4, num_layers: 2}\n"
+      "trainer: {id: run, train_batch_size: 4, num_train_steps: 3, threads: 1, checkpointer: {base_path: runs}}\n";
+  write_atomically(folder + "/sft.yaml", config);
+  const auto done = run(folder, {"train", "sft.yaml"});
+  EXPECT_EQ(done.code, 0) << done.output;
+  const auto recorded = read_text(folder + "/runs/run/config.yaml");
+  EXPECT_THAT(recorded, AllOf(HasSubstr("messages_field: chat"), HasSubstr("tokenizer: tok")));
+  EXPECT_EQ(run(folder, {"config", "diff", "sft.yaml", "runs/run"}).output, "")
+      << "the record says the same run";
+
+  write_atomically(folder + "/wrong.yaml", config + "data: {train_urls: [one.txt]}\n");
+  EXPECT_THAT(run(folder, {"train", "wrong.yaml"}).output,
+              HasSubstr("supervised_data  and data are two ways to say the same; give one of them"));
+  const auto wrong = run(folder, {"train", "sft.yaml", "--max_seq_len=64", "--mixture_weights={c: 1}",
+                                  "--input_role=human", "--reinit_tokens=[x]"});
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_THAT(wrong.output, AllOf(HasSubstr("max_seq_len = 64"), HasSubstr("and model.seq_len = 32 differ"),
+                                  HasSubstr("there is no data set c in supervised_data"),
+                                  HasSubstr("input_role = human  must be user"),
+                                  HasSubstr("new embeddings for some tokens are not built yet")));
+}
+
+TEST(LevanterFiles, PartsAndOtherProgramsAreToldApart) {
+  const auto folder = small_project("levanter_parts");
+  const auto told = [&](const std::string& text) {
+    write_atomically(folder + "/x.yaml", text);
+    const auto done = run(folder, {"train", "x.yaml", "--dry_run"});
+    EXPECT_EQ(done.code, 2) << done.output;
+    return done.output;
+  };
+  EXPECT_EQ(
+      told("learning_rate: 1e-3\nweight_decay: 0.1\n"),
+      "bora: x.yaml is a part of a configuration: its keys are those of the block optimizer, and all are "
+      "understood; nothing was started\n"
+      "hint: optimizer: !include x.yaml, in a file that has data, model and trainer too\n");
+  EXPECT_THAT(told("type: gpt2\nhidden_dim: 31\nnum_heads: 4\n"),
+              AllOf(HasSubstr("its keys are those of the block model\n"),
+                    HasSubstr("model.num_heads = 4  must divide hidden_dim = 31"),
+                    HasSubstr("hint: model: !include x.yaml")));
+  EXPECT_THAT(told("checkpoint_path: runs/a\noutput_dir: out\nupload_to_hf: x/y\ntokenizer: gpt2\n"
+                   "model: {type: gpt2}\n"),
+              AllOf(HasSubstr("is a configuration of Levanter's export_lm_to_hf, not of a training"),
+                    HasSubstr("hint: bora export runs/a out\n")));
+  EXPECT_THAT(
+      told("checkpoint_path: runs/a\ndata: {train_urls: [one.txt]}\ntrainer: {sede: 1}\n"),
+      AllOf(HasSubstr("is a configuration of Levanter's eval_lm"), HasSubstr("did you mean trainer.seed?"),
+            HasSubstr("hint: bora eval x.yaml --model runs/a\n")));
+  // A key in the wrong place makes no other program of it.
+  EXPECT_THAT(told("data: {train_urls: [one.txt]}\nmodel: {type: gpt2}\nprompts: [a]\n"),
+              HasSubstr("prompts  unknown key; did you mean sample.prompts?"));
 }
 
 }  // namespace

@@ -21,6 +21,7 @@ struct Config : models::DecoderConfig {
   void bind(Binder& b) {
     bind_decoder(b, {"num_kv_heads", "head_dim"});
     bind_plain_llama(b);
+    models::bind_fixed(b, "attention_bias", "false");
     b.field("tie_word_embeddings", tie_word_embeddings, "the head is the embedding");
     if (b.reading()) models::check_parameters(b, hidden_dim, num_layers, count<double>(0));
   }

@@ -96,8 +96,26 @@ TEST(Lora, ItsKeysAreChecked) {
   EXPECT_THAT(error_of([] { load("peft_save_path: a\nmerged_hf_save_path: b\n"); }),
               testing::AllOf(HasSubstr("needs lora; lora: {} has every default"),
                              HasSubstr("without it: hf_save_path")));
-  EXPECT_THAT(error_of([] { load("lora: {}\ninitialize_from_hf: a\nmax_train_length: 9\n"); }),
-              HasSubstr("is model.seq_len here"));
+  EXPECT_THAT(error_of([] { load("max_train_length: 9\n"); }),
+              HasSubstr("needs lora; without it: model.seq_len"));
+  EXPECT_THAT(error_of([] { load("lora: {}\ntrainer: {initialize_from: a}\nmax_train_length: 9000\n"); }),
+              HasSubstr("max_train_length = 9000  is longer than the model's sequences of "));
+  EXPECT_THAT(error_of([] {
+                load("lora: {}\ntrainer: {initialize_from: a}\nmax_train_length: 9\nmodel: {type: gpt2}\n");
+              }),
+              HasSubstr("learns its 1024 positions one by one"));
+}
+
+// Levanter's program for adapters has defaults for all of them, and takes the model's sizes from its weights.
+TEST(Lora, IsImpliedWhereLevanterImpliesIt) {
+  const auto config = load("initialize_from_hf: base\npeft_save_path: a\n").config;
+  ASSERT_TRUE(config.lora);
+  EXPECT_EQ(config.lora->shape, LoraConfig().shape);
+  EXPECT_TRUE(config.use_hf_model_config);
+  EXPECT_EQ(config.hf_save_steps, 1000);
+  EXPECT_FALSE(load("initialize_from_hf: base\nmodel: {type: gpt2}\n").config.lora);
+  const auto shorter = load("lora: {}\ntrainer: {initialize_from: a}\nmax_train_length: 9\n").config;
+  EXPECT_EQ(shorter.model.config->seq_len(), 9);
 }
 
 TEST(Lora, LevantersKeys) {

@@ -8,6 +8,7 @@
 #include "bora/base/file.h"
 #include "bora/checkpoint/hf_config.h"
 #include "bora/run/hub_name.h"
+#include "bora/run/levanter_files.h"
 
 namespace bora::run {
 namespace {
@@ -43,7 +44,9 @@ std::string find_model(std::string& from) {
     return hint == text.npos ? text : text.substr(0, hint) + "; " + text.substr(hint + 7);
   }
   if (exists(path_join(from, "config.json"))) return "";
-  return from + (exists(from) ? " has no config.json: it is no Hugging Face model" : " does not exist");
+  return from + (exists(from)
+                     ? " has no config.json: it is no Hugging Face model; give a directory that has one"
+                     : " does not exist; give a Hugging Face directory, or a name on the hub, owner/name");
 }
 
 }  // namespace
@@ -83,7 +86,13 @@ LoadedConfig load_run(const std::vector<std::string>& paths,
       throw Error(ErrorKind::Config, format_problems(loaded.first_file, loaded.problems));
     return loaded;
   }
-  config.model.config = config_to_start_from(from, config.model.config, config.use_hf_model_config);
+  const bool theirs = config.use_hf_model_config;
+  config.model.config = config_to_start_from(from, config.model.config, theirs);
+  if (!theirs || !config.lora || !loaded.tree.has("max_train_length")) return loaded;
+  std::vector<ConfigProblem> problems;
+  shorten_sequences(loaded.tree, config, problems);
+  if (!problems.empty()) throw Error(ErrorKind::Config, format_problems(loaded.first_file, problems));
+  config.use_hf_model_config = false;  // the record of the run names the shorter sequences
   return loaded;
 }
 

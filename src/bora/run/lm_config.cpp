@@ -11,6 +11,7 @@
 #include "bora/base/text.h"
 #include "bora/base/typed_config.h"
 #include "bora/optim/schedule.h"
+#include "bora/run/levanter_files.h"
 
 namespace bora::run {
 
@@ -41,6 +42,7 @@ void bind_initialize_from_hf(Binder& b, std::string& value) {
   auto text = b.text("initialize_from_hf");
   if (!text) return;
   b.mark_used("initialize_from_hf");
+  if (b.present("model_name_or_path") && b.present("supervised_data")) return;  // bind_older_fine_tuning
   if (*text == "false" || *text == "False")
     value.clear();
   else if (*text == "true" || *text == "True")
@@ -63,16 +65,20 @@ void bind_lora(Binder& b, LmConfig& config) {
   b.field("lora", config.lora, "train low-rank adapters of the model alone; {}: with every default");
   b.field("peft_save_path", config.peft_save_path, "directory of adapter files for PEFT, step-N each");
   if (!b.reading()) return;
-  if (b.present("max_train_length")) {
-    b.mark_used("max_train_length");
-    b.problem("max_train_length", "is model.seq_len here: the length of the sequences that a run trains on");
-  }
+  const bool shorter = b.present("max_train_length") && !b.is_null("max_train_length");
+  std::int64_t length = 1;  // of load_config's shorten_sequences
+  b.field("max_train_length", length, kSize);
   // With adapters an export in the Hugging Face layout is the merged model; Levanter calls it so.
   std::optional<std::string> merged;
   b.field("merged_hf_save_path", merged);
   if (merged && config.hf_save_path && *merged != *config.hf_save_path)
     b.problem("merged_hf_save_path", "hf_save_path says the same; give one of them");
   if (merged) config.hf_save_path = merged;
+  // Levanter's program for adapters has them without a key of theirs, and takes the sizes of what it adapts.
+  if (config.peft_save_path && !config.initialize_from_hf.empty() && !b.present("lora"))
+    config.lora.emplace();
+  if (config.lora && !config.initialize_from_hf.empty() && !b.present("model"))
+    config.use_hf_model_config = true;
   if (config.lora) {
     if (config.initialize_from_hf.empty() && !config.checkpoint_to_start_from()) {
       b.problem("lora",
@@ -84,6 +90,8 @@ void bind_lora(Binder& b, LmConfig& config) {
   }
   if (config.peft_save_path) b.problem("peft_save_path", "needs lora; lora: {} has every default");
   if (merged) b.problem("merged_hf_save_path", "needs lora; without it: hf_save_path");
+  if (shorter)
+    b.problem("max_train_length", "needs lora; without it: model.seq_len, the length of sequences");
 }
 
 }  // namespace
@@ -107,6 +115,7 @@ void LmConfig::bind(Binder& b) {
   b.field("hf_save_dtype", hf_save_dtype, "f32, bf16 or f16");
   if (b.reading() && !is_export_dtype(hf_save_dtype))
     b.problem("hf_save_dtype", "must be f32, bf16 or f16: what exports are stored in");
+  bind_older_fine_tuning(b, *this);
   bind_lora(b, *this);
   b.field("hf_export", hf_export, "write <run>/hf at the end");
   b.field("data_seed", data_seed, kSeed, "seed of the data order; default trainer.seed");
@@ -301,9 +310,11 @@ LoadedConfig load_config(const std::vector<std::string>& paths,
   prefer_own_files(out.config.data);
   if (problems.empty()) hear_records(out.tree, out.config, problems);
   choose_cache_folder(out.tree, out.config.data);
+  if (out.config.lora && !out.config.use_hf_model_config) shorten_sequences(out.tree, out.config, problems);
   if (out.config.epoch > 0 && !out.config.data.max_epochs) out.config.data.max_epochs = out.config.epoch;
-  if (!problems.empty()) throw Error(ErrorKind::Config, format_problems(out.first_file, problems));
-  return out;
+  if (problems.empty()) return out;
+  if (paths.size() == 1) explain_other_file(paths.front(), problems);
+  throw Error(ErrorKind::Config, format_problems(out.first_file, problems));
 }
 
 }  // namespace bora::run
