@@ -55,6 +55,7 @@ std::vector<std::string> mpirun(int workers) {
 Finished run(const std::string& folder, const std::vector<std::string>& arguments, double kill_after,
              const char* out) {
   std::vector<std::string> line = {BORA_PROGRAM};
+  if (!arguments.empty() && arguments.front() == "launch") line.insert(line.begin(), {"env", kLeaksOfMpi});
   line.insert(line.end(), arguments.begin(), arguments.end());
   return run_line(folder, std::move(line), kill_after, out);
 }
