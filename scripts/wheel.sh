@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# SPDX-FileCopyrightText: The Bora authors
+#
+#   scripts/wheel.sh [FOLDER]   bora-VERSION-py3-none-manylinux_2_36_x86_64.whl in FOLDER; default build/wheel
+#
+# The program, its plug-ins and small libraries. libtorch is that of the package torch beside it, so that
+#
+#   pip install build/wheel/bora-*.whl
+#
+# gives the command bora on any Linux with glibc 2.36 or newer. Files of Parquet and Arrow need pyarrow too:
+# pip install 'bora[arrow] @ file:///.../bora-....whl'. Built on Debian 12.
+set -euo pipefail
+self=$(readlink -f -- "${BASH_SOURCE[0]}")
+root=${self%/scripts/*}
+. "$root/scripts/build.sh"
+torch_folder
+"$root/scripts/setup.sh" --arrow
+configure release # CMake looks for Arrow's wheel again
+build release bora bora_plugins
+exec python3 "$root/scripts/bundle.py" wheel "$root/build/release" "${1:-$root/build/wheel}"
