@@ -54,8 +54,9 @@ struct LinearScores {
   Array top_ids;       ///< where asked for: [..., top], most probable first, ties by the lower id
   Array top_log_prob;  ///< [..., top]
 };
-/// In chunks of positions, as linear_cross_entropy. Errors: InvalidArgument for a target or `top` beyond the
-/// vocabulary; Unsupported for ranks and most probable tokens where the vocabulary is cut over workers.
+/// In chunks of positions, as linear_cross_entropy. For ranks and most probable tokens a head of which ranks
+/// have shards along the vocabulary is gathered; the result is that of one rank. Errors: InvalidArgument for a
+/// target or `top` beyond the vocabulary.
 LinearScores linear_scores(const Operand& hidden, const Operand& head, const Operand& targets,
                            const ScoreOptions& options = {});
 /// The log-probability of each target, with gradients for hidden, head and bias: for objectives over

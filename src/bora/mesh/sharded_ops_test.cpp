@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
 // Every operation on 2 and 4 workers against one, value and gradients, with each of its axes, and each pair
-// of them, served by a mesh axis; parameters at rest whole and in blocks.
+// of them, served by a mesh axis; parameters at rest whole and in shards.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -56,17 +56,17 @@ std::vector<Layout> layouts(const Case& c) {
         const std::vector<core::AxisRule> one{{a, "model"}};
         out.push_back({{.model = n},
                        {one, blocks ? one : std::vector<core::AxisRule>{}},
-                       fmt::format("{} on {}{}", a, n, blocks ? ", parameters in blocks" : "")});
+                       fmt::format("{} on {}{}", a, n, blocks ? ", parameters in shards" : "")});
       }
       for (const auto& b : axes) {
         if (a == b) continue;
         const std::vector<core::AxisRule> two{{a, "model"}, {b, "context"}}, both{{a, "model"}, {b, "model"}};
         out.push_back({{.context = 2, .model = 2},
                        {two, blocks ? std::vector<core::AxisRule>{two[0]} : std::vector<core::AxisRule>{}},
-                       fmt::format("{} and {} on 2 x 2{}", a, b, blocks ? ", parameters in blocks" : "")});
+                       fmt::format("{} and {} on 2 x 2{}", a, b, blocks ? ", parameters in shards" : "")});
         out.push_back({{.model = 2},
                        {both, blocks ? both : std::vector<core::AxisRule>{}},
-                       fmt::format("{} or {} on 2{}", a, b, blocks ? ", parameters in blocks" : "")});
+                       fmt::format("{} or {} on 2{}", a, b, blocks ? ", parameters in shards" : "")});
       }
     }
   }
@@ -318,26 +318,37 @@ std::string error_on_two(const Mesh::Rules& rules, const std::function<void()>& 
   return errors[0];
 }
 
-TEST(ShardedOps, ScoresOfACutVocabulary) {
+// All that linear_scores says, with ties among the tokens.
+std::vector<std::vector<double>> all_scores(bool rank, std::int64_t top) {
   static constexpr std::string_view kPe[] = {"p", "e"}, kVe[] = {"v", "e"}, kP[] = {"p"};
   static constexpr std::int64_t kX[] = {3, 4}, kW[] = {8, 4}, kThree[] = {3};
-  const auto scores = [](bool rank) {
-    const Array x = core::random_normal(Key::from_seed(1), {kPe, kX}),
-                w = core::random_normal(Key::from_seed(2), {kVe, kW});
-    const std::vector<std::int32_t> targets{1, 7, -1};
-    const Array t = core::from_data({kP, kThree}, std::span<const std::int32_t>(targets));
-    return core::linear_scores({x, kPe}, {w, kVe}, {t, kP}, {.rank = rank}).log_prob.to_vector<float>();
-  };
-  const auto want = scores(false);
-  EXPECT_EQ(error_on_two({{{"v", "model"}}, {}},
-                         [&] {
-                           const auto got = scores(false);
-                           for (std::size_t i = 0; i < 3; ++i) EXPECT_NEAR(got[i], want[i], 1e-6);
-                           scores(true);
-                         }),
-            "linear_scores: ranks and most probable tokens of the axis v, which is cut over 2 workers\nhint: "
-            "take v out of "
-            "the axes of the mesh, or ask for log_prob alone");
+  const Array x = core::random_normal(Key::from_seed(1), {kPe, kX});
+  auto rows = core::random_normal(Key::from_seed(2), {kVe, kW}).to_vector<float>();
+  std::copy_n(rows.begin() + 4, 4, rows.begin() + 24);  // token 6 is as token 1
+  const Array w = core::from_data({kVe, kW}, std::span<const float>(rows));
+  const std::vector<std::int32_t> targets{1, 6, -1};
+  const Array t = core::from_data({kP, kThree}, std::span<const std::int32_t>(targets));
+  const auto got = core::linear_scores({x, kPe}, {w, kVe}, {t, kP}, {.rank = rank, .top = top});
+  const auto wide = [](const auto& values) { return std::vector<double>(values.begin(), values.end()); };
+  std::vector<std::vector<double>> out{wide(got.log_prob.to_vector<float>())};
+  if (rank) out.push_back(wide(got.rank.to_vector<std::int32_t>()));
+  if (top == 0) return out;
+  out.push_back(wide(got.top_ids.to_vector<std::int32_t>()));
+  out.push_back(wide(got.top_log_prob.to_vector<float>()));
+  return out;
+}
+
+TEST(ShardedOps, ScoresOfACutVocabulary) {
+  const auto log_prob = all_scores(false, 0), everything = all_scores(true, 3);
+  ASSERT_EQ(everything.size(), 4);
+  const auto error = error_on_two({{{"v", "model"}}, {}}, [&] {
+    const auto here = all_scores(false, 0);
+    for (std::size_t i = 0; i < 3; ++i) EXPECT_NEAR(here[0][i], log_prob[0][i], 1e-6);
+    EXPECT_EQ(all_scores(true, 3), everything);
+    EXPECT_EQ(all_scores(true, 0)[1], everything[1]);
+    EXPECT_EQ(all_scores(false, 3)[1], everything[2]);
+  });
+  EXPECT_EQ(error, "");
 }
 
 TEST(ShardedOps, Errors) {
@@ -349,14 +360,14 @@ TEST(ShardedOps, Errors) {
                      const Array x = core::ones({kE, kThree});
                      core::unary(core::Unary::tanh, {x, kE});
                    }),
-      "tanh: axis e of size 3 cannot be cut into 2 equal blocks for the mesh axis model\nhint: another size "
+      "tanh: axis e of size 3 cannot be cut into 2 equal shards for the mesh axis model\nhint: another size "
       "of the mesh axis, or take e out of its axes");
   EXPECT_EQ(error_on_two({{}, {{"e", "model"}}},
                          [] {
                            Array x = core::ones({kBe, kSizes});
                            core::place_parameter(x, kBe);
                          }),
-            "parameter [b=4, e=3]: axis e of size 3 cannot be cut into 2 equal blocks for the mesh axis "
+            "parameter [b=4, e=3]: axis e of size 3 cannot be cut into 2 equal shards for the mesh axis "
             "model\nhint: another size of the mesh axis, or take e out of its axes");
   EXPECT_EQ(error_on_two({{{"e", "data"}}, {}}, [] {}),
             "mapping: axis e is to be on the mesh axis data, which is none of model, context, expert");

@@ -78,10 +78,11 @@ struct Rows {
   std::optional<at::Tensor> bias;
   autograd::CrossEntropyRule rule;
 
+  /// `whole_vocab`: the head is gathered where ranks have shards of it.
   Rows(std::string_view op, const Operand& x, const Operand& w, const Operand& t, const HeadOptions& options,
-       std::int64_t chunk, std::span<const Operand> more = {})
+       std::int64_t chunk, bool whole_vocab, std::span<const Operand> more = {})
       : Rows(op, x, w, t, options, chunk, without(x.names, t.names),
-             without(w.names, without(x.names, t.names)), more) {}
+             without(w.names, without(x.names, t.names)), whole_vocab, more) {}
   at::Tensor of_positions(const Operand& x, at::ScalarType type) const {
     return reshaped(permuted(space.local(x).to(type), x.names, positions), {count}).contiguous();
   }
@@ -111,9 +112,10 @@ struct Rows {
     return out;
   }
   Rows(std::string_view op, const Operand& x, const Operand& w, const Operand& t, const HeadOptions& options,
-       std::int64_t chunk, const NameList& embed, const NameList& over, std::span<const Operand> more)
+       std::int64_t chunk, const NameList& embed, const NameList& over, bool whole_vocab,
+       std::span<const Operand> more)
       : space((check_options(op, options), op), all(x, w, t, options, over, more),
-              has_kernels(x) ? embed : joined(embed, over)),
+              has_kernels(x) && !whole_vocab ? embed : joined(embed, over)),
         positions(t.names.begin(), t.names.end()),
         vocab(vocabulary(op, w, embed)),
         count(product(space, positions)) {
@@ -140,7 +142,7 @@ struct Rows {
 
 CrossEntropy linear_cross_entropy(const Operand& hidden, const Operand& head, const Operand& targets,
                                   const Operand& weights, const CrossEntropyOptions& options) try {
-  Rows rows("linear_cross_entropy", hidden, head, targets, options.head, options.chunk, {&weights, 1});
+  Rows rows("linear_cross_entropy", hidden, head, targets, options.head, options.chunk, false, {&weights, 1});
   rows.rule.z_loss = options.z_loss;
   auto loss = autograd::linear_cross_entropy(rows.hidden, rows.head, rows.bias, rows.targets,
                                              rows.of_positions(weights, at::kFloat), rows.rule);
@@ -152,7 +154,7 @@ CrossEntropy linear_cross_entropy(const Operand& hidden, const Operand& head, co
 
 Array linear_log_prob(const Operand& hidden, const Operand& head, const Operand& targets,
                       const HeadOptions& options, std::int64_t chunk) try {
-  const Rows rows("linear_log_prob", hidden, head, targets, options, chunk);
+  const Rows rows("linear_log_prob", hidden, head, targets, options, chunk, false);
   return rows.label(
       autograd::linear_log_prob(rows.hidden, rows.head, rows.bias, rows.targets, rows.rule, rows.space.op()));
 } catch (...) {
@@ -161,16 +163,12 @@ Array linear_log_prob(const Operand& hidden, const Operand& head, const Operand&
 
 LinearScores linear_scores(const Operand& hidden, const Operand& head, const Operand& targets,
                            const ScoreOptions& options) try {
-  const Rows rows("linear_scores", hidden, head, targets, options.head, options.chunk);
+  // Places among all tokens are known where all logits of a position are.
+  const Rows rows("linear_scores", hidden, head, targets, options.head, options.chunk,
+                  options.rank || options.top > 0);
   if (options.top < 0 || options.top > rows.rule.vocab) {
     fail(ErrorKind::InvalidArgument, "linear_scores: the {} most probable of {} tokens", options.top,
          rows.rule.vocab);
-  }
-  if (rows.rule.workers != nullptr && (options.rank || options.top > 0)) {
-    fail(ErrorKind::Unsupported,
-         "linear_scores: ranks and most probable tokens of the axis {}, which is cut over {} workers\nhint: "
-         "take {} out of the axes of the mesh, or ask for log_prob alone",
-         rows.vocab, rows.rule.workers->size(), rows.vocab);
   }
   const auto got = autograd::linear_scores(rows.hidden, rows.head, rows.bias, rows.targets, rows.rule,
                                            options.rank, options.top);
