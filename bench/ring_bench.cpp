@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
-// Attention of sequences in blocks over workers, forward and backward: keys and values round a ring, against
+// Attention of sequences in shards over workers, forward and backward: keys and values round a ring, against
 // keys and values gathered before it.
 //
 //   mpirun -n 2 ring_bench [--positions 8192] [--batch 1] [--heads 8] [--kv_heads 4] [--head_dim 64]
@@ -61,7 +61,7 @@ double peak_megabytes() {
   return static_cast<double>(usage.ru_maxrss) * 1024 / 1e6;
 }
 
-// This worker's block alone is ever touched.
+// This worker's shard alone is ever touched.
 Array made(core::Names names, const std::vector<std::int64_t>& sizes, std::uint32_t seed) {
   Array x = core::uninitialized({names, sizes});
   core::place_parameter(x, names);
@@ -76,7 +76,7 @@ Array made(core::Names names, const std::vector<std::int64_t>& sizes, std::uint3
 /// One way, with its inputs.
 class Attention {
  public:
-  // Keys in blocks along their heads are gathered, and their gradients scattered, as keys in blocks along
+  // Keys in shards along their heads are gathered, and their gradients scattered, as keys in shards along
   // positions would be without a ring.
   Attention(const std::shared_ptr<Communicator>& c, const Settings& s, bool ring)
       : settings_(s),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
 // Families of models on two workers: the same losses with parameters sharded, bit for bit, and with heads or
-// positions in blocks, but for the order of sums.
+// positions in shards, but for the order of sums.
 #include <gtest/gtest.h>
 
 #include "bora/base/file.h"

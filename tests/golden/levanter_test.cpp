@@ -194,7 +194,8 @@ TEST_F(Levanter, WhisperTrainsOnSpeech) {
   const auto folder = small_project("levanter_whisper");
   const auto hub = run(folder, arguments(kSpeech, {"--dry_run"}));
   EXPECT_EQ(hub.code, 2) << hub.output;
-  EXPECT_THAT(hub.output, AllOf(HasSubstr("WillHeld/librispeech_parquet"), HasSubstr("give files: train_urls")));
+  EXPECT_THAT(hub.output,
+              AllOf(HasSubstr("WillHeld/librispeech_parquet"), HasSubstr("give files: train_urls")));
   ASSERT_EQ(std::system((BORA_SOURCE_DIR "/scripts/made_up_speech.sh " + folder + "/said 8 2").c_str()), 0);
   expect_trained(
       folder,

@@ -218,7 +218,7 @@ TEST_F(WorkerMesh, Errors) {
               HasSubstr("trainer.tensor_lanes = 2  it must be a multiple of model_axis_size, which is 4"));
   auto uneven = run_workers(folder, 3, with(kTrain, {"--trainer.model_axis_size=3"}));
   EXPECT_THAT(uneven.output,
-              HasSubstr("axis heads of size 4 cannot be cut into 3 equal blocks for the mesh axis "
+              HasSubstr("axis heads of size 4 cannot be cut into 3 equal shards for the mesh axis "
                         "model; another trainer.model_axis_size"));
   auto twice = run_workers(folder, 2, with(kTrain, {"--trainer.axis_resources={mlp: modle}"}));
   const auto said = twice.output.find("modle");

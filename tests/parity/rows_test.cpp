@@ -127,7 +127,7 @@ TEST_P(Rows, OfStoredWeights) {
   }
 }
 
-// Heads where their number is even, MLP and vocabulary in blocks over `model`, or parameters in blocks over
+// Heads where their number is even, MLP and vocabulary in shards over `model`, or parameters in shards over
 // `data`.
 void on_two_workers(const std::string& folder, bool model_axis,
                     const std::function<void(const nn::LanguageModel&)>& use) {

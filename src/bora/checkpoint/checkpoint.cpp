@@ -229,18 +229,18 @@ std::vector<CheckpointArray> checkpoint_arrays(std::span<const optim::NamedArray
 
 std::vector<std::int64_t> CheckpointArray::whole_sizes() const {
   if (!outer.empty()) return outer[0].cut.sizes();
-  return cut.whole() ? array.sizes() : cut.sizes();
+  return cut.replicated() ? array.sizes() : cut.sizes();
 }
 
 void CheckpointArray::take(const float* whole) const {
   auto cuts = outer;
-  if (!cut.whole()) cuts.push_back({cut, worker});
+  if (!cut.replicated()) cuts.push_back({cut, worker});
   const core::HostView own(array, core::HostView::Use::write);
   std::vector<float> block, of_block;
   for (std::size_t i = 0; i < cuts.size(); ++i) {
     const bool last = i + 1 == cuts.size();
     if (!last) of_block.resize(static_cast<std::size_t>(cuts[i].cut.elements(cuts[i].worker)));
-    cuts[i].cut.take(cuts[i].worker, whole, last ? own.floats().data() : of_block.data());
+    cuts[i].cut.extract(cuts[i].worker, whole, last ? own.floats().data() : of_block.data());
     std::swap(block, of_block);
     whole = block.data();
   }

@@ -23,8 +23,8 @@ struct CheckpointArray {
   std::string path;                     ///< "layers.0.attn.q_proj.weight", "mu/layers.0...."
   std::vector<std::string_view> names;  ///< axes
   core::Array array;
-  /// Restoring: the array is this worker's block of a whole one, cut over several workers; with `outer`, of
-  /// a block of a block of a whole one, from the outermost on.
+  /// Restoring: the array is this worker's shard of a whole one, cut over several workers; with `outer`, of
+  /// a shard of a shard of a whole one, from the outermost on.
   mesh::AxisCut cut = {};
   int worker = 0;
   struct Outer {
@@ -36,9 +36,9 @@ struct CheckpointArray {
   /// replicated.
   std::optional<std::size_t> parameter = {};
 
-  bool whole() const { return cut.whole() && outer.empty(); }
+  bool whole() const { return cut.replicated() && outer.empty(); }
   std::vector<std::int64_t> whole_sizes() const;
-  /// This worker's block of a whole array, into `array` (fp32).
+  /// This worker's shard of a whole array, into `array` (fp32).
   void take(const float* whole) const;
 };
 std::vector<CheckpointArray> checkpoint_arrays(std::span<const core::Parameter> parameters);

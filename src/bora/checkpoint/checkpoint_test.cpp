@@ -486,7 +486,7 @@ TEST(Manifest, FileNamesArePlain) {
   Manifest manifest;
   manifest.files.push_back({.name = "x", .size = 5});
   EXPECT_EQ(error_of([&] { parse_manifest(manifest_text(manifest), "m"); }),
-            "m: x of 5 bytes has 0 block hashes");
+            "m: x of 5 bytes has 0 chunk hashes");
 }
 
 struct FaultCase {

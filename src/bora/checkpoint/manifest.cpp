@@ -65,7 +65,7 @@ FileRecord read_record(const Json& json, std::string_view path) {
   for (const Json& chunk : json.value("blocks", Json::array()))
     record.chunks.push_back(read_hash(chunk, path));
   if (record.chunks.size() != (record.size + kHashChunk - 1) / kHashChunk) {
-    fail(ErrorKind::Corruption, "{}: {} of {} bytes has {} block hashes", path, record.name, record.size,
+    fail(ErrorKind::Corruption, "{}: {} of {} bytes has {} chunk hashes", path, record.name, record.size,
          record.chunks.size());
   }
   return record;

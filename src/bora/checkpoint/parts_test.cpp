@@ -146,7 +146,7 @@ TEST(CheckpointParts, BlocksOfAnArrayAreRestored) {
   parameters[0].worker = 1;
   restore_checkpoint(folder / "run/step-400", parameters, live.optimizer());
   std::vector<float> want(static_cast<std::size_t>(cut.elements(1)));
-  cut.take(1, run.arrays[0].array.data<float>(), want.data());
+  cut.extract(1, run.arrays[0].array.data<float>(), want.data());
   EXPECT_EQ(narrow.arrays[0].array.to_vector<float>(), want);
 
   parameters[0].cut = mesh::AxisCut(std::vector<std::int64_t>{8, 41}, 1, 3);

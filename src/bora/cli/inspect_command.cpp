@@ -107,7 +107,7 @@ int run_inspect(const Arguments& arguments) {
       "  bora inspect runs/brisk-otter-7\n  bora inspect runs/brisk-otter-7/step-600\n  bora inspect model.safetensors\n"
       "  bora inspect --sharding big.yaml --world 8 --svg sharding.svg");
   args.positional("path", path, "file or directory", false);
-  args.option("--sharding", config, "a configuration: which worker holds which block of each parameter");
+  args.option("--sharding", config, "a configuration: which rank holds which shard of each parameter");
   args.option("--world", world, kWorkers, "with --sharding: number of workers");
   args.option("--svg", svg, "with --sharding: also draw it into this file");
   args.parse(arguments);

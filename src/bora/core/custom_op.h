@@ -30,10 +30,10 @@ struct CustomOpRule {
 
   // The sharding rule. An axis named in neither list is gathered first: the op gets all of it.
 
-  /// Axes along which ranks may have a block each: a block of the result needs the inputs' same block alone.
+  /// Axes along which ranks may have a shard each: a shard of the result needs the inputs' same shard alone.
   /// The result has them all.
   std::vector<std::string> cut;
-  /// Axes that the op adds up over, which the result lacks: results of blocks add up to that of the whole.
+  /// Axes that the op adds up over, which the result lacks: results of shards add up to that of the whole.
   std::vector<std::string> summed;
 };
 
@@ -42,7 +42,7 @@ struct CustomOpRule {
 ///   const CustomOp scale_rows({.name = "scale_rows", .forward = ..., .backward = ..., .cut = {"batch"}});
 ///   Array y = scale_rows({x.operand(), weight.operand()}, x.operand().names);
 ///
-/// An input that lacks a cut axis (a weight beside a batch in blocks) gets its gradient summed over the
+/// An input that lacks a cut axis (a weight beside a batch in shards) gets its gradient summed over the
 /// ranks. Under gradient checkpointing, forward runs again. Where sums have fixed lanes (MeshAxis::lanes), a
 /// call that would need a sum over them is Unsupported.
 class CustomOp {

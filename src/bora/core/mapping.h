@@ -30,7 +30,7 @@ class Collectives {
   virtual void all_reduce(DType dtype, std::span<std::byte> values, Combine combine) = 0;
   /// Blocks of one size, in the order of ranks.
   virtual void all_gather(std::span<const std::byte> mine, std::span<std::byte> all) = 0;
-  /// The sum over the workers of `all`, of which each gets its block.
+  /// The sum over the workers of `all`, of which each gets its shard.
   virtual void reduce_scatter(DType dtype, std::span<const std::byte> all, std::span<std::byte> mine) = 0;
 
   /// The workers stand in a ring: `out` goes to the one `places` further on (negative: back), `in` comes from
@@ -79,7 +79,7 @@ class Mapping {
   /// Whether sums over mesh axis m have a fixed number of parts, and how many of them are this worker's.
   bool fixed(std::size_t m) const { return mesh_[m].lanes > 0; }
   int lanes(std::size_t m) const { return fixed(m) ? mesh_[m].lanes / workers(m).size() : 1; }
-  /// Equal blocks that an axis on mesh axis m must have.
+  /// Equal shards that an axis on mesh axis m must have.
   int blocks(std::size_t m) const { return lanes(m) * workers(m).size(); }
 
   /// Position in `names` of the axis that mesh axis m serves there, if there is one; never one of `whole`.
@@ -114,12 +114,12 @@ class MappingScope {
 /// The mapping of this thread, or null: every array is whole.
 const Mapping* mapping();
 
-/// Cuts a new parameter down to this worker's block, as the parameter map says, and marks it as a parameter:
+/// Cuts a new parameter down to this worker's shard, as the parameter map says, and marks it as a parameter:
 /// where an operation uses it beside an axis that it lacks, its gradient is summed over that mesh axis once,
 /// by sum_pending. Without a mapping nothing happens.
 void place_parameter(Array& parameter, Names names);
 
-/// The dimension along which an array lies in blocks over each mesh axis; -1 where it does not.
+/// The dimension along which an array lies in shards over each mesh axis; -1 where it does not.
 std::array<int, Mapping::kMeshAxes> cuts_of(const Array& x);
 
 /// Sums the gradient (in place, contiguous, fp32) of a parameter over the mesh axes that its uses left
@@ -133,7 +133,7 @@ Array whole(const Operand& x);
 /// optimizer's state of a parameter.
 Array like(const Array& like, const Array& values);
 
-/// Size of a dimension of the whole array, wherever its blocks are.
+/// Size of a dimension of the whole array, wherever its shards are.
 std::int64_t whole_size(const Array& x, int dim);
 std::vector<std::int64_t> whole_sizes(const Array& x);
 

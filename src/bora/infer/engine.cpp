@@ -24,7 +24,7 @@ core::Array as_batch(std::int64_t rows, const Ids& ids) {
   return core::from_data({names, sizes}, std::span<const std::int32_t>(ids));
 }
 
-// [row, vocab]: the vocabulary may lie in blocks on several workers.
+// [row, vocab]: the vocabulary may lie in shards on several workers.
 std::vector<float> all_logits(const core::Array& logits) {
   constexpr std::array<std::string_view, 3> names{"batch", "position", "vocab"};
   return core::whole({logits, names}).to_vector<float>();

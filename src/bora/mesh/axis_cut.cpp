@@ -42,45 +42,45 @@ AxisCut AxisCut::along(std::span<const std::string> axes, core::Names names,
 
 std::vector<std::int64_t> AxisCut::sizes(int worker) const {
   auto out = sizes_;
-  if (!whole()) out[static_cast<std::size_t>(dim_)] = end(worker) - begin(worker);
+  if (!replicated()) out[static_cast<std::size_t>(dim_)] = end(worker) - begin(worker);
   return out;
 }
 
-void AxisCut::take(int worker, const core::Array& whole, core::Array& block) const {
-  if (on_host(whole, block)) {
-    return take(worker, HostView(whole, HostView::Use::read).floats().data(),
-                HostView(block, HostView::Use::write).floats().data());
+void AxisCut::extract(int worker, const core::Array& whole, core::Array& shard) const {
+  if (on_host(whole, shard)) {
+    return extract(worker, HostView(whole, HostView::Use::read).floats().data(),
+                   HostView(shard, HostView::Use::write).floats().data());
   }
-  core::copy_into(block, core::read_slice(whole, dim_, begin(worker), end(worker) - begin(worker)));
+  core::copy_into(shard, core::read_slice(whole, dim_, begin(worker), end(worker) - begin(worker)));
 }
 
-void AxisCut::put(int worker, const core::Array& block, core::Array& whole) const {
-  if (on_host(whole, block)) {
-    return put(worker, HostView(block, HostView::Use::read).floats().data(),
-               HostView(whole, HostView::Use::update).floats().data());
+void AxisCut::insert(int worker, const core::Array& shard, core::Array& whole) const {
+  if (on_host(whole, shard)) {
+    return insert(worker, HostView(shard, HostView::Use::read).floats().data(),
+                  HostView(whole, HostView::Use::update).floats().data());
   }
-  core::write_slice(whole, dim_, begin(worker), block);
+  core::write_slice(whole, dim_, begin(worker), shard);
 }
 
-void AxisCut::take(int worker, const float* whole, float* block) const {
+void AxisCut::extract(int worker, const float* whole, float* shard) const {
   const auto run = (end(worker) - begin(worker)) * inner_, stride = axis_ * inner_;
   if (run == 0) return;  // an axis shorter than its workers
   const float* from = whole + begin(worker) * inner_;
   const auto rows = std::max<std::int64_t>(1, kCopy / std::max<std::int64_t>(1, run));
   kernels::for_chunks(outer_, rows, [=](std::int64_t first, std::int64_t last) {
     for (std::int64_t i = first; i < last; ++i)
-      std::memcpy(block + i * run, from + i * stride, static_cast<std::size_t>(run) * sizeof(float));
+      std::memcpy(shard + i * run, from + i * stride, static_cast<std::size_t>(run) * sizeof(float));
   });
 }
 
-void AxisCut::put(int worker, const float* block, float* whole) const {
+void AxisCut::insert(int worker, const float* shard, float* whole) const {
   const auto run = (end(worker) - begin(worker)) * inner_, stride = axis_ * inner_;
   if (run == 0) return;
   float* to = whole + begin(worker) * inner_;
   const auto rows = std::max<std::int64_t>(1, kCopy / std::max<std::int64_t>(1, run));
   kernels::for_chunks(outer_, rows, [=](std::int64_t first, std::int64_t last) {
     for (std::int64_t i = first; i < last; ++i)
-      std::memcpy(to + i * stride, block + i * run, static_cast<std::size_t>(run) * sizeof(float));
+      std::memcpy(to + i * stride, shard + i * run, static_cast<std::size_t>(run) * sizeof(float));
   });
 }
 

@@ -11,7 +11,7 @@
 
 namespace bora::mesh {
 
-/// How an array lies on workers: cut along one dimension into consecutive blocks, one for each worker (equal
+/// How an array lies on workers: cut along one dimension into consecutive shards, one for each worker (equal
 /// ones where the size divides, else they differ by one), or whole on all.
 class AxisCut {
  public:
@@ -22,7 +22,7 @@ class AxisCut {
   static AxisCut along(std::span<const std::string> axes, core::Names names,
                        std::span<const std::int64_t> sizes, int workers);
 
-  bool whole() const { return dim_ < 0; }
+  bool replicated() const { return dim_ < 0; }
   int dim() const { return dim_; }
   int workers() const { return workers_; }
   /// Of the dimension: worker w has [begin(w), end(w)).
@@ -32,15 +32,15 @@ class AxisCut {
   std::int64_t elements() const { return outer_ * axis_ * inner_; }
   std::vector<std::int64_t> sizes(int worker) const;
   const std::vector<std::int64_t>& sizes() const { return sizes_; }  ///< of the whole array
-  /// A worker's block is one run of the whole array's elements.
+  /// A worker's shard is one run of the whole array's elements.
   bool contiguous() const { return outer_ == 1; }
 
-  // Blocks are contiguous, in the order of the array's dimensions. Arrays (fp32) on any device:
-  void take(int worker, const core::Array& whole, core::Array& block) const;
-  void put(int worker, const core::Array& block, core::Array& whole) const;
+  // Shards are contiguous, in the order of the array's dimensions. Arrays (fp32) on any device:
+  void extract(int worker, const core::Array& whole, core::Array& shard) const;
+  void insert(int worker, const core::Array& shard, core::Array& whole) const;
   // The same in host memory.
-  void take(int worker, const float* whole, float* block) const;
-  void put(int worker, const float* block, float* whole) const;
+  void extract(int worker, const float* whole, float* shard) const;
+  void insert(int worker, const float* shard, float* whole) const;
 
  private:
   std::vector<std::int64_t> sizes_;

@@ -197,7 +197,7 @@ void Communicator::broadcast(int from, std::span<std::byte> bytes) {
 
 void Communicator::all_gather(std::span<const std::byte> mine, std::span<std::byte> all) {
   if (all.size() != mine.size() * index(size_))
-    fail(ErrorKind::InvalidArgument, "all_gather: {} blocks of {} bytes do not fill {} bytes", size_,
+    fail(ErrorKind::InvalidArgument, "all_gather: {} chunks of {} bytes do not fill {} bytes", size_,
          mine.size(), all.size());
   std::vector<std::size_t> bounds;
   for (int w = 0; w <= size_; ++w) bounds.push_back(index(w) * mine.size());
@@ -210,13 +210,13 @@ void Communicator::all_gather(std::span<std::byte> all, std::span<const std::siz
       !std::is_sorted(bounds.begin(), bounds.end()))
     fail(ErrorKind::InvalidArgument, "all_gather: {} bounds up to {} do not cut {} bytes for {} workers",
          bounds.size(), bounds.empty() ? 0 : bounds.back(), all.size(), size_);
-  const auto block = [&](int w) {
+  const auto chunk = [&](int w) {
     return all.subspan(bounds[index(w)], bounds[index(w) + 1] - bounds[index(w)]);
   };
   std::vector<Message> messages;  // each worker begins with the next one, so that not all send to one at once
   for (int k = 1; k < size_; ++k) {
-    messages.push_back({(rank_ + k) % size_, block(rank_), {}});
-    messages.push_back({(rank_ + size_ - k) % size_, {}, block((rank_ + size_ - k) % size_)});
+    messages.push_back({(rank_ + k) % size_, chunk(rank_), {}});
+    messages.push_back({(rank_ + size_ - k) % size_, {}, chunk((rank_ + size_ - k) % size_)});
   }
   exchange_all(messages, "all_gather");
 }

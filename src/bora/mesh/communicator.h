@@ -59,14 +59,14 @@ class Communicator {
   /// Everybody's bytes become those of worker `from`: how worker 0's decisions (save now, stop now) reach
   /// all.
   void broadcast(int from, std::span<std::byte> bytes);
-  /// Blocks of one size, in the order of ranks: `all` is size() times as long as `mine`.
+  /// Chunks of one size, in the order of ranks: `all` is size() times as long as `mine`.
   void all_gather(std::span<const std::byte> mine, std::span<std::byte> all);
-  /// Blocks of sizes that all know: worker w's is [bounds[w], bounds[w + 1]) of `all`; the own one is there.
+  /// Chunks of sizes that all know: worker w's is [bounds[w], bounds[w + 1]) of `all`; the own one is there.
   void all_gather(std::span<std::byte> all, std::span<const std::size_t> bounds);
   /// The sum over all workers, in place, by the transport's own all-reduce: its bits are the library's
   /// matter.
   void all_reduce(std::span<float> values);
-  /// Blocks of any size, by rank.
+  /// Chunks of any size, by rank.
   std::vector<std::vector<std::byte>> all_gather_unequal(std::span<const std::byte> mine);
 
   /// The workers of one `color` (from 0), in the order of (key, rank): an axis of a mesh.

@@ -312,7 +312,7 @@ TEST(Communicator, WrongArguments) {
     EXPECT_EQ(error_of([&] { c.exchange(c.rank(), b, b); }),
               fmt::format("exchange: worker {} is this one itself", c.rank()));
     EXPECT_EQ(error_of([&] { c.broadcast(-1, b); }), "broadcast: there is no worker -1 among 2");
-    EXPECT_EQ(error_of([&] { c.all_gather(b, b); }), "all_gather: 2 blocks of 3 bytes do not fill 3 bytes");
+    EXPECT_EQ(error_of([&] { c.all_gather(b, b); }), "all_gather: 2 chunks of 3 bytes do not fill 3 bytes");
     EXPECT_EQ(error_of([&] { c.all_gather(b, bounds); }),
               "all_gather: 3 bounds up to 4 do not cut 3 bytes for 2 workers");
     EXPECT_EQ(error_of([&] { c.split(-1, 0); }), "split: the color must be at least 0, not -1");

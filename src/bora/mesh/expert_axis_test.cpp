@@ -104,13 +104,13 @@ TEST(ExpertAxis, AMixtureLikeOneWorkers) {
   std::vector<Layout> layouts;
   for (const auto& shape : shapes) {
     layouts.push_back({shape, {kCompute, {}}, shape.text() + ", parameters whole"});
-    layouts.push_back({shape, {kCompute, kAtRest}, shape.text() + ", parameters in blocks"});
+    layouts.push_back({shape, {kCompute, kAtRest}, shape.text() + ", parameters in shards"});
   }
   // odd ones: other axes on the experts' mesh axis
   layouts.push_back({{.model = 2}, {{{"expert", "model"}, {"mlp", "model"}}, {}}, "expert or mlp on model"});
   layouts.push_back(
       {{.expert = 2}, {{{"expert", "expert"}, {"embed", "expert"}}, kAtRest}, "expert or embed"});
-  layouts.push_back({{.expert = 2}, {{{"expert", "expert"}}, {{"mlp", "expert"}}}, "mlp in blocks"});
+  layouts.push_back({{.expert = 2}, {{{"expert", "expert"}}, {{"mlp", "expert"}}}, "mlp in shards"});
   layouts.push_back({{.expert = 2}, {{{"slot", "expert"}}, kAtRest}, "slots on expert"});
   testing::expect_like_one(mixture_of(4), layouts);
   testing::expect_like_one(choice_of(4), layouts);
@@ -176,7 +176,7 @@ TEST(ExpertAxis, Errors) {
     testing::run(mixture_of(3));
   });
   EXPECT_EQ(errors[0],
-            "linear: axis expert of size 3 cannot be cut into 2 equal blocks for the mesh axis expert\nhint: "
+            "linear: axis expert of size 3 cannot be cut into 2 equal shards for the mesh axis expert\nhint: "
             "another size of the mesh axis, or take expert out of its axes");
   errors = testing::run_workers({.count = 2}, [](Communicator& workers) {
     const Mesh mesh(borrowed(workers), {.expert = 2}, {kCompute, {}});
@@ -185,7 +185,7 @@ TEST(ExpertAxis, Errors) {
   });
   EXPECT_EQ(
       errors[0],
-      "experts: axis expert of size 3 cannot be cut into 2 equal blocks for the mesh axis expert\nhint: "
+      "experts: axis expert of size 3 cannot be cut into 2 equal shards for the mesh axis expert\nhint: "
       "another size of the mesh axis, or take expert out of its axes");
   errors = testing::run_workers({.count = 2}, [](Communicator& workers) {
     const Mesh mesh(borrowed(workers), {.expert = 2, .model = 2}, {});

@@ -134,7 +134,7 @@ TEST_P(GradientReducers, AddUpTheLanesOfAllWorkers) {
           const auto sum = worker.reduce(lanes);
           ASSERT_EQ(sum.arrays.size(), 2U);
           same(sum.arrays[0].to_vector<float>(),
-               (store ? store->block_of(0, want.arrays[0]) : want.arrays[0]).to_vector<float>());
+               (store ? store->shard_of(0, want.arrays[0]) : want.arrays[0]).to_vector<float>());
           same(sum.arrays[1].to_vector<float>(), want.arrays[1].to_vector<float>());
           ASSERT_EQ(sum.scalars.size(), want.scalars.size());
           for (std::size_t i = 0; i < want.scalars.size(); ++i)
@@ -267,7 +267,7 @@ TEST(ShardedReducer, ReplicasChangeNoBit) {
       EXPECT_EQ(sum.scalars, want.scalars);
       EXPECT_EQ(sum.arrays[1].to_vector<float>(), want.arrays[1].to_vector<float>());
       EXPECT_EQ(sum.arrays[0].to_vector<float>(),
-                worker.store->block_of(0, want.arrays[0]).to_vector<float>());
+                worker.store->shard_of(0, want.arrays[0]).to_vector<float>());
     });
     EXPECT_THAT(errors, Each(Eq(""))) << workers << " workers, " << replicas << " replicas, " << lanes;
   }

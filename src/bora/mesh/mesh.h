@@ -15,10 +15,10 @@ namespace bora::mesh {
 /// then `context`, then `data`: rank = (((replica · data + d) · context + c) · expert + e) · model + m.
 struct MeshShape {
   int replica = 1;  ///< copies of everything, each with its own lanes
-  int data = 1;     ///< lanes; parameters in blocks, where they are sharded
-  int context = 1;  ///< blocks of a sequence's positions
-  int expert = 1;   ///< blocks of the experts of a mixture
-  int model = 1;    ///< blocks of heads, MLP and vocabulary
+  int data = 1;     ///< lanes; parameters in shards, where they are sharded
+  int context = 1;  ///< shards of a sequence's positions
+  int expert = 1;   ///< shards of the experts of a mixture
+  int model = 1;    ///< shards of heads, MLP and vocabulary
 
   int workers() const { return lane_groups() * workers_per_lane(); }
   int lane_groups() const { return replica * data; }

@@ -196,7 +196,7 @@ void expect_blocks(const Variant& variant, const Blocks& forward, const Blocks& 
   for (const auto& e : errors) EXPECT_EQ(e, "") << c.name;
 }
 
-// Backward, keys and values come once more, and the gradients of the own block from all who have seen it.
+// Backward, keys and values come once more, and the gradients of the own shard from all who have seen it.
 TEST(RingAttention, BlocksGoNoFurtherThanTheyAreSeen) {
   expect_blocks({"full", {.causal = false}}, {3, 3, 3, 3}, {9, 9, 9, 9});
   expect_blocks({"causal"}, {0, 1, 2, 3}, {3, 4, 5, 6});

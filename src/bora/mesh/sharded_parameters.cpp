@@ -17,7 +17,7 @@ namespace {
 
 using core::HostView;
 
-// Where a worker's block begins in an array of all blocks one after another.
+// Where a worker's shard begins in an array of all shards one after another.
 std::int64_t first_of_block(const AxisCut& cut, int worker) {
   std::int64_t first = 0;
   for (int w = 0; w < worker; ++w) first += cut.elements(w);
@@ -67,9 +67,9 @@ std::size_t ShardedParameters::take(core::Array& parameter, core::Names names) {
   slot.whole = parameter;
   slot.names.assign(names.begin(), names.end());
   slot.cut = AxisCut::along(axes_, names, parameter.sizes(), replica_ranks_->size());
-  slot.block = slot.cut.whole() ? parameter : make_array(slot.cut.sizes(replica_ranks_->rank()));
-  if (!slot.cut.whole()) {
-    slot.cut.take(replica_ranks_->rank(), parameter, slot.block);
+  slot.shard = slot.cut.replicated() ? parameter : make_array(slot.cut.sizes(replica_ranks_->rank()));
+  if (!slot.cut.replicated()) {
+    slot.cut.extract(replica_ranks_->rank(), parameter, slot.shard);
     core::drop_values(slot.whole);
   }
   by_node_[parameter.node()] = slots_.size();
@@ -97,7 +97,7 @@ std::vector<core::Parameter> ShardedParameters::shards() {
   std::vector<core::Parameter> out;
   for (Slot& slot : slots_) {
     out.push_back(slot.parameter);
-    out.back().array = &slot.block;
+    out.back().array = &slot.shard;
   }
   return out;
 }
@@ -123,7 +123,7 @@ void ShardedParameters::gather(const Slots& slots) {
   finish_fetch();
 }
 
-// Sets off the values of parameters whose values are not there. Blocks that lie one after another in the
+// Sets off the values of parameters whose values are not there. Shards that lie one after another in the
 // whole come straight to their place; others come beside it, without this worker's own, which goes from where
 // it is.
 void ShardedParameters::start_fetch(Slots slots) {
@@ -134,7 +134,7 @@ void ShardedParameters::start_fetch(Slots slots) {
     Slot& slot = slots_[i];
     const AxisCut& cut = slot.cut;
     core::make_room(slot.whole);
-    const auto own = fetch.travelling.emplace_back(slot.block, HostView::Use::read).bytes();
+    const auto own = fetch.travelling.emplace_back(slot.shard, HostView::Use::read).bytes();
     const auto incoming = cut.contiguous() ? slot.whole : make_array({cut.elements() - cut.elements(rank)});
     std::vector<std::span<std::byte>> room(static_cast<std::size_t>(count));
     auto rest = fetch.travelling.emplace_back(incoming, HostView::Use::write).bytes();
@@ -167,10 +167,10 @@ void ShardedParameters::finish_fetch() {
     std::int64_t first = 0;
     for (int w = 0; w < slot.cut.workers(); ++w) {
       if (w == replica_ranks_->rank()) {
-        slot.cut.put(w, slot.block, slot.whole);
+        slot.cut.insert(w, slot.shard, slot.whole);
         continue;
       }
-      slot.cut.put(w, core::elements(fetch_->incoming[k], first, slot.cut.sizes(w)), slot.whole);
+      slot.cut.insert(w, core::elements(fetch_->incoming[k], first, slot.cut.sizes(w)), slot.whole);
       first += slot.cut.elements(w);
     }
   }
@@ -187,7 +187,7 @@ ShardedParameters::Slots ShardedParameters::follower(const Slots& wanted) {
 }
 
 void ShardedParameters::drop(Slot& slot) {
-  if (!slot.cut.whole()) core::drop_values(slot.whole);
+  if (!slot.cut.replicated()) core::drop_values(slot.whole);
 }
 
 void ShardedParameters::hold(std::span<const core::Array> parameters) {
@@ -205,7 +205,7 @@ void ShardedParameters::need(std::span<const core::Array> parameters) {
   Slots wanted;
   for (const auto& p : parameters) {
     const auto found = by_node_.find(p.node());
-    if (found != by_node_.end() && !slots_[found->second].cut.whole() && !slots_[found->second].held)
+    if (found != by_node_.end() && !slots_[found->second].cut.replicated() && !slots_[found->second].held)
       wanted.push_back(found->second);
   }
   if (fetch_) {
@@ -232,20 +232,20 @@ void ShardedParameters::release() {
 
 void ShardedParameters::store(std::size_t i, const core::Array& whole) {
   Slot& slot = slots_[i];
-  if (slot.cut.whole())
-    core::copy_into(slot.block, whole);
+  if (slot.cut.replicated())
+    core::copy_into(slot.shard, whole);
   else
-    slot.cut.take(replica_ranks_->rank(), whole, slot.block);
+    slot.cut.extract(replica_ranks_->rank(), whole, slot.shard);
 }
 
-core::Array ShardedParameters::assemble(std::size_t i, const core::Array& block, int worker) const {
+core::Array ShardedParameters::assemble(std::size_t i, const core::Array& shard, int worker) const {
   const auto& cut = slots_[i].cut;
-  if (cut.whole()) return workers_->rank() == worker ? block : core::Array();
+  if (cut.replicated()) return workers_->rank() == worker ? shard : core::Array();
   const int each = replica_ranks_->size(), rank = replica_ranks_->rank(), at = worker % each;
   if (workers_->rank() / each != worker / each) return {};  // of another replica
   if (rank != at) {
-    if (block.numel() == 0) return {};
-    const HostView own(block, HostView::Use::read);
+    if (shard.numel() == 0) return {};
+    const HostView own(shard, HostView::Use::read);
     replica_ranks_->exchange_all(std::vector<Message>{{.peer = at, .out = own.bytes(), .in = {}}},
                                  "assemble");
     return {};
@@ -259,33 +259,33 @@ core::Array ShardedParameters::assemble(std::size_t i, const core::Array& block,
   }
   replica_ranks_->exchange_all(messages, "assemble");
   values.finish();
-  for (int w = 0; w < cut.workers(); ++w) cut.put(w, w == rank ? block : block_in(cut, w, staging), whole);
+  for (int w = 0; w < cut.workers(); ++w) cut.insert(w, w == rank ? shard : block_in(cut, w, staging), whole);
   return whole;
 }
 
 core::Array ShardedParameters::spread(std::size_t i, const core::Array& whole, int worker) const {
   const auto& cut = slots_[i].cut;
-  const int rank = replica_ranks_->rank(), from = worker % blocks();
-  if (cut.whole()) {
+  const int rank = replica_ranks_->rank(), from = worker % shard_count();
+  if (cut.replicated()) {
     auto out = rank == from ? whole : make_array(slots_[i].whole.sizes());
     HostView values(out, rank == from ? HostView::Use::read : HostView::Use::write);
     replica_ranks_->broadcast(from, values.bytes());
     values.finish();
     return out;
   }
-  auto block = make_array(cut.sizes(rank));
+  auto shard = make_array(cut.sizes(rank));
   if (rank != from) {
-    if (block.numel() == 0) return block;
-    HostView own(block, HostView::Use::write);
+    if (shard.numel() == 0) return shard;
+    HostView own(shard, HostView::Use::write);
     replica_ranks_->exchange_all(std::vector<Message>{{.peer = from, .out = {}, .in = own.bytes()}},
                                  "spread");
     own.finish();
-    return block;
+    return shard;
   }
   core::Array staging = make_array({cut.elements()});
   for (int w = 0; w < cut.workers(); ++w) {
-    core::Array to = w == rank ? block : block_in(cut, w, staging);
-    cut.take(w, whole, to);
+    core::Array to = w == rank ? shard : block_in(cut, w, staging);
+    cut.extract(w, whole, to);
   }
   const HostView values(staging, HostView::Use::read);
   std::vector<Message> messages;
@@ -294,20 +294,20 @@ core::Array ShardedParameters::spread(std::size_t i, const core::Array& whole, i
     if (w != rank && !theirs.empty()) messages.push_back({.peer = w, .out = theirs, .in = {}});
   }
   replica_ranks_->exchange_all(messages, "spread");
-  return block;
+  return shard;
 }
 
-core::Array ShardedParameters::block_of(std::size_t i, const core::Array& whole) const {
+core::Array ShardedParameters::shard_of(std::size_t i, const core::Array& whole) const {
   const auto& cut = slots_[i].cut;
-  if (cut.whole()) return whole;
-  auto block = make_array(cut.sizes(replica_ranks_->rank()));
-  cut.take(replica_ranks_->rank(), whole, block);
-  return block;
+  if (cut.replicated()) return whole;
+  auto shard = make_array(cut.sizes(replica_ranks_->rank()));
+  cut.extract(replica_ranks_->rank(), whole, shard);
+  return shard;
 }
 
 ShardRanks ShardedParameters::shard_ranks() {
   ShardRanks out{of_replica_.get(), {}};
-  for (const auto i : trained()) out.cut.push_back(!slots_[i].cut.whole());
+  for (const auto i : trained()) out.cut.push_back(!slots_[i].cut.replicated());
   return out;
 }
 

@@ -25,8 +25,8 @@ class BetweenChunks;
 
 namespace bora::mesh {
 
-/// Fully sharded parameters (FSDP): each worker keeps one block of every parameter that has an axis of the
-/// parameter map, and with it the block's gradient and optimizer state. A block of the model gets its
+/// Fully sharded parameters (FSDP): each worker keeps one shard of every parameter that has an axis of the
+/// parameter map, and with it the shard's gradient and optimizer state. A block of the model gets its
 /// parameters from all workers before it computes, forward and backward; they go when the next block comes,
 /// whose own travel meanwhile: which one is next is known from the step before.
 /// Parameters without such an axis are whole on every worker.
@@ -41,7 +41,7 @@ namespace bora::mesh {
 class ShardedParameters final : public core::ParameterStore {
  public:
   /// `axes`: names that the parameter map cuts, the first that a parameter has counts. `replicas`: each of so
-  /// many groups of consecutive workers holds all blocks.
+  /// many groups of consecutive workers holds all shards.
   ShardedParameters(std::shared_ptr<Communicator> workers, std::vector<std::string> axes, int replicas = 1);
   ~ShardedParameters() override;
   ShardedParameters(const ShardedParameters&) = delete;
@@ -72,24 +72,24 @@ class ShardedParameters final : public core::ParameterStore {
   std::size_t size() const { return slots_.size(); }
   const AxisCut& cut(std::size_t i) const { return slots_[i].cut; }
   const std::shared_ptr<Communicator>& workers() const { return workers_; }
-  int block() const { return replica_ranks_->rank(); }  ///< which block of each parameter is this worker's
-  /// The whole array on `worker`, of which `block` is this worker's part, cut as parameter i; empty on the
+  int shard_index() const { return replica_ranks_->rank(); }  ///< of each parameter, this rank's
+  /// The whole array on `worker`, of which `shard` is this worker's part, cut as parameter i; empty on the
   /// others.
-  core::Array assemble(std::size_t i, const core::Array& block, int worker) const;
-  /// The other way: this worker's block of the array that `worker`, of its replica, has whole; the others
+  core::Array assemble(std::size_t i, const core::Array& shard, int worker) const;
+  /// The other way: this worker's shard of the array that `worker`, of its replica, has whole; the others
   /// give anything.
   core::Array spread(std::size_t i, const core::Array& whole, int worker) const;
-  int blocks() const { return replica_ranks_->size(); }  ///< of each parameter
-  /// The worker of this replica that has that block.
-  int worker_of(int block) const { return workers_->rank() / blocks() * blocks() + block; }
-  /// This worker's block of a whole array, cut as parameter i.
-  core::Array block_of(std::size_t i, const core::Array& whole) const;
+  int shard_count() const { return replica_ranks_->size(); }  ///< of each parameter
+  /// The worker of this replica that has that shard.
+  int rank_of(int shard) const { return workers_->rank() / shard_count() * shard_count() + shard; }
+  /// This worker's shard of a whole array, cut as parameter i.
+  core::Array shard_of(std::size_t i, const core::Array& whole) const;
 
  private:
   struct Slot {
     core::Parameter parameter;  // of the model, once adopted
     core::Array whole;          // shares its node with the model's
-    core::Array block;          // the same as `whole` where that is not cut
+    core::Array shard;          // the same as `whole` where that is not cut
     AxisCut cut;
     std::vector<std::string_view> names;
     bool held = false;
@@ -98,7 +98,7 @@ class ShardedParameters final : public core::ParameterStore {
   using Slots = std::vector<std::size_t>;
   struct Fetch {
     Slots slots;
-    std::vector<core::Array> incoming;  // the whole, or others' blocks where they do not lie in a row
+    std::vector<core::Array> incoming;  // the whole, or others' shards where they do not lie in a row
     std::vector<core::HostView> travelling;
   };
 
@@ -117,7 +117,7 @@ class ShardedParameters final : public core::ParameterStore {
   static constexpr std::size_t kWays = 8;
   std::shared_ptr<Communicator> values_;
   std::array<std::shared_ptr<Communicator>, kWays> sums_;
-  std::array<std::shared_ptr<Communicator>, kWays> across_;  // same block, one worker of each replica
+  std::array<std::shared_ptr<Communicator>, kWays> across_;  // same shard, one worker of each replica
   std::unique_ptr<AxisCollectives> of_replica_;
   std::vector<std::string> axes_;
   std::vector<Slot> slots_;

@@ -47,12 +47,12 @@ TEST(AxisCut, BlocksCoverTheAxis) {
   EXPECT_EQ(cut.end(2), 7);
   EXPECT_EQ(cut.elements(0) + cut.elements(1) + cut.elements(2), cut.elements());
   EXPECT_EQ(cut.sizes(2), (std::vector<std::int64_t>{2, 3, 3}));
-  std::vector<float> whole(42), back(42), block(42);
+  std::vector<float> whole(42), back(42), shard(42);
   std::iota(whole.begin(), whole.end(), 0.F);
   for (int w = 0; w < 3; ++w) {
-    cut.take(w, whole.data(), block.data());
-    EXPECT_EQ(block[0], static_cast<float>(cut.begin(w) * 3));
-    cut.put(w, block.data(), back.data());
+    cut.extract(w, whole.data(), shard.data());
+    EXPECT_EQ(shard[0], static_cast<float>(cut.begin(w) * 3));
+    cut.insert(w, shard.data(), back.data());
   }
   EXPECT_EQ(back, whole);
 }
@@ -63,10 +63,10 @@ TEST(AxisCut, MoreWorkersThanTheAxisHas) {
   std::vector<float> whole{1, 2, 3, 4, 5, 6}, back(6);
   std::int64_t elements = 0;
   for (int w = 0; w < 4; ++w) {
-    std::vector<float> block(static_cast<std::size_t>(cut.elements(w)));  // an empty one has no memory
+    std::vector<float> shard(static_cast<std::size_t>(cut.elements(w)));  // an empty one has no memory
     elements += cut.elements(w);
-    cut.take(w, whole.data(), block.data());
-    cut.put(w, block.data(), back.data());
+    cut.extract(w, whole.data(), shard.data());
+    cut.insert(w, shard.data(), back.data());
   }
   EXPECT_EQ(elements, 6);
   EXPECT_EQ(back, whole);
@@ -76,8 +76,8 @@ TEST(AxisCut, TheFirstAxisThatIsThereIsCut) {
   const std::vector<std::string> axes{"mlp", "embed"};
   const std::vector<std::int64_t> sizes{3, 5};
   EXPECT_EQ(AxisCut::along(axes, kTable, sizes, 2).dim(), 1);
-  EXPECT_TRUE(AxisCut::along(axes, kTable, sizes, 1).whole());
-  EXPECT_TRUE(AxisCut::along(std::span(axes).first(1), kTable, sizes, 2).whole());
+  EXPECT_TRUE(AxisCut::along(axes, kTable, sizes, 1).replicated());
+  EXPECT_TRUE(AxisCut::along(std::span(axes).first(1), kTable, sizes, 2).replicated());
 }
 
 TEST(ShardedParameters, ValuesComeAndGo) {

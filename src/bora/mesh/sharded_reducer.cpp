@@ -16,9 +16,9 @@ namespace bora::mesh {
 using core::HostView;
 
 // The gradients of one step: worker w computes lane r·W + w in round r. Every gradient goes in pieces to the
-// owners of its blocks, who add lanes by the tree of lane_tree.h: the bits are those of one worker. With
+// owners of its shards, who add lanes by the tree of lane_tree.h: the bits are those of one worker. With
 // replicas the pieces stay within each, and its sums go from replica to replica: a worker sends the others
-// its block of each gradient, not its gradients.
+// its shard of each gradient, not its gradients.
 class ShardedGradients {
  public:
   ShardedGradients(ShardedParameters& store, std::int64_t lanes);
@@ -49,7 +49,7 @@ class ShardedGradients {
     std::vector<core::Array> out, in;
     std::vector<core::HostView> travelling;
   };
-  // What lanes of a round add up to in this worker's block: of this replica, and of the others.
+  // What lanes of a round add up to in this worker's shard: of this replica, and of the others.
   struct Passed {
     Communicator* way;
     std::size_t parameter;
@@ -114,15 +114,15 @@ void ShardedGradients::add(std::int64_t round, std::size_t i, const core::Array&
     const auto at = static_cast<std::size_t>(w);
     const bool sends = rank < lanes, receives = w < lanes;
     if (sends) {
-      if (cut.whole()) {
+      if (cut.replicated()) {
         out[at] = gradient;
       } else {
         out[at] = make_array(cut.sizes(w));
-        cut.take(w, gradient, out[at]);
+        cut.extract(w, gradient, out[at]);
       }
     }
     if (w == rank) continue;
-    if (receives) in[at] = make_array(cut.whole() ? gradient.sizes() : cut.sizes(rank));
+    if (receives) in[at] = make_array(cut.replicated() ? gradient.sizes() : cut.sizes(rank));
     Message m{.peer = w, .out = {}, .in = {}};
     if (sends) m.out = travelling.emplace_back(out[at], HostView::Use::read).bytes();
     if (receives) m.in = travelling.emplace_back(in[at], HostView::Use::write).bytes();
@@ -151,11 +151,12 @@ void ShardedGradients::finish_pieces() {
   send_to_replicas(came.round, came.parameter, own.take_nodes());
 }
 
-// To the workers with the same block in the other replicas.
+// To the workers with the same shard in the other replicas.
 void ShardedGradients::send_to_replicas(std::int64_t round, std::size_t i, std::vector<LaneSum> own) {
   if (to_replicas_.size() == kWays) finish_replicas();
   const auto& cut = store_.cut(slots_[i]);
-  const auto sizes = cut.whole() ? store_.slots_[slots_[i]].whole.sizes() : cut.sizes(store_.block());
+  const auto sizes =
+      cut.replicated() ? store_.slots_[slots_[i]].whole.sizes() : cut.sizes(store_.shard_index());
   auto& across = *store_.across_[next_way_across_++ % kWays];
   auto& passed = to_replicas_.emplace_back(Passed{&across, i, std::move(own), {}, {}});
   std::vector<Message> messages;
@@ -221,7 +222,7 @@ class ShardedReducer final : public GradientReducer {
       });
       sum.finish();
     }
-    store_.release();  // the optimizer changes the blocks
+    store_.release();  // the optimizer changes the shards
     return sum.take_total();
   }
 

@@ -74,7 +74,7 @@ std::vector<float*> pointers(std::span<const core::Array> arrays, std::span<cons
   return out;
 }
 
-std::unique_ptr<BlockExchange> make_exchange(Communicator& c, const ReduceOptions& options) {
+std::unique_ptr<ChunkExchange> make_exchange(Communicator& c, const ReduceOptions& options) {
   if (c.size() == 1) return nullptr;
   const bool shared = options.shared_memory && c.one_host();
   const auto bytes =
@@ -130,8 +130,8 @@ LaneSum TreeReduce::reduce_scatter(LaneTree& tree) {
       in[index(w)] = nodes.counts[index(w)] * (mine.end - mine.begin);
     }
     exchange_->scatter(
-        out, in, [&](int to, float* block) { fill(nodes, part(to, from, room), block); },
-        [&](std::span<float* const> blocks) { merge(nodes, mine, blocks); });
+        out, in, [&](int to, float* chunk) { fill(nodes, part(to, from, room), chunk); },
+        [&](std::span<float* const> chunks) { merge(nodes, mine, chunks); });
   }
   return total;
 }
@@ -157,15 +157,15 @@ void TreeReduce::all_gather(std::span<core::Array> arrays) {
     }
     exchange_->gather(
         sizes,
-        [&](float* block) {
+        [&](float* chunk) {
           each_slice(part(c_.rank(), from, room),
-                     [&](std::int64_t n, float* array, std::int64_t at) { copy(n, block + at, array); });
+                     [&](std::int64_t n, float* array, std::int64_t at) { copy(n, chunk + at, array); });
         },
-        [&](std::span<float* const> blocks) {
+        [&](std::span<float* const> chunks) {
           for (int w = 0; w < c_.size(); ++w) {
             if (w == c_.rank()) continue;
             each_slice(part(w, from, room), [&](std::int64_t n, float* array, std::int64_t at) {
-              copy(n, array, blocks[index(w)] + at);
+              copy(n, array, chunks[index(w)] + at);
             });
           }
         });
@@ -208,13 +208,13 @@ std::vector<core::Array> TreeReduce::make_home(const TreeNodes& nodes, std::vect
 }
 
 // This worker's nodes one after another, each with the elements of `part`.
-void TreeReduce::fill(const TreeNodes& nodes, Span part, float* block) const {
+void TreeReduce::fill(const TreeNodes& nodes, Span part, float* chunk) const {
   const auto slices = shards_.slices(part.begin, part.end);
   for (const auto& node : nodes.own) {
     for (const auto& s : slices) {
       const std::int64_t n = s.end - s.begin;
-      if (node[s.array]) copy(n, block, node[s.array] + s.begin);
-      block += n;
+      if (node[s.array]) copy(n, chunk, node[s.array] + s.begin);
+      chunk += n;
     }
   }
 }

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "bora/mesh/block_exchange.h"
+#include "bora/mesh/chunk_exchange.h"
 #include "bora/mesh/communicator.h"
 #include "bora/mesh/lane_tree.h"
 #include "bora/mesh/shards.h"
@@ -59,13 +59,13 @@ class TreeReduce {
   void require_own(const std::vector<LaneSum>& own, std::int64_t lanes) const;
   std::vector<core::Array> make_home(const TreeNodes& nodes, std::vector<LaneSum>& own) const;
 
-  void fill(const TreeNodes& nodes, Span part, float* block) const;
+  void fill(const TreeNodes& nodes, Span part, float* chunk) const;
   void merge(const TreeNodes& nodes, Span part, std::span<float* const> in) const;
 
   Communicator& c_;
   std::vector<std::vector<std::int64_t>> sizes_;  // of each array
   Shards shards_;
-  std::unique_ptr<BlockExchange> exchange_;  // null with one worker
+  std::unique_ptr<ChunkExchange> exchange_;  // null with one worker
 };
 
 }  // namespace bora::mesh

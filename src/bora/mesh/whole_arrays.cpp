@@ -26,10 +26,10 @@ int workers_of_mapping() {
   return out;
 }
 
-// Workers among whom the parameters of this thread are kept in blocks.
+// Workers among whom the parameters of this thread are kept in shards.
 int workers_of_store() {
   const auto* store = dynamic_cast<const ShardedParameters*>(core::parameter_store());
-  return store == nullptr ? 1 : store->blocks();
+  return store == nullptr ? 1 : store->shard_count();
 }
 
 }  // namespace
@@ -45,17 +45,17 @@ WholeArrays::WholeArrays(std::shared_ptr<Communicator> lanes, ShardedParameters*
 }
 
 int WholeArrays::owners() const {
-  if (store_ != nullptr) return store_->blocks();
+  if (store_ != nullptr) return store_->shard_count();
   return lanes_ == nullptr ? 1 : lanes_->size();
 }
 
 int WholeArrays::own() const {
-  if (store_ != nullptr) return store_->block();
+  if (store_ != nullptr) return store_->shard_index();
   return lanes_ == nullptr ? 0 : lanes_->rank();
 }
 
-void WholeArrays::transform(std::span<const std::size_t> which, const BlockOf& block_of, const Compute& f,
-                            const Take& take) const {
+void WholeArrays::transform(std::span<const std::size_t> which, const ShardOf& shard_of, const Compute& f,
+                            const Receive& receive) const {
   if (parameters_.empty() && workers_of_mapping() > 1) {
     fail(ErrorKind::InvalidArgument,
          "whole arrays: made for one worker, but {} share a lane here\nhint: give the step "
@@ -64,7 +64,7 @@ void WholeArrays::transform(std::span<const std::size_t> which, const BlockOf& b
   }
   if (parameters_.empty() && workers_of_store() > 1) {
     fail(ErrorKind::InvalidArgument,
-         "whole arrays: made for one worker, but parameters are in blocks over {} here\n"
+         "whole arrays: made for one worker, but parameters are in shards over {} here\n"
          "hint: give the step the whole arrays of its gradient reducer",
          workers_of_store());
   }
@@ -74,20 +74,21 @@ void WholeArrays::transform(std::span<const std::size_t> which, const BlockOf& b
     core::Array own;
     for (std::size_t k = 0; k < round.size(); ++k) {
       const auto owner = static_cast<int>(k);
-      auto whole = gather(round[k], block_of(round[k]), owner);
+      auto whole = gather(round[k], shard_of(round[k]), owner);
       if (owner == rank) own = std::move(whole);
     }
     if (static_cast<std::size_t>(rank) < round.size()) {
       const auto i = round[static_cast<std::size_t>(rank)];
       own = of_lane(i, compute(i, own, f));
     }
-    for (std::size_t k = 0; k < round.size(); ++k) take(round[k], spread(round[k], own, static_cast<int>(k)));
+    for (std::size_t k = 0; k < round.size(); ++k)
+      receive(round[k], spread(round[k], own, static_cast<int>(k)));
   }
 }
 
 // On the owner; empty on the others.
-core::Array WholeArrays::gather(std::size_t i, const core::Array& block, int owner) const {
-  auto of_lane = store_ != nullptr ? store_->assemble(slots_[i], block, store_->worker_of(owner)) : block;
+core::Array WholeArrays::gather(std::size_t i, const core::Array& shard, int owner) const {
+  auto of_lane = store_ != nullptr ? store_->assemble(slots_[i], shard, store_->rank_of(owner)) : shard;
   if (own() != owner) return {};
   if (core::mapping() == nullptr || parameters_.empty()) return of_lane;
   const auto& p = parameters_[i];
@@ -118,16 +119,16 @@ core::Array WholeArrays::of_lane(std::size_t i, const core::Array& whole) const 
     if (cuts[m] < 0) continue;
     const auto& workers = mapping->workers(m);
     const AxisCut cut(out.sizes(), cuts[m], workers.size());
-    auto block = make_array(cut.sizes(workers.rank()));
-    cut.take(workers.rank(), out, block);
-    out = std::move(block);
+    auto shard = make_array(cut.sizes(workers.rank()));
+    cut.extract(workers.rank(), out, shard);
+    out = std::move(shard);
   }
   return out;
 }
 
-// This worker's block of what the owner has for the workers at its place in a lane.
+// This worker's shard of what the owner has for the workers at its place in a lane.
 core::Array WholeArrays::spread(std::size_t i, const core::Array& of_lane, int owner) const {
-  if (store_ != nullptr) return store_->spread(slots_[i], of_lane, store_->worker_of(owner));
+  if (store_ != nullptr) return store_->spread(slots_[i], of_lane, store_->rank_of(owner));
   if (lanes_ == nullptr || lanes_->size() == 1) return of_lane;
   auto out = own() == owner ? of_lane : make_array(parameters_[i].array->sizes());
   using core::HostView;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
-// Whole arrays from blocks, for what must see all of a matrix: orthogonalised momentum, Kronecker factors.
+// Whole arrays from shards, for what must see all of a matrix: orthogonalised momentum, Kronecker factors.
 #pragma once
 #include <cstddef>
 #include <functional>
@@ -16,8 +16,8 @@ namespace bora::mesh {
 
 class ShardedParameters;
 
-/// Arrays that lie as parameters do, wherever these lie: whole, in blocks of fully sharded training, in
-/// blocks over the axes of the mapping that the parameters were made with, or both.
+/// Arrays that lie as parameters do, wherever these lie: whole, in shards of fully sharded training, in
+/// shards over the axes of the mapping that the parameters were made with, or both.
 class WholeArrays {
  public:
   /// One worker, which has all of each.
@@ -27,22 +27,22 @@ class WholeArrays {
   WholeArrays(std::shared_ptr<Communicator> lanes, ShardedParameters* store,
               std::vector<core::Parameter> parameters);
 
-  /// This worker's block of array i.
-  using BlockOf = std::function<core::Array(std::size_t i)>;
+  /// This worker's shard of array i.
+  using ShardOf = std::function<core::Array(std::size_t i)>;
   /// An array of the same shape, from array i as one worker would hold it; operations see no mesh. It must
   /// depend on its arguments alone.
   using Compute = std::function<core::Array(std::size_t i, const core::Array& whole)>;
-  using Take = std::function<void(std::size_t i, const core::Array& block)>;
+  using Receive = std::function<void(std::size_t i, const core::Array& shard)>;
 
-  /// For each array of `which`: its owner computes another one from it, and `take` gets this worker's block
+  /// For each array of `which`: its owner computes another from it, and `receive` gets this worker's shard
   /// of that. The workers of different lanes own arrays in turn, so each computes a share of them and holds
   /// one whole array at a time; workers that share a lane compute the same ones. The bits are those of one
   /// worker. Collective. InvalidArgument where another shape comes back.
-  void transform(std::span<const std::size_t> which, const BlockOf& block_of, const Compute& compute,
-                 const Take& take) const;
+  void transform(std::span<const std::size_t> which, const ShardOf& shard_of, const Compute& compute,
+                 const Receive& receive) const;
 
  private:
-  core::Array gather(std::size_t i, const core::Array& block, int owner) const;
+  core::Array gather(std::size_t i, const core::Array& shard, int owner) const;
   core::Array compute(std::size_t i, const core::Array& whole, const Compute& f) const;
   core::Array of_lane(std::size_t i, const core::Array& whole) const;
   core::Array spread(std::size_t i, const core::Array& of_lane, int owner) const;

@@ -33,7 +33,7 @@ SizesOf<Axes<As..., Bs...>> join_sizes(const SizesOf<Axes<As...>>& a, const Size
   return out;
 }
 
-/// Cuts a new parameter down to this worker's block, and hands it to the store that keeps this thread's, if
+/// Cuts a new parameter down to this worker's shard, and hands it to the store that keeps this thread's, if
 /// there is one.
 template <Axis... As>
 Named<As...> new_parameter(core::Array values) {

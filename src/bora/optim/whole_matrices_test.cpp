@@ -186,7 +186,7 @@ class Run {
   Array own_part(std::size_t i, Array gradient) const {
     core::place_parameter(gradient, made()[i].names);
     const core::MappingScope plain(nullptr);
-    return store_ ? store_->block_of(i, gradient) : gradient;
+    return store_ ? store_->shard_of(i, gradient) : gradient;
   }
 
   mesh::Mesh mesh_;
@@ -352,7 +352,7 @@ TEST(WholeMatrices, AStepWithoutThemOnBlocksIsAnError) {
   });
   for (const auto& e : errors)
     EXPECT_EQ(e,
-              "whole arrays: made for one worker, but parameters are in blocks over 2 here\n"
+              "whole arrays: made for one worker, but parameters are in shards over 2 here\n"
               "hint: give the step the whole arrays of its gradient reducer");
 }
 

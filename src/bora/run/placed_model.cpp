@@ -85,7 +85,7 @@ std::vector<core::Parameter> PlacedModel::replicas() {
   std::vector<core::Parameter> out;
   const auto all = parameters();
   for (std::size_t i = 0; i < all.size(); ++i)
-    if (sharded_ == nullptr || sharded_->cut(i).whole()) out.push_back(all[i]);
+    if (sharded_ == nullptr || sharded_->cut(i).replicated()) out.push_back(all[i]);
   return out;
 }
 
@@ -103,7 +103,7 @@ void PlacedModel::mark_blocks(std::vector<checkpoint::CheckpointArray>& arrays) 
     const auto i = *a.parameter;
     if (sharded_) {
       a.cut = sharded_->cut(i);
-      a.worker = sharded_->block();
+      a.worker = sharded_->shard_index();
     }
     const auto& parameter = *model_parameters_[i].array;
     const auto cuts = core::cuts_of(parameter);

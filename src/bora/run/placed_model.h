@@ -19,7 +19,7 @@
 
 namespace bora::run {
 
-/// Makes the model of a configuration on the workers of a run: whole on each, in blocks on those that compute
+/// Makes the model of a configuration on the workers of a run: whole on each, in shards on those that compute
 /// different lanes (trainer.fsdp_axis), on those that share a lane (the axes model and context), or both.
 /// While it lives, this thread's operations follow its mesh. All calls are collective.
 class PlacedModel {
@@ -31,7 +31,7 @@ class PlacedModel {
   nn::LanguageModel* operator->() { return model_.get(); }
   const mesh::Mesh& mesh() const { return *mesh_; }
   mesh::ShardedParameters* sharded() { return sharded_.get(); }  ///< null: whole on each lane's workers
-  /// Some parameter is in blocks.
+  /// Some parameter is in shards.
   bool distributed() const { return sharded_ != nullptr || mesh_->mapping() != nullptr; }
   ParameterCounts counts() const;
   /// Embeddings of the Hugging Face model that it began with, where they were not as many as `vocab`: rows
@@ -40,16 +40,16 @@ class PlacedModel {
   /// "4 workers (data 2 × model 2), parameters sharded over data"; "" for one.
   std::string describe_workers() const;
 
-  /// This worker's blocks of all parameters: what checkpoints hold, and what optimizers work on of those that
+  /// This worker's shards of all parameters: what checkpoints hold, and what optimizers work on of those that
   /// are trained.
   std::vector<core::Parameter> parameters();
   /// Those that all workers of different lanes hold alike, and those that all workers do.
   std::vector<core::Parameter> replicas();
   std::vector<core::Parameter> replicas_everywhere();
 
-  /// Says of arrays to be restored which blocks they are.
+  /// Says of arrays to be restored which shards they are.
   void mark_blocks(std::vector<checkpoint::CheckpointArray>& arrays) const;
-  /// Whole arrays in place of blocks; each worker keeps about as many bytes as the others, to write them.
+  /// Whole arrays in place of shards; each worker keeps about as many bytes as the others, to write them.
   void assemble(checkpoint::CheckpointContent& content) const;
 
   /// Worker 0 runs `use`, which may ask for the whole values of one parameter after the other; the others

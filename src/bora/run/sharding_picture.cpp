@@ -59,7 +59,7 @@ std::string bar(const PlannedParameter& p) {
   for (const auto& cut : p.lane_cuts)
     out += fmt::format("{}{} {} {} each over {}", out.empty() ? "" : " · ", p.names[cut.dim],
                        blocks(cut.blocks), p.sizes[cut.dim] / cut.blocks, cut.mesh_axis);
-  if (p.cut.whole()) return out;
+  if (p.cut.replicated()) return out;
   if (!out.empty()) out += " · ";
   const auto dim = static_cast<std::size_t>(p.cut.dim());
   out += fmt::format("{} {}", p.names[dim], blocks(p.cut.workers()));
@@ -130,11 +130,11 @@ std::string draw_svg(const ShardingPlan& plan) {
     const double width =
         std::max(3.0, kWidth * static_cast<double>(p.elements()) / static_cast<double>(largest));
     out += fmt::format("<text x=\"10\" y=\"{}\">{}</text>\n", y + 13, escaped(row.label));
-    const int together = plan.mesh.workers_per_lane(), columns = p.cut.whole() ? 1 : p.cut.workers();
+    const int together = plan.mesh.workers_per_lane(), columns = p.cut.replicated() ? 1 : p.cut.workers();
     const int lane_blocks = p.lane_blocks();
-    std::int64_t before = 0, all = p.cut.whole() ? 1 : p.cut.elements();
+    std::int64_t before = 0, all = p.cut.replicated() ? 1 : p.cut.elements();
     for (int w = 0; w < columns; ++w) {
-      const std::int64_t own = p.cut.whole() ? 1 : p.cut.elements(w);
+      const std::int64_t own = p.cut.replicated() ? 1 : p.cut.elements(w);
       const double from = width * static_cast<double>(before) / static_cast<double>(all);
       const double share = width * static_cast<double>(own) / static_cast<double>(all);
       before += own;
@@ -148,7 +148,7 @@ std::string draw_svg(const ShardingPlan& plan) {
     }
     std::vector<std::string> along;
     for (const auto& cut : p.lane_cuts) along.push_back(fmt::format("along {}", p.names[cut.dim]));
-    if (!p.cut.whole())
+    if (!p.cut.replicated())
       along.push_back(fmt::format("along {}", p.names[static_cast<std::size_t>(p.cut.dim())]));
     const auto how = p.whole() ? " whole" : " cut " + join(along, " and ");
     out += fmt::format("<text x=\"{:.1f}\" y=\"{}\" fill=\"#555\">{}{}</text>\n", kLeft + width + 8, y + 13,

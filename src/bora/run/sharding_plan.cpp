@@ -35,7 +35,7 @@ void cut_over(std::string_view mesh_axis, int n, PlannedParameter& p,
     const auto size = p.sizes[p.lane_cuts.back().dim];
     if (size % n == 0) return;
     problems.push_back(
-        fmt::format("{}: axis {} of size {} cannot be cut into {} equal blocks for the mesh axis {}", p.path,
+        fmt::format("{}: axis {} of size {} cannot be cut into {} equal shards for the mesh axis {}", p.path,
                     rule.axis, size, n, mesh_axis));
     return;
   }
@@ -73,7 +73,7 @@ WorkerShare share_of(const ShardingPlan& plan, int group) {
   double stays = 0;
   std::map<std::string, double> layers;
   for (const auto& p : plan.parameters) {
-    const bool whole = p.cut.whole();
+    const bool whole = p.cut.replicated();
     const auto own = kFloat * static_cast<double>(p.elements_of(group));
     out.parameters += own;
     if (p.trainable) {
@@ -124,7 +124,7 @@ int PlannedParameter::lane_blocks() const {
 }
 
 std::int64_t PlannedParameter::elements_of(int lane_group) const {
-  return cut.whole() ? elements() / lane_blocks() : cut.elements(lane_group % cut.workers());
+  return cut.replicated() ? elements() / lane_blocks() : cut.elements(lane_group % cut.workers());
 }
 
 ShardingPlan plan_sharding(const LmConfig& run, const PlanOptions& options) {
@@ -144,7 +144,7 @@ ShardingPlan plan_sharding(const LmConfig& run, const PlanOptions& options) {
   const std::int64_t most_lanes = (options.lanes + groups - 1) / groups;
   const auto rounds = static_cast<double>(most_lanes);
   const bool any_cut = std::any_of(plan.parameters.begin(), plan.parameters.end(),
-                                   [](const auto& p) { return !p.cut.whole(); });
+                                   [](const auto& p) { return !p.cut.replicated(); });
   for (int w = 0; w < groups; ++w) {
     auto share = share_of(plan, w);
     // Sums of the lanes so far: subtrees of the tree, at most one of each size.
@@ -164,11 +164,11 @@ ShardingPlan plan_sharding(const LmConfig& run, const PlanOptions& options) {
   for (const auto& p : plan.parameters) {
     const std::int64_t elements = p.elements() / p.lane_blocks();
     const double bytes = kFloat * static_cast<double>(elements);
-    if (!p.cut.whole()) plan.gathered_bytes += holders * bytes * (p.in_layers ? 2 * rounds : 1);
+    if (!p.cut.replicated()) plan.gathered_bytes += holders * bytes * (p.in_layers ? 2 * rounds : 1);
     if (!p.trainable) continue;
     if (any_cut)
       plan.gradient_bytes +=
-          bytes * rounds * (shape.data - 1 + from_replicas) / (p.cut.whole() ? 1 : shape.data);
+          bytes * rounds * (shape.data - 1 + from_replicas) / (p.cut.replicated() ? 1 : shape.data);
     else
       plan.gradient_bytes += 2 * others * bytes;
   }

@@ -13,7 +13,7 @@
 
 namespace bora::run {
 
-/// A dimension in equal blocks over an axis of the mesh inside a lane.
+/// A dimension in equal shards over an axis of the mesh inside a lane.
 struct LaneCut {
   std::string mesh_axis;  ///< "expert" or "model"
   std::size_t dim = 0;
@@ -25,12 +25,12 @@ struct PlannedParameter {
   std::vector<std::string_view> names;
   std::vector<std::int64_t> sizes;
   std::vector<LaneCut> lane_cuts;  ///< expert before model, as ranks count
-  mesh::AxisCut cut;               ///< of a lane's block, over data; whole where no axis of it is cut
+  mesh::AxisCut cut;               ///< of a lane's shard, over data; whole where no axis of it is cut
   bool trainable = true;
   bool in_layers = false;  ///< gathered layer by layer; others stay for a step
   std::int64_t elements() const;
   int lane_blocks() const;  ///< of all lane_cuts together
-  bool whole() const { return lane_cuts.empty() && cut.whole(); }
+  bool whole() const { return lane_cuts.empty() && cut.replicated(); }
   std::int64_t elements_of(int lane_group) const;  ///< that a worker holds
 };
 
@@ -64,7 +64,7 @@ struct PlanOptions {
 /// model without experts on the latter. InvalidArgument: more groups of workers than lanes (require_lanes).
 ShardingPlan plan_sharding(const LmConfig& config, const PlanOptions& options);
 
-/// One line a parameter (layers that are alike once), the blocks drawn: "mlp ▏0▏1▕ 64 each over model · embed
+/// One line a parameter (layers that are alike once), the shards drawn: "mlp ▏0▏1▕ 64 each over model · embed
 /// ▏0▏1▕ 16 each".
 std::string draw_text(const ShardingPlan& plan);
 /// The same as an SVG image.

@@ -13,7 +13,7 @@ namespace bora::train {
 
 /// The first parameter whose array has a value that is NaN or infinite, on any worker: its path, and the
 /// element where one worker has all of it ("embeddings (element 5)"). Nothing if all values are finite.
-/// `arrays`: fp32, one for each parameter: its values or its gradient, or this worker's block of either;
+/// `arrays`: fp32, one for each parameter: its values or its gradient, or this worker's shard of either;
 /// empty ones count as finite. Collective over `workers`; all get the same answer.
 std::optional<std::string> first_non_finite(std::span<const core::Parameter> parameters,
                                             std::span<const core::Array> arrays, mesh::Communicator& workers);

@@ -9,8 +9,8 @@
 
 namespace bora::core::autograd {
 
-/// As attention() where queries, keys and values lie in equal blocks over the workers, of whom each gets the
-/// result for its queries: blocks of keys and values come round the ring. k and v travel, and are kept for
+/// As attention() where queries, keys and values lie in equal shards over the workers, of whom each gets the
+/// result for its queries: shards of keys and values come round the ring. k and v travel, and are kept for
 /// the backward pass, as they are: f32, bf16 or f16. `rule.offset` is that of rank 0's queries;
 /// `tensors.key_segments` are those of all keys.
 at::Tensor ring_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,

@@ -15,10 +15,10 @@ enum class Convert {
   lift,      ///< replicated, used beside an axis it lacks: nothing; back: sum
   sum,       ///< partial to replicated: sum; back: nothing
   sum_lift,  ///< partial to replicated, used beside an axis it lacks: sum; back: sum
-  gather,    ///< blocks to whole, used beside another axis: gather; back: sum of blocks
-  collect,   ///< blocks to whole, which all compute alike: gather; back: the own block
-  scatter,   ///< partial to blocks: sum of blocks; back: gather
-  slice,     ///< replicated to blocks: the own block; back: gather
+  gather,    ///< shards to replicated, used beside another axis: all-gather; back: reduce-scatter
+  collect,   ///< shards to replicated, which all compute alike: all-gather; back: the own shard
+  scatter,   ///< partial to shards: reduce-scatter; back: all-gather
+  slice,     ///< replicated to shards: the own shard; back: all-gather
 };
 
 at::Tensor convert(const at::Tensor& x, Convert how, std::int64_t dim, Collectives& workers);

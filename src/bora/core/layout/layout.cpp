@@ -127,7 +127,7 @@ void Space::assign_mesh_axes(Names whole) {
     const int n = mapping_->blocks(m);
     if (sizes_[*at] % n == 0) continue;
     fail(ErrorKind::InvalidArgument,
-         "{}: axis {} of size {} cannot be cut into {} equal blocks for the mesh axis {}\nhint: another size "
+         "{}: axis {} of size {} cannot be cut into {} equal shards for the mesh axis {}\nhint: another size "
          "of "
          "the mesh axis, or take {} out of its axes",
          op_, names_[*at], sizes_[*at], n, mapping_->mesh_axis(m).name, names_[*at]);

@@ -20,7 +20,7 @@ namespace bora::core {
 /// rule table comes in here and nowhere else.
 class Space {
  public:
-  /// `whole`: axes along which the op cannot work on blocks.
+  /// `whole`: axes along which the op cannot work on shards.
   Space(std::string_view op, std::initializer_list<Operand> operands, Names whole = {});
   Space(std::string_view op, std::span<const Operand> operands, Names whole = {});
 
@@ -49,10 +49,10 @@ class Space {
   int lanes() const;  ///< of it; 1 without
   /// What one lane computes of an axis.
   std::int64_t lane_part(std::string_view axis) const { return part(axis) / (axis == laned() ? lanes() : 1); }
-  /// local(x) for each lane: its block where x has the axis, else all of it.
+  /// local(x) for each lane: its shard where x has the axis, else all of it.
   std::vector<at::Tensor> local_lanes(const Operand& x) const;
 
-  /// The result, labelled by where this space puts its axes: in blocks along those that `names` has, a
+  /// The result, labelled by where this space puts its axes: in shards along those that `names` has, a
   /// partial sum where the axis is gone.
   Array label(at::Tensor t, Names names) const;
   /// The same where the op itself has summed over the workers of the axes `summed`.

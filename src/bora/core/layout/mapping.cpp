@@ -94,7 +94,7 @@ void place_parameter(Array& parameter, Names names) {
     const auto size = block.size(static_cast<std::int64_t>(*dim));
     if (size % map->blocks(m) != 0) {
       fail(ErrorKind::InvalidArgument,
-           "parameter {}: axis {} of size {} cannot be cut into {} equal blocks for the mesh axis {}\nhint: "
+           "parameter {}: axis {} of size {} cannot be cut into {} equal shards for the mesh axis {}\nhint: "
            "another size of the mesh axis, or take {} out of its axes",
            describe(Operand{parameter, names}), names[*dim], size, map->blocks(m), map->mesh_axis(m).name,
            names[*dim]);

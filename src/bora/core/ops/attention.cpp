@@ -32,7 +32,7 @@ at::Tensor segments_here(const Space& space, const Operand& segments, std::int64
   return reshaped(t, {batch, positions});
 }
 
-// The workers round whom keys and values can travel: those over whom they lie in blocks as the queries do.
+// The workers round whom keys and values can travel: those over whom they lie in shards as the queries do.
 Collectives* ring_of(const Space& space, const Operand& k, const Operand& v, const AttentionAxes& axes) {
   auto* workers = space.workers(axes.position);
   if (workers == nullptr || workers->size() == 1 || !autograd::has_kernel(tensor(k.array)) ||
@@ -46,7 +46,7 @@ Collectives* ring_of(const Space& space, const Operand& k, const Operand& v, con
   return !mapping()->fixed(m) && in_blocks(k) && in_blocks(v) ? workers : nullptr;
 }
 
-// x as it lies, in blocks along its own positions as the queries are along theirs.
+// x as it lies, in shards along its own positions as the queries are along theirs.
 at::Tensor own_block(const Operand& q, const Operand& x, const AttentionAxes& axes) {
   NameList names(x.names.begin(), x.names.end());
   std::replace(names.begin(), names.end(), axes.key_position, axes.position);

@@ -167,7 +167,7 @@ void check_cut(std::string_view expert, std::int64_t experts, const Mapping& map
   const int n = map.workers(m).size();
   if (experts % n == 0) return;
   fail(ErrorKind::InvalidArgument,
-       "experts: axis {} of size {} cannot be cut into {} equal blocks for the mesh axis {}\nhint: another "
+       "experts: axis {} of size {} cannot be cut into {} equal shards for the mesh axis {}\nhint: another "
        "size of the mesh axis, or take {} out of its axes",
        expert, experts, n, map.mesh_axis(m).name, expert);
 }

@@ -82,7 +82,7 @@ std::int64_t count(const Space& space, const NameList& names) {
   return n;
 }
 
-// The indices as places in this worker's block of the indexed axis, and whether they are there. (all of them:
+// The indices as places in this worker's shard of the indexed axis, and whether they are there. (all of them:
 // no tensor)
 struct Places {
   Tensor index, inside;

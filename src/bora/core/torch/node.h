@@ -21,7 +21,7 @@ struct ParameterUse {
   unsigned pending = 0, alone = 0;
 };
 
-/// Where an array is stored along each mesh axis: replicated, a partial sum, or in blocks along a dimension.
+/// Where an array is stored along each mesh axis: replicated, a partial sum, or in shards along a dimension.
 /// One worker has no mesh axes: everything is replicated. layout.cpp is the only code that reads or writes
 /// it.
 struct Layout {
