@@ -131,7 +131,8 @@ TEST(Interrupted, AReaderThatGoesEndsNoLaunchedTraining) {
   ::unsetenv("ASAN_OPTIONS");
   EXPECT_EQ(done.code, 0) << done.output;
   EXPECT_THAT(read_text(folder + "/runs/run/log.txt"),
-              AllOf(HasSubstr("seed "), HasSubstr("step"), HasSubstr("next:")));
+              AllOf(HasSubstr("seed "), HasSubstr("step"), HasSubstr("next:"),
+                    HasSubstr(" launch -n 2 -- train config.yaml ")));
 }
 
 TEST(Interrupted, OtherCommandsEndWithTheirReader) {

@@ -81,7 +81,7 @@ TEST(Preflight, AMeshThatCannotBe) {
   const auto uneven = run(folder, train({"--trainer.model_axis_size=3", "--dry_run"}));
   EXPECT_EQ(uneven.code, 2) << uneven.output;
   EXPECT_THAT(uneven.output,
-              HasSubstr("h.0.attn.c_attn.weight: axis heads of size 4 cannot be cut into 3 equal blocks "
+              HasSubstr("h.0.attn.c_attn.weight: axis heads of size 4 cannot be cut into 3 equal shards "
                         "for the mesh axis model; another trainer.model_axis_size"));
   EXPECT_FALSE(exists(folder + "/cache"));
 }

@@ -23,6 +23,7 @@ namespace {
 Finished run_line(const std::string& folder, std::vector<std::string> line, double kill_after,
                   const char* out) {
   auto log = folder + "/output.txt";
+  std::string leaks_of_mpi = kLeaksOfMpi;
   auto pid = ::fork();
   if (pid == 0) {
     int both = ::open(log.c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0644);
@@ -31,6 +32,7 @@ Finished run_line(const std::string& folder, std::vector<std::string> line, doub
     std::vector<char*> argv;
     for (auto& a : line) argv.push_back(a.data());
     argv.push_back(nullptr);
+    if (line.size() > 1 && line[1] == "launch") ::putenv(leaks_of_mpi.data());
     ::execvp(argv[0], argv.data());
     ::_exit(127);
   }
@@ -55,7 +57,6 @@ std::vector<std::string> mpirun(int workers) {
 Finished run(const std::string& folder, const std::vector<std::string>& arguments, double kill_after,
              const char* out) {
   std::vector<std::string> line = {BORA_PROGRAM};
-  if (!arguments.empty() && arguments.front() == "launch") line.insert(line.begin(), {"env", kLeaksOfMpi});
   line.insert(line.end(), arguments.begin(), arguments.end());
   return run_line(folder, std::move(line), kill_after, out);
 }

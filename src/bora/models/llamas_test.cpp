@@ -19,6 +19,7 @@
 namespace bora {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 template <class Config>
@@ -126,8 +127,8 @@ TYPED_TEST(LlamaLike, RefusesWhatItWouldComputeWrongly) {
   if (json.contains("attention_bias")) {
     json = small<Config>().to_hf(50);
     json["attention_bias"] = true;
-    EXPECT_EQ(refusal<Config>(json),
-              "config.json: attention_bias is true; in models of this type it must be false");
+    EXPECT_THAT(refusal<Config>(json),
+                AllOf(HasSubstr("attention_bias"), HasSubstr("true"), HasSubstr("must be false")));
   }
 }
 

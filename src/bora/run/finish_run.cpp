@@ -9,6 +9,7 @@
 #include "bora/base/text.h"
 #include "bora/infer/generate.h"
 #include "bora/run/generation_config.h"
+#include "bora/run/launch.h"
 #include "bora/tokenize/post/stream_decoder.h"
 #include "bora/train/evaluate.h"
 
@@ -87,8 +88,9 @@ void show_next(const LmConfig& config, const RunPlace& place, track::Console& co
                   hears ? "my.wav" : "\"The moon is\""),
       fmt::format("{} inspect {}", program, shell_word(step))};
   if (place.command.find("--data.train_urls=") == std::string::npos)
-    commands.push_back(fmt::format("{} train {} --data.train_urls='[\"my/{}\"]' --fresh", program,
-                                   place.command, hears ? "train.jsonl" : "*.txt"));
+    commands.push_back(fmt::format("{}{}{} train {} --data.train_urls='[\"my/{}\"]' --fresh", program,
+                                   launched_by().empty() ? "" : " ", launched_by(), place.command,
+                                   hears ? "train.jsonl" : "*.txt"));
   console.next(commands);
 }
 

@@ -15,6 +15,7 @@
 #include "bora/base/error.h"
 #include "bora/base/output.h"
 #include "bora/base/secrets.h"
+#include "bora/base/shell_words.h"
 #include "bora/base/text.h"
 #include "bora/run/loopback.h"
 #include "bora/run/mpirun_messages.h"
@@ -23,7 +24,7 @@
 namespace bora::run {
 namespace {
 
-constexpr const char* kLaunched = "BORA_LAUNCH";
+constexpr const char* kLaunched = "BORA_LAUNCH";  // its words: "launch -n 2 --"
 constexpr int kStoppedInOrder = 76;
 // Time that mpirun leaves survivors of a lost worker for their report, after it has told them to end.
 constexpr const char* kLastWords = "2";
@@ -107,7 +108,8 @@ class Launch {
     line.insert(line.begin(), mpirun_);
     line.push_back(this_program());
     line.insert(line.end(), arguments_.command.begin(), arguments_.command.end());
-    Supervision::Variables variables = {{kLaunched, "1"},
+    const auto hosts = arguments_.hosts.empty() ? "" : " --hosts " + shell_word(arguments_.hosts);
+    Supervision::Variables variables = {{kLaunched, fmt::format("launch -n {}{} --", workers, hosts)},
                                         {"OMPI_MCA_odls_base_sigkill_timeout", kLastWords},
                                         {"PRTE_MCA_odls_base_sigkill_timeout", kLastWords}};
     if (threads > 0) variables.emplace_back("BORA_THREADS", std::to_string(threads));
@@ -205,6 +207,8 @@ LaunchEnd end_of_attempt(int code, bool stop_asked) {
   if (for_good) return LaunchEnd::failed;
   return stop_asked ? LaunchEnd::stopped : LaunchEnd::again;
 }
+
+std::string launched_by() { return env::launcher(kLaunched).value_or(""); }
 
 int orderly_stop_code() { return env::launcher(kLaunched) ? kStoppedInOrder : exit_code(ErrorKind::Stopped); }
 

@@ -33,6 +33,9 @@ std::int64_t threads_of_each(const LaunchArguments& arguments, std::int64_t work
 enum class LaunchEnd { finished, stopped, again, failed };
 LaunchEnd end_of_attempt(int code, bool stop_asked);
 
+/// "launch -n 2 --" in a worker that `bora launch` has started, to be written before its command; else "".
+std::string launched_by();
+
 /// Exit code of a worker that stopped in order, at a step boundary and with a checkpoint. 75, but under
 /// `bora launch`, which has to tell it from a lost worker's survivors, 76.
 int orderly_stop_code();
