@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <map>
@@ -316,6 +317,29 @@ TEST(ModelFolders, OfTheRepositoryHaveEveryModelType) {
       types.insert(models::model_config_from_hf(checkpoint::read_hf_config(folder), folder)->type());
   types.insert("whisper");  // in whisper_test.cpp
   for (const auto& type : models::builtin_model_names()) EXPECT_TRUE(types.contains(type)) << type;
+}
+
+// A row for each type: of its header and recipes, and beside others' programs.
+TEST(ModelsPage, HasTwoRowsForEachTypeAndNamesWhatIsThere) {
+  const auto page = read_text(BORA_SOURCE_DIR "/docs/reference/models.md");
+  const auto half = page.find("## Beside Levanter and transformers");
+  ASSERT_NE(half, std::string::npos);
+  std::set<std::string> rows[2];
+  std::size_t at = 0;
+  for (const auto& line : split(page, '\n')) {
+    if (line.starts_with("| `")) rows[at > half ? 1 : 0].emplace(line.substr(3, line.find('`', 3) - 3));
+    at += line.size() + 1;
+  }
+  const auto names = models::builtin_model_names();
+  const std::set<std::string> types(names.begin(), names.end());
+  EXPECT_EQ(rows[0], types);
+  EXPECT_EQ(rows[1], types);
+  for (const auto& type : types) {
+    EXPECT_TRUE(exists(BORA_SOURCE_DIR "/recipes/" + type + "_nano.yaml")) << type;
+    EXPECT_THAT(page, testing::HasSubstr("`recipes/" + type + "_nano.yaml`"));
+    const auto header = read_text(BORA_SOURCE_DIR "/src/bora/models/" + type + ".h");
+    EXPECT_LE(std::count(header.begin(), header.end(), '\n'), 250) << type;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, ModelParity, testing::ValuesIn(model_folders()), model_name);
