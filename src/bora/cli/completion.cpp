@@ -144,7 +144,8 @@ constexpr std::string_view kZsh = R"(_bora() {
   _files
 }
 
-compdef _bora bora
+# Found in fpath, this file is the function, at its first call; else it has been sourced.
+if [[ ${funcstack[1]} == _bora ]]; then _bora "$@"; else compdef _bora bora; fi
 )";
 
 std::string bash(const CompletionWords& words) {

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/cli/completion.h"
 
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -114,12 +115,41 @@ TEST_F(Completion, NamesEveryFlagOfEveryCommand) {
   }
 }
 
-TEST_F(Completion, IsReadByTheOtherShells) {
-  for (const std::string shell : {"zsh", "fish"}) {
-    if (!has_program("/usr/bin/" + shell)) continue;
-    write_atomically(folder_ + "/script", completion_script(shell, all_words()));
-    EXPECT_EQ(said_by(shell + " -n " + folder_ + "/script"), "") << shell;
-  }
+TEST_F(Completion, OfFishOffersWhatTheProgramTakes) {
+  if (!has_program("/usr/bin/fish")) GTEST_SKIP() << "no fish here: scripts/setup.sh --dev";
+  write_atomically(folder_ + "/bora.fish", completion_script("fish", all_words()));
+  const auto of = [&](const std::string& line) {
+    auto lines = split(said_by("cd " + folder_ + " && HOME=" + folder_ +
+                               " fish --no-config -c 'source bora.fish; complete -C \"" + line + "\"'"),
+                       '\n');
+    std::erase(lines, "");
+    for (auto& l : lines) l = l.substr(0, l.find('\t'));  // a word, a tab, what it does
+    return lines;
+  };
+  EXPECT_THAT(of("bora tra"), ElementsAre("train", "train-tokenizer", "transcribe"));
+  EXPECT_THAT(of("bora train --dry"), ElementsAre("--dry_run"));
+  EXPECT_THAT(of("bora train x.yaml --trainer.se"), ElementsAre("--trainer.seed="));
+  EXPECT_THAT(of("bora report ca"), testing::Contains("runs/calm-heron"));
+}
+
+// On a terminal of its own, where alone zsh completes: what follows there after the tab.
+TEST_F(Completion, OfZshOffersWhatTheProgramTakes) {
+  if (!has_program("/usr/bin/zsh")) GTEST_SKIP() << "no zsh here: scripts/setup.sh --dev";
+  write_atomically(folder_ + "/_bora", completion_script("zsh", all_words()));
+  const auto goes_on = [&](const std::string& line, const std::string& rest) {
+    write_atomically(folder_ + "/typed.zsh", fmt::format(R"(zmodload zsh/zpty
+zpty shell zsh -f -i
+zpty -w shell 'PS1="> "; fpath=({0} $fpath); autoload -Uz compinit; compinit -u -d {0}/dump; print rea"dy"'
+zpty -r -m shell said '*ready*'
+zpty -w -n shell '{1}'$'\t'
+zpty -r -m shell said '*{2}*' && print as expected
+)",
+                                                         folder_, line, rest));
+    return said_by("cd " + folder_ + " && timeout 30 zsh -f typed.zsh");
+  };
+  EXPECT_EQ(goes_on("bora trans", "cribe"), "as expected\n");
+  EXPECT_EQ(goes_on("bora train --dry", "_run"), "as expected\n");
+  EXPECT_EQ(goes_on("bora train x.yaml --trainer.se", "ed="), "as expected\n");
 }
 
 TEST(ManPage, SaysWhatHelpSays) {
