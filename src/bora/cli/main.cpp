@@ -126,7 +126,7 @@ std::string_view general_hint(ErrorKind kind) {
 }
 
 std::string with_hint(const Error& e) {
-  const std::string text = e.what();
+  std::string text = e.what();
   const auto hint = general_hint(e.kind());
   if (hint.empty() || text.find("hint: ") != text.npos) return text;
   return fmt::format("{}\nhint: {}", text, hint);

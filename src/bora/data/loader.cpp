@@ -52,7 +52,7 @@ Batch read_batch(const Dataset& dataset, std::int64_t first, std::int64_t count)
 }
 
 Loader::Loader(DatasetPtr dataset, BatchSchedule schedule, std::optional<Augmentation> augmentation)
-    : dataset_(std::move(dataset)), schedule_(std::move(schedule)), augmentation_(std::move(augmentation)) {
+    : dataset_(std::move(dataset)), schedule_(std::move(schedule)), augmentation_(augmentation) {
   if (dataset_->size() < 1) fail(ErrorKind::InvalidArgument, "loader: the dataset has no sequence");
 }
 

@@ -127,7 +127,7 @@ std::vector<Heard> Decoder::hear(const Encoded& encoded) const {
 Hidden Decoder::operator()(const Ids& ids, const Encoded& encoded, const nn::Context& context) const {
   const Hidden x = nn::with_positions(embed_tokens(ids), embed_positions, context);
   context.observe(0, x.array());
-  const Hidden out = layer_norm(layers(Flow{x, encoded}, context).x);
+  Hidden out = layer_norm(layers(Flow{x, encoded}, context).x);
   context.observe(std::ssize(layers.blocks), out.array());
   return out;
 }

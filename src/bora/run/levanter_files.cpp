@@ -280,7 +280,7 @@ void shorten_sequences(const ConfigTree& tree, LmConfig& config, std::vector<Con
   const auto length = parse_int(tree.scalar("max_train_length").value_or(""));
   if (!length) return;
   auto& model = *config.model.config;
-  const auto problem = [&](std::string words) {
+  const auto problem = [&](const std::string& words) {
     problems.push_back(
         {tree.where("max_train_length"), fmt::format("max_train_length = {}", *length), words});
   };

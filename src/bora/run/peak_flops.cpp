@@ -91,7 +91,7 @@ Peak find_peak(const train::TrainerConfig& config, std::optional<double> recorde
 }
 
 std::string describe_peak(const Peak& peak, core::DType compute) {
-  const auto rate = in_units(peak.per_second);
+  auto rate = in_units(peak.per_second);
   switch (peak.from) {
     case Peak::From::configuration:
       return rate + ", by trainer.peak_flops";

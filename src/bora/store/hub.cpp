@@ -135,7 +135,7 @@ class Model {
     const auto commit = cache_.known_commit();
     std::string lacking;
     if (commit) {
-      const auto there = cache_.snapshot(*commit);
+      auto there = cache_.snapshot(*commit);
       if (const auto names = noted(*commit, wanted)) {
         const auto missing = cache_.missing(*commit, *names);
         if (missing.empty()) return there;

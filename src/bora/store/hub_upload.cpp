@@ -271,7 +271,7 @@ class Uploader {
   Answer send(std::string_view method, const std::string& url, const HttpBody& body, std::string_view type) {
     for (int attempt = 1;; ++attempt) {
       try {
-        const auto answer = send_once(method, url, body, type);
+        auto answer = send_once(method, url, body, type);
         if (!answer.may_pass() || attempt == kTries) return answer;
       } catch (const Error& e) {
         if (e.kind() != ErrorKind::Io || attempt == kTries) throw;
