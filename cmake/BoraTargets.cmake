@@ -3,14 +3,16 @@
 
 set(BORA_PCH_FOLDER ${CMAKE_CURRENT_LIST_DIR})
 
-# bora_room(NAME [DEPS room...] [LIBS lib...] [PRIVATE lib...] [PCH header] [TORCH])
+# bora_room(NAME [DEPS room...] [LIBS lib...] [PRIVATE lib...] [PCH header] [TORCH] [CALLS])
 #   One folder, one library: every *.cpp beside the CMakeLists.txt, except *_test.cpp, which become one test program
 #   `NAME_test` (registered with ctest under the same name). A header-only room becomes an interface library.
 #   LIBS are seen by whoever links the room; PRIVATE ones by its own sources and tests alone.
 #   TORCH: the room needs libtorch, itself or through another room, and is skipped where BORA_TORCH is off.
+#   CALLS: the room calls what computes, and computes little itself: more optimization than -O1 made no step faster, and
+#   the compiler's work half again as long.
 #   PCH: the room's own precompiled header; the others share one that base makes, and their tests one of base_test's.
 function(bora_room name)
-  cmake_parse_arguments(arg "TORCH" "PCH" "DEPS;LIBS;PRIVATE" ${ARGN})
+  cmake_parse_arguments(arg "TORCH;CALLS" "PCH" "DEPS;LIBS;PRIVATE" ${ARGN})
   if(arg_TORCH AND NOT BORA_TORCH)
     return()
   endif()
@@ -22,6 +24,9 @@ function(bora_room name)
     set(scope PUBLIC)
     add_library(bora_${name} STATIC ${sources})
     bora_compile_options(bora_${name})
+    if(arg_CALLS)
+      target_compile_options(bora_${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+    endif()
     target_link_libraries(bora_${name} PRIVATE ${arg_PRIVATE})
     bora_precompile(bora_${name} bora_base ${BORA_PCH_FOLDER}/pch.h ${arg_PCH})
   else()
