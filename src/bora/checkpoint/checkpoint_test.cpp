@@ -7,7 +7,9 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "bora/base/env.h"
 #include "bora/base/fault_files.h"
+#include "bora/base/text.h"
 #include "bora/checkpoint/restore.h"
 #include "bora/checkpoint/safetensors.h"
 #include "bora/checkpoint/test_files.h"
@@ -446,6 +448,36 @@ TEST(DamagedCheckpoint, EveryBitFlipAndTruncationIsDetected) {
   }
   EXPECT_GT(trials, 2000);
   EXPECT_EQ(restored_step(folder.path(), {{5, &run}}), 5);
+}
+
+// Random bytes of a larger one, and cuts at every page. BORA_TEST_FLIPS is how many bytes.
+TEST(DamagedCheckpoint, RandomFlipsAndCutsAtPagesAreDetected) {
+  Folder folder;
+  const TinyRun older(1, 4000), run(2, 4000);
+  save_checkpoint(folder.path(), older.content(4));
+  save_checkpoint(folder.path(), run.content(5));
+  const auto flips = parse_int(env::for_tests("BORA_TEST_FLIPS").value_or("150")).value_or(150);
+  const Key key = Key::from_seed(11);
+  const auto path = folder / "step-5/model-00001-of-00001.safetensors";
+  const std::string whole = read_text(path);
+  for (std::int64_t i = 0; i < flips; ++i) {
+    const auto at = key.below(whole.size(), static_cast<std::uint64_t>(2 * i));
+    std::string flipped = whole;
+    flipped[at] = static_cast<char>(flipped[at] ^ (1 << key.below(8, static_cast<std::uint64_t>(2 * i + 1))));
+    write_file(path, flipped);
+    ASSERT_EQ(kind_of([&] { verify_checkpoint(folder / "step-5"); }), ErrorKind::Corruption) << at;
+  }
+  for (std::size_t size = 0; size < whole.size(); size += 4096) {
+    write_file(path, whole.substr(0, size));
+    ASSERT_EQ(kind_of([&] { verify_checkpoint(folder / "step-5"); }), ErrorKind::Corruption) << size;
+  }
+  testing::internal::CaptureStderr();
+  TinyRun live(3, 4000);
+  const auto restored = restore_latest(folder.path(), live.parameters(), live.optimizer());
+  testing::internal::GetCapturedStderr();
+  ASSERT_TRUE(restored);
+  EXPECT_EQ(restored->manifest.step, 4) << "the one before";
+  EXPECT_TRUE(live.equals(older));
 }
 
 TEST(Manifest, NewerVersionsAreRefused) {

@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# SPDX-FileCopyrightText: The Bora authors
+#
+# The long forms of the tests of docs/reference/reliability.md, about an hour on two cores. Every run of ./test has a
+# short form of each.
+#
+#   scripts/torture.sh [PART...]     parts: kills power flips folders workers threads; default: all
+#
+# Programs are built in build/release first; `threads` builds the torch-free rooms in build/threads with
+# ThreadSanitizer. Exit code 1 if a part fails.
+set -uo pipefail
+root=$(cd "$(dirname "$(readlink -f -- "${BASH_SOURCE[0]}")")/.." && pwd)
+cd "$root" || exit 1
+. scripts/build.sh
+torch_folder
+jobs=$(build_jobs)
+readonly release=build/release
+
+build() { ninja -C "$release" -j "$jobs" "$@" >build/torture.log 2>&1 || { show_failure build/torture.log; return 1; }; }
+
+# tests PROGRAM FILTER: fails if the filter finds no test.
+tests() {
+  local program
+  program=$(find "$release" -type f -name "$1" -perm -u+x | head -n 1)
+  "$program" --gtest_filter="$2" --gtest_brief=1 | tee build/torture_tests.log
+  [ "${PIPESTATUS[0]}" = 0 ] && ! grep -q '^\[==========\] 0 tests' build/torture_tests.log
+}
+
+kills() {
+  build checkpoint_test store_test || return
+  BORA_KILL_ROUNDS=1000 tests checkpoint_test 'Killed.*' && BORA_KILL_ROUNDS=200 tests store_test 'Robustness.Killed*'
+}
+power() {
+  build base_test checkpoint_test || return
+  BORA_TEST_POWER_LOSSES=10000 tests base_test 'PowerLossFiles.*' &&
+    BORA_TEST_POWER_LOSSES=10000 tests checkpoint_test '*PowerLoss*'
+}
+flips() {
+  build checkpoint_test || return
+  BORA_TEST_FLIPS=10000 tests checkpoint_test 'DamagedCheckpoint.*'
+}
+folders() {
+  build golden_test || return
+  BORA_TEST_FILES=100000 tests golden_test 'Surroundings.*'
+}
+workers() {
+  build golden_test || return
+  BORA_TEST_FAILURES=100 tests golden_test 'WorkerFailures.AHundredInOneRun' &&
+    BORA_TEST_STOPS=100 tests golden_test 'WorkerFailures.AHundredStops'
+}
+# libtorch knows nothing of the sanitizer, so that every lock inside of it would be a finding.
+threads() {
+  { cmake -S . -B build/threads -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DBORA_TORCH=OFF \
+    -DCMAKE_CXX_FLAGS=-fsanitize=thread -DCMAKE_EXE_LINKER_FLAGS=-fsanitize=thread &&
+    ninja -C build/threads -j "$jobs"; } >build/threads.log 2>&1 || { show_failure build/threads.log; return 1; }
+  TSAN_OPTIONS=halt_on_error=1 ctest --test-dir build/threads --output-on-failure --no-tests=error \
+    --exclude-regex 'diagnostics|law|headers|hardening'
+}
+
+mkdir -p build
+is_configured release || configure release || exit 2
+[ $# -gt 0 ] || set -- kills power flips folders workers threads
+failed=0
+for part in "$@"; do
+  case $part in
+    kills | power | flips | folders | workers | threads) ;;
+    *) echo "bora: torture: $part is not one of kills, power, flips, folders, workers, threads" >&2; exit 2 ;;
+  esac
+done
+for part in "$@"; do
+  start=$SECONDS verdict=ok
+  printf '\n==== %s ====\n' "$part"
+  "$part" || verdict=FAILED failed=1
+  printf '==== %s: %s, %s s ====\n' "$part" "$verdict" $((SECONDS - start))
+done
+exit $failed

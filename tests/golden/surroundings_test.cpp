@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+// What is around a run and decides nothing of it: language, time zone, dates of files, crowded folders, and what
+// the environment holds that is nobody's business. BORA_TEST_FILES is how many files the crowded folder has.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <functional>
+
+#include "bora/base/env.h"
+#include "bora/base/file.h"
+#include "bora/base/text.h"
+#include "program.h"
+
+namespace bora::golden {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+std::string metrics_of(const std::string& folder, const std::string& id) {
+  const auto done = run(folder, {"train", "config.yaml", "--trainer.id=" + id, "--trainer.stop_at_step=3"});
+  EXPECT_EQ(done.code, 75) << done.output;
+  return read_text(folder + "/runs/" + id + "/metrics.jsonl");
+}
+
+void for_each_file(const std::string& folder, const std::function<void(const std::string&)>& look) {
+  for (const auto& name : files().list(folder)) {
+    const auto path = path_join(folder, name);
+    if (files().info(path)->is_directory)
+      for_each_file(path, look);
+    else
+      look(path);
+  }
+}
+
+TEST(Surroundings, LanguageTimeZoneAndDatesOfFilesChangeNothing) {
+  const auto folder = small_project("surroundings");
+  const auto plain = metrics_of(folder, "plain");
+  ASSERT_FALSE(plain.empty());
+  for (const auto& [name, value] :
+       {std::pair("LC_ALL", "de_DE.UTF-8"), std::pair("LC_ALL", "tr_TR.UTF-8"), std::pair("LC_ALL", "C"),
+        std::pair("TZ", "Asia/Kolkata"), std::pair("TZ", "nowhere/at:all")}) {
+    ::setenv(name, value, 1);
+    EXPECT_EQ(metrics_of(folder, "other"), plain) << name << "=" << value;
+    ::unsetenv(name);
+    remove_all(folder + "/runs/other");
+  }
+  // A clock that jumps leaves files of the past and of the future.
+  for (const std::int64_t seconds : {std::int64_t{1}, std::int64_t{4'000'000'000}}) {
+    const timespec times[2] = {{.tv_sec = seconds, .tv_nsec = 0}, {.tv_sec = seconds, .tv_nsec = 0}};
+    for_each_file(folder, [&](const std::string& path) { ::utimensat(AT_FDCWD, path.c_str(), times, 0); });
+    EXPECT_EQ(metrics_of(folder, "other"), plain) << seconds;
+    remove_all(folder + "/runs/other");
+    const auto again =
+        run(folder, {"train", "config.yaml", "--trainer.id=plain", "--trainer.stop_at_step=4"});
+    EXPECT_EQ(again.code, 75) << again.output;
+    EXPECT_THAT(read_text(folder + "/runs/plain/metrics.jsonl"), testing::StartsWith(plain));
+  }
+}
+
+TEST(Surroundings, AFolderOfManyFiles) {
+  const auto folder = small_project("crowded");
+  const auto many = parse_int(env::for_tests("BORA_TEST_FILES").value_or("2000")).value_or(2000);
+  files().make_directories(folder + "/texts");
+  for (std::int64_t i = 0; i < many; ++i) {
+    const auto file = files().create(folder + "/texts/" + std::to_string(i) + ".txt");
+    file->write(as_bytes("the moon falls on water and light\n"));
+    file->close();
+  }
+  const auto done = run(
+      folder, {"train", "config.yaml", "--trainer.stop_at_step=1", "--data.configs.one.train_urls=[texts]"});
+  EXPECT_EQ(done.code, 75) << done.output;
+  const auto tokens =
+      run(folder, {"cache", "config.yaml", "--verify", "--data.configs.one.train_urls=[texts]"});
+  EXPECT_THAT(tokens.output, HasSubstr(with_commas(many) + " documents")) << tokens.output;
+}
+
+TEST(Surroundings, KeysInTheEnvironmentAreNowhere) {
+  const auto folder = small_project("keys");
+  const std::string canary = "canary-4f1c9b7e";
+  const std::vector<const char*> names = {"HF_TOKEN", "WANDB_API_KEY", "AWS_SECRET_ACCESS_KEY",
+                                          "SOME_PASSWORD"};
+  for (const auto* name : names) ::setenv(name, canary.c_str(), 1);
+  const auto done = run(folder, {"train", "config.yaml", "--trainer.num_train_steps=2", "--hf_export=true",
+                                 "--trainer.tracker=[{type: tensorboard, logdir: tb}, {type: json_logger}]"});
+  const auto version = run(folder, {"version"}), inspect = run(folder, {"inspect", "runs/run"});
+  for (const auto* name : names) ::unsetenv(name);
+  EXPECT_EQ(done.code, 0) << done.output;
+  for (const auto& finished : {done, version, inspect}) EXPECT_THAT(finished.output, Not(HasSubstr(canary)));
+  int looked_at = 0;
+  for_each_file(folder, [&](const std::string& path) {
+    ++looked_at;
+    EXPECT_THAT(read_text(path), Not(HasSubstr(canary))) << path;
+  });
+  EXPECT_GT(looked_at, 20);
+}
+
+}  // namespace
+}  // namespace bora::golden
