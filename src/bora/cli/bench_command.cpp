@@ -2,7 +2,6 @@
 // SPDX-FileCopyrightText: The Bora authors
 // `bora bench train`: the time of a whole training step beside the time of its matrix products alone.
 #include <fmt/core.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -138,6 +137,20 @@ double flops(const std::map<Shape, std::int64_t>& shapes) {
   return total;
 }
 
+void tell_one_step(train::Trainer& trainer, const std::string& model, std::int64_t tokens) {
+  const double started = monotonic_seconds();
+  trainer.step();
+  const double step = monotonic_seconds() - started;
+  Json out{{"model", model}, {"tokens", tokens}};
+  out["tokens_per_s"] = static_cast<double>(tokens) / step;
+  out["step_ms"] = step * 1e3;
+  out["peak_rss_mb"] = largest_memory_mb();
+  out["arrays_peak_mb"] = static_cast<double>(core::memory_info().peak_live) / (1024 * 1024);
+  out["threads"] = core::runtime_info().threads;
+  out["cpu"] = core::runtime_info().cpu;
+  fmt::print("{}\n", out.dump());
+}
+
 }  // namespace
 
 int run_bench(const Arguments& arguments) {
@@ -145,7 +158,7 @@ int run_bench(const Arguments& arguments) {
   if (!arguments.empty() && arguments.front() == "generate") return run_bench_generate(arguments);
   std::string what, name = "gpt2-124m", compute = "f32", matmul = "automatic";
   std::int64_t batch = 4, seq = 256, steps = 10, threads = 0;
-  bool parts = false, paced = false;
+  bool parts = false, paced = false, once = false;
   Args args("bench",
             "Time a training step (AdamW, one lane) and each matrix product of it alone; one JSON line.",
             "  bora bench train --model gpt2-124m --batch 4 --seq 256\n  bora bench train --model llama-nano "
@@ -161,6 +174,7 @@ int run_bench(const Arguments& arguments) {
   args.option("--matmul", matmul, "whose matrix products: automatic, mkl, bora (vectors) or amx");
   args.flag("--parts", parts, "also the time of each shape of product");
   args.flag("--paced", paced, "a step for each line of input, to take turns with another program");
+  args.flag("--once", once, "one step and nothing else: time and memory of long sequences");
   args.parse(arguments);
   if (what != "train")
     fail(ErrorKind::Usage, "bench: {} is not one of train, workers, generate\nhint: bora bench --help", what);
@@ -184,6 +198,10 @@ int run_bench(const Arguments& arguments) {
                           {},
                           {}},
                          options);
+  if (once) {
+    tell_one_step(trainer, name, batch * seq);
+    return 0;
+  }
   trainer.step();
   double first_step_end = seconds_since_start();
   std::map<Shape, std::int64_t> shapes;
@@ -194,8 +212,7 @@ int run_bench(const Arguments& arguments) {
   trainer.step();
   auto times = time_steps(trainer, steps, paced);
   double step = median(times);
-  rusage usage{};
-  ::getrusage(RUSAGE_SELF, &usage);
+  const double memory = largest_memory_mb();
 
   const auto products = time_products(trainer, shapes);
   double peak = 0;  // flops/s of the fastest
@@ -219,7 +236,7 @@ int run_bench(const Arguments& arguments) {
   out["step_ms"] = step * 1e3;
   out["step_ms_p95"] = times[std::min(times.size() - 1, times.size() * 95 / 100)] * 1e3;
   out["matmul_share"] = products.share;
-  out["peak_rss_mb"] = static_cast<double>(usage.ru_maxrss) / 1024;
+  out["peak_rss_mb"] = memory;
   auto arrays = core::memory_info();
   out["arrays_peak_mb"] = static_cast<double>(arrays.peak_live) / (1024 * 1024);
   out["arrays_reserved_mb"] = static_cast<double>(arrays.reserved) / (1024 * 1024);

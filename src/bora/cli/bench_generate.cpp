@@ -24,8 +24,6 @@
 namespace bora::cli {
 namespace {
 
-constexpr int kTurns = 3;
-
 // Bytes a second that all threads read together out of memory: the best of several times.
 double read_bandwidth() {
   const std::vector<float> much(std::size_t{1} << 27, 1.0F);  // 512 MiB, beyond any cache
@@ -80,7 +78,7 @@ void take_turns(const nn::LanguageModel& model, const std::vector<infer::Request
 
 int run_bench_generate(const Arguments& arguments) {
   std::string what, name = "llama-125m";
-  std::int64_t batch = 1, prompt = 256, tokens = 65, threads = 0;
+  std::int64_t batch = 1, prompt = 256, tokens = 65, turns = 3, threads = 0;
   bool paced = false;
   Args args("bench", "Time the reading of prompts and the writing of texts; one JSON line.",
             "  bora bench generate --model llama-125m --batch 8");
@@ -89,6 +87,7 @@ int run_bench_generate(const Arguments& arguments) {
   args.option("--batch", batch, kSize, "texts that are written together");
   args.option("--prompt", prompt, kSize, "tokens of each prompt");
   args.option("--tokens", tokens, from_to(2, 0x7FFFFFFF), "new tokens of each text");
+  args.option("--turns", turns, kSize, "times to measure, after one to warm up; medians are told");
   WeightsFlag weights;
   weights.declare(args);
   args.option("--threads", threads, kThreads, "0: all cores");
@@ -101,12 +100,13 @@ int run_bench_generate(const Arguments& arguments) {
   nn::store_weights(*model, type);
   const auto all = requests(*model, batch, prompt, tokens);
   time_once(*model, all);
+  const double memory = largest_memory_mb();  // before the much that measures the bandwidth
   if (paced) {
     take_turns(*model, all);
     return 0;
   }
   std::vector<double> reading, writing, bandwidths;
-  for (int turn = 0; turn < kTurns; ++turn) {
+  for (std::int64_t turn = 0; turn < turns; ++turn) {
     bandwidths.push_back(read_bandwidth());
     const auto times = time_once(*model, all);
     reading.push_back(times.reading);
@@ -124,6 +124,7 @@ int run_bench_generate(const Arguments& arguments) {
   out["tokens_per_s"] = static_cast<double>(batch) / step;
   out["step_ms"] = step * 1e3;
   out["mb_read_per_token"] = bytes * 1e-6 / static_cast<double>(batch);
+  out["peak_rss_mb"] = memory;
   out["memory_gb_per_s"] = bandwidth * 1e-9;
   out["share_of_memory_bandwidth"] = bytes / step / bandwidth;
   out["threads"] = core::runtime_info().threads;

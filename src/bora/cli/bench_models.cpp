@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/cli/bench_models.h"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 
 #include "bora/base/error.h"
@@ -70,6 +72,12 @@ void require_tokens(std::int64_t sequences, std::int64_t seq_len) {
 double median(std::vector<double> v) {
   std::sort(v.begin(), v.end());
   return v[v.size() / 2];
+}
+
+double largest_memory_mb() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) / 1024;
 }
 
 }  // namespace bora::cli

@@ -23,4 +23,7 @@ void require_tokens(std::int64_t sequences, std::int64_t seq_len);
 
 double median(std::vector<double> values);
 
+/// The largest resident memory of this program so far.
+double largest_memory_mb();
+
 }  // namespace bora::cli

@@ -26,15 +26,15 @@ struct EngineOptions {
 ///
 /// A request gets the tokens, and its logits the bits, that it gets alone: they depend on the model, on the request
 /// and on nothing else, not on the options above either. Prompts are read in chunks that end at whole multiples of
-/// kChunk positions, wherever the others are. Requests of one prompt that are there together read it once and share
-/// its pages.
+/// kChunk positions, wherever the others are: shorter chunks would make long prompts slower, longer ones hold the
+/// others up. Requests of one prompt that are there together read it once and share its pages.
 ///
 /// Where several workers hold the model, all make the same calls. After an error the engine is of no use.
 class Engine {
  public:
   using Id = std::int64_t;
   using OnToken = std::function<bool(std::int32_t id)>;
-  static constexpr std::int64_t kChunk = 512;
+  static constexpr std::int64_t kChunk = 2048;
 
   explicit Engine(const nn::LanguageModel& model, EngineOptions options = {});
   ~Engine();

@@ -31,7 +31,7 @@ struct Group : axis<"group"> {};
 struct HeadDim : axis<"head_dim"> {};
 struct Vocab : axis<"vocab"> {};
 
-constexpr std::int64_t kVocab = 60, kEmbed = 32, kSeqLen = 1400;
+constexpr std::int64_t kVocab = 60, kEmbed = 32, kSeqLen = 4400;
 
 using Ids = std::vector<std::int32_t>;
 using Heads = Axes<KvHead, Group, HeadDim>;
@@ -222,7 +222,7 @@ TEST(Engine, ReadsAPromptOnceForAllSamples) {
 TEST(Engine, CancelsTextsWhereTheyAre) {
   const auto model = long_model(false);
   const Request request{{1, 2, 3}, {.max_new_tokens = 10}};
-  const Request other{Ids(600, 5), {.max_new_tokens = 10}};
+  const Request other{Ids(4000, 5), {.max_new_tokens = 10}};
   const auto free = generate(*model, request.prompt, request.options);
   Engine engine(*model, {.rows = 4, .prompt_tokens = 1});
   std::map<Engine::Id, Generated> made;
@@ -258,7 +258,7 @@ TEST(Engine, CancelsTextsWhereTheyAre) {
 TEST(Engine, EndsWhereTheContextIsFull) {
   const auto model = long_model(true);
   const auto made =
-      generate_all(*model, {{Ids(1395, 3), {.max_new_tokens = 50}}, {{1}, {.max_new_tokens = 0}}});
+      generate_all(*model, {{Ids(4395, 3), {.max_new_tokens = 50}}, {{1}, {.max_new_tokens = 0}}});
   EXPECT_EQ(made[0].ids.size(), 5U);
   EXPECT_EQ(made[0].finish, Finish::Context);
   EXPECT_TRUE(made[1].ids.empty());

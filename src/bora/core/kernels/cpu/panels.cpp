@@ -19,7 +19,7 @@ constexpr i64 kTaskColumns = 256;
 constexpr i64 kNarrow = 256;
 // Products with few rows, of so many tasks at most: each task packs its own columns of the right side, no more than
 // stay in the second cache beside the left side.
-constexpr i64 kFewTasks = 4, kOwnColumns = 64;
+constexpr i64 kFewTasks = 3, kOwnColumns = 64;
 // What is packed at once, in elements.
 constexpr i64 kPackedLeft = 1 << 20, kPackedRight = 1 << 21, kPackedInner = 1536;
 // One packing task: so much of k, or so many rows or columns (a multiple of both sides of every tile).
