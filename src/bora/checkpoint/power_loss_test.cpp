@@ -24,7 +24,7 @@ using namespace test;
 
 std::uint64_t schedules() {
   return static_cast<std::uint64_t>(
-      parse_int(env::for_tests("BORA_TEST_POWER_LOSSES").value_or("250")).value_or(250));
+      parse_int(env::for_tests("BORA_TEST_POWER_LOSSES").value_or("300")).value_or(300));
 }
 
 /// A disk, and how many operations it had seen when each call had returned.

@@ -113,7 +113,9 @@ void StagedDirectory::step_in() {
     if (replaces) files().rename(old, place_);
     throw;
   }
-  if (replaces) files().rename(old, path_);
+  if (!replaces) return;
+  files().sync_directory(parent_path(place_));  // or a loss of power keeps the last of three renames alone
+  files().rename(old, path_);
 }
 
 void StagedDirectory::put_in_place() {
