@@ -28,6 +28,7 @@
 
 #include "bora/core/device_kernels.h"
 #include "bora/core/kernels/cpu/adamw.h"
+#include "bora/core/kernels/cpu/norm.h"
 #include "bora/core/kernels/cpu/reduce.h"
 #include "bora/core/kernels/cpu/square_sum.h"
 
@@ -341,12 +342,32 @@ void square_numbers(std::int64_t n, const float* x, const float* largest, double
   std::copy(numbers.begin(), numbers.end(), Memory::get().host(out));
 }
 
+template <class T>
+T* there(T* p) {
+  return p == nullptr ? nullptr : Memory::get().host(p);
+}
+
+void rms_forward(std::int64_t rows, std::int64_t n, const float* x, const float* weight, float eps, float* y,
+                 float* rstd, core::DeviceKernels::Stream /*stream*/) {
+  launched();
+  kernels::rms_norm_forward(rows, n, there(x), there(weight), eps, there(y), there(rstd));
+}
+
+void rms_backward(std::int64_t rows, std::int64_t n, const float* x, const float* weight, const float* rstd,
+                  const float* dy, float* dx, float* dweight, core::DeviceKernels::Stream /*stream*/) {
+  launched();
+  kernels::rms_norm_backward(rows, n, there(x), there(weight), there(rstd), there(dy), there(dx),
+                             there(dweight));
+}
+
 [[maybe_unused]] const bool ready = [] {
   core::register_device(core::Device::Type::test,
                         {.kernels = {.adamw = adamw,
                                      .add_into = add_into,
                                      .max_abs = max_abs,
-                                     .square_numbers = square_numbers},
+                                     .square_numbers = square_numbers,
+                                     .rms_norm = {rms_forward, rms_backward},
+                                     .layer_norm = {}},
                          .memory = [](std::int8_t) { return Memory::get().bytes(); },
                          .description = [](std::int8_t) { return std::string("device of the tests"); }});
   c10::register_privateuse1_backend("test");

@@ -20,6 +20,7 @@
 #include "bora/core/grad.h"
 #include "bora/core/kernels/cpu/adamw.h"
 #include "bora/core/mapping.h"
+#include "bora/core/norm.h"
 #include "bora/core/plain_ops.h"
 #include "bora/core/read_back.h"
 #include "bora/core/reduce.h"
@@ -190,6 +191,33 @@ void expect_steps_as_the_host(bool plain) {
 
 TEST(FakeDevice, StepsAsTheHostByItsKernels) { expect_steps_as_the_host(false); }
 TEST(FakeDevice, StepsAsTheHostByPlainOps) { expect_steps_as_the_host(true); }
+
+// A kernel with a backward pass, against the plain op: layer norm has none on this device, RMS norm has.
+TEST(FakeDevice, NormsByKernelAndByPlainOp) {
+  const NameList b{"b"};
+  const auto run = [&](bool plain, bool rms) {
+    const PlainOpsScope ops(plain);
+    Array x = to(host(1), kTest), w = to(random_normal(Key::from_seed(2), {b, Sizes(kSizes).last(1)}), kTest);
+    const std::vector<Array*> parameters{&x, &w};
+    const auto result = value_and_grad(parameters, [&] {
+      const Array y = rms ? rms_norm({x, kAb}, w, b, 1e-5) : layer_norm({x, kAb}, w, {}, b, 1e-5);
+      return reduce(Reduction::sum, {unary(Unary::square, {y, kAb}), kAb}, kAb);
+    });
+    std::vector<float> out{static_cast<float>(result.value.item())};
+    for (const auto& g : result.gradients)
+      for (const float value : g.to_vector<float>()) out.push_back(value);
+    return out;
+  };
+  for (const bool rms : {true, false}) {
+    fake_device::reset();
+    const auto got = run(false, rms);
+    EXPECT_EQ(fake_device::counts().kernels, rms ? 2 : 0);
+    const auto want = run(true, rms);
+    EXPECT_EQ(fake_device::counts().kernels, rms ? 2 : 0) << "none in a scope of plain ops";
+    ASSERT_EQ(got.size(), want.size());
+    for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], want[i], 1e-5) << i;
+  }
+}
 
 TEST(FakeDevice, AKernelFindsNumbersThatAreNotFinite) {
   std::vector<float> numbers(12, 0.5F);

@@ -31,6 +31,22 @@ struct DeviceKernels {
   /// NaN, of no meaning.
   void (*square_numbers)(std::int64_t n, const float* x, const float* largest, double* out,
                          Stream stream) = nullptr;
+
+  // Norms of the rows of x [rows, n]; `weight`, `bias` [n] and their gradients may be null. As the CPU's, in
+  // kernels/cpu/norm.h. Forward and backward are both there, or neither.
+  struct RmsNorm {
+    void (*forward)(std::int64_t rows, std::int64_t n, const float* x, const float* weight, float eps,
+                    float* y, float* rstd, Stream stream) = nullptr;
+    void (*backward)(std::int64_t rows, std::int64_t n, const float* x, const float* weight,
+                     const float* rstd, const float* dy, float* dx, float* dweight, Stream stream) = nullptr;
+  } rms_norm;
+  struct LayerNorm {
+    void (*forward)(std::int64_t rows, std::int64_t n, const float* x, const float* weight, const float* bias,
+                    float eps, float* y, float* mean, float* rstd, Stream stream) = nullptr;
+    void (*backward)(std::int64_t rows, std::int64_t n, const float* x, const float* weight,
+                     const float* mean, const float* rstd, const float* dy, float* dx, float* dweight,
+                     float* dbias, Stream stream) = nullptr;
+  } layer_norm;
 };
 
 /// Bytes of arrays on a device: now, and the most since start.

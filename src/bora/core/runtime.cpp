@@ -17,6 +17,7 @@
 #include "bora/base/file.h"
 #include "bora/base/parallel.h"
 #include "bora/base/text.h"
+#include "bora/core/device_kernels.h"
 #include "bora/core/kernels/cpu/amx_matmul.h"
 #include "bora/core/kernels/cpu/matmul.h"
 #include "bora/core/kernels/cpu/simd_target.h"
@@ -152,6 +153,8 @@ RuntimeInfo runtime_info() {
   info.instructions = info.simd_target + (kernels::amx_matmul_works() ? ", AMX" : "");
   info.arithmetic = fmt::format("{} ({} products, libtorch {}, {})", info.simd_target, info.matmul,
                                 at::get_cpu_capability(), cpu_fact("vendor_id"));
+  if (const auto device = default_device(); device != Device())
+    info.arithmetic = fmt::format("{} (libtorch {})", description(device), info.libtorch);
   return info;
 }
 

@@ -30,7 +30,8 @@ struct RuntimeInfo {
   std::string matmul;        ///< which matrix product
   std::string cpu;           ///< model name
   std::string instructions;  ///< for a reader: "AVX2", "AVX3, AMX"
-  std::string arithmetic;    ///< equal words, equal bits: of our kernels, of libtorch's, who made the CPU
+  /// Equal words, equal bits: of our kernels, of libtorch's, who made the CPU; or of default_device().
+  std::string arithmetic;
   int threads;
 };
 RuntimeInfo runtime_info();

@@ -48,7 +48,11 @@ DeviceMemory device_memory(Device device) {
 }
 
 const DeviceKernels& device_kernels(const at::Tensor& x) {
-  return support_of(x.is_cpu() || plain_ops() ? Device::Type::cpu : from_torch(x.device()).type).kernels;
+  return plain_ops() ? support_of(Device::Type::cpu).kernels : recorded_kernels(x);
+}
+
+const DeviceKernels& recorded_kernels(const at::Tensor& x) {
+  return support_of(from_torch(x.device()).type).kernels;
 }
 
 DeviceKernels::Stream stream_of(const at::Tensor& x) {

@@ -14,6 +14,8 @@ c10::Device torch_device(Device device);
 Device from_torch(c10::Device device);
 /// Its device's; of the CPU, and in a PlainOpsScope, none.
 const DeviceKernels& device_kernels(const at::Tensor& x);
+/// The same in a PlainOpsScope too: of what a kernel has recorded.
+const DeviceKernels& recorded_kernels(const at::Tensor& x);
 /// Where they work.
 DeviceKernels::Stream stream_of(const at::Tensor& x);
 /// torch_device(default_device())
