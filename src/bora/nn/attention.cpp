@@ -8,8 +8,10 @@
 
 #include "bora/base/error.h"
 #include "bora/core/create.h"
+#include "bora/core/elementwise.h"
 #include "bora/core/mapping.h"
 #include "bora/core/paged_attention.h"
+#include "bora/core/shape.h"
 #include "bora/nn/kv_cache.h"
 
 namespace bora::nn::detail {
@@ -58,35 +60,46 @@ core::Array cached_attention(const core::Operand& q, const core::Operand& k, con
   return core::paged_attention(q, k, v, axes, rule, tables);
 }
 
+namespace {
+
+constexpr float kHidden = -std::numeric_limits<float>::infinity();
+constexpr std::array<std::string_view, 3> kMaskAxes{"batch", "position", "key_position"};
+
+// [position, key_position]
+std::vector<float> rule_mask(const AttentionMask& mask, std::int64_t queries, std::int64_t keys) {
+  std::vector<float> values;
+  values.reserve(static_cast<std::size_t>(queries * keys));
+  for (std::int64_t i = 0; i < queries; ++i) {
+    for (std::int64_t j = 0; j < keys; ++j) {
+      const bool seen = (!mask.causal || j <= i) && (mask.window == 0 || j > i - mask.window);
+      values.push_back(seen ? 0.0F : kHidden);
+    }
+  }
+  return values;
+}
+
+}  // namespace
+
+// Segments stay where they lie: the host does not wait for them.
 core::Array additive_mask(const Context& context, const AttentionOptions& options, std::int64_t queries,
                           std::int64_t keys) {
   const auto mask = context.mask.with_window(options.window);
-  auto segments =
-      mask.segments.empty() ? std::vector<std::int32_t>() : mask.segments.to_vector<std::int32_t>();
-  std::int64_t batches = segments.empty() ? 1 : mask.segments.size(0);
-  if (!segments.empty() && mask.segments.size(1) != keys) {
+  const auto& segments = mask.segments;
+  if (!segments.empty() && segments.size(1) != keys) {
     fail(ErrorKind::InvalidArgument,
          "attention: the mask's segments cover {} positions, but there are {}\nhint: a segment for each",
-         mask.segments.size(1), keys);
+         segments.size(1), keys);
   }
-  std::vector<float> values;
-  for (std::int64_t b = 0; b < batches; ++b) {
-    for (std::int64_t i = 0; i < queries; ++i) {
-      for (std::int64_t j = 0; j < keys; ++j) {
-        bool seen = (!mask.causal || j <= i) && (mask.window == 0 || j > i - mask.window);
-        if (seen && !segments.empty()) {
-          auto row = static_cast<std::size_t>(b * keys);
-          seen = segments[row + static_cast<std::size_t>(i)] == segments[row + static_cast<std::size_t>(j)];
-        }
-        values.push_back(seen ? 0.0F : -std::numeric_limits<float>::infinity());
-      }
-    }
-  }
-  constexpr std::array<std::string_view, 3> names{"batch", "position", "key_position"};
-  std::array<std::int64_t, 3> sizes{batches, queries, keys};
-  std::size_t skip = segments.empty() ? 1 : 0;
-  core::Shape shape{core::Names(names).subspan(skip), core::Sizes(sizes).subspan(skip)};
-  return core::from_data(shape, std::span<const float>(values));
+  const std::array<std::int64_t, 2> sizes{queries, keys};
+  const auto two = core::Names(kMaskAxes).subspan(1);
+  const auto all = core::from_data({two, sizes}, std::span<const float>(rule_mask(mask, queries, keys)));
+  if (segments.empty()) return all;
+  constexpr std::array<std::string_view, 2> of_query{kMaskAxes[0], kMaskAxes[1]},
+      of_key{kMaskAxes[0], kMaskAxes[2]};
+  const std::array<std::int64_t, 3> three{core::whole_size(segments, 0), queries, keys};
+  const auto own = core::broadcast({segments, of_query}, {kMaskAxes, three});
+  const auto same = core::binary(core::Binary::equal, {own, kMaskAxes}, {segments, of_key}, kMaskAxes);
+  return core::where({same, kMaskAxes}, {all, two}, kHidden, kMaskAxes);
 }
 
 }  // namespace bora::nn::detail
