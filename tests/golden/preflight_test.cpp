@@ -86,6 +86,23 @@ TEST(Preflight, AMeshThatCannotBe) {
   EXPECT_FALSE(exists(folder + "/cache"));
 }
 
+// With every other problem, in a dry run too.
+TEST(Preflight, ADeviceThatIsNotThere) {
+  const auto folder = small_project("preflight_device");
+  for (const bool dry : {false, true}) {
+    auto words = train({"--trainer.device=cuda:1", "--trainer.checkpointer.base_path=gs://bucket/runs"});
+    if (dry) words.emplace_back("--dry_run");
+    const auto done = run(folder, words);
+    EXPECT_EQ(done.code, 2) << done.output;
+    EXPECT_THAT(
+        done.output,
+        AllOf(HasSubstr("has 2 problems; nothing was started"),
+              HasSubstr("trainer.device  device: cuda:1 is asked for, but this program has none of its "
+                        "kind; Bora computes on the CPU alone so far")));
+  }
+  EXPECT_FALSE(exists(folder + "/cache"));
+}
+
 TEST(Preflight, ATokenizerIsTrainedOnTexts) {
   const auto folder = small_project("preflight_texts");
   write_atomically(folder + "/x.jsonl", "{\"prompt\": \"a\", \"response\": \"b\"}\n");

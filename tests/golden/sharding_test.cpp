@@ -45,7 +45,7 @@ TEST(World, AMeshOfSeveralAxes) {
   EXPECT_EQ(uneven.code, 2) << uneven.output;
   EXPECT_THAT(uneven.output,
               HasSubstr("h.0.attn.c_attn.weight: axis heads of size 4 cannot be cut into 3 equal "
-                        "blocks for the mesh axis model"));
+                        "shards for the mesh axis model"));
   EXPECT_THAT(uneven.output, HasSubstr("hint: another trainer.model_axis_size"));
   auto experts = plan(folder, "2", {"--trainer.mesh.axes={expert: 2}"});
   EXPECT_EQ(experts.code, 2) << experts.output;

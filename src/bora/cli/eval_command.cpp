@@ -11,6 +11,7 @@
 #include "bora/run/hub_name.h"
 #include "bora/run/join_workers.h"
 #include "bora/run/open_model.h"
+#include "bora/run/run_device.h"
 #include "bora/run/text_data.h"
 #include "bora/run/train_run.h"
 #include "bora/train/evaluate.h"
@@ -31,6 +32,7 @@ int run_eval(const Arguments& arguments) {
   const auto given = parse_eval_arguments(arguments);
   auto loaded = run::load_run(given.paths, given.overrides);
   const auto launch = mesh::launch_environment();
+  const run::RunDevice device("trainer.device", loaded.config.trainer.device, launch);
   auto workers = run::join_workers(launch, loaded.config.trainer);
   run::agree_on_hub(loaded.config.data, *workers);
   auto place = run::run_place(loaded.config);

@@ -23,12 +23,13 @@
 #include "bora/nn/stored_weights.h"
 #include "bora/run/generation_config.h"
 #include "bora/run/open_model.h"
+#include "bora/run/run_device.h"
 
 namespace bora::cli {
 namespace {
 
 struct Wishes {
-  std::string model, prompt, adapter, prompts;
+  std::string model, prompt, adapter, prompts, device = "auto";
   SamplingFlags sampling;
   WeightsFlag weights;
   std::int64_t samples = 1, together = 8, log_probs = -1;
@@ -51,6 +52,8 @@ Wishes parse(const Arguments& arguments) {
   args.option("--n", w.samples, kSize, "texts for each prompt, each with random numbers of its own");
   args.option("--batch", w.together, kSize, "texts that grow together; the next begins where one ends");
   args.option("--adapter", w.adapter, "put this adapter on the model: a directory as PEFT writes it");
+  args.option("--device", w.device,
+              "auto: a GPU if this program can use one, else the CPU; cpu; cuda; cuda:1, ...");
   w.weights.declare(args);
   w.sampling.declare(args);
   args.option("--log_probs", w.log_probs, from_to(0, 100),
@@ -251,6 +254,13 @@ int run_generate(const Arguments& arguments) {
   const auto weights = w.weights.type("generate");
   const auto prompts = w.prompts.empty() ? std::vector<Prompt>{{w.prompt, ""}} : read_prompts(w.prompts);
   core::initialize();
+  const run::RunDevice device("generate: --device", w.device);
+  if (weights != core::WeightType::f32 && !run::device_text().empty()) {
+    fail(ErrorKind::Usage,
+         "generate: --weights {} beside --device {}: weights in fewer bytes are read by the CPU alone\n"
+         "hint: leave out one of them",
+         w.weights.word, w.device);
+  }
   const auto opened = run::open_model(w.model, w.adapter);
   nn::store_weights(*opened.model, weights);
   w.sampling.options.stop_ids = run::stop_ids(opened.generation);

@@ -203,6 +203,7 @@ LmConfig older_training_part(const LmConfig& config) {
   t.crash_on_nan = fresh.trainer.crash_on_nan;
   t.crash_on_inf = fresh.trainer.crash_on_inf;
   t.stop_at_step = fresh.trainer.stop_at_step;
+  t.device = fresh.trainer.device;
   t.threads = fresh.trainer.threads;
   t.worker_timeout = fresh.trainer.worker_timeout;
   t.check_replicas_every = fresh.trainer.check_replicas_every;

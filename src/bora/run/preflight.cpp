@@ -14,12 +14,14 @@
 #include "bora/base/text.h"
 #include "bora/checkpoint/checkpoint.h"
 #include "bora/checkpoint/restore.h"
+#include "bora/mesh/launch.h"
 #include "bora/run/changed_keys.h"
 #include "bora/run/debian_text.h"
 #include "bora/run/disk_need.h"
 #include "bora/run/dry_run.h"
 #include "bora/run/hub_name.h"
 #include "bora/run/machine.h"
+#include "bora/run/run_device.h"
 #include "bora/run/shape_model.h"
 #include "bora/store/urls.h"
 
@@ -59,6 +61,7 @@ class Look {
     look_at_folders();
     if (found_.can_be_shown) look_at_sizes();
     if (found_.can_be_shown && flags_.world == 0) look_at_mesh();
+    if (flags_.world == 0) look_for_device();
     for (auto& p : found_.problems)
       if (p.where.empty()) p.where = loaded_.tree.where(p.key.substr(0, p.key.find(' ')));
     return std::move(found_);
@@ -82,6 +85,12 @@ class Look {
     const bool own = colon != text.npos && text.substr(0, colon).find_first_of(" /\n") == text.npos &&
                      loaded_.tree.has(text.substr(0, colon));
     add(own ? text.substr(0, colon) : key, own ? text.substr(colon + 2) : text);
+  }
+
+  void look_for_device() {
+    problems_of("trainer.device", [&] {
+      const core::DeviceScope is_there(choose_device(config_.trainer.device, mesh::launch_environment()));
+    });
   }
 
   void look_for_resume() {

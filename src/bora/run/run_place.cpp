@@ -25,8 +25,9 @@ std::optional<std::string> given_id(const train::TrainerConfig& trainer) {
 
 // Keys that came after runs were first named. At these values they are left out of the name, so that a run
 // that began before is found.
-constexpr std::array<std::string_view, 13> kLaterKeys = {"allow_private_addresses: false",
+constexpr std::array<std::string_view, 14> kLaterKeys = {"allow_private_addresses: false",
                                                          "chat_date: null",
+                                                         "device: auto",
                                                          "freeze: []",
                                                          "hybrid_norm: false",
                                                          "input_embedding_norm: false",

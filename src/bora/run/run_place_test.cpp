@@ -34,6 +34,7 @@ TEST_F(RunPlaceTest, WhatDoesNotDecideTheTrainingKeepsTheName) {
                                             {"trainer.wandb", "{project: p}"},
                                             {"trainer.stop_at_step", "7"},
                                             {"trainer.threads", "3"},
+                                            {"trainer.device", "cpu"},
                                             {"trainer.load_checkpoint", "true"},
                                             {"trainer.crash_on_nan", "false"},
                                             {"trainer.crash_on_inf", "false"},

@@ -18,6 +18,7 @@
 #include "bora/base/revision.h"
 #include "bora/base/secrets.h"
 #include "bora/base/text.h"
+#include "bora/core/device.h"
 #include "bora/core/runtime.h"
 #include "bora/run/changed_keys.h"
 #include "bora/run/machine.h"
@@ -76,6 +77,7 @@ Json record_of_start(const RunPlace& place, const RunStart& start, core::DType c
               {"simd", info.simd_target},
               {"matmul", info.matmul},
               {"arithmetic", info.arithmetic},
+              {"device", core::name(core::default_device())},
               {"threads", info.threads},
               {"workers", start.workers},
               {"lanes", start.lanes},
@@ -89,8 +91,8 @@ Json record_of_start(const RunPlace& place, const RunStart& start, core::DType c
 // caches are complete; what it changed is known the first time alone.
 void keep_start(Json& starts, const Json& record, const RunStart& start,
                 const std::vector<ConfigChange>& changes) {
-  constexpr std::array kKept = {"bora", "revision", "libtorch", "command", "host",
-                                "cpu",  "threads",  "workers",  "lanes",   "arithmetic"};
+  constexpr std::array kKept = {"bora",   "revision", "libtorch", "command", "host",      "cpu",
+                                "device", "threads",  "workers",  "lanes",   "arithmetic"};
   Json entry = {{"started", record.at("started")}, {"step", start.step}};
   entry["process"] = ::getpid();
   for (const auto* key : kKept)

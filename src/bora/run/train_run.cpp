@@ -23,6 +23,7 @@
 #include "bora/run/launch.h"
 #include "bora/run/peft.h"
 #include "bora/run/preflight.h"
+#include "bora/run/run_device.h"
 #include "bora/run/session.h"
 #include "bora/run/told_status.h"
 #include "bora/train/signals.h"
@@ -77,6 +78,7 @@ void finish(Session& session, const Progress& progress) {
              {std::move(evaluation), session.model().counts(), exported, adapter, std::move(samples)},
              session.console(), session.tracker());
   session.tracker().finish();
+  if (const auto text = device_memory_text(); !text.empty()) session.console().fact("memory", text);
   tell_finished(session);
   show_next(config, session.place(), session.console());
 }
@@ -134,6 +136,7 @@ int run_training(const LoadedConfig& loaded, const RunFlags& flags) {
     return exit_code(ErrorKind::Config);  // another tells it
   require_ready(loaded, found);
   outlive_readers();
+  const RunDevice device("trainer.device", loaded.config.trainer.device, launch);
   auto workers = join_workers(launch, loaded.config.trainer);
   agree_on_hub(loaded.config.data, *workers);
   auto info = core::runtime_info();
@@ -141,6 +144,7 @@ int run_training(const LoadedConfig& loaded, const RunFlags& flags) {
       fmt::format("Bora {}", BORA_VERSION), loaded.name, "run " + place.id,
       fmt::format("CPU {} ({} threads, {})", info.cpu, info.threads, info.instructions),
       fmt::format("seed {}", loaded.config.trainer.seed)};
+  if (const auto text = device_text(); !text.empty()) parts.insert(parts.end() - 2, text);
   console.header(parts);
   show_ineffective_keys(loaded, console);
   show_changes(found, console);

@@ -133,6 +133,17 @@ void check_id(Binder& b, const TrainerConfig& t) {
   }
 }
 
+// Whether there is one is asked where the run starts: the configuration may be another machine's.
+void check_device(Binder& b, const TrainerConfig& t) {
+  constexpr std::string_view kNumbered = "cuda:";
+  const auto& word = t.device;
+  // test: the device of Bora's own tests
+  for (const std::string_view known : {"auto", "cpu", "cuda", "test"})
+    if (word == known) return;
+  if (word.starts_with(kNumbered) && parse_int(word.substr(kNumbered.size())).value_or(-1) >= 0) return;
+  b.problem("device", fmt::format("is {}; it must be auto, cpu, cuda, or cuda:0, cuda:1, ...", word));
+}
+
 // A block, or true and false with two keys beside them.
 void bind_profiler(Binder& b, ProfilerConfig& p) {
   const bool block = b.reading() && b.present("profiler") && !b.is_null("profiler") && !b.text("profiler");
@@ -193,6 +204,10 @@ void TrainerConfig::bind(Binder& b) {
       "parameters that are not trained, by path: a parameter's or a module's, with * for any characters: "
       "[embed_tokens, layers.0, \"layers.*.mlp\"]; they have no gradient, no optimizer state and no decay");
   b.field("stop_at_step", stop_at_step, kSize, "stop there as an interrupt would");
+  b.field(
+      "device", device,
+      "where the run computes: auto: a GPU if this program can use one, else the CPU; cpu; cuda; cuda:1, ...; "
+      "a device's last digits are its own");
   b.field("threads", threads, kThreads, "0: all cores; never changes a result");
   b.field("worker_timeout", worker_timeout, kPositive,
           "seconds after which a worker that does not answer is lost: the others stop with exit code 75");
@@ -206,6 +221,7 @@ void TrainerConfig::bind(Binder& b) {
   refuse(b, "quantization", "is not built yet; leave it out to train in the precision of trainer.mp");
   if (!b.reading()) return;
   check_id(b, *this);
+  check_device(b, *this);
   check_lanes(b, *this);
 }
 

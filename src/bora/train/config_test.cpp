@@ -16,6 +16,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 /// A file of which only the trainer block is looked at.
 struct Root {
@@ -188,6 +189,12 @@ TEST(TrainerConfigProblems, AreToldAllAtOnce) {
                   HasSubstr("trainer.load_checkpoint_path = x: is not built yet; trainer.id"),
                   HasSubstr("trainer.quantization: is not built yet; leave it out")));
   EXPECT_THAT(read("  quantization: null\n  load_checkpoint_path: null\n").problems, IsEmpty());
+  EXPECT_THAT(
+      read("  device: gpu\n").problems,
+      ElementsAre("trainer.device = gpu: is gpu; it must be auto, cpu, cuda, or cuda:0, cuda:1, ..."));
+  EXPECT_THAT(read("  device: \"cuda:\"\n").problems, Not(IsEmpty()));
+  for (const auto* known : {"auto", "cpu", "cuda", "\"cuda:7\""})
+    EXPECT_THAT(read(std::string("  device: ") + known + "\n").problems, IsEmpty()) << known;
   EXPECT_THAT(read("  lanes: 8\n  train_batch_size: 12\n").problems,
               ElementsAre("trainer.lanes = 8: 8 must divide trainer.train_batch_size = 12"));
 }

@@ -65,7 +65,7 @@ void tell_of_other_arithmetic(Session& session) {
   if (before.empty() || before == now) return;
   session.console().fact("arithmetic",
                          fmt::format("{} now, {} before: from here on the last digits differ from those of a "
-                                     "run that stays on one kind of CPU",
+                                     "run that stays on one kind of processor",
                                      now, before));
 }
 

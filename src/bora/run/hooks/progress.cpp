@@ -8,6 +8,7 @@
 
 #include "bora/base/clock.h"
 #include "bora/base/log.h"
+#include "bora/core/device_kernels.h"
 
 namespace bora::run {
 
@@ -53,6 +54,9 @@ void Progress::log(const train::StepResult& r) {
   for (auto& m : session_.meter().metrics()) metrics.push_back(m);
   metrics.push_back({"throughput/loading_time", r.loading_seconds});
   metrics.push_back({"memory/peak_mb", peak_memory_mb()});
+  if (const auto device = core::default_device(); device != core::Device())
+    metrics.push_back(
+        {"memory/device_peak_mb", static_cast<double>(core::device_memory(device).peak) / (1 << 20)});
   session_.tracker().log(r.step, metrics);
 }
 

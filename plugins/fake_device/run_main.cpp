@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+// The program bora-run with the device of the tests, which trainer.device: test then finds. A tracker of the
+// type `device` writes a line for each time that metrics are logged, device.jsonl: the step, how often the host
+// has waited for the device since the last time, its kernels since then, and the bytes of arrays that it holds.
+#include <memory>
+#include <utility>
+
+#include "bora/base/file.h"
+#include "bora/base/json.h"
+#include "bora/cli/main.h"
+#include "bora/core/device_kernels.h"
+#include "bora/track/tracker_config.h"
+#include "fake_device.h"
+
+namespace bora {
+namespace {
+
+class DeviceTracker final : public track::Tracker {
+ public:
+  explicit DeviceTracker(std::string file) : file_(std::move(file)) { fake_device::reset(); }
+  std::string_view name() const override { return "device"; }
+  void log(std::int64_t step, std::span<const track::Metric> /*metrics*/) override {
+    const auto counts = fake_device::counts();
+    const auto live = core::device_memory({core::Device::Type::test, 0}).live;
+    const Json line = {
+        {"step", step}, {"waits", counts.synchronizations}, {"kernels", counts.kernels}, {"live", live}};
+    lines_ += line.dump() + "\n";
+    fake_device::reset();
+  }
+  void finish() override { write_atomically(file_, lines_); }
+
+ private:
+  std::string file_, lines_;
+};
+
+struct DeviceTrackerConfig : track::TrackerType {
+  void bind(Binder& /*b*/) {}
+  std::unique_ptr<track::Tracker> make(const track::TrackedRun& run) const override {
+    return std::make_unique<DeviceTracker>(path_join(run.directory, "device.jsonl"));
+  }
+};
+
+}  // namespace
+}  // namespace bora
+
+int main(int argc, char** argv) {
+  return bora::cli::main(argc, argv, [] {
+    bora::track::tracker_types().add("device", {"what the device did", bora::DeviceTrackerConfig()});
+  });
+}

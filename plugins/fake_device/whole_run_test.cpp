@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+// Whole runs on the device of the tests: what a run on a GPU would do to the program, on any machine. The host
+// dies where it touches an array there, and freed memory is NaN.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "bora/base/file.h"
+#include "bora/base/json.h"
+#include "bora/base/text.h"
+#include "program.h"
+
+namespace bora::golden {
+namespace {
+
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using Words = std::vector<std::string>;
+
+constexpr int kSteps = 12, kHalf = 6;
+
+// Dropout, two lanes, a mixture of two sources; clipping and recomputed blocks beside them.
+Words training(const std::string& device, const Words& more = {}) {
+  Words words{"train",
+              "config.yaml",
+              "--trainer.device=" + device,
+              "--trainer.num_train_steps=" + std::to_string(kSteps),
+              "--trainer.threads=1",
+              "--model.gradient_checkpointing=true",
+              "--optimizer.max_grad_norm=0.5",
+              "--optimizer.learning_rate=1e-3",
+              "--trainer.checkpointer.keep=[{every: " + std::to_string(kHalf) + "}]"};
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+void expect_ends_well(const Finished& finished) { ASSERT_EQ(finished.code, 0) << finished.output; }
+
+constexpr double kRounding = 5e-6;
+
+std::vector<Json> lines_of(const std::string& folder, const std::string& file) {
+  std::vector<Json> out;
+  for (const auto& line : split(read_text(folder + "/runs/run/" + file), '\n'))
+    if (!line.empty()) out.push_back(parse_json(line, file));
+  return out;
+}
+
+// By name; of each step.
+std::map<std::string, std::vector<double>> metrics_of(const std::string& folder,
+                                                      const std::string& file = "metrics.jsonl") {
+  std::map<std::string, std::vector<double>> out;
+  for (const auto& line : lines_of(folder, file))
+    for (const auto& [name, value] : line.items())
+      if (value.is_number()) out[name].push_back(value.get<double>());
+  return out;
+}
+
+void expect_close(const std::string& there, const std::string& here) {
+  auto a = metrics_of(there), b = metrics_of(here);
+  for (const auto* name : {"train/loss", "optim/gradient_norm", "eval/loss", "eval/one/loss"}) {
+    ASSERT_FALSE(b[name].empty()) << name;
+    ASSERT_EQ(a[name].size(), b[name].size()) << name;
+    for (std::size_t i = 0; i < b[name].size(); ++i)
+      EXPECT_NEAR(a[name][i], b[name][i], kRounding * std::abs(b[name][i])) << name << " " << i;
+  }
+}
+
+// One wait a step. The first line counts what came before it too, one after a checkpoint what that has copied.
+void expect_one_wait_a_step(const std::string& folder) {
+  int steps = 0;
+  for (const auto& line : lines_of(folder, "device.jsonl")) {
+    const auto step = line.at("step").get<int>();
+    if (step == 0 || step % kHalf == 0 || step >= kSteps) continue;
+    EXPECT_LE(line.at("waits").get<int>(), 1) << line;
+    EXPECT_GT(line.at("kernels").get<int>(), 0) << line;
+    ++steps;
+  }
+  EXPECT_EQ(steps, kSteps - 2);
+}
+
+void expect_same_bits(const std::string& a, const std::string& b) {
+  const auto step = "/runs/run/step-" + std::to_string(kSteps);
+  const auto diff = run(a, {"diff", a + step, b + step});
+  EXPECT_EQ(diff.code, 0) << diff.output;
+  EXPECT_THAT(diff.output, HasSubstr("bit-equal"));
+}
+
+// One project for all tests of this file: its tokenizer and caches are built once.
+class WholeRun : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    here_ = small_project("fake_device_cpu");
+    cpu_ = run(here_, training("cpu"));
+    there_ = copy_project(here_, "fake_device", 0);
+    device_ = run(there_, training("test", {"--hf_export=true", "--trainer.tracker=[{type: device}]"}));
+  }
+  static inline std::string here_, there_;
+  static inline Finished cpu_, device_;
+};
+
+TEST_F(WholeRun, IsThatOfTheCpuWithinRounding) {
+  expect_ends_well(cpu_);
+  expect_ends_well(device_);
+  expect_close(there_, here_);
+}
+
+TEST_F(WholeRun, WaitsAtMostOnceAStep) {
+  expect_ends_well(device_);
+  expect_one_wait_a_step(there_);
+}
+
+TEST_F(WholeRun, SaysWhereItComputes) {
+  expect_ends_well(device_);
+  EXPECT_THAT(device_.output, HasSubstr("device of the tests (test)"));
+  const auto record = parse_json(read_text(there_ + "/runs/run/run.json"), "run.json");
+  EXPECT_EQ(record.at("device"), "test");
+  EXPECT_THAT(record.at("arithmetic").get<std::string>(), HasSubstr("device of the tests"));
+  EXPECT_THAT(cpu_.output, Not(HasSubstr("device of the tests")));
+  EXPECT_THAT(cpu_.output, Not(HasSubstr("at most on")));
+}
+
+// Between steps lie the parameters and what is kept beside them, and nothing that a step has left behind.
+TEST_F(WholeRun, AccountsForTheMemoryOfTheDevice) {
+  expect_ends_well(device_);
+  std::vector<double> live;
+  for (const auto& line : lines_of(there_, "device.jsonl")) live.push_back(line.at("live").get<double>());
+  ASSERT_GE(live.size(), std::size_t{kSteps});
+  for (std::size_t i = 2; i < kSteps; ++i) EXPECT_EQ(live[i], live[1]) << "step " << i;
+  auto peak = metrics_of(there_, "timing.jsonl")["memory/device_peak_mb"];
+  ASSERT_EQ(peak.size(), std::size_t{kSteps});
+  EXPECT_GT(peak.back() * (1 << 20), 1.2 * live[1]) << "activations and gradients come and go";
+  EXPECT_LT(peak.back(), peak.front() * 1.5);
+  EXPECT_THAT(device_.output, ContainsRegex("memory +[0-9.]+ MB at most on test"));
+  EXPECT_TRUE(metrics_of(here_, "timing.jsonl")["memory/device_peak_mb"].empty());
+}
+
+TEST_F(WholeRun, GoesOnFromACheckpointWithTheSameBits) {
+  const auto again = copy_project(there_, "fake_device_resumed", kHalf);
+  const auto finished = run(again, training("test"));
+  expect_ends_well(finished);
+  EXPECT_THAT(finished.output, Not(HasSubstr("last digits")));
+  expect_same_bits(again, there_);
+}
+
+TEST_F(WholeRun, SaysThatItGoesOnElsewhere) {
+  const auto elsewhere = copy_project(here_, "fake_device_elsewhere", kHalf);
+  const auto finished = run(elsewhere, training("test"));
+  expect_ends_well(finished);
+  EXPECT_THAT(finished.output, HasSubstr("arithmetic"));
+  EXPECT_THAT(finished.output, HasSubstr("from here on the last digits differ"));
+  expect_close(elsewhere, here_);
+}
+
+TEST_F(WholeRun, GeneratesEvaluatesAndExports) {
+  const Words prompt{"generate", "runs/run",         "the moon is", "--temperature",
+                     "0",        "--max_new_tokens", "12",          "--quiet"};
+  const auto with = [&](const std::string& device, Words words) {
+    words.insert(words.end(), {"--device", device});
+    return run(there_, words);
+  };
+  const auto want = with("cpu", prompt), got = with("test", prompt);
+  expect_ends_well(got);
+  EXPECT_EQ(got.output, want.output);
+  auto exported = prompt;
+  exported[1] = "runs/run/hf";
+  EXPECT_EQ(with("test", exported).output, want.output) << "the export holds the same model";
+  auto few = prompt;
+  few.insert(few.end(), {"--weights", "bf16"});
+  EXPECT_THAT(
+      with("test", few).output,
+      HasSubstr("generate: --weights bf16 beside --device test: weights in fewer bytes are read by the "
+                "CPU alone\nhint: leave out one of them"));
+  const auto loss_on = [&](const std::string& device) {
+    const auto evaluated = run(there_, {"eval", "config.yaml", "--json", "--trainer.device=" + device});
+    EXPECT_EQ(evaluated.code, 0) << evaluated.output;
+    const auto line = evaluated.output.substr(evaluated.output.find("{\"event\":\"evaluation\""));
+    return parse_json(line, "eval").at("metrics").at("eval/loss").get<double>();
+  };
+  const auto loss = loss_on("cpu");
+  EXPECT_NEAR(loss_on("test"), loss, kRounding * loss);
+}
+
+TEST_F(WholeRun, OfTwoWorkersThatShareEverything) {
+  if (!can_run_workers()) GTEST_SKIP() << "no mpirun, or no MPI plug-in";
+  const auto folder = copy_project(here_, "fake_device_workers", 0);
+  const auto finished = run_workers(folder, 2, training("test"));
+  expect_ends_well(finished);
+  expect_close(folder, here_);
+  expect_same_bits(folder, there_);  // lanes are added up by the same tree
+}
+
+// Norms by the device's own kernel, grouped heads, rotary embeddings.
+TEST(WholeRunOfLlama, IsThatOfTheCpuWithinRounding) {
+  const auto here = small_project("fake_device_llama_cpu");
+  auto config = read_text(here + "/config.yaml");
+  const auto begin = config.find("model:\n"), end = config.find("trainer:\n");
+  config.replace(begin, end - begin,
+                 "model: {type: llama, seq_len: 32, hidden_dim: 32, intermediate_dim: 64, num_layers: 2, "
+                 "num_heads: 4, num_kv_heads: 2}\n");
+  write_atomically(here + "/config.yaml", config);
+  const auto there = copy_project(here, "fake_device_llama", 0);
+  const auto cpu = run(here, training("cpu"));
+  expect_ends_well(cpu);
+  const auto device = run(there, training("test", {"--trainer.tracker=[{type: device}]"}));
+  expect_ends_well(device);
+  expect_close(there, here);
+  expect_one_wait_a_step(there);
+}
+
+}  // namespace
+}  // namespace bora::golden
