@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -33,10 +34,6 @@ constexpr core::Role role_of(core::Role outer) {
   return outer;
 }
 
-inline std::string join_kinds(const std::string& outer, std::string_view inner) {
-  return inner.empty() ? outer : outer + "." + std::string(inner);
-}
-
 template <class T>
 concept Sequence = requires(T& list) {
   list.begin();
@@ -57,6 +54,71 @@ inline constexpr bool is_variant = false;
 template <class... Ts>
 inline constexpr bool is_variant<std::variant<Ts...>> = true;
 
+// What a walk needs to know of a module that it enters.
+struct ModuleFacts {
+  std::string_view kind;
+  core::Role role = core::Role::weight;
+  core::Names inputs = {};
+  bool is_list = false;        // whose elements are named by number: a stack
+  bool elements_only = false;  // and by number alone
+};
+
+template <class M>
+ModuleFacts facts_of(core::Role outer) {
+  ModuleFacts facts{kind_of<M>(), role_of<M>(outer)};
+  if constexpr (requires { typename M::in; }) facts.inputs = M::in::names;
+  if constexpr (requires { M::elements_only; }) {
+    facts.is_list = true;
+    facts.elements_only = M::elements_only;
+  }
+  return facts;
+}
+
+// Where a walk is, and what it has found: all of it that is the same for every type.
+class WalkState {
+ public:
+  /// `skip_stacks`: leaves bare lists out.
+  WalkState(const ModuleFacts& model, bool skip_stacks);
+
+  core::Role role() const { return place_.role; }
+  std::string path_of(std::string_view name) const;
+  std::string element(std::string_view name, std::size_t i) const;
+  std::string entry(std::string_view name, std::string_view key) const;
+  /// Counts a parameter; whether it is wanted.
+  bool takes_next();
+  /// The one just counted.
+  void add(std::string_view name, core::Names axes, core::Array& array);
+  std::vector<core::Parameter> take() { return std::move(found_); }
+
+  /// Within a module while it lives.
+  class Within {
+   public:
+    Within(WalkState& state, std::string_view name, const ModuleFacts& module);
+    ~Within();
+    Within(const Within&) = delete;
+    Within& operator=(const Within&) = delete;
+
+   private:
+    WalkState& state_;
+    std::size_t path_, module_;  // lengths before
+    core::Role role_;
+    core::Names inputs_;
+    bool elements_only_, counts_only_;
+  };
+
+ private:
+  struct Place {
+    std::string path, module;
+    core::Role role;
+    core::Names inputs;
+    bool elements_only, counts_only;
+  };
+  Place place_;
+  std::vector<core::Parameter> found_;
+  std::size_t next_id_ = 0;
+  bool skip_stacks_;
+};
+
 // Calls f(path, module) for each module before the walk enters it.
 struct Ignore {
   template <class M>
@@ -66,15 +128,7 @@ struct Ignore {
 template <class F>
 struct Walk {
   F& at_module;
-  std::vector<core::Parameter>& out;
-  std::size_t& next_id;
-  std::string path;
-  std::string module;
-  core::Role role = core::Role::weight;
-  core::Names inputs = {};
-  bool elements_only = false;  // the module is a bare list: its elements are named by number alone
-  bool skip_stacks = false;    // leaves such lists out
-  bool counts_only = false;    // within one that is left out
+  WalkState& state;
 
   template <class T>
   void operator()(std::string_view name, T& member) {
@@ -87,52 +141,25 @@ struct Walk {
     } else if constexpr (is_variant<T>) {
       std::visit([&](auto& choice) { (*this)(name, choice); }, member);
     } else if constexpr (StringMap<T>) {
-      for (auto& [key, value] : member) (*this)(prefix(name) + key, value);
+      for (auto& [key, value] : member) (*this)(state.entry(name, key), value);
     } else if constexpr (Sequence<T>) {
-      for (std::size_t i = 0; i < member.size(); ++i) (*this)(prefix(name) + std::to_string(i), member[i]);
+      for (std::size_t i = 0; i < member.size(); ++i) (*this)(state.element(name, i), member[i]);
     } else {
       if (member) (*this)(name, *member);
     }
   }
 
  private:
-  std::string prefix(std::string_view name) const {
-    return elements_only ? std::string() : std::string(name) + ".";
-  }
-
   template <Axis... As>
   void add(std::string_view name, Named<As...>& parameter) {
-    if (parameter.empty()) return;
-    const auto id = next_id++;
-    if (counts_only) return;
-    auto& names = Axes<As...>::names;
-    auto& array = parameter.mutable_array();
-    const bool is_weight = name == "weight";
-    out.push_back({.id = id,
-                   .path = path + std::string(name),
-                   .module = module,
-                   .axes = {names.begin(), names.end()},
-                   .inputs = is_weight ? std::vector<std::string_view>(inputs.begin(), inputs.end())
-                                       : std::vector<std::string_view>{},
-                   .role = name == "bias" ? core::Role::bias : role,
-                   .trainable = core::trainable(array),
-                   .array = &array});
+    if (!parameter.empty() && state.takes_next())
+      state.add(name, Axes<As...>::names, parameter.mutable_array());
   }
-
   template <class T>
   void enter(std::string_view name, T& member) {
-    at_module(path + std::string(name), member);
-    Walk inner{
-        at_module,       out, next_id, path + std::string(name) + ".", join_kinds(module, kind_of<T>()),
-        role_of<T>(role)};
-    inner.skip_stacks = skip_stacks;
-    inner.counts_only = counts_only;
-    if constexpr (requires { typename T::in; }) inner.inputs = T::in::names;
-    if constexpr (requires { T::elements_only; }) {
-      inner.elements_only = T::elements_only;
-      inner.counts_only = counts_only || skip_stacks;
-    }
-    T::fields::each(member, inner);
+    if constexpr (!std::is_same_v<F, Ignore>) at_module(state.path_of(name), member);
+    const WalkState::Within within(state, name, facts_of<T>(state.role()));
+    T::fields::each(member, *this);
   }
 };
 
@@ -149,12 +176,10 @@ void mark_head(const M& model, std::vector<core::Parameter>& parameters) {
 
 template <class M, class F = Ignore>
 std::vector<core::Parameter> walk(M& model, bool skip_stacks, F f = {}) {
-  std::vector<core::Parameter> out;
-  std::size_t next_id = 0;
-  Walk<F> walk{f, out, next_id, "", std::string(kind_of<M>()), role_of<M>(core::Role::weight)};
-  walk.skip_stacks = skip_stacks;
+  WalkState state({kind_of<M>(), role_of<M>(core::Role::weight)}, skip_stacks);
   static_assert(ListsEveryMember<M>, "`fields` must name every data member of the module");
-  M::fields::each(model, walk);
+  M::fields::each(model, Walk<F>{f, state});
+  auto out = state.take();
   core::require_distinct(out, type_name<M>());
   mark_head(model, out);
   return out;

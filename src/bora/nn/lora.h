@@ -4,6 +4,7 @@
 #pragma once
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -59,19 +60,6 @@ inline constexpr auto sizes_of = nullptr;
 template <Axis... As>
 inline constexpr auto sizes_of<Axes<As...>> = [](const auto& tensor) { return sizes_in<As...>(tensor); };
 
-// f(path, map) for every linear map that has values.
-template <class M, class F>
-void each_linear(M& model, F f) {
-  visit_modules(model, [&]<class T>(const std::string& path, T& module) {
-    if constexpr (requires {
-                    typename T::in;
-                    typename T::out;
-                    module.lora;
-                  })
-      if (!module.weight.empty()) f(path, module);
-  });
-}
-
 template <class L>
 void attach_to(L& map, const LoraShape& shape, Key key) {
   const auto in = sizes_of<typename L::in>(map.weight);
@@ -85,17 +73,70 @@ void attach_to(L& map, const LoraShape& shape, Key key) {
   map.lora->shape = shape;
 }
 
+/// A linear map of any axes: one walk of a model serves all that is done to its maps.
+class AnyLinearMap {
+ public:
+  virtual const core::Array& weight() const = 0;
+  virtual std::optional<LoraShape> adapter() const = 0;
+  virtual void attach(const LoraShape& shape, Key key) = 0;
+  virtual void merge() = 0;             ///< the adapter, if any, into the weight
+  virtual void drop_with(Key key) = 0;  ///< inputs of the adapter, if any
+
+ protected:
+  ~AnyLinearMap() = default;
+};
+
+template <class L>
+class LinearMapOf final : public AnyLinearMap {
+ public:
+  explicit LinearMapOf(L& map) : map_(map) {}
+  const core::Array& weight() const override { return map_.weight.array(); }
+  std::optional<LoraShape> adapter() const override {
+    return map_.lora ? std::optional(map_.lora->shape) : std::nullopt;
+  }
+  void attach(const LoraShape& shape, Key key) override { attach_to(map_, shape, key); }
+  void merge() override {
+    if (!map_.lora) return;
+    map_.weight =
+        map_.weight + dot<LoraRank>(map_.lora->b.weight, map_.lora->a.weight) * map_.lora->shape.scale();
+    map_.lora.reset();
+  }
+  void drop_with(Key key) override {
+    if (map_.lora) map_.lora->key = key;
+  }
+
+ private:
+  L& map_;
+};
+
+using AtLinearMap = std::function<void(const std::string& path, AnyLinearMap& map)>;
+
+// For every linear map that has values.
+template <class M>
+void each_linear(M& model, const AtLinearMap& f) {
+  visit_modules(model, [&]<class T>(const std::string& path, T& module) {
+    if constexpr (requires {
+                    typename T::in;
+                    typename T::out;
+                    module.lora;
+                  }) {
+      if (module.weight.empty()) return;
+      LinearMapOf<T> map(module);
+      f(path, map);
+    }
+  });
+}
+
 }  // namespace detail
 
 /// In the order of the walk.
 template <Module M>
 std::vector<LinearMap> linear_maps(M& model) {
   std::vector<LinearMap> out;
-  detail::each_linear(model, [&](const std::string& path, auto& map) {
-    out.push_back({path});
-    if (map.lora) out.back().adapter = map.lora->shape;
+  detail::each_linear(model, [&](const std::string& path, const detail::AnyLinearMap& map) {
+    out.push_back({path, false, map.adapter()});
     if constexpr (requires { model.head().array(); })
-      out.back().head = model.head().array().node() == map.weight.array().node();
+      out.back().head = model.head().array().node() == map.weight().node();
   });
   return out;
 }
@@ -106,9 +147,9 @@ std::vector<LinearMap> linear_maps(M& model) {
 template <Module M>
 void attach_adapters(M& model, const std::vector<NewAdapter>& adapters, Key key) {
   detail::require_maps(adapters, linear_maps(model));
-  detail::each_linear(model, [&](const std::string& path, auto& map) {
+  detail::each_linear(model, [&](const std::string& path, detail::AnyLinearMap& map) {
     for (const auto& adapter : adapters)
-      if (adapter.path == path) detail::attach_to(map, adapter.shape, key.fold(path));
+      if (adapter.path == path) map.attach(adapter.shape, key.fold(path));
   });
   for (auto& p : parameters(model)) core::set_trainable(*p.array, p.role == core::Role::adapter);
 }
@@ -127,11 +168,7 @@ std::vector<std::string> attach_lora(M& model, const LoraOptions& options, Key k
 /// again. For a model whose parameters are whole in memory.
 template <Module M>
 void merge_lora(M& model) {
-  detail::each_linear(model, []<class L>(const std::string& /*path*/, L& map) {
-    if (!map.lora) return;
-    map.weight = map.weight + dot<LoraRank>(map.lora->b.weight, map.lora->a.weight) * map.lora->shape.scale();
-    map.lora.reset();
-  });
+  detail::each_linear(model, [](const std::string& /*path*/, detail::AnyLinearMap& map) { map.merge(); });
   for (auto& p : parameters(model)) core::set_trainable(*p.array, true);
 }
 
@@ -139,8 +176,8 @@ void merge_lora(M& model) {
 /// same again where a block is computed again.
 template <Module M>
 void drop_inputs(M& model, Key key) {
-  detail::each_linear(model, [&](const std::string& path, auto& map) {
-    if (map.lora) map.lora->key = key.fold("lora").fold(path);
+  detail::each_linear(model, [&](const std::string& path, detail::AnyLinearMap& map) {
+    map.drop_with(key.fold("lora").fold(path));
   });
 }
 
