@@ -96,9 +96,10 @@ TEST(Preflight, ADeviceThatIsNotThere) {
     EXPECT_EQ(done.code, 2) << done.output;
     EXPECT_THAT(
         done.output,
-        AllOf(HasSubstr("has 2 problems; nothing was started"),
-              HasSubstr("trainer.device  device: cuda:1 is asked for, but this program has none of its "
-                        "kind; Bora computes on the CPU alone so far")));
+        AllOf(
+            HasSubstr("has 2 problems; nothing was started"),
+            HasSubstr("device: cuda:1 is asked for, but this program has none of its kind; Bora computes on "
+                      "the CPU alone so far")));
   }
   EXPECT_FALSE(exists(folder + "/cache"));
 }

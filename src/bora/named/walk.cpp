@@ -34,8 +34,9 @@ void WalkState::add(std::string_view name, core::Names axes, core::Array& array)
                     .path = path_of(name),
                     .module = place_.module,
                     .axes = {axes.begin(), axes.end()},
-                    .inputs = is_weight ? std::vector<std::string_view>(place_.inputs.begin(), place_.inputs.end())
-                                        : std::vector<std::string_view>{},
+                    .inputs = is_weight
+                                  ? std::vector<std::string_view>(place_.inputs.begin(), place_.inputs.end())
+                                  : std::vector<std::string_view>{},
                     .role = name == "bias" ? core::Role::bias : place_.role,
                     .trainable = core::trainable(array),
                     .array = &array});

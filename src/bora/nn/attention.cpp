@@ -92,7 +92,7 @@ core::Array additive_mask(const Context& context, const AttentionOptions& option
   }
   const std::array<std::int64_t, 2> sizes{queries, keys};
   const auto two = core::Names(kMaskAxes).subspan(1);
-  const auto all = core::from_data({two, sizes}, std::span<const float>(rule_mask(mask, queries, keys)));
+  auto all = core::from_data({two, sizes}, std::span<const float>(rule_mask(mask, queries, keys)));
   if (segments.empty()) return all;
   constexpr std::array<std::string_view, 2> of_query{kMaskAxes[0], kMaskAxes[1]},
       of_key{kMaskAxes[0], kMaskAxes[2]};
