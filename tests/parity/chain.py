@@ -3,7 +3,10 @@
 # SPDX-FileCopyrightText: The Bora authors
 """Each family's whole way, by its recipe: not one of the tests, since it needs other people's programs.
 
-    chain.py BORA RECIPE... [--llama PYTHON]    needs torch and transformers; PYTHON: one that has llama-cpp-python
+    chain.py BORA RECIPE... [--llama PYTHON] [--set KEY=VALUE ...]
+
+Needs torch and transformers; PYTHON is one that has llama-cpp-python. --set: a key of the recipe, as where llama.cpp
+computes a family for one value alone (model.query_pre_attn_scalar=32 of the small Gemma 2 and 3).
 
 Per recipe, 20 steps: train; train stopped at step 10 and resumed (bit-equal); export; transformers' logits beside those of
 `bora forward` and its greedy tokens beside those of `bora generate`; import and export again (bit-equal); as GGUF, where
@@ -37,8 +40,9 @@ print(json.dumps(out))
 
 
 class Chain:
-    def __init__(self, bora, recipe, llama):
+    def __init__(self, bora, recipe, llama, keys):
         self.bora, self.recipe, self.llama = bora, recipe, llama
+        self.keys = [f"--{key}" for key in keys]
         self.notes = []
 
     def run(self, *words, codes=(0,)):
@@ -50,7 +54,7 @@ class Chain:
     def train(self, name, *more, codes=(0,)):
         self.run("train", self.recipe, f"--trainer.id={name}", f"--trainer.num_train_steps={STEPS}", "--optimizer.warmup=5",
                  "--trainer.train_batch_size=4", "--trainer.steps_per_eval=0", "--sample.prompts=[]",
-                 "--data.num_validation_sequences={gcide: 8}", f"--data.cache_dir={CACHE}", "--trainer.checkpointer.keep=[{every: 10}]", *more, codes=codes)
+                 "--data.num_validation_sequences={gcide: 8}", f"--data.cache_dir={CACHE}", "--trainer.checkpointer.keep=[{every: 10}]", *self.keys, *more, codes=codes)
 
     def same_bits(self, what, a, b):
         done = subprocess.run([self.bora, "diff", a, b], capture_output=True, text=True)
@@ -100,7 +104,7 @@ class Chain:
     def beside_llama(self, ids):
         done = subprocess.run([self.bora, "export", "runs/whole", "model.gguf", "--format", "gguf"], capture_output=True, text=True)
         if done.returncode != 0:
-            self.notes.append("no GGUF")
+            self.notes.append("no GGUF (" + done.stderr.splitlines()[0].removeprefix("bora: GGUF: ") + ")")
             return
         if not self.llama:
             return
@@ -117,6 +121,7 @@ def main():
     parser.add_argument("bora", type=os.path.abspath)
     parser.add_argument("recipes", nargs="+", type=os.path.abspath)
     parser.add_argument("--llama")
+    parser.add_argument("--set", nargs="*", default=[])
     given = parser.parse_args()
     transformers.logging.set_verbosity_error()
     for recipe in given.recipes:
@@ -124,7 +129,7 @@ def main():
             os.chdir(folder)
             name = pathlib.Path(recipe).stem.removesuffix("_nano")
             try:
-                print(f"{name:12s}", Chain(given.bora, recipe, given.llama)(), flush=True)
+                print(f"{name:12s}", Chain(given.bora, recipe, given.llama, given.set)(), flush=True)
             except RuntimeError as e:
                 print(f"{name:12s} FAILS: {e}", flush=True)
             os.chdir("/")

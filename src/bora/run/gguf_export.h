@@ -12,8 +12,8 @@
 
 namespace bora::run {
 
-/// Writes a model of type llama, qwen2, qwen3 or gpt2 and its tokenizer, a byte-level BPE, into the file
-/// `path`. Matrices have `type`; vectors and learned positions stay f32. Adapters are merged. Errors:
+/// Writes a model of a family that gguf_families.h has and its tokenizer, a byte-level BPE, into the file
+/// `path`. Matrices have `type`; vectors, learned positions and routers stay f32. Adapters are merged. Errors:
 /// Unsupported for what llama.cpp does not compute or does not split as the tokenizer does, by name.
 void export_gguf(nn::LanguageModel& model, const Tokenizer& tokenizer, const Json& generation,
                  const std::string& path, checkpoint::GgufType type);
