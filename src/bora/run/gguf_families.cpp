@@ -151,7 +151,8 @@ void describe_rope(const Json& config, GgufDraft& out, std::int64_t head) {
            return std::vector<float>(divisors);
          }});
   } else {
-    refuse_gguf("rope_scaling of type " + type + " is not written; linear is, and llama3 in models of type llama");
+    refuse_gguf("rope_scaling of type " + type +
+                " is not written; linear is, and llama3 in models of type llama");
   }
 }
 
@@ -208,9 +209,9 @@ void describe_gemma(const Json& config, GgufDraft& out) { describe_decoder(confi
 void require_scale(const Json& config, std::uint32_t largest) {
   const bool is_largest = whole(config, "num_hidden_layers") == largest;
   require(config, "query_pre_attn_scalar",
-          is_largest ? config["hidden_size"].get<std::int64_t>() /
-                           config["num_attention_heads"].get<std::int64_t>()
-                     : gguf_head_dim(config));
+          is_largest
+              ? config["hidden_size"].get<std::int64_t>() / config["num_attention_heads"].get<std::int64_t>()
+              : gguf_head_dim(config));
 }
 
 // Every n-th layer sees all, the others a window.
@@ -219,7 +220,8 @@ void require_every(const Json& config, std::uint32_t n) {
   for (std::uint32_t i = 1; i <= whole(config, "num_hidden_layers"); ++i)
     types.push_back(i % n == 0 ? "full_attention" : "sliding_attention");
   require(config, "layer_types", types);
-  if (!has(config, "sliding_window")) refuse_gguf("sliding_window is null, but llama.cpp has one in such models");
+  if (!has(config, "sliding_window"))
+    refuse_gguf("sliding_window is null, but llama.cpp has one in such models");
 }
 
 void describe_gemma2(const Json& config, GgufDraft& out) {
