@@ -106,7 +106,9 @@ std::vector<Request> random_requests(const nn::LanguageModel& model, std::size_t
       return static_cast<std::int64_t>(key.below(static_cast<std::uint64_t>(most), place));
     };
     const auto room = shape.seq_len - 12;
-    const auto length = 1 + (i % 8 == 0 ? draw(0, room) : draw(0, std::min<std::int64_t>(40, room)));
+    const auto length = i == 8       ? room  // several chunks of Engine::kChunk
+                        : i % 8 == 0 ? 1 + draw(0, room)
+                                     : 1 + draw(0, std::min<std::int64_t>(40, room));
     Ids prompt;
     for (std::int64_t j = 0; j < length; ++j)
       prompt.push_back(static_cast<std::int32_t>(draw(100 + static_cast<std::uint64_t>(j), shape.vocab)));
