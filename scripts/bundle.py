@@ -28,7 +28,8 @@ import zipfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PLATFORM = "manylinux_2_36_x86_64"
 GLIBC = (2, 36)  # that of the platform
-TORCH, PYARROW = "2.11.0", "26.0.1"  # as in setup.sh
+SETUP = (ROOT / "scripts/setup.sh").read_text()
+TORCH, PYARROW = (re.search(f"^readonly {name}_version=(.*)$", SETUP, re.M).group(1) for name in ("torch", "arrow"))
 # Every Linux with that C library has them, in versions that serve: a C++ library of GCC 12 is as old as glibc 2.36.
 OF_THE_SYSTEM = r"ld-linux.*|lib(c|m|dl|rt|pthread|resolv|util|gcc_s|stdc\+\+)\.so\..*"
 # What comes with the packages torch and pyarrow, and what only workers need, who need mpirun too.
@@ -129,11 +130,10 @@ def licences(names, folder):
         shutil.copyfile(f"/usr/share/doc/{package}/copyright", folder / f"{package}.txt")
 
 
-def fill(build, folder, share, texts, more):
+def fill(build, folder, share, texts, plugins, more):
     """bin and lib/bora in `folder`; recipes and pages in `share`, licences in `texts`. `more`: where else programs look."""
     programs = [build / "apps/bora/bora", build / "apps/bora/bora-run"]
-    plugins = sorted(p for kind in ("arrow", "mpi") for p in (build / "plugins" / kind).glob("libbora_*.so")
-                     if p.name != "libbora_loopback.so")
+    plugins = [build / "plugins" / kind / f"libbora_{kind}.so" for kind in plugins]
     small = libraries(programs + plugins)
     (folder / "bin").mkdir(parents=True)
     (folder / "lib/bora").mkdir(parents=True)
@@ -142,7 +142,8 @@ def fill(build, folder, share, texts, more):
         set_rpath(folder / "bin" / source.name, ":".join(["$ORIGIN/../lib/bora"] + more))
     for source in plugins:
         shutil.copy(source, folder / "lib/bora")
-        set_rpath(folder / "lib/bora" / source.name, "$ORIGIN:$ORIGIN/../../../pyarrow")
+        beside = ":$ORIGIN/../../../pyarrow" if source.name == "libbora_arrow.so" else ""
+        set_rpath(folder / "lib/bora" / source.name, "$ORIGIN" + beside)
     for name, source in small.items():
         shutil.copyfile(source, folder / "lib/bora" / name)
     for file in [*(folder / "bin").iterdir(), *(folder / "lib/bora").iterdir()]:
@@ -167,13 +168,14 @@ def wheel(build, out):
     with tempfile.TemporaryDirectory() as work:
         work = pathlib.Path(work)
         info = work / f"{name}.dist-info"
-        fill(build, work / "bora", work / f"{name}.data/data/share", info / "licenses", ["$ORIGIN/../../torch/lib"])
+        fill(build, work / "bora", work / f"{name}.data/data/share", info / "licenses", ["arrow", "mpi"],
+             ["$ORIGIN/../../torch/lib"])
         (work / "bora/__init__.py").write_text(START)
         (work / "bora/__main__.py").write_text(MAIN)
         (info / "METADATA").write_text(
             f"Metadata-Version: 2.4\nName: bora\nVersion: {version()}\n"
             "Summary: Trains foundation models: named axes, any number of workers, the same bits\n"
-            "License-Expression: Apache-2.0\nLicense-File: LICENSE\nRequires-Python: >=3.8\n"
+            "License-Expression: Apache-2.0\nLicense-File: LICENSE\nRequires-Python: >=3.10\n"
             f"Requires-Dist: torch=={TORCH}\nProvides-Extra: arrow\n"
             f"Requires-Dist: pyarrow=={PYARROW}; extra == \"arrow\"\nDescription-Content-Type: text/markdown\n\n"
             + (ROOT / "README.md").read_text())
@@ -200,7 +202,7 @@ def portable(build, torch, out):
     name = f"bora-{version()}-linux-x86_64"
     with tempfile.TemporaryDirectory() as work:
         folder = pathlib.Path(work) / name
-        fill(build, folder, folder / "share", folder / "licenses", [])
+        fill(build, folder, folder / "share", folder / "licenses", ["mpi"], [])
         for pattern in ("lib/libtorch_cpu.so", "lib/libc10.so", "lib/libgomp.so.1",
                         "../nvidia/cu13/lib/libcudart.so.13", "../nvidia/cu13/lib/libcupti.so.13"):
             shutil.copyfile(torch / pattern, folder / "lib/bora" / pathlib.Path(pattern).name)

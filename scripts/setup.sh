@@ -54,7 +54,7 @@ libhwy-dev=/hwy/highway.h libutf8proc-dev=/utf8proc.h libpcre2-dev=/pcre2.h libc
 libopenmpi-dev=/mpi/mpi.h openmpi-bin=mpirun
 libgtest-dev=/gtest/gtest.h libgmock-dev=/gmock/gmock.h librapidcheck-dev=/rapidcheck.h
 libbenchmark-dev=/benchmark/benchmark.h"
-readonly dev_packages="clang=clang++ clang-tidy=clang-tidy libclang-rt-dev=clang++ zsh=zsh fish=fish"
+readonly dev_packages="clang=clang++ clang-tidy=clang-tidy libclang-rt-dev=clang++ zsh=zsh fish=fish locales=locale-gen"
 readonly slurm_packages="slurmctld=slurmctld slurmd=slurmd slurm-client=srun"
 # Only while libtorch is being fetched.
 readonly fetch_packages="python3-pip=pip3 unzip=unzip ca-certificates=update-ca-certificates"

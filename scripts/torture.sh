@@ -17,8 +17,6 @@ torch_folder
 jobs=$(build_jobs)
 readonly release=build/release
 
-build() { ninja -C "$release" -j "$jobs" "$@" >build/torture.log 2>&1 || { show_failure build/torture.log; return 1; }; }
-
 # tests PROGRAM FILTER: fails if the filter finds no test.
 tests() {
   local program
@@ -28,24 +26,24 @@ tests() {
 }
 
 kills() {
-  build checkpoint_test store_test || return
+  build release checkpoint_test store_test || return
   BORA_KILL_ROUNDS=1000 tests checkpoint_test 'Killed.*' && BORA_KILL_ROUNDS=200 tests store_test 'Robustness.Killed*'
 }
 power() {
-  build base_test checkpoint_test || return
+  build release base_test checkpoint_test || return
   BORA_TEST_POWER_LOSSES=10000 tests base_test 'PowerLossFiles.*' &&
     BORA_TEST_POWER_LOSSES=10000 tests checkpoint_test '*PowerLoss*'
 }
 flips() {
-  build checkpoint_test || return
+  build release checkpoint_test || return
   BORA_TEST_FLIPS=10000 tests checkpoint_test 'DamagedCheckpoint.*'
 }
 folders() {
-  build golden_test || return
+  build release golden_test || return
   BORA_TEST_FILES=100000 tests golden_test 'Surroundings.*'
 }
 workers() {
-  build golden_test || return
+  build release golden_test || return
   BORA_TEST_FAILURES=100 tests golden_test 'WorkerFailures.AHundredInOneRun' &&
     BORA_TEST_STOPS=100 tests golden_test 'WorkerFailures.AHundredStops'
 }
@@ -61,7 +59,6 @@ threads() {
 }
 
 mkdir -p build
-is_configured release || configure release || exit 2
 [ $# -gt 0 ] || set -- kills power flips folders workers threads
 failed=0
 for part in "$@"; do

@@ -8,8 +8,8 @@
 #
 #   pip install build/wheel/bora-*.whl
 #
-# gives the command bora on any Linux with glibc 2.36 or newer. Files of Parquet and Arrow need pyarrow too:
-# pip install 'bora[arrow] @ file:///.../bora-....whl'. Built on Debian 12.
+# gives the command bora on any Linux with glibc 2.36 or newer. Files of Parquet and Arrow need pyarrow too, which then
+# pip install 'bora[arrow]' fetches. Built on Debian 12.
 set -euo pipefail
 self=$(readlink -f -- "${BASH_SOURCE[0]}")
 root=${self%/scripts/*}

@@ -83,6 +83,17 @@ TEST(Preflight, AMeshThatCannotBe) {
   EXPECT_THAT(uneven.output,
               HasSubstr("h.0.attn.c_attn.weight: axis heads of size 4 cannot be cut into 3 equal shards "
                         "for the mesh axis model; another trainer.model_axis_size"));
+  // In the newer spelling too.
+  for (const bool is_dry : {false, true}) {
+    auto words = train({"--trainer.mesh.axes={model: 3, data: 1}"});
+    if (is_dry) words.emplace_back("--dry_run");
+    const auto newer = run(folder, words);
+    EXPECT_EQ(newer.code, 2) << newer.output;
+    EXPECT_THAT(newer.output,
+                AllOf(HasSubstr("trainer.mesh.axes  "),
+                      HasSubstr(is_dry ? "axis heads of size 4 cannot be cut into 3 equal shards"
+                                       : "is not the 1 worker that was started; start 3 workers")));
+  }
   EXPECT_FALSE(exists(folder + "/cache"));
 }
 

@@ -43,6 +43,17 @@ std::vector<std::string> named_by(const std::vector<std::string>& page) {
   return all_of(joined(page), pattern);
 }
 
+// Numbers of rows that name no test, and no program of the tests.
+std::vector<std::string> rows_without_proof(const std::vector<std::string>& page) {
+  static const std::regex number(R"(^\| ([0-9]+) \|)"), program("`((?:tests|scripts)/[a-z_./]+)");
+  std::vector<std::string> out;
+  std::smatch row;
+  for (const auto& line : page)
+    if (std::regex_search(line, row, number) && named_by({line}).empty() && !std::regex_search(line, program))
+      out.push_back(row[1]);
+  return out;
+}
+
 std::vector<std::string> rows_of(const std::vector<std::string>& page) {
   static const std::regex pattern(R"(\n\| ([0-9]+) \|)");
   return all_of("\n" + joined(page), pattern);
@@ -72,7 +83,10 @@ TEST(Reliability, EveryNumberHasItsRow) {
     if (n < 27 || n > 30) expected.push_back(std::to_string(n));
   std::vector<std::string> rows;
   for (const auto& file : source_files(BORA_SOURCE_DIR))
-    if (file.path == kPage) rows = rows_of(file.lines);
+    if (file.path == kPage) {
+      rows = rows_of(file.lines);
+      EXPECT_THAT(rows_without_proof(file.lines), IsEmpty());
+    }
   EXPECT_EQ(rows, expected);
 }
 
@@ -80,6 +94,8 @@ TEST(Reliability, WhatTheChecksFind) {
   EXPECT_THAT(tests_of({"TEST(A, B) {", "TEST_F(C,", "       D) {", "// TEST", "TEST_P(E, F) {"}),
               ElementsAre("A.B", "C.D", "E.F"));
   EXPECT_THAT(named_by({"| 1 | `A.B`, `x.y` and `C.D` | `src/a.cpp` |"}), ElementsAre("A.B", "C.D"));
+  EXPECT_THAT(rows_without_proof({"| 1 | a |", "| 2 | `A.B` |", "| 3 | `tests/a.sh` |", "text"}),
+              ElementsAre("1"));
   EXPECT_THAT(rows_of({"| # |", "| 1 | a |", "| 23 | b |"}), ElementsAre("1", "23"));
 }
 

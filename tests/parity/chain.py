@@ -45,8 +45,11 @@ class Chain:
         self.keys = [f"--{key}" for key in keys]
         self.notes = []
 
+    def tried(self, *words):
+        return subprocess.run([self.bora, *words], capture_output=True, text=True)
+
     def run(self, *words, codes=(0,)):
-        done = subprocess.run([self.bora, *words], capture_output=True, text=True)
+        done = self.tried(*words)
         if done.returncode not in codes:
             raise RuntimeError(f"bora {' '.join(words)}: {done.returncode}\n{done.stdout[-1500:]}{done.stderr[-1500:]}")
         return done.stdout
@@ -57,7 +60,7 @@ class Chain:
                  "--data.num_validation_sequences={gcide: 8}", f"--data.cache_dir={CACHE}", "--trainer.checkpointer.keep=[{every: 10}]", *self.keys, *more, codes=codes)
 
     def same_bits(self, what, a, b):
-        done = subprocess.run([self.bora, "diff", a, b], capture_output=True, text=True)
+        done = self.tried("diff", a, b)
         self.notes.append(f"{what} {'bit-equal' if done.returncode == 0 else 'DIFFERS: ' + done.stdout[-300:]}")
 
     def __call__(self):
@@ -102,7 +105,7 @@ class Chain:
         self.notes.append("greedy equal" if got == want else f"greedy DIFFERS {got} {want}")
 
     def beside_llama(self, ids):
-        done = subprocess.run([self.bora, "export", "runs/whole", "model.gguf", "--format", "gguf"], capture_output=True, text=True)
+        done = self.tried("export", "runs/whole", "model.gguf", "--format", "gguf")
         if done.returncode != 0:
             self.notes.append("no GGUF (" + done.stderr.splitlines()[0].removeprefix("bora: GGUF: ") + ")")
             return

@@ -60,20 +60,34 @@ std::size_t after(const std::string& bytes, const std::string& name) {
   return at == bytes.npos ? 0 : at + text.size();
 }
 
-// The numbers of the matrix `name`; the tensors begin at byte `data`.
-std::vector<float> matrix(const std::string& bytes, const std::string& name, std::size_t data) {
-  const auto info = after(bytes, name);
-  const auto columns = number<std::uint64_t>(bytes, info + 4), rows = number<std::uint64_t>(bytes, info + 12);
-  const auto offset = number<std::uint64_t>(bytes, info + 24);
-  std::vector<float> out(columns * rows);
-  std::memcpy(out.data(), bytes.data() + data + offset, out.size() * sizeof(float));
+// What stands behind a tensor's name: sizes, the innermost first, and where its numbers begin.
+struct Info {
+  Info(const std::string& bytes, const std::string& name) {
+    auto at = after(bytes, name);
+    const auto dims = number<std::uint32_t>(bytes, at);
+    at += 4;
+    for (std::uint32_t i = 0; i < dims; ++i, at += 8) sizes.push_back(number<std::uint64_t>(bytes, at));
+    offset = number<std::uint64_t>(bytes, at + 4);
+    end = at + 12;
+  }
+  std::vector<std::uint64_t> sizes;
+  std::uint64_t offset = 0;
+  std::size_t end = 0;
+};
+
+// The numbers of the tensor `name`; the tensors begin at byte `data`.
+std::vector<float> tensor(const std::string& bytes, const std::string& name, std::size_t data) {
+  const Info info(bytes, name);
+  std::size_t elements = 1;
+  for (const auto size : info.sizes) elements *= size;
+  std::vector<float> out(elements);
+  std::memcpy(out.data(), bytes.data() + data + info.offset, out.size() * sizeof(float));
   return out;
 }
 
 // Where the tensors begin, of a file whose last one is `last`.
-std::size_t data_of(const std::string& bytes, const std::string& last, bool vector) {
-  const auto end = after(bytes, last) + (vector ? 24 : 32);
-  return (end + 31) / 32 * 32;
+std::size_t data_of(const std::string& bytes, const std::string& last) {
+  return (Info(bytes, last).end + 31) / 32 * 32;
 }
 
 core::Parameter parameter(nn::LanguageModel& model, std::string_view path) {
@@ -88,8 +102,8 @@ TEST(Gguf, Llama) {
   const auto model = load_model(folder("tiny-llama-gqa-rope3"));
   const auto bytes = written(*model);
   const auto shape = model->shape();
-  const auto data = data_of(bytes, "output.weight", false);
-  const auto q = matrix(bytes, "blk.1.attn_q.weight", data);
+  const auto data = data_of(bytes, "output.weight");
+  const auto q = tensor(bytes, "blk.1.attn_q.weight", data);
   const auto ours = parameter(*model, "layers.1.attn.q_proj.weight").array->to_vector<float>();
   ASSERT_EQ(q.size(), ours.size());
   const auto width = static_cast<std::size_t>(shape.hidden), head = static_cast<std::size_t>(shape.head_dim);
@@ -97,7 +111,7 @@ TEST(Gguf, Llama) {
     const auto in_head = row % head, from = row - in_head + in_head / 2 + (in_head % 2) * head / 2;
     for (std::size_t j = 0; j < width; ++j) ASSERT_EQ(q[row * width + j], ours[from * width + j]) << row;
   }
-  EXPECT_EQ(matrix(bytes, "blk.1.attn_v.weight", data),
+  EXPECT_EQ(tensor(bytes, "blk.1.attn_v.weight", data),
             parameter(*model, "layers.1.attn.v_proj.weight").array->to_vector<float>());
   EXPECT_EQ(number<std::uint32_t>(bytes, after(bytes, "llama.attention.head_count_kv") + 4), shape.kv_heads);
   after(bytes, "rope_freqs.weight");
@@ -111,11 +125,66 @@ TEST(Gguf, Llama) {
 TEST(Gguf, Gpt2) {
   const auto model = load_model(folder("tiny-gpt2"));
   const auto bytes = written(*model);
-  const auto data = data_of(bytes, "output_norm.bias", true);
-  EXPECT_EQ(matrix(bytes, "blk.0.ffn_up.weight", data),
+  const auto data = data_of(bytes, "output_norm.bias");
+  EXPECT_EQ(tensor(bytes, "blk.0.ffn_up.weight", data),
             parameter(*model, "h.0.mlp.up_proj.weight").array->to_vector<float>());
   EXPECT_EQ(number<std::uint64_t>(bytes, after(bytes, "blk.0.ffn_up.weight") + 4), model->shape().hidden);
   EXPECT_EQ(bytes.find(std::string("\15\0\0\0\0\0\0\0output.weight", 21)), bytes.npos) << "tied";
+}
+
+// One tensor for all experts, in their order; routers stay f32.
+TEST(Gguf, Experts) {
+  const auto model = load_model(folder("tiny-mixtral"));
+  const auto bytes = written(*model);
+  const auto data = data_of(bytes, "output.weight");
+  const auto shape = model->shape();
+  for (const auto& [name, path] :
+       {std::pair("blk.1.ffn_gate_exps.weight", "layers.1.mlp.experts.gate_proj.weight"),
+        std::pair("blk.1.ffn_down_exps.weight", "layers.1.mlp.experts.down_proj.weight"),
+        std::pair("blk.0.ffn_gate_inp.weight", "layers.0.mlp.gate.weight")})
+    EXPECT_EQ(tensor(bytes, name, data), parameter(*model, path).array->to_vector<float>()) << name;
+  const auto sizes = Info(bytes, "blk.1.ffn_gate_exps.weight").sizes;
+  ASSERT_EQ(sizes.size(), 3U);
+  EXPECT_EQ(sizes[0], static_cast<std::uint64_t>(shape.hidden));
+  EXPECT_EQ(sizes[2], 4U);
+  EXPECT_EQ(number<std::uint32_t>(bytes, after(bytes, "llama.expert_count") + 4), 4U);
+  EXPECT_EQ(number<std::uint32_t>(bytes, after(bytes, "llama.expert_used_count") + 4), 2U);
+}
+
+// Gemma multiplies by 1 + weight, which is what stands in the file.
+TEST(Gguf, NormsWithOneAdded) {
+  const auto model = load_model(folder("tiny-gemma"));
+  const auto bytes = written(*model);
+  auto ours = parameter(*model, "layers.1.input_layernorm.weight").array->to_vector<float>();
+  for (auto& w : ours) w += 1;
+  EXPECT_EQ(tensor(bytes, "blk.1.attn_norm.weight", data_of(bytes, "output_norm.weight")), ours);
+}
+
+TEST(Gguf, OtherFamilies) {
+  for (const auto* name : {"tiny-granite", "tiny-olmo2", "tiny-qwen3"}) {
+    const auto model = load_model(folder(name));
+    const auto bytes = written(*model);
+    after(bytes, "blk.1.attn_q.weight");
+    EXPECT_EQ(bytes.find("model.layers"), bytes.npos) << name;
+    EXPECT_EQ(bytes.find("_layernorm"), bytes.npos) << name;
+  }
+}
+
+// What llama.cpp would compute otherwise.
+TEST(Gguf, RefusesWhatIsComputedOtherwise) {
+  for (const auto& [name, words] :
+       {std::pair("tiny-gemma2", "query_pre_attn_scalar is 9, but llama.cpp computes 6 alone"),
+        std::pair("tiny-gemma3", "query_pre_attn_scalar is 9, but llama.cpp computes 6 alone"),
+        std::pair("tiny-qwen2-moe", "mlp_only_layers is [0], but llama.cpp computes [] alone"),
+        std::pair("tiny-qwen3-moe", "mlp_only_layers is [1], but llama.cpp computes [] alone"),
+        std::pair("tiny-olmoe", "clip_qkv is 1.2, but llama.cpp computes null alone"),
+        std::pair("tiny-smollm3", "use_sliding_window is true, but llama.cpp computes false alone"),
+        std::pair("tiny-qwen2", "use_sliding_window is true, but llama.cpp computes false alone"),
+        std::pair("tiny-mistral", "but llama.cpp has no windows in models of type mistral"),
+        std::pair("tiny-phi3", "models of type phi3 are not written")}) {
+    auto model = load_model(folder(name));
+    EXPECT_THAT(error_of(*model), HasSubstr(words)) << name;
+  }
 }
 
 TEST(Gguf, RefusesByName) {

@@ -124,6 +124,26 @@ TEST(TensorLanes, LogProbabilitiesOfTheVocabulary) {
       "v");
 }
 
+// Beside a log-probability, which has the gradients.
+TEST(TensorLanes, RanksAndMostProbableTokens) {
+  expect_same_bits(
+      {"linear_scores",
+       {{{"b", "p", "e"}, {2, 16, 24}}, {{"v", "e"}, {200, 24}}, {{"b", "p"}, {2, 16}, 200}, {{"v"}, {200}}},
+       [](auto in) {
+         static constexpr std::string_view kTop[] = {"top"}, kBpt[] = {"b", "p", "top"};
+         const Array hidden = core::unary(core::Unary::tanh, in[0]);
+         const core::HeadOptions head{.logit_scale = 0.5, .soft_cap = 2, .bias = in[3].array};
+         const auto scores = core::linear_scores({hidden, kBpe}, in[1], in[2],
+                                                 {.head = head, .chunk = 8, .rank = true, .top = 3});
+         const Array log_prob = core::linear_log_prob({hidden, kBpe}, in[1], in[2], head, 8);
+         const Array rank = core::cast({scores.rank, kBp}, core::DType::f32);
+         const Array most = core::reduce(core::Reduction::sum, {scores.top_log_prob, kBpt}, kTop);
+         const Array both = core::binary(core::Binary::add, {rank, kBp}, {most, kBp}, kBp);
+         return Result{core::binary(core::Binary::add, {log_prob, kBp}, {both, kBp}, kBp), {"b", "p"}};
+       }},
+      "v");
+}
+
 TEST(TensorLanes, ABatchOfProducts) {
   static constexpr std::string_view kBpq[] = {"b", "p", "q"};
   expect_same_bits({"dot",

@@ -7,9 +7,9 @@
 namespace bora::detail {
 
 WalkState::WalkState(const ModuleFacts& model, bool skip_stacks)
-    : place_{"", std::string(model.kind), model.role, {}, false, false}, skip_stacks_(skip_stacks) {}
+    : module_(model.kind), place_{model.role}, skip_stacks_(skip_stacks) {}
 
-std::string WalkState::path_of(std::string_view name) const { return place_.path + std::string(name); }
+std::string WalkState::path_of(std::string_view name) const { return path_ + std::string(name); }
 
 std::string WalkState::element(std::string_view name, std::size_t i) const {
   return entry(name, std::to_string(i));
@@ -32,7 +32,7 @@ void WalkState::add(std::string_view name, core::Names axes, core::Array& array)
   const bool is_weight = name == "weight";
   found_.push_back({.id = next_id_ - 1,
                     .path = path_of(name),
-                    .module = place_.module,
+                    .module = module_,
                     .axes = {axes.begin(), axes.end()},
                     .inputs = is_weight
                                   ? std::vector<std::string_view>(place_.inputs.begin(), place_.inputs.end())
@@ -43,30 +43,19 @@ void WalkState::add(std::string_view name, core::Names axes, core::Array& array)
 }
 
 WalkState::Within::Within(WalkState& state, std::string_view name, const ModuleFacts& module)
-    : state_(state),
-      path_(state.place_.path.size()),
-      module_(state.place_.module.size()),
-      role_(state.place_.role),
-      inputs_(state.place_.inputs),
-      elements_only_(state.place_.elements_only),
-      counts_only_(state.place_.counts_only) {
-  auto& place = state.place_;
-  place.path.append(name).append(".");
-  if (!module.kind.empty()) place.module.append(".").append(module.kind);
-  place.role = module.role;
-  place.inputs = module.inputs;
-  place.elements_only = module.elements_only;
-  place.counts_only = counts_only_ || (module.is_list && state.skip_stacks_);
+    : state_(state), path_(state.path_.size()), module_(state.module_.size()), before_(state.place_) {
+  state.path_.append(name).append(".");
+  if (!module.kind.empty()) state.module_.append(".").append(module.kind);
+  state.place_ = {.role = module.role,
+                  .inputs = module.inputs,
+                  .elements_only = module.elements_only,
+                  .counts_only = before_.counts_only || (module.is_list && state.skip_stacks_)};
 }
 
 WalkState::Within::~Within() {
-  auto& place = state_.place_;
-  place.path.resize(path_);
-  place.module.resize(module_);
-  place.role = role_;
-  place.inputs = inputs_;
-  place.elements_only = elements_only_;
-  place.counts_only = counts_only_;
+  state_.path_.resize(path_);
+  state_.module_.resize(module_);
+  state_.place_ = before_;
 }
 
 }  // namespace bora::detail

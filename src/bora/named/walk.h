@@ -76,6 +76,13 @@ ModuleFacts facts_of(core::Role outer) {
 
 // Where a walk is, and what it has found: all of it that is the same for every type.
 class WalkState {
+  // What the module around says of its members.
+  struct Place {
+    core::Role role;
+    core::Names inputs = {};
+    bool elements_only = false, counts_only = false;
+  };
+
  public:
   /// `skip_stacks`: leaves bare lists out.
   WalkState(const ModuleFacts& model, bool skip_stacks);
@@ -101,18 +108,11 @@ class WalkState {
    private:
     WalkState& state_;
     std::size_t path_, module_;  // lengths before
-    core::Role role_;
-    core::Names inputs_;
-    bool elements_only_, counts_only_;
+    Place before_;
   };
 
  private:
-  struct Place {
-    std::string path, module;
-    core::Role role;
-    core::Names inputs;
-    bool elements_only, counts_only;
-  };
+  std::string path_, module_;
   Place place_;
   std::vector<core::Parameter> found_;
   std::size_t next_id_ = 0;

@@ -288,16 +288,15 @@ class Look {
 
   // Whether the workers make the mesh, and its axes can be cut. A dry run supposes as many as it needs at least.
   void look_at_mesh() {
-    const auto& m = config_.trainer.mesh;
-    const auto least =
-        m.model_axis_size * m.context_axis_size * m.replica_ici_axis_size * m.replica_dcn_axis_size;
-    if (least <= 1) return;
+    const auto& mesh = config_.trainer.mesh;
     try {
-      (void)plan_of(config_, flags_.dry_run ? least : workers_, found_.lanes);
+      const auto least = mesh.least_workers();
+      if (least > 1) (void)plan_of(config_, flags_.dry_run ? least : workers_, found_.lanes);
     } catch (const Error& e) {
       const std::string text = e.what();
       const auto first = text.find('\n'), hint = text.find("\nhint: ");
-      add("trainer.model_axis_size", text.substr(0, first) + (hint == text.npos ? "" : text.substr(hint)));
+      add(mesh.mesh.axes.empty() ? "trainer.model_axis_size" : "trainer.mesh.axes",
+          text.substr(0, first) + (hint == text.npos ? "" : text.substr(hint)));
     }
   }
 

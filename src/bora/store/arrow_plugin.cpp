@@ -11,7 +11,7 @@ Plugin arrow_plugin(const ArrowNeed& need, const std::string& library) {
                           .version = kArrowPluginVersion,
                           .absent = need.path + ": " + need.what + " is not built into this program",
                           .build = again + "; " + need.otherwise,
-                          .repair = again + "; where pip installed Bora: pip install pyarrow==26.0.1",
+                          .repair = again + "; where pip installed Bora: pip install 'bora[arrow]'",
                           .setup = "arrow"});
 }
 

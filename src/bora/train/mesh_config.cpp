@@ -92,7 +92,8 @@ void require_countable(const MeshConfig& config) {
        join(sizes, " × "), workers, kWorkers.most);
 }
 
-mesh::MeshShape shape_of(const MeshConfig& config, int workers) {
+// Of either spelling; data is -1 where it is what is left.
+mesh::MeshShape shape_asked(const MeshConfig& config) {
   AxisSizes given = config.mesh.axes, slow = config.mesh.dcn_axes;
   require_countable(config);
   const auto size = [&](std::string_view axis, std::int64_t older) {
@@ -107,6 +108,11 @@ mesh::MeshShape shape_of(const MeshConfig& config, int workers) {
   const auto* dcn = find(slow, "replica_dcn");
   shape.replica *=
       static_cast<int>(std::max<std::int64_t>(1, dcn != nullptr ? *dcn : config.replica_dcn_axis_size));
+  return shape;
+}
+
+mesh::MeshShape shape_of(const MeshConfig& config, int workers) {
+  auto shape = shape_asked(config);
   const int rest = shape.replica * shape.workers_per_lane();
   if (shape.data == -1 && workers % rest == 0) shape.data = workers / rest;
   if (shape.data == -1 || shape.workers() != workers) {
@@ -138,6 +144,12 @@ void MeshBlock::bind(Binder& b) {
   check_map(b, "compute_mapping", compute_mapping);
   check_map(b, "shared_mapping", shared_mapping);
   check_map(b, "param_mapping", param_mapping);
+}
+
+std::int64_t MeshConfig::least_workers() const {
+  auto shape = shape_asked(*this);
+  shape.data = std::max(shape.data, 1);
+  return shape.workers();
 }
 
 std::int64_t MeshConfig::model_size() const {

@@ -37,7 +37,8 @@ struct MeshConfig {
   AxisMap axis_resources, parameter_axis_resources;
   MeshBlock mesh;
 
-  std::int64_t model_size() const;  ///< of either spelling
+  std::int64_t model_size() const;     ///< of either spelling
+  std::int64_t least_workers() const;  ///< that make the mesh; Config error for more than can be
   /// Adds the keys to the trainer's.
   void bind(Binder& b);
 };
