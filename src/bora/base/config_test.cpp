@@ -240,8 +240,13 @@ TEST(ConfigProblems, WrongTypes) {
                    "my.yaml:1 | trainer.quiet | should be true or false but is 1"}));
   EXPECT_EQ(problems_of("trainer: {train_batch_size: 0x10}"),
             (Names{"my.yaml:1 | trainer.train_batch_size | should be an integer but is \"0x10\""}));
-  EXPECT_EQ(problems_of("- 1\n- 2\n"), (Names{"my.yaml:1 |  | should be a map but is a list"}));
-  EXPECT_EQ(problems_of("hello"), (Names{"my.yaml:1 |  | should be a map but is \"hello\""}));
+  EXPECT_EQ(
+      problems_of("- 1\n- 2\n"),
+      (Names{"my.yaml:1 |  | should be a map but is a list; a configuration is made of lines `key: value`"}));
+  EXPECT_EQ(
+      problems_of("hello"),
+      (Names{
+          "my.yaml:1 |  | should be a map but is \"hello\"; a configuration is made of lines `key: value`"}));
 }
 
 TEST(ConfigProblems, NumbersThatDoNotFit) {
@@ -281,6 +286,13 @@ TEST(ConfigProblems, UnknownKeysNameTheNearest) {
   EXPECT_EQ(
       problems_of("trainer:\n  train_batchsize: 5\n"),
       (Names{"my.yaml:2 | trainer.train_batchsize | unknown key; did you mean trainer.train_batch_size?"}));
+  EXPECT_EQ(problems_of("trainer: {batch_size: 3}"),
+            (Names{"my.yaml:1 | trainer.batch_size | unknown key; did you mean trainer.train_batch_size?"}));
+  EXPECT_EQ(problems_of("batch_size: 3"),
+            (Names{"my.yaml:1 | batch_size | unknown key; did you mean trainer.train_batch_size?"}));
+  EXPECT_EQ(problems_of("trainer.train_batch_size: 3"),
+            (Names{"my.yaml:1 | trainer.train_batch_size | unknown key; blocks stand in each other: "
+                   "trainer: {train_batch_size: ...}"}));
   EXPECT_EQ(problems_of("trianer: {}"), (Names{"my.yaml:1 | trianer | unknown key; did you mean trainer?"}));
 }
 

@@ -201,6 +201,22 @@ TEST(ConfigTree, SyntaxErrors) {
   EXPECT_EQ(parse_error("&a b: 1\n*a : 2"), "my.yaml:2: a key must be a single word or text");
   EXPECT_EQ(parse_error(fmt::format("'{}': 1", std::string(201, 'x'))),
             "my.yaml:1: a key of 201 characters; is a quote missing?");
+  // yaml-cpp sees the end of the text only where no line ends before it.
+  for (const char* open : {"a: 1\nb: \"two\n", "a: 1\nb: \"two\\\"\n", "a: 1\nb: &x \"two\nc: 3\n",
+                           "\xEF\xBB\xBF"
+                           "a: 1\nb: \"two\n"})
+    EXPECT_EQ(parse_error(open),
+              "my.yaml:2: the quotation mark \" that begins here is never closed\n"
+              "hint: put a second one behind the value")
+        << open;
+  EXPECT_EQ(parse_error("a: 1\nb: 'it''s\n"),
+            "my.yaml:2: the quotation mark ' that begins here is never closed\n"
+            "hint: put a second one behind the value");
+  EXPECT_EQ(parse_error("a: 1\nb: \"two"),
+            fmt::format("my.yaml:2: not valid YAML: illegal EOF in scalar{}", kSyntaxHint));
+  for (const char* closed : {"a: \"x\\\"y\"", "a: 'it''s'", "'a': \"\"", "a: ''", "a: &x \"y\"\nb: *x",
+                             "a: \"é\"\nb: 'ü'", "\"a\": 'x' # it's"})
+    EXPECT_EQ(parse_error(closed), "no error") << closed;
   EXPECT_EQ(parse_error("a: \"x\\_y\""),
             "my.yaml:1: the escapes \\N and \\_ are not supported; write the character");
   EXPECT_EQ(parse_error("a: 1\nb: \"\xFF\"\n"),

@@ -72,11 +72,20 @@ bool is_name(std::string_view key) {
          });
 }
 
+// The byte order mark, which yaml-cpp does not count.
+std::string_view without_mark(std::string_view text) {
+  constexpr std::string_view kMark = "\xEF\xBB\xBF";
+  return text.starts_with(kMark) ? text.substr(kMark.size()) : text;
+}
+
 // Builds a tree from yaml-cpp's events: its own tree keeps no line of a key, and the last of two equal keys.
 class TreeBuilder : public YAML::EventHandler {
  public:
-  TreeBuilder(const Source& source, Loading& loading)
-      : source_(source), file_(std::make_shared<const std::string>(source.name)), loading_(loading) {}
+  TreeBuilder(std::string_view text, const Source& source, Loading& loading)
+      : text_(without_mark(text)),
+        source_(source),
+        file_(std::make_shared<const std::string>(source.name)),
+        loading_(loading) {}
 
   // Throws what has been collected.
   Node take() {
@@ -99,6 +108,7 @@ class TreeBuilder : public YAML::EventHandler {
                 const std::string& value) override {
     // yaml-cpp turns these two into single bytes, not UTF-8.
     if (invalid_utf8(value)) stop(mark, "the escapes \\N and \\_ are not supported; write the character");
+    if (tag == "!") check_closed(mark);
     if (expects_key()) return take_key(mark, value, tag != "!");
     if (tag == "!include") return add(include(mark, value), mark, anchor);
     check_tag(mark, tag);
@@ -207,6 +217,28 @@ class TreeBuilder : public YAML::EventHandler {
   }
   [[noreturn]] void bad_key(const YAML::Mark& mark) const { throw BadKey{place(mark)}; }
 
+  // Where the text ends inside of quotation marks, yaml-cpp takes all of it for the value.
+  void check_closed(const YAML::Mark& mark) const {
+    if (mark.pos < 0 || static_cast<std::size_t>(mark.pos) >= text_.size()) return;
+    const auto rest = text_.substr(static_cast<std::size_t>(mark.pos));
+    // An anchor may stand before it.
+    const auto begin = rest.front() == '&' ? rest.find_first_of("\"'") : 0;
+    const char quote = begin < rest.size() ? rest[begin] : '\0';
+    if (quote != '"' && quote != '\'') return;
+    for (std::size_t i = begin + 1; i < rest.size(); ++i) {
+      if (quote == '"' && rest[i] == '\\') {
+        ++i;
+      } else if (rest[i] == quote) {
+        if (quote == '"' || i + 1 >= rest.size() || rest[i + 1] != quote) return;
+        ++i;
+      }
+    }
+    stop(mark,
+         fmt::format("the quotation mark {} that begins here is never closed\nhint: put a second one behind "
+                     "the value",
+                     quote));
+  }
+
   void check_tag(const YAML::Mark& mark, const std::string& tag) {
     if (tag == "!include") return problem(mark, next_path(), "!include needs the path of a file");
     const bool known = tag.empty() || tag == "?" || tag == "!" || tag.starts_with("tag:yaml.org,2002:");
@@ -310,6 +342,7 @@ class TreeBuilder : public YAML::EventHandler {
     return node;
   }
 
+  std::string_view text_;
   const Source& source_;
   std::shared_ptr<const std::string> file_;
   Loading& loading_;
@@ -380,7 +413,7 @@ class Deaf : public YAML::EventHandler {
 
 Node parse(std::string_view text, const Source& source, Loading& loading) {
   check_text(text, source);
-  TreeBuilder builder(source, loading);
+  TreeBuilder builder(text, source, loading);
   try {
     feed(text, source, builder);
   } catch (const BadKey& bad) {

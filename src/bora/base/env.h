@@ -30,6 +30,10 @@ std::optional<std::string> hub_token();       ///< HF_TOKEN
 std::optional<std::string> hub_token_path();  ///< HF_TOKEN_PATH
 bool hub_offline();  ///< HF_HUB_OFFLINE or TRANSFORMERS_OFFLINE is 1, true, yes or on
 
+/// Values that nobody may see: of HF_TOKEN, and of variables of other programs that hold a key to something,
+/// WANDB_API_KEY, AWS_SECRET_ACCESS_KEY and the like. Shorter than 8 bytes, a value is no secret but a word.
+std::vector<std::string> secrets();
+
 /// What libcurl asks through instead of the servers themselves, as the variables have it
 /// ("http://name:password@host:port", "host:port"): http_proxy, https_proxy, HTTPS_PROXY, all_proxy,
 /// ALL_PROXY.

@@ -51,6 +51,8 @@ std::string_view name_of(FileOperation operation) {
       return "sync directory";
     case FileOperation::Lock:
       return "lock";
+    case FileOperation::Link:
+      return "link";
   }
   return "?";
 }
@@ -159,6 +161,12 @@ bool FaultFiles::exchange(const std::string& a, const std::string& b) {
   step(FileOperation::Rename, a);
   auto* able = dynamic_cast<ExchangingFiles*>(&inner_);
   return able != nullptr && able->exchange(a, b);
+}
+void FaultFiles::link(const std::string& target, const std::string& path) {
+  step(FileOperation::Link, path);
+  auto* able = dynamic_cast<LinkingFiles*>(&inner_);
+  if (able == nullptr) fail_file(path, name_of(FileOperation::Link), ENOTSUP);
+  able->link(target, path);
 }
 void FaultFiles::remove(const std::string& path) {
   step(FileOperation::Remove, path);

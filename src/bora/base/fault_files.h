@@ -11,6 +11,7 @@
 
 #include "bora/base/exchange.h"
 #include "bora/base/file.h"
+#include "bora/base/link.h"
 
 namespace bora {
 
@@ -29,7 +30,8 @@ enum class FileOperation {
   Remove,
   Truncate,
   SyncDirectory,
-  Lock
+  Lock,
+  Link
 };
 std::string_view name_of(FileOperation operation);
 
@@ -56,7 +58,7 @@ struct Fault {
 ///     }
 ///
 /// Any number of threads may use it. Operations are counted in the order in which they arrive.
-class FaultFiles : public FileSystem, public ExchangingFiles {
+class FaultFiles : public FileSystem, public ExchangingFiles, public LinkingFiles {
  public:
   explicit FaultFiles(FileSystem& inner, Fault fault = {}) : inner_(inner), fault_(std::move(fault)) {}
 
@@ -73,6 +75,7 @@ class FaultFiles : public FileSystem, public ExchangingFiles {
   void make_directories(const std::string& path) override;
   void rename(const std::string& from, const std::string& to) override;
   bool exchange(const std::string& a, const std::string& b) override;  ///< counts as a rename
+  void link(const std::string& target, const std::string& path) override;
   void remove(const std::string& path) override;
   void truncate(const std::string& path, std::uint64_t size) override;
   void sync_directory(const std::string& path) override;
@@ -89,7 +92,7 @@ class FaultFiles : public FileSystem, public ExchangingFiles {
   FileSystem& inner_;
   Fault fault_;
   std::atomic<std::int64_t> counted_{0};
-  std::array<std::atomic<std::int64_t>, 14> counts_{};
+  std::array<std::atomic<std::int64_t>, 15> counts_{};
   std::atomic<bool> fired_{false};
   std::string fired_at_;  // written once, before fired_
 };

@@ -84,6 +84,7 @@ TEST_F(FaultFilesTest, FailsTheChosenKindWithTheChosenError) {
     files().truncate(at("d/a"), 3);
     files().sync_directory(at("d"));
     files().rename(at("d/a"), at("d/b"));
+    link_to("b", at("d/link"));
     const auto lock = files().try_lock(at("d/lock"));
     const auto names = files().list(at("d"));
     const auto text = read_text(at("d/b"));
@@ -98,6 +99,7 @@ TEST_F(FaultFilesTest, FailsTheChosenKindWithTheChosenError) {
         Case{FileOperation::Truncate, "d/a: cannot truncate: "},
         Case{FileOperation::SyncDirectory, "d: cannot sync directory: "},
         Case{FileOperation::Rename, "d/a: cannot rename: "},
+        Case{FileOperation::Link, "d/link: cannot link: "},
         Case{FileOperation::Lock, "d/lock: cannot lock: "}, Case{FileOperation::List, "d: cannot list: "},
         Case{FileOperation::Open, "d/b: cannot open: "}, Case{FileOperation::Read, "d/b: cannot read: "},
         Case{FileOperation::Remove, "d/b: cannot remove: "}}) {

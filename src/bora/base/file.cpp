@@ -3,14 +3,13 @@
 #include "bora/base/file.h"
 
 #include <fmt/core.h>
-#include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
 #include <system_error>
 
 #include "bora/base/error.h"
 #include "bora/base/posix_files.h"
+#include "bora/base/temporary_file.h"
 
 namespace bora {
 namespace {
@@ -20,18 +19,6 @@ FileSystem* g_files = nullptr;
 std::string_view without_trailing_slashes(std::string_view path) {
   while (path.size() > 1 && path.back() == '/') path.remove_suffix(1);
   return path;
-}
-
-std::string temporary_name(const std::string& path) {
-  static std::atomic<std::uint64_t> counter{0};
-  return path_join(parent_path(path), fmt::format(".{}.{}.{}.tmp", base_name(path), getpid(), counter++));
-}
-
-void remove_quietly(const std::string& path) noexcept {
-  try {
-    files().remove(path);
-  } catch (const std::exception&) {  // the first error is the one to report
-  }
 }
 
 }  // namespace
@@ -68,7 +55,7 @@ std::string read_text(const std::string& path) {
 }
 
 void write_atomically(const std::string& path, std::string_view content, Access access) {
-  const std::string temporary = temporary_name(path);
+  const std::string temporary = temporary_beside(path);
   try {
     const auto file = files().create(temporary, access);
     file->write(as_bytes(content));
@@ -76,7 +63,7 @@ void write_atomically(const std::string& path, std::string_view content, Access 
     file->close();
     files().rename(temporary, path);
   } catch (...) {
-    remove_quietly(temporary);
+    remove_unfinished(temporary);
     throw;
   }
   files().sync_directory(parent_path(path));

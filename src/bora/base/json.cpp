@@ -238,3 +238,5 @@ template double json_get(const Json&, std::string_view, std::string_view, const 
 template std::string json_get(const Json&, std::string_view, std::string_view, const std::string&);
 
 }  // namespace bora
+
+template class nlohmann::basic_json<nlohmann::ordered_map>;

@@ -5,6 +5,8 @@
 
 #include <string_view>
 
+extern template class nlohmann::basic_json<nlohmann::ordered_map>;  // once, in json.cpp
+
 namespace bora {
 
 /// Objects keep the order in which keys were written. Looking a key up takes time in proportion to their

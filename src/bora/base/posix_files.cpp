@@ -299,6 +299,10 @@ bool PosixFileSystem::exchange(const std::string& a, const std::string& b) {
   fail_file(a, fmt::format("exchange with {}", b), errno);
 }
 
+void PosixFileSystem::link(const std::string& target, const std::string& path) {
+  if (::symlink(target.c_str(), path.c_str()) < 0) fail_file(path, "link", errno);
+}
+
 void PosixFileSystem::remove(const std::string& path) {
   if (::unlink(path.c_str()) == 0) return;
   if (errno == EISDIR || errno == EPERM) {

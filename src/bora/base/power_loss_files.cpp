@@ -54,18 +54,35 @@ class VolatileFile final : public WriteFile {
   PowerLossFiles::Id id_;
 };
 
-PowerLossFiles::Id PowerLossFiles::find(std::string_view path, bool must) const {
-  Id at = 0;
-  for (const auto& part : parts_of(path)) {
-    const auto& names = nodes_.at(at).names;
-    const auto found = names.find(part);
+PowerLossFiles::Id PowerLossFiles::find(std::string_view path, bool must, Links links) const {
+  constexpr int kMostLinks = 40;
+  auto rest = parts_of(path);
+  std::vector<Id> way = {0};  // from the root to here
+  int followed = 0;
+  for (std::size_t i = 0; i < rest.size(); ++i) {
+    if (rest[i] == "..") {
+      if (way.size() > 1) way.pop_back();
+      continue;
+    }
+    const auto& names = nodes_.at(way.back()).names;
+    const auto found = names.find(rest[i]);
     if (found == names.end()) {
       if (must) fail_file(path, "find", ENOENT);
       return kNone;
     }
-    at = found->second;
+    const auto& target = nodes_.at(found->second).target;
+    if (target.empty() || (i + 1 == rest.size() && links == Links::KeepLast)) {
+      way.push_back(found->second);
+      continue;
+    }
+    if (++followed > kMostLinks) fail_file(path, "find", ELOOP);
+    auto onwards = parts_of(target);
+    onwards.insert(onwards.end(), rest.begin() + std::ptrdiff_t(i) + 1, rest.end());
+    rest = std::move(onwards);
+    if (target.front() == '/') way = {0};
+    i = ~std::size_t{0};  // the next is the first
   }
-  return at;
+  return way.back();
 }
 
 PowerLossFiles::Place PowerLossFiles::place_of(const std::string& path) const {
@@ -164,23 +181,33 @@ void PowerLossFiles::make_directories(const std::string& path) {
 }
 
 void PowerLossFiles::rename(const std::string& from, const std::string& to) {
-  const auto id = find(from);
+  const auto id = find(from, true, Links::KeepLast);
   const auto a = place_of(from), b = place_of(to);
-  if (const auto there = find(to, false); there != kNone && !nodes_.at(there).names.empty())
+  if (const auto there = find(to, false, Links::KeepLast); there != kNone && !nodes_.at(there).names.empty())
     fail_file(to, "rename", ENOTEMPTY);
   change({{{a.directory, a.name, 0}, {b.directory, b.name, id}}});
 }
 
 bool PowerLossFiles::exchange(const std::string& a, const std::string& b) {
   if (!can_exchange_) return false;
-  const auto first = find(a), second = find(b);
+  const auto first = find(a, true, Links::KeepLast), second = find(b, true, Links::KeepLast);
   const auto one = place_of(a), other = place_of(b);
   change({{{one.directory, one.name, second}, {other.directory, other.name, first}}});
   return true;
 }
 
+// What a link leads to stands in it from the beginning: a name that is durable leads there.
+void PowerLossFiles::link(const std::string& target, const std::string& path) {
+  if (target.empty()) fail_file(path, "link", ENOENT);
+  if (find(path, false, Links::KeepLast) != kNone) fail_file(path, "link", EEXIST);
+  const auto place = place_of(path);
+  const auto id = make(false);
+  nodes_[id].target = target;
+  change({{{place.directory, place.name, id}}});
+}
+
 void PowerLossFiles::remove(const std::string& path) {
-  const auto id = find(path);
+  const auto id = find(path, true, Links::KeepLast);
   if (!nodes_.at(id).names.empty()) fail_file(path, "remove", ENOTEMPTY);
   const auto place = place_of(path);
   change({{{place.directory, place.name, 0}}});
@@ -213,7 +240,10 @@ bool PowerLossFiles::is_durable(std::size_t at, std::size_t end) const {
 
 std::unique_ptr<PowerLossFiles> PowerLossFiles::after_power_loss(std::size_t operations, Key luck) const {
   auto out = std::make_unique<PowerLossFiles>(can_exchange_);
-  for (const auto& [id, node] : nodes_) out->nodes_[id].is_directory = node.is_directory;
+  for (const auto& [id, node] : nodes_) {
+    out->nodes_[id].is_directory = node.is_directory;
+    out->nodes_[id].target = node.target;
+  }
   out->next_ = next_;
   // Of some crashes most is lost, of some hardly anything.
   const auto share = luck.below(5, 0);

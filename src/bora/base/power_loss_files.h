@@ -12,6 +12,7 @@
 #include "bora/base/exchange.h"
 #include "bora/base/file.h"
 #include "bora/base/key.h"
+#include "bora/base/link.h"
 
 namespace bora {
 
@@ -27,8 +28,8 @@ namespace bora {
 ///       ...                                       // what must hold: old or new, never mixed
 ///     }
 ///
-/// Directories have no "..", and paths no links. One thread at a time.
-class PowerLossFiles final : public FileSystem, public ExchangingFiles {
+/// Only the targets of links may have "..". One thread at a time.
+class PowerLossFiles final : public FileSystem, public ExchangingFiles, public LinkingFiles {
  public:
   explicit PowerLossFiles(bool can_exchange = true) : can_exchange_(can_exchange) { nodes_[0] = {}; }
 
@@ -46,6 +47,7 @@ class PowerLossFiles final : public FileSystem, public ExchangingFiles {
   void make_directories(const std::string& path) override;
   void rename(const std::string& from, const std::string& to) override;
   bool exchange(const std::string& a, const std::string& b) override;
+  void link(const std::string& target, const std::string& path) override;
   void remove(const std::string& path) override;
   void truncate(const std::string& path, std::uint64_t size) override;
   void sync_directory(const std::string& path) override;
@@ -59,6 +61,7 @@ class PowerLossFiles final : public FileSystem, public ExchangingFiles {
     bool is_directory = true;
     std::string content;
     std::map<std::string, Id> names;  // of a directory
+    std::string target;               // of a link
   };
   struct Data {
     Id file;
@@ -87,7 +90,9 @@ class PowerLossFiles final : public FileSystem, public ExchangingFiles {
     Id directory;
     std::string name;
   };
-  Id find(std::string_view path, bool must = true) const;  // 0 for the root, and kNone
+  enum class Links { Follow, KeepLast };
+  // 0 for the root, and kNone.
+  Id find(std::string_view path, bool must = true, Links links = Links::Follow) const;
   Place place_of(const std::string& path) const;
   Id make(bool is_directory);
   void change(Names names);

@@ -73,6 +73,31 @@ TEST(PowerLossFiles, NamesNeedTheirDirectory) {
   EXPECT_GT(disk.operations(), before);
 }
 
+TEST(PowerLossFiles, LinksAreNamesThatLeadElsewhere) {
+  PowerLossFiles disk;
+  const ScopedFileSystem scope(disk);
+  files().make_directories("a/b");
+  files().make_directories("blobs");
+  put("blobs/1", "content", true);
+  files().sync_directory("blobs");
+  link_to("../../blobs/1", "a/b/x");
+  link_to("../a/b", "blobs/back");
+  link_to("nowhere", "a/dangling");
+  EXPECT_EQ(read_text("a/b/x"), "content");
+  EXPECT_EQ(read_text("blobs/back/x"), "content");
+  EXPECT_EQ(files().list("blobs/back"), std::vector<std::string>{"x"});
+  EXPECT_FALSE(exists("a/dangling"));
+  EXPECT_THROW(link_to("../../blobs/1", "a/b/x"), Error) << "it is there";
+  link_to("round", "a/round");
+  EXPECT_THROW((void)exists("a/round"), Error);
+  EXPECT_EQ(found_at(disk, "a/b/x", disk.operations(), 200), (std::set<std::string>{"content", "none"}));
+  files().sync_directory("a/b");
+  EXPECT_EQ(found_at(disk, "a/b/x", disk.operations(), 200), std::set<std::string>{"content"});
+  files().remove("a/b/x");
+  EXPECT_FALSE(exists("a/b/x"));
+  EXPECT_EQ(read_text("blobs/1"), "content") << "what it led to stays";
+}
+
 // A writer that forgets to sync before it renames is caught; base's own is not.
 TEST(PowerLossFiles, FindsTheWriterThatDoesNotSync) {
   const auto contents = [](const std::function<void(const std::string&, std::string_view)>& write,

@@ -16,15 +16,35 @@ using config::Node;
 
 std::string last_part(const std::string& path) { return path.substr(path.rfind('.') + 1); }
 
+// Of some names one of which this is the beginning or the end: "layers" of num_layers.
+std::optional<std::string> holding(const std::string& part, std::span<const std::string> names) {
+  constexpr std::size_t kShortest = 4;  // "type" is a part of too many
+  if (part.size() <= kShortest) return std::nullopt;
+  const auto found = std::find_if(names.begin(), names.end(), [&](const std::string& name) {
+    return name.ends_with("_" + part) || name.starts_with(part + "_");
+  });
+  return found == names.end() ? std::nullopt : std::optional(*found);
+}
+
 // A known key elsewhere in the tree with this name, or nearly this name: for keys in the wrong section.
-std::optional<std::string> elsewhere(std::string_view name, const std::string& full,
+std::optional<std::string> elsewhere(const std::string& name, const std::string& full,
                                      std::vector<std::string> known) {
   std::erase(known, full);
   std::vector<std::string> names;
   for (const auto& path : known) names.push_back(last_part(path));
-  const auto near = nearest(name, names);  // an equal name has distance 0 and wins
+  auto near = nearest(name, names);  // an equal name has distance 0 and wins
+  if (!near) near = holding(name, names);
   if (!near) return std::nullopt;
   return known[static_cast<std::size_t>(std::find(names.begin(), names.end(), *near) - names.begin())];
+}
+
+// "model: {type: ...}" for "model.type".
+std::string in_blocks(const std::string& path) {
+  const auto parts = split(path, '.');
+  std::string out = "...";
+  for (auto part = parts.rbegin(); part != parts.rend(); ++part)
+    out = part == parts.rbegin() ? fmt::format("{}: {}", *part, out) : fmt::format("{}: {{{}}}", *part, out);
+  return out;
 }
 
 std::string valid_here(const std::vector<std::string>& names) {
@@ -62,7 +82,13 @@ class UnknownKeys {
                                       : "not used together with the other keys here");
     }
     std::optional<std::string> better;
-    if (const auto near = nearest(child.key, siblings))
+    if (child.key.find('.') != std::string::npos &&
+        std::find(known().begin(), known().end(), full) != known().end())
+      return state_.add_problem(child, full,
+                                fmt::format("unknown key; blocks stand in each other: {}", in_blocks(full)));
+    auto near = nearest(child.key, siblings);
+    if (!near) near = holding(child.key, siblings);
+    if (near)
       better = path.empty() ? *near : path + "." + *near;
     else
       better = elsewhere(child.key, full, known());
@@ -95,7 +121,9 @@ Binder::State read(const Node& root, BindTarget target, const KeyNames* names = 
   state.key_names = names;
   state.frames.push_back({&root, ""});
   if (root.kind != Node::Kind::Map && root.kind != Node::Kind::Null) {
-    state.add_problem(root, "", fmt::format("should be a map but is {}", config::shown(root)));
+    state.add_problem(root, "",
+                      fmt::format("should be a map but is {}; a configuration is made of lines `key: value`",
+                                  config::shown(root)));
     return state;
   }
   Binder binder(state);

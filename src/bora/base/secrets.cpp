@@ -6,6 +6,7 @@
 #include <array>
 #include <vector>
 
+#include "bora/base/env.h"
 #include "bora/base/text.h"
 
 namespace bora {
@@ -151,7 +152,13 @@ std::string named_url(std::string_view url) {
 
 }  // namespace
 
-std::string redact(std::string_view text) { return rewritten(text, redacted_url); }
+std::string redact(std::string_view text) {
+  std::string out = rewritten(text, redacted_url);
+  for (const auto& secret : env::secrets())
+    for (std::size_t at = 0; (at = out.find(secret, at)) != std::string::npos; at += kLeftOut.size())
+      out.replace(at, secret.size(), kLeftOut);
+  return out;
+}
 
 bool is_redacted(std::string_view text) { return text.find(kLeftOut) != std::string_view::npos; }
 

@@ -13,7 +13,8 @@ constexpr std::string_view kLeftOut = "<redacted>";
 /// of a host. "https://me:word@host/a.jsonl?token=t#sha256=..." becomes
 /// "https://<redacted>@host/a.jsonl?<redacted>#sha256=...". The name `anonymous` stays. A URL ends at a
 /// space, a control character, `"`, `<`, `>` or a backquote; punctuation at its end is not part of it, so
-/// JSON stays JSON. What was redacted once stays as it is. Everything that Bora prints, logs or records goes
+/// JSON stays JSON. Values of variables that hold a token (env::secrets) are left out wherever they stand. What
+/// was redacted once stays as it is. Everything that Bora prints, logs or records goes
 /// through here.
 std::string redact(std::string_view text);
 

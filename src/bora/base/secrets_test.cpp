@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include "bora/base/config.h"
 #include "bora/base/error.h"
 #include "bora/base/json.h"
@@ -52,6 +54,18 @@ TEST(Redact, OthersStayAndTwiceIsOnce) {
     EXPECT_FALSE(is_redacted(text));
   }
   EXPECT_EQ(redact("https://<redacted>@host/a?t=CANARY"), "https://<redacted>@host/a?<redacted>");
+}
+
+TEST(Redact, TokensOfTheEnvironment) {
+  for (const char* name : {"HF_TOKEN", "WANDB_API_KEY", "AWS_SECRET_ACCESS_KEY"}) {
+    ::setenv(name, "hf_CANARY", 1);
+    EXPECT_EQ(redact("x: hf_CANARY, Bearer hf_CANARY."), "x: <redacted>, Bearer <redacted>.") << name;
+    EXPECT_EQ(redact("{\"command\": \"--key=hf_CANARY\"}"), "{\"command\": \"--key=<redacted>\"}");
+    ::setenv(name, "word", 1);
+    EXPECT_EQ(redact("a word"), "a word") << "no token is so short";
+    ::unsetenv(name);
+  }
+  EXPECT_EQ(redact("hf_CANARY"), "hf_CANARY");
 }
 
 TEST(WithoutCredentials, NamesTheFile) {

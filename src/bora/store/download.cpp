@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
 //
-//   state.json := {"url": redacted, "size": n, "validator": string, "sha256": hex or "", "complete": bool}
+//   state.json := {"url": redacted, "size": n, "validator": string, "sha256": hex or "", "complete": bool,
+//                  "boot": string}
+//
+// "boot" names the start of the system during which the bytes came: those of an earlier one may have been lost with
+// the power, and zeros stand in their place. Only a checksum tells.
 //
 // Written before the first byte (size is -1 if the server does not say), and again when the file is complete.
 #include "bora/store/download.h"
@@ -68,7 +72,14 @@ Address parse_address(const std::string& text) {
 
 struct State : Promise {
   bool complete = false;
+  std::string boot = {};
 };
+
+// Empty where the system does not say.
+std::string this_boot() {
+  const std::string path = "/proc/sys/kernel/random/boot_id";
+  return exists(path) ? std::string(trim(read_text(path))) : "";
+}
 
 class Download {
  public:
@@ -125,6 +136,7 @@ class Download {
       if (!is_header_value(state_.validator)) state_.validator.clear();
       state_.sha256 = json_get<std::string>(json, "sha256", state_path_);
       state_.complete = json_get<bool>(json, "complete", state_path_);
+      state_.boot = json_get<std::string>(json, "boot", state_path_, "");
     } catch (const Error& e) {
       if (e.kind() != ErrorKind::Corruption) throw;
       state_ = {};  // only a note about what can be fetched again
@@ -134,11 +146,8 @@ class Download {
   }
 
   void write_state() const {
-    const Json json{{"url", shown_},
-                    {"size", state_.size},
-                    {"validator", state_.validator},
-                    {"sha256", state_.sha256},
-                    {"complete", state_.complete}};
+    const Json json{{"url", shown_},           {"size", state_.size},         {"validator", state_.validator},
+                    {"sha256", state_.sha256}, {"complete", state_.complete}, {"boot", state_.boot}};
     write_atomically(state_path_, json.dump(1) + "\n", Access::Owner);
   }
 
@@ -174,8 +183,13 @@ class Download {
     return info ? info->size : 0;
   }
 
+  /// Whether what has come is what was written, or finish() will see that it is not.
+  bool is_intact() const {
+    return !state_.sha256.empty() || (!state_.boot.empty() && state_.boot == this_boot());
+  }
+
   void request(Origin& origin, std::uint64_t have) {
-    if (have > 0 && (!read_state() || state_.validator.empty()))
+    if (have > 0 && (!read_state() || state_.validator.empty() || !is_intact()))
       have = 0;  // nobody knows of what it is a part
     if (have > 0 && static_cast<std::int64_t>(have) == state_.size) return;
     std::unique_ptr<WriteFile> out;
@@ -224,7 +238,7 @@ class Download {
   }
 
   std::unique_ptr<WriteFile> start_over(const Promise& promise) {
-    state_ = {promise, false};
+    state_ = {promise, false, this_boot()};
     if (!address_.sha256.empty()) state_.sha256 = address_.sha256;
     auto file = files().create(part_);
     write_state();
@@ -240,6 +254,12 @@ class Download {
       final_ = true;
       throw;
     }
+  }
+
+  /// All of it may have come to a process that was killed before it synced.
+  void sync_part() const {
+    const auto file = files().append(part_);
+    close(*file);
   }
 
   static void close(WriteFile& file) {
@@ -267,6 +287,7 @@ class Download {
            shown_, size, found, state_.size, wanted);
     }
     state_.sha256 = found;
+    sync_part();
     files().rename(part_, path_);
     files().sync_directory(folder_);
     state_.complete = true;

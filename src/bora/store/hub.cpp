@@ -80,8 +80,9 @@ class Model {
     std::vector<std::string> names;
     for (const auto& [name, entry] : listing.files)
       if (is_of_tokenizer(name)) names.push_back(name);
+    if (wanted == HubFiles::Weights) add_weights(listing, names);
+    cache_.begin(listing.commit, word(wanted), names);
     cache_.fetch(listing, names);
-    if (wanted == HubFiles::Weights) fetch_weights(listing, names);
     cache_.note(listing.commit, word(wanted), names);
     return cache_.snapshot(listing.commit);
   }
@@ -95,6 +96,18 @@ class Model {
     for (const auto files : {HubFiles::Tokenizer, HubFiles::Model, HubFiles::Weights}) {
       if (files < wanted) continue;
       if (auto names = cache_.noted(commit, word(files))) return names;
+    }
+    return std::nullopt;
+  }
+  // What it would be, if somebody had been able to fetch all of it.
+  std::optional<std::vector<std::string>> begun(const std::string& commit, HubFiles wanted) const {
+    for (const auto files : {HubFiles::Tokenizer, HubFiles::Model, HubFiles::Weights}) {
+      if (files < wanted) continue;
+      auto names = cache_.begun(commit, word(files));
+      if (!names) continue;
+      if (wanted != HubFiles::Weights)
+        std::erase_if(*names, [](const std::string& name) { return !is_of_tokenizer(name); });
+      return names;
     }
     return std::nullopt;
   }
@@ -136,14 +149,20 @@ class Model {
     std::string lacking;
     if (commit) {
       auto there = cache_.snapshot(*commit);
-      if (const auto names = noted(*commit, wanted)) {
+      auto names = noted(*commit, wanted);
+      if (!names) names = begun(*commit, wanted);
+      if (names) {
         const auto missing = cache_.missing(*commit, *names);
         if (missing.empty()) return there;
-        lacking = fmt::format(" (it lacks {})", join(missing));
+        lacking = fmt::format(" (it lacks {}, by a note in {})", join(missing), cache_.notes());
       } else if (seems_whole(there, wanted)) {
         warn_of_parts(there);
         return there;
+      } else if (!exists(there) && exists(cache_.ref())) {
+        lacking = fmt::format(" ({} says commit {}, of which nothing is there)", cache_.ref(), *commit);
       }
+    } else if (exists(cache_.ref())) {
+      lacking = fmt::format(" ({} names no commit)", cache_.ref());
     }
     fail(ErrorKind::NotFound,
          "{}: {} of revision {} is not in {} yet{}, and the hub was not asked or not reached: {}\n"
@@ -165,10 +184,10 @@ class Model {
          cache_.repo().id, cache_.repo().revision, kSingle, kIndex, found.empty() ? "no weights" : found);
   }
 
-  void fetch_weights(const HubListing& listing, std::vector<std::string>& names) {
+  // An index is fetched, for what it names.
+  void add_weights(const HubListing& listing, std::vector<std::string>& names) {
     const std::string index(kIndex);
     if (!listing.files.contains(index)) {
-      cache_.fetch(listing, {std::string(kSingle)});
       names.emplace_back(kSingle);
       return;
     }
@@ -179,7 +198,6 @@ class Model {
       if (!listing.files.contains(shard))
         fail(ErrorKind::NotFound, "{}: {} names {}, which revision {} does not have", cache_.repo().id,
              kIndex, shard, cache_.repo().revision);
-    cache_.fetch(listing, {shards.begin(), shards.end()});
     names.insert(names.end(), shards.begin(), shards.end());
   }
 

@@ -7,15 +7,16 @@
 
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <thread>
 
 #include "bora/base/error.h"
 #include "bora/base/file.h"
 #include "bora/base/hash.h"
 #include "bora/base/json.h"
+#include "bora/base/link.h"
 #include "bora/base/log.h"
 #include "bora/base/text.h"
 #include "bora/store/download.h"
@@ -59,6 +60,24 @@ std::string escaped(std::string_view name) {
                ? std::string(1, c)
                : fmt::format("%{:02X}", static_cast<unsigned>(static_cast<unsigned char>(c)));
   return out;
+}
+
+// A folder, which goes when the file is whole.
+std::string parts_of(const std::string& blob) { return blob + ".bora"; }
+
+std::string begun_path(const std::string& note) { return note + ".begun"; }
+
+// Of a note; nothing where it is damaged: it can be made again.
+std::optional<std::vector<std::string>> names_in(const std::string& note) {
+  if (!exists(note)) return std::nullopt;
+  const auto json = Json::parse(read_text(note), nullptr, /*allow_exceptions=*/false);
+  if (!json.is_array()) return std::nullopt;
+  std::vector<std::string> names;
+  for (const auto& name : json) {
+    if (!name.is_string() || !is_plain_path(name.get<std::string>())) return std::nullopt;
+    names.push_back(name.get<std::string>());
+  }
+  return names;
 }
 
 std::string_view plural(HubKind kind) { return kind == HubKind::Model ? "models" : "datasets"; }
@@ -141,6 +160,9 @@ std::string HubCache::snapshot(const std::string& commit) const {
   return path_join(path_join(folder_, "snapshots"), commit);
 }
 
+std::string HubCache::ref() const { return path_join(path_join(folder_, "refs"), repo_.revision); }
+std::string HubCache::notes() const { return path_join(folder_, "bora-whole"); }
+
 std::optional<std::string> HubCache::fixed_commit() const {
   auto commit = pinned(pin_name(kind_, repo_, options_), repo_.revision);
   if (is_hub_commit(commit)) return commit;
@@ -149,8 +171,7 @@ std::optional<std::string> HubCache::fixed_commit() const {
 
 std::optional<std::string> HubCache::known_commit() const {
   if (auto fixed = fixed_commit()) return fixed;
-  const auto ref = path_join(path_join(folder_, "refs"), repo_.revision);
-  auto commit = exists(ref) ? std::string(trim(read_text(ref))) : "";
+  auto commit = exists(ref()) ? std::string(trim(read_text(ref()))) : "";
   if (is_hub_commit(commit)) return commit;
   return std::nullopt;
 }
@@ -235,31 +256,46 @@ void HubCache::fetch(const HubListing& listing, const std::vector<std::string>& 
     if (small > 1 || entry.size > kToldFrom) told.emplace();
     fetch_file(listing, entry);
   }
+  sync_names(listing.commit, names);
+}
+
+// All of them, since those that were there already may be of a process that was killed before it came to this.
+void HubCache::sync_names(const std::string& commit, const std::vector<std::string>& names) const {
+  std::set<std::string> folders = {path_join(folder_, "blobs")};
+  for (const auto& name : names) folders.insert(parent_path(path_join(snapshot(commit), name)));
+  for (const auto& folder : folders)
+    if (exists(folder)) files().sync_directory(folder);
 }
 
 void HubCache::fetch_file(const HubListing& listing, const HubEntry& entry) {
   const auto link = path_join(snapshot(listing.commit), entry.name);
   if (exists(link)) return;
   const auto blob = path_join(path_join(folder_, "blobs"), entry.etag);
-  if (!exists(blob)) {
+  if (!exists(blob) || exists(parts_of(blob))) {
     const auto locks = path_join(path_join(options_.cache, ".locks"), base_name(folder_));
     files().make_directories(locks);
     const auto lock = wait_for_lock(path_join(locks, entry.etag + ".lock"), entry.name, repo_.id);
     if (!exists(blob)) fetch_blob(listing, entry, blob);
+    remove_all(parts_of(blob));
   }
   files().make_directories(parent_path(link));
   std::string up = "../../";
   for (const char c : entry.name)
     if (c == '/') up += "../";
-  std::error_code error;
-  std::filesystem::create_symlink(up + "blobs/" + entry.etag, link, error);
-  if (error && !exists(link))
-    fail(ErrorKind::Io, "{}: cannot be made a link to its content: {}", link, error.message());
+  try {
+    link_to(up + "blobs/" + entry.etag, link);
+  } catch (const Error& e) {
+    if (exists(link)) return;  // another process has made it
+    throw Error(e.kind(),
+                fmt::format("{}\nhint: is there room, and has the file system of {} symbolic links? "
+                            "HF_HUB_CACHE names another folder",
+                            e.what(), options_.cache));
+  }
 }
 
 void HubCache::fetch_blob(const HubListing& listing, const HubEntry& entry, const std::string& blob) {
   files().make_directories(parent_path(blob));
-  const auto parts = blob + ".bora";  // a folder, which goes when the file is whole
+  const auto parts = parts_of(blob);
   if (entry.size > kToldFrom)
     log_info("fetching {} of {}, {}", entry.name, repo_.id, human_bytes(static_cast<double>(entry.size)));
   const auto url = fmt::format("{}{}/{}/resolve/{}/{}{}", options_.endpoint,
@@ -278,14 +314,19 @@ void HubCache::fetch_blob(const HubListing& listing, const HubEntry& entry, cons
   }
   files().rename(path, blob);
   files().sync_directory(parent_path(blob));
-  remove_all(parts);
 }
 
-// That all of something has come, which its folder does not show: other programs fetch single files.
+// What belongs to something, which its folder does not show: other programs fetch single files.
 std::string HubCache::note_path(const std::string& commit, const std::string& what) const {
   const bool plain = is_hub_word(what);
-  return path_join(path_join(folder_, "bora-whole"),
-                   fmt::format("{}-{}", commit, plain ? what : hash128(what).hex()));
+  return path_join(notes(), fmt::format("{}-{}", commit, plain ? what : hash128(what).hex()));
+}
+
+void HubCache::begin(const std::string& commit, const std::string& what,
+                     const std::vector<std::string>& names) const {
+  const auto path = begun_path(note_path(commit, what));
+  files().make_directories(parent_path(path));
+  write_atomically(path, Json(names).dump() + "\n");
 }
 
 void HubCache::note(const std::string& commit, const std::string& what,
@@ -293,24 +334,20 @@ void HubCache::note(const std::string& commit, const std::string& what,
   const auto path = note_path(commit, what);
   files().make_directories(parent_path(path));
   write_atomically(path, Json(names).dump() + "\n");
+  remove_all(begun_path(path));
   if (is_hub_commit(repo_.revision)) return;
-  const auto ref = path_join(path_join(folder_, "refs"), repo_.revision);
-  files().make_directories(parent_path(ref));
-  write_atomically(ref, commit);
+  files().make_directories(parent_path(ref()));
+  write_atomically(ref(), commit);
 }
 
 std::optional<std::vector<std::string>> HubCache::noted(const std::string& commit,
                                                         const std::string& what) const {
-  const auto path = note_path(commit, what);
-  if (!exists(path)) return std::nullopt;
-  const auto json = Json::parse(read_text(path), nullptr, /*allow_exceptions=*/false);
-  if (!json.is_array()) return std::nullopt;
-  std::vector<std::string> names;
-  for (const auto& name : json) {
-    if (!name.is_string() || !is_plain_path(name.get<std::string>())) return std::nullopt;
-    names.push_back(name.get<std::string>());
-  }
-  return names;
+  return names_in(note_path(commit, what));
+}
+
+std::optional<std::vector<std::string>> HubCache::begun(const std::string& commit,
+                                                        const std::string& what) const {
+  return names_in(begun_path(note_path(commit, what)));
 }
 
 std::vector<std::string> HubCache::missing(const std::string& commit,

@@ -43,16 +43,23 @@ class HubCache {
   /// The same, or what the cache says that a branch is.
   std::optional<std::string> known_commit() const;
 
+  /// The file that says which commit a branch is, and the folder of what is noted below.
+  std::string ref() const;
+  std::string notes() const;
+
   /// The folder of a commit's files.
   std::string snapshot(const std::string& commit) const;
-  /// Fetches those of these files that are not there.
+  /// Fetches those of these files that are not there. Then a loss of power takes none of them.
   void fetch(const HubListing& listing, const std::vector<std::string>& names);
 
-  /// Notes that these files of a commit, which are all that `what` asks for, have come, and that the revision is
-  /// this commit.
+  /// Notes, before they are fetched, that these files of a commit are all that `what` asks for: whoever finds one
+  /// missing knows that it is.
+  void begin(const std::string& commit, const std::string& what, const std::vector<std::string>& names) const;
+  /// Notes that they have come, and that the revision is this commit.
   void note(const std::string& commit, const std::string& what, const std::vector<std::string>& names) const;
   /// What was noted, whether it is still there or not.
   std::optional<std::vector<std::string>> noted(const std::string& commit, const std::string& what) const;
+  std::optional<std::vector<std::string>> begun(const std::string& commit, const std::string& what) const;
   /// Those of these names that the folder of a commit lacks.
   std::vector<std::string> missing(const std::string& commit, const std::vector<std::string>& names) const;
 
@@ -61,6 +68,7 @@ class HubCache {
   std::string get_once(const std::string& url, const std::string& shown) const;
   void fetch_file(const HubListing& listing, const HubEntry& entry);
   void fetch_blob(const HubListing& listing, const HubEntry& entry, const std::string& blob);
+  void sync_names(const std::string& commit, const std::vector<std::string>& names) const;
   std::string note_path(const std::string& commit, const std::string& what) const;
 
   HubKind kind_;

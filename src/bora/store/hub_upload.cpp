@@ -61,10 +61,12 @@ struct Answer {
 
   bool good() const { return status >= 200 && status < 300; }
   bool may_pass() const { return status >= 500 || status == 408 || status == 429; }
-  // What the server says of an error.
-  std::string words() const {
+  // What the server says of an error. It may say back the token that it was sent.
+  std::string words(const std::string& token) const {
     const auto json = Json::parse(body, nullptr, /*allow_exceptions=*/false);
-    const auto text = json.is_object() && json.contains("error") ? json["error"].dump() : body;
+    auto text = json.is_object() && json.contains("error") ? json["error"].dump() : body;
+    for (std::size_t at = 0; !token.empty() && (at = text.find(token, at)) != text.npos;)
+      text.replace(at, token.size(), kLeftOut);
     return redact(text.substr(0, 300));
   }
 };
@@ -310,9 +312,10 @@ class Uploader {
       fail(ErrorKind::NotFound,
            "{}: the hub does not let this token write there ({}; it says {}: {})\n"
            "hint: a token with the right to write, in HF_TOKEN; the owner is a user or an organization of it",
-           upload_.repo.id, what, answer.status, answer.words());
+           upload_.repo.id, what, answer.status, answer.words(options_.token));
     fail(answer.may_pass() ? ErrorKind::Io : ErrorKind::Unsupported,
-         "{}: the hub refuses {} and says {}: {}{}", upload_.repo.id, what, answer.status, answer.words(),
+         "{}: the hub refuses {} and says {}: {}{}", upload_.repo.id, what, answer.status,
+         answer.words(options_.token),
          answer.may_pass() ? "\nhint: run it again; large files that have arrived are not sent again" : "");
   }
 
@@ -365,7 +368,9 @@ std::string describe(const HubUpload& upload, const HubOptions& options) {
 
 void require_upload(const HubRepo& repo, const HubOptions& options) {
   if (options.offline)
-    fail(ErrorKind::Config, "{}: HF_HUB_OFFLINE is set, and an upload needs the hub", repo.id);
+    fail(ErrorKind::Config,
+         "{}: HF_HUB_OFFLINE is set, and an upload needs the hub\nhint: unset it, or export without --push",
+         repo.id);
   if (options.token.empty())
     fail(
         ErrorKind::Config,

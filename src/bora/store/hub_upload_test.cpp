@@ -78,7 +78,7 @@ class Hub {
     targets.push_back(target);
     if (request.find("Authorization: Bearer secret\r\n") != request.npos) with_token.push_back(target);
     const auto fail = fails.extract(target);
-    return fail.empty() ? "" : answer(fail.mapped(), R"({"error": "not now"})");
+    return fail.empty() ? "" : answer(fail.mapped(), R"({"error": "not now, secret"})");
   }
 
   std::string asked(const std::string& request) {
@@ -203,7 +203,8 @@ TEST(HubUpload, TriesAgainAndSendsNothingTwice) {
   Hub hub;
   const auto oid = sha256(read_text(hub.path("model.safetensors")));
   hub.fails = {{"/" + oid, 503}, {"/api/models/me/tiny/commit/main", 400}};
-  EXPECT_THAT(hub.refusal(), HasSubstr("me/tiny: the hub refuses the commit and says 400: \"not now\""));
+  EXPECT_THAT(hub.refusal(),
+              HasSubstr("me/tiny: the hub refuses the commit and says 400: \"not now, <redacted>\""));
   EXPECT_TRUE(hub.committed.empty());
   const auto again = hub.run();
   EXPECT_EQ(again.sent, 0U) << "the large file is there";
@@ -232,9 +233,9 @@ TEST(HubUpload, LeavesOutWhatTheRepositoryIgnores) {
 TEST(HubUpload, SaysWhatIsWrong) {
   Hub hub;
   hub.fails = {{"/api/repos/create", 403}, {"/api/models/me/tiny/preupload/main", 403}};
-  EXPECT_THAT(hub.refusal(),
-              AllOf(HasSubstr("me/tiny: the hub does not let this token write there"),
-                    HasSubstr("403: \"not now\""), HasSubstr("HF_TOKEN"), Not(HasSubstr("secret"))));
+  EXPECT_THAT(hub.refusal(), AllOf(HasSubstr("me/tiny: the hub does not let this token write there"),
+                                   HasSubstr("403: \"not now, <redacted>\""), HasSubstr("HF_TOKEN"),
+                                   Not(HasSubstr("secret"))));
   hub.transfer = "xet";
   EXPECT_THAT(hub.refusal(),
               AllOf(HasSubstr("takes model.safetensors by \"xet\" alone"), HasSubstr("hf upload me/tiny")));

@@ -8,6 +8,7 @@
 #include "bora/base/error.h"
 #include "bora/base/file.h"
 #include "bora/base/json.h"
+#include "bora/base/seal.h"
 
 namespace bora::store {
 namespace {
@@ -161,6 +162,7 @@ std::optional<std::string> text_of(const std::string& name) {
 std::optional<Ledger> read_ledger_file(const std::string& name) {
   const auto text = text_of(name);
   if (!text) return {};
+  if (seal_of(*text) == Seal::Broken) contradicts(name, "its own hash does not fit; the ledger is damaged");
   const Json json = parse_json(*text, name);
   const auto format = json_get<std::string>(json, "format", name);
   if (format != kFormat)
@@ -213,7 +215,7 @@ std::optional<Ledger> read_ledger(const std::string& directory) {
 }
 
 void write_ledger(const std::string& directory, const Ledger& ledger) {
-  write_atomically(ledger_path(directory), to_json(ledger).dump(1) + "\n");
+  write_atomically(ledger_path(directory), sealed(to_json(ledger).dump(1), 1));
 }
 
 std::string part_ledger_path(const std::string& directory, int worker) {
@@ -221,7 +223,7 @@ std::string part_ledger_path(const std::string& directory, int worker) {
 }
 
 void write_part_ledger(const std::string& directory, int worker, const Ledger& ledger) {
-  write_atomically(part_ledger_path(directory, worker), to_json(ledger).dump(1) + "\n");
+  write_atomically(part_ledger_path(directory, worker), sealed(to_json(ledger).dump(1), 1));
 }
 
 bool is_part_ledger(std::string_view name) { return name.starts_with(kPart) && name.ends_with(kJson); }

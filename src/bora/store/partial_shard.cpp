@@ -7,11 +7,14 @@
 //     "documents": n, "tokens": n, "bytes": n,  before it; the shard's files are cut to them
 //     "source_hash": hash                      of the raw bytes read by then: XXH3-128, 32 hex digits
 //   }
+//
+// It is sealed (base/seal.h); a damaged one counts as none, and the shard begins anew.
 #include "bora/store/partial_shard.h"
 
 #include "bora/base/error.h"
 #include "bora/base/file.h"
 #include "bora/base/json.h"
+#include "bora/base/seal.h"
 
 namespace bora::store {
 namespace {
@@ -24,7 +27,9 @@ std::string path_of(const std::string& directory, std::int64_t shard) {
 }
 
 PartialShard parse(const std::string& name) {
-  const Json json = parse_json(read_text(name), name);
+  const std::string text = read_text(name);
+  if (seal_of(text) != Seal::Fits) fail(ErrorKind::Corruption, "{}: its own hash does not fit", name);
+  const Json json = parse_json(text, name);
   const auto number = [&](std::string_view key) {
     const auto n = json_get<std::int64_t>(json, key, name);
     if (n < 0) fail(ErrorKind::Corruption, "{}: {} is {}", name, key, n);
@@ -62,7 +67,7 @@ void write_partial_shard(const std::string& directory, std::int64_t shard, const
                   {"tokens", partial.counts.tokens},
                   {"bytes", partial.counts.bytes},
                   {"source_hash", partial.source.hex()}};
-  write_atomically(path_of(directory, shard), json.dump(1) + "\n");
+  write_atomically(path_of(directory, shard), sealed(json.dump(1), 1));
 }
 
 void remove_partial_shard(const std::string& directory, std::int64_t shard) {

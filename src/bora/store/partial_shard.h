@@ -18,6 +18,7 @@ struct PartialShard {
   std::int64_t pieces = 0;   ///< of that segment that are done
   TokenCounts counts;        ///< of all done
   Hash128 source;            ///< of the raw bytes that were read until then
+  bool operator==(const PartialShard&) const = default;
 };
 
 /// Nothing if there is none, or if it cannot be read: then the shard begins anew.

@@ -9,6 +9,7 @@
 
 #include "bora/base/error.h"
 #include "bora/base/file.h"
+#include "bora/base/temporary_file.h"
 #include "bora/store/token_cache.h"
 
 namespace bora::store {
@@ -37,14 +38,11 @@ void for_each_piece(const TokenCache& cache, std::int64_t begin, std::int64_t en
 /// A file under a temporary name until it is complete.
 class NewFile {
  public:
-  explicit NewFile(std::string path) : path_(std::move(path)), file_(files().create(path_ + ".tmp")) {}
+  explicit NewFile(std::string path)
+      : path_(std::move(path)), temporary_(temporary_beside(path_)), file_(files().create(temporary_)) {}
 
   ~NewFile() {
-    if (!file_) return;
-    try {  // something failed on the way: leave nothing half-written
-      files().remove(path_ + ".tmp");
-    } catch (const Error&) {
-    }
+    if (file_) remove_unfinished(temporary_);  // something failed on the way: leave nothing half-written
   }
   NewFile(NewFile&&) = default;
   NewFile& operator=(NewFile&&) = delete;
@@ -65,7 +63,7 @@ class NewFile {
     flush();
     file_->sync();
     file_->close();
-    files().rename(path_ + ".tmp", path_);
+    files().rename(temporary_, path_);
     file_.reset();
     files().sync_directory(parent_path(path_));
     return path_;
@@ -78,7 +76,7 @@ class NewFile {
     buffer_.clear();
   }
 
-  std::string path_, buffer_;
+  std::string path_, temporary_, buffer_;
   std::unique_ptr<WriteFile> file_;
   std::uint64_t size_ = 0;
 };

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#pragma once
+#include <string>
+
+namespace bora {
+
+/// A name in the folder of `path` for what becomes `path` when it is whole: ".NAME.PID.N.tmp", which is another
+/// one for each call and each process of a machine.
+std::string temporary_beside(const std::string& path);
+
+/// For what is begun and will not be finished: the error that led there is the one to report.
+void remove_unfinished(const std::string& path) noexcept;
+
+}  // namespace bora
