@@ -4,10 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 
 #include "bora/base/error.h"
 #include "bora/base/file.h"
+#include "bora/models/add_model.h"
 #include "bora/run/gguf_export.h"
 #include "bora/run/models.h"
 
@@ -151,6 +153,21 @@ TEST(Gguf, Experts) {
   EXPECT_EQ(number<std::uint32_t>(bytes, after(bytes, "llama.expert_used_count") + 4), 2U);
 }
 
+// llama.cpp wants all queries, then all keys, then all values.
+TEST(Gguf, PartsOfHeads) {
+  const auto model = load_model(folder("tiny-gpt-neox"));
+  const auto bytes = written(*model);
+  const auto shape = model->shape();
+  const auto heads = static_cast<std::size_t>(shape.heads), head = static_cast<std::size_t>(shape.head_dim);
+  const auto ours = parameter(*model, "layers.1.attention.query_key_value.bias").array->to_vector<float>();
+  const auto theirs = tensor(bytes, "blk.1.attn_qkv.bias", data_of(bytes, "output.weight"));
+  ASSERT_EQ(ours.size(), 3 * heads * head);
+  for (std::size_t i = 0; i < ours.size(); ++i) {
+    const auto of_head = i / (3 * head), part = i / head % 3, at = i % head;
+    EXPECT_EQ(theirs[(part * heads + of_head) * head + at], ours[i]) << i;
+  }
+}
+
 // Gemma multiplies by 1 + weight, which is what stands in the file.
 TEST(Gguf, NormsWithOneAdded) {
   const auto model = load_model(folder("tiny-gemma"));
@@ -180,17 +197,44 @@ TEST(Gguf, RefusesWhatIsComputedOtherwise) {
         std::pair("tiny-olmoe", "clip_qkv is 1.2, but llama.cpp computes null alone"),
         std::pair("tiny-smollm3", "use_sliding_window is true, but llama.cpp computes false alone"),
         std::pair("tiny-qwen2", "use_sliding_window is true, but llama.cpp computes false alone"),
+        std::pair("tiny-olmo3",
+                  R"(layer_types is ["sliding_attention","full_attention"], but llama.cpp computes )"
+                  R"(["sliding_attention","sliding_attention"] alone)"),
         std::pair("tiny-mistral", "but llama.cpp has no windows in models of type mistral"),
-        std::pair("tiny-phi3", "models of type phi3 are not written")}) {
+        std::pair("tiny-mpt", "softmax_scale is 0.6, but llama.cpp computes 0.5 alone"),
+        std::pair("tiny-phi3", "but llama.cpp has no windows in models of type phi3"),
+        std::pair("tiny-gptj", "models of type gptj are not written")}) {
     auto model = load_model(folder(name));
     EXPECT_THAT(error_of(*model), HasSubstr(words)) << name;
   }
 }
 
+TEST(Gguf, RefusesScalingsThatAreComputedOtherwise) {
+  const auto with = [](const Json& scaling) {
+    auto json = parse_json(read_text(folder("tiny-llama-tied") + "/config.json"), "config.json");
+    json["rope_scaling"] = scaling;
+    const auto config = models::model_config_from_hf(json, "config.json");
+    const auto model = models::make_model(*config, models::vocab_size_from_hf(json, "config.json"), Key{});
+    return error_of(*model);
+  };
+  Json yarn = {{"rope_type", "yarn"}, {"factor", 4.0}, {"original_max_position_embeddings", 16}};
+  EXPECT_EQ(with(yarn), "no error");
+  yarn["attention_factor"] = 0.1 * std::log(4.0) + 1;
+  EXPECT_EQ(with(yarn), "no error");
+  yarn["attention_factor"] = 1.25;
+  EXPECT_THAT(with(yarn),
+              HasSubstr("attention_factor is 1.25, but llama.cpp computes 0.1 ln(factor) + 1 = "));
+  yarn.erase("attention_factor");
+  yarn["truncate"] = false;
+  EXPECT_THAT(with(yarn), HasSubstr("truncate is false, but llama.cpp computes true alone"));
+  EXPECT_THAT(
+      with({{"rope_type", "dynamic"}, {"factor", 2.0}, {"original_max_position_embeddings", 40}}),
+      HasSubstr("rope_scaling of type dynamic is not written here; linear is, yarn in models of type "));
+}
+
 TEST(Gguf, RefusesByName) {
-  auto model = load_model(folder("tiny-mpt"));
-  EXPECT_THAT(error_of(*model),
-              HasSubstr("models of type mpt are not written; gpt2, llama, mistral, mixtral, qwen2, qwen3, "));
+  auto model = load_model(folder("tiny-gpt-oss"));
+  EXPECT_THAT(error_of(*model), HasSubstr("models of type gpt_oss are not written; gpt2, gpt_neox, mpt, "));
   model = load_model(folder("tiny-llama-tied"));
   EXPECT_THAT(
       error_of(*model, small(R"({"type":"Whitespace"})")),

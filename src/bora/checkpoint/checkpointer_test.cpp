@@ -256,6 +256,20 @@ TEST(RunLock, ASecondProcessIsRefusedByName) {
   EXPECT_EQ(error_of([&] { RunLock second(folder / "run"); }), "no error");
 }
 
+TEST(RunLock, AStartThatFailsLeavesNoRun) {
+  Folder folder;
+  { const RunLock lock(folder / "runs/new"); }
+  EXPECT_FALSE(exists(folder / "runs/new"));
+  {
+    const RunLock lock(folder / "runs/new");
+    write_file(folder / "runs/new/run.json", "{}");
+  }
+  EXPECT_THAT(files().list(folder / "runs/new"), testing::ElementsAre(".lock", "run.json"));
+  files().make_directories(folder / "runs/there");
+  { const RunLock lock(folder / "runs/there"); }
+  EXPECT_TRUE(exists(folder / "runs/there")) << "it was there before";
+}
+
 TEST(RunLock, AHolderThatHasNotWrittenItsNameYet) {
   Folder folder;
   const RunLock first(folder.path());

@@ -20,6 +20,7 @@
 #include <span>
 
 #include "bora/base/error.h"
+#include "bora/base/temporary_file.h"
 #include "bora/checkpoint/convert.h"
 
 namespace bora::checkpoint {
@@ -178,7 +179,7 @@ GgufType parse_gguf_type(const std::string& word) {
 
 void write_gguf(const std::string& path, const GgufContent& content) {
   check(path, content);
-  const auto temporary = path + ".tmp";
+  const auto temporary = temporary_beside(path);
   try {
     auto file = files().create(temporary);
     file->write(as_bytes(header(content)));
@@ -187,10 +188,7 @@ void write_gguf(const std::string& path, const GgufContent& content) {
     file->close();
     files().rename(temporary, path);
   } catch (...) {
-    try {
-      files().remove(temporary);
-    } catch (const std::exception&) {  // the first error is the one to report
-    }
+    remove_unfinished(temporary);
     throw;
   }
   files().sync_directory(parent_path(path));

@@ -7,7 +7,9 @@
 #include <cstring>
 
 #include "bora/base/error.h"
+#include "bora/base/test_faults.h"
 #include "bora/checkpoint/convert.h"
+#include "bora/checkpoint/test_files.h"
 
 namespace bora::checkpoint {
 namespace {
@@ -83,13 +85,38 @@ TEST(GgufWriter, StoresOddRowsAsTheyAre) {
   EXPECT_EQ(at<float>(bytes, bytes.size() - 32), 1.0F);
 }
 
+TEST(GgufWriter, IsOldOrNewWhateverFails) {
+  test::Folder folder;
+  bora::test::expect_old_or_new_whatever_fails(folder.path(), [&](bool fresh) {
+    write_gguf(
+        folder / "m.gguf",
+        {{{"a.b", 7U}}, {tensor("t", GgufType::f32, {64}, std::vector<float>(64, fresh ? 2.0F : 1.0F))}});
+  });
+}
+
+// Two exports of one name at once: the one that ends last is there, whole.
+TEST(GgufWriter, TwoAtOnceDoNotShareATemporaryFile) {
+  const auto folder = testing::TempDir() + "bora_gguf_twice";
+  const auto file = folder + "/m.gguf";
+  remove_all(folder);
+  files().make_directories(folder);
+  const auto inner = tensor("t", GgufType::f32, {2}, {3, 4});
+  write_gguf(file, {{}, {{"t", GgufType::f32, {2}, [&] {
+                            write_gguf(file, {{}, {inner}});  // begins and ends while the other is at work
+                            return std::vector<float>{1, 2};
+                          }}}});
+  const auto bytes = read_text(file);
+  EXPECT_EQ(at<float>(bytes, bytes.size() - 32), 1.0F);
+  EXPECT_EQ(files().list(folder), std::vector<std::string>{"m.gguf"});
+  remove_all(folder);
+}
+
 TEST(GgufWriter, Errors) {
   const auto t = tensor("t", GgufType::f32, {2}, {1, 2});
   EXPECT_EQ(error_of({{}, {t, t}}), path() + ": two tensors t");
   EXPECT_EQ(error_of({{{"a", 1U}, {"a", 2U}}, {}}), path() + ": two values of a");
   EXPECT_EQ(error_of({{}, {tensor("t", GgufType::f32, {3}, {1, 2})}}),
             path() + ": tensor t: its source gave 2 values instead of 3");
-  EXPECT_FALSE(exists(path() + ".tmp")) << "what was begun is removed";
   try {
     parse_gguf_type("q4_0");
     FAIL();

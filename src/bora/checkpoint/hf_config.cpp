@@ -29,6 +29,10 @@ Json text_model(const Json& whole) {
 Json read_hf_config(const std::string& directory) {
   auto path = path_join(directory, "config.json");
   if (!exists(path) && mesh_checkpoint(directory)) return mesh_config(directory);
+  if (!exists(directory))
+    fail(ErrorKind::NotFound,
+         "{} does not exist\nhint: give the directory of a model, with its config.json and model.safetensors",
+         directory);
   if (!exists(path)) {
     fail(ErrorKind::NotFound,
          "{} has no config.json\nhint: a model directory holds config.json and model.safetensors", directory);

@@ -11,23 +11,19 @@
 #include "bora/base/clock.h"
 #include "bora/base/error.h"
 #include "bora/base/json.h"
+#include "bora/base/seal.h"
 #include "bora/base/text.h"
 
-// manifest = body seal
-// body     = a JSON object without its last member and closing brace:
+// manifest = a sealed JSON object (base/seal.h):
 //            {"format": "bora checkpoint", "version", "step", "lanes", "mesh", "config_hash", "temporary",
-//            "time",
-//             "time_text", "block_size", "files": [{"name", "size", "xxh3_128", "blocks": [hash, ...]}, ...]
-// seal     = ",\n  \"hash\": \"" 32 hexadecimal digits "\"\n}\n"      XXH3-128 of body
+//             "time", "time_text", "block_size",
+//             "files": [{"name", "size", "xxh3_128", "blocks": [hash, ...]}, ...]}
 
 namespace bora::checkpoint {
 namespace {
 
 constexpr std::string_view kFormat = "bora checkpoint";
-constexpr std::string_view kSealBegin = ",\n  \"hash\": \"";
-constexpr std::string_view kSealEnd = "\"\n}\n";
 constexpr double kYear9999 = 253402300799;
-constexpr std::size_t kSealSize = kSealBegin.size() + 32 + kSealEnd.size();
 
 std::optional<Hash128> parse_hash(std::string_view text) {
   if (text.size() != 32) return std::nullopt;
@@ -39,10 +35,6 @@ std::optional<Hash128> parse_hash(std::string_view text) {
   }
   const Hash128 hash{half[0], half[1]};
   return hash.hex() == text ? std::optional(hash) : std::nullopt;  // lower case only
-}
-
-std::string seal(std::string_view body) {
-  return fmt::format("{}{}{}", kSealBegin, hash128(body).hex(), kSealEnd);
 }
 
 Hash128 read_hash(const Json& value, std::string_view path) {
@@ -93,16 +85,12 @@ std::string manifest_text(const Manifest& m) {
                   {"lanes", m.lanes},         {"mesh", m.mesh},           {"config_hash", m.config_hash},
                   {"temporary", m.temporary}, {"time", m.time},           {"time_text", iso_time(m.time)},
                   {"block_size", kHashChunk}, {"files", std::move(files)}};
-  std::string body = json.dump(2);
-  body.resize(body.size() - 2);  // "\n}"
-  return body + seal(body);
+  return sealed(json.dump(2), 2);
 }
 
 Manifest parse_manifest(std::string_view text, std::string_view path) {
-  const std::string_view body = text.substr(0, text.size() < kSealSize ? 0 : text.size() - kSealSize);
-  if (text.substr(body.size()) != seal(body)) {
+  if (seal_of(text) != Seal::Fits)
     fail(ErrorKind::Corruption, "{}: its own hash does not fit; the manifest is damaged", path);
-  }
   const Json json = parse_json(text, path);
   Manifest m;
   m.version = json_get<std::int64_t>(json, "version", path);

@@ -24,17 +24,42 @@ std::string holder_of(const std::string& path) {
   return "another process";
 }
 
+// The lock of a directory that was made for it, which goes with it if nothing else has come: a start that failed
+// leaves no run.
+class NewDirectory final : public FileLock {
+ public:
+  NewDirectory(std::unique_ptr<FileLock> lock, std::string directory)
+      : lock_(std::move(lock)), directory_(std::move(directory)) {}
+  ~NewDirectory() override {
+    try {
+      const auto names = files().list(directory_);
+      if (names.size() != 1 || names.front() != kName) return;
+      files().remove(path_join(directory_, kName));
+      files().remove(directory_);
+    } catch (const std::exception&) {  // then it stays
+    }
+  }
+
+  static constexpr const char* kName = ".lock";
+
+ private:
+  std::unique_ptr<FileLock> lock_;
+  std::string directory_;
+};
+
 }  // namespace
 
 RunLock::RunLock(const std::string& run_directory) : run_directory_(run_directory) {
+  const bool is_new = !exists(run_directory);
   files().make_directories(run_directory);
-  const std::string path = path_join(run_directory, ".lock");
+  const std::string path = path_join(run_directory, NewDirectory::kName);
   lock_ = files().try_lock(path);
   if (!lock_) {
     fail(ErrorKind::Io,
          "{}: in use by {}\nhint: wait until it ends, stop it, or choose another run id (trainer.id)",
          run_directory, holder_of(path));
   }
+  if (is_new) lock_ = std::make_unique<NewDirectory>(std::move(lock_), run_directory);
   const auto file = files().create(path);  // the same file, which stays locked
   file->write(as_bytes(fmt::format("process {} on {} since {}\n", ::getpid(),
                                    env::hostname().value_or("unknown host"), iso_time(wall_seconds()))));

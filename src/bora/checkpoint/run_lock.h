@@ -9,8 +9,8 @@
 namespace bora::checkpoint {
 
 /// The right to write into a run directory, held by one process at a time: an advisory lock on its file
-/// `.lock`, which the system releases when the process ends, however it ends. Creates the directory. The file
-/// tells who holds it.
+/// `.lock`, which the system releases when the process ends, however it ends. Creates the directory, and removes
+/// one that it created if nothing else is in it at the end. The file tells who holds it.
 class RunLock {
  public:
   /// Io error naming the holder's process and host if another process has it.

@@ -6,19 +6,16 @@
 
 #include <algorithm>
 #include <cstring>
-#include <set>
 
 #include "bora/base/error.h"
-#include "bora/base/json.h"
 #include "bora/base/lfs_pointer.h"
 #include "bora/base/map_guard.h"
 #include "bora/base/text.h"
 #include "bora/checkpoint/convert.h"
+#include "bora/checkpoint/weight_index.h"
 
 namespace bora::checkpoint {
 namespace {
-
-constexpr std::uint64_t kMaxIndexBytes = 100'000'000;
 
 std::uint64_t little_endian(std::span<const std::byte, 8> bytes) {
   std::uint64_t value = 0;
@@ -59,17 +56,6 @@ std::uint64_t header_size(std::span<const std::byte> start, std::uint64_t size, 
   fail(ErrorKind::NotFound, "{}: no tensor {}{}", path, name, did_you_mean(name, names));
 }
 
-// Only a bare name is accepted: no separators, no "..", nothing that the file system could read otherwise.
-void check_shard_name(const std::string& shard, const std::string& tensor, const std::string& index) {
-  const bool bare = !shard.empty() && shard != "." && shard != ".." && shard.size() <= 255 &&
-                    shard.find_first_of(std::string_view("/\\\0:", 4)) == std::string::npos;
-  if (!bare || !shard.ends_with(".safetensors")) {
-    fail(ErrorKind::Corruption,
-         "{}: weight_map: {} is said to be in {}, which is not the plain name of a .safetensors file", index,
-         tensor, Json(shard.substr(0, 300)).dump(-1, ' ', false, Json::error_handler_t::replace));
-  }
-}
-
 }  // namespace
 
 SafetensorsFile::SafetensorsFile(const std::string& path) : path_(path), file_(bora::files().open(path)) {
@@ -103,7 +89,8 @@ void SafetensorsFile::read_floats(const StoredTensor& tensor, std::span<float> o
   const std::string who = fmt::format("{}: tensor {}", path_, tensor.name);
   const auto dtype = core_type(tensor.type);
   if (!dtype || !core::is_floating(*dtype)) {
-    fail(ErrorKind::Unsupported, "{} is {}; only F64, F32, BF16 and F16 can be read as floats", who,
+    fail(ErrorKind::Unsupported,
+         "{} is {}; only F64, F32, BF16 and F16 can be read as floats\nhint: store it as one of these", who,
          name(tensor.type));
   }
   read_mapped([&] { to_floats(*dtype, bytes(tensor), out, who); });
@@ -145,48 +132,9 @@ SafetensorsModel::SafetensorsModel(const std::string& path) : path_(path) {
   for (const auto& tensor : files_[0]->tensors()) where_.emplace(tensor.name, files_[0].get());
 }
 
-namespace {
-
-// Of all shards at once: half of a model is of no use.
-void require_shards(const Json& weight_map, const std::string& path) {
-  std::map<std::string, std::vector<std::string>> missing;  // tensors by shard
-  std::set<std::string> seen;
-  for (const auto& [tensor, value] : weight_map.items()) {
-    if (!value.is_string())
-      fail(ErrorKind::Corruption, "{}: weight_map: {} should be a file name", path, tensor);
-    const auto shard = value.get<std::string>();
-    if (seen.insert(shard).second) {
-      check_shard_name(shard, tensor, path);
-      if (!exists(path_join(parent_path(path), shard))) missing[shard] = {};
-    }
-    if (const auto at = missing.find(shard); at != missing.end()) at->second.push_back(tensor);
-  }
-  if (missing.empty()) return;
-  std::string lines;
-  for (const auto& [shard, tensors] : missing) {
-    const auto more = tensors.size() - 1;
-    lines += fmt::format("\n  {}, which holds {}{}", shard, tensors.front(),
-                         more > 0 ? fmt::format(" and {} more tensor{}", more, more > 1 ? "s" : "") : "");
-  }
-  fail(ErrorKind::NotFound, "{}: {} of {} shards {} not there:{}\nhint: fetch them into {}", path,
-       missing.size(), seen.size(), missing.size() > 1 ? "are" : "is", lines, parent_path(path));
-}
-
-}  // namespace
-
 void SafetensorsModel::open_index(const std::string& path) {
-  const auto info = bora::files().info(path);
-  if (info && info->size > kMaxIndexBytes) {
-    fail(ErrorKind::Corruption, "{}: {} bytes are too many for an index (limit {})", path, info->size,
-         kMaxIndexBytes);
-  }
-  const Json index = parse_json(read_text(path), path);
-  const auto map = index.is_object() ? index.find("weight_map") : index.end();
-  if (map == index.end() || !map->is_object()) fail(ErrorKind::Corruption, "{}: weight_map is missing", path);
-  require_shards(*map, path);
   std::map<std::string, const SafetensorsFile*> opened;
-  for (const auto& [tensor, value] : map->items()) {
-    const std::string shard = value.get<std::string>();
+  for (const auto& [tensor, shard] : read_weight_index(path)) {
     const SafetensorsFile*& file = opened[shard];
     if (file == nullptr) {
       files_.push_back(std::make_unique<SafetensorsFile>(path_join(parent_path(path), shard)));

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <limits>
 
+#include "bora/base/test_faults.h"
 #include "bora/checkpoint/convert.h"
 #include "bora/checkpoint/safetensors_writer.h"
 #include "bora/checkpoint/test_files.h"
@@ -44,6 +45,17 @@ std::vector<float> values(std::size_t n) {
   std::vector<float> out(n);
   for (std::size_t i = 0; i < n; ++i) out[i] = static_cast<float>(i) * 0.5f - 3;
   return out;
+}
+
+TEST(Safetensors, IsOldOrNewWhateverFails) {
+  Folder folder;
+  const auto a = values(64);
+  bora::test::expect_old_or_new_whatever_fails(folder.path(), [&](bool fresh) {
+    write_safetensors(folder / "m.safetensors",
+                      {tensor_of_floats(fresh ? "b" : "a", DType::f32, {8, 8}, a),
+                       tensor_of_floats("c", DType::bf16, {64}, a)},
+                      {{"format", "pt"}});
+  });
 }
 
 TEST(Safetensors, WritesAndReadsBack) {
@@ -229,8 +241,10 @@ TEST(Safetensors, ErrorsOfReading) {
   write_safetensors(path, {tensor_of_bytes("token_ids", DType::i64, {2}, std::as_bytes(std::span(ids)))});
   const SafetensorsFile file(path);
   EXPECT_EQ(error_of([&] { file.at("token_id"); }), path + ": no tensor token_id; did you mean `token_ids`?");
-  EXPECT_EQ(error_of([&] { file.floats("token_ids"); }),
-            path + ": tensor token_ids is I64; only F64, F32, BF16 and F16 can be read as floats");
+  EXPECT_EQ(
+      error_of([&] { file.floats("token_ids"); }),
+      path +
+          ": tensor token_ids is I64; only F64, F32, BF16 and F16 can be read as floats\nhint: store it as one of these");
   EXPECT_EQ(kind_of([&] { SafetensorsFile missing(folder / "none"); }), ErrorKind::NotFound);
 }
 

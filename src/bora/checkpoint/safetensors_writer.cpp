@@ -3,13 +3,13 @@
 #include "bora/checkpoint/safetensors_writer.h"
 
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 
 #include "bora/base/error.h"
 #include "bora/base/json.h"
+#include "bora/base/temporary_file.h"
 #include "bora/base/text.h"
 #include "bora/checkpoint/convert.h"
 
@@ -106,13 +106,6 @@ std::string index_text(const std::vector<std::pair<std::string, std::string>>& p
   return Json{{"metadata", {{"total_size", total}}}, {"weight_map", std::move(map)}}.dump(2) + "\n";
 }
 
-void remove_quietly(const std::string& path) noexcept {
-  try {
-    files().remove(path);
-  } catch (const std::exception&) {  // the first error is the one to report
-  }
-}
-
 void write_whole(WriteFile& file, std::string_view text) {
   file.write(as_bytes(text));
   file.sync();
@@ -172,8 +165,7 @@ void write_safetensors(const std::string& path, std::vector<TensorSource> tensor
     fail(ErrorKind::InvalidArgument, "{}: is no file that can be replaced\nhint: give the name of a new file",
          path);
   }
-  const std::string temporary =
-      path_join(parent_path(path), fmt::format(".{}.{}.tmp", base_name(path), ::getpid()));
+  const std::string temporary = temporary_beside(path);
   try {
     const auto file = files().create(temporary);
     write_safetensors(*file, path, std::move(tensors), std::move(metadata));
@@ -181,7 +173,7 @@ void write_safetensors(const std::string& path, std::vector<TensorSource> tensor
     file->close();
     files().rename(temporary, path);
   } catch (...) {
-    remove_quietly(temporary);
+    remove_unfinished(temporary);
     throw;
   }
   files().sync_directory(parent_path(path));

@@ -7,9 +7,9 @@
 #include <algorithm>
 
 #include "bora/base/error.h"
-#include "bora/base/text.h"
 #include "bora/run/adapters.h"
 #include "bora/run/gguf_families.h"
+#include "bora/run/gguf_places.h"
 #include "bora/run/models.h"
 #include "bora/run/no_export.h"
 
@@ -19,23 +19,6 @@ namespace {
 using checkpoint::GgufContent;
 using checkpoint::GgufTensor;
 using checkpoint::GgufType;
-
-// Hugging Face's name, without the number of an expert.
-std::string gguf_name(const GgufFamily& family, std::string name) {
-  constexpr std::string_view kExperts = ".experts.";
-  if (const auto at = name.find(kExperts); at != name.npos) {
-    const auto number = at + kExperts.size(), end = name.find('.', number);
-    if (end != name.npos && parse_int(name.substr(number, end - number)))
-      name.erase(number, end + 1 - number);
-  }
-  for (const auto& [from, to] : family.names)
-    if (const auto at = name.find(from); at != name.npos) name.replace(at, from.size(), to);
-  return name;
-}
-
-bool is_norm(const std::string& name) { return name.find("norm") != name.npos; }
-// Small, and their errors choose among experts.
-bool is_router(const std::string& name) { return name.find("ffn_gate_inp") != name.npos; }
 
 class Export {
  public:
@@ -53,7 +36,8 @@ class Export {
                               gguf_family_names()));
     GgufDraft out{std::string(family_->architecture)};
     out.put("general.architecture", out.architecture);
-    out.put("general.name", std::string(family_->type));
+    // Of a name with "phi3" in it, llama.cpp demands that its tokenizer have the token </s>.
+    out.put("general.name", std::string(family_->type == "phi3" ? "phi" : family_->type));
     out.put("general.file_type", type_ == GgufType::f32 ? 0U : type_ == GgufType::q8_0 ? 7U : 32U);
     if (type_ == GgufType::q8_0) out.put("general.quantization_version", 2U);
     family_->describe(config_, out);
@@ -64,20 +48,13 @@ class Export {
   }
 
  private:
-  bool turned(const std::string& name) const {
-    return family_->turns_neighbours &&
-           (name.find(".q_proj.") != name.npos || name.find(".k_proj.") != name.npos);
-  }
-
-  std::vector<float> rows_interleaved(std::vector<float> from, std::int64_t rows) const {
+  std::vector<float> in_order(const std::vector<float>& from, const GgufPlace& place) const {
     std::vector<float> to(from.size());
-    const auto head = gguf_head_dim(config_), half = head / 2;
-    const auto width = static_cast<std::int64_t>(from.size()) / rows;
-    for (std::int64_t row = 0; row < rows; ++row) {
-      const auto first = row / head * head, at = row % head;
-      const auto target = first + (at < half ? 2 * at : 2 * (at - half) + 1);
-      std::copy_n(from.begin() + row * width, width, to.begin() + target * width);
-    }
+    const auto heads = gguf_heads(config_), head = gguf_head_dim(config_), rows = place.shape.front();
+    const auto width = std::ssize(from) / rows;
+    for (std::int64_t row = 0; row < rows; ++row)
+      std::copy_n(from.begin() + row * width, width,
+                  to.begin() + gguf_row(place.rows, row, heads, head) * width);
     return to;
   }
 
@@ -102,32 +79,12 @@ class Export {
     return out;
   }
 
-  std::vector<std::int64_t> shape_of_all(std::size_t begin, std::size_t end) const {
-    const auto& p = parameters_[begin];
-    auto shape = checkpoint::hf_shape(p);
-    if (p.transposed) std::reverse(shape.begin(), shape.end());
-    for (auto i = begin + 1; i < end; ++i) shape.front() += checkpoint::hf_shape(parameters_[i]).front();
-    if (p.pieces > 1) shape.insert(shape.begin(), p.pieces);
-    return shape;
-  }
-
   void add_tensors(std::vector<GgufTensor>& out) {
-    for (std::size_t i = 0; i < parameters_.size();) {
-      const auto& p = parameters_[i];
-      std::size_t end = i + 1;
-      while (end < parameters_.size() && parameters_[end].name == p.name) ++end;
-      if (p.piece == 0) {
-        const auto name = gguf_name(*family_, p.name);
-        const auto shape = shape_of_all(i, end);
-        const bool stays = shape.size() == 1 || name == "position_embd.weight" || is_router(name);
-        const bool one_more = family_->adds_one && is_norm(name), turns = turned(p.name);
-        out.push_back({name, stays ? GgufType::f32 : type_, shape, [=, this] {
-                         auto values = values_of_all(i, end, one_more);
-                         return turns ? rows_interleaved(std::move(values), shape.front()) : values;
-                       }});
-      }
-      i = end;
-    }
+    for (const auto& place : gguf_places(*family_, parameters_))
+      out.push_back({place.name, place.stays_f32 ? GgufType::f32 : type_, place.shape, [=, this] {
+                       auto values = values_of_all(place.begin, place.end, place.one_more);
+                       return place.rows == GgufRows::same ? values : in_order(values, place);
+                     }});
   }
 
   Json config_;

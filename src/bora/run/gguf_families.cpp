@@ -9,6 +9,7 @@
 
 #include "bora/base/error.h"
 #include "bora/base/text.h"
+#include "bora/nn/rope_config.h"
 
 namespace bora::run {
 
@@ -23,6 +24,42 @@ std::int64_t gguf_head_dim(const Json& config) {
   if (config.contains("head_dim") && !config["head_dim"].is_null())
     return config["head_dim"].get<std::int64_t>();
   return config.at("hidden_size").get<std::int64_t>() / config.at("num_attention_heads").get<std::int64_t>();
+}
+
+std::int64_t gguf_heads(const Json& config) { return config.at("num_attention_heads").get<std::int64_t>(); }
+
+std::int64_t gguf_rotary_dim(const Json& config) {
+  const char* key = config.contains("rotary_pct") ? "rotary_pct" : "partial_rotary_factor";
+  return static_cast<std::int64_t>(static_cast<double>(gguf_head_dim(config)) * config.value(key, 1.0));
+}
+
+double gguf_longrope_scale(const Json& config) {
+  const auto given = config["rope_scaling"].value("attention_factor", Json());
+  if (!given.is_null()) return given.get<double>();
+  const auto original = config.at("original_max_position_embeddings").get<std::int64_t>();
+  return nn::longrope_scale(
+      config.at("max_position_embeddings").get<double>() / static_cast<double>(original), original);
+}
+
+std::vector<float> llama3_divisors(const Json& scaling, double theta, std::int64_t head) {
+  const double factor = scaling.at("factor").get<double>(), low = scaling.at("low_freq_factor").get<double>(),
+               high = scaling.at("high_freq_factor").get<double>(),
+               original = scaling.at("original_max_position_embeddings").get<double>();
+  std::vector<float> out;
+  for (std::int64_t i = 0; i < head; i += 2) {
+    const auto exponent = static_cast<double>(i) / static_cast<double>(head);
+    const double wave = 2 * std::numbers::pi * std::pow(theta, exponent);
+    const double smooth = (original / wave - low) / (high - low);
+    const bool is_short = wave<original / high, is_long = wave> original / low;
+    out.push_back(static_cast<float>(is_short ? 1 : is_long ? factor : 1 / ((1 - smooth) / factor + smooth)));
+  }
+  return out;
+}
+
+bool gguf_has_yarn(std::string_view architecture) {
+  for (const std::string_view begin : {"llama", "qwen", "olmo", "smollm3", "granite"})
+    if (architecture.starts_with(begin)) return true;
+  return false;
 }
 
 namespace {
@@ -75,6 +112,22 @@ const Names kGpt2 = {{"transformer.wte.", "token_embd."},
                      {".mlp.c_fc.", ".ffn_up."},
                      {".mlp.c_proj.", ".ffn_down."}};
 
+const Names kGptNeoX = {{"gpt_neox.embed_in.", "token_embd."},
+                        {"gpt_neox.final_layer_norm.", "output_norm."},
+                        {"embed_out.", "output."},
+                        {"gpt_neox.layers.", "blk."},
+                        {".input_layernorm.", ".attn_norm."},
+                        {".post_attention_layernorm.", ".ffn_norm."},
+                        {".attention.query_key_value.", ".attn_qkv."},
+                        {".attention.dense.", ".attn_output."},
+                        {".mlp.dense_h_to_4h.", ".ffn_up."},
+                        {".mlp.dense_4h_to_h.", ".ffn_down."}};
+const Names kMpt = {{"transformer.wte.", "token_embd."},  {"transformer.norm_f.", "output_norm."},
+                    {"transformer.blocks.", "blk."},      {".norm_1.", ".attn_norm."},
+                    {".norm_2.", ".ffn_norm."},           {".attn.Wqkv.", ".attn_qkv."},
+                    {".attn.out_proj.", ".attn_output."}, {".ffn.up_proj.", ".ffn_up."},
+                    {".ffn.down_proj.", ".ffn_down."}};
+
 // Those of a family first, then what it shares.
 Names with(Names own) {
   own.insert(own.end(), kDecoder.begin(), kDecoder.end());
@@ -84,6 +137,7 @@ Names with(Names own) {
 const Names kNormsAfter = with({{".post_attention_layernorm.", ".post_attention_norm."},
                                 {".pre_feedforward_layernorm.", ".ffn_norm."},
                                 {".post_feedforward_layernorm.", ".post_ffw_norm."}});
+const Names kPhi3 = with({{".self_attn.qkv_proj.", ".attn_qkv."}, {".mlp.gate_up_proj.", ".ffn_up."}});
 const Names kMixtral = with({{".block_sparse_moe.gate.", ".ffn_gate_inp."},
                              {".block_sparse_moe.experts.w1.", ".ffn_gate_exps."},
                              {".block_sparse_moe.experts.w3.", ".ffn_up_exps."},
@@ -117,23 +171,37 @@ void describe_gpt2(const Json& config, GgufDraft& out) {
   out.put_own("attention.layer_norm_epsilon", real(config, "layer_norm_epsilon"));
 }
 
-// Llama 3's scaling, as divisors of each frequency: short waves keep theirs, long ones are stretched by
-// `factor`, with a straight line between them.
-std::vector<float> llama3_divisors(const Json& scaling, double theta, std::int64_t head) {
-  const double factor = scaling.at("factor").get<double>(), low = scaling.at("low_freq_factor").get<double>(),
-               high = scaling.at("high_freq_factor").get<double>(),
-               original = scaling.at("original_max_position_embeddings").get<double>();
-  std::vector<float> out;
-  for (std::int64_t i = 0; i < head; i += 2) {
-    const auto exponent = static_cast<double>(i) / static_cast<double>(head);
-    const double wave = 2 * std::numbers::pi * std::pow(theta, exponent);
-    const double smooth = (original / wave - low) / (high - low);
-    const bool is_short = wave<original / high, is_long = wave> original / low;
-    out.push_back(static_cast<float>(is_short ? 1 : is_long ? factor : 1 / ((1 - smooth) / factor + smooth)));
-  }
-  return out;
+// llama.cpp has one GELU, that by tanh, and takes it for the exact one too.
+void require_gelu(const Json& config, const char* key) {
+  const auto given = config.at(key).get<std::string>();
+  if (given != "gelu" && given != "gelu_new") require(config, key, "gelu");
 }
 
+void put_factors(GgufDraft& out, const std::string& name, const std::vector<float>& factors) {
+  const auto size = std::ssize(factors);
+  out.content.tensors.push_back(
+      {name, checkpoint::GgufType::f32, {size}, [factors] { return std::vector<float>(factors); }});
+}
+
+// llama.cpp rounds the bounds outwards, and scales queries and keys by 0.1 ln(factor) + 1.
+void describe_yarn(const Json& scaling, GgufDraft& out) {
+  const auto factor = scaling.at("factor").get<double>();
+  for (const char* key : {"mscale", "mscale_all_dim"}) require(scaling, key, Json());
+  require(scaling, "truncate", true);
+  if (has(scaling, "attention_factor")) {
+    const auto given = scaling["attention_factor"].get<double>();
+    if (static_cast<float>(given) != static_cast<float>(0.1 * std::log(factor) + 1))
+      refuse_gguf(fmt::format("attention_factor is {}, but llama.cpp computes 0.1 ln(factor) + 1 = {} alone",
+                              given, 0.1 * std::log(factor) + 1));
+  }
+  out.put_own("rope.scaling.type", std::string("yarn"));
+  out.put_own("rope.scaling.factor", static_cast<float>(factor));
+  out.put_own("rope.scaling.original_context_length", whole(scaling, "original_max_position_embeddings"));
+  out.put_own("rope.scaling.yarn_beta_fast", real(scaling, "beta_fast"));
+  out.put_own("rope.scaling.yarn_beta_slow", real(scaling, "beta_slow"));
+}
+
+// `head`: elements of a head that turn.
 void describe_rope(const Json& config, GgufDraft& out, std::int64_t head) {
   out.put_own("rope.dimension_count", static_cast<std::uint32_t>(head));
   out.put_own("rope.freq_base", real(config, "rope_theta"));
@@ -144,15 +212,21 @@ void describe_rope(const Json& config, GgufDraft& out, std::int64_t head) {
   if (type == "linear") {
     out.put_own("rope.scaling.type", std::string("linear"));
     out.put_own("rope.scaling.factor", real(scaling, "factor"));
+  } else if (type == "yarn" && gguf_has_yarn(out.architecture)) {
+    describe_yarn(scaling, out);
   } else if (type == "llama3" && out.architecture == "llama") {
-    const auto divisors = llama3_divisors(scaling, config.at("rope_theta").get<double>(), head);
-    out.content.tensors.push_back(
-        {"rope_freqs.weight", checkpoint::GgufType::f32, {std::ssize(divisors)}, [divisors] {
-           return std::vector<float>(divisors);
-         }});
+    put_factors(out, "rope_freqs.weight",
+                llama3_divisors(scaling, config.at("rope_theta").get<double>(), head));
+  } else if (type == "longrope" && out.architecture == "phi3") {
+    out.put_own("rope.scaling.original_context_length", whole(config, "original_max_position_embeddings"));
+    out.put_own("rope.scaling.attn_factor", static_cast<float>(gguf_longrope_scale(config)));
+    put_factors(out, "rope_factors_long.weight", scaling.at("long_factor").get<std::vector<float>>());
+    put_factors(out, "rope_factors_short.weight", scaling.at("short_factor").get<std::vector<float>>());
   } else {
-    refuse_gguf("rope_scaling of type " + type +
-                " is not written; linear is, and llama3 in models of type llama");
+    refuse_gguf(
+        "rope_scaling of type " + type +
+        " is not written here; linear is, yarn in models of type llama, mistral, mixtral, qwen, olmo, smollm3 "
+        "and granite, llama3 in those of type llama, and longrope in those of type phi3");
   }
 }
 
@@ -168,7 +242,31 @@ void describe_decoder(const Json& config, GgufDraft& out, const char* activation
   const auto head = gguf_head_dim(config);
   out.put_own("attention.key_length", static_cast<std::uint32_t>(head));
   out.put_own("attention.value_length", static_cast<std::uint32_t>(head));
-  describe_rope(config, out, head);
+  describe_rope(config, out, gguf_rotary_dim(config));
+}
+
+void describe_gpt_neox(const Json& config, GgufDraft& out) {
+  require_gelu(config, "hidden_act");
+  require(config, "attention_bias", true);
+  require(config, "tie_word_embeddings", false);
+  describe_size(config, out, "num_hidden_layers", "hidden_size", "num_attention_heads",
+                "max_position_embeddings");
+  out.put_own("feed_forward_length", whole(config, "intermediate_size"));
+  out.put_own("attention.layer_norm_epsilon", real(config, "layer_norm_eps"));
+  out.put_own("use_parallel_residual", config.at("use_parallel_residual").get<bool>());
+  describe_rope(config, out, gguf_rotary_dim(config));
+}
+
+void describe_mpt(const Json& config, GgufDraft& out) {
+  const Json& attention = config.at("attn_config");
+  const auto width = whole(config, "d_model");
+  const auto head = static_cast<double>(width) / static_cast<double>(whole(config, "n_heads"));
+  require(attention, "softmax_scale", 1 / std::sqrt(head));
+  describe_size(config, out, "n_layers", "d_model", "n_heads", "max_seq_len");
+  out.put_own("feed_forward_length", whole(config, "expansion_ratio") * width);
+  out.put_own("attention.layer_norm_epsilon", real(config, "layer_norm_epsilon"));
+  out.put_own("attention.max_alibi_bias", real(attention, "alibi_bias_max"));
+  if (has(attention, "clip_qkv")) out.put_own("attention.clamp_kqv", real(attention, "clip_qkv"));
 }
 
 void describe_plain(const Json& config, GgufDraft& out) {
@@ -199,6 +297,23 @@ void describe_smollm3(const Json& config, GgufDraft& out) {
   describe_decoder(config, out);
 }
 
+// Every n-th layer sees all, the others a window.
+void require_every(const Json& config, std::uint32_t n) {
+  Json types = Json::array();
+  for (std::uint32_t i = 1; i <= whole(config, "num_hidden_layers"); ++i)
+    types.push_back(i % n == 0 ? "full_attention" : "sliding_attention");
+  require(config, "layer_types", types);
+  if (!has(config, "sliding_window"))
+    refuse_gguf("sliding_window is null, but llama.cpp has one in such models");
+}
+
+// Windows and frequency scaling as in the published models.
+void describe_olmo3(const Json& config, GgufDraft& out) {
+  require_every(config, 4);
+  describe_decoder(config, out);
+  out.put_own("attention.sliding_window", whole(config, "sliding_window"));
+}
+
 // ---- Gemma
 
 constexpr const char* kTanhGelu = "gelu_pytorch_tanh";
@@ -212,16 +327,6 @@ void require_scale(const Json& config, std::uint32_t largest) {
           is_largest
               ? config["hidden_size"].get<std::int64_t>() / config["num_attention_heads"].get<std::int64_t>()
               : gguf_head_dim(config));
-}
-
-// Every n-th layer sees all, the others a window.
-void require_every(const Json& config, std::uint32_t n) {
-  Json types = Json::array();
-  for (std::uint32_t i = 1; i <= whole(config, "num_hidden_layers"); ++i)
-    types.push_back(i % n == 0 ? "full_attention" : "sliding_attention");
-  require(config, "layer_types", types);
-  if (!has(config, "sliding_window"))
-    refuse_gguf("sliding_window is null, but llama.cpp has one in such models");
 }
 
 void describe_gemma2(const Json& config, GgufDraft& out) {
@@ -285,27 +390,38 @@ void describe_qwen3_moe(const Json& config, GgufDraft& out) {
 }
 
 const std::vector<GgufFamily>& families() {
+  using enum GgufRows;
   static const std::vector<GgufFamily> all = {
-      {"gpt2", "gpt2", kGpt2, false, false, describe_gpt2},
-      {"llama", "llama", kDecoder, true, false, describe_plain},
-      {"mistral", "llama", kDecoder, true, false, describe_plain},
-      {"mixtral", "llama", kMixtral, true, false, describe_mixtral},
-      {"qwen2", "qwen2", kDecoder, false, false, describe_qwen},
-      {"qwen3", "qwen3", kDecoder, false, false, describe_qwen},
-      {"qwen2_moe", "qwen2moe", kExperts, false, false, describe_qwen2_moe},
-      {"qwen3_moe", "qwen3moe", kExperts, false, false, describe_qwen3_moe},
-      {"olmo2", "olmo2", kNormsAfter, false, false, describe_plain},
-      {"olmoe", "olmoe", kExperts, false, false, describe_olmoe},
-      {"granite", "granite", kDecoder, true, false, describe_granite},
-      {"smollm3", "smollm3", kDecoder, true, false, describe_smollm3},
-      {"gemma", "gemma", kDecoder, false, true, describe_gemma},
-      {"gemma2", "gemma2", kNormsAfter, false, true, describe_gemma2},
-      {"gemma3_text", "gemma3", kNormsAfter, false, true, describe_gemma3},
+      {"gpt2", "gpt2", kGpt2, same, false, describe_gpt2},
+      {"gpt_neox", "gptneox", kGptNeoX, by_part, false, describe_gpt_neox},
+      {"mpt", "mpt", kMpt, same, false, describe_mpt},
+      {"llama", "llama", kDecoder, in_turns, false, describe_plain},
+      {"mistral", "llama", kDecoder, in_turns, false, describe_plain},
+      {"mixtral", "llama", kMixtral, in_turns, false, describe_mixtral},
+      {"phi3", "phi3", kPhi3, same, false, describe_plain},
+      {"qwen2", "qwen2", kDecoder, same, false, describe_qwen},
+      {"qwen3", "qwen3", kDecoder, same, false, describe_qwen},
+      {"qwen2_moe", "qwen2moe", kExperts, same, false, describe_qwen2_moe},
+      {"qwen3_moe", "qwen3moe", kExperts, same, false, describe_qwen3_moe},
+      {"olmo2", "olmo2", kNormsAfter, same, false, describe_plain},
+      {"olmo3", "olmo2", kNormsAfter, same, false, describe_olmo3},
+      {"olmoe", "olmoe", kExperts, same, false, describe_olmoe},
+      {"granite", "granite", kDecoder, in_turns, false, describe_granite},
+      {"smollm3", "smollm3", kDecoder, in_turns, false, describe_smollm3},
+      {"gemma", "gemma", kDecoder, same, true, describe_gemma},
+      {"gemma2", "gemma2", kNormsAfter, same, true, describe_gemma2},
+      {"gemma3_text", "gemma3", kNormsAfter, same, true, describe_gemma3},
   };
   return all;
 }
 
 }  // namespace
+
+const GgufFamily* gguf_family_of(std::string_view architecture) {
+  for (const auto& family : families())
+    if (family.architecture == architecture) return &family;
+  return nullptr;
+}
 
 const GgufFamily* gguf_family(std::string_view type) {
   for (const auto& family : families())
@@ -316,6 +432,13 @@ const GgufFamily* gguf_family(std::string_view type) {
 std::string gguf_family_names() {
   std::vector<std::string> out;
   for (const auto& family : families()) out.emplace_back(family.type);
+  return join(out, ", ");
+}
+
+std::string gguf_architecture_names() {
+  std::vector<std::string> out;
+  for (const auto& family : families())
+    if (gguf_family_of(family.architecture) == &family) out.emplace_back(family.architecture);
   return join(out, ", ");
 }
 

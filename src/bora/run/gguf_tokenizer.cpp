@@ -8,14 +8,16 @@
 #include "bora/base/error.h"
 #include "bora/run/generation_config.h"
 #include "bora/run/gguf_export.h"
+#include "bora/run/gguf_tokenizer.h"
 
 namespace bora::run {
 namespace {
 
-constexpr std::int32_t kNormal = 1, kControl = 3, kUserDefined = 4, kUnused = 5;
-
 constexpr std::string_view kLetters = R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N})";
 constexpr std::string_view kRest = R"(| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+
+// The regular expression of Llama 3 and of Qwen2.
+std::string expression(bool llama) { return fmt::format("{}{}{}", kLetters, llama ? "{1,3}" : "", kRest); }
 
 [[noreturn]] void refuse(const std::string& what) {
   fail(
@@ -41,8 +43,8 @@ std::string split_name(const Json& rule) {
                        !bytes.value("add_prefix_space", false);
     if (plain && split.value("type", "") == "Split" && split.contains("pattern")) {
       const auto pattern = split["pattern"].value("Regex", "");
-      if (pattern == fmt::format("{}{{1,3}}{}", kLetters, kRest)) return "llama-bpe";
-      if (pattern == fmt::format("{}{}", kLetters, kRest)) return "qwen2";
+      if (pattern == expression(true)) return "llama-bpe";
+      if (pattern == expression(false)) return "qwen2";
     }
   }
   refuse("pre_tokenizer is " + rule.dump());
@@ -76,6 +78,26 @@ std::string text_of(const Tokenizer& tokenizer, std::string_view file) {
 
 }  // namespace
 
+std::optional<GgufSplitRule> gguf_split_rule(std::string_view name) {
+  const bool llama = name == "llama-bpe" || name == "llama3" || name == "llama-v3";
+  if (name == "gpt-2" || name == "phi-2" || name == "olmo")
+    return GgufSplitRule{
+        R"({"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":true})", "null"};
+  if (!llama && name != "qwen2" && name != "deepseek-r1-qwen") return std::nullopt;
+  const Json split = {{"type", "Split"},
+                      {"pattern", {{"Regex", expression(llama)}}},
+                      {"behavior", "Isolated"},
+                      {"invert", false}};
+  const Json bytes = {
+      {"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", false}, {"use_regex", false}};
+  return GgufSplitRule{Json{{"type", "Sequence"}, {"pretokenizers", Json::array({split, bytes})}}.dump(),
+                       llama ? "null" : R"({"type":"NFC"})", llama};
+}
+
+std::string gguf_split_names() {
+  return "gpt-2, phi-2, olmo, llama-bpe, llama3, llama-v3, qwen2, deepseek-r1-qwen";
+}
+
 std::vector<std::pair<std::string, checkpoint::GgufValue>> gguf_tokenizer(const Tokenizer& tokenizer,
                                                                           const Json& generation,
                                                                           std::int64_t rows) {
@@ -90,10 +112,10 @@ std::vector<std::pair<std::string, checkpoint::GgufValue>> gguf_tokenizer(const 
     const auto id = static_cast<std::int32_t>(i);
     const auto token = tokenizer.token(id);
     tokens.push_back(token ? *token : fmt::format("[PAD{}]", i));
-    types.push_back(!token                     ? kUnused
-                    : tokenizer.is_special(id) ? kControl
-                    : added.contains(i)        ? kUserDefined
-                                               : kNormal);
+    types.push_back(!token                     ? kGgufUnused
+                    : tokenizer.is_special(id) ? kGgufControl
+                    : added.contains(i)        ? kGgufUserDefined
+                                               : kGgufNormal);
   }
   std::vector<std::pair<std::string, checkpoint::GgufValue>> out = {
       {"tokenizer.ggml.model", std::string("gpt2")},
