@@ -4,9 +4,13 @@
 // What bora/core/cuda_plugin.cpp looks up by name. Plain C functions; nothing may throw across them.
 #include "bora/core/cuda_plugin.h"
 #include "device.h"
+#include "table.h"
 
 extern "C" {
 
 [[gnu::visibility("default")]] int bora_cuda_plugin_version() { return bora::core::kCudaPluginVersion; }
 [[gnu::visibility("default")]] int bora_cuda_device_count() { return bora::cuda::count_working_devices(); }
+[[gnu::visibility("default")]] void bora_cuda_kernels(bora::core::DeviceKernels* kernels) {
+  *kernels = bora::cuda::table();
+}
 }

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "activation.h"
+
+namespace bora::cuda {
+namespace {
+
+struct Both {
+  float value, slope;
+};
+
+// For large -x it is 0, as exp is infinite.
+__device__ inline float logistic(float x) { return 1 / (1 + expf(-x)); }
+// x·s(u) with s the logistic function and `inner` the derivative of u.
+__device__ inline Both swish(float x, float u, float inner) {
+  const float s = logistic(u);
+  return {x * s, s + x * s * (1 - s) * inner};
+}
+
+struct Silu {
+  __device__ static Both at(float x) { return swish(x, x, 1); }
+};
+struct QuickGelu {
+  __device__ static Both at(float x) { return swish(x, 1.702F * x, 1.702F); }
+};
+struct GeluTanh {  // x/2·(1 + tanh(u)) = x·s(2u), u = sqrt(2/π)·(x + 0.044715·x³)
+  __device__ static Both at(float x) {
+    constexpr float kTwo = 1.5957691216F, kCubic = 0.07135481283F;
+    return swish(x, x * (kTwo + kCubic * x * x), kTwo + 3 * kCubic * x * x);
+  }
+};
+struct Gelu {
+  __device__ static Both at(float x) {
+    const float phi = 0.5F * erfcf(-0.70710678118654752F * x);
+    return {x * phi, phi + x * 0.3989422804F * expf(-0.5F * x * x)};
+  }
+};
+struct Relu {
+  __device__ static Both at(float x) { return {x < 0 ? 0 : x, x > 0 ? 1.0F : 0.0F}; }
+};
+struct Sigmoid {
+  __device__ static Both at(float x) {
+    const float s = logistic(x);
+    return {s, s * (1 - s)};
+  }
+};
+struct Tanh {
+  __device__ static Both at(float x) {
+    const float t = tanhf(x);
+    return {t, 1 - t * t};
+  }
+};
+
+template <class F, class T>
+struct Forward {
+  static constexpr int threads = 256;
+  std::int64_t n;
+  const T* x;
+  const T* up;  // null: not gated
+  T* y;
+  bool well;
+
+  __device__ void operator()() const {
+    const std::int64_t i = (block() * threads + thread()) * kPack;
+    if (i >= n) return;
+    float v[kPack], u[kPack];
+    load(x, i, n, well, v);
+    for (int j = 0; j < kPack; ++j) v[j] = F::at(v[j]).value;
+    if (up != nullptr) {
+      load(up, i, n, well, u);
+      for (int j = 0; j < kPack; ++j) v[j] *= u[j];
+    }
+    store(v, y, i, n, well);
+  }
+};
+
+template <class F, class T>
+struct Backward {
+  static constexpr int threads = 256;
+  std::int64_t n;
+  const T* x;
+  const T* up;  // null: not gated
+  const T* dy;
+  T* dx;
+  T* dup;
+  bool well;
+
+  __device__ void operator()() const {
+    const std::int64_t i = (block() * threads + thread()) * kPack;
+    if (i >= n) return;
+    float v[kPack], g[kPack], u[kPack];
+    load(x, i, n, well, v);
+    load(dy, i, n, well, g);
+    if (up != nullptr) load(up, i, n, well, u);
+    for (int j = 0; j < kPack; ++j) {
+      const Both f = F::at(v[j]);
+      v[j] = g[j] * f.slope;
+      if (up == nullptr) continue;
+      v[j] *= u[j];
+      u[j] = g[j] * f.value;
+    }
+    store(v, dx, i, n, well);
+    if (up != nullptr) store(u, dup, i, n, well);
+  }
+};
+
+template <class Start>
+void with(Activation f, const Start& start) {
+  switch (f) {
+    case Activation::silu:
+      return start(Silu());
+    case Activation::gelu:
+      return start(Gelu());
+    case Activation::gelu_tanh:
+      return start(GeluTanh());
+    case Activation::quick_gelu:
+      return start(QuickGelu());
+    case Activation::relu:
+      return start(Relu());
+    case Activation::sigmoid:
+      return start(Sigmoid());
+    case Activation::tanh:
+      return start(Tanh());
+  }
+}
+
+}  // namespace
+
+template <class T>
+void gated(Activation f, std::int64_t n, const T* gate, const T* up, T* y, Stream stream) {
+  with(f, [&](auto function) {
+    using Kernel = Forward<decltype(function), T>;
+    launch(Kernel{n, gate, up, y, packs_lie_well(0, gate, up, y)}, blocks_for(n, Kernel::threads * kPack), 0,
+           stream);
+  });
+}
+
+template <class T>
+void gated_backward(Activation f, std::int64_t n, const T* gate, const T* up, const T* dy, T* dgate, T* dup,
+                    Stream stream) {
+  with(f, [&](auto function) {
+    using Kernel = Backward<decltype(function), T>;
+    launch(Kernel{n, gate, up, dy, dgate, dup, packs_lie_well(0, gate, up, dy, dgate, dup)},
+           blocks_for(n, Kernel::threads * kPack), 0, stream);
+  });
+}
+
+template <class T>
+void activate(Activation f, std::int64_t n, const T* x, T* y, Stream stream) {
+  gated<T>(f, n, x, nullptr, y, stream);
+}
+template <class T>
+void activate_backward(Activation f, std::int64_t n, const T* x, const T* dy, T* dx, Stream stream) {
+  gated_backward<T>(f, n, x, nullptr, dy, dx, nullptr, stream);
+}
+
+template void activate(Activation, std::int64_t, const float*, float*, Stream);
+template void activate(Activation, std::int64_t, const Bf16*, Bf16*, Stream);
+template void activate_backward(Activation, std::int64_t, const float*, const float*, float*, Stream);
+template void activate_backward(Activation, std::int64_t, const Bf16*, const Bf16*, Bf16*, Stream);
+template void gated(Activation, std::int64_t, const float*, const float*, float*, Stream);
+template void gated(Activation, std::int64_t, const Bf16*, const Bf16*, Bf16*, Stream);
+template void gated_backward(Activation, std::int64_t, const float*, const float*, const float*, float*,
+                             float*, Stream);
+template void gated_backward(Activation, std::int64_t, const Bf16*, const Bf16*, const Bf16*, Bf16*, Bf16*,
+                             Stream);
+
+}  // namespace bora::cuda

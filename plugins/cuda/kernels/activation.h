@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#pragma once
+#include <cstdint>
+
+#include "bora/core/activation_function.h"
+#include "numbers.h"
+
+namespace bora::cuda {
+
+using core::Activation;
+
+// Elementwise over n elements; T is float or Bf16. A result may lie where an operand of its own type does.
+
+/// y = f(x)
+template <class T>
+void activate(Activation f, std::int64_t n, const T* x, T* y, Stream stream);
+/// dx = dy · f'(x)
+template <class T>
+void activate_backward(Activation f, std::int64_t n, const T* x, const T* dy, T* dx, Stream stream);
+/// y = f(gate) · up: SwiGLU, GeGLU and their like
+template <class T>
+void gated(Activation f, std::int64_t n, const T* gate, const T* up, T* y, Stream stream);
+template <class T>
+void gated_backward(Activation f, std::int64_t n, const T* gate, const T* up, const T* dy, T* dgate, T* dup,
+                    Stream stream);
+
+}  // namespace bora::cuda

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "adamw.h"
+
+#include "testing.h"
+
+namespace bora::cuda {
+namespace {
+
+using namespace testing;
+
+TEST(CudaAdamW, AgreesWithThePlainFormula) {
+  for (const bool nesterov : {false, true}) {
+    for (const std::int64_t n : {1, 7, 2048, 4099}) {
+      SCOPED_TRACE(::testing::Message() << n << " elements, nesterov " << nesterov);
+      const kernels::AdamW s{1e-2F, 0.9F, 0.95F, 1e-8F, 0.1F, 0.271F, 0.1426F, 0.5F, nesterov, 0.3439F};
+      const auto p0 = random<float>(n, 1), g = random<float>(n, 2, 3), m0 = random<float>(n, 3);
+      auto v0 = random<float>(n, 4);
+      for (float& v : v0) v = std::abs(v);
+      List<float> p, m, v;
+      List<Bf16> copy(n);
+      in_all_orders(
+          [&] {
+            p = p0, m = m0, v = v0;
+            adamw(n, s, p.data(), g.data(), m.data(), v.data(), copy.data(), nullptr);
+          },
+          p, m, v, copy);
+      List<double> want_p, want_m, want_v;
+      for (std::int64_t i = 0; i < n; ++i) {
+        const double grad = 0.5 * g[i], mean = s.beta1 * double(m0[i]) + (1 - double(s.beta1)) * grad,
+                     square = s.beta2 * double(v0[i]) + (1 - double(s.beta2)) * grad * grad;
+        const double unbiased = nesterov ? s.beta1 * mean / double(s.correction1_next) +
+                                               (1 - double(s.beta1)) * grad / double(s.correction1)
+                                         : mean / double(s.correction1);
+        const double step = unbiased / (std::sqrt(square / double(s.correction2)) + 1e-8);
+        want_m.push_back(mean);
+        want_v.push_back(square);
+        want_p.push_back(p0[i] - 1e-2 * (step + 0.1 * double(p0[i])));
+      }
+      expect_close("mean", m, want_m, {1e-5, 1e-6});
+      expect_close("square", v, want_v, {1e-5, 1e-6});
+      expect_close("parameter", p, want_p, {1e-5, 1e-5});
+      for (std::int64_t i = 0; i < n; ++i) ASSERT_EQ(copy[i].bits, from_float<Bf16>(p[i]).bits);
+      const auto with_copy = p;
+      p = p0, m = m0, v = v0;
+      adamw(n, s, p.data(), g.data(), m.data(), v.data(), nullptr, nullptr);
+      EXPECT_EQ(p, with_copy);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace bora::cuda

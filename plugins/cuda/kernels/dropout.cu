@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "dropout.h"
+
+namespace bora::cuda {
+namespace {
+
+struct Words {
+  std::uint32_t w[4];
+};
+
+__device__ inline void multiply(std::uint32_t a, std::uint32_t by, std::uint32_t& high, std::uint32_t& low) {
+  const std::uint64_t product = std::uint64_t{a} * by;
+  high = static_cast<std::uint32_t>(product >> 32);
+  low = static_cast<std::uint32_t>(product);
+}
+
+// Key::words (base/key.h): ten rounds of Philox 4x32.
+__device__ inline Words words(std::uint64_t key, std::uint64_t stream, std::uint64_t block) {
+  std::uint32_t w0 = static_cast<std::uint32_t>(block), w1 = static_cast<std::uint32_t>(block >> 32),
+                w2 = static_cast<std::uint32_t>(stream), w3 = static_cast<std::uint32_t>(stream >> 32);
+  std::uint32_t k0 = static_cast<std::uint32_t>(key), k1 = static_cast<std::uint32_t>(key >> 32);
+  for (int round = 0; round < 10; ++round) {
+    std::uint32_t high0, low0, high1, low1;
+    multiply(w0, 0xD2511F53U, high0, low0);
+    multiply(w2, 0xCD9E8D57U, high1, low1);
+    w0 = high1 ^ w1 ^ k0;
+    w1 = low1;
+    w2 = high0 ^ w3 ^ k1;
+    w3 = low0;
+    k0 += 0x9E3779B9U;
+    k1 += 0xBB67AE85U;
+  }
+  return {{w0, w1, w2, w3}};
+}
+
+// A thread has eight places of the whole array from a multiple of eight on: two blocks of random words.
+template <class T>
+struct Dropout {
+  static constexpr int threads = 256;
+  std::uint64_t key, stream;
+  std::int64_t begin;  // the multiple of eight at or before the first place
+  std::int64_t skip;   // places before the first one
+  std::int64_t n;
+  std::uint64_t threshold;
+  float factor;
+  const T* x;
+  T* y;
+  bool well;
+
+  __device__ bool kept(std::uint32_t word) const { return word >= threshold; }
+
+  __device__ void operator()() const {
+    const std::int64_t place = (block() * threads + thread()) * kPack, i = place - skip;
+    if (i >= n) return;
+    const auto at = static_cast<std::uint64_t>(begin + place) / 4;
+    const Words two[2] = {words(key, stream, at), words(key, stream, at + 1)};
+    if (i >= 0) {
+      float v[kPack];
+      load(x, i, n, well, v);
+      for (int j = 0; j < kPack; ++j) v[j] = kept(two[j / 4].w[j % 4]) ? v[j] * factor : 0;
+      store(v, y, i, n, well);
+      return;
+    }
+    for (int j = 0; j < kPack; ++j) {
+      if (i + j < 0 || i + j >= n) continue;
+      const float v = to_float(x[i + j]);
+      y[i + j] = from_float<T>(kept(two[j / 4].w[j % 4]) ? v * factor : 0);
+    }
+  }
+};
+
+}  // namespace
+
+template <class T>
+void dropout(std::uint64_t key, std::uint64_t stream_of_key, std::int64_t first, std::int64_t n, float p,
+             const T* x, T* y, Stream stream) {
+  const std::int64_t skip = first % kPack;
+  const auto threshold = static_cast<std::uint64_t>(std::ceil(static_cast<double>(p) * 0x1p32));
+  const float factor = p < 1 ? 1 / (1 - p) : 0.0F;
+  launch(Dropout<T>{key, stream_of_key, first - skip, skip, n, threshold, factor, x, y,
+                    skip == 0 && packs_lie_well(0, x, y)},
+         n == 0 ? 0 : blocks_for(skip + n, Dropout<T>::threads * kPack), 0, stream);
+}
+
+template void dropout(std::uint64_t, std::uint64_t, std::int64_t, std::int64_t, float, const float*, float*,
+                      Stream);
+template void dropout(std::uint64_t, std::uint64_t, std::int64_t, std::int64_t, float, const Bf16*, Bf16*,
+                      Stream);
+
+}  // namespace bora::cuda

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+// A block for each row forward, for each 32 rows backward. A row of up to 4096 elements is a pack for each
+// thread, which finds it in the cache when it comes to it again.
+#include "norm.h"
+
+#include <type_traits>
+
+#include "column_sums.h"
+#include "reduce.h"
+
+namespace bora::cuda {
+namespace {
+
+constexpr std::int64_t kRows = 32;                      // of a block backward
+constexpr std::int64_t kMostShared = 48 << 10;          // bytes
+constexpr std::int64_t kScratch = kWarp * sizeof(Two);  // for over_block
+
+template <int kThreads, class T, bool kCentred>
+struct Forward {
+  static constexpr int threads = kThreads;
+  NormForward<T> a;
+  bool well;
+
+  template <class Use>
+  __device__ void each_pack(const T* from, const Use& use) const {
+    for (std::int64_t i = thread() * kPack; i < a.n; i += kThreads * kPack) {
+      float v[kPack];
+      load(from, i, a.n, well, v);
+      use(i, v);
+    }
+  }
+
+  __device__ void operator()() const {
+    auto* room = shared<float>();
+    const std::int64_t row = block() * a.n;
+    float total = 0;
+    each_pack(a.x + row, [&](std::int64_t i, float(&v)[kPack]) {
+      if (a.residual != nullptr) {
+        float more[kPack];
+        load(a.residual + row, i, a.n, well, more);
+        for (int j = 0; j < kPack; ++j) v[j] = to_float(from_float<T>(v[j] + more[j]));
+        store(v, a.sum + row, i, a.n, well);
+      }
+      for (int j = 0; j < kPack; ++j) total += kCentred ? v[j] : v[j] * v[j];
+    });
+    total = over_block<kThreads>(total, room, Plus());
+    const T* normed = (a.residual != nullptr ? a.sum : a.x) + row;
+    const auto count = static_cast<float>(a.n);
+    float mean = 0;
+    if constexpr (kCentred) {
+      mean = total / count;
+      total = 0;
+      each_pack(normed, [&](std::int64_t i, const float(&v)[kPack]) {
+        for (int j = 0; j < kPack; ++j) {
+          if (i + j < a.n) total += (v[j] - mean) * (v[j] - mean);
+        }
+      });
+      total = over_block<kThreads>(total, room, Plus());
+    }
+    const float rstd = 1 / sqrtf(total / count + a.eps);
+    if (thread() == 0) {
+      if constexpr (kCentred) a.mean[block()] = mean;
+      a.rstd[block()] = rstd;
+    }
+    each_pack(normed, [&](std::int64_t i, float(&v)[kPack]) {
+      float w[kPack], b[kPack];
+      if (a.weight != nullptr) load(a.weight, i, a.n, well, w);
+      if (a.bias != nullptr) load(a.bias, i, a.n, well, b);
+      for (int j = 0; j < kPack; ++j) {
+        v[j] = (v[j] - mean) * rstd;
+        if (a.weight != nullptr) v[j] *= w[j];
+        if (a.bias != nullptr) v[j] += b[j];
+      }
+      store(v, a.y + row, i, a.n, well);
+    });
+  }
+};
+
+// With u = (x - mean)·rstd and g = dy·weight: dx = rstd·(g - mean(g·u)·u - mean(g)), the last of a layer norm.
+template <int kThreads, class T, bool kCentred>
+struct Backward {
+  static constexpr int threads = kThreads;
+  NormBackward<T> a;
+  std::int64_t parts;  // blocks
+  bool well;
+  bool in_shared;  // the block's sums of dweight and dbias, which only the thread of a column touches
+
+  __device__ void normalised(std::int64_t row, std::int64_t i, float (&u)[kPack]) const {
+    load(a.x + row * a.n, i, a.n, well, u);
+    const float mean = kCentred ? a.mean[row] : 0.0F, rstd = a.rstd[row];
+    for (float& v : u) v = (v - mean) * rstd;
+  }
+  __device__ void incoming(std::int64_t row, std::int64_t i, float (&dy)[kPack], float (&g)[kPack]) const {
+    load(a.dy + row * a.n, i, a.n, well, dy);
+    if (a.weight == nullptr) {
+      for (int j = 0; j < kPack; ++j) g[j] = dy[j];
+      return;
+    }
+    load(a.weight, i, a.n, well, g);
+    for (int j = 0; j < kPack; ++j) g[j] *= dy[j];
+  }
+
+  __device__ void one_row(std::int64_t row, Two* room, float* dweight, float* dbias) const {
+    Two total{0, 0};
+    for (std::int64_t i = thread() * kPack; i < a.n; i += kThreads * kPack) {
+      float u[kPack], dy[kPack], g[kPack];
+      normalised(row, i, u);
+      incoming(row, i, dy, g);
+      for (int j = 0; j < kPack; ++j) total = total + Two{g[j] * u[j], g[j]};
+    }
+    total = over_block<kThreads>(total, room, Plus());
+    const auto count = static_cast<float>(a.n);
+    const float along = total.a / count, shift = kCentred ? total.b / count : 0.0F, rstd = a.rstd[row];
+    for (std::int64_t i = thread() * kPack; i < a.n; i += kThreads * kPack) {
+      float u[kPack], dy[kPack], g[kPack];
+      normalised(row, i, u);
+      incoming(row, i, dy, g);
+      for (int j = 0; j < kPack; ++j) {
+        if (i + j >= a.n) break;
+        if (dweight != nullptr) dweight[i + j] += dy[j] * u[j];
+        if (dbias != nullptr) dbias[i + j] += dy[j];
+      }
+      for (int j = 0; j < kPack; ++j) g[j] = rstd * (g[j] - along * u[j] - shift);
+      if (a.dsum != nullptr) {
+        load(a.dsum + row * a.n, i, a.n, well, u);
+        for (int j = 0; j < kPack; ++j) g[j] += u[j];
+      }
+      store(g, a.dx + row * a.n, i, a.n, well);
+    }
+  }
+
+  __device__ void operator()() const {
+    auto* room = shared<Two>();
+    float* there[2] = {a.dweight == nullptr ? nullptr : a.room + block() * a.n,
+                       a.dbias == nullptr ? nullptr : a.room + (parts + block()) * a.n};
+    float* sums[2] = {there[0], there[1]};
+    for (int which = 0; which < 2; ++which) {
+      if (sums[which] == nullptr) continue;
+      if (in_shared) sums[which] = reinterpret_cast<float*>(room + kWarp) + which * a.n;
+      own_columns([&](std::int64_t i) { sums[which][i] = 0; });
+    }
+    for (std::int64_t row = block() * kRows; row < (block() + 1) * kRows && row < a.rows; ++row)
+      one_row(row, room, sums[0], sums[1]);
+    for (int which = 0; which < 2; ++which) {
+      if (in_shared && there[which] != nullptr)
+        own_columns([&](std::int64_t i) { there[which][i] = sums[which][i]; });
+    }
+  }
+
+  template <class Use>
+  __device__ void own_columns(const Use& use) const {
+    for (std::int64_t i = thread() * kPack; i < a.n; i += kThreads * kPack)
+      for (std::int64_t j = i; j < i + kPack && j < a.n; ++j) use(j);
+  }
+};
+
+// Calls f with as many threads as a row has packs, or 512.
+template <class F>
+void by_width(std::int64_t n, const F& f) {
+  if (n <= 32 * kPack) return f(std::integral_constant<int, 32>());
+  if (n <= 128 * kPack) return f(std::integral_constant<int, 128>());
+  if (n <= 256 * kPack) return f(std::integral_constant<int, 256>());
+  f(std::integral_constant<int, 512>());
+}
+
+template <bool kCentred, class T>
+void forward(const NormForward<T>& a, Stream stream) {
+  const bool well = packs_lie_well(a.n, a.x, a.residual, a.weight, a.bias, a.sum, a.y);
+  by_width(a.n, [&](auto threads) {
+    launch(Forward<decltype(threads)::value, T, kCentred>{a, well}, a.rows, kScratch, stream);
+  });
+}
+
+template <bool kCentred, class T>
+void backward(const NormBackward<T>& a, Stream stream) {
+  const bool well = packs_lie_well(a.n, a.x, a.weight, a.dy, a.dsum, a.dx);
+  const std::int64_t parts = blocks_for(a.rows, kRows);
+  const std::int64_t sums = (a.dbias != nullptr ? 2 : a.dweight != nullptr ? 1 : 0) * a.n;
+  const std::int64_t bytes = kScratch + sums * static_cast<std::int64_t>(sizeof(float));
+  const bool in_shared = bytes <= kMostShared;
+  by_width(a.n, [&](auto threads) {
+    launch(Backward<decltype(threads)::value, T, kCentred>{a, parts, well, in_shared}, parts,
+           in_shared ? bytes : kScratch, stream);
+  });
+  float* const to[] = {a.dweight, a.dbias};
+  for (int which = 0; which < 2; ++which) {
+    if (to[which] == nullptr) continue;
+    launch(ColumnSums{parts, a.n, a.room + which * parts * a.n, to[which]},
+           blocks_for(a.n, ColumnSums::columns), ColumnSums::shared_bytes, stream);
+  }
+}
+
+}  // namespace
+
+std::int64_t norm_backward_room(std::int64_t rows, std::int64_t n) { return 2 * blocks_for(rows, kRows) * n; }
+
+template <class T>
+void rms_norm_forward(const NormForward<T>& a, Stream stream) {
+  forward<false>(a, stream);
+}
+template <class T>
+void layer_norm_forward(const NormForward<T>& a, Stream stream) {
+  forward<true>(a, stream);
+}
+template <class T>
+void rms_norm_backward(const NormBackward<T>& a, Stream stream) {
+  backward<false>(a, stream);
+}
+template <class T>
+void layer_norm_backward(const NormBackward<T>& a, Stream stream) {
+  backward<true>(a, stream);
+}
+
+template void rms_norm_forward(const NormForward<float>&, Stream);
+template void rms_norm_forward(const NormForward<Bf16>&, Stream);
+template void layer_norm_forward(const NormForward<float>&, Stream);
+template void layer_norm_forward(const NormForward<Bf16>&, Stream);
+template void rms_norm_backward(const NormBackward<float>&, Stream);
+template void rms_norm_backward(const NormBackward<Bf16>&, Stream);
+template void layer_norm_backward(const NormBackward<float>&, Stream);
+template void layer_norm_backward(const NormBackward<Bf16>&, Stream);
+
+}  // namespace bora::cuda

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+// Each entry that core gets, with the kernels on the host: what the CPU's kernels give, to the bit where neither
+// calls a function that each machine has its own of.
+#include "../table.h"
+
+#include "activation.h"
+#include "bora/core/cuda_plugin.h"
+#include "bora/core/kernels/cpu/activation.h"
+#include "bora/core/kernels/cpu/adamw.h"
+#include "bora/core/kernels/cpu/norm.h"
+#include "bora/core/kernels/cpu/random.h"
+#include "bora/core/kernels/cpu/reduce.h"
+#include "bora/core/kernels/cpu/rope.h"
+#include "bora/core/kernels/cpu/square_sum.h"
+#include "testing.h"
+
+namespace bora::cuda {
+namespace {
+
+using namespace testing;
+using core::DType;
+
+constexpr DType kType = DType::f32;
+
+TEST(CudaTable, ComesWithThePlugin) {
+  const auto plugin = core::load_cuda_plugin(BORA_CUDA_ON_HOST);
+  EXPECT_TRUE(plugin.loaded) << plugin.reason;
+  EXPECT_EQ(plugin.device_count, 2);
+}
+
+TEST(CudaTable, StepsAsTheCpu) {
+  const auto k = table();
+  const std::int64_t n = 5003;
+  const kernels::AdamW step{1e-2F, 0.9F, 0.95F, 1e-8F, 0.1F, 0.271F, 0.1426F, 0.5F};
+  const auto g = random<float>(n, 1, 3);
+  auto p = random<float>(n, 2), m = random<float>(n, 3), v = random<float>(n, 4);
+  for (float& x : v) x = std::abs(x);
+  auto p2 = p, m2 = m, v2 = v;
+  k.adamw(n, step, p.data(), g.data(), m.data(), v.data(), nullptr);
+  kernels::adamw(n, step, p2.data(), g.data(), m2.data(), v2.data());
+  expect_close("parameter", p, wide(p2));
+  expect_close("mean", m, wide(m2));
+  expect_close("square", v, wide(v2));
+  k.add_into(n, m.data(), g.data(), nullptr);
+  kernels::add_into(n, m2.data(), g.data());
+  expect_close("sum", m, wide(m2));
+
+  float largest = 0;
+  List<double> numbers(4);
+  k.max_abs(n, g.data(), &largest, nullptr);
+  EXPECT_EQ(largest, kernels::max_abs(n, g.data()));
+  k.square_numbers(n, g.data(), &largest, numbers.data(), nullptr);
+  kernels::SquareSum sum(largest), same(largest);
+  sum.add(n, g.data());
+  same.add(kernels::SquareSum::Numbers{numbers[0], numbers[1], numbers[2], numbers[3]});
+  EXPECT_EQ(same.value(), sum.value());
+}
+
+TEST(CudaTable, NormsAsTheCpu) {
+  const auto k = table();
+  const std::int64_t rows = 37, n = 40;
+  const auto x = random<float>(rows * n, 1), dy = random<float>(rows * n, 2), w = random<float>(n, 3),
+             b = random<float>(n, 4);
+  List<float> y(rows * n), rstd(rows), mean(rows), dx(rows * n), dw(n), db(n), room(k.norm_room(rows, n));
+  auto y2 = y, rstd2 = rstd, mean2 = mean, dx2 = dx, dw2 = dw, db2 = db;
+  k.rms_norm.forward(kType, rows, n, x.data(), w.data(), 1e-3F, y.data(), rstd.data(), nullptr);
+  k.rms_norm.backward(kType, rows, n, x.data(), w.data(), rstd.data(), dy.data(), dx.data(), dw.data(),
+                      room.data(), nullptr);
+  kernels::rms_norm_forward(rows, n, x.data(), w.data(), 1e-3F, y2.data(), rstd2.data());
+  kernels::rms_norm_backward(rows, n, x.data(), w.data(), rstd2.data(), dy.data(), dx2.data(), dw2.data());
+  expect_close("y", y, wide(y2), {1e-5, 1e-5});
+  expect_close("dx", dx, wide(dx2), {1e-5, 1e-5});
+  expect_close("dweight", dw, wide(dw2), {1e-5, 1e-5});
+  k.layer_norm.forward(kType, rows, n, x.data(), w.data(), b.data(), 1e-3F, y.data(), mean.data(),
+                       rstd.data(), nullptr);
+  k.layer_norm.backward(kType, rows, n, x.data(), w.data(), mean.data(), rstd.data(), dy.data(), dx.data(),
+                        dw.data(), db.data(), room.data(), nullptr);
+  kernels::layer_norm_forward(rows, n, x.data(), w.data(), b.data(), 1e-3F, y2.data(), mean2.data(),
+                              rstd2.data());
+  kernels::layer_norm_backward(rows, n, x.data(), w.data(), mean2.data(), rstd2.data(), dy.data(), dx2.data(),
+                               dw2.data(), db2.data());
+  expect_close("y", y, wide(y2), {1e-5, 1e-5});
+  expect_close("dx", dx, wide(dx2), {1e-5, 1e-5});
+  expect_close("dweight", dw, wide(dw2), {1e-5, 1e-5});
+  expect_close("dbias", db, wide(db2), {1e-5, 1e-5});
+}
+
+TEST(CudaTable, PointwiseAsTheCpu) {
+  const auto k = table();
+  const std::int64_t n = 1001;
+  const auto x = random<float>(n, 1, 4), up = random<float>(n, 2), dy = random<float>(n, 3);
+  List<float> a(n), b(n), a2(n), b2(n);
+  for (int f = 0; f <= static_cast<int>(Activation::tanh); ++f) {
+    const auto function = static_cast<Activation>(f);
+    k.activate.forward(function, kType, n, x.data(), a.data(), nullptr);
+    k.activate.backward(function, kType, n, x.data(), dy.data(), b.data(), nullptr);
+    kernels::activate(function, n, x.data(), a2.data());
+    kernels::activate_backward(function, n, x.data(), dy.data(), b2.data());
+    expect_close("y", a, wide(a2), {1e-5, 1e-5});
+    expect_close("dx", b, wide(b2), {1e-5, 1e-5});
+    k.gated.forward(function, kType, n, x.data(), up.data(), a.data(), nullptr);
+    kernels::gated(function, n, x.data(), up.data(), a2.data());
+    expect_close("gated", a, wide(a2), {1e-5, 1e-5});
+    k.gated.backward(function, kType, n, x.data(), up.data(), dy.data(), a.data(), b.data(), nullptr);
+    kernels::gated_backward(function, n, x.data(), up.data(), dy.data(), a2.data(), b2.data());
+    expect_close("dgate", a, wide(a2), {1e-5, 1e-5});
+    expect_close("dup", b, wide(b2), {1e-5, 1e-5});
+  }
+  const Key key = Key::from_seed(5);
+  for (const std::int64_t first : {0, 3, 1000}) {
+    k.dropout(key, first, n, 0.3F, kType, x.data(), a.data(), nullptr);
+    kernels::dropout(key, first, n, 0.3F, x.data(), a2.data());
+    EXPECT_EQ(a, a2) << "from element " << first << " on";
+  }
+  const kernels::RopeShape s{1, 7, 11, 13, 5, 1001, 143, 13, 1001, 143, 13, true};
+  const auto cos = random<float>(35, 5), sin = random<float>(35, 6);
+  k.rope(s, kType, x.data(), cos.data(), sin.data(), a.data(), true, nullptr);
+  kernels::rope(s, x.data(), cos.data(), sin.data(), a2.data(), true);
+  expect_close("rope", a, wide(a2));
+}
+
+// Of bf16: the same entries, and what they do with those elements is what the kernels' own tests say.
+TEST(CudaTable, TakesBf16) {
+  const auto k = table();
+  const std::int64_t n = 24;
+  const auto x = random<Bf16>(n, 1, 2);
+  List<Bf16> y(n), same(n);
+  k.activate.forward(Activation::silu, DType::bf16, n, x.data(), y.data(), nullptr);
+  activate(Activation::silu, n, x.data(), same.data(), nullptr);
+  EXPECT_EQ(wide(y), wide(same));
+}
+
+}  // namespace
+}  // namespace bora::cuda

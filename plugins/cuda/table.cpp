@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "table.h"
+
+#include "kernels/activation.h"
+#include "kernels/adamw.h"
+#include "kernels/dropout.h"
+#include "kernels/norm.h"
+#include "kernels/rope.h"
+#include "kernels/sums.h"
+
+namespace bora::cuda {
+namespace {
+
+using core::DType;
+
+// Calls f with one element of the type: core gives no others.
+template <class F>
+void with(DType type, const F& f) {
+  if (type == DType::bf16)
+    f(Bf16());
+  else
+    f(float());
+}
+template <class T>
+const T* in(const void* p, T /*element*/) {
+  return static_cast<const T*>(p);
+}
+template <class T>
+T* out(void* p, T /*element*/) {
+  return static_cast<T*>(p);
+}
+
+}  // namespace
+
+core::DeviceKernels table() {
+  core::DeviceKernels k;
+  k.adamw = [](std::int64_t n, const kernels::AdamW& step, float* parameter, const float* gradient,
+               float* mean, float* square,
+               Stream s) { adamw(n, step, parameter, gradient, mean, square, nullptr, s); };
+  k.add_into = add_into;
+  k.max_abs = max_abs;
+  k.square_numbers = square_numbers;
+  k.rms_norm.forward = [](DType type, std::int64_t rows, std::int64_t n, const void* x, const float* weight,
+                          float eps, void* y, float* rstd, Stream s) {
+    with(type, [&](auto t) {
+      rms_norm_forward<decltype(t)>(
+          {.rows = rows, .n = n, .x = in(x, t), .weight = weight, .eps = eps, .y = out(y, t), .rstd = rstd},
+          s);
+    });
+  };
+  k.rms_norm.backward = [](DType type, std::int64_t rows, std::int64_t n, const void* x, const float* weight,
+                           const float* rstd, const void* dy, void* dx, float* dweight, float* room,
+                           Stream s) {
+    with(type, [&](auto t) {
+      rms_norm_backward<decltype(t)>({.rows = rows,
+                                      .n = n,
+                                      .x = in(x, t),
+                                      .weight = weight,
+                                      .rstd = rstd,
+                                      .dy = in(dy, t),
+                                      .dx = out(dx, t),
+                                      .dweight = dweight,
+                                      .room = room},
+                                     s);
+    });
+  };
+  k.layer_norm.forward = [](DType type, std::int64_t rows, std::int64_t n, const void* x, const float* weight,
+                            const float* bias, float eps, void* y, float* mean, float* rstd, Stream s) {
+    with(type, [&](auto t) {
+      layer_norm_forward<decltype(t)>({.rows = rows,
+                                       .n = n,
+                                       .x = in(x, t),
+                                       .weight = weight,
+                                       .bias = bias,
+                                       .eps = eps,
+                                       .y = out(y, t),
+                                       .mean = mean,
+                                       .rstd = rstd},
+                                      s);
+    });
+  };
+  k.layer_norm.backward = [](DType type, std::int64_t rows, std::int64_t n, const void* x,
+                             const float* weight, const float* mean, const float* rstd, const void* dy,
+                             void* dx, float* dweight, float* dbias, float* room, Stream s) {
+    with(type, [&](auto t) {
+      layer_norm_backward<decltype(t)>({.rows = rows,
+                                        .n = n,
+                                        .x = in(x, t),
+                                        .weight = weight,
+                                        .mean = mean,
+                                        .rstd = rstd,
+                                        .dy = in(dy, t),
+                                        .dx = out(dx, t),
+                                        .dweight = dweight,
+                                        .dbias = dbias,
+                                        .room = room},
+                                       s);
+    });
+  };
+  k.norm_room = norm_backward_room;
+  k.activate.forward = [](Activation f, DType type, std::int64_t n, const void* x, void* y, Stream s) {
+    with(type, [&](auto t) { activate(f, n, in(x, t), out(y, t), s); });
+  };
+  k.activate.backward = [](Activation f, DType type, std::int64_t n, const void* x, const void* dy, void* dx,
+                           Stream s) {
+    with(type, [&](auto t) { activate_backward(f, n, in(x, t), in(dy, t), out(dx, t), s); });
+  };
+  k.gated.forward = [](Activation f, DType type, std::int64_t n, const void* gate, const void* up, void* y,
+                       Stream s) {
+    with(type, [&](auto t) { gated(f, n, in(gate, t), in(up, t), out(y, t), s); });
+  };
+  k.gated.backward = [](Activation f, DType type, std::int64_t n, const void* gate, const void* up,
+                        const void* dy, void* dgate, void* dup, Stream s) {
+    with(type, [&](auto t) {
+      gated_backward(f, n, in(gate, t), in(up, t), in(dy, t), out(dgate, t), out(dup, t), s);
+    });
+  };
+  k.rope = [](const kernels::RopeShape& shape, DType type, const void* x, const float* cos, const float* sin,
+              void* y, bool inverse, Stream s) {
+    with(type, [&](auto t) { rope(shape, in(x, t), cos, sin, out(y, t), inverse, s); });
+  };
+  k.dropout = [](Key key, std::int64_t first, std::int64_t n, float p, DType type, const void* x, void* y,
+                 Stream s) {
+    with(type, [&](auto t) { dropout(key.key, key.stream, first, n, p, in(x, t), out(y, t), s); });
+  };
+  return k;
+}
+
+}  // namespace bora::cuda
