@@ -5,7 +5,7 @@
 #include <ATen/core/Tensor.h>
 #include <torch/csrc/autograd/custom_function.h>
 
-#include "bora/core/autograd/floats.h"
+#include "bora/core/autograd/kernel_operand.h"
 #include "bora/core/kernels/cpu/activation.h"
 #include "bora/core/plain/activation.h"
 
@@ -18,38 +18,58 @@ using torch::autograd::variable_list;
 
 struct Activate : torch::autograd::Function<Activate> {
   static Tensor forward(AutogradContext* ctx, const Tensor& x, std::int64_t f) {
-    auto input = wide(x);
-    auto y = new_floats(x.sizes());
-    kernels::activate(static_cast<Activation>(f), y.numel(), data(input), mutable_data(y));
+    auto input = kernel_operand(x), y = new_beside(input, x.sizes());
+    const auto function = static_cast<Activation>(f);
+    if (x.is_cpu()) {
+      kernels::activate(function, y.numel(), data(input), mutable_data(y));
+    } else {
+      recorded_kernels(x).activate.forward(function, kernel_type(input), y.numel(), input.const_data_ptr(),
+                                           y.mutable_data_ptr(), stream_of(x));
+    }
     ctx->save_for_backward({x});
     ctx->saved_data["f"] = f;
     return cast(y, x.scalar_type());
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     auto x = ctx->get_saved_variables()[0];
-    auto input = wide(x), dy = wide(grads[0]);
-    auto dx = new_floats(input.sizes());
-    kernels::activate_backward(static_cast<Activation>(ctx->saved_data["f"].toInt()), dx.numel(), data(input),
-                               data(dy), mutable_data(dx));
+    auto input = kernel_operand(x), dy = kernel_operand(grads[0]), dx = new_beside(input, input.sizes());
+    const auto f = static_cast<Activation>(ctx->saved_data["f"].toInt());
+    if (x.is_cpu()) {
+      kernels::activate_backward(f, dx.numel(), data(input), data(dy), mutable_data(dx));
+    } else {
+      recorded_kernels(x).activate.backward(f, kernel_type(input), dx.numel(), input.const_data_ptr(),
+                                            dy.const_data_ptr(), dx.mutable_data_ptr(), stream_of(x));
+    }
     return {cast(dx, x.scalar_type()), Tensor()};
   }
 };
 
 struct Gated : torch::autograd::Function<Gated> {
   static Tensor forward(AutogradContext* ctx, const Tensor& gate, const Tensor& up, std::int64_t f) {
-    auto g = wide(gate), u = wide(up);
-    auto y = new_floats(gate.sizes());
-    kernels::gated(static_cast<Activation>(f), y.numel(), data(g), data(u), mutable_data(y));
+    auto g = kernel_operand(gate), u = kernel_operand(up), y = new_beside(g, gate.sizes());
+    const auto function = static_cast<Activation>(f);
+    if (gate.is_cpu()) {
+      kernels::gated(function, y.numel(), data(g), data(u), mutable_data(y));
+    } else {
+      recorded_kernels(gate).gated.forward(function, kernel_type(g), y.numel(), g.const_data_ptr(),
+                                           u.const_data_ptr(), y.mutable_data_ptr(), stream_of(gate));
+    }
     ctx->save_for_backward({gate, up});
     ctx->saved_data["f"] = f;
     return cast(y, gate.scalar_type());
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     auto saved = ctx->get_saved_variables();
-    auto g = wide(saved[0]), u = wide(saved[1]), dy = wide(grads[0]);
-    auto dg = new_floats(g.sizes()), du = new_floats(g.sizes());
-    kernels::gated_backward(static_cast<Activation>(ctx->saved_data["f"].toInt()), g.numel(), data(g),
-                            data(u), data(dy), mutable_data(dg), mutable_data(du));
+    auto g = kernel_operand(saved[0]), u = kernel_operand(saved[1]), dy = kernel_operand(grads[0]);
+    auto dg = new_beside(g, g.sizes()), du = new_beside(g, g.sizes());
+    const auto f = static_cast<Activation>(ctx->saved_data["f"].toInt());
+    if (g.is_cpu()) {
+      kernels::gated_backward(f, g.numel(), data(g), data(u), data(dy), mutable_data(dg), mutable_data(du));
+    } else {
+      recorded_kernels(g).gated.backward(f, kernel_type(g), g.numel(), g.const_data_ptr(), u.const_data_ptr(),
+                                         dy.const_data_ptr(), dg.mutable_data_ptr(), du.mutable_data_ptr(),
+                                         stream_of(g));
+    }
     auto dtype = saved[0].scalar_type();
     return {cast(dg, dtype), cast(du, dtype), Tensor()};
   }
@@ -58,12 +78,14 @@ struct Gated : torch::autograd::Function<Gated> {
 }  // namespace
 
 Tensor activate(Activation f, const Tensor& x) {
-  return has_kernel(x) ? Activate::apply(x, static_cast<std::int64_t>(f)) : plain::activate(f, x);
+  const bool kernel = goes_to_kernel(x, [](const DeviceKernels& k) { return k.activate.forward; });
+  return kernel ? Activate::apply(x, static_cast<std::int64_t>(f)) : plain::activate(f, x);
 }
 
 Tensor gated(Activation f, const Tensor& gate, const Tensor& up) {
-  if (!has_kernel(gate)) return plain::gated(f, gate, up);
-  return Gated::apply(gate, up, static_cast<std::int64_t>(f));
+  const bool alike = gate.is_cpu() || gate.scalar_type() == up.scalar_type();
+  const bool kernel = alike && goes_to_kernel(gate, [](const DeviceKernels& k) { return k.gated.forward; });
+  return kernel ? Gated::apply(gate, up, static_cast<std::int64_t>(f)) : plain::gated(f, gate, up);
 }
 
 }  // namespace bora::core::autograd

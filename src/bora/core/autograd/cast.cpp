@@ -7,10 +7,38 @@
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <unordered_map>
+
+#include "bora/core/cast_once.h"
 #include "bora/core/kernels/cpu/reduce.h"
 #include "bora/core/plain_ops.h"
+#include "bora/core/torch/node.h"
 
-namespace bora::core::autograd {
+namespace bora::core {
+
+// By the memory of the parameter, which has them alive.
+struct CastOnceScope::Copies {
+  struct Copy {
+    at::Tensor parameter, copy;
+  };
+  std::unordered_map<const c10::StorageImpl*, Copy> of;
+};
+
+namespace {
+thread_local CastOnceScope::Copies* kept = nullptr;
+}  // namespace
+
+CastOnceScope::CastOnceScope(std::span<const Parameter> parameters)
+    : copies_(std::make_unique<Copies>()), before_(kept) {
+  for (const auto& p : parameters) {
+    const auto& x = tensor(*p.array);
+    copies_->of[x.storage().unsafeGetStorageImpl()].parameter = x;
+  }
+  kept = copies_.get();
+}
+CastOnceScope::~CastOnceScope() { kept = before_; }
+
+namespace autograd {
 namespace {
 
 using at::Tensor;
@@ -32,10 +60,31 @@ Tensor converted(const Tensor& x, at::ScalarType type) {
   return y;
 }
 
+// Where the copy of a parameter is kept; null of anything else.
+Tensor* place_of_copy(const Tensor& x, at::ScalarType type) {
+  if (kept == nullptr || x.scalar_type() != at::kFloat || c10::elementSize(type) >= sizeof(float) ||
+      !at::isFloatingType(type))
+    return nullptr;
+  const auto found = kept->of.find(x.storage().unsafeGetStorageImpl());
+  if (found == kept->of.end()) return nullptr;
+  auto& [parameter, copy] = found->second;
+  // a part of the parameter lies in the same memory
+  const bool whole = x.storage_offset() == parameter.storage_offset() && x.sizes() == parameter.sizes() &&
+                     x.strides() == parameter.strides() && x.is_non_overlapping_and_dense();
+  return !whole || (copy.defined() && copy.scalar_type() != type) ? nullptr : &copy;
+}
+
+Tensor converted_once(const Tensor& x, at::ScalarType type) {
+  Tensor* copy = place_of_copy(x, type);
+  if (copy == nullptr) return converted(x, type);
+  if (!copy->defined()) *copy = converted(x, type).detach();
+  return copy->detach();
+}
+
 struct Cast : torch::autograd::Function<Cast> {
   static Tensor forward(AutogradContext* ctx, const Tensor& x, at::ScalarType type) {
     ctx->saved_data["type"] = static_cast<std::int64_t>(x.scalar_type());
-    return converted(x, type);
+    return converted_once(x, type);
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     return {cast(grads[0], static_cast<at::ScalarType>(ctx->saved_data["type"].toInt())), Tensor()};
@@ -46,9 +95,9 @@ struct Cast : torch::autograd::Function<Cast> {
 
 Tensor cast(const Tensor& x, at::ScalarType type) {
   if (x.scalar_type() == type) return x;
-  if (is_plain(x)) return x.to(type);
+  if (is_plain(x) && place_of_copy(x, type) == nullptr) return x.to(type);
   const bool recorded = at::GradMode::is_enabled() && x.requires_grad() && at::isFloatingType(type);
-  return recorded ? Cast::apply(x, type) : converted(x, type);
+  return recorded ? Cast::apply(x, type) : converted_once(x, type);
 }
 
 bool is_plain(const Tensor& x) { return !x.device().is_cpu() || plain_ops(); }
@@ -57,4 +106,5 @@ bool has_kernel(const Tensor& x) {
   return !is_plain(x) && (x.scalar_type() == at::kFloat || is_low_precision(x));
 }
 
-}  // namespace bora::core::autograd
+}  // namespace autograd
+}  // namespace bora::core

@@ -43,7 +43,7 @@ struct LinearCrossEntropy : torch::autograd::Function<LinearCrossEntropy> {
                         const std::optional<Tensor>& bias, const Tensor& targets, const Tensor& weights,
                         const CrossEntropyRule& rule) {
     bool gradient = hidden.requires_grad() || head.requires_grad() || (bias && bias->requires_grad());
-    HeadPass pass{wide(hidden), wide(head), wide(bias), targets, weights, rule, gradient};
+    HeadPass pass{hidden, head, bias.value_or(Tensor()), targets, weights, rule, gradient};
     pass.run();
     if (gradient) {
       ctx->saved_data["hidden"] = cast(pass.dhidden, hidden.scalar_type());

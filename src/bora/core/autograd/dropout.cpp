@@ -7,6 +7,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "bora/core/autograd/cast.h"
+#include "bora/core/autograd/kernel_operand.h"
 #include "bora/core/autograd/pieces.h"
 #include "bora/core/kernels/cpu/random.h"
 #include "bora/core/plain/dropout.h"
@@ -21,12 +22,19 @@ using torch::autograd::variable_list;
 
 // The mask is drawn in fp32 for every type: it depends on (key, index) alone.
 Tensor masked(const Tensor& x, double p, Key key, const BlockOf& block) {
-  const Tensor input = x.to(at::kFloat).contiguous();
+  const Tensor input = autograd::kernel_operand(x);
   Tensor output = at::_ops::empty_like::call(input, {}, {}, {}, {}, {});
-  const float* in = input.const_data_ptr<float>();
-  float* out = output.mutable_data_ptr<float>();
+  const auto* in = static_cast<const char*>(input.const_data_ptr());
+  auto* out = static_cast<char*>(output.mutable_data_ptr());
+  const auto size = static_cast<std::int64_t>(input.element_size());
   block.each_run(input.sizes(), [&](std::int64_t at, std::int64_t place, std::int64_t count) {
-    kernels::dropout(key, place, count, static_cast<float>(p), in + at, out + at);
+    if (x.is_cpu()) {
+      kernels::dropout(key, place, count, static_cast<float>(p), autograd::data(input) + at,
+                       autograd::mutable_data(output) + at);
+    } else {
+      recorded_kernels(x).dropout(key, place, count, static_cast<float>(p), autograd::kernel_type(input),
+                                  in + at * size, out + at * size, stream_of(x));
+    }
   });
   return output.to(x.scalar_type());
 }
@@ -70,7 +78,10 @@ void BlockOf::each_run(at::IntArrayRef own, const Run& run) const {
 }
 
 Tensor dropout(const Tensor& x, double p, Key key, const BlockOf& block) {
-  if (autograd::is_plain(x)) return plain::dropout(x, p, key, block);
+  const bool kernel = x.is_cpu()
+                          ? !autograd::is_plain(x)
+                          : autograd::goes_to_kernel(x, [](const DeviceKernels& k) { return k.dropout; });
+  if (!kernel) return plain::dropout(x, p, key, block);
   return recorded(x) ? Dropout::apply(x, p, key, block) : masked(x, p, key, block);
 }
 

@@ -4,8 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include "bora/core/cast_once.h"
+#include "bora/core/create.h"
 #include "bora/core/elementwise.h"
+#include "bora/core/plain_ops.h"
 #include "bora/core/torch/testing.h"
+#include "bora/core/update.h"
 
 namespace bora::core {
 namespace {
@@ -65,6 +69,53 @@ TEST(Grad, WorksAfterARefusal) {
   const auto second = value_and_grad(outer, [&] { return square(x); });
   EXPECT_EQ(first.gradients[0].item(), 10);
   EXPECT_EQ(second.gradients[0].item(), 6);
+}
+
+// By the kernels' cast and by libtorch's.
+TEST(Grad, ParametersAreCastOnceInAScope) {
+  Array x = scalar(3), y = scalar(5);
+  std::vector<Array*> trained{&x, &y};
+  const std::vector<Parameter> parameters{{.array = &x}};
+  const auto low = [](const Array& a) { return cast({a, kNone}, DType::bf16); };
+  const auto memory = [](const Array& a) { return tensor(a).const_data_ptr(); };
+  for (const bool plain : {false, true}) {
+    const PlainOpsScope ops(plain);
+    const auto outside = low(x), again = low(x);
+    EXPECT_NE(memory(outside), memory(again));
+    const CastOnceScope once(parameters);
+    const auto first = low(x), second = low(x), other = low(y), another = low(y);
+    EXPECT_EQ(memory(first), memory(second));
+    EXPECT_NE(memory(other), memory(another)) << "of no parameter";
+    const auto shorter = cast({x, kNone}, DType::f16), longer = cast({x, kNone}, DType::f64);
+    EXPECT_EQ(shorter.item() + longer.item(), 6) << "other types are made as ever";
+    for (int lane = 0; lane < 2; ++lane) {
+      const auto result = value_and_grad(trained, [&] {
+        const Array here = low(x);
+        EXPECT_EQ(memory(here), memory(first)) << lane;
+        const Array product = binary(Binary::multiply, {here, kNone}, {low(y), kNone}, kNone);
+        return cast({product, kNone}, DType::f32);
+      });
+      EXPECT_EQ(result.gradients[0].item(), 5);
+      EXPECT_EQ(result.gradients[1].item(), 3);
+      EXPECT_EQ(result.gradients[0].dtype(), DType::f32);
+    }
+  }
+}
+
+// Parts lie in the parameter's memory, and may be as large as each other.
+TEST(Grad, PartsOfAParameterAreNotTakenForOneAnother) {
+  static constexpr std::string_view kNames[] = {"n"};
+  static constexpr std::int64_t kSizes[] = {4};
+  const std::vector<float> values{1, 2, 3, 4};
+  Array x = from_data({kNames, kSizes}, std::span<const float>(values));
+  const std::vector<Parameter> parameters{{.array = &x}};
+  const CastOnceScope once(parameters);
+  const auto half = [&](std::int64_t first) {
+    const Array low = cast({read_slice(x, 0, first, 2), kNames}, DType::bf16);
+    return cast({low, kNames}, DType::f32).to_vector<float>();
+  };
+  EXPECT_EQ(half(0), (std::vector<float>{1, 2}));
+  EXPECT_EQ(half(2), (std::vector<float>{3, 4}));
 }
 
 }  // namespace

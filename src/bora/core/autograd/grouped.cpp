@@ -36,14 +36,18 @@ struct Stack {
   bool is_bf16;
 };
 
+bool begins_on_a_line(const Tensor& x) {
+  constexpr std::uintptr_t kLine = 64;
+  return reinterpret_cast<std::uintptr_t>(x.const_data_ptr()) % kLine == 0;
+}
+
 // So many rows of a stack as a matrix that begins on a cache line, as one does that stands alone: the bits of
 // products may follow that.
 class Part {
  public:
   Part(const Stack& stack, std::int64_t first, std::int64_t rows)
       : values_(stack.values.view({-1, stack.width}).narrow(0, first, rows)) {
-    constexpr std::int64_t kLine = 16;
-    if (first * stack.width % kLine != 0) values_ = values_.clone();
+    if (!begins_on_a_line(values_)) values_ = values_.clone();
     ref_ = {values_.const_data_ptr<float>(), stack.width, false, stack.is_bf16};
   }
   MatrixRef ref(bool transposed = false) const {
@@ -62,8 +66,7 @@ class Result {
  public:
   Result(const Tensor& all, std::int64_t width, std::int64_t first, std::int64_t rows)
       : place_(all.view({-1, width}).narrow(0, first, rows)), values_(place_) {
-    constexpr std::int64_t kLine = 16;
-    if (first * width % kLine != 0) values_ = new_floats({rows, width});
+    if (!begins_on_a_line(place_)) values_ = new_floats({rows, width});
   }
   float* data() { return values_.mutable_data_ptr<float>(); }
   void finish() {

@@ -16,6 +16,11 @@
 namespace bora::core::autograd {
 
 void HeadPass::run() {
+  // Of bf16 states and head, the gradient of the logits counts as bf16 in products, as they do.
+  const bool is_bf16 = hidden.scalar_type() == at::kBFloat16 && head.scalar_type() == at::kBFloat16;
+  hidden = wide(hidden);
+  head = wide(head);
+  if (bias.defined()) bias = wide(bias);
   auto n = hidden.size(0), e = hidden.size(1), vocab = head.size(0), columns = vocab / rule.lanes;
   auto chunk = std::min(rule.chunk, n);
   auto logits = new_floats({rule.lanes, chunk, columns});
@@ -32,8 +37,8 @@ void HeadPass::run() {
   for (std::int64_t first = 0; first < n; first += chunk) {
     auto rows = std::min(chunk, n - first);
     for (std::int64_t lane = 0; lane < rule.lanes; ++lane) {
-      kernels::matmul(rows, columns, e, {x + first * e, e}, {w + lane * columns * e, e, true},
-                      z + lane * chunk * columns, columns);
+      kernels::matmul(rows, columns, e, {x + first * e, e, false, is_bf16},
+                      {w + lane * columns * e, e, true, is_bf16}, z + lane * chunk * columns, columns);
     }
     if (rule.workers == nullptr) {
       kernels::cross_entropy(rows, vocab, z, vocab, t + first, p + first, static_cast<float>(rule.z_loss),
@@ -48,9 +53,9 @@ void HeadPass::run() {
     if (!gradient) continue;
     for (std::int64_t lane = 0; lane < rule.lanes; ++lane) {
       const auto *zl = z + lane * chunk * columns, *wl = w + lane * columns * e;
-      kernels::matmul(rows, e, columns, {zl, columns}, {wl, e},
+      kernels::matmul(rows, e, columns, {zl, columns, false, is_bf16}, {wl, e, false, is_bf16},
                       dhidden.mutable_data_ptr<float>() + (lane * n + first) * e, e);
-      kernels::matmul(columns, e, rows, {zl, columns, true}, {x + first * e, e},
+      kernels::matmul(columns, e, rows, {zl, columns, true, is_bf16}, {x + first * e, e, false, is_bf16},
                       dhead.mutable_data_ptr<float>() + lane * columns * e, e, first == 0 ? 0.0F : 1.0F);
       // z is the gradient of the products, which the scale is behind
       if (bias.defined())

@@ -15,7 +15,7 @@ namespace bora::core::autograd {
 /// One pass over chunks of positions: logits, losses, and at once the gradients of a loss whose own gradient
 /// is 1.
 struct HeadPass {
-  at::Tensor hidden, head, bias, targets, weights;  ///< bias may be undefined
+  at::Tensor hidden, head, bias, targets, weights;  ///< widened by run(); bias may be undefined
   CrossEntropyRule rule;
   bool gradient;
   /// Called for each chunk of rows from `first` on, with lse - logits[target] of each, lse = log sum

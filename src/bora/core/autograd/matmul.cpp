@@ -23,7 +23,8 @@ using at::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// The last two dimensions of a tensor as a matrix the kernel can read: one of them must have stride 1.
+// The last two dimensions of a tensor as a matrix the kernel can read: one of them must have stride 1. A matrix of
+// bf16 is read as it lies.
 struct View {
   Tensor storage;
   kernels::MatrixRef ref;
@@ -31,9 +32,9 @@ struct View {
 };
 
 View as_matrix(Tensor x) {
-  const bool is_bf16 = x.scalar_type() == at::kBFloat16;
-  if (is_low_precision(x)) x = cast(x, at::kFloat);
   auto d = x.dim();
+  const bool is_bf16 = x.scalar_type() == at::kBFloat16, as_it_lies = is_bf16 && d == 2;
+  if (is_low_precision(x) && !as_it_lies) x = cast(x, at::kFloat);
   auto rows = x.size(d - 2), columns = x.size(d - 1);
   auto row = x.stride(d - 2), column = x.stride(d - 1);
   bool plain = (column == 1 || columns == 1) && (row >= columns || rows == 1);
@@ -45,6 +46,10 @@ View as_matrix(Tensor x) {
   auto stride = plain ? x.stride(d - 2) : x.stride(d - 1);
   stride = std::max(stride, plain ? columns : rows);
   auto batch = d == 3 ? x.stride(0) : 0;
+  if (as_it_lies) {
+    const auto halves = kernels::matrix_of_halves(x.const_data_ptr(), stride, !plain);
+    return {std::move(x), halves, batch};
+  }
   const float* data = x.const_data_ptr<float>();
   return {std::move(x), {data, stride, !plain, is_bf16}, batch};
 }

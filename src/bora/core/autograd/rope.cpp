@@ -5,7 +5,7 @@
 #include <ATen/core/Tensor.h>
 #include <torch/csrc/autograd/custom_function.h>
 
-#include "bora/core/autograd/floats.h"
+#include "bora/core/autograd/kernel_operand.h"
 #include "bora/core/kernels/cpu/rope.h"
 #include "bora/core/plain/rope.h"
 
@@ -32,11 +32,17 @@ kernels::RopeShape rope_shape(const Tensor& x, std::int64_t half, const Tensor& 
 }
 
 Tensor rotate(const Tensor& x, const Tensor& cos, const Tensor& sin, RopePairs pairs, bool inverse) {
-  auto input = cast(x, at::kFloat);
+  const bool bf16 = !x.is_cpu() && x.scalar_type() == at::kBFloat16;
+  auto input = bf16 ? x : cast(x, at::kFloat);
   if (input.stride(3) != 1) input = input.contiguous();
-  auto y = new_floats(x.sizes());
-  kernels::rope(rope_shape(input, cos.size(1), y, pairs), data(input), data(cos), data(sin), mutable_data(y),
-                inverse);
+  auto y = new_beside(input, x.sizes());
+  const auto shape = rope_shape(input, cos.size(1), y, pairs);
+  if (x.is_cpu()) {
+    kernels::rope(shape, data(input), data(cos), data(sin), mutable_data(y), inverse);
+  } else {
+    recorded_kernels(x).rope(shape, kernel_type(input), input.const_data_ptr(), data(cos), data(sin),
+                             y.mutable_data_ptr(), inverse, stream_of(x));
+  }
   return cast(y, x.scalar_type());
 }
 
@@ -59,7 +65,8 @@ struct Rope : torch::autograd::Function<Rope> {
 }  // namespace
 
 Tensor rope(const Tensor& x, const Tensor& cos, const Tensor& sin, RopePairs pairs) {
-  return has_kernel(x) ? Rope::apply(x, wide(cos), wide(sin), pairs) : plain::rope(x, cos, sin, pairs);
+  const bool kernel = goes_to_kernel(x, [](const DeviceKernels& k) { return k.rope; });
+  return kernel ? Rope::apply(x, wide(cos), wide(sin), pairs) : plain::rope(x, cos, sin, pairs);
 }
 
 }  // namespace bora::core::autograd

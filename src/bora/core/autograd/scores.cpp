@@ -51,20 +51,14 @@ struct LinearLogProb : torch::autograd::Function<LinearLogProb> {
                         const CrossEntropyRule& rule) {
     ctx->save_for_backward({hidden, head, bias.value_or(Tensor()), targets});
     ctx->saved_data["rule"] = c10::IValue::make_capsule(c10::make_intrusive<Rule>(rule));
-    return log_probs(wide(hidden), wide(head), wide(bias), targets, rule);
+    return log_probs(hidden, head, bias.value_or(Tensor()), targets, rule);
   }
   // -log p is a loss, of which each position's gradient is a weight.
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     const auto saved = ctx->get_saved_variables();
     const auto rule = c10::static_intrusive_pointer_cast<Rule>(ctx->saved_data["rule"].toCapsule());
     const auto weights = at::_ops::neg::call(wide(grads[0]));
-    HeadPass pass{wide(saved[0]),
-                  wide(saved[1]),
-                  saved[2].defined() ? wide(saved[2]) : Tensor(),
-                  saved[3],
-                  weights,
-                  rule->rule,
-                  true};
+    HeadPass pass{saved[0], saved[1], saved[2], saved[3], weights, rule->rule, true};
     pass.run();
     return {sum_of_lanes(cast(pass.dhidden, saved[0].scalar_type()).unbind(0)),
             cast(pass.dhead, saved[1].scalar_type()),
@@ -142,8 +136,8 @@ Scores linear_scores(const Tensor& hidden, const Tensor& head, const std::option
       }
     });
   };
-  out.log_prob = log_probs(wide(hidden.detach()), wide(head.detach()), bias ? wide(bias->detach()) : Tensor(),
-                           targets, rule, rank || top > 0 ? HeadPass::Look(look) : HeadPass::Look());
+  out.log_prob = log_probs(hidden.detach(), head.detach(), bias ? bias->detach() : Tensor(), targets, rule,
+                           rank || top > 0 ? HeadPass::Look(look) : HeadPass::Look());
   return out;
 }
 

@@ -31,7 +31,9 @@
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #endif
-HWY_PUSH_ATTRIBUTES("avx512f,avx512bw,avx512dq,avx512vl,amx-tile,amx-bf16")
+HWY_PUSH_ATTRIBUTES("avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,amx-tile,amx-bf16")
+#include "bora/core/kernels/cpu/lanes16-inl.h"
+
 namespace bora::kernels {
 namespace {
 
@@ -55,42 +57,6 @@ i64 group_begins(const ProductBlock& p, i64 count, i64 at, i64 k) {
 }
 
 // ---- packing
-
-__mmask16 first_lanes(i64 n) {
-  return static_cast<__mmask16>(n >= 16 ? 0xffff : (1U << std::max<i64>(n, 0)) - 1);
-}
-
-/// Sixteen vectors of a 16 x 16 block become its columns.
-void transpose(__m512 (&x)[16]) {
-  __m512 y[16];
-#pragma GCC unroll 16
-  for (int i = 0; i < 16; i += 2) {
-    y[i] = _mm512_unpacklo_ps(x[i], x[i + 1]);
-    y[i + 1] = _mm512_unpackhi_ps(x[i], x[i + 1]);
-  }
-#pragma GCC unroll 16
-  for (int i = 0; i < 16; i += 4) {
-    for (int h = 0; h < 2; ++h) {
-      const __m512d p = _mm512_castps_pd(y[i + h]), q = _mm512_castps_pd(y[i + 2 + h]);
-      x[i + 2 * h] = _mm512_castpd_ps(_mm512_unpacklo_pd(p, q));
-      x[i + 2 * h + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(p, q));
-    }
-  }
-  // x[4g + j] holds columns j, j + 4, j + 8, j + 12 of rows 4g to 4g + 3.
-#pragma GCC unroll 4
-  for (int j = 0; j < 4; ++j) {
-    const __m512 p = _mm512_shuffle_f32x4(x[j], x[4 + j], 0x44),
-                 q = _mm512_shuffle_f32x4(x[8 + j], x[12 + j], 0x44),
-                 r = _mm512_shuffle_f32x4(x[j], x[4 + j], 0xee),
-                 s = _mm512_shuffle_f32x4(x[8 + j], x[12 + j], 0xee);
-    y[j] = _mm512_shuffle_f32x4(p, q, 0x88);
-    y[4 + j] = _mm512_shuffle_f32x4(p, q, 0xdd);
-    y[8 + j] = _mm512_shuffle_f32x4(r, s, 0x88);
-    y[12 + j] = _mm512_shuffle_f32x4(r, s, 0xdd);
-  }
-#pragma GCC unroll 16
-  for (int i = 0; i < 16; ++i) x[i] = y[i];
-}
 
 /// 16 x 16 elements of x from (i, j) on, of which `rows` x `columns` exist; the others are zeros.
 template <bool kTransposed>
@@ -118,10 +84,17 @@ void store_pairs(__m512 even, __m512 odd, float* out) {
   _mm512_store_si512(out, _mm512_ternarylogic_epi32(low, _mm512_castps_si512(odd), high, 0xf8));
 }
 
+/// The nearest bfloat16s, ties to even; what is one already stays as it is.
+void store_nearest_pairs(__m512 even, __m512 odd, float* out) {
+  const __m512i low = _mm512_cvtepu16_epi32((__m256i)_mm512_cvtneps_pbh(even)),
+                high = _mm512_cvtepu16_epi32((__m256i)_mm512_cvtneps_pbh(odd));
+  _mm512_store_si512(out, _mm512_or_si512(low, _mm512_slli_epi32(high, 16)));
+}
+
 /// One line of the tiles of all parts.
 template <int kParts>
 void store_parts(__m512 even, __m512 odd, float* out) {
-  if constexpr (kParts == 1) return store_pairs(even, odd, out);
+  if constexpr (kParts == 1) return store_nearest_pairs(even, odd, out);
   const __m512 even0 = bf16_part(even), odd0 = bf16_part(odd);
   const __m512 even_rest = _mm512_sub_ps(even, even0), odd_rest = _mm512_sub_ps(odd, odd0);
   const __m512 even1 = bf16_part(even_rest), odd1 = bf16_part(odd_rest);
@@ -319,7 +292,7 @@ namespace {
 bool cpu_has_amx() {
   __builtin_cpu_init();
   if (!__builtin_cpu_supports("avx512bw") || !__builtin_cpu_supports("avx512dq") ||
-      !__builtin_cpu_supports("avx512vl")) {
+      !__builtin_cpu_supports("avx512vl") || !__builtin_cpu_supports("avx512bf16")) {
     return false;  // packing needs them
   }
   unsigned a = 0, b = 0, c = 0, d = 0;

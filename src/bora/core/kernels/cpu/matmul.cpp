@@ -4,11 +4,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <utility>
 
 #include "bora/core/kernels/cpu/amx_matmul.h"
+#include "bora/core/kernels/cpu/bf16_matmul.h"
 #include "bora/core/kernels/cpu/bora_matmul.h"
 #include "bora/core/kernels/cpu/few_rows.h"
+#include "bora/core/kernels/cpu/reduce.h"
 #include "bora/core/kernels/cpu/rows_apart.h"
 #include "bora/core/kernels/cpu/scratch.h"
 #include "bora/core/kernels/cpu/threads.h"
@@ -45,21 +48,70 @@ void mkl_tile(i64 m, i64 n, i64 k, MatrixRef a, MatrixRef b, float* c, i64 c_str
          a.data, &ldb, &beta, c, &ldc);
 }
 
+/// Elements from the first to the last of a matrix with so many rows in memory.
+i64 extent(i64 rows, i64 width, i64 stride) { return (rows - 1) * stride + width; }
+
+constexpr i64 kLine = 16;  // floats of a cache line
+i64 lines(i64 size) { return (size + kLine - 1) / kLine * kLine; }
+
+/// Matrices as they would be in memory of their own: MKL's last bits may follow where in a cache line an operand
+/// begins, on processors without AVX-512 above all.
+class OnLines {
+ public:
+  OnLines(i64 m, i64 n, i64 k, MatrixRef& a, MatrixRef& b, float*& c, i64 c_stride, bool adds)
+      : a_size_(a.transposed ? extent(k, m, a.stride) : extent(m, k, a.stride)),
+        b_size_(b.transposed ? extent(n, k, b.stride) : extent(k, n, b.stride)),
+        rows_(m),
+        width_(n),
+        stride_(c_stride) {
+    const bool left = !begins_on_a_line(a.data), right = !begins_on_a_line(b.data),
+               out = !begins_on_a_line(c);
+    if (!left && !right && !out) return;
+    float* at = scratch(Scratch::aligned, (left ? lines(a_size_) : 0) + (right ? lines(b_size_) : 0) +
+                                              (out ? extent(m, n, c_stride) : 0));
+    if (left) a.data = copied(a.data, a_size_, at);
+    if (right) b.data = copied(b.data, b_size_, at);
+    if (!out) return;
+    place_ = c;
+    result_ = c = at;
+    if (adds) copy_rows(place_, result_);
+  }
+  void finish() const {
+    if (result_ != nullptr) copy_rows(result_, place_);
+  }
+
+ private:
+  static bool begins_on_a_line(const float* x) {
+    return reinterpret_cast<std::uintptr_t>(x) % (kLine * sizeof(float)) == 0;
+  }
+  static const float* copied(const float* from, i64 size, float*& at) {
+    const float* const to = std::copy_n(from, size, at) - size;
+    at += lines(size);
+    return to;
+  }
+  void copy_rows(const float* from, float* to) const {
+    for (i64 i = 0; i < rows_; ++i) std::copy_n(from + i * stride_, width_, to + i * stride_);
+  }
+
+  i64 a_size_, b_size_, rows_, width_, stride_;
+  float *place_ = nullptr, *result_ = nullptr;
+};
+
 /// c in tiles, each by one thread: MKL's own division of the work follows the number of threads, and so may
 /// the order of its sums. These tiles follow from the shape. They cost nothing: packing 128 rows and 256
 /// columns is little beside their product.
 void mkl(i64 m, i64 n, i64 k, MatrixRef a, MatrixRef b, float* c, i64 c_stride, float beta) {
   constexpr i64 kRows = 128, kColumns = 256;
+  const OnLines on_lines(m, n, k, a, b, c, c_stride, beta != 0);
   const i64 across = (n + kColumns - 1) / kColumns, down = (m + kRows - 1) / kRows;
   for_chunks(across * down, 1, [&](i64 tile, i64) {
     const i64 i = tile / across * kRows, j = tile % across * kColumns;
-    const MatrixRef rows{a.data + (a.transposed ? i : i * a.stride), a.stride, a.transposed};
-    const MatrixRef columns{b.data + (b.transposed ? j * b.stride : j), b.stride, b.transposed};
     const int before = MKL_Set_Num_Threads_Local(1);
-    mkl_tile(std::min(kRows, m - i), std::min(kColumns, n - j), k, rows, columns, c + i * c_stride + j,
-             c_stride, beta);
+    mkl_tile(std::min(kRows, m - i), std::min(kColumns, n - j), k, a.from(i, 0), b.from(0, j),
+             c + i * c_stride + j, c_stride, beta);
     MKL_Set_Num_Threads_Local(before);
   });
+  on_lines.finish();
 }
 
 /// The kernel for large products.
@@ -71,12 +123,36 @@ MatmulKernel large() {
 
 using Product = void (*)(i64, i64, i64, MatrixRef, MatrixRef, float*, i64, float);
 
+/// Whether two bf16 sides are multiplied as such on vectors.
+bool multiplies_pairs() { return choice == MatmulKernel::automatic && bf16_matmul_works(); }
+
 /// Packing pays only if each packed element of b is used often enough; tiles of AMX have 32 columns and 32 k.
-Product product_for(i64 m, i64 n, i64 k) {
+Product product_for(i64 m, i64 n, i64 k, bool both_bf16) {
   if (k <= 0) return bora_matmul;
   const MatmulKernel kernel = large();
-  if (m < 64 || n < 16 || kernel == MatmulKernel::mkl) return mkl;
-  return kernel == MatmulKernel::amx && k >= 16 ? amx_matmul : bora_matmul;
+  if (m < 64 || n < 16) return mkl;
+  if (kernel == MatmulKernel::amx && k >= 16) return amx_matmul;
+  if (both_bf16 && k >= 16 && multiplies_pairs()) return bf16_matmul;
+  return kernel == MatmulKernel::mkl ? mkl : bora_matmul;
+}
+
+/// Sides that lie in memory as bfloat16s, as fp32.
+void widen(i64 m, i64 n, i64 k, MatrixRef& a, MatrixRef& b) {
+  const i64 left = a.halves == nullptr ? 0
+                   : a.transposed      ? extent(k, m, a.stride)
+                                       : extent(m, k, a.stride),
+            right = b.halves == nullptr ? 0
+                    : b.transposed      ? extent(n, k, b.stride)
+                                        : extent(k, n, b.stride);
+  if (left + right == 0) return;
+  float* to = scratch(Scratch::from_bf16, lines(left) + right);
+  for (const auto& [side, size] : {std::pair(&a, left), std::pair(&b, right)}) {
+    if (size == 0) continue;
+    from_bf16(size, side->halves, to);
+    side->data = to;
+    side->halves = nullptr;
+    to += lines(size);
+  }
 }
 
 void copy_matrix(i64 rows, i64 columns, const MatrixRef& from, float* to) {
@@ -88,8 +164,6 @@ void copy_matrix(i64 rows, i64 columns, const MatrixRef& from, float* to) {
 
 /// Each group of rows begins on a cache line, as it does alone: MKL's bits may follow that.
 void matmul_apart(i64 groups, i64 m, i64 n, i64 k, MatrixRef a, MatrixRef b, float* c, i64 c_stride) {
-  constexpr i64 kLine = 16;
-  const auto lines = [](i64 size) { return (size + kLine - 1) / kLine * kLine; };
   const i64 rows = m / groups, left = lines(rows * k), out = lines(rows * n);
   float* const x = scratch(Scratch::shared, groups * (left + out));
   float* const y = x + groups * left;
@@ -97,7 +171,7 @@ void matmul_apart(i64 groups, i64 m, i64 n, i64 k, MatrixRef a, MatrixRef b, flo
   for (i64 g = 0; g < groups; ++g, from.data += a.transposed ? rows : rows * a.stride)
     copy_matrix(rows, k, from, x + g * left);
   const auto group = [&](i64 g) { return MatrixRef{x + g * left, k, false, a.is_bf16}; };
-  const Product product = product_for(rows, n, k);
+  const Product product = product_for(rows, n, k, a.is_bf16 && b.is_bf16);
   for (i64 g = 0; g < groups; ++g) product(rows, n, k, group(g), b, y + g * out, n, 0);
   for (i64 g = 0; g < groups; ++g) {
     for (i64 i = 0; i < rows; ++i) std::copy_n(y + g * out + i * n, n, c + (g * rows + i) * c_stride);
@@ -132,12 +206,14 @@ void matmul(i64 m, i64 n, i64 k, MatrixRef a, MatrixRef b, float* c, i64 c_strid
   const Observed observed(1, m, n, k, a, b);
   const i64 groups = groups_apart;
   const bool apart = groups > 0 && m % groups == 0 && beta == 0;
+  const Product product = product_for(m, n, k, a.is_bf16 && b.is_bf16);
+  if (apart || product != bf16_matmul) widen(m, n, k, a, b);
   if (apart && m / groups <= kFewRows)
     few_rows_matmul(m, n, k, a, b, c, c_stride);
   else if (apart && groups > 1)
     matmul_apart(groups, m, n, k, a, b, c, c_stride);
   else
-    product_for(m, n, k)(m, n, k, a, b, c, c_stride, beta);
+    product(m, n, k, a, b, c, c_stride, beta);
 }
 
 i64 set_rows_apart(i64 groups) { return std::exchange(groups_apart, groups); }
@@ -151,7 +227,8 @@ bool are_few_rows(i64 m) {
 void batched_matmul(i64 batch, i64 m, i64 n, i64 k, MatrixRef a, i64 a_batch, MatrixRef b, i64 b_batch,
                     float* c, i64 c_stride, i64 c_batch) {
   const Observed observed(batch, m, n, k, a, b);
-  const Product product = product_for(m, n, k) == amx_matmul ? amx_matmul : bora_matmul;
+  Product product = product_for(m, n, k, a.is_bf16 && b.is_bf16);
+  if (product == mkl) product = bora_matmul;
   for_chunks(batch, 1, [&](i64 i, i64) {
     MatrixRef ai = a, bi = b;
     ai.data += i * a_batch;
@@ -165,7 +242,7 @@ const char* matmul_path() {
     case MatmulKernel::amx:
       return "amx";
     case MatmulKernel::bora:
-      return "bora";
+      return multiplies_pairs() ? "bora+bf16" : "bora";
     default:
       return "mkl";
   }

@@ -11,8 +11,29 @@ struct MatrixRef {
   const float* data;
   std::int64_t stride;
   bool transposed = false;
-  bool is_bf16 = false;  ///< each element is a bfloat16's value: one part where parts are multiplied
+  /// Each element counts as the nearest bfloat16, which elements of bf16 arrays are: one part where parts are
+  /// multiplied. Kernels without parts take it as it is.
+  bool is_bf16 = false;
+  /// Where the elements lie, if they lie in memory as bfloat16s; no `data` then. For matmul, which widens them for
+  /// kernels that read fp32.
+  const std::uint16_t* halves = nullptr;
+
+  /// The part that begins at element (i, j).
+  MatrixRef from(std::int64_t i, std::int64_t j) const {
+    MatrixRef part = *this;
+    const std::int64_t at = transposed ? j * stride + i : i * stride + j;
+    if (halves != nullptr)
+      part.halves += at;
+    else
+      part.data += at;
+    return part;
+  }
 };
+
+/// A matrix of bfloat16s in memory.
+inline MatrixRef matrix_of_halves(const void* data, std::int64_t stride, bool transposed = false) {
+  return {nullptr, stride, transposed, true, static_cast<const std::uint16_t*>(data)};
+}
 
 /// c [m, n] = a [m, k] · b [k, n] + beta · c, fp32. The only matrix product of Bora on CPUs; the kernel
 /// behind it is chosen once at start-up. Bits do not depend on the number of threads, with any kernel.
@@ -24,12 +45,14 @@ void batched_matmul(std::int64_t batch, std::int64_t m, std::int64_t n, std::int
                     std::int64_t a_batch, MatrixRef b, std::int64_t b_batch, float* c, std::int64_t c_stride,
                     std::int64_t c_batch);
 
-/// "amx", "bora" or "mkl": which implementation large products use.
+/// Which implementation large products use: "amx", "bora", "bora+bf16" where two bf16 sides have one of their own
+/// (bf16_matmul.h), or "mkl".
 const char* matmul_path();
 
 /// Overrides the choice made from the CPU (matrix units where it has them, else Bora's own vectors with
 /// AVX-512 or AVX2, else MKL): for benchmarks, and for machines where that guesses wrong. Bits differ
-/// between them. `amx` only where amx_matmul_works(). Call before compute.
+/// between them. `amx` only where amx_matmul_works(). With `automatic` alone, products of two bf16 sides are made of
+/// bf16_matmul where it works and there are no matrix units. Call before compute.
 enum class MatmulKernel { automatic, mkl, bora, amx };
 void set_matmul_kernel(MatmulKernel kernel);
 

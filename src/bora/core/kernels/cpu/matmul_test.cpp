@@ -8,6 +8,7 @@
 #include <string>
 
 #include "bora/core/kernels/cpu/amx_matmul.h"
+#include "bora/core/kernels/cpu/bf16_matmul.h"
 #include "bora/core/kernels/cpu/bora_matmul.h"
 #include "bora/core/kernels/cpu/few_rows.h"
 #include "bora/core/kernels/cpu/rows_apart.h"
@@ -250,6 +251,39 @@ TEST(Matmul, OwnBitsDoNotDependOnTheDistanceOfRows) {  // close ones are not pac
   EXPECT_EQ(from_close, from_far);
 }
 
+// As views into larger arrays do.
+TEST(Matmul, BitsDoNotDependOnWhereOperandsBegin) {
+  for (const MatmulKernel kernel : {MatmulKernel::automatic, MatmulKernel::mkl}) {
+    set_matmul_kernel(kernel);
+    for (i64 n = 1; n < 13; ++n) {  // MKL's bits do for few columns
+      for (int layout = 0; layout < 4; ++layout) {
+        const i64 m = 16 * n + 2, k = 40 * n + 13;
+        const bool at = layout & 1, bt = layout & 2;
+        const Floats a = random_floats(m * k, 1), b = random_floats(k * n, 2),
+                     before = random_floats(m * n, 3);
+        const auto from = [&](i64 a_first, i64 b_first, i64 c_first, float beta) {
+          Floats at_a(a.size() + 16), at_b(b.size() + 16), at_c(before.size() + 16);
+          std::copy(a.begin(), a.end(), at_a.begin() + a_first);
+          std::copy(b.begin(), b.end(), at_b.begin() + b_first);
+          std::copy(before.begin(), before.end(), at_c.begin() + c_first);
+          matmul(m, n, k, {at_a.data() + a_first, at ? m : k, at}, {at_b.data() + b_first, bt ? k : n, bt},
+                 at_c.data() + c_first, n, beta);
+          return Floats(at_c.begin() + c_first, at_c.begin() + c_first + m * n);
+        };
+        for (const float beta : {0.0F, 1.0F}) {
+          const Floats want = from(0, 0, 0, beta);
+          for (const i64 first : {1, 4, 6, 8, 13}) {
+            EXPECT_EQ(from(first, 0, 0, beta), want) << n << " " << layout;
+            EXPECT_EQ(from(0, first, 0, beta), want) << n << " " << layout;
+            EXPECT_EQ(from(0, 0, first, beta), want) << n << " " << layout;
+          }
+        }
+      }
+    }
+  }
+  set_matmul_kernel(MatmulKernel::automatic);
+}
+
 TEST(Matmul, ProductsInsideChunksAndBatches) {
   const i64 batch = 7, m = 20, n = 30, k = 40;
   const Floats a = random_floats(batch * m * k, 4), b = random_floats(batch * n * k, 5);
@@ -310,7 +344,10 @@ TEST(Matmul, ObserverSeesEveryProduct) {
 }
 
 TEST(Matmul, KernelCanBeChosen) {
-  EXPECT_STREQ(matmul_path(), amx_matmul_works() ? "amx" : bora_matmul_is_fast() ? "bora" : "mkl");
+  EXPECT_STREQ(matmul_path(), amx_matmul_works()       ? "amx"
+                              : !bora_matmul_is_fast() ? "mkl"
+                              : bf16_matmul_works()    ? "bora+bf16"
+                                                       : "bora");
   for (MatmulKernel kernel : kernels()) {
     set_matmul_kernel(kernel);
     EXPECT_EQ(matmul_path()[0], "?mba"[static_cast<int>(kernel)]);

@@ -32,11 +32,6 @@ i64 block_side(i64 n, i64 k, i64 budget, i64 task) {
   return std::min(up(n, task), std::max(task, budget / k / task * task));
 }
 
-MatrixRef offset(MatrixRef x, i64 row, i64 column) {
-  x.data += x.transposed ? column * x.stride + row : row * x.stride + column;
-  return x;
-}
-
 /// Parts of one side to pack: [step of rows or columns] x [step of k].
 struct PackTasks {
   i64 side, k, side_step, k_step;
@@ -76,7 +71,7 @@ void multiply_narrow(const PanelKernel& kernel, const ProductBlock& p) {
   const i64 task_rows = p.m <= 4 * kernel.narrow_rows ? kernel.narrow_few_rows : kernel.narrow_rows;
   for_chunks(p.m, task_rows, [&](i64 begin, i64 end) {
     ProductBlock task = p;
-    task.a = offset(p.a, begin, 0);
+    task.a = p.a.from(begin, 0);
     task.c += begin * p.c_stride;
     task.m = end - begin;
     if (p.a.transposed || p.a.stride > kernel.rows_as_they_are) {
@@ -94,7 +89,7 @@ void multiply_narrow(const PanelKernel& kernel, const ProductBlock& p) {
 void multiply_few_rows(const PanelKernel& kernel, const ProductBlock& p) {
   for_chunks(p.n, kOwnColumns, [&](i64 begin, i64 end) {
     ProductBlock task = p;
-    task.b = offset(p.b, 0, begin);
+    task.b = p.b.from(0, begin);
     task.c += begin;
     task.n = end - begin;
     task.right = scratch(Scratch::packed, kOwnColumns * p.panel_k * kernel.two_take / 2);
@@ -131,8 +126,8 @@ void multiply_in_panels(const PanelKernel& kernel, i64 m, i64 n, i64 k, MatrixRe
   for (i64 j = 0; j < n; j += columns) {
     for (i64 first = 0; first < k; first += inner) {
       for (i64 i = 0; i < m; i += rows) {
-        ProductBlock block{.a = offset(a, i, first),
-                           .b = offset(b, first, j),
+        ProductBlock block{.a = a.from(i, first),
+                           .b = b.from(first, j),
                            .c = c + i * c_stride + j,
                            .c_stride = c_stride,
                            .m = std::min(rows, m - i),
