@@ -26,11 +26,16 @@
 #include <new>
 #include <vector>
 
+#include "bora/base/env.h"
 #include "bora/core/device_kernels.h"
+#include "bora/core/kernels/cpu/activation.h"
 #include "bora/core/kernels/cpu/adamw.h"
 #include "bora/core/kernels/cpu/norm.h"
+#include "bora/core/kernels/cpu/random.h"
 #include "bora/core/kernels/cpu/reduce.h"
+#include "bora/core/kernels/cpu/rope.h"
 #include "bora/core/kernels/cpu/square_sum.h"
+#include "bora/core/out_of_memory.h"
 
 namespace bora::fake_device {
 namespace {
@@ -57,6 +62,7 @@ class Memory {
   void* take(std::size_t bytes) {
     const std::size_t size = (bytes + kGrain - 1) / kGrain * kGrain;
     const std::lock_guard lock(mutex_);
+    if (static_cast<std::int64_t>(size) > limit_ - live_) refuse(bytes);
     for (auto it = free_.begin(); it != free_.end(); ++it) {
       if (it->second < size) continue;
       const auto [first, room] = *it;
@@ -68,7 +74,7 @@ class Memory {
       peak_ = std::max(peak_, live_);
       return addresses_ + first;
     }
-    throw std::bad_alloc();
+    refuse(bytes);
   }
 
   void give_back(void* p) {
@@ -90,13 +96,25 @@ class Memory {
 
   core::DeviceMemory bytes() {
     const std::lock_guard lock(mutex_);
-    return {live_, peak_};
+    return counted();
+  }
+
+  void limit(std::int64_t bytes) {
+    const std::lock_guard lock(mutex_);
+    limit_ = bytes;
   }
 
  private:
   using Ranges = std::map<std::size_t, std::size_t>;  // first byte, size
   Memory() : addresses_(mapped(PROT_NONE)), shadow_(mapped(PROT_READ | PROT_WRITE)) {
     free_.emplace(0, kMemory);
+  }
+
+  core::DeviceMemory counted() const {
+    return {.live = live_, .peak = peak_, .total = limit_, .free = limit_ - live_};
+  }
+  [[noreturn]] void refuse(std::size_t bytes) const {
+    throw core::OutOfMemory({core::Device::Type::test, 0}, static_cast<std::int64_t>(bytes), counted());
   }
 
   std::size_t offset(const void* p) const {
@@ -111,7 +129,7 @@ class Memory {
   char *addresses_, *shadow_;
   std::mutex mutex_;
   Ranges free_, used_;
-  std::int64_t live_ = 0, peak_ = 0;
+  std::int64_t live_ = 0, peak_ = 0, limit_ = kMemory;
 };
 
 std::mutex count_mutex;
@@ -347,17 +365,100 @@ T* there(T* p) {
   return p == nullptr ? nullptr : Memory::get().host(p);
 }
 
-void rms_forward(std::int64_t rows, std::int64_t n, const float* x, const float* weight, float eps, float* y,
-                 float* rstd, core::DeviceKernels::Stream /*stream*/) {
+// Elements at an address of the device in fp32, as the CPU's kernels take them: bf16 as a copy, which goes back
+// at the end.
+class Floats {
+ public:
+  Floats(core::DType type, const void* at, std::int64_t n) {
+    char* here = Memory::get().host(at);
+    if (type == core::DType::f32) {
+      floats_ = reinterpret_cast<float*>(here);
+      return;
+    }
+    bits_ = reinterpret_cast<std::uint16_t*>(here);
+    copy_.resize(static_cast<std::size_t>(n));
+    kernels::from_bf16(n, bits_, copy_.data());
+    floats_ = copy_.data();
+  }
+  Floats(const Floats&) = delete;
+  Floats& operator=(const Floats&) = delete;
+  ~Floats() {
+    if (bits_ != nullptr) kernels::to_bf16(static_cast<std::int64_t>(copy_.size()), copy_.data(), bits_);
+  }
+  operator float*() const { return floats_; }
+
+ private:
+  std::vector<float> copy_;
+  std::uint16_t* bits_ = nullptr;
+  float* floats_ = nullptr;
+};
+
+using Stream = core::DeviceKernels::Stream;
+using core::DType;
+
+// That core has brought the room that was asked for: all of it is written to.
+std::int64_t norm_room(std::int64_t rows, std::int64_t n) { return rows + n; }
+
+void rms_forward(DType type, std::int64_t rows, std::int64_t n, const void* x, const float* weight, float eps,
+                 void* y, float* rstd, Stream /*stream*/) {
   launched();
-  kernels::rms_norm_forward(rows, n, there(x), there(weight), eps, there(y), there(rstd));
+  const Floats in(type, x, rows * n), out(type, y, rows * n);
+  kernels::rms_norm_forward(rows, n, in, there(weight), eps, out, there(rstd));
 }
 
-void rms_backward(std::int64_t rows, std::int64_t n, const float* x, const float* weight, const float* rstd,
-                  const float* dy, float* dx, float* dweight, core::DeviceKernels::Stream /*stream*/) {
+void rms_backward(DType type, std::int64_t rows, std::int64_t n, const void* x, const float* weight,
+                  const float* rstd, const void* dy, void* dx, float* dweight, float* room,
+                  Stream /*stream*/) {
   launched();
-  kernels::rms_norm_backward(rows, n, there(x), there(weight), there(rstd), there(dy), there(dx),
-                             there(dweight));
+  if (dweight != nullptr) std::fill_n(there(room), norm_room(rows, n), 1.0F);
+  const Floats in(type, x, rows * n), g(type, dy, rows * n), out(type, dx, rows * n);
+  kernels::rms_norm_backward(rows, n, in, there(weight), there(rstd), g, out, there(dweight));
+}
+
+void activate(core::Activation f, DType type, std::int64_t n, const void* x, void* y, Stream /*stream*/) {
+  launched();
+  const Floats in(type, x, n), out(type, y, n);
+  kernels::activate(f, n, in, out);
+}
+
+void activate_backward(core::Activation f, DType type, std::int64_t n, const void* x, const void* dy,
+                       void* dx, Stream /*stream*/) {
+  launched();
+  const Floats in(type, x, n), g(type, dy, n), out(type, dx, n);
+  kernels::activate_backward(f, n, in, g, out);
+}
+
+void gated(core::Activation f, DType type, std::int64_t n, const void* gate, const void* up, void* y,
+           Stream /*stream*/) {
+  launched();
+  const Floats in(type, gate, n), more(type, up, n), out(type, y, n);
+  kernels::gated(f, n, in, more, out);
+}
+
+void gated_backward(core::Activation f, DType type, std::int64_t n, const void* gate, const void* up,
+                    const void* dy, void* dgate, void* dup, Stream /*stream*/) {
+  launched();
+  const Floats in(type, gate, n), more(type, up, n), g(type, dy, n), out(type, dgate, n), out2(type, dup, n);
+  kernels::gated_backward(f, n, in, more, g, out, out2);
+}
+
+void rope(const kernels::RopeShape& s, DType type, const void* x, const float* cos, const float* sin, void* y,
+          bool inverse, Stream /*stream*/) {
+  launched();
+  const auto extent = [&](std::int64_t batch, std::int64_t position, std::int64_t head) {
+    const auto last = (s.batch - 1) * batch + (s.positions - 1) * position + (s.heads - 1) * head;
+    return std::max<std::int64_t>(0, last + s.dim);
+  };
+  const Floats in(type, x, extent(s.x_batch, s.x_position, s.x_head)),
+      out(type, y, extent(s.y_batch, s.y_position, s.y_head));
+  kernels::rope(s, in, there(cos), there(sin), out, inverse);
+}
+
+void dropout(Key key, std::int64_t first, std::int64_t n, float p, DType type, const void* x, void* y,
+             Stream /*stream*/) {
+  launched();
+  const Floats in(type, x, n), out(type, y, n);
+  kernels::dropout(key, first, n, p, in, out);
 }
 
 [[maybe_unused]] const bool ready = [] {
@@ -367,11 +468,18 @@ void rms_backward(std::int64_t rows, std::int64_t n, const float* x, const float
                                      .max_abs = max_abs,
                                      .square_numbers = square_numbers,
                                      .rms_norm = {rms_forward, rms_backward},
-                                     .layer_norm = {}},
+                                     .layer_norm = {},
+                                     .norm_room = norm_room,
+                                     .activate = {activate, activate_backward},
+                                     .gated = {gated, gated_backward},
+                                     .rope = rope,
+                                     .dropout = dropout},
                          .memory = [](std::int8_t) { return Memory::get().bytes(); },
                          .description = [](std::int8_t) { return std::string("device of the tests"); }});
-  c10::register_privateuse1_backend("test");
   c10::SetAllocator(kType, &allocator);
+  // libtorch takes one device beside the CPU, and this time it is a GPU.
+  if (env::for_tests("TEST_DEVICE").value_or("test") != "test") return false;
+  c10::register_privateuse1_backend("test");
   at::RegisterPrivateUse1HooksInterface(&hooks);
   return true;
 }();
@@ -399,6 +507,10 @@ Counts counts() {
 void reset() {
   const std::lock_guard lock(count_mutex);
   current = {};
+}
+
+void limit_memory(std::optional<std::int64_t> bytes) {
+  Memory::get().limit(bytes.value_or(static_cast<std::int64_t>(kMemory)));
 }
 
 }  // namespace bora::fake_device

@@ -7,6 +7,7 @@
 // never busy: errors of order between streams stay unseen.
 #pragma once
 #include <cstdint>
+#include <optional>
 
 namespace bora::fake_device {
 
@@ -17,5 +18,8 @@ struct Counts {
 };
 Counts counts();
 void reset();
+
+/// From now on the device has so many bytes; none: 8 GiB, as at the beginning. What lies there stays.
+void limit_memory(std::optional<std::int64_t> bytes);
 
 }  // namespace bora::fake_device

@@ -12,8 +12,11 @@
 #include <thread>
 
 #include "bora/base/error.h"
+#include "bora/base/text.h"
+#include "bora/core/activation.h"
 #include "bora/core/checkpoint.h"
 #include "bora/core/create.h"
+#include "bora/core/cuda_facts.h"
 #include "bora/core/device.h"
 #include "bora/core/device_kernels.h"
 #include "bora/core/elementwise.h"
@@ -24,6 +27,7 @@
 #include "bora/core/plain_ops.h"
 #include "bora/core/read_back.h"
 #include "bora/core/reduce.h"
+#include "bora/core/rope.h"
 #include "bora/core/step_ops.h"
 #include "bora/core/torch/node.h"
 
@@ -79,8 +83,8 @@ TEST(FakeDevice, ArraysMoveOnlyWhenTold) {
             "hint: nothing moves by itself; core::to() brings one to the other's device");
   EXPECT_EQ(error_of([&] { there.data<float>(); }),
             "data: the array is on test, not in host memory\nhint: use to_vector()");
-  EXPECT_EQ(error_of([&] { to(here, {Device::Type::cuda, 0}); }).substr(0, 57),
-            "device: cuda:0 is asked for, but this program has none of");
+  const Device gpu{Device::Type::cuda, 0};
+  EXPECT_EQ(error_of([&] { to(here, gpu); }), "device: " + why_no_gpu(cuda_facts(), gpu, 0));
 }
 
 TEST(FakeDeviceDeathTest, TheHostMayNotTouchItsMemory) {
@@ -219,6 +223,57 @@ TEST(FakeDevice, NormsByKernelAndByPlainOp) {
   }
 }
 
+// Ops that have kernels there, in fp32 and bf16: as many kernels as said, and what the CPU's give.
+TEST(FakeDevice, PointwiseOpsByKernelAndByPlainOp) {
+  const NameList bte{"b", "t", "e"};
+  const std::vector<std::int64_t> sizes{2, 3, 8}, angle_sizes{3, 4};
+  const NameList th{"t", "h"};
+  const Array angles = random_normal(Key::from_seed(9), {th, angle_sizes});
+  const auto run = [&](Device device, DType type, bool plain, const auto& op) {
+    const PlainOpsScope ops(plain);
+    const auto made = [&](int seed) {
+      return to(
+          cast({random_normal(Key::from_seed(static_cast<std::uint64_t>(seed)), {bte, sizes}), bte}, type),
+          device);
+    };
+    Array x = made(1), up = made(2);
+    const std::vector<Array*> parameters{&x, &up};
+    const auto result = value_and_grad(parameters, [&] {
+      const Array y = cast({op(x, up, to(angles, device)), bte}, DType::f32);
+      const Array sum = binary(Binary::add, {y, bte}, {cast({up, bte}, DType::f32), bte}, bte);
+      return reduce(Reduction::sum, {unary(Unary::square, {sum, bte}), bte}, bte);
+    });
+    std::vector<float> out;
+    for (const auto& g : result.gradients) {
+      for (const float value : cast({g, bte}, DType::f32).template to_vector<float>()) out.push_back(value);
+    }
+    return out;
+  };
+  const auto check = [&](std::string_view what, const auto& op) {
+    for (const auto type : {DType::f32, DType::bf16}) {
+      SCOPED_TRACE(std::string(what) + " in " + std::string(name(type)));
+      fake_device::reset();
+      const auto got = run(kTest, type, false, op);
+      EXPECT_EQ(fake_device::counts().kernels, 2) << "forward and backward";
+      const auto plain = run(kTest, type, true, op), want = run({}, type, false, op);
+      EXPECT_EQ(fake_device::counts().kernels, 2) << "none in a scope of plain ops";
+      EXPECT_EQ(got, want) << "the CPU's, through its table";
+      ASSERT_EQ(got.size(), plain.size());
+      const float near = type == DType::f32 ? 1e-4F : 0.25F;
+      for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], plain[i], near) << i;
+    }
+  };
+  check("gelu",
+        [&](const Array& x, const Array&, const Array&) { return activate(Activation::gelu, {x, bte}); });
+  check("gated silu", [&](const Array& x, const Array& up, const Array&) {
+    return gated(Activation::silu, {x, bte}, {up, bte});
+  });
+  check("rope", [&](const Array& x, const Array&, const Array& a) { return rope({x, bte}, "t", "e", a, a); });
+  check("dropout", [&](const Array& x, const Array&, const Array&) {
+    return dropout({x, bte}, 0.25, Key::from_seed(3));
+  });
+}
+
 TEST(FakeDevice, AKernelFindsNumbersThatAreNotFinite) {
   std::vector<float> numbers(12, 0.5F);
   for (const float bad : {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
@@ -241,6 +296,42 @@ TEST(FakeDevice, CountsItsMemory) {
   EXPECT_EQ(device_count(Device::Type::cpu), 1);
   EXPECT_EQ(description(kTest), "device of the tests");
   EXPECT_EQ(description({}), "cpu");
+}
+
+TEST(FakeDevice, SaysWhatDoesNotFit) {
+  const NameList names{"a"};
+  const std::vector<std::int64_t> size{100'000};
+  const Array x = to(random_normal(Key::from_seed(1), {names, size}), kTest);
+  const auto live = device_memory(kTest).live;
+  fake_device::limit_memory(live + 100'000);
+  const auto said = [&](const std::function<void()>& body) { return error_of(body); };
+  const auto fact = "out of memory on test: 400 kB more do not fit beside " + human_bytes(double(live)) +
+                    " in use; 100 kB of " + human_bytes(double(live + 100'000)) +
+                    " are free, with [a=100000]";
+  const std::string advice =
+      "\nhint: more trainer.lanes or a smaller trainer.train_batch_size (generate: --batch), "
+      "model.gradient_checkpointing: true, or a shorter model.seq_len";
+  EXPECT_EQ(said([&] { unary(Unary::square, {x, names}); }), "square: " + fact + " of f32" + advice);
+  EXPECT_EQ(said([&] {
+              const DeviceScope scope(kTest);
+              zeros({names, size});
+            }),
+            "zeros: " + fact + advice);
+  EXPECT_EQ(said([&] {
+              Array p = x;
+              const std::vector<Array*> parameters{&p};
+              value_and_grad(parameters, [&] {
+                fake_device::limit_memory(live + 900'000);  // enough for the forward pass alone
+                const Array y = reduce(Reduction::sum, {unary(Unary::exp, {p, names}), names}, names);
+                fake_device::limit_memory(device_memory(kTest).live + 1000);
+                return y;
+              });
+            }).substr(0, 37),
+            "backward pass: out of memory on test:");
+  fake_device::limit_memory({});
+  EXPECT_EQ(device_memory(kTest).live, live) << "what was begun is gone";
+  EXPECT_EQ(device_memory(kTest).total - device_memory(kTest).free, live);
+  EXPECT_EQ(unary(Unary::square, {x, names}).sizes(), size) << "the device goes on";
 }
 
 TEST(Device, Names) {

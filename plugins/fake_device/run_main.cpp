@@ -3,11 +3,14 @@
 // The program bora-run with the device of the tests, which trainer.device: test then finds. A tracker of the
 // type `device` writes a line for each time that metrics are logged, device.jsonl: the step, how often the host
 // has waited for the device since the last time, its kernels since then, and the bytes of arrays that it holds.
+// TEST_DEVICE_BYTES is how much memory the device has.
 #include <memory>
 #include <utility>
 
+#include "bora/base/env.h"
 #include "bora/base/file.h"
 #include "bora/base/json.h"
+#include "bora/base/text.h"
 #include "bora/cli/main.h"
 #include "bora/core/device_kernels.h"
 #include "bora/track/tracker_config.h"
@@ -45,6 +48,8 @@ struct DeviceTrackerConfig : track::TrackerType {
 }  // namespace bora
 
 int main(int argc, char** argv) {
+  if (const auto bytes = bora::env::for_tests("TEST_DEVICE_BYTES"))
+    bora::fake_device::limit_memory(bora::parse_int(*bytes));
   return bora::cli::main(argc, argv, [] {
     bora::track::tracker_types().add("device", {"what the device did", bora::DeviceTrackerConfig()});
   });

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <map>
 #include <string>
 #include <vector>
@@ -177,13 +178,69 @@ TEST_F(WholeRun, GeneratesEvaluatesAndExports) {
       HasSubstr("generate: --weights bf16 beside --device test: weights in fewer bytes are read by the "
                 "CPU alone\nhint: leave out one of them"));
   const auto loss_on = [&](const std::string& device) {
-    const auto evaluated = run(there_, {"eval", "config.yaml", "--json", "--trainer.device=" + device});
+    const auto evaluated = run(there_, {"eval", "config.yaml", "--json", "--device", device});
     EXPECT_EQ(evaluated.code, 0) << evaluated.output;
     const auto line = evaluated.output.substr(evaluated.output.find("{\"event\":\"evaluation\""));
     return parse_json(line, "eval").at("metrics").at("eval/loss").get<double>();
   };
   const auto loss = loss_on("cpu");
   EXPECT_NEAR(loss_on("test"), loss, kRounding * loss);
+}
+
+// Logits, hidden states and gradients of given ids, and an answer to a line.
+TEST_F(WholeRun, LooksIntoAModelAndTalksWithIt) {
+  expect_ends_well(device_);
+  write_atomically(there_ + "/ids.json", "[[5, 17, 40, 2], [9, 9, 1, 3]]");
+  write_atomically(there_ + "/lines.txt", "the moon\n");
+  write_atomically(there_ + "/runs/run/hf/chat_template.jinja", "{{ messages[-1]['content'] }}");
+  std::vector<std::string> said;
+  for (const std::string device : {"cpu", "test"}) {
+    const auto looked = run(there_, {"forward", "--model", "runs/run/hf", "--ids", "ids.json", "--out",
+                                     device + ".safetensors", "--grads", "--hidden", "--device", device});
+    expect_ends_well(looked);
+    const auto chat = "cd " + there_ +
+                      " && " BORA_PROGRAM " chat runs/run/hf --temperature 0 --max_new_tokens 5 --device " +
+                      device + " < lines.txt > chat_" + device + ".txt 2>&1";
+    EXPECT_EQ(std::system(chat.c_str()), 0);
+    said.push_back(read_text(there_ + "/chat_" + device + ".txt"));
+  }
+  EXPECT_EQ(said[1], said[0]);
+  const auto diff = run(there_, {"diff", "cpu.safetensors", "test.safetensors"}).output;
+  EXPECT_THAT(diff, HasSubstr("grad.transformer.wte.weight"));
+  for (std::size_t at = diff.find("|a-b| "); at != diff.npos; at = diff.find("|a-b| ", at + 1))
+    EXPECT_LT(std::strtod(diff.c_str() + at + 6, nullptr), kRounding) << diff;
+  const auto refused = run(there_, {"chat", "runs/run/hf", "--device", "test", "--weights", "int8"});
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.output, HasSubstr("chat: --weights int8 beside --device test: weights in fewer bytes"));
+}
+
+TEST_F(WholeRun, IsPlannedWithTheMemoryOfTheDevice) {
+  ::setenv("TEST_DEVICE_BYTES", "2000000", 1);
+  const auto planned = run(there_, training("test", {"--dry_run"}));
+  ::setenv("TEST_DEVICE_BYTES", "400000", 1);
+  const auto small = run(there_, training("test", {"--dry_run"}));
+  ::unsetenv("TEST_DEVICE_BYTES");
+  expect_ends_well(planned);
+  EXPECT_THAT(planned.output, ContainsRegex("device +device of the tests \\(test\\)"));
+  EXPECT_THAT(planned.output,
+              ContainsRegex("memory +about [0-9.]+ [kM]B on test, which has 2.00 MB, 2.00 MB of it free"));
+  EXPECT_THAT(planned.output, ContainsRegex("about 120 MB, 120 MB with the copy that checkpoints"));
+  EXPECT_EQ(small.code, 2) << small.output;
+  EXPECT_THAT(small.output,
+              HasSubstr("kB alone, and test has 400 kB; take a smaller model, or more workers, each"));
+}
+
+// The state fits, a step does not.
+TEST_F(WholeRun, SaysWhatDoesNotFitOnTheDevice) {
+  const auto folder = copy_project(here_, "fake_device_full", 0);
+  ::setenv("TEST_DEVICE_BYTES", "8000000", 1);
+  const auto finished = run(folder, training("test", {"--trainer.train_batch_size=256"}));
+  ::unsetenv("TEST_DEVICE_BYTES");
+  EXPECT_EQ(finished.code, 1) << finished.output;
+  EXPECT_THAT(finished.output,
+              ContainsRegex("bora: [a-z_ ]+: out of memory on test: [0-9.]+ [kM]B more do not fit beside "
+                            "[0-9.]+ MB in use; [0-9.]+ [kM]?B of 8.00 MB are free, with .batch=128"));
+  EXPECT_THAT(finished.output, HasSubstr("\nhint: more trainer.lanes or a smaller trainer.train_batch_size"));
 }
 
 TEST_F(WholeRun, OfTwoWorkersThatShareEverything) {
@@ -193,6 +250,46 @@ TEST_F(WholeRun, OfTwoWorkersThatShareEverything) {
   expect_ends_well(finished);
   expect_close(folder, here_);
   expect_same_bits(folder, there_);  // lanes are added up by the same tree
+}
+
+TEST(WholeRunOfABenchmark, TellsItsDevice) {
+  const auto folder = small_project("fake_device_bench");
+  const auto done = run(folder, {"bench", "train", "--model", "quickstart", "--batch", "2", "--lanes", "2",
+                                 "--seq", "16", "--steps", "1", "--device", "test"});
+  expect_ends_well(done);
+  const auto line = parse_json(done.output, "bench");
+  EXPECT_EQ(line.at("device"), "device of the tests");
+  EXPECT_GT(line.at("peak_device_mb").get<double>(), 10);
+  EXPECT_FALSE(line.contains("mfu")) << "products of a device are not seen one by one";
+}
+
+// Features of sound go there, and what is heard is the same.
+TEST(WholeRunOfSpeech, IsHeardAsOnTheCpu) {
+  const auto folder = small_project("fake_device_speech");
+  const auto make =
+      std::string(BORA_SOURCE_DIR "/scripts/made_up_speech.sh ") + folder + "/made_up_speech 24 4";
+  ASSERT_EQ(std::system(make.c_str()), 0);
+  std::vector<std::string> heard;
+  for (const std::string device : {"cpu", "test"}) {
+    expect_ends_well(run(
+        folder, {"train", BORA_SOURCE_DIR "/recipes/whisper_nano.yaml", "--trainer.id=" + device,
+                 "--trainer.device=" + device, "--trainer.num_train_steps=4", "--trainer.train_batch_size=4",
+                 "--trainer.threads=1", "--hf_export=false", "--data.train_tokenizer.vocab_size=270",
+                 "--model.d_model=16", "--model.encoder_ffn_dim=32", "--model.decoder_ffn_dim=32"}));
+    for (const char* beams : {"1", "2"}) {
+      const auto told = run(folder, {"transcribe", "runs/cpu", "made_up_speech/sounds/validation0000.wav",
+                                     "--json", "--quiet", "--beams", beams, "--device", device});
+      expect_ends_well(told);
+      heard.push_back(told.output);
+    }
+  }
+  EXPECT_EQ(heard[2], heard[0]);
+  EXPECT_EQ(heard[3], heard[1]);
+  const auto loss = [&](const std::string& id) {
+    const auto lines = split(read_text(folder + "/runs/" + id + "/metrics.jsonl"), '\n');
+    return parse_json(lines.front(), "metrics").at("train/loss").get<double>();
+  };
+  EXPECT_NEAR(loss("test"), loss("cpu"), kRounding * loss("cpu"));
 }
 
 // Norms by the device's own kernel, grouped heads, rotary embeddings.

@@ -3,13 +3,11 @@
 #pragma once
 #include <string_view>
 
+#include "bora/core/activation_function.h"
 #include "bora/core/array.h"
 
 namespace bora::core {
 
-/// gelu is x · Φ(x), by the error function; gelu_tanh approximates it by tanh, quick_gelu by the logistic
-/// function of 1.702 x. silu is also known as swish.
-enum class Activation { silu, gelu, gelu_tanh, quick_gelu, relu, sigmoid, tanh };
 std::string_view name(Activation f);
 
 // These have kernels of their own, forward and backward. On other devices or dtypes they are composed of

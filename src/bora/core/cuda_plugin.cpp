@@ -16,6 +16,7 @@ CudaPlugin load_cuda_plugin(const std::string& library) {
                                   .absent = "CUDA plug-in: not built",
                                   .build = "configure with -DBORA_CUDA=ON where nvcc is found"});
     result.device_count = plugin.function<int()>("bora_cuda_device_count")();
+    plugin.function<void(DeviceKernels*)>("bora_cuda_kernels")(&result.kernels);
     result.version = kCudaPluginVersion;
     result.loaded = true;
   } catch (const Error& e) {

@@ -5,10 +5,13 @@
 #include <cstdint>
 #include <string>
 
+#include "bora/base/key.h"
+#include "bora/core/activation_function.h"
 #include "bora/core/device.h"
 
 namespace bora::kernels {
 struct AdamW;
+struct RopeShape;
 }  // namespace bora::kernels
 
 namespace bora::core {
@@ -16,7 +19,8 @@ namespace bora::core {
 /// A device's own kernels, each in the place of a plain op (core/plain), which is computed where an entry is
 /// null or a PlainOpsScope lives. They get the addresses of contiguous arrays on the device, sizes, and the stream to work on: a
 /// plug-in needs no header of libtorch. An entry returns before it is done. Its result is within rounding of
-/// the plain op's, and the same every time.
+/// the plain op's, and the same every time. Elements at a `void*` are fp32 or bf16, as the `type` beside says;
+/// computed is in fp32. Forward and backward are both there, or neither.
 struct DeviceKernels {
   using Stream = void*;  ///< as the device's own library has it (cudaStream_t)
 
@@ -25,33 +29,59 @@ struct DeviceKernels {
                 float* mean, float* square, Stream stream) = nullptr;
   /// into += from, of n elements: the additions of the lane tree.
   void (*add_into)(std::int64_t n, float* into, const float* from, Stream stream) = nullptr;
-  /// `out`: one number, the largest |x| of n elements; NaN if an element is not finite.
+  /// `out`: one number, 0 before, the largest |x| of n elements; NaN if an element is not finite.
   void (*max_abs)(std::int64_t n, const float* x, float* out, Stream stream) = nullptr;
-  /// `out`: kernels::SquareSum::Numbers of n elements, exactly; `largest`: what max_abs wrote. Where that is
-  /// NaN, of no meaning.
+  /// `out`, 0 before: kernels::SquareSum::Numbers of n elements, exactly; `largest`: what max_abs wrote. Where
+  /// that is NaN, of no meaning.
   void (*square_numbers)(std::int64_t n, const float* x, const float* largest, double* out,
                          Stream stream) = nullptr;
 
   // Norms of the rows of x [rows, n]; `weight`, `bias` [n] and their gradients may be null. As the CPU's, in
-  // kernels/cpu/norm.h. Forward and backward are both there, or neither.
+  // kernels/cpu/norm.h.
   struct RmsNorm {
-    void (*forward)(std::int64_t rows, std::int64_t n, const float* x, const float* weight, float eps,
-                    float* y, float* rstd, Stream stream) = nullptr;
-    void (*backward)(std::int64_t rows, std::int64_t n, const float* x, const float* weight,
-                     const float* rstd, const float* dy, float* dx, float* dweight, Stream stream) = nullptr;
+    void (*forward)(DType type, std::int64_t rows, std::int64_t n, const void* x, const float* weight,
+                    float eps, void* y, float* rstd, Stream stream) = nullptr;
+    void (*backward)(DType type, std::int64_t rows, std::int64_t n, const void* x, const float* weight,
+                     const float* rstd, const void* dy, void* dx, float* dweight, float* room,
+                     Stream stream) = nullptr;
   } rms_norm;
   struct LayerNorm {
-    void (*forward)(std::int64_t rows, std::int64_t n, const float* x, const float* weight, const float* bias,
-                    float eps, float* y, float* mean, float* rstd, Stream stream) = nullptr;
-    void (*backward)(std::int64_t rows, std::int64_t n, const float* x, const float* weight,
-                     const float* mean, const float* rstd, const float* dy, float* dx, float* dweight,
-                     float* dbias, Stream stream) = nullptr;
+    void (*forward)(DType type, std::int64_t rows, std::int64_t n, const void* x, const float* weight,
+                    const float* bias, float eps, void* y, float* mean, float* rstd, Stream stream) = nullptr;
+    void (*backward)(DType type, std::int64_t rows, std::int64_t n, const void* x, const float* weight,
+                     const float* mean, const float* rstd, const void* dy, void* dx, float* dweight,
+                     float* dbias, float* room, Stream stream) = nullptr;
   } layer_norm;
+  /// Floats at `room` of both backward passes, for sums in between; null: they need none.
+  std::int64_t (*norm_room)(std::int64_t rows, std::int64_t n) = nullptr;
+
+  // Of n elements, as kernels/cpu/activation.h.
+  struct Activate {
+    void (*forward)(Activation f, DType type, std::int64_t n, const void* x, void* y,
+                    Stream stream) = nullptr;
+    void (*backward)(Activation f, DType type, std::int64_t n, const void* x, const void* dy, void* dx,
+                     Stream stream) = nullptr;
+  } activate;
+  struct Gated {
+    void (*forward)(Activation f, DType type, std::int64_t n, const void* gate, const void* up, void* y,
+                    Stream stream) = nullptr;
+    void (*backward)(Activation f, DType type, std::int64_t n, const void* gate, const void* up,
+                     const void* dy, void* dgate, void* dup, Stream stream) = nullptr;
+  } gated;
+
+  /// As kernels/cpu/rope.h.
+  void (*rope)(const kernels::RopeShape& shape, DType type, const void* x, const float* cos, const float* sin,
+               void* y, bool inverse, Stream stream) = nullptr;
+  /// As kernels/cpu/random.h: what is kept is what the CPU keeps.
+  void (*dropout)(Key key, std::int64_t first, std::int64_t n, float p, DType type, const void* x, void* y,
+                  Stream stream) = nullptr;
 };
 
-/// Bytes of arrays on a device: now, and the most since start.
+/// Bytes of arrays on a device: now, and the most since start; then those of the device itself, of which others
+/// may use some.
 struct DeviceMemory {
   std::int64_t live = 0, peak = 0;
+  std::int64_t total = 0, free = 0;  ///< both 0: it does not tell
 };
 
 /// What a plug-in says of a type of device when it is opened.

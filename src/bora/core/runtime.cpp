@@ -11,6 +11,7 @@
 
 #include <exception>
 #include <new>
+#include <system_error>
 
 #include "bora/base/env.h"
 #include "bora/base/error.h"
@@ -22,7 +23,9 @@
 #include "bora/core/kernels/cpu/matmul.h"
 #include "bora/core/kernels/cpu/simd_target.h"
 #include "bora/core/kernels/cpu/threads.h"
+#include "bora/core/layout/refusal.h"
 #include "bora/core/memory/allocator.h"
+#include "bora/core/out_of_memory.h"
 #include "bora/core/torch/shared_ops.h"
 
 namespace bora::core {
@@ -74,10 +77,18 @@ std::string cpu_fact(std::string_view key) {
 
 std::string_view first_line(std::string_view text) { return text.substr(0, text.find('\n')); }
 
-Error out_of_memory(std::string_view who) {
-  return {ErrorKind::Io, fmt::format("{}out of memory\nhint: a smaller trainer.train_batch_size, more "
-                                     "trainer.lanes, or model.gradient_checkpointing",
-                                     who)};
+Error out_of_memory(std::string_view fact) {
+  return {ErrorKind::Io, fmt::format("{}\nhint: {}", fact, kMemoryAdvice)};
+}
+
+// What std::thread throws.
+Error no_thread(std::string_view reason) {
+  return {
+      ErrorKind::Io,
+      fmt::format(
+          "a thread cannot be started: {}\nhint: ulimit -u says how many there may be, ulimit -v how much "
+          "memory; fewer are made with a smaller trainer.threads, or BORA_THREADS",
+          reason)};
 }
 
 Error unexpected(ErrorKind kind, std::string_view who, std::string_view what) {
@@ -103,13 +114,16 @@ Error current_error() {
   } catch (const Error& e) {
     return e;
   } catch (const std::bad_alloc&) {
-    return out_of_memory("");
-  } catch (const c10::OutOfMemoryError&) {
-    return out_of_memory("libtorch: ");
+    return out_of_memory("out of memory");
+  } catch (const c10::OutOfMemoryError& e) {
+    return out_of_memory("libtorch: " + device_memory_fact(e.msg()));
   } catch (const c10::NotImplementedError& e) {
     return unexpected(ErrorKind::Unsupported, "libtorch", e.msg());
   } catch (const c10::Error& e) {
     return unexpected(ErrorKind::InvalidArgument, "libtorch", e.msg());
+  } catch (const std::system_error& e) {
+    if (e.code() == std::errc::resource_unavailable_try_again) return no_thread(e.code().message());
+    return unexpected(ErrorKind::InvalidArgument, "internal error", e.what());
   } catch (const std::exception& e) {
     return unexpected(ErrorKind::InvalidArgument, "internal error", e.what());
   } catch (...) {
@@ -145,7 +159,9 @@ void initialize(int threads) {
 }
 
 RuntimeInfo runtime_info() {
-  RuntimeInfo info{.libtorch = version_text(loaded_libtorch().version),
+  const auto libtorch = loaded_libtorch();
+  RuntimeInfo info{.libtorch = version_text(libtorch.version),
+                   .libtorch_file = libtorch.file,
                    .simd_target = kernels::simd_target(),
                    .matmul = kernels::matmul_path(),
                    .cpu = cpu_fact("model name"),

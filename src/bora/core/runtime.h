@@ -25,11 +25,12 @@ void require_libtorch(std::uint64_t built_for, std::uint64_t loaded, std::string
 Error current_error();
 
 struct RuntimeInfo {
-  std::string libtorch;      ///< version found at run time
-  std::string simd_target;   ///< of our kernels
-  std::string matmul;        ///< which matrix product
-  std::string cpu;           ///< model name
-  std::string instructions;  ///< for a reader: "AVX2", "AVX3, AMX"
+  std::string libtorch;       ///< version found at run time
+  std::string libtorch_file;  ///< where it lies
+  std::string simd_target;    ///< of our kernels
+  std::string matmul;         ///< which matrix product
+  std::string cpu;            ///< model name
+  std::string instructions;   ///< for a reader: "AVX2", "AVX3, AMX"
   /// Equal words, equal bits: of our kernels, of libtorch's, who made the CPU; or of default_device().
   std::string arithmetic;
   int threads;

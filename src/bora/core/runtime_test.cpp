@@ -4,9 +4,13 @@
 
 #include <torch/headeronly/version.h>
 
+#include <cerrno>
 #include <new>
 #include <stdexcept>
+#include <system_error>
 
+#include "bora/core/layout/refusal.h"
+#include "bora/core/out_of_memory.h"
 #include "bora/core/torch/testing.h"
 
 namespace bora::core {
@@ -60,15 +64,23 @@ TEST(CurrentError, LibtorchsOwnLoseTheirTrace) {
 }
 
 TEST(CurrentError, MemoryThatRanOut) {
-  constexpr const char* kLess =
-      "out of memory\nhint: a smaller trainer.train_batch_size, more trainer.lanes, or "
-      "model.gradient_checkpointing";
+  const auto advice = "\nhint: " + std::string(kMemoryAdvice);
   const auto ours = seen([] { throw std::bad_alloc(); });
   EXPECT_EQ(ours.kind(), ErrorKind::Io);
-  EXPECT_STREQ(ours.what(), kLess);
+  EXPECT_EQ(ours.what(), "out of memory" + advice);
   const auto theirs = seen([] { TORCH_CHECK_WITH(OutOfMemoryError, false, "9 GB"); });
   EXPECT_EQ(theirs.kind(), ErrorKind::Io);
-  EXPECT_EQ(theirs.what(), std::string("libtorch: ") + kLess);
+  EXPECT_EQ(theirs.what(), "libtorch: " + device_memory_fact("9 GB") + advice);
+}
+
+TEST(CurrentError, NoMoreThreads) {
+  const auto full = seen([] { throw std::system_error(EAGAIN, std::generic_category()); });
+  EXPECT_EQ(full.kind(), ErrorKind::Io);
+  EXPECT_EQ(full.what(),
+            std::string(
+                "a thread cannot be started: Resource temporarily unavailable\nhint: ulimit -u says how many "
+                "there may be, ulimit -v how much memory; fewer are made with a smaller trainer.threads, or "
+                "BORA_THREADS"));
 }
 
 TEST(CurrentError, AnErrorStaysAndTheRestIsNamed) {

@@ -19,7 +19,8 @@ std::string_view name(WeightType type) { return kNames.at(static_cast<std::size_
 WeightType parse_weight_type(std::string_view who, std::string_view text) {
   for (std::size_t i = 0; i < kNames.size(); ++i)
     if (kNames[i] == text) return static_cast<WeightType>(i);
-  fail(ErrorKind::Usage, "{}: --weights {} is not one of f32, bf16, int8", who, text);
+  fail(ErrorKind::Usage, "{0}: --weights {1} is not one of f32, bf16, int8\nhint: bora {0} --help", who,
+       text);
 }
 
 }  // namespace bora::core

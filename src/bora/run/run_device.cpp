@@ -6,12 +6,14 @@
 
 #include "bora/base/error.h"
 #include "bora/base/text.h"
+#include "bora/core/cuda_engine.h"
 #include "bora/core/device_kernels.h"
 
 namespace bora::run {
 
 core::Device choose_device(std::string_view word, const mesh::LaunchEnvironment& launch) {
   const bool any = word == "auto";
+  if (word.starts_with("cuda")) core::open_cuda_engine();
   if (!any && word != "cuda") return core::parse_device(word);
   const int count = core::device_count(core::Device::Type::cuda);
   if (any && count == 0) return {};
@@ -25,8 +27,29 @@ RunDevice::RunDevice(std::string_view who, std::string_view word, const mesh::La
         return device;
       })) {}
 
-std::string device_text() {
-  const auto device = core::default_device();
+std::string choice_text(std::string_view word, core::Device device, const core::CudaFacts& facts) {
+  if (word != "auto") return "";
+  if (const auto text = device_text(device); !text.empty()) return text + ", as it is there";
+  if (facts.state() != core::CudaFacts::State::ready) return "CPU: " + core::summary(facts);
+  return fmt::format("CPU: a GPU is computed on where it is asked for, until that is measured ({})",
+                     core::summary(facts));
+}
+
+std::optional<DeviceRoom> device_room(core::Device device) {
+  if (device == core::Device()) return std::nullopt;
+  const auto room = [](std::int64_t total, std::int64_t free) {
+    return DeviceRoom{static_cast<double>(total), static_cast<double>(free)};
+  };
+  const auto memory = core::device_memory(device);
+  if (memory.total > 0) return room(memory.total, memory.free);
+  if (device.type != core::Device::Type::cuda) return std::nullopt;
+  const auto gpus = core::cuda_facts().gpus;
+  const std::size_t at = static_cast<std::uint8_t>(device.index);
+  if (at >= gpus.size() || gpus[at].memory == 0) return std::nullopt;
+  return room(gpus[at].memory, gpus[at].free.value_or(gpus[at].memory));
+}
+
+std::string device_text(core::Device device) {
   if (device == core::Device()) return "";
   return fmt::format("{} ({})", core::description(device), core::name(device));
 }

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
 #pragma once
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "bora/core/cuda_facts.h"
 #include "bora/core/device.h"
 #include "bora/mesh/launch.h"
 
 namespace bora::run {
 
-/// The device that a word of trainer.device names for this rank. `auto` is a GPU if this program can use one,
-/// else the CPU. Of `auto` and `cuda` the ranks of a host take its GPUs in turn.
+/// The device that a word of trainer.device names for this rank. `cuda` opens libtorch's part for CUDA; `auto` takes
+/// a GPU where it is open already, else the CPU: what Bora computes on GPUs has not been measured yet. The ranks of a
+/// host take its GPUs in turn.
 core::Device choose_device(std::string_view word, const mesh::LaunchEnvironment& launch);
 
 /// While it lives, this thread's arrays are made on that device. Before ranks join, so that they compare the
@@ -24,8 +27,19 @@ class RunDevice {
   core::DeviceScope scope_;
 };
 
-/// For a reader: "NVIDIA H100 80GB (cuda:0)"; empty on the CPU.
-std::string device_text();
+/// Why the word `auto` has come to a device, for a run's first lines: "CPU: no NVIDIA driver". Empty of every
+/// other word, which says it itself.
+std::string choice_text(std::string_view word, core::Device device = core::default_device(),
+                        const core::CudaFacts& facts = core::cuda_facts());
+
+/// Bytes of a device, as far as it or its driver tells; nothing of the CPU, and where nobody tells.
+struct DeviceRoom {
+  double total = 0, free = 0;
+};
+std::optional<DeviceRoom> device_room(core::Device device);
+
+/// For a reader: "NVIDIA H100 80GB (cuda:0)"; empty of the CPU.
+std::string device_text(core::Device device = core::default_device());
 /// "2.1 GB at most on cuda:0"; empty on the CPU.
 std::string device_memory_text();
 

@@ -30,13 +30,31 @@ TEST(RunDevice, IsTheCpuWhereThereIsNoOther) {
 }
 
 TEST(RunDevice, SaysThatThereIsNone) {
-  const std::string rest =
-      " is asked for, but this program has none of its kind\nhint: Bora computes on the CPU alone so far";
-  EXPECT_EQ(error_of("cuda"), "trainer.device: device: cuda:0" + rest);
-  EXPECT_EQ(error_of("cuda:1"), "trainer.device: device: cuda:1" + rest);
+  // What is found follows from the machine; core/cuda_facts_test.cpp has all of it.
+  const auto facts = core::cuda_facts();
+  for (const std::int8_t i : {0, 1}) {
+    const core::Device device{core::Device::Type::cuda, i};
+    EXPECT_EQ(error_of(core::name(device)), "trainer.device: device: " + core::why_no_gpu(facts, device, 0));
+  }
+  EXPECT_EQ(error_of("cuda"), error_of("cuda:0"));
   EXPECT_EQ(error_of("test"),
             "trainer.device: device: test is asked for, but this program has none of its kind\n"
             "hint: the tests load the plug-in fake_device");
+}
+
+TEST(RunDevice, SaysWhyAutoTookTheCpu) {
+  core::CudaFacts facts;
+  EXPECT_EQ(choice_text("cpu", {}, facts), "");
+  EXPECT_EQ(choice_text("auto", {}, facts), "CPU: no NVIDIA driver");
+  facts = {.has_driver = true, .cuda = {13, 0}};
+  EXPECT_EQ(choice_text("auto", {}, facts), "CPU: driver (CUDA 13.0) sees no GPU");
+  facts.gpus.push_back({"H100", {9, 0}, 85'000'000'000, {}});
+  EXPECT_EQ(
+      choice_text("auto", {}, facts),
+      "CPU: a GPU is computed on where it is asked for, until that is measured (H100 · capability 9.0 · "
+      "85.0 GB)");
+  EXPECT_EQ(choice_text("auto", {core::Device::Type::cuda, 1}, facts), "cuda:1 (cuda:1), as it is there");
+  EXPECT_FALSE(device_room({}));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "bora/base/error.h"
+#include "bora/core/out_of_memory.h"
 #include "bora/core/torch/node.h"
 
 namespace bora::core {
@@ -26,11 +27,9 @@ std::string listed(std::span<const Operand> operands) {
 
 std::string_view first_line(std::string_view text) { return text.substr(0, text.find('\n')); }
 
-[[noreturn]] void out_of_memory(std::string_view op, const std::string& operands) {
-  fail(ErrorKind::Io,
-       "{}: out of memory, with {}\nhint: a smaller trainer.train_batch_size, more trainer.lanes, or "
-       "model.gradient_checkpointing",
-       op, operands);
+// `fact`: "out of memory ..."
+[[noreturn]] void out_of_memory(std::string_view op, const std::string& operands, std::string_view fact) {
+  fail(ErrorKind::Io, "{}: {}, with {}\nhint: {}", op, fact, operands, kMemoryAdvice);
 }
 
 [[noreturn]] void refused(ErrorKind kind, std::string_view op, const std::string& operands,
@@ -44,10 +43,12 @@ std::string_view first_line(std::string_view text) { return text.substr(0, text.
 [[noreturn]] void rethrow_with(std::string_view op, const std::string& operands) {
   try {
     throw;
+  } catch (const OutOfMemory& e) {
+    out_of_memory(op, operands, e.fact());
   } catch (const std::bad_alloc&) {
-    out_of_memory(op, operands);
-  } catch (const c10::OutOfMemoryError&) {
-    out_of_memory(op, operands);
+    out_of_memory(op, operands, "out of memory");
+  } catch (const c10::OutOfMemoryError& e) {
+    out_of_memory(op, operands, device_memory_fact(e.msg()));
   } catch (const c10::NotImplementedError& e) {
     refused(ErrorKind::Unsupported, op, operands, e.msg());
   } catch (const c10::Error& e) {
@@ -57,9 +58,20 @@ std::string_view first_line(std::string_view text) { return text.substr(0, text.
 
 }  // namespace
 
+std::string device_memory_fact(std::string_view said) {
+  constexpr std::string_view kAsked = "Tried to allocate ";
+  const auto device = default_device();
+  const auto from = said.find(kAsked);
+  auto asked = from == said.npos ? std::string_view() : said.substr(from + kAsked.size());
+  asked = asked.substr(0, asked.find(". "));  // "2.00 GiB. GPU 0 has ..."
+  return out_of_memory_text(device, asked, device_memory(device));
+}
+
 void rethrow(std::string_view op, std::span<const Operand> operands) {
   try {
     throw;
+  } catch (const OutOfMemory&) {
+    rethrow_with(op, listed(operands));
   } catch (const Error&) {
     throw;
   } catch (...) {
@@ -70,6 +82,8 @@ void rethrow(std::string_view op, std::span<const Operand> operands) {
 void rethrow(std::string_view op, const Shape& shape) {
   try {
     throw;
+  } catch (const OutOfMemory&) {
+    rethrow_with(op, describe(shape));
   } catch (const Error&) {
     throw;
   } catch (...) {

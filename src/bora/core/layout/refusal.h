@@ -4,6 +4,7 @@
 #pragma once
 #include <initializer_list>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "bora/core/array.h"
@@ -26,5 +27,8 @@ namespace bora::core {
 }
 /// The same of an op that makes an array out of nothing.
 [[noreturn]] void rethrow(std::string_view op, const Shape& shape);
+
+/// out_of_memory_text() of default_device(), of whose memory libtorch has `said` that it is full.
+std::string device_memory_fact(std::string_view said);
 
 }  // namespace bora::core

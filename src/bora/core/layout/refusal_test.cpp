@@ -10,6 +10,7 @@
 #include "bora/core/create.h"
 #include "bora/core/grad.h"
 #include "bora/core/norm.h"
+#include "bora/core/out_of_memory.h"
 #include "bora/core/reduce.h"
 #include "bora/core/torch/testing.h"
 #include "bora/core/update.h"
@@ -56,6 +57,39 @@ TEST(Refusal, SaysWhatMemoryWasFor) {
   const NameList names{"a", "b"};
   const Dims sizes{std::int64_t{1} << 30, std::int64_t{1} << 25};
   EXPECT_THAT(error_of([&] { uninitialized({names, sizes}); }), HasSubstr("[a=1073741824, b=33554432]"));
+}
+
+// As libtorch says it of a GPU.
+TEST(Refusal, SaysWhatADeviceHasNoRoomFor) {
+  const Array x = array({2});
+  const NameList names{"a"};
+  const auto device = default_device();
+  const auto text = [&](std::string_view asked) {
+    return out_of_memory_text(device, asked, device_memory(device));
+  };
+  EXPECT_EQ(error_of([&] {
+              try {
+                TORCH_CHECK_WITH(
+                    OutOfMemoryError, false,
+                    "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total of 79.1 GiB");
+              } catch (...) {
+                rethrow("dot", {Operand{x, names}});
+              }
+            }),
+            "dot: " + text("2.00 GiB") + ", with [a=2] of f32\nhint: " + std::string(kMemoryAdvice));
+  EXPECT_EQ(device_memory_fact("something else"), text(""));
+}
+
+TEST(Refusal, SaysWhatIsFree) {
+  const Device gpu{Device::Type::cuda, 1};
+  const DeviceMemory memory{
+      .live = 77'000'000'000, .peak = 0, .total = 80'000'000'000, .free = 1'200'000'000};
+  EXPECT_EQ(
+      out_of_memory_text(gpu, "2.00 GB", memory),
+      "out of memory on cuda:1: 2.00 GB more do not fit beside 77.0 GB in use; 1.20 GB of 80.0 GB are free");
+  EXPECT_EQ(out_of_memory_text(gpu, "", memory), "out of memory on cuda:1; 1.20 GB of 80.0 GB are free");
+  EXPECT_EQ(std::string(OutOfMemory({}, 3000, {.live = 5}).what()),
+            "out of memory: 3.00 kB more do not fit beside 5 B in use\nhint: " + std::string(kMemoryAdvice));
 }
 
 TEST(Refusal, KeepsErrorsOfOurOwn) {

@@ -13,10 +13,9 @@
 #include <mutex>
 #include <vector>
 
-#include "bora/base/error.h"
-#include "bora/base/text.h"
 #include "bora/core/memory/allocator.h"
 #include "bora/core/memory/arena.h"
+#include "bora/core/out_of_memory.h"
 #include "bora/core/runtime.h"
 
 namespace bora::core {
@@ -104,12 +103,8 @@ class ReusingAllocator final : public c10::Allocator {
     void* block = nullptr;
     if (with_header > size)
       block = in_arena(size) ? arena_.take(with_header) : std::aligned_alloc(kAlignment, with_header);
-    if (block == nullptr) {
-      fail(ErrorKind::Io,
-           "out of memory: {} more do not fit beside {} in use\nhint: a smaller "
-           "trainer.per_device_parallelism, more lanes, or model.gradient_checkpointing",
-           human_bytes(static_cast<double>(size)), human_bytes(static_cast<double>(live_)));
-    }
+    if (block == nullptr)
+      throw OutOfMemory({}, static_cast<std::int64_t>(size), {.live = live_, .peak = peak_});
     if (!in_arena(size)) small_ += static_cast<std::int64_t>(size);
     new (block) Header{size};
     return static_cast<char*>(block) + kAlignment;

@@ -8,6 +8,8 @@
 #include <charconv>
 
 #include "bora/base/error.h"
+#include "bora/core/cuda_engine.h"
+#include "bora/core/cuda_facts.h"
 #include "bora/core/layout/layout.h"
 #include "bora/core/layout/refusal.h"
 #include "bora/core/torch/device.h"
@@ -21,10 +23,15 @@ void require_there(Device device) {
   if (device.type == Device::Type::cpu) return;
   const int count = device_count(device.type);
   if (device.index < count) return;
-  fail(ErrorKind::Unsupported, "device: {} is asked for, but this program has {} of its kind\nhint: {}",
-       name(device), count == 0 ? "none" : std::to_string(count),
-       device.type == Device::Type::cuda ? "Bora computes on the CPU alone so far"
-                                         : "the tests load the plug-in fake_device");
+  if (device.type == Device::Type::cuda) {
+    auto facts = cuda_facts();
+    facts.engine = open_cuda_engine();
+    fail(ErrorKind::Unsupported, "device: {}", why_no_gpu(facts, device, count));
+  }
+  fail(ErrorKind::Unsupported,
+       "device: {} is asked for, but this program has none of its kind\n"
+       "hint: the tests load the plug-in fake_device",
+       name(device));
 }
 
 }  // namespace

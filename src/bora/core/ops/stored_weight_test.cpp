@@ -135,7 +135,7 @@ TEST(StoredWeight, MustBeFiniteAndHaveOutputsAndInputs) {
 TEST(StoredWeight, TypesHaveWords) {
   for (const auto* word : {"f32", "bf16", "int8"}) EXPECT_EQ(name(parse_weight_type("x", word)), word);
   EXPECT_EQ(message([] { (void)parse_weight_type("generate", "int4"); }),
-            "generate: --weights int4 is not one of f32, bf16, int8");
+            "generate: --weights int4 is not one of f32, bf16, int8\nhint: bora generate --help");
 }
 
 }  // namespace

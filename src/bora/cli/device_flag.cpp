@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/cli/device_flag.h"
+
+namespace bora::cli {
+
+void DeviceFlag::declare(Args& args, const std::string& otherwise) {
+  args.option("--device", word,
+              "auto: the CPU, until runs on GPUs have been measured; cpu; cuda; cuda:1, ..." + otherwise);
+}
+
+}  // namespace bora::cli

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/cli/open_device.h"
+
+#include <fmt/core.h>
+
+#include "bora/base/error.h"
+
+namespace bora::cli {
+
+run::RunDevice open_device(const DeviceFlag& flag, std::string_view command, core::WeightType weights) {
+  const auto who = fmt::format("{}: --device", command);
+  const auto launch = mesh::launch_environment();
+  const auto device = in_context(who, [&] { return run::choose_device(flag.word, launch); });
+  if (weights != core::WeightType::f32 && device != core::Device()) {
+    fail(ErrorKind::Usage,
+         "{}: --weights {} beside --device {}: weights in fewer bytes are read by the CPU alone\n"
+         "hint: leave out one of them, or --device cpu",
+         command, core::name(weights), flag.word);
+  }
+  return {who, flag.word, launch};
+}
+
+}  // namespace bora::cli

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#pragma once
+#include <string_view>
+
+#include "bora/cli/device_flag.h"
+#include "bora/core/weight_type.h"
+#include "bora/run/run_device.h"
+
+namespace bora::cli {
+
+/// After core::initialize(), before the model is opened. Unsupported, in the name of `command`, if there is no
+/// device of its kind; Usage error for `weights` that are read by the CPU alone.
+run::RunDevice open_device(const DeviceFlag& flag, std::string_view command,
+                           core::WeightType weights = core::WeightType::f32);
+
+}  // namespace bora::cli

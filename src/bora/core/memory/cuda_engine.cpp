@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+// Nothing here is linked with CUDA: on most machines its part of libtorch is not there.
+#include "bora/core/cuda_engine.h"
+
+#include <ATen/Context.h>
+#include <c10/core/CachingDeviceAllocator.h>
+#include <dlfcn.h>
+#include <fmt/core.h>
+
+#include <exception>
+
+#include "bora/base/env.h"
+#include "bora/base/file.h"
+#include "bora/core/cuda_facts.h"
+#include "bora/core/cuda_plugin.h"
+#include "bora/core/device_kernels.h"
+#include "bora/core/runtime.h"
+
+namespace bora::core {
+namespace {
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+DeviceMemory memory_of(std::int8_t index) {
+  auto* const allocator = c10::getDeviceAllocator(c10::kCUDA);
+  constexpr auto kAll = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
+  const auto bytes = allocator->getDeviceStats(index).allocated_bytes[kAll];
+  const auto [free, total] = allocator->getMemoryInfo(index);
+  return {bytes.current, bytes.peak, static_cast<std::int64_t>(total), static_cast<std::int64_t>(free)};
+}
+
+std::string description_of(std::int8_t index) {
+  const auto gpus = cuda_facts().gpus;
+  const std::size_t at = static_cast<std::uint8_t>(index);
+  return at < gpus.size() ? gpus[at].name : "GPU";
+}
+
+// cuBLAS sums in another order where two streams share its workspace.
+void keep_one_order(at::Context& context) {
+  context.setDeterministicAlgorithms(true, /*warn_only=*/false);
+  context.setDeterministicFillUninitializedMemory(false);
+  context.setDeterministicCuDNN(true);
+  context.setBenchmarkCuDNN(false);
+  context.setAllowTF32CuBLAS(false);
+  context.setAllowTF32CuDNN(false);
+  context.setAllowBF16ReductionCuBLAS(false);
+  context.setAllowFP16ReductionCuBLAS(false);
+}
+
+std::string open() {
+  if (cuda_facts().state() != CudaFacts::State::ready) return "";
+  const auto folder = parent_path(runtime_info().libtorch_file);
+  const auto library = path_join(folder, "libtorch_cuda.so");
+  if (!exists(library)) return fmt::format("the libtorch in {} has no part for CUDA", folder);
+  env::prefer("CUBLAS_WORKSPACE_CONFIG", ":4096:8");
+  if (::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL) == nullptr)
+    return fmt::format("{} cannot be loaded: {}", library, ::dlerror());
+  try {
+    auto& context = at::globalContext();
+    keep_one_order(context);
+    context.lazyInitDevice(c10::kCUDA);
+    const auto plugin = load_cuda_plugin();
+    const int count = device_count(Device::Type::cuda);
+    const bool runs = plugin.device_count >= count;  // built for all of them
+    register_device(Device::Type::cuda, {runs ? plugin.kernels : DeviceKernels(), memory_of, description_of});
+    return count > 0 ? "" : "libtorch's part for CUDA sees none";
+  } catch (const std::exception& e) {
+    return "libtorch's part for CUDA does not start: " + first_line(e.what());
+  }
+}
+
+}  // namespace
+
+const std::string& open_cuda_engine() {
+  static const std::string why_not = open();
+  return why_not;
+}
+
+}  // namespace bora::core
