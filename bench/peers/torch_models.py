@@ -1,12 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 # SPDX-FileCopyrightText: The Bora authors
-"""The benchmark's models as a PyTorch user would write them: plain modules, fused attention, fp32."""
+"""The benchmark's models as a PyTorch user would write them: plain modules, fused attention, parameters in fp32.
+
+Under torch.autocast the residual stream has the dtype of the passes, so that it moves half the bytes."""
 
 import math
 
 import torch
 import torch.nn.functional as F
 from torch import nn
+
+
+def as_passes(x):
+    """In the dtype of autocast, where that is on for the device."""
+    kind = x.device.type
+    return x.to(torch.get_autocast_dtype(kind)) if torch.is_autocast_enabled(kind) else x
 
 
 class Gpt2Block(nn.Module):
@@ -43,7 +51,7 @@ class Gpt2(nn.Module):
         initialize(self, residual=("c_proj", "mlp_proj"), layers=layers)
 
     def forward(self, ids):
-        x = self.wte(ids) + self.wpe(torch.arange(ids.shape[1]))
+        x = as_passes(self.wte(ids) + self.wpe(torch.arange(ids.shape[1], device=ids.device)))
         for block in self.blocks:
             x = block(x)
         return self.head(self.ln_f(x))
@@ -57,18 +65,26 @@ def rotary_angles(length, size, base=10000.0):
 
 
 def rotate(x, cos, sin):
+    cos, sin = cos.to(x.dtype), sin.to(x.dtype)
     first, second = x.chunk(2, dim=-1)
     return x * cos + torch.cat((-second, first), dim=-1) * sin
 
 
+class RmsNorm(nn.RMSNorm):
+    """PyTorch has a fused kernel where the weight has the dtype of the input alone."""
+
+    def forward(self, x):
+        return F.rms_norm(x, self.normalized_shape, self.weight.to(x.dtype), self.eps)
+
+
 class LlamaBlock(nn.Module):
-    def __init__(self, width, heads, kv_heads, mlp):
+    def __init__(self, width, heads, kv_heads, mlp, bias=False):
         super().__init__()
         self.heads, self.kv_heads, self.size = heads, kv_heads, width // heads
-        self.attn_norm, self.mlp_norm = nn.RMSNorm(width, eps=1e-5), nn.RMSNorm(width, eps=1e-5)
-        self.q_proj = nn.Linear(width, heads * self.size, bias=False)
-        self.k_proj = nn.Linear(width, kv_heads * self.size, bias=False)
-        self.v_proj = nn.Linear(width, kv_heads * self.size, bias=False)
+        self.attn_norm, self.mlp_norm = RmsNorm(width, eps=1e-5), RmsNorm(width, eps=1e-5)
+        self.q_proj = nn.Linear(width, heads * self.size, bias=bias)
+        self.k_proj = nn.Linear(width, kv_heads * self.size, bias=bias)
+        self.v_proj = nn.Linear(width, kv_heads * self.size, bias=bias)
         self.o_proj = nn.Linear(heads * self.size, width, bias=False)
         self.gate_proj, self.up_proj = nn.Linear(width, mlp, bias=False), nn.Linear(width, mlp, bias=False)
         self.down_proj = nn.Linear(mlp, width, bias=False)
@@ -89,12 +105,12 @@ class LlamaBlock(nn.Module):
 
 
 class Llama(nn.Module):
-    def __init__(self, context, width, layers, heads, kv_heads, mlp, vocab, tied=False):
+    def __init__(self, context, width, layers, heads, kv_heads, mlp, vocab, tied=False, bias=False):
         super().__init__()
         self.vocab = vocab
         self.embed_tokens = nn.Embedding(vocab, width)
-        self.layers = nn.ModuleList(LlamaBlock(width, heads, kv_heads, mlp) for _ in range(layers))
-        self.norm = nn.RMSNorm(width, eps=1e-5)
+        self.layers = nn.ModuleList(LlamaBlock(width, heads, kv_heads, mlp, bias) for _ in range(layers))
+        self.norm = RmsNorm(width, eps=1e-5)
         self.lm_head = nn.Linear(width, vocab, bias=False)
         if tied:
             self.lm_head.weight = self.embed_tokens.weight
@@ -104,7 +120,7 @@ class Llama(nn.Module):
         initialize(self)
 
     def forward(self, ids):
-        x = self.embed_tokens(ids)
+        x = as_passes(self.embed_tokens(ids))
         for layer in self.layers:
             x = layer(x, self.cos, self.sin)
         return self.lm_head(self.norm(x))
@@ -119,16 +135,17 @@ def initialize(model, residual=(), layers=1):
             nn.init.zeros_(module.bias)
 
 
+GPT2 = {"gpt2-124m": {}, "gpt2-1.5b": dict(width=1600, layers=48, heads=25)}
+LLAMA = {
+    "llama-nano": dict(width=128, layers=4, heads=4, kv_heads=2, mlp=512, vocab=32000),
+    "llama-mid": dict(width=512, layers=8, heads=8, kv_heads=4, mlp=1408, vocab=32000),
+    "quickstart": dict(width=128, layers=4, heads=4, kv_heads=2, mlp=384, vocab=4096, tied=True),
+    "qwen2.5-1.5b": dict(width=1536, layers=28, heads=12, kv_heads=2, mlp=8960, vocab=151936, tied=True, bias=True),
+    "llama-8b-8": dict(width=4096, layers=8, heads=32, kv_heads=8, mlp=14336, vocab=128256),  # 8 of its 32 layers
+}
+NAMES = (*GPT2, *LLAMA)
+
+
 def build(name, context):
     """One of the benchmark's models for sequences of `context` tokens."""
-    if name == "gpt2-124m":
-        return Gpt2()
-    sizes = {
-        "llama-nano": dict(width=128, layers=4, heads=4, kv_heads=2, mlp=512, vocab=32000),
-        "llama-mid": dict(width=512, layers=8, heads=8, kv_heads=4, mlp=1408, vocab=32000),
-        "quickstart": dict(width=128, layers=4, heads=4, kv_heads=2, mlp=384, vocab=4096, tied=True),
-    }
-    return Llama(context, **sizes[name])
-
-
-NAMES = ("gpt2-124m", "llama-nano", "llama-mid", "quickstart")
+    return Gpt2(**GPT2[name]) if name in GPT2 else Llama(context, **LLAMA[name])

@@ -1,0 +1,452 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# SPDX-FileCopyrightText: The Bora authors
+"""The parts of on_gpu.sh, which says what they are, and starts this where there is a GPU."""
+
+import argparse
+import array
+import contextlib
+import csv
+import importlib.util
+import io
+import json
+import math
+import os
+import pathlib
+import random
+import re
+import shutil
+import signal
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+OUT = pathlib.Path(os.environ.get("OUT") or ROOT / "build/on_gpu").resolve()
+WHOLE = 585  # seconds of all parts together
+STEPS, HALF = 12, 6
+CLOSE = 1e-4  # to the reference, of a tensor's largest value; of fp32 on a GPU against the CPU's, of a loss
+WITHIN = 0.10  # the most memory, of what was said before
+# name: (sequences, tokens of each, passes of Bora, passes of PyTorch, which keeps all logits of a pass)
+MODELS = {"gpt2-124m": (64, 1024, 1, 4), "gpt2-1.5b": (32, 1024, 4, 4), "qwen2.5-1.5b": (16, 1024, 2, 4),
+          "llama-8b-8": (2, 8192, 2, 2)}
+CONFIG = """\
+data:
+  configs:
+    one: {train_urls: ["one.txt"]}
+    two: {train_urls: ["two.txt"]}
+  train_weights: {one: 0.7, two: 0.3}
+  mixture_block_size: 16
+  num_validation_sequences: {one: 4, two: 4}
+  train_tokenizer: {vocab_size: 300}
+  cache_dir: cache
+  permutation_type: feistel
+model: {type: gpt2, seq_len: 32, hidden_dim: 32, num_heads: 4, num_layers: 2, embed_pdrop: 0.1, resid_pdrop: 0.1,
+  attn_pdrop: 0.1, gradient_checkpointing: true}
+trainer:
+  id: run
+  train_batch_size: 8
+  lanes: 2
+  steps_per_eval: 0
+  checkpointer: {base_path: runs, save_interval: null, keep: [{every: %d}]}
+optimizer: {learning_rate: 1e-3, warmup: 5, max_grad_norm: 0.5}
+""" % HALF
+
+
+class Failed(Exception):
+    pass
+
+
+class Skipped(Exception):
+    pass
+
+
+class Part:
+    """One part while it runs: its time, its files and what it has found."""
+
+    def __init__(self, name, seconds):
+        self.name, self.seconds, self.deadline = name, seconds, time.monotonic() + seconds
+        self.numbers = {}
+        self.log = OUT / f"{name}.txt"
+        self.log.write_text("")
+
+    def run(self, *command, cwd=None, env=None, codes=(0,)):
+        """What the command prints, all of it; Failed where it ends otherwise, or the part's time does."""
+        command = [str(word) for word in command]
+        process = subprocess.Popen(command, cwd=cwd, env=os.environ | (env or {}), stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+                                   start_new_session=True)
+        late = False
+        try:
+            said, _ = process.communicate(timeout=max(self.deadline - time.monotonic(), 0.01))
+        except BaseException as stop:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            said, _ = process.communicate()
+            late = isinstance(stop, subprocess.TimeoutExpired)
+            if not late:
+                raise
+        finally:
+            with self.log.open("a") as log:
+                log.write(f"$ {' '.join(command)}\n{said}\n")
+        if late:
+            raise Failed(f"not done after {self.seconds:.0f} s: {' '.join(command)[:100]}")
+        if process.returncode not in codes:
+            last = next((line for line in reversed(said.splitlines()) if line.strip()), "it says nothing")
+            raise Failed(f"exit code {process.returncode}: {last.strip()[:200]}")
+        return said
+
+
+def json_lines(said):
+    return [json.loads(line) for line in said.splitlines() if line.startswith("{")]
+
+
+def tensors(path):
+    """name -> numbers of a safetensors file, those in fp32."""
+    data = path.read_bytes()
+    size = struct.unpack_from("<Q", data)[0]
+    header = json.loads(data[8:8 + size])
+    out = {}
+    for name, tensor in header.items():
+        if name != "__metadata__" and tensor["dtype"] == "F32":
+            begin, end = (8 + size + at for at in tensor["data_offsets"])
+            out[name] = array.array("f", data[begin:end])
+    return out
+
+
+def gap(got, want):
+    """The largest difference, of the largest value where that is above 1; of a gradient, of its norm. And where."""
+    worst, where = 0.0, ""
+    for name, values in want.items():
+        if not re.match(r"(logits|loss|hidden_states\.\d+|grad\..*)$", name):
+            continue
+        if len(got.get(name, ())) != len(values):
+            return math.inf, name
+        scale = max(1.0, max(map(abs, values), default=0))
+        if name.startswith("grad."):
+            scale = math.sqrt(sum(v * v for v in values)) or 1.0
+        here = max((abs(a - b) / scale for a, b in zip(got[name], values)), default=0.0)
+        if not here <= worst:  # also where it is not a number
+            worst, where = here, name
+    return worst, where
+
+
+class Day:
+    """The program, its surroundings, and the parts."""
+
+    def __init__(self, args, work):
+        self.device, self.work = args.device, work
+        self.torch = pathlib.Path(args.torch).resolve() if args.torch else self.find_torch()
+        self.bora, self.tests = self.find_bora(args.bora)
+        libraries = [str(self.torch / "lib")] if self.torch else []
+        if self.bora.is_relative_to(work):
+            libraries.append(str(self.bora.parent.parent / "lib/bora"))  # for the tests, which the wheel has not
+        libraries += filter(None, [os.environ.get("LD_LIBRARY_PATH")])
+        self.env = {"LD_LIBRARY_PATH": ":".join(libraries), "HF_HUB_OFFLINE": "1"}
+        if args.torch:
+            self.env["PYTHONPATH"] = str(self.torch.parent)
+        self.computes = True  # the program, on that device
+
+    @staticmethod
+    def find_torch():
+        found = importlib.util.find_spec("torch")
+        return pathlib.Path(found.submodule_search_locations[0]).resolve() if found else None
+
+    def find_bora(self, program):
+        """The program, and the folder of its device's tests."""
+        if program:
+            program = pathlib.Path(program).absolute()
+            beside = program.parent.parent.parent / "plugins/fake_device"
+            return program, program.parent if any(program.parent.glob("*_device_test")) else beside
+        for folder in (ROOT / "build/on_gpu_kit", ROOT / "build/wheel"):
+            for wheel in folder.glob("bora-*.whl"):
+                return self.unpack(wheel), folder
+        for build in (ROOT / "build/cuda", ROOT / "build/release"):
+            if (build / "apps/bora/bora").exists():
+                return build / "apps/bora/bora", build / "plugins/fake_device"
+        sys.exit("on_gpu: no program: neither a wheel nor a build\nhint: scripts/on_gpu.sh --pack where it is built")
+
+    def unpack(self, wheel):
+        """As pip would install it, beside the package torch that is there."""
+        if self.torch is None:
+            sys.exit("on_gpu: the wheel needs PyTorch 2.11.0\nhint: --torch DIR, the folder torch of an environment")
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(self.work)
+        for name in ("torch", "nvidia"):
+            if (self.torch.parent / name).exists():
+                (self.work / name).symlink_to(self.torch.parent / name)
+        for program in (self.work / "bora/bin").iterdir():
+            program.chmod(0o755)
+        return self.work / "bora/bin/bora"
+
+    def run(self, part, *command, env=None, **how):
+        return part.run(*command, env=self.env | (env or {}), **how)
+
+    def train(self, part, folder, *flags, device=None, before=()):
+        return self.run(part, *before, self.bora, "train", "config.yaml", f"--trainer.device={device or self.device}",
+                        f"--trainer.num_train_steps={STEPS}", *flags, cwd=folder)
+
+    def project(self, name):
+        """A new folder with a configuration and two made-up texts: a small GPT-2 with dropout, two lanes, a mixture."""
+        folder = self.work / name
+        folder.mkdir()
+        words = "the moon is a compiler of dreams and light falls on water".split()
+        for seed, text in enumerate(("one", "two")):
+            draw = random.Random(seed)
+            lines = (" ".join(draw.choices(words, k=11)) + ".\n" for _ in range(400))
+            (folder / f"{text}.txt").write_text("".join(lines))
+        (folder / "config.yaml").write_text(CONFIG)
+        return folder
+
+    def again(self, folder, name, last=0):
+        """A copy of a project, with its runs up to the step `last`."""
+        def later(_, names):
+            return [n for n in names if (n == "runs" and last == 0) or (n.startswith("step-") and int(n[5:]) > last)]
+        return pathlib.Path(shutil.copytree(folder, self.work / name, ignore=later))
+
+    # The parts; each returns a line about what it has found.
+
+    def load(self, part):
+        self.computes = False
+        said = self.run(part, self.bora, "version")
+        part.numbers["version"] = dict(re.findall(r"^(\S+) +(.*)$", said, re.M))
+        said = self.run(part, self.bora, "doctor", "--json", codes=(0, 1))
+        part.numbers["doctor"] = json_lines(said)[-1]
+        part.numbers["torch"] = str(self.torch)
+        if shutil.which("nvidia-smi"):
+            self.run(part, "nvidia-smi", codes=range(256))
+        said = self.run(part, self.bora, "bench", "train", "--model", "quickstart", "--batch", 2, "--seq", 64, "--once",
+                        "--device", self.device)
+        part.numbers["step"] = json_lines(said)[-1]
+        self.computes = True
+        wrong = [f["name"] for f in part.numbers["doctor"].get("findings", []) if f["kind"] == "wrong"]
+        return (f"{part.numbers['step'].get('device', self.device)}, torch in {self.torch}" +
+                (f"; bora doctor: {', '.join(wrong)} wrong" if wrong else ""))
+
+    def ops(self, part):
+        programs = sorted(self.tests.glob("*_device_test"))
+        if not programs:
+            raise Skipped("no test programs; scripts/on_gpu.sh --pack brings them")
+        failed = []
+        for program in programs:
+            try:
+                self.run(part, program, "--gtest_brief=1", f"--gtest_output=json:{OUT / program.name}.json",
+                         env={"TEST_DEVICE": self.device})
+            except Failed as e:
+                failed.append(f"{program.name}: {e}")
+        if failed:
+            raise Failed("; ".join(failed))
+        return f"{len(programs)} programs"
+
+    def parity(self, part):
+        folders = [f.parent for where in (ROOT / "tests/parity/models", ROOT.parent / "shared/data/models")
+                   for f in sorted(where.glob("*/reference.safetensors")) if f.parent.name != "whisper"]
+        if not folders:
+            raise Skipped("no reference models in tests/parity/models")
+        failed = []
+        for folder in folders:
+            out = self.work / f"{folder.name}.safetensors"
+            try:
+                self.run(part, self.bora, "forward", "--model", folder, "--ids", folder / "reference.safetensors",
+                         "--out", out, "--hidden", "--grads", "--device", self.device)
+                worst, where = gap(tensors(out), tensors(folder / "reference.safetensors"))
+            except Failed as e:
+                failed.append(f"{folder.name}: {e}")
+                continue
+            part.numbers[folder.name] = {"worst": worst, "tensor": where}
+            if not worst <= CLOSE:
+                failed.append(f"{folder.name}: {where} differs by {worst:.1e}")
+        if failed:
+            raise Failed(f"{len(failed)} models; " + "; ".join(failed))
+        return f"{len(part.numbers)} models, within {max(n['worst'] for n in part.numbers.values()):.1e}"
+
+    def training(self, part):
+        here = self.project("training_cpu")
+        self.train(part, here, device="cpu")
+        there = self.again(here, "training_device")
+        self.train(part, there)
+        losses = [[json.loads(line)["train/loss"] for line in (f / "runs/run/metrics.jsonl").read_text().splitlines()
+                   if "train/loss" in line] for f in (here, there)]
+        worst = max(abs(a - b) / a for a, b in zip(*losses))
+        part.numbers = {"cpu": losses[0], "device": losses[1], "worst": worst}
+        if len(losses[0]) != STEPS or len(losses[1]) != STEPS or not worst <= CLOSE:
+            raise Failed(f"losses differ from the CPU's by {worst:.1e} of their own")
+        return f"losses within {worst:.1e} of the CPU's"
+
+    def bits(self, part):
+        first = self.project("bits")
+        self.train(part, first)
+        end = f"runs/run/step-{STEPS}"
+        said, differ = [], []
+
+        def compare(what, folder):
+            found = self.run(part, self.bora, "diff", first / end, folder / end, codes=(0, 1))
+            (said if "bit-equal" in found else differ).append(what)
+
+        again = self.again(first, "bits_again")
+        self.train(part, again)
+        compare("twice", again)
+        resumed = self.again(first, "bits_resumed", HALF)
+        self.train(part, resumed)
+        compare("after a resume", resumed)
+        if shutil.which("mpirun"):
+            workers = self.again(first, "bits_workers")
+            self.train(part, workers, before=("mpirun", "--oversubscribe", "--allow-run-as-root", "--bind-to", "none",
+                                              "-n", "2"))
+            compare("with two workers", workers)
+        part.numbers = {"same": said, "differ": differ}
+        if differ:
+            raise Failed(f"other bits {', '.join(differ)}")
+        return f"the same bits {', '.join(said)}" + ("" if shutil.which("mpirun") else "; no mpirun for two workers")
+
+    def sanitizer(self, part):
+        tool = shutil.which("compute-sanitizer") or shutil.which("compute-sanitizer", path="/usr/local/cuda/bin")
+        if tool is None:
+            raise Skipped("no compute-sanitizer (it comes with the CUDA toolkit)")
+        said = self.run(part, tool, "--tool", part.name, "--kernel-name", "kernel_substring=bora", "--error-exitcode",
+                        99, self.bora, "bench", "train", "--model", "quickstart", "--batch", 2, "--seq", 64, "--once",
+                        "--device", self.device)
+        return next((line.strip("= ") for line in reversed(said.splitlines()) if "SUMMARY" in line), "nothing found")
+
+    def memory(self, part):
+        folder = self.project("memory")
+        flags = ["--model.hidden_dim=768", "--model.num_heads=12", "--model.num_layers=12", "--model.seq_len=1024",
+                 "--model.gradient_checkpointing=false", "--trainer.mp=p=f32,c=bf16", "--trainer.lanes=1",
+                 "--data.num_validation_sequences=null"]
+        flags += [f"--model.{kind}_pdrop=0" for kind in ("embed", "resid", "attn")]
+        units = {"MB": 1, "GB": 1e3, "TB": 1e6}
+        amount = r"([0-9.]+) ([MGT]B)"
+
+        def megabytes(pattern, said):
+            found = re.search(pattern, said)
+            if not found:
+                raise Failed(f"no line like '{pattern}'")
+            return float(found.group(1)) * units[found.group(2)]
+
+        planned = megabytes(f"memory +about {amount} on ", self.train(part, folder, "--dry_run", *flags))
+        most = megabytes(f"memory +{amount} at most on ", self.train(part, folder, *flags))
+        part.numbers = {"planned_mb": planned, "most_mb": most, "ratio": most / planned}
+        line = f"{most:.0f} MB at most, {planned:.0f} MB planned"
+        if abs(most / planned - 1) > WITHIN:
+            raise Failed(line)
+        return line
+
+    def rates(self, part):
+        said = self.run(part, sys.executable, ROOT / "bench/peers/torch_rates.py")
+        part.numbers["rates"] = lines = json_lines(said)
+        best = {kind: max(r["rate"] for r in lines if r["kind"] == kind) for kind in sorted({r["kind"] for r in lines})}
+        if not all(best.get(kind) for kind in ("attention", "copy", "product")):
+            raise Failed("; ".join(sorted({r["error"] for r in lines if "error" in r})))
+        return ", ".join(f"{kind} up to {rate:.0f}" for kind, rate in best.items()) + " (TFLOP/s, GB/s)"
+
+    def peers(self, part):
+        sequences, tokens, passes, their_passes = MODELS[part.name]
+        shape = ["--model", part.name, "--batch", sequences, "--seq", tokens, "--steps", 10]
+        peer = [sys.executable, ROOT / "bench/peers/torch_train.py", *shape, "--lanes", their_passes, "--device",
+                "cuda", "--dtype", "bf16"]
+        programs = {"eager": peer, "compile": [*peer, "--compile"]}
+        if self.computes:
+            programs = {"bora": [self.bora, "bench", "train", *shape, "--lanes", passes, "--device", self.device,
+                                 "--compute", "bf16"]} | programs
+        speeds, failed, rounds, longest = {}, {}, 0, 0.0
+        while rounds < 3 and time.monotonic() + 1.2 * longest < part.deadline:
+            started = time.monotonic()
+            for who, command in programs.items():
+                if who in failed:
+                    continue
+                try:
+                    line = json_lines(self.run(part, *command))[-1]
+                except Failed as e:
+                    failed[who] = str(e)
+                    continue
+                part.numbers.setdefault(who, []).append(line)
+                speeds.setdefault(who, []).append(line["tokens_per_s"])
+            longest, rounds = time.monotonic() - started, rounds + 1
+            if not speeds:
+                break
+        medians = {who: statistics.median(values) for who, values in speeds.items()}
+        part.numbers["median_tokens_per_s"] = medians
+        text = ", ".join(f"{who} {speed:,.0f}" for who, speed in medians.items()) + f" tokens/s, {rounds} rounds"
+        if "bora" in medians and "compile" in medians:
+            text += f", {medians['bora'] / medians['compile']:.2f} x torch.compile"
+        if not self.computes:
+            failed["bora"] = "see load"
+        if failed:
+            raise Failed("; ".join([*(f"{who}: {why}" for who, why in failed.items()), *([text] if medians else [])]))
+        return text
+
+    def profile(self, part):
+        if shutil.which("nsys") is None:
+            raise Skipped("no nsys (Nsight Systems)")
+        report = self.work / "profile"
+        self.run(part, "nsys", "profile", "--trace=cuda", "--force-overwrite=true", f"--output={report}", self.bora,
+                 "bench", "train", "--model", "gpt2-124m", "--batch", 16, "--seq", 1024, "--steps", 5, "--device",
+                 self.device, "--compute", "bf16")
+        said = self.run(part, "nsys", "stats", "--report", "cuda_gpu_kern_sum", "--format", "csv", f"{report}.nsys-rep")
+        table = said[said.index("Time (%)"):]
+        rows = list(csv.DictReader(io.StringIO(table)))
+        part.numbers["kernels"] = rows[:20]
+        return "; ".join(f"{row['Time (%)']} % {row['Name'][:60]}" for row in rows[:3])
+
+
+# name: (seconds at most, what it does, whether Bora must compute on the device)
+PARTS = {
+    "load": (30, Day.load, False), "ops": (100, Day.ops, True), "parity": (60, Day.parity, True),
+    "training": (30, Day.training, True), "bits": (60, Day.bits, True), "memcheck": (40, Day.sanitizer, True),
+    "racecheck": (40, Day.sanitizer, True), "initcheck": (40, Day.sanitizer, True), "memory": (40, Day.memory, True),
+    "rates": (40, Day.rates, False), "gpt2-124m": (120, Day.peers, False), "gpt2-1.5b": (80, Day.peers, False),
+    "qwen2.5-1.5b": (80, Day.peers, False), "llama-8b-8": (80, Day.peers, False), "profile": (40, Day.profile, True)}
+
+
+def outcome(day, part, needs_device):
+    """ok, skipped or FAILED, and a line about it. Whatever goes wrong, goes wrong in this part alone."""
+    try:
+        if needs_device and not day.computes:
+            raise Skipped(f"the program does not compute on {day.device} here: see load")
+        return "ok", PARTS[part.name][1](day, part)
+    except Skipped as e:
+        return "skipped", str(e)
+    except Failed as e:
+        return "FAILED", str(e)
+    except Exception as e:  # a line that is not as it was, a file that is not there
+        return "FAILED", f"{type(e).__name__}: {e}"
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="scripts/on_gpu.sh", description="see the head of scripts/on_gpu.sh")
+    parser.add_argument("--torch", help="folder of the package torch; default: that of python3")
+    parser.add_argument("--bora", help="the program; default: that of a wheel or build in build/")
+    parser.add_argument("--device", default="cuda", help="cuda, cuda:1, ...")
+    parser.add_argument("--limit", type=float, help="seconds of each part at most, in place of its own")
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {' '.join(PARTS)}; default: all")
+    args = parser.parse_args()
+    for name in args.parts:
+        if name not in PARTS:
+            parser.error(f"{name} is not one of {', '.join(PARTS)}")
+    OUT.mkdir(parents=True, exist_ok=True)
+    began, results = time.monotonic(), []
+    with tempfile.TemporaryDirectory() as work, (OUT / "summary.txt").open("w") as summary:
+        day = Day(args, pathlib.Path(work))
+        for name, (seconds, _, needs_device) in PARTS.items():
+            if args.parts and name not in args.parts and name != "load":  # without which nothing can be said
+                continue
+            started = time.monotonic()
+            left = WHOLE - (started - began)
+            part = Part(name, min(args.limit or seconds, left))
+            status, line = outcome(day, part, needs_device) if left > 1 else ("skipped", "no time left of ten minutes")
+            took = time.monotonic() - started
+            results.append({"part": name, "status": status, "seconds": round(took, 1), "said": line})
+            (OUT / f"{name}.json").write_text(json.dumps(part.numbers, indent=1) + "\n")
+            for file in (summary, sys.stdout):
+                print(f"{status:<8} {name:<13} {took:5.0f} s  {line}", file=file, flush=True)
+            (OUT / "summary.json").write_text(json.dumps(
+                {"date": time.strftime("%Y-%m-%d"), "device": args.device, "parts": results}, indent=1) + "\n")
+    return 1 if any(r["status"] == "FAILED" for r in results) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

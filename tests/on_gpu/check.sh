@@ -1,0 +1,108 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# SPDX-FileCopyrightText: The Bora authors
+#
+#   check.sh PROGRAM TEST    PROGRAM: bora-run with the device of the tests; TEST: a room's tests on a device
+#
+# scripts/on_gpu.sh without a GPU: whether it skips, whether each part fails alone, is cut short and is told.
+set -euo pipefail
+program=$1 test=$2
+self=$(readlink -f -- "${BASH_SOURCE[0]}")
+root=${self%/tests/*}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export OUT=$work/out PATH=$work/bin:$PATH PYTHONDONTWRITEBYTECODE=1
+mkdir -p "$work"/{bin,kit,site/torch,checkout/scripts,checkout/bench,checkout/tests/parity/models}
+# A checkout with few models.
+cp "$root"/scripts/on_gpu.* "$work/checkout/scripts"
+cp -R "$root/bench/peers" "$work/checkout/bench"
+models=$work/checkout/tests/parity/models
+cp -R "$root"/tests/parity/models/tiny-{gpt2,llama-gqa-rope3,mixtral} "$models"
+script=$work/checkout/scripts/on_gpu.sh
+
+# stand_in FILE: a program of what comes on standard input
+stand_in() { { echo '#!/bin/sh'; cat; } >"$work/$1" && chmod +x "$work/$1"; }
+
+wrong() {
+  printf '%s\n' "$*" >&2
+  [ ! -e "$OUT/summary.txt" ] || cat "$OUT/summary.txt" >&2
+  exit 1
+}
+
+# expect CODE ARGUMENT...: the exit code of the script; what it prints goes to $work/said.
+expect() {
+  local code=0 want=$1
+  shift
+  "$script" "$@" >"$work/said" 2>&1 || code=$?
+  [ "$code" = "$want" ] || { cat "$work/said" >&2; wrong "exit code $code of on_gpu.sh $*, not $want"; }
+}
+
+# told STATUS PART TEXT: what the summary says of it
+told() {
+  grep -E "^$1 +$2 +[0-9]+ s  .*$3" "$OUT/summary.txt" >/dev/null || wrong "no line: $1 $2 $3"
+  python3 -c 'import json, sys
+part = next(p for p in json.load(open(sys.argv[1]))["parts"] if p["part"] == sys.argv[3])
+sys.exit(part["status"] != sys.argv[2])' "$OUT/summary.json" "$1" "$2" || wrong "summary.json: $2 is not $1"
+}
+
+stand_in bin/nvidia-smi <<<'exit 9'
+expect 77
+[ "$(cat "$work/said")" = 'on_gpu: skipped: no NVIDIA GPU here' ] || wrong "$(cat "$work/said")"
+[ ! -e "$OUT" ] || wrong 'a skipped day leaves files'
+
+stand_in bin/nvidia-smi <<<'echo "GPU 0: a stand-in"'
+echo 'raise RuntimeError("torch is a stand-in")' >"$work/site/torch/__init__.py"
+ln -s "$program" "$work/kit/bora"
+# shellcheck disable=SC2016  # it is the stand-in that expands it
+stand_in kit/core_device_test <<<'[ "$TEST_DEVICE" = test ]'
+stand_in kit/nn_device_test <<<'echo "a gradient is wrong"; exit 3'
+stand_in bin/compute-sanitizer <<<'echo "========= ERROR SUMMARY: 0 errors"'
+expect 2 --bora "$work/kit/bora" opps
+grep -q 'opps is not one of load, ops, parity' "$work/said" || wrong "$(cat "$work/said")"
+
+# The whole program, where a device computes. A machine that does much else takes its time.
+day=(--torch "$work/site/torch" --device test)
+expect 1 "${day[@]}" --limit 300 --bora "$work/kit/bora" ops parity training bits memcheck rates
+told ok load 'device of the tests'
+told FAILED ops '^?nn_device_test: exit code 3: a gradient is wrong'
+told ok parity '3 models, within'
+told ok training "of the CPU's"
+told ok bits 'the same bits twice, after a resume'
+told ok memcheck 'ERROR SUMMARY: 0 errors'
+told FAILED rates 'torch is a stand-in'
+! grep -q profile "$OUT/summary.txt" || wrong 'a part that was not asked for'
+expect 0 "${day[@]}" --bora "$work/kit/bora" load
+cp "$root/tests/parity/models/tiny-mistral/reference.safetensors" "$models/tiny-mixtral"
+expect 1 "${day[@]}" --bora "$work/kit/bora" parity
+told FAILED parity '1 models; tiny-mixtral: '
+
+# Tests that are not on the device they are told to be on would prove nothing.
+! TEST_DEVICE=gpu "$test" >"$work/said" 2>&1 || wrong 'a device that is none is taken'
+grep -q 'device: gpu is not one of cpu, cuda' "$work/said" || wrong "$(cat "$work/said")"
+
+# A program that never ends, but for some words.
+stand_in kit/slow <<'END'
+case "$*" in
+  version) echo 'Bora 0' ;;
+  doctor*) echo '{"ok": true}' ;;
+  'bench train --model quickstart'*) echo '{"device": "a slow one"}' ;;
+  bench*) echo '{"tokens_per_s": 30}' ;;
+  *) sleep 100 ;;
+esac
+END
+stand_in bin/nsys <<'END'
+[ "$1" = stats ] && printf 'Processing\nTime (%%),Name\n40,first\n30,second\n20,third\n10,fourth\n'
+exit 0
+END
+expect 1 "${day[@]}" --bora "$work/kit/slow" --limit 5 training gpt2-124m profile
+told ok load 'a slow one'
+told FAILED training 'not done after 5 s'
+told FAILED gpt2-124m 'eager: .*torch is a stand-in.*bora 30 tokens/s'
+told ok profile '40 % first; 30 % second; 20 % third$'
+
+# One that does not compute on the device.
+stand_in kit/none <<<'case "$*" in bench*) echo "bora: no such device"; exit 1 ;; *) echo "{\"ok\": true}" ;; esac'
+expect 1 "${day[@]}" --bora "$work/kit/none" load parity rates
+told FAILED load 'exit code 1: bora: no such device'
+told skipped parity 'does not compute on test here: see load'
+told FAILED rates 'torch is a stand-in'
