@@ -5,7 +5,7 @@
 # Builds the fuzz targets of tests/fuzz with clang and runs each for a while; one line each.
 #
 #   scripts/fuzz.sh [SECONDS [TARGET...]]     default 600 seconds each, all targets
-#   scripts/fuzz.sh --smoke [TARGET...]       the seeds, and 20 seconds of inputs made of them in one fixed order; as many
+#   scripts/fuzz.sh --smoke [TARGET...]       the seeds, and 12 seconds of inputs made of them in one fixed order; as many
 #                                             targets at once as there are processors
 #
 # BORA_FUZZ_BUILD: the build folder, default build/fuzz; one that is configured with BORA_FUZZ=ON is used as it is. New inputs are kept below it, in corpus/TARGET, and go on from
@@ -29,7 +29,14 @@ ninja -C "$build" -j "${BORA_FUZZ_JOBS:-$jobs}" fuzzers >"$build/build.log" 2>&1
   { tail -50 "$build/build.log" >&2; exit 2; }
 
 if [ $# -eq 0 ]; then
-  for source in "$root"/tests/fuzz/*_fuzz.cpp; do set -- "$@" "$(basename "$source" _fuzz.cpp)"; done
+  for source in "$root"/tests/fuzz/*_fuzz.cpp; do
+    target=$(basename "$source" _fuzz.cpp)
+    if [ -x "$build/tests/fuzz/${target}_fuzz" ]; then
+      set -- "$@" "$target"
+    else
+      printf '%-15s not built: it needs the Arrow plug-in (scripts/setup.sh --arrow)\n' "$target"
+    fi
+  done
 fi
 
 # stat LOG NAME: one of libFuzzer's final figures.
@@ -44,7 +51,7 @@ run() {
   if [ -n "$smoke" ]; then
     kept=$build/smoke/$1
     rm -rf "$kept"
-    flags+=(-max_total_time=20 -seed=1 -timeout=20)  # a slow machine is no finding
+    flags+=(-max_total_time=12 -seed=1 -timeout=20)  # a slow machine is no finding
   else
     flags+=(-max_total_time="$seconds" -timeout=1)
   fi

@@ -22,8 +22,11 @@ std::shared_ptr<arrow::io::BufferReader> mapped(const Input& input) {
   return std::make_shared<arrow::io::BufferReader>(std::make_shared<Mapped>(bytes, input.file));
 }
 
-arrow::ipc::IpcReadOptions options() {
+arrow::ipc::IpcReadOptions options(const Input& input) {
   auto out = arrow::ipc::IpcReadOptions::Defaults();
+  out.ensure_alignment =
+      arrow::ipc::Alignment::kDataTypeSpecificAlignment;  // buffers may begin anywhere in a damaged file
+  out.memory_pool = input.memory->pool();
   out.use_threads = false;
   return out;
 }
@@ -41,7 +44,7 @@ class FileBatches final : public Batches {
  public:
   explicit FileBatches(const Input& input)
       : input_(input),
-        reader_(input.check(arrow::ipc::RecordBatchFileReader::Open(mapped(input), options()))) {}
+        reader_(input.check(arrow::ipc::RecordBatchFileReader::Open(mapped(input), options(input)))) {}
 
   /// Where batches really begin, Arrow does not say: each counts as an equal share of the bytes.
   std::vector<std::uint64_t> starts() const override {
@@ -106,7 +109,7 @@ class StreamBatches final : public Batches {
 
  private:
   void open() {
-    reader_ = input_.check(arrow::ipc::RecordBatchStreamReader::Open(mapped(input_), options()));
+    reader_ = input_.check(arrow::ipc::RecordBatchStreamReader::Open(mapped(input_), options(input_)));
   }
 
   Input input_;

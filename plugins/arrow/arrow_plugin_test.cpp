@@ -50,10 +50,13 @@ std::string parquet_file(const std::shared_ptr<arrow::Table>& rows, std::int64_t
   return take(out);
 }
 
-std::string ipc(const std::shared_ptr<arrow::Table>& rows, bool stream, std::int64_t batch) {
+std::string ipc(const std::shared_ptr<arrow::Table>& rows, bool stream, std::int64_t batch,
+                arrow::Compression::type codec = arrow::Compression::UNCOMPRESSED) {
   const auto out = arrow::io::BufferOutputStream::Create().ValueOrDie();
-  const auto writer = stream ? arrow::ipc::MakeStreamWriter(out, rows->schema()).ValueOrDie()
-                             : arrow::ipc::MakeFileWriter(out, rows->schema()).ValueOrDie();
+  auto options = arrow::ipc::IpcWriteOptions::Defaults();
+  options.codec = arrow::util::Codec::Create(codec).ValueOrDie();
+  const auto writer = stream ? arrow::ipc::MakeStreamWriter(out, rows->schema(), options).ValueOrDie()
+                             : arrow::ipc::MakeFileWriter(out, rows->schema(), options).ValueOrDie();
   EXPECT_TRUE(writer->WriteTable(*rows, batch).ok());
   EXPECT_TRUE(writer->Close().ok());
   return take(out);
@@ -288,6 +291,21 @@ TEST_F(ArrowPlugin, DamagedFiles) {
       }
     }
   }
+}
+
+TEST_F(ArrowPlugin, AFewBytesThatAskForGigabytes) {
+  std::string bad =
+      ipc(table("text", strings({std::string(100'000, 'x')})), false, 1, arrow::Compression::ZSTD);
+  const auto bytes_of = [](std::int64_t n) {
+    return std::string(reinterpret_cast<const char*>(&n), sizeof n);
+  };
+  const auto at = bad.find(bytes_of(100'000) + "\x28\xb5\x2f\xfd");  // a compressed buffer: its size, a frame
+  ASSERT_NE(at, std::string::npos);
+  bad.replace(at, sizeof(std::int64_t), bytes_of(std::int64_t{3} << 30));
+  EXPECT_EQ(wrong("a.arrow", bad),
+            fmt::format("a.arrow: a file of {} bytes asks for more than 1024 MiB of memory to be read\n"
+                        "hint: it is damaged, or should be written again with smaller pages and batches",
+                        bad.size()));
 }
 
 TEST_F(ArrowPlugin, AFailingDiskIsAnErrorOfTheDisk) {

@@ -3,6 +3,7 @@
 #pragma once
 #include <arrow/api.h>
 
+#include <algorithm>
 #include <exception>
 #include <memory>
 #include <string>
@@ -13,13 +14,33 @@
 
 namespace bora::arrow_files {
 
+/// Memory for reading one file, with a limit: a few damaged bytes can ask for gigabytes.
+class FileMemory {
+ public:
+  explicit FileMemory(std::uint64_t file_bytes)
+      : limit_(kAtLeast + kTimesTheFile * static_cast<std::int64_t>(std::min(file_bytes, kLargest))) {}
+
+  arrow::MemoryPool* pool() { return &capped_; }
+  std::int64_t limit() const { return limit_; }
+
+ private:
+  static constexpr std::int64_t kAtLeast = std::int64_t{1} << 30, kTimesTheFile = 16;
+  static constexpr std::uint64_t kLargest = std::uint64_t{1} << 50;
+
+  std::int64_t limit_;
+  arrow::ProxyMemoryPool counted_{arrow::default_memory_pool()};  // the default pool counts all files as one
+  arrow::CappedMemoryPool capped_{&counted_, limit_};
+};
+
 /// A Bora file as Arrow reads files. What a read throws is kept for check(): it must not pass through Arrow.
 struct Input {
   std::string path;
   std::shared_ptr<const ReadFile> file;
+  std::shared_ptr<FileMemory> memory = std::make_shared<FileMemory>(file->size());
   std::shared_ptr<std::exception_ptr> error = std::make_shared<std::exception_ptr>();
 
-  /// Errors: what a read threw; Corruption or Unsupported with the file and Arrow's words.
+  /// Errors: what a read threw; Corruption or Unsupported with the file and Arrow's words; Corruption where the
+  /// file asks for more memory than its size explains.
   void check(const arrow::Status& status) const;
   template <class T>
   T check(arrow::Result<T> result) const {

@@ -3,6 +3,8 @@
 //
 // What bora/store/table_file.cpp and object_store.cpp look up by name. Plain C functions; nothing may throw
 // across them.
+#include <parquet/exception.h>
+
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -19,6 +21,12 @@ namespace bora::arrow_files {
 void Input::check(const arrow::Status& status) const {
   if (status.ok()) return;
   if (*error) std::rethrow_exception(std::exchange(*error, nullptr));
+  if (status.IsOutOfMemory()) {
+    fail(ErrorKind::Corruption,
+         "{}: a file of {} bytes asks for more than {} MiB of memory to be read\n"
+         "hint: it is damaged, or should be written again with smaller pages and batches",
+         path, file->size(), memory->limit() >> 20);
+  }
   std::string what = status.message();
   if (const auto end = what.find('\n'); end != std::string::npos) what.resize(end);
   const bool unsupported = status.IsNotImplemented();
@@ -33,6 +41,9 @@ auto guarded(const Input& input, const Body& body) {
   try {
     return body();
   } catch (const Error&) {
+    throw;
+  } catch (const parquet::ParquetStatusException& e) {
+    input.check(e.status());
     throw;
   } catch (const std::exception& e) {
     if (*input.error) std::rethrow_exception(std::exchange(*input.error, nullptr));

@@ -4,24 +4,9 @@
 // layout can be cut, in two ranges, which must give the same text.
 #include <array>
 
-#include "bora/store/documents.h"
 #include "fuzz.h"
 #include "memory_files.h"
-
-namespace {
-
-std::string read(const bora::store::Source& source, std::uint64_t begin, std::uint64_t end) {
-  std::string out;
-  bora::store::TextPiece piece;
-  const auto reader = bora::store::open_documents({source, begin, end}, {});
-  while (reader->next(piece)) {
-    out += piece.text;
-    if (piece.ends_document) out += '\0';
-  }
-  return out;
-}
-
-}  // namespace
+#include "text_between.h"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace bora;
@@ -34,9 +19,11 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const fuzz::MemoryFiles files({{name, std::string(input)}});
   return fuzz::refuse_or_accept([&] {
     const store::Source source{name, input.size(), 0};
-    const std::string whole = read(source, 0, source.size);
+    const std::string whole = fuzz::text_between(source, {}, 0, source.size);
     if (name == "a.json" || name.size() > 7) return;
     const std::uint64_t middle = source.size * cut / 256;
-    if (read(source, 0, middle) + read(source, middle, source.size) != whole) __builtin_trap();
+    if (fuzz::text_between(source, {}, 0, middle) + fuzz::text_between(source, {}, middle, source.size) !=
+        whole)
+      __builtin_trap();
   });
 }
