@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "bora/models/model_types.h"
-#include "bora/nn/language_model.h"
+#include "bora/nn/language_model_of.h"
 
 namespace bora::models {
 

@@ -22,13 +22,14 @@ Block init_block(const Config& c, Key key) {
       std / std::sqrt(2.0 * static_cast<double>(c.num_layers));  // Radford et al. 2019, section 2.3
   nn::SizesOf<Axes<Qkv, Head, HeadDim>> qkv{Dim<Qkv>{3}, head, head_dim};
   nn::SizesOf<Axes<Head, HeadDim>> heads{head, head_dim};
-  Attention attention{decltype(Attention::c_attn)::init(embed, qkv, ka, std),
-                      decltype(Attention::c_proj)::init(heads, embed, kp, residual_std), c.attn_pdrop,
-                      c.scale_attn_by_inverse_layer_idx};
-  nn::PlainMlp<Embed, Mlp> feed_forward{nn::Linear<Embed, Mlp>::init(embed, mlp, kf, std),
-                                        nn::Linear<Mlp, Embed>::init(mlp, embed, km, residual_std),
-                                        nn::parse_activation(c.activation_function)};
-  auto norm = [&] { return nn::LayerNorm<Embed>::init(embed, c.layer_norm_epsilon); };
+  Attention attention{decltype(Attention::c_attn)::init(embed, qkv, ka, std, c.use_bias),
+                      decltype(Attention::c_proj)::init(heads, embed, kp, residual_std, c.use_bias),
+                      c.attn_pdrop, c.scale_attn_weights, c.scale_attn_by_inverse_layer_idx};
+  nn::PlainMlp<Embed, Mlp> feed_forward{
+      nn::Linear<Embed, Mlp>::init(embed, mlp, kf, std, c.use_bias),
+      nn::Linear<Mlp, Embed>::init(mlp, embed, km, residual_std, c.use_bias),
+      nn::parse_activation(c.activation_function)};
+  auto norm = [&] { return nn::LayerNorm<Embed>::init(embed, c.layer_norm_epsilon, c.use_bias); };
   return {norm(), attention, norm(), feed_forward, c.resid_pdrop};
 }
 
@@ -45,7 +46,7 @@ Gpt2 Gpt2::init(const Config& config, Dim<Vocab> vocab, Key key) {
   for (std::int64_t i = 0; i < config.num_layers; ++i) {
     model.h.blocks.push_back(init_block(config, key.fold("h").fold(static_cast<std::uint64_t>(i))));
   }
-  model.ln_f = nn::LayerNorm<Embed>::init(embed, config.layer_norm_epsilon);
+  model.ln_f = nn::LayerNorm<Embed>::init(embed, config.layer_norm_epsilon, config.use_bias);
   return model;
 }
 

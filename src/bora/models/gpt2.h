@@ -35,15 +35,15 @@ struct Attention {
   nn::Linear<Embed, Axes<Qkv, Head, HeadDim>> c_attn;
   nn::Linear<Axes<Head, HeadDim>, Embed> c_proj;
   double dropout = 0;
-  bool scale_by_layer = false;
-  using fields =
-      Fields<&Attention::c_attn, &Attention::c_proj, &Attention::dropout, &Attention::scale_by_layer>;
+  bool scale_by_size = true, scale_by_layer = false;
+  using fields = Fields<&Attention::c_attn, &Attention::c_proj, &Attention::dropout,
+                        &Attention::scale_by_size, &Attention::scale_by_layer>;
 
   Hidden operator()(const Hidden& x, const nn::Context& context) const {
     auto [q, key, value] = unbind<Qkv, 3>(c_attn(x));
     auto k = rename<Pos, KeyPos>(key);
     auto v = rename<Pos, KeyPos>(value);
-    double scale = 1 / std::sqrt(static_cast<double>(q.template size<HeadDim>()));
+    double scale = scale_by_size ? 1 / std::sqrt(static_cast<double>(q.template size<HeadDim>())) : 1;
     if (scale_by_layer) scale /= static_cast<double>(context.layer + 1);
     return c_proj(
         nn::attention<Pos, KeyPos, HeadDim>(q, k, v, context, {.scale = scale, .dropout = dropout}));

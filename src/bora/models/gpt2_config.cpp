@@ -4,7 +4,6 @@
 // The configuration alone: checked by a program that loads no tensor library.
 #include "bora/models/gpt2_config.h"
 
-#include "bora/base/error.h"
 #include "bora/models/config_checks.h"
 
 namespace bora::gpt2 {
@@ -22,9 +21,9 @@ const KeyNames kHfNames = {{"seq_len", "n_positions"},   {"hidden_dim", "n_embd"
 template <class Number>
 Number count(const Config& c, Number vocab_size) {
   const auto d = static_cast<Number>(c.hidden_dim), m = static_cast<Number>(c.mlp_dim());
-  const Number block = 4 * d * d + 4 * d + 2 * d * m + m + d + 4 * d;
-  return (vocab_size + static_cast<Number>(c.seq_len)) * d + static_cast<Number>(c.num_layers) * block +
-         2 * d;
+  const Number norm = (c.use_bias ? 2 : 1) * d, biases = c.use_bias ? 4 * d + m + d : 0;
+  const Number block = 4 * d * d + 2 * d * m + biases + 2 * norm;
+  return (vocab_size + static_cast<Number>(c.seq_len)) * d + static_cast<Number>(c.num_layers) * block + norm;
 }
 
 }  // namespace
@@ -43,11 +42,13 @@ void Config::bind(Binder& b) {
   b.field("embed_pdrop", embed_pdrop, kDropout, "dropout after the embeddings");
   b.field("resid_pdrop", resid_pdrop, kDropout, "dropout before each residual addition");
   b.field("attn_pdrop", attn_pdrop, kDropout, "dropout of attention probabilities");
+  b.field("scale_attn_weights", scale_attn_weights, "scores are divided by the root of the head size");
   b.field("scale_attn_by_inverse_layer_idx", scale_attn_by_inverse_layer_idx,
           "scores of layer i are divided by i + 1");
+  b.field("use_bias", use_bias,
+          "biases in linear maps and norms; a model without has no Hugging Face export");
   gradient_checkpointing.bind(b, "gradient_checkpointing");
   models::ignore_accelerator_keys(b);
-  models::bind_fixed(b, "use_bias", "true");
   if (!b.reading()) return;
   models::check_heads(b, hidden_dim, num_heads, num_heads, std::nullopt, /*rotary=*/false);
   if (!intermediate_dim) models::check_width(b, "mlp_scale", mlp_scale, "hidden_dim", hidden_dim);
@@ -76,9 +77,8 @@ Config Config::from_hf(const Json& c, std::string_view name) {
   out.resid_pdrop = json_get<double>(c, "resid_pdrop", name, 0.1);
   out.attn_pdrop = json_get<double>(c, "attn_pdrop", name, 0.1);
   out.scale_attn_by_inverse_layer_idx = json_get<bool>(c, "scale_attn_by_inverse_layer_idx", name, false);
-  if (!json_get<bool>(c, "scale_attn_weights", name, true)) {
-    fail(ErrorKind::Unsupported, "{}: scale_attn_weights = false is not supported", name);
-  }
+  out.scale_attn_weights = json_get<bool>(c, "scale_attn_weights", name, true);
+  out.use_bias = json_get<bool>(c, "use_bias", name, true);
   models::require_values(out, kHfNames, name);
   return out;
 }
@@ -99,9 +99,10 @@ Json Config::to_hf(std::int64_t vocab_size) const {
   c["attn_pdrop"] = attn_pdrop;
   c["layer_norm_epsilon"] = layer_norm_epsilon;
   c["initializer_range"] = initializer_range;
-  c["scale_attn_weights"] = true;
+  c["scale_attn_weights"] = scale_attn_weights;
   c["scale_attn_by_inverse_layer_idx"] = scale_attn_by_inverse_layer_idx;
   c["reorder_and_upcast_attn"] = false;
+  if (!use_bias) c["use_bias"] = false;
   c["tie_word_embeddings"] = true;
   c["torch_dtype"] = "float32";
   return c;

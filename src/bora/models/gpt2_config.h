@@ -20,7 +20,9 @@ struct Config {
   std::string activation_function = "gelu_new";
   double initializer_range = 0.02, layer_norm_epsilon = 1e-5;
   double embed_pdrop = 0, resid_pdrop = 0, attn_pdrop = 0;
+  bool scale_attn_weights = true;  ///< scores are divided by sqrt(head size)
   bool scale_attn_by_inverse_layer_idx = false;
+  bool use_bias = true;  ///< in linear maps and norms
   nn::RematPolicy gradient_checkpointing;
 
   std::int64_t mlp_dim() const { return intermediate_dim.value_or(mlp_scale * hidden_dim); }

@@ -33,6 +33,11 @@ nn::GatedMlp<Embed, Mlp> init_mlp(const Config& c, Key key) {
                                         c.use_bias);
 }
 
+nn::RmsNorm<Embed> init_norm(const Config& c) {
+  if (!c.use_layer_norm_weight) return nn::RmsNorm<Embed>::without_weight(c.layer_norm_epsilon);
+  return nn::RmsNorm<Embed>::init(Dim<Embed>{c.hidden_dim}, c.layer_norm_epsilon);
+}
+
 }  // namespace
 
 Llama Llama::init(const Config& config, Dim<Vocab> vocab, Key key) {
@@ -44,18 +49,16 @@ Llama Llama::init(const Config& config, Dim<Vocab> vocab, Key key) {
   model.layers.remat = config.gradient_checkpointing;
   for (std::int64_t i = 0; i < config.num_layers; ++i) {
     auto layer = key.fold("layers").fold(static_cast<std::uint64_t>(i));
-    model.layers.blocks.push_back({nn::RmsNorm<Embed>::init(embed, config.layer_norm_epsilon),
-                                   init_attention(config, rope, layer.fold("attn")),
-                                   nn::RmsNorm<Embed>::init(embed, config.layer_norm_epsilon),
-                                   init_mlp(config, layer.fold("mlp")), std::nullopt, std::nullopt});
+    model.layers.blocks.push_back({init_norm(config), init_attention(config, rope, layer.fold("attn")),
+                                   init_norm(config), init_mlp(config, layer.fold("mlp")), std::nullopt,
+                                   std::nullopt});
     if (!config.hybrid_norm) continue;
     auto& block = model.layers.blocks.back();
-    block.post_attn_norm = nn::RmsNorm<Embed>::init(embed, config.layer_norm_epsilon);
-    block.post_mlp_norm = nn::RmsNorm<Embed>::init(embed, config.layer_norm_epsilon);
+    block.post_attn_norm = init_norm(config);
+    block.post_mlp_norm = init_norm(config);
   }
-  if (config.input_embedding_norm)
-    model.embed_norm = nn::RmsNorm<Embed>::init(embed, config.layer_norm_epsilon);
-  model.norm = nn::RmsNorm<Embed>::init(embed, config.layer_norm_epsilon);
+  if (config.input_embedding_norm) model.embed_norm = init_norm(config);
+  model.norm = init_norm(config);
   if (!config.tie_word_embeddings) {
     model.lm_head =
         nn::Linear<Embed, Vocab>::init(embed, vocab, key.fold("lm_head"), config.initializer_range, false);

@@ -26,7 +26,8 @@ Number count(const Config& c, Number vocab_size) {
              kv = static_cast<Number>(c.num_kv_heads) * head, m = static_cast<Number>(c.intermediate_dim);
   const Number attention = 2 * d * q + 2 * d * kv + (c.attention_bias ? q + 2 * kv + d : 0);
   const Number mlp = 3 * d * m + (c.use_bias ? 2 * m + d : 0);
-  const Number norms = (c.hybrid_norm ? 4 : 2) * d, around = (c.input_embedding_norm ? 2 : 1) * d;
+  const Number norm = c.use_layer_norm_weight ? d : 0;
+  const Number norms = (c.hybrid_norm ? 4 : 2) * norm, around = (c.input_embedding_norm ? 2 : 1) * norm;
   return vocab_size * d * (c.tie_word_embeddings ? 1 : 2) +
          static_cast<Number>(c.num_layers) * (attention + mlp + norms) + around;
 }
@@ -49,6 +50,8 @@ void Config::bind(Binder& b) {
   b.field("tie_word_embeddings", tie_word_embeddings, "the head is the embedding");
   b.field("attention_bias", attention_bias, "biases on query, key, value and output");
   b.field("use_bias", use_bias, "biases in the MLP");
+  b.field("use_layer_norm_weight", use_layer_norm_weight,
+          "norms have weights; without them a model has no Hugging Face export");
   b.field("hybrid_norm", hybrid_norm,
           "norms of what attention and the MLP give, too; such a model has no Hugging Face export");
   b.field("input_embedding_norm", input_embedding_norm,
@@ -56,7 +59,6 @@ void Config::bind(Binder& b) {
   b.field("rope", rope, "rotary embedding");
   gradient_checkpointing.bind(b, "gradient_checkpointing");
   models::ignore_accelerator_keys(b);
-  models::bind_fixed(b, "use_layer_norm_weight", "true");
   if (!b.reading()) return;
   models::check_heads(b, hidden_dim, num_heads, num_kv_heads, head_dim, /*rotary=*/true);
   models::check_parameters(b, hidden_dim, num_layers, count<double>(*this, 0));
@@ -81,6 +83,7 @@ Config Config::from_hf(const Json& c, std::string_view name) {
   out.tie_word_embeddings = json_get<bool>(c, "tie_word_embeddings", name, false);
   out.attention_bias = json_get<bool>(c, "attention_bias", name, false);
   out.use_bias = json_get<bool>(c, "mlp_bias", name, false);
+  out.use_layer_norm_weight = json_get<bool>(c, "use_layer_norm_weight", name, true);
   out.hybrid_norm = json_get<bool>(c, "hybrid_norm", name, false);
   out.input_embedding_norm = json_get<bool>(c, "input_embedding_norm", name, false);
   out.rope = nn::RopeConfig::from_hf(c, name);
@@ -106,6 +109,7 @@ Json Config::to_hf(std::int64_t vocab_size) const {
   c["tie_word_embeddings"] = tie_word_embeddings;
   c["attention_bias"] = attention_bias;
   c["mlp_bias"] = use_bias;
+  if (!use_layer_norm_weight) c["use_layer_norm_weight"] = false;
   if (hybrid_norm) c["hybrid_norm"] = true;
   if (input_embedding_norm) c["input_embedding_norm"] = true;
   rope.to_hf(c);

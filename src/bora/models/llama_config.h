@@ -22,9 +22,10 @@ struct Config {
   std::string activation_function = "silu";
   double initializer_range = 0.02, layer_norm_epsilon = 1e-5;
   bool tie_word_embeddings = false;
-  bool attention_bias = false;  ///< on query, key, value and output
-  bool use_bias = false;        ///< on the MLP
-  bool hybrid_norm = false;     ///< norms of what attention and the MLP give, beside those of what they get
+  bool attention_bias = false;        ///< on query, key, value and output
+  bool use_bias = false;              ///< on the MLP
+  bool use_layer_norm_weight = true;  ///< norms scale by one if not
+  bool hybrid_norm = false;  ///< norms of what attention and the MLP give, beside those of what they get
   bool input_embedding_norm = false;  ///< a norm of the embeddings
   nn::RopeConfig rope;
   nn::RematPolicy gradient_checkpointing;
@@ -32,7 +33,7 @@ struct Config {
   std::int64_t head_size() const { return head_dim.value_or(hidden_dim / num_heads); }
   void bind(Binder& b);
   static Config from_hf(const Json& config, std::string_view name);
-  /// With the last two, which Hugging Face's Llama does not have, it is no config.json but Bora's own.
+  /// With options that Hugging Face's Llama does not have it is no config.json but Bora's own.
   Json to_hf(std::int64_t vocab_size) const;
   nn::ModelShape shape(std::int64_t vocab_size) const;
   std::int64_t parameter_count(std::int64_t vocab_size) const;

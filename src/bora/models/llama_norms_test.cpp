@@ -66,6 +66,21 @@ TEST(LlamaNorms, OfEmbeddingsTakesTheirSize) {
   EXPECT_NE(hidden(model_of(config)), hidden(model));
 }
 
+// New weights are one.
+TEST(LlamaNorms, WithoutWeightsAreWithOnes) {
+  auto config = small();
+  config.hybrid_norm = config.input_embedding_norm = true;
+  const auto with = model_of(config);
+  config.use_layer_norm_weight = false;
+  auto without = model_of(config);
+  EXPECT_EQ(hidden(without), hidden(with));
+  for (auto& p : parameters(without)) EXPECT_EQ(p.path.find("norm"), p.path.npos) << p.path;
+  EXPECT_EQ(parameter_count(without), config.parameter_count(20));
+  const auto json = config.to_hf(20);
+  EXPECT_EQ(Config::from_hf(json, "config.json").to_hf(20), json);
+  EXPECT_FALSE(json["use_layer_norm_weight"]);
+}
+
 TEST(LlamaNorms, AreCountedAndDescribed) {
   for (const bool both : {false, true}) {
     auto config = small();

@@ -27,7 +27,9 @@ std::unique_ptr<ModelConfig> model_config_from_hf(const Json& config, std::strin
     if (found->hf_type == type) return found->from_hf(config, name);
     known.push_back(found->hf_type);
   }
-  fail(ErrorKind::Unsupported, "{}: model_type {} is not one of {}", name, type, join(known));
+  fail(ErrorKind::Unsupported,
+       "{}: model_type {} is not one of {}\nhint: Bora reads models of these types alone", name, type,
+       join(known));
 }
 
 std::int64_t vocab_size_from_hf(const Json& config, std::string_view name) {

@@ -124,6 +124,15 @@ Json Config::to_hf(std::int64_t vocab_size) const {
   return json;
 }
 
+// Of one sequence: both convolutions, the encoder's layers as in run/memory_estimate.cpp, and attention to it.
+double values_of_encoder(const Config& c) {
+  const bool kept = c.gradient_checkpointing.kind == nn::RematPolicy::Kind::none;
+  const auto width = double(c.d_model), layers = double(c.decoder_layers), heard = double(c.frames()) / 2;
+  const double block = kept ? 9 * width + 2 * double(c.encoder_ffn_dim) : width;
+  return heard * (8 * width + double(c.encoder_layers) * block + layers * 2 * width) +
+         (kept ? double(c.seq_len) * layers * 4 * width : 0);
+}
+
 nn::ModelShape Config::shape(std::int64_t vocab_size) const {
   return {.type = "whisper",
           .layers = decoder_layers,
@@ -138,7 +147,8 @@ nn::ModelShape Config::shape(std::int64_t vocab_size) const {
           .tied_head = true,
           .learned_positions = true,
           .mel_bins = num_mel_bins,
-          .frames = frames()};
+          .frames = frames(),
+          .values_outside_layers = values_of_encoder(*this) / double(seq_len)};
 }
 
 std::int64_t Config::parameter_count(std::int64_t vocab_size) const {

@@ -33,22 +33,21 @@ SizesOf<Axes<As..., Bs...>> join_sizes(const SizesOf<Axes<As...>>& a, const Size
   return out;
 }
 
+namespace detail {
+core::Array placed(core::Array parameter, core::Names axes);
+core::Array normal(Key key, double std, const core::Shape& shape);
+}  // namespace detail
+
 /// Cuts a new parameter down to this worker's shard, and hands it to the store that keeps this thread's, if
 /// there is one.
 template <Axis... As>
 Named<As...> new_parameter(core::Array values) {
-  auto parameter = Named<As...>::adopt(std::move(values));
-  core::place_parameter(parameter.mutable_array(), Axes<As...>::names);
-  if (auto* store = core::parameter_store()) store->created(parameter.mutable_array(), Axes<As...>::names);
-  return parameter;
+  return Named<As...>::adopt(detail::placed(std::move(values), Axes<As...>::names));
 }
 
 template <Axis... As>
 Named<As...> normal_parameter(Key key, double std, const SizesOf<Axes<As...>>& sizes) {
-  const auto* store = core::parameter_store();
-  if (store != nullptr && store->shapes_only())
-    return new_parameter<As...>(core::uninitialized(sizes.shape()));
-  return new_parameter<As...>(core::random_normal(key, sizes.shape(), 0, std));
+  return Named<As...>::adopt(detail::normal(key, std, sizes.shape()));
 }
 template <Axis... As>
 Named<As...> filled_parameter(const SizesOf<Axes<As...>>& sizes, double value) {

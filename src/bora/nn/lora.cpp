@@ -28,6 +28,13 @@ void add_rank_problem(std::vector<std::string>& problems, std::int64_t rank) {
 
 }  // namespace
 
+core::Array merged(const core::Operand& weight, const core::Operand& b, const core::Operand& a,
+                   double scale) {
+  const auto product = core::dot(b, a, weight.names);
+  const auto scaled = core::binary(core::Binary::multiply, {product, weight.names}, scale);
+  return core::binary(core::Binary::add, weight, {scaled, weight.names}, weight.names);
+}
+
 std::vector<NewAdapter> chosen_adapters(const LoraOptions& options, const std::vector<LinearMap>& maps) {
   std::vector<std::string> problems;
   add_rank_problem(problems, options.rank);

@@ -5,12 +5,15 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <numeric>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "bora/base/key.h"
 #include "bora/nn/linear.h"
+#include "bora/nn/linear_map.h"
 
 namespace bora::nn {
 
@@ -26,19 +29,6 @@ struct LoraOptions {
   LoraShape shape() const { return {rank, alpha, rank_stabilized, dropout}; }
 };
 
-/// A linear map of a model.
-struct LinearMap {
-  std::string path;   ///< "layers.0.attn.q_proj"
-  bool head = false;  ///< its weight is the model's head
-  std::optional<LoraShape> adapter = {};
-};
-
-/// An adapter to come, on the linear map at a path.
-struct NewAdapter {
-  std::string path;
-  LoraShape shape;
-};
-
 namespace detail {
 
 /// The adapters that options ask for. Config errors, all at once: numbers out of range, patterns that select
@@ -51,24 +41,23 @@ void require_maps(const std::vector<NewAdapter>& adapters, const std::vector<Lin
 /// Config errors for those that name the head.
 void refuse_head(const std::vector<NewAdapter>& adapters, const std::vector<LinearMap>& maps);
 
-template <Axis... As>
-SizesOf<Axes<As...>> sizes_in(const auto& tensor) {
-  return {tensor.template dim<As>()...};
+/// W + scale · B·A.
+core::Array merged(const core::Operand& weight, const core::Operand& b, const core::Operand& a, double scale);
+
+inline double product(std::span<const std::int64_t> sizes) {
+  return std::accumulate(sizes.begin(), sizes.end(), 1.0, std::multiplies<>());
 }
-template <class List>
-inline constexpr auto sizes_of = nullptr;
-template <Axis... As>
-inline constexpr auto sizes_of<Axes<As...>> = [](const auto& tensor) { return sizes_in<As...>(tensor); };
 
 template <class L>
 void attach_to(L& map, const LoraShape& shape, Key key) {
-  const auto in = sizes_of<typename L::in>(map.weight);
-  const auto out = sizes_of<typename L::out>(map.weight);
+  constexpr auto sizes_of = []<Axis... As>(Axes<As...> /*axes*/, const auto& tensor) {
+    return SizesOf<Axes<As...>>{tensor.template dim<As>()...};
+  };
+  const auto in = sizes_of(typename L::in(), map.weight);
+  const auto out = sizes_of(typename L::out(), map.weight);
   const SizesOf<Axes<LoraRank>> rank{Dim<LoraRank>{shape.rank}};
-  double fan_in = 1;
-  for (const auto n : in.sizes) fan_in *= static_cast<double>(n);
   map.lora.emplace();
-  map.lora->a.weight = normal_parameter(key, 1 / std::sqrt(fan_in), join_sizes(rank, in));
+  map.lora->a.weight = normal_parameter(key, 1 / std::sqrt(product(in.sizes)), join_sizes(rank, in));
   map.lora->b.weight = zeros_parameter(join_sizes(out, rank));
   map.lora->shape = shape;
 }
@@ -97,8 +86,9 @@ class LinearMapOf final : public AnyLinearMap {
   void attach(const LoraShape& shape, Key key) override { attach_to(map_, shape, key); }
   void merge() override {
     if (!map_.lora) return;
-    map_.weight =
-        map_.weight + dot<LoraRank>(map_.lora->b.weight, map_.lora->a.weight) * map_.lora->shape.scale();
+    const auto& [a, b, shape, key] = *map_.lora;
+    map_.weight = decltype(map_.weight)::adopt(
+        merged(map_.weight.operand(), b.weight.operand(), a.weight.operand(), shape.scale()));
     map_.lora.reset();
   }
   void drop_with(Key key) override {

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
 #pragma once
-#include <cmath>
-#include <cstdint>
 #include <optional>
 #include <string_view>
 
 #include "bora/base/key.h"
 #include "bora/named/fields.h"
 #include "bora/named/ops.h"
+#include "bora/nn/lora_shape.h"
 
 namespace bora::nn {
 
@@ -26,20 +25,6 @@ struct Factor {
     using Result = concat<without<axes_of<X>, In>, Out>;
     return named_over<Result>::adopt(core::linear(x.operand(), weight.operand(), {}, Result::names));
   }
-};
-
-/// What an adapter is, beside the sizes of its linear map.
-struct LoraShape {
-  std::int64_t rank = 8;
-  double alpha = 8;              ///< the low-rank path is scaled by alpha / rank
-  bool rank_stabilized = false;  ///< by alpha / sqrt(rank) instead (Kalajdzievski 2023)
-  double dropout = 0;            ///< of what the path is given, while training
-
-  double scale() const {
-    const auto r = static_cast<double>(rank);
-    return alpha / (rank_stabilized ? std::sqrt(r) : r);
-  }
-  bool operator==(const LoraShape&) const = default;
 };
 
 /// The low-rank path of an adapted linear map (Hu et al. 2021): scale · B·(A·dropout(x)). W + B·A is never

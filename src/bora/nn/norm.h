@@ -33,17 +33,20 @@ struct RmsNorm {
   named_over<over> weight;
   double eps = 1e-5;
   double offset = 0;
-  using fields = Fields<&RmsNorm::weight, &RmsNorm::eps, &RmsNorm::offset>;
+  bool has_weight = true;
+  using fields = Fields<&RmsNorm::weight, &RmsNorm::eps, &RmsNorm::offset, &RmsNorm::has_weight>;
 
   /// Scales by one.
   static RmsNorm init(const SizesOf<over>& sizes, double eps, double offset = 0) {
     return {filled_parameter(sizes, 1 - offset), eps, offset};
   }
+  /// Scales by one for good.
+  static RmsNorm without_weight(double eps) { return {{}, eps, 0, false}; }
 
   template <NamedTensor X>
     requires(subset<over, axes_of<X>>)
   X operator()(const X& x) const {
-    detail::require_weight(kind, weight.array(), over::names);
+    if (has_weight) detail::require_weight(kind, weight.array(), over::names);
     return X::adopt(core::rms_norm(x.operand(), scale(), over::names, eps));
   }
 
