@@ -3,16 +3,17 @@
 
 set(BORA_PCH_FOLDER ${CMAKE_CURRENT_LIST_DIR})
 
-# bora_room(NAME [DEPS room...] [LIBS lib...] [PRIVATE lib...] [PCH header] [TORCH] [CALLS])
+# bora_room(NAME [DEPS room...] [LIBS lib...] [PRIVATE lib...] [PCH header] [APART folder header] [TORCH] [CALLS])
 #   One folder, one library: every *.cpp beside the CMakeLists.txt, except *_test.cpp, which become one test program
 #   `NAME_test` (registered with ctest under the same name). A header-only room becomes an interface library.
 #   LIBS are seen by whoever links the room; PRIVATE ones by its own sources and tests alone.
 #   TORCH: the room needs libtorch, itself or through another room, and is skipped where BORA_TORCH is off.
-#   CALLS: the room calls what computes, and computes little itself: more optimization than -O1 made no step faster, and
-#   the compiler's work half again as long.
+#   CALLS: the room calls what computes, and computes little itself: more optimization than -Og made no step faster, and
+#   the compiler's work twice as long.
+#   APART: sources in a folder have a precompiled header of their own, with more in it than the others could bear.
 #   PCH: the room's own precompiled header; the others share one that base makes, and their tests one of base_test's.
 function(bora_room name)
-  cmake_parse_arguments(arg "TORCH;CALLS" "PCH" "DEPS;LIBS;PRIVATE" ${ARGN})
+  cmake_parse_arguments(arg "TORCH;CALLS" "PCH" "APART;DEPS;LIBS;PRIVATE" ${ARGN})
   if(arg_TORCH AND NOT BORA_TORCH)
     return()
   endif()
@@ -22,10 +23,24 @@ function(bora_room name)
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
   if(sources)
     set(scope PUBLIC)
+    if(arg_APART)
+      list(POP_FRONT arg_APART folder header)
+      set(apart ${sources})
+      list(FILTER apart INCLUDE REGEX "^${CMAKE_CURRENT_SOURCE_DIR}/${folder}/")
+      list(REMOVE_ITEM sources ${apart})
+      add_library(bora_${name}_${folder} OBJECT ${apart})
+      bora_compile_options(bora_${name}_${folder})
+      target_precompile_headers(bora_${name}_${folder} PRIVATE ${header})
+      list(TRANSFORM arg_DEPS PREPEND bora_ OUTPUT_VARIABLE rooms)
+      target_link_libraries(bora_${name}_${folder} PRIVATE ${rooms} ${arg_PRIVATE})
+      target_include_directories(bora_${name}_${folder} PRIVATE ${PROJECT_SOURCE_DIR}/src)
+      target_compile_features(bora_${name}_${folder} PRIVATE cxx_std_20)
+      list(APPEND sources $<TARGET_OBJECTS:bora_${name}_${folder}>)
+    endif()
     add_library(bora_${name} STATIC ${sources})
     bora_compile_options(bora_${name})
     if(arg_CALLS)
-      target_compile_options(bora_${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+      target_compile_options(bora_${name} PRIVATE $<$<CONFIG:Release>:-Og>)
     endif()
     target_link_libraries(bora_${name} PRIVATE ${arg_PRIVATE})
     bora_precompile(bora_${name} bora_base ${BORA_PCH_FOLDER}/pch.h ${arg_PCH})
@@ -52,7 +67,7 @@ function(bora_test name)
   cmake_parse_arguments(arg "" "PCH;SHARDS" "SOURCES;LIBS" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
   bora_compile_options(${name})
-  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)  # the libraries under test stay as they ship
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-Og>)  # the libraries under test stay as they ship
   bora_precompile(${name} base_test ${BORA_PCH_FOLDER}/test_pch.h ${arg_PCH})
   target_link_libraries(${name} PRIVATE ${arg_LIBS} GTest::gmock GTest::gtest_main)
   target_compile_definitions(${name} PRIVATE
@@ -116,6 +131,8 @@ function(bora_compile_options target)
   endif()
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wno-missing-field-initializers
     "$<$<CXX_COMPILER_ID:GNU>:${false_alarms}>" -ffp-contract=off)
+  # A tenth of g++'s time went into collecting garbage of a few hundred megabytes.
+  target_compile_options(${target} PRIVATE "$<$<CXX_COMPILER_ID:GNU>:SHELL:--param ggc-min-heapsize=600000>")
   bora_harden(${target})
   if(BORA_FUZZ OR BORA_SANITIZE)
     target_compile_options(${target} PRIVATE -fsanitize=address,undefined -fno-sanitize-recover=undefined

@@ -26,7 +26,7 @@ print(f"bench_smoke: {name}: {len(objects)} lines, all fields")
 ' "$@"
 }
 
-for program in apps/bora/bora bench/dot_bench bench/head_bench; do
+for program in apps/bora/bora bench/dot_bench bench/head_bench bench/experts_bench; do
   [ -x "$build/$program" ] || { echo "bench_smoke: $build/$program is not built" >&2; exit 1; }
 done
 
@@ -43,6 +43,8 @@ printf '\n\n' | "$build/apps/bora/bora" bench generate --model quickstart --prom
   check dot_bench 'case' rows raw_ms named_ms ratio rounds
 "$build/bench/head_bench" --rows 16 --embed 8 --vocab 100 --rounds 1 |
   check head_bench head rows embed vocab ms ratio processor_ms processor_ratio
+"$build/bench/experts_bench" --tokens 32 --embed 16 --mlp 16 --rounds 1 |
+  check experts_bench layer tokens embed mlp per_token ms ratio processor_ms processor_ratio
 if [ -x "$build/bench/data_bench" ]; then
   "$build/bench/data_bench" --seconds 1 --rounds 1 | check data_bench loader_tokens_per_s seq_len
 fi

@@ -102,7 +102,9 @@ def set_rpath(file, rpath):
     """As long as before at most: the table of strings does not grow."""
     old = re.search(r"\((?:RPATH|RUNPATH)\).*\[(.*)\]", output("readelf", "-d", file))
     if not old:
-        fail(f"{file} was linked without an rpath")
+        if libraries([file]):
+            fail(f"{file} was linked without an rpath")
+        return
     with tempfile.NamedTemporaryFile("w", suffix=".cmake") as script:
         script.write(f'file(RPATH_CHANGE FILE "{file}" OLD_RPATH "{old.group(1)}" NEW_RPATH "{rpath}")\n')
         script.flush()
@@ -134,6 +136,7 @@ def fill(build, folder, share, texts, plugins, more):
     """bin and lib/bora in `folder`; recipes and pages in `share`, licences in `texts`. `more`: where else programs look."""
     programs = [build / "apps/bora/bora", build / "apps/bora/bora-run"]
     plugins = [build / "plugins" / kind / f"libbora_{kind}.so" for kind in plugins]
+    plugins += filter(pathlib.Path.exists, [build.parent / "cuda/plugins/cuda/libbora_cuda.so"])
     small = libraries(programs + plugins)
     (folder / "bin").mkdir(parents=True)
     (folder / "lib/bora").mkdir(parents=True)

@@ -5,7 +5,7 @@
 # The long forms of the tests of docs/reference/reliability.md, about an hour on two cores. Every run of ./test has a
 # short form of each.
 #
-#   scripts/torture.sh [PART...]     parts: kills power flips folders workers threads; default: all
+#   scripts/torture.sh [PART...]     parts: kills power flips folders memory workers threads; default: all
 #
 # Programs are built in build/release first; `threads` builds the torch-free rooms in build/threads with
 # ThreadSanitizer. Exit code 1 if a part fails.
@@ -30,17 +30,23 @@ kills() {
   BORA_KILL_ROUNDS=1000 tests checkpoint_test 'Killed.*' && BORA_KILL_ROUNDS=200 tests store_test 'Robustness.Killed*'
 }
 power() {
-  build release base_test checkpoint_test || return
+  build release base_test checkpoint_test store_test || return
   BORA_TEST_POWER_LOSSES=10000 tests base_test 'PowerLossFiles.*' &&
-    BORA_TEST_POWER_LOSSES=10000 tests checkpoint_test '*PowerLoss*'
+    BORA_TEST_POWER_LOSSES=10000 tests checkpoint_test '*PowerLoss*' &&
+    BORA_TEST_POWER_LOSSES=10000 tests store_test 'HubDurability.*'
 }
 flips() {
-  build release checkpoint_test || return
-  BORA_TEST_FLIPS=10000 tests checkpoint_test 'DamagedCheckpoint.*'
+  build release checkpoint_test store_test || return
+  BORA_TEST_FLIPS=10000 tests checkpoint_test 'DamagedCheckpoint.*' &&
+    BORA_TEST_FLIPS=all tests store_test 'FlippedBits*'
 }
 folders() {
   build release golden_test || return
   BORA_TEST_FILES=100000 tests golden_test 'Surroundings.*'
+}
+memory() {
+  build release golden_test || return
+  BORA_TEST_MEMORY_LIMITS=60 tests golden_test 'MemoryLimit.*'
 }
 workers() {
   build release golden_test || return
@@ -59,12 +65,12 @@ threads() {
 }
 
 mkdir -p build
-[ $# -gt 0 ] || set -- kills power flips folders workers threads
+[ $# -gt 0 ] || set -- kills power flips folders memory workers threads
 failed=0
 for part in "$@"; do
   case $part in
-    kills | power | flips | folders | workers | threads) ;;
-    *) echo "bora: torture: $part is not one of kills, power, flips, folders, workers, threads" >&2; exit 2 ;;
+    kills | power | flips | folders | memory | workers | threads) ;;
+    *) echo "bora: torture: $part is not one of kills, power, flips, folders, memory, workers, threads" >&2; exit 2 ;;
   esac
 done
 for part in "$@"; do

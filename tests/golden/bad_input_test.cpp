@@ -179,9 +179,8 @@ TEST(BadInput, TensorFiles) {
       "nowhere does not exist\nhint: is the path right? It is relative to the folder in which bora was started");
   expect_failure(run(folder, {"inspect", "one.txt"}), 3,
                  "\nhint: it was changed or cut, or is something else: mend it");
-  expect_failure(
-      run(folder, {"report", "runs/run", "--out", "no/where/r.html"}), 3,
-      "report: the folder no/where of --out no/where/r.html does not exist\nhint: mkdir -p no/where");
+  expect_failure(run(folder, {"report", "runs/run", "--out", "no/where/r.html"}), 3,
+                 "runs/run does not exist\nhint: bora runs lists the runs of a folder");
 }
 
 TEST(BadInput, UnwritableDirectory) {

@@ -103,7 +103,9 @@ TEST(Bits, ARunOfTheFirstOrderOfDataKeepsIt) {
     give_first_order(folder + "/runs/run/step-7");
     const auto words = HasSubstr(
         "1, in which this run began; a new run has order 2: every pass over a data set is complete");
-    if (stops == 2) EXPECT_THAT(train(folder, {"--trainer.stop_at_step=20"}).output, words);
+    if (stops == 2) {
+      EXPECT_THAT(train(folder, {"--trainer.stop_at_step=20"}).output, words);
+    }
     const auto done = train(folder);
     EXPECT_EQ(done.code, 0) << done.output;
     EXPECT_THAT(done.output, words);
@@ -136,7 +138,7 @@ TEST(Bits, AnotherSeedIsAnotherRun) {
 TEST(FirstStep, CountsFromTheProgramsOwnStart) {
   const auto folder = small_project("first_step");
   const double before = monotonic_seconds();
-  const auto done = run_after_a_second(folder, {"train", "config.yaml", "--trainer.num_train_steps=2"});
+  const auto done = run_after(folder, "sleep 1", {"train", "config.yaml", "--trainer.num_train_steps=2"});
   const double all = monotonic_seconds() - before;
   ASSERT_EQ(done.code, 0) << done.output;
   const auto at = done.output.find("first step ");

@@ -61,8 +61,9 @@ Finished run(const std::string& folder, const std::vector<std::string>& argument
   return run_line(folder, std::move(line), kill_after, out);
 }
 
-Finished run_after_a_second(const std::string& folder, const std::vector<std::string>& arguments) {
-  std::vector<std::string> line = {"sh", "-c", R"(sleep 1; exec "$0" "$@")", BORA_PROGRAM};
+Finished run_after(const std::string& folder, const std::string& commands,
+                   const std::vector<std::string>& arguments) {
+  std::vector<std::string> line = {"sh", "-c", commands + R"(; exec "$0" "$@")", BORA_PROGRAM};
   line.insert(line.end(), arguments.begin(), arguments.end());
   return run_line(folder, std::move(line), 0, nullptr);
 }

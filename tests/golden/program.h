@@ -19,8 +19,9 @@ struct Finished {
 Finished run(const std::string& folder, const std::vector<std::string>& arguments, double kill_after = 0,
              const char* out = nullptr);
 
-/// The same in the place of a shell that has slept for a second.
-Finished run_after_a_second(const std::string& folder, const std::vector<std::string>& arguments);
+/// The same in the place of a shell that has run these commands: "ulimit -v 4000000".
+Finished run_after(const std::string& folder, const std::string& commands,
+                   const std::vector<std::string>& arguments);
 
 /// For the address sanitizer: Open MPI ends with memory in use, which is no leak of the program's.
 inline constexpr const char* kLeaksOfMpi = "ASAN_OPTIONS=detect_leaks=0";

@@ -7,6 +7,8 @@
 
 #include <cstdlib>
 #include <functional>
+#include <utility>
+#include <vector>
 
 #include "bora/base/file.h"
 #include "bora/store/test_server.h"
@@ -19,6 +21,8 @@ using testing::HasSubstr;
 using testing::Not;
 
 constexpr const char* kCanary = "CANARY7d1f";
+constexpr const char* kSecret[] = {"HF_TOKEN", "WANDB_API_KEY", "AWS_SECRET_ACCESS_KEY",
+                                   "http_proxy_password"};
 
 void for_each_file(const std::string& folder, const std::function<void(const std::string&)>& look) {
   for (const auto& name : files().list(folder)) {
@@ -37,14 +41,14 @@ class Secrets : public testing::Test {
  protected:
   Secrets() {
     setenv("BORA_CACHE", (folder_ + "/downloads").c_str(), 1);
-    setenv("HF_TOKEN", kCanary, 1);
-    setenv("http_proxy_password", kCanary, 1);
+    for (const char* name : kSecret) setenv(name, kCanary, 1);
   }
   ~Secrets() override {
-    for (const char* name : {"BORA_CACHE", "HF_TOKEN", "http_proxy_password"}) unsetenv(name);
+    for (const char* name : kSecret) unsetenv(name);
+    unsetenv("BORA_CACHE");
   }
   std::string url(const std::string& query) const { return server_.url("/one.txt?" + query + kCanary); }
-  Finished train(const std::string& query, std::vector<std::string> more) {
+  std::vector<std::string> line_of(const std::string& query, const std::vector<std::string>& more) const {
     std::vector<std::string> line{"train",
                                   "config.yaml",
                                   "--data.configs.one.train_urls=" + url(query),
@@ -53,7 +57,15 @@ class Secrets : public testing::Test {
                                   "--trainer.tracker.logdir=events",
                                   "--trainer.num_train_steps=4"};
     line.insert(line.end(), more.begin(), more.end());
-    auto done = run(folder_, line);
+    return line;
+  }
+  Finished train(const std::string& query, const std::vector<std::string>& more) const {
+    return train_after("true", query, more);
+  }
+  // In the place of a shell that has run `commands`.
+  Finished train_after(const std::string& commands, const std::string& query,
+                       const std::vector<std::string>& more) const {
+    auto done = run_after(folder_, commands, line_of(query, more));
     EXPECT_THAT(done.output, Not(HasSubstr(kCanary)));
     return done;
   }
@@ -116,6 +128,56 @@ TEST_F(Secrets, AreNowhere) {
   EXPECT_EQ(again.code, 2);
   EXPECT_THAT(again.output, HasSubstr("data.configs.one.train_urls"));
   EXPECT_THAT(again.output, HasSubstr("was recorded without what may be secret in its URL (<redacted>)"));
+}
+
+// Runs that end in the middle, in every way: nothing that they say or leave holds what nobody may see.
+TEST_F(Secrets, AreNotInWhatFailingRunsLeave) {
+  const std::string steps = "--trainer.num_train_steps=400";
+  const auto id = [](const char* name) { return std::string("--trainer.id=") + name; };
+  EXPECT_EQ(train("token=", {id("diverges"), "--optimizer.learning_rate=1e30", steps}).code, 4);
+  EXPECT_EQ(train_after("trap '' XFSZ; ulimit -f 100", "token=", {id("full"), steps}).code, 1);
+  const std::vector<std::pair<std::string, int>> signals = {
+      {"TERM", 75}, {"SEGV", 128 + 11}, {"ABRT", 128 + 6}, {"KILL", 128 + 9}};
+  for (const auto& [signal, code] : signals) {
+    const auto name = "signal" + signal;
+    const auto when = "ulimit -c 0; p=$$; (i=0; while [ ! -e runs/" + name +
+                      "/step-3 ] && [ $i -lt 600 ]; do sleep 0.05; i=$((i+1)); done; kill -" + signal +
+                      " $p) & true";
+    const auto done = train_after(when, "token=", {id(name.c_str()), "--trainer.num_train_steps=4000"});
+    EXPECT_EQ(done.code, code) << done.output;
+  }
+  EXPECT_EQ(
+      train("token=", {id("gone"), "--data.configs.two.train_urls=" + server_.url("/gone.txt?token=x")}).code,
+      1);
+  const auto named = run(folder_, {"train", "config.yaml", "--trainer." + std::string(kCanary) + "=1",
+                                   "--optimizer.type=" + std::string(kCanary)});
+  EXPECT_EQ(named.code, 2);
+  EXPECT_THAT(named.output, Not(HasSubstr(kCanary))) << "a token that was pasted into the wrong place";
+  // A hub that says back what it was told.
+  const store::TestServer hub([](const std::string& request) {
+    const auto body = "{\"error\": \"not you: " + request.substr(request.find("Authorization")) + "\"}";
+    return "HTTP/1.1 401 " + std::string(kCanary) + "\r\nX-Error-Message: " + kCanary +
+           "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
+  });
+  setenv("HF_ENDPOINT", hub.url("").c_str(), 1);
+  setenv("HF_HUB_OFFLINE", "0", 1);
+  const auto refused = run(folder_, {"import", "me/tiny", "runs/imported"});
+  unsetenv("HF_ENDPOINT");
+  setenv("HF_HUB_OFFLINE", "1", 1);
+  EXPECT_EQ(refused.code, 3) << refused.output;
+  EXPECT_THAT(refused.output, Not(HasSubstr(kCanary)));
+  EXPECT_GT(hub.requests(), 0);
+  const std::vector<std::vector<std::string>> looks = {
+      {"runs", "runs"}, {"inspect", "runs/diverges"}, {"report", "runs/diverges"}};
+  for (const auto& look : looks) {
+    const auto shown = run(folder_, look);
+    EXPECT_EQ(shown.code, 0) << shown.output;
+    EXPECT_THAT(shown.output, Not(HasSubstr(kCanary)));
+  }
+  expect_no_canary();
+  for (const char* file : {"runs/diverges/status.json", "runs/diverges/report.html", "runs/full/run.json",
+                           "runs/signalSEGV/run.json"})
+    EXPECT_TRUE(exists(folder_ + "/" + file)) << file;
 }
 
 TEST_F(Secrets, AreNotInWhatIsSaidOfAServer) {

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "bora/base/json.h"
 #include "bora/base/text.h"
 #include "program.h"
 #include "run_all.h"
@@ -48,7 +49,9 @@ TEST(Usage, WhatPeopleTypeFirstIsAnswered) {
       {{{"train", "config.yaml", "--dry-run"}, "train has no flag --dry-run; did you mean `--dry_run`?"},
        {{"train", "config.yaml", "--resume"}, "there is no --resume: a run goes on by itself"},
        {{"train", "config.yaml", "-n", "4"}, "there is no -n: bora launch -n 4 -- train CONFIG"},
-       {{"train", "config.yaml", "--gpu"}, "there is no --gpu: this version trains on CPUs"},
+       {{"train", "config.yaml", "--gpu"}, "there is no --gpu: --trainer.device=cuda asks for a GPU; auto"},
+       {{"train", "config.yaml", "--device", "cuda"}, "there is no --device: --trainer.device=cuda asks"},
+       {{"generate", "m", "--gpus=1"}, "there is no --gpus=1: --device cuda asks for a GPU; auto"},
        {{"generate", "m", "The", "moon"}, "moon is one argument too many; in quotation marks"},
        {{"help", "trian"}, "unknown command trian; did you mean `train`?"}});
   for (const std::vector<std::string>& asks :
@@ -58,6 +61,17 @@ TEST(Usage, WhatPeopleTypeFirstIsAnswered) {
     EXPECT_THAT(told.output, HasSubstr("Usage: bora train"));
   }
   EXPECT_EQ(run(folder, {"-V"}).output, run(folder, {"version"}).output);
+}
+
+TEST(Usage, TheDoctorEndsAsItFinds) {
+  const auto folder = small_project("usage_doctor");
+  const auto told = run(folder, {"doctor"}), json = run(folder, {"doctor", "--json"});
+  const auto found = parse_json(json.output, "doctor");
+  EXPECT_EQ(json.code, found.at("ok").get<bool>() ? 0 : 1);
+  EXPECT_EQ(told.code, json.code);
+  for (const auto& finding : found.at("findings"))
+    if (finding.at("name") != "memory" && finding.at("name") != "cache")  // what is free changes
+      EXPECT_THAT(told.output, HasSubstr(finding.at("text").get<std::string>()));
 }
 
 TEST(Usage, MissingArgumentsAreNamed) {

@@ -252,7 +252,7 @@ Problems file_access(const SourceFile& file) {
   if (!in_product(file.path) || room_of(file.path) == "base") return {};
   static const std::regex pattern(
       R"(#\s*include\s*<fstream>|\bstd::(i|o)?fstream\b|\bfopen\s*\(|::open\s*\(\s*[^)]*O_|)"
-      R"(\bfilesystem::(exists|create_director|remove|rename|resize_file|file_size|copy|is_|status|space|)"
+      R"(\bfilesystem::(exists|create_director|create_symlink|create_hard_link|remove|rename|resize_file|file_size|copy|is_|status|space|)"
       R"(last_write_time|directory_iterator|recursive_directory_iterator|temp_directory_path))");
   return matching_lines(file, pattern,
                         "files are reached through bora::files(), so that tests can break them");

@@ -182,6 +182,8 @@ std::vector<std::string> take_overrides(const std::vector<std::string>& argument
   return rest;
 }
 
+constexpr std::string_view kOnGpus = "{} asks for a GPU; auto, the default, takes one where it can";
+
 // What people type first who know other programs.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kForeign = {{
     {"--resume", "a run goes on by itself: give the same command again; --fresh starts over"},
@@ -190,11 +192,18 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kForeign
     {"-np", "bora launch -n 4 -- train CONFIG starts several workers"},
     {"--workers", "bora launch -n 4 -- train CONFIG starts several workers"},
     {"--nproc_per_node", "bora launch -n 4 -- train CONFIG starts several workers"},
-    {"--gpu", "this version trains on CPUs; no flag chooses a GPU"},
-    {"--gpus", "this version trains on CPUs; no flag chooses a GPU"},
-    {"--cuda", "this version trains on CPUs; no flag chooses a GPU"},
-    {"--device", "this version trains on CPUs; no flag chooses a GPU"},
+    {"--gpu", kOnGpus},
+    {"--gpus", kOnGpus},
+    {"--cuda", kOnGpus},
+    {"--device", kOnGpus},
 }};
+
+// Commands of configurations have a key for it, those of models a flag.
+std::string advice_of(std::string_view advice, const std::vector<std::string>& names) {
+  if (advice != kOnGpus) return std::string(advice);
+  const bool flag = std::find(names.begin(), names.end(), "--device") != names.end();
+  return (flag ? "--device cuda" : "--trainer.device=cuda") + std::string(advice.substr(2));
+}
 
 // "--dry-run=1" -> "--dry_run"
 std::string as_we_spell(std::string_view argument) {
@@ -223,7 +232,7 @@ std::string unknown_argument(const std::vector<std::string>& left, const std::ve
     return fmt::format("{} is one argument too many; in quotation marks several words are one", left.front());
   const auto spelt = as_we_spell(*flag);
   for (const auto& [foreign, advice] : kForeign)
-    if (spelt == foreign) return fmt::format("there is no {}: {}", *flag, advice);
+    if (spelt == foreign) return fmt::format("there is no {}: {}", *flag, advice_of(advice, names));
   return fmt::format("{} has no flag {}{}", command, *flag, did_you_mean(spelt, names));
 }
 

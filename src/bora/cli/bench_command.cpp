@@ -17,6 +17,8 @@
 #include "bora/cli/args.h"
 #include "bora/cli/bench_models.h"
 #include "bora/cli/commands.h"
+#include "bora/cli/open_device.h"
+#include "bora/core/device_kernels.h"
 #include "bora/core/kernels/cpu/amx_matmul.h"
 #include "bora/core/kernels/cpu/matmul.h"
 #include "bora/core/runtime.h"
@@ -94,7 +96,8 @@ void use_products(const std::string& name) {
                                                        {"amx", MatmulKernel::amx}};
   const auto found = kernels.find(name);
   if (found == kernels.end())
-    fail(ErrorKind::Usage, "--matmul is {}; it must be automatic, mkl, bora or amx", name);
+    fail(ErrorKind::Usage,
+         "bench: --matmul is {}; it must be automatic, mkl, bora or amx\nhint: bora bench --help", name);
   if (found->second == MatmulKernel::amx && !kernels::amx_matmul_works()) {
     fail(ErrorKind::Usage,
          "--matmul is amx, and this CPU has no matrix units, or BORA_CPU_TARGET caps them\nhint: --matmul "
@@ -137,6 +140,14 @@ double flops(const std::map<Shape, std::int64_t>& shapes) {
   return total;
 }
 
+// Of one that is not the CPU.
+void tell_device(Json& out) {
+  const auto device = core::default_device();
+  if (device == core::Device()) return;
+  out["device"] = core::description(device);
+  out["peak_device_mb"] = static_cast<double>(core::device_memory(device).peak) / (1024 * 1024);
+}
+
 void tell_one_step(train::Trainer& trainer, const std::string& model, std::int64_t tokens) {
   const double started = monotonic_seconds();
   trainer.step();
@@ -148,6 +159,7 @@ void tell_one_step(train::Trainer& trainer, const std::string& model, std::int64
   out["arrays_peak_mb"] = static_cast<double>(core::memory_info().peak_live) / (1024 * 1024);
   out["threads"] = core::runtime_info().threads;
   out["cpu"] = core::runtime_info().cpu;
+  tell_device(out);
   fmt::print("{}\n", out.dump());
 }
 
@@ -157,19 +169,21 @@ int run_bench(const Arguments& arguments) {
   if (!arguments.empty() && arguments.front() == "workers") return run_bench_workers(arguments);
   if (!arguments.empty() && arguments.front() == "generate") return run_bench_generate(arguments);
   std::string what, name = "gpt2-124m", compute = "f32", matmul = "automatic";
-  std::int64_t batch = 4, seq = 256, steps = 10, threads = 0;
+  std::int64_t batch = 4, seq = 256, steps = 10, threads = 0, lanes = 1;
+  DeviceFlag device;
   bool parts = false, paced = false, once = false;
-  Args args("bench",
-            "Time a training step (AdamW, one lane) and each matrix product of it alone; one JSON line.",
+  Args args("bench", "Time a training step (AdamW) and each matrix product of it alone; one JSON line.",
             "  bora bench train --model gpt2-124m --batch 4 --seq 256\n  bora bench train --model llama-nano "
             "--parts");
   args.positional("what", what, "train, workers or generate: see bora bench workers --help")
       .words({"train", "workers", "generate"});
-  args.option("--model", name, "gpt2-124m, llama-nano, llama-mid, llama-125m or quickstart");
+  args.option("--model", name, kBenchModels);
   args.option("--batch", batch, kSize, "sequences");
   args.option("--seq", seq, kSize, "tokens per sequence");
   args.option("--steps", steps, kSize, "steps to time, after three to warm up");
   args.option("--threads", threads, kThreads, "0: all cores");
+  args.option("--lanes", lanes, kSize, "the batch in so many passes, whose gradients are added");
+  device.declare(args);
   args.option("--compute", compute, "f32, or bf16: parameters in fp32, the passes in bf16");
   args.option("--matmul", matmul, "whose matrix products: automatic, mkl, bora (vectors) or amx");
   args.flag("--parts", parts, "also the time of each shape of product");
@@ -183,12 +197,13 @@ int run_bench(const Arguments& arguments) {
     fail(ErrorKind::Usage, "bench: --compute {} is not f32 or bf16\nhint: bora bench --help", compute);
   const auto computed = core::parse_dtype(compute);
   core::initialize(static_cast<int>(threads));
+  const auto in_use = open_device(device, "bench");
   use_products(matmul);
   auto model = bench_model(name, seq);
   auto vocab = model->shape().vocab;
   const optim::AdamConfig optimizer_config;
   optim::Adam optimizer(optimizer_config, model->parameters());
-  train::TrainerOptions options{.total_steps = steps + 3 + kTurns};
+  train::TrainerOptions options{.total_steps = steps + 3 + kTurns, .lanes = lanes};
   options.loss.compute = computed;
   train::Trainer trainer({*model,
                           optimizer,
@@ -235,14 +250,17 @@ int run_bench(const Arguments& arguments) {
   out["tokens_per_s"] = static_cast<double>(batch * seq) / step;
   out["step_ms"] = step * 1e3;
   out["step_ms_p95"] = times[std::min(times.size() - 1, times.size() * 95 / 100)] * 1e3;
-  out["matmul_share"] = products.share;
   out["peak_rss_mb"] = memory;
   auto arrays = core::memory_info();
   out["arrays_peak_mb"] = static_cast<double>(arrays.peak_live) / (1024 * 1024);
   out["arrays_reserved_mb"] = static_cast<double>(arrays.reserved) / (1024 * 1024);
   out["start_up_s"] = first_step_end - step;
-  out["mfu"] = flops(shapes) / step / peak;  // of the rate that the fastest product reaches here
-  out["gflops_per_s"] = flops(shapes) / step * 1e-9;
+  if (!shapes.empty()) {  // a device's products are not seen one by one
+    out["matmul_share"] = products.share;
+    out["mfu"] = flops(shapes) / step / peak;  // of the rate that the fastest product reaches here
+    out["gflops_per_s"] = flops(shapes) / step * 1e-9;
+  }
+  tell_device(out);
   out["compute"] = compute;
   out["kernel_path"] = info.matmul + " " + info.simd_target;
   out["threads"] = info.threads;

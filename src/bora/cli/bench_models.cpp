@@ -11,40 +11,55 @@
 #include "bora/models/add_model.h"
 #include "bora/models/gpt2_config.h"
 #include "bora/models/llama_config.h"
+#include "bora/models/qwen2.h"
 
 namespace bora::cli {
 namespace {
 
-std::unique_ptr<nn::LanguageModel> llama(std::int64_t hidden, std::int64_t layers, std::int64_t heads,
-                                         std::int64_t kv, std::int64_t mlp, std::int64_t vocab,
-                                         std::int64_t seq, bool tied = false) {
-  llama::Config c;
+std::unique_ptr<nn::LanguageModel> gpt2(const std::string& name, gpt2::Config config, std::int64_t seq) {
+  if (seq > config.seq_len)
+    fail(ErrorKind::Usage,
+         "bench: --seq {} is more than the {} positions of {}\nhint: a smaller --seq, or another --model",
+         seq, config.seq_len, name);
+  return models::make_model(models::ModelConfigOf<gpt2::Config>("gpt2", config), 50257, Key::from_seed(0));
+}
+
+struct Sizes {
+  std::int64_t hidden, layers, heads, kv_heads, mlp, vocab;
+  bool tied = false;
+};
+
+template <class Config>
+std::unique_ptr<nn::LanguageModel> decoder(const std::string& type, const Sizes& s, std::int64_t seq) {
+  Config c;
   c.seq_len = seq;
-  c.hidden_dim = hidden;
-  c.intermediate_dim = mlp;
-  c.num_layers = layers;
-  c.num_heads = heads;
-  c.num_kv_heads = kv;
-  c.tie_word_embeddings = tied;
-  return models::make_model(models::ModelConfigOf<llama::Config>("llama", c), vocab, Key::from_seed(0));
+  c.hidden_dim = s.hidden;
+  c.intermediate_dim = s.mlp;
+  c.num_layers = s.layers;
+  c.num_heads = s.heads;
+  c.num_kv_heads = s.kv_heads;
+  c.head_dim = s.hidden / s.heads;
+  c.tie_word_embeddings = s.tied;
+  return models::make_model(models::ModelConfigOf<Config>(type, c), s.vocab, Key::from_seed(0));
+}
+
+std::unique_ptr<nn::LanguageModel> llama(const Sizes& sizes, std::int64_t seq) {
+  return decoder<llama::Config>("llama", sizes, seq);
 }
 
 }  // namespace
 
 std::unique_ptr<nn::LanguageModel> bench_model(const std::string& name, std::int64_t seq) {
-  if (name == "gpt2-124m") {
-    const gpt2::Config config;
-    if (seq > config.seq_len)
-      fail(ErrorKind::Usage, "bench: --seq {} is more than the {} positions of {}", seq, config.seq_len,
-           name);
-    return models::make_model(models::ModelConfigOf<gpt2::Config>("gpt2", config), 50257, Key::from_seed(0));
-  }
-  if (name == "llama-nano") return llama(128, 4, 4, 2, 512, 32000, seq);
-  if (name == "llama-mid") return llama(512, 8, 8, 4, 1408, 32000, seq);
-  if (name == "llama-125m") return llama(768, 12, 12, 4, 2048, 32000, seq);
-  if (name == "quickstart") return llama(128, 4, 4, 2, 384, 4096, seq, true);
-  fail(ErrorKind::Usage,
-       "bench: model {} is not one of gpt2-124m, llama-nano, llama-mid, llama-125m, quickstart", name);
+  if (name == "gpt2-124m") return gpt2(name, {}, seq);
+  if (name == "gpt2-1.5b") return gpt2(name, {.hidden_dim = 1600, .num_layers = 48, .num_heads = 25}, seq);
+  if (name == "llama-nano") return llama({128, 4, 4, 2, 512, 32000}, seq);
+  if (name == "llama-mid") return llama({512, 8, 8, 4, 1408, 32000}, seq);
+  if (name == "llama-125m") return llama({768, 12, 12, 4, 2048, 32000}, seq);
+  if (name == "quickstart") return llama({128, 4, 4, 2, 384, 4096, true}, seq);
+  if (name == "qwen2.5-1.5b")
+    return decoder<qwen2::Config>("qwen2", {1536, 28, 12, 2, 8960, 151936, true}, seq);
+  if (name == "llama-8b-8") return llama({4096, 8, 32, 8, 14336, 128256}, seq);
+  fail(ErrorKind::Usage, "bench: model {} is not one of {}\nhint: bora bench --help", name, kBenchModels);
 }
 
 data::Batch random_batch(std::int64_t step, std::int64_t sequences, std::int64_t seq_len,
@@ -65,8 +80,10 @@ data::Batch random_batch(std::int64_t step, std::int64_t sequences, std::int64_t
 
 void require_tokens(std::int64_t sequences, std::int64_t seq_len) {
   if (kSize.allows(static_cast<double>(sequences) * static_cast<double>(seq_len))) return;
-  fail(ErrorKind::Usage, "bench: --batch {} times --seq {} are too many tokens for a step; it must be {}",
-       sequences, seq_len, kSize.words());
+  fail(
+      ErrorKind::Usage,
+      "bench: --batch {} times --seq {} are too many tokens for a step; it must be {}\nhint: fewer of either",
+      sequences, seq_len, kSize.words());
 }
 
 double median(std::vector<double> v) {

@@ -12,7 +12,10 @@
 
 namespace bora::cli {
 
-/// gpt2-124m, llama-nano, llama-mid, llama-125m or quickstart; Usage error for another name.
+/// llama-8b-8: eight of its layers.
+inline constexpr const char* kBenchModels =
+    "gpt2-124m, gpt2-1.5b, llama-nano, llama-mid, llama-125m, quickstart, qwen2.5-1.5b, llama-8b-8";
+/// One of kBenchModels; Usage error for another name.
 std::unique_ptr<nn::LanguageModel> bench_model(const std::string& name, std::int64_t seq_len);
 
 /// The same ids for a step on every machine.

@@ -29,7 +29,7 @@ std::string summary(const store::TokenCache& cache) {
 }
 
 void require(const std::string& value, std::string_view flag, std::string_view action) {
-  if (value.empty()) fail(ErrorKind::Usage, "cache {}: {} is needed", action, flag);
+  if (value.empty()) fail(ErrorKind::Usage, "cache {}: {} is needed\nhint: bora cache --help", action, flag);
 }
 
 int import_files(const CacheFlags& flags) {
@@ -105,7 +105,8 @@ int run_cache(const Arguments& arguments) {
   const std::string action = flags.inputs.empty() ? "" : flags.inputs.front();
   if (action != "import" && action != "export") return build(flags, overrides);
   flags.inputs.erase(flags.inputs.begin());
-  if (flags.inputs.empty()) fail(ErrorKind::Usage, "cache {}: nothing is given to {}", action, action);
+  if (flags.inputs.empty())
+    fail(ErrorKind::Usage, "cache {}: nothing is given to {}\nhint: bora cache --help", action, action);
   return action == "import" ? import_files(flags) : export_files(flags);
 }
 

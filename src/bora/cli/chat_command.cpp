@@ -14,6 +14,7 @@
 #include "bora/base/text.h"
 #include "bora/cli/args.h"
 #include "bora/cli/commands.h"
+#include "bora/cli/open_device.h"
 #include "bora/cli/sampling_flags.h"
 #include "bora/cli/weights_flag.h"
 #include "bora/core/runtime.h"
@@ -135,21 +136,24 @@ int run_chat(const Arguments& arguments) {
   std::string path, adapter, system;
   SamplingFlags sampling;
   WeightsFlag weights;
+  DeviceFlag device;
   sampling.options.max_new_tokens = 512;
   Args args("chat",
             "Talk with a model by its chat template: a line, an answer. /reset begins anew, Ctrl-C ends an "
             "answer, Ctrl-D leaves.",
             "  bora chat llama-dir --system \"Answer in one sentence.\"\n"
             "  bora chat llama-dir --temperature 0 < questions.txt");
-  args.positional("model", path, "a run, a checkpoint, or a Hugging Face directory");
+  args.positional("model", path, "a run, a checkpoint, a Hugging Face directory, or a GGUF file");
   args.option("--system", system, "what the model is told before the conversation");
   args.option("--adapter", adapter, "put this adapter on the model: a directory as PEFT writes it");
+  device.declare(args);
   weights.declare(args);
   sampling.declare(args);
   args.parse(arguments);
   sampling.settle("chat");
   const auto type = weights.type("chat");
   core::initialize();
+  const auto in_use = open_device(device, "chat", type);
   const auto opened = run::open_model(path, adapter);
   nn::store_weights(*opened.model, type);
   sampling.options.stop_ids = run::stop_ids(opened.generation);

@@ -34,5 +34,6 @@ int run_bench_workers(const Arguments& arguments);   // its second kind
 int run_bench_generate(const Arguments& arguments);  // and its third
 int run_completion(const Arguments& arguments);
 int run_version(const Arguments& arguments);
+int run_doctor(const Arguments& arguments);
 
 }  // namespace bora::cli

@@ -81,6 +81,9 @@ int run_data(const Arguments& arguments) {
   args.parse(arguments);
   if (what != "inspect" && what != "stats")
     fail(ErrorKind::Usage, "data: {} is not one of inspect, stats\nhint: bora data --help", what);
+  if (!html.empty() && !exists(parent_path(html)))
+    fail(ErrorKind::Usage, "data: the folder {0} of --html {1} does not exist\nhint: mkdir -p {0}",
+         parent_path(html), html);
   const auto loaded = run::load_run(configs, overrides);
   track::Console console;
   const auto text = open_data(loaded, console);

@@ -162,9 +162,11 @@ TEST_F(DataCommand, TokenFilesComeInAndGoOut) {
 }
 
 TEST_F(DataCommand, WhatAnImportNeeds) {
-  EXPECT_EQ(refused(run_cache, {"import"}), "cache import: nothing is given to import");
-  EXPECT_EQ(refused(run_cache, {"import", "x"}), "cache import: --format is needed");
-  EXPECT_EQ(refused(run_cache, {"import", "x", "--format", "raw-u16"}), "cache import: --to is needed");
+  EXPECT_EQ(refused(run_cache, {"import"}),
+            "cache import: nothing is given to import\nhint: bora cache --help");
+  EXPECT_EQ(refused(run_cache, {"import", "x"}), "cache import: --format is needed\nhint: bora cache --help");
+  EXPECT_EQ(refused(run_cache, {"import", "x", "--format", "raw-u16"}),
+            "cache import: --to is needed\nhint: bora cache --help");
   EXPECT_EQ(refused(run_cache, {"import", "x", "--format", "zarr", "--to", at("c")}),
             "token files: zarr is none of raw-u16, raw-u32, megatron, tfrecord, levanter");
   EXPECT_EQ(refused(run_cache, {"export", "a", "b", "--format", "raw-u16", "--to", at("c")}),

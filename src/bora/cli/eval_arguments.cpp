@@ -3,6 +3,7 @@
 #include "bora/cli/eval_arguments.h"
 
 #include "bora/cli/args.h"
+#include "bora/cli/device_flag.h"
 #include "bora/cli/weights_flag.h"
 
 namespace bora::cli {
@@ -20,11 +21,14 @@ EvalArguments parse_eval_arguments(const std::vector<std::string>& arguments) {
   WeightsFlag weights;
   weights.declare(args,
                   "round the weights of linear maps as bora generate would keep them: f32, bf16 or int8");
+  DeviceFlag device{""};
+  device.declare(args, "; default: the configuration's trainer.device");
   args.option("--max_batches", out.max_batches, kNonNegative, "0: all held-out sequences");
   args.flag("--json", out.json, "one JSON object a line");
   args.overrides(out.overrides);
   args.parse(arguments);
   out.weights = weights.type("eval");
+  if (!device.word.empty()) out.overrides.emplace_back("trainer.device", device.word);
   return out;
 }
 

@@ -13,6 +13,7 @@
 #include "bora/checkpoint/safetensors_writer.h"
 #include "bora/cli/args.h"
 #include "bora/cli/commands.h"
+#include "bora/cli/open_device.h"
 #include "bora/core/runtime.h"
 #include "bora/run/forward.h"
 #include "bora/run/models.h"
@@ -90,6 +91,7 @@ IdMatrix ids_from_json(const std::string& path) {
 int run_forward(const Arguments& arguments) {
   std::string model_dir, adapter, ids_path, out_path;
   run::ForwardOptions options;
+  DeviceFlag device;
   Args args("forward", "Logits, loss, hidden states and gradients of given ids, for comparing models.",
             "  bora forward --model DIR --ids ids.json --out out.safetensors --hidden --grads\n"
             "  ids.json: [[1, 403, 407]] or {\"input_ids\": [[...]]}; a safetensors file holds input_ids "
@@ -98,10 +100,12 @@ int run_forward(const Arguments& arguments) {
   args.option("--adapter", adapter, "put this adapter on the model: a directory as PEFT writes it");
   args.option("--ids", ids_path, "json or safetensors file with input_ids", true);
   args.option("--out", out_path, "safetensors file to write", true);
+  device.declare(args);
   args.flag("--hidden", options.hidden, "also hidden_states.i");
   args.flag("--grads", options.grads, "also grad.<name> of the loss");
   args.parse(arguments);
   core::initialize();
+  const auto in_use = open_device(device, "forward");
   auto model = run::load_model(model_dir);
   if (!adapter.empty()) run::load_peft(*model, adapter);
   auto ids = ids_path.ends_with(".safetensors") ? ids_from_safetensors(ids_path) : ids_from_json(ids_path);

@@ -3,9 +3,11 @@
 #include "bora/cli/front.h"
 
 #include <fmt/core.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <exception>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -13,6 +15,7 @@
 #include "bora/base/error.h"
 #include "bora/base/file.h"
 #include "bora/base/secrets.h"
+#include "bora/base/text.h"
 #include "bora/base/typed_config.h"
 #include "bora/cli/args.h"
 #include "bora/cli/commands.h"
@@ -36,8 +39,23 @@ void say(const std::string& error) {
   if (mesh::is_to_speak()) fmt::print(stderr, "bora: {}\n", redact(error));
 }
 
+// So much is needed to load the libraries and to say what else is wrong; with less the loader, or what runs before main,
+// ends the process.
+constexpr rlim_t kLeastAddresses = 512 << 20;
+
+void require_addresses() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur >= kLeastAddresses) return;
+  fail(
+      ErrorKind::Io,
+      "memory: this process may have {} (ulimit -v), and {} are needed at least\nhint: ulimit -v unlimited, or a "
+      "larger limit",
+      human_bytes(static_cast<double>(limit.rlim_cur)), human_bytes(kLeastAddresses));
+}
+
 // bora-run stands beside this program.
 [[noreturn]] void become_program(char** argv) {
+  require_addresses();
   char self[4096];
   auto n = ::readlink("/proc/self/exe", self, sizeof self - 1);
   auto program = parent_path(std::string(self, n > 0 ? static_cast<std::size_t>(n) : 0)) + "/bora-run";
@@ -74,6 +92,9 @@ int front(int argc, char** argv) {
     if (e.kind() == ErrorKind::Unsupported) return hand_over(argv);
     say(e.what());
     return exit_code(e.kind());
+  } catch (const std::bad_alloc&) {
+    say("out of memory\nhint: ulimit -v says how much this process may have");
+    return exit_code(ErrorKind::Io);
   } catch (const std::exception& e) {
     fmt::print(stderr, "bora: internal error: {}\n", redact(e.what()));
     return 1;

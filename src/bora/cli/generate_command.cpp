@@ -14,6 +14,7 @@
 #include "bora/base/text.h"
 #include "bora/cli/args.h"
 #include "bora/cli/commands.h"
+#include "bora/cli/open_device.h"
 #include "bora/cli/prompts.h"
 #include "bora/cli/sampling_flags.h"
 #include "bora/cli/weights_flag.h"
@@ -23,15 +24,15 @@
 #include "bora/nn/stored_weights.h"
 #include "bora/run/generation_config.h"
 #include "bora/run/open_model.h"
-#include "bora/run/run_device.h"
 
 namespace bora::cli {
 namespace {
 
 struct Wishes {
-  std::string model, prompt, adapter, prompts, device = "auto";
+  std::string model, prompt, adapter, prompts;
   SamplingFlags sampling;
   WeightsFlag weights;
+  DeviceFlag device;
   std::int64_t samples = 1, together = 8, log_probs = -1;
   bool ids = false, jsonl = false, quiet = false;
 
@@ -45,15 +46,14 @@ Wishes parse(const Arguments& arguments) {
             "  bora generate runs/brisk-otter-7 \"The moon is\"\n"
             "  bora generate runs/brisk-otter-7/hf \"The moon is\" --temperature 0 --max_new_tokens 50\n"
             "  bora generate runs/brisk-otter-7 --prompts prompts.txt --n 4 --jsonl > texts.jsonl");
-  args.positional("model", w.model, "a run, a checkpoint, or a Hugging Face directory");
+  args.positional("model", w.model, "a run, a checkpoint, a Hugging Face directory, or a GGUF file");
   args.positional("prompt", w.prompt, "the text to continue; default: the beginning of a text", false);
   args.option("--prompts", w.prompts,
               "continue each line of this file, or the \"prompt\" of each of a .jsonl");
   args.option("--n", w.samples, kSize, "texts for each prompt, each with random numbers of its own");
   args.option("--batch", w.together, kSize, "texts that grow together; the next begins where one ends");
   args.option("--adapter", w.adapter, "put this adapter on the model: a directory as PEFT writes it");
-  args.option("--device", w.device,
-              "auto: a GPU if this program can use one, else the CPU; cpu; cuda; cuda:1, ...");
+  w.device.declare(args);
   w.weights.declare(args);
   w.sampling.declare(args);
   args.option("--log_probs", w.log_probs, from_to(0, 100),
@@ -254,13 +254,7 @@ int run_generate(const Arguments& arguments) {
   const auto weights = w.weights.type("generate");
   const auto prompts = w.prompts.empty() ? std::vector<Prompt>{{w.prompt, ""}} : read_prompts(w.prompts);
   core::initialize();
-  const run::RunDevice device("generate: --device", w.device);
-  if (weights != core::WeightType::f32 && !run::device_text().empty()) {
-    fail(ErrorKind::Usage,
-         "generate: --weights {} beside --device {}: weights in fewer bytes are read by the CPU alone\n"
-         "hint: leave out one of them",
-         w.weights.word, w.device);
-  }
+  const auto device = open_device(w.device, "generate", weights);
   const auto opened = run::open_model(w.model, w.adapter);
   nn::store_weights(*opened.model, weights);
   w.sampling.options.stop_ids = run::stop_ids(opened.generation);

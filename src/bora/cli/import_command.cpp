@@ -2,12 +2,15 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include <fmt/core.h>
 
+#include <functional>
+#include <memory>
 #include <optional>
 
 #include "bora/base/error.h"
 #include "bora/base/file.h"
 #include "bora/base/text.h"
 #include "bora/checkpoint/checkpoint.h"
+#include "bora/checkpoint/gguf_header.h"
 #include "bora/checkpoint/run_lock.h"
 #include "bora/checkpoint/staged_directory.h"
 #include "bora/cli/args.h"
@@ -15,6 +18,7 @@
 #include "bora/core/runtime.h"
 #include "bora/run/generation_config.h"
 #include "bora/run/gguf_export.h"
+#include "bora/run/gguf_import.h"
 #include "bora/run/hub_name.h"
 #include "bora/run/models.h"
 #include "bora/run/open_model.h"
@@ -83,30 +87,62 @@ struct Push {
   }
 };
 
+// What goes into a checkpoint, wherever it comes from.
+struct Imported {
+  std::unique_ptr<nn::LanguageModel> model;
+  std::function<void(const std::string& directory)> keep;  ///< writes tokenizer and generation_config.json
+};
+
+Imported read_gguf(const std::string& path) {
+  auto file = run::import_gguf(path);
+  const auto keep = [tokenizer = file.tokenizer, generation = file.generation](const std::string& directory) {
+    if (tokenizer) tokenizer->save(path_join(directory, "tokenizer"));
+    if (!generation.empty())
+      write_atomically(path_join(directory, "generation_config.json"), generation.dump(2) + "\n");
+  };
+  return {std::move(file.model), keep};
+}
+
+Imported read_model(const std::string& name) {
+  if (checkpoint::is_gguf(name)) return read_gguf(name);
+  const auto from = run::local_path(name, store::HubFiles::Weights);
+  return {run::load_model(from), [from](const std::string& directory) {
+            if (!tokenize::holds_tokenizer(from)) return;
+            const auto tokenizer = Tokenizer::load(from);
+            tokenizer.save(path_join(directory, "tokenizer"));
+            run::keep_generation(from, tokenizer, directory);
+          }};
+}
+
+core::DType export_dtype(const std::string& text) {
+  try {
+    const auto dtype = core::parse_dtype(text);
+    if (dtype == core::DType::f32 || dtype == core::DType::bf16 || dtype == core::DType::f16) return dtype;
+  } catch (const Error&) {  // as one that is not stored
+  }
+  fail(ErrorKind::Usage, "export: --dtype {} is not one of f32, bf16, f16\nhint: bora export --help", text);
+}
+
 }  // namespace
 
 int run_import(const Arguments& arguments) {
   std::string from, to;
-  Args args("import", "Make a checkpoint (step 0) from a Hugging Face model.",
+  Args args("import", "Make a checkpoint (step 0) from a Hugging Face model or a GGUF file.",
             "  bora import gpt2-directory runs/from-gpt2\n  bora train my.yaml "
-            "--trainer.initialize_from=runs/from-gpt2");
-  args.positional("model", from, "Hugging Face directory, or a name on its hub: owner/name[@revision]");
+            "--trainer.initialize_from=runs/from-gpt2\n  bora import model.gguf runs/from-gguf");
+  args.positional("model", from,
+                  "Hugging Face directory, a name on its hub: owner/name[@revision], or a GGUF file");
   args.positional("run", to, "run directory to put step-0 into");
   args.parse(arguments);
   require_free(to);
   core::initialize();
-  from = run::local_path(from, store::HubFiles::Weights);
-  auto model = run::load_model(from);
-  auto parameters = model->parameters();
+  const Imported imported = read_model(from);
+  auto parameters = imported.model->parameters();
   checkpoint::CheckpointContent content;
   content.parameters = checkpoint::checkpoint_arrays(parameters);
-  content.state = {{"step", 0}, {"model", model->hf_config()}};
+  content.state = {{"step", 0}, {"model", imported.model->hf_config()}};
   checkpoint::StagedDirectory staged(to);
-  if (tokenize::holds_tokenizer(from)) {
-    const auto tokenizer = Tokenizer::load(from);
-    tokenizer.save(path_join(staged.path(), "tokenizer"));
-    run::keep_generation(from, tokenizer, staged.path());
-  }
+  imported.keep(staged.path());
   checkpoint::save_checkpoint(staged.path(), content);
   std::optional<checkpoint::RunLock> lock;
   if (exists(to)) lock.emplace(to);  // not from under a process that begins to train there
@@ -114,8 +150,8 @@ int run_import(const Arguments& arguments) {
   staged.put_in_place();
   std::int64_t n = 0;
   for (const auto& p : parameters) n += p.array->numel();
-  fmt::print("{} · {} parameters -> {}/step-0\n", model->shape().type, human_count(static_cast<double>(n)),
-             to);
+  fmt::print("{} · {} parameters -> {}/step-0\n", imported.model->shape().type,
+             human_count(static_cast<double>(n)), to);
   return 0;
 }
 
@@ -144,6 +180,7 @@ int run_export(const Arguments& arguments) {
   if (format == "gguf" && peft)
     fail(ErrorKind::Usage,
          "export: --peft writes adapters alone, which have no GGUF file here\nhint: give one");
+  if (format == "hf") (void)export_dtype(dtype);
   push.check();
   core::initialize();
   auto opened = run::open_model(from, adapter);
@@ -158,10 +195,9 @@ int run_export(const Arguments& arguments) {
     fail(ErrorKind::Usage, "export: {} exists and is no export\nhint: choose another directory", to);
   }
   if (peft)
-    run::save_peft(*opened.model, to, opened.base, core::parse_dtype(dtype));
+    run::save_peft(*opened.model, to, opened.base, export_dtype(dtype));
   else
-    run::export_hugging_face(*opened.model, opened.tokenizer, opened.generation, to,
-                             core::parse_dtype(dtype));
+    run::export_hugging_face(*opened.model, opened.tokenizer, opened.generation, to, export_dtype(dtype));
   fmt::print("{} -> {}\n", opened.directory, to);
   push.run(opened.directory, to);
   return 0;

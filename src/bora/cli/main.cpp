@@ -2,13 +2,19 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/cli/main.h"
 
+#include <cxxabi.h>
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <exception>
+#include <new>
 #include <system_error>
+#include <typeinfo>
 
 #include "bora/base/error.h"
 #include "bora/base/output.h"
@@ -18,6 +24,7 @@
 #include "bora/cli/commands.h"
 #include "bora/cli/describe.h"
 #include "bora/cli/man_page.h"
+#include "bora/core/out_of_memory.h"
 #include "bora/core/runtime.h"
 #include "bora/models/builtin.h"
 #include "bora/optim/builtin.h"
@@ -38,7 +45,7 @@ const std::vector<Command>& commands() {
       {"cache", "build or check the token cache of a configuration", run_cache},
       {"data", "show a batch, or what the data sets are like", run_data},
       {"config", "explain, compare and rewrite configurations", run_config},
-      {"import", "make a checkpoint from a Hugging Face model", run_import},
+      {"import", "make a checkpoint from a Hugging Face model or a GGUF file", run_import},
       {"export", "write a checkpoint in the Hugging Face layout", run_export},
       {"forward", "logits, loss, hidden states and gradients of given ids", run_forward},
       {"senses", "what each sense vector of a word predicts, in a Backpack", run_senses},
@@ -48,6 +55,7 @@ const std::vector<Command>& commands() {
       {"report", "draw a run, or several over each other, as one page", run_report},
       {"bench", "time a training step and its parts", run_bench},
       {"completion", "what bash, zsh or fish need to complete this program's words", run_completion},
+      {"doctor", "whether what Bora needs of this machine is there and works", run_doctor},
       {"version", "versions, machine and environment", run_version},
   };
   return all;
@@ -144,19 +152,39 @@ int report_error() {
   return exit_code(e.kind());
 }
 
+// Where memory ends while an exception is on its way, a destructor that needs some ends the process, and nobody catches
+// anything.
+[[noreturn]] void end_process() {
+  const auto* thrown = abi::__cxa_current_exception_type();
+  if (thrown == nullptr || *thrown != typeid(std::bad_alloc)) std::abort();
+  constexpr std::string_view kWords = "bora: out of memory\nhint: ", kEnd = "\n";
+  for (const auto part : {kWords, core::kMemoryAdvice, kEnd})
+    if (::write(STDERR_FILENO, part.data(), part.size()) < 0) break;
+  ::_exit(exit_code(ErrorKind::Io));
+}
+
 }  // namespace
 
-int main(int argc, char** argv, const std::function<void()>& add) {
+int run_command(const std::vector<std::string>& arguments) {
   try {
-    if (add) add();
-    models::add_builtin_models();
-    optim::add_builtin_optimizers();
-    return flush_output(run({argv + 1, argv + argc}));
+    return flush_output(run(arguments));
   } catch (const HelpShown&) {
     return 0;
   } catch (...) {
     return report_error();
   }
+}
+
+int main(int argc, char** argv, const std::function<void()>& add) {
+  std::set_terminate(end_process);
+  try {
+    if (add) add();
+    models::add_builtin_models();
+    optim::add_builtin_optimizers();
+  } catch (...) {
+    return report_error();
+  }
+  return run_command({argv + 1, argv + argc});
 }
 
 }  // namespace bora::cli

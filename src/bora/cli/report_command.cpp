@@ -4,9 +4,11 @@
 
 #include "bora/base/error.h"
 #include "bora/base/file.h"
+#include "bora/base/shell_words.h"
 #include "bora/cli/args.h"
 #include "bora/cli/commands.h"
 #include "bora/report/page.h"
+#include "bora/report/run_summary.h"
 
 namespace bora::cli {
 
@@ -20,10 +22,14 @@ int run_report(const Arguments& arguments) {
   args.option("--out", out,
               "file of the page; default: report.html in the run's directory, or here for several");
   args.parse(arguments);
+  for (const auto& run : runs) report::require_run(run);
   if (out.empty()) out = runs.size() == 1 ? path_join(runs.front(), "report.html") : "report.html";
   if (const auto folder = parent_path(out); !folder.empty() && !exists(folder))
     fail(ErrorKind::NotFound, "report: the folder {} of --out {} does not exist\nhint: mkdir -p {}", folder,
          out, folder);
+  if (const auto there = files().info(out); there && there->is_directory)
+    fail(ErrorKind::Usage, "report: --out {} is a folder, not a file\nhint: --out {}", out,
+         shell_word(path_join(out, "report.html")));
   report::write_report(runs, out);
   fmt::print("written: {}\n", out);
   return 0;

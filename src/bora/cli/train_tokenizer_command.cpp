@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "bora/base/clock.h"
 #include "bora/base/error.h"
 #include "bora/base/file.h"
@@ -19,12 +21,15 @@ namespace {
 /// What the trainer finds wrong is wrong with the command line: only it knows how many ids the characters of
 /// the text need.
 template <class Body>
-auto as_usage(Body&& body) {
+auto as_usage(const std::vector<std::string>& inputs, Body&& body) {
   try {
     return body();
   } catch (const Error& e) {
     if (e.kind() != ErrorKind::InvalidArgument) throw;
-    throw Error(ErrorKind::Usage, fmt::format("train-tokenizer: {}", e.what()));
+    const std::string text = e.what();
+    throw Error(ErrorKind::Usage,
+                fmt::format("train-tokenizer: {}{}", text,
+                            text.find("hint: ") == text.npos ? "\nhint: look into " + join(inputs) : ""));
   }
 }
 
@@ -53,6 +58,10 @@ int run_train_tokenizer(const Arguments& arguments) {
   args.flag("--allow_private_addresses", options.allow_private,
             "fetch URLs from machines that are not in the public network too");
   args.parse(arguments);
+  const auto& kinds = tokenizer_kind_names();
+  if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end())
+    fail(ErrorKind::Usage, "train-tokenizer: --kind {} is not one of {}{}\nhint: bora train-tokenizer --help",
+         kind, join(kinds), did_you_mean(kind, kinds));
   if (const auto there = path_join(out, "tokenizer.json"); !force && exists(there)) {
     fail(ErrorKind::Usage,
          "train-tokenizer: {} exists, and models may depend on it\nhint: --out ANOTHER, or --force to write "
@@ -60,8 +69,8 @@ int run_train_tokenizer(const Arguments& arguments) {
          there);
   }
   double started = monotonic_seconds();
-  auto trained = as_usage([&] {
-    config.kind = parse_tokenizer_kind(kind);
+  config.kind = parse_tokenizer_kind(kind);
+  auto trained = as_usage(inputs, [&] {
     return train_tokenizer(run::document_source(store::expand_urls(inputs, store::Split::Train, options)),
                            config);
   });

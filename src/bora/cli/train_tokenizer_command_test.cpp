@@ -89,7 +89,8 @@ TEST_F(TrainTokenizerCommand, AVocabularyThatIsTooSmallIsAMistakeOfTheCommandLin
       "that continue words need 10 at least, and 16777216 is the most\nhint: 4,096 to 50,000 are common");
   EXPECT_EQ(
       usage_error({"--kind", "bep"}),
-      "train-tokenizer: tokenizer kind \"bep\" is not one of bpe, sentencepiece-bpe, unigram, wordpiece");
+      "train-tokenizer: --kind bep is not one of bpe, sentencepiece-bpe, unigram, wordpiece; did you mean "
+      "`bpe`?\nhint: bora train-tokenizer --help");
   EXPECT_THAT(usage_error({"--kind", "unigram", "--character_coverage", "2"}),
               testing::HasSubstr("--character_coverage is 2; it must be above 0 and at most 1"));
   EXPECT_FALSE(exists(path_join(folder_, "out")));

@@ -12,6 +12,7 @@
 #include "bora/base/text.h"
 #include "bora/cli/args.h"
 #include "bora/cli/commands.h"
+#include "bora/cli/open_device.h"
 #include "bora/core/runtime.h"
 #include "bora/run/transcribe.h"
 
@@ -22,6 +23,7 @@ struct Wishes {
   std::string model;
   std::vector<std::string> sounds;
   run::TranscribeOptions options;
+  DeviceFlag device;
   bool json = false, jsonl = false, quiet = false;
 };
 
@@ -45,6 +47,7 @@ Wishes parse(const Arguments& arguments) {
               "with beams: a text counts by its log-probability / length^this");
   args.option("--max_new_tokens", decoding.max_new_tokens, kSize,
               "of a chunk, at most; default: as many as the model has positions for");
+  w.device.declare(args);
   args.flag("--json", w.json, "a JSON array with an object for each file");
   args.flag("--jsonl", w.jsonl, "a JSON object for each file, a line each");
   args.flag("--quiet", w.quiet, "the text alone, no speed");
@@ -93,6 +96,7 @@ void print_text(const std::string& file, const run::Transcript& heard, const Wis
 int run_transcribe(const Arguments& arguments) {
   const auto w = parse(arguments);
   core::initialize();
+  const auto device = open_device(w.device, "transcribe");
   auto opened = run::open_model(w.model);
   const run::Transcriber transcribe(opened, w.options);
   const double started = monotonic_seconds();

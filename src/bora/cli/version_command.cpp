@@ -9,9 +9,11 @@
 #include "bora/base/revision.h"
 #include "bora/cli/args.h"
 #include "bora/cli/commands.h"
+#include "bora/core/cuda_facts.h"
 #include "bora/core/cuda_plugin.h"
 #include "bora/core/runtime.h"
 #include "bora/mesh/nccl_plugin.h"
+#include "bora/run/run_device.h"
 
 namespace bora::cli {
 namespace {
@@ -26,8 +28,17 @@ std::string in_short(const std::string& reason) {
 
 std::string cuda_text() {
   const auto plugin = core::load_cuda_plugin();
-  return plugin.loaded ? fmt::format("plug-in loaded; {} devices", plugin.device_count)
-                       : in_short(plugin.reason);
+  const auto facts = core::cuda_facts();
+  const auto driver = facts.gpus.empty() ? "" : "; " + core::describe_driver(facts);
+  return fmt::format(
+      "{}{}; plug-in {}", core::summary(facts), driver,
+      plugin.loaded ? fmt::format("loaded, with {} devices", plugin.device_count) : in_short(plugin.reason));
+}
+
+// What `auto` takes.
+std::string device_text() {
+  const run::RunDevice device("version", "auto");
+  return run::choice_text("auto");
 }
 
 }  // namespace
@@ -43,6 +54,7 @@ int run_version(const Arguments& arguments) {
   fmt::print("{:<12}{}\n", "libtorch", info.libtorch);
   fmt::print("{:<12}{} ({} threads, {})\n", "cpu", info.cpu, info.threads, info.instructions);
   fmt::print("{:<12}{}\n", "matmul", info.matmul);
+  fmt::print("{:<12}{}\n", "device", device_text());
   fmt::print("{:<12}{}\n", "cuda", cuda_text());
   fmt::print("{:<12}{}\n", "nccl", in_short(mesh::check_nccl().words));
   for (const auto& v : env::all()) {

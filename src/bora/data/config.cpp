@@ -246,9 +246,11 @@ std::vector<ConfigProblem> DataConfig::training_problems() const {
     const bool some = std::any_of(stage.weights.begin(), stage.weights.end(),
                                   [](const auto& weight) { return weight.second > 0; });
     if (some) continue;
-    return {{"", "data.train_weights",
-             fmt::format("no data set has a weight above 0 from step {} on: there is nothing to train on",
-                         stage.start)}};
+    return {
+        {"", "data.train_weights",
+         fmt::format(
+             "no data set has a weight above 0 from step {} on: there is nothing to train on; give one a larger weight",
+             stage.start)}};
   }
   return {};
 }

@@ -252,7 +252,8 @@ TEST(DataConfig, WeightsThatAreAllZeroLeaveNothingToTrainOn) {
   };
   EXPECT_EQ(
       of("{alpha: 0}"),
-      "data.train_weights: no data set has a weight above 0 from step 0 on: there is nothing to train on");
+      "data.train_weights: no data set has a weight above 0 from step 0 on: there is nothing to train on; give "
+      "one a larger weight");
   EXPECT_THAT(of("[[0, {alpha: 1}], [7, {alpha: 0, beta: 0}]]"), HasSubstr("from step 7 on"));
   EXPECT_EQ(of("{alpha: 0, beta: 1}"), "");
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "bora/infer/request.h"
+#include "bora/nn/kv_cache.h"
 #include "bora/nn/language_model.h"
 
 namespace bora::infer {

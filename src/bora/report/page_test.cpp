@@ -7,6 +7,7 @@
 
 #include "bora/base/error.h"
 #include "bora/base/file.h"
+#include "bora/base/test_faults.h"
 #include "bora/report/run_text.h"
 #include "bora/report/status.h"
 
@@ -113,6 +114,17 @@ TEST_F(Page, OfARunWithoutNumbersSaysSo) {
   files().make_directories(path_join(folder_, "young"));
   write("young", "run.json", "{}");
   EXPECT_THAT(report_page({read_run(path_join(folder_, "young"))}), HasSubstr("No numbers yet."));
+}
+
+TEST_F(Page, IsOldOrNewWhateverFails) {
+  bora::test::expect_old_or_new_whatever_fails(folder_, [&](bool fresh) {
+    const auto directory = path_join(folder_, "a");
+    files().make_directories(directory);
+    write("a", "metrics.jsonl", "{\"step\":1,\"train/loss\":3.5}\n");
+    write_status(directory,
+                 {.phase = fresh ? Phase::Finished : Phase::Running, .step = 3, .num_train_steps = 3});
+    write_report({directory}, path_join(folder_, "report.html"));
+  });
 }
 
 }  // namespace

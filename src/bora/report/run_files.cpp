@@ -10,6 +10,7 @@
 #include "bora/base/error.h"
 #include "bora/base/file.h"
 #include "bora/base/json.h"
+#include "bora/base/seal.h"
 #include "bora/base/text.h"
 
 namespace bora::report {
@@ -46,11 +47,15 @@ void flatten(const Json& json, const std::string& path, Texts& out) {
 }
 
 void read_record(RunFiles& run, const std::string& file) {
-  auto record = parse_json(read_text(file), file);
+  const auto text = read_text(file);
+  if (seal_of(text) == Seal::Broken)
+    fail(ErrorKind::Corruption, "{}: its own hash does not fit; the file is damaged", file);
+  auto record = parse_json(text, file);
   if (!record.is_object()) return;
   if (const auto starts = record.find("starts"); starts != record.end() && starts->is_array())
     for (const auto& start : *starts) flatten(start, "", run.starts.emplace_back());
   record.erase("starts");
+  record.erase("hash");
   flatten(record, "", run.record);
 }
 

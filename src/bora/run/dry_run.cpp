@@ -10,6 +10,7 @@
 #include "bora/base/text.h"
 #include "bora/run/machine.h"
 #include "bora/run/memory_estimate.h"
+#include "bora/run/run_device.h"
 #include "bora/run/sharding_plan.h"
 #include "bora/train/config.h"
 
@@ -37,6 +38,33 @@ void show_data(const Preflight& found, track::Console& console) {
   console.fact("tokenizer", found.tokenizer.words);
 }
 
+void show_memory(const SizeEstimate& sizes, core::Device device, track::Console& console) {
+  const auto bytes = [](double b) { return human_bytes(b); };
+  const bool elsewhere = device != core::Device();
+  const double here = elsewhere ? sizes.process_bytes : sizes.training();
+  auto text =
+      fmt::format("about {}, {} with the copy that checkpoints are written from · this machine has {}",
+                  bytes(here), bytes(here + sizes.checkpoint_bytes), bytes(machine_memory()));
+  std::string_view label = "memory";
+  if (elsewhere) {
+    const auto room = device_room(device);
+    console.fact(label, fmt::format("about {} on {}{}", bytes(sizes.arrays()), core::name(device),
+                                    room ? fmt::format(", which has {}, {} of it free", bytes(room->total),
+                                                       bytes(room->free))
+                                         : ""));
+    label = "";
+  }
+  const auto arrays = fmt::format("parameters {} · gradients {} · optimizer {} · activations {}",
+                                  bytes(sizes.parameter_bytes), bytes(sizes.gradient_bytes),
+                                  bytes(sizes.optimizer_bytes), bytes(sizes.activation_bytes));
+  if (elsewhere) {
+    console.fact("", arrays);
+    return console.fact("", text);
+  }
+  console.fact(label, text);
+  console.fact("", fmt::format("{} · process {}", arrays, bytes(sizes.process_bytes)));
+}
+
 void show_model(const LmConfig& config, const Preflight& found, track::Console& console) {
   const auto& sizes = found.sizes;
   const auto& tokenizer = found.tokenizer;
@@ -56,14 +84,7 @@ void show_model(const LmConfig& config, const Preflight& found, track::Console& 
                fmt::format("{} per step · {} in {} steps", with_commas(schedule.batch_size(0) * seq_len),
                            human_count(static_cast<double>(schedule.offset(t.num_train_steps) * seq_len)),
                            with_commas(t.num_train_steps)));
-  auto bytes = [](double b) { return human_bytes(b); };
-  console.fact("memory", fmt::format("about {}, {} with the copy that checkpoints are written from · this "
-                                     "machine has {}",
-                                     bytes(sizes.training()), bytes(sizes.peak()), bytes(machine_memory())));
-  console.fact(
-      "", fmt::format("parameters {} · gradients {} · optimizer {} · activations {} · process {}",
-                      bytes(sizes.parameter_bytes), bytes(sizes.gradient_bytes), bytes(sizes.optimizer_bytes),
-                      bytes(sizes.activation_bytes), bytes(sizes.process_bytes)));
+  show_memory(sizes, found.device, console);
 }
 
 void show_writes(const LmConfig& config, const RunPlace& place, double checkpoint_bytes,
@@ -149,6 +170,10 @@ int print_dry_run(const LoadedConfig& loaded, const RunPlace& place, const RunFl
                   const Preflight& found, track::Console& console) {
   const auto& config = loaded.config;
   if (!found.can_be_shown) require_ready(loaded, found);
+  const auto& word = config.trainer.device;
+  if (const auto text = word == "auto" ? choice_text(word, found.device) : device_text(found.device);
+      !text.empty())
+    console.fact("device", text);
   show_data(found, console);
   show_model(config, found, console);
   if (flags.world > 0) show_workers(plan_of(config, flags.world, found.lanes), console);

@@ -6,6 +6,8 @@
 
 #include "bora/base/error.h"
 #include "bora/base/file.h"
+#include "bora/base/shell_words.h"
+#include "bora/checkpoint/gguf_header.h"
 #include "bora/checkpoint/hf_config.h"
 #include "bora/run/hub_name.h"
 #include "bora/run/levanter_files.h"
@@ -44,6 +46,11 @@ std::string find_model(std::string& from) {
     return hint == text.npos ? text : text.substr(0, hint) + "; " + text.substr(hint + 7);
   }
   if (exists(path_join(from, "config.json"))) return "";
+  if (checkpoint::is_gguf(from))
+    return fmt::format(
+        "{} is a GGUF file; make a run of it, {} import {} runs/from-gguf, and set "
+        "trainer.initialize_from: runs/from-gguf instead",
+        from, program_word(), shell_word(from));
   return from + (exists(from)
                      ? " has no config.json: it is no Hugging Face model; give a directory that has one"
                      : " does not exist; give a Hugging Face directory, or a name on the hub, owner/name");

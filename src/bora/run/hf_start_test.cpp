@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/run/hf_start.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "bora/base/error.h"
@@ -77,6 +78,21 @@ TEST(HfStart, LearnedPositionsAreParameters) {
   EXPECT_NE(error_of(directory, std::make_shared<models::ModelConfigOf<gpt2::Config>>("gpt2", ours))
                 .find("seq_len: 16 in the model block, 32 in config.json"),
             std::string::npos);
+}
+
+TEST(HfStart, AGgufFileBecomesARunFirst) {
+  const auto folder = testing::TempDir() + "hf_start_gguf";
+  files().make_directories(folder);
+  write_atomically(folder + "/a.gguf", "GGUF");
+  write_atomically(folder + "/c.yaml", "initialize_from_hf: " + folder + "/a.gguf\n");
+  try {
+    load_run({folder + "/c.yaml"}, {});
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_THAT(e.what(),
+                testing::HasSubstr(folder + "/a.gguf is a GGUF file; make a run of it, bora import "));
+    EXPECT_THAT(e.what(), testing::HasSubstr("/a.gguf runs/from-gguf, and set trainer.initialize_from: "));
+  }
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "bora/base/config.h"
-#include "bora/nn/low_rank.h"
+#include "bora/nn/lora_shape.h"
 
 namespace bora::run {
 

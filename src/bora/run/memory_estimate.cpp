@@ -65,21 +65,26 @@ SizeEstimate estimate_sizes(const models::ModelConfig& config, const EstimateOpt
   const std::int64_t sequences = options.batch / options.lanes;
   const double tokens = static_cast<double>(sequences * s.seq_len);
   double logits = std::min(tokens, 1024.0) * static_cast<double>(options.vocab);  // one chunk of the head
-  out.activation_bytes = element * tokens * values_of_layers(s, config.remat()) + 4 * logits;
+  out.activation_bytes =
+      element * tokens * (values_of_layers(s, config.remat()) + s.values_outside_layers) + 4 * logits;
   return out;
 }
 
-std::optional<std::string> memory_problem(const SizeEstimate& sizes, std::int64_t workers) {
+MemoryPlace memory_of_machine() { return {"this machine", machine_memory()}; }
+
+std::optional<std::string> memory_problem(const SizeEstimate& sizes, std::int64_t workers,
+                                          const MemoryPlace& place) {
   // One gradient, whatever the lanes.
   const double sure =
       sizes.parameter_bytes + 4 * static_cast<double>(sizes.parameters.trained) + sizes.optimizer_bytes;
-  const double needed = sure / static_cast<double>(workers), memory = machine_memory();
-  if (needed <= memory) return std::nullopt;
+  const double needed = sure / static_cast<double>(workers);
+  if (needed <= place.bytes) return std::nullopt;
   return fmt::format(
-      "{} parameters, their gradients and the optimizer's state take {} {}, and this machine has {}; take a "
-      "smaller model, or more workers on more machines",
+      "{} parameters, their gradients and the optimizer's state take {} {}, and {} has {}; take a smaller "
+      "model, or more workers{}",
       human_count(static_cast<double>(sizes.parameters.all)), human_bytes(needed),
-      workers == 1 ? "alone" : "of each worker", human_bytes(memory));
+      workers == 1 ? "alone" : "of each worker", place.name, human_bytes(place.bytes),
+      place.is_device ? ", each with a device of its own" : " on more machines");
 }
 
 }  // namespace bora::run

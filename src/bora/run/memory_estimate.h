@@ -19,9 +19,9 @@ struct SizeEstimate {
   double gradient_bytes = 0, optimizer_bytes = 0, activation_bytes = 0;
   double checkpoint_bytes = 0;  ///< size of a checkpoint, and of the copy that it is written from
 
-  double training() const {
-    return process_bytes + parameter_bytes + gradient_bytes + optimizer_bytes + activation_bytes;
-  }
+  /// Of arrays: on the device where the run computes.
+  double arrays() const { return parameter_bytes + gradient_bytes + optimizer_bytes + activation_bytes; }
+  double training() const { return process_bytes + arrays(); }
   double peak() const { return training() + checkpoint_bytes; }
 };
 
@@ -38,8 +38,17 @@ struct EstimateOptions {
 /// model's gradient_checkpointing computes again. Without data: token caches are mapped files.
 SizeEstimate estimate_sizes(const models::ModelConfig& config, const EstimateOptions& options);
 
+/// Memory that arrays may take: "this machine", or "cuda:0".
+struct MemoryPlace {
+  std::string name;
+  double bytes = 0;
+  bool is_device = false;
+};
+MemoryPlace memory_of_machine();
+
 /// A sentence where what is sure to be held, the parameters and what they are trained with, divided among so
-/// many workers, is more than this machine has; activations, which depend on the batch, are not counted.
-std::optional<std::string> memory_problem(const SizeEstimate& sizes, std::int64_t workers);
+/// many workers, is more than there is; activations, which depend on the batch, are not counted.
+std::optional<std::string> memory_problem(const SizeEstimate& sizes, std::int64_t workers,
+                                          const MemoryPlace& place = memory_of_machine());
 
 }  // namespace bora::run

@@ -29,5 +29,16 @@ TEST(MemoryProblem, ParametersThatNoMachineHolds) {
   EXPECT_EQ(problem_of(config, 1'000'000'000), "");
 }
 
+TEST(MemoryProblem, ParametersThatADeviceDoesNotHold) {
+  SizeEstimate sizes{.parameters = {1'000'000'000, 1'000'000'000}};
+  sizes.parameter_bytes = 4e9;
+  sizes.optimizer_bytes = 8e9;
+  EXPECT_EQ(memory_problem(sizes, 1, {"cuda:0", 16e9, true}), std::nullopt);
+  EXPECT_EQ(
+      memory_problem(sizes, 1, {"cuda:0", 12e9, true}),
+      "1.00 B parameters, their gradients and the optimizer's state take 16.0 GB alone, and cuda:0 has 12.0 GB; "
+      "take a smaller model, or more workers, each with a device of its own");
+}
+
 }  // namespace
 }  // namespace bora::run

@@ -11,6 +11,10 @@ std::string why_no_export(const Json& hf_config) {
     if (hf_config.value(key, false))
       return fmt::format("model.{} is set, and the Llama of Hugging Face and of llama.cpp has no such norm",
                          key);
+  if (!hf_config.value("use_layer_norm_weight", true))
+    return "model.use_layer_norm_weight is false, and the Llama of Hugging Face and of llama.cpp has such weights";
+  if (!hf_config.value("use_bias", true))
+    return "model.use_bias is false, and the GPT-2 of Hugging Face and of llama.cpp has biases";
   return "";
 }
 

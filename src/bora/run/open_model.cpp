@@ -6,12 +6,14 @@
 
 #include "bora/base/error.h"
 #include "bora/base/file.h"
+#include "bora/checkpoint/gguf_header.h"
 #include "bora/checkpoint/hugging_face.h"
 #include "bora/checkpoint/restore.h"
 #include "bora/mesh/communicator.h"
 #include "bora/models/model_types.h"
 #include "bora/run/adapters.h"
 #include "bora/run/generation_config.h"
+#include "bora/run/gguf_import.h"
 #include "bora/run/hub_name.h"
 #include "bora/run/models.h"
 #include "bora/run/peft.h"
@@ -83,12 +85,19 @@ OpenedModel open_model(const std::string& name, const std::string& adapter) {
   if (!exists(path)) {
     fail(ErrorKind::NotFound,
          "{} does not exist\nhint: give a run (runs/name), a checkpoint (runs/name/step-N), a Hugging Face "
-         "directory or a model of the hub (owner/name)",
+         "directory, a GGUF file or a model of the hub (owner/name)",
          path);
   }
   OpenedModel out;
   std::string described = path;  // where generation_config.json is
-  if (exists(path_join(path, "config.json"))) {
+  const bool gguf = checkpoint::is_gguf(path);
+  if (gguf) {
+    auto file = import_gguf(path);
+    out.directory = path;
+    out.model = std::move(file.model);
+    out.tokenizer = std::move(file.tokenizer);
+    out.generation = std::move(file.generation);
+  } else if (exists(path_join(path, "config.json"))) {
     out.directory = path;
     out.model = load_model(path);
   } else if (is_peft(path) && adapter.empty()) {
@@ -102,8 +111,8 @@ OpenedModel open_model(const std::string& name, const std::string& adapter) {
     load_peft(*out.model, adapter);
     out.base = path;
   }
-  out.tokenizer = tokenizer_near(out.directory);
-  out.generation = generation_of(described, out.tokenizer, out.model->shape().vocab);
+  if (!gguf) out.tokenizer = tokenizer_near(out.directory);
+  if (!gguf) out.generation = generation_of(described, out.tokenizer, out.model->shape().vocab);
   out.prepend_bos = starts_with_bos(out.tokenizer);
   return out;
 }

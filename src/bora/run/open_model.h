@@ -29,7 +29,8 @@ struct OpenedModel {
 std::optional<Tokenizer> tokenizer_near(const std::string& directory);
 
 /// With the adapters that it was trained with; those of PEFT's files in the directory `adapter`, if one is
-/// given, are put on it. A directory of PEFT alone is opened with the model that it names. Errors: NotFound,
+/// given, are put on it. A directory of PEFT alone is opened with the model that it names; a GGUF file is one
+/// that gguf_import.h reads. Errors: NotFound,
 /// listing what a model directory may be.
 OpenedModel open_model(const std::string& path, const std::string& adapter = "");
 

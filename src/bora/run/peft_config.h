@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "bora/base/json.h"
-#include "bora/nn/lora.h"
+#include "bora/nn/linear_map.h"
 #include "bora/run/module_names.h"
 
 namespace bora::run {

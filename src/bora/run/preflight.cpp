@@ -59,9 +59,9 @@ class Look {
     look_for_tokenizer();
     look_at_start();
     look_at_folders();
+    if (flags_.world == 0) look_for_device();
     if (found_.can_be_shown) look_at_sizes();
     if (found_.can_be_shown && flags_.world == 0) look_at_mesh();
-    if (flags_.world == 0) look_for_device();
     for (auto& p : found_.problems)
       if (p.where.empty()) p.where = loaded_.tree.where(p.key.substr(0, p.key.find(' ')));
     return std::move(found_);
@@ -77,7 +77,9 @@ class Look {
     try {
       look();
     } catch (const Error& e) {
-      add_error(key, e.what());
+      const std::string text = e.what();
+      const bool has_hint = e.kind() != ErrorKind::Corruption || text.find("hint: ") != text.npos;
+      add_error(key, has_hint ? text : text + "\nhint: mend it, copy or make it again, or name another");
     }
   }
   void add_error(const std::string& key, const std::string& text) {
@@ -89,7 +91,8 @@ class Look {
 
   void look_for_device() {
     problems_of("trainer.device", [&] {
-      const core::DeviceScope is_there(choose_device(config_.trainer.device, mesh::launch_environment()));
+      found_.device = choose_device(config_.trainer.device, mesh::launch_environment());
+      const core::DeviceScope is_there(found_.device);
     });
   }
 
@@ -230,6 +233,12 @@ class Look {
         if (!exists(*from)) return add(key, *from + " does not exist; give a run's folder, or step-N in it");
         (void)checkpoint::find_checkpoint(*from);
       });
+      if (!config_.initialize_from_hf.empty())
+        add(key,
+            fmt::format(
+                "is {} beside initialize_from_hf = {}, whose weights it would take the place of; leave out "
+                "one of them",
+                *from, config_.initialize_from_hf));
     }
     const auto& hf = config_.initialize_from_hf;
     if (hf.empty() || !exists(path_join(hf, "config.json"))) return;  // load_run has told it
@@ -237,7 +246,9 @@ class Look {
     problems_of("initialize_from_hf", [&] {
       const auto names = files().list(hf);
       if (std::none_of(names.begin(), names.end(), is_weights))
-        add("initialize_from_hf", fmt::format("{} has a config.json but no *.safetensors with weights", hf));
+        add("initialize_from_hf",
+            fmt::format("{} has a config.json but no *.safetensors with weights; copy or fetch them too",
+                        hf));
     });
   }
   static bool is_weights(const std::string& name) { return name.find(".safetensors") != name.npos; }
@@ -274,7 +285,7 @@ class Look {
                                      .parameters = count_parameters(config_, found_.tokenizer.vocab)});
       found_.can_be_shown = true;
       if (flags_.world == 0) {
-        if (auto problem = memory_problem(found_.sizes, workers_)) add("model", *problem);
+        if (auto problem = memory_problem(found_.sizes, workers_, memory_place())) add("model", *problem);
       }
       found_.disk = disk_needs(config_, place_, found_.sources, found_.sizes);
       for (const auto& need : found_.disk) {
@@ -284,6 +295,11 @@ class Look {
                         need.path, human_bytes(need.least), need.parts, human_bytes(need.free)));
       }
     });
+  }
+
+  MemoryPlace memory_place() const {
+    const auto room = device_room(found_.device);
+    return room ? MemoryPlace{core::name(found_.device), room->total, true} : memory_of_machine();
   }
 
   // Whether the workers make the mesh, and its axes can be cut. A dry run supposes as many as it needs at least.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bora/base/config_changes.h"
+#include "bora/core/device.h"
 #include "bora/run/flags.h"
 #include "bora/run/lm_config.h"
 #include "bora/run/memory_estimate.h"
@@ -51,6 +52,7 @@ struct ResumePoint {
 };
 
 struct Preflight {
+  core::Device device;  ///< where it computes, or is to
   std::vector<SourceFound> sources;
   TokenizerFound tokenizer;
   SizeEstimate sizes;

@@ -25,7 +25,7 @@ std::optional<std::string> given_id(const train::TrainerConfig& trainer) {
 
 // Keys that came after runs were first named. At these values they are left out of the name, so that a run
 // that began before is found.
-constexpr std::array<std::string_view, 14> kLaterKeys = {"allow_private_addresses: false",
+constexpr std::array<std::string_view, 16> kLaterKeys = {"allow_private_addresses: false",
                                                          "chat_date: null",
                                                          "device: auto",
                                                          "freeze: []",
@@ -36,16 +36,21 @@ constexpr std::array<std::string_view, 14> kLaterKeys = {"allow_private_addresse
                                                          "max_download: 100GB",
                                                          "peak_flops: auto",
                                                          "peft_save_path: null",
+                                                         "scale_attn_weights: true",
                                                          "spec_augment: null",
                                                          "train_split: null",
+                                                         "use_layer_norm_weight: true",
                                                          "validation_split: null"};
+
+bool is_later(std::string_view line, std::string_view model) {
+  if (model == "gpt2" && line == "use_bias: true") return true;  // others had it before
+  return std::find(kLaterKeys.begin(), kLaterKeys.end(), line) != kLaterKeys.end();
+}
 
 std::string name_of(LmConfig part) {
   std::string out;
-  for (const auto& line : split(config_identity(part), '\n')) {
-    if (std::find(kLaterKeys.begin(), kLaterKeys.end(), trim(line)) == kLaterKeys.end())
-      out += fmt::format("{}\n", line);
-  }
+  for (const auto& line : split(config_identity(part), '\n'))
+    if (!is_later(trim(line), part.model.config->type())) out += fmt::format("{}\n", line);
   out.pop_back();  // the line feed that the text had not
   return train::run_name(hash128(out));
 }

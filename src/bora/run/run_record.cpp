@@ -15,7 +15,9 @@
 #include "bora/base/file.h"
 #include "bora/base/hash.h"
 #include "bora/base/json.h"
+#include "bora/base/log.h"
 #include "bora/base/revision.h"
+#include "bora/base/seal.h"
 #include "bora/base/secrets.h"
 #include "bora/base/text.h"
 #include "bora/core/device.h"
@@ -29,11 +31,24 @@ namespace {
 
 std::string record_file(const std::string& run_directory) { return path_join(run_directory, "run.json"); }
 
+// Nothing of a damaged one is believed: not even that it is one.
+Json record_in(const std::string& file) {
+  const auto text = read_text(file);
+  if (seal_of(text) == Seal::Broken) return {};
+  auto record = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  return record.is_object() ? record : Json();
+}
+
 Json recorded(const std::string& run_directory, const char* key) {
   const auto file = record_file(run_directory);
-  if (!exists(file)) return {};
-  const auto record = Json::parse(read_text(file), nullptr, /*allow_exceptions=*/false);
+  const auto record = exists(file) ? record_in(file) : Json();
   return record.is_object() ? record.value(key, Json()) : Json();
+}
+
+void warn_if_damaged(const std::string& file) {
+  if (exists(file) && record_in(file).is_null())
+    log_warning("{}: its own hash does not fit, or it is no JSON; what it said of earlier starts is lost",
+                file);
 }
 
 Json environment() {
@@ -130,9 +145,9 @@ Json record_of(const store::TokenCache& cache) {
 
 void record_run(const LoadedConfig& loaded, const RunPlace& place, const TextData& text,
                 const RunStart& start) {
+  warn_if_damaged(record_file(place.directory));
   const auto changes = changed_keys(place.directory, loaded.config);
   auto config = loaded.config;
-  write_atomically(path_join(place.directory, "config.yaml"), write_config(config), Access::Owner);
   auto record = record_of_start(place, start, config.trainer.mp.compute);
   auto starts = recorded(place.directory, "starts");
   if (!starts.is_array()) starts = Json::array();
@@ -141,7 +156,9 @@ void record_run(const LoadedConfig& loaded, const RunPlace& place, const TextDat
   for (const auto& c : text.caches)
     if (c.train) record["data"][c.name] = record_of(*c.train);
   record["tokenizer"] = text.tokenizer.fingerprint().hex();
-  write_atomically(record_file(place.directory), redact(record.dump(2)) + "\n", Access::Owner);
+  write_atomically(record_file(place.directory), sealed(redact(record.dump(2)), 2), Access::Owner);
+  // Last: as long as it is the old one, a start still finds what has changed.
+  write_atomically(path_join(place.directory, "config.yaml"), write_config(config), Access::Owner);
   text.tokenizer.save(path_join(place.directory, "tokenizer"));
 }
 

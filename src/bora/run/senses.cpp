@@ -8,6 +8,7 @@
 
 #include "bora/base/error.h"
 #include "bora/models/backpack.h"
+#include "bora/nn/language_model_of.h"
 
 namespace bora::run {
 

@@ -146,6 +146,8 @@ int run_training(const LoadedConfig& loaded, const RunFlags& flags) {
       fmt::format("seed {}", loaded.config.trainer.seed)};
   if (const auto text = device_text(); !text.empty()) parts.insert(parts.end() - 2, text);
   console.header(parts);
+  if (const auto text = choice_text(loaded.config.trainer.device); !text.empty())
+    console.fact("device", text);
   show_ineffective_keys(loaded, console);
   show_changes(found, console);
   if (found.tokenizer.tokenizer) console.fact("tokenizer", found.tokenizer.words);

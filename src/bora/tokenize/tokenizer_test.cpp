@@ -14,6 +14,7 @@
 
 #include "bora/base/error.h"
 #include "bora/base/file.h"
+#include "bora/base/test_faults.h"
 #include "bora/tokenize/post/stream_decoder.h"
 #include "bora/tokenize/tokenize_test_util.h"
 
@@ -234,6 +235,16 @@ TEST(Tokenizer, SavesWhatItReads) {
   EXPECT_THAT(read_text(directory + "/tokenizer_config.json"), HasSubstr("\"mine\": 3"));
   EXPECT_EQ(read_text(directory + "/chat_template.jinja"), "x");
   remove_all(testing::TempDir() + "/tokenizer_save");
+}
+
+TEST(Tokenizer, EveryFileIsOldOrNewWhateverFails) {
+  const std::string directory = testing::TempDir() + "/tokenizer_faults";
+  bora::test::expect_old_or_new_whatever_fails(directory, [&](bool fresh) {
+    Tokenizer::from_json(fresh ? kSentencePiece : kTiny,
+                         fresh ? R"({"chat_template": "new"})" : R"({"chat_template": "old"})")
+        .save(directory + "/tokenizer");
+  });
+  remove_all(directory);
 }
 
 TEST(Tokenizer, AnyNumberOfThreads) {

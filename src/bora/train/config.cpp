@@ -206,7 +206,7 @@ void TrainerConfig::bind(Binder& b) {
   b.field("stop_at_step", stop_at_step, kSize, "stop there as an interrupt would");
   b.field(
       "device", device,
-      "where the run computes: auto: a GPU if this program can use one, else the CPU; cpu; cuda; cuda:1, ...; "
+      "where the run computes: auto: the CPU, until runs on GPUs have been measured; cpu; cuda; cuda:1, ...; "
       "a device's last digits are its own");
   b.field("threads", threads, kThreads, "0: all cores; never changes a result");
   b.field("worker_timeout", worker_timeout, kPositive,

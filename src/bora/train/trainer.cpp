@@ -8,8 +8,10 @@
 #include "bora/base/clock.h"
 #include "bora/base/error.h"
 #include "bora/base/trace.h"
+#include "bora/core/cast_once.h"
 #include "bora/core/grad.h"
 #include "bora/core/mapping.h"
+#include "bora/core/parameter_store.h"
 #include "bora/optim/clip.h"
 #include "bora/train/first_non_finite.h"
 #include "bora/train/lanes.h"
@@ -103,6 +105,10 @@ mesh::GradientSum Trainer::gradients(const data::Batch& batch) {
   const auto lanes = lanes_for(batch.sequences), each = batch.sequences / lanes;
   auto& workers = reducer().workers();
   if (workers.size() > 1) workers.activity(fmt::format("step {}: gradients", step_));
+  // Sharded parameters come and go, and so must their copies.
+  std::optional<core::CastOnceScope> once;
+  if (options_.loss.compute != core::DType::f32 && core::parameter_store() == nullptr)
+    once.emplace(parts_.model.parameters());
   return reducer().reduce(lanes, [&](std::int64_t lane) { return lane_loss(batch, lane, each); });
 }
 

@@ -111,9 +111,8 @@ Checkpoints::Checkpoints(Session& session, const RunFlags& flags) : session_(ses
   const auto& trainer = session.config().trainer;
   if (flags.fresh) put_aside(place.directory);
   if (trainer.load_checkpoint == false) require_none(place.directory);
-  files().make_directories(place.directory);
-  continue_output_in(place.log());
   checkpointer_ = std::make_unique<checkpoint::Checkpointer>(trainer.checkpointer, place.directory);
+  continue_output_in(place.log());
 }
 
 void Checkpoints::restore() {
@@ -126,7 +125,9 @@ void Checkpoints::restore() {
       config.trainer.load_checkpoint == false ? std::nullopt : restore_newest(parameters, optimizer);
   if (restored) return go_on(restored->state);
   if (config.trainer.load_checkpoint == true) {
-    fail(ErrorKind::NotFound, "trainer.load_checkpoint is true but {} holds no checkpoint",
+    fail(ErrorKind::NotFound,
+         "trainer.load_checkpoint is true but {} holds no checkpoint\n"
+         "hint: name the run that has one (trainer.id), or leave the key out",
          session_.place().directory);
   }
   const auto& from = config.checkpoint_to_start_from();
