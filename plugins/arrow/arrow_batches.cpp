@@ -26,7 +26,7 @@ arrow::ipc::IpcReadOptions options(const Input& input) {
   auto out = arrow::ipc::IpcReadOptions::Defaults();
   out.ensure_alignment =
       arrow::ipc::Alignment::kDataTypeSpecificAlignment;  // buffers may begin anywhere in a damaged file
-  out.memory_pool = input.memory->pool();
+  out.memory_pool = input.memory.get();
   out.use_threads = false;
   return out;
 }

@@ -6,6 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <parquet/arrow/writer.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "bora/base/fault_files.h"
 #include "bora/store/cache_builder.h"
@@ -60,6 +62,11 @@ std::string ipc(const std::shared_ptr<arrow::Table>& rows, bool stream, std::int
   EXPECT_TRUE(writer->WriteTable(*rows, batch).ok());
   EXPECT_TRUE(writer->Close().ok());
   return take(out);
+}
+
+/// Bytes that this process has of addresses.
+std::uint64_t address_space() {
+  return std::stoull(read_file("/proc/self/statm")) * static_cast<std::uint64_t>(getpagesize());
 }
 
 class ArrowPlugin : public testing::Test {
@@ -306,6 +313,26 @@ TEST_F(ArrowPlugin, AFewBytesThatAskForGigabytes) {
             fmt::format("a.arrow: a file of {} bytes asks for more than 1024 MiB of memory to be read\n"
                         "hint: it is damaged, or should be written again with smaller pages and batches",
                         bad.size()));
+}
+
+// A system that has no memory left says nothing of the file.
+TEST_F(ArrowPlugin, MemoryThatEndsIsNoDamage) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers reserve more than any limit allows";
+#endif
+  const auto path =
+      folder_.write("a.parquet", parquet_file(table("text", strings({std::string(300'000'000, 'x')})), 1));
+  EXPECT_EQ(read(path).size(), 1U);  // and with it, all libraries are loaded
+  const auto read_with_little = [&] {
+    const rlimit limit{.rlim_cur = address_space() + (std::uint64_t{32} << 20), .rlim_max = RLIM_INFINITY};
+    setrlimit(RLIMIT_AS, &limit);
+    const auto message = error_of(ErrorKind::Io, [&] { read(path); });
+    std::_Exit(message == path + ": out of memory while it is read\n"
+                                 "hint: fewer programs at once, or a larger ulimit -v"
+                   ? 0
+                   : 1);
+  };
+  EXPECT_EXIT(read_with_little(), testing::ExitedWithCode(0), "");
 }
 
 TEST_F(ArrowPlugin, AFailingDiskIsAnErrorOfTheDisk) {

@@ -4,6 +4,7 @@
 #include <arrow/api.h>
 
 #include <algorithm>
+#include <atomic>
 #include <exception>
 #include <memory>
 #include <string>
@@ -14,22 +15,42 @@
 
 namespace bora::arrow_files {
 
-/// Memory for reading one file, with a limit: a few damaged bytes can ask for gigabytes.
-class FileMemory {
+/// Memory for reading one file, with a limit: a few damaged bytes can ask for gigabytes. Arrow's status is the same where
+/// the limit refuses and where the system does: went_beyond() tells which.
+class FileMemory final : public arrow::ProxyMemoryPool {
  public:
-  explicit FileMemory(std::uint64_t file_bytes)
-      : limit_(kAtLeast + kTimesTheFile * static_cast<std::int64_t>(std::min(file_bytes, kLargest))) {}
+  explicit FileMemory(std::uint64_t file_bytes, MemoryPool* from = arrow::default_memory_pool())
+      : ProxyMemoryPool(from),
+        limit_(kAtLeast + kTimesTheFile * static_cast<std::int64_t>(std::min(file_bytes, kLargest))) {}
 
-  arrow::MemoryPool* pool() { return &capped_; }
+  using ProxyMemoryPool::Allocate;
+  using ProxyMemoryPool::Reallocate;
+
+  arrow::Status Allocate(std::int64_t size, std::int64_t alignment, std::uint8_t** out) override {
+    ARROW_RETURN_NOT_OK(allow(size));
+    return ProxyMemoryPool::Allocate(size, alignment, out);
+  }
+  arrow::Status Reallocate(std::int64_t old_size, std::int64_t new_size, std::int64_t alignment,
+                           std::uint8_t** data) override {
+    ARROW_RETURN_NOT_OK(allow(new_size - old_size));
+    return ProxyMemoryPool::Reallocate(old_size, new_size, alignment, data);
+  }
+
   std::int64_t limit() const { return limit_; }
+  bool went_beyond() const { return went_beyond_; }
 
  private:
   static constexpr std::int64_t kAtLeast = std::int64_t{1} << 30, kTimesTheFile = 16;
   static constexpr std::uint64_t kLargest = std::uint64_t{1} << 50;
 
+  arrow::Status allow(std::int64_t more) {
+    if (more <= limit_ - bytes_allocated()) return arrow::Status::OK();
+    went_beyond_ = true;
+    return arrow::Status::OutOfMemory("beyond the limit");
+  }
+
   std::int64_t limit_;
-  arrow::ProxyMemoryPool counted_{arrow::default_memory_pool()};  // the default pool counts all files as one
-  arrow::CappedMemoryPool capped_{&counted_, limit_};
+  std::atomic<bool> went_beyond_ = false;
 };
 
 /// A Bora file as Arrow reads files. What a read throws is kept for check(): it must not pass through Arrow.
@@ -40,7 +61,7 @@ struct Input {
   std::shared_ptr<std::exception_ptr> error = std::make_shared<std::exception_ptr>();
 
   /// Errors: what a read threw; Corruption or Unsupported with the file and Arrow's words; Corruption where the
-  /// file asks for more memory than its size explains.
+  /// file asks for more memory than its size explains; Io where the system has none left.
   void check(const arrow::Status& status) const;
   template <class T>
   T check(arrow::Result<T> result) const {

@@ -37,7 +37,7 @@ class RandomAccess final : public arrow::io::RandomAccessFile {
     }
   }
   arrow::Result<std::shared_ptr<arrow::Buffer>> ReadAt(std::int64_t at, std::int64_t size) override {
-    ARROW_ASSIGN_OR_RAISE(auto buffer, arrow::AllocateResizableBuffer(size, input_.memory->pool()));
+    ARROW_ASSIGN_OR_RAISE(auto buffer, arrow::AllocateResizableBuffer(size, input_.memory.get()));
     ARROW_ASSIGN_OR_RAISE(const std::int64_t n, ReadAt(at, size, buffer->mutable_data()));
     ARROW_RETURN_NOT_OK(buffer->Resize(n));
     return std::shared_ptr<arrow::Buffer>(std::move(buffer));
@@ -72,7 +72,7 @@ class RandomAccess final : public arrow::io::RandomAccessFile {
 class ParquetBatches final : public Batches {
  public:
   explicit ParquetBatches(const Input& input) : input_(input) {
-    parquet::ReaderProperties properties(input.memory->pool());
+    parquet::ReaderProperties properties(input.memory.get());
     properties.enable_buffered_stream();  // pages one after the other, not whole column chunks
     parquet::arrow::FileReaderBuilder builder;
     input.check(builder.Open(std::make_shared<RandomAccess>(input), properties));
@@ -80,7 +80,7 @@ class ParquetBatches final : public Batches {
     parquet::ArrowReaderProperties arrow_properties(false);  // one thread: Bora reads several files at once
     arrow_properties.set_batch_size(rows_of_batch(*metadata));
     arrow_properties.set_pre_buffer(false);
-    builder.memory_pool(input.memory->pool())->properties(arrow_properties);
+    builder.memory_pool(input.memory.get())->properties(arrow_properties);
     input.check(builder.Build(&reader_));
     input.check(reader_->GetSchema(&schema_));
     metadata_ = metadata;

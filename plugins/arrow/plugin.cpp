@@ -17,11 +17,20 @@
 #include "json_rows.h"
 
 namespace bora::arrow_files {
+namespace {
+
+[[noreturn]] void fail_without_memory(const Input& input) {
+  fail(ErrorKind::Io,
+       "{}: out of memory while it is read\nhint: fewer programs at once, or a larger ulimit -v", input.path);
+}
+
+}  // namespace
 
 void Input::check(const arrow::Status& status) const {
   if (status.ok()) return;
   if (*error) std::rethrow_exception(std::exchange(*error, nullptr));
   if (status.IsOutOfMemory()) {
+    if (!memory->went_beyond()) fail_without_memory(*this);
     fail(ErrorKind::Corruption,
          "{}: a file of {} bytes asks for more than {} MiB of memory to be read\n"
          "hint: it is damaged, or should be written again with smaller pages and batches",
@@ -45,6 +54,8 @@ auto guarded(const Input& input, const Body& body) {
   } catch (const parquet::ParquetStatusException& e) {
     input.check(e.status());
     throw;
+  } catch (const std::bad_alloc&) {
+    fail_without_memory(input);
   } catch (const std::exception& e) {
     if (*input.error) std::rethrow_exception(std::exchange(*input.error, nullptr));
     fail(ErrorKind::Corruption, "{}: {}", input.path, e.what());

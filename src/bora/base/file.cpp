@@ -25,8 +25,9 @@ std::string_view without_trailing_slashes(std::string_view path) {
 
 void fail_file(std::string_view path, std::string_view action, int error_number) {
   const bool missing = error_number == ENOENT || error_number == ENOTDIR;
-  fail(missing ? ErrorKind::NotFound : ErrorKind::Io, "{}: cannot {}: {}", path, action,
-       std::generic_category().message(error_number));
+  const auto* next = error_number == ENOMEM ? "\nhint: fewer programs at once, or a larger ulimit -v" : "";
+  fail(missing ? ErrorKind::NotFound : ErrorKind::Io, "{}: cannot {}: {}{}", path, action,
+       std::generic_category().message(error_number), next);
 }
 
 FileSystem& files() {

@@ -55,6 +55,20 @@ class FileTest : public testing::Test {
   std::string folder_;
 };
 
+std::string failure(int error_number) {
+  try {
+    fail_file("runs/a", "list", error_number);
+  } catch (const Error& e) {
+    return e.what();
+  }
+}
+
+TEST(FailFile, SaysWhatToDoWhereMemoryEnds) {
+  EXPECT_EQ(failure(ENOMEM),
+            "runs/a: cannot list: Cannot allocate memory\nhint: fewer programs at once, or a larger ulimit -v");
+  EXPECT_EQ(failure(EACCES), "runs/a: cannot list: Permission denied");
+}
+
 TEST_F(FileTest, WritesAppendsTruncatesReads) {
   put(at("a"), "hello");
   auto more = files().append(at("a"));
