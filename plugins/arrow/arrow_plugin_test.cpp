@@ -327,8 +327,9 @@ TEST_F(ArrowPlugin, MemoryThatEndsIsNoDamage) {
     const rlimit limit{.rlim_cur = address_space() + (std::uint64_t{32} << 20), .rlim_max = RLIM_INFINITY};
     setrlimit(RLIMIT_AS, &limit);
     const auto message = error_of(ErrorKind::Io, [&] { read(path); });
-    std::_Exit(message == path + ": out of memory while it is read\n"
-                                 "hint: fewer programs at once, or a larger ulimit -v"
+    std::_Exit(message == path +
+                              ": out of memory while it is read\n"
+                              "hint: fewer programs at once, or a larger ulimit -v"
                    ? 0
                    : 1);
   };

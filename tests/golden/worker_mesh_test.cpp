@@ -129,18 +129,83 @@ TEST_F(WorkerMesh, RingAttention) {
                    trained("mesh_ring_bf16_data", 4, narrow, "(data 2 × context 2)"));
 }
 
+std::string project_of(const std::string& name, const std::string& type, const std::string& own) {
+  const auto folder = small_project(name);
+  auto text = read_text(folder + "/config.yaml");
+  const auto from = text.find("model:"), to = text.find("trainer:");
+  text.replace(from, to - from,
+               "model: {type: " + type +
+                   ", seq_len: 32, hidden_dim: 32, intermediate_dim: 64, num_layers: 4, "
+                   "num_heads: 4, num_kv_heads: 2, " +
+                   own + "}\n");
+  write_atomically(folder + "/config.yaml", text);
+  return folder;
+}
+
+// Tokens of all workers go to those that have the experts: the bits are those of one worker.
+TEST_F(WorkerMesh, Experts) {
+  const auto trained_on = [](const std::string& name, int workers, const std::vector<std::string>& more) {
+    const auto folder = project_of("mesh_experts_" + name, "mixtral", "n_routed_experts: 4");
+    const auto done = run_workers(folder, workers, with(with(kTrain, {"--trainer.lanes=4"}), more));
+    EXPECT_EQ(done.code, 0) << done.output;
+    return folder;
+  };
+  const std::string two = "--trainer.mesh.axes={expert: 2}", four = "--trainer.mesh.axes={expert: 4}",
+                    both = "--trainer.mesh.axes={data: 2, expert: 2}", whole = "--trainer.fsdp_axis=null";
+  const std::string with_export = "--hf_export=true", exported = "/runs/run/hf/model.safetensors";
+  const auto one = trained_on("one", 1, {with_export});
+  ASSERT_EQ(losses(one).size(), static_cast<std::size_t>(kSteps));
+  const auto cut = trained_on("two", 2, {two, with_export});
+  expect_bit_equal(one, cut);
+  EXPECT_EQ(losses(one), losses(cut));
+  EXPECT_EQ(read_text(one + exported), read_text(cut + exported));
+  expect_bit_equal(one, trained_on("whole", 2, {two, whole}));
+  expect_bit_equal(one, trained_on("four", 4, {four}));
+  expect_bit_equal(one, trained_on("both", 4, {both}));
+
+  const std::vector<std::string> narrow = {"--trainer.mp=bf16", "--model.gradient_checkpointing=true"};
+  expect_bit_equal(trained_on("bf16", 1, narrow), trained_on("bf16_two", 2, with({two}, narrow)));
+}
+
+TEST_F(WorkerMesh, ExpertsResumeOnAnotherMesh) {
+  const auto folder = project_of("mesh_experts_resume", "mixtral", "n_routed_experts: 4"),
+             one = project_of("mesh_experts_alone", "mixtral", "n_routed_experts: 4");
+  const auto train = with(kTrain, {"--trainer.lanes=4"});
+  EXPECT_EQ(run(one, train).code, 0);
+  const auto first =
+      run_workers(folder, 2, with(train, {"--trainer.mesh.axes={expert: 2}", "--trainer.stop_at_step=3"}));
+  EXPECT_THAT(first.output, HasSubstr("checkpoint step-3 written"));
+  const auto second = run(folder, with(train, {"--trainer.stop_at_step=4"}));
+  EXPECT_THAT(second.output, HasSubstr("at step 3 of 6 (checkpoint verified)"));
+  const auto third = run_workers(
+      folder, 4, with(train, {"--trainer.mesh.axes={expert: 2}", "--trainer.check_replicas_every=1"}));
+  EXPECT_EQ(third.code, 0) << third.output;
+  expect_bit_equal(one, folder);
+}
+
+TEST_F(WorkerMesh, ErrorsOfExperts) {
+  const auto folder = project_of("mesh_experts_errors", "mixtral", "n_routed_experts: 6");
+  const auto odd = run_workers(folder, 3, with(kTrain, {"--trainer.mesh.axes={expert: 3}"}));
+  EXPECT_THAT(
+      odd.output,
+      HasSubstr("mesh: expert is 3, but must be a power of two: the lanes of its workers are added in pairs; "
+                "trainer.mesh.axes.expert of 2"));
+  const auto uneven =
+      run_workers(folder, 4, with(kTrain, {"--trainer.lanes=4", "--trainer.mesh.axes={expert: 4}"}));
+  EXPECT_THAT(uneven.output, HasSubstr("axis expert of size 6 cannot be cut into 4 equal shards"));
+  const auto lanes =
+      run_workers(folder, 2, with(kTrain, {"--trainer.lanes=1", "--trainer.mesh.axes={expert: 2}"}));
+  EXPECT_THAT(lanes.output, HasSubstr("1 lane (trainer.lanes)"));
+  const auto fast =
+      run_workers(folder, 2, with(kTrain, {"--trainer.reduction=fast", "--trainer.mesh.axes={expert: 2}"}));
+  EXPECT_THAT(fast.output,
+              HasSubstr("trainer.reduction: fast adds up whole gradients, but the experts lie on 2 workers"));
+}
+
 // A family alone, with parameters sharded, with its heads and with its positions on two workers.
 void expect_same_losses_on_any_mesh(const std::string& type, const std::string& own) {
   const auto losses_of = [&](const std::string& name, int workers, const std::vector<std::string>& more) {
-    const auto folder = small_project("mesh_" + type + name);
-    auto text = read_text(folder + "/config.yaml");
-    const auto from = text.find("model:"), to = text.find("trainer:");
-    text.replace(from, to - from,
-                 "model: {type: " + type +
-                     ", seq_len: 32, hidden_dim: 32, intermediate_dim: 64, num_layers: 4, "
-                     "num_heads: 4, num_kv_heads: 2, head_dim: 8, " +
-                     own + "}\n");
-    write_atomically(folder + "/config.yaml", text);
+    const auto folder = project_of("mesh_" + type + name, type, "head_dim: 8, " + own);
     const auto done = run_workers(folder, workers, with(kTrain, more));
     EXPECT_EQ(done.code, 0) << done.output;
     return losses(folder);

@@ -216,9 +216,9 @@ class Changed {
     const auto model = model_of(config_of(name, {}));
     export_gguf(*model, small(), Json::object(), path(), GgufType::f32);
     const checkpoint::GgufFile file(path());
-    for (const auto& name : file.names())
-      content_.tensors.push_back(
-          {name, GgufType::f32, file.find(name)->shape, [values = file.floats(name)] { return values; }});
+    for (const auto& tensor : file.names())
+      content_.tensors.push_back({tensor, GgufType::f32, file.find(tensor)->shape,
+                                  [values = file.floats(tensor)] { return values; }});
     GgufDraft draft{type};
     gguf_family(type)->describe(model->hf_config(), draft);
     content_.metadata = draft.content.metadata;

@@ -64,8 +64,9 @@ std::string failure(int error_number) {
 }
 
 TEST(FailFile, SaysWhatToDoWhereMemoryEnds) {
-  EXPECT_EQ(failure(ENOMEM),
-            "runs/a: cannot list: Cannot allocate memory\nhint: fewer programs at once, or a larger ulimit -v");
+  EXPECT_EQ(
+      failure(ENOMEM),
+      "runs/a: cannot list: Cannot allocate memory\nhint: fewer programs at once, or a larger ulimit -v");
   EXPECT_EQ(failure(EACCES), "runs/a: cannot list: Permission denied");
 }
 

@@ -23,11 +23,15 @@ Array grouped_linear(const Operand& x, const Array& rows, const Operand& weight,
 using ExpertBody = std::function<Array(const Array& x, const Array& rows, std::span<const Array> parameters)>;
 
 /// body(x, rows, parameters) for x [slot, in...], rows as in grouped_linear and parameters [expert, ...]; the
-/// result is [slot, out...]. Where a mesh axis serves `expert`, each of its ranks calls the body with its own
-/// experts and their slots alone, a run of all, and then all get all results: copies, so that values and
-/// gradients have the bits of one rank for any number of them. The body must name the experts' axis
-/// otherwise, since no mesh axis is to serve it there. Where a rank's own experts cannot be had (another
-/// axis of the operands is on the same mesh axis) each computes all.
+/// result is [slot, out...]. The body must name the experts' axis otherwise, since no mesh axis is to serve it
+/// there. Where a mesh axis serves `expert`:
+/// - If its ranks compute different lanes (MeshAxis::own_lanes), each sends every slot to the rank that has its
+///   expert, which calls the body once for each rank, with what came from that one, and sends results back
+///   (all-to-all). The gradients of parameters are the sum over the ranks' lanes, in pairs.
+/// - If its ranks compute a lane together, each calls the body with its own experts and their slots alone, a run of
+///   all, and then all get all results. Where a rank's own experts cannot be had (another axis of the operands is
+///   on the same mesh axis) each computes all.
+/// What travels are copies, and each product is as large as on one rank: values and gradients have its bits.
 Array with_own_experts(const Operand& x, const Array& rows, std::string_view expert,
                        std::span<const Operand> parameters, const ExpertBody& body);
 

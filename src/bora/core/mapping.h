@@ -55,6 +55,9 @@ struct MeshAxis {
   /// Sums over the axis are made of so many parts, added in pairs: the same bits for any number of workers
   /// that divides it. 0: a part for each worker.
   int lanes = 0;
+  /// Its workers compute different lanes: an array that rests in shards over it is used by with_own_experts
+  /// (core/grouped.h) alone, and no operation divides its work over it.
+  bool own_lanes = false;
 };
 
 /// An axis name and the mesh axis that serves it.
@@ -82,8 +85,13 @@ class Mapping {
   /// Equal shards that an axis on mesh axis m must have.
   int blocks(std::size_t m) const { return lanes(m) * workers(m).size(); }
 
-  /// Position in `names` of the axis that mesh axis m serves there, if there is one; never one of `whole`.
+  bool own_lanes(std::size_t m) const { return mesh_[m].own_lanes; }
+
+  /// Position in `names` of the axis that mesh axis m serves there, if there is one; never one of `whole`, and
+  /// none where its workers compute different lanes.
   std::optional<std::size_t> owner(std::size_t m, Names names, Names whole) const;
+  /// Whether the compute map puts `axis` on mesh axis m, which has several workers.
+  bool serves(std::size_t m, std::string_view axis) const;
   /// The dimension along which a parameter is cut over mesh axis m, if it is.
   std::optional<std::size_t> parameter_cut(std::size_t m, Names names) const;
 

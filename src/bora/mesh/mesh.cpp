@@ -15,7 +15,7 @@ Mesh::Mesh(std::shared_ptr<Communicator> world, const MeshShape& shape, Rules ru
          "mesh: {} is {} workers, but {} run\nhint: start {} workers, or change the mesh", shape.text(),
          shape.workers(), world_->size(), shape.workers());
   }
-  if (shape.workers_per_lane() == 1 && rules.tensor_lanes == 0) {
+  if (shape.workers_per_lane() == 1 && shape.expert == 1 && rules.tensor_lanes == 0) {
     lanes_ = world_;
     return;
   }
@@ -28,10 +28,11 @@ Mesh::Mesh(std::shared_ptr<Communicator> world, const MeshShape& shape, Rules ru
                                                        : world_->split(rank - at * stride, at));
   };
   model_ = along(shape.model, 1);
-  expert_ = along(shape.expert, shape.model);
-  context_ = along(shape.context, shape.model * shape.expert);
-  std::vector<core::MeshAxis> axes{
-      {"model", model_.get(), rules.tensor_lanes}, {"context", context_.get()}, {"expert", expert_.get()}};
+  context_ = along(shape.context, shape.model);
+  expert_ = along(shape.expert, shape.model * shape.context);
+  std::vector<core::MeshAxis> axes{{"model", model_.get(), rules.tensor_lanes},
+                                   {"context", context_.get()},
+                                   {"expert", expert_.get(), 0, true}};
   mapping_ = std::make_unique<core::Mapping>(axes, rules.compute, rules.parameters);
   std::erase_if(rules.compute, [](const auto& rule) { return rule.mesh_axis == "context"; });
   whole_positions_ =

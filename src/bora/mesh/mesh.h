@@ -11,18 +11,18 @@
 
 namespace bora::mesh {
 
-/// How the workers of a run are arranged. Neighbours in rank are neighbours along `model`, then `expert`,
-/// then `context`, then `data`: rank = (((replica · data + d) · context + c) · expert + e) · model + m.
+/// How the workers of a run are arranged. Neighbours in rank are neighbours along `model`, then `context`,
+/// then `expert`, then `data`: rank = (((replica · data + d) · expert + e) · context + c) · model + m.
 struct MeshShape {
   int replica = 1;  ///< copies of everything, each with its own lanes
   int data = 1;     ///< lanes; parameters in shards, where they are sharded
+  int expert = 1;   ///< the same, and each its own of a mixture's experts
   int context = 1;  ///< shards of a sequence's positions
-  int expert = 1;   ///< shards of the experts of a mixture
   int model = 1;    ///< shards of heads, MLP and vocabulary
 
   int workers() const { return lane_groups() * workers_per_lane(); }
-  int lane_groups() const { return replica * data; }
-  int workers_per_lane() const { return context * expert * model; }
+  int lane_groups() const { return replica * data * expert; }
+  int workers_per_lane() const { return context * model; }
   /// "data 2 × model 2": the axes of several workers; "data 1" for one.
   std::string text() const;
 };
@@ -40,7 +40,8 @@ class Mesh {
 
   const MeshShape& shape() const { return shape_; }
   const std::shared_ptr<Communicator>& world() const { return world_; }
-  /// The workers at this one's place in context, expert and model: they compute different lanes.
+  /// The workers at this one's place in context and model: they compute different lanes. Neighbours are so along
+  /// `expert`, then `data`.
   const std::shared_ptr<Communicator>& lanes() const { return lanes_; }
   /// This worker's place among those that compute a lane together, from 0.
   int place() const { return world_->rank() % shape_.workers_per_lane(); }

@@ -12,7 +12,7 @@ namespace bora::mesh {
 
 std::string MeshShape::text() const {
   const std::pair<const char*, int> axes[] = {
-      {"replica", replica}, {"data", data}, {"context", context}, {"expert", expert}, {"model", model}};
+      {"replica", replica}, {"data", data}, {"expert", expert}, {"context", context}, {"model", model}};
   std::string out;
   for (const auto& [name, size] : axes)
     if (size > 1) out += fmt::format("{}{} {}", out.empty() ? "" : " × ", name, size);

@@ -33,20 +33,25 @@ core::Array block_in(const AxisCut& cut, int worker, const core::Array& all) {
   return core::elements(all, first_of_block(cut, worker), cut.sizes(worker));
 }
 
+// Whether an array rests in shards over a mesh axis whose workers compute different lanes.
+bool among_own_lanes(const core::Array& x) {
+  const auto* mapping = core::mapping();
+  const auto cuts = core::cuts_of(x);
+  for (std::size_t m = 0; mapping != nullptr && m < mapping->size(); ++m)
+    if (cuts[m] >= 0 && mapping->own_lanes(m)) return true;
+  return false;
+}
+
 }  // namespace
 
 ShardedParameters::ShardedParameters(std::shared_ptr<Communicator> workers, std::vector<std::string> axes,
-                                     int replicas)
-    : workers_(std::move(workers)), replica_ranks_(workers_), axes_(std::move(axes)) {
-  if (replicas > 1) {
-    const int each = workers_->size() / replicas;
-    replica_ranks_ = workers_->split(workers_->rank() / each, workers_->rank());
+                                     int replicas, int experts)
+    : axes_(std::move(axes)) {
+  teams_.push_back(std::make_unique<ShardTeam>(workers, replicas, 1));
+  if (experts > 1) {
+    const int rank = workers->rank();
+    teams_.push_back(std::make_unique<ShardTeam>(workers->split(rank % experts, rank), replicas, experts));
   }
-  of_replica_ = std::make_unique<AxisCollectives>(replica_ranks_);
-  values_ = replica_ranks_->split(0, replica_ranks_->rank());
-  for (auto& way : sums_) way = replica_ranks_->split(0, replica_ranks_->rank());
-  const std::shared_ptr<Communicator> alone = replicas > 1 ? nullptr : make_self_communicator();
-  for (auto& way : across_) way = alone ? alone : workers_->split(replica_ranks_->rank(), workers_->rank());
   between_chunks_ = std::make_unique<kernels::BetweenChunks>([this] { make_progress(); });
 }
 ShardedParameters::~ShardedParameters() = default;
@@ -56,9 +61,7 @@ void ShardedParameters::make_progress() {
   constexpr double kBetweenLooks = 50e-6;
   const double now = monotonic_seconds();
   if (now - looked_ < kBetweenLooks) return;
-  values_->progress();
-  for (const auto& way : sums_) way->progress();
-  for (const auto& way : across_) way->progress();
+  for (const auto& team : teams_) team->progress();
   looked_ = now;
 }
 
@@ -66,10 +69,12 @@ std::size_t ShardedParameters::take(core::Array& parameter, core::Names names) {
   Slot slot;
   slot.whole = parameter;
   slot.names.assign(names.begin(), names.end());
-  slot.cut = AxisCut::along(axes_, names, parameter.sizes(), replica_ranks_->size());
-  slot.shard = slot.cut.replicated() ? parameter : make_array(slot.cut.sizes(replica_ranks_->rank()));
+  slot.team = teams_.size() > 1 && among_own_lanes(parameter) ? 1 : 0;
+  const auto& team = *teams_[slot.team];
+  slot.cut = AxisCut::along(axes_, names, parameter.sizes(), team.shards());
+  slot.shard = slot.cut.replicated() ? parameter : make_array(slot.cut.sizes(team.rank()));
   if (!slot.cut.replicated()) {
-    slot.cut.extract(replica_ranks_->rank(), parameter, slot.shard);
+    slot.cut.extract(team.rank(), parameter, slot.shard);
     core::drop_values(slot.whole);
   }
   by_node_[parameter.node()] = slots_.size();
@@ -127,12 +132,12 @@ void ShardedParameters::gather(const Slots& slots) {
 // whole come straight to their place; others come beside it, without this worker's own, which goes from where
 // it is.
 void ShardedParameters::start_fetch(Slots slots) {
-  const auto rank = replica_ranks_->rank(), count = replica_ranks_->size();
-  std::vector<Message> messages;
+  std::vector<std::vector<Message>> messages(teams_.size());
   Fetch& fetch = fetch_.emplace();
   for (const auto i : slots) {
     Slot& slot = slots_[i];
     const AxisCut& cut = slot.cut;
+    const int rank = team(i).rank(), count = team(i).shards();
     core::make_room(slot.whole);
     const auto own = fetch.travelling.emplace_back(slot.shard, HostView::Use::read).bytes();
     const auto incoming = cut.contiguous() ? slot.whole : make_array({cut.elements() - cut.elements(rank)});
@@ -148,25 +153,26 @@ void ShardedParameters::start_fetch(Slots slots) {
     for (int k = 1; k < count; ++k) {  // each begins with the next one, so that not all send to one at once
       const int to = (rank + k) % count, from = (rank + count - k) % count;
       const auto in = room[static_cast<std::size_t>(from)];
-      if (!own.empty()) messages.push_back({to, own, {}});
-      if (!in.empty()) messages.push_back({from, {}, in});
+      if (!own.empty()) messages[slot.team].push_back({to, own, {}});
+      if (!in.empty()) messages[slot.team].push_back({from, {}, in});
     }
     fetch.incoming.push_back(incoming);
   }
   fetch.slots = std::move(slots);
-  values_->start_exchange(messages, "parameters");
+  for (std::size_t t = 0; t < teams_.size(); ++t)
+    teams_[t]->values->start_exchange(messages[t], "parameters");
 }
 
 void ShardedParameters::finish_fetch() {
   const trace::Span span("gather block", "parameters", static_cast<std::int64_t>(fetch_->slots.size()));
-  values_->finish_exchange();
+  for (const auto& team : teams_) team->values->finish_exchange();
   fetch_->travelling.clear();
   for (std::size_t k = 0; k < fetch_->slots.size(); ++k) {
     Slot& slot = slots_[fetch_->slots[k]];
     if (slot.cut.contiguous()) continue;
     std::int64_t first = 0;
     for (int w = 0; w < slot.cut.workers(); ++w) {
-      if (w == replica_ranks_->rank()) {
+      if (w == teams_[slot.team]->rank()) {
         slot.cut.insert(w, slot.shard, slot.whole);
         continue;
       }
@@ -235,19 +241,21 @@ void ShardedParameters::store(std::size_t i, const core::Array& whole) {
   if (slot.cut.replicated())
     core::copy_into(slot.shard, whole);
   else
-    slot.cut.extract(replica_ranks_->rank(), whole, slot.shard);
+    slot.cut.extract(team(i).rank(), whole, slot.shard);
 }
 
 core::Array ShardedParameters::assemble(std::size_t i, const core::Array& shard, int worker) const {
   const auto& cut = slots_[i].cut;
-  if (cut.replicated()) return workers_->rank() == worker ? shard : core::Array();
-  const int each = replica_ranks_->size(), rank = replica_ranks_->rank(), at = worker % each;
-  if (workers_->rank() / each != worker / each) return {};  // of another replica
+  const auto& team = this->team(i);
+  const int to = worker / team.lanes_each;  // its number in the team
+  if (cut.replicated()) return team.workers->rank() == to ? shard : core::Array();
+  auto& ranks = *team.replica_ranks;
+  const int each = ranks.size(), rank = ranks.rank(), at = to % each;
+  if (team.workers->rank() / each != to / each) return {};  // of another replica
   if (rank != at) {
     if (shard.numel() == 0) return {};
     const HostView own(shard, HostView::Use::read);
-    replica_ranks_->exchange_all(std::vector<Message>{{.peer = at, .out = own.bytes(), .in = {}}},
-                                 "assemble");
+    ranks.exchange_all(std::vector<Message>{{.peer = at, .out = own.bytes(), .in = {}}}, "assemble");
     return {};
   }
   core::Array staging = make_array({cut.elements()}), whole = make_array(slots_[i].whole.sizes());
@@ -257,7 +265,7 @@ core::Array ShardedParameters::assemble(std::size_t i, const core::Array& shard,
     const auto theirs = bytes_of_block(cut, w, values);
     if (w != rank && !theirs.empty()) messages.push_back({.peer = w, .out = {}, .in = theirs});
   }
-  replica_ranks_->exchange_all(messages, "assemble");
+  ranks.exchange_all(messages, "assemble");
   values.finish();
   for (int w = 0; w < cut.workers(); ++w) cut.insert(w, w == rank ? shard : block_in(cut, w, staging), whole);
   return whole;
@@ -265,11 +273,13 @@ core::Array ShardedParameters::assemble(std::size_t i, const core::Array& shard,
 
 core::Array ShardedParameters::spread(std::size_t i, const core::Array& whole, int worker) const {
   const auto& cut = slots_[i].cut;
-  const int rank = replica_ranks_->rank(), from = worker % shard_count();
+  const auto& team = this->team(i);
+  auto& ranks = *team.replica_ranks;
+  const int rank = ranks.rank(), from = worker / team.lanes_each % ranks.size();
   if (cut.replicated()) {
     auto out = rank == from ? whole : make_array(slots_[i].whole.sizes());
     HostView values(out, rank == from ? HostView::Use::read : HostView::Use::write);
-    replica_ranks_->broadcast(from, values.bytes());
+    ranks.broadcast(from, values.bytes());
     values.finish();
     return out;
   }
@@ -277,8 +287,7 @@ core::Array ShardedParameters::spread(std::size_t i, const core::Array& whole, i
   if (rank != from) {
     if (shard.numel() == 0) return shard;
     HostView own(shard, HostView::Use::write);
-    replica_ranks_->exchange_all(std::vector<Message>{{.peer = from, .out = {}, .in = own.bytes()}},
-                                 "spread");
+    ranks.exchange_all(std::vector<Message>{{.peer = from, .out = {}, .in = own.bytes()}}, "spread");
     own.finish();
     return shard;
   }
@@ -293,21 +302,24 @@ core::Array ShardedParameters::spread(std::size_t i, const core::Array& whole, i
     const auto theirs = bytes_of_block(cut, w, values);
     if (w != rank && !theirs.empty()) messages.push_back({.peer = w, .out = theirs, .in = {}});
   }
-  replica_ranks_->exchange_all(messages, "spread");
+  ranks.exchange_all(messages, "spread");
   return shard;
 }
 
 core::Array ShardedParameters::shard_of(std::size_t i, const core::Array& whole) const {
   const auto& cut = slots_[i].cut;
   if (cut.replicated()) return whole;
-  auto shard = make_array(cut.sizes(replica_ranks_->rank()));
-  cut.extract(replica_ranks_->rank(), whole, shard);
+  auto shard = make_array(cut.sizes(team(i).rank()));
+  cut.extract(team(i).rank(), whole, shard);
   return shard;
 }
 
-ShardRanks ShardedParameters::shard_ranks() {
-  ShardRanks out{of_replica_.get(), {}};
-  for (const auto i : trained()) out.cut.push_back(!slots_[i].cut.replicated());
+std::vector<ShardRanks> ShardedParameters::shard_ranks() {
+  std::vector<ShardRanks> out;
+  for (std::size_t t = 0; t < teams_.size(); ++t) {
+    auto& ranks = out.emplace_back(ShardRanks{teams_[t]->of_replica.get(), {}});
+    for (const auto i : trained()) ranks.cut.push_back(slots_[i].team == t && !slots_[i].cut.replicated());
+  }
   return out;
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
 #pragma once
-#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -15,8 +14,8 @@
 #include "bora/core/parameter.h"
 #include "bora/core/parameter_store.h"
 #include "bora/mesh/axis_cut.h"
-#include "bora/mesh/collectives.h"
 #include "bora/mesh/communicator.h"
+#include "bora/mesh/shard_team.h"
 #include "bora/mesh/square_sums.h"
 
 namespace bora::kernels {
@@ -29,7 +28,8 @@ namespace bora::mesh {
 /// parameter map, and with it the shard's gradient and optimizer state. A block of the model gets its
 /// parameters from all workers before it computes, forward and backward; they go when the next block comes,
 /// whose own travel meanwhile: which one is next is known from the step before.
-/// Parameters without such an axis are whole on every worker.
+/// Parameters without such an axis are whole on every worker. Those that rest in shards over a mesh axis whose
+/// workers compute different lanes (experts) are sharded among the workers with the same of them.
 ///
 ///     ShardedParameters store(workers, {"embed"});
 ///     ParameterStoreScope scope(store);
@@ -41,8 +41,10 @@ namespace bora::mesh {
 class ShardedParameters final : public core::ParameterStore {
  public:
   /// `axes`: names that the parameter map cuts, the first that a parameter has counts. `replicas`: each of so
-  /// many groups of consecutive workers holds all shards.
-  ShardedParameters(std::shared_ptr<Communicator> workers, std::vector<std::string> axes, int replicas = 1);
+  /// many groups of consecutive workers holds all shards. `experts`: of so many consecutive workers, a power of
+  /// two, each has its own experts.
+  ShardedParameters(std::shared_ptr<Communicator> workers, std::vector<std::string> axes, int replicas = 1,
+                    int experts = 1);
   ~ShardedParameters() override;
   ShardedParameters(const ShardedParameters&) = delete;
   ShardedParameters& operator=(const ShardedParameters&) = delete;
@@ -67,21 +69,30 @@ class ShardedParameters final : public core::ParameterStore {
   /// Places in parameters() of those that are trained.
   std::vector<std::size_t> trained() const;
   /// The ranks that hold the other shards of arrays that lie as the trained parameters do.
-  ShardRanks shard_ranks();
+  std::vector<ShardRanks> shard_ranks();
 
   std::size_t size() const { return slots_.size(); }
   const AxisCut& cut(std::size_t i) const { return slots_[i].cut; }
-  const std::shared_ptr<Communicator>& workers() const { return workers_; }
-  int shard_index() const { return replica_ranks_->rank(); }  ///< of each parameter, this rank's
+  /// Whether the other workers along the experts' axis have other elements of it.
+  bool of_experts(std::size_t i) const { return slots_[i].team > 0; }
+  const std::shared_ptr<Communicator>& workers() const { return all().workers; }
+  /// Those with the same experts.
+  const std::shared_ptr<Communicator>& workers_of_experts() const { return teams_.back()->workers; }
+  int shard_index(std::size_t i) const { return team(i).rank(); }  ///< of parameter i, this rank's
+  /// Groups of workers of a replica that have all experts together, and this one's.
+  int group_count() const { return all().shards() / experts(); }
+  int group() const { return all().rank() / experts(); }
+  int experts() const { return teams_.back()->lanes_each; }
+  /// The worker of a group of this replica that has these experts.
+  int rank_of(int group, int expert) const {
+    return workers()->rank() / all().shards() * all().shards() + group * experts() + expert;
+  }
   /// The whole array on `worker`, of which `shard` is this worker's part, cut as parameter i; empty on the
-  /// others.
+  /// others. Of experts each worker of its group gets its own.
   core::Array assemble(std::size_t i, const core::Array& shard, int worker) const;
   /// The other way: this worker's shard of the array that `worker`, of its replica, has whole; the others
   /// give anything.
   core::Array spread(std::size_t i, const core::Array& whole, int worker) const;
-  int shard_count() const { return replica_ranks_->size(); }  ///< of each parameter
-  /// The worker of this replica that has that shard.
-  int rank_of(int shard) const { return workers_->rank() / shard_count() * shard_count() + shard; }
   /// This worker's shard of a whole array, cut as parameter i.
   core::Array shard_of(std::size_t i, const core::Array& whole) const;
 
@@ -92,6 +103,7 @@ class ShardedParameters final : public core::ParameterStore {
     core::Array shard;          // the same as `whole` where that is not cut
     AxisCut cut;
     std::vector<std::string_view> names;
+    std::size_t team = 0;
     bool held = false;
   };
 
@@ -111,14 +123,12 @@ class ShardedParameters final : public core::ParameterStore {
   Slots follower(const Slots& wanted);
   void drop(Slot& slot);
 
+  ShardTeam& all() const { return *teams_.front(); }
+  ShardTeam& team(std::size_t i) const { return *teams_[slots_[i].team]; }
+
   friend class ShardedGradients;
-  std::shared_ptr<Communicator> workers_, replica_ranks_;  // the second: those of this replica
-  // The same, for what travels beside the computation: values, and gradients on several ways at once.
-  static constexpr std::size_t kWays = 8;
-  std::shared_ptr<Communicator> values_;
-  std::array<std::shared_ptr<Communicator>, kWays> sums_;
-  std::array<std::shared_ptr<Communicator>, kWays> across_;  // same shard, one worker of each replica
-  std::unique_ptr<AxisCollectives> of_replica_;
+  std::vector<std::unique_ptr<ShardTeam>>
+      teams_;  // all workers; and where there are experts, those with the same
   std::vector<std::string> axes_;
   std::vector<Slot> slots_;
   std::map<const void*, std::size_t> by_node_;  // for look-up alone

@@ -131,7 +131,7 @@ TEST(ShardedParameters, NormsHaveTheBitsOfOneWorker) {
       }
       store.adopt(model.parameters());
       const std::vector<core::Array> arrays{*store.shards()[0].array, *store.shards()[1].array};
-      const ShardRanks shard_ranks[] = {store.shard_ranks()};
+      const auto shard_ranks = store.shard_ranks();
       const auto squares = sums_of_squares(arrays, shard_ranks);
       if (workers == 1) alone = squares;
       EXPECT_EQ(squares, alone);
@@ -147,7 +147,7 @@ TEST(ShardedParameters, ANumberThatIsNotFiniteIsSeenByAll) {
     ShardedParameters store(borrowed(c), {"embed"});
     store.adopt(model.parameters());
     const std::vector<core::Array> arrays{*store.shards()[0].array, *store.shards()[1].array};
-    const ShardRanks shard_ranks[] = {store.shard_ranks()};
+    const auto shard_ranks = store.shard_ranks();
     EXPECT_FALSE(std::isfinite(sums_of_squares(arrays, shard_ranks)[0]));
   }));
 }

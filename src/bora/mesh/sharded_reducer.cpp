@@ -36,7 +36,7 @@ class ShardedGradients {
   LaneSum take_total();
 
  private:
-  static constexpr std::size_t kWays = ShardedParameters::kWays;
+  static constexpr std::size_t kWays = ShardTeam::kWays;
   // Bytes of the gradients that travel at once, if they are several: workers need not be in step.
   static constexpr std::int64_t kMostFlying = std::int64_t{64} << 20;
 
@@ -56,8 +56,8 @@ class ShardedGradients {
     std::vector<LaneSum> own, others;
     std::vector<core::HostView> travelling;
   };
-  int replica() const { return store_.across_[0]->rank(); }
-  LaneRange lanes_of(std::int64_t round, int replica) const;
+  ShardTeam& team(std::size_t i) const { return store_.team(slots_[i]); }
+  LaneRange parts_of(const ShardTeam& team, std::int64_t round, int replica) const;
   void finish_pieces();
   void send_to_replicas(std::int64_t round, std::size_t i, std::vector<LaneSum> own);
   void finish_replicas();
@@ -88,31 +88,31 @@ std::int64_t ShardedGradients::lane(std::int64_t round) const {
   return at < lanes_ ? at : std::min(own, lanes_ - 1);
 }
 
-// Of the workers of a replica, in a round.
-LaneRange ShardedGradients::lanes_of(std::int64_t round, int replica) const {
-  const std::int64_t each = store_.replica_ranks_->size();
-  const std::int64_t first = std::min(round * store_.workers()->size() + replica * each, lanes_);
-  return {first, std::min(each, lanes_ - first)};
+// What the workers of a replica have to add in a round: by lanes, or by the lanes that make up a gradient.
+LaneRange ShardedGradients::parts_of(const ShardTeam& team, std::int64_t round, int replica) const {
+  const std::int64_t each = team.shards(), parts = lanes_ / team.lanes_each;
+  const std::int64_t first = std::min(round * team.workers->size() + replica * each, parts);
+  return {first, std::min(each, parts - first)};
 }
 
 // The pieces travel while the next gradients are computed: first within the replica; what its lanes add up to
 // goes to the other replicas.
 void ShardedGradients::add(std::int64_t round, std::size_t i, const core::Array& gradient) {
-  auto& ranks = *store_.replica_ranks_;
+  auto& team = this->team(i);
   const auto& cut = store_.cut(slots_[i]);
   const trace::Span span("reduce-scatter", "elements", gradient.numel());
-  const int rank = ranks.rank();
-  const auto lanes = lanes_of(round, replica()).lanes;  // of workers 0, 1, ... of the replica
+  const int rank = team.rank();
+  const auto parts = parts_of(team, round, team.replica()).lanes;  // of workers 0, 1, ... of the replica
   touched_[i] = true;
   const std::int64_t bytes = gradient.numel() * std::int64_t{sizeof(float)};
   while (!pieces_.empty() && (pieces_.size() == kWays || flying_bytes_ + bytes > kMostFlying))
     finish_pieces();
-  std::vector<core::Array> out(static_cast<std::size_t>(ranks.size())), in(out.size());
+  std::vector<core::Array> out(static_cast<std::size_t>(team.shards())), in(out.size());
   std::vector<HostView> travelling;
   std::vector<Message> messages;
-  for (int w = 0; w < ranks.size(); ++w) {
+  for (int w = 0; w < team.shards(); ++w) {
     const auto at = static_cast<std::size_t>(w);
-    const bool sends = rank < lanes, receives = w < lanes;
+    const bool sends = rank < parts, receives = w < parts;
     if (sends) {
       if (cut.replicated()) {
         out[at] = gradient;
@@ -129,7 +129,7 @@ void ShardedGradients::add(std::int64_t round, std::size_t i, const core::Array&
     if (!m.out.empty() || !m.in.empty()) messages.push_back(m);
   }
   in[static_cast<std::size_t>(rank)] = out[static_cast<std::size_t>(rank)];
-  auto& way = *store_.sums_[next_way_++ % kWays];
+  auto& way = *team.sums[next_way_++ % kWays];
   flying_bytes_ += bytes;
   pieces_.push_back({&way, round, i, bytes, std::move(out), std::move(in), std::move(travelling)});
   way.start_exchange(messages, "gradients");
@@ -145,9 +145,14 @@ void ShardedGradients::finish_pieces() {
   came.travelling.clear();
   flying_bytes_ -= came.bytes;
   LaneTree own(lanes_, 1);
-  const auto lanes = lanes_of(came.round, replica());
-  for (std::int64_t k = 0; k < lanes.lanes; ++k)
-    own.push({lanes.first + k, 1, {std::move(came.in[static_cast<std::size_t>(k)])}, {}});
+  const auto& team = this->team(came.parameter);
+  const auto parts = parts_of(team, came.round, team.replica());
+  for (std::int64_t k = 0; k < parts.lanes; ++k) {
+    own.push({(parts.first + k) * team.lanes_each,
+              team.lanes_each,
+              {std::move(came.in[static_cast<std::size_t>(k)])},
+              {}});
+  }
   send_to_replicas(came.round, came.parameter, own.take_nodes());
 }
 
@@ -155,9 +160,9 @@ void ShardedGradients::finish_pieces() {
 void ShardedGradients::send_to_replicas(std::int64_t round, std::size_t i, std::vector<LaneSum> own) {
   if (to_replicas_.size() == kWays) finish_replicas();
   const auto& cut = store_.cut(slots_[i]);
-  const auto sizes =
-      cut.replicated() ? store_.slots_[slots_[i]].whole.sizes() : cut.sizes(store_.shard_index());
-  auto& across = *store_.across_[next_way_across_++ % kWays];
+  auto& team = this->team(i);
+  const auto sizes = cut.replicated() ? store_.slots_[slots_[i]].whole.sizes() : cut.sizes(team.rank());
+  auto& across = *team.across[next_way_across_++ % kWays];
   auto& passed = to_replicas_.emplace_back(Passed{&across, i, std::move(own), {}, {}});
   std::vector<Message> messages;
   for (int k = 1; k < across.size(); ++k) {
@@ -166,7 +171,8 @@ void ShardedGradients::send_to_replicas(std::int64_t round, std::size_t i, std::
     for (const auto& node : passed.own)
       messages.push_back(
           {to, passed.travelling.emplace_back(node.arrays[0], HostView::Use::read).bytes(), {}});
-    for (const auto& node : subtrees(lanes_of(round, from))) {
+    const auto parts = parts_of(team, round, from);
+    for (const auto& node : subtrees({parts.first * team.lanes_each, parts.lanes * team.lanes_each})) {
       auto& array = passed.others.emplace_back(LaneSum{node.first, node.lanes, {make_array(sizes)}, {}});
       messages.push_back(
           {from, {}, passed.travelling.emplace_back(array.arrays[0], HostView::Use::write).bytes()});
@@ -205,7 +211,7 @@ namespace {
 class ShardedReducer final : public GradientReducer {
  public:
   explicit ShardedReducer(ShardedParameters& store)
-      : GradientReducer(store.workers(), store.parameters(), store.shards(), {store.shard_ranks()}, &store),
+      : GradientReducer(store.workers(), store.parameters(), store.shards(), store.shard_ranks(), &store),
         store_(store) {}
 
   bool owns(std::int64_t lane, std::int64_t) const override {

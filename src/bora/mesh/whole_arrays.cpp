@@ -29,7 +29,7 @@ int workers_of_mapping() {
 // Workers among whom the parameters of this thread are kept in shards.
 int workers_of_store() {
   const auto* store = dynamic_cast<const ShardedParameters*>(core::parameter_store());
-  return store == nullptr ? 1 : store->shard_count();
+  return store == nullptr ? 1 : store->workers()->size();
 }
 
 }  // namespace
@@ -45,12 +45,12 @@ WholeArrays::WholeArrays(std::shared_ptr<Communicator> lanes, ShardedParameters*
 }
 
 int WholeArrays::owners() const {
-  if (store_ != nullptr) return store_->shard_count();
+  if (store_ != nullptr) return store_->group_count();
   return lanes_ == nullptr ? 1 : lanes_->size();
 }
 
 int WholeArrays::own() const {
-  if (store_ != nullptr) return store_->shard_index();
+  if (store_ != nullptr) return store_->group();
   return lanes_ == nullptr ? 0 : lanes_->rank();
 }
 
@@ -86,9 +86,20 @@ void WholeArrays::transform(std::span<const std::size_t> which, const ShardOf& s
   }
 }
 
+// On every rank of a group: its own experts, or all.
+core::Array WholeArrays::of_group(std::size_t i, const core::Array& shard, int owner) const {
+  const int times = store_->of_experts(slots_[i]) ? 1 : store_->experts();
+  core::Array out;
+  for (int e = 0; e < times; ++e) {
+    auto there = store_->assemble(slots_[i], shard, store_->rank_of(owner, e));
+    if (!there.empty()) out = std::move(there);
+  }
+  return out;
+}
+
 // On the owner; empty on the others.
 core::Array WholeArrays::gather(std::size_t i, const core::Array& shard, int owner) const {
-  auto of_lane = store_ != nullptr ? store_->assemble(slots_[i], shard, store_->rank_of(owner)) : shard;
+  auto of_lane = store_ != nullptr ? of_group(i, shard, owner) : shard;
   if (own() != owner) return {};
   if (core::mapping() == nullptr || parameters_.empty()) return of_lane;
   const auto& p = parameters_[i];
@@ -128,7 +139,7 @@ core::Array WholeArrays::of_lane(std::size_t i, const core::Array& whole) const 
 
 // This worker's shard of what the owner has for the workers at its place in a lane.
 core::Array WholeArrays::spread(std::size_t i, const core::Array& of_lane, int owner) const {
-  if (store_ != nullptr) return store_->spread(slots_[i], of_lane, store_->rank_of(owner));
+  if (store_ != nullptr) return store_->spread(slots_[i], of_lane, store_->rank_of(owner, 0));
   if (lanes_ == nullptr || lanes_->size() == 1) return of_lane;
   auto out = own() == owner ? of_lane : make_array(parameters_[i].array->sizes());
   using core::HostView;

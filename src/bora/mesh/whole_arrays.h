@@ -42,6 +42,7 @@ class WholeArrays {
                  const Receive& receive) const;
 
  private:
+  core::Array of_group(std::size_t i, const core::Array& shard, int owner) const;
   core::Array gather(std::size_t i, const core::Array& shard, int owner) const;
   core::Array compute(std::size_t i, const core::Array& whole, const Compute& f) const;
   core::Array of_lane(std::size_t i, const core::Array& whole) const;

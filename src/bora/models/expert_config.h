@@ -25,6 +25,12 @@ struct ExpertConfig : DecoderConfig {
             .z_loss = rzl_coef,
             .auxiliary = output_router_logits ? std::optional(router_aux_loss_coef) : std::nullopt};
   }
+  /// decoder_shape() with so many layers of experts.
+  nn::ModelShape expert_shape(std::string_view type, std::int64_t vocab, std::int64_t layers) const {
+    auto out = decoder_shape(type, vocab, tie_word_embeddings);
+    out.expert_visits = layers * num_experts_per_tok;
+    return out;
+  }
   /// Parameters of a layer's experts and their router, each expert of width `mlp`.
   template <class N>
   N count_experts(std::int64_t mlp) const {

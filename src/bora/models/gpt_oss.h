@@ -49,7 +49,7 @@ struct Config : models::ExpertConfig {
     return json;
   }
   nn::ModelShape shape(std::int64_t vocab) const {
-    auto out = decoder_shape("gpt_oss", vocab, tie_word_embeddings);
+    auto out = expert_shape("gpt_oss", vocab, num_layers);
     out.mlp *= num_experts_per_tok;  // what a token passes
     return out;
   }

@@ -40,7 +40,7 @@ struct Config : models::ExpertConfig {
     return experts_to_hf(*this, "MixtralForCausalLM", "num_local_experts", vocab);
   }
   nn::ModelShape shape(std::int64_t vocab) const {
-    auto out = decoder_shape("mixtral", vocab, tie_word_embeddings);
+    auto out = expert_shape("mixtral", vocab, num_layers);
     out.mlp *= num_experts_per_tok;  // what a token passes
     return out;
   }

@@ -42,7 +42,7 @@ struct Config : models::ExpertConfig {
     return experts_to_hf(*this, "OlmoeForCausalLM", "num_experts", vocab);
   }
   nn::ModelShape shape(std::int64_t vocab) const {
-    auto out = decoder_shape("olmoe", vocab, tie_word_embeddings);
+    auto out = expert_shape("olmoe", vocab, num_layers);
     out.mlp *= num_experts_per_tok;  // what a token passes
     return out;
   }

@@ -64,7 +64,7 @@ struct Config : models::ExpertConfig {
     return experts_to_hf(*this, "Qwen3MoeForCausalLM", "num_experts", vocab);
   }
   nn::ModelShape shape(std::int64_t vocab) const {
-    auto out = decoder_shape("qwen3_moe", vocab, tie_word_embeddings);
+    auto out = expert_shape("qwen3_moe", vocab, sparse_layers());
     const auto experts = num_experts_per_tok * moe_intermediate_size;
     // what a token passes, on average
     out.mlp = (sparse_layers() * experts + (num_layers - sparse_layers()) * intermediate_dim) / num_layers;

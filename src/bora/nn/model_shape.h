@@ -18,6 +18,7 @@ struct ModelShape {
   /// Of a model of speech, whose layers are those of its decoder: the features that it hears, exactly so many
   /// mel bins and frames. 0: it reads text alone.
   std::int64_t mel_bins = 0, frames = 0;
+  std::int64_t expert_visits = 0;  ///< that a position makes in all layers together, of a mixture of experts
   /// Values that a training pass keeps for each position beside those of its layers, about.
   double values_outside_layers = 0;
 

@@ -131,6 +131,7 @@ void show_workers(const ShardingPlan& plan, track::Console& console) {
   console.fact("", fmt::format("a worker receives {} a step: parameters {} · gradients {}",
                                human_bytes(plan.gathered_bytes + plan.gradient_bytes),
                                human_bytes(plan.gathered_bytes), human_bytes(plan.gradient_bytes)));
+  if (m.expert > 1) console.fact("", fmt::format("over expert about {}", human_bytes(plan.expert_bytes)));
   if (m.workers_per_lane() > 1) {
     console.fact("", fmt::format("over model {} · over context {}", human_bytes(plan.model_bytes),
                                  human_bytes(plan.context_bytes)));

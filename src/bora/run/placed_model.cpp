@@ -29,8 +29,10 @@ PlacedModel::PlacedModel(const LoadedConfig& loaded, std::shared_ptr<mesh::Commu
   const auto plan = train::resolve_mesh(trainer.mesh, trainer.fsdp_axis, world->size(), vocab);
   mesh_ = std::make_unique<mesh::Mesh>(std::move(world), plan.shape, plan.rules);
   mapping_scope_.emplace(mesh_->mapping());
-  if (plan.shape.data > 1 && !plan.fsdp_axes.empty()) {
-    sharded_ = std::make_unique<mesh::ShardedParameters>(mesh_->lanes(), plan.fsdp_axes, plan.shape.replica);
+  const auto& shape = plan.shape;
+  if (shape.expert > 1 || (shape.data > 1 && !plan.fsdp_axes.empty())) {
+    sharded_ = std::make_unique<mesh::ShardedParameters>(mesh_->lanes(), plan.fsdp_axes, shape.replica,
+                                                         shape.expert);
     store_scope_.emplace(*sharded_);
   }
   make(loaded, vocab);
@@ -81,11 +83,17 @@ std::vector<core::Parameter> PlacedModel::parameters() {
   return sharded_ ? sharded_->shards() : model_parameters_;
 }
 
-std::vector<core::Parameter> PlacedModel::replicas() {
+std::vector<core::Parameter> PlacedModel::replicas() { return replicas_of(false); }
+std::vector<core::Parameter> PlacedModel::replicas_of_experts() { return replicas_of(true); }
+
+std::vector<core::Parameter> PlacedModel::replicas_of(bool experts) {
   std::vector<core::Parameter> out;
   const auto all = parameters();
-  for (std::size_t i = 0; i < all.size(); ++i)
-    if (sharded_ == nullptr || sharded_->cut(i).replicated()) out.push_back(all[i]);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const bool of_experts = sharded_ != nullptr && sharded_->of_experts(i);
+    if (of_experts == experts && (sharded_ == nullptr || sharded_->cut(i).replicated()))
+      out.push_back(all[i]);
+  }
   return out;
 }
 
@@ -103,7 +111,7 @@ void PlacedModel::mark_blocks(std::vector<checkpoint::CheckpointArray>& arrays) 
     const auto i = *a.parameter;
     if (sharded_) {
       a.cut = sharded_->cut(i);
-      a.worker = sharded_->shard_index();
+      a.worker = sharded_->shard_index(i);
     }
     const auto& parameter = *model_parameters_[i].array;
     const auto cuts = core::cuts_of(parameter);
@@ -117,10 +125,14 @@ void PlacedModel::mark_blocks(std::vector<checkpoint::CheckpointArray>& arrays) 
   }
 }
 
-// On the workers of one group of those that share a lane; empty on the others.
-core::Array PlacedModel::whole_array(std::size_t i, const core::Array& block, int group) const {
-  const auto of_lane = sharded_ ? sharded_->assemble(i, block, group) : block;
-  if (mesh_->lanes()->rank() != group) return {};
+// On the workers that share a lane with one, of which the experts' others may be; empty on the rest.
+core::Array PlacedModel::whole_array(std::size_t i, const core::Array& block, int lane) const {
+  core::Array of_lane;
+  if (sharded_)
+    of_lane = sharded_->assemble(i, block, lane);
+  else if (mesh_->lanes()->rank() == lane)
+    of_lane = block;
+  if (of_lane.empty()) return {};
   const auto& p = model_parameters_[i];
   return core::whole({core::like(*p.array, of_lane), p.axes});
 }

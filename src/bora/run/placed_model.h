@@ -43,8 +43,10 @@ class PlacedModel {
   /// This worker's shards of all parameters: what checkpoints hold, and what optimizers work on of those that
   /// are trained.
   std::vector<core::Parameter> parameters();
-  /// Those that all workers of different lanes hold alike, and those that all workers do.
+  /// Those that all workers of different lanes hold alike; those that all of them with the same experts do; and
+  /// those that all workers do.
   std::vector<core::Parameter> replicas();
+  std::vector<core::Parameter> replicas_of_experts();
   std::vector<core::Parameter> replicas_everywhere();
 
   /// Says of arrays to be restored which shards they are.
@@ -63,7 +65,8 @@ class PlacedModel {
  private:
   void make(const LoadedConfig& loaded, std::int64_t vocab);
   void load_hugging_face(const std::string& from);
-  core::Array whole_array(std::size_t i, const core::Array& block, int group) const;
+  core::Array whole_array(std::size_t i, const core::Array& block, int lane) const;
+  std::vector<core::Parameter> replicas_of(bool experts);
 
   std::unique_ptr<mesh::Mesh> mesh_;
   std::optional<core::MappingScope> mapping_scope_;

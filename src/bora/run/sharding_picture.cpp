@@ -56,7 +56,7 @@ std::string blocks(int n) {
 std::string bar(const PlannedParameter& p) {
   if (p.whole()) return "whole on every worker";
   std::string out;
-  for (const auto& cut : p.lane_cuts)
+  for (const auto& cut : p.mesh_cuts)
     out += fmt::format("{}{} {} {} each over {}", out.empty() ? "" : " · ", p.names[cut.dim],
                        blocks(cut.blocks), p.sizes[cut.dim] / cut.blocks, cut.mesh_axis);
   if (p.cut.replicated()) return out;
@@ -67,10 +67,11 @@ std::string bar(const PlannedParameter& p) {
   return out + (least == most ? fmt::format(" {} each", least) : fmt::format(" {} or {} each", least, most));
 }
 
-// Where among the workers of a lane the first one that has a block stands.
-int place_of(const PlannedParameter& p, int block, const mesh::MeshShape& mesh) {
-  const bool experts_alone = p.lane_cuts.size() == 1 && p.lane_cuts[0].mesh_axis == "expert";
-  return experts_alone ? block * mesh.model : block;
+// The first worker that has a block: of a shard over data, one over expert and model.
+int holder_of(const PlannedParameter& p, int shard, int block, const mesh::MeshShape& mesh) {
+  const int of_model = p.mesh_blocks() / p.experts();
+  const int group = p.experts() > 1 ? shard * mesh.expert + block / of_model : shard;
+  return group * mesh.workers_per_lane() + block % of_model;
 }
 
 std::string color_of(int worker, int workers) {
@@ -130,24 +131,23 @@ std::string draw_svg(const ShardingPlan& plan) {
     const double width =
         std::max(3.0, kWidth * static_cast<double>(p.elements()) / static_cast<double>(largest));
     out += fmt::format("<text x=\"10\" y=\"{}\">{}</text>\n", y + 13, escaped(row.label));
-    const int together = plan.mesh.workers_per_lane(), columns = p.cut.replicated() ? 1 : p.cut.workers();
-    const int lane_blocks = p.lane_blocks();
+    const int columns = p.cut.replicated() ? 1 : p.cut.workers();
+    const int mesh_blocks = p.mesh_blocks();
     std::int64_t before = 0, all = p.cut.replicated() ? 1 : p.cut.elements();
     for (int w = 0; w < columns; ++w) {
       const std::int64_t own = p.cut.replicated() ? 1 : p.cut.elements(w);
       const double from = width * static_cast<double>(before) / static_cast<double>(all);
       const double share = width * static_cast<double>(own) / static_cast<double>(all);
       before += own;
-      for (int m = 0; m < lane_blocks; ++m) {  // one above the other
-        out +=
-            fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"{}\"/>\n",
-                        kLeft + from, y + 16.0 * m / lane_blocks, share, 16.0 / lane_blocks,
-                        p.whole() ? std::string("#bbb")
-                                  : color_of(w * together + place_of(p, m, plan.mesh), plan.workers));
+      for (int m = 0; m < mesh_blocks; ++m) {  // one above the other
+        out += fmt::format(
+            "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"{}\"/>\n",
+            kLeft + from, y + 16.0 * m / mesh_blocks, share, 16.0 / mesh_blocks,
+            p.whole() ? std::string("#bbb") : color_of(holder_of(p, w, m, plan.mesh), plan.workers));
       }
     }
     std::vector<std::string> along;
-    for (const auto& cut : p.lane_cuts) along.push_back(fmt::format("along {}", p.names[cut.dim]));
+    for (const auto& cut : p.mesh_cuts) along.push_back(fmt::format("along {}", p.names[cut.dim]));
     if (!p.cut.replicated())
       along.push_back(fmt::format("along {}", p.names[static_cast<std::size_t>(p.cut.dim())]));
     const auto how = p.whole() ? " whole" : " cut " + join(along, " and ");

@@ -15,11 +15,11 @@ ShardingPlan with_experts() {
   ShardingPlan plan{.workers = 8, .mesh = {.data = 2, .expert = 2, .model = 2}};
   const std::vector<std::int64_t> block = {2, 32, 8};
   plan.parameters = {
-      {.path = "router", .names = {"expert", "embed"}, .sizes = {4, 8}, .lane_cuts = {{"expert", 0, 2}}},
+      {.path = "router", .names = {"expert", "embed"}, .sizes = {4, 8}, .mesh_cuts = {{"expert", 0, 2}}},
       {.path = "experts",
        .names = {"expert", "mlp", "embed"},
        .sizes = {4, 64, 8},
-       .lane_cuts = {{"expert", 0, 2}, {"model", 1, 2}},
+       .mesh_cuts = {{"expert", 0, 2}, {"model", 1, 2}},
        .cut = mesh::AxisCut(block, 2, 2)},
       {.path = "norm", .names = {"embed"}, .sizes = {8}}};
   return plan;
@@ -27,7 +27,7 @@ ShardingPlan with_experts() {
 
 TEST(ShardingPicture, BlocksOfExperts) {
   const auto plan = with_experts();
-  EXPECT_EQ(plan.parameters[1].lane_blocks(), 4);
+  EXPECT_EQ(plan.parameters[1].mesh_blocks(), 4);
   EXPECT_EQ(plan.parameters[1].elements_of(1), 4 * 64 * 8 / 8);
   EXPECT_EQ(draw_text(plan),
             "router   [expert=4, embed=8]          expert ▏0▏1▕ 2 each over expert\n"
@@ -39,7 +39,7 @@ TEST(ShardingPicture, BlocksOfExperts) {
 TEST(ShardingPicture, ColoursAreThoseOfTheWorkersThatHoldABlock) {
   const auto svg = draw_svg(with_experts());
   EXPECT_THAT(svg, HasSubstr("cut along expert and along mlp and along embed"));
-  // Expert 1 begins at the third worker of a lane.
+  // The second half of the experts begins at the third worker.
   const auto router = svg.find(">router<"), experts = svg.find(">experts<");
   const auto row = svg.substr(router, experts - router);
   EXPECT_THAT(row, HasSubstr("hsl(0,"));

@@ -31,8 +31,8 @@ void cut_over(std::string_view mesh_axis, int n, PlannedParameter& p,
   for (const auto& rule : rules) {
     const auto at = std::find(p.names.begin(), p.names.end(), rule.axis);
     if (n == 1 || rule.mesh_axis != mesh_axis || at == p.names.end()) continue;
-    p.lane_cuts.push_back({std::string(mesh_axis), static_cast<std::size_t>(at - p.names.begin()), n});
-    const auto size = p.sizes[p.lane_cuts.back().dim];
+    p.mesh_cuts.push_back({std::string(mesh_axis), static_cast<std::size_t>(at - p.names.begin()), n});
+    const auto size = p.sizes[p.mesh_cuts.back().dim];
     if (size % n == 0) return;
     problems.push_back(
         fmt::format("{}: axis {} of size {} cannot be cut into {} equal shards for the mesh axis {}", p.path,
@@ -53,8 +53,9 @@ std::vector<PlannedParameter> planned_parameters(nn::LanguageModel& model, const
     cut_over("expert", shape.expert, planned, rules, problems);
     cut_over("model", shape.model, planned, rules, problems);
     auto block = planned.sizes;
-    for (const auto& cut : planned.lane_cuts) block[cut.dim] /= cut.blocks;
-    planned.cut = mesh::AxisCut::along(options.mesh.fsdp_axes, planned.names, block, shape.data);
+    for (const auto& cut : planned.mesh_cuts) block[cut.dim] /= cut.blocks;
+    const int team = shape.data * shape.expert / planned.experts();
+    planned.cut = mesh::AxisCut::along(options.mesh.fsdp_axes, planned.names, block, team);
     planned.in_layers = !layer_of(p.path).empty();
     out.push_back(std::move(planned));
   }
@@ -107,6 +108,9 @@ void count_activations(ShardingPlan& plan, const models::ModelConfig& config, co
   double gradients = 0;
   for (const auto& p : plan.parameters)
     if (p.trainable) gradients += kFloat * static_cast<double>(p.elements_of(0));
+  const double expert = static_cast<double>(mesh.expert - 1) / mesh.expert;
+  // there and back, forward and backward
+  plan.expert_bytes = rounds * hidden * static_cast<double>(shape.expert_visits) * 4 * expert;
   plan.model_bytes = rounds * hidden * (4 * layers + 2) * 2 * model;
   plan.context_bytes = rounds * keys * 2 * layers * 2 * context + 2 * context * gradients;
 }
@@ -117,14 +121,18 @@ std::int64_t PlannedParameter::elements() const {
   return std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
 }
 
-int PlannedParameter::lane_blocks() const {
+int PlannedParameter::mesh_blocks() const {
   int n = 1;
-  for (const auto& c : lane_cuts) n *= c.blocks;
+  for (const auto& c : mesh_cuts) n *= c.blocks;
   return n;
 }
 
+int PlannedParameter::experts() const {
+  return !mesh_cuts.empty() && mesh_cuts.front().mesh_axis == "expert" ? mesh_cuts.front().blocks : 1;
+}
+
 std::int64_t PlannedParameter::elements_of(int lane_group) const {
-  return cut.replicated() ? elements() / lane_blocks() : cut.elements(lane_group % cut.workers());
+  return cut.replicated() ? elements() / mesh_blocks() : cut.elements(lane_group / experts() % cut.workers());
 }
 
 ShardingPlan plan_sharding(const LmConfig& run, const PlanOptions& options) {
@@ -143,8 +151,8 @@ ShardingPlan plan_sharding(const LmConfig& run, const PlanOptions& options) {
       {.vocab = options.vocab, .batch = options.batch, .lanes = options.lanes, .compute = options.compute});
   const std::int64_t most_lanes = (options.lanes + groups - 1) / groups;
   const auto rounds = static_cast<double>(most_lanes);
-  const bool any_cut = std::any_of(plan.parameters.begin(), plan.parameters.end(),
-                                   [](const auto& p) { return !p.cut.replicated(); });
+  const bool any_cut = shape.expert > 1 || std::any_of(plan.parameters.begin(), plan.parameters.end(),
+                                                       [](const auto& p) { return !p.cut.replicated(); });
   for (int w = 0; w < groups; ++w) {
     auto share = share_of(plan, w);
     // Sums of the lanes so far: subtrees of the tree, at most one of each size.
@@ -157,18 +165,19 @@ ShardingPlan plan_sharding(const LmConfig& run, const PlanOptions& options) {
     plan.shares.push_back(share);
   }
   const double others = static_cast<double>(groups - 1) / groups;
-  const double holders = static_cast<double>(shape.data - 1) / shape.data;
-  double from_replicas = 0;  // sums of lanes, of each block
-  for (int r = 1; r < shape.replica; ++r)
-    from_replicas += static_cast<double>(mesh::subtrees({std::int64_t{r} * shape.data, shape.data}).size());
   for (const auto& p : plan.parameters) {
-    const std::int64_t elements = p.elements() / p.lane_blocks();
+    const int team =
+        shape.data * shape.expert / p.experts();  // workers of a replica that may have shards of it
+    const std::int64_t elements = p.elements() / p.mesh_blocks();
     const double bytes = kFloat * static_cast<double>(elements);
-    if (!p.cut.replicated()) plan.gathered_bytes += holders * bytes * (p.in_layers ? 2 * rounds : 1);
+    if (!p.cut.replicated())
+      plan.gathered_bytes += bytes * (team - 1) / team * (p.in_layers ? 2 * rounds : 1);
     if (!p.trainable) continue;
+    double from_replicas = 0;  // sums of lanes, of each block
+    for (int r = 1; r < shape.replica; ++r)
+      from_replicas += static_cast<double>(mesh::subtrees({std::int64_t{r} * team, team}).size());
     if (any_cut)
-      plan.gradient_bytes +=
-          bytes * rounds * (shape.data - 1 + from_replicas) / (p.cut.replicated() ? 1 : shape.data);
+      plan.gradient_bytes += bytes * rounds * (team - 1 + from_replicas) / (p.cut.replicated() ? 1 : team);
     else
       plan.gradient_bytes += 2 * others * bytes;
   }

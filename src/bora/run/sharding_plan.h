@@ -13,8 +13,8 @@
 
 namespace bora::run {
 
-/// A dimension in equal shards over an axis of the mesh inside a lane.
-struct LaneCut {
+/// A dimension in equal shards over the mesh axis expert or model.
+struct MeshCut {
   std::string mesh_axis;  ///< "expert" or "model"
   std::size_t dim = 0;
   int blocks = 1;
@@ -24,13 +24,15 @@ struct PlannedParameter {
   std::string path;
   std::vector<std::string_view> names;
   std::vector<std::int64_t> sizes;
-  std::vector<LaneCut> lane_cuts;  ///< expert before model, as ranks count
-  mesh::AxisCut cut;               ///< of a lane's shard, over data; whole where no axis of it is cut
+  std::vector<MeshCut> mesh_cuts;  ///< expert before model, as ranks count
+  /// Of such a shard, over data, and over expert where that is none of mesh_cuts; whole where no axis is cut.
+  mesh::AxisCut cut;
   bool trainable = true;
   bool in_layers = false;  ///< gathered layer by layer; others stay for a step
   std::int64_t elements() const;
-  int lane_blocks() const;  ///< of all lane_cuts together
-  bool whole() const { return lane_cuts.empty() && cut.replicated(); }
+  int mesh_blocks() const;  ///< of all mesh_cuts together
+  int experts() const;      ///< blocks over the mesh axis expert
+  bool whole() const { return mesh_cuts.empty() && cut.replicated(); }
   std::int64_t elements_of(int lane_group) const;  ///< that a worker holds
 };
 
@@ -49,8 +51,9 @@ struct ShardingPlan {
   std::vector<PlannedParameter> parameters;
   std::vector<WorkerShare> shares;  ///< by lane group: those that share a lane hold equal shares
   /// Bytes that one worker receives in a step.
-  double gathered_bytes = 0, gradient_bytes = 0;  ///< over data
+  double gathered_bytes = 0, gradient_bytes = 0;  ///< over data and expert
   double model_bytes = 0, context_bytes = 0;      ///< over these axes: activations, and gradients' sums
+  double expert_bytes = 0;  ///< tokens on their way to experts and back, if all have as many
 };
 
 struct PlanOptions {

@@ -3,6 +3,7 @@
 #include "bora/train/mesh_config.h"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 #include <utility>
 
@@ -64,7 +65,7 @@ void add_rule(std::vector<core::AxisRule>& rules, std::string axis, std::string 
   rules.push_back({std::move(axis), std::move(mesh_axis)});
 }
 
-bool inside_a_lane(std::string_view mesh_axis) {
+bool is_of_the_mapping(std::string_view mesh_axis) {
   return mesh_axis == "model" || mesh_axis == "context" || mesh_axis == "expert";
 }
 
@@ -102,8 +103,8 @@ mesh::MeshShape shape_asked(const MeshConfig& config) {
   };
   mesh::MeshShape shape{.replica = size("replica", config.replica_ici_axis_size),
                         .data = size("data", -1),
-                        .context = size("context", config.context_axis_size),
                         .expert = size("expert", 1),
+                        .context = size("context", config.context_axis_size),
                         .model = static_cast<int>(config.model_size())};
   const auto* dcn = find(slow, "replica_dcn");
   shape.replica *=
@@ -113,7 +114,7 @@ mesh::MeshShape shape_asked(const MeshConfig& config) {
 
 mesh::MeshShape shape_of(const MeshConfig& config, int workers) {
   auto shape = shape_asked(config);
-  const int rest = shape.replica * shape.workers_per_lane();
+  const int rest = shape.replica * shape.expert * shape.workers_per_lane();
   if (shape.data == -1 && workers % rest == 0) shape.data = workers / rest;
   if (shape.data == -1 || shape.workers() != workers) {
     const bool free = std::exchange(shape.data, std::max(shape.data, 1)) == -1;
@@ -124,6 +125,12 @@ mesh::MeshShape shape_of(const MeshConfig& config, int workers) {
          workers == 1 ? "was" : "were", free ? "a multiple of " : "", shape.workers(),
          shape.expert > 1 ? ", trainer.mesh.axes.expert" : "");
   }
+  if ((shape.expert & (shape.expert - 1)) != 0) {
+    fail(ErrorKind::Config,
+         "mesh: expert is {}, but must be a power of two: the lanes of its workers are added in pairs\nhint: "
+         "trainer.mesh.axes.expert of {}",
+         shape.expert, std::bit_floor(static_cast<unsigned>(shape.expert)));
+  }
   return shape;
 }
 
@@ -131,7 +138,7 @@ mesh::MeshShape shape_of(const MeshConfig& config, int workers) {
 
 void MeshBlock::bind(Binder& b) {
   b.field("axes", axes, or_else(-1, kSize),
-          "sizes of data (-1: what is left), replica, model, context and expert");
+          "sizes of data (-1: what is left), replica, model, context and expert (a power of two)");
   b.field("dcn_axes", dcn_axes, or_else(-1, kSize),
           "replica_dcn: replicas on slower links; they count as replicas");
   b.field("tensor_parallel_axes", tensor_parallel_axes, "axes cut over model");
@@ -187,10 +194,10 @@ MeshPlan resolve_mesh(const MeshConfig& config, const std::optional<std::vector<
   const auto at_rest = [&](const std::string& axis, const std::string& mesh_axis) {
     if (mesh_axis == "data" && std::count(plan.fsdp_axes.begin(), plan.fsdp_axes.end(), axis) == 0)
       plan.fsdp_axes.push_back(axis);
-    if (inside_a_lane(mesh_axis)) add_rule(plan.rules.parameters, axis, mesh_axis);
+    if (is_of_the_mapping(mesh_axis)) add_rule(plan.rules.parameters, axis, mesh_axis);
   };
   const auto computed = [&](const std::string& axis, const std::string& mesh_axis) {
-    if (inside_a_lane(mesh_axis)) add_rule(plan.rules.compute, axis, mesh_axis);
+    if (is_of_the_mapping(mesh_axis)) add_rule(plan.rules.compute, axis, mesh_axis);
   };
   for (const auto* map : {&config.axis_resources, &config.mesh.compute_mapping, &config.mesh.shared_mapping})
     for (const auto& [axis, mesh_axis] : *map) computed(axis, mesh_axis);

@@ -13,6 +13,12 @@ std::unique_ptr<mesh::GradientReducer> make_reducer(std::string_view reduction,
                                                     const std::vector<core::Parameter>& parameters,
                                                     mesh::ShardedParameters* sharded) {
   const bool fast = reduction == "fast";
+  if (sharded != nullptr && sharded->experts() > 1 && fast) {
+    fail(ErrorKind::Config,
+         "trainer.reduction: fast adds up whole gradients, but the experts lie on {} workers\n"
+         "hint: trainer.reduction: fixed",
+         sharded->experts());
+  }
   if (sharded != nullptr && fast) {
     fail(ErrorKind::Config,
          "trainer.reduction: fast adds up whole gradients, but parameters are sharded over {} workers\n"

@@ -2,7 +2,9 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/core/autograd/slots.h"
 
+#include <ATen/core/IListRef.h>
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/cat_ops.h>
 #include <ATen/ops/empty_ops.h>
 #include <torch/csrc/autograd/custom_function.h>
 
@@ -126,14 +128,96 @@ struct Exchange : torch::autograd::Function<Exchange> {
   }
 };
 
+void refuse_twice() {
+  if (!records_twice()) return;
+  fail(ErrorKind::Unsupported,
+       "hessian_vector_product: experts lie on several ranks, and what these exchange has a first "
+       "derivative only\nhint: compute the product on one rank, outside of the mesh");
+}
+
 Tensor exchange(const Tensor& x, const SlotRuns& runs, bool to_all) {
-  if (records_twice()) {
-    fail(ErrorKind::Unsupported,
-         "hessian_vector_product: experts lie on several ranks, and what these exchange has a first "
-         "derivative only\nhint: compute the product on one rank, outside of the mesh");
-  }
+  refuse_twice();
   return Exchange::apply(x, c10::make_intrusive<Runs>(runs), to_all);
 }
+
+std::span<std::byte> bytes_of(const Tensor& x) {
+  return {static_cast<std::byte*>(x.mutable_data_ptr()),
+          static_cast<std::size_t>(x.numel()) * x.element_size()};
+}
+
+Tensor rows_like(const Tensor& x, std::int64_t rows) {
+  auto sizes = x.sizes().vec();
+  sizes[0] = rows;
+  return at::_ops::empty_memory_format::call(c10::fromIntArrayRefSlow(sizes), x.scalar_type(), {}, {}, {},
+                                             {});
+}
+
+// Sends out[w] to each worker w, through host memory, and gives what came from each: `rows` of them.
+variable_list carried(const variable_list& out, const std::vector<std::int64_t>& rows, Collectives& workers) {
+  const int n = workers.size(), me = workers.rank();
+  variable_list mine, came;
+  for (int w = 0; w < n; ++w) {
+    const auto at = static_cast<std::size_t>(w);
+    mine.push_back(out[at].contiguous().to(at::kCPU));
+    came.push_back(w == me ? mine.back().clone() : rows_like(mine.front(), rows[at]));
+  }
+  std::vector<Collectives::Pass> passes;
+  for (int places = 1; places < n; ++places) {
+    passes.push_back({places, bytes_of(mine[static_cast<std::size_t>((me + places) % n)]),
+                      bytes_of(came[static_cast<std::size_t>((me + n - places) % n)])});
+  }
+  workers.start_passes(passes);
+  workers.finish_passes();
+  for (auto& part : came) part = part.to(out.front().device());
+  return came;
+}
+
+variable_list runs_of(const Tensor& x, const std::vector<std::int64_t>& rows) {
+  variable_list out;
+  std::int64_t first = 0;
+  for (const auto n : rows) {
+    out.push_back(x.narrow(0, first, n));
+    first += n;
+  }
+  return out;
+}
+
+Tensor sent(const variable_list& parts, const SlotPost& post) {
+  return at::_ops::cat::call(at::ITensorListRef(carried(parts, post.sends, *post.workers)), 0);
+}
+
+struct Posted : torch::CustomClassHolder {
+  explicit Posted(SlotPost p) : post(std::move(p)) {}
+  SlotPost post;
+};
+
+struct Post : torch::autograd::Function<Post> {
+  static variable_list forward(AutogradContext* ctx, const Tensor& x,
+                               const c10::intrusive_ptr<Posted>& posted) {
+    ctx->set_materialize_grads(true);
+    ctx->saved_data["post"] = c10::IValue::make_capsule(posted);
+    return carried(runs_of(x, posted->post.sends), posted->post.receives, *posted->post.workers);
+  }
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    const auto posted = c10::static_intrusive_pointer_cast<Posted>(ctx->saved_data["post"].toCapsule());
+    return {sent(grads, posted->post), Tensor()};
+  }
+};
+
+struct PostBack : torch::autograd::Function<PostBack> {
+  static Tensor forward(AutogradContext* ctx, at::TensorList parts,
+                        const c10::intrusive_ptr<Posted>& posted) {
+    ctx->saved_data["post"] = c10::IValue::make_capsule(posted);
+    return sent(parts.vec(), posted->post);
+  }
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    const auto posted = c10::static_intrusive_pointer_cast<Posted>(ctx->saved_data["post"].toCapsule());
+    const auto& post = posted->post;
+    auto out = carried(runs_of(grads[0], post.sends), post.receives, *post.workers);
+    out.emplace_back();
+    return out;
+  }
+};
 
 }  // namespace
 
@@ -147,5 +231,14 @@ Tensor combine(const Tensor& y, const Tensor& weights, const Tensor& place) {
 
 Tensor own_run(const Tensor& x, const SlotRuns& runs) { return exchange(x, runs, false); }
 Tensor all_runs(const Tensor& x, const SlotRuns& runs) { return exchange(x, runs, true); }
+
+std::vector<Tensor> post(const Tensor& x, const SlotPost& post) {
+  refuse_twice();
+  return Post::apply(x, c10::make_intrusive<Posted>(post));
+}
+
+Tensor post_back(const std::vector<Tensor>& parts, const SlotPost& post) {
+  return PostBack::apply(at::TensorList(parts), c10::make_intrusive<Posted>(post));
+}
 
 }  // namespace bora::core::autograd

@@ -26,4 +26,15 @@ at::Tensor own_run(const at::Tensor& x, const SlotRuns& runs);
 /// And the other way round.
 at::Tensor all_runs(const at::Tensor& x, const SlotRuns& runs);
 
+/// Rows that each worker sends to each, and gets from each, by worker.
+struct SlotPost {
+  std::vector<std::int64_t> sends, receives;
+  Collectives* workers;
+};
+/// x [rows, ...]: runs for each worker, in their order -> what came from each worker. Back: gradients go the
+/// other way (all-to-all).
+std::vector<at::Tensor> post(const at::Tensor& x, const SlotPost& post);
+/// The other way: what each worker is to have back -> the runs that the others gave back, one after another.
+at::Tensor post_back(const std::vector<at::Tensor>& parts, const SlotPost& post);
+
 }  // namespace bora::core::autograd

@@ -8,6 +8,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "bora/base/error.h"
+#include "bora/core/autograd/cast.h"
 #include "bora/core/autograd/recording_scope.h"
 #include "bora/core/torch/node.h"
 
@@ -101,22 +102,30 @@ struct Conversion : torch::autograd::Function<Conversion> {
 };
 
 struct Fan : torch::autograd::Function<Fan> {
-  static variable_list forward(AutogradContext* ctx, const Tensor& x, std::int64_t lanes) {
+  static variable_list forward(AutogradContext* ctx, const Tensor& x, std::int64_t lanes,
+                               at::ScalarType type) {
     ctx->set_materialize_grads(true);
+    ctx->saved_data["type"] = static_cast<std::int64_t>(x.scalar_type());
+    const Tensor y = cast(x, type);
     variable_list out;
-    for (std::int64_t i = 0; i < lanes; ++i) out.push_back(x.view(x.sizes()));
+    for (std::int64_t i = 0; i < lanes; ++i) out.push_back(y.is_same(x) ? x.view(x.sizes()) : y.detach());
     return out;
   }
-  static variable_list backward(AutogradContext*, const variable_list& grads) {
-    return {sum_of_lanes(grads), Tensor()};
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    variable_list wide;
+    for (const auto& g : grads)
+      wide.push_back(cast(g, static_cast<at::ScalarType>(ctx->saved_data["type"].toInt())));
+    return {sum_of_lanes(std::move(wide)), Tensor(), Tensor()};
   }
 };
 
 }  // namespace
 
-std::vector<Tensor> fan(const Tensor& x, int lanes) {
-  if (x.requires_grad() && at::GradMode::is_enabled()) return Fan::apply(x, static_cast<std::int64_t>(lanes));
-  return std::vector<Tensor>(static_cast<std::size_t>(lanes), x);
+std::vector<Tensor> fan(const Tensor& x, int lanes, std::optional<at::ScalarType> type) {
+  const auto as = type.value_or(x.scalar_type());
+  if (x.requires_grad() && at::GradMode::is_enabled())
+    return Fan::apply(x, static_cast<std::int64_t>(lanes), as);
+  return std::vector<Tensor>(static_cast<std::size_t>(lanes), cast(x, as));
 }
 
 Tensor sum_of_lanes(std::vector<Tensor> lanes) {

@@ -4,6 +4,7 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
+#include <optional>
 #include <vector>
 
 #include "bora/core/mapping.h"
@@ -23,8 +24,8 @@ enum class Convert {
 
 at::Tensor convert(const at::Tensor& x, Convert how, std::int64_t dim, Collectives& workers);
 
-/// x once for each lane; their gradients are added in pairs.
-std::vector<at::Tensor> fan(const at::Tensor& x, int lanes);
+/// x once for each lane, in `type` if given; their gradients are added in pairs, in x's own type.
+std::vector<at::Tensor> fan(const at::Tensor& x, int lanes, std::optional<at::ScalarType> type = {});
 
 /// ((0 + 1) + (2 + 3)) + ...
 at::Tensor sum_of_lanes(std::vector<at::Tensor> lanes);

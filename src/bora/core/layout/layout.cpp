@@ -190,6 +190,15 @@ void Space::refuse_sum(std::string_view axis, std::size_t m) const {
        op_, axis, mapping_->mesh_axis(m).name, mapping_->blocks(m), axis, mapping_->mesh_axis(m).name);
 }
 
+// Gathered, it would get this worker's gradient alone.
+void Space::refuse_foreign(const Operand& x, std::size_t m) const {
+  const auto axis = x.names[static_cast<std::size_t>(x.array.node()->layout.place[m])];
+  fail(ErrorKind::Unsupported,
+       "{}: {} lies in shards along {} over the mesh axis {}, whose workers compute different lanes\nhint: "
+       "experts that tokens choose (with_own_experts) can lie there; put {} on another mesh axis",
+       op_, describe(x), axis, mapping_->mesh_axis(m).name, axis);
+}
+
 // The rule table, for one mesh axis after the other. `w` is the axis of the space that the mesh axis serves.
 std::vector<at::Tensor> Space::converted(const Operand& x, int copies) const {
   using autograd::Convert;
@@ -226,6 +235,7 @@ std::vector<at::Tensor> Space::converted(const Operand& x, int copies) const {
         add(Convert::lift, -1);
       }
     } else if (stored != at) {
+      if (has_gradient && mapping_->own_lanes(m)) refuse_foreign(x, m);
       add(served && at < 0 ? Convert::gather : Convert::collect, stored);
       if (at >= 0) add(Convert::slice, at);
     }

@@ -66,6 +66,7 @@ class Space {
   void assign_mesh_axes(Names whole);
   std::vector<at::Tensor> converted(const Operand& x, int copies) const;
   void refuse_sum(std::string_view axis, std::size_t m) const;
+  [[noreturn]] void refuse_foreign(const Operand& x, std::size_t m) const;
   std::string_view op_;
   const Operand* placed_ = nullptr;  // the first operand: all are on its device
   std::vector<std::string_view> names_;

@@ -70,7 +70,11 @@ std::optional<std::size_t> Mapping::first(const std::vector<Rule>& rules, std::s
 }
 
 std::optional<std::size_t> Mapping::owner(std::size_t m, Names names, Names whole) const {
-  return first(compute_, m, names, whole);
+  return own_lanes(m) ? std::nullopt : first(compute_, m, names, whole);
+}
+
+bool Mapping::serves(std::size_t m, std::string_view axis) const {
+  return first(compute_, m, {&axis, 1}, {}).has_value();
 }
 
 std::optional<std::size_t> Mapping::parameter_cut(std::size_t m, Names names) const {

@@ -260,7 +260,9 @@ Array cast(const Operand& x, DType dtype) try {
   const Space space("cast", {x});
   if (x.array.dtype() == dtype) return x.array;
   check_fits(x, dtype);
-  return labelled_as(x.array, autograd::cast(tensor(x.array), scalar_type(dtype)));
+  Array out = labelled_as(x.array, autograd::cast(tensor(x.array), scalar_type(dtype)));
+  if (x.array.node()->use) out.node()->wide = x.array;
+  return out;
 } catch (...) {
   rethrow("cast", {x});
 }

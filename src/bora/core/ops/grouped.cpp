@@ -7,6 +7,7 @@
 #include <ATen/ops/cat_ops.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <numeric>
 #include <optional>
 
@@ -156,7 +157,7 @@ std::optional<std::size_t> mesh_axis_of(const Operand& x, std::string_view exper
   NameList others(x.names.begin(), x.names.end());
   for (const auto& p : parameters) others = joined(others, without(p.names, {&expert, 1}));
   for (std::size_t m = 0; m < map->size(); ++m) {
-    if (map->workers(m).size() == 1 || !map->owner(m, {&expert, 1}, {}) || map->fixed(m)) continue;
+    if (map->workers(m).size() == 1 || !map->serves(m, expert) || map->fixed(m)) continue;
     if (map->owner(m, others, {})) return std::nullopt;
     return m;
   }
@@ -170,6 +171,90 @@ void check_cut(std::string_view expert, std::int64_t experts, const Mapping& map
        "experts: axis {} of size {} cannot be cut into {} equal shards for the mesh axis {}\nhint: another "
        "size of the mesh axis, or take {} out of its axes",
        expert, experts, n, map.mesh_axis(m).name, expert);
+}
+
+// Rows of all experts, by rank.
+std::vector<GroupedRows> rows_of_all(const GroupedRows& own, Collectives& workers) {
+  const auto n = static_cast<std::size_t>(workers.size()), experts = own.size();
+  const auto parts = static_cast<std::int64_t>(own.front().size());
+  std::vector<std::int64_t> parts_of(n);
+  workers.all_gather(std::as_bytes(std::span(&parts, 1)), std::as_writable_bytes(std::span(parts_of)));
+  const auto most = static_cast<std::size_t>(*std::max_element(parts_of.begin(), parts_of.end()));
+  std::vector<std::int64_t> mine(experts * most), all(n * experts * most);
+  for (std::size_t e = 0; e < experts; ++e) std::copy(own[e].begin(), own[e].end(), &mine[e * most]);
+  workers.all_gather(std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(all)));
+  std::vector<GroupedRows> out(n);
+  for (std::size_t w = 0; w < n; ++w) {
+    for (std::size_t e = 0; e < experts; ++e) {
+      const auto first = all.begin() + static_cast<std::ptrdiff_t>((w * experts + e) * most);
+      out[w].emplace_back(first, first + parts_of[w]);
+    }
+  }
+  return out;
+}
+
+Array rows_array(std::span<const std::vector<std::int64_t>> rows) {
+  static constexpr std::string_view kRows[] = {"expert", "part"};
+  std::vector<std::int32_t> flat;
+  for (const auto& parts : rows) flat.insert(flat.end(), parts.begin(), parts.end());
+  const std::vector<std::int64_t> sizes{std::ssize(rows), std::ssize(rows.front())};
+  return from_data({kRows, sizes}, std::span<const std::int32_t>(flat));
+}
+
+// This rank's experts of a parameter, once for each of `n` ranks: their gradients are added in pairs, in the
+// parameter's own type, as those of n lanes are.
+std::vector<Array> for_each_lane(const Mapping& map, std::size_t m, const Operand& p, std::string_view expert,
+                                 int n) {
+  const Node& node = *p.array.node();
+  if (node.layout.place[m] != require("experts", p, expert)) {
+    fail(
+        ErrorKind::Unsupported,
+        "experts: {} does not rest in shards along {} over the mesh axis {}, whose workers compute different "
+        "lanes\nhint: put {} on {} in the parameter map too",
+        describe(p), expert, map.mesh_axis(m).name, expert, map.mesh_axis(m).name);
+  }
+  Layout own = node.layout;
+  own.place[m] = Layout::kReplicated;
+  std::vector<Array> out;
+  const Array& from = node.wide.empty() ? p.array : node.wide;
+  for (auto& t : autograd::fan(tensor(from), n, node.tensor.scalar_type()))
+    out.emplace_back(new Node(t, own));
+  return out;
+}
+
+// The ranks of mesh axis m compute different lanes: slots go to the ranks that have their experts, and come back. A
+// rank computes what came from each of the others for itself, as that one would.
+Array at_their_owners(const Mapping& map, std::size_t m, const Operand& x, const GroupedRows& rows,
+                      std::string_view expert, std::span<const Operand> parameters, const ExpertBody& body) {
+  auto& workers = map.workers(m);
+  const auto n = static_cast<std::size_t>(workers.size()), me = static_cast<std::size_t>(workers.rank()),
+             each = rows.size() / n;
+  const auto of_all = rows_of_all(rows, workers);
+  const auto run = [&](std::size_t from, std::size_t owner) {
+    return std::span(of_all[from]).subspan(owner * each, each);
+  };
+  const auto slots_of = [](std::span<const std::vector<std::int64_t>> some) {
+    return sum(by_expert({some.begin(), some.end()}));
+  };
+  autograd::SlotPost post{{}, {}, &workers};
+  for (std::size_t w = 0; w < n; ++w) {
+    post.sends.push_back(slots_of(run(me, w)));
+    post.receives.push_back(slots_of(run(w, me)));
+  }
+  std::vector<std::vector<Array>> own(n);
+  for (const auto& p : parameters) {
+    auto lanes = for_each_lane(map, m, p, expert, workers.size());
+    for (std::size_t w = 0; w < n; ++w) own[w].push_back(std::move(lanes[w]));
+  }
+  const auto came = autograd::post(tensor(x.array), post);
+  std::vector<Tensor> results;
+  Layout layout;
+  for (std::size_t w = 0; w < n; ++w) {
+    const Array y = body(Array(new Node(came[w], x.array.node()->layout)), rows_array(run(w, me)), own[w]);
+    results.push_back(tensor(y));
+    layout = y.node()->layout;
+  }
+  return Array(new Node(autograd::post_back(results, post), layout));
 }
 
 }  // namespace
@@ -199,8 +284,10 @@ Array with_own_experts(const Operand& x, const Array& rows, std::string_view exp
     return body(x.array, rows, own);
   }
   const Mapping& map = *mapping();
-  const auto counts = by_expert(rows_of(rows));
+  const auto by_part = rows_of(rows);
+  const auto counts = by_expert(by_part);
   check_cut(expert, std::ssize(counts), map, *m);
+  if (map.own_lanes(*m)) return at_their_owners(map, *m, x, by_part, expert, parameters, body);
   auto& workers = map.workers(*m);
   const std::int64_t each = std::ssize(counts) / workers.size();
   autograd::SlotRuns runs{{}, &workers};

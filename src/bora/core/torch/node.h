@@ -54,6 +54,7 @@ struct Node : detail::Counted {
   std::shared_ptr<ParameterUse> use;  // of parameters
   std::vector<Conversion> conversions;
   bool frozen = false;                         // a parameter that is not trained
+  Array wide;                                  // of a parameter's copy in fewer bits, the parameter
   std::shared_ptr<const StoredWeight> stored;  // where it is, the tensor has sizes and no values
 };
 

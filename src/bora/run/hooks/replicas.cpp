@@ -43,6 +43,8 @@ Replicas::Replicas(Session& session) {
   auto& model = session.model();
   const auto every = session.config().trainer.check_replicas_every;
   guards_.emplace_back(*model.mesh().lanes(), model.replicas(), every);
+  if (model.mesh().shape().expert > 1)
+    guards_.emplace_back(*model.sharded()->workers_of_experts(), model.replicas_of_experts(), every);
   if (model.mesh().shape().workers_per_lane() > 1)
     guards_.emplace_back(session.workers(), model.replicas_everywhere(), every);
 }
