@@ -186,8 +186,10 @@ int run_export(const Arguments& arguments) {
   auto opened = run::open_model(from, adapter);
   if (format == "gguf") {
     const auto type = checkpoint::parse_gguf_type(dtype);
-    run::export_gguf(*opened.model, opened.require_tokenizer(), opened.generation, to, type);
+    const auto notes =
+        run::export_gguf(*opened.model, opened.require_tokenizer(), opened.generation, to, type);
     fmt::print("{} -> {}\n", opened.directory, to);
+    for (const auto& note : notes) fmt::print("note: {}\n", note);
     push.run(opened.directory, to);
     return 0;
   }

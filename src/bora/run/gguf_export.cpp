@@ -10,6 +10,7 @@
 #include "bora/run/adapters.h"
 #include "bora/run/gguf_families.h"
 #include "bora/run/gguf_places.h"
+#include "bora/run/gguf_tokenizer.h"
 #include "bora/run/models.h"
 #include "bora/run/no_export.h"
 
@@ -36,16 +37,24 @@ class Export {
                               gguf_family_names()));
     GgufDraft out{std::string(family_->architecture)};
     out.put("general.architecture", out.architecture);
-    // Of a name with "phi3" in it, llama.cpp demands that its tokenizer have the token </s>.
-    out.put("general.name", std::string(family_->type == "phi3" ? "phi" : family_->type));
+    auto words = gguf_tokenizer(tokenizer, generation, config_.at("vocab_size").get<std::int64_t>());
+    notes_ = words.notes;
+    const bool is_phi3 = family_->type == "phi3";
+    if (words.is_phi3 && !is_phi3)
+      refuse_gguf_tokenizer(fmt::format(
+          "special tokens take the white space behind them (rstrip) as Phi-3's do, in a model of type {}",
+          family_->type));
+    // Of a name with "phi3" in it, llama.cpp demands Phi-3's tokens, and treats them so.
+    out.put("general.name", std::string(is_phi3 && !words.is_phi3 ? "phi" : family_->type));
     out.put("general.file_type", type_ == GgufType::f32 ? 0U : type_ == GgufType::q8_0 ? 7U : 32U);
     if (type_ == GgufType::q8_0) out.put("general.quantization_version", 2U);
     family_->describe(config_, out);
-    for (auto& pair : gguf_tokenizer(tokenizer, generation, config_.at("vocab_size").get<std::int64_t>()))
-      out.content.metadata.push_back(std::move(pair));
+    for (auto& pair : words.metadata) out.content.metadata.push_back(std::move(pair));
     add_tensors(out.content.tensors);
     return std::move(out.content);
   }
+
+  const std::vector<std::string>& notes() const { return notes_; }
 
  private:
   std::vector<float> in_order(const std::vector<float>& from, const GgufPlace& place) const {
@@ -90,16 +99,18 @@ class Export {
   Json config_;
   const GgufFamily* family_;
   GgufType type_;
+  std::vector<std::string> notes_;
   std::vector<checkpoint::HfParameter> parameters_;
   std::function<core::Array(const checkpoint::HfParameter&)> values_;
 };
 
 }  // namespace
 
-void export_gguf(nn::LanguageModel& model, const Tokenizer& tokenizer, const Json& generation,
-                 const std::string& path, GgufType type) {
+std::vector<std::string> export_gguf(nn::LanguageModel& model, const Tokenizer& tokenizer,
+                                     const Json& generation, const std::string& path, GgufType type) {
   Export out(model, type);
   checkpoint::write_gguf(path, out.content(tokenizer, generation));
+  return out.notes();
 }
 
 }  // namespace bora::run

@@ -21,7 +21,7 @@ struct GgufImport {
 };
 
 /// The model of a file of one of the families of gguf_families.h, f32, f16, bf16 and q8_0, and its tokenizer, a
-/// byte-level BPE. What export_gguf wrote as f32 comes back with the same bits, but for norms that are stored as
+/// BPE over bytes or by scores. What export_gguf wrote as f32 comes back with the same bits, but for norms that are stored as
 /// 1 + weight, whose sums have the same bits. Errors: those of GgufFile; Corruption, NotFound and Unsupported with the
 /// tensors that differ, as load_hugging_face has them; Unsupported, by name, for values that mean a model that Bora
 /// does not have.
@@ -30,8 +30,8 @@ GgufImport import_gguf(const std::string& path);
 /// config.json of the model in a file, which says it in other words. Errors: those of import_gguf.
 Json gguf_config(const checkpoint::GgufFile& file);
 
-/// The tokenizer of a file and what it says of tokens that begin, end and fill texts. Unsupported for another than a
-/// byte-level BPE that export_gguf writes.
+/// The tokenizer of a file and what it says of tokens that begin, end and fill texts. Unsupported for another than
+/// a byte-level BPE that export_gguf writes, or one by scores.
 std::optional<Tokenizer> tokenizer_of_gguf(const checkpoint::GgufFile& file);
 Json generation_of_gguf(const checkpoint::GgufFile& file);
 

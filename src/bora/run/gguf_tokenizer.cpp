@@ -19,20 +19,12 @@ constexpr std::string_view kRest = R"(| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(
 // The regular expression of Llama 3 and of Qwen2.
 std::string expression(bool llama) { return fmt::format("{}{}{}", kLetters, llama ? "{1,3}" : "", kRest); }
 
-[[noreturn]] void refuse(const std::string& what) {
-  fail(
-      ErrorKind::Unsupported,
-      "GGUF: the tokenizer's {}, which llama.cpp does not have\nhint: bora export without --format gguf writes "
-      "the Hugging Face layout",
-      what);
-}
-
 // llama.cpp's name for how a text is split before merges, told by the rule itself.
 std::string split_name(const Json& rule) {
   const auto type = rule.is_object() ? rule.value("type", "") : "";
   if (type == "ByteLevel" && rule.value("use_regex", true)) {
     if (rule.value("add_prefix_space", false))
-      refuse("pre_tokenizer adds a space in front (add_prefix_space)");
+      refuse_gguf_tokenizer("pre_tokenizer adds a space in front (add_prefix_space)");
     return "gpt-2";
   }
   const bool two = type == "Sequence" && rule.contains("pretokenizers") && rule["pretokenizers"].size() == 2;
@@ -47,7 +39,7 @@ std::string split_name(const Json& rule) {
       if (pattern == expression(false)) return "qwen2";
     }
   }
-  refuse("pre_tokenizer is " + rule.dump());
+  refuse_gguf_tokenizer("pre_tokenizer is " + rule.dump());
 }
 
 std::vector<std::string> merges_of(const Json& model) {
@@ -62,11 +54,12 @@ std::vector<std::string> merges_of(const Json& model) {
 void require_bpe(const Json& json) {
   const auto& model = json["model"];
   if (model.value("type", "BPE") != "BPE" || model.value("byte_fallback", false))
-    refuse(fmt::format("model is {}{}", model.value("type", "BPE"),
-                       model.value("byte_fallback", false) ? " with byte_fallback" : ""));
+    refuse_gguf_tokenizer(fmt::format("model is {}{}", model.value("type", "BPE"),
+                                      model.value("byte_fallback", false) ? " with byte_fallback" : ""));
   if (json.contains("normalizer") && !json["normalizer"].is_null()) {
     const auto type = json["normalizer"].value("type", "");
-    if (type != "NFC") refuse("normalizer is " + json["normalizer"].dump());  // Qwen's; skipped there too
+    if (type != "NFC")
+      refuse_gguf_tokenizer("normalizer is " + json["normalizer"].dump());  // Qwen's; skipped there too
   }
 }
 
@@ -98,10 +91,19 @@ std::string gguf_split_names() {
   return "gpt-2, phi-2, olmo, llama-bpe, llama3, llama-v3, qwen2, deepseek-r1-qwen";
 }
 
-std::vector<std::pair<std::string, checkpoint::GgufValue>> gguf_tokenizer(const Tokenizer& tokenizer,
-                                                                          const Json& generation,
-                                                                          std::int64_t rows) {
-  const Json json = parse_json(text_of(tokenizer, "tokenizer.json"), "tokenizer.json");
+[[noreturn]] void refuse_gguf_tokenizer(const std::string& what) {
+  fail(
+      ErrorKind::Unsupported,
+      "GGUF: the tokenizer's {}, which llama.cpp does not have\nhint: bora export without --format gguf writes "
+      "the Hugging Face layout",
+      what);
+}
+
+std::string gguf_padding(std::int64_t id) { return fmt::format("[PAD{}]", id); }
+
+namespace {
+
+GgufTokenizer byte_level(const Tokenizer& tokenizer, const Json& json, std::int64_t rows) {
   require_bpe(json);
   std::set<std::int64_t> added;
   if (json.contains("added_tokens"))
@@ -111,32 +113,41 @@ std::vector<std::pair<std::string, checkpoint::GgufValue>> gguf_tokenizer(const 
   for (std::int64_t i = 0; i < rows; ++i) {
     const auto id = static_cast<std::int32_t>(i);
     const auto token = tokenizer.token(id);
-    tokens.push_back(token ? *token : fmt::format("[PAD{}]", i));
+    tokens.push_back(token ? *token : gguf_padding(i));
     types.push_back(!token                     ? kGgufUnused
                     : tokenizer.is_special(id) ? kGgufControl
                     : added.contains(i)        ? kGgufUserDefined
                                                : kGgufNormal);
   }
-  std::vector<std::pair<std::string, checkpoint::GgufValue>> out = {
-      {"tokenizer.ggml.model", std::string("gpt2")},
-      {"tokenizer.ggml.pre", split_name(json["pre_tokenizer"])},
-      {"tokenizer.ggml.tokens", std::move(tokens)},
-      {"tokenizer.ggml.token_type", std::move(types)},
-      {"tokenizer.ggml.merges", merges_of(json["model"])}};
+  const auto ids = tokenizer.encode("a", true).ids;
+  const bool begins = tokenizer.bos_id() && !ids.empty() && ids.front() == *tokenizer.bos_id();
+  return {.metadata = {{"tokenizer.ggml.model", std::string("gpt2")},
+                       {"tokenizer.ggml.pre", split_name(json["pre_tokenizer"])},
+                       {"tokenizer.ggml.tokens", std::move(tokens)},
+                       {"tokenizer.ggml.token_type", std::move(types)},
+                       {"tokenizer.ggml.merges", merges_of(json["model"])},
+                       {"tokenizer.ggml.add_bos_token", begins},
+                       {"tokenizer.ggml.add_eos_token", false}}};
+}
+
+}  // namespace
+
+GgufTokenizer gguf_tokenizer(const Tokenizer& tokenizer, const Json& generation, std::int64_t rows) {
+  const Json json = parse_json(text_of(tokenizer, "tokenizer.json"), "tokenizer.json");
+  auto out = is_sentencepiece_like(json) ? gguf_sentencepiece(tokenizer, json, rows)
+                                         : byte_level(tokenizer, json, rows);
   const auto add_id = [&](const char* key, std::optional<std::int32_t> id) {
-    if (id) out.emplace_back(key, static_cast<std::uint32_t>(*id));
+    if (id) out.metadata.emplace_back(key, static_cast<std::uint32_t>(*id));
   };
   const auto ends = stop_ids(generation);
+  if (ends.empty() && !tokenizer.eos_id() && is_sentencepiece_like(json) && rows > 2)
+    refuse_gguf_tokenizer(fmt::format("end has no name, without which token 2, {}, ends texts",
+                                      Json(tokenizer.token(2).value_or(gguf_padding(2))).dump()));
   add_id("tokenizer.ggml.bos_token_id", tokenizer.bos_id());
   add_id("tokenizer.ggml.eos_token_id", ends.empty() ? tokenizer.eos_id() : std::optional(ends.front()));
   add_id("tokenizer.ggml.padding_token_id", tokenizer.pad_id());
-  const auto ids = tokenizer.encode("a", true).ids;
-  const bool begins = tokenizer.bos_id() && !ids.empty() && ids.front() == *tokenizer.bos_id();
-  out.emplace_back("tokenizer.ggml.add_bos_token", begins);
-  out.emplace_back("tokenizer.ggml.add_eos_token", false);
-  const auto files = tokenizer.files();
-  for (const auto& [name, text] : files)
-    if (name == "chat_template.jinja") out.emplace_back("tokenizer.chat_template", text);
+  for (const auto& [name, text] : tokenizer.files())
+    if (name == "chat_template.jinja") out.metadata.emplace_back("tokenizer.chat_template", text);
   return out;
 }
 
