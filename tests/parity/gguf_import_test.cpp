@@ -109,6 +109,9 @@ std::vector<Case> cases() {
           {"tiny-olmo3", olmo3},
           {"tiny-olmo3", olmo3_scaled},
           {"tiny-olmoe", {{"clip_qkv", nullptr}}},
+          {"tiny-gpt-oss", {}},
+          {"tiny-gpt-oss", {{"rope_scaling", nullptr}}},
+          {"tiny-gpt-oss", {{"rope_scaling", yarn()}}},
           {"tiny-granite", {}},
           {"tiny-smollm3", smollm3},
           {"tiny-gemma", {}},
@@ -157,7 +160,7 @@ TEST(GgufImport, EveryFamilyComesBack) {
     export_gguf(*back.model, *back.tokenizer, back.generation, path(), GgufType::f32);
     EXPECT_TRUE(read_text(path()) == first) << "the file once more, byte by byte";
   }
-  EXPECT_EQ(types.size(), 19U) << "every type that is written";
+  EXPECT_EQ(types.size(), 20U) << "every type that is written";
 }
 
 // bf16 comes back rounded as bf16 is, q8_0 by half a step of a block and the f16 of its scale.

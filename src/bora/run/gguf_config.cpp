@@ -248,6 +248,21 @@ class Description {
                                                        out["max_position_embeddings"].get<std::int64_t>())}};
   }
 
+  // Windows on every second layer, experts with biases. Its yarn is not rounded, unless Bora wrote so.
+  void gpt_oss(Json& out, std::int64_t layers) {
+    experts(out, "num_local_experts");
+    out["intermediate_size"] = whole("expert_feed_forward_length");
+    out["attention_bias"] = true;
+    out["sliding_window"] = whole("attention.sliding_window");
+    require("attention.sliding_window_pattern", 2);
+    for (std::int64_t i = 1; i <= layers; ++i)
+      out["layer_types"].push_back(i % 2 == 0 ? "full_attention" : "sliding_attention");
+    if (!out.contains("rope_scaling"))
+      out["rope_scaling"] = nullptr;  // else that of the published models
+    else if (out["rope_scaling"]["rope_type"] == "yarn")
+      out["rope_scaling"]["truncate"] = file_.value(kGgufTruncates) != nullptr;
+  }
+
   // Divisors of frequencies are what the file has of the scaling of Llama 3. Equal scalings differ by a common
   // factor of their last three numbers: the low one is 1.
   Json llama3(double theta, std::int64_t head) const {
@@ -300,6 +315,8 @@ class Description {
         out["shared_expert_intermediate_size"] = whole("expert_shared_feed_forward_length");
         out["qkv_bias"] = file_.contains("blk.0.attn_q.bias");
       }
+    } else if (architecture_ == "gpt-oss") {
+      gpt_oss(out, layers);
     } else if (architecture_ == "olmoe") {
       experts(out, "num_experts");
       out["norm_topk_prob"] = false;

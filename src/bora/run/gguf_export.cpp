@@ -50,6 +50,7 @@ class Export {
     if (type_ == GgufType::q8_0) out.put("general.quantization_version", 2U);
     family_->describe(config_, out);
     for (auto& pair : words.metadata) out.content.metadata.push_back(std::move(pair));
+    notes_.insert(notes_.end(), out.notes.begin(), out.notes.end());
     add_tensors(out.content.tensors);
     return std::move(out.content);
   }

@@ -57,7 +57,7 @@ std::vector<float> llama3_divisors(const Json& scaling, double theta, std::int64
 }
 
 bool gguf_has_yarn(std::string_view architecture) {
-  for (const std::string_view begin : {"llama", "qwen", "olmo", "smollm3", "granite"})
+  for (const std::string_view begin : {"llama", "qwen", "olmo", "smollm3", "granite", "gpt-oss"})
     if (architecture.starts_with(begin)) return true;
   return false;
 }
@@ -151,6 +151,16 @@ const Names kExperts = with({{".mlp.gate.", ".ffn_gate_inp."},
                              {".mlp.shared_expert.up_proj.", ".ffn_up_shexp."},
                              {".mlp.shared_expert.down_proj.", ".ffn_down_shexp."}});
 
+const Names kGptOss = with({{".post_attention_layernorm.", ".post_attention_norm."},
+                            {".self_attn.sinks", ".attn_sinks.weight"},
+                            {".mlp.router.", ".ffn_gate_inp."},
+                            {".mlp.experts.gate_up_proj[0::2]", ".ffn_gate_exps.weight"},
+                            {".mlp.experts.gate_up_proj_bias[0::2]", ".ffn_gate_exps.bias"},
+                            {".mlp.experts.gate_up_proj[1::2]", ".ffn_up_exps.weight"},
+                            {".mlp.experts.gate_up_proj_bias[1::2]", ".ffn_up_exps.bias"},
+                            {".mlp.experts.down_proj[0::1]", ".ffn_down_exps.weight"},
+                            {".mlp.experts.down_proj_bias[0::1]", ".ffn_down_exps.bias"}});
+
 // ---- what models are like
 
 void describe_size(const Json& config, GgufDraft& out, const char* layers, const char* width,
@@ -187,7 +197,13 @@ void put_factors(GgufDraft& out, const std::string& name, const std::vector<floa
 void describe_yarn(const Json& scaling, GgufDraft& out) {
   const auto factor = scaling.at("factor").get<double>();
   for (const char* key : {"mscale", "mscale_all_dim"}) require(scaling, key, Json());
-  require(scaling, "truncate", true);
+  if (out.architecture != "gpt-oss")
+    require(scaling, "truncate", true);
+  else if (scaling.value("truncate", true))
+    out.put(std::string(kGgufTruncates), true);
+  else
+    out.notes.emplace_back(
+        "llama.cpp rounds the bounds of yarn outwards, which this model leaves as they are");
   if (has(scaling, "attention_factor")) {
     const auto given = scaling["attention_factor"].get<double>();
     if (static_cast<float>(given) != static_cast<float>(0.1 * std::log(factor) + 1))
@@ -225,15 +241,16 @@ void describe_rope(const Json& config, GgufDraft& out, std::int64_t head) {
   } else {
     refuse_gguf(
         "rope_scaling of type " + type +
-        " is not written here; linear is, yarn in models of type llama, mistral, mixtral, qwen, olmo, smollm3 "
-        "and granite, llama3 in those of type llama, and longrope in those of type phi3");
+        " is not written here; linear is, yarn in models of type llama, mistral, mixtral, qwen, olmo, smollm3, "
+        "granite and gpt_oss, llama3 in those of type llama, and longrope in those of type phi3");
   }
 }
 
 // All that has RMS norms, rotary positions and a gated MLP.
 void describe_decoder(const Json& config, GgufDraft& out, const char* activation = "silu") {
   for (const char* key : {"hidden_act", "hidden_activation"}) require(config, key, activation);
-  if (config.value("model_type", "") != "llama") require(config, "attention_bias", false);
+  const auto type = config.value("model_type", "");
+  if (type != "llama") require(config, "attention_bias", type == "gpt_oss");
   describe_size(config, out, "num_hidden_layers", "hidden_size", "num_attention_heads",
                 "max_position_embeddings");
   out.put_own("feed_forward_length", whole(config, "intermediate_size"));
@@ -389,6 +406,17 @@ void describe_qwen3_moe(const Json& config, GgufDraft& out) {
   out.put_own("expert_feed_forward_length", whole(config, "moe_intermediate_size"));
 }
 
+// Windows as in the published models.
+void describe_gpt_oss(const Json& config, GgufDraft& out) {
+  require(config, "tie_word_embeddings", false);
+  require_every(config, 2);
+  describe_decoder(config, out);
+  out.put_own("attention.sliding_window", whole(config, "sliding_window"));
+  out.put_own("expert_count", whole(config, "num_local_experts"));
+  out.put_own("expert_used_count", whole(config, "num_experts_per_tok"));
+  out.put_own("expert_feed_forward_length", whole(config, "intermediate_size"));
+}
+
 const std::vector<GgufFamily>& families() {
   using enum GgufRows;
   static const std::vector<GgufFamily> all = {
@@ -406,6 +434,7 @@ const std::vector<GgufFamily>& families() {
       {"olmo2", "olmo2", kNormsAfter, same, false, describe_plain},
       {"olmo3", "olmo2", kNormsAfter, same, false, describe_olmo3},
       {"olmoe", "olmoe", kExperts, same, false, describe_olmoe},
+      {"gpt_oss", "gpt-oss", kGptOss, same, false, describe_gpt_oss},
       {"granite", "granite", kDecoder, in_turns, false, describe_granite},
       {"smollm3", "smollm3", kDecoder, in_turns, false, describe_smollm3},
       {"gemma", "gemma", kDecoder, same, true, describe_gemma},

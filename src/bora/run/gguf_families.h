@@ -17,6 +17,7 @@ namespace bora::run {
 struct GgufDraft {
   std::string architecture;
   checkpoint::GgufContent content = {};
+  std::vector<std::string> notes = {};  ///< what llama.cpp computes otherwise all the same, a sentence each
 
   void put(const std::string& key, checkpoint::GgufValue value) {
     content.metadata.emplace_back(key, std::move(value));
@@ -37,7 +38,7 @@ struct GgufFamily {
   std::string_view type;          ///< model_type of config.json
   std::string_view architecture;  ///< llama.cpp's name
   /// Components of names, Hugging Face's and llama.cpp's: each is put in its place once, in this order. Experts
-  /// are one tensor, without their number.
+  /// are one tensor, without their number; columns of a tensor are one of their own, called NAME[first::step].
   std::vector<std::pair<std::string_view, std::string_view>> names;
   GgufRows rows = GgufRows::same;
   bool adds_one = false;  ///< norms are stored as 1 + weight
@@ -65,6 +66,8 @@ std::int64_t gguf_heads(const Json& config);
 std::int64_t gguf_rotary_dim(const Json& config);
 /// Whether models of an architecture are scaled by yarn in all layers that llama.cpp scales.
 bool gguf_has_yarn(std::string_view architecture);
+/// Of gpt-oss, a key of Bora's own: the bounds of its yarn are rounded, which its config.json can say.
+inline constexpr std::string_view kGgufTruncates = "bora.rope.scaling.truncate";
 /// Of phi3, whose scaling is by factors: how queries and keys are scaled.
 double gguf_longrope_scale(const Json& config);
 

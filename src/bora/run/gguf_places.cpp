@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/run/gguf_places.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "bora/base/text.h"
@@ -22,9 +24,17 @@ std::string gguf_name(const GgufFamily& family, std::string name) {
   return name;
 }
 
+// Columns stand alone, others with all that have their name.
+std::string hf_name(const checkpoint::HfParameter& p) {
+  const auto& [first, step] = p.columns;
+  return step > 0 ? fmt::format("{}[{}::{}]", p.name, first, step) : p.name;
+}
+
 bool is_norm(const std::string& name) { return name.find("norm") != name.npos; }
 // Small, and their errors choose among experts.
 bool is_router(const std::string& name) { return name.find("ffn_gate_inp") != name.npos; }
+// llama.cpp adds no others.
+bool is_bias(const std::string& name) { return name.ends_with(".bias"); }
 
 GgufRows rows_of(const GgufFamily& family, const std::string& name) {
   const bool concerned = family.rows == GgufRows::by_part
@@ -35,6 +45,7 @@ GgufRows rows_of(const GgufFamily& family, const std::string& name) {
 
 std::vector<std::int64_t> shape_of_all(std::span<const checkpoint::HfParameter> parts) {
   const auto& p = parts.front();
+  if (p.columns.step > 0) return p.parameter.array->sizes();
   auto shape = checkpoint::hf_shape(p);
   if (p.transposed) std::reverse(shape.begin(), shape.end());
   for (const auto& other : parts.subspan(1)) shape.front() += checkpoint::hf_shape(other).front();
@@ -65,14 +76,14 @@ std::vector<GgufPlace> gguf_places(const GgufFamily& family,
   for (std::size_t i = 0; i < parameters.size();) {
     const auto& p = parameters[i];
     std::size_t end = i + 1;
-    while (end < parameters.size() && parameters[end].name == p.name) ++end;
+    while (end < parameters.size() && hf_name(parameters[end]) == hf_name(p)) ++end;
     if (p.piece == 0) {
-      GgufPlace place{.name = gguf_name(family, p.name),
+      GgufPlace place{.name = gguf_name(family, hf_name(p)),
                       .shape = shape_of_all(parameters.subspan(i, end - i)),
                       .begin = i,
                       .end = end};
-      place.stays_f32 =
-          place.shape.size() == 1 || place.name == "position_embd.weight" || is_router(place.name);
+      place.stays_f32 = place.shape.size() == 1 || place.name == "position_embd.weight" ||
+                        is_router(place.name) || is_bias(place.name);
       place.one_more = family.adds_one && is_norm(place.name);
       place.rows = rows_of(family, p.name);
       out.push_back(std::move(place));
