@@ -192,7 +192,14 @@ TEST(GgufImport, Tokenizer) {
       R"({"type":"TemplateProcessing","single":[{"SpecialToken":{"id":"<s>","type_id":0}},{"Sequence":{"id":"A",)"
       R"("type_id":0}}],"pair":[{"Sequence":{"id":"A","type_id":0}},{"Sequence":{"id":"B","type_id":1}}],)"
       R"("special_tokens":{"<s>":{"id":"<s>","ids":[3],"tokens":["<s>"]}}})";
-  for (const auto& tokenizer : {small(), small(llama, begins)}) {
+  const std::string gpt4o =
+      R"({"type":"Sequence","pretokenizers":[{"type":"Split","pattern":{"Regex":"[^\\r\\n\\p{L}\\p{N}]?)"
+      R"([\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]*[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|)"
+      R"([^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]+[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]*)"
+      R"((?i:'s|'t|'re|'ve|'m|'ll|'d)?|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"},)"
+      R"("behavior":"Isolated","invert":false},{"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,)"
+      R"("use_regex":false}]})";
+  for (const auto& tokenizer : {small(), small(llama, begins), small(gpt4o)}) {
     const auto model = model_of(config_of("tiny-gpt2", {}));
     export_gguf(*model, tokenizer, {{"eos_token_id", {5, 3}}}, path(), GgufType::f32);
     const auto back = import_gguf(path());

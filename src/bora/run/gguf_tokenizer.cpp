@@ -19,6 +19,17 @@ constexpr std::string_view kRest = R"(| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(
 // The regular expression of Llama 3 and of Qwen2.
 std::string expression(bool llama) { return fmt::format("{}{}{}", kLetters, llama ? "{1,3}" : "", kRest); }
 
+// That of GPT-4o and GPT-OSS: words are in lower case behind their first letters, or in upper case.
+std::string gpt4o_expression() {
+  constexpr std::string_view kUpper = R"(\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M})",
+                             kLower = R"(\p{Ll}\p{Lm}\p{Lo}\p{M})", kBefore = R"([^\r\n\p{L}\p{N}]?)",
+                             kAfter = R"((?i:'s|'t|'re|'ve|'m|'ll|'d)?)";
+  return fmt::format(
+      R"({0}[{1}]*[{2}]+{3}|{0}[{1}]+[{2}]*{3}|\p{{N}}{{1,3}}| ?[^\s\p{{L}}\p{{N}}]+[\r\n/]*|\s*[\r\n]+)"
+      R"(|\s+(?!\S)|\s+)",
+      kBefore, kUpper, kLower, kAfter);
+}
+
 // llama.cpp's name for how a text is split before merges, told by the rule itself.
 std::string split_name(const Json& rule) {
   const auto type = rule.is_object() ? rule.value("type", "") : "";
@@ -37,6 +48,7 @@ std::string split_name(const Json& rule) {
       const auto pattern = split["pattern"].value("Regex", "");
       if (pattern == expression(true)) return "llama-bpe";
       if (pattern == expression(false)) return "qwen2";
+      if (pattern == gpt4o_expression()) return "gpt-4o";
     }
   }
   refuse_gguf_tokenizer("pre_tokenizer is " + rule.dump());
@@ -76,19 +88,20 @@ std::optional<GgufSplitRule> gguf_split_rule(std::string_view name) {
   if (name == "gpt-2" || name == "phi-2" || name == "olmo")
     return GgufSplitRule{
         R"({"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":true})", "null"};
-  if (!llama && name != "qwen2" && name != "deepseek-r1-qwen") return std::nullopt;
+  const bool gpt4o = name == "gpt-4o";
+  if (!llama && !gpt4o && name != "qwen2" && name != "deepseek-r1-qwen") return std::nullopt;
   const Json split = {{"type", "Split"},
-                      {"pattern", {{"Regex", expression(llama)}}},
+                      {"pattern", {{"Regex", gpt4o ? gpt4o_expression() : expression(llama)}}},
                       {"behavior", "Isolated"},
                       {"invert", false}};
   const Json bytes = {
       {"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", false}, {"use_regex", false}};
   return GgufSplitRule{Json{{"type", "Sequence"}, {"pretokenizers", Json::array({split, bytes})}}.dump(),
-                       llama ? "null" : R"({"type":"NFC"})", llama};
+                       llama || gpt4o ? "null" : R"({"type":"NFC"})", llama};
 }
 
 std::string gguf_split_names() {
-  return "gpt-2, phi-2, olmo, llama-bpe, llama3, llama-v3, qwen2, deepseek-r1-qwen";
+  return "gpt-2, phi-2, olmo, llama-bpe, llama3, llama-v3, qwen2, deepseek-r1-qwen, gpt-4o";
 }
 
 [[noreturn]] void refuse_gguf_tokenizer(const std::string& what) {
