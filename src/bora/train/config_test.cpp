@@ -317,12 +317,18 @@ TEST(MeshConfig, Experts) {
   const auto plan = resolve_mesh(r.root.trainer.mesh, {}, 8, 300);
   EXPECT_EQ(plan.shape.data, 2);
   EXPECT_EQ(plan.shape.expert, 2);
-  EXPECT_EQ(plan.shape.workers_per_lane(), 4);
+  EXPECT_EQ(plan.shape.workers_per_lane(), 2);
+  EXPECT_EQ(plan.shape.lane_groups(), 4);
   EXPECT_EQ(plan.shape.text(), "data 2 × expert 2 × model 2");
   EXPECT_EQ(error_of([&] { resolve_mesh(r.root.trainer.mesh, {}, 6, 300); }),
             "mesh: expert 2 × model 2 does not divide the 6 workers that were "
             "started\nhint: start a multiple of 4 workers, or change trainer.model_axis_size, "
             "trainer.context_axis_size, trainer.mesh.axes.expert or the replicas");
+  const auto three = read("  mesh:\n    axes: {expert: 3}\n");
+  EXPECT_EQ(
+      error_of([&] { resolve_mesh(three.root.trainer.mesh, {}, 6, 300); }),
+      "mesh: expert is 3, but must be a power of two: the lanes of its workers are added in pairs\nhint: "
+      "trainer.mesh.axes.expert of 2");
   EXPECT_EQ(read("  mesh:\n    axes: {expert: 0}\n").problems.size(), 1);
   const auto other = read("  mesh:\n    axes: {expert: 2}\n    shared_mapping: {experts: expert}\n");
   EXPECT_THAT(other.problems, IsEmpty());
