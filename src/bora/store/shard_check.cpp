@@ -126,13 +126,14 @@ void require_known_ids(std::span<const std::int32_t> ids, std::int64_t first, co
 }
 
 CheckedFiles CheckedFiles::read(const std::string& directory) {
-  try {
-    for (const auto& path : places_of_note(directory)) {
-      if (exists(path)) return parse(path);
+  CheckedFiles out;
+  for (const auto& path : places_of_note(directory)) {
+    try {
+      if (exists(path)) out.entries_.merge(parse(path).entries_);
+    } catch (const std::exception&) {  // what it says is checked again
     }
-  } catch (const std::exception&) {  // then all is checked again
   }
-  return {};
+  return out;
 }
 
 CheckedFiles CheckedFiles::parse(const std::string& path) {
@@ -144,26 +145,29 @@ CheckedFiles CheckedFiles::parse(const std::string& path) {
     const auto number = [&](std::string_view key) { return json_get<std::int64_t>(file, key, path); };
     const auto hash = parse_hash(json_get<std::string>(file, "hash", path));
     if (!hash) return {};
-    out.entries_[json_get<std::string>(file, "name", path)] = {
-        static_cast<std::uint64_t>(number("size")), static_cast<std::uint64_t>(number("inode")),
-        number("modified"), number("ids_below"), *hash};
+    const Entry entry{static_cast<std::uint64_t>(number("size")), static_cast<std::uint64_t>(number("inode")),
+                      number("modified"), number("ids_below"), *hash};
+    out.entries_.emplace(json_get<std::string>(file, "name", path), entry);
   }
   return out;
 }
 
 bool CheckedFiles::holds(const ShardFile& file, const FileInfo& info, std::int64_t ids_below) const {
-  const auto found = entries_.find(base_name(file.path));
-  if (found == entries_.end()) return false;
-  const Entry& entry = found->second;
-  return entry.size == info.size && entry.inode == info.inode && entry.modified_ns == info.modified_ns &&
-         entry.hash == file.hash && entry.ids_below <= ids_below;
+  const auto [first, end] = entries_.equal_range(base_name(file.path));
+  return std::any_of(first, end, [&](const auto& named) {
+    const Entry& entry = named.second;
+    return entry.size == info.size && entry.inode == info.inode && entry.modified_ns == info.modified_ns &&
+           entry.hash == file.hash && entry.ids_below <= ids_below;
+  });
 }
 
 bool CheckedFiles::add(const ShardFile& file, const FileInfo& info, std::int64_t ids_below) {
   const std::int64_t age = now_ns() - info.modified_ns;
   if (age > -kTick && age < kTick) return false;
-  entries_[base_name(file.path)] = {info.size, info.inode, info.modified_ns,
-                                    file.id_bytes > 0 ? ids_below : 0, file.hash};
+  const auto name = base_name(file.path);
+  entries_.erase(name);
+  entries_.emplace(
+      name, Entry{info.size, info.inode, info.modified_ns, file.id_bytes > 0 ? ids_below : 0, file.hash});
   return true;
 }
 

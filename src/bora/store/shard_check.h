@@ -40,8 +40,8 @@ void require_known_ids(std::span<const std::int32_t> ids, std::int64_t first, co
                        const Ledger& ledger);
 
 /// Files of a cache that have been compared with their hashes, as they were then: checked.json in its
-/// directory, or on a read-only disk in the user's cache. One whose
-/// size, date or inode is another is no longer known. See shard_check.cpp for the grammar.
+/// directory, or on a read-only disk in the user's cache, or in both. One whose size, date or inode is another is
+/// no longer known. See shard_check.cpp for the grammar.
 class CheckedFiles {
  public:
   /// Nothing is known where there is no such file, or none that can be read.
@@ -62,7 +62,7 @@ class CheckedFiles {
     Hash128 hash;
     bool operator==(const Entry&) const = default;
   };
-  std::map<std::string, Entry> entries_;  // by file name
+  std::multimap<std::string, Entry> entries_;  // by file name; of a file as it was at several times
 };
 
 struct CheckOptions {

@@ -254,7 +254,11 @@ TEST_F(ShardCheck, AReadOnlyCacheIsChecked) {
   EXPECT_FALSE(exists(path_join(cache(), "checked.json")));
 }
 
+// Also where the cache came with a note of its own, of which no file is still as it was.
 TEST_F(ShardCheck, OfAReadOnlyCacheTheUserKeepsTheNote) {
+  TokenCache::open(cache());
+  ASSERT_TRUE(exists(path_join(cache(), "checked.json")));
+  make_older(cache());
   struct ReadOnly : CountingFiles {
     explicit ReadOnly(std::string folder) : fixed(std::move(folder)) {}
     std::unique_ptr<WriteFile> create(const std::string& path, Access access) override {
