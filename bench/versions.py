@@ -4,6 +4,7 @@
 """Did a change make training slower? Two builds of Bora, step after step in turns.
 
     bench/versions.py OLD/bora NEW/bora [--model gpt2-124m ...] [--turns 20]
+    bench/versions.py bora bora --new_flags "--compute bf16"      the same program, with other flags of bora bench train
 
 Both programs are started once for each model and wait while the other one computes a step, so that a machine whose
 speed changes from second to second changes it for both. Printed: the median step of each, and the median over the
@@ -17,10 +18,10 @@ import subprocess
 MODELS = ["quickstart", "llama-nano", "llama-mid", "gpt2-124m"]
 
 
-def start(program, model, turns):
+def start(program, model, turns, flags):
     environment = {k: v for k, v in os.environ.items()
                    if k != "OPENBLAS_CORETYPE" and not k.startswith(("OMP_", "MKL_", "GOMP_", "KMP_", "MALLOC_"))}
-    words = [program, "bench", "train", "--model", model, "--steps", str(turns), "--paced"]
+    words = [program, "bench", "train", "--model", model, "--steps", str(turns), "--paced", *flags]
     started = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
     if started.stdout.readline().strip() != "ready":
         raise SystemExit(f"versions: {' '.join(words)} failed with {started.wait()}")
@@ -33,8 +34,9 @@ def step_seconds(program):
     return float(program.stdout.readline())
 
 
-def compare(old, new, model, turns):
-    programs = [start(program, model, turns) for program in (old, new)]
+def compare(args, model):
+    turns = args.turns
+    programs = [start(args.old, model, turns, []), start(args.new, model, turns, args.new_flags.split())]
     seconds = [[], []]
     for turn in range(turns):
         for which in ((0, 1) if turn % 2 == 0 else (1, 0)):
@@ -53,11 +55,12 @@ def main():
     parser.add_argument("new", help="another one")
     parser.add_argument("--model", nargs="+", choices=MODELS, default=MODELS)
     parser.add_argument("--turns", type=int, default=20)
+    parser.add_argument("--new_flags", default="", help="flags of bora bench train for the second")
     args = parser.parse_args()
     if args.turns < 1:
         parser.error(f"--turns is {args.turns}; it must be at least 1")
     for model in args.model:
-        compare(args.old, args.new, model, args.turns)
+        compare(args, model)
 
 
 if __name__ == "__main__":
