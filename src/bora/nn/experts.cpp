@@ -32,6 +32,7 @@ void add_router_terms(Objective& objective, const RouterSums& sums, const Router
   add(losses.load_balance, sums.balance);
   add(losses.z_loss, sums.z);
   add(losses.auxiliary, auxiliary);
+  objective.without_penalties = stop_gradient(from_array<>(objective.loss)).array();
   objective.loss = loss.array();
   const auto show = [&](std::string name, const Named<>& value) {
     objective.metrics.push_back({std::move(name), stop_gradient(value * weight).array(), objective.weight});

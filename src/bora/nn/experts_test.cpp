@@ -211,6 +211,7 @@ TEST(Experts, LossesOfRouters) {
   const auto loss_with = [&](const RouterLosses& losses) {
     Objective out{scalar(100), scalar(7)};
     add_router_terms(out, sums, losses, 2);
+    EXPECT_EQ(out.without_penalties.item(), 100);
     return out.loss.item();
   };
   EXPECT_EQ(loss_with({}), 100);

@@ -47,6 +47,8 @@ struct Objective {
   core::Array loss;    ///< scalar: what is differentiated, summed over tokens by their weights
   core::Array weight;  ///< scalar: how much counted; no gradient
   std::vector<NamedSum> metrics = {};
+  /// The loss without penalties that training adds, as those of routers: what evaluations count. Empty: `loss`.
+  core::Array without_penalties = {};
 };
 
 /// InvalidArgument for a metric without a name, with that of another one, or with one that trainers give:

@@ -72,11 +72,14 @@ ParameterCounts PlacedModel::counts() const { return count_parameters(model_para
 std::string PlacedModel::describe_workers() const {
   const auto& s = mesh_->shape();
   if (s.workers() == 1) return "";
+  bool any = false;
+  for (std::size_t i = 0; sharded_ && i < sharded_->size(); ++i) any = any || !sharded_->cut(i).replicated();
   const auto sharded = [&](std::string_view over) {
-    return sharded_ ? fmt::format(", parameters sharded over {}", over) : std::string();
+    return any ? fmt::format(", parameters sharded over {}", over) : std::string();
   };
   if (s.data == s.workers()) return fmt::format("{} workers{}", s.workers(), sharded("them"));
-  return fmt::format("{} workers ({}){}", s.workers(), s.text(), sharded("data"));
+  const auto over = s.expert == 1 ? "data" : s.data == 1 ? "expert" : "data and expert";
+  return fmt::format("{} workers ({}){}", s.workers(), s.text(), sharded(over));
 }
 
 std::vector<core::Parameter> PlacedModel::parameters() {

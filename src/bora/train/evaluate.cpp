@@ -48,7 +48,8 @@ EvalResult of_batch(const nn::LanguageModel& model, const data::Batch& batch,
                     std::span<const std::int32_t> bytes_per_token, const nn::LossOptions& options) {
   const auto sums = model.objective(token_batch(batch, 0, batch.sequences), std::nullopt, options);
   core::ReadBack read;
-  const auto loss = read.add(core::Number(sums.loss)), weight = read.add(core::Number(sums.weight));
+  const auto& counted = sums.without_penalties.empty() ? sums.loss : sums.without_penalties;
+  const auto loss = read.add(core::Number(counted)), weight = read.add(core::Number(sums.weight));
   for (const auto& m : lane_metrics(sums.metrics)) {
     read.add(m.sum);
     read.add(m.weight);
