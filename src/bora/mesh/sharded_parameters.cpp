@@ -44,8 +44,8 @@ bool among_own_lanes(const core::Array& x) {
 
 }  // namespace
 
-ShardedParameters::ShardedParameters(std::shared_ptr<Communicator> workers, std::vector<std::string> axes,
-                                     int replicas, int experts)
+ShardedParameters::ShardedParameters(const std::shared_ptr<Communicator>& workers,
+                                     std::vector<std::string> axes, int replicas, int experts)
     : axes_(std::move(axes)) {
   teams_.push_back(std::make_unique<ShardTeam>(workers, replicas, 1));
   if (experts > 1) {

@@ -43,8 +43,8 @@ class ShardedParameters final : public core::ParameterStore {
   /// `axes`: names that the parameter map cuts, the first that a parameter has counts. `replicas`: each of so
   /// many groups of consecutive workers holds all shards. `experts`: of so many consecutive workers, a power of
   /// two, each has its own experts.
-  ShardedParameters(std::shared_ptr<Communicator> workers, std::vector<std::string> axes, int replicas = 1,
-                    int experts = 1);
+  ShardedParameters(const std::shared_ptr<Communicator>& workers, std::vector<std::string> axes,
+                    int replicas = 1, int experts = 1);
   ~ShardedParameters() override;
   ShardedParameters(const ShardedParameters&) = delete;
   ShardedParameters& operator=(const ShardedParameters&) = delete;
