@@ -16,6 +16,8 @@
 #include "bora/core/routing.h"
 #include "bora/core/shape.h"
 #include "bora/core/step_ops.h"
+#include "bora/mesh/gradient_reducer.h"
+#include "bora/mesh/sharded_parameters.h"
 #include "bora/mesh/test_layouts.h"
 
 namespace bora::mesh {
@@ -212,6 +214,31 @@ TEST(ExpertAxis, ExpertsLieInBlocks) {
     EXPECT_EQ(core::whole_sizes(parameter), (std::vector<std::int64_t>{4, 8, 6}));
   });
   EXPECT_THAT(errors, ::testing::Each(""));
+}
+
+// Whoever writes a loop of their own is told, not given sums of different experts.
+TEST(ExpertAxis, OtherReducersAreRefused) {
+  for (const bool sharded : {false, true}) {
+    const auto errors = testing::run_workers({.count = 2}, [&](Communicator& workers) {
+      const Mesh mesh(borrowed(workers), {.expert = 2}, {kCompute, kAtRest});
+      const core::MappingScope scope(mesh.mapping());
+      static constexpr std::string_view kNames[] = {"expert", "embed"};
+      static constexpr std::int64_t kSizes[] = {4, 6};
+      core::Array array = core::ones({kNames, kSizes});
+      core::place_parameter(array, kNames);
+      const std::vector<core::Parameter> parameters = {
+          {.path = "router", .axes = {"expert", "embed"}, .array = &array}};
+      if (!sharded) make_tree_reducer(mesh.lanes(), parameters);
+      ShardedParameters store(mesh.lanes(), {"embed"});
+      store.adopt(parameters);
+      make_sharded_reducer(store);
+    });
+    for (const auto& error : errors) {
+      EXPECT_EQ(error,
+                "gradients: router lies in shards over the mesh axis expert, whose workers compute different "
+                "lanes\nhint: make_sharded_reducer, with ShardedParameters for 2 experts");
+    }
+  }
 }
 
 TEST(ExpertAxis, PlacesOfRanks) {

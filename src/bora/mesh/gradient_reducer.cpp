@@ -7,9 +7,11 @@
 #include <optional>
 #include <utility>
 
+#include "bora/base/error.h"
 #include "bora/base/trace.h"
 #include "bora/core/grad.h"
 #include "bora/core/mapping.h"
+#include "bora/mesh/sharded_parameters.h"
 
 namespace bora::mesh {
 namespace {
@@ -25,6 +27,20 @@ std::vector<core::Parameter> of_model(const std::vector<core::Parameter>& model,
   return out;
 }
 
+// Added up over lanes, other experts' gradients would come into these.
+void refuse_other_experts(const std::vector<core::Parameter>& parameters) {
+  const auto* mapping = core::mapping();
+  for (std::size_t m = 0; mapping != nullptr && m < mapping->size(); ++m) {
+    for (const auto& p : parameters) {
+      if (!mapping->own_lanes(m) || core::cuts_of(*p.array)[m] < 0) continue;
+      fail(ErrorKind::Unsupported,
+           "gradients: {} lies in shards over the mesh axis {}, whose workers compute different lanes\nhint: "
+           "make_sharded_reducer, with ShardedParameters for {} experts",
+           p.path, mapping->mesh_axis(m).name, mapping->workers(m).size());
+    }
+  }
+}
+
 }  // namespace
 
 GradientReducer::GradientReducer(std::shared_ptr<Communicator> workers,
@@ -36,6 +52,7 @@ GradientReducer::GradientReducer(std::shared_ptr<Communicator> workers,
       shard_ranks_(std::move(shard_ranks)),
       whole_arrays_(workers_, store, of_model(model, parameters_)) {
   for (const auto& p : core::trainable_parameters(model)) arrays_.push_back(p.array);
+  if (store == nullptr || store->experts() == 1) refuse_other_experts(core::trainable_parameters(model));
   const auto* mapping = core::mapping();
   for (std::size_t m = 0; mapping != nullptr && m < mapping->size(); ++m) {
     ShardRanks axis{&mapping->workers(m), {}};

@@ -108,6 +108,7 @@ class GradientReducer {
 };
 
 /// By the tree of lane_tree.h: the bits depend on the number of lanes alone. Collective, as the others.
+/// Unsupported, as by the fast one, for experts on workers of different lanes: the sharded one knows them.
 std::unique_ptr<GradientReducer> make_tree_reducer(std::shared_ptr<Communicator> workers,
                                                    const std::vector<core::Parameter>& parameters);
 /// By the transport's own all-reduce, a worker's lanes in a row: the bits depend on the number of workers.
