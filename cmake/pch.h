@@ -5,7 +5,14 @@
 #pragma once
 #include <fmt/core.h>
 
+// An inline function that nobody calls is compiled in every source all the same, with all it needs: the library's
+// ""_json needed a parser of another kind of value than ours, half a second of each compilation. Deleted here.
+#define _json(text, size)     \
+  _json(text, size) = delete; \
+  template <class Nobody>     \
+  nlohmann::json parse_literal(text, size)
 #include <nlohmann/json.hpp>
+#undef _json
 
 #include <algorithm>
 #include <array>
