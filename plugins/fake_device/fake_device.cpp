@@ -386,6 +386,8 @@ class Floats {
     if (bits_ != nullptr) kernels::to_bf16(static_cast<std::int64_t>(copy_.size()), copy_.data(), bits_);
   }
   operator float*() const { return floats_; }
+  operator kernels::Values() const { return floats_; }
+  operator kernels::Results() const { return floats_; }
 
  private:
   std::vector<float> copy_;

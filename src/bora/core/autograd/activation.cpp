@@ -21,7 +21,7 @@ struct Activate : torch::autograd::Function<Activate> {
     auto input = kernel_operand(x), y = new_beside(input, x.sizes());
     const auto function = static_cast<Activation>(f);
     if (x.is_cpu()) {
-      kernels::activate(function, y.numel(), data(input), mutable_data(y));
+      kernels::activate(function, y.numel(), values(input), results(y));
     } else {
       recorded_kernels(x).activate.forward(function, kernel_type(input), y.numel(), input.const_data_ptr(),
                                            y.mutable_data_ptr(), stream_of(x));
@@ -35,7 +35,7 @@ struct Activate : torch::autograd::Function<Activate> {
     auto input = kernel_operand(x), dy = kernel_operand(grads[0]), dx = new_beside(input, input.sizes());
     const auto f = static_cast<Activation>(ctx->saved_data["f"].toInt());
     if (x.is_cpu()) {
-      kernels::activate_backward(f, dx.numel(), data(input), data(dy), mutable_data(dx));
+      kernels::activate_backward(f, dx.numel(), values(input), values(dy), results(dx));
     } else {
       recorded_kernels(x).activate.backward(f, kernel_type(input), dx.numel(), input.const_data_ptr(),
                                             dy.const_data_ptr(), dx.mutable_data_ptr(), stream_of(x));
@@ -49,7 +49,7 @@ struct Gated : torch::autograd::Function<Gated> {
     auto g = kernel_operand(gate), u = kernel_operand(up), y = new_beside(g, gate.sizes());
     const auto function = static_cast<Activation>(f);
     if (gate.is_cpu()) {
-      kernels::gated(function, y.numel(), data(g), data(u), mutable_data(y));
+      kernels::gated(function, y.numel(), values(g), values(u), results(y));
     } else {
       recorded_kernels(gate).gated.forward(function, kernel_type(g), y.numel(), g.const_data_ptr(),
                                            u.const_data_ptr(), y.mutable_data_ptr(), stream_of(gate));
@@ -64,7 +64,7 @@ struct Gated : torch::autograd::Function<Gated> {
     auto dg = new_beside(g, g.sizes()), du = new_beside(g, g.sizes());
     const auto f = static_cast<Activation>(ctx->saved_data["f"].toInt());
     if (g.is_cpu()) {
-      kernels::gated_backward(f, g.numel(), data(g), data(u), data(dy), mutable_data(dg), mutable_data(du));
+      kernels::gated_backward(f, g.numel(), values(g), values(u), values(dy), results(dg), results(du));
     } else {
       recorded_kernels(g).gated.backward(f, kernel_type(g), g.numel(), g.const_data_ptr(), u.const_data_ptr(),
                                          dy.const_data_ptr(), dg.mutable_data_ptr(), du.mutable_data_ptr(),

@@ -22,7 +22,7 @@ using torch::autograd::variable_list;
 
 // The mask is drawn in fp32 for every type: it depends on (key, index) alone.
 Tensor masked(const Tensor& x, double p, Key key, const BlockOf& block) {
-  const Tensor input = autograd::kernel_operand(x);
+  const Tensor input = x.is_cpu() ? autograd::wide(x) : autograd::kernel_operand(x);
   Tensor output = at::_ops::empty_like::call(input, {}, {}, {}, {}, {});
   const auto* in = static_cast<const char*>(input.const_data_ptr());
   auto* out = static_cast<char*>(output.mutable_data_ptr());

@@ -12,6 +12,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "bora/core/autograd/cast.h"
+#include "bora/core/autograd/kernel_operand.h"
 #include "bora/core/kernels/cpu/activation.h"
 #include "bora/core/kernels/cpu/matmul.h"
 #include "bora/core/kernels/cpu/norm.h"
@@ -102,9 +103,9 @@ Tensor bias_gradient(const Tensor& grad) {
     for (std::int64_t i = 0; i + 1 < grad.dim(); ++i) over.push_back(i);
     return at::_ops::sum_dim_IntList::call(grad, over, false, std::nullopt);
   }
-  auto wide = cast(grad, at::kFloat).contiguous();
+  const auto operand = kernel_operand(grad);
   auto out = empty({n}, grad);
-  kernels::column_sums(wide.numel() / n, n, wide.const_data_ptr<float>(), out.mutable_data_ptr<float>());
+  kernels::column_sums(operand.numel() / n, n, values(operand), out.mutable_data_ptr<float>());
   return cast(out, grad.scalar_type());
 }
 

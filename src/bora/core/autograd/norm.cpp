@@ -22,7 +22,7 @@ using Maybe = std::optional<Tensor>;
 void rms_forward(const Tensor& x, const Tensor& w, float eps, const Tensor& y, const Tensor& rstd) {
   const auto rows = x.size(0), n = x.size(1);
   if (x.is_cpu())
-    return kernels::rms_norm_forward(rows, n, data(x), data(w), eps, mutable_data(y), mutable_data(rstd));
+    return kernels::rms_norm_forward(rows, n, values(x), data(w), eps, results(y), mutable_data(rstd));
   recorded_kernels(x).rms_norm.forward(kernel_type(x), rows, n, x.const_data_ptr(), data(w), eps,
                                        y.mutable_data_ptr(), mutable_data(rstd), stream_of(x));
 }
@@ -38,7 +38,7 @@ void rms_backward(const Tensor& x, const Tensor& w, const Tensor& rstd, const Te
                   const Tensor& dw) {
   const auto rows = x.size(0), n = x.size(1);
   if (x.is_cpu()) {
-    return kernels::rms_norm_backward(rows, n, data(x), data(w), data(rstd), data(dy), mutable_data(dx),
+    return kernels::rms_norm_backward(rows, n, values(x), data(w), data(rstd), values(dy), results(dx),
                                       mutable_data(dw));
   }
   const Tensor room = norm_room(x, dw, {});
@@ -51,7 +51,7 @@ void layer_forward(const Tensor& x, const Tensor& w, const Tensor& b, float eps,
                    const Tensor& mean, const Tensor& rstd) {
   const auto rows = x.size(0), n = x.size(1);
   if (x.is_cpu()) {
-    return kernels::layer_norm_forward(rows, n, data(x), data(w), data(b), eps, mutable_data(y),
+    return kernels::layer_norm_forward(rows, n, values(x), data(w), data(b), eps, results(y),
                                        mutable_data(mean), mutable_data(rstd));
   }
   recorded_kernels(x).layer_norm.forward(kernel_type(x), rows, n, x.const_data_ptr(), data(w), data(b), eps,
@@ -63,8 +63,8 @@ void layer_backward(const Tensor& x, const Tensor& w, const Tensor& mean, const 
                     const Tensor& dy, const Tensor& dx, const Tensor& dw, const Tensor& db) {
   const auto rows = x.size(0), n = x.size(1);
   if (x.is_cpu()) {
-    return kernels::layer_norm_backward(rows, n, data(x), data(w), data(mean), data(rstd), data(dy),
-                                        mutable_data(dx), mutable_data(dw), mutable_data(db));
+    return kernels::layer_norm_backward(rows, n, values(x), data(w), data(mean), data(rstd), values(dy),
+                                        results(dx), mutable_data(dw), mutable_data(db));
   }
   const Tensor room = norm_room(x, dw, db);
   recorded_kernels(x).layer_norm.backward(

@@ -32,13 +32,12 @@ kernels::RopeShape rope_shape(const Tensor& x, std::int64_t half, const Tensor& 
 }
 
 Tensor rotate(const Tensor& x, const Tensor& cos, const Tensor& sin, RopePairs pairs, bool inverse) {
-  const bool bf16 = !x.is_cpu() && x.scalar_type() == at::kBFloat16;
-  auto input = bf16 ? x : cast(x, at::kFloat);
+  auto input = x.scalar_type() == at::kBFloat16 ? x : cast(x, at::kFloat);
   if (input.stride(3) != 1) input = input.contiguous();
   auto y = new_beside(input, x.sizes());
   const auto shape = rope_shape(input, cos.size(1), y, pairs);
   if (x.is_cpu()) {
-    kernels::rope(shape, data(input), data(cos), data(sin), mutable_data(y), inverse);
+    kernels::rope(shape, values(input), data(cos), data(sin), results(y), inverse);
   } else {
     recorded_kernels(x).rope(shape, kernel_type(input), input.const_data_ptr(), data(cos), data(sin),
                              y.mutable_data_ptr(), inverse, stream_of(x));

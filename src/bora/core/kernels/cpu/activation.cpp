@@ -137,32 +137,64 @@ HWY_EXPORT(gated_backward_range);
 HWY_EXPORT(add_bias_row);
 
 constexpr std::int64_t kChunk = 8192;
+constexpr std::int64_t kPiece = 1024;  // of bfloat16s: as fp32, five arrays of them fit the first cache
+
+void forward_range_here(Activation f, const ActivationArrays& a, std::int64_t begin, std::int64_t end) {
+  HWY_DYNAMIC_DISPATCH(forward_range)(f, a, begin, end);
+}
+void backward_range_here(Activation f, const ActivationArrays& a, std::int64_t begin, std::int64_t end) {
+  HWY_DYNAMIC_DISPATCH(backward_range)(f, a, begin, end);
+}
+void gated_range_here(Activation f, const ActivationArrays& a, std::int64_t begin, std::int64_t end) {
+  HWY_DYNAMIC_DISPATCH(gated_range)(f, a, begin, end);
+}
+void gated_backward_range_here(Activation f, const ActivationArrays& a, std::int64_t begin,
+                               std::int64_t end) {
+  HWY_DYNAMIC_DISPATCH(gated_backward_range)(f, a, begin, end);
+}
+
+using Range = void (*)(Activation, const ActivationArrays&, std::int64_t, std::int64_t);
+
+/// The operands of ActivationArrays, of either type.
+struct ActivationOperands {
+  Values x, up, dy;
+  Results out, dup;
+  bool has_halves() const { return x.halves || up.halves || dy.halves || out.halves || dup.halves; }
+};
+
+void in_chunks(Range range, Activation f, std::int64_t n, const ActivationOperands& o) {
+  const std::int64_t step = o.has_halves() ? kPiece : kChunk;
+  for_chunks(n, kChunk, [&](std::int64_t begin, std::int64_t end) {
+    alignas(64) float room[5][kPiece];
+    for (std::int64_t at = begin; at < end; at += step) {
+      const std::int64_t count = std::min(step, end - at);
+      const ActivationArrays a{o.x.wide(at, count, room[0]), o.up.wide(at, count, room[1]),
+                               o.dy.wide(at, count, room[2]), o.out.wide(at, room[3]),
+                               o.dup.wide(at, room[4])};
+      range(f, a, 0, count);
+      o.out.keep(at, count, room[3]);
+      o.dup.keep(at, count, room[4]);
+    }
+  });
+}
 
 }  // namespace
 
-void activate(Activation f, std::int64_t n, const float* x, float* y) {
-  const ActivationArrays a{x, nullptr, nullptr, y, nullptr};
-  for_chunks(n, kChunk, [&](auto begin, auto end) { HWY_DYNAMIC_DISPATCH(forward_range)(f, a, begin, end); });
+void activate(Activation f, std::int64_t n, Values x, Results y) {
+  in_chunks(forward_range_here, f, n, {.x = x, .up = {}, .dy = {}, .out = y, .dup = {}});
 }
 
-void activate_backward(Activation f, std::int64_t n, const float* x, const float* dy, float* dx) {
-  const ActivationArrays a{x, nullptr, dy, dx, nullptr};
-  for_chunks(n, kChunk, [&](auto begin, auto end) {
-    HWY_DYNAMIC_DISPATCH(backward_range)(f, a, begin, end);
-  });
+void activate_backward(Activation f, std::int64_t n, Values x, Values dy, Results dx) {
+  in_chunks(backward_range_here, f, n, {.x = x, .up = {}, .dy = dy, .out = dx, .dup = {}});
 }
 
-void gated(Activation f, std::int64_t n, const float* gate, const float* up, float* y) {
-  const ActivationArrays a{gate, up, nullptr, y, nullptr};
-  for_chunks(n, kChunk, [&](auto begin, auto end) { HWY_DYNAMIC_DISPATCH(gated_range)(f, a, begin, end); });
+void gated(Activation f, std::int64_t n, Values gate, Values up, Results y) {
+  in_chunks(gated_range_here, f, n, {.x = gate, .up = up, .dy = {}, .out = y, .dup = {}});
 }
 
-void gated_backward(Activation f, std::int64_t n, const float* gate, const float* up, const float* dy,
-                    float* dgate, float* dup) {
-  const ActivationArrays a{gate, up, dy, dgate, dup};
-  for_chunks(n, kChunk, [&](auto begin, auto end) {
-    HWY_DYNAMIC_DISPATCH(gated_backward_range)(f, a, begin, end);
-  });
+void gated_backward(Activation f, std::int64_t n, Values gate, Values up, Values dy, Results dgate,
+                    Results dup) {
+  in_chunks(gated_backward_range_here, f, n, {.x = gate, .up = up, .dy = dy, .out = dgate, .dup = dup});
 }
 
 void add_bias(std::int64_t rows, std::int64_t n, const float* bias, float* x) {

@@ -137,5 +137,29 @@ TEST(Activation, BiasIsAddedToEveryRow) {
   for (std::size_t i = 0; i < y.size(); ++i) EXPECT_EQ(y[i], x[i] + bias[i % 13]);
 }
 
+TEST(Activation, OfBfloat16sIsThatOfTheirNumbersRounded) {
+  for (const std::int64_t n : {1, 1000, 1024, 1025, 20000}) {
+    const Halves x(random_floats(n, 21, 5.0F)), up(random_floats(n, 22)), dy(random_floats(n, 23));
+    const auto size = static_cast<std::size_t>(n);
+    for (const Activation f : kAll) {
+      Floats y(size), dx(size), gate(size), dgate(size), dup(size);
+      activate(f, n, x.wide.data(), y.data());
+      activate_backward(f, n, x.wide.data(), dy.wide.data(), dx.data());
+      gated(f, n, x.wide.data(), up.wide.data(), gate.data());
+      gated_backward(f, n, x.wide.data(), up.wide.data(), dy.wide.data(), dgate.data(), dup.data());
+      Halves y2(size), dx2(size), gate2(size), dgate2(size), dup2(size);
+      activate(f, n, x.values(), y2.results());
+      activate_backward(f, n, x.values(), dy.values(), dx2.results());
+      gated(f, n, x.values(), up.values(), gate2.results());
+      gated_backward(f, n, x.values(), up.values(), dy.values(), dgate2.results(), dup2.results());
+      EXPECT_EQ(y2.halves, Halves(y).halves) << n;
+      EXPECT_EQ(dx2.halves, Halves(dx).halves) << n;
+      EXPECT_EQ(gate2.halves, Halves(gate).halves) << n;
+      EXPECT_EQ(dgate2.halves, Halves(dgate).halves) << n;
+      EXPECT_EQ(dup2.halves, Halves(dup).halves) << n;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace bora::kernels

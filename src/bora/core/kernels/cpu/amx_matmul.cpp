@@ -23,8 +23,9 @@
 // (three, or one of what is bfloat16 already), and of each part two tiles of 16 rows (columns) x 32 k. A tile
 // has 16 lines of 16 pairs. In tiles of a a line is a row, and pair j holds k = j and j + 16; in those of b
 // line j holds the pairs k = j and j + 16 of 16 columns. The unit sums over pairs: any order of k will do
-// that is the same in both. Packed sides are read from the first element to the last one: k is cut in
-// stretches of kInner, within a stretch follow the panels, within a panel the groups.
+// that is the same in both, and two sides of bfloat16s are packed in pairs of neighbours (pairs16-inl.h), which
+// needs no fp32 in between. Packed sides are read from the first element to the last one: k is cut in stretches of
+// kInner, within a stretch follow the panels, within a panel the groups.
 
 #ifndef __clang__  // GCC 12 warns of its own header, where vectors are undefined on purpose
 #pragma GCC diagnostic push
@@ -32,17 +33,16 @@
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #endif
 HWY_PUSH_ATTRIBUTES("avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,amx-tile,amx-bf16")
-#include "bora/core/kernels/cpu/lanes16-inl.h"
+#include "bora/core/kernels/cpu/pairs16-inl.h"
 
 namespace bora::kernels {
 namespace {
 
 using i64 = std::int64_t;
 
-constexpr i64 kLines = 16;              // of a tile, and fp32 elements of a line
-constexpr i64 kSide = 32, kGroup = 32;  // rows or columns of a panel; k of a tile
-constexpr i64 kTile = kLines * kLines;  // floats that a tile takes
-constexpr i64 kPart = 2 * kTile;        // from one part of a group to the next
+constexpr i64 kSide = 32, kGroup = 2 * kPairs;  // rows or columns of a panel; k of a tile
+constexpr i64 kTile = kLines * kPairs;          // floats that a tile takes
+constexpr i64 kPart = 2 * kTile;                // from one part of a group to the next
 // k of one chain of sums. The longer, the less often c is read and written; the right panels of a task, so
 // long, still fit the second cache. More rows per task, longer or shorter stretches and fetching c, left
 // panels or more than a group ahead were not faster.
@@ -114,28 +114,46 @@ void pack_tile(const MatrixRef& x, i64 i, i64 j, i64 down, i64 right, i64 rows, 
   for (int line = 0; line < 16; ++line) store_parts<kParts>(even[line], odd[line], out + line * kLines);
 }
 
-template <int kParts>
+/// One tile of a (or b) and its other parts: `lines` rows (columns) from `line` on, `ks` of k from k on. `kAlong`: k
+/// runs along a line of memory.
+template <bool kOfA, bool kAlong, int kParts>
+void pack_tiles(const MatrixRef& x, i64 line, i64 k, i64 lines, i64 ks, float* out) {
+  if constexpr (kOfA)
+    pack_tile<!kAlong, kParts>(x, line, k, 0, kLines, lines, ks, out);
+  else
+    pack_tile<kAlong, kParts>(x, k, line, kLines, 0, ks, lines, out);
+}
+
+/// The same of a product whose sides have so many parts.
+template <bool kOfA, int kLeft, int kRight>
+auto packing(bool along) {
+  if constexpr (kLeft == 1)
+    return along ? pack_pairs<kOfA, true> : pack_pairs<kOfA, false>;
+  else
+    return along ? pack_tiles < kOfA, true, kOfA ? kLeft : kRight > : pack_tiles < kOfA, false,
+           kOfA ? kLeft : kRight > ;
+}
+
+template <int kLeft, int kRight>
 void pack_left(const ProductBlock& p, i64 row, i64 rows, i64 first, i64 last) {
-  const auto& tile = p.a.transposed ? pack_tile<true, kParts> : pack_tile<false, kParts>;
+  const auto tile = packing<true, kLeft, kRight>(!p.a.transposed);
   for (i64 i = row; i < row + rows; i += kSide) {
     for (i64 k = first; k < last; k += kGroup) {
-      float* out = p.left + group_begins<kParts>(p, p.m, i, k);
-      for (i64 at = i; at < i + kSide; at += kLines, out += kTile) {
-        tile(p.a, at, k, 0, kLines, row + rows - at, p.k - k, out);
-      }
+      float* out = p.left + group_begins<kLeft>(p, p.m, i, k);
+      for (i64 at = i; at < i + kSide; at += kLines, out += kTile)
+        tile(p.a, at, k, row + rows - at, p.k - k, out);
     }
   }
 }
 
-template <int kParts>
+template <int kLeft, int kRight>
 void pack_right(const ProductBlock& p, i64 column, i64 columns, i64 first, i64 last) {
-  const auto& tile = p.b.transposed ? pack_tile<true, kParts> : pack_tile<false, kParts>;
+  const auto tile = packing<false, kLeft, kRight>(p.b.transposed);
   for (i64 k = first; k < last; k += kGroup) {
     for (i64 j = column; j < column + columns; j += kSide) {
-      float* out = p.right + group_begins<kParts>(p, p.n, j, k);
-      for (i64 at = j; at < j + kSide; at += kLines, out += kTile) {
-        tile(p.b, k, at, kLines, 0, p.k - k, column + columns - at, out);
-      }
+      float* out = p.right + group_begins<kRight>(p, p.n, j, k);
+      for (i64 at = j; at < j + kSide; at += kLines, out += kTile)
+        tile(p.b, at, k, column + columns - at, p.k - k, out);
     }
   }
 }
@@ -275,8 +293,8 @@ constexpr PanelKernel kKernel{.group = kGroup,
                               .narrow_rows = 64,
                               .narrow_few_rows = 32,
                               .rows_as_they_are = 0,
-                              .pack_left = pack_left<kLeft>,
-                              .pack_right = pack_right<kRight>,
+                              .pack_left = pack_left<kLeft, kRight>,
+                              .pack_right = pack_right<kLeft, kRight>,
                               .multiply_part = multiply_part<kLeft, kRight>};
 
 }  // namespace

@@ -25,16 +25,15 @@
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #endif
 HWY_PUSH_ATTRIBUTES("avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")
-#include "bora/core/kernels/cpu/lanes16-inl.h"
+#include "bora/core/kernels/cpu/pairs16-inl.h"
 
 namespace bora::kernels {
 namespace {
 
 using i64 = std::int64_t;
 
-constexpr i64 kLines = 16;              // of a group, and pairs of a line
-constexpr i64 kSide = 16, kPairs = 16;  // rows or columns of a panel; pairs of a group
-constexpr i64 kGroup = 2 * kPairs;      // k of a group
+constexpr i64 kSide = kLines;       // rows or columns of a panel
+constexpr i64 kGroup = 2 * kPairs;  // k of a group
 constexpr i64 kGroupFloats = kLines * kPairs;
 constexpr i64 kRows = 8;     // of a tile: half a panel
 constexpr int kMost = 3;     // panels of b beside each other in a tile
@@ -49,54 +48,8 @@ i64 group_begins(const ProductBlock& p, i64 count, i64 at, i64 k) {
 
 // ---- packing
 
-__mmask32 first_halves(i64 n) {
-  return static_cast<__mmask32>(n >= 32 ? 0xffffffff : (1U << std::max<i64>(n, 0)) - 1);
-}
-
-/// Sixteen pairs of neighbours in memory, from the element `at` on, of which `exist` do.
-__m512i neighbours(const MatrixRef& x, i64 at, i64 exist) {
-  if (x.halves != nullptr) return _mm512_maskz_loadu_epi16(first_halves(exist), x.halves + at);
-  const __m512 low = _mm512_maskz_loadu_ps(first_lanes(exist), x.data + at),
-               high = _mm512_maskz_loadu_ps(first_lanes(exist - kPairs), x.data + at + kPairs);
-  return (__m512i)_mm512_cvtne2ps_pbh(high, low);
-}
-
-/// Sixteen elements, one in the lower half of each word.
-__m512i in_words(const MatrixRef& x, i64 at, __mmask16 exist) {
-  return _mm512_cvtepu16_epi32(x.halves != nullptr
-                                   ? _mm256_maskz_loadu_epi16(exist, x.halves + at)
-                                   : (__m256i)_mm512_cvtneps_pbh(_mm512_maskz_loadu_ps(exist, x.data + at)));
-}
-
-/// Sixteen pairs of elements one below the other, of which `columns` exist; the lower ones may not.
-__m512i stacked(const MatrixRef& x, i64 at, i64 columns, bool lower) {
-  const __mmask16 exist = first_lanes(columns);
-  const __m512i below = in_words(x, at + x.stride, lower ? exist : __mmask16{0});
-  return _mm512_or_si512(in_words(x, at, exist), _mm512_slli_epi32(below, 16));
-}
-
-/// One group: `lines` rows of a (columns of b) from `line` on, over `ks` of k from k on; the rest is zeros.
-/// `along`: k runs along a line of memory.
-template <bool kLeft, bool kAlong>
-void pack_group(const MatrixRef& x, i64 line, i64 k, i64 lines, i64 ks, float* out) {
-  __m512 words[kLines];
-#pragma GCC unroll 16
-  for (int i = 0; i < kLines; ++i) {
-    __m512i word = _mm512_setzero_si512();
-    if constexpr (kAlong) {
-      if (i < lines) word = neighbours(x, (line + i) * x.stride + k, ks);
-    } else {
-      if (2 * i < ks) word = stacked(x, (k + 2 * i) * x.stride + line, lines, 2 * i + 1 < ks);
-    }
-    words[i] = _mm512_castsi512_ps(word);
-  }
-  if constexpr (kLeft != kAlong) transpose(words);
-#pragma GCC unroll 16
-  for (int i = 0; i < kLines; ++i) _mm512_store_ps(out + i * kPairs, words[i]);
-}
-
 void pack_left(const ProductBlock& p, i64 row, i64 rows, i64 first, i64 last) {
-  const auto& group = p.a.transposed ? pack_group<true, false> : pack_group<true, true>;
+  const auto& group = p.a.transposed ? pack_pairs<true, false> : pack_pairs<true, true>;
   for (i64 i = row; i < row + rows; i += kSide) {
     for (i64 k = first; k < last; k += kGroup)
       group(p.a, i, k, row + rows - i, p.k - k, p.left + group_begins(p, p.m, i, k));
@@ -104,7 +57,7 @@ void pack_left(const ProductBlock& p, i64 row, i64 rows, i64 first, i64 last) {
 }
 
 void pack_right(const ProductBlock& p, i64 column, i64 columns, i64 first, i64 last) {
-  const auto& group = p.b.transposed ? pack_group<false, true> : pack_group<false, false>;
+  const auto& group = p.b.transposed ? pack_pairs<false, true> : pack_pairs<false, false>;
   for (i64 k = first; k < last; k += kGroup) {
     for (i64 j = column; j < column + columns; j += kSide)
       group(p.b, j, k, column + columns - j, p.k - k, p.right + group_begins(p, p.n, j, k));

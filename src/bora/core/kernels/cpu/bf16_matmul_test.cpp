@@ -40,14 +40,26 @@ struct Side {
   Floats wide;
 };
 
-class Bf16Matmul : public testing::Test {
- protected:
-  void SetUp() override {
-    if (!bf16_matmul_works()) GTEST_SKIP() << "this CPU has no AVX512-BF16, or BORA_CPU_TARGET caps it";
-  }
+struct PairProduct {
+  const char* name;
+  decltype(&bf16_matmul) product;
+  bool (*works)();
 };
 
-TEST_F(Bf16Matmul, AgreesWithDoublePrecision) {
+/// Both kernels for two sides of bfloat16s.
+class Bf16Matmul : public testing::TestWithParam<PairProduct> {
+ protected:
+  void SetUp() override {
+    if (!GetParam().works()) GTEST_SKIP() << "this CPU has none, or BORA_CPU_TARGET caps it";
+  }
+  decltype(&bf16_matmul) product = GetParam().product;
+};
+INSTANTIATE_TEST_SUITE_P(Kernels, Bf16Matmul,
+                         testing::Values(PairProduct{"vectors", &bf16_matmul, &bf16_matmul_works},
+                                         PairProduct{"matrix_units", &amx_matmul, &amx_matmul_works}),
+                         [](const auto& kernel) { return kernel.param.name; });
+
+TEST_P(Bf16Matmul, AgreesWithDoublePrecision) {
   for (const auto& [m, n, k] : {std::tuple<i64, i64, i64>{1, 1, 1},
                                 {3, 5, 7},
                                 {8, 48, 32},
@@ -64,7 +76,7 @@ TEST_F(Bf16Matmul, AgreesWithDoublePrecision) {
       const Floats before = random_floats(m * stride, 3);
       for (const float beta : {0.0F, 1.0F, 0.5F}) {
         Floats c = before, of_memory = before;
-        bf16_matmul(m, n, k, a.floats(), b.floats(), c.data(), stride, beta);
+        product(m, n, k, a.floats(), b.floats(), c.data(), stride, beta);
         std::vector<double> expected(before.begin(), before.end());
         for (i64 i = 0; i < m; ++i) {
           for (i64 j = 0; j < n; ++j) {
@@ -75,22 +87,25 @@ TEST_F(Bf16Matmul, AgreesWithDoublePrecision) {
         }
         SCOPED_TRACE(testing::Message() << m << " " << n << " " << k << " " << layout << " " << beta);
         expect_close(c, expected, 1e-5, 2e-6 * std::sqrt(static_cast<double>(k)) + 1e-7);
-        bf16_matmul(m, n, k, a.memory(), b.floats(), of_memory.data(), stride, beta);
+        product(m, n, k, a.memory(), b.floats(), of_memory.data(), stride, beta);
         EXPECT_TRUE(of_memory == c);
         of_memory = before;
-        bf16_matmul(m, n, k, a.floats(), b.memory(), of_memory.data(), stride, beta);
+        product(m, n, k, a.floats(), b.memory(), of_memory.data(), stride, beta);
+        EXPECT_TRUE(of_memory == c);
+        of_memory = before;
+        product(m, n, k, a.memory(), b.memory(), of_memory.data(), stride, beta);
         EXPECT_TRUE(of_memory == c);
       }
     }
   }
 }
 
-TEST_F(Bf16Matmul, BitsDependOnNeitherThreadsNorOtherRowsNorColumns) {
+TEST_P(Bf16Matmul, BitsDependOnNeitherThreadsNorOtherRowsNorColumns) {
   const i64 m = 600, n = 333, k = 900;
   const Side a(m, k, false, 1), b(k, n, true, 2);
   const auto run = [&](i64 rows, i64 columns) {
     Floats c(static_cast<std::size_t>(rows * columns));
-    bf16_matmul(rows, columns, k, a.memory(), b.memory(), c.data(), columns, 0.0F);
+    product(rows, columns, k, a.memory(), b.memory(), c.data(), columns, 0.0F);
     return c;
   };
   expect_equal_bits([&] { return run(m, n); });
@@ -109,7 +124,7 @@ TEST_F(Bf16Matmul, BitsDependOnNeitherThreadsNorOtherRowsNorColumns) {
 }
 
 // Elements that are fp32 count as the nearest bfloat16s.
-TEST_F(Bf16Matmul, RoundsWhatIsNotOne) {
+TEST_P(Bf16Matmul, RoundsWhatIsNotOne) {
   const i64 m = 70, n = 40, k = 100;
   const Floats x = random_floats(m * k, 4);
   std::vector<std::uint16_t> nearest(x.size());
@@ -118,9 +133,9 @@ TEST_F(Bf16Matmul, RoundsWhatIsNotOne) {
     const i64 stride = transposed ? m : k;
     const Side b(k, n, false, 5);
     Floats c(m * n), of_nearest(m * n);
-    bf16_matmul(m, n, k, {x.data(), stride, transposed, true}, b.floats(), c.data(), n, 0.0F);
-    bf16_matmul(m, n, k, matrix_of_halves(nearest.data(), stride, transposed), b.floats(), of_nearest.data(),
-                n, 0.0F);
+    product(m, n, k, {x.data(), stride, transposed, true}, b.floats(), c.data(), n, 0.0F);
+    product(m, n, k, matrix_of_halves(nearest.data(), stride, transposed), b.floats(), of_nearest.data(), n,
+            0.0F);
     EXPECT_EQ(c, of_nearest);
   }
 }
@@ -148,7 +163,8 @@ TEST(Matmul, ReadsBfloat16sInMemory) {
   set_matmul_kernel(MatmulKernel::automatic);
 }
 
-TEST_F(Bf16Matmul, IsForTwoSidesOfBfloat16Alone) {
+TEST(Matmul, InPairsIsForTwoSidesOfBfloat16Alone) {
+  if (!bf16_matmul_works()) GTEST_SKIP() << "this CPU has no AVX512-BF16, or BORA_CPU_TARGET caps it";
   if (amx_matmul_works()) GTEST_SKIP() << "the matrix units are faster";
   const i64 m = 128, n = 64, k = 96;
   const Side a(m, k, false, 8), b(k, n, true, 9);

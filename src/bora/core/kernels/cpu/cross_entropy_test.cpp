@@ -75,8 +75,9 @@ TEST(CrossEntropy, HeadMapsAgreeWithDoublePrecision) {
                              ((1 + 0.02 * log_total) * p - (static_cast<std::int32_t>(j) == targets[i])));
         }
         EXPECT_NEAR(lse[i], log_total, 3e-6 * (1 + std::abs(log_total)));
-        if (targets[i] >= 0)
+        if (targets[i] >= 0) {
           EXPECT_NEAR(loss[i], log_total - logits[static_cast<std::size_t>(targets[i])], 2e-5);
+        }
         const auto row = out.begin() + static_cast<std::ptrdiff_t>(i * bias.size());
         expect_close(Floats(row, row + vocab), expected, 2e-5, 1e-6);
       }

@@ -207,7 +207,8 @@ void matmul(i64 m, i64 n, i64 k, MatrixRef a, MatrixRef b, float* c, i64 c_strid
   const i64 groups = groups_apart;
   const bool apart = groups > 0 && m % groups == 0 && beta == 0;
   const Product product = product_for(m, n, k, a.is_bf16 && b.is_bf16);
-  if (apart || product != bf16_matmul) widen(m, n, k, a, b);
+  const bool as_they_lie = product == bf16_matmul || (product == amx_matmul && a.is_bf16 && b.is_bf16);
+  if (apart || !as_they_lie) widen(m, n, k, a, b);
   if (apart && m / groups <= kFewRows)
     few_rows_matmul(m, n, k, a, b, c, c_stride);
   else if (apart && groups > 1)

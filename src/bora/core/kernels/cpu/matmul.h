@@ -14,8 +14,8 @@ struct MatrixRef {
   /// Each element counts as the nearest bfloat16, which elements of bf16 arrays are: one part where parts are
   /// multiplied. Kernels without parts take it as it is.
   bool is_bf16 = false;
-  /// Where the elements lie, if they lie in memory as bfloat16s; no `data` then. For matmul, which widens them for
-  /// kernels that read fp32.
+  /// Where the elements lie, if they lie in memory as bfloat16s; no `data` then. For matmul, which widens them where one
+  /// side alone is of them, and for kernels that read fp32.
   const std::uint16_t* halves = nullptr;
 
   /// The part that begins at element (i, j).

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 
 #include "bora/core/kernels/cpu/scratch.h"
 #include "bora/core/kernels/cpu/threads.h"
@@ -178,56 +179,84 @@ void with_column_sums(i64 rows, i64 columns, float* out, const Body& body) {
   });
 }
 
+/// Room on this thread for the rows of three arrays as fp32, where one of them holds bfloat16s.
+class RowRoom {
+ public:
+  RowRoom(i64 n, std::initializer_list<Values> read, Results written) : n_(n) {
+    const bool any =
+        written.halves || std::any_of(read.begin(), read.end(), [](auto& v) { return v.halves; });
+    if (any) room_ = scratch(Scratch::row, 3 * n);
+  }
+  const float* read(Values v, i64 row, i64 which) const { return v.wide(row * n_, n_, part(which)); }
+  float* place(Results r, i64 row) const { return r.wide(row * n_, part(2)); }
+  void keep(Results r, i64 row) const { r.keep(row * n_, n_, part(2)); }
+
+ private:
+  float* part(i64 which) const { return room_ == nullptr ? nullptr : room_ + which * n_; }
+
+  i64 n_;
+  float* room_ = nullptr;
+};
+
 }  // namespace
 
-void rms_norm_forward(i64 rows, i64 n, const float* x, const float* weight, float eps, float* y,
-                      float* rstd) {
+void rms_norm_forward(i64 rows, i64 n, Values x, const float* weight, float eps, Results y, float* rstd) {
   for_chunks(rows, forward_chunk(n), [&](i64 begin, i64 end) {
+    const RowRoom room(n, {x}, y);
     for (i64 i = begin; i < end; ++i) {
-      const NormRow row{x + i * n, weight, nullptr, nullptr, y + i * n, nullptr, nullptr};
+      const NormRow row{room.read(x, i, 0), weight, nullptr, nullptr, room.place(y, i), nullptr, nullptr};
       rstd[i] = HWY_DYNAMIC_DISPATCH(rms_forward_row)(n, row, eps);
+      room.keep(y, i);
     }
   });
 }
 
-void rms_norm_backward(i64 rows, i64 n, const float* x, const float* weight, const float* rstd,
-                       const float* dy, float* dx, float* dweight) {
+void rms_norm_backward(i64 rows, i64 n, Values x, const float* weight, const float* rstd, Values dy,
+                       Results dx, float* dweight) {
   with_column_sums(rows, dweight ? n : 0, dweight, [&](i64 i, float* sums) {
-    const NormRow row{x + i * n, weight, nullptr, dy + i * n, dx + i * n, dweight ? sums : nullptr, nullptr};
+    const RowRoom room(n, {x, dy}, dx);
+    const NormRow row{room.read(x, i, 0),       weight, nullptr, room.read(dy, i, 1), room.place(dx, i),
+                      dweight ? sums : nullptr, nullptr};
     HWY_DYNAMIC_DISPATCH(rms_backward_row)(n, row, rstd[i]);
+    room.keep(dx, i);
   });
 }
 
-void layer_norm_forward(i64 rows, i64 n, const float* x, const float* weight, const float* bias, float eps,
-                        float* y, float* mean, float* rstd) {
+void layer_norm_forward(i64 rows, i64 n, Values x, const float* weight, const float* bias, float eps,
+                        Results y, float* mean, float* rstd) {
   for_chunks(rows, forward_chunk(n), [&](i64 begin, i64 end) {
+    const RowRoom room(n, {x}, y);
     for (i64 i = begin; i < end; ++i) {
-      const NormRow row{x + i * n, weight, bias, nullptr, y + i * n, nullptr, nullptr};
+      const NormRow row{room.read(x, i, 0), weight, bias, nullptr, room.place(y, i), nullptr, nullptr};
       HWY_DYNAMIC_DISPATCH(layer_forward_row)(n, row, eps, mean + i, rstd + i);
+      room.keep(y, i);
     }
   });
 }
 
-void layer_norm_backward(i64 rows, i64 n, const float* x, const float* weight, const float* mean,
-                         const float* rstd, const float* dy, float* dx, float* dweight, float* dbias) {
+void layer_norm_backward(i64 rows, i64 n, Values x, const float* weight, const float* mean, const float* rstd,
+                         Values dy, Results dx, float* dweight, float* dbias) {
   float* sums_out = scratch(Scratch::partial, 2 * n);
   with_column_sums(rows, dweight || dbias ? 2 * n : 0, sums_out, [&](i64 i, float* sums) {
-    const NormRow row{x + i * n,
+    const RowRoom room(n, {x, dy}, dx);
+    const NormRow row{room.read(x, i, 0),
                       weight,
                       nullptr,
-                      dy + i * n,
-                      dx + i * n,
+                      room.read(dy, i, 1),
+                      room.place(dx, i),
                       dweight ? sums : nullptr,
                       dbias ? sums + n : nullptr};
     HWY_DYNAMIC_DISPATCH(layer_backward_row)(n, row, mean[i], rstd[i]);
+    room.keep(dx, i);
   });
   if (dweight) std::copy(sums_out, sums_out + n, dweight);
   if (dbias) std::copy(sums_out + n, sums_out + 2 * n, dbias);
 }
 
-void column_sums(i64 rows, i64 n, const float* x, float* out) {
+void column_sums(i64 rows, i64 n, Values x, float* out) {
   with_column_sums(rows, n, out, [&](i64 i, float* sums) {
-    HWY_DYNAMIC_DISPATCH(accumulate_row)(n, x + i * n, sums);
+    const RowRoom room(n, {x}, {});
+    HWY_DYNAMIC_DISPATCH(accumulate_row)(n, room.read(x, i, 0), sums);
   });
 }
 

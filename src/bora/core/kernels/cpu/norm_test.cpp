@@ -132,5 +132,36 @@ TEST(Norm, BitsDoNotDependOnThreads) {
   });
 }
 
+TEST(Norm, OfBfloat16sIsThatOfTheirNumbersRounded) {
+  const std::int64_t rows = 203, n = 100;
+  const Halves x(random_floats(rows * n, 21)), dy(random_floats(rows * n, 22));
+  const Floats w = random_floats(n, 23), b = random_floats(n, 24);
+  const std::size_t size = x.wide.size();
+  // one norm or the other, of either type: y and dx, and all that stays in fp32
+  const auto layer = [&](Values in, Values g, Results y, Results dx) {
+    Floats mean(203), rstd(203), dw(100), db(100);
+    layer_norm_forward(rows, n, in, w.data(), b.data(), 1e-5F, y, mean.data(), rstd.data());
+    layer_norm_backward(rows, n, in, w.data(), mean.data(), rstd.data(), g, dx, dw.data(), db.data());
+    return join({mean, rstd, dw, db});
+  };
+  const auto rms = [&](Values in, Values g, Results y, Results dx) {
+    Floats rstd(203), dw(100), sums(100);
+    rms_norm_forward(rows, n, in, w.data(), 1e-5F, y, rstd.data());
+    rms_norm_backward(rows, n, in, w.data(), rstd.data(), g, dx, dw.data());
+    column_sums(rows, n, in, sums.data());
+    return join({rstd, dw, sums});
+  };
+  const auto compare = [&](const auto& norm) {
+    Floats y(size), dx(size);
+    Halves y2(size), dx2(size);
+    EXPECT_EQ(norm(x.wide.data(), dy.wide.data(), y.data(), dx.data()),
+              norm(x.values(), dy.values(), y2.results(), dx2.results()));
+    EXPECT_EQ(y2.halves, Halves(y).halves);
+    EXPECT_EQ(dx2.halves, Halves(dx).halves);
+  };
+  compare(layer);
+  compare(rms);
+}
+
 }  // namespace
 }  // namespace bora::kernels

@@ -207,15 +207,22 @@ void fill(std::int64_t n, float* x, float value) {
              [&](std::int64_t begin, std::int64_t end) { std::fill(x + begin, x + end, value); });
 }
 
+void to_bf16_here(std::int64_t n, const float* x, std::uint16_t* y) {
+  HWY_DYNAMIC_DISPATCH(to_bf16_chunk)(x, y, n);
+}
+
+void from_bf16_here(std::int64_t n, const std::uint16_t* x, float* y) {
+  HWY_DYNAMIC_DISPATCH(from_bf16_chunk)(x, y, n);
+}
+
 void to_bf16(std::int64_t n, const float* x, std::uint16_t* y) {
-  for_chunks(n, kElementwise, [&](std::int64_t begin, std::int64_t end) {
-    HWY_DYNAMIC_DISPATCH(to_bf16_chunk)(x + begin, y + begin, end - begin);
-  });
+  for_chunks(n, kElementwise,
+             [&](std::int64_t begin, std::int64_t end) { to_bf16_here(end - begin, x + begin, y + begin); });
 }
 
 void from_bf16(std::int64_t n, const std::uint16_t* x, float* y) {
   for_chunks(n, kElementwise, [&](std::int64_t begin, std::int64_t end) {
-    HWY_DYNAMIC_DISPATCH(from_bf16_chunk)(x + begin, y + begin, end - begin);
+    from_bf16_here(end - begin, x + begin, y + begin);
   });
 }
 

@@ -24,5 +24,8 @@ void fill(std::int64_t n, float* x, float value);
 /// Rounding to nearest even between fp32 and bf16.
 void to_bf16(std::int64_t n, const float* x, std::uint16_t* y);
 void from_bf16(std::int64_t n, const std::uint16_t* x, float* y);
+/// The same on the calling thread alone.
+void to_bf16_here(std::int64_t n, const float* x, std::uint16_t* y);
+void from_bf16_here(std::int64_t n, const std::uint16_t* x, float* y);
 
 }  // namespace bora::kernels

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "bora/core/kernels/cpu/scratch.h"
 #include "bora/core/kernels/cpu/threads.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -70,20 +71,27 @@ namespace bora::kernels {
 HWY_EXPORT(rotate);
 HWY_EXPORT(rotate_neighbours);
 
-void rope(const RopeShape& s, const float* x, const float* cos, const float* sin, float* y, bool inverse) {
+void rope(const RopeShape& s, Values x, const float* cos, const float* sin, Results y, bool inverse) {
   const std::int64_t chunk = std::max<std::int64_t>(1, 8192 / std::max<std::int64_t>(1, s.heads * s.dim));
   for_chunks(s.batch * s.positions, chunk, [&](std::int64_t begin, std::int64_t end) {
+    float *room = nullptr, *result = nullptr;
+    if (x.halves || y.halves) {
+      room = scratch(Scratch::row, 2 * s.dim);
+      result = room + s.dim;
+    }
     for (std::int64_t i = begin; i < end; ++i) {
       const std::int64_t b = i / s.positions, p = i % s.positions;
       for (std::int64_t h = 0; h < s.heads; ++h) {
-        const float* from = x + b * s.x_batch + p * s.x_position + h * s.x_head;
-        float* to = y + b * s.y_batch + p * s.y_position + h * s.y_head;
+        const std::int64_t into = b * s.y_batch + p * s.y_position + h * s.y_head;
+        const float* from = x.wide(b * s.x_batch + p * s.x_position + h * s.x_head, s.dim, room);
+        float* to = y.wide(into, result);
         const float *c = cos + p * s.half, *d = sin + p * s.half;
         if (s.neighbours)
           HWY_DYNAMIC_DISPATCH(rotate_neighbours)(s.half, from, c, d, to, inverse);
         else
           HWY_DYNAMIC_DISPATCH(rotate)(s.half, from, c, d, to, inverse);
         if (from != to) std::copy(from + 2 * s.half, from + s.dim, to + 2 * s.half);
+        y.keep(into, s.dim, result);
       }
     }
   });

@@ -3,6 +3,8 @@
 #pragma once
 #include <cstdint>
 
+#include "bora/core/kernels/cpu/values.h"
+
 namespace bora::kernels {
 
 /// Rotary embedding (Su et al. 2021): the rotated vector is (x1·cos - x2·sin, x2·cos + x1·sin), x1 and x2 the
@@ -15,6 +17,6 @@ struct RopeShape {
   std::int64_t y_batch, y_position, y_head;
   bool neighbours = false;
 };
-void rope(const RopeShape& shape, const float* x, const float* cos, const float* sin, float* y, bool inverse);
+void rope(const RopeShape& shape, Values x, const float* cos, const float* sin, Results y, bool inverse);
 
 }  // namespace bora::kernels

@@ -91,5 +91,21 @@ TEST(Rope, InPlaceGivesTheSame) {
   }
 }
 
+TEST(Rope, OfBfloat16sIsThatOfTheirNumbersRounded) {
+  for (const bool neighbours : {false, true}) {
+    RopeShape shape{1, 4, 3, 17, 8, 204, 51, 17, 204, 51, 17};
+    shape.neighbours = neighbours;
+    const Halves x(random_floats(204, 16));
+    const Floats cos = random_floats(32, 17), sin = random_floats(32, 18);
+    Floats y(204);
+    Halves y2(y.size()), in_place = x;
+    rope(shape, x.wide.data(), cos.data(), sin.data(), y.data(), false);
+    rope(shape, x.values(), cos.data(), sin.data(), y2.results(), false);
+    rope(shape, in_place.values(), cos.data(), sin.data(), in_place.results(), false);
+    EXPECT_EQ(y2.halves, Halves(y).halves);
+    EXPECT_EQ(in_place.halves, y2.halves);
+  }
+}
+
 }  // namespace
 }  // namespace bora::kernels

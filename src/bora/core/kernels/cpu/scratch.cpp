@@ -21,7 +21,7 @@ struct Buffer {
 }  // namespace
 
 float* scratch(Scratch slot, std::int64_t n) {
-  thread_local std::array<Buffer, 7> buffers;
+  thread_local std::array<Buffer, 8> buffers;
   Buffer& b = buffers[static_cast<std::size_t>(slot)];
   if (n > b.capacity) {
     const std::size_t bytes = (static_cast<std::size_t>(n) * sizeof(float) + 4095) / 4096 * 4096;

@@ -9,6 +9,7 @@
 
 #include "bora/base/key.h"
 #include "bora/core/kernels/cpu/threads.h"
+#include "bora/core/kernels/cpu/values.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -41,6 +42,20 @@ inline void expect_equal_bits(const std::function<Floats()>& run) {
   }
   set_threads(before);
 }
+
+/// Numbers as bfloat16s in memory, and as the fp32 that those are.
+struct Halves {
+  explicit Halves(const Floats& x) : halves(x.size()), wide(x.size()) {
+    to_bf16(static_cast<std::int64_t>(x.size()), x.data(), halves.data());
+    from_bf16(static_cast<std::int64_t>(x.size()), halves.data(), wide.data());
+  }
+  explicit Halves(std::size_t n) : Halves(Floats(n)) {}
+  Values values() const { return Values(halves.data()); }
+  Results results() { return Results(halves.data()); }
+
+  std::vector<std::uint16_t> halves;
+  Floats wide;
+};
 
 /// |actual - expected| <= absolute + relative·|expected|, elementwise; NaN counts as different.
 inline void expect_close(const Floats& actual, const std::vector<double>& expected, double relative,
