@@ -194,6 +194,8 @@ Problems header_hygiene(const SourceFile& file) {
   // Highway compiles an -inl.h once per instruction set, and takes its choice of instruction sets as macros.
   if (!file.path.ends_with(".h") || file.path.ends_with("-inl.h")) return {};
   if (file.path == "src/bora/core/kernels/cpu/targets.h") return {};
+  // Takes out of a library's header what would be compiled in every source.
+  if (file.path == "cmake/pch.h") return {};
   static const std::regex define(R"(^\s*#\s*define\b)");
   Problems problems =
       matching_lines(file, define, "no macros in headers; use a constant, a function or a template");

@@ -33,7 +33,7 @@ struct a_module_is_a_struct_without_constructors {
 #endif
 };
 /// Parameters lie in Named<...> and modules, or std::vector, array, optional, unique_ptr, variant and
-/// map<std::string, ...> of these.
+/// map<std::string, ...> of these. Of a class with members of its own nobody knows: `buffer` says that there are none.
 template <class T>
 struct parameters_cannot_be_reached_in {};
 struct nothing_is_left_out {
@@ -112,27 +112,27 @@ template <class T, std::size_t N>
 inline constexpr std::size_t values_of<T[N]> = N * values_of<T>;
 
 template <class T>
-inline constexpr bool may_be_listed = held<T>().listed && held<T>().walked;
-template <class T>
 using wrong_with = std::conditional_t<held<T>().walked, left_out<T>, parameters_cannot_be_reached_in<T>>;
 
-// One entry of a list of fields, made from a pointer to a member. A buffer holds no parameters, whatever its type.
-template <class M, class T, bool Buffer = false>
+// One entry of a list of fields, made from a pointer to a member; `Wrong` says why it cannot be one. A buffer holds no
+// parameters, whatever its type.
+template <class M, class T, bool Buffer = false, class Wrong = nothing_is_left_out>
 struct Field {
   using type = T;
   static constexpr bool is_buffer = Buffer;
+  static constexpr bool is_right = std::is_same_v<Wrong, nothing_is_left_out>;
   static constexpr std::size_t values = values_of<T>;
   T M::*pointer;
 
   consteval Field(T M::*member)  // NOLINT(google-explicit-constructor)
-    requires(Buffer || may_be_listed<T>)
+    requires is_right
       : pointer(member) {}
-  template <class Wrong = wrong_with<T>>
-    requires(!Buffer && !may_be_listed<T>)
-  consteval Field(T M::*member) = delete;
+  consteval Field(T M::*member)
+    requires(!is_right)
+  = delete;
 };
 template <class M, class T>
-Field(T M::*) -> Field<M, T>;
+Field(T M::*) -> Field<M, T, false, wrong_with<T>>;
 
 template <class M, class T>
 consteval auto as_buffer(T M::*member) {

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <variant>
@@ -179,7 +180,55 @@ struct Settings {
   std::optional<double> rate;
   std::vector<int> sizes;
 };
-static_assert(!detail::held<Unlisted>().walked);
+struct InVector {
+  double scale;
+  std::vector<Named<In>> weights;
+};
+struct Deep {
+  int size;
+  InVector inner;
+};
+struct Derived : Unlisted {
+  int size;
+};
+struct Closed {
+  explicit Closed(Named<In> w) : weight(std::move(w)) {}
+
+ private:
+  Named<In> weight;
+};
+struct Configuration {
+  Configuration() : name("a") {}
+  void bind(int /*binder*/) {}
+  std::string name;
+};
+struct Tree {
+  std::vector<Tree> branches;
+  std::string name;
+};
+struct TreeOfWeights {
+  std::vector<TreeOfWeights> branches;
+  Named<In> weight;
+};
+template <class T>
+struct Holds {
+  T value;
+};
+struct Point {
+  Point(int a, int b) : x(a), y(b) {}
+  int x, y;
+};
+template <class... Ts>
+inline constexpr bool cannot_be_reached_in = (!detail::held<Ts>().walked && ...);
+static_assert(
+    cannot_be_reached_in<Unlisted, InVector, std::vector<InVector>, Deep, Derived, Closed, TreeOfWeights>);
+static_assert(cannot_be_reached_in<Holds<Named<In>*>, Holds<std::unique_ptr<Affine>>,
+                                   Holds<std::shared_ptr<Affine>>, Holds<std::array<Affine, 2>>,
+                                   Holds<Affine[2]>, Holds<std::optional<Named<In>>>, Holds<Closed>>);
+static_assert(!detail::held<Tree>().parameters);
+static_assert(!detail::held<Point>().parameters);
+static_assert(!detail::held<Configuration>().parameters);
+static_assert(!detail::held<Holds<std::filesystem::path>>().parameters);
 static_assert(!detail::held<std::shared_ptr<Affine>>().walked);
 static_assert(!detail::held<Affine*>().walked);
 static_assert(!detail::held<std::map<int, Affine>>().walked);

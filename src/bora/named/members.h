@@ -42,12 +42,6 @@ consteval std::string_view type_name() {
   return s.substr(0, s.find_first_of(";]"));
 }
 
-struct a_parameter {
-  template <class T>
-    requires(NamedTensor<T> || Module<T>)
-  operator T() const;  // NOLINT(google-explicit-constructor)
-};
-
 // A longer list may be taken where a shorter one is not: a member in between has no default.
 template <class T, std::size_t Listed>
 inline constexpr bool takes_more = []<std::size_t... Is>(std::index_sequence<Is...>) {
@@ -63,13 +57,72 @@ consteval bool lists_every_member() {
 template <class T>
 inline constexpr bool complete = requires { sizeof(T); };
 
-// Some member of the aggregate can be made from a parameter or a module.
-template <class T, std::size_t... Before>
-consteval bool has_parameters(std::index_sequence<Before...> /*unused*/) {
-  if constexpr (requires { T{((void)Before, anything{})..., a_parameter{}}; }) return true;
+// A configuration (base/binder.h) has none.
+template <class T>
+inline constexpr bool is_configuration = requires { &T::bind; };
+
+// Nothing can be told of a class with constructors or members of its own, unless a library made it that knows no arrays,
+// or it is copied as bytes, which no array is.
+template <class T>
+consteval bool is_closed() {
+  return !std::is_trivially_copyable_v<T> && !std::is_same_v<T, core::Array> &&
+         !type_name<T>().starts_with("std::") && !type_name<T>().starts_with("nlohmann::");
+}
+
+// Whether parameters are, or may be, somewhere in a type that is no module: in what it is made of, what it points at, or
+// a member of an aggregate, as far down as types are complete. `Around` are the aggregates that it is a member of.
+template <class T, class... Around>
+consteval bool hides_parameters();
+
+template <class... Around>
+struct a_member_with_parameters {
+  template <class T>
+    requires(hides_parameters<T, Around...>())
+  operator T() const;  // NOLINT(google-explicit-constructor)
+};
+template <class T, class... Around, std::size_t... Before>
+consteval bool some_member_hides(std::index_sequence<Before...> /*unused*/) {
+  if constexpr (requires { T{((void)Before, anything{})..., a_member_with_parameters<T, Around...>{}}; })
+    return true;
   if constexpr (takes<T, sizeof...(Before) + 1>)
-    return has_parameters<T>(std::make_index_sequence<sizeof...(Before) + 1>{});
+    return some_member_hides<T, Around...>(std::make_index_sequence<sizeof...(Before) + 1>{});
   return false;
+}
+
+template <class T>
+struct MadeOf {  // other types
+  template <class... Around>
+  static consteval bool hides() {
+    if constexpr (!std::is_class_v<T> || !complete<T> || is_configuration<T> ||
+                  (std::is_same_v<T, Around> || ...))
+      return false;
+    else if constexpr (std::is_aggregate_v<T>)
+      return some_member_hides<T, Around...>(std::index_sequence<>{});
+    else
+      return is_closed<T>();
+  }
+};
+template <template <class...> class Any, class... Ts>
+struct MadeOf<Any<Ts...>> {
+  template <class... Around>
+  static consteval bool hides() {
+    return (hides_parameters<Ts, Around...>() || ...);
+  }
+};
+template <class T, std::size_t N>
+struct MadeOf<std::array<T, N>> : MadeOf<std::optional<T>> {};
+template <class T, std::size_t N>
+struct MadeOf<T[N]> : MadeOf<std::optional<T>> {};
+template <class T>
+struct MadeOf<T*> : MadeOf<std::optional<T>> {};
+
+template <class T, class... Around>
+consteval bool hides_parameters() {
+  using Plain = std::remove_cv_t<T>;
+  if constexpr (NamedTensor<Plain> || Module<Plain>)
+    return true;
+  else
+    return MadeOf<Plain>::template hides<Around...>();
 }
 
 // Of a member's type: whether it holds parameters, whether the walk reaches them all, and whether the modules
@@ -86,11 +139,7 @@ consteval Held held();
 
 template <class T>
 struct HeldBy {  // a struct without `fields`, or a plain value
-  static consteval Held of() {
-    if constexpr (std::is_class_v<T> && complete<T> && std::is_aggregate_v<T>)
-      return unwalked({has_parameters<T>(std::index_sequence<>{}), true, true});
-    return {false, true, true};
-  }
+  static consteval Held of() { return unwalked({hides_parameters<T>(), true, true}); }
 };
 template <class T>
 struct HeldBy<T*> {

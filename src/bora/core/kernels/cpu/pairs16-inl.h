@@ -41,7 +41,8 @@ __m512i stacked(const MatrixRef& x, std::int64_t at, std::int64_t columns, bool 
 /// One group: `lines` rows of a (columns of b) from `line` on, over `ks` of k from k on; the rest is zeros.
 /// `along`: k runs along a line of memory.
 template <bool kLeft, bool kAlong>
-void pack_pairs(const MatrixRef& x, std::int64_t line, std::int64_t k, std::int64_t lines, std::int64_t ks, float* out) {
+void pack_pairs(const MatrixRef& x, std::int64_t line, std::int64_t k, std::int64_t lines, std::int64_t ks,
+                float* out) {
   __m512 words[kLines];
 #pragma GCC unroll 16
   for (int i = 0; i < kLines; ++i) {
