@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "bora/core/autograd/floats.h"
+#include "bora/core/autograd/kernel_operand.h"
 #include "bora/core/kernels/cpu/matmul.h"
 #include "bora/core/kernels/cpu/rows_apart.h"
 #include "bora/core/plain/grouped.h"
@@ -27,13 +28,11 @@ struct Rows : torch::CustomClassHolder {
   GroupedRows rows;
 };
 
-// fp32 matrices of equal width, one below the other.
+// Matrices of equal width, one below the other: fp32 or bf16.
 struct Stack {
-  Stack(const Tensor& x, std::int64_t columns)
-      : values(wide(x)), width(columns), is_bf16(x.scalar_type() == at::kBFloat16) {}
+  Stack(const Tensor& x, std::int64_t columns) : values(kernel_operand(x)), width(columns) {}
   Tensor values;
   std::int64_t width;
-  bool is_bf16;
 };
 
 bool begins_on_a_line(const Tensor& x) {
@@ -42,13 +41,17 @@ bool begins_on_a_line(const Tensor& x) {
 }
 
 // So many rows of a stack as a matrix that begins on a cache line, as one does that stands alone: the bits of
-// products may follow that.
+// products may follow that. What is widened first does anyway.
 class Part {
  public:
   Part(const Stack& stack, std::int64_t first, std::int64_t rows)
       : values_(stack.values.view({-1, stack.width}).narrow(0, first, rows)) {
+    if (values_.scalar_type() == at::kBFloat16) {
+      ref_ = kernels::matrix_of_halves(values_.const_data_ptr(), stack.width);
+      return;
+    }
     if (!begins_on_a_line(values_)) values_ = values_.clone();
-    ref_ = {values_.const_data_ptr<float>(), stack.width, false, stack.is_bf16};
+    ref_ = {values_.const_data_ptr<float>(), stack.width};
   }
   MatrixRef ref(bool transposed = false) const {
     MatrixRef out = ref_;
