@@ -7,12 +7,9 @@
 
 #include "bora/base/key.h"
 #include "bora/core/activation_function.h"
+#include "bora/core/adamw_step.h"
 #include "bora/core/device.h"
-
-namespace bora::kernels {
-struct AdamW;
-struct RopeShape;
-}  // namespace bora::kernels
+#include "bora/core/rope_shape.h"
 
 namespace bora::core {
 
@@ -24,7 +21,7 @@ namespace bora::core {
 struct DeviceKernels {
   using Stream = void*;  ///< as the device's own library has it (cudaStream_t)
 
-  /// kernels::adamw of n elements, in place.
+  /// One step of kernels::AdamW over n elements, in place.
   void (*adamw)(std::int64_t n, const kernels::AdamW& step, float* parameter, const float* gradient,
                 float* mean, float* square, Stream stream) = nullptr;
   /// into += from, of n elements: the additions of the lane tree.

@@ -6,18 +6,15 @@
 #include <cstdint>
 #include <span>
 
+#include "bora/core/adamw_step.h"
 #include "bora/core/array.h"
-
-namespace bora::kernels {
-struct AdamW;
-}  // namespace bora::kernels
 
 namespace bora::core {
 
 // Errors of all: InvalidArgument for arrays that are not fp32 and contiguous, or differ in their number of
 // elements or their device.
 
-/// kernels::adamw on arrays.
+/// One step of kernels::AdamW on arrays.
 void adamw(const kernels::AdamW& step, Array& parameter, const Array& gradient, Array& mean, Array& square);
 /// into += from: the only operation of the lane tree.
 void add_into(Array& into, const Array& from);
