@@ -18,10 +18,10 @@ KvCache::KvCache(std::int64_t layers, const std::vector<std::int64_t>& capacitie
   for (const auto capacity : capacities) add_row(capacity);
 }
 
-KvCache::Row& KvCache::at(std::int64_t row) {
+std::size_t KvCache::place_of(std::int64_t row) const {
   if (row < 0 || row >= rows() || rows_[static_cast<std::size_t>(row)].is_free)
     fail(ErrorKind::InvalidArgument, "cache: row {} is not there; the cache has {}", row, rows());
-  return rows_[static_cast<std::size_t>(row)];
+  return static_cast<std::size_t>(row);
 }
 
 std::int64_t KvCache::place(Row row) {

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Bora authors
 // Reading on where an earlier pass ended.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string_view>
@@ -56,8 +57,9 @@ class KvCache {
     bool is_free = false;
     std::vector<Layer> layers;
   };
-  Row& at(std::int64_t row);
-  const Row& at(std::int64_t row) const { return const_cast<KvCache&>(*this).at(row); }
+  Row& at(std::int64_t row) { return rows_[place_of(row)]; }
+  const Row& at(std::int64_t row) const { return rows_[place_of(row)]; }
+  std::size_t place_of(std::int64_t row) const;
   std::int64_t place(Row row);
 
   std::int64_t layers_;
