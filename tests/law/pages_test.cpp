@@ -13,6 +13,7 @@
 #include <map>
 #include <regex>
 #include <set>
+#include <sstream>
 
 #include "laws.h"
 
@@ -220,6 +221,25 @@ TEST(Pages, TheTutorialsTransformerStaysShort) {
               HasSubstr(": " + std::to_string(lines) + " lines of code"))
       << "the page says how many they are";
   EXPECT_EQ(lines_of_code({"// what it does", "", "int main() {", "  // nothing", "}  // end"}), 2u);
+}
+
+// The page of commands is written by the program; its headings that are one small word are the commands.
+TEST(Pages, TheReadmeListsEveryCommand) {
+  std::set<std::string> commands;
+  for (const auto& line : prose(checkout().at("docs/reference/commands.md"))) {
+    const auto name = line.starts_with("## ") ? line.substr(3) : "";
+    if (!name.empty() && name.find_first_not_of("abcdefghijklmnopqrstuvwxyz-") == std::string::npos)
+      commands.insert(name);
+  }
+  std::set<std::string> listed_there;
+  for (const auto& line : checkout().at("README.md")) {
+    if (!line.starts_with("| Commands | `")) continue;
+    std::istringstream words(line.substr(14, line.find('`', 14) - 14));
+    for (std::string word; words >> word;) listed_there.insert(word);
+  }
+  EXPECT_GT(commands.size(), 20u);
+  EXPECT_EQ(listed_there, commands)
+      << "the row Commands of README.md, and the headings of docs/reference/commands.md";
 }
 
 TEST(Pages, WhatTheChecksFind) {
