@@ -19,6 +19,7 @@
 #include "bora/run/debian_text.h"
 #include "bora/run/document_source.h"
 #include "bora/run/hub_name.h"
+#include "bora/run/kept_tokenizer.h"
 #include "bora/store/urls.h"
 #include "bora/tokenize/train/tokenizer_trainer.h"
 #include "bora/train/grouped_eval.h"
@@ -116,16 +117,17 @@ TrainedTokenizer learn(const data::DataConfig& config, const TokenizerTrainerCon
   }
 }
 
-// Trained once; kept beside the run, so that a second start and other tools find it.
+// Trained once; kept beside the run, so that a second start and other tools find it. One of other settings is that of a
+// start before the first checkpoint: a run with checkpoints refuses them.
 Tokenizer train_tokenizer(const data::DataConfig& config, const std::string& directory,
                           track::Console& console) {
-  if (exists(path_join(directory, "tokenizer.json"))) {
+  const data::TrainTokenizerConfig& wanted = *config.train_tokenizer;
+  if (is_kept(directory, wanted)) {
     auto tokenizer = Tokenizer::load(directory);
     console.fact("tokenizer",
                  fmt::format("{} pieces, from {}", with_commas(tokenizer.vocab_size()), directory));
     return tokenizer;
   }
-  const data::TrainTokenizerConfig& wanted = *config.train_tokenizer;
   TokenizerTrainerConfig trainer;
   trainer.kind = parse_tokenizer_kind(wanted.kind);
   trainer.vocab_size = wanted.vocab_size;
@@ -137,6 +139,7 @@ Tokenizer train_tokenizer(const data::DataConfig& config, const std::string& dir
   };
   auto trained = learn(config, trainer);
   trained.tokenizer.save(directory);
+  write_settings(directory, wanted);
   console.progress(
       "tokenizer", 1, 1,
       fmt::format("trained: {}, {} pieces", wanted.kind == "bpe" ? "byte-level BPE" : wanted.kind,

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+// The tokenizer that a run trains for itself, in a folder of its own beside the checkpoints.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "bora/data/config.h"
+
+namespace bora::run {
+
+/// Whether a tokenizer lies in `directory` that was trained as `wanted` says. One from before its settings were written
+/// down is taken for that unless it has more pieces.
+bool is_kept(const std::string& directory, const data::TrainTokenizerConfig& wanted);
+
+/// What of a kept tokenizer's settings is not as `wanted`: "vocab_size 300 -> 400". Corruption, naming the file, where
+/// they cannot be read.
+std::vector<std::string> changed_settings(const std::string& directory,
+                                          const data::TrainTokenizerConfig& wanted);
+
+/// Writes them down beside the tokenizer.
+void write_settings(const std::string& directory, const data::TrainTokenizerConfig& trained);
+
+}  // namespace bora::run
