@@ -134,6 +134,33 @@ TEST(Preflight, AModelThatNoMachineTrains) {
   EXPECT_FALSE(exists(folder + "/cache"));
 }
 
+TEST(Preflight, ABatchThatNoMachineHolds) {
+  const auto folder = small_project("preflight_batch");
+  for (const auto& words : {train({"--trainer.train_batch_size=100000000"}),
+                            train({"--trainer.train_batch_size=100000000", "--dry_run"})}) {
+    const auto done = run(folder, words);
+    EXPECT_EQ(done.code, 2) << done.output;
+    EXPECT_THAT(done.output, AllOf(HasSubstr("trainer.train_batch_size  the activations of a lane of"),
+                                   HasSubstr("and this machine has")));
+  }
+}
+
+TEST(Preflight, FilesWithoutText) {
+  const auto folder = small_project("preflight_empty");
+  write_atomically(folder + "/empty.txt", "");
+  write_atomically(folder + "/t.gz", "a");
+  const auto problem = [&](const std::string& file) {
+    const auto done = run(folder, train({"--data.train_urls=[" + file + "]", "--trainer.id=lost"}));
+    EXPECT_EQ(done.code, 2) << done.output;
+    EXPECT_FALSE(exists(folder + "/runs/lost") || exists(folder + "/checkpoints/lost"));
+    return done.output;
+  };
+  EXPECT_THAT(problem("empty.txt"),
+              HasSubstr("data.train_urls  every file of empty.txt is empty; give files with text"));
+  EXPECT_THAT(problem("t.gz"),
+              HasSubstr("data.train_urls  data files: t.gz: the name ends in no format Bora reads"));
+}
+
 TEST(Preflight, KeysWithoutEffectAreNamedInRuns) {
   const auto folder = small_project("preflight_ignored");
   const auto done = run(folder, train({"--trainer.model_averaging={beta: 0.9}", "--trainer.stop_at_step=1"}));

@@ -15,6 +15,8 @@ namespace {
 
 // Resident size of `bora version`: mostly libtorch.
 constexpr double kProcessBytes = 120e6;
+// Estimates are that far from what is measured at most.
+constexpr double kSurelyTooMuch = 1.2;
 
 // Values kept for the backward pass, per token and layer: inputs of two norms and their outputs, q, k, v and
 // the attention's output, the MLP's inner values.
@@ -63,7 +65,8 @@ SizeEstimate estimate_sizes(const models::ModelConfig& config, const EstimateOpt
   out.optimizer_bytes = 8 * trained;
   out.checkpoint_bytes = 4 * all + 8 * trained;
   const std::int64_t sequences = options.batch / options.lanes;
-  const double tokens = static_cast<double>(sequences * s.seq_len);
+  out.lane_sequences = sequences;
+  const double tokens = static_cast<double>(sequences) * static_cast<double>(s.seq_len);
   double logits = std::min(tokens, 1024.0) * static_cast<double>(options.vocab);  // one chunk of the head
   out.activation_bytes =
       element * tokens * (values_of_layers(s, config.remat()) + s.values_outside_layers) + 4 * logits;
@@ -72,19 +75,32 @@ SizeEstimate estimate_sizes(const models::ModelConfig& config, const EstimateOpt
 
 MemoryPlace memory_of_machine() { return {"this machine", machine_memory()}; }
 
-std::optional<std::string> memory_problem(const SizeEstimate& sizes, std::int64_t workers,
-                                          const MemoryPlace& place) {
+std::optional<MemoryProblem> memory_problem(const SizeEstimate& sizes, std::int64_t workers,
+                                            const MemoryPlace& place) {
   // One gradient, whatever the lanes.
   const double sure =
       sizes.parameter_bytes + 4 * static_cast<double>(sizes.parameters.trained) + sizes.optimizer_bytes;
-  const double needed = sure / static_cast<double>(workers);
-  if (needed <= place.bytes) return std::nullopt;
-  return fmt::format(
-      "{} parameters, their gradients and the optimizer's state take {} {}, and {} has {}; take a smaller "
-      "model, or more workers{}",
-      human_count(static_cast<double>(sizes.parameters.all)), human_bytes(needed),
-      workers == 1 ? "alone" : "of each worker", place.name, human_bytes(place.bytes),
-      place.is_device ? ", each with a device of its own" : " on more machines");
+  const double share = 1 / static_cast<double>(workers);
+  if (sure * share > place.bytes) {
+    return MemoryProblem{
+        "model",
+        fmt::format(
+            "{} parameters, their gradients and the optimizer's state take {} {}, and {} has {}; take a smaller "
+            "model, or more workers{}",
+            human_count(static_cast<double>(sizes.parameters.all)), human_bytes(sure * share),
+            workers == 1 ? "alone" : "of each worker", place.name, human_bytes(place.bytes),
+            place.is_device ? ", each with a device of its own" : " on more machines")};
+  }
+  // Axes of the mesh may divide the activations too.
+  if ((sure + sizes.activation_bytes) * share <= kSurelyTooMuch * place.bytes) return std::nullopt;
+  return MemoryProblem{
+      "trainer.train_batch_size",
+      fmt::format(
+          "the activations of a lane of {} sequences take about {} beside {} for the parameters and what they are trained "
+          "with, and {} has {}; take a smaller batch, more trainer.lanes, shorter sequences, or "
+          "model.gradient_checkpointing",
+          with_commas(sizes.lane_sequences), human_bytes(sizes.activation_bytes), human_bytes(sure),
+          place.name, human_bytes(place.bytes))};
 }
 
 }  // namespace bora::run

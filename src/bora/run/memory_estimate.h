@@ -17,7 +17,8 @@ struct SizeEstimate {
   double process_bytes = 0;    ///< program and libraries, before there is a model
   double parameter_bytes = 0;  ///< with the copy in the dtype of computation
   double gradient_bytes = 0, optimizer_bytes = 0, activation_bytes = 0;
-  double checkpoint_bytes = 0;  ///< size of a checkpoint, and of the copy that it is written from
+  double checkpoint_bytes = 0;      ///< size of a checkpoint, and of the copy that it is written from
+  std::int64_t lane_sequences = 0;  ///< sequences of a lane, whose activations those are
 
   /// Of arrays: on the device where the run computes.
   double arrays() const { return parameter_bytes + gradient_bytes + optimizer_bytes + activation_bytes; }
@@ -46,9 +47,14 @@ struct MemoryPlace {
 };
 MemoryPlace memory_of_machine();
 
-/// A sentence where what is sure to be held, the parameters and what they are trained with, divided among so
-/// many workers, is more than there is; activations, which depend on the batch, are not counted.
-std::optional<std::string> memory_problem(const SizeEstimate& sizes, std::int64_t workers,
-                                          const MemoryPlace& place = memory_of_machine());
+/// What cannot be, and the key that it hangs on.
+struct MemoryProblem {
+  std::string key, sentence;
+};
+/// Where what is sure to be held, the parameters and what they are trained with, divided among so many workers, is more
+/// than there is: `model`. And where that with the activations of a lane is more than 1.2 times as much, which no error
+/// of the estimate explains: `trainer.train_batch_size`.
+std::optional<MemoryProblem> memory_problem(const SizeEstimate& sizes, std::int64_t workers,
+                                            const MemoryPlace& place = memory_of_machine());
 
 }  // namespace bora::run

@@ -13,7 +13,7 @@ namespace {
 std::string problem_of(const llama::Config& config, std::int64_t workers) {
   const auto sizes =
       estimate_sizes(models::ModelConfigOf<llama::Config>("llama", config), {.vocab = 1, .batch = 1});
-  return memory_problem(sizes, workers).value_or("");
+  return memory_problem(sizes, workers).value_or(MemoryProblem{}).sentence;
 }
 
 TEST(MemoryProblem, ParametersThatNoMachineHolds) {
@@ -33,11 +33,27 @@ TEST(MemoryProblem, ParametersThatADeviceDoesNotHold) {
   SizeEstimate sizes{.parameters = {1'000'000'000, 1'000'000'000}};
   sizes.parameter_bytes = 4e9;
   sizes.optimizer_bytes = 8e9;
-  EXPECT_EQ(memory_problem(sizes, 1, {"cuda:0", 16e9, true}), std::nullopt);
+  EXPECT_FALSE(memory_problem(sizes, 1, {"cuda:0", 16e9, true}));
   EXPECT_EQ(
-      memory_problem(sizes, 1, {"cuda:0", 12e9, true}),
+      memory_problem(sizes, 1, {"cuda:0", 12e9, true}).value().sentence,
       "1.00 B parameters, their gradients and the optimizer's state take 16.0 GB alone, and cuda:0 has 12.0 GB; "
       "take a smaller model, or more workers, each with a device of its own");
+}
+
+TEST(MemoryProblem, ABatchThatNoMachineHolds) {
+  const llama::Config config{.hidden_dim = 64, .intermediate_dim = 128, .num_layers = 2, .num_heads = 4};
+  const auto sizes = estimate_sizes(models::ModelConfigOf<llama::Config>("llama", config),
+                                    {.vocab = 300, .batch = 100'000'000, .lanes = 4});
+  const auto problem = memory_problem(sizes, 1, {"this machine", 25e9});
+  ASSERT_TRUE(problem);
+  EXPECT_EQ(problem->key, "trainer.train_batch_size");
+  EXPECT_THAT(problem->sentence,
+              testing::MatchesRegex(
+                  "the activations of a lane of 25,000,000 sequences take about [0-9.]+ .B beside "
+                  "[0-9.]+ .B for the parameters and what they are trained with, and this machine has "
+                  "25.0 GB; take a smaller batch, more trainer.lanes, shorter sequences, or "
+                  "model.gradient_checkpointing"));
+  EXPECT_FALSE(memory_problem(sizes, 1, {"this machine", sizes.activation_bytes}));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/run/preflight.h"
+#include "bora/run/kept_tokenizer.h"
 
 #include <fmt/core.h>
 
@@ -20,9 +21,11 @@
 #include "bora/run/disk_need.h"
 #include "bora/run/dry_run.h"
 #include "bora/run/hub_name.h"
+#include "bora/run/kept_tokenizer.h"
 #include "bora/run/machine.h"
 #include "bora/run/run_device.h"
 #include "bora/run/shape_model.h"
+#include "bora/store/format.h"
 #include "bora/store/urls.h"
 
 namespace bora::run {
@@ -179,12 +182,17 @@ class Look {
       const auto there = store::find_files(here, split);
       for (const auto& problem : there.problems) add_error(key, problem);
       if (!there.problems.empty()) return;
+      double all = 0;
       for (const auto& path : there.files) {
+        (void)store::file_format(path);
         ++found.files;
         const auto bytes = static_cast<double>(files().info(path)->size);
         found.bytes += bytes;
         found.text_bytes += bytes * (is_compressed(path) ? 4 : 1);
+        all += bytes;
       }
+      if (all == 0 && !there.files.empty() && here.size() == urls.size())
+        add(key, fmt::format("every file of {} is empty; give files with text", urls.front()));
     });
   }
 
@@ -201,8 +209,10 @@ class Look {
       out.is_known = true;
       out.words = fmt::format("{} pieces, to be trained", with_commas(out.vocab));
       const auto trained = path_join(place_.directory, "tokenizer");
-      if (flags_.fresh || !exists(path_join(trained, "tokenizer.json"))) return;
-      return problems_of("data.train_tokenizer", [&] { load_tokenizer(trained); });
+      if (flags_.fresh) return;
+      return problems_of("data.train_tokenizer", [&] {
+        if (is_kept(trained, *data.train_tokenizer)) load_tokenizer(trained);
+      });
     }
     out.words = data.tokenizer + " is not here";
     if (data.tokenizer == "passthrough") return;  // missing_sources() has told it
@@ -285,7 +295,8 @@ class Look {
                                      .parameters = count_parameters(config_, found_.tokenizer.vocab)});
       found_.can_be_shown = true;
       if (flags_.world == 0) {
-        if (auto problem = memory_problem(found_.sizes, workers_, memory_place())) add("model", *problem);
+        if (auto problem = memory_problem(found_.sizes, workers_, memory_place()))
+          add(problem->key, problem->sentence);
       }
       found_.disk = disk_needs(config_, place_, found_.sources, found_.sizes);
       for (const auto& need : found_.disk) {
