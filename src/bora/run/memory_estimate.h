@@ -52,8 +52,8 @@ struct MemoryProblem {
   std::string key, sentence;
 };
 /// Where what is sure to be held, the parameters and what they are trained with, divided among so many workers, is more
-/// than there is: `model`. And where that with the activations of a lane is more than 1.2 times as much, which no error
-/// of the estimate explains: `trainer.train_batch_size`.
+/// than there is: `model`. And where that with the activations of a lane is more than 1.5 times as much, however
+/// rough the estimate: `trainer.train_batch_size`.
 std::optional<MemoryProblem> memory_problem(const SizeEstimate& sizes, std::int64_t workers,
                                             const MemoryPlace& place = memory_of_machine());
 
