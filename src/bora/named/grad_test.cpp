@@ -192,10 +192,10 @@ struct Derived : Unlisted {
   int size;
 };
 struct Closed {
-  explicit Closed(Named<In> w) : weight(std::move(w)) {}
+  explicit Closed(Named<In> w) : weight_(std::move(w)) {}
 
  private:
-  Named<In> weight;
+  Named<In> weight_;
 };
 struct Configuration {
   Configuration() : name("a") {}

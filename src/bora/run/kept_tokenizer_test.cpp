@@ -17,35 +17,35 @@ using testing::IsEmpty;
 class KeptTokenizer : public testing::Test {
  protected:
   void SetUp() override {
-    remove_all(folder);
-    wanted.vocab_size = 300;
+    remove_all(folder_);
+    wanted_.vocab_size = 300;
   }
-  void TearDown() override { remove_all(folder); }
-  void keep() const { Tokenizer::from_json(tokenize::kTiny).save(folder); }
+  void TearDown() override { remove_all(folder_); }
+  void keep() const { Tokenizer::from_json(tokenize::kTiny).save(folder_); }
 
-  const std::string folder = testing::TempDir() + "bora_kept_tokenizer";
-  data::TrainTokenizerConfig wanted;
+  const std::string folder_ = testing::TempDir() + "bora_kept_tokenizer";
+  data::TrainTokenizerConfig wanted_;
 };
 
 TEST_F(KeptTokenizer, IsThatOfItsSettingsAlone) {
-  EXPECT_FALSE(is_kept(folder, wanted));
+  EXPECT_FALSE(is_kept(folder_, wanted_));
   keep();
-  write_settings(folder, wanted);
-  EXPECT_TRUE(is_kept(folder, wanted));
-  wanted.vocab_size = 400;
-  wanted.kind = "unigram";
-  EXPECT_FALSE(is_kept(folder, wanted));
-  EXPECT_THAT(changed_settings(folder, wanted),
+  write_settings(folder_, wanted_);
+  EXPECT_TRUE(is_kept(folder_, wanted_));
+  wanted_.vocab_size = 400;
+  wanted_.kind = "unigram";
+  EXPECT_FALSE(is_kept(folder_, wanted_));
+  EXPECT_THAT(changed_settings(folder_, wanted_),
               ElementsAre(R"(kind "bpe" -> "unigram")", "vocab_size 300 -> 400"));
 }
 
 TEST_F(KeptTokenizer, OfBeforeItsSettingsWereWrittenDown) {
   keep();
-  EXPECT_TRUE(is_kept(folder, wanted));
-  wanted.vocab_size = 1;
-  EXPECT_FALSE(is_kept(folder, wanted));
-  write_atomically(path_join(folder, "trained_with.json"), "[]");
-  EXPECT_FALSE(is_kept(folder, wanted)) << "no settings are these";
+  EXPECT_TRUE(is_kept(folder_, wanted_));
+  wanted_.vocab_size = 1;
+  EXPECT_FALSE(is_kept(folder_, wanted_));
+  write_atomically(path_join(folder_, "trained_with.json"), "[]");
+  EXPECT_FALSE(is_kept(folder_, wanted_)) << "no settings are these";
 }
 
 }  // namespace
