@@ -148,17 +148,11 @@ TEST(Preflight, ABatchThatNoMachineHolds) {
 TEST(Preflight, FilesWithoutText) {
   const auto folder = small_project("preflight_empty");
   write_atomically(folder + "/empty.txt", "");
-  write_atomically(folder + "/t.gz", "a");
-  const auto problem = [&](const std::string& file) {
-    const auto done = run(folder, train({"--data.train_urls=[" + file + "]", "--trainer.id=lost"}));
-    EXPECT_EQ(done.code, 2) << done.output;
-    EXPECT_FALSE(exists(folder + "/runs/lost") || exists(folder + "/checkpoints/lost"));
-    return done.output;
-  };
-  EXPECT_THAT(problem("empty.txt"),
+  const auto done = run(folder, train({"--data.train_urls=[empty.txt]", "--trainer.id=lost"}));
+  EXPECT_EQ(done.code, 2) << done.output;
+  EXPECT_THAT(done.output,
               HasSubstr("data.train_urls  every file of empty.txt is empty; give files with text"));
-  EXPECT_THAT(problem("t.gz"),
-              HasSubstr("data.train_urls  data files: t.gz: the name ends in no format Bora reads"));
+  EXPECT_FALSE(exists(folder + "/runs/lost") || exists(folder + "/checkpoints/lost"));
 }
 
 TEST(Preflight, KeysWithoutEffectAreNamedInRuns) {

@@ -25,7 +25,6 @@
 #include "bora/run/machine.h"
 #include "bora/run/run_device.h"
 #include "bora/run/shape_model.h"
-#include "bora/store/format.h"
 #include "bora/store/urls.h"
 
 namespace bora::run {
@@ -182,17 +181,16 @@ class Look {
       const auto there = store::find_files(here, split);
       for (const auto& problem : there.problems) add_error(key, problem);
       if (!there.problems.empty()) return;
-      double all = 0;
+      bool all_empty = split == store::Split::Train && !there.files.empty() && here.size() == urls.size();
       for (const auto& path : there.files) {
-        (void)store::file_format(path);
         ++found.files;
-        const auto bytes = static_cast<double>(files().info(path)->size);
+        const auto info = files().info(path);
+        const auto bytes = static_cast<double>(info->size);
         found.bytes += bytes;
         found.text_bytes += bytes * (is_compressed(path) ? 4 : 1);
-        all += bytes;
+        all_empty = all_empty && info->size == 0 && !info->is_device;  // a pipe has no size
       }
-      if (all == 0 && !there.files.empty() && here.size() == urls.size())
-        add(key, fmt::format("every file of {} is empty; give files with text", urls.front()));
+      if (all_empty) add(key, fmt::format("every file of {} is empty; give files with text", urls.front()));
     });
   }
 
