@@ -25,15 +25,15 @@
 namespace bora {
 namespace {
 
-constexpr core::Device kCpu{}, kTest{core::Device::Type::test, 0};
-constexpr std::int64_t kVocab = 50, kRows = 4, kPositions = 16, kSteps = 20;
+constexpr core::Device kHost{}, kFake{core::Device::Type::test, 0};
+constexpr std::int64_t kTrainVocab = 50, kRows = 4, kTrainPositions = 16, kTrainSteps = 20;
 
-data::Batch batch_of(std::int64_t step) {
-  data::Batch batch{.step = step, .sequences = kRows, .seq_len = kPositions};
-  for (std::int64_t i = 0; i < kRows * kPositions; ++i) {
-    batch.tokens.push_back(static_cast<std::int32_t>((7 * i + step) % kVocab));
-    batch.segments.push_back(i % kPositions < 5 ? 0 : 1);
-    batch.loss_weights.push_back(i % kPositions == kPositions - 1 ? 0.F : 1.F);
+data::Batch train_batch(std::int64_t step) {
+  data::Batch batch{.step = step, .sequences = kRows, .seq_len = kTrainPositions};
+  for (std::int64_t i = 0; i < kRows * kTrainPositions; ++i) {
+    batch.tokens.push_back(static_cast<std::int32_t>((7 * i + step) % kTrainVocab));
+    batch.segments.push_back(i % kTrainPositions < 5 ? 0 : 1);
+    batch.loss_weights.push_back(i % kTrainPositions == kTrainPositions - 1 ? 0.F : 1.F);
   }
   data::set_next_token_targets(batch);
   return batch;
@@ -47,13 +47,13 @@ struct Training {
     trainer = std::make_unique<train::Trainer>(
         train::Trainer::Parts{.model = *model,
                               .optimizer = optimizer,
-                              .schedule = optim::Schedule(config(), kSteps),
+                              .schedule = optim::Schedule(config(), kTrainSteps),
                               .skip_step = optim::SkipStep(optim::SkipStepConfig{}),
-                              .batch_of = batch_of,
+                              .batch_of = train_batch,
                               .should_stop = {},
                               .hooks = {}},
         train::TrainerOptions{
-            .total_steps = kSteps, .lanes = 2, .loss = {.compute = compute, .z_loss = 1e-4}});
+            .total_steps = kTrainSteps, .lanes = 2, .loss = {.compute = compute, .z_loss = 1e-4}});
   }
 
   // Gradients that are zero but for rounding, as those of a bias of keys, are far below this epsilon: Adam
@@ -111,11 +111,11 @@ double worst(const Training& got, const Training& want, std::size_t first, std::
 
 // Before each step the host gets the device's values, so that differences do not add up.
 void expect_steps_as_on_the_cpu(const std::function<std::unique_ptr<nn::LanguageModel>()>& make) {
-  const Training here(make, kCpu), there(make, kTest);
+  const Training here(make, kHost), there(make, kFake);
   const std::size_t n = here.model->parameters().size();
   double first = 0, last = 0;
   bool clipped = false;
-  for (std::int64_t step = 0; step < kSteps; ++step) {
+  for (std::int64_t step = 0; step < kTrainSteps; ++step) {
     copy_values(there, here);
     fake_device::reset();
     const auto got = there.step();
@@ -140,28 +140,31 @@ void expect_steps_as_on_the_cpu(const std::function<std::unique_ptr<nn::Language
 
 std::unique_ptr<nn::LanguageModel> gpt2_model() {
   return nn::erase_type(
-      gpt2::Gpt2::init({.seq_len = kPositions, .hidden_dim = 24, .num_layers = 2, .num_heads = 3},
-                       Dim<gpt2::Vocab>{kVocab}, Key::from_seed(1)));
+      gpt2::Gpt2::init({.seq_len = kTrainPositions, .hidden_dim = 24, .num_layers = 2, .num_heads = 3},
+                       Dim<gpt2::Vocab>{kTrainVocab}, Key::from_seed(1)));
 }
 
 TEST(TrainerOnTheFakeDevice, OfGpt2) { expect_steps_as_on_the_cpu(gpt2_model); }
 
 TEST(TrainerOnTheFakeDevice, OfLlama) {
   expect_steps_as_on_the_cpu([] {
-    llama::Config config{
-        .seq_len = kPositions, .hidden_dim = 24, .intermediate_dim = 40, .num_layers = 2, .num_heads = 6};
+    llama::Config config{.seq_len = kTrainPositions,
+                         .hidden_dim = 24,
+                         .intermediate_dim = 40,
+                         .num_layers = 2,
+                         .num_heads = 6};
     config.num_kv_heads = 3;
-    return nn::erase_type(llama::Llama::init(config, Dim<llama::Vocab>{kVocab}, Key::from_seed(1)));
+    return nn::erase_type(llama::Llama::init(config, Dim<llama::Vocab>{kTrainVocab}, Key::from_seed(1)));
   });
 }
 
 // Passes in bf16: parameters and moments stay fp32 and hold what bf16 cannot, the loss is the CPU's within the
 // rounding of bf16, the bits are the same on repetition, and the host waits no more often.
 TEST(TrainerOnTheFakeDevice, InBf16) {
-  const Training here(gpt2_model, kCpu, core::DType::bf16), there(gpt2_model, kTest, core::DType::bf16),
-      again(gpt2_model, kTest, core::DType::bf16), wide(gpt2_model, kTest);
+  const Training here(gpt2_model, kHost, core::DType::bf16), there(gpt2_model, kFake, core::DType::bf16),
+      again(gpt2_model, kFake, core::DType::bf16), wide(gpt2_model, kFake);
   double first = 0, last = 0, lost = 0;
-  for (std::int64_t step = 0; step < kSteps; ++step) {
+  for (std::int64_t step = 0; step < kTrainSteps; ++step) {
     copy_values(there, here);
     fake_device::reset();
     const auto got = there.step();
@@ -188,9 +191,9 @@ TEST(TrainerOnTheFakeDevice, InBf16) {
 
 // A bad step is found among the same numbers, and leaves everything as it was.
 TEST(TrainerOnTheFakeDevice, RefusesAStepThatIsNotFinite) {
-  const Training there(gpt2_model, kTest);
+  const Training there(gpt2_model, kFake);
   there.step();
-  const core::DeviceScope here(kTest);
+  const core::DeviceScope here(kFake);
   auto& parameter = *there.model->parameters()[0].array;
   const core::Array good = parameter;
   auto values = good.to_vector<float>();

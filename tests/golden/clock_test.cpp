@@ -34,7 +34,7 @@ Finished jumping(const std::string& folder, const Arguments& arguments) {
   return run(folder, arguments);
 }
 
-Arguments train(const Arguments& more) {
+Arguments arguments_of(const Arguments& more) {
   Arguments line{"train", "config.yaml", "--trainer.num_train_steps=6", "--trainer.threads=1"};
   line.insert(line.end(), more.begin(), more.end());
   return line;
@@ -56,10 +56,10 @@ TEST(JumpingClock, DecidesNothingOfARun) {
   const Arguments hourly = {"--trainer.checkpointer.save_interval=1h",
                             "--trainer.checkpointer.keep=[{every: 4}]"};
   const auto plain = small_project("clock_plain"), jumped = small_project("clock_jumped");
-  ASSERT_EQ(run(plain, train(hourly)).code, 0);
+  ASSERT_EQ(run(plain, arguments_of(hourly)).code, 0);
   auto stopped = hourly;
   stopped.emplace_back("--trainer.stop_at_step=3");
-  const auto first = jumping(jumped, train(stopped)), second = jumping(jumped, train(hourly));
+  const auto first = jumping(jumped, arguments_of(stopped)), second = jumping(jumped, arguments_of(hourly));
   EXPECT_EQ(first.code, 75) << first.output;
   EXPECT_EQ(second.code, 0) << second.output;
   EXPECT_THAT(second.output, HasSubstr("at step 3 of 6"));
@@ -78,8 +78,9 @@ TEST(JumpingClock, DecidesNothingOfARun) {
 // Temporary checkpoints come by the time that has passed, and the newest stays, whatever dates they have.
 TEST(JumpingClock, PrunesByStep) {
   const auto folder = small_project("clock_pruned");
-  const auto done = jumping(folder, train({"--trainer.checkpointer.save_interval=0.001s",
-                                           "--trainer.checkpointer.keep=[]", "--trainer.stop_at_step=5"}));
+  const auto done =
+      jumping(folder, arguments_of({"--trainer.checkpointer.save_interval=0.001s",
+                                    "--trainer.checkpointer.keep=[]", "--trainer.stop_at_step=5"}));
   EXPECT_EQ(done.code, 75) << done.output;
   EXPECT_THAT(checkpoints(folder), ElementsAre("step-5"));
 }
@@ -87,7 +88,8 @@ TEST(JumpingClock, PrunesByStep) {
 TEST(JumpingClock, NamesRunsAndHoldsLocks) {
   const auto folder = small_project("clock_names");
   const auto once = [&](const char* stop) {
-    return jumping(folder, train({"--trainer.id=null", std::string("--trainer.stop_at_step=") + stop}));
+    return jumping(folder,
+                   arguments_of({"--trainer.id=null", std::string("--trainer.stop_at_step=") + stop}));
   };
   EXPECT_EQ(once("1").code, 75);
   EXPECT_THAT(once("2").output, HasSubstr("at step 1 of 6")) << "the same run by its configuration";
@@ -103,10 +105,10 @@ TEST(JumpingClock, LosesNoWorker) {
   if (!can_run_workers()) GTEST_SKIP() << "mpirun or the MPI plug-in is not here";
   const auto alone = small_project("clock_alone"), together = small_project("clock_together");
   const Arguments waiting = {"--trainer.worker_timeout=20", "--trainer.check_replicas_every=1"};
-  ASSERT_EQ(run(alone, train(waiting)).code, 0);
+  ASSERT_EQ(run(alone, arguments_of(waiting)).code, 0);
   {
     const Jumps jumps;
-    const auto done = run_workers(together, 2, train(waiting));
+    const auto done = run_workers(together, 2, arguments_of(waiting));
     EXPECT_EQ(done.code, 0) << done.output;
   }
   expect_same(alone, together);

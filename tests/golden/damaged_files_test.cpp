@@ -20,7 +20,7 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
-void expect_failure(const Finished& done, int code, const std::string& words) {
+void expect_told(const Finished& done, int code, const std::string& words) {
   EXPECT_EQ(done.code, code) << done.output;
   EXPECT_THAT(done.output, AllOf(HasSubstr("bora: "), HasSubstr(words), Not(HasSubstr("internal error"))));
 }
@@ -76,19 +76,19 @@ TEST_F(DamagedFiles, TruncatedWeights) {
   for (std::size_t bytes :
        {std::size_t{0}, std::size_t{5}, std::size_t{100}, weights.size() / 2, weights.size() - 1}) {
     write_atomically(bad("model.safetensors"), weights.substr(0, bytes));
-    expect_failure(import(), 3, "bad/model.safetensors: safetensors: ");
+    expect_told(import(), 3, "bad/model.safetensors: safetensors: ");
   }
-  expect_failure(run(folder_, {"generate", "bad", "the moon"}), 3, "tensors end at byte");
+  expect_told(run(folder_, {"generate", "bad", "the moon"}), 3, "tensors end at byte");
 }
 
 TEST_F(DamagedFiles, MissingAndEmptyParts) {
   files().remove(bad("model.safetensors"));
-  expect_failure(import(), 3, "bad: holds neither model.safetensors nor model.safetensors.index.json");
+  expect_told(import(), 3, "bad: holds neither model.safetensors nor model.safetensors.index.json");
   write_atomically(bad("config.json"), "");
-  expect_failure(import(), 3, "bad/config.json: line 1, column 1: malformed JSON");
+  expect_told(import(), 3, "bad/config.json: line 1, column 1: malformed JSON");
   files().remove(bad("config.json"));
-  expect_failure(import(), 3, "bad has no config.json");
-  expect_failure(run(folder_, {"import", "nowhere", "runs/imported"}), 3, "nowhere");
+  expect_told(import(), 3, "bad has no config.json");
+  expect_told(run(folder_, {"import", "nowhere", "runs/imported"}), 3, "nowhere");
 }
 
 TEST_F(DamagedFiles, NumbersOfAModelThatIsNone) {
@@ -97,7 +97,7 @@ TEST_F(DamagedFiles, NumbersOfAModelThatIsNone) {
   config["resid_pdrop"] = -1;
   write_atomically(bad("config.json"), config.dump());
   for (const auto& done : {import(), run(folder_, {"generate", "bad", "the moon"})}) {
-    expect_failure(done, 3, "bad/config.json has 2 problems; nothing was started.");
+    expect_told(done, 3, "bad/config.json has 2 problems; nothing was started.");
     EXPECT_THAT(done.output, HasSubstr("n_head = 0        must be from 1 to 2147483647"));
     EXPECT_THAT(done.output, HasSubstr("resid_pdrop = -1  must be at least 0 and below 1"));
   }
@@ -105,10 +105,9 @@ TEST_F(DamagedFiles, NumbersOfAModelThatIsNone) {
 
 TEST_F(DamagedFiles, TokenizerCutShort) {
   write_atomically(bad("tokenizer.json"), read_text(bad("tokenizer.json")).substr(0, 200));
-  expect_failure(run(folder_, {"tokenize", "--tokenizer", "bad", "encode"}), 3,
-                 "bad/tokenizer.json: not JSON");
-  expect_failure(run(folder_, {"generate", "bad", "the moon"}), 3, "bad/tokenizer.json: not JSON");
-  expect_failure(run(folder_, {"tokenize", "--tokenizer", "nowhere", "encode"}), 3, "nowhere: cannot open");
+  expect_told(run(folder_, {"tokenize", "--tokenizer", "bad", "encode"}), 3, "bad/tokenizer.json: not JSON");
+  expect_told(run(folder_, {"generate", "bad", "the moon"}), 3, "bad/tokenizer.json: not JSON");
+  expect_told(run(folder_, {"tokenize", "--tokenizer", "nowhere", "encode"}), 3, "nowhere: cannot open");
 }
 
 // Not damaged: embedding and head follow the tokenizer, and the run says so.
@@ -132,18 +131,18 @@ TEST_F(DamagedFiles, TokenizerOfAnotherModel) {
 TEST_F(DamagedFiles, SequencesLongerThanTheModel) {
   std::string row;
   for (int i = 0; i < 33; ++i) row += (i > 0 ? "," : "") + std::to_string(i);
-  expect_failure(forward("[[" + row + "]]"), 1, "33 positions but the model's seq_len is 32");
+  expect_told(forward("[[" + row + "]]"), 1, "33 positions but the model's seq_len is 32");
   std::string prompt;
   for (int i = 0; i < 40; ++i) prompt += "the moon ";
   auto generated = run(folder_, {"generate", "good", prompt});
-  expect_failure(generated, 1, "tokens but the model's seq_len is 32");
+  expect_told(generated, 1, "tokens but the model's seq_len is 32");
   EXPECT_THAT(generated.output, Not(HasSubstr("the moon"))) << "nothing is shown of what was refused";
   auto trained = run(folder_, {"train", "config.yaml", "--trainer.id=longer", "--initialize_from_hf=good",
                                "--model.seq_len=64"});
-  expect_failure(trained, 2,
-                 "initialize_from_hf: the model block is not the model of good/config.json:\n"
-                 "  seq_len: 64 in the model block, 32 in config.json\n"
-                 "hint: use_hf_model_config: true takes all of it from there");
+  expect_told(trained, 2,
+              "initialize_from_hf: the model block is not the model of good/config.json:\n"
+              "  seq_len: 64 in the model block, 32 in config.json\n"
+              "hint: use_hf_model_config: true takes all of it from there");
 }
 
 TEST_F(DamagedFiles, WhatIsWholeIsShown) {
@@ -165,16 +164,15 @@ TEST_F(DamagedFiles, WhatIsWholeIsShown) {
 }
 
 TEST_F(DamagedFiles, IdsThatAreNone) {
-  expect_failure(forward(""), 3, "ids.json: line 1, column 1: malformed JSON");
-  expect_failure(forward("[[1, 2], [3]]"), 3, "row 1 has 1 ids but row 0 has 2");
-  expect_failure(forward("[[1, \"moon\"]]"), 3, "ids.json: \"moon\" is not a token id");
-  expect_failure(forward("[[1, 99999999999]]"), 3, "ids.json: 99999999999 is not a token id");
-  expect_failure(forward("[[1, 300]]"), 1, "id 300 at place 1 is outside the vocabulary of 300");
-  expect_failure(forward("[[]]"), 1, "0 positions a row, but a loss needs two at least");
-  expect_failure(forward("[[7]]"), 1, "1 position a row, but a loss needs two at least");
-  expect_failure(
-      run(folder_, {"forward", "--model", "good", "--ids", "good/model.safetensors", "--out", "x"}), 3,
-      "input_ids");
+  expect_told(forward(""), 3, "ids.json: line 1, column 1: malformed JSON");
+  expect_told(forward("[[1, 2], [3]]"), 3, "row 1 has 1 ids but row 0 has 2");
+  expect_told(forward("[[1, \"moon\"]]"), 3, "ids.json: \"moon\" is not a token id");
+  expect_told(forward("[[1, 99999999999]]"), 3, "ids.json: 99999999999 is not a token id");
+  expect_told(forward("[[1, 300]]"), 1, "id 300 at place 1 is outside the vocabulary of 300");
+  expect_told(forward("[[]]"), 1, "0 positions a row, but a loss needs two at least");
+  expect_told(forward("[[7]]"), 1, "1 position a row, but a loss needs two at least");
+  expect_told(run(folder_, {"forward", "--model", "good", "--ids", "good/model.safetensors", "--out", "x"}),
+              3, "input_ids");
 }
 
 TEST_F(DamagedFiles, NewestCheckpointsSpoiledInManyWays) {
@@ -196,13 +194,13 @@ TEST_F(DamagedFiles, NoCheckpointIsWhole) {
   copy(folder_ + "/runs/run", folder_ + "/spoiled/run");
   for (const char* step : {"step-1", "step-2", "step-3"})
     write_atomically(folder_ + "/spoiled/run/" + step + "/state.json", "spoiled");
-  expect_failure(run(folder_, {"generate", "spoiled/run/step-2", "the moon"}), 3, "state.json");
-  expect_failure(run(folder_, {"inspect", "spoiled/run/step-2"}), 3, "state.json");
+  expect_told(run(folder_, {"generate", "spoiled/run/step-2", "the moon"}), 3, "state.json");
+  expect_told(run(folder_, {"inspect", "spoiled/run/step-2"}), 3, "state.json");
   auto done = train_more(4);
-  expect_failure(done, 3, "no valid checkpoint is left; the oldest: step-1: state.json");
+  expect_told(done, 3, "no valid checkpoint is left; the oldest: step-1: state.json");
   EXPECT_THAT(done.output, HasSubstr("hint: nothing was changed; start over with --fresh"));
   auto again = train_more(4);
-  expect_failure(again, 3, "no valid checkpoint is left; the oldest: step-1: state.json");
+  expect_told(again, 3, "no valid checkpoint is left; the oldest: step-1: state.json");
 }
 
 }  // namespace

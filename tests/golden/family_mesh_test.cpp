@@ -12,18 +12,7 @@
 namespace bora::golden {
 namespace {
 
-constexpr int kSteps = 6;
-
-std::vector<double> losses(const std::string& folder) {
-  std::vector<double> out;
-  const auto path = folder + "/runs/run/metrics.jsonl";
-  for (const auto& line : split(read_text(path), '\n')) {
-    if (line.empty()) continue;
-    const auto json = parse_json(line, path);
-    if (json.contains("train/loss")) out.push_back(json["train/loss"].get<double>());
-  }
-  return out;
-}
+constexpr int kFamilySteps = 6;
 
 struct Family {
   std::string type, more;
@@ -60,7 +49,7 @@ class FamilyMesh : public testing::TestWithParam<Family> {
 
 TEST_P(FamilyMesh, TrainsAsAlone) {
   const auto want = losses_of("", 1, {});
-  ASSERT_EQ(want.size(), static_cast<std::size_t>(kSteps));
+  ASSERT_EQ(want.size(), static_cast<std::size_t>(kFamilySteps));
   EXPECT_EQ(losses_of("_data", 2, {}), want) << "parameters sharded over them";
   for (const std::string axis : {"model", "context"}) {
     const auto got = losses_of("_" + axis, 2, {"--trainer." + axis + "_axis_size=2"});
@@ -87,7 +76,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Family{"olmo3",
                            ", intermediate_dim: 64, num_kv_heads: 2, sliding_window: 5, "
                            "layer_types: [sliding_attention, full_attention]"}),
-    [](const auto& info) { return info.param.type; });
+    [](const auto& test) { return test.param.type; });
 
 }  // namespace
 }  // namespace bora::golden

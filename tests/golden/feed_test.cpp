@@ -19,14 +19,14 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-std::vector<std::string> train(const std::vector<std::string>& more, int steps = 12) {
+std::vector<std::string> short_run(const std::vector<std::string>& more, int steps = 12) {
   std::vector<std::string> out = {"train", "config.yaml", "--trainer.threads=1",
                                   "--trainer.num_train_steps=" + std::to_string(steps)};
   out.insert(out.end(), more.begin(), more.end());
   return out;
 }
 
-void expect_same_run(const std::string& a, const std::string& b) {
+void expect_same_12_steps(const std::string& a, const std::string& b) {
   EXPECT_EQ(read_text(a + "/runs/run/metrics.jsonl"), read_text(b + "/runs/run/metrics.jsonl"));
   auto diff = run(a, {"diff", a + "/runs/run/step-12", b + "/runs/run/step-12"});
   EXPECT_EQ(diff.code, 0) << diff.output;
@@ -46,39 +46,39 @@ TEST(GrowingCaches, TheSameRunAsOnFinishedOnes) {
   for (const auto& [name, arguments] : orders) {
     SCOPED_TRACE(name);
     auto early = small_project("feed_early"), late = small_project("feed_late");
-    auto first = run(early, train(arguments));
+    auto first = run(early, short_run(arguments));
     ASSERT_EQ(first.code, 0) << first.output;
     EXPECT_THAT(first.output, AllOf(HasSubstr(kGrowing), HasSubstr(" bytes each"), HasSubstr("baseline"),
                                     HasSubstr("bits/byte")));
     ASSERT_EQ(run(late, {"cache", "config.yaml"}).code, 0);
-    auto second = run(late, train(arguments));
+    auto second = run(late, short_run(arguments));
     ASSERT_EQ(second.code, 0) << second.output;
     EXPECT_THAT(second.output, Not(HasSubstr(kGrowing)));
-    expect_same_run(early, late);
+    expect_same_12_steps(early, late);
     EXPECT_THAT(read_text(early + "/runs/run/run.json"), HasSubstr("\"two\": ")) << "tokens of each data set";
   }
 }
 
 TEST(GrowingCaches, StoppedAndResumed) {
   auto whole = small_project("feed_whole"), parts = small_project("feed_parts");
-  ASSERT_EQ(run(whole, train({"--data.shuffle=24"})).code, 0);
-  auto first = run(parts, train({"--data.shuffle=24", "--trainer.stop_at_step=3"}));
+  ASSERT_EQ(run(whole, short_run({"--data.shuffle=24"})).code, 0);
+  auto first = run(parts, short_run({"--data.shuffle=24", "--trainer.stop_at_step=3"}));
   EXPECT_EQ(first.code, 75) << first.output;
-  auto killed = run(parts, train({"--data.shuffle=24"}), 0.6);  // before, while or after it trains
-  auto last = run(parts, train({"--data.shuffle=24"}));
+  auto killed = run(parts, short_run({"--data.shuffle=24"}), 0.6);  // before, while or after it trains
+  auto last = run(parts, short_run({"--data.shuffle=24"}));
   ASSERT_EQ(last.code, 0) << last.output;
-  expect_same_run(whole, parts);
+  expect_same_12_steps(whole, parts);
 }
 
 TEST(GrowingCaches, AFullShuffleWaitsAndSaysSo) {
   auto folder = small_project("feed_full");
-  auto done = run(folder, train({"--data.shuffle=true"}, 2));
+  auto done = run(folder, short_run({"--data.shuffle=true"}, 2));
   ASSERT_EQ(done.code, 0) << done.output;
   EXPECT_THAT(done.output,
               AllOf(HasSubstr("cache       waiting for all of it: a full shuffle needs its length; an "
                               "era shuffle starts at once (data.shuffle: 4096)"),
                     Not(HasSubstr(kGrowing))));
-  auto again = run(folder, train({"--data.shuffle=true", "--fresh"}, 2));
+  auto again = run(folder, short_run({"--data.shuffle=true", "--fresh"}, 2));
   EXPECT_THAT(again.output, Not(HasSubstr("waiting for all"))) << "the cache is there";
 }
 
@@ -91,7 +91,7 @@ TEST(GrowingCaches, WhatStopsTheBuildStopsTheRun) {
   const std::string own = "train_tokenizer: {vocab_size: 300}";
   config.replace(config.find(own), own.size(), "tokenizer: tokenizer");
   write_atomically(folder + "/config.yaml", config);
-  auto done = run(folder, train({"--data.shuffle=24"}));
+  auto done = run(folder, short_run({"--data.shuffle=24"}));
   EXPECT_EQ(done.code, 3) << done.output;
   EXPECT_THAT(done.output, AllOf(HasSubstr(kGrowing), HasSubstr("two.txt:"), HasSubstr("invalid UTF-8")));
 }
@@ -100,11 +100,11 @@ TEST(GrowingCaches, SeveralWorkersBuildOneAndWaitForEachOther) {
   if (!can_run_workers()) GTEST_SKIP() << "mpirun or the MPI plug-in is not here";
   auto alone = small_project("feed_alone"), together = small_project("feed_together");
   const std::vector<std::string> arguments = {"--data.shuffle=24", "--trainer.lanes=4"};
-  ASSERT_EQ(run(alone, train(arguments)).code, 0);
-  auto done = run_workers(together, 3, train(arguments));
+  ASSERT_EQ(run(alone, short_run(arguments)).code, 0);
+  auto done = run_workers(together, 3, short_run(arguments));
   ASSERT_EQ(done.code, 0) << done.output;
   EXPECT_THAT(done.output, HasSubstr(kGrowing));
-  expect_same_run(alone, together);
+  expect_same_12_steps(alone, together);
   for (const char* file : {"ledger.json", "tokens-00000.bin", "offsets-00000.bin"}) {
     for (const char* set : {"/cache/one/train/", "/cache/two/train/"})
       EXPECT_TRUE(exists(together + set + file)) << set << file;
@@ -204,7 +204,7 @@ TEST(FeedFromParquet, TrainsAndNamesAMissingColumn) {
   const auto lines = lines_of(read_text(folder + "/one.txt"));
   write_atomically(folder + "/one.parquet", parquet("text", lines));
   write_atomically(folder + "/other.parquet", parquet("body", lines));
-  auto done = run(folder, train({one_from("one.parquet")}, 3));
+  auto done = run(folder, short_run({one_from("one.parquet")}, 3));
   if (done.output.find("is not built into this program") != std::string::npos) {
     EXPECT_EQ(done.code, 1);
     EXPECT_THAT(done.output, AllOf(HasSubstr("one.parquet: reading Parquet and Arrow is not built"),
@@ -218,15 +218,16 @@ TEST(FeedFromParquet, TrainsAndNamesAMissingColumn) {
   std::string records;
   for (const auto& line : lines) records += "{\"text\": \"" + line + "\"}\n";
   write_atomically(jsonl + "/one.jsonl", records);
-  ASSERT_EQ(run(jsonl, train({one_from("one.jsonl")}, 3)).code, 0);
+  ASSERT_EQ(run(jsonl, short_run({one_from("one.jsonl")}, 3)).code, 0);
   EXPECT_EQ(read_text(folder + "/runs/run/metrics.jsonl"), read_text(jsonl + "/runs/run/metrics.jsonl"));
 
-  auto missing = run(folder, train({one_from("other.parquet"), "--trainer.id=other"}, 3));
+  auto missing = run(folder, short_run({one_from("other.parquet"), "--trainer.id=other"}, 3));
   EXPECT_EQ(missing.code, 3) << missing.output;
   EXPECT_THAT(missing.output, HasSubstr("other.parquet: no column \"text\"; it has body"));
-  auto renamed = run(folder, train({one_from("other.parquet"), "--trainer.id=renamed",
-                                    "--data.configs.one.format.text_key=body", "--data.cache_dir=renamed"},
-                                   3));
+  auto renamed =
+      run(folder, short_run({one_from("other.parquet"), "--trainer.id=renamed",
+                             "--data.configs.one.format.text_key=body", "--data.cache_dir=renamed"},
+                            3));
   EXPECT_EQ(renamed.code, 0) << renamed.output;
 }
 
@@ -267,23 +268,24 @@ TEST(FeedFromUrls, TrainsChecksAndRefuses) {
   const store::TestServer server(files_by_path({{"/one.txt", read_text(folder + "/one.txt")}}));
   const std::string sum = sha256_of(folder + "/one.txt");
   const auto url = server.url("/one.txt");
-  auto done = run(folder, train({kHere, one_from(url + "#sha256=" + sum)}, 3));
+  auto done = run(folder, short_run({kHere, one_from(url + "#sha256=" + sum)}, 3));
   ASSERT_EQ(done.code, 0) << done.output;
   EXPECT_THAT(done.output, AllOf(HasSubstr("fetching " + url), HasSubstr("step  3/3")));
-  ASSERT_EQ(run(local, train({}, 3)).code, 0);
+  ASSERT_EQ(run(local, short_run({}, 3)).code, 0);
   EXPECT_EQ(read_text(folder + "/runs/run/metrics.jsonl"), read_text(local + "/runs/run/metrics.jsonl"));
   EXPECT_EQ(server.requests(), 1) << "fetched once, for the tokenizer and the cache";
 
   const std::string zeros(64, '0');
-  auto kept = run(folder, train({kHere, one_from(url + "#sha256=" + zeros), "--trainer.id=kept"}, 3));
+  auto kept = run(folder, short_run({kHere, one_from(url + "#sha256=" + zeros), "--trainer.id=kept"}, 3));
   EXPECT_EQ(kept.code, 3) << kept.output;
   EXPECT_THAT(kept.output, HasSubstr("its SHA-256 is " + sum + " but " + zeros + " is wanted"));
   remove_all(folder + "/downloads");
-  auto wrong = run(folder, train({kHere, one_from(url + "#sha256=" + zeros), "--trainer.id=wrong"}, 3));
+  auto wrong = run(folder, short_run({kHere, one_from(url + "#sha256=" + zeros), "--trainer.id=wrong"}, 3));
   EXPECT_EQ(wrong.code, 3) << wrong.output;
   EXPECT_THAT(wrong.output, AllOf(HasSubstr(url + ": came with "), HasSubstr(" bytes and SHA-256 " + sum),
                                   HasSubstr("and SHA-256 " + zeros + " were promised")));
-  auto missing = run(folder, train({kHere, one_from(server.url("/none.txt")), "--trainer.id=missing"}, 3));
+  auto missing =
+      run(folder, short_run({kHere, one_from(server.url("/none.txt")), "--trainer.id=missing"}, 3));
   EXPECT_EQ(missing.code, 3) << missing.output;
   EXPECT_THAT(missing.output, HasSubstr("/none.txt: the server says 404: there is no such file"));
   EXPECT_FALSE(exists(folder + "/runs/missing/step-1"));

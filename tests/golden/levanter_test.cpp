@@ -95,7 +95,7 @@ class Levanter : public testing::Test {
   }
 };
 
-std::vector<Json> metrics_of(const std::string& folder) {
+std::vector<Json> records_of(const std::string& folder) {
   std::vector<Json> out;
   auto path = folder + "/runs/run/metrics.jsonl";
   for (const auto& line : split(read_text(path), '\n'))
@@ -107,7 +107,7 @@ void expect_trained(const std::string& folder, const Finished& done) {
   ASSERT_EQ(done.code, 0) << done.output;
   EXPECT_TRUE(exists(folder + "/runs/run/step-3/manifest.json")) << done.output;
   int losses = 0;
-  for (const auto& line : metrics_of(folder)) {
+  for (const auto& line : records_of(folder)) {
     if (!line.contains("train/loss")) continue;
     ++losses;
     EXPECT_NEAR(line["train/loss"].get<double>(), 6.2, 0.5) << "a new model guesses among 512 ids";
@@ -233,7 +233,7 @@ TEST_F(Levanter, Gpt2NanoMixtureTrainsOnBothSources) {
 TEST_F(Levanter, Llama2NanoTrainsAndIsEvaluated) {
   auto folder = small_project("levanter_llama2_nano");
   expect_trained(folder, train_three_steps(folder, "llama2_nano", own_files()));
-  EXPECT_TRUE(metrics_of(folder).back().contains("eval/loss"));
+  EXPECT_TRUE(records_of(folder).back().contains("eval/loss"));
 }
 
 // The older program for fine-tuning says the same in other keys.

@@ -19,13 +19,8 @@ using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
 
-const std::vector<std::string> kTrain = {"train", "config.yaml", "--trainer.num_train_steps=12",
-                                         "--trainer.threads=1"};
-
-std::vector<std::string> with(std::vector<std::string> arguments, const std::vector<std::string>& more) {
-  arguments.insert(arguments.end(), more.begin(), more.end());
-  return arguments;
-}
+const std::vector<std::string> kTrain12 = {"train", "config.yaml", "--trainer.num_train_steps=12",
+                                           "--trainer.threads=1"};
 
 // All values of one tensor of an export become NaN.
 void damage(const std::string& model, const std::string& tensor) {
@@ -52,7 +47,7 @@ std::string damaged(const std::string& name) {
 
 TEST(NonFinite, ADivergingRunEndsWithItsLastGoodCheckpoint) {
   const auto folder = small_project("diverges");
-  const auto diverging = with(kTrain, {"--optimizer.learning_rate=1e30"});
+  const auto diverging = with(kTrain12, {"--optimizer.learning_rate=1e30"});
   const auto done = run(folder, diverging);
   EXPECT_EQ(done.code, 4) << done.output;
   EXPECT_THAT(
@@ -73,7 +68,7 @@ TEST(NonFinite, WorkersEndAlikeAndAreNotStartedAgain) {
   for (const char* sharding : {"--trainer.fsdp_axis=embed", "--trainer.fsdp_axis=null"}) {
     const auto folder = small_project("diverge");
     const auto done =
-        Launched(folder, 2, {"--restarts", "2"}, with(kTrain, {"--optimizer.learning_rate=1e30", sharding}))
+        Launched(folder, 2, {"--restarts", "2"}, with(kTrain12, {"--optimizer.learning_rate=1e30", sharding}))
             .wait();
     EXPECT_EQ(done.code, 4) << done.output;
     EXPECT_THAT(done.output, AllOf(HasSubstr("the parameters are finite, "), HasSubstr("nothing was changed"),
@@ -86,7 +81,7 @@ TEST(NonFinite, BadWeightsAreNamedAndNeverSaved) {
   const auto folder = damaged("bad_weights");
   const std::string bad = "the parameter h.1.ln_2.weight";
   const auto from =
-      with(kTrain, {"--initialize_from_hf=hf", "--data.tokenizer=hf", "--data.train_tokenizer=null"});
+      with(kTrain12, {"--initialize_from_hf=hf", "--data.tokenizer=hf", "--data.train_tokenizer=null"});
   const auto trained = run(folder, from);
   EXPECT_EQ(trained.code, 4) << trained.output;
   EXPECT_THAT(trained.output,

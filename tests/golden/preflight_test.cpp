@@ -16,13 +16,13 @@ using testing::Not;
 
 using Words = std::vector<std::string>;
 
-Words train(Words more) {
+Words train_with(Words more) {
   Words out = {"train", "config.yaml"};
   out.insert(out.end(), more.begin(), more.end());
   return out;
 }
 
-Words with(Words words, const std::string& more) {
+Words and_also(Words words, const std::string& more) {
   words.push_back(more);
   return words;
 }
@@ -31,10 +31,10 @@ TEST(Preflight, EverythingThatIsMissingAtOnce) {
   const auto folder = small_project("preflight_missing");
   write_atomically(folder + "/file", "no folder");
   const auto wrong =
-      train({"--data.configs.one.train_urls=[\"none/*.txt\"]", "--data.train_tokenizer=null",
-             "--data.tokenizer=nowhere", "--trainer.checkpointer.base_path=file/runs",
-             "--trainer.initialize_from=runs/old", "--initialize_from_hf=meta-llama/Llama-2-7b"});
-  for (const auto& arguments : {wrong, with(wrong, "--dry_run")}) {
+      train_with({"--data.configs.one.train_urls=[\"none/*.txt\"]", "--data.train_tokenizer=null",
+                  "--data.tokenizer=nowhere", "--trainer.checkpointer.base_path=file/runs",
+                  "--trainer.initialize_from=runs/old", "--initialize_from_hf=meta-llama/Llama-2-7b"});
+  for (const auto& arguments : {wrong, and_also(wrong, "--dry_run")}) {
     const auto done = run(folder, arguments);
     EXPECT_EQ(done.code, 2) << done.output;
     EXPECT_THAT(
@@ -54,8 +54,9 @@ TEST(Preflight, EverythingThatIsMissingAtOnce) {
 // A run that is far from its end would find out what its exports and checkpoints lack.
 TEST(Preflight, WhereAndHowARunIsKept) {
   const auto folder = small_project("preflight_places");
-  const auto done = run(
-      folder, train({"--trainer.checkpointer.base_path=gs://bucket/runs", "--hf_save_path=s3://bucket/hf"}));
+  const auto done =
+      run(folder,
+          train_with({"--trainer.checkpointer.base_path=gs://bucket/runs", "--hf_save_path=s3://bucket/hf"}));
   EXPECT_EQ(done.code, 2) << done.output;
   EXPECT_THAT(
       done.output,
@@ -63,7 +64,7 @@ TEST(Preflight, WhereAndHowARunIsKept) {
           HasSubstr("trainer.checkpointer.base_path  gs://bucket/runs/run is on gs://; give a local folder"),
           HasSubstr("s3://bucket/hf is on s3://; give a local folder")));
   EXPECT_FALSE(exists(folder + "/gs:"));
-  const auto dtype = run(folder, train({"--hf_export=true", "--hf_save_dtype=fp8"}));
+  const auto dtype = run(folder, train_with({"--hf_export=true", "--hf_save_dtype=fp8"}));
   EXPECT_EQ(dtype.code, 2) << dtype.output;
   EXPECT_THAT(dtype.output,
               HasSubstr("hf_save_dtype = fp8  must be f32, bf16 or f16: what exports are stored in"));
@@ -73,21 +74,21 @@ TEST(Preflight, WhereAndHowARunIsKept) {
 // Before anything is tokenized, and in a dry run with as many workers as the mesh needs.
 TEST(Preflight, AMeshThatCannotBe) {
   const auto folder = small_project("preflight_mesh");
-  const auto alone = run(folder, train({"--trainer.model_axis_size=2"}));
+  const auto alone = run(folder, train_with({"--trainer.model_axis_size=2"}));
   EXPECT_EQ(alone.code, 2) << alone.output;
   EXPECT_THAT(alone.output, AllOf(HasSubstr("model 2 does not divide the 1 worker that was started; start a "
                                             "multiple of 2 workers"),
                                   HasSubstr("nothing was started")));
-  const auto dry = run(folder, train({"--trainer.model_axis_size=2", "--dry_run"}));
+  const auto dry = run(folder, train_with({"--trainer.model_axis_size=2", "--dry_run"}));
   EXPECT_EQ(dry.code, 0) << dry.output;
-  const auto uneven = run(folder, train({"--trainer.model_axis_size=3", "--dry_run"}));
+  const auto uneven = run(folder, train_with({"--trainer.model_axis_size=3", "--dry_run"}));
   EXPECT_EQ(uneven.code, 2) << uneven.output;
   EXPECT_THAT(uneven.output,
               HasSubstr("h.0.attn.c_attn.weight: axis heads of size 4 cannot be cut into 3 equal shards "
                         "for the mesh axis model; another trainer.model_axis_size"));
   // In the newer spelling too.
   for (const bool is_dry : {false, true}) {
-    auto words = train({"--trainer.mesh.axes={model: 3, data: 1}"});
+    auto words = train_with({"--trainer.mesh.axes={model: 3, data: 1}"});
     if (is_dry) words.emplace_back("--dry_run");
     const auto newer = run(folder, words);
     EXPECT_EQ(newer.code, 2) << newer.output;
@@ -103,7 +104,7 @@ TEST(Preflight, AMeshThatCannotBe) {
 TEST(Preflight, ADeviceThatIsNotThere) {
   const auto folder = small_project("preflight_device");
   for (const bool dry : {false, true}) {
-    auto words = train({"--trainer.device=cuda:1", "--trainer.checkpointer.base_path=gs://bucket/runs"});
+    auto words = train_with({"--trainer.device=cuda:1", "--trainer.checkpointer.base_path=gs://bucket/runs"});
     if (dry) words.emplace_back("--dry_run");
     const auto done = run(folder, words);
     EXPECT_EQ(done.code, 2) << done.output;
@@ -117,7 +118,7 @@ TEST(Preflight, ATokenizerIsTrainedOnTexts) {
   const auto folder = small_project("preflight_texts");
   write_atomically(folder + "/x.jsonl", "{\"prompt\": \"a\", \"response\": \"b\"}\n");
   const auto done =
-      run(folder, train({"--data.configs.one={train_urls: [x.jsonl], format: {type: supervised}}"}));
+      run(folder, train_with({"--data.configs.one={train_urls: [x.jsonl], format: {type: supervised}}"}));
   EXPECT_EQ(done.code, 3) << done.output;
   EXPECT_THAT(done.output,
               AllOf(HasSubstr("x.jsonl:1: no field \"text\"; the object has prompt, response\nhint: "
@@ -128,7 +129,7 @@ TEST(Preflight, ATokenizerIsTrainedOnTexts) {
 
 TEST(Preflight, AModelThatNoMachineTrains) {
   const auto folder = small_project("preflight_memory");
-  const auto done = run(folder, train({"--model.hidden_dim=65536", "--model.num_layers=1000"}));
+  const auto done = run(folder, train_with({"--model.hidden_dim=65536", "--model.num_layers=1000"}));
   EXPECT_EQ(done.code, 2) << done.output;
   EXPECT_THAT(done.output, HasSubstr("T parameters, their gradients and the optimizer's state take"));
   EXPECT_FALSE(exists(folder + "/cache"));
@@ -157,51 +158,53 @@ TEST(Preflight, FilesWithoutText) {
 
 TEST(Preflight, KeysWithoutEffectAreNamedInRuns) {
   const auto folder = small_project("preflight_ignored");
-  const auto done = run(folder, train({"--trainer.model_averaging={beta: 0.9}", "--trainer.stop_at_step=1"}));
+  const auto done =
+      run(folder, train_with({"--trainer.model_averaging={beta: 0.9}", "--trainer.stop_at_step=1"}));
   EXPECT_EQ(done.code, 75) << done.output;
   EXPECT_THAT(done.output, HasSubstr("trainer.model_averaging (--trainer.model_averaging): not built yet"));
 }
 
 TEST(Preflight, ARunIsToldWhatChanged) {
   const auto folder = small_project("preflight_changed");
-  ASSERT_EQ(run(folder, train({"--trainer.stop_at_step=2"})).code, 75);
-  const auto same = run(folder, train({"--trainer.stop_at_step=2"}));
+  ASSERT_EQ(run(folder, train_with({"--trainer.stop_at_step=2"})).code, 75);
+  const auto same = run(folder, train_with({"--trainer.stop_at_step=2"}));
   EXPECT_THAT(same.output, Not(HasSubstr("changed"))) << same.output;
-  const auto faster = run(folder, train({"--trainer.stop_at_step=3", "--optimizer.learning_rate=1e-3"}));
+  const auto faster = run(folder, train_with({"--trainer.stop_at_step=3", "--optimizer.learning_rate=1e-3"}));
   EXPECT_EQ(faster.code, 75) << faster.output;
   EXPECT_THAT(faster.output, AllOf(HasSubstr("optimizer.learning_rate: 0.003 -> 0.001"),
                                    HasSubstr("trainer.stop_at_step: 2 -> 3"), HasSubstr("at step 2 of 40")));
-  const auto other = train({"--trainer.stop_at_step=4", "--trainer.seed=7", "--trainer.train_batch_size=4"});
-  for (const auto& arguments : {other, with(other, "--dry_run")}) {
+  const auto other =
+      train_with({"--trainer.stop_at_step=4", "--trainer.seed=7", "--trainer.train_batch_size=4"});
+  for (const auto& arguments : {other, and_also(other, "--dry_run")}) {
     const auto refused = run(folder, arguments);
     EXPECT_EQ(refused.code, 2) << refused.output;
     EXPECT_THAT(refused.output, AllOf(HasSubstr("config.yaml has 2 problems"), HasSubstr("trainer.seed"),
                                       HasSubstr("was 0 when runs/run was last started and is 7 now"),
                                       HasSubstr("trainer.train_batch_size"), HasSubstr("--accept_changes")));
   }
-  const auto accepted = run(folder, with(other, "--accept_changes"));
+  const auto accepted = run(folder, and_also(other, "--accept_changes"));
   EXPECT_EQ(accepted.code, 75) << accepted.output;
   EXPECT_THAT(accepted.output, AllOf(HasSubstr("trainer.seed: 0 -> 7"), HasSubstr("at step 3 of 40")));
 }
 
 TEST(Preflight, MoreStepsExtendARun) {
   const auto folder = small_project("preflight_extended");
-  ASSERT_EQ(run(folder, train({"--trainer.num_train_steps=3"})).code, 0);
-  const auto plan = run(folder, train({"--trainer.num_train_steps=5", "--dry_run"}));
+  ASSERT_EQ(run(folder, train_with({"--trainer.num_train_steps=3"})).code, 0);
+  const auto plan = run(folder, train_with({"--trainer.num_train_steps=5", "--dry_run"}));
   EXPECT_EQ(plan.code, 0) << plan.output;
   EXPECT_THAT(plan.output, AllOf(HasSubstr("at step 3 of 5, from runs/run/step-3"),
                                  HasSubstr("trainer.num_train_steps: 3 -> 5")));
-  const auto longer = run(folder, train({"--trainer.num_train_steps=5"}));
+  const auto longer = run(folder, train_with({"--trainer.num_train_steps=5"}));
   EXPECT_EQ(longer.code, 0) << longer.output;
   EXPECT_TRUE(exists(folder + "/runs/run/step-5")) << longer.output;
-  const auto shorter = run(folder, train({"--trainer.num_train_steps=4"}));
+  const auto shorter = run(folder, train_with({"--trainer.num_train_steps=4"}));
   EXPECT_EQ(shorter.code, 2) << shorter.output;
   EXPECT_THAT(shorter.output, HasSubstr("trainer.num_train_steps = 4  but runs/run is at step 5 already"));
 }
 
 TEST(Preflight, TwoTokenizersAreOneTooMany) {
   const auto folder = small_project("preflight_two");
-  const auto done = run(folder, train({"--data.tokenizer=words"}));
+  const auto done = run(folder, train_with({"--data.tokenizer=words"}));
   EXPECT_EQ(done.code, 2) << done.output;
   EXPECT_THAT(done.output,
               AllOf(HasSubstr("data.train_tokenizer"), HasSubstr("is given beside tokenizer: words")));
@@ -210,17 +213,17 @@ TEST(Preflight, TwoTokenizersAreOneTooMany) {
 // Two configurations in one folder, each with tokens of its own.
 TEST(Preflight, CachesOfTwoTokenizersDoNotMeet) {
   const auto folder = small_project("preflight_caches");
-  const auto first = run(folder, train({"--data.cache_dir=null", "--trainer.stop_at_step=1"}));
+  const auto first = run(folder, train_with({"--data.cache_dir=null", "--trainer.stop_at_step=1"}));
   EXPECT_EQ(first.code, 75) << first.output;
-  const auto second = run(folder, train({"--data.cache_dir=null", "--trainer.stop_at_step=1",
-                                         "--trainer.id=b", "--data.train_tokenizer.vocab_size=290"}));
+  const auto second = run(folder, train_with({"--data.cache_dir=null", "--trainer.stop_at_step=1",
+                                              "--trainer.id=b", "--data.train_tokenizer.vocab_size=290"}));
   EXPECT_EQ(second.code, 75) << second.output;
   EXPECT_EQ(files().list(folder + "/cache").size(), 2U);
 }
 
 TEST(Preflight, NextCommandsMeanTheSameRun) {
   const auto folder = small_project("preflight_next");
-  const auto done = run(folder, train({"--trainer.num_train_steps=1", "--trainer.id=my run"}));
+  const auto done = run(folder, train_with({"--trainer.num_train_steps=1", "--trainer.id=my run"}));
   EXPECT_EQ(done.code, 0) << done.output;
   EXPECT_THAT(
       done.output,

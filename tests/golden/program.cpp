@@ -13,6 +13,7 @@
 
 #include "bora/base/env.h"
 #include "bora/base/file.h"
+#include "bora/base/json.h"
 #include "bora/base/key.h"
 #include "bora/base/text.h"
 
@@ -175,6 +176,27 @@ std::string small_project(const std::string& name) {
   write_atomically(folder + "/two.txt", made_up_text(2, 3000));
   write_atomically(folder + "/config.yaml", kConfig);
   return folder;
+}
+
+std::vector<std::string> with(std::vector<std::string> arguments, const std::vector<std::string>& more) {
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+std::vector<double> losses(const std::string& project) {
+  std::vector<double> out;
+  for (const auto& line : split(read_text(project + "/runs/run/metrics.jsonl"), '\n')) {
+    const auto record = line.empty() ? Json() : Json::parse(line);
+    if (record.contains("train/loss")) out.push_back(record["train/loss"].get<double>());
+  }
+  return out;
+}
+
+void for_each_file(const std::string& folder, const std::function<void(const std::string&)>& look) {
+  for (const auto& name : files().list(folder)) {
+    const auto path = path_join(folder, name);
+    files().info(path)->is_directory ? for_each_file(path, look) : look(path);
+  }
 }
 
 }  // namespace bora::golden

@@ -3,6 +3,7 @@
 // Running the program as a user does.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -39,5 +40,14 @@ std::string small_project(const std::string& name);
 
 /// A new folder with everything in `project` but checkpoints after `step`; without the runs if that is 0.
 std::string copy_project(const std::string& project, const std::string& name, std::int64_t step);
+
+/// `arguments`, and `more` after them.
+std::vector<std::string> with(std::vector<std::string> arguments, const std::vector<std::string>& more);
+
+/// The training losses that the run `run` of a project has written, step by step.
+std::vector<double> losses(const std::string& project);
+
+/// In `folder` and all folders within.
+void for_each_file(const std::string& folder, const std::function<void(const std::string&)>& look);
 
 }  // namespace bora::golden

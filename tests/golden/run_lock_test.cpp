@@ -18,15 +18,15 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-const std::vector<std::string> kLong = {"train",
-                                        "../config.yaml",
-                                        "--data.configs.one.train_urls=[\"../one.txt\"]",
-                                        "--data.configs.two.train_urls=[\"../two.txt\"]",
-                                        "--data.cache_dir=../cache",
-                                        "--trainer.checkpointer.base_path=../runs",
-                                        "--trainer.checkpointer.keep=[]",
-                                        "--trainer.num_train_steps=5000",
-                                        "--trainer.threads=1"};
+const std::vector<std::string> kLongRun = {"train",
+                                           "../config.yaml",
+                                           "--data.configs.one.train_urls=[\"../one.txt\"]",
+                                           "--data.configs.two.train_urls=[\"../two.txt\"]",
+                                           "--data.cache_dir=../cache",
+                                           "--trainer.checkpointer.base_path=../runs",
+                                           "--trainer.checkpointer.keep=[]",
+                                           "--trainer.num_train_steps=5000",
+                                           "--trainer.threads=1"};
 
 // The first process, which works in a folder of its own so that its output does not mix with the second's. It
 // is told to stop when this object dies.
@@ -34,7 +34,7 @@ class FirstProcess {
  public:
   explicit FirstProcess(const std::string& project) : project_(project) {
     files().make_directories(project_ + "/first");
-    thread_ = std::thread([this] { finished_ = run(project_ + "/first", kLong); });
+    thread_ = std::thread([this] { finished_ = run(project_ + "/first", kLongRun); });
   }
   ~FirstProcess() {
     if (thread_.joinable()) interrupt();

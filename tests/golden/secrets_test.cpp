@@ -24,13 +24,6 @@ constexpr const char* kCanary = "CANARY7d1f";
 constexpr const char* kSecret[] = {"HF_TOKEN", "WANDB_API_KEY", "AWS_SECRET_ACCESS_KEY",
                                    "http_proxy_password"};
 
-void for_each_file(const std::string& folder, const std::function<void(const std::string&)>& look) {
-  for (const auto& name : files().list(folder)) {
-    const auto path = path_join(folder, name);
-    files().info(path)->is_directory ? for_each_file(path, look) : look(path);
-  }
-}
-
 unsigned mode_of(const std::string& path) {
   struct stat out {};
   EXPECT_EQ(::stat(path.c_str(), &out), 0) << path;

@@ -28,16 +28,6 @@ std::string metrics_of(const std::string& folder, const std::string& id) {
   return read_text(folder + "/runs/" + id + "/metrics.jsonl");
 }
 
-void for_each_file(const std::string& folder, const std::function<void(const std::string&)>& look) {
-  for (const auto& name : files().list(folder)) {
-    const auto path = path_join(folder, name);
-    if (files().info(path)->is_directory)
-      for_each_file(path, look);
-    else
-      look(path);
-  }
-}
-
 // Commas in numbers, and an i without a dot; made for the test, since few machines have them.
 TEST(Surroundings, LanguagesChangeNothing) {
   const auto folder = small_project("languages");

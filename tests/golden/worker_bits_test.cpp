@@ -22,7 +22,7 @@ using testing::HasSubstr;
 // Dropout and a mixture of two sources come with the project. Eight lanes are accumulated by whoever has
 // several; evaluation has three batches of one source and two of the other; the batch falls to four lanes,
 // fewer than some ways have workers; some steps are skipped.
-const std::vector<std::string> kTrain = {
+const std::vector<std::string> kTrainBits = {
     "train",
     "config.yaml",
     "--trainer.num_train_steps=12",
@@ -106,7 +106,7 @@ std::string project_for(const Way& w) {
 
 std::string go(const Way& w) {
   const auto folder = project_for(w);
-  auto arguments = kTrain;
+  auto arguments = kTrainBits;
   arguments.push_back("--trainer.threads=" + std::to_string(w.threads));
   arguments.insert(arguments.end(), w.more.begin(), w.more.end());
   const auto done = w.workers == 1 ? run(folder, arguments) : run_workers(folder, w.workers, arguments);
@@ -127,12 +127,6 @@ std::vector<Json> records(const std::string& folder) {
     auto record = line.empty() ? Json() : Json::parse(line);
     if (record.contains("train/loss")) out.push_back(std::move(record));
   }
-  return out;
-}
-
-std::vector<double> losses(const std::string& folder) {
-  std::vector<double> out;
-  for (const auto& record : records(folder)) out.push_back(record["train/loss"].get<double>());
   return out;
 }
 
@@ -162,7 +156,7 @@ TEST_F(WorkerBits, WorkersThatComputeUnlikeDoNotStart) {
   const auto folder = small_project("unlike_workers");
   if (run(folder, {"version"}).output.find(", AVX2)") != std::string::npos)
     GTEST_SKIP() << "this CPU has no instructions beyond AVX2";
-  const auto refused = run_unlike_workers(folder, kTrain, "BORA_CPU_TARGET=AVX2");
+  const auto refused = run_unlike_workers(folder, kTrainBits, "BORA_CPU_TARGET=AVX2");
   EXPECT_NE(refused.code, 0);
   EXPECT_THAT(refused.output, testing::ContainsRegex("the workers do not compute alike: worker 0 .* with "
                                                      "AVX3 .*, worker 1 .* with AVX2 .*libtorch AVX2.*\n"
@@ -188,7 +182,7 @@ TEST_F(WorkerBits, TheConfigurationChangesBatchesAndSkipsSteps) {
 // Blocks are gathered again where they are computed again, and cast each by itself; another axis is cut, some
 // parameters are not, and updates are clipped by norms over all workers.
 TEST_F(WorkerBits, RecomputedInSixteenBitsWithClippedUpdates) {
-  auto arguments = kTrain;
+  auto arguments = kTrainBits;
   for (const char* more : {"--model.gradient_checkpointing=true", "--trainer.mp=bf16", "--trainer.threads=1",
                            "--trainer.fsdp_axis=[mlp,vocab]", "--optimizer.update_rms_clipping=0.5"})
     arguments.emplace_back(more);
@@ -229,7 +223,7 @@ TEST_F(WorkerBits, EvaluationOfACheckpoint) {
   const auto table = [](const std::string& output) {
     return output.substr(std::min(output.find(" one   "), output.size()));  // below its heading
   };
-  std::vector<std::string> arguments(kTrain);
+  std::vector<std::string> arguments(kTrainBits);
   arguments[0] = "eval";
   const auto alone = run(folder, arguments), three = run_workers(folder, 3, arguments);
   ASSERT_EQ(alone.code, 0) << alone.output;

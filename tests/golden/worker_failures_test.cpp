@@ -50,7 +50,7 @@ void expect_same_end(const std::string& folder, const std::string& undisturbed, 
 }
 
 // One run alone for each number of steps.
-const std::string& undisturbed(int steps) {
+const std::string& undisturbed_run(int steps) {
   static std::map<int, std::string> folders;
   auto& folder = folders[steps];
   if (!folder.empty()) return folder;
@@ -97,7 +97,7 @@ TEST_F(WorkerFailures, ThreeOfThemAndTheBitsOfNone) {
   EXPECT_THAT(done.output, AllOf(HasSubstr("bora launch: worker 2 (host "),
                                  HasSubstr(") was lost (Killed); restart 1 of 3 with 2 workers\n")));
   EXPECT_THAT(done.output, HasSubstr("; restart 3 of 3 with 2 workers\n"));
-  expect_same_end(folder, undisturbed(kSteps), kSteps);
+  expect_same_end(folder, undisturbed_run(kSteps), kSteps);
 }
 
 // Asked of the launcher, and of one worker alone; then one is killed, and nobody starts it again.
@@ -123,7 +123,7 @@ TEST_F(WorkerFailures, AStopIsCommonAndOrderly) {
   EXPECT_THAT(done.output, HasSubstr("the same command goes on from the newest checkpoint"));
   const auto last = run(folder, training(kSteps));
   EXPECT_EQ(last.code, 0) << last.output;
-  expect_same_end(folder, undisturbed(kSteps), kSteps);
+  expect_same_end(folder, undisturbed_run(kSteps), kSteps);
 }
 
 TEST_F(WorkerFailures, AFlippedBitIsFoundAndNamed) {
@@ -210,7 +210,7 @@ TEST_F(WorkerFailures, AHundredInOneRun) {
              stops.size(), quantiles(stops));
   fmt::print("restarts: {}; reports of survivors: {}\n", count(done.output, "; restart "),
              count(done.output, "no answer from worker "));
-  expect_same_end(folder, undisturbed(steps), steps);
+  expect_same_end(folder, undisturbed_run(steps), steps);
 }
 
 TEST_F(WorkerFailures, AHundredStops) {

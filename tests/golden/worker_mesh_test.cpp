@@ -14,23 +14,9 @@ namespace {
 
 using testing::HasSubstr;
 
-const std::vector<std::string> kTrain = {"train", "config.yaml", "--trainer.lanes=2",
-                                         "--trainer.num_train_steps=6", "--trainer.threads=1"};
-constexpr int kSteps = 6;
-
-std::vector<std::string> with(std::vector<std::string> arguments, const std::vector<std::string>& more) {
-  arguments.insert(arguments.end(), more.begin(), more.end());
-  return arguments;
-}
-
-std::vector<double> losses(const std::string& folder) {
-  std::vector<double> out;
-  for (const auto& line : split(read_text(folder + "/runs/run/metrics.jsonl"), '\n')) {
-    const auto record = line.empty() ? Json() : Json::parse(line);
-    if (record.contains("train/loss")) out.push_back(record["train/loss"].get<double>());
-  }
-  return out;
-}
+const std::vector<std::string> kTrainMesh = {"train", "config.yaml", "--trainer.lanes=2",
+                                             "--trainer.num_train_steps=6", "--trainer.threads=1"};
+constexpr int kMeshSteps = 6;
 
 class WorkerMesh : public testing::Test {
  protected:
@@ -40,7 +26,7 @@ class WorkerMesh : public testing::Test {
   static const std::string& alone() {
     static const std::string kFolder = [] {
       auto folder = small_project("mesh_alone");
-      auto done = run(folder, kTrain);
+      auto done = run(folder, kTrainMesh);
       EXPECT_EQ(done.code, 0) << done.output;
       return folder;
     }();
@@ -49,7 +35,7 @@ class WorkerMesh : public testing::Test {
   // Another split of the sums gives other last bits.
   static void expect_like_alone(const std::string& folder) {
     const auto want = losses(alone()), got = losses(folder);
-    ASSERT_EQ(want.size(), static_cast<std::size_t>(kSteps));
+    ASSERT_EQ(want.size(), static_cast<std::size_t>(kMeshSteps));
     ASSERT_EQ(got.size(), want.size());
     for (std::size_t i = 0; i < want.size(); ++i)
       EXPECT_NEAR(got[i], want[i], 2e-6 * want[i]) << "step " << i;
@@ -57,7 +43,7 @@ class WorkerMesh : public testing::Test {
   static std::string trained(const std::string& name, int workers, const std::vector<std::string>& more,
                              const std::string& words) {
     auto folder = small_project(name);
-    auto done = run_workers(folder, workers, with(kTrain, more));
+    auto done = run_workers(folder, workers, with(kTrainMesh, more));
     EXPECT_EQ(done.code, 0) << done.output;
     EXPECT_THAT(done.output, HasSubstr(words));
     return folder;
@@ -112,7 +98,7 @@ TEST_F(WorkerMesh, ContextParallelRecomputedInSixteenBits) {
 TEST_F(WorkerMesh, RingAttention) {
   const std::string plain = "--model.attn_pdrop=0", context = "--trainer.context_axis_size=2";
   const auto want = losses(trained("mesh_ring_one", 1, {plain}, "step  6/6"));
-  ASSERT_EQ(want.size(), static_cast<std::size_t>(kSteps));
+  ASSERT_EQ(want.size(), static_cast<std::size_t>(kMeshSteps));
   const auto two = trained("mesh_ring", 2, {plain, context}, "2 workers (context 2)");
   const auto four = trained("mesh_ring_4", 4, {plain, "--trainer.context_axis_size=4"}, "(context 4)");
   for (const auto& folder : {two, four}) {
@@ -146,7 +132,7 @@ std::string project_of(const std::string& name, const std::string& type, const s
 TEST_F(WorkerMesh, Experts) {
   const auto trained_on = [](const std::string& name, int workers, const std::vector<std::string>& more) {
     const auto folder = project_of("mesh_experts_" + name, "mixtral", "n_routed_experts: 4");
-    const auto done = run_workers(folder, workers, with(with(kTrain, {"--trainer.lanes=4"}), more));
+    const auto done = run_workers(folder, workers, with(with(kTrainMesh, {"--trainer.lanes=4"}), more));
     EXPECT_EQ(done.code, 0) << done.output;
     return folder;
   };
@@ -154,7 +140,7 @@ TEST_F(WorkerMesh, Experts) {
                     both = "--trainer.mesh.axes={data: 2, expert: 2}";
   const std::string with_export = "--hf_export=true", exported = "/runs/run/hf/model.safetensors";
   const auto one = trained_on("one", 1, {with_export});
-  ASSERT_EQ(losses(one).size(), static_cast<std::size_t>(kSteps));
+  ASSERT_EQ(losses(one).size(), static_cast<std::size_t>(kMeshSteps));
   const auto cut = trained_on("two", 2, {two, with_export});
   expect_bit_equal(one, cut);
   EXPECT_EQ(losses(one), losses(cut));
@@ -169,7 +155,7 @@ TEST_F(WorkerMesh, Experts) {
 TEST_F(WorkerMesh, ExpertsResumeOnAnotherMesh) {
   const auto folder = project_of("mesh_experts_resume", "mixtral", "n_routed_experts: 4"),
              one = project_of("mesh_experts_alone", "mixtral", "n_routed_experts: 4");
-  const auto train = with(kTrain, {"--trainer.lanes=4"});
+  const auto train = with(kTrainMesh, {"--trainer.lanes=4"});
   EXPECT_EQ(run(one, train).code, 0);
   const auto first =
       run_workers(folder, 2, with(train, {"--trainer.mesh.axes={expert: 2}", "--trainer.stop_at_step=3"}));
@@ -184,19 +170,19 @@ TEST_F(WorkerMesh, ExpertsResumeOnAnotherMesh) {
 
 TEST_F(WorkerMesh, ErrorsOfExperts) {
   const auto folder = project_of("mesh_experts_errors", "mixtral", "n_routed_experts: 6");
-  const auto odd = run_workers(folder, 3, with(kTrain, {"--trainer.mesh.axes={expert: 3}"}));
+  const auto odd = run_workers(folder, 3, with(kTrainMesh, {"--trainer.mesh.axes={expert: 3}"}));
   EXPECT_THAT(
       odd.output,
       HasSubstr("mesh: expert is 3, but must be a power of two: the lanes of its workers are added in pairs; "
                 "trainer.mesh.axes.expert of 2"));
   const auto uneven =
-      run_workers(folder, 4, with(kTrain, {"--trainer.lanes=4", "--trainer.mesh.axes={expert: 4}"}));
+      run_workers(folder, 4, with(kTrainMesh, {"--trainer.lanes=4", "--trainer.mesh.axes={expert: 4}"}));
   EXPECT_THAT(uneven.output, HasSubstr("axis expert of size 6 cannot be cut into 4 equal shards"));
   const auto lanes =
-      run_workers(folder, 2, with(kTrain, {"--trainer.lanes=1", "--trainer.mesh.axes={expert: 2}"}));
+      run_workers(folder, 2, with(kTrainMesh, {"--trainer.lanes=1", "--trainer.mesh.axes={expert: 2}"}));
   EXPECT_THAT(lanes.output, HasSubstr("1 lane (trainer.lanes)"));
-  const auto fast =
-      run_workers(folder, 2, with(kTrain, {"--trainer.reduction=fast", "--trainer.mesh.axes={expert: 2}"}));
+  const auto fast = run_workers(
+      folder, 2, with(kTrainMesh, {"--trainer.reduction=fast", "--trainer.mesh.axes={expert: 2}"}));
   EXPECT_THAT(fast.output,
               HasSubstr("trainer.reduction: fast adds up whole gradients, but the experts lie on 2 workers"));
 }
@@ -205,12 +191,12 @@ TEST_F(WorkerMesh, ErrorsOfExperts) {
 void expect_same_losses_on_any_mesh(const std::string& type, const std::string& own) {
   const auto losses_of = [&](const std::string& name, int workers, const std::vector<std::string>& more) {
     const auto folder = project_of("mesh_" + type + name, type, "head_dim: 8, " + own);
-    const auto done = run_workers(folder, workers, with(kTrain, more));
+    const auto done = run_workers(folder, workers, with(kTrainMesh, more));
     EXPECT_EQ(done.code, 0) << done.output;
     return losses(folder);
   };
   const auto want = losses_of("", 1, {});
-  ASSERT_EQ(want.size(), static_cast<std::size_t>(kSteps));
+  ASSERT_EQ(want.size(), static_cast<std::size_t>(kMeshSteps));
   EXPECT_EQ(losses_of("_data", 2, {}), want) << type << ", parameters sharded over them";
   for (const std::string axis : {"model", "context"}) {
     const auto got = losses_of("_" + axis, 2, {"--trainer." + axis + "_axis_size=2"});
@@ -244,10 +230,11 @@ TEST_F(WorkerMesh, FamiliesNearLlama) {
 TEST_F(WorkerMesh, ResumesOnAnotherMesh) {
   auto folder = small_project("mesh_resume");
   auto first = run_workers(
-      folder, 4, with(kTrain, {"--trainer.mesh.axes={model: 2, context: 2}", "--trainer.stop_at_step=3"}));
+      folder, 4,
+      with(kTrainMesh, {"--trainer.mesh.axes={model: 2, context: 2}", "--trainer.stop_at_step=3"}));
   EXPECT_NE(first.code, 0);
   EXPECT_THAT(first.output, HasSubstr("checkpoint step-3 written"));
-  auto second = run_workers(folder, 2, with(kTrain, {"--trainer.model_axis_size=2", "--hf_export=true"}));
+  auto second = run_workers(folder, 2, with(kTrainMesh, {"--trainer.model_axis_size=2", "--hf_export=true"}));
   EXPECT_EQ(second.code, 0) << second.output;
   EXPECT_THAT(second.output, HasSubstr("at step 3 of 6 (checkpoint verified)"));
   expect_like_alone(folder);
@@ -268,30 +255,30 @@ TEST_F(WorkerMesh, StartsFromHuggingFaceWeights) {
 
 TEST_F(WorkerMesh, Errors) {
   auto folder = small_project("mesh_errors");
-  auto three = run_workers(folder, 3, with(kTrain, {"--trainer.model_axis_size=2"}));
+  auto three = run_workers(folder, 3, with(kTrainMesh, {"--trainer.model_axis_size=2"}));
   EXPECT_NE(three.code, 0);
   EXPECT_THAT(three.output, HasSubstr("mesh: model 2 does not divide the 3 workers that were "
                                       "started; start a multiple of 2 workers"));
   EXPECT_EQ(three.output.find("has 1 problem"), three.output.rfind("has 1 problem")) << three.output;
-  auto lanes = run(folder, with(kTrain, {"--trainer.tensor_lanes=6"}));
+  auto lanes = run(folder, with(kTrainMesh, {"--trainer.tensor_lanes=6"}));
   EXPECT_EQ(lanes.code, 2);
   EXPECT_THAT(lanes.output, HasSubstr("trainer.tensor_lanes = 6  it must be a power of two"));
-  auto fewer = run(folder, with(kTrain, {"--trainer.tensor_lanes=2", "--trainer.mesh.axes={model: 4}"}));
+  auto fewer = run(folder, with(kTrainMesh, {"--trainer.tensor_lanes=2", "--trainer.mesh.axes={model: 4}"}));
   EXPECT_EQ(fewer.code, 2);
   EXPECT_THAT(fewer.output,
               HasSubstr("trainer.tensor_lanes = 2  it must be a multiple of model_axis_size, which is 4"));
-  auto uneven = run_workers(folder, 3, with(kTrain, {"--trainer.model_axis_size=3"}));
+  auto uneven = run_workers(folder, 3, with(kTrainMesh, {"--trainer.model_axis_size=3"}));
   EXPECT_THAT(uneven.output,
               HasSubstr("axis heads of size 4 cannot be cut into 3 equal shards for the mesh axis "
                         "model; another trainer.model_axis_size"));
-  auto twice = run_workers(folder, 2, with(kTrain, {"--trainer.axis_resources={mlp: modle}"}));
+  auto twice = run_workers(folder, 2, with(kTrainMesh, {"--trainer.axis_resources={mlp: modle}"}));
   const auto said = twice.output.find("modle");
   EXPECT_NE(said, std::string::npos) << twice.output;
   EXPECT_EQ(twice.output.find("modle", said + 1), std::string::npos) << "one of the workers says it";
-  auto unknown = run(folder, with(kTrain, {"--trainer.axis_resources={mlp: modle}"}));
+  auto unknown = run(folder, with(kTrainMesh, {"--trainer.axis_resources={mlp: modle}"}));
   EXPECT_EQ(unknown.code, 2);
   EXPECT_THAT(unknown.output, HasSubstr("\"modle\" is no axis of the mesh (did you mean model?)"));
-  auto experts = run_workers(folder, 2, with(kTrain, {"--trainer.mesh.axes={expert: 2}"}));
+  auto experts = run_workers(folder, 2, with(kTrainMesh, {"--trainer.mesh.axes={expert: 2}"}));
   EXPECT_NE(experts.code, 0);
   EXPECT_THAT(
       experts.output,

@@ -26,10 +26,10 @@ using testing::AnyOf;
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr const char* kLast = "/runs/run/step-6";
-const std::vector<std::string> kTrain = {"train", "config.yaml", "--trainer.num_train_steps=6",
-                                         "--sample.prompts=[\"the moon\",\"a compiler of dreams\"]",
-                                         "--sample.max_new_tokens=12"};
+constexpr const char* kLastStep = "/runs/run/step-6";
+const std::vector<std::string> kTrainAndSample = {"train", "config.yaml", "--trainer.num_train_steps=6",
+                                                  "--sample.prompts=[\"the moon\",\"a compiler of dreams\"]",
+                                                  "--sample.max_new_tokens=12"};
 
 // Without trainer.lanes, in batches of so many sequences.
 std::string project(const std::string& name, int batch) {
@@ -42,11 +42,6 @@ std::string project(const std::string& name, int batch) {
   replace("train_batch_size: 8", "train_batch_size: " + std::to_string(batch));
   write_atomically(folder + "/config.yaml", text);
   return folder;
-}
-
-std::vector<std::string> with(std::vector<std::string> arguments, const std::vector<std::string>& more) {
-  arguments.insert(arguments.end(), more.begin(), more.end());
-  return arguments;
 }
 
 Finished launch(const std::string& folder, int workers, const std::vector<std::string>& arguments) {
@@ -64,7 +59,7 @@ std::int64_t recorded_lanes(const std::string& folder) {
 }
 
 void expect_bit_equal(const std::string& a, const std::string& b) {
-  const auto diff = run(a, {"diff", a + kLast, b + kLast});
+  const auto diff = run(a, {"diff", a + kLastStep, b + kLastStep});
   EXPECT_EQ(diff.code, 0) << diff.output;
 }
 
@@ -78,57 +73,58 @@ class WorkerStart : public testing::Test {
 // One worker has a lane; two need two, and those who go on keep them.
 TEST_F(WorkerStart, TheFirstStartChoosesTheLanes) {
   const auto two = project("start_two", 4), three = project("start_three", 4), one = project("start_one", 4);
-  const auto done = launch(two, 2, kTrain);
+  const auto done = launch(two, 2, kTrainAndSample);
   ASSERT_EQ(done.code, 0) << done.output;
   EXPECT_THAT(done.output, HasSubstr("· 2 lanes"));
   EXPECT_EQ(done.output.find('\x1b'), std::string::npos) << "no terminal reads this";
   EXPECT_EQ(recorded_lanes(two), 2);
-  const auto of_three = launch(three, 3, kTrain);
+  const auto of_three = launch(three, 3, kTrainAndSample);
   ASSERT_EQ(of_three.code, 0) << of_three.output;
   EXPECT_EQ(recorded_lanes(three), 4);
 
-  const auto alone = run(one, kTrain);
+  const auto alone = run(one, kTrainAndSample);
   ASSERT_EQ(alone.code, 0) << alone.output;
   EXPECT_EQ(recorded_lanes(one), 1);
-  const auto refused = launch(one, 2, with(kTrain, {"--trainer.num_train_steps=8"}));
+  const auto refused = launch(one, 2, with(kTrainAndSample, {"--trainer.num_train_steps=8"}));
   EXPECT_EQ(refused.code, 2) << refused.output;
   EXPECT_THAT(refused.output, HasSubstr("2 workers were started, but the run has had 1 lane since its first "
                                         "start\nhint: at most 1 worker, or --fresh"));
-  EXPECT_EQ(launch(one, 2, with(kTrain, {"--fresh"})).code, 0);
+  EXPECT_EQ(launch(one, 2, with(kTrainAndSample, {"--fresh"})).code, 0);
   expect_bit_equal(one, two);
 
   for (const int record : {1, 0}) {  // what a checkpoint says is enough
     const auto rest = copy_project(two, "start_rest", 3);
     if (record == 0) files().remove(rest + "/runs/run/run.json");
-    const auto went_on = run(rest, kTrain);
+    const auto went_on = run(rest, kTrainAndSample);
     EXPECT_EQ(went_on.code, 0) << went_on.output;
     EXPECT_THAT(went_on.output, AllOf(HasSubstr("at step 3 of 6"), HasSubstr("· 2 lanes")));
     expect_bit_equal(rest, two);
   }
   const auto other = copy_project(two, "start_other", 3);
-  EXPECT_THAT(run(other, with(kTrain, {"--trainer.lanes=4"})).output,
+  EXPECT_THAT(run(other, with(kTrainAndSample, {"--trainer.lanes=4"})).output,
               HasSubstr("4 now, 2 before: from here on the last digits differ"));
 }
 
 TEST_F(WorkerStart, WhereNoPowerOfTwoGivesEachALane) {
   const auto folder = project("start_odd", 3);
-  const auto done = launch(folder, 2, kTrain);
+  const auto done = launch(folder, 2, kTrainAndSample);
   EXPECT_EQ(done.code, 2) << done.output;
   EXPECT_THAT(done.output,
               HasSubstr("2 workers were started, but the batch of 3 sequences can be cut into 1 lane at "
                         "most: the largest power of two that divides it\nhint: at most 1 worker, or a "
                         "trainer.train_batch_size that a larger one divides"));
-  const auto planned = run(folder, with(kTrain, {"--dry_run", "--world", "2"}));
+  const auto planned = run(folder, with(kTrainAndSample, {"--dry_run", "--world", "2"}));
   EXPECT_EQ(planned.code, 2) << planned.output;
   EXPECT_THAT(planned.output,
               HasSubstr("2 workers, but the batch of 3 sequences can be cut into 1 lane at most"));
-  EXPECT_THAT(run(project("start_plan", 4), with(kTrain, {"--dry_run", "--world", "3"})).output,
+  EXPECT_THAT(run(project("start_plan", 4), with(kTrainAndSample, {"--dry_run", "--world", "3"})).output,
               HasSubstr("4 lanes a step"));
 }
 
 // All workers draw them, wherever the parameters lie.
 TEST_F(WorkerStart, SamplesAreThoseOfOneWorker) {
-  const auto lanes = with(kTrain, {"--trainer.lanes=2", "--trainer.threads=1", "--trainer.tensor_lanes=2"});
+  const auto lanes =
+      with(kTrainAndSample, {"--trainer.lanes=2", "--trainer.threads=1", "--trainer.tensor_lanes=2"});
   const auto alone = run(project("samples_alone", 4), lanes);
   ASSERT_EQ(alone.code, 0) << alone.output;
   EXPECT_THAT(samples(alone.output), HasSubstr("\"a compiler of dreams\""));
@@ -149,7 +145,7 @@ TEST_F(WorkerStart, SamplesAreThoseOfOneWorker) {
 
 TEST_F(WorkerStart, WhoIsLostAtTheStartIsNamed) {
   const auto folder = project("start_lost", 4);
-  Launched launched(folder, 2, {}, kTrain);
+  Launched launched(folder, 2, {}, kTrainAndSample);
   ASSERT_TRUE(launched.wait_for_workers(2)) << launched.wait().output;
   ::kill(launched.worker(1), SIGKILL);
   const auto done = launched.wait();
@@ -195,7 +191,7 @@ TEST_F(WorkerStart, NothingListensBeyondThisMachine) {
   if (!exists(parent_path(BORA_PROGRAM) + "/../../plugins/mpi/libbora_loopback.so"))
     GTEST_SKIP() << "the library for it is not built";
   const auto folder = project("start_listen", 4);
-  Launched launched(folder, 2, {}, with(kTrain, {"--trainer.num_train_steps=100000"}));
+  Launched launched(folder, 2, {}, with(kTrainAndSample, {"--trainer.num_train_steps=100000"}));
   ASSERT_TRUE(launched.wait_for_step(2)) << launched.wait().output;
   const auto addresses = listening(launched.started());
   EXPECT_FALSE(addresses.empty()) << "mpirun listens";

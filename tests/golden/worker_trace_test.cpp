@@ -17,13 +17,8 @@ namespace {
 using testing::HasSubstr;
 using testing::IsSupersetOf;
 
-const std::vector<std::string> kTrain = {"train", "config.yaml", "--trainer.num_train_steps=8",
-                                         "--trainer.threads=1", "--trainer.checkpointer.keep=[{every: 4}]"};
-
-std::vector<std::string> with(std::vector<std::string> arguments, const std::vector<std::string>& more) {
-  arguments.insert(arguments.end(), more.begin(), more.end());
-  return arguments;
-}
+const std::vector<std::string> kTrain8 = {"train", "config.yaml", "--trainer.num_train_steps=8",
+                                          "--trainer.threads=1", "--trainer.checkpointer.keep=[{every: 4}]"};
 
 struct Timeline {
   std::map<int, std::string> processes;                // names
@@ -58,9 +53,9 @@ std::set<std::string> names(const std::map<std::string, int>& spans) {
 
 TEST(WorkerTrace, OfOneWorker) {
   const auto plain = small_project("trace_none"), folder = small_project("trace_one");
-  ASSERT_EQ(run(plain, kTrain).code, 0);
-  const auto done = run(folder, with(kTrain, {"--trainer.profiler=true", "--trainer.profiler_start_step=2",
-                                              "--trainer.profiler_num_steps=3"}));
+  ASSERT_EQ(run(plain, kTrain8).code, 0);
+  const auto done = run(folder, with(kTrain8, {"--trainer.profiler=true", "--trainer.profiler_start_step=2",
+                                               "--trainer.profiler_num_steps=3"}));
   ASSERT_EQ(done.code, 0) << done.output;
   EXPECT_THAT(done.output, HasSubstr("runs/run/trace-step-2.json: open it in ui.perfetto.dev"));
   const auto t = read_timeline(folder + "/runs/run/trace-step-2.json");
@@ -81,8 +76,8 @@ TEST(WorkerTrace, OfTwoWorkersToTheEndOfTheRun) {
   for (const bool sharded : {true, false}) {
     const auto folder = small_project(sharded ? "trace_sharded" : "trace_whole");
     const auto done = run_workers(folder, 2,
-                                  with(kTrain, {"--trainer.profiler={enabled: true}",
-                                                sharded ? "--trainer.seed=0" : "--trainer.fsdp_axis=null"}));
+                                  with(kTrain8, {"--trainer.profiler={enabled: true}",
+                                                 sharded ? "--trainer.seed=0" : "--trainer.fsdp_axis=null"}));
     ASSERT_EQ(done.code, 0) << done.output;
     const auto t = read_timeline(folder + "/runs/run/trace-step-5.json");
     ASSERT_EQ(t.processes.size(), 2U);

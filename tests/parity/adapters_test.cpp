@@ -27,15 +27,15 @@ using checkpoint::SafetensorsFile;
 using testing::HasSubstr;
 using Results = std::map<std::string, NamedResult>;
 
-struct Ids {
+struct InputIds {
   std::vector<std::int32_t> ids;
   std::int64_t batch, positions;
 };
 
-Ids ids_of(const SafetensorsFile& file) {
+InputIds ids_of(const SafetensorsFile& file) {
   const auto& t = file.at("input_ids");
   const auto bytes = file.bytes(t);
-  Ids out{{}, t.shape[0], t.shape[1]};
+  InputIds out{{}, t.shape[0], t.shape[1]};
   for (std::size_t i = 0; i + 8 <= bytes.size(); i += 8) {
     std::int64_t id;
     std::memcpy(&id, bytes.data() + i, 8);
@@ -44,11 +44,12 @@ Ids ids_of(const SafetensorsFile& file) {
   return out;
 }
 
-Results results_of(nn::LanguageModel& model, const Ids& ids) {
+Results results_of(nn::LanguageModel& model, const InputIds& ids) {
   return forward(model, ids.ids, ids.batch, ids.positions, {.grads = true});
 }
 
-void expect_close(const std::string& name, const std::vector<float>& ours, const std::vector<float>& theirs) {
+void expect_like_peft(const std::string& name, const std::vector<float>& ours,
+                      const std::vector<float>& theirs) {
   ASSERT_EQ(ours.size(), theirs.size()) << name;
   const bool grad = name.starts_with("grad.");
   for (std::size_t i = 0; i < theirs.size(); ++i) {
@@ -97,7 +98,7 @@ TEST_P(Peft, LogitsLossAndGradientsOfTheAdapter) {
     if (!t.name.starts_with("grad.") && t.name != "logits" && t.name != "loss") continue;
     ASSERT_TRUE(ours.contains(t.name)) << t.name;
     EXPECT_EQ(ours.at(t.name).shape, t.shape) << t.name;
-    expect_close(t.name, ours.at(t.name).values, reference.floats(t.name));
+    expect_like_peft(t.name, ours.at(t.name).values, reference.floats(t.name));
     gradients += t.name.starts_with("grad.") ? 1 : 0;
   }
   EXPECT_EQ(gradients, SafetensorsFile(folder() + "/adapter_model.safetensors").tensors().size());
@@ -112,10 +113,10 @@ TEST_P(Peft, Merged) {
   const auto merged = merged_values(*model);
   for (const auto& p : hf_parameters(*model))
     if (const auto name = "merged." + p.name; reference.find(name) != nullptr)
-      expect_close(name, merged(p).to_vector<float>(), reference.floats(name));
+      expect_like_peft(name, merged(p).to_vector<float>(), reference.floats(name));
   model->merge_adapters();
   const auto after = results_of(*model, ids).at("logits").values;
-  expect_close("logits_merged", after, reference.floats("logits_merged"));
+  expect_like_peft("logits_merged", after, reference.floats("logits_merged"));
   // W + scale · B·A is rounded, and so are the sums: by as much as PEFT's own merged model differs.
   const double theirs = difference(reference.floats("logits_merged"), reference.floats("logits"));
   EXPECT_LT(difference(after, before), std::max(1e-6, 2 * theirs));
@@ -274,7 +275,7 @@ TEST_P(TinyAdapter, ComputesWhatTheMergedModelDoes) {
   load_peft(*model, folder_);
   const auto ours = results_of(*model, ids), want = results_of(*merged, ids);
   for (const std::string name : {"logits", "loss"})
-    expect_close(name, ours.at(name).values, want.at(name).values);
+    expect_like_peft(name, ours.at(name).values, want.at(name).values);
   for (const auto& map : GetParam().maps) {
     const auto& dw = want.at("grad." + map.name + ".weight").values;
     const auto &a = values_.at(map.a()), &b = values_.at(map.b());
@@ -292,8 +293,8 @@ TEST_P(TinyAdapter, ComputesWhatTheMergedModelDoes) {
         }
       }
     }
-    expect_close("grad.a", ours.at("grad." + map.a()).values, {da.begin(), da.end()});
-    expect_close("grad.b", ours.at("grad." + map.b()).values, {db.begin(), db.end()});
+    expect_like_peft("grad.a", ours.at("grad." + map.a()).values, {da.begin(), da.end()});
+    expect_like_peft("grad.b", ours.at("grad." + map.b()).values, {db.begin(), db.end()});
   }
 }
 

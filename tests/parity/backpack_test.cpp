@@ -19,20 +19,20 @@ namespace {
 
 using testing::HasSubstr;
 
-const std::string kFolder = BORA_SOURCE_DIR "/tests/parity/models/tiny-backpack";
+const std::string kBackpack = BORA_SOURCE_DIR "/tests/parity/models/tiny-backpack";
 const std::vector<std::int32_t> kIds = {9, 8, 14, 6, 7, 18};
 
 std::unique_ptr<nn::LanguageModel> dividing_model() {
-  auto json = checkpoint::read_hf_config(kFolder);
+  auto json = checkpoint::read_hf_config(kBackpack);
   json["divide_by_senses"] = true;
-  const auto config = models::model_config_from_hf(json, kFolder);
-  auto model = models::make_model(*config, models::vocab_size_from_hf(json, kFolder), Key{});
-  checkpoint::load_hugging_face(kFolder, hf_parameters(*model));
+  const auto config = models::model_config_from_hf(json, kBackpack);
+  auto model = models::make_model(*config, models::vocab_size_from_hf(json, kBackpack), Key{});
+  checkpoint::load_hugging_face(kBackpack, hf_parameters(*model));
   return model;
 }
 
 TEST(Backpack, DividesByTheNumberOfSensesWhereAsked) {
-  const auto sums = forward(*load_model(kFolder), kIds, 1, 6, {}).at("logits").values;
+  const auto sums = forward(*load_model(kBackpack), kIds, 1, 6, {}).at("logits").values;
   const auto model = dividing_model();
   EXPECT_TRUE(model->hf_config()["divide_by_senses"]);
   const auto means = forward(*model, kIds, 1, 6, {}).at("logits").values;
@@ -43,7 +43,7 @@ TEST(Backpack, DividesByTheNumberOfSensesWhereAsked) {
 // At a text's first position every sense of its token has the weight 1.
 TEST(Backpack, SensesOfATokenAddUpToItsLogits) {
   for (const bool divides : {false, true}) {
-    const auto model = divides ? dividing_model() : load_model(kFolder);
+    const auto model = divides ? dividing_model() : load_model(kBackpack);
     const auto logits = forward(*model, kIds, 1, 6, {}).at("logits").values;
     std::vector<double> sums(24);
     const auto senses = predictions_of_senses(*model, kIds[0], 100);
@@ -64,8 +64,8 @@ TEST(Backpack, ReadsFilesThatRepeatTheEmbeddings) {
   const auto to = testing::TempDir() + "bora_backpack_repeated";
   remove_all(to);
   files().make_directories(to);
-  write_atomically(to + "/config.json", read_text(kFolder + "/config.json"));
-  const checkpoint::SafetensorsFile file(kFolder + "/model.safetensors");
+  write_atomically(to + "/config.json", read_text(kBackpack + "/config.json"));
+  const checkpoint::SafetensorsFile file(kBackpack + "/model.safetensors");
   std::vector<std::vector<float>> kept;
   kept.reserve(file.tensors().size() + 3);
   std::vector<checkpoint::TensorSource> sources;
@@ -79,7 +79,7 @@ TEST(Backpack, ReadsFilesThatRepeatTheEmbeddings) {
   add("lm_head.weight", "backpack.gpt2_model.wte.weight");
   checkpoint::write_safetensors(to + "/model.safetensors", sources);
   EXPECT_EQ(forward(*load_model(to), kIds, 1, 6, {}).at("logits").values,
-            forward(*load_model(kFolder), kIds, 1, 6, {}).at("logits").values);
+            forward(*load_model(kBackpack), kIds, 1, 6, {}).at("logits").values);
 }
 
 TEST(Backpack, OtherModelsHaveNoSenses) {

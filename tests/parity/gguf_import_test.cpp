@@ -30,7 +30,7 @@ using ::testing::HasSubstr;
 constexpr const char* kPlain = R"({"type":"ByteLevel","add_prefix_space":false})";
 
 // Byte-level BPE of three pieces, a beginning and an end.
-Tokenizer small(const std::string& rule = kPlain, const std::string& post = "null") {
+Tokenizer small_tokenizer(const std::string& rule = kPlain, const std::string& post = "null") {
   return Tokenizer::from_json(
       R"({"version":"1.0","added_tokens":[{"id":3,"content":"<s>","single_word":false,"lstrip":false,)"
       R"("rstrip":false,"normalized":false,"special":true},{"id":4,"content":"ba","single_word":false,)"
@@ -43,7 +43,7 @@ Tokenizer small(const std::string& rule = kPlain, const std::string& post = "nul
       R"({"bos_token":"<s>","eos_token":"</s>","chat_template":"{{ messages }}"})");
 }
 
-std::string path() { return testing::TempDir() + "bora_gguf_import_test.gguf"; }
+std::string import_path() { return testing::TempDir() + "bora_gguf_import_test.gguf"; }
 
 Json config_of(const std::string& name, const Json& changes) {
   auto json = parse_json(read_text(BORA_SOURCE_DIR "/tests/parity/models/" + name + "/config.json"), name);
@@ -144,8 +144,8 @@ TEST(GgufImport, EveryFamilyComesBack) {
     const auto model = model_of(config_of(name, changes));
     const auto type = model->hf_config()["model_type"].get<std::string>();
     types.insert(type);
-    export_gguf(*model, small(), Json::object(), path(), GgufType::f32);
-    const auto back = import_gguf(path());
+    export_gguf(*model, small_tokenizer(), Json::object(), import_path(), GgufType::f32);
+    const auto back = import_gguf(import_path());
     auto ours = model->hf_config(), theirs = back.model->hf_config();
     // How weights are drawn and experts are balanced is of no meaning for a file that is read by llama.cpp.
     for (const char* key : {"initializer_range", "router_aux_loss_coef", "attn_pdrop", "embd_pdrop",
@@ -156,9 +156,9 @@ TEST(GgufImport, EveryFamilyComesBack) {
           json->erase(key);
     EXPECT_EQ(ours, theirs);
     expect_same(*model, *back.model, gguf_family(type)->adds_one);
-    const auto first = read_text(path());
-    export_gguf(*back.model, *back.tokenizer, back.generation, path(), GgufType::f32);
-    EXPECT_TRUE(read_text(path()) == first) << "the file once more, byte by byte";
+    const auto first = read_text(import_path());
+    export_gguf(*back.model, *back.tokenizer, back.generation, import_path(), GgufType::f32);
+    EXPECT_TRUE(read_text(import_path()) == first) << "the file once more, byte by byte";
   }
   EXPECT_EQ(types.size(), 20U) << "every type that is written";
 }
@@ -167,10 +167,10 @@ TEST(GgufImport, EveryFamilyComesBack) {
 TEST(GgufImport, Bf16AndQ8) {
   for (const auto type : {GgufType::bf16, GgufType::q8_0}) {
     const auto model = model_of(config_of("tiny-llama-tied", {{"hidden_size", 32}, {"head_dim", 8}}));
-    export_gguf(*model, small(), Json::object(), path(), type);
-    const auto once = import_gguf(path());
-    export_gguf(*once.model, small(), Json::object(), path(), GgufType::f32);
-    const auto twice = import_gguf(path());
+    export_gguf(*model, small_tokenizer(), Json::object(), import_path(), type);
+    const auto once = import_gguf(import_path());
+    export_gguf(*once.model, small_tokenizer(), Json::object(), import_path(), GgufType::f32);
+    const auto twice = import_gguf(import_path());
     expect_same(*once.model, *twice.model, false);
     const auto ours = model->parameters(), theirs = once.model->parameters();
     for (std::size_t i = 0; i < ours.size(); ++i) {
@@ -199,10 +199,10 @@ TEST(GgufImport, Tokenizer) {
       R"((?i:'s|'t|'re|'ve|'m|'ll|'d)?|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"},)"
       R"("behavior":"Isolated","invert":false},{"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,)"
       R"("use_regex":false}]})";
-  for (const auto& tokenizer : {small(), small(llama, begins), small(gpt4o)}) {
+  for (const auto& tokenizer : {small_tokenizer(), small_tokenizer(llama, begins), small_tokenizer(gpt4o)}) {
     const auto model = model_of(config_of("tiny-gpt2", {}));
-    export_gguf(*model, tokenizer, {{"eos_token_id", {5, 3}}}, path(), GgufType::f32);
-    const auto back = import_gguf(path());
+    export_gguf(*model, tokenizer, {{"eos_token_id", {5, 3}}}, import_path(), GgufType::f32);
+    const auto back = import_gguf(import_path());
     ASSERT_TRUE(back.tokenizer);
     for (const char* text : {"abba<s>aab</s>", "ab", ""})
       EXPECT_EQ(back.tokenizer->encode(text).ids, tokenizer.encode(text).ids) << text;
@@ -220,12 +220,12 @@ TEST(GgufImport, Tokenizer) {
 
 // ---- what is refused
 
-class Changed {
+class ChangedModel {
  public:
-  explicit Changed(const std::string& name = "tiny-llama-tied", const std::string& type = "llama") {
+  explicit ChangedModel(const std::string& name = "tiny-llama-tied", const std::string& type = "llama") {
     const auto model = model_of(config_of(name, {}));
-    export_gguf(*model, small(), Json::object(), path(), GgufType::f32);
-    const checkpoint::GgufFile file(path());
+    export_gguf(*model, small_tokenizer(), Json::object(), import_path(), GgufType::f32);
+    const checkpoint::GgufFile file(import_path());
     for (const auto& tensor : file.names())
       content_.tensors.push_back({tensor, GgufType::f32, file.find(tensor)->shape,
                                   [values = file.floats(tensor)] { return values; }});
@@ -234,26 +234,26 @@ class Changed {
     content_.metadata = draft.content.metadata;
     content_.metadata.emplace_back("general.architecture", type);
   }
-  Changed& set(const std::string& key, GgufValue value) {
+  ChangedModel& set(const std::string& key, GgufValue value) {
     unset(key);
     content_.metadata.emplace_back(key, std::move(value));
     return *this;
   }
-  Changed& unset(const std::string& key) {
+  ChangedModel& unset(const std::string& key) {
     std::erase_if(content_.metadata, [&](const auto& pair) { return pair.first == key; });
     return *this;
   }
-  Changed& without(const std::string& tensor) {
+  ChangedModel& without(const std::string& tensor) {
     std::erase_if(content_.tensors, [&](const auto& t) { return t.name == tensor; });
     return *this;
   }
-  Changed& with(const std::string& tensor, std::vector<std::int64_t> shape, std::vector<float> values) {
+  ChangedModel& with(const std::string& tensor, std::vector<std::int64_t> shape, std::vector<float> values) {
     without(tensor);
     content_.tensors.push_back({tensor, GgufType::f32, std::move(shape), [values] { return values; }});
     return *this;
   }
   // A head with the embedding's values, times `scale`.
-  Changed& with_head(float scale) {
+  ChangedModel& with_head(float scale) {
     const auto found = std::find_if(content_.tensors.begin(), content_.tensors.end(),
                                     [](const auto& t) { return t.name == "token_embd.weight"; });
     auto values = found->values();
@@ -261,9 +261,9 @@ class Changed {
     return with("output.weight", found->shape, values);
   }
   std::string error(ErrorKind kind) const {
-    checkpoint::write_gguf(path(), content_);
+    checkpoint::write_gguf(import_path(), content_);
     try {
-      import_gguf(path());
+      import_gguf(import_path());
       return "no error";
     } catch (const Error& e) {
       EXPECT_EQ(e.kind(), kind) << e.what();
@@ -277,22 +277,23 @@ class Changed {
 
 TEST(GgufImport, RefusesWhatItDoesNotKnow) {
   const auto unsupported = ErrorKind::Unsupported;
-  EXPECT_EQ(Changed().error(unsupported), "no error") << "a file without a tokenizer";
-  EXPECT_THAT(Changed().set("general.architecture", std::string("bert")).error(unsupported),
-              HasSubstr(path() + ": GGUF: general.architecture is \"bert\"; gpt2, gptneox, mpt, llama, "));
+  EXPECT_EQ(ChangedModel().error(unsupported), "no error") << "a file without a tokenizer";
   EXPECT_THAT(
-      Changed().set("llama.odd", 3U).error(unsupported),
+      ChangedModel().set("general.architecture", std::string("bert")).error(unsupported),
+      HasSubstr(import_path() + ": GGUF: general.architecture is \"bert\"; gpt2, gptneox, mpt, llama, "));
+  EXPECT_THAT(
+      ChangedModel().set("llama.odd", 3U).error(unsupported),
       HasSubstr("\"llama.odd\" is 3, and Bora does not know what that means for the model\nhint: import"));
   EXPECT_THAT(
-      Changed().set("llama.rope.scaling.type", std::string("longrope")).error(unsupported),
+      ChangedModel().set("llama.rope.scaling.type", std::string("longrope")).error(unsupported),
       HasSubstr(
           "llama.rope.scaling.type is \"longrope\"; none and linear are read, and yarn where it is written"));
-  EXPECT_THAT(Changed().set("llama.rope.dimension_count", 2U).error(unsupported),
+  EXPECT_THAT(ChangedModel().set("llama.rope.dimension_count", 2U).error(unsupported),
               HasSubstr("llama.rope.dimension_count is 2, but Bora computes "));
-  EXPECT_THAT(Changed().with("rope_freqs.weight", {1}, {2}).error(unsupported),
+  EXPECT_THAT(ChangedModel().with("rope_freqs.weight", {1}, {2}).error(unsupported),
               HasSubstr("tensor rope_freqs.weight has 1 values, but heads of "));
   EXPECT_THAT(
-      Changed().with("blk.0.odd", {1}, {2}).error(unsupported),
+      ChangedModel().with("blk.0.odd", {1}, {2}).error(unsupported),
       HasSubstr(
           "the tensors are not those of a model of type llama\n1 without a place in the model:\n  blk.0.odd "
           "[1]\nhint: "));
@@ -300,37 +301,37 @@ TEST(GgufImport, RefusesWhatItDoesNotKnow) {
 
 // Some files of models whose head is the embedding have it twice.
 TEST(GgufImport, TakesTheEmbeddingAsHead) {
-  EXPECT_EQ(Changed("tiny-gpt2", "gpt2").with_head(1).error(ErrorKind::Io), "no error");
-  EXPECT_THAT(Changed("tiny-gpt2", "gpt2").with_head(2).error(ErrorKind::Unsupported),
+  EXPECT_EQ(ChangedModel("tiny-gpt2", "gpt2").with_head(1).error(ErrorKind::Io), "no error");
+  EXPECT_THAT(ChangedModel("tiny-gpt2", "gpt2").with_head(2).error(ErrorKind::Unsupported),
               HasSubstr("1 without a place in the model:\n  output.weight [20, 12]"));
 }
 
 TEST(GgufImport, RefusesWhatIsWrong) {
   const auto corrupt = ErrorKind::Corruption;
-  EXPECT_THAT(Changed().unset("general.architecture").error(corrupt),
+  EXPECT_THAT(ChangedModel().unset("general.architecture").error(corrupt),
               HasSubstr("general.architecture is missing, but must name the model"));
-  EXPECT_THAT(Changed().unset("llama.block_count").error(corrupt),
+  EXPECT_THAT(ChangedModel().unset("llama.block_count").error(corrupt),
               HasSubstr("llama.block_count is missing, but must be a whole number"));
-  EXPECT_THAT(Changed().set("llama.block_count", std::string("x")).error(corrupt),
+  EXPECT_THAT(ChangedModel().set("llama.block_count", std::string("x")).error(corrupt),
               HasSubstr("llama.block_count is \"x\", but must be a whole number"));
-  EXPECT_THAT(Changed().set("llama.vocab_size", 7U).error(corrupt),
+  EXPECT_THAT(ChangedModel().set("llama.vocab_size", 7U).error(corrupt),
               HasSubstr("llama.vocab_size is 7, but there are 20 rows of token_embd.weight"));
-  EXPECT_THAT(Changed().set("llama.embedding_length", 7U).error(corrupt),
+  EXPECT_THAT(ChangedModel().set("llama.embedding_length", 7U).error(corrupt),
               HasSubstr("llama.embedding_length is 7, but there are "));
-  EXPECT_THAT(Changed().set("llama.block_count", 2000000000U).error(corrupt),
+  EXPECT_THAT(ChangedModel().set("llama.block_count", 2000000000U).error(corrupt),
               HasSubstr("llama.block_count is 2000000000, but the file has "));
-  EXPECT_THAT(Changed().without("token_embd.weight").error(corrupt),
+  EXPECT_THAT(ChangedModel().without("token_embd.weight").error(corrupt),
               HasSubstr("tensor token_embd.weight is missing"));
-  EXPECT_THAT(Changed().without("blk.0.attn_q.weight").error(ErrorKind::NotFound),
+  EXPECT_THAT(ChangedModel().without("blk.0.attn_q.weight").error(ErrorKind::NotFound),
               HasSubstr("1 missing:\n  blk.0.attn_q.weight ["));
-  EXPECT_THAT(Changed().with("output_norm.weight", {2}, {1, 2}).error(corrupt),
+  EXPECT_THAT(ChangedModel().with("output_norm.weight", {2}, {1, 2}).error(corrupt),
               HasSubstr("1 of another shape:\n  output_norm.weight is [2] but the model's "));
 }
 
 TEST(GgufImport, RefusesTokenizers) {
   const auto unsupported = ErrorKind::Unsupported, corrupt = ErrorKind::Corruption;
   const auto with = [](const std::string& key, GgufValue value) {
-    Changed out;
+    ChangedModel out;
     out.set("tokenizer.ggml.model", std::string("gpt2"))
         .set("tokenizer.ggml.pre", std::string("gpt-2"))
         .set("tokenizer.ggml.tokens", std::vector<std::string>{"a", "b", "ab"})
@@ -368,19 +369,19 @@ TEST(GgufImport, RefusesTokenizers) {
 // Wherever a model is opened to be used.
 TEST(GgufImport, IsOpenedAsItIs) {
   const auto model = model_of(config_of("tiny-llama-tied", {}));
-  export_gguf(*model, small(), Json::object(), path(), GgufType::f32);
-  const auto opened = open_model(path());
+  export_gguf(*model, small_tokenizer(), Json::object(), import_path(), GgufType::f32);
+  const auto opened = open_model(import_path());
   expect_same(*model, *opened.model, false);
-  EXPECT_EQ(opened.require_tokenizer().encode("ab").ids, small().encode("ab").ids);
+  EXPECT_EQ(opened.require_tokenizer().encode("ab").ids, small_tokenizer().encode("ab").ids);
   EXPECT_EQ(opened.generation["eos_token_id"], 5);
   EXPECT_FALSE(opened.prepend_bos);
 }
 
 TEST(GgufImport, KnowsItsFiles) {
-  Changed().error(ErrorKind::Io);
-  EXPECT_TRUE(checkpoint::is_gguf(path()));
+  ChangedModel().error(ErrorKind::Io);
+  EXPECT_TRUE(checkpoint::is_gguf(import_path()));
   EXPECT_FALSE(checkpoint::is_gguf(testing::TempDir()));
-  EXPECT_FALSE(checkpoint::is_gguf(path() + ".none"));
+  EXPECT_FALSE(checkpoint::is_gguf(import_path() + ".none"));
 }
 
 }  // namespace

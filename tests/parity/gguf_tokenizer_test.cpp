@@ -29,7 +29,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-constexpr int kRows = 290;
+constexpr int kVocabulary = 290;
 constexpr const char* kReplace = R"({"type":"Replace","pattern":{"String":" "},"content":"▁"})";
 constexpr const char* kPrepend =
     R"({"type":"Sequence","normalizers":[{"type":"Prepend","prepend":"▁"},{"type":"Replace","pattern":)"
@@ -102,21 +102,21 @@ struct Words {
   }
 };
 
-std::string path() { return testing::TempDir() + "bora_gguf_tokenizer_test.gguf"; }
+std::string tokenizer_path() { return testing::TempDir() + "bora_gguf_tokenizer_test.gguf"; }
 
-std::unique_ptr<nn::LanguageModel> model_of(std::int64_t rows, const std::string& name = "tiny-llama-tied",
-                                            const Json& changes = Json::object()) {
+std::unique_ptr<nn::LanguageModel> rows_model(std::int64_t rows, const std::string& name = "tiny-llama-tied",
+                                              const Json& changes = Json::object()) {
   auto json = parse_json(read_text(BORA_SOURCE_DIR "/tests/parity/models/" + name + "/config.json"), name);
   json["vocab_size"] = rows;
   json.update(changes);
   return models::make_model(*models::model_config_from_hf(json, "config.json"), rows, Key{});
 }
 
-std::vector<std::string> write(const Tokenizer& tokenizer, std::int64_t rows = kRows) {
-  return export_gguf(*model_of(rows), tokenizer, Json::object(), path(), GgufType::f32);
+std::vector<std::string> write(const Tokenizer& tokenizer, std::int64_t rows = kVocabulary) {
+  return export_gguf(*rows_model(rows), tokenizer, Json::object(), tokenizer_path(), GgufType::f32);
 }
 
-std::string error_of(const Words& words) {
+std::string refusal_of(const Words& words) {
   try {
     write(words.tokenizer());
     return "no error";
@@ -194,7 +194,7 @@ TEST(GgufTokenizer, SaysWhatTokensAre) {
       R"({"Sequence":{"id":"B","type_id":1}}],"special_tokens":{"<s>":{"id":"<s>","ids":[1],"tokens":["<s>"]},)"
       R"("</s>":{"id":"</s>","ids":[2],"tokens":["</s>"]}}})";
   EXPECT_THAT(write(words.tokenizer()), IsEmpty());
-  const GgufFile file(path());
+  const GgufFile file(tokenizer_path());
   const auto value = [&](const std::string& key) { return *file.value("tokenizer.ggml." + key); };
   EXPECT_EQ(value("model"), "llama");
   EXPECT_EQ(value("pre"), "default");
@@ -205,12 +205,12 @@ TEST(GgufTokenizer, SaysWhatTokensAre) {
   EXPECT_EQ(value("eos_token_id"), 2);
   EXPECT_EQ(value("unknown_token_id"), 0);
   const auto types = value("token_type"), tokens = value("tokens"), scores = value("scores");
-  ASSERT_EQ(tokens.size(), std::size_t{kRows});
+  ASSERT_EQ(tokens.size(), std::size_t{kVocabulary});
   EXPECT_EQ(types[0], kGgufUnknown);
   EXPECT_EQ(types[1], kGgufControl);
   EXPECT_EQ(types[3], kGgufByte);
   EXPECT_EQ(types[259], kGgufNormal);
-  EXPECT_EQ(types[kRows - 1], kGgufUnused);
+  EXPECT_EQ(types[kVocabulary - 1], kGgufUnused);
   EXPECT_EQ(tokens[3], "<0x00>");
   EXPECT_EQ(tokens[259], "▁");
   EXPECT_EQ(scores[1], 0);
@@ -245,15 +245,15 @@ TEST(GgufTokenizer, HasTheSameIds) {
     SCOPED_TRACE(words.normalizer + " " + words.pre_tokenizer);
     const auto tokenizer = words.tokenizer();
     EXPECT_THAT(write(tokenizer), IsEmpty());
-    const auto back = import_gguf(path());
-    const ByScores llama{GgufFile(path())};
+    const auto back = import_gguf(tokenizer_path());
+    const ByScores llama{GgufFile(tokenizer_path())};
     for (const auto& text : texts(kAtoms))
       ASSERT_EQ(llama.ids(text), tokenizer.encode(text, false).ids) << Json(text).dump();
     expect_same_ids(tokenizer, *back.tokenizer, texts(kAtoms));
     EXPECT_EQ(back.tokenizer->unk_id(), 0);
-    const auto first = read_text(path());
-    export_gguf(*back.model, *back.tokenizer, back.generation, path(), GgufType::f32);
-    EXPECT_TRUE(read_text(path()) == first) << "the file once more, byte by byte";
+    const auto first = read_text(tokenizer_path());
+    export_gguf(*back.model, *back.tokenizer, back.generation, tokenizer_path(), GgufType::f32);
+    EXPECT_TRUE(read_text(tokenizer_path()) == first) << "the file once more, byte by byte";
   }
 }
 
@@ -277,7 +277,7 @@ TEST(GgufTokenizer, SaysWhatIsDoneOtherwise) {
   const auto expect = [&](const Words& words, const auto& notes) {
     const auto tokenizer = words.tokenizer();
     EXPECT_THAT(write(tokenizer), notes);
-    expect_same_ids(tokenizer, *import_gguf(path()).tokenizer, texts(atoms));
+    expect_same_ids(tokenizer, *import_gguf(tokenizer_path()).tokenizer, texts(atoms));
   };
   expect(first, ElementsAre(begins, behind));
   expect(always, ElementsAre(begins));
@@ -287,7 +287,7 @@ TEST(GgufTokenizer, SaysWhatIsDoneOtherwise) {
   expect(spaces,
          ElementsAre("1 added tokens of spaces, ▁▁ one of them, are not found where ▁ itself is spelled in "
                      "llama.cpp"));
-  const auto types = *GgufFile(path()).value("tokenizer.ggml.token_type");
+  const auto types = *GgufFile(tokenizer_path()).value("tokenizer.ggml.token_type");
   const auto id = [&](const char* text) { return static_cast<std::size_t>(*spaces.tokenizer().id_of(text)); };
   EXPECT_EQ(types[id("▁▁")], kGgufNormal);
   EXPECT_EQ(types[id("\n\n")], kGgufUserDefined);
@@ -308,13 +308,13 @@ TEST(GgufTokenizer, Phi3) {
   words.add("<|endoftext|>", Json::object()).add("<|end|>", {{"rstrip", true}});
   words.end = "<|endoftext|>";
   const auto tokenizer = words.tokenizer();
-  const auto model = model_of(kRows, "tiny-phi3", {{"sliding_window", nullptr}});
-  EXPECT_THAT(export_gguf(*model, tokenizer, Json::object(), path(), GgufType::f32), IsEmpty());
-  EXPECT_EQ(*GgufFile(path()).value("general.name"), "phi3");
+  const auto model = rows_model(kVocabulary, "tiny-phi3", {{"sliding_window", nullptr}});
+  EXPECT_THAT(export_gguf(*model, tokenizer, Json::object(), tokenizer_path(), GgufType::f32), IsEmpty());
+  EXPECT_EQ(*GgufFile(tokenizer_path()).value("general.name"), "phi3");
   auto atoms = kAtoms;
   for (const char* text : {"<|end|>", "</s>", "<s>", "\n"}) atoms.emplace_back(text);
-  expect_same_ids(tokenizer, *import_gguf(path()).tokenizer, texts(atoms));
-  EXPECT_THAT(error_of(words),
+  expect_same_ids(tokenizer, *import_gguf(tokenizer_path()).tokenizer, texts(atoms));
+  EXPECT_THAT(refusal_of(words),
               HasSubstr("the tokenizer's special tokens take the white space behind them (rstrip) as "
                         "Phi-3's do, in a model of type llama, which llama.cpp does not have"));
 }
@@ -322,16 +322,16 @@ TEST(GgufTokenizer, Phi3) {
 TEST(GgufTokenizer, RefusesWhatScoresCannotSay) {
   Words words;
   words.merges = {{"a", "b"}, {"b", "c"}, {"a", "bc"}};
-  EXPECT_THAT(error_of(words),
+  EXPECT_THAT(refusal_of(words),
               HasSubstr("the tokenizer's rule to leave \"abc\" as \"ab\" and \"c\", though it is token "
                         "267, needs merges beside scores, which llama.cpp does not have\nhint: bora "
                         "export without --format gguf"));
   words.merges.push_back({"ab", "c"});  // by this one it becomes a token
-  EXPECT_EQ(error_of(words), "no error");
+  EXPECT_EQ(refusal_of(words), "no error");
   words = {};
   words.merges = {{"▁", "▁"}};
   words.normalizer = "null", words.pre_tokenizer = metaspace("never", true);
-  EXPECT_THAT(error_of(words),
+  EXPECT_THAT(refusal_of(words),
               HasSubstr("rule to leave \"▁▁\" as \"▁\" and \"▁\", though it is token 265, needs merges"));
 }
 
@@ -339,7 +339,7 @@ TEST(GgufTokenizer, RefusesByName) {
   const auto with = [](auto&& change) {
     Words words;
     change(words);
-    return error_of(words);
+    return refusal_of(words);
   };
   EXPECT_THAT(with([](auto& w) { w.bytes = 255; }),
               HasSubstr("the tokenizer's model has byte_fallback but no token <0xFF>, which llama.cpp"));
@@ -412,8 +412,8 @@ TEST(GgufTokenizer, SentencePieceModels) {
   for (const bool prefix : {true, false}) {
     const auto tokenizer = of_sentencepiece(prefix).tokenizer();
     EXPECT_THAT(write(tokenizer), IsEmpty());
-    const ByScores llama{GgufFile(path())};
-    const auto back = *import_gguf(path()).tokenizer;
+    const ByScores llama{GgufFile(tokenizer_path())};
+    const auto back = *import_gguf(tokenizer_path()).tokenizer;
     for (const auto& text : texts(kAtoms)) {
       const auto ids = tokenizer.encode(text, false).ids;
       ASSERT_EQ(llama.ids(text), ids) << Json(text).dump();
@@ -422,11 +422,11 @@ TEST(GgufTokenizer, SentencePieceModels) {
   }
   auto words = of_sentencepiece(true);
   words.model["pieces"][264][2] = kGgufUserDefined;
-  EXPECT_THAT(error_of(words),
+  EXPECT_THAT(refusal_of(words),
               HasSubstr("the tokenizer's model has a user-defined piece, \"cac\", that no space in "
                         "front follows, which llama.cpp does not have"));
   words.model["pieces"][264][2] = kGgufUnused;
-  EXPECT_THAT(error_of(words),
+  EXPECT_THAT(refusal_of(words),
               HasSubstr("the tokenizer's model has an unused piece, \"cac\", which llama.cpp does"));
 }
 
@@ -434,20 +434,20 @@ TEST(GgufTokenizer, RefusesAnEndWithoutAName) {
   Words words;
   for (const char* text : {"<unk>", "<s>"}) words.add(text, Json::object());
   words.end = "";
-  EXPECT_THAT(error_of(words),
+  EXPECT_THAT(refusal_of(words),
               HasSubstr("the tokenizer's end has no name, without which token 2, \"</s>\", ends texts, "
                         "which llama.cpp does not have"));
 }
 
 // ---- reading
 
-class Changed {
+class ChangedTokenizer {
  public:
-  Changed() {
-    const auto model = model_of(kRows);
+  ChangedTokenizer() {
+    const auto model = rows_model(kVocabulary);
     const auto tokenizer = Words().tokenizer();
     write(tokenizer);
-    const GgufFile file(path());
+    const GgufFile file(tokenizer_path());
     for (const auto& name : file.names())
       content_.tensors.push_back(
           {name, GgufType::f32, file.find(name)->shape, [values = file.floats(name)] { return values; }});
@@ -455,15 +455,15 @@ class Changed {
     gguf_family("llama")->describe(model->hf_config(), draft);
     content_.metadata = draft.content.metadata;
     content_.metadata.emplace_back("general.architecture", std::string("llama"));
-    for (auto& pair : gguf_tokenizer(tokenizer, Json::object(), kRows).metadata)
+    for (auto& pair : gguf_tokenizer(tokenizer, Json::object(), kVocabulary).metadata)
       content_.metadata.push_back(std::move(pair));
   }
-  Changed& set(const std::string& key, GgufValue value) {
+  ChangedTokenizer& set(const std::string& key, GgufValue value) {
     unset(key);
     content_.metadata.emplace_back(key, std::move(value));
     return *this;
   }
-  Changed& unset(const std::string& key) {
+  ChangedTokenizer& unset(const std::string& key) {
     std::erase_if(content_.metadata, [&](const auto& pair) { return pair.first == key; });
     return *this;
   }
@@ -475,14 +475,14 @@ class Changed {
     return {};
   }
   template <class T>
-  Changed& put(const std::string& key, std::size_t at, T value) {
+  ChangedTokenizer& put(const std::string& key, std::size_t at, T value) {
     auto values = list<T>(key);
     values[at] = std::move(value);
     return set("tokenizer.ggml." + key, values);
   }
   GgufImport read() const {
-    checkpoint::write_gguf(path(), content_);
-    return import_gguf(path());
+    checkpoint::write_gguf(tokenizer_path(), content_);
+    return import_gguf(tokenizer_path());
   }
   std::string error(ErrorKind kind) const {
     try {
@@ -500,28 +500,28 @@ class Changed {
 
 // Files of others: no list of merges says that two tokens are equals.
 TEST(GgufTokenizer, ReadsEqualScores) {
-  Changed changed;
+  ChangedTokenizer changed;
   auto scores = changed.list<float>("scores");
   for (std::size_t i = 264; i < 273; ++i) scores[i] = static_cast<float>(i % 3);
   const auto tokenizer = *changed.set("tokenizer.ggml.scores", scores).read().tokenizer;
-  const ByScores llama{GgufFile(path())};
+  const ByScores llama{GgufFile(tokenizer_path())};
   for (const auto& text : texts(kAtoms))
     ASSERT_EQ(tokenizer.encode(text, false).ids, llama.ids(text)) << Json(text).dump();
   write(tokenizer);  // and writes them again
-  EXPECT_EQ(*GgufFile(path()).value("tokenizer.ggml.scores"), Json(scores));
-  expect_same_ids(tokenizer, *import_gguf(path()).tokenizer, texts(kAtoms));
+  EXPECT_EQ(*GgufFile(tokenizer_path()).value("tokenizer.ggml.scores"), Json(scores));
+  expect_same_ids(tokenizer, *import_gguf(tokenizer_path()).tokenizer, texts(kAtoms));
 }
 
 // A token with a character that is none: é is two bytes.
 TEST(GgufTokenizer, ReadsTokensOfCharactersThatAreNone) {
-  const auto tokenizer = *Changed().put<std::string>("tokens", 271, "éa").read().tokenizer;
-  const ByScores llama{GgufFile(path())};
+  const auto tokenizer = *ChangedTokenizer().put<std::string>("tokens", 271, "éa").read().tokenizer;
+  const ByScores llama{GgufFile(tokenizer_path())};
   for (const auto& text : texts({"é", "a", "é", "b", " "}))
     ASSERT_EQ(tokenizer.encode(text, false).ids, llama.ids(text)) << Json(text).dump();
 }
 
 TEST(GgufTokenizer, TakesWhatLlamaCppTakes) {
-  Changed changed;
+  ChangedTokenizer changed;
   for (const char* key : {"bos_token_id", "eos_token_id", "unknown_token_id", "add_bos_token",
                           "add_eos_token", "add_space_prefix", "pre"})
     changed.unset(std::string("tokenizer.ggml.") + key);
@@ -536,54 +536,58 @@ TEST(GgufTokenizer, TakesWhatLlamaCppTakes) {
 
 TEST(GgufTokenizer, RefusesWhatIsWrong) {
   const auto corrupt = ErrorKind::Corruption, unsupported = ErrorKind::Unsupported;
-  const std::string head = path() + ": GGUF: tokenizer.ggml.";
+  const std::string head = tokenizer_path() + ": GGUF: tokenizer.ggml.";
   const auto hint = "\nhint: fetch the file again, or write it anew";
-  EXPECT_EQ(Changed().error(corrupt), "no error");
-  EXPECT_EQ(Changed().unset("tokenizer.ggml.scores").error(corrupt),
+  EXPECT_EQ(ChangedTokenizer().error(corrupt), "no error");
+  EXPECT_EQ(ChangedTokenizer().unset("tokenizer.ggml.scores").error(corrupt),
             head + "scores is missing, but must be a list of numbers, one for each of 290 tokens" + hint);
-  EXPECT_EQ(Changed().set("tokenizer.ggml.scores", 3U).error(corrupt),
+  EXPECT_EQ(ChangedTokenizer().set("tokenizer.ggml.scores", 3U).error(corrupt),
             head + "scores is 3, but must be a list of numbers, one for each of 290 tokens" + hint);
-  EXPECT_EQ(Changed().set("tokenizer.ggml.scores", std::vector<float>{1}).error(corrupt),
+  EXPECT_EQ(ChangedTokenizer().set("tokenizer.ggml.scores", std::vector<float>{1}).error(corrupt),
             head + "scores has 1 entries, but there are 290 tokens" + hint);
-  EXPECT_EQ(Changed().set("tokenizer.ggml.scores", std::vector<std::string>(kRows, "x")).error(corrupt),
+  EXPECT_EQ(ChangedTokenizer()
+                .set("tokenizer.ggml.scores", std::vector<std::string>(kVocabulary, "x"))
+                .error(corrupt),
             head + "scores has \"x\" for token 0 (\"<unk>\"), but must be finite numbers" + hint);
   for (const auto& [value, text] : {std::pair(std::numeric_limits<float>::quiet_NaN(), "nan"),
                                     std::pair(-std::numeric_limits<float>::infinity(), "-inf")})
-    EXPECT_EQ(Changed().put<float>("scores", 260, value).error(corrupt),
+    EXPECT_EQ(ChangedTokenizer().put<float>("scores", 260, value).error(corrupt),
               head + "scores has " + text + " for token 260 (\"a\"), but must be finite numbers" + hint);
-  EXPECT_EQ(Changed().put<std::string>("tokens", 260, "").error(corrupt),
+  EXPECT_EQ(ChangedTokenizer().put<std::string>("tokens", 260, "").error(corrupt),
             head + "tokens has an empty text at 260, but must be texts" + hint);
-  EXPECT_EQ(Changed().put<std::string>("tokens", 260, "b").error(corrupt),
+  EXPECT_EQ(ChangedTokenizer().put<std::string>("tokens", 260, "b").error(corrupt),
             head + "tokens has \"b\" at 260 and at 261, but must be different texts" + hint);
-  EXPECT_EQ(Changed().put<std::string>("tokens", 260, std::string(1025, 'a')).error(corrupt),
+  EXPECT_EQ(ChangedTokenizer().put<std::string>("tokens", 260, std::string(1025, 'a')).error(corrupt),
             head + "tokens has 1025 bytes at 260, but 1024 are the most" + hint);
-  EXPECT_THAT(Changed().put<std::string>("tokens", 260, "\xff").error(corrupt),
+  EXPECT_THAT(ChangedTokenizer().put<std::string>("tokens", 260, "\xff").error(corrupt),
               HasSubstr("token 260 is no UTF-8"));
   EXPECT_THAT(
-      Changed().put<std::string>("tokens", 4, "x").error(unsupported),
+      ChangedTokenizer().put<std::string>("tokens", 4, "x").error(unsupported),
       HasSubstr(head + "tokens has no <0x01> among 290 tokens, but all 256 bytes are needed\nhint: import"));
-  EXPECT_THAT(Changed().put<std::int32_t>("token_type", 4, kGgufNormal).error(unsupported),
+  EXPECT_THAT(ChangedTokenizer().put<std::int32_t>("token_type", 4, kGgufNormal).error(unsupported),
               HasSubstr(head + "token_type is 1 for token 4 (<0x01>), but must be 6, a byte\nhint: import"));
-  EXPECT_THAT(Changed().put<std::int32_t>("token_type", 260, kGgufByte).error(unsupported),
+  EXPECT_THAT(ChangedTokenizer().put<std::int32_t>("token_type", 260, kGgufByte).error(unsupported),
               HasSubstr(head + "token_type says of 257 tokens that they are bytes, but there are 256"));
-  EXPECT_THAT(Changed().put<std::int32_t>("token_type", 260, 7).error(unsupported),
+  EXPECT_THAT(ChangedTokenizer().put<std::int32_t>("token_type", 260, 7).error(unsupported),
               HasSubstr(head + "token_type is 7 for token 260 (\"a\"), which BPE by scores does not have"));
-  EXPECT_EQ(Changed().set("tokenizer.ggml.token_type", std::vector<std::int32_t>{1}).error(corrupt),
+  EXPECT_EQ(ChangedTokenizer().set("tokenizer.ggml.token_type", std::vector<std::int32_t>{1}).error(corrupt),
             head + "token_type has 1 entries, but there are 290 tokens" + hint);
-  EXPECT_EQ(Changed().set("tokenizer.ggml.unknown_token_id", 290U).error(corrupt),
+  EXPECT_EQ(ChangedTokenizer().set("tokenizer.ggml.unknown_token_id", 290U).error(corrupt),
             head + "unknown_token_id is 290, but there are 290 tokens" + hint);
-  EXPECT_EQ(Changed().set("tokenizer.ggml.add_space_prefix", 1U).error(corrupt),
+  EXPECT_EQ(ChangedTokenizer().set("tokenizer.ggml.add_space_prefix", 1U).error(corrupt),
             head + "add_space_prefix is 1, but must be true or false" + hint);
-  EXPECT_EQ(Changed().set(std::string(kGgufPrependScheme), std::string("odd")).error(corrupt),
-            path() + ": GGUF: bora.tokenizer.prepend_scheme is \"odd\", but must be \"always\" or \"first\"" +
+  EXPECT_EQ(ChangedTokenizer().set(std::string(kGgufPrependScheme), std::string("odd")).error(corrupt),
+            tokenizer_path() +
+                ": GGUF: bora.tokenizer.prepend_scheme is \"odd\", but must be \"always\" or \"first\"" +
                 hint);
   for (const auto key : {kGgufNormalizedIds, kGgufAddedIds})
-    EXPECT_EQ(Changed().set(std::string(key), std::vector<std::int32_t>{290}).error(corrupt),
-              fmt::format("{}: GGUF: {} has 290, but there are 290 tokens{}", path(), key, hint));
-  auto equal =
-      Changed().put<std::int32_t>("token_type", 0, kGgufControl).unset("tokenizer.ggml.unknown_token_id");
+    EXPECT_EQ(ChangedTokenizer().set(std::string(key), std::vector<std::int32_t>{290}).error(corrupt),
+              fmt::format("{}: GGUF: {} has 290, but there are 290 tokens{}", tokenizer_path(), key, hint));
+  auto equal = ChangedTokenizer()
+                   .put<std::int32_t>("token_type", 0, kGgufControl)
+                   .unset("tokenizer.ggml.unknown_token_id");
   EXPECT_THAT(
-      equal.set("tokenizer.ggml.scores", std::vector<float>(kRows, 1)).error(unsupported),
+      equal.set("tokenizer.ggml.scores", std::vector<float>(kVocabulary, 1)).error(unsupported),
       HasSubstr(head + "scores has the same one for several tokens, which needs an unknown token among 290"));
 }
 
@@ -593,7 +597,7 @@ TEST(GgufTokenizer, Llama2) {
   if (!exists(folder)) GTEST_SKIP() << folder << " is not there: the tokenizer of Llama 2 is not tried";
   const auto tokenizer = Tokenizer::load(folder);
   EXPECT_EQ(write(tokenizer, tokenizer.vocab_size()).size(), 1U);
-  const auto back = *import_gguf(path()).tokenizer;
+  const auto back = *import_gguf(tokenizer_path()).tokenizer;
   std::size_t n = 0;
   for (const auto& line : split(read_text(folder + "/cases.jsonl"), '\n')) {
     if (line.empty()) continue;

@@ -45,17 +45,22 @@ Reference reference_ids(const checkpoint::SafetensorsFile& file) {
 }
 
 // Each gradient as a whole, all else value for value.
-void expect_close(const std::string& name, const NamedResult& ours, const std::vector<float>& theirs) {
+void expect_near_reference(const std::string& name, const NamedResult& ours,
+                           const std::vector<float>& theirs) {
   ASSERT_EQ(ours.values.size(), theirs.size()) << name;
   const bool gradient = name.starts_with("grad");
   const double limit = name == "loss" ? 1e-5 : 1e-4;
   double distance = 0, size = 0;
   for (std::size_t i = 0; i < theirs.size(); ++i) {
-    if (!gradient) ASSERT_NEAR(ours.values[i], theirs[i], limit) << name << " at " << i;
+    if (!gradient) {
+      ASSERT_NEAR(ours.values[i], theirs[i], limit) << name << " at " << i;
+    }
     distance += std::pow(double{ours.values[i]} - theirs[i], 2);
     size += std::pow(theirs[i], 2);
   }
-  if (gradient) EXPECT_LE(std::sqrt(distance), limit * std::sqrt(size)) << name;
+  if (gradient) {
+    EXPECT_LE(std::sqrt(distance), limit * std::sqrt(size)) << name;
+  }
 }
 
 // What references of mixtures of experts have besides.
@@ -75,7 +80,7 @@ int compare_with_reference(const std::string& model_directory, const std::string
     EXPECT_TRUE(results.contains(t.name)) << t.name;
     if (!results.contains(t.name)) continue;
     EXPECT_EQ(results[t.name].shape, t.shape) << t.name;
-    expect_close(t.name, results[t.name], reference.floats(t.name));
+    expect_near_reference(t.name, results[t.name], reference.floats(t.name));
     ++compared;
   }
   return compared;
@@ -98,7 +103,7 @@ TEST(ModelParityOfShortSequences, EqualsHuggingFace) {
     ids.insert(ids.end(), input.ids.begin() + row * input.positions,
                input.ids.begin() + row * input.positions + positions);
   auto results = forward(*load_model(folder), ids, input.batch, positions, {});
-  expect_close("short_logits", results.at("logits"), reference.floats("short_logits"));
+  expect_near_reference("short_logits", results.at("logits"), reference.floats("short_logits"));
 }
 
 // A copy of the model directory with changes.
@@ -146,13 +151,13 @@ TEST_P(RouterLoss, IsThatOfHuggingFace) {
   EXPECT_TRUE(model->hf_config()["output_router_logits"]);
   const auto input = reference_ids(reference);
   const auto results = forward(*model, input.ids, input.batch, input.positions, {.grads = true});
-  expect_close("loss", results.at("loss"), reference.floats("loss_with_aux"));
+  expect_near_reference("loss", results.at("loss"), reference.floats("loss_with_aux"));
   int compared = 0;
   for (const auto& t : reference.tensors()) {
     const std::string prefix = "grad_with_aux.";
     if (!t.name.starts_with(prefix)) continue;
     const auto own = "grad." + t.name.substr(prefix.size());
-    expect_close(own, results.at(own), reference.floats(t.name));
+    expect_near_reference(own, results.at(own), reference.floats(t.name));
     ++compared;
   }
   EXPECT_GT(compared, 20);
@@ -261,7 +266,7 @@ TEST_P(ModelParity, GradientsHaveTheSameBitsUnderEveryRematPolicy) {
 // Gradients in bf16: as far from those in fp32 as Hugging Face's, give or take where roundings fall. For models
 // this small these alone make it 0.7 to 1.3 times as far, so the seeds of make_models.py are such that it is less.
 constexpr const char* kHere = BORA_SOURCE_DIR "/tests/parity/models/";
-constexpr const char* kShared = BORA_SHARED_DIR "/data/models/";
+constexpr const char* kSharedModels = BORA_SHARED_DIR "/data/models/";
 struct Rounded {
   const char *folder, *name;
   double theirs;
@@ -271,7 +276,7 @@ struct Bf16 : testing::TestWithParam<Rounded> {};
 TEST_P(Bf16, GradientsAreAsNearAsThoseOfHuggingFace) {
   const auto& [where, name, theirs] = GetParam();
   const auto folder = std::string(where) + name;
-  if (folder.starts_with(kShared) && !exists(folder))
+  if (folder.starts_with(kSharedModels) && !exists(folder))
     GTEST_SKIP() << "no further reference model at " << folder;
   checkpoint::SafetensorsFile reference(folder + "/reference.safetensors");
   const auto input = reference_ids(reference);
@@ -295,16 +300,16 @@ TEST_P(Bf16, GradientsAreAsNearAsThoseOfHuggingFace) {
 INSTANTIATE_TEST_SUITE_P(
     Models, Bf16,
     testing::Values(Rounded{kHere, "tiny-gpt2", 0.0300}, Rounded{kHere, "tiny-llama-gqa-rope3", 0.0257},
-                    Rounded{kShared, "mistral", 0.0417}, Rounded{kHere, "tiny-qwen2", 0.0169},
-                    Rounded{kShared, "qwen3", 0.0467}, Rounded{kShared, "olmo2", 0.0295},
+                    Rounded{kSharedModels, "mistral", 0.0417}, Rounded{kHere, "tiny-qwen2", 0.0169},
+                    Rounded{kSharedModels, "qwen3", 0.0467}, Rounded{kSharedModels, "olmo2", 0.0295},
                     Rounded{kHere, "tiny-smollm3", 0.0328}, Rounded{kHere, "tiny-granite", 0.0208},
                     Rounded{kHere, "tiny-phi3", 0.0469}, Rounded{kHere, "tiny-gemma2", 0.0826},
                     Rounded{kHere, "tiny-gemma3", 0.1459}, Rounded{kHere, "tiny-gptj", 0.0123},
-                    Rounded{kHere, "tiny-mpt", 0.0223}, Rounded{kShared, "gemma", 0.0363},
-                    Rounded{kShared, "gpt-neox", 0.0163}, Rounded{kShared, "gptj", 0.0159},
-                    Rounded{kShared, "mpt", 0.0241}, Rounded{kShared, "olmo3", 0.0444}),
-    [](const auto& info) {
-      std::string name = info.param.name;
+                    Rounded{kHere, "tiny-mpt", 0.0223}, Rounded{kSharedModels, "gemma", 0.0363},
+                    Rounded{kSharedModels, "gpt-neox", 0.0163}, Rounded{kSharedModels, "gptj", 0.0159},
+                    Rounded{kSharedModels, "mpt", 0.0241}, Rounded{kSharedModels, "olmo3", 0.0444}),
+    [](const auto& test) {
+      std::string name = test.param.name;
       std::replace(name.begin(), name.end(), '-', '_');
       return name;
     });

@@ -129,7 +129,7 @@ TEST_P(Rows, OfStoredWeights) {
 
 // Heads where their number is even, MLP and vocabulary in shards over `model`, or parameters in shards over
 // `data`.
-void on_two_workers(const std::string& folder, bool model_axis,
+void write_with_two(const std::string& folder, bool model_axis,
                     const std::function<void(const nn::LanguageModel&)>& use) {
   const auto json = checkpoint::read_hf_config(folder);
   const auto config = models::model_config_from_hf(json, folder);
@@ -154,7 +154,7 @@ TEST_P(Rows, OnTwoWorkers) {
   const auto expected = infer::generate(*whole, requests(*whole));
   for (const bool model_axis : {true, false}) {
     std::mutex mutex;
-    on_two_workers(folder(), model_axis, [&](const nn::LanguageModel& model) {
+    write_with_two(folder(), model_axis, [&](const nn::LanguageModel& model) {
       const auto together = steps_together(model), alone = steps_alone(model);
       const auto tokens = infer::generate(model, requests(model));
       const std::lock_guard lock(mutex);

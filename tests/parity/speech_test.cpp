@@ -19,15 +19,15 @@
 namespace bora::run {
 namespace {
 
-const std::string kFolder = BORA_SHARED_DIR "/data/models/whisper";
+const std::string kWhisper = BORA_SHARED_DIR "/data/models/whisper";
 const std::string kCases = BORA_SOURCE_DIR "/tests/parity/speech/decoding.json";
 
 class SpeechDecoding : public testing::Test {
  protected:
   void SetUp() override {
-    if (!exists(kFolder)) GTEST_SKIP() << "no further reference model at " << kFolder;
-    const checkpoint::SafetensorsFile reference(kFolder + "/reference.safetensors");
-    model_ = load_speech(kFolder);
+    if (!exists(kWhisper)) GTEST_SKIP() << "no further reference model at " << kWhisper;
+    const checkpoint::SafetensorsFile reference(kWhisper + "/reference.safetensors");
+    model_ = load_speech(kWhisper);
     const auto all = reference.floats("input_features");
     for (std::size_t row = 0; row < 2; ++row) {
       const std::array<std::string_view, 3> names{"batch", "mel", "frame"};

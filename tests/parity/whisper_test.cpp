@@ -266,7 +266,7 @@ TEST_P(WhisperParity, RefusesWhatDoesNotFit) {
 }
 
 INSTANTIATE_TEST_SUITE_P(OfBoth, WhisperParity, testing::Values(kOwn, kShared),
-                         [](const auto& info) { return info.index == 0 ? "own" : "shared"; });
+                         [](const auto& test) { return test.index == 0 ? "own" : "shared"; });
 
 }  // namespace
 }  // namespace bora::run

@@ -102,7 +102,7 @@ struct RunConfig {
   bool operator==(const RunConfig&) const = default;
 };
 
-ConfigTree tree_of(std::string_view yaml, const std::string& name = "my.yaml") {
+ConfigTree named_tree(std::string_view yaml, const std::string& name = "my.yaml") {
   ConfigTree tree;
   tree.merge_text(yaml, name);
   return tree;
@@ -117,12 +117,12 @@ Names listed(const std::vector<ConfigProblem>& problems) {
 
 Names problems_of(std::string_view yaml) {
   RunConfig config;
-  return listed(read_config(tree_of(yaml), config));
+  return listed(read_config(named_tree(yaml), config));
 }
 
 RunConfig read_well(std::string_view yaml) {
   RunConfig config;
-  EXPECT_EQ(listed(read_config(tree_of(yaml), config)), Names{});
+  EXPECT_EQ(listed(read_config(named_tree(yaml), config)), Names{});
   return config;
 }
 
@@ -263,7 +263,7 @@ TEST(ConfigProblems, NumbersThatDoNotFit) {
 
 TEST(ConfigProblems, DefaultsStayWhereThereAreProblems) {
   RunConfig config;
-  read_config(tree_of("trainer: {train_batch_size: x, seed: 5, tags: ~}"), config);
+  read_config(named_tree("trainer: {train_batch_size: x, seed: 5, tags: ~}"), config);
   EXPECT_EQ(config.trainer.train_batch_size, 32);
   EXPECT_EQ(config.trainer.seed, 5U);
 }
@@ -311,7 +311,7 @@ TEST(ConfigProblems, UnknownKeysWithNothingNearListTheValidOnes) {
   struct Empty {
     void bind(Binder&) {}
   } empty;
-  EXPECT_EQ(listed(read_config(tree_of("a: 1"), empty)),
+  EXPECT_EQ(listed(read_config(named_tree("a: 1"), empty)),
             (Names{"my.yaml:1 | a | unknown key; none is valid here"}));
   struct Wide {
     std::int64_t value = 0;
@@ -320,7 +320,7 @@ TEST(ConfigProblems, UnknownKeysWithNothingNearListTheValidOnes) {
     }
   } wide;
   EXPECT_EQ(
-      listed(read_config(tree_of("a: 1"), wide)),
+      listed(read_config(named_tree("a: 1"), wide)),
       (Names{
           "my.yaml:1 | a | unknown key; valid here: field0, field1, field2, field3, field4, field5, field6, "
           "field7, field8, field9, field10, field11 and 2 more"}));
@@ -351,9 +351,9 @@ TEST(ConfigProblems, KeysThatWereLookedAtButNotBound) {
   struct Looks {
     void bind(Binder& b) { b.present("maybe"); }
   } looks;
-  EXPECT_EQ(listed(read_config(tree_of("maybe: 1"), looks)),
+  EXPECT_EQ(listed(read_config(named_tree("maybe: 1"), looks)),
             (Names{"my.yaml:1 | maybe | not used together with the other keys here"}));
-  EXPECT_EQ(listed(read_config(tree_of("maybe: [1]"), looks)),
+  EXPECT_EQ(listed(read_config(named_tree("maybe: [1]"), looks)),
             (Names{"my.yaml:1 | maybe | cannot be a list here"}));
 }
 
@@ -375,7 +375,7 @@ TEST(ConfigProblems, OfTheProgramsOwn) {
       b.problem("a", std::string("long"));
     }
   } deep;
-  EXPECT_EQ(listed(read_config(tree_of("a: 1234\nx:\n  y: 5"), deep)),
+  EXPECT_EQ(listed(read_config(named_tree("a: 1234\nx:\n  y: 5"), deep)),
             (Names{"my.yaml:1 |  | all bad", "my.yaml:1 | a = 1234 | long", "my.yaml:3 | x.y = 5 | bad"}));
 }
 
@@ -385,7 +385,7 @@ TEST(ConfigProblems, LongValuesAreClipped) {
 }
 
 TEST(ConfigProblems, SortedByFileAndLineOverridesLast) {
-  ConfigTree tree = tree_of("zz1: 1\ntrainer:\n  seed: x\n", "b.yaml");
+  ConfigTree tree = named_tree("zz1: 1\ntrainer:\n  seed: x\n", "b.yaml");
   tree.merge_text("trainer:\n  quiet: x\n", "a.yaml");
   tree.override_value("trainer.train_batch_size", "x");
   RunConfig config;
@@ -420,7 +420,7 @@ TEST(ConfigProblems, LookLikeTheStoryboard) {
 
 TEST(Config, IgnoredKeysAreListedWithTheirReason) {
   RunConfig config;
-  const auto tree = tree_of("trainer:\n  ray: {address: x}\n  seed: 3\n");
+  const auto tree = named_tree("trainer:\n  ray: {address: x}\n  seed: 3\n");
   EXPECT_EQ(listed(read_config(tree, config)), Names{});
   EXPECT_EQ(listed(ignored_keys(tree, config)), Names{"my.yaml:2 | trainer.ray | Bora has no Ray"});
 }
@@ -446,11 +446,11 @@ struct Schedule {
 
 TEST(Config, SeveralSpellings) {
   Schedule schedule;
-  EXPECT_EQ(listed(read_config(tree_of("batch: 5\nnothing: ~\npolicy: full"), schedule)), Names{});
+  EXPECT_EQ(listed(read_config(named_tree("batch: 5\nnothing: ~\npolicy: full"), schedule)), Names{});
   EXPECT_EQ(schedule.constant, 5);
   EXPECT_TRUE(schedule.looked_null);
   EXPECT_EQ(schedule.policy, "full");
-  EXPECT_EQ(listed(read_config(tree_of("batch: [{every: 2}]\npolicy: {a: 1}"), schedule)), Names{});
+  EXPECT_EQ(listed(read_config(named_tree("batch: [{every: 2}]\npolicy: {a: 1}"), schedule)), Names{});
   EXPECT_EQ(schedule.steps.size(), 1U);
   EXPECT_EQ(schedule.policy, "map of policy");
 }
@@ -482,7 +482,7 @@ struct Stages {
 TEST(Config, FlowFormsOfStages) {
   Stages stages;
   EXPECT_EQ(listed(read_config(
-                tree_of("train_weights:\n  - [0, {\"owt\": 0.8}]\n  - [1000, {\"owt\": 0.5}]\n"), stages)),
+                named_tree("train_weights:\n  - [0, {\"owt\": 0.8}]\n  - [1000, {\"owt\": 0.5}]\n"), stages)),
             Names{});
   EXPECT_EQ(stages.seen, (std::vector<std::pair<std::int64_t, double>>{{0, 0.8}, {1000, 0.5}}));
 }
@@ -497,7 +497,7 @@ TEST(Config, BindingReadsKeysInOrder) {
       b.leave();
     }
   } keys;
-  EXPECT_EQ(listed(read_config(tree_of("m: {b: 1, a: 2, a.b: 3}"), keys)), Names{});
+  EXPECT_EQ(listed(read_config(named_tree("m: {b: 1, a: 2, a.b: 3}"), keys)), Names{});
   EXPECT_EQ(keys.found, (Names{"b", "a", "a.b"}));
 }
 
@@ -568,7 +568,7 @@ TEST(Config, WritesDurationsShortAndExactly) {
     config.keep = {};
     EXPECT_EQ(write_config(config), "base_path: checkpoints/\nsave_interval: " + text + "\nkeep: []\n");
     CheckpointerConfig again;
-    EXPECT_EQ(listed(read_config(tree_of(write_config(config)), again)), Names{});
+    EXPECT_EQ(listed(read_config(named_tree(write_config(config)), again)), Names{});
     EXPECT_EQ(again, config);
   }
 }
@@ -668,7 +668,7 @@ struct Tree {
 
 TEST(Config, StructsThatHoldThemselves) {
   Tree tree;
-  EXPECT_EQ(listed(read_config(tree_of("branches: [{}, {branches: [{}]}]"), tree)), Names{});
+  EXPECT_EQ(listed(read_config(named_tree("branches: [{}, {branches: [{}]}]"), tree)), Names{});
   ASSERT_EQ(tree.branches.size(), 2U);
   EXPECT_EQ(tree.branches[1].branches.size(), 1U);
   EXPECT_EQ(write_config(tree), "branches:\n  - branches: []\n  - branches:\n      - branches: []\n");
@@ -682,7 +682,7 @@ TEST(Config, NestedLists) {
   } matrix, again;
   matrix.rows = {{1, 2}, {}, {3}};
   EXPECT_EQ(write_config(matrix), "rows:\n  - [1, 2]\n  - []\n  - [3]\n");
-  EXPECT_EQ(listed(read_config(tree_of(write_config(matrix)), again)), Names{});
+  EXPECT_EQ(listed(read_config(named_tree(write_config(matrix)), again)), Names{});
   EXPECT_EQ(again.rows, matrix.rows);
   EXPECT_EQ(describe_config(matrix).substr(53),
             "| `rows` | list of lists of integers, each at least 0 | `[[1, 2], [], [3]]` | numbers |\n");

@@ -36,7 +36,7 @@ class ScopedVariable {
   std::optional<std::string> before_;
 };
 
-std::string message_of(const auto& body) {
+std::string usage_error_of(const auto& body) {
   try {
     body();
   } catch (const Error& e) {
@@ -57,7 +57,7 @@ TEST(Env, CacheDirectoryByPriority) {
   EXPECT_EQ(env::cache_directory(), "/h/.cache/bora");
   ScopedVariable no_home("HOME", nullptr);
   EXPECT_EQ(env::home(), std::nullopt);
-  EXPECT_EQ(message_of([] { env::cache_directory(); }),
+  EXPECT_EQ(usage_error_of([] { env::cache_directory(); }),
             "no place for caches: neither BORA_CACHE, XDG_CACHE_HOME nor HOME is set\n"
             "hint: set BORA_CACHE to a folder");
 }
@@ -69,12 +69,14 @@ TEST(Env, Threads) {
   ScopedVariable set("BORA_THREADS", "3");
   EXPECT_EQ(env::threads(), 3);
   ScopedVariable bad("BORA_THREADS", "many");
-  EXPECT_EQ(message_of([] { env::threads(); }), "BORA_THREADS should be a positive integer but is \"many\"");
+  EXPECT_EQ(usage_error_of([] { env::threads(); }),
+            "BORA_THREADS should be a positive integer but is \"many\"");
   ScopedVariable zero("BORA_THREADS", "0");
-  EXPECT_EQ(message_of([] { env::threads(); }), "BORA_THREADS should be a positive integer but is \"0\"");
+  EXPECT_EQ(usage_error_of([] { env::threads(); }), "BORA_THREADS should be a positive integer but is \"0\"");
   ScopedVariable none("BORA_THREADS", nullptr);
   ScopedVariable bad_omp("OMP_NUM_THREADS", "x,2");
-  EXPECT_EQ(message_of([] { env::threads(); }), "OMP_NUM_THREADS should be a positive integer but is \"x\"");
+  EXPECT_EQ(usage_error_of([] { env::threads(); }),
+            "OMP_NUM_THREADS should be a positive integer but is \"x\"");
   ScopedVariable no_omp("OMP_NUM_THREADS", nullptr);
   EXPECT_EQ(env::threads(), std::nullopt);
 }

@@ -9,7 +9,7 @@
 namespace bora {
 namespace {
 
-std::string message_of(const auto& body) {
+std::string corruption_of(const auto& body) {
   try {
     body();
   } catch (const Error& e) {
@@ -19,8 +19,8 @@ std::string message_of(const auto& body) {
   return "no error";
 }
 
-std::string parse_error(std::string_view text, int max_depth = 64) {
-  return message_of([&] { parse_json(text, "x.json", max_depth); });
+std::string json_error(std::string_view text, int max_depth = 64) {
+  return corruption_of([&] { parse_json(text, "x.json", max_depth); });
 }
 
 TEST(Json, ParsesEverythingInOrder) {
@@ -34,38 +34,37 @@ TEST(Json, ParsesEverythingInOrder) {
 
 TEST(Json, SyntaxErrorsGiveLineAndColumn) {
   EXPECT_EQ(
-      parse_error("{\n  \"a\": 1,\n  \"b\" 2}"),
+      json_error("{\n  \"a\": 1,\n  \"b\" 2}"),
       "x.json: line 3, column 7: malformed JSON: object separator - unexpected number literal; expected ':'");
   EXPECT_EQ(
-      parse_error(""),
+      json_error(""),
       "x.json: line 1, column 1: malformed JSON: value - unexpected end of input; expected '[', '{', or a "
       "literal");
   EXPECT_EQ(
-      parse_error("[1] x"),
+      json_error("[1] x"),
       "x.json: line 1, column 5: malformed JSON: value - invalid literal; last read: '1] x'; expected end of "
       "input");
-  EXPECT_EQ(parse_error("[1e999]"),
+  EXPECT_EQ(json_error("[1e999]"),
             "x.json: line 1, column 6: malformed JSON: number overflow parsing '1e999'");
-  EXPECT_NE(parse_error("[NaN]"), "no error");
-  EXPECT_NE(parse_error("{\"a\": 1,}"), "no error");
-  EXPECT_NE(parse_error("\"\xFF\""), "no error");
-  EXPECT_NE(parse_error("// comment\n1"), "no error");
+  EXPECT_NE(json_error("[NaN]"), "no error");
+  EXPECT_NE(json_error("{\"a\": 1,}"), "no error");
+  EXPECT_NE(json_error("\"\xFF\""), "no error");
+  EXPECT_NE(json_error("// comment\n1"), "no error");
 }
 
 TEST(Json, DuplicateKeys) {
-  EXPECT_EQ(parse_error("{\"a\": 1,\n \"b\": {\"a\": 2}, \"a\": 3}"),
+  EXPECT_EQ(json_error("{\"a\": 1,\n \"b\": {\"a\": 2}, \"a\": 3}"),
             "x.json: line 2, column 17: duplicate key \"a\" in one object");
-  EXPECT_EQ(parse_error(R"({"x\"y": 1, "x\"y": 2})"),
+  EXPECT_EQ(json_error(R"({"x\"y": 1, "x\"y": 2})"),
             "x.json: line 1, column 13: duplicate key \"x\"y\" in one object");
-  EXPECT_EQ(parse_error(R"({"a\\": 1, "a\\": 2})"),
+  EXPECT_EQ(json_error(R"({"a\\": 1, "a\\": 2})"),
             "x.json: line 1, column 12: duplicate key \"a\\\" in one object");
 }
 
 TEST(Json, Depth) {
-  EXPECT_EQ(parse_error("[[1]]", 2), "no error");
-  EXPECT_EQ(parse_error("[[\n[1]]]", 2), "x.json: line 2, column 1: nested deeper than 2 levels");
-  EXPECT_EQ(parse_error(std::string(1000000, '[')),
-            "x.json: line 1, column 65: nested deeper than 64 levels");
+  EXPECT_EQ(json_error("[[1]]", 2), "no error");
+  EXPECT_EQ(json_error("[[\n[1]]]", 2), "x.json: line 2, column 1: nested deeper than 2 levels");
+  EXPECT_EQ(json_error(std::string(1000000, '[')), "x.json: line 1, column 65: nested deeper than 64 levels");
 }
 
 TEST(Json, ManyKeys) {
@@ -92,7 +91,7 @@ TEST(Json, TypedAccessErrors) {
       R"({"hidden_size": "x", "f": 2.5, "u": 18446744073709551615, "l": [1], "o": {}, "b": true, "n": null})",
       "c");
   const auto error = [&](auto type, std::string_view key) {
-    return message_of([&] { json_get<decltype(type)>(json, key, "config.json"); });
+    return corruption_of([&] { json_get<decltype(type)>(json, key, "config.json"); });
   };
   EXPECT_EQ(error(std::int64_t{}, "hidden_size"),
             "config.json: hidden_size should be an integer but is \"x\"");
@@ -104,15 +103,15 @@ TEST(Json, TypedAccessErrors) {
   EXPECT_EQ(error(std::int64_t{}, "hiden_size"),
             "config.json: hiden_size is missing; did you mean `hidden_size`?");
   EXPECT_EQ(error(std::int64_t{}, "vocab_size"), "config.json: vocab_size is missing");
-  EXPECT_EQ(message_of([&] { json_get<bool>(json, "f", "config.json", true); }),
+  EXPECT_EQ(corruption_of([&] { json_get<bool>(json, "f", "config.json", true); }),
             "config.json: f should be true or false but is 2.5");
-  EXPECT_EQ(message_of([] { json_get<bool>(Json::array(), "a", "config.json"); }),
+  EXPECT_EQ(corruption_of([] { json_get<bool>(Json::array(), "a", "config.json"); }),
             "config.json: should be an object with a but is a list");
 }
 
 TEST(Json, LongValuesAreShortened) {
   const Json json = {{"a", std::string(100, 'x')}};
-  EXPECT_EQ(message_of([&] { json_get<bool>(json, "a", "c"); }),
+  EXPECT_EQ(corruption_of([&] { json_get<bool>(json, "a", "c"); }),
             "c: a should be true or false but is \"" + std::string(59, 'x') + "...");
 }
 

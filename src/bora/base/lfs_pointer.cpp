@@ -13,7 +13,7 @@ namespace bora {
 namespace {
 
 constexpr std::uint64_t kLargest = 1024;
-constexpr std::string_view kStart = "version https://git-lfs.github.com/spec/", kSize = "size ";
+constexpr std::string_view kStart = "version https://git-lfs.github.com/spec/", kSizeWord = "size ";
 
 }  // namespace
 
@@ -24,7 +24,7 @@ void refuse_lfs_pointer(const std::string& path) {
   if (!text.starts_with(kStart)) return;
   std::string size = "unknown";
   for (const auto& line : split(text, '\n')) {
-    if (line.starts_with(kSize)) size = line.substr(kSize.size());
+    if (line.starts_with(kSizeWord)) size = line.substr(kSizeWord.size());
   }
   fail(ErrorKind::NotFound,
        "{}: only stands for a file of {} bytes that Git LFS has not fetched\nhint: git lfs pull in {}", path,

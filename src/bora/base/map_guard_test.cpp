@@ -17,14 +17,14 @@
 namespace bora {
 namespace {
 
-constexpr std::size_t kSize = 40'000;  // ten pages of 4096 bytes
+constexpr std::size_t kTenPages = 40'000;  // ten pages of 4096 bytes
 constexpr std::string_view kHint =
     "\nhint: the file was changed while it was in use, or its disk fails; put it back and start again";
 
 class MapGuardTest : public testing::Test {
  protected:
   MapGuardTest() : path_(path_join(testing::TempDir(), "bora_map_guard_test." + std::to_string(getpid()))) {
-    write_atomically(path_, std::string(kSize, 'x'));
+    write_atomically(path_, std::string(kTenPages, 'x'));
   }
   ~MapGuardTest() override { remove_all(path_); }
 
@@ -39,7 +39,7 @@ class MapGuardTest : public testing::Test {
     return "no error";
   }
   std::string shorter(std::size_t now) const {
-    return fmt::format("{}: had {} bytes when it was opened and has {} now{}", path_, kSize, now, kHint);
+    return fmt::format("{}: had {} bytes when it was opened and has {} now{}", path_, kTenPages, now, kHint);
   }
 
   std::string path_;
@@ -56,7 +56,7 @@ TEST_F(MapGuardTest, AMapOfAFileThatShrinksIsAnError) {
   const auto bytes = file->map();
   int total = 0;
   read_mapped([&] { total = sum(bytes); });
-  EXPECT_EQ(total, 'x' * static_cast<int>(kSize));
+  EXPECT_EQ(total, 'x' * static_cast<int>(kTenPages));
   files().truncate(path_, 10'000);
   for (int again = 0; again < 3; ++again)
     EXPECT_EQ(error([&] { read_mapped([&] { total = sum(bytes); }); }), shorter(10'000));
@@ -70,12 +70,12 @@ TEST_F(MapGuardTest, ReadingAMappedFileIsGuarded) {
   std::array<std::byte, 100> some{};
   EXPECT_EQ(file->read_at(39'950, some), 50U);
   file->refuse_shorter();
-  files().truncate(path_, kSize - 1);  // no signal: the rest of the last page reads as zeros
-  EXPECT_EQ(error([&] { file->refuse_shorter(); }), shorter(kSize - 1));
-  EXPECT_EQ(error([&] { file->read_at(39'950, some); }), shorter(kSize - 1));
+  files().truncate(path_, kTenPages - 1);  // no signal: the rest of the last page reads as zeros
+  EXPECT_EQ(error([&] { file->refuse_shorter(); }), shorter(kTenPages - 1));
+  EXPECT_EQ(error([&] { file->read_at(39'950, some); }), shorter(kTenPages - 1));
   files().truncate(path_, 0);
   EXPECT_EQ(error([&] { file->read_at(39'950, some); }), shorter(0));
-  EXPECT_EQ(file->size(), kSize);
+  EXPECT_EQ(file->size(), kTenPages);
 }
 
 TEST_F(MapGuardTest, AnotherFileOfTheSameNameSaysNothing) {
@@ -84,7 +84,7 @@ TEST_F(MapGuardTest, AnotherFileOfTheSameNameSaysNothing) {
   write_atomically(path_, "short");
   file->refuse_shorter();
   std::array<std::byte, 1> one{};
-  EXPECT_EQ(file->read_at(kSize - 1, one), 1U);
+  EXPECT_EQ(file->read_at(kTenPages - 1, one), 1U);
   files().remove(path_);
   file->refuse_shorter();
 }
@@ -178,9 +178,9 @@ TEST_F(MapGuardDeathTest, OtherBusErrorsStayWhatTheyAre) {
     const auto file = files().open(path_);
     file->map();
     FILE* plain = std::fopen(path_.c_str(), "rb");
-    const void* start = mmap(nullptr, kSize, PROT_READ, MAP_PRIVATE, fileno(plain), 0);
+    const void* start = mmap(nullptr, kTenPages, PROT_READ, MAP_PRIVATE, fileno(plain), 0);
     files().truncate(path_, 0);
-    _exit(sum({static_cast<const std::byte*>(start), kSize}) > 0 ? 1 : 2);
+    _exit(sum({static_cast<const std::byte*>(start), kTenPages}) > 0 ? 1 : 2);
   };
   EXPECT_EXIT(of_no_guard(), testing::KilledBySignal(SIGBUS), "");
 }

@@ -15,16 +15,16 @@
 namespace bora::checkpoint {
 namespace {
 
-constexpr std::size_t kBlock = 32, kBlockBytes = kBlock + 2;
+constexpr std::size_t kBlockSize = 32, kBlockBytes = kBlockSize + 2;
 
 void unpack_q8_0(std::span<const std::byte> bytes, std::span<float> out) {
-  for (std::size_t i = 0; i < out.size() / kBlock; ++i) {
+  for (std::size_t i = 0; i < out.size() / kBlockSize; ++i) {
     const auto* block = bytes.data() + i * kBlockBytes;
     std::uint16_t half;
     std::memcpy(&half, block, sizeof half);
     const float scale = half_to_float(half);
-    for (std::size_t j = 0; j < kBlock; ++j)
-      out[i * kBlock + j] = static_cast<float>(static_cast<std::int8_t>(block[sizeof half + j])) * scale;
+    for (std::size_t j = 0; j < kBlockSize; ++j)
+      out[i * kBlockSize + j] = static_cast<float>(static_cast<std::int8_t>(block[sizeof half + j])) * scale;
   }
 }
 

@@ -27,10 +27,10 @@ namespace bora::checkpoint {
 namespace {
 
 static_assert(std::endian::native == std::endian::little);
-constexpr std::uint64_t kAlignment = 32, kBlock = 32;
+constexpr std::uint64_t kDataAlignment = 32, kInABlock = 32;
 
 // In the order of GgufValue's alternatives.
-constexpr std::uint32_t kTypes[] = {4, 6, 7, 8, 9, 9, 9};
+constexpr std::uint32_t kValueTypes[] = {4, 6, 7, 8, 9, 9, 9};
 constexpr std::uint32_t kString = 8, kInt = 5, kFloat = 6;
 
 class Bytes {
@@ -59,7 +59,7 @@ class Bytes {
     array(kFloat, x.size());
     for (auto f : x) number(f);
   }
-  void pad() { text_.append((kAlignment - text_.size() % kAlignment) % kAlignment, '\0'); }
+  void pad() { text_.append((kDataAlignment - text_.size() % kDataAlignment) % kDataAlignment, '\0'); }
   std::string& text() { return text_; }
 
  private:
@@ -76,16 +76,16 @@ std::uint64_t elements(const GgufTensor& t) {
   return n;
 }
 
-GgufType stored_type(const GgufTensor& t) {
-  const bool blocks = static_cast<std::uint64_t>(t.shape.back()) % kBlock == 0;
+GgufType written_type(const GgufTensor& t) {
+  const bool blocks = static_cast<std::uint64_t>(t.shape.back()) % kInABlock == 0;
   return t.type == GgufType::q8_0 && !blocks ? GgufType::f32 : t.type;
 }
 
 std::uint64_t byte_size(const GgufTensor& t) {
   const auto n = elements(t);
-  switch (stored_type(t)) {
+  switch (written_type(t)) {
     case GgufType::q8_0:
-      return n / kBlock * (kBlock + 2);
+      return n / kInABlock * (kInABlock + 2);
     case GgufType::bf16:
       return n * 2;
     case GgufType::f32:
@@ -96,8 +96,8 @@ std::uint64_t byte_size(const GgufTensor& t) {
 
 // The scale is rounded to f16 where it is stored, not where the numbers are divided by it.
 void pack_q8_0(std::span<const float> values, std::string& out) {
-  for (std::size_t at = 0; at < values.size(); at += kBlock) {
-    const auto block = values.subspan(at, kBlock);
+  for (std::size_t at = 0; at < values.size(); at += kInABlock) {
+    const auto block = values.subspan(at, kInABlock);
     float most = 0;
     for (auto x : block) most = std::max(most, std::abs(x));
     const float scale = most / 127.0F, inverse = scale > 0 ? 1.0F / scale : 0.0F;
@@ -110,12 +110,12 @@ void pack_q8_0(std::span<const float> values, std::string& out) {
 std::string packed(const GgufTensor& t, std::span<const float> values) {
   std::string out;
   out.reserve(byte_size(t));
-  if (stored_type(t) == GgufType::q8_0) {
+  if (written_type(t) == GgufType::q8_0) {
     pack_q8_0(values, out);
     return out;
   }
   out.resize(byte_size(t));
-  from_floats(values, stored_type(t) == GgufType::bf16 ? core::DType::bf16 : core::DType::f32,
+  from_floats(values, written_type(t) == GgufType::bf16 ? core::DType::bf16 : core::DType::f32,
               std::as_writable_bytes(std::span(out)), t.name);
   return out;
 }
@@ -128,7 +128,7 @@ std::string header(const GgufContent& content) {
   out.number<std::uint64_t>(content.metadata.size());
   for (const auto& [key, value] : content.metadata) {
     out.string(key);
-    out.number(kTypes[value.index()]);
+    out.number(kValueTypes[value.index()]);
     std::visit([&](const auto& x) { out.value(x); }, value);
   }
   std::uint64_t offset = 0;
@@ -137,9 +137,9 @@ std::string header(const GgufContent& content) {
     out.number(static_cast<std::uint32_t>(t.shape.size()));
     for (auto size = t.shape.rbegin(); size != t.shape.rend(); ++size)
       out.number(static_cast<std::uint64_t>(*size));
-    out.number(static_cast<std::uint32_t>(stored_type(t)));
+    out.number(static_cast<std::uint32_t>(written_type(t)));
     out.number(offset);
-    offset += (byte_size(t) + kAlignment - 1) / kAlignment * kAlignment;
+    offset += (byte_size(t) + kDataAlignment - 1) / kDataAlignment * kDataAlignment;
   }
   out.pad();
   return std::move(out.text());
@@ -163,7 +163,7 @@ void write_tensors(WriteFile& file, const std::string& path, const GgufContent& 
            values.size(), elements(t));
     }
     auto bytes = packed(t, values);
-    bytes.append((kAlignment - bytes.size() % kAlignment) % kAlignment, '\0');
+    bytes.append((kDataAlignment - bytes.size() % kDataAlignment) % kDataAlignment, '\0');
     file.write(as_bytes(bytes));
   }
 }

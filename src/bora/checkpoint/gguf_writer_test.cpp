@@ -14,7 +14,7 @@
 namespace bora::checkpoint {
 namespace {
 
-std::string path() { return testing::TempDir() + "bora_gguf_writer.gguf"; }
+std::string written_path() { return testing::TempDir() + "bora_gguf_writer.gguf"; }
 
 template <class T>
 T at(const std::string& bytes, std::size_t place) {
@@ -28,9 +28,9 @@ GgufTensor tensor(std::string name, GgufType type, std::vector<std::int64_t> sha
   return {std::move(name), type, std::move(shape), [values] { return values; }};
 }
 
-std::string error_of(const GgufContent& content) {
+std::string write_error_of(const GgufContent& content) {
   try {
-    write_gguf(path(), content);
+    write_gguf(written_path(), content);
     return "no error";
   } catch (const Error& e) {
     return e.what();
@@ -39,10 +39,10 @@ std::string error_of(const GgufContent& content) {
 
 // Every byte of a small file, as the format's description has them.
 TEST(GgufWriter, WritesTheFormat) {
-  write_gguf(path(), {{{"a.b", 7U}, {"c", std::vector<std::string>{"x", "yz"}}},
-                      {tensor("t", GgufType::f32, {2, 3}, {1, 2, 3, 4, 5, 6}),
-                       tensor("u", GgufType::bf16, {2}, {1, -2})}});
-  const auto bytes = read_text(path());
+  write_gguf(written_path(), {{{"a.b", 7U}, {"c", std::vector<std::string>{"x", "yz"}}},
+                              {tensor("t", GgufType::f32, {2, 3}, {1, 2, 3, 4, 5, 6}),
+                               tensor("u", GgufType::bf16, {2}, {1, -2})}});
+  const auto bytes = read_text(written_path());
   EXPECT_EQ(bytes.substr(0, 4), "GGUF");
   EXPECT_EQ(at<std::uint32_t>(bytes, 4), 3U);
   EXPECT_EQ(at<std::uint64_t>(bytes, 8), 2U) << "tensors";
@@ -69,8 +69,8 @@ TEST(GgufWriter, PacksBlocksWithAScale) {
   values[0] = -2;
   values[1] = 1;
   values[31] = 0.5F;
-  write_gguf(path(), {{}, {tensor("t", GgufType::q8_0, {1, 64}, values)}});
-  const auto bytes = read_text(path());
+  write_gguf(written_path(), {{}, {tensor("t", GgufType::q8_0, {1, 64}, values)}});
+  const auto bytes = read_text(written_path());
   const std::size_t data = bytes.size() - 96;  // 68 bytes, padded
   EXPECT_FLOAT_EQ(half_to_float(at<std::uint16_t>(bytes, data)), half_to_float(float_to_half(2.0F / 127)));
   EXPECT_EQ(at<std::int8_t>(bytes, data + 2), -127);
@@ -80,8 +80,8 @@ TEST(GgufWriter, PacksBlocksWithAScale) {
 }
 
 TEST(GgufWriter, StoresOddRowsAsTheyAre) {
-  write_gguf(path(), {{}, {tensor("t", GgufType::q8_0, {2, 3}, {1, 2, 3, 4, 5, 6})}});
-  const auto bytes = read_text(path());
+  write_gguf(written_path(), {{}, {tensor("t", GgufType::q8_0, {2, 3}, {1, 2, 3, 4, 5, 6})}});
+  const auto bytes = read_text(written_path());
   EXPECT_EQ(at<float>(bytes, bytes.size() - 32), 1.0F);
 }
 
@@ -113,10 +113,10 @@ TEST(GgufWriter, TwoAtOnceDoNotShareATemporaryFile) {
 
 TEST(GgufWriter, Errors) {
   const auto t = tensor("t", GgufType::f32, {2}, {1, 2});
-  EXPECT_EQ(error_of({{}, {t, t}}), path() + ": two tensors t");
-  EXPECT_EQ(error_of({{{"a", 1U}, {"a", 2U}}, {}}), path() + ": two values of a");
-  EXPECT_EQ(error_of({{}, {tensor("t", GgufType::f32, {3}, {1, 2})}}),
-            path() + ": tensor t: its source gave 2 values instead of 3");
+  EXPECT_EQ(write_error_of({{}, {t, t}}), written_path() + ": two tensors t");
+  EXPECT_EQ(write_error_of({{{"a", 1U}, {"a", 2U}}, {}}), written_path() + ": two values of a");
+  EXPECT_EQ(write_error_of({{}, {tensor("t", GgufType::f32, {3}, {1, 2})}}),
+            written_path() + ": tensor t: its source gave 2 values instead of 3");
   try {
     parse_gguf_type("q4_0");
     FAIL();

@@ -12,13 +12,13 @@
 namespace bora::checkpoint {
 namespace {
 
-constexpr std::uint64_t kPiece = 256 << 10;  // small enough to be in the cache still when it is hashed
+constexpr std::uint64_t kHashedAtOnce = 256 << 10;  // small enough to be in the cache still when it is hashed
 
 }  // namespace
 
 void HashedFile::write(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
-    const std::uint64_t room = std::min(kPiece, kHashChunk - in_chunk_);
+    const std::uint64_t room = std::min(kHashedAtOnce, kHashChunk - in_chunk_);
     const auto piece = bytes.first(std::min<std::uint64_t>(bytes.size(), room));
     inner_->write(piece);
     whole_.update(piece);

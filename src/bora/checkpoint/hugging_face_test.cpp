@@ -47,7 +47,7 @@ struct Model {
 
 std::string folder(const std::string& name) { return testing::TempDir() + "bora_hugging_face_" + name; }
 
-std::string error_of(const std::function<void()>& body) {
+std::string message_of(const std::function<void()>& body) {
   try {
     body();
     return "no error";
@@ -88,9 +88,9 @@ TEST(HuggingFacePieces, OfAParameterThatIsNotInMemory) {
 TEST(HuggingFacePieces, MissingAndUnknownOnesAreNamed) {
   const Model three(1), two(1, 2), four(1, 4);
   save_hugging_face(folder("three"), three.parameters, Json::object());
-  EXPECT_THAT(error_of([&] { load_hugging_face(folder("three"), four.parameters); }),
+  EXPECT_THAT(message_of([&] { load_hugging_face(folder("three"), four.parameters); }),
               HasSubstr("\n1 missing:\n  mlp.experts.3.up.weight [2, 4]\nhint: "));
-  EXPECT_THAT(error_of([&] { load_hugging_face(folder("three"), two.parameters); }),
+  EXPECT_THAT(message_of([&] { load_hugging_face(folder("three"), two.parameters); }),
               HasSubstr("\n1 without a place in the model:\n  mlp.experts.2.up.weight [2, 4] in " +
                         folder("three") + "/model.safetensors\nhint: "));
 }
@@ -151,7 +151,7 @@ TEST(HuggingFaceColumns, OfAnotherShapeAreNamedOnce) {
                     {tensor_of_floats("gate_up", core::DType::f32, {2, 4, 3}, values)});
   const Halves halves(0);
   EXPECT_THAT(
-      error_of([&] { load_hugging_face(folder("columns_unfit"), halves.parameters); }),
+      message_of([&] { load_hugging_face(folder("columns_unfit"), halves.parameters); }),
       HasSubstr("\n2 missing:\n  gate_up_bias [2, 4]\n  down [2, 3, 1]\n1 of another shape:\n  gate_up is "
                 "[2, 4, 3] in " +
                 folder("columns_unfit") + "/model.safetensors but the model's map0 needs [2, 3, 4]\n"));
@@ -159,7 +159,7 @@ TEST(HuggingFaceColumns, OfAnotherShapeAreNamedOnce) {
 
 TEST(HuggingFaceColumns, OtherSlicesAreRefused) {
   for (const std::string slice : {"[::]", "[2::2]", "[-1::2]", "[1]", "[::2", "[::2].weight", "[a::2]"}) {
-    EXPECT_EQ(error_of([&] { hf_pieces({}, "up" + slice, false); }),
+    EXPECT_EQ(message_of([&] { hf_pieces({}, "up" + slice, false); }),
               "up" + slice + ": no slice of columns\nhint: [first::step], first below step, as in [1::2]");
   }
 }
@@ -198,7 +198,7 @@ TEST(HuggingFaceFit, EveryDifferenceIsListedAtOnce) {
 TEST(HuggingFaceFit, LongListsAreCut) {
   const Model few(1, 1), many(1, 121);
   save_hugging_face(folder("few"), few.parameters, Json::object());
-  const auto message = error_of([&] { load_hugging_face(folder("few"), many.parameters); });
+  const auto message = message_of([&] { load_hugging_face(folder("few"), many.parameters); });
   EXPECT_THAT(message, HasSubstr("\n120 missing:\n"));
   EXPECT_THAT(message, HasSubstr("mlp.experts.100.up.weight [2, 4]\n  and 20 more\n"));
 }
@@ -235,7 +235,7 @@ TEST(StoredTensors, PickleFilesAreRefusedWithTheWayToConvertThem) {
     write_atomically(directory + "/" + name, "\x80");
     for (const auto& path : {directory, directory + "/" + name})
       EXPECT_THAT(
-          error_of([&] { open_stored_tensors(path); }),
+          message_of([&] { open_stored_tensors(path); }),
           HasSubstr(directory + "/" + name +
                     " is a pickle file, which can run any program when it is read; Bora reads "
                     "safetensors\nhint: where you trust it, convert it with transformers: "
@@ -257,7 +257,7 @@ TEST(StoredTensors, SayWhatTheyAre) {
   EXPECT_EQ(bias->file, folder("info") + "/model.safetensors");
   EXPECT_EQ(tensors->floats("bias"), model.bias.to_vector<float>());
   EXPECT_FALSE(tensors->find("bia"));
-  EXPECT_THAT(error_of([&] { tensors->floats("bia"); }), HasSubstr("bias"));
+  EXPECT_THAT(message_of([&] { tensors->floats("bia"); }), HasSubstr("bias"));
 }
 
 }  // namespace

@@ -20,9 +20,9 @@ constexpr std::uint32_t kEnd = 0x06054b50, kEnd64 = 0x06064b50, kPlace64 = 0x070
 constexpr std::uint64_t kEndSize = 22, kMostComment = 65535;
 constexpr std::uint32_t kIn64 = 0xFFFFFFFF;
 
-class Reader {
+class ArrayReader {
  public:
-  Reader(const std::string& path, std::span<const std::byte> bytes) : path_(path), bytes_(bytes) {}
+  ArrayReader(const std::string& path, std::span<const std::byte> bytes) : path_(path), bytes_(bytes) {}
 
   [[noreturn]] void wrong(std::string_view what) const {
     fail(ErrorKind::Corruption, "{}: is no file of numpy.savez: {}", path_, what);
@@ -53,13 +53,13 @@ struct Entry {
   std::uint64_t size = 0, at = 0;  // of what it holds
 };
 
-std::uint64_t end_of_archive(const Reader& r) {
+std::uint64_t end_of_archive(const ArrayReader& r) {
   for (std::uint64_t back = kEndSize; back <= std::min(r.size(), kEndSize + kMostComment); ++back)
     if (r.number<std::uint32_t>(r.size() - back) == kEnd) return r.size() - back;
   r.wrong("a ZIP archive has a directory at its end");
 }
 
-std::vector<Entry> entries(const Reader& r) {
+std::vector<Entry> entries(const ArrayReader& r) {
   const auto end = end_of_archive(r);
   std::uint64_t count = r.number<std::uint16_t>(end + 10), at = r.number<std::uint32_t>(end + 16);
   if (end >= 20 && r.number<std::uint32_t>(end - 20) == kPlace64) {
@@ -122,7 +122,7 @@ std::uint64_t item_size(std::string_view descr) {
   return n;
 }
 
-NpzFile::Array array_of(const Reader& r, const Entry& entry) {
+NpzFile::Array array_of(const ArrayReader& r, const Entry& entry) {
   const auto wrong = [&](std::string_view what) { r.wrong(fmt::format("{} {}", entry.name, what)); };
   constexpr std::string_view kMagic = "\x93NUMPY";
   if (entry.size < 12 || r.text(entry.at, 6) != kMagic) wrong("is no NPY file");
@@ -153,7 +153,7 @@ NpzFile::Array array_of(const Reader& r, const Entry& entry) {
 }  // namespace
 
 NpzFile::NpzFile(const std::string& path) : path_(path), file_(files().open(path)) {
-  const Reader reader(path_, file_->map());
+  const ArrayReader reader(path_, file_->map());
   if (reader.size() < kEndSize) reader.wrong("it is too short");
   for (const auto& entry : entries(reader)) arrays_.push_back(array_of(reader, entry));
 }

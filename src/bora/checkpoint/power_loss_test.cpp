@@ -66,12 +66,13 @@ std::int64_t restored(const std::string& directory) {
   return found->manifest.step;
 }
 
-TinyRun run_at(std::int64_t step) { return TinyRun(static_cast<std::uint64_t>(step)); }
+TinyRun seeded_run(std::int64_t step) { return TinyRun(static_cast<std::uint64_t>(step)); }
 
 TEST(PowerLoss, ASavedCheckpointStaysAndAnotherIsWholeOrNotThere) {
   History history;
   for (const std::int64_t step : {10, 20, 30})
-    history.then([&] { save_checkpoint("runs/run", run_at(step).content(step), {.max_shard_bytes = 1300}); });
+    history.then(
+        [&] { save_checkpoint("runs/run", seeded_run(step).content(step), {.max_shard_bytes = 1300}); });
   testing::internal::CaptureStderr();
   history.with_power_losses([&](std::int64_t saved) {
     const auto step = restored("runs/run");
@@ -85,7 +86,7 @@ TEST(PowerLoss, ASavedCheckpointStaysAndAnotherIsWholeOrNotThere) {
 TEST(PowerLoss, PruningLeavesTheNewestWhole) {
   History history;
   for (const std::int64_t step : {10, 20, 30, 40}) {
-    history.then([&] { save_checkpoint("runs/run", run_at(step).content(step, /*temporary=*/true)); });
+    history.then([&] { save_checkpoint("runs/run", seeded_run(step).content(step, /*temporary=*/true)); });
     history.then([&] {
       if (step > 10) remove_checkpoint(fmt::format("runs/run/step-{}", step - 10));
     });

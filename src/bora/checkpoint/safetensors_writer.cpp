@@ -24,7 +24,7 @@
 namespace bora::checkpoint {
 namespace {
 
-constexpr std::size_t kPiece = 1 << 18;  // elements converted at a time
+constexpr std::size_t kConvertedAtOnce = 1 << 18;  // elements converted at a time
 
 void check_tensors(const std::vector<TensorSource>& tensors, const std::string& path) {
   std::vector<std::string_view> names;
@@ -130,8 +130,8 @@ TensorSource tensor_of_floats(std::string name, core::DType dtype, std::vector<s
   auto produce = [name, dtype, values](const ByteSink& sink) {
     if (dtype == core::DType::f32) return sink(std::as_bytes(values));
     std::vector<std::byte> piece;
-    for (std::size_t at = 0; at < values.size(); at += kPiece) {
-      const auto part = values.subspan(at, std::min(kPiece, values.size() - at));
+    for (std::size_t at = 0; at < values.size(); at += kConvertedAtOnce) {
+      const auto part = values.subspan(at, std::min(kConvertedAtOnce, values.size() - at));
       piece.resize(part.size() * core::bytes(dtype));
       from_floats(part, dtype, piece, name);
       sink(piece);

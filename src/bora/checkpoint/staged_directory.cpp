@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::string_view kLock = ".lock";
 
-void remove_quietly(const std::string& path) noexcept {
+void remove_if_possible(const std::string& path) noexcept {
   try {
     remove_all(path);
   } catch (const std::exception&) {  // the next writer tries again
@@ -49,8 +49,8 @@ bool rename_if_there(const std::string& from, const std::string& to) {
 void remove_if_dead(const std::string& directory) {
   const std::string path = directory + std::string(kLock);
   if (const auto lock = lock_if_possible(path)) {
-    remove_quietly(directory);
-    remove_quietly(path);
+    remove_if_possible(directory);
+    remove_if_possible(path);
   }
 }
 
@@ -66,14 +66,14 @@ StagedDirectory::StagedDirectory(const std::string& place)
   try {
     files().make_directories(path_);
   } catch (...) {
-    remove_quietly(path_ + std::string(kLock));
+    remove_if_possible(path_ + std::string(kLock));
     throw;
   }
 }
 
 StagedDirectory::~StagedDirectory() {
-  if (!in_place_) remove_quietly(path_);
-  remove_quietly(path_ + std::string(kLock));
+  if (!in_place_) remove_if_possible(path_);
+  remove_if_possible(path_ + std::string(kLock));
 }
 
 std::string StagedDirectory::beside(std::string_view end) const {

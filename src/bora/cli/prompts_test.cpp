@@ -25,7 +25,7 @@ std::vector<std::string> texts(const std::string& path) {
   return out;
 }
 
-std::string refusal(const std::string& path) {
+std::string refusal_of_prompts(const std::string& path) {
   try {
     read_prompts(path);
   } catch (const Error& e) {
@@ -46,12 +46,15 @@ TEST(Prompts, AreOfJsonLines) {
 }
 
 TEST(Prompts, RefusalsNameFileAndLine) {
-  EXPECT_THAT(refusal(written("none.txt", "\n \n")), HasSubstr("none.txt: holds no prompt"));
-  EXPECT_THAT(refusal(written("bytes.txt", "good\nab\xff")), HasSubstr("bytes.txt:2: byte 3 of the line is"));
-  EXPECT_THAT(refusal(written("list.jsonl", "[1]")), HasSubstr("list.jsonl:1: should be an object with a"));
-  EXPECT_THAT(refusal(written("key.jsonl", "{\"text\": \"a\"}")), HasSubstr("key.jsonl:1: prompt"));
-  EXPECT_THAT(refusal(written("broken.jsonl", "{\"prompt\"")), HasSubstr("broken.jsonl:1"));
-  EXPECT_THAT(refusal("/no/such/file"), HasSubstr("/no/such/file"));
+  EXPECT_THAT(refusal_of_prompts(written("none.txt", "\n \n")), HasSubstr("none.txt: holds no prompt"));
+  EXPECT_THAT(refusal_of_prompts(written("bytes.txt", "good\nab\xff")),
+              HasSubstr("bytes.txt:2: byte 3 of the line is"));
+  EXPECT_THAT(refusal_of_prompts(written("list.jsonl", "[1]")),
+              HasSubstr("list.jsonl:1: should be an object with a"));
+  EXPECT_THAT(refusal_of_prompts(written("key.jsonl", "{\"text\": \"a\"}")),
+              HasSubstr("key.jsonl:1: prompt"));
+  EXPECT_THAT(refusal_of_prompts(written("broken.jsonl", "{\"prompt\"")), HasSubstr("broken.jsonl:1"));
+  EXPECT_THAT(refusal_of_prompts("/no/such/file"), HasSubstr("/no/such/file"));
 }
 
 }  // namespace

@@ -19,7 +19,7 @@
 namespace bora::cli {
 namespace {
 
-struct Wishes {
+struct SpeechWishes {
   std::string model;
   std::vector<std::string> sounds;
   run::TranscribeOptions options;
@@ -27,8 +27,8 @@ struct Wishes {
   bool json = false, jsonl = false, quiet = false;
 };
 
-Wishes parse(const Arguments& arguments) {
-  Wishes w;
+SpeechWishes parse_wishes(const Arguments& arguments) {
+  SpeechWishes w;
   auto& decoding = w.options.decoding;
   Args args("transcribe", "Write what is said in files of sound: WAV or FLAC, of any length and rate.",
             "  bora transcribe openai/whisper-tiny talk.flac\n"
@@ -81,7 +81,7 @@ std::string clock_text(double seconds) {
   return minutes < 60 ? end : fmt::format("{}:{}", minutes / 60, end);
 }
 
-void print_text(const std::string& file, const run::Transcript& heard, const Wishes& w) {
+void print_text(const std::string& file, const run::Transcript& heard, const SpeechWishes& w) {
   if (w.sounds.size() > 1) fmt::print("--- {}\n", file);
   if (!w.options.decoding.timestamps) {
     fmt::print("{}\n", heard.text);
@@ -94,7 +94,7 @@ void print_text(const std::string& file, const run::Transcript& heard, const Wis
 }  // namespace
 
 int run_transcribe(const Arguments& arguments) {
-  const auto w = parse(arguments);
+  const auto w = parse_wishes(arguments);
   core::initialize();
   const auto device = open_device(w.device, "transcribe");
   auto opened = run::open_model(w.model);

@@ -19,7 +19,7 @@ CudaFacts with(std::vector<GpuFacts> gpus) {
   return {.has_driver = true, .driver = "580.65.06", .cuda = {13, 0}, .failure = {}, .gpus = std::move(gpus)};
 }
 
-struct Case {
+struct FactsCase {
   CudaFacts facts;
   State state;
   std::string word, summary, why;
@@ -31,7 +31,7 @@ TEST(CudaFacts, SayWhyThereIsNoGpu) {
   old.driver = "535.54.03";
   failing.failure = "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH";
   nameless.driver = "";
-  const Case all[] = {
+  const FactsCase all[] = {
       {{},
        State::no_driver,
        "no_driver",

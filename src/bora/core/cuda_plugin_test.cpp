@@ -10,8 +10,8 @@
 namespace bora::core {
 namespace {
 
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 TEST(CudaPlugin, AMissingPluginSaysHowToBuildIt) {
   const CudaPlugin plugin = load_cuda_plugin("libbora_cuda_absent.so");
@@ -30,7 +30,7 @@ TEST(CudaPlugin, AnotherLibraryIsRefused) {
 }
 
 TEST(CudaPlugin, AFileThatIsNoLibraryIsNamed) {
-  const std::string path = testing::TempDir() + "/not_a_library.so";
+  const std::string path = ::testing::TempDir() + "/not_a_library.so";
   std::ofstream(path) << "text";
   const CudaPlugin plugin = load_cuda_plugin(path);
   EXPECT_FALSE(plugin.loaded);

@@ -75,7 +75,7 @@ std::string cpu_fact(std::string_view key) {
   return std::string(trim(line.substr(line.find(':') + 1)));
 }
 
-std::string_view first_line(std::string_view text) { return text.substr(0, text.find('\n')); }
+std::string_view line_of(std::string_view text) { return text.substr(0, text.find('\n')); }
 
 Error out_of_memory(std::string_view fact) {
   return {ErrorKind::Io, fmt::format("{}\nhint: {}", fact, kMemoryAdvice)};
@@ -94,7 +94,7 @@ Error no_thread(std::string_view reason) {
 Error unexpected(ErrorKind kind, std::string_view who, std::string_view what) {
   return {kind,
           fmt::format("{}: {}\nhint: this is a mistake in Bora; report it with the command that led here",
-                      who, first_line(what))};
+                      who, line_of(what))};
 }
 
 }  // namespace

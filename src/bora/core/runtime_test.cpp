@@ -23,20 +23,21 @@ constexpr std::uint64_t version(std::uint64_t major, std::uint64_t minor, std::u
   return major << 56 | minor << 48 | patch << 40 | tag;
 }
 
-constexpr const char* kHint =
+constexpr const char* kRuntimeHint =
     "\nhint: LIBTORCH_DIR and LD_LIBRARY_PATH must not name another libtorch; else run scripts/setup.sh, "
     "delete the build folder and run ./bora again";
 
 TEST(Runtime, AnotherLibtorchIsRefused) {
   EXPECT_EQ(error_of([] { require_libtorch(version(2, 11, 0), version(2, 10, 1), "/x/libtorch_cpu.so"); }),
             std::string("libtorch: this program was built for 2.11.0 but found 2.10.1 (/x/libtorch_cpu.so)") +
-                kHint);
-  EXPECT_EQ(error_of([] { require_libtorch(version(2, 11, 0), version(2, 11, 0, 3), "f"); }),
-            std::string("libtorch: this program was built for 2.11.0 but found 2.11.0 (ABI 3) (f)") + kHint);
+                kRuntimeHint);
+  EXPECT_EQ(
+      error_of([] { require_libtorch(version(2, 11, 0), version(2, 11, 0, 3), "f"); }),
+      std::string("libtorch: this program was built for 2.11.0 but found 2.11.0 (ABI 3) (f)") + kRuntimeHint);
   EXPECT_EQ(error_of([] { require_libtorch(version(2, 11, 0), 0, "unknown file"); }),
             std::string("libtorch: this program was built for 2.11.0 but found one that does not tell its "
                         "version (unknown file)") +
-                kHint);
+                kRuntimeHint);
   EXPECT_NO_THROW(require_libtorch(version(2, 11, 0), version(2, 11, 0), "f"));
 }
 

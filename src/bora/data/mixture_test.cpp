@@ -14,7 +14,7 @@
 namespace bora::data {
 namespace {
 
-const Key kKey = Key::from_seed(17);
+const Key kMixtureKey = Key::from_seed(17);
 
 std::vector<Mixture::Source> sources(const std::vector<std::int64_t>& sizes) {
   std::vector<Mixture::Source> out;
@@ -24,7 +24,7 @@ std::vector<Mixture::Source> sources(const std::vector<std::int64_t>& sizes) {
 
 TEST(Mixture, WeightsHoldInEveryBlock) {
   for (const std::int64_t block : {10, 100, 2048}) {
-    const Mixture mixture(sources({1000, 50, 7}), {{0, {0.6, 0.3, 0.1}}}, block, kKey);
+    const Mixture mixture(sources({1000, 50, 7}), {{0, {0.6, 0.3, 0.1}}}, block, kMixtureKey);
     std::int64_t expected[3] = {0, static_cast<std::int64_t>(0.3 * static_cast<double>(block)),
                                 static_cast<std::int64_t>(0.1 * static_cast<double>(block))};
     expected[0] = block - expected[1] - expected[2];
@@ -37,7 +37,8 @@ TEST(Mixture, WeightsHoldInEveryBlock) {
 }
 
 TEST(Mixture, VisitsEachSourceInOrderAndCompletely) {
-  const Mixture mixture(sources({500, 300}), {{0, {0.7, 0.3}}, {40, {0.2, 0.8}}, {80, {1, 0}}}, 20, kKey);
+  const Mixture mixture(sources({500, 300}), {{0, {0.7, 0.3}}, {40, {0.2, 0.8}}, {80, {1, 0}}}, 20,
+                        kMixtureKey);
   std::map<std::int32_t, std::set<std::int64_t>> seen;
   for (std::int64_t i = 0; i < 2000; ++i) {
     const auto place = mixture.locate(i);
@@ -52,7 +53,7 @@ TEST(Mixture, VisitsEachSourceInOrderAndCompletely) {
 }
 
 TEST(Mixture, StagesChangeTheWeights) {
-  const Mixture mixture(sources({9, 9}), {{0, {3, 1}}, {40, {0, 2}}}, 20, kKey);
+  const Mixture mixture(sources({9, 9}), {{0, {3, 1}}, {40, {0, 2}}}, 20, kMixtureKey);
   EXPECT_EQ(mixture.counts(0), (std::vector<std::int64_t>{15, 5}));
   EXPECT_EQ(mixture.counts(39), (std::vector<std::int64_t>{15, 5}));
   EXPECT_EQ(mixture.counts(40), (std::vector<std::int64_t>{0, 20}));
@@ -62,7 +63,7 @@ TEST(Mixture, StagesChangeTheWeights) {
 }
 
 TEST(Mixture, SourcesWrapAround) {
-  const Mixture mixture(sources({3, 50}), {{0, {0.5, 0.5}}}, 10, kKey);
+  const Mixture mixture(sources({3, 50}), {{0, {0.5, 0.5}}}, 10, kMixtureKey);
   std::map<std::int32_t, std::multiset<std::int32_t>> seen;
   for (std::int64_t i = 0; i < 60; ++i) {
     OneRow row(4);
@@ -86,16 +87,17 @@ std::vector<std::int32_t> read_all(const Dataset& dataset, std::int64_t n) {
 
 TEST(Mixture, OneSourceIsReadAsIfThereWereNoMixture) {
   for (const Shuffle& shuffle : {Shuffle{"none", NoShuffle()}, Shuffle{"full", FullShuffle()}}) {
-    const auto alone = endless(counting(10), shuffle, kKey);
-    const Mixture mixture({{"s", alone}}, {{0, {1}}, {64, {2}}}, 16, kKey);
+    const auto alone = endless(counting(10), shuffle, kMixtureKey);
+    const Mixture mixture({{"s", alone}}, {{0, {1}}, {64, {2}}}, 16, kMixtureKey);
     EXPECT_EQ(read_all(mixture, 100), read_all(*alone, 100));
   }
-  const Mixture two({{"a", counting(3)}, {"b", counting(3)}}, {{0, {1, 0}}}, 5, kKey);
+  const Mixture two({{"a", counting(3)}, {"b", counting(3)}}, {{0, {1, 0}}}, 5, kMixtureKey);
   EXPECT_EQ(read_all(two, 7), (std::vector<std::int32_t>{0, 1, 2, 0, 1, 2, 0})) << "one that has a weight";
 }
 
 TEST(Mixture, EachSourceIsReadInItsOwnOrder) {
-  const Mixture mixture(sources({500, 7}), {{0, {0.7, 0.3}}, {40, {0.2, 0.8}}, {80, {1, 0}}}, 20, kKey);
+  const Mixture mixture(sources({500, 7}), {{0, {0.7, 0.3}}, {40, {0.2, 0.8}}, {80, {1, 0}}}, 20,
+                        kMixtureKey);
   std::vector<std::int64_t> next(2);
   for (std::int64_t i = 0; i < 2000; ++i) {
     const auto place = mixture.locate(i);
@@ -105,14 +107,14 @@ TEST(Mixture, EachSourceIsReadInItsOwnOrder) {
 
 TEST(Mixture, EarlierRunsKeepTheirOrder) {
   const auto present =
-      std::make_shared<Mixture>(sources({1000, 50}), std::vector<MixtureStage>{{0, {3, 1}}}, 16, kKey);
+      std::make_shared<Mixture>(sources({1000, 50}), std::vector<MixtureStage>{{0, {3, 1}}}, 16, kMixtureKey);
   EXPECT_EQ(present->order(), DataOrder::ByPasses);
   const auto earlier = present->in_order(DataOrder::WithinBlocks);
   EXPECT_EQ(earlier->order(), DataOrder::WithinBlocks);
   for (std::int64_t i = 0; i < 160; ++i) {
     const std::int64_t block = i / 16;
     const std::int64_t slot =
-        (*feistel_permutation(16, kKey.fold(static_cast<std::uint64_t>(block))))(i % 16);
+        (*feistel_permutation(16, kMixtureKey.fold(static_cast<std::uint64_t>(block))))(i % 16);
     const auto expected =
         slot < 12 ? Mixture::Place{0, block * 12 + slot} : Mixture::Place{1, block * 4 + slot - 12};
     EXPECT_EQ(earlier->locate(i), expected) << i;
@@ -136,13 +138,13 @@ TEST(Mixture, OrderDependsOnKeyAndBlock) {
     for (std::int64_t i = 0; i < 64; ++i) out.push_back(mixture.locate(block * 64 + i).source);
     return out;
   };
-  EXPECT_EQ(order(kKey, 0), order(kKey, 0));
-  EXPECT_NE(order(kKey, 0), order(kKey, 1));
-  EXPECT_NE(order(kKey, 0), order(kKey.fold(1), 0));
+  EXPECT_EQ(order(kMixtureKey, 0), order(kMixtureKey, 0));
+  EXPECT_NE(order(kMixtureKey, 0), order(kMixtureKey, 1));
+  EXPECT_NE(order(kMixtureKey, 0), order(kMixtureKey.fold(1), 0));
 }
 
 TEST(Mixture, Starved) {
-  const Mixture mixture(sources({9, 9, 9}), {{0, {0.99, 0.01, 0}}}, 10, kKey);
+  const Mixture mixture(sources({9, 9, 9}), {{0, {0.99, 0.01, 0}}}, 10, kMixtureKey);
   EXPECT_EQ(mixture.starved(), std::vector<std::string>{"s1"});
   EXPECT_EQ(mixture.size(), kEndless);
 }
@@ -162,7 +164,8 @@ std::vector<std::int64_t> given_by(const Mixture& mixture) {
 
 TEST(Mixture, EndsWithTheFirstSource) {
   const auto given = [](const std::vector<std::int64_t>& sizes, std::vector<MixtureStage> stages) {
-    return given_by(Mixture(limited(sizes), std::move(stages), 10, kKey, StopStrategy::FirstExhausted));
+    return given_by(
+        Mixture(limited(sizes), std::move(stages), 10, kMixtureKey, StopStrategy::FirstExhausted));
   };
   using Counts = std::vector<std::int64_t>;
   EXPECT_EQ(given({30}, {{0, {1}}}), (Counts{30}));
@@ -176,7 +179,7 @@ TEST(Mixture, EndsWithTheFirstSource) {
 
 TEST(Mixture, EndsWithTheLastSource) {
   const auto given = [](const std::vector<std::int64_t>& sizes, std::vector<MixtureStage> stages) {
-    return given_by(Mixture(limited(sizes), std::move(stages), 10, kKey, StopStrategy::AllExhausted));
+    return given_by(Mixture(limited(sizes), std::move(stages), 10, kMixtureKey, StopStrategy::AllExhausted));
   };
   using Counts = std::vector<std::int64_t>;
   EXPECT_EQ(given({23, 9}, {{0, {0.5, 0.5}}}), (Counts{23, 23}));
@@ -193,7 +196,7 @@ TEST(Mixture, StopStrategies) {
             "mixture: stop strategy never is none of restart, first_exhausted, all_exhausted");
   auto none = sources({9});
   none[0].limit = 0;
-  EXPECT_EQ(error_of(ErrorKind::InvalidArgument, [&] { Mixture(none, {{0, {1}}}, 10, kKey); }),
+  EXPECT_EQ(error_of(ErrorKind::InvalidArgument, [&] { Mixture(none, {{0, {1}}}, 10, kMixtureKey); }),
             "mixture: s0 is exhausted after 0 sequences; at least 1");
 }
 
@@ -201,7 +204,7 @@ TEST(Mixture, Errors) {
   const auto message = [](std::vector<MixtureStage> stages, std::int64_t block = 10,
                           std::vector<Mixture::Source> of = sources({9, 9}),
                           ErrorKind kind = ErrorKind::Config) {
-    return error_of(kind, [&] { Mixture(std::move(of), std::move(stages), block, kKey); });
+    return error_of(kind, [&] { Mixture(std::move(of), std::move(stages), block, kMixtureKey); });
   };
   EXPECT_EQ(message({}), "mixture: the first stage should start at 0; there is none");
   EXPECT_EQ(message({{10, {1, 1}}}), "mixture: the first stage should start at 0 but starts at 10");
@@ -219,10 +222,10 @@ TEST(Mixture, Errors) {
   other[1].dataset = counting(9, 8);
   EXPECT_EQ(message({{0, {1, 1}}}, 10, other, ErrorKind::InvalidArgument),
             "mixture: sequences have 4 tokens in s0 but 8 in s1");
-  const Mixture mixture(sources({9}), {{0, {1}}}, 10, kKey);
+  const Mixture mixture(sources({9}), {{0, {1}}}, 10, kMixtureKey);
   EXPECT_EQ(error_of(ErrorKind::InvalidArgument, [&] { mixture.locate(-1); }),
             "mixture: there is no sequence -1");
-  const Mixture ends(limited({9}), {{0, {1}}}, 10, kKey, StopStrategy::FirstExhausted);
+  const Mixture ends(limited({9}), {{0, {1}}}, 10, kMixtureKey, StopStrategy::FirstExhausted);
   EXPECT_EQ(error_of(ErrorKind::InvalidArgument, [&] { ends.locate(9); }), "mixture: there is no sequence 9");
 }
 
@@ -236,7 +239,7 @@ TEST(Endless, ShufflesAnewInEachEpoch) {
     }
     return out;
   };
-  const auto shuffled = endless(counting(50), {"full", FullShuffle()}, kKey);
+  const auto shuffled = endless(counting(50), {"full", FullShuffle()}, kMixtureKey);
   EXPECT_EQ(shuffled->size(), kEndless);
   std::set<std::vector<std::int32_t>> orders;
   for (std::int64_t e = 0; e < 6; ++e) {
@@ -247,17 +250,17 @@ TEST(Endless, ShufflesAnewInEachEpoch) {
       EXPECT_EQ(order[static_cast<std::size_t>(i)], i) << "each once in epoch " << e;
   }
   EXPECT_EQ(orders.size(), 6u);
-  const auto same = endless(counting(50), {"full", FullShuffle(), "feistel", false}, kKey);
+  const auto same = endless(counting(50), {"full", FullShuffle(), "feistel", false}, kMixtureKey);
   EXPECT_EQ(epoch(*same, 0), epoch(*same, 3));
   EXPECT_EQ(epoch(*same, 0), epoch(*shuffled, 0));
-  const auto plain = endless(counting(50), {}, kKey);
+  const auto plain = endless(counting(50), {}, kMixtureKey);
   EXPECT_EQ(epoch(*plain, 0), epoch(*plain, 1));
   EXPECT_EQ(epoch(*plain, 0)[49], 49);
 }
 
 TEST(Shuffled, IsTheFirstEpoch) {
-  const auto once = shuffled(counting(50), {"full", FullShuffle()}, kKey);
-  const auto all = endless(counting(50), {"full", FullShuffle()}, kKey);
+  const auto once = shuffled(counting(50), {"full", FullShuffle()}, kMixtureKey);
+  const auto all = endless(counting(50), {"full", FullShuffle()}, kMixtureKey);
   EXPECT_EQ(once->size(), 50);
   for (std::int64_t i = 0; i < 50; ++i) {
     OneRow a(4), b(4);
@@ -270,11 +273,12 @@ TEST(Shuffled, IsTheFirstEpoch) {
 }
 
 TEST(Endless, Errors) {
-  EXPECT_EQ(error_of(ErrorKind::InvalidArgument, [] { endless(counting(0), {}, kKey); }),
+  EXPECT_EQ(error_of(ErrorKind::InvalidArgument, [] { endless(counting(0), {}, kMixtureKey); }),
             "epochs: a dataset of 0 sequences cannot be repeated");
-  EXPECT_EQ(error_of(ErrorKind::InvalidArgument, [] { endless(endless(counting(3), {}, kKey), {}, kKey); }),
+  EXPECT_EQ(error_of(ErrorKind::InvalidArgument,
+                     [] { endless(endless(counting(3), {}, kMixtureKey), {}, kMixtureKey); }),
             "epochs: a dataset of endlessly many sequences cannot be repeated");
-  EXPECT_THROW(endless(counting(3), {"era", EraShuffle(0)}, kKey), Error);
+  EXPECT_THROW(endless(counting(3), {"era", EraShuffle(0)}, kMixtureKey), Error);
 }
 
 }  // namespace

@@ -15,8 +15,8 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr std::int64_t kLength = 16;
-const Key kKey = Key::from_seed(5);
+constexpr std::int64_t kRowLength = 16;
+const Key kPipelineKey = Key::from_seed(5);
 
 class Pipeline : public testing::Test {
  protected:
@@ -37,10 +37,10 @@ class Pipeline : public testing::Test {
     config_.configs.emplace_back(name, source);
   }
   Datasets make(const BatchSchedule& schedule = 4) {
-    return make_datasets(config_, build_caches(config_, bytes_, 1), kLength, {}, schedule, kKey);
+    return make_datasets(config_, build_caches(config_, bytes_, 1), kRowLength, {}, schedule, kPipelineKey);
   }
   static std::vector<std::int32_t> tokens(const Dataset& dataset, std::int64_t index) {
-    OneRow row(static_cast<std::size_t>(kLength));
+    OneRow row(static_cast<std::size_t>(kRowLength));
     dataset.read(index, row.row());
     return row.tokens;
   }
@@ -75,7 +75,7 @@ TEST_F(Pipeline, HeldBackSequencesAreNotTrainedOn) {
   EXPECT_EQ(datasets.validation[0].dataset->size(), 30);
   const auto held = all(*datasets.validation[0].dataset, 30);
   const auto trained = all(*datasets.train, 3000);
-  EXPECT_EQ(trained.size() + held.size(), 8000u / kLength) << "together they are everything";
+  EXPECT_EQ(trained.size() + held.size(), 8000u / kRowLength) << "together they are everything";
   for (const auto& row : held) EXPECT_FALSE(trained.count(row));
 }
 
@@ -88,24 +88,24 @@ TEST_F(Pipeline, HeldBackSequencesMayComeFromEverywhere) {
   const auto held = all(*datasets.validation[0].dataset, 30), trained = all(*datasets.train, 3000);
   EXPECT_NE(held, tail);
   EXPECT_EQ(held, all(*make().validation[0].dataset, 30)) << "always the same";
-  EXPECT_EQ(trained.size() + held.size(), 8000u / kLength);
+  EXPECT_EQ(trained.size() + held.size(), 8000u / kRowLength);
   for (const auto& row : held) EXPECT_FALSE(trained.count(row));
 }
 
 TEST_F(Pipeline, StopsWhenTheDataIsRead) {
   config_.train_weights = {{0, {{"a", 1}}}};
   config_.stop_strategy = "first_exhausted";
-  EXPECT_EQ(make().train->size(), 8000 / kLength);
-  EXPECT_EQ(all(*make().train, make().train->size()).size(), 8000u / kLength) << "everything once";
+  EXPECT_EQ(make().train->size(), 8000 / kRowLength);
+  EXPECT_EQ(all(*make().train, make().train->size()).size(), 8000u / kRowLength) << "everything once";
   config_.stop_strategy = "restart";
   EXPECT_EQ(make().train->size(), kEndless);
   config_.max_epochs = 2;
-  EXPECT_EQ(make().train->size(), 2 * 8000 / kLength);
+  EXPECT_EQ(make().train->size(), 2 * 8000 / kRowLength);
   config_.train_weights = {{0, {{"a", 1}, {"b", 1}}}};
-  EXPECT_EQ(make().train->size(), 2 * 2 * 3200 / kLength) << "b is read twice, and as much of a";
+  EXPECT_EQ(make().train->size(), 2 * 2 * 3200 / kRowLength) << "b is read twice, and as much of a";
   config_.stop_strategy = "all_exhausted";
-  EXPECT_EQ(make().train->size(), 2 * 2 * 8000 / kLength);
-  EXPECT_EQ(Loader(make().train, 64).num_steps(), 2 * 2 * 8000 / kLength / 64 + 1);
+  EXPECT_EQ(make().train->size(), 2 * 2 * 8000 / kRowLength);
+  EXPECT_EQ(Loader(make().train, 64).num_steps(), 2 * 2 * 8000 / kRowLength / 64 + 1);
 }
 
 TEST_F(Pipeline, WholeDocuments) {
@@ -123,12 +123,12 @@ TEST_F(Pipeline, WholeDocuments) {
                 "are left out"));
   config_.configs[0].second.validation_urls = source.train_urls;
   std::vector<std::string> said;
-  make_datasets(config_, build_caches(config_, bytes_, 1), kLength, {}, BatchSchedule(8), kKey,
+  make_datasets(config_, build_caches(config_, bytes_, 1), kRowLength, {}, BatchSchedule(8), kPipelineKey,
                 [&](const std::string& text) { said.push_back(text); });
   EXPECT_THAT(said, testing::UnorderedElementsAre(testing::StartsWith("data set c, training: 10 of 38"),
                                                   testing::StartsWith("data set c, validation: 10 of 38")));
   config_.configs[0].second.validation_urls.clear();
-  OneRow row(kLength);
+  OneRow row(kRowLength);
   packed.train->read(0, row.row());
   config_.configs[0].second.format->pack = "pad";
   config_.configs[0].second.format->slice_strategy = "drop";
@@ -164,7 +164,7 @@ TEST_F(Pipeline, EvaluationCountsNothingAcrossDocuments) {
   const auto borders = [](const Dataset& dataset, std::int64_t n) {
     std::pair<int, float> out;
     for (std::int64_t i = 0; i < n; ++i) {
-      OneRow row(kLength);
+      OneRow row(kRowLength);
       dataset.read(i, row.row());
       for (std::size_t t = 0; t + 1 < row.tokens.size(); ++t) {
         if (row.tokens[t] != 1 || row.tokens[t + 1] != 0) continue;

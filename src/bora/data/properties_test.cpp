@@ -53,7 +53,7 @@ Shuffle any_shuffle() {
 
 Key any_key() { return Key::from_seed(static_cast<std::uint64_t>(between(0, 1 << 20))); }
 
-std::vector<std::int64_t> values(const Permutation& p) {
+std::vector<std::int64_t> values_of(const Permutation& p) {
   std::vector<std::int64_t> out;
   for (std::int64_t i = 0; i < p.size(); ++i) out.push_back(p(i));
   return out;
@@ -64,8 +64,8 @@ TEST(Properties, PermutationsAreBijectiveAndDeterministic) {
     const Shuffle shuffle = any_shuffle();
     const std::int64_t n = between(1, 500);
     const Key key = any_key();
-    auto order = values(*make_permutation(shuffle, n, key));
-    RC_ASSERT(order == values(*make_permutation(shuffle, n, key)));
+    auto order = values_of(*make_permutation(shuffle, n, key));
+    RC_ASSERT(order == values_of(*make_permutation(shuffle, n, key)));
     std::sort(order.begin(), order.end());
     for (std::int64_t i = 0; i < n; ++i) RC_ASSERT(order[static_cast<std::size_t>(i)] == i);
   });
@@ -144,7 +144,7 @@ TEST(Properties, MixturesMeetTheirWeightsInEveryBlockAndVisitAll) {
 }
 
 /// How many sequences of each source a mixture that ends gives; nothing is given twice or left out between.
-std::vector<std::int64_t> given_by(const Mixture& mixture) {
+std::vector<std::int64_t> shares_of(const Mixture& mixture) {
   std::map<std::int32_t, std::set<std::int64_t>> seen;
   for (std::int64_t i = 0; i < mixture.size(); ++i) {
     const auto place = mixture.locate(i);
@@ -182,7 +182,7 @@ TEST(Properties, MixturesEndWhenTheFirstIsExhausted) {
   holds([] {
     const AnyMixture any = any_mixture();
     const Mixture mixture(any.sources, any.stages, any.block, any.key, StopStrategy::FirstExhausted);
-    const auto given = given_by(mixture);
+    const auto given = shares_of(mixture);
     bool one = false;
     for (std::size_t s = 0; s < given.size(); ++s) {
       RC_ASSERT(given[s] <= any.sources[s].limit);
@@ -196,7 +196,7 @@ TEST(Properties, MixturesEndWhenAllAreExhausted) {
   holds([] {
     const AnyMixture any = any_mixture();
     const Mixture mixture(any.sources, any.stages, any.block, any.key, StopStrategy::AllExhausted);
-    const auto given = given_by(mixture);
+    const auto given = shares_of(mixture);
     bool one = false;
     for (std::size_t s = 0; s < given.size(); ++s) {
       RC_ASSERT(given[s] >= any.sources[s].limit);

@@ -24,7 +24,7 @@ core::Array as_row(const Ids& ids) {
   return core::from_data({names, sizes}, std::span<const std::int32_t>(ids));
 }
 
-void require_finite(std::span<const float> logits, std::size_t tokens) {
+void require_finite_scores(std::span<const float> logits, std::size_t tokens) {
   for (std::size_t id = 0; id < logits.size(); ++id) {
     if (std::isfinite(logits[id])) continue;
     fail(ErrorKind::NonFinite,
@@ -59,7 +59,7 @@ struct Chunk {
   std::vector<float> logits(nn::KvCache& cache, const Ids& next) const {
     nn::CachePass pass(cache, {0});
     auto out = model.logits(as_row(next), heard, {.cache = &pass}).to_vector<float>();
-    require_finite(out, static_cast<std::size_t>(cache.length(0)));
+    require_finite_scores(out, static_cast<std::size_t>(cache.length(0)));
     return out;
   }
   bool full(const Ids& sampled) const { return std::ssize(prompt) + std::ssize(sampled) >= longest; }
@@ -252,7 +252,7 @@ std::string detect_language(const nn::SpeechModel& model, const nn::HeardSpeech&
   if (tokens.languages.empty())
     fail(ErrorKind::InvalidArgument, "speech: the model has one language alone, so there is none to detect");
   const auto logits = model.logits(as_row({tokens.start}), heard, {}).to_vector<float>();
-  require_finite(logits, 1);
+  require_finite_scores(logits, 1);
   const auto score = [&](const auto& language) {
     return logits.at(static_cast<std::size_t>(language.second));
   };

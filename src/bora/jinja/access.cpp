@@ -36,7 +36,7 @@ Value copy(Guard& guard, const Value& self, Arguments&& arguments) {
   return self;
 }
 
-Value count(Guard& guard, const Value& self, Arguments&& arguments) {
+Value count_items(Guard& guard, const Value& self, Arguments&& arguments) {
   const Bound bound(guard, "count", std::move(arguments), {"value"}, 1);
   return Value(std::count_if(self.items().begin(), self.items().end(),
                              [&](const Value& item) { return equal(guard, item, *bound[0]); }));
@@ -82,7 +82,8 @@ constexpr std::array kDictMethods = {
     Builtin{"keys", view<DictView::Part::Keys>},
     Builtin{"values", view<DictView::Part::Values>},
 };
-constexpr std::array kListMethods = {Builtin{"count", count}, Builtin{"index", index}, Builtin{"copy", copy}};
+constexpr std::array kListMethods = {Builtin{"count", count_items}, Builtin{"index", index},
+                                     Builtin{"copy", copy}};
 
 // What would change a value: the sandbox says no.
 constexpr std::array<std::string_view, 5> kDictChanges = {"clear", "pop", "popitem", "setdefault", "update"};

@@ -7,7 +7,7 @@
 namespace bora::jinja {
 namespace {
 
-using Kind = Expression::Kind;
+using ExpressionKind = Expression::Kind;
 
 }  // namespace
 
@@ -129,7 +129,7 @@ Arguments Machine::arguments(const Expression& node, const ScopePtr& scope) {
 // A filter or a test.
 Value Machine::apply(const Expression& node, const Value& subject, const ScopePtr& scope) {
   if (node.builtin == nullptr) {
-    fail("there is no {} {}", node.kind == Kind::Filter ? "filter" : "test", node.name);
+    fail("there is no {} {}", node.kind == ExpressionKind::Filter ? "filter" : "test", node.name);
   }
   charge();
   return node.builtin->run(*this, subject, arguments(node, scope));
@@ -139,52 +139,52 @@ Value Machine::evaluate(const Expression& node, const ScopePtr& scope) {
   const Level level(*this, node.at);
   charge();
   switch (node.kind) {
-    case Kind::Constant:
+    case ExpressionKind::Constant:
       return node.value;
-    case Kind::Namespaced:
-    case Kind::Name:
+    case ExpressionKind::Namespaced:
+    case ExpressionKind::Name:
       return evaluate_name(node, *scope);
-    case Kind::List:
+    case ExpressionKind::List:
       return list_of(*this, evaluate_all(node, scope));
-    case Kind::Tuple:
+    case ExpressionKind::Tuple:
       return tuple_of(*this, evaluate_all(node, scope));
-    case Kind::Dict:
+    case ExpressionKind::Dict:
       return evaluate_dict(node, scope);
-    case Kind::Negative:
+    case ExpressionKind::Negative:
       return negated(*this, evaluate(*node.parts[0], scope), true);
-    case Kind::Positive:
+    case ExpressionKind::Positive:
       return negated(*this, evaluate(*node.parts[0], scope), false);
-    case Kind::Binary: {
+    case ExpressionKind::Binary: {
       const Value left = evaluate(*node.parts[0], scope);
       return binary(*this, node.operators[0], left, evaluate(*node.parts[1], scope));
     }
-    case Kind::Concat:
+    case ExpressionKind::Concat:
       return evaluate_concat(node, scope);
-    case Kind::Compare:
+    case ExpressionKind::Compare:
       return evaluate_compare(node, scope);
-    case Kind::And:
-    case Kind::Or: {
+    case ExpressionKind::And:
+    case ExpressionKind::Or: {
       Value left = evaluate(*node.parts[0], scope);
-      return truth(*this, left) == (node.kind == Kind::Or) ? left : evaluate(*node.parts[1], scope);
+      return truth(*this, left) == (node.kind == ExpressionKind::Or) ? left : evaluate(*node.parts[1], scope);
     }
-    case Kind::Not:
+    case ExpressionKind::Not:
       return Value(!truth(*this, evaluate(*node.parts[0], scope)));
-    case Kind::Conditional:
+    case ExpressionKind::Conditional:
       return evaluate_conditional(node, scope);
-    case Kind::Attribute:
+    case ExpressionKind::Attribute:
       return attribute_of(*this, evaluate(*node.parts[0], scope), node.name);
-    case Kind::Item: {
+    case ExpressionKind::Item: {
       const Value whole = evaluate(*node.parts[0], scope);
       return item_of(*this, whole, evaluate(*node.parts[1], scope));
     }
-    case Kind::Slice:
+    case ExpressionKind::Slice:
       return evaluate_slice(node, scope);
-    case Kind::Call: {
+    case ExpressionKind::Call: {
       const Value callee = evaluate(*node.parts[0], scope);
       return call(*this, callee, arguments(node, scope));
     }
-    case Kind::Filter:
-    case Kind::Test:
+    case ExpressionKind::Filter:
+    case ExpressionKind::Test:
       return apply(node, evaluate(*node.parts[0], scope), scope);
   }
   return Value();

@@ -10,7 +10,7 @@
 namespace bora::jinja {
 namespace {
 
-using Kind = Statement::Kind;
+using StatementKind = Statement::Kind;
 
 class Macro : public Object {
  public:
@@ -103,36 +103,36 @@ Machine::Flow Machine::execute(const Statement& node, const ScopePtr& scope) {
   const Level level(*this, node.at);
   charge();
   switch (node.kind) {
-    case Kind::Data:
+    case StatementKind::Data:
       write(node.text);
       return Flow::Next;
-    case Kind::Print:
+    case StatementKind::Print:
       for (const auto& expression : node.expressions) write(evaluate(*expression, scope));
       return Flow::Next;
-    case Kind::If:
+    case StatementKind::If:
       return execute_if(node, scope);
-    case Kind::For:
+    case StatementKind::For:
       return execute_loop(node, scope, evaluate(*node.expressions[1], scope), 0);
-    case Kind::Set:
+    case StatementKind::Set:
       return execute_set(node, scope);
-    case Kind::SetBlock:
+    case StatementKind::SetBlock:
       return execute_set_block(node, scope);
-    case Kind::Macro: {
+    case StatementKind::Macro: {
       const std::string& name = program_.names[node.name];
       scope->set(node.name, Value(std::make_shared<Macro>(*this, node, string_repr(name), scope)));
       return Flow::Next;
     }
-    case Kind::CallBlock:
+    case StatementKind::CallBlock:
       return execute_call_block(node, scope);
-    case Kind::FilterBlock:
+    case StatementKind::FilterBlock:
       return execute_filter_block(node, scope);
-    case Kind::With:
+    case StatementKind::With:
       return execute_with(node, scope);
-    case Kind::Generation:
+    case StatementKind::Generation:
       return execute_generation(node, scope);
-    case Kind::Break:
+    case StatementKind::Break:
       return Flow::Break;
-    case Kind::Continue:
+    case StatementKind::Continue:
       return Flow::Continue;
   }
   return Flow::Next;
@@ -292,7 +292,7 @@ void Machine::bind(const Statement& macro, const ScopePtr& scope, Arguments&& ar
   }
   bind_rest(macro, scope, std::move(arguments));
   // A call block keeps its call in front of the defaults.
-  const std::size_t first = macro.kind == Kind::CallBlock ? 1 : 0;
+  const std::size_t first = macro.kind == StatementKind::CallBlock ? 1 : 0;
   const std::size_t defaults = macro.expressions.size() - first;
   for (std::size_t i = 0; i < count; ++i) {
     const NameId parameter = macro.parameters[i];
@@ -305,7 +305,7 @@ void Machine::bind(const Statement& macro, const ScopePtr& scope, Arguments&& ar
 }
 
 void Machine::bind_rest(const Statement& macro, const ScopePtr& scope, Arguments&& arguments) {
-  const std::string& name = macro.kind == Kind::Macro ? program_.names[macro.name] : "caller";
+  const std::string& name = macro.kind == StatementKind::Macro ? program_.names[macro.name] : "caller";
   const auto is_parameter = [&](const std::optional<NameId>& id) {
     return id && std::find(macro.parameters.begin(), macro.parameters.end(), *id) != macro.parameters.end();
   };

@@ -13,7 +13,7 @@
 namespace bora::jinja {
 namespace {
 
-using Kind = Token::Kind;
+using TokenKind = Token::Kind;
 using bora::code_point_at;
 
 class Lexer {
@@ -22,7 +22,7 @@ class Lexer {
 
   std::vector<Token> run() {
     while (at_ < source_.size()) read_data();
-    add(Kind::End, at_);
+    add(TokenKind::End, at_);
     return std::move(tokens_);
   }
 
@@ -32,8 +32,8 @@ class Lexer {
   void read_tag(std::size_t begin, std::size_t end);
   void read_comment();
   void read_raw(std::size_t tag);
-  void read_inside(Kind end_kind);
-  bool read_end(Kind end_kind);
+  void read_inside(TokenKind end_kind);
+  bool read_end(TokenKind end_kind);
   void read_token();
   bool read_number();
   void read_string();
@@ -54,7 +54,7 @@ class Lexer {
     return at < source_.size() && (source_[at] == '-' || source_[at] == '+') ? source_[at] : '\0';
   }
   void add_data(std::size_t begin, std::size_t end, char sign_after, bool is_print);
-  Token& add(Kind kind, std::size_t at, std::string text = {});
+  Token& add(TokenKind kind, std::size_t at, std::string text = {});
   Position position(std::size_t at);
   [[noreturn]] void fail(std::size_t at, std::string_view what) {
     guard_.at = position(at);
@@ -88,7 +88,7 @@ Position Lexer::position(std::size_t at) {
   return counted_at_;
 }
 
-Token& Lexer::add(Kind kind, std::size_t at, std::string text) {
+Token& Lexer::add(TokenKind kind, std::size_t at, std::string text) {
   tokens_.push_back({kind, position(at), std::move(text)});
   return tokens_.back();
 }
@@ -139,13 +139,13 @@ void Lexer::add_data(std::size_t begin, std::size_t end, char sign_after, bool i
       if (leading_space(text.substr(line)) == text.size() - line) text = text.substr(0, line);
     }
   }
-  if (!text.empty()) add(Kind::Data, begin, std::string(text));
+  if (!text.empty()) add(TokenKind::Data, begin, std::string(text));
 }
 
 void Lexer::read_data() {
   const std::size_t tag = next_tag(at_);
   if (tag == std::string::npos) {
-    add(Kind::Data, at_, source_.substr(at_));
+    add(TokenKind::Data, at_, source_.substr(at_));
     at_ = source_.size();
     return;
   }
@@ -165,11 +165,11 @@ void Lexer::read_tag(std::size_t begin, std::size_t end) {
     case '#':
       return read_comment();
     case '{':
-      add(Kind::PrintBegin, begin);
-      return read_inside(Kind::PrintEnd);
+      add(TokenKind::PrintBegin, begin);
+      return read_inside(TokenKind::PrintEnd);
     default:
-      add(Kind::BlockBegin, begin);
-      return read_inside(Kind::BlockEnd);
+      add(TokenKind::BlockBegin, begin);
+      return read_inside(TokenKind::BlockEnd);
   }
 }
 
@@ -192,10 +192,10 @@ void Lexer::read_raw(std::size_t tag) {
   fail(tag, "this raw block does not end\nhint: close it with {% endraw %}");
 }
 
-bool Lexer::read_end(Kind end_kind) {
+bool Lexer::read_end(TokenKind end_kind) {
   if (!open_.empty()) return false;
   std::size_t end = std::string::npos;
-  if (end_kind == Kind::BlockEnd) {
+  if (end_kind == TokenKind::BlockEnd) {
     end = block_end(at_);
   } else if (has(at_, "-}}")) {
     end = after_space(at_ + 3);
@@ -208,7 +208,7 @@ bool Lexer::read_end(Kind end_kind) {
   return true;
 }
 
-void Lexer::read_inside(Kind end_kind) {
+void Lexer::read_inside(TokenKind end_kind) {
   const std::size_t start = at_;
   while (at_ < source_.size()) {
     if (read_end(end_kind)) return;
@@ -219,7 +219,7 @@ void Lexer::read_inside(Kind end_kind) {
   if (!open_.empty())
     fail(source_.size(), fmt::format("the template ends where '{}' should follow", open_.back()));
   fail(start, fmt::format("this tag does not end\nhint: close it with {}",
-                          end_kind == Kind::BlockEnd ? "%}" : "}}"));
+                          end_kind == TokenKind::BlockEnd ? "%}" : "}}"));
 }
 
 void Lexer::read_token() {
@@ -235,7 +235,7 @@ void Lexer::read_token() {
     if (!is_identifier_part(next.value)) break;
     at_ += next.length;
   }
-  add(Kind::Name, begin, source_.substr(begin, at_ - begin));
+  add(TokenKind::Name, begin, source_.substr(begin, at_ - begin));
 }
 
 bool Lexer::read_number() {
@@ -245,9 +245,9 @@ bool Lexer::read_number() {
   at_ += number.length;
   if (number.whole) {
     if (!number.integer) fail(begin, "this integer does not fit 64 bits");
-    add(Kind::Integer, begin).integer = *number.integer;
+    add(TokenKind::Integer, begin).integer = *number.integer;
   } else {
-    add(Kind::Float, begin).real = number.real;
+    add(TokenKind::Float, begin).real = number.real;
   }
   return true;
 }
@@ -262,7 +262,7 @@ void Lexer::read_string() {
   std::string problem;
   auto text = unescaped(inside, problem);
   if (!text) fail(begin, problem);
-  add(Kind::String, begin, *std::move(text));
+  add(TokenKind::String, begin, *std::move(text));
 }
 
 void Lexer::balance(char c) {
@@ -280,7 +280,7 @@ void Lexer::read_operator() {
   for (std::string_view op : kOperators) {
     if (!has(at_, op)) continue;
     balance(op.front());
-    add(Kind::Operator, at_, std::string(op));
+    add(TokenKind::Operator, at_, std::string(op));
     at_ += op.size();
     return;
   }
@@ -315,23 +315,23 @@ std::vector<Token> lex(Guard& guard, std::string_view source) {
 
 std::string describe(const Token& token) {
   switch (token.kind) {
-    case Kind::Data:
+    case TokenKind::Data:
       return "text";
-    case Kind::PrintBegin:
+    case TokenKind::PrintBegin:
       return "{{";
-    case Kind::PrintEnd:
+    case TokenKind::PrintEnd:
       return "}}";
-    case Kind::BlockBegin:
+    case TokenKind::BlockBegin:
       return "{%";
-    case Kind::BlockEnd:
+    case TokenKind::BlockEnd:
       return "%}";
-    case Kind::Integer:
+    case TokenKind::Integer:
       return std::to_string(token.integer);
-    case Kind::Float:
+    case TokenKind::Float:
       return "a number";
-    case Kind::String:
+    case TokenKind::String:
       return "a string";
-    case Kind::End:
+    case TokenKind::End:
       return "the end of the template";
     default:
       return token.text;

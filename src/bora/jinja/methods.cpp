@@ -22,7 +22,7 @@ using bora::utf8_length;
 Value whole(std::size_t n) { return Value(static_cast<std::int64_t>(n)); }
 
 template <Rewrite rewrite>
-Value rewrite_all(Guard& guard, const Value& self, Arguments&& arguments) {
+Value rewrite_every(Guard& guard, const Value& self, Arguments&& arguments) {
   const Bound bound(guard, "a string's method", std::move(arguments), {});
   return rewritten(guard, self.text(), rewrite);
 }
@@ -183,7 +183,7 @@ Value count(Guard& guard, const Value& self, Arguments&& arguments) {
   return whole(found);
 }
 
-Value replace(Guard& guard, const Value& self, Arguments&& arguments) {
+Value replace_in(Guard& guard, const Value& self, Arguments&& arguments) {
   const Bound bound(guard, "replace", std::move(arguments), {"old", "new", "count"}, 2);
   const bool markup = self.text().markup;
   const Text from = markup ? as_markup(guard, *bound[0]) : bound.text(0);
@@ -191,7 +191,7 @@ Value replace(Guard& guard, const Value& self, Arguments&& arguments) {
   return Value(replaced(guard, self.text(), from, to, bound.integer(2, -1)));
 }
 
-Value join(Guard& guard, const Value& self, Arguments&& arguments) {
+Value join_with(Guard& guard, const Value& self, Arguments&& arguments) {
   const Bound bound(guard, "join", std::move(arguments), {"iterable"}, 1);
   std::vector<Value> items = items_of(guard, *bound[0]);
   const bool markup = self.text().markup;
@@ -207,7 +207,7 @@ Value join(Guard& guard, const Value& self, Arguments&& arguments) {
   return Value(std::move(out));
 }
 
-Value format(Guard& guard, const Value& self, Arguments&& arguments) {
+Value format_with(Guard& guard, const Value& self, Arguments&& arguments) {
   return brace_format(guard, self.text(), arguments);
 }
 
@@ -299,14 +299,14 @@ constexpr std::array kStringMethods = {
     Builtin{"splitlines", split_lines},
     Builtin{"startswith", begins_or_ends<false>},
     Builtin{"endswith", begins_or_ends<true>},
-    Builtin{"replace", replace},
-    Builtin{"join", join},
-    Builtin{"format", format},
-    Builtin{"upper", rewrite_all<upper>},
-    Builtin{"lower", rewrite_all<lower>},
-    Builtin{"title", rewrite_all<title>},
-    Builtin{"capitalize", rewrite_all<capitalize>},
-    Builtin{"swapcase", rewrite_all<swap_case>},
+    Builtin{"replace", replace_in},
+    Builtin{"join", join_with},
+    Builtin{"format", format_with},
+    Builtin{"upper", rewrite_every<upper>},
+    Builtin{"lower", rewrite_every<lower>},
+    Builtin{"title", rewrite_every<title>},
+    Builtin{"capitalize", rewrite_every<capitalize>},
+    Builtin{"swapcase", rewrite_every<swap_case>},
     Builtin{"find", find_text<false, false>},
     Builtin{"rfind", find_text<true, false>},
     Builtin{"index", find_text<false, true>},

@@ -114,11 +114,11 @@ Value round_filter(Guard& guard, const Value& subject, Arguments&& arguments) {
   return Value(whole / scale, subject.origin());
 }
 
-constexpr std::array kFilters = {Builtin{"int", to_int}, Builtin{"float", to_float}, Builtin{"abs", absolute},
-                                 Builtin{"round", round_filter}};
+constexpr std::array kNumberFilters = {Builtin{"int", to_int}, Builtin{"float", to_float},
+                                       Builtin{"abs", absolute}, Builtin{"round", round_filter}};
 
 }  // namespace
 
-std::span<const Builtin> number_filters() { return kFilters; }
+std::span<const Builtin> number_filters() { return kNumberFilters; }
 
 }  // namespace bora::jinja

@@ -11,17 +11,17 @@ namespace {
 
 using Kind = Value::Kind;
 
-std::string_view sign_of(Operator op) {
+std::string_view symbol_of(Operator op) {
   constexpr std::string_view kSigns[] = {
       "+", "-", "*", "/", "//", "%", "**", "==", "!=", "<", "<=", ">", ">=", "in", "not in"};
   return kSigns[static_cast<std::size_t>(op)];
 }
 
 [[noreturn]] void mismatch(Guard& guard, Operator op, const Value& a, const Value& b) {
-  guard.fail("'{}' has no meaning between {} and {}", sign_of(op), type_name(a), type_name(b));
+  guard.fail("'{}' has no meaning between {} and {}", symbol_of(op), type_name(a), type_name(b));
 }
 
-[[noreturn]] void too_large(Guard& guard) {
+[[noreturn]] void result_too_large(Guard& guard) {
   guard.stop(ErrorKind::Unsupported, "the result does not fit an integer of 64 bits");
 }
 
@@ -30,7 +30,7 @@ std::string_view sign_of(Operator op) {
 std::int64_t floor_divide(Guard& guard, std::int64_t a, std::int64_t b) {
   if (b == 0) by_zero(guard);
   if (b == -1) {
-    if (a == INT64_MIN) too_large(guard);
+    if (a == INT64_MIN) result_too_large(guard);
     return -a;
   }
   return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
@@ -63,11 +63,11 @@ double floor_divide(Guard& guard, double a, double b) {
 std::int64_t power(Guard& guard, std::int64_t base, std::int64_t exponent) {
   std::int64_t result = 1;
   while (true) {
-    if ((exponent & 1) != 0 && __builtin_mul_overflow(result, base, &result)) too_large(guard);
+    if ((exponent & 1) != 0 && __builtin_mul_overflow(result, base, &result)) result_too_large(guard);
     exponent >>= 1;
     if (exponent == 0) return result;
     // A bit of the exponent is left, so the square is needed.
-    if (__builtin_mul_overflow(base, base, &base)) too_large(guard);
+    if (__builtin_mul_overflow(base, base, &base)) result_too_large(guard);
   }
 }
 
@@ -109,7 +109,7 @@ Value whole_arithmetic(Guard& guard, Operator op, std::int64_t a, std::int64_t b
       if (b == 0) by_zero(guard);
       return Value(static_cast<double>(static_cast<long double>(a) / static_cast<long double>(b)), origin);
   }
-  if (overflow) too_large(guard);
+  if (overflow) result_too_large(guard);
   return Value(result, origin);
 }
 
@@ -244,7 +244,7 @@ Value negated(Guard& guard, const Value& value, bool negate) {
   }
   if (value.is(Kind::Float)) return Value(negate ? -value.real() : value.real(), value.origin());
   if (!negate) return Value(value.integer(), value.origin());
-  if (value.integer() == INT64_MIN) too_large(guard);
+  if (value.integer() == INT64_MIN) result_too_large(guard);
   return Value(-value.integer(), value.origin());
 }
 

@@ -10,7 +10,7 @@
 namespace bora::jinja {
 namespace {
 
-using Kind = Expression::Kind;
+using ExpressionKind = Expression::Kind;
 using TokenKind = Token::Kind;
 
 std::optional<Operator> comparison_of(const Token& token) {
@@ -86,7 +86,7 @@ ExpressionPtr ExpressionParser::grown(ExpressionPtr node) {
   return node;
 }
 
-ExpressionPtr ExpressionParser::make(Kind kind, Position at, std::vector<ExpressionPtr> parts) {
+ExpressionPtr ExpressionParser::make(ExpressionKind kind, Position at, std::vector<ExpressionPtr> parts) {
   auto node = std::make_unique<Expression>();
   node->kind = kind;
   node->at = at;
@@ -105,7 +105,7 @@ ExpressionPtr ExpressionParser::conditional() {
     const Position at = take().at;
     std::vector<ExpressionPtr> parts = parts_of(disjunction(), std::move(then));
     parts.push_back(skip_name("else") ? expression() : nullptr);
-    then = make(Kind::Conditional, at, std::move(parts));
+    then = make(ExpressionKind::Conditional, at, std::move(parts));
   }
   return then;
 }
@@ -114,7 +114,7 @@ ExpressionPtr ExpressionParser::disjunction() {
   ExpressionPtr left = conjunction();
   while (is_name("or")) {
     const Position at = take().at;
-    left = make(Kind::Or, at, parts_of(std::move(left), conjunction()));
+    left = make(ExpressionKind::Or, at, parts_of(std::move(left), conjunction()));
   }
   return left;
 }
@@ -123,7 +123,7 @@ ExpressionPtr ExpressionParser::conjunction() {
   ExpressionPtr left = negation();
   while (is_name("and")) {
     const Position at = take().at;
-    left = make(Kind::And, at, parts_of(std::move(left), negation()));
+    left = make(ExpressionKind::And, at, parts_of(std::move(left), negation()));
   }
   return left;
 }
@@ -132,7 +132,7 @@ ExpressionPtr ExpressionParser::negation() {
   if (!is_name("not")) return comparison();
   const Position at = take().at;
   const Level level(guard_, at);
-  return make(Kind::Not, at, parts_of(negation()));
+  return make(ExpressionKind::Not, at, parts_of(negation()));
 }
 
 ExpressionPtr ExpressionParser::comparison() {
@@ -155,7 +155,7 @@ ExpressionPtr ExpressionParser::comparison() {
     parts.push_back(sum());
   }
   if (operators.empty()) return std::move(parts.front());
-  ExpressionPtr node = make(Kind::Compare, at, std::move(parts));
+  ExpressionPtr node = make(ExpressionKind::Compare, at, std::move(parts));
   node->operators = std::move(operators);
   return node;
 }
@@ -164,7 +164,7 @@ ExpressionPtr ExpressionParser::sum() {
   ExpressionPtr left = concatenation();
   while (is_operator("+") || is_operator("-")) {
     const Token op = take();
-    left = make(Kind::Binary, op.at, parts_of(std::move(left), concatenation()));
+    left = make(ExpressionKind::Binary, op.at, parts_of(std::move(left), concatenation()));
     left->operators = {op.text == "+" ? Operator::Add : Operator::Subtract};
   }
   return left;
@@ -175,14 +175,14 @@ ExpressionPtr ExpressionParser::concatenation() {
   const Position at = current().at;
   while (skip_operator("~")) parts.push_back(product());
   if (parts.size() == 1) return std::move(parts.front());
-  return make(Kind::Concat, at, std::move(parts));
+  return make(ExpressionKind::Concat, at, std::move(parts));
 }
 
 ExpressionPtr ExpressionParser::product() {
   ExpressionPtr left = power();
   while (is_operator("*") || is_operator("/") || is_operator("//") || is_operator("%")) {
     const Token op = take();
-    left = make(Kind::Binary, op.at, parts_of(std::move(left), power()));
+    left = make(ExpressionKind::Binary, op.at, parts_of(std::move(left), power()));
     left->operators = {op.text == "*"    ? Operator::Multiply
                        : op.text == "/"  ? Operator::Divide
                        : op.text == "//" ? Operator::FloorDivide
@@ -195,7 +195,7 @@ ExpressionPtr ExpressionParser::power() {
   ExpressionPtr left = unary();
   while (is_operator("**")) {
     const Position at = take().at;
-    left = make(Kind::Binary, at, parts_of(std::move(left), unary()));
+    left = make(ExpressionKind::Binary, at, parts_of(std::move(left), unary()));
     left->operators = {Operator::Power};
   }
   return left;
@@ -206,7 +206,8 @@ ExpressionPtr ExpressionParser::unary(bool with_filter) {
   ExpressionPtr node;
   if (is_operator("-") || is_operator("+")) {
     const Token op = take();
-    node = make(op.text == "-" ? Kind::Negative : Kind::Positive, op.at, parts_of(unary(false)));
+    node = make(op.text == "-" ? ExpressionKind::Negative : ExpressionKind::Positive, op.at,
+                parts_of(unary(false)));
   } else {
     node = primary();
   }
@@ -224,7 +225,7 @@ ExpressionPtr ExpressionParser::primary(bool with_namespace) {
       return string();
     case TokenKind::Integer:
     case TokenKind::Float: {
-      ExpressionPtr node = make(Kind::Constant, at);
+      ExpressionPtr node = make(ExpressionKind::Constant, at);
       node->value =
           token.kind == TokenKind::Integer ? Value(token.integer, kControl) : Value(token.real, kControl);
       take();
@@ -246,14 +247,14 @@ ExpressionPtr ExpressionParser::primary(bool with_namespace) {
 ExpressionPtr ExpressionParser::name(bool with_namespace) {
   Token token = take();
   if (token.text == "true" || token.text == "True" || token.text == "false" || token.text == "False") {
-    ExpressionPtr node = make(Kind::Constant, token.at);
+    ExpressionPtr node = make(ExpressionKind::Constant, token.at);
     node->value = Value(token.text == "true" || token.text == "True", kControl);
     return node;
   }
-  if (token.text == "none" || token.text == "None") return make(Kind::Constant, token.at);
-  ExpressionPtr node = make(Kind::Name, token.at);
+  if (token.text == "none" || token.text == "None") return make(ExpressionKind::Constant, token.at);
+  ExpressionPtr node = make(ExpressionKind::Name, token.at);
   if (with_namespace && skip_operator(".")) {
-    node->kind = Kind::Namespaced;
+    node->kind = ExpressionKind::Namespaced;
     node->attribute = expect(TokenKind::Name, "an attribute").text;
   }
   node->id = id_of(token.text);
@@ -262,7 +263,7 @@ ExpressionPtr ExpressionParser::name(bool with_namespace) {
 }
 
 ExpressionPtr ExpressionParser::string() {
-  ExpressionPtr node = make(Kind::Constant, current().at);
+  ExpressionPtr node = make(ExpressionKind::Constant, current().at);
   std::string text;
   while (current().kind == TokenKind::String) text += take().text;
   node->value = Value(std::move(text), kControl);
@@ -278,7 +279,7 @@ ExpressionPtr ExpressionParser::list() {
     items.push_back(expression());
   }
   take();
-  return make(Kind::List, at, std::move(items));
+  return make(ExpressionKind::List, at, std::move(items));
 }
 
 ExpressionPtr ExpressionParser::dict() {
@@ -292,7 +293,7 @@ ExpressionPtr ExpressionParser::dict() {
     items.push_back(expression());
   }
   take();
-  return make(Kind::Dict, at, std::move(items));
+  return make(ExpressionKind::Dict, at, std::move(items));
 }
 
 bool ExpressionParser::ends_tuple(Ends ends) const {
@@ -312,7 +313,7 @@ ExpressionPtr ExpressionParser::tuple(bool with_conditional, Ends ends, bool in_
   }
   if (!is_tuple && !items.empty()) return std::move(items.front());
   if (!is_tuple && !in_parentheses) unexpected("an expression");
-  return make(Kind::Tuple, at, std::move(items));
+  return make(ExpressionKind::Tuple, at, std::move(items));
 }
 
 ExpressionPtr ExpressionParser::target(Ends ends, bool with_namespace) {
@@ -325,17 +326,18 @@ ExpressionPtr ExpressionParser::target(Ends ends, bool with_namespace) {
     is_tuple = true;
   }
   if (!is_tuple && items.empty()) unexpected("a name");
-  ExpressionPtr node = is_tuple ? make(Kind::Tuple, at, std::move(items)) : std::move(items.front());
+  ExpressionPtr node =
+      is_tuple ? make(ExpressionKind::Tuple, at, std::move(items)) : std::move(items.front());
   check_target(*node);
   return node;
 }
 
 void ExpressionParser::check_target(const Expression& target) {
-  if (target.kind == Kind::Tuple) {
+  if (target.kind == ExpressionKind::Tuple) {
     for (const auto& part : target.parts) check_target(*part);
-  } else if (target.kind != Kind::Name && target.kind != Kind::Namespaced) {
+  } else if (target.kind != ExpressionKind::Name && target.kind != ExpressionKind::Namespaced) {
     fail(target.at, "only names and attributes of namespaces can be assigned to");
-  } else if (target.kind == Kind::Name && target.name == "loop" && any_loops_ > 0) {
+  } else if (target.kind == ExpressionKind::Name && target.name == "loop" && any_loops_ > 0) {
     fail(target.at, "loop cannot be assigned to inside a loop");
   }
 }
@@ -383,25 +385,26 @@ ExpressionPtr ExpressionParser::subscript(ExpressionPtr left) {
 
 ExpressionPtr ExpressionParser::attribute(ExpressionPtr left, Position at) {
   if (current().kind == TokenKind::Integer) {
-    ExpressionPtr index = make(Kind::Constant, current().at);
+    ExpressionPtr index = make(ExpressionKind::Constant, current().at);
     index->value = Value(take().integer, kControl);
-    return make(Kind::Item, at, parts_of(std::move(left), std::move(index)));
+    return make(ExpressionKind::Item, at, parts_of(std::move(left), std::move(index)));
   }
-  ExpressionPtr node = make(Kind::Attribute, at, parts_of(std::move(left)));
+  ExpressionPtr node = make(ExpressionKind::Attribute, at, parts_of(std::move(left)));
   node->name = expect(TokenKind::Name, "a name or a number").text;
   return node;
 }
 
 ExpressionPtr ExpressionParser::subscribed(ExpressionPtr left, Position at) {
-  if (is_operator("]")) return make(Kind::Item, at, parts_of(std::move(left), make(Kind::Tuple, at)));
+  if (is_operator("]"))
+    return make(ExpressionKind::Item, at, parts_of(std::move(left), make(ExpressionKind::Tuple, at)));
   std::vector<ExpressionPtr> parts = parts_of(std::move(left));
   parts.push_back(is_operator(":") ? nullptr : expression());
   if (!is_operator(":")) {
-    if (!is_operator(",")) return make(Kind::Item, at, std::move(parts));
+    if (!is_operator(",")) return make(ExpressionKind::Item, at, std::move(parts));
     std::vector<ExpressionPtr> keys = parts_of(std::move(parts.back()));
     while (skip_operator(",")) keys.push_back(expression());
-    parts.back() = make(Kind::Tuple, at, std::move(keys));
-    return make(Kind::Item, at, std::move(parts));
+    parts.back() = make(ExpressionKind::Tuple, at, std::move(keys));
+    return make(ExpressionKind::Item, at, std::move(parts));
   }
   while (parts.size() < 4) {
     const bool more = skip_operator(":");
@@ -409,12 +412,12 @@ ExpressionPtr ExpressionParser::subscribed(ExpressionPtr left, Position at) {
     parts.push_back(empty ? nullptr : expression());
   }
   if (is_operator(",")) fail(current().at, "a slice cannot be part of a tuple of keys");
-  return make(Kind::Slice, at, std::move(parts));
+  return make(ExpressionKind::Slice, at, std::move(parts));
 }
 
 ExpressionPtr ExpressionParser::call(ExpressionPtr left) {
   const Position at = current().at;
-  ExpressionPtr node = make(Kind::Call, at, parts_of(std::move(left)));
+  ExpressionPtr node = make(ExpressionKind::Call, at, parts_of(std::move(left)));
   node->arguments = arguments();
   return grown(std::move(node));
 }
@@ -470,7 +473,7 @@ ExpressionPtr ExpressionParser::filters(ExpressionPtr subject, bool inline_first
     inline_first = false;
     std::vector<ExpressionPtr> parts;
     parts.push_back(std::move(subject));
-    subject = make(Kind::Filter, current().at, std::move(parts));
+    subject = make(ExpressionKind::Filter, current().at, std::move(parts));
     subject->name = dotted_name();
     subject->builtin = find_filter(subject->name);
     if (is_operator("(")) subject->arguments = arguments();
@@ -482,7 +485,7 @@ ExpressionPtr ExpressionParser::filters(ExpressionPtr subject, bool inline_first
 ExpressionPtr ExpressionParser::test(ExpressionPtr left) {
   const Position at = take().at;
   const bool negated = skip_name("not");
-  ExpressionPtr node = make(Kind::Test, at, parts_of(std::move(left)));
+  ExpressionPtr node = make(ExpressionKind::Test, at, parts_of(std::move(left)));
   node->name = dotted_name();
   node->builtin = find_test(node->name);
   const TokenKind kind = current().kind;
@@ -496,7 +499,7 @@ ExpressionPtr ExpressionParser::test(ExpressionPtr left) {
     node->arguments.push_back({CallArgument::Kind::Positional, {}, postfix(primary())});
   }
   node = grown(std::move(node));
-  return negated ? make(Kind::Not, at, parts_of(std::move(node))) : std::move(node);
+  return negated ? make(ExpressionKind::Not, at, parts_of(std::move(node))) : std::move(node);
 }
 
 }  // namespace bora::jinja

@@ -125,7 +125,7 @@ Value attr(Guard& guard, const Value& subject, Arguments&& arguments) {
   return method ? *method : Value::undefined(fmt::format("dict has no attribute {}", name));
 }
 
-constexpr std::array kFilters = {
+constexpr std::array kSelectionFilters = {
     Builtin{"map", map},
     Builtin{"select", select<false, true>},
     Builtin{"reject", select<false, false>},
@@ -138,6 +138,6 @@ constexpr std::array kFilters = {
 
 }  // namespace
 
-std::span<const Builtin> selection_filters() { return kFilters; }
+std::span<const Builtin> selection_filters() { return kSelectionFilters; }
 
 }  // namespace bora::jinja

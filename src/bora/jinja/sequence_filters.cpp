@@ -261,7 +261,7 @@ Value slices(Guard& guard, const Value& subject, Arguments&& arguments) {
   });
 }
 
-constexpr std::array kFilters = {
+constexpr std::array kSequenceFilters = {
     Builtin{"length", length},     Builtin{"count", length},    Builtin{"first", first},
     Builtin{"last", last},         Builtin{"reverse", reverse}, Builtin{"list", to_list},
     Builtin{"join", join},         Builtin{"items", items},     Builtin{"dictsort", dict_sort},
@@ -272,6 +272,6 @@ constexpr std::array kFilters = {
 
 }  // namespace
 
-std::span<const Builtin> sequence_filters() { return kFilters; }
+std::span<const Builtin> sequence_filters() { return kSequenceFilters; }
 
 }  // namespace bora::jinja

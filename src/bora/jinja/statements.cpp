@@ -8,7 +8,7 @@
 namespace bora::jinja {
 namespace {
 
-using Kind = Statement::Kind;
+using StatementKind = Statement::Kind;
 using TokenKind = Token::Kind;
 using EndTags = std::initializer_list<std::string_view>;
 
@@ -37,12 +37,12 @@ class StatementParser : public ExpressionParser {
   Statement with_block(Position at);
   Statement generation(Position at);
   Statement print_statement(Position at);
-  Statement loop_control(Position at, Kind kind);
+  Statement loop_control(Position at, StatementKind kind);
   void signature(Statement& macro);
   /// The body of something that is called: loops around it cannot be left from within.
   Body called_body(EndTags ends);
   bool at_end_tag(EndTags ends) const;
-  static Statement make_statement(Kind kind, Position at) {
+  static Statement make_statement(StatementKind kind, Position at) {
     Statement node;
     node.kind = kind;
     node.at = at;
@@ -59,7 +59,7 @@ Body StatementParser::statements(EndTags ends) {
   Body body;
   while (current().kind != TokenKind::End) {
     if (current().kind == TokenKind::Data) {
-      body.statements.push_back(make_statement(Kind::Data, current().at));
+      body.statements.push_back(make_statement(StatementKind::Data, current().at));
       body.statements.back().text = Value(take().text, kControl);
     } else if (current().kind == TokenKind::PrintBegin) {
       body.statements.push_back(print());
@@ -87,7 +87,7 @@ Body StatementParser::block(EndTags ends, std::string* ended) {
 }
 
 Statement StatementParser::print() {
-  Statement node = make_statement(Kind::Print, take().at);
+  Statement node = make_statement(StatementKind::Print, take().at);
   node.expressions.push_back(tuple(true));
   expect(TokenKind::PrintEnd, "}}");
   return node;
@@ -104,8 +104,8 @@ Statement StatementParser::statement() {
   if (tag.text == "with") return with_block(tag.at);
   if (tag.text == "generation") return generation(tag.at);
   if (tag.text == "print") return print_statement(tag.at);
-  if (tag.text == "break") return loop_control(tag.at, Kind::Break);
-  if (tag.text == "continue") return loop_control(tag.at, Kind::Continue);
+  if (tag.text == "break") return loop_control(tag.at, StatementKind::Break);
+  if (tag.text == "continue") return loop_control(tag.at, StatementKind::Continue);
   if (std::find(kAbsentTags.begin(), kAbsentTags.end(), tag.text) != kAbsentTags.end()) {
     guard_.at = tag.at;
     guard_.stop(ErrorKind::Unsupported, fmt::format("Bora has no {{% {} %}}", tag.text));
@@ -115,7 +115,7 @@ Statement StatementParser::statement() {
 }
 
 Statement StatementParser::if_statement(Position at) {
-  Statement node = make_statement(Kind::If, at);
+  Statement node = make_statement(StatementKind::If, at);
   std::string ended = "elif";
   while (ended == "elif") {
     node.expressions.push_back(tuple(false));
@@ -126,7 +126,7 @@ Statement StatementParser::if_statement(Position at) {
 }
 
 Statement StatementParser::for_statement(Position at) {
-  Statement node = make_statement(Kind::For, at);
+  Statement node = make_statement(StatementKind::For, at);
   ++any_loops_;
   node.expressions.push_back(target(Ends::AtIn, false));
   expect_name("in");
@@ -143,13 +143,13 @@ Statement StatementParser::for_statement(Position at) {
 }
 
 Statement StatementParser::set_statement(Position at) {
-  Statement node = make_statement(Kind::Set, at);
+  Statement node = make_statement(StatementKind::Set, at);
   node.expressions.push_back(target(Ends::Plain, true));
   if (skip_operator("=")) {
     node.expressions.push_back(tuple(true));
     return node;
   }
-  node.kind = Kind::SetBlock;
+  node.kind = StatementKind::SetBlock;
   node.expressions.push_back(filters(nullptr));
   node.bodies.push_back(block({"endset"}));
   return node;
@@ -181,7 +181,7 @@ Body StatementParser::called_body(EndTags ends) {
 }
 
 Statement StatementParser::macro(Position at) {
-  Statement node = make_statement(Kind::Macro, at);
+  Statement node = make_statement(StatementKind::Macro, at);
   node.name = name_target()->id;
   signature(node);
   node.bodies.push_back(called_body({"endmacro"}));
@@ -189,7 +189,7 @@ Statement StatementParser::macro(Position at) {
 }
 
 Statement StatementParser::call_block(Position at) {
-  Statement node = make_statement(Kind::CallBlock, at);
+  Statement node = make_statement(StatementKind::CallBlock, at);
   node.expressions.push_back(nullptr);
   if (is_operator("(")) signature(node);
   ExpressionPtr call = expression();
@@ -200,14 +200,14 @@ Statement StatementParser::call_block(Position at) {
 }
 
 Statement StatementParser::filter_block(Position at) {
-  Statement node = make_statement(Kind::FilterBlock, at);
+  Statement node = make_statement(StatementKind::FilterBlock, at);
   node.expressions.push_back(filters(nullptr, true));
   node.bodies.push_back(block({"endfilter"}));
   return node;
 }
 
 Statement StatementParser::with_block(Position at) {
-  Statement node = make_statement(Kind::With, at);
+  Statement node = make_statement(StatementKind::With, at);
   while (current().kind != TokenKind::BlockEnd) {
     if (!node.expressions.empty()) expect_operator(",");
     // A tuple on the left would swallow the comma before the next name.
@@ -220,14 +220,14 @@ Statement StatementParser::with_block(Position at) {
 }
 
 Statement StatementParser::generation(Position at) {
-  Statement node = make_statement(Kind::Generation, at);
+  Statement node = make_statement(StatementKind::Generation, at);
   node.bodies.push_back(called_body({"endgeneration"}));
   has_generation = true;
   return node;
 }
 
 Statement StatementParser::print_statement(Position at) {
-  Statement node = make_statement(Kind::Print, at);
+  Statement node = make_statement(StatementKind::Print, at);
   while (current().kind != TokenKind::BlockEnd) {
     if (!node.expressions.empty()) expect_operator(",");
     node.expressions.push_back(expression());
@@ -235,9 +235,9 @@ Statement StatementParser::print_statement(Position at) {
   return node;
 }
 
-Statement StatementParser::loop_control(Position at, Kind kind) {
+Statement StatementParser::loop_control(Position at, StatementKind kind) {
   if (loops_ == 0) {
-    fail(at, fmt::format("{} stands outside of a loop", kind == Kind::Break ? "break" : "continue"));
+    fail(at, fmt::format("{} stands outside of a loop", kind == StatementKind::Break ? "break" : "continue"));
   }
   return make_statement(kind, at);
 }

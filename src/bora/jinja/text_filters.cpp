@@ -190,7 +190,7 @@ Value to_json_filter(Guard& guard, const Value& subject, Arguments&& arguments) 
   return Value(to_json(guard, subject, style), kUnknown);
 }
 
-constexpr std::array kFilters = {
+constexpr std::array kTextFilters = {
     Builtin{"trim", trim},
     Builtin{"upper", rewrite_all<upper>},
     Builtin{"lower", rewrite_all<lower>},
@@ -212,6 +212,6 @@ constexpr std::array kFilters = {
 
 }  // namespace
 
-std::span<const Builtin> text_filters() { return kFilters; }
+std::span<const Builtin> text_filters() { return kTextFilters; }
 
 }  // namespace bora::jinja

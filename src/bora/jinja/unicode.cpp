@@ -20,24 +20,24 @@ utf8proc_category_t category(char32_t c) {
   return static_cast<utf8proc_category_t>(utf8proc_category(static_cast<utf8proc_int32_t>(c)));
 }
 
-struct Range {
+struct CodePoints {
   char32_t first, last;
 };
 
-bool in_ranges(char32_t c, const Range* begin, const Range* end) {
-  const Range* at =
-      std::upper_bound(begin, end, c, [](char32_t x, const Range& range) { return x < range.first; });
+bool in_ranges(char32_t c, const CodePoints* begin, const CodePoints* end) {
+  const CodePoints* at =
+      std::upper_bound(begin, end, c, [](char32_t x, const CodePoints& range) { return x < range.first; });
   return at != begin && c <= at[-1].last;
 }
 
 // Other_Lowercase and Other_Uppercase of PropList.txt.
-constexpr Range kLower[] = {{0xAA, 0xAA},       {0xBA, 0xBA},       {0x2B0, 0x2B8},     {0x2C0, 0x2C1},
-                            {0x2E0, 0x2E4},     {0x345, 0x345},     {0x37A, 0x37A},     {0x1D2C, 0x1D6A},
-                            {0x1D78, 0x1D78},   {0x1D9B, 0x1DBF},   {0x2071, 0x2071},   {0x207F, 0x207F},
-                            {0x2090, 0x209C},   {0x2170, 0x217F},   {0x24D0, 0x24E9},   {0x2C7C, 0x2C7D},
-                            {0xA69C, 0xA69D},   {0xA770, 0xA770},   {0xA7F8, 0xA7F9},   {0xAB5C, 0xAB5F},
-                            {0x10780, 0x10780}, {0x10783, 0x10785}, {0x10787, 0x107B0}, {0x107B2, 0x107BA}};
-constexpr Range kUpper[] = {
+constexpr CodePoints kLower[] = {
+    {0xAA, 0xAA},       {0xBA, 0xBA},       {0x2B0, 0x2B8},     {0x2C0, 0x2C1},    {0x2E0, 0x2E4},
+    {0x345, 0x345},     {0x37A, 0x37A},     {0x1D2C, 0x1D6A},   {0x1D78, 0x1D78},  {0x1D9B, 0x1DBF},
+    {0x2071, 0x2071},   {0x207F, 0x207F},   {0x2090, 0x209C},   {0x2170, 0x217F},  {0x24D0, 0x24E9},
+    {0x2C7C, 0x2C7D},   {0xA69C, 0xA69D},   {0xA770, 0xA770},   {0xA7F8, 0xA7F9},  {0xAB5C, 0xAB5F},
+    {0x10780, 0x10780}, {0x10783, 0x10785}, {0x10787, 0x107B0}, {0x107B2, 0x107BA}};
+constexpr CodePoints kUpper[] = {
     {0x2160, 0x216F}, {0x24B6, 0x24CF}, {0x1F130, 0x1F149}, {0x1F150, 0x1F169}, {0x1F170, 0x1F189}};
 
 bool is_title(char32_t c) { return category(c) == UTF8PROC_CATEGORY_LT; }
@@ -244,7 +244,7 @@ bool is_decimal(char32_t c) { return category(c) == UTF8PROC_CATEGORY_ND; }
 
 bool is_digit(char32_t c) {
   // Numeric_Type=Digit outside Nd: superscripts, subscripts, and digits in circles and the like.
-  constexpr Range kDigits[] = {
+  constexpr CodePoints kDigits[] = {
       {0xB2, 0xB3},     {0xB9, 0xB9},       {0x1369, 0x1371},   {0x19DA, 0x19DA},   {0x2070, 0x2070},
       {0x2074, 0x2079}, {0x2080, 0x2089},   {0x2460, 0x2468},   {0x2474, 0x247C},   {0x2488, 0x2490},
       {0x24EA, 0x24EA}, {0x24F5, 0x24FD},   {0x24FF, 0x24FF},   {0x2776, 0x277E},   {0x2780, 0x2788},

@@ -15,7 +15,7 @@ namespace {
 
 using core::HostView;
 
-constexpr std::int64_t kCopy = 65536;  // elements of one thread's copy
+constexpr std::int64_t kCopiedAtOnce = 65536;  // elements of one thread's copy
 
 bool on_host(const core::Array& a, const core::Array& b) {
   return core::device_of(a) == core::Device() && core::device_of(b) == core::Device();
@@ -66,7 +66,7 @@ void AxisCut::extract(int worker, const float* whole, float* shard) const {
   const auto run = (end(worker) - begin(worker)) * inner_, stride = axis_ * inner_;
   if (run == 0) return;  // an axis shorter than its workers
   const float* from = whole + begin(worker) * inner_;
-  const auto rows = std::max<std::int64_t>(1, kCopy / std::max<std::int64_t>(1, run));
+  const auto rows = std::max<std::int64_t>(1, kCopiedAtOnce / std::max<std::int64_t>(1, run));
   kernels::for_chunks(outer_, rows, [=](std::int64_t first, std::int64_t last) {
     for (std::int64_t i = first; i < last; ++i)
       std::memcpy(shard + i * run, from + i * stride, static_cast<std::size_t>(run) * sizeof(float));
@@ -77,7 +77,7 @@ void AxisCut::insert(int worker, const float* shard, float* whole) const {
   const auto run = (end(worker) - begin(worker)) * inner_, stride = axis_ * inner_;
   if (run == 0) return;
   float* to = whole + begin(worker) * inner_;
-  const auto rows = std::max<std::int64_t>(1, kCopy / std::max<std::int64_t>(1, run));
+  const auto rows = std::max<std::int64_t>(1, kCopiedAtOnce / std::max<std::int64_t>(1, run));
   kernels::for_chunks(outer_, rows, [=](std::int64_t first, std::int64_t last) {
     for (std::int64_t i = first; i < last; ++i)
       std::memcpy(to + i * stride, shard + i * run, static_cast<std::size_t>(run) * sizeof(float));

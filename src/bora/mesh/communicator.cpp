@@ -18,7 +18,7 @@
 namespace bora::mesh {
 namespace {
 
-std::size_t index(int rank) { return static_cast<std::size_t>(rank); }
+std::size_t slot_of(int rank) { return static_cast<std::size_t>(rank); }
 
 std::int64_t bytes_in(std::span<const Message> messages) {
   std::size_t bytes = 0;
@@ -89,9 +89,9 @@ Communicator::Communicator(std::shared_ptr<World> world, std::shared_ptr<Transpo
     return;
   }
   const std::int32_t mine = world_->rank();
-  std::vector<std::int32_t> ranks(index(size_));
+  std::vector<std::int32_t> ranks(slot_of(size_));
   all_gather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(ranks)));
-  one_host_ = std::all_of(ranks.begin(), ranks.end(), [&](int r) { return hosts[index(r)] == host(); });
+  one_host_ = std::all_of(ranks.begin(), ranks.end(), [&](int r) { return hosts[slot_of(r)] == host(); });
 }
 
 Communicator::~Communicator() {
@@ -99,7 +99,7 @@ Communicator::~Communicator() {
 }
 
 std::string_view Communicator::transport() const { return transport_->name(); }
-const std::string& Communicator::host() const { return world_->hosts()[index(world_->rank())]; }
+const std::string& Communicator::host() const { return world_->hosts()[slot_of(world_->rank())]; }
 std::string Communicator::who() const { return world_->worker(world_->rank()); }
 void Communicator::activity(std::string_view what) { world_->set_activity(what); }
 void Communicator::deadline(double seconds) { world_->set_deadline(seconds); }
@@ -196,22 +196,22 @@ void Communicator::broadcast(int from, std::span<std::byte> bytes) {
 }
 
 void Communicator::all_gather(std::span<const std::byte> mine, std::span<std::byte> all) {
-  if (all.size() != mine.size() * index(size_))
+  if (all.size() != mine.size() * slot_of(size_))
     fail(ErrorKind::InvalidArgument, "all_gather: {} chunks of {} bytes do not fill {} bytes", size_,
          mine.size(), all.size());
   std::vector<std::size_t> bounds;
-  for (int w = 0; w <= size_; ++w) bounds.push_back(index(w) * mine.size());
-  if (!mine.empty()) std::memmove(all.data() + bounds[index(rank_)], mine.data(), mine.size());
+  for (int w = 0; w <= size_; ++w) bounds.push_back(slot_of(w) * mine.size());
+  if (!mine.empty()) std::memmove(all.data() + bounds[slot_of(rank_)], mine.data(), mine.size());
   all_gather(all, bounds);
 }
 
 void Communicator::all_gather(std::span<std::byte> all, std::span<const std::size_t> bounds) {
-  if (bounds.size() != index(size_) + 1 || bounds.back() > all.size() ||
+  if (bounds.size() != slot_of(size_) + 1 || bounds.back() > all.size() ||
       !std::is_sorted(bounds.begin(), bounds.end()))
     fail(ErrorKind::InvalidArgument, "all_gather: {} bounds up to {} do not cut {} bytes for {} workers",
          bounds.size(), bounds.empty() ? 0 : bounds.back(), all.size(), size_);
   const auto chunk = [&](int w) {
-    return all.subspan(bounds[index(w)], bounds[index(w) + 1] - bounds[index(w)]);
+    return all.subspan(bounds[slot_of(w)], bounds[slot_of(w) + 1] - bounds[slot_of(w)]);
   };
   std::vector<Message> messages;  // each worker begins with the next one, so that not all send to one at once
   for (int k = 1; k < size_; ++k) {
@@ -229,17 +229,17 @@ void Communicator::all_reduce(std::span<float> values) {
 
 std::vector<std::vector<std::byte>> Communicator::all_gather_unequal(std::span<const std::byte> mine) {
   const std::uint64_t bytes = mine.size();
-  std::vector<std::uint64_t> sizes(index(size_));
+  std::vector<std::uint64_t> sizes(slot_of(size_));
   all_gather(std::as_bytes(std::span(&bytes, 1)), std::as_writable_bytes(std::span(sizes)));
-  std::vector<std::vector<std::byte>> blocks(index(size_));
+  std::vector<std::vector<std::byte>> blocks(slot_of(size_));
   std::vector<Message> messages;
   for (int k = 0; k < size_; ++k) {
     const int peer = (rank_ + k) % size_;
-    blocks[index(peer)].resize(sizes[index(peer)]);
+    blocks[slot_of(peer)].resize(sizes[slot_of(peer)]);
     if (k == 0)
-      blocks[index(peer)].assign(mine.begin(), mine.end());
+      blocks[slot_of(peer)].assign(mine.begin(), mine.end());
     else
-      messages.push_back({peer, mine, blocks[index(peer)]});
+      messages.push_back({peer, mine, blocks[slot_of(peer)]});
   }
   exchange_all(messages, "all_gather");
   return blocks;

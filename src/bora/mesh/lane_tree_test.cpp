@@ -13,10 +13,12 @@
 #include "bora/base/key.h"
 #include "bora/core/create.h"
 #include "bora/core/step_ops.h"
-#include "bora/mesh/communicator.h"
+#include "bora/mesh/test_communicator.h"
 
 namespace bora::mesh {
 namespace {
+
+using testing::thrown_by;
 
 constexpr std::string_view kAxis[] = {"x"};
 constexpr std::int64_t kSize = 1037;
@@ -70,16 +72,6 @@ void expect_total(LaneTree& tree, std::int64_t lanes) {
     EXPECT_EQ(std::memcmp(got.data(), want.data(), want.size() * sizeof(float)), 0) << lanes;
   }
   EXPECT_EQ(sum.scalars[1], static_cast<double>(lanes));
-}
-
-template <class F>
-std::string error_of(F&& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
 }
 
 TEST(LaneTree, EqualsTheExplicitTreeForEveryNumberOfLanes) {
@@ -144,25 +136,26 @@ TEST(LaneTree, ArraysThatNoLaneTouchesStayEmpty) {
 }
 
 TEST(LaneTree, Errors) {
-  EXPECT_EQ(error_of([] { LaneTree(6, 1); }), "lane tree: the number of lanes must be a power of two, not 6");
+  EXPECT_EQ(thrown_by([] { LaneTree(6, 1); }),
+            "lane tree: the number of lanes must be a power of two, not 6");
   LaneTree tree(4, 1);
-  EXPECT_EQ(error_of([&] { tree.buffer_for(4); }), "lane tree: lane 4 is not among the 4 lanes");
-  EXPECT_EQ(error_of([&] { tree.finish(1, {}); }), "lane tree: lane 1 finished without a buffer");
+  EXPECT_EQ(thrown_by([&] { tree.buffer_for(4); }), "lane tree: lane 4 is not among the 4 lanes");
+  EXPECT_EQ(thrown_by([&] { tree.finish(1, {}); }), "lane tree: lane 1 finished without a buffer");
   run_lane(tree, 0);
-  EXPECT_EQ(error_of([&] { tree.buffer_for(0); }), "lane tree: lane 0 came twice");
+  EXPECT_EQ(thrown_by([&] { tree.buffer_for(0); }), "lane tree: lane 0 came twice");
   tree.buffer_for(2);
-  EXPECT_EQ(error_of([&] { tree.buffer_for(3); }), "lane tree: lane 3 begins before lane 2 has finished");
-  EXPECT_EQ(error_of([&] { tree.take_total(); }), "lane tree: 1 of 4 lanes have finished");
-  EXPECT_EQ(error_of([&] { tree.push({1, 2, {core::Array()}, {}}); }),
+  EXPECT_EQ(thrown_by([&] { tree.buffer_for(3); }), "lane tree: lane 3 begins before lane 2 has finished");
+  EXPECT_EQ(thrown_by([&] { tree.take_total(); }), "lane tree: 1 of 4 lanes have finished");
+  EXPECT_EQ(thrown_by([&] { tree.push({1, 2, {core::Array()}, {}}); }),
             "lane tree: 2 lanes from lane 1 with 1 arrays are no node of 4 lanes with 1");
   tree.finish(2, std::vector<double>{1, 2});
   tree.buffer_for(3);
-  EXPECT_EQ(error_of([&] { tree.finish(3, std::vector<double>{1}); }),
+  EXPECT_EQ(thrown_by([&] { tree.finish(3, std::vector<double>{1}); }),
             "lane tree: 2 scalars in one lane and 1 in another");
   LaneTree other(2, 1);
   other.buffer_for(0)[0] = array_of({1, 2});
   other.finish(0, {});
-  EXPECT_EQ(error_of([&] { other.push({1, 1, {array_of({1})}, {}}); }),
+  EXPECT_EQ(thrown_by([&] { other.push({1, 1, {array_of({1})}, {}}); }),
             "lane tree: array 0 has 2 elements in one lane and 1 in another");
 }
 
@@ -173,9 +166,9 @@ TEST(Communicator, SelfIsAlone) {
   EXPECT_EQ(self->size(), 1);
   self->barrier();
   self->broadcast(0, {});
-  EXPECT_EQ(error_of([&] { self->exchange(1, {}, {}); }),
+  EXPECT_EQ(thrown_by([&] { self->exchange(1, {}, {}); }),
             "exchange: there is no worker 1, this run has one worker");
-  EXPECT_EQ(error_of([&] { self->broadcast(2, {}); }),
+  EXPECT_EQ(thrown_by([&] { self->broadcast(2, {}); }),
             "broadcast: there is no worker 2, this run has one worker");
 }
 

@@ -13,10 +13,10 @@
 namespace bora::mesh {
 namespace {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
-class SegmentFolders : public testing::Test {
+class SegmentFolders : public ::testing::Test {
  protected:
   void SetUp() override {
     remove_all(place_);
@@ -46,7 +46,7 @@ class SegmentFolders : public testing::Test {
     ::waitpid(process, nullptr, 0);
   }
 
-  const std::string place_ = testing::TempDir() + "bora_segments_" + std::to_string(::getpid());
+  const std::string place_ = ::testing::TempDir() + "bora_segments_" + std::to_string(::getpid());
 };
 
 TEST_F(SegmentFolders, GoWithTheirProcess) {

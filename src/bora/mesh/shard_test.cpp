@@ -15,16 +15,9 @@
 namespace bora::mesh {
 namespace {
 
-constexpr std::string_view kNames[] = {"mlp"};
+using testing::thrown_by;
 
-std::string error_of(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
-}
+constexpr std::string_view kNames[] = {"mlp"};
 
 TEST(Shards, AreNotReadAsWholeArrays) {
   const std::vector<core::AxisRule> rules{{"mlp", "model"}};
@@ -40,12 +33,12 @@ TEST(Shards, AreNotReadAsWholeArrays) {
     const std::string says =
         " is cut, this rank holds 2 of its 4 elements\nhint: core::whole() gathers it on all ranks, "
         "core::local_vector() reads this rank's shard";
-    EXPECT_EQ(error_of([&] { core::require_whole("to_vector", {x, kNames}); }),
+    EXPECT_EQ(thrown_by([&] { core::require_whole("to_vector", {x, kNames}); }),
               "to_vector: axis mlp of [mlp=4]" + says);
-    EXPECT_EQ(error_of([&] { x.to_vector<float>(); }), "to_vector: dimension 0 of [?=4]" + says);
-    EXPECT_EQ(error_of([&] { two.item(); }).substr(0, 25), "item: dimension 0 of [?=2");
+    EXPECT_EQ(thrown_by([&] { x.to_vector<float>(); }), "to_vector: dimension 0 of [?=4]" + says);
+    EXPECT_EQ(thrown_by([&] { two.item(); }).substr(0, 25), "item: dimension 0 of [?=2");
     const float first = workers.rank() == 0 ? 0 : 2;
-    EXPECT_EQ(error_of([&] { x.data<std::int64_t>(); }), "data: dimension 0 of [?=4]" + says);
+    EXPECT_EQ(thrown_by([&] { x.data<std::int64_t>(); }), "data: dimension 0 of [?=4]" + says);
     EXPECT_EQ(core::local_data<std::int64_t>(x)[1], static_cast<std::int64_t>(first) + 1);
     EXPECT_EQ(core::local_vector<float>(x), (std::vector<float>{first, first + 1}));
     const core::Array all = core::whole({x, kNames});

@@ -16,7 +16,9 @@
 namespace bora::mesh {
 namespace {
 
-constexpr std::string_view kTable[] = {"vocab", "embed"}, kBias[] = {"mlp"};
+using testing::borrowed;
+
+constexpr std::string_view kTableAxes[] = {"vocab", "embed"}, kBiasAxis[] = {"mlp"};
 
 core::Array counted(core::Names names, std::vector<std::int64_t> sizes, float first) {
   const auto n = std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
@@ -26,8 +28,8 @@ core::Array counted(core::Names names, std::vector<std::int64_t> sizes, float fi
 }
 
 // A table [vocab=3, embed=5], cut along embed, and a bias that is not.
-struct Model {
-  core::Array table = counted(kTable, {3, 5}, 0), bias = counted(kBias, {4}, 100);
+struct CutModel {
+  core::Array table = counted(kTableAxes, {3, 5}, 0), bias = counted(kBiasAxis, {4}, 100);
   std::vector<core::Parameter> parameters() {
     return {{.id = 0, .path = "table", .axes = {"vocab", "embed"}, .array = &table},
             {.id = 1, .path = "bias", .axes = {"mlp"}, .array = &bias}};
@@ -37,8 +39,6 @@ struct Model {
 void expect_no_errors(const std::vector<std::string>& errors) {
   for (const auto& e : errors) EXPECT_EQ(e, "");
 }
-
-std::shared_ptr<Communicator> borrowed(Communicator& c) { return {std::shared_ptr<Communicator>(), &c}; }
 
 TEST(AxisCut, BlocksCoverTheAxis) {
   const std::vector<std::int64_t> sizes{2, 7, 3};
@@ -75,14 +75,14 @@ TEST(AxisCut, MoreWorkersThanTheAxisHas) {
 TEST(AxisCut, TheFirstAxisThatIsThereIsCut) {
   const std::vector<std::string> axes{"mlp", "embed"};
   const std::vector<std::int64_t> sizes{3, 5};
-  EXPECT_EQ(AxisCut::along(axes, kTable, sizes, 2).dim(), 1);
-  EXPECT_TRUE(AxisCut::along(axes, kTable, sizes, 1).replicated());
-  EXPECT_TRUE(AxisCut::along(std::span(axes).first(1), kTable, sizes, 2).replicated());
+  EXPECT_EQ(AxisCut::along(axes, kTableAxes, sizes, 2).dim(), 1);
+  EXPECT_TRUE(AxisCut::along(axes, kTableAxes, sizes, 1).replicated());
+  EXPECT_TRUE(AxisCut::along(std::span(axes).first(1), kTableAxes, sizes, 2).replicated());
 }
 
 TEST(ShardedParameters, ValuesComeAndGo) {
   expect_no_errors(testing::run_workers({.count = 2}, [](Communicator& c) {
-    Model model;
+    CutModel model;
     const auto want = model.table.to_vector<float>();
     ShardedParameters store(borrowed(c), {"embed"});
     store.adopt(model.parameters());
@@ -107,7 +107,7 @@ TEST(ShardedParameters, ValuesComeAndGo) {
     store.hold(table);  // of a block that is there already
     store.need(bias);
     EXPECT_TRUE(core::values_present(model.table));
-    auto twice = counted(kTable, {3, 5}, 0);
+    auto twice = counted(kTableAxes, {3, 5}, 0);
     core::add_into(twice, twice.clone());
     store.release();
     store.store(0, twice);
@@ -123,7 +123,7 @@ TEST(ShardedParameters, NormsHaveTheBitsOfOneWorker) {
   std::vector<double> alone;
   for (const int workers : {1, 2, 3}) {
     expect_no_errors(testing::run_workers({.count = workers}, [&](Communicator& c) {
-      Model model;
+      CutModel model;
       ShardedParameters store(borrowed(c), {"embed"});
       {
         const core::HostView values(model.table, core::HostView::Use::write);
@@ -141,7 +141,7 @@ TEST(ShardedParameters, NormsHaveTheBitsOfOneWorker) {
 
 TEST(ShardedParameters, ANumberThatIsNotFiniteIsSeenByAll) {
   expect_no_errors(testing::run_workers({.count = 2}, [](Communicator& c) {
-    Model model;
+    CutModel model;
     core::HostView(model.table, core::HostView::Use::update).floats()[0] =
         std::numeric_limits<float>::infinity();
     ShardedParameters store(borrowed(c), {"embed"});

@@ -195,4 +195,18 @@ inline std::vector<std::string> run_workers(const Workers& workers,
   return errors;
 }
 
+inline std::shared_ptr<Communicator> borrowed(Communicator& c) {
+  return {std::shared_ptr<Communicator>(), &c};
+}
+
+/// The message of the Error that `body` throws.
+inline std::string thrown_by(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "no error";
+}
+
 }  // namespace bora::mesh::testing

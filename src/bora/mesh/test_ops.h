@@ -14,7 +14,7 @@
 #include "bora/core/grad.h"
 #include "bora/core/mapping.h"
 #include "bora/core/reduce.h"
-#include "bora/mesh/communicator.h"
+#include "bora/mesh/test_communicator.h"
 
 namespace bora::mesh::testing {
 
@@ -95,10 +95,6 @@ inline Outcome run(const Case& c) {
     out.gradients.push_back(core::whole({core::like(parameter, gradient), names}).to_vector<float>());
   }
   return out;
-}
-
-inline std::shared_ptr<Communicator> borrowed(Communicator& c) {
-  return {std::shared_ptr<Communicator>(), &c};
 }
 
 }  // namespace bora::mesh::testing

@@ -21,11 +21,11 @@ constexpr std::int64_t kSharedBytes = 1 << 20, kMessageBytes = 16 << 20;
 constexpr std::int64_t kCopy = 32768;  // floats of one thread's copy
 constexpr std::int64_t kMerge = 4096;  // floats for which the whole tree is gone through: stays in L1
 
-std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
+std::size_t as_size(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 void copy(std::int64_t n, float* to, const float* from) {
   kernels::for_chunks(n, kCopy, [&](std::int64_t begin, std::int64_t end) {
-    std::memcpy(to + begin, from + begin, index(end - begin) * sizeof(float));
+    std::memcpy(to + begin, from + begin, as_size(end - begin) * sizeof(float));
   });
 }
 
@@ -119,15 +119,15 @@ LaneSum TreeReduce::reduce_scatter(LaneTree& tree) {
   for (std::size_t a = 0; a < made.size(); ++a)
     if (nodes.home[a] == nullptr && !own.empty()) nodes.home[a] = nodes.own[0][a];
 
-  const auto workers = index(c_.size());
+  const auto workers = as_size(c_.size());
   std::vector<std::int64_t> out(workers), in(workers);
   const std::int64_t room = exchange_->scatter_room() / nodes.most;
   for (std::int64_t from = 0; from < shards_.largest(); from += room) {
     const auto mine = part(c_.rank(), from, room);
     for (int w = 0; w < c_.size(); ++w) {
       const auto theirs = part(w, from, room);
-      out[index(w)] = nodes.counts[index(c_.rank())] * (theirs.end - theirs.begin);
-      in[index(w)] = nodes.counts[index(w)] * (mine.end - mine.begin);
+      out[as_size(w)] = nodes.counts[as_size(c_.rank())] * (theirs.end - theirs.begin);
+      in[as_size(w)] = nodes.counts[as_size(w)] * (mine.end - mine.begin);
     }
     exchange_->scatter(
         out, in, [&](int to, float* chunk) { fill(nodes, part(to, from, room), chunk); },
@@ -148,12 +148,12 @@ void TreeReduce::all_gather(std::span<core::Array> arrays) {
       at += s.end - s.begin;
     }
   };
-  std::vector<std::int64_t> sizes(index(c_.size()));
+  std::vector<std::int64_t> sizes(as_size(c_.size()));
   const std::int64_t room = exchange_->gather_room();
   for (std::int64_t from = 0; from < shards_.largest(); from += room) {
     for (int w = 0; w < c_.size(); ++w) {
       const auto p = part(w, from, room);
-      sizes[index(w)] = p.end - p.begin;
+      sizes[as_size(w)] = p.end - p.begin;
     }
     exchange_->gather(
         sizes,
@@ -165,7 +165,7 @@ void TreeReduce::all_gather(std::span<core::Array> arrays) {
           for (int w = 0; w < c_.size(); ++w) {
             if (w == c_.rank()) continue;
             each_slice(part(w, from, room), [&](std::int64_t n, float* array, std::int64_t at) {
-              copy(n, array, chunks[index(w)] + at);
+              copy(n, array, chunks[as_size(w)] + at);
             });
           }
         });
@@ -229,16 +229,16 @@ void TreeReduce::merge(const TreeNodes& nodes, Span part, std::span<float* const
       leaves[i] = {leaf.lanes, nullptr};
       if (!leaf.present[s.array]) continue;
       if (leaf.worker == c_.rank())
-        leaves[i].data = nodes.own[index(leaf.place)][s.array] + s.begin;
+        leaves[i].data = nodes.own[as_size(leaf.place)][s.array] + s.begin;
       else
-        leaves[i].data = in[index(leaf.worker)] + leaf.place * (part.end - part.begin) + at;
+        leaves[i].data = in[as_size(leaf.worker)] + leaf.place * (part.end - part.begin) + at;
     }
     at += n;
     if (!nodes.home[s.array]) continue;
     float* home = nodes.home[s.array] + s.begin;
     kernels::for_chunks(n, kMerge, [&](std::int64_t begin, std::int64_t end) {
       const float* sum = sum_leaves(leaves, home, begin, end);
-      if (sum != home + begin) std::memcpy(home + begin, sum, index(end - begin) * sizeof(float));
+      if (sum != home + begin) std::memcpy(home + begin, sum, as_size(end - begin) * sizeof(float));
     });
   }
 }

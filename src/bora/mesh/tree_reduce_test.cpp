@@ -23,15 +23,16 @@ using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::Eq;
 using testing::run_workers;
+using testing::thrown_by;
 using testing::Workers;
 
-constexpr std::string_view kAxis[] = {"x"};
+constexpr std::string_view kOneAxis[] = {"x"};
 // Some shorter than a chunk, some of several, one empty of elements.
 const std::vector<std::int64_t> kSizes = {5, 40000, 1, 16384, 0, 70001, 300};
 
-core::Array array_of(const std::vector<float>& values) {
+core::Array vector_of(const std::vector<float>& values) {
   const std::int64_t sizes[] = {static_cast<std::int64_t>(values.size())};
-  return core::from_data({kAxis, sizes}, std::span<const float>(values));
+  return core::from_data({kOneAxis, sizes}, std::span<const float>(values));
 }
 
 // Lane 3 alone touches array 2, odd lanes touch array 6, nobody touches array 3.
@@ -48,10 +49,10 @@ core::Array lane_array(std::int64_t lane, std::size_t array) {
     const double scale = i % 3 == 0 ? 1e6 : 1e-2;
     out[i] = i % 11 == 0 ? -0.0F : static_cast<float>((key.uniform(i) - 0.5) * scale);
   }
-  return array_of(out);
+  return vector_of(out);
 }
 
-void run_lane(LaneTree& tree, std::int64_t lane) {
+void reduce_lane(LaneTree& tree, std::int64_t lane) {
   auto& buffer = tree.buffer_for(lane);
   for (std::size_t a = 0; a < kSizes.size(); ++a) {
     if (!touches(lane, a)) continue;
@@ -66,14 +67,14 @@ void run_lane(LaneTree& tree, std::int64_t lane) {
 
 LaneSum alone(std::int64_t lanes) {
   LaneTree tree(lanes, kSizes.size());
-  for (std::int64_t lane = 0; lane < lanes; ++lane) run_lane(tree, lane);
+  for (std::int64_t lane = 0; lane < lanes; ++lane) reduce_lane(tree, lane);
   return tree.take_total();
 }
 
 LaneTree own_lanes(const Communicator& c, std::int64_t lanes) {
   LaneTree tree(lanes, kSizes.size());
   const auto own = owned_lanes(c.rank(), c.size(), lanes);
-  for (std::int64_t i = 0; i < own.lanes; ++i) run_lane(tree, own.first + i);
+  for (std::int64_t i = 0; i < own.lanes; ++i) reduce_lane(tree, own.first + i);
   return tree;
 }
 
@@ -89,19 +90,10 @@ struct Parameters {
   std::vector<const core::Array*> pointers;
   Parameters() {
     for (const auto size : kSizes)
-      arrays.push_back(array_of(std::vector<float>(static_cast<std::size_t>(size))));
+      arrays.push_back(vector_of(std::vector<float>(static_cast<std::size_t>(size))));
     for (const auto& a : arrays) pointers.push_back(&a);
   }
 };
-
-std::string error_of(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
-}
 
 void expect_equal_bits(const Workers& workers, std::int64_t lanes, ReduceOptions options) {
   const auto want = alone(lanes);
@@ -202,7 +194,7 @@ TEST(TreeReduce, WorkersThatDoNotAgree) {
             "tree reduce: worker 1 sums 8 lanes and worker 0 4");
   EXPECT_EQ(first_error([](Communicator& c, TreeReduce& r) {
               LaneTree tree(4, kSizes.size());
-              run_lane(tree, c.rank());
+              reduce_lane(tree, c.rank());
               r.reduce(tree);
             }),
             "tree reduce: worker 0 of 2 has summed 1 lanes from lane 0, it owns 2 from lane 0 (of 4)");
@@ -222,12 +214,12 @@ TEST(TreeReduce, LanesOfOtherSizes) {
     LaneTree tree(2, 1), wrong(2, kSizes.size());
     tree.buffer_for(c.rank());
     tree.finish(c.rank(), {});
-    EXPECT_EQ(error_of([&] { reducer.reduce(tree); }),
+    EXPECT_EQ(thrown_by([&] { reducer.reduce(tree); }),
               "tree reduce: the lanes have 1 arrays and the reducer 7");
-    wrong.buffer_for(c.rank())[0] = array_of({1, 2});
+    wrong.buffer_for(c.rank())[0] = vector_of({1, 2});
     wrong.finish(c.rank(), {});
     EXPECT_EQ(
-        error_of([&] { reducer.reduce(wrong); }),
+        thrown_by([&] { reducer.reduce(wrong); }),
         fmt::format("tree reduce: array 0 has 2 elements in 1 lanes from lane {} (of 2) and 5 in the reducer",
                     c.rank()));
   });

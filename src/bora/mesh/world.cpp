@@ -24,10 +24,10 @@ constexpr double kEager = 0.002;  // seconds without naps: the usual distance be
 constexpr double kLongestNap = 0.001;
 constexpr double kBetweenLooks = 0.1;  // seconds
 constexpr double kGrace = 0.3;         // seconds, after another worker's failure
-constexpr const char* kHint =
+constexpr const char* kHintOfAFailure =
     "hint: look at that worker's log and machine; started again, the run goes on from its newest checkpoint";
 
-std::size_t index(int rank) { return static_cast<std::size_t>(rank); }
+std::size_t host_slot(int rank) { return static_cast<std::size_t>(rank); }
 
 void rest(double waited) {
   if (waited < kEager) {
@@ -46,9 +46,9 @@ World::World(std::unique_ptr<WorldTransport> transport, double deadline_seconds)
       deadline_(deadline_seconds),
       limit_(deadline_seconds),
       exceptions_(std::uncaught_exceptions()) {
-  hosts_.assign(index(size()), "not known yet");
-  hosts_[index(rank())] = transport_->host();
-  processes_.assign(index(size()), this_process());
+  hosts_.assign(host_slot(size()), "not known yet");
+  hosts_[host_slot(rank())] = transport_->host();
+  processes_.assign(host_slot(size()), this_process());
   if (size() > 1) gather_cards();
 }
 
@@ -72,7 +72,7 @@ void World::meet(std::string_view call) {
   std::vector<std::byte> tokens(hosts_.size());
   std::vector<Message> messages;
   for (int peer = 0; peer < size(); ++peer) {
-    if (peer != rank()) messages.push_back({peer, {&token, 1}, {&tokens[index(peer)], 1}});
+    if (peer != rank()) messages.push_back({peer, {&token, 1}, {&tokens[host_slot(peer)], 1}});
   }
   guarded(call, [&] { transport_->start(messages); });
   wait(call, [&] { return transport_->finished(); });
@@ -80,19 +80,19 @@ void World::meet(std::string_view call) {
 
 void World::gather_cards() {
   std::vector<Card> all(hosts_.size());
-  auto& mine = all[index(rank())];
-  hosts_[index(rank())].copy(mine.host, sizeof mine.host - 1);
+  auto& mine = all[host_slot(rank())];
+  hosts_[host_slot(rank())].copy(mine.host, sizeof mine.host - 1);
   mine.process = this_process();
   std::vector<Message> messages;
   for (int peer = 0; peer < size(); ++peer)
     if (peer != rank())
       messages.push_back({peer, std::as_bytes(std::span(&mine, 1)),
-                          std::as_writable_bytes(std::span(&all[index(peer)], 1))});
+                          std::as_writable_bytes(std::span(&all[host_slot(peer)], 1))});
   guarded("start", [&] { transport_->start(messages); });
   wait("start", [&] { return transport_->finished(); });
   for (int r = 0; r < size(); ++r) {
-    hosts_[index(r)] = all[index(r)].host;
-    processes_[index(r)] = all[index(r)].process;
+    hosts_[host_slot(r)] = all[host_slot(r)].host;
+    processes_[host_slot(r)] = all[host_slot(r)].process;
   }
 }
 
@@ -154,7 +154,7 @@ void World::look_after_neighbours(std::string_view call, const std::function<boo
   if (now < next_look_) return;
   next_look_ = now + kBetweenLooks;
   for (int r = 0; r < size(); ++r) {
-    const auto state = state_of(processes_[index(r)]);
+    const auto state = state_of(processes_[host_slot(r)]);
     if (state == ProcessState::gone) {
       if (done() || hear_alarms(call, done)) return;
       one_died_ = true;
@@ -199,11 +199,11 @@ void World::collect_answers() {
 }
 
 std::string World::worker(int rank) const {
-  return fmt::format("worker {} (host {})", rank, hosts_[index(rank)]);
+  return fmt::format("worker {} (host {})", rank, hosts_[host_slot(rank)]);
 }
 
 std::string World::missing(int rank) const {
-  const auto& process = processes_[index(rank)];
+  const auto& process = processes_[host_slot(rank)];
   switch (state_of(process)) {
     case ProcessState::gone:
       return fmt::format("{}: its process {} has died", worker(rank), process.number);
@@ -231,7 +231,7 @@ std::string World::report(std::string_view call, const Alarm* first) const {
                                 [](auto& p) { return state_of(p) == ProcessState::gone; });
   if (!dead) text += fmt::format(" (deadline {:g} s)", exceeded_.value_or(std::min(deadline_, limit_)));
   for (const auto& [r, where] : answers_) text += fmt::format("\n{} waits too: {}", worker(r), where);
-  return text + "\n" + kHint;
+  return text + "\n" + kHintOfAFailure;
 }
 
 void World::abandon(std::string_view reason) noexcept {

@@ -86,10 +86,10 @@ TEST(Gemma3, EverySixthLayerIsGlobalUnlessTheyAreListed) {
   EXPECT_FALSE(config.layer_types.slides(0));
   EXPECT_TRUE(config.layer_types.slides(1));
   const auto problem = [](const char* text) {
-    ConfigTree tree;
-    tree.merge_text(text, "my.yaml");
-    gemma3::Config config;
-    const auto problems = read_config(tree, config);
+    ConfigTree given;
+    given.merge_text(text, "my.yaml");
+    gemma3::Config read;
+    const auto problems = read_config(given, read);
     return problems.empty() ? "" : problems[0].key + ": " + problems[0].message;
   };
   EXPECT_EQ(problem("num_layers: 3\nlayer_types: [full_attention]\n"),

@@ -16,14 +16,14 @@ namespace {
 using testing::HasSubstr;
 
 template <class Config>
-Config small() {
+Config small_gpt() {
   Config c;
   c.seq_len = 16, c.hidden_dim = 24, c.num_layers = 2, c.num_heads = 3;
   return c;
 }
 
 template <class Config>
-std::string refusal(const Json& json) {
+std::string gpt_refusal(const Json& json) {
   try {
     Config::from_hf(json, "config.json");
     return "";
@@ -48,7 +48,7 @@ TEST(GptNeoX, ParametersOfThePublishedModels) {
   pythia.hidden_dim = 768, pythia.intermediate_dim = 3072, pythia.num_layers = pythia.num_heads = 12;
   EXPECT_EQ(pythia.parameter_count(50304), 162'322'944);
   for (const bool plain : {false, true}) {
-    auto c = small<gpt_neox::Config>();
+    auto c = small_gpt<gpt_neox::Config>();
     c.intermediate_dim = 40, c.rotary_pct = 0.5, c.attention_bias = plain, c.tie_word_embeddings = plain;
     auto model = gpt_neox::GptNeoX::init(c, Dim<gpt_neox::Vocab>{50}, Key::from_seed(1));
     EXPECT_EQ(parameter_count(model), c.parameter_count(50));
@@ -56,7 +56,7 @@ TEST(GptNeoX, ParametersOfThePublishedModels) {
 }
 
 TEST(GptNeoX, ConfigFromHuggingFaceAndBack) {
-  auto config = small<gpt_neox::Config>();
+  auto config = small_gpt<gpt_neox::Config>();
   config.rotary_pct = 0.5, config.rope.theta = 500, config.use_parallel_residual = false;
   const auto json = config.to_hf(50);
   EXPECT_EQ(json["rotary_emb_base"], 500);
@@ -71,20 +71,20 @@ TEST(GptNeoX, ConfigFromHuggingFaceAndBack) {
 }
 
 TEST(GptNeoX, RefusesWhatItWouldComputeWrongly) {
-  const auto json = small<gpt_neox::Config>().to_hf(50);
-  EXPECT_EQ(refusal<gpt_neox::Config>(json), "");
+  const auto json = small_gpt<gpt_neox::Config>().to_hf(50);
+  EXPECT_EQ(gpt_refusal<gpt_neox::Config>(json), "");
   auto other = json;
   other["hidden_act"] = "tanh";
-  EXPECT_THAT(refusal<gpt_neox::Config>(other), HasSubstr("hidden_act"));
+  EXPECT_THAT(gpt_refusal<gpt_neox::Config>(other), HasSubstr("hidden_act"));
   other = json;
   other["rotary_pct"] = 0.4;
-  EXPECT_THAT(refusal<gpt_neox::Config>(other),
+  EXPECT_THAT(gpt_refusal<gpt_neox::Config>(other),
               HasSubstr("rotary_pct = 0.4  of heads of 8 makes 3 dimensions"));
 }
 
 TEST(GptJ, ParametersOfThePublishedModel) {
   EXPECT_EQ(gptj::Config{}.parameter_count(50400), 6'050'882'784);
-  auto c = small<gptj::Config>();
+  auto c = small_gpt<gptj::Config>();
   c.rotary_dim = 4;
   for (const std::int64_t inner : {96, 40}) {
     if (inner != 96) c.intermediate_dim = inner;
@@ -94,14 +94,14 @@ TEST(GptJ, ParametersOfThePublishedModel) {
 }
 
 TEST(GptJ, ConfigFromHuggingFaceAndBack) {
-  auto config = small<gptj::Config>();
+  auto config = small_gpt<gptj::Config>();
   config.rotary_dim = 4, config.attn_pdrop = 0.1;
   const auto json = config.to_hf(50);
   EXPECT_TRUE(json["n_inner"].is_null());
   EXPECT_EQ(gptj::Config::from_hf(json, "config.json").to_hf(50), json);
   auto other = json;
   other["tie_word_embeddings"] = true;
-  EXPECT_THAT(refusal<gptj::Config>(other), HasSubstr("tie_word_embeddings"));
+  EXPECT_THAT(gpt_refusal<gptj::Config>(other), HasSubstr("tie_word_embeddings"));
   EXPECT_EQ(problem<gptj::Config>("hidden_dim: 24\nnum_heads: 3\nrotary_dim: 10\n"),
             "rotary_dim = 10: must be even and at most head_dim = 8");
   EXPECT_EQ(problem<gptj::Config>("hidden_dim: 1_000_000_000\nnum_heads: 10\nrotary_dim: 8\n"),
@@ -110,13 +110,13 @@ TEST(GptJ, ConfigFromHuggingFaceAndBack) {
 
 TEST(Mpt, ParametersOfThePublishedModel) {
   EXPECT_EQ(mpt::Config{}.parameter_count(50432), 6'649'286'656);
-  const auto c = small<mpt::Config>();
+  const auto c = small_gpt<mpt::Config>();
   auto model = mpt::Mpt::init(c, Dim<mpt::Vocab>{50}, Key::from_seed(1));
   EXPECT_EQ(parameter_count(model), c.parameter_count(50));
 }
 
 TEST(Mpt, ConfigFromHuggingFaceAndBack) {
-  auto config = small<mpt::Config>();
+  auto config = small_gpt<mpt::Config>();
   config.clip_qkv = 6;
   const auto json = config.to_hf(50);
   EXPECT_EQ(json["attn_config"]["clip_qkv"], 6);
@@ -128,29 +128,30 @@ TEST(Mpt, ConfigFromHuggingFaceAndBack) {
 }
 
 TEST(Mpt, RefusesWhatItWouldComputeWrongly) {
-  const auto json = small<mpt::Config>().to_hf(50);
-  EXPECT_EQ(refusal<mpt::Config>(json), "");
+  const auto json = small_gpt<mpt::Config>().to_hf(50);
+  EXPECT_EQ(gpt_refusal<mpt::Config>(json), "");
   const std::pair<const char*, Json> inner[] = {{"alibi", false},    {"alibi_bias_max", 16},
                                                 {"qk_ln", true},     {"prefix_lm", true},
                                                 {"attn_pdrop", 0.1}, {"attn_type", "multiquery_attention"}};
   for (const auto& [key, value] : inner) {
     auto other = json;
     other["attn_config"][key] = value;
-    EXPECT_THAT(refusal<mpt::Config>(other), HasSubstr(std::string("attn_config.") + key + " is ")) << key;
+    EXPECT_THAT(gpt_refusal<mpt::Config>(other), HasSubstr(std::string("attn_config.") + key + " is "))
+        << key;
   }
   const std::pair<const char*, Json> outer[] = {
       {"no_bias", false}, {"logit_scale", "inv_sqrt_d_model"}, {"resid_pdrop", 0.1}};
   for (const auto& [key, value] : outer) {
     auto other = json;
     other[key] = value;
-    EXPECT_THAT(refusal<mpt::Config>(other), HasSubstr(std::string(key) + " is ")) << key;
+    EXPECT_THAT(gpt_refusal<mpt::Config>(other), HasSubstr(std::string(key) + " is ")) << key;
   }
   auto other = json;
   other["expansion_ratio"] = 2;
-  EXPECT_THAT(refusal<mpt::Config>(other), HasSubstr("expansion_ratio = 2  must be 4"));
+  EXPECT_THAT(gpt_refusal<mpt::Config>(other), HasSubstr("expansion_ratio = 2  must be 4"));
   other = json;
   other["attn_config"]["clip_qkv"] = -1;
-  EXPECT_THAT(refusal<mpt::Config>(other), HasSubstr("attn_config.clip_qkv = -1  must be above 0"));
+  EXPECT_THAT(gpt_refusal<mpt::Config>(other), HasSubstr("attn_config.clip_qkv = -1  must be above 0"));
   EXPECT_EQ(problem<mpt::Config>("expansion_ratio: 3\n"),
             "expansion_ratio = 3: must be 4 in models of this type");
 }
@@ -159,7 +160,7 @@ TEST(Backpack, ParametersOfThePublishedModel) {
   backpack::Config published;
   published.seq_len = 512;
   EXPECT_EQ(published.parameter_count(50264), 170'083'584);
-  auto c = small<backpack::Config>();
+  auto c = small_gpt<backpack::Config>();
   c.num_senses = 4, c.sense_intermediate_scale = 2;
   for (const bool other_width : {false, true}) {
     if (other_width) c.intermediate_dim = 40;
@@ -169,7 +170,7 @@ TEST(Backpack, ParametersOfThePublishedModel) {
 }
 
 TEST(Backpack, ConfigFromHuggingFaceAndBack) {
-  auto config = small<backpack::Config>();
+  auto config = small_gpt<backpack::Config>();
   config.num_senses = 4, config.divide_by_senses = true;
   const auto json = config.to_hf(50);
   EXPECT_EQ(json["model_type"], "backpack-gpt2");
@@ -183,7 +184,7 @@ TEST(Backpack, ConfigFromHuggingFaceAndBack) {
   EXPECT_EQ(silent.embed_pdrop, 0.1);
   auto other = json;
   other["scale_attn_weights"] = false;
-  EXPECT_THAT(refusal<backpack::Config>(other), HasSubstr("scale_attn_weights"));
+  EXPECT_THAT(gpt_refusal<backpack::Config>(other), HasSubstr("scale_attn_weights"));
   EXPECT_EQ(problem<backpack::Config>("hidden_dim: 24\nnum_heads: 3\nnum_senses: 5\n"),
             "num_senses = 5: must divide hidden_dim = 24");
 }

@@ -24,7 +24,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 
 template <class Config>
-Config small() {
+Config small_llama() {
   Config c;
   c.seq_len = 16, c.hidden_dim = 24, c.intermediate_dim = 40, c.num_layers = 3;
   c.num_heads = 6, c.num_kv_heads = 3, c.head_dim = 8;
@@ -32,7 +32,7 @@ Config small() {
 }
 
 template <class Config>
-std::string refusal(const Json& json) {
+std::string llama_refusal(const Json& json) {
   try {
     Config::from_hf(json, "config.json");
     return "";
@@ -89,7 +89,7 @@ TYPED_TEST_SUITE(LlamaLike, Models);
 
 TYPED_TEST(LlamaLike, CountsItsParameters) {
   for (const bool tied : {false, true}) {
-    auto c = small<typename TypeParam::Config>();
+    auto c = small_llama<typename TypeParam::Config>();
     c.tie_word_embeddings = tied;
     auto model = TypeParam::init(c, Dim<nn::VocabAxis<TypeParam>>{50}, Key::from_seed(1));
     EXPECT_EQ(parameter_count(model), c.parameter_count(50));
@@ -99,13 +99,13 @@ TYPED_TEST(LlamaLike, CountsItsParameters) {
 
 TYPED_TEST(LlamaLike, HuggingFaceAndBack) {
   using Config = typename TypeParam::Config;
-  auto config = small<Config>();
+  auto config = small_llama<Config>();
   config.rope.theta = 500;
   const auto json = config.to_hf(50);
   EXPECT_EQ(json["rope_theta"], 500);
   EXPECT_EQ(json["hidden_act"], "silu");
   EXPECT_FALSE(json.contains("gradient_checkpointing") || json.contains("rope"));
-  EXPECT_EQ(refusal<Config>(json), "");
+  EXPECT_EQ(llama_refusal<Config>(json), "");
   EXPECT_EQ(Config::from_hf(json, "config.json").to_hf(50), json);
   // What is absent or null follows.
   auto less = json;
@@ -118,17 +118,18 @@ TYPED_TEST(LlamaLike, HuggingFaceAndBack) {
 
 TYPED_TEST(LlamaLike, RefusesWhatItWouldComputeWrongly) {
   using Config = typename TypeParam::Config;
-  auto json = small<Config>().to_hf(50);
+  auto json = small_llama<Config>().to_hf(50);
   json["hidden_act"] = "gelu";
-  EXPECT_EQ(refusal<Config>(json),
+  EXPECT_EQ(llama_refusal<Config>(json),
             "config.json: hidden_act is \"gelu\"; in models of this type it must be \"silu\"");
-  json = small<Config>().to_hf(50);
+  json = small_llama<Config>().to_hf(50);
   json["model_type"] = "other";
-  EXPECT_THAT(refusal<Config>(json), HasSubstr("model_type is \"other\"; in models of this type it must be"));
+  EXPECT_THAT(llama_refusal<Config>(json),
+              HasSubstr("model_type is \"other\"; in models of this type it must be"));
   if (json.contains("attention_bias")) {
-    json = small<Config>().to_hf(50);
+    json = small_llama<Config>().to_hf(50);
     json["attention_bias"] = true;
-    EXPECT_THAT(refusal<Config>(json),
+    EXPECT_THAT(llama_refusal<Config>(json),
                 AllOf(HasSubstr("attention_bias"), HasSubstr("true"), HasSubstr("must be false")));
   }
 }
@@ -174,7 +175,7 @@ TEST(LlamaLikeHeads, AreByDefaultAsManyAsThereAreQueries) {
 }
 
 TEST(Mistral, SeesAWindowOrAll) {
-  auto json = small<mistral::Config>().to_hf(50);
+  auto json = small_llama<mistral::Config>().to_hf(50);
   EXPECT_EQ(json["sliding_window"], 4096);
   json["sliding_window"] = nullptr;
   EXPECT_FALSE(mistral::Config::from_hf(json, "config.json").sliding_window);
@@ -188,21 +189,21 @@ TEST(Qwen2, IsLevantersQwen) {
 }
 
 TEST(Qwen2, HasAWindowFromALayerOn) {
-  auto c = small<qwen2::Config>();
+  auto c = small_llama<qwen2::Config>();
   c.max_window_layers = 1;
   EXPECT_EQ(c.window(2), 0);
   c.use_sliding_window = true;
   auto json = c.to_hf(50);
   EXPECT_EQ(json["layer_types"], (Json{"full_attention", "sliding_attention", "sliding_attention"}));
   json["layer_types"][0] = "sliding_attention";
-  EXPECT_THAT(refusal<qwen2::Config>(json), HasSubstr("layer_types is [\"sliding_attention\""));
+  EXPECT_THAT(llama_refusal<qwen2::Config>(json), HasSubstr("layer_types is [\"sliding_attention\""));
   json.erase("layer_types");
   json.erase("rms_norm_eps");  // the default of transformers, not of Levanter
   EXPECT_EQ(qwen2::Config::from_hf(json, "config.json").layer_norm_epsilon, 1e-6);
 }
 
 TEST(SmolLm3, SaysWhichLayersHavePositions) {
-  auto c = small<smollm3::Config>();
+  auto c = small_llama<smollm3::Config>();
   c.num_layers = 4;
   EXPECT_TRUE(c.has_rope(2));
   EXPECT_FALSE(c.has_rope(3));
@@ -220,7 +221,7 @@ TEST(SmolLm3, SaysWhichLayersHavePositions) {
 }
 
 TEST(Phi3, ReadsOlderNamesOfLongrope) {
-  auto c = small<phi3::Config>();
+  auto c = small_llama<phi3::Config>();
   c.rope.type = "longrope";
   c.rope.short_factor = c.rope.long_factor = {1, 2};
   c.rope.original_max_position_embeddings = 8;

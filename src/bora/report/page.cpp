@@ -73,7 +73,7 @@ std::string table(const std::string& rows, std::string_view kind = "keys") {
 
 std::string number(const std::optional<double>& value) { return value ? fmt::format("{:.4g}", *value) : "-"; }
 
-std::optional<double> newest(const RunFiles& run, const std::string& name) {
+std::optional<double> newest_of(const RunFiles& run, const std::string& name) {
   const auto found = run.curves.find(name);
   if (found == run.curves.end()) return std::nullopt;
   return found->second.back().value;
@@ -90,7 +90,7 @@ std::string recorded(const RunFiles& run, const std::string& key) {
   return run.record.contains(key) ? html_text(run.record.at(key)) : "-";
 }
 
-std::string state_of(const RunSummary& s) {
+std::string state_html(const RunSummary& s) {
   return html_text(s.reason.empty() ? s.state : s.state + ": " + s.reason);
 }
 
@@ -102,12 +102,12 @@ std::string steps_of(const RunSummary& s) {
 std::vector<std::string> overview_cells(const RunFiles& run, std::size_t color) {
   const auto& s = run.summary;
   return {fmt::format("<span class=\"key f{}\"></span>{}", color % 8, html_text(s.name)),
-          state_of(s),
+          state_html(s),
           steps_of(s),
           human_count(sum(run, "train/tokens")),
           number(s.loss),
-          number(newest(run, "eval/loss")),
-          number(newest(run, "eval/bpb")),
+          number(newest_of(run, "eval/loss")),
+          number(newest_of(run, "eval/bpb")),
           s.tokens_per_second ? human_count(*s.tokens_per_second) : "-",
           recorded(run, "started"),
           recorded(run, "cpu")};

@@ -37,7 +37,8 @@ std::optional<double> newest(const RunFiles& run, const std::string& name) {
   return found->second.back().value;
 }
 
-std::string number(std::string_view before, const std::optional<double>& value, std::string_view after = "") {
+std::string number_between(std::string_view before, const std::optional<double>& value,
+                           std::string_view after = "") {
   return value ? fmt::format("{}{:.4g}{}", before, *value, after) : "";
 }
 
@@ -50,10 +51,10 @@ std::string state_line(const RunSummary& s) {
 
 std::string numbers_line(const RunFiles& run) {
   const auto& s = run.summary;
-  return joined({number("", s.loss), number("evaluation ", newest(run, "eval/loss")),
-                 number("", newest(run, "eval/bpb"), " bits per byte"),
+  return joined({number_between("", s.loss), number_between("evaluation ", newest(run, "eval/loss")),
+                 number_between("", newest(run, "eval/bpb"), " bits per byte"),
                  s.tokens_per_second ? human_count(*s.tokens_per_second) + " tokens/s" : "",
-                 number("MFU ", newest(run, "throughput/mfu"), " %")});
+                 number_between("MFU ", newest(run, "throughput/mfu"), " %")});
 }
 
 std::string threads_of(const std::map<std::string, std::string>& record) {

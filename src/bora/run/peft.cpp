@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::string_view kConfig = "adapter_config.json", kTensors = "adapter_model.safetensors";
 
-std::string shape_text(const std::vector<std::int64_t>& shape) {
+std::string sizes_text(const std::vector<std::int64_t>& shape) {
   std::vector<std::string> parts;
   for (auto n : shape) parts.push_back(std::to_string(n));
   return "[" + join(parts) + "]";
@@ -44,7 +44,7 @@ void require_tensors(const checkpoint::SafetensorsFile& file,
       problems.push_back(fmt::format("{} is missing", p.name));
     else if (tensor->shape != shape)
       problems.push_back(
-          fmt::format("{} is {} but should be {}", p.name, shape_text(tensor->shape), shape_text(shape)));
+          fmt::format("{} is {} but should be {}", p.name, sizes_text(tensor->shape), sizes_text(shape)));
   }
   for (const auto& tensor : file.tensors())
     if (!known.contains(tensor.name))

@@ -79,9 +79,9 @@ void require_plain(const Json& config, const std::string& path) {
 }
 
 // target_modules or exclude_modules.
-class Names {
+class ModuleNames {
  public:
-  Names(const Json& config, std::string_view key, const std::string& path) {
+  ModuleNames(const Json& config, std::string_view key, const std::string& path) {
     const auto where = fmt::format("{}: {}", path, key);
     const auto value = config.contains(key) ? config[std::string(key)] : Json();
     if (value.is_null()) return;
@@ -189,7 +189,7 @@ double alpha_of(const nn::LoraShape& shape) { return shape.alpha; }
 std::vector<nn::NewAdapter> adapters_of_peft(const Json& config, const std::vector<NamedMap>& maps,
                                              const std::string& path) {
   require_plain(config, path);
-  const Names targets(config, "target_modules", path), excluded(config, "exclude_modules", path);
+  const ModuleNames targets(config, "target_modules", path), excluded(config, "exclude_modules", path);
   const Numbers ranks(config, "rank_pattern", path), alphas(config, "alpha_pattern", path);
   const auto rank = static_cast<double>(json_get<std::int64_t>(config, "r", path, 8));
   const auto alpha = json_get<double>(config, "lora_alpha", path, 8);

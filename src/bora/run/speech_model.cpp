@@ -14,13 +14,13 @@
 namespace bora::run {
 namespace {
 
-constexpr std::string_view kFile = "generation_config.json";
+constexpr std::string_view kGenerationFile = "generation_config.json";
 
 // Reads ids, of which each is one of the vocabulary.
 class IdReader {
  public:
   IdReader(const Json& generation, std::int64_t vocab, const std::string& directory)
-      : generation_(generation), vocab_(vocab), file_(path_join(directory, kFile)) {}
+      : generation_(generation), vocab_(vocab), file_(path_join(directory, kGenerationFile)) {}
 
   std::optional<std::int32_t> id(const char* key) const {
     const auto* found = find(key);
@@ -92,7 +92,7 @@ std::int32_t require(const std::optional<std::int32_t>& id, const std::string& d
   if (id) return *id;
   fail(ErrorKind::NotFound,
        "{}: nothing says with which token a text {}\nhint: {} in {}, or a tokenizer that has one", directory,
-       what, key, kFile);
+       what, key, kGenerationFile);
 }
 
 }  // namespace

@@ -26,7 +26,7 @@
 namespace bora::run {
 namespace {
 
-constexpr std::array kStops = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
+constexpr std::array kStopSignals = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
 
 // A signal that waits is delivered even where it was ignored.
 bool is_ignored(int signal) {
@@ -38,7 +38,7 @@ bool is_ignored(int signal) {
 sigset_t awaited() {
   sigset_t set;
   ::sigemptyset(&set);
-  for (const int signal : kStops) {
+  for (const int signal : kStopSignals) {
     if (signal != SIGHUP || !is_ignored(signal)) ::sigaddset(&set, signal);  // nohup
   }
   ::sigaddset(&set, SIGCHLD);

@@ -71,7 +71,7 @@ std::string answer(int status, const std::string& headers, const std::string& bo
   return fmt::format("HTTP/1.1 {} X\r\nConnection: close\r\n{}\r\n{}", status, headers, body);
 }
 
-std::string whole(const std::string& body, const std::string& more = "") {
+std::string whole_answer(const std::string& body, const std::string& more = "") {
   return answer(200, fmt::format("Content-Length: {}\r\nETag: \"v1\"\r\n{}", body.size(), more), body);
 }
 
@@ -202,7 +202,7 @@ TEST_F(DownloadTest, WhatIsRefused) {
   const Server server([&](const Asked& asked) {
     if (asked.path == "gone.txt") return answer(404, "", "no");
     if (asked.path == "closed.txt") return answer(403, "", "no");
-    return whole(body_, "X-Linked-Etag: \"" + sha256("other") + "\"\r\n");
+    return whole_answer(body_, "X-Linked-Etag: \"" + sha256("other") + "\"\r\n");
   });
   EXPECT_EQ(wrong(server.url("gone.txt"), ErrorKind::NotFound),
             server.url("gone.txt") + ": the server says 404: there is no such file");
@@ -363,7 +363,7 @@ TEST_F(DownloadTest, NothingSecretGoesToAnotherServerOrToDisk) {
   std::string seen;
   const TestServer other([&](const std::string& request) {
     seen += request;
-    return whole(body_);
+    return whole_answer(body_);
   });
   const Server first(
       [&](const Asked&) { return answer(302, "Location: " + other.url("/b.txt") + "\r\n", ""); });

@@ -29,7 +29,7 @@ namespace {
 
 constexpr std::size_t kLongestListing = 64 << 20;
 constexpr int kTries = 4;
-constexpr double kLockSeconds = 0.1;
+constexpr double kBetweenLooks = 0.1;
 constexpr std::int64_t kToldFrom = 10'000'000;  // bytes of a file that is named while it comes
 
 bool is_hex(std::string_view text, std::size_t digits) {
@@ -90,7 +90,7 @@ std::unique_ptr<FileLock> wait_for_lock(const std::string& path, const std::stri
   for (bool told = false;; told = true) {
     if (auto lock = files().try_lock(path)) return lock;
     if (!told) log_info("waiting for another process that fetches {} of {}", name, id);
-    sleep(kLockSeconds);
+    sleep(kBetweenLooks);
   }
 }
 

@@ -24,9 +24,9 @@ using testing::IsEmpty;
 const std::string kCommit(40, 'c'), kOther(40, 'd');
 
 // A hub with one data set, "me/words".
-class Hub {
+class DataHub {
  public:
-  Hub() : hub_([this](const std::string& request) { return asked(request); }) {
+  DataHub() : hub_([this](const std::string& request) { return asked(request); }) {
     files = {{"README.md", "---\nlicense: mit\n---\n# Words\n"},
              {"data/train-00000-of-00002.parquet", "one"},
              {"data/train-00001-of-00002.parquet", "two"},
@@ -108,7 +108,7 @@ TEST(HubData, IsReadAsAUrl) {
 }
 
 TEST(HubData, FillsTheCacheOfHuggingFaceHub) {
-  Hub hub;
+  DataHub hub;
   EXPECT_THAT(hub.get("hf://datasets/me/words"),
               ElementsAre("data/train-00000-of-00002.parquet", "data/train-00001-of-00002.parquet"));
   EXPECT_EQ(read_text(hub.path("refs/main")), kCommit);
@@ -123,14 +123,14 @@ TEST(HubData, FillsTheCacheOfHuggingFaceHub) {
 }
 
 TEST(HubData, OfOneSplitConfigurationOrPath) {
-  Hub hub;
+  DataHub hub;
   EXPECT_THAT(hub.get("hf://datasets/me/words?split=test"), ElementsAre("data/test-00000-of-00001.parquet"));
   EXPECT_THAT(hub.get("hf://datasets/me/words/more"), ElementsAre("more/a b.jsonl"));
   EXPECT_THAT(hub.get("hf://datasets/me/words/*/a*.jsonl"), ElementsAre("more/a b.jsonl"));
   EXPECT_THAT(hub.get("hf://datasets/me/words/data/test-00000-of-00001.parquet"),
               ElementsAre("data/test-00000-of-00001.parquet"));
   EXPECT_THAT(hub.get("hf://datasets/me/words?config=more"), ElementsAre("more/a b.jsonl"));
-  Hub listed;
+  DataHub listed;
   listed.files["README.md"] =
       "---\nconfigs:\n- config_name: some\n  data_files: more/*\n- config_name: all\n  data_files:\n"
       "  - split: train\n    path: data/train*\n---\n";
@@ -145,7 +145,7 @@ TEST(HubData, OfOneSplitConfigurationOrPath) {
 }
 
 TEST(HubData, OtherContentHasOtherPaths) {
-  Hub hub;
+  DataHub hub;
   const auto first = hub_data_files("hf://datasets/me/words@v1", Split::Train, hub.options);
   hub.commit = kOther;
   EXPECT_EQ(hub_data_files("hf://datasets/me/words@v1", Split::Train, hub.options), first)
@@ -154,7 +154,7 @@ TEST(HubData, OtherContentHasOtherPaths) {
 }
 
 TEST(HubData, OfflineTheCacheCounts) {
-  Hub hub;
+  DataHub hub;
   auto offline = hub.options;
   offline.offline = true;
   std::swap(hub.options, offline);
@@ -170,11 +170,11 @@ TEST(HubData, OfflineTheCacheCounts) {
 }
 
 TEST(HubData, SaysWhatIsNotThere) {
-  Hub hub;
+  DataHub hub;
   EXPECT_THAT(hub.refusal("hf://datasets/me/words/none.jsonl"),
               AllOf(HasSubstr("me/words: revision main has nothing called none.jsonl; it has README.md"),
                     HasSubstr("me/words@refs/convert/parquet")));
-  Hub other;
+  DataHub other;
   other.files = {{"README.md", ""}, {"words.csv", "a,b"}};
   EXPECT_THAT(other.refusal("hf://datasets/me/words"),
               HasSubstr("has no data that Bora reads; it has README.md, "));

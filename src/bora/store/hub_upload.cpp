@@ -24,10 +24,10 @@
 namespace bora::store {
 namespace {
 
-constexpr int kTries = 4;
+constexpr int kSendTries = 4;
 constexpr std::size_t kLongestAnswer = 16 << 20, kSample = 512, kAtOnce = 256;
-constexpr double kToldFrom = 10e6;  // bytes of a file that is named while it is sent
-constexpr std::string_view kJson = "application/json", kLines = "application/x-ndjson",
+constexpr double kSendingToldFrom = 10e6;  // bytes of a file that is named while it is sent
+constexpr std::string_view kJsonType = "application/json", kLines = "application/x-ndjson",
                            kLfs = "application/vnd.git-lfs+json";
 
 std::string base64(std::span<const std::byte> bytes) {
@@ -44,12 +44,12 @@ std::string base64(std::span<const std::byte> bytes) {
 }
 
 // "https://host:port"
-std::string_view server_of(std::string_view url) {
+std::string_view origin_of(std::string_view url) {
   const auto host = url.find("://");
   return host == url.npos ? url : url.substr(0, url.find_first_of("/?#", host + 3));
 }
 
-std::string escaped(const std::string& revision) {
+std::string escaped_revision(const std::string& revision) {
   std::string out;
   for (const char c : revision) c == '/' ? out += "%2F" : out += c;
   return out;
@@ -77,9 +77,9 @@ std::string text(const Json& object, const char* key, const std::string& otherwi
 }
 
 // A file that is sent, unchanged since it was listed.
-class Source {
+class FileSource {
  public:
-  explicit Source(const HubFile& file) : file_(file), open_(files().open(file.path)) {
+  explicit FileSource(const HubFile& file) : file_(file), open_(files().open(file.path)) {
     if (open_->size() != file.size) changed();
   }
   void read(std::uint64_t offset, std::span<std::byte> out) const {
@@ -110,7 +110,7 @@ class Source {
 class Uploader {
  public:
   Uploader(const HubUpload& upload, const HubOptions& options)
-      : upload_(upload), options_(options), branch_(escaped(upload.repo.revision)) {}
+      : upload_(upload), options_(options), branch_(escaped_revision(upload.repo.revision)) {}
 
   HubCommit run() {
     HubCommit out{.made_repository = make_repository()};
@@ -143,7 +143,7 @@ class Uploader {
     const Json wanted = {{"name", upload_.repo.id.substr(slash + 1)},
                          {"organization", upload_.repo.id.substr(0, slash)},
                          {"private", upload_.is_private}};
-    const auto answer = send("POST", options_.endpoint + "/api/repos/create", wanted.dump(), kJson);
+    const auto answer = send("POST", options_.endpoint + "/api/repos/create", wanted.dump(), kJsonType);
     if (answer.good()) return true;
     if (answer.status == 409) return false;  // it is there
     // Who may write to a repository that is there, but make none, learns what is wrong from the next request.
@@ -151,7 +151,7 @@ class Uploader {
     return false;
   }
   void make_branch() {
-    const auto answer = send("POST", api("branch/" + branch_), "{}", kJson);
+    const auto answer = send("POST", api("branch/" + branch_), "{}", kJsonType);
     if (!answer.good() && answer.status != 409 && answer.status != 403) refuse(answer, "the branch");
   }
 
@@ -162,11 +162,11 @@ class Uploader {
       Json listed = Json::array();
       for (std::size_t i = first; i < std::min(upload_.files.size(), first + kAtOnce); ++i) {
         const auto& file = upload_.files[i];
-        const auto sample = Source(file).part(0, std::min<std::uint64_t>(kSample, file.size));
+        const auto sample = FileSource(file).part(0, std::min<std::uint64_t>(kSample, file.size));
         listed.push_back({{"path", file.name}, {"size", file.size}, {"sample", base64(sample)}});
       }
       const auto url = api("preupload/" + branch_);
-      const auto json = ask("POST", url, Json{{"files", listed}}.dump(), kJson, "the list of files");
+      const auto json = ask("POST", url, Json{{"files", listed}}.dump(), kJsonType, "the list of files");
       for (const auto& file : json.value("files", Json::array()))
         if (!file.value("shouldIgnore", false))
           out[json_get<std::string>(file, "path", url)] = json_get<std::string>(file, "uploadMode", url);
@@ -175,12 +175,12 @@ class Uploader {
   }
 
   static std::string small(const HubFile& file) {
-    const auto content = base64(Source(file).part(0, file.size));
+    const auto content = base64(FileSource(file).part(0, file.size));
     return line("file", {{"content", content}, {"path", file.name}, {"encoding", "base64"}});
   }
 
   std::string large(const HubFile& file, HubCommit& out) {
-    const Source source(file);
+    const FileSource source(file);
     const auto oid = source.sha256();
     const auto url = fmt::format("{}/{}.git/info/lfs/objects/batch", options_.endpoint, upload_.repo.id);
     const Json wanted = {{"operation", "upload"},
@@ -202,19 +202,19 @@ class Uploader {
            redact(text(*error, "message", error->dump())));
     const auto actions = objects[0].find("actions");
     if (actions != objects[0].end() && actions->is_object()) {  // else it is there
-      if (static_cast<double>(file.size) >= kToldFrom)
+      if (static_cast<double>(file.size) >= kSendingToldFrom)
         log_info("sending {} to {}, {}", file.name, upload_.repo.id,
                  human_bytes(static_cast<double>(file.size)));
       put(source, file, oid, actions->value("upload", Json::object()));
       out.sent += file.size;
       if (const auto verify = actions->find("verify"); verify != actions->end() && verify->is_object())
         ask("POST", json_get<std::string>(*verify, "href", url),
-            Json{{"oid", oid}, {"size", file.size}}.dump(), kJson, file.name);
+            Json{{"oid", oid}, {"size", file.size}}.dump(), kJsonType, file.name);
     }
     return line("lfsFile", {{"path", file.name}, {"algo", "sha256"}, {"oid", oid}, {"size", file.size}});
   }
 
-  void put(const Source& source, const HubFile& file, const std::string& oid, const Json& action) {
+  void put(const FileSource& source, const HubFile& file, const std::string& oid, const Json& action) {
     const auto href = json_get<std::string>(action, "href", file.name);
     const auto header = action.value("header", Json::object());
     if (!header.contains("chunk_size")) {
@@ -244,7 +244,7 @@ class Uploader {
     ask("POST", href, Json{{"oid", oid}, {"parts", parts}}.dump(), kLfs, file.name);
   }
 
-  std::string put_part(const Source& source, const HubFile& file, std::uint64_t from, std::uint64_t size,
+  std::string put_part(const FileSource& source, const HubFile& file, std::uint64_t from, std::uint64_t size,
                        const std::string& href) {
     const HttpBody body{
         size, [&](std::uint64_t offset, std::span<std::byte> out) { source.read(from + offset, out); }};
@@ -274,9 +274,9 @@ class Uploader {
     for (int attempt = 1;; ++attempt) {
       try {
         auto answer = send_once(method, url, body, type);
-        if (!answer.may_pass() || attempt == kTries) return answer;
+        if (!answer.may_pass() || attempt == kSendTries) return answer;
       } catch (const Error& e) {
-        if (e.kind() != ErrorKind::Io || attempt == kTries) throw;
+        if (e.kind() != ErrorKind::Io || attempt == kSendTries) throw;
       }
       std::this_thread::sleep_for(
           std::chrono::duration<double>(options_.pause_seconds * (1 << (attempt - 1))));
@@ -284,9 +284,9 @@ class Uploader {
   }
   Answer send_once(std::string_view method, const std::string& url, const HttpBody& body,
                    std::string_view type) const {
-    const bool ours = server_of(url) == server_of(options_.endpoint);
+    const bool ours = origin_of(url) == origin_of(options_.endpoint);
     Answer out;
-    std::vector<std::string> headers = {fmt::format("Accept: {}", type == kLfs ? kLfs : kJson)};
+    std::vector<std::string> headers = {fmt::format("Accept: {}", type == kLfs ? kLfs : kJsonType)};
     if (!type.empty()) headers.push_back(fmt::format("Content-Type: {}", type));
     const auto head = http_send(method,
                                 {.url = url,

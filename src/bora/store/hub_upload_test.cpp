@@ -22,21 +22,21 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
-std::string sha256(std::string_view text) {
+std::string sha256_of(std::string_view text) {
   Sha256 sha;
   sha.update(as_bytes(text));
   return sha.finish();
 }
 
-std::string answer(int status, const std::string& body, const std::string& headers = "") {
+std::string answer_with(int status, const std::string& body, const std::string& headers = "") {
   return fmt::format("HTTP/1.1 {} X\r\nConnection: close\r\nContent-Length: {}\r\n{}\r\n{}", status,
                      body.size(), headers, body);
 }
 
 // A hub to which "me/tiny" is uploaded. What ends in safetensors goes to another server.
-class Hub {
+class UploadHub {
  public:
-  Hub()
+  UploadHub()
       : storage_([this](const std::string& request) { return stored(request); }),
         hub_([this](const std::string& request) { return asked(request); }) {
     write("config.json", "{}");
@@ -78,7 +78,7 @@ class Hub {
     targets.push_back(target);
     if (request.find("Authorization: Bearer secret\r\n") != request.npos) with_token.push_back(target);
     const auto fail = fails.extract(target);
-    return fail.empty() ? "" : answer(fail.mapped(), R"({"error": "not now, secret"})");
+    return fail.empty() ? "" : answer_with(fail.mapped(), R"({"error": "not now, secret"})");
   }
 
   std::string asked(const std::string& request) {
@@ -88,16 +88,17 @@ class Hub {
       EXPECT_THAT(request, HasSubstr("Content-Type: application/x-ndjson\r\n"));
       for (const auto& line : split(body, '\n'))
         if (!line.empty()) committed.push_back(parse_json(line, "commit"));
-      return answer(200, R"({"commitUrl": "https://hub/me/tiny/commit/1", "commitOid": "1"})");
+      return answer_with(200, R"({"commitUrl": "https://hub/me/tiny/commit/1", "commitOid": "1"})");
     }
     sent[target] = parse_json(body, target);
-    if (target == "/api/repos/create" || target.find("/branch/") != target.npos) return answer(201, "{}");
+    if (target == "/api/repos/create" || target.find("/branch/") != target.npos)
+      return answer_with(201, "{}");
     if (target == "/api/models/me/tiny/preupload/main" ||
         target == "/api/models/me/tiny/preupload/new%2Fbranch")
-      return answer(200, preuploaded(sent[target]));
+      return answer_with(200, preuploaded(sent[target]));
     if (target == "/me/tiny.git/info/lfs/objects/batch")
-      return answer(200, batch(sent[target]["objects"][0]));
-    return answer(target == "/verify" ? 200 : 404, "{}");
+      return answer_with(200, batch(sent[target]["objects"][0]));
+    return answer_with(target == "/verify" ? 200 : 404, "{}");
   }
 
   static std::string preuploaded(const Json& asked) {
@@ -134,17 +135,17 @@ class Hub {
     const auto target = TestServer::target(request), body = TestServer::body(request);
     if (target.starts_with("/part/")) {
       parts_[target] = body;
-      return answer(200, "", "ETag: \"" + target.substr(6, 1) + "\"\r\n");
+      return answer_with(200, "", "ETag: \"" + target.substr(6, 1) + "\"\r\n");
     }
     if (request.starts_with("POST ")) {  // the parts are complete
       sent[target] = parse_json(body, target);
       std::string all;
       for (const auto& [name, part] : parts_) all += part;
-      kept[sha256(all)] = all;
+      kept[sha256_of(all)] = all;
     } else {
-      kept[sha256(body)] = body;
+      kept[sha256_of(body)] = body;
     }
-    return answer(200, "{}");
+    return answer_with(200, "{}");
   }
 
   TemporaryFolder folder_{"hub_upload"};
@@ -153,14 +154,14 @@ class Hub {
 };
 
 TEST(HubUpload, IsOneCommitOfAllFiles) {
-  Hub hub;
+  UploadHub hub;
   const auto done = hub.run();
   EXPECT_EQ(done.url, "https://hub/me/tiny/commit/1");
   EXPECT_EQ(done.sent, 2500U);
   EXPECT_TRUE(done.made_repository);
   EXPECT_EQ(hub.sent["/api/repos/create"],
             (Json{{"name", "tiny"}, {"organization", "me"}, {"private", true}}));
-  const auto oid = sha256(read_text(hub.path("model.safetensors")));
+  const auto oid = sha256_of(read_text(hub.path("model.safetensors")));
   EXPECT_EQ(hub.kept[oid], read_text(hub.path("model.safetensors")));
   const auto& first = hub.sent["/api/models/me/tiny/preupload/main"]["files"][0];
   EXPECT_EQ(first, (Json{{"path", "config.json"}, {"size", 2}, {"sample", "e30="}}));
@@ -180,7 +181,7 @@ TEST(HubUpload, IsOneCommitOfAllFiles) {
 }
 
 TEST(HubUpload, TellsTheTokenToTheHubAlone) {
-  Hub hub;
+  UploadHub hub;
   (void)hub.run();
   EXPECT_THAT(hub.with_token, ElementsAre("/api/repos/create", "/api/models/me/tiny/preupload/main",
                                           "/me/tiny.git/info/lfs/objects/batch", "/verify",
@@ -189,19 +190,19 @@ TEST(HubUpload, TellsTheTokenToTheHubAlone) {
 }
 
 TEST(HubUpload, SendsLargeFilesInPartsWhereTheHubWantsThat) {
-  Hub hub;
+  UploadHub hub;
   hub.chunk = 1000;
   (void)hub.run();
   const auto content = read_text(hub.path("model.safetensors"));
-  EXPECT_EQ(hub.kept[sha256(content)], content);
-  EXPECT_EQ(hub.sent["/" + sha256(content)]["parts"], (Json{{{"partNumber", 1}, {"etag", "\"1\""}},
-                                                            {{"partNumber", 2}, {"etag", "\"2\""}},
-                                                            {{"partNumber", 3}, {"etag", "\"3\""}}}));
+  EXPECT_EQ(hub.kept[sha256_of(content)], content);
+  EXPECT_EQ(hub.sent["/" + sha256_of(content)]["parts"], (Json{{{"partNumber", 1}, {"etag", "\"1\""}},
+                                                               {{"partNumber", 2}, {"etag", "\"2\""}},
+                                                               {{"partNumber", 3}, {"etag", "\"3\""}}}));
 }
 
 TEST(HubUpload, TriesAgainAndSendsNothingTwice) {
-  Hub hub;
-  const auto oid = sha256(read_text(hub.path("model.safetensors")));
+  UploadHub hub;
+  const auto oid = sha256_of(read_text(hub.path("model.safetensors")));
   hub.fails = {{"/" + oid, 503}, {"/api/models/me/tiny/commit/main", 400}};
   EXPECT_THAT(hub.refusal(),
               HasSubstr("me/tiny: the hub refuses the commit and says 400: \"not now, <redacted>\""));
@@ -212,7 +213,7 @@ TEST(HubUpload, TriesAgainAndSendsNothingTwice) {
 }
 
 TEST(HubUpload, MakesTheBranch) {
-  Hub hub;
+  UploadHub hub;
   hub.upload.repo.revision = "new/branch";
   hub.upload.is_private = false;
   hub.fails = {{"/api/repos/create", 409}};
@@ -223,7 +224,7 @@ TEST(HubUpload, MakesTheBranch) {
 }
 
 TEST(HubUpload, LeavesOutWhatTheRepositoryIgnores) {
-  Hub hub;
+  UploadHub hub;
   hub.write("a.log", "log");
   hub.upload.files = files_to_upload(parent_path(hub.path("a.log")));
   (void)hub.run();
@@ -231,7 +232,7 @@ TEST(HubUpload, LeavesOutWhatTheRepositoryIgnores) {
 }
 
 TEST(HubUpload, SaysWhatIsWrong) {
-  Hub hub;
+  UploadHub hub;
   hub.fails = {{"/api/repos/create", 403}, {"/api/models/me/tiny/preupload/main", 403}};
   EXPECT_THAT(hub.refusal(), AllOf(HasSubstr("me/tiny: the hub does not let this token write there"),
                                    HasSubstr("403: \"not now, <redacted>\""), HasSubstr("HF_TOKEN"),
@@ -251,7 +252,7 @@ TEST(HubUpload, SaysWhatIsWrong) {
 }
 
 TEST(HubUpload, IsDescribed) {
-  Hub hub;
+  UploadHub hub;
   EXPECT_EQ(describe(hub.upload, {.endpoint = "https://hub"}),
             "https://hub/me/tiny, branch main, private if it has to be made, \"first \"words\"\":\n"
             "  config.json                                  2 B\n"
@@ -262,7 +263,7 @@ TEST(HubUpload, IsDescribed) {
 }
 
 TEST(HubUpload, NeedsNamesThatARepositoryCanHave) {
-  Hub hub;
+  UploadHub hub;
   hub.write("a\nb", "x");
   EXPECT_THROW(files_to_upload(parent_path(hub.path("x"))), Error);
   EXPECT_THROW(files_to_upload(hub.path("none")), Error);

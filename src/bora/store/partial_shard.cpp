@@ -19,14 +19,14 @@
 namespace bora::store {
 namespace {
 
-constexpr std::string_view kFormat = "bora-token-shard", kPrefix = "partial-", kSuffix = ".json";
+constexpr std::string_view kShardFormat = "bora-token-shard", kPrefix = "partial-", kSuffix = ".json";
 constexpr std::int64_t kVersion = 1;
 
 std::string path_of(const std::string& directory, std::int64_t shard) {
   return path_join(directory, fmt::format("{}{:05}{}", kPrefix, shard, kSuffix));
 }
 
-PartialShard parse(const std::string& name) {
+PartialShard parse_name(const std::string& name) {
   const std::string text = read_text(name);
   if (seal_of(text) != Seal::Fits) fail(ErrorKind::Corruption, "{}: its own hash does not fit", name);
   const Json json = parse_json(text, name);
@@ -35,8 +35,8 @@ PartialShard parse(const std::string& name) {
     if (n < 0) fail(ErrorKind::Corruption, "{}: {} is {}", name, key, n);
     return n;
   };
-  if (json_get<std::string>(json, "format", name) != kFormat || number("version") != kVersion)
-    fail(ErrorKind::Corruption, "{}: no {} of version {}", name, kFormat, kVersion);
+  if (json_get<std::string>(json, "format", name) != kShardFormat || number("version") != kVersion)
+    fail(ErrorKind::Corruption, "{}: no {} of version {}", name, kShardFormat, kVersion);
   PartialShard out{
       number("segment"), number("pieces"), {number("documents"), number("tokens"), number("bytes")}, {}};
   const auto hash = parse_hash(json_get<std::string>(json, "source_hash", name));
@@ -51,7 +51,7 @@ std::optional<PartialShard> read_partial_shard(const std::string& directory, std
   const std::string name = path_of(directory, shard);
   if (!exists(name)) return {};
   try {
-    return parse(name);
+    return parse_name(name);
   } catch (const Error& e) {
     if (e.kind() != ErrorKind::Corruption) throw;
     return {};
@@ -59,7 +59,7 @@ std::optional<PartialShard> read_partial_shard(const std::string& directory, std
 }
 
 void write_partial_shard(const std::string& directory, std::int64_t shard, const PartialShard& partial) {
-  const Json json{{"format", kFormat},
+  const Json json{{"format", kShardFormat},
                   {"version", kVersion},
                   {"segment", partial.segment},
                   {"pieces", partial.pieces},

@@ -13,7 +13,7 @@
 namespace bora::store {
 namespace {
 
-bool is_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
+bool is_json_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
 
 /// The part of a stream that is looked at, with room behind it.
 class Window {
@@ -104,7 +104,7 @@ class ValueEnd {
       }
       if (c == '"') in_string_ = true;
       if (c == '{' || c == '[') ++depth_;
-      if (depth_ == 0 && (c == ',' || c == ']' || c == '}' || is_space(c))) return i;
+      if (depth_ == 0 && (c == ',' || c == ']' || c == '}' || is_json_space(c))) return i;
       if ((c == '}' || c == ']') && --depth_ == 0) return i + 1;
     }
     return std::string_view::npos;
@@ -159,10 +159,10 @@ class Values final : public RecordStream {
           in_array_ = true;
         } else if (c == ']' && in_array_) {
           in_array_ = false;
-        } else if (!is_space(c) && !(c == ',' && in_array_) && !bom) {
+        } else if (!is_json_space(c) && !(c == ',' && in_array_) && !bom) {
           break;
         }
-        seen_ |= !is_space(c) && !bom;
+        seen_ |= !is_json_space(c) && !bom;
       }
       consume(i);
       if (i < view.size()) return true;
@@ -198,7 +198,7 @@ bool holds_values(ByteStream& stream) {
   std::vector<char> buffer(kPieceBytes);
   std::string_view text(buffer.data(), stream.read(buffer));
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
-  const auto first = std::find_if_not(text.begin(), text.end(), is_space);
+  const auto first = std::find_if_not(text.begin(), text.end(), is_json_space);
   if (first == text.end()) return false;
   if (*first == '[') return true;
   const std::string_view rest = text.substr(static_cast<std::size_t>(first - text.begin()));

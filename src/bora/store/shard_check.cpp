@@ -25,10 +25,10 @@
 namespace bora::store {
 namespace {
 
-constexpr std::string_view kFormat = "bora-checked-files", kName = "checked.json";
-constexpr std::int64_t kVersion = 1;
+constexpr std::string_view kCheckedFormat = "bora-checked-files", kName = "checked.json";
+constexpr std::int64_t kCheckedVersion = 1;
 constexpr std::int64_t kTick = 100'000'000;  // ns: more than any file system's, and the clocks of two hosts
-constexpr std::size_t kChunk = 256 << 10;    // stays in a core's cache between hashing and comparing
+constexpr std::size_t kComparedAtOnce = 256 << 10;  // stays in a core's cache between hashing and comparing
 constexpr std::uint64_t kBetweenReports = 16 << 20;
 
 std::int64_t now_ns() {
@@ -77,9 +77,9 @@ std::vector<std::string> places_of_note(const std::string& directory) {
 /// Calls use(offset, bytes) for the pieces of a file in order.
 template <class Use>
 void for_each_chunk(const ShardFile& file, const ReadFile& opened, const Use& use) {
-  std::vector<std::byte> buffer(std::min<std::uint64_t>(kChunk, file.bytes));
+  std::vector<std::byte> buffer(std::min<std::uint64_t>(kComparedAtOnce, file.bytes));
   for (std::uint64_t at = 0; at < file.bytes;) {
-    const auto wanted = std::span(buffer).first(std::min<std::uint64_t>(kChunk, file.bytes - at));
+    const auto wanted = std::span(buffer).first(std::min<std::uint64_t>(kComparedAtOnce, file.bytes - at));
     const std::size_t n = opened.read_at(at, wanted);
     if (n < wanted.size()) {
       fail(ErrorKind::Corruption, "{}: ends at byte {} of {}\nhint: it changed while it was read", file.path,
@@ -139,8 +139,8 @@ CheckedFiles CheckedFiles::read(const std::string& directory) {
 CheckedFiles CheckedFiles::parse(const std::string& path) {
   CheckedFiles out;
   const Json json = parse_json(read_text(path), path);
-  if (json_get<std::string>(json, "format", path) != kFormat) return out;
-  if (json_get<std::int64_t>(json, "version", path) != kVersion) return out;
+  if (json_get<std::string>(json, "format", path) != kCheckedFormat) return out;
+  if (json_get<std::int64_t>(json, "version", path) != kCheckedVersion) return out;
   for (const Json& file : json.at("files")) {
     const auto number = [&](std::string_view key) { return json_get<std::int64_t>(file, key, path); };
     const auto hash = parse_hash(json_get<std::string>(file, "hash", path));
@@ -172,7 +172,7 @@ bool CheckedFiles::add(const ShardFile& file, const FileInfo& info, std::int64_t
 }
 
 void CheckedFiles::write(std::span<const std::string> places) const {
-  Json json{{"format", kFormat}, {"version", kVersion}, {"files", Json::array()}};
+  Json json{{"format", kCheckedFormat}, {"version", kCheckedVersion}, {"files", Json::array()}};
   for (const auto& [name, entry] : entries_) {
     json["files"].push_back({{"name", name},
                              {"size", entry.size},

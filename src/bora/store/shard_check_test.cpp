@@ -23,7 +23,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr std::uint64_t kShard = 20'000;
+constexpr std::uint64_t kCheckedShard = 20'000;
 constexpr std::string_view kRebuild = "\nhint: delete the cache directory; it will be built again";
 
 /// Counts the bytes that are read of shards without their maps.
@@ -62,7 +62,7 @@ class ShardCheck : public testing::Test {
 
   std::string cache() const { return folder_ / "c"; }
   std::string tokens(std::int64_t shard) const { return tokens_path(cache(), shard); }
-  void build(const CacheOptions& options = {.threads = 1, .shard_bytes = kShard}) const {
+  void build(const CacheOptions& options = {.threads = 1, .shard_bytes = kCheckedShard}) const {
     build_cache(cache(), {source_}, ByteProcessor(), options);
   }
   std::string open_error() const {
@@ -158,7 +158,7 @@ TEST_F(ShardCheck, ALedgerOfAnotherVocabularyChecksIdsAgain) {
 
 TEST_F(ShardCheck, NegativeIdsAreRefused) {
   const ByteProcessor wide("wide", 70'000);
-  build_cache(folder_ / "w", {source_}, wide, {.threads = 1, .shard_bytes = kShard});
+  build_cache(folder_ / "w", {source_}, wide, {.threads = 1, .shard_bytes = kCheckedShard});
   make_older(folder_ / "w");
   auto ledger = *read_ledger(folder_ / "w");
   const std::string path = tokens_path(folder_ / "w", 0);
@@ -324,7 +324,7 @@ TEST_F(ShardCheck, DamageThatOneWorkerFindsStopsAll) {
 
 TEST_F(ShardCheck, ProgressIsTold) {
   std::int64_t done = 0, total = 0;
-  CacheOptions options{.threads = 1, .shard_bytes = kShard};
+  CacheOptions options{.threads = 1, .shard_bytes = kCheckedShard};
   options.progress = [&](const CacheProgress& progress) {
     EXPECT_TRUE(progress.checks);
     EXPECT_GE(progress.bytes_done, done);
@@ -396,8 +396,9 @@ class ChangingSource : public ShardCheck {
     remove_all(cache());
     make_older(folder_.path());
     const Meddling meddling(std::move(what));
-    return error_of(
-        kind, [&] { build_cache(cache(), {source_}, meddling, {.threads = 1, .shard_bytes = kShard}); });
+    return error_of(kind, [&] {
+      build_cache(cache(), {source_}, meddling, {.threads = 1, .shard_bytes = kCheckedShard});
+    });
   }
 };
 
@@ -436,7 +437,7 @@ TEST_F(ChangingSource, ANewDateAloneIsNoChange) {
   const Meddling touching(
       [&] { std::filesystem::last_write_time(source_, std::filesystem::file_time_type::clock::now()); });
   make_older(folder_.path());
-  build_cache(cache(), {source_}, touching, {.threads = 1, .shard_bytes = kShard});
+  build_cache(cache(), {source_}, touching, {.threads = 1, .shard_bytes = kCheckedShard});
   EXPECT_EQ(read_ledger(cache())->sources, look_up_sources({source_}));
 }
 

@@ -13,8 +13,8 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr std::uint64_t kShard = 20'000;
-constexpr std::uint64_t kFew = 80'000;  // fewer shards where a test builds a cache hundreds of times
+constexpr std::uint64_t kCacheShard = 20'000;
+constexpr std::uint64_t kFewBytes = 80'000;  // fewer shards where a test builds a cache hundreds of times
 
 /// Sources of all kinds, and what a cache of them should hold.
 class Cache : public testing::Test {
@@ -47,7 +47,7 @@ class Cache : public testing::Test {
     bytes_ += static_cast<std::int64_t>(document.size());
   }
   std::shared_ptr<const TokenCache> build(const std::string& name, int threads = 1,
-                                          std::uint64_t shard = kShard) {
+                                          std::uint64_t shard = kCacheShard) {
     return build_cache(folder_ / name, sources_, ByteProcessor(), {.threads = threads, .shard_bytes = shard});
   }
   std::string mismatch(const Processor& processor, const std::vector<std::string>& sources,
@@ -115,7 +115,7 @@ TEST_F(Cache, SameBytesForAnyNumberOfThreads) {
 
 TEST_F(Cache, WideTokens) {
   const ByteProcessor wide("wide", 65537);
-  const auto cache = build_cache(folder_ / "w", sources_, wide, {.shard_bytes = kShard});
+  const auto cache = build_cache(folder_ / "w", sources_, wide, {.shard_bytes = kCacheShard});
   EXPECT_EQ(cache->ledger().bytes_per_token(), 4);
   EXPECT_TRUE(cache->tokens(0, cache->num_tokens()) == tokens_);
   EXPECT_EQ(build("narrow")->ledger().bytes_per_token(), 2);
@@ -154,7 +154,7 @@ TEST_F(Cache, GoesOnFromFinishedShards) {
   for (int dies_after = 0;; dies_after += 13) {
     const Dying dying(dies_after);
     try {
-      build_cache(folder_ / "c", sources_, dying, {.threads = 1, .shard_bytes = kShard});
+      build_cache(folder_ / "c", sources_, dying, {.threads = 1, .shard_bytes = kCacheShard});
       pieces = dies_after - dying.left;
       break;
     } catch (const Error& e) {
@@ -183,7 +183,7 @@ TEST_F(Cache, ATornShardIsMadeAgain) {
 }
 
 TEST_F(Cache, EveryFaultLeavesACacheThatCanBeFinished) {
-  build("whole", 1, kFew);
+  build("whole", 1, kFewBytes);
   const auto expected = contents(folder_ / "whole");
   for (const bool dead : {false, true}) {
     std::int64_t n = 1;
@@ -194,13 +194,13 @@ TEST_F(Cache, EveryFaultLeavesACacheThatCanBeFinished) {
       {
         ScopedFileSystem scope(broken);
         try {
-          build("c", 1, kFew);
+          build("c", 1, kFewBytes);
         } catch (const Error& e) {
           EXPECT_THAT(e.what(), HasSubstr("No space left on device")) << broken.fired_at();
           EXPECT_THAT(e.what(), HasSubstr(folder_ / "c")) << broken.fired_at();
         }
       }
-      ASSERT_TRUE(build("c", 1, kFew)) << broken.fired_at();
+      ASSERT_TRUE(build("c", 1, kFewBytes)) << broken.fired_at();
       ASSERT_EQ(contents(folder_ / "c"), expected) << broken.fired_at();
       if (!broken.fired()) break;
     }
@@ -209,7 +209,7 @@ TEST_F(Cache, EveryFaultLeavesACacheThatCanBeFinished) {
 }
 
 TEST_F(Cache, ReadFaultsAreReported) {
-  build("whole", 1, kFew);
+  build("whole", 1, kFewBytes);
   const auto expected = contents(folder_ / "whole");
   for (std::int64_t n = 1;; ++n) {
     remove_all(folder_ / "c");
@@ -220,13 +220,13 @@ TEST_F(Cache, ReadFaultsAreReported) {
     {
       ScopedFileSystem scope(broken);
       try {
-        build("c", 1, kFew);
+        build("c", 1, kFewBytes);
         EXPECT_FALSE(broken.fired());
       } catch (const Error& e) {
         EXPECT_THAT(e.what(), HasSubstr("Input/output error"));
       }
     }
-    ASSERT_TRUE(build("c", 1, kFew));
+    ASSERT_TRUE(build("c", 1, kFewBytes));
     ASSERT_EQ(contents(folder_ / "c"), expected);
     if (!broken.fired()) break;
   }
@@ -321,7 +321,7 @@ TEST_F(Cache, TokensOutsideOfTheVocabulary) {
 TEST_F(Cache, ProgressCountsEverything) {
   CacheProgress last;
   std::int64_t calls = 0;
-  CacheOptions options{.threads = 2, .shard_bytes = kShard};
+  CacheOptions options{.threads = 2, .shard_bytes = kCacheShard};
   options.progress = [&](const CacheProgress& progress) {
     EXPECT_GE(progress.bytes_done, last.bytes_done);
     EXPECT_GE(progress.counts.tokens, last.counts.tokens);
@@ -336,7 +336,7 @@ TEST_F(Cache, ProgressCountsEverything) {
 }
 
 TEST_F(Cache, ProgressMayStopTheBuild) {
-  CacheOptions options{.threads = 1, .shard_bytes = kShard};
+  CacheOptions options{.threads = 1, .shard_bytes = kCacheShard};
   options.progress = [](const CacheProgress& progress) {
     if (progress.bytes_done > 100'000) fail(ErrorKind::Stopped, "enough");
   };

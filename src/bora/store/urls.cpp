@@ -19,12 +19,12 @@
 namespace bora::store {
 namespace {
 
-constexpr std::size_t kMaxExpansions = 1'000'000;
+constexpr std::size_t kMaxPaths = 1'000'000;
 constexpr int kMaxDepth = 200;
 
-bool has_magic(std::string_view text) { return text.find_first_of("*?[") != std::string_view::npos; }
+bool is_pattern(std::string_view text) { return text.find_first_of("*?[") != std::string_view::npos; }
 
-std::vector<std::string> components(std::string_view path) {
+std::vector<std::string> parts_of_path(std::string_view path) {
   std::vector<std::string> out;
   for (auto& part : split(path, '/')) {
     if (!part.empty() && part != ".") out.push_back(part);
@@ -56,7 +56,7 @@ class Walk {
     }
     const std::string& part = parts_[i];
     if (part == "**") return any_depth(base, i, depth);
-    if (!has_magic(part)) {
+    if (!is_pattern(part)) {
       const std::string next = join_under(base, part);
       if (files().info(next)) from(next, i + 1, depth + 1);
       return;
@@ -107,9 +107,8 @@ class Walk {
       const std::string next = join_under(base, name);
       const auto info = files().info(next);
       if (!info || !info->is_directory || leads_back(*info)) continue;
-      if (++folders_ > kMaxExpansions)
-        fail(ErrorKind::Unsupported, "data files: more than {} folders below {}", kMaxExpansions,
-             or_dot(base));
+      if (++folders_ > kMaxPaths)
+        fail(ErrorKind::Unsupported, "data files: more than {} folders below {}", kMaxPaths, or_dot(base));
       into(next);
     }
     inside_.pop_back();
@@ -153,9 +152,9 @@ std::vector<std::string> matches(const std::string& path, Split split) {
 std::string what_is_there(const std::string& path) {
   std::string base = root_of(path);
   std::string missing;
-  for (const auto& part : components(path)) {
+  for (const auto& part : parts_of_path(path)) {
     const std::string next = join_under(base, part);
-    if (has_magic(part) || !is_directory(next)) {
+    if (is_pattern(part) || !is_directory(next)) {
       missing = part;
       break;
     }
@@ -233,8 +232,8 @@ class Expansion {
         }
         files.push_back(file);
       }
-      if (files.size() > kMaxExpansions) {
-        fail(ErrorKind::Unsupported, "data files: \"{}\" gives more than {} files", pattern, kMaxExpansions);
+      if (files.size() > kMaxPaths) {
+        fail(ErrorKind::Unsupported, "data files: \"{}\" gives more than {} files", pattern, kMaxPaths);
       }
     }
   }
@@ -268,8 +267,8 @@ std::vector<std::string> glob_files(const std::string& pattern) {
   if (const auto info = files().info(pattern)) {  // a name may contain [ and ]
     return info->is_directory ? std::vector<std::string>{} : std::vector<std::string>{pattern};
   }
-  if (!has_magic(pattern)) return {};
-  const auto parts = components(pattern);
+  if (!is_pattern(pattern)) return {};
+  const auto parts = parts_of_path(pattern);
   Walk walk(parts);
   walk.from(root_of(pattern), 0);
   return sorted_unique(std::move(walk.found));

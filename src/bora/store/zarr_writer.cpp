@@ -19,9 +19,9 @@
 namespace bora::store {
 namespace {
 
-constexpr std::uint64_t kChunk = 256 * 1024, kShard = 512 * kChunk;
+constexpr std::uint64_t kChunkSize = 256 * 1024, kShard = 512 * kChunkSize;
 constexpr std::uint64_t kDeclared = std::uint64_t{1} << 54;  // Levanter's arrays never say how long they are
-constexpr std::uint64_t kAbsent = ~std::uint64_t{0};
+constexpr std::uint64_t kEmptyChunk = ~std::uint64_t{0};
 constexpr int kLevel = 5;
 
 Json named(const std::string& name, Json configuration) {
@@ -36,7 +36,7 @@ std::string metadata(const ZarrLayout& layout) {
                                      {"shuffle", "shuffle"},
                                      {"typesize", layout.element_bytes()}});
   const Json sharding =
-      named("sharding_indexed", {{"chunk_shape", Json::array({kChunk})},
+      named("sharding_indexed", {{"chunk_shape", Json::array({kChunkSize})},
                                  {"codecs", Json::array({bytes, blosc})},
                                  {"index_codecs", Json::array({bytes, Json{{"name", "crc32c"}}})}});
   const bool real = layout.data_type == "float32";
@@ -56,7 +56,7 @@ std::string metadata(const ZarrLayout& layout) {
 ZarrWriter::ZarrWriter(std::string directory, const std::string& data_type)
     : directory_(std::move(directory)) {
   layout_.data_type = data_type;
-  chunk_.reserve(kChunk * layout_.element_bytes());
+  chunk_.reserve(kChunkSize * layout_.element_bytes());
   packed_.resize(chunk_.capacity() + BLOSC_MAX_OVERHEAD);
   files().make_directories(path_join(directory_, "c"));
 }
@@ -76,14 +76,14 @@ template <class T>
 void ZarrWriter::put(T value) {
   const auto bytes = std::as_bytes(std::span(&value, 1));
   chunk_.insert(chunk_.end(), bytes.begin(), bytes.end());
-  if (chunk_.size() == kChunk * sizeof(T)) end_chunk();
+  if (chunk_.size() == kChunkSize * sizeof(T)) end_chunk();
 }
 
 void ZarrWriter::end_chunk() {
   const bool zeros = std::all_of(chunk_.begin(), chunk_.end(), [](std::byte b) { return b == std::byte{0}; });
-  chunk_.resize(kChunk * layout_.element_bytes());  // the last chunk is padded with zeros
+  chunk_.resize(kChunkSize * layout_.element_bytes());  // the last chunk is padded with zeros
   if (zeros) {
-    index_.emplace_back(kAbsent, kAbsent);
+    index_.emplace_back(kEmptyChunk, kEmptyChunk);
   } else {
     const int size = blosc_compress_ctx(kLevel, BLOSC_SHUFFLE, layout_.element_bytes(), chunk_.size(),
                                         chunk_.data(), packed_.data(), packed_.size(), "lz4", 0, 1);
@@ -94,12 +94,12 @@ void ZarrWriter::end_chunk() {
     offset_ += static_cast<std::uint64_t>(size);
   }
   chunk_.clear();
-  if (index_.size() == kShard / kChunk) end_shard();
+  if (index_.size() == kShard / kChunkSize) end_shard();
 }
 
 void ZarrWriter::end_shard() {
   if (file_) {
-    index_.resize(kShard / kChunk, {kAbsent, kAbsent});
+    index_.resize(kShard / kChunkSize, {kEmptyChunk, kEmptyChunk});
     std::vector<std::byte> raw(16 * index_.size() + 4);
     for (std::size_t i = 0; i < index_.size(); ++i) {
       std::memcpy(raw.data() + 16 * i, &index_[i].first, 8);

@@ -78,7 +78,7 @@ TEST(Normalizer, AlignmentFollowsComposition) {
 
 // ---- pre-tokenizers ----
 
-Texts pieces(const std::string& json, std::string_view text) {
+Texts pieces_of(const std::string& json, std::string_view text) {
   const JsonDocument document(json, "test");
   PreText pre{AlignedText(text, 0, true), {{0, text.size()}}};
   read_pre_tokenizer(document.root())->apply(pre, true);
@@ -89,7 +89,7 @@ Texts pieces(const std::string& json, std::string_view text) {
 
 TEST(PreTokenizer, SplitBehaviors) {
   const auto split = [](const std::string& behavior, std::string_view text) {
-    return pieces(R"({"type":"Split","pattern":{"String":"-"},"behavior":")" + behavior + "\"}", text);
+    return pieces_of(R"({"type":"Split","pattern":{"String":"-"},"behavior":")" + behavior + "\"}", text);
   };
   EXPECT_THAT(split("Removed", "the-final--countdown"), ElementsAre("the", "final", "countdown"));
   EXPECT_THAT(split("Isolated", "the-final--countdown"),
@@ -104,47 +104,50 @@ TEST(PreTokenizer, SplitBehaviors) {
 }
 
 TEST(PreTokenizer, SplitInverted) {
-  EXPECT_THAT(
-      pieces(R"({"type":"Split","pattern":{"Regex":"\\w+"},"behavior":"Removed","invert":true})", "a, bc!"),
-      ElementsAre("a", "bc"));
+  EXPECT_THAT(pieces_of(R"({"type":"Split","pattern":{"Regex":"\\w+"},"behavior":"Removed","invert":true})",
+                        "a, bc!"),
+              ElementsAre("a", "bc"));
 }
 
 TEST(PreTokenizer, ByteLevel) {
-  EXPECT_THAT(pieces(R"({"type":"ByteLevel","add_prefix_space":true})", "Hello it's\u00e9  "),
+  EXPECT_THAT(pieces_of(R"({"type":"ByteLevel","add_prefix_space":true})", "Hello it's\u00e9  "),
               ElementsAre("ĠHello", "Ġit", "'s", "\u00c3\u00a9", "ĠĠ"));
-  EXPECT_THAT(pieces(R"({"type":"ByteLevel","add_prefix_space":false,"use_regex":false})", "a b"),
+  EXPECT_THAT(pieces_of(R"({"type":"ByteLevel","add_prefix_space":false,"use_regex":false})", "a b"),
               ElementsAre("aĠb"));
 }
 
 TEST(PreTokenizer, Metaspace) {
-  EXPECT_THAT(pieces(R"({"type":"Metaspace","replacement":"▁"})", "Hey  you"),
+  EXPECT_THAT(pieces_of(R"({"type":"Metaspace","replacement":"▁"})", "Hey  you"),
               ElementsAre("▁Hey", "▁", "▁you"));
-  EXPECT_THAT(pieces(R"({"type":"Metaspace","replacement":"▁","prepend_scheme":"never"})", "Hey you"),
+  EXPECT_THAT(pieces_of(R"({"type":"Metaspace","replacement":"▁","prepend_scheme":"never"})", "Hey you"),
               ElementsAre("Hey", "▁you"));
   EXPECT_THAT(
-      pieces(R"({"type":"Metaspace","replacement":"▁","prepend_scheme":"first","split":false})", "a b"),
+      pieces_of(R"({"type":"Metaspace","replacement":"▁","prepend_scheme":"first","split":false})", "a b"),
       ElementsAre("▁a▁b"));
-  EXPECT_THAT(pieces(R"({"type":"Metaspace","replacement":"▁","str_rep":"▁","add_prefix_space":false})", "a"),
-              ElementsAre("a"));
+  EXPECT_THAT(
+      pieces_of(R"({"type":"Metaspace","replacement":"▁","str_rep":"▁","add_prefix_space":false})", "a"),
+      ElementsAre("a"));
 }
 
 TEST(PreTokenizer, Classes) {
-  EXPECT_THAT(pieces(R"({"type":"Digits","individual_digits":true})", "a12½"),
+  EXPECT_THAT(pieces_of(R"({"type":"Digits","individual_digits":true})", "a12½"),
               ElementsAre("a", "1", "2", "½"));
-  EXPECT_THAT(pieces(R"({"type":"Digits","individual_digits":false})", "a12b"), ElementsAre("a", "12", "b"));
-  EXPECT_THAT(pieces(R"({"type":"Punctuation"})", "a,«b»$"), ElementsAre("a", ",", "«", "b", "»", "$"));
-  EXPECT_THAT(pieces(R"({"type":"Whitespace"})", "Hey, you_2!?"), ElementsAre("Hey", ",", "you_2", "!?"));
-  EXPECT_THAT(pieces(R"({"type":"WhitespaceSplit"})", " Hey,\u3000you "), ElementsAre("Hey,", "you"));
-  EXPECT_THAT(pieces(R"({"type":"CharDelimiterSplit","delimiter":"é"})", "aébéc"),
+  EXPECT_THAT(pieces_of(R"({"type":"Digits","individual_digits":false})", "a12b"),
+              ElementsAre("a", "12", "b"));
+  EXPECT_THAT(pieces_of(R"({"type":"Punctuation"})", "a,«b»$"), ElementsAre("a", ",", "«", "b", "»", "$"));
+  EXPECT_THAT(pieces_of(R"({"type":"Whitespace"})", "Hey, you_2!?"), ElementsAre("Hey", ",", "you_2", "!?"));
+  EXPECT_THAT(pieces_of(R"({"type":"WhitespaceSplit"})", " Hey,\u3000you "), ElementsAre("Hey,", "you"));
+  EXPECT_THAT(pieces_of(R"({"type":"CharDelimiterSplit","delimiter":"é"})", "aébéc"),
               ElementsAre("a", "b", "c"));
 }
 
 TEST(PreTokenizer, Sequence) {  // Falcon's: digits after ByteLevel see its alphabet
-  EXPECT_THAT(pieces(R"({"type":"Sequence","pretokenizers":[{"type":"Punctuation","behavior":"Contiguous"},)"
-                     R"({"type":"ByteLevel","add_prefix_space":false},{"type":"Digits"},)"
-                     R"({"type":"Split","pattern":{"Regex":"[0-9][0-9][0-9]"},"behavior":"Isolated"}]})",
-                     "a 12345!?"),
-              ElementsAre("a", "Ġ", "123", "45", "!?"));
+  EXPECT_THAT(
+      pieces_of(R"({"type":"Sequence","pretokenizers":[{"type":"Punctuation","behavior":"Contiguous"},)"
+                R"({"type":"ByteLevel","add_prefix_space":false},{"type":"Digits"},)"
+                R"({"type":"Split","pattern":{"Regex":"[0-9][0-9][0-9]"},"behavior":"Isolated"}]})",
+                "a 12345!?"),
+      ElementsAre("a", "Ġ", "123", "45", "!?"));
 }
 
 // ---- patterns and Unicode ----
@@ -293,7 +296,7 @@ TEST(AddedTokens, GetTheNextFreeId) {
 
 // ---- decoders ----
 
-std::string decoded(const std::string& json, Texts tokens) {
+std::string decoded_by(const std::string& json, Texts tokens) {
   const JsonDocument document(json, "test");
   read_decoder(document.root())->apply(tokens);
   std::string out;
@@ -302,20 +305,20 @@ std::string decoded(const std::string& json, Texts tokens) {
 }
 
 TEST(Decoder, Each) {
-  EXPECT_EQ(decoded(R"({"type":"ByteLevel"})", {"Ġa", "\u00c3", "\u00a9", "<x y>", "\u00e2"}),
+  EXPECT_EQ(decoded_by(R"({"type":"ByteLevel"})", {"Ġa", "\u00c3", "\u00a9", "<x y>", "\u00e2"}),
             " aé<x y>\ufffd");
-  EXPECT_EQ(decoded(R"({"type":"ByteFallback"})", {"<0xC3>", "<0xA9>", "a", "<0xC3>", "<0x41>", "<0xG1>"}),
+  EXPECT_EQ(decoded_by(R"({"type":"ByteFallback"})", {"<0xC3>", "<0xA9>", "a", "<0xC3>", "<0x41>", "<0xG1>"}),
             "éa\ufffd\ufffd<0xG1>");
-  EXPECT_EQ(decoded(R"({"type":"Strip","content":"_","start":1,"stop":2})", {"__a___", "_"}), "_a_");
-  EXPECT_EQ(decoded(R"({"type":"Metaspace","replacement":"▁"})", {"▁a", "▁b"}), "a b");
-  EXPECT_EQ(decoded(R"({"type":"Metaspace","replacement":"▁","prepend_scheme":"never"})", {"▁a", "▁b"}),
+  EXPECT_EQ(decoded_by(R"({"type":"Strip","content":"_","start":1,"stop":2})", {"__a___", "_"}), "_a_");
+  EXPECT_EQ(decoded_by(R"({"type":"Metaspace","replacement":"▁"})", {"▁a", "▁b"}), "a b");
+  EXPECT_EQ(decoded_by(R"({"type":"Metaspace","replacement":"▁","prepend_scheme":"never"})", {"▁a", "▁b"}),
             " a b");
-  EXPECT_EQ(decoded(R"({"type":"BPEDecoder","suffix":"</w>"})", {"a</w>", "b", "c</w>"}), "a bc");
-  EXPECT_EQ(
-      decoded(R"({"type":"Sequence","decoders":[{"type":"Replace","pattern":{"String":"▁"},"content":" "},)"
-              R"({"type":"Fuse"},{"type":"Strip","content":" ","start":1,"stop":0}]})",
-              {"▁a", "▁b"}),
-      "a b");
+  EXPECT_EQ(decoded_by(R"({"type":"BPEDecoder","suffix":"</w>"})", {"a</w>", "b", "c</w>"}), "a bc");
+  EXPECT_EQ(decoded_by(
+                R"({"type":"Sequence","decoders":[{"type":"Replace","pattern":{"String":"▁"},"content":" "},)"
+                R"({"type":"Fuse"},{"type":"Strip","content":" ","start":1,"stop":0}]})",
+                {"▁a", "▁b"}),
+            "a b");
 }
 
 }  // namespace

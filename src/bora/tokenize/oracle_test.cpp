@@ -15,7 +15,7 @@
 namespace bora::tokenize {
 namespace {
 
-constexpr std::string_view kScript = R"PY(
+constexpr std::string_view kOracleScript = R"PY(
 import json, sys
 from tokenizers import Tokenizer
 def framed(e):
@@ -96,7 +96,7 @@ class TokenizersOracle : public Oracle {
   void compare(const std::string& tokenizer, const std::vector<Job>& jobs) {
     std::string lines = "{\"tokenizer\":" + tokenizer + "}\n";
     for (const Job& job : jobs) lines += job.json + "\n";
-    const auto answers = run(kScript, lines);
+    const auto answers = run(kOracleScript, lines);
     ASSERT_EQ(answers.size(), jobs.size() + 1);
     ASSERT_EQ(answers[0], "ready") << tokenizer.substr(0, 600);
     int wrong = 0;

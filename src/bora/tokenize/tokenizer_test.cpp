@@ -28,7 +28,7 @@ using tokenize::kTiny;
 using tokenize::tiny;
 using Ids = std::vector<std::int32_t>;
 
-Ids ids(const Tokenizer& t, std::string_view text, bool special = false) {
+Ids ids_of(const Tokenizer& t, std::string_view text, bool special = false) {
   Ids fast;
   t.encode_ids(text, fast, special);
   EXPECT_EQ(fast, t.encode(text, special).ids) << text;
@@ -53,19 +53,19 @@ std::string replaced(std::string text, const std::string& what, const std::strin
 
 TEST(Tokenizer, MergesByRank) {
   const Tokenizer t = Tokenizer::from_json(kTiny);
-  EXPECT_EQ(ids(t, "abc"), Ids({5}));  // a b first, then ab c
-  EXPECT_EQ(ids(t, "bc"), Ids({6}));   // b c
-  EXPECT_EQ(ids(t, "aabcb"), Ids({0, 5, 1}));
-  EXPECT_EQ(ids(t, "a b"), Ids({0, 3, 1}));
-  EXPECT_EQ(ids(t, ""), Ids());
-  EXPECT_EQ(ids(t, "axb"), Ids({4}));  // no unk_token: left out, as if it had not been there
+  EXPECT_EQ(ids_of(t, "abc"), Ids({5}));  // a b first, then ab c
+  EXPECT_EQ(ids_of(t, "bc"), Ids({6}));   // b c
+  EXPECT_EQ(ids_of(t, "aabcb"), Ids({0, 5, 1}));
+  EXPECT_EQ(ids_of(t, "a b"), Ids({0, 3, 1}));
+  EXPECT_EQ(ids_of(t, ""), Ids());
+  EXPECT_EQ(ids_of(t, "axb"), Ids({4}));  // no unk_token: left out, as if it had not been there
 }
 
 TEST(Tokenizer, FindsAddedTokensInText) {
   const Tokenizer t = Tokenizer::from_json(kTiny);
-  EXPECT_EQ(ids(t, "ab<end>c"), Ids({4, 7, 2}));
-  EXPECT_EQ(ids(t, "<end><end>"), Ids({7, 7}));
-  EXPECT_EQ(ids(t, "<en"), Ids());
+  EXPECT_EQ(ids_of(t, "ab<end>c"), Ids({4, 7, 2}));
+  EXPECT_EQ(ids_of(t, "<end><end>"), Ids({7, 7}));
+  EXPECT_EQ(ids_of(t, "<en"), Ids());
   EXPECT_EQ(t.decode(Ids{4, 7, 2}), "ab<end>c");
   EXPECT_EQ(t.decode(Ids{4, 7, 2}, true), "abc");
   EXPECT_TRUE(t.is_special(7));
@@ -81,16 +81,16 @@ TEST(Tokenizer, SpecialTokensAsOrdinaryText) {
     return fast;
   };
   const Tokenizer small = Tokenizer::from_json(kTiny);
-  EXPECT_EQ(ordinary(small, "ab<end>c"), Ids({5}));   // characters outside the vocabulary are left out
-  EXPECT_EQ(ids(small, "ab<end>c"), Ids({4, 7, 2}));  // the same tokenizer, whatever came before
+  EXPECT_EQ(ordinary(small, "ab<end>c"), Ids({5}));      // characters outside the vocabulary are left out
+  EXPECT_EQ(ids_of(small, "ab<end>c"), Ids({4, 7, 2}));  // the same tokenizer, whatever came before
   // "abc" is special, and what the model's own merges make of a, b and c.
   const Tokenizer merges =
       Tokenizer::from_json(replaced(kTiny, R"("id":7,"content":"<end>")", R"("id":5,"content":"abc")"));
-  EXPECT_EQ(ids(merges, "abcab"), Ids({5, 4}));
+  EXPECT_EQ(ids_of(merges, "abcab"), Ids({5, 4}));
   EXPECT_EQ(ordinary(merges, "aabcab"), Ids({0, 0, 6, 4}));
   EXPECT_EQ(merges.encode("aabcab", false, SpecialInText::Ordinary).offsets,
             (std::vector<CodePointSpan>{{0, 1}, {1, 2}, {2, 4}, {4, 6}}));
-  EXPECT_EQ(ids(merges, "abcab"), Ids({5, 4}));
+  EXPECT_EQ(ids_of(merges, "abcab"), Ids({5, 4}));
   const Tokenizer one =
       Tokenizer::from_json(replaced(kTiny, R"("id":7,"content":"<end>")", R"("id":2,"content":"c")"));
   EXPECT_EQ(ordinary(one, "bacb"), Ids({1, 0, 1}));  // nothing else stands for c
@@ -102,7 +102,7 @@ TEST(Tokenizer, SpecialTokensAsOrdinaryText) {
   if (!exists(folder)) GTEST_SKIP() << "no " << folder << " here";
   const Tokenizer gpt2 = Tokenizer::load(folder + "gpt2");
   EXPECT_EQ(ordinary(gpt2, "a<|endoftext|>b"), Ids({64, 27, 91, 437, 1659, 5239, 91, 29, 65}));
-  EXPECT_EQ(ids(gpt2, "a<|endoftext|>b"), Ids({64, 50256, 65}));
+  EXPECT_EQ(ids_of(gpt2, "a<|endoftext|>b"), Ids({64, 50256, 65}));
   EXPECT_EQ(gpt2.encode("<|endoftext|>", false, SpecialInText::Ordinary).offsets.back(),
             (CodePointSpan{12, 13}));
   EXPECT_EQ(ordinary(Tokenizer::load(folder + "llama2"), "a</s>b"), Ids({263, 829, 29879, 29958, 29890}));
@@ -120,7 +120,7 @@ TEST(Tokenizer, OffsetsCountCodePoints) {
 
 TEST(Tokenizer, ByteFallbackAndTemplate) {
   const Tokenizer t = Tokenizer::from_json(kSentencePiece);
-  const Ids got = ids(t, "a é", true);
+  const Ids got = ids_of(t, "a é", true);
   const auto id = [&](std::string_view token) { return t.id_of(token).value(); };
   EXPECT_EQ(got, Ids({id("<s>"), id("▁a"), id("▁"), id("<0xC3>"), id("<0xA9>")}));
   EXPECT_EQ(t.decode(got, true), "a é");
@@ -135,7 +135,7 @@ TEST(Tokenizer, AddedTokensAreDecodedAsTheyAreSpelled) {
       R"("model":{"type":"WordLevel","unk_token":"a","vocab":{"a":0,"<S>":1,"A B":2}}})");
   EXPECT_EQ(t.decode(Ids({0, 1, 2})), "a <S> A B");
   EXPECT_EQ(t.decode(Ids({0, 1, 2}), true), "a A B");
-  EXPECT_EQ(ids(t, "<s>"), Ids({1})) << "found in the normalized text";
+  EXPECT_EQ(ids_of(t, "<s>"), Ids({1})) << "found in the normalized text";
 }
 
 TEST(Tokenizer, ChatTemplatesComeBack) {
@@ -161,7 +161,7 @@ TEST(Tokenizer, ChatTemplatesComeBack) {
 
 TEST(Tokenizer, InvalidUtf8BecomesReplacement) {
   const Tokenizer t = tiny();
-  const auto text = [&](std::string_view bytes) { return t.decode(ids(t, bytes)); };
+  const auto text = [&](std::string_view bytes) { return t.decode(ids_of(t, bytes)); };
   EXPECT_EQ(text("a\xFF"
                  "b"),
             "a\xEF\xBF\xBD"
@@ -230,7 +230,7 @@ TEST(Tokenizer, SavesWhatItReads) {
     const Tokenizer again = Tokenizer::load(path);
     EXPECT_EQ(again.fingerprint(), t.fingerprint());
     EXPECT_EQ(again.eos_id(), t.id_of("<s>"));
-    EXPECT_EQ(ids(again, "a é<s>b", true), ids(t, "a é<s>b", true));
+    EXPECT_EQ(ids_of(again, "a é<s>b", true), ids_of(t, "a é<s>b", true));
   }
   EXPECT_THAT(read_text(directory + "/tokenizer_config.json"), HasSubstr("\"mine\": 3"));
   EXPECT_EQ(read_text(directory + "/chat_template.jinja"), "x");
@@ -250,7 +250,7 @@ TEST(Tokenizer, EveryFileIsOldOrNewWhateverFails) {
 TEST(Tokenizer, AnyNumberOfThreads) {
   const Tokenizer t = tiny();
   const std::string text = "some words and some more words, again and again; 12345 'tis";
-  const Ids expected = ids(t, text);
+  const Ids expected = ids_of(t, text);
   std::vector<std::thread> threads;
   std::vector<int> wrong(4, 0);
   for (std::size_t i = 0; i < wrong.size(); ++i) {
@@ -271,8 +271,8 @@ TEST(Tokenizer, ManyTokenizersInOneThread) {  // more than the thread keeps cach
   const std::string other = replaced(kTiny, R"(["a","b"],["ab","c"],["b","c"])", R"(["b","c"])");
   for (int round = 0; round < 6; ++round) {
     const Tokenizer b = Tokenizer::from_json(other);
-    EXPECT_EQ(ids(b, "abc"), Ids({0, 6}));
-    EXPECT_EQ(ids(a, "abc"), Ids({5}));
+    EXPECT_EQ(ids_of(b, "abc"), Ids({0, 6}));
+    EXPECT_EQ(ids_of(a, "abc"), Ids({5}));
   }
 }
 
@@ -301,7 +301,7 @@ TEST(Tokenizer, LongPiecesMergeLikeShortOnes) {
       std::string text;
       while (text.size() < length)
         text += static_cast<char>('a' + ((random = random * 1664525 + 1013904223) >> 20) % 3);
-      ASSERT_EQ(ids(t, text), merged_rank_by_rank(text)) << text;
+      ASSERT_EQ(ids_of(t, text), merged_rank_by_rank(text)) << text;
     }
   }
 }

@@ -28,7 +28,7 @@ std::string fresh_directory(const std::string& name) {
   return path;
 }
 
-JsonlOptions options_for(const std::string& directory, std::int64_t first_step = 0) {
+JsonlOptions jsonl_options(const std::string& directory, std::int64_t first_step = 0) {
   return {.directory = directory, .first_step = first_step, .wall_clock = [] { return 1000.5; }};
 }
 
@@ -51,7 +51,7 @@ TEST(MetricNames, SpeedsAndTimesAreNotDeterministic) {
 
 TEST(Jsonl, WritesDeterministicMetricsApartFromTimes) {
   const auto dir = fresh_directory("apart");
-  JsonlTracker tracker(options_for(dir));
+  JsonlTracker tracker(jsonl_options(dir));
   tracker.log(0, metrics_of(0));
   tracker.log(1, std::vector<Metric>{{"throughput/mfu", 64}});
   tracker.log(2, std::vector<Metric>{{"eval/\"x\"/loss", 1.0 / 3}});
@@ -76,7 +76,7 @@ TEST(Jsonl, NumbersReadBackAsTheSameBits) {
 
 TEST(Jsonl, WritesTextHistogramSummaryAndHyperparameters) {
   const auto dir = fresh_directory("rest");
-  JsonlTracker tracker(options_for(dir));
+  JsonlTracker tracker(jsonl_options(dir));
   tracker.log_text(7, "samples/0", "two\nlines \xFF");
   tracker.log_histogram(7, "grad/hist/w",
                         {.min = -1, .max = 2, .count = 3, .limits = {0, 2}, .counts = {1, 2}});
@@ -95,7 +95,7 @@ TEST(Jsonl, WritesTextHistogramSummaryAndHyperparameters) {
 TEST(Jsonl, ResumedFileEqualsThatOfAnUninterruptedRun) {
   const auto whole = fresh_directory("whole"), resumed = fresh_directory("resumed");
   const auto run = [](const std::string& dir, std::int64_t from, std::int64_t to) {
-    JsonlTracker tracker(options_for(dir, from));
+    JsonlTracker tracker(jsonl_options(dir, from));
     for (auto step = from; step < to; ++step) {
       tracker.log(step, metrics_of(step));
       if (step % 4 == 0) tracker.log_text(step, "samples/0", "text");
@@ -120,7 +120,7 @@ TEST(Jsonl, CutsATornLastLine) {
     const auto file = files().create(path);
     file->write(as_bytes("{\"step\":0,\"train/loss\":3}\n{\"step\":1,\"train/loss\":2}\n" + torn));
     file->close();
-    JsonlTracker tracker(options_for(dir, 5));
+    JsonlTracker tracker(jsonl_options(dir, 5));
     tracker.log(5, std::vector<Metric>{{"train/loss", 0}});
     EXPECT_EQ(
         read_text(path),
@@ -131,7 +131,7 @@ TEST(Jsonl, CutsATornLastLine) {
 TEST(Jsonl, NoLineIsLostOrTornWhenAWriteFails) {
   for (std::int64_t n = 2; n <= 12; ++n) {  // the first operation is the opening
     const auto dir = fresh_directory("full");
-    JsonlTracker tracker(options_for(dir));
+    JsonlTracker tracker(jsonl_options(dir));
     FaultFiles broken(files(), {.nth = n, .short_write = true});
     {
       ScopedFileSystem scope(broken);
@@ -169,7 +169,7 @@ TEST(Composite, AFailingTrackerWarnsOnceAndStopsNothing) {
   const auto dir = fresh_directory("composite");
   CompositeTracker::Trackers list;
   list.push_back(std::make_unique<FailingTracker>(asked));
-  list.push_back(std::make_unique<JsonlTracker>(options_for(dir)));
+  list.push_back(std::make_unique<JsonlTracker>(jsonl_options(dir)));
   CompositeTracker tracker(std::move(list));
   testing::internal::CaptureStderr();
   for (int step = 0; step < 3; ++step) tracker.log(step, metrics_of(step));

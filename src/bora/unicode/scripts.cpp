@@ -168,7 +168,7 @@ constexpr std::uint32_t kStretches[] = {
     0xE010004, 0xE01F000};
 // clang-format on
 
-std::vector<std::uint8_t> make_table() {
+std::vector<std::uint8_t> make_script_table() {
   std::vector<std::uint8_t> table(kCodePoints);
   for (std::size_t i = 0; i < std::size(kStretches); ++i) {
     const std::size_t end = i + 1 < std::size(kStretches) ? kStretches[i + 1] >> 8 : kCodePoints;
@@ -182,7 +182,7 @@ std::vector<std::uint8_t> make_table() {
 }  // namespace
 
 const std::uint8_t* script_classes() {
-  static const std::vector<std::uint8_t> table = make_table();
+  static const std::vector<std::uint8_t> table = make_script_table();
   return table.data();
 }
 

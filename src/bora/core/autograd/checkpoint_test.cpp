@@ -23,7 +23,7 @@ using Runner = std::function<Arrays(const Body&, std::span<const Array>)>;
 constexpr std::string_view kRow = "row", kIn = "in", kOut = "out";
 constexpr std::array<std::string_view, 2> kX{kRow, kIn}, kY{kRow, kOut}, kW{kIn, kOut};
 
-Array normal(std::uint64_t seed, Names names, const std::vector<std::int64_t>& sizes) {
+Array drawn(std::uint64_t seed, Names names, const std::vector<std::int64_t>& sizes) {
   return random_normal(Key::from_seed(seed), {names, sizes});
 }
 Array total(const Array& x, Names names) { return reduce(Reduction::sum, {x, names}, names); }
@@ -39,9 +39,9 @@ void expect_same_bits(const Array& a, const Array& b, const std::string& what) {
   EXPECT_EQ(a.to_vector<float>(), b.to_vector<float>()) << what;
 }
 
-class CheckpointTest : public testing::Test {
+class CheckpointTest : public ::testing::Test {
  protected:
-  Array x = normal(1, kX, {5, 6}), w = normal(2, kW, {6, 6}), u = normal(3, kW, {6, 6});
+  Array x = drawn(1, kX, {5, 6}), w = drawn(2, kW, {6, 6}), u = drawn(3, kW, {6, 6});
 
   // tanh(x·w), with half of its elements dropped: x by argument, the parameter w by reference.
   Body layer(const Array& weight, std::uint64_t site) const {

@@ -17,14 +17,14 @@ namespace {
 using testing::error_of;
 using testing::values;
 
-const NameList kRows{"row", "column"}, kColumn{"column"}, kRow{"row"}, kNone;
+const NameList kRows{"row", "column"}, kColumn{"column"}, kRowAlone{"row"}, kNoAxes;
 
 Array array(at::IntArrayRef sizes, double seed) { return wrap(values(sizes, seed).to(at::kDouble)); }
 
 // sum over rows of tanh(A x)²
 Array loss_of(const Array& a, const Array& x) {
-  const Array y = unary(Unary::tanh, {dot({a, kRows}, {x, kColumn}, kRow), kRow});
-  return reduce(Reduction::sum, {unary(Unary::square, {y, kRow}), kRow}, kRow);
+  const Array y = unary(Unary::tanh, {dot({a, kRows}, {x, kColumn}, kRowAlone), kRowAlone});
+  return reduce(Reduction::sum, {unary(Unary::square, {y, kRowAlone}), kRowAlone}, kRowAlone);
 }
 
 TEST(Hessian, IsTheChangeOfTheGradient) {

@@ -15,7 +15,7 @@
 namespace bora::core {
 namespace {
 enum class Recording { none, once, twice };
-thread_local Recording current = Recording::none;
+thread_local Recording recorded_now = Recording::none;
 
 void check_parameters(std::string_view who, std::span<Array* const> parameters) {
   for (std::size_t i = 0; i < parameters.size(); ++i) {
@@ -31,15 +31,15 @@ void check_parameters(std::string_view who, std::span<Array* const> parameters) 
 }
 }  // namespace
 
-bool recording() { return current != Recording::none && at::GradMode::is_enabled(); }
-bool records_twice() { return current == Recording::twice; }
+bool recording() { return recorded_now != Recording::none && at::GradMode::is_enabled(); }
+bool records_twice() { return recorded_now == Recording::twice; }
 
 RecordingScope::RecordingScope(std::string_view who, std::span<Array* const> parameters,
                                std::span<Array> into, bool twice)
     : parameters_(parameters),
       grad_mode_before_(at::GradMode::is_enabled()),
       threads_before_(c10::AutogradState::get_tls_state().get_multithreading_enabled()) {
-  if (current != Recording::none) {  // its backward pass would be no part of what the outer one records
+  if (recorded_now != Recording::none) {  // its backward pass would be no part of what the outer one records
     fail(ErrorKind::Unsupported,
          "{}: called inside a function that is being differentiated; the result would count as a constant "
          "there\nhint: take the inner gradients before, outside of that function; products with second "
@@ -49,7 +49,7 @@ RecordingScope::RecordingScope(std::string_view who, std::span<Array* const> par
   check_parameters(who, parameters);
   at::GradMode::set_enabled(true);
   c10::AutogradState::get_tls_state().set_multithreading_enabled(false);
-  current = twice ? Recording::twice : Recording::once;
+  recorded_now = twice ? Recording::twice : Recording::once;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     at::Tensor t = tensor(*parameters[i]);
     t.set_requires_grad(true);
@@ -58,7 +58,7 @@ RecordingScope::RecordingScope(std::string_view who, std::span<Array* const> par
 }
 
 RecordingScope::~RecordingScope() {
-  current = Recording::none;
+  recorded_now = Recording::none;
   for (auto* p : parameters_) {
     at::Tensor t = tensor(*p);
     t.mutable_grad() = at::Tensor();

@@ -20,7 +20,7 @@
 namespace bora::core {
 namespace {
 
-std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+std::string first_line_of(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 DeviceMemory memory_of(std::int8_t index) {
   auto* const allocator = c10::getDeviceAllocator(c10::kCUDA);
@@ -66,7 +66,7 @@ std::string open() {
     register_device(Device::Type::cuda, {runs ? plugin.kernels : DeviceKernels(), memory_of, description_of});
     return count > 0 ? "" : "libtorch's part for CUDA sees none";
   } catch (const std::exception& e) {
-    return "libtorch's part for CUDA does not start: " + first_line(e.what());
+    return "libtorch's part for CUDA does not start: " + first_line_of(e.what());
   }
 }
 

@@ -14,6 +14,7 @@
 #include "bora/core/create.h"
 #include "bora/core/device.h"
 #include "bora/core/shape.h"
+#include "bora/core/torch/testing.h"
 #include "bora/core/update.h"
 
 namespace bora::core {
@@ -26,15 +27,6 @@ const Shape kShape{kAb, kSizes};
 Array counted() {
   const std::vector<float> values{0, 1, 2, 3, 4, 5};
   return from_data(kShape, std::span<const float>(values));
-}
-
-std::string error_of(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
 }
 
 TEST(HostView, ReadsAndWritesAnArray) {
@@ -58,13 +50,14 @@ TEST(HostView, ReadsAndWritesAnArray) {
 
 TEST(HostView, SaysWhatItCannotShow) {
   const Array x = counted(), numbers = zeros(kShape, DType::i64);
-  EXPECT_EQ(error_of([&] { HostView(numbers, HostView::Use::read).floats(); }),
+  EXPECT_EQ(testing::error_of([&] { HostView(numbers, HostView::Use::read).floats(); }),
             "data: a pointer to f32 was asked for, the array holds i64\nhint: cast it first");
   const Array turned = rearrange({x, kAb}, kBa);
-  const std::string text = error_of([&] { HostView(turned, HostView::Use::read).bytes(); });
+  const std::string text = testing::error_of([&] { HostView(turned, HostView::Use::read).bytes(); });
   EXPECT_NE(text.find("the array of sizes [3, 2] is not contiguous\nhint: clone() it first"), text.npos)
       << text;
-  EXPECT_EQ(error_of([] { HostView().bytes(); }), "data: the array is empty (it was never given a value)");
+  EXPECT_EQ(testing::error_of([] { HostView().bytes(); }),
+            "data: the array is empty (it was never given a value)");
 }
 
 TEST(Update, CopiesPartsOfArrays) {
@@ -78,7 +71,8 @@ TEST(Update, CopiesPartsOfArrays) {
   EXPECT_FALSE(share_memory(y, last));
   copy_into(last, zeros({std::span(kAb).first(1), three}));
   EXPECT_EQ(y.to_vector<float>(), (std::vector<float>{0, 1, 2, 0, 0, 0}));
-  EXPECT_EQ(error_of([&] { copy_into(x, last); }), "copy_into: an array of sizes [2, 3] takes none of [3]");
+  EXPECT_EQ(testing::error_of([&] { copy_into(x, last); }),
+            "copy_into: an array of sizes [2, 3] takes none of [3]");
 }
 
 }  // namespace

@@ -18,14 +18,14 @@
 namespace bora::core {
 namespace {
 
-constexpr std::string_view kX[] = {"x"};
+constexpr std::string_view kOnlyAxis[] = {"x"};
 
 using Arrays = std::vector<Array>;
 
 Array three(float a, float b, float c) {
   const float values[] = {a, b, c};
   const std::int64_t size = 3;
-  return from_data({kX, Sizes(&size, 1)}, std::span<const float>(values));
+  return from_data({kOnlyAxis, Sizes(&size, 1)}, std::span<const float>(values));
 }
 
 // Keeps the values of two parameters in drawers and has at most one of them out.
@@ -54,7 +54,9 @@ class Drawers : public ParameterStore {
   std::vector<std::pair<Array, std::vector<float>>> drawers_;
 };
 
-Array times(const Array& a, const Array& b) { return binary(Binary::multiply, {a, kX}, {b, kX}, kX); }
+Array times(const Array& a, const Array& b) {
+  return binary(Binary::multiply, {a, kOnlyAxis}, {b, kOnlyAxis}, kOnlyAxis);
+}
 
 TEST(ParameterStore, ValuesAreThereInBothPasses) {
   const Array x = three(1, 2, 3);
@@ -63,7 +65,7 @@ TEST(ParameterStore, ValuesAreThereInBothPasses) {
   const auto f = [&] {
     const Array h = with_parameters({a}, [&] { return Arrays{times(x, times(a, a))}; })[0];
     const Array y = with_parameters({b}, [&] { return Arrays{times(h, times(b, b))}; })[0];
-    return reduce(Reduction::sum, {y, kX}, kX);
+    return reduce(Reduction::sum, {y, kOnlyAxis}, kOnlyAxis);
   };
   const auto want = value_and_grad(parameters, f);
 
@@ -112,7 +114,7 @@ TEST(StreamGradients, RefusesAGradientInParts) {
   const auto f = [&] {
     const auto once = checkpoint(again, std::span(&x, 1));
     const auto twice = checkpoint(again, once);
-    return reduce(Reduction::sum, {twice[0], kX}, kX);
+    return reduce(Reduction::sum, {twice[0], kOnlyAxis}, kOnlyAxis);
   };
   const auto message =
       testing::error_of([&] { stream_gradients(parameters, f, [](std::size_t, const Array&) {}); });

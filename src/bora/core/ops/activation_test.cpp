@@ -10,13 +10,11 @@ namespace {
 using namespace testing;
 using T = Tensor;
 
-const NameList kAbc{"a", "b", "c"};
-
-struct Case {
+struct ActivationCase {
   Activation f;
   T (*torch)(const T&);
 };
-const Case kCases[] = {
+const ActivationCase kCases[] = {
     {Activation::sigmoid, [](const T& x) { return x.neg().exp().add(1).reciprocal(); }},
     {Activation::relu, [](const T& x) { return x.clamp_min(0); }},
     {Activation::silu, [](const T& x) { return x.mul(x.sigmoid()); }},

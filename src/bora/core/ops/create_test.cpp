@@ -16,23 +16,23 @@ namespace {
 using namespace testing;
 using T = Tensor;
 
-const NameList kAb{"a", "b"};
-const Dims kSizes{2, 3};
-const Shape kShape{kAb, kSizes};
+const NameList kRowAndColumn{"a", "b"};
+const Dims kTwoByThree{2, 3};
+const Shape kOfBoth{kRowAndColumn, kTwoByThree};
 
 TEST(Create, Constants) {
-  EXPECT_EQ(zeros(kShape).to_vector<float>(), std::vector<float>(6, 0));
-  EXPECT_EQ(ones(kShape, DType::i32).to_vector<std::int32_t>(), std::vector<std::int32_t>(6, 1));
-  EXPECT_EQ(full(kShape, 2.5, DType::bf16).to_vector<float>(), std::vector<float>(6, 2.5));
-  EXPECT_EQ(full(kShape, -7, DType::i64).to_vector<std::int64_t>(), std::vector<std::int64_t>(6, -7));
-  EXPECT_EQ(full(kShape, 1, DType::boolean).dtype(), DType::boolean);
-  EXPECT_EQ(uninitialized(kShape, DType::f64).sizes(), kSizes);
+  EXPECT_EQ(zeros(kOfBoth).to_vector<float>(), std::vector<float>(6, 0));
+  EXPECT_EQ(ones(kOfBoth, DType::i32).to_vector<std::int32_t>(), std::vector<std::int32_t>(6, 1));
+  EXPECT_EQ(full(kOfBoth, 2.5, DType::bf16).to_vector<float>(), std::vector<float>(6, 2.5));
+  EXPECT_EQ(full(kOfBoth, -7, DType::i64).to_vector<std::int64_t>(), std::vector<std::int64_t>(6, -7));
+  EXPECT_EQ(full(kOfBoth, 1, DType::boolean).dtype(), DType::boolean);
+  EXPECT_EQ(uninitialized(kOfBoth, DType::f64).sizes(), kTwoByThree);
   EXPECT_EQ(zeros({}).item(), 0);
 }
 
 TEST(Create, Arange) {
   const Dims four{4};
-  const Shape shape{Names(kAb).first(1), four};
+  const Shape shape{Names(kRowAndColumn).first(1), four};
   EXPECT_EQ(arange(shape).to_vector<std::int64_t>(), (std::vector<std::int64_t>{0, 1, 2, 3}));
   EXPECT_EQ(arange(shape, 3, -2, DType::i32).to_vector<std::int32_t>(),
             (std::vector<std::int32_t>{3, 1, -1, -3}));
@@ -42,15 +42,15 @@ TEST(Create, Arange) {
 
 TEST(Create, FromData) {
   const std::vector<float> f{1, 2, 3, 4, 5, 6};
-  EXPECT_EQ(from_data(kShape, f).to_vector<float>(), f);
+  EXPECT_EQ(from_data(kOfBoth, f).to_vector<float>(), f);
   const std::vector<double> d{1, 2, 3, 4, 5, 1e300};
-  EXPECT_EQ(from_data(kShape, d).to_vector<double>(), d);
+  EXPECT_EQ(from_data(kOfBoth, d).to_vector<double>(), d);
   const std::vector<std::int32_t> i{1, 2, 3, 4, 5, -6};
-  EXPECT_EQ(from_data(kShape, i).to_vector<std::int32_t>(), i);
+  EXPECT_EQ(from_data(kOfBoth, i).to_vector<std::int32_t>(), i);
   const std::vector<std::int64_t> l{1, 2, 3, 4, 5, std::int64_t{1} << 60};
-  EXPECT_EQ(from_data(kShape, l).to_vector<std::int64_t>(), l);
+  EXPECT_EQ(from_data(kOfBoth, l).to_vector<std::int64_t>(), l);
   const std::array<std::uint16_t, 6> bits{0x3F80, 0x4000, 0, 0, 0, 0xBF80};
-  const Array half = from_bytes(kShape, DType::bf16, std::as_bytes(std::span(bits)));
+  const Array half = from_bytes(kOfBoth, DType::bf16, std::as_bytes(std::span(bits)));
   EXPECT_EQ(half.to_vector<float>(), (std::vector<float>{1, 2, 0, 0, 0, -1}));
   const HostView written(half, HostView::Use::read);
   EXPECT_EQ(std::memcmp(written.bytes().data(), bits.data(), sizeof(bits)), 0);
@@ -68,7 +68,7 @@ Moments moments(const Array& x) {
 TEST(Create, RandomValuesHaveTheirDistribution) {
   const Key key = Key::from_seed(3);
   const Dims many{400, 500};
-  const Shape shape{kAb, many};
+  const Shape shape{kRowAndColumn, many};
   const Moments uniform = moments(random_uniform(key, shape, -1, 3));
   EXPECT_NEAR(uniform.mean, 1, 0.02);
   EXPECT_NEAR(uniform.std, 4 / std::sqrt(12.0), 0.02);
@@ -90,20 +90,20 @@ TEST(Create, RandomValuesDependOnKeyAndIndexAlone) {
   for (const auto draw : {+[](Key key, const Shape& s) { return random_uniform(key, s); },
                           +[](Key key, const Shape& s) { return random_normal(key, s); },
                           +[](Key key, const Shape& s) { return random_truncated_normal(key, s, -2, 2); }}) {
-    const std::vector<float> some = draw(Key::from_seed(1), kShape).to_vector<float>();
-    const std::vector<float> more = draw(Key::from_seed(1), {kAb, long_sizes}).to_vector<float>();
+    const std::vector<float> some = draw(Key::from_seed(1), kOfBoth).to_vector<float>();
+    const std::vector<float> more = draw(Key::from_seed(1), {kRowAndColumn, long_sizes}).to_vector<float>();
     EXPECT_TRUE(std::equal(some.begin(), some.end(), more.begin()));
-    EXPECT_NE(some, draw(Key::from_seed(2), kShape).to_vector<float>());
+    EXPECT_NE(some, draw(Key::from_seed(2), kOfBoth).to_vector<float>());
   }
 }
 
 TEST(Create, DropoutKeepsItsShareAndScales) {
   const Dims many{400, 500};
-  const Array x = ones({kAb, many});
-  const T kept = tensor(dropout({x, kAb}, 0.25, Key::from_seed(5)));
+  const Array x = ones({kRowAndColumn, many});
+  const T kept = tensor(dropout({x, kRowAndColumn}, 0.25, Key::from_seed(5)));
   EXPECT_NEAR(kept.ne(0).to(at::kFloat).mean().item().toDouble(), 0.75, 0.005);
   EXPECT_FLOAT_EQ(kept.max().item().toFloat(), 1 / 0.75f);
-  EXPECT_EQ(dropout({x, kAb}, 0, Key::from_seed(5)).node(), x.node());
+  EXPECT_EQ(dropout({x, kRowAndColumn}, 0, Key::from_seed(5)).node(), x.node());
 }
 
 // The mask of an array with these sizes, scaled.
@@ -119,8 +119,10 @@ TEST(Create, DropoutEqualsTorchWithTheSameMask) {
   const Key key = Key::from_seed(9);
   // in row-major order of the operand's dimensions, whatever its strides
   expect_same(
-      {{values({40, 3}), kAb}}, kAb,
-      [&](auto in) { return Result{dropout({rearrange(in[0], kAb), kAb}, 0.4, key), kAb}; },
+      {{values({40, 3}), kRowAndColumn}}, kRowAndColumn,
+      [&](auto in) {
+        return Result{dropout({rearrange(in[0], kRowAndColumn), kRowAndColumn}, 0.4, key), kRowAndColumn};
+      },
       [&](const auto& in) { return in[0].mul(mask(0.4, key, {40, 3})); });
 }
 

@@ -260,7 +260,7 @@ TEST(LinearScores, TargetsOutsideTheVocabulary) {
             "tokenizer and the model disagree on vocab_size");
 }
 
-std::string error_of(const HeadOptions& options) {
+std::string refusal_of_options(const HeadOptions& options) {
   const Head h;
   try {
     linear_cross_entropy({h.hidden, kBpe}, {h.weight, kVe}, {h.targets, kBp}, {h.weights, kBp},
@@ -272,13 +272,13 @@ std::string error_of(const HeadOptions& options) {
 }
 
 TEST(LinearCrossEntropy, HeadOptionsThatCannotBe) {
-  EXPECT_EQ(error_of({.logit_scale = 0}),
+  EXPECT_EQ(refusal_of_options({.logit_scale = 0}),
             "linear_cross_entropy: the head's logit_scale is 0; it must be finite and not 0");
-  EXPECT_EQ(error_of({.soft_cap = -1}),
+  EXPECT_EQ(refusal_of_options({.soft_cap = -1}),
             "linear_cross_entropy: the head's soft_cap is -1; it must be above 0, or 0 for none");
-  EXPECT_EQ(error_of({.soft_cap = std::numeric_limits<double>::infinity()}),
+  EXPECT_EQ(refusal_of_options({.soft_cap = std::numeric_limits<double>::infinity()}),
             "linear_cross_entropy: the head's soft_cap is inf; it must be above 0, or 0 for none");
-  EXPECT_EQ(error_of({.bias = normal(1, kV, {5})}),
+  EXPECT_EQ(refusal_of_options({.bias = normal(1, kV, {5})}),
             "linear_cross_entropy: axis v is 37 in [v=37, e=6] but 5 in [v=5]\nhint: one name has one size; "
             "rename one of the two axes if they are different things");
 }

@@ -19,7 +19,7 @@ namespace {
 using namespace testing;
 using In = std::span<const Operand>;
 
-const NameList kBe{"b", "e"}, kB{"b"}, kE{"e"}, kNone;
+const NameList kBe{"b", "e"}, kB{"b"}, kE{"e"}, kNoNames;
 
 Array multiply(const Operand& a, const Operand& b, Names out) { return binary(Binary::multiply, a, b, out); }
 

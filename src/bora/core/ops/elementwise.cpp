@@ -113,10 +113,10 @@ void check_elements(std::string_view op, Needs needs, const Operand& x) {
   if (needs == Needs::number) require_number(op, x);
 }
 
-bool is_whole(double value) { return std::isfinite(value) && value == std::floor(value); }
+bool is_whole_number(double value) { return std::isfinite(value) && value == std::floor(value); }
 
 void check_whole(std::string_view op, const Operand& x, double value) {
-  if (is_floating(x.array.dtype()) || is_whole(value)) return;
+  if (is_floating(x.array.dtype()) || is_whole_number(value)) return;
   fail(ErrorKind::InvalidArgument,
        "{}: {} is not a whole number, {} holds {}\nhint: cast the array to f32 first", op, value, describe(x),
        name(x.array.dtype()));
@@ -149,7 +149,7 @@ void check_scalar(const BinaryOp& op, const Operand& x, double value) {
 // `value` as a tensor without dimensions. Integers are compared with a fraction in f64, else in their own
 // type.
 T constant(const T& like, double value) {
-  const bool fraction = !at::isFloatingType(like.scalar_type()) && !is_whole(value);
+  const bool fraction = !at::isFloatingType(like.scalar_type()) && !is_whole_number(value);
   return at::_ops::full::call(c10::SymIntArrayRef{}, value, fraction ? at::kDouble : like.scalar_type(),
                               std::nullopt, like.device(), std::nullopt);
 }

@@ -15,8 +15,6 @@ namespace {
 using namespace testing;
 using T = Tensor;
 
-const NameList kAbc{"a", "b", "c"};
-
 struct UnaryCase {
   Unary op;
   T (*torch)(const T&);
@@ -43,10 +41,6 @@ const UnaryCase kUnaryCases[] = {
     {Unary::is_finite, [](const T& x) { return x.isfinite(); }},
     {Unary::is_nan, [](const T& x) { return x.isnan(); }},
 };
-
-bool needs_positive(Unary op) {
-  return op == Unary::log || op == Unary::log1p || op == Unary::sqrt || op == Unary::rsqrt;
-}
 
 TEST(Elementwise, UnaryOpsEqualTorch) {
   for (const auto& [op, torch] : kUnaryCases) {

@@ -29,9 +29,9 @@ struct Arg {
 
 #define EXPECT_ERROR(call, message) EXPECT_EQ(error_of([&] { call; }), message)  // of this file alone
 
-const NameList kBpe{"batch", "position", "embed"};
-const Arg kX({"batch", "position", "embed"}, {2, 3, 512});
-const Arg kWeight({"mlp", "embed"}, {8, 768});
+const NameList kHiddenAxes{"batch", "position", "embed"};
+const Arg kHidden({"batch", "position", "embed"}, {2, 3, 512});
+const Arg kWeights({"mlp", "embed"}, {8, 768});
 const Arg kSmall({"batch", "head_dim"}, {2, 64});
 const Arg kWhole({"position"}, {3}, DType::i64);
 const Arg kTruth({"position"}, {3}, DType::boolean);
@@ -47,10 +47,10 @@ TEST(Errors, AreInvalidArguments) {
 }
 
 TEST(Errors, OneNameTwoSizes) {
-  EXPECT_ERROR(binary(Binary::add, kX, kWeight, kBpe),
+  EXPECT_ERROR(binary(Binary::add, kHidden, kWeights, kHiddenAxes),
                "add: axis embed is 512 in [batch=2, position=3, embed=512] but 768 in [mlp=8, embed=768]\n"
                "hint: one name has one size; rename one of the two axes if they are different things");
-  EXPECT_ERROR(binary(Binary::add, kX, Arg({"embed"}, {1}), kBpe),
+  EXPECT_ERROR(binary(Binary::add, kHidden, Arg({"embed"}, {1}), kHiddenAxes),
                "add: axis embed is 512 in [batch=2, position=3, embed=512] but 1 in [embed=1]\n"
                "hint: size 1 is not stretched; drop the axis and it is repeated by name");
 }
@@ -88,7 +88,7 @@ TEST(Errors, ElementTypes) {
                "add: needs numbers, [position=3] holds bool\nhint: cast it first, or use logical_and/or");
   EXPECT_ERROR(unary(Unary::logical_not, kWhole),
                "logical_not: needs bool elements, [position=3] holds i64\nhint: compare it with 0 first");
-  EXPECT_ERROR(binary(Binary::add, kX, Arg({"embed"}, {512}, DType::bf16), kBpe),
+  EXPECT_ERROR(binary(Binary::add, kHidden, Arg({"embed"}, {512}, DType::bf16), kHiddenAxes),
                "add: [batch=2, position=3, embed=512] holds f32 but [embed=512] holds bf16\n"
                "hint: cast one of them; element types are never mixed silently");
   EXPECT_ERROR(
@@ -102,7 +102,7 @@ TEST(Errors, ElementTypes) {
 
 TEST(Errors, AxesOfBinaryResults) {
   EXPECT_ERROR(
-      binary(Binary::add, kSmall, Arg({"batch", "mlp"}, {2, 8}), kBpe),
+      binary(Binary::add, kSmall, Arg({"batch", "mlp"}, {2, 8}), kHiddenAxes),
       "add: neither operand's axes lie within the other's: [batch=2, head_dim=64] and [batch=2, mlp=8]\n"
       "hint: broadcast one of them first");
   EXPECT_ERROR(binary(Binary::add, kSmall, Arg({"batch"}, {2}), NameList{"batch"}),
@@ -112,10 +112,10 @@ TEST(Errors, AxesOfBinaryResults) {
 }
 
 TEST(Errors, Reductions) {
-  EXPECT_ERROR(reduce(Reduction::sum, kX, NameList({"embed", "embed"})),
+  EXPECT_ERROR(reduce(Reduction::sum, kHidden, NameList({"embed", "embed"})),
                "sum: axis embed is named twice in [embed, embed]");
-  EXPECT_ERROR(softmax(kX, {}), "softmax: no axis was given");
-  EXPECT_ERROR(log_softmax(kX, {}), "log_softmax: no axis was given");
+  EXPECT_ERROR(softmax(kHidden, {}), "softmax: no axis was given");
+  EXPECT_ERROR(log_softmax(kHidden, {}), "log_softmax: no axis was given");
   const Arg none({"a", "b"}, {2, 0});
   EXPECT_ERROR(reduce(Reduction::max, none, NameList{"b"}), "max: axis b of [a=2, b=0] has no elements");
   for (const auto op : {Reduction::mean, Reduction::var}) {
@@ -142,8 +142,8 @@ TEST(Errors, Shapes) {
   EXPECT_ERROR(broadcast(vector, {Names(ab).first(1), three}),
                "broadcast: axis batch of [batch=2] is missing from [a=3]");
   EXPECT_ERROR(broadcast(vector, {ab, three}), "broadcast: 2 axes are named but 1 sizes are given: [a=3, b]");
-  EXPECT_ERROR(flatten(kX, {}, "all"), "flatten: no axis of [batch=2, position=3, embed=512] was given");
-  EXPECT_ERROR(flatten(kX, NameList({"batch", "position"}), "embed"),
+  EXPECT_ERROR(flatten(kHidden, {}, "all"), "flatten: no axis of [batch=2, position=3, embed=512] was given");
+  EXPECT_ERROR(flatten(kHidden, NameList({"batch", "position"}), "embed"),
                "flatten: axis embed is in [batch=2, position=3, embed=512] already\n"
                "hint: choose another name, or rename the axis it has");
   EXPECT_ERROR(
@@ -159,7 +159,7 @@ TEST(Errors, Shapes) {
 TEST(Errors, Joining) {
   EXPECT_ERROR(concatenate({}, "a"), "concatenate: no arrays were given");
   EXPECT_ERROR(stack({}, "a"), "stack: no arrays were given");
-  const Operand different[] = {kSmall, kX};
+  const Operand different[] = {kSmall, kHidden};
   const Arg three({"batch", "head_dim"}, {3, 2}), narrow({"batch", "head_dim"}, {2, 1}, DType::bf16);
   const Operand tall[] = {kSmall, three}, types[] = {kSmall, narrow}, same[] = {kSmall, kSmall};
   EXPECT_ERROR(concatenate(different, "batch"),
@@ -182,20 +182,20 @@ TEST(Errors, Joining) {
 TEST(Errors, Pieces) {
   const Dims sizes{1, 4};
   EXPECT_ERROR(
-      split(kX, "position", sizes),
+      split(kHidden, "position", sizes),
       "split: the sizes [1, 4] do not add up to the 3 of axis position in [batch=2, position=3, embed=512]");
-  EXPECT_ERROR(slice(kX, "position", 2, 2),
+  EXPECT_ERROR(slice(kHidden, "position", 2, 2),
                "slice: elements 2 to 4 are not all within axis position of size 3 in "
                "[batch=2, position=3, embed=512]");
-  EXPECT_ERROR(slice(kX, "position", -1, 2),
+  EXPECT_ERROR(slice(kHidden, "position", -1, 2),
                "slice: elements -1 to 1 are not all within axis position of size 3 in "
                "[batch=2, position=3, embed=512]");
-  EXPECT_ERROR(dynamic_slice(kX, "position", full({}, 1), 2),
+  EXPECT_ERROR(dynamic_slice(kHidden, "position", full({}, 1), 2),
                "dynamic_slice: indices must be i32 or i64, [] holds f32");
-  EXPECT_ERROR(dynamic_slice(kX, "position", full({}, 9, DType::i64), 2),
+  EXPECT_ERROR(dynamic_slice(kHidden, "position", full({}, 9, DType::i64), 2),
                "dynamic_slice: elements 9 to 11 are not all within axis position of size 3 in "
                "[batch=2, position=3, embed=512]");
-  EXPECT_ERROR(dynamic_slice(kX, "position", kWhole.array, 2),
+  EXPECT_ERROR(dynamic_slice(kHidden, "position", kWhole.array, 2),
                "dynamic_slice: 0 axes are named for an array of 1 dimensions: [?=3]");
 }
 
@@ -263,7 +263,7 @@ TEST(Errors, Creation) {
   EXPECT_ERROR(random_normal({}, {ab, sizes}, 0, -1), "random_normal: std = -1 is negative");
   EXPECT_ERROR(random_truncated_normal({}, {ab, sizes}, 1, 1),
                "random_truncated_normal: low = 1 is not below high = 1");
-  EXPECT_ERROR(dropout(kX, 1, Key{}), "dropout: p = 1 is not in [0, 1)");
+  EXPECT_ERROR(dropout(kHidden, 1, Key{}), "dropout: p = 1 is not in [0, 1)");
   EXPECT_ERROR(dropout(kWhole, 0.5, Key{}),
                "dropout: needs floating-point elements, [position=3] holds i64\nhint: cast it to f32 first");
 }

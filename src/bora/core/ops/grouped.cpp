@@ -47,28 +47,28 @@ std::vector<std::int64_t> by_expert(const GroupedRows& rows) {
   return out;
 }
 
-std::int64_t sum(const std::vector<std::int64_t>& counts) {
+std::int64_t total_of(const std::vector<std::int64_t>& counts) {
   return std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
 }
 
 void check_rows(const Operand& x, std::int64_t slots, const GroupedRows& rows, const Operand& weight,
                 std::int64_t experts) {
-  if (std::ssize(rows) == experts && sum(by_expert(rows)) == slots) return;
+  if (std::ssize(rows) == experts && total_of(by_expert(rows)) == slots) return;
   fail(ErrorKind::InvalidArgument,
        "grouped_linear: there are {} rows for {} experts, but {} and {}\nhint: rows are those of the routing "
        "that made the slots",
-       sum(by_expert(rows)), rows.size(), describe(x), describe(weight));
+       total_of(by_expert(rows)), rows.size(), describe(x), describe(weight));
 }
 
 // The axes of a weight but the expert's, by role, and those of x.
-struct Roles {
+struct GroupRoles {
   NameList in, out;
 };
-Roles roles_of(const Operand& x, const Operand& weight, Names result) {
+GroupRoles group_roles_of(const Operand& x, const Operand& weight, Names result) {
   if (x.names.empty() || weight.names.empty()) {
     fail(ErrorKind::InvalidArgument, "grouped_linear: {} or {} has no axis", describe(x), describe(weight));
   }
-  Roles r;
+  GroupRoles r;
   for (const auto axis : weight.names.subspan(1)) (find(x.names, axis) >= 0 ? r.in : r.out).push_back(axis);
   NameList have{x.names.front()};
   have.insert(have.end(), r.out.begin(), r.out.end());
@@ -99,7 +99,8 @@ Array experts_of_slots(const GroupedRows& rows, const Array& beside) {
   return wrap(tensor(ids).to(tensor(beside).device()));
 }
 
-Array product(const Operand& x, const GroupedRows& rows, const Operand& weight, const Roles& r, Names out) {
+Array product(const Operand& x, const GroupedRows& rows, const Operand& weight, const GroupRoles& r,
+              Names out) {
   const std::string_view slot = x.names.front(), expert = weight.names.front();
   const std::string_view whole[] = {slot, expert};
   Space space("grouped_linear", {x, weight}, whole);
@@ -234,7 +235,7 @@ Array at_their_owners(const Mapping& map, std::size_t m, const Operand& x, const
     return std::span(of_all[from]).subspan(owner * each, each);
   };
   const auto slots_of = [](std::span<const std::vector<std::int64_t>> some) {
-    return sum(by_expert({some.begin(), some.end()}));
+    return total_of(by_expert({some.begin(), some.end()}));
   };
   autograd::SlotPost post{{}, {}, &workers};
   for (std::size_t w = 0; w < n; ++w) {
@@ -261,7 +262,7 @@ Array at_their_owners(const Mapping& map, std::size_t m, const Operand& x, const
 
 Array grouped_linear(const Operand& x, const Array& rows, const Operand& weight, const Array& bias,
                      Names out) try {
-  const Roles r = roles_of(x, weight, out);
+  const GroupRoles r = group_roles_of(x, weight, out);
   const GroupedRows counts = rows_of(rows);
   Array y = product(x, counts, weight, r, out);
   if (bias.empty()) return y;

@@ -75,8 +75,6 @@ TEST(Index, IndicesMayBringAnAxisOfTheSameName) {
       [](const auto& in) { return in[0].gather(1, in[1]); });
 }
 
-NameList list(Names names) { return {names.begin(), names.end()}; }
-
 TEST(Index, ScatterAddEqualsTorchInEveryOrder) {
   expect_same(
       {{values({5, 4}), {"vocab", "embed"}},

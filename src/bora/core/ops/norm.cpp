@@ -16,13 +16,14 @@ namespace bora::core {
 namespace {
 
 // x as [rows, the axes `over` together], and back again.
-struct Rows {
+struct NormRows {
   const Space& space;
   Operand x;
   NameList order;
   std::int64_t columns;
 
-  Rows(const Space& s, const Operand& operand, Names over) : space(s), x(operand), columns(product(s, over)) {
+  NormRows(const Space& s, const Operand& operand, Names over)
+      : space(s), x(operand), columns(product(s, over)) {
     for (auto axis : over) require(s.op(), operand, axis);
     order = without(x.names, over);
     order.insert(order.end(), over.begin(), over.end());
@@ -47,7 +48,7 @@ Space norm_space(std::string_view op, const Operand& x, const Array& weight, Nam
 
 Array rms_norm(const Operand& x, const Array& weight, Names over, double eps) try {
   Space space = norm_space("rms_norm", x, weight, over);
-  Rows rows(space, x, over);
+  NormRows rows(space, x, over);
   return rows.restore(autograd::rms_norm(rows.flat(), flat_parameter(space, weight, over), eps));
 } catch (...) {
   rethrow("rms_norm", {x, Operand{weight, over}});
@@ -55,7 +56,7 @@ Array rms_norm(const Operand& x, const Array& weight, Names over, double eps) tr
 
 Array layer_norm(const Operand& x, const Array& weight, const Array& bias, Names over, double eps) try {
   Space space = norm_space("layer_norm", x, weight, over);
-  Rows rows(space, x, over);
+  NormRows rows(space, x, over);
   return rows.restore(autograd::layer_norm(rows.flat(), flat_parameter(space, weight, over),
                                            flat_parameter(space, bias, over), eps));
 } catch (...) {

@@ -107,7 +107,7 @@ namespace {
 static_assert(PageTable::kPositions == kernels::kPagePositions);
 
 // One call in the layout of the kernels.
-struct Call {
+struct PagedCall {
   at::Tensor q, k, v;  // [text, position, kv head, group, dim]; [text, position, kv head, dim]
   kernels::AttentionRule rule;
   autograd::RuleTensors tensors;
@@ -116,7 +116,7 @@ struct Call {
   std::int64_t queries() const { return q.size(1); }
 };
 
-at::Tensor by_kernel(const Call& c) {
+at::Tensor by_kernel(const PagedCall& c) {
   const auto q = autograd::row_contiguous(c.q), k = autograd::row_contiguous(c.k),
              v = autograd::row_contiguous(c.v);
   const auto shape = autograd::attention_shape(q, k);
@@ -141,7 +141,7 @@ at::Tensor part_of(const at::Tensor& floats, std::int64_t dim, bool keys) {
 }
 
 // libtorch's own ops, for other types and devices: one text after the other, its pages put together.
-at::Tensor by_plain_ops(const Call& c) {
+at::Tensor by_plain_ops(const PagedCall& c) {
   constexpr auto n = PageTable::kPositions;
   const auto dim = c.q.size(4);
   std::vector<at::Tensor> results;
@@ -212,17 +212,17 @@ Array paged_attention(const Operand& q, const Operand& k, const Operand& v, cons
         permuted(widen(space.local(x)), x.names, key_order(roles, axes.key_position, axes.head_dim)),
         {b, t, h, d});
   };
-  Call call{reshaped(permuted(widen(local), q.names, order), {b, t, h, g, d}).detach(),
-            keys(k).detach(),
-            keys(v).detach(),
-            {.scale = static_cast<float>(rule.scale > 0 ? rule.scale : 1 / std::sqrt(double(d))),
-             .window = rule.window,
-             .soft_cap = static_cast<float>(rule.soft_cap)},
-            {{},
-             {},
-             of_heads(space, "slopes", {rule.slopes, rule.slope_names}, roles),
-             of_heads(space, "sinks", {rule.sinks, rule.sink_names}, roles)},
-            texts};
+  PagedCall call{reshaped(permuted(widen(local), q.names, order), {b, t, h, g, d}).detach(),
+                 keys(k).detach(),
+                 keys(v).detach(),
+                 {.scale = static_cast<float>(rule.scale > 0 ? rule.scale : 1 / std::sqrt(double(d))),
+                  .window = rule.window,
+                  .soft_cap = static_cast<float>(rule.soft_cap)},
+                 {{},
+                  {},
+                  of_heads(space, "slopes", {rule.slopes, rule.slope_names}, roles),
+                  of_heads(space, "sinks", {rule.sinks, rule.sink_names}, roles)},
+                 texts};
   auto& tensors = call.tensors;
   if (tensors.slopes.defined()) tensors.slopes = tensors.slopes.to(at::kFloat).contiguous();
   if (tensors.sinks.defined()) tensors.sinks = reshaped(widen(tensors.sinks), {h, g}).contiguous().detach();

@@ -17,7 +17,8 @@ namespace {
 
 using at::Tensor;
 
-constexpr std::string_view kNames[] = {"sum", "mean", "max", "min", "var", "logsumexp", "any", "all"};
+constexpr std::string_view kReductionNames[] = {"sum", "mean",      "max", "min",
+                                                "var", "logsumexp", "any", "all"};
 
 bool needs_floating(Reduction op) {
   return op == Reduction::mean || op == Reduction::var || op == Reduction::logsumexp;
@@ -119,7 +120,7 @@ std::pair<Tensor, Tensor> sorted(const Tensor& x, std::int64_t dim, bool descend
 
 }  // namespace
 
-std::string_view name(Reduction op) { return kNames[static_cast<std::size_t>(op)]; }
+std::string_view name(Reduction op) { return kReductionNames[static_cast<std::size_t>(op)]; }
 
 Array reduce(Reduction op, const Operand& x, Names over) try {
   const bool by_blocks = op == Reduction::sum || op == Reduction::mean;

@@ -14,11 +14,8 @@ namespace {
 using namespace testing;
 using T = Tensor;
 
-const NameList kAbc{"a", "b", "c"};
 const std::vector<NameList> kSubsets{{"a"},      {"b"},      {"c"},          {"a", "b"},
                                      {"c", "a"}, {"b", "c"}, {"c", "a", "b"}};
-
-NameList list(Names names) { return {names.begin(), names.end()}; }
 
 Dims dims(const NameList& over) {
   Dims out;

@@ -15,9 +15,6 @@ namespace {
 using namespace testing;
 using T = Tensor;
 
-const NameList kAbc{"a", "b", "c"};
-
-NameList list(Names names) { return {names.begin(), names.end()}; }
 T cat(const std::vector<T>& parts, int dim) { return at::_ops::cat::call(at::ITensorListRef(parts), dim); }
 
 NameList replaced(Names names, std::string_view from, const NameList& to) {

@@ -23,8 +23,6 @@ namespace {
 using namespace testing;
 using T = Tensor;
 
-const NameList kAbc{"a", "b", "c"};
-
 // Value and gradients, each of these inputs being recorded if it can be.
 std::vector<T> bits(const std::vector<Named>& inputs, const Mine& op) {
   const std::vector<T> recorded = leaves(inputs);
@@ -75,7 +73,7 @@ class Cases {
 };
 
 // Sizes that no number of threads or lanes divides, above the size from which torch splits work.
-const std::vector<Dims> kSizes{{7, 61, 193}, {3, 2, 16411}, {129, 257, 3}};
+const std::vector<Dims> kManySizes{{7, 61, 193}, {3, 2, 16411}, {129, 257, 3}};
 
 std::string text(std::string_view op, const Dims& sizes, const NameList& axes) {
   return fmt::format("{} of {}, {}", op, describe(Shape{kAbc, sizes}), describe(axes));
@@ -117,7 +115,7 @@ TEST(Threads, Reductions) {
       return [=](std::span<const Operand> in) { return Result{reduce(op, in[0], axes), {}}; };
     };
     cases.add(std::string(name(op)) + " of one axis", {{values({1, 100003, 1}), kAbc}}, over(kAbc));
-    for (const Dims& sizes : kSizes) {
+    for (const Dims& sizes : kManySizes) {
       const T turned = values({sizes[2], sizes[0], sizes[1]}).permute({1, 2, 0});
       for (const NameList& axes : sets) {
         cases.add(text(name(op), sizes, axes), {{values(sizes), kAbc}}, over(axes));
@@ -127,10 +125,6 @@ TEST(Threads, Reductions) {
     }
   }
   cases.expect_equal_for_all_threads();
-}
-
-bool needs_positive(Unary op) {
-  return op == Unary::log || op == Unary::log1p || op == Unary::sqrt || op == Unary::rsqrt;
 }
 
 TEST(Threads, Unary) {
@@ -178,7 +172,7 @@ TEST(Threads, Binary) {
 
 TEST(Threads, SumsOfBroadcastGradients) {
   Cases cases;
-  for (const Dims& sizes : kSizes) {
+  for (const Dims& sizes : kManySizes) {
     const Array condition = wrap(values(sizes).gt(0));
     for (const NameList& own : std::vector<NameList>{{}, {"a"}, {"b"}, {"c"}, {"a", "c"}}) {
       Dims small;
@@ -196,7 +190,7 @@ TEST(Threads, SumsOfBroadcastGradients) {
 
 TEST(Threads, SoftmaxCumsumSortDropout) {
   Cases cases;
-  for (const Dims& sizes : kSizes) {
+  for (const Dims& sizes : kManySizes) {
     const std::vector<Named> x{{values(sizes), kAbc}};
     for (const NameList& over : std::vector<NameList>{{"a"}, {"b"}, {"c"}, {"a", "c"}}) {
       cases.add(text("softmax", sizes, over), x, [=](auto in) { return Result{softmax(in[0], over), {}}; });

@@ -6,12 +6,12 @@
 
 namespace bora::core {
 namespace {
-thread_local bool current = false;
+thread_local bool plain_now = false;
 }  // namespace
 
-PlainOpsScope::PlainOpsScope(bool plain) : before_(std::exchange(current, plain)) {}
-PlainOpsScope::~PlainOpsScope() { current = before_; }
+PlainOpsScope::PlainOpsScope(bool plain) : before_(std::exchange(plain_now, plain)) {}
+PlainOpsScope::~PlainOpsScope() { plain_now = before_; }
 
-bool plain_ops() { return current; }
+bool plain_ops() { return plain_now; }
 
 }  // namespace bora::core

@@ -37,7 +37,7 @@ struct Input {
   std::int64_t below = 0;  // > 0: whole numbers less than this
 };
 
-struct Case {
+struct KernelCase {
   std::string name;
   std::vector<Input> inputs;
   std::function<Result(In)> op;
@@ -55,7 +55,7 @@ void collect(const std::shared_ptr<torch::autograd::Node>& node, std::set<std::s
   for (const auto& edge : node->next_edges()) collect(edge.function, names);
 }
 
-Outcome run(const Case& c, DType dtype) {
+Outcome run(const KernelCase& c, DType dtype) {
   std::vector<Array> arrays;
   for (std::size_t i = 0; i < c.inputs.size(); ++i) {
     const auto& [names, sizes, below] = c.inputs[i];
@@ -90,7 +90,7 @@ double worst(const Tensor& got, const Tensor& want) {
 
 Result same(const Operand& x, Array y) { return {std::move(y), NameList(x.names.begin(), x.names.end())}; }
 
-void add_pointwise(std::vector<Case>& out, std::int64_t b, std::int64_t t, std::int64_t e) {
+void add_pointwise(std::vector<KernelCase>& out, std::int64_t b, std::int64_t t, std::int64_t e) {
   const Input x{{"b", "t", "e"}, {b, t, e}};
   for (const auto f : {Activation::silu, Activation::gelu, Activation::gelu_tanh, Activation::quick_gelu,
                        Activation::relu, Activation::sigmoid, Activation::tanh}) {
@@ -112,7 +112,7 @@ void add_pointwise(std::vector<Case>& out, std::int64_t b, std::int64_t t, std::
   out.push_back({"dropout", {x}, [](In in) { return same(in[0], dropout(in[0], 0.3, Key::from_seed(5))); }});
 }
 
-void add_norms(std::vector<Case>& out, std::int64_t b, std::int64_t t, std::int64_t e) {
+void add_norms(std::vector<KernelCase>& out, std::int64_t b, std::int64_t t, std::int64_t e) {
   const Input x{{"b", "e", "t"}, {b, e, t}}, weight{{"e"}, {e}}, both{{"t", "e"}, {t, e}};
   const NameList over{"e"}, two{"t", "e"};
   out.push_back({"rms_norm", {x}, [over](In in) { return same(in[0], rms_norm(in[0], {}, over, 1e-3)); }});
@@ -129,7 +129,7 @@ void add_norms(std::vector<Case>& out, std::int64_t b, std::int64_t t, std::int6
                  }});
 }
 
-void add_reductions(std::vector<Case>& out, std::int64_t b, std::int64_t t, std::int64_t e) {
+void add_reductions(std::vector<KernelCase>& out, std::int64_t b, std::int64_t t, std::int64_t e) {
   const Input x{{"b", "t", "e"}, {b, t, e}};
   for (const NameList& over : {NameList{"t"}, NameList{"b", "e"}, NameList{"b", "t", "e"}}) {
     for (const auto op : {Reduction::sum, Reduction::mean, Reduction::max, Reduction::min, Reduction::var,
@@ -149,7 +149,7 @@ void add_reductions(std::vector<Case>& out, std::int64_t b, std::int64_t t, std:
   out.push_back({"top_k", {x}, [](In in) { return same(in[0], top_k(in[0], "e", 1).first); }});
 }
 
-void add_products(std::vector<Case>& out, std::int64_t b, std::int64_t t, std::int64_t e) {
+void add_products(std::vector<KernelCase>& out, std::int64_t b, std::int64_t t, std::int64_t e) {
   const NameList bto{"b", "t", "o"};
   const Input x{{"b", "t", "e"}, {b, t, e}}, weight{{"o", "e"}, {7, e}}, bias{{"o"}, {7}};
   out.push_back({"dot", {x, weight}, [bto](In in) { return Result{dot(in[0], in[1], bto), bto}; }});
@@ -191,7 +191,7 @@ void add_products(std::vector<Case>& out, std::int64_t b, std::int64_t t, std::i
                  }});
 }
 
-void add_lookups(std::vector<Case>& out, std::int64_t b, std::int64_t t, std::int64_t e) {
+void add_lookups(std::vector<KernelCase>& out, std::int64_t b, std::int64_t t, std::int64_t e) {
   const NameList bte{"b", "t", "e"}, bt{"b", "t"};
   const Input ids{{"b", "t"}, {b, t}, 6};
   out.push_back({"take rows", {{{"v", "e"}, {6, e}}, ids}, [bte](In in) {
@@ -205,7 +205,7 @@ void add_lookups(std::vector<Case>& out, std::int64_t b, std::int64_t t, std::in
                  }});
 }
 
-void add_experts(std::vector<Case>& out, std::int64_t b, std::int64_t t, std::int64_t e) {
+void add_experts(std::vector<KernelCase>& out, std::int64_t b, std::int64_t t, std::int64_t e) {
   const NameList bt{"b", "t"}, btk{"b", "t", "k"}, bte{"b", "t", "e"}, se{"s", "e"}, so{"s", "o"},
       bto{"b", "t", "o"};
   const Input choices{{"b", "t", "k"}, {b, t, 2}, 4};
@@ -230,7 +230,7 @@ struct Mask {
   bool segments = false, slopes = false, sinks = false;
 };
 
-void add_attention(std::vector<Case>& out, std::int64_t b, std::int64_t t, std::int64_t e) {
+void add_attention(std::vector<KernelCase>& out, std::int64_t b, std::int64_t t, std::int64_t e) {
   const std::int64_t d = 2 * e;
   const Input q{{"b", "t", "kv", "group", "d"}, {b, t, 2, 3, d}}, k{{"b", "s", "kv", "d"}, {b, t, 2, d}};
   const Input longer{{"b", "s", "kv", "d"}, {b, t + 3, 2, d}};
@@ -278,8 +278,8 @@ void add_attention(std::vector<Case>& out, std::int64_t b, std::int64_t t, std::
   }
 }
 
-std::vector<Case> cases(std::int64_t b, std::int64_t t, std::int64_t e) {
-  std::vector<Case> out;
+std::vector<KernelCase> cases(std::int64_t b, std::int64_t t, std::int64_t e) {
+  std::vector<KernelCase> out;
   for (const auto add :
        {add_pointwise, add_norms, add_reductions, add_products, add_lookups, add_experts, add_attention})
     add(out, b, t, e);
@@ -300,7 +300,7 @@ class PlainOps : public ::testing::TestWithParam<Sizes> {};
 TEST_P(PlainOps, AreTheOracleOfTheKernels) {
   const auto [b, t, e] = GetParam();
   int own = 0;
-  for (const Case& c : cases(b, t, e)) {
+  for (const KernelCase& c : cases(b, t, e)) {
     for (const DType dtype : {DType::f32, DType::bf16}) {
       const std::string what = c.name + " of " + std::string(name(dtype));
       const Outcome got = run(c, dtype);

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "bora/base/error.h"
+#include "bora/core/elementwise.h"
 #include "bora/core/layout/checks.h"
 #include "bora/core/layout/layout.h"
 #include "bora/core/torch/device.h"
@@ -53,6 +54,14 @@ struct Result {
   Array array;
   NameList names;
 };
+inline const NameList kAbc{"a", "b", "c"};
+inline NameList list(Names names) { return {names.begin(), names.end()}; }
+
+/// Whether other numbers have no result.
+inline bool needs_positive(Unary op) {
+  return op == Unary::log || op == Unary::log1p || op == Unary::sqrt || op == Unary::rsqrt;
+}
+
 using Mine = std::function<Result(std::span<const Operand>)>;
 using Theirs = std::function<Tensor(const std::vector<Tensor>&)>;
 

@@ -12,7 +12,7 @@ namespace bora::tokenize {
 
 namespace {
 
-constexpr std::string_view kMetaspace = "\xE2\x96\x81";
+constexpr std::string_view kSpaceMark = "\xE2\x96\x81";
 
 }  // namespace
 
@@ -112,8 +112,8 @@ void SentencePiece::bpe(std::string_view text, std::vector<Token>& out) const {
     std::size_t end = text.size();
     if (cuts_) {  // before the next ▁ that stands behind something else
       end = begin;
-      while (text.substr(end).starts_with(kMetaspace)) end += kMetaspace.size();
-      end = std::min(text.find(kMetaspace, end), text.size());
+      while (text.substr(end).starts_with(kSpaceMark)) end += kSpaceMark.size();
+      end = std::min(text.find(kSpaceMark, end), text.size());
     }
     stretches.clear();
     Merger(*this, text.substr(begin, end - begin)).run(stretches);

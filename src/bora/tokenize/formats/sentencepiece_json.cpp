@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::array<std::string_view, 4> kAlgorithms = {"Unigram", "BPE", "Word", "Char"};
 
-SentencePieces::Piece read_piece(const JsonView& json) {
+SentencePieces::Piece read_json_piece(const JsonView& json) {
   SentencePieces::Piece piece;
   std::size_t n = 0;
   json.each_item([&](const JsonView& member) {
@@ -57,7 +57,7 @@ std::unique_ptr<const Model> read_sentencepiece(const JsonView& json) {
   if (which == kAlgorithms.size()) algorithm.bad("should be \"Unigram\", \"BPE\", \"Word\" or \"Char\"");
   pieces.algorithm = static_cast<SentencePieces::Algorithm>(which + 1);
   pieces.byte_fallback = json.at("byte_fallback").boolean();
-  json.at("pieces").each_item([&](const JsonView& item) { pieces.pieces.push_back(read_piece(item)); });
+  json.at("pieces").each_item([&](const JsonView& item) { pieces.pieces.push_back(read_json_piece(item)); });
   return std::make_unique<SentencePiece>(std::move(pieces), json.where());
 }
 

@@ -14,7 +14,7 @@ namespace bora::tokenize {
 namespace {
 
 /// Beginning and end as tokenizer_config.json asks for; SentencePiece itself adds neither.
-PostProcessor ends(const SentencePieceFile& file, const FileConfig& config, std::int64_t vocab_size) {
+PostProcessor ends_of(const SentencePieceFile& file, const FileConfig& config, std::int64_t vocab_size) {
   const auto& pieces = file.pieces.pieces;
   std::string single, pair, tokens;
   const auto special = [&](bool wanted, std::int32_t id, int type) -> std::string {
@@ -68,7 +68,7 @@ std::shared_ptr<Pipeline> read_sentencepiece_model(const TokenizerFiles& files, 
   p->normalizer =
       sentencepiece_normalizer(file.rules, std::move(user_defined), files.main + ": precompiled_charsmap");
   p->decoder = sentencepiece_decoder(std::move(decoding));
-  p->post_processor = ends(file, config, static_cast<std::int64_t>(pieces.size()));
+  p->post_processor = ends_of(file, config, static_cast<std::int64_t>(pieces.size()));
   const auto name = [&](const char* key, std::int32_t id) {
     if (id >= 0) p->config[key] = pieces[static_cast<std::size_t>(id)].text;
   };

@@ -17,8 +17,8 @@ namespace bora::tokenize {
 
 namespace {
 
-constexpr std::string_view kMetaspace = "\xE2\x96\x81";
-constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
+constexpr std::string_view kSpaceSymbol = "\xE2\x96\x81";
+constexpr std::string_view kReplacementText = "\xEF\xBF\xBD";
 
 ByteTrie index_texts(const std::vector<std::string>& texts) {
   std::vector<ByteTrie::Key> keys;
@@ -54,7 +54,7 @@ class SentencePieceNormalizer final : public Normalizer {
 
   void apply(AlignedText& text) const override {
     if (text.empty()) return;
-    Rewriting r{text.text(), rules_.escape_whitespaces ? kMetaspace : " ", {}, {}, 0};
+    Rewriting r{text.text(), rules_.escape_whitespaces ? kSpaceSymbol : " ", {}, {}, 0};
     r.out.reserve(r.in.size() * 3 / 2 + 16);
     if (rules_.remove_extra_whitespaces) skip_spaces(r);
     if (r.at < r.in.size()) rewrite(r);
@@ -190,7 +190,7 @@ class SentencePieceDecoder final : public Decoder {
       const std::size_t size = std::min(utf8_length(bytes[i]), bytes.size() - i);
       const std::string_view character(bytes.data() + i, size);
       const bool whole = is_valid_utf8(character);
-      text += whole ? character : kReplacement;
+      text += whole ? character : kReplacementText;
       i += whole ? size : 1;
     }
     bytes.clear();
@@ -204,16 +204,16 @@ class SentencePieceDecoder final : public Decoder {
       return false;
     }
     bool took_space = false;
-    if (at_start && (d_.add_dummy_prefix || d_.remove_extra_whitespaces) && token.starts_with(kMetaspace)) {
-      token.remove_prefix(kMetaspace.size());
+    if (at_start && (d_.add_dummy_prefix || d_.remove_extra_whitespaces) && token.starts_with(kSpaceSymbol)) {
+      token.remove_prefix(kSpaceSymbol.size());
       took_space = !d_.remove_extra_whitespaces;  // else those of the next pieces go as well
     }
     for (std::size_t i = 0; i <= token.size();) {
-      const std::size_t next = std::min(token.find(kMetaspace, i), token.size());
+      const std::size_t next = std::min(token.find(kSpaceSymbol, i), token.size());
       text += token.substr(i, next - i);
       if (next == token.size()) break;
       text += ' ';
-      i = next + kMetaspace.size();
+      i = next + kSpaceSymbol.size();
     }
     return took_space;
   }

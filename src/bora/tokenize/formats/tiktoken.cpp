@@ -183,7 +183,7 @@ std::unique_ptr<const Model> model_of(const Vocabulary& ranks, const TiktokenRul
   return std::make_unique<Bpe>(std::move(config), std::move(spelled), merges_of(ranks), true, path);
 }
 
-void check(const TiktokenRules& rules, const std::string& path) {
+void check_rules(const TiktokenRules& rules, const std::string& path) {
   for (const auto& [content, id] : rules.special_tokens) {
     if (content.empty() || id < 0 || id >= Vocabulary::kMaxIds) {
       fail(ErrorKind::InvalidArgument, "{}: the special token {} has id {}; ids are from 0 to {}", path,
@@ -192,9 +192,9 @@ void check(const TiktokenRules& rules, const std::string& path) {
   }
 }
 
-std::shared_ptr<Pipeline> assemble(const Vocabulary& ranks, const TiktokenRules& rules,
-                                   const std::string& path) {
-  check(rules, path);
+std::shared_ptr<Pipeline> assemble_pipeline(const Vocabulary& ranks, const TiktokenRules& rules,
+                                            const std::string& path) {
+  check_rules(rules, path);
   auto p = std::make_shared<Pipeline>();
   if (rules.nfc) p->normalizer = make_normalizer(R"({"type":"NFC"})");
   p->pre_tokenizer = make_pre_tokenizer(fmt::format(
@@ -234,13 +234,13 @@ std::shared_ptr<Pipeline> read_rank_file(const std::string& path) {
          "load_tiktoken with both",
          path, ranks.count());
   }
-  return assemble(ranks, *rules, path);
+  return assemble_pipeline(ranks, *rules, path);
 }
 
 }  // namespace tokenize
 
 Tokenizer load_tiktoken(const std::string& path, const TiktokenRules& rules) {
-  auto p = tokenize::assemble(tokenize::read_ranks(read_text(path), path), rules, path);
+  auto p = tokenize::assemble_pipeline(tokenize::read_ranks(read_text(path), path), rules, path);
   p->finish("tokenizer_config.json");
   return Tokenizer(std::move(p));
 }

@@ -16,7 +16,7 @@ namespace bora::tokenize {
 
 namespace {
 
-using Kind = TokenizerFiles::Kind;
+using FileKind = TokenizerFiles::Kind;
 
 constexpr std::size_t kSniffed = 4096;  // bytes from which a file's kind is told
 
@@ -39,15 +39,15 @@ std::string config_beside(const std::string& file) {
 
 std::optional<TokenizerFiles> two_files(const std::string& vocab, const std::string& merges) {
   if (!exists(vocab) || !exists(merges)) return std::nullopt;
-  return TokenizerFiles{Kind::Merges, vocab, merges, config_beside(vocab)};
+  return TokenizerFiles{FileKind::Merges, vocab, merges, config_beside(vocab)};
 }
 
-std::optional<Kind> kind_of(const std::string& path) {
+std::optional<FileKind> kind_of(const std::string& path) {
   const std::string start = start_of(path);
-  if (is_sentencepiece_file(start)) return Kind::SentencePiece;
-  if (is_rank_file(start)) return Kind::Ranks;
-  if (is_object(start)) return Kind::TokenizerJson;
-  if (base_name(path) == "vocab.txt") return Kind::Words;
+  if (is_sentencepiece_file(start)) return FileKind::SentencePiece;
+  if (is_rank_file(start)) return FileKind::Ranks;
+  if (is_object(start)) return FileKind::TokenizerJson;
+  if (base_name(path) == "vocab.txt") return FileKind::Words;
   return std::nullopt;
 }
 
@@ -85,7 +85,8 @@ TokenizerFiles of_directory(const std::string& folder) {
   const auto in_folder = [&](std::string_view name) { return path_join(folder, name); };
   if (exists(in_folder("tokenizer.json"))) {
     refuse_lfs_pointer(in_folder("tokenizer.json"));
-    return {Kind::TokenizerJson, in_folder("tokenizer.json"), "", config_beside(in_folder("tokenizer.json"))};
+    return {FileKind::TokenizerJson, in_folder("tokenizer.json"), "",
+            config_beside(in_folder("tokenizer.json"))};
   }
   if (auto files = two_files(in_folder("vocab.json"), in_folder("merges.txt"))) return *files;
   for (const char* end : {"tokenizer.model", ".model", ".tiktoken"}) {
@@ -127,19 +128,19 @@ std::shared_ptr<Pipeline> read_tokenizer(const TokenizerFiles& files) {
   const FileConfig config(files.config);
   std::shared_ptr<Pipeline> p;
   switch (files.kind) {
-    case Kind::TokenizerJson:
+    case FileKind::TokenizerJson:
       p = read_pipeline(read_text(files.main), files.main);
       break;
-    case Kind::Merges:
+    case FileKind::Merges:
       p = read_merges_files(files, config);
       break;
-    case Kind::Words:
+    case FileKind::Words:
       p = read_words_file(files, config);
       break;
-    case Kind::Ranks:
+    case FileKind::Ranks:
       p = read_rank_file(files.main);
       break;
-    case Kind::SentencePiece:
+    case FileKind::SentencePiece:
       p = read_sentencepiece_model(files, config);
       break;
   }

@@ -23,7 +23,7 @@ namespace {
 
 using testing::HasSubstr;
 using Ids = std::vector<std::int32_t>;
-using Kind = TokenizerFiles::Kind;
+using FileKind = TokenizerFiles::Kind;
 
 class TokenizerFilesTest : public testing::Test {
  protected:
@@ -70,23 +70,23 @@ TEST_F(TokenizerFilesTest, AreToldApart) {
   EXPECT_FALSE(holds_tokenizer(path("nowhere")));
   put("a.tiktoken", byte_ranks());
   EXPECT_TRUE(holds_tokenizer(folder_));
-  EXPECT_EQ(find_tokenizer(folder_).kind, Kind::Ranks);
-  EXPECT_EQ(find_tokenizer(path("a.tiktoken")).kind, Kind::Ranks);
+  EXPECT_EQ(find_tokenizer(folder_).kind, FileKind::Ranks);
+  EXPECT_EQ(find_tokenizer(path("a.tiktoken")).kind, FileKind::Ranks);
   put("tokenizer.model", kModel);
-  EXPECT_EQ(find_tokenizer(folder_).kind, Kind::SentencePiece);
+  EXPECT_EQ(find_tokenizer(folder_).kind, FileKind::SentencePiece);
   put("tokenizer.model", byte_ranks());  // as Llama 3 names it
-  EXPECT_EQ(find_tokenizer(folder_).kind, Kind::Ranks);
+  EXPECT_EQ(find_tokenizer(folder_).kind, FileKind::Ranks);
   put("vocab.json", "{}");
-  EXPECT_EQ(find_tokenizer(folder_).kind, Kind::Ranks);
+  EXPECT_EQ(find_tokenizer(folder_).kind, FileKind::Ranks);
   put("merges.txt", "");
-  EXPECT_EQ(find_tokenizer(folder_).kind, Kind::Merges);
+  EXPECT_EQ(find_tokenizer(folder_).kind, FileKind::Merges);
   EXPECT_EQ(find_tokenizer(path("merges.txt")).main, path("vocab.json"));
   EXPECT_EQ(find_tokenizer(path("vocab.json")).merges, path("merges.txt"));
   put("tokenizer.json", "{}");
-  EXPECT_EQ(find_tokenizer(folder_).kind, Kind::TokenizerJson);
-  EXPECT_EQ(find_tokenizer(path("vocab.json")).kind, Kind::Merges);
+  EXPECT_EQ(find_tokenizer(folder_).kind, FileKind::TokenizerJson);
+  EXPECT_EQ(find_tokenizer(path("vocab.json")).kind, FileKind::Merges);
   put("vocab.txt", "[UNK]\n");
-  EXPECT_EQ(find_tokenizer(path("vocab.txt")).kind, Kind::Words);
+  EXPECT_EQ(find_tokenizer(path("vocab.txt")).kind, FileKind::Words);
   EXPECT_EQ(find_tokenizer(path("vocab.txt")).config, "");
   put("tokenizer_config.json", "{}");
   EXPECT_EQ(find_tokenizer(path("vocab.txt")).config, path("tokenizer_config.json"));

@@ -20,13 +20,13 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-struct Shown {
+struct ShownToken {
   std::int32_t id;
   std::uint32_t begin, end;
-  bool operator==(const Shown&) const = default;
+  bool operator==(const ShownToken&) const = default;
 };
 
-void PrintTo(const Shown& s, std::ostream* out) { *out << s.id << "@" << s.begin << "-" << s.end; }
+void PrintTo(const ShownToken& s, std::ostream* out) { *out << s.id << "@" << s.begin << "-" << s.end; }
 
 std::unique_ptr<const Model> model(const std::string& json) {
   const JsonDocument document(json, "tokenizer.json");
@@ -40,15 +40,15 @@ std::unique_ptr<const Model> model(const std::string& json) {
   return read;
 }
 
-std::vector<Shown> tokens(const Model& model, std::string_view text) {
+std::vector<ShownToken> tokens(const Model& model, std::string_view text) {
   std::vector<Token> out;
   model.tokenize(text, out);
-  std::vector<Shown> shown;
+  std::vector<ShownToken> shown;
   for (const Token& t : out) shown.push_back({t.id, t.begin, t.end});
   return shown;
 }
 
-std::string error_of(const std::string& json, ErrorKind kind) {
+std::string model_error(const std::string& json, ErrorKind kind) {
   try {
     model(json);
   } catch (const Error& e) {
@@ -104,8 +104,8 @@ std::string unigram(const std::string& vocab,
 TEST(Unigram, TakesTheBestPath) {
   const auto m = model(
       unigram(R"(["<unk>",0],["a",0],["b",0],["c",0],["d",0],["cd",1],["ab",2],["abc",5],["abcd",10])"));
-  EXPECT_THAT(tokens(*m, "abcdacdxx"),
-              ElementsAre(Shown{8, 0, 4}, Shown{1, 4, 5}, Shown{5, 5, 7}, Shown{0, 7, 9}));
+  EXPECT_THAT(tokens(*m, "abcdacdxx"), ElementsAre(ShownToken{8, 0, 4}, ShownToken{1, 4, 5},
+                                                   ShownToken{5, 5, 7}, ShownToken{0, 7, 9}));
   EXPECT_TRUE(tokens(*m, "").empty());
   EXPECT_EQ(m->unk_id(), 0);
   EXPECT_EQ(m->text_of({0, 7, 9}, "abcdacdxx"), "xx");
@@ -114,31 +114,31 @@ TEST(Unigram, TakesTheBestPath) {
 
 TEST(Unigram, TheFirstOfEquals) {
   const auto m = model(unigram(R"(["<unk>",0],["a",-1],["aa",-2])"));
-  EXPECT_THAT(tokens(*m, "aaa"), ElementsAre(Shown{1, 0, 1}, Shown{2, 1, 3}));
+  EXPECT_THAT(tokens(*m, "aaa"), ElementsAre(ShownToken{1, 0, 1}, ShownToken{2, 1, 3}));
 }
 
 TEST(Unigram, UnknownsFuseAndMayBeSpelledOut) {
   const auto m = model(unigram(R"(["<unk>",0],["a",-1])"));
-  EXPECT_THAT(tokens(*m, "a<unk>é"), ElementsAre(Shown{1, 0, 1}, Shown{0, 1, 8}));
+  EXPECT_THAT(tokens(*m, "a<unk>é"), ElementsAre(ShownToken{1, 0, 1}, ShownToken{0, 1, 8}));
 }
 
 TEST(Unigram, BytesOfUnknowns) {
   const auto m = model(
       unigram(R"(["<unk>",0],["a",-1],["<0xC3>",-2],["<0xA9>",-2])", R"("unk_id":0,"byte_fallback":true)"));
-  EXPECT_THAT(tokens(*m, "aé"), ElementsAre(Shown{1, 0, 1}, Shown{2, 1, 3}, Shown{3, 1, 3}));
-  EXPECT_THAT(tokens(*m, "éx"), ElementsAre(Shown{0, 0, 3}));  // x has no byte, so neither has é
+  EXPECT_THAT(tokens(*m, "aé"), ElementsAre(ShownToken{1, 0, 1}, ShownToken{2, 1, 3}, ShownToken{3, 1, 3}));
+  EXPECT_THAT(tokens(*m, "éx"), ElementsAre(ShownToken{0, 0, 3}));  // x has no byte, so neither has é
 }
 
 TEST(Unigram, ALaterPieceTakesTheText) {
   const auto m = model(unigram(R"(["<unk>",0],["a",-1],["a",-2])"));
-  EXPECT_THAT(tokens(*m, "a"), ElementsAre(Shown{2, 0, 1}));
+  EXPECT_THAT(tokens(*m, "a"), ElementsAre(ShownToken{2, 0, 1}));
   EXPECT_EQ(m->vocabulary().text(1), "a");
   EXPECT_EQ(m->vocabulary().count(), 3);
 }
 
 TEST(Unigram, WithoutUnknownToken) {
   const auto m = model(unigram(R"(["a",-1])", R"("unk_id":null)"));
-  EXPECT_THAT(tokens(*m, "aa"), ElementsAre(Shown{0, 0, 1}, Shown{0, 1, 2}));
+  EXPECT_THAT(tokens(*m, "aa"), ElementsAre(ShownToken{0, 0, 1}, ShownToken{0, 1, 2}));
   try {
     tokens(*m, "aé");
     ADD_FAILURE();
@@ -159,15 +159,15 @@ TEST(Unigram, ReadsNumbersLikeSerde) {
 }
 
 TEST(Unigram, Errors) {
-  EXPECT_EQ(error_of(R"({"type":"Unigram","unk_id":0})", ErrorKind::Corruption),
+  EXPECT_EQ(model_error(R"({"type":"Unigram","unk_id":0})", ErrorKind::Corruption),
             "tokenizer.json: vocab is missing");
-  EXPECT_EQ(error_of(unigram(R"(["a"])"), ErrorKind::Corruption),
+  EXPECT_EQ(model_error(unigram(R"(["a"])"), ErrorKind::Corruption),
             "tokenizer.json: vocab[0] should be a piece and its score but has 1 members");
-  EXPECT_EQ(error_of(unigram(R"([1,2])"), ErrorKind::Corruption),
+  EXPECT_EQ(model_error(unigram(R"([1,2])"), ErrorKind::Corruption),
             "tokenizer.json: vocab[0][0] should be a string but is 1");
-  EXPECT_EQ(error_of(unigram(R"(["a","b"])"), ErrorKind::Corruption),
+  EXPECT_EQ(model_error(unigram(R"(["a","b"])"), ErrorKind::Corruption),
             "tokenizer.json: vocab[0][1] should be a number but is \"b\"");
-  EXPECT_EQ(error_of(unigram(R"(["a",0])", R"("unk_id":1)"), ErrorKind::Corruption),
+  EXPECT_EQ(model_error(unigram(R"(["a",0])", R"("unk_id":1)"), ErrorKind::Corruption),
             "tokenizer.json: unk_id is 1, which is no id of the 1 of the vocabulary");
 }
 
@@ -180,29 +180,30 @@ std::string wordpiece(const std::string& vocab, int longest = 100, const std::st
 
 TEST(WordPiece, TakesTheLongestPieces) {
   const auto m = model(wordpiece(R"("[UNK]":0,"un":1,"##aff":2,"##able":3,"##a":4,"a":5,"é":6,"##é":7)"));
-  EXPECT_THAT(tokens(*m, "unaffable"), ElementsAre(Shown{1, 0, 2}, Shown{2, 2, 5}, Shown{3, 5, 9}));
-  EXPECT_THAT(tokens(*m, "éé"), ElementsAre(Shown{6, 0, 2}, Shown{7, 2, 4}));
-  EXPECT_THAT(tokens(*m, "unaffx"), ElementsAre(Shown{0, 0, 6}));
-  EXPECT_THAT(tokens(*m, "##a"), ElementsAre(Shown{4, 0, 3}));  // spelled out at the start of a word
+  EXPECT_THAT(tokens(*m, "unaffable"),
+              ElementsAre(ShownToken{1, 0, 2}, ShownToken{2, 2, 5}, ShownToken{3, 5, 9}));
+  EXPECT_THAT(tokens(*m, "éé"), ElementsAre(ShownToken{6, 0, 2}, ShownToken{7, 2, 4}));
+  EXPECT_THAT(tokens(*m, "unaffx"), ElementsAre(ShownToken{0, 0, 6}));
+  EXPECT_THAT(tokens(*m, "##a"), ElementsAre(ShownToken{4, 0, 3}));  // spelled out at the start of a word
 }
 
 TEST(WordPiece, LongWordsAreUnknown) {
   const auto m = model(wordpiece(R"("[UNK]":0,"é":1,"##é":2)", 2));
-  EXPECT_THAT(tokens(*m, "éé"), ElementsAre(Shown{1, 0, 2}, Shown{2, 2, 4}));
-  EXPECT_THAT(tokens(*m, "ééé"), ElementsAre(Shown{0, 0, 6}));
+  EXPECT_THAT(tokens(*m, "éé"), ElementsAre(ShownToken{1, 0, 2}, ShownToken{2, 2, 4}));
+  EXPECT_THAT(tokens(*m, "ééé"), ElementsAre(ShownToken{0, 0, 6}));
 }
 
 TEST(WordPiece, WithoutPrefix) {
   const auto m = model(wordpiece(R"("[UNK]":0,"ab":1,"a":2,"b":3)", 100, ""));
-  EXPECT_THAT(tokens(*m, "abab"), ElementsAre(Shown{1, 0, 2}, Shown{1, 2, 4}));
+  EXPECT_THAT(tokens(*m, "abab"), ElementsAre(ShownToken{1, 0, 2}, ShownToken{1, 2, 4}));
 }
 
 TEST(WordPiece, Errors) {
-  EXPECT_EQ(error_of(R"({"type":"WordPiece","unk_token":"[UNK]"})", ErrorKind::Corruption),
+  EXPECT_EQ(model_error(R"({"type":"WordPiece","unk_token":"[UNK]"})", ErrorKind::Corruption),
             "tokenizer.json: continuing_subword_prefix is missing");
-  EXPECT_EQ(error_of(wordpiece("", -1), ErrorKind::Corruption),
+  EXPECT_EQ(model_error(wordpiece("", -1), ErrorKind::Corruption),
             "tokenizer.json: max_input_chars_per_word is -1; it should be 0 or more");
-  EXPECT_EQ(error_of(wordpiece(R"("a":0,"b":0)"), ErrorKind::Corruption),
+  EXPECT_EQ(model_error(wordpiece(R"("a":0,"b":0)"), ErrorKind::Corruption),
             "tokenizer.json: vocab.b has id 0, which is that of \"a\"");
   const auto m = model(wordpiece(R"("a":0)"));
   EXPECT_EQ(m->unk_id(), std::nullopt);
@@ -221,7 +222,7 @@ TEST(WordPiece, Errors) {
 
 TEST(Bpe, AnUnknownTokenThatIsNoneIsAnErrorWhereItIsNeeded) {
   const auto m = model(R"({"type":"BPE","vocab":{"a":0,"b":1,"ab":2},"merges":["a b"],"unk_token":"[UNK]"})");
-  EXPECT_THAT(tokens(*m, "ab"), ElementsAre(Shown{2, 0, 2}));
+  EXPECT_THAT(tokens(*m, "ab"), ElementsAre(ShownToken{2, 0, 2}));
   try {
     tokens(*m, "aéb");
     ADD_FAILURE();
@@ -233,15 +234,15 @@ TEST(Bpe, AnUnknownTokenThatIsNoneIsAnErrorWhereItIsNeeded) {
   }
   const auto without =
       model(R"({"type":"BPE","vocab":{"a":0,"b":1,"ab":2},"merges":["a b"],"unk_token":null})");
-  EXPECT_THAT(tokens(*without, "aéb"), ElementsAre(Shown{2, 0, 2}));
+  EXPECT_THAT(tokens(*without, "aéb"), ElementsAre(ShownToken{2, 0, 2}));
 }
 
 // ---- WordLevel ----
 
 TEST(WordLevel, WholeWords) {
   const auto m = model(R"({"type":"WordLevel","vocab":{"a":0,"?":1,"ab":2},"unk_token":"?"})");
-  EXPECT_THAT(tokens(*m, "ab"), ElementsAre(Shown{2, 0, 2}));
-  EXPECT_THAT(tokens(*m, "abc"), ElementsAre(Shown{1, 0, 3}));
+  EXPECT_THAT(tokens(*m, "ab"), ElementsAre(ShownToken{2, 0, 2}));
+  EXPECT_THAT(tokens(*m, "abc"), ElementsAre(ShownToken{1, 0, 3}));
   try {
     tokens(*model(R"({"type":"WordLevel","vocab":{"a":0},"unk_token":"?"})"), std::string(100, 'b'));
     ADD_FAILURE();
@@ -254,15 +255,15 @@ TEST(WordLevel, WholeWords) {
 }
 
 TEST(ModelType, IsToldByTheMembersOfOldFiles) {
-  EXPECT_THAT(tokens(*model(R"({"unk_id":null,"vocab":[["a",0]]})"), "a"), ElementsAre(Shown{0, 0, 1}));
-  EXPECT_THAT(tokens(*model(R"({"unk_token":"a","vocab":{"a":0}})"), "b"), ElementsAre(Shown{0, 0, 1}));
+  EXPECT_THAT(tokens(*model(R"({"unk_id":null,"vocab":[["a",0]]})"), "a"), ElementsAre(ShownToken{0, 0, 1}));
+  EXPECT_THAT(tokens(*model(R"({"unk_token":"a","vocab":{"a":0}})"), "b"), ElementsAre(ShownToken{0, 0, 1}));
   EXPECT_THAT(
       tokens(*model(R"({"unk_token":"a","continuing_subword_prefix":"#","max_input_chars_per_word":9,)"
                     R"("vocab":{"a":0,"b":1,"#b":2}})"),
              "bb"),
-      ElementsAre(Shown{1, 0, 1}, Shown{2, 1, 2}));
+      ElementsAre(ShownToken{1, 0, 1}, ShownToken{2, 1, 2}));
   EXPECT_THAT(tokens(*model(R"({"vocab":{"a":0,"b":1,"ab":2},"merges":["#version: 0.2","a b"]})"), "ab"),
-              ElementsAre(Shown{2, 0, 2}));
+              ElementsAre(ShownToken{2, 0, 2}));
 }
 
 }  // namespace

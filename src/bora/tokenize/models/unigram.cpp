@@ -16,9 +16,9 @@ namespace bora::tokenize {
 
 namespace {
 
-constexpr double kUnkPenalty = 10;
+constexpr double kUnknownPenalty = 10;
 
-ByteTrie index_pieces(const std::vector<Unigram::Piece>& pieces) {
+ByteTrie trie_of(const std::vector<Unigram::Piece>& pieces) {
   std::vector<ByteTrie::Key> keys;
   keys.reserve(pieces.size());
   for (std::size_t id = 0; id < pieces.size(); ++id) {
@@ -58,7 +58,7 @@ double serde_json_number(double exact) {
 }
 
 Unigram::Unigram(std::vector<Piece> pieces, std::optional<std::int32_t> unk_id, bool byte_fallback)
-    : trie_(index_pieces(pieces)), unk_(unk_id), byte_fallback_(byte_fallback) {
+    : trie_(trie_of(pieces)), unk_(unk_id), byte_fallback_(byte_fallback) {
   double lowest = std::numeric_limits<double>::infinity();
   for (std::size_t id = 0; id < pieces.size(); ++id) {
     vocabulary_.put(pieces[id].text, static_cast<std::int32_t>(id));
@@ -66,7 +66,7 @@ Unigram::Unigram(std::vector<Piece> pieces, std::optional<std::int32_t> unk_id, 
     weights_.push_back(serde_json_number(pieces[id].score));
     lowest = std::min(lowest, weights_.back());
   }
-  unk_weight_ = lowest - kUnkPenalty;
+  unk_weight_ = lowest - kUnknownPenalty;
   for (std::size_t b = 0; b < 256; ++b) {
     fallback_[b] = byte_fallback ? vocabulary_.find(fmt::format("<0x{:02X}>", b)).value_or(-1) : -1;
   }

@@ -12,7 +12,7 @@ namespace bora::tokenize {
 namespace {
 
 /// The pieces that start with `prefix`, without it.
-ByteTrie index_pieces(const Vocabulary& vocabulary, std::string_view prefix) {
+ByteTrie index_words(const Vocabulary& vocabulary, std::string_view prefix) {
   std::vector<ByteTrie::Key> keys;
   for (std::int32_t id = 0; id < vocabulary.size(); ++id) {
     if (!vocabulary.has(id)) continue;
@@ -35,8 +35,8 @@ bool is_longer(std::string_view text, std::int64_t limit) {
 WordPiece::WordPiece(WordPieceConfig config, Vocabulary vocabulary)
     : config_(std::move(config)),
       vocabulary_(std::move(vocabulary)),
-      first_(index_pieces(vocabulary_, "")),
-      inside_(index_pieces(vocabulary_, config_.continuing_subword_prefix)),
+      first_(index_words(vocabulary_, "")),
+      inside_(index_words(vocabulary_, config_.continuing_subword_prefix)),
       unk_(vocabulary_.find(config_.unk_token)) {}
 
 void WordPiece::tokenize(std::string_view piece, std::vector<Token>& out) const {

@@ -24,7 +24,7 @@ std::unique_ptr<const Normalizer> read(const std::string& json) {
   return read_normalizer(document.root());
 }
 
-std::string normalized(const std::string& json, std::string_view text) {
+std::string normal_form(const std::string& json, std::string_view text) {
   const auto normalizer = read(json);
   std::string written;
   normalizer->write(written);
@@ -40,7 +40,7 @@ std::string normalized(const std::string& json, std::string_view text) {
   return plain.text();
 }
 
-std::string error_of(const std::string& json) {
+std::string normalizer_error(const std::string& json) {
   try {
     read(json);
   } catch (const Error& e) {
@@ -52,17 +52,17 @@ std::string error_of(const std::string& json) {
 
 TEST(NormalizerNmt, CleansAndMapsSpaces) {
   const std::string nmt = R"({"type":"Nmt"})";
-  EXPECT_EQ(normalized(nmt, "a\tb\nc\x01\x7f\u008f\u009f"), "a b c");
-  EXPECT_EQ(normalized(nmt, "\u200b\u2028▁\ufeff\ufffd"), "     ");
-  EXPECT_EQ(normalized(nmt, "\u00a0\u0085\u2003"), "\u00a0\u0085\u2003");
-  EXPECT_EQ(normalized(nmt, "plain"), "plain");
+  EXPECT_EQ(normal_form(nmt, "a\tb\nc\x01\x7f\u008f\u009f"), "a b c");
+  EXPECT_EQ(normal_form(nmt, "\u200b\u2028▁\ufeff\ufffd"), "     ");
+  EXPECT_EQ(normal_form(nmt, "\u00a0\u0085\u2003"), "\u00a0\u0085\u2003");
+  EXPECT_EQ(normal_form(nmt, "plain"), "plain");
 }
 
 TEST(NormalizerStripAccents, DropsMarksOnly) {
   const std::string strip = R"({"type":"StripAccents"})";
-  EXPECT_EQ(normalized(strip, "e\u0301\u0304o\u0903"), "eo");
-  EXPECT_EQ(normalized(strip, "é"), "é");
-  EXPECT_EQ(normalized(strip, "a\u0898"), "a\u0898");  // newer than the tables of `tokenizers`
+  EXPECT_EQ(normal_form(strip, "e\u0301\u0304o\u0903"), "eo");
+  EXPECT_EQ(normal_form(strip, "é"), "é");
+  EXPECT_EQ(normal_form(strip, "a\u0898"), "a\u0898");  // newer than the tables of `tokenizers`
 }
 
 std::string bert(bool clean, bool chinese, const char* strip, bool lower) {
@@ -73,21 +73,21 @@ std::string bert(bool clean, bool chinese, const char* strip, bool lower) {
 }
 
 TEST(NormalizerBert, EachStage) {
-  EXPECT_EQ(normalized(bert(true, false, "false", false), "a\t\u00a0b\x01\u200d\ufffd\u0378É"),
+  EXPECT_EQ(normal_form(bert(true, false, "false", false), "a\t\u00a0b\x01\u200d\ufffd\u0378É"),
             "a  b\u0378É");
-  EXPECT_EQ(normalized(bert(false, true, "false", false), "a中b\u3042"), "a 中 b\u3042");
-  EXPECT_EQ(normalized(bert(false, false, "true", false), "ÉÅ\u0903"), "EA\u0903");
-  EXPECT_EQ(normalized(bert(false, false, "false", true), "ÉİX"), "éi\u0307x");
-  EXPECT_EQ(normalized(bert(true, true, "null", true), "Ünï中\n"), "uni 中  ");
-  EXPECT_EQ(normalized(bert(true, true, "null", false), "Ünï"), "Ünï");
-  EXPECT_EQ(normalized(bert(true, true, "null", true), "all plain, here!"), "all plain, here!");
+  EXPECT_EQ(normal_form(bert(false, true, "false", false), "a中b\u3042"), "a 中 b\u3042");
+  EXPECT_EQ(normal_form(bert(false, false, "true", false), "ÉÅ\u0903"), "EA\u0903");
+  EXPECT_EQ(normal_form(bert(false, false, "false", true), "ÉİX"), "éi\u0307x");
+  EXPECT_EQ(normal_form(bert(true, true, "null", true), "Ünï中\n"), "uni 中  ");
+  EXPECT_EQ(normal_form(bert(true, true, "null", false), "Ünï"), "Ünï");
+  EXPECT_EQ(normal_form(bert(true, true, "null", true), "all plain, here!"), "all plain, here!");
 }
 
 TEST(NormalizerBert, HasAnOlderName) {
   EXPECT_EQ(
-      normalized(R"({"type":"Bert","clean_text":true,"handle_chinese_chars":true,"lowercase":true})", "A"),
+      normal_form(R"({"type":"Bert","clean_text":true,"handle_chinese_chars":true,"lowercase":true})", "A"),
       "a");
-  EXPECT_EQ(error_of(R"({"type":"BertNormalizer"})"), "test: clean_text is missing");
+  EXPECT_EQ(normalizer_error(R"({"type":"BertNormalizer"})"), "test: clean_text is missing");
 }
 
 TEST(NormalizerBert, AlignmentOfWhatIsInserted) {
@@ -127,14 +127,14 @@ TEST(Precompiled, RewritesClustersAndCharacters) {
                                          {"o", "0"},
                                          {"\u0915", "k"}});
   const std::string json = precompiled(map);
-  EXPECT_EQ(normalized(json, "™\x1eg"), "TMg");
-  EXPECT_EQ(normalized(json, "x\r\ny"), "x y");  // one cluster
-  EXPECT_EQ(normalized(json, "a\u0301"), "b");   // a cluster of 3 bytes: the mark goes as well
-  EXPECT_EQ(normalized(json, "a\u0301\u0302\u0303"), "b\u0301\u0302\u0303");  // longer than 5 bytes
-  EXPECT_EQ(normalized(json, "o\u0302"), "0");                                // the shortest rule
-  EXPECT_EQ(normalized(json, "\u0915\u094d\u0937"), "k\u094d\u0937");
-  EXPECT_EQ(normalized(json, "xyz"), "xyz");
-  EXPECT_EQ(normalized(json, ""), "");
+  EXPECT_EQ(normal_form(json, "™\x1eg"), "TMg");
+  EXPECT_EQ(normal_form(json, "x\r\ny"), "x y");  // one cluster
+  EXPECT_EQ(normal_form(json, "a\u0301"), "b");   // a cluster of 3 bytes: the mark goes as well
+  EXPECT_EQ(normal_form(json, "a\u0301\u0302\u0303"), "b\u0301\u0302\u0303");  // longer than 5 bytes
+  EXPECT_EQ(normal_form(json, "o\u0302"), "0");                                // the shortest rule
+  EXPECT_EQ(normal_form(json, "\u0915\u094d\u0937"), "k\u094d\u0937");
+  EXPECT_EQ(normal_form(json, "xyz"), "xyz");
+  EXPECT_EQ(normal_form(json, ""), "");
 }
 
 TEST(Precompiled, AlignmentOfWhatGrowsAndVanishes) {
@@ -188,15 +188,15 @@ TEST(Charsmap, Base64) {
 }
 
 TEST(Charsmap, Errors) {
-  EXPECT_EQ(error_of(R"({"type":"Precompiled","precompiled_charsmap":"*"})"),
+  EXPECT_EQ(normalizer_error(R"({"type":"Precompiled","precompiled_charsmap":"*"})"),
             "test: precompiled_charsmap is not base64, or is empty");
-  EXPECT_EQ(error_of(R"({"type":"Precompiled","precompiled_charsmap":""})"),
+  EXPECT_EQ(normalizer_error(R"({"type":"Precompiled","precompiled_charsmap":""})"),
             "test: precompiled_charsmap is not base64, or is empty");
-  EXPECT_EQ(error_of(precompiled("ab")),
+  EXPECT_EQ(normalizer_error(precompiled("ab")),
             "test: precompiled_charsmap: a charsmap of 2 bytes cannot hold a trie of 0");
-  EXPECT_EQ(error_of(precompiled(little_endian(4096) + "abcd")),
+  EXPECT_EQ(normalizer_error(precompiled(little_endian(4096) + "abcd")),
             "test: precompiled_charsmap: a charsmap of 8 bytes cannot hold a trie of 4096");
-  EXPECT_EQ(error_of(precompiled(little_endian(4) + little_endian(0) + "\xFF")),
+  EXPECT_EQ(normalizer_error(precompiled(little_endian(4) + little_endian(0) + "\xFF")),
             "test: precompiled_charsmap: the replacements of the charsmap are not UTF-8");
 }
 

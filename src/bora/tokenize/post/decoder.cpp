@@ -17,7 +17,7 @@ namespace bora::tokenize {
 
 namespace {
 
-struct ByteLevel final : Decoder {
+struct ByteLevelDecoder final : Decoder {
   void apply(std::vector<std::string>& tokens) const override {
     std::string bytes;
     for (const std::string& token : tokens) {
@@ -30,14 +30,14 @@ struct ByteLevel final : Decoder {
     return bytes_from_alphabet(token, bytes) ? bytes : token;
   }
   void write(std::string& out) const override {
-    out += R"({"type":"ByteLevel","add_prefix_space":true,"trim_offsets":true,"use_regex":true})";
+    out += R"({"type":"ByteLevelDecoder","add_prefix_space":true,"trim_offsets":true,"use_regex":true})";
   }
 };
 
-struct Replace final : Decoder {
+struct ReplaceDecoder final : Decoder {
   Pattern pattern;
   std::string content;
-  Replace(Pattern p, std::string c) : pattern(std::move(p)), content(std::move(c)) {}
+  ReplaceDecoder(Pattern p, std::string c) : pattern(std::move(p)), content(std::move(c)) {}
   void apply(std::vector<std::string>& tokens) const override {
     for (std::string& token : tokens) token = pattern.replace(token, content);
   }
@@ -45,7 +45,7 @@ struct Replace final : Decoder {
     return is_valid_utf8(token) ? pattern.replace(token, content) : token;
   }
   void write(std::string& out) const override {
-    out += R"({"type":"Replace","pattern":)";
+    out += R"({"type":"ReplaceDecoder","pattern":)";
     pattern.write(out);
     out += fmt::format(",\"content\":{}}}", json_string(content));
   }
@@ -107,7 +107,7 @@ struct Fuse final : Decoder {
   void write(std::string& out) const override { out += R"({"type":"Fuse"})"; }
 };
 
-struct Strip final : Decoder {
+struct StripDecoder final : Decoder {
   std::string content;  // one character
   std::int64_t start = 0, stop = 0;
   void apply(std::vector<std::string>& tokens) const override {
@@ -120,12 +120,12 @@ struct Strip final : Decoder {
     }
   }
   void write(std::string& out) const override {
-    out += fmt::format(R"({{"type":"Strip","content":{},"start":{},"stop":{}}})", json_string(content), start,
-                       stop);
+    out += fmt::format(R"({{"type":"StripDecoder","content":{},"start":{},"stop":{}}})", json_string(content),
+                       start, stop);
   }
 };
 
-struct Metaspace final : Decoder {
+struct MetaspaceDecoder final : Decoder {
   std::string replacement;
   std::string scheme;
   bool split = true;
@@ -139,7 +139,7 @@ struct Metaspace final : Decoder {
     return Pattern::literal(replacement).replace(token, " ");
   }
   void write(std::string& out) const override {
-    out += fmt::format(R"({{"type":"Metaspace","replacement":{},"prepend_scheme":"{}","split":{}}})",
+    out += fmt::format(R"({{"type":"MetaspaceDecoder","replacement":{},"prepend_scheme":"{}","split":{}}})",
                        json_string(replacement), scheme, split);
   }
 };
@@ -221,7 +221,7 @@ struct BpeDecoder final : Decoder {
   }
 };
 
-struct Sequence final : Decoder {
+struct SequenceDecoder final : Decoder {
   std::vector<std::unique_ptr<const Decoder>> items;
   void apply(std::vector<std::string>& tokens) const override {
     for (const auto& item : items) item->apply(tokens);
@@ -231,7 +231,7 @@ struct Sequence final : Decoder {
     return token;
   }
   void write(std::string& out) const override {
-    out += R"({"type":"Sequence","decoders":[)";
+    out += R"({"type":"SequenceDecoder","decoders":[)";
     for (std::size_t i = 0; i < items.size(); ++i) {
       if (i > 0) out += ',';
       items[i]->write(out);
@@ -246,8 +246,8 @@ std::string one_character(const JsonView& json) {
   return text;
 }
 
-std::unique_ptr<const Decoder> read_metaspace(const JsonView& json) {
-  auto metaspace = std::make_unique<Metaspace>();
+std::unique_ptr<const Decoder> read_metaspace_decoder(const JsonView& json) {
+  auto metaspace = std::make_unique<MetaspaceDecoder>();
   metaspace->replacement = one_character(json.at("replacement"));
   metaspace->scheme =
       json.string("prepend_scheme", json.boolean("add_prefix_space", true) ? "always" : "never");
@@ -267,7 +267,7 @@ std::unique_ptr<const Decoder> read_ctc(const JsonView& json) {
 }
 
 std::unique_ptr<const Decoder> read_strip(const JsonView& json) {
-  auto strip = std::make_unique<Strip>();
+  auto strip = std::make_unique<StripDecoder>();
   strip->content = one_character(json.at("content"));
   strip->start = json.at("start").integer();
   strip->stop = json.at("stop").integer();
@@ -278,7 +278,7 @@ std::unique_ptr<const Decoder> read_strip(const JsonView& json) {
 
 std::unique_ptr<const Decoder> read_decoder(const JsonView& json) {
   const std::string type(json.at("type").string());
-  if (type == "ByteLevel") return std::make_unique<ByteLevel>();
+  if (type == "ByteLevel") return std::make_unique<ByteLevelDecoder>();
   if (type == "ByteFallback") return std::make_unique<ByteFallback>();
   if (type == "Fuse") return std::make_unique<Fuse>();
   if (type == "Strip") return read_strip(json);
@@ -287,20 +287,20 @@ std::unique_ptr<const Decoder> read_decoder(const JsonView& json) {
   if (type == "WordPiece") {
     return std::make_unique<WordPiece>(std::string(json.at("prefix").string()), json.at("cleanup").boolean());
   }
-  if (type == "Metaspace") return read_metaspace(json);
+  if (type == "Metaspace") return read_metaspace_decoder(json);
   if (type == "BPEDecoder") return std::make_unique<BpeDecoder>(std::string(json.at("suffix").string()));
   if (type == "Replace") {
-    return std::make_unique<Replace>(Pattern::read(json.at("pattern")),
-                                     std::string(json.at("content").string()));
+    return std::make_unique<ReplaceDecoder>(Pattern::read(json.at("pattern")),
+                                            std::string(json.at("content").string()));
   }
   if (type == "Sequence") {
-    auto sequence = std::make_unique<Sequence>();
+    auto sequence = std::make_unique<SequenceDecoder>();
     json.at("decoders").each_item([&](const JsonView& j) { sequence->items.push_back(read_decoder(j)); });
     return sequence;
   }
   fail(ErrorKind::Unsupported, "{}: decoder {} is not supported", json.where(), json_string(type));
 }
 
-std::unique_ptr<const Decoder> byte_level_decoder() { return std::make_unique<ByteLevel>(); }
+std::unique_ptr<const Decoder> byte_level_decoder() { return std::make_unique<ByteLevelDecoder>(); }
 
 }  // namespace bora::tokenize

@@ -43,7 +43,7 @@ FramedEncoding framed(const std::string& json, const TextPair& text, const Frame
   return frame(Tokenizer::from_json(json), text, options);
 }
 
-std::string error_of(const std::string& json, const TextPair& text) {
+std::string framing_error(const std::string& json, const TextPair& text) {
   try {
     framed(json, text);
   } catch (const Error& e) {
@@ -96,7 +96,7 @@ TEST(Frame, Sequences) {
   // After a template there are as many parts as it has pieces.
   EXPECT_EQ(framed(sequence(kTemplate, kBert), {"a"}).ids, (Ids{5, 5, 6, 1, 6}));
   EXPECT_EQ(Tokenizer::from_json(sequence(kTemplate, kBert)).encode("a").ids, (Ids{5, 5, 6, 1, 6}));
-  EXPECT_EQ(error_of(sequence(kTemplate, kTemplate), {"a", "b"}),
+  EXPECT_EQ(framing_error(sequence(kTemplate, kTemplate), {"a", "b"}),
             "frame: a TemplateProcessing of the tokenizer's Sequence gets more than two parts");
 }
 
@@ -131,21 +131,21 @@ TEST(Frame, TruncationOfPairs) {
 
 TEST(Frame, TruncationErrors) {
   const TextPair text{"a b c d a b", "c d"};
-  EXPECT_EQ(error_of(words(kBert, truncation("LongestFirst", 2)), text),
+  EXPECT_EQ(framing_error(words(kBert, truncation("LongestFirst", 2)), text),
             "frame: truncation to 2 tokens, but the post-processor alone adds 3");
-  EXPECT_EQ(error_of(words(kBert, truncation("LongestFirst", 5, 2)), text),
+  EXPECT_EQ(framing_error(words(kBert, truncation("LongestFirst", 5, 2)), text),
             "frame: truncation with a stride of 2 leaves nothing of the 1 tokens there is room for");
   EXPECT_EQ(
-      error_of(words(kBert, truncation("OnlySecond", 5)), text),
+      framing_error(words(kBert, truncation("OnlySecond", 5)), text),
       "frame: 6 of 8 tokens are too many, but the text to be cut has 2\nhint: set the truncation strategy to "
       "LongestFirst");
-  EXPECT_EQ(error_of(words(kBert, truncation("OnlySecond", 4)), {"a b c"}),
+  EXPECT_EQ(framing_error(words(kBert, truncation("OnlySecond", 4)), {"a b c"}),
             "frame: truncation is OnlySecond, but there is one text of 3 tokens and room for 2");
-  EXPECT_EQ(error_of(words(kBert, truncation("Longest", 4)), {"a"}),
+  EXPECT_EQ(framing_error(words(kBert, truncation("Longest", 4)), {"a"}),
             "tokenizer.json: truncation.strategy should be \"LongestFirst\", \"OnlyFirst\" or \"OnlySecond\" "
             "but is "
             "\"Longest\"");
-  EXPECT_EQ(error_of(words(kBert, truncation("OnlyFirst", -4)), {"a"}),
+  EXPECT_EQ(framing_error(words(kBert, truncation("OnlyFirst", -4)), {"a"}),
             "tokenizer.json: truncation.max_length is -4; it should be from 0 to 2147483647");
 }
 
@@ -175,9 +175,9 @@ TEST(Frame, PaddingToALength) {
             (Ids{7, 7, 5, 1, 6}));
   EXPECT_EQ(framed(words(kBert, "null", padding(R"("BatchLongest")", "Right", "4")), {"a"}).ids,
             (Ids{5, 1, 6, 7}));
-  EXPECT_EQ(error_of(words(kBert, "null", padding("\"Longest\"", "Right", "null")), {"a"}),
+  EXPECT_EQ(framing_error(words(kBert, "null", padding("\"Longest\"", "Right", "null")), {"a"}),
             "tokenizer.json: padding.strategy should be \"BatchLongest\" or {\"Fixed\": COUNT}");
-  EXPECT_EQ(error_of(words(kBert, "null", padding("\"BatchLongest\"", "Up", "null")), {"a"}),
+  EXPECT_EQ(framing_error(words(kBert, "null", padding("\"BatchLongest\"", "Up", "null")), {"a"}),
             "tokenizer.json: padding.direction should be \"Left\" or \"Right\" but is \"Up\"");
 }
 
@@ -195,7 +195,7 @@ TEST(Frame, PairsNeedATemplate) {
   const std::string post =
       R"({"type":"TemplateProcessing","single":[{"Sequence":{"id":"A","type_id":0}}],"pair":[],"special_tokens":{}})";
   EXPECT_EQ(framed(words(post), {"a"}).ids, (Ids{1}));
-  EXPECT_EQ(error_of(words(post), {"a", "b"}),
+  EXPECT_EQ(framing_error(words(post), {"a", "b"}),
             "frame: the tokenizer's TemplateProcessing has no template for two texts");
 }
 

@@ -114,9 +114,9 @@ struct Split final : PreTokenizer {
   }
 };
 
-struct ByteLevel final : PreTokenizer {
+struct ByteLevelPieces final : PreTokenizer {
   bool prefix_space, trim_offsets, use_regex;
-  ByteLevel(bool prefix, bool trim, bool regex)
+  ByteLevelPieces(bool prefix, bool trim, bool regex)
       : prefix_space(prefix), trim_offsets(trim), use_regex(regex) {}
   bool ends_in_bytes() const override { return true; }
   std::optional<ScanRule> scan_rule() const override {
@@ -139,12 +139,13 @@ struct ByteLevel final : PreTokenizer {
     if (map_bytes) rewrite_pieces(text, [](AlignedText& piece) { piece.bytes_to_alphabet(); });
   }
   void write(std::string& out) const override {
-    out += fmt::format(R"({{"type":"ByteLevel","add_prefix_space":{},"trim_offsets":{},"use_regex":{}}})",
-                       prefix_space, trim_offsets, use_regex);
+    out +=
+        fmt::format(R"({{"type":"ByteLevelPieces","add_prefix_space":{},"trim_offsets":{},"use_regex":{}}})",
+                    prefix_space, trim_offsets, use_regex);
   }
 };
 
-struct Metaspace final : PreTokenizer {
+struct MetaspaceSplit final : PreTokenizer {
   using Scheme = MetaspaceRule::Scheme;
   static constexpr std::array<std::string_view, 3> kSchemes = {"always", "first", "never"};
   MetaspaceRule rule;
@@ -161,30 +162,30 @@ struct Metaspace final : PreTokenizer {
     split_at_characters(text, SplitBehavior::MergedWithNext, [c](char32_t d) { return c == d; });
   }
   void write(std::string& out) const override {
-    out += fmt::format(R"({{"type":"Metaspace","replacement":{},"prepend_scheme":"{}","split":{}}})",
+    out += fmt::format(R"({{"type":"MetaspaceSplit","replacement":{},"prepend_scheme":"{}","split":{}}})",
                        json_string(rule.replacement), kSchemes[static_cast<std::size_t>(rule.scheme)],
                        rule.split);
   }
 };
 
-std::unique_ptr<Metaspace> read_metaspace(const JsonView& json) {
-  auto metaspace = std::make_unique<Metaspace>();
+std::unique_ptr<MetaspaceSplit> read_metaspace(const JsonView& json) {
+  auto metaspace = std::make_unique<MetaspaceSplit>();
   MetaspaceRule& rule = metaspace->rule;
   rule.replacement = json.at("replacement").string();
   if (rule.replacement.empty() || utf8_length(rule.replacement[0]) != rule.replacement.size()) {
     json.at("replacement").bad("should be one character");
   }
   if (const auto scheme = json.find("prepend_scheme")) {
-    const auto& names = Metaspace::kSchemes;
+    const auto& names = MetaspaceSplit::kSchemes;
     const auto found = std::find(names.begin(), names.end(), scheme->string());
     if (found == names.end()) scheme->bad("should be \"always\", \"first\" or \"never\"");
-    rule.scheme = static_cast<Metaspace::Scheme>(found - names.begin());
+    rule.scheme = static_cast<MetaspaceSplit::Scheme>(found - names.begin());
   }
   if (!json.boolean("add_prefix_space", true)) {  // files before prepend_scheme
-    if (json.find("prepend_scheme") && rule.scheme != Metaspace::Scheme::Never) {
+    if (json.find("prepend_scheme") && rule.scheme != MetaspaceSplit::Scheme::Never) {
       json.bad("has add_prefix_space false, which contradicts its prepend_scheme");
     }
-    rule.scheme = Metaspace::Scheme::Never;
+    rule.scheme = MetaspaceSplit::Scheme::Never;
   }
   rule.split = json.boolean("split", true);
   return metaspace;
@@ -265,13 +266,13 @@ struct CharDelimiter final : PreTokenizer {
   }
 };
 
-struct Sequence final : PreTokenizer {
+struct SequenceOfPieces final : PreTokenizer {
   std::vector<std::unique_ptr<const PreTokenizer>> items;
   bool ends_in_bytes() const override { return !items.empty() && items.back()->ends_in_bytes(); }
   std::optional<ScanRule> scan_rule() const override {
     if (items.size() == 1) return items[0]->scan_rule();
     if (items.size() != 2) return std::nullopt;
-    const auto* bytes = dynamic_cast<const ByteLevel*>(items[1].get());
+    const auto* bytes = dynamic_cast<const ByteLevelPieces*>(items[1].get());
     const bool plain = bytes != nullptr && !bytes->prefix_space && !bytes->use_regex;
     return plain && dynamic_cast<const Split*>(items[0].get()) ? items[0]->scan_rule() : std::nullopt;
   }
@@ -287,7 +288,7 @@ struct Sequence final : PreTokenizer {
     for (const auto& item : items) item->apply(text, map_bytes || item != items.back());
   }
   void write(std::string& out) const override {
-    out += R"({"type":"Sequence","pretokenizers":[)";
+    out += R"({"type":"SequenceOfPieces","pretokenizers":[)";
     for (std::size_t i = 0; i < items.size(); ++i) {
       if (i > 0) out += ',';
       items[i]->write(out);
@@ -337,8 +338,9 @@ void split_at(const std::vector<PatternPart>& parts, SplitBehavior behavior, std
 std::unique_ptr<const PreTokenizer> read_pre_tokenizer(const JsonView& json) {
   const std::string type(json.at("type").string());
   if (type == "ByteLevel") {
-    return std::make_unique<ByteLevel>(json.boolean("add_prefix_space", true),
-                                       json.boolean("trim_offsets", true), json.boolean("use_regex", true));
+    return std::make_unique<ByteLevelPieces>(json.boolean("add_prefix_space", true),
+                                             json.boolean("trim_offsets", true),
+                                             json.boolean("use_regex", true));
   }
   if (type == "Split") {
     return std::make_unique<Split>(Pattern::read(json.at("pattern")), read_behavior(json.at("behavior")),
@@ -367,7 +369,7 @@ std::unique_ptr<const PreTokenizer> read_pre_tokenizer(const JsonView& json) {
     return std::make_unique<CharDelimiter>(std::move(delimiter));
   }
   if (type == "Sequence") {
-    auto sequence = std::make_unique<Sequence>();
+    auto sequence = std::make_unique<SequenceOfPieces>();
     json.at("pretokenizers").each_item([&](const JsonView& j) {
       sequence->items.push_back(read_pre_tokenizer(j));
     });
@@ -377,7 +379,7 @@ std::unique_ptr<const PreTokenizer> read_pre_tokenizer(const JsonView& json) {
 }
 
 std::unique_ptr<const PreTokenizer> gpt2_pre_tokenizer() {
-  return std::make_unique<ByteLevel>(false, true, true);
+  return std::make_unique<ByteLevelPieces>(false, true, true);
 }
 
 }  // namespace bora::tokenize

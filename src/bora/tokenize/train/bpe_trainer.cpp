@@ -71,7 +71,7 @@ Learned first_tokens(const BpeTrainerConfig& config) {
   return learned;
 }
 
-Tokenizer assemble(Learned learned, const BpeTrainerConfig& config) {
+Tokenizer assemble_learned(Learned learned, const BpeTrainerConfig& config) {
   auto p = std::make_shared<tokenize::Pipeline>();
   p->bytes = true;
   p->pre_tokenizer = tokenize::gpt2_pre_tokenizer();
@@ -114,7 +114,7 @@ TrainedTokenizer train_bpe(const DocumentSource& documents, const BpeTrainerConf
   std::string warning = tokenize::learn_merges(
       learned, learner, {config.vocab_size, config.min_frequency, {}, 0, config.progress});
   const auto merges = static_cast<std::int64_t>(learned.merges.size());
-  return {assemble(std::move(learned), config), text_bytes, merges, std::move(warning)};
+  return {assemble_learned(std::move(learned), config), text_bytes, merges, std::move(warning)};
 }
 
 }  // namespace bora

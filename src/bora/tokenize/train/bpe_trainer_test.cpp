@@ -31,7 +31,7 @@ std::string synthetic_text(std::size_t bytes) {
   return text;
 }
 
-std::string error_of(const BpeTrainerConfig& config, std::vector<std::string> texts = {"some text"}) {
+std::string bpe_error(const BpeTrainerConfig& config, std::vector<std::string> texts = {"some text"}) {
   try {
     train_bpe(documents(std::move(texts)), config);
   } catch (const Error& e) {
@@ -145,21 +145,21 @@ TEST(BpeTrainer, InvalidUtf8IsReplaced) {
 
 TEST(BpeTrainer, Errors) {
   BpeTrainerConfig config;
-  EXPECT_EQ(error_of(config, {}), "train_bpe: there is no text: every document is empty, or there is none");
-  EXPECT_EQ(error_of(config, {"", ""}),
+  EXPECT_EQ(bpe_error(config, {}), "train_bpe: there is no text: every document is empty, or there is none");
+  EXPECT_EQ(bpe_error(config, {"", ""}),
             "train_bpe: there is no text: every document is empty, or there is none");
   config.vocab_size = 256;
-  EXPECT_EQ(error_of(config),
+  EXPECT_EQ(bpe_error(config),
             "train_bpe: vocab_size is 256; 256 bytes and 1 special tokens need 257 at least, and 16777216 is "
             "the most\n"
             "hint: 4,096 to 50,000 are common");
   config.vocab_size = 300;
   config.special_tokens = {"<s>", "<s>"};
-  EXPECT_EQ(error_of(config), "train_bpe: special token \"<s>\" is given twice");
+  EXPECT_EQ(bpe_error(config), "train_bpe: special token \"<s>\" is given twice");
   config.special_tokens = {""};
-  EXPECT_EQ(error_of(config), "train_bpe: special token \"\" is empty");
+  EXPECT_EQ(bpe_error(config), "train_bpe: special token \"\" is empty");
   config.special_tokens = {"a"};
-  EXPECT_EQ(error_of(config), "train_bpe: special token \"a\" is the name of a byte");
+  EXPECT_EQ(bpe_error(config), "train_bpe: special token \"a\" is the name of a byte");
 }
 
 TEST(BpeTrainer, TrainedTokenizerIsSavedAndReadAgain) {

@@ -18,7 +18,7 @@ namespace {
 
 // A job has our file and the documents. "train": learn another model for the same pipeline, and give its
 // JSON. Otherwise: the ids of each document, and the text of the ids.
-constexpr std::string_view kScript = R"PY(
+constexpr std::string_view kTrainerScript = R"PY(
 import json, sys
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 job = json.loads(open(sys.argv[1], encoding="utf-8").readline())
@@ -84,7 +84,7 @@ class TrainerOracle : public Oracle {
                                const std::vector<std::string>& texts) const {
     const Json job = {
         {"file", ours.pipeline().json()}, {"train", train}, {"size", kSize}, {"documents", texts}};
-    return run(kScript, job.dump() + "\n");
+    return run(kTrainerScript, job.dump() + "\n");
   }
 
   Json their_model(const Tokenizer& ours, std::string_view kind) const {

@@ -11,10 +11,10 @@ namespace bora::tokenize {
 
 namespace {
 
-constexpr std::string_view kWho = "train_tokenizer: sentencepiece-bpe";
+constexpr std::string_view kBpeWho = "train_tokenizer: sentencepiece-bpe";
 
 /// Special tokens, the bytes, the alphabet by code point.
-Vocabulary first_tokens(const std::vector<std::string>& special, const Alphabet& alphabet) {
+Vocabulary first_vocabulary(const std::vector<std::string>& special, const Alphabet& alphabet) {
   Vocabulary vocabulary;
   std::int32_t id = 0;
   for (const std::string& token : special) vocabulary.add(token, id++);
@@ -48,13 +48,13 @@ void add_words(const TrainingWords& training, std::int32_t first_id, MergeLearne
 
 TrainedTokenizer train_sentencepiece_bpe(const DocumentSource& documents,
                                          const TokenizerTrainerConfig& config) {
-  const auto special = special_tokens(kWho, {"<unk>", "<s>", "</s>"}, config);
-  const TrainingWords training = training_words(kWho, documents, config, split_metaspace);
+  const auto special = special_tokens(kBpeWho, {"<unk>", "<s>", "</s>"}, config);
+  const TrainingWords training = training_words(kBpeWho, documents, config, split_metaspace);
   const auto first_id = static_cast<std::int32_t>(special.size() + 256);
-  check_vocab_size(kWho, config.vocab_size, first_id + training.alphabet.size(),
+  check_vocab_size(kBpeWho, config.vocab_size, first_id + training.alphabet.size(),
                    fmt::format("{} special tokens, 256 bytes and {} characters", special.size(),
                                training.alphabet.size()));
-  GrownVocabulary grown{first_tokens(special, training.alphabet), {}};
+  GrownVocabulary grown{first_vocabulary(special, training.alphabet), {}};
   MergeLearner learner;
   add_words(training, first_id, learner);
   std::string warning =
@@ -65,7 +65,7 @@ TrainedTokenizer train_sentencepiece_bpe(const DocumentSource& documents,
   bpe.fuse_unk = true;
   bpe.byte_fallback = true;
   std::string model;
-  Bpe(std::move(bpe), std::move(grown.vocabulary), std::move(grown.merges), false, kWho).write(model);
+  Bpe(std::move(bpe), std::move(grown.vocabulary), std::move(grown.merges), false, kBpeWho).write(model);
   return {Tokenizer::from_json(metaspace_json(special, model)), training.text_bytes, merges,
           std::move(warning)};
 }

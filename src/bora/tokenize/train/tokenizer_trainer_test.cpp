@@ -33,7 +33,8 @@ TokenizerTrainerConfig config_of(TokenizerKind kind, std::int64_t vocab_size) {
   return config;
 }
 
-std::string error_of(const TokenizerTrainerConfig& config, std::vector<std::string> texts = {"some text"}) {
+std::string trainer_error(const TokenizerTrainerConfig& config,
+                          std::vector<std::string> texts = {"some text"}) {
   try {
     train_tokenizer(documents(std::move(texts)), config);
   } catch (const Error& e) {
@@ -258,36 +259,36 @@ TEST(TokenizerTrainer, LeastVocabulary) {
     const std::string text = kind == kWordPiece ? "x" : " ";
     const std::int64_t least = least_vocab_size(kind);
     EXPECT_EQ(train_tokenizer(documents({text}), config_of(kind, least)).tokenizer.vocab_size(), least);
-    EXPECT_THAT(error_of(config_of(kind, least - 1), {text}),
+    EXPECT_THAT(trainer_error(config_of(kind, least - 1), {text}),
                 HasSubstr(" need " + std::to_string(least) + " at least"));
   }
 }
 
 TEST(TokenizerTrainer, Errors) {
   EXPECT_EQ(
-      error_of(config_of(kSp, 100), {"abab"}),
+      trainer_error(config_of(kSp, 100), {"abab"}),
       "train_tokenizer: sentencepiece-bpe: vocab_size is 100; 3 special tokens, 256 bytes and 3 characters "
       "need 262 at least, and 16777216 is the most\nhint: 4,096 to 50,000 are common");
   EXPECT_EQ(
-      error_of(config_of(kUnigram, 280), {"abab"}),
+      trainer_error(config_of(kUnigram, 280), {"abab"}),
       "train_tokenizer: unigram: vocab_size is 280; 3 special tokens, 256 bytes and 22 characters need 281 "
       "at least, and 16777216 is the most\nhint: 4,096 to 50,000 are common");
   EXPECT_EQ(
-      error_of(config_of(kWordPiece, 8), {"abab"}),
+      trainer_error(config_of(kWordPiece, 8), {"abab"}),
       "train_tokenizer: wordpiece: vocab_size is 8; 5 special tokens, 2 characters and 2 that continue words "
       "need 9 at least, and 16777216 is the most\nhint: 4,096 to 50,000 are common");
   EXPECT_EQ(
-      error_of(config_of(kSp, 300), {""}),
+      trainer_error(config_of(kSp, 300), {""}),
       "train_tokenizer: sentencepiece-bpe: there is no text: every document is empty, or there is none");
   auto config = config_of(kUnigram, 300);
   config.character_coverage = 0;
-  EXPECT_EQ(error_of(config),
+  EXPECT_EQ(trainer_error(config),
             "train_tokenizer: unigram: character_coverage is 0; it should be above 0 and at most 1\n"
             "hint: 0.9995, or 1 for a text of few characters");
   const auto special = [](std::string token) {
     auto c = config_of(kWordPiece, 300);
     c.more_special_tokens = {std::move(token)};
-    return error_of(c);
+    return trainer_error(c);
   };
   const std::string start = "train_tokenizer: wordpiece: special token ";
   EXPECT_EQ(special(""), start + "\"\" is empty");

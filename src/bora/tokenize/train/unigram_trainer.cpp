@@ -16,7 +16,7 @@ namespace bora::tokenize {
 
 namespace {
 
-constexpr std::string_view kWho = "train_tokenizer: unigram";
+constexpr std::string_view kUnigramWho = "train_tokenizer: unigram";
 
 /// Six decimals: every reader of JSON makes the same double of them, which decides ties.
 double rounded(double score) { return std::round(score * 1e6) / 1e6; }
@@ -55,12 +55,12 @@ WordCounts known_parts(const TrainingWords& training) {
 }  // namespace
 
 TrainedTokenizer train_unigram(const DocumentSource& documents, const TokenizerTrainerConfig& config) {
-  const auto special = special_tokens(kWho, {"<unk>", "<s>", "</s>"}, config);
-  TrainingWords training = training_words(kWho, documents, config, split_metaspace);
+  const auto special = special_tokens(kUnigramWho, {"<unk>", "<s>", "</s>"}, config);
+  TrainingWords training = training_words(kUnigramWho, documents, config, split_metaspace);
   for (const char c : std::string_view("<0x123456789ABCDEF>"))
     training.alphabet.add(static_cast<char32_t>(c));
   const std::int64_t apart = static_cast<std::int64_t>(special.size()) + 256;
-  check_vocab_size(kWho, config.vocab_size, apart + training.alphabet.size(),
+  check_vocab_size(kUnigramWho, config.vocab_size, apart + training.alphabet.size(),
                    fmt::format("{} special tokens, 256 bytes and {} characters", special.size(),
                                training.alphabet.size()));
   const WordCounts parts = known_parts(training);

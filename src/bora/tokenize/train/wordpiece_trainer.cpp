@@ -14,8 +14,8 @@ namespace bora::tokenize {
 
 namespace {
 
-constexpr std::string_view kWho = "train_tokenizer: wordpiece";
-constexpr std::string_view kContinuing = "##";
+constexpr std::string_view kWordpieceWho = "train_tokenizer: wordpiece";
+constexpr std::string_view kContinuingPrefix = "##";
 
 /// As the file that bert_json() writes.
 class BertSplitter {
@@ -69,8 +69,8 @@ void each_unit(const TrainingWords& training, Visit&& visit, Done&& done) {
 }
 
 /// Special tokens, the alphabet by code point, and again with ## where it continues words.
-Units first_tokens(const std::vector<std::string>& special, const TrainingWords& training,
-                   Vocabulary& vocabulary) {
+Units first_units(const std::vector<std::string>& special, const TrainingWords& training,
+                  Vocabulary& vocabulary) {
   std::int32_t id = 0;
   for (const std::string& token : special) vocabulary.add(token, id++);
   const auto& characters = training.alphabet.characters();
@@ -85,14 +85,14 @@ Units first_tokens(const std::vector<std::string>& special, const TrainingWords&
   }
   for (std::size_t i = 0; i < characters.size(); ++i) {
     if (units.inside[i] < 0) continue;
-    std::string text(kContinuing);
+    std::string text(kContinuingPrefix);
     append_utf8(text, characters[i]);
     vocabulary.add(text, units.inside[i] = id++);
   }
   return units;
 }
 
-void add_words(const TrainingWords& training, const Units& units, MergeLearner& learner) {
+void add_unit_words(const TrainingWords& training, const Units& units, MergeLearner& learner) {
   std::vector<std::int32_t> ids;
   each_unit(
       training, [&](std::size_t i, bool first) { ids.push_back(first ? units.first[i] : units.inside[i]); },
@@ -106,22 +106,22 @@ void add_words(const TrainingWords& training, const Units& units, MergeLearner& 
 }  // namespace
 
 TrainedTokenizer train_wordpiece(const DocumentSource& documents, const TokenizerTrainerConfig& config) {
-  const auto special = special_tokens(kWho, {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}, config);
+  const auto special = special_tokens(kWordpieceWho, {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}, config);
   const BertSplitter splitter;
   const TrainingWords training =
-      training_words(kWho, documents, config,
+      training_words(kWordpieceWho, documents, config,
                      [&](std::string_view part, bool, WordCounts& counts) { splitter.split(part, counts); });
   GrownVocabulary grown;
-  const Units units = first_tokens(special, training, grown.vocabulary);
+  const Units units = first_units(special, training, grown.vocabulary);
   const std::int64_t inside =
       grown.vocabulary.size() - static_cast<std::int64_t>(special.size()) - training.alphabet.size();
-  check_vocab_size(kWho, config.vocab_size, grown.vocabulary.size(),
+  check_vocab_size(kWordpieceWho, config.vocab_size, grown.vocabulary.size(),
                    fmt::format("{} special tokens, {} characters and {} that continue words", special.size(),
                                training.alphabet.size(), inside));
   MergeLearner learner;
-  add_words(training, units, learner);
+  add_unit_words(training, units, learner);
   std::string warning = learn_merges(grown, learner,
-                                     {config.vocab_size, config.min_frequency, kContinuing,
+                                     {config.vocab_size, config.min_frequency, kContinuingPrefix,
                                       static_cast<std::int32_t>(special.size()), config.progress});
   const auto merges = static_cast<std::int64_t>(grown.merges.size());
   std::string model;

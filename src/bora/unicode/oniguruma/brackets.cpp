@@ -10,7 +10,7 @@ namespace bora {
 
 namespace {
 
-constexpr std::size_t kDeepest = 50;  // brackets in brackets
+constexpr std::size_t kDeepestBrackets = 50;  // brackets in brackets
 
 bool has_more_than_ascii(const OnigClass& c) {
   const OnigClass simple = simplified(c);
@@ -58,7 +58,8 @@ OnigNode OnigParser::bracket_node() {
 
 OnigClass OnigParser::bracket(std::size_t depth) {
   Bracket b{at_ - 1, depth};
-  if (depth > kDeepest) refuse_(fmt::format("more than {} brackets in each other", kDeepest), b.begin);
+  if (depth > kDeepestBrackets)
+    refuse_(fmt::format("more than {} brackets in each other", kDeepestBrackets), b.begin);
   const bool negative = take("^");
   negations_ += negative ? 1 : 0;
   if (take("]")) {  // a character, as a bracket is never empty

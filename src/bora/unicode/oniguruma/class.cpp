@@ -15,7 +15,7 @@ namespace bora {
 
 namespace {
 
-using Kind = OnigClass::Kind;
+using ClassKind = OnigClass::Kind;
 
 constexpr char32_t kFirstSurrogate = 0xD800, kAfterSurrogates = 0xE000;
 
@@ -24,13 +24,13 @@ OnigClass joined(OnigClass c);
 /// A negation inside out: of a set, of a negation, of the parts of what holds for all or any.
 OnigClass negated(OnigClass c) {
   switch (c.kind) {
-    case Kind::Set:
+    case ClassKind::Set:
       return OnigClass::of(c.set.complement());
-    case Kind::Not:
+    case ClassKind::Not:
       return std::move(c.parts[0]);
-    case Kind::All: {
+    case ClassKind::All: {
       for (OnigClass& part : c.parts) part = negated(std::move(part));
-      c.kind = Kind::Any;
+      c.kind = ClassKind::Any;
       return joined(std::move(c));
     }
     default:
@@ -43,10 +43,10 @@ OnigClass joined(OnigClass c) {
   std::vector<OnigClass> parts;
   std::optional<CodePointSet> set;
   const auto take = [&](OnigClass part) {
-    if (part.kind != Kind::Set) return parts.push_back(std::move(part));
+    if (part.kind != ClassKind::Set) return parts.push_back(std::move(part));
     if (!set)
       set = std::move(part.set);
-    else if (c.kind == Kind::Any)
+    else if (c.kind == ClassKind::Any)
       set->add(part.set);
     else
       set = set->intersection(part.set);
@@ -57,10 +57,10 @@ OnigClass joined(OnigClass c) {
     else
       take(std::move(part));
   }
-  if (set && set->empty() && c.kind == Kind::All) return OnigClass::of({});
+  if (set && set->empty() && c.kind == ClassKind::All) return OnigClass::of({});
   if (set && (!set->empty() || parts.empty())) parts.push_back(OnigClass::of(std::move(*set)));
   if (parts.empty())
-    return OnigClass::of(c.kind == Kind::Any ? CodePointSet() : CodePointSet{{0, kLastCodePoint}});
+    return OnigClass::of(c.kind == ClassKind::Any ? CodePointSet() : CodePointSet{{0, kLastCodePoint}});
   if (parts.size() == 1) return std::move(parts[0]);
   c.parts = std::move(parts);
   return c;
@@ -88,16 +88,16 @@ std::string inside_of(const CodePointSet& set) {
 /// The inside of a bracket, if one bracket can say it.
 std::optional<std::string> inside_of(const OnigClass& c) {
   switch (c.kind) {
-    case Kind::Set:
+    case ClassKind::Set:
       return inside_of(c.set);
-    case Kind::Property:
+    case ClassKind::Property:
       return fmt::format("\\p{{{}}}", c.property);
-    case Kind::Not:
-      if (c.parts[0].kind != Kind::Property) return std::nullopt;
+    case ClassKind::Not:
+      if (c.parts[0].kind != ClassKind::Property) return std::nullopt;
       return fmt::format("\\P{{{}}}", c.parts[0].property);
-    case Kind::All:
+    case ClassKind::All:
       return std::nullopt;
-    case Kind::Any:
+    case ClassKind::Any:
       break;
   }
   std::string out;
@@ -128,13 +128,13 @@ std::string set_or_its_complement(const CodePointSet& set) {
 std::string all_of(const OnigClass& c) {
   std::size_t taker = c.parts.size() - 1;
   for (std::size_t i = c.parts.size(); i-- > 0;) {
-    if (c.parts[i].kind != Kind::Not && inside_of(c.parts[i])) taker = i;
+    if (c.parts[i].kind != ClassKind::Not && inside_of(c.parts[i])) taker = i;
   }
   std::string out = "(?:";
   for (std::size_t i = 0; i < c.parts.size(); ++i) {
     if (i == taker) continue;
     const OnigClass& part = c.parts[i];
-    const bool negative = part.kind == Kind::Not;
+    const bool negative = part.kind == ClassKind::Not;
     out += fmt::format("(?{}{})", negative ? '!' : '=', pcre2_class(negative ? part.parts[0] : part));
   }
   return out + pcre2_class(c.parts[taker]) + ")";
@@ -163,44 +163,44 @@ OnigClass OnigClass::of(CodePointSet set) {
 
 OnigClass OnigClass::of_property(std::string_view name) {
   OnigClass c;
-  c.kind = Kind::Property;
+  c.kind = ClassKind::Property;
   c.property = name;
   return c;
 }
 
 OnigClass OnigClass::any(std::vector<OnigClass> parts) {
   OnigClass c;
-  c.kind = Kind::Any;
+  c.kind = ClassKind::Any;
   c.parts = std::move(parts);
   return c;
 }
 
 OnigClass OnigClass::all(std::vector<OnigClass> parts) {
   OnigClass c;
-  c.kind = Kind::All;
+  c.kind = ClassKind::All;
   c.parts = std::move(parts);
   return c;
 }
 
 OnigClass OnigClass::negation(OnigClass part) {
   OnigClass c;
-  c.kind = Kind::Not;
+  c.kind = ClassKind::Not;
   c.parts.push_back(std::move(part));
   return c;
 }
 
 OnigClass simplified(OnigClass c) {
   for (OnigClass& part : c.parts) part = simplified(std::move(part));
-  if (c.kind == Kind::Not) return negated(std::move(c.parts[0]));
-  if (c.kind == Kind::Any || c.kind == Kind::All) return joined(std::move(c));
+  if (c.kind == ClassKind::Not) return negated(std::move(c.parts[0]));
+  if (c.kind == ClassKind::Any || c.kind == ClassKind::All) return joined(std::move(c));
   return c;
 }
 
 std::string pcre2_class(const OnigClass& c) {
-  if (c.kind == Kind::Set) return set_or_its_complement(c.set);
+  if (c.kind == ClassKind::Set) return set_or_its_complement(c.set);
   if (const auto inside = inside_of(c)) return bracket(*inside, false);
-  if (c.kind == Kind::All) return all_of(c);
-  if (c.kind == Kind::Any) return any_of(c);
+  if (c.kind == ClassKind::All) return all_of(c);
+  if (c.kind == ClassKind::Any) return any_of(c);
   const OnigClass& other = c.parts[0];
   if (const auto inside = inside_of(other)) return bracket(*inside, true);
   return fmt::format("(?:(?!{}).)", pcre2_class(other));
@@ -215,7 +215,7 @@ std::string pcre2_literal(char32_t c) {
 
 std::vector<char32_t> members(const OnigClass& c, const std::vector<char32_t>& candidates) {
   std::vector<char32_t> out;
-  if (c.kind == Kind::Set) {
+  if (c.kind == ClassKind::Set) {
     std::copy_if(candidates.begin(), candidates.end(), std::back_inserter(out),
                  [&](char32_t v) { return c.set.contains(v); });
     return out;

@@ -46,20 +46,20 @@ bool is_run_of_runs(const OnigNode& inner, const OnigNode& outer) {
   return is_simple(inner) && is_one_character(inner.parts[0]) && is_simple(outer) && !outer.high;
 }
 
-bool may_be_empty(const OnigNode& node) {
+bool can_match_nothing(const OnigNode& node) {
   switch (node.kind) {
     case Kind::Literal:
     case Kind::Class:
       return false;
     case Kind::Alternation:
-      return std::any_of(node.parts.begin(), node.parts.end(), may_be_empty);
+      return std::any_of(node.parts.begin(), node.parts.end(), can_match_nothing);
     case Kind::Repeat:
-      return node.low == 0 || may_be_empty(node.parts[0]);
+      return node.low == 0 || can_match_nothing(node.parts[0]);
     case Kind::Sequence:
     case Kind::Capture:
     case Kind::Scope:
     case Kind::Atomic:
-      return std::all_of(node.parts.begin(), node.parts.end(), may_be_empty);
+      return std::all_of(node.parts.begin(), node.parts.end(), can_match_nothing);
     default:
       return true;
   }
@@ -68,7 +68,7 @@ bool may_be_empty(const OnigNode& node) {
 /// Whether Oniguruma and PCRE2 may disagree on repeating it a number of times: an empty turn is Oniguruma's
 /// last, sometimes. For a run of one character that makes no difference.
 bool is_unsure(const OnigNode& node) {
-  if (!may_be_empty(node)) return false;
+  if (!can_match_nothing(node)) return false;
   const OnigNode& inner = node.kind == Kind::Atomic ? node.parts[0] : node;
   return inner.kind != Kind::Repeat || !is_one_character(inner.parts[0]);
 }
