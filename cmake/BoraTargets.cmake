@@ -2,8 +2,12 @@
 # SPDX-FileCopyrightText: The Bora authors
 
 set(BORA_PCH_FOLDER ${CMAKE_CURRENT_LIST_DIR})
+# Where CMAKE_UNITY_BUILD is on, so many sources of a target are compiled together: headers and templates that they
+# share are work once. So no two of them give one name to different things, in namespaces without a name neither.
+set(CMAKE_UNITY_BUILD_BATCH_SIZE 8)
 
-# bora_room(NAME [DEPS room...] [LIBS lib...] [PRIVATE lib...] [PCH header] [APART folder header] [TORCH] [CALLS])
+# bora_room(NAME [DEPS room...] [LIBS lib...] [PRIVATE lib...] [PCH header] [APART folder header] [BATCH n]
+#   [TORCH] [CALLS])
 #   One folder, one library: every *.cpp beside the CMakeLists.txt, except *_test.cpp, which become one test program
 #   `NAME_test` (registered with ctest under the same name). A header-only room becomes an interface library.
 #   LIBS are seen by whoever links the room; PRIVATE ones by its own sources and tests alone.
@@ -12,8 +16,12 @@ set(BORA_PCH_FOLDER ${CMAKE_CURRENT_LIST_DIR})
 #   the compiler's work twice as long.
 #   APART: sources in a folder have a precompiled header of their own, with more in it than the others could bear.
 #   PCH: the room's own precompiled header; the others share one that base makes, and their tests one of base_test's.
+#   BATCH: how many sources are compiled together, of the room and of its tests; 1: each alone.
 function(bora_room name)
-  cmake_parse_arguments(arg "TORCH;CALLS" "PCH" "APART;DEPS;LIBS;PRIVATE" ${ARGN})
+  cmake_parse_arguments(arg "TORCH;CALLS" "PCH;BATCH" "APART;DEPS;LIBS;PRIVATE" ${ARGN})
+  if(arg_BATCH)
+    set(CMAKE_UNITY_BUILD_BATCH_SIZE ${arg_BATCH})
+  endif()
   if(arg_TORCH AND NOT BORA_TORCH)
     return()
   endif()
@@ -129,7 +137,10 @@ function(bora_compile_options target)
   if(NOT CMAKE_DISABLE_PRECOMPILE_HEADERS)
     list(APPEND false_alarms -Wno-stringop-overflow -Wno-array-bounds)
   endif()
-  target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wno-missing-field-initializers
+  # A local name may be another source's too, where they are compiled together.
+  get_target_property(together ${target} UNITY_BUILD)
+  set(shadow -Wshadow$<$<AND:$<BOOL:${together}>,$<CXX_COMPILER_ID:GNU>>:=local>)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic ${shadow} -Wno-missing-field-initializers
     "$<$<CXX_COMPILER_ID:GNU>:${false_alarms}>" -ffp-contract=off)
   # A tenth of g++'s time went into collecting garbage of a few hundred megabytes.
   target_compile_options(${target} PRIVATE "$<$<CXX_COMPILER_ID:GNU>:SHELL:--param ggc-min-heapsize=600000>")
