@@ -142,18 +142,18 @@ void require_shape(const nn::LoraShape& shape, double rank, const NamedMap& map,
     fail(ErrorKind::Corruption, "{}: lora_dropout is {}, not from 0 to below 1", path, shape.dropout);
 }
 
-std::string last_part(const std::string& name) { return name.substr(name.rfind('.') + 1); }
+std::string last_name(const std::string& name) { return name.substr(name.rfind('.') + 1); }
 
 // The last parts of their names where these say which maps have adapters, else the names.
 std::vector<std::string> names_of_adapted(const std::vector<NamedMap>& maps) {
   std::set<std::string> last, whole;
   for (const auto& map : maps) {
     if (!map.adapter) continue;
-    last.insert(last_part(map.hf));
+    last.insert(last_name(map.hf));
     whole.insert(map.hf);
   }
   const bool others = std::any_of(maps.begin(), maps.end(), [&](const NamedMap& map) {
-    return !map.adapter && last.contains(last_part(map.hf));
+    return !map.adapter && last.contains(last_name(map.hf));
   });
   const auto& chosen = others ? whole : last;
   return {chosen.begin(), chosen.end()};
@@ -169,13 +169,13 @@ Json pattern_of(const std::vector<NamedMap>& maps, const nn::LoraShape& common,
                 double (*number)(const nn::LoraShape&)) {
   std::map<std::string, std::set<double>> by_last;
   for (const auto& map : maps)
-    if (map.adapter) by_last[last_part(map.hf)].insert(number(*map.adapter));
+    if (map.adapter) by_last[last_name(map.hf)].insert(number(*map.adapter));
   auto out = Json::object();
   for (const auto& map : maps) {
     if (!map.adapter) continue;
     const auto value = number(*map.adapter);
     if (value == number(common)) continue;
-    const auto last = last_part(map.hf);
+    const auto last = last_name(map.hf);
     out[by_last[last].size() == 1 ? last : map.hf] = plain_number(value);
   }
   return out;

@@ -41,7 +41,7 @@ ObjectUrl parse(const std::string& url) {
   return out;
 }
 
-std::vector<std::string> components(const std::string& key) {
+std::vector<std::string> key_parts(const std::string& key) {
   auto parts = split(key, '/');
   std::erase_if(parts, [](const std::string& part) { return part.empty(); });
   return parts;
@@ -114,7 +114,7 @@ std::unique_ptr<ObjectStore> open_object_store(const std::string& url, const std
 std::vector<std::string> object_urls(const std::string& url, const DownloadOptions& options) {
   check_endpoint(url, options);
   const ObjectUrl address = parse(url);
-  const auto parts = components(address.key);
+  const auto parts = key_parts(address.key);
   const auto first = std::find_if(parts.begin(), parts.end(), is_magic);
   const bool has_magic = first != parts.end();
   if (!has_magic && !parts.empty() && is_data_file(parts.back())) return {url};
@@ -124,7 +124,7 @@ std::vector<std::string> object_urls(const std::string& url, const DownloadOptio
   std::vector<std::string> out;
   for (const auto& object : open_object_store(url)->list(folder)) {
     const std::string key = object.path.substr(std::min(bucket, object.path.size()));
-    const auto name = components(key);
+    const auto name = key_parts(key);
     const std::vector<std::string> everything = {"**"};
     const Parts below = Parts(name).subspan(std::min<std::size_t>(name.size(), first - parts.begin()));
     const bool wanted = has_magic ? glob_match_path(Parts(first, parts.end()), below)
