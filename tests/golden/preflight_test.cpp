@@ -137,8 +137,8 @@ TEST(Preflight, AModelThatNoMachineTrains) {
 
 TEST(Preflight, ABatchThatNoMachineHolds) {
   const auto folder = small_project("preflight_batch");
-  for (const auto& words : {train({"--trainer.train_batch_size=100000000"}),
-                            train({"--trainer.train_batch_size=100000000", "--dry_run"})}) {
+  for (const auto& words : {train_with({"--trainer.train_batch_size=100000000"}),
+                            train_with({"--trainer.train_batch_size=100000000", "--dry_run"})}) {
     const auto done = run(folder, words);
     EXPECT_EQ(done.code, 2) << done.output;
     EXPECT_THAT(done.output, AllOf(HasSubstr("trainer.train_batch_size  the activations of a lane of"),
@@ -149,7 +149,7 @@ TEST(Preflight, ABatchThatNoMachineHolds) {
 TEST(Preflight, FilesWithoutText) {
   const auto folder = small_project("preflight_empty");
   write_atomically(folder + "/empty.txt", "");
-  const auto done = run(folder, train({"--data.train_urls=[empty.txt]", "--trainer.id=lost"}));
+  const auto done = run(folder, train_with({"--data.train_urls=[empty.txt]", "--trainer.id=lost"}));
   EXPECT_EQ(done.code, 2) << done.output;
   EXPECT_THAT(done.output,
               HasSubstr("data.train_urls  every file of empty.txt is empty; give files with text"));

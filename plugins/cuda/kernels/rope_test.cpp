@@ -12,7 +12,7 @@ using namespace testing;
 struct Sizes {
   std::int64_t batch, positions, heads, dim, half;
 };
-constexpr Sizes kSizes[] = {
+constexpr Sizes kRopeSizes[] = {
     {1, 1, 1, 2, 1}, {2, 3, 2, 14, 5}, {1, 5, 3, 64, 32}, {2, 9, 2, 80, 16}, {1, 2, 3, 24, 8}};
 
 // x lies as [batch, position, head, dim] in wider rows, y as [batch, head, position, dim].
@@ -68,7 +68,7 @@ void check(const Sizes& z, bool neighbours) {
 
 TEST(CudaRope, AgreesWithThePlainFormula) {
   for_both_types([](auto t) {
-    for (const Sizes& z : kSizes) {
+    for (const Sizes& z : kRopeSizes) {
       for (const bool neighbours : {false, true}) {
         SCOPED_TRACE(::testing::Message()
                      << "dim " << z.dim << ", half " << z.half << ", neighbours " << neighbours);
