@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # SPDX-FileCopyrightText: The Bora authors
-"""Reads prompts and writes texts with Bora and with llama.cpp (llama-cpp-python), turn by turn, and prints tables.
+"""Reads prompts and writes texts with Bora and with others, turn by turn, and prints tables.
 
   bench/generation.py                                  f32, bf16 and int8 (llama.cpp: q8_0), 5 rounds
   bench/generation.py --types f32 --rounds 9 --tokens 129
+  bench/generation.py --peers transformers             which has no int8
 
-  --python   a Python that has llama-cpp-python and numpy; default: an environment in the folder of --work, made on the
+  --peers    llama.cpp (llama-cpp-python; the default), transformers, or both
+  --python   a Python that has their packages and numpy; default: an environment in the folder of --work, made on the
              first run (llama.cpp is compiled then, which takes long)
   --work     where the model and the environment lie; default: a temporary folder that goes with the run
 
@@ -31,7 +33,7 @@ import time
 import venv
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-PACKAGES = ("llama-cpp-python==0.3.36", "numpy")
+PACKAGES = {"llama.cpp": ("llama-cpp-python==0.3.36",), "transformers": ("torch==2.11.0", "transformers==4.57.6")}
 GGUF = {"f32": "f32", "bf16": "bf16", "int8": "q8_0"}
 
 MAKER = r"""
@@ -140,15 +142,46 @@ for _ in sys.stdin:
 """
 
 
+# The passes of generate(), without what it does between them.
+TRANSFORMERS = r"""
+import json, sys, time
+import torch, transformers
+folder, kind, batch, prompt, tokens, threads = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:])
+torch.set_num_threads(threads)
+transformers.logging.set_verbosity_error()
+dtype = {"f32": torch.float32, "bf16": torch.bfloat16}[kind]
+model = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, attn_implementation="sdpa").eval()
+vocab = model.config.vocab_size
+ids = torch.randint(vocab - 1, (batch, prompt), generator=torch.Generator().manual_seed(1))
+
+@torch.inference_mode()
+def turn():
+    begun = time.monotonic()
+    cache, last = None, ids
+    for step in range(tokens):
+        out = model(last, past_key_values=cache, use_cache=True, logits_to_keep=1)
+        cache, last = out.past_key_values, out.logits[:, -1].argmax(-1, keepdim=True)
+        if step == 0:
+            read = time.monotonic()
+    return {"prompts_s": read - begun, "texts_s": time.monotonic() - read}
+
+turn()
+print("ready", flush=True)
+for _ in sys.stdin:
+    print(json.dumps(turn()), flush=True)
+"""
+
+
 def peer_python(args, work):
-    """The Python that has llama.cpp; makes an environment where there is none."""
+    """The Python that has the peers; makes an environment where there is none."""
     if args.python:
         return args.python
-    folder = work / "llama-cpp-env"
-    python, stamp = folder / "bin" / "python", folder / ("ready-" + "-".join(PACKAGES))
+    packages = ["numpy"] + [package for peer in args.peers for package in PACKAGES[peer]]
+    folder = work / "peers-env"
+    python, stamp = folder / "bin" / "python", folder / ("ready-" + "-".join(packages))
     if not stamp.exists():
         venv.create(folder, with_pip=True)
-        subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *PACKAGES],
+        subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages],
                        check=True)
         stamp.touch()
     return str(python)
@@ -162,7 +195,7 @@ def make_model(args, python, work):
         subprocess.run([python, "-c", MAKER, str(folder)], check=True)
         (folder / "made").touch()
     files = {}
-    for kind in args.types:
+    for kind in args.types if "llama.cpp" in args.peers else ():
         files[kind] = work / f"llama-125m-{GGUF[kind]}.gguf"
         if not files[kind].exists():
             subprocess.run([args.bora, "export", str(folder), str(files[kind]), "--format", "gguf", "--dtype",
@@ -188,14 +221,18 @@ def answer(program):
     return line.strip()
 
 
-def rounds(args, python, files, batch):
+def rounds(args, python, folder, files, batch):
     """Seconds by (who, type): lists of turns, in which all took turns."""
     words = {}
     for kind in args.types:
         words["bora", kind] = [args.bora, "bench", "generate", "--model", "llama-125m", "--weights", kind, "--batch",
                                str(batch), "--prompt", str(args.prompt), "--tokens", str(args.tokens), "--threads",
                                str(args.threads), "--paced"]
-        words["llama.cpp", kind] = peer_words(args, python, kind, files[kind], batch, args.prompt, args.tokens)
+        if "llama.cpp" in args.peers:
+            words["llama.cpp", kind] = peer_words(args, python, kind, files[kind], batch, args.prompt, args.tokens)
+        if "transformers" in args.peers and kind != "int8":
+            sizes = map(str, (batch, args.prompt, args.tokens, args.threads))
+            words["transformers", kind] = [python, "-c", TRANSFORMERS, str(folder), kind, *sizes]
     programs = {}
     for key, line in words.items():
         programs[key] = subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
@@ -214,16 +251,21 @@ def rounds(args, python, files, batch):
 
 
 def speed_table(args, title, times, key, count):
-    print(f"\n{title}, tokens a second\n\n| Weights | Bora | llama.cpp | ratio |\n|---|---|---|---|")
+    peers = args.peers
+    print(f"\n{title}, tokens a second\n\n| Weights | Bora |" + "".join(f" {peer} | ratio |" for peer in peers))
+    print("|---|---|" + "---|---|" * len(peers))
     for kind in args.types:
-        ours, theirs = (count / statistics.median(t[key] for t in times[who, kind]) for who in ("bora", "llama.cpp"))
-        print(f"| {kind} | {ours:.1f} | {theirs:.1f} | {ours / theirs:.2f} |", flush=True)
+        rate = {who: count / statistics.median(t[key] for t in turns)
+                for (who, of), turns in times.items() if of == kind}
+        cells = [f" {rate[peer]:.1f} | {rate['bora'] / rate[peer]:.2f} |" if peer in rate else " | |" for peer in peers]
+        print(f"| {kind} | {rate['bora']:.1f} |" + "".join(cells), flush=True)
 
 
 def memory_table(args, times, tokens):
     """Bytes that a token reads, and their share of what memory gives."""
+    programs = ["bora"] + [peer for peer in args.peers if peer == "llama.cpp"]
     print("\nBatch 1: bytes that a token reads of the weights, and the share of memory's bandwidth\n\n"
-          "| Weights | MB a token | Bora | llama.cpp | GB/s |\n|---|---|---|---|---|")
+          f"| Weights | MB a token | {' | '.join(programs)} | GB/s |\n|---|---|---|{'---|' * len(programs)}")
     for kind in args.types:
         done = subprocess.run([args.bora, "bench", "generate", "--model", "llama-125m", "--weights", kind, "--prompt",
                                "8", "--tokens", "9", "--threads", str(args.threads)], check=True, text=True,
@@ -231,13 +273,14 @@ def memory_table(args, times, tokens):
         told = json.loads(done.stdout)
         shares = [told["mb_read_per_token"] * 1e-3 * tokens /
                   statistics.median(t["texts_s"] for t in times[who, kind]) / told["memory_gb_per_s"]
-                  for who in ("bora", "llama.cpp")]
-        print(f"| {kind} | {told['mb_read_per_token']:.1f} | {shares[0]:.2f} | {shares[1]:.2f} | "
+                  for who in programs]
+        print(f"| {kind} | {told['mb_read_per_token']:.1f} | {' | '.join(f'{s:.2f}' for s in shares)} | "
               f"{told['memory_gb_per_s']:.1f} |", flush=True)
 
 
 def start_table(args, python, folder, files):
-    print("\nCold start to the first token, seconds\n\n| Weights | Bora | llama.cpp |\n|---|---|---|")
+    print(f"\nCold start to the first token, seconds\n\n| Weights | Bora |{' llama.cpp |' * bool(files)}\n"
+          f"|---|---|{'---|' * bool(files)}")
     for kind in args.types:
         ours, theirs = [], []
         for _ in range(args.rounds):
@@ -245,16 +288,19 @@ def start_table(args, python, folder, files):
             subprocess.run([args.bora, "generate", str(folder), "a", "--max_new_tokens", "1", "--ids", "--quiet",
                             "--weights", kind], check=True, stdout=subprocess.DEVNULL, env=quiet_environment())
             ours.append(time.monotonic() - begun)
+            if kind not in files:
+                continue
             done = subprocess.run(peer_words(args, python, kind, files[kind], 1, 1, 1), check=True, text=True,
                                   stdout=subprocess.PIPE, env=quiet_environment())
             theirs.append(json.loads(done.stdout)["seconds"])
-        print(f"| {kind} | {statistics.median(ours):.2f} | {statistics.median(theirs):.2f} |", flush=True)
+        print(f"| {kind} |" + "".join(f" {statistics.median(t):.2f} |" for t in (ours, theirs) if t), flush=True)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bora", default=str(ROOT / "build/release/apps/bora/bora"))
     parser.add_argument("--python")
+    parser.add_argument("--peers", nargs="+", choices=list(PACKAGES), default=["llama.cpp"])
     parser.add_argument("--work", type=pathlib.Path)
     parser.add_argument("--types", nargs="+", choices=list(GGUF), default=list(GGUF))
     parser.add_argument("--batches", nargs="+", type=int, default=[1, 8])
@@ -269,7 +315,7 @@ def main():
         python = peer_python(args, work)
         folder, files = make_model(args, python, work)
         for batch in args.batches:
-            times = rounds(args, python, files, batch)
+            times = rounds(args, python, folder, files, batch)
             if batch == 1:
                 speed_table(args, f"Reading a prompt of {args.prompt}", times, "prompts_s", args.prompt)
             speed_table(args, f"Writing, batch {batch}", times, "texts_s", batch * (args.tokens - 1))
