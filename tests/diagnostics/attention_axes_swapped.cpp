@@ -3,7 +3,6 @@
 // TITLE: Attention with the axes of queries and keys swapped
 // WHY: each query would look at queries.
 // FIX: attention<Pos, KeyPos, HeadDim>(q, k, v, context).
-// FIRST-LINES: 3
 // FIRST-LINES-CLANG: 4
 // EXPECT-GCC: attention<KeyPos, Pos, HeadDim>\(const bora::Named<Batch, Pos, HeadDim>&, const bora::Named<Batch, KeyPos, HeadDim>&
 // EXPECT-CLANG: Pos = KeyPos, KeyPos = Pos, HeadDim = HeadDim

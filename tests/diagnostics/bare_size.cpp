@@ -3,7 +3,6 @@
 // TITLE: A bare integer as a size
 // WHY: zeros(512) does not say of which axis.
 // FIX: zeros(Dim<Embed>{512})
-// FIRST-LINES: 3
 // FIRST-LINES-CLANG: 4
 // EXPECT-GCC: no matching function for call to .zeros\(int\)
 // EXPECT-CLANG: could not match 'Dim<As>' against 'int'

@@ -3,8 +3,8 @@
 # SPDX-FileCopyrightText: The Bora authors
 #
 # check.sh KIND COMPILER SOURCE INCLUDE...   compiles one wrong program: it must fail, with the expected words.
-# KIND is GCC or CLANG and chooses the line `// EXPECT-KIND: extended regular expression`; `// FIRST-LINES: n` wants
-# the words of the first such line within the first n lines, and `// FIRST-LINES-KIND: n` says so for one compiler: 4 is
+# KIND is GCC or CLANG and chooses the lines `// EXPECT-KIND: extended regular expression`. The words of the first must
+# stand in the first three lines that the compiler says, or in the first n where `// FIRST-LINES-KIND: n` says so: 4 is
 # clang's first note. A program with a line that ends in `// USER` is one whose first three lines of
 # errors must name that line. What the compiler says is kept in the folder BORA_SAID, if that is set.
 set -u
@@ -28,8 +28,7 @@ if [ -n "$line" ] && ! printf '%s\n' "$output" | head -3 | grep -qF -- "$(basena
   exit 1
 fi
 lines=$(sed -n "s|^// FIRST-LINES-$kind: ||p" "$source")
-[ -n "$lines" ] || lines=$(sed -n 's|^// FIRST-LINES: ||p' "$source")
-lines=${lines:-1000000}
+lines=${lines:-3}
 for words in "${expected[@]}"; do
   printf '%s\n' "$output" | head -n "$lines" | grep -qE -- "$words" || {
     printf '%s: expected words matching\n  %s\nbut %s says\n%s\n' "$source" "$words" "$compiler" "$(printf '%s\n' "$output" | head -40)"

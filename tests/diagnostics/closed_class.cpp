@@ -3,7 +3,6 @@
 // TITLE: A member that nobody can look into
 // WHY: a class with private members may hold parameters, which would be neither trained nor saved.
 // FIX: make it a module, a struct with `fields`; or buffer<&Model::gain> where nothing in it is trained.
-// FIRST-LINES: 3
 // EXPECT-GCC: closed_class.cpp:[0-9]+:.* error: .*parameters_cannot_be_reached_in<Gain>
 // EXPECT-CLANG: closed_class.cpp:[0-9]+:.* error: .*parameters_cannot_be_reached_in<Gain>
 #include "axes.h"

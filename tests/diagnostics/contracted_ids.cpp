@@ -3,7 +3,6 @@
 // TITLE: Token ids contracted
 // WHY: a matrix product with ids; only a one-hot encoding of them can be contracted.
 // FIX: dot<Vocab>(one_hot(ids, Dim<Vocab>{n}), table), or better embedding(ids).
-// FIRST-LINES: 3
 // FIRST-LINES-CLANG: 4
 // EXPECT-GCC: call to .dot<Pos>\(const bora::Indices<Batch, Pos>&
 // EXPECT-GCC: NamedTensor<bora::Indices<Batch, Pos> >|NamedTensor

@@ -3,7 +3,6 @@
 // TITLE: One axis twice
 // WHY: position × position: the second one needs a name of its own.
 // FIX: Named<Pos, KeyPos>
-// FIRST-LINES: 3
 // EXPECT-GCC: each_axis_only_once<As
 // EXPECT-CLANG: constraints not satisfied for class template 'Named' \[with As = <Pos, Pos>\]
 #include "axes.h"

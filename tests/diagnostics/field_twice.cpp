@@ -3,7 +3,6 @@
 // TITLE: A field list that names one member twice
 // WHY: the weight would be updated twice, and the bias never.
 // FIX: using fields = Fields<&Layer::weight, &Layer::bias>;
-// FIRST-LINES: 3
 // EXPECT-GCC: field_twice.cpp:[0-9]+:.* error: .*each_member_is_listed_once
 // EXPECT-CLANG: field_twice.cpp:[0-9]+:.* error: constraints not satisfied for class template 'Fields' \[with Members = <{&Layer::weight}, {&Layer::weight}>\]
 #include "axes.h"

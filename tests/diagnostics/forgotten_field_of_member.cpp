@@ -3,7 +3,6 @@
 // TITLE: A block within a model whose field list forgets a member
 // WHY: nothing in mix would be trained; the same for a block in a std::vector, array, optional, unique_ptr, variant or map.
 // FIX: using fields = Fields<&Block::norm, &Block::mix>;
-// FIRST-LINES: 3
 // EXPECT-GCC: forgotten_field_of_member.cpp:[0-9]+:.* error: .*fields_leave_out<Block, .*Block::mix
 // EXPECT-CLANG: forgotten_field_of_member.cpp:[0-9]+:.* error: .*fields_leave_out<Block, .*object\.mix
 #include "axes.h"

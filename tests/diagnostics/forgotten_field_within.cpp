@@ -3,7 +3,6 @@
 // TITLE: A block of a stack whose field list forgets a member
 // WHY: nothing in mix would be trained, in any layer.
 // FIX: using fields = Fields<&Block::norm, &Block::mix>;
-// FIRST-LINES: 3
 // EXPECT-GCC: forgotten_field_within.cpp:[0-9]+:.* error: .*every_member.*fields_leave_out<Block, .*Block::mix
 // EXPECT-CLANG: forgotten_field_within.cpp:[0-9]+:.* error: .*fields_leave_out<Block, .*object\.mix
 #include "axes.h"

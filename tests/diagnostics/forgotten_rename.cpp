@@ -4,7 +4,6 @@
 // WHY: queries and keys share the axis position, so each query would be scored against the key at its own place only.
 //      attention wants the keys' positions under their own name.
 // FIX: auto k = rename<Pos, KeyPos>(k_proj(x));
-// FIRST-LINES: 3
 // FIRST-LINES-CLANG: 4
 // EXPECT-GCC: attention<Pos, KeyPos, HeadDim>\(const bora::Named<Batch, Pos, Head, HeadDim>&, const bora::Named<Batch, Pos, Head, HeadDim>&
 // EXPECT-GCC: satisfaction of .HasAxes<K, KeyPos, HeadDim>. .with K = bora::Named<Batch, Pos, Head, HeadDim>

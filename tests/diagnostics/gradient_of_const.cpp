@@ -3,7 +3,6 @@
 // TITLE: The gradient of a model that is const
 // WHY: its parameters cannot be recorded.
 // FIX: take the model by reference: nn::Linear<Embed, Mlp>& layer.
-// FIRST-LINES: 3
 // EXPECT-GCC: gradient_of_const.cpp:11:.* error: .*value_and_grad_needs_a_model_that_is_not_const
 // EXPECT-CLANG: gradient_of_const.cpp:11:.* error: value_and_grad needs a model that is not const
 #include "axes.h"

@@ -3,7 +3,6 @@
 // TITLE: Token ids used as numbers
 // WHY: ids name rows of a table; scaling or adding them means nothing.
 // FIX: look them up: embedding(ids), take<Vocab>(table, ids), one_hot(ids, dim).
-// FIRST-LINES: 3
 // EXPECT-GCC: no match for .operator\*. .operand types are .const bora::Indices<Batch, Pos>
 // EXPECT-CLANG: invalid operands to binary expression \('const Indices<Batch, Pos>' and 'double'\)
 #include "axes.h"

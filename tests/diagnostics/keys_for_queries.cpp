@@ -3,7 +3,6 @@
 // TITLE: Attention whose queries are the keys
 // WHY: both have the same sizes, and only names tell them apart.
 // FIX: attention<Pos, KeyPos, HeadDim>(q, k, v, context).
-// FIRST-LINES: 3
 // FIRST-LINES-CLANG: 4
 // EXPECT-GCC: attention<Pos, KeyPos, HeadDim>\(const bora::Named<Batch, KeyPos, HeadDim>&, const bora::Named<Batch, Pos, HeadDim>&
 // EXPECT-CLANG: deduced conflicting types for parameter 'K' \('Named<\[...\], Pos, \[...\]>' vs. 'Named<\[...\], KeyPos

@@ -3,7 +3,6 @@
 // TITLE: The gradient of a loss that is no number
 // WHY: this one has still a value for each batch.
 // FIX: mean_all(square(m(x))), or mean over Batch too.
-// FIRST-LINES: 3
 // EXPECT-GCC: Loss = Named<Batch>\].* is unavailable: the loss must be Named<>
 // EXPECT-CLANG: , bora::Named<Batch>>' is unavailable: the loss must be Named<>
 #include "axes.h"

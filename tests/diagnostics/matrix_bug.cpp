@@ -4,7 +4,6 @@
 // WHY: a weight with an extra axis gives predictions [batch, target]; y is [batch]. Their difference would be computed
 //      happily and its mean would hide the mistake if the result were declared as the loss of one target.
 // FIX: a weight [feature] for a single target.
-// FIRST-LINES: 3
 // EXPECT-GCC: from .Named<Target>. to .Named<>
 // EXPECT-CLANG: from returned value of type 'Named<Target>' to function return type 'Named<
 #include "axes.h"

@@ -3,7 +3,6 @@
 // TITLE: An axis that is not there
 // WHY: softmax runs over key_position, but the scores do not have that axis.
 // FIX: softmax over an axis of the tensor, or produce scores that have it: dot<HeadDim>(q, k) with k renamed.
-// FIRST-LINES: 3
 // FIRST-LINES-CLANG: 4
 // EXPECT-GCC: softmax<KeyPos>\(const bora::Named<Batch, Pos, Embed>&
 // EXPECT-GCC: satisfaction of .HasAxes<X, Over ...>. .with X = bora::Named<Batch, Pos, Embed>; Over = .KeyPos

@@ -3,7 +3,6 @@
 // TITLE: A misspelt axis
 // WHY: the axis is called HeadDim; a name that was never declared is an ordinary compile error, with a suggestion.
 // FIX: write HeadDim.
-// FIRST-LINES: 3
 // EXPECT-GCC: HeadDmi. was not declared in this scope; did you mean .HeadDim
 // EXPECT-CLANG: unknown type name 'HeadDmi'; did you mean 'HeadDim'
 #include "axes.h"

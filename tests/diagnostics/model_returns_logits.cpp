@@ -3,7 +3,6 @@
 // TITLE: A model that returns logits
 // WHY: [batch, position, vocab] is what the loss avoids: it applies head() to some positions at a time.
 // FIX: return the hidden states after the last norm; head() returns the matrix.
-// FIRST-LINES: 3
 // EXPECT-GCC: Returned = (bora::)?Named<Batch, Pos, Vocab>\].*operator\(\) must return hidden states
 // EXPECT-CLANG: , bora::Named<Batch, Pos, Vocab>>'.*operator\(\) must return hidden states
 #include "axes.h"

@@ -3,7 +3,6 @@
 // TITLE: Rows looked up by numbers that are no ids
 // WHY: only Indices name rows.
 // FIX: make the ids as Indices<Batch, Pos>.
-// FIRST-LINES: 3
 // FIRST-LINES-CLANG: 4
 // EXPECT-GCC: take<Vocab>\(const bora::Named<Vocab, Embed>&, const bora::Named<Batch, Pos>&
 // EXPECT-CLANG: no known conversion from 'const Named<Batch, Pos>' to 'std::int64_t'

@@ -3,7 +3,6 @@
 // TITLE: The operand of a tensor that is gone
 // WHY: an operand refers to its tensor. clang alone sees this one, so there are no words of g++.
 // FIX: return the tensor.
-// FIRST-LINES: 3
 // EXPECT-CLANG: error: address of stack memory associated with local variable 'twice' returned
 #include "axes.h"
 core::Operand wrong(const Named<Batch>& x) {

@@ -3,7 +3,6 @@
 // TITLE: A mean over an axis that was renamed
 // WHY: the keys have no axis `position` any more.
 // FIX: mean<KeyPos>(keys).
-// FIRST-LINES: 3
 // FIRST-LINES-CLANG: 4
 // EXPECT-GCC: mean<Pos>\(bora::Named<Batch, KeyPos, Embed>&
 // EXPECT-CLANG: Over = <Pos>, X = bora::Named<Batch, KeyPos, Embed>

@@ -3,7 +3,6 @@
 // TITLE: A rename onto an axis that is there already
 // WHY: the tensor would have the axis twice.
 // FIX: rename to an axis that the tensor lacks.
-// FIRST-LINES: 3
 // FIRST-LINES-CLANG: 4
 // EXPECT-GCC: rename<Pos, KeyPos>\(const bora::Named<Pos, KeyPos>&
 // EXPECT-GCC: satisfaction of .LacksAxes<X, To>. .with X = bora::Named<Pos, KeyPos>; To = KeyPos

@@ -3,7 +3,6 @@
 // TITLE: Sizes swapped
 // WHY: Dim<Embed> and Dim<Mlp> are different types: 512 and 2048 cannot change places.
 // FIX: pass them in the order of the axes.
-// FIRST-LINES: 3
 // EXPECT-GCC: cannot convert .bora::Dim<Mlp>. to .const bora::nn::SizesOf<bora::Axes<Embed>
 // EXPECT-CLANG: no viable conversion from 'Dim<Mlp>' to .*SizesOf<Axes<Embed>>
 #include "axes.h"

@@ -4,7 +4,6 @@
 // WHY: predictions [batch, target] minus targets [batch, feature] would silently be [batch, target, feature]. Neither
 //      side's axes lie within the other's, so there is no such operator.
 // FIX: give both sides the same axes, or broadcast one on purpose with broadcast(x, dim).
-// FIRST-LINES: 3
 // EXPECT-GCC: operand types are .const bora::Named<Batch, Target>. and .const bora::Named<Batch, Feature>
 // EXPECT-CLANG: 'const Named<Batch, Target>' and 'const Named<Batch, Feature>'
 #include "axes.h"

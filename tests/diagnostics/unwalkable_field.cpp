@@ -3,7 +3,6 @@
 // TITLE: A member whose parameters cannot be reached
 // WHY: two models could share what a shared_ptr points at; vector, array, optional, unique_ptr, variant and map<std::string, ...> are walked.
 // FIX: std::unique_ptr, std::optional or the module itself; buffer<&Model::up> for what is not to be trained.
-// FIRST-LINES: 3
 // EXPECT-GCC: unwalkable_field.cpp:[0-9]+:.* error: .*parameters_cannot_be_reached_in<
 // EXPECT-CLANG: unwalkable_field.cpp:[0-9]+:.* error: .*parameters_cannot_be_reached_in<
 #include "axes.h"

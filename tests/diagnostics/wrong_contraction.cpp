@@ -3,7 +3,6 @@
 // TITLE: Contraction over an axis that only one side has
 // WHY: the query is scored against the keys over head_dim; these keys have embed instead.
 // FIX: contract over an axis that both have.
-// FIRST-LINES: 3
 // FIRST-LINES-CLANG: 7
 // EXPECT-GCC: dot<HeadDim>\(const bora::Named<Batch, Pos, HeadDim>&, const bora::Named<Batch, KeyPos, Embed>&
 // EXPECT-GCC: satisfaction of .HasAxes<Y, Over ...>. .with Y = bora::Named<Batch, KeyPos, Embed>; Over = .HeadDim

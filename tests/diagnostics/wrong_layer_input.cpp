@@ -3,7 +3,6 @@
 // TITLE: A layer applied to a tensor without its input axis
 // WHY: the layer maps embed to mlp; this tensor has no embed.
 // FIX: apply it to a tensor that has the axis.
-// FIRST-LINES: 3
 // EXPECT-GCC: no match for call to .\(const bora::nn::Linear<Embed, Mlp>\) \(const bora::Named<Batch, Pos, HeadDim>&
 // EXPECT-CLANG: no matching function for call to object of type 'const nn::Linear<Embed, Mlp>'
 #include "axes.h"

@@ -3,7 +3,6 @@
 // TITLE: A result with other axes than promised
 // WHY: the sum over position leaves [batch, embed]; the function promises [batch, position].
 // FIX: reduce over the axis that should go.
-// FIRST-LINES: 3
 // EXPECT-GCC: from .Named<Batch, Embed>. to .Named<Batch, Pos>
 // EXPECT-CLANG: from returned value of type 'Named<\[...\], Embed>' to function return type 'Named<\[...\], Pos>'
 #include "axes.h"
