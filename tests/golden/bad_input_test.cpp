@@ -135,8 +135,8 @@ TEST(BadInput, WhatIsNoFile) {
   expect_failure(run(folder, {"train", "pipe"}), 2, "pipe: " + what);
   write_atomically(folder + "/include.yaml", "model: !include /dev/zero\n");
   expect_failure(run(folder, {"train", "include.yaml"}), 2, "/dev/zero: " + what);
-  expect_failure(run(folder, {"train", "config.yaml", "--data.train_urls=[\"pipe.txt\"]"}), 1,
-                 "pipe.txt is " + what);
+  expect_failure(run(folder, {"train", "config.yaml", "--data.train_urls=[\"pipe.txt\"]"}), 2,
+                 "pipe.txt: is a pipe, not a file");
   expect_failure(
       run(folder, {"train", "config.yaml", "--data.train_tokenizer=null", "--data.tokenizer=pipe"}), 2,
       "pipe: is a pipe, not a file");

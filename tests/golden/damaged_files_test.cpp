@@ -197,10 +197,10 @@ TEST_F(DamagedFiles, NoCheckpointIsWhole) {
   expect_told(run(folder_, {"generate", "spoiled/run/step-2", "the moon"}), 3, "state.json");
   expect_told(run(folder_, {"inspect", "spoiled/run/step-2"}), 3, "state.json");
   auto done = train_more(4);
-  expect_told(done, 3, "no valid checkpoint is left; the oldest: step-1: state.json");
-  EXPECT_THAT(done.output, HasSubstr("hint: nothing was changed; start over with --fresh"));
+  expect_told(done, 2, "no valid checkpoint is left; the oldest: step-1: state.json");
+  EXPECT_THAT(done.output, HasSubstr("nothing was changed; start over with --fresh"));
   auto again = train_more(4);
-  expect_told(again, 3, "no valid checkpoint is left; the oldest: step-1: state.json");
+  expect_told(again, 2, "no valid checkpoint is left; the oldest: step-1: state.json");
 }
 
 }  // namespace

@@ -140,7 +140,7 @@ TEST_F(Lora, StartsFromARunAndItsAdapters) {
   EXPECT_EQ(without.code, 2) << without.output;
   EXPECT_THAT(without.output,
               HasSubstr("has adapters of 4 linear maps, rank 2, alpha 4, dropout 0.2, and this run "
-                        "none\nhint: bora export"));
+                        "none; bora export"));
 }
 
 TEST_F(Lora, DryRunCountsWhatIsTrained) {

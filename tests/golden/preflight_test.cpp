@@ -156,6 +156,41 @@ TEST(Preflight, FilesWithoutText) {
   EXPECT_FALSE(exists(folder + "/runs/lost") || exists(folder + "/checkpoints/lost"));
 }
 
+// Neither in a dry run nor in a start, whose run's folder goes again.
+TEST(Preflight, WhatCannotBeginLeavesNoRun) {
+  const auto folder = small_project("preflight_no_run");
+  const auto held_back = run(folder, train({"--data.num_validation_sequences={one: 100000}"}));
+  EXPECT_EQ(held_back.code, 2) << held_back.output;
+  EXPECT_THAT(held_back.output, AllOf(HasSubstr("--data.num_validation_sequences   data.num_"),
+                                      HasSubstr("is 100000 for one, which has ")));
+  EXPECT_FALSE(exists(folder + "/runs/run")) << "with the tokenizer that was trained for it";
+}
+
+// What a failed start of an older program, or one that was killed, has left.
+TEST(Preflight, ATokenizerOfOtherSettingsIsTrainedAnew) {
+  const auto folder = small_project("preflight_kept_tokenizer");
+  ASSERT_EQ(run(folder, train({"--trainer.stop_at_step=1"})).code, 75);
+  for (const auto& name : files().list(folder + "/runs/run"))
+    if (name != "tokenizer") remove_all(folder + "/runs/run/" + name);
+  const auto same = run(folder, train({"--dry_run"}));
+  EXPECT_THAT(same.output, HasSubstr("300 pieces, from runs/run/tokenizer"));
+  const auto other = run(folder, train({"--data.train_tokenizer.vocab_size=290", "--trainer.stop_at_step=1",
+                                        "--data.cache_dir=other"}));
+  EXPECT_EQ(other.code, 75) << other.output;
+  EXPECT_THAT(other.output, HasSubstr("trained: byte-level BPE, 290 pieces"));
+}
+
+TEST(Preflight, ADamagedCheckpointIsPassedOver) {
+  const auto folder = small_project("preflight_damaged");
+  ASSERT_EQ(run(folder, train({"--trainer.stop_at_step=2", "--trainer.checkpointer.keep=[{every: 1}]"})).code,
+            75);
+  write_atomically(folder + "/runs/run/step-2/state.json", "{}");
+  const auto plan = run(folder, train({"--dry_run"}));
+  EXPECT_EQ(plan.code, 0) << plan.output;
+  EXPECT_THAT(plan.output, AllOf(HasSubstr("step-2: state.json: has 2 bytes"), HasSubstr("it is set aside"),
+                                 HasSubstr("at step 1 of ")));
+}
+
 TEST(Preflight, KeysWithoutEffectAreNamedInRuns) {
   const auto folder = small_project("preflight_ignored");
   const auto done =

@@ -204,8 +204,8 @@ TEST_F(WorkerBits, TheFastReductionTrainsTheSameAndNeedsWholeParameters) {
   const auto refused = run_workers(copy_project(trained("one"), "workers_fast_refused", 0), 2, fast);
   EXPECT_NE(refused.code, 0);
   EXPECT_THAT(refused.output,
-              HasSubstr("trainer.reduction: fast adds up whole gradients, but parameters are sharded over 2 "
-                        "workers\nhint: trainer.fsdp_axis: null"));
+              HasSubstr("trainer.reduction  fast adds up whole gradients, but parameters are sharded over 2 "
+                        "workers; trainer.fsdp_axis: null"));
   fast.emplace_back(kWhole);
   const auto one = copy_project(trained("one"), "workers_fixed_4", 0),
              three = copy_project(trained("one"), "workers_fast_4", 0);

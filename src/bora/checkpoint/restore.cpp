@@ -302,6 +302,10 @@ Restored restore_parameters(const std::string& checkpoint, std::span<const Check
   return restore(checkpoint, verify_checkpoint(checkpoint), parameters, nullptr);
 }
 
+void require_fit(const std::string& checkpoint, std::span<const CheckpointArray> parameters) {
+  StoredArrays(checkpoint, read_manifest(checkpoint), "model-").match(parameters);
+}
+
 std::optional<Restored> restore_latest(const std::string& run_directory,
                                        std::span<const CheckpointArray> parameters,
                                        std::span<const CheckpointArray> optimizer,

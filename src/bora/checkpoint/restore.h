@@ -32,6 +32,9 @@ Restored restore_checkpoint(const std::string& checkpoint, std::span<const Check
 /// Parameters only: to begin another run with them.
 Restored restore_parameters(const std::string& checkpoint, std::span<const CheckpointArray> parameters);
 
+/// What restore_parameters asks of names, shapes and types, before it reads any value. Errors: InvalidArgument.
+void require_fit(const std::string& checkpoint, std::span<const CheckpointArray> parameters);
+
 struct RestoreOptions {
   /// Takes the small state over. What it throws as Corruption counts as damage of the checkpoint.
   std::function<void(const Json& state)> take_state;

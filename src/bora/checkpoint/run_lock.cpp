@@ -49,6 +49,11 @@ class NewDirectory final : public FileLock {
 
 }  // namespace
 
+std::string holder_of_run(const std::string& run_directory) {
+  const auto path = path_join(run_directory, NewDirectory::kName);
+  return exists(path) && !files().try_lock(path) ? holder_of(path) : "";
+}
+
 RunLock::RunLock(const std::string& run_directory) : run_directory_(run_directory) {
   const bool is_new = !exists(run_directory);
   files().make_directories(run_directory);

@@ -23,4 +23,7 @@ class RunLock {
   std::unique_ptr<FileLock> lock_;
 };
 
+/// Who holds the lock of a run directory now: "process 7 on host since TIME"; "" if nobody does.
+std::string holder_of_run(const std::string& run_directory);
+
 }  // namespace bora::checkpoint

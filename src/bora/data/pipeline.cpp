@@ -60,9 +60,10 @@ class Assembly : public std::enable_shared_from_this<Assembly> {
     }
     if (const std::int64_t n = held_back(name); n > 0) {
       if (n >= train->size()) {
-        fail(ErrorKind::Config,
-             "data: num_validation_sequences is {} but {} has {} sequences\nhint: hold back fewer", n, name,
-             train->size());
+        fail(
+            ErrorKind::Config,
+            "data.num_validation_sequences: is {} for {}, which has {} sequences\nhint: hold back fewer than {}",
+            n, name, train->size(), train->size());
       }
       parts.held_back = within_segments(slice(train, train->size() - n, train->size()));
       train = slice(train, 0, train->size() - n);

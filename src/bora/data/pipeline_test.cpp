@@ -269,8 +269,10 @@ TEST_F(Pipeline, Reports) {
 
 TEST_F(Pipeline, Errors) {
   config_.num_validation_sequences = {{"b", 200}};
-  EXPECT_THAT(error_of(ErrorKind::Config, [&] { make(); }),
-              HasSubstr("num_validation_sequences is 200 but b has 200 sequences\nhint: hold back fewer"));
+  EXPECT_THAT(
+      error_of(ErrorKind::Config, [&] { make(); }),
+      HasSubstr(
+          "data.num_validation_sequences: is 200 for b, which has 200 sequences\nhint: hold back fewer than 200"));
   config_.num_validation_sequences.clear();
   add("tiny", 1);
   EXPECT_THAT(error_of(ErrorKind::Config, [&] { make(); }),

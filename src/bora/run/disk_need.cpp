@@ -20,7 +20,8 @@ std::uint64_t device_of(const std::string& path) {
 
 class Needs {
  public:
-  void add(const std::string& path, const std::string& what, double bytes, double least) {
+  void add(const std::string& key, const std::string& path, const std::string& what, double bytes,
+           double least) {
     if (bytes <= 0) return;
     const auto free = free_bytes(path);
     if (!free) return;
@@ -28,7 +29,7 @@ class Needs {
     auto at = std::find(devices_.begin(), devices_.end(), device);
     if (at == devices_.end()) {
       at = devices_.insert(at, device);
-      needs_.push_back({.path = path, .free = *free});
+      needs_.push_back({.key = key, .path = path, .free = *free});
     }
     auto& need = needs_[static_cast<std::size_t>(at - devices_.begin())];
     need.bytes += bytes;
@@ -42,7 +43,13 @@ class Needs {
   std::vector<DiskNeed> needs_;
 };
 
+constexpr const char* kRuns = "trainer.checkpointer.base_path";
+
 }  // namespace
+
+std::string cache_key(const std::string& name, const data::SourceConfig& source) {
+  return source.cache_dir ? "data.configs." + name + ".cache_dir" : "data.cache_dir";
+}
 
 std::int64_t checkpoints_kept(const std::vector<checkpoint::KeepConfig>& keep, std::int64_t steps) {
   std::int64_t kept = 0, from = 0, last = 0;
@@ -65,21 +72,22 @@ std::vector<DiskNeed> disk_needs(const LmConfig& config, const RunPlace& place,
     const auto given = config.data.sources();
     const auto* of = data::find(given, source.name);
     const double tokens = source.text_bytes / 2;  // two or four bytes for each four or so of text
-    needs.add(config.data.cache_directory(source.name, *of, "train"),
+    needs.add(cache_key(source.name, *of), config.data.cache_directory(source.name, *of, "train"),
               fmt::format("tokens of {} {}", source.name, human_bytes(tokens)), tokens, tokens / 4);
   }
   const auto each = sizes.checkpoint_bytes;
   // One that is being written, and one that only lasts until the next.
   const auto number =
       checkpoints_kept(t.checkpointer.keep, t.num_train_steps) + (t.checkpointer.save_interval ? 1 : 0);
-  needs.add(place.directory, fmt::format("checkpoints {} × {}", number, human_bytes(each)),
+  needs.add(kRuns, place.directory, fmt::format("checkpoints {} × {}", number, human_bytes(each)),
             each * static_cast<double>(number), each);
   const double exported = static_cast<double>(sizes.parameters.all) * (config.hf_save_dtype == "f32" ? 4 : 2);
   if (config.hf_export)
-    needs.add(place.directory, fmt::format("export {}", human_bytes(exported)), exported, 0);
+    needs.add(kRuns, place.directory, fmt::format("export {}", human_bytes(exported)), exported, 0);
   if (config.hf_save_path) {
     const auto exports = std::max<std::int64_t>(1, t.num_train_steps / config.hf_save_steps);
-    needs.add(*config.hf_save_path, fmt::format("exports {} × {}", exports, human_bytes(exported)),
+    needs.add("hf_save_path", *config.hf_save_path,
+              fmt::format("exports {} × {}", exports, human_bytes(exported)),
               exported * static_cast<double>(exports), 0);
   }
   return needs.take();

@@ -10,6 +10,9 @@ namespace bora::run {
 /// Permanent checkpoints of a run that ends after so many steps, with its last one.
 std::int64_t checkpoints_kept(const std::vector<checkpoint::KeepConfig>& keep, std::int64_t steps);
 
+/// The key that names the folder of a data set's token caches.
+std::string cache_key(const std::string& name, const data::SourceConfig& source);
+
 /// What a run writes, by file system: token caches that are not there yet (about half of the text), checkpoints
 /// and exports. Logs are small.
 std::vector<DiskNeed> disk_needs(const LmConfig& config, const RunPlace& place,

@@ -167,6 +167,10 @@ void show_changes(const Preflight& found, track::Console& console) {
   for (const auto& change : found.resume->changed) console.fact("changed", shown(change));
 }
 
+void show_warnings(const Preflight& found, track::Console& console) {
+  for (const auto& text : found.warnings) console.fact("warning", text);
+}
+
 int print_dry_run(const LoadedConfig& loaded, const RunPlace& place, const RunFlags& flags,
                   const Preflight& found, track::Console& console) {
   const auto& config = loaded.config;
@@ -182,11 +186,14 @@ int print_dry_run(const LoadedConfig& loaded, const RunPlace& place, const RunFl
     console.fact("disk", fmt::format("about {} of {} free at {} ({})", human_bytes(need.bytes),
                                      human_bytes(need.free), need.path, need.parts));
   show_writes(config, place, found.sizes.checkpoint_bytes, console);
+  for (const auto& text : found.resume ? found.resume->damaged : std::vector<std::string>())
+    console.fact("damaged", text + "; it is set aside");
   if (found.resume)
     console.fact("goes on",
                  fmt::format("at step {} of {}, from {}", with_commas(found.resume->step),
                              with_commas(config.trainer.num_train_steps), found.resume->checkpoint));
   show_changes(found, console);
+  show_warnings(found, console);
   show_ineffective_keys(loaded, console);
   if (flags.print_config) {
     auto written = config;

@@ -22,6 +22,8 @@ int print_dry_run(const LoadedConfig& loaded, const RunPlace& place, const RunFl
 void show_ineffective_keys(const LoadedConfig& loaded, track::Console& console);
 /// What a run that goes on has otherwise than before.
 void show_changes(const Preflight& found, track::Console& console);
+/// What may go wrong, a line each.
+void show_warnings(const Preflight& found, track::Console& console);
 
 /// The sharding of a configuration's model over so many workers; `recorded`: of an earlier start of its run.
 ShardingPlan plan_of(const LmConfig& config, std::int64_t workers, const RecordedLanes& recorded = {});

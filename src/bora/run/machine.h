@@ -9,6 +9,8 @@ namespace bora::run {
 
 /// Bytes of memory that processes may use here: the machine's, or less where a control group limits it.
 double machine_memory();
+/// What of it is free, or can be made so.
+double free_memory();
 
 /// The nearest folder on the way to a path that is there: "runs" for runs/a/step-3, "." for a relative path
 /// of which nothing is there.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/run/preflight.h"
-#include "bora/run/kept_tokenizer.h"
 
 #include <fmt/core.h>
 
@@ -15,6 +14,7 @@
 #include "bora/base/text.h"
 #include "bora/checkpoint/checkpoint.h"
 #include "bora/checkpoint/restore.h"
+#include "bora/checkpoint/run_lock.h"
 #include "bora/mesh/launch.h"
 #include "bora/run/changed_keys.h"
 #include "bora/run/debian_text.h"
@@ -25,6 +25,9 @@
 #include "bora/run/machine.h"
 #include "bora/run/run_device.h"
 #include "bora/run/shape_model.h"
+#include "bora/run/start_weights.h"
+#include "bora/store/cache_check.h"
+#include "bora/store/format.h"
 #include "bora/store/urls.h"
 
 namespace bora::run {
@@ -56,13 +59,14 @@ class Look {
     found_.can_be_shown = found_.problems.size() == loaded_.problems.size();
     for (auto& p : config_.data.training_problems()) add(std::move(p));
     for (auto& p : config_.data.missing_sources()) add(std::move(p));
-    look_for_resume();
     look_for_data();
+    look_for_resume();
     look_for_tokenizer();
     look_at_start();
     look_at_folders();
     if (flags_.world == 0) look_for_device();
     if (found_.can_be_shown) look_at_sizes();
+    if (found_.can_be_shown) look_at_weights();
     if (found_.can_be_shown && flags_.world == 0) look_at_mesh();
     for (auto& p : found_.problems)
       if (p.where.empty()) p.where = loaded_.tree.where(p.key.substr(0, p.key.find(' ')));
@@ -102,6 +106,7 @@ class Look {
     const auto& trainer = config_.trainer;
     if (flags_.fresh) return;
     problems_of("trainer.checkpointer.base_path", [&] {
+      if (flags_.dry_run) look_at_lock();
       const auto there = checkpoint::committed_checkpoints(place_.directory);
       if (trainer.load_checkpoint == true && there.empty())
         add("trainer.load_checkpoint",
@@ -111,11 +116,29 @@ class Look {
                 place_.directory));
       if (trainer.load_checkpoint == false) return refuse_beside_checkpoints();
       found_.lanes = recorded_lanes(place_.directory);
-      if (there.empty()) return;
-      found_.resume = {checkpoint::step_of_name(base_name(there.back())).value_or(0), there.back(),
-                       changed_keys(place_.directory, config_)};
-      check_changes(*found_.resume);
+      look_for_checkpoint();
     });
+  }
+
+  // The start itself waits for no preflight of another worker: it takes the lock, and says the same.
+  void look_at_lock() {
+    if (const auto holder = checkpoint::holder_of_run(place_.directory); !holder.empty())
+      add("trainer.id", fmt::format("{}: in use by {}; wait until it ends, stop it, or choose another run id",
+                                    place_.directory, holder));
+  }
+
+  void look_for_checkpoint() {
+    const auto newest = newest_whole_checkpoint(place_.directory);
+    if (!newest.path.empty()) {
+      found_.resume = {checkpoint::step_of_name(base_name(newest.path)).value_or(0), newest.path,
+                       newest.damaged, changed_keys(place_.directory, config_)};
+      return check_changes(*found_.resume);
+    }
+    if (newest.damaged.empty()) return;
+    add("trainer.checkpointer.base_path",
+        fmt::format("{}: no valid checkpoint is left; the oldest: {}; nothing was changed; start over with "
+                    "--fresh, which keeps this directory under another name",
+                    place_.directory, newest.damaged.back()));
   }
 
   void refuse_beside_checkpoints() {
@@ -136,9 +159,16 @@ class Look {
                       "over",
                       place_.directory, at.step));
     }
-    if (flags_.accept_changes) return;
     for (const auto& change : at.changed) {
-      if (!decides_data_order(change.key, config_)) continue;
+      if (change.key.starts_with("data.train_tokenizer.")) {
+        add(change.key,
+            fmt::format(
+                "was {} when {} trained its tokenizer and is {} now; a run keeps its tokenizer: put it back, or "
+                "start another run (trainer.id) or over (--fresh)",
+                change.before, place_.directory, change.after));
+        continue;
+      }
+      if (flags_.accept_changes || !decides_data_order(change.key, config_)) continue;
       add(change.key,
           fmt::format(
               "was {} when {} was last started and is {} now: its later steps would read other data "
@@ -158,6 +188,8 @@ class Look {
       if (!of_hub || found.files > 0 || !source.validation_urls.empty())
         find_files(source.urls(store::Split::Validation), store::Split::Validation, key + ".validation_urls",
                    found);
+      look_at_cache(name, source, store::Split::Train, key + ".train_urls");
+      look_at_cache(name, source, store::Split::Validation, key + ".validation_urls");
       found.cached = exists(path_join(config_.data.cache_directory(name, source, "train"), "ledger.json"));
       found_.sources.push_back(std::move(found));
     }
@@ -181,17 +213,47 @@ class Look {
       const auto there = store::find_files(here, split);
       for (const auto& problem : there.problems) add_error(key, problem);
       if (!there.problems.empty()) return;
-      bool all_empty = split == store::Split::Train && !there.files.empty() && here.size() == urls.size();
-      for (const auto& path : there.files) {
-        ++found.files;
-        const auto info = files().info(path);
-        const auto bytes = static_cast<double>(info->size);
-        found.bytes += bytes;
-        found.text_bytes += bytes * (is_compressed(path) ? 4 : 1);
-        all_empty = all_empty && info->size == 0 && !info->is_device;  // a pipe has no size
-      }
-      if (all_empty) add(key, fmt::format("every file of {} is empty; give files with text", urls.front()));
+      const bool is_all = split == store::Split::Train && here.size() == urls.size();
+      if (look_at_files(there.files, key, found) == 0 && is_all)
+        add(key, fmt::format("every file of {} is empty; give files with text", urls.front()));
     });
+  }
+
+  // Bytes of all of them, devices aside; -1 where some are none that can be read.
+  double look_at_files(const std::vector<std::string>& paths, const std::string& key, SourceFound& found) {
+    const auto problems = found_.problems.size();
+    double all = paths.empty() ? -1 : 0;
+    for (const auto& path : paths) {
+      problems_of(key, [&] { (void)store::file_format(path); });
+      ++found.files;
+      const auto info = files().info(path);
+      if (info->is_device) problems_of(key, [&] { (void)files().open(path); });  // which refuses it
+      const auto bytes = static_cast<double>(info->size);
+      all += bytes;
+      found.bytes += bytes;
+      found.text_bytes += bytes * (is_compressed(path) ? 4 : 1);
+    }
+    return found_.problems.size() == problems ? all : -1;
+  }
+
+  // What a cache was made from, where it is made already.
+  void look_at_cache(const std::string& name, const data::SourceConfig& source, store::Split split,
+                     const std::string& key) {
+    const auto urls = source.urls(split);
+    const auto is_elsewhere = [](const std::string& url) {
+      return store::remote_scheme(url) || is_debian_text(url);
+    };
+    if (urls.empty() || std::any_of(urls.begin(), urls.end(), is_elsewhere)) return;
+    const auto directory =
+        config_.data.cache_directory(name, source, split == store::Split::Train ? "train" : "validation");
+    try {
+      const auto ledger = store::read_ledger(directory);
+      const auto there = store::find_files(urls, split);
+      if (!ledger || !there.problems.empty()) return;
+      store::check_sources(directory, *ledger, store::look_up_sources(there.files));
+    } catch (const Error& e) {
+      if (e.kind() == ErrorKind::Config) add_error(key, e.what());  // a damaged one the start tells of
+    }
   }
 
   static bool is_compressed(const std::string& path) {
@@ -235,8 +297,7 @@ class Look {
   // The weights that a run without a checkpoint begins with.
   void look_at_start() {
     if (const auto& from = config_.checkpoint_to_start_from(); from && !found_.resume) {
-      const auto* key = config_.initialize_from_checkpoint_path ? "initialize_from_checkpoint_path"
-                                                                : "trainer.initialize_from";
+      const auto* key = key_of_start();
       problems_of(key, [&] {
         if (!exists(*from)) return add(key, *from + " does not exist; give a run's folder, or step-N in it");
         (void)checkpoint::find_checkpoint(*from);
@@ -275,8 +336,7 @@ class Look {
     if (config_.hf_save_path) place("hf_save_path", *config_.hf_save_path);
     if (config_.peft_save_path) place("peft_save_path", *config_.peft_save_path);
     for (const auto& [name, source] : config_.data.sources())
-      writable(source.cache_dir ? "data.configs." + name + ".cache_dir" : "data.cache_dir",
-               config_.data.cache_directory(name, source, "train"));
+      writable(cache_key(name, source), config_.data.cache_directory(name, source, "train"));
   }
 
   void look_at_sizes() {
@@ -293,15 +353,17 @@ class Look {
                                      .parameters = count_parameters(config_, found_.tokenizer.vocab)});
       found_.can_be_shown = true;
       if (flags_.world == 0) {
-        if (auto problem = memory_problem(found_.sizes, workers_, memory_place()))
+        const auto place = memory_place();
+        if (const auto problem = memory_problem(found_.sizes, workers_, place))
           add(problem->key, problem->sentence);
+        else if (!place.is_device && workers_ == 1)
+          warn_of_memory();
       }
       found_.disk = disk_needs(config_, place_, found_.sources, found_.sizes);
       for (const auto& need : found_.disk) {
         if (need.least <= need.free || flags_.world != 0) continue;
-        add("trainer.checkpointer.base_path",
-            fmt::format("{} takes {} at least ({}), and {} are free there; another base_path, or room",
-                        need.path, human_bytes(need.least), need.parts, human_bytes(need.free)));
+        add(need.key, fmt::format("{} takes {} at least ({}), and {} are free there; another place, or room",
+                                  need.path, human_bytes(need.least), need.parts, human_bytes(need.free)));
       }
     });
   }
@@ -309,6 +371,46 @@ class Look {
   MemoryPlace memory_place() const {
     const auto room = device_room(found_.device);
     return room ? MemoryPlace{core::name(found_.device), room->total, true} : memory_of_machine();
+  }
+  void warn_of_memory() {
+    const double needed = found_.sizes.training(), free = free_memory();
+    if (needed > free)
+      found_.warnings.push_back(
+          fmt::format("the run takes about {} of memory, and {} are free; end other programs, or take a smaller "
+                      "trainer.train_batch_size, more trainer.lanes or model.gradient_checkpointing",
+                      human_bytes(needed), human_bytes(free)));
+  }
+
+  // Shapes alone. Of a tokenizer that is still to be trained nobody knows how many pieces it gets.
+  void look_at_weights() {
+    const auto vocab = found_.tokenizer.tokenizer ? std::optional(found_.tokenizer.vocab) : std::nullopt;
+    if (!found_.tokenizer.tokenizer && !config_.data.train_tokenizer) return;  // told already
+    if (found_.resume) {
+      return problems_of("model", [&] {
+        const auto wrong = misfit(config_, vocab, found_.resume->checkpoint, /*begins=*/false);
+        if (!wrong.empty())
+          add("model", fmt::format("{}: {}; put the model back, or start another run (trainer.id) or over "
+                                   "(--fresh)",
+                                   place_.directory, wrong));
+      });
+    }
+    const auto& from = config_.checkpoint_to_start_from();
+    if (!from || !exists(*from)) return;
+    problems_of(key_of_start(), [&] {
+      const auto wrong = misfit(config_, vocab, checkpoint::find_checkpoint(*from), /*begins=*/true);
+      if (!wrong.empty())
+        add(key_of_start(),
+            fmt::format("is {}, of another model: {}; give the model block that it was saved with "
+                        "({}/config.yaml has it), or another run",
+                        *from, wrong, run_of(*from)));
+    });
+  }
+  const char* key_of_start() const {
+    return config_.initialize_from_checkpoint_path ? "initialize_from_checkpoint_path"
+                                                   : "trainer.initialize_from";
+  }
+  static std::string run_of(const std::string& from) {
+    return exists(path_join(from, "state.json")) ? parent_path(from) : from;
   }
 
   // Whether the workers make the mesh, and its axes can be cut. A dry run supposes as many as it needs at least.

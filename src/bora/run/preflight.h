@@ -37,6 +37,7 @@ struct TokenizerFound {
 
 /// What a run writes to one file system.
 struct DiskNeed {
+  std::string key;   ///< that names it
   std::string path;  ///< one of the folders there
   double bytes = 0;  ///< at its end, about
   double least = 0;  ///< less than this is of no use: token caches and one checkpoint
@@ -48,6 +49,7 @@ struct DiskNeed {
 struct ResumePoint {
   std::int64_t step = 0;
   std::string checkpoint;
+  std::vector<std::string> damaged;   ///< what is wrong with newer ones, which the start sets aside
   std::vector<ConfigChange> changed;  ///< keys that its last start had otherwise
 };
 
@@ -59,6 +61,7 @@ struct Preflight {
   std::vector<DiskNeed> disk;
   std::optional<ResumePoint> resume;
   RecordedLanes lanes;                  ///< of earlier starts of the run
+  std::vector<std::string> warnings;    ///< what may go wrong
   std::vector<ConfigProblem> problems;  ///< a start would fail of each
   bool can_be_shown = true;             ///< false: its numbers are too large to be computed with
 };

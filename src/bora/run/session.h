@@ -56,6 +56,8 @@ class Session {
   PlacedModel& model() { return *model_; }
   optim::Optimizer& optimizer() { return *optimizer_; }
   train::Trainer& trainer() { return *trainer_; }
+  /// Since this start.
+  bool has_stepped() const { return trainer_ && trainer_->next_step() > start_step_; }
   track::Tracker& tracker() { return *tracker_; }
   track::ThroughputMeter& meter() { return *meter_; }
   GrowingText& growing() { return *growing_; }

@@ -7,8 +7,10 @@
 #include <fmt/core.h>
 
 #include <array>
+#include <optional>
 
 #include "bora/base/error.h"
+#include "bora/base/file.h"
 #include "bora/base/output.h"
 #include "bora/core/runtime.h"
 #include "bora/mesh/launch.h"
@@ -104,7 +106,40 @@ int train_to_the_end(Session& session, Checkpoints& checkpoints) {
   return stopped ? orderly_stop_code() : 0;
 }
 
-int train(Session& session, const RunFlags& flags) {
+// A start that fails leaves no run: its folder goes, if it was not there before.
+class NewRun {
+ public:
+  NewRun(const std::string& directory, bool is_first)
+      : directory_(is_first && !exists(directory) ? directory : "") {}
+  ~NewRun() {
+    if (directory_.empty() || begun_) return;
+    try {
+      remove_all(directory_);
+    } catch (const std::exception&) {  // then it stays, and why the start failed is told
+    }
+  }
+  NewRun(const NewRun&) = delete;
+  NewRun& operator=(const NewRun&) = delete;
+  void begins() { begun_ = true; }
+  void cannot_begin() { begun_ = false; }
+
+ private:
+  std::string directory_;
+  bool begun_ = false;
+};
+
+// What only the data can tell of a key is told with the place of that key, too.
+std::optional<Error> with_place(const LoadedConfig& loaded, const Error& e) {
+  const std::string text = e.what();
+  const auto key = text.substr(0, text.find(": "));
+  if (e.kind() != ErrorKind::Config || key.size() == text.size() || !loaded.tree.has(key))
+    return std::nullopt;
+  auto words = text.substr(key.size() + 2);
+  if (const auto hint = words.find("\nhint: "); hint != words.npos) words.replace(hint, 7, "; ");
+  return Error(e.kind(), format_problems(loaded.first_file, {{loaded.tree.where(key), key, words}}));
+}
+
+int train(Session& session, const LoadedConfig& loaded, const RunFlags& flags, NewRun& run) try {
   session.meet("preparing the data", kPatience);
   Checkpoints checkpoints(session, flags);
   session.prepare();
@@ -113,9 +148,15 @@ int train(Session& session, const RunFlags& flags) {
     session.record();
     show_baseline(session);
   });
+  run.begins();
   if (!session.growing().is_growing()) show_baseline(session);
   session.console().line();
   return telling_the_end(session, [&] { return train_to_the_end(session, checkpoints); });
+} catch (const Error& e) {
+  // A cache that was still being made may have told it.
+  if (e.kind() == ErrorKind::Config && !session.has_stepped()) run.cannot_begin();
+  if (const auto told = with_place(loaded, e)) throw Error(*told);
+  throw;
 }
 
 }  // namespace
@@ -140,19 +181,21 @@ int run_training(const LoadedConfig& loaded, const RunFlags& flags) {
   auto workers = join_workers(launch, loaded.config.trainer);
   agree_on_hub(loaded.config.data, *workers);
   auto info = core::runtime_info();
-  std::vector<std::string> parts = {
-      fmt::format("Bora {}", BORA_VERSION), loaded.name, "run " + place.id,
-      fmt::format("CPU {} ({} threads, {})", info.cpu, info.threads, info.instructions),
-      fmt::format("seed {}", loaded.config.trainer.seed)};
+  std::vector<std::string> parts = {fmt::format("Bora {}", BORA_VERSION), loaded.name, "run " + place.id,
+                                    fmt::format("CPU {} ({} thread{}, {})", info.cpu, info.threads,
+                                                info.threads == 1 ? "" : "s", info.instructions),
+                                    fmt::format("seed {}", loaded.config.trainer.seed)};
   if (const auto text = device_text(); !text.empty()) parts.insert(parts.end() - 2, text);
   console.header(parts);
   if (const auto text = choice_text(loaded.config.trainer.device); !text.empty())
     console.fact("device", text);
   show_ineffective_keys(loaded, console);
   show_changes(found, console);
+  show_warnings(found, console);
   if (found.tokenizer.tokenizer) console.fact("tokenizer", found.tokenizer.words);
+  NewRun run(place.directory, launch.rank == 0);
   Session session(loaded, place, console, std::move(workers), found.tokenizer.tokenizer);
-  return train(session, flags);
+  return train(session, loaded, flags, run);
 }
 
 }  // namespace bora::run

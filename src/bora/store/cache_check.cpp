@@ -49,9 +49,27 @@ void check_settings(const std::string& directory, const Ledger& present, const L
   }
 }
 
-void check_sources(const std::string& directory, const Ledger& present, const Ledger& wanted) {
+/// Reads the finished shards' sources again, as they are now.
+void check_content(const std::string& directory, const Ledger& present, const Ledger& wanted) {
+  const auto plan = plan_shards(wanted.sources, present.shard_bytes);
+  const auto changed = [&](const Segment& segment) {
+    return std::find(present.sources.begin(), present.sources.end(), segment.source) == present.sources.end();
+  };
+  parallel_for(static_cast<std::int64_t>(present.shards.size()), [&](std::int64_t i) {
+    const ShardRecord& shard = present.shards[static_cast<std::size_t>(i)];
+    const auto& segments = plan.at(static_cast<std::size_t>(shard.index));
+    const auto first = std::find_if(segments.begin(), segments.end(), changed);
+    if (first == segments.end() || hash_source(segments) == shard.source) return;
+    differs(directory,
+            fmt::format("the content of {} has changed since the cache was made", first->source.path));
+  });
+}
+
+}  // namespace
+
+void check_sources(const std::string& directory, const Ledger& present, const std::vector<Source>& wanted) {
   const auto& a = present.sources;
-  const auto& b = wanted.sources;
+  const auto& b = wanted;
   if (a.size() != b.size()) {
     const auto at = std::mismatch(a.begin(), a.end(), b.begin(), b.end(),
                                   [](const Source& x, const Source& y) { return x.path == y.path; });
@@ -72,27 +90,9 @@ void check_sources(const std::string& directory, const Ledger& present, const Le
   }
 }
 
-/// Reads the finished shards' sources again, as they are now.
-void check_content(const std::string& directory, const Ledger& present, const Ledger& wanted) {
-  const auto plan = plan_shards(wanted.sources, present.shard_bytes);
-  const auto changed = [&](const Segment& segment) {
-    return std::find(present.sources.begin(), present.sources.end(), segment.source) == present.sources.end();
-  };
-  parallel_for(static_cast<std::int64_t>(present.shards.size()), [&](std::int64_t i) {
-    const ShardRecord& shard = present.shards[static_cast<std::size_t>(i)];
-    const auto& segments = plan.at(static_cast<std::size_t>(shard.index));
-    const auto first = std::find_if(segments.begin(), segments.end(), changed);
-    if (first == segments.end() || hash_source(segments) == shard.source) return;
-    differs(directory,
-            fmt::format("the content of {} has changed since the cache was made", first->source.path));
-  });
-}
-
-}  // namespace
-
 Match check_ledger(const std::string& directory, const Ledger& present, const Ledger& wanted) {
   check_settings(directory, present, wanted);
-  check_sources(directory, present, wanted);
+  check_sources(directory, present, wanted.sources);
   const auto planned = static_cast<std::int64_t>(plan_shards(wanted.sources, present.shard_bytes).size());
   if (present.num_shards != planned) {
     fail(ErrorKind::Corruption, "{}: num_shards is {} but its sources give {}\n{}", ledger_path(directory),

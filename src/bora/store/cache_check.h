@@ -17,4 +17,7 @@ enum class Match {
 /// values, and what to do.
 Match check_ledger(const std::string& directory, const Ledger& present, const Ledger& wanted);
 
+/// What of this can be told from names and sizes alone. Errors: Config.
+void check_sources(const std::string& directory, const Ledger& present, const std::vector<Source>& wanted);
+
 }  // namespace bora::store

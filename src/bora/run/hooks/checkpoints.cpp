@@ -15,6 +15,7 @@
 #include "bora/run/adapters.h"
 #include "bora/run/data_order.h"
 #include "bora/run/join_workers.h"
+#include "bora/run/start_weights.h"
 
 namespace bora::run {
 
@@ -81,25 +82,6 @@ void require_same_adapters(nn::LanguageModel& model, const Json& state) {
       describe_adapters(here), describe_adapters(there));
 }
 
-// The weights of another run: with its adapters, which must be those of this one, or without any.
-void start_from(nn::LanguageModel& model, const std::string& from,
-                std::vector<checkpoint::CheckpointArray> parameters) {
-  const auto path = path_join(from, "state.json");
-  const auto there = adapters_of(parse_json(read_text(path), path)), here = record_of_adapters(model);
-  if (there.is_null()) {
-    const auto all = model.parameters();
-    std::erase_if(parameters, [&](const checkpoint::CheckpointArray& a) {
-      return a.parameter && all[*a.parameter].role == core::Role::adapter;
-    });
-  } else if (!same_adapters(here, there)) {
-    fail(ErrorKind::Config,
-         "lora: {} has adapters {}, and this run {}\nhint: bora export {} DIRECTORY merges them; start from "
-         "that with initialize_from_hf",
-         from, describe_adapters(there), describe_adapters(here), from);
-  }
-  checkpoint::restore_parameters(from, parameters);
-}
-
 }  // namespace
 
 Checkpoints::Checkpoints(Session& session, const RunFlags& flags) : session_(session) {
@@ -132,7 +114,9 @@ void Checkpoints::restore() {
   }
   const auto& from = config.checkpoint_to_start_from();
   if (!from) return;
-  start_from(*session_.model(), checkpoint::find_checkpoint(*from), parameters);
+  const auto there = checkpoint::find_checkpoint(*from);
+  checkpoint::restore_parameters(there,
+                                 arrays_to_start_with(*session_.model(), there, std::move(parameters)));
   session_.console().fact("weights", "from " + *from);
 }
 

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+// The checkpoint whose weights a run begins with, or goes on from: which it is, and whether they fit.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "bora/checkpoint/checkpoint.h"
+#include "bora/nn/language_model.h"
+#include "bora/run/lm_config.h"
+
+namespace bora::run {
+
+/// Those of `parameters` whose values come from the checkpoint of another run: all of them, or, where that has no
+/// adapters, those that are none. Config error for other adapters than the model's.
+std::vector<checkpoint::CheckpointArray> arrays_to_start_with(
+    nn::LanguageModel& model, const std::string& checkpoint,
+    std::vector<checkpoint::CheckpointArray> parameters);
+
+/// What a run of this configuration cannot take from a checkpoint: the first array whose shape is another there, with
+/// both. Empty: everything fits. Reads no values. `vocab`: none where the tokenizer is still to be trained; then that
+/// of the checkpoint counts.
+std::string misfit(const LmConfig& config, std::optional<std::int64_t> vocab, const std::string& checkpoint,
+                   bool begins);
+
+/// The checkpoint that a start goes on from.
+struct NewestCheckpoint {
+  std::string path;                  ///< empty: there is none
+  std::vector<std::string> damaged;  ///< what is wrong with newer ones, newest first
+};
+/// As restore_latest finds it, hashes and all, but it sets nothing aside.
+NewestCheckpoint newest_whole_checkpoint(const std::string& run_directory);
+
+}  // namespace bora::run
