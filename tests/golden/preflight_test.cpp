@@ -191,6 +191,17 @@ TEST(Preflight, ADamagedCheckpointIsPassedOver) {
                                  HasSubstr("at step 1 of ")));
 }
 
+TEST(Preflight, SaysHowLongItTakesAndWhatIsOdd) {
+  const auto folder = small_project("preflight_time");
+  const auto plan = run(folder, train({"--dry_run", "--optimizer.warmup=1000"}));
+  EXPECT_EQ(plan.code, 0) << plan.output;
+  EXPECT_THAT(
+      plan.output,
+      AllOf(
+          testing::ContainsRegex("time  +about .* for the 40 steps left, an estimate by steps timed"),
+          HasSubstr("optimizer.warmup = 1000 is longer than the run of 40 steps (trainer.num_train_steps)")));
+}
+
 TEST(Preflight, KeysWithoutEffectAreNamedInRuns) {
   const auto folder = small_project("preflight_ignored");
   const auto done =

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "bora/data/loader.h"
+#include "bora/data/random_batch.h"
 #include "bora/nn/language_model.h"
 
 namespace bora::cli {
@@ -18,8 +18,7 @@ inline constexpr const char* kBenchModels =
 /// One of kBenchModels; Usage error for another name.
 std::unique_ptr<nn::LanguageModel> bench_model(const std::string& name, std::int64_t seq_len);
 
-/// The same ids for a step on every machine.
-data::Batch random_batch(std::int64_t step, std::int64_t sequences, std::int64_t seq_len, std::int64_t vocab);
+using data::random_batch;
 
 /// Usage error where the sizes of a command line make more tokens than a step can have.
 void require_tokens(std::int64_t sequences, std::int64_t seq_len);

@@ -12,6 +12,7 @@
 #include "bora/run/memory_estimate.h"
 #include "bora/run/run_device.h"
 #include "bora/run/sharding_plan.h"
+#include "bora/run/time_estimate.h"
 #include "bora/train/config.h"
 
 namespace bora::run {
@@ -200,6 +201,8 @@ int print_dry_run(const LoadedConfig& loaded, const RunPlace& place, const RunFl
     console.line(write_config(written));
   }
   require_ready(loaded, found);
+  if (const auto time = flags.world == 0 ? estimate_time(config, found) : std::nullopt)
+    console.fact("time", shown(*time));
   console.fact("ok", "nothing was started");
   return 0;
 }

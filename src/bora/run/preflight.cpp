@@ -64,6 +64,7 @@ class Look {
     look_for_tokenizer();
     look_at_start();
     look_at_folders();
+    look_at_schedule();
     if (flags_.world == 0) look_for_device();
     if (found_.can_be_shown) look_at_sizes();
     if (found_.can_be_shown) look_at_weights();
@@ -294,6 +295,20 @@ class Look {
     out.words = fmt::format("{} pieces, from {}", with_commas(out.vocab), path);
   }
 
+  // Lengths from 1 on are steps.
+  void look_at_schedule() {
+    const auto steps = config_.trainer.num_train_steps;
+    const auto& schedule = *config_.optimizer.config;
+    const auto look = [&](const char* key, double length, const char* what) {
+      if (length >= 1 && length > static_cast<double>(steps))
+        found_.warnings.push_back(
+            fmt::format("optimizer.{} = {} is longer than the run of {} steps (trainer.num_train_steps): {}",
+                        key, length, steps, what));
+    };
+    look("warmup", schedule.warmup, "the learning rate never reaches optimizer.learning_rate");
+    if (schedule.decay) look("decay", *schedule.decay, "the learning rate falls from the beginning");
+  }
+
   // The weights that a run without a checkpoint begins with.
   void look_at_start() {
     if (const auto& from = config_.checkpoint_to_start_from(); from && !found_.resume) {
@@ -375,10 +390,10 @@ class Look {
   void warn_of_memory() {
     const double needed = found_.sizes.training(), free = free_memory();
     if (needed > free)
-      found_.warnings.push_back(
-          fmt::format("the run takes about {} of memory, and {} are free; end other programs, or take a smaller "
-                      "trainer.train_batch_size, more trainer.lanes or model.gradient_checkpointing",
-                      human_bytes(needed), human_bytes(free)));
+      found_.warnings.push_back(fmt::format(
+          "the run takes about {} of memory, and {} are free; end other programs, or take a smaller "
+          "trainer.train_batch_size, more trainer.lanes or model.gradient_checkpointing",
+          human_bytes(needed), human_bytes(free)));
   }
 
   // Shapes alone. Of a tokenizer that is still to be trained nobody knows how many pieces it gets.
