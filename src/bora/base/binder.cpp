@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 
 #include "bora/base/binder_state.h"
@@ -14,6 +15,18 @@
 namespace bora {
 
 using config::Node;
+
+namespace {
+
+// 1e400: a number, but none of floating point.
+bool is_beyond_all_numbers(const Node& node) {
+  if (node.kind != Node::Kind::Scalar || node.text.find_first_of("0123456789") == std::string::npos)
+    return false;
+  char* end = nullptr;
+  return std::isinf(std::strtod(node.text.c_str(), &end)) && *end == '\0';
+}
+
+}  // namespace
 
 Binder::Mode Binder::mode() const { return state_.mode; }
 
@@ -54,6 +67,9 @@ void Binder::bind_value(std::string_view name, double& value, const Range* range
   const Node* node = state_.take_value(name);
   if (node == nullptr) return;
   const auto read = config::to_number(*node);
+  if (!read && is_beyond_all_numbers(*node))
+    return problem(name, fmt::format("must be {}; at most {:.3g} can be computed with", range->words(),
+                                     std::numeric_limits<double>::max()));
   if (!read) return state_.wrong_type(name, *node, "a number");
   if (const auto wrong = range->problem<double>(*read)) return problem(name, *wrong);
   value = *read;

@@ -11,6 +11,7 @@ namespace {
 
 // As one would write it: 1, 0.5, 65535, 9007199254740992.
 std::string shown(double number) {
+  if (number == 0x1p63) return "9223372036854775807";  // the largest that a type holds
   const bool whole = std::floor(number) == number && std::fabs(number) <= 0x1p53;
   return whole ? fmt::format("{:.0f}", number) : fmt::format("{}", number);
 }
@@ -24,8 +25,8 @@ bool Range::allows(double value) const {
 }
 
 std::string Range::words() const {
-  // What no 64-bit number passes is no end.
-  const bool starts = least > -0x1p63, ends = most < 0x1p63;
+  // What no number of floating point passes is no end.
+  const bool starts = least > -0x1p63, ends = most <= 0x1p63;
   const std::string first = other ? shown(*other) + " or " : "";
   if (!starts && !ends) return first + "a finite number";
   if (starts && ends && !above && !below)

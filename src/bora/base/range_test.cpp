@@ -29,7 +29,7 @@ TEST(Range, Words) {
   EXPECT_EQ(kPositive.words(), "above 0");
   EXPECT_EQ(kFraction.words(), "from 0 to 1");
   EXPECT_EQ(kSize.words(), "from 1 to 2147483647");
-  EXPECT_EQ(kSeed.words(), "at least 0");
+  EXPECT_EQ(kSeed.words(), "from 0 to 9223372036854775807");
   EXPECT_EQ((Range{.most = 2.5}.words()), "at most 2.5");
   EXPECT_EQ((Range{.least = 0, .most = 1, .below = true}.words()), "at least 0 and below 1");
   EXPECT_EQ(or_else(-1, at_least(1)).words(), "-1 or at least 1");

@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/checkpoint/hf_config.h"
 
+#include <algorithm>
+
 #include "bora/base/error.h"
 #include "bora/base/file.h"
 #include "bora/checkpoint/mesh_transformer.h"
@@ -24,6 +26,15 @@ Json text_model(const Json& whole) {
   return out;
 }
 
+// A run, or a checkpoint of one. (By names: what reads checkpoints needs the tensor library.)
+bool is_of_a_run(const std::string& directory) {
+  if (const auto info = files().info(directory); !info || !info->is_directory) return false;
+  const auto names = files().list(directory);
+  return std::any_of(names.begin(), names.end(), [](const std::string& name) {
+    return name == "state.json" || name.starts_with("step-");
+  });
+}
+
 }  // namespace
 
 Json read_hf_config(const std::string& directory) {
@@ -33,6 +44,13 @@ Json read_hf_config(const std::string& directory) {
     fail(ErrorKind::NotFound,
          "{} does not exist\nhint: give the directory of a model, with its config.json and model.safetensors",
          directory);
+  if (!exists(path) && is_of_a_run(directory)) {
+    fail(
+        ErrorKind::NotFound,
+        "{0} has no config.json: it is a run of Bora's, no Hugging Face model\nhint: bora export {0} DIRECTORY makes "
+        "one of it; a run begins with its weights by trainer.initialize_from: {0}",
+        directory);
+  }
   if (!exists(path)) {
     fail(ErrorKind::NotFound,
          "{} has no config.json\nhint: a model directory holds config.json and model.safetensors", directory);

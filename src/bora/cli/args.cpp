@@ -170,6 +170,10 @@ std::vector<std::string> take_overrides(const std::vector<std::string>& argument
     bool known = std::find(flags.begin(), flags.end(), name) != flags.end() || name == "--help";
     if (!a.starts_with("--") || known || a == "--") {
       rest.push_back(a);
+    } else if (name == "--" || name.ends_with('.')) {
+      fail(ErrorKind::Usage,
+           "{} names no whole key\nhint: --trainer.seed=1, for example; docs/reference/config.md lists all",
+           a);
     } else if (a.find('=') != std::string::npos) {
       out.emplace_back(name.substr(2), a.substr(a.find('=') + 1));
     } else if (name.find('.') != std::string::npos) {
@@ -182,10 +186,13 @@ std::vector<std::string> take_overrides(const std::vector<std::string>& argument
   return rest;
 }
 
-constexpr std::string_view kOnGpus = "{} asks for a GPU; auto, the default, takes one where it can";
+constexpr std::string_view kOnGpus =
+    "{} asks for a GPU; auto, the default, is the CPU until runs on GPUs have been "
+    "measured";
 
 // What people type first who know other programs.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kForeign = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kForeign = {{
+    {"--config", "name the file alone: bora train my.yaml; or --config_path my.yaml, as in Levanter"},
     {"--resume", "a run goes on by itself: give the same command again; --fresh starts over"},
     {"--continue", "a run goes on by itself: give the same command again; --fresh starts over"},
     {"-n", "bora launch -n 4 -- train CONFIG starts several workers"},
@@ -226,14 +233,16 @@ void check_word(const CommandSpec& spec, const std::vector<std::string>& argumen
 
 // Of the first argument that the command does not know.
 std::string unknown_argument(const std::vector<std::string>& left, const std::vector<std::string>& names,
-                             const std::string& command) {
+                             const std::string& command, bool takes_overrides) {
   const auto flag = std::find_if(left.begin(), left.end(), is_flag);
   if (flag == left.end())
     return fmt::format("{} is one argument too many; in quotation marks several words are one", left.front());
   const auto spelt = as_we_spell(*flag);
   for (const auto& [foreign, advice] : kForeign)
     if (spelt == foreign) return fmt::format("there is no {}: {}", *flag, advice_of(advice, names));
-  return fmt::format("{} has no flag {}{}", command, *flag, did_you_mean(spelt, names));
+  const bool may_be_key = takes_overrides && flag->starts_with("--") && flag->find('=') == flag->npos;
+  return fmt::format("{} has no flag {}{}{}", command, *flag, did_you_mean(spelt, names),
+                     may_be_key ? fmt::format("; a key of the configuration is set by {}=VALUE", *flag) : "");
 }
 
 }  // namespace
@@ -267,8 +276,8 @@ void Args::parse(const std::vector<std::string>& arguments) {
     const auto name = state_->app.get_name();
     const auto command = name.substr(name.find(' ') + 1);
     const auto left = state_->app.remaining();
-    fail(ErrorKind::Usage, "{}: {}\nhint: {} --help", command, unknown_argument(left, names(), command),
-         name);
+    fail(ErrorKind::Usage, "{}: {}\nhint: {} --help", command,
+         unknown_argument(left, names(), command, state_->overrides != nullptr), name);
   } catch (const CLI::ParseError& e) {
     const auto name = state_->app.get_name();
     fail(ErrorKind::Usage, "{}: {}\nhint: {} --help", name.substr(name.find(' ') + 1), e.what(), name);

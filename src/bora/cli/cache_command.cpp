@@ -24,8 +24,8 @@ struct CacheFlags {
 };
 
 std::string summary(const store::TokenCache& cache) {
-  return fmt::format("{} tokens \u00b7 {} documents", with_commas(cache.num_tokens()),
-                     with_commas(cache.num_documents()));
+  return fmt::format("{} tokens \u00b7 {} document{}", with_commas(cache.num_tokens()),
+                     with_commas(cache.num_documents()), cache.num_documents() == 1 ? "" : "s");
 }
 
 void require(const std::string& value, std::string_view flag, std::string_view action) {
@@ -60,6 +60,13 @@ int export_files(const CacheFlags& flags) {
 }
 
 int build(const CacheFlags& flags, const std::vector<std::pair<std::string, std::string>>& overrides) {
+  for (const auto& [flag, value] : {std::pair("--to", flags.to), std::pair("--format", flags.format)})
+    if (!value.empty())
+      fail(
+          ErrorKind::Usage,
+          "cache: {} {} goes with import and export alone\nhint: data.cache_dir says where the caches of a configuration "
+          "lie",
+          flag, value);
   auto loaded = run::load_run(flags.inputs, overrides);
   track::Console console;
   auto text =

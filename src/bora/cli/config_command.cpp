@@ -77,6 +77,9 @@ std::vector<Meaning> meanings(const std::vector<DescribedKey>& keys, const std::
 }
 
 int explain(const std::string& asked) {
+  if (asked.empty())
+    fail(ErrorKind::Usage,
+         "config explain: \"\" is no key\nhint: bora config explain trainer.train_batch_size");
   const auto keys = described_keys();
   const auto found = meanings(keys, asked);
   for (const auto& meaning : found) show(meaning, asked);

@@ -67,20 +67,24 @@ int run_data(const Arguments& arguments) {
   std::string what, html;
   std::vector<std::string> configs;
   std::vector<std::pair<std::string, std::string>> overrides;
-  std::int64_t step = 0, rows = 4;
+  constexpr std::int64_t kNone = -1, kRows = 4;
+  std::int64_t step = kNone, rows = kNone;
   Args args(
       "data", "Show a batch as the model will see it, or what the data sets are like.",
       "  bora data inspect recipes/quickstart.yaml --step 100\n  bora data stats recipes/quickstart.yaml "
       "--html data.html");
   args.positional("what", what, "inspect (a batch) or stats (of each data set)").words({"inspect", "stats"});
   args.positional("config", configs, "YAML files that name the data");
-  args.option("--step", step, kStep, "inspect: which batch");
-  args.option("--rows", rows, kSize, "inspect: so many of its sequences");
+  args.option("--step", step, kStep, "inspect: which batch; default: 0");
+  args.option("--rows", rows, kSize, "inspect: so many of its sequences; default: 4");
   args.option("--html", html, "write a page to this file instead");
   args.overrides(overrides);
   args.parse(arguments);
   if (what != "inspect" && what != "stats")
     fail(ErrorKind::Usage, "data: {} is not one of inspect, stats\nhint: bora data --help", what);
+  if (what == "stats" && (step != kNone || rows != kNone))
+    fail(ErrorKind::Usage, "data: {} goes with inspect alone\nhint: bora data inspect CONFIG",
+         step != kNone ? fmt::format("--step {}", step) : fmt::format("--rows {}", rows));
   if (!html.empty() && !exists(parent_path(html)))
     fail(ErrorKind::Usage, "data: the folder {0} of --html {1} does not exist\nhint: mkdir -p {0}",
          parent_path(html), html);
@@ -89,7 +93,7 @@ int run_data(const Arguments& arguments) {
   const auto text = open_data(loaded, console);
   console.settle();
   if (what == "inspect")
-    inspect(loaded, text, step, rows, html);
+    inspect(loaded, text, std::max<std::int64_t>(0, step), rows == kNone ? kRows : rows, html);
   else
     stats(text, html);
   return 0;

@@ -47,9 +47,10 @@ TEST(Describe, KeysStandInTheirBlocks) {
                          testing::StartsWith("| `model.type` | string | `llama` | architecture: gpt2 or ")));
   EXPECT_EQ(
       std::count_if(lines.begin(), lines.end(), [](auto& l) { return l.starts_with("| `model.type` "); }), 1);
-  EXPECT_THAT(lines,
-              testing::Contains(
-                  "| `trainer.seed` | integer, at least 0 | `0` | of weights, dropout and data order |"));
+  EXPECT_THAT(
+      lines,
+      testing::Contains(
+          "| `trainer.seed` | integer, from 0 to 9223372036854775807 | `0` | of weights, dropout and data order |"));
   EXPECT_THAT(lines,
               testing::Contains(testing::StartsWith("| `data.shuffle.io_block_size` | integer, from 1 to ")));
   EXPECT_THAT(lines, testing::Contains(testing::StartsWith("| `trainer.tracker[].logdir` | string | ")));

@@ -31,6 +31,7 @@ void print_metrics(const std::string& model, const std::vector<track::Metric>& m
 int run_eval(const Arguments& arguments) {
   const auto given = parse_eval_arguments(arguments);
   auto loaded = run::load_run(given.paths, given.overrides);
+  run::require_held_out(loaded);
   const auto launch = mesh::launch_environment();
   const run::RunDevice device("trainer.device", loaded.config.trainer.device, launch);
   auto workers = run::join_workers(launch, loaded.config.trainer);

@@ -10,6 +10,7 @@
 #include "bora/checkpoint/safetensors.h"
 #include "bora/cli/args.h"
 #include "bora/cli/commands.h"
+#include "bora/report/run_summary.h"
 #include "bora/report/run_text.h"
 #include "bora/run/dry_run.h"
 #include "bora/run/hf_start.h"
@@ -60,8 +61,8 @@ void show_cache(const std::string& path) {
   const auto text = cache->num_bytes() == 0
                         ? std::string("ids alone")
                         : human_bytes(static_cast<double>(cache->num_bytes())) + " of text";
-  fmt::print("token cache  {} tokens · {} documents · {}\n", with_commas(cache->num_tokens()),
-             with_commas(cache->num_documents()), text);
+  fmt::print("token cache  {} tokens · {} document{} · {}\n", with_commas(cache->num_tokens()),
+             with_commas(cache->num_documents()), cache->num_documents() == 1 ? "" : "s", text);
 }
 
 void show_tokenizer(const std::string& path) {
@@ -83,6 +84,9 @@ void show_directory(const std::string& path) {
   for (const auto& name : files().list(path)) {
     if (name.ends_with(".safetensors")) show_tensors(path_join(path, name)), found = true;
   }
+  if (!found && !report::runs_in(path).empty())
+    fail(ErrorKind::NotFound,
+         "{0} is a folder of runs\nhint: bora runs {0} lists them, bora inspect {0}/NAME shows one", path);
   if (!found)
     fail(ErrorKind::NotFound, "{} holds no checkpoint, token cache, tokenizer or tensor file", path);
 }
@@ -100,7 +104,8 @@ int show_sharding(const std::string& config, std::int64_t world, const std::stri
 
 int run_inspect(const Arguments& arguments) {
   std::string path, config, svg;
-  std::int64_t world = 2;
+  constexpr std::int64_t kPair = 2;
+  std::int64_t world = 0;
   Args args(
       "inspect",
       "Show what a checkpoint, run, cache, tokenizer or tensor file holds, or how workers share a model.",
@@ -108,10 +113,14 @@ int run_inspect(const Arguments& arguments) {
       "  bora inspect --sharding big.yaml --world 8 --svg sharding.svg");
   args.positional("path", path, "file or directory", false);
   args.option("--sharding", config, "a configuration: which rank holds which shard of each parameter");
-  args.option("--world", world, kWorkers, "with --sharding: number of workers");
+  args.option("--world", world, kWorkers, "with --sharding: number of workers; default: 2");
   args.option("--svg", svg, "with --sharding: also draw it into this file");
   args.parse(arguments);
-  if (!config.empty()) return show_sharding(config, world, svg);
+  if (!config.empty()) return show_sharding(config, world == 0 ? kPair : world, svg);
+  if (world != 0 || !svg.empty())
+    fail(ErrorKind::Usage,
+         "inspect: {} goes with --sharding alone\nhint: bora inspect --sharding CONFIG --world 8",
+         world != 0 ? fmt::format("--world {}", world) : "--svg " + svg);
   if (path.empty())
     fail(ErrorKind::Usage, "inspect: path is required\nhint: bora inspect runs/brisk-otter-7");
   auto info = files().info(path);

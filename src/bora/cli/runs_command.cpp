@@ -5,11 +5,22 @@
 #include "bora/base/clock.h"
 #include "bora/base/error.h"
 #include "bora/base/file.h"
+#include "bora/base/shell_words.h"
 #include "bora/cli/args.h"
 #include "bora/cli/commands.h"
 #include "bora/report/run_summary.h"
 
 namespace bora::cli {
+
+namespace {
+
+std::string without_runs(const std::string& folder) {
+  if (report::is_run(folder))
+    return fmt::format("{0} is a run itself\nnext:  bora inspect {0}\n", shell_word(folder));
+  return fmt::format("{} holds no runs\nnext:  bora train recipes/quickstart.yaml --dry_run\n", folder);
+}
+
+}  // namespace
 
 int run_runs(const Arguments& arguments) {
   std::string folder = "runs";
@@ -28,7 +39,7 @@ int run_runs(const Arguments& arguments) {
   if (json)
     fmt::print("{}", report::runs_json(runs));
   else if (runs.empty())
-    fmt::print("{} holds no runs\n", folder);
+    fmt::print("{}", without_runs(folder));
   else
     fmt::print("{}", report::runs_table(runs, wall_seconds()));
   return 0;

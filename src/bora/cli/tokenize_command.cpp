@@ -13,6 +13,7 @@
 #include "bora/base/clock.h"
 #include "bora/base/error.h"
 #include "bora/base/json.h"
+#include "bora/base/log.h"
 #include "bora/base/parallel.h"
 #include "bora/base/text.h"
 #include "bora/cli/args.h"
@@ -49,6 +50,24 @@ std::vector<std::int32_t> parse_ids(const std::string& text) {
   return ids;
 }
 
+void require_ids(const std::vector<std::int32_t>& ids, const Tokenizer& tokenizer, const std::string& where,
+                 ErrorKind kind) {
+  for (const auto id : ids) {
+    if (id < tokenizer.vocab_size()) continue;
+    fail(
+        kind,
+        "{}: there is no id {}: the tokenizer has ids from 0 to {}\nhint: is it the tokenizer that made the ids?",
+        where, id, tokenizer.vocab_size() - 1);
+  }
+}
+
+// What is no UTF-8 is read as U+FFFD.
+void warn_of_bytes(const std::string& text, const std::string& where) {
+  if (const auto at = invalid_utf8(text))
+    log_warning("{}: byte {} is no UTF-8: it becomes U+FFFD, and decoding does not bring it back", where,
+                *at + 1);
+}
+
 // One JSON object a line: {"text": ...} -> {"ids", "offsets"}, {"ids": ...} -> {"text"}.
 std::vector<std::int32_t> ids_of(const Json& in, const std::string& name) {
   const auto list = in.is_object() ? in.find("ids") : in.end();
@@ -73,7 +92,8 @@ void serve_jsonl(const Tokenizer& tokenizer, bool special, SpecialInText in_text
     const auto in = parse_json(line, name);
     Json out;
     if (in.contains("text")) {
-      auto encoding = tokenizer.encode(json_get<std::string>(in, "text", name), special, in_text);
+      const auto text = json_get<std::string>(in, "text", name);
+      auto encoding = tokenizer.encode(text, special, in_text);
       out["ids"] = encoding.ids;
       out["offsets"] = Json::array();
       for (auto& span : encoding.offsets) {
@@ -81,7 +101,9 @@ void serve_jsonl(const Tokenizer& tokenizer, bool special, SpecialInText in_text
         out["offsets"].push_back(span.end);
       }
     } else {
-      out["text"] = tokenizer.decode(ids_of(in, name));
+      const auto ids = ids_of(in, name);
+      require_ids(ids, tokenizer, name, ErrorKind::Corruption);
+      out["text"] = tokenizer.decode(ids);
     }
     fmt::print("{}\n", out.dump(-1, ' ', false, Json::error_handler_t::replace));
   }
@@ -125,7 +147,10 @@ std::pair<std::size_t, double> bench_round(const Tokenizer& tokenizer, const std
 
 int bench(const Tokenizer& tokenizer, const std::string& text, SpecialInText in_text,
           const BenchOptions& options) {
-  if (text.empty()) fail(ErrorKind::Usage, "tokenize: bench needs a text on standard input");
+  if (text.empty())
+    fail(ErrorKind::Usage,
+         "tokenize: bench needs a text on standard input, which is empty\nhint: bora tokenize "
+         "--tokenizer TOKENIZER bench < text.txt");
   if (options.threads > 1 && !options.piece_cache) {
     fail(ErrorKind::Usage, "tokenize: --no-piece_cache goes with one thread");
   }
@@ -173,24 +198,29 @@ int run_tokenize(const Arguments& arguments) {
     fail(ErrorKind::Usage,
          "tokenize: {} is not one of encode, decode, count, bench\nhint: bora tokenize --help", action);
   }
+  if (special && no_special)
+    fail(ErrorKind::Usage,
+         "tokenize: --special and --no-special say the opposite\nhint: leave out one of them");
   bench_options.piece_cache = !no_cache;
   const double started = monotonic_seconds();
   auto tokenizer = Tokenizer::load(run::local_path(path, store::HubFiles::Tokenizer));
   const double loading = monotonic_seconds() - started;
-  special = special && !no_special;
   const auto in_text = plain_text ? SpecialInText::Ordinary : SpecialInText::Recognised;
   if (jsonl) {
     serve_jsonl(tokenizer, special, in_text);
     return 0;
   }
   auto text = read_all();
-  if (action == "encode")
+  if (action == "encode" || action == "count") warn_of_bytes(text, "standard input");
+  if (action == "encode") {
     print_ids(tokenizer.encode(text, special, in_text).ids);
-  else if (action == "decode")
-    fmt::print("{}", tokenizer.decode(parse_ids(text)));
-  else if (action == "count")
+  } else if (action == "decode") {
+    const auto ids = parse_ids(text);
+    require_ids(ids, tokenizer, "tokenize decode", ErrorKind::Usage);
+    fmt::print("{}", tokenizer.decode(ids));
+  } else if (action == "count") {
     fmt::print("{}\n", tokenizer.encode(text, special, in_text).ids.size());
-  else {
+  } else {
     fmt::print("loaded in {:.3f} s\n", loading);
     return bench(tokenizer, text, in_text, bench_options);
   }

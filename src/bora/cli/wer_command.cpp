@@ -57,6 +57,10 @@ int run_wer(const Arguments& arguments) {
          "wer: {} has {} and {} has {}\nhint: the texts of both belong together, the first to the first",
          reference, count(std::ssize(said), "text"), hypothesis, count(std::ssize(heard), "text"));
   }
+  if (said.empty())
+    fail(ErrorKind::Usage,
+         "wer: {} and {} hold no text: there is nothing to compare\nhint: a text a line in each", reference,
+         hypothesis);
   infer::WordErrors all;
   for (std::size_t i = 0; i < said.size(); ++i) all += infer::word_errors(said[i], heard[i]);
   if (json) {

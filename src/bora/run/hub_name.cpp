@@ -27,7 +27,7 @@ bool is_on_hub(const std::string& name) {
   if (std::find(kOld.begin(), kOld.end(), repo->id) != kOld.end()) return true;
   const auto parts = split(repo->id, '/');
   // runs/mine is a path that is wrong, and nobody else's business.
-  return parts.size() == 2 && parts[0] != "runs" && !exists(parts[0]);
+  return parts.size() == 2 && ascii_lower(parts[0]) != "runs" && !exists(parts[0]);
 }
 
 std::string local_path(const std::string& name, store::HubFiles files) {

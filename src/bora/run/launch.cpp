@@ -68,6 +68,7 @@ class Launch {
       if (end == LaunchEnd::finished) return 0;
       if (end == LaunchEnd::stopped) return stopped();
       if (end == LaunchEnd::failed) return code;
+      if (unreached_ && attempt == 0) return nothing_began();
       if (attempt == arguments_.restarts) return no_restart_left(code);
       if (arguments_.workers_on_restart > 0) workers = arguments_.workers_on_restart;
       say(fmt::format("{}; restart {} of {} with {}", what_happened(code), attempt + 1, arguments_.restarts,
@@ -124,6 +125,7 @@ class Launch {
     messages.end();
     killed_ = messages.killed();
     failed_ = messages.failed();
+    unreached_ = messages.unreached();
     return code;
   }
 
@@ -142,6 +144,15 @@ class Launch {
     ::kill(program, SIGUSR1);
   }
 
+  // Nothing that a second try would find: the same command fails until somebody does something.
+  int nothing_began() const {
+    say(fmt::format(
+        "no worker was started: a host of --hosts {} cannot be reached (above is what ssh says of it)",
+        arguments_.hosts));
+    say("hint: `ssh HOST true` must work without a password, and bora lie at the same path on every host; --verbose "
+        "shows mpirun's words");
+    return exit_code(ErrorKind::Io);
+  }
   int stopped() const {
     if (!quiet_) say("stopped; the same command goes on");
     return exit_code(ErrorKind::Stopped);
@@ -161,6 +172,7 @@ class Launch {
   std::string mpirun_;
   std::string killed_, failed_;  // the rank that failed first, in the attempt before, if mpirun named it
   bool quiet_;
+  bool unreached_ = false;
   bool asked_ = false;  // to stop
 };
 

@@ -5,6 +5,7 @@
 //
 //   Primary job  terminated normally, but 1 process returned a non-zero exit code. ...
 //   mpirun noticed that process rank 1 with PID 0 on node b exited on signal 9 (Killed).
+//   ORTE was unable to reliably start one or more daemons. ...
 //   mpirun detected that one or more processes exited with non-zero status, ... Process name: [[7709,1],1]
 //   ... mpirun: Forwarding signal 10 to job                     (a line without a frame)
 #include "bora/run/mpirun_messages.h"
@@ -100,6 +101,7 @@ void MpirunMessages::end_of_block() {
   in_block_ = false;
   std::smatch found;
   bool known = block.find("Per user-direction, the job has been aborted") != block.npos;
+  if (block.find("unable to reliably start one or more daemons") != block.npos) known = unreached_ = true;
   if (std::regex_search(block, found, killed)) {
     known = true;
     if (killed_.empty()) killed_ = fmt::format("worker {} (host {})", found.str(1), found.str(2));

@@ -24,6 +24,8 @@ class MpirunMessages {
   const std::string& killed() const { return killed_; }
   /// "worker 1": the first one that ended with an exit code other than 0; likewise.
   const std::string& failed() const { return failed_; }
+  /// mpirun could not begin on one of the hosts: no worker was started.
+  bool unreached() const { return unreached_; }
 
  private:
   void take_line(std::string_view line);
@@ -32,7 +34,8 @@ class MpirunMessages {
 
   std::function<void(std::string_view)> pass_on_;
   bool all_;
-  bool midway_ = false;    // the beginning of this line has been passed on
+  bool midway_ = false;  // the beginning of this line has been passed on
+  bool unreached_ = false;
   bool in_block_ = false;  // between two lines of dashes
   std::string line_, block_;
   std::string killed_, failed_;

@@ -51,6 +51,18 @@ TEST(MpirunMessages, NameWhoWasLost) {
   EXPECT_EQ(failed.failed, "worker 2");
 }
 
+TEST(MpirunMessages, AHostThatIsNotReached) {
+  const std::string words =
+      kFrame + "ORTE was unable to reliably start one or more daemons.\nThis usually is caused by:\n" +
+      kFrame;
+  std::string passed;
+  MpirunMessages messages([&](std::string_view bytes) { passed += bytes; }, false);
+  messages.take("ssh: Could not resolve hostname foo\n" + words);
+  messages.end();
+  EXPECT_TRUE(messages.unreached());
+  EXPECT_EQ(passed, "ssh: Could not resolve hostname foo\n");
+}
+
 TEST(MpirunMessages, OtherWordsPassUnchanged) {
   const std::string words = "a line\n\n--- dashes\n" + kOther + "mpirun: Error: no\n" + std::string(74, '-') +
                             "\nnever closed\nno line feed";

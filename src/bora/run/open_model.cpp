@@ -81,8 +81,12 @@ OpenedModel open_adapter(const std::string& path) {
 }  // namespace
 
 OpenedModel open_model(const std::string& name, const std::string& adapter) {
+  if (name.empty())
+    fail(ErrorKind::Usage, "no model is named: \"\"\nhint: give a run, runs/name; bora runs lists them");
   const auto path = local_path(name, store::HubFiles::Weights);
   if (!exists(path)) {
+    const auto run = path_join("runs", base_name(name));
+    if (exists(run)) fail(ErrorKind::NotFound, "{} does not exist; did you mean {}?", path, run);
     fail(ErrorKind::NotFound,
          "{} does not exist\nhint: give a run (runs/name), a checkpoint (runs/name/step-N), a Hugging Face "
          "directory, a GGUF file or a model of the hub (owner/name)",

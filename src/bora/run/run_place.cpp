@@ -64,11 +64,28 @@ std::string made_up_id(const LmConfig& config) {
   return exists(checkpointer.run_directory(older)) ? older : name;
 }
 
+// A folder of its name, and .before-N behind it, must be possible on every file system.
+void require_name(const std::string& id) {
+  constexpr std::size_t kLongest = 200;
+  constexpr const char* kHint = "it comes from trainer.id, the variable RUN_ID or the id of the W&B tracker";
+  if (id.size() > kLongest)
+    fail(ErrorKind::Config,
+         "the run's name {}... has {} bytes; at most {} can be the name of a directory\nhint: {}",
+         id.substr(0, 20), id.size(), kLongest, kHint);
+  const auto at = std::find_if(id.begin(), id.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; });
+  if (at == id.end()) return;
+  fail(ErrorKind::Config,
+       "the run's name \"{}\" has a control character (0x{:02x}) at byte {}; letters, digits, . _ and - are "
+       "fine\nhint: {}",
+       std::string(id.begin(), at), static_cast<unsigned char>(*at), at - id.begin() + 1, kHint);
+}
+
 }  // namespace
 
 RunPlace run_place(const LmConfig& config) {
   RunPlace place;
   auto id = given_id(config.trainer);
+  if (id) require_name(*id);
   if (id && (id->empty() || id->find('/') != id->npos || id->starts_with('.'))) {
     fail(ErrorKind::Config,
          "the run's name \"{}\" cannot be the name of a directory\nhint: it comes from trainer.id, the "

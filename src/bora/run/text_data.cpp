@@ -20,6 +20,7 @@
 #include "bora/run/document_source.h"
 #include "bora/run/hub_name.h"
 #include "bora/run/kept_tokenizer.h"
+#include "bora/store/token_files.h"
 #include "bora/store/urls.h"
 #include "bora/tokenize/train/tokenizer_trainer.h"
 #include "bora/train/grouped_eval.h"
@@ -270,6 +271,24 @@ void warn_of_joined_texts(const TextData& text) {
 void require_training_data(const TextData& text) {
   if (text.datasets.train) return;
   fail(ErrorKind::Config, "data: there is nothing to train on\nhint: data.train_urls, or a positive weight");
+}
+
+void require_held_out(const LoadedConfig& loaded) {
+  const auto& data = loaded.config.data;
+  for (const auto& [name, source] : data.sources()) {
+    const auto* held_back = data::find(data.num_validation_sequences, name);
+    if (source.id || !source.validation_urls.empty() || (held_back != nullptr && *held_back > 0) ||
+        store::holds_imported_tokens(data.cache_directory(name, source, "validation")))
+      return;
+  }
+  const auto name = data.sources().front().first;
+  fail(
+      ErrorKind::Config,
+      "eval: {} holds nothing out to evaluate on: {}.validation_urls is empty, and data.num_validation_sequences is "
+      "0 for every data set\nhint: --{}.validation_urls='[\"held-out.txt\"]', or "
+      "--data.num_validation_sequences='{{{}: 64}}' as in training",
+      loaded.first_file, data.configs.empty() ? "data" : "data.configs." + name,
+      data.configs.empty() ? "data" : "data.configs." + name, name);
 }
 
 std::string describe_caches(const std::vector<data::SourceCaches>& caches) {

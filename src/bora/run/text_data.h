@@ -50,6 +50,9 @@ TextData prepare_text(const LmConfig& config, const RunPlace& place, const data:
 /// Config error where there is nothing to train on.
 void require_training_data(const TextData& text);
 
+/// Config error where a configuration holds nothing out to evaluate on, before anything is read; an hf data set may.
+void require_held_out(const LoadedConfig& loaded);
+
 /// "6.0 M tokens · 4.02 bytes each": all that there is to train on. The bytes are those of text; imported ids
 /// have none.
 std::string describe_caches(const std::vector<data::SourceCaches>& caches);

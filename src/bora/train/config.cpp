@@ -171,7 +171,8 @@ void TrainerConfig::bind(Binder& b) {
   b.field("id", id, "name of the run; default: RUN_ID, else made from the configuration");
   mp.bind(b, "mp");
   bind_batch_size(b, *this);
-  b.field("num_train_steps", num_train_steps, kSize, "steps in all");
+  b.field("num_train_steps", num_train_steps, kSize,
+          "steps in all; more than before extend a run that has ended");
   b.field("steps_per_eval", steps_per_eval, kNonNegative, "steps between evaluations; 0: only at the end");
   b.field("max_eval_batches", max_eval_batches, kNonNegative,
           "of 16 sequences, for each source; default: all");
