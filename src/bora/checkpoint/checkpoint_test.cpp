@@ -228,6 +228,30 @@ TEST(DamagedCheckpoint, FallsBackAndSaysWhy) {
   save_checkpoint(folder.path(), newer.content(600));  // its name is free again
 }
 
+// What was verified before a start's other work is read once more only if its files have changed since.
+TEST(DamagedCheckpoint, AfterItWasVerified) {
+  Folder folder;
+  const TinyRun older(1), newer(2);
+  TinyRun live(9);
+  save_checkpoint(folder.path(), older.content(500));
+  save_checkpoint(folder.path(), newer.content(600));
+  const auto verified = verify_for_restore(folder / "step-600");
+  const auto step = [&] {
+    return restore_latest(folder.path(), live.parameters(), live.optimizer(), {.verified = &verified})
+        ->manifest.step;
+  };
+  EXPECT_EQ(step(), 600);
+  EXPECT_TRUE(live.equals(newer));
+  const std::string victim = folder / "step-600/model-00001-of-00001.safetensors";
+  std::string bytes = read_text(victim);
+  bytes[bytes.size() - 5] ^= 1;
+  write_atomically(victim, bytes);
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(step(), 500);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("hash differs from the manifest"));
+  EXPECT_TRUE(live.equals(older));
+}
+
 TEST(DamagedCheckpoint, AllDamagedIsAnErrorNotAFreshStart) {
   Folder folder;
   save_checkpoint(folder.path(), TinyRun(1).content(5));

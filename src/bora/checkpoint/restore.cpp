@@ -224,12 +224,34 @@ bool is_damage(ErrorKind kind) {
   return kind == ErrorKind::Corruption || kind == ErrorKind::Io || kind == ErrorKind::NotFound;
 }
 
+std::vector<FileInfo> infos_of(const std::string& checkpoint, const Manifest& manifest) {
+  std::vector<FileInfo> out;
+  for (const FileRecord& record : manifest.files)
+    out.push_back(files().info(path_join(checkpoint, record.name)).value_or(FileInfo()));
+  return out;
+}
+
+bool is_same(const FileInfo& a, const FileInfo& b) {
+  return a.same_file(b) && a.size == b.size && a.modified_ns == b.modified_ns;
+}
+
+// Verified just now, or a while ago and the same since.
+Manifest verified_manifest(const std::string& checkpoint, const VerifiedCheckpoint* before) {
+  if (before == nullptr || before->path != checkpoint) return verify_checkpoint(checkpoint);
+  const auto now = infos_of(checkpoint, before->manifest);
+  const bool unchanged =
+      std::equal(now.begin(), now.end(), before->files.begin(), before->files.end(), is_same);
+  return unchanged && read_manifest(checkpoint) == before->manifest ? before->manifest
+                                                                    : verify_checkpoint(checkpoint);
+}
+
 // One round of restore_latest: nothing but `trouble` if this worker cannot use the checkpoint.
 std::optional<Restored> try_one(const std::string& checkpoint, std::span<const CheckpointArray> parameters,
                                 std::span<const CheckpointArray> optimizer, const RestoreOptions& options,
                                 std::string& trouble) {
   try {
-    Restored restored = restore_checkpoint(checkpoint, parameters, optimizer);
+    Restored restored =
+        restore(checkpoint, verified_manifest(checkpoint, options.verified), parameters, &optimizer);
     if (options.take_state) in_context(base_name(checkpoint), [&] { options.take_state(restored.state); });
     return restored;
   } catch (const Error& e) {
@@ -291,6 +313,13 @@ Manifest verify_checkpoint(const std::string& checkpoint) {
   const int threads = manifest.total_bytes() < kWorthThreads ? 1 : 0;
   parallel_for(static_cast<std::int64_t>(chunks.size()), check, threads);
   return manifest;
+}
+
+VerifiedCheckpoint verify_for_restore(const std::string& checkpoint) {
+  std::vector<FileInfo> before;
+  if (exists(path_join(checkpoint, "manifest.json")))
+    before = infos_of(checkpoint, read_manifest(checkpoint));
+  return {checkpoint, verify_checkpoint(checkpoint), std::move(before)};
 }
 
 Restored restore_checkpoint(const std::string& checkpoint, std::span<const CheckpointArray> parameters,

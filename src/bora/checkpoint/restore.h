@@ -5,7 +5,9 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
+#include "bora/base/file.h"
 #include "bora/checkpoint/checkpoint.h"
 #include "bora/mesh/communicator.h"
 
@@ -22,6 +24,15 @@ struct Restored {
 /// range of bytes: "step-600: model-00001-of-00002.safetensors: hash differs from the manifest (byte range
 /// 4,194,304-8,388,607); the file is damaged".
 Manifest verify_checkpoint(const std::string& checkpoint);
+
+/// A checkpoint that this process has verified, and its files as they were then.
+struct VerifiedCheckpoint {
+  std::string path;
+  Manifest manifest;
+  std::vector<FileInfo> files;
+};
+/// verify_checkpoint, so that a restore after it need not read all of it again (RestoreOptions::verified).
+VerifiedCheckpoint verify_for_restore(const std::string& checkpoint);
 
 /// Verifies, then copies the checkpoint into the live arrays, in place. Nothing is written before everything
 /// fits: names, shapes, types (fp32 arrays take any floating type). Errors: Corruption as above;
@@ -40,6 +51,8 @@ struct RestoreOptions {
   std::function<void(const Json& state)> take_state;
   /// The workers of the run, who all call together and go on from the same checkpoint. Null: this one alone.
   mesh::Communicator* workers = nullptr;
+  /// Its hashes are not compared again if its files are the same. Null: there is none.
+  const VerifiedCheckpoint* verified = nullptr;
 };
 
 /// The newest checkpoint of a run that is valid and can be read, on all workers, or nothing if the run has

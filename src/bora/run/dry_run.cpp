@@ -192,7 +192,7 @@ int print_dry_run(const LoadedConfig& loaded, const RunPlace& place, const RunFl
   if (found.resume)
     console.fact("goes on",
                  fmt::format("at step {} of {}, from {}", with_commas(found.resume->step),
-                             with_commas(config.trainer.num_train_steps), found.resume->checkpoint));
+                             with_commas(config.trainer.num_train_steps), found.resume->checkpoint.path));
   show_changes(found, console);
   show_warnings(found, console);
   show_ineffective_keys(loaded, console);

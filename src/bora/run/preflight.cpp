@@ -129,10 +129,10 @@ class Look {
   }
 
   void look_for_checkpoint() {
-    const auto newest = newest_whole_checkpoint(place_.directory);
-    if (!newest.path.empty()) {
-      found_.resume = {checkpoint::step_of_name(base_name(newest.path)).value_or(0), newest.path,
-                       newest.damaged, changed_keys(place_.directory, config_)};
+    auto newest = newest_whole_checkpoint(place_.directory);
+    if (newest.whole) {
+      found_.resume = {newest.whole->manifest.step, std::move(*newest.whole), std::move(newest.damaged),
+                       changed_keys(place_.directory, config_)};
       return check_changes(*found_.resume);
     }
     if (newest.damaged.empty()) return;
@@ -402,7 +402,7 @@ class Look {
     if (!found_.tokenizer.tokenizer && !config_.data.train_tokenizer) return;  // told already
     if (found_.resume) {
       return problems_of("model", [&] {
-        const auto wrong = misfit(config_, vocab, found_.resume->checkpoint, /*begins=*/false);
+        const auto wrong = misfit(config_, vocab, found_.resume->checkpoint.path, /*begins=*/false);
         if (!wrong.empty())
           add("model", fmt::format("{}: {}; put the model back, or start another run (trainer.id) or over "
                                    "(--fresh)",

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bora/base/config_changes.h"
+#include "bora/checkpoint/restore.h"
 #include "bora/core/device.h"
 #include "bora/run/flags.h"
 #include "bora/run/lm_config.h"
@@ -48,7 +49,7 @@ struct DiskNeed {
 /// Where a run goes on.
 struct ResumePoint {
   std::int64_t step = 0;
-  std::string checkpoint;
+  checkpoint::VerifiedCheckpoint checkpoint;
   std::vector<std::string> damaged;   ///< what is wrong with newer ones, which the start sets aside
   std::vector<ConfigChange> changed;  ///< keys that its last start had otherwise
 };

@@ -6,7 +6,6 @@
 
 #include "bora/base/error.h"
 #include "bora/base/file.h"
-#include "bora/checkpoint/restore.h"
 #include "bora/models/model_types.h"
 #include "bora/run/adapters.h"
 #include "bora/run/shape_model.h"
@@ -67,8 +66,7 @@ NewestCheckpoint newest_whole_checkpoint(const std::string& run_directory) {
   NewestCheckpoint out;
   auto candidates = checkpoint::named_checkpoints(run_directory);
   for (; !candidates.empty(); candidates.pop_back()) try {
-      (void)checkpoint::verify_checkpoint(candidates.back());
-      out.path = candidates.back();
+      out.whole = checkpoint::verify_for_restore(candidates.back());
       return out;
     } catch (const Error& e) {
       out.damaged.push_back(without_hint(e.what()));

@@ -2,10 +2,12 @@
 // SPDX-FileCopyrightText: The Bora authors
 // The checkpoint whose weights a run begins with, or goes on from: which it is, and whether they fit.
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "bora/checkpoint/checkpoint.h"
+#include "bora/checkpoint/restore.h"
 #include "bora/nn/language_model.h"
 #include "bora/run/lm_config.h"
 
@@ -25,8 +27,8 @@ std::string misfit(const LmConfig& config, std::optional<std::int64_t> vocab, co
 
 /// The checkpoint that a start goes on from.
 struct NewestCheckpoint {
-  std::string path;                  ///< empty: there is none
-  std::vector<std::string> damaged;  ///< what is wrong with newer ones, newest first
+  std::optional<checkpoint::VerifiedCheckpoint> whole;  ///< none: there is none
+  std::vector<std::string> damaged;                     ///< what is wrong with newer ones, newest first
 };
 /// As restore_latest finds it, hashes and all, but it sets nothing aside.
 NewestCheckpoint newest_whole_checkpoint(const std::string& run_directory);

@@ -106,16 +106,19 @@ int train_to_the_end(Session& session, Checkpoints& checkpoints) {
   return stopped ? orderly_stop_code() : 0;
 }
 
-// A start that fails leaves no run: its folder goes, if it was not there before.
+// A start that fails leaves no run: what it made in a directory that had nothing but its lock goes again. The lock is
+// held meanwhile, and takes the directory away if it made it.
 class NewRun {
  public:
-  NewRun(const std::string& directory, bool is_first)
-      : directory_(is_first && !exists(directory) ? directory : "") {}
+  explicit NewRun(const Session& session) {
+    const auto& directory = session.place().directory;
+    if (session.is_first() && others_in(directory).empty()) directory_ = directory;
+  }
   ~NewRun() {
     if (directory_.empty() || begun_) return;
     try {
-      remove_all(directory_);
-    } catch (const std::exception&) {  // then it stays, and why the start failed is told
+      for (const auto& name : others_in(directory_)) remove_all(path_join(directory_, name));
+    } catch (const std::exception&) {  // then they stay, and why the start failed is told
     }
   }
   NewRun(const NewRun&) = delete;
@@ -124,6 +127,13 @@ class NewRun {
   void cannot_begin() { begun_ = false; }
 
  private:
+  // The log stays, which is there only if nobody reads what the start says.
+  static std::vector<std::string> others_in(const std::string& directory) {
+    auto names = files().list(directory);
+    std::erase_if(names, [](const std::string& name) { return name == ".lock" || name == "log.txt"; });
+    return names;
+  }
+
   std::string directory_;
   bool begun_ = false;
 };
@@ -139,11 +149,9 @@ std::optional<Error> with_place(const LoadedConfig& loaded, const Error& e) {
   return Error(e.kind(), format_problems(loaded.first_file, {{loaded.tree.where(key), key, words}}));
 }
 
-int train(Session& session, const LoadedConfig& loaded, const RunFlags& flags, NewRun& run) try {
-  session.meet("preparing the data", kPatience);
-  Checkpoints checkpoints(session, flags);
+int start(Session& session, Checkpoints& checkpoints, const Preflight& found, NewRun& run) {
   session.prepare();
-  checkpoints.restore();
+  checkpoints.restore(found.resume ? &found.resume->checkpoint : nullptr);
   session.open([&] {
     session.record();
     show_baseline(session);
@@ -152,11 +160,20 @@ int train(Session& session, const LoadedConfig& loaded, const RunFlags& flags, N
   if (!session.growing().is_growing()) show_baseline(session);
   session.console().line();
   return telling_the_end(session, [&] { return train_to_the_end(session, checkpoints); });
-} catch (const Error& e) {
-  // A cache that was still being made may have told it.
-  if (e.kind() == ErrorKind::Config && !session.has_stepped()) run.cannot_begin();
-  if (const auto told = with_place(loaded, e)) throw Error(*told);
-  throw;
+}
+
+int train(Session& session, const LoadedConfig& loaded, const RunFlags& flags, const Preflight& found) {
+  session.meet("preparing the data", kPatience);
+  Checkpoints checkpoints(session, flags);
+  NewRun run(session);
+  try {
+    return start(session, checkpoints, found, run);
+  } catch (const Error& e) {
+    // A cache that was still being made may have told it.
+    if (e.kind() == ErrorKind::Config && !session.has_stepped()) run.cannot_begin();
+    if (const auto told = with_place(loaded, e)) throw Error(*told);
+    throw;
+  }
 }
 
 }  // namespace
@@ -193,9 +210,8 @@ int run_training(const LoadedConfig& loaded, const RunFlags& flags) {
   show_changes(found, console);
   show_warnings(found, console);
   if (found.tokenizer.tokenizer) console.fact("tokenizer", found.tokenizer.words);
-  NewRun run(place.directory, launch.rank == 0);
   Session session(loaded, place, console, std::move(workers), found.tokenizer.tokenizer);
-  return train(session, loaded, flags, run);
+  return train(session, loaded, flags, found);
 }
 
 }  // namespace bora::run

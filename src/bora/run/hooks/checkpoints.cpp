@@ -97,14 +97,15 @@ Checkpoints::Checkpoints(Session& session, const RunFlags& flags) : session_(ses
   continue_output_in(place.log());
 }
 
-void Checkpoints::restore() {
+void Checkpoints::restore(const checkpoint::VerifiedCheckpoint* verified) {
   const auto& config = session_.config();
   auto parameters = checkpoint::checkpoint_arrays(session_.model().parameters());
   auto optimizer = checkpoint::checkpoint_arrays(session_.optimizer().state());
   session_.model().mark_blocks(parameters);
   session_.model().mark_blocks(optimizer);
-  const auto restored =
-      config.trainer.load_checkpoint == false ? std::nullopt : restore_newest(parameters, optimizer);
+  const auto restored = config.trainer.load_checkpoint == false
+                            ? std::nullopt
+                            : restore_newest(parameters, optimizer, verified);
   if (restored) return go_on(restored->state);
   if (config.trainer.load_checkpoint == true) {
     fail(ErrorKind::NotFound,
@@ -130,13 +131,14 @@ void Checkpoints::go_on(const Json& state) {
 }
 
 // All read the same one, which rank 0 chooses; it sets damaged ones aside.
-std::optional<checkpoint::Restored> Checkpoints::restore_newest(Arrays parameters, Arrays optimizer) {
+std::optional<checkpoint::Restored> Checkpoints::restore_newest(
+    Arrays parameters, Arrays optimizer, const checkpoint::VerifiedCheckpoint* verified) {
   session_.meet("reading the checkpoint", kPatience);
   const checkpoint::RestoreOptions options{[this](const Json& state) {
                                              require_same_adapters(*session_.model(), state);
                                              session_.trainer().load_state(state);
                                            },
-                                           &session_.workers()};
+                                           &session_.workers(), verified};
   auto restored =
       checkpointer_ ? checkpointer_->restore(parameters, optimizer, options)
                     : checkpoint::restore_latest(session_.place().directory, parameters, optimizer, options);

@@ -22,8 +22,9 @@ class Checkpoints final : public Hook {
   Checkpoints(Session& session, const RunFlags& flags);
 
   /// Goes on from the newest valid checkpoint, or begins with the weights that the configuration names.
-  /// Collective. NotFound where trainer.load_checkpoint is true and there is none.
-  void restore();
+  /// Collective. NotFound where trainer.load_checkpoint is true and there is none. `verified`: what this start has
+  /// verified of it already, or null.
+  void restore(const checkpoint::VerifiedCheckpoint* verified);
   /// Called before what is saved: whatever has to hold of the parameters at this step. Collective.
   void add_check(std::function<void(std::int64_t step)> check) { checks_.push_back(std::move(check)); }
 
@@ -35,7 +36,8 @@ class Checkpoints final : public Hook {
 
  private:
   using Arrays = std::span<const checkpoint::CheckpointArray>;
-  std::optional<checkpoint::Restored> restore_newest(Arrays parameters, Arrays optimizer);
+  std::optional<checkpoint::Restored> restore_newest(Arrays parameters, Arrays optimizer,
+                                                     const checkpoint::VerifiedCheckpoint* verified);
   void go_on(const Json& state);
   void save(checkpoint::RunEnd end);
   void follow(checkpoint::RunEnd end);
