@@ -30,7 +30,7 @@ struct ByteLevelDecoder final : Decoder {
     return bytes_from_alphabet(token, bytes) ? bytes : token;
   }
   void write(std::string& out) const override {
-    out += R"({"type":"ByteLevelDecoder","add_prefix_space":true,"trim_offsets":true,"use_regex":true})";
+    out += R"({"type":"ByteLevel","add_prefix_space":true,"trim_offsets":true,"use_regex":true})";
   }
 };
 
@@ -45,7 +45,7 @@ struct ReplaceDecoder final : Decoder {
     return is_valid_utf8(token) ? pattern.replace(token, content) : token;
   }
   void write(std::string& out) const override {
-    out += R"({"type":"ReplaceDecoder","pattern":)";
+    out += R"({"type":"Replace","pattern":)";
     pattern.write(out);
     out += fmt::format(",\"content\":{}}}", json_string(content));
   }
@@ -120,7 +120,7 @@ struct StripDecoder final : Decoder {
     }
   }
   void write(std::string& out) const override {
-    out += fmt::format(R"({{"type":"StripDecoder","content":{},"start":{},"stop":{}}})", json_string(content),
+    out += fmt::format(R"({{"type":"Strip","content":{},"start":{},"stop":{}}})", json_string(content),
                        start, stop);
   }
 };
@@ -139,7 +139,7 @@ struct MetaspaceDecoder final : Decoder {
     return Pattern::literal(replacement).replace(token, " ");
   }
   void write(std::string& out) const override {
-    out += fmt::format(R"({{"type":"MetaspaceDecoder","replacement":{},"prepend_scheme":"{}","split":{}}})",
+    out += fmt::format(R"({{"type":"Metaspace","replacement":{},"prepend_scheme":"{}","split":{}}})",
                        json_string(replacement), scheme, split);
   }
 };
@@ -231,7 +231,7 @@ struct SequenceDecoder final : Decoder {
     return token;
   }
   void write(std::string& out) const override {
-    out += R"({"type":"SequenceDecoder","decoders":[)";
+    out += R"({"type":"Sequence","decoders":[)";
     for (std::size_t i = 0; i < items.size(); ++i) {
       if (i > 0) out += ',';
       items[i]->write(out);

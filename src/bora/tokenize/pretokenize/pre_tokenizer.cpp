@@ -140,7 +140,7 @@ struct ByteLevelPieces final : PreTokenizer {
   }
   void write(std::string& out) const override {
     out +=
-        fmt::format(R"({{"type":"ByteLevelPieces","add_prefix_space":{},"trim_offsets":{},"use_regex":{}}})",
+        fmt::format(R"({{"type":"ByteLevel","add_prefix_space":{},"trim_offsets":{},"use_regex":{}}})",
                     prefix_space, trim_offsets, use_regex);
   }
 };
@@ -162,7 +162,7 @@ struct MetaspaceSplit final : PreTokenizer {
     split_at_characters(text, SplitBehavior::MergedWithNext, [c](char32_t d) { return c == d; });
   }
   void write(std::string& out) const override {
-    out += fmt::format(R"({{"type":"MetaspaceSplit","replacement":{},"prepend_scheme":"{}","split":{}}})",
+    out += fmt::format(R"({{"type":"Metaspace","replacement":{},"prepend_scheme":"{}","split":{}}})",
                        json_string(rule.replacement), kSchemes[static_cast<std::size_t>(rule.scheme)],
                        rule.split);
   }
@@ -288,7 +288,7 @@ struct SequenceOfPieces final : PreTokenizer {
     for (const auto& item : items) item->apply(text, map_bytes || item != items.back());
   }
   void write(std::string& out) const override {
-    out += R"({"type":"SequenceOfPieces","pretokenizers":[)";
+    out += R"({"type":"Sequence","pretokenizers":[)";
     for (std::size_t i = 0; i < items.size(); ++i) {
       if (i > 0) out += ',';
       items[i]->write(out);
