@@ -5,6 +5,7 @@
 #include "kernels/activation.h"
 #include "kernels/adamw.h"
 #include "kernels/dropout.h"
+#include "kernels/embedding.h"
 #include "kernels/norm.h"
 #include "kernels/rope.h"
 #include "kernels/sums.h"
@@ -124,6 +125,14 @@ core::DeviceKernels table() {
                  Stream s) {
     with(type, [&](auto t) { dropout(key.key, key.stream, first, n, p, in(x, t), out(y, t), s); });
   };
+  k.embedding.backward = [](DType type, std::int64_t places, std::int64_t width, std::int64_t vocab,
+                            const std::int32_t* ids, const std::int32_t* order, const void* dy, float* table,
+                            float* room, Stream s) {
+    with(type, [&](auto t) {
+      embedding_backward<decltype(t)>({places, width, vocab, ids, order, in(dy, t), table, room}, s);
+    });
+  };
+  k.embedding.room = embedding_backward_room;
   return k;
 }
 

@@ -463,6 +463,23 @@ void dropout(Key key, std::int64_t first, std::int64_t n, float p, DType type, c
   kernels::dropout(key, first, n, p, in, out);
 }
 
+std::int64_t embedding_room(std::int64_t places, std::int64_t width) { return places + width; }
+
+// In order of places, as libtorch's for the CPU.
+void embedding_backward(DType type, std::int64_t places, std::int64_t width, std::int64_t vocab,
+                        const std::int32_t* ids, const std::int32_t* order, const void* dy, float* table,
+                        float* room, Stream /*stream*/) {
+  launched();
+  std::fill_n(there(room), embedding_room(places, width), 1.0F);
+  const Floats from(type, dy, places * width);
+  for (std::int64_t p = 0; p < places; ++p) {
+    const std::int64_t id = there(ids)[p];
+    if (id < 0 || id >= vocab) continue;
+    float* to = there(table) + id * width;
+    kernels::add_into(width, to, from + there(order)[p] * width);
+  }
+}
+
 [[maybe_unused]] const bool ready = [] {
   core::register_device(core::Device::Type::test,
                         {.kernels = {.adamw = adamw,
@@ -475,7 +492,8 @@ void dropout(Key key, std::int64_t first, std::int64_t n, float p, DType type, c
                                      .activate = {activate, activate_backward},
                                      .gated = {gated, gated_backward},
                                      .rope = rope,
-                                     .dropout = dropout},
+                                     .dropout = dropout,
+                                     .embedding = {embedding_backward, embedding_room}},
                          .memory = [](std::int8_t) { return Memory::get().bytes(); },
                          .description = [](std::int8_t) { return std::string("device of the tests"); }});
   c10::SetAllocator(kType, &allocator);

@@ -21,6 +21,7 @@
 #include "bora/core/device_kernels.h"
 #include "bora/core/elementwise.h"
 #include "bora/core/grad.h"
+#include "bora/core/index.h"
 #include "bora/core/kernels/cpu/adamw.h"
 #include "bora/core/mapping.h"
 #include "bora/core/norm.h"
@@ -272,6 +273,41 @@ TEST(FakeDevice, PointwiseOpsByKernelAndByPlainOp) {
   check("dropout", [&](const Array& x, const Array&, const Array&) {
     return dropout({x, bte}, 0.25, Key::from_seed(3));
   });
+}
+
+// Rows of a table, some of which are chosen several times; then their sums once more, differentiated too.
+TEST(FakeDevice, RowsOfATableByKernelAndByPlainOp) {
+  const NameList ve{"v", "e"}, pe{"p", "e"}, p{"p"};
+  const std::vector<std::int64_t> table_sizes{5, 3}, size{6};
+  const std::vector<std::int32_t> chosen{4, 1, 4, 0, 4, 1};
+  const auto run = [&](Device device, DType type, bool plain) {
+    const PlainOpsScope ops(plain);
+    Array table = to(cast({random_normal(Key::from_seed(1), {ve, table_sizes}), ve}, type), device);
+    const Array ids = to(from_data({p, size}, std::span<const std::int32_t>(chosen)), device);
+    const std::vector<Array*> parameters{&table};
+    const auto result = value_and_grad(parameters, [&] {
+      const Array rows = unary(Unary::square, {take({table, ve}, "v", {ids, p}, pe), pe});
+      const Array sums = cast({scatter_add({table, ve}, "v", {ids, p}, {rows, pe}), ve}, DType::f32);
+      return reduce(Reduction::sum, {unary(Unary::square, {sums, ve}), ve}, ve);
+    });
+    return cast({result.gradients[0], ve}, DType::f32).to_vector<float>();
+  };
+  for (const auto type : {DType::f32, DType::bf16}) {
+    SCOPED_TRACE(name(type));
+    fake_device::reset();
+    const auto got = run(kTest, type, false);
+    EXPECT_EQ(fake_device::counts().kernels, 2) << "the sums, and the gradient of the rows";
+    EXPECT_EQ(run(kTest, type, false), got) << "the same bits again";
+    const auto plain = run(kTest, type, true), want = run({}, type, false);
+    EXPECT_EQ(fake_device::counts().kernels, 4) << "none in a scope of plain ops";
+    if (type == DType::f32) {
+      EXPECT_EQ(got, want) << "the order of the places, as on the CPU";
+    }
+    ASSERT_EQ(got.size(), plain.size());
+    const float near = type == DType::f32 ? 1e-5F : 0.03F;
+    for (std::size_t i = 0; i < got.size(); ++i)
+      EXPECT_NEAR(got[i], plain[i], near * (1 + std::abs(plain[i]))) << i;
+  }
 }
 
 TEST(FakeDevice, AKernelFindsNumbersThatAreNotFinite) {

@@ -120,6 +120,27 @@ TEST(CudaTable, PointwiseAsTheCpu) {
   expect_close("rope", a, wide(a2));
 }
 
+// The CPU has no kernel for it: the sum in order of places.
+TEST(CudaTable, AddsUpRowsOfATable) {
+  const auto k = table();
+  const std::int64_t places = 100, width = 24, vocab = 7;
+  const auto dy = random<float>(places * width, 1);
+  List<std::int32_t> ids, order;
+  List<double> want(vocab * width);
+  for (std::int32_t id = 0; id < vocab; ++id) {
+    for (std::int32_t p = 0; p < places; ++p) {
+      if (p * p % vocab != id) continue;
+      ids.push_back(id);
+      order.push_back(p);
+      for (std::int64_t i = 0; i < width; ++i) want[id * width + i] += to_float(dy[p * width + i]);
+    }
+  }
+  List<float> rows(vocab * width), room(k.embedding.room(places, width));
+  k.embedding.backward(kType, places, width, vocab, ids.data(), order.data(), dy.data(), rows.data(),
+                       room.data(), nullptr);
+  expect_close("rows", rows, want, {1e-5, 1e-5});
+}
+
 // Of bf16: the same entries, and what they do with those elements is what the kernels' own tests say.
 TEST(CudaTable, TakesBf16) {
   const auto k = table();

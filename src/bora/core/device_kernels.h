@@ -17,7 +17,7 @@ namespace bora::core {
 /// null or a PlainOpsScope lives. They get the addresses of contiguous arrays on the device, sizes, and the stream to work on: a
 /// plug-in needs no header of libtorch. An entry returns before it is done. Its result is within rounding of
 /// the plain op's, and the same every time. Elements at a `void*` are fp32 or bf16, as the `type` beside says;
-/// computed is in fp32. Forward and backward are both there, or neither.
+/// computed is in fp32. Where an op has entries for both passes, both are there, or neither.
 struct DeviceKernels {
   using Stream = void*;  ///< as the device's own library has it (cudaStream_t)
 
@@ -72,6 +72,18 @@ struct DeviceKernels {
   /// As kernels/cpu/random.h: what is kept is what the CPU keeps.
   void (*dropout)(Key key, std::int64_t first, std::int64_t n, float p, DType type, const void* x, void* y,
                   Stream stream) = nullptr;
+
+  // The gradient of a table [vocab, width], from which the forward pass copies rows, as libtorch does.
+  struct Embedding {
+    /// table[id] = sum of dy [places, width] over the places of the id; `table` is 0 before. `ids` [places]
+    /// are sorted, one outside of the table is left out; `order` [places] says where in dy each stood,
+    /// ascending within an id.
+    void (*backward)(DType type, std::int64_t places, std::int64_t width, std::int64_t vocab,
+                     const std::int32_t* ids, const std::int32_t* order, const void* dy, float* table,
+                     float* room, Stream stream) = nullptr;
+    /// Floats at `room`, for sums in between; null: it needs none.
+    std::int64_t (*room)(std::int64_t places, std::int64_t width) = nullptr;
+  } embedding;
 };
 
 /// Bytes of arrays on a device: now, and the most since start; then those of the device itself, of which others

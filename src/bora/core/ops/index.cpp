@@ -5,12 +5,11 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/aminmax_ops.h>
 #include <ATen/ops/arange_ops.h>
-#include <ATen/ops/embedding_dense_backward_ops.h>
-#include <ATen/ops/embedding_ops.h>
 
 #include <optional>
 
 #include "bora/base/error.h"
+#include "bora/core/autograd/embedding.h"
 #include "bora/core/grad.h"
 #include "bora/core/layout/checks.h"
 #include "bora/core/layout/layout.h"
@@ -122,7 +121,7 @@ Tensor look_up(const Space& space, const Plan& plan, const Operand& x, const Ten
   const std::int64_t width = count(space, plan.own);
   const Tensor table =
       stored.reshape({count(space, plan.shared) * space.part(plan.x_names[plan.dim]), width});
-  const Tensor found = at::_ops::embedding::call(table, rows(space, plan, index), -1, false, false);
+  const Tensor found = autograd::embedding(table, rows(space, plan, index));
   return found.view(sizes_of(space, plan.result()));
 }
 
@@ -168,12 +167,9 @@ Array scatter_add(const Operand& base, std::string_view axis, const Operand& ind
   const std::int64_t height = count(space, plan.shared) * space.part(plan.x_names[plan.dim]);
   const std::int64_t width = count(space, plan.own);
   const Tensor added = aligned(space.local(updates), updates.names, plan.result()).reshape({-1, width});
-  // The embedding's backward pass is a scatter-add that gives each row to one thread, which adds in index
-  // order.
-  const Tensor total =
-      at::isFloatingType(added.scalar_type())
-          ? old.add(at::_ops::embedding_dense_backward::call(added, row, height, -1, false).view(old.sizes()))
-          : old.reshape({height, width}).index_add(0, row, added).view(old.sizes());
+  const Tensor total = at::isFloatingType(added.scalar_type())
+                           ? old.add(autograd::row_sums(added, row, height).view(old.sizes()))
+                           : old.reshape({height, width}).index_add(0, row, added).view(old.sizes());
   return space.label(aligned(total, stored, plan.x_names), base.names);
 } catch (...) {
   rethrow("scatter_add", {base, indices, updates});
