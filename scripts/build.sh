@@ -38,16 +38,13 @@ show_failure() {
 # nothing but the programs, which hold its path, is made again.
 torch_link() { printf '%s/build/libtorch' "$root"; }
 
-# configure PRESET: points the link at libtorch, and has CMake look at everything again. Sources are compiled together
-# for whoever uses the program, and one by one where errors are looked for.
+# configure PRESET: points the link at libtorch, and has CMake look at everything again.
 configure() {
-  local folder=$root/build/$1 link together=OFF
-  if [ "$1" = release ]; then together=ON; fi
+  local folder=$root/build/$1 link
   link=$(torch_link)
   mkdir -p "$folder"
   [ "$(readlink "$link")" = "$torch" ] || ln -sfn "$torch" "$link"
-  if (cd "$root" && cmake --preset "$1" -DLIBTORCH_DIR:PATH="$link" -DCMAKE_UNITY_BUILD="$together") \
-    </dev/null >>"$folder/build.log" 2>&1; then
+  if (cd "$root" && cmake --preset "$1" -DLIBTORCH_DIR:PATH="$link") </dev/null >>"$folder/build.log" 2>&1; then
     printf '%s\n' "$torch" >"$folder/configured"
     return 0
   fi
