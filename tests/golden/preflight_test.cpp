@@ -159,7 +159,7 @@ TEST(Preflight, FilesWithoutText) {
 // Neither in a dry run nor in a start, whose run's folder goes again.
 TEST(Preflight, WhatCannotBeginLeavesNoRun) {
   const auto folder = small_project("preflight_no_run");
-  const auto held_back = run(folder, train({"--data.num_validation_sequences={one: 100000}"}));
+  const auto held_back = run(folder, train_with({"--data.num_validation_sequences={one: 100000}"}));
   EXPECT_EQ(held_back.code, 2) << held_back.output;
   EXPECT_THAT(held_back.output, AllOf(HasSubstr("--data.num_validation_sequences   data.num_"),
                                       HasSubstr("is 100000 for one, which has ")));
@@ -169,12 +169,12 @@ TEST(Preflight, WhatCannotBeginLeavesNoRun) {
 // What a failed start of an older program, or one that was killed, has left.
 TEST(Preflight, ATokenizerOfOtherSettingsIsTrainedAnew) {
   const auto folder = small_project("preflight_kept_tokenizer");
-  ASSERT_EQ(run(folder, train({"--trainer.stop_at_step=1"})).code, 75);
+  ASSERT_EQ(run(folder, train_with({"--trainer.stop_at_step=1"})).code, 75);
   for (const auto& name : files().list(folder + "/runs/run"))
     if (name != "tokenizer") remove_all(folder + "/runs/run/" + name);
-  const auto same = run(folder, train({"--dry_run"}));
+  const auto same = run(folder, train_with({"--dry_run"}));
   EXPECT_THAT(same.output, HasSubstr("300 pieces, from runs/run/tokenizer"));
-  const auto other = run(folder, train({"--data.train_tokenizer.vocab_size=290", "--trainer.stop_at_step=1",
+  const auto other = run(folder, train_with({"--data.train_tokenizer.vocab_size=290", "--trainer.stop_at_step=1",
                                         "--data.cache_dir=other"}));
   EXPECT_EQ(other.code, 75) << other.output;
   EXPECT_THAT(other.output, HasSubstr("trained: byte-level BPE, 290 pieces"));
@@ -182,10 +182,10 @@ TEST(Preflight, ATokenizerOfOtherSettingsIsTrainedAnew) {
 
 TEST(Preflight, ADamagedCheckpointIsPassedOver) {
   const auto folder = small_project("preflight_damaged");
-  ASSERT_EQ(run(folder, train({"--trainer.stop_at_step=2", "--trainer.checkpointer.keep=[{every: 1}]"})).code,
+  ASSERT_EQ(run(folder, train_with({"--trainer.stop_at_step=2", "--trainer.checkpointer.keep=[{every: 1}]"})).code,
             75);
   write_atomically(folder + "/runs/run/step-2/state.json", "{}");
-  const auto plan = run(folder, train({"--dry_run"}));
+  const auto plan = run(folder, train_with({"--dry_run"}));
   EXPECT_EQ(plan.code, 0) << plan.output;
   EXPECT_THAT(plan.output, AllOf(HasSubstr("step-2: state.json: has 2 bytes"), HasSubstr("it is set aside"),
                                  HasSubstr("at step 1 of ")));
@@ -193,7 +193,7 @@ TEST(Preflight, ADamagedCheckpointIsPassedOver) {
 
 TEST(Preflight, SaysHowLongItTakesAndWhatIsOdd) {
   const auto folder = small_project("preflight_time");
-  const auto plan = run(folder, train({"--dry_run", "--optimizer.warmup=1000"}));
+  const auto plan = run(folder, train_with({"--dry_run", "--optimizer.warmup=1000"}));
   EXPECT_EQ(plan.code, 0) << plan.output;
   EXPECT_THAT(
       plan.output,
