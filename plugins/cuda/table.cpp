@@ -4,6 +4,7 @@
 
 #include "kernels/activation.h"
 #include "kernels/adamw.h"
+#include "kernels/cross_entropy.h"
 #include "kernels/dropout.h"
 #include "kernels/embedding.h"
 #include "kernels/norm.h"
@@ -133,6 +134,14 @@ core::DeviceKernels table() {
     });
   };
   k.embedding.room = embedding_backward_room;
+  k.cross_entropy = [](DType type, std::int64_t rows, std::int64_t vocab, void* x, std::int64_t stride,
+                       const std::int32_t* targets, const float* weights, float z_loss, float* loss,
+                       float* lse, bool gradient, const kernels::HeadMap& map, Stream s) {
+    with(type, [&](auto t) {
+      cross_entropy<decltype(t)>(
+          {rows, vocab, out(x, t), stride, targets, weights, z_loss, loss, lse, gradient, map}, s);
+    });
+  };
   return k;
 }
 

@@ -30,6 +30,7 @@
 #include "bora/core/device_kernels.h"
 #include "bora/core/kernels/cpu/activation.h"
 #include "bora/core/kernels/cpu/adamw.h"
+#include "bora/core/kernels/cpu/cross_entropy.h"
 #include "bora/core/kernels/cpu/norm.h"
 #include "bora/core/kernels/cpu/random.h"
 #include "bora/core/kernels/cpu/reduce.h"
@@ -480,6 +481,15 @@ void embedding_backward(DType type, std::int64_t places, std::int64_t width, std
   }
 }
 
+void cross_entropy(DType type, std::int64_t rows, std::int64_t vocab, void* x, std::int64_t stride,
+                   const std::int32_t* targets, const float* weights, float z_loss, float* loss, float* lse,
+                   bool gradient, const kernels::HeadMap& map, Stream /*stream*/) {
+  launched();
+  const Floats z(type, x, (rows - 1) * stride + vocab);
+  kernels::cross_entropy(rows, vocab, z, stride, there(targets), there(weights), z_loss, there(loss),
+                         there(lse), gradient, {map.scale, map.soft_cap, there(map.bias)});
+}
+
 [[maybe_unused]] const bool ready = [] {
   core::register_device(core::Device::Type::test,
                         {.kernels = {.adamw = adamw,
@@ -493,7 +503,8 @@ void embedding_backward(DType type, std::int64_t places, std::int64_t width, std
                                      .gated = {gated, gated_backward},
                                      .rope = rope,
                                      .dropout = dropout,
-                                     .embedding = {embedding_backward, embedding_room}},
+                                     .embedding = {embedding_backward, embedding_room},
+                                     .cross_entropy = cross_entropy},
                          .memory = [](std::int8_t) { return Memory::get().bytes(); },
                          .description = [](std::int8_t) { return std::string("device of the tests"); }});
   c10::SetAllocator(kType, &allocator);

@@ -16,6 +16,7 @@
 #include "bora/core/activation.h"
 #include "bora/core/checkpoint.h"
 #include "bora/core/create.h"
+#include "bora/core/cross_entropy.h"
 #include "bora/core/cuda_facts.h"
 #include "bora/core/device.h"
 #include "bora/core/device_kernels.h"
@@ -308,6 +309,110 @@ TEST(FakeDevice, RowsOfATableByKernelAndByPlainOp) {
     for (std::size_t i = 0; i < got.size(); ++i)
       EXPECT_NEAR(got[i], plain[i], near * (1 + std::abs(plain[i]))) << i;
   }
+}
+
+// A head on a device: 7 positions in chunks of 3.
+struct HeadThere {
+  NameList pe{"p", "e"}, ve{"v", "e"}, v{"v"}, p{"p"};
+  Array hidden, head, bias, targets, weights;
+  HeadThere(Device device, DType type) {
+    const std::vector<std::int64_t> of_hidden{7, 5}, of_head{11, 5}, of_bias{11}, positions{7};
+    const auto normal = [&](std::uint64_t seed, const NameList& names, std::span<const std::int64_t> sizes) {
+      return to(cast({random_normal(Key::from_seed(seed), {names, sizes}), names}, type), device);
+    };
+    hidden = normal(1, pe, of_hidden);
+    head = normal(2, ve, of_head);
+    bias = normal(3, v, of_bias);
+    const std::vector<std::int32_t> chosen{0, 10, -1, 4, 4, 7, 2};
+    const std::vector<float> by{1, 0.5F, 0, 2, 1, 0, 1};
+    targets = to(from_data({p, positions}, std::span<const std::int32_t>(chosen)), device);
+    weights = to(from_data({p, positions}, std::span<const float>(by)), device);
+  }
+  HeadOptions options(bool mapped) const {
+    return mapped ? HeadOptions{.logit_scale = 0.5, .soft_cap = 3, .bias = bias} : HeadOptions{};
+  }
+  Array loss(bool mapped) const {
+    const Array sum =
+        linear_cross_entropy({hidden, pe}, {head, ve}, {targets, p}, {weights, p}, {options(mapped), 1e-2, 3})
+            .loss;
+    return binary(Binary::multiply, {sum, {}}, 0.25);
+  }
+  // Its squares as a loss: each position has its own gradient.
+  Array log_probs(bool mapped) const {
+    const Array each = linear_log_prob({hidden, pe}, {head, ve}, {targets, p}, options(mapped), 3);
+    return reduce(Reduction::sum, {unary(Unary::square, {each, p}), p}, p);
+  }
+  // The value, then all gradients.
+  std::vector<float> differentiated(bool mapped, const std::function<Array()>& f) {
+    std::vector<Array*> parameters{&hidden, &head};
+    if (mapped) parameters.push_back(&bias);
+    const auto result = value_and_grad(parameters, f);
+    std::vector<float> out{static_cast<float>(result.value.item())};
+    const NameList* const names[] = {&pe, &ve, &v};
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      const auto one = cast({result.gradients[i], *names[i]}, DType::f32).to_vector<float>();
+      out.insert(out.end(), one.begin(), one.end());
+    }
+    return out;
+  }
+};
+
+void expect_near_each(const std::vector<float>& got, const std::vector<float>& want, float near) {
+  ASSERT_EQ(got.size(), want.size());
+  float most = 1;
+  for (const float x : want) most = std::max(most, std::abs(x));
+  for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], want[i], near * most) << i;
+}
+
+// `kernels`: how many a pass and its gradients take. Then plain ops take none, and agree as the CPU does.
+void expect_heads_agree(bool log_probs, std::int64_t kernels) {
+  const auto run = [&](Device device, DType type, bool mapped, bool plain) {
+    const PlainOpsScope ops(plain);
+    HeadThere h(device, type);
+    return h.differentiated(mapped, [&] { return log_probs ? h.log_probs(mapped) : h.loss(mapped); });
+  };
+  for (const auto type : {DType::f32, DType::bf16}) {
+    for (const bool mapped : {false, true}) {
+      SCOPED_TRACE(std::string(name(type)) + (mapped ? ", mapped" : ""));
+      fake_device::reset();
+      const auto got = run(kTest, type, mapped, false);
+      EXPECT_EQ(fake_device::counts().kernels, kernels);
+      EXPECT_EQ(run(kTest, type, mapped, false), got) << "the same bits again";
+      fake_device::reset();
+      const auto plain = run(kTest, type, mapped, true);
+      EXPECT_EQ(fake_device::counts().kernels, 0);
+      const float near = type == DType::f32 ? 2e-6F : 0.02F;
+      expect_near_each(got, plain, near);
+      expect_near_each(got, run({}, type, mapped, false), near);
+    }
+  }
+}
+
+TEST(FakeDevice, LossesByKernelAndByPlainOp) { expect_heads_agree(false, 3); }
+TEST(FakeDevice, LogProbsByKernelAndByPlainOp) { expect_heads_agree(true, 6); }
+
+TEST(FakeDevice, TheHostDoesNotWaitForALoss) {
+  HeadThere h(kTest, DType::f32);
+  const std::vector<Array*> parameters{&h.hidden, &h.head};
+  fake_device::reset();
+  const auto result = value_and_grad(parameters, [&] { return h.loss(false); });
+  EXPECT_EQ(fake_device::counts().synchronizations, 0);
+  EXPECT_EQ(fake_device::counts().kernels, 3);
+}
+
+TEST(FakeDevice, ScoresByKernelAndByPlainOp) {
+  const auto run = [](Device device, bool plain) {
+    const PlainOpsScope ops(plain);
+    const HeadThere h(device, DType::f32);
+    return linear_scores({h.hidden, h.pe}, {h.head, h.ve}, {h.targets, h.p}, {h.options(true), 3})
+        .log_prob.to_vector<float>();
+  };
+  fake_device::reset();
+  const auto got = run(kTest, false);
+  EXPECT_EQ(fake_device::counts().kernels, 3);
+  expect_near_each(got, run(kTest, true), 2e-6F);
+  EXPECT_EQ(fake_device::counts().kernels, 3) << "none in a scope of plain ops";
+  expect_near_each(got, run({}, false), 2e-6F);
 }
 
 TEST(FakeDevice, AKernelFindsNumbersThatAreNotFinite) {

@@ -8,6 +8,7 @@
 #include "bora/core/cuda_plugin.h"
 #include "bora/core/kernels/cpu/activation.h"
 #include "bora/core/kernels/cpu/adamw.h"
+#include "bora/core/kernels/cpu/cross_entropy.h"
 #include "bora/core/kernels/cpu/norm.h"
 #include "bora/core/kernels/cpu/random.h"
 #include "bora/core/kernels/cpu/reduce.h"
@@ -139,6 +140,27 @@ TEST(CudaTable, AddsUpRowsOfATable) {
   k.embedding.backward(kType, places, width, vocab, ids.data(), order.data(), dy.data(), rows.data(),
                        room.data(), nullptr);
   expect_close("rows", rows, want, {1e-5, 1e-5});
+}
+
+TEST(CudaTable, LossesAsTheCpu) {
+  const auto k = table();
+  const std::int64_t rows = 9, vocab = 50, stride = 56;
+  const auto x = random<float>(rows * stride, 1, 4), bias = random<float>(vocab, 2);
+  const List<std::int32_t> targets{0, 7, -1, 49, 3, 3, 20, 31, 48};
+  const List<float> weights{1, 0.5F, 0, 1, 2, 1, 1, 0, 1};
+  for (const auto& map : {kernels::HeadMap{}, kernels::HeadMap{0.5F, 3, bias.data()}}) {
+    for (const bool gradient : {false, true}) {
+      auto z = x, z2 = x;
+      List<float> loss(rows), lse(rows), loss2(rows), lse2(rows);
+      k.cross_entropy(kType, rows, vocab, z.data(), stride, targets.data(), weights.data(), 1e-2F,
+                      loss.data(), lse.data(), gradient, map, nullptr);
+      kernels::cross_entropy(rows, vocab, z2.data(), stride, targets.data(), weights.data(), 1e-2F,
+                             loss2.data(), lse2.data(), gradient, map);
+      expect_close("loss", loss, wide(loss2), {1e-5, 1e-5});
+      expect_close("lse", lse, wide(lse2), {1e-5, 1e-5});
+      expect_close("x", z, wide(z2), {1e-5, 1e-5});
+    }
+  }
 }
 
 // Of bf16: the same entries, and what they do with those elements is what the kernels' own tests say.

@@ -9,6 +9,7 @@
 #include "bora/core/activation_function.h"
 #include "bora/core/adamw_step.h"
 #include "bora/core/device.h"
+#include "bora/core/head_map.h"
 #include "bora/core/rope_shape.h"
 
 namespace bora::core {
@@ -84,6 +85,11 @@ struct DeviceKernels {
     /// Floats at `room`, for sums in between; null: it needs none.
     std::int64_t (*room)(std::int64_t places, std::int64_t width) = nullptr;
   } embedding;
+  /// As kernels/cpu/cross_entropy.h: losses of rows of products x, `stride` elements apart, in whose place come
+  /// their gradients. Both are NaN in a row whose target is beyond the vocabulary.
+  void (*cross_entropy)(DType type, std::int64_t rows, std::int64_t vocab, void* x, std::int64_t stride,
+                        const std::int32_t* targets, const float* weights, float z_loss, float* loss,
+                        float* lse, bool gradient, const kernels::HeadMap& map, Stream stream) = nullptr;
 };
 
 /// Bytes of arrays on a device: now, and the most since start; then those of the device itself, of which others

@@ -3,13 +3,13 @@
 #include "bora/core/autograd/cross_entropy.h"
 
 #include <ATen/core/Tensor.h>
-#include <ATen/ops/mul_ops.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <optional>
 #include <utility>
 
 #include "bora/base/error.h"
+#include "bora/core/autograd/device_head_pass.h"
 #include "bora/core/autograd/floats.h"
 #include "bora/core/autograd/head_pass.h"
 #include "bora/core/layout/convert.h"
@@ -37,31 +37,52 @@ using at::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
+// Of a target below 0 the weight is 0, whatever a device was given.
+Tensor counted(const Tensor& weights, const Tensor& targets) {
+  return weights.mul(targets.ge(0).to(at::kFloat));
+}
+
+Tensor sum_of(const DeviceHeadPass& pass) {
+  Tensor losses = pass.losses;
+  if (pass.rule.z_loss != 0) losses = losses.add(pass.lse.mul(pass.lse), pass.rule.z_loss);
+  return losses.mul(pass.weights).sum();
+}
+
 // Sums of losses: their gradients are known with them.
 struct LinearCrossEntropy : torch::autograd::Function<LinearCrossEntropy> {
   static Tensor forward(AutogradContext* ctx, const Tensor& hidden, const Tensor& head,
                         const std::optional<Tensor>& bias, const Tensor& targets, const Tensor& weights,
                         const CrossEntropyRule& rule) {
     bool gradient = hidden.requires_grad() || head.requires_grad() || (bias && bias->requires_grad());
-    HeadPass pass{hidden, head, bias.value_or(Tensor()), targets, weights, rule, gradient};
-    pass.run();
-    if (gradient) {
+    const auto keep = [&](const auto& pass) {
+      if (!gradient) return;
       ctx->saved_data["hidden"] = cast(pass.dhidden, hidden.scalar_type());
       ctx->saved_data["head"] = cast(pass.dhead, head.scalar_type());
       if (bias) ctx->saved_data["bias"] = cast(pass.dbias, bias->scalar_type());
+    };
+    if (!hidden.is_cpu()) {
+      DeviceHeadPass pass{hidden, head,    bias.value_or(Tensor()), targets, counted(weights, targets),
+                          rule,   gradient};
+      pass.run();
+      keep(pass);
+      return sum_of(pass);
     }
+    HeadPass pass{hidden, head, bias.value_or(Tensor()), targets, weights, rule, gradient};
+    pass.run();
+    keep(pass);
     auto loss = new_floats({});
     *loss.mutable_data_ptr<float>() = static_cast<float>(pass.loss);
     return loss;
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     const auto known = std::exchange(ctx->saved_data, {});
-    const bool scaled = grads[0].item().toDouble() != 1.0;
+    // a device would have to be waited for
+    const bool scaled = !grads[0].is_cpu() || grads[0].item().toDouble() != 1.0;
     const auto gradient = [&](const char* of) {
       const auto at = known.find(of);
       if (at == known.end()) return Tensor();
       auto x = at->second.toTensor();
-      return scaled ? at::_ops::mul_Tensor::call(x, grads[0].to(x.scalar_type())) : x;
+      return scaled ? x.mul_(grads[0].to(x.scalar_type())) : x;
     };
     return {sum_of_lanes(gradient("hidden").unbind(0)),
             gradient("head"),
@@ -78,7 +99,8 @@ Tensor linear_cross_entropy(const Tensor& hidden, const Tensor& head, const std:
                             const Tensor& targets, const Tensor& weights, const CrossEntropyRule& rule) {
   if (targets.is_cpu())  // a device would have to be waited for
     check_targets("linear_cross_entropy", targets, &weights, rule.vocab);
-  if (!has_kernel(hidden)) return plain::linear_cross_entropy(hidden, head, bias, targets, weights, rule);
+  if (!has_head_kernel(hidden))
+    return plain::linear_cross_entropy(hidden, head, bias, targets, weights, rule);
   return LinearCrossEntropy::apply(hidden, head, bias, targets, weights, rule);
 }
 

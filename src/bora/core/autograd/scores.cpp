@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "bora/core/autograd/cast.h"
+#include "bora/core/autograd/device_head_pass.h"
 #include "bora/core/autograd/floats.h"
 #include "bora/core/autograd/head_pass.h"
 #include "bora/core/kernels/cpu/threads.h"
@@ -45,24 +46,39 @@ Tensor log_probs(const Tensor& hidden, const Tensor& head, const Tensor& bias, c
   return out;
 }
 
+// In fp32, as plain ops: they are compared with each other.
+Tensor device_log_probs(const Tensor& hidden, const Tensor& head, const Tensor& bias, const Tensor& targets,
+                        const CrossEntropyRule& rule) {
+  const auto none = new_floats_beside(hidden, {hidden.size(0)}).zero_();
+  DeviceHeadPass pass{wide(hidden), wide(head), bias, targets, none, rule, false};
+  pass.run();
+  return at::_ops::neg::call(pass.losses);
+}
+
 struct LinearLogProb : torch::autograd::Function<LinearLogProb> {
   static Tensor forward(AutogradContext* ctx, const Tensor& hidden, const Tensor& head,
                         const std::optional<Tensor>& bias, const Tensor& targets,
                         const CrossEntropyRule& rule) {
     ctx->save_for_backward({hidden, head, bias.value_or(Tensor()), targets});
     ctx->saved_data["rule"] = c10::IValue::make_capsule(c10::make_intrusive<Rule>(rule));
-    return log_probs(hidden, head, bias.value_or(Tensor()), targets, rule);
+    return hidden.is_cpu() ? log_probs(hidden, head, bias.value_or(Tensor()), targets, rule)
+                           : device_log_probs(hidden, head, bias.value_or(Tensor()), targets, rule);
   }
   // -log p is a loss, of which each position's gradient is a weight.
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     const auto saved = ctx->get_saved_variables();
     const auto rule = c10::static_intrusive_pointer_cast<Rule>(ctx->saved_data["rule"].toCapsule());
     const auto weights = at::_ops::neg::call(wide(grads[0]));
-    HeadPass pass{saved[0], saved[1], saved[2], saved[3], weights, rule->rule, true};
-    pass.run();
-    return {sum_of_lanes(cast(pass.dhidden, saved[0].scalar_type()).unbind(0)),
-            cast(pass.dhead, saved[1].scalar_type()),
-            saved[2].defined() ? cast(pass.dbias, saved[2].scalar_type()) : Tensor(), Tensor(), Tensor()};
+    const auto gradients = [&](auto pass) -> variable_list {
+      pass.run();
+      return {sum_of_lanes(cast(pass.dhidden, saved[0].scalar_type()).unbind(0)),
+              cast(pass.dhead, saved[1].scalar_type()),
+              saved[2].defined() ? cast(pass.dbias, saved[2].scalar_type()) : Tensor(), Tensor(), Tensor()};
+    };
+    if (saved[0].is_cpu())
+      return gradients(HeadPass{saved[0], saved[1], saved[2], saved[3], weights, rule->rule, true});
+    return gradients(
+        DeviceHeadPass{wide(saved[0]), wide(saved[1]), saved[2], saved[3], weights, rule->rule, true});
   }
 
  private:
@@ -110,14 +126,21 @@ void top_of(const float* logits, std::int64_t vocab, float lse, std::int64_t top
 Tensor linear_log_prob(const Tensor& hidden, const Tensor& head, const std::optional<Tensor>& bias,
                        const Tensor& targets, const CrossEntropyRule& rule, std::string_view op) {
   if (targets.is_cpu()) check_targets(op, targets, nullptr, rule.vocab);
-  if (!has_kernel(hidden)) return plain::linear_log_prob(hidden, head, bias, targets, rule);
+  if (!has_head_kernel(hidden)) return plain::linear_log_prob(hidden, head, bias, targets, rule);
   return LinearLogProb::apply(hidden, head, bias, targets, rule);
 }
 
 Scores linear_scores(const Tensor& hidden, const Tensor& head, const std::optional<Tensor>& bias,
                      const Tensor& targets, const CrossEntropyRule& rule, bool rank, std::int64_t top) {
   if (targets.is_cpu()) check_targets("linear_scores", targets, nullptr, rule.vocab);
-  if (!has_kernel(hidden)) return plain::linear_scores(hidden, head, bias, targets, rule, rank, top);
+  if (!has_head_kernel(hidden)) return plain::linear_scores(hidden, head, bias, targets, rule, rank, top);
+  if (!hidden.is_cpu()) {
+    auto out =
+        rank || top > 0 ? plain::linear_scores(hidden, head, bias, targets, rule, rank, top) : Scores();
+    out.log_prob =
+        device_log_probs(hidden.detach(), head.detach(), bias ? bias->detach() : Tensor(), targets, rule);
+    return out;
+  }
   const auto n = hidden.size(0);
   Scores out{
       .rank = new_ids({rank ? n : 0}), .top_ids = new_ids({n, top}), .top_log_prob = new_floats({n, top})};

@@ -99,7 +99,7 @@ struct Rows {
   }
 
  private:
-  // libtorch's ops see the whole vocabulary at once
+  // libtorch's ops, and kernels of devices, see the whole vocabulary at once
   static bool has_kernels(const Operand& x) {
     return x.array.empty() || autograd::has_kernel(tensor(x.array));
   }

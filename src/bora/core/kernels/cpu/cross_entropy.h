@@ -3,16 +3,9 @@
 #pragma once
 #include <cstdint>
 
-namespace bora::kernels {
+#include "bora/core/head_map.h"
 
-/// What stands between a product of hidden states and head and the logits: x -> cap(scale·x + bias[column])
-/// with cap(x) = soft_cap·tanh(x / soft_cap).
-struct HeadMap {
-  float scale = 1;
-  float soft_cap = 0;           ///< 0: none
-  const float* bias = nullptr;  ///< [columns]; null: none
-  bool identity() const { return scale == 1 && soft_cap == 0 && bias == nullptr; }
-};
+namespace bora::kernels {
 
 /// Softmax cross-entropy of `rows` rows of products x [rows, vocab], in place; the logits are map(x). For row
 /// i with target t and weight w:

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/core/autograd/device_head_pass.h"
+
+#include <ATen/ops/mm_ops.h>
+#include <ATen/ops/sum_ops.h>
+
+#include <algorithm>
+
+namespace bora::core::autograd {
+
+using at::Tensor;
+
+namespace {
+
+// Rows of logits begin where a kernel may read several elements at once, whatever the vocabulary.
+std::int64_t padded(std::int64_t columns) {
+  constexpr std::int64_t kPack = 8;
+  return (columns + kPack - 1) / kPack * kPack;
+}
+
+}  // namespace
+
+void DeviceHeadPass::begin() {
+  const bool halves = hidden.scalar_type() == at::kBFloat16 && head.scalar_type() == at::kBFloat16;
+  hidden = halves ? hidden.contiguous() : wide(hidden);
+  head = halves ? head.contiguous() : wide(head);
+  if (bias.defined()) bias = wide(bias);
+  const auto n = hidden.size(0);
+  losses = new_floats_beside(hidden, {n});
+  lse = new_floats_beside(hidden, {n});
+  if (!gradient) return;
+  dhidden = new_beside(hidden, {1, n, hidden.size(1)});
+  dhead = new_floats_beside(head, head.sizes()).zero_();
+  if (bias.defined()) dbias = new_floats_beside(bias, bias.sizes()).zero_();
+}
+
+void DeviceHeadPass::run() {
+  begin();
+  const auto n = hidden.size(0), vocab = head.size(0), chunk = std::min(rule.chunk, n);
+  const Tensor room = new_beside(hidden, {chunk, padded(vocab)});
+  const kernels::HeadMap map{static_cast<float>(rule.logit_scale), static_cast<float>(rule.soft_cap),
+                             data(bias)};
+  for (std::int64_t first = 0; first < n; first += chunk) {
+    const auto rows = std::min(chunk, n - first);
+    const Tensor x = hidden.narrow(0, first, rows);
+    Tensor z = room.narrow(0, 0, rows).narrow(1, 0, vocab);
+    at::_ops::mm_out::call(x, head.t(), z);
+    recorded_kernels(z).cross_entropy(kernel_type(z), rows, vocab, z.mutable_data_ptr(), z.stride(0),
+                                      targets.const_data_ptr<std::int32_t>() + first, data(weights) + first,
+                                      static_cast<float>(rule.z_loss), mutable_data(losses) + first,
+                                      mutable_data(lse) + first, gradient, map, stream_of(z));
+    if (gradient) add_gradients(first, x, z);
+  }
+}
+
+// Of the chunk of states x, whose products have the gradient z.
+void DeviceHeadPass::add_gradients(std::int64_t first, const Tensor& x, const Tensor& z) {
+  Tensor dx = dhidden.select(0, 0).narrow(0, first, x.size(0));
+  at::_ops::mm_out::call(z, head, dx);
+  dhead.add_(at::_ops::mm::call(z.t(), x));
+  if (!bias.defined()) return;
+  // the scale is behind the products
+  dbias.add_(at::_ops::sum_dim_IntList::call(z, at::IntArrayRef{0}, false, at::kFloat), 1 / rule.logit_scale);
+}
+
+}  // namespace bora::core::autograd
