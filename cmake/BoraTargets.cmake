@@ -7,7 +7,7 @@ set(BORA_PCH_FOLDER ${CMAKE_CURRENT_LIST_DIR})
 set(CMAKE_UNITY_BUILD_BATCH_SIZE 8)
 
 # bora_room(NAME [DEPS room...] [LIBS lib...] [PRIVATE lib...] [PCH header] [APART folder header] [BATCH n]
-#   [TORCH] [CALLS])
+#   [FRONT source...] [TORCH] [CALLS])
 #   One folder, one library: every *.cpp beside the CMakeLists.txt, except *_test.cpp, which become one test program
 #   `NAME_test` (registered with ctest under the same name). A header-only room becomes an interface library.
 #   LIBS are seen by whoever links the room; PRIVATE ones by its own sources and tests alone.
@@ -17,8 +17,9 @@ set(CMAKE_UNITY_BUILD_BATCH_SIZE 8)
 #   APART: sources in a folder have a precompiled header of their own, with more in it than the others could bear.
 #   PCH: the room's own precompiled header; the others share one that base makes, and their tests one of base_test's.
 #   BATCH: how many sources are compiled together, of the room and of its tests; 1: each alone.
+#   FRONT: sources that the program in front needs (apps/bora): compiled apart from the room's others, which call libtorch.
 function(bora_room name)
-  cmake_parse_arguments(arg "TORCH;CALLS" "PCH;BATCH" "APART;DEPS;LIBS;PRIVATE" ${ARGN})
+  cmake_parse_arguments(arg "TORCH;CALLS" "PCH;BATCH" "APART;DEPS;FRONT;LIBS;PRIVATE" ${ARGN})
   if(arg_BATCH)
     set(CMAKE_UNITY_BUILD_BATCH_SIZE ${arg_BATCH})
   endif()
@@ -31,6 +32,7 @@ function(bora_room name)
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
   if(sources)
     set(scope PUBLIC)
+    set(own ${sources})
     if(arg_APART)
       list(POP_FRONT arg_APART folder header)
       set(apart ${sources})
@@ -46,6 +48,13 @@ function(bora_room name)
       list(APPEND sources $<TARGET_OBJECTS:bora_${name}_${folder}>)
     endif()
     add_library(bora_${name} STATIC ${sources})
+    if(arg_FRONT)
+      list(TRANSFORM arg_FRONT PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
+      list(REMOVE_ITEM own ${arg_FRONT})
+      set_target_properties(bora_${name} PROPERTIES UNITY_BUILD_MODE GROUP)
+      bora_compile_together(front ${arg_FRONT})
+      bora_compile_together(other ${own})
+    endif()
     bora_compile_options(bora_${name})
     if(arg_CALLS)
       target_compile_options(bora_${name} PRIVATE $<$<CONFIG:Release>:-Og>)
@@ -67,6 +76,16 @@ function(bora_room name)
   if(tests AND BORA_TESTS)
     bora_test(${name}_test SOURCES ${tests} LIBS bora_${name} ${arg_PRIVATE} PCH ${arg_PCH})
   endif()
+endfunction()
+
+# bora_compile_together(GROUP source...)   in groups as large as others, where a target's sources are compiled so
+function(bora_compile_together group)
+  set(number 0)
+  foreach(source IN LISTS ARGN)
+    math(EXPR batch "${number} / ${CMAKE_UNITY_BUILD_BATCH_SIZE}")
+    math(EXPR number "${number} + 1")
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${group}_${batch})
+  endforeach()
 endfunction()
 
 # bora_test(NAME SOURCES file... LIBS lib... [PCH header] [SHARDS n])

@@ -11,7 +11,7 @@ if ! grep -q '^libc\.so' <<<"$needed"; then
   exit 1
 fi
 if wrong=$(grep -E 'torch|c10|gomp' <<<"$needed"); then
-  printf '%s needs %s\nhint: link it with -Wl,-Map=FILE and look there for who pulls in an object that calls libtorch\n' \
+  printf '%s needs %s\nhint: link it with -Wl,-Map=FILE and look there for who pulls in an object that calls libtorch; a source that it needs stands behind FRONT in the CMakeLists.txt of its room\n' \
     "$2" "$(paste -sd ' ' <<<"$wrong")" >&2
   exit 1
 fi
