@@ -22,7 +22,7 @@ OptimizerConfig config(double learning_rate, double warmup, double min_lr_ratio,
 }
 
 template <class F>
-std::string error_of(F&& f) {
+std::string config_error_of(F&& f) {
   try {
     f();
   } catch (const Error& e) {
@@ -174,32 +174,33 @@ TEST(Schedule, Gpt3) {
 
 TEST(Schedule, Errors) {
   auto c = config(1e-2, 10.5, 0.1);
-  EXPECT_EQ(error_of([&] { Schedule(c, 100); }),
+  EXPECT_EQ(config_error_of([&] { Schedule(c, 100); }),
             "optimizer.warmup: 10.5 is neither a fraction (up to 1.0) nor a whole number of steps; nearest: "
             "10 or 11");
   c.warmup = -1;
-  EXPECT_EQ(error_of([&] { Schedule(c, 100); }), "optimizer.warmup: -1 must not be negative");
+  EXPECT_EQ(config_error_of([&] { Schedule(c, 100); }), "optimizer.warmup: -1 must not be negative");
   c.warmup = 0;
-  EXPECT_EQ(error_of([&] { Schedule(c, 0); }), "optimizer: a schedule needs at least 1 step, not 0");
+  EXPECT_EQ(config_error_of([&] { Schedule(c, 0); }), "optimizer: a schedule needs at least 1 step, not 0");
   c.cycles = std::int64_t{9'007'199'254'740'992};
-  EXPECT_EQ(error_of([&] { Schedule(c, 100); }),
+  EXPECT_EQ(config_error_of([&] { Schedule(c, 100); }),
             "optimizer.cycles: makes 9007199254740992 cycles; at most 100 fit 100 steps");
   c.cycles = std::vector<std::int64_t>{50, 700};
-  EXPECT_EQ(error_of([&] { Schedule(c, 500); }),
+  EXPECT_EQ(config_error_of([&] { Schedule(c, 500); }),
             "optimizer.cycles: a cycle begins at step 700, but there are 500 steps");
   c.cycles = std::vector<std::int64_t>{50, 40};
-  EXPECT_EQ(error_of([&] { Schedule(c, 500); }),
+  EXPECT_EQ(config_error_of([&] { Schedule(c, 500); }),
             "optimizer.cycles: a cycle begins at step 40, not after the one at step 50");
   c.cycle_length = 10.0;
-  EXPECT_EQ(error_of([&] { Schedule(c, 500); }), "optimizer.cycle_length: excludes cycles; give one of them");
+  EXPECT_EQ(config_error_of([&] { Schedule(c, 500); }),
+            "optimizer.cycle_length: excludes cycles; give one of them");
   c.cycles = {};
   c.cooldown = 500;
-  EXPECT_EQ(error_of([&] { Schedule(c, 500); }), "optimizer.cooldown: takes all of the 500 steps");
-  EXPECT_EQ(error_of([&] { length_in_steps(1.5, 10); }),
+  EXPECT_EQ(config_error_of([&] { Schedule(c, 500); }), "optimizer.cooldown: takes all of the 500 steps");
+  EXPECT_EQ(config_error_of([&] { length_in_steps(1.5, 10); }),
             "length: 1.5 is neither a fraction (up to 1.0) nor a whole number of steps; nearest: 1 or 2");
   c.cooldown = 0;
   c.lr_schedule.type = "cos";
-  EXPECT_EQ(error_of([&] { Schedule(c, 500); }), "lr_schedule: cos is unknown");
+  EXPECT_EQ(config_error_of([&] { Schedule(c, 500); }), "lr_schedule: cos is unknown");
 }
 
 }  // namespace
