@@ -35,7 +35,10 @@ const std::vector<std::string> kBind = {
 
 // What keeps each of the others from training, in the program's words.
 const std::map<std::string, std::vector<std::string>> kRefused = {
-    {"gpt2_small_fast_muon", {"optimizer.type = muon", "not built yet; available: adam"}},
+    {"gpt2_small_fast_muon",
+     {"optimizer.type = muon", "not built yet; available: adam",
+      "without a known type its other keys were not looked at: learning_rate, weight_decay", "data.cache_dir",
+      "is on gs://; give a local folder"}},
     {"gpt2_small_sophiah", {"gpt2_small_sophiah.yaml:19", "cannot include", "sophia-h_small.yaml"}},
     {"data/openwebtext_source",
      {"is a part of a configuration: its keys are those of the block data, and all are understood",
@@ -46,14 +49,14 @@ const std::map<std::string, std::vector<std::string>> kRefused = {
      {"is a configuration of Levanter's eval_harness, not of a training",
       "hint: its tasks are not built yet"}},
     {"olmo2_sft",
-     {"data.configs.tulu.cache_dir", "is on gs://; give a local folder",
+     {"supervised_data.tulu.cache_dir", "is on gs://; give a local folder",
       "allenai/OLMo-2-1124-7B: the model"}},
     {"sampler/sample_nano",
      {"is a configuration of Levanter's sample_lm",
       "hint: bora generate meta-llama/Llama-3.2-1B 'Four score and seven years ago, our' --max_new_tokens 32"}},
     {"sft_llama3.1_tulu3_mixture",
-     {"data.configs.tulu.cache_dir", "is on gs://; give a local folder",
-      "meta-llama/Llama-3.1-8B: the model"}}};
+     {"supervised_data.tulu.cache_dir", "mixture.yaml:53 ", " tokenizer  ",
+      "is on gs://; give a local folder", "meta-llama/Llama-3.1-8B: the model"}}};
 
 // What trains on speech.
 const std::string kSpeech = "whisper_tiny_librispeech";

@@ -62,13 +62,47 @@ TEST(Preflight, WhereAndHowARunIsKept) {
       done.output,
       AllOf(
           HasSubstr("trainer.checkpointer.base_path  gs://bucket/runs/run is on gs://; give a local folder"),
-          HasSubstr("s3://bucket/hf is on s3://; give a local folder")));
+          HasSubstr("s3://bucket/hf is on s3://; give a local folder"),
+          HasSubstr("config.yaml has 2 problems"), Not(HasSubstr("are free there"))));
   EXPECT_FALSE(exists(folder + "/gs:"));
   const auto dtype = run(folder, train_with({"--hf_export=true", "--hf_save_dtype=fp8"}));
   EXPECT_EQ(dtype.code, 2) << dtype.output;
   EXPECT_THAT(dtype.output,
               HasSubstr("hf_save_dtype = fp8  must be f32, bf16 or f16: what exports are stored in"));
   EXPECT_FALSE(exists(folder + "/runs"));
+}
+
+// What it says of modules is judged by the model that it is for, not by another.
+TEST(Preflight, AModelThatIsNotHereIsNotJudged) {
+  const auto folder = small_project("preflight_unknown");
+  write_atomically(folder + "/lora.yaml",
+                   "data: {train_urls: [\"none/*.txt\"], tokenizer: nobody/neox}\n"
+                   "initialize_from_hf: mosaicml/mpt-7b\n"
+                   "lora: {target_modules: [Wqkv]}\n");
+  const auto done = run(folder, {"train", "lora.yaml", "--dry_run"});
+  EXPECT_EQ(done.code, 2) << done.output;
+  EXPECT_THAT(done.output,
+              AllOf(HasSubstr("lora.yaml has 3 problems"), HasSubstr("no file matches \"none/*.txt\""),
+                    HasSubstr("lora.yaml:1"), HasSubstr("nobody/neox"), HasSubstr("mosaicml/mpt-7b"),
+                    HasSubstr("model       or optimizer not known"), Not(HasSubstr("Wqkv"))));
+}
+
+// In the words of a file that says it in other keys, and where it says it.
+TEST(Preflight, NamesTheKeysOfOlderFiles) {
+  const auto folder = small_project("preflight_older");
+  write_atomically(
+      folder + "/sft.yaml",
+      "dataset_type: chat_jsonl\n"
+      "supervised_data:\n"
+      "  talk:\n"
+      "    train_urls: [\"none/*.jsonl\"]\n"
+      "tokenizer: nowhere\n"
+      "model: {type: llama, seq_len: 32, hidden_dim: 32, num_heads: 4, num_kv_heads: 4, num_layers: 1}\n"
+      "trainer: {id: run, train_batch_size: 4, num_train_steps: 4}\n");
+  const auto done = run(folder, {"train", "sft.yaml", "--dry_run"});
+  EXPECT_EQ(done.code, 2) << done.output;
+  EXPECT_THAT(done.output, AllOf(HasSubstr("sft.yaml:4   supervised_data.talk.train_urls"),
+                                 HasSubstr("sft.yaml:5   tokenizer")));
 }
 
 // Before anything is tokenized, and in a dry run with as many workers as the mesh needs.
@@ -174,16 +208,17 @@ TEST(Preflight, ATokenizerOfOtherSettingsIsTrainedAnew) {
     if (name != "tokenizer") remove_all(folder + "/runs/run/" + name);
   const auto same = run(folder, train_with({"--dry_run"}));
   EXPECT_THAT(same.output, HasSubstr("300 pieces, from runs/run/tokenizer"));
-  const auto other = run(folder, train_with({"--data.train_tokenizer.vocab_size=290", "--trainer.stop_at_step=1",
-                                        "--data.cache_dir=other"}));
+  const auto other = run(folder, train_with({"--data.train_tokenizer.vocab_size=290",
+                                             "--trainer.stop_at_step=1", "--data.cache_dir=other"}));
   EXPECT_EQ(other.code, 75) << other.output;
   EXPECT_THAT(other.output, HasSubstr("trained: byte-level BPE, 290 pieces"));
 }
 
 TEST(Preflight, ADamagedCheckpointIsPassedOver) {
   const auto folder = small_project("preflight_damaged");
-  ASSERT_EQ(run(folder, train_with({"--trainer.stop_at_step=2", "--trainer.checkpointer.keep=[{every: 1}]"})).code,
-            75);
+  ASSERT_EQ(
+      run(folder, train_with({"--trainer.stop_at_step=2", "--trainer.checkpointer.keep=[{every: 1}]"})).code,
+      75);
   write_atomically(folder + "/runs/run/step-2/state.json", "{}");
   const auto plan = run(folder, train_with({"--dry_run"}));
   EXPECT_EQ(plan.code, 0) << plan.output;
@@ -269,13 +304,15 @@ TEST(Preflight, CachesOfTwoTokenizersDoNotMeet) {
 
 TEST(Preflight, NextCommandsMeanTheSameRun) {
   const auto folder = small_project("preflight_next");
-  const auto done = run(folder, train_with({"--trainer.num_train_steps=1", "--trainer.id=my run"}));
+  write_atomically(folder + "/short.yaml", "trainer: {num_train_steps: 1}\n");
+  const auto done = run(folder, train_with({"short.yaml", "--trainer.id=my run"}));
   EXPECT_EQ(done.code, 0) << done.output;
   EXPECT_THAT(
       done.output,
       AllOf(HasSubstr("bora generate 'runs/my run' \"The moon is\""),
             HasSubstr("bora inspect 'runs/my run/step-1'"),
-            HasSubstr("bora train config.yaml --trainer.num_train_steps=1 --trainer.id='my run' --data")));
+            HasSubstr(
+                "bora train config.yaml short.yaml --trainer.id='my run' --trainer.num_train_steps=2\n")));
 }
 
 }  // namespace

@@ -2,7 +2,10 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/base/typed_config.h"
 
+#include <fmt/core.h>
+
 #include "bora/base/error.h"
+#include "bora/base/text.h"
 
 namespace bora {
 namespace {
@@ -13,11 +16,21 @@ bool left_to_others = false;
 
 void leave_unknown_types_to_others(bool on) { left_to_others = on; }
 
+void refuse_near_type(Binder& b, const std::string& message) {
+  if (left_to_others) fail(ErrorKind::Unsupported, "{}", message);
+  b.problem("type", message);
+}
+
 void refuse_type(Binder& b, const std::string& message) {
   if (left_to_others) fail(ErrorKind::Unsupported, "{}", message);
+  auto others = b.keys();
+  std::erase(others, "type");
   b.mark_used("type");
-  b.problem("type", message);
-  for (const auto& key : b.keys()) b.mark_used(key);
+  b.problem("type", others.empty()
+                        ? message
+                        : fmt::format("{}; without a known type its other keys were not looked at: {}",
+                                      message, join(others)));
+  for (const auto& key : others) b.mark_used(key);
 }
 
 }  // namespace bora

@@ -98,9 +98,11 @@ struct ConfigType {
 /// Unsupported: for a program in front of another one, which may know more types.
 void leave_unknown_types_to_others(bool on = true);
 
-/// What is to be done about an unknown type: a problem of the key `type`, and none of its other keys, which
-/// cannot be judged.
+/// What is to be done about an unknown type: a problem of the key `type`, which names the other keys, too: they cannot be
+/// judged.
 void refuse_type(Binder& b, const std::string& message);
+/// The same for one that is a misspelt name of a known one, by which the caller judges the other keys.
+void refuse_near_type(Binder& b, const std::string& message);
 
 /// The key `type`: reads a name of `types` and makes `config` what that type has by default, unless it is of
 /// this type already. The keys of `config` are the caller's to bind. False where the type is refused.
@@ -114,13 +116,19 @@ bool bind_type(Binder& b, std::string& type, Config& config, const Registry<Entr
   }
   b.mark_used("type");
   if (*named == type) return true;
-  const Entry* found = types.find(*named);
-  if (found == nullptr) {
-    refuse_type(b, types.unknown(*named));
-    return false;
+  auto known = *named;
+  if (types.find(known) == nullptr) {
+    const auto names = types.names();
+    const auto near = nearest(known, names);
+    if (!near) {
+      refuse_type(b, types.unknown(known));
+      return false;
+    }
+    refuse_near_type(b, types.unknown(known));
+    known = *near;
   }
-  type = *named;
-  config = found->config;
+  type = known;
+  config = types.find(known)->config;
   return true;
 }
 

@@ -77,8 +77,15 @@ TEST(TypedConfig, CopiesHaveTheirOwnValue) {
   EXPECT_EQ(one.config.as<Circle>().radius, 1);
 }
 
-TEST(TypedConfig, AnUnknownTypeIsTheOnlyProblemOfItsSection) {
+TEST(TypedConfig, KeysOfAnUnknownType) {
   File file;
+  EXPECT_THAT(
+      read("shapes:\n  - {type: cube, side: 7, edge: 1}\n", file),
+      testing::ElementsAre("my.yaml:2 shapes.0.type = cube cube is not built yet; available: circle, square; "
+                           "without a known type its other keys were not looked at: side, edge"));
+  EXPECT_THAT(read("shapes:\n  - {type: sqare, sid: 7}\n", file),
+              testing::ElementsAre(testing::HasSubstr("did you mean `square`?"),
+                                   "my.yaml:2 shapes.0.sid unknown key; did you mean shapes.0.side?"));
   EXPECT_THAT(read("shapes:\n  - {type: sqare, side: 7}\n  - {type: square, radius: 7}\n", file),
               testing::ElementsAre("my.yaml:2 shapes.0.type = sqare sqare is not built yet; did you mean "
                                    "`square`?; available: circle, square",

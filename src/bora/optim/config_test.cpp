@@ -101,8 +101,11 @@ TEST(OptimizerConfig, TheShapeMayBeAMap) {
 }
 
 TEST(OptimizerConfig, ATypeThatIsNotBuilt) {
-  EXPECT_THAT(problems_of("  type: muon\n  momentum: 0.95\n"),
-              ElementsAre("my.yaml:2 optimizer.type = muon muon is not built yet; available: adam, sgd"));
+  EXPECT_THAT(
+      problems_of("  type: muon\n  momentum: 0.95\n"),
+      ElementsAre(
+          "my.yaml:2 optimizer.type = muon muon is not built yet; available: adam, sgd; without a known "
+          "type its other keys were not looked at: momentum"));
   EXPECT_THAT(problems_of("  type: [adam]\n  momentum: 0.95\n"),
               ElementsAre(testing::HasSubstr("my.yaml:2 optimizer.type should be one of adam, sgd")));
 }

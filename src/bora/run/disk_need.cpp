@@ -9,6 +9,7 @@
 #include "bora/base/file.h"
 #include "bora/base/text.h"
 #include "bora/run/machine.h"
+#include "bora/store/urls.h"
 
 namespace bora::run {
 namespace {
@@ -22,7 +23,7 @@ class Needs {
  public:
   void add(const std::string& key, const std::string& path, const std::string& what, double bytes,
            double least) {
-    if (bytes <= 0) return;
+    if (bytes <= 0 || store::remote_scheme(path)) return;  // a folder elsewhere is a mistake of its own
     const auto free = free_bytes(path);
     if (!free) return;
     const auto device = device_of(path);

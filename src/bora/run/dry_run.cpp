@@ -175,6 +175,10 @@ void show_warnings(const Preflight& found, track::Console& console) {
 int print_dry_run(const LoadedConfig& loaded, const RunPlace& place, const RunFlags& flags,
                   const Preflight& found, track::Console& console) {
   const auto& config = loaded.config;
+  if (loaded.is_incomplete) {
+    show_data(found, console);
+    console.fact("model", "or optimizer not known: no size, memory, disk or time can be told");
+  }
   if (!found.can_be_shown) require_ready(loaded, found);
   const auto& word = config.trainer.device;
   if (const auto text = word == "auto" ? choice_text(word, found.device) : device_text(found.device);

@@ -82,7 +82,8 @@ std::shared_ptr<models::ModelConfig> config_to_start_from(const std::string& dir
 LoadedConfig load_run(const std::vector<std::string>& paths,
                       const std::vector<std::pair<std::string, std::string>>& overrides,
                       MissingModel missing) {
-  auto loaded = load_config(paths, overrides);
+  auto loaded = load_config(paths, overrides,
+                            missing == MissingModel::Recorded ? UnknownType::Recorded : UnknownType::Refused);
   auto& config = loaded.config;
   auto& from = config.initialize_from_hf;
   if (from.empty()) return loaded;
@@ -91,8 +92,10 @@ LoadedConfig load_run(const std::vector<std::string>& paths,
         {loaded.tree.where("initialize_from_hf"), "initialize_from_hf", std::move(problem)});
     if (missing == MissingModel::Refused)
       throw Error(ErrorKind::Config, format_problems(loaded.first_file, loaded.problems));
+    loaded.is_incomplete = loaded.is_incomplete || config.use_hf_model_config;
     return loaded;
   }
+  if (loaded.is_incomplete) return loaded;
   const bool theirs = config.use_hf_model_config;
   config.model.config = config_to_start_from(from, config.model.config, theirs);
   if (!theirs || !config.lora || !loaded.tree.has("max_train_length")) return loaded;

@@ -22,7 +22,7 @@ std::shared_ptr<models::ModelConfig> config_to_start_from(const std::string& dir
                                                           const std::shared_ptr<models::ModelConfig>& given,
                                                           bool use_theirs);
 
-/// What becomes of a model to begin with that is not there.
+/// What becomes of a model to begin with that is not there, or of a type that there is not.
 enum class MissingModel {
   Refused,   ///< a Config error
   Recorded,  ///< one of the problems of the result, to be told with all others (preflight.h)

@@ -276,6 +276,18 @@ void bind_older_fine_tuning(Binder& b, LmConfig& config) {
   bind_new_tokens(b);
 }
 
+std::string key_as_written(const ConfigTree& tree, const std::string& key) {
+  if (tree.has(key) || !tree.has("supervised_data")) return key;
+  if (key == "data.tokenizer") return tree.has("tokenizer") ? "tokenizer" : key;
+  constexpr std::string_view kSets = "data.configs.", kOnly = "data.configs.data.";
+  for (const auto before : {kSets, kOnly}) {
+    if (!key.starts_with(before)) continue;
+    auto name = "supervised_data." + key.substr(before.size());
+    if (tree.has(name)) return name;
+  }
+  return key;
+}
+
 void shorten_sequences(const ConfigTree& tree, LmConfig& config, std::vector<ConfigProblem>& problems) {
   const auto length = parse_int(tree.scalar("max_train_length").value_or(""));
   if (!length) return;

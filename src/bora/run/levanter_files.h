@@ -14,6 +14,10 @@ namespace bora::run {
 /// where a configuration has them: read into `data`, `model` and `initialize_from_hf`. While reading alone.
 void bind_older_fine_tuning(Binder& b, LmConfig& config);
 
+/// What a key of `data` is called in a configuration that says it in those keys: "supervised_data.tulu.train_urls",
+/// "tokenizer". Itself in all others.
+std::string key_as_written(const ConfigTree& tree, const std::string& key);
+
 /// max_train_length of lora_lm: shorter sequences than the model's. `problems` gets what is wrong with it.
 void shorten_sequences(const ConfigTree& tree, LmConfig& config, std::vector<ConfigProblem>& problems);
 

@@ -19,7 +19,16 @@ void ModelField::bind(Binder& b) {
   auto type = config->type();
   if (b.reading() && b.present("type")) type = b.text("type").value_or("");
   auto chosen = models::make_model_config(type);
-  if (!chosen) return refuse_type(b, models::model_types().unknown(type));
+  if (!chosen) {
+    const auto& types = models::model_types();
+    const auto names = types.names();
+    const auto near = nearest(type, names);
+    if (!near) return refuse_type(b, types.unknown(type));
+    b.mark_used("type");
+    refuse_near_type(b, types.unknown(type));
+    config = models::make_model_config(*near);
+    return config->bind(b);
+  }
   if (b.reading()) config = std::move(chosen);
   b.field("type", type, "architecture: " + join(models::model_types().names(), " or "));
   config->bind(b);
@@ -296,8 +305,17 @@ void hear_records(const ConfigTree& tree, LmConfig& config, std::vector<ConfigPr
 
 }  // namespace
 
+namespace {
+
+bool is_of_a_type(const ConfigProblem& problem) {
+  return problem.key.starts_with("model.type") || problem.key.starts_with("optimizer.type");
+}
+
+}  // namespace
+
 LoadedConfig load_config(const std::vector<std::string>& paths,
-                         const std::vector<std::pair<std::string, std::string>>& overrides) {
+                         const std::vector<std::pair<std::string, std::string>>& overrides,
+                         UnknownType unknown) {
   LoadedConfig out;
   for (const auto& path : paths) out.tree.merge_file(path);
   for (const auto& [key, value] : overrides) out.tree.override_value(key, value);
@@ -315,6 +333,11 @@ LoadedConfig load_config(const std::vector<std::string>& paths,
   if (out.config.epoch > 0 && !out.config.data.max_epochs) out.config.data.max_epochs = out.config.epoch;
   if (problems.empty()) return out;
   if (paths.size() == 1) explain_other_file(paths.front(), problems);
+  if (unknown == UnknownType::Recorded && std::any_of(problems.begin(), problems.end(), is_of_a_type)) {
+    out.problems = std::move(problems);
+    out.is_incomplete = true;
+    return out;
+  }
   throw Error(ErrorKind::Config, format_problems(out.first_file, problems));
 }
 

@@ -78,14 +78,22 @@ struct LoadedConfig {
   ConfigTree tree;
   LmConfig config;
   std::vector<ConfigProblem> problems;  ///< that a start will be told with all others: load_run's Missing
-  std::string name;                     ///< "quickstart" for recipes/quickstart.yaml
+  bool is_incomplete = false;  ///< its model or optimizer is not known, and another stands in its place
+  std::string name;            ///< "quickstart" for recipes/quickstart.yaml
   std::string first_file;
   std::string command;  ///< its files and overrides, as a shell takes them: "a.yaml --trainer.seed=1"
+};
+
+/// What becomes of a configuration whose model or optimizer is of a type that there is not.
+enum class UnknownType {
+  Refused,   ///< a Config error, as for every other problem
+  Recorded,  ///< it is in the result with the others', so that what it does not concern can be looked at
 };
 
 /// Reads files (later ones win) and overrides. Every problem is collected; then one Config error with them
 /// all.
 LoadedConfig load_config(const std::vector<std::string>& paths,
-                         const std::vector<std::pair<std::string, std::string>>& overrides);
+                         const std::vector<std::pair<std::string, std::string>>& overrides,
+                         UnknownType unknown = UnknownType::Refused);
 
 }  // namespace bora::run

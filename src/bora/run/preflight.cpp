@@ -22,6 +22,7 @@
 #include "bora/run/dry_run.h"
 #include "bora/run/hub_name.h"
 #include "bora/run/kept_tokenizer.h"
+#include "bora/run/levanter_files.h"
 #include "bora/run/machine.h"
 #include "bora/run/run_device.h"
 #include "bora/run/shape_model.h"
@@ -55,26 +56,58 @@ class Look {
 
   Preflight everything() {
     found_.problems = loaded_.problems;
+    if (loaded_.is_incomplete) return what_is_known();
     for (auto& p : size_problems(config_)) add(std::move(p));
     found_.can_be_shown = found_.problems.size() == loaded_.problems.size();
-    for (auto& p : config_.data.training_problems()) add(std::move(p));
-    for (auto& p : config_.data.missing_sources()) add(std::move(p));
-    look_for_data();
-    look_for_resume();
-    look_for_tokenizer();
-    look_at_start();
-    look_at_folders();
+    look_around();
     look_at_schedule();
     if (flags_.world == 0) look_for_device();
     if (found_.can_be_shown) look_at_sizes();
     if (found_.can_be_shown) look_at_weights();
     if (found_.can_be_shown && flags_.world == 0) look_at_mesh();
-    for (auto& p : found_.problems)
-      if (p.where.empty()) p.where = loaded_.tree.where(p.key.substr(0, p.key.find(' ')));
-    return std::move(found_);
+    return take();
   }
 
  private:
+  // Nothing that depends on the model or the optimizer, where another one stands in its place, and no key twice that
+  // could not be read.
+  Preflight what_is_known() {
+    found_.can_be_shown = false;
+    look_around();
+    if (flags_.world == 0) look_for_device();
+    const auto last = loaded_.problems.end();
+    std::erase_if(found_.problems, [&](const ConfigProblem& p) {
+      return p.where.empty() && std::any_of(loaded_.problems.begin(), last, [&](const ConfigProblem& read) {
+               return first_word(read.key).starts_with(first_word(p.key));
+             });
+    });
+    return take();
+  }
+
+  void look_around() {
+    for (auto& p : config_.data.training_problems()) add(std::move(p));
+    for (auto& p : config_.data.missing_sources()) add(std::move(p));
+    look_for_data();
+    if (!loaded_.is_incomplete) look_for_resume();
+    look_for_tokenizer();
+    look_at_start();
+    look_at_folders();
+  }
+
+  // "trainer.num_train_steps = 5": the key is its first word.
+  static std::string first_word(const std::string& key) { return key.substr(0, key.find(' ')); }
+
+  Preflight take() {
+    for (auto& p : found_.problems) {
+      if (!p.where.empty()) continue;
+      const auto key = first_word(p.key);
+      const auto written = key_as_written(loaded_.tree, key);
+      p.where = loaded_.tree.where(written);
+      p.key.replace(0, key.size(), written);
+    }
+    return std::move(found_);
+  }
+
   void add(ConfigProblem problem) { found_.problems.push_back(std::move(problem)); }
   void add(const std::string& key, std::string message) { add({"", key, on_one_line(std::move(message))}); }
 
@@ -302,8 +335,8 @@ class Look {
     const auto look = [&](const char* key, double length, const char* what) {
       if (length >= 1 && length > static_cast<double>(steps))
         found_.warnings.push_back(
-            fmt::format("optimizer.{} = {} is longer than the run of {} steps (trainer.num_train_steps): {}",
-                        key, length, steps, what));
+            fmt::format("optimizer.{} = {} is longer than the run of {} step{} (trainer.num_train_steps): {}",
+                        key, length, steps, steps == 1 ? "" : "s", what));
     };
     look("warmup", schedule.warmup, "the learning rate never reaches optimizer.learning_rate");
     if (schedule.decay) look("decay", *schedule.decay, "the learning rate falls from the beginning");

@@ -180,6 +180,8 @@ int train(Session& session, const LoadedConfig& loaded, const RunFlags& flags, c
 
 int run_training(const LoadedConfig& loaded, const RunFlags& flags) {
   if (flags.print_config && !flags.dry_run) {
+    if (loaded.is_incomplete)
+      throw Error(ErrorKind::Config, format_problems(loaded.first_file, loaded.problems));
     auto config = loaded.config;
     fmt::print("{}", write_config(config));
     return 0;
