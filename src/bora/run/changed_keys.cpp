@@ -37,9 +37,12 @@ std::vector<ConfigChange> changed_keys(const std::string& run_directory, const L
     (void)read_config(recorded, earlier);  // what cannot be read again stands in the record as it was
     before.merge_text(write_config(earlier), file);
     before.merge_file(file);
-    auto copy = now;
-    after.merge_text(write_config(copy), "this start");
-    return config_changes(before, after);
+    after.merge_text(resolved_text(now), "this start");
+    auto changes = config_changes(before, after);
+    // Records of before had the default of a key that the tokenizer to be trained takes the place of.
+    if (now.data.train_tokenizer && earlier.data.train_tokenizer)
+      std::erase_if(changes, [](const ConfigChange& change) { return change.key == "data.tokenizer"; });
+    return changes;
   } catch (const Error&) {  // a damaged record is no reason not to go on
     return {};
   }

@@ -201,8 +201,7 @@ int print_dry_run(const LoadedConfig& loaded, const RunPlace& place, const RunFl
   show_warnings(found, console);
   show_ineffective_keys(loaded, console);
   if (flags.print_config) {
-    auto written = config;
-    console.line(write_config(written));
+    console.line(resolved_text(config));
   }
   require_ready(loaded, found);
   if (const auto time = flags.world == 0 ? estimate_time(config, found) : std::nullopt)

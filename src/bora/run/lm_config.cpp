@@ -305,7 +305,32 @@ void hear_records(const ConfigTree& tree, LmConfig& config, std::vector<ConfigPr
 
 }  // namespace
 
+std::string resolved_text(const LmConfig& config) {
+  auto copy = config;
+  const auto text = write_config(copy);
+  if (!config.data.train_tokenizer) return text;
+  ConfigTree tree;
+  tree.merge_text(text, "the configuration");
+  tree.override_value("data.tokenizer", "null");
+  return tree.yaml();
+}
+
 namespace {
+
+// The default said aloud is one tokenizer too many, too. (Records of runs had it beside the one that is trained.)
+void refuse_two_tokenizers(const ConfigTree& tree, const std::vector<std::string>& paths,
+                           const LmConfig& config, std::vector<ConfigProblem>& problems) {
+  if (!config.data.train_tokenizer || tree.scalar("data.tokenizer") != data::DataConfig().tokenizer) return;
+  const auto is_record = [](const std::string& path) {
+    return base_name(path) == "config.yaml" && exists(path_join(parent_path(path), "run.json"));
+  };
+  if (std::any_of(paths.begin(), paths.end(), is_record)) return;
+  problems.push_back(
+      {tree.where("data.tokenizer"), "data.train_tokenizer",
+       fmt::format("is given beside tokenizer: {}; leave out one of them (--data.train_tokenizer=null, "
+                   "--data.tokenizer=null)",
+                   config.data.tokenizer)});
+}
 
 bool is_of_a_type(const ConfigProblem& problem) {
   return problem.key.starts_with("model.type") || problem.key.starts_with("optimizer.type");
@@ -326,6 +351,7 @@ LoadedConfig load_config(const std::vector<std::string>& paths,
   out.name = paths.empty() ? "train" : base_name(paths.front());
   out.name = out.name.substr(0, out.name.find('.'));
   auto problems = read_config(out.tree, out.config);
+  refuse_two_tokenizers(out.tree, paths, out.config, problems);
   prefer_own_files(out.config.data);
   if (problems.empty()) hear_records(out.tree, out.config, problems);
   choose_cache_folder(out.tree, out.config.data);

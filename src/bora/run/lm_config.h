@@ -84,6 +84,10 @@ struct LoadedConfig {
   std::string command;  ///< its files and overrides, as a shell takes them: "a.yaml --trainer.seed=1"
 };
 
+/// A configuration with every default, to be read again: of the tokenizer that it trains and the one that it would load
+/// it names the first alone.
+std::string resolved_text(const LmConfig& config);
+
 /// What becomes of a configuration whose model or optimizer is of a type that there is not.
 enum class UnknownType {
   Refused,   ///< a Config error, as for every other problem

@@ -147,8 +147,7 @@ void record_run(const LoadedConfig& loaded, const RunPlace& place, const TextDat
                 const RunStart& start) {
   warn_if_damaged(record_file(place.directory));
   const auto changes = changed_keys(place.directory, loaded.config);
-  auto config = loaded.config;
-  auto record = record_of_start(place, start, config.trainer.mp.compute);
+  auto record = record_of_start(place, start, loaded.config.trainer.mp.compute);
   auto starts = recorded(place.directory, "starts");
   if (!starts.is_array()) starts = Json::array();
   keep_start(starts, record, start, changes);
@@ -158,7 +157,7 @@ void record_run(const LoadedConfig& loaded, const RunPlace& place, const TextDat
   record["tokenizer"] = text.tokenizer.fingerprint().hex();
   write_atomically(record_file(place.directory), sealed(redact(record.dump(2)), 2), Access::Owner);
   // Last: as long as it is the old one, a start still finds what has changed.
-  write_atomically(path_join(place.directory, "config.yaml"), write_config(config), Access::Owner);
+  write_atomically(path_join(place.directory, "config.yaml"), resolved_text(loaded.config), Access::Owner);
   text.tokenizer.save(path_join(place.directory, "tokenizer"));
 }
 

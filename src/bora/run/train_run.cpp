@@ -182,8 +182,7 @@ int run_training(const LoadedConfig& loaded, const RunFlags& flags) {
   if (flags.print_config && !flags.dry_run) {
     if (loaded.is_incomplete)
       throw Error(ErrorKind::Config, format_problems(loaded.first_file, loaded.problems));
-    auto config = loaded.config;
-    fmt::print("{}", write_config(config));
+    fmt::print("{}", resolved_text(loaded.config));
     return 0;
   }
   auto place = run_place(loaded.config);
