@@ -64,6 +64,8 @@ TEST(Report, RunsKeepARecordOfEachStart) {
   EXPECT_THAT(text, Not(HasSubstr("canary-of-the-environment")));
   const auto record = parse_json(text, "run.json");
   ASSERT_EQ(record["starts"].size(), 2U) << text;
+  EXPECT_EQ(record["tokenizer_name"], "bpe of 300 pieces trained on the text");
+  EXPECT_THAT(record["libraries"].dump(), AllOf(HasSubstr("libtorch_cpu.so"), HasSubstr("libc.so.6")));
   EXPECT_EQ(record["starts"][0], first["starts"][0]) << "kept as it was";
   const auto& last = record["starts"][1];
   EXPECT_EQ(last["step"], 2);

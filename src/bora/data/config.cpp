@@ -235,6 +235,12 @@ ByName<SourceConfig> DataConfig::sources() const {
   return {{single.name.value_or(single.id.value_or("data")), single}};
 }
 
+std::string DataConfig::tokenizer_name() const {
+  if (!train_tokenizer) return redact(tokenizer);
+  return fmt::format("{} of {} pieces trained on the text", train_tokenizer->kind,
+                     train_tokenizer->vocab_size);
+}
+
 std::string DataConfig::cache_directory(const std::string& name, const SourceConfig& source,
                                         const std::string& split) const {
   if (source.cache_dir) return path_join(*source.cache_dir, split);

@@ -95,6 +95,9 @@ struct DataConfig {
   /// Every data set with its name; the single one is called by its name or id, or "data".
   ByName<SourceConfig> sources() const;
 
+  /// What messages and records call the tokenizer: where it lies, or how it is trained.
+  std::string tokenizer_name() const;
+
   /// The token cache of a data set's `split`: train or validation.
   std::string cache_directory(const std::string& name, const SourceConfig& source,
                               const std::string& split) const;

@@ -123,6 +123,7 @@ class CacheBuilds {
     options.threads = threads_;
     options.team = team_;
     options.format = text_format(source.format);
+    options.tokenizer = config_.tokenizer_name();
     return options;
   }
 

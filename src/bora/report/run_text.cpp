@@ -57,8 +57,13 @@ std::string numbers_line(const RunFiles& run) {
                  number_between("MFU ", newest(run, "throughput/mfu"), " %")});
 }
 
+// "1 thread", "1337 documents"; "" without a number.
+std::string counted(const std::string& number, const std::string& thing) {
+  return number.empty() ? "" : number + " " + thing + (number == "1" ? "" : "s");
+}
+
 std::string threads_of(const std::map<std::string, std::string>& record) {
-  const auto workers = value_of(record, "workers"), threads = value_of(record, "threads", "", " threads");
+  const auto workers = value_of(record, "workers"), threads = counted(value_of(record, "threads"), "thread");
   return workers.empty() || workers == "1" ? threads : joined({workers + " workers", threads + " each"});
 }
 
@@ -76,7 +81,7 @@ std::string data_lines(const std::map<std::string, std::string>& record) {
     if (!key.starts_with(kBefore) || !key.ends_with(kLast)) continue;
     const auto set = key.substr(0, key.size() - kLast.size());
     out += line(out.empty() ? "data" : "",
-                joined({set.substr(kBefore.size()), value_of(record, set + ".documents", "", " documents"),
+                joined({set.substr(kBefore.size()), counted(value_of(record, set + ".documents"), "document"),
                         value_of(record, set + ".tokens", "", " tokens"), "fingerprint " + fingerprint}));
   }
   return out;
@@ -86,15 +91,17 @@ std::string data_lines(const std::map<std::string, std::string>& record) {
 
 std::string run_text(const RunFiles& run) {
   const auto& r = run.record;
-  auto out = line("run", state_line(run.summary)) + line("loss", numbers_line(run)) +
-             line("model", joined({value_of(run.config, "model.type"), value_of(run.config, "optimizer.type"),
-                                   value_of(run.config, "trainer.mp")})) +
-             data_lines(r) + line("tokenizer", value_of(r, "tokenizer", "fingerprint ")) +
-             line("program", joined({value_of(r, "bora", "Bora "), value_of(r, "revision"),
-                                     value_of(r, "libtorch", "libtorch "), value_of(r, "compiler")})) +
-             line("machine", joined({value_of(r, "host"), value_of(r, "cpu"), threads_of(r),
-                                     value_of(r, "memory"), value_of(r, "system")})) +
-             line("arithmetic", value_of(r, "arithmetic"));
+  auto out =
+      line("run", state_line(run.summary)) + line("loss", numbers_line(run)) +
+      line("model", joined({value_of(run.config, "model.type"), value_of(run.config, "optimizer.type"),
+                            value_of(run.config, "trainer.mp")})) +
+      data_lines(r) +
+      line("tokenizer", joined({value_of(r, "tokenizer_name"), value_of(r, "tokenizer", "fingerprint ")})) +
+      line("program", joined({value_of(r, "bora", "Bora "), value_of(r, "revision"),
+                              value_of(r, "libtorch", "libtorch "), value_of(r, "compiler")})) +
+      line("machine", joined({value_of(r, "host"), value_of(r, "cpu"), threads_of(r), value_of(r, "memory"),
+                              value_of(r, "system")})) +
+      line("arithmetic", value_of(r, "arithmetic"));
   for (std::size_t i = 0; i < run.starts.size(); ++i)
     out += line(i == 0 ? "starts" : "", start_line(run.starts[i]));
   for (const auto& problem : run.problems) out += line("damaged", problem);

@@ -23,6 +23,7 @@
 #include "bora/core/device.h"
 #include "bora/core/runtime.h"
 #include "bora/run/changed_keys.h"
+#include "bora/run/loaded_libraries.h"
 #include "bora/run/machine.h"
 #include "bora/store/token_cache.h"
 
@@ -83,6 +84,7 @@ Json record_of_start(const RunPlace& place, const RunStart& start, core::DType c
   if (const auto revision = program_revision(); !revision.empty()) out["revision"] = revision;
   out.update({{"compiler", __VERSION__},
               {"libtorch", info.libtorch},
+              {"libraries", loaded_libraries()},
               {"command", "bora train " + place.command},
               {"folder", working_folder()},
               {"host", env::hostname().value_or("unknown")},
@@ -155,6 +157,7 @@ void record_run(const LoadedConfig& loaded, const RunPlace& place, const TextDat
   for (const auto& c : text.caches)
     if (c.train) record["data"][c.name] = record_of(*c.train);
   record["tokenizer"] = text.tokenizer.fingerprint().hex();
+  record["tokenizer_name"] = loaded.config.data.tokenizer_name();
   write_atomically(record_file(place.directory), sealed(redact(record.dump(2)), 2), Access::Owner);
   // Last: as long as it is the old one, a start still finds what has changed.
   write_atomically(path_join(place.directory, "config.yaml"), resolved_text(loaded.config), Access::Owner);

@@ -49,6 +49,7 @@ Ledger wanted_ledger(const std::vector<std::string>& sources, const Processor& p
                      const CacheOptions& options) {
   Ledger ledger;
   ledger.fingerprint = processor.fingerprint();
+  ledger.tokenizer.text = options.tokenizer;
   ledger.vocab_size = processor.vocab_size();
   ledger.format = options.format;
   ledger.shape = processor.shape();

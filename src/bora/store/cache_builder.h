@@ -41,6 +41,7 @@ struct CacheOptions {
   /// build, which can be continued later.
   std::function<void(const CacheProgress&)> progress = {};
   CacheTeam team = {};
+  std::string tokenizer = {};  ///< what people call it: the ledger keeps it for messages
 };
 
 /// Opens the token cache in `directory`, building it or finishing an unfinished one first. Finished shards

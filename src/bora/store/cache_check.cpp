@@ -25,10 +25,15 @@ std::string describe(const Ledger& ledger) {
                      ledger.shape.documents_per_record == 1 ? "" : "s");
 }
 
+std::string tokenizer_of(const Ledger& ledger) {
+  const auto& name = ledger.tokenizer.text;
+  return name.empty() ? ledger.fingerprint : fmt::format("{} ({})", name, ledger.fingerprint);
+}
+
 void check_settings(const std::string& directory, const Ledger& present, const Ledger& wanted) {
   if (present.fingerprint != wanted.fingerprint) {
-    differs(directory, fmt::format("it was made with tokenizer {} but this run uses {}", present.fingerprint,
-                                   wanted.fingerprint));
+    differs(directory, fmt::format("it was made with tokenizer {} but this run uses {}",
+                                   tokenizer_of(present), tokenizer_of(wanted)));
   }
   if (present.vocab_size != wanted.vocab_size) {
     differs(directory, fmt::format("it was made with a vocabulary of {} but this run has {}",

@@ -73,6 +73,7 @@ Json to_json(const Ledger& ledger) {
             {"num_shards", ledger.num_shards},
             {"sources", Json::array()},
             {"shards", Json::array()}};
+  if (!ledger.tokenizer.text.empty()) json["tokenizer"] = ledger.tokenizer.text;
   if (version_of(ledger) >= kShaped) {
     json["whole_records"] = ledger.format.whole_records;
     json["weighted"] = ledger.shape.weighted;
@@ -176,6 +177,7 @@ std::optional<Ledger> read_ledger_file(const std::string& name) {
   }
   Ledger ledger;
   ledger.fingerprint = json_get<std::string>(json, "fingerprint", name);
+  ledger.tokenizer.text = json_get<std::string>(json, "tokenizer", name, "");
   ledger.vocab_size = count(json, "vocab_size", name);
   ledger.format.text_key = json_get<std::string>(json, "text_key", name);
   if (version >= kRepaired)

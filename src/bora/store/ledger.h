@@ -32,9 +32,16 @@ struct ShardRecord {
   bool operator==(const ShardRecord&) const = default;
 };
 
+/// What people call something: for messages alone, so that one is as good as another.
+struct Label {
+  std::string text = {};
+  bool operator==(const Label&) const { return true; }
+};
+
 /// The table of contents of a token cache: ledger.json. See shard_writer.cpp for the grammar.
 struct Ledger {
   std::string fingerprint;  ///< of the processor
+  Label tokenizer;          ///< of the processor; empty in caches from before it was noted
   std::int64_t vocab_size = 0;
   TextFormat format;
   CacheShape shape;

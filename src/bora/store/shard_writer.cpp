@@ -17,6 +17,7 @@
 //     "is_finished": bool,                             false: only the shards listed are valid
 //     "documents": n, "tokens": n, "bytes": n,         sums over the shards; bytes of UTF-8 text
 //     "fingerprint": string, "vocab_size": n,          of the tokenizer and its BOS and EOS rules
+//     "tokenizer": string,                             what people call it, where that is known
 //     "text_key": string,
 //     "whole_records": bool, "weighted": bool,         2: made of JSON records; has weights
 //     "invalid_utf8": "replace" or "keep",             3: what was done with bytes that are no UTF-8

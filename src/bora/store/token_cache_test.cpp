@@ -232,11 +232,20 @@ TEST_F(Cache, ReadFaultsAreReported) {
   }
 }
 
+TEST_F(Cache, NamesItsTokenizer) {
+  build_cache(folder_ / "c", sources_, ByteProcessor("bytes-1"), {.tokenizer = "old-bytes"});
+  EXPECT_THAT(mismatch(ByteProcessor("bytes-2"), sources_, {.tokenizer = "new-bytes"}),
+              HasSubstr("made with tokenizer old-bytes (bytes-1) but this run uses new-bytes (bytes-2)\n"));
+  EXPECT_NO_THROW(build_cache(folder_ / "c", sources_, ByteProcessor("bytes-1"), {.tokenizer = "the same"}));
+}
+
 TEST_F(Cache, MismatchesSayWhatDiffers) {
   build("c");
   EXPECT_EQ(mismatch(ByteProcessor("bytes-2"), sources_),
             fmt::format("token cache {}: it was made with tokenizer bytes-1 but this run uses bytes-2{}",
                         folder_ / "c", hint()));
+  EXPECT_THAT(mismatch(ByteProcessor("bytes-2"), sources_, {.tokenizer = "my-bytes"}),
+              HasSubstr("it was made with tokenizer bytes-1 but this run uses my-bytes (bytes-2)\n"));
   EXPECT_THAT(mismatch(ByteProcessor("bytes-1", 300), sources_),
               HasSubstr("made with a vocabulary of 258 but this run has 300"));
   EXPECT_THAT(mismatch(ByteProcessor(), sources_, {.format = {.text_key = "body"}}),
