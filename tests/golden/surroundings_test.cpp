@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <functional>
 
@@ -48,6 +49,32 @@ TEST(Surroundings, LanguagesChangeNothing) {
   }
   ::unsetenv("LC_ALL");
   ::unsetenv("LOCPATH");
+}
+
+// Wherever it goes: a file is shown in some terminal later.
+TEST(Surroundings, WhereThereIsOnlyAsciiPeopleReadAscii) {
+  const auto folder = small_project("ascii");
+  const std::vector<std::vector<std::string>> commands = {
+      {"train", "config.yaml", "--dry_run"},
+      {"train", "config.yaml", "--trainer.num_train_steps=2"},
+      {"inspect", "runs/run"},
+      {"inspect", "runs/run/step-2"},
+      {"inspect", "--sharding", "config.yaml"},
+      {"data", "inspect", "config.yaml"},
+      {"data", "stats", "config.yaml"},
+      {"cache", "config.yaml"},
+      {"runs"},
+      {"config", "explain", "z_loss_weight"},
+      {"train", "config.yaml", "--trainer.id=ü/ü"}};
+  ::setenv("LC_ALL", "C", 1);
+  for (const auto& command : commands) {
+    const auto said = run(folder, command).output;
+    EXPECT_FALSE(said.empty());
+    EXPECT_TRUE(std::all_of(said.begin(), said.end(), [](char c) {
+      return static_cast<unsigned char>(c) < 0x80;
+    })) << said;
+  }
+  ::unsetenv("LC_ALL");
 }
 
 TEST(Surroundings, TimeZoneAndDatesOfFilesChangeNothing) {

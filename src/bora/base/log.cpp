@@ -5,6 +5,7 @@
 #include <mutex>
 #include <string>
 
+#include "bora/base/locale_text.h"
 #include "bora/base/output.h"
 #include "bora/base/secrets.h"
 #include "bora/base/text.h"
@@ -42,7 +43,7 @@ void log_line(std::string_view text) {
   Log& log = the_log();
   const std::lock_guard lock(log.mutex);
   if (log.quiet && !text.starts_with("warning: ")) return;
-  const std::string line = with_prefix(redact(text));
+  const std::string line = in_locale(with_prefix(redact(text)));
   if (log.before != nullptr) log.before();
   write_output(Output::Error, line);
   if (log.after != nullptr) log.after();

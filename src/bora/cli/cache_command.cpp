@@ -5,6 +5,7 @@
 
 #include "bora/base/error.h"
 #include "bora/base/file.h"
+#include "bora/base/locale_text.h"
 #include "bora/base/text.h"
 #include "bora/cli/args.h"
 #include "bora/cli/commands.h"
@@ -39,7 +40,7 @@ int import_files(const CacheFlags& flags) {
   if (flags.eos >= 0) options.eos_id = static_cast<std::int32_t>(flags.eos);
   const auto cache =
       store::import_tokens(flags.to, flags.inputs, store::parse_token_files(flags.format), options);
-  fmt::print("{}: {} \u00b7 ids up to {}\n", flags.to, summary(*cache), cache->ledger().vocab_size - 1);
+  print_shown("{}: {} \u00b7 ids up to {}\n", flags.to, summary(*cache), cache->ledger().vocab_size - 1);
   // <cache_dir>/train: what a configuration names is the folder above.
   if (base_name(flags.to) == "train")
     fmt::print("train on it with data.cache_dir: {}\n", parent_path(flags.to));

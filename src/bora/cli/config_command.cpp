@@ -8,6 +8,7 @@
 #include "bora/base/config_node.h"
 #include "bora/base/error.h"
 #include "bora/base/file.h"
+#include "bora/base/locale_text.h"
 #include "bora/base/text.h"
 #include "bora/cli/args.h"
 #include "bora/cli/commands.h"
@@ -50,13 +51,13 @@ struct Meaning {
 
 void show(const Meaning& meaning, const std::string& asked) {
   const auto& key = *meaning.key;
-  fmt::print("{}{}\n", asked, meaning.types.empty() ? "" : fmt::format("  (type {})", join(meaning.types)));
+  print_shown("{}{}\n", asked, meaning.types.empty() ? "" : fmt::format("  (type {})", join(meaning.types)));
   if (key.doc.starts_with(kNotUsed)) {
-    fmt::print("  has no effect: {}\n", key.doc.substr(std::string_view(kNotUsed).size()));
+    print_shown("  has no effect: {}\n", key.doc.substr(std::string_view(kNotUsed).size()));
     return;
   }
-  fmt::print("  {}\n  type     {}\n", key.doc, key.type);
-  if (key.type != "section") fmt::print("  default  {}\n", key.value.empty() ? "none" : key.value);
+  print_shown("  {}\n  type     {}\n", key.doc, key.type);
+  if (key.type != "section") print_shown("  default  {}\n", key.value.empty() ? "none" : key.value);
 }
 
 // The same key of many types is shown once for all those that say the same of it.
@@ -90,7 +91,7 @@ int explain(const std::string& asked) {
     if (key.key.starts_with(asked + ".")) below.push_back(key.key);
     if (key.key.ends_with("." + asked)) alike.push_back(key.key);
   }
-  if (!below.empty()) fmt::print("{}keys in it: {}\n", found.empty() ? "" : "  ", join(below));
+  if (!below.empty()) print_shown("{}keys in it: {}\n", found.empty() ? "" : "  ", join(below));
   if (!found.empty() || !below.empty()) return 0;
   if (!alike.empty())
     fail(ErrorKind::Usage, "config explain: {} is no whole key\nhint: {}", asked, join(alike, " or "));

@@ -7,6 +7,7 @@
 
 #include "bora/base/error.h"
 #include "bora/base/file.h"
+#include "bora/base/locale_text.h"
 #include "bora/cli/args.h"
 #include "bora/cli/commands.h"
 #include "bora/data/data_page.h"
@@ -27,11 +28,11 @@ run::TextData open_data(const run::LoadedConfig& loaded, track::Console& console
 /// To the page if one is wanted, else to standard output.
 void show(const std::string& html, const std::string& page, const std::string& text) {
   if (html.empty()) {
-    fmt::print("{}", text);
+    print_shown("{}", text);
     return;
   }
   write_atomically(html, page);
-  fmt::print("written: {}\n", html);
+  print_shown("written: {}\n", html);
 }
 
 void inspect(const run::LoadedConfig& loaded, const run::TextData& text, std::int64_t step, std::int64_t rows,

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include <fmt/core.h>
 
+#include "bora/base/locale_text.h"
 #include "bora/cli/args.h"
 #include "bora/cli/commands.h"
 #include "bora/run/doctor.h"
@@ -21,7 +22,7 @@ int run_doctor(const Arguments& arguments) {
   if (json)
     fmt::print("{}\n", run::diagnosis_json(diagnosis).dump(-1, ' ', false, Json::error_handler_t::replace));
   else
-    fmt::print("{}", run::diagnosis_text(diagnosis));
+    print_shown("{}", run::diagnosis_text(diagnosis));
   return diagnosis.well() ? 0 : 1;
 }
 

@@ -9,6 +9,7 @@
 #include "bora/base/error.h"
 #include "bora/base/file.h"
 #include "bora/base/json.h"
+#include "bora/base/locale_text.h"
 #include "bora/checkpoint/safetensors.h"
 #include "bora/checkpoint/safetensors_writer.h"
 #include "bora/cli/args.h"
@@ -114,7 +115,7 @@ int run_forward(const Arguments& arguments) {
   for (const auto& [name, r] : results)
     sources.push_back(checkpoint::tensor_of_floats(name, core::DType::f32, r.shape, r.values));
   checkpoint::write_safetensors(out_path, std::move(sources));
-  fmt::print("loss {:.6f} · {} tensors -> {}\n", results.at("loss").values[0], results.size(), out_path);
+  print_shown("loss {:.6f} · {} tensors -> {}\n", results.at("loss").values[0], results.size(), out_path);
   return 0;
 }
 

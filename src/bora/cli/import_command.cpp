@@ -8,6 +8,7 @@
 
 #include "bora/base/error.h"
 #include "bora/base/file.h"
+#include "bora/base/locale_text.h"
 #include "bora/base/text.h"
 #include "bora/checkpoint/checkpoint.h"
 #include "bora/checkpoint/gguf_header.h"
@@ -150,8 +151,8 @@ int run_import(const Arguments& arguments) {
   staged.put_in_place();
   std::int64_t n = 0;
   for (const auto& p : parameters) n += p.array->numel();
-  fmt::print("{} · {} parameters -> {}/step-0\n", imported.model->shape().type,
-             human_count(static_cast<double>(n)), to);
+  print_shown("{} · {} parameters -> {}/step-0\n", imported.model->shape().type,
+              human_count(static_cast<double>(n)), to);
   return 0;
 }
 

@@ -4,6 +4,7 @@
 
 #include "bora/base/error.h"
 #include "bora/base/file.h"
+#include "bora/base/locale_text.h"
 #include "bora/base/text.h"
 #include "bora/checkpoint/checkpoint.h"
 #include "bora/checkpoint/restore.h"
@@ -37,22 +38,22 @@ void show_tensors(const std::string& path) {
   checkpoint::SafetensorsFile file(path);
   std::int64_t elements = 0;
   for (const auto& t : file.tensors()) {
-    fmt::print("  {:<44} {:<5} {}\n", t.name, checkpoint::name(t.type), shape_text(t, file));
+    print_shown("  {:<44} {:<5} {}\n", t.name, checkpoint::name(t.type), shape_text(t, file));
     elements += t.elements();
   }
-  fmt::print("{}: {} tensors, {} elements\n", path, file.tensors().size(), with_commas(elements));
+  print_shown("{}: {} tensors, {} elements\n", path, file.tensors().size(), with_commas(elements));
 }
 
 void show_checkpoint(const std::string& path) {
   auto manifest = checkpoint::verify_checkpoint(path);
-  fmt::print("checkpoint  step {} · {} · {} lane{} · {} · hashes ok\n", manifest.step,
-             manifest.temporary ? "temporary" : "permanent", manifest.lanes, manifest.lanes == 1 ? "" : "s",
-             human_bytes(static_cast<double>(manifest.total_bytes())));
+  print_shown("checkpoint  step {} · {} · {} lane{} · {} · hashes ok\n", manifest.step,
+              manifest.temporary ? "temporary" : "permanent", manifest.lanes, manifest.lanes == 1 ? "" : "s",
+              human_bytes(static_cast<double>(manifest.total_bytes())));
   for (const auto& f : manifest.files) {
     if (f.name.ends_with(".safetensors"))
       show_tensors(path_join(path, f.name));
     else
-      fmt::print("  {} ({})\n", f.name, human_bytes(static_cast<double>(f.size)));
+      print_shown("  {} ({})\n", f.name, human_bytes(static_cast<double>(f.size)));
   }
 }
 
@@ -61,16 +62,16 @@ void show_cache(const std::string& path) {
   const auto text = cache->num_bytes() == 0
                         ? std::string("ids alone")
                         : human_bytes(static_cast<double>(cache->num_bytes())) + " of text";
-  fmt::print("token cache  {} tokens · {} document{} · {}\n", with_commas(cache->num_tokens()),
-             with_commas(cache->num_documents()), cache->num_documents() == 1 ? "" : "s", text);
+  print_shown("token cache  {} tokens · {} document{} · {}\n", with_commas(cache->num_tokens()),
+              with_commas(cache->num_documents()), cache->num_documents() == 1 ? "" : "s", text);
 }
 
 void show_tokenizer(const std::string& path) {
   auto tokenizer = Tokenizer::load(path);
   auto id = [](const std::optional<std::int32_t>& x) { return x ? std::to_string(*x) : std::string("none"); };
-  fmt::print("tokenizer  {} pieces · begin {} · end {} · fingerprint {}\n",
-             with_commas(tokenizer.vocab_size()), id(tokenizer.bos_id()), id(tokenizer.eos_id()),
-             tokenizer.fingerprint().hex());
+  print_shown("tokenizer  {} pieces · begin {} · end {} · fingerprint {}\n",
+              with_commas(tokenizer.vocab_size()), id(tokenizer.bos_id()), id(tokenizer.eos_id()),
+              tokenizer.fingerprint().hex());
 }
 
 void show_directory(const std::string& path) {
@@ -78,8 +79,8 @@ void show_directory(const std::string& path) {
   if (exists(path_join(path, "ledger.json"))) return show_cache(path);
   auto checkpoints = checkpoint::committed_checkpoints(path);
   bool found = !checkpoints.empty();
-  if (report::is_run(path)) fmt::print("{}", report::run_text(report::read_run(path))), found = true;
-  for (const auto& c : checkpoints) fmt::print("checkpoint  {}\n", c);
+  if (report::is_run(path)) print_shown("{}", report::run_text(report::read_run(path))), found = true;
+  for (const auto& c : checkpoints) print_shown("checkpoint  {}\n", c);
   if (exists(path_join(path, "tokenizer.json"))) show_tokenizer(path), found = true;
   for (const auto& name : files().list(path)) {
     if (name.ends_with(".safetensors")) show_tensors(path_join(path, name)), found = true;
@@ -93,10 +94,10 @@ void show_directory(const std::string& path) {
 
 int show_sharding(const std::string& config, std::int64_t world, const std::string& svg) {
   const auto plan = run::plan_of(run::load_run({config}, {}).config, world);
-  fmt::print("{}", run::draw_text(plan));
+  print_shown("{}", run::draw_text(plan));
   if (svg.empty()) return 0;
   write_atomically(svg, run::draw_svg(plan));
-  fmt::print("drawn into {}\n", svg);
+  print_shown("drawn into {}\n", svg);
   return 0;
 }
 

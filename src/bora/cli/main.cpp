@@ -17,6 +17,7 @@
 #include <typeinfo>
 
 #include "bora/base/error.h"
+#include "bora/base/locale_text.h"
 #include "bora/base/output.h"
 #include "bora/base/secrets.h"
 #include "bora/base/text.h"
@@ -148,7 +149,7 @@ int report_error() {
   } catch (...) {                                                // what it is, current_error() knows
   }
   const auto e = core::current_error();
-  write_output(Output::Error, fmt::format("bora: {}\n", redact(with_hint(e))));
+  write_output(Output::Error, in_locale(fmt::format("bora: {}\n", redact(with_hint(e)))));
   return exit_code(e.kind());
 }
 

@@ -5,6 +5,7 @@
 #include "bora/base/clock.h"
 #include "bora/base/error.h"
 #include "bora/base/file.h"
+#include "bora/base/locale_text.h"
 #include "bora/base/shell_words.h"
 #include "bora/cli/args.h"
 #include "bora/cli/commands.h"
@@ -39,9 +40,9 @@ int run_runs(const Arguments& arguments) {
   if (json)
     fmt::print("{}", report::runs_json(runs));
   else if (runs.empty())
-    fmt::print("{}", without_runs(folder));
+    print_shown("{}", without_runs(folder));
   else
-    fmt::print("{}", report::runs_table(runs, wall_seconds()));
+    print_shown("{}", report::runs_table(runs, wall_seconds()));
   return 0;
 }
 

@@ -5,6 +5,7 @@
 #include "bora/base/error.h"
 #include "bora/base/file.h"
 #include "bora/base/json.h"
+#include "bora/base/locale_text.h"
 #include "bora/base/text.h"
 #include "bora/cli/args.h"
 #include "bora/cli/commands.h"
@@ -74,10 +75,10 @@ int run_wer(const Arguments& arguments) {
     fmt::print("{}\n", out.dump(2));
     return 0;
   }
-  fmt::print("word error rate {:.2f} % · {}, {}, {} in {} · {}\n", 100 * all.rate(),
-             count(all.substitutions, "substitution"), count(all.deletions, "deletion"),
-             count(all.insertions, "insertion"), count(all.reference_words(), "word"),
-             count(std::ssize(said), "text"));
+  print_shown("word error rate {:.2f} % · {}, {}, {} in {} · {}\n", 100 * all.rate(),
+              count(all.substitutions, "substitution"), count(all.deletions, "deletion"),
+              count(all.insertions, "insertion"), count(all.reference_words(), "word"),
+              count(std::ssize(said), "text"));
   return 0;
 }
 

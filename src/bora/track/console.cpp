@@ -11,6 +11,7 @@
 
 #include "bora/base/clock.h"
 #include "bora/base/env.h"
+#include "bora/base/locale_text.h"
 #include "bora/base/log.h"
 #include "bora/base/output.h"
 #include "bora/base/secrets.h"
@@ -63,8 +64,7 @@ ConsoleOptions detect_console(bool quiet, bool json) {
   options.color = options.mode == ConsoleMode::Terminal && !env::no_color();
   options.quiet = quiet;
   if (terminal) options.width = terminal_width;
-  if (terminal && env::ascii_locale())
-    options.write = [](std::string_view text) { write_stdout(ascii(text)); };
+  if (!json && env::ascii_locale()) options.write = [](std::string_view text) { write_stdout(ascii(text)); };
   return options;
 }
 

@@ -28,7 +28,7 @@ struct ConsoleOptions {
 };
 
 /// Standard output as it is: a terminal or not, its width at each moment, and what TERM (dumb: whole lines),
-/// NO_COLOR and the locale (ASCII alone) say of it. Files and pipes get whole lines of UTF-8.
+/// NO_COLOR say of it. Files and pipes get whole lines. Everywhere the characters that the locale has: UTF-8, or ASCII alone.
 ConsoleOptions detect_console(bool quiet = false, bool json = false);
 
 /// What the training line shows.

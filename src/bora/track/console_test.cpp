@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "bora/base/locale_text.h"
 #include "bora/base/log.h"
 #include "bora/base/text.h"
 #include "bora/track/console_text.h"
@@ -164,7 +165,7 @@ TEST(ConsoleText, Numbers) {
 }
 
 TEST(ConsoleText, AsciiKeepsTheShape) {
-  EXPECT_EQ(ascii("a · b ━━╸━ 3 × 4 cut… \x1b[36m"), "a - b ==>= 3 x 4 cut~ \x1b[36m");
+  EXPECT_EQ(ascii("a · b ━━╸━ 3 × 4 cut… │ x² ▏0▕ \x1b[36m"), "a - b ==>= 3 x 4 cut~ | x^2 |0| \x1b[36m");
   EXPECT_EQ(ascii("für 日本\xff!"),
             "f?r ??"
             "?!");

@@ -98,23 +98,6 @@ std::string printable(std::string_view given) {
   return out;
 }
 
-std::string ascii(std::string_view text) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kPictures{
-      {{"━", "="}, {"╸", ">"}, {"·", "-"}, {"×", "x"}, {"…", "~"}, {"⏎", "\\n"}, {"→", "->"}, {"─", "-"}}};
-  std::string out;
-  while (!text.empty()) {
-    const auto length = decode(text).length;
-    const auto character = text.substr(0, length);
-    text.remove_prefix(length);
-    const auto* found = std::ranges::find(kPictures, character, [](const auto& p) { return p.first; });
-    if (found != kPictures.end())
-      out += found->second;
-    else
-      out += static_cast<unsigned char>(character[0]) < 0x80 ? character : "?";
-  }
-  return out;
-}
-
 std::string fit(std::string_view text, int width) {
   if (display_width(text) <= width) return std::string(text);
   if (width <= 0) return {};

@@ -13,8 +13,6 @@ int display_width(std::string_view text);
 /// Text that cannot harm a terminal: line ends become ⏎, other control characters \xNN, invalid UTF-8 U+FFFD.
 /// What may be secret in URLs is left out (base/secrets.h).
 std::string printable(std::string_view text);
-/// With nothing but ASCII: bars of = signs, - for ·, x for ×, ~ for …, \n for ⏎, and ? for what has no such picture.
-std::string ascii(std::string_view text);
 /// At most `width` columns; a cut is marked with …
 std::string fit(std::string_view text, int width);
 std::string pad_right(std::string_view text, int width);
