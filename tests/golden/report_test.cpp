@@ -51,6 +51,18 @@ TEST(Report, RunsTellHowTheyEnded) {
   EXPECT_THAT(wrong.output, HasSubstr("texts does not exist\nhint: bora runs lists the runs of a folder"));
 }
 
+TEST(Report, WhatIsDamagedIsTold) {
+  const auto folder = small_project("report_damaged");
+  ASSERT_EQ(run(folder, {"train", "config.yaml", "--trainer.stop_at_step=3"}).code, 75);
+  write_atomically(folder + "/runs/run/metrics.jsonl", "no metrics\n");
+  write_atomically(folder + "/runs/run/run.json", "[1]");
+  const auto done = run(folder, {"report", "runs/run"});
+  EXPECT_EQ(done.code, 0) << done.output;
+  EXPECT_THAT(done.output,
+              AllOf(HasSubstr("warning: runs/run/metrics.jsonl"), HasSubstr("warning: runs/run/run.json"),
+                    HasSubstr("the page is without it"), HasSubstr("written: runs/run/report.html")));
+}
+
 TEST(Report, RunsKeepARecordOfEachStart) {
   const auto folder = small_project("starts");
   ASSERT_EQ(run(folder, {"cache", "config.yaml"}).code, 0) << "complete before the first start ends";

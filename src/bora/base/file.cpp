@@ -26,8 +26,8 @@ std::string_view without_trailing_slashes(std::string_view path) {
 void fail_file(std::string_view path, std::string_view action, int error_number) {
   const bool missing = error_number == ENOENT || error_number == ENOTDIR;
   const auto* next = error_number == ENOMEM ? "\nhint: fewer programs at once, or a larger ulimit -v" : "";
-  fail(missing ? ErrorKind::NotFound : ErrorKind::Io, "{}: cannot {}: {}{}", path, action,
-       std::generic_category().message(error_number), next);
+  fail(missing ? ErrorKind::NotFound : ErrorKind::Io, "{}: cannot {}: {}{}", without_temporary_names(path),
+       without_temporary_names(action), std::generic_category().message(error_number), next);
 }
 
 FileSystem& files() {

@@ -17,6 +17,7 @@
 #include "bora/base/error.h"
 #include "bora/base/exchange.h"
 #include "bora/base/posix_files.h"
+#include "bora/base/temporary_file.h"
 #include "bora/base/text.h"
 
 namespace bora {
@@ -68,6 +69,20 @@ TEST(FailFile, SaysWhatToDoWhereMemoryEnds) {
       failure(ENOMEM),
       "runs/a: cannot list: Cannot allocate memory\nhint: fewer programs at once, or a larger ulimit -v");
   EXPECT_EQ(failure(EACCES), "runs/a: cannot list: Permission denied");
+}
+
+// Nobody asked for those.
+TEST(FailFile, NamesNoTemporaryFile) {
+  EXPECT_EQ(without_temporary_names(temporary_beside("/a/b.html")), "/a/b.html");
+  EXPECT_EQ(without_temporary_names("/runs/.step-9.tmp-4711-0/state.json"), "/runs/step-9/state.json");
+  for (const char* other :
+       {".tmp", "./.bashrc", "a.12.3.tmp", ".x.12.tmp", ".x.tmp-1", "/.a.tmp-workers", ""})
+    EXPECT_EQ(without_temporary_names(other), other);
+  try {
+    fail_file(temporary_beside("/none/p.html"), "create", EACCES);
+  } catch (const Error& e) {
+    EXPECT_STREQ(e.what(), "/none/p.html: cannot create: Permission denied");
+  }
 }
 
 TEST_F(FileTest, WritesAppendsTruncatesReads) {

@@ -3,6 +3,8 @@
 // `bora cache`: builds and checks token caches, and takes token files of other programs in and out.
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "bora/base/error.h"
 #include "bora/base/file.h"
 #include "bora/base/locale_text.h"
@@ -21,7 +23,7 @@ struct CacheFlags {
   std::vector<std::string> inputs;  ///< after `import` or `export`, if that stands first
   std::string format, to;
   std::int64_t eos = -1, seq_len = 2048;
-  bool verify = false;
+  bool verify = false, force = false;
 };
 
 std::string summary(const store::TokenCache& cache) {
@@ -33,18 +35,45 @@ void require(const std::string& value, std::string_view flag, std::string_view a
   if (value.empty()) fail(ErrorKind::Usage, "cache {}: {} is needed\nhint: bora cache --help", action, flag);
 }
 
+void require_no_force(const CacheFlags& flags) {
+  if (flags.force) fail(ErrorKind::Usage, "cache: --force goes with export alone\nhint: bora cache --help");
+}
+
+store::TokenFiles format_of(const CacheFlags& flags, std::string_view action) {
+  const auto& names = store::token_files_names();
+  if (std::find(names.begin(), names.end(), flags.format) == names.end())
+    fail(ErrorKind::Usage, "cache {}: --format {} is none of {}{}\nhint: bora cache --help", action,
+         flags.format, join(names), did_you_mean(flags.format, names));
+  return store::parse_token_files(flags.format);
+}
+
 int import_files(const CacheFlags& flags) {
+  require_no_force(flags);
   require(flags.format, "--format", "import");
   require(flags.to, "--to", "import");
   store::ImportOptions options;
   if (flags.eos >= 0) options.eos_id = static_cast<std::int32_t>(flags.eos);
-  const auto cache =
-      store::import_tokens(flags.to, flags.inputs, store::parse_token_files(flags.format), options);
+  const auto cache = store::import_tokens(flags.to, flags.inputs, format_of(flags, "import"), options);
   print_shown("{}: {} \u00b7 ids up to {}\n", flags.to, summary(*cache), cache->ledger().vocab_size - 1);
   // <cache_dir>/train: what a configuration names is the folder above.
   if (base_name(flags.to) == "train")
     fmt::print("train on it with data.cache_dir: {}\n", parent_path(flags.to));
   return 0;
+}
+
+// What an export would write over; "" if it is nothing. (A cache of Levanter's is never written over.)
+std::string in_the_way(const std::string& to, store::TokenFiles kind) {
+  if (kind == store::TokenFiles::RawU16 || kind == store::TokenFiles::RawU32) return exists(to) ? to : "";
+  if (kind == store::TokenFiles::Megatron) {
+    for (const char* ending : {".bin", ".idx"})
+      if (exists(to + ending)) return to + ending;
+    return "";
+  }
+  const auto folder = parent_path(to);
+  if (kind != store::TokenFiles::Tfrecord || !exists(folder)) return "";
+  for (const auto& name : files().list(folder))
+    if (name.starts_with(base_name(to) + "_") && name.ends_with(".tfrecords")) return path_join(folder, name);
+  return "";
 }
 
 int export_files(const CacheFlags& flags) {
@@ -53,9 +82,13 @@ int export_files(const CacheFlags& flags) {
   if (flags.inputs.size() != 1)
     fail(ErrorKind::Usage, "cache export: one cache's directory is needed, {} are given",
          flags.inputs.size());
+  const auto kind = format_of(flags, "export");
   const auto cache = store::TokenCache::open(flags.inputs.front());
-  const auto written = store::export_tokens(*cache, flags.to, store::parse_token_files(flags.format),
-                                            {.seq_len = flags.seq_len});
+  if (const auto there = in_the_way(flags.to, kind); !flags.force && !there.empty())
+    fail(ErrorKind::Usage,
+         "cache export: {} of --to {} exists\nhint: --to ANOTHER, or --force to write over it", there,
+         flags.to);
+  const auto written = store::export_tokens(*cache, flags.to, kind, {.seq_len = flags.seq_len});
   for (const auto& path : written) fmt::print("written: {}\n", path);
   return 0;
 }
@@ -68,6 +101,7 @@ int build(const CacheFlags& flags, const std::vector<std::pair<std::string, std:
           "cache: {} {} goes with import and export alone\nhint: data.cache_dir says where the caches of a configuration "
           "lie",
           flag, value);
+  require_no_force(flags);
   auto loaded = run::load_run(flags.inputs, overrides);
   track::Console console;
   auto text =
@@ -104,6 +138,7 @@ int run_cache(const Arguments& arguments) {
               "(of mesh-transformer-jax, or an .index of several), levanter (the folder of a split's cache)");
   args.option("--to", flags.to,
               "import: the new cache's directory; export: the file, or what it begins with");
+  args.flag("--force", flags.force, "export: write over files that are there");
   args.option("--eos", flags.eos, or_else(-1, from_to(0, 0x7FFFFFFF)),
               "import: the id that ends a document, beside what the file itself says");
   args.option("--seq_len", flags.seq_len, kSize,

@@ -14,6 +14,7 @@
 #include "bora/base/clock.h"
 #include "bora/base/error.h"
 #include "bora/base/file.h"
+#include "bora/base/locale_text.h"
 #include "bora/base/secrets.h"
 #include "bora/base/text.h"
 #include "bora/base/typed_config.h"
@@ -36,7 +37,7 @@ void check(const std::vector<std::string>& arguments) {
 
 // All workers of a run read the same command and configuration.
 void say(const std::string& error) {
-  if (mesh::is_to_speak()) fmt::print(stderr, "bora: {}\n", redact(error));
+  if (mesh::is_to_speak()) fmt::print(stderr, "{}", in_locale(fmt::format("bora: {}\n", redact(error))));
 }
 
 // So much is needed to load the libraries and to say what else is wrong; with less the loader, or what runs before main,

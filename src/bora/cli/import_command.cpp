@@ -34,7 +34,9 @@ namespace {
 void require_free(const std::string& directory) {
   const auto info = files().info(directory);
   if (!info) return;
-  if (!info->is_directory) fail(ErrorKind::Usage, "import: {} is no directory", directory);
+  if (!info->is_directory)
+    fail(ErrorKind::Usage, "import: {} is a file, no directory for the run\nhint: choose another one",
+         directory);
   for (const auto& name : files().list(directory)) {
     if (name == ".lock") continue;
     fail(ErrorKind::Usage, "import: {} holds {} already\nhint: choose another directory", directory, name);
@@ -57,7 +59,10 @@ struct Push {
   void check() const {
     if (!wanted()) {
       if (is_public || dry_run || !message.empty())
-        fail(ErrorKind::Usage, "export: --public, --message and --dry_run go with --push owner/name");
+        fail(ErrorKind::Usage, "export: {} goes with --push alone\nhint: --push owner/name, or leave it out",
+             is_public ? "--public"
+             : dry_run ? "--dry_run"
+                       : "--message");
       return;
     }
     if (!store::parse_hub_repo(to))

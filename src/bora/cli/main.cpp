@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -134,9 +135,27 @@ std::string_view general_hint(ErrorKind kind) {
   }
 }
 
+// "data set one: s3://bucket/x.txt: no answer": of an address, no path.
+bool is_of_an_address(const std::string& text) {
+  return text.substr(0, text.find('\n')).find("://") != text.npos;
+}
+
+// "export: --dtype is ..." and the like.
+std::string help_of(const std::string& text) {
+  const auto words = text.substr(0, text.find(':'));
+  const auto command = words.substr(0, words.find(' '));
+  const auto& all = commands();
+  const bool known = std::any_of(all.begin(), all.end(), [&](const Command& c) { return c.name == command; });
+  return known ? fmt::format("bora {} --help", command) : "";
+}
+
 std::string with_hint(const Error& e) {
   std::string text = e.what();
-  const auto hint = general_hint(e.kind());
+  std::string hint(general_hint(e.kind()));
+  if (e.kind() == ErrorKind::Usage) hint = help_of(text);
+  if (e.kind() == ErrorKind::Io && is_of_an_address(text))
+    hint =
+        "is the address right, may it be read, and does this machine reach it? Or fetch the files and give their paths";
   if (hint.empty() || text.find("hint: ") != text.npos) return text;
   return fmt::format("{}\nhint: {}", text, hint);
 }

@@ -4,6 +4,7 @@
 
 #include "bora/base/error.h"
 #include "bora/base/file.h"
+#include "bora/base/log.h"
 #include "bora/base/shell_words.h"
 #include "bora/cli/args.h"
 #include "bora/cli/commands.h"
@@ -30,7 +31,8 @@ int run_report(const Arguments& arguments) {
   if (const auto there = files().info(out); there && there->is_directory)
     fail(ErrorKind::Usage, "report: --out {} is a folder, not a file\nhint: --out {}", out,
          shell_word(path_join(out, "report.html")));
-  report::write_report(runs, out);
+  for (const auto& problem : report::write_report(runs, out))
+    log_warning("{}; the page is without it", problem);
   fmt::print("written: {}\n", out);
   return 0;
 }

@@ -225,11 +225,18 @@ std::string report_page(const std::vector<RunFiles>& runs) {
       title, kStyle, colors(), body, kScript);
 }
 
-void write_report(const std::vector<std::string>& run_directories, const std::string& file) {
+std::vector<std::string> write_report(const std::vector<std::string>& run_directories,
+                                      const std::string& file) {
   std::vector<RunFiles> runs;
+  std::vector<std::string> problems;
   for (const auto& directory : run_directories) require_run(directory);
-  for (const auto& directory : run_directories) runs.push_back(read_run(directory));
+  for (const auto& directory : run_directories) {
+    runs.push_back(read_run(directory));
+    const auto& found = runs.back().problems;
+    problems.insert(problems.end(), found.begin(), found.end());
+  }
   write_atomically(file, report_page(runs), Access::Owner);
+  return problems;
 }
 
 }  // namespace bora::report

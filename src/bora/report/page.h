@@ -12,8 +12,10 @@ namespace bora::report {
 /// configurations and how these differ. Readable in light and dark and on a phone.
 std::string report_page(const std::vector<RunFiles>& runs);
 
-/// Writes the page of these run directories, readable by its owner alone: it holds their configurations.
+/// Writes the page of these run directories, readable by its owner alone: it holds their configurations. Returns what
+/// could not be read, which the page tells, too.
 /// Errors: NotFound, naming a directory that is no run; Io.
-void write_report(const std::vector<std::string>& run_directories, const std::string& file);
+std::vector<std::string> write_report(const std::vector<std::string>& run_directories,
+                                      const std::string& file);
 
 }  // namespace bora::report

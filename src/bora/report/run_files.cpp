@@ -51,7 +51,8 @@ void read_record(RunFiles& run, const std::string& file) {
   if (seal_of(text) == Seal::Broken)
     fail(ErrorKind::Corruption, "{}: its own hash does not fit; the file is damaged", file);
   auto record = parse_json(text, file);
-  if (!record.is_object()) return;
+  if (!record.is_object())
+    fail(ErrorKind::Corruption, "{}: is no record of a run; the file is damaged", file);
   if (const auto starts = record.find("starts"); starts != record.end() && starts->is_array())
     for (const auto& start : *starts) flatten(start, "", run.starts.emplace_back());
   record.erase("starts");

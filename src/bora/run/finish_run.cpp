@@ -87,10 +87,10 @@ void show_next(const LmConfig& config, const RunPlace& place, track::Console& co
       fmt::format("{} {} {} {}", program, hears ? "transcribe" : "generate", shell_word(place.directory),
                   hears ? "my.wav" : "\"The moon is\""),
       fmt::format("{} inspect {}", program, shell_word(step))};
-  if (place.command.find("--data.train_urls=") == std::string::npos)
-    commands.push_back(fmt::format("{}{}{} train {} --data.train_urls='[\"my/{}\"]' --fresh", program,
+  if (place.command.find("--trainer.num_train_steps=") == std::string::npos)
+    commands.push_back(fmt::format("{}{}{} train {} --trainer.num_train_steps={}", program,
                                    launched_by().empty() ? "" : " ", launched_by(), place.command,
-                                   hears ? "train.jsonl" : "*.txt"));
+                                   2 * config.trainer.num_train_steps));
   console.next(commands);
 }
 

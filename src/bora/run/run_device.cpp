@@ -13,7 +13,14 @@ namespace bora::run {
 
 core::Device choose_device(std::string_view word, const mesh::LaunchEnvironment& launch) {
   const bool any = word == "auto";
-  if (word.starts_with("cuda")) core::open_cuda_engine();
+  if (word.starts_with("cuda"))
+    core::open_cuda_engine();
+  else if (!any && word != "cpu" && word != "test")
+    fail(
+        ErrorKind::Config,
+        "device: {} is not one of auto, cpu, cuda, cuda:0, cuda:1, ...\nhint: auto, or leave it out; bora doctor says "
+        "what is here",
+        word);
   if (!any && word != "cuda") return core::parse_device(word);
   const int count = core::device_count(core::Device::Type::cuda);
   if (any && count == 0) return {};

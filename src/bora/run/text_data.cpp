@@ -118,10 +118,24 @@ TrainedTokenizer learn(const data::DataConfig& config, const TokenizerTrainerCon
   }
 }
 
+// Only a run must keep it; whoever looks at its data where nothing may be written need not.
+void keep_tokenizer(const Tokenizer& tokenizer, const data::TrainTokenizerConfig& trained,
+                    const std::string& directory, bool must_be_kept) {
+  try {
+    tokenizer.save(directory);
+    write_settings(directory, trained);
+  } catch (const Error& e) {
+    if (must_be_kept || e.kind() != ErrorKind::Io) throw;
+    const std::string text = e.what();
+    log_warning("{}; the tokenizer is not kept there, and the run trains it again",
+                text.substr(0, text.find('\n')));
+  }
+}
+
 // Trained once; kept beside the run, so that a second start and other tools find it. One of other settings is that of a
 // start before the first checkpoint: a run with checkpoints refuses them.
 Tokenizer train_tokenizer(const data::DataConfig& config, const std::string& directory,
-                          track::Console& console) {
+                          track::Console& console, bool must_be_kept) {
   const data::TrainTokenizerConfig& wanted = *config.train_tokenizer;
   if (is_kept(directory, wanted)) {
     auto tokenizer = Tokenizer::load(directory);
@@ -139,8 +153,7 @@ Tokenizer train_tokenizer(const data::DataConfig& config, const std::string& dir
       console.progress("tokenizer", static_cast<double>(done), static_cast<double>(total), "learning pieces");
   };
   auto trained = learn(config, trainer);
-  trained.tokenizer.save(directory);
-  write_settings(directory, wanted);
+  keep_tokenizer(trained.tokenizer, wanted, directory, must_be_kept);
   console.progress(
       "tokenizer", 1, 1,
       fmt::format("trained: {}, {} pieces", wanted.kind == "bpe" ? "byte-level BPE" : wanted.kind,
@@ -149,9 +162,10 @@ Tokenizer train_tokenizer(const data::DataConfig& config, const std::string& dir
   return trained.tokenizer;
 }
 
-Tokenizer choose_tokenizer(const data::DataConfig& config, const RunPlace& place, track::Console& console) {
+Tokenizer choose_tokenizer(const data::DataConfig& config, const RunPlace& place, track::Console& console,
+                           bool is_run) {
   if (config.train_tokenizer)
-    return train_tokenizer(config, path_join(place.directory, "tokenizer"), console);
+    return train_tokenizer(config, path_join(place.directory, "tokenizer"), console, is_run);
   const auto path = local_path(config.tokenizer, store::HubFiles::Tokenizer);
   if (!exists(path)) {
     fail(
@@ -315,7 +329,8 @@ TextData prepare_text(const LmConfig& config, const RunPlace& place, const data:
   const bool first = team.caches.worker == 0;
   if (!first) team.meet();  // what the first one fetches and trains, the others find
   auto resolved = find_files(config.data, console);
-  TextData text{given ? *given : choose_tokenizer(resolved, place, console), {}, {}, {}};
+  TextData text{
+      given ? *given : choose_tokenizer(resolved, place, console, caches == Caches::Growing), {}, {}, {}};
   if (const auto chats = data::configured_chat_template(resolved))
     text.tokenizer = text.tokenizer.with_chat_template(*chats);
   if (first && team.meet) team.meet();

@@ -40,7 +40,7 @@ bool draw(Session& session, const std::string& page) {
   if (!session.is_first()) return false;
   bool written = false;
   or_warn([&] {
-    report::write_report({session.place().directory}, page);
+    (void)report::write_report({session.place().directory}, page);
     written = true;
   });
   return written;
