@@ -175,7 +175,7 @@ TEST(TrainerConfigProblems, AreToldAllAtOnce) {
       "  load_checkpoint_path: x\n  quantization: {fp8: true}\n");
   EXPECT_THAT(
       r.problems,
-      ElementsAre("trainer.seed = -1: must be at least 0",
+      ElementsAre("trainer.seed = -1: must be from 0 to 9223372036854775807",
                   "trainer.id = a/b: \"a/b\" cannot be the name of a directory; give one without / that "
                   "begins with no dot",
                   "trainer.train_batchsize: unknown key; did you mean trainer.train_batch_size?",
