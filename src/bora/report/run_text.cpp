@@ -98,7 +98,7 @@ std::string run_text(const RunFiles& run) {
       data_lines(r) +
       line("tokenizer", joined({value_of(r, "tokenizer_name"), value_of(r, "tokenizer", "fingerprint ")})) +
       line("program", joined({value_of(r, "bora", "Bora "), value_of(r, "revision"),
-                              value_of(r, "libtorch", "libtorch "), value_of(r, "compiler")})) +
+                              value_of(r, "libtorch", "libtorch "), value_of(r, "compiler", "compiler ")})) +
       line("machine", joined({value_of(r, "host"), value_of(r, "cpu"), threads_of(r), value_of(r, "memory"),
                               value_of(r, "system")})) +
       line("arithmetic", value_of(r, "arithmetic"));

@@ -120,8 +120,8 @@ struct StripDecoder final : Decoder {
     }
   }
   void write(std::string& out) const override {
-    out += fmt::format(R"({{"type":"Strip","content":{},"start":{},"stop":{}}})", json_string(content),
-                       start, stop);
+    out += fmt::format(R"({{"type":"Strip","content":{},"start":{},"stop":{}}})", json_string(content), start,
+                       stop);
   }
 };
 

@@ -139,9 +139,8 @@ struct ByteLevelPieces final : PreTokenizer {
     if (map_bytes) rewrite_pieces(text, [](AlignedText& piece) { piece.bytes_to_alphabet(); });
   }
   void write(std::string& out) const override {
-    out +=
-        fmt::format(R"({{"type":"ByteLevel","add_prefix_space":{},"trim_offsets":{},"use_regex":{}}})",
-                    prefix_space, trim_offsets, use_regex);
+    out += fmt::format(R"({{"type":"ByteLevel","add_prefix_space":{},"trim_offsets":{},"use_regex":{}}})",
+                       prefix_space, trim_offsets, use_regex);
   }
 };
 
