@@ -184,7 +184,7 @@ TEST_F(WorkerMesh, ErrorsOfExperts) {
   const auto fast = run_workers(
       folder, 2, with(kTrainMesh, {"--trainer.reduction=fast", "--trainer.mesh.axes={expert: 2}"}));
   EXPECT_THAT(fast.output,
-              HasSubstr("trainer.reduction: fast adds up whole gradients, but the experts lie on 2 workers"));
+              HasSubstr("trainer.reduction  fast adds up whole gradients, but the experts lie on 2 workers"));
 }
 
 // A family alone, with parameters sharded, with its heads and with its positions on two workers.

@@ -4,6 +4,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "bora/base/file.h"
 #include "bora/base/shell_words.h"
 #include "bora/base/text.h"
@@ -79,6 +81,19 @@ void finish_run(const LmConfig& config, const RunPlace& place, const RunTimes& t
   tracker.log_summary(summary);
 }
 
+namespace {
+
+// The words of `bora train`, for so many steps.
+std::string train_longer(const std::string& words, std::int64_t steps) {
+  constexpr std::string_view kFlag = "--trainer.num_train_steps=";
+  const auto at = words.find(kFlag);
+  if (at == words.npos) return fmt::format("{} {}{}", words, kFlag, steps);
+  const auto end = std::min(words.find(' ', at), words.size());
+  return fmt::format("{}{}{}{}", words.substr(0, at), kFlag, steps, words.substr(end));
+}
+
+}  // namespace
+
 void show_next(const LmConfig& config, const RunPlace& place, track::Console& console) {
   const auto program = program_word();
   const auto step = path_join(place.directory, fmt::format("step-{}", config.trainer.num_train_steps));
@@ -87,10 +102,8 @@ void show_next(const LmConfig& config, const RunPlace& place, track::Console& co
       fmt::format("{} {} {} {}", program, hears ? "transcribe" : "generate", shell_word(place.directory),
                   hears ? "my.wav" : "\"The moon is\""),
       fmt::format("{} inspect {}", program, shell_word(step))};
-  if (place.command.find("--trainer.num_train_steps=") == std::string::npos)
-    commands.push_back(fmt::format("{}{}{} train {} --trainer.num_train_steps={}", program,
-                                   launched_by().empty() ? "" : " ", launched_by(), place.command,
-                                   2 * config.trainer.num_train_steps));
+  commands.push_back(fmt::format("{}{}{} train {}", program, launched_by().empty() ? "" : " ", launched_by(),
+                                 train_longer(place.command, 2 * config.trainer.num_train_steps)));
   console.next(commands);
 }
 
