@@ -307,7 +307,7 @@ void hear_records(const ConfigTree& tree, LmConfig& config, std::vector<ConfigPr
 
 std::string resolved_text(const LmConfig& config) {
   auto copy = config;
-  const auto text = write_config(copy);
+  auto text = write_config(copy);
   if (!config.data.train_tokenizer) return text;
   ConfigTree tree;
   tree.merge_text(text, "the configuration");
