@@ -13,10 +13,11 @@ A CPU is enough, everything is float32. A folder has
   config.json            as transformers 4 writes it
   config_v5.json         the same as transformers 5 spells it, with rope_parameters
   model.safetensors      the weights; a tied head is absent
-  reference.safetensors  input_ids [2, 16], which are the labels too; logits; hidden_states.i; loss, the
-                         mean cross-entropy of position t + 1 given those up to t; grad.NAME, its gradient,
-                         for every parameter; of mixtures of experts aux_loss, the load-balance loss before its
-                         coefficient, and loss_with_aux and grad_with_aux.NAME with it
+  reference.safetensors  input_ids [2, 16], which are the labels too; logits; hidden_states.i, the output of
+                         layer i from 1 on; loss, the mean cross-entropy of position t + 1 given those up to t;
+                         grad.NAME, its gradient, for every parameter; of mixtures of experts aux_loss, the
+                         load-balance loss before its coefficient, and with it loss_with_aux and grad_with_aux.NAME
+                         for the routers, where it comes from, and the embedding, where it ends
   generation.json        prompts, and the tokens that greedy decoding adds to them
 
 A weight depends on the model's seed and on its own name alone. Weights are so large that softmaxes are far
@@ -195,7 +196,7 @@ def reference_of(model, ids):
     output = model(ids, labels=ids, output_hidden_states=True)
     output.loss.backward()
     tensors = {"input_ids": ids, "logits": output.logits, "loss": output.loss}
-    tensors |= {f"hidden_states.{i}": states for i, states in enumerate(output.hidden_states)}
+    tensors |= {f"hidden_states.{i}": states for i, states in enumerate(output.hidden_states) if i > 0}
     tensors |= gradients_of(model, "grad")
     if model.config.model_type == "gpt_oss":  # transformers 4 makes its router loss of probabilities
         require_clear_choices("gpt_oss", router_logits_of(model, ids), model.config.num_experts_per_tok)
@@ -204,7 +205,8 @@ def reference_of(model, ids):
         require_clear_choices(model.config.model_type, output.router_logits, model.config.num_experts_per_tok)
         output.loss.backward()
         tensors |= {"aux_loss": output.aux_loss, "loss_with_aux": output.loss}
-        tensors |= gradients_of(model, "grad_with_aux")
+        tensors |= {name: gradient for name, gradient in gradients_of(model, "grad_with_aux").items()
+                    if name.endswith((".gate.weight", ".embed_tokens.weight"))}
     return {name: tensor.detach().contiguous() for name, tensor in tensors.items()}
 
 
