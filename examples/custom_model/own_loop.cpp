@@ -9,7 +9,7 @@
 
 #include "bigram.h"
 #include "bora/base/error.h"
-#include "bora/nn/language_model_of.h"
+#include "bora/nn/language_model.h"
 #include "bora/optim/adam.h"
 #include "bora/train/trainer.h"
 

@@ -18,7 +18,7 @@
 #include "bora/core/elementwise.h"
 #include "bora/models/gpt2.h"
 #include "bora/models/llama.h"
-#include "bora/nn/language_model_of.h"
+#include "bora/nn/language_model.h"
 #include "bora/optim/adam.h"
 #include "fake_device.h"
 

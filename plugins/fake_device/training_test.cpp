@@ -18,7 +18,7 @@
 #include "bora/mesh/test_ops.h"
 #include "bora/models/gpt2.h"
 #include "bora/models/llama.h"
-#include "bora/nn/language_model_of.h"
+#include "bora/nn/language_model.h"
 #include "fake_device.h"
 
 namespace bora {

@@ -13,7 +13,7 @@
 #include "bora/mesh/test_communicator.h"
 #include "bora/mesh/test_ops.h"
 #include "bora/models/mixtral.h"
-#include "bora/nn/language_model_of.h"
+#include "bora/nn/language_model.h"
 #include "bora/run/hf_start.h"
 #include "bora/run/models.h"
 #include "bora/run/placed_model.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "bora/data/random_batch.h"
-#include "bora/nn/language_model.h"
+#include "bora/nn/language_model_interface.h"
 
 namespace bora::cli {
 

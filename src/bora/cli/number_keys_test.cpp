@@ -14,7 +14,7 @@
 #include "bora/base/binder_state.h"
 #include "bora/base/error.h"
 #include "bora/models/test_builtin_models.h"
-#include "bora/nn/language_model.h"
+#include "bora/nn/language_model_interface.h"
 #include "bora/optim/test_builtin_optimizers.h"
 #include "bora/run/lm_config.h"
 #include "bora/run/memory_estimate.h"

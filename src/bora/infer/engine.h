@@ -11,7 +11,7 @@
 
 #include "bora/infer/request.h"
 #include "bora/nn/kv_cache.h"
-#include "bora/nn/language_model.h"
+#include "bora/nn/language_model_interface.h"
 
 namespace bora::infer {
 

@@ -16,7 +16,7 @@
 #include "bora/infer/generate.h"
 #include "bora/nn/attention.h"
 #include "bora/nn/embedding.h"
-#include "bora/nn/language_model_of.h"
+#include "bora/nn/language_model.h"
 #include "bora/nn/linear.h"
 #include "bora/nn/rope.h"
 

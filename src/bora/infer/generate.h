@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "bora/infer/request.h"
-#include "bora/nn/language_model.h"
+#include "bora/nn/language_model_interface.h"
 
 namespace bora::infer {
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "bora/models/model_types.h"
-#include "bora/nn/language_model_of.h"
+#include "bora/nn/language_model.h"
 
 namespace bora::models {
 

@@ -11,7 +11,7 @@
 #include "bora/models/gpt2.h"
 #include "bora/models/llama.h"
 #include "bora/named/grad.h"
-#include "bora/nn/language_model_of.h"
+#include "bora/nn/language_model.h"
 
 namespace bora {
 namespace {

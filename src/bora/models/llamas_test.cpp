@@ -15,7 +15,7 @@
 #include "bora/models/qwen2.h"
 #include "bora/models/qwen3.h"
 #include "bora/models/smollm3.h"
-#include "bora/nn/language_model_of.h"
+#include "bora/nn/language_model.h"
 
 namespace bora {
 namespace {

@@ -8,7 +8,7 @@
 #include "bora/base/error.h"
 #include "bora/core/rows_apart.h"
 #include "bora/nn/kv_cache.h"
-#include "bora/nn/language_model_of.h"
+#include "bora/nn/language_model.h"
 
 namespace bora::whisper {
 namespace {

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "bora/base/error.h"
-#include "bora/nn/language_model_of.h"
+#include "bora/nn/language_model.h"
 
 namespace bora::whisper {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
-#include "bora/nn/language_model_of.h"
+#include "bora/nn/language_model.h"
 
 #include <gtest/gtest.h>
 

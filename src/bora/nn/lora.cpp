@@ -7,7 +7,7 @@
 #include "bora/base/error.h"
 #include "bora/base/path_pattern.h"
 #include "bora/base/text.h"
-#include "bora/nn/language_model.h"
+#include "bora/nn/language_model_interface.h"
 
 namespace bora::nn::detail {
 namespace {

@@ -85,7 +85,7 @@ concept Lacks = missing_part<M> == part;
 template <class M>
 concept CompleteModel = Lacks<M, ModelPart::none>;
 
-// erase_type (language_model_of.h) of a type that is none says what it lacks.
+// erase_type (language_model.h) of a type that is none says what it lacks.
 
 template <Lacks<ModelPart::fields> M>
 __attribute__((unavailable(

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "bora/base/error.h"
-#include "bora/nn/language_model.h"
+#include "bora/nn/language_model_interface.h"
 
 namespace bora::nn {
 namespace {

@@ -4,7 +4,7 @@
 #pragma once
 #include <vector>
 
-#include "bora/nn/language_model.h"
+#include "bora/nn/language_model_interface.h"
 
 namespace bora::nn {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "bora/core/stored_weight.h"
-#include "bora/nn/language_model.h"
+#include "bora/nn/language_model_interface.h"
 
 namespace bora::nn {
 

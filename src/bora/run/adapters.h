@@ -8,7 +8,7 @@
 
 #include "bora/base/json.h"
 #include "bora/checkpoint/hugging_face.h"
-#include "bora/nn/language_model.h"
+#include "bora/nn/language_model_interface.h"
 #include "bora/run/lm_config.h"
 
 namespace bora::run {

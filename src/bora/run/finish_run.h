@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "bora/nn/language_model.h"
+#include "bora/nn/language_model_interface.h"
 #include "bora/run/adapters.h"
 #include "bora/run/text_data.h"
 #include "bora/track/throughput.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "bora/nn/language_model.h"
+#include "bora/nn/language_model_interface.h"
 
 namespace bora::run {
 

@@ -7,7 +7,7 @@
 
 #include "bora/base/json.h"
 #include "bora/checkpoint/gguf_writer.h"
-#include "bora/nn/language_model.h"
+#include "bora/nn/language_model_interface.h"
 #include "bora/tokenize/tokenizer.h"
 
 namespace bora::run {

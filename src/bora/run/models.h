@@ -9,7 +9,7 @@
 
 #include "bora/checkpoint/hugging_face.h"
 #include "bora/models/model_config.h"
-#include "bora/nn/language_model.h"
+#include "bora/nn/language_model_interface.h"
 #include "bora/run/adapters.h"
 #include "bora/tokenize/tokenizer.h"
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "bora/nn/language_model.h"
+#include "bora/nn/language_model_interface.h"
 #include "bora/unicode/pattern.h"
 
 namespace bora::run {

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "bora/base/json.h"
-#include "bora/nn/language_model.h"
+#include "bora/nn/language_model_interface.h"
 #include "bora/tokenize/tokenizer.h"
 
 namespace bora::run {

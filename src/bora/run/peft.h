@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "bora/checkpoint/hugging_face.h"
-#include "bora/nn/language_model.h"
+#include "bora/nn/language_model_interface.h"
 #include "bora/run/adapters.h"
 
 namespace bora::run {

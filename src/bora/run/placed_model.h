@@ -13,7 +13,7 @@
 #include "bora/core/parameter_store.h"
 #include "bora/mesh/mesh.h"
 #include "bora/mesh/sharded_parameters.h"
-#include "bora/nn/language_model.h"
+#include "bora/nn/language_model_interface.h"
 #include "bora/run/adapters.h"
 #include "bora/run/lm_config.h"
 

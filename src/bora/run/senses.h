@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "bora/nn/language_model.h"
+#include "bora/nn/language_model_interface.h"
 
 namespace bora::run {
 

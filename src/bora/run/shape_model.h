@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "bora/nn/language_model.h"
+#include "bora/nn/language_model_interface.h"
 #include "bora/run/adapters.h"
 #include "bora/run/lm_config.h"
 

@@ -8,7 +8,7 @@
 #include "bora/base/error.h"
 #include "bora/base/file.h"
 #include "bora/models/gpt2.h"
-#include "bora/nn/language_model_of.h"
+#include "bora/nn/language_model.h"
 
 namespace bora::run {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "bora/checkpoint/checkpoint.h"
 #include "bora/checkpoint/restore.h"
-#include "bora/nn/language_model.h"
+#include "bora/nn/language_model_interface.h"
 #include "bora/run/lm_config.h"
 
 namespace bora::run {

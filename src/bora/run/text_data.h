@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "bora/data/pipeline.h"
-#include "bora/nn/language_model.h"
+#include "bora/nn/language_model_interface.h"
 #include "bora/run/lm_config.h"
 #include "bora/run/train_run.h"
 #include "bora/tokenize/tokenizer.h"

@@ -8,7 +8,7 @@
 #include "bora/data/dataset.h"
 #include "bora/mesh/communicator.h"
 #include "bora/mesh/metric_sums.h"
-#include "bora/nn/language_model.h"
+#include "bora/nn/language_model_interface.h"
 
 namespace bora::train {
 

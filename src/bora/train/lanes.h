@@ -6,7 +6,7 @@
 
 #include "bora/data/loader.h"
 #include "bora/mesh/metric_sums.h"
-#include "bora/nn/language_model.h"
+#include "bora/nn/language_model_interface.h"
 
 namespace bora::train {
 

@@ -14,7 +14,7 @@
 #include "bora/data/loader.h"
 #include "bora/mesh/communicator.h"
 #include "bora/mesh/gradient_reducer.h"
-#include "bora/nn/language_model.h"
+#include "bora/nn/language_model_interface.h"
 #include "bora/optim/optimizer.h"
 #include "bora/optim/schedule.h"
 #include "bora/optim/skip_step.h"
