@@ -3,8 +3,7 @@
 // TITLE: A bare integer as a size
 // WHY: zeros(512) does not say of which axis.
 // FIX: zeros(Dim<Embed>{512})
-// FIRST-LINES-CLANG: 4
 // EXPECT-GCC: no matching function for call to .zeros\(int\)
-// EXPECT-CLANG: could not match 'Dim<As>' against 'int'
+// EXPECT-CLANG: 'zeros<int>' is unavailable: a size needs its axis: zeros\(Dim<Embed>\{512\}\)
 #include "axes.h"
 Named<Embed> wrong = zeros(512);  // USER

@@ -4,9 +4,8 @@
 #
 # check.sh KIND COMPILER SOURCE INCLUDE...   compiles one wrong program: it must fail, with the expected words.
 # KIND is GCC or CLANG and chooses the lines `// EXPECT-KIND: extended regular expression`. The words of the first must
-# stand in the first three lines that the compiler says, or in the first n where `// FIRST-LINES-KIND: n` says so: 4 is
-# clang's first note. A program with a line that ends in `// USER` is one whose first three lines of
-# errors must name that line. What the compiler says is kept in the folder BORA_SAID, if that is set.
+# stand in the first three lines that the compiler says, and so must the number of the line that ends in `// USER`,
+# where a program has one. What the compiler says is kept in the folder BORA_SAID, if that is set.
 set -u
 kind=$1 compiler=$2 source=$3
 shift 3
@@ -27,8 +26,7 @@ if [ -n "$line" ] && ! printf '%s\n' "$output" | head -3 | grep -qF -- "$(basena
   printf '%s: line %s is not in the first three lines of what %s says\n%s\n' "$source" "$line" "$compiler" "$(printf '%s\n' "$output" | head -12)"
   exit 1
 fi
-lines=$(sed -n "s|^// FIRST-LINES-$kind: ||p" "$source")
-lines=${lines:-3}
+lines=3
 for words in "${expected[@]}"; do
   printf '%s\n' "$output" | head -n "$lines" | grep -qE -- "$words" || {
     printf '%s: expected words matching\n  %s\nbut %s says\n%s\n' "$source" "$words" "$compiler" "$(printf '%s\n' "$output" | head -40)"

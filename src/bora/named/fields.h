@@ -66,10 +66,12 @@ std::vector<core::Parameter> parameters(M& model)
 #if defined(__clang__)  // each compiler's way to point at the caller's line
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wgcc-compat"
-    __attribute__((diagnose_if(!ListsEveryMember<M>, "`fields` must name every data member of the module",
-                               "error"),
-                   diagnose_if(std::is_const_v<M>, "parameters needs a model that is not const", "error")));
+    __attribute__((diagnose_if(std::is_const_v<M>, "parameters needs a model that is not const", "error")));
 #pragma clang diagnostic pop
+template <Module M, class LeftOut = detail::left_out<M>>
+  requires(!ListsEveryMember<M>)
+__attribute__((unavailable("`fields` must name every data member of the module"))) LeftOut
+parameters(M& model);
 #else
     ;
 template <Module M, class LeftOut = detail::left_out<M>>

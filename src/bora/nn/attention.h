@@ -3,6 +3,7 @@
 #pragma once
 #include <cmath>
 #include <string_view>
+#include <type_traits>
 
 #include "bora/core/attention.h"
 #include "bora/named/ops.h"
@@ -58,6 +59,11 @@ struct first<Axes<A, As...>> {
 };
 }  // namespace detail
 
+/// The queries have Pos and HeadDim, the keys KeyPos and HeadDim, and nothing but KeyPos that the queries lack.
+template <class Q, class K, class Pos, class KeyPos, class HeadDim>
+concept Attends = HasAxes<Q, Pos, HeadDim> && HasAxes<K, KeyPos, HeadDim> && LacksAxes<Q, KeyPos> &&
+                  subset<without<axes_of<K>, Axes<KeyPos>>, axes_of<Q>>;
+
 /// Attention from its definition, with the matrix of probabilities: for dropout on it, and to check against.
 template <Axis Pos, Axis KeyPos, Axis HeadDim, NamedTensor Q, NamedTensor K>
 Q plain_attention(const Q& q, const K& k, const K& v, const Context& context,
@@ -84,8 +90,7 @@ Q plain_attention(const Q& q, const K& k, const K& v, const Context& context,
 /// grouped, multi-query and multi-head attention are one function. The result has the axes of q. With a
 /// cache, its keys and values come before these. InvalidArgument for dropout or segments beside it.
 template <Axis Pos, Axis KeyPos, Axis HeadDim, NamedTensor Q, NamedTensor K>
-  requires(HasAxes<Q, Pos, HeadDim> && HasAxes<K, KeyPos, HeadDim> && LacksAxes<Q, KeyPos> &&
-           subset<without<axes_of<K>, Axes<KeyPos>>, axes_of<Q>>)
+  requires Attends<Q, K, Pos, KeyPos, HeadDim>
 Q attention(const Q& q, const K& k, const K& v, const Context& context,
             const AttentionOptions& options = {}) {
   const core::AttentionAxes axes{Pos::name, KeyPos::name, HeadDim::name};
@@ -101,5 +106,14 @@ Q attention(const Q& q, const K& k, const K& v, const Context& context,
   const auto rule = detail::rule_for(context, options, segment_names, heads);
   return Q::adopt(core::attention(q.operand(), k.operand(), v.operand(), axes, rule));
 }
+
+#if defined(__clang__)  // as in named/refusals.h
+template <Axis Pos, Axis KeyPos, Axis HeadDim, NamedTensor Q, NamedTensor K, NamedTensor V>
+  requires(!Attends<Q, K, Pos, KeyPos, HeadDim> || !std::is_same_v<K, V>)
+__attribute__((unavailable(
+    "attention<Pos, KeyPos, HeadDim>(q, k, v): q must have Pos and HeadDim; k and v must have KeyPos, "
+    "HeadDim and no axis that q lacks; rename<Pos, KeyPos>(k)"))) Q
+attention(const Q& q, const K& k, const V& v, const Context& context, const AttentionOptions& options = {});
+#endif
 
 }  // namespace bora::nn
