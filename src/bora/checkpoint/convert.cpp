@@ -8,6 +8,8 @@
 #include <cstring>
 
 #include "bora/base/error.h"
+#include "bora/base/map_guard.h"
+#include "bora/base/parallel.h"
 #include "bora/core/kernels/cpu/reduce.h"
 
 namespace bora::checkpoint {
@@ -95,6 +97,20 @@ void to_floats(core::DType dtype, std::span<const std::byte> bytes, std::span<fl
     default:
       refuse(dtype, who);
   }
+}
+
+void mapped_to_floats(core::DType dtype, std::span<const std::byte> bytes, std::span<float> out,
+                      std::string_view who) {
+  constexpr std::size_t kPart =
+      1 << 20;  // elements; what threads share is mostly the system's work for new pages
+  check_size(out.size(), dtype, bytes.size(), who);
+  const auto width = out.empty() ? 0 : bytes.size() / out.size();
+  parallel_for(static_cast<std::int64_t>((out.size() + kPart - 1) / kPart), [&](std::int64_t part) {
+    const auto begin = static_cast<std::size_t>(part) * kPart;
+    const auto size = std::min(kPart, out.size() - begin);
+    read_mapped(
+        [&] { to_floats(dtype, bytes.subspan(begin * width, size * width), out.subspan(begin, size), who); });
+  });
 }
 
 void from_floats(std::span<const float> values, core::DType dtype, std::span<std::byte> out,

@@ -19,6 +19,10 @@ std::uint16_t float_to_half(float value);
 void to_floats(core::DType dtype, std::span<const std::byte> bytes, std::span<float> out,
                std::string_view who);
 
+/// The same for bytes of a mapped file (base/map_guard.h), on all cores. Corruption where the file has become shorter.
+void mapped_to_floats(core::DType dtype, std::span<const std::byte> bytes, std::span<float> out,
+                      std::string_view who);
+
 /// The reverse: `out` holds the values in `dtype`.
 void from_floats(std::span<const float> values, core::DType dtype, std::span<std::byte> out,
                  std::string_view who);

@@ -72,13 +72,14 @@ void GgufFile::read_floats(std::string_view name, std::span<float> out) const {
   if (elements != out.size())
     fail(ErrorKind::InvalidArgument, "{} has {} elements, but there is room for {}", who, elements,
          out.size());
-  read_mapped([&] {
-    if (tensor.type == GgufStored::q8_0) return unpack_q8_0(bytes(tensor), out);
+  if (tensor.type == GgufStored::q8_0) {
+    read_mapped([&] { unpack_q8_0(bytes(tensor), out); });
+  } else {
     const auto dtype = tensor.type == GgufStored::f32   ? core::DType::f32
                        : tensor.type == GgufStored::f16 ? core::DType::f16
                                                         : core::DType::bf16;
-    to_floats(dtype, bytes(tensor), out, who);
-  });
+    mapped_to_floats(dtype, bytes(tensor), out, who);
+  }
   file_->refuse_shorter();
 }
 

@@ -93,7 +93,7 @@ void SafetensorsFile::read_floats(const StoredTensor& tensor, std::span<float> o
          "{} is {}; only F64, F32, BF16 and F16 can be read as floats\nhint: store it as one of these", who,
          name(tensor.type));
   }
-  read_mapped([&] { to_floats(*dtype, bytes(tensor), out, who); });
+  mapped_to_floats(*dtype, bytes(tensor), out, who);
   file_->refuse_shorter();
 }
 
