@@ -53,6 +53,7 @@ template <class Config>
 Config config_from_hf(const Json& json, std::string_view name, Config config = Config()) {
   require_none(read_json(json, config, decoder_hf_names()), name);
   config.rope = nn::RopeConfig::from_hf(json, name);
+  config.seq_len = config.rope.longest(config.seq_len);
   require_values(config, decoder_hf_names(), name);
   require_fixed(json, config.hf_fixed(), name);
   return config;

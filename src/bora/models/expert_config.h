@@ -67,6 +67,7 @@ Config ExpertConfig::experts_from_hf(Json json, std::string_view name, std::stri
   const auto names = expert_hf_names(experts);
   require_none(read_json(json, config, names), name);
   config.rope = nn::RopeConfig::from_hf(json, name);
+  config.seq_len = config.rope.longest(config.seq_len);
   require_values(config, names, name);
   require_fixed(json, config.hf_fixed(), name);
   return config;

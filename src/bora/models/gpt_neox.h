@@ -80,6 +80,7 @@ struct Config : models::GptConfig {
         json["rotary_pct"] = newer["partial_rotary_factor"];
     auto config = models::gpt_from_hf<Config>(json, name);
     config.rope = nn::RopeConfig::from_hf(json, name);
+    config.seq_len = config.rope.longest(config.seq_len);
     models::require_values(config, names, name);
     return config;
   }

@@ -87,6 +87,7 @@ Config Config::from_hf(const Json& c, std::string_view name) {
   out.hybrid_norm = json_get<bool>(c, "hybrid_norm", name, false);
   out.input_embedding_norm = json_get<bool>(c, "input_embedding_norm", name, false);
   out.rope = nn::RopeConfig::from_hf(c, name);
+  out.seq_len = out.rope.longest(out.seq_len);
   models::require_values(out, hf_names(), name);
   return out;
 }

@@ -87,15 +87,7 @@ std::vector<float> longrope_frequencies(const RopeConfig& c, std::int64_t head_d
   return out;
 }
 
-void check(const RopeConfig& c, std::int64_t head_dim, std::int64_t positions) {
-  if (c.type == "dynamic" && positions > c.original_max_position_embeddings) {
-    fail(
-        ErrorKind::Config,
-        "rope: sequences of {} positions, but dynamic scaling turns those of more than {} each by its own "
-        "length, which Bora does not compute\nhint: a seq_len up to original_max_position_embeddings, or type "
-        "yarn",
-        positions, c.original_max_position_embeddings);
-  }
+void check(const RopeConfig& c, std::int64_t head_dim) {
   if (c.type != "longrope") return;
   for (const auto& [name, list] :
        {std::pair{"short_factor", &c.short_factor}, {"long_factor", &c.long_factor}}) {
@@ -118,9 +110,10 @@ std::vector<float> frequencies(const RopeConfig& c, std::int64_t head_dim) {
   return f;
 }
 
-std::pair<core::Array, core::Array> angles(const std::vector<float>& f, float scale, std::int64_t positions) {
+std::pair<core::Array, core::Array> cos_and_sin(const std::vector<float>& f, float scale, std::int64_t first,
+                                                std::int64_t n) {
   std::vector<float> cos, sin;
-  for (std::int64_t p = 0; p < positions; ++p) {
+  for (std::int64_t p = first; p < first + n; ++p) {
     for (float x : f) {
       float angle = static_cast<float>(p) * x;
       cos.push_back(std::cos(angle) * scale);
@@ -128,10 +121,19 @@ std::pair<core::Array, core::Array> angles(const std::vector<float>& f, float sc
     }
   }
   constexpr std::array<std::string_view, 2> names{"position", "half"};
-  std::array<std::int64_t, 2> sizes{positions, static_cast<std::int64_t>(f.size())};
+  std::array<std::int64_t, 2> sizes{n, static_cast<std::int64_t>(f.size())};
   core::Shape shape{names, sizes};
   return {core::from_data(shape, std::span<const float>(cos)),
           core::from_data(shape, std::span<const float>(sin))};
+}
+
+// The base of a sequence beyond the original context, in float as the reference computes it.
+float dynamic_theta(const DynamicRope& d, std::int64_t length) {
+  const auto stretch =
+      static_cast<float>(d.factor) * static_cast<float>(length) / static_cast<float>(d.original) -
+      static_cast<float>(d.factor - 1);
+  const auto dims = static_cast<float>(d.head_dim);
+  return static_cast<float>(d.theta) * std::pow(stretch, dims / (dims - 2));
 }
 
 int dimension(const core::Operand& x, std::string_view axis) {
@@ -141,24 +143,42 @@ int dimension(const core::Operand& x, std::string_view axis) {
 }  // namespace
 
 RopeTable RopeTable::make(const RopeConfig& config, std::int64_t head_dim, std::int64_t positions) {
-  check(config, head_dim, positions);
+  check(config, head_dim);
   const auto scale = static_cast<float>(nn::attention_factor(config, positions));
   RopeTable table;
   table.short_positions = config.short_positions();
+  if (config.type == "dynamic" && positions > config.original_max_position_embeddings) {
+    table.dynamic = {config.theta, config.factor, head_dim, config.original_max_position_embeddings};
+    positions = config.original_max_position_embeddings;
+  }
   if (table.short_positions == 0) {
-    std::tie(table.cos, table.sin) = angles(frequencies(config, head_dim), scale, positions);
+    std::tie(table.cos, table.sin) = cos_and_sin(frequencies(config, head_dim), scale, 0, positions);
     return table;
   }
-  std::tie(table.cos, table.sin) = angles(longrope_frequencies(config, head_dim, config.short_factor), scale,
-                                          std::min(positions, table.short_positions));
+  std::tie(table.cos, table.sin) = cos_and_sin(longrope_frequencies(config, head_dim, config.short_factor),
+                                               scale, 0, std::min(positions, table.short_positions));
   std::tie(table.long_cos, table.long_sin) =
-      angles(longrope_frequencies(config, head_dim, config.long_factor), scale, positions);
+      cos_and_sin(longrope_frequencies(config, head_dim, config.long_factor), scale, 0, positions);
   return table;
+}
+
+std::pair<core::Array, core::Array> RopeTable::angles(std::int64_t first, std::int64_t n,
+                                                      std::int64_t length) const {
+  if (dynamic && length > dynamic->original)
+    return cos_and_sin(base_frequencies(dynamic_theta(*dynamic, length), dynamic->head_dim), 1, first, n);
+  const bool longer = is_long(length);
+  return {core::read_slice(longer ? long_cos : cos, 0, first, n),
+          core::read_slice(longer ? long_sin : sin, 0, first, n)};
 }
 
 core::Array detail::rope_on(const core::Operand& x, std::string_view position, std::string_view dim,
                             const RopeTable& table) {
-  const bool is_long = table.is_long(core::whole_size(x.array, dimension(x, position)));
+  const auto length = core::whole_size(x.array, dimension(x, position));
+  if (table.dynamic && length > table.dynamic->original) {
+    const auto [cos, sin] = table.angles(0, length, length);
+    return core::rope(x, position, dim, cos, sin, table.pairs);
+  }
+  const bool is_long = table.is_long(length);
   return core::rope(x, position, dim, is_long ? table.long_cos : table.cos,
                     is_long ? table.long_sin : table.sin, table.pairs);
 }
@@ -167,9 +187,11 @@ core::Array detail::rope_on(const core::Operand& x, std::string_view position, s
                             const RopeTable& table, const CachePass& pass) {
   const auto n = core::whole_size(x.array, dimension(x, position));
   std::int64_t long_rows = 0;
+  bool one_base = true;
   for (std::int64_t r = 0; r < pass.rows(); ++r) {
-    const auto first = pass.first_position(r);
-    const bool is_long = table.is_long(pass.text_length(r, n));
+    const auto first = pass.first_position(r), length = pass.text_length(r, n);
+    if (table.dynamic && length > table.dynamic->original) one_base = false;
+    const bool is_long = table.is_long(length);
     long_rows += is_long ? 1 : 0;
     if (!is_long || first == 0 || table.is_long(pass.cached_text_length(r))) continue;
     fail(ErrorKind::InvalidArgument,
@@ -177,18 +199,15 @@ core::Array detail::rope_on(const core::Operand& x, std::string_view position, s
          "one\nhint: truncate the row to 0 and read it again from its beginning",
          first, table.short_positions, n);
   }
-  const bool alike = long_rows == 0 || long_rows == pass.rows();
+  const bool alike = one_base && (long_rows == 0 || long_rows == pass.rows());
   if (const auto names = pass.rows_as_positions(x, position); alike && !names.empty()) {
     return core::rope({x.array, names}, position, dim,
                       pass.at_first_positions(long_rows > 0 ? table.long_cos : table.cos),
                       pass.at_first_positions(long_rows > 0 ? table.long_sin : table.sin), table.pairs);
   }
   return pass.by_row(x.array, [&](const core::Array& row, std::int64_t r) {
-    const bool is_long = table.is_long(pass.text_length(r, n));
-    const auto first = pass.first_position(r);
-    return core::rope({row, x.names}, position, dim,
-                      core::read_slice(is_long ? table.long_cos : table.cos, 0, first, n),
-                      core::read_slice(is_long ? table.long_sin : table.sin, 0, first, n), table.pairs);
+    const auto [cos, sin] = table.angles(pass.first_position(r), n, pass.text_length(r, n));
+    return core::rope({row, x.names}, position, dim, cos, sin, table.pairs);
   });
 }
 

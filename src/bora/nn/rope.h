@@ -2,7 +2,9 @@
 // SPDX-FileCopyrightText: The Bora authors
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string_view>
+#include <utility>
 
 #include "bora/core/rope.h"
 #include "bora/named/ops.h"
@@ -11,17 +13,26 @@
 
 namespace bora::nn {
 
+/// Dynamic scaling: a sequence of more than `original` positions is turned by a base of its own length.
+struct DynamicRope {
+  double theta, factor;
+  std::int64_t head_dim, original;
+};
+
 /// Precomputed angles: cos and sin [position, half].
 struct RopeTable {
-  core::Array cos, sin;
+  core::Array cos, sin;              ///< dynamic: of sequences up to the original context
   core::Array long_cos, long_sin;    ///< longrope: those of sequences of more than short_positions
-  std::int64_t short_positions = 0;  ///< 0: the angles are the same for all lengths
+  std::int64_t short_positions = 0;  ///< longrope; 0: the angles are the same for all lengths
+  std::optional<DynamicRope> dynamic = {};
   core::RopePairs pairs = core::RopePairs::halves;
 
   /// For the first head_dim dimensions of a head and sequences of up to `positions`. Config errors where they
   /// do not fit the configuration.
   static RopeTable make(const RopeConfig& config, std::int64_t head_dim, std::int64_t positions);
   bool is_long(std::int64_t length) const { return short_positions > 0 && length > short_positions; }
+  /// cos and sin of `n` positions from `first` on, in a sequence of `length`.
+  std::pair<core::Array, core::Array> angles(std::int64_t first, std::int64_t n, std::int64_t length) const;
 };
 
 namespace detail {
@@ -32,8 +43,9 @@ core::Array rope_on(const core::Operand& x, std::string_view position, std::stri
 }  // namespace detail
 
 /// Rotates x along HeadDim by the angles of its positions along Pos. With a cache, row by row of the first
-/// axis: each from the position where it stands. InvalidArgument for a row that grows beyond what its cached
-/// keys have the angles for (longrope).
+/// axis: each from the position where it stands, and in dynamic scaling by the length that it has then, as in Hugging
+/// Face; cached keys keep their angles. InvalidArgument for a row that grows beyond what its cached keys have the
+/// angles for (longrope).
 template <Axis Pos, Axis HeadDim, NamedTensor X>
   requires HasAxes<X, Pos, HeadDim>
 X rope(const X& x, const RopeTable& table, const Context& context) {

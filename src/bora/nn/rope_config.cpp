@@ -152,6 +152,8 @@ RopeConfig RopeConfig::from_hf(const Json& config, std::string_view name) {
   c.truncate = json_get<bool>(s, "truncate", name, true);
   c.original_max_position_embeddings =
       json_get<std::int64_t>(s, "original_max_position_embeddings", name, longest);
+  if (c.type == "dynamic")
+    c.original_max_position_embeddings = longest;  // as transformers does, whatever stands there
   if (c.type == "longrope") c.longrope_from_hf(config, s, name);
   return c;
 }
@@ -178,6 +180,11 @@ double longrope_scale(double factor, std::int64_t original) {
   return factor <= 1 ? 1 : std::sqrt(1 + std::log(factor) / std::log(static_cast<double>(original)));
 }
 
+std::int64_t RopeConfig::longest(std::int64_t positions) const {
+  return type == "dynamic" ? static_cast<std::int64_t>(static_cast<double>(positions) * std::max(factor, 1.0))
+                           : positions;
+}
+
 void RopeConfig::to_hf(Json& config) const {
   const Json scaling = hf_scaling(*this);
   config["rope_theta"] = theta;
@@ -190,6 +197,7 @@ void RopeConfig::to_hf(Json& config) const {
     parameters["original_max_position_embeddings"] = original_max_position_embeddings;
     parameters.erase("type");
   }
+  if (type == "dynamic") config["max_position_embeddings"] = original_max_position_embeddings;
   config["rope_parameters"] = parameters;
 }
 

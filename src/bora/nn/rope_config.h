@@ -30,11 +30,14 @@ struct RopeConfig {
 
   /// longrope: a sequence of more positions than this has other angles from its first one on. Otherwise 0.
   std::int64_t short_positions() const { return type == "longrope" ? original_max_position_embeddings : 0; }
+  /// The longest sequence of a Hugging Face model with `positions` in max_position_embeddings, which with dynamic
+  /// scaling is the original context: `factor` times as many then.
+  std::int64_t longest(std::int64_t positions) const;
   void bind(Binder& b);
   /// From a Hugging Face config.json in either spelling (rope_theta + rope_scaling, or rope_parameters).
   static RopeConfig from_hf(const Json& config, std::string_view name);
   /// Writes both spellings: rope_theta and rope_scaling, with longrope original_max_position_embeddings, too, as
-  /// transformers 4 reads them, and rope_parameters, as transformers 5 does.
+  /// transformers 4 reads them, and rope_parameters, as transformers 5 does; with dynamic max_position_embeddings too.
   void to_hf(Json& config) const;
 
  private:

@@ -131,15 +131,56 @@ TEST(RopeTable, LongropeWithACache) {
   EXPECT_TRUE(testing::same_bits(next(2), slice<Pos>(whole, 4, 2)));
 }
 
-// Up to the original context dynamic scaling changes nothing.
+// Up to the original context dynamic scaling changes nothing; beyond it, each length has frequencies of its own:
+// 10000^(-i/4) with the base times (4·length/5 - 3)^(8/6).
 TEST(RopeTable, Dynamic) {
   const RopeConfig c{.type = "dynamic", .factor = 4, .original_max_position_embeddings = 5};
   expect_frequencies(c, {1, 0.1, 0.01, 0.001});
-  EXPECT_EQ(
-      error_of([&] { RopeTable::make(c, kDim, 6); }),
-      "rope: sequences of 6 positions, but dynamic scaling turns those of more than 5 each by its own "
-      "length, which Bora does not compute\nhint: a seq_len up to original_max_position_embeddings, or type "
-      "yarn");
+  const auto table = RopeTable::make(c, kDim, 20);
+  EXPECT_EQ(table.cos.sizes(), (std::vector<std::int64_t>{5, 4}));
+  for (const std::int64_t length : {4, 5, 6, 11, 20}) {
+    const double stretch = std::max(1.0, 4 * static_cast<double>(length) / 5 - 3);
+    const double f = std::pow(10000 * std::pow(stretch, 8.0 / 6), -0.75);
+    EXPECT_NEAR(table.angles(3, 1, length).second.to_vector<float>()[3], std::sin(3 * f), 1e-8) << length;
+  }
+}
+
+// LlamaRotaryEmbedding of transformers 4.57.6: base 10000, factor 4, 8 positions at first, heads of 6, the last of
+// 20 positions.
+TEST(RopeTable, DynamicIsThatOfTransformers) {
+  const RopeConfig c{.type = "dynamic", .factor = 4, .original_max_position_embeddings = 8};
+  const auto [cos, sin] = RopeTable::make(c, 6, 20).angles(19, 1, 20);
+  const std::vector<double> want_cos{0.98870462, 0.94495887, 0.99998289},
+      want_sin{0.14987721, 0.32718921, 0.00584772};
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_NEAR(cos.to_vector<float>()[i], want_cos[i], 2e-6);
+    EXPECT_NEAR(sin.to_vector<float>()[i], want_sin[i], 2e-6);
+  }
+}
+
+// A row is turned by the length that it has then; what is cached keeps its angles. Other rows change nothing.
+TEST(RopeTable, DynamicWithACache) {
+  const RopeConfig c{.type = "dynamic", .factor = 4, .original_max_position_embeddings = 3};
+  const auto table = RopeTable::make(c, kDim, 12);
+  const auto x = random_normal(Key::from_seed(2), 0, 1, Dim<Batch>{1}, Dim<Pos>{6}, Dim<HeadDim>{kDim});
+  const auto turned = [&](std::int64_t length) {
+    return rope<Pos, HeadDim>(slice<Pos>(x, 0, length), table, {});
+  };
+  KvCache cache(1, {12, 12});
+  const auto next = [&](std::int64_t n, std::int64_t whole) {
+    CachePass pass(cache, {0}, 0, whole);
+    auto out = rope<Pos, HeadDim>(slice<Pos>(x, cache.length(0), n), table, Context{.cache = &pass});
+    pass.finish(n);
+    return out;
+  };
+  EXPECT_TRUE(testing::same_bits(next(2, 4), slice<Pos>(turned(4), 0, 2)));
+  EXPECT_TRUE(testing::same_bits(next(2, 4), slice<Pos>(turned(4), 2, 2)));
+  EXPECT_TRUE(testing::same_bits(next(1, 0), slice<Pos>(turned(5), 4, 1)));
+  CachePass both(cache, {1, 0}, 0, 0);
+  const auto pair = rope<Pos, HeadDim>(concatenate<Batch>(slice<Pos>(x, 0, 1), slice<Pos>(x, 5, 1)), table,
+                                       Context{.cache = &both});
+  EXPECT_TRUE(testing::same_bits(slice<Batch>(pair, 0, 1), turned(1)));
+  EXPECT_TRUE(testing::same_bits(slice<Batch>(pair, 1, 1), slice<Pos>(turned(6), 5, 1)));
 }
 
 TEST(Rope, RotatesHalvesByPosition) {
