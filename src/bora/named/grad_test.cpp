@@ -175,6 +175,10 @@ struct Unlisted {
   double scale;
   Named<In> weight;
 };
+struct Tables {
+  static constexpr bool is_buffer = true;
+  core::Array angles;
+};
 struct Settings {
   std::string name;
   std::optional<double> rate;
@@ -237,7 +241,8 @@ static_assert(!detail::held<const Named<In>>().walked);
 static_assert(detail::held<std::vector<std::map<std::string, std::optional<Affine>>>>().walked);
 static_assert(!detail::held<Settings>().parameters);
 static_assert(!detail::held<std::shared_ptr<Settings>>().parameters);
-static_assert(!detail::held<core::Array>().parameters);
+static_assert(!detail::held<core::Array>().walked && !detail::held<std::vector<core::Array>>().walked);
+static_assert(!detail::held<Tables>().parameters && !detail::held<std::optional<Tables>>().parameters);
 
 TEST(Parameters, OfAModuleWithManyMembers) {
   Many many;

@@ -61,12 +61,16 @@ inline constexpr bool complete = requires { sizeof(T); };
 template <class T>
 inline constexpr bool is_configuration = requires { &T::bind; };
 
-// Nothing can be told of a class with constructors or members of its own, unless a library made it that knows no arrays,
-// or it is copied as bytes, which no array is.
+// A struct of arrays that are tables, and says so: `static constexpr bool is_buffer = true;`.
+template <class T>
+inline constexpr bool is_buffer = requires { requires T::is_buffer; };
+
+// Nothing can be told of a class with constructors or members of its own, an array among them, unless a library made it
+// that knows no arrays, or it is copied as bytes, which no array is.
 template <class T>
 consteval bool is_closed() {
-  return !std::is_trivially_copyable_v<T> && !std::is_same_v<T, core::Array> &&
-         !type_name<T>().starts_with("std::") && !type_name<T>().starts_with("nlohmann::");
+  return !std::is_trivially_copyable_v<T> && !type_name<T>().starts_with("std::") &&
+         !type_name<T>().starts_with("nlohmann::");
 }
 
 // Whether parameters are, or may be, somewhere in a type that is no module: in what it is made of, what it points at, or
@@ -93,7 +97,7 @@ template <class T>
 struct MadeOf {  // other types
   template <class... Around>
   static consteval bool hides() {
-    if constexpr (!std::is_class_v<T> || !complete<T> || is_configuration<T> ||
+    if constexpr (!std::is_class_v<T> || !complete<T> || is_configuration<T> || is_buffer<T> ||
                   (std::is_same_v<T, Around> || ...))
       return false;
     else if constexpr (std::is_aggregate_v<T>)

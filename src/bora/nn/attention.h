@@ -13,6 +13,7 @@
 namespace bora::nn {
 
 struct AttentionOptions {
+  static constexpr bool is_buffer = true;  // none of it is trained by being here: sinks are those of a Sinks
   double scale = 0;         ///< 0: 1/sqrt(head_dim)
   double dropout = 0;       ///< of the attention probabilities, while training
   double soft_cap = 0;      ///< > 0: scores = cap · tanh(scores / cap)

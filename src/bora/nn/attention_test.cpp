@@ -144,6 +144,14 @@ TEST_F(NnAttention, SlopesOfEachHead) {
   EXPECT_THAT(
       error_of([&] { fused({}, {.slopes = few}); }),
       ::testing::HasSubstr("attention: the slopes have the sizes [3], the heads the axes kv_head, group"));
+  for (const std::int64_t groups : {1, 2, 4}) {
+    const auto others =
+        core::uninitialized({Axes<KvHead, Group>::names, std::array<std::int64_t, 2>{kHeads, groups}});
+    EXPECT_THAT(
+        error_of([&] { fused({}, {.slopes = others}); }),
+        ::testing::HasSubstr(fmt::format(
+            "axis group is 3 in [batch=2, position=7, kv_head=2, group=3, head_dim=8] but {} in", groups)));
+  }
 }
 
 TEST_F(NnAttention, SinksOfEachHead) {

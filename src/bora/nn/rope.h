@@ -21,9 +21,10 @@ struct DynamicRope {
 
 /// Precomputed angles: cos and sin [position, half].
 struct RopeTable {
-  core::Array cos, sin;              ///< dynamic: of sequences up to the original context
-  core::Array long_cos, long_sin;    ///< longrope: those of sequences of more than short_positions
-  std::int64_t short_positions = 0;  ///< longrope; 0: the angles are the same for all lengths
+  static constexpr bool is_buffer = true;  // none of it is trained
+  core::Array cos, sin;                    ///< dynamic: of sequences up to the original context
+  core::Array long_cos, long_sin;          ///< longrope: those of sequences of more than short_positions
+  std::int64_t short_positions = 0;        ///< longrope; 0: the angles are the same for all lengths
   std::optional<DynamicRope> dynamic = {};
   core::RopePairs pairs = core::RopePairs::halves;
 

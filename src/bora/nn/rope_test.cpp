@@ -282,7 +282,9 @@ TEST(RopeConfig, BothSpellingsAreWritten) {
     for (const auto& one : {older, newer, both}) {
       Json again = {{"max_position_embeddings", 64}};
       RopeConfig::from_hf(one, "config.json").to_hf(again);
-      if (c.type != "default" && c.type != "linear" && c.type != "dynamic") EXPECT_EQ(again, both) << type;
+      if (c.type != "default" && c.type != "linear" && c.type != "dynamic") {
+        EXPECT_EQ(again, both) << type;
+      }
       EXPECT_EQ(again["rope_parameters"], both["rope_parameters"]) << type;
     }
   }

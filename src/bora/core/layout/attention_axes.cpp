@@ -90,6 +90,8 @@ std::vector<Operand> operands_of(const Operand& q, const Operand& k, const Opera
                                  const AttentionRule& rule) {
   std::vector<Operand> out{q, k, v};
   if (!rule.sinks.empty()) out.push_back({rule.sinks, rule.sink_names});
+  if (!rule.slopes.empty() && rule.slopes.rank() == std::ssize(rule.slope_names))
+    out.push_back({rule.slopes, rule.slope_names});  // of another rank: of_heads refuses them
   return out;
 }
 

@@ -58,6 +58,18 @@ void check_options(std::string_view op, const HeadOptions& head) {
   }
 }
 
+void check_rows(std::string_view op, const Operand& targets, std::int64_t chunk) {
+  if (chunk < 1) {
+    fail(ErrorKind::InvalidArgument,
+         "{}: chunk is {}; it must be at least 1: how many positions are computed together", op, chunk);
+  }
+  if (!at::isIntegralType(tensor(targets.array).scalar_type(), /*includeBool=*/false)) {
+    fail(ErrorKind::InvalidArgument,
+         "{}: the targets {} hold {}, but they are ids: i32\nhint: cast them to i32", op, describe(targets),
+         name(targets.array.dtype()));
+  }
+}
+
 // The axes of a head that hidden states lack: the vocabulary.
 std::string_view vocabulary(std::string_view op, const Operand& head, Names embed) {
   const auto vocab = without(head.names, embed);
@@ -114,7 +126,7 @@ struct Rows {
   Rows(std::string_view op, const Operand& x, const Operand& w, const Operand& t, const HeadOptions& options,
        std::int64_t chunk, const NameList& embed, const NameList& over, bool whole_vocab,
        std::span<const Operand> more)
-      : space((check_options(op, options), op), all(x, w, t, options, over, more),
+      : space((check_options(op, options), check_rows(op, t, chunk), op), all(x, w, t, options, over, more),
               has_kernels(x) && !whole_vocab ? embed : joined(embed, over)),
         positions(t.names.begin(), t.names.end()),
         vocab(vocabulary(op, w, embed)),

@@ -271,6 +271,30 @@ std::string refusal_of_options(const HeadOptions& options) {
   return "no error";
 }
 
+// A chunk of 0 never ended, numbers as targets lost their fractions.
+TEST(LinearCrossEntropy, ChunksAndTargetsThatCannotBe) {
+  const Head h;
+  const auto refusal = [&](const Array& targets, std::int64_t chunk) -> std::string {
+    try {
+      linear_cross_entropy({h.hidden, kBpe}, {h.weight, kVe}, {targets, kBp}, {h.weights, kBp},
+                           {.chunk = chunk});
+    } catch (const Error& e) {
+      return e.what();
+    }
+    return "no error";
+  };
+  for (const std::int64_t chunk : {0, -1}) {
+    EXPECT_EQ(refusal(h.targets, chunk),
+              fmt::format(
+                  "linear_cross_entropy: chunk is {}; it must be at least 1: how many positions are computed "
+                  "together",
+                  chunk));
+  }
+  EXPECT_EQ(
+      refusal(cast({h.targets, kBp}, DType::f32), 8),
+      "linear_cross_entropy: the targets [b=2, p=5] hold f32, but they are ids: i32\nhint: cast them to i32");
+}
+
 TEST(LinearCrossEntropy, HeadOptionsThatCannotBe) {
   EXPECT_EQ(refusal_of_options({.logit_scale = 0}),
             "linear_cross_entropy: the head's logit_scale is 0; it must be finite and not 0");
