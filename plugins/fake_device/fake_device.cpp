@@ -418,6 +418,23 @@ void rms_backward(DType type, std::int64_t rows, std::int64_t n, const void* x, 
   kernels::rms_norm_backward(rows, n, in, there(weight), there(rstd), g, out, there(dweight));
 }
 
+void layer_forward(DType type, std::int64_t rows, std::int64_t n, const void* x, const float* weight,
+                   const float* bias, float eps, void* y, float* mean, float* rstd, Stream /*stream*/) {
+  launched();
+  const Floats in(type, x, rows * n), out(type, y, rows * n);
+  kernels::layer_norm_forward(rows, n, in, there(weight), there(bias), eps, out, there(mean), there(rstd));
+}
+
+void layer_backward(DType type, std::int64_t rows, std::int64_t n, const void* x, const float* weight,
+                    const float* mean, const float* rstd, const void* dy, void* dx, float* dweight,
+                    float* dbias, float* room, Stream /*stream*/) {
+  launched();
+  if (dweight != nullptr) std::fill_n(there(room), norm_room(rows, n), 1.0F);
+  const Floats in(type, x, rows * n), g(type, dy, rows * n), out(type, dx, rows * n);
+  kernels::layer_norm_backward(rows, n, in, there(weight), there(mean), there(rstd), g, out, there(dweight),
+                               there(dbias));
+}
+
 void activate(core::Activation f, DType type, std::int64_t n, const void* x, void* y, Stream /*stream*/) {
   launched();
   const Floats in(type, x, n), out(type, y, n);
@@ -497,7 +514,7 @@ void cross_entropy(DType type, std::int64_t rows, std::int64_t vocab, void* x, s
                                      .max_abs = max_abs,
                                      .square_numbers = square_numbers,
                                      .rms_norm = {rms_forward, rms_backward},
-                                     .layer_norm = {},
+                                     .layer_norm = {layer_forward, layer_backward},
                                      .norm_room = norm_room,
                                      .activate = {activate, activate_backward},
                                      .gated = {gated, gated_backward},

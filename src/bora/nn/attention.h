@@ -14,9 +14,9 @@ namespace bora::nn {
 
 struct AttentionOptions {
   static constexpr bool is_buffer = true;  // none of it is trained by being here: sinks are those of a Sinks
-  double scale = 0;         ///< 0: 1/sqrt(head_dim)
-  double dropout = 0;       ///< of the attention probabilities, while training
-  double soft_cap = 0;      ///< > 0: scores = cap · tanh(scores / cap)
+  double scale = 0;                        ///< 0: 1/sqrt(head_dim)
+  double dropout = 0;                      ///< of the attention probabilities, while training
+  double soft_cap = 0;                     ///< > 0: scores = cap · tanh(scores / cap)
   std::int64_t window = 0;  ///< > 0: of this layer, beside that of the mask; the shorter one counts
   core::Array slopes = {};  ///< f32 [heads...] in the order of q's axes, or empty: ALiBi (nn/alibi.h)
   core::Array sinks = {};   ///< of the same axes, or empty: the scores of a Sinks

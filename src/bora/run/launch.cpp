@@ -114,7 +114,7 @@ class Launch {
                                         {"OMPI_MCA_odls_base_sigkill_timeout", kLastWords},
                                         {"PRTE_MCA_odls_base_sigkill_timeout", kLastWords}};
     if (threads > 0) variables.emplace_back("BORA_THREADS", std::to_string(threads));
-    // mpirun gives the first worker a terminal of its own, whatever this program writes to.
+    // mpirun gives rank 0 a terminal of its own, whatever this program writes to.
     if (::isatty(STDOUT_FILENO) == 0) variables.emplace_back("TERM", "dumb");
     if (const auto library = here ? loopback_preload() : std::nullopt)
       variables.emplace_back("LD_PRELOAD", *library);

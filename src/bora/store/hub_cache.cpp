@@ -142,11 +142,10 @@ void adopt_hub_pins(std::string_view given) {
     const auto name = line.substr(41), commit = line.substr(0, 40);
     const auto& known = pins().commits.emplace(name, commit).first->second;
     if (known == commit) continue;
-    fail(
-        ErrorKind::Config,
-        "the hub's {} was commit {} for the first worker and is {} here: it has moved while the workers started\n"
-        "hint: start again, or name the commit, owner/name@{}",
-        name.substr(name.rfind(' ') + 1), commit, known, commit);
+    fail(ErrorKind::Config,
+         "the hub's {} was commit {} on rank 0 and is {} here: it has moved while the workers started\n"
+         "hint: start again, or name the commit, owner/name@{}",
+         name.substr(name.rfind(' ') + 1), commit, known, commit);
   }
 }
 

@@ -47,7 +47,7 @@ struct MeshConfig {
 struct MeshPlan {
   mesh::MeshShape shape;
   mesh::Mesh::Rules rules;
-  std::vector<std::string> fsdp_axes;  ///< what is cut over data; none: parameters are whole there
+  std::vector<std::string> fsdp_axes;  ///< what is cut over data; none: parameters are replicated there
 };
 
 /// Config error where the sizes do not make `workers`.

@@ -22,11 +22,13 @@
 #define BORA_CORE_KERNELS_FEW_ROWS_CPP_ONCE
 namespace bora::kernels {
 
-/// a [m, k] with rows `a_stride` apart.
+/// a [m, k] with rows `a_stride` apart; `packed` are the same in groups of kTogether rows, or null: of each group 16 of
+/// k after 16 of k, zeros behind the last, and of these row after row.
 struct FewRows {
   std::int64_t m, k;
   const float* a;
   std::int64_t a_stride;
+  const float* packed;
   MatrixRef b;
   float* c;
   std::int64_t c_stride;
@@ -53,9 +55,6 @@ constexpr i64 kDots = 4;     // columns of b, stored as rows, that are read side
 constexpr i64 kVectors = 4;  // of columns of b, stored as columns
 constexpr int kTogether =
     HWY_TARGET <= HWY_AVX3 ? 4 : 2;  // rows whose sums of kDots columns fit the registers
-// The same for more rows and fewer columns: what a product with many rows waits for is its own arithmetic.
-constexpr i64 kManyDots = HWY_TARGET <= HWY_AVX3 ? 3 : 1;
-constexpr int kManyTogether = 8;
 
 template <class W>
 HWY_INLINE hn::Vec<Wide> load_whole(Wide d, const W* w) {
@@ -63,38 +62,44 @@ HWY_INLINE hn::Vec<Wide> load_whole(Wide d, const W* w) {
 }
 HWY_INLINE hn::Vec<Wide> load_whole(Wide d, const float* w) { return hn::LoadU(d, w); }
 
-/// One vector of k, all of it there or the last `left` of it.
-template <int kRows, int kColumns, bool kWhole, class W>
-HWY_INLINE void add_products(const float* a, i64 a_stride, const W* b, i64 b_stride, i64 left,
+/// Where the rows of a stand: vectors of k `step` apart, rows `row` apart.
+struct Left {
+  const float* at;
+  i64 step, row;
+};
+
+/// One vector of k, all of it there or the last `left` of it. `kFetch`: the next columns are fetched meanwhile.
+template <int kRows, int kColumns, bool kWhole, bool kFetch, class W>
+HWY_INLINE void add_products(const float* a, i64 row, bool a_is_whole, const W* b, i64 b_stride, i64 left,
                              hn::Vec<Wide> (&sums)[kRows * kColumns]) {
   const Wide d;
   hn::Vec<Wide> w[kColumns];
 #pragma GCC unroll 16
   for (int j = 0; j < kColumns; ++j) {
-    __builtin_prefetch(b + (j + kColumns) * b_stride);
+    if constexpr (kFetch) __builtin_prefetch(b + (j + kColumns) * b_stride);
     w[j] = kWhole ? load_whole(d, b + j * b_stride) : load_weights(d, b + j * b_stride, left);
   }
 #pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {
-    const auto x = kWhole ? hn::LoadU(d, a + r * a_stride) : load_weights(d, a + r * a_stride, left);
+    const auto x = kWhole || a_is_whole ? hn::LoadU(d, a + r * row) : load_weights(d, a + r * row, left);
 #pragma GCC unroll 16
     for (int j = 0; j < kColumns; ++j) sums[r * kColumns + j] = hn::MulAdd(x, w[j], sums[r * kColumns + j]);
   }
 }
 
 /// c[0..kRows, 0..kColumns): dot products over k, each in vectors of its own.
-template <int kRows, int kColumns, class W>
-HWY_INLINE void dots(const FewRows& p, const Columns<W>& from, i64 row, i64 column) {
+template <int kRows, int kColumns, bool kFetch, class W>
+HWY_INLINE void dots(const FewRows& p, Left a, bool a_is_whole, const Columns<W>& from, i64 row, i64 column) {
   const Wide d;
-  const float* const a = p.a + row * p.a_stride;
   const W* const b = from.data + column * from.stride;
   hn::Vec<Wide> sums[kRows * kColumns];
 #pragma GCC unroll 32
   for (int s = 0; s < kRows * kColumns; ++s) sums[s] = hn::Zero(d);
   i64 i = 0;
-  for (; i + lanes(d) <= p.k; i += lanes(d))
-    add_products<kRows, kColumns, true>(a + i, p.a_stride, b + i, from.stride, 0, sums);
-  if (i < p.k) add_products<kRows, kColumns, false>(a + i, p.a_stride, b + i, from.stride, p.k - i, sums);
+  for (; i + lanes(d) <= p.k; i += lanes(d), a.at += a.step)
+    add_products<kRows, kColumns, true, kFetch>(a.at, a.row, true, b + i, from.stride, 0, sums);
+  if (i < p.k)
+    add_products<kRows, kColumns, false, kFetch>(a.at, a.row, a_is_whole, b + i, from.stride, p.k - i, sums);
   for (int r = 0; r < kRows; ++r) {
     for (int j = 0; j < kColumns; ++j) {
       const float sum = hn::GetLane(hn::SumOfLanes(d, sums[r * kColumns + j]));
@@ -105,23 +110,43 @@ HWY_INLINE void dots(const FewRows& p, const Columns<W>& from, i64 row, i64 colu
 
 template <int kColumns, class W>
 HWY_INLINE void dots_of_all_rows(const FewRows& p, const Columns<W>& from, i64 column) {
+  const i64 width = lanes(Wide());
+  const auto as_it_is = [&](i64 r) { return Left{p.a + r * p.a_stride, width, p.a_stride}; };
   i64 r = 0;
-  if constexpr (kColumns <= kManyDots)
-    for (; r + kManyTogether <= p.m; r += kManyTogether) dots<kManyTogether, kColumns>(p, from, r, column);
-  for (; r + kTogether <= p.m; r += kTogether) dots<kTogether, kColumns>(p, from, r, column);
-  for (; r + 2 <= p.m; r += 2) dots<2, kColumns>(p, from, r, column);
-  if (r < p.m) dots<1, kColumns>(p, from, r, column);
+  if (p.packed != nullptr) {
+    const i64 group = kTogether * ((p.k + width - 1) / width * width);
+    const auto packed = [&](i64 at) {
+      return Left{p.packed + at / kTogether * group, kTogether * width, width};
+    };
+    dots<kTogether, kColumns, true>(p, packed(0), true, from, 0, column);
+    for (r = kTogether; r + kTogether <= p.m; r += kTogether)
+      dots<kTogether, kColumns, false>(p, packed(r), true, from, r, column);
+  }
+  for (; r + kTogether <= p.m; r += kTogether)
+    dots<kTogether, kColumns, true>(p, as_it_is(r), false, from, r, column);
+  for (; r + 2 <= p.m; r += 2) dots<2, kColumns, true>(p, as_it_is(r), false, from, r, column);
+  if (r < p.m) dots<1, kColumns, true>(p, as_it_is(r), false, from, r, column);
 }
 
 template <class W>
 HWY_INLINE void all_dots(const FewRows& p, const Columns<W>& from, i64 begin, i64 end) {
   i64 j = begin;
-  if (p.m >= kManyTogether)
-    for (; j + kManyDots <= end; j += kManyDots) dots_of_all_rows<kManyDots>(p, from, j);
-  else
-    for (; j + kDots <= end; j += kDots) dots_of_all_rows<kDots>(p, from, j);
+  for (; j + kDots <= end; j += kDots) dots_of_all_rows<kDots>(p, from, j);
   for (; j < end; ++j) dots_of_all_rows<1>(p, from, j);
 }
+/// Rows that lie far apart share few lines of the first cache: read again and again they stand one after the other.
+void pack_rows(const FewRows& p, float* out) {
+  const Wide d;
+  for (i64 r = 0; r + kTogether <= p.m; r += kTogether) {
+    for (i64 i = 0; i < p.k; i += lanes(d)) {
+      for (i64 at = r; at < r + kTogether; ++at, out += lanes(d)) {
+        const float* const x = p.a + at * p.a_stride + i;
+        hn::StoreU(i + lanes(d) <= p.k ? hn::LoadU(d, x) : load_weights(d, x, p.k - i), d, out);
+      }
+    }
+  }
+}
+
 void bf16_part(const FewRows& p, const Columns<std::uint16_t>& from, i64 begin, i64 end) {
   all_dots(p, from, begin, end);
 }
@@ -176,6 +201,7 @@ namespace {
 HWY_EXPORT(few_rows_part);
 HWY_EXPORT(bf16_part);
 HWY_EXPORT(int8_part);
+HWY_EXPORT(pack_rows);
 
 constexpr std::int64_t kColumns = 96;  // of one thread at a time
 
@@ -190,20 +216,30 @@ const float* as_rows(std::int64_t m, std::int64_t k, const MatrixRef& a, std::in
   return out;
 }
 
+FewRows rows_of(std::int64_t m, std::int64_t k, const MatrixRef& a, MatrixRef b, float* c,
+                std::int64_t c_stride) {
+  constexpr std::int64_t kFewest = 4, kVector = 16;
+  FewRows p{m, k, nullptr, 0, nullptr, b, c, c_stride};
+  p.a = as_rows(m, k, a, p.a_stride);
+  if (m < kFewest) return p;
+  float* const out = scratch(Scratch::packed, m * ((k + kVector - 1) / kVector * kVector));
+  HWY_DYNAMIC_DISPATCH(pack_rows)(p, out);
+  p.packed = out;
+  return p;
+}
+
 }  // namespace
 
 void few_rows_matmul(std::int64_t m, std::int64_t n, std::int64_t k, MatrixRef a, MatrixRef b, float* c,
                      std::int64_t c_stride) {
-  FewRows p{m, k, nullptr, 0, b, c, c_stride};
-  p.a = as_rows(m, k, a, p.a_stride);
+  const FewRows p = rows_of(m, k, a, b, c, c_stride);
   for_chunks(n, kColumns, [&](std::int64_t begin, std::int64_t end) {
     HWY_DYNAMIC_DISPATCH(few_rows_part)(p, begin, end);
   });
 }
 
 void few_rows_matmul(std::int64_t m, MatrixRef a, const StoredMatrix& b, float* c, std::int64_t c_stride) {
-  FewRows p{m, b.inputs, nullptr, 0, {}, c, c_stride};
-  p.a = as_rows(m, b.inputs, a, p.a_stride);
+  const FewRows p = rows_of(m, b.inputs, a, {}, c, c_stride);
   for_chunks(b.outputs, kColumns, [&](std::int64_t begin, std::int64_t end) {
     if (b.int8 != nullptr)
       HWY_DYNAMIC_DISPATCH(int8_part)(p, {b.int8, b.inputs, b.scales}, begin, end);
