@@ -20,7 +20,7 @@ enum class ErrorKind {
   Unsupported,      ///< well formed, but not something Bora does
   Io,               ///< the operating system refused
   Stopped,          ///< stopped early, resumable
-  NonFinite,        ///< numbers that are none, infinite or not a number: the same again gives them again
+  NonFinite,        ///< infinity or NaN where numbers must be finite: the same run meets it again
 };
 
 /// The one exception of Bora. The text reads `who: what is wrong, both sides with names and sizes`, then, on

@@ -34,7 +34,8 @@ struct CrossEntropy {
 };
 /// hidden [..., embed], head [vocab, embed], targets i32 and weights f32 with the remaining axes of hidden.
 /// Gradients go to hidden, head and bias. Errors: InvalidArgument for a target that is outside of the
-/// vocabulary (one below 0 may stand where the weight is 0), and for head options that are not as said above.
+/// vocabulary (one below 0 may stand where the weight is 0), for options outside of the ranges above, and for targets
+/// that are not i32 or i64.
 CrossEntropy linear_cross_entropy(const Operand& hidden, const Operand& head, const Operand& targets,
                                   const Operand& weights, const CrossEntropyOptions& options = {});
 /// The logits, of axes `out`, for those who need them all: generation and comparisons.
@@ -54,8 +55,8 @@ struct LinearScores {
   Array top_ids;       ///< where asked for: [..., top], most probable first, ties by the lower id
   Array top_log_prob;  ///< [..., top]
 };
-/// In chunks of positions, as linear_cross_entropy. For ranks and most probable tokens a head of which ranks
-/// have shards along the vocabulary is gathered; the result is that of one rank. Errors: InvalidArgument for a
+/// In chunks of positions, as linear_cross_entropy. For ranks and most probable tokens a head that is sharded along
+/// the vocabulary is gathered; the result is that of one rank. Errors: InvalidArgument for a
 /// target or `top` beyond the vocabulary.
 LinearScores linear_scores(const Operand& hidden, const Operand& head, const Operand& targets,
                            const ScoreOptions& options = {});

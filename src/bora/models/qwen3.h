@@ -13,7 +13,7 @@
 
 namespace bora::qwen3 {
 
-/// Levanter's names and defaults; those of windows, which it has not, are Hugging Face's.
+/// Levanter's names and defaults; windows, which Levanter lacks, have Hugging Face's.
 struct Config : models::DecoderConfig {
   bool use_sliding_window = false;
   std::optional<std::int64_t> sliding_window = 4096;

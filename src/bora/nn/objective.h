@@ -22,8 +22,8 @@ struct TokenBatch {
 
 struct LossOptions {
   core::DType compute = core::DType::f32;  ///< dtype of the forward and backward pass; parameters stay fp32
-  double z_loss = 0;                       ///< weight of logsumexp²
-  std::int64_t chunk = 1024;               ///< positions of the head at a time
+  double z_loss = 0;                       ///< weight of logsumexp², at least 0
+  std::int64_t chunk = 1024;               ///< positions of the head at a time, at least 1
 };
 
 /// What is wanted of a batch beside the log-probabilities of its targets.

@@ -22,7 +22,7 @@ void add_optimizer(const std::string& name, const std::string& help) {
   optimizer_types().add(name, {help, Config(), make});
 }
 
-/// Config error for a type that this program has not.
+/// Config error, with the nearest name, for a type that was not added.
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerChoice& choice,
                                           std::span<const core::Parameter> parameters);
 

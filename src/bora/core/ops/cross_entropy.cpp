@@ -154,6 +154,10 @@ struct Rows {
 
 CrossEntropy linear_cross_entropy(const Operand& hidden, const Operand& head, const Operand& targets,
                                   const Operand& weights, const CrossEntropyOptions& options) try {
+  if (!std::isfinite(options.z_loss) || options.z_loss < 0) {
+    fail(ErrorKind::InvalidArgument, "linear_cross_entropy: z_loss is {}; it must be at least 0 and finite",
+         options.z_loss);
+  }
   Rows rows("linear_cross_entropy", hidden, head, targets, options.head, options.chunk, false, {&weights, 1});
   rows.rule.z_loss = options.z_loss;
   auto loss = autograd::linear_cross_entropy(rows.hidden, rows.head, rows.bias, rows.targets,

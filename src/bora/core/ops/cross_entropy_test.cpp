@@ -274,10 +274,10 @@ std::string refusal_of_options(const HeadOptions& options) {
 // A chunk of 0 never ended, numbers as targets lost their fractions.
 TEST(LinearCrossEntropy, ChunksAndTargetsThatCannotBe) {
   const Head h;
-  const auto refusal = [&](const Array& targets, std::int64_t chunk) -> std::string {
+  const auto refusal = [&](const Array& targets, std::int64_t chunk, double z_loss = 0) -> std::string {
     try {
       linear_cross_entropy({h.hidden, kBpe}, {h.weight, kVe}, {targets, kBp}, {h.weights, kBp},
-                           {.chunk = chunk});
+                           {.z_loss = z_loss, .chunk = chunk});
     } catch (const Error& e) {
       return e.what();
     }
@@ -290,6 +290,8 @@ TEST(LinearCrossEntropy, ChunksAndTargetsThatCannotBe) {
                   "together",
                   chunk));
   }
+  EXPECT_EQ(refusal(h.targets, 8, -0.5),
+            "linear_cross_entropy: z_loss is -0.5; it must be at least 0 and finite");
   EXPECT_EQ(
       refusal(cast({h.targets, kBp}, DType::f32), 8),
       "linear_cross_entropy: the targets [b=2, p=5] hold f32, but they are ids: i32\nhint: cast them to i32");
