@@ -89,6 +89,13 @@ class Builder {
     stop(std::min(position > 0 ? position - 1 : 0, text_.size()), fmt::format("malformed JSON: {}", what));
   }
 
+  [[noreturn]] void stop(std::size_t at, const std::string& what) const {
+    const std::string_view before = text_.substr(0, at);
+    const auto line = 1 + std::count(before.begin(), before.end(), '\n');
+    const auto column = at - (before.rfind('\n') + 1) + 1;  // npos + 1 is 0
+    fail(ErrorKind::Corruption, "{}: line {}, column {}: {}", name_, line, column, what);
+  }
+
   Json result;
   const char* furthest;
 
@@ -135,13 +142,6 @@ class Builder {
       if (backslashes % 2 == 0) return at;
     }
     return 0;
-  }
-
-  [[noreturn]] void stop(std::size_t at, const std::string& what) const {
-    const std::string_view before = text_.substr(0, at);
-    const auto line = 1 + std::count(before.begin(), before.end(), '\n');
-    const auto column = at - (before.rfind('\n') + 1) + 1;  // npos + 1 is 0
-    fail(ErrorKind::Corruption, "{}: line {}, column {}: {}", name_, line, column, what);
   }
 
   std::string_view text_, name_;
@@ -209,6 +209,8 @@ T typed(const Json& value, std::string_view key, std::string_view name) {
 
 Json parse_json(std::string_view text, std::string_view name, int max_depth) {
   Builder builder(text, name, max_depth);
+  // The parser takes a zero byte for the end, whatever follows it.
+  if (const auto zero = text.find('\0'); zero != text.npos) builder.stop(zero, "malformed JSON: a zero byte");
   const Cursor begin(text.data(), &builder.furthest), end(text.data() + text.size(), &builder.furthest);
   Json::sax_parse(begin, end, &builder);
   return std::move(builder.result);

@@ -46,6 +46,10 @@ TEST(Json, SyntaxErrorsGiveLineAndColumn) {
       "input");
   EXPECT_EQ(json_error("[1e999]"),
             "x.json: line 1, column 6: malformed JSON: number overflow parsing '1e999'");
+  for (const std::string_view after : {"", " ", "]"}) {
+    EXPECT_EQ(json_error(std::string("[1]\n").append(1, '\0').append(after)),
+              "x.json: line 2, column 1: malformed JSON: a zero byte");
+  }
   EXPECT_NE(json_error("[NaN]"), "no error");
   EXPECT_NE(json_error("{\"a\": 1,}"), "no error");
   EXPECT_NE(json_error("\"\xFF\""), "no error");

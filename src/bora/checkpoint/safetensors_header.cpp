@@ -26,6 +26,19 @@ constexpr std::array<TypeInfo, 22> kTypes = {
      {"U16", 16},    {"F16", 16},    {"BF16", 16},   {"I32", 32},        {"U32", 32},        {"F32", 32},
      {"C64", 64},    {"F64", 64},    {"I64", 64},    {"U64", 64}}};
 
+// Names may hold any character: those that end a text or steer a terminal are shown as JSON writes them.
+[[noreturn]] void refuse(std::string_view file, std::string_view what) {
+  std::string shown;
+  for (const char c : what) {
+    const bool steers = static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+    shown += steers ? fmt::format("\\u{:04x}", static_cast<int>(c)) : std::string(1, c);
+  }
+  fail(ErrorKind::Corruption, "{}: safetensors header: {}", file, shown);
+}
+
+// As deep as the format's own library reads, the header's two objects included.
+constexpr int kDeepest = 127;
+
 // Builds the header from the parser's events: no document tree, so that a hostile header costs little memory,
 // and equal keys are seen (a tree keeps only the last).
 class HeaderBuilder {
@@ -39,8 +52,9 @@ class HeaderBuilder {
   explicit HeaderBuilder(std::string_view file) : file_(file) {}
 
   bool null() {
-    if (state_ == State::Top && key_ == kMetadata) return true;
-    return scalar("null");
+    if (state_ != State::Top || key_ != kMetadata) return scalar("null");
+    begin_metadata();
+    return true;
   }
   bool boolean(bool) { return scalar("a boolean"); }
   bool number_integer(number_integer_t) { return scalar("a negative number"); }
@@ -69,8 +83,7 @@ class HeaderBuilder {
     if (state_ == State::Outside) {
       state_ = State::Top;
     } else if (state_ == State::Top && key_ == kMetadata) {
-      if (seen_metadata_) stop("__metadata__ appears twice");
-      seen_metadata_ = true;
+      begin_metadata();
       state_ = State::Metadata;
     } else if (state_ == State::Top) {
       tensor_ = {};
@@ -126,8 +139,7 @@ class HeaderBuilder {
 
   template <class... Args>
   [[noreturn]] void stop(fmt::format_string<Args...> format, Args&&... args) const {
-    fail(ErrorKind::Corruption, "{}: safetensors header: {}", file_,
-         fmt::format(format, std::forward<Args>(args)...));
+    refuse(file_, fmt::format(format, std::forward<Args>(args)...));
   }
 
   bool known_key() const { return key_ == "dtype" || key_ == "shape" || key_ == "data_offsets"; }
@@ -147,8 +159,10 @@ class HeaderBuilder {
   }
   void descend(std::string_view what) {
     check_unexpected(what);
+    if (skipped_depth_ == 0) skipped_key_ = key_;
     state_ = State::Skipped;
-    ++skipped_depth_;
+    if (++skipped_depth_ > kDeepest - 2)
+      stop("tensor {}: {} is nested deeper than {} levels", tensor_.name, skipped_key_, kDeepest);
   }
   bool ascend() {
     if (state_ != State::Skipped) return false;
@@ -156,6 +170,10 @@ class HeaderBuilder {
     return true;
   }
 
+  void begin_metadata() {
+    if (seen_metadata_) stop("__metadata__ appears twice");
+    seen_metadata_ = true;
+  }
   void check_entry_key() {
     constexpr std::array<std::string_view, 3> keys = {"dtype", "shape", "data_offsets"};
     for (std::size_t i = 0; i < keys.size(); ++i) {
@@ -188,7 +206,7 @@ class HeaderBuilder {
   int skipped_depth_ = 0;
   bool seen_metadata_ = false;
   std::array<bool, 3> seen_ = {};
-  std::string key_;
+  std::string key_, skipped_key_;
   StoredTensor tensor_;
   std::vector<std::uint64_t> numbers_;
   SafetensorsHeader header_;
@@ -200,16 +218,13 @@ void check_unique(const Range& items, NameOf name_of, std::string_view what, std
   for (const auto& item : items) names.push_back(name_of(item));
   std::sort(names.begin(), names.end());
   const auto twice = std::adjacent_find(names.begin(), names.end());
-  if (twice != names.end()) {
-    fail(ErrorKind::Corruption, "{}: safetensors header: {} {} appears twice", file, what, *twice);
-  }
+  if (twice != names.end()) refuse(file, fmt::format("{} {} appears twice", what, *twice));
 }
 
 // Tensors must fill the data section in order, each with the size that its type and shape give.
 void check_layout(const std::vector<StoredTensor>& tensors, std::uint64_t data_bytes, std::string_view file) {
   const auto stop = [&](const StoredTensor& t, const std::string& what) {
-    fail(ErrorKind::Corruption, "{}: safetensors header: tensor {}: data_offsets [{}, {}] {}", file, t.name,
-         t.begin, t.end, what);
+    refuse(file, fmt::format("tensor {}: data_offsets [{}, {}] {}", t.name, t.begin, t.end, what));
   };
   std::uint64_t at = 0;
   for (const StoredTensor& t : tensors) {
@@ -303,8 +318,10 @@ std::optional<std::uint64_t> stored_bytes(StoredType type, const std::vector<std
 
 SafetensorsHeader parse_safetensors_header(std::string_view json, std::uint64_t data_bytes,
                                            std::string_view file) {
-  if (!json.starts_with('{'))
-    fail(ErrorKind::Corruption, "{}: safetensors header: does not begin with {{", file);
+  if (!json.starts_with('{')) refuse(file, "does not begin with {");
+  // The parser takes a zero byte for the end, whatever follows it.
+  if (const auto zero = json.find('\0'); zero != std::string_view::npos)
+    refuse(file, fmt::format("malformed JSON at byte {}: a zero byte", zero + 9));
   HeaderBuilder builder(file);
   Json::sax_parse(json.begin(), json.end(), &builder);
   SafetensorsHeader header = builder.take();

@@ -41,6 +41,12 @@ std::string entry(const std::string& name, const std::string& type, const std::s
                      end);
 }
 
+// A tensor with a value, under a key that the format does not define, of so many lists in lists.
+std::string nested(std::size_t levels) {
+  return R"({"a":{"x":)" + std::string(levels, '[') + std::string(levels, ']') +
+         R"(,"dtype":"U8","shape":[0],"data_offsets":[0,0]}})";
+}
+
 std::vector<float> values(std::size_t n) {
   std::vector<float> out(n);
   for (std::size_t i = 0; i < n; ++i) out[i] = static_cast<float>(i) * 0.5f - 3;
@@ -102,7 +108,7 @@ TEST(Safetensors, AcceptsWhatTheFormatAllows) {
        {std::string("{}"), std::string("{\"__metadata__\":{}}  "), std::string("{\"__metadata__\":null}"),
         "{" + entry("a", "F4", "[2,2]", 0, 2) + "}", "{" + entry("a", "C64", "[0]", 0, 0) + "}",
         std::string(R"({"a":{"dtype":"U8","extra":{"b":[1,{"c":null}]},"shape":[2],"data_offsets":[0,2]}})"),
-        "{" + entry("b", "U8", "[1]", 1, 2) + "," + entry("a", "BOOL", "[1]", 0, 1) + "}"}) {
+        nested(125), "{" + entry("b", "U8", "[1]", 1, 2) + "," + entry("a", "BOOL", "[1]", 0, 1) + "}"}) {
     const std::size_t data =
         header.find("[0,2]") != std::string::npos || header.find("[1,2]") != std::string::npos ? 2 : 0;
     write_file(folder / "m", file_of(header, data));
@@ -130,6 +136,9 @@ TEST(Safetensors, RefusesEveryBrokenRule) {
       {head(" {}"), h + "does not begin with {"},
       {head("{"), h + "malformed JSON at byte 10"},
       {head("{}x"), h + "malformed JSON at byte 11"},
+      {head(std::string("{}\0", 3)), h + "malformed JSON at byte 11: a zero byte"},
+      {head(std::string("{}\0{}", 5)), h + "malformed JSON at byte 11: a zero byte"},
+      {head(nested(126)), h + "tensor a: x is nested deeper than 127 levels"},
       {head("{\"\xff\":1}"), h + "malformed JSON at byte 11"},
       {head("{" + good + "," + good + "}"), h + "tensor a appears twice"},
       {head(R"({"a":1})"), h + "a should be an object but is a number"},
@@ -139,6 +148,8 @@ TEST(Safetensors, RefusesEveryBrokenRule) {
       {head(R"({"__metadata__":{"k":{}}})"), h + "__metadata__: k should be a string but is an object"},
       {head(R"({"__metadata__":{"k":"v","k":"w"}})"), h + "__metadata__ key k appears twice"},
       {head(R"({"__metadata__":{},"__metadata__":{}})"), h + "__metadata__ appears twice"},
+      {head(R"({"__metadata__":null,"__metadata__":{}})"), h + "__metadata__ appears twice"},
+      {head(R"({"a\u0000\u001bb":1})"), h + R"(a\u0000\u001bb should be an object but is a number)"},
       {head(R"({"a":{"shape":[2],"data_offsets":[0,8]}})"), h + "tensor a: dtype is missing"},
       {head(R"({"a":{"dtype":"F32","data_offsets":[0,8]}})"), h + "tensor a: shape is missing"},
       {head(R"({"a":{"dtype":"F32","shape":[2]}})"), h + "tensor a: data_offsets is missing"},
