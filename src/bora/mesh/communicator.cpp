@@ -67,7 +67,7 @@ SharedMemory::~SharedMemory() {
   if (std::uncaught_exceptions() > exceptions_) world.abandon("it ended with an error");
   try {
     communicator_->barrier();
-    world.watched("share", [this] { blocks_.reset(); });
+    world.watched("share", [this] { blocks_.reset(); }, World::Comers::are_here);
   } catch (const Error&) {
     world.transport().abandon();
   }
@@ -224,7 +224,7 @@ void Communicator::all_gather(std::span<std::byte> all, std::span<const std::siz
 void Communicator::all_reduce(std::span<float> values) {
   if (size_ == 1 || values.empty()) return;
   const trace::Span span("all-reduce", "bytes", static_cast<std::int64_t>(values.size_bytes()));
-  world_->watched("all_reduce", [&] { transport_->sum(values); });
+  world_->watched("all_reduce", [&] { transport_->sum(values); }, World::Comers::may_be_late);
 }
 
 std::vector<std::vector<std::byte>> Communicator::all_gather_unequal(std::span<const std::byte> mine) {
@@ -251,7 +251,7 @@ std::unique_ptr<Communicator> Communicator::split(int color, int key) {
   if (color < 0) fail(ErrorKind::InvalidArgument, "split: the color must be at least 0, not {}", color);
   barrier();
   std::unique_ptr<Transport> part;
-  world_->watched("split", [&] { part = transport_->split(color, key); });
+  world_->watched("split", [&] { part = transport_->split(color, key); }, World::Comers::are_here);
   return std::make_unique<Communicator>(world_, std::move(part));
 }
 
@@ -261,7 +261,7 @@ std::unique_ptr<SharedMemory> Communicator::share(std::size_t bytes) {
          size_);
   barrier();
   std::unique_ptr<SharedBlocks> blocks;
-  world_->watched("share", [&] { blocks = transport_->share(bytes); });
+  world_->watched("share", [&] { blocks = transport_->share(bytes); }, World::Comers::are_here);
   return std::make_unique<SharedMemory>(*this, std::move(blocks));
 }
 

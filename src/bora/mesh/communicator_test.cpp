@@ -6,7 +6,9 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <numeric>
+#include <thread>
 
 #include "bora/base/error.h"
 #include "bora/mesh/test_communicator.h"
@@ -318,6 +320,28 @@ TEST(Communicator, WrongArguments) {
     EXPECT_EQ(error_of([&] { c.split(-1, 0); }), "split: the color must be at least 0, not -1");
   });
   EXPECT_THAT(errors, Each(Eq("")));
+}
+
+// One is stopped between the barrier of a split and its end: no patience for long work lets the others wait.
+TEST(CommunicatorDeathTest, ASplitThatIsNeverOverEndsTheProcessWhateverThePatience) {
+  class Stuck : public testing::ThreadTransport {
+   public:
+    using ThreadTransport::ThreadTransport;
+    std::unique_ptr<Transport> split(int, int) override {
+      for (;;) std::this_thread::sleep_for(std::chrono::seconds(1));
+    }
+  };
+  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(
+      {
+        auto hub = std::make_shared<testing::Hub>();
+        hub->hosts = {"b"};
+        const auto workers =
+            make_communicator(std::make_unique<Stuck>(std::move(hub), 0, std::vector<int>{0}, 0), 0.05);
+        workers->deadline(24 * 3600.0);
+        workers->split(0, 0);
+      },
+      ::testing::ExitedWithCode(75), "split: worker 0 \\(host b\\) in start: not over after 0.05 s");
 }
 
 }  // namespace

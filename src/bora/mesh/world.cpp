@@ -59,7 +59,7 @@ World::~World() {
     set_deadline(limit_);
     // A worker that is not there would let the transport's own end wait for ever.
     if (!broken()) meet("close");
-    if (!broken()) watched("close", [&] { transport_->close(); });
+    if (!broken()) watched("close", [&] { transport_->close(); }, Comers::are_here);
   } catch (...) {
     abandon("it could not end");
   }
@@ -112,8 +112,9 @@ void World::guarded(std::string_view call, const std::function<void()>& body) {
   }
 }
 
-void World::watched(std::string_view call, const std::function<void()>& body) {
-  const Watchdog watchdog(fmt::format("{}: {} in {}", call, worker(rank()), activity_), deadline_);
+void World::watched(std::string_view call, const std::function<void()>& body, Comers comers) {
+  const double seconds = comers == Comers::are_here ? std::min(deadline_, limit_) : deadline_;
+  const Watchdog watchdog(fmt::format("{}: {} in {}", call, worker(rank()), activity_), seconds);
   guarded(call, body);
 }
 

@@ -50,8 +50,10 @@ class World {
   void wait(std::string_view call, const std::function<bool()>& done);
   /// Runs a call of the transport; its error becomes the failure of the run.
   void guarded(std::string_view call, const std::function<void()>& body);
-  /// The same for a call that waits for others: under a watchdog.
-  void watched(std::string_view call, const std::function<void()>& body);
+  /// The same for a call that waits for others: under a watchdog. Where all have met just before, patience for
+  /// long work lets nobody wait for one that was stopped since.
+  enum class Comers { may_be_late, are_here };
+  void watched(std::string_view call, const std::function<void()>& body, Comers comers);
   void require_whole() const;  ///< throws the failure again
 
   /// Tells all others to stop, for a reason that lies with this worker. Never throws.
