@@ -5,7 +5,8 @@
 # The long forms of the tests of docs/reference/reliability.md, about an hour on two cores. Every run of ./test has a
 # short form of each.
 #
-#   scripts/torture.sh [PART...]     parts: kills power flips tensors folders memory workers threads; default: all
+#   scripts/torture.sh [PART...]     parts: kills power flips tensors bits folders memory workers threads;
+#                                    default: all
 #
 # BORA_SAFETENSORS_PYTHON: a Python that has `safetensors` and `numpy`, for `tensors`, which is left out without one.
 # Programs are built in build/release first; `threads` builds the torch-free rooms in build/threads with
@@ -50,6 +51,10 @@ tensors() {
   build release checkpoint_test || return
   BORA_TEST_CHANGED_FILES=1000000 tests checkpoint_test 'SafetensorsOracle.*'
 }
+bits() {
+  build release run_test || return
+  BORA_TEST_BIT_FLIPS=1000 tests run_test 'BitFlips.*'
+}
 folders() {
   build release golden_test || return
   BORA_TEST_FILES=100000 tests golden_test 'Surroundings.*'
@@ -75,12 +80,15 @@ threads() {
 }
 
 mkdir -p build
-[ $# -gt 0 ] || set -- kills power flips tensors folders memory workers threads
+[ $# -gt 0 ] || set -- kills power flips tensors bits folders memory workers threads
 failed=0
 for part in "$@"; do
   case $part in
-    kills | power | flips | tensors | folders | memory | workers | threads) ;;
-    *) echo "bora: torture: $part is not one of kills, power, flips, tensors, folders, memory, workers, threads" >&2; exit 2 ;;
+    kills | power | flips | tensors | bits | folders | memory | workers | threads) ;;
+    *)
+      echo "bora: torture: $part is not one of kills, power, flips, tensors, bits, folders, memory, workers, threads" >&2
+      exit 2
+      ;;
   esac
 done
 for part in "$@"; do
