@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <map>
 #include <random>
+#include <utility>
 
 #include "bora/base/env.h"
 #include "bora/base/text.h"

@@ -7,9 +7,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
+#include <memory>
+#include <optional>
 #include <random>
+#include <span>
+#include <utility>
+#include <vector>
 
 #include "bora/base/env.h"
 #include "bora/base/error.h"
