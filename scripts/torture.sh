@@ -69,13 +69,14 @@ workers() {
     BORA_TEST_STOPS=100 tests golden_test 'WorkerFailures.AHundredStops'
 }
 # libtorch knows nothing of the sanitizer, so that every lock inside of it would be a finding. Reads of mapped files leave
-# their signal handler by a jump, after which the sanitizer takes all for the handler's: not told.
+# their signal handler by a jump, after which the sanitizer takes all for the handler's: not told; and the signal stays
+# blocked, so that tests of files that shrink are left out.
 threads() {
   { cmake -S . -B build/threads -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DBORA_TORCH=OFF \
     -DCMAKE_CXX_FLAGS=-fsanitize=thread -DCMAKE_EXE_LINKER_FLAGS=-fsanitize=thread &&
     ninja -C build/threads -j "$jobs"; } >build/threads.log 2>&1 || { show_failure build/threads.log; return 1; }
-  TSAN_OPTIONS=halt_on_error=1:report_signal_unsafe=0 ctest --test-dir build/threads --output-on-failure \
-    --no-tests=error --timeout 3600 \
+  GTEST_FILTER='-MapGuard*:*Shrinks*' TSAN_OPTIONS=halt_on_error=1:report_signal_unsafe=0 \
+    ctest --test-dir build/threads --output-on-failure --no-tests=error --timeout 3600 \
     --exclude-regex 'diagnostics|law|headers|hardening'
 }
 
