@@ -128,6 +128,12 @@ class Named {
   Dim<A> dim() const {
     return Dim<A>{size<A>()};
   }
+#if defined(__clang__)  // as in refusals_for_clang.h
+  template <Axis A, class Tensor = Named>
+  __attribute__((unavailable("the tensor does not have this axis"))) std::int64_t size() const;
+  template <Axis A, class Tensor = Named>
+  __attribute__((unavailable("the tensor does not have this axis"))) Dim<A> dim() const;
+#endif
 
   core::DType dtype() const { return array_.dtype(); }
   bool empty() const { return array_.empty(); }
@@ -186,6 +192,12 @@ class Indices {
   Dim<A> dim() const {
     return Dim<A>{size<A>()};
   }
+#if defined(__clang__)  // as in refusals_for_clang.h
+  template <Axis A, class Tensor = Indices>
+  __attribute__((unavailable("the tensor does not have this axis"))) std::int64_t size() const;
+  template <Axis A, class Tensor = Indices>
+  __attribute__((unavailable("the tensor does not have this axis"))) Dim<A> dim() const;
+#endif
   bool empty() const { return array_.empty(); }
   std::int64_t item() const
     requires(sizeof...(As) == 0)

@@ -149,6 +149,16 @@ template <class Over, class P, class Q>
 concept CanDot = requires(const P& p, const Q& q) { dot<Over>(p, q); };
 template <class Over, class P>
 concept CanSum = requires(const P& p) { sum<Over>(p); };
+template <class P, class... Over>
+concept CanSumOver = requires(const P& p) { sum<Over...>(p); };
+template <class Over, class P>
+concept CanArgmax = requires(const P& p) { argmax<Over>(p); };
+template <class Over, class P>
+concept CanSort = requires(const P& p) { sort<Over>(p); };
+template <class P, class Q>
+concept CanPow = requires(const P& p, const Q& q) { pow(p, q); };
+template <class M, class P, class Q>
+concept CanWhere = requires(const M& m, const P& p, const Q& q) { where(m, p, q); };
 template <class Over, class P>
 concept CanSoftmax = requires(const P& p) { softmax<Over>(p); };
 template <class From, class To, class P>
@@ -185,6 +195,12 @@ static_assert(!OneNameTwoTypes<X, X> && OneNameTwoTypes<Named<Other, B>, I>);
 static_assert(CanScale<X> && !CanScale<I>);
 static_assert(CanDot<B, X, Y> && !CanDot<A, X, Y> && !CanDot<D, X, Y> && !CanDot<A, X, I>);
 static_assert(CanSum<A, X> && !CanSum<C, X> && !CanSum<A, I>);
+static_assert(CanSumOver<X, A, B> && !CanSumOver<X, A, C> && !CanSumOver<I>);
+static_assert(CanArgmax<A, X> && !CanArgmax<C, X> && !CanArgmax<A, I>);
+static_assert(CanSort<A, X> && !CanSort<C, X> && !CanSort<A, I>);
+static_assert(CanPow<X, Named<B>> && CanPow<X, double> && !CanPow<X, Y> && !CanPow<X, I>);
+static_assert(CanWhere<Named<A>, X, Named<B>> && CanWhere<Named<A>, X, double>);
+static_assert(!CanWhere<Named<C>, X, X> && !CanWhere<X, Named<A>, Named<B>> && !CanWhere<I, X, X>);
 static_assert(CanSoftmax<A, X> && !CanSoftmax<C, X>);
 static_assert(CanRename<A, C, X> && !CanRename<C, D, X> && !CanRename<A, B, X>);
 static_assert(CanSlice<A, X> && CanSlice<A, I> && !CanSlice<C, X>);
