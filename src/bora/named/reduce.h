@@ -23,43 +23,51 @@ auto mean(const X& x) {
 }
 }  // namespace detail
 
+/// The sum over one or several axes, which disappear.
 template <Axis... Over, NamedTensor X>
-  requires HasAxes<X, Over...>
+  requires(sizeof...(Over) > 0 && HasAxes<X, Over...>)
 auto sum(const X& x) {
   return detail::reduce<Axes<Over...>>(core::Reduction::sum, x);
 }
+/// The mean over one or several axes, which disappear; of a mask, the share that is true, in f32.
 template <Axis... Over, NamedTensor X>
-  requires HasAxes<X, Over...>
+  requires(sizeof...(Over) > 0 && HasAxes<X, Over...>)
 auto mean(const X& x) {
   return detail::mean<Axes<Over...>>(x);
 }
+/// The largest element over one or several axes, which disappear.
 template <Axis... Over, NamedTensor X>
-  requires HasAxes<X, Over...>
+  requires(sizeof...(Over) > 0 && HasAxes<X, Over...>)
 auto max(const X& x) {
   return detail::reduce<Axes<Over...>>(core::Reduction::max, x);
 }
+/// The smallest element over one or several axes, which disappear.
 template <Axis... Over, NamedTensor X>
-  requires HasAxes<X, Over...>
+  requires(sizeof...(Over) > 0 && HasAxes<X, Over...>)
 auto min(const X& x) {
   return detail::reduce<Axes<Over...>>(core::Reduction::min, x);
 }
+/// The biased variance over one or several axes, which disappear: divided by the number of elements.
 template <Axis... Over, NamedTensor X>
-  requires HasAxes<X, Over...>
+  requires(sizeof...(Over) > 0 && HasAxes<X, Over...>)
 auto var(const X& x) {
   return detail::reduce<Axes<Over...>>(core::Reduction::var, x);
 }
+/// log(sum(exp(x))) over one or several axes, which disappear, without overflow.
 template <Axis... Over, NamedTensor X>
-  requires HasAxes<X, Over...>
+  requires(sizeof...(Over) > 0 && HasAxes<X, Over...>)
 auto logsumexp(const X& x) {
   return detail::reduce<Axes<Over...>>(core::Reduction::logsumexp, x);
 }
+/// Whether any element is true (not zero) over one or several axes, which disappear.
 template <Axis... Over, NamedTensor X>
-  requires HasAxes<X, Over...>
+  requires(sizeof...(Over) > 0 && HasAxes<X, Over...>)
 auto any(const X& x) {
   return detail::reduce<Axes<Over...>>(core::Reduction::any, x);
 }
+/// Whether all elements are true (not zero) over one or several axes, which disappear.
 template <Axis... Over, NamedTensor X>
-  requires HasAxes<X, Over...>
+  requires(sizeof...(Over) > 0 && HasAxes<X, Over...>)
 auto all(const X& x) {
   return detail::reduce<Axes<Over...>>(core::Reduction::all, x);
 }
@@ -81,12 +89,12 @@ auto argmax(const X& x) {
 }
 /// Over one or several axes together: softmax<Height, Width>.
 template <Axis... Over, NamedTensor X>
-  requires HasAxes<X, Over...>
+  requires(sizeof...(Over) > 0 && HasAxes<X, Over...>)
 X softmax(const X& x) {
   return X::adopt(core::softmax(x.operand(), Axes<Over...>::names));
 }
 template <Axis... Over, NamedTensor X>
-  requires HasAxes<X, Over...>
+  requires(sizeof...(Over) > 0 && HasAxes<X, Over...>)
 X log_softmax(const X& x) {
   return X::adopt(core::log_softmax(x.operand(), Axes<Over...>::names));
 }

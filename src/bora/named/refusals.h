@@ -55,6 +55,30 @@ template <Axis... Over, NamedTensor X, NamedTensor Y>
 __attribute__((unavailable("both tensors must have the axes summed over"))) X dot(const X& x, const Y& y);
 #endif
 
+// Reductions without axes.
+template <NamedTensor X>
+__attribute__((unavailable("say over which axes: sum<Embed>(x); over all of them: total(x)"))) X
+sum(const X& x);
+template <NamedTensor X>
+__attribute__((unavailable("say over which axes: mean<Embed>(x); over all of them: mean_all(x)"))) X
+mean(const X& x);
+template <NamedTensor X>
+__attribute__((unavailable("say over which axes: max<Embed>(x)"))) X max(const X& x);
+template <NamedTensor X>
+__attribute__((unavailable("say over which axes: min<Embed>(x)"))) X min(const X& x);
+template <NamedTensor X>
+__attribute__((unavailable("say over which axes: var<Embed>(x)"))) X var(const X& x);
+template <NamedTensor X>
+__attribute__((unavailable("say over which axes: logsumexp<Embed>(x)"))) X logsumexp(const X& x);
+template <NamedTensor X>
+__attribute__((unavailable("say over which axes: any<Embed>(x)"))) X any(const X& x);
+template <NamedTensor X>
+__attribute__((unavailable("say over which axes: all<Embed>(x)"))) X all(const X& x);
+template <NamedTensor X>
+__attribute__((unavailable("say over which axes: softmax<Embed>(x)"))) X softmax(const X& x);
+template <NamedTensor X>
+__attribute__((unavailable("say over which axes: log_softmax<Embed>(x)"))) X log_softmax(const X& x);
+
 }  // namespace bora
 
 #if defined(__clang__)
