@@ -34,10 +34,16 @@ struct Embedding {
 
   /// ids [...] -> [..., Embed]
   template <IndexTensor I>
+    requires LacksAxes<I, Embed>
   auto operator()(const I& ids) const {
     using Result = concat<axes_of<I>, Axes<Embed>>;
     return named_over<Result>::adopt(core::take(weight.operand(), Vocab::name, ids.operand(), Result::names));
   }
+#if defined(__clang__)  // as in named/refusals_for_clang.h
+  template <AnyTensor I>
+  __attribute__((unavailable("Embedding<Vocab, Embed> takes ids (Indices) that lack the axis Embed"))) I
+  operator()(const I& ids) const;
+#endif
 };
 
 namespace detail {

@@ -16,6 +16,9 @@ namespace bora::nn {
 /// renamed afterwards: rename<Mixed, Embed>(Linear<Embed, Mixed>(x)).
 template <class In, class Out>
 concept ResultHasOtherAxesThanInput = distinct<concat<as_axes<Out>, as_axes<In>>>;
+/// A tensor that Linear<In, Out> maps: it has the axes In and, beside them, none of Out.
+template <class X, class In, class Out>
+concept MapsFrom = subset<In, axes_of<X>> && distinct<concat<without<axes_of<X>, In>, Out>>;
 
 /// y = W·x + b, from the axes In to the axes Out (one axis or Axes<...> each). The other axes of x are kept.
 /// Weight [Out..., In...] as in PyTorch, so that on disk it is the matrix (out, in); bias [Out...] or none.
@@ -42,13 +45,19 @@ struct Linear {
   }
 
   template <NamedTensor X>
-    requires(subset<in, axes_of<X>>)
+    requires MapsFrom<X, in, out>
   auto operator()(const X& x) const {
     using Result = concat<without<axes_of<X>, in>, out>;
     auto y =
         named_over<Result>::adopt(core::linear(x.operand(), weight.operand(), bias.array(), Result::names));
     return lora ? y + (*lora)(x) : y;
   }
+#if defined(__clang__)  // as in named/refusals_for_clang.h
+  template <AnyTensor X>
+  __attribute__((unavailable(
+      "Linear<In, Out>: x must have the axes In and, beside them, none of Out; rename<From, To>(x)"))) X
+  operator()(const X& x) const;
+#endif
 };
 
 }  // namespace bora::nn

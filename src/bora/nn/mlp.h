@@ -31,12 +31,17 @@ struct GatedMlp {
   }
 
   template <NamedTensor X>
-    requires HasAxes<X, Embed>
+    requires(HasAxes<X, Embed> && LacksAxes<X, Mlp>)
   X operator()(const X& x) const {
     auto gate = gate_proj(x);
     auto up = up_proj(x);
     return down_proj(decltype(gate)::adopt(core::gated(activation, gate.operand(), up.operand())));
   }
+#if defined(__clang__)  // as in named/refusals_for_clang.h
+  template <AnyTensor X>
+  __attribute__((unavailable("GatedMlp<Embed, Mlp>: x must have the axis Embed and lack Mlp"))) X
+  operator()(const X& x) const;
+#endif
 };
 
 /// down(act(up(x)))
@@ -49,10 +54,15 @@ struct PlainMlp {
   using fields = Fields<&PlainMlp::up_proj, &PlainMlp::down_proj, &PlainMlp::activation>;
 
   template <NamedTensor X>
-    requires HasAxes<X, Embed>
+    requires(HasAxes<X, Embed> && LacksAxes<X, Mlp>)
   X operator()(const X& x) const {
     return down_proj(bora::detail::activate(activation, up_proj(x)));
   }
+#if defined(__clang__)  // as in named/refusals_for_clang.h
+  template <AnyTensor X>
+  __attribute__((unavailable("PlainMlp<Embed, Mlp>: x must have the axis Embed and lack Mlp"))) X
+  operator()(const X& x) const;
+#endif
 };
 
 }  // namespace bora::nn

@@ -49,6 +49,10 @@ struct RmsNorm {
     if (has_weight) detail::require_weight(kind, weight.array(), over::names);
     return X::adopt(core::rms_norm(x.operand(), scale(), over::names, eps));
   }
+#if defined(__clang__)  // as in named/refusals_for_clang.h
+  template <AnyTensor X>
+  __attribute__((unavailable("RmsNorm<Over>: x must have the axes Over"))) X operator()(const X& x) const;
+#endif
 
  private:
   core::Array scale() const {
@@ -78,6 +82,10 @@ struct LayerNorm {
     detail::require_weight(kind, weight.array(), Axes<Over>::names);
     return X::adopt(core::layer_norm(x.operand(), weight.array(), bias.array(), Axes<Over>::names, eps));
   }
+#if defined(__clang__)  // as in named/refusals_for_clang.h
+  template <AnyTensor X>
+  __attribute__((unavailable("LayerNorm<Over>: x must have the axis Over"))) X operator()(const X& x) const;
+#endif
 };
 
 }  // namespace bora::nn

@@ -55,4 +55,10 @@ X rope(const X& x, const RopeTable& table, const Context& context) {
   return X::adopt(detail::rope_on(x.operand(), Pos::name, HeadDim::name, table, *context.cache));
 }
 
+#if defined(__clang__)  // as in named/refusals_for_clang.h
+template <Axis Pos, Axis HeadDim, AnyTensor X>
+__attribute__((unavailable("rope<Pos, HeadDim>(x, table, context): x must have both axes"))) X
+rope(const X& x, const RopeTable& table, const Context& context);
+#endif
+
 }  // namespace bora::nn
