@@ -28,7 +28,7 @@ consteval std::size_t member_count() {
     return member_count<T, N - 1>();
 }
 
-inline constexpr std::size_t kMostMembers = 16;
+inline constexpr std::size_t kMostMembers = 32;
 
 // use(members...) with the N data members of an aggregate, in order; without any where there are too many to name.
 template <std::size_t N, class T, class Use>
@@ -78,9 +78,63 @@ constexpr decltype(auto) with_members(T& aggregate, Use&& use) {
   } else if constexpr (N == 15) {
     auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o] = aggregate;
     return use(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o);
-  } else if constexpr (N == kMostMembers) {
+  } else if constexpr (N == 16) {
     auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = aggregate;
     return use(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p);
+  } else if constexpr (N == 17) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q] = aggregate;
+    return use(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q);
+  } else if constexpr (N == 18) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r] = aggregate;
+    return use(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r);
+  } else if constexpr (N == 19) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s] = aggregate;
+    return use(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s);
+  } else if constexpr (N == 20) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t] = aggregate;
+    return use(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t);
+  } else if constexpr (N == 21) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u] = aggregate;
+    return use(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u);
+  } else if constexpr (N == 22) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v] = aggregate;
+    return use(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v);
+  } else if constexpr (N == 23) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w] = aggregate;
+    return use(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w);
+  } else if constexpr (N == 24) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x] = aggregate;
+    return use(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x);
+  } else if constexpr (N == 25) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y] = aggregate;
+    return use(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y);
+  } else if constexpr (N == 26) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z] = aggregate;
+    return use(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z);
+  } else if constexpr (N == 27) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa] = aggregate;
+    return use(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa);
+  } else if constexpr (N == 28) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, ab] = aggregate;
+    return use(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, ab);
+  } else if constexpr (N == 29) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, ab, ac] =
+        aggregate;
+    return use(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, ab, ac);
+  } else if constexpr (N == 30) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, ab, ac, ad] =
+        aggregate;
+    return use(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, ab, ac, ad);
+  } else if constexpr (N == 31) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, ab, ac, ad, ae] =
+        aggregate;
+    return use(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, ab, ac, ad,
+               ae);
+  } else if constexpr (N == kMostMembers) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, ab, ac, ad, ae,
+           af] = aggregate;
+    return use(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, ab, ac, ad,
+               ae, af);
   } else {
     return use();
   }

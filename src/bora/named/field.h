@@ -47,7 +47,8 @@ struct nothing_is_left_out {
 // The first member that the fields do not name; the module itself where that cannot be told.
 template <class M>
 consteval Member first_left_out() {
-  constexpr auto n = member_count<M, M::fields::values + 16>() - (M::fields::values - M::fields::count);
+  constexpr auto n =
+      member_count<M, M::fields::values + kMostMembers>() - (M::fields::values - M::fields::count);
   const auto named = M::fields::places(object<M>);
   const void* missing = &object<M>;
   bool found = false;  // no test for null: g++ cannot make it with its sanitizer of undefined behaviour
