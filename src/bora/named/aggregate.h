@@ -3,6 +3,7 @@
 // The data members of a plain struct, as far as the compiler tells: how many, and each by reference.
 #pragma once
 #include <cstddef>
+#include <type_traits>
 #include <utility>
 
 namespace bora::detail {
@@ -27,6 +28,17 @@ consteval std::size_t member_count() {
   else
     return member_count<T, N - 1>();
 }
+
+// Whether an aggregate has a base: its first value may be one, and may not be everything.
+template <class T>
+struct a_base_of {
+  template <class Base>
+    requires(std::is_base_of_v<Base, T> && !std::is_same_v<Base, T>)
+  operator Base() const;  // NOLINT(google-explicit-constructor)
+};
+struct not_a_value {};
+template <class T>
+inline constexpr bool inherits = requires { T{a_base_of<T>{}}; } && !requires { T{not_a_value{}}; };
 
 inline constexpr std::size_t kMostMembers = 32;
 

@@ -36,6 +36,18 @@ struct a_module_is_a_struct_without_constructors {
 /// map<std::string, ...> of these. Of a class with members of its own nobody knows: `buffer` says that there are none.
 template <class T>
 struct parameters_cannot_be_reached_in {};
+template <class M>
+struct fields_name_members_of_another_struct {
+#ifdef __clang__
+  using every_member = fields_name_members_of_another_struct;
+#endif
+};
+template <class M>
+struct a_module_inherits_from_no_struct {
+#ifdef __clang__
+  using every_member = a_module_inherits_from_no_struct;
+#endif
+};
 struct nothing_is_left_out {
   using every_member = nothing_is_left_out;
 };
@@ -67,6 +79,14 @@ consteval Member first_left_out() {
 #pragma clang diagnostic pop
 #endif
 
+template <class M>
+consteval bool lists_its_own() {
+  if constexpr (requires { M::fields::template are_of<M>; })
+    return M::fields::template are_of<M>;
+  else
+    return true;
+}
+
 // What a type's modules leave out: of the first that does.
 template <class T>
 struct LeftOutBy {
@@ -74,12 +94,16 @@ struct LeftOutBy {
 };
 template <class T>
 consteval auto left_out_of() {
-  if constexpr (held<T>().listed)
+  if constexpr (Module<T> && !lists_its_own<T>())
+    return fields_name_members_of_another_struct<T>{};
+  else if constexpr (held<T>().listed)
     return nothing_is_left_out{};
   else if constexpr (!Module<T>)
     return typename LeftOutBy<T>::type{};
   else if constexpr (!std::is_aggregate_v<T>)
     return a_module_is_a_struct_without_constructors<T>{};
+  else if constexpr (inherits<T>)
+    return a_module_inherits_from_no_struct<T>{};
   else
     return fields_leave_out<T, first_left_out<T>()>{};
 }
@@ -120,6 +144,7 @@ using wrong_with = std::conditional_t<held<T>().walked, left_out<T>, parameters_
 template <class M, class T, bool Buffer = false, class Wrong = nothing_is_left_out>
 struct Field {
   using type = T;
+  using owner = M;
   static constexpr bool is_buffer = Buffer;
   static constexpr bool is_right = std::is_same_v<Wrong, nothing_is_left_out>;
   static constexpr std::size_t values = values_of<T>;

@@ -34,6 +34,9 @@ struct Fields {
   /// In a brace list without inner braces, where an array takes one for each element.
   static constexpr std::size_t values = (std::size_t{0} + ... + Members.values);
 
+  template <class M>
+  static constexpr bool are_of = (std::is_base_of_v<typename decltype(Members)::owner, M> && ...);
+
   template <class M, class Visit>
   static void each(M& module, Visit&& visit) {
     (visit_one<Members>(module, visit), ...);
@@ -57,7 +60,9 @@ inline constexpr auto buffer = detail::as_buffer(Member);
 
 namespace detail {
 struct parameters_needs_a_model_that_is_not_const;  // a sentence for the compiler to say
-}
+template <class LeftOut>
+concept LeavesOut = !std::is_same_v<LeftOut, nothing_is_left_out>;
+}  // namespace detail
 
 /// Every parameter of a model, depth first in order of declaration. The references stay valid while the model
 /// is not moved or resized. InvalidArgument, naming both, for two fields that share one array.
@@ -69,13 +74,13 @@ std::vector<core::Parameter> parameters(M& model)
     __attribute__((diagnose_if(std::is_const_v<M>, "parameters needs a model that is not const", "error")));
 #pragma clang diagnostic pop
 template <Module M, class LeftOut = detail::left_out<M>>
-  requires(!ListsEveryMember<M>)
+  requires detail::LeavesOut<LeftOut>
 __attribute__((unavailable("`fields` must name every data member of the module"))) LeftOut
 parameters(M& model);
 #else
     ;
 template <Module M, class LeftOut = detail::left_out<M>>
-  requires(!ListsEveryMember<M>)
+  requires detail::LeavesOut<LeftOut>
 LeftOut parameters(M& model) = delete;
 template <Module M>
 detail::parameters_needs_a_model_that_is_not_const parameters(const M& model) = delete;

@@ -80,12 +80,21 @@ value_and_grad(M& model, F&& f) {
 /// copied (a tensor, a module) looks like any other.
 template <class F>
 concept HoldsReferences = detail::holds_references<std::remove_cvref_t<F>>;
+/// A function that can be called with X, and returns something else.
+template <class F, class X>
+concept ChangesType =
+    std::invocable<F&, const X&> && !std::convertible_to<std::invoke_result_t<F&, const X&>, X>;
 template <Bundle X, class F>
   requires HoldsReferences<F>
 __attribute__((unavailable("it runs again in the backward pass, when locals are gone: capture by value"))) X
 remat(F&& f, const X& x) {
   return f(x);
 }
+
+template <Bundle X, class F>
+  requires(!HoldsReferences<F> && ChangesType<F, X>)
+__attribute__((unavailable("what runs again must return what it is given: a tensor of the axes of x"))) X
+remat(F&& f, const X& x);
 
 /// Runs `f` on x, a tensor or a struct of tensors, without keeping its intermediate values; they are computed
 /// again in the backward pass. What f makes leaves it by its result alone: an operation that uses an array

@@ -6,6 +6,7 @@
 
 #include "bora/core/hessian.h"
 #include "bora/named/fields.h"
+#include "bora/named/grad.h"
 #include "bora/named/named.h"
 
 namespace bora {
@@ -20,7 +21,7 @@ struct HessianProduct {
 
 /// `f` takes the model and returns Named<>; `v` has the model's shape. Costs and errors as
 /// core::hessian_vector_product: every op has second derivatives, but not over several ranks.
-template <Module M, class F>
+template <Module M, class F, class Loss = detail::loss_of<F, M>>
 HessianProduct<M> hessian_vector_product(M& model, F&& f, const M& v) {
   M vector = v;
   std::vector<core::Array*> arrays;
@@ -37,5 +38,9 @@ HessianProduct<M> hessian_vector_product(M& model, F&& f, const M& v) {
   put(out.products, result.products);
   return out;
 }
+template <Module M, class F, class Loss = detail::loss_of<F, M>>
+  requires NoScalar<Loss>
+__attribute__((unavailable("the loss must be Named<>: take mean_all, or sum over the axes that it has"))) Loss
+hessian_vector_product(M& model, F&& f, const M& v);
 
 }  // namespace bora

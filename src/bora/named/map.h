@@ -4,6 +4,7 @@
 #pragma once
 #include <algorithm>
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <string_view>
 #include <type_traits>
@@ -57,6 +58,56 @@ struct MapWalk {
   }
 };
 
+// Whether f makes of each parameter within T, beside those of N other models, a tensor of the same axes. `Around` are the
+// modules that T is a member of.
+template <class T, class F, std::size_t N, class... Around>
+consteval bool keeps_axes();
+
+template <class T>
+struct KeptAxes {
+  template <class F, std::size_t N, class... Around>
+  static consteval bool by() {
+    return true;
+  }
+};
+template <Axis... As>
+struct KeptAxes<Named<As...>> {
+  template <class F, std::size_t N, class... Around>
+  static consteval bool by() {
+    return []<std::size_t... Is>(std::index_sequence<Is...>) {
+      return requires(F& f, const Named<As...>& p) {
+        { f(p, ((void)Is, p)...) } -> std::convertible_to<Named<As...>>;
+      };
+    }(std::make_index_sequence<N>());
+  }
+};
+template <template <class...> class Any, class... Ts>
+struct KeptAxes<Any<Ts...>> {
+  template <class F, std::size_t N, class... Around>
+  static consteval bool by() {
+    return (keeps_axes<Ts, F, N, Around...>() && ...);
+  }
+};
+template <class T, std::size_t N>
+struct KeptAxes<std::array<T, N>> : KeptAxes<std::vector<T>> {};
+template <Field... Members>
+struct KeptAxes<Fields<Members...>> {
+  template <class F, std::size_t N, class... Around>
+  static consteval bool by() {
+    return ((Members.is_buffer || keeps_axes<typename decltype(Members)::type, F, N, Around...>()) && ...);
+  }
+};
+
+template <class T, class F, std::size_t N, class... Around>
+consteval bool keeps_axes() {
+  if constexpr ((std::is_same_v<T, Around> || ...))
+    return true;
+  else if constexpr (Module<T>)
+    return KeptAxes<typename T::fields>::template by<F, N, T, Around...>();
+  else
+    return KeptAxes<T>::template by<F, N, Around...>();
+}
+
 template <Module M, class F, class... Ms>
 M map_parameters(F& f, const M& first, const Ms&... others) {
   M out = first;
@@ -88,6 +139,10 @@ M map_parameters(F& f, const M& first, const Ms&... others) {
 
 }  // namespace detail
 
+/// F cannot be called with each parameter of M, beside those of N other models, or returns something of other axes.
+template <class F, class M, std::size_t N>
+concept LosesAxes = !detail::keeps_axes<M, F, N>();
+
 /// A model like this one whose parameters are f of these: f(parameter) returns a tensor of the same axes.
 template <Module M, class F>
 M map_parameters(const M& model, F&& f) {
@@ -105,5 +160,19 @@ template <Module M, class F>
 M map_parameters(const M& a, const M& b, const M& c, F&& f) {
   return detail::map_parameters(f, a, b, c);
 }
+
+template <Module M, class F>
+  requires LosesAxes<F, M, 0>
+__attribute__((unavailable("f(parameter) must return a tensor of the axes of the parameter"))) M
+map_parameters(const M& model, F&& f);
+template <Module M, class F>
+  requires LosesAxes<F, M, 1>
+__attribute__((unavailable("f(parameter, other) must return a tensor of the axes of the parameter"))) M
+map_parameters(const M& a, const M& b, F&& f);
+template <Module M, class F>
+  requires LosesAxes<F, M, 2>
+__attribute__((
+    unavailable("f(parameter, second, third) must return a tensor of the axes of the parameter"))) M
+map_parameters(const M& a, const M& b, const M& c, F&& f);
 
 }  // namespace bora

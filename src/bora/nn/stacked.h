@@ -17,6 +17,11 @@
 
 namespace bora::nn {
 
+/// A block that can be called, and returns something else than it is given.
+template <class Block, class X>
+concept ReturnsOther = std::invocable<const Block&, const X&, const Context&> &&
+                       !std::convertible_to<std::invoke_result_t<const Block&, const X&, const Context&>, X>;
+
 /// Blocks in a row, each X -> X: hidden states, or a struct of them and of what else passes from block to
 /// block (see named/bundle.h). Probes see the first tensor of a struct.
 template <ListsEveryMember Block, class LeftOut = typename bora::detail::left_out<Block>::every_member>
@@ -47,6 +52,10 @@ struct Stacked {
     requires(!std::invocable<const Block&, const X&, const Context&>)
   __attribute__((
       unavailable("a block is called with (x, context): X operator()(const X&, const nn::Context&) const"))) X
+  operator()(X x, const Context& context) const;
+  template <Bundle X>
+    requires ReturnsOther<Block, X>
+  __attribute__((unavailable("a block must return what it is given: hidden states of the same axes"))) X
   operator()(X x, const Context& context) const;
 
  private:
