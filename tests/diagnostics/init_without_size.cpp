@@ -4,7 +4,7 @@
 // WHY: each parameter is as large as its axes, and nothing says how large mlp is.
 // FIX: nn::init<Block>(key, Dim<Embed>{64}, Dim<Mlp>{256})
 // EXPECT-GCC: Types<.*Dim<Mlp>.*is unavailable: sizes are missing
-// EXPECT-CLANG: is unavailable: sizes are missing
+// EXPECT-CLANG: Types<bora::Dim<Mlp>.*is unavailable: sizes are missing
 #include "axes.h"
 #include "models.h"
 struct Block {

@@ -2,9 +2,13 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/nn/default_init.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
+#include <memory>
+#include <string>
 
 #include "bora/named/test_values.h"
 #include "bora/nn/embedding.h"
@@ -15,6 +19,8 @@
 namespace bora::nn {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 using testing::same_bits;
 
 struct Batch : axis<"batch"> {};
@@ -96,6 +102,72 @@ TEST(DefaultInit, AnInitOfItsOwnMayStartFromIt) {
   EXPECT_TRUE(same_bits(own.norm.weight, ones(Dim<Embed>{4})));
   EXPECT_TRUE(own.norm.bias.empty());
 }
+
+struct Tables {
+  static constexpr std::string_view kind = "Embedding";
+  std::array<Named<Vocab, Embed>, 2> rows;
+  std::array<Named<Embed>, 2> bias;
+  std::optional<std::vector<Named<Embed>>> more;
+  using fields = Fields<&Tables::rows, &Tables::bias, &Tables::more>;
+};
+
+TEST(DefaultInit, AnArrayOfParameters) {
+  const auto tables = init<Tables>(kKey, Dim<Vocab>{50}, Dim<Embed>{40});
+  EXPECT_TRUE(same_bits(tables.rows[1], random_normal(kKey.fold("rows").fold(std::uint64_t{1}), 0, 0.02,
+                                                      Dim<Vocab>{50}, Dim<Embed>{40})));
+  EXPECT_FALSE(same_bits(tables.rows[0], tables.rows[1]));
+  EXPECT_TRUE(same_bits(tables.bias[1], zeros(Dim<Embed>{40})));
+}
+
+std::string message(auto&& call) {
+  try {
+    call();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.kind(), ErrorKind::InvalidArgument);
+    return e.what();
+  }
+  return "nothing was thrown";
+}
+
+TEST(DefaultInit, NamesASizeThatIsNone) {
+  const auto made = [](std::int64_t embed) { init<Own>(kKey, Dim<Embed>{embed}); };
+  EXPECT_THAT(message([&] { made(0); }), HasSubstr("the size of embed is 0\n"));
+  EXPECT_THAT(message([&] { made(-3); }), HasSubstr("the size of embed is -3\n"));
+  EXPECT_THAT(message([] { model(-1); }), AllOf(HasSubstr("Block is -1\n"), HasSubstr("count")));
+}
+
+TEST(DefaultInit, NamesASizeOfNothing) {
+  const auto made = [](std::int64_t blocks) {
+    init<Model>(kKey, Dim<Vocab>{5}, Dim<Embed>{4}, Dim<Head>{2}, Dim<HeadDim>{3}, Count<Block>{blocks},
+                Dim<Batch>{7});
+  };
+  EXPECT_THAT(message([&] { made(1); }), HasSubstr("batch is the size of no parameter of "));
+  EXPECT_NO_THROW(made(0)) << "the gates of blocks could ask for it";
+}
+
+struct Pointing {
+  std::unique_ptr<Own> own;
+  using fields = Fields<&Pointing::own>;
+};
+struct Around {
+  std::map<std::string, Own> by_name;
+  Pointing pointing;
+  using fields = Fields<&Around::by_name, &Around::pointing>;
+};
+template <class M, class... Given>
+inline constexpr InitFault fault = detail::init_fault<M, Given...>();
+static_assert(fault<Tables, Dim<Vocab>, Dim<Embed>> == InitFault::none);
+static_assert(fault<Tables, Dim<Vocab>, Dim<Embed>, Dim<Vocab>> == InitFault::size_twice);
+static_assert(fault<Tables, Dim<Vocab>, Dim<Embed>, Dim<Head>> == InitFault::unused_size);
+static_assert(fault<Tables, Dim<Vocab>, Dim<Embed>, Count<Block>> == InitFault::unused_size);
+static_assert(fault<Tables, Dim<Vocab>> == InitFault::missing_size);
+static_assert(fault<Around> == InitFault::unmade_member);
+static_assert(fault<Model, Dim<Vocab>, Dim<Embed>, Dim<Head>, Dim<HeadDim>, Count<Block>, Dim<Batch>> ==
+              InitFault::none);  // Gate may ask for it
+static_assert(
+    std::is_same_v<UnmadeMembers<Around>, detail::Types<detail::init_makes_no<std::map<std::string, Own>>,
+                                                        detail::init_makes_no<std::unique_ptr<Own>>>>);
+static_assert(std::is_same_v<UnusedSizes<Tables, Dim<Vocab>, Dim<Head>>, detail::Types<Dim<Head>>>);
 
 static_assert(EverySizeGiven<Model, Dim<Vocab>, Dim<Embed>, Dim<Head>, Dim<HeadDim>, Count<Block>>);
 static_assert(!EverySizeGiven<Model, Dim<Vocab>, Dim<Embed>, Dim<Head>, Dim<HeadDim>>);
