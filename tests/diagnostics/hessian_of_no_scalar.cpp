@@ -6,8 +6,8 @@
 // EXPECT-GCC: Loss = Named<Batch>.* is unavailable: the loss must be Named<>
 // EXPECT-CLANG: , bora::Named<Batch>>' is unavailable: the loss must be Named<>
 #include "axes.h"
-#include "models.h"
 #include "bora/named/hessian.h"
+#include "models.h"
 auto wrong(nn::Linear<Embed, Mlp>& layer, const Hidden& x, const nn::Linear<Embed, Mlp>& v) {
   const auto loss = [&](const auto& m) { return mean<Pos, Mlp>(square(m(x))); };
   return hessian_vector_product(layer, loss, v);  // USER

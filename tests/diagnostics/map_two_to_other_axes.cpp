@@ -12,5 +12,6 @@ struct Model {
   using fields = Fields<&Model::layers>;
 };
 auto wrong(const Model& model, const Model& gradients) {
-  return map_parameters(model, gradients, [](const auto& p, const auto& g) { return mean_all(p * g); });  // USER
+  const auto f = [](const auto& p, const auto& g) { return mean_all(p * g); };
+  return map_parameters(model, gradients, f);  // USER
 }

@@ -6,4 +6,6 @@
 // EXPECT-GCC: no matching function for call to .take<Feature>\(const bora::Named<Vocab, Embed>&, const bora::Indices<Pos>&
 // EXPECT-CLANG: 'take<Feature, bora::Named<Vocab, Embed>, bora::Indices<Pos>>' is unavailable: .*x must be numbers with the axis
 #include "axes.h"
-auto wrong(const Named<Vocab, Embed>& table, const Indices<Pos>& ids) { return take<Feature>(table, ids); }  // USER
+auto wrong(const Named<Vocab, Embed>& table, const Indices<Pos>& ids) {
+  return take<Feature>(table, ids);  // USER
+}

@@ -6,4 +6,6 @@
 // EXPECT-GCC: no matching function for call to .where\(const bora::Named<Batch>&, const bora::Named<Batch>&, const bora::Named<Embed>&
 // EXPECT-CLANG: 'where<bora::Named<Batch>, bora::Named<Batch>, bora::Named<Embed>>' is unavailable: where\(mask, x, y\)
 #include "axes.h"
-auto wrong(const Named<Batch>& mask, const Named<Batch>& x, const Named<Embed>& y) { return where(mask, x, y); }  // USER
+auto wrong(const Named<Batch>& mask, const Named<Batch>& x, const Named<Embed>& y) {
+  return where(mask, x, y);  // USER
+}

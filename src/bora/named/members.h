@@ -51,7 +51,8 @@ inline constexpr bool takes_more = []<std::size_t... Is>(std::index_sequence<Is.
 template <class M>
 consteval bool lists_every_member() {
   constexpr std::size_t listed = M::fields::values;
-  return std::is_aggregate_v<M> && takes<M, listed> && !takes_more<M, listed>;
+  return M::fields::template are_of<M> && std::is_aggregate_v<M> && takes<M, listed> &&
+         !takes_more<M, listed>;
 }
 
 template <class T>

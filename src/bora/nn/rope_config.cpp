@@ -181,8 +181,10 @@ double longrope_scale(double factor, std::int64_t original) {
 }
 
 std::int64_t RopeConfig::longest(std::int64_t positions) const {
-  return type == "dynamic" ? static_cast<std::int64_t>(static_cast<double>(positions) * std::max(factor, 1.0))
-                           : positions;
+  constexpr double kMost = 0x7FFFFFFF;
+  const double longer = factor * static_cast<double>(positions);
+  // A factor that cannot be is told as such by who checks the values, and not as a length.
+  return type == "dynamic" && factor > 1 && longer <= kMost ? static_cast<std::int64_t>(longer) : positions;
 }
 
 void RopeConfig::to_hf(Json& config) const {
