@@ -283,6 +283,42 @@ TEST(Preflight, MoreStepsExtendARun) {
   EXPECT_THAT(shorter.output, HasSubstr("trainer.num_train_steps = 4  but runs/run is at step 5 already"));
 }
 
+// The same ids would be other pieces.
+TEST(Preflight, WeightsGoOnWithTheirTokenizer) {
+  const auto folder = small_project("preflight_weights");
+  const auto base = train_with({"--trainer.num_train_steps=2", "--hf_export=true"});
+  ASSERT_EQ(run(folder, base).code, 0);
+  for (const char* from : {"--trainer.initialize_from=runs/run", "--trainer.initialize_from=runs/run/step-2",
+                           "--initialize_from_hf=runs/run/hf"}) {
+    const auto start = train_with({"--trainer.id=other", from, "--trainer.num_train_steps=1"});
+    const auto other = with(start, {"--data.configs.one.train_urls=[two.txt]", "--data.cache_dir=other"});
+    for (const auto& words : {other, and_also(other, "--dry_run")}) {
+      const auto done = run(folder, words);
+      EXPECT_EQ(done.code, 2) << done.output;
+      EXPECT_THAT(done.output,
+                  AllOf(HasSubstr("trains a tokenizer, but the weights of runs/run"),
+                        HasSubstr("data.configs.one.train_urls was [one.txt] for it and is [two.txt] now"),
+                        HasSubstr("(data.tokenizer: runs/run/"), HasSubstr("--accept_changes")));
+      EXPECT_FALSE(exists(folder + "/runs/other"));
+    }
+    EXPECT_EQ(run(folder, and_also(start, "--dry_run")).code, 0) << from;
+    const auto accepted = run(folder, with(other, {"--accept_changes", "--trainer.id=accepted", "--fresh"}));
+    EXPECT_EQ(accepted.code, 0) << accepted.output;
+    EXPECT_THAT(accepted.output, HasSubstr("warning"));
+    EXPECT_EQ(run(folder, and_also(start, "--fresh")).code, 0) << from;
+    remove_all(folder + "/runs/other");
+  }
+  // Another text in the same file is known when the tokenizer is trained.
+  write_atomically(folder + "/one.txt", read_text(folder + "/two.txt"));
+  const auto late =
+      run(folder,
+          train_with({"--trainer.id=late", "--trainer.initialize_from=runs/run", "--data.cache_dir=late"}));
+  EXPECT_EQ(late.code, 2) << late.output;
+  EXPECT_THAT(late.output, AllOf(HasSubstr("data.train_tokenizer"), HasSubstr(" there and \""),
+                                 HasSubstr("data.tokenizer: runs/run/tokenizer")));
+  EXPECT_FALSE(exists(folder + "/runs/late"));
+}
+
 TEST(Preflight, TwoTokenizersAreOneTooMany) {
   const auto folder = small_project("preflight_two");
   const auto done = run(folder, train_with({"--data.tokenizer=words"}));

@@ -22,8 +22,10 @@ TrainArguments parse_train_arguments(const std::vector<std::string>& arguments) 
   args.flag("--dry_run", out.flags.dry_run, "say what a start would do, need and lack; start nothing");
   args.flag("--print_config", out.flags.print_config,
             "print the configuration with every default filled in; start nothing");
-  args.flag("--accept_changes", out.flags.accept_changes,
-            "go on with a run although keys changed that decide the order of its data");
+  args.flag(
+      "--accept_changes", out.flags.accept_changes,
+      "go on with a run although keys changed that decide the order of its data, or begin with weights of another "
+      "tokenizer");
   args.option("--world", out.flags.world, kWorkers, "with --dry_run: memory and traffic of so many workers");
   args.flag("--fresh", out.flags.fresh, "put an earlier run of the same name aside and start over");
   args.flag("--quiet", out.flags.quiet, "no output but warnings");

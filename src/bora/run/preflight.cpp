@@ -26,6 +26,7 @@
 #include "bora/run/machine.h"
 #include "bora/run/run_device.h"
 #include "bora/run/shape_model.h"
+#include "bora/run/start_tokenizer.h"
 #include "bora/run/start_weights.h"
 #include "bora/store/cache_check.h"
 #include "bora/store/format.h"
@@ -91,6 +92,7 @@ class Look {
     if (!loaded_.is_incomplete) look_for_resume();
     look_for_tokenizer();
     look_at_start();
+    if (!found_.resume) look_at_tokenizer_of_weights();
     look_at_folders();
   }
 
@@ -366,6 +368,16 @@ class Look {
         add("initialize_from_hf",
             fmt::format("{} has a config.json but no *.safetensors with weights; copy or fetch them too",
                         hf));
+    });
+  }
+  void look_at_tokenizer_of_weights() {
+    const auto& ours = found_.tokenizer;
+    problems_of("data.tokenizer", [&] {
+      if (!ours.tokenizer && !config_.data.train_tokenizer) return;  // told already
+      const auto other = other_tokenizer(config_, ours.tokenizer);
+      if (!other) return;
+      if (!flags_.accept_changes) return add(*other);
+      found_.warnings.push_back(fmt::format("{} {}", other->key, on_one_line(other->message)));
     });
   }
   static bool is_weights(const std::string& name) { return name.find(".safetensors") != name.npos; }

@@ -27,6 +27,7 @@
 #include "bora/run/preflight.h"
 #include "bora/run/run_device.h"
 #include "bora/run/session.h"
+#include "bora/run/start_tokenizer.h"
 #include "bora/run/told_status.h"
 #include "bora/train/signals.h"
 
@@ -149,8 +150,19 @@ std::optional<Error> with_place(const LoadedConfig& loaded, const Error& e) {
   return Error(e.kind(), format_problems(loaded.first_file, {{loaded.tree.where(key), key, words}}));
 }
 
-int start(Session& session, Checkpoints& checkpoints, const Preflight& found, NewRun& run) {
+// A tokenizer that was trained just now is known only now.
+void look_at_trained_tokenizer(Session& session, const RunFlags& flags, const Preflight& found) {
+  if (found.resume || found.tokenizer.tokenizer) return;
+  const auto other = other_tokenizer(session.config(), session.text().tokenizer);
+  if (!other) return;
+  if (!flags.accept_changes) fail(ErrorKind::Config, "{}: {}", other->key, other->message);
+  session.console().fact("warning", fmt::format("{} {}", other->key, other->message));
+}
+
+int start(Session& session, Checkpoints& checkpoints, const RunFlags& flags, const Preflight& found,
+          NewRun& run) {
   session.prepare();
+  look_at_trained_tokenizer(session, flags, found);
   checkpoints.restore(found.resume ? &found.resume->checkpoint : nullptr);
   session.open([&] {
     session.record();
@@ -167,7 +179,7 @@ int train(Session& session, const LoadedConfig& loaded, const RunFlags& flags, c
   Checkpoints checkpoints(session, flags);
   NewRun run(session);
   try {
-    return start(session, checkpoints, found, run);
+    return start(session, checkpoints, flags, found, run);
   } catch (const Error& e) {
     // A cache that was still being made may have told it.
     if (e.kind() == ErrorKind::Config && !session.has_stepped()) run.cannot_begin();
