@@ -86,7 +86,10 @@ TEST(GrowingCaches, WhatStopsTheBuildStopsTheRun) {
   auto folder = small_project("feed_bad");
   // The tokenizer comes from the first data set alone, so the build of the cache is the first to read this.
   ASSERT_EQ(run(folder, {"train-tokenizer", "one.txt", "--vocab_size", "300", "--out", "tokenizer"}).code, 0);
-  write_atomically(folder + "/two.txt", read_text(folder + "/two.txt") + "a line\nbroken \xFF here\n");
+  // Far behind what a start looks at before any work.
+  std::string text;
+  while (text.size() < 3'000'000) text += read_text(folder + "/two.txt");
+  write_atomically(folder + "/two.txt", text + "a line\nbroken \xFF here\n");
   auto config = read_text(folder + "/config.yaml");
   const std::string own = "train_tokenizer: {vocab_size: 300}";
   config.replace(config.find(own), own.size(), "tokenizer: tokenizer");

@@ -153,9 +153,9 @@ TEST(Preflight, ATokenizerIsTrainedOnTexts) {
   write_atomically(folder + "/x.jsonl", "{\"prompt\": \"a\", \"response\": \"b\"}\n");
   const auto done =
       run(folder, train_with({"--data.configs.one={train_urls: [x.jsonl], format: {type: supervised}}"}));
-  EXPECT_EQ(done.code, 3) << done.output;
+  EXPECT_EQ(done.code, 2) << done.output;
   EXPECT_THAT(done.output,
-              AllOf(HasSubstr("x.jsonl:1: no field \"text\"; the object has prompt, response\nhint: "
+              AllOf(HasSubstr("x.jsonl:1: no field \"text\"; the object has prompt, response; "
                               "data.train_tokenizer learns from records of type text, and those of data "
                               "set one are of type supervised"),
                     Not(HasSubstr("format.text_key"))));
@@ -188,6 +188,91 @@ TEST(Preflight, FilesWithoutText) {
   EXPECT_THAT(done.output,
               HasSubstr("data.train_urls  every file of empty.txt is empty; give files with text"));
   EXPECT_FALSE(exists(folder + "/runs/lost") || exists(folder + "/checkpoints/lost"));
+}
+
+// What the first record, the number of bytes or a prompt shows.
+TEST(Preflight, TextsThatCannotBeTrainedOn) {
+  const auto folder = small_project("preflight_first_look");
+  write_atomically(folder + "/body.jsonl", "{\"body\": \"the moon is a compiler\"}\n");
+  write_atomically(folder + "/binary.txt", std::string("\x89PNG\x0d\x0a\xff\xfe\x00\x01", 10));
+  write_atomically(folder + "/tiny.txt", "a");
+  struct Case {
+    std::string argument;
+    Words words;
+  };
+  const std::vector<Case> cases = {
+      {"--data.configs.one.train_urls=[body.jsonl]",
+       {"data.configs.one.train_urls", "body.jsonl:1: no field \"text\"; the object has body"}},
+      {"--data.configs.one.train_urls=[binary.txt]",
+       {"data.configs.one.train_urls", "binary.txt:", "invalid UTF-8"}},
+      {"--data.configs.one.train_urls=[tiny.txt]", {"model.seq_len", "one has at most 9 tokens"}},
+      {"--model.seq_len=50000", {"is 50000, and one has at most ", "fewer than one sequence; more text"}},
+      {"--data.num_validation_sequences={one: 100000}", {"is 100000 for one, which has at most "}},
+      {"--data.configs.one.format={type: chat}",
+       {"data.configs.one.format",
+        "(bpe of 300 pieces trained on the text) has no chat template; data.chat_template", "one.txt"}},
+      {"--sample.prompts=[\"\"]", {"sample.prompts", "prompt 1 is empty"}}};
+  for (const auto& [argument, words] : cases) {
+    const auto start = train_with({argument});
+    for (const auto& arguments : {start, and_also(start, "--dry_run")}) {
+      const auto done = run(folder, arguments);
+      EXPECT_EQ(done.code, 2) << done.output;
+      for (const auto& word : words) EXPECT_THAT(done.output, HasSubstr(word)) << argument;
+      EXPECT_FALSE(exists(folder + "/cache") || exists(folder + "/runs")) << argument;
+    }
+  }
+}
+
+// With what an earlier start made: its tokenizer and the tokens.
+TEST(Preflight, CachesAndPromptsOfAKnownTokenizer) {
+  const auto folder = small_project("preflight_known");
+  ASSERT_EQ(run(folder, train_with({"--trainer.stop_at_step=1"})).code, 75);
+  const auto sized =
+      run(folder, train_with({"--data.train_tokenizer.vocab_size=290", "--trainer.id=x", "--dry_run"}));
+  EXPECT_EQ(sized.code, 2) << sized.output;
+  EXPECT_THAT(sized.output,
+              AllOf(HasSubstr("data.cache_dir"),
+                    HasSubstr("cache/one/train was made with tokenizer bpe of 300 pieces trained on the "
+                              "text and this run has bpe of 290 pieces trained on the text")));
+  const auto held = run(
+      folder, train_with({"--data.num_validation_sequences={one: 400}", "--accept_changes", "--dry_run"}));
+  EXPECT_EQ(held.code, 2) << held.output;
+  EXPECT_THAT(held.output,
+              testing::ContainsRegex("is 400 for one, which has [0-9]+ sequences; hold back fewer than"));
+  std::string prompt = "Zyx wvu, Tsr! qpo? Nml kji; Hgf edc. 0123 4567 8901 2345";
+  const auto known = run(folder, train_with({"--sample.prompts=[\"" + prompt + "\"]", "--dry_run"}));
+  EXPECT_EQ(known.code, 2) << known.output;
+  EXPECT_THAT(known.output, testing::ContainsRegex("prompt 1 has [0-9]+ tokens, and model.seq_len is 32"));
+  const auto trained = run(folder, train_with({"--sample.prompts=[\"" + prompt + "\"]", "--trainer.id=y"}));
+  EXPECT_EQ(trained.code, 2) << trained.output;
+  EXPECT_THAT(trained.output, AllOf(HasSubstr("--sample.prompts"), HasSubstr("and model.seq_len is 32")));
+  EXPECT_FALSE(exists(folder + "/runs/y")) << "known before the first step";
+}
+
+TEST(Preflight, MoreThanTheDiskHolds) {
+  const auto folder = small_project("preflight_disk");
+  const auto done = run(folder, train_with({"--model.hidden_dim=1024", "--model.num_layers=8",
+                                            "--trainer.checkpointer.keep=[{every: 1}]",
+                                            "--trainer.num_train_steps=50000", "--dry_run"}));
+  EXPECT_EQ(done.code, 2) << done.output;
+  EXPECT_THAT(done.output, AllOf(HasSubstr("trainer.checkpointer.keep"), HasSubstr("TB at the end ("),
+                                 HasSubstr("are free there; keep fewer")));
+}
+
+TEST(Preflight, LanesForTheWorkersThatArePlanned) {
+  const auto folder = small_project("preflight_lanes");
+  const auto planned =
+      run(folder, {"train", "config.yaml", "--trainer.train_batch_size=3", "--trainer.lanes=null",
+                   "--trainer.initialize_from=runs/none", "--dry_run", "--world", "2"});
+  EXPECT_EQ(planned.code, 2) << planned.output;
+  EXPECT_THAT(planned.output,
+              AllOf(HasSubstr("has 2 problems; nothing was started"), HasSubstr("runs/none does not exist"),
+                    HasSubstr("the batch of 3 sequences can be cut into 1 lane at most")));
+  if (!can_run_workers()) return;
+  const auto launched = run(folder, {"launch", "-n", "2", "--", "train", "config.yaml",
+                                     "--trainer.train_batch_size=3", "--trainer.lanes=null", "--dry_run"});
+  EXPECT_EQ(launched.code, 2) << launched.output;
+  EXPECT_THAT(launched.output, HasSubstr("the batch of 3 sequences can be cut into 1 lane at most"));
 }
 
 // Neither in a dry run nor in a start, whose run's folder goes again.

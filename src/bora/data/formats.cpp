@@ -30,7 +30,7 @@ std::unique_ptr<store::Processor> make_chat(const ConversationFormat& format,
   options.special_tokens = tokenizer.special_tokens();
   if (format.chat_date) options.date = parse_date(*format.chat_date);
   const auto given = format.chat_template ? format.chat_template : data.chat_template;
-  return std::make_unique<ChatProcessor>(tokenizer, chat_templates(given, tokenizer, data.tokenizer),
+  return std::make_unique<ChatProcessor>(tokenizer, chat_templates(given, tokenizer, data.tokenizer_name()),
                                          std::move(options));
 }
 

@@ -22,7 +22,7 @@ std::uint64_t device_of(const std::string& path) {
 class Needs {
  public:
   void add(const std::string& key, const std::string& path, const std::string& what, double bytes,
-           double least) {
+           double least, double checkpoints = 0) {
     if (bytes <= 0 || store::remote_scheme(path)) return;  // a folder elsewhere is a mistake of its own
     const auto free = free_bytes(path);
     if (!free) return;
@@ -35,6 +35,7 @@ class Needs {
     auto& need = needs_[static_cast<std::size_t>(at - devices_.begin())];
     need.bytes += bytes;
     need.least += least;
+    need.checkpoints += checkpoints;
     need.parts += fmt::format("{}{}", need.parts.empty() ? "" : " · ", what);
   }
   std::vector<DiskNeed> take() { return std::move(needs_); }
@@ -52,8 +53,10 @@ std::string cache_key(const std::string& name, const data::SourceConfig& source)
   return source.cache_dir ? "data.configs." + name + ".cache_dir" : "data.cache_dir";
 }
 
-std::int64_t checkpoints_kept(const std::vector<checkpoint::KeepConfig>& keep, std::int64_t steps) {
-  std::int64_t kept = 0, from = 0, last = 0;
+std::int64_t checkpoints_kept(const std::vector<checkpoint::KeepConfig>& keep, std::int64_t steps,
+                              std::int64_t after) {
+  if (after >= steps) return 0;
+  std::int64_t kept = 0, from = after, last = after;
   for (const auto& rule : keep) {
     const auto until = std::min(rule.until.value_or(steps), steps);
     if (until <= from) continue;
@@ -65,7 +68,8 @@ std::int64_t checkpoints_kept(const std::vector<checkpoint::KeepConfig>& keep, s
 }
 
 std::vector<DiskNeed> disk_needs(const LmConfig& config, const RunPlace& place,
-                                 const std::vector<SourceFound>& sources, const SizeEstimate& sizes) {
+                                 const std::vector<SourceFound>& sources, const SizeEstimate& sizes,
+                                 std::int64_t goes_on_at) {
   const auto& t = config.trainer;
   Needs needs;
   for (const auto& source : sources) {
@@ -78,10 +82,11 @@ std::vector<DiskNeed> disk_needs(const LmConfig& config, const RunPlace& place,
   }
   const auto each = sizes.checkpoint_bytes;
   // One that is being written, and one that only lasts until the next.
-  const auto number =
-      checkpoints_kept(t.checkpointer.keep, t.num_train_steps) + (t.checkpointer.save_interval ? 1 : 0);
+  const auto number = checkpoints_kept(t.checkpointer.keep, t.num_train_steps, goes_on_at) +
+                      (t.checkpointer.save_interval ? 1 : 0);
+  const double of_checkpoints = each * static_cast<double>(number);
   needs.add(kRuns, place.directory, fmt::format("checkpoints {} × {}", number, human_bytes(each)),
-            each * static_cast<double>(number), each);
+            of_checkpoints, each, of_checkpoints);
   const double exported = static_cast<double>(sizes.parameters.all) * (config.hf_save_dtype == "f32" ? 4 : 2);
   if (config.hf_export)
     needs.add(kRuns, place.directory, fmt::format("export {}", human_bytes(exported)), exported, 0);

@@ -17,6 +17,9 @@ TEST(DiskNeed, CheckpointsThatAreKept) {
   EXPECT_EQ(checkpoints_kept({{.every = 10}}, 45), 5);
   EXPECT_EQ(checkpoints_kept({{.every = 10, .until = 20}, {.every = 20}}, 60), 4);
   EXPECT_EQ(checkpoints_kept({{.every = 100}}, 40), 1);
+  EXPECT_EQ(checkpoints_kept({{.every = 10}}, 45, 20), 3) << "30, 40 and the last one";
+  EXPECT_EQ(checkpoints_kept({{.every = 10, .until = 20}, {.every = 20}}, 60, 30), 2);
+  EXPECT_EQ(checkpoints_kept({{.every = 10}}, 40, 40), 0) << "it is there";
 }
 
 TEST(Machine, FoldersThatCanBeMade) {

@@ -186,7 +186,7 @@ int print_dry_run(const LoadedConfig& loaded, const RunPlace& place, const RunFl
     console.fact("device", text);
   show_data(found, console);
   show_model(config, found, console);
-  if (flags.world > 0) show_workers(plan_of(config, flags.world, found.lanes), console);
+  if (flags.world > 0 && found.has_plan) show_workers(plan_of(config, flags.world, found.lanes), console);
   for (const auto& need : found.disk)
     console.fact("disk", fmt::format("about {} of {} free at {} ({})", human_bytes(need.bytes),
                                      human_bytes(need.free), need.path, need.parts));

@@ -15,11 +15,13 @@
 #include "bora/checkpoint/checkpoint.h"
 #include "bora/checkpoint/restore.h"
 #include "bora/checkpoint/run_lock.h"
+#include "bora/data/source_caches.h"
 #include "bora/mesh/launch.h"
 #include "bora/run/changed_keys.h"
 #include "bora/run/debian_text.h"
 #include "bora/run/disk_need.h"
 #include "bora/run/dry_run.h"
+#include "bora/run/first_look.h"
 #include "bora/run/hub_name.h"
 #include "bora/run/kept_tokenizer.h"
 #include "bora/run/levanter_files.h"
@@ -65,7 +67,7 @@ class Look {
     if (flags_.world == 0) look_for_device();
     if (found_.can_be_shown) look_at_sizes();
     if (found_.can_be_shown) look_at_weights();
-    if (found_.can_be_shown && flags_.world == 0) look_at_mesh();
+    if (found_.can_be_shown) look_at_mesh();
     return take();
   }
 
@@ -91,6 +93,7 @@ class Look {
     look_for_data();
     if (!loaded_.is_incomplete) look_for_resume();
     look_for_tokenizer();
+    look_at_texts();
     look_at_start();
     if (!found_.resume) look_at_tokenizer_of_weights();
     look_at_folders();
@@ -219,11 +222,9 @@ class Look {
       const auto key = config_.data.configs.empty() ? std::string("data") : "data.configs." + name;
       SourceFound found{.name = name};
       const bool of_hub = source.id && source.train_urls.empty();
-      find_files(source.urls(store::Split::Train), store::Split::Train,
-                 key + (of_hub ? ".id" : ".train_urls"), found);
+      find_files(source, store::Split::Train, key + (of_hub ? ".id" : ".train_urls"), found);
       if (!of_hub || found.files > 0 || !source.validation_urls.empty())
-        find_files(source.urls(store::Split::Validation), store::Split::Validation, key + ".validation_urls",
-                   found);
+        find_files(source, store::Split::Validation, key + ".validation_urls", found);
       look_at_cache(name, source, store::Split::Train, key + ".train_urls");
       look_at_cache(name, source, store::Split::Validation, key + ".validation_urls");
       found.cached = exists(path_join(config_.data.cache_directory(name, source, "train"), "ledger.json"));
@@ -231,8 +232,9 @@ class Look {
     }
   }
 
-  void find_files(const std::vector<std::string>& urls, store::Split split, const std::string& key,
+  void find_files(const data::SourceConfig& source, store::Split split, const std::string& key,
                   SourceFound& found) {
+    const auto urls = source.urls(split);
     std::vector<std::string> here;
     for (const auto& url : urls) {
       const auto scheme = store::remote_scheme(url);
@@ -249,9 +251,13 @@ class Look {
       const auto there = store::find_files(here, split);
       for (const auto& problem : there.problems) add_error(key, problem);
       if (!there.problems.empty()) return;
-      const bool is_all = split == store::Split::Train && here.size() == urls.size();
-      if (look_at_files(there.files, key, found) == 0 && is_all)
+      const bool is_all = here.size() == urls.size(), is_train = split == store::Split::Train;
+      const auto bytes = look_at_files(there.files, key, found);
+      if (bytes == 0 && is_all && is_train)
         add(key, fmt::format("every file of {} is empty; give files with text", urls.front()));
+      if (bytes > 0 && is_all)
+        texts_.push_back({found.name, source, split, key, there.files,
+                          !is_train || data::is_trained_on(config_.data, found.name)});
     });
   }
 
@@ -328,6 +334,22 @@ class Look {
     out.vocab = out.tokenizer->vocab_size();
     out.is_known = true;
     out.words = fmt::format("{} pieces, from {}", with_commas(out.vocab), path);
+  }
+
+  // Before hours of work on others.
+  void look_at_texts() {
+    const auto seq_len = loaded_.is_incomplete ? 0 : config_.model.config->seq_len();
+    const auto& tokenizer = found_.tokenizer.tokenizer;
+    for (const auto& texts : texts_)
+      problems_of(texts.key, [&] {
+        for (const auto& p : problems_of_texts(config_.data, texts, tokenizer, seq_len)) {
+          const bool is_told = std::any_of(
+              found_.problems.begin(), found_.problems.end(),
+              [&](const auto& told) { return told.key == p.key && told.message == on_one_line(p.message); });
+          if (!is_told) add(p.key, p.message);
+        }
+      });
+    for (const auto& p : problems_of_prompts(config_.sample, tokenizer, seq_len)) add(p.key, p.message);
   }
 
   // Lengths from 1 on are steps.
@@ -419,11 +441,22 @@ class Look {
         else if (!place.is_device && workers_ == 1)
           warn_of_memory();
       }
-      found_.disk = disk_needs(config_, place_, found_.sources, found_.sizes);
+      found_.disk =
+          disk_needs(config_, place_, found_.sources, found_.sizes, found_.resume ? found_.resume->step : 0);
       for (const auto& need : found_.disk) {
-        if (need.least <= need.free || flags_.world != 0) continue;
-        add(need.key, fmt::format("{} takes {} at least ({}), and {} are free there; another place, or room",
-                                  need.path, human_bytes(need.least), need.parts, human_bytes(need.free)));
+        if (need.bytes <= need.free || flags_.world != 0) continue;
+        const bool at_once = need.least > need.free;
+        const bool by_checkpoints = !at_once && 2 * need.checkpoints > need.bytes;
+        const auto text = fmt::format(
+            "{} takes {} {} ({}), and {} are free there", by_checkpoints ? place_.directory : need.path,
+            human_bytes(at_once ? need.least : need.bytes), at_once ? "at least" : "at the end", need.parts,
+            human_bytes(need.free));
+        if (!by_checkpoints)
+          add(need.key, text + "; another place, or room");
+        else
+          add("trainer.checkpointer.keep", text +
+                                               "; keep fewer, [{every: N}] of a larger N, or another place "
+                                               "(trainer.checkpointer.base_path), or room");
       }
     });
   }
@@ -473,17 +506,24 @@ class Look {
     return exists(path_join(from, "state.json")) ? parent_path(from) : from;
   }
 
-  // Whether the workers make the mesh, and its axes can be cut. A dry run supposes as many as it needs at least.
+  // Whether the workers make the mesh, its axes can be cut, and there is a lane for each. A dry run supposes as many as
+  // it needs at least.
   void look_at_mesh() {
     const auto& mesh = config_.trainer.mesh;
+    bool is_mesh = true;
     try {
       const auto least = mesh.least_workers();
-      if (least > 1) (void)plan_of(config_, flags_.dry_run ? least : workers_, found_.lanes);
+      const auto workers = flags_.dry_run && workers_ == 1 ? std::max(least, flags_.world) : workers_;
+      is_mesh = least > 1;
+      if (is_mesh || workers > 1) (void)plan_of(config_, workers, found_.lanes);
     } catch (const Error& e) {
       const std::string text = e.what();
       const auto first = text.find('\n'), hint = text.find("\nhint: ");
-      add(mesh.mesh.axes.empty() ? "trainer.model_axis_size" : "trainer.mesh.axes",
-          text.substr(0, first) + (hint == text.npos ? "" : text.substr(hint)));
+      const auto* key = !is_mesh                 ? "trainer.train_batch_size"
+                        : mesh.mesh.axes.empty() ? "trainer.model_axis_size"
+                                                 : "trainer.mesh.axes";
+      add(key, text.substr(0, first) + (hint == text.npos ? "" : text.substr(hint)));
+      found_.has_plan = false;
     }
   }
 
@@ -492,6 +532,7 @@ class Look {
   const RunPlace& place_;
   const RunFlags& flags_;
   const std::int64_t workers_;
+  std::vector<TextsHere> texts_;
   Preflight found_;
 };
 

@@ -43,7 +43,8 @@ struct DiskNeed {
   double bytes = 0;  ///< at its end, about
   double least = 0;  ///< less than this is of no use: token caches and one checkpoint
   double free = 0;
-  std::string parts;  ///< "cache 7.3 GB, checkpoints 3 × 1.5 GB"
+  double checkpoints = 0;  ///< of `bytes`
+  std::string parts;       ///< "cache 7.3 GB, checkpoints 3 × 1.5 GB"
 };
 
 /// Where a run goes on.
@@ -64,6 +65,7 @@ struct Preflight {
   RecordedLanes lanes;                  ///< of earlier starts of the run
   std::vector<std::string> warnings;    ///< what may go wrong
   std::vector<ConfigProblem> problems;  ///< a start would fail of each
+  bool has_plan = true;                 ///< so many workers can train it
   bool can_be_shown = true;             ///< false: its numbers are too large to be computed with
 };
 

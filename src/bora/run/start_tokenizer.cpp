@@ -11,13 +11,13 @@
 #include "bora/run/changed_keys.h"
 #include "bora/tokenize/formats/tokenizer_files.h"
 
-
 namespace bora::run {
 namespace {
 
 // Beside a checkpoint it is that of its run; an export has one of its own.
 std::string place_of_tokenizer(const std::string& directory) {
-  for (auto place : {directory, path_join(directory, "tokenizer"), path_join(parent_path(directory), "tokenizer")})
+  for (auto place :
+       {directory, path_join(directory, "tokenizer"), path_join(parent_path(directory), "tokenizer")})
     if (tokenize::holds_tokenizer(place)) return place;
   return "";
 }
@@ -64,18 +64,21 @@ std::optional<ConfigProblem> other_tokenizer(const LmConfig& config, const std::
   const auto theirs = from.empty() ? "" : place_of_tokenizer(from);
   if (theirs.empty()) return std::nullopt;
   const auto& data = config.data;
-  const auto why = ours ? first_other_piece(Tokenizer::load(theirs), *ours)
-                        : data.train_tokenizer ? what_makes_another(run_of_weights(from), config) : "";
+  const auto why = ours                   ? first_other_piece(Tokenizer::load(theirs), *ours)
+                   : data.train_tokenizer ? what_makes_another(run_of_weights(from), config)
+                                          : "";
   if (why.empty()) return std::nullopt;
   constexpr const char* kAccept = "or --accept_changes where another one is meant";
   if (data.train_tokenizer)
-    return ConfigProblem{"", "data.train_tokenizer",
-                         fmt::format("trains a tokenizer, but the weights of {} were trained with {}: {}; give it "
-                                     "instead (data.tokenizer: {}, data.train_tokenizer: null), {}",
-                                     from, theirs, why, theirs, kAccept)};
-  return ConfigProblem{"", "data.tokenizer",
-                       fmt::format("is {}, but the weights of {} were trained with {}: {}; data.tokenizer: {}, {}",
-                                   data.tokenizer_name(), from, theirs, why, theirs, kAccept)};
+    return ConfigProblem{
+        "", "data.train_tokenizer",
+        fmt::format("trains a tokenizer, but the weights of {} were trained with {}: {}; give it "
+                    "instead (data.tokenizer: {}, data.train_tokenizer: null), {}",
+                    from, theirs, why, theirs, kAccept)};
+  return ConfigProblem{
+      "", "data.tokenizer",
+      fmt::format("is {}, but the weights of {} were trained with {}: {}; data.tokenizer: {}, {}",
+                  data.tokenizer_name(), from, theirs, why, theirs, kAccept)};
 }
 
 }  // namespace bora::run

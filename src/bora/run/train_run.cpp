@@ -15,6 +15,7 @@
 #include "bora/core/runtime.h"
 #include "bora/mesh/launch.h"
 #include "bora/run/dry_run.h"
+#include "bora/run/first_look.h"
 #include "bora/run/hooks/checkpoints.h"
 #include "bora/run/hooks/evaluation.h"
 #include "bora/run/hooks/exports.h"
@@ -152,8 +153,13 @@ std::optional<Error> with_place(const LoadedConfig& loaded, const Error& e) {
 
 // A tokenizer that was trained just now is known only now.
 void look_at_trained_tokenizer(Session& session, const RunFlags& flags, const Preflight& found) {
-  if (found.resume || found.tokenizer.tokenizer) return;
-  const auto other = other_tokenizer(session.config(), session.text().tokenizer);
+  if (found.tokenizer.tokenizer) return;
+  const auto& config = session.config();
+  for (const auto& p :
+       problems_of_prompts(config.sample, session.text().tokenizer, config.model.config->seq_len()))
+    fail(ErrorKind::Config, "{}: {}", p.key, p.message);
+  if (found.resume) return;
+  const auto other = other_tokenizer(config, session.text().tokenizer);
   if (!other) return;
   if (!flags.accept_changes) fail(ErrorKind::Config, "{}: {}", other->key, other->message);
   session.console().fact("warning", fmt::format("{} {}", other->key, other->message));
@@ -202,9 +208,9 @@ int run_training(const LoadedConfig& loaded, const RunFlags& flags) {
   const auto launch = mesh::launch_environment();
   track::Console console(track::detect_console(flags.quiet || launch.rank != 0, flags.json));
   const auto found = look_ahead(loaded, place, flags, flags.world > 0 ? flags.world : launch.size);
-  if (flags.dry_run) return print_dry_run(loaded, place, flags, found, console);
   if (!found.problems.empty() && !mesh::is_to_speak())
     return exit_code(ErrorKind::Config);  // another tells it
+  if (flags.dry_run) return print_dry_run(loaded, place, flags, found, console);
   require_ready(loaded, found);
   outlive_readers();
   const RunDevice device("trainer.device", loaded.config.trainer.device, launch);
