@@ -140,9 +140,9 @@ TEST_F(DamagedFiles, SequencesLongerThanTheModel) {
   auto trained = run(folder_, {"train", "config.yaml", "--trainer.id=longer", "--initialize_from_hf=good",
                                "--model.seq_len=64"});
   expect_told(trained, 2,
-              "initialize_from_hf: the model block is not the model of good/config.json:\n"
-              "  seq_len: 64 in the model block, 32 in config.json\n"
-              "hint: use_hf_model_config: true takes all of it from there");
+              "the model block is not the model of good/config.json: "
+              "seq_len: 64 in the model block, 32 in config.json; "
+              "use_hf_model_config: true takes all of it from there");
 }
 
 TEST_F(DamagedFiles, WhatIsWholeIsShown) {

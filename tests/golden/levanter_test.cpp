@@ -316,7 +316,7 @@ TEST(LevanterFiles, PartsAndOtherProgramsAreToldApart) {
             HasSubstr("hint: bora eval x.yaml --model runs/a\n")));
   // A key in the wrong place makes no other program of it.
   EXPECT_THAT(told("data: {train_urls: [one.txt]}\nmodel: {type: gpt2}\nprompts: [a]\n"),
-              HasSubstr("prompts  unknown key; did you mean sample.prompts?"));
+              testing::ContainsRegex("prompts +unknown key; did you mean sample.prompts"));
 }
 
 }  // namespace

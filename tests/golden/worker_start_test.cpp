@@ -87,8 +87,8 @@ TEST_F(WorkerStart, TheFirstStartChoosesTheLanes) {
   EXPECT_EQ(recorded_lanes(one), 1);
   const auto refused = launch(one, 2, with(kTrainAndSample, {"--trainer.num_train_steps=8"}));
   EXPECT_EQ(refused.code, 2) << refused.output;
-  EXPECT_THAT(refused.output, HasSubstr("2 workers were started, but the run has had 1 lane since its first "
-                                        "start\nhint: at most 1 worker, or --fresh"));
+  EXPECT_THAT(refused.output, HasSubstr("2 workers, but the run has had 1 lane since its first "
+                                        "start; at most 1 worker, or --fresh"));
   EXPECT_EQ(launch(one, 2, with(kTrainAndSample, {"--fresh"})).code, 0);
   expect_bit_equal(one, two);
 
@@ -109,10 +109,9 @@ TEST_F(WorkerStart, WhereNoPowerOfTwoGivesEachALane) {
   const auto folder = project("start_odd", 3);
   const auto done = launch(folder, 2, kTrainAndSample);
   EXPECT_EQ(done.code, 2) << done.output;
-  EXPECT_THAT(done.output,
-              HasSubstr("2 workers were started, but the batch of 3 sequences can be cut into 1 lane at "
-                        "most: the largest power of two that divides it\nhint: at most 1 worker, or a "
-                        "trainer.train_batch_size that a larger one divides"));
+  EXPECT_THAT(done.output, HasSubstr("2 workers, but the batch of 3 sequences can be cut into 1 lane at "
+                                     "most: the largest power of two that divides it; at most 1 worker, or a "
+                                     "trainer.train_batch_size that a larger one divides"));
   const auto planned = run(folder, with(kTrainAndSample, {"--dry_run", "--world", "2"}));
   EXPECT_EQ(planned.code, 2) << planned.output;
   EXPECT_THAT(planned.output,

@@ -61,9 +61,9 @@ int run_launch(const Arguments& arguments) {
     return run::launch(std::move(launch), eval.json);
   }
   const auto train = parse_train_arguments(rest);
-  const auto loaded = run::load_run(train.paths, train.overrides, run::MissingModel::Recorded);
+  auto loaded = run::load_run(train.paths, train.overrides, run::MissingModel::Recorded);
   outlive_readers();
-  continue_output_in(run::run_place(loaded.config).log());
+  continue_output_in(run::place_or_problem(loaded).log());
   return run::launch(std::move(launch), train.flags.quiet || train.flags.json);
 }
 

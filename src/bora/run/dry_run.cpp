@@ -177,7 +177,7 @@ int print_dry_run(const LoadedConfig& loaded, const RunPlace& place, const RunFl
   const auto& config = loaded.config;
   if (loaded.is_incomplete) {
     show_data(found, console);
-    console.fact("model", "or optimizer not known: no size, memory, disk or time can be told");
+    console.fact("sizes", "of model, memory and disk are told when what is wrong is mended");
   }
   if (!found.can_be_shown) require_ready(loaded, found);
   const auto& word = config.trainer.device;

@@ -36,6 +36,17 @@ std::string differences(const nn::ModelShape& ours, const nn::ModelShape& theirs
   return out;
 }
 
+// Without the key in front, which has a place of its own.
+std::string in_one_line(std::string text) {
+  constexpr std::string_view kKey = "initialize_from_hf: ";
+  if (text.starts_with(kKey)) text.erase(0, kKey.size());
+  for (const auto& [mark, words] :
+       {std::pair(":\n  ", ": "), std::pair("\nhint: ", "; "), std::pair("\n  ", ", ")})
+    for (auto at = text.find(mark); at != text.npos; at = text.find(mark))
+      text.replace(at, std::string_view(mark).size(), words);
+  return text;
+}
+
 // `from` becomes the folder of a model of the hub. What is wrong with it, or nothing.
 std::string find_model(std::string& from) {
   try {
@@ -83,7 +94,7 @@ LoadedConfig load_run(const std::vector<std::string>& paths,
                       const std::vector<std::pair<std::string, std::string>>& overrides,
                       MissingModel missing) {
   auto loaded = load_config(paths, overrides,
-                            missing == MissingModel::Recorded ? UnknownType::Recorded : UnknownType::Refused);
+                            missing == MissingModel::Recorded ? WrongConfig::Recorded : WrongConfig::Refused);
   auto& config = loaded.config;
   auto& from = config.initialize_from_hf;
   if (from.empty()) return loaded;
@@ -97,7 +108,15 @@ LoadedConfig load_run(const std::vector<std::string>& paths,
   }
   if (loaded.is_incomplete) return loaded;
   const bool theirs = config.use_hf_model_config;
-  config.model.config = config_to_start_from(from, config.model.config, theirs);
+  try {
+    config.model.config = config_to_start_from(from, config.model.config, theirs);
+  } catch (const Error& e) {
+    if (missing == MissingModel::Refused || e.kind() != ErrorKind::Config) throw;
+    loaded.problems.push_back(
+        {loaded.tree.where("initialize_from_hf"), "initialize_from_hf", in_one_line(e.what())});
+    loaded.is_incomplete = true;
+    return loaded;
+  }
   if (!theirs || !config.lora || !loaded.tree.has("max_train_length")) return loaded;
   std::vector<ConfigProblem> problems;
   shorten_sequences(loaded.tree, config, problems);

@@ -332,15 +332,11 @@ void refuse_two_tokenizers(const ConfigTree& tree, const std::vector<std::string
                    config.data.tokenizer)});
 }
 
-bool is_of_a_type(const ConfigProblem& problem) {
-  return problem.key.starts_with("model.type") || problem.key.starts_with("optimizer.type");
-}
-
 }  // namespace
 
 LoadedConfig load_config(const std::vector<std::string>& paths,
                          const std::vector<std::pair<std::string, std::string>>& overrides,
-                         UnknownType unknown) {
+                         WrongConfig wrong) {
   LoadedConfig out;
   for (const auto& path : paths) out.tree.merge_file(path);
   for (const auto& [key, value] : overrides) out.tree.override_value(key, value);
@@ -359,7 +355,7 @@ LoadedConfig load_config(const std::vector<std::string>& paths,
   if (out.config.epoch > 0 && !out.config.data.max_epochs) out.config.data.max_epochs = out.config.epoch;
   if (problems.empty()) return out;
   if (paths.size() == 1) explain_other_file(paths.front(), problems);
-  if (unknown == UnknownType::Recorded && std::any_of(problems.begin(), problems.end(), is_of_a_type)) {
+  if (wrong == WrongConfig::Recorded) {
     out.problems = std::move(problems);
     out.is_incomplete = true;
     return out;

@@ -78,8 +78,8 @@ struct LoadedConfig {
   ConfigTree tree;
   LmConfig config;
   std::vector<ConfigProblem> problems;  ///< that a start will be told with all others: load_run's Missing
-  bool is_incomplete = false;  ///< its model or optimizer is not known, and another stands in its place
-  std::string name;            ///< "quickstart" for recipes/quickstart.yaml
+  bool is_incomplete = false;           ///< what could not be read stands in it with other values
+  std::string name;                     ///< "quickstart" for recipes/quickstart.yaml
   std::string first_file;
   std::string command;  ///< its files and overrides, as a shell takes them: "a.yaml --trainer.seed=1"
 };
@@ -88,9 +88,9 @@ struct LoadedConfig {
 /// it names the first alone.
 std::string resolved_text(const LmConfig& config);
 
-/// What becomes of a configuration whose model or optimizer is of a type that there is not.
-enum class UnknownType {
-  Refused,   ///< a Config error, as for every other problem
+/// What becomes of a configuration that cannot be read as it is.
+enum class WrongConfig {
+  Refused,   ///< a Config error with every problem
   Recorded,  ///< it is in the result with the others', so that what it does not concern can be looked at
 };
 
@@ -98,6 +98,6 @@ enum class UnknownType {
 /// all.
 LoadedConfig load_config(const std::vector<std::string>& paths,
                          const std::vector<std::pair<std::string, std::string>>& overrides,
-                         UnknownType unknown = UnknownType::Refused);
+                         WrongConfig wrong = WrongConfig::Refused);
 
 }  // namespace bora::run

@@ -97,4 +97,18 @@ RunPlace run_place(const LmConfig& config) {
   return place;
 }
 
+RunPlace place_or_problem(LoadedConfig& loaded) try {
+  return run_place(loaded.config);
+} catch (const Error& e) {
+  if (e.kind() != ErrorKind::Config) throw;
+  std::string text = e.what();
+  if (const auto hint = text.find("\nhint: "); hint != text.npos) text.replace(hint, 7, "; ");
+  const bool is_told = std::any_of(loaded.problems.begin(), loaded.problems.end(),
+                                   [](const ConfigProblem& p) { return p.key.starts_with("trainer.id"); });
+  if (!is_told) loaded.problems.push_back({loaded.tree.where("trainer.id"), "trainer.id", text});
+  loaded.is_incomplete = true;
+  loaded.config.trainer.id = "unnamed";
+  return run_place(loaded.config);
+}
+
 }  // namespace bora::run

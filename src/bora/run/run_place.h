@@ -19,4 +19,7 @@ struct RunPlace {
 };
 RunPlace run_place(const LmConfig& config);
 
+/// The same; a name that cannot be that of a folder becomes one of the problems, and another stands in its place.
+RunPlace place_or_problem(LoadedConfig& loaded);
+
 }  // namespace bora::run

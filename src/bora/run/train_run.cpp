@@ -196,14 +196,15 @@ int train(Session& session, const LoadedConfig& loaded, const RunFlags& flags, c
 
 }  // namespace
 
-int run_training(const LoadedConfig& loaded, const RunFlags& flags) {
+int run_training(const LoadedConfig& given, const RunFlags& flags) {
+  auto loaded = given;
+  auto place = place_or_problem(loaded);
   if (flags.print_config && !flags.dry_run) {
     if (loaded.is_incomplete)
       throw Error(ErrorKind::Config, format_problems(loaded.first_file, loaded.problems));
     fmt::print("{}", resolved_text(loaded.config));
     return 0;
   }
-  auto place = run_place(loaded.config);
   place.command = loaded.command;
   const auto launch = mesh::launch_environment();
   track::Console console(track::detect_console(flags.quiet || launch.rank != 0, flags.json));
