@@ -81,10 +81,35 @@ TEST(Preflight, AModelThatIsNotHereIsNotJudged) {
                    "lora: {target_modules: [Wqkv]}\n");
   const auto done = run(folder, {"train", "lora.yaml", "--dry_run"});
   EXPECT_EQ(done.code, 2) << done.output;
-  EXPECT_THAT(done.output,
-              AllOf(HasSubstr("lora.yaml has 3 problems"), HasSubstr("no file matches \"none/*.txt\""),
-                    HasSubstr("lora.yaml:1"), HasSubstr("nobody/neox"), HasSubstr("mosaicml/mpt-7b"),
-                    HasSubstr("model       or optimizer not known"), Not(HasSubstr("Wqkv"))));
+  EXPECT_THAT(
+      done.output,
+      AllOf(HasSubstr("lora.yaml has 3 problems"), HasSubstr("no file matches \"none/*.txt\""),
+            HasSubstr("lora.yaml:1"), HasSubstr("nobody/neox"), HasSubstr("mosaicml/mpt-7b"),
+            HasSubstr("sizes       of model, memory and disk are told when"), Not(HasSubstr("Wqkv"))));
+}
+
+// Whatever is wrong elsewhere.
+TEST(Preflight, DataBesideTheModel) {
+  const auto folder = small_project("preflight_beside");
+  for (const auto* more : {"--quiet", "--dry_run"}) {
+    const auto done = run(folder, train_with({"--trainer.id=q", "--model.num_heads=5", "--trainer.seedd=1",
+                                              "--data.configs.one.train_urls=[\"nope/*.txt\"]",
+                                              "--trainer.initialize_from=runs/none", more}));
+    EXPECT_EQ(done.code, 2) << done.output;
+    EXPECT_THAT(done.output,
+                AllOf(HasSubstr("model.num_heads = 5"), HasSubstr("trainer.seedd"),
+                      HasSubstr("no file matches \"nope/*.txt\""), HasSubstr("runs/none does not exist")));
+  }
+  ASSERT_EQ(run(folder, train_with({"--trainer.num_train_steps=1", "--hf_export=true"})).code, 0);
+  const auto other =
+      run(folder, train_with({"--trainer.id=q", "--initialize_from_hf=runs/run/hf", "--model.num_layers=1",
+                              "--data.configs.one.train_urls=[nope.txt]"}));
+  EXPECT_EQ(other.code, 2) << other.output;
+  EXPECT_THAT(
+      other.output,
+      AllOf(HasSubstr("the model block is not the model of runs/run/hf/config.json: layers: 1 "
+                      "in the model block, 2 in config.json; use_hf_model_config: true takes all of it"),
+            HasSubstr("no file matches \"nope.txt\"")));
 }
 
 // In the words of a file that says it in other keys, and where it says it.
@@ -402,6 +427,40 @@ TEST(Preflight, WeightsGoOnWithTheirTokenizer) {
   EXPECT_THAT(late.output, AllOf(HasSubstr("data.train_tokenizer"), HasSubstr(" there and \""),
                                  HasSubstr("data.tokenizer: runs/run/tokenizer")));
   EXPECT_FALSE(exists(folder + "/runs/late"));
+}
+
+// Neither a new run elsewhere without a word, nor a run among the user's texts.
+TEST(Preflight, FoldersAreTheRunsOwn) {
+  const auto folder = small_project("preflight_folders");
+  ASSERT_EQ(run(folder, train_with({"--trainer.num_train_steps=1", "--trainer.checkpointer.keep=[]"})).code,
+            0);
+  const auto model = run(folder, {"eval", "config.yaml"});
+  EXPECT_EQ(model.code, 0) << model.output;
+  EXPECT_THAT(model.output, HasSubstr("runs/run/step-1, of the configuration's run"));
+  files().rename(folder + "/runs/run", folder + "/runs/moved");
+  for (const Words& words :
+       {Words{"train", "runs/moved/config.yaml"}, Words{"train", "runs/moved/config.yaml", "--dry_run"}}) {
+    const auto moved = run(folder, words);
+    EXPECT_EQ(moved.code, 2) << moved.output;
+    EXPECT_THAT(moved.output,
+                AllOf(HasSubstr("the run recorded in runs/moved/config.yaml would begin anew in runs/run"),
+                      HasSubstr("--trainer.checkpointer.base_path=runs --trainer.id=moved")));
+  }
+  const auto there = run(folder, {"train", "runs/moved/config.yaml", "--trainer.checkpointer.base_path=runs",
+                                  "--trainer.id=moved", "--dry_run"});
+  EXPECT_THAT(there.output, HasSubstr("at step 1 of 1, from runs/moved/step-1"));
+  remove_all(folder + "/runs/moved/step-1");
+  const auto anew =
+      run(folder, train_with({"--trainer.id=moved", "--trainer.num_train_steps=1", "--dry_run"}));
+  EXPECT_EQ(anew.code, 0) << anew.output;
+  EXPECT_THAT(anew.output, HasSubstr("runs/moved was started before and has no checkpoint (step-N)"));
+  files().make_directories(folder + "/my");
+  write_atomically(folder + "/my/text.txt", "the moon");
+  const auto mine = run(folder, train_with({"--trainer.checkpointer.base_path=.", "--trainer.id=my",
+                                            "--fresh", "--data.cache_dir=my"}));
+  EXPECT_EQ(mine.code, 2) << mine.output;
+  EXPECT_THAT(mine.output, AllOf(HasSubstr("my holds text.txt and is no run"), HasSubstr("data.cache_dir"),
+                                 HasSubstr("my holds text.txt and no token caches")));
 }
 
 TEST(Preflight, TwoTokenizersAreOneTooMany) {

@@ -40,6 +40,7 @@ int run_eval(const Arguments& arguments) {
   auto opened = run::open_model(given.model.empty() ? place.directory : given.model, given.adapter);
   nn::round_weights(*opened.model, given.weights);
   track::Console console(track::detect_console(launch.rank != 0, given.json));
+  console.fact("model", opened.directory + (given.model.empty() ? ", of the configuration's run" : ""));
   workers->deadline(run::kPatience);
   auto text = run::prepare_text(loaded.config, place, run::sequences_of(opened.model->shape()), console,
                                 opened.tokenizer, run::text_team(*workers));

@@ -52,9 +52,10 @@ class FirstLook {
     const auto* chat = dynamic_cast<const data::ConversationFormat*>(&*texts_.source.format.config);
     if (chat == nullptr || !data_.train_tokenizer || chat->chat_template || data_.chat_template) return;
     add(prefix() + ".format",
-        fmt::format("chat: a tokenizer that is trained ({}) has no chat template; data.chat_template, as text or the "
-                    "path of a .jinja file",
-                    data_.tokenizer_name()));
+        fmt::format(
+            "chat: a tokenizer that is trained ({}) has no chat template; data.chat_template, as text or the "
+            "path of a .jinja file",
+            data_.tokenizer_name()));
   }
 
   // One that is damaged the start tells of; what a differing one was made from is compared elsewhere.
@@ -72,11 +73,12 @@ class FirstLook {
     const bool is_other = processor_ ? processor_->fingerprint() != ledger->fingerprint
                                      : data_.train_tokenizer && !before.empty() && before != now;
     if (is_other)
-      return add(texts_.source.cache_dir ? prefix() + ".cache_dir" : "data.cache_dir",
-                 fmt::format("{} was made with tokenizer {} and this run has {}; leave it out for a folder by "
-                             "tokenizer, name another, or delete {}",
-                             directory, before.empty() ? ledger->fingerprint : before,
-                             before == now ? now + ", trained on other text" : now, directory));
+      return add(
+          texts_.source.cache_dir ? prefix() + ".cache_dir" : "data.cache_dir",
+          fmt::format("{} was made with tokenizer {} and this run has {}; leave it out for a folder by "
+                      "tokenizer, name another, or delete {}",
+                      directory, before.empty() ? ledger->fingerprint : before,
+                      before == now ? now + ", trained on other text" : now, directory));
     const bool is_text = is_of<data::TextFormat>();
     const auto key = is_text ? data::text_format(texts_.source.format).text_key : "";
     const bool fits = ledger->format.whole_records == !is_text && ledger->format.text_key == key;
@@ -87,10 +89,12 @@ class FirstLook {
     auto format = data::text_format(texts_.source.format);
     const bool is_text = is_of<data::TextFormat>(), is_chat = is_of<data::ConversationFormat>();
     if (!is_text && data_.train_tokenizer && !tokenizer_ && texts_.split == store::Split::Train)
-      look_at_each(format, fmt::format("data.train_tokenizer learns from records of type text, and those of data set {} "
-                                       "are of type {}: train a tokenizer on other files (bora train-tokenizer FILES "
-                                       "--out DIRECTORY) and give it as data.tokenizer",
-                                       texts_.name, texts_.source.format.type));
+      look_at_each(
+          format,
+          fmt::format("data.train_tokenizer learns from records of type text, and those of data set {} "
+                      "are of type {}: train a tokenizer on other files (bora train-tokenizer FILES "
+                      "--out DIRECTORY) and give it as data.tokenizer",
+                      texts_.name, texts_.source.format.type));
     const bool takes_records = processor_ ? processor_->takes_records() : is_chat;
     if (!is_text && !takes_records) return;
     if (takes_records) {
@@ -161,16 +165,17 @@ class FirstLook {
     const auto* at_most = cache_ ? "" : "at most ";
     const auto sequences = *most / seq_len_;
     if (sequences < 1)
-      return add("model.seq_len",
-                 fmt::format("is {}, and {} has {}{} tokens of {}, fewer than one sequence; more text, or a smaller "
-                             "model.seq_len",
-                             seq_len_, texts_.name, at_most, *most, use_of(texts_.split)));
+      return add(
+          "model.seq_len",
+          fmt::format("is {}, and {} has {}{} tokens of {}, fewer than one sequence; more text, or a smaller "
+                      "model.seq_len",
+                      seq_len_, texts_.name, at_most, *most, use_of(texts_.split)));
     if (texts_.split != store::Split::Train) return;
     const auto* held_back = data::find(data_.num_validation_sequences, texts_.name);
     if (held_back != nullptr && *held_back >= sequences)
       add("data.num_validation_sequences",
-          fmt::format("is {} for {}, which has {}{} sequences; hold back fewer than {}", *held_back, texts_.name,
-                      at_most, sequences, sequences));
+          fmt::format("is {} for {}, which has {}{} sequences; hold back fewer than {}", *held_back,
+                      texts_.name, at_most, sequences, sequences));
   }
 
   const data::DataConfig& data_;
@@ -185,25 +190,29 @@ class FirstLook {
 }  // namespace
 
 std::vector<ConfigProblem> problems_of_texts(const data::DataConfig& data, const TextsHere& texts,
-                                             const std::optional<Tokenizer>& tokenizer, std::int64_t seq_len) {
+                                             const std::optional<Tokenizer>& tokenizer,
+                                             std::int64_t seq_len) {
   return FirstLook(data, texts, tokenizer, seq_len).take();
 }
 
 std::vector<ConfigProblem> problems_of_prompts(const SampleConfig& sample,
-                                               const std::optional<Tokenizer>& tokenizer, std::int64_t seq_len) {
+                                               const std::optional<Tokenizer>& tokenizer,
+                                               std::int64_t seq_len) {
   std::vector<ConfigProblem> out;
   for (std::size_t i = 0; i < sample.prompts.size(); ++i) {
     const auto& prompt = sample.prompts[i];
     std::vector<std::int32_t> ids;
     if (tokenizer) tokenizer->encode_ids(prompt, ids, false, SpecialInText::Ordinary);
     if (prompt.empty() || (tokenizer && ids.empty()))
-      out.push_back({"", "sample.prompts",
-                     fmt::format("prompt {} is empty; give it a word to go on from, or leave it out", i + 1)});
+      out.push_back(
+          {"", "sample.prompts",
+           fmt::format("prompt {} is empty; give it a word to go on from, or leave it out", i + 1)});
     else if (seq_len > 0 && std::ssize(ids) >= seq_len)
-      out.push_back({"", "sample.prompts",
-                     fmt::format("prompt {} has {} tokens, and model.seq_len is {}: it leaves no room for a text; a "
-                                 "shorter one, or leave it out",
-                                 i + 1, ids.size(), seq_len)});
+      out.push_back(
+          {"", "sample.prompts",
+           fmt::format("prompt {} has {} tokens, and model.seq_len is {}: it leaves no room for a text; a "
+                       "shorter one, or leave it out",
+                       i + 1, ids.size(), seq_len)});
   }
   return out;
 }

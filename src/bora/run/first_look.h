@@ -32,6 +32,7 @@ std::vector<ConfigProblem> problems_of_texts(const data::DataConfig& data, const
 
 /// Of sample.prompts: empty ones, and, with a tokenizer, those that leave no room in a sequence.
 std::vector<ConfigProblem> problems_of_prompts(const SampleConfig& sample,
-                                               const std::optional<Tokenizer>& tokenizer, std::int64_t seq_len);
+                                               const std::optional<Tokenizer>& tokenizer,
+                                               std::int64_t seq_len);
 
 }  // namespace bora::run

@@ -26,6 +26,7 @@
 #include "bora/run/kept_tokenizer.h"
 #include "bora/run/levanter_files.h"
 #include "bora/run/machine.h"
+#include "bora/run/own_folders.h"
 #include "bora/run/run_device.h"
 #include "bora/run/shape_model.h"
 #include "bora/run/start_tokenizer.h"
@@ -81,7 +82,8 @@ class Look {
     const auto last = loaded_.problems.end();
     std::erase_if(found_.problems, [&](const ConfigProblem& p) {
       return p.where.empty() && std::any_of(loaded_.problems.begin(), last, [&](const ConfigProblem& read) {
-               return first_word(read.key).starts_with(first_word(p.key));
+               const auto is = first_word(read.key), follows = first_word(p.key);
+               return is.starts_with(follows) || follows.starts_with(is + ".");
              });
     });
     return take();
@@ -173,7 +175,14 @@ class Look {
                        changed_keys(place_.directory, config_)};
       return check_changes(*found_.resume);
     }
-    if (newest.damaged.empty()) return;
+    if (newest.damaged.empty()) {
+      if (exists(path_join(place_.directory, "metrics.jsonl")))
+        found_.warnings.push_back(
+            fmt::format("{} was started before and has no checkpoint (step-N): it begins again at "
+                        "step 0, and its metrics so far go",
+                        place_.directory));
+      return;
+    }
     add("trainer.checkpointer.base_path",
         fmt::format("{}: no valid checkpoint is left; the oldest: {}; nothing was changed; start over with "
                     "--fresh, which keeps this directory under another name",
@@ -415,10 +424,16 @@ class Look {
       writable(key, path);
     };
     place("trainer.checkpointer.base_path", place_.directory);
+    if (auto moved = moved_run(loaded_, place_)) add(std::move(*moved));
+    if (auto why = why_no_run(place_.directory); !why.empty()) add("trainer.checkpointer.base_path", why);
     if (config_.hf_save_path) place("hf_save_path", *config_.hf_save_path);
     if (config_.peft_save_path) place("peft_save_path", *config_.peft_save_path);
-    for (const auto& [name, source] : config_.data.sources())
-      writable(cache_key(name, source), config_.data.cache_directory(name, source, "train"));
+    if (auto why = why_no_caches(config_.data.cache_dir); !why.empty()) add("data.cache_dir", why);
+    for (const auto& [name, source] : config_.data.sources()) {
+      const auto key = cache_key(name, source);
+      writable(key, config_.data.cache_directory(name, source, "train"));
+      if (auto why = why_no_caches(source.cache_dir.value_or("")); !why.empty()) add(key, why);
+    }
   }
 
   void look_at_sizes() {

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/run/own_folders.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "bora/base/file.h"
+#include "bora/base/shell_words.h"
+#include "bora/checkpoint/checkpoint.h"
+#include "bora/store/format.h"
+
+namespace bora::run {
+namespace {
+
+// Any of these makes a folder a run's, or what is left of a start that failed.
+constexpr std::array<std::string_view, 8> kOfRuns = {".lock",         "config.yaml", "hyperparameters.json",
+                                                     "log.txt",       "metrics.jsonl", "run.json",
+                                                     "text.jsonl",    "tokenizer"};
+
+bool is_of_a_run(const std::string& name) {
+  return std::find(kOfRuns.begin(), kOfRuns.end(), name) != kOfRuns.end() || name.find("step-") != name.npos;
+}
+
+std::vector<std::string> names_in(const std::string& directory) {
+  const auto info = files().info(directory);
+  return info && info->is_directory ? files().list(directory) : std::vector<std::string>();
+}
+
+bool is_same_folder(const std::string& a, const std::string& b) {
+  const auto first = files().info(a), second = files().info(b);
+  return first && second && first->same_file(*second);
+}
+
+}  // namespace
+
+std::optional<ConfigProblem> moved_run(const LoadedConfig& loaded, const RunPlace& place) {
+  const auto& file = loaded.first_file;
+  if (base_name(file) != "config.yaml") return std::nullopt;
+  const auto folder = parent_path(file);
+  if (!exists(path_join(folder, "run.json")) || is_same_folder(folder, place.directory)) return std::nullopt;
+  constexpr const char *kId = "trainer.id", *kBase = "trainer.checkpointer.base_path";
+  const auto is_meant = [&](const char* key) { return loaded.tree.where(key).starts_with("--"); };
+  // A made-up name is another one where other keys are given.
+  const bool is_another = !loaded.config.trainer.id && loaded.command.find(" --") != std::string::npos;
+  if (is_meant(kId) || is_meant(kBase) || is_another) return std::nullopt;
+  return ConfigProblem{
+      loaded.tree.where(kId), kId,
+      fmt::format("the run recorded in {} would begin anew in {}; to go on where it lies: --{}={} --{}={}; for a new "
+                  "run another --{}",
+                  file, place.directory, kBase, shell_word(parent_path(folder)), kId,
+                  shell_word(base_name(folder)), kId)};
+}
+
+std::string why_no_run(const std::string& directory) {
+  const auto names = names_in(directory);
+  if (names.empty() || std::any_of(names.begin(), names.end(), is_of_a_run)) return "";
+  return fmt::format("{} holds {}{} and is no run; name another folder (trainer.id)", directory, names.front(),
+                     names.size() == 1 ? "" : fmt::format(" and {} more", names.size() - 1));
+}
+
+std::string why_no_caches(const std::string& directory) {
+  for (const auto& name : names_in(directory))
+    if (name == "run.json" || store::is_data_file(name))
+      return fmt::format("{} holds {} and no token caches; name a folder of its own", directory, name);
+  return "";
+}
+
+}  // namespace bora::run
