@@ -17,9 +17,9 @@ namespace bora::run {
 namespace {
 
 // Any of these makes a folder a run's, or what is left of a start that failed.
-constexpr std::array<std::string_view, 8> kOfRuns = {".lock",         "config.yaml", "hyperparameters.json",
-                                                     "log.txt",       "metrics.jsonl", "run.json",
-                                                     "text.jsonl",    "tokenizer"};
+constexpr std::array<std::string_view, 8> kOfRuns = {".lock",      "config.yaml",   "hyperparameters.json",
+                                                     "log.txt",    "metrics.jsonl", "run.json",
+                                                     "text.jsonl", "tokenizer"};
 
 bool is_of_a_run(const std::string& name) {
   return std::find(kOfRuns.begin(), kOfRuns.end(), name) != kOfRuns.end() || name.find("step-") != name.npos;
@@ -49,17 +49,18 @@ std::optional<ConfigProblem> moved_run(const LoadedConfig& loaded, const RunPlac
   if (is_meant(kId) || is_meant(kBase) || is_another) return std::nullopt;
   return ConfigProblem{
       loaded.tree.where(kId), kId,
-      fmt::format("the run recorded in {} would begin anew in {}; to go on where it lies: --{}={} --{}={}; for a new "
-                  "run another --{}",
-                  file, place.directory, kBase, shell_word(parent_path(folder)), kId,
-                  shell_word(base_name(folder)), kId)};
+      fmt::format(
+          "the run recorded in {} would begin anew in {}; to go on where it lies: --{}={} --{}={}; for a new "
+          "run another --{}",
+          file, place.directory, kBase, shell_word(parent_path(folder)), kId, shell_word(base_name(folder)),
+          kId)};
 }
 
 std::string why_no_run(const std::string& directory) {
   const auto names = names_in(directory);
   if (names.empty() || std::any_of(names.begin(), names.end(), is_of_a_run)) return "";
-  return fmt::format("{} holds {}{} and is no run; name another folder (trainer.id)", directory, names.front(),
-                     names.size() == 1 ? "" : fmt::format(" and {} more", names.size() - 1));
+  return fmt::format("{} holds {}{} and is no run; name another folder (trainer.id)", directory,
+                     names.front(), names.size() == 1 ? "" : fmt::format(" and {} more", names.size() - 1));
 }
 
 std::string why_no_caches(const std::string& directory) {
