@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <utility>
 
 #include "bora/base/error.h"
 #include "bora/base/file.h"
@@ -18,6 +19,7 @@
 #include "bora/run/gguf_import.h"
 #include "bora/run/models.h"
 #include "bora/run/open_model.h"
+#include "bora/tokenize/train/bpe_trainer.h"
 
 namespace bora::run {
 namespace {
@@ -215,6 +217,52 @@ TEST(GgufImport, Tokenizer) {
     for (const auto& [name, text] : back.tokenizer->files())
       has_template |= name == "chat_template.jinja" && text == "{{ messages }}";
     EXPECT_TRUE(has_template);
+  }
+}
+
+// Ids of special tokens are those of the file, wherever they stand: first, as those that are trained, last, or between.
+TEST(GgufImport, SpecialTokensKeepTheirPlaces) {
+  const std::string text = "Once upon a time there was a time, and once there was none. Hi there, hi!";
+  const auto once = [&text, sent = false]() mutable -> std::optional<std::string_view> {
+    return std::exchange(sent, true) ? std::nullopt : std::optional<std::string_view>(text);
+  };
+  const auto trained = train_bpe(once, {.vocab_size = 290});
+  Json json;
+  for (const auto& [name, content] : trained.tokenizer.files())
+    if (name == "tokenizer.json") json = parse_json(content, name);
+  const auto size = json["model"]["vocab"].size();
+  const auto add = [](Json& to, const char* content, std::size_t id, bool special) {
+    to["added_tokens"].push_back({{"id", id},
+                                  {"content", content},
+                                  {"single_word", false},
+                                  {"lstrip", false},
+                                  {"rstrip", false},
+                                  {"normalized", false},
+                                  {"special", special}});
+  };
+  Json behind = json, apart = json;
+  add(behind, "<|end|>", size, true);
+  add(behind, "time", size + 1, false);
+  apart["model"]["vocab"]["<|end|>"] = size + 7;  // ids between stand for nothing
+  add(apart, "<|end|>", size + 7, true);
+  for (const auto& file : {json, behind, apart}) {
+    const auto tokenizer = Tokenizer::from_json(file.dump());
+    const auto model = models::make_model(
+        *models::model_config_from_hf(config_of("tiny-llama-tied", {}), "config.json"), size + 9, Key{});
+    testing::internal::CaptureStderr();
+    export_gguf(*model, tokenizer, Json::object(), import_path(), GgufType::f32);
+    const auto back = import_gguf(import_path());
+    EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+    ASSERT_TRUE(back.tokenizer);
+    EXPECT_EQ(back.tokenizer->fingerprint(), tokenizer.fingerprint());
+    EXPECT_EQ(back.tokenizer->vocab_size(), tokenizer.vocab_size());
+    EXPECT_EQ(back.tokenizer->id_of("<|endoftext|>"), 0);
+    for (std::int32_t id = 0; id < tokenizer.vocab_size(); ++id) {
+      EXPECT_EQ(back.tokenizer->token(id), tokenizer.token(id)) << id;
+      EXPECT_EQ(back.tokenizer->is_special(id), tokenizer.is_special(id)) << id;
+    }
+    for (const auto& said : {text, std::string("Hi<|endoftext|>x<|end|>times"), std::string("<|end|>")})
+      EXPECT_EQ(back.tokenizer->encode(said).ids, tokenizer.encode(said).ids) << said;
   }
 }
 

@@ -26,18 +26,18 @@ class ByteLevel {
     if (!rule)
       words_.refuse(fmt::format("tokenizer.ggml.pre is {}; {} are read",
                                 GgufWords::shown(*words_.value("pre")), gguf_split_names()));
+    const auto behind = first_behind();
     std::string vocab, added, merges;
     const auto next = [](std::string& list) { return list.empty() ? "" : ","; };
     for (std::size_t i = 0; i < tokens_.size(); ++i) {
       if (is_padding(i)) continue;
       const auto text = words_.quoted(tokens_[i], "token", i);
+      if (!is_added(i) || i < behind) vocab += fmt::format("{}{}:{}", next(vocab), text, i);
       if (is_added(i))
         added += fmt::format(
             R"({}{{"id":{},"content":{},"single_word":false,"lstrip":false,"rstrip":false,"normalized":false,)"
             R"("special":{}}})",
             next(added), i, text, types_[i] != kGgufUserDefined);
-      else
-        vocab += fmt::format("{}{}:{}", next(vocab), text, i);
     }
     const auto pairs = words_.texts("merges");
     for (std::size_t i = 0; i < pairs.size(); ++i) {
@@ -63,6 +63,16 @@ class ByteLevel {
   bool is_padding(std::size_t i) const {
     return types_[i] == kGgufUnused && tokens_[i] == gguf_padding(static_cast<std::int64_t>(i));
   }
+  // Added tokens from here on are not in the vocabulary: `tokenizers` numbers these by their order, behind all
+  // others. The rest would get other ids.
+  std::size_t first_behind() const {
+    std::size_t used = tokens_.size();
+    while (used > 0 && is_padding(used - 1)) --used;
+    for (std::size_t i = 0; i < used; ++i)
+      if (is_padding(i)) return used;
+    while (used > 0 && is_added(used - 1)) --used;
+    return used;
+  }
 
   std::string pre() const {
     const auto* given = words_.value("pre");
@@ -71,9 +81,11 @@ class ByteLevel {
     return given->get<std::string>();
   }
 
+  // As trained tokenizers say it: what comes back is known as the same.
   std::string around(bool begins) const {
-    return words_.around(tokens_, words_.frame(begins),
-                         R"({"type":"ByteLevel","add_prefix_space":false,"trim_offsets":false})");
+    return words_.around(
+        tokens_, words_.frame(begins),
+        R"({"type":"ByteLevel","add_prefix_space":true,"trim_offsets":false,"use_regex":true})");
   }
 
   const GgufWords& words_;
