@@ -358,7 +358,8 @@ TEST(Preflight, KeysWithoutEffectAreNamedInRuns) {
 TEST(Preflight, ARunIsToldWhatChanged) {
   const auto folder = small_project("preflight_changed");
   ASSERT_EQ(run(folder, train_with({"--trainer.stop_at_step=2"})).code, 75);
-  const auto same = run(folder, train_with({"--trainer.stop_at_step=2"}));
+  const auto same = run(folder, train_with({"--trainer.stop_at_step=2", "--dry_run"}));
+  EXPECT_EQ(same.code, 2) << same.output;
   EXPECT_THAT(same.output, Not(HasSubstr("changed"))) << same.output;
   const auto faster = run(folder, train_with({"--trainer.stop_at_step=3", "--optimizer.learning_rate=1e-3"}));
   EXPECT_EQ(faster.code, 75) << faster.output;

@@ -6,17 +6,21 @@
 
 #include <cstdlib>
 #include <string>
+#include <vector>
 
 #include "bora/base/file.h"
 #include "bora/base/json.h"
+#include "bora/base/text.h"
 #include "program.h"
 
 namespace bora::golden {
 namespace {
 
 using testing::AllOf;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
+using Arguments = std::vector<std::string>;
 
 TEST(Report, RunsTellHowTheyEnded) {
   const auto folder = small_project("report");
@@ -102,7 +106,53 @@ TEST(Report, RunsKeepARecordOfEachStart) {
       AllOf(HasSubstr("run         run · stopped · trainer.stop_at_step · 5 of 40 steps\n"),
             HasSubstr(" · at step 0 · "), HasSubstr(" · at step 2 · "),
             HasSubstr("stop_at_step=5 " + std::string(rate)), HasSubstr("checkpoint  runs/run/step-5"),
-            HasSubstr("next        bora train runs/run/config.yaml")));
+            HasSubstr("next        bora train runs/run/config.yaml --trainer.stop_at_step=null\n")));
+}
+
+// Where a stop was asked for, what goes on is without it; the same again would stop where it begins.
+TEST(Report, AStopIsNotRepeated) {
+  const auto folder = small_project("stops");
+  const Arguments train = {"train", "config.yaml", "--trainer.stop_at_step=2"};
+  const auto stopped = run(folder, train);
+  EXPECT_EQ(stopped.code, 75) << stopped.output;
+  EXPECT_THAT(stopped.output, AllOf(HasSubstr("next:  bora train config.yaml --trainer.stop_at_step=null\n"),
+                                    Not(HasSubstr("run it again"))));
+  for (const auto& words : {train, with(train, {"--dry_run"}), with(train, {"--trainer.stop_at_step=1"})}) {
+    const auto again = run(folder, words);
+    EXPECT_EQ(again.code, 2) << again.output;
+    EXPECT_THAT(again.output, AllOf(HasSubstr("trainer.stop_at_step = "),
+                                    HasSubstr("the run goes on at step 2, so that nothing is left before it; "
+                                              "a larger step, or --trainer.stop_at_step=null")));
+  }
+  files().make_directories(folder + "/elsewhere");
+  EXPECT_THAT(run(folder + "/elsewhere", {"runs", "../runs"}).output,
+              HasSubstr("cd " + folder + " && bora train runs/run/config.yaml --trainer.stop_at_step=null\n"));
+}
+
+std::vector<std::int64_t> evaluated(const std::string& folder) {
+  std::vector<std::int64_t> steps;
+  for (const auto& line : split(read_text(folder + "/runs/run/metrics.jsonl"), '\n')) {
+    if (line.empty()) continue;
+    const auto json = parse_json(line, "metrics.jsonl");
+    if (json.contains("eval/loss")) steps.push_back(json["step"].get<std::int64_t>());
+  }
+  return steps;
+}
+
+// One numbering in a curve; what was measured stays when a run is extended, and stands there once.
+TEST(Report, AnExtendedRunKeepsItsEvaluations) {
+  const auto folder = small_project("extended");
+  const Arguments train = {"train", "config.yaml", "--data.num_validation_sequences={one: 2}",
+                           "--trainer.steps_per_eval=4"};
+  const auto to = [&](const char* steps) {
+    const auto done = run(folder, with(train, {std::string("--trainer.num_train_steps=") + steps}));
+    EXPECT_EQ(done.code, 0) << done.output;
+    return evaluated(folder);
+  };
+  EXPECT_THAT(to("6"), ElementsAre(3, 5));
+  EXPECT_THAT(to("6"), ElementsAre(3, 5)) << "again at its end";
+  EXPECT_THAT(to("8"), ElementsAre(3, 5, 7));
+  EXPECT_THAT(to("9"), ElementsAre(3, 5, 7, 8));
 }
 
 Json last_line(const std::string& path) {

@@ -37,12 +37,25 @@ std::string shell_word(std::string_view word) {
   return std::string(word.substr(0, equals + 1)) + quoted(word.substr(equals + 1));
 }
 
-std::string program_word() {
+std::string working_folder() {
+  std::array<char, 4096> here{};
+  return ::getcwd(here.data(), here.size()) == nullptr ? std::string() : here.data();
+}
+
+std::string program_word() { return program_word(working_folder()); }
+
+std::string program_word(const std::string& folder) {
   const auto checkout = env::checkout();
   if (!checkout) return "bora";
-  std::array<char, 4096> here{};
-  if (::getcwd(here.data(), here.size()) != nullptr && *checkout == here.data()) return "./bora";
-  return shell_word(path_join(*checkout, "bora"));
+  return *checkout == folder ? "./bora" : shell_word(path_join(*checkout, "bora"));
+}
+
+std::string with_flag(const std::string& words, const std::string& flag, const std::string& value) {
+  const auto start = flag + "=";
+  const auto at = (" " + words).find(" " + start);
+  if (at == words.npos) return words + " " + start + value;
+  const auto end = std::min(words.find(' ', at), words.size());
+  return words.substr(0, at) + start + value + words.substr(end);
 }
 
 }  // namespace bora

@@ -13,5 +13,13 @@ std::string shell_word(std::string_view word);
 /// What starts this program from the working directory: "./bora" in its checkout, the path of that script from
 /// elsewhere, "bora" where it is installed.
 std::string program_word();
+/// The same from `folder`.
+std::string program_word(const std::string& folder);
+
+/// "" where there is none any more.
+std::string working_folder();
+
+/// The words of a command with `flag`=`value` instead of what they say of that flag, or behind them.
+std::string with_flag(const std::string& words, const std::string& flag, const std::string& value);
 
 }  // namespace bora

@@ -31,7 +31,14 @@ TEST(ShellWords, TheProgramFromWhereOneIs) {
   EXPECT_EQ(program_word(), "./bora");
   ::setenv("BORA_CHECKOUT", "/my code/bora", 1);
   EXPECT_EQ(program_word(), "'/my code/bora/bora'");
+  EXPECT_EQ(program_word("/my code/bora"), "./bora");
   ::unsetenv("BORA_CHECKOUT");
+}
+
+TEST(ShellWords, AFlagIsReplaced) {
+  EXPECT_EQ(with_flag("a.yaml --b=1 --c=2", "--b", "3"), "a.yaml --b=3 --c=2");
+  EXPECT_EQ(with_flag("--b=1", "--b", "3"), "--b=3");
+  EXPECT_EQ(with_flag("a.yaml --bb=1", "--b", "3"), "a.yaml --bb=1 --b=3");
 }
 
 }  // namespace

@@ -5,9 +5,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "bora/base/error.h"
 #include "bora/base/file.h"
+#include "bora/base/json.h"
 #include "bora/base/shell_words.h"
 #include "bora/report/curves.h"
 #include "bora/report/status.h"
@@ -33,12 +35,32 @@ std::string state_of(const std::string& directory, const std::optional<Status>& 
   return status ? "killed" : "unknown";
 }
 
-// A run that goes on does so by its own configuration; one that is over is looked at.
+// Where its last start was, which paths of its configuration mean; "" where nobody knows.
+std::string folder_of(const std::string& directory) {
+  try {
+    const auto record = Json::parse(read_text(path_join(directory, "run.json")), nullptr, false);
+    const auto folder = record.is_object() ? record.value("folder", Json()) : Json();
+    return folder.is_string() ? folder.get<std::string>() : "";
+  } catch (const Error&) {
+    return "";
+  }
+}
+
+// A run that goes on does so by its own configuration, in the folder of its paths; one that is over is looked at.
 std::string next_command(const RunSummary& run) {
   const auto config = path_join(run.directory, "config.yaml");
   const bool goes_on = run.state == "stopped" || run.state == "killed";
-  if (goes_on && exists(config)) return "bora train " + shell_word(config);
-  return "bora report " + shell_word(run.directory);
+  if (!goes_on || !exists(config)) return program_word() + " report " + shell_word(run.directory);
+  const auto more = run.reason == kStopReason ? " --trainer.stop_at_step=null" : "";
+  const auto here = working_folder(), folder = folder_of(run.directory);
+  const auto train = [&](const std::string& program, const std::string& file) {
+    return program + " train " + shell_word(file) + more;
+  };
+  if (folder.empty() || folder == here || !exists(folder)) return train(program_word(), config);
+  const auto whole = std::filesystem::path(here) / config;
+  auto file = whole.lexically_normal().string();
+  if (file.starts_with(folder + "/")) file = file.substr(folder.size() + 1);
+  return "cd " + shell_word(folder) + " && " + train(program_word(folder), file);
 }
 
 std::optional<double> newest(const Curves& curves, const std::string& name) {

@@ -4,10 +4,14 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace bora::report {
 
 enum class Phase { Running, Finished, Stopped, Failed };
+
+/// Why a run stopped that goes on without that key alone.
+inline constexpr std::string_view kStopReason = "trainer.stop_at_step";
 
 /// What a run says of itself in `status.json` of its directory: when training begins, and when it ends.
 struct Status {

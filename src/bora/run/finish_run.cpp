@@ -54,8 +54,7 @@ std::vector<track::Sample> draw_samples(const nn::LanguageModel& model, const Te
 
 void finish_run(const LmConfig& config, const RunPlace& place, const RunTimes& times,
                 const RunResults& results, track::Console& console, track::Tracker& tracker) {
-  auto last =
-      config.trainer.num_train_steps;  // after the last step: a run started again at its end replaces it
+  const auto last = config.trainer.num_train_steps - 1;  // as evaluations between are numbered
   tracker.log(last, results.evaluation);
   auto summary = results.evaluation;
   for (const auto& s : results.samples)
@@ -83,13 +82,10 @@ void finish_run(const LmConfig& config, const RunPlace& place, const RunTimes& t
 
 namespace {
 
-// The words of `bora train`, for so many steps.
-std::string train_longer(const std::string& words, std::int64_t steps) {
-  constexpr std::string_view kFlag = "--trainer.num_train_steps=";
-  const auto at = words.find(kFlag);
-  if (at == words.npos) return fmt::format("{} {}{}", words, kFlag, steps);
-  const auto end = std::min(words.find(' ', at), words.size());
-  return fmt::format("{}{}{}{}", words.substr(0, at), kFlag, steps, words.substr(end));
+// `bora train` with the words of this run, one flag otherwise.
+std::string train_with(const RunPlace& place, const std::string& flag, const std::string& value) {
+  return fmt::format("{}{}{} train {}", program_word(), launched_by().empty() ? "" : " ", launched_by(),
+                     with_flag(place.command, flag, value));
 }
 
 }  // namespace
@@ -102,9 +98,13 @@ void show_next(const LmConfig& config, const RunPlace& place, track::Console& co
       fmt::format("{} {} {} {}", program, hears ? "transcribe" : "generate", shell_word(place.directory),
                   hears ? "my.wav" : "\"The moon is\""),
       fmt::format("{} inspect {}", program, shell_word(step))};
-  commands.push_back(fmt::format("{}{}{} train {}", program, launched_by().empty() ? "" : " ", launched_by(),
-                                 train_longer(place.command, 2 * config.trainer.num_train_steps)));
+  commands.push_back(train_with(place, "--trainer.num_train_steps",
+                                std::to_string(2 * config.trainer.num_train_steps)));
   console.next(commands);
+}
+
+void show_next_after_stop(const RunPlace& place, track::Console& console) {
+  console.next(std::vector{train_with(place, "--trainer.stop_at_step", "null")});
 }
 
 }  // namespace bora::run

@@ -40,5 +40,7 @@ double baseline_entropy(const TextData& text);
 
 /// The commands that may come next.
 void show_next(const LmConfig& config, const RunPlace& place, track::Console& console);
+/// The command that goes on behind trainer.stop_at_step.
+void show_next_after_stop(const RunPlace& place, track::Console& console);
 
 }  // namespace bora::run

@@ -19,6 +19,7 @@
 #include "bora/base/revision.h"
 #include "bora/base/seal.h"
 #include "bora/base/secrets.h"
+#include "bora/base/shell_words.h"
 #include "bora/base/text.h"
 #include "bora/core/device.h"
 #include "bora/core/runtime.h"
@@ -59,11 +60,6 @@ Json environment() {
   return out;
 }
 
-std::string working_folder() {
-  std::array<char, 4096> here{};
-  return ::getcwd(here.data(), here.size()) == nullptr ? "unknown" : here.data();
-}
-
 std::string system_text() {
   utsname about{};
   if (::uname(&about) != 0) return "unknown";
@@ -80,13 +76,14 @@ Json record_of(const Peak& peak, core::DType compute) {
 // The program, its machine and how it was called.
 Json record_of_start(const RunPlace& place, const RunStart& start, core::DType compute) {
   const auto info = core::runtime_info();
+  const auto here = working_folder();
   Json out = {{"bora", BORA_VERSION}};
   if (const auto revision = program_revision(); !revision.empty()) out["revision"] = revision;
   out.update({{"compiler", __VERSION__},
               {"libtorch", info.libtorch},
               {"libraries", loaded_libraries()},
-              {"command", "bora train " + place.command},
-              {"folder", working_folder()},
+              {"command", program_word() + " train " + place.command},
+              {"folder", here.empty() ? "unknown" : here},
               {"host", env::hostname().value_or("unknown")},
               {"system", system_text()},
               {"cpu", info.cpu},

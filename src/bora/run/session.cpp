@@ -184,7 +184,10 @@ void Session::open(std::function<void()> when_built) {
   record();
   if (is_first()) {
     tracker_ = track::make_tracker(config().trainer.trackers(),
-                                   {place_.directory, place_.id, trainer_->next_step()});
+                                   {.directory = place_.directory,
+                                    .id = place_.id,
+                                    .first_step = start_step_,
+                                    .ends_again = start_step_ >= config().trainer.num_train_steps});
     tracker_->log_hyperparameters({{"config", write_config(loaded_.config)}});
   } else {
     tracker_ = std::make_unique<track::CompositeTracker>(track::CompositeTracker::Trackers());

@@ -49,7 +49,10 @@ void report_stop(Session& session, const Checkpoints& checkpoints) {
   if (step == 0) return console.line("stopped before the first step; there is nothing to save");
   console.line(fmt::format("stopped: step {} done, checkpoint {} written ({:.2f} s)", step,
                            checkpoint::checkpoint_name(step), checkpoints.last_write_seconds()));
-  console.line(fmt::format("run it again to go on from step {}", step));
+  if (session.config().trainer.stop_at_step != step)
+    return console.line(fmt::format("run it again to go on from step {}", step));
+  console.line(fmt::format("trainer.stop_at_step is {}; without it the run goes on from there", step));
+  show_next_after_stop(session.place(), console);
 }
 
 // Returns its directory, if there is one.
@@ -165,6 +168,20 @@ void look_at_trained_tokenizer(Session& session, const RunFlags& flags, const Pr
   session.console().fact("warning", fmt::format("{} {}", other->key, other->message));
 }
 
+// A start that would stop where it begins, again and again.
+void add_stop_problem(const LoadedConfig& loaded, Preflight& found) {
+  const auto& stop = loaded.config.trainer.stop_at_step;
+  if (!stop || !found.resume || found.resume->step < *stop ||
+      found.resume->step >= loaded.config.trainer.num_train_steps)
+    return;
+  constexpr const char* kKey = "trainer.stop_at_step";
+  found.problems.push_back(
+      {loaded.tree.where(kKey), fmt::format("{} = {}", kKey, *stop),
+       fmt::format("the run goes on at step {}, so that nothing is left before it; a larger step, or "
+                   "--trainer.stop_at_step=null, which goes on to the end",
+                   found.resume->step)});
+}
+
 int start(Session& session, Checkpoints& checkpoints, const RunFlags& flags, const Preflight& found,
           NewRun& run) {
   session.prepare();
@@ -208,7 +225,8 @@ int run_training(const LoadedConfig& given, const RunFlags& flags) {
   place.command = loaded.command;
   const auto launch = mesh::launch_environment();
   track::Console console(track::detect_console(flags.quiet || launch.rank != 0, flags.json));
-  const auto found = look_ahead(loaded, place, flags, flags.world > 0 ? flags.world : launch.size);
+  auto found = look_ahead(loaded, place, flags, flags.world > 0 ? flags.world : launch.size);
+  add_stop_problem(loaded, found);
   if (!found.problems.empty() && !mesh::is_to_speak())
     return exit_code(ErrorKind::Config);  // another tells it
   if (flags.dry_run) return print_dry_run(loaded, place, flags, found, console);

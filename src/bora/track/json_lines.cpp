@@ -27,14 +27,16 @@ std::optional<std::int64_t> step_of(std::string_view line) {
   return step;
 }
 
-/// Size of the front part of `text` that consists of whole lines of steps before `first_step`.
-std::uint64_t size_to_keep(std::string_view text, std::int64_t first_step) {
+/// Size of the front part of `text` that consists of whole lines of steps before `first_step`, with so many of the
+/// step before it.
+std::uint64_t size_to_keep(std::string_view text, std::int64_t first_step, std::int64_t of_step_before) {
   std::size_t keep = 0;
   while (true) {
     const auto end = text.find('\n', keep);
     if (end == std::string_view::npos) return keep;
     const auto step = step_of(text.substr(keep, end - keep));
     if (step && *step >= first_step) return keep;
+    if (step && *step == first_step - 1 && of_step_before-- == 0) return keep;
     keep = end + 1;
   }
 }
@@ -51,11 +53,13 @@ std::string json_string(std::string_view text) {
   return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-JsonLines::JsonLines(std::string path, std::int64_t first_step) : path_(std::move(path)) {
+JsonLines::JsonLines(std::string path, std::int64_t first_step, std::int64_t of_step_before)
+    : path_(std::move(path)) {
   if (const auto info = files().info(path_)) {
     const auto file = files().open(path_);
     const auto bytes = file->map();
-    size_ = size_to_keep({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, first_step);
+    size_ = size_to_keep({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, first_step,
+                         of_step_before);
   }
   open();
 }

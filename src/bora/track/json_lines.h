@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Bora authors
 #pragma once
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -22,8 +23,9 @@ class JsonLines {
  public:
   /// Opens or creates `path` for appending. A torn last line, and everything from the first line whose step
   /// is `first_step` or later, is cut off first: after a resume the file goes on as if the run had never
-  /// stopped.
-  JsonLines(std::string path, std::int64_t first_step);
+  /// stopped. Of the step before it so many lines stay.
+  JsonLines(std::string path, std::int64_t first_step,
+            std::int64_t of_step_before = std::numeric_limits<std::int64_t>::max());
 
   /// Appends one line (without its line end) in one write. When that fails the line is kept and goes out
   /// before the next one, so that a disk that was full for a while leaves no gap and no torn line; up to 16

@@ -14,6 +14,8 @@
 
 #include <fmt/core.h>
 
+#include <limits>
+
 #include "bora/base/file.h"
 
 namespace bora::track {
@@ -40,9 +42,13 @@ std::string json_numbers(std::span<const double> values) {
 
 JsonlTracker::JsonlTracker(JsonlOptions options)
     : options_(with_directory(std::move(options))),
-      metrics_(path_join(options_.directory, "metrics.jsonl"), options_.first_step),
-      timing_(path_join(options_.directory, "timing.jsonl"), options_.first_step),
-      text_(path_join(options_.directory, "text.jsonl"), options_.first_step) {}
+      metrics_(path_join(options_.directory, "metrics.jsonl"), options_.first_step, lines_before(1)),
+      timing_(path_join(options_.directory, "timing.jsonl"), options_.first_step, lines_before(1)),
+      text_(path_join(options_.directory, "text.jsonl"), options_.first_step, lines_before(0)) {}
+
+std::int64_t JsonlTracker::lines_before(std::int64_t of_training) const {
+  return options_.ends_again ? of_training : std::numeric_limits<std::int64_t>::max();
+}
 
 void JsonlTracker::log(std::int64_t step, std::span<const Metric> metrics) {
   const std::string start = start_of(step);

@@ -15,6 +15,7 @@ namespace bora::track {
 struct JsonlOptions {
   std::string directory;        ///< the run's; made if missing
   std::int64_t first_step = 0;  ///< the first step that will be logged: 0, or where a run resumes
+  bool ends_again = false;      ///< the line of the step before stays; what the end wrote behind it goes
   std::function<double()> wall_clock = wall_seconds;  ///< seconds since the epoch
 };
 
@@ -37,6 +38,9 @@ class JsonlTracker final : public Tracker {
   void finish() override;
 
  private:
+  /// Of the step before the first one, where training wrote so many and the end the rest.
+  std::int64_t lines_before(std::int64_t of_training) const;
+
   JsonlOptions options_;
   JsonLines metrics_, timing_, text_;
   std::map<std::string, double> summary_;

@@ -49,6 +49,25 @@ TEST(MetricNames, SpeedsAndTimesAreNotDeterministic) {
   }
 }
 
+TEST(Jsonl, WhatAnEndWroteIsWrittenAnew) {
+  const auto dir = fresh_directory("ends_again");
+  for (int start = 0; start < 3; ++start) {
+    auto options = jsonl_options(dir, start == 0 ? 0 : 2);
+    options.ends_again = start == 1;  // the last one is extended
+    JsonlTracker tracker(options);
+    for (std::int64_t step = start == 0 ? 0 : 2; step < 2; ++step) tracker.log(step, metrics_of(step));
+    if (start == 2) continue;
+    tracker.log(1, std::vector<Metric>{{"eval/loss", 3.0 + start}});
+    tracker.log_text(1, "sample/a", start == 0 ? "first" : "second");
+  }
+  EXPECT_EQ(read_text(path_join(dir, "metrics.jsonl")),
+            "{\"step\":0,\"train/loss\":10,\"optim/learning_rate\":0.0003}\n"
+            "{\"step\":1,\"train/loss\":5,\"optim/learning_rate\":0.0003}\n"
+            "{\"step\":1,\"eval/loss\":4}\n");
+  EXPECT_EQ(read_text(path_join(dir, "text.jsonl")),
+            "{\"step\":1,\"name\":\"sample/a\",\"text\":\"second\"}\n");
+}
+
 TEST(Jsonl, WritesDeterministicMetricsApartFromTimes) {
   const auto dir = fresh_directory("apart");
   JsonlTracker tracker(jsonl_options(dir));

@@ -14,6 +14,7 @@ struct TrackedRun {
   std::string directory;  ///< where metrics.jsonl goes
   std::string id;
   std::int64_t first_step = 0;  ///< 0, or where the run resumes
+  bool ends_again = false;      ///< it resumes where it ended: what its end told is told anew
 };
 
 /// What the configuration of a type of trackers derives from. It binds its keys, `void bind(Binder&)`,
