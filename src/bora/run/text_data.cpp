@@ -98,10 +98,51 @@ std::vector<TextFile> training_files(const data::DataConfig& config) {
   return out;
 }
 
+// What a person sees while a tokenizer is trained: reading is the first half of the bar.
+class TokenizerLines {
+ public:
+  TokenizerLines(track::Console& console, const std::vector<TextFile>& texts) : console_(console) {
+    console.begin("tokenizer");
+    for (const auto& text : texts)
+      if (const auto info = files().info(text.path)) size_ += static_cast<double>(info->size);
+  }
+
+  DocumentSource watched(DocumentSource source) {
+    return [this, source = std::move(source)] {
+      const auto document = source();
+      if (document) read(static_cast<double>(document->size()));
+      return document;
+    };
+  }
+
+  void learned(std::int64_t done, std::int64_t total) {
+    const double share = total > 0 ? static_cast<double>(done) / static_cast<double>(total) : 1;
+    if (done < total) console_.progress("tokenizer", 1 + share, 2, "learning pieces");
+  }
+
+ private:
+  // Compressed files hold more than their size: nobody knows how much is still to come.
+  void read(double bytes) {
+    constexpr double kBetween = 1 << 20, kMost = 0.98;
+    bytes_ += bytes;
+    if (bytes_ - told_ < kBetween) return;
+    told_ = bytes_;
+    console_.progress("tokenizer", std::min(bytes_ / std::max(size_, 1.0), kMost), 2,
+                      fmt::format("reading, {} so far", human_bytes(bytes_)));
+  }
+
+  track::Console& console_;
+  double size_ = 0, bytes_ = 0, told_ = 0;
+};
+
 // A tokenizer is trained on the texts of text records. (Others may have such a field, too.)
-TrainedTokenizer learn(const data::DataConfig& config, const TokenizerTrainerConfig& trainer) {
+TrainedTokenizer learn(const data::DataConfig& config, TokenizerTrainerConfig trainer,
+                       track::Console& console) {
   try {
-    return bora::train_tokenizer(document_source(training_files(config)), trainer);
+    const auto texts = training_files(config);
+    TokenizerLines lines(console, texts);
+    trainer.progress = [&](std::int64_t done, std::int64_t total) { lines.learned(done, total); };
+    return bora::train_tokenizer(lines.watched(document_source(texts)), trainer);
   } catch (const Error& e) {
     for (const auto& [name, source] : config.sources()) {
       if (source.format.config.get_if<data::TextFormat>() != nullptr || source.train_urls.empty()) continue;
@@ -148,11 +189,7 @@ Tokenizer train_tokenizer(const data::DataConfig& config, const std::string& dir
   trainer.vocab_size = wanted.vocab_size;
   trainer.min_frequency = wanted.min_frequency;
   trainer.character_coverage = wanted.character_coverage;
-  trainer.progress = [&](std::int64_t done, std::int64_t total) {
-    if (done < total)
-      console.progress("tokenizer", static_cast<double>(done), static_cast<double>(total), "learning pieces");
-  };
-  auto trained = learn(config, trainer);
+  auto trained = learn(config, trainer, console);
   keep_tokenizer(trained.tokenizer, wanted, directory, must_be_kept);
   console.progress(
       "tokenizer", 1, 1,
@@ -189,7 +226,7 @@ double source_bytes(const std::vector<data::SourceCaches>& caches) {
 // What a person sees of caches that training waits for.
 class CacheLines {
  public:
-  explicit CacheLines(track::Console& console) : console_(console) {}
+  explicit CacheLines(track::Console& console) : console_(console) { console.begin("cache"); }
 
   data::CacheWatch watch() {
     return {.progress = [this](const data::CacheReport& report) { progress(report); },

@@ -27,7 +27,7 @@ constexpr int kBarWidth = 40, kMinBarWidth = 10;
 constexpr int kDefaultWidth = 100;
 constexpr double kRedrawSeconds = 0.1;
 constexpr int kPlainLines = 20;
-constexpr double kPlainStepSeconds = 60, kPlainProgressSeconds = 10;
+constexpr double kPlainStepSeconds = 60, kPlainProgressSeconds = 5;
 
 // The console that log lines must not tear. Guarded by the log's own mutex: hooks are called and set under
 // it.
@@ -338,6 +338,12 @@ std::string Console::progress_text(double done, double total, std::string_view t
   const int time_room = std::max(display_width(time) + 2, std::min(kTimeColumn, width) - used);
   return fmt::format("{}{} {}{}", front, bar(fraction, bar_width, options_.color), back,
                      pad_left(time, time_room));
+}
+
+void Console::begin(std::string_view name) {
+  const std::lock_guard lock(mutex_);
+  const double now = options_.clock();
+  task_ = {std::string(name), now, now};
 }
 
 void Console::progress(std::string_view name, double done, double total, std::string_view text,

@@ -83,7 +83,9 @@ class Console {
   /// A bar that moves from step to step and stays when step == total. In Plain mode about 20 lines in a run,
   /// or one a minute if that is more; in Json mode every step.
   void step(const StepLine& line);
-  /// A bar for one task; it stays when done >= total. Plain: a line every ten seconds, and the last.
+  /// The time of a task counts from here; else from the first of its bars.
+  void begin(std::string_view name);
+  /// A bar for one task; it stays when done >= total. Plain: a line every five seconds, and the last.
   ///   cache       6.0 M tokens  ━━━━━━━━━━━━━━━━━━━━ 100 %  41 MB/s      0.6 s
   void progress(std::string_view name, double done, double total, std::string_view text = {},
                 std::string_view rate = {});

@@ -397,9 +397,23 @@ TEST(ConsoleProgress, PlainSaysWhatIsWorthSaying) {
   Screen screen(ConsoleMode::Plain);
   Console console(screen.options);
   for (int i = 0; i <= 25; ++i, screen.now += 1) console.progress("cache", i, 25, "tokens", "41 MB/s");
-  EXPECT_EQ(screen.lines(), (std::vector<std::string>{"cache       tokens · 40 % · 41 MB/s · 10 s",
+  EXPECT_EQ(screen.lines(), (std::vector<std::string>{"cache       tokens · 20 % · 41 MB/s · 5.0 s",
+                                                      "cache       tokens · 40 % · 41 MB/s · 10 s",
+                                                      "cache       tokens · 60 % · 41 MB/s · 15 s",
                                                       "cache       tokens · 80 % · 41 MB/s · 20 s",
                                                       "cache       tokens · 100 % · 41 MB/s · 25 s"}));
+}
+
+TEST(ConsoleProgress, CountsFromWhereATaskBegins) {
+  Screen screen(ConsoleMode::Plain);
+  Console console(screen.options);
+  console.begin("cache");
+  screen.now += 4;
+  console.progress("cache", 1, 2, "tokens", "41 MB/s");
+  screen.now += 2;
+  console.fact("data", "3 sources");
+  console.progress("cache", 2, 2, "tokens", "41 MB/s");
+  EXPECT_THAT(screen.lines().back(), EndsWith("41 MB/s · 6.0 s"));
 }
 
 TEST(ConsoleJson, IsOneObjectALine) {

@@ -12,7 +12,7 @@ namespace bora::tokenize {
 
 namespace {
 
-constexpr std::int64_t kProgressEvery = 64;  // merges
+constexpr std::int64_t kProgressEvery = 8;  // merges
 
 std::string joined(const Vocabulary& vocabulary, MergeLearner::Pair pair, std::string_view prefix) {
   std::string_view right = vocabulary.text(pair.second);
