@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "bora/base/file.h"
+#include "bora/base/json.h"
 #include "program.h"
 
 namespace bora::golden {
@@ -85,8 +86,10 @@ TEST(RunLock, SecondProcessIsRefusedWhileTheFirstLives) {
   EXPECT_EQ(stopped.code, 75) << stopped.output;
   EXPECT_THAT(stopped.output, HasSubstr("run it again to go on"));
   // From here the paths of its texts are others, and so may be the texts.
-  std::vector<std::string> again = {"train", "config.yaml", "--trainer.num_train_steps=5000",
-                                    "--trainer.stop_at_step=1"};
+  const auto status = parse_json(read_text(folder + "/runs/run/status.json"), "status.json");
+  std::vector<std::string> again = {
+      "train", "config.yaml", "--trainer.num_train_steps=5000",
+      "--trainer.stop_at_step=" + std::to_string(status["step"].get<std::int64_t>() + 1)};
   const auto moved = run(folder, again);
   EXPECT_EQ(moved.code, 2) << moved.output;
   EXPECT_THAT(moved.output,
