@@ -182,7 +182,7 @@ TEST(BadInput, TensorFiles) {
       run(folder, {"inspect", "nowhere"}), 3,
       "nowhere does not exist\nhint: is the path right? It is relative to the folder in which bora was started");
   expect_failure(run(folder, {"inspect", "one.txt"}), 3,
-                 "\nhint: it was changed or cut, or is something else: mend it");
+                 "one.txt is something else, no tensor file\nhint: give a checkpoint (step-N)");
   expect_failure(run(folder, {"report", "runs/run", "--out", "no/where/r.html"}), 3,
                  "runs/run does not exist\nhint: bora runs lists the runs of a folder");
 }

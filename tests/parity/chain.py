@@ -93,7 +93,7 @@ class Chain:
         generator = torch.Generator().manual_seed(1)
         batch = torch.randint(0, model.config.vocab_size, (2, 48), generator=generator)
         pathlib.Path("ids.json").write_text(json.dumps(batch.tolist()))
-        self.run("forward", "--model", "hf", "--ids", "ids.json", "--out", "out.safetensors")
+        self.run("forward", "--model", "hf", "--ids", "ids.json", "--out", "out.safetensors", "--force")
         with torch.no_grad():
             want = model(batch).logits
         got = load_file("out.safetensors")["logits"]

@@ -7,9 +7,11 @@
 
 #include "bora/base/error.h"
 #include "bora/base/file.h"
+#include "bora/base/html.h"
 #include "bora/base/locale_text.h"
 #include "bora/cli/args.h"
 #include "bora/cli/commands.h"
+#include "bora/cli/user_files.h"
 #include "bora/data/data_page.h"
 #include "bora/data/loader.h"
 #include "bora/run/data_order.h"
@@ -68,6 +70,7 @@ int run_data(const Arguments& arguments) {
   std::string what, html;
   std::vector<std::string> configs;
   std::vector<std::pair<std::string, std::string>> overrides;
+  bool force = false;
   constexpr std::int64_t kNone = -1, kRows = 4;
   std::int64_t step = kNone, rows = kNone;
   Args args(
@@ -79,6 +82,7 @@ int run_data(const Arguments& arguments) {
   args.option("--step", step, kStep, "inspect: which batch; default: 0");
   args.option("--rows", rows, kSize, "inspect: so many of its sequences; default: 4");
   args.option("--html", html, "write a page to this file instead");
+  args.flag("--force", force, "with --html: write over a file that is there");
   args.overrides(overrides);
   args.parse(arguments);
   if (what != "inspect" && what != "stats")
@@ -89,6 +93,7 @@ int run_data(const Arguments& arguments) {
   if (!html.empty() && !exists(parent_path(html)))
     fail(ErrorKind::Usage, "data: the folder {0} of --html {1} does not exist\nhint: mkdir -p {0}",
          parent_path(html), html);
+  if (!html.empty()) require_free_file("data", "--html", html, force, kPageMark);
   const auto loaded = run::load_run(configs, overrides);
   track::Console console;
   const auto text = open_data(loaded, console);

@@ -13,6 +13,7 @@
 #include "bora/checkpoint/safetensors.h"
 #include "bora/cli/args.h"
 #include "bora/cli/commands.h"
+#include "bora/cli/user_files.h"
 
 namespace bora::cli {
 namespace {
@@ -37,6 +38,7 @@ Side open_side(const std::string& path) {
     fail(ErrorKind::NotFound,
          "{} does not exist\nhint: give checkpoints, export directories or safetensors files", path);
   if (!info->is_directory) {
+    require_tensor_file(path, false);
     add_file(side, path, "");
     return side;
   }

@@ -15,6 +15,7 @@
 #include "bora/cli/args.h"
 #include "bora/cli/commands.h"
 #include "bora/cli/open_device.h"
+#include "bora/cli/user_files.h"
 #include "bora/core/runtime.h"
 #include "bora/run/forward.h"
 #include "bora/run/models.h"
@@ -91,6 +92,7 @@ IdMatrix ids_from_json(const std::string& path) {
 
 int run_forward(const Arguments& arguments) {
   std::string model_dir, adapter, ids_path, out_path;
+  bool force = false;
   run::ForwardOptions options;
   DeviceFlag device;
   Args args("forward", "Logits, loss, hidden states and gradients of given ids, for comparing models.",
@@ -102,9 +104,11 @@ int run_forward(const Arguments& arguments) {
   args.option("--ids", ids_path, "json or safetensors file with input_ids", true);
   args.option("--out", out_path, "safetensors file to write", true);
   device.declare(args);
+  args.flag("--force", force, kForceDoc);
   args.flag("--hidden", options.hidden, "also hidden_states.i");
   args.flag("--grads", options.grads, "also grad.<name> of the loss");
   args.parse(arguments);
+  require_free_file("forward", "--out", out_path, force);
   core::initialize();
   const auto in_use = open_device(device, "forward");
   auto model = run::load_model(model_dir);

@@ -16,6 +16,7 @@
 #include "bora/checkpoint/staged_directory.h"
 #include "bora/cli/args.h"
 #include "bora/cli/commands.h"
+#include "bora/cli/user_files.h"
 #include "bora/core/runtime.h"
 #include "bora/run/generation_config.h"
 #include "bora/run/gguf_export.h"
@@ -129,6 +130,15 @@ core::DType export_dtype(const std::string& text) {
   fail(ErrorKind::Usage, "export: --dtype {} is not one of f32, bf16, f16\nhint: bora export --help", text);
 }
 
+void require_place(const std::string& to, const std::string& format) {
+  if (to.empty())
+    fail(ErrorKind::Usage,
+         "export: the directory to write is an empty text\nhint: bora export runs/NAME exported");
+  if (format == "hf" && to.ends_with(".gguf"))
+    fail(ErrorKind::Usage, "export: {} would be a directory, which --format hf writes\nhint: --format gguf",
+         to);
+}
+
 }  // namespace
 
 int run_import(const Arguments& arguments) {
@@ -163,7 +173,7 @@ int run_import(const Arguments& arguments) {
 
 int run_export(const Arguments& arguments) {
   std::string from, to, adapter, dtype = "f32", format = "hf";
-  bool peft = false;
+  bool peft = false, force = false;
   Push push;
   Args args(
       "export",
@@ -179,14 +189,17 @@ int run_export(const Arguments& arguments) {
   args.option("--format", format, "hf (a Hugging Face directory) or gguf (one file for llama.cpp)");
   args.option("--adapter", adapter, "put this adapter on the model: a directory as PEFT writes it");
   args.flag("--peft", peft, "write the adapters alone, as PEFT does");
+  args.flag("--force", force, "for GGUF: write over a file that is there");
   push.declare(args);
   args.parse(arguments);
+  require_place(to, format);
   if (format != "hf" && format != "gguf")
     fail(ErrorKind::Usage, "export: --format {} is not known\nhint: hf or gguf", format);
   if (format == "gguf" && peft)
     fail(ErrorKind::Usage,
          "export: --peft writes adapters alone, which have no GGUF file here\nhint: give one");
   if (format == "hf") (void)export_dtype(dtype);
+  if (format == "gguf") require_free_file("export", "", to, force);
   push.check();
   core::initialize();
   auto opened = run::open_model(from, adapter);

@@ -5,12 +5,14 @@
 #include "bora/base/error.h"
 #include "bora/base/file.h"
 #include "bora/base/locale_text.h"
+#include "bora/base/shell_words.h"
 #include "bora/base/text.h"
 #include "bora/checkpoint/checkpoint.h"
 #include "bora/checkpoint/restore.h"
 #include "bora/checkpoint/safetensors.h"
 #include "bora/cli/args.h"
 #include "bora/cli/commands.h"
+#include "bora/cli/user_files.h"
 #include "bora/report/run_summary.h"
 #include "bora/report/run_text.h"
 #include "bora/run/dry_run.h"
@@ -74,6 +76,21 @@ void show_tokenizer(const std::string& path) {
               tokenizer.fingerprint().hex());
 }
 
+// The first folder below with a token cache or a checkpoint in it; "" if there is none.
+std::string folder_below(const std::string& path, int levels) {
+  std::vector<std::string> folders;
+  for (const auto& name : files().list(path)) {
+    const auto folder = path_join(path, name);
+    const auto info = files().info(folder);
+    if (!info || !info->is_directory || name.starts_with('.')) continue;
+    if (exists(path_join(folder, "ledger.json")) || exists(path_join(folder, "manifest.json"))) return folder;
+    folders.push_back(folder);
+  }
+  for (const auto& folder : folders)
+    if (auto found = levels > 1 ? folder_below(folder, levels - 1) : ""; !found.empty()) return found;
+  return "";
+}
+
 void show_directory(const std::string& path) {
   if (exists(path_join(path, "manifest.json"))) return show_checkpoint(path);
   if (exists(path_join(path, "ledger.json"))) return show_cache(path);
@@ -88,8 +105,10 @@ void show_directory(const std::string& path) {
   if (!found && !report::runs_in(path).empty())
     fail(ErrorKind::NotFound,
          "{0} is a folder of runs\nhint: bora runs {0} lists them, bora inspect {0}/NAME shows one", path);
-  if (!found)
-    fail(ErrorKind::NotFound, "{} holds no checkpoint, token cache, tokenizer or tensor file", path);
+  if (found) return;
+  const auto below = folder_below(path, 2);
+  fail(ErrorKind::NotFound, "{} holds no checkpoint, token cache, tokenizer or tensor file{}", path,
+       below.empty() ? "" : "\nhint: bora inspect " + shell_word(below));
 }
 
 int show_sharding(const std::string& config, std::int64_t world, const std::string& svg) {
@@ -107,6 +126,7 @@ int run_inspect(const Arguments& arguments) {
   std::string path, config, svg;
   constexpr std::int64_t kPair = 2;
   std::int64_t world = 0;
+  bool force = false;
   Args args(
       "inspect",
       "Show what a checkpoint, run, cache, tokenizer or tensor file holds, or how workers share a model.",
@@ -116,8 +136,12 @@ int run_inspect(const Arguments& arguments) {
   args.option("--sharding", config, "a configuration: which rank holds which shard of each parameter");
   args.option("--world", world, kWorkers, "with --sharding: number of workers; default: 2");
   args.option("--svg", svg, "with --sharding: also draw it into this file");
+  args.flag("--force", force, "with --svg: write over a file that is there");
   args.parse(arguments);
-  if (!config.empty()) return show_sharding(config, world == 0 ? kPair : world, svg);
+  if (!config.empty()) {
+    if (!svg.empty()) require_free_file("inspect", "--svg", svg, force, run::kPictureMark);
+    return show_sharding(config, world == 0 ? kPair : world, svg);
+  }
   if (world != 0 || !svg.empty())
     fail(ErrorKind::Usage,
          "inspect: {} goes with --sharding alone\nhint: bora inspect --sharding CONFIG --world 8",
@@ -125,10 +149,13 @@ int run_inspect(const Arguments& arguments) {
   if (path.empty())
     fail(ErrorKind::Usage, "inspect: path is required\nhint: bora inspect runs/brisk-otter-7");
   auto info = files().info(path);
+  if (!info && exists(path_join("runs", path)))
+    fail(ErrorKind::NotFound, "{0} does not exist; did you mean runs/{0}?\nhint: bora inspect runs/{0}",
+         path);
   if (!info) fail(ErrorKind::NotFound, "{} does not exist", path);
-  if (info->is_directory)
-    show_directory(path);
-  else if (path.ends_with(".json"))
+  if (info->is_directory) return show_directory(path), 0;
+  require_tensor_file(path, true);
+  if (path.ends_with(".json"))
     show_tokenizer(path);
   else
     show_tensors(path);

@@ -32,6 +32,8 @@ int run_runs(const Arguments& arguments) {
   args.positional("folder", folder, "where runs are; default: runs", false);
   args.flag("--json", json, "a JSON array instead of a table");
   args.parse(arguments);
+  if (folder.empty())
+    fail(ErrorKind::Usage, "runs: the folder is an empty text\nhint: bora runs lists those in runs/");
   const auto info = files().info(folder);
   if (!info || !info->is_directory)
     fail(ErrorKind::NotFound, "{} {}\nhint: runs lie in trainer.checkpointer.base_path; give that folder",

@@ -25,10 +25,10 @@ constexpr std::string_view kStyle =
 
 std::string page(std::string_view title, const std::string& body) {
   return fmt::format(
-      "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
+      "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">{}"
       "<meta name=\"viewport\" content=\"width=device-width\"><title>{}</title>\n<style>{}</style></head>\n"
       "<body><h1>{}</h1>\n{}</body></html>\n",
-      title, kStyle, title, body);
+      kPageMark, title, kStyle, title, body);
 }
 
 std::string bytes_each(const CacheStats& s) {

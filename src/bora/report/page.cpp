@@ -219,10 +219,10 @@ std::string report_page(const std::vector<RunFiles>& runs) {
                      differences(runs) + "<h2>Configuration</h2>\n";
   for (const auto& run : runs) body += configuration(run) + starts_of(run);
   return fmt::format(
-      "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
+      "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">{5}"
       "<meta name=\"viewport\" content=\"width=device-width\"><title>{0}</title>\n<style>{1}{2}</style></head>\n"
       "<body><h1>{0}</h1>\n{3}<script>{4}</script></body></html>\n",
-      title, kStyle, colors(), body, kScript);
+      title, kStyle, colors(), body, kScript, kPageMark);
 }
 
 std::vector<std::string> write_report(const std::vector<std::string>& run_directories,

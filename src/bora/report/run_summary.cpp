@@ -151,6 +151,12 @@ bool is_run(const std::string& directory) {
 }
 
 void require_run(const std::string& directory) {
+  if (directory.empty())
+    fail(ErrorKind::Usage,
+         "the run's directory is an empty text\nhint: bora runs lists the runs of a folder");
+  if (!exists(directory) && exists(path_join("runs", directory)))
+    fail(ErrorKind::NotFound, "{0} does not exist; did you mean runs/{0}?\nhint: bora report runs/{0}",
+         directory);
   if (!exists(directory))
     fail(ErrorKind::NotFound, "{} does not exist\nhint: bora runs lists the runs of a folder", directory);
   if (!is_run(directory))

@@ -117,9 +117,9 @@ std::string draw_svg(const ShardingPlan& plan) {
   const auto height = kTop + kRow * static_cast<int>(rows.size()) + 10;
   std::string out = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" "
-      "font-family=\"system-ui,sans-serif\" font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" "
+      "font-family=\"system-ui,sans-serif\" font-size=\"12\">\n{3}\n<rect width=\"100%\" height=\"100%\" "
       "fill=\"white\"/>\n<text x=\"10\" y=\"20\" font-size=\"14\">Parameters on {2} workers</text>\n",
-      kLeft + kWidth + kRight, height, plan.workers);
+      kLeft + kWidth + kRight, height, plan.workers, kPictureMark);
   for (int w = 0; w < std::min(plan.workers, 16); ++w) {
     out += fmt::format(
         "<rect x=\"{}\" y=\"10\" width=\"14\" height=\"14\" fill=\"{}\"/><text x=\"{}\" y=\"22\">{}</text>\n",

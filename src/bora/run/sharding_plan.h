@@ -72,5 +72,7 @@ ShardingPlan plan_sharding(const LmConfig& config, const PlanOptions& options);
 std::string draw_text(const ShardingPlan& plan);
 /// The same as an SVG image.
 std::string draw_svg(const ShardingPlan& plan);
+/// In every such picture: one of Bora's may be drawn anew.
+inline constexpr std::string_view kPictureMark = "<!-- Bora: who holds what of a model -->";
 
 }  // namespace bora::run
