@@ -17,6 +17,7 @@
 #include <span>
 
 #include "bora/base/error.h"
+#include "bora/store/bucket_words.h"
 
 namespace bora::arrow_files {
 namespace {
@@ -30,11 +31,7 @@ std::string with_patience(const std::string& store) {
   return fmt::format("{}{}{}=60", store, store.find('?') == std::string::npos ? '?' : '&', kPatience);
 }
 
-/// Of Arrow's many lines the first, which names the request and the server's answer.
-std::string first_line(const arrow::Status& status) {
-  const std::string& words = status.message();
-  return words.substr(0, words.find('\n'));
-}
+std::string first_line(const arrow::Status& status) { return store::bucket_words(status.message()); }
 
 template <class T>
 T value_of(const std::string& name, arrow::Result<T> result) {

@@ -108,6 +108,20 @@ TEST(ConfigCommand, RewritesWhatStandsInThePlaceOfDefaults) {
   EXPECT_EQ(difference.code, 0) << difference.output;
 }
 
+TEST(ConfigCommand, RewritesAllButWhatIsNotBuilt) {
+  const auto folder = small_project("config_migrate_rest");
+  write_atomically(folder + "/odd.yaml",
+                   "data: {train_urls: [one.txt]}\nmodel: {type: gpt2, hidden_dim: 48}\n"
+                   "optimizer: {type: zebra, learning_rate: 0.01, stripes: 3}\ntrainer: {seed: 7}\n");
+  const auto made = run(folder, {"config", "migrate", "odd.yaml"});
+  EXPECT_EQ(made.code, 0) << made.output;
+  EXPECT_THAT(
+      made.output,
+      AllOf(HasSubstr("# optimizer.type = zebra (odd.yaml:3) could not be written: zebra is not built yet"),
+            HasSubstr("hidden_dim: 48"), HasSubstr("seed: 7"),
+            HasSubstr("could not be written; comments say which")));
+}
+
 TEST(ConfigCommand, RefusesWhatItDoesNotKnow) {
   const auto folder = small_project("config_wrong");
   const auto wrong = run(folder, {"config", "shema"});

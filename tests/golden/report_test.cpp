@@ -125,8 +125,9 @@ TEST(Report, AStopIsNotRepeated) {
                                               "a larger step, or --trainer.stop_at_step=null")));
   }
   files().make_directories(folder + "/elsewhere");
-  EXPECT_THAT(run(folder + "/elsewhere", {"runs", "../runs"}).output,
-              HasSubstr("cd " + folder + " && bora train runs/run/config.yaml --trainer.stop_at_step=null\n"));
+  EXPECT_THAT(
+      run(folder + "/elsewhere", {"runs", "../runs"}).output,
+      HasSubstr("cd " + folder + " && bora train runs/run/config.yaml --trainer.stop_at_step=null\n"));
 }
 
 std::vector<std::int64_t> evaluated(const std::string& folder) {

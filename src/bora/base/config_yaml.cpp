@@ -438,6 +438,27 @@ std::string text_of(const std::string& path) {
   fail(ErrorKind::Config, "{}: too large for a configuration (at most {})", path, human_bytes(kLargestFile));
 }
 
+// Of a run's folder, or of one in it.
+std::string file_of_run(const std::string& folder) {
+  for (const auto& place : {folder, path_join(folder, "..")}) {
+    const auto file = std::filesystem::path(path_join(place, "config.yaml")).lexically_normal().string();
+    if (exists(file) && exists(path_join(place, "run.json")))
+      return fmt::format("{} is the configuration of that run", file);
+  }
+  return "name a YAML file in it";
+}
+
+// What a run keeps beside its configuration has other keys.
+void refuse_record(const std::string& path) {
+  const auto name = base_name(path);
+  const auto others = {"run.json",      "status.json",  "summary.json",
+                       "metrics.jsonl", "timing.jsonl", "text.jsonl"};
+  if (std::none_of(others.begin(), others.end(), [&](const char* other) { return name == other; })) return;
+  const auto file = path_join(parent_path(path), "config.yaml");
+  if (exists(file))
+    fail(ErrorKind::Config, "{}: a part of a run's record, not its configuration\nhint: {}", path, file);
+}
+
 Node load(const std::string& path, Loading& loading, bool is_included) {
   const auto info = files().info(path);
   if (!info) {
@@ -452,7 +473,8 @@ Node load(const std::string& path, Loading& loading, bool is_included) {
          path.empty() ? "\"\"" : path);
   }
   if (info->is_directory)
-    fail(ErrorKind::Config, "{}: a folder, not a file\nhint: name a YAML file in it", path);
+    fail(ErrorKind::Config, "{}: a folder, not a file\nhint: {}", path, file_of_run(path));
+  if (!is_included) refuse_record(path);
   if (info->is_device) {
     fail(ErrorKind::Config,
          "{}: a pipe, a socket or a device, not a file\nhint: copy what it gives into a file first", path);

@@ -57,7 +57,8 @@ std::optional<std::int64_t> positive(const char* name, const std::optional<std::
   if (!text) return std::nullopt;
   const auto value = parse_int(trim(*text));
   if (!value || *value < 1) {
-    fail(ErrorKind::Usage, "{} should be a positive integer but is \"{}\"", name, *text);
+    fail(ErrorKind::Usage, "{0} should be a positive integer but is \"{1}\"\nhint: {0}=4, or unset {0}", name,
+         *text);
   }
   return value;
 }

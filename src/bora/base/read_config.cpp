@@ -7,6 +7,7 @@
 
 #include "bora/base/binder_state.h"
 #include "bora/base/config.h"
+#include "bora/base/foreign_keys.h"
 #include "bora/base/text.h"
 
 namespace bora {
@@ -88,12 +89,26 @@ class UnknownKeys {
                                 fmt::format("unknown key; blocks stand in each other: {}", in_blocks(full)));
     auto near = nearest(child.key, siblings);
     if (!near) near = holding(child.key, siblings);
-    if (near)
+    if (const auto meant = named_elsewhere(child.key, path))
+      better = *meant;
+    else if (near)
       better = path.empty() ? *near : path + "." + *near;
     else
       better = elsewhere(child.key, full, known());
     state_.add_problem(child, full,
                        better ? fmt::format("unknown key; did you mean {}?", *better) : valid_here(siblings));
+  }
+
+  // What others call a key, at the top or in the key's own block.
+  std::optional<std::string> named_elsewhere(const std::string& name, const std::string& path) {
+    const auto* meant = foreign_key(name);
+    if (meant == nullptr) return std::nullopt;
+    const auto key = std::string(meant->key);
+    const auto block = key.substr(0, key.rfind('.'));
+    if (!path.empty() && path != block) return std::nullopt;
+    const auto is_it = [&](const std::string& other) { return other == key || other.starts_with(key + "."); };
+    if (std::none_of(known().begin(), known().end(), is_it)) return std::nullopt;
+    return key;
   }
 
   // Described at the first unknown key only: most configurations have none.

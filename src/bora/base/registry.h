@@ -42,10 +42,13 @@ class Registry {
     return out;
   }
 
-  /// What is to be said of an unknown name: "lama is not built yet; did you mean `llama`?; available: ...".
+  /// What is to be said of an unknown name: "lama is not known; did you mean `llama`?; available: ...", or "mamba is not
+  /// built yet; available: ..." of one that is like no other.
   std::string unknown(std::string_view name) const {
     const auto known = names();
-    return fmt::format("{} is not built yet{}; available: {}", name, did_you_mean(name, known), join(known));
+    const auto near = did_you_mean(name, known);
+    return fmt::format("{} is not {}{}; available: {}", name, near.empty() ? "built yet" : "known", near,
+                       join(known));
   }
 
  private:

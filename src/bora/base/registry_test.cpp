@@ -35,7 +35,7 @@ TEST(Registry, SaysWhatThereIsInPlaceOfAnUnknownName) {
   Registry<int> numbers("number");
   numbers.add("seven", 7);
   numbers.add("eight", 8);
-  EXPECT_EQ(numbers.unknown("sevn"), "sevn is not built yet; did you mean `seven`?; available: seven, eight");
+  EXPECT_EQ(numbers.unknown("sevn"), "sevn is not known; did you mean `seven`?; available: seven, eight");
   EXPECT_EQ(numbers.unknown("x"), "x is not built yet; available: seven, eight");
 }
 

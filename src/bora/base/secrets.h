@@ -9,7 +9,7 @@ namespace bora {
 /// Stands where something was left out.
 constexpr std::string_view kLeftOut = "<redacted>";
 
-/// `text` without what may be secret in the URLs in it: what follows a `?`, and a name and password in front
+/// `text` without what may be secret in the URLs in it: what follows a `?` (but for what Bora asks the hub for), and a name and password in front
 /// of a host. "https://me:word@host/a.jsonl?token=t#sha256=..." becomes
 /// "https://<redacted>@host/a.jsonl?<redacted>#sha256=...". The name `anonymous` stays. A URL ends at a
 /// space, a control character, `"`, `<`, `>` or a backquote; punctuation at its end is not part of it, so

@@ -32,6 +32,12 @@ TEST(Redact, QueriesAndPasswords) {
   EXPECT_EQ(redact("https://host/#x?CANARY"), "https://host/#x?<redacted>");
 }
 
+TEST(Redact, AQueryThatSaysNothingIsNoSecret) {
+  EXPECT_EQ(redact("https://h/api/models/gpt2/revision/main?blobs=true: no answer"),
+            "https://h/api/models/gpt2/revision/main: no answer");
+  EXPECT_EQ(redact("https://h/a?blobs=true&t=CANARY"), "https://h/a?<redacted>");
+}
+
 TEST(Redact, InTheMiddleOfText) {
   EXPECT_EQ(redact("https://h/a?t=CANARY: the server says 403\nhint: https://h/b?CANARY."),
             "https://h/a?<redacted>: the server says 403\nhint: https://h/b?<redacted>.");

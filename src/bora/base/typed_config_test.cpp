@@ -87,7 +87,7 @@ TEST(TypedConfig, KeysOfAnUnknownType) {
               testing::ElementsAre(testing::HasSubstr("did you mean `square`?"),
                                    "my.yaml:2 shapes.0.sid unknown key; did you mean shapes.0.side?"));
   EXPECT_THAT(read("shapes:\n  - {type: sqare, side: 7}\n  - {type: square, radius: 7}\n", file),
-              testing::ElementsAre("my.yaml:2 shapes.0.type = sqare sqare is not built yet; did you mean "
+              testing::ElementsAre("my.yaml:2 shapes.0.type = sqare sqare is not known; did you mean "
                                    "`square`?; available: circle, square",
                                    "my.yaml:3 shapes.1.radius unknown key; valid here: type, side"));
   EXPECT_THAT(read("shapes:\n  - {type: {}, side: 7}\n", file),

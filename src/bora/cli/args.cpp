@@ -4,12 +4,15 @@
 
 #include <fmt/core.h>
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <deque>
 #include <functional>
 
 #include "bora/base/error.h"
+#include "bora/base/foreign_keys.h"
+#include "bora/base/shell_words.h"
 #include "bora/base/text.h"
 
 namespace bora::cli {
@@ -61,6 +64,7 @@ struct Args::State {
   CLI::App app;
   CommandSpec spec;
   std::vector<std::pair<std::string, std::string>>* overrides = nullptr;
+  std::string surplus = "in quotation marks several words are one";
 
   // As it was written; read when all of the command line is there, so that all mistakes are told at once.
   struct Number {
@@ -145,6 +149,10 @@ Args& Args::overrides(std::vector<std::pair<std::string, std::string>>& values) 
   state_->spec.takes_overrides = true;
   return *this;
 }
+Args& Args::surplus(std::string advice) {
+  state_->surplus = std::move(advice);
+  return *this;
+}
 Args& Args::words(std::vector<std::string> words) {
   state_->spec.words = std::move(words);
   return *this;
@@ -222,6 +230,48 @@ std::string as_we_spell(std::string_view argument) {
 
 bool is_flag(std::string_view argument) { return argument.size() > 1 && argument[0] == '-'; }
 
+// What other programs have flags for, and Bora neither flag nor key.
+bool is_no_key(std::string_view flag) {
+  constexpr std::array<std::string_view, 7> kNone = {"--debug",   "--verbose",    "--quiet", "--checkpoint",
+                                                     "--dry_run", "--no_dry_run", "--force"};
+  return std::find(kNone.begin(), kNone.end(), flag) != kNone.end();
+}
+
+// Names for a flag that some commands have, and others under another name; CLI11 would read them as something else.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kOtherNames = {{
+    {"-o", "--out"},
+    {"-n", "--n"},
+    {"--n", "-n"},
+    {"-np", "-n"},
+    {"--np", "-n"},
+    {"--nproc", "-n"},
+    {"--nproc_per_node", "-n"},
+}};
+
+bool has_name(const std::vector<std::string>& names, std::string_view wanted) {
+  return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+    const auto spellings = split(name, ',');
+    return std::find(spellings.begin(), spellings.end(), wanted) != spellings.end();
+  });
+}
+
+void check_other_names(const std::string& command, const std::vector<std::string>& names,
+                       const std::vector<std::string>& arguments) {
+  for (std::size_t i = 0; i < arguments.size() && arguments[i] != "--"; ++i) {
+    const auto& argument = arguments[i];
+    const auto word = argument.substr(0, argument.find('='));
+    for (const auto& [other, flag] : kOtherNames) {
+      if (word != other || has_name(names, other) || !has_name(names, flag)) continue;
+      const bool has_value = i + 1 < arguments.size() && !is_flag(arguments[i + 1]);
+      const auto value = word.size() < argument.size() ? argument.substr(word.size() + 1)
+                         : has_value                   ? arguments[i + 1]
+                                                       : "VALUE";
+      fail(ErrorKind::Usage, "{}: there is no {}: {} {}\nhint: bora {} --help", command, word, flag,
+           shell_word(value), command);
+    }
+  }
+}
+
 // What a command does, where that is one of some words: told before all else that may be wrong.
 void check_word(const CommandSpec& spec, const std::vector<std::string>& arguments) {
   const auto& words = spec.words;
@@ -231,18 +281,43 @@ void check_word(const CommandSpec& spec, const std::vector<std::string>& argumen
        join(words), did_you_mean(arguments[0], words), spec.name);
 }
 
+std::optional<std::string> value_behind(const std::string& flag, const std::vector<std::string>& arguments) {
+  const auto at = std::find(arguments.begin(), arguments.end(), flag);
+  if (at == arguments.end() || at + 1 == arguments.end() || is_flag(at[1])) return std::nullopt;
+  return at[1];
+}
+
+// The beginning of a flag is that flag: --temp of --temperature.
+std::string did_you_mean_flag(const std::string& flag, const std::vector<std::string>& names) {
+  constexpr std::size_t kShortest = 5;
+  const auto whole = std::find_if(names.begin(), names.end(),
+                                  [&](const std::string& name) { return name.starts_with(flag); });
+  if (flag.size() < kShortest || whole == names.end()) return did_you_mean(flag, names);
+  return fmt::format("; did you mean `{}`?", *whole);
+}
+
 // Of the first argument that the command does not know.
 std::string unknown_argument(const std::vector<std::string>& left, const std::vector<std::string>& names,
-                             const std::string& command, bool takes_overrides) {
+                             const std::string& command, bool takes_overrides, const std::string& surplus,
+                             const std::vector<std::string>& arguments) {
   const auto flag = std::find_if(left.begin(), left.end(), is_flag);
-  if (flag == left.end())
-    return fmt::format("{} is one argument too many; in quotation marks several words are one", left.front());
+  if (flag == left.end()) return fmt::format("{} is one argument too many; {}", left.front(), surplus);
   const auto spelt = as_we_spell(*flag);
   for (const auto& [foreign, advice] : kForeign)
     if (spelt == foreign) return fmt::format("there is no {}: {}", *flag, advice_of(advice, names));
+  if (const auto word = spelt.substr(std::min<std::size_t>(2, spelt.size())); has_name(names, word))
+    return fmt::format("there is no {}: the {} is given without a flag{}", *flag, word,
+                       word == "prompt" ? ", in quotation marks" : "");
   const bool may_be_key = takes_overrides && flag->starts_with("--") && flag->find('=') == flag->npos;
-  return fmt::format("{} has no flag {}{}{}", command, *flag, did_you_mean(spelt, names),
-                     may_be_key ? fmt::format("; a key of the configuration is set by {}=VALUE", *flag) : "");
+  if (const auto* meant = may_be_key ? foreign_key(flag->substr(2)) : nullptr) {
+    const auto value = value_behind(*flag, arguments).value_or(std::string(meant->value));
+    return fmt::format("{} has no flag {}; the key is --{}={}", command, *flag, meant->key,
+                       value.empty() ? "VALUE" : shell_word(value));
+  }
+  return fmt::format("{} has no flag {}{}{}", command, *flag, did_you_mean_flag(spelt, names),
+                     may_be_key && !is_no_key(spelt)
+                         ? fmt::format("; a key of the configuration is set by {}=VALUE", *flag)
+                         : "");
 }
 
 }  // namespace
@@ -263,6 +338,7 @@ void Args::read_numbers() const {
 
 void Args::parse(const std::vector<std::string>& arguments) {
   if (specs_only) throw SpecListed{std::move(state_->spec)};
+  check_other_names(state_->spec.name, names(), arguments);
   check_word(state_->spec, arguments);
   auto rest = arguments;
   if (state_->overrides != nullptr) rest = take_overrides(arguments, *state_->overrides, names());
@@ -277,7 +353,8 @@ void Args::parse(const std::vector<std::string>& arguments) {
     const auto command = name.substr(name.find(' ') + 1);
     const auto left = state_->app.remaining();
     fail(ErrorKind::Usage, "{}: {}\nhint: {} --help", command,
-         unknown_argument(left, names(), command, state_->overrides != nullptr), name);
+         unknown_argument(left, names(), command, state_->overrides != nullptr, state_->surplus, arguments),
+         name);
   } catch (const CLI::ParseError& e) {
     const auto name = state_->app.get_name();
     fail(ErrorKind::Usage, "{}: {}\nhint: {} --help", name.substr(name.find(' ') + 1), e.what(), name);

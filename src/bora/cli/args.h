@@ -53,6 +53,8 @@ class Args {
                    bool required = true);
   /// What the first positional may be, for completions; the command looks at it itself.
   Args& words(std::vector<std::string> words);
+  /// What is said of a positional too many: "the text comes from standard input: echo hello | bora ...".
+  Args& surplus(std::string advice);
   /// Accepts --a.b.c=value (and --a.b.c value) as configuration overrides.
   Args& overrides(std::vector<std::pair<std::string, std::string>>& values);
 

@@ -11,6 +11,7 @@
 
 #include "bora/base/error.h"
 #include "bora/base/json.h"
+#include "bora/base/terminal_text.h"
 #include "bora/base/text.h"
 #include "bora/cli/args.h"
 #include "bora/cli/commands.h"
@@ -92,7 +93,7 @@ class Chat {
     std::string all;
     const auto show = [&](const std::string& text) {
       all += text;
-      fmt::print("{}", text);
+      fmt::print("{}", for_standard_output(text));
       std::fflush(stdout);
     };
     const AnswerSignal signal;
@@ -144,6 +145,7 @@ int run_chat(const Arguments& arguments) {
             "  bora chat llama-dir --system \"Answer in one sentence.\"\n"
             "  bora chat llama-dir --temperature 0 < questions.txt");
   args.positional("model", path, "a run, a checkpoint, a Hugging Face directory, or a GGUF file");
+  args.surplus("what is said comes from standard input: echo 'Hello' | bora chat MODEL");
   args.option("--system", system, "what the model is told before the conversation");
   args.option("--adapter", adapter, "put this adapter on the model: a directory as PEFT writes it");
   device.declare(args);

@@ -8,7 +8,9 @@
 #include "bora/base/config_node.h"
 #include "bora/base/error.h"
 #include "bora/base/file.h"
+#include "bora/base/foreign_keys.h"
 #include "bora/base/locale_text.h"
+#include "bora/base/log.h"
 #include "bora/base/text.h"
 #include "bora/cli/args.h"
 #include "bora/cli/commands.h"
@@ -41,6 +43,30 @@ bool same_key(const std::string& described, const std::vector<std::string>& aske
   for (std::size_t i = 0; i < parts.size(); ++i)
     if (parts[i] != asked[i] && parts[i] != "<name>") return false;
   return true;
+}
+
+// "data.configs.<name>.cache_dir" is below "data.configs" and "data.configs.news".
+bool is_below(const std::string& described, const std::string& asked) {
+  const auto parts = split(described, '.'), above = split(asked, '.');
+  if (parts.size() <= above.size()) return false;
+  return std::equal(above.begin(), above.end(), parts.begin(),
+                    [](const auto& name, const auto& part) { return name == part || part == "<name>"; });
+}
+
+// Behind a heading; so many that a line would not be read.
+std::string in_lines(const std::vector<std::string>& keys) {
+  constexpr std::size_t kWidth = 100;
+  std::string out;
+  std::size_t width = kWidth;
+  for (const auto& key : keys) {
+    if (width + key.size() > kWidth) {
+      out += "\n    ";
+      width = 0;
+    }
+    out += width == 0 ? key : " " + key;
+    width += key.size() + 1;
+  }
+  return out;
 }
 
 /// What the program says of a key, and for which types of its section; none: whatever the type.
@@ -77,6 +103,19 @@ std::vector<Meaning> meanings(const std::vector<DescribedKey>& keys, const std::
   return found;
 }
 
+// A block says less than a key in it: of "optimizer.learnin" one below optimizer, where one is near.
+std::string nearest_below(const std::string& asked, const std::vector<std::string>& all) {
+  const auto dot = asked.rfind('.');
+  if (dot == asked.npos) return did_you_mean(asked, all);
+  std::vector<std::string> names;
+  for (const auto& key : all)
+    if (key.starts_with(asked.substr(0, dot + 1)) && key.find('.', dot + 1) == key.npos)
+      names.push_back(key.substr(dot + 1));
+  if (const auto near = nearest(asked.substr(dot + 1), names))
+    return fmt::format("; did you mean `{}{}`?", asked.substr(0, dot + 1), *near);
+  return fmt::format("; bora config explain {} lists the keys there", asked.substr(0, dot));
+}
+
 int explain(const std::string& asked) {
   if (asked.empty())
     fail(ErrorKind::Usage,
@@ -88,21 +127,25 @@ int explain(const std::string& asked) {
   for (const auto& key : keys) {
     if (std::find(all.begin(), all.end(), key.key) != all.end()) continue;
     all.push_back(key.key);
-    if (key.key.starts_with(asked + ".")) below.push_back(key.key);
+    if (is_below(key.key, asked)) below.push_back(key.key);
     if (key.key.ends_with("." + asked)) alike.push_back(key.key);
   }
-  if (!below.empty()) print_shown("{}keys in it: {}\n", found.empty() ? "" : "  ", join(below));
+  if (!below.empty()) print_shown("{}keys in it:{}\n", found.empty() ? "" : "  ", in_lines(below));
   if (!found.empty() || !below.empty()) return 0;
   if (!alike.empty())
     fail(ErrorKind::Usage, "config explain: {} is no whole key\nhint: {}", asked, join(alike, " or "));
+  if (const auto* meant = foreign_key(asked.substr(asked.rfind('.') + 1)))
+    fail(ErrorKind::Usage,
+         "config explain: there is no key {}; did you mean `{}`?\nhint: bora config explain {}", asked,
+         meant->key, meant->key);
   fail(ErrorKind::Usage, "config explain: there is no key {}{}\nhint: docs/reference/config.md lists all",
-       asked, did_you_mean(asked, all));
+       asked, nearest_below(asked, all));
 }
 
 // A file, or the record of a run.
-run::LoadedConfig config_of(const std::string& path) {
+run::LoadedConfig config_of(const std::string& path, run::UnknownType unknown = run::UnknownType::Refused) {
   const auto record = path_join(path, "config.yaml");
-  return run::load_config({exists(record) ? record : path}, {});
+  return run::load_config({exists(record) ? record : path}, {}, unknown);
 }
 
 ConfigTree resolved(const std::string& path) {
@@ -118,9 +161,12 @@ int diff(const std::string& a, const std::string& b) {
   return changes.empty() ? 0 : 1;
 }
 
-// What differs from the defaults of the same types, so that the file stays as short as it can be.
+bool concerns(const ConfigProblem& problem, std::string_view key) { return problem.key.starts_with(key); }
+
+// What differs from the defaults of the same types, so that the file stays as short as it can be. What cannot be written
+// is told where it would stand, and the rest is written all the same.
 int migrate(const std::string& path) {
-  auto loaded = config_of(path);
+  auto loaded = config_of(path, run::UnknownType::Recorded);
   auto& config = loaded.config;
   run::LmConfig plain;
   plain.model.config = models::make_model_config(config.model.config->type());
@@ -137,12 +183,21 @@ int migrate(const std::string& path) {
     const auto* now = config::find(whole.root(), change.key);
     if (now != nullptr && now->kind == ConfigTree::Node::Kind::Null) out.override_value(change.key, "null");
   }
-  out.override_value("model.type", config.model.config->type());
+  const auto lost = [&](const char* key) {
+    return std::any_of(loaded.problems.begin(), loaded.problems.end(),
+                       [&](const ConfigProblem& problem) { return concerns(problem, key); });
+  };
+  if (!lost("model.type")) out.override_value("model.type", config.model.config->type());
   const auto dropped = ignored_keys(loaded.tree, config);
   fmt::print("# Made by bora config migrate from {}: what differs from the defaults.\n", base_name(path));
   for (const auto& key : dropped)
     fmt::print("# {} ({}) has no effect: {}\n", key.key, key.where, key.message);
+  for (const auto& problem : loaded.problems)
+    fmt::print("# {} ({}) could not be written: {}\n", problem.key, problem.where, problem.message);
   fmt::print("{}", out.yaml());
+  if (!loaded.problems.empty())
+    log_warning("{} of the keys of {} could not be written; comments say which", loaded.problems.size(),
+                path);
   return 0;
 }
 

@@ -6,12 +6,14 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <exception>
 #include <new>
 #include <string>
 #include <vector>
 
 #include "bora/base/clock.h"
+#include "bora/base/env.h"
 #include "bora/base/error.h"
 #include "bora/base/file.h"
 #include "bora/base/locale_text.h"
@@ -54,9 +56,21 @@ void require_addresses() {
       human_bytes(static_cast<double>(limit.rlim_cur)), human_bytes(kLeastAddresses));
 }
 
+bool computes(char** argv) {
+  const auto others = {"help", "--help", "-h", "--flags", "--describe", "completion", "doctor"};
+  const auto is_other = [&](const std::string& word) {
+    return std::any_of(others.begin(), others.end(), [&](const char* other) { return word == other; });
+  };
+  for (char** word = argv + 1; *word != nullptr; ++word)
+    if (word == argv + 1 ? is_other(*word) : std::string(*word) == "--help") return false;
+  return argv[1] != nullptr;
+}
+
 // bora-run stands beside this program.
 [[noreturn]] void become_program(char** argv) {
   require_addresses();
+  if (computes(argv))
+    (void)env::threads();  // what is wrong with it libgomp would tell first, in words of its own
   char self[4096];
   auto n = ::readlink("/proc/self/exe", self, sizeof self - 1);
   auto program = parent_path(std::string(self, n > 0 ? static_cast<std::size_t>(n) : 0)) + "/bora-run";

@@ -11,6 +11,7 @@
 #include "bora/base/clock.h"
 #include "bora/base/error.h"
 #include "bora/base/json.h"
+#include "bora/base/terminal_text.h"
 #include "bora/base/text.h"
 #include "bora/cli/args.h"
 #include "bora/cli/commands.h"
@@ -110,13 +111,13 @@ int show_growing(const run::OpenedModel& opened, const Wishes& w) {
   const double started = monotonic_seconds();
   bool begun = false;  // the prompt is shown once the model has taken it
   const auto begin = [&] {
-    if (!w.ids && !begun) fmt::print("{}", w.prompt);
+    if (!w.ids && !begun) fmt::print("{}", for_standard_output(w.prompt));
     begun = true;
   };
   const auto show = [&](std::size_t, std::int32_t id) {
     begin();
     const auto text = stream.push(id);
-    fmt::print("{}", w.ids ? fmt::format("{} ", id) : text);
+    fmt::print("{}", w.ids ? fmt::format("{} ", id) : for_standard_output(text));
     std::fflush(stdout);
     return !stream.stopped();
   };
@@ -124,7 +125,7 @@ int show_growing(const run::OpenedModel& opened, const Wishes& w) {
   run::naming_bad_weights(
       opened, [&] { out = infer::generate_all(*opened.model, {{ids, w.sampling.options}}, show).front(); });
   begin();
-  fmt::print("{}\n", w.ids ? "" : stream.finish());
+  fmt::print("{}\n", w.ids ? "" : for_standard_output(stream.finish()));
   std::fflush(stdout);  // the text ends before what follows it on the other stream
   if (w.quiet) return 0;
   if (out.finish == infer::Finish::Context)
@@ -174,7 +175,8 @@ void print_text(const Text& text, const Prompt& prompt, const infer::Generated& 
     for (const auto id : made.ids) line += (line.empty() ? "" : " ") + std::to_string(id);
     fmt::print("{}\n", line);
   } else {
-    fmt::print("--- prompt {}, text {}\n{}{}\n", text.prompt + 1, text.sample + 1, prompt.text, text.text);
+    fmt::print("--- prompt {}, text {}\n{}{}\n", text.prompt + 1, text.sample + 1,
+               for_standard_output(prompt.text), for_standard_output(text.text));
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include "bora/base/error.h"
 #include "bora/base/output.h"
+#include "bora/base/text.h"
 #include "bora/cli/args.h"
 #include "bora/cli/commands.h"
 #include "bora/cli/eval_arguments.h"
@@ -20,9 +21,11 @@ void check(const run::LaunchArguments& a) {
          a.workers_on_restart);
   if (a.command.empty() || (a.command[0] != "train" && a.command[0] != "eval"))
     fail(ErrorKind::Usage,
-         "launch: {} cannot run as several workers, only train and eval can\nhint: bora launch -n "
+         "launch: {} cannot run as several workers, only train and eval can{}\nhint: bora launch -n "
          "{} -- train my.yaml",
-         a.command.empty() ? "nothing" : a.command[0], a.workers);
+         a.command.empty() ? "nothing" : a.command[0],
+         a.command.empty() ? "" : did_you_mean(a.command[0], std::vector<std::string>{"train", "eval"}),
+         a.workers);
 }
 
 }  // namespace

@@ -180,7 +180,8 @@ int run_tokenize(const Arguments& arguments) {
             "  echo '15496 995' | bora tokenize --tokenizer my-tokenizer decode\n"
             "  bora tokenize --tokenizer my-tokenizer --jsonl --special encode < texts.jsonl");
   args.positional("action", action, "encode, decode, count or bench")
-      .words({"encode", "decode", "count", "bench"});
+      .words({"encode", "decode", "count", "bench"})
+      .surplus("the text comes from standard input: echo 'Hello world' | bora tokenize ..., or ... < FILE");
   args.option("--tokenizer", path, "tokenizer.json or a directory that holds one", true);
   args.flag("--jsonl", jsonl,
             "one JSON object a line: {\"text\"} gives {\"ids\", \"offsets\"}, {\"ids\"} gives {\"text\"}");

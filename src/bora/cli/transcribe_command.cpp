@@ -9,6 +9,7 @@
 #include "bora/base/clock.h"
 #include "bora/base/error.h"
 #include "bora/base/json.h"
+#include "bora/base/terminal_text.h"
 #include "bora/base/text.h"
 #include "bora/cli/args.h"
 #include "bora/cli/commands.h"
@@ -84,11 +85,12 @@ std::string clock_text(double seconds) {
 void print_text(const std::string& file, const run::Transcript& heard, const SpeechWishes& w) {
   if (w.sounds.size() > 1) fmt::print("--- {}\n", file);
   if (!w.options.decoding.timestamps) {
-    fmt::print("{}\n", heard.text);
+    fmt::print("{}\n", for_standard_output(heard.text));
     return;
   }
   for (const auto& part : heard.parts)
-    fmt::print("[{} - {}] {}\n", clock_text(part.begin), clock_text(part.end), part.text);
+    fmt::print("[{} - {}] {}\n", clock_text(part.begin), clock_text(part.end),
+               for_standard_output(part.text));
 }
 
 }  // namespace

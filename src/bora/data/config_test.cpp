@@ -163,7 +163,7 @@ TEST(DataConfig, WrongFormats) {
   EXPECT_THAT(wrong("{type: preference_chat, slice_strategy: left}"),
               HasSubstr("a pair is never cut: raise is the only choice"));
   EXPECT_THAT(wrong("{type: chats}"),
-              HasSubstr("data.format.type = chats: chats is not built yet; did you mean `chat`?; available: "
+              HasSubstr("data.format.type = chats: chats is not known; did you mean `chat`?; available: "
                         "text, chat, supervised, prebuilt, speech, preference_chat"));
   EXPECT_THAT(wrong("{text_keys: x}"), HasSubstr("did you mean data.format.text_key?"));
 }

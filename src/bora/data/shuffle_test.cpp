@@ -72,7 +72,7 @@ TEST_F(OwnShuffle, HasItsOwnWrongKeys) {
               testing::ElementsAre("my.yaml:3 shuffle.strid unknown key; did you mean shuffle.stride?",
                                    "my.yaml:4 shuffle.stride = 0 must be at least 1"));
   EXPECT_THAT(read("shuffle: {type: strid}", file),
-              testing::ElementsAre("my.yaml:1 shuffle.type = strid strid is not built yet; did you mean "
+              testing::ElementsAre("my.yaml:1 shuffle.type = strid strid is not known; did you mean "
                                    "`stride`?; available: none, full, era, block, stride"));
 }
 

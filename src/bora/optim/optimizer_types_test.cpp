@@ -76,7 +76,7 @@ TEST_F(OwnType, HasItsOwnWrongKeys) {
                                    "my.yaml:3 pull = 0 must be above 0",
                                    "my.yaml:4 learning_rat unknown key; did you mean learning_rate?"));
   EXPECT_THAT(read("type: pul\n", choice),
-              testing::ElementsAre("my.yaml:1 type = pul pul is not built yet; did you mean `pull`?; "
+              testing::ElementsAre("my.yaml:1 type = pul pul is not known; did you mean `pull`?; "
                                    "available: adam, sgd, pull"));
 }
 

@@ -64,8 +64,9 @@ TEST_F(Runs, SayWhatComesNextInWordsOfAShell) {
   EXPECT_EQ(summarize(directory).next, "bora train '" + folder_ + "/it'\\''s mine/config.yaml'");
   write_atomically(path_join(directory, "run.json"), Json{{"folder", folder_}}.dump());
   EXPECT_EQ(summarize(directory).next, "cd " + folder_ + " && bora train 'it'\\''s mine/config.yaml'");
-  write_status(directory,
-               {.phase = Phase::Stopped, .step = 4, .num_train_steps = 20, .reason = std::string(kStopReason)});
+  write_status(
+      directory,
+      {.phase = Phase::Stopped, .step = 4, .num_train_steps = 20, .reason = std::string(kStopReason)});
   EXPECT_THAT(summarize(directory).next, EndsWith("/config.yaml' --trainer.stop_at_step=null"));
   write_atomically(path_join(directory, "run.json"), "[");
   EXPECT_THAT(summarize(directory).next, StartsWith("bora train '/"));

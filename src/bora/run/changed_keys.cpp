@@ -42,6 +42,8 @@ std::vector<ConfigChange> changed_keys(const std::string& run_directory, const L
     // Records of before had the default of a key that the tokenizer to be trained takes the place of.
     if (now.data.train_tokenizer && earlier.data.train_tokenizer)
       std::erase_if(changes, [](const ConfigChange& change) { return change.key == "data.tokenizer"; });
+    // Where a run is found by another name, it is the same run.
+    std::erase_if(changes, [](const ConfigChange& change) { return change.key == "trainer.id"; });
     return changes;
   } catch (const Error&) {  // a damaged record is no reason not to go on
     return {};

@@ -98,8 +98,8 @@ void show_next(const LmConfig& config, const RunPlace& place, track::Console& co
       fmt::format("{} {} {} {}", program, hears ? "transcribe" : "generate", shell_word(place.directory),
                   hears ? "my.wav" : "\"The moon is\""),
       fmt::format("{} inspect {}", program, shell_word(step))};
-  commands.push_back(train_with(place, "--trainer.num_train_steps",
-                                std::to_string(2 * config.trainer.num_train_steps)));
+  commands.push_back(
+      train_with(place, "--trainer.num_train_steps", std::to_string(2 * config.trainer.num_train_steps)));
   console.next(commands);
 }
 

@@ -51,8 +51,7 @@ std::string page_of(const Session& session) { return path_join(session.place().d
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 std::string why_stopped(const Session& session, std::int64_t step) {
-  return session.config().trainer.stop_at_step == step ? std::string(report::kStopReason)
-                                                            : "asked to stop";
+  return session.config().trainer.stop_at_step == step ? std::string(report::kStopReason) : "asked to stop";
 }
 
 }  // namespace

@@ -4,12 +4,26 @@
 
 #include <curl/curl.h>
 
+#include "bora/store/bucket_words.h"
 #include "bora/store/test_files.h"
 
 namespace bora::store {
 namespace {
 
 using testing::HasSubstr;
+
+TEST(BucketWords, AreOneLine) {
+  EXPECT_EQ(bucket_words("When listing: no such bucket\nstack\ntrace"), "When listing: no such bucket");
+  const std::string google =
+      "google::cloud::Status(UNAVAILABLE: Retry policy exhausted, with a last message of Could not create a "
+      "OAuth2 access token to authenticate the request. PerformWork() - CURL error [6]=Could not resolve "
+      "hostname error_info={reason=, domain=, metadata={gcloud-cpp.retry.function=ListObjects}})";
+  EXPECT_EQ(bucket_words(google), "Google's servers cannot be reached from here");
+  EXPECT_THAT(bucket_words("google::cloud::Status(UNAUTHENTICATED: access token error_info={})"),
+              HasSubstr("GOOGLE_APPLICATION_CREDENTIALS"));
+  EXPECT_EQ(bucket_words("google::cloud::Status(NOT_FOUND: bucket error_info={reason=})"),
+            "NOT_FOUND: bucket");
+}
 
 TEST(HttpRules, ClosedNetworks) {
   for (const char* address : {"127.0.0.1",

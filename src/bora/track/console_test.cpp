@@ -397,11 +397,11 @@ TEST(ConsoleProgress, PlainSaysWhatIsWorthSaying) {
   Screen screen(ConsoleMode::Plain);
   Console console(screen.options);
   for (int i = 0; i <= 25; ++i, screen.now += 1) console.progress("cache", i, 25, "tokens", "41 MB/s");
-  EXPECT_EQ(screen.lines(), (std::vector<std::string>{"cache       tokens · 20 % · 41 MB/s · 5.0 s",
-                                                      "cache       tokens · 40 % · 41 MB/s · 10 s",
-                                                      "cache       tokens · 60 % · 41 MB/s · 15 s",
-                                                      "cache       tokens · 80 % · 41 MB/s · 20 s",
-                                                      "cache       tokens · 100 % · 41 MB/s · 25 s"}));
+  EXPECT_EQ(screen.lines(),
+            (std::vector<std::string>{
+                "cache       tokens · 20 % · 41 MB/s · 5.0 s", "cache       tokens · 40 % · 41 MB/s · 10 s",
+                "cache       tokens · 60 % · 41 MB/s · 15 s", "cache       tokens · 80 % · 41 MB/s · 20 s",
+                "cache       tokens · 100 % · 41 MB/s · 25 s"}));
 }
 
 TEST(ConsoleProgress, CountsFromWhereATaskBegins) {

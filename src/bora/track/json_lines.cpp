@@ -58,8 +58,8 @@ JsonLines::JsonLines(std::string path, std::int64_t first_step, std::int64_t of_
   if (const auto info = files().info(path_)) {
     const auto file = files().open(path_);
     const auto bytes = file->map();
-    size_ = size_to_keep({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, first_step,
-                         of_step_before);
+    size_ =
+        size_to_keep({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, first_step, of_step_before);
   }
   open();
 }

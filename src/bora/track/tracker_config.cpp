@@ -37,7 +37,8 @@ void TrackerConfig::bind(Binder& b) {
 
 std::unique_ptr<Tracker> make_tracker(const std::vector<TrackerConfig>& configs, const TrackedRun& run) {
   CompositeTracker::Trackers trackers;
-  trackers.push_back(std::make_unique<JsonlTracker>(JsonlOptions{run.directory, run.first_step, run.ends_again}));
+  trackers.push_back(
+      std::make_unique<JsonlTracker>(JsonlOptions{run.directory, run.first_step, run.ends_again}));
   for (const auto& config : configs) {
     try {
       if (auto tracker = config.config->make(run)) trackers.push_back(std::move(tracker));
