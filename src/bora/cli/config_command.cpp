@@ -143,9 +143,9 @@ int explain(const std::string& asked) {
 }
 
 // A file, or the record of a run.
-run::LoadedConfig config_of(const std::string& path, run::UnknownType unknown = run::UnknownType::Refused) {
+run::LoadedConfig config_of(const std::string& path, run::WrongConfig wrong = run::WrongConfig::Refused) {
   const auto record = path_join(path, "config.yaml");
-  return run::load_config({exists(record) ? record : path}, {}, unknown);
+  return run::load_config({exists(record) ? record : path}, {}, wrong);
 }
 
 ConfigTree resolved(const std::string& path) {
@@ -166,7 +166,13 @@ bool concerns(const ConfigProblem& problem, std::string_view key) { return probl
 // What differs from the defaults of the same types, so that the file stays as short as it can be. What cannot be written
 // is told where it would stand, and the rest is written all the same.
 int migrate(const std::string& path) {
-  auto loaded = config_of(path, run::UnknownType::Recorded);
+  auto loaded = config_of(path, run::WrongConfig::Recorded);
+  const auto lost = [&](const char* key) {
+    return std::any_of(loaded.problems.begin(), loaded.problems.end(),
+                       [&](const ConfigProblem& problem) { return concerns(problem, key); });
+  };
+  // Mistakes that the writer can mend are told instead.
+  if (!lost("model.type") && !lost("optimizer.type")) loaded = config_of(path);
   auto& config = loaded.config;
   run::LmConfig plain;
   plain.model.config = models::make_model_config(config.model.config->type());
@@ -183,10 +189,6 @@ int migrate(const std::string& path) {
     const auto* now = config::find(whole.root(), change.key);
     if (now != nullptr && now->kind == ConfigTree::Node::Kind::Null) out.override_value(change.key, "null");
   }
-  const auto lost = [&](const char* key) {
-    return std::any_of(loaded.problems.begin(), loaded.problems.end(),
-                       [&](const ConfigProblem& problem) { return concerns(problem, key); });
-  };
   if (!lost("model.type")) out.override_value("model.type", config.model.config->type());
   const auto dropped = ignored_keys(loaded.tree, config);
   fmt::print("# Made by bora config migrate from {}: what differs from the defaults.\n", base_name(path));
