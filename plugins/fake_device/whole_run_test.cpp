@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bora/base/file.h"
@@ -72,12 +73,14 @@ void expect_close(const std::string& there, const std::string& here) {
   }
 }
 
-// One wait a step. The first line counts what came before it too, one after a checkpoint what that has copied.
+// One wait a step. The first line counts what came before it too, one after a checkpoint what that has copied; a second
+// line of a step is that of the evaluation behind it.
 void expect_one_wait_a_step(const std::string& folder) {
-  int steps = 0;
+  int steps = 0, before = -1;
   for (const auto& line : lines_of(folder, "device.jsonl")) {
     const auto step = line.at("step").get<int>();
-    if (step == 0 || step % kHalf == 0 || step >= kSteps) continue;
+    const bool is_evaluation = step == std::exchange(before, step);
+    if (step == 0 || step % kHalf == 0 || step >= kSteps || is_evaluation) continue;
     EXPECT_LE(line.at("waits").get<int>(), 1) << line;
     EXPECT_GT(line.at("kernels").get<int>(), 0) << line;
     ++steps;

@@ -217,6 +217,7 @@ TEST(Interrupted, ImpossibleStatesAreRefused) {
   std::vector<std::string> arguments = kShort;
   arguments.insert(arguments.end(), {"--optimizer.skip_bad_steps=true", "--trainer.stop_at_step=2"});
   ASSERT_EQ(run(folder, arguments).code, 75);
+  arguments.back() = "--trainer.stop_at_step=3";
   files().rename(folder + "/runs/run/step-2", folder + "/step-2");
   remove_all(folder + "/runs/run/step-1");
   const std::vector<std::pair<std::string, std::function<void(Json&)>>> cases = {

@@ -46,7 +46,7 @@ TEST(World, AMeshOfSeveralAxes) {
   EXPECT_THAT(uneven.output,
               HasSubstr("h.0.attn.c_attn.weight: axis heads of size 4 cannot be cut into 3 equal "
                         "shards for the mesh axis model"));
-  EXPECT_THAT(uneven.output, HasSubstr("hint: another trainer.model_axis_size"));
+  EXPECT_THAT(uneven.output, HasSubstr("; another trainer.model_axis_size"));
   auto experts = plan(folder, "2", {"--trainer.mesh.axes={expert: 2}"});
   EXPECT_EQ(experts.code, 2) << experts.output;
   EXPECT_THAT(experts.output,
@@ -64,7 +64,7 @@ TEST(World, MoreWorkersThanLanesAreRefused) {
   auto done = plan(small_project("world_too_many"), "3");
   EXPECT_EQ(done.code, 2) << done.output;
   EXPECT_THAT(done.output, AllOf(HasSubstr("3 workers, but the batch of 8 sequences is cut into 2 lanes"),
-                                 HasSubstr("hint: at most 2 workers")));
+                                 HasSubstr("; at most 2 workers")));
 }
 
 TEST(World, GoesWithADryRunAlone) {

@@ -236,8 +236,7 @@ TEST_F(WorkerBits, MoreWorkersThanLanesAreRefused) {
   auto folder = small_project("workers_too_many");
   auto done = run_workers(folder, 3, {"train", "config.yaml", "--trainer.lanes=2", "--trainer.threads=1"});
   EXPECT_NE(done.code, 0);
-  EXPECT_THAT(done.output,
-              HasSubstr("3 workers were started, but the batch of 8 sequences is cut into 2 lanes"));
+  EXPECT_THAT(done.output, HasSubstr("3 workers, but the batch of 8 sequences is cut into 2 lanes"));
   EXPECT_FALSE(exists(folder + "/runs/run/step-1"));
 }
 

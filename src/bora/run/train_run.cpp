@@ -215,6 +215,7 @@ int train(Session& session, const LoadedConfig& loaded, const RunFlags& flags, c
 
 int run_training(const LoadedConfig& given, const RunFlags& flags) {
   auto loaded = given;
+  core::initialize(1);  // before anything asks libtorch, which keeps the instructions that it takes then
   auto place = place_or_problem(loaded);
   if (flags.print_config && !flags.dry_run) {
     if (loaded.is_incomplete)

@@ -308,7 +308,7 @@ TEST(TrackerTypes, OneFromOutside) {
   TrackerFile wrong;
   EXPECT_THAT(read_trackers("trackers:\n  - {type: keepin}\n  - {type: keeping, onli: x}\n", wrong),
               testing::ElementsAre("my.yaml:2 trackers.0.type = keepin keepin is not "
-                                   "built yet; did you mean "
+                                   "known; did you mean "
                                    "`keeping`?; available: wandb, tensorboard, "
                                    "trackio, json_logger, noop, keeping",
                                    "my.yaml:3 trackers.1.onli unknown key; did you "
