@@ -55,6 +55,12 @@ int rank_of(pid_t worker) {
 
 }  // namespace
 
+bool is_running(pid_t process) {
+  const auto stat = slurp("/proc/" + std::to_string(process) + "/stat");  // "12 (name of any kind) S 1 ..."
+  const auto name_ends = stat.rfind(')');
+  return name_ends != stat.npos && name_ends + 2 < stat.size() && stat[name_ends + 2] != 'Z';
+}
+
 Launched::Launched(const std::string& folder, int workers, const std::vector<std::string>& options,
                    const std::vector<std::string>& arguments)
     : folder_(folder) {

@@ -45,6 +45,9 @@ class Launched {
   mutable int status_ = 0;
 };
 
+/// Whether it runs: what has ended and was not waited for by its parent does not.
+bool is_running(pid_t process);
+
 /// The newest complete checkpoint's step; -1 if there is none.
 int newest_step(const std::string& folder);
 

@@ -86,7 +86,7 @@ TEST_F(WorkerFailures, ThreeOfThemAndTheBitsOfNone) {
   ASSERT_TRUE(launched.wait_for_step(newest_step(folder) + 20)) << launched.wait().output;
   const auto stopped = launched.worker(0);
   ::kill(stopped, SIGSTOP);
-  while (!launched.ended() && ::kill(stopped, 0) == 0) ::usleep(10000);
+  while (!launched.ended() && is_running(stopped)) ::usleep(10000);
   ASSERT_TRUE(launched.wait_for_workers(2)) << launched.wait().output;
   ::kill(launched.worker(1), SIGKILL);
   const auto done = launched.wait();
@@ -276,7 +276,7 @@ TEST_F(WorkerFailures, AHundredStops) {
     ::kill(i % 2 == 0 ? launched.pid() : workers.at(i % kWorkers), SIGTERM);
     const double began = monotonic_seconds();
     for (const auto& [rank, pid] : workers)
-      while (!launched.ended() && ::kill(pid, 0) == 0) ::usleep(1000);
+      while (!launched.ended() && is_running(pid)) ::usleep(1000);
     delays.push_back(monotonic_seconds() - began);
     const auto done = launched.wait();
     ASSERT_EQ(done.code, 75) << done.output;

@@ -80,7 +80,7 @@ void show_tokenizer(const std::string& path) {
 std::string folder_below(const std::string& path, int levels) {
   std::vector<std::string> folders;
   for (const auto& name : files().list(path)) {
-    const auto folder = path_join(path, name);
+    auto folder = path_join(path, name);
     const auto info = files().info(folder);
     if (!info || !info->is_directory || name.starts_with('.')) continue;
     if (exists(path_join(folder, "ledger.json")) || exists(path_join(folder, "manifest.json"))) return folder;
