@@ -31,7 +31,7 @@ step export 'hf$' "$program" export runs/bigram hf
 step inspect bigram "$program" inspect runs/bigram/step-20
 echo '[[1, 2, 3]]' >ids.json
 step forward '' "$program" forward --model hf --ids ids.json --out out.safetensors
-step types 'trigram is not built yet; did you mean `bigram`?; available: bigram, gpt2, .*, llama, .*, olmoe, gpt_oss' \
+step types 'trigram is not known; did you mean `bigram`?; available: bigram, gpt2, .*, llama, .*, olmoe, gpt_oss' \
   bash -c '! "$0" train "$1" --model.type=trigram' "$program" "$recipe"
 if command -v mpirun >mpirun.log; then
   step workers 'parameters sharded over them' "$program" launch -n 2 -- train "$recipe" "${short[@]}" --trainer.id=two
