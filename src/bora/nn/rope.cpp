@@ -164,7 +164,7 @@ RopeTable RopeTable::make(const RopeConfig& config, std::int64_t head_dim, std::
 
 std::pair<core::Array, core::Array> RopeTable::angles(std::int64_t first, std::int64_t n,
                                                       std::int64_t length) const {
-  if (dynamic && length > dynamic->original)
+  if (has_own_base(length))
     return cos_and_sin(base_frequencies(dynamic_theta(*dynamic, length), dynamic->head_dim), 1, first, n);
   const bool longer = is_long(length);
   return {core::read_slice(longer ? long_cos : cos, 0, first, n),
@@ -174,7 +174,7 @@ std::pair<core::Array, core::Array> RopeTable::angles(std::int64_t first, std::i
 core::Array detail::rope_on(const core::Operand& x, std::string_view position, std::string_view dim,
                             const RopeTable& table) {
   const auto length = core::whole_size(x.array, dimension(x, position));
-  if (table.dynamic && length > table.dynamic->original) {
+  if (table.has_own_base(length)) {
     const auto [cos, sin] = table.angles(0, length, length);
     return core::rope(x, position, dim, cos, sin, table.pairs);
   }
@@ -190,7 +190,7 @@ core::Array detail::rope_on(const core::Operand& x, std::string_view position, s
   bool one_base = true;
   for (std::int64_t r = 0; r < pass.rows(); ++r) {
     const auto first = pass.first_position(r), length = pass.text_length(r, n);
-    if (table.dynamic && length > table.dynamic->original) one_base = false;
+    if (table.has_own_base(length)) one_base = false;
     const bool is_long = table.is_long(length);
     long_rows += is_long ? 1 : 0;
     if (!is_long || first == 0 || table.is_long(pass.cached_text_length(r))) continue;

@@ -32,6 +32,8 @@ struct RopeTable {
   /// do not fit the configuration.
   static RopeTable make(const RopeConfig& config, std::int64_t head_dim, std::int64_t positions);
   bool is_long(std::int64_t length) const { return short_positions > 0 && length > short_positions; }
+  /// dynamic: whether a sequence of this length has a base of its own.
+  bool has_own_base(std::int64_t length) const { return dynamic && length > dynamic->original; }
   /// cos and sin of `n` positions from `first` on, in a sequence of `length`.
   std::pair<core::Array, core::Array> angles(std::int64_t first, std::int64_t n, std::int64_t length) const;
 };
