@@ -114,6 +114,23 @@ void pack_tile(const MatrixRef& x, i64 i, i64 j, i64 down, i64 right, i64 rows, 
   for (int line = 0; line < 16; ++line) store_parts<kParts>(even[line], odd[line], out + line * kLines);
 }
 
+/// Sixteen pairs of b, the elements of which are 16 apart in k: of column `line` + i if k runs along a line of memory
+/// (all 16 pairs of k), else of k = k + i in 16 columns.
+template <bool kAlong>
+__m512i pairs_apart(const MatrixRef& x, i64 line, i64 k, i64 lines, i64 ks, int i) {
+  if constexpr (kAlong) {
+    if (i >= lines) return _mm512_setzero_si512();
+    const __m512i order = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6,
+                                           21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
+    return _mm512_permutexvar_epi16(order, neighbours(x, (line + i) * x.stride + k, ks));
+  } else {
+    const auto words = [&](i64 at) {
+      return at < ks ? in_words(x, (k + at) * x.stride + line, first_lanes(lines)) : _mm512_setzero_si512();
+    };
+    return _mm512_or_si512(words(i), _mm512_slli_epi32(words(i + kLines), 16));
+  }
+}
+
 /// One tile of a (or b) and its other parts: `lines` rows (columns) from `line` on, `ks` of k from k on. `kAlong`: k
 /// runs along a line of memory.
 template <bool kOfA, bool kAlong, int kParts>
@@ -124,9 +141,22 @@ void pack_tiles(const MatrixRef& x, i64 line, i64 k, i64 lines, i64 ks, float* o
     pack_tile<kAlong, kParts>(x, k, line, kLines, 0, ks, lines, out);
 }
 
+/// The same of a side of bfloat16s in memory, whose pairs are k and k + 16 as those of the other side's parts.
+template <bool kAlong>
+void pack_halves(const MatrixRef& x, i64 line, i64 k, i64 lines, i64 ks, float* out) {
+  __m512 words[kLines];
+#pragma GCC unroll 16
+  for (int i = 0; i < kLines; ++i) words[i] = _mm512_castsi512_ps(pairs_apart<kAlong>(x, line, k, lines, ks, i));
+  if constexpr (kAlong) transpose(words);
+#pragma GCC unroll 16
+  for (int i = 0; i < kLines; ++i) _mm512_store_ps(out + i * kLines, words[i]);
+}
+
 /// The same of a product whose sides have so many parts.
 template <bool kOfA, int kLeft, int kRight>
-auto packing(bool along) {
+auto packing(const MatrixRef& x, bool along) {
+  if constexpr (kLeft == 3 && kRight == 1 && !kOfA)
+    if (x.halves != nullptr) return along ? pack_halves<true> : pack_halves<false>;
   if constexpr (kLeft == 1)
     return along ? pack_pairs<kOfA, true> : pack_pairs<kOfA, false>;
   else
@@ -136,7 +166,7 @@ auto packing(bool along) {
 
 template <int kLeft, int kRight>
 void pack_left(const ProductBlock& p, i64 row, i64 rows, i64 first, i64 last) {
-  const auto tile = packing<true, kLeft, kRight>(!p.a.transposed);
+  const auto tile = packing<true, kLeft, kRight>(p.a, !p.a.transposed);
   for (i64 i = row; i < row + rows; i += kSide) {
     for (i64 k = first; k < last; k += kGroup) {
       float* out = p.left + group_begins<kLeft>(p, p.m, i, k);
@@ -148,7 +178,7 @@ void pack_left(const ProductBlock& p, i64 row, i64 rows, i64 first, i64 last) {
 
 template <int kLeft, int kRight>
 void pack_right(const ProductBlock& p, i64 column, i64 columns, i64 first, i64 last) {
-  const auto tile = packing<false, kLeft, kRight>(p.b.transposed);
+  const auto tile = packing<false, kLeft, kRight>(p.b, p.b.transposed);
   for (i64 k = first; k < last; k += kGroup) {
     for (i64 j = column; j < column + columns; j += kSide) {
       float* out = p.right + group_begins<kRight>(p, p.n, j, k);

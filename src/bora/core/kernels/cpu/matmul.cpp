@@ -178,6 +178,9 @@ void matmul_apart(i64 groups, i64 m, i64 n, i64 k, MatrixRef a, MatrixRef b, flo
   }
 }
 
+/// Into how many groups of rows a product is cut whose bits are those of each group alone.
+i64 groups_of(i64 m) { return groups_apart > 0 && m % groups_apart == 0 ? groups_apart : 1; }
+
 /// Reports its own lifetime to the observer.
 class Observed {
  public:
@@ -204,25 +207,24 @@ class Observed {
 void matmul(i64 m, i64 n, i64 k, MatrixRef a, MatrixRef b, float* c, i64 c_stride, float beta) {
   if (m <= 0 || n <= 0) return;
   const Observed observed(1, m, n, k, a, b);
-  const i64 groups = groups_apart;
-  const bool apart = groups > 0 && m % groups == 0 && beta == 0;
-  const Product product = product_for(m, n, k, a.is_bf16 && b.is_bf16);
-  const bool as_they_lie = product == bf16_matmul || (product == amx_matmul && a.is_bf16 && b.is_bf16);
-  if (apart || !as_they_lie) widen(m, n, k, a, b);
-  if (apart && m / groups <= kFewRows)
+  const i64 groups = beta == 0 ? groups_of(m) : 1;
+  const bool few = groups_apart > 0 && beta == 0 && are_few_rows(m), in_groups = groups > 1 && !few;
+  const Product product = product_for(m / groups, n, k, a.is_bf16 && b.is_bf16);
+  const bool as_they_lie = product == bf16_matmul || (product == amx_matmul && b.is_bf16);
+  if (few || !as_they_lie || (in_groups && a.halves != nullptr)) widen(m, n, k, a, b);
+  if (few)
     few_rows_matmul(m, n, k, a, b, c, c_stride);
-  else if (apart && groups > 1)
+  else if (in_groups)
     matmul_apart(groups, m, n, k, a, b, c, c_stride);
   else
     product(m, n, k, a, b, c, c_stride, beta);
 }
 
+bool reads_halves(i64 m, i64 n, i64 k) { return product_for(m / groups_of(m), n, k, false) == amx_matmul; }
+
 i64 set_rows_apart(i64 groups) { return std::exchange(groups_apart, groups); }
 
-bool are_few_rows(i64 m) {
-  const i64 groups = groups_apart > 0 && m % groups_apart == 0 ? groups_apart : 1;
-  return m / groups <= kFewRows;
-}
+bool are_few_rows(i64 m) { return m / groups_of(m) <= kFewRows; }
 
 // Never MKL: small matrices, one thread each.
 void batched_matmul(i64 batch, i64 m, i64 n, i64 k, MatrixRef a, i64 a_batch, MatrixRef b, i64 b_batch,

@@ -14,8 +14,8 @@ struct MatrixRef {
   /// Each element counts as the nearest bfloat16, which elements of bf16 arrays are: one part where parts are
   /// multiplied. Kernels without parts take it as it is.
   bool is_bf16 = false;
-  /// Where the elements lie, if they lie in memory as bfloat16s; no `data` then. For matmul, which widens them where one
-  /// side alone is of them, and for kernels that read fp32.
+  /// Where the elements lie, if they lie in memory as bfloat16s; no `data` then. For matmul, which widens them for
+  /// kernels that read fp32.
   const std::uint16_t* halves = nullptr;
 
   /// The part that begins at element (i, j).
@@ -39,6 +39,9 @@ inline MatrixRef matrix_of_halves(const void* data, std::int64_t stride, bool tr
 /// behind it is chosen once at start-up. Bits do not depend on the number of threads, with any kernel.
 void matmul(std::int64_t m, std::int64_t n, std::int64_t k, MatrixRef a, MatrixRef b, float* c,
             std::int64_t c_stride, float beta = 0.0F);
+
+/// Whether matmul() reads b's bfloat16s as they lie beside an a of fp32; else it makes fp32 of all of them first.
+bool reads_halves(std::int64_t m, std::int64_t n, std::int64_t k);
 
 /// `batch` products of one shape; matrices lie `*_batch` elements apart.
 void batched_matmul(std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k, MatrixRef a,

@@ -117,6 +117,8 @@ void widen(const StoredMatrix& b, i64 begin, i64 end, bool scaled, float* out) {
 void stored_matmul(i64 m, MatrixRef a, const StoredMatrix& b, float* c, i64 c_stride) {
   if (m <= 0) return;
   if (are_few_rows(m)) return few_rows_matmul(m, a, b, c, c_stride);
+  if (b.bf16 != nullptr && reads_halves(m, b.outputs, b.inputs))
+    return matmul(m, b.outputs, b.inputs, a, matrix_of_halves(b.bf16, b.inputs, true), c, c_stride);
   const i64 block = std::min(b.outputs, outputs_at_a_time(b.inputs));
   float* const wide = scratch(Scratch::widened, block * b.inputs);
   for (i64 j = 0; j < b.outputs; j += block) {
