@@ -68,15 +68,17 @@ struct Left {
   i64 step, row;
 };
 
-/// One vector of k, all of it there or the last `left` of it. `kFetch`: the next columns are fetched meanwhile.
-template <int kRows, int kColumns, bool kWhole, bool kFetch, class W>
+/// One vector of k, all of it there or the last `left` of it. kFetch columns of `next` are fetched meanwhile, into the
+/// second cache.
+template <int kRows, int kColumns, bool kWhole, int kFetch, class W>
 HWY_INLINE void add_products(const float* a, i64 row, bool a_is_whole, const W* b, i64 b_stride, i64 left,
-                             hn::Vec<Wide> (&sums)[kRows * kColumns]) {
+                             const W* next, hn::Vec<Wide> (&sums)[kRows * kColumns]) {
   const Wide d;
   hn::Vec<Wide> w[kColumns];
 #pragma GCC unroll 16
+  for (int j = 0; j < kFetch; ++j) __builtin_prefetch(next + j * b_stride, 0, 2);
+#pragma GCC unroll 16
   for (int j = 0; j < kColumns; ++j) {
-    if constexpr (kFetch) __builtin_prefetch(b + (j + kColumns) * b_stride);
     w[j] = kWhole ? load_whole(d, b + j * b_stride) : load_weights(d, b + j * b_stride, left);
   }
 #pragma GCC unroll 16
@@ -87,19 +89,22 @@ HWY_INLINE void add_products(const float* a, i64 row, bool a_is_whole, const W* 
   }
 }
 
-/// c[0..kRows, 0..kColumns): dot products over k, each in vectors of its own.
-template <int kRows, int kColumns, bool kFetch, class W>
-HWY_INLINE void dots(const FewRows& p, Left a, bool a_is_whole, const Columns<W>& from, i64 row, i64 column) {
+/// c[0..kRows, 0..kColumns): dot products over k, each in vectors of its own. Of the next columns kFetch from `fetched` on
+/// are fetched.
+template <int kRows, int kColumns, int kFetch, class W>
+HWY_INLINE void dots(const FewRows& p, Left a, bool a_is_whole, const Columns<W>& from, i64 row, i64 column,
+                     i64 fetched = 0) {
   const Wide d;
-  const W* const b = from.data + column * from.stride;
+  const W *const b = from.data + column * from.stride, *next = b + (kColumns + fetched) * from.stride;
   hn::Vec<Wide> sums[kRows * kColumns];
 #pragma GCC unroll 32
   for (int s = 0; s < kRows * kColumns; ++s) sums[s] = hn::Zero(d);
   i64 i = 0;
   for (; i + lanes(d) <= p.k; i += lanes(d), a.at += a.step)
-    add_products<kRows, kColumns, true, kFetch>(a.at, a.row, true, b + i, from.stride, 0, sums);
+    add_products<kRows, kColumns, true, kFetch>(a.at, a.row, true, b + i, from.stride, 0, next + i, sums);
   if (i < p.k)
-    add_products<kRows, kColumns, false, kFetch>(a.at, a.row, a_is_whole, b + i, from.stride, p.k - i, sums);
+    add_products<kRows, kColumns, false, kFetch>(a.at, a.row, a_is_whole, b + i, from.stride, p.k - i, next + i,
+                                                 sums);
   for (int r = 0; r < kRows; ++r) {
     for (int j = 0; j < kColumns; ++j) {
       const float sum = hn::GetLane(hn::SumOfLanes(d, sums[r * kColumns + j]));
@@ -118,14 +123,22 @@ HWY_INLINE void dots_of_all_rows(const FewRows& p, const Columns<W>& from, i64 c
     const auto packed = [&](i64 at) {
       return Left{p.packed + at / kTogether * group, kTogether * width, width};
     };
-    dots<kTogether, kColumns, true>(p, packed(0), true, from, 0, column);
-    for (r = kTogether; r + kTogether <= p.m; r += kTogether)
-      dots<kTogether, kColumns, false>(p, packed(r), true, from, r, column);
+    if (p.m < 2 * kTogether) {
+      dots<kTogether, kColumns, kColumns>(p, packed(0), true, from, 0, column);
+      r = kTogether;
+    } else {  // memory works beside both groups
+      constexpr int kHalf = (kColumns + 1) / 2;
+      dots<kTogether, kColumns, kHalf>(p, packed(0), true, from, 0, column);
+      dots<kTogether, kColumns, kColumns - kHalf>(p, packed(kTogether), true, from, kTogether, column, kHalf);
+      r = 2 * kTogether;
+    }
+    for (; r + kTogether <= p.m; r += kTogether)
+      dots<kTogether, kColumns, 0>(p, packed(r), true, from, r, column);
   }
   for (; r + kTogether <= p.m; r += kTogether)
-    dots<kTogether, kColumns, true>(p, as_it_is(r), false, from, r, column);
-  for (; r + 2 <= p.m; r += 2) dots<2, kColumns, true>(p, as_it_is(r), false, from, r, column);
-  if (r < p.m) dots<1, kColumns, true>(p, as_it_is(r), false, from, r, column);
+    dots<kTogether, kColumns, kColumns>(p, as_it_is(r), false, from, r, column);
+  for (; r + 2 <= p.m; r += 2) dots<2, kColumns, kColumns>(p, as_it_is(r), false, from, r, column);
+  if (r < p.m) dots<1, kColumns, kColumns>(p, as_it_is(r), false, from, r, column);
 }
 
 template <class W>
