@@ -24,8 +24,8 @@
 // has 16 lines of 16 pairs. In tiles of a a line is a row, and pair j holds k = j and j + 16; in those of b
 // line j holds the pairs k = j and j + 16 of 16 columns. The unit sums over pairs: any order of k will do
 // that is the same in both, and two sides of bfloat16s are packed in pairs of neighbours (pairs16-inl.h), which
-// needs no fp32 in between. Packed sides are read from the first element to the last one: k is cut in stretches of
-// kInner, within a stretch follow the panels, within a panel the groups.
+// needs no fp32 in between. Packed sides are read from the first element to the last one: k is cut in stretches,
+// within a stretch follow the panels, within a panel the groups.
 
 #ifndef __clang__  // GCC 12 warns of its own header, where vectors are undefined on purpose
 #pragma GCC diagnostic push
@@ -43,17 +43,28 @@ using i64 = std::int64_t;
 constexpr i64 kSide = 32, kGroup = 2 * kPairs;  // rows or columns of a panel; k of a tile
 constexpr i64 kTile = kLines * kPairs;          // floats that a tile takes
 constexpr i64 kPart = 2 * kTile;                // from one part of a group to the next
-// k of one chain of sums. The longer, the less often c is read and written; the right panels of a task, so
-// long, still fit the second cache. More rows per task, longer or shorter stretches and fetching c, left
-// panels or more than a group ahead were not faster.
-constexpr i64 kInner = 768;
+// Sums of bfloat16s are one chain over all of k; sums of parts are chains over stretches of k that are added, which
+// rounds less.
+template <int kLeft>
+constexpr bool kOneChain = kLeft == 1;
+
+/// k of a stretch. Long ones: c is read and written seldom, and the right panels of a task still fit the second cache.
+/// Where few products are made of what is loaded, a left panel has to stay in the first cache, and stretches are as even
+/// as can be. More rows per task, other stretches and fetching c, left panels or more than a group ahead were not faster.
+template <int kLeft>
+i64 stretch_of(const ProductBlock& p) {
+  if constexpr (!kOneChain<kLeft>) return 768;
+  constexpr i64 kMost = 384;
+  const i64 stretches = (p.panel_k + kMost - 1) / kMost, groups = p.panel_k / kGroup;
+  return (groups + stretches - 1) / stretches * kGroup;
+}
 
 /// Where the group at (`at`, k) of a side begins; `at` is a row of a side with `count` rows, or a column.
 template <int kParts>
-i64 group_begins(const ProductBlock& p, i64 count, i64 at, i64 k) {
-  const i64 panels = (count + kSide - 1) / kSide, stretch = k / kInner * kInner;
-  const i64 groups = std::min(kInner, p.panel_k - stretch) / kGroup;  // of this stretch
-  return (stretch / kGroup * panels + at / kSide * groups + (k - stretch) / kGroup) * kParts * kPart;
+i64 group_begins(const ProductBlock& p, i64 stretch, i64 count, i64 at, i64 k) {
+  const i64 panels = (count + kSide - 1) / kSide, begins = k / stretch * stretch;
+  const i64 groups = std::min(stretch, p.panel_k - begins) / kGroup;  // of this stretch
+  return (begins / kGroup * panels + at / kSide * groups + (k - begins) / kGroup) * kParts * kPart;
 }
 
 // ---- packing
@@ -167,9 +178,10 @@ auto packing(const MatrixRef& x, bool along) {
 template <int kLeft, int kRight>
 void pack_left(const ProductBlock& p, i64 row, i64 rows, i64 first, i64 last) {
   const auto tile = packing<true, kLeft, kRight>(p.a, !p.a.transposed);
+  const i64 stretch = stretch_of<kLeft>(p);
   for (i64 i = row; i < row + rows; i += kSide) {
     for (i64 k = first; k < last; k += kGroup) {
-      float* out = p.left + group_begins<kLeft>(p, p.m, i, k);
+      float* out = p.left + group_begins<kLeft>(p, stretch, p.m, i, k);
       for (i64 at = i; at < i + kSide; at += kLines, out += kTile)
         tile(p.a, at, k, row + rows - at, p.k - k, out);
     }
@@ -179,9 +191,10 @@ void pack_left(const ProductBlock& p, i64 row, i64 rows, i64 first, i64 last) {
 template <int kLeft, int kRight>
 void pack_right(const ProductBlock& p, i64 column, i64 columns, i64 first, i64 last) {
   const auto tile = packing<false, kLeft, kRight>(p.b, p.b.transposed);
+  const i64 stretch = stretch_of<kLeft>(p);
   for (i64 k = first; k < last; k += kGroup) {
     for (i64 j = column; j < column + columns; j += kSide) {
-      float* out = p.right + group_begins<kRight>(p, p.n, j, k);
+      float* out = p.right + group_begins<kRight>(p, stretch, p.n, j, k);
       for (i64 at = j; at < j + kSide; at += kLines, out += kTile)
         tile(p.b, at, k, column + columns - at, p.k - k, out);
     }
@@ -218,14 +231,23 @@ void fetch(const float* from) {
 }
 
 /// c [32, 32] = the product of two panels over `groups`: three parts of both, three of the left side and one of the
-/// right, or one of both. What a part of zeros would add is left out, the rest comes in one order.
+/// right, or one of both. `add`: c goes on, else it begins. What a part of zeros would add is left out, the rest comes in one order.
 template <int kLeft, int kRight>
-void tile(i64 groups, const float* left, const float* right, float* c, i64 c_stride) {
+void tile(i64 groups, const float* left, const float* right, float* c, i64 c_stride, bool add) {
   static_assert(kLeft == 3 || kRight == 1);
-  _tile_zero(0);
-  _tile_zero(1);
-  _tile_zero(2);
-  _tile_zero(3);
+  float* const below = c + kLines * c_stride;
+  const i64 bytes = c_stride * static_cast<i64>(sizeof(float));
+  if (add) {
+    _tile_loadd(0, c, bytes);
+    _tile_loadd(1, c + kLines, bytes);
+    _tile_loadd(2, below, bytes);
+    _tile_loadd(3, below + kLines, bytes);
+  } else {
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+  }
   for (; groups > 0; --groups, left += kLeft * kPart, right += kRight * kPart) {
     const float* next = right + kRight * kPart;
     if constexpr (kRight == 3) {  // each step loads one side anew
@@ -262,8 +284,6 @@ void tile(i64 groups, const float* left, const float* right, float* c, i64 c_str
       fetch(next + kTile);
     }
   }
-  float* below = c + kLines * c_stride;
-  const i64 bytes = c_stride * static_cast<i64>(sizeof(float));
   _tile_stored(0, c, bytes);
   _tile_stored(1, c + kLines, bytes);
   _tile_stored(2, below, bytes);
@@ -274,39 +294,49 @@ void tile(i64 groups, const float* left, const float* right, float* c, i64 c_str
 #undef BORA_LOAD_RIGHT
 #undef BORA_MULTIPLY
 
-/// A tile at the edge of c, or one that is added to it: by way of a whole one. Each stretch of k is summed
-/// from zero and then added, which rounds less than one long chain.
+template <class Body>
+void for_lines(i64 rows, i64 columns, const Body& body) {
+  for (i64 i = 0; i < rows; ++i)
+    for (i64 j = 0; j < columns; j += kLines) body(i, j, first_lanes(columns - j));
+}
+
+/// A tile at the edge of c, or one that is added to it: by way of a whole one.
 template <int kLeft, int kRight>
 void tile_beside(i64 rows, i64 columns, i64 groups, const float* left, const float* right, float* c,
                  i64 c_stride, bool add) {
   alignas(64) float whole[kSide * kSide];
-  tile<kLeft, kRight>(groups, left, right, whole, kSide);
-  for (i64 i = 0; i < rows; ++i) {
-    for (i64 j = 0; j < columns; j += kLines) {
-      const __mmask16 exist = first_lanes(columns - j);
-      float* to = c + i * c_stride + j;
-      __m512 sum = _mm512_load_ps(whole + i * kSide + j);
-      if (add) sum = _mm512_add_ps(_mm512_maskz_loadu_ps(exist, to), sum);
-      _mm512_mask_storeu_ps(to, exist, sum);
-    }
+  const bool goes_on = kOneChain<kLeft> && add;
+  if (goes_on) {
+    std::fill(std::begin(whole), std::end(whole), 0.0F);
+    for_lines(rows, columns, [&](i64 i, i64 j, __mmask16 exist) {
+      _mm512_store_ps(whole + i * kSide + j, _mm512_maskz_loadu_ps(exist, c + i * c_stride + j));
+    });
   }
+  tile<kLeft, kRight>(groups, left, right, whole, kSide, goes_on);
+  for_lines(rows, columns, [&](i64 i, i64 j, __mmask16 exist) {
+    float* to = c + i * c_stride + j;
+    __m512 sum = _mm512_load_ps(whole + i * kSide + j);
+    if (add && !goes_on) sum = _mm512_add_ps(_mm512_maskz_loadu_ps(exist, to), sum);
+    _mm512_mask_storeu_ps(to, exist, sum);
+  });
 }
 
 template <int kLeft, int kRight>
 void multiply_part(const ProductBlock& p, i64 row_begin, i64 row_end, i64 column_begin, i64 column_end) {
   const TileConfig config;
   _tile_loadconfig(&config);
-  for (i64 first = 0; first < p.panel_k; first += kInner) {
-    const i64 groups = std::min(kInner, p.panel_k - first) / kGroup;
+  const i64 stretch = stretch_of<kLeft>(p);
+  for (i64 first = 0; first < p.panel_k; first += stretch) {
+    const i64 groups = std::min(stretch, p.panel_k - first) / kGroup;
     const bool add = p.add || first > 0;
     for (i64 i = row_begin; i < row_end; i += kSide) {
-      const float* left = p.left + group_begins<kLeft>(p, p.m, i, first);
+      const float* left = p.left + group_begins<kLeft>(p, stretch, p.m, i, first);
       for (i64 j = column_begin; j < column_end; j += kSide) {
-        const float* right = p.right + group_begins<kRight>(p, p.n, j, first);
+        const float* right = p.right + group_begins<kRight>(p, stretch, p.n, j, first);
         const i64 rows = std::min(kSide, row_end - i), columns = std::min(kSide, column_end - j);
         float* c = p.c + i * p.c_stride + j;
-        if (rows == kSide && columns == kSide && !add) {
-          tile<kLeft, kRight>(groups, left, right, c, p.c_stride);
+        if (rows == kSide && columns == kSide && (kOneChain<kLeft> || !add)) {
+          tile<kLeft, kRight>(groups, left, right, c, p.c_stride, add);
         } else {
           tile_beside<kLeft, kRight>(rows, columns, groups, left, right, c, p.c_stride, add);
         }
