@@ -27,6 +27,8 @@ Every key of the YAML files that `bora train`, `eval` and `cache` read. This pag
 
 - Files are read in the order given; of a key that several give, the last one counts. Maps are merged key by key, lists
   and values are replaced. `!include other.yaml` stands for the content of another file, relative to the one it is in.
+- Paths are relative to the folder in which `bora` was started. A leading `~/` is the home folder, in files and on flags; `$HOME`
+  and other variables are not replaced in them, and refused.
 - `--trainer.seed=1` on the command line overrides a key, after all files. The value is YAML too:
   `--data.train_urls='["a.txt", "b.txt"]'`.
 - A single value stands for a list of one. `[]` in a key means an element of a list, `<name>` a name of your choice.

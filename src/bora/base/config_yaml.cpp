@@ -18,6 +18,7 @@
 
 #include "bora/base/error.h"
 #include "bora/base/file.h"
+#include "bora/base/home_path.h"
 #include "bora/base/text.h"
 
 namespace bora::config {
@@ -308,8 +309,12 @@ class TreeBuilder : public YAML::EventHandler {
     }
   }
 
-  Node include(const YAML::Mark& mark, const std::string& path) {
+  Node include(const YAML::Mark& mark, std::string path) {
     Node nothing = make(Node::Kind::Null, mark);
+    if (auto why = expand_home(path); !why.empty()) {
+      problem(mark, next_path(), "!include " + why);
+      return nothing;
+    }
     if (path.empty()) {
       problem(mark, next_path(), "!include needs the path of a file");
       return nothing;

@@ -53,6 +53,14 @@ std::optional<std::string> read(const char* name) {
   return value;
 }
 
+// Files of settings that no shell reads give "~/x" by its letters.
+std::optional<std::string> read_path(const char* name) {
+  auto path = read(name);
+  const auto home = read("HOME");
+  if (path && home && (*path == "~" || path->starts_with("~/"))) path->replace(0, 1, *home);
+  return path;
+}
+
 std::optional<std::int64_t> positive(const char* name, const std::optional<std::string>& text) {
   if (!text) return std::nullopt;
   const auto value = parse_int(trim(*text));
@@ -68,8 +76,8 @@ std::optional<std::int64_t> positive(const char* name, const std::optional<std::
 std::optional<std::string> home() { return read("HOME"); }
 
 std::string cache_directory() {
-  if (auto own = read("BORA_CACHE")) return *own;
-  if (auto xdg = read("XDG_CACHE_HOME")) return *xdg + "/bora";
+  if (auto own = read_path("BORA_CACHE")) return *own;
+  if (auto xdg = read_path("XDG_CACHE_HOME")) return *xdg + "/bora";
   if (auto folder = home()) return *folder + "/.cache/bora";
   fail(ErrorKind::Usage,
        "no place for caches: neither BORA_CACHE, XDG_CACHE_HOME nor HOME is set\n"
@@ -92,14 +100,14 @@ std::optional<std::int64_t> threads() {
 }
 
 std::string hub_home() {
-  if (auto own = read("HF_HOME")) return *own;
-  if (auto xdg = read("XDG_CACHE_HOME")) return *xdg + "/huggingface";
+  if (auto own = read_path("HF_HOME")) return *own;
+  if (auto xdg = read_path("XDG_CACHE_HOME")) return *xdg + "/huggingface";
   return home().value_or(".") + "/.cache/huggingface";
 }
-std::optional<std::string> hub_cache() { return read("HF_HUB_CACHE"); }
+std::optional<std::string> hub_cache() { return read_path("HF_HUB_CACHE"); }
 std::optional<std::string> hub_endpoint() { return read("HF_ENDPOINT"); }
 std::optional<std::string> hub_token() { return read("HF_TOKEN"); }
-std::optional<std::string> hub_token_path() { return read("HF_TOKEN_PATH"); }
+std::optional<std::string> hub_token_path() { return read_path("HF_TOKEN_PATH"); }
 bool hub_offline() {
   for (const char* name : {"HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"}) {
     const auto value = ascii_lower(read(name).value_or(""));

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/base/error.h"
 #include "bora/base/file.h"
+#include "bora/base/home_path.h"
 #include "bora/checkpoint/retention.h"
 
 namespace bora::checkpoint {
@@ -19,7 +20,7 @@ void KeepConfig::bind(Binder& b) {
 }
 
 void CheckpointerConfig::bind(Binder& b) {
-  b.field("base_path", base_path, "where runs keep their checkpoints");
+  bind_path(b, "base_path", base_path, "where runs keep their checkpoints");
   b.field("save_interval", save_interval, kNonNegative, "time between temporary checkpoints; null: none");
   b.field("keep", keep, "permanent checkpoints: every N steps, until a step");
   b.field("append_run_id_to_base_path", append_run_id_to_base_path, "a directory for each run");

@@ -12,6 +12,7 @@
 
 #include "bora/base/error.h"
 #include "bora/base/foreign_keys.h"
+#include "bora/base/home_path.h"
 #include "bora/base/shell_words.h"
 #include "bora/base/text.h"
 
@@ -74,6 +75,18 @@ struct Args::State {
   };
   std::deque<Number> numbers;  // CLI11 keeps their addresses
 
+  struct Text {
+    std::string flag;
+    std::string* one = nullptr;
+    std::vector<std::string>* many = nullptr;
+    bool is_path = false;
+  };
+  std::vector<Text> texts;
+  void note(const std::string& name, std::string& value) { texts.push_back({name, &value}); }
+  void note(const std::string& name, std::vector<std::string>& values) {
+    texts.push_back({name, nullptr, &values});
+  }
+
   void declare(const std::string& name, const std::string& doc, bool takes_value = true) {
     spec.arguments.push_back({name, doc, !name.starts_with('-'), takes_value});
   }
@@ -84,6 +97,7 @@ struct Args::State {
     if (value != T{}) o->capture_default_str();
     if (required) o->required();
     declare(name, doc);
+    note(name, value);
   }
 
   template <class T>
@@ -118,6 +132,7 @@ Args& Args::option(const std::string& name, std::string& value, const std::strin
 Args& Args::option(const std::string& name, std::vector<std::string>& values, const std::string& doc) {
   state_->app.add_option(name, values, doc)->allow_extra_args(false);
   state_->declare(name, doc);
+  state_->note(name, values);
   return *this;
 }
 Args& Args::option(const std::string& name, std::int64_t& value, const Range& range, const std::string& doc,
@@ -142,6 +157,10 @@ Args& Args::positional(const std::string& name, std::string& value, const std::s
 Args& Args::positional(const std::string& name, std::vector<std::string>& values, const std::string& doc,
                        bool required) {
   state_->add(name, values, doc, required);
+  return *this;
+}
+Args& Args::is_path() {
+  state_->texts.back().is_path = true;
   return *this;
 }
 Args& Args::overrides(std::vector<std::pair<std::string, std::string>>& values) {
@@ -336,6 +355,21 @@ void Args::read_numbers() const {
   if (!problems.empty()) fail(ErrorKind::Usage, "{}\nhint: {} --help", problems, name);
 }
 
+void Args::read_paths() const {
+  const auto name = state_->app.get_name();
+  const auto read = [&](const std::string& flag, std::string& value) {
+    const auto why = expand_home(value);
+    if (!why.empty())
+      fail(ErrorKind::Usage, "{}: {}: {}\nhint: {} --help", state_->spec.name, flag, why, name);
+  };
+  for (const auto& text : state_->texts) {
+    if (!text.is_path) continue;
+    if (text.one != nullptr) read(text.flag, *text.one);
+    if (text.many != nullptr)
+      for (auto& value : *text.many) read(text.flag, value);
+  }
+}
+
 void Args::parse(const std::vector<std::string>& arguments) {
   if (specs_only) throw SpecListed{std::move(state_->spec)};
   check_other_names(state_->spec.name, names(), arguments);
@@ -360,6 +394,7 @@ void Args::parse(const std::vector<std::string>& arguments) {
     fail(ErrorKind::Usage, "{}: {}\nhint: {} --help", name.substr(name.find(' ') + 1), e.what(), name);
   }
   read_numbers();
+  read_paths();
 }
 
 }  // namespace bora::cli

@@ -51,6 +51,9 @@ class Args {
   Args& positional(const std::string& name, std::string& value, const std::string& doc, bool required = true);
   Args& positional(const std::string& name, std::vector<std::string>& values, const std::string& doc,
                    bool required = true);
+  /// The text that was declared last is a path: a leading ~ is the home folder, and what a shell would replace besides is
+  /// a Usage error (expand_home).
+  Args& is_path();
   /// What the first positional may be, for completions; the command looks at it itself.
   Args& words(std::vector<std::string> words);
   /// What is said of a positional too many: "the text comes from standard input: echo hello | bora ...".
@@ -63,6 +66,7 @@ class Args {
  private:
   std::vector<std::string> names() const;
   void read_numbers() const;
+  void read_paths() const;
   struct State;
   std::unique_ptr<State> state_;
 };

@@ -130,14 +130,15 @@ int run_cache(const Arguments& arguments) {
             "  bora cache import corpus.idx --format megatron --to cache/train\n"
             "  bora cache export cache/train --format raw-u16 --to corpus.bin");
   args.positional("config", flags.inputs,
-                  "YAML files that name the data; or `import` and token files; or `export` and a cache");
+                  "YAML files that name the data; or `import` and token files; or `export` and a cache")
+      .is_path();
   args.flag("--verify", flags.verify, "compare every file with its hash");
   args.option("--format", flags.format,
               "import, export: raw-u16 or raw-u32 (ids, in files of llm.c behind their header), megatron "
               "(.bin and .idx), tfrecord "
               "(of mesh-transformer-jax, or an .index of several), levanter (the folder of a split's cache)");
-  args.option("--to", flags.to,
-              "import: the new cache's directory; export: the file, or what it begins with");
+  args.option("--to", flags.to, "import: the new cache's directory; export: the file, or what it begins with")
+      .is_path();
   args.flag("--force", flags.force, "export: write over files that are there");
   args.option("--eos", flags.eos, or_else(-1, from_to(0, 0x7FFFFFFF)),
               "import: the id that ends a document, beside what the file itself says");

@@ -144,10 +144,10 @@ int run_chat(const Arguments& arguments) {
             "answer, Ctrl-D leaves.",
             "  bora chat llama-dir --system \"Answer in one sentence.\"\n"
             "  bora chat llama-dir --temperature 0 < questions.txt");
-  args.positional("model", path, "a run, a checkpoint, a Hugging Face directory, or a GGUF file");
+  args.positional("model", path, "a run, a checkpoint, a Hugging Face directory, or a GGUF file").is_path();
   args.surplus("what is said comes from standard input: echo 'Hello' | bora chat MODEL");
   args.option("--system", system, "what the model is told before the conversation");
-  args.option("--adapter", adapter, "put this adapter on the model: a directory as PEFT writes it");
+  args.option("--adapter", adapter, "put this adapter on the model: a directory as PEFT writes it").is_path();
   device.declare(args);
   weights.declare(args);
   sampling.declare(args);

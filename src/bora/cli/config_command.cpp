@@ -221,7 +221,7 @@ int run_config(const Arguments& arguments) {
             "  bora config migrate levanter.yaml > my.yaml     the keys that count, as Bora writes them");
   args.positional("what", what, "explain, diff, schema or migrate")
       .words({"explain", "diff", "schema", "migrate"});
-  args.positional("arguments", given, "a key; two files or runs; nothing; a file", false);
+  args.positional("arguments", given, "a key; two files or runs; nothing; a file", false).is_path();
   args.parse(arguments);
   if (what == "explain") {
     require(given, 1, "bora config explain trainer.train_batch_size");

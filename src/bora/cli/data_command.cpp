@@ -78,10 +78,10 @@ int run_data(const Arguments& arguments) {
       "  bora data inspect recipes/quickstart.yaml --step 100\n  bora data stats recipes/quickstart.yaml "
       "--html data.html");
   args.positional("what", what, "inspect (a batch) or stats (of each data set)").words({"inspect", "stats"});
-  args.positional("config", configs, "YAML files that name the data");
+  args.positional("config", configs, "YAML files that name the data").is_path();
   args.option("--step", step, kStep, "inspect: which batch; default: 0");
   args.option("--rows", rows, kSize, "inspect: so many of its sequences; default: 4");
-  args.option("--html", html, "write a page to this file instead");
+  args.option("--html", html, "write a page to this file instead").is_path();
   args.flag("--force", force, "with --html: write over a file that is there");
   args.overrides(overrides);
   args.parse(arguments);

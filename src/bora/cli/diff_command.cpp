@@ -108,8 +108,8 @@ int run_diff(const Arguments& arguments) {
       "diff",
       "Compare two checkpoints, exports or safetensors files bit by bit. Exit code 0: bit-equal; 1: not.",
       "  bora diff runs/a/step-600 runs/b/step-600\n  bora diff a.safetensors b.safetensors");
-  args.positional("a", left, "a checkpoint (step-N), an export directory or a safetensors file");
-  args.positional("b", right, "the other");
+  args.positional("a", left, "a checkpoint (step-N), an export directory or a safetensors file").is_path();
+  args.positional("b", right, "the other").is_path();
   args.option("--most", most, kNonNegative, "differences to show, largest first");
   args.parse(arguments);
   auto a = open_side(left), b = open_side(right);

@@ -14,10 +14,12 @@ EvalArguments parse_eval_arguments(const std::vector<std::string>& arguments) {
             "Loss, perplexity and bits per byte of a model on each held-out data source of a configuration.",
             "  bora eval --model runs/brisk-otter-7 recipes/quickstart.yaml\n"
             "  bora launch -n 4 -- eval recipes/quickstart.yaml");
-  args.positional("config", out.paths, "YAML files that name the data");
+  args.positional("config", out.paths, "YAML files that name the data").is_path();
   args.option("--model", out.model,
-              "a run, a checkpoint or a Hugging Face directory; default: the configuration's run");
-  args.option("--adapter", out.adapter, "put this adapter on the model: a directory as PEFT writes it");
+              "a run, a checkpoint or a Hugging Face directory; default: the configuration's run")
+      .is_path();
+  args.option("--adapter", out.adapter, "put this adapter on the model: a directory as PEFT writes it")
+      .is_path();
   WeightsFlag weights;
   weights.declare(args,
                   "round the weights of linear maps as bora generate would keep them: f32, bf16 or int8");

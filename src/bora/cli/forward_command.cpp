@@ -99,10 +99,10 @@ int run_forward(const Arguments& arguments) {
             "  bora forward --model DIR --ids ids.json --out out.safetensors --hidden --grads\n"
             "  ids.json: [[1, 403, 407]] or {\"input_ids\": [[...]]}; a safetensors file holds input_ids "
             "[batch, position]");
-  args.option("--model", model_dir, "a Hugging Face model directory", true);
-  args.option("--adapter", adapter, "put this adapter on the model: a directory as PEFT writes it");
-  args.option("--ids", ids_path, "json or safetensors file with input_ids", true);
-  args.option("--out", out_path, "safetensors file to write", true);
+  args.option("--model", model_dir, "a Hugging Face model directory", true).is_path();
+  args.option("--adapter", adapter, "put this adapter on the model: a directory as PEFT writes it").is_path();
+  args.option("--ids", ids_path, "json or safetensors file with input_ids", true).is_path();
+  args.option("--out", out_path, "safetensors file to write", true).is_path();
   device.declare(args);
   args.flag("--force", force, kForceDoc);
   args.flag("--hidden", options.hidden, "also hidden_states.i");

@@ -47,13 +47,16 @@ Wishes parse(const Arguments& arguments) {
             "  bora generate runs/brisk-otter-7 \"The moon is\"\n"
             "  bora generate runs/brisk-otter-7/hf \"The moon is\" --temperature 0 --max_new_tokens 50\n"
             "  bora generate runs/brisk-otter-7 --prompts prompts.txt --n 4 --jsonl > texts.jsonl");
-  args.positional("model", w.model, "a run, a checkpoint, a Hugging Face directory, or a GGUF file");
+  args.positional("model", w.model, "a run, a checkpoint, a Hugging Face directory, or a GGUF file")
+      .is_path();
   args.positional("prompt", w.prompt, "the text to continue; default: the beginning of a text", false);
   args.option("--prompts", w.prompts,
-              "continue each line of this file, or the \"prompt\" of each of a .jsonl");
+              "continue each line of this file, or the \"prompt\" of each of a .jsonl")
+      .is_path();
   args.option("--n", w.samples, kSize, "texts for each prompt, each with random numbers of its own");
   args.option("--batch", w.together, kSize, "texts that grow together; the next begins where one ends");
-  args.option("--adapter", w.adapter, "put this adapter on the model: a directory as PEFT writes it");
+  args.option("--adapter", w.adapter, "put this adapter on the model: a directory as PEFT writes it")
+      .is_path();
   w.device.declare(args);
   w.weights.declare(args);
   w.sampling.declare(args);

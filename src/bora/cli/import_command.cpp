@@ -147,8 +147,9 @@ int run_import(const Arguments& arguments) {
             "  bora import gpt2-directory runs/from-gpt2\n  bora train my.yaml "
             "--trainer.initialize_from=runs/from-gpt2\n  bora import model.gguf runs/from-gguf");
   args.positional("model", from,
-                  "Hugging Face directory, a name on its hub: owner/name[@revision], or a GGUF file");
-  args.positional("run", to, "run directory to put step-0 into");
+                  "Hugging Face directory, a name on its hub: owner/name[@revision], or a GGUF file")
+      .is_path();
+  args.positional("run", to, "run directory to put step-0 into").is_path();
   args.parse(arguments);
   require_free(to);
   core::initialize();
@@ -183,11 +184,11 @@ int run_export(const Arguments& arguments) {
       "  bora export runs/brisk-otter-7 exported\n  bora export runs/brisk-otter-7/step-600 exported "
       "--dtype bf16\n  bora export runs/brisk-otter-7 adapter --peft\n  bora export runs/brisk-otter-7 "
       "model.gguf --format gguf --dtype q8_0\n  bora export runs/brisk-otter-7 exported --push me/brisk-otter");
-  args.positional("model", from, "a run or a checkpoint");
-  args.positional("directory", to, "to write; an existing export there is replaced");
+  args.positional("model", from, "a run or a checkpoint").is_path();
+  args.positional("directory", to, "to write; an existing export there is replaced").is_path();
   args.option("--dtype", dtype, "f32, bf16 or f16; for GGUF f32, bf16 or q8_0");
   args.option("--format", format, "hf (a Hugging Face directory) or gguf (one file for llama.cpp)");
-  args.option("--adapter", adapter, "put this adapter on the model: a directory as PEFT writes it");
+  args.option("--adapter", adapter, "put this adapter on the model: a directory as PEFT writes it").is_path();
   args.flag("--peft", peft, "write the adapters alone, as PEFT does");
   args.flag("--force", force, "for GGUF: write over a file that is there");
   push.declare(args);

@@ -132,10 +132,11 @@ int run_inspect(const Arguments& arguments) {
       "Show what a checkpoint, run, cache, tokenizer or tensor file holds, or how workers share a model.",
       "  bora inspect runs/brisk-otter-7\n  bora inspect runs/brisk-otter-7/step-600\n  bora inspect model.safetensors\n"
       "  bora inspect --sharding big.yaml --world 8 --svg sharding.svg");
-  args.positional("path", path, "file or directory", false);
-  args.option("--sharding", config, "a configuration: which rank holds which shard of each parameter");
+  args.positional("path", path, "file or directory", false).is_path();
+  args.option("--sharding", config, "a configuration: which rank holds which shard of each parameter")
+      .is_path();
   args.option("--world", world, kWorkers, "with --sharding: number of workers; default: 2");
-  args.option("--svg", svg, "with --sharding: also draw it into this file");
+  args.option("--svg", svg, "with --sharding: also draw it into this file").is_path();
   args.flag("--force", force, "with --svg: write over a file that is there");
   args.parse(arguments);
   if (!config.empty()) {

@@ -35,9 +35,10 @@ int run_report(const Arguments& arguments) {
   Args args("report",
             "One page of a run, or of several over each other: curves, evaluations, samples, configurations.",
             "  bora report runs/brisk-otter-7\n  bora report runs/a runs/b --out compared.html");
-  args.positional("run", runs, "run directories");
+  args.positional("run", runs, "run directories").is_path();
   args.option("--out", out,
-              "file of the page; default: report.html in the run's directory, or here for several");
+              "file of the page; default: report.html in the run's directory, or here for several")
+      .is_path();
   args.flag("--force", force, kForceDoc);
   args.parse(arguments);
   for (const auto& run : runs) report::require_run(run);

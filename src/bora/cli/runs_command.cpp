@@ -29,7 +29,7 @@ int run_runs(const Arguments& arguments) {
   Args args("runs",
             "The runs of a folder, newest first: state, step, loss, speed, and the command that comes next.",
             "  bora runs\n  bora runs /data/runs --json");
-  args.positional("folder", folder, "where runs are; default: runs", false);
+  args.positional("folder", folder, "where runs are; default: runs", false).is_path();
   args.flag("--json", json, "a JSON array instead of a table");
   args.parse(arguments);
   if (folder.empty())

@@ -35,7 +35,7 @@ int run_senses(const Arguments& arguments) {
   Args args("senses", "What each sense vector of a word predicts, in a Backpack.",
             "  bora senses runs/backpack_nano moon river\n"
             "  A word is read as after a space; one of several tokens is shown token by token.");
-  args.positional("model", path, "a run, a checkpoint, or a Hugging Face directory");
+  args.positional("model", path, "a run, a checkpoint, or a Hugging Face directory").is_path();
   args.positional("words", words, "words, each with its senses");
   args.option("--top", top, kSize, "tokens shown of each sense, the strongest first");
   args.parse(arguments);

@@ -182,7 +182,7 @@ int run_tokenize(const Arguments& arguments) {
   args.positional("action", action, "encode, decode, count or bench")
       .words({"encode", "decode", "count", "bench"})
       .surplus("the text comes from standard input: echo 'Hello world' | bora tokenize ..., or ... < FILE");
-  args.option("--tokenizer", path, "tokenizer.json or a directory that holds one", true);
+  args.option("--tokenizer", path, "tokenizer.json or a directory that holds one", true).is_path();
   args.flag("--jsonl", jsonl,
             "one JSON object a line: {\"text\"} gives {\"ids\", \"offsets\"}, {\"ids\"} gives {\"text\"}");
   args.flag("--special", special, "add the post-processor's special tokens");

@@ -17,8 +17,8 @@ TrainArguments parse_train_arguments(const std::vector<std::string>& arguments) 
       "  bora train recipes/quickstart.yaml --data.train_urls='[\"my/*.txt\"]' --fresh\n"
       "  bora train base.yaml more.yaml --trainer.train_batch_size=16 --dry_run\n"
       "  bora train big.yaml --dry_run --world 128");
-  args.positional("config", out.paths, "YAML files", false);
-  args.option("--config_path", config_path, "a YAML file, as in Levanter");
+  args.positional("config", out.paths, "YAML files", false).is_path();
+  args.option("--config_path", config_path, "a YAML file, as in Levanter").is_path();
   args.flag("--dry_run", out.flags.dry_run, "say what a start would do, need and lack; start nothing");
   args.flag("--print_config", out.flags.print_config,
             "print the configuration with every default filled in; start nothing");

@@ -45,8 +45,8 @@ int run_train_tokenizer(const Arguments& arguments) {
   Args args("train-tokenizer", "Train a tokenizer on text files.",
             "  bora train-tokenizer 'books/*.txt' more.jsonl.zst --vocab_size 4096 --out my-tokenizer\n"
             "  bora train-tokenizer books --kind unigram --vocab_size 8000 --out my-unigram");
-  args.positional("files", inputs, "txt or jsonl files, .gz or .zst too, globs, directories");
-  args.option("--out", out, "directory to write tokenizer.json into", true);
+  args.positional("files", inputs, "txt or jsonl files, .gz or .zst too, globs, directories").is_path();
+  args.option("--out", out, "directory to write tokenizer.json into", true).is_path();
   args.flag("--force", force, "write over a tokenizer that is there");
   args.option("--kind", kind, "bpe (byte-level), sentencepiece-bpe, unigram or wordpiece");
   args.option("--vocab_size", config.vocab_size, kSize,

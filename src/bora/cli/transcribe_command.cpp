@@ -36,9 +36,10 @@ SpeechWishes parse_wishes(const Arguments& arguments) {
             "  bora transcribe runs/brisk-otter-7 one.wav two.wav --jsonl > texts.jsonl\n"
             "  bora transcribe openai/whisper-small talk.wav --language de --task translate --timestamps");
   args.positional(
-      "model", w.model,
-      "a run, a checkpoint, a Hugging Face directory, or a name on its hub: owner/name[@revision]");
-  args.positional("sounds", w.sounds, "files to hear");
+          "model", w.model,
+          "a run, a checkpoint, a Hugging Face directory, or a name on its hub: owner/name[@revision]")
+      .is_path();
+  args.positional("sounds", w.sounds, "files to hear").is_path();
   args.option("--language", w.options.language,
               "what is spoken, as en or de; default: the model listens for it, where it has several");
   args.option("--task", w.options.task, "transcribe, or translate (into English)");

@@ -47,8 +47,9 @@ int run_wer(const Arguments& arguments) {
             "Word error rate: how far what was heard is from what was said. Case and punctuation count.",
             "  bora wer said.txt heard.txt\n  bora wer test.jsonl texts.jsonl --json");
   args.positional("reference", reference,
-                  "what was said: a text a line, or of each object of a .jsonl file its \"text\"");
-  args.positional("hypothesis", hypothesis, "what was heard, likewise");
+                  "what was said: a text a line, or of each object of a .jsonl file its \"text\"")
+      .is_path();
+  args.positional("hypothesis", hypothesis, "what was heard, likewise").is_path();
   args.option("--text_key", key, "the field of a .jsonl file that holds the text");
   args.flag("--json", json, "a JSON object");
   args.parse(arguments);

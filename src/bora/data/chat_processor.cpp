@@ -66,7 +66,13 @@ ChatTemplate parse_for(const std::string& text, std::string_view name, bool mask
 
 /// Jinja, or the path of a file of it.
 std::string text_of(const std::string& given) {
-  return given.ends_with(".jinja") && exists(given) ? read_text(given) : given;
+  if (!is_template_file(given)) return given;
+  if (exists(given)) return read_text(given);
+  fail(
+      ErrorKind::Config,
+      "chat: chat_template: there is no file {}\nhint: give the path of a template, relative to the folder in "
+      "which bora was started, or its text",
+      given);
 }
 
 /// The list in a field; Arrow tables, whose rows are all alike, often hold it as JSON text.
@@ -82,6 +88,11 @@ Json list_of(const Json& value, const std::string& field) {
 }
 
 }  // namespace
+
+bool is_template_file(const std::optional<std::string>& chat_template) {
+  return chat_template && chat_template->ends_with(".jinja") &&
+         chat_template->find_first_of("{\n") == std::string::npos;
+}
 
 ChatTokens encode_chat(const Tokenizer& tokenizer, const ChatText& chat) {
   const Encoding encoding = tokenizer.encode(chat.text, false);

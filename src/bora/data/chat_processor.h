@@ -89,4 +89,7 @@ ChatTexts chat_templates(const std::optional<std::string>& given, const Tokenize
 /// data.chat_template; nothing where it is the tokenizer's own.
 std::optional<std::string> configured_chat_template(const DataConfig& config);
 
+/// Whether a template is given as the path of a .jinja file, and not as its text.
+bool is_template_file(const std::optional<std::string>& chat_template);
+
 }  // namespace bora::data

@@ -9,8 +9,10 @@
 
 #include "bora/base/error.h"
 #include "bora/base/file.h"
+#include "bora/base/home_path.h"
 #include "bora/base/secrets.h"
 #include "bora/base/text.h"
+#include "bora/data/chat_processor.h"
 #include "bora/data/mixture.h"
 #include "bora/store/hub_data.h"
 #include "bora/store/token_files.h"
@@ -59,9 +61,9 @@ void SourceConfig::bind_fields(Binder& b) {
   b.field("validation_split", validation_split,
           "the hub data set's split to evaluate on; default validation, or test where there is none");
   b.field("stream", stream, "for hub data sets: no effect");
-  b.field("train_urls", train_urls,
+  bind_path(b, "train_urls", train_urls,
           "files to train on: paths, folders, globs, {a..b}; .txt, .jsonl, .json, plain, .gz, .zst, .bz2");
-  b.field("validation_urls", validation_urls, "files to evaluate on");
+  bind_path(b, "validation_urls", validation_urls, "files to evaluate on");
   b.field("tags", tags, "groups that the data set belongs to; evaluation also gives the means of each");
   b.field("format", format, "how records become text");
   if (b.reading() && id && !store::parse_hub_repo(*id))
@@ -83,7 +85,7 @@ std::vector<std::string> SourceConfig::urls(store::Split split) const {
 
 void SourceConfig::bind(Binder& b) {
   bind_fields(b);
-  b.field("cache_dir", cache_dir,
+  bind_path(b, "cache_dir", cache_dir,
           "where the tokens of this data set are kept; by default below data.cache_dir");
 }
 
@@ -107,8 +109,8 @@ void TrainTokenizerConfig::bind(Binder& b) {
 
 void DataConfig::bind(Binder& b) {
   single.bind_fields(b);
-  b.field(
-      "tokenizer", tokenizer,
+  bind_path(
+      b, "tokenizer", tokenizer,
       "a folder with a tokenizer.json, the file, or a name on the Hugging Face hub, owner/name[@revision]");
   b.field("train_tokenizer", train_tokenizer,
           "trains a tokenizer on the training text instead of loading one");
@@ -121,8 +123,8 @@ void DataConfig::bind(Binder& b) {
   }
   b.field("vocab_size", vocab_size, kSize,
           "size of the vocabulary where no tokenizer tells it: for --dry_run");
-  b.field(
-      "cache_dir", cache_dir,
+  bind_path(
+      b, "cache_dir", cache_dir,
       "where tokens are kept: <cache_dir>/<name>/train and .../validation; by default a folder of cache/ for "
       "each tokenizer and format");
   b.field("max_download", max_download, "largest file that is fetched from a URL");
@@ -134,6 +136,7 @@ void DataConfig::bind(Binder& b) {
           "end each document with the end-of-text token if the tokenizer does not");
   b.field("chat_template", chat_template,
           "of chat records whose format gives none: Jinja, or a .jinja file; default: the tokenizer's");
+  if (is_template_file(chat_template)) expand_home(b, "chat_template", *chat_template);
   b.field("ignore_token_id", ignore_token_id, from_to(-0x80000000LL, 0x7FFFFFFF),
           "predicting this token does not count");
   shuffle.bind_as(b, "shuffle");

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bora/base/error.h"
+#include "bora/base/home_path.h"
 #include "bora/data/chat_processor.h"
 #include "bora/data/config.h"
 #include "bora/data/prebuilt_processor.h"
@@ -53,6 +54,7 @@ std::unique_ptr<store::Processor> TextFormat::make(const DataConfig& data, const
 void ConversationFormat::bind_conversation(Binder& b) {
   b.field("chat_template", chat_template,
           "the template, as text or as a .jinja file; by default data.chat_template, else the tokenizer's");
+  if (is_template_file(chat_template)) expand_home(b, "chat_template", *chat_template);
   b.field("chat_date", chat_date,
           "the date and time that templates show (strftime_now), as 2024-07-26 or 2024-07-26T18:30:00; "
           "without one, a template that needs it is an error");

@@ -254,6 +254,10 @@ TEST(ChatProcessor, TemplatesAreFound) {
   const auto plain = characters();
   EXPECT_EQ(chat_templates("{{ x }}", plain, "nowhere").text, "{{ x }}");
   EXPECT_EQ(chat_templates(folder.write("t.jinja", "{{ y }}"), plain, "nowhere").text, "{{ y }}");
+  EXPECT_EQ(
+      error_of(ErrorKind::Config, [&] { chat_templates("none/t.jinja", plain, "nowhere"); }),
+      "chat: chat_template: there is no file none/t.jinja\nhint: give the path of a template, relative to "
+      "the folder in which bora was started, or its text");
   EXPECT_EQ(error_of(ErrorKind::Config, [&] { chat_templates({}, plain, "my-folder"); }),
             "chat: the tokenizer my-folder has no chat template\nhint: data.chat_template, as text or the "
             "path of a .jinja file");

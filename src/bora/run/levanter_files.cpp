@@ -13,6 +13,7 @@
 
 #include "bora/base/config_node.h"
 #include "bora/base/error.h"
+#include "bora/base/home_path.h"
 #include "bora/base/shell_words.h"
 #include "bora/base/text.h"
 #include "bora/data/formats.h"
@@ -98,7 +99,7 @@ void bind_length(Binder& b, LmConfig& config) {
 void bind_start(Binder& b, LmConfig& config) {
   if (!b.present("model_name_or_path")) return;
   std::string name;
-  b.field("model_name_or_path", name);
+  bind_path(b, "model_name_or_path", name);
   const auto wanted = ascii_lower(b.text("initialize_from_hf").value_or("false"));
   if (wanted == "true") config.initialize_from_hf = name;
 }
@@ -270,7 +271,7 @@ void bind_older_fine_tuning(Binder& b, LmConfig& config) {
   bind_weights(b, config);
   b.field("mixture_block_size", config.data.mixture_block_size, from_to(1, 65535));
   b.choice("stop_strategy", config.data.stop_strategy, data::stop_strategy_names());
-  b.field("tokenizer", config.data.tokenizer);
+  bind_path(b, "tokenizer", config.data.tokenizer);
   bind_length(b, config);
   bind_start(b, config);
   bind_new_tokens(b);

@@ -7,6 +7,7 @@
 #include "bora/base/error.h"
 #include "bora/base/file.h"
 #include "bora/base/hash.h"
+#include "bora/base/home_path.h"
 #include "bora/base/shell_words.h"
 #include "bora/base/text.h"
 #include "bora/base/typed_config.h"
@@ -57,7 +58,7 @@ void bind_initialize_from_hf(Binder& b, std::string& value) {
   else if (*text == "true" || *text == "True")
     b.problem("initialize_from_hf", "name a Hugging Face directory or a model of its hub (owner/name)");
   else
-    value = *text;
+    expand_home(b, "initialize_from_hf", value = *text);
 }
 
 // Told now, and not when a training has ended.
@@ -72,14 +73,14 @@ bool is_export_dtype(const std::string& name) {
 
 void bind_lora(Binder& b, LmConfig& config) {
   b.field("lora", config.lora, "train low-rank adapters of the model alone; {}: with every default");
-  b.field("peft_save_path", config.peft_save_path, "directory of adapter files for PEFT, step-N each");
+  bind_path(b, "peft_save_path", config.peft_save_path, "directory of adapter files for PEFT, step-N each");
   if (!b.reading()) return;
   const bool shorter = b.present("max_train_length") && !b.is_null("max_train_length");
   std::int64_t length = 1;  // of load_config's shorten_sequences
   b.field("max_train_length", length, kSize);
   // With adapters an export in the Hugging Face layout is the merged model; Levanter calls it so.
   std::optional<std::string> merged;
-  b.field("merged_hf_save_path", merged);
+  bind_path(b, "merged_hf_save_path", merged);
   if (merged && config.hf_save_path && *merged != *config.hf_save_path)
     b.problem("merged_hf_save_path", "hf_save_path says the same; give one of them");
   if (merged) config.hf_save_path = merged;
@@ -114,11 +115,11 @@ void LmConfig::bind(Binder& b) {
   b.field("use_hf_model_config", use_hf_model_config, "take the model's sizes from initialize_from_hf");
   if (b.reading() && use_hf_model_config && initialize_from_hf.empty())
     b.problem("use_hf_model_config", "needs initialize_from_hf: a local Hugging Face directory");
-  b.field("initialize_from_checkpoint_path", initialize_from_checkpoint_path,
-          "start from a checkpoint's weights, at step 0");
+  bind_path(b, "initialize_from_checkpoint_path", initialize_from_checkpoint_path,
+            "start from a checkpoint's weights, at step 0");
   b.field("z_loss_weight", z_loss_weight, kNonNegative, "weight of logsumexp² in the loss");
-  b.field(
-      "hf_save_path", hf_save_path,
+  bind_path(
+      b, "hf_save_path", hf_save_path,
       "directory of Hugging Face exports, step-N each; with lora the merged model (also: merged_hf_save_path)");
   b.field("hf_save_steps", hf_save_steps, at_least(1), "steps between exports; with lora 1000");
   b.field("hf_save_dtype", hf_save_dtype, "f32, bf16 or f16");

@@ -3,6 +3,7 @@
 #include "bora/track/builtin_trackers.h"
 
 #include "bora/base/file.h"
+#include "bora/base/home_path.h"
 #include "bora/base/log.h"
 #include "bora/track/tensorboard_tracker.h"
 
@@ -47,7 +48,7 @@ void WandbConfig::bind(Binder& b) {
 }
 
 void TensorboardConfig::bind(Binder& b) {
-  b.field("logdir", logdir, "directory of event files; the run id is appended");
+  bind_path(b, "logdir", logdir, "directory of event files; the run id is appended");
   b.ignored("comment", "the run id names the directory");
   b.field("purge_step", purge_step, kNonNegative,
           "viewers drop values from this step on; default: where the run resumes");

@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include "bora/base/error.h"
+#include "bora/base/home_path.h"
 #include "bora/base/text.h"
 
 namespace bora::train {
@@ -178,7 +179,7 @@ void TrainerConfig::bind(Binder& b) {
           "of 16 sequences, for each source; default: all");
   b.field("load_checkpoint", load_checkpoint,
           "unset: go on from a checkpoint if there is one; true: must; false: never");
-  b.field("initialize_from", initialize_from, "start from the weights of a run or checkpoint, at step 0");
+  bind_path(b, "initialize_from", initialize_from, "start from the weights of a run or checkpoint, at step 0");
   b.field("checkpointer", checkpointer, "where and when to save");
   b.field("tracker", tracker, "where metrics go besides metrics.jsonl");
   b.field("wandb", wandb, "older spelling of a tracker of type wandb");
