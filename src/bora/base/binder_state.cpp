@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "bora/base/meant_value.h"
+
 namespace bora {
 
 using config::Node;
@@ -59,7 +61,16 @@ void Binder::State::add_problem(const Node& at, std::string key, std::string mes
 }
 
 void Binder::State::wrong_type(std::string_view name, const Node& node, std::string_view wanted) {
-  add_problem(node, path_of(name), fmt::format("should be {} but is {}", wanted, config::shown(node)));
+  const auto kind = wanted == "true or false"           ? std::optional(ValueKind::Bool)
+                    : wanted == "an integer"            ? std::optional(ValueKind::Integer)
+                    : wanted == "a number"              ? std::optional(ValueKind::Number)
+                    : wanted.starts_with("a duration ") ? std::optional(ValueKind::Duration)
+                                                        : std::nullopt;
+  const bool is_text = kind && node.kind == Node::Kind::Scalar;
+  const auto meant = is_text ? meant_value(node.text, *kind) : std::nullopt;
+  add_problem(node, path_of(name),
+              fmt::format("should be {} but is {}{}", wanted, config::shown(node),
+                          meant ? fmt::format("; did you mean {}?", *meant) : ""));
 }
 
 bool Binder::State::descend(std::string_view name, bool list) {

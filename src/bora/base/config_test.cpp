@@ -225,7 +225,7 @@ TEST(ConfigProblems, WrongTypes) {
       problems_of("trainer:\n  train_batch_size: abc\n  quiet: yes\n  tags: ~\n  id: [x]\n  ema: high\n"
                   "  checkpointer:\n    save_interval: soon\n    base_path: ~\n"),
       (Names{"my.yaml:2 | trainer.train_batch_size | should be an integer but is \"abc\"",
-             "my.yaml:3 | trainer.quiet | should be true or false but is \"yes\"",
+             "my.yaml:3 | trainer.quiet | should be true or false but is \"yes\"; did you mean true?",
              "my.yaml:5 | trainer.id | should be a string but is a list",
              "my.yaml:6 | trainer.ema | should be a number but is \"high\"",
              "my.yaml:8 | trainer.checkpointer.save_interval | should be a duration such as 90s, 15m, 2h or "
@@ -237,7 +237,7 @@ TEST(ConfigProblems, WrongTypes) {
                    "my.yaml:4 | train_weights | should be a map but is a list"}));
   EXPECT_EQ(problems_of("trainer: {train_batch_size: 1.5, quiet: 1}"),
             (Names{"my.yaml:1 | trainer.train_batch_size | should be an integer but is 1.5",
-                   "my.yaml:1 | trainer.quiet | should be true or false but is 1"}));
+                   "my.yaml:1 | trainer.quiet | should be true or false but is 1; did you mean true?"}));
   EXPECT_EQ(problems_of("trainer: {train_batch_size: 0x10}"),
             (Names{"my.yaml:1 | trainer.train_batch_size | should be an integer but is \"0x10\""}));
   EXPECT_EQ(
@@ -247,6 +247,12 @@ TEST(ConfigProblems, WrongTypes) {
       problems_of("hello"),
       (Names{
           "my.yaml:1 |  | should be a map but is \"hello\"; a configuration is made of lines `key: value`"}));
+}
+
+TEST(ConfigProblems, ACommaInANumber) {
+  EXPECT_EQ(problems_of("trainer: {train_batch_size: 1,000}"),
+            Names{"my.yaml:1 | trainer.000 | unknown key; a comma ends a value: numbers are written without, "
+                  "train_batch_size: 1000"});
 }
 
 TEST(ConfigProblems, NumbersThatDoNotFit) {

@@ -191,8 +191,10 @@ TEST(ConfigTree, SyntaxErrors) {
             "hint: the line begins with a tab; YAML indents by spaces");
   EXPECT_EQ(parse_error("a: *nobody"),
             "my.yaml:1: not valid YAML: the referenced anchor is not defined" + hint);
-  EXPECT_EQ(parse_error("a: 1\n---\nb: 2\n"),
-            "my.yaml:2: a second YAML document (---); a configuration is one");
+  EXPECT_EQ(
+      parse_error("a: 1\n---\nb: 2\n"),
+      "my.yaml:2: a second YAML document (---); a configuration is one\nhint: take the line out, or make two "
+      "files: bora train a.yaml b.yaml, of which the later one wins");
   EXPECT_EQ(parse_error("---\na: 1\n"), "no error");
   EXPECT_EQ(parse_error("[a, b]: 1"), "my.yaml:1: a key must be a single word or text");
   EXPECT_EQ(parse_error("? {a: 1}\n: 1"), "my.yaml:1: a key must be a single word or text");
@@ -351,8 +353,10 @@ TEST_F(ConfigFileTest, WhatIsIncludedIsNotCited) {
   EXPECT_EQ(told("a: !s3cret b\n"),
             "sub/other has 1 problem; nothing was started.\n"
             "  sub/other:1   a  unknown tag; the only one is !include");
-  EXPECT_EQ(told("[default]\nkey = s3cret\n"),
-            "sub/other:2: a second YAML document (---); a configuration is one");
+  EXPECT_EQ(
+      told("[default]\nkey = s3cret\n"),
+      "sub/other:2: a second YAML document (---); a configuration is one\nhint: take the line out, or make two "
+      "files: bora train a.yaml b.yaml, of which the later one wins");
 }
 
 TEST_F(ConfigFileTest, IncludeCycles) {

@@ -96,7 +96,11 @@ class TreeBuilder : public YAML::EventHandler {
   }
 
   void OnDocumentStart(const YAML::Mark& mark) override {
-    if (documents_++ > 0) stop(mark, "a second YAML document (---); a configuration is one");
+    if (documents_++ > 0)
+      stop(
+          mark,
+          "a second YAML document (---); a configuration is one\nhint: take the line out, or make two files: bora "
+          "train a.yaml b.yaml, of which the later one wins");
   }
   void OnDocumentEnd() override {}
 

@@ -56,6 +56,20 @@ std::string valid_here(const std::vector<std::string>& names) {
   return fmt::format("unknown key; valid here: {}{}", join(shown), more);
 }
 
+// {num_train_steps: 1,000} is a 1 and a key 000: "num_train_steps: 1000".
+std::optional<std::string> number_with_comma(const Node& parent, const Node& child) {
+  const bool is_part = child.kind == Node::Kind::Null && child.key.size() == 3 && parse_int(child.key) &&
+                       child.key.find_first_of("+-") == std::string::npos;
+  if (!is_part) return std::nullopt;
+  const auto is_before = [&](const Node& other) {
+    return other.kind == Node::Kind::Scalar && parse_int(other.text) && other.file == child.file &&
+           other.line == child.line;
+  };
+  const auto before = std::find_if(parent.children.begin(), parent.children.end(), is_before);
+  if (before == parent.children.end()) return std::nullopt;
+  return fmt::format("{}: {}{}", before->key, before->text, child.key);
+}
+
 class UnknownKeys {
  public:
   UnknownKeys(Binder::State& state, BindTarget target) : state_(state), target_(target) {}
@@ -75,6 +89,10 @@ class UnknownKeys {
 
  private:
   void report(const Node& parent, const Node& child, const std::string& path, const std::string& full) {
+    if (const auto number = number_with_comma(parent, child))
+      return state_.add_problem(
+          child, full,
+          fmt::format("unknown key; a comma ends a value: numbers are written without, {}", *number));
     const auto& siblings = state_.asked[&parent];
     if (std::find(siblings.begin(), siblings.end(), child.key) != siblings.end()) {
       const bool shape = child.kind == Node::Kind::List || child.kind == Node::Kind::Map;

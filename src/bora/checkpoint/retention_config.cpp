@@ -22,7 +22,14 @@ void KeepConfig::bind(Binder& b) {
 void CheckpointerConfig::bind(Binder& b) {
   bind_path(b, "base_path", base_path, "where runs keep their checkpoints");
   b.field("save_interval", save_interval, kNonNegative, "time between temporary checkpoints; null: none");
-  b.field("keep", keep, "permanent checkpoints: every N steps, until a step");
+  if (const auto word = b.text("keep")) {
+    b.mark_used("keep");
+    b.problem("keep",
+              "must be a list of rules, such as [{every: 1000}], or [{every: 100, until: 1000}, {every: "
+              "1000}]");
+  } else {
+    b.field("keep", keep, "permanent checkpoints: every N steps, until a step");
+  }
   b.field("append_run_id_to_base_path", append_run_id_to_base_path, "a directory for each run");
   b.field("delete_old_temp_checkpoints", delete_old_temp_checkpoints,
           "temporary checkpoints of earlier attempts at this run are removed too");
@@ -30,9 +37,12 @@ void CheckpointerConfig::bind(Binder& b) {
   for (std::size_t i = 1; i < keep.size(); ++i) {
     const auto before = keep[i - 1].until, here = keep[i].until;
     if (!before || (here && *here <= *before)) {
-      b.problem("keep",
-                fmt::format("rules must have rising until, only the last may have none; {} is followed by {}",
-                            until_text(before), until_text(here)));
+      b.problem(
+          "keep",
+          fmt::format(
+              "each rule but the last needs an until, and a later one than the rule before; until: {} is "
+              "followed by until: {}; such as [{{every: 100, until: 1000}}, {{every: 1000}}]",
+              until_text(before), until_text(here)));
     }
   }
 }

@@ -62,7 +62,7 @@ void SourceConfig::bind_fields(Binder& b) {
           "the hub data set's split to evaluate on; default validation, or test where there is none");
   b.field("stream", stream, "for hub data sets: no effect");
   bind_path(b, "train_urls", train_urls,
-          "files to train on: paths, folders, globs, {a..b}; .txt, .jsonl, .json, plain, .gz, .zst, .bz2");
+            "files to train on: paths, folders, globs, {a..b}; .txt, .jsonl, .json, plain, .gz, .zst, .bz2");
   bind_path(b, "validation_urls", validation_urls, "files to evaluate on");
   b.field("tags", tags, "groups that the data set belongs to; evaluation also gives the means of each");
   b.field("format", format, "how records become text");
@@ -86,7 +86,7 @@ std::vector<std::string> SourceConfig::urls(store::Split split) const {
 void SourceConfig::bind(Binder& b) {
   bind_fields(b);
   bind_path(b, "cache_dir", cache_dir,
-          "where the tokens of this data set are kept; by default below data.cache_dir");
+            "where the tokens of this data set are kept; by default below data.cache_dir");
 }
 
 void TrainTokenizerConfig::bind(Binder& b) {
@@ -112,8 +112,18 @@ void DataConfig::bind(Binder& b) {
   bind_path(
       b, "tokenizer", tokenizer,
       "a folder with a tokenizer.json, the file, or a name on the Hugging Face hub, owner/name[@revision]");
-  b.field("train_tokenizer", train_tokenizer,
-          "trains a tokenizer on the training text instead of loading one");
+  if (const auto word = b.text("train_tokenizer")) {
+    const auto pieces = parse_int(*word).value_or(TrainTokenizerConfig().vocab_size);
+    b.mark_used("train_tokenizer");
+    train_tokenizer.emplace();
+    b.problem("train_tokenizer",
+              ascii_lower(*word) == "false"
+                  ? "must be a map; leave it out, or null"
+                  : fmt::format("must be a map, such as {{vocab_size: {}}}; {{}} has every default", pieces));
+  } else {
+    b.field("train_tokenizer", train_tokenizer,
+            "trains a tokenizer on the training text instead of loading one");
+  }
   if (train_tokenizer && b.text("tokenizer") && *b.text("tokenizer") != DataConfig().tokenizer) {
     b.problem(
         "train_tokenizer",

@@ -45,9 +45,16 @@ void check_heads(Binder& b, std::int64_t hidden_dim, std::int64_t num_heads, std
     return;
   }
   auto size = head_dim.value_or(hidden_dim / num_heads);
-  if (rotary && size % 2 != 0) {
-    b.problem(head_dim ? "head_dim" : "num_heads",
-              fmt::format("{} = {} must be even for rotary embeddings", b.path("head_dim"), size));
+  if (rotary && size % 2 != 0 && head_dim) {
+    b.problem("head_dim", fmt::format("must be even for rotary embeddings; nearest: {}",
+                                      size == 1 ? "2" : fmt::format("{} or {}", size - 1, size + 1)));
+  } else if (rotary && size % 2 != 0) {
+    b.problem("num_heads",
+              fmt::format("{} of {} = {} are {} wide, and rotary embeddings need an even width; {}",
+                          num_heads, b.path("hidden_dim"), hidden_dim, size,
+                          hidden_dim % 2 == 0
+                              ? fmt::format("nearest: {}", nearest_divisors(hidden_dim / 2, num_heads))
+                              : "take an even " + b.path("hidden_dim")));
   }
   check_width(b, "num_heads", num_heads, "head_dim", size);
 }

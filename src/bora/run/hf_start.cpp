@@ -62,6 +62,13 @@ std::string find_model(std::string& from) {
         "{} is a GGUF file; make a run of it, {} import {} runs/from-gguf, and set "
         "trainer.initialize_from: runs/from-gguf instead",
         from, program_word(), shell_word(from));
+  if (exists(path_join(from, "hf/config.json")))
+    return fmt::format(
+        "{0} is a run of Bora's, and its export is {0}/hf; give that, or trainer.initialize_from: {0}", from);
+  if (exists(path_join(from, "state.json")) || exists(path_join(from, "run.json")))
+    return fmt::format(
+        "{0} is a run of Bora's, no Hugging Face model; trainer.initialize_from: {0} takes its weights",
+        from);
   return from + (exists(from)
                      ? " has no config.json: it is no Hugging Face model; give a directory that has one"
                      : " does not exist; give a Hugging Face directory, or a name on the hub, owner/name");

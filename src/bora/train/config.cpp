@@ -12,14 +12,24 @@ namespace bora::train {
 
 namespace {
 
+std::optional<core::DType> known_dtype(std::string_view word) {
+  try {
+    return core::parse_dtype(word);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
 /// One part of a policy: "c=bfloat16", or "bfloat16" for all of them.
 void bind_policy_part(Binder& b, std::string_view name, std::string_view part, core::DType& compute) {
   const auto equals = part.find('=');
   const auto key = equals == std::string_view::npos ? std::string_view("c") : trim(part.substr(0, equals));
-  const auto dtype =
-      core::parse_dtype(trim(equals == std::string_view::npos ? part : part.substr(equals + 1)));
-  if (key == "c" || key == "compute")
-    compute = dtype;
+  const auto word = trim(equals == std::string_view::npos ? part : part.substr(equals + 1));
+  const auto dtype = known_dtype(word);
+  if (!dtype)
+    b.problem(name, fmt::format("{} is no dtype to train in; f32, bf16, or p=f32,c=bf16", word));
+  else if (key == "c" || key == "compute")
+    compute = *dtype;
   else if (key != "p" && key != "params" && key != "o" && key != "output")
     b.problem(name, fmt::format("{} is not one of p (parameters), c (compute), o (output)", key));
 }
@@ -31,15 +41,9 @@ void MixedPrecision::bind(Binder& b, std::string_view name) {
   if (b.reading() && !b.present(name)) return;
   b.field(name, text, "dtypes of parameters (p), computation (c) and output (o)");
   if (!b.reading()) return;
-  try {
-    for (const auto& part : split(text, ',')) bind_policy_part(b, name, trim(part), compute);
-    if (compute != core::DType::f32 && compute != core::DType::bf16) {
-      b.problem(name,
-                fmt::format("computing in {} is not supported; use f32 or bfloat16", core::name(compute)));
-    }
-  } catch (const Error& e) {
-    b.problem(name, e.what());
-  }
+  for (const auto& part : split(text, ',')) bind_policy_part(b, name, trim(part), compute);
+  if (compute != core::DType::f32 && compute != core::DType::bf16)
+    b.problem(name, fmt::format("computing in {} is not supported; use f32 or bf16", core::name(compute)));
 }
 
 void PeakFlops::bind(Binder& b, std::string_view name) {
@@ -179,7 +183,8 @@ void TrainerConfig::bind(Binder& b) {
           "of 16 sequences, for each source; default: all");
   b.field("load_checkpoint", load_checkpoint,
           "unset: go on from a checkpoint if there is one; true: must; false: never");
-  bind_path(b, "initialize_from", initialize_from, "start from the weights of a run or checkpoint, at step 0");
+  bind_path(b, "initialize_from", initialize_from,
+            "start from the weights of a run or checkpoint, at step 0");
   b.field("checkpointer", checkpointer, "where and when to save");
   b.field("tracker", tracker, "where metrics go besides metrics.jsonl");
   b.field("wandb", wandb, "older spelling of a tracker of type wandb");

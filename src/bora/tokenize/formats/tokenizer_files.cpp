@@ -93,10 +93,14 @@ TokenizerFiles of_directory(const std::string& folder) {
     if (const auto file = only_file(folder, end)) return of_file(*file);
   }
   if (exists(in_folder("vocab.txt"))) return of_file(in_folder("vocab.txt"));
+  std::string near;  // of a run, or of one of its checkpoints
+  for (auto place : {in_folder("tokenizer"), path_join(parent_path(folder), "tokenizer")})
+    if (near.empty() && exists(path_join(place, "tokenizer.json")))
+      near = fmt::format("\nhint: there is one in {}", place);
   fail(ErrorKind::NotFound,
        "{}: no tokenizer there: neither tokenizer.json, nor vocab.json with merges.txt, nor vocab.txt, nor a "
-       ".model or .tiktoken file",
-       folder);
+       ".model or .tiktoken file{}",
+       folder, near);
 }
 
 template <class Read>
