@@ -97,7 +97,7 @@ TEST(JumpingClock, NamesRunsAndHoldsLocks) {
   ASSERT_EQ(names.size(), 1U);
   const auto lock = files().try_lock(folder + "/runs/" + names[0] + "/.lock");
   const auto refused = once("3");
-  EXPECT_EQ(refused.code, 1) << refused.output;
+  EXPECT_EQ(refused.code, 2) << refused.output;
   EXPECT_THAT(refused.output, HasSubstr("in use by process "));
 }
 

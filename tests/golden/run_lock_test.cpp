@@ -76,9 +76,10 @@ TEST(RunLock, SecondProcessIsRefusedWhileTheFirstLives) {
   ASSERT_TRUE(first.trains());
   for (const char* flag : {"--quiet", "--fresh"}) {
     auto second = run(folder, {"train", "config.yaml", flag});
-    EXPECT_EQ(second.code, 1) << second.output;
+    EXPECT_EQ(second.code, 2) << second.output;
     EXPECT_THAT(second.output,
-                AllOf(HasSubstr("runs/run: in use by process " + std::to_string(first.process())),
+                AllOf(HasSubstr("nothing was started"),
+                      HasSubstr("runs/run: in use by process " + std::to_string(first.process())),
                       HasSubstr("choose another run id (trainer.id)")));
   }
   EXPECT_FALSE(exists(folder + "/runs/run.before-1")) << "a living run was put aside";

@@ -77,6 +77,8 @@ Plugin::Plugin(const std::string& library, const PluginNeed& need)
          library, version, need.version);
 }
 
+bool Plugin::is_there(const std::string& library) { return opened(library, {}) != nullptr; }
+
 void* Plugin::find(const char* symbol) const {
   void* found = dlsym(handle_, symbol);
   if (!found)

@@ -27,6 +27,9 @@ class Plugin {
   /// this program's.
   Plugin(const std::string& library, const PluginNeed& need);
 
+  /// Whether the library is there and can be loaded; nothing is built.
+  static bool is_there(const std::string& library);
+
   /// The function `symbol` of type F. Errors: Unsupported if the plug-in has none.
   template <class F>
   F* function(const char* symbol) const {

@@ -5,6 +5,9 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <thread>
+
 #include "bora/base/clock.h"
 #include "bora/base/env.h"
 #include "bora/base/error.h"
@@ -51,7 +54,14 @@ class NewDirectory final : public FileLock {
 
 std::string holder_of_run(const std::string& run_directory) {
   const auto path = path_join(run_directory, NewDirectory::kName);
-  return exists(path) && !files().try_lock(path) ? holder_of(path) : "";
+  if (!exists(path)) return "";
+  // Another look holds it for a moment.
+  constexpr int kLooks = 5;
+  for (int look = 0; look < kLooks; ++look) {
+    if (files().try_lock(path)) return "";
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return holder_of(path);
 }
 
 RunLock::RunLock(const std::string& run_directory) : run_directory_(run_directory) {

@@ -25,7 +25,10 @@ std::string count_of(std::int64_t n, std::string_view what) {
 std::string describe_source(const SourceFound& source) {
   std::vector<std::string> parts;
   if (source.files > 0) parts.push_back(count_of(source.files, "file") + ", " + human_bytes(source.bytes));
-  if (source.remote > 0) parts.push_back(fmt::format("{} to be fetched", source.remote));
+  if (source.remote > 0)
+    parts.push_back(
+        fmt::format("{} to be fetched{}", count_of(source.remote, "file"),
+                    source.remote_bytes > 0 ? ", about " + human_bytes(source.remote_bytes) : ""));
   parts.emplace_back(source.cached ? "tokens in the cache" : "tokens to be made");
   return source.name + " " + join(parts, ", ");
 }

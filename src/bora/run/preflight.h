@@ -10,6 +10,7 @@
 #include "bora/base/config_changes.h"
 #include "bora/checkpoint/restore.h"
 #include "bora/core/device.h"
+#include "bora/run/data_look.h"
 #include "bora/run/flags.h"
 #include "bora/run/lm_config.h"
 #include "bora/run/memory_estimate.h"
@@ -18,16 +19,6 @@
 #include "bora/tokenize/tokenizer.h"
 
 namespace bora::run {
-
-/// Files of one data set, as far as they are here.
-struct SourceFound {
-  std::string name;
-  std::int64_t files = 0;
-  double bytes = 0;         ///< of the files as they are, compressed or not
-  double text_bytes = 0;    ///< of what is in them, about
-  std::int64_t remote = 0;  ///< entries that the start fetches
-  bool cached = false;      ///< its tokens are there
-};
 
 struct TokenizerFound {
   std::optional<Tokenizer> tokenizer;
@@ -73,7 +64,8 @@ struct Preflight {
 /// not here data.vocab_size, or else GPT-2's, which is a guess.
 std::int64_t vocabulary_of(const data::DataConfig& data);
 
-/// Looks, and changes nothing; fetches nothing but a tokenizer that has a name on the hub. `workers`: those that start, or that --world plans for.
+/// Looks, and changes nothing; fetches nothing but a tokenizer that has a name on the hub, and asks whether what is
+/// elsewhere is there. `workers`: those that start, or that --world plans for.
 Preflight look_ahead(const LoadedConfig& loaded, const RunPlace& place, const RunFlags& flags,
                      std::int64_t workers);
 

@@ -94,6 +94,20 @@ class Download {
         part_(path_ + ".part"),
         state_path_(path_join(folder_, "state.json")) {}
 
+  AskedFile ask() {
+    if (is_there()) return {.is_here = true, .size = state_.size};
+    asks_ = true;
+    const auto origin = origin_of_(address_.url);
+    AskedFile out;
+    trying(
+        *origin, [] { return std::uint64_t{0}; },
+        [&] {
+          out.size = first_word(*origin);
+          check_size(out.size, "");
+        });
+    return out;
+  }
+
   std::string run() {
     if (is_there()) return path_;
     files().make_directories(folder_);
@@ -154,15 +168,21 @@ class Download {
   /// Until the body is complete.
   void fetch() {
     const auto origin = origin_of_(address_.url);
+    trying(*origin, [&] { return part_size(); }, [&] { request(*origin, part_size()); });
+  }
+
+  /// Again and again as long as that may help; what has come counts as a success.
+  template <class Come, class Body>
+  void trying(const Origin& origin, const Come& come, const Body& body) {
     int failures = 0;
     while (true) {
-      const std::uint64_t before = part_size();
+      const std::uint64_t before = come();
       try {
-        request(*origin, before);
-        return;
+        return body();
       } catch (const Error& e) {
-        if (e.kind() != ErrorKind::Io || final_ || origin->is_final()) throw;
-        failures = part_size() > before ? 1 : failures + 1;
+        if (e.kind() != ErrorKind::Io || final_ || origin.is_final()) throw;
+        failures = come() > before ? 1 : failures + 1;
+        if (failures >= options_.tries && asks_) throw;
         if (failures >= options_.tries)
           throw Error(e.kind(),
                       fmt::format("{}\nhint: tried {} times; start again to go on", e.what(), failures));
@@ -170,6 +190,22 @@ class Download {
         pause(failures);
       }
     }
+  }
+
+  // The size that is promised; then nobody listens any more.
+  static std::int64_t first_word(Origin& origin) {
+    struct Enough {};
+    std::int64_t size = -1;
+    try {
+      origin.send(0, {},
+                  {[&](std::uint64_t, const Promise& promise) {
+                     size = promise.size;
+                     throw Enough();
+                   },
+                   [](std::span<const std::byte>) {}});
+    } catch (const Enough&) {  // it is there
+    }
+    return size;
   }
 
   void pause(int failures) const {
@@ -301,6 +337,7 @@ class Download {
   std::string folder_, path_, part_, state_path_;
   State state_;
   bool final_ = false;  // no use in trying again
+  bool asks_ = false;   // and fetches nothing
 };
 
 }  // namespace
@@ -313,6 +350,11 @@ std::string download(const std::string& url, const std::string& folder, const Do
 std::string download(const std::string& url, const std::string& folder, const DownloadOptions& options,
                      const OriginOf& origin_of) {
   return Download(url, folder, options, origin_of).run();
+}
+
+AskedFile ask_for(const std::string& url, const std::string& folder, const DownloadOptions& options,
+                  const OriginOf& origin_of) {
+  return Download(url, folder, options, origin_of).ask();
 }
 
 QuietDownloads::QuietDownloads() : before_(std::exchange(quiet, true)) {}

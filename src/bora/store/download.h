@@ -47,4 +47,13 @@ using OriginOf = std::function<std::unique_ptr<Origin>(const std::string& url)>;
 std::string download(const std::string& url, const std::string& folder, const DownloadOptions& options,
                      const OriginOf& origin_of);
 
+/// What is known of a file that download() would fetch, asked of its origin as it is before the first byte.
+struct AskedFile {
+  bool is_here = false;    ///< a complete copy is; nobody was asked
+  std::int64_t size = -1;  ///< -1: nobody says
+};
+/// Errors: those that download() has before the first byte.
+AskedFile ask_for(const std::string& url, const std::string& folder, const DownloadOptions& options,
+                  const OriginOf& origin_of);
+
 }  // namespace bora::store

@@ -40,7 +40,14 @@ class Dataset {
   Dataset(const HubDataUrl& url, Split split, const HubOptions& options)
       : url_(url), split_(split), cache_(HubKind::Dataset, url.repo, options) {}
 
-  Names files() {
+  HubDataAsked ask() {
+    HubDataAsked out;
+    out.files = std::ssize(files(&out));
+    return out;
+  }
+
+  // With `asked`, which learns what is still to come, nothing is fetched.
+  Names files(HubDataAsked* asked = nullptr) {
     const auto fixed = cache_.fixed_commit();
     if (fixed)
       if (const auto names = noted(*fixed)) return paths(*fixed, *names);
@@ -51,11 +58,18 @@ class Dataset {
     } catch (const Error& e) {
       if (e.kind() != ErrorKind::Io) throw;
       auto found = from_cache(e.what());
+      if (asked != nullptr) return found;
       log_warning("{}; going on with what the cache has of {}", e.what(), url_.repo.id);
       return found;
     }
     const auto names = choose(listing);
     for (const auto& name : names) file_format(name);  // before anything is fetched
+    if (asked != nullptr) {
+      const auto missing = cache_.missing(listing.commit, names);
+      asked->to_come = std::ssize(missing);
+      for (const auto& name : missing) asked->bytes += std::max<std::int64_t>(0, listing.files.at(name).size);
+      return names;
+    }
     cache_.fetch(listing, names);
     cache_.note(listing.commit, what(), names);
     return paths(listing.commit, names);
@@ -199,6 +213,11 @@ void pin_hub_data(const std::string& url, const HubOptions& options) {
 std::vector<std::string> hub_data_files(const std::string& url, Split split, const HubOptions& options) {
   const auto parsed = parse_hub_data(url);
   return Dataset(parsed, split, options).files();
+}
+
+HubDataAsked ask_for_hub_data(const std::string& url, Split split, const HubOptions& options) {
+  const auto parsed = parse_hub_data(url);
+  return Dataset(parsed, split, options).ask();
 }
 
 }  // namespace bora::store

@@ -32,6 +32,13 @@ HubDataUrl parse_hub_data(std::string_view url);
 /// for files in formats that Bora does not read.
 std::vector<std::string> hub_data_files(const std::string& url, Split split, const HubOptions& options);
 
+/// The same without fetching more than a README: how many files there are, and what of them is still to come.
+struct HubDataAsked {
+  std::int64_t files = 0, to_come = 0;
+  std::int64_t bytes = 0;  ///< of those to come, as far as the hub tells
+};
+HubDataAsked ask_for_hub_data(const std::string& url, Split split, const HubOptions& options);
+
 /// Asks which commit the data set's branch is, and keeps that for this process; nothing is fetched. What cannot be
 /// reached is left to hub_data_files.
 void pin_hub_data(const std::string& url, const HubOptions& options);

@@ -122,6 +122,21 @@ TEST(HubData, FillsTheCacheOfHuggingFaceHub) {
   EXPECT_EQ(hub.requests(), before) << "this process knows the commit, and what of it has come";
 }
 
+TEST(HubData, IsAskedForWithoutFetching) {
+  DataHub hub;
+  auto asked = ask_for_hub_data("hf://datasets/me/words", Split::Train, hub.options);
+  EXPECT_EQ(asked.files, 2);
+  EXPECT_EQ(asked.to_come, 2);
+  EXPECT_EQ(asked.bytes, 6);
+  EXPECT_FALSE(exists(hub.path("refs/main"))) << "nothing has come that one could go on with";
+  (void)hub.get("hf://datasets/me/words");
+  asked = ask_for_hub_data("hf://datasets/me/words", Split::Train, hub.options);
+  EXPECT_EQ(asked.files, 2);
+  EXPECT_EQ(asked.to_come, 0);
+  EXPECT_THROW(ask_for_hub_data("hf://datasets/me/words/none", Split::Train, hub.options), Error);
+  EXPECT_THROW(ask_for_hub_data("hf://datasets/me/none", Split::Train, hub.options), Error);
+}
+
 TEST(HubData, OfOneSplitConfigurationOrPath) {
   DataHub hub;
   EXPECT_THAT(hub.get("hf://datasets/me/words?split=test"), ElementsAre("data/test-00000-of-00001.parquet"));

@@ -137,11 +137,14 @@ std::vector<std::string> object_urls(const std::string& url, const DownloadOptio
                  : "a folder of the bucket that holds data files, or an object's whole name");
 }
 
+bool can_open_object_stores() { return Plugin::is_there("libbora_arrow.so"); }
+
+std::unique_ptr<Origin> object_origin(const std::string& url) { return std::make_unique<ObjectOrigin>(url); }
+
 std::string download_object(const std::string& url, const std::string& folder,
                             const DownloadOptions& options) {
   check_endpoint(url, options);
-  return download(url, folder, options,
-                  [](const std::string& address) { return std::make_unique<ObjectOrigin>(address); });
+  return download(url, folder, options, object_origin);
 }
 
 }  // namespace bora::store

@@ -53,6 +53,12 @@ bool is_object_scheme(std::string_view scheme);
 /// and the network.
 std::vector<std::string> object_urls(const std::string& url, const DownloadOptions& options = {});
 
+/// Whether the plug-in is there: asking for it where it is not builds it first.
+bool can_open_object_stores();
+
+/// Where an object comes from.
+std::unique_ptr<Origin> object_origin(const std::string& url);
+
 /// The local copy of an object, fetched as download() does; the checksum may follow in the same way. Errors:
 /// those of download() and object_urls.
 std::string download_object(const std::string& url, const std::string& folder,

@@ -3,7 +3,9 @@
 #include "bora/store/urls.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <memory>
 
 #include "bora/base/env.h"
 #include "bora/base/error.h"
@@ -246,7 +248,81 @@ class Expansion {
   std::map<std::string, std::string> given_by_;
 };
 
+constexpr std::size_t kAsked = 6;
+
+// Of the URLs of a pattern; the others are taken to be as large as these.
+void ask_for_some(const std::vector<std::string>& urls, const DownloadOptions& options,
+                  const std::function<std::unique_ptr<Origin>(const std::string&)>& origin_of,
+                  RemoteFound& out) {
+  std::size_t asked = 0, here = 0;
+  double bytes = 0;
+  for (std::size_t i = 0; i < urls.size(); ++i) {
+    if (i + 1 >= kAsked && i + 1 < urls.size()) continue;
+    const auto file = ask_for(checked_name(urls[i]), download_folder(), options, origin_of);
+    ++asked;
+    here += file.is_here ? 1 : 0;
+    if (!file.is_here && file.size > 0) bytes += static_cast<double>(file.size);
+  }
+  const auto all = static_cast<std::int64_t>(urls.size());
+  out.files += all;
+  if (here == asked) return;  // as far as anybody looked
+  out.to_come += all - static_cast<std::int64_t>(here);
+  out.bytes +=
+      bytes / static_cast<double>(asked - here) * static_cast<double>(all - static_cast<std::int64_t>(here));
+}
+
 }  // namespace
+
+RemoteFound ask_for_remote(const std::string& entry, Split split, const DownloadOptions& given) {
+  RemoteFound out;
+  auto options = given;
+  options.tries = std::min(options.tries, 3);
+  options.silent_seconds = std::min(options.silent_seconds, 20.0);
+  const auto scheme = remote_scheme(entry).value_or("");
+  if (scheme == "hf") {
+    auto hub = hub_options();
+    hub.max_bytes = options.max_bytes;
+    hub.pause_seconds = std::min(hub.pause_seconds, 0.3);
+    const auto asked = ask_for_hub_data(entry, split, hub);
+    return {asked.files, asked.to_come, static_cast<double>(asked.bytes), /*is_whole=*/true, {}};
+  }
+  const auto urls = expand_braces(entry);
+  if (!is_object_scheme(scheme)) {
+    ask_for_some(urls, options, [&](const std::string& url) { return http_origin(url, options); }, out);
+    out.is_whole = urls.size() <= kAsked;
+    return out;
+  }
+  if (env::checkout() && !can_open_object_stores()) {
+    out.files = out.to_come = std::ssize(urls);
+    out.not_asked = fmt::format("{}:// is read by a plug-in that the start builds first", scheme);
+    return out;
+  }
+  // Where Google does not answer, its client would try for a minute.
+  const std::string impatient = "retry_limit_seconds=10";
+  const bool may_hurry = scheme == "gs" && entry.find("retry_limit_seconds") == std::string::npos;
+  const auto hurried = [&](std::string url) {
+    if (!may_hurry) return url;
+    const auto end = std::min(url.find('#'), url.size());
+    const char sign = url.find('?') < end ? '&' : '?';
+    return url.insert(end, sign + impatient);
+  };
+  const auto as_given = [&](std::string text) {
+    if (const auto at = text.find(impatient); may_hurry && at != text.npos)
+      text.erase(at - 1, impatient.size() + 1);
+    return text;
+  };
+  try {
+    for (const auto& url : urls) {
+      auto objects = object_urls(hurried(url), options);
+      for (auto& object : objects) object = as_given(object);
+      ask_for_some(
+          objects, options, [&](const std::string& object) { return object_origin(hurried(object)); }, out);
+    }
+  } catch (const Error& e) {
+    throw Error(e.kind(), as_given(e.what()));
+  }
+  return out;
+}
 
 bool is_fetched(std::string_view scheme) {
   return scheme == "http" || scheme == "https" || scheme == "hf" || is_object_scheme(scheme);

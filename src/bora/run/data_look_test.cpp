@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/run/data_look.h"
+
+#include <fmt/core.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "bora/base/file.h"
+#include "bora/store/test_files.h"
+#include "bora/store/test_server.h"
+#include "bora/store/urls.h"
+
+namespace bora::run {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+// Data on a server of this machine, and a folder of caches that is empty.
+class RemoteData : public testing::Test {
+ protected:
+  RemoteData() : before_(std::getenv("BORA_CACHE") == nullptr ? "" : std::getenv("BORA_CACHE")) {
+    setenv("BORA_CACHE", (folder_ / "own").c_str(), 1);
+    data_.allow_private_addresses = true;
+    data_.cache_dir = folder_ / "tokens";
+  }
+  ~RemoteData() override {
+    if (before_.empty())
+      unsetenv("BORA_CACHE");
+    else
+      setenv("BORA_CACHE", before_.c_str(), 1);
+  }
+
+  DataFound look(std::vector<std::string> urls, bool asks = true) {
+    problems_.clear();
+    data_.single.train_urls = std::move(urls);
+    const ConfigTree tree;
+    ProblemList problems(tree, problems_);
+    return look_for_data(data_, asks, problems);
+  }
+  std::string problem() const { return problems_.size() == 1 ? problems_[0].message : ""; }
+
+  static std::string answer(const std::string& request) {
+    const auto target = store::TestServer::target(request);
+    const auto say = [](int status, const std::string& body) {
+      return fmt::format("HTTP/1.1 {} X\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{}", status,
+                         body.size(), body);
+    };
+    if (target.starts_with("/there")) return say(200, std::string(1000, 'x'));
+    return target.starts_with("/closed") ? say(403, "") : say(404, "");
+  }
+
+  store::TemporaryFolder folder_{"data_look"};
+  store::TestServer server_{answer};
+  data::DataConfig data_;
+  std::vector<ConfigProblem> problems_;
+
+ private:
+  std::string before_;
+};
+
+TEST_F(RemoteData, IsAskedForAndNotFetched) {
+  const auto found = look({server_.url("/there{1..3}.txt")});
+  EXPECT_THAT(problems_, IsEmpty());
+  ASSERT_EQ(found.sources.size(), 1U);
+  EXPECT_EQ(found.sources[0].remote, 3);
+  EXPECT_EQ(found.sources[0].remote_bytes, 3000);
+  EXPECT_EQ(found.sources[0].text_bytes, 3000);
+  EXPECT_EQ(server_.requests(), 3);
+  EXPECT_FALSE(exists(folder_ / "own"));
+}
+
+TEST_F(RemoteData, OfManyUrlsSomeAreAskedFor) {
+  const auto found = look({server_.url("/there{001..100}.txt")});
+  EXPECT_EQ(found.sources[0].remote, 100);
+  EXPECT_EQ(found.sources[0].remote_bytes, 100'000);
+  EXPECT_EQ(server_.requests(), 6);
+}
+
+TEST_F(RemoteData, IsAProblemWhereItIsNotThere) {
+  (void)look({server_.url("/none.txt")});
+  ASSERT_EQ(problems_.size(), 1U);
+  EXPECT_EQ(problems_[0].key, "data.train_urls");
+  EXPECT_EQ(problem(),
+            server_.url("/none.txt") +
+                ": the server says 404: there is no such file; is the address right, and does this "
+                "machine reach it? Or fetch the files and give their paths");
+  (void)look({server_.url("/closed.txt")});
+  EXPECT_THAT(problem(), HasSubstr("the server says 403: not allowed; fetch it yourself and give its path"));
+  (void)look({server_.url("/there.pdf")});
+  EXPECT_THAT(problem(), HasSubstr("there.pdf"));
+  data_.max_download.bytes = 999;
+  (void)look({server_.url("/there.txt")});
+  EXPECT_THAT(problem(), HasSubstr("has 1,000 bytes, but data.max_download is 999B; a larger"));
+}
+
+TEST_F(RemoteData, IsNotAskedForByEveryWorker) {
+  const auto found = look({server_.url("/none.txt")}, /*asks=*/false);
+  EXPECT_EQ(found.sources[0].remote, 1);
+  EXPECT_EQ(server_.requests(), 0);
+  EXPECT_THAT(problems_, IsEmpty());
+}
+
+// Then its records can be looked at as those of other files.
+TEST_F(RemoteData, ThatHasComeIsAFileAsOthers) {
+  const auto url = server_.url("/there.txt");
+  const std::vector<std::string> urls = {url};
+  ASSERT_EQ(store::expand_urls(urls, store::Split::Train, data_.download_options()).size(), 1U);
+  const auto before = server_.requests();
+  const auto found = look({url});
+  EXPECT_EQ(server_.requests(), before);
+  EXPECT_EQ(found.sources[0].remote, 0);
+  EXPECT_EQ(found.sources[0].files, 1);
+  ASSERT_EQ(found.texts.size(), 1U);
+}
+
+TEST(ProblemList, TellsEachOnceAndOnOneLine) {
+  ConfigTree tree;
+  tree.override_value("data.cache_dir", "x");
+  std::vector<ConfigProblem> all;
+  ProblemList problems(tree, all);
+  for (int twice = 0; twice < 2; ++twice)
+    problems.of("data", [] { fail(ErrorKind::Config, "data.cache_dir: is full\nhint: make room"); });
+  problems.of("data", [] { fail(ErrorKind::Corruption, "x.txt:1: torn"); });
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all[0].key, "data.cache_dir");
+  EXPECT_EQ(all[0].message, "is full; make room");
+  EXPECT_EQ(all[1].key, "data");
+  EXPECT_EQ(all[1].message, "x.txt:1: torn; mend it, copy or make it again, or name another");
+}
+
+}  // namespace
+}  // namespace bora::run

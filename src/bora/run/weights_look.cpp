@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/run/weights_look.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "bora/base/file.h"
+#include "bora/checkpoint/checkpoint.h"
+#include "bora/checkpoint/restore.h"
+#include "bora/run/start_weights.h"
+#include "bora/store/hub.h"
+
+namespace bora::run {
+namespace {
+
+const char* key_of_start(const LmConfig& config) {
+  return config.initialize_from_checkpoint_path ? "initialize_from_checkpoint_path"
+                                                : "trainer.initialize_from";
+}
+
+std::string run_of(const std::string& from) {
+  return exists(path_join(from, "state.json")) ? parent_path(from) : from;
+}
+
+bool is_weights(const std::string& name) { return name.find(".safetensors") != name.npos; }
+
+void look_at_checkpoint(const LmConfig& config, const std::string& from, ProblemList& problems) {
+  const auto* key = key_of_start(config);
+  problems.of(key, [&] {
+    if (!exists(from))
+      return problems.add(key, from + " does not exist; give a run's folder, or step-N in it");
+    if (exists(path_join(from, "config.json")))
+      return problems.add(
+          key,
+          fmt::format(
+              "{0} is a Hugging Face model, no run of Bora's; initialize_from_hf: {0}, and leave out {1}",
+              from, key));
+    (void)checkpoint::find_checkpoint(from);
+  });
+  if (!config.initialize_from_hf.empty())
+    problems.add(
+        key, fmt::format(
+                 "is {} beside initialize_from_hf = {}, whose weights it would take the place of; leave out "
+                 "one of them",
+                 from, config.initialize_from_hf));
+}
+
+}  // namespace
+
+void look_at_start(const LmConfig& config, bool resumes, ProblemList& problems) {
+  if (const auto& from = config.checkpoint_to_start_from(); from && !resumes)
+    look_at_checkpoint(config, *from, problems);
+  const auto& hf = config.initialize_from_hf;
+  if (hf.empty() || !exists(path_join(hf, "config.json"))) return;  // load_run has told it
+  if (store::is_hub_snapshot(hf)) return;  // the hub lists its weights, which come when all else is well
+  problems.of("initialize_from_hf", [&] {
+    const auto names = files().list(hf);
+    if (std::none_of(names.begin(), names.end(), is_weights))
+      problems.add(
+          "initialize_from_hf",
+          fmt::format("{} has a config.json but no *.safetensors with weights; copy or fetch them too", hf));
+  });
+}
+
+void look_at_shapes(const LmConfig& config, std::optional<std::int64_t> vocab, const std::string& directory,
+                    const std::string& checkpoint, ProblemList& problems) {
+  if (!checkpoint.empty()) {
+    return problems.of("model", [&] {
+      const auto wrong = misfit(config, vocab, checkpoint, /*begins=*/false);
+      if (!wrong.empty())
+        problems.add("model",
+                     fmt::format("{}: {}; put the model back, or start another run (trainer.id) or over "
+                                 "(--fresh)",
+                                 directory, wrong));
+    });
+  }
+  const auto& from = config.checkpoint_to_start_from();
+  if (!from || !exists(*from) || exists(path_join(*from, "config.json"))) return;  // told already
+  const auto* key = key_of_start(config);
+  problems.of(key, [&] {
+    const auto wrong = misfit(config, vocab, checkpoint::find_checkpoint(*from), /*begins=*/true);
+    if (!wrong.empty())
+      problems.add(key,
+                   fmt::format("is {}, of another model: {}; give the model block that it was saved with "
+                               "({}/config.yaml has it), or another run",
+                               *from, wrong, run_of(*from)));
+  });
+}
+
+}  // namespace bora::run

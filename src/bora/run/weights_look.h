@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+// The weights that a start would take, before it does: are they there, and do they fit?
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "bora/run/lm_config.h"
+#include "bora/run/problem_list.h"
+
+namespace bora::run {
+
+/// What a run begins with; `resumes`: it has a checkpoint of its own, and takes no other.
+void look_at_start(const LmConfig& config, bool resumes, ProblemList& problems);
+
+/// Whether the model has the shapes of `checkpoint` that the run in `directory` goes on from, or, without one (""), of
+/// what it begins with. `vocab`: none where the tokenizer is still to be trained. No values are read.
+void look_at_shapes(const LmConfig& config, std::optional<std::int64_t> vocab, const std::string& directory,
+                    const std::string& checkpoint, ProblemList& problems);
+
+}  // namespace bora::run
