@@ -66,16 +66,6 @@ TEST(ConfigCommand, GivesASchemaOfAllKeys) {
   EXPECT_EQ(trainer["properties"]["num_train_steps"]["anyOf"][0]["anyOf"][0]["type"], "integer");
   EXPECT_TRUE(trainer["properties"]["checkpointer"]["properties"].contains("base_path"));
   EXPECT_GT(schema["properties"]["model"]["allOf"].size(), 15U) << "a rule for each type of model";
-  // What can be written in several ways is found by trying: it has no one type.
-  const auto takes_anything = [](const Json& key) { return !key.contains("anyOf") && !key.contains("enum"); };
-  const auto takes_scalars = [](const Json& key) { return key["type"].is_array() && key["type"].size() > 2; };
-  EXPECT_TRUE(takes_anything(trainer["properties"]["train_batch_size"])) << "a number or stages";
-  EXPECT_TRUE(takes_anything(schema["properties"]["model"]["properties"]["gradient_checkpointing"]));
-  EXPECT_TRUE(takes_anything(trainer["properties"]["profiler"])) << "true, or a block";
-  EXPECT_TRUE(takes_scalars(schema["properties"]["optimizer"]["properties"]["clip_update_norm"]));
-  EXPECT_FALSE(takes_anything(trainer["properties"]["seed"]));
-  EXPECT_FALSE(takes_anything(schema["properties"]["optimizer"]["properties"]["type"]));
-  EXPECT_FALSE(takes_anything(trainer["properties"]["num_train_steps"]));
 }
 
 // The file that is made says the same run as Levanter's, and is made of itself again.

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/cli/config_schema.h"
 
-#include <algorithm>
-#include <array>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <set>
@@ -14,61 +13,10 @@
 #include "bora/base/config.h"
 #include "bora/base/text.h"
 #include "bora/cli/describe.h"
-#include "bora/run/lm_config.h"
+#include "bora/cli/key_trials.h"
 
 namespace bora::cli {
 namespace {
-
-// A value of each kind that YAML has.
-struct Probe {
-  std::string_view kind, yaml;
-};
-constexpr std::array<Probe, 5> kProbes = {
-    {{"boolean", "true"}, {"number", "1"}, {"string", "some words"}, {"array", "[1]"}, {"object", "{a: 1}"}}};
-
-// "model, type: gpt2" -> gpt2; "" for what is of no one type.
-std::string type_of(const std::string& section) {
-  constexpr std::string_view kType = ", type: ";
-  const auto at = section.find(kType);
-  return at == section.npos ? "" : section.substr(at + kType.size());
-}
-std::string path_of(const std::string& section) { return section.substr(0, section.find(',')); }
-
-// Whether the program takes a value of this kind, whatever it says of its contents.
-bool takes(const DescribedKey& key, std::string path, const Probe& probe) {
-  for (auto at = path.find("<name>"); at != path.npos; at = path.find("<name>")) path.replace(at, 6, "x");
-  ConfigTree tree;
-  if (const auto type = type_of(key.section); !type.empty())
-    tree.override_value(path_of(key.section) + ".type", type);
-  tree.override_value(path, probe.yaml);
-  run::LmConfig config;
-  const auto problems = read_config(tree, config);
-  return std::none_of(problems.begin(), problems.end(), [&](const ConfigProblem& p) {
-    const bool is_it = p.key == path || p.key.starts_with(path + " ");
-    return is_it && (p.message.starts_with("should be ") || p.message.starts_with("cannot be ") ||
-                     p.message.starts_with("not one of "));
-  });
-}
-
-// Of a value of the type that is described. (Text may be a number: 1e-3, 90s.)
-bool is_of_type(const std::string& type, std::string_view kind) {
-  const bool is_text = type.starts_with("string") || type.starts_with("duration") || type.starts_with("size");
-  if (type.starts_with("list of")) return kind != "object";
-  if (type.starts_with("map of") || type == "section") return kind == "object";
-  if (kind == "boolean") return type.starts_with("true or false") || type.starts_with("string");
-  if (kind == "number") return is_text || type.starts_with("integer") || type.starts_with("number");
-  return kind == "string" && (is_text || type.starts_with("one of"));
-}
-
-// Keys that can be written in other ways than their type says (true, false or a policy; a number or stages; a
-// number or a map of names) are found by trying: the program itself says what it takes.
-bool has_several_spellings(const DescribedKey& key) {
-  if (key.key.find("[]") != key.key.npos || key.key.ends_with(".type") || key.doc.starts_with(kNotUsed))
-    return false;
-  return std::any_of(kProbes.begin(), kProbes.end(), [&](const Probe& probe) {
-    return !is_of_type(key.type, probe.kind) && takes(key, key.key, probe);
-  });
-}
 
 // ", from 1 to 9", ", at least 0 and below 1", ", above 0", ", -1 or from 1 to 9"
 void add_range(Json& schema, const std::string& type) {
@@ -167,20 +115,47 @@ Json object_schema(const Branch& branch) {
   return out;
 }
 
+// Of a key that is no block.
+Json scalar_schema(const DescribedKey& key) {
+  const KeyTrials trials(key);
+  if (trials.is_power_of_two()) {
+    Json powers = Json::array();
+    constexpr std::int64_t kMost = std::int64_t{1} << 30;
+    for (std::int64_t power = 1; power <= kMost; power *= 2) powers.push_back(power);
+    return {{"enum", powers}};
+  }
+  const auto words = key.type.starts_with("string") ? trials.words() : Json();
+  return words.is_null() ? value_schema(key.type) : words;
+}
+
+// `usual`, or what else the program takes in its place.
+Json with_other_spellings(Json usual, const DescribedKey& key) {
+  auto all = KeyTrials(key).other_spellings();
+  if (!usual.empty()) all.insert(all.begin(), std::move(usual));
+  all.push_back({{"type", "null"}});
+  return {{"anyOf", all}};
+}
+
 Json schema_of(const Branch& branch) {
   Json out;
+  const bool is_used = branch.key != nullptr && !branch.key->doc.starts_with(kNotUsed);
+  const bool has_others = is_used && KeyTrials(*branch.key).has_several_spellings();
   if (const auto items = branch.below.find("[]"); items != branch.below.end()) {
     const auto item = schema_of(items->second);
     out = {{"anyOf", Json::array({{{"type", Json::array({"array", "null"})}, {"items", item}}, item})}};
   } else if (!branch.below.empty()) {
     out = object_schema(branch);
-    if (branch.key != nullptr && has_several_spellings(*branch.key))
-      out["type"] = Json::array({"object", "array", "string", "number", "boolean", "null"});
-  } else if (branch.key == nullptr || has_several_spellings(*branch.key) ||
-             branch.key->doc.starts_with(kNotUsed)) {
+    if (has_others) {
+      const auto word = scalar_schema(branch.key->type);
+      out = with_other_spellings(out, *branch.key);
+      if (!word.empty()) out["anyOf"].push_back(word);
+    }
+  } else if (!is_used) {
     out = Json::object();
+  } else if (has_others) {
+    out = with_other_spellings(scalar_schema(*branch.key), *branch.key);
   } else {
-    out = {{"anyOf", Json::array({value_schema(branch.key->type), {{"type", "null"}}})}};
+    out = {{"anyOf", Json::array({scalar_schema(*branch.key), {{"type", "null"}}})}};
   }
   if (branch.key != nullptr) describe_in(out, *branch.key);
   return out;
@@ -221,8 +196,8 @@ Json config_schema() {
   Branch root;
   TypedSection model, optimizer;
   for (const auto& key : keys) {
-    const auto type = type_of(key.section);
-    const auto path = path_of(key.section);
+    const auto type = type_of_section(key.section);
+    const auto path = path_of_section(key.section);
     auto& branch = root.at(key.key);
     if (branch.key == nullptr) branch.key = &key;
     if (path == "model" && !type.empty()) model.by_type[type].insert(part_below(key.key, "model"));
@@ -238,6 +213,9 @@ Json config_schema() {
   schema["$schema"] = "https://json-schema.org/draft/2020-12/schema";
   schema["title"] = "Configuration of bora train";
   auto& properties = schema["properties"];
+  for (const auto& key : top_keys())
+    if (!properties.contains(key))
+      properties[key] = {{"description", "read as Levanter's older files have it"}};
   properties["model"]["allOf"] = rules_of_types(model, "llama");
   properties["optimizer"]["allOf"] = rules_of_types(optimizer, "adam");
   return schema;

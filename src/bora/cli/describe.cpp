@@ -256,6 +256,17 @@ std::vector<DescribedKey> described_keys() {
   return std::move(list.keys);
 }
 
+std::vector<std::string> top_keys() {
+  ConfigTree tree;
+  tree.override_value("dataset_type", "chat_jsonl");  // one of Levanter's older files
+  Binder::State state(Binder::Mode::Read);
+  state.frames.push_back({&tree.root(), ""});
+  Binder binder(state);
+  run::LmConfig config;
+  config.bind(binder);
+  return state.asked[&tree.root()];
+}
+
 int describe(const std::vector<std::string>& arguments) {
   auto what = arguments.empty() ? std::string() : arguments[0];
   if (what == "config") return describe_config_keys();

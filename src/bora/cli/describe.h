@@ -17,6 +17,9 @@ struct DescribedKey {
 inline constexpr const char* kNotUsed = "not used: ";
 std::vector<DescribedKey> described_keys();
 
+/// Keys at the top of a configuration that are read, whether they are described or have newer names.
+std::vector<std::string> top_keys();
+
 /// `bora --describe config` and `bora --describe environment`: Markdown tables of every configuration key and
 /// of every environment variable, from which scripts/config_page.sh and scripts/commands_page.sh make the
 /// pages of docs/reference. Not shown by --help. Anything else is a Usage error.
