@@ -74,11 +74,17 @@ std::string grid(const Frame& frame) {
     out += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>", kLeft - 5,
                        frame.y(value) + 4, mark_text(value));
   }
+  // The last step has its mark, and those that it would cover have none.
+  constexpr double kRoom = 40;
   for (const double step : ticks(0, frame.last_step)) {
+    if (step == frame.last_step || kRight - frame.x(step) < kRoom) continue;
     out += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>", frame.x(step),
                        kBottom + 16, human_count(step));
   }
-  return out;
+  return out + fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>", kRight,
+                           kBottom + 16,
+                           frame.last_step < 1e6 ? with_commas(static_cast<std::int64_t>(frame.last_step))
+                                                 : human_count(frame.last_step));
 }
 
 std::string path_through(const std::vector<Stretch>& stretches, const Frame& frame) {

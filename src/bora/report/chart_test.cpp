@@ -60,5 +60,14 @@ TEST(Chart, OfOneOrEqualValuesHasARange) {
   }
 }
 
+TEST(Chart, TheLastStepHasAMark) {
+  const Curve curve = {{1, 2.5}, {4300, 2.0}};
+  const std::vector<ChartLine> lines = {{"a", &curve, 0}};
+  const auto drawn = chart("loss", lines);
+  EXPECT_THAT(drawn, HasSubstr("text-anchor=\"end\">4,300</text>"));
+  EXPECT_THAT(drawn, HasSubstr("text-anchor=\"middle\">3.00 k</text>"));
+  EXPECT_THAT(drawn, testing::Not(HasSubstr("4.00 k"))) << "which it would cover";
+}
+
 }  // namespace
 }  // namespace bora::report

@@ -34,7 +34,12 @@ constexpr std::string_view kStyle =
     ".bad{fill:#e03131}pre{white-space:pre-wrap;overflow-wrap:anywhere;border-left:3px solid var(--line);"
     "padding-left:.8em;margin:.4em 0 1.2em;font:13px/1.6 ui-monospace,monospace}"
     "summary{cursor:pointer;margin:1em 0;font-weight:600}.key{display:inline-block;width:.8em;height:.8em;"
-    "border-radius:2px;margin-right:.4em}.warn{color:#e03131}";
+    "border-radius:2px;margin-right:.4em}.warn{color:#e03131}"
+    // Where there is no room for a table, a run is a block of names and values.
+    "@media(max-width:50em){.runs,.runs tbody{display:block}.runs tr:first-child{display:none}.runs tr{display:grid;padding:.5em 0;"
+    "grid-template-columns:repeat(auto-fill,minmax(8em,1fr))}.runs tr:nth-child(2){border-top:0}"
+    ".runs td{white-space:normal}.runs td:first-child{grid-column:1/-1;font-weight:600}"
+    ".runs td:not(:first-child)::before{content:attr(data-name);display:block;color:var(--soft);font-size:.85em}}";
 
 // Under the pointer: a line, and the values of the stretches nearest to it.
 constexpr std::string_view kScript =
@@ -99,25 +104,33 @@ std::string steps_of(const RunSummary& s) {
                            : with_commas(s.step);
 }
 
-std::vector<std::string> overview_cells(const RunFiles& run, std::size_t color) {
+constexpr std::array<std::string_view, 10> kOverview = {
+    "run",     "state",    "loss", "tokens/s", "steps", "eval loss", "bits per byte", "tokens that counted",
+    "started", "processor"};
+
+std::array<std::string, kOverview.size()> overview_cells(const RunFiles& run, std::size_t color) {
   const auto& s = run.summary;
   return {fmt::format("<span class=\"key f{}\"></span>{}", color % 8, html_text(s.name)),
           state_html(s),
-          steps_of(s),
-          human_count(sum(run, "train/tokens")),
           number(s.loss),
+          s.tokens_per_second ? human_count(*s.tokens_per_second) : "-",
+          steps_of(s),
           number(newest_of(run, "eval/loss")),
           number(newest_of(run, "eval/bpb")),
-          s.tokens_per_second ? human_count(*s.tokens_per_second) : "-",
+          human_count(sum(run, "train/tokens")),
           recorded(run, "started"),
           recorded(run, "cpu")};
 }
 
 std::string overview(const std::vector<RunFiles>& runs) {
-  auto rows = row({"run", "state", "steps", "tokens that counted", "loss", "eval loss", "bits per byte",
-                   "tokens/s", "started", "processor"},
-                  "th");
-  for (std::size_t i = 0; i < runs.size(); ++i) rows += row(overview_cells(runs[i], i));
+  auto rows = row({kOverview.begin(), kOverview.end()}, "th");
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const auto cells = overview_cells(runs[i], i);
+    rows += "<tr>";
+    for (std::size_t c = 0; c < cells.size(); ++c)
+      rows += fmt::format("<td data-name=\"{}\">{}</td>", kOverview[c], cells[c]);
+    rows += "</tr>\n";
+  }
   return table(rows, "runs");
 }
 
@@ -156,12 +169,21 @@ std::string charts(const std::vector<RunFiles>& runs) {
   return out;
 }
 
+// "sample/Once" of "Once upon a time": where the model begins.
+std::string sample_html(const std::string& name, const std::string& text) {
+  constexpr std::string_view kBegin = "sample/";
+  const auto prompt = name.starts_with(kBegin) ? name.substr(kBegin.size()) : "";
+  if (prompt.empty() || !text.starts_with(prompt)) return html_text(text);
+  return fmt::format("<b>{}</b><span class=\"soft\"> \u25b8 </span>{}", html_text(prompt),
+                     html_text(text.substr(prompt.size())));
+}
+
 std::string samples(const std::vector<RunFiles>& runs) {
   std::string out;
   for (const auto& run : runs) {
     for (const auto& [name, text] : run.texts) {
       out += fmt::format("<p class=\"soft\">{} \u00b7 {}</p><pre>{}</pre>\n", html_text(run.summary.name),
-                         html_text(name), html_text(text));
+                         html_text(name), sample_html(name, text));
     }
   }
   return out.empty() ? "" : "<h2>Samples</h2>\n" + out;

@@ -45,14 +45,22 @@ class Page : public testing::Test {
 
 TEST_F(Page, ShowsARun) {
   const auto page = report_page({read_run(run("a", "0.1"))});
-  EXPECT_THAT(page,
-              AllOf(HasSubstr("<title>a</title>"), HasSubstr("<td>finished</td><td>3 of 3</td><td>300</td>"),
-                    HasSubstr("train/loss by step"), HasSubstr("step 1: not finite"),
-                    HasSubstr("All other numbers"), HasSubstr("&lt;b&gt;new"), Not(HasSubstr("old"))));
+  EXPECT_THAT(page, AllOf(HasSubstr("<title>a</title>"), HasSubstr("data-name=\"state\">finished</td>"),
+                          HasSubstr("data-name=\"steps\">3 of 3</td>"),
+                          HasSubstr("data-name=\"tokens that counted\">300</td>"),
+                          HasSubstr("train/loss by step"), HasSubstr("step 1: not finite"),
+                          HasSubstr("All other numbers"), HasSubstr("&lt;b&gt;new"), Not(HasSubstr("old"))));
   EXPECT_THAT(page, AllOf(HasSubstr("<td>optimizer.learning_rate</td><td>0.1</td>"),
                           HasSubstr("<td>list</td><td>[a, b]</td>"),
                           HasSubstr("<td>run.json: lanes</td><td>2</td>")));
   EXPECT_THAT(page, Not(HasSubstr("differ"))) << "one run";
+}
+
+TEST_F(Page, MarksWhereTheModelBegins) {
+  const auto directory = run("a", "0.1");
+  write("a", "text.jsonl", "{\"step\":3,\"name\":\"sample/Once <\",\"text\":\"Once < upon a time\"}\n");
+  EXPECT_THAT(report_page({read_run(directory)}),
+              HasSubstr("<pre><b>Once &lt;</b><span class=\"soft\"> \u25b8 </span> upon a time</pre>"));
 }
 
 TEST_F(Page, ComparesRuns) {

@@ -59,7 +59,9 @@ std::string numbers_line(const RunFiles& run) {
 
 // "1 thread", "1337 documents"; "" without a number.
 std::string counted(const std::string& number, const std::string& thing) {
-  return number.empty() ? "" : number + " " + thing + (number == "1" ? "" : "s");
+  if (number.empty()) return "";
+  const auto whole = parse_int(number);
+  return (whole ? with_commas(*whole) : number) + " " + thing + (number == "1" ? "" : "s");
 }
 
 std::string threads_of(const std::map<std::string, std::string>& record) {
@@ -67,10 +69,21 @@ std::string threads_of(const std::map<std::string, std::string>& record) {
   return workers.empty() || workers == "1" ? threads : joined({workers + " workers", threads + " each"});
 }
 
-std::string start_line(const std::map<std::string, std::string>& start) {
-  return joined({value_of(start, "started"), value_of(start, "step", "at step "),
-                 value_of(start, "revision").substr(0, 12), value_of(start, "host"), threads_of(start),
-                 value_of(start, "command"), value_of(start, "changed", "changed ")});
+// A text in YAML's quotation marks without them.
+std::string unquoted(const std::string& text) {
+  const bool has_marks = text.size() > 1 && text.front() == '"' && text.back() == '"';
+  return has_marks && text.find('\\') == text.npos ? text.substr(1, text.size() - 2) : text;
+}
+
+// In one line, or in one for each of its parts where that would be too long to read.
+std::string start_lines(std::string_view name, const std::map<std::string, std::string>& start) {
+  constexpr std::size_t kLongest = 110;
+  const std::vector<std::string> parts = {
+      joined({value_of(start, "started"), value_of(start, "step", "at step "),
+              value_of(start, "revision").substr(0, 12), value_of(start, "host"), threads_of(start)}),
+      value_of(start, "command"), value_of(start, "changed", "changed ")};
+  if (const auto all = joined(parts); all.size() <= kLongest) return line(name, all);
+  return line(name, parts[0]) + line("", parts[1]) + line("", parts[2]);
 }
 
 // Of each data set what `data.NAME.KEY` of the record says.
@@ -82,7 +95,7 @@ std::string data_lines(const std::map<std::string, std::string>& record) {
     const auto set = key.substr(0, key.size() - kLast.size());
     out += line(out.empty() ? "data" : "",
                 joined({set.substr(kBefore.size()), counted(value_of(record, set + ".documents"), "document"),
-                        value_of(record, set + ".tokens", "", " tokens"), "fingerprint " + fingerprint}));
+                        counted(value_of(record, set + ".tokens"), "token"), "fingerprint " + fingerprint}));
   }
   return out;
 }
@@ -94,7 +107,7 @@ std::string run_text(const RunFiles& run) {
   auto out =
       line("run", state_line(run.summary)) + line("loss", numbers_line(run)) +
       line("model", joined({value_of(run.config, "model.type"), value_of(run.config, "optimizer.type"),
-                            value_of(run.config, "trainer.mp")})) +
+                            unquoted(value_of(run.config, "trainer.mp"))})) +
       data_lines(r) +
       line("tokenizer", joined({value_of(r, "tokenizer_name"), value_of(r, "tokenizer", "fingerprint ")})) +
       line("program", joined({value_of(r, "bora", "Bora "), value_of(r, "revision"),
@@ -103,7 +116,7 @@ std::string run_text(const RunFiles& run) {
                               value_of(r, "system")})) +
       line("arithmetic", value_of(r, "arithmetic"));
   for (std::size_t i = 0; i < run.starts.size(); ++i)
-    out += line(i == 0 ? "starts" : "", start_line(run.starts[i]));
+    out += start_lines(i == 0 ? "starts" : "", run.starts[i]);
   for (const auto& problem : run.problems) out += line("damaged", problem);
   return out + line("next", run.summary.next);
 }
