@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::string_view kProxy = "server to fetch URLs through (libcurl); NO_PROXY names exceptions";
 constexpr std::string_view kToken = "token for models of the hub that not everybody may read";
+constexpr const char* kHidden = "BORA_OMP_NUM_THREADS";
 constexpr const char* kProxies[] = {"ALL_PROXY", "HTTPS_PROXY", "all_proxy", "http_proxy", "https_proxy"};
 
 constexpr std::pair<std::string_view, std::string_view> kVariables[] = {
@@ -22,6 +23,8 @@ constexpr std::pair<std::string_view, std::string_view> kVariables[] = {
     {"BORA_CACHE", "folder for downloads and caches"},
     {"BORA_CHECKOUT", "set by ./bora: the checkout whose scripts build plug-ins when a command needs them"},
     {"BORA_CPU_TARGET", "best SIMD target to use: AVX3 (AVX-512 without AMX) or AVX2"},
+    {"BORA_OMP_NUM_THREADS",
+     "set by bora: an OMP_NUM_THREADS that is no number, of which libgomp would speak"},
     {"BORA_THREADS", "number of threads"},
     {"HF_ENDPOINT", "server of the Hugging Face hub"},
     {"HF_HOME", "folder of what Hugging Face's programs keep"},
@@ -33,7 +36,8 @@ constexpr std::pair<std::string_view, std::string_view> kVariables[] = {
     {"HOSTNAME", "name of this machine in run records"},
     {"HTTPS_PROXY", kProxy},
     {"LANG", "language of the terminal, where neither LC_ALL nor LC_CTYPE is set"},
-    {"LC_ALL", "C or a charset that is not UTF-8: only ASCII is shown on the terminal"},
+    {"LC_ALL",
+     "C or a charset that is not UTF-8: only ASCII is shown; other letters, those of samples too, as ?"},
     {"LC_CTYPE", "the same, where LC_ALL is not set"},
     {"NO_COLOR", "not empty: no colours on the terminal"},
     {"OMP_NUM_THREADS", "number of threads, where BORA_THREADS is not set"},
@@ -95,8 +99,16 @@ std::optional<std::string> run_id() { return read("RUN_ID"); }
 std::optional<std::int64_t> threads() {
   if (auto own = read("BORA_THREADS")) return positive("BORA_THREADS", own);
   auto omp = read("OMP_NUM_THREADS");
+  if (!omp) omp = read(kHidden);
   if (omp) omp->resize(std::min(omp->find(','), omp->size()));  // "4,2": one number per nesting level
   return positive("OMP_NUM_THREADS", omp);
+}
+
+void hide_wrong_threads() {
+  const auto omp = read("OMP_NUM_THREADS");
+  if (!omp || parse_int(trim(omp->substr(0, omp->find(',')))).value_or(0) > 0) return;
+  if (!read("BORA_THREADS")) setenv(kHidden, omp->c_str(), 1);
+  unsetenv("OMP_NUM_THREADS");
 }
 
 std::string hub_home() {

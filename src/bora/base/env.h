@@ -15,6 +15,9 @@ std::optional<std::string> home();      ///< HOME
 std::string cache_directory();          ///< BORA_CACHE, else XDG_CACHE_HOME/bora, else ~/.cache/bora
 std::optional<std::string> run_id();    ///< RUN_ID, as Levanter
 std::optional<std::int64_t> threads();  ///< BORA_THREADS, else OMP_NUM_THREADS
+/// Before OpenMP's library starts, which speaks of a wrong OMP_NUM_THREADS in words of its own: it sees none, and threads()
+/// refuses it all the same, unless BORA_THREADS is set.
+void hide_wrong_threads();
 std::optional<std::string> checkout();  ///< BORA_CHECKOUT, which ./bora sets
 bool no_color();                        ///< NO_COLOR set and not empty
 bool plain_terminal();                  ///< TERM is dumb or not set: only whole lines can be shown

@@ -82,6 +82,21 @@ TEST(Env, Threads) {
   EXPECT_EQ(env::threads(), std::nullopt);
 }
 
+TEST(Env, AWrongNumberOfThreadsIsHiddenFromOpenmpAndRefusedAllTheSame) {
+  ScopedVariable own("BORA_THREADS", nullptr);
+  ScopedVariable hidden("BORA_OMP_NUM_THREADS", nullptr);
+  ScopedVariable omp("OMP_NUM_THREADS", "4,2");
+  env::hide_wrong_threads();
+  EXPECT_STREQ(std::getenv("OMP_NUM_THREADS"), "4,2");
+  setenv("OMP_NUM_THREADS", "-3", 1);
+  env::hide_wrong_threads();
+  EXPECT_EQ(std::getenv("OMP_NUM_THREADS"), nullptr);
+  EXPECT_THAT(usage_error_of([] { env::threads(); }),
+              testing::StartsWith("OMP_NUM_THREADS should be a positive integer but is \"-3\"\nhint: "));
+  ScopedVariable set("BORA_THREADS", "3");
+  EXPECT_EQ(env::threads(), 3);
+}
+
 TEST(Env, EmptyMeansAbsent) {
   ScopedVariable run("RUN_ID", "");
   ScopedVariable color("NO_COLOR", "");

@@ -69,8 +69,8 @@ bool computes(char** argv) {
 // bora-run stands beside this program.
 [[noreturn]] void become_program(char** argv) {
   require_addresses();
-  if (computes(argv))
-    (void)env::threads();  // what is wrong with it libgomp would tell first, in words of its own
+  if (computes(argv)) (void)env::threads();
+  env::hide_wrong_threads();
   char self[4096];
   auto n = ::readlink("/proc/self/exe", self, sizeof self - 1);
   auto program = parent_path(std::string(self, n > 0 ? static_cast<std::size_t>(n) : 0)) + "/bora-run";
