@@ -13,8 +13,9 @@
 namespace bora::cli {
 namespace {
 
-constexpr std::array<std::string_view, 8> kOfRuns = {"eval",   "generate", "chat",   "transcribe",
-                                                     "export", "inspect",  "report", "diff"};
+// By a positional; by --model every command that has it.
+constexpr std::array<std::string_view, 9> kOfRuns = {"generate", "chat", "transcribe", "export", "inspect",
+                                                     "report",   "diff", "config",     "senses"};
 
 bool is_of_runs(const std::string& command) {
   return std::find(kOfRuns.begin(), kOfRuns.end(), command) != kOfRuns.end();
@@ -58,14 +59,21 @@ std::string names(const CompletionWords& words) {
 }
 
 constexpr std::string_view kBash = R"(_bora() {
-  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} command= place=0 i
+  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} command= verb= place=0 i
   local flags values first runs overrides
   COMPREPLY=()
   for ((i = 1; i < COMP_CWORD; i++)); do
     case ${COMP_WORDS[i]} in
       --) if [ "$command" = launch ]; then command= place=0; fi ;;
       -*) ;;
-      *) if [ -z "$command" ]; then command=${COMP_WORDS[i]}; else place=$((place + 1)); fi ;;
+      *)
+        if [ -z "$command" ]; then
+          command=${COMP_WORDS[i]}
+        else
+          place=$((place + 1))
+          [ -n "$verb" ] || verb=${COMP_WORDS[i]}
+        fi
+        ;;
     esac
   done
   if [ -z "$command" ]; then
@@ -77,32 +85,45 @@ constexpr std::string_view kBash = R"(_bora() {
     return
   fi
   _bora_command "$command"
-  case " $values " in *" $prev "*) return ;; esac
+  case " $values " in *" $prev "*)
+    if [ "$prev" = --model ]; then _bora_add_runs "$cur"; fi
+    return
+    ;;
+  esac
+  if [ "$command $verb" = "config explain" ]; then
+    [ "$place" != 1 ] || _bora_add_keys "" "$cur"
+    return
+  fi
   case $cur in
     -*)
       COMPREPLY=($(compgen -W "$flags" -- "$cur"))
-      if [ -n "$overrides" ]; then _bora_add_keys "$cur"; fi
+      if [ -n "$overrides" ]; then _bora_add_keys -- "$cur"; fi
       ;;
     *)
       if [ -n "$first" ] && [ "$place" = 0 ]; then COMPREPLY=($(compgen -W "$first" -- "$cur")); fi
-      if [ -n "$runs" ] && [ -d runs ]; then
-        for i in runs/"$cur"*; do
-          if [ -d "$i" ]; then COMPREPLY+=("$i"); fi
-        done
-        [ "${#COMPREPLY[@]}" = 0 ] || COMPREPLY+=($(compgen -f -- "$cur"))
-      fi
+      if [ -n "$runs" ] && { [ -z "$first" ] || [ "$place" != 0 ]; }; then _bora_add_runs "$cur"; fi
       ;;
   esac
 }
 
-# Keys up to the next dot: --trainer. first, then --trainer.seed=
+_bora_add_runs() {
+  local run
+  [ -d runs ] || return 0
+  for run in runs/"${1#runs/}"*; do
+    if [ -d "$run" ]; then COMPREPLY+=("$run"); fi
+  done
+  case $1 in runs/*) return ;; esac
+  [ "${#COMPREPLY[@]}" = 0 ] || COMPREPLY+=($(compgen -f -- "$1"))
+}
+
+# Keys up to the next dot: --trainer. first, then --trainer.seed=; without -- in front there is no = behind.
 _bora_add_keys() {
-  local key rest part last=
+  local key rest part last= begin=$1
   while IFS= read -r key; do
-    case --$key in "$1"*) ;; *) continue ;; esac
-    rest=--$key rest=${rest#"$1"} part=${rest%%.*}
-    if [ "$part" = "$rest" ]; then part+="="; else part+=.; fi
-    [ "$part" = "$last" ] || COMPREPLY+=("$1$part")
+    case $begin$key in "$2"*) ;; *) continue ;; esac
+    rest=$begin$key rest=${rest#"$2"} part=${rest%%.*}
+    if [ "$part" != "$rest" ]; then part+=.; elif [ -n "$begin" ]; then part+="="; fi
+    [ "$part" = "$last" ] || COMPREPLY+=("$2$part")
     last=$part
   done <<<"$_bora_keys"
   case ${COMPREPLY[0]-} in *[.=]) compopt -o nospace 2>/dev/null ;; esac
@@ -112,20 +133,28 @@ complete -o default -F _bora bora ./bora
 )";
 
 constexpr std::string_view kZsh = R"(_bora() {
-  local flags values first runs overrides command= place=0 i key rest part last=
+  local flags values first runs overrides command= verb= place=0 i key rest part last=
   local -a found
   for ((i = 2; i < CURRENT; i++)); do
     case $words[i] in
       --) [[ $command != launch ]] || { command=; place=0 } ;;
       -*) ;;
-      *) if [[ -z $command ]]; then command=$words[i]; else ((place++)); fi ;;
+      *) if [[ -z $command ]]; then command=$words[i]; else ((place++)); verb=${verb:-$words[i]}; fi ;;
     esac
   done
   local cur=$words[CURRENT]
   if [[ -z $command ]]; then _describe command _bora_commands; return; fi
   if [[ $command == help ]]; then _describe command _bora_commands; compadd -- --man; return; fi
   _bora_command $command
-  if [[ " $values " == *" $words[CURRENT-1] "* ]]; then _files; return; fi
+  if [[ " $values " == *" $words[CURRENT-1] "* ]]; then
+    [[ $words[CURRENT-1] != --model ]] || compadd -- runs/*(/N)
+    _files
+    return
+  fi
+  if [[ "$command $verb" == "config explain" ]]; then
+    [[ $place != 1 ]] || compadd -- ${(f)_bora_keys}
+    return
+  fi
   if [[ $cur == -* ]]; then
     compadd -- ${=flags}
     [[ -n $overrides ]] || return
@@ -140,7 +169,7 @@ constexpr std::string_view kZsh = R"(_bora() {
     return
   fi
   [[ -z $first || $place != 0 ]] || compadd -- ${=first}
-  [[ -z $runs ]] || compadd -- runs/*(/N)
+  [[ -z $runs || ( -n $first && $place == 0 ) ]] || compadd -- runs/*(/N)
   _files
 }
 
@@ -182,10 +211,16 @@ std::string fish(const CompletionWords& words) {
       if (!a.is_positional) out += fish_flag(condition, a);
     if (!c.words.empty())
       out += fmt::format("complete -c bora -n {} -a '{}'\n", condition, join(c.words, " "));
+    const bool has_model = std::any_of(c.arguments.begin(), c.arguments.end(),
+                                       [](const ArgumentSpec& a) { return a.name == "--model"; });
     if (is_of_runs(c.name))
       out += fmt::format("complete -c bora -n {} -a '(path filter -d runs/*)'\n", condition);
+    if (has_model && c.name != "bench")
+      out += fmt::format("complete -c bora -n {} -l model -r -a '(path filter -d runs/*)'\n", condition);
     if (c.takes_overrides) with_keys += " " + c.name;
   }
+  for (const auto& key : words.keys)
+    out += fmt::format("complete -c bora -n '__fish_seen_subcommand_from explain' -a '{}'\n", key);
   for (const auto& key : words.keys)
     out += fmt::format(
         "complete -c bora -n '__fish_seen_subcommand_from{}; and string match -q -- \"--*\" "

@@ -81,12 +81,18 @@ TEST_F(Completion, OfBashOffersKeysDotByDot) {
   EXPECT_THAT(offered("bora train --trainer."), ElementsAre("--trainer.checkpointer.", "--trainer.seed="));
   EXPECT_THAT(offered("bora train --trainer"), ElementsAre("--trainer."));
   EXPECT_THAT(offered("bora generate --trainer."), IsEmpty()) << "takes no keys";
+  EXPECT_THAT(offered("bora config explain trainer.se"), ElementsAre("trainer.seed"));
+  EXPECT_THAT(offered("bora config explain tr"), ElementsAre("trainer."));
 }
 
 TEST_F(Completion, OfBashOffersRuns) {
   if (!has_program("/bin/bash")) GTEST_SKIP() << "no bash here";
   EXPECT_THAT(offered("bora report ca"), ElementsAre("runs/calm-heron"));
+  EXPECT_THAT(offered("bora report runs/ca"), ElementsAre("runs/calm-heron"));
   EXPECT_THAT(offered("bora train ca"), IsEmpty());
+  EXPECT_THAT(offered("bora eval c.yaml --model br"), ElementsAre("runs/brisk-otter"));
+  EXPECT_THAT(offered("bora eval br"), IsEmpty()) << "its positionals are configurations";
+  EXPECT_THAT(offered("bora config diff br"), ElementsAre("runs/brisk-otter"));
 }
 
 // Each flag and each word of every command is in every script and page: they are made of one table.
