@@ -93,6 +93,37 @@ TEST(DryRun, TheResolvedConfigurationWhereItIsWished) {
   EXPECT_FALSE(exists(folder + "/runs"));
 }
 
+// Every line is an object whose fact has a name, and the last one before an error has it all as numbers.
+std::vector<Json> objects_of(const std::string& output) {
+  std::vector<Json> out;
+  for (const auto& line : split(output, '\n'))
+    if (line.starts_with('{')) out.push_back(Json::parse(line));
+  return out;
+}
+
+TEST(DryRun, TellsProgramsItsNumbers) {
+  const auto folder = small_project("dry_run_json");
+  const auto good = objects_of(dry_run(folder, {"--json"}).output);
+  const auto numbers =
+      std::find_if(good.begin(), good.end(), [](const Json& o) { return o["event"] == "preflight"; });
+  ASSERT_NE(numbers, good.end());
+  EXPECT_TRUE((*numbers)["ok"]);
+  EXPECT_GT((*numbers)["parameters"].get<double>(), 1000);
+  EXPECT_GT((*numbers)["memory"]["parameters"].get<double>(), 1000);
+  EXPECT_EQ((*numbers)["data"].size(), 2U);
+  EXPECT_EQ((*numbers)["data"][0]["files"], 1);
+  EXPECT_FALSE((*numbers)["disk"].empty());
+  for (const auto& object : good) EXPECT_NE(object.value("name", "-"), "") << object;
+  const auto wrong =
+      dry_run(folder, {"--json", "--trainer.seedd=1", "--data.configs.one.train_urls=[none.txt]"});
+  EXPECT_EQ(wrong.code, 2) << wrong.output;
+  const auto last = objects_of(wrong.output).back();
+  EXPECT_FALSE(last["ok"]);
+  ASSERT_EQ(last["problems"].size(), 2U) << last;
+  EXPECT_EQ(last["problems"][0]["key"], "trainer.seedd");
+  EXPECT_EQ(last["problems"][0]["where"], "--trainer.seedd");
+}
+
 TEST(DryRun, AMistakeIsAMistake) {
   auto folder = small_project("dry_run_mistake");
   auto done = dry_run(folder, {"--model.num_heads=5"});

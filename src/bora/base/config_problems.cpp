@@ -23,20 +23,30 @@ std::string padded(const std::string& text, std::size_t to) {
 // Beyond this a long key pushes its own message only, not everybody's.
 constexpr std::size_t kWidestKey = 60;
 
+// "--trainer.lanes" of "trainer.lanes = 3": the flag is the key.
+bool is_its_flag(const ConfigProblem& problem) {
+  return problem.where.starts_with("--") && problem.key.starts_with(problem.where.substr(2)) &&
+         (problem.key.size() == problem.where.size() - 2 || problem.key[problem.where.size() - 2] == ' ');
+}
+
 }  // namespace
 
 std::string format_problems(const std::string& file, const std::vector<ConfigProblem>& problems) {
-  std::size_t where = 0, key = 0;
+  std::size_t where = 0, widest = 0;
+  for (const auto& problem : problems)
+    if (!is_its_flag(problem)) where = std::max(where, width(problem.where));
+  const auto left = [&](const ConfigProblem& problem) {
+    return is_its_flag(problem) ? "--" + problem.key
+                                : fmt::format("{}   {}", padded(problem.where, where), problem.key);
+  };
   for (const auto& problem : problems) {
-    where = std::max(where, width(problem.where));
-    if (width(problem.key) <= kWidestKey) key = std::max(key, width(problem.key));
+    const auto columns = width(left(problem));
+    if (columns <= where + 3 + kWidestKey) widest = std::max(widest, columns);
   }
   std::string out = fmt::format("{} has {} problem{}; nothing was started.", file, problems.size(),
                                 problems.size() == 1 ? "" : "s");
-  for (const auto& problem : problems) {
-    out += fmt::format("\n  {}   {}  {}", padded(problem.where, where), padded(problem.key, key),
-                       problem.message);
-  }
+  for (const auto& problem : problems)
+    out += fmt::format("\n  {}  {}", padded(left(problem), widest), problem.message);
   return redact(out);
 }
 

@@ -422,6 +422,12 @@ TEST(ConfigProblems, LookLikeTheStoryboard) {
             "  é.yaml:1    ä   x\n"
             "  é.yaml:10   bc  y");
   EXPECT_EQ(format_problems("a", {{"a:1", "b", "c"}}), "a has 1 problem; nothing was started.\n  a:1   b  c");
+  EXPECT_EQ(format_problems("a", {{"a:1", "b", "x"}, {"--c.d", "c.d = 3", "y"}, {"--c", "c.d", "z"}}),
+            "a has 3 problems; nothing was started.\n"
+            "  a:1   b      x\n"
+            "  --c.d = 3    y\n"
+            "  --c   c.d    z")
+      << "a key that is its flag stands there once";
 }
 
 TEST(Config, IgnoredKeysAreListedWithTheirReason) {

@@ -357,7 +357,7 @@ TEST(CheckpointerConfig, Problems) {
       lines,
       testing::UnorderedElementsAre(
           HasSubstr("checkpointer.keep.0.every = 0 must be at least 1"),
-          HasSubstr("rules must have rising until, only the last may have none; null is followed by 3")));
+          HasSubstr("a later one than the rule before; until: null is followed by until: 3; such as")));
 }
 
 }  // namespace

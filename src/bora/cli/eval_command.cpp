@@ -2,10 +2,15 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include <fmt/core.h>
 
+#include <optional>
+#include <utility>
+
 #include "bora/base/error.h"
+#include "bora/base/file.h"
 #include "bora/base/json.h"
 #include "bora/cli/commands.h"
 #include "bora/cli/eval_arguments.h"
+#include "bora/mesh/launch.h"
 #include "bora/nn/stored_weights.h"
 #include "bora/run/hf_start.h"
 #include "bora/run/hub_name.h"
@@ -26,18 +31,33 @@ void print_metrics(const std::string& model, const std::vector<track::Metric>& m
   fmt::print("{}\n", line.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
-}  // namespace
+struct Wanted {
+  EvalArguments given;
+  run::LoadedConfig loaded;
+  run::RunPlace place;
 
-int run_eval(const Arguments& arguments) {
-  const auto given = parse_eval_arguments(arguments);
-  auto loaded = run::load_run(given.paths, given.overrides);
-  run::require_held_out(loaded);
+  std::string model() const { return given.model.empty() ? place.directory : given.model; }
+};
+
+Wanted what_is_wanted(const Arguments& arguments) {
+  Wanted out{.given = parse_eval_arguments(arguments), .loaded = {}, .place = {}};
+  out.loaded = run::load_run(out.given.paths, out.given.overrides);
+  run::require_held_out(out.loaded);
+  out.place = run::run_place(out.loaded.config);
+  if (const auto model = out.model(); !exists(model) && !run::is_on_hub(model))
+    (void)run::open_model(model, out.given.adapter);  // which says what is wrong
+  return out;
+}
+
+int evaluate(Wanted wanted) {
+  const auto& given = wanted.given;
+  auto& loaded = wanted.loaded;
+  const auto& place = wanted.place;
   const auto launch = mesh::launch_environment();
   const run::RunDevice device("trainer.device", loaded.config.trainer.device, launch);
   auto workers = run::join_workers(launch, loaded.config.trainer);
   run::agree_on_hub(loaded.config.data, *workers);
-  auto place = run::run_place(loaded.config);
-  auto opened = run::open_model(given.model.empty() ? place.directory : given.model, given.adapter);
+  auto opened = run::open_model(wanted.model(), given.adapter);
   nn::round_weights(*opened.model, given.weights);
   track::Console console(track::detect_console(launch.rank != 0, given.json));
   console.fact("model", opened.directory + (given.model.empty() ? ", of the configuration's run" : ""));
@@ -55,6 +75,20 @@ int run_eval(const Arguments& arguments) {
   if (given.json && launch.rank == 0) print_metrics(opened.directory, metrics);
   workers->barrier();
   return 0;
+}
+
+}  // namespace
+
+// What is wrong for all workers alike one of them says.
+int run_eval(const Arguments& arguments) {
+  std::optional<Wanted> wanted;
+  try {
+    wanted = what_is_wanted(arguments);
+  } catch (const Error& e) {
+    if (mesh::is_to_speak()) throw;
+    return exit_code(e.kind());
+  }
+  return evaluate(std::move(*wanted));
 }
 
 }  // namespace bora::cli

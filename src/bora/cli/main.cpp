@@ -99,6 +99,8 @@ int run(const std::vector<std::string>& arguments) {
   }
   const auto& first = arguments[0];
   const auto hint = first.ends_with(".yaml") || first.ends_with(".yml") ? "bora train " + first
+                    : first == "-v" || first == "--v" || first == "-version"
+                        ? "bora -V, or bora --version, shows the version"
                     : first.starts_with('-')
                         ? "the command comes first, then its flags; bora --help lists commands"
                         : "bora --help lists them";

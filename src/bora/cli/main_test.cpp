@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/cli/main.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -9,6 +10,7 @@
 #include "bora/base/error.h"
 #include "bora/models/gpt2_config.h"
 #include "bora/models/model_types.h"
+#include "bora/store/test_server.h"
 
 namespace bora::cli {
 namespace {
@@ -33,6 +35,30 @@ TEST(MainDeathTest, TellsOfATypeThatIsAddedTwice) {
 TEST(MainDeathTest, TellsOfATypeWithANameOfBoras) {
   EXPECT_EXIT(program([] {}), testing::ExitedWithCode(exit_code(ErrorKind::InvalidArgument)),
               "^bora: model type .* is registered twice");
+}
+
+// What is wrong with an address is no matter of folders.
+TEST(MainTest, AdvisesOnAddresses) {
+  const store::TestServer server([](const std::string&) {
+    return std::string("HTTP/1.1 418 X\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+  });
+  const auto url = server.url("/x.txt");
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(run_command({"train-tokenizer", url, "--allow_private_addresses", "--out",
+                         testing::TempDir() + "bora_main_test_tokenizer"}),
+            exit_code(ErrorKind::Io));
+  EXPECT_THAT(
+      testing::internal::GetCapturedStderr(),
+      testing::EndsWith("bora: " + url +
+                        ": the server says 418\nhint: is the address right, may it be read, and does this "
+                        "machine reach it? Or fetch the files and give their paths\n"));
+}
+
+TEST(MainTest, NamesTheFlagOfTheVersion) {
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(run_command({"-v"}), exit_code(ErrorKind::Usage));
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "bora: unknown command -v\nhint: bora -V, or bora --version, shows the version\n");
 }
 
 }  // namespace

@@ -20,12 +20,21 @@ void require_utf8(std::string_view line, const std::string& place) {
          place, *byte + 1);
 }
 
+std::string names_in(const Json& object) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : object.items()) names.push_back(name);
+  return join(names);
+}
+
 std::string prompt_of(std::string_view line, bool json, const std::string& place) {
   if (!json) return std::string(line);
   const auto object = parse_json(line, place);
   if (!object.is_object())
     fail(ErrorKind::Corruption, "{}: should be an object with a \"prompt\" but is {}", place,
          std::string_view(object.type_name()));
+  if (!object.contains("prompt"))
+    fail(ErrorKind::Corruption, "{}: no \"prompt\"; the object has {}\nhint: each line is one such as {}",
+         place, object.empty() ? "nothing" : names_in(object), R"({"prompt": "Once upon a time"})");
   return json_get<std::string>(object, "prompt", place);
 }
 
@@ -34,6 +43,8 @@ std::string prompt_of(std::string_view line, bool json, const std::string& place
 std::vector<Prompt> read_prompts(const std::string& path) {
   std::vector<Prompt> out;
   std::int64_t number = 0;
+  if (const auto there = files().info(path); there && there->is_directory)
+    fail(ErrorKind::Usage, "generate: --prompts {} is a folder, not a file\nhint: name a file in it", path);
   for (std::string_view line : split(read_text(path), '\n')) {
     const auto place = fmt::format("{}:{}", path, ++number);
     if (line.ends_with('\r')) line.remove_suffix(1);

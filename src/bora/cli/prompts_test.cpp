@@ -46,13 +46,19 @@ TEST(Prompts, AreOfJsonLines) {
 }
 
 TEST(Prompts, RefusalsNameFileAndLine) {
+  EXPECT_THAT(
+      refusal_of_prompts(written("chats.jsonl", "{\"messages\": []}\n")),
+      HasSubstr("chats.jsonl:1: no \"prompt\"; the object has messages\nhint: each line is one such as "
+                "{\"prompt\": \"Once upon a time\"}"));
+  EXPECT_EQ(refusal_of_prompts(testing::TempDir()), "generate: --prompts " + testing::TempDir() +
+                                                        " is a folder, not a file\nhint: name a file in it");
   EXPECT_THAT(refusal_of_prompts(written("none.txt", "\n \n")), HasSubstr("none.txt: holds no prompt"));
   EXPECT_THAT(refusal_of_prompts(written("bytes.txt", "good\nab\xff")),
               HasSubstr("bytes.txt:2: byte 3 of the line is"));
   EXPECT_THAT(refusal_of_prompts(written("list.jsonl", "[1]")),
               HasSubstr("list.jsonl:1: should be an object with a"));
   EXPECT_THAT(refusal_of_prompts(written("key.jsonl", "{\"text\": \"a\"}")),
-              HasSubstr("key.jsonl:1: prompt"));
+              HasSubstr("key.jsonl:1: no \"prompt\"; the object has text"));
   EXPECT_THAT(refusal_of_prompts(written("broken.jsonl", "{\"prompt\"")), HasSubstr("broken.jsonl:1"));
   EXPECT_THAT(refusal_of_prompts("/no/such/file"), HasSubstr("/no/such/file"));
 }

@@ -7,6 +7,9 @@
 #include <algorithm>
 
 #include "bora/base/file.h"
+#include "bora/base/json.h"
+#include "bora/base/output.h"
+#include "bora/base/secrets.h"
 #include "bora/base/text.h"
 #include "bora/run/machine.h"
 #include "bora/run/memory_estimate.h"
@@ -33,11 +36,17 @@ std::string describe_source(const SourceFound& source) {
   return source.name + " " + join(parts, ", ");
 }
 
+// Lines that follow one have its name where programs read them.
+void more(track::Console& console, std::string_view name, const std::string& text) {
+  console.fact(console.options().mode == track::ConsoleMode::Json ? name : "", text);
+}
+
 void show_data(const Preflight& found, track::Console& console) {
-  std::string_view label = "data";
   for (const auto& source : found.sources) {
-    console.fact(label, describe_source(source));
-    label = "";
+    if (&source == &found.sources.front())
+      console.fact("data", describe_source(source));
+    else
+      more(console, "data", describe_source(source));
   }
   console.fact("tokenizer", found.tokenizer.words);
 }
@@ -49,24 +58,22 @@ void show_memory(const SizeEstimate& sizes, core::Device device, track::Console&
   auto text =
       fmt::format("about {}, {} with the copy that checkpoints are written from · this machine has {}",
                   bytes(here), bytes(here + sizes.checkpoint_bytes), bytes(machine_memory()));
-  std::string_view label = "memory";
   if (elsewhere) {
     const auto room = device_room(device);
-    console.fact(label, fmt::format("about {} on {}{}", bytes(sizes.arrays()), core::name(device),
-                                    room ? fmt::format(", which has {}, {} of it free", bytes(room->total),
-                                                       bytes(room->free))
-                                         : ""));
-    label = "";
+    console.fact("memory", fmt::format("about {} on {}{}", bytes(sizes.arrays()), core::name(device),
+                                       room ? fmt::format(", which has {}, {} of it free", bytes(room->total),
+                                                          bytes(room->free))
+                                            : ""));
   }
   const auto arrays = fmt::format("parameters {} · gradients {} · optimizer {} · activations {}",
                                   bytes(sizes.parameter_bytes), bytes(sizes.gradient_bytes),
                                   bytes(sizes.optimizer_bytes), bytes(sizes.activation_bytes));
   if (elsewhere) {
-    console.fact("", arrays);
-    return console.fact("", text);
+    more(console, "memory", arrays);
+    return more(console, "memory", text);
   }
-  console.fact(label, text);
-  console.fact("", fmt::format("{} · process {}", arrays, bytes(sizes.process_bytes)));
+  console.fact("memory", text);
+  more(console, "memory", fmt::format("{} · process {}", arrays, bytes(sizes.process_bytes)));
 }
 
 void show_model(const LmConfig& config, const Preflight& found, track::Console& console) {
@@ -95,15 +102,18 @@ void show_writes(const LmConfig& config, const RunPlace& place, double checkpoin
                  track::Console& console) {
   console.fact("writes",
                fmt::format("{} · {} per checkpoint", place.directory, human_bytes(checkpoint_bytes)));
-  console.fact("", fmt::format("{} · tokens of the data", config.data.cache_dir));
-  if (config.hf_export) console.fact("", path_join(place.directory, "hf") + " · Hugging Face export");
-  if (config.lora) console.fact("", path_join(place.directory, "adapter") + " · adapter files for PEFT");
+  more(console, "writes", fmt::format("{} · tokens of the data", config.data.cache_dir));
+  if (config.hf_export) more(console, "writes", path_join(place.directory, "hf") + " · Hugging Face export");
+  if (config.lora)
+    more(console, "writes", path_join(place.directory, "adapter") + " · adapter files for PEFT");
   if (config.peft_save_path)
-    console.fact("", fmt::format("{} · adapter files every {} steps", *config.peft_save_path,
-                                 with_commas(config.hf_save_steps)));
+    more(console, "writes",
+         fmt::format("{} · adapter files every {} steps", *config.peft_save_path,
+                     with_commas(config.hf_save_steps)));
   if (config.hf_save_path)
-    console.fact("", fmt::format("{} · a Hugging Face export every {} steps", *config.hf_save_path,
-                                 with_commas(config.hf_save_steps)));
+    more(console, "writes",
+         fmt::format("{} · a Hugging Face export every {} steps", *config.hf_save_path,
+                     with_commas(config.hf_save_steps)));
 }
 
 // From the worker that holds least to the one that holds most, where they differ.
@@ -124,22 +134,63 @@ void show_workers(const ShardingPlan& plan, track::Console& console) {
   const auto& m = plan.mesh;
   console.fact("workers", fmt::format("{} · {} of {} parameters cut over them · each holds up to {}",
                                       plan.workers, cut, plan.parameters.size(), human_bytes(most)));
-  console.fact("", fmt::format("{} lane{} a step", plan.lanes, plan.lanes == 1 ? "" : "s"));
-  if (m.data != plan.workers) console.fact("", m.text());
-  console.fact(
-      "",
+  more(console, "workers", fmt::format("{} lane{} a step", plan.lanes, plan.lanes == 1 ? "" : "s"));
+  if (m.data != plan.workers) more(console, "workers", m.text());
+  more(
+      console, "workers",
       fmt::format("parameters {} · gradients {} · optimizer {} · gathered {} · activations {}",
                   least_to_most(plan, &WorkerShare::parameters), least_to_most(plan, &WorkerShare::gradients),
                   least_to_most(plan, &WorkerShare::optimizer), least_to_most(plan, &WorkerShare::gathered),
                   least_to_most(plan, &WorkerShare::activations)));
-  console.fact("", fmt::format("a worker receives {} a step: parameters {} · gradients {}",
-                               human_bytes(plan.gathered_bytes + plan.gradient_bytes),
-                               human_bytes(plan.gathered_bytes), human_bytes(plan.gradient_bytes)));
-  if (m.expert > 1) console.fact("", fmt::format("over expert about {}", human_bytes(plan.expert_bytes)));
+  more(console, "workers",
+       fmt::format("a worker receives {} a step: parameters {} · gradients {}",
+                   human_bytes(plan.gathered_bytes + plan.gradient_bytes), human_bytes(plan.gathered_bytes),
+                   human_bytes(plan.gradient_bytes)));
+  if (m.expert > 1)
+    more(console, "workers", fmt::format("over expert about {}", human_bytes(plan.expert_bytes)));
   if (m.workers_per_lane() > 1) {
-    console.fact("", fmt::format("over model {} · over context {}", human_bytes(plan.model_bytes),
-                                 human_bytes(plan.context_bytes)));
+    more(console, "workers",
+         fmt::format("over model {} · over context {}", human_bytes(plan.model_bytes),
+                     human_bytes(plan.context_bytes)));
   }
+}
+
+// All of it as numbers.
+Json preflight_json(const LoadedConfig& loaded, const Preflight& found,
+                    const std::optional<TimeEstimate>& time) {
+  const auto& t = loaded.config.trainer;
+  Json out = {{"event", "preflight"},       {"ok", found.problems.empty()}, {"problems", Json::array()},
+              {"warnings", found.warnings}, {"data", Json::array()},        {"disk", Json::array()}};
+  for (const auto& p : found.problems)
+    out["problems"].push_back({{"where", p.where}, {"key", p.key}, {"message", p.message}});
+  for (const auto& s : found.sources)
+    out["data"].push_back({{"name", s.name},
+                           {"files", s.files},
+                           {"bytes", s.bytes},
+                           {"files_to_fetch", s.remote},
+                           {"bytes_to_fetch", s.remote_bytes},
+                           {"cached", s.cached}});
+  for (const auto& d : found.disk)
+    out["disk"].push_back({{"path", d.path}, {"bytes", d.bytes}, {"free", d.free}});
+  out["steps"] = t.num_train_steps;
+  if (found.resume) out["goes_on_at"] = found.resume->step;
+  if (time) out["seconds"] = time->seconds;
+  if (!found.can_be_shown) return out;
+  const auto& sizes = found.sizes;
+  out["parameters"] = sizes.parameters.all;
+  out["tokens_per_step"] = t.batch_schedule().batch_size(0) * loaded.config.model.config->seq_len();
+  out["memory"] = {{"parameters", sizes.parameter_bytes}, {"gradients", sizes.gradient_bytes},
+                   {"optimizer", sizes.optimizer_bytes},  {"activations", sizes.activation_bytes},
+                   {"process", sizes.process_bytes},      {"checkpoint", sizes.checkpoint_bytes},
+                   {"machine", machine_memory()}};
+  return out;
+}
+
+void print_numbers(const LoadedConfig& loaded, const RunFlags& flags, const Preflight& found,
+                   const std::optional<TimeEstimate>& time = std::nullopt) {
+  if (!flags.json || flags.quiet) return;
+  const auto json = preflight_json(loaded, found, time);
+  write_output(Output::Standard, redact(json.dump(-1, ' ', false, Json::error_handler_t::replace)) + "\n");
 }
 
 }  // namespace
@@ -182,7 +233,10 @@ int print_dry_run(const LoadedConfig& loaded, const RunPlace& place, const RunFl
     show_data(found, console);
     console.fact("sizes", "of model, memory and disk are told when what is wrong is mended");
   }
-  if (!found.can_be_shown) require_ready(loaded, found);
+  if (!found.can_be_shown) {
+    print_numbers(loaded, flags, found);
+    require_ready(loaded, found);
+  }
   const auto& word = config.trainer.device;
   if (const auto text = word == "auto" ? choice_text(word, found.device) : device_text(found.device);
       !text.empty())
@@ -206,9 +260,11 @@ int print_dry_run(const LoadedConfig& loaded, const RunPlace& place, const RunFl
   if (flags.print_config) {
     console.line(resolved_text(config));
   }
+  if (!found.problems.empty()) print_numbers(loaded, flags, found);
   require_ready(loaded, found);
-  if (const auto time = flags.world == 0 ? estimate_time(config, found) : std::nullopt)
-    console.fact("time", shown(*time));
+  const auto time = flags.world == 0 ? estimate_time(config, found) : std::nullopt;
+  if (time) console.fact("time", shown(*time));
+  print_numbers(loaded, flags, found, time);
   console.fact("ok", "nothing was started");
   return 0;
 }

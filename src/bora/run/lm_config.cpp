@@ -12,6 +12,7 @@
 #include "bora/base/text.h"
 #include "bora/base/typed_config.h"
 #include "bora/optim/schedule.h"
+#include "bora/run/hub_name.h"
 #include "bora/run/levanter_files.h"
 
 namespace bora::run {
@@ -339,7 +340,15 @@ LoadedConfig load_config(const std::vector<std::string>& paths,
                          const std::vector<std::pair<std::string, std::string>>& overrides,
                          WrongConfig wrong) {
   LoadedConfig out;
-  for (const auto& path : paths) out.tree.merge_file(path);
+  for (const auto& path : paths) {
+    if (!exists(path) && path.find(".y") == path.npos && is_on_hub(path))
+      fail(
+          ErrorKind::Config,
+          "{0}: there is no such file, and the name is that of a model on the hub\nhint: a configuration says how "
+          "to train it: bora train CONFIG --initialize_from_hf={0}",
+          path);
+    out.tree.merge_file(path);
+  }
   for (const auto& [key, value] : overrides) out.tree.override_value(key, value);
   out.first_file = paths.empty() ? "the command line" : paths.front();
   for (const auto& path : paths) out.command += (out.command.empty() ? "" : " ") + shell_word(path);

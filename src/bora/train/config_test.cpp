@@ -74,7 +74,7 @@ TEST(TrainerConfigMixedPrecision, ReadsLevantersPolicies) {
   EXPECT_THAT(read("  mp: x=f32\n").problems,
               ElementsAre(HasSubstr("x is not one of p (parameters), c (compute), o (output)")));
   EXPECT_THAT(read("  mp: c=f64\n").problems,
-              ElementsAre(HasSubstr("computing in f64 is not supported; use f32 or bfloat16")));
+              ElementsAre(HasSubstr("computing in f64 is not supported; use f32 or bf16")));
   EXPECT_EQ(read("  mp: c=f33\n").problems.size(), 1);
   EXPECT_EQ(read("  mp: [f32]\n").problems.size(), 1);
 }
