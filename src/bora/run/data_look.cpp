@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <string_view>
 
 #include "bora/base/file.h"
@@ -125,10 +126,17 @@ class DataLook {
   // Whether all that a remote entry names has been fetched; else what is to come is counted.
   bool is_here(const std::string& url, store::Split split, const std::string& key, SourceFound& found) {
     store::RemoteFound there;
+    if (unreached_.contains(server_of(url))) {  // told already, and each would wait anew
+      ++found.remote;
+      return false;
+    }
     try {
       there = store::ask_for_remote(url, split, data_.download_options());
     } catch (const Error& e) {
       std::string text = e.what();
+      const bool is_answer = text.find("the server says") != text.npos;
+      if ((e.kind() == ErrorKind::Io && !is_answer) || text.find("not reached") != text.npos)
+        unreached_.insert(server_of(url));
       if (text.find("hint: ") == text.npos) text += fmt::format("\nhint: {}", kReach);
       problems_.add_error(key, text);
       ++found.remote;
@@ -143,9 +151,16 @@ class DataLook {
     return there.to_come == 0 && there.files > 0 && there.is_whole;
   }
 
+  // "https://host" of a URL, "gs" of a bucket.
+  static std::string server_of(const std::string& url) {
+    const auto scheme = url.find("://");
+    return url.starts_with("http") ? url.substr(0, url.find('/', scheme + 3)) : url.substr(0, scheme);
+  }
+
   const data::DataConfig& data_;
   const bool asks_;
   ProblemList& problems_;
+  std::set<std::string> unreached_;
   DataFound out_;
 };
 

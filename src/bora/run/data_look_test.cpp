@@ -9,6 +9,7 @@
 #include <cstdlib>
 
 #include "bora/base/file.h"
+#include "bora/store/object_store.h"
 #include "bora/store/test_files.h"
 #include "bora/store/test_server.h"
 #include "bora/store/urls.h"
@@ -95,7 +96,20 @@ TEST_F(RemoteData, IsAProblemWhereItIsNotThere) {
   EXPECT_THAT(problem(), HasSubstr("there.pdf"));
   data_.max_download.bytes = 999;
   (void)look({server_.url("/there.txt")});
-  EXPECT_THAT(problem(), HasSubstr("has 1,000 bytes, but data.max_download is 999B; a larger"));
+  EXPECT_THAT(problem(), HasSubstr("has 1,000 bytes, but data.max_download is 999; a larger"));
+}
+
+// One that nobody reaches is waited for once.
+TEST_F(RemoteData, AServerThatDoesNotAnswerIsAskedOnce) {
+  std::string gone;
+  {
+    const store::TestServer server(answer);
+    gone = server.url("");
+  }
+  const auto found = look({gone + "/a.txt", gone + "/b.txt", server_.url("/there.txt")});
+  ASSERT_EQ(problems_.size(), 1U);
+  EXPECT_THAT(problem(), HasSubstr(gone + "/a.txt: "));
+  EXPECT_EQ(found.sources[0].remote, 3);
 }
 
 TEST_F(RemoteData, IsNotAskedForByEveryWorker) {
@@ -116,6 +130,23 @@ TEST_F(RemoteData, ThatHasComeIsAFileAsOthers) {
   EXPECT_EQ(found.sources[0].remote, 0);
   EXPECT_EQ(found.sources[0].files, 1);
   ASSERT_EQ(found.texts.size(), 1U);
+}
+
+TEST_F(RemoteData, APluginThatIsStillToBeBuiltIsNamed) {
+  if (store::can_open_object_stores()) GTEST_SKIP() << "it is there";
+  const char* before = std::getenv("BORA_CHECKOUT");
+  const std::string kept = before == nullptr ? "" : before;
+  setenv("BORA_CHECKOUT", folder_.path().c_str(), 1);
+  const auto found = look({"s3://bucket/x.jsonl"});
+  EXPECT_THAT(found.notes,
+              ElementsAre("data.train_urls s3://bucket/x.jsonl: not looked for: s3:// is read by a "
+                          "plug-in that the start builds first"));
+  EXPECT_THAT(problems_, IsEmpty());
+  unsetenv("BORA_CHECKOUT");
+  (void)look({"s3://bucket/x.jsonl"});
+  EXPECT_THAT(problem(),
+              HasSubstr("s3://bucket/x.jsonl: reading s3:// and gs:// is not built into this program"));
+  if (before != nullptr) setenv("BORA_CHECKOUT", kept.c_str(), 1);
 }
 
 TEST(ProblemList, TellsEachOnceAndOnOneLine) {

@@ -58,6 +58,7 @@ class Dataset {
     } catch (const Error& e) {
       if (e.kind() != ErrorKind::Io) throw;
       auto found = from_cache(e.what());
+      if (asked != nullptr) asked->is_reached = false;
       if (asked != nullptr) return found;
       log_warning("{}; going on with what the cache has of {}", e.what(), url_.repo.id);
       return found;

@@ -36,6 +36,7 @@ std::vector<std::string> hub_data_files(const std::string& url, Split split, con
 struct HubDataAsked {
   std::int64_t files = 0, to_come = 0;
   std::int64_t bytes = 0;  ///< of those to come, as far as the hub tells
+  bool is_reached = true;  ///< false: the hub is not, and this is what the cache has
 };
 HubDataAsked ask_for_hub_data(const std::string& url, Split split, const HubOptions& options);
 

@@ -14,6 +14,7 @@
 #include "bora/base/text.h"
 #include "bora/store/download.h"
 #include "bora/store/format.h"
+#include "bora/store/http_request.h"
 #include "bora/store/hub_data.h"
 #include "bora/store/object_store.h"
 #include "bora/store/saved_dataset.h"
@@ -271,6 +272,21 @@ void ask_for_some(const std::vector<std::string>& urls, const DownloadOptions& o
       bytes / static_cast<double>(asked - here) * static_cast<double>(all - static_cast<std::int64_t>(here));
 }
 
+// Google's client tries for long before it says that there is no way to its servers, if these are what it asks. (An
+// emulator is for tests.)
+void require_google(const std::string& entry, const DownloadOptions& options) {
+  if (entry.find("endpoint_override") != std::string::npos) return;
+  if (env::for_tests("CLOUD_STORAGE_EMULATOR_ENDPOINT")) return;
+  constexpr const char* kServer = "https://storage.googleapis.com/";
+  try {
+    http_get({.url = kServer, .connect_seconds = 10, .silent_seconds = options.silent_seconds},
+             {[](const HttpAnswer&) { return false; }, [](std::span<const std::byte>) {}});
+  } catch (const Error& e) {
+    if (e.kind() != ErrorKind::Io) return;  // an answer of whatever kind
+    throw Error(e.kind(), fmt::format("{}: {}", redact(entry), e.what()));
+  }
+}
+
 }  // namespace
 
 RemoteFound ask_for_remote(const std::string& entry, Split split, const DownloadOptions& given) {
@@ -284,7 +300,7 @@ RemoteFound ask_for_remote(const std::string& entry, Split split, const Download
     hub.max_bytes = options.max_bytes;
     hub.pause_seconds = std::min(hub.pause_seconds, 0.3);
     const auto asked = ask_for_hub_data(entry, split, hub);
-    return {asked.files, asked.to_come, static_cast<double>(asked.bytes), /*is_whole=*/true, {}};
+    return {asked.files, asked.to_come, static_cast<double>(asked.bytes), asked.is_reached, {}};
   }
   const auto urls = expand_braces(entry);
   if (!is_object_scheme(scheme)) {
@@ -297,7 +313,8 @@ RemoteFound ask_for_remote(const std::string& entry, Split split, const Download
     out.not_asked = fmt::format("{}:// is read by a plug-in that the start builds first", scheme);
     return out;
   }
-  // Where Google does not answer, its client would try for a minute.
+  if (scheme == "gs") require_google(entry, options);
+  // Where a bucket does not answer, Google's client would try for a minute.
   const std::string impatient = "retry_limit_seconds=10";
   const bool may_hurry = scheme == "gs" && entry.find("retry_limit_seconds") == std::string::npos;
   const auto hurried = [&](std::string url) {

@@ -42,8 +42,9 @@ FoundFiles find_files(std::span<const std::string> patterns, Split split = Split
 /// A remote entry, as far as those that have it tell; nothing is fetched but the README of a hub data set.
 struct RemoteFound {
   std::int64_t files = 0, to_come = 0;
-  double bytes = 0;       ///< of those to come, as far as it is known
-  bool is_whole = false;  ///< each was looked for, and expand_urls asks nobody for those that are here
+  double bytes = 0;  ///< of those to come, as far as it is known
+  bool is_whole =
+      false;  ///< each was looked for, and expand_urls does not wait for anybody for those that are here
   std::string not_asked;  ///< why nobody was asked; empty: somebody was
 };
 /// Of many URLs of one pattern the first ones and the last are asked for. Errors: those of expand_urls.
