@@ -64,17 +64,6 @@ ChatTemplate parse_for(const std::string& text, std::string_view name, bool mask
        name == "chat template" ? "template" : name);
 }
 
-/// Jinja, or the path of a file of it.
-std::string text_of(const std::string& given) {
-  if (!is_template_file(given)) return given;
-  if (exists(given)) return read_text(given);
-  fail(
-      ErrorKind::Config,
-      "chat: chat_template: there is no file {}\nhint: give the path of a template, relative to the folder in "
-      "which bora was started, or its text",
-      given);
-}
-
 /// The list in a field; Arrow tables, whose rows are all alike, often hold it as JSON text.
 Json list_of(const Json& value, const std::string& field) {
   const auto* text = value.get_ptr<const Json::string_t*>();
@@ -92,6 +81,16 @@ Json list_of(const Json& value, const std::string& field) {
 bool is_template_file(const std::optional<std::string>& chat_template) {
   return chat_template && chat_template->ends_with(".jinja") &&
          chat_template->find_first_of("{\n") == std::string::npos;
+}
+
+std::string chat_template_text(const std::string& given) {
+  if (!is_template_file(given)) return given;
+  if (exists(given)) return read_text(given);
+  fail(
+      ErrorKind::Config,
+      "chat: chat_template: there is no file {}\nhint: give the path of a template, relative to the folder in "
+      "which bora was started, or its text",
+      given);
 }
 
 ChatTokens encode_chat(const Tokenizer& tokenizer, const ChatText& chat) {
@@ -236,7 +235,7 @@ void ChatProcessor::encode_record(std::string_view json, store::EncodedRecord& o
 
 ChatTexts chat_templates(const std::optional<std::string>& given, const Tokenizer& tokenizer,
                          const std::string& name) {
-  if (given) return {text_of(*given)};
+  if (given) return {chat_template_text(*given)};
   const ChatTemplates& own = tokenizer.chat_templates();
   const auto found = own.find(std::string(kDefaultTemplate));
   if (found == own.end()) {
@@ -256,7 +255,7 @@ std::optional<std::string> configured_chat_template(const DataConfig& config) {
     if (format != nullptr) named.insert(format->chat_template ? format->chat_template : config.chat_template);
   }
   const auto& given = named.size() == 1 ? *named.begin() : config.chat_template;
-  return given ? std::optional(text_of(*given)) : std::nullopt;
+  return given ? std::optional(chat_template_text(*given)) : std::nullopt;
 }
 
 }  // namespace bora::data

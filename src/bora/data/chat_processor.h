@@ -91,5 +91,7 @@ std::optional<std::string> configured_chat_template(const DataConfig& config);
 
 /// Whether a template is given as the path of a .jinja file, and not as its text.
 bool is_template_file(const std::optional<std::string>& chat_template);
+/// The template itself. Errors: Config where there is no such file.
+std::string chat_template_text(const std::string& given);
 
 }  // namespace bora::data

@@ -9,6 +9,7 @@
 
 #include "bora/base/error.h"
 #include "bora/base/text.h"
+#include "bora/data/chat_processor.h"
 #include "bora/data/formats.h"
 #include "bora/store/documents.h"
 #include "bora/store/format.h"
@@ -50,7 +51,15 @@ class FirstLook {
         return add(prefix() + ".format", e.what());
       }
     const auto* chat = dynamic_cast<const data::ConversationFormat*>(&*texts_.source.format.config);
-    if (chat == nullptr || !data_.train_tokenizer || chat->chat_template || data_.chat_template) return;
+    if (chat == nullptr || !data_.train_tokenizer) return;
+    if (const auto& given = chat->chat_template ? chat->chat_template : data_.chat_template) {
+      try {
+        (void)data::chat_template_text(*given);
+      } catch (const Error& e) {
+        add(prefix() + ".format", e.what());
+      }
+      return;
+    }
     add(prefix() + ".format",
         fmt::format(
             "chat: a tokenizer that is trained ({}) has no chat template; data.chat_template, as text or the "
