@@ -424,9 +424,9 @@ TEST(ConfigProblems, LookLikeTheStoryboard) {
   EXPECT_EQ(format_problems("a", {{"a:1", "b", "c"}}), "a has 1 problem; nothing was started.\n  a:1   b  c");
   EXPECT_EQ(format_problems("a", {{"a:1", "b", "x"}, {"--c.d", "c.d = 3", "y"}, {"--c", "c.d", "z"}}),
             "a has 3 problems; nothing was started.\n"
-            "  a:1   b      x\n"
-            "  --c.d = 3    y\n"
-            "  --c   c.d    z")
+            "  a:1   b    x\n"
+            "  --c.d = 3  y\n"
+            "  --c   c.d  z")
       << "a key that is its flag stands there once";
 }
 

@@ -17,7 +17,7 @@ using testing::HasSubstr;
 
 class HomePath : public testing::Test {
  protected:
-  HomePath() : before_(env::home()) { setenv("HOME", "/home/ada", 1); }
+  HomePath() : before_(env::home()) { setenv("HOME", "/people/ada", 1); }
   ~HomePath() override {
     if (before_)
       setenv("HOME", before_->c_str(), 1);
@@ -40,8 +40,8 @@ class HomePath : public testing::Test {
 };
 
 TEST_F(HomePath, TakesALeadingTilde) {
-  EXPECT_EQ(expanded("~"), "/home/ada");
-  EXPECT_EQ(expanded("~/runs"), "/home/ada/runs");
+  EXPECT_EQ(expanded("~"), "/people/ada");
+  EXPECT_EQ(expanded("~/runs"), "/people/ada/runs");
   EXPECT_EQ(expanded("runs/~"), "runs/~");
   EXPECT_EQ(expanded("./~/runs"), "./~/runs");
   EXPECT_EQ(expanded("a~b"), "a~b");
@@ -90,9 +90,9 @@ TEST_F(HomePath, IsThatOfEveryKey) {
   tree.merge_text("one: ~/a\nother: ~/b\nmany: [~/c, d]\n", "x.yaml");
   Places places;
   EXPECT_TRUE(read_config(tree, places).empty());
-  EXPECT_EQ(places.one, "/home/ada/a");
-  EXPECT_EQ(places.other, "/home/ada/b");
-  EXPECT_THAT(places.many, ElementsAre("/home/ada/c", "d"));
+  EXPECT_EQ(places.one, "/people/ada/a");
+  EXPECT_EQ(places.other, "/people/ada/b");
+  EXPECT_THAT(places.many, ElementsAre("/people/ada/c", "d"));
 }
 
 TEST_F(HomePath, IsAProblemOfTheKey) {

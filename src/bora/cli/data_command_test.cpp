@@ -64,7 +64,7 @@ class DataCommand : public testing::Test {
 
 TEST_F(DataCommand, InspectShowsABatch) {
   const std::string text = output(run_data, {"inspect", at("a.yaml"), "--step", "1", "--rows", "1"});
-  EXPECT_THAT(text, HasSubstr("step 1 · 1 sequences of 32 tokens"));
+  EXPECT_THAT(text, HasSubstr("step 1 · 1 sequence of 32 tokens"));
   EXPECT_THAT(text, HasSubstr("row 0 · data · "));
   EXPECT_THAT(text, HasSubstr(" same line"));
   EXPECT_THAT(text, HasSubstr("┼───"));

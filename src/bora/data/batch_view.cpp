@@ -121,8 +121,9 @@ BatchView view_batch(const Batch& batch, const std::vector<std::string>& sources
 }
 
 std::string batch_text(const BatchView& view, bool color) {
-  std::string out = fmt::format("step {} \u00b7 {} sequences of {} tokens \u00b7 {:.1f} % padding", view.step,
-                                view.rows.size(), view.seq_len, 100 * view.padding_share());
+  std::string out = fmt::format("step {} \u00b7 {} sequence{} of {} tokens \u00b7 {:.1f} % padding",
+                                view.step, view.rows.size(), view.rows.size() == 1 ? "" : "s", view.seq_len,
+                                100 * view.padding_share());
   for (const auto& [name, rows] : view.sources) out += fmt::format(" \u00b7 {} {}", name, rows);
   out += "\n";
   for (std::size_t i = 0; i < view.rows.size(); ++i) {

@@ -159,8 +159,9 @@ std::string stats_page(const std::vector<CacheStats>& stats) {
 
 std::string batch_page(const BatchView& view) {
   std::string body =
-      fmt::format("<p>{} sequences of {} tokens \u00b7 {:.1f} % padding \u00b7 {:.1f} % of the rest counts",
-                  view.rows.size(), view.seq_len, 100 * view.padding_share(), 100 * view.counted_share());
+      fmt::format("<p>{} sequence{} of {} tokens \u00b7 {:.1f} % padding \u00b7 {:.1f} % of the rest counts",
+                  view.rows.size(), view.rows.size() == 1 ? "" : "s", view.seq_len,
+                  100 * view.padding_share(), 100 * view.counted_share());
   for (const auto& [name, rows] : view.sources) body += fmt::format(" \u00b7 {} {}", html_text(name), rows);
   body +=
       "</p>\n<p class=\"n\">The stronger the shade, the more predicting the text counts; grey text counts "

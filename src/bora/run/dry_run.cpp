@@ -25,6 +25,7 @@ std::string count_of(std::int64_t n, std::string_view what) {
   return fmt::format("{} {}{}", with_commas(n), what, n == 1 ? "" : "s");
 }
 
+// "data" is what a set without a name is called.
 std::string describe_source(const SourceFound& source) {
   std::vector<std::string> parts;
   if (source.files > 0) parts.push_back(count_of(source.files, "file") + ", " + human_bytes(source.bytes));
@@ -33,7 +34,7 @@ std::string describe_source(const SourceFound& source) {
         fmt::format("{} to be fetched{}", count_of(source.remote, "file"),
                     source.remote_bytes > 0 ? ", about " + human_bytes(source.remote_bytes) : ""));
   parts.emplace_back(source.cached ? "tokens in the cache" : "tokens to be made");
-  return source.name + " " + join(parts, ", ");
+  return (source.name == "data" ? "" : source.name + " ") + join(parts, ", ");
 }
 
 // Lines that follow one have its name where programs read them.
