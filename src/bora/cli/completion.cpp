@@ -49,7 +49,8 @@ std::string tables(const CompletionWords& words) {
                        flags_of(c, true), join(c.words, " "), is_of_runs(c.name) ? " runs=1" : "",
                        c.takes_overrides ? " overrides=1" : "");
   }
-  return out + "  esac\n}\n\n_bora_keys='" + join(words.keys, "\n") + "'\n\n";
+  return out + "  esac\n}\n\n_bora_keys='" + join(words.keys, "\n") + "'\n\n_bora_values='" +
+         join(words.values, "\n") + "'\n\n";
 }
 
 std::string names(const CompletionWords& words) {
@@ -85,6 +86,16 @@ constexpr std::string_view kBash = R"(_bora() {
     return
   fi
   _bora_command "$command"
+  # Readline parts words at =.
+  case $cur in
+    --*=*) i=${cur%%=*} ;;
+    =) i=$prev cur= ;;
+    *) if [ "$prev" = "=" ]; then i=${COMP_WORDS[COMP_CWORD-2]}; else i=; fi ;;
+  esac
+  if [ -n "$overrides" ] && [ -n "$i" ]; then
+    _bora_add_values "${i#--}" "$cur"
+    return
+  fi
   case " $values " in *" $prev "*)
     if [ "$prev" = --model ]; then _bora_add_runs "$cur"; fi
     return
@@ -104,6 +115,14 @@ constexpr std::string_view kBash = R"(_bora() {
       if [ -n "$runs" ] && { [ -z "$first" ] || [ "$place" != 0 ]; }; then _bora_add_runs "$cur"; fi
       ;;
   esac
+}
+
+_bora_add_values() {
+  local line before=
+  case $2 in *=*) before=${2%%=*}= ;; esac
+  while IFS= read -r line; do
+    case $line in "$1="*) COMPREPLY=($(compgen -P "$before" -W "${line#*=}" -- "${2#"$before"}")) ;; esac
+  done <<<"$_bora_values"
 }
 
 _bora_add_runs() {
@@ -153,6 +172,16 @@ constexpr std::string_view kZsh = R"(_bora() {
   fi
   if [[ "$command $verb" == "config explain" ]]; then
     [[ $place != 1 ]] || compadd -- ${(f)_bora_keys}
+    return
+  fi
+  if [[ -n $overrides && $cur == --*=* ]]; then
+    for key in ${(f)_bora_values}; do
+      [[ --$key == ${cur%%=*}=* ]] || continue
+      compset -P '*='
+      compadd -- ${=key#*=}
+      return
+    done
+    _files
     return
   fi
   if [[ $cur == -* ]]; then
@@ -221,6 +250,14 @@ std::string fish(const CompletionWords& words) {
   }
   for (const auto& key : words.keys)
     out += fmt::format("complete -c bora -n '__fish_seen_subcommand_from explain' -a '{}'\n", key);
+  for (const auto& line : words.values) {
+    const auto key = line.substr(0, line.find('='));
+    for (const auto& value : split(line.substr(key.size() + 1), ' '))
+      out += fmt::format(
+          "complete -c bora -n '__fish_seen_subcommand_from{}; and string match -q -- \"--{}=*\" "
+          "(commandline -ct)' -a '--{}={}'\n",
+          with_keys, key, key, value);
+  }
   for (const auto& key : words.keys)
     out += fmt::format(
         "complete -c bora -n '__fish_seen_subcommand_from{}; and string match -q -- \"--*\" "

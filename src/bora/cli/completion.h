@@ -14,10 +14,12 @@ struct CompletionWords {
   std::vector<Command> commands;
   std::vector<CommandSpec> specs;  ///< of the same commands
   std::vector<std::string> keys;   ///< of configurations: "trainer.seed"
+  /// What some of these may be: "optimizer.lr_schedule=constant cosine".
+  std::vector<std::string> values;
 };
 
 /// A script for "bash", "zsh" or "fish" that completes commands, their flags, configuration keys up to the next
-/// dot, the runs of the folder `runs` where a run is meant, and files. Usage error for another shell.
+/// dot, their words, the runs of the folder `runs` where a run is meant, and files. Usage error for another shell.
 std::string completion_script(std::string_view shell, const CompletionWords& words);
 
 }  // namespace bora::cli

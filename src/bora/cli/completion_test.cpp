@@ -28,7 +28,8 @@ using testing::Not;
 CompletionWords all_words() {
   return {commands(),
           command_specs(commands()),
-          {"data.tokenizer", "data_seed", "trainer.checkpointer.keep", "trainer.seed"}};
+          {"data.tokenizer", "data_seed", "trainer.checkpointer.keep", "trainer.seed"},
+          {"trainer.device=auto cpu cuda cuda:1", "trainer.reduction=fixed fast"}};
 }
 
 bool has_program(const std::string& path) { return ::access(path.c_str(), X_OK) == 0; }
@@ -82,6 +83,11 @@ TEST_F(Completion, OfBashOffersKeysDotByDot) {
   EXPECT_THAT(offered("bora train --trainer"), ElementsAre("--trainer."));
   EXPECT_THAT(offered("bora generate --trainer."), IsEmpty()) << "takes no keys";
   EXPECT_THAT(offered("bora config explain trainer.se"), ElementsAre("trainer.seed"));
+  EXPECT_THAT(offered("bora train --trainer.device=cp"), ElementsAre("--trainer.device=cpu"));
+  EXPECT_THAT(offered("bora train --trainer.reduction = "), ElementsAre("fixed", "fast"));
+  EXPECT_THAT(offered("bora train --trainer.reduction = fa"), ElementsAre("fast"));
+  EXPECT_THAT(offered("bora train --trainer.reduction ="), ElementsAre("fixed", "fast"));
+  EXPECT_THAT(offered("bora train --trainer.seed ="), IsEmpty());
   EXPECT_THAT(offered("bora config explain tr"), ElementsAre("trainer."));
 }
 
@@ -136,6 +142,7 @@ TEST_F(Completion, OfFishOffersWhatTheProgramTakes) {
   EXPECT_THAT(of("bora train --dry"), ElementsAre("--dry_run"));
   EXPECT_THAT(of("bora train x.yaml --trainer.se"), ElementsAre("--trainer.seed="));
   EXPECT_THAT(of("bora report ca"), testing::Contains("runs/calm-heron"));
+  EXPECT_THAT(of("bora train x.yaml --trainer.reduction=fa"), ElementsAre("--trainer.reduction=fast"));
 }
 
 // On a terminal of its own, where alone zsh completes: what follows there after the tab.
@@ -156,6 +163,7 @@ zpty -r -m shell said '*{2}*' && print as expected
   EXPECT_EQ(goes_on("bora trans", "cribe"), "as expected\n");
   EXPECT_EQ(goes_on("bora train --dry", "_run"), "as expected\n");
   EXPECT_EQ(goes_on("bora train x.yaml --trainer.se", "ed="), "as expected\n");
+  EXPECT_EQ(goes_on("bora train x.yaml --trainer.reduction=fa", "st"), "as expected\n");
 }
 
 TEST(ManPage, SaysWhatHelpSays) {

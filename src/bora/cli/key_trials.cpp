@@ -140,20 +140,22 @@ std::vector<Json> KeyTrials::other_spellings() const {
   return out;
 }
 
-Json KeyTrials::words() const {
-  if (key_.key.find("[]") != key_.key.npos || key_.doc.starts_with(kNotUsed)) return nullptr;
+std::vector<std::string> KeyTrials::words_taken() const {
+  if (key_.key.find("[]") != key_.key.npos || key_.doc.starts_with(kNotUsed)) return {};
   for (const char* any : {"some words", "zzqx", "zz/qx", "zz-qx_1.x", "2024-01-01", "/zz"})
-    if (allows(any)) return nullptr;
-  std::string one, all;
-  Json words = Json::array();
-  for (const auto& word : candidates(key_.doc + " " + key_.value)) {
-    if (word.find_first_not_of("0123456789.") == word.npos || !allows(word)) continue;
-    words.push_back(word);
-    all += (all.empty() ? "" : "|") + as_pattern(word);
-    if (one.empty()) one = word;
-  }
+    if (allows(any)) return {};
+  std::vector<std::string> words;
+  for (const auto& word : candidates(key_.doc + " " + key_.value))
+    if (word.find_first_not_of("0123456789.") != word.npos && allows(word)) words.push_back(word);
+  return words;
+}
+
+Json KeyTrials::words() const {
+  const auto words = words_taken();
   if (words.empty()) return nullptr;
-  auto out = text_of(words, all, one);
+  std::string all;
+  for (const auto& word : words) all += (all.empty() ? "" : "|") + as_pattern(word);
+  auto out = text_of(words, all);
   if (allows("true")) out.push_back({{"type", "boolean"}});
   if (allows("4")) {
     out.push_back({{"type", "number"}, {"exclusiveMinimum", 0}});
@@ -162,8 +164,8 @@ Json KeyTrials::words() const {
   return {{"anyOf", out}};
 }
 
-Json KeyTrials::text_of(const Json& words, const std::string& all, const std::string& one) const {
-  const bool is_list = words.size() > 1 && allows(fmt::format("\"{},{}\"", one, std::string(words[1])));
+Json KeyTrials::text_of(const std::vector<std::string>& words, const std::string& all) const {
+  const bool is_list = words.size() > 1 && allows(fmt::format("\"{},{}\"", words[0], words[1]));
   const bool has_numbers = all.find("[0-9]+") != all.npos;
   const auto pattern = is_list ? fmt::format("^({0})(, *({0}))*$", all) : fmt::format("^({})$", all);
   if (is_list || has_numbers) return Json::array({{{"type", "string"}, {"pattern", pattern}}});

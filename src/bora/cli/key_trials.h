@@ -25,13 +25,15 @@ class KeyTrials {
   bool has_several_spellings() const;
   /// The schema of the kinds that the type does not tell of.
   std::vector<Json> other_spellings() const;
-  /// The words that the text may be, alone or in a list, as a schema; null where it may be any.
+  /// The words that the text may be; none where it may be any.
+  std::vector<std::string> words_taken() const;
+  /// The same, alone or in a list, as a schema; null where it may be any.
   Json words() const;
   /// Whether numbers must be powers of two.
   bool is_power_of_two() const;
 
  private:
-  Json text_of(const Json& words, const std::string& all, const std::string& one) const;
+  Json text_of(const std::vector<std::string>& words, const std::string& all) const;
 
   std::string path_, type_of_section_, section_;
   const DescribedKey& key_;
