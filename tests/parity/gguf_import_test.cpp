@@ -89,6 +89,7 @@ std::vector<Case> cases() {
   auto olmo3_scaled = olmo3;
   olmo3_scaled["rope_scaling"] = yarn();
   return {{"tiny-gpt2", {}},
+          {"tiny-gpt2", {{"tie_word_embeddings", false}}},
           {"tiny-llama-gqa-rope3", {}},
           {"tiny-llama-tied", {}},
           {"tiny-llama-tied", {{"rope_scaling", {{"rope_type", "linear"}, {"factor", 2.5}}}}},
@@ -96,6 +97,7 @@ std::vector<Case> cases() {
           {"tiny-llama-tied", {{"attention_bias", true}, {"mlp_bias", true}}},
           {"tiny-gpt-neox", {}},
           {"tiny-gpt-neox", {{"rope_scaling", {{"rope_type", "linear"}, {"factor", 2.5}}}}},
+          {"tiny-gpt-neox", {{"hidden_act", "gelu_new"}}},
           {"tiny-gpt-neox", {{"use_parallel_residual", false}, {"rotary_pct", 1.0}}},
           {"tiny-mpt", {{"attn_config", {{"clip_qkv", nullptr}}}}},
           {"tiny-mpt", {{"attn_config", {{"clip_qkv", 1.5}}}}},
@@ -349,8 +351,10 @@ TEST(GgufImport, RefusesWhatItDoesNotKnow) {
 
 // Some files of models whose head is the embedding have it twice.
 TEST(GgufImport, TakesTheEmbeddingAsHead) {
-  EXPECT_EQ(ChangedModel("tiny-gpt2", "gpt2").with_head(1).error(ErrorKind::Io), "no error");
-  EXPECT_THAT(ChangedModel("tiny-gpt2", "gpt2").with_head(2).error(ErrorKind::Unsupported),
+  for (const float factor : {1, 2})  // a head of its own, too
+    EXPECT_EQ(ChangedModel("tiny-gpt2", "gpt2").with_head(factor).error(ErrorKind::Io), "no error");
+  EXPECT_EQ(ChangedModel("tiny-gemma", "gemma").with_head(1).error(ErrorKind::Io), "no error");
+  EXPECT_THAT(ChangedModel("tiny-gemma", "gemma").with_head(2).error(ErrorKind::Unsupported),
               HasSubstr("1 without a place in the model:\n  output.weight [20, 12]"));
 }
 

@@ -47,12 +47,16 @@ Gpt2 Gpt2::init(const Config& config, Dim<Vocab> vocab, Key key) {
     model.h.blocks.push_back(init_block(config, key.fold("h").fold(static_cast<std::uint64_t>(i))));
   }
   model.ln_f = nn::LayerNorm<Embed>::init(embed, config.layer_norm_epsilon, config.use_bias);
+  if (!config.tie_word_embeddings)
+    model.lm_head =
+        nn::Linear<Embed, Vocab>::init(embed, vocab, key.fold("lm_head"), config.initializer_range, false);
   return model;
 }
 
 nn::HfName Gpt2::hf_name(std::string_view path) const {
   static const std::vector<std::pair<std::string_view, std::string_view>> renamed = {
       {".mlp.up_proj.", ".mlp.c_fc."}, {".mlp.down_proj.", ".mlp.c_proj."}};
+  if (path.starts_with("lm_head.")) return {std::string(path)};
   auto name = "transformer." + models::renamed(path, renamed);
   bool linear = name.find(".c_") != std::string::npos && name.ends_with(".weight");
   return {name, /*transposed=*/linear};

@@ -77,7 +77,8 @@ struct Gpt2 {
   nn::Embedding<Pos, Embed> wpe;
   nn::Stacked<Block> h;
   nn::LayerNorm<Embed> ln_f;
-  using fields = Fields<&Gpt2::config, &Gpt2::wte, &Gpt2::wpe, &Gpt2::h, &Gpt2::ln_f>;
+  nn::Linear<Embed, Vocab> lm_head;  ///< empty where tied
+  using fields = Fields<&Gpt2::config, &Gpt2::wte, &Gpt2::wpe, &Gpt2::h, &Gpt2::ln_f, &Gpt2::lm_head>;
 
   static Gpt2 init(const Config& config, Dim<Vocab> vocab, Key key);
 
@@ -89,7 +90,7 @@ struct Gpt2 {
     context.observe(config.num_layers, x.array());
     return x;
   }
-  const Named<Vocab, Embed>& head() const { return wte.weight; }
+  const Named<Vocab, Embed>& head() const { return config.tie_word_embeddings ? wte.weight : lm_head.weight; }
 
   nn::ModelShape shape() const { return config.shape(wte.weight.size<Vocab>()); }
   nn::HfName hf_name(std::string_view path) const;

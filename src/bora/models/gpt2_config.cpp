@@ -23,7 +23,8 @@ Number count(const Config& c, Number vocab_size) {
   const auto d = static_cast<Number>(c.hidden_dim), m = static_cast<Number>(c.mlp_dim());
   const Number norm = (c.use_bias ? 2 : 1) * d, biases = c.use_bias ? 4 * d + m + d : 0;
   const Number block = 4 * d * d + 2 * d * m + biases + 2 * norm;
-  return (vocab_size + static_cast<Number>(c.seq_len)) * d + static_cast<Number>(c.num_layers) * block + norm;
+  const Number matrices = vocab_size * (c.tie_word_embeddings ? 1 : 2) + static_cast<Number>(c.seq_len);
+  return matrices * d + static_cast<Number>(c.num_layers) * block + norm;
 }
 
 }  // namespace
@@ -47,6 +48,7 @@ void Config::bind(Binder& b) {
           "scores of layer i are divided by i + 1");
   b.field("use_bias", use_bias,
           "biases in linear maps and norms; a model without has no Hugging Face export");
+  b.field("tie_word_embeddings", tie_word_embeddings, "the head is the embedding");
   gradient_checkpointing.bind(b, "gradient_checkpointing");
   models::ignore_accelerator_keys(b);
   if (!b.reading()) return;
@@ -70,7 +72,8 @@ Config Config::from_hf(const Json& c, std::string_view name) {
     else
       out.intermediate_dim = width;
   }
-  out.activation_function = json_get<std::string>(c, "activation_function", name, "gelu_new");
+  out.activation_function =
+      models::plain_activation(json_get<std::string>(c, "activation_function", name, "gelu_new"));
   out.initializer_range = json_get<double>(c, "initializer_range", name, 0.02);
   out.layer_norm_epsilon = json_get<double>(c, "layer_norm_epsilon", name, 1e-5);
   out.embed_pdrop = json_get<double>(c, "embd_pdrop", name, 0.1);
@@ -79,6 +82,7 @@ Config Config::from_hf(const Json& c, std::string_view name) {
   out.scale_attn_by_inverse_layer_idx = json_get<bool>(c, "scale_attn_by_inverse_layer_idx", name, false);
   out.scale_attn_weights = json_get<bool>(c, "scale_attn_weights", name, true);
   out.use_bias = json_get<bool>(c, "use_bias", name, true);
+  out.tie_word_embeddings = json_get<bool>(c, "tie_word_embeddings", name, true);
   models::require_values(out, kHfNames, name);
   return out;
 }
@@ -103,7 +107,7 @@ Json Config::to_hf(std::int64_t vocab_size) const {
   c["scale_attn_by_inverse_layer_idx"] = scale_attn_by_inverse_layer_idx;
   c["reorder_and_upcast_attn"] = false;
   if (!use_bias) c["use_bias"] = false;
-  c["tie_word_embeddings"] = true;
+  c["tie_word_embeddings"] = tie_word_embeddings;
   c["torch_dtype"] = "float32";
   return c;
 }
@@ -119,7 +123,7 @@ nn::ModelShape Config::shape(std::int64_t vocab_size) const {
           .vocab = vocab_size,
           .seq_len = seq_len,
           .gated_mlp = false,
-          .tied_head = true,
+          .tied_head = tie_word_embeddings,
           .learned_positions = true};
 }
 

@@ -23,6 +23,7 @@ struct Config {
   bool scale_attn_weights = true;  ///< scores are divided by sqrt(head size)
   bool scale_attn_by_inverse_layer_idx = false;
   bool use_bias = true;  ///< in linear maps and norms
+  bool tie_word_embeddings = true;
   nn::RematPolicy gradient_checkpointing;
 
   std::int64_t mlp_dim() const { return intermediate_dim.value_or(mlp_scale * hidden_dim); }

@@ -52,6 +52,18 @@ TEST(Gpt2Options, ScoresThatAreNotDividedAreThoseOfLargerQueries) {
   EXPECT_EQ(hidden(plain), hidden(divided));
 }
 
+TEST(Gpt2Options, AHeadOfItsOwn) {
+  auto config = small();
+  config.tie_word_embeddings = false;
+  auto model = model_of(config);
+  EXPECT_EQ(&model.head(), &model.lm_head.weight);
+  EXPECT_EQ(hidden(model), hidden(model_of(small())));
+  EXPECT_EQ(parameter_count(model), config.parameter_count(20));
+  EXPECT_EQ(parameter_count(model), small().parameter_count(20) + 20 * 16);
+  EXPECT_EQ(model.hf_name("lm_head.weight").name, "lm_head.weight");
+  EXPECT_FALSE(Config::from_hf(config.to_hf(20), "config.json").tie_word_embeddings);
+}
+
 TEST(Gpt2Options, AreCountedAndDescribed) {
   auto config = small();
   EXPECT_FALSE(config.to_hf(20).contains("use_bias"));

@@ -106,6 +106,7 @@ class Description {
     out["n_inner"] = whole("feed_forward_length", 4 * out["n_embd"].get<std::int64_t>());
     out["layer_norm_epsilon"] = real("attention.layer_norm_epsilon");
     out["activation_function"] = "gelu_new";
+    out["tie_word_embeddings"] = !file_.contains("output.weight");
   }
 
   void gpt_neox(Json& out) {
@@ -115,7 +116,10 @@ class Description {
     out["num_attention_heads"] = heads();
     out["intermediate_size"] = whole("feed_forward_length");
     out["layer_norm_eps"] = real("attention.layer_norm_epsilon");
-    out["hidden_act"] = "gelu";
+    const auto* activation = file_.value(kGgufActivation);
+    if (activation != nullptr && *activation != "gelu_new")
+      refuse(fmt::format("{} is {}, but can only be gelu_new", kGgufActivation, shown(*activation)));
+    out["hidden_act"] = activation == nullptr ? "gelu" : "gelu_new";
     out["attention_bias"] = true;
     out["tie_word_embeddings"] = false;
     const auto* parallel = own("use_parallel_residual");

@@ -102,6 +102,7 @@ const Names kDecoder = {{"model.embed_tokens.", "token_embd."},
                         {".mlp.up_proj.", ".ffn_up."},
                         {".mlp.down_proj.", ".ffn_down."}};
 const Names kGpt2 = {{"transformer.wte.", "token_embd."},
+                     {"lm_head.", "output."},
                      {"transformer.wpe.", "position_embd."},
                      {"transformer.ln_f.", "output_norm."},
                      {"transformer.h.", "blk."},
@@ -182,9 +183,12 @@ void describe_gpt2(const Json& config, GgufDraft& out) {
 }
 
 // llama.cpp has one GELU, that by tanh, and takes it for the exact one too.
-void require_gelu(const Json& config, const char* key) {
+void describe_gelu(const Json& config, const char* key, GgufDraft& out) {
   const auto given = config.at(key).get<std::string>();
-  if (given != "gelu" && given != "gelu_new") require(config, key, "gelu");
+  if (given == "gelu_new")
+    out.put(std::string(kGgufActivation), given);
+  else
+    require(config, key, "gelu");
 }
 
 void put_factors(GgufDraft& out, const std::string& name, const std::vector<float>& factors) {
@@ -263,7 +267,7 @@ void describe_decoder(const Json& config, GgufDraft& out, const char* activation
 }
 
 void describe_gpt_neox(const Json& config, GgufDraft& out) {
-  require_gelu(config, "hidden_act");
+  describe_gelu(config, "hidden_act", out);
   require(config, "attention_bias", true);
   require(config, "tie_word_embeddings", false);
   describe_size(config, out, "num_hidden_layers", "hidden_size", "num_attention_heads",

@@ -68,6 +68,9 @@ std::int64_t gguf_rotary_dim(const Json& config);
 bool gguf_has_yarn(std::string_view architecture);
 /// Of gpt-oss, a key of Bora's own: the bounds of its yarn are rounded, which its config.json can say.
 inline constexpr std::string_view kGgufTruncates = "bora.rope.scaling.truncate";
+/// Of gptneox, a key of Bora's own: the GELU of the model where it is not the exact one, for which llama.cpp takes that
+/// by tanh, too.
+inline constexpr std::string_view kGgufActivation = "bora.hidden_act";
 /// Of phi3, whose scaling is by factors: how queries and keys are scaled.
 double gguf_longrope_scale(const Json& config);
 

@@ -25,7 +25,7 @@ std::optional<std::string> given_id(const train::TrainerConfig& trainer) {
 
 // Keys that came after runs were first named. At these values they are left out of the name, so that a run
 // that began before is found.
-constexpr std::array<std::string_view, 16> kLaterKeys = {"allow_private_addresses: false",
+constexpr std::array<std::string_view, 17> kLaterKeys = {"allow_private_addresses: false",
                                                          "chat_date: null",
                                                          "device: auto",
                                                          "freeze: []",
@@ -34,6 +34,7 @@ constexpr std::array<std::string_view, 16> kLaterKeys = {"allow_private_addresse
                                                          "intermediate_dim: null",
                                                          "lora: null",
                                                          "max_download: 100GB",
+                                                         "mlp_bias: false",
                                                          "peak_flops: auto",
                                                          "peft_save_path: null",
                                                          "scale_attn_weights: true",
@@ -42,8 +43,17 @@ constexpr std::array<std::string_view, 16> kLaterKeys = {"allow_private_addresse
                                                          "use_layer_norm_weight: true",
                                                          "validation_split: null"};
 
+// Other types had them before.
+bool is_later_of(std::string_view line, std::string_view model) {
+  if (line == "use_bias: true" || line == "tie_word_embeddings: true") return model == "gpt2";
+  if (line == "attention_bias: false") return model != "llama" && model != "gpt_neox";
+  if (line == "layer_types: null")
+    return model == "qwen2" || model == "qwen3" || model == "gemma2" || model == "smollm3";
+  return false;
+}
+
 bool is_later(std::string_view line, std::string_view model) {
-  if (model == "gpt2" && line == "use_bias: true") return true;  // others had it before
+  if (is_later_of(line, model)) return true;
   return std::find(kLaterKeys.begin(), kLaterKeys.end(), line) != kLaterKeys.end();
 }
 
