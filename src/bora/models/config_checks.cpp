@@ -111,6 +111,11 @@ void bind_fixed(Binder& b, std::string_view key, std::string_view only) {
     b.problem(key, fmt::format("must be {} in models of this type", only));
 }
 
+std::string plain_activation(const std::string& hf) {
+  if (hf == "gelu_pytorch_tanh" || hf == "gelu_fast") return "gelu_new";
+  return hf == "swish" ? "silu" : hf;
+}
+
 std::string renamed(std::string_view path,
                     const std::vector<std::pair<std::string_view, std::string_view>>& pairs) {
   std::string out(path);

@@ -54,6 +54,10 @@ void ignore_accelerator_keys(Binder& b);
 /// A key in which models of this type have no choice: read, not used, and a problem where it is not `only`.
 void bind_fixed(Binder& b, std::string_view key, std::string_view only);
 
+/// The function that config.json calls so, as configurations of models spell it: transformers has some under several
+/// names.
+std::string plain_activation(const std::string& hf);
+
 /// `path` with each pair's first text replaced by its second, once.
 std::string renamed(std::string_view path,
                     const std::vector<std::pair<std::string_view, std::string_view>>& pairs);

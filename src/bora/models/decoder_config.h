@@ -31,6 +31,11 @@ struct DecoderConfig {
   /// Levanter's options of Llama in which families near it have no choice: silu, no biases or `use_bias`, norms
   /// with a weight, and no further norms.
   static void bind_plain_llama(Binder& b, std::string_view use_bias = "false");
+  /// Those on query, key, value and output.
+  template <class N>
+  N count_attention_biases() const {
+    return N(num_heads + 2 * num_kv_heads) * N(head_dim) + N(hidden_dim);
+  }
   /// With a gated MLP.
   nn::ModelShape decoder_shape(std::string_view type, std::int64_t vocab_size, bool tied_head) const;
 

@@ -47,6 +47,9 @@ TEST(Qwen3Moe, LayersWithAndWithoutExperts) {
   for (const auto& block : model.layers.blocks) sparse.push_back(block.mlp.index() == 0);
   EXPECT_EQ(sparse, (std::vector<bool>{false, false, false, true}));
   EXPECT_EQ(model.shape().mlp, (24 + 3 * 40) / 4);
+  config.attention_bias = true;
+  model = qwen3_moe::Qwen3Moe::init(config, Dim<qwen3_moe::Vocab>{50}, Key::from_seed(1));
+  EXPECT_EQ(parameter_count(model), config.parameter_count(50));
   const auto json = config.to_hf(50);
   EXPECT_EQ(json["num_experts"], 4);
   EXPECT_EQ(json["num_local_experts"], 4) << "the newer spelling";
@@ -79,6 +82,9 @@ TEST(Olmoe, ParametersAreCounted) {
   config.hidden_dim = 24, config.intermediate_dim = 20, config.num_layers = 2, config.num_heads = 6;
   config.num_kv_heads = 3, config.head_dim = 4, config.n_routed_experts = 5, config.num_experts_per_tok = 3;
   auto model = olmoe::Olmoe::init(config, Dim<olmoe::Vocab>{50}, Key::from_seed(1));
+  EXPECT_EQ(parameter_count(model), config.parameter_count(50));
+  config.attention_bias = true;
+  model = olmoe::Olmoe::init(config, Dim<olmoe::Vocab>{50}, Key::from_seed(1));
   EXPECT_EQ(parameter_count(model), config.parameter_count(50));
   const auto json = config.to_hf(50);
   EXPECT_TRUE(json["clip_qkv"].is_null());

@@ -18,12 +18,15 @@ namespace bora::gemma {
 
 /// Levanter's names; by default the model of 2 billion parameters.
 struct Config : models::DecoderConfig {
+  bool attention_bias = false;
+
   Config() {
     seq_len = 8192, hidden_dim = 2048, intermediate_dim = 16384;
     num_layers = 18, num_heads = 8, num_kv_heads = 1, head_dim = 256;
   }
   void bind(Binder& b) {
     bind_decoder(b);
+    b.field("attention_bias", attention_bias, "biases on query, key, value and output");
     models::bind_fixed(b, "activation_function", "gelu_new");
     models::bind_fixed(b, "tie_word_embeddings", "true");
     if (b.reading()) models::check_parameters(b, hidden_dim, num_layers, count<double>(0));
@@ -33,7 +36,6 @@ struct Config : models::DecoderConfig {
     return {{"model_type", "gemma"},
             {"hidden_act", "gelu_pytorch_tanh"},
             {"hidden_activation", "gelu_pytorch_tanh"},
-            {"attention_bias", false},
             {"tie_word_embeddings", true},
             {"use_bidirectional_attention", false}};
   }
@@ -48,7 +50,8 @@ struct Config : models::DecoderConfig {
   template <class N>
   N count(N vocab) const {
     const auto d = N(hidden_dim), heads = N(num_heads + num_kv_heads) * N(head_dim);
-    return d * vocab + N(num_layers) * d * (2 * heads + 3 * N(intermediate_dim) + 2) + d;
+    const N biases = attention_bias ? count_attention_biases<N>() : N(0);
+    return d * vocab + N(num_layers) * (d * (2 * heads + 3 * N(intermediate_dim) + 2) + biases) + d;
   }
   std::int64_t parameter_count(std::int64_t vocab) const {
     models::require_countable(count(double(vocab)), vocab, hidden_dim);
@@ -130,10 +133,11 @@ struct Gemma {
     model.layers.remat = c.gradient_checkpointing;
     for (std::int64_t i = 0; i < c.num_layers; ++i) {
       const auto [kq, kk, kw, ko, km] = key.fold("layers").fold(std::uint64_t(i)).split<5>();
-      const Attention attention{nn::Linear<Embed, Attention::Heads>::init(embed, q, kq, std, false),
-                                nn::Linear<Embed, Attention::KvHeads>::init(embed, kv, kk, std, false),
-                                nn::Linear<Embed, Attention::KvHeads>::init(embed, kv, kw, std, false),
-                                nn::Linear<Attention::Heads, Embed>::init(q, embed, ko, std, false), rope};
+      const Attention attention{
+          nn::Linear<Embed, Attention::Heads>::init(embed, q, kq, std, c.attention_bias),
+          nn::Linear<Embed, Attention::KvHeads>::init(embed, kv, kk, std, c.attention_bias),
+          nn::Linear<Embed, Attention::KvHeads>::init(embed, kv, kw, std, c.attention_bias),
+          nn::Linear<Attention::Heads, Embed>::init(q, embed, ko, std, c.attention_bias), rope};
       model.layers.blocks.push_back({norm(), attention, norm(),
                                      nn::GatedMlp<Embed, Mlp>::init(embed, Dim<Mlp>{c.intermediate_dim}, km,
                                                                     std, core::Activation::gelu_tanh)});

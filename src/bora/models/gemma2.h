@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "bora/models/decoder_config.h"
+#include "bora/models/layer_types.h"
 #include "bora/nn/attention.h"
 #include "bora/nn/embedding.h"
 #include "bora/nn/language_model.h"
@@ -18,7 +19,9 @@ namespace bora::gemma2 {
 
 /// Levanter's names; by default the model of 2 billion parameters.
 struct Config : models::DecoderConfig {
+  bool attention_bias = false;
   std::int64_t sliding_window = 4096;
+  std::optional<models::LayerTypeNames> layer_types;
   double query_pre_attn_scalar = 256;
   std::optional<double> attn_logit_softcapping = 50, final_logit_softcapping = 30;
 
@@ -28,29 +31,31 @@ struct Config : models::DecoderConfig {
   }
   void bind(Binder& b) {
     bind_decoder(b);
-    b.field("sliding_window", sliding_window, kSize, "positions that the local layers 0, 2, ... see");
+    b.field("sliding_window", sliding_window, kSize, "positions that the local layers see");
+    models::bind_layer_types(b, layer_types, num_layers, "layers 0, 2, ... are local");
     if (b.reading() && !b.present("query_pre_attn_scalar")) query_pre_attn_scalar = double(head_dim);
     b.field("query_pre_attn_scalar", query_pre_attn_scalar, kPositive,
             "attention scores are divided by its square root; default head_dim");
     b.field("attn_logit_softcapping", attn_logit_softcapping, kPositive, "bound of attention scores or null");
     b.field("final_logit_softcapping", final_logit_softcapping, kPositive, "bound of logits or null");
+    b.field("attention_bias", attention_bias, "biases on query, key, value and output");
     models::bind_fixed(b, "activation_function", "gelu_new");
     models::bind_fixed(b, "tie_word_embeddings", "true");
     if (b.reading()) models::check_parameters(b, hidden_dim, num_layers, count<double>(0));
   }
 
-  std::int64_t window(std::int64_t layer) const { return layer % 2 == 0 ? sliding_window : 0; }
+  std::int64_t window(std::int64_t layer) const {
+    return (layer_types ? models::slides(*layer_types, layer) : layer % 2 == 0) ? sliding_window : 0;
+  }
   Json hf_fixed() const {
-    Json fixed = {{"model_type", "gemma2"},
-                  {"hidden_activation", "gelu_pytorch_tanh"},
-                  {"attention_bias", false},
-                  {"tie_word_embeddings", true}};
+    Json fixed = {
+        {"model_type", "gemma2"}, {"hidden_activation", "gelu_pytorch_tanh"}, {"tie_word_embeddings", true}};
     for (std::int64_t i = 0; i < num_layers; ++i)
       fixed["layer_types"].push_back(window(i) > 0 ? "sliding_attention" : "full_attention");
     return fixed;
   }
   static Config from_hf(const Json& json, std::string_view name) {
-    return models::config_from_hf<Config>(json, name);
+    return models::without_usual_types(models::config_from_hf<Config>(json, name));
   }
   Json to_hf(std::int64_t vocab) const { return models::config_to_hf(*this, "Gemma2ForCausalLM", vocab); }
   nn::ModelShape shape(std::int64_t vocab) const {
@@ -60,7 +65,8 @@ struct Config : models::DecoderConfig {
   template <class N>
   N count(N vocab) const {
     const auto d = N(hidden_dim), heads = N(num_heads + num_kv_heads) * N(head_dim);
-    return d * vocab + N(num_layers) * d * (2 * heads + 3 * N(intermediate_dim) + 4) + d;
+    const N biases = attention_bias ? count_attention_biases<N>() : N(0);
+    return d * vocab + N(num_layers) * (d * (2 * heads + 3 * N(intermediate_dim) + 4) + biases) + d;
   }
   std::int64_t parameter_count(std::int64_t vocab) const {
     models::require_countable(count(double(vocab)), vocab, hidden_dim);
@@ -144,14 +150,15 @@ struct Gemma2 {
     model.layers.remat = c.gradient_checkpointing;
     for (std::int64_t i = 0; i < c.num_layers; ++i) {
       const auto [kq, kk, kw, ko, km] = key.fold("layers").fold(std::uint64_t(i)).split<5>();
-      const Attention attention{nn::Linear<Embed, Attention::Heads>::init(embed, q, kq, std, false),
-                                nn::Linear<Embed, Attention::KvHeads>::init(embed, kv, kk, std, false),
-                                nn::Linear<Embed, Attention::KvHeads>::init(embed, kv, kw, std, false),
-                                nn::Linear<Attention::Heads, Embed>::init(q, embed, ko, std, false),
-                                rope,
-                                {.scale = 1 / std::sqrt(c.query_pre_attn_scalar),
-                                 .soft_cap = c.attn_logit_softcapping.value_or(0),
-                                 .window = c.window(i)}};
+      const Attention attention{
+          nn::Linear<Embed, Attention::Heads>::init(embed, q, kq, std, c.attention_bias),
+          nn::Linear<Embed, Attention::KvHeads>::init(embed, kv, kk, std, c.attention_bias),
+          nn::Linear<Embed, Attention::KvHeads>::init(embed, kv, kw, std, c.attention_bias),
+          nn::Linear<Attention::Heads, Embed>::init(q, embed, ko, std, c.attention_bias),
+          rope,
+          {.scale = 1 / std::sqrt(c.query_pre_attn_scalar),
+           .soft_cap = c.attn_logit_softcapping.value_or(0),
+           .window = c.window(i)}};
       model.layers.blocks.push_back({norm(), attention, norm(), norm(),
                                      nn::GatedMlp<Embed, Mlp>::init(embed, Dim<Mlp>{c.intermediate_dim}, km,
                                                                     std, core::Activation::gelu_tanh),

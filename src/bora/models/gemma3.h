@@ -21,6 +21,7 @@ namespace bora::gemma3 {
 /// Levanter's names; by default the model of 1 billion parameters. `rope` is that of the global layers.
 struct Config : models::DecoderConfig {
   static constexpr std::string_view kHfType = "gemma3_text";
+  bool attention_bias = false;
   std::int64_t sliding_window = 512;
   models::LayerTypes layer_types{.pattern = 6};
   double query_pre_attn_scalar = 256, rope_local_base_freq = 10000;
@@ -41,6 +42,7 @@ struct Config : models::DecoderConfig {
     b.field("query_pre_attn_scalar", query_pre_attn_scalar, kPositive,
             "attention scores are divided by its square root; default head_dim");
     b.field("final_logit_softcapping", final_logit_softcapping, kPositive, "bound of logits or null");
+    b.field("attention_bias", attention_bias, "biases on query, key, value and output");
     models::bind_fixed(b, "activation_function", "gelu_new");
     models::bind_fixed(b, "tie_word_embeddings", "true");
     if (b.reading()) models::check_parameters(b, hidden_dim, num_layers, count<double>(0));
@@ -54,7 +56,6 @@ struct Config : models::DecoderConfig {
   Json hf_fixed() const {
     return {{"model_type", kHfType},
             {"hidden_activation", "gelu_pytorch_tanh"},
-            {"attention_bias", false},
             {"tie_word_embeddings", true},
             {"use_bidirectional_attention", false},
             {"attn_logit_softcapping", nullptr}};
@@ -87,7 +88,9 @@ struct Config : models::DecoderConfig {
   template <class N>
   N count(N vocab) const {
     const auto d = N(hidden_dim), heads = N(num_heads + num_kv_heads) * N(head_dim);
-    return d * vocab + N(num_layers) * (d * (2 * heads + 3 * N(intermediate_dim) + 4) + 2 * N(head_dim)) + d;
+    const N biases = attention_bias ? count_attention_biases<N>() : N(0);
+    const N block = d * (2 * heads + 3 * N(intermediate_dim) + 4) + 2 * N(head_dim) + biases;
+    return d * vocab + N(num_layers) * block + d;
   }
   std::int64_t parameter_count(std::int64_t vocab) const {
     models::require_countable(count(double(vocab)), vocab, hidden_dim);
@@ -178,10 +181,10 @@ struct Gemma3 {
       const bool slides = c.layer_types.slides(i);
       const auto [kq, kk, kw, ko, km] = key.fold("layers").fold(std::uint64_t(i)).split<5>();
       const Attention attention{
-          nn::Linear<Embed, Attention::Heads>::init(embed, q, kq, std, false),
-          nn::Linear<Embed, Attention::KvHeads>::init(embed, kv, kk, std, false),
-          nn::Linear<Embed, Attention::KvHeads>::init(embed, kv, kw, std, false),
-          nn::Linear<Attention::Heads, Embed>::init(q, embed, ko, std, false),
+          nn::Linear<Embed, Attention::Heads>::init(embed, q, kq, std, c.attention_bias),
+          nn::Linear<Embed, Attention::KvHeads>::init(embed, kv, kk, std, c.attention_bias),
+          nn::Linear<Embed, Attention::KvHeads>::init(embed, kv, kw, std, c.attention_bias),
+          nn::Linear<Attention::Heads, Embed>::init(q, embed, ko, std, c.attention_bias),
           head_norm(),
           head_norm(),
           slides ? local : full,

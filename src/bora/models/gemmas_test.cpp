@@ -6,6 +6,7 @@
 
 #include "bora/base/error.h"
 #include "bora/models/gemma.h"
+#include "bora/models/gemma2.h"
 #include "bora/models/gemma3.h"
 
 namespace bora {
@@ -61,9 +62,23 @@ TEST(Gemma, RefusesWhatItWouldComputeWrongly) {
     other[key] = "silu";
     EXPECT_THAT(refusal<gemma::Config>(other), HasSubstr(key));
   }
-  auto other = json;
-  other["attention_bias"] = true;
-  EXPECT_THAT(refusal<gemma::Config>(other), HasSubstr("attention_bias is true"));
+}
+
+template <class Model>
+void expect_biases(std::string_view what) {
+  auto c = small<typename Model::Config>();
+  const auto without = c.parameter_count(50);
+  c.attention_bias = true;
+  EXPECT_EQ(c.parameter_count(50), without + 3 * (48 + 2 * 24 + 24)) << what;
+  auto model = Model::init(c, Dim<nn::VocabAxis<Model>>{50}, Key::from_seed(1));
+  EXPECT_EQ(parameter_count(model), c.parameter_count(50)) << what;
+  EXPECT_TRUE(Model::Config::from_hf(c.to_hf(50), "config.json").attention_bias) << what;
+}
+
+TEST(Gemmas, MayHaveBiasesOfAttention) {
+  expect_biases<gemma::Gemma>("gemma");
+  expect_biases<gemma2::Gemma2>("gemma2");
+  expect_biases<gemma3::Gemma3>("gemma3");
 }
 
 TEST(Gemma3, ParametersOfThePublishedModels) {

@@ -33,8 +33,11 @@ inline constexpr Range kDropout{.least = 0, .most = 1, .below = true};
 
 /// A family's Config from config.json. What is absent keeps its default. Corruption with every problem.
 template <class Config>
-Config gpt_from_hf(const Json& json, std::string_view name) {
+Config gpt_from_hf(Json json, std::string_view name) {
   Config config;
+  for (const char* key : {"activation_function", "hidden_act"})
+    if (const auto found = json.find(key); found != json.end() && found->is_string())
+      *found = plain_activation(found->get<std::string>());
   require_none(read_json(json, config, Config::hf_names()), name);
   require_values(config, Config::hf_names(), name);
   require_fixed(json, config.hf_fixed(), name);

@@ -16,7 +16,7 @@ namespace bora::granite {
 /// Hugging Face's names and defaults of the multipliers: all are 1.
 struct Config : models::DecoderConfig {
   double embedding_multiplier = 1, attention_multiplier = 1, residual_multiplier = 1, logits_scaling = 1;
-  bool tie_word_embeddings = false;
+  bool tie_word_embeddings = false, attention_bias = false, mlp_bias = false;
 
   Config() = default;
   void bind(Binder& b) {
@@ -28,14 +28,13 @@ struct Config : models::DecoderConfig {
     b.field("residual_multiplier", residual_multiplier, kPositive,
             "what attention and the MLP add is multiplied by it");
     b.field("logits_scaling", logits_scaling, kPositive, "logits are divided by it");
+    b.field("attention_bias", attention_bias, "biases on query, key, value and output");
+    b.field("mlp_bias", mlp_bias, "biases in the MLP");
     b.field("tie_word_embeddings", tie_word_embeddings, "the head is the embedding");
     if (b.reading()) models::check_parameters(b, hidden_dim, num_layers, count<double>(0));
   }
 
-  static Json hf_fixed() {
-    return {
-        {"model_type", "granite"}, {"hidden_act", "silu"}, {"attention_bias", false}, {"mlp_bias", false}};
-  }
+  static Json hf_fixed() { return {{"model_type", "granite"}, {"hidden_act", "silu"}}; }
   static Config from_hf(const Json& json, std::string_view name) {
     return models::config_from_hf<Config>(json, name);
   }
@@ -47,7 +46,9 @@ struct Config : models::DecoderConfig {
   template <class N>
   N count(N vocab) const {
     const auto d = N(hidden_dim), heads = N(num_heads + num_kv_heads) * N(head_dim);
-    const N block = d * (2 * heads + 3 * N(intermediate_dim) + 2);
+    const N biases = attention_bias ? count_attention_biases<N>() : N(0);
+    const N mlp_biases = mlp_bias ? 2 * N(intermediate_dim) + d : N(0);
+    const N block = d * (2 * heads + 3 * N(intermediate_dim) + 2) + biases + mlp_biases;
     return vocab * d * N(tie_word_embeddings ? 1 : 2) + N(num_layers) * block + d;
   }
   std::int64_t parameter_count(std::int64_t vocab) const {
@@ -134,15 +135,16 @@ struct Granite {
     model.layers.remat = c.gradient_checkpointing;
     for (std::int64_t i = 0; i < c.num_layers; ++i) {
       const auto [kq, kk, kw, ko, km] = key.fold("layers").fold(std::uint64_t(i)).split<5>();
-      const Attention attention{nn::Linear<Embed, Attention::Heads>::init(embed, q, kq, std, false),
-                                nn::Linear<Embed, Attention::KvHeads>::init(embed, kv, kk, std, false),
-                                nn::Linear<Embed, Attention::KvHeads>::init(embed, kv, kw, std, false),
-                                nn::Linear<Attention::Heads, Embed>::init(q, embed, ko, std, false),
-                                rope,
-                                c.attention_multiplier};
+      const Attention attention{
+          nn::Linear<Embed, Attention::Heads>::init(embed, q, kq, std, c.attention_bias),
+          nn::Linear<Embed, Attention::KvHeads>::init(embed, kv, kk, std, c.attention_bias),
+          nn::Linear<Embed, Attention::KvHeads>::init(embed, kv, kw, std, c.attention_bias),
+          nn::Linear<Attention::Heads, Embed>::init(q, embed, ko, std, c.attention_bias),
+          rope,
+          c.attention_multiplier};
       model.layers.blocks.push_back({norm(), attention, norm(),
                                      nn::GatedMlp<Embed, Mlp>::init(embed, Dim<Mlp>{c.intermediate_dim}, km,
-                                                                    std, core::Activation::silu),
+                                                                    std, core::Activation::silu, c.mlp_bias),
                                      c.residual_multiplier});
     }
     model.norm = norm();

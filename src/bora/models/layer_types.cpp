@@ -13,8 +13,17 @@ constexpr std::string_view kSliding = "sliding_attention", kFull = "full_attenti
 
 void LayerTypes::bind(Binder& b, std::int64_t num_layers) {
   b.field("sliding_window_pattern", pattern, kSize, "every so manyth layer sees all positions");
+  bind_layer_types(b, types, num_layers, "by the pattern");
+}
+
+bool LayerTypes::slides(std::int64_t layer) const {
+  return types ? models::slides(*types, layer) : (layer + 1) % pattern != 0;
+}
+
+void bind_layer_types(Binder& b, std::optional<LayerTypeNames>& types, std::int64_t num_layers,
+                      std::string_view otherwise) {
   b.field("layer_types", types,
-          "sliding_attention or full_attention, for each layer; default by the pattern");
+          fmt::format("sliding_attention or full_attention, for each layer; default {}", otherwise));
   if (!b.reading() || !types || !b.sound({"layer_types", "num_layers"})) return;
   if (std::ssize(*types) != num_layers) {
     b.problem("layer_types",
@@ -27,12 +36,12 @@ void LayerTypes::bind(Binder& b, std::int64_t num_layers) {
   }
 }
 
-bool LayerTypes::slides(std::int64_t layer) const {
-  return types ? types->at(static_cast<std::size_t>(layer)) == kSliding : (layer + 1) % pattern != 0;
+bool slides(const LayerTypeNames& types, std::int64_t layer) {
+  return types.at(static_cast<std::size_t>(layer)) == kSliding;
 }
 
-std::vector<std::string> LayerTypes::names(std::int64_t num_layers) const {
-  std::vector<std::string> out;
+LayerTypeNames LayerTypes::names(std::int64_t num_layers) const {
+  LayerTypeNames out;
   for (std::int64_t i = 0; i < num_layers; ++i) out.emplace_back(slides(i) ? kSliding : kFull);
   return out;
 }

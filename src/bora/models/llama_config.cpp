@@ -77,7 +77,7 @@ Config Config::from_hf(const Json& c, std::string_view name) {
   out.num_kv_heads = integer("num_key_value_heads", out.num_heads);
   if (auto it = c.find("head_dim"); it != c.end() && !it->is_null())
     out.head_dim = json_get<std::int64_t>(c, "head_dim", name);
-  out.activation_function = json_get<std::string>(c, "hidden_act", name, "silu");
+  out.activation_function = models::plain_activation(json_get<std::string>(c, "hidden_act", name, "silu"));
   out.initializer_range = json_get<double>(c, "initializer_range", name, 0.02);
   out.layer_norm_epsilon = json_get<double>(c, "rms_norm_eps", name, 1e-6);
   out.tie_word_embeddings = json_get<bool>(c, "tie_word_embeddings", name, false);

@@ -97,6 +97,26 @@ TYPED_TEST(LlamaLike, CountsItsParameters) {
   }
 }
 
+TYPED_TEST(LlamaLike, BiasesWhereTransformersHasThem) {
+  using Config = typename TypeParam::Config;
+  auto c = small_llama<Config>();
+  if constexpr (requires { c.attention_bias; }) {
+    const auto without = c.parameter_count(50);
+    auto biases = (c.num_heads + 2 * c.num_kv_heads) * c.head_dim + c.hidden_dim;
+    c.attention_bias = true;
+    if constexpr (requires { c.mlp_bias; }) {
+      c.mlp_bias = true;
+      biases += 2 * c.intermediate_dim + c.hidden_dim;
+    }
+    EXPECT_EQ(c.parameter_count(50), without + c.num_layers * biases);
+    auto model = TypeParam::init(c, Dim<nn::VocabAxis<TypeParam>>{50}, Key::from_seed(1));
+    EXPECT_EQ(parameter_count(model), c.parameter_count(50));
+    const auto json = c.to_hf(50);
+    EXPECT_EQ(json["attention_bias"], true);
+    EXPECT_TRUE(Config::from_hf(json, "config.json").attention_bias);
+  }
+}
+
 TYPED_TEST(LlamaLike, HuggingFaceAndBack) {
   using Config = typename TypeParam::Config;
   auto config = small_llama<Config>();
@@ -126,7 +146,7 @@ TYPED_TEST(LlamaLike, RefusesWhatItWouldComputeWrongly) {
   json["model_type"] = "other";
   EXPECT_THAT(llama_refusal<Config>(json),
               HasSubstr("model_type is \"other\"; in models of this type it must be"));
-  if (json.contains("attention_bias")) {
+  if (!requires(Config c) { c.attention_bias; } && json.contains("attention_bias")) {
     json = small_llama<Config>().to_hf(50);
     json["attention_bias"] = true;
     EXPECT_THAT(llama_refusal<Config>(json),
@@ -195,11 +215,31 @@ TEST(Qwen2, HasAWindowFromALayerOn) {
   c.use_sliding_window = true;
   auto json = c.to_hf(50);
   EXPECT_EQ(json["layer_types"], (Json{"full_attention", "sliding_attention", "sliding_attention"}));
-  json["layer_types"][0] = "sliding_attention";
+  EXPECT_FALSE(qwen2::Config::from_hf(json, "config.json").layer_types)
+      << "they say what max_window_layers does";
+  json["layer_types"] = {"sliding_attention", "full_attention", "sliding_attention"};
+  const auto listed = qwen2::Config::from_hf(json, "config.json");
+  EXPECT_EQ(listed.window(0), 4096);
+  EXPECT_EQ(listed.window(1), 0);
+  EXPECT_EQ(listed.to_hf(50)["layer_types"], json["layer_types"]);
+  json["use_sliding_window"] = false;
   EXPECT_THAT(llama_refusal<qwen2::Config>(json), HasSubstr("layer_types is [\"sliding_attention\""));
   json.erase("layer_types");
   json.erase("rms_norm_eps");  // the default of transformers, not of Levanter
   EXPECT_EQ(qwen2::Config::from_hf(json, "config.json").layer_norm_epsilon, 1e-6);
+}
+
+// transformers 4 takes these two fields there and no others.
+TEST(Olmo2, SpellsItsScalingInTwoFields) {
+  auto c = small_llama<olmo2::Config>();
+  for (const char* type : {"linear", "dynamic"}) {
+    c.rope.type = type, c.rope.factor = 2;
+    c.rope.original_max_position_embeddings = c.seq_len / 2;
+    const auto json = c.to_hf(50);
+    EXPECT_EQ(json["rope_scaling"], (Json{{"type", type}, {"factor", 2}}));
+    EXPECT_EQ(json["rope_parameters"]["rope_type"], type);
+    EXPECT_EQ(olmo2::Config::from_hf(json, "config.json").to_hf(50), json);
+  }
 }
 
 TEST(SmolLm3, SaysWhichLayersHavePositions) {
@@ -216,6 +256,10 @@ TEST(SmolLm3, SaysWhichLayersHavePositions) {
   const auto again = smollm3::Config::from_hf(json, "config.json");
   EXPECT_FALSE(again.has_rope(0));
   EXPECT_TRUE(again.has_rope(3));
+  auto listed = json;
+  listed["layer_types"] = {"full_attention", "sliding_attention", "full_attention", "full_attention"};
+  EXPECT_EQ(smollm3::Config::from_hf(listed, "config.json").window(1), 5);
+  EXPECT_EQ(smollm3::Config::from_hf(listed, "config.json").window(0), 0);
   EXPECT_EQ(problems<smollm3::Config>("num_layers: 3\nno_rope_layers: [1, 0]\n"),
             "no_rope_layers must have num_layers = 3 entries but has 2\n");
 }

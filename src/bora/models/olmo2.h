@@ -15,26 +15,29 @@ namespace bora::olmo2 {
 
 /// Levanter's names and defaults.
 struct Config : models::DecoderConfig {
-  bool tie_word_embeddings = false;
+  bool tie_word_embeddings = false, attention_bias = false;
 
   Config() { seq_len = 4096; }
   void bind(Binder& b) {
     bind_decoder(b, {"num_kv_heads", "head_dim"});
     bind_plain_llama(b);
-    models::bind_fixed(b, "attention_bias", "false");
+    b.field("attention_bias", attention_bias, "biases on query, key, value and output");
     b.field("tie_word_embeddings", tie_word_embeddings, "the head is the embedding");
     if (b.reading()) models::check_parameters(b, hidden_dim, num_layers, count<double>(0));
   }
 
-  static Json hf_fixed() {
-    return {{"model_type", "olmo2"}, {"hidden_act", "silu"}, {"attention_bias", false}};
-  }
+  static Json hf_fixed() { return {{"model_type", "olmo2"}, {"hidden_act", "silu"}}; }
   static Config from_hf(const Json& json, std::string_view name) {
     Config config;
     config.layer_norm_epsilon = 1e-5;
     return models::config_from_hf(json, name, config);
   }
-  Json to_hf(std::int64_t vocab) const { return models::config_to_hf(*this, "Olmo2ForCausalLM", vocab); }
+  Json to_hf(std::int64_t vocab) const {
+    auto json = models::config_to_hf(*this, "Olmo2ForCausalLM", vocab);
+    if (rope.type == "linear" || rope.type == "dynamic")  // transformers 4 takes no others here
+      json["rope_scaling"] = {{"type", rope.type}, {"factor", rope.factor}};
+    return json;
+  }
   nn::ModelShape shape(std::int64_t vocab) const {
     return decoder_shape("olmo2", vocab, tie_word_embeddings);
   }
@@ -42,7 +45,8 @@ struct Config : models::DecoderConfig {
   template <class N>
   N count(N vocab) const {
     const auto d = N(hidden_dim), heads = N(num_heads + num_kv_heads) * N(head_dim);
-    const N block = d * (2 * heads + 3 * N(intermediate_dim) + 2) + heads;
+    const N biases = attention_bias ? count_attention_biases<N>() : N(0);
+    const N block = d * (2 * heads + 3 * N(intermediate_dim) + 2) + heads + biases;
     return vocab * d * N(tie_word_embeddings ? 1 : 2) + N(num_layers) * block + d;
   }
   std::int64_t parameter_count(std::int64_t vocab) const {
@@ -128,13 +132,14 @@ struct Olmo2 {
     model.layers.remat = c.gradient_checkpointing;
     for (std::int64_t i = 0; i < c.num_layers; ++i) {
       const auto [kq, kk, kw, ko, km] = key.fold("layers").fold(std::uint64_t(i)).split<5>();
-      const Attention attention{nn::Linear<Embed, Attention::Heads>::init(embed, q, kq, std, false),
-                                nn::Linear<Embed, Attention::KvHeads>::init(embed, kv, kk, std, false),
-                                nn::Linear<Embed, Attention::KvHeads>::init(embed, kv, kw, std, false),
-                                nn::Linear<Attention::Heads, Embed>::init(q, embed, ko, std, false),
-                                nn::RmsNorm<Attention::Heads>::init(q, c.layer_norm_epsilon),
-                                nn::RmsNorm<Attention::KvHeads>::init(kv, c.layer_norm_epsilon),
-                                rope};
+      const Attention attention{
+          nn::Linear<Embed, Attention::Heads>::init(embed, q, kq, std, c.attention_bias),
+          nn::Linear<Embed, Attention::KvHeads>::init(embed, kv, kk, std, c.attention_bias),
+          nn::Linear<Embed, Attention::KvHeads>::init(embed, kv, kw, std, c.attention_bias),
+          nn::Linear<Attention::Heads, Embed>::init(q, embed, ko, std, c.attention_bias),
+          nn::RmsNorm<Attention::Heads>::init(q, c.layer_norm_epsilon),
+          nn::RmsNorm<Attention::KvHeads>::init(kv, c.layer_norm_epsilon),
+          rope};
       model.layers.blocks.push_back({attention, norm(),
                                      nn::GatedMlp<Embed, Mlp>::init(embed, Dim<Mlp>{c.intermediate_dim}, km,
                                                                     std, core::Activation::silu),

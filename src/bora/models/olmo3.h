@@ -20,7 +20,7 @@ namespace bora::olmo3 {
 struct Config : models::DecoderConfig {
   std::int64_t sliding_window = 4096;
   models::LayerTypes layer_types{.pattern = 4};
-  bool tie_word_embeddings = false;
+  bool tie_word_embeddings = false, attention_bias = false;
 
   Config() {
     seq_len = 8192;
@@ -31,13 +31,12 @@ struct Config : models::DecoderConfig {
     bind_plain_llama(b);
     b.field("sliding_window", sliding_window, kSize, "positions that the layers with a window see");
     layer_types.bind(b, num_layers);
+    b.field("attention_bias", attention_bias, "biases on query, key, value and output");
     b.field("tie_word_embeddings", tie_word_embeddings, "the head is the embedding");
     if (b.reading()) models::check_parameters(b, hidden_dim, num_layers, count<double>(0));
   }
 
-  static Json hf_fixed() {
-    return {{"model_type", "olmo3"}, {"hidden_act", "silu"}, {"attention_bias", false}};
-  }
+  static Json hf_fixed() { return {{"model_type", "olmo3"}, {"hidden_act", "silu"}}; }
   nn::RopeConfig local_rope() const {
     nn::RopeConfig local;
     local.theta = rope.theta;
@@ -74,7 +73,8 @@ struct Config : models::DecoderConfig {
   template <class N>
   N count(N vocab) const {
     const auto d = N(hidden_dim), heads = N(num_heads + num_kv_heads) * N(head_dim);
-    const N block = d * (2 * heads + 3 * N(intermediate_dim) + 2) + heads;
+    const N biases = attention_bias ? count_attention_biases<N>() : N(0);
+    const N block = d * (2 * heads + 3 * N(intermediate_dim) + 2) + heads + biases;
     return vocab * d * N(tie_word_embeddings ? 1 : 2) + N(num_layers) * block + d;
   }
   std::int64_t parameter_count(std::int64_t vocab) const {
@@ -163,14 +163,15 @@ struct Olmo3 {
     for (std::int64_t i = 0; i < c.num_layers; ++i) {
       const bool slides = c.layer_types.slides(i);
       const auto [kq, kk, kw, ko, km] = key.fold("layers").fold(std::uint64_t(i)).split<5>();
-      const Attention attention{nn::Linear<Embed, Attention::Heads>::init(embed, q, kq, std, false),
-                                nn::Linear<Embed, Attention::KvHeads>::init(embed, kv, kk, std, false),
-                                nn::Linear<Embed, Attention::KvHeads>::init(embed, kv, kw, std, false),
-                                nn::Linear<Attention::Heads, Embed>::init(q, embed, ko, std, false),
-                                nn::RmsNorm<Attention::Heads>::init(q, c.layer_norm_epsilon),
-                                nn::RmsNorm<Attention::KvHeads>::init(kv, c.layer_norm_epsilon),
-                                slides ? local : full,
-                                {.window = slides ? c.sliding_window : 0}};
+      const Attention attention{
+          nn::Linear<Embed, Attention::Heads>::init(embed, q, kq, std, c.attention_bias),
+          nn::Linear<Embed, Attention::KvHeads>::init(embed, kv, kk, std, c.attention_bias),
+          nn::Linear<Embed, Attention::KvHeads>::init(embed, kv, kw, std, c.attention_bias),
+          nn::Linear<Attention::Heads, Embed>::init(q, embed, ko, std, c.attention_bias),
+          nn::RmsNorm<Attention::Heads>::init(q, c.layer_norm_epsilon),
+          nn::RmsNorm<Attention::KvHeads>::init(kv, c.layer_norm_epsilon),
+          slides ? local : full,
+          {.window = slides ? c.sliding_window : 0}};
       model.layers.blocks.push_back({attention, norm(),
                                      nn::GatedMlp<Embed, Mlp>::init(embed, Dim<Mlp>{c.intermediate_dim}, km,
                                                                     std, core::Activation::silu),

@@ -64,9 +64,15 @@ TEST(Olmo3, RefusesWhatItWouldComputeWrongly) {
   other = json;
   other["layer_types"][0] = "chunked_attention";
   EXPECT_THAT(refusal(other), HasSubstr("layer_types"));
-  other = json;
-  other["attention_bias"] = true;
-  EXPECT_THAT(refusal(other), HasSubstr("attention_bias is true"));
+}
+
+TEST(Olmo3, MayHaveBiasesOfAttention) {
+  auto config = small();
+  config.attention_bias = true;
+  auto model = Olmo3::init(config, Dim<Vocab>{50}, Key::from_seed(1));
+  EXPECT_EQ(parameter_count(model), config.parameter_count(50));
+  EXPECT_GT(config.parameter_count(50), small().parameter_count(50));
+  EXPECT_TRUE(Config::from_hf(config.to_hf(50), "config.json").attention_bias);
 }
 
 }  // namespace

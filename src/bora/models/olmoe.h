@@ -17,7 +17,7 @@ namespace bora::olmoe {
 /// By default the model of 7 billion parameters, of which a token passes 1.
 struct Config : models::ExpertConfig {
   std::optional<double> clip_qkv;
-  bool norm_topk_prob = false;
+  bool norm_topk_prob = false, attention_bias = false;
 
   Config() {
     seq_len = 4096, hidden_dim = 2048, intermediate_dim = 1024, num_layers = 16, num_heads = 16;
@@ -27,12 +27,11 @@ struct Config : models::ExpertConfig {
     bind_experts(b);
     b.field("clip_qkv", clip_qkv, kPositive, "bound of queries, keys and values, or null for none");
     b.field("norm_topk_prob", norm_topk_prob, "whether the weights of a token's experts add up to 1");
+    b.field("attention_bias", attention_bias, "biases on query, key, value and output");
     if (b.reading()) models::check_parameters(b, hidden_dim, num_layers, count<double>(0));
   }
 
-  static Json hf_fixed() {
-    return {{"model_type", "olmoe"}, {"hidden_act", "silu"}, {"attention_bias", false}};
-  }
+  static Json hf_fixed() { return {{"model_type", "olmoe"}, {"hidden_act", "silu"}}; }
   static Config from_hf(const Json& json, std::string_view name) {
     Config config;
     config.router_aux_loss_coef = 0.01;
@@ -50,7 +49,8 @@ struct Config : models::ExpertConfig {
   template <class N>
   N count(N vocab) const {
     const auto d = N(hidden_dim), heads = N(num_heads + num_kv_heads) * N(head_dim);
-    const N block = d * (2 * heads + 2) + heads + count_experts<N>(intermediate_dim);
+    const N biases = attention_bias ? count_attention_biases<N>() : N(0);
+    const N block = d * (2 * heads + 2) + heads + count_experts<N>(intermediate_dim) + biases;
     return vocab * d * N(tie_word_embeddings ? 1 : 2) + N(num_layers) * block + d;
   }
   std::int64_t parameter_count(std::int64_t vocab) const {
@@ -151,14 +151,15 @@ struct Olmoe {
     model.layers.remat = c.gradient_checkpointing;
     for (std::int64_t i = 0; i < c.num_layers; ++i) {
       const auto [kq, kk, kw, ko, km] = key.fold("layers").fold(std::uint64_t(i)).split<5>();
-      const Attention attention{nn::Linear<Embed, Attention::Heads>::init(embed, q, kq, std, false),
-                                nn::Linear<Embed, Attention::KvHeads>::init(embed, kv, kk, std, false),
-                                nn::Linear<Embed, Attention::KvHeads>::init(embed, kv, kw, std, false),
-                                nn::Linear<Attention::Heads, Embed>::init(q, embed, ko, std, false),
-                                nn::RmsNorm<Attention::Heads>::init(q, c.layer_norm_epsilon),
-                                nn::RmsNorm<Attention::KvHeads>::init(kv, c.layer_norm_epsilon),
-                                rope,
-                                c.clip_qkv};
+      const Attention attention{
+          nn::Linear<Embed, Attention::Heads>::init(embed, q, kq, std, c.attention_bias),
+          nn::Linear<Embed, Attention::KvHeads>::init(embed, kv, kk, std, c.attention_bias),
+          nn::Linear<Embed, Attention::KvHeads>::init(embed, kv, kw, std, c.attention_bias),
+          nn::Linear<Attention::Heads, Embed>::init(q, embed, ko, std, c.attention_bias),
+          nn::RmsNorm<Attention::Heads>::init(q, c.layer_norm_epsilon),
+          nn::RmsNorm<Attention::KvHeads>::init(kv, c.layer_norm_epsilon),
+          rope,
+          c.clip_qkv};
       auto experts = decltype(Block::mlp)::init(Dim<Expert>{c.n_routed_experts}, embed,
                                                 Dim<Mlp>{c.intermediate_dim}, km, std);
       experts.per_token = c.num_experts_per_tok;

@@ -3,6 +3,7 @@
 // Qwen 2 and 2.5 (Qwen Team 2024, arXiv:2407.10671): as Llama, with biases on queries, keys and values.
 #pragma once
 #include "bora/models/decoder_config.h"
+#include "bora/models/layer_types.h"
 #include "bora/nn/attention.h"
 #include "bora/nn/embedding.h"
 #include "bora/nn/language_model.h"
@@ -18,6 +19,7 @@ struct Config : models::DecoderConfig {
   bool use_sliding_window = false;
   std::optional<std::int64_t> sliding_window = 4096;
   std::int64_t max_window_layers = 28;
+  std::optional<models::LayerTypeNames> layer_types;
   bool tie_word_embeddings = false;
 
   Config() { layer_norm_epsilon = 1e-5; }
@@ -25,15 +27,17 @@ struct Config : models::DecoderConfig {
     bind_decoder(b, {"num_kv_heads", "head_dim"});
     bind_plain_llama(b);
     b.field("use_sliding_window", use_sliding_window,
-            "whether layers from max_window_layers on see a window");
+            "whether layers from max_window_layers on, or those of layer_types, see a window");
     b.field("sliding_window", sliding_window, kSize, "positions that these layers see, or null for all");
     b.field("max_window_layers", max_window_layers, kNonNegative, "layers before it see all positions");
+    models::bind_layer_types(b, layer_types, num_layers, "by max_window_layers");
     b.field("tie_word_embeddings", tie_word_embeddings, "the head is the embedding");
     if (b.reading()) models::check_parameters(b, hidden_dim, num_layers, count<double>(0));
   }
 
   std::int64_t window(std::int64_t layer) const {
-    return use_sliding_window && layer >= max_window_layers ? sliding_window.value_or(0) : 0;
+    const bool slides = layer_types ? models::slides(*layer_types, layer) : layer >= max_window_layers;
+    return use_sliding_window && slides ? sliding_window.value_or(0) : 0;
   }
   Json hf_fixed() const {
     Json fixed = {{"model_type", "qwen2"}, {"hidden_act", "silu"}};
@@ -44,7 +48,7 @@ struct Config : models::DecoderConfig {
   static Config from_hf(const Json& json, std::string_view name) {
     Config config;
     config.layer_norm_epsilon = 1e-6;
-    return models::config_from_hf(json, name, config);
+    return models::without_usual_types(models::config_from_hf(json, name, config));
   }
   Json to_hf(std::int64_t vocab) const { return models::config_to_hf(*this, "Qwen2ForCausalLM", vocab); }
   nn::ModelShape shape(std::int64_t vocab) const {

@@ -3,6 +3,7 @@
 // Qwen 3 (Qwen Team 2025, arXiv:2505.09388): as Llama, queries and keys are normalised head by head.
 #pragma once
 #include "bora/models/decoder_config.h"
+#include "bora/models/layer_types.h"
 #include "bora/nn/attention.h"
 #include "bora/nn/embedding.h"
 #include "bora/nn/language_model.h"
@@ -18,25 +19,29 @@ struct Config : models::DecoderConfig {
   bool use_sliding_window = false;
   std::optional<std::int64_t> sliding_window = 4096;
   std::int64_t max_window_layers = 28;
-  bool tie_word_embeddings = false;
+  std::optional<models::LayerTypeNames> layer_types;
+  bool tie_word_embeddings = false, attention_bias = false;
 
   Config() { layer_norm_epsilon = 1e-5; }
   void bind(Binder& b) {
     bind_decoder(b, {"num_kv_heads", "head_dim"});
     bind_plain_llama(b);
     b.field("use_sliding_window", use_sliding_window,
-            "whether layers from max_window_layers on see a window");
+            "whether layers from max_window_layers on, or those of layer_types, see a window");
     b.field("sliding_window", sliding_window, kSize, "positions that these layers see, or null for all");
     b.field("max_window_layers", max_window_layers, kNonNegative, "layers before it see all positions");
+    models::bind_layer_types(b, layer_types, num_layers, "by max_window_layers");
+    b.field("attention_bias", attention_bias, "biases on query, key, value and output");
     b.field("tie_word_embeddings", tie_word_embeddings, "the head is the embedding");
     if (b.reading()) models::check_parameters(b, hidden_dim, num_layers, count<double>(0));
   }
 
   std::int64_t window(std::int64_t layer) const {
-    return use_sliding_window && layer >= max_window_layers ? sliding_window.value_or(0) : 0;
+    const bool slides = layer_types ? models::slides(*layer_types, layer) : layer >= max_window_layers;
+    return use_sliding_window && slides ? sliding_window.value_or(0) : 0;
   }
   Json hf_fixed() const {
-    Json fixed = {{"model_type", "qwen3"}, {"hidden_act", "silu"}, {"attention_bias", false}};
+    Json fixed = {{"model_type", "qwen3"}, {"hidden_act", "silu"}};
     for (std::int64_t i = 0; i < num_layers; ++i)
       fixed["layer_types"].push_back(window(i) > 0 ? "sliding_attention" : "full_attention");
     return fixed;
@@ -44,7 +49,7 @@ struct Config : models::DecoderConfig {
   static Config from_hf(const Json& json, std::string_view name) {
     Config config;
     config.layer_norm_epsilon = 1e-6;
-    return models::config_from_hf(json, name, config);
+    return models::without_usual_types(models::config_from_hf(json, name, config));
   }
   Json to_hf(std::int64_t vocab) const { return models::config_to_hf(*this, "Qwen3ForCausalLM", vocab); }
   nn::ModelShape shape(std::int64_t vocab) const {
@@ -54,7 +59,8 @@ struct Config : models::DecoderConfig {
   template <class N>
   N count(N vocab) const {
     const auto d = N(hidden_dim), heads = N(num_heads + num_kv_heads) * N(head_dim);
-    const N block = d * (2 * heads + 3 * N(intermediate_dim) + 2) + 2 * N(head_dim);
+    const N biases = attention_bias ? count_attention_biases<N>() : N(0);
+    const N block = d * (2 * heads + 3 * N(intermediate_dim) + 2) + 2 * N(head_dim) + biases;
     return vocab * d * N(tie_word_embeddings ? 1 : 2) + N(num_layers) * block + d;
   }
   std::int64_t parameter_count(std::int64_t vocab) const {
@@ -140,14 +146,15 @@ struct Qwen3 {
     model.layers.remat = c.gradient_checkpointing;
     for (std::int64_t i = 0; i < c.num_layers; ++i) {
       const auto [kq, kk, kw, ko, km] = key.fold("layers").fold(std::uint64_t(i)).split<5>();
-      const Attention attention{nn::Linear<Embed, Attention::Heads>::init(embed, q, kq, std, false),
-                                nn::Linear<Embed, Attention::KvHeads>::init(embed, kv, kk, std, false),
-                                nn::Linear<Embed, Attention::KvHeads>::init(embed, kv, kw, std, false),
-                                nn::Linear<Attention::Heads, Embed>::init(q, embed, ko, std, false),
-                                nn::RmsNorm<HeadDim>::init(head_dim, c.layer_norm_epsilon),
-                                nn::RmsNorm<HeadDim>::init(head_dim, c.layer_norm_epsilon),
-                                rope,
-                                c.window(i)};
+      const Attention attention{
+          nn::Linear<Embed, Attention::Heads>::init(embed, q, kq, std, c.attention_bias),
+          nn::Linear<Embed, Attention::KvHeads>::init(embed, kv, kk, std, c.attention_bias),
+          nn::Linear<Embed, Attention::KvHeads>::init(embed, kv, kw, std, c.attention_bias),
+          nn::Linear<Attention::Heads, Embed>::init(q, embed, ko, std, c.attention_bias),
+          nn::RmsNorm<HeadDim>::init(head_dim, c.layer_norm_epsilon),
+          nn::RmsNorm<HeadDim>::init(head_dim, c.layer_norm_epsilon),
+          rope,
+          c.window(i)};
       model.layers.blocks.push_back({norm(), attention, norm(),
                                      nn::GatedMlp<Embed, Mlp>::init(embed, Dim<Mlp>{c.intermediate_dim}, km,
                                                                     std, core::Activation::silu)});

@@ -22,7 +22,7 @@ namespace bora::qwen3_moe {
 struct Config : models::ExpertConfig {
   std::int64_t moe_intermediate_size = 768, decoder_sparse_step = 1;
   std::vector<std::int64_t> mlp_only_layers;
-  bool norm_topk_prob = true;
+  bool norm_topk_prob = true, attention_bias = false;
 
   Config() {
     seq_len = 32768, hidden_dim = 2048, intermediate_dim = 6144, num_layers = 48, num_kv_heads = 4;
@@ -34,6 +34,7 @@ struct Config : models::ExpertConfig {
     b.field("decoder_sparse_step", decoder_sparse_step, kSize, "every layer of this number has experts");
     b.field("mlp_only_layers", mlp_only_layers, kNonNegative, "layers, from 0, that have none all the same");
     b.field("norm_topk_prob", norm_topk_prob, "whether the weights of a token's experts add up to 1");
+    b.field("attention_bias", attention_bias, "biases on query, key, value and output");
     if (!b.reading()) return;
     if (b.sound({"num_layers", "decoder_sparse_step", "mlp_only_layers"}) && sparse_layers() == 0)
       b.problem("mlp_only_layers", "no layer has experts\nhint: type qwen3");
@@ -50,10 +51,7 @@ struct Config : models::ExpertConfig {
     return n;
   }
   static Json hf_fixed() {
-    return {{"model_type", "qwen3_moe"},
-            {"hidden_act", "silu"},
-            {"attention_bias", false},
-            {"use_sliding_window", false}};
+    return {{"model_type", "qwen3_moe"}, {"hidden_act", "silu"}, {"use_sliding_window", false}};
   }
   static Config from_hf(const Json& json, std::string_view name) {
     Config config;
@@ -74,7 +72,8 @@ struct Config : models::ExpertConfig {
   template <class N>
   N count(N vocab) const {
     const auto d = N(hidden_dim), heads = N(num_heads + num_kv_heads) * N(head_dim), n = N(sparse_layers());
-    const N attention = d * (2 * heads + 2) + 2 * N(head_dim);
+    const N biases = attention_bias ? count_attention_biases<N>() : N(0);
+    const N attention = d * (2 * heads + 2) + 2 * N(head_dim) + biases;
     const N mlps =
         n * (count_experts<N>(moe_intermediate_size)) + (N(num_layers) - n) * 3 * d * N(intermediate_dim);
     return vocab * d * N(tie_word_embeddings ? 1 : 2) + N(num_layers) * attention + mlps + d;
@@ -174,13 +173,14 @@ struct Qwen3Moe {
     model.layers.remat = c.gradient_checkpointing;
     for (std::int64_t i = 0; i < c.num_layers; ++i) {
       const auto [kq, kk, kw, ko, km] = key.fold("layers").fold(std::uint64_t(i)).split<5>();
-      const Attention attention{nn::Linear<Embed, Attention::Heads>::init(embed, q, kq, std, false),
-                                nn::Linear<Embed, Attention::KvHeads>::init(embed, kv, kk, std, false),
-                                nn::Linear<Embed, Attention::KvHeads>::init(embed, kv, kw, std, false),
-                                nn::Linear<Attention::Heads, Embed>::init(q, embed, ko, std, false),
-                                nn::RmsNorm<HeadDim>::init(head_dim, c.layer_norm_epsilon),
-                                nn::RmsNorm<HeadDim>::init(head_dim, c.layer_norm_epsilon),
-                                rope};
+      const Attention attention{
+          nn::Linear<Embed, Attention::Heads>::init(embed, q, kq, std, c.attention_bias),
+          nn::Linear<Embed, Attention::KvHeads>::init(embed, kv, kk, std, c.attention_bias),
+          nn::Linear<Embed, Attention::KvHeads>::init(embed, kv, kw, std, c.attention_bias),
+          nn::Linear<Attention::Heads, Embed>::init(q, embed, ko, std, c.attention_bias),
+          nn::RmsNorm<HeadDim>::init(head_dim, c.layer_norm_epsilon),
+          nn::RmsNorm<HeadDim>::init(head_dim, c.layer_norm_epsilon),
+          rope};
       if (!c.sparse(i)) {
         const auto mlp = nn::GatedMlp<Embed, Mlp>::init(embed, Dim<Mlp>{c.intermediate_dim}, km, std,
                                                         core::Activation::silu);

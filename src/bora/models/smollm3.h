@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include "bora/models/decoder_config.h"
+#include "bora/models/layer_types.h"
 #include "bora/nn/attention.h"
 #include "bora/nn/embedding.h"
 #include "bora/nn/language_model.h"
@@ -21,7 +22,8 @@ struct Config : models::DecoderConfig {
   std::optional<std::vector<std::int64_t>> no_rope_layers;  ///< of each layer: 1 for positions, 0 for none
   bool use_sliding_window = false;
   std::optional<std::int64_t> sliding_window;
-  bool tie_word_embeddings = true;
+  std::optional<models::LayerTypeNames> layer_types;
+  bool tie_word_embeddings = true, attention_bias = false, mlp_bias = false;
 
   Config() {
     seq_len = 65536, hidden_dim = 2048, num_layers = 36, num_heads = 16, num_kv_heads = 4;
@@ -38,8 +40,12 @@ struct Config : models::DecoderConfig {
         b.sound({"num_layers", "no_rope_layers"}))
       b.problem("no_rope_layers", fmt::format("must have {} = {} entries but has {}", b.path("num_layers"),
                                               num_layers, no_rope_layers->size()));
-    b.field("use_sliding_window", use_sliding_window, "whether layers without positions see a window");
+    b.field("use_sliding_window", use_sliding_window,
+            "whether layers without positions, or those of layer_types, see a window");
     b.field("sliding_window", sliding_window, kSize, "positions that these layers see, or null for all");
+    models::bind_layer_types(b, layer_types, num_layers, "layers without positions slide");
+    b.field("attention_bias", attention_bias, "biases on query, key, value and output");
+    b.field("mlp_bias", mlp_bias, "biases in the MLP");
     b.field("tie_word_embeddings", tie_word_embeddings, "the head is the embedding");
     if (b.reading()) models::check_parameters(b, hidden_dim, num_layers, count<double>(0));
   }
@@ -49,17 +55,17 @@ struct Config : models::DecoderConfig {
     return (layer + 1) % no_rope_layer_interval != 0;
   }
   std::int64_t window(std::int64_t layer) const {
-    return use_sliding_window && !has_rope(layer) ? sliding_window.value_or(0) : 0;
+    const bool slides = layer_types ? models::slides(*layer_types, layer) : !has_rope(layer);
+    return use_sliding_window && slides ? sliding_window.value_or(0) : 0;
   }
   Json hf_fixed() const {
-    Json fixed = {
-        {"model_type", "smollm3"}, {"hidden_act", "silu"}, {"attention_bias", false}, {"mlp_bias", false}};
+    Json fixed = {{"model_type", "smollm3"}, {"hidden_act", "silu"}};
     for (std::int64_t i = 0; i < num_layers; ++i)
       fixed["layer_types"].push_back(window(i) > 0 ? "sliding_attention" : "full_attention");
     return fixed;
   }
   static Config from_hf(const Json& json, std::string_view name) {
-    return models::config_from_hf<Config>(json, name);
+    return models::without_usual_types(models::config_from_hf<Config>(json, name));
   }
   Json to_hf(std::int64_t vocab) const { return models::config_to_hf(*this, "SmolLM3ForCausalLM", vocab); }
   nn::ModelShape shape(std::int64_t vocab) const {
@@ -69,7 +75,9 @@ struct Config : models::DecoderConfig {
   template <class N>
   N count(N vocab) const {
     const auto d = N(hidden_dim), heads = N(num_heads + num_kv_heads) * N(head_dim);
-    const N block = d * (2 * heads + 3 * N(intermediate_dim) + 2);
+    const N biases = attention_bias ? count_attention_biases<N>() : N(0);
+    const N mlp_biases = mlp_bias ? 2 * N(intermediate_dim) + d : N(0);
+    const N block = d * (2 * heads + 3 * N(intermediate_dim) + 2) + biases + mlp_biases;
     return vocab * d * N(tie_word_embeddings ? 1 : 2) + N(num_layers) * block + d;
   }
   std::int64_t parameter_count(std::int64_t vocab) const {
@@ -157,16 +165,18 @@ struct SmolLm3 {
     model.layers.remat = c.gradient_checkpointing;
     for (std::int64_t i = 0; i < c.num_layers; ++i) {
       const auto [kq, kk, kw, ko, km] = key.fold("layers").fold(std::uint64_t(i)).split<5>();
-      const Attention attention{nn::Linear<Embed, Attention::Heads>::init(embed, q, kq, std, false),
-                                nn::Linear<Embed, Attention::KvHeads>::init(embed, kv, kk, std, false),
-                                nn::Linear<Embed, Attention::KvHeads>::init(embed, kv, kw, std, false),
-                                nn::Linear<Attention::Heads, Embed>::init(q, embed, ko, std, false),
-                                rope,
-                                c.has_rope(i),
-                                c.window(i)};
-      model.layers.blocks.push_back({norm(), attention, norm(),
-                                     nn::GatedMlp<Embed, Mlp>::init(embed, Dim<Mlp>{c.intermediate_dim}, km,
-                                                                    std, core::Activation::silu)});
+      const Attention attention{
+          nn::Linear<Embed, Attention::Heads>::init(embed, q, kq, std, c.attention_bias),
+          nn::Linear<Embed, Attention::KvHeads>::init(embed, kv, kk, std, c.attention_bias),
+          nn::Linear<Embed, Attention::KvHeads>::init(embed, kv, kw, std, c.attention_bias),
+          nn::Linear<Attention::Heads, Embed>::init(q, embed, ko, std, c.attention_bias),
+          rope,
+          c.has_rope(i),
+          c.window(i)};
+      model.layers.blocks.push_back(
+          {norm(), attention, norm(),
+           nn::GatedMlp<Embed, Mlp>::init(embed, Dim<Mlp>{c.intermediate_dim}, km, std,
+                                          core::Activation::silu, c.mlp_bias)});
     }
     model.norm = norm();
     if (!c.tie_word_embeddings)

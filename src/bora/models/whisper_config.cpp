@@ -103,7 +103,8 @@ Config Config::from_hf(const Json& json, std::string_view name) {
   Config c;
   for (const auto& [key, size] : kSizes) c.*size = json_get(json, key, name, c.*size);
   c.seq_len = json_get(json, "max_target_positions", name, c.seq_len);
-  c.activation_function = json_get<std::string>(json, "activation_function", name, c.activation_function);
+  c.activation_function = models::plain_activation(
+      json_get<std::string>(json, "activation_function", name, c.activation_function));
   c.initializer_range = json_get(json, "init_std", name, c.initializer_range);
   models::require_values(c, kHfNames, name);
   c.other = json;
