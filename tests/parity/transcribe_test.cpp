@@ -95,6 +95,17 @@ TEST_F(Transcribing, LongSoundsAreHeardAsByTransformers) {
                               {2.18, 2.3, {21, 7, 7, 7, 27, 7, 7, 7, 7, 7, 7}}});
 }
 
+// By transformers, too: behind the last pair of timestamps the sound is heard again, to its end.
+TEST_F(Transcribing, ASingleChunkIsHeardToItsEnd) {
+  const Transcriber transcribe(opened_, {.decoding = {.timestamps = true}});
+  const auto sound = rising_tone(40000);
+  expect_parts(transcribe(std::span(sound).subspan(16000, 16000)),
+               {{0, 0.18, {21, 7, 7, 7, 30}}, {0.18, 0.36, {26, 12, 7, 30, 7, 7, 7, 7, 7, 7, 7}}});
+  const auto cut = transcribe(std::span(sound).subspan(16000, 2400));
+  ASSERT_FALSE(cut.parts.empty());
+  EXPECT_LT(cut.parts.back().begin, 0.15) << "nothing is heard behind the sound's end";
+}
+
 TEST_F(Transcribing, ShortSoundsAreOneChunk) {
   const auto heard = of(8000, 1, /*timestamps=*/false);
   ASSERT_EQ(heard.parts.size(), 1u);

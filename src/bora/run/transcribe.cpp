@@ -135,9 +135,10 @@ Transcript Transcriber::operator()(std::span<const float> sound) const {
   const auto samples = std::ssize(sound), chunk = c.samples(), frames = c.frames();
   const bool has_times = tokens_.no_timestamps && tokens_.first_timestamp() < model_.shape().vocab;
   naming_bad_weights(opened_, [&] {
-    if (samples > chunk && has_times) {
-      const auto all = log_mel_.whole(sound);
-      const auto total = std::ssize(all) / c.feature_size;
+    if (has_times && (samples > chunk || options_.decoding.timestamps)) {
+      const auto all = samples > chunk ? log_mel_.whole(sound) : log_mel_(sound);
+      const auto total =
+          samples > chunk ? std::ssize(all) / c.feature_size : (samples + c.hop_length - 1) / c.hop_length;
       for (std::int64_t at = 0; at < total;) {
         const auto part = part_of(all, c.feature_size, at, frames);
         const double begin = static_cast<double>(at * c.hop_length) / static_cast<double>(c.sampling_rate);
@@ -149,7 +150,7 @@ Transcript Transcriber::operator()(std::span<const float> sound) const {
       const auto n = std::min(chunk, samples - at);
       const auto part = sound.subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(n));
       const double begin = static_cast<double>(at) / static_cast<double>(c.sampling_rate);
-      write(log_mel_(part), (n + c.hop_length - 1) / c.hop_length, begin, options_.decoding.timestamps, out);
+      write(log_mel_(part), (n + c.hop_length - 1) / c.hop_length, begin, false, out);
     }
   });
   out.text = std::string(trim(out.text));

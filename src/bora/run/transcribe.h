@@ -34,7 +34,8 @@ struct Transcript {
 
 /// Writes what is said in sounds of any length. One that is longer than what the model hears at a time is heard
 /// chunk after chunk: of a model with timestamps the next chunk begins after the last pair of them, with the
-/// features of the whole sound, as `transformers` does it; of one without, where the last chunk ends.
+/// features of the whole sound, as `transformers` does it, and so is a shorter one where timestamps are wanted; of
+/// one without, where the last chunk ends.
 class Transcriber {
  public:
   /// The model outlives it. Errors: Unsupported for a model that hears nothing; Usage for a language, a task or
