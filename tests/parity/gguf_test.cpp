@@ -239,6 +239,17 @@ TEST(Gguf, RefusesWhatIsComputedOtherwise) {
   }
 }
 
+TEST(Gguf, RefusesBiasesThatItWouldNotReadBack) {
+  for (const char* key : {"attention_bias", "mlp_bias"}) {
+    auto json = parse_json(read_text(folder("tiny-granite") + "/config.json"), "config.json");
+    json[key] = true;
+    const auto config = models::model_config_from_hf(json, "config.json");
+    const auto model = models::make_model(*config, models::vocab_size_from_hf(json, "config.json"), Key{});
+    EXPECT_THAT(error_of(*model),
+                HasSubstr(std::string(key) + " is true, but llama.cpp computes false alone"));
+  }
+}
+
 TEST(Gguf, RefusesScalingsThatAreComputedOtherwise) {
   const auto with = [](const Json& scaling) {
     auto json = parse_json(read_text(folder("tiny-llama-tied") + "/config.json"), "config.json");

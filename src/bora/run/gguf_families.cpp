@@ -254,7 +254,10 @@ void describe_rope(const Json& config, GgufDraft& out, std::int64_t head) {
 void describe_decoder(const Json& config, GgufDraft& out, const char* activation = "silu") {
   for (const char* key : {"hidden_act", "hidden_activation"}) require(config, key, activation);
   const auto type = config.value("model_type", "");
-  if (type != "llama") require(config, "attention_bias", type == "gpt_oss");
+  if (type != "llama") {
+    require(config, "attention_bias", type == "gpt_oss");
+    require(config, "mlp_bias", false);
+  }
   describe_size(config, out, "num_hidden_layers", "hidden_size", "num_attention_heads",
                 "max_position_embeddings");
   out.put_own("feed_forward_length", whole(config, "intermediate_size"));
