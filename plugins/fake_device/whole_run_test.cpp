@@ -304,14 +304,15 @@ TEST(WholeRunOfSpeech, IsHeardAsOnTheCpu) {
   EXPECT_NEAR(loss("test"), loss("cpu"), kRounding * loss("cpu"));
 }
 
-// Norms by the device's own kernel, grouped heads, rotary embeddings.
+// Norms by the device's own kernel, grouped heads, rotary embeddings, whose base depends on the sequence's length.
 TEST(WholeRunOfLlama, IsThatOfTheCpuWithinRounding) {
   const auto here = small_project("fake_device_llama_cpu");
   auto config = read_text(here + "/config.yaml");
   const auto begin = config.find("model:\n"), end = config.find("trainer:\n");
   config.replace(begin, end - begin,
                  "model: {type: llama, seq_len: 32, hidden_dim: 32, intermediate_dim: 64, num_layers: 2, "
-                 "num_heads: 4, num_kv_heads: 2}\n");
+                 "num_heads: 4, num_kv_heads: 2,\n"
+                 "  rope: {type: dynamic, factor: 2, original_max_position_embeddings: 16}}\n");
   write_atomically(here + "/config.yaml", config);
   const auto there = copy_project(here, "fake_device_llama", 0);
   const auto cpu = run(here, training("cpu"));

@@ -8,6 +8,7 @@
 #include <map>
 #include <mutex>
 
+#include "bora/base/file.h"
 #include "bora/checkpoint/hf_config.h"
 #include "bora/core/mapping.h"
 #include "bora/core/parameter_store.h"
@@ -163,6 +164,25 @@ TEST_P(OnTwoWorkers, TensorParallel) {
   const auto want = on_one_worker(folder(), 1);
   const Way way{.name = "model", .settings = {{"trainer.model_axis_size", "2"}}, .lanes = 1};
   expect_near(on_two_workers(folder(), way), want, 1e-5);
+}
+
+// Sequences beyond the original context, whose angles follow from the length of the whole one.
+TEST(OnTwoWorkersWithDynamicRope, ShardedAndTensorParallel) {
+  const std::string from = BORA_SOURCE_DIR "/tests/parity/models/tiny-llama-tied";
+  const auto folder = testing::TempDir() + "bora_workers_dynamic";
+  files().make_directories(folder);
+  auto json = checkpoint::read_hf_config(from);
+  json["max_position_embeddings"] = kPositions / 2;
+  json["rope_scaling"] = {{"rope_type", "dynamic"}, {"factor", 4}};
+  write_atomically(folder + "/config.json", json.dump());
+  write_atomically(folder + "/model.safetensors", read_text(from + "/model.safetensors"));
+  const auto whole = on_one_worker(folder, 2);
+  EXPECT_NE(whole.logits, on_one_worker(from, 2).logits);
+  const auto sharded = on_two_workers(folder, {.name = "fsdp", .settings = {}, .lanes = 2});
+  EXPECT_EQ(sharded.logits, whole.logits);
+  EXPECT_EQ(sharded.gradients, whole.gradients);
+  const Way way{.name = "model", .settings = {{"trainer.model_axis_size", "2"}}, .lanes = 1};
+  expect_near(on_two_workers(folder, way), on_one_worker(folder, 1), 1e-5);
 }
 
 // Text is drawn by all workers together, block after block of the model: as in a step of training, no worker has

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
+#include <mutex>
 #include <numbers>
 #include <tuple>
 #include <utility>
@@ -16,6 +18,37 @@
 #include "bora/nn/kv_cache.h"
 
 namespace bora::nn {
+
+/// The angles that were made last, of at most so many values unless those of one sequence are more.
+class RecentAngles {
+ public:
+  using Angles = std::pair<core::Array, core::Array>;
+
+  template <class Make>
+  Angles of(std::int64_t first, std::int64_t n, std::int64_t length, const Make& make) {
+    const std::lock_guard lock(mutex_);
+    for (const auto& known : known_)
+      if (known.first == first && known.n == n && known.length == length) return known.angles;
+    known_.push_back({first, n, length, make()});
+    values_ += known_.back().angles.first.numel();
+    while (values_ > kMost && known_.size() > 1) {
+      values_ -= known_.front().angles.first.numel();
+      known_.pop_front();
+    }
+    return known_.back().angles;
+  }
+
+ private:
+  static constexpr std::int64_t kMost = 1 << 20;
+  struct Known {
+    std::int64_t first, n, length;
+    Angles angles;
+  };
+  std::mutex mutex_;
+  std::deque<Known> known_;
+  std::int64_t values_ = 0;
+};
+
 namespace {
 
 constexpr double kPi = std::numbers::pi;
@@ -148,7 +181,8 @@ RopeTable RopeTable::make(const RopeConfig& config, std::int64_t head_dim, std::
   RopeTable table;
   table.short_positions = config.short_positions();
   if (config.type == "dynamic" && positions > config.original_max_position_embeddings) {
-    table.dynamic = {config.theta, config.factor, head_dim, config.original_max_position_embeddings};
+    table.dynamic = {config.theta, config.factor, head_dim, config.original_max_position_embeddings,
+                     std::make_shared<RecentAngles>()};
     positions = config.original_max_position_embeddings;
   }
   if (table.short_positions == 0) {
@@ -164,8 +198,11 @@ RopeTable RopeTable::make(const RopeConfig& config, std::int64_t head_dim, std::
 
 std::pair<core::Array, core::Array> RopeTable::angles(std::int64_t first, std::int64_t n,
                                                       std::int64_t length) const {
-  if (has_own_base(length))
-    return cos_and_sin(base_frequencies(dynamic_theta(*dynamic, length), dynamic->head_dim), 1, first, n);
+  if (has_own_base(length)) {
+    return dynamic->recent->of(first, n, length, [&] {
+      return cos_and_sin(base_frequencies(dynamic_theta(*dynamic, length), dynamic->head_dim), 1, first, n);
+    });
+  }
   const bool longer = is_long(length);
   return {core::read_slice(longer ? long_cos : cos, 0, first, n),
           core::read_slice(longer ? long_sin : sin, 0, first, n)};

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Bora authors
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -13,10 +14,13 @@
 
 namespace bora::nn {
 
+class RecentAngles;
+
 /// Dynamic scaling: a sequence of more than `original` positions is turned by a base of its own length.
 struct DynamicRope {
   double theta, factor;
   std::int64_t head_dim, original;
+  std::shared_ptr<RecentAngles> recent = {};  ///< of all layers: those of a pass are made once
 };
 
 /// Precomputed angles: cos and sin [position, half].

@@ -158,6 +158,21 @@ TEST(RopeTable, DynamicIsThatOfTransformers) {
   }
 }
 
+// Layers have copies of one table; in a pass each asks for the same angles.
+TEST(RopeTable, DynamicAnglesAreMadeOnceForAllLayers) {
+  const RopeConfig c{.type = "dynamic", .factor = 400, .original_max_position_embeddings = 8};
+  const auto table = RopeTable::make(c, kDim, 3200);
+  const auto layer = table;
+  const auto made = table.angles(0, 20, 20);
+  EXPECT_EQ(layer.angles(0, 20, 20).first.node(), made.first.node());
+  EXPECT_NE(layer.angles(0, 20, 21).first.node(), made.first.node()) << "another length";
+  EXPECT_NE(layer.angles(1, 20, 21).first.node(), layer.angles(0, 20, 21).first.node()) << "other positions";
+  for (std::int64_t length = 3000; length < 3100; ++length) layer.angles(0, length, length);
+  const auto again = table.angles(0, 20, 20);
+  EXPECT_NE(again.first.node(), made.first.node()) << "forgotten for newer ones";
+  EXPECT_EQ(again.first.to_vector<float>(), made.first.to_vector<float>());
+}
+
 // A row is turned by the length that it has then; what is cached keeps its angles. Other rows change nothing.
 TEST(RopeTable, DynamicWithACache) {
   const RopeConfig c{.type = "dynamic", .factor = 4, .original_max_position_embeddings = 3};
