@@ -19,8 +19,9 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-Finished dry_run(const std::string& folder, std::vector<std::string> more = {}) {
-  std::vector<std::string> arguments = {"train", "config.yaml", "--dry_run"};
+Finished dry_run(const std::string& folder, std::vector<std::string> more = {},
+                 const std::string& config = "config.yaml") {
+  std::vector<std::string> arguments = {"train", config, "--dry_run"};
   arguments.insert(arguments.end(), more.begin(), more.end());
   return run(folder, arguments);
 }
@@ -191,10 +192,11 @@ TEST(DryRun, MemoryOfKnownModels) {
 }
 
 // Bytes at the peak of a run of one step, which the program writes with each step.
-double measured_peak(const std::string& folder, std::vector<std::string> settings) {
+double measured_peak(const std::string& folder, std::vector<std::string> settings,
+                     const std::string& config = "config.yaml") {
   remove_all(folder + "/runs");
-  settings.insert(settings.begin(),
-                  {"train", "config.yaml", "--trainer.threads=1", "--trainer.num_train_steps=1"});
+  settings.insert(settings.begin(), {"train", config, "--trainer.id=run", "--trainer.threads=1",
+                                     "--trainer.num_train_steps=1"});
   auto done = run(folder, settings);
   EXPECT_EQ(done.code, 0) << done.output;
   auto path = folder + "/runs/run/timing.jsonl";
@@ -215,6 +217,46 @@ TEST(DryRun, MemoryOfARun) {
   auto dry = dry_run(folder, sizes);
   ASSERT_EQ(dry.code, 0) << dry.output;
   expect_within(memory_of(dry.output).peak, measured_peak(folder, sizes), dry.output);
+}
+
+// Senses are values outside of the layers.
+TEST(DryRun, MemoryOfABackpack) {
+#if defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "the address sanitizer takes memory of its own";
+#endif
+  const auto folder = small_project("dry_run_backpack");
+  auto config = read_text(folder + "/config.yaml");
+  const auto begin = config.find("model:\n"), end = config.find("trainer:\n");
+  config.replace(
+      begin, end - begin,
+      "model: {type: backpack, seq_len: 256, hidden_dim: 128, num_layers: 2, num_heads: 4, num_senses: 16}\n");
+  write_atomically(folder + "/config.yaml", config);
+  const std::vector<std::string> sizes = {"--trainer.train_batch_size=8", "--trainer.lanes=1"};
+  const auto dry = dry_run(folder, sizes);
+  ASSERT_EQ(dry.code, 0) << dry.output;
+  expect_within(memory_of(dry.output).peak, measured_peak(folder, sizes), dry.output);
+}
+
+// Most of what is kept is the encoder's.
+TEST(DryRun, MemoryOfSpeech) {
+#if defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "the address sanitizer takes memory of its own";
+#endif
+  const auto folder = small_project("dry_run_speech");
+  const auto make =
+      std::string(BORA_SOURCE_DIR "/scripts/made_up_speech.sh ") + folder + "/made_up_speech 24 4";
+  ASSERT_EQ(std::system(make.c_str()), 0);
+  const std::string recipe = BORA_SOURCE_DIR "/recipes/whisper_nano.yaml";
+  const std::vector<std::string> sizes = {"--model.d_model=128",
+                                          "--model.encoder_ffn_dim=512",
+                                          "--model.decoder_ffn_dim=512",
+                                          "--model.max_source_positions=500",
+                                          "--trainer.train_batch_size=8",
+                                          "--trainer.lanes=1",
+                                          "--hf_export=false"};
+  const auto dry = dry_run(folder, sizes, recipe);
+  ASSERT_EQ(dry.code, 0) << dry.output;
+  expect_within(memory_of(dry.output).peak, measured_peak(folder, sizes, recipe), dry.output);
 }
 
 // Frozen parameters have neither a gradient nor moments: 12 bytes of 16 each, which a run does not take.
