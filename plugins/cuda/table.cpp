@@ -7,6 +7,7 @@
 #include "kernels/cross_entropy.h"
 #include "kernels/dropout.h"
 #include "kernels/embedding.h"
+#include "kernels/narrow.h"
 #include "kernels/norm.h"
 #include "kernels/rope.h"
 #include "kernels/sums.h"
@@ -37,23 +38,29 @@ T* out(void* p, T /*element*/) {
 
 core::DeviceKernels table() {
   core::DeviceKernels k;
-  k.adamw = [](std::int64_t n, const kernels::AdamW& step, float* parameter, const float* gradient,
-               float* mean, float* square,
-               Stream s) { adamw(n, step, parameter, gradient, mean, square, nullptr, s); };
+  k.adamw = adamw;
   k.add_into = add_into;
+  k.narrow = narrow;
   k.max_abs = max_abs;
   k.square_numbers = square_numbers;
-  k.rms_norm.forward = [](DType type, std::int64_t rows, std::int64_t n, const void* x, const float* weight,
-                          float eps, void* y, float* rstd, Stream s) {
+  k.rms_norm.forward = [](DType type, std::int64_t rows, std::int64_t n, const void* x, const void* residual,
+                          const float* weight, float eps, void* sum, void* y, float* rstd, Stream s) {
     with(type, [&](auto t) {
-      rms_norm_forward<decltype(t)>(
-          {.rows = rows, .n = n, .x = in(x, t), .weight = weight, .eps = eps, .y = out(y, t), .rstd = rstd},
-          s);
+      rms_norm_forward<decltype(t)>({.rows = rows,
+                                     .n = n,
+                                     .x = in(x, t),
+                                     .residual = in(residual, t),
+                                     .weight = weight,
+                                     .eps = eps,
+                                     .sum = out(sum, t),
+                                     .y = out(y, t),
+                                     .rstd = rstd},
+                                    s);
     });
   };
   k.rms_norm.backward = [](DType type, std::int64_t rows, std::int64_t n, const void* x, const float* weight,
-                           const float* rstd, const void* dy, void* dx, float* dweight, float* room,
-                           Stream s) {
+                           const float* rstd, const void* dy, const void* dsum, void* dx, float* dweight,
+                           float* room, Stream s) {
     with(type, [&](auto t) {
       rms_norm_backward<decltype(t)>({.rows = rows,
                                       .n = n,
@@ -61,21 +68,25 @@ core::DeviceKernels table() {
                                       .weight = weight,
                                       .rstd = rstd,
                                       .dy = in(dy, t),
+                                      .dsum = in(dsum, t),
                                       .dx = out(dx, t),
                                       .dweight = dweight,
                                       .room = room},
                                      s);
     });
   };
-  k.layer_norm.forward = [](DType type, std::int64_t rows, std::int64_t n, const void* x, const float* weight,
-                            const float* bias, float eps, void* y, float* mean, float* rstd, Stream s) {
+  k.layer_norm.forward = [](DType type, std::int64_t rows, std::int64_t n, const void* x,
+                            const void* residual, const float* weight, const float* bias, float eps,
+                            void* sum, void* y, float* mean, float* rstd, Stream s) {
     with(type, [&](auto t) {
       layer_norm_forward<decltype(t)>({.rows = rows,
                                        .n = n,
                                        .x = in(x, t),
+                                       .residual = in(residual, t),
                                        .weight = weight,
                                        .bias = bias,
                                        .eps = eps,
+                                       .sum = out(sum, t),
                                        .y = out(y, t),
                                        .mean = mean,
                                        .rstd = rstd},
@@ -84,7 +95,8 @@ core::DeviceKernels table() {
   };
   k.layer_norm.backward = [](DType type, std::int64_t rows, std::int64_t n, const void* x,
                              const float* weight, const float* mean, const float* rstd, const void* dy,
-                             void* dx, float* dweight, float* dbias, float* room, Stream s) {
+                             const void* dsum, void* dx, float* dweight, float* dbias, float* room,
+                             Stream s) {
     with(type, [&](auto t) {
       layer_norm_backward<decltype(t)>({.rows = rows,
                                         .n = n,
@@ -93,6 +105,7 @@ core::DeviceKernels table() {
                                         .mean = mean,
                                         .rstd = rstd,
                                         .dy = in(dy, t),
+                                        .dsum = in(dsum, t),
                                         .dx = out(dx, t),
                                         .dweight = dweight,
                                         .dbias = dbias,
@@ -108,14 +121,16 @@ core::DeviceKernels table() {
                            Stream s) {
     with(type, [&](auto t) { activate_backward(f, n, in(x, t), in(dy, t), out(dx, t), s); });
   };
-  k.gated.forward = [](Activation f, DType type, std::int64_t n, const void* gate, const void* up, void* y,
-                       Stream s) {
-    with(type, [&](auto t) { gated(f, n, in(gate, t), in(up, t), out(y, t), s); });
+  k.gated.forward = [](Activation f, DType type, std::int64_t rows, std::int64_t n, const void* gate,
+                       const void* up, std::int64_t stride, void* y, Stream s) {
+    with(type, [&](auto t) { gated(f, {rows, n, stride}, in(gate, t), in(up, t), out(y, t), s); });
   };
-  k.gated.backward = [](Activation f, DType type, std::int64_t n, const void* gate, const void* up,
-                        const void* dy, void* dgate, void* dup, Stream s) {
+  k.gated.backward = [](Activation f, DType type, std::int64_t rows, std::int64_t n, const void* gate,
+                        const void* up, std::int64_t stride, const void* dy, void* dgate, void* dup,
+                        std::int64_t gradient_stride, Stream s) {
     with(type, [&](auto t) {
-      gated_backward(f, n, in(gate, t), in(up, t), in(dy, t), out(dgate, t), out(dup, t), s);
+      gated_backward(f, {rows, n, stride, gradient_stride}, in(gate, t), in(up, t), in(dy, t), out(dgate, t),
+                     out(dup, t), s);
     });
   };
   k.rope = [](const kernels::RopeShape& shape, DType type, const void* x, const float* cos, const float* sin,

@@ -18,9 +18,7 @@
 #include <torch/library.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
-#include <limits>
 #include <map>
 #include <mutex>
 #include <new>
@@ -28,15 +26,8 @@
 
 #include "bora/base/env.h"
 #include "bora/core/device_kernels.h"
-#include "bora/core/kernels/cpu/activation.h"
-#include "bora/core/kernels/cpu/adamw.h"
-#include "bora/core/kernels/cpu/cross_entropy.h"
-#include "bora/core/kernels/cpu/norm.h"
-#include "bora/core/kernels/cpu/random.h"
-#include "bora/core/kernels/cpu/reduce.h"
-#include "bora/core/kernels/cpu/rope.h"
-#include "bora/core/kernels/cpu/square_sum.h"
 #include "bora/core/out_of_memory.h"
+#include "kernels.h"
 
 namespace bora::fake_device {
 namespace {
@@ -135,10 +126,12 @@ class Memory {
 
 std::mutex count_mutex;
 Counts current;
+std::map<std::string, std::int64_t> by_name;
 
-void computed() {
+void computed(const std::string& name) {
   const std::lock_guard lock(count_mutex);
   ++current.operations;
+  ++by_name[name];
 }
 void waited() {
   const std::lock_guard lock(count_mutex);
@@ -240,7 +233,7 @@ at::Tensor empty_strided(at::IntArrayRef sizes, at::IntArrayRef strides, std::op
 }
 
 at::Tensor& copy(at::Tensor& self, const at::Tensor& from, bool /*non_blocking*/) {
-  computed();
+  computed("aten::copy_");
   if (is_here(from) && !is_here(self)) waited();
   on_host(self).copy_(on_host(from));
   return self;
@@ -253,6 +246,18 @@ at::Tensor as_strided(const at::Tensor& x, at::IntArrayRef sizes, at::IntArrayRe
 at::Tensor view(const at::Tensor& x, at::IntArrayRef sizes) { return at::native::view(x, sizes); }
 at::Tensor reshape_alias(const at::Tensor& x, at::IntArrayRef sizes, at::IntArrayRef strides) {
   return at::native::_reshape_alias(x, sizes, strides);
+}
+
+// Products of bf16 in fp32, which libtorch has for GPUs alone.
+at::Tensor wide_product(const char* name, const at::Tensor& a, const at::Tensor& b, at::ScalarType type) {
+  computed(name);
+  return on_device(on_host(a).to(type).matmul(on_host(b).to(type)));
+}
+at::Tensor mm_dtype(const at::Tensor& a, const at::Tensor& b, at::ScalarType type) {
+  return wide_product("aten::mm", a, b, type);
+}
+at::Tensor bmm_dtype(const at::Tensor& a, const at::Tensor& b, at::ScalarType type) {
+  return wide_product("aten::bmm", a, b, type);
 }
 
 // An argument as the CPU's operation takes it. What may grow (an empty out=) is a new array of the host's.
@@ -297,8 +302,8 @@ c10::IValue result_on_device(const c10::IValue& result) {
 }
 
 void on_the_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
-  computed();
   const auto& schema = op.schema();
+  computed(schema.name());
   if (schema.name() == "aten::_local_scalar_dense") waited();
   const auto& arguments = schema.arguments();
   const auto begin = stack->end() - static_cast<std::ptrdiff_t>(arguments.size());
@@ -325,203 +330,9 @@ void on_the_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   }
 }
 
-// Kernels of the device: the CPU's, at its own addresses.
-void launched() {
-  const std::lock_guard lock(count_mutex);
-  ++current.operations;
-  ++current.kernels;
-}
-
-void adamw(std::int64_t n, const kernels::AdamW& step, float* p, const float* g, float* m, float* v,
-           core::DeviceKernels::Stream /*stream*/) {
-  launched();
-  const auto& memory = Memory::get();
-  kernels::adamw(n, step, memory.host(p), memory.host(g), memory.host(m), memory.host(v));
-}
-
-void add_into(std::int64_t n, float* into, const float* from, core::DeviceKernels::Stream /*stream*/) {
-  launched();
-  kernels::add_into(n, Memory::get().host(into), Memory::get().host(from));
-}
-
-void max_abs(std::int64_t n, const float* x, float* out, core::DeviceKernels::Stream /*stream*/) {
-  launched();
-  const float most = n == 0 ? 0 : kernels::max_abs(n, Memory::get().host(x));
-  *Memory::get().host(out) = std::isfinite(most) ? most : std::numeric_limits<float>::quiet_NaN();
-}
-
-void square_numbers(std::int64_t n, const float* x, const float* largest, double* out,
-                    core::DeviceKernels::Stream /*stream*/) {
-  launched();
-  const float most = *Memory::get().host(largest);
-  if (n == 0 || !std::isfinite(most)) return;
-  kernels::SquareSum sum(most);
-  sum.add(n, Memory::get().host(x));
-  const auto numbers = sum.numbers();
-  std::copy(numbers.begin(), numbers.end(), Memory::get().host(out));
-}
-
-template <class T>
-T* there(T* p) {
-  return p == nullptr ? nullptr : Memory::get().host(p);
-}
-
-// Elements at an address of the device in fp32, as the CPU's kernels take them: bf16 as a copy, which goes back
-// at the end.
-class Floats {
- public:
-  Floats(core::DType type, const void* at, std::int64_t n) {
-    char* here = Memory::get().host(at);
-    if (type == core::DType::f32) {
-      floats_ = reinterpret_cast<float*>(here);
-      return;
-    }
-    bits_ = reinterpret_cast<std::uint16_t*>(here);
-    copy_.resize(static_cast<std::size_t>(n));
-    kernels::from_bf16(n, bits_, copy_.data());
-    floats_ = copy_.data();
-  }
-  Floats(const Floats&) = delete;
-  Floats& operator=(const Floats&) = delete;
-  ~Floats() {
-    if (bits_ != nullptr) kernels::to_bf16(static_cast<std::int64_t>(copy_.size()), copy_.data(), bits_);
-  }
-  operator float*() const { return floats_; }
-  operator kernels::Values() const { return floats_; }
-  operator kernels::Results() const { return floats_; }
-
- private:
-  std::vector<float> copy_;
-  std::uint16_t* bits_ = nullptr;
-  float* floats_ = nullptr;
-};
-
-using Stream = core::DeviceKernels::Stream;
-using core::DType;
-
-// That core has brought the room that was asked for: all of it is written to.
-std::int64_t norm_room(std::int64_t rows, std::int64_t n) { return rows + n; }
-
-void rms_forward(DType type, std::int64_t rows, std::int64_t n, const void* x, const float* weight, float eps,
-                 void* y, float* rstd, Stream /*stream*/) {
-  launched();
-  const Floats in(type, x, rows * n), out(type, y, rows * n);
-  kernels::rms_norm_forward(rows, n, in, there(weight), eps, out, there(rstd));
-}
-
-void rms_backward(DType type, std::int64_t rows, std::int64_t n, const void* x, const float* weight,
-                  const float* rstd, const void* dy, void* dx, float* dweight, float* room,
-                  Stream /*stream*/) {
-  launched();
-  if (dweight != nullptr) std::fill_n(there(room), norm_room(rows, n), 1.0F);
-  const Floats in(type, x, rows * n), g(type, dy, rows * n), out(type, dx, rows * n);
-  kernels::rms_norm_backward(rows, n, in, there(weight), there(rstd), g, out, there(dweight));
-}
-
-void layer_forward(DType type, std::int64_t rows, std::int64_t n, const void* x, const float* weight,
-                   const float* bias, float eps, void* y, float* mean, float* rstd, Stream /*stream*/) {
-  launched();
-  const Floats in(type, x, rows * n), out(type, y, rows * n);
-  kernels::layer_norm_forward(rows, n, in, there(weight), there(bias), eps, out, there(mean), there(rstd));
-}
-
-void layer_backward(DType type, std::int64_t rows, std::int64_t n, const void* x, const float* weight,
-                    const float* mean, const float* rstd, const void* dy, void* dx, float* dweight,
-                    float* dbias, float* room, Stream /*stream*/) {
-  launched();
-  if (dweight != nullptr) std::fill_n(there(room), norm_room(rows, n), 1.0F);
-  const Floats in(type, x, rows * n), g(type, dy, rows * n), out(type, dx, rows * n);
-  kernels::layer_norm_backward(rows, n, in, there(weight), there(mean), there(rstd), g, out, there(dweight),
-                               there(dbias));
-}
-
-void activate(core::Activation f, DType type, std::int64_t n, const void* x, void* y, Stream /*stream*/) {
-  launched();
-  const Floats in(type, x, n), out(type, y, n);
-  kernels::activate(f, n, in, out);
-}
-
-void activate_backward(core::Activation f, DType type, std::int64_t n, const void* x, const void* dy,
-                       void* dx, Stream /*stream*/) {
-  launched();
-  const Floats in(type, x, n), g(type, dy, n), out(type, dx, n);
-  kernels::activate_backward(f, n, in, g, out);
-}
-
-void gated(core::Activation f, DType type, std::int64_t n, const void* gate, const void* up, void* y,
-           Stream /*stream*/) {
-  launched();
-  const Floats in(type, gate, n), more(type, up, n), out(type, y, n);
-  kernels::gated(f, n, in, more, out);
-}
-
-void gated_backward(core::Activation f, DType type, std::int64_t n, const void* gate, const void* up,
-                    const void* dy, void* dgate, void* dup, Stream /*stream*/) {
-  launched();
-  const Floats in(type, gate, n), more(type, up, n), g(type, dy, n), out(type, dgate, n), out2(type, dup, n);
-  kernels::gated_backward(f, n, in, more, g, out, out2);
-}
-
-void rope(const kernels::RopeShape& s, DType type, const void* x, const float* cos, const float* sin, void* y,
-          bool inverse, Stream /*stream*/) {
-  launched();
-  const auto extent = [&](std::int64_t batch, std::int64_t position, std::int64_t head) {
-    const auto last = (s.batch - 1) * batch + (s.positions - 1) * position + (s.heads - 1) * head;
-    return std::max<std::int64_t>(0, last + s.dim);
-  };
-  const Floats in(type, x, extent(s.x_batch, s.x_position, s.x_head)),
-      out(type, y, extent(s.y_batch, s.y_position, s.y_head));
-  kernels::rope(s, in, there(cos), there(sin), out, inverse);
-}
-
-void dropout(Key key, std::int64_t first, std::int64_t n, float p, DType type, const void* x, void* y,
-             Stream /*stream*/) {
-  launched();
-  const Floats in(type, x, n), out(type, y, n);
-  kernels::dropout(key, first, n, p, in, out);
-}
-
-std::int64_t embedding_room(std::int64_t places, std::int64_t width) { return places + width; }
-
-// In order of places, as libtorch's for the CPU.
-void embedding_backward(DType type, std::int64_t places, std::int64_t width, std::int64_t vocab,
-                        const std::int32_t* ids, const std::int32_t* order, const void* dy, float* table,
-                        float* room, Stream /*stream*/) {
-  launched();
-  std::fill_n(there(room), embedding_room(places, width), 1.0F);
-  const Floats from(type, dy, places * width);
-  for (std::int64_t p = 0; p < places; ++p) {
-    const std::int64_t id = there(ids)[p];
-    if (id < 0 || id >= vocab) continue;
-    float* to = there(table) + id * width;
-    kernels::add_into(width, to, from + there(order)[p] * width);
-  }
-}
-
-void cross_entropy(DType type, std::int64_t rows, std::int64_t vocab, void* x, std::int64_t stride,
-                   const std::int32_t* targets, const float* weights, float z_loss, float* loss, float* lse,
-                   bool gradient, const kernels::HeadMap& map, Stream /*stream*/) {
-  launched();
-  const Floats z(type, x, (rows - 1) * stride + vocab);
-  kernels::cross_entropy(rows, vocab, z, stride, there(targets), there(weights), z_loss, there(loss),
-                         there(lse), gradient, {map.scale, map.soft_cap, there(map.bias)});
-}
-
 [[maybe_unused]] const bool ready = [] {
   core::register_device(core::Device::Type::test,
-                        {.kernels = {.adamw = adamw,
-                                     .add_into = add_into,
-                                     .max_abs = max_abs,
-                                     .square_numbers = square_numbers,
-                                     .rms_norm = {rms_forward, rms_backward},
-                                     .layer_norm = {layer_forward, layer_backward},
-                                     .norm_room = norm_room,
-                                     .activate = {activate, activate_backward},
-                                     .gated = {gated, gated_backward},
-                                     .rope = rope,
-                                     .dropout = dropout,
-                                     .embedding = {embedding_backward, embedding_room},
-                                     .cross_entropy = cross_entropy},
+                        {.kernels = kernels(),
                          .memory = [](std::int8_t) { return Memory::get().bytes(); },
                          .description = [](std::int8_t) { return std::string("device of the tests"); }});
   c10::SetAllocator(kType, &allocator);
@@ -543,18 +354,34 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   library.impl("as_strided", TORCH_FN(as_strided));
   library.impl("view", TORCH_FN(view));
   library.impl("_reshape_alias", TORCH_FN(reshape_alias));
+  library.impl("mm.dtype", TORCH_FN(mm_dtype));
+  library.impl("bmm.dtype", TORCH_FN(bmm_dtype));
 }
 
 }  // namespace
+
+void* shadow(const void* p) { return p == nullptr ? nullptr : Memory::get().host(p); }
+
+void launched(const std::string& name) {
+  computed(name);
+  const std::lock_guard lock(count_mutex);
+  ++current.kernels;
+}
 
 Counts counts() {
   const std::lock_guard lock(count_mutex);
   return current;
 }
 
+std::map<std::string, std::int64_t> operations_by_name() {
+  const std::lock_guard lock(count_mutex);
+  return by_name;
+}
+
 void reset() {
   const std::lock_guard lock(count_mutex);
   current = {};
+  by_name.clear();
 }
 
 void limit_memory(std::optional<std::int64_t> bytes) {

@@ -7,7 +7,9 @@
 // never busy: errors of order between streams stay unseen.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <string>
 
 namespace bora::fake_device {
 
@@ -17,6 +19,8 @@ struct Counts {
   std::int64_t synchronizations = 0, operations = 0, kernels = 0;
 };
 Counts counts();
+/// The operations by name: libtorch's as it names them ("aten::mm"), kernels as in DeviceKernels.
+std::map<std::string, std::int64_t> operations_by_name();
 void reset();
 
 /// From now on the device has so many bytes; none: 8 GiB, as at the beginning. What lies there stays.

@@ -51,33 +51,47 @@ struct Tanh {
   }
 };
 
+// This thread's pack of a row.
+struct Place {
+  std::int64_t row, column;
+};
+__device__ inline Place place(std::int64_t n, std::int64_t rows, int threads) {
+  const std::int64_t i = block() * threads + thread();
+  if (rows == 1) return {0, i * kPack};
+  const std::int64_t packs = (n + kPack - 1) / kPack, row = i / packs;
+  return {row, (i - row * packs) * kPack};
+}
+std::int64_t blocks_of(const GatedRows& r, int threads) {
+  return blocks_for(r.rows * blocks_for(r.n, kPack), threads);
+}
+
 template <class F, class T>
 struct Forward {
   static constexpr int threads = 256;
-  std::int64_t n;
+  GatedRows r;
   const T* x;
   const T* up;  // null: not gated
   T* y;
   bool well;
 
   __device__ void operator()() const {
-    const std::int64_t i = (block() * threads + thread()) * kPack;
-    if (i >= n) return;
+    const auto [row, i] = place(r.n, r.rows, threads);
+    if (row >= r.rows || i >= r.n) return;
     float v[kPack], u[kPack];
-    load(x, i, n, well, v);
+    load(x + row * r.apart, i, r.n, well, v);
     for (int j = 0; j < kPack; ++j) v[j] = F::at(v[j]).value;
     if (up != nullptr) {
-      load(up, i, n, well, u);
+      load(up + row * r.apart, i, r.n, well, u);
       for (int j = 0; j < kPack; ++j) v[j] *= u[j];
     }
-    store(v, y, i, n, well);
+    store(v, y + row * r.n, i, r.n, well);
   }
 };
 
 template <class F, class T>
 struct Backward {
   static constexpr int threads = 256;
-  std::int64_t n;
+  GatedRows r;
   const T* x;
   const T* up;  // null: not gated
   const T* dy;
@@ -86,12 +100,12 @@ struct Backward {
   bool well;
 
   __device__ void operator()() const {
-    const std::int64_t i = (block() * threads + thread()) * kPack;
-    if (i >= n) return;
+    const auto [row, i] = place(r.n, r.rows, threads);
+    if (row >= r.rows || i >= r.n) return;
     float v[kPack], g[kPack], u[kPack];
-    load(x, i, n, well, v);
-    load(dy, i, n, well, g);
-    if (up != nullptr) load(up, i, n, well, u);
+    load(x + row * r.apart, i, r.n, well, v);
+    load(dy + row * r.n, i, r.n, well, g);
+    if (up != nullptr) load(up + row * r.apart, i, r.n, well, u);
     for (int j = 0; j < kPack; ++j) {
       const Both f = F::at(v[j]);
       v[j] = g[j] * f.slope;
@@ -99,8 +113,8 @@ struct Backward {
       v[j] *= u[j];
       u[j] = g[j] * f.value;
     }
-    store(v, dx, i, n, well);
-    if (up != nullptr) store(u, dup, i, n, well);
+    store(v, dx + row * r.gradients_apart, i, r.n, well);
+    if (up != nullptr) store(u, dup + row * r.gradients_apart, i, r.n, well);
   }
 };
 
@@ -127,42 +141,45 @@ void with(Activation f, const Start& start) {
 }  // namespace
 
 template <class T>
-void gated(Activation f, std::int64_t n, const T* gate, const T* up, T* y, Stream stream) {
+void gated(Activation f, const GatedRows& rows, const T* gate, const T* up, T* y, Stream stream) {
   with(f, [&](auto function) {
     using Kernel = Forward<decltype(function), T>;
-    launch(Kernel{n, gate, up, y, packs_lie_well(0, gate, up, y)}, blocks_for(n, Kernel::threads * kPack), 0,
-           stream);
+    const bool well = rows.rows == 1 || (rows.n % kPack == 0 && rows.apart % kPack == 0);
+    launch(Kernel{rows, gate, up, y, well && packs_lie_well(0, gate, up, y)},
+           blocks_of(rows, Kernel::threads), 0, stream);
   });
 }
 
 template <class T>
-void gated_backward(Activation f, std::int64_t n, const T* gate, const T* up, const T* dy, T* dgate, T* dup,
-                    Stream stream) {
+void gated_backward(Activation f, const GatedRows& rows, const T* gate, const T* up, const T* dy, T* dgate,
+                    T* dup, Stream stream) {
   with(f, [&](auto function) {
     using Kernel = Backward<decltype(function), T>;
-    launch(Kernel{n, gate, up, dy, dgate, dup, packs_lie_well(0, gate, up, dy, dgate, dup)},
-           blocks_for(n, Kernel::threads * kPack), 0, stream);
+    const bool well = rows.rows == 1 ||
+                      (rows.n % kPack == 0 && rows.apart % kPack == 0 && rows.gradients_apart % kPack == 0);
+    launch(Kernel{rows, gate, up, dy, dgate, dup, well && packs_lie_well(0, gate, up, dy, dgate, dup)},
+           blocks_of(rows, Kernel::threads), 0, stream);
   });
 }
 
 template <class T>
 void activate(Activation f, std::int64_t n, const T* x, T* y, Stream stream) {
-  gated<T>(f, n, x, nullptr, y, stream);
+  gated<T>(f, {1, n, n}, x, nullptr, y, stream);
 }
 template <class T>
 void activate_backward(Activation f, std::int64_t n, const T* x, const T* dy, T* dx, Stream stream) {
-  gated_backward<T>(f, n, x, nullptr, dy, dx, nullptr, stream);
+  gated_backward<T>(f, {1, n, n, n}, x, nullptr, dy, dx, nullptr, stream);
 }
 
 template void activate(Activation, std::int64_t, const float*, float*, Stream);
 template void activate(Activation, std::int64_t, const Bf16*, Bf16*, Stream);
 template void activate_backward(Activation, std::int64_t, const float*, const float*, float*, Stream);
 template void activate_backward(Activation, std::int64_t, const Bf16*, const Bf16*, Bf16*, Stream);
-template void gated(Activation, std::int64_t, const float*, const float*, float*, Stream);
-template void gated(Activation, std::int64_t, const Bf16*, const Bf16*, Bf16*, Stream);
-template void gated_backward(Activation, std::int64_t, const float*, const float*, const float*, float*,
+template void gated(Activation, const GatedRows&, const float*, const float*, float*, Stream);
+template void gated(Activation, const GatedRows&, const Bf16*, const Bf16*, Bf16*, Stream);
+template void gated_backward(Activation, const GatedRows&, const float*, const float*, const float*, float*,
                              float*, Stream);
-template void gated_backward(Activation, std::int64_t, const Bf16*, const Bf16*, const Bf16*, Bf16*, Bf16*,
-                             Stream);
+template void gated_backward(Activation, const GatedRows&, const Bf16*, const Bf16*, const Bf16*, Bf16*,
+                             Bf16*, Stream);
 
 }  // namespace bora::cuda

@@ -10,19 +10,25 @@ namespace bora::cuda {
 
 using core::Activation;
 
-// Elementwise over n elements; T is float or Bf16. A result may lie where an operand of its own type does.
+// Elementwise; T is float or Bf16. A result may lie where an operand of its own type does.
 
-/// y = f(x)
+/// y = f(x), of n elements
 template <class T>
 void activate(Activation f, std::int64_t n, const T* x, T* y, Stream stream);
 /// dx = dy · f'(x)
 template <class T>
 void activate_backward(Activation f, std::int64_t n, const T* x, const T* dy, T* dx, Stream stream);
+
+/// Rows of n elements, which begin so many elements apart in gate and up, and in their gradients; in y and dy there
+/// are no gaps.
+struct GatedRows {
+  std::int64_t rows, n, apart, gradients_apart = 0;
+};
 /// y = f(gate) · up: SwiGLU, GeGLU and their like
 template <class T>
-void gated(Activation f, std::int64_t n, const T* gate, const T* up, T* y, Stream stream);
+void gated(Activation f, const GatedRows& rows, const T* gate, const T* up, T* y, Stream stream);
 template <class T>
-void gated_backward(Activation f, std::int64_t n, const T* gate, const T* up, const T* dy, T* dgate, T* dup,
-                    Stream stream);
+void gated_backward(Activation f, const GatedRows& rows, const T* gate, const T* up, const T* dy, T* dgate,
+                    T* dup, Stream stream);
 
 }  // namespace bora::cuda

@@ -52,8 +52,9 @@ TEST(CudaActivation, AgreesWithThePlainFormula) {
             [&] {
               activate(f, n, x.data(), y.data(), nullptr);
               activate_backward(f, n, x.data(), dy.data(), dx.data(), nullptr);
-              gated(f, n, x.data(), up.data(), z.data(), nullptr);
-              gated_backward(f, n, x.data(), up.data(), dy.data(), dgate.data(), dup.data(), nullptr);
+              gated(f, {1, n, n}, x.data(), up.data(), z.data(), nullptr);
+              gated_backward(f, {1, n, n, n}, x.data(), up.data(), dy.data(), dgate.data(), dup.data(),
+                             nullptr);
             },
             y, dx, z, dgate, dup);
         List<double> want_y, want_dx, want_z, want_dgate, want_dup;
@@ -70,6 +71,38 @@ TEST(CudaActivation, AgreesWithThePlainFormula) {
         expect_close("gated y", z, want_z, {2e-6, 1e-5});
         expect_close("dgate", dgate, want_dgate, {1e-5, 2e-5});
         expect_close("dup", dup, want_dup, {2e-6, 1e-5});
+      }
+    }
+  });
+}
+
+// Gate and up as pieces of one product, and their gradients beside each other: the same as without gaps.
+TEST(CudaActivation, OfRowsThatLieApart) {
+  for_both_types([](auto t) {
+    using T = decltype(t);
+    for (const std::int64_t n : {8, 13, 40, 2056}) {
+      const std::int64_t rows = 5, apart = 2 * n + (n == 40 ? 3 : 0), all = rows * apart;
+      SCOPED_TRACE(n);
+      const auto both = random<T>(all, 1, 3), dy = random<T>(rows * n, 2);
+      List<T> y(rows * n), d(rows * 2 * n);
+      in_all_orders(
+          [&] {
+            gated(Activation::silu, {rows, n, apart}, both.data(), both.data() + n, y.data(), nullptr);
+            gated_backward(Activation::silu, {rows, n, apart, 2 * n}, both.data(), both.data() + n, dy.data(),
+                           d.data(), d.data() + n, nullptr);
+          },
+          y, d);
+      List<T> want(n), dgate(n), dup(n);
+      for (std::int64_t r = 0; r < rows; ++r) {
+        const T *gate = both.data() + r * apart, *up = gate + n;
+        gated(Activation::silu, {1, n, n}, gate, up, want.data(), nullptr);
+        gated_backward(Activation::silu, {1, n, n, n}, gate, up, dy.data() + r * n, dgate.data(), dup.data(),
+                       nullptr);
+        for (std::int64_t i = 0; i < n; ++i) {
+          ASSERT_EQ(to_float(y[r * n + i]), to_float(want[i]));
+          ASSERT_EQ(to_float(d[r * 2 * n + i]), to_float(dgate[i]));
+          ASSERT_EQ(to_float(d[r * 2 * n + n + i]), to_float(dup[i]));
+        }
       }
     }
   });

@@ -3,13 +3,13 @@
 #pragma once
 #include <cstdint>
 
-#include "bora/core/kernels/cpu/adamw.h"
+#include "bora/core/adamw_step.h"
+#include "bora/core/device_lists.h"
 #include "numbers.h"
 
 namespace bora::cuda {
 
-/// kernels::adamw of n elements, in place. `copy` gets the new parameter in bf16; null: there is none.
-void adamw(std::int64_t n, const kernels::AdamW& step, float* parameter, const float* gradient, float* mean,
-           float* square, Bf16* copy, Stream stream);
+/// kernels::adamw of each of `count` lists of arrays, in place, each with its own decay in place of the step's.
+void adamw(const kernels::AdamW& step, std::int64_t count, const kernels::Stepped* arrays, Stream stream);
 
 }  // namespace bora::cuda

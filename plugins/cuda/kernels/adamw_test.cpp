@@ -9,11 +9,13 @@ namespace {
 
 using namespace testing;
 
+void step(const kernels::AdamW& s, const kernels::Stepped& one) { adamw(s, 1, &one, nullptr); }
+
 TEST(CudaAdamW, AgreesWithThePlainFormula) {
   for (const bool nesterov : {false, true}) {
     for (const std::int64_t n : {1, 7, 2048, 4099}) {
       SCOPED_TRACE(::testing::Message() << n << " elements, nesterov " << nesterov);
-      const kernels::AdamW s{1e-2F, 0.9F, 0.95F, 1e-8F, 0.1F, 0.271F, 0.1426F, 0.5F, nesterov, 0.3439F};
+      const kernels::AdamW s{1e-2F, 0.9F, 0.95F, 1e-8F, 7, 0.271F, 0.1426F, 0.5F, nesterov, 0.3439F};
       const auto p0 = random<float>(n, 1), g = random<float>(n, 2, 3), m0 = random<float>(n, 3);
       auto v0 = random<float>(n, 4);
       for (float& v : v0) v = std::abs(v);
@@ -22,7 +24,7 @@ TEST(CudaAdamW, AgreesWithThePlainFormula) {
       in_all_orders(
           [&] {
             p = p0, m = m0, v = v0;
-            adamw(n, s, p.data(), g.data(), m.data(), v.data(), copy.data(), nullptr);
+            step(s, {n, p.data(), g.data(), m.data(), v.data(), 0.1F, copy.data()});
           },
           p, m, v, copy);
       List<double> want_p, want_m, want_v;
@@ -43,10 +45,40 @@ TEST(CudaAdamW, AgreesWithThePlainFormula) {
       for (std::int64_t i = 0; i < n; ++i) ASSERT_EQ(copy[i].bits, from_float<Bf16>(p[i]).bits);
       const auto with_copy = p;
       p = p0, m = m0, v = v0;
-      adamw(n, s, p.data(), g.data(), m.data(), v.data(), nullptr, nullptr);
+      step(s, {n, p.data(), g.data(), m.data(), v.data(), 0.1F});
       EXPECT_EQ(p, with_copy);
     }
   }
+}
+
+// More arrays than a launch takes, each with its own decay: what each would be alone.
+TEST(CudaAdamW, StepsManyArrays) {
+  constexpr std::int64_t kCount = 130;
+  const kernels::AdamW s{1e-2F, 0.9F, 0.95F, 1e-8F, 7, 0.271F, 0.1426F, 0.5F};
+  const auto of = [](int seed) {
+    List<List<float>> out;
+    for (std::int64_t i = 0; i < kCount; ++i)
+      out.push_back(random<float>(i % 40 == 9 ? 4099 : i * 5 % 23, static_cast<unsigned>(4 * i + seed)));
+    return out;
+  };
+  const auto gradients = of(1);
+  auto many = of(0), alone = many, means = of(2), means_alone = means, squares = of(3);
+  for (auto& list : squares)
+    for (float& v : list) v = std::abs(v);
+  auto squares_alone = squares;
+  List<kernels::Stepped> arrays;
+  for (std::int64_t i = 0; i < kCount; ++i) {
+    const auto n = std::ssize(many[i]);
+    const float decay = 0.01F * static_cast<float>(i);
+    arrays.push_back(
+        {n, pointer(many[i]), pointer(gradients[i]), pointer(means[i]), pointer(squares[i]), decay});
+    step(s, {n, pointer(alone[i]), pointer(gradients[i]), pointer(means_alone[i]), pointer(squares_alone[i]),
+             decay});
+  }
+  adamw(s, kCount, arrays.data(), nullptr);
+  EXPECT_EQ(many, alone);
+  EXPECT_EQ(means, means_alone);
+  EXPECT_EQ(squares, squares_alone);
 }
 
 }  // namespace

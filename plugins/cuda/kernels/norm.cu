@@ -183,12 +183,11 @@ void backward(const NormBackward<T>& a, Stream stream) {
     launch(Backward<decltype(threads)::value, T, kCentred>{a, parts, well, in_shared}, parts,
            in_shared ? bytes : kScratch, stream);
   });
-  float* const to[] = {a.dweight, a.dbias};
-  for (int which = 0; which < 2; ++which) {
-    if (to[which] == nullptr) continue;
-    launch(ColumnSums{parts, a.n, a.room + which * parts * a.n, to[which]},
-           blocks_for(a.n, ColumnSums::columns), ColumnSums::shared_bytes, stream);
-  }
+  if (a.dweight == nullptr && a.dbias == nullptr) return;
+  const bool both = a.dweight != nullptr && a.dbias != nullptr;
+  const ColumnSums all{parts, a.n, a.dweight != nullptr ? a.room : a.room + parts * a.n,
+                       a.dweight != nullptr ? a.dweight : a.dbias, both ? a.dbias : nullptr};
+  launch(all, all.blocks(), ColumnSums::shared_bytes, stream);
 }
 
 }  // namespace

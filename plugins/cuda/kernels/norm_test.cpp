@@ -137,5 +137,31 @@ TEST(CudaNorm, HasTheSameBitsWhereverItsArraysLie) {
 // The sums over rows do not fit into a block's own memory.
 TEST(CudaNorm, OfVeryWideRows) { check<Bf16>({34, 6200}, {true, true, true}, true); }
 
+// As plugins/fake_device/launches_test.cpp counts them.
+TEST(CudaNorm, OneLaunchForwardAndTwoBackward) {
+  const std::int64_t rows = 40, n = 24;
+  const auto x = random<Bf16>(rows * n, 1), dy = random<Bf16>(rows * n, 2);
+  const auto w = random<float>(n, 3), b = random<float>(n, 4);
+  List<Bf16> sum(rows * n), y(rows * n), dx(rows * n);
+  List<float> mean(rows), rstd(rows), dw(n), db(n), room(norm_backward_room(rows, n));
+  const auto counted = [](const auto& body) {
+    const auto before = host::launches();
+    body();
+    return host::launches() - before;
+  };
+  EXPECT_EQ(counted([&] {
+              layer_norm_forward<Bf16>({rows, n, x.data(), dy.data(), w.data(), b.data(), kEps, sum.data(),
+                                        y.data(), mean.data(), rstd.data()},
+                                       nullptr);
+            }),
+            1);
+  EXPECT_EQ(counted([&] {
+              layer_norm_backward<Bf16>({rows, n, sum.data(), w.data(), mean.data(), rstd.data(), dy.data(),
+                                         x.data(), dx.data(), dw.data(), db.data(), room.data()},
+                                        nullptr);
+            }),
+            2);
+}
+
 }  // namespace
 }  // namespace bora::cuda

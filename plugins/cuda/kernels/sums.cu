@@ -2,41 +2,47 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "sums.h"
 
-#include "numbers.h"
+#include "many.h"
 #include "reduce.h"
 
 namespace bora::cuda {
 namespace {
 
+struct AddItem : kernels::Added {
+  bool well;
+};
 struct AddInto {
   static constexpr int threads = 256;
-  std::int64_t n;
-  float* into;
-  const float* from;
-  bool well;
+  static constexpr std::int64_t each = threads * kPack;
+  Many<AddItem, each> arrays;
 
   __device__ void operator()() const {
-    const std::int64_t i = (block() * threads + thread()) * kPack;
-    if (i >= n) return;
+    const int which = arrays.mine();
+    const AddItem& a = arrays.items[which];
+    const std::int64_t i = arrays.begin(which) + thread() * kPack;
+    if (i >= a.n) return;
     float x[kPack], y[kPack];
-    load(into, i, n, well, x);
-    load(from, i, n, well, y);
+    load(a.into, i, a.n, a.well, x);
+    load(a.from, i, a.n, a.well, y);
     for (int j = 0; j < kPack; ++j) x[j] += y[j];
-    store(x, into, i, n, well);
+    store(x, a.into, i, a.n, a.well);
   }
 };
 
+struct MeasuredItem : kernels::Measured {
+  bool well;
+};
 constexpr int kThreads = 256;
 constexpr std::int64_t kPacks = 8;                             // of a thread
 constexpr std::int64_t kElements = kThreads * kPacks * kPack;  // of a block
 
 template <class Use>
-__device__ void each_pack(std::int64_t n, const float* x, bool well, const Use& use) {
+__device__ void each_pack(const MeasuredItem& a, std::int64_t begin, const Use& use) {
   for (std::int64_t p = 0; p < kPacks; ++p) {
-    const std::int64_t i = block() * kElements + (p * kThreads + thread()) * kPack;
-    if (i >= n) return;
+    const std::int64_t i = begin + (p * kThreads + thread()) * kPack;
+    if (i >= a.n) return;
     float v[kPack];
-    load(x, i, n, well, v);
+    load(a.x, i, a.n, a.well, v);
     use(v);
   }
 }
@@ -47,15 +53,14 @@ struct Largest {
 };
 struct MaxAbs {
   static constexpr int threads = kThreads;
-  std::int64_t n;
-  const float* x;
-  float* out;
-  bool well;
+  static constexpr std::int64_t each = kElements;
+  Many<MeasuredItem, each> arrays;
 
   __device__ void operator()() const {
+    const int which = arrays.mine();
     constexpr unsigned kInfinity = 0x7f800000, kNan = 0x7fc00000;
     unsigned most = 0;
-    each_pack(n, x, well, [&](const float(&v)[kPack]) {
+    each_pack(arrays.items[which], arrays.begin(which), [&](const float(&v)[kPack]) {
       for (const float value : v) {
         unsigned bits;
         memcpy(&bits, &value, sizeof(bits));
@@ -64,7 +69,7 @@ struct MaxAbs {
       }
     });
     most = over_block<threads>(most, shared<unsigned>(), Largest());
-    if (thread() == 0) raise_to(reinterpret_cast<unsigned*>(out), most);
+    if (thread() == 0) raise_to(reinterpret_cast<unsigned*>(arrays.items[which].largest), most);
   }
 };
 
@@ -72,14 +77,12 @@ struct MaxAbs {
 // 2^-80: adding and taking away 1.5·2^(52-k) rounds to 2^-k. Of a thread's few terms both sums are exact.
 struct SquareNumbers {
   static constexpr int threads = kThreads;
-  std::int64_t n;
-  const float* x;
-  const float* largest;
-  unsigned long long* out;
-  bool well;
+  static constexpr std::int64_t each = kElements;
+  Many<MeasuredItem, each> arrays;
 
   __device__ void operator()() const {
-    const float most = *largest;
+    const int which = arrays.mine();
+    const float most = *arrays.items[which].largest;
     if (!(most < INFINITY)) return;
     int exponent = 0;
     if (most > 0) frexp(static_cast<double>(most), &exponent);
@@ -87,7 +90,7 @@ struct SquareNumbers {
     constexpr double kCoarse = 6144.0;          // 1.5·2^12
     constexpr double kFine = 6144.0 * 0x1p-40;  // 1.5·2^-28
     double high = 0, low = 0;
-    each_pack(n, x, well, [&](const float(&v)[kPack]) {
+    each_pack(arrays.items[which], arrays.begin(which), [&](const float(&v)[kPack]) {
       for (const float value : v) {
         const double scaled = static_cast<double>(value) * scale, square = scaled * scaled;
         const double rounded = (square + kCoarse) - kCoarse, rest = square - rounded;
@@ -95,6 +98,7 @@ struct SquareNumbers {
         low += (rest + kFine) - kFine;
       }
     });
+    auto* out = reinterpret_cast<unsigned long long*>(arrays.items[which].numbers);
     add(static_cast<long long>(high * 0x1p40), out);
     add(static_cast<long long>(low * 0x1p80), out + 2);
   }
@@ -107,32 +111,44 @@ struct SquareNumbers {
   }
 };
 
+struct WordsItem {
+  std::int64_t n;
+  double* words;
+};
 struct WordsToNumbers {
   static constexpr int threads = kWarp;
-  double* out;
+  static constexpr std::int64_t each = 4;
+  Many<WordsItem, each> arrays;
   __device__ void operator()() const {
-    if (thread() >= 4) return;
+    if (thread() >= each) return;
+    double* out = arrays.items[arrays.mine()].words + thread();
     long long word;
-    memcpy(&word, out + thread(), sizeof(word));
-    out[thread()] = static_cast<double>(word);
+    memcpy(&word, out, sizeof(word));
+    *out = static_cast<double>(word);
   }
 };
 
 }  // namespace
 
-void add_into(std::int64_t n, float* into, const float* from, Stream stream) {
-  launch(AddInto{n, into, from, packs_lie_well(0, into, from)}, blocks_for(n, AddInto::threads * kPack), 0,
-         stream);
+void add_into(std::int64_t count, const kernels::Added* arrays, Stream stream) {
+  const auto item = [&](std::int64_t i) {
+    return AddItem{arrays[i], packs_lie_well(0, arrays[i].into, arrays[i].from)};
+  };
+  for_many<AddInto, AddItem>(count, item, 0, stream);
 }
 
-void max_abs(std::int64_t n, const float* x, float* out, Stream stream) {
-  launch(MaxAbs{n, x, out, packs_lie_well(0, x)}, blocks_for(n, kElements), kWarp * sizeof(unsigned), stream);
+void max_abs(std::int64_t count, const kernels::Measured* arrays, Stream stream) {
+  const auto item = [&](std::int64_t i) { return MeasuredItem{arrays[i], packs_lie_well(0, arrays[i].x)}; };
+  for_many<MaxAbs, MeasuredItem>(count, item, kWarp * sizeof(unsigned), stream);
 }
 
-void square_numbers(std::int64_t n, const float* x, const float* largest, double* out, Stream stream) {
-  launch(SquareNumbers{n, x, largest, reinterpret_cast<unsigned long long*>(out), packs_lie_well(0, x)},
-         blocks_for(n, kElements), kWarp * sizeof(long long), stream);
-  launch(WordsToNumbers{out}, n == 0 ? 0 : 1, 0, stream);
+void square_numbers(std::int64_t count, const kernels::Measured* arrays, Stream stream) {
+  const auto item = [&](std::int64_t i) { return MeasuredItem{arrays[i], packs_lie_well(0, arrays[i].x)}; };
+  const auto words = [&](std::int64_t i) {
+    return WordsItem{arrays[i].n == 0 ? 0 : WordsToNumbers::each, arrays[i].numbers};
+  };
+  for_many<SquareNumbers, MeasuredItem>(count, item, kWarp * sizeof(long long), stream);
+  for_many<WordsToNumbers, WordsItem>(count, words, 0, stream);
 }
 
 }  // namespace bora::cuda

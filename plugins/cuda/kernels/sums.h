@@ -3,19 +3,20 @@
 #pragma once
 #include <cstdint>
 
+#include "bora/core/device_lists.h"
 #include "threads.h"
 
 namespace bora::cuda {
 
-/// into += from, of n elements: the additions of the lane tree.
-void add_into(std::int64_t n, float* into, const float* from, Stream stream);
+/// into += from, of each of `count` pairs of arrays: the additions of the lane tree.
+void add_into(std::int64_t count, const kernels::Added* arrays, Stream stream);
 
 // Sums of squares: exact whole numbers, so that they are the same for any order and any cut of the array. As
 // core/kernels/cpu/square_sum.h, of which square_numbers gives the Numbers.
 
-/// *out, 0 before: the largest |x|, or NaN if an element is not finite.
-void max_abs(std::int64_t n, const float* x, float* out, Stream stream);
-/// out [4], 0 before; `largest`: what max_abs wrote. Of no meaning where that is NaN.
-void square_numbers(std::int64_t n, const float* x, const float* largest, double* out, Stream stream);
+/// *largest, 0 before: the largest |x|, or NaN if an element is not finite; of each of `count` arrays.
+void max_abs(std::int64_t count, const kernels::Measured* arrays, Stream stream);
+/// numbers [4], 0 before, of each, where max_abs has written `largest`. Of no meaning where that is NaN.
+void square_numbers(std::int64_t count, const kernels::Measured* arrays, Stream stream);
 
 }  // namespace bora::cuda

@@ -22,7 +22,8 @@ TEST(CudaSums, AddIntoIsOneAdditionForEach) {
     in_all_orders(
         [&] {
           sum = x;
-          add_into(n, sum.data(), y.data(), nullptr);
+          const kernels::Added one{n, sum.data(), y.data()};
+          add_into(1, &one, nullptr);
         },
         sum);
     for (std::int64_t i = 0; i < n; ++i) ASSERT_EQ(sum[i], x[i] + y[i]);
@@ -34,7 +35,8 @@ float largest_of(const List<float>& x) {
   for (const auto order : {host::Order::shuffled, host::Order::forward}) {
     host::set_order(order);
     out[0] = 0;
-    max_abs(static_cast<std::int64_t>(x.size()), x.data(), out.data(), nullptr);
+    const kernels::Measured one{std::ssize(x), x.data(), out.data(), nullptr};
+    max_abs(1, &one, nullptr);
   }
   return out[0];
 }
@@ -60,12 +62,13 @@ TEST(CudaSums, SquareNumbersAreExact) {
   for (const auto n : kSizes) {
     auto x = random<float>(n, 4, 2.5F);
     for (std::int64_t i = 0; i < n; i += 3) x[i] *= 1e-6F;
-    const float largest = largest_of(x);
+    float largest = largest_of(x);
     List<double> out(4);
     in_all_orders(
         [&] {
           out.assign(4, 0);
-          square_numbers(n, x.data(), &largest, out.data(), nullptr);
+          const kernels::Measured one{n, x.data(), &largest, out.data()};
+          square_numbers(1, &one, nullptr);
         },
         out);
     int exponent = 0;
@@ -82,6 +85,37 @@ TEST(CudaSums, SquareNumbersAreExact) {
     };
     EXPECT_TRUE((whole(0) << 40) + whole(2) == want) << n << " elements";
   }
+}
+
+// More arrays than a launch takes, some without elements: what each gives alone.
+TEST(CudaSums, OfManyArrays) {
+  constexpr std::int64_t kCount = 150;
+  List<List<float>> x, y;
+  for (std::int64_t i = 0; i < kCount; ++i) {
+    const std::int64_t n = i % 60 == 5 ? 20'001 : i * 7 % 31;
+    x.push_back(random<float>(n, static_cast<unsigned>(i), 2));
+    y.push_back(random<float>(n, static_cast<unsigned>(i + 1000)));
+  }
+  List<float> largest(kCount), alone(kCount);
+  List<double> numbers(4 * kCount), numbers_alone(4 * kCount);
+  List<kernels::Measured> arrays;
+  for (std::int64_t i = 0; i < kCount; ++i) {
+    arrays.push_back({std::ssize(x[i]), pointer(x[i]), &largest[i], &numbers[4 * i]});
+    const kernels::Measured one{std::ssize(x[i]), pointer(x[i]), &alone[i], &numbers_alone[4 * i]};
+    max_abs(1, &one, nullptr);
+    square_numbers(1, &one, nullptr);
+  }
+  max_abs(kCount, arrays.data(), nullptr);
+  square_numbers(kCount, arrays.data(), nullptr);
+  EXPECT_EQ(largest, alone);
+  EXPECT_EQ(numbers, numbers_alone);
+  auto sums = x;
+  List<kernels::Added> pairs;
+  for (std::int64_t i = 0; i < kCount; ++i)
+    pairs.push_back({std::ssize(x[i]), pointer(sums[i]), pointer(y[i])});
+  add_into(kCount, pairs.data(), nullptr);
+  for (std::int64_t i = 0; i < kCount; ++i)
+    for (std::size_t k = 0; k < x[i].size(); ++k) ASSERT_EQ(sums[i][k], x[i][k] + y[i][k]);
 }
 
 }  // namespace

@@ -38,20 +38,23 @@ TEST(CudaTable, StepsAsTheCpu) {
   auto p = random<float>(n, 2), m = random<float>(n, 3), v = random<float>(n, 4);
   for (float& x : v) x = std::abs(x);
   auto p2 = p, m2 = m, v2 = v;
-  k.adamw(n, step, p.data(), g.data(), m.data(), v.data(), nullptr);
+  const kernels::Stepped stepped{n, p.data(), g.data(), m.data(), v.data(), step.weight_decay};
+  k.adamw(step, 1, &stepped, nullptr);
   kernels::adamw(n, step, p2.data(), g.data(), m2.data(), v2.data());
   expect_close("parameter", p, wide(p2));
   expect_close("mean", m, wide(m2));
   expect_close("square", v, wide(v2));
-  k.add_into(n, m.data(), g.data(), nullptr);
+  const kernels::Added added{n, m.data(), g.data()};
+  k.add_into(1, &added, nullptr);
   kernels::add_into(n, m2.data(), g.data());
   expect_close("sum", m, wide(m2));
 
   float largest = 0;
   List<double> numbers(4);
-  k.max_abs(n, g.data(), &largest, nullptr);
+  const kernels::Measured measured{n, g.data(), &largest, numbers.data()};
+  k.max_abs(1, &measured, nullptr);
   EXPECT_EQ(largest, kernels::max_abs(n, g.data()));
-  k.square_numbers(n, g.data(), &largest, numbers.data(), nullptr);
+  k.square_numbers(1, &measured, nullptr);
   kernels::SquareSum sum(largest), same(largest);
   sum.add(n, g.data());
   same.add(kernels::SquareSum::Numbers{numbers[0], numbers[1], numbers[2], numbers[3]});
@@ -65,18 +68,19 @@ TEST(CudaTable, NormsAsTheCpu) {
              b = random<float>(n, 4);
   List<float> y(rows * n), rstd(rows), mean(rows), dx(rows * n), dw(n), db(n), room(k.norm_room(rows, n));
   auto y2 = y, rstd2 = rstd, mean2 = mean, dx2 = dx, dw2 = dw, db2 = db;
-  k.rms_norm.forward(kType, rows, n, x.data(), w.data(), 1e-3F, y.data(), rstd.data(), nullptr);
-  k.rms_norm.backward(kType, rows, n, x.data(), w.data(), rstd.data(), dy.data(), dx.data(), dw.data(),
-                      room.data(), nullptr);
+  k.rms_norm.forward(kType, rows, n, x.data(), nullptr, w.data(), 1e-3F, nullptr, y.data(), rstd.data(),
+                     nullptr);
+  k.rms_norm.backward(kType, rows, n, x.data(), w.data(), rstd.data(), dy.data(), nullptr, dx.data(),
+                      dw.data(), room.data(), nullptr);
   kernels::rms_norm_forward(rows, n, x.data(), w.data(), 1e-3F, y2.data(), rstd2.data());
   kernels::rms_norm_backward(rows, n, x.data(), w.data(), rstd2.data(), dy.data(), dx2.data(), dw2.data());
   expect_close("y", y, wide(y2), {1e-5, 1e-5});
   expect_close("dx", dx, wide(dx2), {1e-5, 1e-5});
   expect_close("dweight", dw, wide(dw2), {1e-5, 1e-5});
-  k.layer_norm.forward(kType, rows, n, x.data(), w.data(), b.data(), 1e-3F, y.data(), mean.data(),
-                       rstd.data(), nullptr);
-  k.layer_norm.backward(kType, rows, n, x.data(), w.data(), mean.data(), rstd.data(), dy.data(), dx.data(),
-                        dw.data(), db.data(), room.data(), nullptr);
+  k.layer_norm.forward(kType, rows, n, x.data(), nullptr, w.data(), b.data(), 1e-3F, nullptr, y.data(),
+                       mean.data(), rstd.data(), nullptr);
+  k.layer_norm.backward(kType, rows, n, x.data(), w.data(), mean.data(), rstd.data(), dy.data(), nullptr,
+                        dx.data(), dw.data(), db.data(), room.data(), nullptr);
   kernels::layer_norm_forward(rows, n, x.data(), w.data(), b.data(), 1e-3F, y2.data(), mean2.data(),
                               rstd2.data());
   kernels::layer_norm_backward(rows, n, x.data(), w.data(), mean2.data(), rstd2.data(), dy.data(), dx2.data(),
@@ -85,6 +89,57 @@ TEST(CudaTable, NormsAsTheCpu) {
   expect_close("dx", dx, wide(dx2), {1e-5, 1e-5});
   expect_close("dweight", dw, wide(dw2), {1e-5, 1e-5});
   expect_close("dbias", db, wide(db2), {1e-5, 1e-5});
+}
+
+// With a residual, and what comes to the sum by other ways.
+TEST(CudaTable, NormsOfSumsAsTheCpu) {
+  const auto k = table();
+  const std::int64_t rows = 9, n = 40;
+  const auto x = random<float>(rows * n, 1), residual = random<float>(rows * n, 2),
+             dy = random<float>(rows * n, 3), dsum = random<float>(rows * n, 4), w = random<float>(n, 5),
+             b = random<float>(n, 6);
+  auto both = x;
+  kernels::add_into(rows * n, both.data(), residual.data());
+  List<float> sum(rows * n), y(rows * n), rstd(rows), mean(rows), dx(rows * n), dw(n), db(n),
+      room(k.norm_room(rows, n));
+  auto y2 = y, rstd2 = rstd, mean2 = mean, dx2 = dx, dw2 = dw, db2 = db;
+  k.rms_norm.forward(kType, rows, n, x.data(), residual.data(), w.data(), 1e-3F, sum.data(), y.data(),
+                     rstd.data(), nullptr);
+  k.rms_norm.backward(kType, rows, n, sum.data(), w.data(), rstd.data(), dy.data(), dsum.data(), dx.data(),
+                      dw.data(), room.data(), nullptr);
+  kernels::rms_norm_forward(rows, n, both.data(), w.data(), 1e-3F, y2.data(), rstd2.data());
+  kernels::rms_norm_backward(rows, n, both.data(), w.data(), rstd2.data(), dy.data(), dx2.data(), dw2.data());
+  kernels::add_into(rows * n, dx2.data(), dsum.data());
+  EXPECT_EQ(sum, both);
+  expect_close("y", y, wide(y2), {1e-5, 1e-5});
+  expect_close("dx", dx, wide(dx2), {1e-5, 1e-5});
+  expect_close("dweight", dw, wide(dw2), {1e-5, 1e-5});
+  k.layer_norm.forward(kType, rows, n, x.data(), residual.data(), w.data(), b.data(), 1e-3F, sum.data(),
+                       y.data(), mean.data(), rstd.data(), nullptr);
+  k.layer_norm.backward(kType, rows, n, sum.data(), w.data(), mean.data(), rstd.data(), dy.data(),
+                        dsum.data(), dx.data(), dw.data(), db.data(), room.data(), nullptr);
+  kernels::layer_norm_forward(rows, n, both.data(), w.data(), b.data(), 1e-3F, y2.data(), mean2.data(),
+                              rstd2.data());
+  kernels::layer_norm_backward(rows, n, both.data(), w.data(), mean2.data(), rstd2.data(), dy.data(),
+                               dx2.data(), dw2.data(), db2.data());
+  kernels::add_into(rows * n, dx2.data(), dsum.data());
+  EXPECT_EQ(sum, both);
+  expect_close("y", y, wide(y2), {1e-5, 1e-5});
+  expect_close("dx", dx, wide(dx2), {1e-5, 1e-5});
+  expect_close("dweight", dw, wide(dw2), {1e-5, 1e-5});
+  expect_close("dbias", db, wide(db2), {1e-5, 1e-5});
+}
+
+TEST(CudaTable, NarrowsAsTheCpu) {
+  const auto k = table();
+  const auto x = random<float>(1000, 1, 5), y = random<float>(17, 2);
+  List<Bf16> a(1000), b(17), c(1000), d(17);
+  const List<kernels::Narrowed> both{{1000, x.data(), a.data()}, {17, y.data(), b.data()}};
+  k.narrow(2, both.data(), nullptr);
+  kernels::to_bf16(1000, x.data(), &c[0].bits);
+  kernels::to_bf16(17, y.data(), &d[0].bits);
+  EXPECT_EQ(wide(a), wide(c));
+  EXPECT_EQ(wide(b), wide(d));
 }
 
 TEST(CudaTable, PointwiseAsTheCpu) {
@@ -100,10 +155,11 @@ TEST(CudaTable, PointwiseAsTheCpu) {
     kernels::activate_backward(function, n, x.data(), dy.data(), b2.data());
     expect_close("y", a, wide(a2), {1e-5, 1e-5});
     expect_close("dx", b, wide(b2), {1e-5, 1e-5});
-    k.gated.forward(function, kType, n, x.data(), up.data(), a.data(), nullptr);
+    k.gated.forward(function, kType, 1, n, x.data(), up.data(), n, a.data(), nullptr);
     kernels::gated(function, n, x.data(), up.data(), a2.data());
     expect_close("gated", a, wide(a2), {1e-5, 1e-5});
-    k.gated.backward(function, kType, n, x.data(), up.data(), dy.data(), a.data(), b.data(), nullptr);
+    k.gated.backward(function, kType, 1, n, x.data(), up.data(), n, dy.data(), a.data(), b.data(), n,
+                     nullptr);
     kernels::gated_backward(function, n, x.data(), up.data(), dy.data(), a2.data(), b2.data());
     expect_close("dgate", a, wide(a2), {1e-5, 1e-5});
     expect_close("dup", b, wide(b2), {1e-5, 1e-5});

@@ -60,7 +60,7 @@ __device__ inline unsigned long long exchanged(unsigned long long v, int mask) {
 __device__ inline unsigned exchanged(unsigned v, int mask) { return __shfl_xor_sync(0xffffffffU, v, mask); }
 
 template <class K>
-__global__ void __launch_bounds__(K::threads, 1) run(const K kernel) {
+__global__ void __launch_bounds__(K::threads, 1) run(const __grid_constant__ K kernel) {
   kernel();
 }
 }  // namespace detail

@@ -67,6 +67,7 @@ struct Fiber {
 };
 
 Order order = Order::forward;
+std::int64_t launched = 0;
 std::vector<Fiber> fibers;
 std::vector<std::uint64_t> letters[2];  // of exchanges, by turns: who has read one may write the other
 void* home = nullptr;
@@ -208,6 +209,7 @@ void run_block(std::vector<Group>& groups, std::mt19937& chance) {
 }  // namespace
 
 void set_order(Order o) { order = o; }
+std::int64_t launches() { return launched; }
 
 void wait_for_block() { stop(State::at_block); }
 
@@ -221,6 +223,7 @@ std::uint64_t exchange(std::uint64_t bits, int mask) {
 
 void detail::run(const Grid& grid, void (*c)(const void*), const void* b) {
   if (grid.blocks == 0) return;
+  ++launched;
   if (grid.threads % kWarp != 0 || grid.threads < kWarp || grid.threads > 1024 || grid.shared > 48 << 10) {
     throw std::logic_error("no GPU has blocks of " + std::to_string(grid.threads) + " threads with " +
                            std::to_string(grid.shared) + " bytes");

@@ -15,6 +15,8 @@ namespace bora::cuda::host {
 /// same way in each run. Blocks run in the same spirit.
 enum class Order { forward, backward, by_warps, shuffled };
 void set_order(Order order);
+/// How many grids have run that had blocks.
+std::int64_t launches();
 
 struct Grid {
   std::int64_t blocks;

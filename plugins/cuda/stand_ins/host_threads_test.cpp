@@ -16,7 +16,7 @@
 namespace bora::cuda {
 namespace {
 
-using testing::ThrowsMessage;
+using ::testing::ThrowsMessage;
 
 const auto kOrders = {host::Order::forward, host::Order::backward, host::Order::by_warps,
                       host::Order::shuffled};

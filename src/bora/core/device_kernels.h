@@ -8,7 +8,9 @@
 #include "bora/base/key.h"
 #include "bora/core/activation_function.h"
 #include "bora/core/adamw_step.h"
+#include "bora/core/attention_shape.h"
 #include "bora/core/device.h"
+#include "bora/core/device_lists.h"
 #include "bora/core/head_map.h"
 #include "bora/core/rope_shape.h"
 
@@ -22,33 +24,39 @@ namespace bora::core {
 struct DeviceKernels {
   using Stream = void*;  ///< as the device's own library has it (cudaStream_t)
 
-  /// One step of kernels::AdamW over n elements, in place.
-  void (*adamw)(std::int64_t n, const kernels::AdamW& step, float* parameter, const float* gradient,
-                float* mean, float* square, Stream stream) = nullptr;
-  /// into += from, of n elements: the additions of the lane tree.
-  void (*add_into)(std::int64_t n, float* into, const float* from, Stream stream) = nullptr;
-  /// `out`: one number, 0 before, the largest |x| of n elements; NaN if an element is not finite.
-  void (*max_abs)(std::int64_t n, const float* x, float* out, Stream stream) = nullptr;
-  /// `out`, 0 before: kernels::SquareSum::Numbers of n elements, exactly; `largest`: what max_abs wrote. Where
-  /// that is NaN, of no meaning.
-  void (*square_numbers)(std::int64_t n, const float* x, const float* largest, double* out,
-                         Stream stream) = nullptr;
+  // Of each of `count` arrays (core/device_lists.h), in as few launches as there can be; the list may go when an entry
+  // has returned.
+
+  /// One step of kernels::AdamW, with the array's decay in place of the step's.
+  void (*adamw)(const kernels::AdamW& step, std::int64_t count, const kernels::Stepped* arrays,
+                Stream stream) = nullptr;
+  /// into += from: the additions of the lane tree.
+  void (*add_into)(std::int64_t count, const kernels::Added* arrays, Stream stream) = nullptr;
+  /// to = from rounded to bf16
+  void (*narrow)(std::int64_t count, const kernels::Narrowed* arrays, Stream stream) = nullptr;
+  /// `largest`: one number, 0 before, the largest |x|; NaN if an element is not finite.
+  void (*max_abs)(std::int64_t count, const kernels::Measured* arrays, Stream stream) = nullptr;
+  /// `numbers`, 0 before: kernels::SquareSum::Numbers, exactly, where max_abs has written `largest`. Where that is
+  /// NaN, of no meaning.
+  void (*square_numbers)(std::int64_t count, const kernels::Measured* arrays, Stream stream) = nullptr;
 
   // Norms of the rows of x [rows, n]; `weight`, `bias` [n] and their gradients may be null. As the CPU's, in
-  // kernels/cpu/norm.h.
+  // kernels/cpu/norm.h. With a `residual`, `sum` gets x + residual, rounded, and the norm is of that; then the
+  // backward pass has `sum` as x, and adds `dsum`, what comes to the sum by other ways; both null: none.
   struct RmsNorm {
-    void (*forward)(DType type, std::int64_t rows, std::int64_t n, const void* x, const float* weight,
-                    float eps, void* y, float* rstd, Stream stream) = nullptr;
+    void (*forward)(DType type, std::int64_t rows, std::int64_t n, const void* x, const void* residual,
+                    const float* weight, float eps, void* sum, void* y, float* rstd, Stream stream) = nullptr;
     void (*backward)(DType type, std::int64_t rows, std::int64_t n, const void* x, const float* weight,
-                     const float* rstd, const void* dy, void* dx, float* dweight, float* room,
-                     Stream stream) = nullptr;
+                     const float* rstd, const void* dy, const void* dsum, void* dx, float* dweight,
+                     float* room, Stream stream) = nullptr;
   } rms_norm;
   struct LayerNorm {
-    void (*forward)(DType type, std::int64_t rows, std::int64_t n, const void* x, const float* weight,
-                    const float* bias, float eps, void* y, float* mean, float* rstd, Stream stream) = nullptr;
+    void (*forward)(DType type, std::int64_t rows, std::int64_t n, const void* x, const void* residual,
+                    const float* weight, const float* bias, float eps, void* sum, void* y, float* mean,
+                    float* rstd, Stream stream) = nullptr;
     void (*backward)(DType type, std::int64_t rows, std::int64_t n, const void* x, const float* weight,
-                     const float* mean, const float* rstd, const void* dy, void* dx, float* dweight,
-                     float* dbias, float* room, Stream stream) = nullptr;
+                     const float* mean, const float* rstd, const void* dy, const void* dsum, void* dx,
+                     float* dweight, float* dbias, float* room, Stream stream) = nullptr;
   } layer_norm;
   /// Floats at `room` of both backward passes, for sums in between; null: they need none.
   std::int64_t (*norm_room)(std::int64_t rows, std::int64_t n) = nullptr;
@@ -60,13 +68,31 @@ struct DeviceKernels {
     void (*backward)(Activation f, DType type, std::int64_t n, const void* x, const void* dy, void* dx,
                      Stream stream) = nullptr;
   } activate;
+  // Of `rows` of n elements, which begin `stride` elements apart in gate and up, `gradient_stride` in their
+  // gradients; the others without gaps.
   struct Gated {
-    void (*forward)(Activation f, DType type, std::int64_t n, const void* gate, const void* up, void* y,
-                    Stream stream) = nullptr;
-    void (*backward)(Activation f, DType type, std::int64_t n, const void* gate, const void* up,
-                     const void* dy, void* dgate, void* dup, Stream stream) = nullptr;
+    void (*forward)(Activation f, DType type, std::int64_t rows, std::int64_t n, const void* gate,
+                    const void* up, std::int64_t stride, void* y, Stream stream) = nullptr;
+    void (*backward)(Activation f, DType type, std::int64_t rows, std::int64_t n, const void* gate,
+                     const void* up, std::int64_t stride, const void* dy, void* dgate, void* dup,
+                     std::int64_t gradient_stride, Stream stream) = nullptr;
   } gated;
 
+  // As kernels/cpu/attention.h, of whole keys.
+  struct Attention {
+    using In = kernels::HeadsRef<const void>;
+    using Out = kernels::HeadsRef<void>;
+    /// Whether the others compute such a rule, of which the pointers say no more than whether they are null.
+    bool (*takes)(DType type, const kernels::AttentionShape& shape,
+                  const kernels::AttentionRule& rule) = nullptr;
+    void (*forward)(DType type, const kernels::AttentionShape& shape, const kernels::AttentionRule& rule,
+                    In q, In k, In v, Out out, float* lse, Stream stream) = nullptr;
+    void (*backward)(DType type, const kernels::AttentionShape& shape, const kernels::AttentionRule& rule,
+                     In q, In k, In v, In out, const float* lse, In dout, Out dq, Out dk, Out dv, float* room,
+                     Stream stream) = nullptr;
+    /// Floats at `room`, for sums in between; null: it needs none.
+    std::int64_t (*room)(const kernels::AttentionShape& shape) = nullptr;
+  } attention;
   /// As kernels/cpu/rope.h.
   void (*rope)(const kernels::RopeShape& shape, DType type, const void* x, const float* cos, const float* sin,
                void* y, bool inverse, Stream stream) = nullptr;

@@ -4,6 +4,7 @@
 // recorded. On the CPU with kernels whose bits do not depend on the number of threads.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "bora/core/adamw_step.h"
@@ -16,8 +17,20 @@ namespace bora::core {
 
 /// One step of kernels::AdamW on arrays.
 void adamw(const kernels::AdamW& step, Array& parameter, const Array& gradient, Array& mean, Array& square);
+/// What one of several steps of one rule works on, with its decay in place of the rule's.
+struct AdamWArrays {
+  Array& parameter;
+  const Array& gradient;
+  Array& mean;
+  Array& square;
+  float weight_decay;
+};
+/// adamw() of each: on a device in as few launches as there can be.
+void adamw(const kernels::AdamW& step, std::span<const AdamWArrays> arrays);
 /// into += from: the only operation of the lane tree.
 void add_into(Array& into, const Array& from);
+/// The same of each pair.
+void add_into(std::span<Array* const> into, std::span<const Array* const> from);
 /// into = keep · into + factor · from
 void add_scaled(Array& into, float factor, const Array& from, float keep = 1);
 
@@ -35,6 +48,12 @@ Array max_abs(const Array& x);
 /// f64 [4]: kernels::SquareSum::Numbers of x, where `largest` is max_abs of x, or of all ranks' shards of it;
 /// of no meaning where that is NaN.
 Array square_numbers(const Array& x, const Array& largest);
+/// Both of each, in as few launches as there can be; nothing if they do not lie on one device that has kernels for it.
+struct ManySquares {
+  Array largest;  ///< f32 [arrays]
+  Array numbers;  ///< f64 [arrays, 4]
+};
+std::optional<ManySquares> squares_of_many(std::span<const Array> arrays);
 /// Of both; `largest` itself where that is not finite.
 double sum_of_squares(double largest, std::span<const double> numbers);
 /// Place in row-major order of the first element that is NaN or infinite, or -1.

@@ -12,6 +12,8 @@ namespace bora::mesh {
 namespace {
 
 void add_arrays(std::vector<core::Array>& into, const std::vector<core::Array>& from) {
+  std::vector<core::Array*> left;
+  std::vector<const core::Array*> right;
   for (std::size_t i = 0; i < into.size(); ++i) {
     if (from[i].empty()) continue;
     if (into[i].empty()) {
@@ -22,8 +24,10 @@ void add_arrays(std::vector<core::Array>& into, const std::vector<core::Array>& 
       fail(ErrorKind::InvalidArgument, "lane tree: array {} has {} elements in one lane and {} in another", i,
            into[i].numel(), from[i].numel());
     }
-    core::add_into(into[i], from[i]);
+    left.push_back(&into[i]);
+    right.push_back(&from[i]);
   }
+  core::add_into(left, right);
 }
 
 void add_scalars(std::vector<double>& into, std::span<const double> from) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "bora/core/create.h"
 #include "bora/core/device.h"
@@ -87,18 +88,33 @@ std::vector<double> sums_of_squares(std::span<const core::Array> arrays, std::sp
 }
 
 PendingSquares::PendingSquares(std::span<const core::Array> arrays, core::ReadBack& read) {
+  std::vector<core::Array> filled;
+  for (const auto& x : arrays)
+    if (!x.empty()) filled.push_back(x);
+  const auto many = core::squares_of_many(filled);
+  const std::size_t all_largest = many ? read.add(many->largest) : 0,
+                    all_numbers = many ? read.add(many->numbers) : 0;
+  std::size_t next = 0;
   for (const auto& x : arrays) {
     auto& place = places_.emplace_back();
     if (x.empty()) continue;
+    if (many) {
+      place = {true, all_largest, all_numbers, next++};
+      continue;
+    }
     const core::Array largest = core::max_abs(x);
-    place = {true, read.add(largest), read.add(core::square_numbers(x, largest))};
+    place = {true, read.add(largest), read.add(core::square_numbers(x, largest)), 0};
   }
 }
 
 std::vector<double> PendingSquares::values(const core::ReadBack& read) const {
+  constexpr std::size_t kNumbers = std::tuple_size_v<kernels::SquareSum::Numbers>;
   std::vector<double> out;
-  for (const auto& p : places_)
-    out.push_back(p.any ? core::sum_of_squares(read.value(p.largest), read.values(p.numbers)) : 0);
+  for (const auto& p : places_) {
+    out.push_back(p.any ? core::sum_of_squares(read.values(p.largest)[p.index],
+                                               read.values(p.numbers).subspan(p.index * kNumbers, kNumbers))
+                        : 0);
+  }
   return out;
 }
 

@@ -35,6 +35,7 @@ class PendingSquares {
   struct Places {
     bool any = false;  // of an array that is not empty
     std::size_t largest = 0, numbers = 0;
+    std::size_t index = 0;  // within these
   };
   std::vector<Places> places_;
 };

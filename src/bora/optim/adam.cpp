@@ -76,12 +76,14 @@ StepReport Adam::step(std::span<const core::Parameter> parameters, std::span<con
 
 void Adam::step_fused(std::span<const core::Parameter> parameters, std::span<const core::Array> gradients,
                       const Factors& f) {
+  std::vector<core::Array> filled;
+  for (std::size_t i = 0; i < slots_.size(); ++i) filled.push_back(or_zeros(gradients[i], parameters[i]));
+  std::vector<core::AdamWArrays> arrays;
   for (std::size_t i = 0; i < slots_.size(); ++i) {
-    kernels::AdamW kernel = f.kernel;
-    kernel.weight_decay = slots_[i].decays ? f.weight_decay : 0;
-    core::adamw(kernel, *parameters[i].array, or_zeros(gradients[i], parameters[i]), slots_[i].mean,
-                slots_[i].square);
+    arrays.push_back({*parameters[i].array, filled[i], slots_[i].mean, slots_[i].square,
+                      slots_[i].decays ? f.weight_decay : 0});
   }
+  core::adamw(f.kernel, arrays);
 }
 
 // The update must be known before it is applied. The fused kernel gives it too: with a rate of -1, no decay

@@ -23,15 +23,8 @@ void rms_forward(const Tensor& x, const Tensor& w, float eps, const Tensor& y, c
   const auto rows = x.size(0), n = x.size(1);
   if (x.is_cpu())
     return kernels::rms_norm_forward(rows, n, values(x), data(w), eps, results(y), mutable_data(rstd));
-  recorded_kernels(x).rms_norm.forward(kernel_type(x), rows, n, x.const_data_ptr(), data(w), eps,
-                                       y.mutable_data_ptr(), mutable_data(rstd), stream_of(x));
-}
-
-// Floats for the sums of a device's backward pass.
-Tensor norm_room(const Tensor& x, const Tensor& dw, const Tensor& db) {
-  const auto size = recorded_kernels(x).norm_room;
-  if (size == nullptr || !(dw.defined() || db.defined())) return {};
-  return new_floats_beside(x, {size(x.size(0), x.size(1))});
+  recorded_kernels(x).rms_norm.forward(kernel_type(x), rows, n, x.const_data_ptr(), nullptr, data(w), eps,
+                                       nullptr, y.mutable_data_ptr(), mutable_data(rstd), stream_of(x));
 }
 
 void rms_backward(const Tensor& x, const Tensor& w, const Tensor& rstd, const Tensor& dy, const Tensor& dx,
@@ -43,7 +36,7 @@ void rms_backward(const Tensor& x, const Tensor& w, const Tensor& rstd, const Te
   }
   const Tensor room = norm_room(x, dw, {});
   recorded_kernels(x).rms_norm.backward(kernel_type(x), rows, n, x.const_data_ptr(), data(w), data(rstd),
-                                        dy.const_data_ptr(), dx.mutable_data_ptr(), mutable_data(dw),
+                                        dy.const_data_ptr(), nullptr, dx.mutable_data_ptr(), mutable_data(dw),
                                         mutable_data(room), stream_of(x));
 }
 
@@ -54,9 +47,9 @@ void layer_forward(const Tensor& x, const Tensor& w, const Tensor& b, float eps,
     return kernels::layer_norm_forward(rows, n, values(x), data(w), data(b), eps, results(y),
                                        mutable_data(mean), mutable_data(rstd));
   }
-  recorded_kernels(x).layer_norm.forward(kernel_type(x), rows, n, x.const_data_ptr(), data(w), data(b), eps,
-                                         y.mutable_data_ptr(), mutable_data(mean), mutable_data(rstd),
-                                         stream_of(x));
+  recorded_kernels(x).layer_norm.forward(kernel_type(x), rows, n, x.const_data_ptr(), nullptr, data(w),
+                                         data(b), eps, nullptr, y.mutable_data_ptr(), mutable_data(mean),
+                                         mutable_data(rstd), stream_of(x));
 }
 
 void layer_backward(const Tensor& x, const Tensor& w, const Tensor& mean, const Tensor& rstd,
@@ -69,7 +62,7 @@ void layer_backward(const Tensor& x, const Tensor& w, const Tensor& mean, const 
   const Tensor room = norm_room(x, dw, db);
   recorded_kernels(x).layer_norm.backward(
       kernel_type(x), rows, n, x.const_data_ptr(), data(w), data(mean), data(rstd), dy.const_data_ptr(),
-      dx.mutable_data_ptr(), mutable_data(dw), mutable_data(db), mutable_data(room), stream_of(x));
+      nullptr, dx.mutable_data_ptr(), mutable_data(dw), mutable_data(db), mutable_data(room), stream_of(x));
 }
 
 struct RmsNorm : torch::autograd::Function<RmsNorm> {
@@ -101,6 +94,7 @@ struct LayerNorm : torch::autograd::Function<LayerNorm> {
     layer_forward(input, w, b, static_cast<float>(eps), y, mean, rstd);
     ctx->save_for_backward({x, weight.value_or(Tensor()), mean, rstd});
     ctx->saved_data["bias"] = bias.has_value();
+    if (bias) ctx->saved_data["bias_type"] = static_cast<std::int64_t>(bias->scalar_type());
     return cast(y, x.scalar_type());
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
@@ -112,12 +106,19 @@ struct LayerNorm : torch::autograd::Function<LayerNorm> {
     auto dx = new_beside(input, input.sizes()), dw = w.defined() ? new_floats_beside(input, {n}) : Tensor();
     auto db = ctx->saved_data["bias"].toBool() ? new_floats_beside(input, {n}) : Tensor();
     layer_backward(input, w, saved[2], saved[3], dy, dx, dw, db);
-    return {cast(dx, dtype), dw.defined() ? cast(dw, dtype) : Tensor(),
-            db.defined() ? cast(db, dtype) : Tensor(), Tensor()};
+    const auto bias_type = [&] { return static_cast<at::ScalarType>(ctx->saved_data["bias_type"].toInt()); };
+    return {cast(dx, dtype), dw.defined() ? cast(dw, saved[1].scalar_type()) : Tensor(),
+            db.defined() ? cast(db, bias_type()) : Tensor(), Tensor()};
   }
 };
 
 }  // namespace
+
+Tensor norm_room(const Tensor& x, const Tensor& dw, const Tensor& db) {
+  const auto size = recorded_kernels(x).norm_room;
+  if (size == nullptr || !(dw.defined() || db.defined())) return {};
+  return new_floats_beside(x, {size(x.size(0), x.size(1))});
+}
 
 // A second derivative comes from plain ops alone.
 Tensor rms_norm(const Tensor& x, const Maybe& weight, double eps) {

@@ -13,4 +13,7 @@ at::Tensor rms_norm(const at::Tensor& x, const std::optional<at::Tensor>& weight
 at::Tensor layer_norm(const at::Tensor& x, const std::optional<at::Tensor>& weight,
                       const std::optional<at::Tensor>& bias, double eps);
 
+/// Floats for the sums of a device's backward pass.
+at::Tensor norm_room(const at::Tensor& x, const at::Tensor& dweight, const at::Tensor& dbias);
+
 }  // namespace bora::core::autograd

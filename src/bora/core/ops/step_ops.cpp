@@ -7,7 +7,9 @@
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <vector>
 
 #include "bora/base/error.h"
 #include "bora/core/autograd/cast.h"
@@ -53,6 +55,17 @@ By checked(std::string_view op, Entry DeviceKernels::*entry, std::initializer_li
 const float* values(const Array& x) { return tensor(x).const_data_ptr<float>(); }
 float* room(const Array& x) { return tensor(x).mutable_data_ptr<float>(); }
 
+// Whether the kernel of one device takes all: then one call does.
+template <class Entry, class Of>
+bool by_one_kernel(Entry DeviceKernels::*entry, std::size_t count, const Of& array) {
+  if (count == 0) return false;
+  const at::Tensor& first = tensor(array(0));
+  if (first.is_cpu() || device_kernels(first).*entry == nullptr) return false;
+  for (std::size_t i = 1; i < count; ++i)
+    if (tensor(array(i)).device() != first.device()) return false;
+  return true;
+}
+
 }  // namespace
 
 void adamw(const kernels::AdamW& step, Array& parameter, const Array& gradient, Array& mean,
@@ -62,13 +75,66 @@ void adamw(const kernels::AdamW& step, Array& parameter, const Array& gradient, 
     case By::cpu_kernel:
       return kernels::adamw(p.numel(), step, room(parameter), values(gradient), room(mean), room(square));
     case By::device_kernel:
-      return device_kernels(p).adamw(p.numel(), step, room(parameter), values(gradient), room(mean),
-                                     room(square), stream_of(p));
+      return adamw(step, std::array{AdamWArrays{parameter, gradient, mean, square, step.weight_decay}});
     case By::plain:
       return plain::adamw(step, p.detach(), tensor(gradient), tensor(mean), tensor(square));
   }
 } catch (...) {
   rethrow("adamw", {Operand{parameter, {}}, Operand{gradient, {}}});
+}
+
+void adamw(const kernels::AdamW& step, std::span<const AdamWArrays> arrays) {
+  const auto parameter = [&](std::size_t i) -> const Array& { return arrays[i].parameter; };
+  if (by_one_kernel(&DeviceKernels::adamw, arrays.size(), parameter)) {
+    std::vector<kernels::Stepped> list;
+    for (const auto& a : arrays) {
+      require_alike("adamw", {&a.parameter, &a.gradient, &a.mean, &a.square});
+      list.push_back({a.parameter.numel(), room(a.parameter), values(a.gradient), room(a.mean),
+                      room(a.square), a.weight_decay, nullptr});
+    }
+    const at::Tensor& first = tensor(arrays.front().parameter);
+    return device_kernels(first).adamw(step, std::ssize(list), list.data(), stream_of(first));
+  }
+  for (const auto& a : arrays) {
+    kernels::AdamW own = step;
+    own.weight_decay = a.weight_decay;
+    adamw(own, a.parameter, a.gradient, a.mean, a.square);
+  }
+}
+
+void add_into(std::span<Array* const> into, std::span<const Array* const> from) {
+  const auto array = [&](std::size_t i) -> const Array& { return *into[i]; };
+  if (!by_one_kernel(&DeviceKernels::add_into, into.size(), array)) {
+    for (std::size_t i = 0; i < into.size(); ++i) add_into(*into[i], *from[i]);
+    return;
+  }
+  std::vector<kernels::Added> list;
+  for (std::size_t i = 0; i < into.size(); ++i) {
+    require_alike("add_into", {into[i], from[i]});
+    list.push_back({into[i]->numel(), room(*into[i]), values(*from[i])});
+  }
+  const at::Tensor& first = tensor(*into.front());
+  device_kernels(first).add_into(std::ssize(list), list.data(), stream_of(first));
+}
+
+std::optional<ManySquares> squares_of_many(std::span<const Array> arrays) {
+  const auto array = [&](std::size_t i) -> const Array& { return arrays[i]; };
+  if (!by_one_kernel(&DeviceKernels::max_abs, arrays.size(), array) ||
+      !by_one_kernel(&DeviceKernels::square_numbers, arrays.size(), array))
+    return std::nullopt;
+  const at::Tensor& first = tensor(arrays.front());
+  const auto count = std::ssize(arrays);
+  const at::Tensor largest = at::zeros({count}, first.options()),
+                   numbers = at::zeros({count, 4}, first.options().dtype(at::kDouble));
+  std::vector<kernels::Measured> list;
+  for (std::size_t i = 0; i < arrays.size(); ++i) {
+    require_alike("square_numbers", {&arrays[i]});
+    list.push_back({arrays[i].numel(), values(arrays[i]), largest.mutable_data_ptr<float>() + i,
+                    numbers.mutable_data_ptr<double>() + 4 * i});
+  }
+  device_kernels(first).max_abs(count, list.data(), stream_of(first));
+  device_kernels(first).square_numbers(count, list.data(), stream_of(first));
+  return ManySquares{wrap(largest), wrap(numbers)};
 }
 
 void add_into(Array& into, const Array& from) try {
@@ -77,7 +143,7 @@ void add_into(Array& into, const Array& from) try {
     case By::cpu_kernel:
       return kernels::add_into(x.numel(), room(into), values(from));
     case By::device_kernel:
-      return device_kernels(x).add_into(x.numel(), room(into), values(from), stream_of(x));
+      return add_into(std::array{&into}, std::array{&from});
     case By::plain:
       x.detach().add_(tensor(from).view(x.sizes()));
   }
@@ -108,7 +174,8 @@ Array max_abs(const Array& x) try {
       return wrap(at::scalar_tensor(kernels::max_abs(t.numel(), values(x)), at::kFloat));
     case By::device_kernel: {
       at::Tensor out = at::zeros({}, t.options());
-      device_kernels(t).max_abs(t.numel(), values(x), out.mutable_data_ptr<float>(), stream_of(t));
+      const kernels::Measured one{t.numel(), values(x), out.mutable_data_ptr<float>(), nullptr};
+      device_kernels(t).max_abs(1, &one, stream_of(t));
       return wrap(std::move(out));
     }
     case By::plain:
@@ -125,8 +192,9 @@ Array square_numbers(const Array& x, const Array& largest) try {
   if (by == By::plain) return wrap(plain::square_numbers(t, tensor(largest)));
   at::Tensor out = at::zeros({4}, t.options().dtype(at::kDouble));
   if (by == By::device_kernel) {
-    device_kernels(t).square_numbers(t.numel(), values(x), values(largest), out.mutable_data_ptr<double>(),
-                                     stream_of(t));
+    const kernels::Measured one{t.numel(), values(x), const_cast<float*>(values(largest)),
+                                out.mutable_data_ptr<double>()};
+    device_kernels(t).square_numbers(1, &one, stream_of(t));
     return wrap(std::move(out));
   }
   const float most = *values(largest);

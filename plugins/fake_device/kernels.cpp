@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+// Kernels of the device: the CPU's, at its own addresses.
+#include "kernels.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "bora/core/kernels/cpu/activation.h"
+#include "bora/core/kernels/cpu/adamw.h"
+#include "bora/core/kernels/cpu/attention.h"
+#include "bora/core/kernels/cpu/cross_entropy.h"
+#include "bora/core/kernels/cpu/norm.h"
+#include "bora/core/kernels/cpu/random.h"
+#include "bora/core/kernels/cpu/reduce.h"
+#include "bora/core/kernels/cpu/rope.h"
+#include "bora/core/kernels/cpu/square_sum.h"
+
+namespace bora::fake_device {
+namespace {
+
+template <class T>
+T* there(T* p) {
+  return static_cast<T*>(shadow(p));
+}
+
+using Stream = core::DeviceKernels::Stream;
+using core::DType;
+
+void adamw(const kernels::AdamW& step, std::int64_t count, const kernels::Stepped* arrays,
+           Stream /*stream*/) {
+  launched("adamw");
+  for (const auto& a : std::span(arrays, static_cast<std::size_t>(count))) {
+    kernels::AdamW own = step;
+    own.weight_decay = a.weight_decay;
+    kernels::adamw(a.n, own, there(a.parameter), there(a.gradient), there(a.mean), there(a.square));
+    if (a.copy != nullptr)
+      kernels::to_bf16(a.n, there(a.parameter), there(static_cast<std::uint16_t*>(a.copy)));
+  }
+}
+
+void add_into(std::int64_t count, const kernels::Added* arrays, Stream /*stream*/) {
+  launched("add_into");
+  for (const auto& a : std::span(arrays, static_cast<std::size_t>(count)))
+    kernels::add_into(a.n, there(a.into), there(a.from));
+}
+
+void narrow(std::int64_t count, const kernels::Narrowed* arrays, Stream /*stream*/) {
+  launched("narrow");
+  for (const auto& a : std::span(arrays, static_cast<std::size_t>(count)))
+    kernels::to_bf16(a.n, there(a.from), there(static_cast<std::uint16_t*>(a.to)));
+}
+
+void max_abs(std::int64_t count, const kernels::Measured* arrays, Stream /*stream*/) {
+  launched("max_abs");
+  for (const auto& a : std::span(arrays, static_cast<std::size_t>(count))) {
+    const float most = a.n == 0 ? 0 : kernels::max_abs(a.n, there(a.x));
+    *there(a.largest) = std::isfinite(most) ? most : std::numeric_limits<float>::quiet_NaN();
+  }
+}
+
+void square_numbers(std::int64_t count, const kernels::Measured* arrays, Stream /*stream*/) {
+  launched("square_numbers");
+  for (const auto& a : std::span(arrays, static_cast<std::size_t>(count))) {
+    const float most = *there(a.largest);
+    if (a.n == 0 || !std::isfinite(most)) continue;
+    kernels::SquareSum sum(most);
+    sum.add(a.n, there(a.x));
+    const auto numbers = sum.numbers();
+    std::copy(numbers.begin(), numbers.end(), there(a.numbers));
+  }
+}
+
+// Elements at an address of the device in fp32, as the CPU's kernels take them: bf16 as a copy, which goes back
+// at the end.
+class Floats {
+ public:
+  Floats(core::DType type, const void* at, std::int64_t n) {
+    char* here = static_cast<char*>(shadow(at));
+    if (type == core::DType::f32) {
+      floats_ = reinterpret_cast<float*>(here);
+      return;
+    }
+    bits_ = reinterpret_cast<std::uint16_t*>(here);
+    copy_.resize(static_cast<std::size_t>(n));
+    kernels::from_bf16(n, bits_, copy_.data());
+    floats_ = copy_.data();
+  }
+  Floats(const Floats&) = delete;
+  Floats& operator=(const Floats&) = delete;
+  ~Floats() {
+    if (bits_ != nullptr) kernels::to_bf16(static_cast<std::int64_t>(copy_.size()), copy_.data(), bits_);
+  }
+  operator float*() const { return floats_; }
+  operator kernels::Values() const { return floats_; }
+  operator kernels::Results() const { return floats_; }
+  float* operator+(std::int64_t i) const { return floats_ + i; }
+
+ private:
+  std::vector<float> copy_;
+  std::uint16_t* bits_ = nullptr;
+  float* floats_ = nullptr;
+};
+
+// That core has brought the room that was asked for: all of it is written to.
+std::int64_t norm_room(std::int64_t rows, std::int64_t n) { return rows + n; }
+
+// What is normed: x, or its sum with a residual, which is rounded first.
+void add_residual(DType type, std::int64_t n, const void* x, const void* residual, void* sum) {
+  const Floats in(type, x, n), more(type, residual, n), out(type, sum, n);
+  const float *a = in, *b = more;
+  float* to = out;
+  for (std::int64_t i = 0; i < n; ++i) to[i] = a[i] + b[i];
+}
+const void* normed(DType type, std::int64_t n, const void* x, const void* residual, void* sum) {
+  if (residual == nullptr) return x;
+  add_residual(type, n, x, residual, sum);
+  return sum;
+}
+// dx += dsum, before it is rounded
+void add_gradient(DType type, std::int64_t n, const void* dsum, float* dx) {
+  if (dsum == nullptr) return;
+  const Floats more(type, dsum, n);
+  kernels::add_into(n, dx, more);
+}
+
+void rms_forward(DType type, std::int64_t rows, std::int64_t n, const void* x, const void* residual,
+                 const float* weight, float eps, void* sum, void* y, float* rstd, Stream /*stream*/) {
+  launched("rms_norm.forward");
+  const Floats in(type, normed(type, rows * n, x, residual, sum), rows * n), out(type, y, rows * n);
+  kernels::rms_norm_forward(rows, n, in, there(weight), eps, out, there(rstd));
+}
+
+void rms_backward(DType type, std::int64_t rows, std::int64_t n, const void* x, const float* weight,
+                  const float* rstd, const void* dy, const void* dsum, void* dx, float* dweight, float* room,
+                  Stream /*stream*/) {
+  launched("rms_norm.backward");
+  if (dweight != nullptr) std::fill_n(there(room), norm_room(rows, n), 1.0F);
+  const Floats in(type, x, rows * n), g(type, dy, rows * n), out(type, dx, rows * n);
+  kernels::rms_norm_backward(rows, n, in, there(weight), there(rstd), g, out, there(dweight));
+  add_gradient(type, rows * n, dsum, out);
+}
+
+void layer_forward(DType type, std::int64_t rows, std::int64_t n, const void* x, const void* residual,
+                   const float* weight, const float* bias, float eps, void* sum, void* y, float* mean,
+                   float* rstd, Stream /*stream*/) {
+  launched("layer_norm.forward");
+  const Floats in(type, normed(type, rows * n, x, residual, sum), rows * n), out(type, y, rows * n);
+  kernels::layer_norm_forward(rows, n, in, there(weight), there(bias), eps, out, there(mean), there(rstd));
+}
+
+void layer_backward(DType type, std::int64_t rows, std::int64_t n, const void* x, const float* weight,
+                    const float* mean, const float* rstd, const void* dy, const void* dsum, void* dx,
+                    float* dweight, float* dbias, float* room, Stream /*stream*/) {
+  launched("layer_norm.backward");
+  if (dweight != nullptr) std::fill_n(there(room), norm_room(rows, n), 1.0F);
+  const Floats in(type, x, rows * n), g(type, dy, rows * n), out(type, dx, rows * n);
+  kernels::layer_norm_backward(rows, n, in, there(weight), there(mean), there(rstd), g, out, there(dweight),
+                               there(dbias));
+  add_gradient(type, rows * n, dsum, out);
+}
+
+void activate(core::Activation f, DType type, std::int64_t n, const void* x, void* y, Stream /*stream*/) {
+  launched("activate.forward");
+  const Floats in(type, x, n), out(type, y, n);
+  kernels::activate(f, n, in, out);
+}
+
+void activate_backward(core::Activation f, DType type, std::int64_t n, const void* x, const void* dy,
+                       void* dx, Stream /*stream*/) {
+  launched("activate.backward");
+  const Floats in(type, x, n), g(type, dy, n), out(type, dx, n);
+  kernels::activate_backward(f, n, in, g, out);
+}
+
+void gated(core::Activation f, DType type, std::int64_t rows, std::int64_t n, const void* gate,
+           const void* up, std::int64_t stride, void* y, Stream /*stream*/) {
+  launched("gated.forward");
+  const auto extent = (rows - 1) * stride + n;
+  const Floats in(type, gate, extent), more(type, up, extent), out(type, y, rows * n);
+  for (std::int64_t r = 0; r < rows; ++r)
+    kernels::gated(f, n, in + r * stride, more + r * stride, out + r * n);
+}
+
+void gated_backward(core::Activation f, DType type, std::int64_t rows, std::int64_t n, const void* gate,
+                    const void* up, std::int64_t stride, const void* dy, void* dgate, void* dup,
+                    std::int64_t gradient_stride, Stream /*stream*/) {
+  launched("gated.backward");
+  const std::int64_t extent = (rows - 1) * stride + n, size = type == DType::f32 ? 4 : 2;
+  const Floats in(type, gate, extent), more(type, up, extent), g(type, dy, rows * n);
+  for (std::int64_t r = 0; r < rows; ++r) {  // each alone: between them lie results of others
+    const auto at = r * gradient_stride * size;
+    const Floats out(type, static_cast<char*>(dgate) + at, n), out2(type, static_cast<char*>(dup) + at, n);
+    kernels::gated_backward(f, n, in + r * stride, more + r * stride, g + r * n, out, out2);
+  }
+}
+
+// Heads as the CPU's kernels take them: fp32, in a copy without gaps, of which results go back one by one.
+class Heads {
+ public:
+  using S = kernels::AttentionShape;
+  template <class T>
+  Heads(DType type, const S& s, const kernels::HeadsRef<T>& at, bool of_query)
+      : type_(type),
+        sizes_{s.batch, of_query ? s.queries : s.keys, s.kv_heads, of_query ? s.group : 1, s.head_dim},
+        from_{const_cast<void*>(static_cast<const void*>(at.data)), at.batch, at.position, at.kv_head,
+              at.group},
+        writes_(!std::is_const_v<T>) {
+    const auto [b, p, h, g, d] = sizes_;
+    copy_.resize(static_cast<std::size_t>(b * p * h * g * d));
+    if (!writes_) each([&](void* there, float* here) { move(there, here, false); });
+  }
+  Heads(const Heads&) = delete;
+  Heads& operator=(const Heads&) = delete;
+  ~Heads() {
+    if (writes_) each([&](void* there, float* here) { move(there, here, true); });
+  }
+  operator kernels::HeadsRef<const float>() const { return ref<const float>(); }
+  operator kernels::HeadsRef<float>() { return ref<float>(); }
+
+ private:
+  template <class T>
+  kernels::HeadsRef<T> ref() const {
+    const auto [b, p, h, g, d] = sizes_;
+    return {const_cast<float*>(copy_.data()), p * h * g * d, h * g * d, g * d, d};
+  }
+  template <class F>
+  void each(const F& f) {
+    const auto [b, p, h, g, d] = sizes_;
+    const auto size = type_ == DType::f32 ? sizeof(float) : sizeof(std::uint16_t);
+    float* here = copy_.data();
+    char* first = there(static_cast<char*>(from_.data));
+    for (std::int64_t i = 0; i < b * p * h * g; ++i, here += d) {
+      const auto at = i / (p * h * g) * from_.batch + i / (h * g) % p * from_.position +
+                      i / g % h * from_.kv_head + i % g * from_.group;
+      f(first + at * static_cast<std::int64_t>(size), here);
+    }
+  }
+  void move(void* there, float* here, bool back) const {
+    const auto n = sizes_[4];
+    if (type_ == DType::f32) {
+      std::memcpy(back ? there : here, back ? here : there, static_cast<std::size_t>(n) * sizeof(float));
+    } else if (back) {
+      kernels::to_bf16(n, here, static_cast<std::uint16_t*>(there));
+    } else {
+      kernels::from_bf16(n, static_cast<std::uint16_t*>(there), here);
+    }
+  }
+
+  DType type_;
+  std::array<std::int64_t, 5> sizes_;
+  kernels::HeadsRef<void> from_;
+  bool writes_;
+  std::vector<float> copy_;
+};
+
+bool takes_attention(DType /*type*/, const kernels::AttentionShape& /*s*/,
+                     const kernels::AttentionRule& /*r*/) {
+  return true;
+}
+
+std::int64_t attention_room(const kernels::AttentionShape& s) { return s.batch * s.queries; }
+
+kernels::AttentionRule on_host(kernels::AttentionRule rule) {
+  rule.query_segments = there(rule.query_segments);
+  rule.key_segments = there(rule.key_segments);
+  rule.slopes = there(rule.slopes);
+  return rule;
+}
+
+using In = core::DeviceKernels::Attention::In;
+using Out = core::DeviceKernels::Attention::Out;
+
+void attention_forward(DType type, const kernels::AttentionShape& s, const kernels::AttentionRule& rule, In q,
+                       In k, In v, Out out, float* lse, Stream /*stream*/) {
+  launched("attention.forward");
+  const Heads query(type, s, q, true), key(type, s, k, false), value(type, s, v, false);
+  Heads result(type, s, out, true);
+  kernels::attention_forward(s, on_host(rule), query, key, value, result, there(lse));
+}
+
+void attention_backward(DType type, const kernels::AttentionShape& s, const kernels::AttentionRule& rule,
+                        In q, In k, In v, In out, const float* lse, In dout, Out dq, Out dk, Out dv,
+                        float* room, Stream /*stream*/) {
+  launched("attention.backward");
+  std::fill_n(there(room), attention_room(s), 1.0F);
+  const Heads query(type, s, q, true), key(type, s, k, false), value(type, s, v, false),
+      result(type, s, out, true), gradient(type, s, dout, true);
+  Heads of_query(type, s, dq, true), of_key(type, s, dk, false), of_value(type, s, dv, false);
+  kernels::attention_backward(s, on_host(rule), query, key, value, result, there(lse), gradient, of_query,
+                              of_key, of_value);
+}
+
+void rope(const kernels::RopeShape& s, DType type, const void* x, const float* cos, const float* sin, void* y,
+          bool inverse, Stream /*stream*/) {
+  launched("rope");
+  const auto extent = [&](std::int64_t batch, std::int64_t position, std::int64_t head) {
+    const auto last = (s.batch - 1) * batch + (s.positions - 1) * position + (s.heads - 1) * head;
+    return std::max<std::int64_t>(0, last + s.dim);
+  };
+  const Floats in(type, x, extent(s.x_batch, s.x_position, s.x_head)),
+      out(type, y, extent(s.y_batch, s.y_position, s.y_head));
+  kernels::rope(s, in, there(cos), there(sin), out, inverse);
+}
+
+void dropout(Key key, std::int64_t first, std::int64_t n, float p, DType type, const void* x, void* y,
+             Stream /*stream*/) {
+  launched("dropout");
+  const Floats in(type, x, n), out(type, y, n);
+  kernels::dropout(key, first, n, p, in, out);
+}
+
+std::int64_t embedding_room(std::int64_t places, std::int64_t width) { return places + width; }
+
+// In order of places, as libtorch's for the CPU.
+void embedding_backward(DType type, std::int64_t places, std::int64_t width, std::int64_t vocab,
+                        const std::int32_t* ids, const std::int32_t* order, const void* dy, float* table,
+                        float* room, Stream /*stream*/) {
+  launched("embedding.backward");
+  std::fill_n(there(room), embedding_room(places, width), 1.0F);
+  const Floats from(type, dy, places * width);
+  for (std::int64_t p = 0; p < places; ++p) {
+    const std::int64_t id = there(ids)[p];
+    if (id < 0 || id >= vocab) continue;
+    float* to = there(table) + id * width;
+    kernels::add_into(width, to, from + there(order)[p] * width);
+  }
+}
+
+void cross_entropy(DType type, std::int64_t rows, std::int64_t vocab, void* x, std::int64_t stride,
+                   const std::int32_t* targets, const float* weights, float z_loss, float* loss, float* lse,
+                   bool gradient, const kernels::HeadMap& map, Stream /*stream*/) {
+  launched("cross_entropy");
+  const Floats z(type, x, (rows - 1) * stride + vocab);
+  kernels::cross_entropy(rows, vocab, z, stride, there(targets), there(weights), z_loss, there(loss),
+                         there(lse), gradient, {map.scale, map.soft_cap, there(map.bias)});
+}
+
+}  // namespace
+
+core::DeviceKernels kernels() {
+  return {.adamw = adamw,
+          .add_into = add_into,
+          .narrow = narrow,
+          .max_abs = max_abs,
+          .square_numbers = square_numbers,
+          .rms_norm = {rms_forward, rms_backward},
+          .layer_norm = {layer_forward, layer_backward},
+          .norm_room = norm_room,
+          .activate = {activate, activate_backward},
+          .gated = {gated, gated_backward},
+          .attention = {takes_attention, attention_forward, attention_backward, attention_room},
+          .rope = rope,
+          .dropout = dropout,
+          .embedding = {embedding_backward, embedding_room},
+          .cross_entropy = cross_entropy};
+}
+
+}  // namespace bora::fake_device

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#pragma once
+#include <string>
+
+#include "bora/core/device_kernels.h"
+
+namespace bora::fake_device {
+
+/// The device's own, as core takes them.
+core::DeviceKernels kernels();
+
+/// Where the host may read and write what lies at an address of the device; null for null.
+void* shadow(const void* p);
+/// Counts a kernel.
+void launched(const std::string& name);
+
+}  // namespace bora::fake_device

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+// Arrays of n elements, as the kernels of a device take many of them at once (core/device_kernels.h).
+#pragma once
+#include <cstdint>
+
+namespace bora::kernels {
+
+struct Stepped {
+  std::int64_t n;
+  float* parameter;
+  const float* gradient;
+  float* mean;
+  float* square;
+  float weight_decay;
+  void* copy = nullptr;  ///< null, or gets the new parameter rounded to bf16
+};
+
+struct Added {
+  std::int64_t n;
+  float* into;
+  const float* from;
+};
+
+struct Narrowed {
+  std::int64_t n;
+  const float* from;
+  void* to;  ///< bf16
+};
+
+struct Measured {
+  std::int64_t n;
+  const float* x;
+  float* largest;   ///< one
+  double* numbers;  ///< four
+};
+
+}  // namespace bora::kernels
