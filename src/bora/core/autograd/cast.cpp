@@ -4,14 +4,17 @@
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty_like_ops.h>
+#include <ATen/ops/empty_ops.h>
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <unordered_map>
+#include <vector>
 
 #include "bora/core/cast_once.h"
 #include "bora/core/kernels/cpu/reduce.h"
 #include "bora/core/plain_ops.h"
+#include "bora/core/torch/device.h"
 #include "bora/core/torch/node.h"
 
 namespace bora::core {
@@ -22,9 +25,11 @@ struct CastOnceScope::Copies {
     at::Tensor parameter, copy;
   };
   std::unordered_map<const c10::StorageImpl*, Copy> of;
+  std::vector<Copy*> in_order;  // of the parameters
 };
 
 namespace {
+constexpr std::int64_t kPack = 8;  // elements at whose multiples copies begin, as kernels read them
 thread_local CastOnceScope::Copies* kept = nullptr;
 }  // namespace
 
@@ -32,7 +37,9 @@ CastOnceScope::CastOnceScope(std::span<const Parameter> parameters)
     : copies_(std::make_unique<Copies>()), before_(kept) {
   for (const auto& p : parameters) {
     const auto& x = tensor(*p.array);
-    copies_->of[x.storage().unsafeGetStorageImpl()].parameter = x;
+    auto& copy = copies_->of[x.storage().unsafeGetStorageImpl()];
+    if (!copy.parameter.defined()) copies_->in_order.push_back(&copy);
+    copy.parameter = x;
   }
   kept = copies_.get();
 }
@@ -74,9 +81,41 @@ Tensor* place_of_copy(const Tensor& x, at::ScalarType type) {
   return !whole || (copy.defined() && copy.scalar_type() != type) ? nullptr : &copy;
 }
 
+bool joins_flat_copy(const Tensor& x, const Tensor& parameter) {
+  return parameter.device() == x.device() && parameter.scalar_type() == at::kFloat && parameter.numel() > 0 &&
+         parameter.is_contiguous() && parameter.has_storage() && parameter.storage().nbytes() > 0;
+}
+
+// On a device all parameters' copies are made at once, when the first is asked for. They lie one behind the other,
+// matrices before vectors, so that the weights of maps of one input are one matrix where no gap is between them.
+void copy_all(const Tensor& x) {
+  std::vector<CastOnceScope::Copies::Copy*> all;
+  for (const bool matrices : {true, false}) {
+    for (auto* copy : kept->in_order)
+      if ((copy->parameter.dim() > 1) == matrices && joins_flat_copy(x, copy->parameter)) all.push_back(copy);
+  }
+  const auto padded = [](std::int64_t n) { return (n + kPack - 1) / kPack * kPack; };
+  std::int64_t total = 0;
+  for (const auto* copy : all) total += padded(copy->parameter.numel());
+  const Tensor flat = at::_ops::empty_memory_format::call({total}, at::kBFloat16, {}, x.device(), {}, {});
+  std::vector<kernels::Narrowed> list;
+  std::int64_t first = 0;
+  for (auto* copy : all) {
+    const Tensor parameter = copy->parameter.detach();
+    const auto n = parameter.numel();
+    copy->copy = flat.narrow(0, first, n).view(parameter.sizes());
+    list.push_back({n, parameter.const_data_ptr<float>(), copy->copy.mutable_data_ptr()});
+    first += padded(n);
+  }
+  device_kernels(x).narrow(std::ssize(list), list.data(), stream_of(x));
+}
+
 Tensor converted_once(const Tensor& x, at::ScalarType type) {
   Tensor* copy = place_of_copy(x, type);
   if (copy == nullptr) return converted(x, type);
+  if (!copy->defined() && type == at::kBFloat16 && joins_flat_copy(x, x) && !plain_ops() &&
+      device_kernels(x).narrow != nullptr)
+    copy_all(x.detach());
   if (!copy->defined()) *copy = converted(x, type).detach();
   return copy->detach();
 }
@@ -101,6 +140,10 @@ Tensor cast(const Tensor& x, at::ScalarType type) {
 }
 
 bool is_plain(const Tensor& x) { return !x.device().is_cpu() || plain_ops(); }
+
+bool on_a_device(const Tensor& x) {
+  return !x.device().is_cpu() && !plain_ops() && (x.scalar_type() == at::kFloat || is_low_precision(x));
+}
 
 bool has_kernel(const Tensor& x) {
   return !is_plain(x) && (x.scalar_type() == at::kFloat || is_low_precision(x));

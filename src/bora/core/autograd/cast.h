@@ -18,6 +18,9 @@ inline bool is_low_precision(const at::Tensor& x) {
 
 /// libtorch's ops alone: x is on another device than the CPU, or a PlainOpsScope lives.
 bool is_plain(const at::Tensor& x);
+/// On another device than the CPU, of a type that ops of ours compute there (fp32, bf16, f16), outside of every
+/// PlainOpsScope: they record themselves, of libtorch's ops or the device's kernels.
+bool on_a_device(const at::Tensor& x);
 /// Runs on the CPU with fp32 kernels: fp32, or bf16 and fp16 by widening. Never where is_plain.
 bool has_kernel(const at::Tensor& x);
 
