@@ -11,6 +11,7 @@
 #include "bora/base/error.h"
 #include "bora/core/autograd/attention.h"
 #include "bora/core/autograd/cast.h"
+#include "bora/core/autograd/device_attention.h"
 #include "bora/core/autograd/ring_attention.h"
 #include "bora/core/layout/arrange.h"
 #include "bora/core/layout/attention_axes.h"
@@ -70,12 +71,14 @@ Array attention(const Operand& q, const Operand& k, const Operand& v, const Atte
   const auto q_order = query_order(roles, axes.position, axes.head_dim);
   auto k_order = key_order(roles, axes.key_position, axes.head_dim);
   auto dtype = space.local(q).scalar_type();
+  const bool on_device = autograd::on_a_device(space.local(q));
   auto widen = [](const at::Tensor& x) {
     return x.scalar_type() == at::kDouble ? x : autograd::cast(x, at::kFloat);
   };
-  auto qt = reshaped(permuted(widen(space.local(q)), q.names, q_order), {b, t, h, g, d});
+  auto widen_here = [&](const at::Tensor& x) { return on_device ? x : widen(x); };
+  auto qt = reshaped(permuted(widen_here(space.local(q)), q.names, q_order), {b, t, h, g, d});
   auto keys = [&](const Operand& x) {
-    auto here = ring == nullptr ? widen(space.local(x)) : own_block(q, x, axes);
+    auto here = ring == nullptr ? widen_here(space.local(x)) : own_block(q, x, axes);
     return reshaped(permuted(here, x.names, k_order), {b, ring == nullptr ? s : t, h, d});
   };
   auto kt = keys(k), vt = keys(v);
@@ -95,6 +98,15 @@ Array attention(const Operand& q, const Operand& k, const Operand& v, const Atte
       of_heads(space, "sinks", {rule.sinks, rule.sink_names}, roles)};
   if (tensors.slopes.defined()) tensors.slopes = tensors.slopes.to(at::kFloat).contiguous();
   if (tensors.sinks.defined()) tensors.sinks = reshaped(widen(tensors.sinks), {h, g}).contiguous();
+  if (on_device && autograd::takes_attention(qt, kt, kernel_rule, tensors)) {
+    auto out = autograd::device_attention(qt, kt, vt, kernel_rule, tensors);
+    return space.label(permuted(reshaped(out, sizes_of(space, q_order)), q_order, q.names), q.names);
+  }
+  if (on_device) {
+    qt = widen(qt);
+    kt = widen(kt);
+    vt = widen(vt);
+  }
   auto wide = ring == nullptr ? autograd::attention(qt, kt, vt, kernel_rule, tensors)
                               : autograd::ring_attention(qt, kt, vt, kernel_rule, tensors, *ring);
   auto out = autograd::cast(wide, dtype);
