@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
 #pragma once
+#include <span>
+#include <vector>
+
 #include "bora/core/array.h"
 
 namespace bora::core {
@@ -13,5 +16,15 @@ Array dot(const Operand& a, const Operand& b, Names out);
 /// dot(x, weight) + bias, the bias added to the fresh product. `bias` (may be empty) has the axes of the
 /// weight that are kept, in the weight's order.
 Array linear(const Operand& x, const Operand& weight, const Array& bias, Names out);
+
+/// A map of linears().
+struct LinearMap {
+  Operand weight;
+  const Array& bias;
+  Names out;
+};
+/// linear() of one x for each. On a device one product for all, where the copies of the weights that its passes are
+/// computed with lie one behind the other (core/cast_once.h).
+std::vector<Array> linears(const Operand& x, std::span<const LinearMap> maps);
 
 }  // namespace bora::core

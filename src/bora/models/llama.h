@@ -47,9 +47,10 @@ struct Attention {
                         &Attention::rope_table>;
 
   Hidden operator()(const Hidden& x, const nn::Context& context) const {
-    auto q = nn::rope<Pos, HeadDim>(q_proj(x), rope_table, context);
-    auto k = rename<Pos, KeyPos>(nn::rope<Pos, HeadDim>(k_proj(x), rope_table, context));
-    auto v = rename<Pos, KeyPos>(v_proj(x));
+    auto [query, key, value] = nn::linears(x, q_proj, k_proj, v_proj);
+    auto q = nn::rope<Pos, HeadDim>(query, rope_table, context);
+    auto k = rename<Pos, KeyPos>(nn::rope<Pos, HeadDim>(key, rope_table, context));
+    auto v = rename<Pos, KeyPos>(value);
     return o_proj(nn::attention<Pos, KeyPos, HeadDim>(q, k, v, context));
   }
 };

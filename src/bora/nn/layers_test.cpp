@@ -163,6 +163,17 @@ TEST(LinearLayer, FromOneAxisToSeveralAndBack) {
   });
 }
 
+TEST(LinearLayer, SeveralOfOneInputAreAsOneByOne) {
+  const auto heads = Linear<Embed, Axes<Head, HeadDim>>::init(
+      {Dim<Embed>{6}}, {Dim<Head>{2}, Dim<HeadDim>{3}}, Key::from_seed(4), 1);
+  const auto mlp = Linear<Embed, Mlp>::init({Dim<Embed>{6}}, {Dim<Mlp>{5}}, Key::from_seed(5), 1, false);
+  const auto [a, b] = linears(kX, heads, mlp);
+  const Named<Pos, Head, HeadDim> want_a = heads(kX);
+  const Named<Pos, Mlp> want_b = mlp(kX);
+  EXPECT_TRUE(same_bits(a, want_a));
+  EXPECT_TRUE(same_bits(b, want_b));
+}
+
 TEST(Mlps, GatedAndPlain) {
   auto [a, b, c] = Key::from_seed(7).split<3>();
   Dim<Embed> embed{6};

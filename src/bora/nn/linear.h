@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
 #pragma once
+#include <array>
 #include <optional>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "bora/named/fields.h"
@@ -59,5 +61,19 @@ struct Linear {
   operator()(const X& x) const;
 #endif
 };
+
+/// What each of `maps` makes of x, as if it were called with it: a tuple. On a device in bf16 it is one product,
+/// unless a map has an adapter.
+template <NamedTensor X, class... In, class... Out>
+  requires(MapsFrom<X, as_axes<In>, as_axes<Out>> && ...)
+auto linears(const X& x, const Linear<In, Out>&... maps) {
+  if ((... || maps.lora.has_value())) return std::tuple{maps(x)...};
+  const std::array<core::LinearMap, sizeof...(maps)> all{
+      core::LinearMap{maps.weight.operand(), maps.bias.array(),
+                      concat<without<axes_of<X>, as_axes<In>>, as_axes<Out>>::names}...};
+  const auto products = core::linears(x.operand(), all);
+  auto product = products.begin();
+  return std::tuple{named_over<concat<without<axes_of<X>, as_axes<In>>, as_axes<Out>>>::adopt(*product++)...};
+}
 
 }  // namespace bora::nn

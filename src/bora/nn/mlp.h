@@ -33,8 +33,7 @@ struct GatedMlp {
   template <NamedTensor X>
     requires(HasAxes<X, Embed> && LacksAxes<X, Mlp>)
   X operator()(const X& x) const {
-    auto gate = gate_proj(x);
-    auto up = up_proj(x);
+    auto [gate, up] = linears(x, gate_proj, up_proj);
     return down_proj(decltype(gate)::adopt(core::gated(activation, gate.operand(), up.operand())));
   }
 #if defined(__clang__)  // as in named/refusals_for_clang.h

@@ -12,6 +12,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "bora/core/autograd/cast.h"
+#include "bora/core/autograd/device_matmul.h"
 #include "bora/core/autograd/kernel_operand.h"
 #include "bora/core/kernels/cpu/activation.h"
 #include "bora/core/kernels/cpu/matmul.h"
@@ -90,7 +91,7 @@ Tensor operand_gradient(const Tensor& operand, const Tensor& left, const Tensor&
   bool column_major =
       operand.stride(d - 2) == 1 && operand.stride(d - 1) >= operand.size(d - 2) && operand.size(d - 1) > 1;
   auto multiply = [](const Tensor& x, const Tensor& y) {
-    return at::GradMode::is_enabled() ? matmul(x, y, std::nullopt) : product(x, y, std::nullopt);
+    return at::GradMode::is_enabled() ? matmul(x, y) : product(x, y, std::nullopt);
   };
   if (column_major) return multiply(right.transpose(-1, -2), left.transpose(-1, -2)).transpose(-1, -2);
   return multiply(left, right);
@@ -129,11 +130,13 @@ struct Matmul : torch::autograd::Function<Matmul> {
 
 }  // namespace
 
-Tensor matmul(const Tensor& a, const Tensor& b, const std::optional<Tensor>& bias) {
-  if (!has_kernel(a)) return product(a, b, bias);  // libtorch differentiates it
+Tensor matmul(const Tensor& a, const Factor& b, const std::optional<Factor>& bias) {
+  if (on_a_device(a)) return device_matmul(a, b, bias);
+  const auto flat = bias ? std::optional(bias->values) : std::nullopt;
+  if (!has_kernel(a)) return product(a, b.values, flat);  // libtorch differentiates it
   bool record = at::GradMode::is_enabled() &&
-                (a.requires_grad() || b.requires_grad() || (bias && bias->requires_grad()));
-  return record ? Matmul::apply(a, b, bias) : product(a, b, bias);
+                (a.requires_grad() || b.values.requires_grad() || (flat && flat->requires_grad()));
+  return record ? Matmul::apply(a, b.values, flat) : product(a, b.values, flat);
 }
 
 }  // namespace bora::core::autograd

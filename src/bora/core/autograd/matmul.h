@@ -8,7 +8,16 @@
 
 namespace bora::core::autograd {
 
+/// A factor of a product, or its bias. `parameter`, seen as `values` are: the fp32 one of which they are a copy in
+/// fewer bytes, to which the gradient goes in fp32; undefined: there is none.
+struct Factor {
+  at::Tensor values, parameter = {};
+};
+
 /// a [m, k] · b [k, n] (+ bias [n]), or with a leading batch dimension on both. Any strides.
-at::Tensor matmul(const at::Tensor& a, const at::Tensor& b, const std::optional<at::Tensor>& bias);
+at::Tensor matmul(const at::Tensor& a, const Factor& b, const std::optional<Factor>& bias);
+inline at::Tensor matmul(const at::Tensor& a, const at::Tensor& b) {
+  return matmul(a, Factor{b}, std::nullopt);
+}
 
 }  // namespace bora::core::autograd

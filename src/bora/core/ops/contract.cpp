@@ -10,6 +10,8 @@
 #include <optional>
 
 #include "bora/base/error.h"
+#include "bora/core/autograd/cast.h"
+#include "bora/core/autograd/device_matmul.h"
 #include "bora/core/autograd/matmul.h"
 #include "bora/core/elementwise.h"
 #include "bora/core/grad.h"
@@ -78,6 +80,13 @@ at::Tensor right_matrix(const Space& space, const at::Tensor& b, Names names, co
   return grouped(space, b, names, r.batch, r.contracted, r.columns);
 }
 
+// The fp32 parameter of which x is a copy, if x is used as it lies; else undefined.
+at::Tensor parameter_of(const Operand& x, const std::vector<at::Tensor>& lanes) {
+  const Array& wide = x.array.node()->wide;
+  const bool as_it_lies = lanes.size() == 1 && lanes.front().is_same(tensor(x.array));
+  return wide.empty() || !as_it_lies ? at::Tensor() : tensor(wide);
+}
+
 // The lanes' parts of a result: side by side along `dim`, or parts of a sum (-1).
 at::Tensor joined_lanes(const std::vector<at::Tensor>& lanes, int dim) {
   if (lanes.size() == 1) return lanes.front();
@@ -126,12 +135,23 @@ Array contract(std::string_view op, const Operand& a, const Operand& b, const Ar
   order.insert(order.end(), r.columns.begin(), r.columns.end());
   std::vector<std::int64_t> sizes;
   for (auto axis : order) sizes.push_back(space.lane_part(axis));
+  const auto as_factor = [](const at::Tensor& values, const at::Tensor& parameter, const auto& seen) {
+    return autograd::Factor{seen(values), parameter.defined() ? seen(parameter) : at::Tensor()};
+  };
+  const auto of_weight = parameter_of(b, rights),
+             of_bias = has_bias ? parameter_of(bias_operand, biases) : at::Tensor();
   std::vector<at::Tensor> products;
   for (std::size_t lane = 0; lane < lefts.size(); ++lane) {
-    std::optional<at::Tensor> flat_bias;
-    if (has_bias) flat_bias = reshaped(biases[lane], {product_of_sizes(space, r.columns)});
-    auto c = autograd::matmul(grouped(space, lefts[lane], a.names, r.batch, r.rows, r.contracted),
-                              right_matrix(space, rights[lane], b.names, r), flat_bias);
+    std::optional<autograd::Factor> flat_bias;
+    if (has_bias) {
+      flat_bias = as_factor(biases[lane], of_bias, [&](const at::Tensor& x) {
+        return reshaped(x, {product_of_sizes(space, r.columns)});
+      });
+    }
+    const auto right = as_factor(rights[lane], of_weight,
+                                 [&](const at::Tensor& x) { return right_matrix(space, x, b.names, r); });
+    auto c = autograd::matmul(grouped(space, lefts[lane], a.names, r.batch, r.rows, r.contracted), right,
+                              flat_bias);
     products.push_back(permuted(reshaped(c, sizes), order, {out.begin(), out.end()}));
   }
   Array product = space.label(joined_lanes(products, find(out, space.laned())), out);
@@ -141,7 +161,56 @@ Array contract(std::string_view op, const Operand& a, const Operand& b, const Ar
   rethrow(op, {a, b, Operand{bias, {}}});
 }
 
+// All maps by one product; nothing where that cannot be.
+std::vector<Array> by_one_product(const Operand& x, std::span<const LinearMap> maps) try {
+  if (maps.size() < 2 || mapping() != nullptr || !autograd::on_a_device(alike(x.array))) return {};
+  std::vector<Roles> roles;
+  std::vector<autograd::Factor> weights, biases;
+  for (const auto& m : maps) {
+    const Roles& r = roles.emplace_back(roles_of(x, m.weight, m.out));
+    NameList order = r.columns;
+    order.insert(order.end(), r.contracted.begin(), r.contracted.end());
+    const bool fits = stored(m.weight.array) == nullptr && m.weight.array.dtype() == x.array.dtype() &&
+                      r.batch.empty() && r.contracted == roles.front().contracted &&
+                      std::equal(order.begin(), order.end(), m.weight.names.begin(), m.weight.names.end()) &&
+                      m.bias.empty() == maps.front().bias.empty();
+    if (!fits) return {};
+    const Space space("linear", {x, m.weight});
+    const auto factor = [](const Array& p, const std::vector<std::int64_t>& sizes) {
+      const auto& wide = p.node()->wide;
+      return autograd::Factor{reshaped(tensor(p), sizes),
+                              wide.empty() ? at::Tensor() : reshaped(tensor(wide), sizes)};
+    };
+    const auto columns = product_of_sizes(space, r.columns);
+    weights.push_back(factor(m.weight.array, {columns, product_of_sizes(space, r.contracted)}));
+    if (!m.bias.empty()) biases.push_back(factor(m.bias, {columns}));
+  }
+  const Roles& r = roles.front();
+  const Space space("linear", {x, maps.front().weight});
+  const auto products = autograd::joint_matmul(
+      grouped(space, space.local(x), x.names, {}, r.rows, r.contracted), weights, biases);
+  std::vector<Array> out;
+  for (std::size_t i = 0; i < products.size(); ++i) {
+    const Space one("linear", {x, maps[i].weight});
+    NameList order = roles[i].rows;
+    order.insert(order.end(), roles[i].columns.begin(), roles[i].columns.end());
+    std::vector<std::int64_t> sizes;
+    for (auto axis : order) sizes.push_back(one.lane_part(axis));
+    out.push_back(one.label(permuted(reshaped(products[i], sizes), order, maps[i].out), maps[i].out));
+  }
+  return out;
+} catch (...) {
+  rethrow("linear", {x, maps.front().weight});
+}
+
 }  // namespace
+
+std::vector<Array> linears(const Operand& x, std::span<const LinearMap> maps) {
+  auto out = by_one_product(x, maps);
+  if (!out.empty()) return out;
+  for (const auto& m : maps) out.push_back(linear(x, m.weight, m.bias, m.out));
+  return out;
+}
 
 Array dot(const Operand& a, const Operand& b, Names out) { return contract("dot", a, b, {}, out); }
 

@@ -261,7 +261,9 @@ Array cast(const Operand& x, DType dtype) try {
   if (x.array.dtype() == dtype) return x.array;
   check_fits(x, dtype);
   Array out = labelled_as(x.array, autograd::cast(tensor(x.array), scalar_type(dtype)));
-  if (x.array.node()->use) out.node()->wide = x.array;
+  const T& from = tensor(x.array);
+  const bool is_parameter = x.array.node()->use || (from.is_leaf() && from.requires_grad() && !from.is_cpu());
+  if (is_parameter) out.node()->wide = x.array;
   return out;
 } catch (...) {
   rethrow("cast", {x});

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/core/autograd/device_matmul.h"
+
+#include <ATen/core/IListRef.h>
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/addmm_ops.h>
+#include <ATen/ops/bmm_ops.h>
+#include <ATen/ops/cat_ops.h>
+#include <ATen/ops/mm_ops.h>
+#include <ATen/ops/sum_ops.h>
+#include <c10/core/GradMode.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <vector>
+
+#include "bora/core/autograd/cast.h"
+#include "bora/core/autograd/side_by_side.h"
+
+namespace bora::core::autograd {
+namespace {
+
+using at::Tensor;
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+using Maybe = std::optional<Tensor>;
+
+Tensor product(const Tensor& a, const Tensor& b, const Maybe& bias) {
+  if (a.dim() == 2) return bias ? at::_ops::addmm::call(*bias, a, b, 1, 1) : at::_ops::mm::call(a, b);
+  const Tensor c = at::_ops::bmm::call(a, b);
+  return bias ? c.add(*bias) : c;
+}
+
+// In another type: rounded once.
+Tensor product_as(at::ScalarType type, const Tensor& a, const Tensor& b) {
+  if (type == a.scalar_type()) return product(a, b, {});
+  return a.dim() == 2 ? at::_ops::mm_dtype::call(a, b, type) : at::_ops::bmm_dtype::call(a, b, type);
+}
+
+// The gradient left · right of an operand, in the operand's own layout: that of a weight that was passed
+// transposed is as the weight lies.
+Tensor gradient_as(at::ScalarType type, const Tensor& operand, const Tensor& left, const Tensor& right) {
+  const auto d = operand.dim();
+  const bool column_major =
+      operand.stride(d - 2) == 1 && operand.stride(d - 1) >= operand.size(d - 2) && operand.size(d - 1) > 1;
+  if (!column_major) return product_as(type, left, right);
+  return product_as(type, right.transpose(-1, -2), left.transpose(-1, -2)).transpose(-1, -2);
+}
+
+Tensor over_rows(at::ScalarType type, const Tensor& gradient) {
+  std::vector<std::int64_t> over;
+  for (std::int64_t i = 0; i + 1 < gradient.dim(); ++i) over.push_back(i);
+  return at::_ops::sum_dim_IntList::call(gradient, over, false, type);
+}
+
+// b and bias are what is differentiated, the others of what is computed.
+struct DeviceMatmul : torch::autograd::Function<DeviceMatmul> {
+  static Tensor forward(AutogradContext* ctx, const Tensor& a, const Tensor& b, const Maybe& bias,
+                        const Tensor& b_values, const Maybe& bias_values) {
+    ctx->save_for_backward({a, b_values});
+    ctx->saved_data["type"] = static_cast<std::int64_t>(b.scalar_type());
+    if (bias) ctx->saved_data["bias_type"] = static_cast<std::int64_t>(bias->scalar_type());
+    return product(a, b_values, bias_values);
+  }
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    const auto saved = ctx->get_saved_variables();
+    const auto &a = saved[0], &b = saved[1], &g = grads[0];
+    const auto type_of = [&](const char* what) {
+      return static_cast<at::ScalarType>(ctx->saved_data[what].toInt());
+    };
+    Tensor da, db, dbias;
+    if (ctx->needs_input_grad(1)) db = gradient_as(type_of("type"), b, a.transpose(-1, -2), g);
+    if (ctx->needs_input_grad(0)) da = gradient_as(a.scalar_type(), a, g, b.transpose(-1, -2));
+    const bool has_bias = ctx->saved_data.find("bias_type") != ctx->saved_data.end();
+    if (has_bias && ctx->needs_input_grad(2)) dbias = over_rows(type_of("bias_type"), g);
+    return {da, db, dbias, Tensor(), Tensor()};
+  }
+};
+
+const Tensor& differentiated(const Factor& x) { return x.parameter.defined() ? x.parameter : x.values; }
+
+// Of several weights [n, k], then their biases [n]: the differentiated; `weight` and `bias` are all values together.
+struct JointMatmul : torch::autograd::Function<JointMatmul> {
+  static variable_list forward(AutogradContext* ctx, const Tensor& a, at::TensorList differentiated,
+                               std::int64_t count, const Tensor& weight, const Maybe& bias) {
+    ctx->save_for_backward({a, weight});
+    std::vector<std::int64_t> sizes, types;
+    for (const auto& x : differentiated) {
+      sizes.push_back(x.size(0));
+      types.push_back(static_cast<std::int64_t>(x.scalar_type()));
+    }
+    ctx->saved_data["count"] = count;
+    ctx->saved_data["sizes"] = sizes;
+    ctx->saved_data["types"] = types;
+    const at::AutoDispatchBelowADInplaceOrView no_views;  // results of their own, though of one memory
+    const Tensor all = product(a, weight.t(), bias);
+    variable_list out;
+    for (std::int64_t i = 0, first = 0; i < count; first += sizes[i++])
+      out.push_back(all.narrow(1, first, sizes[i]));
+    return out;
+  }
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    const auto saved = ctx->get_saved_variables();
+    const auto &a = saved[0], &weight = saved[1];
+    const auto count = ctx->saved_data["count"].toInt();
+    const auto sizes = ctx->saved_data["sizes"].toIntVector(), types = ctx->saved_data["types"].toIntVector();
+    Tensor g = joined_view(grads, 1);
+    if (!g.defined()) g = at::_ops::cat::call(at::ITensorListRef(grads), 1);
+    variable_list out(sizes.size() + 4);
+    // gradients of one type at once: pieces of it
+    const auto pieces_of = [&](std::int64_t begin, const auto& all) {
+      Tensor whole;
+      std::int64_t first = 0;
+      for (auto i = begin; i < begin + count; first += sizes[i++]) {
+        if (!ctx->needs_input_grad(static_cast<std::size_t>(i + 1))) continue;
+        const auto type = static_cast<at::ScalarType>(types[i]);
+        if (!whole.defined() || whole.scalar_type() != type) whole = all(type);
+        out[static_cast<std::size_t>(i + 1)] = whole.narrow(0, first, sizes[i]);
+      }
+    };
+    pieces_of(0, [&](at::ScalarType type) { return product_as(type, g.t(), a); });
+    if (std::ssize(sizes) > count) pieces_of(count, [&](at::ScalarType type) { return over_rows(type, g); });
+    if (ctx->needs_input_grad(0)) out[0] = product(g, weight, {});
+    return out;
+  }
+};
+
+}  // namespace
+
+std::vector<Tensor> joint_matmul(const Tensor& a, std::span<const Factor> weights,
+                                 std::span<const Factor> biases) {
+  const auto joined = [](std::span<const Factor> factors) {
+    std::vector<Tensor> values;
+    for (const auto& f : factors) values.push_back(f.values);
+    return values.empty() ? Tensor() : joined_view(values, 0);
+  };
+  const Tensor weight = joined(weights), bias = joined(biases);
+  if (!weight.defined() || (!biases.empty() && !bias.defined())) return {};
+  std::vector<Tensor> differentiated_ones;
+  for (const auto& f : weights) differentiated_ones.push_back(differentiated(f));
+  for (const auto& f : biases) differentiated_ones.push_back(differentiated(f));
+  return JointMatmul::apply(a, at::TensorList(differentiated_ones), std::ssize(weights), weight,
+                            bias.defined() ? Maybe(bias) : std::nullopt);
+}
+
+Tensor device_matmul(const Tensor& a, const Factor& b, const std::optional<Factor>& bias) {
+  const Maybe values = bias ? Maybe(bias->values) : std::nullopt;
+  const Tensor& weight = differentiated(b);
+  const bool recorded = at::GradMode::is_enabled() && (a.requires_grad() || weight.requires_grad() ||
+                                                       (bias && differentiated(*bias).requires_grad()));
+  if (!recorded) return product(a, b.values, values);
+  return DeviceMatmul::apply(a, weight, bias ? Maybe(differentiated(*bias)) : std::nullopt, b.values.detach(),
+                             values ? Maybe(values->detach()) : std::nullopt);
+}
+
+}  // namespace bora::core::autograd
