@@ -20,9 +20,17 @@ namespace {
 constexpr at::ScalarType kScalarTypes[] = {at::kFloat, at::kDouble, at::kBFloat16, at::kHalf,
                                            at::kLong,  at::kInt,    at::kByte,     at::kBool};
 
-const at::Tensor& filled(std::string_view who, const Array& a) {
+void require_filled(std::string_view who, const Array& a) {
   if (a.empty()) fail(ErrorKind::InvalidArgument, "{}: the array is empty (it was never given a value)", who);
+}
+const at::Tensor& filled(std::string_view who, const Array& a) {
+  require_filled(who, a);
   return tensor(a);
+}
+// One of its sizes and type.
+const at::Tensor& filled_alike(std::string_view who, const Array& a) {
+  require_filled(who, a);
+  return alike(a);
 }
 
 // The same where the values must be final and all of them here.
@@ -57,19 +65,19 @@ void Array::release() noexcept {
   if (node_ && node_->references.fetch_sub(1, std::memory_order_acq_rel) == 1) detail::destroy(node_);
 }
 
-int Array::rank() const { return static_cast<int>(filled("rank", *this).dim()); }
+int Array::rank() const { return static_cast<int>(filled_alike("rank", *this).dim()); }
 
 std::int64_t Array::size(int dim) const {
-  const at::Tensor& t = filled("size", *this);
+  const at::Tensor& t = filled_alike("size", *this);
   if (dim < 0 || dim >= t.dim()) {
     fail(ErrorKind::InvalidArgument, "size: no dimension {} in an array of {}", dim, t.dim());
   }
   return t.size(dim);
 }
 
-std::vector<std::int64_t> Array::sizes() const { return filled("sizes", *this).sizes().vec(); }
-std::int64_t Array::numel() const { return filled("numel", *this).numel(); }
-DType Array::dtype() const { return from_scalar_type(filled("dtype", *this).scalar_type()); }
+std::vector<std::int64_t> Array::sizes() const { return filled_alike("sizes", *this).sizes().vec(); }
+std::int64_t Array::numel() const { return filled_alike("numel", *this).numel(); }
+DType Array::dtype() const { return from_scalar_type(filled_alike("dtype", *this).scalar_type()); }
 
 double Array::item() const try {
   const at::Tensor& t = summed("item", *this);

@@ -34,12 +34,12 @@ void check_operand(std::string_view op, const Operand& x) {
     fail(ErrorKind::InvalidArgument, "{}: the operand {} is empty (it was never given a value)", op,
          describe(x.names));
   }
-  const std::int64_t rank = tensor(x.array).dim();
+  const std::int64_t rank = alike(x.array).dim();
   if (rank != static_cast<std::int64_t>(x.names.size())) {
     fail(ErrorKind::InvalidArgument, "{}: {} axes are named for an array of {} dimensions: {}", op,
          x.names.size(), rank, describe(x));
   }
-  if (x.array.node()->unrecorded && recording() && tensor(x.array).is_floating_point()) refuse_escaped(op, x);
+  if (x.array.node()->unrecorded && recording() && alike(x.array).is_floating_point()) refuse_escaped(op, x);
   for (std::size_t i = 1; i < x.names.size(); ++i) {
     if (find(x.names.first(i), x.names[i]) >= 0) {
       fail(ErrorKind::InvalidArgument, "{}: axis {} appears twice in {}\nhint: rename one of them", op,
@@ -90,7 +90,7 @@ Space::Space(std::string_view op, std::span<const Operand> operands, Names whole
 
 void Space::check_device(const Operand& x) {
   if (placed_ == nullptr) placed_ = &x;
-  if (tensor(x.array).device() == tensor(placed_->array).device()) return;
+  if (alike(x.array).device() == alike(placed_->array).device()) return;
   fail(ErrorKind::InvalidArgument,
        "{}: {} is on {} but {} is on {}\nhint: nothing moves by itself; core::to() brings one to the other's "
        "device",
@@ -102,7 +102,7 @@ void Space::add(const Operand& x) {
   check_device(x);
   for (std::size_t i = 0; i < x.names.size(); ++i) {
     const auto dim = static_cast<int>(i);
-    const std::int64_t size = mapping_ == nullptr ? tensor(x.array).size(dim) : whole_size(x.array, dim);
+    const std::int64_t size = mapping_ == nullptr ? alike(x.array).size(dim) : whole_size(x.array, dim);
     const int known = index(x.names[i]);
     if (known < 0) {
       names_.push_back(x.names[i]);

@@ -45,6 +45,12 @@ extern constinit thread_local bool in_unrecorded_run;
 
 struct StoredWeight;  // torch/stored.h
 
+/// A sum that nobody has asked for yet, so that a norm of it can compute both with one kernel of the device.
+struct PendingSum {
+  Array left, right;  // of the same axes and sizes
+  bool recorded;
+};
+
 struct Node : detail::Counted {
   explicit Node(at::Tensor t, Layout l = {})
       : tensor(std::move(t)), layout(l), unrecorded(in_unrecorded_run) {}
@@ -56,10 +62,21 @@ struct Node : detail::Counted {
   bool frozen = false;                         // a parameter that is not trained
   Array wide;                                  // of a parameter's copy in fewer bits, the parameter
   std::shared_ptr<const StoredWeight> stored;  // where it is, the tensor has sizes and no values
+  std::unique_ptr<PendingSum> pending;         // where it is, there is no tensor
 };
 
 inline Array wrap(at::Tensor t) { return Array(new Node(std::move(t))); }
-inline const at::Tensor& tensor(const Array& a) { return a.node()->tensor; }
+void settle(Node& node);  ///< adds what is pending
+inline const at::Tensor& tensor(const Array& a) {
+  if (a.node()->pending) settle(*a.node());
+  return a.node()->tensor;
+}
+/// One of the sizes, type and device of a, which may be pending.
+inline const at::Tensor& alike(const Array& a) {
+  const Node* node = a.node();
+  while (node->pending) node = node->pending->left.node();
+  return node->tensor;
+}
 
 at::ScalarType scalar_type(DType dtype);
 DType from_scalar_type(at::ScalarType type);
