@@ -146,23 +146,20 @@ std::unique_ptr<nn::LanguageModel> gpt2_model() {
 
 TEST(TrainerOnTheFakeDevice, OfGpt2) { expect_steps_as_on_the_cpu(gpt2_model); }
 
-TEST(TrainerOnTheFakeDevice, OfLlama) {
-  expect_steps_as_on_the_cpu([] {
-    llama::Config config{.seq_len = kTrainPositions,
-                         .hidden_dim = 24,
-                         .intermediate_dim = 40,
-                         .num_layers = 2,
-                         .num_heads = 6};
-    config.num_kv_heads = 3;
-    return nn::erase_type(llama::Llama::init(config, Dim<llama::Vocab>{kTrainVocab}, Key::from_seed(1)));
-  });
+std::unique_ptr<nn::LanguageModel> llama_model() {
+  llama::Config config{
+      .seq_len = kTrainPositions, .hidden_dim = 24, .intermediate_dim = 40, .num_layers = 2, .num_heads = 6};
+  config.num_kv_heads = 3;
+  return nn::erase_type(llama::Llama::init(config, Dim<llama::Vocab>{kTrainVocab}, Key::from_seed(1)));
 }
+
+TEST(TrainerOnTheFakeDevice, OfLlama) { expect_steps_as_on_the_cpu(llama_model); }
 
 // Passes in bf16: parameters and moments stay fp32 and hold what bf16 cannot, the loss is the CPU's within the
 // rounding of bf16, the bits are the same on repetition, and the host waits no more often.
-TEST(TrainerOnTheFakeDevice, InBf16) {
-  const Training here(gpt2_model, kHost, core::DType::bf16), there(gpt2_model, kFake, core::DType::bf16),
-      again(gpt2_model, kFake, core::DType::bf16), wide(gpt2_model, kFake);
+void expect_steps_in_bf16(const std::function<std::unique_ptr<nn::LanguageModel>()>& make) {
+  const Training here(make, kHost, core::DType::bf16), there(make, kFake, core::DType::bf16),
+      again(make, kFake, core::DType::bf16), wide(make, kFake);
   double first = 0, last = 0, lost = 0;
   for (std::int64_t step = 0; step < kTrainSteps; ++step) {
     copy_values(there, here);
@@ -188,6 +185,9 @@ TEST(TrainerOnTheFakeDevice, InBf16) {
   const auto rounded = core::cast({arrays[0], axes}, core::DType::bf16);
   EXPECT_NE(rounded.to_vector<float>(), arrays[0].to_vector<float>());
 }
+
+TEST(TrainerOnTheFakeDevice, OfGpt2InBf16) { expect_steps_in_bf16(gpt2_model); }
+TEST(TrainerOnTheFakeDevice, OfLlamaInBf16) { expect_steps_in_bf16(llama_model); }
 
 // A bad step is found among the same numbers, and leaves everything as it was.
 TEST(TrainerOnTheFakeDevice, RefusesAStepThatIsNotFinite) {

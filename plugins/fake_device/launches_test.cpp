@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+// How many operations a layer takes on a device, forward and backward.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "bora/core/cast_once.h"
+#include "bora/core/create.h"
+#include "bora/core/device.h"
+#include "bora/core/grad.h"
+#include "bora/models/gpt2.h"
+#include "bora/models/llama.h"
+#include "bora/nn/language_model.h"
+#include "fake_device.h"
+
+namespace bora {
+namespace {
+
+constexpr core::Device kThere{core::Device::Type::test, 0};
+constexpr std::int64_t kWords = 50, kRows2 = 2, kLength = 16;
+
+using ByName = std::map<std::string, std::int64_t>;
+using MakeModel = std::function<std::unique_ptr<nn::LanguageModel>(std::int64_t layers)>;
+
+nn::TokenBatch some_tokens() {
+  static constexpr std::array<std::string_view, 2> names{"batch", "position"};
+  static constexpr std::array<std::int64_t, 2> sizes{kRows2, kLength};
+  const core::Shape shape{names, sizes};
+  std::vector<std::int32_t> ids, targets, segments;
+  for (std::int64_t i = 0; i < kRows2 * kLength; ++i) {
+    ids.push_back(static_cast<std::int32_t>(7 * i % kWords));
+    targets.push_back(static_cast<std::int32_t>(7 * (i + 1) % kWords));
+    segments.push_back(i % kLength < 5 ? 0 : 1);
+  }
+  const auto made = [&](const std::vector<std::int32_t>& x) {
+    return core::from_data(shape, std::span<const std::int32_t>(x));
+  };
+  return {made(ids), made(targets), core::full(shape, 1.0 / (kRows2 * kLength)), made(segments)};
+}
+
+// A trainer's lane: forward and backward pass. Of the first lane of a step, or of a later one, which finds the
+// copies in bf16.
+enum class Lane { first, later };
+ByName operations_of(const MakeModel& make, std::int64_t layers, core::DType compute, Lane which) {
+  const core::DeviceScope scope(kThere);
+  const auto model = make(layers);
+  const auto parameters = model->parameters();
+  std::vector<core::Array*> arrays;
+  for (const auto& p : parameters) arrays.push_back(p.array);
+  const auto batch = some_tokens();
+  const core::CastOnceScope once(parameters);
+  const auto lane = [&] {
+    (void)core::value_and_grad(arrays, [&] {
+      return model->objective(batch, std::nullopt, {.compute = compute, .z_loss = 1e-4}).loss;
+    });
+  };
+  if (which == Lane::later) lane();
+  fake_device::reset();
+  lane();
+  return fake_device::operations_by_name();
+}
+
+// What the CUDA plug-in starts two kernels for (plugins/cuda/kernels/norm_test.cpp counts them): sums over rows.
+std::int64_t kernels_of(const std::string& name) { return name.ends_with("norm.backward") ? 2 : 1; }
+
+struct Count {
+  std::int64_t operations = 0, kernels = 0;
+  std::string table;
+};
+// What the third layer adds.
+Count of_a_layer(const MakeModel& make, core::DType compute, Lane lane) {
+  const auto three = operations_of(make, 3, compute, lane);
+  auto two = operations_of(make, 2, compute, lane);
+  Count count;
+  for (const auto& [name, n] : three) {
+    const auto added = n - two[name];
+    count.operations += added;
+    count.kernels += added * kernels_of(name);
+    if (added != 0) count.table += fmt::format("{:4} {}\n", added, name);
+  }
+  return count;
+}
+
+// The bar is 30 in bf16; what is reached is what must not grow.
+void expect_at_most(std::int64_t most_f32, std::int64_t most_bf16, const MakeModel& make) {
+  for (const auto lane : {Lane::first, Lane::later}) {
+    const auto wide = of_a_layer(make, core::DType::f32, lane),
+               bf16 = of_a_layer(make, core::DType::bf16, lane);
+    EXPECT_LE(wide.operations, most_f32) << wide.table;
+    EXPECT_LE(bf16.operations, most_bf16) << bf16.table;
+    EXPECT_LT(bf16.kernels, 30) << bf16.table;
+    EXPECT_GT(bf16.operations, 10) << "they are counted";
+  }
+}
+
+TEST(Launches, OfALayerOfGpt2) {
+  expect_at_most(25, 25, [](std::int64_t layers) {
+    return nn::erase_type(
+        gpt2::Gpt2::init({.seq_len = kLength, .hidden_dim = 24, .num_layers = layers, .num_heads = 3},
+                         Dim<gpt2::Vocab>{kWords}, Key::from_seed(1)));
+  });
+}
+
+TEST(Launches, OfALayerOfLlama) {
+  expect_at_most(36, 25, [](std::int64_t layers) {
+    llama::Config config{
+        .seq_len = kLength, .hidden_dim = 24, .intermediate_dim = 40, .num_layers = layers, .num_heads = 6};
+    config.num_kv_heads = 3;
+    return nn::erase_type(llama::Llama::init(config, Dim<llama::Vocab>{kWords}, Key::from_seed(1)));
+  });
+}
+
+}  // namespace
+}  // namespace bora

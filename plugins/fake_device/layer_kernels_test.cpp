@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+// What a layer is computed with on a device: attention, maps of one input, norms of sums, each by kernels and by plain
+// ops, and against the CPU.
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <functional>
+
+#include "bora/core/attention.h"
+#include "bora/core/cast_once.h"
+#include "bora/core/checkpoint.h"
+#include "bora/core/contract.h"
+#include "bora/core/create.h"
+#include "bora/core/device.h"
+#include "bora/core/elementwise.h"
+#include "bora/core/grad.h"
+#include "bora/core/norm.h"
+#include "bora/core/plain_ops.h"
+#include "bora/core/reduce.h"
+#include "bora/core/step_ops.h"
+#include "fake_device.h"
+
+namespace bora::core {
+namespace {
+
+constexpr Device kHere{}, kFar{Device::Type::test, 0};
+using AxisNames = std::vector<std::string_view>;
+using Numbers = std::vector<float>;
+
+Array drawn(std::uint64_t seed, const AxisNames& names, const std::vector<std::int64_t>& sizes, DType type,
+            Device device) {
+  return to(cast({random_normal(Key::from_seed(seed), {names, sizes}), names}, type), device);
+}
+
+Numbers numbers_of(const Array& x, const AxisNames& names) {
+  return cast({x, names}, DType::f32).to_vector<float>();
+}
+
+void expect_all_near(const Numbers& got, const Numbers& want, float near) {
+  ASSERT_EQ(got.size(), want.size());
+  float most = 1e-3F;
+  for (const float x : want) most = std::max(most, std::abs(x));
+  for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], want[i], near * most) << i;
+}
+
+Array sum_of_squares_of(const Array& x, const AxisNames& names) {
+  const Array wide = cast({x, names}, DType::f32);
+  return reduce(Reduction::sum, {unary(Unary::square, {wide, names}), names}, names);
+}
+
+std::int64_t count_of(const std::string& name) {
+  const auto all = fake_device::operations_by_name();
+  return all.contains(name) ? all.at(name) : 0;
+}
+
+struct AttentionCase {
+  std::string_view name;
+  AttentionRule rule;
+  bool segments = false;
+  std::int64_t queries = 5;
+};
+
+// The gradients of q, k and v.
+Numbers attention_gradients(const AttentionCase& c, Device device, DType type) {
+  const AxisNames of_q{"b", "t", "h", "g", "d"}, of_k{"b", "s", "h", "d"};
+  Array q = drawn(1, of_q, {2, c.queries, 2, 3, 4}, type, device),
+        k = drawn(2, of_k, {2, 5, 2, 4}, type, device), v = drawn(3, of_k, {2, 5, 2, 4}, type, device);
+  AttentionRule rule = c.rule;
+  if (c.segments) {
+    const std::vector<std::int32_t> which{0, 0, 1, 1, 1, 2, 2, 2, 2, 3};
+    const AxisNames bt{"b", "t"};
+    const std::vector<std::int64_t> sizes{2, 5};
+    rule.query_segments = rule.key_segments =
+        to(from_data({bt, sizes}, std::span<const std::int32_t>(which)), device);
+    rule.segment_names = {"b", "t"};
+  }
+  const std::vector<Array*> parameters{&q, &k, &v};
+  const auto result = value_and_grad(parameters, [&] {
+    return sum_of_squares_of(attention({q, of_q}, {k, of_k}, {v, of_k}, {"t", "s", "d"}, rule), of_q);
+  });
+  Numbers out = numbers_of(result.gradients[0], of_q);
+  for (const int i : {1, 2}) {
+    const auto more = numbers_of(result.gradients[static_cast<std::size_t>(i)], of_k);
+    out.insert(out.end(), more.begin(), more.end());
+  }
+  return out;
+}
+
+TEST(LayerKernels, AttentionByKernelAndByPlainOp) {
+  const AttentionCase cases[] = {{"causal", {}},
+                                 {"window", {.window = 2}},
+                                 {"capped", {.soft_cap = 2}},
+                                 {"segments", {}, true},
+                                 {"fewer queries", {.offset = 2}, false, 3}};
+  for (const auto& c : cases) {
+    for (const auto type : {DType::f32, DType::bf16}) {
+      SCOPED_TRACE(std::string(c.name) + " in " + std::string(name(type)));
+      fake_device::reset();
+      const auto got = attention_gradients(c, kFar, type);
+      EXPECT_EQ(count_of("attention.forward"), 1);
+      EXPECT_EQ(count_of("attention.backward"), 1);
+      EXPECT_EQ(attention_gradients(c, kFar, type), got) << "the same bits again";
+      Numbers plain;
+      {
+        const PlainOpsScope scope;
+        plain = attention_gradients(c, kFar, type);
+      }
+      EXPECT_EQ(count_of("attention.forward"), 2) << "none in a scope of plain ops";
+      const float near = type == DType::f32 ? 5e-6F : 0.02F;
+      expect_all_near(got, plain, near);
+      expect_all_near(got, attention_gradients(c, kHere, type), near);
+    }
+  }
+}
+
+// Three maps of one input, and the gradients of all.
+struct Maps {
+  AxisNames of_x{"b", "e"}, of_a{"f", "e"}, of_b{"h", "d", "e"}, of_bias_a{"f"}, of_bias_b{"h", "d"},
+      ya{"b", "f"}, yb{"b", "h", "d"};
+  Array x, a, bias_a, b, bias_b;
+  Maps(Device device, bool with_bias, std::int64_t width) {
+    x = drawn(1, of_x, {5, 6}, DType::f32, device);
+    a = drawn(2, of_a, {width, 6}, DType::f32, device);
+    b = drawn(3, of_b, {2, 4, 6}, DType::f32, device);
+    if (!with_bias) return;
+    bias_a = drawn(4, of_bias_a, {width}, DType::f32, device);
+    bias_b = drawn(5, of_bias_b, {2, 4}, DType::f32, device);
+  }
+  Numbers gradients(DType type, bool together) {
+    std::vector<Parameter> all{{.path = "a", .axes = of_a, .array = &a},
+                               {.path = "b", .axes = of_b, .array = &b}};
+    std::vector<Array*> arrays{&x, &a, &b};
+    std::vector<AxisNames> names{of_x, of_a, of_b};
+    if (!bias_a.empty()) {
+      all.push_back({.path = "bias_a", .axes = of_bias_a, .array = &bias_a});
+      all.push_back({.path = "bias_b", .axes = of_bias_b, .array = &bias_b});
+      arrays.insert(arrays.end(), {&bias_a, &bias_b});
+      names.insert(names.end(), {of_bias_a, of_bias_b});
+    }
+    const CastOnceScope once(all);
+    const auto result = value_and_grad(arrays, [&] {
+      const auto as = [&](const Array& p, const AxisNames& n) { return p.empty() ? p : cast({p, n}, type); };
+      const Array h = as(x, of_x), wa = as(a, of_a), wb = as(b, of_b), ba = as(bias_a, of_bias_a),
+                  bb = as(bias_b, of_bias_b);
+      const std::vector<LinearMap> maps{{{wa, of_a}, ba, ya}, {{wb, of_b}, bb, yb}};
+      const auto y = together ? linears({h, of_x}, maps)
+                              : std::vector<Array>{linear({h, of_x}, {wa, of_a}, ba, ya),
+                                                   linear({h, of_x}, {wb, of_b}, bb, yb)};
+      return binary(Binary::add, {sum_of_squares_of(y[0], ya), {}}, {sum_of_squares_of(y[1], yb), {}}, {});
+    });
+    Numbers out;
+    for (std::size_t i = 0; i < arrays.size(); ++i) {
+      EXPECT_EQ(result.gradients[i].dtype(), DType::f32);
+      const auto more = numbers_of(result.gradients[i], names[i]);
+      out.insert(out.end(), more.begin(), more.end());
+    }
+    return out;
+  }
+};
+
+TEST(LayerKernels, MapsOfOneInputAreOneProduct) {
+  for (const bool with_bias : {false, true}) {
+    SCOPED_TRACE(with_bias);
+    const auto products = [] { return count_of("aten::mm") + count_of("aten::addmm"); };
+    fake_device::reset();
+    const auto got = Maps(kFar, with_bias, 8).gradients(DType::bf16, true);
+    EXPECT_EQ(products(), 3) << "forward, and two backward";
+    fake_device::reset();
+    const auto apart = Maps(kFar, with_bias, 8).gradients(DType::bf16, false);
+    EXPECT_EQ(products(), 6);
+    expect_all_near(got, apart, 0.02F);
+    expect_all_near(got, Maps(kHere, with_bias, 8).gradients(DType::bf16, true), 0.02F);
+    EXPECT_EQ(Maps(kFar, with_bias, 8).gradients(DType::bf16, true), got) << "the same bits again";
+    fake_device::reset();
+    Maps(kFar, with_bias, 8).gradients(DType::f32, true);
+    EXPECT_EQ(products(), 6) << "fp32 parameters lie anywhere";
+    EXPECT_EQ(Maps(kHere, with_bias, 8).gradients(DType::f32, true),
+              Maps(kHere, with_bias, 8).gradients(DType::f32, false))
+        << "on the CPU as one by one";
+  }
+}
+
+// Between a weight or bias of 5 · 6 elements and the next there is a gap.
+TEST(LayerKernels, MapsThatDoNotLieTogetherAreProductsOfTheirOwn) {
+  fake_device::reset();
+  const auto got = Maps(kFar, true, 5).gradients(DType::bf16, true);
+  EXPECT_EQ(count_of("aten::mm") + count_of("aten::addmm"), 6);
+  expect_all_near(got, Maps(kHere, true, 5).gradients(DType::bf16, true), 0.02F);
+}
+
+// Gradients of weights are not rounded to bf16.
+TEST(LayerKernels, GradientsOfWeightsAreFp32) {
+  bool finer = false;
+  for (const float g : Maps(kFar, false, 8).gradients(DType::bf16, true)) {
+    finer = finer || (std::bit_cast<std::uint32_t>(g) & 0xffffU) != 0;
+  }
+  EXPECT_TRUE(finer);
+}
+
+// norm(x + y) · (x + y), the sum used again or not, in a block that is computed again or not.
+struct SumNorm {
+  AxisNames be{"b", "t", "e"}, e{"e"};
+  Array x, y, w;
+  bool centred, again;
+  SumNorm(Device device, DType type, bool is_centred, bool is_again) : centred(is_centred), again(is_again) {
+    x = drawn(1, be, {2, 3, 8}, type, device);
+    y = drawn(2, be, {2, 3, 8}, type, device);
+    w = drawn(3, e, {8}, DType::f32, device);
+  }
+  Array body(const Array& left, const Array& right, bool uses_sum) const {
+    const Array a = unary(Unary::negative, {left, be}), b = unary(Unary::negative, {right, be});
+    const Array sum = binary(Binary::add, {a, be}, {b, be}, be);
+    EXPECT_EQ(sum.sizes(), x.sizes());
+    EXPECT_EQ(sum.dtype(), x.dtype());
+    const Array normed = centred ? layer_norm({sum, be}, w, {}, e, 1e-5) : rms_norm({sum, be}, w, e, 1e-5);
+    return uses_sum ? binary(Binary::multiply, {normed, be}, {sum, be}, be) : normed;
+  }
+  Numbers gradients(bool uses_sum) {
+    const std::vector<Array*> parameters{&x, &y, &w};
+    const auto result = value_and_grad(parameters, [&] {
+      if (!again) return sum_of_squares_of(body(x, y, uses_sum), be);
+      const std::vector<Array> both{x, y};
+      const auto out = checkpoint(
+          [this, uses_sum](std::span<const Array> in) {
+            return std::vector<Array>{body(in[0], in[1], uses_sum)};
+          },
+          both);
+      return sum_of_squares_of(out[0], be);
+    });
+    Numbers out{static_cast<float>(result.value.item())};
+    const AxisNames* const names[] = {&be, &be, &e};
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      const auto more = numbers_of(result.gradients[i], *names[i]);
+      out.insert(out.end(), more.begin(), more.end());
+    }
+    return out;
+  }
+};
+
+TEST(LayerKernels, ASumWaitsForItsNorm) {
+  for (const auto type : {DType::f32, DType::bf16}) {
+    for (const bool centred : {false, true}) {
+      for (const bool again : {false, true}) {
+        for (const bool uses_sum : {false, true}) {
+          SCOPED_TRACE(std::string(name(type)) + (centred ? ", centred" : "") + (again ? ", again" : "") +
+                       (uses_sum ? ", used" : ""));
+          fake_device::reset();
+          const auto got = SumNorm(kFar, type, centred, again).gradients(uses_sum);
+          const std::string kernel = centred ? "layer_norm" : "rms_norm";
+          EXPECT_EQ(count_of(kernel + ".forward"), again ? 2 : 1);
+          EXPECT_EQ(count_of(kernel + ".backward"), 1);
+          EXPECT_EQ(count_of("aten::add"), 1) << "of the squares' gradient, not of the sum or its own";
+          const float near = type == DType::f32 ? 5e-6F : 0.05F;
+          expect_all_near(got, SumNorm(kHere, type, centred, again).gradients(uses_sum), near);
+          const PlainOpsScope plain;
+          expect_all_near(got, SumNorm(kFar, type, centred, again).gradients(uses_sum), near);
+        }
+      }
+    }
+  }
+}
+
+// Asked for before a norm comes, or without one, it is a sum like any other.
+TEST(LayerKernels, ASumThatIsAskedForIsComputed) {
+  const AxisNames be{"b", "e"};
+  Array x = drawn(1, be, {2, 8}, DType::f32, kFar);
+  const std::vector<Array*> parameters{&x};
+  Array kept;
+  fake_device::reset();
+  const auto result = value_and_grad(parameters, [&] {
+    const Array twice = unary(Unary::negative, {x, be}), more = unary(Unary::square, {x, be});
+    kept = binary(Binary::add, {twice, be}, {more, be}, be);
+    return reduce(Reduction::sum, {kept, be}, be);
+  });
+  EXPECT_EQ(count_of("aten::add"), 3) << "the sum; gradients of the square, and of x, which is used twice";
+  const auto values = x.to_vector<float>(), sums = kept.to_vector<float>(),
+             gradient = result.gradients[0].to_vector<float>();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    EXPECT_EQ(sums[i], -values[i] + values[i] * values[i]);
+    EXPECT_FLOAT_EQ(gradient[i], 2 * values[i] - 1);
+  }
+}
+
+// Lists of arrays by one kernel: what each gives alone.
+TEST(LayerKernels, ManyArraysAtOnce) {
+  const AxisNames a{"a"};
+  const auto made = [&](std::uint64_t seed, Device device) {
+    std::vector<Array> out;
+    for (const std::int64_t n : {5, 1, 300}) out.push_back(drawn(seed++, a, {n}, DType::f32, device));
+    return out;
+  };
+  const auto run = [&](Device device) {
+    auto p = made(1, device), m = made(11, device), v = made(21, device);
+    const auto g = made(31, device);
+    for (auto& x : v) x = unary(Unary::square, {x, a});
+    const kernels::AdamW rule{.learning_rate = 1e-2F,
+                              .beta1 = 0.9F,
+                              .beta2 = 0.95F,
+                              .epsilon = 1e-8F,
+                              .weight_decay = 5,
+                              .correction1 = 0.1F,
+                              .correction2 = 0.05F,
+                              .gradient_scale = 0.5F};
+    std::vector<AdamWArrays> arrays;
+    std::vector<Array*> into;
+    std::vector<const Array*> from;
+    for (std::size_t i = 0; i < p.size(); ++i) {
+      arrays.push_back({p[i], g[i], m[i], v[i], 0.1F * static_cast<float>(i)});
+      into.push_back(&m[i]);
+      from.push_back(&g[i]);
+    }
+    adamw(rule, arrays);
+    add_into(into, from);
+    Numbers out;
+    for (const auto* list : {&p, &m, &v})
+      for (const auto& x : *list)
+        for (const float value : x.to_vector<float>()) out.push_back(value);
+    return out;
+  };
+  fake_device::reset();
+  const auto got = run(kFar);
+  EXPECT_EQ(count_of("adamw"), 1);
+  EXPECT_EQ(count_of("add_into"), 1);
+  EXPECT_EQ(got, run(kHere));
+  const auto there = made(1, kFar), here = made(1, kHere);
+  EXPECT_FALSE(squares_of_many(here)) << "the CPU's are measured one by one";
+  EXPECT_FALSE(squares_of_many({}));
+  fake_device::reset();
+  const auto squares = squares_of_many(there);
+  ASSERT_TRUE(squares);
+  EXPECT_EQ(fake_device::counts().kernels, 2);
+  const auto largest = squares->largest.to_vector<double>(), numbers = squares->numbers.to_vector<double>();
+  for (std::size_t i = 0; i < here.size(); ++i) {
+    EXPECT_EQ(largest[i], max_abs(here[i]).item());
+    EXPECT_EQ(std::vector<double>(numbers.begin() + 4 * static_cast<std::ptrdiff_t>(i),
+                                  numbers.begin() + 4 * static_cast<std::ptrdiff_t>(i) + 4),
+              square_numbers(here[i], max_abs(here[i])).to_vector<double>());
+  }
+}
+
+}  // namespace
+}  // namespace bora::core
