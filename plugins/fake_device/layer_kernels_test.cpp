@@ -134,8 +134,8 @@ struct Maps {
     std::vector<Array*> arrays{&x, &a, &b};
     std::vector<AxisNames> names{of_x, of_a, of_b};
     if (!bias_a.empty()) {
-      all.push_back({.path = "bias_a", .axes = of_bias_a, .array = &bias_a});
-      all.push_back({.path = "bias_b", .axes = of_bias_b, .array = &bias_b});
+      all.push_back({.path = "bias_a", .axes = of_bias_a, .role = Role::bias, .array = &bias_a});
+      all.push_back({.path = "bias_b", .axes = of_bias_b, .role = Role::bias, .array = &bias_b});
       arrays.insert(arrays.end(), {&bias_a, &bias_b});
       names.insert(names.end(), {of_bias_a, of_bias_b});
     }

@@ -23,6 +23,7 @@ namespace bora::core {
 struct CastOnceScope::Copies {
   struct Copy {
     at::Tensor parameter, copy;
+    bool is_matrix = false;
   };
   std::unordered_map<const c10::StorageImpl*, Copy> of;
   std::vector<Copy*> in_order;  // of the parameters
@@ -40,6 +41,7 @@ CastOnceScope::CastOnceScope(std::span<const Parameter> parameters)
     auto& copy = copies_->of[x.storage().unsafeGetStorageImpl()];
     if (!copy.parameter.defined()) copies_->in_order.push_back(&copy);
     copy.parameter = x;
+    copy.is_matrix = x.dim() > 1 && p.role != Role::bias;
   }
   kept = copies_.get();
 }
@@ -74,7 +76,7 @@ Tensor* place_of_copy(const Tensor& x, at::ScalarType type) {
     return nullptr;
   const auto found = kept->of.find(x.storage().unsafeGetStorageImpl());
   if (found == kept->of.end()) return nullptr;
-  auto& [parameter, copy] = found->second;
+  Tensor &parameter = found->second.parameter, &copy = found->second.copy;
   // a part of the parameter lies in the same memory
   const bool whole = x.storage_offset() == parameter.storage_offset() && x.sizes() == parameter.sizes() &&
                      x.strides() == parameter.strides() && x.is_non_overlapping_and_dense();
@@ -87,12 +89,12 @@ bool joins_flat_copy(const Tensor& x, const Tensor& parameter) {
 }
 
 // On a device all parameters' copies are made at once, when the first is asked for. They lie one behind the other,
-// matrices before vectors, so that the weights of maps of one input are one matrix where no gap is between them.
+// matrices before biases and vectors, so that the weights of maps of one input are one matrix where no gap is between them.
 void copy_all(const Tensor& x) {
   std::vector<CastOnceScope::Copies::Copy*> all;
   for (const bool matrices : {true, false}) {
     for (auto* copy : kept->in_order)
-      if ((copy->parameter.dim() > 1) == matrices && joins_flat_copy(x, copy->parameter)) all.push_back(copy);
+      if (copy->is_matrix == matrices && joins_flat_copy(x, copy->parameter)) all.push_back(copy);
   }
   const auto padded = [](std::int64_t n) { return (n + kPack - 1) / kPack * kPack; };
   std::int64_t total = 0;
