@@ -23,6 +23,8 @@ Counts counts();
 std::map<std::string, std::int64_t> operations_by_name();
 void reset();
 
+/// Whether the device's kernels take attention, as they do at the beginning: else it is plain ops, as on a GPU yet.
+void take_attention(bool on);
 /// From now on the device has so many bytes; none: 8 GiB, as at the beginning. What lies there stays.
 void limit_memory(std::optional<std::int64_t> bytes);
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -22,6 +23,7 @@
 #include "bora/core/kernels/cpu/reduce.h"
 #include "bora/core/kernels/cpu/rope.h"
 #include "bora/core/kernels/cpu/square_sum.h"
+#include "fake_device.h"
 
 namespace bora::fake_device {
 namespace {
@@ -261,9 +263,11 @@ class Heads {
   std::vector<float> copy_;
 };
 
+std::atomic<bool> takes = true;
+
 bool takes_attention(DType /*type*/, const kernels::AttentionShape& /*s*/,
                      const kernels::AttentionRule& /*r*/) {
-  return true;
+  return takes;
 }
 
 std::int64_t attention_room(const kernels::AttentionShape& s) { return s.batch * s.queries; }
@@ -344,6 +348,8 @@ void cross_entropy(DType type, std::int64_t rows, std::int64_t vocab, void* x, s
 }
 
 }  // namespace
+
+void take_attention(bool on) { takes = on; }
 
 core::DeviceKernels kernels() {
   return {.adamw = adamw,

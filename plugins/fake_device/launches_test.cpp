@@ -98,21 +98,29 @@ void expect_at_most(std::int64_t most_f32, std::int64_t most_bf16, const MakeMod
   }
 }
 
-TEST(Launches, OfALayerOfGpt2) {
-  expect_at_most(25, 25, [](std::int64_t layers) {
-    return nn::erase_type(
-        gpt2::Gpt2::init({.seq_len = kLength, .hidden_dim = 24, .num_layers = layers, .num_heads = 3},
-                         Dim<gpt2::Vocab>{kWords}, Key::from_seed(1)));
-  });
+std::unique_ptr<nn::LanguageModel> layers_of_gpt2(std::int64_t layers) {
+  return nn::erase_type(
+      gpt2::Gpt2::init({.seq_len = kLength, .hidden_dim = 24, .num_layers = layers, .num_heads = 3},
+                       Dim<gpt2::Vocab>{kWords}, Key::from_seed(1)));
+}
+std::unique_ptr<nn::LanguageModel> layers_of_llama(std::int64_t layers) {
+  llama::Config config{
+      .seq_len = kLength, .hidden_dim = 24, .intermediate_dim = 40, .num_layers = layers, .num_heads = 6};
+  config.num_kv_heads = 3;
+  return nn::erase_type(llama::Llama::init(config, Dim<llama::Vocab>{kWords}, Key::from_seed(1)));
 }
 
-TEST(Launches, OfALayerOfLlama) {
-  expect_at_most(36, 25, [](std::int64_t layers) {
-    llama::Config config{
-        .seq_len = kLength, .hidden_dim = 24, .intermediate_dim = 40, .num_layers = layers, .num_heads = 6};
-    config.num_kv_heads = 3;
-    return nn::erase_type(llama::Llama::init(config, Dim<llama::Vocab>{kWords}, Key::from_seed(1)));
-  });
+TEST(Launches, OfALayerOfGpt2) { expect_at_most(25, 25, layers_of_gpt2); }
+TEST(Launches, OfALayerOfLlama) { expect_at_most(36, 25, layers_of_llama); }
+
+// As the CUDA plug-in is: attention by plain ops.
+TEST(Launches, OfALayerWithPlainAttention) {
+  fake_device::take_attention(false);
+  const auto gpt2 = of_a_layer(layers_of_gpt2, core::DType::bf16, Lane::later),
+             llama = of_a_layer(layers_of_llama, core::DType::bf16, Lane::later);
+  fake_device::take_attention(true);
+  EXPECT_LE(gpt2.operations, 62) << gpt2.table;
+  EXPECT_LE(llama.operations, 62) << llama.table;
 }
 
 }  // namespace

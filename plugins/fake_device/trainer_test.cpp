@@ -166,6 +166,9 @@ void expect_steps_in_bf16(const std::function<std::unique_ptr<nn::LanguageModel>
     fake_device::reset();
     const auto got = there.step();
     EXPECT_LE(fake_device::counts().synchronizations, 1) << "step " << step;
+    auto by_name = fake_device::operations_by_name();
+    for (const char* once : {"narrow", "max_abs", "square_numbers", "adamw"})
+      EXPECT_EQ(by_name[once], 1) << once << ": of all parameters at once, step " << step;
     const auto want = here.step();
     EXPECT_NEAR(got.loss, want.loss, 4e-3 * want.loss) << "step " << step;
     EXPECT_NEAR(got.gradient_norm, want.gradient_norm, 2e-2 * want.gradient_norm) << "step " << step;
