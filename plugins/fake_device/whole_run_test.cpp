@@ -20,6 +20,7 @@
 namespace bora::golden {
 namespace {
 
+using ::testing::AnyOf;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -209,7 +210,8 @@ TEST_F(WholeRun, LooksIntoAModelAndTalksWithIt) {
   }
   EXPECT_EQ(said[1], said[0]);
   const auto diff = run(there_, {"diff", "cpu.safetensors", "test.safetensors"}).output;
-  EXPECT_THAT(diff, HasSubstr("grad.transformer.wte.weight"));
+  // gradients among them; on some machines all products round alike
+  EXPECT_THAT(diff, AnyOf(HasSubstr("grad.transformer.wte.weight"), HasSubstr("bit-equal: 33 tensors")));
   for (std::size_t at = diff.find("|a-b| "); at != diff.npos; at = diff.find("|a-b| ", at + 1))
     EXPECT_LT(std::strtod(diff.c_str() + at + 6, nullptr), kRounding) << diff;
   const auto refused = run(there_, {"chat", "runs/run/hf", "--device", "test", "--weights", "int8"});
