@@ -7,12 +7,16 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "bora/core/cast_once.h"
 #include "bora/core/create.h"
 #include "bora/core/device.h"
 #include "bora/core/grad.h"
+#include "bora/core/parameter_store.h"
+#include "bora/core/shard.h"
 #include "bora/models/gpt2.h"
 #include "bora/models/llama.h"
 #include "bora/nn/language_model.h"
@@ -112,6 +116,40 @@ std::unique_ptr<nn::LanguageModel> layers_of_llama(std::int64_t layers) {
 
 TEST(Launches, OfALayerOfGpt2) { expect_at_most(25, 25, layers_of_gpt2); }
 TEST(Launches, OfALayerOfLlama) { expect_at_most(36, 25, layers_of_llama); }
+
+// Parameters that come and go, as sharded ones do: their copies are made block by block, by one kernel, and lie as those
+// of all do, so that the same products are computed with the same bits.
+TEST(Launches, OfALayerWhoseParametersComeAndGo) {
+  struct Store final : core::ParameterStore {
+    void created(core::Array&, core::Names) override {}
+    void hold(std::span<const core::Array>) override {}
+    void need(std::span<const core::Array>) override {}
+  } store;
+  const core::DeviceScope there(kThere);
+  for (const auto& make : {layers_of_gpt2, layers_of_llama}) {
+    const auto run = [&](bool stored) {
+      const auto model = make(2);
+      auto parameters = model->parameters();
+      std::vector<core::Array*> arrays;
+      for (const auto& p : parameters) arrays.push_back(p.array);
+      std::optional<core::ParameterStoreScope> scope;
+      std::optional<core::CastOnceScope> once;
+      stored ? void(scope.emplace(store)) : void(once.emplace(parameters));
+      fake_device::reset();
+      const auto result = core::value_and_grad(
+          arrays, [&] { return model->objective(some_tokens(), std::nullopt, {.compute = core::DType::bf16}).loss; });
+      std::vector<std::vector<float>> out;
+      for (const auto& g : result.gradients) out.push_back(core::local_vector<float>(g));
+      return out;
+    };
+    const auto whole = run(false);
+    auto counted = fake_device::operations_by_name();
+    EXPECT_EQ(run(true), whole);
+    auto stored = fake_device::operations_by_name();
+    EXPECT_EQ(stored["aten::mm"], counted["aten::mm"]);
+    EXPECT_EQ(stored["narrow"], 2) << "one of each layer";
+  }
+}
 
 // As the CUDA plug-in is: attention by plain ops.
 TEST(Launches, OfALayerWithPlainAttention) {

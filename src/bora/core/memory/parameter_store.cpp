@@ -6,9 +6,11 @@
 #include <c10/core/Allocator.h>
 
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "bora/base/error.h"
+#include "bora/core/cast_once.h"
 #include "bora/core/grad.h"
 #include "bora/core/torch/node.h"
 
@@ -43,7 +45,15 @@ std::vector<Array> with_parameters(std::vector<Array> parameters,
   auto* store = parameter_store();
   if (store == nullptr) return f();
   store->need(parameters);
-  auto results = f();
+  auto results = [&] {
+    // on a device copies of them in fewer bytes are made together, as those of all are where there is no store
+    std::vector<Parameter> together;
+    for (auto& p : parameters)
+      if (!p.empty() && !tensor(p).is_cpu()) together.push_back({.array = &p});
+    std::optional<CastOnceScope> once;
+    if (!together.empty()) once.emplace(together);
+    return f();
+  }();
   if (!recording()) return results;
   // Before the backward pass enters what f recorded, from whichever result it comes first.
   const auto enter = [store, parameters = std::move(parameters), entered = std::make_shared<bool>(false)] {

@@ -80,11 +80,19 @@ at::Tensor right_matrix(const Space& space, const at::Tensor& b, Names names, co
   return grouped(space, b, names, r.batch, r.contracted, r.columns);
 }
 
+// Gradients of several lanes are added in the type of the copies, and those of one lane alone must be the same.
+bool has_fixed_lanes() {
+  for (std::size_t m = 0; mapping() != nullptr && m < mapping()->size(); ++m)
+    if (mapping()->fixed(m)) return true;
+  return false;
+}
+
 // The fp32 parameter of which x is a copy, if x is used as it lies; else undefined.
 at::Tensor parameter_of(const Operand& x, const std::vector<at::Tensor>& lanes) {
   const Array& wide = x.array.node()->wide;
+  if (wide.empty() || has_fixed_lanes()) return {};
   const bool as_it_lies = lanes.size() == 1 && lanes.front().is_same(tensor(x.array));
-  return wide.empty() || !as_it_lies ? at::Tensor() : tensor(wide);
+  return as_it_lies ? tensor(wide) : at::Tensor();
 }
 
 // The lanes' parts of a result: side by side along `dim`, or parts of a sum (-1).
