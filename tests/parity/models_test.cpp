@@ -129,6 +129,28 @@ std::vector<checkpoint::TensorSource> sources(const checkpoint::SafetensorsFile&
   return out;
 }
 
+// A head that is not the embedding is the file's own: twice the embedding makes twice the logits.
+TEST(ModelParityOfAnUntiedGpt2, HasItsHead) {
+  const std::string from = BORA_SOURCE_DIR "/tests/parity/models/tiny-gpt2";
+  const auto to = variant(from, "untied", false);
+  auto json = checkpoint::read_hf_config(from);
+  json["tie_word_embeddings"] = false;
+  write_atomically(to + "/config.json", json.dump());
+  checkpoint::SafetensorsFile file(from + "/model.safetensors");
+  std::vector<std::vector<float>> kept;
+  auto tensors = sources(file, core::DType::f32, false, kept);
+  auto head = file.floats("transformer.wte.weight");
+  for (auto& value : head) value *= 2;
+  tensors.push_back(checkpoint::tensor_of_floats("lm_head.weight", core::DType::f32,
+                                                 file.at("transformer.wte.weight").shape, head));
+  checkpoint::write_safetensors(to + "/model.safetensors", tensors);
+  const std::vector<std::int32_t> ids{3, 1, 4, 1, 5, 9};
+  const auto own = forward(*load_model(to), ids, 1, 6, {}).at("logits").values;
+  auto twice = forward(*load_model(from), ids, 1, 6, {}).at("logits").values;
+  for (auto& value : twice) value *= 2;
+  EXPECT_EQ(own, twice);
+}
+
 TEST_P(ModelParity, ReadsTheNewerConfigAndBareNames) {
   if (!exists(folder() + "/config_v5.json")) GTEST_SKIP() << "no config_v5.json for " << name();
   auto to = variant(folder(), name() + "_v5", true);
