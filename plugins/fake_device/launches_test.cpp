@@ -136,8 +136,9 @@ TEST(Launches, OfALayerWhoseParametersComeAndGo) {
       std::optional<core::CastOnceScope> once;
       stored ? void(scope.emplace(store)) : void(once.emplace(parameters));
       fake_device::reset();
-      const auto result = core::value_and_grad(
-          arrays, [&] { return model->objective(some_tokens(), std::nullopt, {.compute = core::DType::bf16}).loss; });
+      const auto result = core::value_and_grad(arrays, [&] {
+        return model->objective(some_tokens(), std::nullopt, {.compute = core::DType::bf16}).loss;
+      });
       std::vector<std::vector<float>> out;
       for (const auto& g : result.gradients) out.push_back(core::local_vector<float>(g));
       return out;

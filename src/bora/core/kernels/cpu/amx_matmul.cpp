@@ -131,8 +131,8 @@ template <bool kAlong>
 __m512i pairs_apart(const MatrixRef& x, i64 line, i64 k, i64 lines, i64 ks, int i) {
   if constexpr (kAlong) {
     if (i >= lines) return _mm512_setzero_si512();
-    const __m512i order = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6,
-                                           21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
+    const __m512i order = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23,
+                                           7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
     return _mm512_permutexvar_epi16(order, neighbours(x, (line + i) * x.stride + k, ks));
   } else {
     const auto words = [&](i64 at) {
@@ -157,7 +157,8 @@ template <bool kAlong>
 void pack_halves(const MatrixRef& x, i64 line, i64 k, i64 lines, i64 ks, float* out) {
   __m512 words[kLines];
 #pragma GCC unroll 16
-  for (int i = 0; i < kLines; ++i) words[i] = _mm512_castsi512_ps(pairs_apart<kAlong>(x, line, k, lines, ks, i));
+  for (int i = 0; i < kLines; ++i)
+    words[i] = _mm512_castsi512_ps(pairs_apart<kAlong>(x, line, k, lines, ks, i));
   if constexpr (kAlong) transpose(words);
 #pragma GCC unroll 16
   for (int i = 0; i < kLines; ++i) _mm512_store_ps(out + i * kLines, words[i]);

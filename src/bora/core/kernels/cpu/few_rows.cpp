@@ -103,8 +103,8 @@ HWY_INLINE void dots(const FewRows& p, Left a, bool a_is_whole, const Columns<W>
   for (; i + lanes(d) <= p.k; i += lanes(d), a.at += a.step)
     add_products<kRows, kColumns, true, kFetch>(a.at, a.row, true, b + i, from.stride, 0, next + i, sums);
   if (i < p.k)
-    add_products<kRows, kColumns, false, kFetch>(a.at, a.row, a_is_whole, b + i, from.stride, p.k - i, next + i,
-                                                 sums);
+    add_products<kRows, kColumns, false, kFetch>(a.at, a.row, a_is_whole, b + i, from.stride, p.k - i,
+                                                 next + i, sums);
   for (int r = 0; r < kRows; ++r) {
     for (int j = 0; j < kColumns; ++j) {
       const float sum = hn::GetLane(hn::SumOfLanes(d, sums[r * kColumns + j]));
