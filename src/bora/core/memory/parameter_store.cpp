@@ -59,12 +59,21 @@ std::vector<Array> with_parameters(std::vector<Array> parameters,
   const auto enter = [store, parameters = std::move(parameters), entered = std::make_shared<bool>(false)] {
     if (!std::exchange(*entered, true)) store->need(parameters);
   };
-  for (const auto& y : results) {
-    if (!tensor(y).requires_grad()) continue;
+  const auto watch = [&](const Array& y) {
+    if (!tensor(y).requires_grad()) return;
     tensor(y).register_hook([enter](const at::Tensor& gradient) {
       enter();
       return gradient;
     });
+  };
+  for (const auto& y : results) {
+    const auto* sum = y.node()->pending.get();
+    if (sum == nullptr) {
+      watch(y);
+      continue;
+    }
+    watch(sum->left);  // it waits for a norm, as without a store
+    watch(sum->right);
   }
   return results;
 }
