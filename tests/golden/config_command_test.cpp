@@ -131,6 +131,9 @@ TEST(EvalCommand, GivesItsNumbersAsJson) {
   const auto line = Json::parse(done.output.substr(last == std::string::npos ? 0 : last + 1));
   EXPECT_EQ(line["event"], "evaluation");
   EXPECT_GT(line["metrics"]["eval/loss"], 0.0);
+  // a run keeps its configuration, with which its checkpoints are evaluated too
+  for (const char* model : {"runs/a", "runs/a/step-2"})
+    EXPECT_THAT(run(folder, {"eval", "--model", model, "--json"}).output, HasSubstr(line["metrics"].dump()));
   if (!can_run_workers()) GTEST_SKIP() << "mpirun or the MPI plug-in is not here";
   const auto two =
       run(folder, {"launch", "-n", "2", "--", "eval", "config.yaml", "--model", "runs/a", "--json"});

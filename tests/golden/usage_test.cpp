@@ -80,18 +80,23 @@ TEST(Usage, MissingArgumentsAreNamed) {
   auto none = run(folder, {});
   EXPECT_EQ(none.code, 2) << none.output;
   EXPECT_THAT(none.output, HasSubstr("Usage: bora COMMAND"));
-  expect_usage_errors(folder, {{{"train"}, "no configuration"},
-                               {{"eval"}, "bora: eval: config is required\nhint: bora eval --help"},
-                               {{"generate"}, "model is required"},
-                               {{"train-tokenizer", "one.txt"}, "--out is required"},
-                               {{"tokenize", "encode"}, "--tokenizer is required"},
-                               {{"cache"}, "config is required"},
-                               {{"import", "model"}, "run is required"},
-                               {{"export", "runs/run"}, "directory is required"},
-                               {{"forward", "--model", "m", "--ids", "i"}, "--out is required"},
-                               {{"diff", "a"}, "b is required"},
-                               {{"inspect"}, "path is required"},
-                               {{"bench"}, "what is required"}});
+  expect_usage_errors(folder,
+                      {{{"train"}, "no configuration"},
+                       {{"eval"}, "bora: eval: config is required\nhint: bora eval --help"},
+                       {{"eval", "--model", "nowhere"},
+                        "bora: eval: config is required, since nowhere is no run that has one\n"
+                        "hint: bora eval recipes/quickstart.yaml --model nowhere, with a YAML file that "
+                        "names your data"},
+                       {{"generate"}, "model is required"},
+                       {{"train-tokenizer", "one.txt"}, "--out is required"},
+                       {{"tokenize", "encode"}, "--tokenizer is required"},
+                       {{"cache"}, "config is required"},
+                       {{"import", "model"}, "run is required"},
+                       {{"export", "runs/run"}, "directory is required"},
+                       {{"forward", "--model", "m", "--ids", "i"}, "--out is required"},
+                       {{"diff", "a"}, "b is required"},
+                       {{"inspect"}, "path is required"},
+                       {{"bench"}, "what is required"}});
 }
 
 TEST(Usage, OutputThatCannotBeWrittenIsAnError) {
