@@ -225,7 +225,8 @@ TEST(FeedFromParquet, TrainsAndNamesAMissingColumn) {
   EXPECT_EQ(read_text(folder + "/runs/run/metrics.jsonl"), read_text(jsonl + "/runs/run/metrics.jsonl"));
 
   auto missing = run(folder, short_run({one_from("other.parquet"), "--trainer.id=other"}, 3));
-  EXPECT_EQ(missing.code, 2) << missing.output;
+  // by the look before the start, or by the start where the look has no plug-in yet
+  EXPECT_THAT(missing.code, testing::AnyOf(2, 3)) << missing.output;
   EXPECT_THAT(missing.output, HasSubstr("other.parquet: no column \"text\"; it has body"));
   auto renamed =
       run(folder, short_run({one_from("other.parquet"), "--trainer.id=renamed",

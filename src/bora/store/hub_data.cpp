@@ -63,7 +63,7 @@ class Dataset {
       log_warning("{}; going on with what the cache has of {}", e.what(), url_.repo.id);
       return found;
     }
-    const auto names = choose(listing);
+    auto names = choose(listing);
     for (const auto& name : names) file_format(name);  // before anything is fetched
     if (asked != nullptr) {
       const auto missing = cache_.missing(listing.commit, names);

@@ -87,7 +87,7 @@ Tensor strided_operand(const Tensor& x) { return x.scalar_type() == at::kBFloat1
 
 Tensor gated_on_device(Activation f, const Tensor& gate, const Tensor& up) {
   const GatedRows x(strided_operand(gate), strided_operand(up));
-  const Tensor y = new_beside(x.gate, gate.sizes());
+  Tensor y = new_beside(x.gate, gate.sizes());
   recorded_kernels(gate).gated.forward(f, kernel_type(y), x.rows, x.n, x.gate.const_data_ptr(),
                                        x.up.const_data_ptr(), x.distance, y.mutable_data_ptr(),
                                        stream_of(gate));
