@@ -38,13 +38,9 @@ Tensor product_as(at::ScalarType type, const Tensor& a, const Tensor& b) {
   return a.dim() == 2 ? at::_ops::mm_dtype::call(a, b, type) : at::_ops::bmm_dtype::call(a, b, type);
 }
 
-// The gradient left · right of an operand, in the operand's own layout: that of a weight that was passed
-// transposed is as the weight lies.
+// The gradient left · right of an operand, as the operand lies.
 Tensor gradient_as(at::ScalarType type, const Tensor& operand, const Tensor& left, const Tensor& right) {
-  const auto d = operand.dim();
-  const bool column_major =
-      operand.stride(d - 2) == 1 && operand.stride(d - 1) >= operand.size(d - 2) && operand.size(d - 1) > 1;
-  if (!column_major) return product_as(type, left, right);
+  if (!lies_by_columns(operand)) return product_as(type, left, right);
   return product_as(type, right.transpose(-1, -2), left.transpose(-1, -2)).transpose(-1, -2);
 }
 

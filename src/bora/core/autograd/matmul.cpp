@@ -84,16 +84,13 @@ Tensor product(const Tensor& a, const Tensor& b, const std::optional<Tensor>& bi
   return is_low_precision(a) ? cast(c, a.scalar_type()) : c;
 }
 
-// The gradient of one operand, in that operand's own layout: a weight that was passed transposed gets a
-// gradient whose storage matches the weight's, so that nothing is copied when it is stored.
+// The gradient left · right of an operand, as the operand lies.
 Tensor operand_gradient(const Tensor& operand, const Tensor& left, const Tensor& right) {
-  auto d = operand.dim();
-  bool column_major =
-      operand.stride(d - 2) == 1 && operand.stride(d - 1) >= operand.size(d - 2) && operand.size(d - 1) > 1;
   auto multiply = [](const Tensor& x, const Tensor& y) {
     return at::GradMode::is_enabled() ? matmul(x, y) : product(x, y, std::nullopt);
   };
-  if (column_major) return multiply(right.transpose(-1, -2), left.transpose(-1, -2)).transpose(-1, -2);
+  if (lies_by_columns(operand))
+    return multiply(right.transpose(-1, -2), left.transpose(-1, -2)).transpose(-1, -2);
   return multiply(left, right);
 }
 

@@ -14,6 +14,13 @@ struct Factor {
   at::Tensor values, parameter = {};
 };
 
+/// Whether x, a matrix or a batch of them, lies column after column, as a weight that is passed transposed does. Its
+/// gradient is made so too: nothing is copied when it is stored.
+inline bool lies_by_columns(const at::Tensor& x) {
+  const auto d = x.dim();
+  return x.stride(d - 2) == 1 && x.stride(d - 1) >= x.size(d - 2) && x.size(d - 1) > 1;
+}
+
 /// a [m, k] · b [k, n] (+ bias [n]), or with a leading batch dimension on both. Any strides.
 at::Tensor matmul(const at::Tensor& a, const Factor& b, const std::optional<Factor>& bias);
 inline at::Tensor matmul(const at::Tensor& a, const at::Tensor& b) {

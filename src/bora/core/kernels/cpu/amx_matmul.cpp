@@ -232,7 +232,8 @@ void fetch(const float* from) {
 }
 
 /// c [32, 32] = the product of two panels over `groups`: three parts of both, three of the left side and one of the
-/// right, or one of both. `add`: c goes on, else it begins. What a part of zeros would add is left out, the rest comes in one order.
+/// right, or one of both. What a part of zeros would add is left out, the rest comes in one order. `add`: the sums go on
+/// from c, else they begin.
 template <int kLeft, int kRight>
 void tile(i64 groups, const float* left, const float* right, float* c, i64 c_stride, bool add) {
   static_assert(kLeft == 3 || kRight == 1);

@@ -207,8 +207,9 @@ class Observed {
 void matmul(i64 m, i64 n, i64 k, MatrixRef a, MatrixRef b, float* c, i64 c_stride, float beta) {
   if (m <= 0 || n <= 0) return;
   const Observed observed(1, m, n, k, a, b);
-  const i64 groups = beta == 0 ? groups_of(m) : 1;
-  const bool few = groups_apart > 0 && beta == 0 && are_few_rows(m), in_groups = groups > 1 && !few;
+  const bool apart = groups_apart > 0 && m % groups_apart == 0 && beta == 0;
+  const i64 groups = apart ? groups_apart : 1;
+  const bool few = apart && are_few_rows(m), in_groups = groups > 1 && !few;
   const Product product = product_for(m / groups, n, k, a.is_bf16 && b.is_bf16);
   const bool as_they_lie = product == bf16_matmul || (product == amx_matmul && b.is_bf16);
   if (few || !as_they_lie || (in_groups && a.halves != nullptr)) widen(m, n, k, a, b);
