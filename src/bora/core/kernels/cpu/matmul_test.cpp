@@ -414,6 +414,7 @@ TEST(FewRows, AreForRowsApartAlone) {
   EXPECT_EQ(run(1), few);
   EXPECT_EQ(run(3), few);
   EXPECT_NE(run(0), few);
+  EXPECT_EQ(run(2), run(0)) << "three rows are no two texts";
 }
 
 // Where arrays begin.
