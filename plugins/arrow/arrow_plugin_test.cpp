@@ -315,6 +315,15 @@ TEST_F(ArrowPlugin, AFewBytesThatAskForGigabytes) {
                         bad.size()));
 }
 
+// Its rows are no bytes, and as many as it says: millions of empty objects out of a few hundred bytes.
+TEST_F(ArrowPlugin, ATableWithoutColumns) {
+  const auto rows = arrow::Table::Make(arrow::schema({}), arrow::ChunkedArrayVector{}, 83'886'087);
+  EXPECT_EQ(wrong("a.arrow", ipc(rows, false, 100'000'000), ErrorKind::Corruption,
+                  {.text_key = "", .whole_records = true}),
+            "a.arrow: the table has 0 columns, so that its rows hold nothing; at least 1 is needed\n"
+            "hint: it was changed or cut, or nothing was written into it; write it again");
+}
+
 // A system that has no memory left says nothing of the file.
 TEST_F(ArrowPlugin, MemoryThatEndsIsNoDamage) {
   if (arrow::default_memory_pool()->backend_name() != "system") {

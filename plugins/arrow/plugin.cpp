@@ -132,7 +132,15 @@ class Table final : public store::TableFile {
   }
 
   std::vector<int> all_columns() const {
-    std::vector<int> out(static_cast<std::size_t>(batches_->schema()->num_fields()));
+    const int columns = batches_->schema()->num_fields();
+    if (columns == 0) {  // a batch may say that it has any number of rows, of no bytes
+      fail(
+          ErrorKind::Corruption,
+          "{}: the table has 0 columns, so that its rows hold nothing; at least 1 is needed\nhint: it was changed or "
+          "cut, or nothing was written into it; write it again",
+          input_.path);
+    }
+    std::vector<int> out(static_cast<std::size_t>(columns));
     std::iota(out.begin(), out.end(), 0);
     return out;
   }
