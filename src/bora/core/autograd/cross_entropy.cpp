@@ -48,11 +48,14 @@ Tensor sum_of(const DeviceHeadPass& pass) {
   return losses.mul(pass.weights).sum();
 }
 
-// Sums of losses: their gradients are known with them.
+// Sums of losses: their gradients are known with them. They are those of `head` and `bias`, of which the values may be
+// copies.
 struct LinearCrossEntropy : torch::autograd::Function<LinearCrossEntropy> {
   static Tensor forward(AutogradContext* ctx, const Tensor& hidden, const Tensor& head,
-                        const std::optional<Tensor>& bias, const Tensor& targets, const Tensor& weights,
-                        const CrossEntropyRule& rule) {
+                        const std::optional<Tensor>& bias, const Tensor& head_values,
+                        const std::optional<Tensor>& bias_values, const Tensor& targets,
+                        const Tensor& weights, const CrossEntropyRule& rule) {
+    const Tensor shifts = bias_values.value_or(Tensor());
     bool gradient = hidden.requires_grad() || head.requires_grad() || (bias && bias->requires_grad());
     const auto keep = [&](const auto& pass) {
       if (!gradient) return;
@@ -61,13 +64,12 @@ struct LinearCrossEntropy : torch::autograd::Function<LinearCrossEntropy> {
       if (bias) ctx->saved_data["bias"] = cast(pass.dbias, bias->scalar_type());
     };
     if (!hidden.is_cpu()) {
-      DeviceHeadPass pass{hidden, head,    bias.value_or(Tensor()), targets, counted(weights, targets),
-                          rule,   gradient};
+      DeviceHeadPass pass{hidden, head_values, shifts, targets, counted(weights, targets), rule, gradient};
       pass.run();
       keep(pass);
       return sum_of(pass);
     }
-    HeadPass pass{hidden, head, bias.value_or(Tensor()), targets, weights, rule, gradient};
+    HeadPass pass{hidden, head_values, shifts, targets, weights, rule, gradient};
     pass.run();
     keep(pass);
     auto loss = new_floats({});
@@ -89,19 +91,25 @@ struct LinearCrossEntropy : torch::autograd::Function<LinearCrossEntropy> {
             gradient("bias"),
             Tensor(),
             Tensor(),
+            Tensor(),
+            Tensor(),
             Tensor()};
   }
 };
 
 }  // namespace
 
-Tensor linear_cross_entropy(const Tensor& hidden, const Tensor& head, const std::optional<Tensor>& bias,
+Tensor linear_cross_entropy(const Tensor& hidden, const Factor& head, const std::optional<Factor>& bias,
                             const Tensor& targets, const Tensor& weights, const CrossEntropyRule& rule) {
   if (targets.is_cpu())  // a device would have to be waited for
     check_targets("linear_cross_entropy", targets, &weights, rule.vocab);
   if (!has_head_kernel(hidden))
-    return plain::linear_cross_entropy(hidden, head, bias, targets, weights, rule);
-  return LinearCrossEntropy::apply(hidden, head, bias, targets, weights, rule);
+    return plain::linear_cross_entropy(hidden, head.values, bias ? std::optional(bias->values) : std::nullopt,
+                                       targets, weights, rule);
+  return LinearCrossEntropy::apply(
+      hidden, differentiated(head), bias ? std::optional(differentiated(*bias)) : std::nullopt,
+      head.values.detach(), bias ? std::optional(bias->values.detach()) : std::nullopt, targets, weights,
+      rule);
 }
 
 }  // namespace bora::core::autograd

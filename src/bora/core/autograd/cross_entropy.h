@@ -8,6 +8,7 @@
 #include <optional>
 #include <string_view>
 
+#include "bora/core/autograd/factor.h"
 #include "bora/core/mapping.h"
 
 namespace bora::core::autograd {
@@ -23,8 +24,8 @@ struct CrossEntropyRule {
 };
 /// hidden [positions, embed], head [vocab, embed], bias [vocab] or none, targets i32, weights f32: sum
 /// of weighted losses. The gradient of `hidden` is this worker's part of a sum.
-at::Tensor linear_cross_entropy(const at::Tensor& hidden, const at::Tensor& head,
-                                const std::optional<at::Tensor>& bias, const at::Tensor& targets,
+at::Tensor linear_cross_entropy(const at::Tensor& hidden, const Factor& head,
+                                const std::optional<Factor>& bias, const at::Tensor& targets,
                                 const at::Tensor& weights, const CrossEntropyRule& rule);
 
 /// InvalidArgument for a target beyond the vocabulary, or below 0 where `weights` has more than 0. Null:

@@ -74,8 +74,6 @@ struct DeviceMatmul : torch::autograd::Function<DeviceMatmul> {
   }
 };
 
-const Tensor& differentiated(const Factor& x) { return x.parameter.defined() ? x.parameter : x.values; }
-
 // Of several weights [n, k], then their biases [n]: the differentiated; `weight` and `bias` are all values together.
 struct JointMatmul : torch::autograd::Function<JointMatmul> {
   static variable_list forward(AutogradContext* ctx, const Tensor& a, at::TensorList differentiated,

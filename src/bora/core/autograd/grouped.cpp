@@ -138,29 +138,30 @@ Tensor weight_gradient(const Tensor& x, const Tensor& g, const GroupedRows& rows
   return cast(dw, weight.scalar_type());
 }
 
+// `weight` is what is differentiated, `values` what is computed with.
 struct Grouped : torch::autograd::Function<Grouped> {
-  static Tensor forward(AutogradContext* ctx, const Tensor& x, const Tensor& weight,
+  static Tensor forward(AutogradContext* ctx, const Tensor& x, const Tensor& weight, const Tensor& values,
                         const c10::intrusive_ptr<Rows>& rows) {
-    ctx->save_for_backward({x, weight});
+    ctx->save_for_backward({x, weight, values});
     ctx->saved_data["rows"] = c10::IValue::make_capsule(rows);
-    return times_weights(x, weight, rows->rows, true);
+    return times_weights(x, values, rows->rows, true);
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     const auto saved = ctx->get_saved_variables();
-    const Tensor &x = saved[0], &weight = saved[1], g = grads[0].contiguous();
+    const Tensor &x = saved[0], &weight = saved[1], &values = saved[2], g = grads[0].contiguous();
     const auto rows = c10::static_intrusive_pointer_cast<Rows>(ctx->saved_data["rows"].toCapsule());
     Tensor dx, dw;
     if (ctx->needs_input_grad(1)) dw = weight_gradient(x, g, rows->rows, weight);
-    if (ctx->needs_input_grad(0)) dx = times_weights(g, weight, rows->rows, false);
-    return {dx, dw, Tensor()};
+    if (ctx->needs_input_grad(0)) dx = times_weights(g, values, rows->rows, false);
+    return {dx, dw, Tensor(), Tensor()};
   }
 };
 
 }  // namespace
 
-Tensor grouped(const Tensor& x, const Tensor& weight, const GroupedRows& rows) {
-  if (!has_kernel(x)) return plain::grouped(x, weight, rows);
-  return Grouped::apply(x, weight, c10::make_intrusive<Rows>(rows));
+Tensor grouped(const Tensor& x, const Factor& weight, const GroupedRows& rows) {
+  if (!has_kernel(x)) return plain::grouped(x, weight.values, rows);
+  return Grouped::apply(x, differentiated(weight), weight.values.detach(), c10::make_intrusive<Rows>(rows));
 }
 
 }  // namespace bora::core::autograd

@@ -7,12 +7,14 @@
 #include <cstdint>
 #include <vector>
 
+#include "bora/core/autograd/factor.h"
+
 namespace bora::core::autograd {
 
 /// How many rows each expert has, [expert][part]: a product for each.
 using GroupedRows = std::vector<std::vector<std::int64_t>>;
 
 /// x [slots, in], weight [experts, out, in] -> [slots, out]
-at::Tensor grouped(const at::Tensor& x, const at::Tensor& weight, const GroupedRows& rows);
+at::Tensor grouped(const at::Tensor& x, const Factor& weight, const GroupedRows& rows);
 
 }  // namespace bora::core::autograd

@@ -15,14 +15,28 @@
 
 namespace bora::core::autograd {
 
+namespace {
+
+// Whether products with a head [vocab, embed] of bf16 read it as it lies, in each of the chunks of `rows` rows.
+bool reads_head_as_it_lies(std::int64_t rows, std::int64_t chunk, std::int64_t vocab, std::int64_t embed) {
+  const auto reads = [&](std::int64_t m) {
+    return m == 0 ||
+           (kernels::reads_halves(m, vocab, embed, true) && kernels::reads_halves(m, embed, vocab, true));
+  };
+  return reads(chunk) && reads(rows % chunk);
+}
+
+}  // namespace
+
 void HeadPass::run() {
   // Of bf16 states and head, the gradient of the logits counts as bf16 in products, as they do.
   const bool is_bf16 = hidden.scalar_type() == at::kBFloat16 && head.scalar_type() == at::kBFloat16;
   hidden = wide(hidden);
-  head = wide(head);
-  if (bias.defined()) bias = wide(bias);
   auto n = hidden.size(0), e = hidden.size(1), vocab = head.size(0), columns = vocab / rule.lanes;
   auto chunk = std::min(rule.chunk, n);
+  const bool as_it_lies = is_bf16 && reads_head_as_it_lies(n, chunk, columns, e);
+  head = as_it_lies ? head.contiguous() : wide(head);
+  if (bias.defined()) bias = wide(bias);
   auto logits = new_floats({rule.lanes, chunk, columns});
   auto losses = new_floats({chunk}), lse = new_floats({chunk});
   if (gradient) {
@@ -30,15 +44,23 @@ void HeadPass::run() {
     dhead = new_floats(head.sizes());
     if (bias.defined()) dbias = at::_ops::zeros_like::call(bias, {}, {}, {}, {}, {});
   }
-  const auto *x = hidden.const_data_ptr<float>(), *w = head.const_data_ptr<float>();
+  const auto* x = hidden.const_data_ptr<float>();
+  const kernels::MatrixRef w = as_it_lies
+                                   ? kernels::matrix_of_halves(head.const_data_ptr(), e)
+                                   : kernels::MatrixRef{head.const_data_ptr<float>(), e, false, is_bf16};
+  const auto rows_of_lane = [&](std::int64_t lane, bool transposed) {
+    kernels::MatrixRef part = w.from(lane * columns, 0);
+    part.transposed = transposed;
+    return part;
+  };
   const auto* t = targets.const_data_ptr<std::int32_t>();
   const auto* p = weights.const_data_ptr<float>();
   auto* z = logits.mutable_data_ptr<float>();
   for (std::int64_t first = 0; first < n; first += chunk) {
     auto rows = std::min(chunk, n - first);
     for (std::int64_t lane = 0; lane < rule.lanes; ++lane) {
-      kernels::matmul(rows, columns, e, {x + first * e, e, false, is_bf16},
-                      {w + lane * columns * e, e, true, is_bf16}, z + lane * chunk * columns, columns);
+      kernels::matmul(rows, columns, e, {x + first * e, e, false, is_bf16}, rows_of_lane(lane, true),
+                      z + lane * chunk * columns, columns);
     }
     if (rule.workers == nullptr) {
       kernels::cross_entropy(rows, vocab, z, vocab, t + first, p + first, static_cast<float>(rule.z_loss),
@@ -52,8 +74,8 @@ void HeadPass::run() {
     if (look) look(first, rows, losses.const_data_ptr<float>(), lse.const_data_ptr<float>(), z);
     if (!gradient) continue;
     for (std::int64_t lane = 0; lane < rule.lanes; ++lane) {
-      const auto *zl = z + lane * chunk * columns, *wl = w + lane * columns * e;
-      kernels::matmul(rows, e, columns, {zl, columns, false, is_bf16}, {wl, e, false, is_bf16},
+      const auto* zl = z + lane * chunk * columns;
+      kernels::matmul(rows, e, columns, {zl, columns, false, is_bf16}, rows_of_lane(lane, false),
                       dhidden.mutable_data_ptr<float>() + (lane * n + first) * e, e);
       kernels::matmul(columns, e, rows, {zl, columns, true, is_bf16}, {x + first * e, e, false, is_bf16},
                       dhead.mutable_data_ptr<float>() + lane * columns * e, e, first == 0 ? 0.0F : 1.0F);

@@ -61,11 +61,10 @@ Tensor empty(const std::vector<std::int64_t>& sizes, const Tensor& like) {
                                              like.device(), std::nullopt, std::nullopt);
 }
 
-Tensor product(const Tensor& a, const Tensor& b, const std::optional<Tensor>& bias) {
-  if (!has_kernel(a)) {
-    auto c = a.dim() == 3 ? at::_ops::bmm::call(a, b) : at::_ops::mm::call(a, b);
-    return bias ? at::_ops::add_Tensor::call(c, *bias, 1) : c;
-  }
+using Maybe = std::optional<Tensor>;
+
+// In another type than the factors', if it is one: rounded once.
+Tensor product(at::ScalarType type, const Tensor& a, const Tensor& b, const Maybe& bias = {}) {
   auto d = a.dim();
   auto m = a.size(d - 2), k = a.size(d - 1), n = b.size(d - 1);
   Tensor c = d == 3 ? empty({a.size(0), m, n}, a) : empty({m, n}, a);
@@ -81,47 +80,59 @@ Tensor product(const Tensor& a, const Tensor& b, const std::optional<Tensor>& bi
     auto wide = cast(*bias, at::kFloat).contiguous();
     kernels::add_bias(c.numel() / n, n, wide.const_data_ptr<float>(), out);
   }
-  return is_low_precision(a) ? cast(c, a.scalar_type()) : c;
+  return cast(c, type);
+}
+
+// Of libtorch's ops, which it differentiates itself.
+Tensor plain_product(const Tensor& a, const Tensor& b, const Maybe& bias) {
+  auto c = a.dim() == 3 ? at::_ops::bmm::call(a, b) : at::_ops::mm::call(a, b);
+  return bias ? at::_ops::add_Tensor::call(c, *bias, 1) : c;
 }
 
 // The gradient left · right of an operand, as the operand lies.
-Tensor operand_gradient(const Tensor& operand, const Tensor& left, const Tensor& right) {
-  auto multiply = [](const Tensor& x, const Tensor& y) {
-    return at::GradMode::is_enabled() ? matmul(x, y) : product(x, y, std::nullopt);
+Tensor operand_gradient(at::ScalarType type, const Tensor& operand, const Tensor& left, const Tensor& right) {
+  auto multiply = [&](const Tensor& x, const Tensor& y) {
+    return at::GradMode::is_enabled() ? cast(matmul(x, y), type) : product(type, x, y);
   };
   if (lies_by_columns(operand))
     return multiply(right.transpose(-1, -2), left.transpose(-1, -2)).transpose(-1, -2);
   return multiply(left, right);
 }
 
-Tensor bias_gradient(const Tensor& grad) {
+Tensor bias_gradient(at::ScalarType type, const Tensor& grad) {
   auto n = grad.size(-1);
   if (!has_kernel(grad) || at::GradMode::is_enabled()) {
     std::vector<std::int64_t> over;
     for (std::int64_t i = 0; i + 1 < grad.dim(); ++i) over.push_back(i);
-    return at::_ops::sum_dim_IntList::call(grad, over, false, std::nullopt);
+    return at::_ops::sum_dim_IntList::call(grad, over, false, type);
   }
   const auto operand = kernel_operand(grad);
   auto out = empty({n}, grad);
   kernels::column_sums(operand.numel() / n, n, values(operand), out.mutable_data_ptr<float>());
-  return cast(out, grad.scalar_type());
+  return cast(out, type);
 }
 
+// b and bias are what is differentiated, the others what is computed with.
 struct Matmul : torch::autograd::Function<Matmul> {
-  static Tensor forward(AutogradContext* ctx, const Tensor& a, const Tensor& b,
-                        const std::optional<Tensor>& bias) {
-    ctx->save_for_backward({a, b});
-    ctx->saved_data["bias"] = bias.has_value();
-    return product(a, b, bias);
+  static Tensor forward(AutogradContext* ctx, const Tensor& a, const Tensor& b, const Maybe& bias,
+                        const Tensor& b_values, const Maybe& bias_values) {
+    ctx->save_for_backward({a, b, b_values});
+    if (bias) ctx->saved_data["bias_type"] = static_cast<std::int64_t>(bias->scalar_type());
+    return product(a.scalar_type(), a, b_values, bias_values);
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     auto saved = ctx->get_saved_variables();
-    const auto &a = saved[0], &b = saved[1], &g = grads[0];
+    const auto &a = saved[0], &b = saved[1], &values = saved[2], &g = grads[0];
     Tensor da, db, dbias;
-    if (ctx->needs_input_grad(1)) db = operand_gradient(b, a.transpose(-1, -2), g);
-    if (ctx->needs_input_grad(0)) da = operand_gradient(a, g, b.transpose(-1, -2));
-    if (ctx->saved_data["bias"].toBool() && ctx->needs_input_grad(2)) dbias = bias_gradient(g);
-    return {da, db, dbias};
+    if (ctx->needs_input_grad(1)) db = operand_gradient(b.scalar_type(), b, a.transpose(-1, -2), g);
+    if (ctx->needs_input_grad(0)) {
+      const Tensor factor = at::GradMode::is_enabled() ? cast(b, values.scalar_type()) : values;
+      da = operand_gradient(a.scalar_type(), a, g, factor.transpose(-1, -2));
+    }
+    const auto bias = ctx->saved_data.find("bias_type");
+    if (bias != ctx->saved_data.end() && ctx->needs_input_grad(2))
+      dbias = bias_gradient(static_cast<at::ScalarType>(bias->second.toInt()), g);
+    return {da, db, dbias, Tensor(), Tensor()};
   }
 };
 
@@ -129,11 +140,16 @@ struct Matmul : torch::autograd::Function<Matmul> {
 
 Tensor matmul(const Tensor& a, const Factor& b, const std::optional<Factor>& bias) {
   if (on_a_device(a)) return device_matmul(a, b, bias);
-  const auto flat = bias ? std::optional(bias->values) : std::nullopt;
-  if (!has_kernel(a)) return product(a, b.values, flat);  // libtorch differentiates it
-  bool record = at::GradMode::is_enabled() &&
-                (a.requires_grad() || b.values.requires_grad() || (flat && flat->requires_grad()));
-  return record ? Matmul::apply(a, b.values, flat) : product(a, b.values, flat);
+  const auto values = bias ? Maybe(bias->values) : std::nullopt;
+  if (!has_kernel(a)) return plain_product(a, b.values, values);
+  const auto differentiated_bias = bias ? Maybe(differentiated(*bias)) : std::nullopt;
+  const Tensor& weight = differentiated(b);
+  const bool recorded =
+      at::GradMode::is_enabled() && (a.requires_grad() || weight.requires_grad() ||
+                                     (differentiated_bias && differentiated_bias->requires_grad()));
+  if (!recorded) return product(a.scalar_type(), a, b.values, values);
+  return Matmul::apply(a, weight, differentiated_bias, b.values.detach(),
+                       values ? Maybe(values->detach()) : std::nullopt);
 }
 
 }  // namespace bora::core::autograd

@@ -6,13 +6,9 @@
 
 #include <optional>
 
-namespace bora::core::autograd {
+#include "bora/core/autograd/factor.h"
 
-/// A factor of a product, or its bias. `parameter`, seen as `values` are: the fp32 one of which they are a copy in
-/// fewer bytes, to which the gradient goes in fp32; undefined: there is none.
-struct Factor {
-  at::Tensor values, parameter = {};
-};
+namespace bora::core::autograd {
 
 /// Whether x, a matrix or a batch of them, lies column after column, as a weight that is passed transposed does. Its
 /// gradient is made so too: nothing is copied when it is stored.

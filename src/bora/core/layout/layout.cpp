@@ -181,6 +181,14 @@ std::vector<at::Tensor> Space::local_lanes(const Operand& x) const {
   return blocks;
 }
 
+at::Tensor Space::parameter_of(const Operand& x, const at::Tensor& used) const {
+  const Array& parameter = x.array.node()->wide;
+  if (parameter.empty() || !used.is_same(tensor(x.array))) return {};
+  for (std::size_t m = 0; mapping_ != nullptr && m < mapping_->size(); ++m)
+    if (mapping_->fixed(m)) return {};
+  return tensor(parameter);
+}
+
 void Space::refuse_sum(std::string_view axis, std::size_t m) const {
   if (by_lanes_ || !mapping_->fixed(m)) return;
   fail(ErrorKind::Unsupported,

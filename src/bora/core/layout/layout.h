@@ -52,6 +52,11 @@ class Space {
   /// local(x) for each lane: its shard where x has the axis, else all of it.
   std::vector<at::Tensor> local_lanes(const Operand& x) const;
 
+  /// The fp32 parameter of which x is a copy in fewer bytes, if `used`, what local() gave, is all of the copy; else
+  /// undefined. Its gradient is then computed in fp32. (Those of several lanes are added in the type of the copies, and
+  /// those of one lane alone must be the same.)
+  at::Tensor parameter_of(const Operand& x, const at::Tensor& used) const;
+
   /// The result, labelled by where this space puts its axes: in shards along those that `names` has, a
   /// partial sum where the axis is gone.
   Array label(at::Tensor t, Names names) const;

@@ -80,21 +80,6 @@ at::Tensor right_matrix(const Space& space, const at::Tensor& b, Names names, co
   return grouped(space, b, names, r.batch, r.contracted, r.columns);
 }
 
-// Gradients of several lanes are added in the type of the copies, and those of one lane alone must be the same.
-bool has_fixed_lanes() {
-  for (std::size_t m = 0; mapping() != nullptr && m < mapping()->size(); ++m)
-    if (mapping()->fixed(m)) return true;
-  return false;
-}
-
-// The fp32 parameter of which x is a copy, if x is used as it lies; else undefined.
-at::Tensor parameter_of(const Operand& x, const std::vector<at::Tensor>& lanes) {
-  const Array& wide = x.array.node()->wide;
-  if (wide.empty() || has_fixed_lanes()) return {};
-  const bool as_it_lies = lanes.size() == 1 && lanes.front().is_same(tensor(x.array));
-  return as_it_lies ? tensor(wide) : at::Tensor();
-}
-
 // The lanes' parts of a result: side by side along `dim`, or parts of a sum (-1).
 at::Tensor joined_lanes(const std::vector<at::Tensor>& lanes, int dim) {
   if (lanes.size() == 1) return lanes.front();
@@ -146,8 +131,8 @@ Array contract(std::string_view op, const Operand& a, const Operand& b, const Ar
   const auto as_factor = [](const at::Tensor& values, const at::Tensor& parameter, const auto& seen) {
     return autograd::Factor{seen(values), parameter.defined() ? seen(parameter) : at::Tensor()};
   };
-  const auto of_weight = parameter_of(b, rights),
-             of_bias = has_bias ? parameter_of(bias_operand, biases) : at::Tensor();
+  const auto of_weight = space.parameter_of(b, rights.front()),
+             of_bias = has_bias ? space.parameter_of(bias_operand, biases.front()) : at::Tensor();
   std::vector<at::Tensor> products;
   for (std::size_t lane = 0; lane < lefts.size(); ++lane) {
     std::optional<autograd::Factor> flat_bias;

@@ -86,8 +86,9 @@ struct Rows {
   NameList positions;
   std::string_view vocab;
   std::int64_t count;  // of positions
-  at::Tensor hidden, head, targets;
-  std::optional<at::Tensor> bias;
+  at::Tensor hidden, targets;
+  autograd::Factor head;
+  std::optional<autograd::Factor> bias;
   autograd::CrossEntropyRule rule;
 
   /// `whole_vocab`: the head is gathered where ranks have shards of it.
@@ -95,6 +96,7 @@ struct Rows {
        std::int64_t chunk, bool whole_vocab, std::span<const Operand> more = {})
       : Rows(op, x, w, t, options, chunk, without(x.names, t.names),
              without(w.names, without(x.names, t.names)), whole_vocab, more) {}
+  std::optional<at::Tensor> bias_values() const { return bias ? std::optional(bias->values) : std::nullopt; }
   at::Tensor of_positions(const Operand& x, at::ScalarType type) const {
     return reshaped(permuted(space.local(x).to(type), x.names, positions), {count}).contiguous();
   }
@@ -137,8 +139,13 @@ struct Rows {
     head_order.insert(head_order.end(), embed.begin(), embed.end());
     const auto e = product(space, embed);
     hidden = reshaped(permuted(space.local(x), x.names, hidden_order), {count, e});
-    head = reshaped(permuted(space.local(w), w.names, head_order), {space.part(vocab), e});
-    if (!options.bias.empty()) bias = space.local({options.bias, over});
+    const auto factor = [&](const Operand& p, const NameList& order, const Dims& sizes) {
+      const at::Tensor values = space.local(p), parameter = space.parameter_of(p, values);
+      const auto seen = [&](const at::Tensor& y) { return reshaped(permuted(y, p.names, order), sizes); };
+      return autograd::Factor{seen(values), parameter.defined() ? seen(parameter) : at::Tensor()};
+    };
+    head = factor(w, head_order, {space.part(vocab), e});
+    if (!options.bias.empty()) bias = factor({options.bias, over}, over, {space.part(vocab)});
     targets = of_positions(t, at::kInt);
     rule = {.logit_scale = options.logit_scale,
             .soft_cap = options.soft_cap,
@@ -171,8 +178,8 @@ CrossEntropy linear_cross_entropy(const Operand& hidden, const Operand& head, co
 Array linear_log_prob(const Operand& hidden, const Operand& head, const Operand& targets,
                       const HeadOptions& options, std::int64_t chunk) try {
   const Rows rows("linear_log_prob", hidden, head, targets, options, chunk, false);
-  return rows.label(
-      autograd::linear_log_prob(rows.hidden, rows.head, rows.bias, rows.targets, rows.rule, rows.space.op()));
+  return rows.label(autograd::linear_log_prob(rows.hidden, rows.head.values, rows.bias_values(), rows.targets,
+                                              rows.rule, rows.space.op()));
 } catch (...) {
   rethrow("linear_log_prob", {hidden, head, targets});
 }
@@ -186,8 +193,8 @@ LinearScores linear_scores(const Operand& hidden, const Operand& head, const Ope
     fail(ErrorKind::InvalidArgument, "linear_scores: the {} most probable of {} tokens", options.top,
          rows.rule.vocab);
   }
-  const auto got = autograd::linear_scores(rows.hidden, rows.head, rows.bias, rows.targets, rows.rule,
-                                           options.rank, options.top);
+  const auto got = autograd::linear_scores(rows.hidden, rows.head.values, rows.bias_values(), rows.targets,
+                                           rows.rule, options.rank, options.top);
   LinearScores out{.log_prob = rows.label(got.log_prob)};
   if (options.rank) out.rank = rows.label(got.rank);
   if (options.top > 0) {

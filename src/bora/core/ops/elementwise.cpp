@@ -288,7 +288,7 @@ Array cast(const Operand& x, DType dtype) try {
   check_fits(x, dtype);
   Array out = labelled_as(x.array, autograd::cast(tensor(x.array), scalar_type(dtype)));
   const T& from = tensor(x.array);
-  const bool is_parameter = x.array.node()->use || (from.is_leaf() && from.requires_grad() && !from.is_cpu());
+  const bool is_parameter = x.array.node()->use || (from.is_leaf() && from.requires_grad());
   if (is_parameter) out.node()->wide = x.array;
   return out;
 } catch (...) {

@@ -116,11 +116,14 @@ Array product(const Operand& x, const GroupedRows& rows, const Operand& weight, 
   for (const auto axis : order) sizes.push_back(space.lane_part(axis));
   const std::int64_t in = lane_size(space, r.in), kept = lane_size(space, r.out);
   const auto lefts = space.local_lanes(x), rights = space.local_lanes(weight);
+  const Tensor parameter = space.parameter_of(weight, rights.front());
   std::vector<Tensor> lanes;
   for (std::size_t lane = 0; lane < lefts.size(); ++lane) {
     const Tensor a = reshaped(permuted(lefts[lane], x.names, x_order), {space.size(slot), in});
-    const Tensor b =
-        reshaped(permuted(rights[lane], weight.names, weight_order), {space.size(expert), kept, in});
+    const auto seen = [&](const Tensor& t) {
+      return reshaped(permuted(t, weight.names, weight_order), {space.size(expert), kept, in});
+    };
+    const autograd::Factor b{seen(rights[lane]), parameter.defined() ? seen(parameter) : Tensor()};
     lanes.push_back(permuted(reshaped(autograd::grouped(a, b, rows), sizes), order, out));
   }
   if (lanes.size() == 1) return space.label(lanes.front(), out);
@@ -220,6 +223,9 @@ std::vector<Array> for_each_lane(const Mapping& map, std::size_t m, const Operan
   const Array& from = node.wide.empty() ? p.array : node.wide;
   for (auto& t : autograd::fan(tensor(from), n, node.tensor.scalar_type()))
     out.emplace_back(new Node(t, own));
+  if (node.wide.empty()) return out;
+  const auto parameters = autograd::fan(tensor(from), n);
+  for (std::size_t i = 0; i < out.size(); ++i) out[i].node()->wide = Array(new Node(parameters[i], own));
   return out;
 }
 

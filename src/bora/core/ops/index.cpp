@@ -9,12 +9,14 @@
 #include <optional>
 
 #include "bora/base/error.h"
+#include "bora/core/autograd/cast.h"
 #include "bora/core/autograd/embedding.h"
 #include "bora/core/grad.h"
 #include "bora/core/layout/checks.h"
 #include "bora/core/layout/layout.h"
 #include "bora/core/layout/refusal.h"
 #include "bora/core/mapping.h"
+#include "bora/core/torch/node.h"
 #include "bora/core/torch/stored.h"
 
 namespace bora::core {
@@ -112,17 +114,21 @@ Tensor pick(const Space& space, const Plan& plan, const Operand& x, const Tensor
   return stored.gather(dim, index.reshape(sizes)).view(sizes_of(space, plan.result()));
 }
 
+// Of a parameter's copy in fewer bytes the parameter's rows are copied: the same values, whose gradients are added in
+// the parameter's type.
 Tensor look_up(const Space& space, const Plan& plan, const Operand& x, const Tensor& index) {
   const auto* weight = stored(x.array);  // unless it is read here, local() refuses it
   if (weight != nullptr && plan.dim == 0 && weight->outputs == 1 && plan.shared.empty() &&
       mapping() == nullptr && !(recording() && tensor(x.array).requires_grad()))
     return stored_rows(*weight, index.reshape({-1})).view(sizes_of(space, plan.result()));
-  const Tensor stored = aligned(space.local(x), plan.x_names, plan.stored());
+  const Array& parameter = x.array.node()->wide;
+  const Tensor values = space.local({parameter.empty() ? x.array : parameter, x.names});
+  const Tensor stored = aligned(values, plan.x_names, plan.stored());
   const std::int64_t width = count(space, plan.own);
   const Tensor table =
       stored.reshape({count(space, plan.shared) * space.part(plan.x_names[plan.dim]), width});
   const Tensor found = autograd::embedding(table, rows(space, plan, index));
-  return found.view(sizes_of(space, plan.result()));
+  return autograd::cast(found, tensor(x.array).scalar_type()).view(sizes_of(space, plan.result()));
 }
 
 }  // namespace

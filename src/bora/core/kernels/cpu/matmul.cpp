@@ -221,7 +221,10 @@ void matmul(i64 m, i64 n, i64 k, MatrixRef a, MatrixRef b, float* c, i64 c_strid
     product(m, n, k, a, b, c, c_stride, beta);
 }
 
-bool reads_halves(i64 m, i64 n, i64 k) { return product_for(m / groups_of(m), n, k, false) == amx_matmul; }
+bool reads_halves(i64 m, i64 n, i64 k, bool a_is_bf16) {
+  const Product product = product_for(m / groups_of(m), n, k, a_is_bf16);
+  return product == amx_matmul || product == bf16_matmul;
+}
 
 i64 set_rows_apart(i64 groups) { return std::exchange(groups_apart, groups); }
 

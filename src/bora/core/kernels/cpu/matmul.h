@@ -40,8 +40,9 @@ inline MatrixRef matrix_of_halves(const void* data, std::int64_t stride, bool tr
 void matmul(std::int64_t m, std::int64_t n, std::int64_t k, MatrixRef a, MatrixRef b, float* c,
             std::int64_t c_stride, float beta = 0.0F);
 
-/// Whether matmul() reads b's bfloat16s as they lie beside an a of fp32; else it makes fp32 of all of them first.
-bool reads_halves(std::int64_t m, std::int64_t n, std::int64_t k);
+/// Whether matmul() reads b's bfloat16s as they lie beside an a of fp32, which may count as bfloat16s too; else it makes
+/// fp32 of all of them first.
+bool reads_halves(std::int64_t m, std::int64_t n, std::int64_t k, bool a_is_bf16 = false);
 
 /// `batch` products of one shape; matrices lie `*_batch` elements apart.
 void batched_matmul(std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k, MatrixRef a,

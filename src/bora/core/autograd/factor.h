@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+// Private to core: a parameter of an operation, and the copy that it computes with.
+#pragma once
+#include <ATen/core/Tensor.h>
+
+namespace bora::core::autograd {
+
+/// A factor of a product, or its bias. `parameter`, seen as `values` are: the fp32 one of which they are a copy in
+/// fewer bytes, to which the gradient goes in fp32; undefined: there is none.
+struct Factor {
+  at::Tensor values, parameter = {};
+};
+
+/// What gradients are of.
+inline const at::Tensor& differentiated(const Factor& x) {
+  return x.parameter.defined() ? x.parameter : x.values;
+}
+
+}  // namespace bora::core::autograd
