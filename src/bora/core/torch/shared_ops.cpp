@@ -9,9 +9,12 @@
 #include <c10/util/Exception.h>
 #include <torch/library.h>
 
+#include <cstddef>
 #include <memory>
 
+#include "bora/core/autograd/kernel_operand.h"
 #include "bora/core/kernels/cpu/reduce.h"
+#include "bora/core/kernels/cpu/values.h"
 
 namespace bora::core {
 namespace {
@@ -22,34 +25,36 @@ using at::Tensor;
 constexpr std::int64_t kBig = 1 << 16;
 
 bool is_big(const Tensor& x) {
-  return x.numel() >= kBig && x.scalar_type() == at::kFloat && x.is_contiguous();
+  return x.numel() >= kBig && (x.scalar_type() == at::kFloat || x.scalar_type() == at::kBFloat16) &&
+         x.is_contiguous();
 }
 
 bool same_or_apart(const Tensor& a, const Tensor& b) {
-  const auto *x = a.const_data_ptr<float>(), *y = b.const_data_ptr<float>();
-  return x == y || x + a.numel() <= y || y + b.numel() <= x;
+  const auto *x = static_cast<const std::byte*>(a.const_data_ptr()),
+             *y = static_cast<const std::byte*>(b.const_data_ptr());
+  return x == y || x + a.nbytes() <= y || y + b.nbytes() <= x;
 }
 
 bool has_own_sum(const Tensor& a, const Tensor& b, const at::Scalar& by) {
-  return is_big(a) && is_big(b) && a.sizes() == b.sizes() && by.equal(1) && same_or_apart(a, b);
+  return is_big(a) && is_big(b) && a.scalar_type() == b.scalar_type() && a.sizes() == b.sizes() &&
+         by.equal(1) && same_or_apart(a, b);
 }
 
 Tensor sum(const Tensor& a, const Tensor& b, const at::Scalar& by) {
   if (!has_own_sum(a, b, by)) return at::cpu::add(a, b, by);
   Tensor out = at::_ops::empty_like::call(a, {}, {}, {}, {}, {});
-  kernels::add(a.numel(), a.const_data_ptr<float>(), b.const_data_ptr<float>(),
-               out.mutable_data_ptr<float>());
+  kernels::add(a.numel(), autograd::values(a), autograd::values(b), autograd::results(out));
   return out;
 }
 
 Tensor& add_to(Tensor& a, const Tensor& b, const at::Scalar& by) {
   if (!has_own_sum(a, b, by)) return at::cpu::add_(a, b, by);
-  kernels::add_into(a.numel(), a.mutable_data_ptr<float>(), b.const_data_ptr<float>());
+  kernels::add(a.numel(), autograd::values(a), autograd::values(b), autograd::results(a));
   return a;
 }
 
 Tensor& to_zero(Tensor& x) {
-  if (!is_big(x)) return at::cpu::zero_(x);
+  if (!is_big(x) || x.scalar_type() != at::kFloat) return at::cpu::zero_(x);
   kernels::fill(x.numel(), x.mutable_data_ptr<float>(), 0);
   return x;
 }

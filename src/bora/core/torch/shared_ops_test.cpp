@@ -34,16 +34,19 @@ class SharedOps : public ::testing::Test {
 };
 
 TEST_F(SharedOps, SumsHaveLibtorchsBitsForAnyNumberOfThreads) {
-  const Tensor want = sum_in_parts(a_, b_);
-  for (const int threads : {1, 2, 3}) {
-    kernels::set_threads(threads);
-    EXPECT_TRUE(a_.add(b_).equal(want)) << threads;
-    Tensor c = a_.clone();
-    const auto version = c._version();
-    c.add_(b_);
-    EXPECT_TRUE(c.equal(want)) << threads;
-    EXPECT_GT(c._version(), version);  // autograd sees the change
-    EXPECT_EQ(c.add(0).zero_().abs().sum().item<float>(), 0) << threads;
+  for (const auto type : {at::kFloat, at::kBFloat16}) {
+    const Tensor a = a_.to(type), b = b_.to(type), want = sum_in_parts(a, b);
+    ASSERT_EQ(want.scalar_type(), type);
+    for (const int threads : {1, 2, 3}) {
+      kernels::set_threads(threads);
+      EXPECT_TRUE(a.add(b).equal(want)) << type << threads;
+      Tensor c = a.clone();
+      const auto version = c._version();
+      c.add_(b);
+      EXPECT_TRUE(c.equal(want)) << type << threads;
+      EXPECT_GT(c._version(), version);  // autograd sees the change
+      EXPECT_EQ(c.add(0).zero_().abs().sum().item<float>(), 0) << type << threads;
+    }
   }
 }
 
@@ -59,6 +62,7 @@ TEST_F(SharedOps, WhatIsNotOursStaysLibtorchs) {
   EXPECT_TRUE(a_.add(b_, 2).equal(a_.add(b_.mul(2))));
   EXPECT_TRUE(a_.add(a_.narrow(0, 0, 1)).equal(a_.add(a_[0].item<float>())));
   EXPECT_EQ(a_.add(b_.to(at::kDouble)).scalar_type(), at::kDouble);
+  EXPECT_TRUE(a_.add(b_.to(at::kBFloat16)).equal(a_.add(b_.to(at::kBFloat16).to(at::kFloat))));
   const Tensor wide = values({400, 300});
   EXPECT_TRUE(wide.t().add(wide.t()).equal(wide.mul(2).t()));
   const Tensor shifted = a_.narrow(0, 1, kBig - 1), first = a_.narrow(0, 0, kBig - 1);

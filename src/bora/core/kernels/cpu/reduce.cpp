@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "bora/core/kernels/cpu/threads.h"
+#include "bora/core/kernels/cpu/values.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "bora/core/kernels/cpu/reduce.cpp"
@@ -188,9 +189,16 @@ std::int64_t first_non_finite(std::int64_t n, const float* x) {
   return first == found.end() ? -1 : *first;
 }
 
-void add(std::int64_t n, const float* a, const float* b, float* out) {
+void add(std::int64_t n, Values a, Values b, Results out) {
+  constexpr std::int64_t kPiece = 1024;  // of each, as fp32, stays in the first cache
   for_chunks(n, kElementwise, [&](std::int64_t begin, std::int64_t end) {
-    HWY_DYNAMIC_DISPATCH(add_chunk)(a + begin, b + begin, out + begin, end - begin);
+    alignas(64) float room[3][kPiece];
+    for (std::int64_t at = begin; at < end; at += kPiece) {
+      const std::int64_t count = std::min(kPiece, end - at);
+      float* const to = out.wide(at, room[2]);
+      HWY_DYNAMIC_DISPATCH(add_chunk)(a.wide(at, count, room[0]), b.wide(at, count, room[1]), to, count);
+      out.keep(at, count, to);
+    }
   });
 }
 

@@ -14,8 +14,6 @@ double sum_of_squares(std::int64_t n, const float* x);
 /// Index of the first element that is NaN or infinite, or -1.
 std::int64_t first_non_finite(std::int64_t n, const float* x);
 
-/// out = a + b; out may be either of them.
-void add(std::int64_t n, const float* a, const float* b, float* out);
 /// a += b, the lane tree's only operation.
 void add_into(std::int64_t n, float* a, const float* b);
 void scale(std::int64_t n, float* x, float by);

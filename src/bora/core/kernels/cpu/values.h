@@ -42,4 +42,7 @@ struct Results {
   std::uint16_t* halves = nullptr;
 };
 
+/// out = a + b; out may be either of them.
+void add(std::int64_t n, Values a, Values b, Results out);
+
 }  // namespace bora::kernels
