@@ -226,6 +226,12 @@ TEST_F(WorkerMesh, FamiliesNearLlama) {
                                  "long_factor: [1, 1.5, 2, 2], original_max_position_embeddings: 16}");
 }
 
+// Of the probabilities of attention: which of them are dropped depends on no worker, with sinks and without.
+TEST_F(WorkerMesh, DropoutOfAttention) {
+  expect_same_losses_on_any_mesh("olmo3", "attention_dropout: 0.2, sliding_window: 5");
+  expect_same_losses_on_any_mesh("gpt_oss", "attention_dropout: 0.2, sliding_window: 5, n_routed_experts: 4");
+}
+
 // Stopped on one mesh, continued on another; the model is exported from blocks.
 TEST_F(WorkerMesh, ResumesOnAnotherMesh) {
   auto folder = small_project("mesh_resume");

@@ -239,6 +239,8 @@ const std::set<std::string> kMayBeZero = {
     "attn_pdrop",
     "attention_dropout",
     "hidden_dropout",
+    "dropout",
+    "activation_dropout",
     "router_jitter_noise",
     "mscale",
     "mscale_all_dim",

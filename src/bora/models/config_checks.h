@@ -15,6 +15,8 @@ namespace bora::models {
 
 /// Tokens of a sequence: one to read and one to predict, at least.
 inline constexpr Range kSequence = from_to(2, 0x7FFFFFFF);
+/// A probability, for dropout.
+inline constexpr Range kDropout{.least = 0, .most = 1, .below = true};
 
 /// Reports heads that do not divide, with the nearest valid choices, and heads that are too wide together.
 void check_heads(Binder& b, std::int64_t hidden_dim, std::int64_t num_heads, std::int64_t num_kv_heads,

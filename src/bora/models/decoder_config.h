@@ -21,7 +21,7 @@ namespace bora::models {
 struct DecoderConfig {
   std::int64_t seq_len = 2048, hidden_dim = 4096, intermediate_dim = 11008, num_layers = 32, num_heads = 32,
                num_kv_heads = 32, head_dim = 128;
-  double initializer_range = 0.02, layer_norm_epsilon = 1e-6;
+  double initializer_range = 0.02, layer_norm_epsilon = 1e-6, attention_dropout = 0;
   nn::RopeConfig rope;
   nn::RematPolicy gradient_checkpointing;
 

@@ -79,14 +79,15 @@ struct Attention {
   nn::Linear<Embed, KvHeads> k_proj, v_proj;
   nn::Linear<Heads, Embed> o_proj;
   nn::RopeTable rope_table;
+  nn::AttentionOptions options;
   using fields = Fields<&Attention::q_proj, &Attention::k_proj, &Attention::v_proj, &Attention::o_proj,
-                        &Attention::rope_table>;
+                        &Attention::rope_table, &Attention::options>;
 
   Hidden operator()(const Hidden& x, const nn::Context& context) const {
     auto q = nn::rope<Pos, HeadDim>(q_proj(x), rope_table, context);
     auto k = rename<Pos, KeyPos>(nn::rope<Pos, HeadDim>(k_proj(x), rope_table, context));
     auto v = rename<Pos, KeyPos>(v_proj(x));
-    return o_proj(nn::attention<Pos, KeyPos, HeadDim>(q, k, v, context));
+    return o_proj(nn::attention<Pos, KeyPos, HeadDim>(q, k, v, context, options));
   }
 };
 
@@ -137,7 +138,9 @@ struct Gemma {
           nn::Linear<Embed, Attention::Heads>::init(embed, q, kq, std, c.attention_bias),
           nn::Linear<Embed, Attention::KvHeads>::init(embed, kv, kk, std, c.attention_bias),
           nn::Linear<Embed, Attention::KvHeads>::init(embed, kv, kw, std, c.attention_bias),
-          nn::Linear<Attention::Heads, Embed>::init(q, embed, ko, std, c.attention_bias), rope};
+          nn::Linear<Attention::Heads, Embed>::init(q, embed, ko, std, c.attention_bias),
+          rope,
+          {.dropout = c.attention_dropout}};
       model.layers.blocks.push_back({norm(), attention, norm(),
                                      nn::GatedMlp<Embed, Mlp>::init(embed, Dim<Mlp>{c.intermediate_dim}, km,
                                                                     std, core::Activation::gelu_tanh)});

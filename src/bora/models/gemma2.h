@@ -157,6 +157,7 @@ struct Gemma2 {
           nn::Linear<Attention::Heads, Embed>::init(q, embed, ko, std, c.attention_bias),
           rope,
           {.scale = 1 / std::sqrt(c.query_pre_attn_scalar),
+           .dropout = c.attention_dropout,
            .soft_cap = c.attn_logit_softcapping.value_or(0),
            .window = c.window(i)}};
       model.layers.blocks.push_back({norm(), attention, norm(), norm(),

@@ -188,7 +188,9 @@ struct Gemma3 {
           head_norm(),
           head_norm(),
           slides ? local : full,
-          {.scale = 1 / std::sqrt(c.query_pre_attn_scalar), .window = slides ? c.sliding_window : 0}};
+          {.scale = 1 / std::sqrt(c.query_pre_attn_scalar),
+           .dropout = c.attention_dropout,
+           .window = slides ? c.sliding_window : 0}};
       model.layers.blocks.push_back({norm(), attention, norm(), norm(),
                                      nn::GatedMlp<Embed, Mlp>::init(embed, Dim<Mlp>{c.intermediate_dim}, km,
                                                                     std, core::Activation::gelu_tanh),

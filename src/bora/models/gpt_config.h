@@ -28,9 +28,6 @@ struct GptConfig {
                            bool tied_head) const;
 };
 
-/// A probability, for dropout.
-inline constexpr Range kDropout{.least = 0, .most = 1, .below = true};
-
 /// A family's Config from config.json. What is absent keeps its default. Corruption with every problem.
 template <class Config>
 Config gpt_from_hf(Json json, std::string_view name) {

@@ -37,8 +37,11 @@ struct Config : models::ExpertConfig {
   }
 
   static Json hf_fixed() {
-    return {{"model_type", "gpt_oss"},  {"hidden_act", "silu"},  {"attention_bias", true},
-            {"attention_dropout", 0.0}, {"swiglu_alpha", 1.702}, {"swiglu_limit", 7.0}};
+    return {{"model_type", "gpt_oss"},
+            {"hidden_act", "silu"},
+            {"attention_bias", true},
+            {"swiglu_alpha", 1.702},
+            {"swiglu_limit", 7.0}};
   }
   static Config from_hf(const Json& json, std::string_view name) {
     return experts_from_hf(with_rope(json, name), name, "num_local_experts", Config());
@@ -110,14 +113,15 @@ struct Attention {
   nn::Sinks<KvHead, Group> sinks;
   nn::RopeTable rope_table;
   std::int64_t window = 0;
+  double dropout = 0;
   using fields = Fields<&Attention::q_proj, &Attention::k_proj, &Attention::v_proj, &Attention::o_proj,
-                        &Attention::sinks, &Attention::rope_table, &Attention::window>;
+                        &Attention::sinks, &Attention::rope_table, &Attention::window, &Attention::dropout>;
 
   Hidden operator()(const Hidden& x, const nn::Context& context) const {
     auto q = nn::rope<Pos, HeadDim>(q_proj(x), rope_table, context);
     auto k = rename<Pos, KeyPos>(nn::rope<Pos, HeadDim>(k_proj(x), rope_table, context));
     auto v = rename<Pos, KeyPos>(v_proj(x));
-    const nn::AttentionOptions options{.window = window, .sinks = sinks.scores.array()};
+    const nn::AttentionOptions options{.dropout = dropout, .window = window, .sinks = sinks.scores.array()};
     return o_proj(nn::attention<Pos, KeyPos, HeadDim>(q, k, v, context, options));
   }
 };
@@ -175,7 +179,8 @@ struct GptOss {
                                 nn::Linear<Attention::Heads, Embed>::init(q, embed, ko, std),
                                 nn::Sinks<KvHead, Group>::init({kv_head, group}, ks, std),
                                 rope,
-                                c.layer_types.slides(i) ? c.sliding_window : 0};
+                                c.layer_types.slides(i) ? c.sliding_window : 0,
+                                c.attention_dropout};
       auto experts = decltype(Block::mlp)::init(Dim<Expert>{c.n_routed_experts}, embed,
                                                 Dim<Mlp>{c.intermediate_dim}, km, std);
       experts.per_token = c.num_experts_per_tok;

@@ -130,9 +130,11 @@ TEST(Mpt, ConfigFromHuggingFaceAndBack) {
 TEST(Mpt, RefusesWhatItWouldComputeWrongly) {
   const auto json = small_gpt<mpt::Config>().to_hf(50);
   EXPECT_EQ(gpt_refusal<mpt::Config>(json), "");
-  const std::pair<const char*, Json> inner[] = {{"alibi", false},    {"alibi_bias_max", 16},
-                                                {"qk_ln", true},     {"prefix_lm", true},
-                                                {"attn_pdrop", 0.1}, {"attn_type", "multiquery_attention"}};
+  const std::pair<const char*, Json> inner[] = {{"alibi", false},
+                                                {"alibi_bias_max", 16},
+                                                {"qk_ln", true},
+                                                {"prefix_lm", true},
+                                                {"attn_type", "multiquery_attention"}};
   for (const auto& [key, value] : inner) {
     auto other = json;
     other["attn_config"][key] = value;

@@ -24,7 +24,9 @@ Attention init_attention(const Config& c, const nn::RopeTable& rope, Key key) {
   return {decltype(Attention::q_proj)::init(embed, heads, kq, std, bias),
           decltype(Attention::k_proj)::init(embed, kv_heads, kk, std, bias),
           decltype(Attention::v_proj)::init(embed, kv_heads, kv, std, bias),
-          decltype(Attention::o_proj)::init(heads, embed, ko, std, bias), rope};
+          decltype(Attention::o_proj)::init(heads, embed, ko, std, bias),
+          rope,
+          {.dropout = c.attention_dropout}};
 }
 
 nn::GatedMlp<Embed, Mlp> init_mlp(const Config& c, Key key) {

@@ -43,15 +43,16 @@ struct Attention {
   nn::Linear<Embed, KvHeads> k_proj, v_proj;
   nn::Linear<Heads, Embed> o_proj;
   nn::RopeTable rope_table;
+  nn::AttentionOptions options;
   using fields = Fields<&Attention::q_proj, &Attention::k_proj, &Attention::v_proj, &Attention::o_proj,
-                        &Attention::rope_table>;
+                        &Attention::rope_table, &Attention::options>;
 
   Hidden operator()(const Hidden& x, const nn::Context& context) const {
     auto [query, key, value] = nn::linears(x, q_proj, k_proj, v_proj);
     auto q = nn::rope<Pos, HeadDim>(query, rope_table, context);
     auto k = rename<Pos, KeyPos>(nn::rope<Pos, HeadDim>(key, rope_table, context));
     auto v = rename<Pos, KeyPos>(value);
-    return o_proj(nn::attention<Pos, KeyPos, HeadDim>(q, k, v, context));
+    return o_proj(nn::attention<Pos, KeyPos, HeadDim>(q, k, v, context, options));
   }
 };
 

@@ -47,6 +47,7 @@ void Config::bind(Binder& b) {
            "activation of the MLP's gate");
   b.field("initializer_range", initializer_range, kNonNegative, "standard deviation of new weights");
   b.field("layer_norm_epsilon", layer_norm_epsilon, kPositive, "of the RMS norms");
+  b.field("attention_dropout", attention_dropout, models::kDropout, "dropout of attention probabilities");
   b.field("tie_word_embeddings", tie_word_embeddings, "the head is the embedding");
   b.field("attention_bias", attention_bias, "biases on query, key, value and output");
   b.field("use_bias", use_bias, "biases in the MLP");
@@ -80,6 +81,7 @@ Config Config::from_hf(const Json& c, std::string_view name) {
   out.activation_function = models::plain_activation(json_get<std::string>(c, "hidden_act", name, "silu"));
   out.initializer_range = json_get<double>(c, "initializer_range", name, 0.02);
   out.layer_norm_epsilon = json_get<double>(c, "rms_norm_eps", name, 1e-6);
+  out.attention_dropout = json_get<double>(c, "attention_dropout", name, 0.0);
   out.tie_word_embeddings = json_get<bool>(c, "tie_word_embeddings", name, false);
   out.attention_bias = json_get<bool>(c, "attention_bias", name, false);
   out.use_bias = json_get<bool>(c, "mlp_bias", name, false);
@@ -107,6 +109,7 @@ Json Config::to_hf(std::int64_t vocab_size) const {
   c["max_position_embeddings"] = seq_len;
   c["initializer_range"] = initializer_range;
   c["rms_norm_eps"] = layer_norm_epsilon;
+  c["attention_dropout"] = attention_dropout;
   c["tie_word_embeddings"] = tie_word_embeddings;
   c["attention_bias"] = attention_bias;
   c["mlp_bias"] = use_bias;

@@ -20,7 +20,7 @@ struct Config {
                num_kv_heads = 32;
   std::optional<std::int64_t> head_dim;  ///< default hidden_dim / num_heads
   std::string activation_function = "silu";
-  double initializer_range = 0.02, layer_norm_epsilon = 1e-5;
+  double initializer_range = 0.02, layer_norm_epsilon = 1e-5, attention_dropout = 0;
   bool tie_word_embeddings = false;
   bool attention_bias = false;        ///< on query, key, value and output
   bool use_bias = false;              ///< on the MLP

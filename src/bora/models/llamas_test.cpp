@@ -202,7 +202,6 @@ TEST(Mistral, SeesAWindowOrAll) {
 }
 
 TEST(Qwen2, IsLevantersQwen) {
-  models::add_type<qwen2::Config>("qwen2");
   EXPECT_EQ(models::make_model_config("qwen")->type(), "qwen2");
   // A model_type of config.json by this name is another model.
   EXPECT_THROW(models::model_config_from_hf({{"model_type", "qwen"}}, "config.json"), Error);

@@ -84,15 +84,15 @@ struct Attention {
   nn::Linear<Embed, KvHeads> k_proj, v_proj;
   nn::Linear<Heads, Embed> o_proj;
   nn::RopeTable rope_table;
-  std::int64_t window = 0;
+  nn::AttentionOptions options;
   using fields = Fields<&Attention::q_proj, &Attention::k_proj, &Attention::v_proj, &Attention::o_proj,
-                        &Attention::rope_table, &Attention::window>;
+                        &Attention::rope_table, &Attention::options>;
 
   Hidden operator()(const Hidden& x, const nn::Context& context) const {
     auto q = nn::rope<Pos, HeadDim>(q_proj(x), rope_table, context);
     auto k = rename<Pos, KeyPos>(nn::rope<Pos, HeadDim>(k_proj(x), rope_table, context));
     auto v = rename<Pos, KeyPos>(v_proj(x));
-    return o_proj(nn::attention<Pos, KeyPos, HeadDim>(q, k, v, context, {.window = window}));
+    return o_proj(nn::attention<Pos, KeyPos, HeadDim>(q, k, v, context, options));
   }
 };
 
@@ -147,7 +147,7 @@ struct Mixtral {
                                 nn::Linear<Embed, Attention::KvHeads>::init(embed, kv, kw, std, false),
                                 nn::Linear<Attention::Heads, Embed>::init(q, embed, ko, std, false),
                                 rope,
-                                c.sliding_window.value_or(0)};
+                                {.dropout = c.attention_dropout, .window = c.sliding_window.value_or(0)}};
       auto experts = decltype(Block::mlp)::init(Dim<Expert>{c.n_routed_experts}, embed,
                                                 Dim<Mlp>{c.intermediate_dim}, km, std);
       experts.per_token = c.num_experts_per_tok;

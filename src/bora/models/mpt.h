@@ -12,6 +12,7 @@
 #include "bora/nn/alibi.h"
 #include "bora/nn/attention.h"
 #include "bora/nn/clip.h"
+#include "bora/nn/dropout.h"
 #include "bora/nn/embedding.h"
 #include "bora/nn/language_model.h"
 #include "bora/nn/mlp.h"
@@ -24,12 +25,15 @@ namespace bora::mpt {
 struct Config : models::GptConfig {
   static constexpr std::int64_t kBiasMax = 8;
   std::optional<double> clip_qkv, softmax_scale;
+  double attn_pdrop = 0;
 
   Config() { num_layers = 32, num_heads = 32; }
   void bind(Binder& b) {
     bind_gpt(b);
     b.field("clip_qkv", clip_qkv, kPositive, "bound of queries, keys and values or null");
     b.field("softmax_scale", softmax_scale, kPositive, "of attention scores; default 1 / sqrt(head_dim)");
+    b.field("attn_pdrop", attn_pdrop, models::kDropout,
+            "dropout of attention probabilities and before each residual addition");
     models::bind_fixed(b, "expansion_ratio", "4");
     models::bind_fixed(b, "use_bias", "false");
     models::bind_fixed(b, "tie_word_embeddings", "true");
@@ -40,10 +44,13 @@ struct Config : models::GptConfig {
   }
 
   static const KeyNames& hf_names() {
-    static const KeyNames names = {
-        {"seq_len", "max_seq_len"},           {"hidden_dim", "d_model"},
-        {"num_layers", "n_layers"},           {"num_heads", "n_heads"},
-        {"clip_qkv", "attn_config.clip_qkv"}, {"softmax_scale", "attn_config.softmax_scale"}};
+    static const KeyNames names = {{"seq_len", "max_seq_len"},
+                                   {"hidden_dim", "d_model"},
+                                   {"num_layers", "n_layers"},
+                                   {"num_heads", "n_heads"},
+                                   {"clip_qkv", "attn_config.clip_qkv"},
+                                   {"softmax_scale", "attn_config.softmax_scale"},
+                                   {"attn_pdrop", "attn_config.attn_pdrop"}};
     return names;
   }
   /// Hugging Face computes with slopes up to 2^-8, an MLP four times as wide and no biases whatever else the
@@ -57,7 +64,6 @@ struct Config : models::GptConfig {
             {"emb_pdrop", 0},
             {"resid_pdrop", 0},
             {"attn_config.attn_type", "multihead_attention"},
-            {"attn_config.attn_pdrop", 0},
             {"attn_config.prefix_lm", false},
             {"attn_config.qk_ln", false},
             {"attn_config.attn_uses_sequence_id", false},
@@ -132,11 +138,12 @@ struct Block {
   Attention attn;
   nn::LayerNorm<Embed> norm_2;
   nn::PlainMlp<Embed, Mlp> ffn;
-  using fields = Fields<&Block::norm_1, &Block::attn, &Block::norm_2, &Block::ffn>;
+  double dropout = 0;
+  using fields = Fields<&Block::norm_1, &Block::attn, &Block::norm_2, &Block::ffn, &Block::dropout>;
 
   Hidden operator()(const Hidden& x, const nn::Context& context) const {
-    Hidden h = x + attn(norm_1(x), context);
-    return h + ffn(norm_2(h));
+    Hidden h = x + nn::dropout(attn(norm_1(x), context), dropout, context, "attn");
+    return h + nn::dropout(ffn(norm_2(h)), dropout, context, "mlp");
   }
 };
 
@@ -163,6 +170,7 @@ struct Mpt {
     const auto slopes = nn::alibi_slopes(c.num_heads, Config::kBiasMax);
     const nn::AttentionOptions options{
         .scale = c.softmax_scale.value_or(0),
+        .dropout = c.attn_pdrop,
         .slopes = core::from_data(nn::SizesOf<Axes<Head>>{head}.shape(), std::span<const float>(slopes))};
     const double std = c.initializer_range;
     const auto norm = [&] {
@@ -180,7 +188,7 @@ struct Mpt {
       const nn::PlainMlp<Embed, Mlp> plain{nn::Linear<Embed, Mlp>::init(embed, mlp, ku, std, false),
                                            nn::Linear<Mlp, Embed>::init(mlp, embed, kd, std, false),
                                            core::Activation::gelu};
-      model.blocks.blocks.push_back({norm(), attention, norm(), plain});
+      model.blocks.blocks.push_back({norm(), attention, norm(), plain, c.attn_pdrop});
     }
     model.norm_f = norm();
     return model;

@@ -171,7 +171,7 @@ struct Olmo3 {
           nn::RmsNorm<Attention::Heads>::init(q, c.layer_norm_epsilon),
           nn::RmsNorm<Attention::KvHeads>::init(kv, c.layer_norm_epsilon),
           slides ? local : full,
-          {.window = slides ? c.sliding_window : 0}};
+          {.dropout = c.attention_dropout, .window = slides ? c.sliding_window : 0}};
       model.layers.blocks.push_back({attention, norm(),
                                      nn::GatedMlp<Embed, Mlp>::init(embed, Dim<Mlp>{c.intermediate_dim}, km,
                                                                     std, core::Activation::silu),

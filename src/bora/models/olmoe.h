@@ -88,15 +88,17 @@ struct Attention {
   nn::RmsNorm<Heads> q_norm;  ///< over all heads together
   nn::RmsNorm<KvHeads> k_norm;
   nn::RopeTable rope_table;
+  nn::AttentionOptions options;
   std::optional<double> clip;
   using fields = Fields<&Attention::q_proj, &Attention::k_proj, &Attention::v_proj, &Attention::o_proj,
-                        &Attention::q_norm, &Attention::k_norm, &Attention::rope_table, &Attention::clip>;
+                        &Attention::q_norm, &Attention::k_norm, &Attention::rope_table, &Attention::options,
+                        &Attention::clip>;
 
   Hidden operator()(const Hidden& x, const nn::Context& context) const {
     auto q = nn::rope<Pos, HeadDim>(clipped(q_norm(q_proj(x))), rope_table, context);
     auto k = rename<Pos, KeyPos>(nn::rope<Pos, HeadDim>(clipped(k_norm(k_proj(x))), rope_table, context));
     auto v = rename<Pos, KeyPos>(clipped(v_proj(x)));
-    return o_proj(nn::attention<Pos, KeyPos, HeadDim>(q, k, v, context));
+    return o_proj(nn::attention<Pos, KeyPos, HeadDim>(q, k, v, context, options));
   }
 
  private:
@@ -159,6 +161,7 @@ struct Olmoe {
           nn::RmsNorm<Attention::Heads>::init(q, c.layer_norm_epsilon),
           nn::RmsNorm<Attention::KvHeads>::init(kv, c.layer_norm_epsilon),
           rope,
+          {.dropout = c.attention_dropout},
           c.clip_qkv};
       auto experts = decltype(Block::mlp)::init(Dim<Expert>{c.n_routed_experts}, embed,
                                                 Dim<Mlp>{c.intermediate_dim}, km, std);

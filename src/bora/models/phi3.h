@@ -7,6 +7,7 @@
 #include "bora/models/config_checks.h"
 #include "bora/models/decoder_config.h"
 #include "bora/nn/attention.h"
+#include "bora/nn/dropout.h"
 #include "bora/nn/embedding.h"
 #include "bora/nn/language_model.h"
 #include "bora/nn/mlp.h"
@@ -19,7 +20,7 @@ namespace bora::phi3 {
 /// By default Phi-3-mini with a context of 4096.
 struct Config : models::DecoderConfig {
   std::optional<std::int64_t> sliding_window;
-  double partial_rotary_factor = 1;
+  double partial_rotary_factor = 1, resid_pdrop = 0;
   bool tie_word_embeddings = false;
 
   Config() {
@@ -32,6 +33,7 @@ struct Config : models::DecoderConfig {
     b.field("partial_rotary_factor", partial_rotary_factor, {.least = 0, .most = 1, .above = true},
             "this part of each head's dimensions turns with the position, the rest has none");
     b.field("tie_word_embeddings", tie_word_embeddings, "the head is the embedding");
+    b.field("resid_pdrop", resid_pdrop, models::kDropout, "dropout before each residual addition");
     if (b.reading() && (rotary_dim() < 2 || rotary_dim() % 2 != 0))
       b.problem("partial_rotary_factor", fmt::format("times {} = {} is {}, which must be even and above 0",
                                                      b.path("head_dim"), head_dim, rotary_dim()));
@@ -103,15 +105,15 @@ struct Attention {
   nn::Linear<Embed, KvHeads> k_proj, v_proj;
   nn::Linear<Heads, Embed> o_proj;
   nn::RopeTable rope_table;
-  std::int64_t window = 0;
+  nn::AttentionOptions options;
   using fields = Fields<&Attention::q_proj, &Attention::k_proj, &Attention::v_proj, &Attention::o_proj,
-                        &Attention::rope_table, &Attention::window>;
+                        &Attention::rope_table, &Attention::options>;
 
   Hidden operator()(const Hidden& x, const nn::Context& context) const {
     auto q = nn::rope<Pos, HeadDim>(q_proj(x), rope_table, context);
     auto k = rename<Pos, KeyPos>(nn::rope<Pos, HeadDim>(k_proj(x), rope_table, context));
     auto v = rename<Pos, KeyPos>(v_proj(x));
-    return o_proj(nn::attention<Pos, KeyPos, HeadDim>(q, k, v, context, {.window = window}));
+    return o_proj(nn::attention<Pos, KeyPos, HeadDim>(q, k, v, context, options));
   }
 };
 
@@ -121,12 +123,13 @@ struct Block {
   Attention self_attn;
   nn::RmsNorm<Embed> post_attention_layernorm;
   nn::GatedMlp<Embed, Mlp> mlp;
-  using fields =
-      Fields<&Block::input_layernorm, &Block::self_attn, &Block::post_attention_layernorm, &Block::mlp>;
+  double dropout = 0;
+  using fields = Fields<&Block::input_layernorm, &Block::self_attn, &Block::post_attention_layernorm,
+                        &Block::mlp, &Block::dropout>;
 
   Hidden operator()(const Hidden& x, const nn::Context& context) const {
-    Hidden h = x + self_attn(input_layernorm(x), context);
-    return h + mlp(post_attention_layernorm(h));
+    Hidden h = x + nn::dropout(self_attn(input_layernorm(x), context), dropout, context, "attn");
+    return h + nn::dropout(mlp(post_attention_layernorm(h)), dropout, context, "mlp");
   }
 };
 
@@ -164,10 +167,11 @@ struct Phi3 {
                                 nn::Linear<Embed, Attention::KvHeads>::init(embed, kv, kw, std, false),
                                 nn::Linear<Attention::Heads, Embed>::init(q, embed, ko, std, false),
                                 rope,
-                                c.sliding_window.value_or(0)};
+                                {.dropout = c.attention_dropout, .window = c.sliding_window.value_or(0)}};
       model.layers.blocks.push_back({norm(), attention, norm(),
                                      nn::GatedMlp<Embed, Mlp>::init(embed, Dim<Mlp>{c.intermediate_dim}, km,
-                                                                    std, core::Activation::silu)});
+                                                                    std, core::Activation::silu),
+                                     c.resid_pdrop});
     }
     model.norm = norm();
     if (!c.tie_word_embeddings)

@@ -88,15 +88,15 @@ struct Attention {
   nn::Linear<Embed, KvHeads> k_proj, v_proj;
   nn::Linear<Heads, Embed> o_proj;
   nn::RopeTable rope_table;
-  std::int64_t window = 0;
+  nn::AttentionOptions options;
   using fields = Fields<&Attention::q_proj, &Attention::k_proj, &Attention::v_proj, &Attention::o_proj,
-                        &Attention::rope_table, &Attention::window>;
+                        &Attention::rope_table, &Attention::options>;
 
   Hidden operator()(const Hidden& x, const nn::Context& context) const {
     auto q = nn::rope<Pos, HeadDim>(q_proj(x), rope_table, context);
     auto k = rename<Pos, KeyPos>(nn::rope<Pos, HeadDim>(k_proj(x), rope_table, context));
     auto v = rename<Pos, KeyPos>(v_proj(x));
-    return o_proj(nn::attention<Pos, KeyPos, HeadDim>(q, k, v, context, {.window = window}));
+    return o_proj(nn::attention<Pos, KeyPos, HeadDim>(q, k, v, context, options));
   }
 };
 
@@ -149,7 +149,7 @@ struct Qwen2 {
                                 nn::Linear<Embed, Attention::KvHeads>::init(embed, kv, kw, std),
                                 nn::Linear<Attention::Heads, Embed>::init(q, embed, ko, std, false),
                                 rope,
-                                c.window(i)};
+                                {.dropout = c.attention_dropout, .window = c.window(i)}};
       model.layers.blocks.push_back({norm(), attention, norm(),
                                      nn::GatedMlp<Embed, Mlp>::init(embed, Dim<Mlp>{c.intermediate_dim}, km,
                                                                     std, core::Activation::silu)});

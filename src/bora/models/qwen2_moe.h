@@ -21,16 +21,13 @@ namespace bora::qwen2_moe {
 
 /// By default Qwen 1.5 MoE A2.7B.
 struct Config : models::ExpertConfig {
-  std::int64_t shared_expert_intermediate_size = 5632;
-  bool qkv_bias = true;
-  std::int64_t moe_intermediate_size = 768, decoder_sparse_step = 1;
+  std::int64_t shared_expert_intermediate_size = 5632, moe_intermediate_size = 1408, decoder_sparse_step = 1;
   std::vector<std::int64_t> mlp_only_layers;
-  bool norm_topk_prob = false;
+  bool qkv_bias = true, norm_topk_prob = false;
 
   Config() {
     seq_len = 8192, hidden_dim = 2048, intermediate_dim = 5632, num_layers = 24, num_heads = 16;
     num_kv_heads = 16, n_routed_experts = 60, num_experts_per_tok = 4, rope.theta = 1e6;
-    moe_intermediate_size = 1408;
   }
   void bind(Binder& b) {
     bind_experts(b);
@@ -115,14 +112,15 @@ struct Attention {
   nn::Linear<Embed, KvHeads> k_proj, v_proj;
   nn::Linear<Heads, Embed> o_proj;
   nn::RopeTable rope_table;
+  nn::AttentionOptions options;
   using fields = Fields<&Attention::q_proj, &Attention::k_proj, &Attention::v_proj, &Attention::o_proj,
-                        &Attention::rope_table>;
+                        &Attention::rope_table, &Attention::options>;
 
   Hidden operator()(const Hidden& x, const nn::Context& context) const {
     auto q = nn::rope<Pos, HeadDim>(q_proj(x), rope_table, context);
     auto k = rename<Pos, KeyPos>(nn::rope<Pos, HeadDim>(k_proj(x), rope_table, context));
     auto v = rename<Pos, KeyPos>(v_proj(x));
-    return o_proj(nn::attention<Pos, KeyPos, HeadDim>(q, k, v, context));
+    return o_proj(nn::attention<Pos, KeyPos, HeadDim>(q, k, v, context, options));
   }
 };
 
@@ -195,7 +193,9 @@ struct Qwen2Moe {
       const Attention attention{nn::Linear<Embed, Attention::Heads>::init(embed, q, kq, std, c.qkv_bias),
                                 nn::Linear<Embed, Attention::KvHeads>::init(embed, kv, kk, std, c.qkv_bias),
                                 nn::Linear<Embed, Attention::KvHeads>::init(embed, kv, kw, std, c.qkv_bias),
-                                nn::Linear<Attention::Heads, Embed>::init(q, embed, ko, std, false), rope};
+                                nn::Linear<Attention::Heads, Embed>::init(q, embed, ko, std, false),
+                                rope,
+                                {.dropout = c.attention_dropout}};
       if (!c.sparse(i)) {
         model.layers.blocks.push_back({norm(), attention, norm(), mlp(c.intermediate_dim, km)});
         continue;

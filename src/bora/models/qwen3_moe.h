@@ -112,14 +112,15 @@ struct Attention {
   nn::Linear<Heads, Embed> o_proj;
   nn::RmsNorm<HeadDim> q_norm, k_norm;
   nn::RopeTable rope_table;
+  nn::AttentionOptions options;
   using fields = Fields<&Attention::q_proj, &Attention::k_proj, &Attention::v_proj, &Attention::o_proj,
-                        &Attention::q_norm, &Attention::k_norm, &Attention::rope_table>;
+                        &Attention::q_norm, &Attention::k_norm, &Attention::rope_table, &Attention::options>;
 
   Hidden operator()(const Hidden& x, const nn::Context& context) const {
     auto q = nn::rope<Pos, HeadDim>(q_norm(q_proj(x)), rope_table, context);
     auto k = rename<Pos, KeyPos>(nn::rope<Pos, HeadDim>(k_norm(k_proj(x)), rope_table, context));
     auto v = rename<Pos, KeyPos>(v_proj(x));
-    return o_proj(nn::attention<Pos, KeyPos, HeadDim>(q, k, v, context));
+    return o_proj(nn::attention<Pos, KeyPos, HeadDim>(q, k, v, context, options));
   }
 };
 
@@ -180,7 +181,8 @@ struct Qwen3Moe {
           nn::Linear<Attention::Heads, Embed>::init(q, embed, ko, std, c.attention_bias),
           nn::RmsNorm<HeadDim>::init(head_dim, c.layer_norm_epsilon),
           nn::RmsNorm<HeadDim>::init(head_dim, c.layer_norm_epsilon),
-          rope};
+          rope,
+          {.dropout = c.attention_dropout}};
       if (!c.sparse(i)) {
         const auto mlp = nn::GatedMlp<Embed, Mlp>::init(embed, Dim<Mlp>{c.intermediate_dim}, km, std,
                                                         core::Activation::silu);

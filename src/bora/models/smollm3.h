@@ -107,16 +107,16 @@ struct Attention {
   nn::Linear<Heads, Embed> o_proj;
   nn::RopeTable rope_table;
   bool has_rope = true;
-  std::int64_t window = 0;
+  nn::AttentionOptions options;
   using fields = Fields<&Attention::q_proj, &Attention::k_proj, &Attention::v_proj, &Attention::o_proj,
-                        &Attention::rope_table, &Attention::has_rope, &Attention::window>;
+                        &Attention::rope_table, &Attention::has_rope, &Attention::options>;
 
   Hidden operator()(const Hidden& x, const nn::Context& context) const {
     const auto placed = [&](auto y) { return has_rope ? nn::rope<Pos, HeadDim>(y, rope_table, context) : y; };
     auto q = placed(q_proj(x));
     auto k = rename<Pos, KeyPos>(placed(k_proj(x)));
     auto v = rename<Pos, KeyPos>(v_proj(x));
-    return o_proj(nn::attention<Pos, KeyPos, HeadDim>(q, k, v, context, {.window = window}));
+    return o_proj(nn::attention<Pos, KeyPos, HeadDim>(q, k, v, context, options));
   }
 };
 
@@ -172,7 +172,7 @@ struct SmolLm3 {
           nn::Linear<Attention::Heads, Embed>::init(q, embed, ko, std, c.attention_bias),
           rope,
           c.has_rope(i),
-          c.window(i)};
+          {.dropout = c.attention_dropout, .window = c.window(i)}};
       model.layers.blocks.push_back(
           {norm(), attention, norm(),
            nn::GatedMlp<Embed, Mlp>::init(embed, Dim<Mlp>{c.intermediate_dim}, km, std,

@@ -40,8 +40,11 @@ class Maker {
     using In = nn::Linear<Embed, Axes<Head, HeadDim>>;
     using Out = nn::Linear<Axes<Head, HeadDim>, Embed>;
     const double std = config_.initializer_range;
-    return {In::init(embed_, sizes, q, std), In::init(embed_, sizes, k, std, /*with_bias=*/false),
-            In::init(embed_, sizes, v, std), Out::init(sizes, embed_, out, std)};
+    return {In::init(embed_, sizes, q, std),
+            In::init(embed_, sizes, k, std, /*with_bias=*/false),
+            In::init(embed_, sizes, v, std),
+            Out::init(sizes, embed_, out, std),
+            {.dropout = config_.attention_dropout}};
   }
   EncoderBlock encoder_block(Key key) const {
     auto [attn, up, down] = key.split<3>();
@@ -51,7 +54,9 @@ class Maker {
             nn::Linear<Embed, Mlp>::init(embed_, mlp, up, config_.initializer_range),
             nn::Linear<Mlp, Embed>::init(mlp, embed_, down, config_.initializer_range),
             norm(),
-            nn::parse_activation(config_.activation_function)};
+            nn::parse_activation(config_.activation_function),
+            config_.dropout,
+            config_.activation_dropout};
   }
   DecoderBlock decoder_block(Key key) const {
     auto [attn, cross, up, down] = key.split<4>();
@@ -63,7 +68,9 @@ class Maker {
             nn::Linear<Embed, Mlp>::init(embed_, mlp, up, config_.initializer_range),
             nn::Linear<Mlp, Embed>::init(mlp, embed_, down, config_.initializer_range),
             norm(),
-            nn::parse_activation(config_.activation_function)};
+            nn::parse_activation(config_.activation_function),
+            config_.dropout,
+            config_.activation_dropout};
   }
   Encoder encoder(Key key) const {
     Encoder out;
@@ -79,6 +86,7 @@ class Maker {
       out.layers.blocks.push_back(encoder_block(key.fold("layers").fold(static_cast<std::uint64_t>(i))));
     out.layer_norm = norm();
     out.activation = nn::parse_activation(config_.activation_function);
+    out.dropout = config_.dropout;
     return out;
   }
   Decoder decoder(Dim<Vocab> vocab, Key key) const {
@@ -91,6 +99,7 @@ class Maker {
     for (std::int64_t i = 0; i < config_.decoder_layers; ++i)
       out.layers.blocks.push_back(decoder_block(key.fold("layers").fold(static_cast<std::uint64_t>(i))));
     out.layer_norm = norm();
+    out.dropout = config_.dropout;
     return out;
   }
 
@@ -110,7 +119,7 @@ class Maker {
 Encoded Encoder::operator()(const Features& features, const nn::Context& context) const {
   const auto first = bora::detail::activate(activation, conv1(features));
   const auto second = rename<Mixed, Embed>(bora::detail::activate(activation, conv2(first)));
-  Encoded x = second + embed_positions.weight;
+  Encoded x = nn::dropout(second + embed_positions.weight, dropout, context, "embed");
   context.observe(0, x.array());
   nn::Context here = context;
   here.mask = nn::AttentionMask::none();
@@ -126,7 +135,8 @@ std::vector<Heard> Decoder::hear(const Encoded& encoded) const {
 }
 
 Hidden Decoder::operator()(const Ids& ids, const Encoded& encoded, const nn::Context& context) const {
-  const Hidden x = nn::with_positions(embed_tokens(ids), embed_positions, context);
+  const Hidden x =
+      nn::dropout(nn::with_positions(embed_tokens(ids), embed_positions, context), dropout, context, "embed");
   context.observe(0, x.array());
   Hidden out = layer_norm(layers(Flow{x, encoded}, context).x);
   context.observe(std::ssize(layers.blocks), out.array());
@@ -184,15 +194,16 @@ class Erased final : public nn::SpeechModel {
     }
     return core::linear_logits(hidden.operand(), model_.head().operand(), {}, Axes<Batch, Pos, Vocab>::names);
   }
-  nn::Objective objective(const nn::TokenBatch& batch, std::optional<Key>,
+  nn::Objective objective(const nn::TokenBatch& batch, std::optional<Key> key,
                           const nn::LossOptions& options) const override {
     const Features features = checked(batch.features);
     hold_outside_stacks();
     const bool whole = options.compute == core::DType::f32;
     const Whisper compute = whole ? model_ : nn::cast_parameters(model_, options.compute);
-    const nn::Context context{.compute = options.compute};
-    const auto encoded = compute.encoder(whole ? features : cast(features, options.compute), context);
-    const auto hidden = compute.decoder(indices_from_array<Batch, Pos>(batch.ids), encoded, context);
+    nn::Context hears{.key = key, .compute = options.compute}, writes = hears;
+    hears.key = hears.fold("encoder"), writes.key = writes.fold("decoder");
+    const auto encoded = compute.encoder(whole ? features : cast(features, options.compute), hears);
+    const auto hidden = compute.decoder(indices_from_array<Batch, Pos>(batch.ids), encoded, writes);
     return nn::next_token_objective<Batch, Pos>(hidden, compute.head(), batch, options);
   }
 

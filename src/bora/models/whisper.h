@@ -11,6 +11,7 @@
 #include "bora/models/whisper_config.h"
 #include "bora/nn/attention.h"
 #include "bora/nn/conv.h"
+#include "bora/nn/dropout.h"
 #include "bora/nn/embedding.h"
 #include "bora/nn/linear.h"
 #include "bora/nn/mlp.h"
@@ -55,14 +56,16 @@ struct Attention {
   static constexpr std::string_view kind = "Attention";
   nn::Linear<Embed, Axes<Head, HeadDim>> q_proj, k_proj, v_proj;
   nn::Linear<Axes<Head, HeadDim>, Embed> out_proj;
-  using fields = Fields<&Attention::q_proj, &Attention::k_proj, &Attention::v_proj, &Attention::out_proj>;
+  nn::AttentionOptions options;
+  using fields = Fields<&Attention::q_proj, &Attention::k_proj, &Attention::v_proj, &Attention::out_proj,
+                        &Attention::options>;
 
   /// Of x along P to itself.
   template <Axis P, Axis K, NamedTensor X>
   X self(const X& x, const nn::Context& context) const {
     const auto k = rename<P, K>(k_proj(x));
     const auto v = rename<P, K>(v_proj(x));
-    return out_proj(nn::attention<P, K, HeadDim>(q_proj(x), k, v, context));
+    return out_proj(nn::attention<P, K, HeadDim>(q_proj(x), k, v, context, options));
   }
   Heard hear(const Encoded& encoded) const {
     return {rename<Frame, KeyFrame>(k_proj(encoded)), rename<Frame, KeyFrame>(v_proj(encoded))};
@@ -71,7 +74,9 @@ struct Attention {
   Hidden cross(const Hidden& x, const Heard& heard, nn::Context context) const {
     context.mask = nn::AttentionMask::none();
     context.cache = nullptr;
-    return out_proj(nn::attention<Pos, KeyFrame, HeadDim>(q_proj(x), heard.keys, heard.values, context));
+    context.key = context.fold("heard");
+    return out_proj(
+        nn::attention<Pos, KeyFrame, HeadDim>(q_proj(x), heard.keys, heard.values, context, options));
   }
 };
 
@@ -83,12 +88,17 @@ struct EncoderBlock {
   nn::Linear<Mlp, Embed> fc2;
   nn::LayerNorm<Embed> final_layer_norm;
   core::Activation activation = core::Activation::gelu;
+  double dropout = 0, activation_dropout = 0;
   using fields = Fields<&EncoderBlock::self_attn, &EncoderBlock::self_attn_layer_norm, &EncoderBlock::fc1,
-                        &EncoderBlock::fc2, &EncoderBlock::final_layer_norm, &EncoderBlock::activation>;
+                        &EncoderBlock::fc2, &EncoderBlock::final_layer_norm, &EncoderBlock::activation,
+                        &EncoderBlock::dropout, &EncoderBlock::activation_dropout>;
 
   Encoded operator()(const Encoded& x, const nn::Context& context) const {
-    const Encoded h = x + self_attn.self<Frame, KeyFrame>(self_attn_layer_norm(x), context);
-    return h + fc2(bora::detail::activate(activation, fc1(final_layer_norm(h))));
+    const Encoded h = x + nn::dropout(self_attn.self<Frame, KeyFrame>(self_attn_layer_norm(x), context),
+                                      dropout, context, "attn");
+    const auto inner = nn::dropout(bora::detail::activate(activation, fc1(final_layer_norm(h))),
+                                   activation_dropout, context, "inner");
+    return h + nn::dropout(fc2(inner), dropout, context, "mlp");
   }
 };
 
@@ -102,18 +112,23 @@ struct DecoderBlock {
   nn::Linear<Mlp, Embed> fc2;
   nn::LayerNorm<Embed> final_layer_norm;
   core::Activation activation = core::Activation::gelu;
-  using fields =
-      Fields<&DecoderBlock::self_attn, &DecoderBlock::self_attn_layer_norm, &DecoderBlock::encoder_attn,
-             &DecoderBlock::encoder_attn_layer_norm, &DecoderBlock::fc1, &DecoderBlock::fc2,
-             &DecoderBlock::final_layer_norm, &DecoderBlock::activation>;
+  double dropout = 0, activation_dropout = 0;
+  using fields = Fields<&DecoderBlock::self_attn, &DecoderBlock::self_attn_layer_norm,
+                        &DecoderBlock::encoder_attn, &DecoderBlock::encoder_attn_layer_norm,
+                        &DecoderBlock::fc1, &DecoderBlock::fc2, &DecoderBlock::final_layer_norm,
+                        &DecoderBlock::activation, &DecoderBlock::dropout, &DecoderBlock::activation_dropout>;
 
   Flow operator()(const Flow& in, const nn::Context& context) const {
     return {write(in.x, encoder_attn.hear(in.encoded), context), in.encoded};
   }
   Hidden write(const Hidden& x, const Heard& heard, const nn::Context& context) const {
-    Hidden h = x + self_attn.self<Pos, KeyPos>(self_attn_layer_norm(x), context);
-    h = h + encoder_attn.cross(encoder_attn_layer_norm(h), heard, context);
-    return h + fc2(bora::detail::activate(activation, fc1(final_layer_norm(h))));
+    Hidden h = x + nn::dropout(self_attn.self<Pos, KeyPos>(self_attn_layer_norm(x), context), dropout,
+                               context, "attn");
+    h = h + nn::dropout(encoder_attn.cross(encoder_attn_layer_norm(h), heard, context), dropout, context,
+                        "cross");
+    const auto inner = nn::dropout(bora::detail::activate(activation, fc1(final_layer_norm(h))),
+                                   activation_dropout, context, "inner");
+    return h + nn::dropout(fc2(inner), dropout, context, "mlp");
   }
 };
 
@@ -125,8 +140,9 @@ struct Encoder {
   nn::Stacked<EncoderBlock> layers;
   nn::LayerNorm<Embed> layer_norm;
   core::Activation activation = core::Activation::gelu;
+  double dropout = 0;
   using fields = Fields<&Encoder::conv1, &Encoder::conv2, &Encoder::embed_positions, &Encoder::layers,
-                        &Encoder::layer_norm, &Encoder::activation>;
+                        &Encoder::layer_norm, &Encoder::activation, &Encoder::dropout>;
 
   Encoded operator()(const Features& features, const nn::Context& context) const;
 };
@@ -137,8 +153,9 @@ struct Decoder {
   nn::Embedding<Pos, Embed> embed_positions;
   nn::Stacked<DecoderBlock> layers;
   nn::LayerNorm<Embed> layer_norm;
-  using fields =
-      Fields<&Decoder::embed_tokens, &Decoder::embed_positions, &Decoder::layers, &Decoder::layer_norm>;
+  double dropout = 0;
+  using fields = Fields<&Decoder::embed_tokens, &Decoder::embed_positions, &Decoder::layers,
+                        &Decoder::layer_norm, &Decoder::dropout>;
 
   /// Hidden states after the last norm.
   Hidden operator()(const Ids& ids, const Encoded& encoded, const nn::Context& context) const;

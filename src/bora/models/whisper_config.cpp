@@ -32,6 +32,11 @@ constexpr std::array<std::pair<const char*, std::int64_t Config::*>, 9> kSizes =
      {"decoder_ffn_dim", &Config::decoder_ffn_dim},
      {"max_source_positions", &Config::max_source_positions}}};
 
+constexpr std::array<std::pair<const char*, double Config::*>, 3> kDropouts = {
+    {{"dropout", &Config::dropout},
+     {"attention_dropout", &Config::attention_dropout},
+     {"activation_dropout", &Config::activation_dropout}}};
+
 // Keys have no bias; the encoder's positions count, though they are not trained.
 template <class Number>
 Number count(const Config& c, Number vocab_size) {
@@ -86,6 +91,10 @@ void Config::bind(Binder& b) {
   b.choice("activation_function", activation_function, {"gelu_new", "gelu", "quick_gelu", "relu", "silu"},
            "of the MLPs and the convolutions");
   b.field("initializer_range", initializer_range, kNonNegative, "standard deviation of new weights");
+  b.field("dropout", dropout, models::kDropout,
+          "dropout of the embeddings and before each residual addition");
+  b.field("attention_dropout", attention_dropout, models::kDropout, "dropout of attention probabilities");
+  b.field("activation_dropout", activation_dropout, models::kDropout, "dropout within the MLPs");
   double epsilon = kEpsilon;
   b.field("layer_norm_epsilon", epsilon, kPositive,
           "of the layer norms: 1e-05, for which config.json has no key");
@@ -105,6 +114,7 @@ Config Config::from_hf(const Json& json, std::string_view name) {
   c.seq_len = json_get(json, "max_target_positions", name, c.seq_len);
   c.activation_function = models::plain_activation(
       json_get<std::string>(json, "activation_function", name, c.activation_function));
+  for (const auto& [key, p] : kDropouts) c.*p = json_get(json, key, name, c.*p);
   c.initializer_range = json_get(json, "init_std", name, c.initializer_range);
   models::require_values(c, kHfNames, name);
   c.other = json;
@@ -117,6 +127,7 @@ Json Config::to_hf(std::int64_t vocab_size) const {
   json["model_type"] = "whisper";
   json["vocab_size"] = vocab_size;
   for (const auto& [key, size] : kSizes) json[key] = this->*size;
+  for (const auto& [key, p] : kDropouts) json[key] = this->*p;
   json["max_target_positions"] = seq_len;
   json["activation_function"] = activation_function;
   json["init_std"] = initializer_range;

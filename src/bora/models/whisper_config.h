@@ -23,6 +23,7 @@ struct Config {
   std::int64_t seq_len = 448;                ///< positions of the decoder (max_length)
   std::string activation_function = "gelu";
   double initializer_range = 0.02;
+  double dropout = 0, attention_dropout = 0, activation_dropout = 0;
   nn::RematPolicy gradient_checkpointing;
   Json other;  ///< config.json as it was read: keys that are not the model's own stay what they are
 

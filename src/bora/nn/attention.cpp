@@ -38,13 +38,6 @@ core::AttentionRule rule_for(const Context& context, const AttentionOptions& opt
   return rule;
 }
 
-void require_plain(const AttentionOptions& options) {
-  if (options.slopes.empty() && options.sinks.empty()) return;
-  fail(ErrorKind::InvalidArgument,
-       "attention: dropout of the probabilities beside {}\nhint: no dropout of them",
-       options.slopes.empty() ? "sinks" : "slopes (ALiBi)");
-}
-
 core::Array cached_attention(const core::Operand& q, const core::Operand& k, const core::Operand& v,
                              const core::AttentionAxes& axes, const Context& context,
                              const AttentionOptions& options, core::Names heads) {
@@ -79,6 +72,15 @@ std::vector<float> rule_mask(const AttentionMask& mask, std::int64_t queries, st
 }
 
 }  // namespace
+
+core::Array distances(std::int64_t queries, std::int64_t keys) {
+  std::vector<float> values;
+  values.reserve(static_cast<std::size_t>(queries * keys));
+  for (std::int64_t i = 0; i < queries; ++i)
+    for (std::int64_t j = 0; j < keys; ++j) values.push_back(static_cast<float>(j - i));
+  const std::array<std::int64_t, 2> sizes{queries, keys};
+  return core::from_data({core::Names(kMaskAxes).subspan(1), sizes}, std::span<const float>(values));
+}
 
 // Segments stay where they lie: the host does not wait for them.
 core::Array additive_mask(const Context& context, const AttentionOptions& options, std::int64_t queries,

@@ -41,8 +41,8 @@ namespace detail {
 /// `heads`: the axes of q's heads.
 core::AttentionRule rule_for(const Context& context, const AttentionOptions& options,
                              core::Names segment_names, core::Names heads);
-/// InvalidArgument for slopes and sinks, which attention by its definition does not have.
-void require_plain(const AttentionOptions& options);
+/// key position - position, [position, key_position].
+core::Array distances(std::int64_t queries, std::int64_t keys);
 /// 0 where the query may see the key, -inf where not: [position, key_position] or with the segments' batch
 /// axes.
 core::Array additive_mask(const Context& context, const AttentionOptions& options, std::int64_t queries,
@@ -58,6 +58,11 @@ template <class A, class... As>
 struct first<Axes<A, As...>> {
   using type = A;
 };
+
+template <class... Heads>
+Named<Heads...> of_heads(Axes<Heads...>, const core::Array& values) {
+  return from_array<Heads...>(values);
+}
 }  // namespace detail
 
 /// The queries have Pos and HeadDim, the keys KeyPos and HeadDim, and nothing but KeyPos that the queries lack.
@@ -69,18 +74,27 @@ concept Attends = HasAxes<Q, Pos, HeadDim> && HasAxes<K, KeyPos, HeadDim> && Lac
 template <Axis Pos, Axis KeyPos, Axis HeadDim, NamedTensor Q, NamedTensor K>
 Q plain_attention(const Q& q, const K& k, const K& v, const Context& context,
                   const AttentionOptions& options = {}) {
-  detail::require_plain(options);
+  using Batch = typename detail::first<axes_of<Q>>::type;
+  constexpr without<axes_of<Q>, Axes<Batch, Pos, HeadDim>> heads;
   double scale =
       options.scale > 0 ? options.scale : 1 / std::sqrt(static_cast<double>(q.template size<HeadDim>()));
   auto scores = dot<HeadDim>(q, k) * scale;
   if (options.soft_cap > 0) scores = tanh(scores / options.soft_cap) * options.soft_cap;
-  auto mask = detail::additive_mask(context, options, q.template size<Pos>(), k.template size<KeyPos>());
-  using Batch = typename detail::first<axes_of<Q>>::type;
+  const auto queries = q.template size<Pos>(), keys = k.template size<KeyPos>();
+  if (!options.slopes.empty())
+    scores = scores +
+             cast(broadcast(detail::of_heads(heads, options.slopes), Dim<Pos>{queries}, Dim<KeyPos>{keys}) *
+                      from_array<Pos, KeyPos>(detail::distances(queries, keys)),
+                  scores.dtype());
+  auto mask = detail::additive_mask(context, options, queries, keys);
   if (mask.rank() == 2)
     scores = scores + cast(from_array<Pos, KeyPos>(mask), scores.dtype());
   else
     scores = scores + cast(from_array<Batch, Pos, KeyPos>(mask), scores.dtype());
   auto weights = softmax<KeyPos>(scores);
+  if (!options.sinks.empty())  // of each query's sum, what is left beside its head's sink
+    weights = weights * sigmoid(logsumexp<KeyPos>(scores) -
+                                cast(detail::of_heads(heads, options.sinks), scores.dtype()));
   if (context.key && options.dropout > 0)
     weights = bora::dropout(weights, options.dropout, *context.fold("attention"));
   return dot<KeyPos>(weights, v);

@@ -52,10 +52,11 @@ class NnAttention : public ::testing::Test {
     std::vector<std::int32_t> ids{0, 0, 0, 1, 1, 2, 2, 5, 5, 5, 5, 5, 5, 6};
     return indices_from_vector(ids, Dim<Batch>{kBatch}, Dim<Pos>{kPositions}).array();
   }
-  // softmax(scale · q·k) · v over the keys that `sees(b, i, j)` allows, in double.
+  // softmax(scale · q·k) · v over the keys that `sees(b, i, j)` allows, in double; each weight times its `kept`.
   template <class Sees>
   void expect_definition(const Q& result, Sees sees, double scale = 1 / std::sqrt(8.0), double cap = 0,
-                         const std::vector<float>& slopes = {}, const std::vector<float>& sinks = {}) const {
+                         const std::vector<float>& slopes = {}, const std::vector<float>& sinks = {},
+                         const std::vector<float>& kept = {}) const {
     auto aq = at(q), ak = at(k), av = at(v);
     expect_each(result, q.array().sizes(), [&](auto b, auto i, auto h, auto g, auto d) {
       const auto head = static_cast<std::size_t>(h * kGroup + g);
@@ -69,7 +70,9 @@ class NnAttention : public ::testing::Test {
         if (cap > 0) score = cap * std::tanh(score / cap);
         if (!slopes.empty()) score += static_cast<double>(slopes[head]) * double(j - i);
         sum += std::exp(score);
-        out += std::exp(score) * av(b, j, h, d);
+        const auto at_weight = (((b * kPositions + i) * kHeads + h) * kGroup + g) * kPositions + j;
+        out += std::exp(score) * av(b, j, h, d) *
+               (kept.empty() ? 1 : static_cast<double>(kept[static_cast<std::size_t>(at_weight)]));
       }
       return out / sum;
     });
@@ -136,8 +139,8 @@ TEST_F(NnAttention, SlopesOfEachHead) {
   expect_definition(
       fused({.mask = AttentionMask::none()}, {.slopes = slopes_of(slopes)}), [](auto...) { return true; },
       1 / std::sqrt(8.0), 0, slopes);
-  EXPECT_EQ(error_of([&] { plain({}, options); }),
-            "attention: dropout of the probabilities beside slopes (ALiBi)\nhint: no dropout of them");
+  expect_definition(
+      plain({}, options), [](auto, auto i, auto j) { return j <= i; }, 1 / std::sqrt(8.0), 1.5, slopes);
   static constexpr std::array<std::string_view, 1> kName{"group"};
   static constexpr std::array<std::int64_t, 1> kSize{kGroup};
   const auto few = core::from_data({kName, kSize}, std::span<const float>(slopes).first(kGroup));
@@ -160,8 +163,9 @@ TEST_F(NnAttention, SinksOfEachHead) {
   expect_definition(
       fused({}, options), [](auto, auto i, auto j) { return j <= i && j > i - 3; }, 1 / std::sqrt(8.0), 1.5,
       {}, scores);
-  EXPECT_EQ(error_of([&] { plain({}, options); }),
-            "attention: dropout of the probabilities beside sinks\nhint: no dropout of them");
+  expect_definition(
+      plain({}, options), [](auto, auto i, auto j) { return j <= i && j > i - 3; }, 1 / std::sqrt(8.0), 1.5,
+      {}, scores);
   const std::array<std::int64_t, 1> size{kGroup};
   const auto few = core::from_data({Axes<Group>::names, size}, std::span<const float>(scores).first(kGroup));
   EXPECT_EQ(error_of([&] { fused({}, {.sinks = few}); }),
@@ -190,17 +194,26 @@ TEST(Alibi, SlopesAreThoseOfMpt) {
 }
 
 TEST_F(NnAttention, GradientsOfFusedAndPlainAgree) {
-  std::vector<core::Array*> inputs{&q.mutable_array(), &k.mutable_array(), &v.mutable_array()};
-  Context c{.mask = AttentionMask::causal_mask().with_window(4).with_segments(segments())};
-  auto f = core::value_and_grad(inputs, [&] { return total(square(fused(c))).array(); });
-  auto p = core::value_and_grad(inputs, [&] { return total(square(plain(c))).array(); });
-  EXPECT_NEAR(f.value.item(), p.value.item(), 1e-3);
-  for (std::size_t i = 0; i < 3; ++i) {
-    auto a = f.gradients[i].to_vector<float>(), b = p.gradients[i].to_vector<float>();
-    ASSERT_EQ(a.size(), b.size());
-    for (std::size_t e = 0; e < a.size(); ++e)
-      ASSERT_NEAR(a[e], b[e], 1e-4) << "input " << i << " element " << e;
-  }
+  const Context c{.mask = AttentionMask::causal_mask().with_window(4).with_segments(segments())};
+  AttentionOptions more{.soft_cap = 1.5,
+                        .slopes = slopes_of(alibi_slopes(kHeads * kGroup, 8)),
+                        .sinks = slopes_of({-1, 0, 0.5F, 2, 3, -2})};
+  const auto expect_same = [&](const AttentionOptions& options, const std::vector<core::Array*>& inputs) {
+    auto f = core::value_and_grad(inputs, [&] { return total(square(fused(c, options))).array(); });
+    auto p = core::value_and_grad(inputs, [&] { return total(square(plain(c, options))).array(); });
+    EXPECT_NEAR(f.value.item(), p.value.item(), 1e-3);
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      auto a = f.gradients[i].to_vector<float>(), b = p.gradients[i].to_vector<float>();
+      ASSERT_EQ(a.size(), b.size());
+      for (std::size_t e = 0; e < a.size(); ++e)
+        ASSERT_NEAR(a[e], b[e], 1e-4) << "input " << i << " element " << e;
+    }
+  };
+  const std::vector<core::Array*> inputs{&q.mutable_array(), &k.mutable_array(), &v.mutable_array()};
+  expect_same({}, inputs);
+  auto with_sinks = inputs;
+  with_sinks.push_back(&more.sinks);
+  expect_same(more, with_sinks);
 }
 
 TEST_F(NnAttention, DropoutOnlyWithAKey) {
@@ -210,6 +223,25 @@ TEST_F(NnAttention, DropoutOnlyWithAKey) {
   auto dropped = fused(training, options);
   EXPECT_FALSE(testing::same_bits(dropped, fused({})));
   EXPECT_TRUE(testing::same_bits(dropped, fused(training, options)));
+}
+
+// Zeros and 1 / (1 - p) on the weights that the softmax gives, with all else that a score may have.
+TEST_F(NnAttention, DropoutIsOfTheWeights) {
+  const Context training{.key = Key::from_seed(1)};
+  const auto kept = bora::dropout(ones(Dim<Batch>{kBatch}, Dim<Pos>{kPositions}, Dim<KvHead>{kHeads},
+                                       Dim<Group>{kGroup}, Dim<KeyPos>{kPositions}),
+                                  0.4, *training.fold("attention"))
+                        .to_vector();
+  const auto slopes = alibi_slopes(kHeads * kGroup, 8);
+  const std::vector<float> sinks{-1, 0, 0.5F, 2, 3, -2};
+  const auto sees = [](auto, auto i, auto j) { return j <= i && j > i - 3; };
+  expect_definition(fused(training, {.scale = 0.7,
+                                     .dropout = 0.4,
+                                     .soft_cap = 1.5,
+                                     .window = 3,
+                                     .slopes = slopes_of(slopes),
+                                     .sinks = slopes_of(sinks)}),
+                    sees, 0.7, 1.5, slopes, sinks, kept);
 }
 
 TEST_F(NnAttention, WindowOfALayer) {
