@@ -12,6 +12,7 @@
 
 #include "bora/base/key.h"
 #include "bora/core/create.h"
+#include "bora/nn/stored_weights.h"
 #include "bora/run/models.h"
 #include "model_folders.h"
 
@@ -85,6 +86,19 @@ float largest(const std::vector<float>& logits) {
   return most;
 }
 
+// Of few lengths, read together.
+std::vector<infer::Request> short_requests(const nn::LanguageModel& model, std::size_t n) {
+  auto out = random_requests(model, n);
+  for (std::size_t i = 0; i < n; ++i) {
+    constexpr std::size_t kLengths[] = {1, 2, 5, 16, 17, 20};
+    auto& prompt = out[i].prompt;
+    prompt.resize(kLengths[i % 6],
+                  static_cast<std::int32_t>(i) % static_cast<std::int32_t>(model.shape().vocab));
+    out[i].options.max_new_tokens = 3;
+  }
+  return out;
+}
+
 class EngineOf : public ModelFolderTest {};
 
 TEST_P(EngineOf, GivesTheLogitsOfTheTrainingPass) {
@@ -112,6 +126,20 @@ TEST_P(EngineOf, GivesRequestsTheBitsThatEachGetsAlone) {
     const auto alone = together(*model, {requests[i]}, {.rows = 1}, 1).front();
     EXPECT_EQ(all[i].ids, alone.ids);
     EXPECT_EQ(all[i].logits, alone.logits);
+  }
+}
+
+TEST_P(EngineOf, GivesShortPromptsReadTogetherTheBitsThatEachGetsAlone) {
+  for (const auto type : {core::WeightType::f32, core::WeightType::bf16, core::WeightType::int8}) {
+    const auto model = load_model(folder());
+    if (type != core::WeightType::f32) nn::store_weights(*model, type);
+    const auto requests = short_requests(*model, 24);
+    const auto all = together(*model, requests, {.rows = 24}, 24);
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+      const auto alone = together(*model, {requests[i]}, {.rows = 1}, 1).front();
+      EXPECT_EQ(all[i].ids, alone.ids) << i;
+      EXPECT_EQ(all[i].logits, alone.logits) << i;
+    }
   }
 }
 

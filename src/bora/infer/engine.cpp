@@ -156,43 +156,65 @@ void Engine::begin(Text& text) {
 
 void Engine::read_prompts() {
   for (auto left = options_.prompt_tokens; left > 0;) {
-    auto* text = next_to_read();
-    if (text == nullptr) return;
-    left -= read_chunk(*text);
+    const auto texts = next_to_read(left);
+    if (texts.empty()) return;
+    left -= read_chunk(texts);
   }
 }
 
-// The first that has something to read, unless an earlier one is reading the same for both.
-Engine::Text* Engine::next_to_read() {
+// The first that has something to read, unless an earlier one is reading the same for both; with it those that are
+// read as a whole and are as long, as far as there is room.
+std::vector<Engine::Text*> Engine::next_to_read(std::int64_t room) {
+  std::vector<Text*> texts;
   for (auto& text : active_) {
     if (text->ended || text->grows) continue;
+    if (!texts.empty() && !is_as_long(*texts.front(), *text)) continue;
     const bool comes_by_another =
         text->row < 0 && std::any_of(active_.begin(), active_.end(), [&](const auto& other) {
           return other->row >= 0 && other->reads_prompt() && other->request.prompt == text->request.prompt;
         });
     if (comes_by_another) continue;
     if (text->row < 0) text->row = cache_.add_row(text->longest);
-    return text.get();
+    texts.push_back(text.get());
+    const auto n = std::ssize(text->unread);
+    if (n > kTogether || (std::ssize(texts) + 1) * n > room) break;
   }
-  return nullptr;
+  return texts;
 }
 
-// To the next end of a chunk, or its own; the number of tokens.
-std::int64_t Engine::read_chunk(Text& text) {
-  const auto n = std::min(std::ssize(text.unread), kChunk - cache_.length(text.row) % kChunk);
-  const Ids ids(text.unread.begin(), text.unread.begin() + n);
-  text.unread.erase(text.unread.begin(), text.unread.begin() + n);
-  const bool is_last = text.unread.empty();
-  nn::CachePass pass(cache_, {text.row}, is_last ? 1 : 0, text.length());
-  const auto logits = model_.logits(as_batch(1, ids), {.cache = &pass});
+bool Engine::is_as_long(const Text& a, const Text& b) const {
+  const auto is_whole = [&](const Text& text) { return text.row < 0 || cache_.length(text.row) == 0; };
+  return is_whole(a) && is_whole(b) && a.unread.size() == b.unread.size();
+}
+
+// To the next end of a chunk, or their own; the number of tokens.
+std::int64_t Engine::read_chunk(const std::vector<Text*>& texts) {
+  const Text& first = *texts.front();
+  const auto n = std::min(std::ssize(first.unread), kChunk - cache_.length(first.row) % kChunk);
+  Ids ids;
+  std::vector<std::int64_t> rows;
+  for (auto* text : texts) {
+    const auto end = text->unread.begin() + n;
+    ids.insert(ids.end(), text->unread.begin(), end);
+    text->unread.erase(text->unread.begin(), end);
+    rows.push_back(text->row);
+  }
+  const bool is_last = first.unread.empty();
+  nn::CachePass pass(cache_, rows, is_last ? 1 : 0, first.length());
+  const auto logits = model_.logits(as_batch(std::ssize(rows), ids), {.cache = &pass});
   if (!is_last) return n;
   const auto values = all_logits(logits);
-  if (text.out.ids.empty()) share_prompt(text, values);
-  take(text, values);
-  return n;
+  const auto each = values.size() / texts.size();
+  for (std::size_t r = 0; r < texts.size(); ++r) {
+    const auto own = std::span(values).subspan(r * each, each);
+    if (texts[r]->out.ids.empty()) share_prompt(*texts[r], own);
+    take(*texts[r], own);
+  }
+  return std::ssize(ids);
 }
 
 void Engine::share_prompt(Text& text, std::span<const float> logits) {
+  if (text.ended) return;  // cancelled by another's on_token
   const auto is_same = [&](const auto& other) {
     return !other->ended && other->row < 0 && other->request.prompt == text.request.prompt;
   };
@@ -200,7 +222,7 @@ void Engine::share_prompt(Text& text, std::span<const float> logits) {
     const auto length = std::ssize(text.request.prompt);
     read_.push_back({text.request.prompt, cache_.fork(text.row, length), {logits.begin(), logits.end()}});
   }
-  for (std::size_t i = 0; i < active_.size(); ++i) {
+  for (std::size_t i = 0; i < active_.size() && !text.ended; ++i) {
     auto& other = *active_[i];
     if (!is_same(&other)) continue;
     other.row = cache_.fork(text.row, other.longest);

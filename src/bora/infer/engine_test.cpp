@@ -166,6 +166,83 @@ TEST(Engine, Gives64RequestsTheBitsThatEachGetsAlone) {
   }
 }
 
+// Counts passes, and the rows of those over prompts.
+class Counted final : public nn::LanguageModel {
+ public:
+  explicit Counted(std::unique_ptr<nn::LanguageModel> model) : model_(std::move(model)) {}
+  std::vector<core::Parameter> parameters() override { return model_->parameters(); }
+  nn::ModelShape shape() const override { return model_->shape(); }
+  nn::Objective objective(const nn::TokenBatch& batch, std::optional<Key> key,
+                          const nn::LossOptions& options) const override {
+    return model_->objective(batch, key, options);
+  }
+  core::Array logits(const core::Array& ids, const nn::Context& context) const override {
+    if (ids.size(1) > 1) rows.push_back(ids.size(0));
+    return model_->logits(ids, context);
+  }
+  nn::HfName hf_name(std::string_view path) const override { return model_->hf_name(path); }
+  Json hf_config() const override { return model_->hf_config(); }
+
+  mutable std::vector<std::int64_t> rows;
+
+ private:
+  std::unique_ptr<nn::LanguageModel> model_;
+};
+
+// So many prompts of a length, no two alike.
+std::vector<Request> prompts_of(std::int64_t n, std::size_t length) {
+  std::vector<Request> out;
+  for (std::int64_t i = 0; i < n; ++i) {
+    Ids prompt(length, static_cast<std::int32_t>(length % kVocab));
+    prompt[0] = static_cast<std::int32_t>(i);
+    out.push_back({prompt, {.max_new_tokens = 3}});
+  }
+  return out;
+}
+
+TEST(Engine, ReadsShortPromptsOfALengthTogether) {
+  Counted model(long_model(true));
+  std::vector<Request> all;
+  for (const auto& [n, length] : {std::pair{12, 3}, {5, 9}, {2, 64}, {2, 65}, {1, 2}})
+    for (auto& request : prompts_of(n, static_cast<std::size_t>(length))) all.push_back(request);
+  all.push_back(all.front());  // comes by another
+  std::swap(all[1], all[13]);
+  const auto many = together(model, all, {.rows = 64}, 64);
+  EXPECT_EQ(model.rows, (std::vector<std::int64_t>{12, 5, 2, 1, 1, 1}));
+  model.rows.clear();
+  const auto few = together(model, all, {.rows = 64, .prompt_tokens = 20}, 64);
+  EXPECT_EQ(model.rows, (std::vector<std::int64_t>{6, 1, 6, 1, 2, 1, 1, 1, 1, 1, 1}));
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const auto alone = together(model, {all[i]}, {.rows = 1}, 1).front();
+    EXPECT_EQ(many[i].logits, alone.logits) << i;
+    EXPECT_EQ(few[i].logits, alone.logits) << i;
+  }
+}
+
+TEST(Engine, CancelsATextThatIsReadWithAnother) {
+  const auto model = long_model(false);
+  const auto requests = prompts_of(3, 4);
+  Engine engine(*model, {.rows = 4});
+  std::map<Engine::Id, Generated> made;
+  engine.add(requests[0], [&](std::int32_t) {
+    engine.cancel(1);
+    return true;
+  });
+  engine.add(requests[1]);
+  engine.add(requests[2]);
+  engine.add(requests[1]);  // waits for what the second reads
+  while (engine.step()) {
+  }
+  for (auto& [id, text] : engine.take_done()) made[id] = text;
+  ASSERT_EQ(made.size(), 4U);
+  EXPECT_EQ(made[1].finish, Finish::Caller);
+  for (const Engine::Id id : {0, 2})
+    EXPECT_EQ(made[id].ids,
+              generate(*model, requests[static_cast<std::size_t>(id)].prompt, {.max_new_tokens = 3}));
+  EXPECT_EQ(made[3].ids, generate(*model, requests[1].prompt, {.max_new_tokens = 3}));
+  EXPECT_EQ(engine.cache().pages(), 0);
+}
+
 // Logits of the last `n` positions of a text, without a cache.
 std::vector<float> whole_pass(const nn::LanguageModel& model, const Ids& text, std::size_t n) {
   constexpr std::array<std::string_view, 2> names{"batch", "position"};
