@@ -6,6 +6,7 @@
 #include <map>
 
 #include "bora/core/create.h"
+#include "bora/core/grad.h"
 #include "bora/models/model_types.h"
 #include "bora/models/test_builtin_models.h"
 #include "bora/nn/language_model_interface.h"
@@ -110,6 +111,26 @@ TEST(Dropout, OnlyInTrainingAndByTheKey) {
       for (std::uint64_t seed = 0; seed < 20; ++seed) sum += loss(*little, batch, Key::from_seed(seed));
       EXPECT_NEAR(sum / 20, plain, 0.02 * plain) << type << ", " << key;
     }
+  }
+}
+
+// A block that is computed again drops what it dropped.
+TEST(Dropout, GradientsAreThoseOfAnyRematPolicy) {
+  for (const auto& [type, family] : families()) {
+    const auto batch = batch_of(type);
+    std::string more;
+    for (const auto& item : family.keys) more += item.first + ": 0.3\n";
+    const auto gradients = [&](const std::string& policy) {
+      const auto model = make(type, more + "gradient_checkpointing: " + policy + "\n");
+      std::vector<core::Array*> arrays;
+      for (auto& p : core::trainable_parameters(model->parameters())) arrays.push_back(p.array);
+      const auto result =
+          core::value_and_grad(arrays, [&] { return model->objective(batch, Key::from_seed(3), {}).loss; });
+      std::vector<std::vector<float>> out;
+      for (const auto& g : result.gradients) out.push_back(g.to_vector<float>());
+      return out;
+    };
+    EXPECT_EQ(gradients("true"), gradients("false")) << type;
   }
 }
 
