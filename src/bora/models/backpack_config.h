@@ -73,11 +73,11 @@ struct Config : models::GptConfig {
     return json;
   }
   nn::ModelShape shape(std::int64_t vocab) const {
-    auto out = gpt_shape("backpack", mlp_dim(), vocab, /*tied_head=*/true);
+    auto out = gpt_shape("backpack", mlp_dim(), vocab, /*tied_head=*/true, attn_pdrop);
     out.learned_positions = true;
     // Of attention by senses its queries, keys and values in parts and what it gives; the network before it.
     const auto network = 2 * (double(kSenseMlp) + double(sense_intermediate_scale)) + 6;
-    out.values_outside_layers = double(hidden_dim) * (4 * double(num_senses) + network);
+    out.values_outside_layers += double(hidden_dim) * (4 * double(num_senses) + network);
     return out;
   }
 

@@ -111,6 +111,16 @@ void bind_fixed(Binder& b, std::string_view key, std::string_view only) {
     b.problem(key, fmt::format("must be {} in models of this type", only));
 }
 
+double values_of_dropped_attention(double p, std::int64_t heads, std::int64_t layers, std::int64_t keys,
+                                   const nn::RematPolicy& policy) {
+  if (p <= 0) return 0;
+  std::int64_t kept = 1;  // the one that is computed again
+  if (policy.kind == nn::RematPolicy::Kind::none) kept = layers;
+  if (policy.kind == nn::RematPolicy::Kind::every)
+    kept += layers - (layers + policy.every - 1) / policy.every;
+  return static_cast<double>(2 * kept + 3) * static_cast<double>(heads) * static_cast<double>(keys);
+}
+
 std::string plain_activation(const std::string& hf) {
   if (hf == "gelu_pytorch_tanh" || hf == "gelu_fast") return "gelu_new";
   return hf == "swish" ? "silu" : hf;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "bora/base/config.h"
+#include "bora/nn/remat_policy.h"
 
 namespace bora::models {
 
@@ -55,6 +56,11 @@ void ignore_accelerator_keys(Binder& b);
 
 /// A key in which models of this type have no choice: read, not used, and a problem where it is not `only`.
 void bind_fixed(Binder& b, std::string_view key, std::string_view only);
+
+/// Values that attention keeps for each position of a training pass where its probabilities are dropped with
+/// probability `p`, about: two matrices for each layer that is not computed again, three while one is computed.
+double values_of_dropped_attention(double p, std::int64_t heads, std::int64_t layers, std::int64_t keys,
+                                   const nn::RematPolicy& policy);
 
 /// The function that config.json calls so, as configurations of models spell it: transformers has some under several
 /// names.

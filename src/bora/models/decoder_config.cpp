@@ -96,7 +96,9 @@ nn::ModelShape DecoderConfig::decoder_shape(std::string_view type, std::int64_t 
           .seq_len = seq_len,
           .gated_mlp = true,
           .tied_head = tied_head,
-          .short_positions = rope.short_positions()};
+          .short_positions = rope.short_positions(),
+          .values_outside_layers = values_of_dropped_attention(attention_dropout, num_heads, num_layers,
+                                                               seq_len, gradient_checkpointing)};
 }
 
 void require_fixed(const Json& json, const Json& fixed, std::string_view name) {

@@ -124,7 +124,9 @@ nn::ModelShape Config::shape(std::int64_t vocab_size) const {
           .seq_len = seq_len,
           .gated_mlp = false,
           .tied_head = tie_word_embeddings,
-          .learned_positions = true};
+          .learned_positions = true,
+          .values_outside_layers = models::values_of_dropped_attention(attn_pdrop, num_heads, num_layers,
+                                                                       seq_len, gradient_checkpointing)};
 }
 
 std::int64_t Config::parameter_count(std::int64_t vocab_size) const {

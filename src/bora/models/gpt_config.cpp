@@ -19,7 +19,7 @@ void GptConfig::bind_gpt(Binder& b) {
 }
 
 nn::ModelShape GptConfig::gpt_shape(std::string_view type, std::int64_t mlp, std::int64_t vocab_size,
-                                    bool tied_head) const {
+                                    bool tied_head, double attention_dropout) const {
   return {.type = std::string(type),
           .layers = num_layers,
           .hidden = hidden_dim,
@@ -30,7 +30,9 @@ nn::ModelShape GptConfig::gpt_shape(std::string_view type, std::int64_t mlp, std
           .vocab = vocab_size,
           .seq_len = seq_len,
           .gated_mlp = false,
-          .tied_head = tied_head};
+          .tied_head = tied_head,
+          .values_outside_layers = values_of_dropped_attention(attention_dropout, num_heads, num_layers,
+                                                               seq_len, gradient_checkpointing)};
 }
 
 }  // namespace bora::models

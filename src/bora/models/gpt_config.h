@@ -24,8 +24,8 @@ struct GptConfig {
   std::int64_t head_dim() const { return hidden_dim / num_heads; }
   /// The keys above, with their checks, and those of Levanter that mean nothing here.
   void bind_gpt(Binder& b);
-  nn::ModelShape gpt_shape(std::string_view type, std::int64_t mlp, std::int64_t vocab_size,
-                           bool tied_head) const;
+  nn::ModelShape gpt_shape(std::string_view type, std::int64_t mlp, std::int64_t vocab_size, bool tied_head,
+                           double attention_dropout) const;
 };
 
 /// A family's Config from config.json. What is absent keeps its default. Corruption with every problem.

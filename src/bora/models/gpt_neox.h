@@ -92,7 +92,7 @@ struct Config : models::GptConfig {
     return json;
   }
   nn::ModelShape shape(std::int64_t vocab) const {
-    return gpt_shape("gpt_neox", intermediate_dim, vocab, tie_word_embeddings);
+    return gpt_shape("gpt_neox", intermediate_dim, vocab, tie_word_embeddings, attention_dropout);
   }
 
   template <class N>

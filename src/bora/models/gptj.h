@@ -60,7 +60,7 @@ struct Config : models::GptConfig {
   }
   Json to_hf(std::int64_t vocab) const { return models::gpt_to_hf(*this, "GPTJForCausalLM", vocab); }
   nn::ModelShape shape(std::int64_t vocab) const {
-    return gpt_shape("gptj", mlp_dim(), vocab, /*tied_head=*/false);
+    return gpt_shape("gptj", mlp_dim(), vocab, /*tied_head=*/false, attn_pdrop);
   }
 
   template <class N>

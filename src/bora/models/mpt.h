@@ -88,7 +88,7 @@ struct Config : models::GptConfig {
     return json;
   }
   nn::ModelShape shape(std::int64_t vocab) const {
-    return gpt_shape("mpt", 4 * hidden_dim, vocab, /*tied_head=*/true);
+    return gpt_shape("mpt", 4 * hidden_dim, vocab, /*tied_head=*/true, attn_pdrop);
   }
 
   template <class N>

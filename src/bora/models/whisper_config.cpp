@@ -146,6 +146,14 @@ double values_of_encoder(const Config& c) {
 }
 
 nn::ModelShape Config::shape(std::int64_t vocab_size) const {
+  const auto dropped = [&](std::int64_t heads, std::int64_t layers, std::int64_t keys) {
+    return models::values_of_dropped_attention(attention_dropout, heads, layers, keys,
+                                               gradient_checkpointing);
+  };
+  // Of the encoder, whose positions are other ones, and of both attentions of the decoder.
+  const double of_encoder =
+      dropped(encoder_attention_heads, encoder_layers, max_source_positions) * double(max_source_positions);
+  const double of_decoder = dropped(decoder_attention_heads, decoder_layers, seq_len + max_source_positions);
   return {.type = "whisper",
           .layers = decoder_layers,
           .hidden = d_model,
@@ -160,7 +168,7 @@ nn::ModelShape Config::shape(std::int64_t vocab_size) const {
           .learned_positions = true,
           .mel_bins = num_mel_bins,
           .frames = frames(),
-          .values_outside_layers = values_of_encoder(*this) / double(seq_len)};
+          .values_outside_layers = (values_of_encoder(*this) + of_encoder) / double(seq_len) + of_decoder};
 }
 
 std::int64_t Config::parameter_count(std::int64_t vocab_size) const {
