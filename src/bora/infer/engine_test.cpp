@@ -203,8 +203,10 @@ std::vector<Request> prompts_of(std::int64_t n, std::size_t length) {
 TEST(Engine, ReadsShortPromptsOfALengthTogether) {
   Counted model(long_model(true));
   std::vector<Request> all;
-  for (const auto& [n, length] : {std::pair{12, 3}, {5, 9}, {2, 64}, {2, 65}, {1, 2}})
-    for (auto& request : prompts_of(n, static_cast<std::size_t>(length))) all.push_back(request);
+  const std::vector<std::pair<std::int64_t, std::size_t>> lengths = {
+      {12, 3}, {5, 9}, {2, 64}, {2, 65}, {1, 2}};
+  for (const auto& [n, length] : lengths)
+    for (auto& request : prompts_of(n, length)) all.push_back(request);
   all.push_back(all.front());  // comes by another
   std::swap(all[1], all[13]);
   const auto many = together(model, all, {.rows = 64}, 64);

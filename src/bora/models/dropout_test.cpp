@@ -116,10 +116,11 @@ TEST(Dropout, OnlyInTrainingAndByTheKey) {
 
 // A block that is computed again drops what it dropped.
 TEST(Dropout, GradientsAreThoseOfAnyRematPolicy) {
-  for (const auto& [type, family] : families()) {
+  for (const auto& family : families()) {
+    const std::string& type = family.first;
     const auto batch = batch_of(type);
     std::string more;
-    for (const auto& item : family.keys) more += item.first + ": 0.3\n";
+    for (const auto& item : family.second.keys) more += item.first + ": 0.3\n";
     const auto gradients = [&](const std::string& policy) {
       const auto model = make(type, more + "gradient_checkpointing: " + policy + "\n");
       std::vector<core::Array*> arrays;
