@@ -18,6 +18,7 @@
 
 #include "bora/base/error.h"
 #include "bora/store/bucket_words.h"
+#include "bora/store/unreached.h"
 
 namespace bora::arrow_files {
 namespace {
@@ -39,6 +40,8 @@ T value_of(const std::string& name, arrow::Result<T> result) {
   if (status.ok()) return std::move(result).ValueUnsafe();
   if (arrow::internal::ErrnoFromStatus(status) == ENOENT)
     fail(ErrorKind::NotFound, "{}: {}", name, first_line(status));
+  if (store::is_unreached(status.message()))
+    throw store::Unreached(fmt::format("{}: {}", name, first_line(status)));
   if (status.IsIOError()) fail(ErrorKind::Io, "{}: {}", name, first_line(status));
   fail(ErrorKind::Config, "{}: {}", name, first_line(status));
 }

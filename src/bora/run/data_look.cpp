@@ -6,13 +6,14 @@
 
 #include <algorithm>
 #include <array>
-#include <set>
+#include <exception>
 #include <string_view>
 
 #include "bora/base/file.h"
 #include "bora/base/secrets.h"
 #include "bora/data/source_caches.h"
 #include "bora/run/debian_text.h"
+#include "bora/run/remote_look.h"
 #include "bora/store/cache_check.h"
 #include "bora/store/format.h"
 #include "bora/store/hub.h"
@@ -30,11 +31,12 @@ class DataLook {
   DataLook(const data::DataConfig& data, bool asks, ProblemList& problems)
       : data_(data), asks_(asks), problems_(problems) {}
 
-  DataFound take() {
+  DataFound take(const Asking& asking) {
+    ask(asking);
     for (const auto& [name, source] : data_.sources()) {
       const auto key = data_.configs.empty() ? std::string("data") : "data.configs." + name;
       SourceFound found{.name = name};
-      const bool of_hub = source.id && source.train_urls.empty();
+      const bool of_hub = is_of_hub(source);
       find_files(source, store::Split::Train, key + (of_hub ? ".id" : ".train_urls"), found);
       if (!of_hub || found.files > 0 || !source.validation_urls.empty())
         find_files(source, store::Split::Validation, key + ".validation_urls", found);
@@ -47,6 +49,25 @@ class DataLook {
   }
 
  private:
+  static bool is_of_hub(const data::SourceConfig& source) { return source.id && source.train_urls.empty(); }
+  bool is_asked_for(const std::string& url) const {
+    const auto scheme = store::remote_scheme(url);
+    return asks_ && scheme && store::is_fetched(*scheme) && !(scheme == "hf" && store::hub_options().offline);
+  }
+
+  // All at once. Of a data set of the hub the files for validation are looked for only where those for training are here.
+  void ask(const Asking& asking) {
+    for (const auto& [name, source] : data_.sources()) {
+      for (const auto split : {store::Split::Train, store::Split::Validation}) {
+        if (split == store::Split::Validation && is_of_hub(source) && source.validation_urls.empty())
+          continue;
+        for (const auto& url : source.urls(split))
+          if (is_asked_for(url)) remote_.add(url, split);
+      }
+    }
+    remote_.ask(data_.download_options(), asking);
+  }
+
   void find_files(const data::SourceConfig& source, store::Split split, const std::string& key,
                   SourceFound& found) {
     const auto urls = source.urls(split);
@@ -56,7 +77,7 @@ class DataLook {
       if (scheme == "hf" && store::hub_options().offline) {
         here.push_back(url);  // the cache alone is asked
       } else if (scheme) {
-        if (!asks_ || !store::is_fetched(*scheme))
+        if (!is_asked_for(url))
           ++found.remote;
         else if (is_here(url, split, key, found))
           here.push_back(url);
@@ -125,23 +146,25 @@ class DataLook {
 
   // Whether all that a remote entry names has been fetched; else what is to come is counted.
   bool is_here(const std::string& url, store::Split split, const std::string& key, SourceFound& found) {
-    store::RemoteFound there;
-    if (unreached_.contains(server_of(url))) {  // told already, and each would wait anew
+    remote_.add(url, split);  // if it was not before
+    remote_.ask(data_.download_options(), {});
+    const auto& answer = remote_.of(url, split);
+    if (answer.is_left_out) {
       ++found.remote;
       return false;
     }
-    try {
-      there = store::ask_for_remote(url, split, data_.download_options());
-    } catch (const Error& e) {
-      std::string text = e.what();
-      const bool is_answer = text.find("the server says") != text.npos;
-      if ((e.kind() == ErrorKind::Io && !is_answer) || text.find("not reached") != text.npos)
-        unreached_.insert(server_of(url));
-      if (text.find("hint: ") == text.npos) text += fmt::format("\nhint: {}", kReach);
-      problems_.add_error(key, text);
+    if (answer.error) {
+      try {
+        std::rethrow_exception(answer.error);
+      } catch (const Error& e) {
+        std::string text = e.what();
+        if (text.find("hint: ") == text.npos) text += fmt::format("\nhint: {}", kReach);
+        problems_.add_error(key, text);
+      }
       ++found.remote;
       return false;
     }
+    const auto& there = answer.found;
     if (!there.not_asked.empty())
       out_.notes.push_back(fmt::format("{} {}: not looked for: {}", key, redact(url), there.not_asked));
     found.remote += there.to_come;
@@ -151,23 +174,18 @@ class DataLook {
     return there.to_come == 0 && there.files > 0 && there.is_whole;
   }
 
-  // "https://host" of a URL, "gs" of a bucket.
-  static std::string server_of(const std::string& url) {
-    const auto scheme = url.find("://");
-    return url.starts_with("http") ? url.substr(0, url.find('/', scheme + 3)) : url.substr(0, scheme);
-  }
-
   const data::DataConfig& data_;
   const bool asks_;
   ProblemList& problems_;
-  std::set<std::string> unreached_;
+  RemoteLook remote_;
   DataFound out_;
 };
 
 }  // namespace
 
-DataFound look_for_data(const data::DataConfig& data, bool asks, ProblemList& problems) {
-  return DataLook(data, asks, problems).take();
+DataFound look_for_data(const data::DataConfig& data, bool asks, ProblemList& problems,
+                        const Asking& asking) {
+  return DataLook(data, asks, problems).take(asking);
 }
 
 }  // namespace bora::run

@@ -10,6 +10,7 @@
 #include "bora/data/config.h"
 #include "bora/run/first_look.h"
 #include "bora/run/problem_list.h"
+#include "bora/run/remote_look.h"
 
 namespace bora::run {
 
@@ -31,6 +32,7 @@ struct DataFound {
 };
 
 /// Asks for what is elsewhere only where `asks`: of the workers of a run the first one does.
-DataFound look_for_data(const data::DataConfig& data, bool asks, ProblemList& problems);
+DataFound look_for_data(const data::DataConfig& data, bool asks, ProblemList& problems,
+                        const Asking& asking = {});
 
 }  // namespace bora::run

@@ -6,7 +6,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstdlib>
+#include <memory>
+#include <thread>
 
 #include "bora/base/file.h"
 #include "bora/store/object_store.h"
@@ -36,12 +40,12 @@ class RemoteData : public testing::Test {
       setenv("BORA_CACHE", before_.c_str(), 1);
   }
 
-  DataFound look(std::vector<std::string> urls, bool asks = true) {
+  DataFound look(std::vector<std::string> urls, bool asks = true, const Asking& asking = {}) {
     problems_.clear();
     data_.single.train_urls = std::move(urls);
     const ConfigTree tree;
     ProblemList problems(tree, problems_);
-    return look_for_data(data_, asks, problems);
+    return look_for_data(data_, asks, problems, asking);
   }
   std::string problem() const { return problems_.size() == 1 ? problems_[0].message : ""; }
 
@@ -110,6 +114,96 @@ TEST_F(RemoteData, AServerThatDoesNotAnswerIsAskedOnce) {
   ASSERT_EQ(problems_.size(), 1U);
   EXPECT_THAT(problem(), HasSubstr(gone + "/a.txt: "));
   EXPECT_EQ(found.sources[0].remote, 3);
+}
+
+// Eight servers, each of which answers only when all have been asked: the words come in the order of the entries.
+TEST_F(RemoteData, EightAreAskedAtOnceAndToldInOrder) {
+  constexpr int kServers = RemoteLook::kAtOnce;
+  std::atomic<int> asked{0};
+  std::vector<std::unique_ptr<store::TestServer>> servers;
+  std::vector<std::string> urls;
+  for (int i = 0; i < kServers; ++i) {
+    servers.push_back(std::make_unique<store::TestServer>([&asked, i](const std::string& request) {
+      ++asked;
+      for (int wait = 0; asked < kServers && wait < 1000; ++wait)
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      std::this_thread::sleep_for(std::chrono::milliseconds(10 * (kServers - i)));  // the last one is first
+      return answer(asked < kServers ? "GET /none X" : request);
+    }));
+    urls.push_back(servers.back()->url(i % 2 == 0 ? "/closed.txt" : "/there.txt"));
+  }
+  std::vector<std::int64_t> told;
+  const auto found = look(urls, /*asks=*/true, [&](std::int64_t done, std::int64_t all) {
+    EXPECT_EQ(all, kServers);
+    told.push_back(done);
+  });
+  EXPECT_EQ(found.sources[0].remote_bytes, 4000);
+  ASSERT_EQ(problems_.size(), 4U);
+  for (int i = 0; i < 4; ++i)
+    EXPECT_THAT(problems_[static_cast<std::size_t>(i)].message,
+                testing::StartsWith(servers[static_cast<std::size_t>(2 * i)]->url("/closed.txt: ")));
+  EXPECT_THAT(told, ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8));
+}
+
+// Never more, whatever number there is.
+TEST_F(RemoteData, NoMoreThanEightAreAskedAtOnce) {
+  std::atomic<int> now{0}, most{0};
+  std::vector<std::unique_ptr<store::TestServer>> servers;
+  std::vector<std::string> urls;
+  for (int i = 0; i < 20; ++i) {
+    servers.push_back(std::make_unique<store::TestServer>([&](const std::string& request) {
+      const int here = ++now;
+      for (int before = most; before < here && !most.compare_exchange_weak(before, here);) {
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(30));
+      --now;
+      return answer(request);
+    }));
+    urls.push_back(servers.back()->url("/there.txt"));
+  }
+  const auto found = look(urls);
+  EXPECT_EQ(found.sources[0].remote_bytes, 20'000);
+  EXPECT_LE(most, RemoteLook::kAtOnce);
+}
+
+// Whoever was asked before that was known.
+TEST_F(RemoteData, WhatNobodyReachesIsToldOnceAmongMany) {
+  std::string gone;
+  {
+    const store::TestServer server(answer);
+    gone = server.url("");
+  }
+  std::vector<std::string> urls;
+  for (int i = 0; i < 30; ++i)
+    urls.push_back(i % 3 == 2 ? server_.url(fmt::format("/there{}.txt", i))
+                              : fmt::format("{}/{}.txt", gone, i));
+  const auto found = look(urls);
+  ASSERT_EQ(problems_.size(), 1U);
+  EXPECT_THAT(problem(), testing::StartsWith(gone + "/0.txt: "));
+  EXPECT_EQ(found.sources[0].remote, 30);
+  EXPECT_EQ(found.sources[0].remote_bytes, 10'000);
+}
+
+// It has answered, so that the next one may be asked for.
+TEST_F(RemoteData, AnAnswerThatBreaksOffIsNoServerThatIsNotReached) {
+  const store::TestServer broken([](const std::string& request) {
+    return store::TestServer::target(request) == "/a.txt" ? std::string("HTTP/1.1 503 Busy\r\n\r\n")
+                                                          : answer("GET /there.txt X");
+  });
+  const auto found = look({broken.url("/a.txt"), broken.url("/b.txt")});
+  ASSERT_EQ(problems_.size(), 1U);
+  EXPECT_THAT(problem(), HasSubstr("the server says 503"));
+  EXPECT_EQ(found.sources[0].remote_bytes, 1000);
+}
+
+TEST_F(RemoteData, AnEntryOfTwoDataSetsIsAskedForOnce) {
+  const data::SourceConfig source{.train_urls = {server_.url("/none.txt")}};
+  data_.configs = {{"a", source}, {"b", source}};
+  (void)look({});
+  EXPECT_EQ(server_.requests(), 1);
+  ASSERT_EQ(problems_.size(), 2U);
+  EXPECT_EQ(problems_[0].key, "data.configs.a.train_urls");
+  EXPECT_EQ(problems_[1].key, "data.configs.b.train_urls");
 }
 
 TEST_F(RemoteData, IsNotAskedForByEveryWorker) {

@@ -43,12 +43,14 @@ std::int64_t vocabulary_without_tokenizer(const data::DataConfig& data) {
 
 class Look {
  public:
-  Look(const LoadedConfig& loaded, const RunPlace& place, const RunFlags& flags, std::int64_t workers)
+  Look(const LoadedConfig& loaded, const RunPlace& place, const RunFlags& flags, std::int64_t workers,
+       const Asking& asking)
       : loaded_(loaded),
         config_(loaded.config),
         place_(place),
         flags_(flags),
         workers_(workers),
+        asking_(asking),
         is_first_(mesh::launch_environment().rank == 0),
         problems_(loaded.tree, found_.problems) {}
 
@@ -86,7 +88,7 @@ class Look {
   void look_around() {
     for (auto& p : config_.data.training_problems()) problems_.add(std::move(p));
     for (auto& p : config_.data.missing_sources()) problems_.add(std::move(p));
-    auto data = look_for_data(config_.data, is_first_, problems_);
+    auto data = look_for_data(config_.data, is_first_, problems_, asking_);
     found_.sources = std::move(data.sources);
     texts_ = std::move(data.texts);
     for (auto& note : data.notes) found_.warnings.push_back(std::move(note));
@@ -391,6 +393,7 @@ class Look {
   const RunPlace& place_;
   const RunFlags& flags_;
   const std::int64_t workers_;
+  const Asking& asking_;
   const bool is_first_;
   std::vector<TextsHere> texts_;
   Preflight found_;
@@ -410,8 +413,8 @@ std::int64_t vocabulary_of(const data::DataConfig& data) {
 }
 
 Preflight look_ahead(const LoadedConfig& loaded, const RunPlace& place, const RunFlags& flags,
-                     std::int64_t workers) {
-  return Look(loaded, place, flags, workers).everything();
+                     std::int64_t workers, const Asking& asking) {
+  return Look(loaded, place, flags, workers, asking).everything();
 }
 
 void require_ready(const LoadedConfig& loaded, const Preflight& found) {

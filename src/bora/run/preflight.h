@@ -65,9 +65,9 @@ struct Preflight {
 std::int64_t vocabulary_of(const data::DataConfig& data);
 
 /// Looks, and changes nothing; fetches nothing but a tokenizer that has a name on the hub, and asks whether what is
-/// elsewhere is there. `workers`: those that start, or that --world plans for.
+/// elsewhere is there, which `asking` is told of. `workers`: those that start, or that --world plans for.
 Preflight look_ahead(const LoadedConfig& loaded, const RunPlace& place, const RunFlags& flags,
-                     std::int64_t workers);
+                     std::int64_t workers, const Asking& asking = {});
 
 /// Config error with every problem, if there is any.
 void require_ready(const LoadedConfig& loaded, const Preflight& found);

@@ -226,7 +226,11 @@ int run_training(const LoadedConfig& given, const RunFlags& flags) {
   place.command = loaded.command;
   const auto launch = mesh::launch_environment();
   track::Console console(track::detect_console(flags.quiet || launch.rank != 0, flags.json));
-  auto found = look_ahead(loaded, place, flags, flags.world > 0 ? flags.world : launch.size);
+  auto found = look_ahead(loaded, place, flags, flags.world > 0 ? flags.world : launch.size,
+                          [&](std::int64_t done, std::int64_t all) {
+                            console.wait("data", static_cast<double>(done), static_cast<double>(all),
+                                         fmt::format("asking for remote texts, {} of {}", done, all));
+                          });
   add_stop_problem(loaded, found);
   if (!found.problems.empty() && !mesh::is_to_speak())
     return exit_code(ErrorKind::Config);  // another tells it

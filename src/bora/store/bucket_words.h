@@ -24,4 +24,11 @@ inline std::string bucket_words(const std::string& said) {
   return line.substr(0, line.find(" error_info="));
 }
 
+/// Whether it says that no server answered: Arrow has the codes of the vendors' libraries in its words alone.
+inline bool is_unreached(std::string_view said) {
+  const auto has = [&](std::string_view words) { return said.find(words) != said.npos; };
+  return has("AWS Error NETWORK_CONNECTION") ||
+         (has("google::cloud::Status(UNAVAILABLE") && (has("CURL error [6]") || has("CURL error [7]")));
+}
+
 }  // namespace bora::store

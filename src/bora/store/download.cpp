@@ -186,7 +186,7 @@ class Download {
         if (failures >= options_.tries)
           throw Error(e.kind(),
                       fmt::format("{}\nhint: tried {} times; start again to go on", e.what(), failures));
-        log_warning("{}; trying again", e.what());
+        if (!asks_) log_warning("{}; trying again", e.what());  // who asks tells how it ended
         pause(failures);
       }
     }

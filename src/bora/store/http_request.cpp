@@ -23,6 +23,7 @@
 #include "bora/base/text.h"
 #include "bora/store/curl_library.h"
 #include "bora/store/http_rules.h"
+#include "bora/store/unreached.h"
 
 namespace bora::store {
 namespace {
@@ -122,6 +123,7 @@ class Transfer {
         add_headers(server_of(next_) == server_of(request_.url));
         url_ = std::move(next_);
         next_.clear();
+        is_answered_ = false;
         continue;
       }
       if (!(has_begun_ && !wanted_)) check(code);
@@ -157,16 +159,21 @@ class Transfer {
     if (length_ && (code == CURLE_OK || may_pass(code)))
       fail(ErrorKind::Io, "{}: ended after {} of {} bytes", url, received_, *length_);
     if (code == CURLE_OK) return;
-    fail(may_pass(code) ? ErrorKind::Io : ErrorKind::Unsupported, "{}: {}", url,
-         redact(words_[0] != '\0' ? words_.data() : curl_.error(code)));
+    const auto said =
+        fmt::format("{}: {}", url, redact(words_[0] != '\0' ? words_.data() : curl_.error(code)));
+    if (may_pass(code) && !is_answered_) throw Unreached(said);
+    throw Error(may_pass(code) ? ErrorKind::Io : ErrorKind::Unsupported, said);
   }
 
   [[noreturn]] void fail_silent(const std::string& url) const {
     double connected = 0;
     curl_.info(handle_.get(), CURLINFO_CONNECT_TIME, &connected);
-    if (connected == 0) fail(ErrorKind::Io, "{}: no connection within {} s", url, request_.connect_seconds);
-    fail(ErrorKind::Io, "{}: the server sent nothing, or less than {} bytes a second, for {} s", url,
-         kSlowest, request_.silent_seconds);
+    if (connected == 0)
+      throw Unreached(fmt::format("{}: no connection within {} s", url, request_.connect_seconds));
+    const auto said = fmt::format("{}: the server sent nothing, or less than {} bytes a second, for {} s",
+                                  url, kSlowest, request_.silent_seconds);
+    if (!is_answered_) throw Unreached(said);
+    throw Error(ErrorKind::Io, said);
   }
 
   /// The headers are complete. False: no body is wanted.
@@ -197,6 +204,7 @@ class Transfer {
       fail(ErrorKind::Unsupported, "{}: the server's headers are longer than {} KiB", redact(url_),
            kLongestHeaders >> 10);
     if (line.starts_with("HTTP/")) {  // the next answer
+      is_answered_ = true;
       std::erase_if(answer_.headers,
                     [](const auto& header) { return !header.first.starts_with("x-linked-"); });
       const auto status = line.substr(std::min(line.find(' '), line.size()));
@@ -309,6 +317,7 @@ class Transfer {
   std::int64_t received_ = 0;
   double completed_ = 0;
   bool has_begun_ = false, wanted_ = false;
+  bool is_answered_ = false;  ///< by the server of url_
   std::exception_ptr thrown_;
 };
 

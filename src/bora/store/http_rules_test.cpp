@@ -25,6 +25,16 @@ TEST(BucketWords, AreOneLine) {
             "NOT_FOUND: bucket");
 }
 
+TEST(BucketWords, SayWhetherAnybodyAnswered) {
+  EXPECT_TRUE(
+      is_unreached("When getting information for key 'a' in bucket 'b': AWS Error NETWORK_CONNECTION during "
+                   "HeadObject operation: curlCode: 7, Couldn't connect to server"));
+  EXPECT_TRUE(
+      is_unreached("google::cloud::Status(UNAVAILABLE: PerformWork() - CURL error [7]=Could not connect)"));
+  EXPECT_FALSE(is_unreached("AWS Error ACCESS_DENIED during HeadObject operation: No response body."));
+  EXPECT_FALSE(is_unreached("google::cloud::Status(UNAVAILABLE: 503 try again)"));
+}
+
 TEST(HttpRules, ClosedNetworks) {
   for (const char* address : {"127.0.0.1",
                               "127.255.255.255",

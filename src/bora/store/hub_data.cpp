@@ -10,6 +10,7 @@
 #include "bora/base/text.h"
 #include "bora/store/format.h"
 #include "bora/store/hub_cache.h"
+#include "bora/store/unreached.h"
 #include "bora/store/urls.h"
 
 namespace bora::store {
@@ -57,7 +58,7 @@ class Dataset {
       listing = cache_.ask();
     } catch (const Error& e) {
       if (e.kind() != ErrorKind::Io) throw;
-      auto found = from_cache(e.what());
+      auto found = from_cache(e.what(), dynamic_cast<const Unreached*>(&e) != nullptr);
       if (asked != nullptr) asked->is_reached = false;
       if (asked != nullptr) return found;
       log_warning("{}; going on with what the cache has of {}", e.what(), url_.repo.id);
@@ -90,14 +91,16 @@ class Dataset {
     return names;
   }
 
-  Names from_cache(std::string_view why) const {
+  Names from_cache(std::string_view why, bool is_unreached = false) const {
     const auto commit = cache_.known_commit();
     if (commit)
       if (const auto names = noted(*commit)) return paths(*commit, *names);
-    fail(ErrorKind::NotFound,
-         "{}: the data set of revision {} is not in {} yet, and the hub was not asked or not reached: {}\n"
-         "hint: fetch it where there is a network, or give files: train_urls",
-         url_.repo.id, url_.repo.revision, cache_.options().cache, why);
+    const auto said = fmt::format(
+        "{}: the data set of revision {} is not in {} yet, and the hub was not asked or not reached: {}\n"
+        "hint: fetch it where there is a network, or give files: train_urls",
+        url_.repo.id, url_.repo.revision, cache_.options().cache, why);
+    if (is_unreached) throw Unreached(said, ErrorKind::NotFound);
+    throw Error(ErrorKind::NotFound, said);
   }
 
   Names choose(const HubListing& listing) {

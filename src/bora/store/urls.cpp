@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/store/urls.h"
+#include "bora/store/unreached.h"
 
 #include <algorithm>
 #include <functional>
@@ -281,9 +282,9 @@ void require_google(const std::string& entry, const DownloadOptions& options) {
   try {
     http_get({.url = kServer, .connect_seconds = 10, .silent_seconds = options.silent_seconds},
              {[](const HttpAnswer&) { return false; }, [](std::span<const std::byte>) {}});
-  } catch (const Error& e) {
-    if (e.kind() != ErrorKind::Io) return;  // an answer of whatever kind
-    throw Error(e.kind(), fmt::format("{}: {}", redact(entry), e.what()));
+  } catch (const Unreached& e) {
+    throw Unreached(fmt::format("{}: {}", redact(entry), e.what()));
+  } catch (const Error&) {  // an answer of whatever kind
   }
 }
 
@@ -335,6 +336,8 @@ RemoteFound ask_for_remote(const std::string& entry, Split split, const Download
       ask_for_some(
           objects, options, [&](const std::string& object) { return object_origin(hurried(object)); }, out);
     }
+  } catch (const Unreached& e) {
+    throw Unreached(as_given(e.what()), e.kind());
   } catch (const Error& e) {
     throw Error(e.kind(), as_given(e.what()));
   }

@@ -47,7 +47,8 @@ struct RemoteFound {
       false;  ///< each was looked for, and expand_urls does not wait for anybody for those that are here
   std::string not_asked;  ///< why nobody was asked; empty: somebody was
 };
-/// Of many URLs of one pattern the first ones and the last are asked for. Errors: those of expand_urls.
+/// Of many URLs of one pattern the first ones and the last are asked for. Threads may ask at once, but not for several
+/// entries of one repository of the hub. Errors: those of expand_urls; Unreached where nobody answers.
 RemoteFound ask_for_remote(const std::string& entry, Split split, const DownloadOptions& options = {});
 
 /// The files that a local path with `*`, `?`, `[..]` or `**` matches, by bytes; those of a directory are not

@@ -377,4 +377,20 @@ void Console::progress(std::string_view name, double done, double total, std::st
   if (final) task_ = {};
 }
 
+void Console::wait(std::string_view name, double done, double total, std::string_view text) {
+  const std::lock_guard lock(mutex_);
+  if (options_.quiet) return;
+  leave_lost_terminal();
+  if (options_.mode != ConsoleMode::Terminal) return;
+  const double now = options_.clock();
+  if (task_.name != name) task_ = {std::string(name), now, now};
+  if (done >= total) {
+    erase();
+    live_.clear();
+    task_ = {};
+  } else if (live_.empty() || now - drawn_at_ >= kRedrawSeconds) {
+    show_live(progress_text(done, total, text, {}, now - task_.started, true), /*final=*/false);
+  }
+}
+
 }  // namespace bora::track

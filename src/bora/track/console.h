@@ -89,6 +89,8 @@ class Console {
   ///   cache       6.0 M tokens  ━━━━━━━━━━━━━━━━━━━━ 100 %  41 MB/s      0.6 s
   void progress(std::string_view name, double done, double total, std::string_view text = {},
                 std::string_view rate = {});
+  /// The same of what is only waited for: nothing but a terminal shows it, and nothing stays.
+  void wait(std::string_view name, double done, double total, std::string_view text);
   /// Ends a bar where it stands (a run that stops early, an error message that follows).
   void settle();
 

@@ -404,6 +404,25 @@ TEST(ConsoleProgress, PlainSaysWhatIsWorthSaying) {
                 "cache       tokens · 100 % · 41 MB/s · 25 s"}));
 }
 
+TEST(ConsoleWait, GoesWhenItIsOver) {
+  Screen screen(ConsoleMode::Terminal);
+  Console console(screen.options);
+  console.wait("data", 0, 2, "asking for remote texts, 0 of 2");
+  EXPECT_THAT(screen.shown().back(), StartsWith("data        asking for remote texts, 0 of 2"));
+  screen.now += 1;
+  console.wait("data", 1, 2, "asking for remote texts, 1 of 2");
+  EXPECT_THAT(screen.shown().back(), HasSubstr("1 of 2"));
+  console.wait("data", 2, 2, "");
+  EXPECT_EQ(screen.shown().back(), "");
+  console.fact("tokenizer", "bytes");
+  EXPECT_THAT(screen.shown(), testing::ElementsAre("tokenizer   bytes"));
+  for (const auto mode : {ConsoleMode::Plain, ConsoleMode::Json}) {
+    Screen file(mode);
+    Console(file.options).wait("data", 0, 2, "asking");
+    EXPECT_EQ(file.out, "");
+  }
+}
+
 TEST(ConsoleProgress, CountsFromWhereATaskBegins) {
   Screen screen(ConsoleMode::Plain);
   Console console(screen.options);
