@@ -318,10 +318,50 @@ TEST_F(ArrowPlugin, AFewBytesThatAskForGigabytes) {
 // Its rows are no bytes, and as many as it says: millions of empty objects out of a few hundred bytes.
 TEST_F(ArrowPlugin, ATableWithoutColumns) {
   const auto rows = arrow::Table::Make(arrow::schema({}), arrow::ChunkedArrayVector{}, 83'886'087);
-  EXPECT_EQ(wrong("a.arrow", ipc(rows, false, 100'000'000), ErrorKind::Corruption,
-                  {.text_key = "", .whole_records = true}),
-            "a.arrow: the table has 0 columns, so that its rows hold nothing; at least 1 is needed\n"
-            "hint: it was changed or cut, or nothing was written into it; write it again");
+  EXPECT_EQ(
+      wrong("a.arrow", ipc(rows, false, 100'000'000), ErrorKind::Corruption,
+            {.text_key = "", .whole_records = true}),
+      "a.arrow: the table has 0 columns, so that its rows hold nothing; at least 1 column with bytes is needed\n"
+      "hint: it was changed or cut, or nothing was written into it; write it again");
+}
+
+// Neither have columns of such types, in either kind of file.
+TEST_F(ArrowPlugin, ColumnsWithoutBytes) {
+  constexpr std::int64_t kRows = 83'886'087;
+  const auto nulls = arrow::MakeArrayOfNull(arrow::null(), kRows).ValueOrDie();
+  const auto empty = arrow::StructArray::Make({nulls}, {arrow::field("x", arrow::null())}).ValueOrDie();
+  const auto lists = std::make_shared<arrow::FixedSizeListArray>(
+      arrow::fixed_size_list(arrow::utf8(), 0), kRows, arrow::MakeArrayOfNull(arrow::utf8(), 0).ValueOrDie());
+  const auto all =
+      arrow::Table::Make(arrow::schema({arrow::field("a", arrow::null()), arrow::field("b", empty->type()),
+                                        arrow::field("c", lists->type())}),
+                         {nulls, empty, lists});
+  const TextFormat records{.text_key = "", .whole_records = true};
+  const std::string words =
+      "the table has no bytes in its columns (a: null, b: struct<x: null>, c: fixed_size_list<item: string>[0]), so "
+      "that its rows hold nothing; at least 1 column with bytes is needed";
+  for (const bool stream : {false, true})
+    EXPECT_THAT(wrong("a.arrow", ipc(all, stream, kRows), ErrorKind::Corruption, records), HasSubstr(words));
+  const auto one = arrow::Table::Make(arrow::schema({arrow::field("a", arrow::null())}), {nulls});
+  EXPECT_THAT(wrong("a.parquet", parquet_file(one, kRows), ErrorKind::Corruption, records),
+              HasSubstr("no bytes in its columns (a: null)"));
+  // Beside others they are what they were.
+  const auto some = arrow::MakeArrayOfNull(arrow::null(), 2).ValueOrDie();
+  const auto both = arrow::Table::Make(
+      arrow::schema({arrow::field("a", arrow::null()), arrow::field("text", arrow::utf8())}),
+      {some, strings({"x", "y"})});
+  EXPECT_THAT(read(folder_.write("both.arrow", ipc(both, true, 10))), ElementsAre("x", "y"));
+}
+
+// Their rows are as many as the file says, in a few bytes.
+TEST_F(ArrowPlugin, ARunThatNeverEnds) {
+  const auto run = arrow::RunEndEncodedArray::Make(
+                       83'886'087, arrow::MakeArrayFromScalar(arrow::Int32Scalar(83'886'087), 1).ValueOrDie(),
+                       strings({"x"}))
+                       .ValueOrDie();
+  EXPECT_THAT(wrong("a.arrow", ipc(table("a", run), true, 100'000'000), ErrorKind::Corruption,
+                    {.text_key = "", .whole_records = true}),
+              HasSubstr("no bytes in its columns (a: run_end_encoded"));
 }
 
 // A system that has no memory left says nothing of the file.

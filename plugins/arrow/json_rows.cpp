@@ -154,6 +154,29 @@ bool is_text(const arrow::DataType& type) {
   return std::find(kTexts.begin(), kTexts.end(), type.id()) != kTexts.end();
 }
 
+bool has_bytes(const arrow::DataType& type) {
+  using arrow::Type;
+  const auto has = [](const std::shared_ptr<arrow::DataType>& inner) { return has_bytes(*inner); };
+  switch (type.id()) {
+    case Type::NA:
+    case Type::RUN_END_ENCODED:  // a value of any number of rows
+      return false;
+    case Type::FIXED_SIZE_BINARY:
+      return static_cast<const arrow::FixedSizeBinaryType&>(type).byte_width() > 0;
+    case Type::FIXED_SIZE_LIST: {
+      const auto& list = static_cast<const arrow::FixedSizeListType&>(type);
+      return list.list_size() > 0 && has(list.value_type());
+    }
+    case Type::STRUCT:
+      return std::any_of(type.fields().begin(), type.fields().end(),
+                         [&](const auto& field) { return has(field->type()); });
+    case Type::EXTENSION:
+      return has(static_cast<const arrow::ExtensionType&>(type).storage_type());
+    default:
+      return true;
+  }
+}
+
 std::optional<std::string_view> text_at(const arrow::Array& array, std::int64_t i) {
   using arrow::Type;
   if (array.IsNull(i)) return {};

@@ -12,6 +12,8 @@ namespace bora::arrow_files {
 /// Whether a column of this type holds texts: strings and bytes of every width, and dictionaries of them.
 /// Bytes need not be UTF-8.
 bool is_text(const arrow::DataType& type);
+/// Whether its rows take bytes, so that a file holds only so many of them.
+bool has_bytes(const arrow::DataType& type);
 
 /// The text at `i`, or nothing where it is null.
 std::optional<std::string_view> text_at(const arrow::Array& array, std::int64_t i);

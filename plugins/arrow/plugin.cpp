@@ -132,13 +132,18 @@ class Table final : public store::TableFile {
   }
 
   std::vector<int> all_columns() const {
-    const int columns = batches_->schema()->num_fields();
-    if (columns == 0) {  // a batch may say that it has any number of rows, of no bytes
-      fail(
-          ErrorKind::Corruption,
-          "{}: the table has 0 columns, so that its rows hold nothing; at least 1 is needed\nhint: it was changed or "
-          "cut, or nothing was written into it; write it again",
-          input_.path);
+    // Else a batch may say that it has any number of rows, of no bytes.
+    const auto schema = batches_->schema();
+    const int columns = schema->num_fields();
+    if (std::none_of(schema->fields().begin(), schema->fields().end(),
+                     [](const auto& field) { return has_bytes(*field->type()); })) {
+      std::string types;
+      for (const auto& field : schema->fields())
+        types += fmt::format("{}{}: {}", types.empty() ? "" : ", ", field->name(), field->type()->ToString());
+      fail(ErrorKind::Corruption,
+           "{}: the table has {}, so that its rows hold nothing; at least 1 column with bytes is needed\n"
+           "hint: it was changed or cut, or nothing was written into it; write it again",
+           input_.path, columns == 0 ? "0 columns" : "no bytes in its columns (" + types + ")");
     }
     std::vector<int> out(static_cast<std::size_t>(columns));
     std::iota(out.begin(), out.end(), 0);
