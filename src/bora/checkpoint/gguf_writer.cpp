@@ -13,6 +13,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -170,10 +171,15 @@ void write_tensors(WriteFile& file, const std::string& path, const GgufContent& 
 
 }  // namespace
 
+const std::vector<std::string>& gguf_type_names() {
+  static const std::vector<std::string> names = {"f32", "bf16", "q8_0"};
+  return names;
+}
+
 GgufType parse_gguf_type(const std::string& word) {
-  if (word == "f32") return GgufType::f32;
-  if (word == "bf16") return GgufType::bf16;
-  if (word == "q8_0") return GgufType::q8_0;
+  constexpr std::array kTypes = {GgufType::f32, GgufType::bf16, GgufType::q8_0};
+  for (std::size_t i = 0; i < kTypes.size(); ++i)
+    if (gguf_type_names()[i] == word) return kTypes[i];
   fail(ErrorKind::Usage, "GGUF: numbers of type {} are not written\nhint: f32, bf16 or q8_0", word);
 }
 

@@ -16,7 +16,9 @@ namespace bora::checkpoint {
 /// How the numbers of a tensor are stored. q8_0: blocks of 32 along the last axis, each an f16 scale and 32
 /// whole numbers.
 enum class GgufType : std::uint32_t { f32 = 0, q8_0 = 8, bf16 = 30 };
-/// "f32", "bf16", "q8_0". Usage error with this list for another word.
+/// "f32", "bf16", "q8_0".
+const std::vector<std::string>& gguf_type_names();
+/// Usage error with these names for another word.
 GgufType parse_gguf_type(const std::string& word);
 
 using GgufValue = std::variant<std::uint32_t, float, bool, std::string, std::vector<std::string>,

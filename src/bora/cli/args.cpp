@@ -80,6 +80,7 @@ struct Args::State {
     std::string* one = nullptr;
     std::vector<std::string>* many = nullptr;
     bool is_path = false;
+    std::vector<std::string> words = {};  // one of which it is, if there are any
   };
   std::vector<Text> texts;
   void note(const std::string& name, std::string& value) { texts.push_back({name, &value}); }
@@ -161,6 +162,14 @@ Args& Args::positional(const std::string& name, std::vector<std::string>& values
 }
 Args& Args::is_path() {
   state_->texts.back().is_path = true;
+  return *this;
+}
+Args& Args::one_of(std::vector<std::string> words) {
+  state_->texts.back().words = words;
+  return offers(std::move(words));
+}
+Args& Args::offers(std::vector<std::string> words) {
+  state_->spec.arguments.back().values = std::move(words);
   return *this;
 }
 Args& Args::overrides(std::vector<std::pair<std::string, std::string>>& values) {
@@ -370,6 +379,16 @@ void Args::read_paths() const {
   }
 }
 
+void Args::read_words() const {
+  for (const auto& text : state_->texts) {
+    const auto& words = text.words;
+    if (words.empty() || state_->app.count(text.flag) == 0) continue;
+    if (std::find(words.begin(), words.end(), *text.one) != words.end()) continue;
+    fail(ErrorKind::Usage, "{0}: {1} {2} is not one of {3}{4}\nhint: bora {0} --help", state_->spec.name,
+         text.flag, shell_word(*text.one), join(words), did_you_mean(*text.one, words));
+  }
+}
+
 void Args::parse(const std::vector<std::string>& arguments) {
   if (specs_only) throw SpecListed{std::move(state_->spec)};
   check_other_names(state_->spec.name, names(), arguments);
@@ -394,6 +413,7 @@ void Args::parse(const std::vector<std::string>& arguments) {
     fail(ErrorKind::Usage, "{}: {}\nhint: {} --help", name.substr(name.find(' ') + 1), e.what(), name);
   }
   read_numbers();
+  read_words();
   read_paths();
 }
 

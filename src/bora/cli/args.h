@@ -19,6 +19,7 @@ struct ArgumentSpec {
   std::string name;  ///< "-n,--workers", "--quiet", or "config" of a positional
   std::string doc;
   bool is_positional = false, takes_value = true;
+  std::vector<std::string> values = {};  ///< words that it may be, or the usual ones; empty: anything
 };
 
 /// All that a command takes: what --help, --flags, completions and man pages are made of.
@@ -54,6 +55,11 @@ class Args {
   /// The text that was declared last is a path: a leading ~ is the home folder, and what a shell would replace besides is
   /// a Usage error (expand_home).
   Args& is_path();
+  /// The option that was declared last is one of these words: every other is a Usage error that says all of them.
+  Args& one_of(std::vector<std::string> words);
+  /// The words that it may be, or the usual ones, for completions alone: the command looks at it itself, as what it may be
+  /// depends on more.
+  Args& offers(std::vector<std::string> words);
   /// What the first positional may be, for completions; the command looks at it itself.
   Args& words(std::vector<std::string> words);
   /// What is said of a positional too many: "the text comes from standard input: echo hello | bora ...".
@@ -67,6 +73,7 @@ class Args {
   std::vector<std::string> names() const;
   void read_numbers() const;
   void read_paths() const;
+  void read_words() const;
   struct State;
   std::unique_ptr<State> state_;
 };

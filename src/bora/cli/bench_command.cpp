@@ -4,11 +4,15 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <iostream>
 #include <map>
 #include <string>
+#include <string_view>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include "bora/base/clock.h"
 #include "bora/base/error.h"
@@ -88,16 +92,24 @@ std::vector<double> time_steps(train::Trainer& trainer, std::int64_t steps, bool
   return times;
 }
 
+using kernels::MatmulKernel;
+constexpr std::array<std::pair<std::string_view, MatmulKernel>, 4> kProducts = {{
+    {"automatic", MatmulKernel::automatic},
+    {"mkl", MatmulKernel::mkl},
+    {"bora", MatmulKernel::bora},
+    {"amx", MatmulKernel::amx},
+}};
+
+std::vector<std::string> products_names() {
+  std::vector<std::string> out;
+  for (const auto& [name, kernel] : kProducts) out.emplace_back(name);
+  return out;
+}
+
+// One of those names.
 void use_products(const std::string& name) {
-  using kernels::MatmulKernel;
-  const std::map<std::string, MatmulKernel> kernels = {{"automatic", MatmulKernel::automatic},
-                                                       {"mkl", MatmulKernel::mkl},
-                                                       {"bora", MatmulKernel::bora},
-                                                       {"amx", MatmulKernel::amx}};
-  const auto found = kernels.find(name);
-  if (found == kernels.end())
-    fail(ErrorKind::Usage,
-         "bench: --matmul is {}; it must be automatic, mkl, bora or amx\nhint: bora bench --help", name);
+  const auto* found =
+      std::find_if(kProducts.begin(), kProducts.end(), [&](const auto& one) { return one.first == name; });
   if (found->second == MatmulKernel::amx && !kernels::amx_matmul_works()) {
     fail(ErrorKind::Usage,
          "--matmul is amx, and this CPU has no matrix units, or BORA_CPU_TARGET caps them\nhint: --matmul "
@@ -177,15 +189,17 @@ int run_bench(const Arguments& arguments) {
             "--parts");
   args.positional("what", what, "train, workers or generate: see bora bench workers --help")
       .words({"train", "workers", "generate"});
-  args.option("--model", name, kBenchModels);
+  args.option("--model", name, join(bench_model_names())).one_of(bench_model_names());
   args.option("--batch", batch, kSize, "sequences");
   args.option("--seq", seq, kSize, "tokens per sequence");
   args.option("--steps", steps, kSize, "steps to time, after three to warm up");
   args.option("--threads", threads, kThreads, "0: all cores");
   args.option("--lanes", lanes, kSize, "the batch in so many passes, whose gradients are added");
   device.declare(args);
-  args.option("--compute", compute, "f32, or bf16: parameters in fp32, the passes in bf16");
-  args.option("--matmul", matmul, "whose matrix products: automatic, mkl, bora (vectors) or amx");
+  args.option("--compute", compute, "f32, or bf16: parameters in fp32, the passes in bf16")
+      .one_of({"f32", "bf16"});
+  args.option("--matmul", matmul, "whose matrix products: automatic, mkl, bora (vectors) or amx")
+      .one_of(products_names());
   args.flag("--parts", parts, "also the time of each shape of product");
   args.flag("--paced", paced, "a step for each line of input, to take turns with another program");
   args.flag("--once", once, "one step and nothing else: time and memory of long sequences");
@@ -193,8 +207,6 @@ int run_bench(const Arguments& arguments) {
   if (what != "train")
     fail(ErrorKind::Usage, "bench: {} is not one of train, workers, generate\nhint: bora bench --help", what);
   require_tokens(batch, seq);
-  if (compute != "f32" && compute != "bf16")
-    fail(ErrorKind::Usage, "bench: --compute {} is not f32 or bf16\nhint: bora bench --help", compute);
   const auto computed = core::parse_dtype(compute);
   core::initialize(static_cast<int>(threads));
   const auto in_use = open_device(device, "bench");

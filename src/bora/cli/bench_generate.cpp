@@ -83,7 +83,7 @@ int run_bench_generate(const Arguments& arguments) {
   Args args("bench", "Time the reading of prompts and the writing of texts; one JSON line.",
             "  bora bench generate --model llama-125m --batch 8");
   args.positional("what", what, "generate");
-  args.option("--model", name, kBenchModels);
+  args.option("--model", name, join(bench_model_names())).one_of(bench_model_names());
   args.option("--batch", batch, kSize, "texts that are written together");
   args.option("--prompt", prompt, kSize, "tokens of each prompt");
   args.option("--tokens", tokens, from_to(2, 0x7FFFFFFF), "new tokens of each text");

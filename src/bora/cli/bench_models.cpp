@@ -5,6 +5,8 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <functional>
+#include <utility>
 
 #include "bora/base/error.h"
 #include "bora/base/range.h"
@@ -43,23 +45,51 @@ std::unique_ptr<nn::LanguageModel> decoder(const std::string& type, const Sizes&
   return models::make_model(models::ModelConfigOf<Config>(type, c), s.vocab, Key::from_seed(0));
 }
 
-std::unique_ptr<nn::LanguageModel> llama(const Sizes& sizes, std::int64_t seq) {
-  return decoder<llama::Config>("llama", sizes, seq);
+using Make = std::function<std::unique_ptr<nn::LanguageModel>(const std::string& name, std::int64_t seq)>;
+
+Make llama_of(const Sizes& sizes) {
+  return
+      [sizes](const std::string&, std::int64_t seq) { return decoder<llama::Config>("llama", sizes, seq); };
+}
+
+Make gpt2_of(const gpt2::Config& config) {
+  return [config](const std::string& name, std::int64_t seq) { return gpt2(name, config, seq); };
+}
+
+const std::vector<std::pair<std::string, Make>>& all_models() {
+  static const std::vector<std::pair<std::string, Make>> all = {
+      {"gpt2-124m", gpt2_of({})},
+      {"gpt2-1.5b", gpt2_of({.hidden_dim = 1600, .num_layers = 48, .num_heads = 25})},
+      {"llama-nano", llama_of({128, 4, 4, 2, 512, 32000})},
+      {"llama-mid", llama_of({512, 8, 8, 4, 1408, 32000})},
+      {"llama-125m", llama_of({768, 12, 12, 4, 2048, 32000})},
+      {"quickstart", llama_of({128, 4, 4, 2, 384, 4096, true})},
+      {"qwen2.5-1.5b",
+       [](const std::string&, std::int64_t seq) {
+         return decoder<qwen2::Config>("qwen2", {1536, 28, 12, 2, 8960, 151936, true}, seq);
+       }},
+      {"llama-8b-8", llama_of({4096, 8, 32, 8, 14336, 128256})},
+  };
+  return all;
 }
 
 }  // namespace
 
+const std::vector<std::string>& bench_model_names() {
+  static const auto names = [] {
+    std::vector<std::string> out;
+    for (const auto& [name, make] : all_models()) out.push_back(name);
+    return out;
+  }();
+  return names;
+}
+
 std::unique_ptr<nn::LanguageModel> bench_model(const std::string& name, std::int64_t seq) {
-  if (name == "gpt2-124m") return gpt2(name, {}, seq);
-  if (name == "gpt2-1.5b") return gpt2(name, {.hidden_dim = 1600, .num_layers = 48, .num_heads = 25}, seq);
-  if (name == "llama-nano") return llama({128, 4, 4, 2, 512, 32000}, seq);
-  if (name == "llama-mid") return llama({512, 8, 8, 4, 1408, 32000}, seq);
-  if (name == "llama-125m") return llama({768, 12, 12, 4, 2048, 32000}, seq);
-  if (name == "quickstart") return llama({128, 4, 4, 2, 384, 4096, true}, seq);
-  if (name == "qwen2.5-1.5b")
-    return decoder<qwen2::Config>("qwen2", {1536, 28, 12, 2, 8960, 151936, true}, seq);
-  if (name == "llama-8b-8") return llama({4096, 8, 32, 8, 14336, 128256}, seq);
-  fail(ErrorKind::Usage, "bench: model {} is not one of {}\nhint: bora bench --help", name, kBenchModels);
+  const auto& all = all_models();
+  const auto found =
+      std::find_if(all.begin(), all.end(), [&](const auto& model) { return model.first == name; });
+  if (found == all.end()) fail(ErrorKind::InvalidArgument, "bench: no model {}", name);
+  return found->second(name, seq);
 }
 
 void require_tokens(std::int64_t sequences, std::int64_t seq_len) {

@@ -13,9 +13,8 @@
 namespace bora::cli {
 
 /// llama-8b-8: eight of its layers.
-inline constexpr const char* kBenchModels =
-    "gpt2-124m, gpt2-1.5b, llama-nano, llama-mid, llama-125m, quickstart, qwen2.5-1.5b, llama-8b-8";
-/// One of kBenchModels; Usage error for another name.
+const std::vector<std::string>& bench_model_names();
+/// One of these.
 std::unique_ptr<nn::LanguageModel> bench_model(const std::string& name, std::int64_t seq_len);
 
 using data::random_batch;

@@ -49,7 +49,7 @@ int run_bench_workers(const Arguments& arguments) {
       "Time training steps of the workers that a launcher started, and say what each holds; one JSON line.",
       "  mpirun -n 2 --bind-to core bora bench workers --model gpt2-124m --batch 8 --lanes 2");
   args.positional("what", what, "workers");
-  args.option("--model", name, kBenchModels);
+  args.option("--model", name, join(bench_model_names())).one_of(bench_model_names());
   args.option("--batch", batch, kSize, "sequences of all workers together");
   args.option("--seq", seq, kSize, "tokens per sequence");
   args.option("--lanes", lanes, kSize, "parts of the batch, a power of two");

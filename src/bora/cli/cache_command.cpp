@@ -39,21 +39,14 @@ void require_no_force(const CacheFlags& flags) {
   if (flags.force) fail(ErrorKind::Usage, "cache: --force goes with export alone\nhint: bora cache --help");
 }
 
-store::TokenFiles format_of(const CacheFlags& flags, std::string_view action) {
-  const auto& names = store::token_files_names();
-  if (std::find(names.begin(), names.end(), flags.format) == names.end())
-    fail(ErrorKind::Usage, "cache {}: --format {} is none of {}{}\nhint: bora cache --help", action,
-         flags.format, join(names), did_you_mean(flags.format, names));
-  return store::parse_token_files(flags.format);
-}
-
 int import_files(const CacheFlags& flags) {
   require_no_force(flags);
   require(flags.format, "--format", "import");
   require(flags.to, "--to", "import");
   store::ImportOptions options;
   if (flags.eos >= 0) options.eos_id = static_cast<std::int32_t>(flags.eos);
-  const auto cache = store::import_tokens(flags.to, flags.inputs, format_of(flags, "import"), options);
+  const auto cache =
+      store::import_tokens(flags.to, flags.inputs, store::parse_token_files(flags.format), options);
   print_shown("{}: {} \u00b7 ids up to {}\n", flags.to, summary(*cache), cache->ledger().vocab_size - 1);
   // <cache_dir>/train: what a configuration names is the folder above.
   if (base_name(flags.to) == "train")
@@ -82,7 +75,7 @@ int export_files(const CacheFlags& flags) {
   if (flags.inputs.size() != 1)
     fail(ErrorKind::Usage, "cache export: one cache's directory is needed, {} are given",
          flags.inputs.size());
-  const auto kind = format_of(flags, "export");
+  const auto kind = store::parse_token_files(flags.format);
   const auto cache = store::TokenCache::open(flags.inputs.front());
   if (const auto there = in_the_way(flags.to, kind); !flags.force && !there.empty())
     fail(ErrorKind::Usage,
@@ -136,7 +129,8 @@ int run_cache(const Arguments& arguments) {
   args.option("--format", flags.format,
               "import, export: raw-u16 or raw-u32 (ids, in files of llm.c behind their header), megatron "
               "(.bin and .idx), tfrecord "
-              "(of mesh-transformer-jax, or an .index of several), levanter (the folder of a split's cache)");
+              "(of mesh-transformer-jax, or an .index of several), levanter (the folder of a split's cache)")
+      .one_of(store::token_files_names());
   args.option("--to", flags.to, "import: the new cache's directory; export: the file, or what it begins with")
       .is_path();
   args.flag("--force", flags.force, "export: write over files that are there");

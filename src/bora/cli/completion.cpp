@@ -41,6 +41,17 @@ std::string single_quoted(std::string_view text, std::string_view quote) {
   return out + "'";
 }
 
+// "export --dtype=f32 bf16 f16", a line for each spelling of a flag.
+std::vector<std::string> choices(const CompletionWords& words) {
+  std::vector<std::string> out;
+  for (const auto& command : words.specs)
+    for (const auto& a : command.arguments)
+      for (const auto& flag : spellings(a))
+        if (!a.values.empty())
+          out.push_back(fmt::format("{} {}={}", command.name, flag, join(a.values, " ")));
+  return out;
+}
+
 // The two tables that bash and zsh share: functions that set variables by the command.
 std::string tables(const CompletionWords& words) {
   std::string out = "_bora_command() {\n  flags= values= first= runs= overrides=\n  case $1 in\n";
@@ -50,7 +61,7 @@ std::string tables(const CompletionWords& words) {
                        c.takes_overrides ? " overrides=1" : "");
   }
   return out + "  esac\n}\n\n_bora_keys='" + join(words.keys, "\n") + "'\n\n_bora_values='" +
-         join(words.values, "\n") + "'\n\n";
+         join(words.values, "\n") + "'\n\n_bora_choices='" + join(choices(words), "\n") + "'\n\n";
 }
 
 std::string names(const CompletionWords& words) {
@@ -92,12 +103,14 @@ constexpr std::string_view kBash = R"(_bora() {
     =) i=$prev cur= ;;
     *) if [ "$prev" = "=" ]; then i=${COMP_WORDS[COMP_CWORD-2]}; else i=; fi ;;
   esac
-  if [ -n "$overrides" ] && [ -n "$i" ]; then
-    _bora_add_values "${i#--}" "$cur"
+  if [ -n "$i" ]; then
+    _bora_add_values "$_bora_choices" "$command $i" "$cur"
+    if [ -n "$overrides" ] && [ "${#COMPREPLY[@]}" = 0 ]; then _bora_add_values "$_bora_values" "${i#--}" "$cur"; fi
     return
   fi
   case " $values " in *" $prev "*)
-    if [ "$prev" = --model ]; then _bora_add_runs "$cur"; fi
+    _bora_add_values "$_bora_choices" "$command $prev" "$cur"
+    if [ "$prev" = --model ] && [ "${#COMPREPLY[@]}" = 0 ]; then _bora_add_runs "$cur"; fi
     return
     ;;
   esac
@@ -117,12 +130,13 @@ constexpr std::string_view kBash = R"(_bora() {
   esac
 }
 
+# The words that a table of lines NAME=WORDS has for a name.
 _bora_add_values() {
   local line before=
-  case $2 in *=*) before=${2%%=*}= ;; esac
+  case $3 in *=*) before=${3%%=*}= ;; esac
   while IFS= read -r line; do
-    case $line in "$1="*) COMPREPLY=($(compgen -P "$before" -W "${line#*=}" -- "${2#"$before"}")) ;; esac
-  done <<<"$_bora_values"
+    case $line in "$2="*) COMPREPLY=($(compgen -P "$before" -W "${line#*=}" -- "${3#"$before"}")) ;; esac
+  done <<<"$1"
 }
 
 _bora_add_runs() {
@@ -165,6 +179,13 @@ constexpr std::string_view kZsh = R"(_bora() {
   if [[ -z $command ]]; then _describe command _bora_commands; return; fi
   if [[ $command == help ]]; then _describe command _bora_commands; compadd -- --man; return; fi
   _bora_command $command
+  for key in ${(f)_bora_choices}; do
+    if [[ $key == "$command $words[CURRENT-1]="* ]]; then compadd -- ${=key#*=}; return; fi
+    [[ $cur == --*=* && $key == "$command ${cur%%=*}="* ]] || continue
+    compset -P '*='
+    compadd -- ${=key#*=}
+    return
+  done
   if [[ " $values " == *" $words[CURRENT-1] "* ]]; then
     [[ $words[CURRENT-1] != --model ]] || compadd -- runs/*(/N)
     _files
@@ -222,7 +243,8 @@ std::string fish_flag(const std::string& condition, const ArgumentSpec& a) {
   std::string out = "complete -c bora -n " + condition;
   for (const auto& flag : spellings(a))
     out += flag.starts_with("--") ? " -l " + flag.substr(2) : " -s " + flag.substr(1);
-  return out + (a.takes_value ? " -r" : "") + " -d " + single_quoted(a.doc, "\\'") + "\n";
+  const auto words = a.values.empty() ? "" : fmt::format(" -f -a '{}'", join(a.values, " "));
+  return out + (a.takes_value ? " -r" : "") + words + " -d " + single_quoted(a.doc, "\\'") + "\n";
 }
 
 std::string fish(const CompletionWords& words) {
@@ -240,11 +262,12 @@ std::string fish(const CompletionWords& words) {
       if (!a.is_positional) out += fish_flag(condition, a);
     if (!c.words.empty())
       out += fmt::format("complete -c bora -n {} -a '{}'\n", condition, join(c.words, " "));
-    const bool has_model = std::any_of(c.arguments.begin(), c.arguments.end(),
-                                       [](const ArgumentSpec& a) { return a.name == "--model"; });
+    const bool has_model = std::any_of(c.arguments.begin(), c.arguments.end(), [](const ArgumentSpec& a) {
+      return a.name == "--model" && a.values.empty();
+    });
     if (is_of_runs(c.name))
       out += fmt::format("complete -c bora -n {} -a '(path filter -d runs/*)'\n", condition);
-    if (has_model && c.name != "bench")
+    if (has_model)
       out += fmt::format("complete -c bora -n {} -l model -r -a '(path filter -d runs/*)'\n", condition);
     if (c.takes_overrides) with_keys += " " + c.name;
   }

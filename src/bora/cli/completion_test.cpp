@@ -7,8 +7,11 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdio>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bora/base/error.h"
@@ -41,6 +44,32 @@ std::string said_by(const std::string& command) {
   for (int c = std::fgetc(pipe); c != EOF; c = std::fgetc(pipe)) out += static_cast<char>(c);
   ::pclose(pipe);
   return out;
+}
+
+bool is_required(const std::string& flag) {
+  constexpr std::array<std::string_view, 3> kFlags = {"--out", "--tokenizer", "--ids"};
+  return std::find(kFlags.begin(), kFlags.end(), flag) != kFlags.end();
+}
+
+// What a command says when a flag is no word of any: of the flag, or of what is missing besides.
+std::string said_by_program_of_wrong_word(const CommandSpec& command, const ArgumentSpec& argument) {
+  std::vector<std::string> line;
+  for (const auto& a : command.arguments)
+    if (a.is_positional) line.push_back(command.words.empty() || !line.empty() ? "x" : command.words.front());
+  for (const auto& a : command.arguments)
+    if (!a.is_positional && a.takes_value && a.name != argument.name && is_required(a.name))
+      line.insert(line.end(), {a.name, "x"});
+  line.insert(line.end(), {argument.name.substr(0, argument.name.find(',')), "no-such-word"});
+  const auto all = commands();
+  const auto known =
+      std::find_if(all.begin(), all.end(), [&](const Command& c) { return c.name == command.name; });
+  try {
+    known->run(line);
+  } catch (const std::exception& e) {
+    return e.what();
+  } catch (...) {
+  }
+  return "";
 }
 
 class Completion : public testing::Test {
@@ -89,6 +118,45 @@ TEST_F(Completion, OfBashOffersKeysDotByDot) {
   EXPECT_THAT(offered("bora train --trainer.reduction ="), ElementsAre("fixed", "fast"));
   EXPECT_THAT(offered("bora train --trainer.seed ="), IsEmpty());
   EXPECT_THAT(offered("bora config explain tr"), ElementsAre("trainer."));
+}
+
+TEST_F(Completion, OfBashOffersTheWordsOfFlags) {
+  if (!has_program("/bin/bash")) GTEST_SKIP() << "no bash here";
+  EXPECT_THAT(offered("bora export runs/x y --dtype \"\""), ElementsAre("f32", "bf16", "f16", "q8_0"));
+  EXPECT_THAT(offered("bora export runs/x y --format g"), ElementsAre("gguf"));
+  EXPECT_THAT(offered("bora export runs/x y --dtype = q"), ElementsAre("q8_0"));
+  EXPECT_THAT(offered("bora export --dtype=b"), ElementsAre("--dtype=bf16"));
+  EXPECT_THAT(offered("bora cache export c --format raw-u1"), ElementsAre("raw-u16"));
+  EXPECT_THAT(offered("bora bench train --model lla"),
+              ElementsAre("llama-nano", "llama-mid", "llama-125m", "llama-8b-8"));
+  EXPECT_THAT(offered("bora generate runs/x --weights in"), ElementsAre("int8"));
+  EXPECT_THAT(offered("bora launch -n 2 -- eval --weights b"), ElementsAre("bf16"));
+  EXPECT_THAT(offered("bora train-tokenizer x --kind word"), ElementsAre("wordpiece"));
+  EXPECT_THAT(offered("bora generate runs/x --seed 1"), IsEmpty());
+}
+
+// A flag that takes one of some words, as the program says of every other, offers these.
+TEST_F(Completion, OffersWhatIsTaken) {
+  int flags = 0;
+  for (const auto& command : all_words().specs) {
+    if (command.name == "launch") continue;  // it would start something
+    for (const auto& argument : command.arguments) {
+      if (argument.is_positional || !argument.takes_value) continue;
+      const auto says = said_by_program_of_wrong_word(command, argument);
+      constexpr std::string_view kSays = " is not one of ";
+      const auto at = says.find(kSays);
+      if (at == says.npos) continue;
+      ++flags;
+      const auto from = at + kSays.size();
+      for (const auto& part : split(says.substr(from, says.find_first_of(";\n", from) - from), ',')) {
+        const std::string word(trim(part));
+        if (word == "..." || word.starts_with("cuda:")) continue;  // any number
+        EXPECT_THAT(argument.values, testing::Contains(word))
+            << command.name << " " << argument.name << ": " << says;
+      }
+    }
+  }
+  EXPECT_GE(flags, 10);
 }
 
 TEST_F(Completion, OfBashOffersRuns) {
@@ -143,6 +211,9 @@ TEST_F(Completion, OfFishOffersWhatTheProgramTakes) {
   EXPECT_THAT(of("bora train x.yaml --trainer.se"), ElementsAre("--trainer.seed="));
   EXPECT_THAT(of("bora report ca"), testing::Contains("runs/calm-heron"));
   EXPECT_THAT(of("bora train x.yaml --trainer.reduction=fa"), ElementsAre("--trainer.reduction=fast"));
+  EXPECT_THAT(of("bora export runs/x y --dtype "),
+              testing::UnorderedElementsAre("f32", "bf16", "f16", "q8_0"));
+  EXPECT_THAT(of("bora bench train --model llama-n"), ElementsAre("llama-nano"));
 }
 
 // On a terminal of its own, where alone zsh completes: what follows there after the tab.
@@ -164,6 +235,8 @@ zpty -r -m shell said '*{2}*' && print as expected
   EXPECT_EQ(goes_on("bora train --dry", "_run"), "as expected\n");
   EXPECT_EQ(goes_on("bora train x.yaml --trainer.se", "ed="), "as expected\n");
   EXPECT_EQ(goes_on("bora train x.yaml --trainer.reduction=fa", "st"), "as expected\n");
+  EXPECT_EQ(goes_on("bora export runs/x y --dtype q", "8_0"), "as expected\n");
+  EXPECT_EQ(goes_on("bora export runs/x y --dtype=q", "8_0"), "as expected\n");
 }
 
 TEST(ManPage, SaysWhatHelpSays) {

@@ -168,7 +168,7 @@ TEST_F(DataCommand, WhatAnImportNeeds) {
   EXPECT_EQ(refused(run_cache, {"import", "x", "--format", "raw-u16"}),
             "cache import: --to is needed\nhint: bora cache --help");
   EXPECT_EQ(refused(run_cache, {"import", "x", "--format", "zarr", "--to", at("c")}),
-            "cache import: --format zarr is none of raw-u16, raw-u32, megatron, tfrecord, levanter\n"
+            "cache: --format zarr is not one of raw-u16, raw-u32, megatron, tfrecord, levanter\n"
             "hint: bora cache --help");
   EXPECT_EQ(refused(run_cache, {"export", "a", "b", "--format", "raw-u16", "--to", at("c")}),
             "cache export: one cache's directory is needed, 2 are given");

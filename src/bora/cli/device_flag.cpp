@@ -6,7 +6,8 @@ namespace bora::cli {
 
 void DeviceFlag::declare(Args& args, const std::string& otherwise) {
   args.option("--device", word,
-              "auto: the CPU, until runs on GPUs have been measured; cpu; cuda; cuda:1, ..." + otherwise);
+              "auto: the CPU, until runs on GPUs have been measured; cpu; cuda; cuda:1, ..." + otherwise)
+      .offers({"auto", "cpu", "cuda"});
 }
 
 }  // namespace bora::cli

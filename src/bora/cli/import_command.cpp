@@ -121,13 +121,29 @@ Imported read_model(const std::string& name) {
           }};
 }
 
+// Of a Hugging Face directory.
+const std::vector<std::string>& stored_dtypes() {
+  static const std::vector<std::string> all = {"f32", "bf16", "f16"};
+  return all;
+}
+
 core::DType export_dtype(const std::string& text) {
   try {
     const auto dtype = core::parse_dtype(text);
-    if (dtype == core::DType::f32 || dtype == core::DType::bf16 || dtype == core::DType::f16) return dtype;
+    const auto& stored = stored_dtypes();
+    if (std::find(stored.begin(), stored.end(), core::name(dtype)) != stored.end()) return dtype;
   } catch (const Error&) {  // as one that is not stored
   }
-  fail(ErrorKind::Usage, "export: --dtype {} is not one of f32, bf16, f16\nhint: bora export --help", text);
+  fail(ErrorKind::Usage, "export: --dtype {} is not one of {}\nhint: bora export --help", text,
+       join(stored_dtypes()));
+}
+
+// Of either format.
+std::vector<std::string> all_dtypes() {
+  auto out = stored_dtypes();
+  for (const auto& name : checkpoint::gguf_type_names())
+    if (std::find(out.begin(), out.end(), name) == out.end()) out.push_back(name);
+  return out;
 }
 
 void require_place(const std::string& to, const std::string& format) {
@@ -186,16 +202,15 @@ int run_export(const Arguments& arguments) {
       "model.gguf --format gguf --dtype q8_0\n  bora export runs/brisk-otter-7 exported --push me/brisk-otter");
   args.positional("model", from, "a run or a checkpoint").is_path();
   args.positional("directory", to, "to write; an existing export there is replaced").is_path();
-  args.option("--dtype", dtype, "f32, bf16 or f16; for GGUF f32, bf16 or q8_0");
-  args.option("--format", format, "hf (a Hugging Face directory) or gguf (one file for llama.cpp)");
+  args.option("--dtype", dtype, "f32, bf16 or f16; for GGUF f32, bf16 or q8_0").offers(all_dtypes());
+  args.option("--format", format, "hf (a Hugging Face directory) or gguf (one file for llama.cpp)")
+      .one_of({"hf", "gguf"});
   args.option("--adapter", adapter, "put this adapter on the model: a directory as PEFT writes it").is_path();
   args.flag("--peft", peft, "write the adapters alone, as PEFT does");
   args.flag("--force", force, "for GGUF: write over a file that is there");
   push.declare(args);
   args.parse(arguments);
   require_place(to, format);
-  if (format != "hf" && format != "gguf")
-    fail(ErrorKind::Usage, "export: --format {} is not known\nhint: hf or gguf", format);
   if (format == "gguf" && peft)
     fail(ErrorKind::Usage,
          "export: --peft writes adapters alone, which have no GGUF file here\nhint: give one");

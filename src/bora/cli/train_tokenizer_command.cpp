@@ -48,7 +48,8 @@ int run_train_tokenizer(const Arguments& arguments) {
   args.positional("files", inputs, "txt or jsonl files, .gz or .zst too, globs, directories").is_path();
   args.option("--out", out, "directory to write tokenizer.json into", true).is_path();
   args.flag("--force", force, "write over a tokenizer that is there");
-  args.option("--kind", kind, "bpe (byte-level), sentencepiece-bpe, unigram or wordpiece");
+  args.option("--kind", kind, "bpe (byte-level), sentencepiece-bpe, unigram or wordpiece")
+      .one_of(tokenizer_kind_names());
   args.option("--vocab_size", config.vocab_size, kSize,
               "ids in all: special tokens, bytes or characters, pieces");
   args.option("--min_frequency", config.min_frequency, kNonNegative,
@@ -58,10 +59,6 @@ int run_train_tokenizer(const Arguments& arguments) {
   args.flag("--allow_private_addresses", options.allow_private,
             "fetch URLs from machines that are not in the public network too");
   args.parse(arguments);
-  const auto& kinds = tokenizer_kind_names();
-  if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end())
-    fail(ErrorKind::Usage, "train-tokenizer: --kind {} is not one of {}{}\nhint: bora train-tokenizer --help",
-         kind, join(kinds), did_you_mean(kind, kinds));
   if (const auto there = path_join(out, "tokenizer.json"); !force && exists(there)) {
     fail(ErrorKind::Usage,
          "train-tokenizer: {} exists, and models may depend on it\nhint: --out ANOTHER, or --force to write "

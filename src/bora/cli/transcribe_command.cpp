@@ -42,7 +42,8 @@ SpeechWishes parse_wishes(const Arguments& arguments) {
   args.positional("sounds", w.sounds, "files to hear").is_path();
   args.option("--language", w.options.language,
               "what is spoken, as en or de; default: the model listens for it, where it has several");
-  args.option("--task", w.options.task, "transcribe, or translate (into English)");
+  args.option("--task", w.options.task, "transcribe, or translate (into English)")
+      .offers({"transcribe", "translate"});
   args.flag("--timestamps", decoding.timestamps, "write from when to when each part is said");
   args.option("--beams", decoding.beams, from_to(1, 1024), "texts that are followed together; 1: greedy");
   args.option("--length_penalty", decoding.length_penalty, from_to(-100, 100),
