@@ -6,7 +6,9 @@
 
 #include <cmath>
 #include <filesystem>
+#include <functional>
 #include <limits>
+#include <map>
 #include <regex>
 #include <set>
 
@@ -55,17 +57,27 @@ bool is_number_valid(const Json& value, const Json& schema) {
          number < schema.value("exclusiveMaximum", kNone);
 }
 
+// The schema that is tested: what its references are looked up in.
+Json& whole_schema() {
+  static Json schema;
+  return schema;
+}
+
 bool is_valid(const Json& value, const Json& schema) {
-  static const std::set<std::string> known = {"type",         "enum",
-                                              "const",        "anyOf",
-                                              "allOf",        "if",
-                                              "then",         "properties",
-                                              "pattern",      "minimum",
-                                              "required",     "additionalProperties",
-                                              "items",        "description",
-                                              "maximum",      "title",
-                                              "$schema",      "exclusiveMinimum",
-                                              "x-default",    "exclusiveMaximum",
+  if (schema.is_boolean()) return schema.get<bool>();
+  if (schema.contains("$ref")) {
+    const auto name = schema["$ref"].get<std::string>();
+    EXPECT_TRUE(name.starts_with("#/$defs/")) << name;
+    EXPECT_EQ(schema.size(), 1U) << "what stands beside a reference is easily missed";
+    return is_valid(value, whole_schema()["$defs"].at(name.substr(8)));
+  }
+  static const std::set<std::string> known = {"type",         "enum",        "const",
+                                              "anyOf",        "allOf",       "if",
+                                              "then",         "properties",  "pattern",
+                                              "minimum",      "required",    "additionalProperties",
+                                              "items",        "description", "maximum",
+                                              "title",        "$schema",     "exclusiveMinimum",
+                                              "$defs",        "x-default",   "exclusiveMaximum",
                                               "propertyNames"};
   for (const auto& [word, what] : schema.items()) EXPECT_TRUE(known.contains(word)) << word;
   const auto is_of = [&](const Json& one) { return is_valid(value, one); };
@@ -120,7 +132,8 @@ Json json_of(const std::string& yaml) {
 Json schema_of_program() {
   const auto done = run(small_project("config_schema_values"), {"config", "schema"});
   EXPECT_EQ(done.code, 0) << done.output;
-  return Json::parse(done.output);
+  whole_schema() = Json::parse(done.output);
+  return whole_schema();
 }
 
 TEST(ConfigSchema, RefusesWhatTheProgramRefuses) {
@@ -144,6 +157,19 @@ TEST(ConfigSchema, RefusesWhatTheProgramRefuses) {
                             "optimizer: {lr_schedule: cos}",
                             "optimizer: {type: adamm}",
                             "hf_save_dtype: f64",
+                            "trainer: {checkpointer: {save_interval: soon}}",
+                            "trainer: {checkpointer: {save_interval: 15 m}}",
+                            "trainer: {checkpointer: {save_interval: 15min}}",
+                            "trainer: {checkpointer: {save_interval: -1}}",
+                            "trainer: {checkpointer: {save_interval: true}}",
+                            "data: {max_download: 2GBx}",
+                            "data: {max_download: 2 gb}",
+                            "data: {max_download: -1}",
+                            "data: {max_download: 1.5}",
+                            "data: {max_download: 1.5B}",
+                            "data: {max_download: [1]}",
+                            "data: {configs: {one: {format: {type: textt}}}}",
+                            "trainer: {tracker: [{type: jsonn}]}",
                             "trainer: {checkpointer: {keep: all}}"})
     EXPECT_FALSE(is_valid(json_of(wrong), schema)) << wrong;
 }
@@ -177,11 +203,67 @@ TEST(ConfigSchema, TakesWhatTheProgramTakes) {
                             "optimizer: {clip_update_norm: true}",
                             "optimizer: {learning_rate: 1e-3}",
                             "hf_save_dtype: bfloat16",
+                            "trainer: {checkpointer: {save_interval: 10m}}",
+                            "trainer: {checkpointer: {save_interval: 1.5h}}",
+                            "trainer: {checkpointer: {save_interval: 0}}",
+                            "trainer: {checkpointer: {save_interval: 90.5}}",
+                            "trainer: {checkpointer: {save_interval: '1e3s'}}",
+                            "trainer: {checkpointer: {save_interval: null}}",
+                            "data: {max_download: 2GB}",
+                            "data: {max_download: '1.5 GiB'}",
+                            "data: {max_download: 1000}",
+                            "data: {max_download: 1e9}",
+                            "data: {configs: {one: {format: {type: chat}}}}",
+                            "trainer: {tracker: [{type: json_logger}]}",
                             "data: {id: me/words, tokenizer: gpt2}",
                             "trainer: {checkpointer: {keep: [{every: 10}]}}",
                             "dataset_type: chat_jsonl\nmessages_field: talk\nmax_seq_len: 64",
                             "max_train_length: 64"})
     EXPECT_TRUE(is_valid(json_of(right), schema)) << right;
+}
+
+// A word for word the same schema of some length stands there once.
+TEST(ConfigSchema, ListsNothingTwice) {
+  const auto schema = schema_of_program();
+  std::map<std::string, int> times;
+  const std::function<void(const Json&)> look = [&](const Json& part) {
+    if (part.is_object() && (part.contains("type") || part.contains("anyOf") || part.contains("enum"))) {
+      const auto text = part.dump();
+      if (text.size() >= 200) {
+        EXPECT_EQ(++times[text], 1) << text.substr(0, 200);
+      }
+    }
+    if (part.is_structured())
+      for (const auto& child : part) look(child);
+  };
+  look(schema);
+  EXPECT_GT(times.size(), 100U);
+  // And every one that is defined is referred to.
+  const auto text = schema.dump();
+  EXPECT_FALSE(schema["$defs"].empty());
+  for (const auto& [name, what] : schema["$defs"].items()) {
+    const auto reference = "\"#/$defs/" + name + "\"";
+    const auto first = text.find(reference);
+    EXPECT_NE(first, std::string::npos) << name;
+    EXPECT_NE(text.find(reference, first + 1), std::string::npos) << name << " is referred to once";
+  }
+}
+
+// The program and its schema agree on texts of both.
+TEST(ConfigSchema, TakesMeasuresAsTheProgramDoes) {
+  const auto schema = schema_of_program();
+  const auto folder = small_project("config_schema_measures");
+  for (const char* key : {"trainer.checkpointer.save_interval", "data.max_download"}) {
+    for (const char* value : {"1.5h", "1e3", "1.5 GB", "10 m", "1_000", "-0", "0.1B"}) {
+      const auto yaml = std::string(key).find("data") == 0
+                            ? fmt::format("data: {{max_download: '{}'}}", value)
+                            : fmt::format("trainer: {{checkpointer: {{save_interval: '{}'}}}}", value);
+      const auto done =
+          run(folder, {"train", "config.yaml", "--print_config", fmt::format("--{}={}", key, value)});
+      EXPECT_EQ(is_valid(json_of(yaml), schema), done.code == 0) << key << ": " << value << "\n"
+                                                                 << done.output;
+    }
+  }
 }
 
 TEST(ConfigSchema, TakesRecipesAndLevantersFiles) {

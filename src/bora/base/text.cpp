@@ -224,19 +224,19 @@ std::optional<double> size_of_unit(std::string_view unit) {
 }  // namespace
 
 std::optional<std::int64_t> parse_bytes(std::string_view text) {
-  const auto end = std::min(text.find_first_not_of("0123456789.eE+-_"), text.size());
+  const auto end = std::min(text.find_first_not_of("0123456789.eE+-"), text.size());
   const auto unit = size_of_unit(trim(text.substr(end)));
-  const auto digits = trim(text.substr(0, end));
-  if (!unit) return std::nullopt;
+  const auto digits = text.substr(0, end);
+  if (!unit || digits.empty() || digits.starts_with('-')) return std::nullopt;
   if (*unit == 1) {
-    if (const auto exact = parse_int(digits)) return *exact >= 0 ? exact : std::nullopt;
+    if (const auto exact = parse_int(digits)) return exact;
+    if (digits.find_first_of(".-") != digits.npos) return std::nullopt;  // parts of a byte
   }
   const auto number = parse_double(digits);
   if (!number) return std::nullopt;
-  const double bytes = *number * *unit;
+  const double bytes = std::round(*number * *unit);
   constexpr double kTooMany = 9.2e18;
-  if (!(bytes >= 0 && bytes < kTooMany) || bytes != std::floor(bytes)) return std::nullopt;
-  return static_cast<std::int64_t>(bytes);
+  return bytes < kTooMany ? std::optional(static_cast<std::int64_t>(bytes)) : std::nullopt;
 }
 
 std::string exact_bytes(std::int64_t bytes) {

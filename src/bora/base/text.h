@@ -42,7 +42,7 @@ std::optional<double> parse_double(std::string_view text);
 std::optional<double> parse_duration(std::string_view text);
 
 /// Sizes as in configurations: "512MB", "1.5 GB", "64KiB", or a number of bytes. kB, MB, GB, TB and PB are
-/// powers of 1000, KiB to PiB of 1024. Nothing for what is no whole number of bytes, or beyond 64 bits.
+/// powers of 1000, KiB to PiB of 1024; rounded to whole bytes. Nothing for 1.5 bytes, or beyond 64 bits.
 std::optional<std::int64_t> parse_bytes(std::string_view text);
 /// The shortest that parse_bytes reads back: "100GB", "1536".
 std::string exact_bytes(std::int64_t bytes);

@@ -6,6 +6,9 @@
 
 #include <cmath>
 #include <limits>
+#include <regex>
+
+#include "bora/base/value_patterns.h"
 
 namespace bora {
 namespace {
@@ -164,15 +167,43 @@ TEST(Text, ParseBytes) {
   EXPECT_EQ(parse_bytes("64kB"), 64000);
   EXPECT_EQ(parse_bytes("2TiB"), std::int64_t{2} << 40);
   EXPECT_EQ(parse_bytes("1e9"), 1'000'000'000);
+  EXPECT_EQ(parse_bytes("1.001kB"), 1001) << "1000.9999... as a product of floating point";
+  EXPECT_EQ(parse_bytes("0.0015 kB"), 2);
   EXPECT_EQ(parse_bytes("9223372036854775807"), 9223372036854775807);
-  for (auto bad :
-       {"", "GB", "-1", "-1GB", "1.5", "0.1B", "1 G", "1gb", "1XB", "99999PB", "inf", "1GBx", "+1"}) {
+  for (auto bad : {"", "GB", "-1", "-1GB", "-0", "1.5", "1_000", "15e-1", " 1", "0.1B", "1 G", "1gb", "1XB",
+                   "99999PB", "inf", "1GBx", "+1"}) {
     EXPECT_EQ(parse_bytes(bad), std::nullopt) << bad;
   }
   for (std::int64_t bytes : {0L, 1L, 1000L, 1001L, 65536L, 100'000'000'000L, 9223372036854775807L})
     EXPECT_EQ(parse_bytes(exact_bytes(bytes)), bytes);
   EXPECT_EQ(exact_bytes(100'000'000'000), "100GB");
   EXPECT_EQ(exact_bytes(1536), "1536");
+}
+
+// Texts of a few such pieces.
+TEST(Text, PatternsAreWhatIsRead) {
+  const std::regex durations(kDurationPattern), sizes(kBytesPattern);
+  const std::vector<std::string> pieces = {"",   "1",  "0",   "25", ".",  "e3",  "E-2", "-",
+                                           "+",  "_",  " ",   "s",  "m",  "h",   "d",   "B",
+                                           "kB", "KB", "MiB", "G",  "iB", "min", "k",   "x"};
+  int read_durations = 0, read_sizes = 0;
+  const std::regex long_exponent("[eE][-+]?[0-9]{2}");
+  const auto compare = [&](const std::string& text) {
+    if (std::regex_search(text, long_exponent)) return;
+    const bool is_duration = parse_duration(text).has_value(), is_size = parse_bytes(text).has_value();
+    EXPECT_EQ(std::regex_search(text, durations), is_duration) << "duration " << text;
+    EXPECT_EQ(std::regex_search(text, sizes), is_size) << "size " << text;
+    read_durations += is_duration ? 1 : 0;
+    read_sizes += is_size ? 1 : 0;
+  };
+  for (const auto& a : pieces)
+    for (const auto& b : pieces)
+      for (const auto& c : pieces) {
+        compare(a + b + c);
+        compare("1" + a + b + c);
+      }
+  EXPECT_GT(read_durations, 300);
+  EXPECT_GT(read_sizes, 300);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 
 #include "bora/base/config.h"
 #include "bora/base/text.h"
+#include "bora/base/value_patterns.h"
 #include "bora/cli/describe.h"
 #include "bora/cli/key_trials.h"
 
@@ -45,6 +46,13 @@ Json number_schema(const std::string& type, bool whole) {
                                   {"pattern", "^[-+]?[0-9_.]+([eE][-+]?[0-9]+)?$|^[-+]?\\.inf$"}}})}};
 }
 
+// Of a number of seconds or bytes, or one with a unit.
+Json measure_schema(const char* number_type, const std::string& range, const char* pattern) {
+  Json number = {{"type", number_type}};
+  add_range(number, range);
+  return {{"anyOf", Json::array({number, {{"type", "string"}, {"pattern", pattern}}})}};
+}
+
 Json scalar_schema(const std::string& type) {
   if (type.starts_with("true or false")) return {{"type", "boolean"}};
   if (type.starts_with("integer")) return number_schema(type, true);
@@ -54,8 +62,8 @@ Json scalar_schema(const std::string& type) {
     for (const auto& word : split(type.substr(7), ',')) words.push_back(trim(word));
     return {{"enum", words}};
   }
-  if (type.starts_with("duration") || type.starts_with("size"))
-    return {{"type", Json::array({"string", "number"})}};
+  if (type.starts_with("duration")) return measure_schema("number", type, kDurationPattern);
+  if (type.starts_with("size")) return measure_schema("integer", "size, at least 0", kBytesPattern);
   // A name or a text may look like a number or a truth value.
   if (type.starts_with("string")) return {{"type", Json::array({"string", "number", "boolean"})}};
   return Json::object();
@@ -189,6 +197,79 @@ std::string part_below(const std::string& key, const std::string& path) {
   return rest.substr(0, rest.find_first_of(".["));
 }
 
+/// Gives what a schema lists several times a name in its $defs, and refers to that.
+class Definitions {
+ public:
+  void gather(const Json& schema, const std::string& name) {
+    if (is_worth(schema)) {
+      auto& seen = seen_[schema.dump()];
+      if (++seen.times > 1) return;  // what is below it stands there once
+      seen.name = name;
+    }
+    each_child(schema, name, [&](const Json& child, const std::string& of) { gather(child, of); });
+  }
+
+  // In place of what has a name.
+  Json replaced(const Json& schema, const std::string& within = "") {
+    const auto text = is_worth(schema) ? schema.dump() : "";
+    if (const auto at = seen_.find(text); text != within && at != seen_.end() && at->second.times > 1)
+      return {{"$ref", "#/$defs/" + defined(at->second, schema, text)}};
+    Json out = schema;
+    if (schema.is_array())
+      for (auto& item : out) item = replaced(item);
+    if (schema.is_object())
+      for (auto& [key, value] : out.items())
+        if (value.is_structured()) value = replaced(value);
+    return out;
+  }
+
+  Json take() { return std::move(definitions_); }
+
+ private:
+  struct Seen {
+    int times = 0;
+    std::string name;
+    bool is_defined = false;
+  };
+
+  // Blocks of keys, and lists of names: what is shorter is read more easily where it stands.
+  static bool is_worth(const Json& schema) {
+    constexpr std::size_t kShortest = 200;
+    return schema.is_object() &&
+           (schema.contains("type") || schema.contains("anyOf") || schema.contains("enum")) &&
+           schema.dump().size() >= kShortest;
+  }
+
+  template <class Body>
+  static void each_child(const Json& schema, const std::string& name, const Body& body) {
+    if (schema.is_array())
+      for (const auto& item : schema) body(item, name);
+    if (!schema.is_object()) return;
+    for (const auto& [key, value] : schema.items()) {
+      if (!value.is_structured()) continue;
+      if (key == "properties")
+        for (const auto& [property, of] : value.items()) body(of, property);
+      else
+        body(value, name);
+    }
+  }
+
+  // Its name; made where it is needed first.
+  std::string defined(Seen& seen, const Json& schema, const std::string& text) {
+    if (seen.is_defined) return seen.name;
+    const auto first = seen.name;
+    for (int number = 2; definitions_.contains(seen.name); ++number)
+      seen.name = first + "_" + std::to_string(number);
+    seen.is_defined = true;
+    definitions_[seen.name] = true;  // the name is taken
+    definitions_[seen.name] = replaced(schema, text);
+    return seen.name;
+  }
+
+  std::map<std::string, Seen> seen_;
+  Json definitions_ = Json::object();
+};
+
 }  // namespace
 
 Json config_schema() {
@@ -218,6 +299,10 @@ Json config_schema() {
       properties[key] = {{"description", "read as Levanter's older files have it"}};
   properties["model"]["allOf"] = rules_of_types(model, "llama");
   properties["optimizer"]["allOf"] = rules_of_types(optimizer, "adam");
+  Definitions definitions;
+  definitions.gather(schema, "");
+  schema = definitions.replaced(schema);
+  schema["$defs"] = definitions.take();
   return schema;
 }
 
