@@ -29,6 +29,8 @@ using testing::MatchesRegex;
 using testing::Not;
 
 constexpr int kWorkers = 3, kSteps = 120;
+// More than there is time for, so that the run is stopped in order; its checkpoints would take 4 GB, which a start asks for.
+constexpr int kManySteps = 50'000;
 
 std::vector<std::string> training(int steps) {
   return {"train",
@@ -226,7 +228,7 @@ void disturb(const Launched& launched, const std::string& folder, pid_t victim, 
 TEST_F(WorkerFailures, AHundredInOneRun) {
   const int wanted = wished("BORA_TEST_FAILURES");
   if (wanted == 0) GTEST_SKIP() << "set BORA_TEST_FAILURES to a number";
-  const int steps = 1'000'000;  // more than there is time for: it is stopped in order when all have failed
+  const int steps = kManySteps;
   const auto folder = small_project("many_failures");
   Launched launched(folder, kWorkers, {"--restarts", std::to_string(wanted)}, training(steps));
   const auto key = Key::from_seed(7);
@@ -269,7 +271,7 @@ TEST_F(WorkerFailures, AHundredStops) {
   const auto folder = small_project("many_stops");
   std::vector<double> delays;
   for (int i = 0; i < wanted; ++i) {
-    Launched launched(folder, kWorkers, {}, training(1000000));
+    Launched launched(folder, kWorkers, {}, training(kManySteps));
     ASSERT_TRUE(launched.wait_for_step(newest_step(folder) + 5)) << launched.wait().output;
     const auto workers = launched.workers();
     ::usleep(static_cast<useconds_t>(Key::from_seed(9).below(100, static_cast<std::uint64_t>(i)) * 1000));
