@@ -15,6 +15,9 @@
 
 #include "hwy/highway.h"
 
+#ifndef __clang__  // GCC 12 sees an overflow where vectors have one element
+#pragma GCC diagnostic ignored "-Waggressive-loop-optimizations"
+#endif
 #include "bora/core/kernels/cpu/attention-inl.h"
 
 #ifndef BORA_CORE_KERNELS_PAGED_ATTENTION_CPP_ONCE
