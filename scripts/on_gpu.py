@@ -30,6 +30,7 @@ OUT = pathlib.Path(os.environ.get("OUT") or ROOT / "build/on_gpu").resolve()
 WHOLE = 585  # seconds of all parts together
 STEPS, HALF = 12, 6
 CLOSE = 1e-4  # to the reference, of a tensor's largest value; of fp32 on a GPU against the CPU's, of a loss
+ATTENTION = "attention_device_test"
 WITHIN = 0.10  # the most memory, of what was said before
 # name: (sequences, tokens of each, passes of Bora, passes of PyTorch, which keeps all logits of a pass)
 MODELS = {"gpt2-124m": (64, 1024, 1, 4), "gpt2-1.5b": (32, 1024, 4, 4), "qwen2.5-1.5b": (16, 1024, 2, 4),
@@ -227,20 +228,30 @@ class Day:
         return (f"{part.numbers['step'].get('device', self.device)}, torch in {self.torch}" +
                 (f"; bora doctor: {', '.join(wrong)} wrong" if wrong else ""))
 
+    def test(self, part, program):
+        self.run(part, program, "--gtest_brief=1", f"--gtest_output=json:{OUT / program.name}.json",
+                 env={"TEST_DEVICE": self.device})
+
     def ops(self, part):
-        programs = sorted(self.tests.glob("*_device_test"))
+        programs = sorted(p for p in self.tests.glob("*_device_test") if p.name != ATTENTION)
         if not programs:
             raise Skipped("no test programs; scripts/on_gpu.sh --pack brings them")
         failed = []
         for program in programs:
             try:
-                self.run(part, program, "--gtest_brief=1", f"--gtest_output=json:{OUT / program.name}.json",
-                         env={"TEST_DEVICE": self.device})
+                self.test(part, program)
             except Failed as e:
                 failed.append(f"{program.name}: {e}")
         if failed:
             raise Failed("; ".join(failed))
         return f"{len(programs)} programs"
+
+    def attention(self, part):
+        program = self.tests / ATTENTION
+        if not program.exists():
+            raise Skipped(f"no {ATTENTION}; scripts/on_gpu.sh --pack brings it")
+        self.test(part, program)
+        return "libtorch's FlashAttention as plain ops, and the same bits twice"
 
     def parity(self, part):
         folders = [f.parent for where in (ROOT / "tests/parity/models", ROOT.parent / "shared/data/models")
@@ -395,7 +406,8 @@ class Day:
 
 # name: (seconds at most, what it does, whether Bora must compute on the device)
 PARTS = {
-    "load": (30, Day.load, False), "ops": (100, Day.ops, True), "parity": (60, Day.parity, True),
+    "load": (30, Day.load, False), "ops": (100, Day.ops, True), "attention": (30, Day.attention, True),
+    "parity": (60, Day.parity, True),
     "training": (30, Day.training, True), "bits": (60, Day.bits, True), "memcheck": (40, Day.sanitizer, True),
     "racecheck": (40, Day.sanitizer, True), "initcheck": (40, Day.sanitizer, True), "memory": (40, Day.memory, True),
     "rates": (40, Day.rates, False), "gpt2-124m": (120, Day.peers, False), "gpt2-1.5b": (80, Day.peers, False),

@@ -11,6 +11,7 @@
 #
 #   load       versions, `bora doctor`, one training step
 #   ops        the tests of core, named, mesh, nn and models with their arrays on the GPU
+#   attention  libtorch's FlashAttention against plain ops and the CPU, the same bits twice, of documents too
 #   parity     logits, hidden states and gradients of all reference models
 #   training   twelve steps in fp32 against the CPU's
 #   bits       the same run twice, after a resume, and of two workers (with mpirun): the same bits
@@ -22,14 +23,14 @@
 #
 # Needs Python 3 with PyTorch 2.11.0 for CUDA 13.0 (--torch: another folder `torch` of one) and no network. The program
 # is PROGRAM, else the wheel in build/on_gpu_kit or build/wheel, else that of build/cuda or build/release. --pack, where
-# it can be built, makes build/on_gpu_kit, at most 60 MB to carry beside the checkout: the wheel, the tests of `ops`.
+# it can be built, makes build/on_gpu_kit, at most 60 MB to carry beside the checkout: the wheel, the tests of `ops` and `attention`.
 set -euo pipefail
 self=$(readlink -f -- "${BASH_SOURCE[0]}")
 root=${self%/scripts/*}
 
 pack() {
   local kit=$root/build/on_gpu_kit room tests=() size
-  for room in core named mesh nn models; do tests+=("${room}_device_test"); done
+  for room in core named mesh nn models attention; do tests+=("${room}_device_test"); done
   . "$root/scripts/build.sh"
   torch_folder
   rm -rf "$kit"

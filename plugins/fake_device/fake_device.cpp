@@ -91,6 +91,11 @@ class Memory {
     return counted();
   }
 
+  void count_anew() {
+    const std::lock_guard lock(mutex_);
+    peak_ = live_;
+  }
+
   void limit(std::int64_t bytes) {
     const std::lock_guard lock(mutex_);
     limit_ = bytes;
@@ -128,11 +133,6 @@ std::mutex count_mutex;
 Counts current;
 std::map<std::string, std::int64_t> by_name;
 
-void computed(const std::string& name) {
-  const std::lock_guard lock(count_mutex);
-  ++current.operations;
-  ++by_name[name];
-}
 void waited() {
   const std::lock_guard lock(count_mutex);
   ++current.synchronizations;
@@ -362,6 +362,12 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
 
 void* shadow(const void* p) { return p == nullptr ? nullptr : Memory::get().host(p); }
 
+void computed(const std::string& name) {
+  const std::lock_guard lock(count_mutex);
+  ++current.operations;
+  ++by_name[name];
+}
+
 void launched(const std::string& name) {
   computed(name);
   const std::lock_guard lock(count_mutex);
@@ -377,6 +383,8 @@ std::map<std::string, std::int64_t> operations_by_name() {
   const std::lock_guard lock(count_mutex);
   return by_name;
 }
+
+void count_memory_anew() { Memory::get().count_anew(); }
 
 void reset() {
   const std::lock_guard lock(count_mutex);

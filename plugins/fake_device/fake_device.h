@@ -22,9 +22,19 @@ Counts counts();
 /// The operations by name: libtorch's as it names them ("aten::mm"), kernels as in DeviceKernels.
 std::map<std::string, std::int64_t> operations_by_name();
 void reset();
+/// From now on the most memory is counted anew.
+void count_memory_anew();
 
-/// Whether the device's kernels take attention, as they do at the beginning: else it is plain ops, as on a GPU yet.
-void take_attention(bool on);
+/// What attention is computed by: the device's kernels, as at the beginning; libtorch's ops of FlashAttention, as on a
+/// GPU, in bf16 and fp16; or plain ops, as where there is neither.
+enum class Attention { kernels, flash, plain };
+class AttentionBy {
+ public:
+  explicit AttentionBy(Attention how);  ///< while it lives, one at a time
+  ~AttentionBy();
+  AttentionBy(const AttentionBy&) = delete;
+  AttentionBy& operator=(const AttentionBy&) = delete;
+};
 /// From now on the device has so many bytes; none: 8 GiB, as at the beginning. What lies there stays.
 void limit_memory(std::optional<std::int64_t> bytes);
 

@@ -12,7 +12,10 @@ core::DeviceKernels kernels();
 
 /// Where the host may read and write what lies at an address of the device; null for null.
 void* shadow(const void* p);
-/// Counts a kernel.
+/// Whether the device's own take attention.
+void take_attention(bool on);
+/// Counts an operation; and one that is a kernel of its own.
+void computed(const std::string& name);
 void launched(const std::string& name);
 
 }  // namespace bora::fake_device

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Bora authors
 // How many operations a layer takes on a device, forward and backward.
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -44,7 +45,8 @@ nn::TokenBatch some_tokens() {
   const auto made = [&](const std::vector<std::int32_t>& x) {
     return core::from_data(shape, std::span<const std::int32_t>(x));
   };
-  return {made(ids), made(targets), core::full(shape, 1.0 / (kRows2 * kLength)), made(segments)};
+  return {made(ids), made(targets), core::full(shape, 1.0 / (kRows2 * kLength)),
+          core::from_segments(shape, segments)};
 }
 
 // A trainer's lane: forward and backward pass. Of the first lane of a step, or of a later one, which finds the
@@ -69,8 +71,12 @@ ByName operations_of(const MakeModel& make, std::int64_t layers, core::DType com
   return fake_device::operations_by_name();
 }
 
-// What the CUDA plug-in starts two kernels for (plugins/cuda/kernels/norm_test.cpp counts them): sums over rows.
-std::int64_t kernels_of(const std::string& name) { return name.ends_with("norm.backward") ? 2 : 1; }
+// On a GPU: sums over rows take two kernels (plugins/cuda/kernels/norm_test.cpp counts them), and FlashAttention
+// backward clears its sums, multiplies gradients and results, computes, and rounds the gradient of queries.
+std::int64_t kernels_of(const std::string& name) {
+  if (name == "aten::_flash_attention_backward") return 4;
+  return name.ends_with("norm.backward") ? 2 : 1;
+}
 
 struct Count {
   std::int64_t operations = 0, kernels = 0;
@@ -109,7 +115,7 @@ std::unique_ptr<nn::LanguageModel> layers_of_gpt2(std::int64_t layers) {
 }
 std::unique_ptr<nn::LanguageModel> layers_of_llama(std::int64_t layers) {
   llama::Config config{
-      .seq_len = kLength, .hidden_dim = 24, .intermediate_dim = 40, .num_layers = layers, .num_heads = 6};
+      .seq_len = kLength, .hidden_dim = 48, .intermediate_dim = 40, .num_layers = layers, .num_heads = 6};
   config.num_kv_heads = 3;
   return nn::erase_type(llama::Llama::init(config, Dim<llama::Vocab>{kWords}, Key::from_seed(1)));
 }
@@ -152,12 +158,25 @@ TEST(Launches, OfALayerWhoseParametersComeAndGo) {
   }
 }
 
-// As the CUDA plug-in is: attention by plain ops.
+// As on a GPU: attention by libtorch's ops of FlashAttention.
+TEST(Launches, OfALayerWithFlashAttention) {
+  const fake_device::AttentionBy flash(fake_device::Attention::flash);
+  for (const auto lane : {Lane::first, Lane::later}) {
+    const auto gpt2 = of_a_layer(layers_of_gpt2, core::DType::bf16, lane),
+               llama = of_a_layer(layers_of_llama, core::DType::bf16, lane);
+    for (const auto* count : {&gpt2, &llama})
+      EXPECT_THAT(count->table, testing::HasSubstr("1 aten::_flash_attention_backward\n"));
+    EXPECT_LE(gpt2.operations, 25) << gpt2.table;
+    EXPECT_LE(gpt2.kernels, 30) << gpt2.table;
+    EXPECT_LE(llama.operations, 27) << llama.table;
+    EXPECT_LE(llama.kernels, 32) << llama.table;
+  }
+}
+
 TEST(Launches, OfALayerWithPlainAttention) {
-  fake_device::take_attention(false);
+  const fake_device::AttentionBy by_plain_ops(fake_device::Attention::plain);
   const auto gpt2 = of_a_layer(layers_of_gpt2, core::DType::bf16, Lane::later),
              llama = of_a_layer(layers_of_llama, core::DType::bf16, Lane::later);
-  fake_device::take_attention(true);
   EXPECT_LE(gpt2.operations, 62) << gpt2.table;
   EXPECT_LE(llama.operations, 62) << llama.table;
 }

@@ -148,7 +148,7 @@ TEST(TrainerOnTheFakeDevice, OfGpt2) { expect_steps_as_on_the_cpu(gpt2_model); }
 
 std::unique_ptr<nn::LanguageModel> llama_model() {
   llama::Config config{
-      .seq_len = kTrainPositions, .hidden_dim = 24, .intermediate_dim = 40, .num_layers = 2, .num_heads = 6};
+      .seq_len = kTrainPositions, .hidden_dim = 48, .intermediate_dim = 40, .num_layers = 2, .num_heads = 6};
   config.num_kv_heads = 3;
   return nn::erase_type(llama::Llama::init(config, Dim<llama::Vocab>{kTrainVocab}, Key::from_seed(1)));
 }
@@ -191,6 +191,21 @@ void expect_steps_in_bf16(const std::function<std::unique_ptr<nn::LanguageModel>
 
 TEST(TrainerOnTheFakeDevice, OfGpt2InBf16) { expect_steps_in_bf16(gpt2_model); }
 TEST(TrainerOnTheFakeDevice, OfLlamaInBf16) { expect_steps_in_bf16(llama_model); }
+
+// As on a GPU; its documents are known without a wait.
+TEST(TrainerOnTheFakeDevice, InBf16WithFlashAttention) {
+  const fake_device::AttentionBy flash(fake_device::Attention::flash);
+  for (const auto& make : {gpt2_model, llama_model}) {
+    expect_steps_in_bf16(make);
+    const Training there(make, kFake, core::DType::bf16);
+    fake_device::reset();
+    there.step();
+    auto by_name = fake_device::operations_by_name();
+    EXPECT_EQ(by_name["aten::_flash_attention_forward"], 4) << "two lanes of two layers";
+    EXPECT_EQ(by_name["aten::_flash_attention_backward"], 4);
+    EXPECT_EQ(by_name["aten::softmax"] + by_name["aten::_softmax"], 0);
+  }
+}
 
 // A bad step is found among the same numbers, and leaves everything as it was.
 TEST(TrainerOnTheFakeDevice, RefusesAStepThatIsNotFinite) {

@@ -57,21 +57,25 @@ ln -s "$program" "$work/kit/bora"
 stand_in kit/core_device_test <<<'[ "$TEST_DEVICE" = test ]'
 stand_in kit/nn_device_test <<<'echo "a gradient is wrong"; exit 3'
 stand_in bin/compute-sanitizer <<<'echo "========= ERROR SUMMARY: 0 errors"'
+stand_in kit/attention_device_test <<<'echo "attention is wrong"; exit 4'
 expect 2 --bora "$work/kit/bora" opps
-grep -q 'opps is not one of load, ops, parity' "$work/said" || wrong "$(cat "$work/said")"
+grep -q 'opps is not one of load, ops, attention, parity' "$work/said" || wrong "$(cat "$work/said")"
 
 # The whole program, where a device computes. A machine that does much else takes its time.
 day=(--torch "$work/site/torch" --device test)
-expect 1 "${day[@]}" --limit 300 --bora "$work/kit/bora" ops parity training bits memcheck rates
+expect 1 "${day[@]}" --limit 300 --bora "$work/kit/bora" ops attention parity training bits memcheck rates
 told ok load 'device of the tests'
 told FAILED ops '^?nn_device_test: exit code 3: a gradient is wrong'
+told FAILED attention '^?exit code 4: attention is wrong'
 told ok parity '3 models, within'
 told ok training "of the CPU's"
 told ok bits 'the same bits twice, after a resume'
 told ok memcheck 'ERROR SUMMARY: 0 errors'
 told FAILED rates 'torch is a stand-in'
 ! grep -q profile "$OUT/summary.txt" || wrong 'a part that was not asked for'
-expect 0 "${day[@]}" --bora "$work/kit/bora" load
+stand_in kit/attention_device_test <<<'[ "$TEST_DEVICE" = test ]'
+expect 0 "${day[@]}" --bora "$work/kit/bora" load attention
+told ok attention 'the same bits twice'
 cp "$root/tests/parity/models/tiny-mistral/reference.safetensors" "$models/tiny-mixtral"
 expect 1 "${day[@]}" --bora "$work/kit/bora" parity
 told FAILED parity '1 models; tiny-mixtral: '

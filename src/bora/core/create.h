@@ -21,6 +21,9 @@ Array from_data(const Shape& shape, std::span<const float> elements);
 Array from_data(const Shape& shape, std::span<const double> elements);
 Array from_data(const Shape& shape, std::span<const std::int32_t> elements);
 Array from_data(const Shape& shape, std::span<const std::int64_t> elements);
+/// Segments [batch..., position], which do not see each other (AttentionRule::query_segments): as from_data(), and
+/// attention on a device knows where they begin without asking it.
+Array from_segments(const Shape& shape, std::span<const std::int32_t> elements);
 /// Bytes of any dtype, row-major, little endian.
 Array from_bytes(const Shape& shape, DType dtype, std::span<const std::byte> bytes);
 

@@ -36,7 +36,7 @@ nn::TokenBatch token_batch(const data::Batch& batch, std::int64_t first, std::in
             .subspan(static_cast<std::size_t>(first * size), static_cast<std::size_t>(count * size));
     out.features = core::from_data({of_sound, sound}, features);
   } else if (!batch.segments.empty()) {
-    out.segments = core::from_data(shape, std::span<const std::int32_t>(part(batch.segments)));
+    out.segments = core::from_segments(shape, std::span<const std::int32_t>(part(batch.segments)));
   }
   return out;
 }

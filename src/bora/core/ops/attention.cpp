@@ -7,17 +7,25 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
+#include <mutex>
+#include <set>
+#include <string>
 
 #include "bora/base/error.h"
+#include "bora/base/log.h"
 #include "bora/core/autograd/attention.h"
 #include "bora/core/autograd/cast.h"
 #include "bora/core/autograd/device_attention.h"
+#include "bora/core/autograd/flash_attention.h"
 #include "bora/core/autograd/ring_attention.h"
 #include "bora/core/layout/arrange.h"
 #include "bora/core/layout/attention_axes.h"
 #include "bora/core/layout/checks.h"
 #include "bora/core/layout/layout.h"
 #include "bora/core/layout/refusal.h"
+#include "bora/core/plain_ops.h"
+#include "bora/core/torch/device.h"
 
 namespace bora::core {
 namespace {
@@ -53,6 +61,25 @@ at::Tensor own_block(const Operand& q, const Operand& x, const AttentionAxes& ax
   std::replace(names.begin(), names.end(), axes.key_position, axes.position);
   const Operand as_queries{x.array, names};
   return Space("attention", {q, as_queries}, {&axes.head_dim, 1}).local(as_queries);
+}
+
+// Of segments that are the same of queries and keys, and all here: Documents of what `here` holds.
+const Documents* documents_of(const AttentionRule& rule, const at::Tensor& here) {
+  if (!here.defined() || rule.query_segments.node() != rule.key_segments.node()) return nullptr;
+  const Node& node = *rule.query_segments.node();
+  const bool all = here.is_alias_of(node.tensor) && here.numel() == node.tensor.numel();
+  return all ? node.documents.get() : nullptr;
+}
+
+// Once for each reason.
+void tell_of_plain_ops(const at::Tensor& q, std::string_view why) {
+  static std::mutex mutex;
+  static std::set<std::string, std::less<>> told;
+  const std::lock_guard lock(mutex);
+  if (!told.emplace(why).second) return;
+  log_info(
+      "attention of plain operations on {} ({}): slower, and its memory grows with the square of the length",
+      name(from_torch(q.device())), why);
 }
 
 }  // namespace
@@ -98,9 +125,16 @@ Array attention(const Operand& q, const Operand& k, const Operand& v, const Atte
       of_heads(space, "sinks", {rule.sinks, rule.sink_names}, roles)};
   if (tensors.slopes.defined()) tensors.slopes = tensors.slopes.to(at::kFloat).contiguous();
   if (tensors.sinks.defined()) tensors.sinks = reshaped(widen(tensors.sinks), {h, g}).contiguous();
-  if (on_device && autograd::takes_attention(qt, kt, kernel_rule, tensors)) {
-    auto out = autograd::device_attention(qt, kt, vt, kernel_rule, tensors);
+  const auto result = [&](const at::Tensor& out) {
     return space.label(permuted(reshaped(out, sizes_of(space, q_order)), q_order, q.names), q.names);
+  };
+  if (on_device && autograd::takes_attention(qt, kt, kernel_rule, tensors))
+    return result(autograd::device_attention(qt, kt, vt, kernel_rule, tensors));
+  if (on_device && !plain_ops()) {
+    tensors.documents = documents_of(rule, tensors.query_segments);
+    const auto why_not = autograd::why_no_flash_attention(qt, kt, kernel_rule, tensors);
+    if (why_not.empty()) return result(autograd::flash_attention(qt, kt, vt, kernel_rule, tensors));
+    tell_of_plain_ops(qt, why_not);
   }
   if (on_device) {
     qt = widen(qt);
@@ -109,9 +143,7 @@ Array attention(const Operand& q, const Operand& k, const Operand& v, const Atte
   }
   auto wide = ring == nullptr ? autograd::attention(qt, kt, vt, kernel_rule, tensors)
                               : autograd::ring_attention(qt, kt, vt, kernel_rule, tensors, *ring);
-  auto out = autograd::cast(wide, dtype);
-  auto y = permuted(reshaped(out, sizes_of(space, q_order)), q_order, q.names);
-  return space.label(y, q.names);
+  return result(autograd::cast(wide, dtype));
 } catch (...) {
   rethrow("attention", {q, k, v});
 }

@@ -7,7 +7,11 @@
 #include <ATen/ops/empty_ops.h>
 #include <ATen/ops/full_ops.h>
 
+#include <algorithm>
+#include <memory>
 #include <numeric>
+#include <set>
+#include <vector>
 
 #include "bora/base/error.h"
 #include "bora/core/autograd/dropout.h"
@@ -70,6 +74,29 @@ Array drawn(std::string_view op, const Shape& shape, Draw draw) try {
   rethrow(op, shape);
 }
 
+// Null where a number comes again behind another one of its row.
+std::shared_ptr<const Documents> documents_of(std::size_t positions, std::span<const std::int32_t> segments) {
+  std::vector<std::int32_t> starts;
+  std::set<std::int32_t> seen;
+  for (std::size_t i = 0; i < segments.size(); ++i) {
+    if (i % positions == 0)
+      seen.clear();
+    else if (segments[i] == segments[i - 1])
+      continue;
+    if (!seen.insert(segments[i]).second) return nullptr;
+    starts.push_back(static_cast<std::int32_t>(i));
+  }
+  auto out = std::make_shared<Documents>();
+  if (starts.size() == segments.size() / positions) return out;
+  starts.push_back(static_cast<std::int32_t>(segments.size()));
+  for (std::size_t i = 1; i < starts.size(); ++i)
+    out->longest = std::max<std::int64_t>(out->longest, starts[i] - starts[i - 1]);
+  const at::Tensor here = empty({std::ssize(starts)}, DType::i32, at::kCPU);
+  std::copy(starts.begin(), starts.end(), here.mutable_data_ptr<std::int32_t>());
+  out->starts = brought(here);
+  return out;
+}
+
 }  // namespace
 
 Array zeros(const Shape& shape, DType dtype) try {
@@ -123,6 +150,13 @@ Array from_data(const Shape& shape, std::span<const std::int32_t> elements) {
 }
 Array from_data(const Shape& shape, std::span<const std::int64_t> elements) {
   return copied(shape, elements);
+}
+
+Array from_segments(const Shape& shape, std::span<const std::int32_t> elements) {
+  Array segments = from_data(shape, elements);
+  if (!new_array_device().is_cpu() && !elements.empty())
+    segments.node()->documents = documents_of(static_cast<std::size_t>(shape.sizes.back()), elements);
+  return segments;
 }
 
 Array from_bytes(const Shape& shape, DType dtype, std::span<const std::byte> elements) try {

@@ -51,6 +51,13 @@ struct PendingSum {
   bool recorded;
 };
 
+/// Where segments begin that are all of one piece: i32 [documents + 1] of all positions behind one another, on the
+/// device; undefined where each row is one.
+struct Documents {
+  at::Tensor starts = {};
+  std::int64_t longest = 0;
+};
+
 struct Node : detail::Counted {
   explicit Node(at::Tensor t, Layout l = {})
       : tensor(std::move(t)), layout(l), unrecorded(in_unrecorded_run) {}
@@ -63,6 +70,7 @@ struct Node : detail::Counted {
   Array wide;                                  // of a parameter's copy in fewer bits, the parameter
   std::shared_ptr<const StoredWeight> stored;  // where it is, the tensor has sizes and no values
   std::unique_ptr<PendingSum> pending;         // where it is, there is no tensor
+  std::shared_ptr<const Documents> documents;  // of segments on a device, where they are of one piece
 };
 
 inline Array wrap(at::Tensor t) { return Array(new Node(std::move(t))); }

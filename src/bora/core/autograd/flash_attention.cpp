@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/core/autograd/flash_attention.h"
+
+#include <ATen/Context.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/ops/_flash_attention_backward_ops.h>
+#include <ATen/ops/_flash_attention_forward_ops.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <cstdint>
+#include <optional>
+
+#include "bora/core/autograd/attention_refs.h"
+#include "bora/core/torch/node.h"
+
+namespace bora::core::autograd {
+namespace {
+
+using at::Tensor;
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+// Elements of the 16 bytes that the kernels read at once.
+constexpr std::int64_t kPack = 8, kMostHeadDim = 256;
+
+template <class Op>
+bool has_op(c10::DispatchKey key) {
+  static const auto op = c10::Dispatcher::singleton().findSchema({Op::name, Op::overload_name});
+  return op && op->hasKernelForDispatchKey(key);
+}
+// A libtorch without the op, or a device without it, is found out here and not in the first step.
+bool has_ops(const Tensor& x) {
+  const auto key = x.is_cuda() ? c10::DispatchKey::CUDA : c10::DispatchKey::PrivateUse1;
+  return has_op<at::_ops::_flash_attention_forward>(key) && has_op<at::_ops::_flash_attention_backward>(key);
+}
+
+// The op's backward pass adds up the gradient of queries in a fixed order where this is set.
+class FixedOrder {
+ public:
+  FixedOrder()
+      : before_(context_.deterministicAlgorithms()), warned_(context_.deterministicAlgorithmsWarnOnly()) {
+    if (!before_ || warned_) context_.setDeterministicAlgorithms(true, /*warn_only=*/false);
+  }
+  ~FixedOrder() {
+    if (!before_ || warned_) context_.setDeterministicAlgorithms(before_, warned_);
+  }
+  FixedOrder(const FixedOrder&) = delete;
+  FixedOrder& operator=(const FixedOrder&) = delete;
+
+ private:
+  at::Context& context_ = at::globalContext();
+  bool before_, warned_;
+};
+
+bool in_packs(const Tensor& x) {
+  const auto last = x.dim() - 1;
+  if (x.stride(last) != 1 || reinterpret_cast<std::uintptr_t>(x.const_data_ptr()) % 16 != 0) return false;
+  for (std::int64_t i = 0; i < last; ++i)
+    if (x.size(i) > 1 && x.stride(i) % kPack != 0) return false;
+  return true;
+}
+
+// [batch, position, heads, dim] as the op takes it; of documents, all positions behind one another.
+Tensor as_op_takes(const Tensor& x, bool of_documents) {
+  const auto b = x.size(0), t = x.size(1), d = x.size(-1), h = x.numel() / (b * t * d);
+  const Tensor y = of_documents ? x.reshape({b * t, h, d}) : x.reshape({b, t, h, d});
+  return in_packs(y) ? y : y.contiguous();
+}
+
+struct FlashAttention : torch::autograd::Function<FlashAttention> {
+  static Tensor forward(AutogradContext* ctx, const Tensor& query, const Tensor& key, const Tensor& value,
+                        const kernels::AttentionRule& rule, const Documents& documents) {
+    const bool apart = documents.starts.defined();
+    const Tensor q = as_op_takes(query, apart), k = as_op_takes(key, apart), v = as_op_takes(value, apart);
+    const auto starts = if_any(documents.starts);
+    const auto most_q = apart ? documents.longest : query.size(1), most_k = apart ? most_q : key.size(1);
+    const auto result = at::_ops::_flash_attention_forward::call(
+        q, k, v, starts, starts, most_q, most_k, /*dropout_p=*/0, rule.causal, /*return_debug_mask=*/false,
+        static_cast<double>(rule.scale), before(rule), std::nullopt, {}, {});
+    const Tensor& out = std::get<0>(result);
+    ctx->save_for_backward(
+        {q, k, v, out, std::get<1>(result), documents.starts, std::get<2>(result), std::get<3>(result)});
+    keep(ctx, rule);
+    ctx->saved_data["most_q"] = most_q;
+    ctx->saved_data["most_k"] = most_k;
+    ctx->saved_data["of_q"] = query.sizes();
+    ctx->saved_data["of_k"] = key.sizes();
+    return out.reshape(query.sizes());
+  }
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    const auto s = ctx->get_saved_variables();
+    const auto &q = s[0], &k = s[1], &v = s[2], &out = s[3], &lse = s[4], &starts = s[5];
+    const auto rule = kept_rule(ctx);
+    const auto number = [&](const char* of) { return ctx->saved_data[of].toInt(); };
+    const FixedOrder fixed;
+    const auto d = at::_ops::_flash_attention_backward::call(
+        grads[0].reshape(out.sizes()).contiguous(), q, k, v, out, lse, starts, starts, number("most_q"),
+        number("most_k"), /*dropout_p=*/0, rule.causal, s[6], s[7], static_cast<double>(rule.scale),
+        before(rule), std::nullopt);
+    const auto of_q = ctx->saved_data["of_q"].toIntVector(), of_k = ctx->saved_data["of_k"].toIntVector();
+    return {std::get<0>(d).reshape(of_q), std::get<1>(d).reshape(of_k), std::get<2>(d).reshape(of_k),
+            Tensor(), Tensor()};
+  }
+  // Keys that a query sees before its own.
+  static std::optional<c10::SymInt> before(const kernels::AttentionRule& rule) {
+    return rule.window > 0 ? std::optional<c10::SymInt>(rule.window - 1) : std::nullopt;
+  }
+};
+
+}  // namespace
+
+std::string_view why_no_flash_attention(const Tensor& q, const Tensor& k, const kernels::AttentionRule& rule,
+                                        const RuleTensors& tensors) {
+  const auto t = q.size(1), s = k.size(1), d = q.size(4);
+  if (q.scalar_type() != at::kBFloat16 && q.scalar_type() != at::kHalf) return "neither bf16 nor fp16";
+  if (k.scalar_type() != q.scalar_type()) return "queries and keys of two types";
+  if (d % kPack != 0 || d > kMostHeadDim) return "heads of a size that is no multiple of 8, or above 256";
+  if (rule.soft_cap > 0) return "a soft cap";
+  if (tensors.sinks.defined()) return "sinks";
+  if (tensors.slopes.defined()) return "slopes (ALiBi)";
+  if (tensors.query_segments.defined()) {
+    if (tensors.documents == nullptr || rule.offset != 0 || t != s)
+      return "segments that are not known beforehand, or not whole";
+  } else if (q.numel() == 0 || k.numel() == 0 || rule.offset < 0 || (rule.causal && rule.offset + t > s) ||
+             (!rule.causal && rule.window > 0 && rule.offset + t != s)) {
+    return "queries that do not stand at the last keys";
+  }
+  return has_ops(q) ? "" : "no such op in this libtorch";
+}
+
+Tensor flash_attention(const Tensor& q, const Tensor& k, const Tensor& v, const kernels::AttentionRule& rule,
+                       const RuleTensors& tensors) {
+  // The op has its last query at the last key: keys behind it, which nobody sees, are left out.
+  const auto count = rule.causal ? rule.offset + q.size(1) : k.size(1);
+  const auto seen = [&](const Tensor& x) { return count == x.size(1) ? x : x.narrow(1, 0, count); };
+  const Documents documents = tensors.documents == nullptr ? Documents() : *tensors.documents;
+  return FlashAttention::apply(q, seen(k), seen(v), rule, documents);
+}
+
+}  // namespace bora::core::autograd
