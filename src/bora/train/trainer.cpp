@@ -83,6 +83,8 @@ void Trainer::change_parameters(const mesh::GradientSum& sum, StepResult& r) {
   r.skipped = is_bad(sum, r);
   if (r.skipped) return;
   const trace::Span span("optimizer");
+  std::optional<core::CastOnceScope> once;  // AdamW writes the copies too
+  keep_copies(once);
   auto report = parts_.optimizer.step(parameters(), sum.arrays, info);
   r.clip_factor = report.clip_factor;
   r.update_norm = report.update_norm;
@@ -100,15 +102,19 @@ bool Trainer::is_bad(const mesh::LaneSum& sum, const StepResult& r) {
   return !std::isfinite(r.loss) || !std::isfinite(r.gradient_norm);
 }
 
+// Sharded parameters come and go, and so must their copies.
+void Trainer::keep_copies(std::optional<core::CastOnceScope>& once) {
+  if (options_.loss.compute != core::DType::f32 && core::parameter_store() == nullptr)
+    once.emplace(parts_.model.parameters(), copies_);
+}
+
 // A lane is a fixed slice of the batch, computed alone with its own key, by whichever worker owns it.
 mesh::GradientSum Trainer::gradients(const data::Batch& batch) {
   const auto lanes = lanes_for(batch.sequences), each = batch.sequences / lanes;
   auto& workers = reducer().workers();
   if (workers.size() > 1) workers.activity(fmt::format("step {}: gradients", step_));
-  // Sharded parameters come and go, and so must their copies.
   std::optional<core::CastOnceScope> once;
-  if (options_.loss.compute != core::DType::f32 && core::parameter_store() == nullptr)
-    once.emplace(parts_.model.parameters());
+  keep_copies(once);
   return reducer().reduce(lanes, [&](std::int64_t lane) { return lane_loss(batch, lane, each); });
 }
 

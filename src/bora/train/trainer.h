@@ -11,6 +11,7 @@
 
 #include "bora/base/json.h"
 #include "bora/base/key.h"
+#include "bora/core/cast_once.h"
 #include "bora/data/loader.h"
 #include "bora/mesh/communicator.h"
 #include "bora/mesh/gradient_reducer.h"
@@ -116,12 +117,14 @@ class Trainer {
   bool is_bad(const mesh::LaneSum& sum, const StepResult& r);
   [[noreturn]] void fail_not_finite(const mesh::LaneSum& sum, const StepResult& r) const;
   std::int64_t lanes_for(std::int64_t sequences) const;
+  void keep_copies(std::optional<core::CastOnceScope>& once);
 
   Parts parts_;
   TrainerOptions options_;
   std::vector<std::int64_t> elements_;  // of each trained parameter, on all workers
   Key key_;
   std::int64_t step_ = 0, empty_batches_ = 0;
+  core::KeptCopies copies_;  // of the parameters, on a device, in bf16
 };
 
 }  // namespace bora::train

@@ -8,6 +8,9 @@
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <algorithm>
+#include <atomic>
+#include <mutex>
 #include <unordered_map>
 #include <vector>
 
@@ -24,28 +27,82 @@ struct CastOnceScope::Copies {
   struct Copy {
     at::Tensor parameter, copy;
     bool is_matrix = false;
+    std::uint32_t as_of = 0;  // the parameter's version that it is the copy of
+
+    bool is_current() const { return as_of == parameter._version(); }
   };
   std::unordered_map<const c10::StorageImpl*, Copy> of;
-  std::vector<Copy*> in_order;  // of the parameters
+  std::vector<Copy*> in_order;      // of the parameters
+  std::atomic<bool> stale = false;  // somebody has written to one of them apart from versions
+
+  explicit Copies(std::span<const Parameter> parameters);
+  ~Copies();
+  Copies(const Copies&) = delete;
+  Copies& operator=(const Copies&) = delete;
+  bool are_of(std::span<const Parameter> parameters) const;
 };
 
 namespace {
 constexpr std::int64_t kPack = 8;  // elements at whose multiples copies begin, as kernels read them
 thread_local CastOnceScope::Copies* kept = nullptr;
+
+// All there are, of any thread.
+struct AllCopies {
+  std::mutex mutex;
+  std::vector<CastOnceScope::Copies*> list;
+};
+AllCopies& all_copies() {
+  static AllCopies all;
+  return all;
+}
+const c10::StorageImpl* memory_of(const at::Tensor& x) { return x.storage().unsafeGetStorageImpl(); }
 }  // namespace
 
-CastOnceScope::CastOnceScope(std::span<const Parameter> parameters)
-    : copies_(std::make_unique<Copies>()), before_(kept) {
+CastOnceScope::Copies::Copies(std::span<const Parameter> parameters) {
   for (const auto& p : parameters) {
     const auto& x = tensor(*p.array);
-    auto& copy = copies_->of[x.storage().unsafeGetStorageImpl()];
-    if (!copy.parameter.defined()) copies_->in_order.push_back(&copy);
+    auto& copy = of[memory_of(x)];
+    if (!copy.parameter.defined()) in_order.push_back(&copy);
     copy.parameter = x;
     copy.is_matrix = x.dim() > 1 && p.role != Role::bias;
   }
+  const std::lock_guard lock(all_copies().mutex);
+  all_copies().list.push_back(this);
+}
+CastOnceScope::Copies::~Copies() {
+  const std::lock_guard lock(all_copies().mutex);
+  std::erase(all_copies().list, this);
+}
+
+bool CastOnceScope::Copies::are_of(std::span<const Parameter> parameters) const {
+  for (const auto& p : parameters) {
+    const auto& x = tensor(*p.array);
+    const auto at = of.find(memory_of(x));
+    if (at == of.end() || !at->second.parameter.is_same(x)) return false;
+    if (at->second.copy.defined() && !at->second.is_current()) return false;
+  }
+  return !stale;
+}
+
+CastOnceScope::CastOnceScope(std::span<const Parameter> parameters)
+    : copies_(std::make_unique<Copies>(parameters)), before_(kept) {
   kept = copies_.get();
 }
-CastOnceScope::~CastOnceScope() { kept = before_; }
+CastOnceScope::CastOnceScope(std::span<const Parameter> parameters, KeptCopies& keeper)
+    : copies_(std::move(keeper.copies_)), before_(kept), keeper_(&keeper) {
+  if (copies_ != nullptr && !copies_->are_of(parameters)) copies_.reset();
+  if (copies_ == nullptr) copies_ = std::make_unique<Copies>(parameters);
+  kept = copies_.get();
+}
+CastOnceScope::~CastOnceScope() {
+  kept = before_;
+  const auto lies_there = [](const Copies::Copy* c) { return !c->parameter.is_cpu(); };
+  if (keeper_ != nullptr && std::ranges::all_of(copies_->in_order, lies_there))
+    keeper_->copies_ = std::move(copies_);
+}
+
+KeptCopies::KeptCopies() = default;
+KeptCopies::~KeptCopies() = default;
 
 namespace autograd {
 namespace {
@@ -74,9 +131,10 @@ Tensor* place_of_copy(const Tensor& x, at::ScalarType type) {
   if (kept == nullptr || x.scalar_type() != at::kFloat || c10::elementSize(type) >= sizeof(float) ||
       !at::isFloatingType(type))
     return nullptr;
-  const auto found = kept->of.find(x.storage().unsafeGetStorageImpl());
+  const auto found = kept->of.find(memory_of(x));
   if (found == kept->of.end()) return nullptr;
   Tensor &parameter = found->second.parameter, &copy = found->second.copy;
+  if (copy.defined() && !x.is_cpu() && (kept->stale || !found->second.is_current())) copy.reset();
   // a part of the parameter lies in the same memory
   const bool whole = x.storage_offset() == parameter.storage_offset() && x.sizes() == parameter.sizes() &&
                      x.strides() == parameter.strides() && x.is_non_overlapping_and_dense();
@@ -106,6 +164,7 @@ void copy_all(const Tensor& x) {
     const Tensor parameter = copy->parameter.detach();
     const auto n = parameter.numel();
     copy->copy = flat.narrow(0, first, n).view(parameter.sizes());
+    copy->as_of = copy->parameter._version();
     list.push_back({n, parameter.const_data_ptr<float>(), copy->copy.mutable_data_ptr()});
     first += padded(n);
   }
@@ -118,7 +177,10 @@ Tensor converted_once(const Tensor& x, at::ScalarType type) {
   if (!copy->defined() && type == at::kBFloat16 && joins_flat_copy(x, x) && !plain_ops() &&
       device_kernels(x).narrow != nullptr)
     copy_all(x.detach());
-  if (!copy->defined()) *copy = converted(x, type).detach();
+  if (!copy->defined()) {
+    *copy = converted(x, type).detach();
+    kept->of[memory_of(x)].as_of = x._version();
+  }
   return copy->detach();
 }
 
@@ -139,6 +201,25 @@ Tensor cast(const Tensor& x, at::ScalarType type) {
   if (is_plain(x) && place_of_copy(x, type) == nullptr) return x.to(type);
   const bool recorded = at::GradMode::is_enabled() && x.requires_grad() && at::isFloatingType(type);
   return recorded ? Cast::apply(x, type) : converted_once(x, type);
+}
+
+void* kept_copy(const Tensor& parameter) {
+  if (parameter.is_cpu()) return nullptr;
+  Tensor* copy = place_of_copy(parameter, at::kBFloat16);
+  return copy == nullptr || !copy->defined() || !copy->is_contiguous() ? nullptr : copy->mutable_data_ptr();
+}
+
+void has_changed(const Tensor& x, bool with_its_copy) {
+  if (x.is_cpu()) return;
+  if (with_its_copy) {
+    x.unsafeGetTensorImpl()->bump_version();
+    kept->of[memory_of(x)].as_of = x._version();
+    return;
+  }
+  const std::lock_guard lock(all_copies().mutex);
+  for (auto* copies : all_copies().list) {
+    if (copies->of.contains(memory_of(x))) copies->stale = true;
+  }
 }
 
 bool is_plain(const Tensor& x) { return !x.device().is_cpu() || plain_ops(); }

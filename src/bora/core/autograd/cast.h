@@ -9,6 +9,11 @@ namespace bora::core::autograd {
 /// Another type of elements, rounded to nearest even; the same layout.
 at::Tensor cast(const at::Tensor& x, at::ScalarType type);
 
+/// Where a parameter's kept copy in bf16 lies (core/cast_once.h), for who writes it with new values; null: nowhere.
+void* kept_copy(const at::Tensor& parameter);
+/// Of an array of a device whose values libtorch has not seen change: with its kept copy, or without.
+void has_changed(const at::Tensor& x, bool with_its_copy);
+
 /// bf16 or f16.
 inline bool is_low_precision(const at::Tensor& x) {
   return x.scalar_type() == at::kBFloat16 || x.scalar_type() == at::kHalf;

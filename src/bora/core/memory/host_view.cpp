@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "bora/base/error.h"
+#include "bora/core/autograd/cast.h"
 #include "bora/core/layout/refusal.h"
 #include "bora/core/shard.h"
 #include "bora/core/torch/stored.h"
@@ -54,7 +55,10 @@ HostView& HostView::operator=(HostView&& other) noexcept {
 // NOLINTNEXTLINE(bugprone-exception-escape): a device that takes no copy any more ends the program
 void HostView::finish() {
   // apart from what is recorded, as a pointer would write
-  if (!device_.empty() && use_ != Use::read) tensor(device_).variable_data().copy_(tensor(host_));
+  if (!device_.empty() && use_ != Use::read) {
+    tensor(device_).variable_data().copy_(tensor(host_));
+    autograd::has_changed(tensor(device_), false);
+  }
   host_ = {};
   device_ = {};
 }

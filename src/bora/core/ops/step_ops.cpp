@@ -90,10 +90,13 @@ void adamw(const kernels::AdamW& step, std::span<const AdamWArrays> arrays) {
     for (const auto& a : arrays) {
       require_alike("adamw", {&a.parameter, &a.gradient, &a.mean, &a.square});
       list.push_back({a.parameter.numel(), room(a.parameter), values(a.gradient), room(a.mean),
-                      room(a.square), a.weight_decay, nullptr});
+                      room(a.square), a.weight_decay, autograd::kept_copy(tensor(a.parameter))});
     }
     const at::Tensor& first = tensor(arrays.front().parameter);
-    return device_kernels(first).adamw(step, std::ssize(list), list.data(), stream_of(first));
+    device_kernels(first).adamw(step, std::ssize(list), list.data(), stream_of(first));
+    for (std::size_t i = 0; i < list.size(); ++i)
+      autograd::has_changed(tensor(arrays[i].parameter), list[i].copy != nullptr);
+    return;
   }
   for (const auto& a : arrays) {
     kernels::AdamW own = step;

@@ -13,6 +13,7 @@
 #include <numeric>
 
 #include "bora/base/error.h"
+#include "bora/core/autograd/cast.h"
 #include "bora/core/layout/refusal.h"
 #include "bora/core/torch/node.h"
 
@@ -21,7 +22,10 @@ namespace {
 
 // The same memory apart from what is recorded: values that were saved for a backward pass go and come back as
 // the same ones, which libtorch would take for a change.
-at::Tensor writable(const Array& x) { return tensor(x).variable_data(); }
+at::Tensor writable(const Array& x) {
+  autograd::has_changed(tensor(x), false);
+  return tensor(x).variable_data();
+}
 
 }  // namespace
 
