@@ -288,9 +288,9 @@ class Day:
             raise Failed(f"losses differ from the CPU's by {worst:.1e} of their own")
         return f"losses within {worst:.1e} of the CPU's"
 
-    def bits(self, part):
-        first = self.project("bits")
-        self.train(part, first)
+    def bits(self, part, *flags):
+        first = self.project(part.name)
+        self.train(part, first, *flags)
         end = f"runs/run/step-{STEPS}"
         said, differ = [], []
 
@@ -298,21 +298,26 @@ class Day:
             found = self.run(part, self.bora, "diff", first / end, folder / end, codes=(0, 1))
             (said if "bit-equal" in found else differ).append(what)
 
-        again = self.again(first, "bits_again")
-        self.train(part, again)
+        again = self.again(first, f"{part.name}_again")
+        self.train(part, again, *flags)
         compare("twice", again)
-        resumed = self.again(first, "bits_resumed", HALF)
-        self.train(part, resumed)
+        resumed = self.again(first, f"{part.name}_resumed", HALF)
+        self.train(part, resumed, *flags)
         compare("after a resume", resumed)
         if shutil.which("mpirun"):
-            workers = self.again(first, "bits_workers")
-            self.train(part, workers, before=("mpirun", "--oversubscribe", "--allow-run-as-root", "--bind-to", "none",
-                                              "-n", "2"))
+            workers = self.again(first, f"{part.name}_workers")
+            self.train(part, workers, *flags, before=("mpirun", "--oversubscribe", "--allow-run-as-root", "--bind-to",
+                                                      "none", "-n", "2"))
             compare("with two workers", workers)
         part.numbers = {"same": said, "differ": differ}
         if differ:
             raise Failed(f"other bits {', '.join(differ)}")
         return f"the same bits {', '.join(said)}" + ("" if shutil.which("mpirun") else "; no mpirun for two workers")
+
+    def bf16(self, part):
+        """Heads of 8, so that FlashAttention takes them; no dropout of its probabilities. After a resume the copies of
+        parameters in bf16 are rounded anew, which AdamW had written."""
+        return self.bits(part, "--trainer.mp=p=f32,c=bf16", "--model.attn_pdrop=0")
 
     def sanitizer(self, part):
         tool = shutil.which("compute-sanitizer") or shutil.which("compute-sanitizer", path="/usr/local/cuda/bin")
@@ -408,10 +413,11 @@ class Day:
 PARTS = {
     "load": (30, Day.load, False), "ops": (100, Day.ops, True), "attention": (30, Day.attention, True),
     "parity": (60, Day.parity, True),
-    "training": (30, Day.training, True), "bits": (60, Day.bits, True), "memcheck": (40, Day.sanitizer, True),
-    "racecheck": (40, Day.sanitizer, True), "initcheck": (40, Day.sanitizer, True), "memory": (40, Day.memory, True),
-    "rates": (40, Day.rates, False), "gpt2-124m": (120, Day.peers, False), "gpt2-1.5b": (80, Day.peers, False),
-    "qwen2.5-1.5b": (80, Day.peers, False), "llama-8b-8": (80, Day.peers, False), "profile": (40, Day.profile, True)}
+    "training": (30, Day.training, True), "bits": (60, Day.bits, True), "bf16": (60, Day.bf16, True),
+    "memcheck": (40, Day.sanitizer, True), "racecheck": (40, Day.sanitizer, True),
+    "initcheck": (40, Day.sanitizer, True), "memory": (40, Day.memory, True), "rates": (40, Day.rates, False),
+    "gpt2-124m": (120, Day.peers, False), "gpt2-1.5b": (80, Day.peers, False), "qwen2.5-1.5b": (80, Day.peers, False),
+    "llama-8b-8": (80, Day.peers, False), "profile": (40, Day.profile, True)}
 
 
 def outcome(day, part, needs_device):

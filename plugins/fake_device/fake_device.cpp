@@ -18,10 +18,12 @@
 #include <torch/library.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <mutex>
 #include <new>
+#include <set>
 #include <vector>
 
 #include "bora/base/env.h"
@@ -138,6 +140,46 @@ void waited() {
   ++current.synchronizations;
 }
 
+void uploaded() {
+  const std::lock_guard lock(count_mutex);
+  ++current.uploads;
+}
+
+// Memory of the host that the device reads by itself.
+struct Pinned final : c10::Allocator {
+  c10::DataPtr allocate(std::size_t bytes) override {
+    void* p = std::malloc(std::max<std::size_t>(bytes, 1));
+    if (p == nullptr) throw std::bad_alloc();
+    const std::lock_guard lock(mutex_);
+    there_.insert(p);
+    return {p, p, &free_pinned, c10::Device(c10::kCPU)};
+  }
+  c10::DeleterFnPtr raw_deleter() const override { return &free_pinned; }
+  void copy_data(void* to, const void* from, std::size_t bytes) const override {
+    std::memcpy(to, from, bytes);
+  }
+  bool holds(const void* p) {
+    const std::lock_guard lock(mutex_);
+    return there_.contains(p);
+  }
+  static void free_pinned(void* p);
+
+ private:
+  std::mutex mutex_;
+  std::set<const void*> there_;
+};
+Pinned& pinned() {
+  static auto* const all = new Pinned;  // arrays may go after what is static
+  return *all;
+}
+void Pinned::free_pinned(void* p) {
+  {
+    const std::lock_guard lock(pinned().mutex_);
+    pinned().there_.erase(p);
+  }
+  std::free(p);
+}
+
 void free_memory(void* p) {
   if (p != nullptr) Memory::get().give_back(p);
 }
@@ -189,6 +231,8 @@ struct Hooks final : at::PrivateUse1HooksInterface {
   void init() const override {}
   c10::DeviceIndex deviceCount() const override { return 1; }
   c10::DeviceIndex getCurrentDevice() const override { return 0; }
+  bool isPinnedPtr(const void* data) const override { return pinned().holds(data); }
+  c10::Allocator* getPinnedMemoryAllocator() const override { return &pinned(); }
 };
 Hooks hooks;
 
@@ -232,9 +276,16 @@ at::Tensor empty_strided(at::IntArrayRef sizes, at::IntArrayRef strides, std::op
                                                       dtype.value_or(at::kFloat)));
 }
 
-at::Tensor& copy(at::Tensor& self, const at::Tensor& from, bool /*non_blocking*/) {
+// Between host and device libtorch waits for all that was begun before, but for copies out of pinned memory that need
+// not be done at once.
+at::Tensor& copy(at::Tensor& self, const at::Tensor& from, bool non_blocking) {
   computed("aten::copy_");
-  if (is_here(from) && !is_here(self)) waited();
+  if (is_here(from) != is_here(self)) {
+    if (is_here(self) && non_blocking && pinned().holds(from.storage().data()))
+      uploaded();
+    else
+      waited();
+  }
   on_host(self).copy_(on_host(from));
   return self;
 }

@@ -14,9 +14,10 @@
 namespace bora::fake_device {
 
 /// What the device did since reset(): how often the host waited for it (a number read, an array copied to the
-/// host), how many operations it computed, and how many of these were kernels of its own (core/device_kernels.h).
+/// host, or from its memory that is not pinned), how often it got an array without a wait, how many operations it
+/// computed, and how many of these were kernels of its own (core/device_kernels.h).
 struct Counts {
-  std::int64_t synchronizations = 0, operations = 0, kernels = 0;
+  std::int64_t synchronizations = 0, uploads = 0, operations = 0, kernels = 0;
 };
 Counts counts();
 /// The operations by name: libtorch's as it names them ("aten::mm"), kernels as in DeviceKernels.

@@ -138,6 +138,32 @@ TEST(FakeDevice, CountsHowOftenTheHostWaits) {
   EXPECT_EQ(fake_device::counts().synchronizations, 2);
 }
 
+// What the host writes goes there out of pinned memory, without a wait; only what is large, or lies elsewhere, does not.
+TEST(FakeDevice, TakesArraysOfTheHostWithoutAWait) {
+  const std::vector<std::string_view> names{"a"};
+  const auto made = [&](std::int64_t n) {
+    const DeviceScope there(kTest);
+    std::vector<std::int32_t> values(static_cast<std::size_t>(n), 7);
+    values[0] = 1;
+    const std::vector<std::int64_t> sizes{n};
+    const Array x = from_data({names, sizes}, std::span<const std::int32_t>(values));
+    std::fill(values.begin(), values.end(), -1);
+    return x;
+  };
+  fake_device::reset();
+  const Array x = made(3);
+  EXPECT_EQ(fake_device::counts().synchronizations, 0);
+  EXPECT_EQ(fake_device::counts().uploads, 1);
+  EXPECT_EQ(x.to_vector<std::int32_t>(), (std::vector<std::int32_t>{1, 7, 7}));
+  fake_device::reset();
+  made((1 << 22) + 1);
+  EXPECT_EQ(fake_device::counts().synchronizations, 1) << "more than 16 MiB";
+  EXPECT_EQ(fake_device::counts().uploads, 0);
+  fake_device::reset();
+  (void)to(host(1), kTest);
+  EXPECT_EQ(fake_device::counts().synchronizations, 1);
+}
+
 // With the device's own kernels, which are the CPU's here, and with plain ops.
 void expect_steps_as_the_host(bool plain) {
   const PlainOpsScope ops_there(plain);

@@ -123,6 +123,8 @@ void expect_steps_as_on_the_cpu(const std::function<std::unique_ptr<nn::Language
     fake_device::reset();
     const auto got = there.step();
     EXPECT_LE(fake_device::counts().synchronizations, 1) << "step " << step;
+    EXPECT_EQ(fake_device::counts().uploads, 10)
+        << "of two lanes, each a batch of four and where documents begin";
     EXPECT_GT(fake_device::counts().operations, 0);
     const auto want = here.step();
     EXPECT_NEAR(got.loss, want.loss, 5e-6 * want.loss) << "step " << step;

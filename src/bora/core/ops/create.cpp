@@ -29,10 +29,21 @@ at::Tensor empty(at::IntArrayRef sizes, DType dtype, c10::Device device) {
                                              {}, {});
 }
 
-// What the host has written, where new arrays are made.
+// Beyond that many bytes memory is not pinned: libtorch keeps what once was.
+constexpr std::size_t kMostPinned = std::size_t{1} << 24;
+
+// Room for what the host writes and brought() takes where new arrays are made: without a wait, out of pinned memory,
+// which libtorch gives to nobody else before the copy is done.
+at::Tensor room_on_host(at::IntArrayRef sizes, DType dtype) {
+  const std::size_t size = static_cast<std::size_t>(c10::multiply_integers(sizes)) * bytes(dtype);
+  const bool pinned = !new_array_device().is_cpu() && size > 0 && size <= kMostPinned;
+  return at::_ops::empty_memory_format::call(c10::fromIntArrayRefSlow(sizes), scalar_type(dtype), {},
+                                             c10::Device(at::kCPU), pinned, {});
+}
 at::Tensor brought(const at::Tensor& t) {
   const auto device = new_array_device();
-  return device.is_cpu() ? t : t.to(device);
+  if (device.is_cpu()) return t;
+  return t.to(device, t.scalar_type(), /*non_blocking=*/t.nbytes() <= kMostPinned);
 }
 
 at::IntArrayRef sizes_of(const Shape& shape) { return {shape.sizes.data(), shape.sizes.size()}; }
@@ -67,7 +78,7 @@ Array copied(const Shape& shape, std::span<const T> elements) {
 template <class Draw>
 Array drawn(std::string_view op, const Shape& shape, Draw draw) try {
   check_shape(op, shape);
-  at::Tensor t = empty(sizes_of(shape), DType::f32, at::kCPU);
+  const at::Tensor t = room_on_host(sizes_of(shape), DType::f32);
   draw(t.numel(), t.mutable_data_ptr<float>());
   return labelled(op, brought(t), shape);
 } catch (...) {
@@ -91,7 +102,7 @@ std::shared_ptr<const Documents> documents_of(std::size_t positions, std::span<c
   starts.push_back(static_cast<std::int32_t>(segments.size()));
   for (std::size_t i = 1; i < starts.size(); ++i)
     out->longest = std::max<std::int64_t>(out->longest, starts[i] - starts[i - 1]);
-  const at::Tensor here = empty({std::ssize(starts)}, DType::i32, at::kCPU);
+  const at::Tensor here = room_on_host({std::ssize(starts)}, DType::i32);
   std::copy(starts.begin(), starts.end(), here.mutable_data_ptr<std::int32_t>());
   out->starts = brought(here);
   return out;
@@ -166,7 +177,7 @@ Array from_bytes(const Shape& shape, DType dtype, std::span<const std::byte> ele
     fail(ErrorKind::InvalidArgument, "from_data: {} of {} takes {} elements ({} bytes), {} bytes were given",
          describe(shape), name(dtype), count(shape), wanted, elements.size());
   }
-  at::Tensor t = empty(sizes_of(shape), dtype, at::kCPU);
+  const at::Tensor t = room_on_host(sizes_of(shape), dtype);
   if (wanted > 0) std::memcpy(t.mutable_data_ptr(), elements.data(), wanted);
   return labelled("from_data", brought(t), shape);
 } catch (...) {
