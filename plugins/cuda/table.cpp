@@ -133,9 +133,9 @@ core::DeviceKernels table() {
                      out(dup, t), s);
     });
   };
-  k.rope = [](const kernels::RopeShape& shape, DType type, const void* x, const float* cos, const float* sin,
-              void* y, bool inverse, Stream s) {
-    with(type, [&](auto t) { rope(shape, in(x, t), cos, sin, out(y, t), inverse, s); });
+  k.rope = [](std::int64_t count, const kernels::Turned* arrays, DType type, const float* cos,
+              const float* sin, bool inverse, Stream s) {
+    with(type, [&](auto t) { rope<decltype(t)>(count, arrays, cos, sin, inverse, s); });
   };
   k.dropout = [](Key key, std::int64_t first, std::int64_t n, float p, DType type, const void* x, void* y,
                  Stream s) {

@@ -302,16 +302,19 @@ void attention_backward(DType type, const kernels::AttentionShape& s, const kern
                               of_key, of_value);
 }
 
-void rope(const kernels::RopeShape& s, DType type, const void* x, const float* cos, const float* sin, void* y,
+void rope(std::int64_t count, const kernels::Turned* arrays, DType type, const float* cos, const float* sin,
           bool inverse, Stream /*stream*/) {
   launched("rope");
-  const auto extent = [&](std::int64_t batch, std::int64_t position, std::int64_t head) {
-    const auto last = (s.batch - 1) * batch + (s.positions - 1) * position + (s.heads - 1) * head;
-    return std::max<std::int64_t>(0, last + s.dim);
-  };
-  const Floats in(type, x, extent(s.x_batch, s.x_position, s.x_head)),
-      out(type, y, extent(s.y_batch, s.y_position, s.y_head));
-  kernels::rope(s, in, there(cos), there(sin), out, inverse);
+  for (const auto& a : std::span(arrays, static_cast<std::size_t>(count))) {
+    const kernels::RopeShape& s = a.shape;
+    const auto extent = [&](std::int64_t batch, std::int64_t position, std::int64_t head) {
+      const auto last = (s.batch - 1) * batch + (s.positions - 1) * position + (s.heads - 1) * head;
+      return std::max<std::int64_t>(0, last + s.dim);
+    };
+    const Floats in(type, a.x, extent(s.x_batch, s.x_position, s.x_head)),
+        out(type, a.y, extent(s.y_batch, s.y_position, s.y_head));
+    kernels::rope(s, in, there(cos), there(sin), out, inverse);
+  }
 }
 
 void dropout(Key key, std::int64_t first, std::int64_t n, float p, DType type, const void* x, void* y,

@@ -19,6 +19,7 @@
 #include "bora/core/norm.h"
 #include "bora/core/plain_ops.h"
 #include "bora/core/reduce.h"
+#include "bora/core/rope.h"
 #include "bora/core/step_ops.h"
 #include "fake_device.h"
 
@@ -111,6 +112,57 @@ TEST(LayerKernels, AttentionByKernelAndByPlainOp) {
       const float near = type == DType::f32 ? 5e-6F : 0.02F;
       expect_all_near(got, plain, near);
       expect_all_near(got, attention_gradients(c, kHere, type), near);
+    }
+  }
+}
+
+enum class Angles { same, others, asked_for };
+
+// The gradients of queries, keys and values, the first two turned by angles of their places.
+Numbers turned_gradients(Device device, DType type, Angles angles, bool again) {
+  const AxisNames of_q{"b", "t", "h", "g", "d"}, of_k{"b", "t", "h", "d"}, of_keys{"b", "s", "h", "d"},
+      of_angles{"t", "half"};
+  Array q = drawn(1, of_q, {2, 5, 2, 3, 8}, type, device), k = drawn(2, of_k, {2, 5, 2, 8}, type, device),
+        v = drawn(3, of_keys, {2, 5, 2, 8}, type, device);
+  const Array cos = drawn(4, of_angles, {5, 3}, DType::f32, device),
+              sin = drawn(5, of_angles, {5, 3}, DType::f32, device),
+              other = angles == Angles::others ? drawn(6, of_angles, {5, 3}, DType::f32, device) : sin;
+  const auto body = [&](std::span<const Array> in) {
+    const Array queries = rope({in[0], of_q}, "t", "d", cos, sin),
+                keys = rope({in[1], of_k}, "t", "d", cos, other);
+    EXPECT_EQ(queries.sizes(), q.sizes());
+    EXPECT_EQ(keys.dtype(), type);
+    if (angles == Angles::asked_for) unary(Unary::negative, {keys, of_k});
+    return std::vector<Array>{
+        attention({queries, of_q}, {keys, of_keys}, {in[2], of_keys}, {"t", "s", "d"}, {})};
+  };
+  const std::vector<Array*> parameters{&q, &k, &v};
+  const auto result = value_and_grad(parameters, [&] {
+    const std::vector<Array> all{q, k, v};
+    return sum_of_squares_of(again ? checkpoint(body, all)[0] : body(all)[0], of_q);
+  });
+  Numbers out = numbers_of(result.gradients[0], of_q);
+  for (const std::size_t i : {1, 2}) {
+    const auto more = numbers_of(result.gradients[i], i == 1 ? of_k : of_keys);
+    out.insert(out.end(), more.begin(), more.end());
+  }
+  return out;
+}
+
+TEST(LayerKernels, QueriesAndKeysAreTurnedByOneKernel) {
+  for (const auto type : {DType::f32, DType::bf16}) {
+    for (const bool again : {false, true}) {
+      for (const auto angles : {Angles::same, Angles::others, Angles::asked_for}) {
+        SCOPED_TRACE(std::string(name(type)) + (again ? ", again, " : ", ") + std::to_string(int(angles)));
+        fake_device::reset();
+        const auto got = turned_gradients(kFar, type, angles, again);
+        const int passes = again ? 3 : 2, each = angles == Angles::same ? 1 : 2;
+        EXPECT_EQ(count_of("rope"), passes * each);
+        const float near = type == DType::f32 ? 5e-6F : 0.03F;
+        expect_all_near(got, turned_gradients(kHere, type, angles, again), near);
+        const PlainOpsScope plain;
+        expect_all_near(got, turned_gradients(kFar, type, angles, again), near);
+      }
     }
   }
 }

@@ -5,18 +5,24 @@
 namespace bora::cuda {
 namespace {
 
+// One array: packs of pairs of a vector, all its packs, and the blocks that it takes.
+template <class T>
+struct RopeItem {
+  kernels::RopeShape s;
+  std::int64_t turns, each, blocks;
+  const T* x;
+  T* y;
+  bool well;
+};
+
 // A thread turns eight pairs of a head's vector, or copies eight elements behind the pairs.
 template <class T>
 struct Rope {
   static constexpr int threads = 256;
-  kernels::RopeShape s;
-  std::int64_t turns, each;  // packs of pairs of a vector; all its packs
-  const T* x;
+  RopeItem<T> items[2];
   const float* cos;
   const float* sin;
-  T* y;
   float sign;
-  bool well;
 
   // x1·cos - x2·sin and x2·cos + x1·sin, rounded as on the CPU.
   __device__ static void turn(float (&a)[kPack], float (&b)[kPack], const float (&c)[kPack],
@@ -29,7 +35,15 @@ struct Rope {
   }
 
   __device__ void operator()() const {
-    const std::int64_t at = block() * threads + thread(), vector = at / each, pack = at % each;
+    const bool second = block() >= items[0].blocks;
+    const RopeItem<T>& item = items[second ? 1 : 0];
+    const kernels::RopeShape& s = item.s;
+    const std::int64_t turns = item.turns, each = item.each;
+    const T* const x = item.x;
+    T* const y = item.y;
+    const bool well = item.well;
+    const std::int64_t at = (block() - (second ? items[0].blocks : 0)) * threads + thread(),
+                       vector = at / each, pack = at % each;
     if (vector >= s.batch * s.positions * s.heads) return;
     const std::int64_t head = vector % s.heads, row = vector / s.heads, position = row % s.positions,
                        batch = row / s.positions;
@@ -74,17 +88,27 @@ struct Rope {
 }  // namespace
 
 template <class T>
-void rope(const kernels::RopeShape& s, const T* x, const float* cos, const float* sin, T* y, bool inverse,
+void rope(std::int64_t count, const kernels::Turned* arrays, const float* cos, const float* sin, bool inverse,
           Stream stream) {
-  const std::int64_t turns = blocks_for(s.half, kPack), each = turns + blocks_for(s.dim - 2 * s.half, kPack);
-  // of one row all are multiples of a pack if each is
-  const std::int64_t row = s.half | s.x_batch | s.x_position | s.x_head | s.y_batch | s.y_position | s.y_head;
-  const bool well = packs_lie_well(row, x, cos, sin, y);
-  launch(Rope<T>{s, turns, each, x, cos, sin, y, inverse ? -1.0F : 1.0F, well},
-         blocks_for(s.batch * s.positions * s.heads * each, Rope<T>::threads), 0, stream);
+  Rope<T> kernel{{}, cos, sin, inverse ? -1.0F : 1.0F};
+  std::int64_t blocks = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const kernels::RopeShape& s = arrays[i].shape;
+    const auto* x = static_cast<const T*>(arrays[i].x);
+    auto* y = static_cast<T*>(arrays[i].y);
+    const std::int64_t turns = blocks_for(s.half, kPack),
+                       each = turns + blocks_for(s.dim - 2 * s.half, kPack);
+    // of one row all are multiples of a pack if each is
+    const std::int64_t row =
+        s.half | s.x_batch | s.x_position | s.x_head | s.y_batch | s.y_position | s.y_head;
+    const std::int64_t own = blocks_for(s.batch * s.positions * s.heads * each, Rope<T>::threads);
+    kernel.items[i] = {s, turns, each, own, x, y, packs_lie_well(row, x, cos, sin, y)};
+    blocks += own;
+  }
+  launch(kernel, blocks, 0, stream);
 }
 
-template void rope(const kernels::RopeShape&, const float*, const float*, const float*, float*, bool, Stream);
-template void rope(const kernels::RopeShape&, const Bf16*, const float*, const float*, Bf16*, bool, Stream);
+template void rope<float>(std::int64_t, const kernels::Turned*, const float*, const float*, bool, Stream);
+template void rope<Bf16>(std::int64_t, const kernels::Turned*, const float*, const float*, bool, Stream);
 
 }  // namespace bora::cuda

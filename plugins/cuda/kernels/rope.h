@@ -6,9 +6,9 @@
 
 namespace bora::cuda {
 
-/// kernels::rope with elements of T, float or Bf16; y may be x if their strides are the same.
+/// kernels::rope of one or two arrays with elements of T, float or Bf16; y may be x if their strides are the same.
 template <class T>
-void rope(const kernels::RopeShape& shape, const T* x, const float* cos, const float* sin, T* y, bool inverse,
+void rope(std::int64_t count, const kernels::Turned* arrays, const float* cos, const float* sin, bool inverse,
           Stream stream);
 
 }  // namespace bora::cuda

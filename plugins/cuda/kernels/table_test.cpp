@@ -172,7 +172,8 @@ TEST(CudaTable, PointwiseAsTheCpu) {
   }
   const kernels::RopeShape s{1, 7, 11, 13, 5, 1001, 143, 13, 1001, 143, 13, true};
   const auto cos = random<float>(35, 5), sin = random<float>(35, 6);
-  k.rope(s, kType, x.data(), cos.data(), sin.data(), a.data(), true, nullptr);
+  const kernels::Turned one{s, x.data(), a.data()};
+  k.rope(1, &one, kType, cos.data(), sin.data(), true, nullptr);
   kernels::rope(s, x.data(), cos.data(), sin.data(), a2.data(), true);
   expect_close("rope", a, wide(a2));
 }

@@ -93,9 +93,9 @@ struct DeviceKernels {
     /// Floats at `room`, for sums in between; null: it needs none.
     std::int64_t (*room)(const kernels::AttentionShape& shape) = nullptr;
   } attention;
-  /// As kernels/cpu/rope.h.
-  void (*rope)(const kernels::RopeShape& shape, DType type, const void* x, const float* cos, const float* sin,
-               void* y, bool inverse, Stream stream) = nullptr;
+  /// As kernels/cpu/rope.h, of one or two arrays of the same positions, as queries and keys are, by one kernel.
+  void (*rope)(std::int64_t count, const kernels::Turned* arrays, DType type, const float* cos,
+               const float* sin, bool inverse, Stream stream) = nullptr;
   /// As kernels/cpu/random.h: what is kept is what the CPU keeps.
   void (*dropout)(Key key, std::int64_t first, std::int64_t n, float p, DType type, const void* x, void* y,
                   Stream stream) = nullptr;

@@ -16,4 +16,11 @@ struct RopeShape {
   bool neighbours = false;
 };
 
+/// An array that a device's kernel turns (core/device_kernels.h), x into y.
+struct Turned {
+  RopeShape shape;
+  const void* x;
+  void* y;
+};
+
 }  // namespace bora::kernels

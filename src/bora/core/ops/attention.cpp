@@ -3,6 +3,7 @@
 #include "bora/core/attention.h"
 
 #include <ATen/core/Tensor.h>
+#include <c10/core/GradMode.h>
 
 #include <algorithm>
 #include <array>
@@ -19,6 +20,7 @@
 #include "bora/core/autograd/device_attention.h"
 #include "bora/core/autograd/flash_attention.h"
 #include "bora/core/autograd/ring_attention.h"
+#include "bora/core/autograd/rope.h"
 #include "bora/core/layout/arrange.h"
 #include "bora/core/layout/attention_axes.h"
 #include "bora/core/layout/checks.h"
@@ -71,6 +73,21 @@ const Documents* documents_of(const AttentionRule& rule, const at::Tensor& here)
   return all ? node.documents.get() : nullptr;
 }
 
+// Queries and keys that wait for their rotary embedding, by the same angles.
+void turn_together(const Array& q, const Array& k) {
+  if (q.node() == k.node()) return;
+  auto &a = q.node()->turn, &b = k.node()->turn;
+  if (!a || !b || !a->cos.is_same(b->cos) || !a->sin.is_same(b->sin) || a->pairs != b->pairs ||
+      a->recorded != b->recorded || a->recorded != at::GradMode::is_enabled() ||
+      a->x.scalar_type() != b->x.scalar_type() || !autograd::turns_on_a_device(a->x))
+    return;
+  const auto both = autograd::rope_of_both(a->x, b->x, a->cos, a->sin, a->pairs);
+  q.node()->tensor = both.first.view(a->like.sizes());
+  k.node()->tensor = both.second.view(b->like.sizes());
+  a.reset();
+  b.reset();
+}
+
 // Once for each reason.
 void tell_of_plain_ops(const at::Tensor& q, std::string_view why) {
   static std::mutex mutex;
@@ -86,6 +103,7 @@ void tell_of_plain_ops(const at::Tensor& q, std::string_view why) {
 
 Array attention(const Operand& q, const Operand& k, const Operand& v, const AttentionAxes& axes,
                 const AttentionRule& rule) try {
+  if (!q.array.empty() && !k.array.empty()) turn_together(q.array, k.array);
   const std::array<std::string_view, 2> never_cut{axes.key_position, axes.head_dim};
   Space space("attention", operands_of(q, k, v, rule), never_cut);
   check_attention(q, k, v, axes);

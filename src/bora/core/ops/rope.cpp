@@ -3,6 +3,10 @@
 #include "bora/core/rope.h"
 
 #include <ATen/core/Tensor.h>
+#include <c10/core/GradMode.h>
+
+#include <algorithm>
+#include <memory>
 
 #include "bora/base/error.h"
 #include "bora/core/autograd/rope.h"
@@ -10,6 +14,7 @@
 #include "bora/core/layout/checks.h"
 #include "bora/core/layout/layout.h"
 #include "bora/core/layout/refusal.h"
+#include "bora/core/torch/node.h"
 
 namespace bora::core {
 
@@ -39,6 +44,13 @@ Array rope(const Operand& x, std::string_view position, std::string_view dim, co
     const auto& all = tensor(angles);
     return space.first(position) == 0 ? all : all.narrow(0, space.first(position), space.part(position));
   };
+  // In shards along their positions angles are cut anew each time: no two turns would have the same.
+  if (mapping() == nullptr && std::ranges::equal(order, x.names) && autograd::turns_on_a_device(flat)) {
+    Array later = wrap({});
+    later.node()->turn = std::make_unique<PendingTurn>(
+        PendingTurn{space.local(x), flat, here(cos), here(sin), pairs, at::GradMode::is_enabled()});
+    return later;
+  }
   auto y = reshaped(autograd::rope(flat, here(cos), here(sin), pairs), sizes_of(space, order));
   return space.label(permuted(y, order, x.names), x.names);
 } catch (...) {

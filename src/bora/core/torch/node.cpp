@@ -4,11 +4,18 @@
 
 #include <c10/core/GradMode.h>
 
+#include "bora/core/autograd/rope.h"
 #include "bora/core/layout/refusal.h"
 
 namespace bora::core {
 
 void settle(Node& node) {
+  if (node.turn) {
+    const auto turn = std::move(node.turn);
+    const at::AutoGradMode as_then(turn->recorded);
+    node.tensor = autograd::rope(turn->x, turn->cos, turn->sin, turn->pairs).view(turn->like.sizes());
+    return;
+  }
   const auto sum = std::move(node.pending);
   try {
     const at::AutoGradMode as_then(sum->recorded);

@@ -12,6 +12,7 @@
 
 #include "bora/core/array.h"
 #include "bora/core/mapping.h"
+#include "bora/core/rope.h"
 
 namespace bora::core {
 
@@ -58,6 +59,15 @@ struct Documents {
   std::int64_t longest = 0;
 };
 
+/// A rotary embedding that nobody has asked for yet, so that attention has queries and keys turned by one kernel.
+struct PendingTurn {
+  at::Tensor like;  // of the sizes and type of the result
+  at::Tensor x;     // [batch, position, heads, dim]
+  at::Tensor cos, sin;
+  RopePairs pairs;
+  bool recorded;
+};
+
 struct Node : detail::Counted {
   explicit Node(at::Tensor t, Layout l = {})
       : tensor(std::move(t)), layout(l), unrecorded(in_unrecorded_run) {}
@@ -70,20 +80,21 @@ struct Node : detail::Counted {
   Array wide;                                  // of a parameter's copy in fewer bits, the parameter
   std::shared_ptr<const StoredWeight> stored;  // where it is, the tensor has sizes and no values
   std::unique_ptr<PendingSum> pending;         // where it is, there is no tensor
+  std::unique_ptr<PendingTurn> turn;           // the same
   std::shared_ptr<const Documents> documents;  // of segments on a device, where they are of one piece
 };
 
 inline Array wrap(at::Tensor t) { return Array(new Node(std::move(t))); }
-void settle(Node& node);  ///< adds what is pending
+void settle(Node& node);  ///< computes what is pending
 inline const at::Tensor& tensor(const Array& a) {
-  if (a.node()->pending) settle(*a.node());
+  if (a.node()->pending || a.node()->turn) settle(*a.node());
   return a.node()->tensor;
 }
 /// One of the sizes, type and device of a, which may be pending.
 inline const at::Tensor& alike(const Array& a) {
   const Node* node = a.node();
   while (node->pending) node = node->pending->left.node();
-  return node->tensor;
+  return node->turn ? node->turn->like : node->tensor;
 }
 
 at::ScalarType scalar_type(DType dtype);
