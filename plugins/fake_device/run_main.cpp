@@ -3,8 +3,9 @@
 // The program bora-run with the device of the tests, which trainer.device: test then finds. A tracker of the
 // type `device` writes a line for each time that metrics are logged, device.jsonl: the step, how often the host
 // has waited for the device since the last time, its kernels since then, and the bytes of arrays that it holds.
-// TEST_DEVICE_BYTES is how much memory the device has.
+// TEST_DEVICE_BYTES is how much memory the device has; TEST_ATTENTION=flash has attention computed as on a GPU.
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "bora/base/env.h"
@@ -50,6 +51,9 @@ struct DeviceTrackerConfig : track::TrackerType {
 int main(int argc, char** argv) {
   if (const auto bytes = bora::env::for_tests("TEST_DEVICE_BYTES"))
     bora::fake_device::limit_memory(bora::parse_int(*bytes));
+  std::optional<bora::fake_device::AttentionBy> attention;
+  if (bora::env::for_tests("TEST_ATTENTION") == "flash")
+    attention.emplace(bora::fake_device::Attention::flash);
   return bora::cli::main(argc, argv, [] {
     bora::track::tracker_types().add("device", {"what the device did", bora::DeviceTrackerConfig()});
   });

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -264,6 +265,39 @@ TEST_F(WholeRun, OfTwoWorkersThatShareEverything) {
   expect_ends_well(finished);
   expect_close(folder, here_);
   expect_same_bits(folder, there_);  // lanes are added up by the same tree
+}
+
+// As on a GPU in bf16: FlashAttention in blocks that are computed again, copies that AdamW writes and a resume rounds anew.
+// In fp32 there is no FlashAttention, and a run says so once.
+TEST_F(WholeRun, WithFlashAttentionInBf16) {
+  ::setenv("TEST_ATTENTION", "flash", 1);
+  const Words bf16{"--trainer.mp=p=f32,c=bf16", "--model.attn_pdrop=0", "--trainer.tracker=[{type: device}]"};
+  const auto here = copy_project(here_, "fake_device_flash_cpu", 0),
+             there = copy_project(here_, "fake_device_flash", 0);
+  const auto cpu = run(here, training("cpu", bf16)), device = run(there, training("test", bf16));
+  const auto again = copy_project(there, "fake_device_flash_resumed", kHalf);
+  const auto resumed = run(again, training("test", bf16));
+  const auto wide =
+      run(copy_project(here_, "fake_device_flash_wide", 0), training("test", {"--model.attn_pdrop=0"}));
+  const auto workers = copy_project(here_, "fake_device_flash_workers", 0);
+  std::optional<Finished> two;
+  if (can_run_workers()) two = run_workers(workers, 2, training("test", bf16));
+  ::unsetenv("TEST_ATTENTION");
+  for (const auto* one : {&cpu, &device, &resumed, &wide}) expect_ends_well(*one);
+  EXPECT_THAT(device.output, Not(HasSubstr("plain operations")));
+  const std::string line = "attention of plain operations on test (neither bf16 nor fp16)";
+  const auto first = wide.output.find(line);
+  ASSERT_NE(first, std::string::npos) << wide.output;
+  EXPECT_EQ(wide.output.find(line, first + 1), std::string::npos);
+  expect_one_wait_a_step(there);
+  auto got = metrics_of(there)["train/loss"], want = metrics_of(here)["train/loss"];
+  ASSERT_EQ(got.size(), std::size_t{kSteps});
+  for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], want[i], 4e-3 * want[i]) << i;
+  expect_same_bits(again, there);
+  if (two) {
+    expect_ends_well(*two);
+    expect_same_bits(workers, there);
+  }
 }
 
 TEST(WholeRunOfABenchmark, TellsItsDevice) {
