@@ -31,6 +31,7 @@ WHOLE = 585  # seconds of all parts together
 STEPS, HALF = 12, 6
 CLOSE = 1e-4  # to the reference, of a tensor's largest value; of fp32 on a GPU against the CPU's, of a loss
 ATTENTION = "attention_device_test"
+WAITS = ("cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaEventSynchronize")
 WITHIN = 0.10  # the most memory, of what was said before
 # name: (sequences, tokens of each, passes of Bora, passes of PyTorch, which keeps all logits of a pass)
 MODELS = {"gpt2-124m": (64, 1024, 1, 4), "gpt2-1.5b": (32, 1024, 4, 4), "qwen2.5-1.5b": (16, 1024, 2, 4),
@@ -395,6 +396,26 @@ class Day:
             raise Failed("; ".join([*(f"{who}: {why}" for who, why in failed.items()), *([text] if medians else [])]))
         return text
 
+    def waits(self, part):
+        """From how often the host waits in runs of few and of more steps."""
+        if shutil.which("nsys") is None:
+            raise Skipped("no nsys (Nsight Systems)")
+        few, more, calls = 3, 8, []
+        for steps in (few, more):
+            report = self.work / f"waits{steps}"
+            self.run(part, "nsys", "profile", "--trace=cuda", "--force-overwrite=true", f"--output={report}", self.bora,
+                     "bench", "train", "--model", "quickstart", "--batch", 4, "--lanes", 2, "--seq", 64, "--steps",
+                     steps, "--device", self.device, "--compute", "bf16")
+            said = self.run(part, "nsys", "stats", "--report", "cuda_api_sum", "--format", "csv", f"{report}.nsys-rep")
+            rows = csv.DictReader(io.StringIO(said[said.index("Time (%)"):]))
+            calls.append(sum(int(row["Num Calls"]) for row in rows if row["Name"].startswith(WAITS)))
+        each = (calls[1] - calls[0]) / (more - few)
+        part.numbers = {"waits": calls, "steps": [few, more], "each": each}
+        line = f"the host waits {each:.1f} times a step"
+        if each > 1:
+            raise Failed(line)
+        return line
+
     def profile(self, part):
         if shutil.which("nsys") is None:
             raise Skipped("no nsys (Nsight Systems)")
@@ -417,7 +438,7 @@ PARTS = {
     "memcheck": (40, Day.sanitizer, True), "racecheck": (40, Day.sanitizer, True),
     "initcheck": (40, Day.sanitizer, True), "memory": (40, Day.memory, True), "rates": (40, Day.rates, False),
     "gpt2-124m": (120, Day.peers, False), "gpt2-1.5b": (80, Day.peers, False), "qwen2.5-1.5b": (80, Day.peers, False),
-    "llama-8b-8": (80, Day.peers, False), "profile": (40, Day.profile, True)}
+    "llama-8b-8": (80, Day.peers, False), "waits": (30, Day.waits, True), "profile": (40, Day.profile, True)}
 
 
 def outcome(day, part, needs_device):

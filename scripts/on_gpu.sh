@@ -20,6 +20,7 @@
 #   memory     the most memory of a run in bf16 against what --dry_run has said
 #   rates      matrix products, attention and copies at the models' shapes, in PyTorch
 #   gpt2-124m gpt2-1.5b qwen2.5-1.5b llama-8b-8   training steps in bf16, in turn with PyTorch eager and torch.compile
+#   waits      how often the host waits in a step: at most once, by nsys
 #   profile    the three slowest kernels, by nsys
 #
 # Needs Python 3 with PyTorch 2.11.0 for CUDA 13.0 (--torch: another folder `torch` of one) and no network. The program

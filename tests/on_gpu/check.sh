@@ -96,14 +96,28 @@ case "$*" in
 esac
 END
 stand_in bin/nsys <<'END'
+case "$1 $*" in
+  stats*api_sum*)  # each time so many more
+    calls=$(cat "$OUT.calls")
+    echo $((calls + $(cat "$OUT.more"))) >"$OUT.calls"
+    printf 'Processing\nTime (%%),Num Calls,Name\n90,%s,cudaStreamSynchronize_v3020\n9,77,cudaLaunchKernel\n' "$calls"
+    exit 0 ;;
+esac
 [ "$1" = stats ] && printf 'Processing\nTime (%%),Name\n40,first\n30,second\n20,third\n10,fourth\n'
 exit 0
 END
-expect 1 "${day[@]}" --bora "$work/kit/slow" --limit 5 training gpt2-124m profile
+echo 20 >"$OUT.calls"
+echo 5 >"$OUT.more"
+expect 1 "${day[@]}" --bora "$work/kit/slow" --limit 5 training gpt2-124m waits profile
 told ok load 'a slow one'
 told FAILED training 'not done after 5 s'
 told FAILED gpt2-124m 'eager: .*torch is a stand-in.*bora 30 tokens/s'
+told ok waits 'the host waits 1.0 times a step'
 told ok profile '40 % first; 30 % second; 20 % third$'
+echo 20 >"$OUT.calls"
+echo 6 >"$OUT.more"
+expect 1 "${day[@]}" --bora "$work/kit/slow" waits
+told FAILED waits 'the host waits 1.2 times a step'
 
 # One that does not compute on the device.
 stand_in kit/none <<<'case "$*" in bench*) echo "bora: no such device"; exit 1 ;; *) echo "{\"ok\": true}" ;; esac'
