@@ -74,6 +74,7 @@ told ok bf16 'the same bits twice, after a resume'
 told ok memcheck 'ERROR SUMMARY: 0 errors'
 told FAILED rates 'torch is a stand-in'
 ! grep -q profile "$OUT/summary.txt" || wrong 'a part that was not asked for'
+# shellcheck disable=SC2016  # as above
 stand_in kit/attention_device_test <<<'[ "$TEST_DEVICE" = test ]'
 expect 0 "${day[@]}" --bora "$work/kit/bora" load attention
 told ok attention 'the same bits twice'
