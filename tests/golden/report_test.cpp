@@ -26,8 +26,10 @@ TEST(Report, RunsTellHowTheyEnded) {
   const auto folder = small_project("report");
   const auto none = run(folder, {"runs"});
   EXPECT_EQ(none.code, 3);
-  EXPECT_THAT(none.output,
-              HasSubstr("runs does not exist\nhint: runs lie in trainer.checkpointer.base_path"));
+  EXPECT_THAT(
+      none.output,
+      HasSubstr(
+          "runs: there is neither runs nor checkpoints here\nhint: runs lie in trainer.checkpointer.base_path"));
 
   ASSERT_EQ(run(folder, {"train", "config.yaml", "--trainer.id=a", "--trainer.stop_at_step=3"}).code, 75);
   EXPECT_THAT(run(folder, {"runs"}).output,
@@ -46,6 +48,14 @@ TEST(Report, RunsTellHowTheyEnded) {
   EXPECT_THAT(runs, AllOf(HasSubstr("finished"), HasSubstr("failed: "), HasSubstr("bora report runs/b")));
 
   EXPECT_THAT(read_text(folder + "/runs/b/report.html"), HasSubstr("\">failed: "));
+
+  // A configuration that names no folder puts them into another.
+  ASSERT_EQ(run(folder, {"train", "config.yaml", "--trainer.id=c", "--trainer.stop_at_step=3",
+                         "--trainer.checkpointer.base_path=null"})
+                .code,
+            75);
+  EXPECT_THAT(run(folder, {"runs"}).output,
+              AllOf(HasSubstr("bora report runs/b"), HasSubstr("bora train checkpoints/c/config.yaml")));
 
   const auto both = run(folder, {"report", "runs/a", "runs/b", "--out", "both.html"});
   EXPECT_EQ(both.code, 0) << both.output;

@@ -140,12 +140,13 @@ _bora_add_values() {
 }
 
 _bora_add_runs() {
-  local run
-  [ -d runs ] || return 0
-  for run in runs/"${1#runs/}"*; do
-    if [ -d "$run" ]; then COMPREPLY+=("$run"); fi
+  local run folder
+  for folder in runs checkpoints; do
+    for run in $folder/"${1#"$folder"/}"*; do
+      if [ -d "$run" ]; then COMPREPLY+=("$run"); fi
+    done
   done
-  case $1 in runs/*) return ;; esac
+  case $1 in runs/* | checkpoints/*) return ;; esac
   [ "${#COMPREPLY[@]}" = 0 ] || COMPREPLY+=($(compgen -f -- "$1"))
 }
 
@@ -187,7 +188,7 @@ constexpr std::string_view kZsh = R"(_bora() {
     return
   done
   if [[ " $values " == *" $words[CURRENT-1] "* ]]; then
-    [[ $words[CURRENT-1] != --model ]] || compadd -- runs/*(/N)
+    [[ $words[CURRENT-1] != --model ]] || compadd -- {runs,checkpoints}/*(/N)
     _files
     return
   fi
@@ -219,7 +220,7 @@ constexpr std::string_view kZsh = R"(_bora() {
     return
   fi
   [[ -z $first || $place != 0 ]] || compadd -- ${=first}
-  [[ -z $runs || ( -n $first && $place == 0 ) ]] || compadd -- runs/*(/N)
+  [[ -z $runs || ( -n $first && $place == 0 ) ]] || compadd -- {runs,checkpoints}/*(/N)
   _files
 }
 
@@ -266,9 +267,10 @@ std::string fish(const CompletionWords& words) {
       return a.name == "--model" && a.values.empty();
     });
     if (is_of_runs(c.name))
-      out += fmt::format("complete -c bora -n {} -a '(path filter -d runs/*)'\n", condition);
+      out += fmt::format("complete -c bora -n {} -a '(path filter -d runs/* checkpoints/*)'\n", condition);
     if (has_model)
-      out += fmt::format("complete -c bora -n {} -l model -r -a '(path filter -d runs/*)'\n", condition);
+      out += fmt::format("complete -c bora -n {} -l model -r -a '(path filter -d runs/* checkpoints/*)'\n",
+                         condition);
     if (c.takes_overrides) with_keys += " " + c.name;
   }
   for (const auto& key : words.keys)

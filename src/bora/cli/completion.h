@@ -19,7 +19,7 @@ struct CompletionWords {
 };
 
 /// A script for "bash", "zsh" or "fish" that completes commands, their flags, configuration keys up to the next
-/// dot, the words that keys and flags may be, the runs of the folder `runs` where a run is meant, and files. Usage error for another shell.
+/// dot, the words that keys and flags may be, the runs of the folders `runs` and `checkpoints` where a run is meant, and files. Usage error for another shell.
 std::string completion_script(std::string_view shell, const CompletionWords& words);
 
 }  // namespace bora::cli

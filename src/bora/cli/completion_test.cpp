@@ -78,6 +78,7 @@ class Completion : public testing::Test {
     remove_all(folder_);
     files().make_directories(folder_ + "/runs/calm-heron");
     files().make_directories(folder_ + "/runs/brisk-otter");
+    files().make_directories(folder_ + "/checkpoints/keen-swift");
     write_atomically(folder_ + "/bora.bash", completion_script("bash", all_words()));
   }
   // What bash offers for the last of the words.
@@ -163,6 +164,8 @@ TEST_F(Completion, OfBashOffersRuns) {
   if (!has_program("/bin/bash")) GTEST_SKIP() << "no bash here";
   EXPECT_THAT(offered("bora report ca"), ElementsAre("runs/calm-heron"));
   EXPECT_THAT(offered("bora report runs/ca"), ElementsAre("runs/calm-heron"));
+  EXPECT_THAT(offered("bora report ke"), ElementsAre("checkpoints/keen-swift"));
+  EXPECT_THAT(offered("bora report checkpoints/"), ElementsAre("checkpoints/keen-swift"));
   EXPECT_THAT(offered("bora train ca"), IsEmpty());
   EXPECT_THAT(offered("bora eval c.yaml --model br"), ElementsAre("runs/brisk-otter"));
   EXPECT_THAT(offered("bora eval br"), IsEmpty()) << "its positionals are configurations";

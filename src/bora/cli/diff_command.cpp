@@ -125,9 +125,16 @@ int run_diff(const Arguments& arguments) {
     else
       elements += tensor.second->elements();
   }
+  std::size_t all = a.tensors.size(), common = 0;
   for (const auto& [name, tensor] : b.tensors) {
-    if (!a.tensors.contains(name)) found.push_back({name, "only in " + right, INFINITY});
+    if (a.tensors.contains(name)) {
+      ++common;
+      continue;
+    }
+    found.push_back({name, "only in " + right, INFINITY});
+    ++all;
   }
+  const auto tensors = found.size();
   if (a.state != b.state) found.push_back({"state.json", "differs", INFINITY});
   auto parameters = static_cast<std::int64_t>(a.tensors.size()) - optimizer;
   if (found.empty()) {
@@ -136,7 +143,11 @@ int run_diff(const Arguments& arguments) {
     return 0;
   }
   std::stable_sort(found.begin(), found.end(), [](auto& x, auto& y) { return x.largest > y.largest; });
-  fmt::print("differ: {} of {} tensors\n", found.size(), std::max(a.tensors.size(), b.tensors.size()));
+  fmt::print("differ: {} of {} tensors{}\n", tensors, all, tensors < found.size() ? ", and the state" : "");
+  if (common == 0 && all > 0)
+    fmt::print(
+        "hint: they have no name in common; an export has other names than a checkpoint: bora import "
+        "makes one of it\n");
   for (std::size_t i = 0; i < found.size() && i < static_cast<std::size_t>(most); ++i)
     fmt::print("  {:<40}  {}\n", found[i].name, found[i].text);
   return 1;

@@ -102,7 +102,7 @@ void show_directory(const std::string& path) {
   for (const auto& name : files().list(path)) {
     if (name.ends_with(".safetensors")) show_tensors(path_join(path, name)), found = true;
   }
-  if (!found && !report::runs_in(path).empty())
+  if (!found && !report::runs_in({path}).empty())
     fail(ErrorKind::NotFound,
          "{0} is a folder of runs\nhint: bora runs {0} lists them, bora inspect {0}/NAME shows one", path);
   if (found) return;

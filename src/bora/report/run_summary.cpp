@@ -182,12 +182,14 @@ RunSummary summarize(const std::string& run_directory) {
   return run;
 }
 
-std::vector<RunSummary> runs_in(const std::string& folder) {
+std::vector<RunSummary> runs_in(const std::vector<std::string>& folders) {
   std::vector<RunSummary> runs;
-  for (const auto& name : files().list(folder)) {
-    const auto directory = path_join(folder, name);
-    const auto info = files().info(directory);
-    if (info && info->is_directory && is_run(directory)) runs.push_back(summarize(directory));
+  for (const auto& folder : folders) {
+    for (const auto& name : files().list(folder)) {
+      const auto directory = path_join(folder, name);
+      const auto info = files().info(directory);
+      if (info && info->is_directory && is_run(directory)) runs.push_back(summarize(directory));
+    }
   }
   std::stable_sort(runs.begin(), runs.end(),
                    [](const auto& a, const auto& b) { return a.changed > b.changed; });

@@ -29,8 +29,8 @@ bool is_run(const std::string& directory);
 void require_run(const std::string& directory);
 RunSummary summarize(const std::string& run_directory);
 
-/// Of every run in a folder (`runs`), newest first. NotFound if there is no such folder.
-std::vector<RunSummary> runs_in(const std::string& folder);
+/// Of every run in some folders, newest first. NotFound if there is no such folder.
+std::vector<RunSummary> runs_in(const std::vector<std::string>& folders);
 
 /// A table for terminals: run, state, step, loss, tokens a second, age at the time `now`, what comes next.
 std::string runs_table(const std::vector<RunSummary>& runs, double now);

@@ -79,7 +79,7 @@ TEST_F(Runs, AreATable) {
       {.phase = Phase::Stopped, .step = 9, .num_train_steps = 20, .reason = "asked", .time = 4e9 - 600});
   write_atomically(path_join(folder_, "file"), "");
   files().make_directories(path_join(folder_, "empty"));
-  const auto runs = runs_in(folder_);
+  const auto runs = runs_in({folder_});
   ASSERT_EQ(runs.size(), 2U);
   const auto table = runs_table(runs, 4e9);
   EXPECT_THAT(table, StartsWith("run  state           step   loss   tokens/s  age     next\n"
@@ -100,7 +100,7 @@ TEST_F(Runs, WithADamagedStatusAreUnknown) {
 
 TEST_F(Runs, WithDamagedNumbersAreListed) {
   write_atomically(path_join(run("a"), "metrics.jsonl"), "?\n");
-  const auto runs = runs_in(folder_);
+  const auto runs = runs_in({folder_});
   ASSERT_EQ(runs.size(), 1U);
   EXPECT_THAT(runs_table(runs, 0), HasSubstr("unknown: metrics.jsonl is damaged"));
 }
