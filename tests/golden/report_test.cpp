@@ -57,6 +57,12 @@ TEST(Report, RunsTellHowTheyEnded) {
   EXPECT_THAT(run(folder, {"runs"}).output,
               AllOf(HasSubstr("bora report runs/b"), HasSubstr("bora train checkpoints/c/config.yaml")));
 
+  // What the list calls a run is taken for its folder in messages.
+  for (const auto& line : {Arguments{"inspect", "c"}, Arguments{"report", "c"},
+                           Arguments{"generate", "c", "x"}, Arguments{"eval", "--model", "c"}})
+    EXPECT_THAT(run(folder, line).output, HasSubstr("c does not exist; did you mean checkpoints/c?"))
+        << line[0];
+
   const auto both = run(folder, {"report", "runs/a", "runs/b", "--out", "both.html"});
   EXPECT_EQ(both.code, 0) << both.output;
   EXPECT_EQ(both.output, "written: both.html\n");

@@ -227,8 +227,9 @@ constexpr std::string_view kOnGpus =
     "measured";
 
 // What people type first who know other programs.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kForeign = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kForeign = {{
     {"--config", "name the file alone: bora train my.yaml; or --config_path my.yaml, as in Levanter"},
+    {"--chat", "bora chat MODEL talks with a model by its chat template"},
     {"--resume", "a run goes on by itself: give the same command again; --fresh starts over"},
     {"--continue", "a run goes on by itself: give the same command again; --fresh starts over"},
     {"-n", "bora launch -n 4 -- train CONFIG starts several workers"},

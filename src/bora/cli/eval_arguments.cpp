@@ -8,6 +8,7 @@
 #include "bora/cli/args.h"
 #include "bora/cli/device_flag.h"
 #include "bora/cli/weights_flag.h"
+#include "bora/report/run_summary.h"
 
 namespace bora::cli {
 namespace {
@@ -18,6 +19,9 @@ std::vector<std::string> configuration_of(const std::string& model) {
     const auto config = path_join(folder, "config.yaml");
     if (exists(config) && exists(path_join(folder, "run.json"))) return {config};
   }
+  if (const auto run = report::meant_run(model); !exists(model) && !run.empty())
+    fail(ErrorKind::NotFound, "eval: {} does not exist; did you mean {}?\nhint: bora eval --model {}", model,
+         run, shell_word(run));
   fail(
       ErrorKind::Usage,
       "eval: config is required, since {} is no run that has one\nhint: bora eval recipes/quickstart.yaml --model {}, "

@@ -150,9 +150,9 @@ int run_inspect(const Arguments& arguments) {
   if (path.empty())
     fail(ErrorKind::Usage, "inspect: path is required\nhint: bora inspect runs/brisk-otter-7");
   auto info = files().info(path);
-  if (!info && exists(path_join("runs", path)))
-    fail(ErrorKind::NotFound, "{0} does not exist; did you mean runs/{0}?\nhint: bora inspect runs/{0}",
-         path);
+  if (const auto run = report::meant_run(path); !info && !run.empty())
+    fail(ErrorKind::NotFound, "{} does not exist; did you mean {}?\nhint: bora inspect {}", path, run,
+         shell_word(run));
   if (!info) fail(ErrorKind::NotFound, "{} does not exist", path);
   if (info->is_directory) return show_directory(path), 0;
   require_tensor_file(path, true);

@@ -10,7 +10,6 @@
 #include "bora/base/locale_text.h"
 #include "bora/base/shell_words.h"
 #include "bora/base/text.h"
-#include "bora/checkpoint/retention.h"
 #include "bora/cli/args.h"
 #include "bora/cli/commands.h"
 #include "bora/report/run_summary.h"
@@ -18,11 +17,6 @@
 namespace bora::cli {
 
 namespace {
-
-std::string without_slash(std::string path) {
-  while (path.size() > 1 && path.back() == '/') path.pop_back();
-  return path;
-}
 
 std::string without_runs(const std::string& folder) {
   if (report::is_run(folder))
@@ -47,7 +41,7 @@ std::vector<std::string> folders_of(const std::string& given, const Arguments& a
            files().info(given) ? "is no folder" : "does not exist", kHint);
     return {given};
   }
-  std::vector<std::string> out = {"runs", without_slash(checkpoint::CheckpointerConfig{}.base_path)};
+  auto out = report::usual_run_folders();
   const auto named = join(out, " nor ");
   std::erase_if(out, [&](const std::string& path) { return !is_folder(path); });
   if (out.empty()) fail(ErrorKind::NotFound, "runs: there is neither {} here\nhint: {}", named, kHint);

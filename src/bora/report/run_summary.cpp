@@ -150,13 +150,24 @@ bool is_run(const std::string& directory) {
   return exists(path_join(directory, "run.json")) || exists(path_join(directory, "metrics.jsonl"));
 }
 
+const std::vector<std::string>& usual_run_folders() {
+  static const std::vector<std::string> folders = {"runs", "checkpoints"};
+  return folders;
+}
+
+std::string meant_run(const std::string& name) {
+  for (const auto& folder : usual_run_folders())
+    if (auto run = path_join(folder, base_name(name)); !base_name(name).empty() && is_run(run)) return run;
+  return "";
+}
+
 void require_run(const std::string& directory) {
   if (directory.empty())
     fail(ErrorKind::Usage,
          "the run's directory is an empty text\nhint: bora runs lists the runs of a folder");
-  if (!exists(directory) && exists(path_join("runs", directory)))
-    fail(ErrorKind::NotFound, "{0} does not exist; did you mean runs/{0}?\nhint: bora report runs/{0}",
-         directory);
+  if (const auto meant = meant_run(directory); !exists(directory) && !meant.empty())
+    fail(ErrorKind::NotFound, "{} does not exist; did you mean {}?\nhint: bora report {}", directory, meant,
+         shell_word(meant));
   if (!exists(directory))
     fail(ErrorKind::NotFound, "{} does not exist\nhint: bora runs lists the runs of a folder", directory);
   if (!is_run(directory))

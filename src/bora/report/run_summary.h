@@ -25,6 +25,10 @@ struct RunSummary {
 
 /// Whether the directory is one of a run.
 bool is_run(const std::string& directory);
+/// Where runs lie as a rule: recipes put them into `runs`, a configuration without a base_path into `checkpoints`.
+const std::vector<std::string>& usual_run_folders();
+/// The run in one of these that a name without its folder means; empty: none.
+std::string meant_run(const std::string& name);
 /// Errors: NotFound where it is none, with what lists them.
 void require_run(const std::string& directory);
 RunSummary summarize(const std::string& run_directory);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/run/open_model.h"
+#include "bora/report/run_summary.h"
 
 #include <fmt/core.h>
 
@@ -85,8 +86,8 @@ OpenedModel open_model(const std::string& name, const std::string& adapter) {
     fail(ErrorKind::Usage, "no model is named: \"\"\nhint: give a run, runs/name; bora runs lists them");
   const auto path = local_path(name, store::HubFiles::Weights);
   if (!exists(path)) {
-    const auto run = path_join("runs", base_name(name));
-    if (exists(run)) fail(ErrorKind::NotFound, "{} does not exist; did you mean {}?", path, run);
+    if (const auto run = report::meant_run(name); !run.empty())
+      fail(ErrorKind::NotFound, "{} does not exist; did you mean {}?", path, run);
     fail(ErrorKind::NotFound,
          "{} does not exist\nhint: give a run (runs/name), a checkpoint (runs/name/step-N), a Hugging Face "
          "directory, a GGUF file or a model of the hub (owner/name)",
