@@ -65,6 +65,7 @@ struct Args::State {
   CLI::App app;
   CommandSpec spec;
   std::vector<std::pair<std::string, std::string>>* overrides = nullptr;
+  std::string flag_hint;
   std::string surplus = "in quotation marks several words are one";
 
   // As it was written; read when all of the command line is there, so that all mistakes are told at once.
@@ -179,6 +180,10 @@ Args& Args::overrides(std::vector<std::pair<std::string, std::string>>& values) 
 }
 Args& Args::surplus(std::string advice) {
   state_->surplus = std::move(advice);
+  return *this;
+}
+Args& Args::hint_at_flags(std::string hint) {
+  state_->flag_hint = std::move(hint);
   return *this;
 }
 Args& Args::words(std::vector<std::string> words) {
@@ -406,9 +411,10 @@ void Args::parse(const std::vector<std::string>& arguments) {
     const auto name = state_->app.get_name();
     const auto command = name.substr(name.find(' ') + 1);
     const auto left = state_->app.remaining();
-    fail(ErrorKind::Usage, "{}: {}\nhint: {} --help", command,
+    const bool is_of_flag = !state_->flag_hint.empty() && std::any_of(left.begin(), left.end(), is_flag);
+    fail(ErrorKind::Usage, "{}: {}\nhint: {}", command,
          unknown_argument(left, names(), command, state_->overrides != nullptr, state_->surplus, arguments),
-         name);
+         is_of_flag ? state_->flag_hint : name + " --help");
   } catch (const CLI::ParseError& e) {
     const auto name = state_->app.get_name();
     fail(ErrorKind::Usage, "{}: {}\nhint: {} --help", name.substr(name.find(' ') + 1), e.what(), name);

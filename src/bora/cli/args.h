@@ -64,6 +64,8 @@ class Args {
   Args& words(std::vector<std::string> words);
   /// What is said of a positional too many: "the text comes from standard input: echo hello | bora ...".
   Args& surplus(std::string advice);
+  /// The hint where a flag is not known, in place of `bora COMMAND --help`.
+  Args& hint_at_flags(std::string hint);
   /// Accepts --a.b.c=value (and --a.b.c value) as configuration overrides.
   Args& overrides(std::vector<std::pair<std::string, std::string>>& values);
 

@@ -48,6 +48,8 @@ run::LaunchArguments parse_launch_arguments(const std::vector<std::string>& argu
   args.flag("--no-pin", a.no_pin, "do not tie workers to cores");
   args.flag("--verbose", a.verbose, "mpirun's own messages too");
   args.positional("command", a.command, "after --: train or eval, its files and flags");
+  args.hint_at_flags(
+      "bora launch -n 2 -- train my.yaml --trainer.seed=1: flags of what is started stand behind --");
   args.parse(arguments);
   check(a);
   return a;
