@@ -6,7 +6,7 @@
     fuzz.py BORA [FAMILY ...] [--count N] [--seed S] [--keep FOLDER] [--llama PYTHON]
 
 Needs torch, transformers 4.57 and safetensors; PYTHON is one that has llama-cpp-python. A configuration is drawn by
-(family, seed) alone: sizes, numbers of heads, windows, scalings of rotary positions, biases, ties, experts, and how the
+(family, seed) alone: sizes, numbers of heads, windows, scalings of rotary positions, biases, ties, experts, dropout, and how the
 directory is spelled (old or new keys, shards, the type of the numbers, names without their first component). For each:
 
   logits, hidden states, loss, gradients   `bora forward` beside transformers in fp32 with eager attention
@@ -340,6 +340,15 @@ FAMILIES = {f.__name__: f for f in (
     gemma3, mixtral, qwen2_moe, qwen3_moe, olmoe, gpt_oss)}
 
 
+DROPOUTS = ("attention_dropout", "hidden_dropout", "resid_pdrop", "attn_pdrop")
+
+
+def dropouts(config):
+    """Where each is, and its name: what is not trained drops nothing."""
+    where = config.attn_config if config.model_type == "mpt" else config
+    return [(where, name) for name in DROPOUTS if hasattr(where, name)]
+
+
 # ---- a directory -----------------------------------------------------------------------------------------------
 
 def fill(model, r):
@@ -444,7 +453,7 @@ class Refused(Exception):
 def difference(got, want):
     if got.shape != want.shape:
         return f"shape {tuple(got.shape)} for {tuple(want.shape)}"
-    size = max(float(want.abs().max()), 1e-3)
+    size = max(float(want.detach().abs().max()), 1e-3)
     return float((got.detach().double() - want.detach().double()).abs().max()) / size
 
 
@@ -475,6 +484,8 @@ class Case:
         r = self.r
         config = FAMILIES[self.family](r)
         config._attn_implementation = "eager"
+        for where, name in dropouts(config):
+            setattr(where, name, 0.125)
         torch.manual_seed(r.randrange(2**30))
         self.model = transformers.AutoModelForCausalLM.from_config(config).eval()
         fill(self.model, r)
@@ -589,6 +600,9 @@ class Case:
         for key in ("missing_keys", "unexpected_keys", "mismatched_keys", "error_msgs"):
             if info[key]:
                 self.problems.append(f"{folder.name}: {key} {sorted(map(str, info[key]))[:4]}")
+        for where, name in dropouts(model.config):
+            if getattr(where, name) != 0.125:
+                self.problems.append(f"{folder.name}: {name} is {getattr(where, name)}")
         want = dict(self.model.named_parameters())
         for name, p in model.named_parameters():
             if not torch.equal(p, want[name]):
