@@ -63,6 +63,7 @@ struct Engine::Text {
     all.insert(all.end(), out.ids.begin(), out.ids.end());
     return all;
   }
+  std::int64_t capacity() const { return std::max(longest, kShort); }  // what fills a batch up included
   bool reads_prompt() const { return !ended && !grows && out.ids.empty(); }
 
   std::int32_t choose(std::span<const float> logits) const {
@@ -150,7 +151,7 @@ void Engine::begin(Text& text) {
     text.unread = prompt;
     return;
   }
-  text.row = cache_.fork(read->row, text.longest);
+  text.row = cache_.fork(read->row, text.capacity());
   take(text, read->logits);
 }
 
@@ -162,53 +163,69 @@ void Engine::read_prompts() {
   }
 }
 
-// The first that has something to read, unless an earlier one is reading the same for both; with it those that are
-// read as a whole and are as long, as far as there is room.
+// The first that has something to read, unless an earlier one is reading the same for both; with it those that may
+// be read in the same pass, as far as there is room.
 std::vector<Engine::Text*> Engine::next_to_read(std::int64_t room) {
   std::vector<Text*> texts;
+  std::int64_t longest = 0, tokens = 0;
   for (auto& text : active_) {
     if (text->ended || text->grows) continue;
-    if (!texts.empty() && !is_as_long(*texts.front(), *text)) continue;
+    const auto own = std::ssize(text->unread), n = std::max(longest, own);
+    // Not more than half of what is computed fills up.
+    const auto most = std::min(room, 2 * (tokens + own));
+    if (!texts.empty() && (!are_read_together(*texts.front(), *text) || (std::ssize(texts) + 1) * n > most))
+      continue;
     const bool comes_by_another =
         text->row < 0 && std::any_of(active_.begin(), active_.end(), [&](const auto& other) {
           return other->row >= 0 && other->reads_prompt() && other->request.prompt == text->request.prompt;
         });
     if (comes_by_another) continue;
-    if (text->row < 0) text->row = cache_.add_row(text->longest);
+    if (text->row < 0) text->row = cache_.add_row(text->capacity());
     texts.push_back(text.get());
-    const auto n = std::ssize(text->unread);
-    if (n > kTogether || (std::ssize(texts) + 1) * n > room) break;
+    longest = n;
+    tokens += own;
+    if (n > kTogether) break;
   }
   return texts;
 }
 
-bool Engine::is_as_long(const Text& a, const Text& b) const {
+bool Engine::are_read_together(const Text& a, const Text& b) const {
   const auto is_whole = [&](const Text& text) { return text.row < 0 || cache_.length(text.row) == 0; };
-  return is_whole(a) && is_whole(b) && a.unread.size() == b.unread.size();
+  const auto n = std::ssize(a.unread), m = std::ssize(b.unread);
+  return is_whole(a) && is_whole(b) && (n == m || std::max(n, m) <= kShort);
 }
 
 // To the next end of a chunk, or their own; the number of tokens.
 std::int64_t Engine::read_chunk(const std::vector<Text*>& texts) {
   const Text& first = *texts.front();
-  const auto n = std::min(std::ssize(first.unread), kChunk - cache_.length(first.row) % kChunk);
-  Ids ids;
-  std::vector<std::int64_t> rows;
-  for (auto* text : texts) {
-    const auto end = text->unread.begin() + n;
-    ids.insert(ids.end(), text->unread.begin(), end);
-    text->unread.erase(text->unread.begin(), end);
+  std::vector<std::int64_t> rows, own;
+  for (const auto* text : texts) {
     rows.push_back(text->row);
+    own.push_back(std::min(std::ssize(text->unread), kChunk - cache_.length(text->row) % kChunk));
+  }
+  const auto n = *std::max_element(own.begin(), own.end());
+  Ids ids;
+  for (std::size_t r = 0; r < texts.size(); ++r) {
+    auto& unread = texts[r]->unread;
+    const auto end = unread.begin() + own[r];
+    ids.insert(ids.end(), unread.begin(), end);
+    ids.insert(ids.end(), static_cast<std::size_t>(n - own[r]), unread.front());
+    unread.erase(unread.begin(), end);
   }
   const bool is_last = first.unread.empty();
-  nn::CachePass pass(cache_, rows, is_last ? 1 : 0, first.length());
+  const auto last = is_last ? n - *std::min_element(own.begin(), own.end()) + 1 : 0;
+  nn::CachePass pass = texts.size() == 1 ? nn::CachePass(cache_, rows, last, first.length())
+                                         : nn::CachePass(cache_, rows, last, own);
   const auto logits = model_.logits(as_batch(std::ssize(rows), ids), {.cache = &pass});
   if (!is_last) return n;
   const auto values = all_logits(logits);
-  const auto each = values.size() / texts.size();
+  const auto each = std::ssize(values) / (std::ssize(rows) * last);
   for (std::size_t r = 0; r < texts.size(); ++r) {
-    const auto own = std::span(values).subspan(r * each, each);
-    if (texts[r]->out.ids.empty()) share_prompt(*texts[r], own);
-    take(*texts[r], own);
+    const auto place = (static_cast<std::int64_t>(r) + 1) * last - 1 - (n - own[r]);
+    const auto logits_of_last =
+        std::span(values).subspan(static_cast<std::size_t>(place * each), static_cast<std::size_t>(each));
+    if (texts[r]->out.ids.empty()) share_prompt(*texts[r], logits_of_last);
+    take(*texts[r], logits_of_last);
   }
   return std::ssize(ids);
 }
@@ -225,7 +242,7 @@ void Engine::share_prompt(Text& text, std::span<const float> logits) {
   for (std::size_t i = 0; i < active_.size() && !text.ended; ++i) {
     auto& other = *active_[i];
     if (!is_same(&other)) continue;
-    other.row = cache_.fork(text.row, other.longest);
+    other.row = cache_.fork(text.row, other.capacity());
     take(other, logits);
   }
 }

@@ -29,15 +29,15 @@ struct EngineOptions {
 /// and on nothing else, not on the options above either. Prompts are read in chunks that end at whole multiples of
 /// kChunk positions, wherever the others are: shorter chunks would make long prompts slower, longer ones hold the
 /// others up. Requests of one prompt that are there together read it once and share its pages. Prompts of as many
-/// tokens, kTogether at most, are read in one pass, as many as prompt_tokens allow: of short ones most of the time
-/// goes into reading the weights.
+/// tokens, kTogether at most, and short ones, kShort at most, are read in one pass, as many as prompt_tokens allow:
+/// of such prompts most of the time goes into reading the weights.
 ///
 /// Where several workers hold the model, all make the same calls. After an error the engine is of no use.
 class Engine {
  public:
   using Id = std::int64_t;
   using OnToken = std::function<bool(std::int32_t id)>;
-  static constexpr std::int64_t kChunk = 2048, kTogether = 64;
+  static constexpr std::int64_t kChunk = 2048, kTogether = 64, kShort = 16;  // few rows of core::RowsApart
 
   explicit Engine(const nn::LanguageModel& model, EngineOptions options = {});
   ~Engine();
@@ -72,7 +72,7 @@ class Engine {
   void begin(Text& text);
   void read_prompts();
   std::vector<Text*> next_to_read(std::int64_t room);
-  bool is_as_long(const Text& a, const Text& b) const;
+  bool are_read_together(const Text& a, const Text& b) const;
   std::int64_t read_chunk(const std::vector<Text*>& texts);
   void share_prompt(Text& text, std::span<const float> logits);
   void grow();

@@ -72,8 +72,18 @@ CachePass::CachePass(KvCache& cache, std::vector<std::int64_t> rows, std::int64_
   }
 }
 
+CachePass::CachePass(KvCache& cache, std::vector<std::int64_t> rows, std::int64_t last,
+                     std::vector<std::int64_t> own)
+    : CachePass(cache, std::move(rows), last) {
+  own_ = std::move(own);
+  if (own_.size() != rows_.size())
+    fail(ErrorKind::InvalidArgument,
+         "cache: a pass over {} rows is given the own positions of {}\nhint: a number for each row",
+         rows_.size(), own_.size());
+}
+
 std::int64_t CachePass::text_length(std::int64_t r, std::int64_t n) const {
-  return std::max({whole_, first_position(r) + n, cached_text_length(r)});
+  return std::max({whole_, first_position(r) + own(r, n), cached_text_length(r)});
 }
 
 std::vector<core::PageTable*> CachePass::tables(std::int64_t layer, std::int64_t window, std::int64_t n) {
@@ -100,9 +110,11 @@ void CachePass::finish(std::int64_t positions) {
   for (std::int64_t i = 0; i < rows(); ++i) {
     auto& r = cache_.at(row(i));
     r.read_for = text_length(i, positions);
-    r.length += positions;
-    for (auto& [table, window] : r.layers)
+    r.length += own(i, positions);
+    for (auto& [table, window] : r.layers) {
+      table.truncate(r.length);
       if (window > 0) table.forget_before(r.length - window + 1);
+    }
   }
 }
 

@@ -75,6 +75,9 @@ class CachePass {
   /// `last`: the logits of so many positions are wanted, counted from the last; 0: none are. `whole`: of how long
   /// a text these positions are a part, where a text is read in several passes.
   CachePass(KvCache& cache, std::vector<std::int64_t> rows, std::int64_t last = 1, std::int64_t whole = 0);
+  /// Rows of texts of different lengths: `own` of each row's new positions are its text's, the first ones; the
+  /// others, after them, fill the batch up, and the cache forgets them with the pass.
+  CachePass(KvCache& cache, std::vector<std::int64_t> rows, std::int64_t last, std::vector<std::int64_t> own);
 
   std::int64_t rows() const { return std::ssize(rows_); }
   std::int64_t last() const { return last_; }
@@ -104,8 +107,11 @@ class CachePass {
 
  private:
   std::int64_t row(std::int64_t r) const { return rows_.at(static_cast<std::size_t>(r)); }
+  std::int64_t own(std::int64_t r, std::int64_t n) const {
+    return own_.empty() ? n : own_.at(static_cast<std::size_t>(r));
+  }
   KvCache& cache_;
-  std::vector<std::int64_t> rows_;
+  std::vector<std::int64_t> rows_, own_ = {};
   std::int64_t last_, whole_;
 };
 

@@ -173,6 +173,23 @@ TEST(KvCache, CopiesDoNotMatterToEachOther) {
   EXPECT_TRUE(same_bits(text.read(cache, 0, 20), text.read(alone, 0, 20)));
 }
 
+// As a shorter text's row does in a batch of longer ones.
+TEST(KvCache, ForgetsWhatFillsARowUp) {
+  const Text text(10, 30), other(11, 30);
+  for (const std::int64_t window : {0, 3}) {
+    const auto options = all_at_once(window);
+    KvCache cache(1, {30}), alone(1, {30});
+    CachePass pass(cache, {0}, 1, std::vector<std::int64_t>{5});
+    const auto filled = concatenate<KeyPos>(slice<KeyPos>(text.k, 0, 5), slice<KeyPos>(other.k, 5, 9));
+    const auto out = attention<Pos, KeyPos, HeadDim>(
+        slice<Pos>(text.q, 0, 14), filled, slice<KeyPos>(text.v, 0, 14), Context{.cache = &pass}, options);
+    pass.finish(14);
+    EXPECT_EQ(cache.length(0), 5);
+    EXPECT_TRUE(same_bits(slice<Pos>(out, 0, 5), text.read(alone, 0, 5, options)));
+    EXPECT_TRUE(same_bits(text.read(cache, 0, 12, options), text.read(alone, 0, 12, options)));
+  }
+}
+
 TEST(KvCache, Errors) {
   const Text text(9, 20);
   KvCache cache(1, {10});
@@ -183,6 +200,8 @@ TEST(KvCache, Errors) {
   cache.remove_row(0);
   EXPECT_EQ(error_of([&] { cache.truncate(0, 0); }), "cache: row 0 is not there; the cache has 1");
   EXPECT_EQ(cache.add_row(10), 0);
+  EXPECT_EQ(error_of([&] { CachePass(cache, {0}, 1, std::vector<std::int64_t>{1, 2}); }),
+            "cache: a pass over 1 rows is given the own positions of 2\nhint: a number for each row");
   CachePass pass(cache, {0});
   const Context open{.mask = AttentionMask::none(), .cache = &pass};
   EXPECT_EQ(error_of([&] {

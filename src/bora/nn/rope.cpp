@@ -196,6 +196,21 @@ RopeTable RopeTable::make(const RopeConfig& config, std::int64_t head_dim, std::
   return table;
 }
 
+namespace {
+
+// Zeros for positions behind the text's end (they fill a row up, nn/kv_cache.h) that the table has not.
+core::Array rows_of(const core::Array& table, std::int64_t first, std::int64_t n, std::int64_t length) {
+  const auto held = core::whole_size(table, 0) - first;
+  if (n <= held || first + n <= length) return core::read_slice(table, 0, first, n);
+  constexpr std::array<std::string_view, 2> names{"position", "n"};
+  const std::array<std::int64_t, 2> sizes{n, core::whole_size(table, 1)};
+  core::Array all = core::zeros({names, sizes});
+  core::write_slice(all, 0, 0, core::read_slice(table, 0, first, held));
+  return all;
+}
+
+}  // namespace
+
 std::pair<core::Array, core::Array> RopeTable::angles(std::int64_t first, std::int64_t n,
                                                       std::int64_t length) const {
   if (has_own_base(length)) {
@@ -204,8 +219,8 @@ std::pair<core::Array, core::Array> RopeTable::angles(std::int64_t first, std::i
     });
   }
   const bool longer = is_long(length);
-  return {core::read_slice(longer ? long_cos : cos, 0, first, n),
-          core::read_slice(longer ? long_sin : sin, 0, first, n)};
+  return {rows_of(longer ? long_cos : cos, first, n, length),
+          rows_of(longer ? long_sin : sin, first, n, length)};
 }
 
 core::Array detail::rope_on(const core::Operand& x, std::string_view position, std::string_view dim,
