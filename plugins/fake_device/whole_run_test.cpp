@@ -245,16 +245,16 @@ TEST_F(WholeRun, SaysWhatDoesNotFitOnTheDevice) {
     ::unsetenv("TEST_DEVICE_BYTES");
     return finished;
   };
-  const auto refused = with_room_of("5000000");  // the estimate is 11.8 MB
+  const auto refused = with_room_of("10000000");  // the estimate is 22 MB
   EXPECT_EQ(refused.code, 2) << refused.output;
   EXPECT_THAT(refused.output,
               ContainsRegex("train_batch_size  the activations of a lane of 128 sequences take about "
-                            "[0-9.]+ MB beside [0-9.]+ kB .*, and test has 5.00 MB; take a smaller"));
-  const auto finished = with_room_of("8000000");
+                            "[0-9.]+ MB beside [0-9.]+ kB .*, and test has 10.0 MB; take a smaller"));
+  const auto finished = with_room_of("12000000");
   EXPECT_EQ(finished.code, 1) << finished.output;
   EXPECT_THAT(finished.output,
               ContainsRegex("bora: [a-z_ ]+: out of memory on test: [0-9.]+ [kM]B more do not fit beside "
-                            "[0-9.]+ MB in use; [0-9.]+ [kM]?B of 8.00 MB are free, with .batch=128"));
+                            "[0-9.]+ MB in use; [0-9.]+ [kM]?B of 12.0 MB are free, with .batch=128"));
   EXPECT_THAT(finished.output, HasSubstr("\nhint: more trainer.lanes or a smaller trainer.train_batch_size"));
 }
 

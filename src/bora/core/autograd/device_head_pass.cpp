@@ -58,7 +58,8 @@ void DeviceHeadPass::run() {
 void DeviceHeadPass::add_gradients(std::int64_t first, const Tensor& x, const Tensor& z) {
   Tensor dx = dhidden.select(0, 0).narrow(0, first, x.size(0));
   at::_ops::mm_out::call(z, head, dx);
-  dhead.add_(at::_ops::mm::call(z.t(), x));
+  const bool halves = z.scalar_type() == at::kBFloat16;
+  dhead.add_(halves ? at::_ops::mm_dtype::call(z.t(), x, at::kFloat) : at::_ops::mm::call(z.t(), x));
   if (!bias.defined()) return;
   // the scale is behind the products
   dbias.add_(at::_ops::sum_dim_IntList::call(z, at::IntArrayRef{0}, false, at::kFloat), 1 / rule.logit_scale);

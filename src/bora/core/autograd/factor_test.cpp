@@ -12,6 +12,7 @@
 #include "bora/core/contract.h"
 #include "bora/core/create.h"
 #include "bora/core/cross_entropy.h"
+#include "bora/core/device.h"
 #include "bora/core/elementwise.h"
 #include "bora/core/grad.h"
 #include "bora/core/grouped.h"
