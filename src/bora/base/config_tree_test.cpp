@@ -234,18 +234,23 @@ TEST(ConfigTree, DuplicatesAndTagsAreCollected) {
             "  my.yaml:5   a             unknown tag !secret; the only one is !include\n"
             "  my.yaml:7   list.0.b      given twice; first in line 7");
   EXPECT_EQ(parse_error("a: !!str 5\nb: !!int 5\nc: !!map {}\n"), "no error");
+  EXPECT_EQ(parse_error("a: !!python/tuple [1]\n"),
+            "my.yaml has 1 problem; nothing was started.\n"
+            "  my.yaml:1   a  unknown tag !!python/tuple; the only one is !include");
 }
 
 TEST(ConfigTree, YamlRoundTrips) {
-  for (auto yaml : {"a: 1E-3\n", "a: \"1\"\n", "a: true\nb: \"true\"\n", "a: []\nb: {}\n", "a: null\n",
-                    "- 1\n- a: 2\n  b: [x, y]\n", "a: \"x: y\"\n", "\"a: b\": c\n", "a: -5\nb: -.5\n",
-                    "a: gs://b/{1..3}.gz\n", "5\n", "a: \"l1\\nl2\"\n", "\"12\": x\n",
-                    "a: \"\\\\ \\\" \\t \\r\"\n", "a: 2024-01-01\n", "a: x y z\n"}) {
+  for (auto yaml :
+       {"a: 1E-3\n", "a: \"1\"\n", "a: true\nb: \"true\"\n", "a: []\nb: {}\n", "a: null\n",
+        "- 1\n- a: 2\n  b: [x, y]\n", "a: \"x: y\"\n", "\"a: b\": c\n", "a: -5\nb: -.5\n",
+        "a: gs://b/{1..3}.gz\n", "5\n", "a: \"l1\\nl2\"\n", "\"12\": x\n", "a: \"\\\\ \\\" \\t \\r\"\n",
+        "a: 2024-01-01\n", "a: x y z\n", "a: !!int ~\nb: !!str ~\nc: !!null null\n"}) {
     const auto tree = tree_of(yaml);
     const auto again = tree_of(tree.yaml());
     EXPECT_EQ(again.yaml(), tree.yaml()) << yaml;
   }
   EXPECT_EQ(tree_of("a: 1E-3\nb: \"1\"\nc: plain\n").yaml(), "a: 1E-3\nb: \"1\"\nc: plain\n");
+  EXPECT_EQ(tree_of("a: !!int ~\nb: !!str ~\n").yaml(), "a: null\nb: \"~\"\n");
   EXPECT_EQ(tree_of("a: |\n  l1\n  l2\n").scalar("a"), "l1\nl2\n");
   EXPECT_EQ(tree_of(tree_of("a: |\n  l1\n  l2\n").yaml()).scalar("a"), "l1\nl2\n");
 }

@@ -117,9 +117,13 @@ class TreeBuilder : public YAML::EventHandler {
     if (expects_key()) return take_key(mark, value, tag != "!");
     if (tag == "!include") return add(include(mark, value), mark, anchor);
     check_tag(mark, tag);
+    const bool is_string = tag == "!" || of_yaml(tag) == "str";
+    // of !!int, say; without a tag it comes as a null
+    const bool is_null = value == "~" || value == "null" || value == "Null" || value == "NULL";
+    if (!is_string && is_null) return add(make(Node::Kind::Null, mark), mark, anchor);
     Node node = make(Node::Kind::Scalar, mark);
     node.text = value;
-    node.is_string = tag == "!" || tag == "tag:yaml.org,2002:str";
+    node.is_string = is_string;
     add(std::move(node), mark, anchor);
   }
 
@@ -244,11 +248,19 @@ class TreeBuilder : public YAML::EventHandler {
                      quote));
   }
 
+  // "str" of !!str; empty of other tags
+  static std::string_view of_yaml(std::string_view tag) {
+    constexpr std::string_view kPrefix = "tag:yaml.org,2002:";
+    return tag.starts_with(kPrefix) ? tag.substr(kPrefix.size()) : std::string_view();
+  }
+
   void check_tag(const YAML::Mark& mark, const std::string& tag) {
     if (tag == "!include") return problem(mark, next_path(), "!include needs the path of a file");
-    const bool known = tag.empty() || tag == "?" || tag == "!" || tag.starts_with("tag:yaml.org,2002:");
-    if (known) return;
-    const std::string shown = source_.is_included ? "" : " " + tag;
+    if (tag.empty() || tag == "?" || tag == "!") return;
+    static constexpr std::string_view kOfYaml[] = {"str", "int", "float", "bool", "null", "seq", "map"};
+    const auto own = of_yaml(tag);
+    if (std::ranges::find(kOfYaml, own) != std::end(kOfYaml)) return;
+    const std::string shown = source_.is_included ? "" : own.empty() ? " " + tag : fmt::format(" !!{}", own);
     problem(mark, next_path(), fmt::format("unknown tag{}; the only one is !include", shown));
   }
 
