@@ -313,6 +313,7 @@ void tile_beside(i64 rows, i64 columns, i64 groups, const float* left, const flo
     for_lines(rows, columns, [&](i64 i, i64 j, __mmask16 exist) {
       _mm512_store_ps(whole + i * kSide + j, _mm512_maskz_loadu_ps(exist, c + i * c_stride + j));
     });
+    stored_before(whole);
   }
   tile<kLeft, kRight>(groups, left, right, whole, kSide, goes_on);
   for_lines(rows, columns, [&](i64 i, i64 j, __mmask16 exist) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "bora/core/kernels/cpu/amx_few_rows.h"
 #include "bora/core/kernels/cpu/scratch.h"
 #include "bora/core/kernels/cpu/threads.h"
 
@@ -252,6 +253,11 @@ void few_rows_matmul(std::int64_t m, std::int64_t n, std::int64_t k, MatrixRef a
 }
 
 void few_rows_matmul(std::int64_t m, MatrixRef a, const StoredMatrix& b, float* c, std::int64_t c_stride) {
+  if (b.bf16 != nullptr && matmul_kernel() == MatmulKernel::amx) {
+    std::int64_t stride = 0;
+    const float* const rows = as_rows(m, b.inputs, a, stride);
+    return amx_few_rows_matmul(m, {rows, stride}, b, c, c_stride);
+  }
   const FewRows p = rows_of(m, b.inputs, a, {}, c, c_stride);
   for_chunks(b.outputs, kColumns, [&](std::int64_t begin, std::int64_t end) {
     if (b.int8 != nullptr)

@@ -47,5 +47,8 @@ void transpose(__m512 (&x)[16]) {
   for (int i = 0; i < 16; ++i) x[i] = y[i];
 }
 
+/// What was stored at `x` before is there for instructions after it of which the compiler does not know what they read.
+inline void stored_before(const void* x) { __asm__ volatile("" : : "r"(x) : "memory"); }
+
 }  // namespace
 }  // namespace bora::kernels

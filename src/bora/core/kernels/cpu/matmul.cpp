@@ -114,13 +114,6 @@ void mkl(i64 m, i64 n, i64 k, MatrixRef a, MatrixRef b, float* c, i64 c_stride, 
   on_lines.finish();
 }
 
-/// The kernel for large products.
-MatmulKernel large() {
-  if (choice != MatmulKernel::automatic) return choice;
-  if (amx_matmul_works()) return MatmulKernel::amx;
-  return bora_matmul_is_fast() ? MatmulKernel::bora : MatmulKernel::mkl;
-}
-
 using Product = void (*)(i64, i64, i64, MatrixRef, MatrixRef, float*, i64, float);
 
 /// Whether two bf16 sides are multiplied as such on vectors.
@@ -129,7 +122,7 @@ bool multiplies_pairs() { return choice == MatmulKernel::automatic && bf16_matmu
 /// Packing pays only if each packed element of b is used often enough; tiles of AMX have 32 columns and 32 k.
 Product product_for(i64 m, i64 n, i64 k, bool both_bf16) {
   if (k <= 0) return bora_matmul;
-  const MatmulKernel kernel = large();
+  const MatmulKernel kernel = matmul_kernel();
   if (m < 64 || n < 16) return mkl;
   if (kernel == MatmulKernel::amx && k >= 16) return amx_matmul;
   if (both_bf16 && k >= 16 && multiplies_pairs()) return bf16_matmul;
@@ -204,6 +197,12 @@ class Observed {
 
 }  // namespace
 
+MatmulKernel matmul_kernel() {
+  if (choice != MatmulKernel::automatic) return choice;
+  if (amx_matmul_works()) return MatmulKernel::amx;
+  return bora_matmul_is_fast() ? MatmulKernel::bora : MatmulKernel::mkl;
+}
+
 void matmul(i64 m, i64 n, i64 k, MatrixRef a, MatrixRef b, float* c, i64 c_stride, float beta) {
   if (m <= 0 || n <= 0) return;
   const Observed observed(1, m, n, k, a, b);
@@ -245,7 +244,7 @@ void batched_matmul(i64 batch, i64 m, i64 n, i64 k, MatrixRef a, i64 a_batch, Ma
 }
 
 const char* matmul_path() {
-  switch (large()) {
+  switch (matmul_kernel()) {
     case MatmulKernel::amx:
       return "amx";
     case MatmulKernel::bora:

@@ -59,6 +59,8 @@ const char* matmul_path();
 /// bf16_matmul where it works and there are no matrix units. Call before compute.
 enum class MatmulKernel { automatic, mkl, bora, amx };
 void set_matmul_kernel(MatmulKernel kernel);
+/// What large products use: never `automatic`.
+MatmulKernel matmul_kernel();
 
 /// For benchmarks: while set, every product is reported with its shape, its sides and its seconds.
 using MatmulObserver = void (*)(std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k,

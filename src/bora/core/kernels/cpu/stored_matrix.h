@@ -25,8 +25,9 @@ void store_int8(std::int64_t outputs, std::int64_t inputs, const float* weights,
 /// Outputs [begin, end) in fp32, [end - begin, inputs]; int8 without their scales where `scaled` is false.
 void widen(const StoredMatrix& b, std::int64_t begin, std::int64_t end, bool scaled, float* out);
 
-/// c [m, outputs] = a [m, inputs] · bᵀ: weights are widened on their way, factors and sums are fp32. Few rows
-/// read b once as it lies; more of them go through matmul(), which is given some outputs at a time. Rows that
+/// c [m, outputs] = a [m, inputs] · bᵀ: a and sums are fp32, weights are widened on their way, or multiplied by parts
+/// of a on matrix units. Few rows read b once as it lies; more of them go through matmul(), which is given some outputs
+/// at a time. Rows that
 /// are kept apart (rows_apart.h) have the bits that each has alone; bits never depend on threads.
 void stored_matmul(std::int64_t m, MatrixRef a, const StoredMatrix& b, float* c, std::int64_t c_stride);
 

@@ -75,12 +75,26 @@ TEST(StoredMatrix, Int8IsTheNearestMultipleOfItsScale) {
   }
 }
 
-TEST(StoredMatrix, ProductsAreThoseOfTheNumbersThatItStandsFor) {
+/// Few rows have a kernel of their own where there are matrix units, and one of vectors.
+class StoredProducts : public testing::TestWithParam<MatmulKernel> {
+ protected:
+  StoredProducts() { set_matmul_kernel(GetParam()); }
+  ~StoredProducts() override { set_matmul_kernel(MatmulKernel::automatic); }
+};
+INSTANTIATE_TEST_SUITE_P(Kernels, StoredProducts,
+                         testing::Values(MatmulKernel::automatic, MatmulKernel::bora), [](const auto& test) {
+                           return test.param == MatmulKernel::bora ? "vectors" : "automatic";
+                         });
+
+TEST_P(StoredProducts, AreThoseOfTheNumbersThatItStandsFor) {
   for (const bool as_int8 : {false, true}) {
     for (const auto& [m, n, k] : {std::tuple<i64, i64, i64>{1, 1, 1},
                                   {1, 70, 65},
                                   {2, 3, 100},
+                                  {5, 33, 96},
+                                  {6, 15, 31},
                                   {7, 130, 7},
+                                  {11, 48, 64},
                                   {16, 67, 768},
                                   {17, 67, 33},
                                   {70, 300, 64},
@@ -103,7 +117,7 @@ TEST(StoredMatrix, ProductsAreThoseOfTheNumbersThatItStandsFor) {
   }
 }
 
-TEST(StoredMatrix, BitsDependOnNeitherThreadsNorOtherRows) {
+TEST_P(StoredProducts, BitsDependOnNeitherThreadsNorOtherRows) {
   const i64 n = 333, k = 901;
   for (const bool as_int8 : {false, true}) {
     const Weights w(n, k, as_int8);
