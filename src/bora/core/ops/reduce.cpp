@@ -3,11 +3,13 @@
 #include "bora/core/reduce.h"
 
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/empty_ops.h>
 #include <ATen/ops/sort_ops.h>
 
 #include "bora/base/error.h"
 #include "bora/core/autograd/softmax.h"
 #include "bora/core/autograd/sums.h"
+#include "bora/core/kernels/cpu/top_k.h"
 #include "bora/core/layout/checks.h"
 #include "bora/core/layout/layout.h"
 #include "bora/core/layout/refusal.h"
@@ -118,6 +120,21 @@ std::pair<Tensor, Tensor> sorted(const Tensor& x, std::int64_t dim, bool descend
   return {std::move(values), std::move(indices)};
 }
 
+// at::topk leaves the order of equal elements open.
+Tensor places_of_greatest(const Tensor& t, std::int64_t dim, std::int64_t k) {
+  constexpr std::int64_t kFew = 32;
+  if (k > kFew || dim != t.dim() - 1 || !t.is_cpu() || t.scalar_type() != at::kFloat)
+    return sorted(t, dim, true).second.narrow(dim, 0, k).contiguous();
+  const Tensor x = t.contiguous();
+  Dims sizes(t.sizes().begin(), t.sizes().end());
+  sizes.back() = k;
+  const Tensor places =
+      at::_ops::empty_memory_format::call(c10::fromIntArrayRefSlow(sizes), at::kLong, {}, {}, {}, {});
+  kernels::top_k(x.numel() / x.size(-1), x.size(-1), k, x.const_data_ptr<float>(),
+                 places.mutable_data_ptr<std::int64_t>());
+  return places;
+}
+
 }  // namespace
 
 std::string_view name(Reduction op) { return kReductionNames[static_cast<std::size_t>(op)]; }
@@ -174,9 +191,8 @@ std::pair<Array, Array> top_k(const Operand& x, std::string_view axis, std::int6
     fail(ErrorKind::InvalidArgument, "top_k: k = {} is not between 1 and the {} elements of axis {} in {}", k,
          space.size(axis), axis, describe(x));
   }
-  // at::topk leaves the order of equal elements open
   const Tensor t = space.local(x);
-  const Tensor indices = sorted(t.detach(), dim, true).second.narrow(dim, 0, k).contiguous();
+  const Tensor indices = places_of_greatest(t.detach(), dim, k);
   return {space.label(t.gather(dim, indices), x.names), space.label(indices, x.names)};
 } catch (...) {
   rethrow("top_k", {x});

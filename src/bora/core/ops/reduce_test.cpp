@@ -6,6 +6,9 @@
 #include <ATen/ops/sort_ops.h>
 #include <ATen/ops/topk_ops.h>
 
+#include <limits>
+
+#include "bora/core/create.h"
 #include "bora/core/torch/testing.h"
 
 namespace bora::core {
@@ -173,6 +176,25 @@ TEST(Reductions, TopKEqualsTorch) {
         {{values({2, 3, 4}), kAbc}}, kAbc,
         [&](auto in) { return Result{top_k(in[0], axis, 2).second, names(in)}; },
         [&](const auto& in) { return std::get<1>(at::_ops::topk::call(in[0], 2, dim, true, true)); });
+  }
+}
+
+TEST(Reductions, TopKOfFewAndOfManyChooseAlike) {
+  const std::int64_t rows = 300, n = 67;
+  std::vector<float> x;
+  for (std::int64_t i = 0; i < rows * n; ++i) x.push_back(static_cast<float>(i * 7919 % 13 - 6));
+  for (std::size_t i = 0; i < x.size(); i += 101) x[i] = std::numeric_limits<float>::quiet_NaN();
+  for (std::size_t i = 5; i < x.size(); i += 103) x[i] = -std::numeric_limits<float>::infinity();
+  const NameList names{"row", "n"};
+  const std::vector<std::int64_t> sizes{rows, n};
+  const Array all = from_data({names, sizes}, std::span<const float>(x));
+  const auto whole = sort({all, names}, "n", true).second.to_vector<std::int64_t>();
+  for (const std::int64_t k : {1, 2, 8, 32, 33, 67}) {
+    const auto few = top_k({all, names}, "n", k).second.to_vector<std::int64_t>();
+    for (std::int64_t row = 0; row < rows; ++row) {
+      EXPECT_TRUE(std::equal(few.begin() + row * k, few.begin() + (row + 1) * k, whole.begin() + row * n))
+          << k << " " << row;
+    }
   }
 }
 

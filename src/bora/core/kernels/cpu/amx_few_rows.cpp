@@ -51,7 +51,8 @@ struct Pass {
 /// So many of `all` rows.
 Pass pass_of(i64 rows, i64 all) {
   const i64 columns = kParts * rows;
-  return {rows, (columns + kLines - 1) / kLines, all * kParts < kLines ? (columns + 3) / 4 * 4 : kLines, nullptr};
+  return {rows, (columns + kLines - 1) / kLines, all * kParts < kLines ? (columns + 3) / 4 * 4 : kLines,
+          nullptr};
 }
 
 // ---- rows of a
@@ -80,7 +81,8 @@ void pairs_of(const float* at, i64 exist, __m512 (&out)[kParts]) {
   split(_mm512_permutex2var_ps(low, odd, up), second);
   for (int p = 0; p < kParts; ++p) {
     const __m512i words = _mm512_srli_epi32(first[p], 16);
-    out[p] = _mm512_castsi512_ps(_mm512_ternarylogic_epi32(words, second[p], high, 0xf8));  // words | second & high
+    out[p] = _mm512_castsi512_ps(
+        _mm512_ternarylogic_epi32(words, second[p], high, 0xf8));  // words | second & high
   }
 }
 
@@ -137,7 +139,7 @@ struct alignas(64) TileConfig {
 static_assert(sizeof(TileConfig) == 64);
 
 // Tiles 0 to 2 hold the sums, 3 lines of b, 5 to 7 columns of a. Their numbers are part of the instructions: macros.
-#define BORA_MULTIPLY(sums, columns)                \
+#define BORA_MULTIPLY(sums, columns)                                \
   _tile_loadd(columns, pairs + (sums) * kLines * width, 4 * width); \
   _tile_dpbf16ps(sums, 3, columns)
 
@@ -145,8 +147,12 @@ template <int kTiles>
 void add_group(const std::uint16_t* lines, i64 stride, const float* pairs, i64 width) {
   _tile_loadd(3, lines, 2 * stride);
   BORA_MULTIPLY(0, 5);
-  if constexpr (kTiles > 1) { BORA_MULTIPLY(1, 6); }
-  if constexpr (kTiles > 2) { BORA_MULTIPLY(2, 7); }
+  if constexpr (kTiles > 1) {
+    BORA_MULTIPLY(1, 6);
+  }
+  if constexpr (kTiles > 2) {
+    BORA_MULTIPLY(2, 7);
+  }
 }
 
 #undef BORA_MULTIPLY
@@ -155,8 +161,12 @@ void add_group(const std::uint16_t* lines, i64 stride, const float* pairs, i64 w
 template <int kTiles>
 void store_sums(float* out) {
   _tile_stored(0, out, 64);
-  if constexpr (kTiles > 1) { _tile_stored(1, out + kTile, 64); }
-  if constexpr (kTiles > 2) { _tile_stored(2, out + 2 * kTile, 64); }
+  if constexpr (kTiles > 1) {
+    _tile_stored(1, out + kTile, 64);
+  }
+  if constexpr (kTiles > 2) {
+    _tile_stored(2, out + 2 * kTile, 64);
+  }
 }
 
 /// c [rows, outputs] from the sums, the small parts first.
@@ -248,7 +258,8 @@ HWY_POP_ATTRIBUTES
 
 namespace bora::kernels {
 
-void amx_few_rows_matmul(std::int64_t m, MatrixRef a, const StoredMatrix& b, float* c, std::int64_t c_stride) {
+void amx_few_rows_matmul(std::int64_t m, MatrixRef a, const StoredMatrix& b, float* c,
+                         std::int64_t c_stride) {
   constexpr std::int64_t kTogether = 128;  // outputs of one thread at a time
   using few::i64;
   const i64 groups = (b.inputs + few::kGroup - 1) / few::kGroup;

@@ -69,18 +69,30 @@ i64 group_begins(const ProductBlock& p, i64 stretch, i64 count, i64 at, i64 k) {
 
 // ---- packing
 
-/// 16 x 16 elements of x from (i, j) on, of which `rows` x `columns` exist; the others are zeros.
+/// 16 x 16 elements of x from (i, j) on, of which `rows` x `columns` exist, line by line of memory; the others are zeros.
+/// Those that are `down` and `right` from there come into the cache: rows that are a part of a page apart are no streams
+/// that are fetched ahead.
 template <bool kTransposed>
-void load_block(const MatrixRef& x, i64 i, i64 j, i64 rows, i64 columns, __m512 (&out)[16]) {
-  const float* from = x.data + (kTransposed ? j * x.stride + i : i * x.stride + j);
-  const __mmask16 exist = first_lanes(kTransposed ? rows : columns);
-  const i64 lines = kTransposed ? columns : rows;
-#pragma GCC unroll 16
-  for (int line = 0; line < 16; ++line) {
-    out[line] = line < lines ? _mm512_maskz_loadu_ps(exist, from + line * x.stride) : _mm512_setzero_ps();
+struct Block {
+  const float *from, *next;
+  i64 stride, lines;
+  __mmask16 exist;
+
+  Block(const MatrixRef& x, i64 i, i64 j, i64 rows, i64 columns, i64 down, i64 right)
+      : from(x.data + (kTransposed ? j * x.stride + i : i * x.stride + j)),
+        next(from + (kTransposed ? right * x.stride + down : down * x.stride + right)),
+        stride(x.stride),
+        lines(kTransposed ? columns : rows),
+        exist(first_lanes(kTransposed ? rows : columns)) {}
+  __m512 line(int i) const {
+    _mm_prefetch(next + i * stride, _MM_HINT_T0);
+    return i < lines ? _mm512_maskz_loadu_ps(exist, from + i * stride) : _mm512_setzero_ps();
   }
-  if constexpr (kTransposed) transpose(out);
-}
+  void all(__m512 (&out)[16]) const {
+#pragma GCC unroll 16
+    for (int i = 0; i < 16; ++i) out[i] = line(i);
+  }
+};
 
 /// The nearest bfloat16, as an fp32.
 __m512 bf16_part(__m512 x) {
@@ -118,11 +130,21 @@ void store_parts(__m512 even, __m512 odd, float* out) {
 /// x `columns` exist; their second ones lie `down` rows below or `right` columns beside it.
 template <bool kTransposed, int kParts>
 void pack_tile(const MatrixRef& x, i64 i, i64 j, i64 down, i64 right, i64 rows, i64 columns, float* out) {
-  __m512 even[16], odd[16];
-  load_block<kTransposed>(x, i, j, rows, columns, even);
-  load_block<kTransposed>(x, i + down, j + right, rows - down, columns - right, odd);
+  const Block<kTransposed> first(x, i, j, rows, columns, 2 * down, 2 * right);
+  const Block<kTransposed> second(x, i + down, j + right, rows - down, columns - right, 2 * down, 2 * right);
+  if constexpr (kTransposed) {
+    __m512 even[16], odd[16];
+    first.all(even);
+    transpose(even);
+    second.all(odd);
+    transpose(odd);
 #pragma GCC unroll 16
-  for (int line = 0; line < 16; ++line) store_parts<kParts>(even[line], odd[line], out + line * kLines);
+    for (int line = 0; line < 16; ++line) store_parts<kParts>(even[line], odd[line], out + line * kLines);
+  } else {
+#pragma GCC unroll 16
+    for (int line = 0; line < 16; ++line)
+      store_parts<kParts>(first.line(line), second.line(line), out + line * kLines);
+  }
 }
 
 /// Sixteen pairs of b, the elements of which are 16 apart in k: of column `line` + i if k runs along a line of memory
