@@ -16,6 +16,7 @@
 #include "bora/infer/generate.h"
 #include "bora/mesh/test_communicator.h"
 #include "bora/mesh/test_ops.h"
+#include "bora/nn/speech_model.h"
 #include "bora/run/hf_start.h"
 #include "bora/run/models.h"
 #include "bora/run/placed_model.h"
@@ -29,14 +30,20 @@ namespace {
 constexpr std::int64_t kRows = 2, kPositions = 16;
 
 data::Batch batch_of(const nn::LanguageModel& model) {
-  data::Batch out{.sequences = kRows, .seq_len = kPositions};
+  const auto positions = static_cast<std::uint64_t>(std::min(kPositions, model.shape().seq_len));
+  data::Batch out{.sequences = kRows, .seq_len = static_cast<std::int64_t>(positions)};
   const auto key = Key::from_seed(7);
-  for (std::uint64_t i = 0; i < kRows * kPositions; ++i) {
+  for (std::uint64_t i = 0; i < kRows * positions; ++i) {
     out.tokens.push_back(
         static_cast<std::int32_t>(key.below(static_cast<std::uint64_t>(model.shape().vocab), i)));
-    out.loss_weights.push_back((i + 1) % kPositions == 0 ? 0 : 1);
+    out.loss_weights.push_back((i + 1) % positions == 0 ? 0 : 1);
   }
   data::set_next_token_targets(out);
+  if (const auto* speech = dynamic_cast<const nn::SpeechModel*>(&model)) {
+    out.sound = {speech->shape().mel_bins, speech->shape().frames};
+    for (std::uint64_t i = 0; std::ssize(out.features) < kRows * out.sound.size(); ++i)
+      out.features.push_back(static_cast<float>(key.fold("sound").below(2000, i)) / 1000 - 1);
+  }
   return out;
 }
 
@@ -72,7 +79,11 @@ void compute(nn::LanguageModel& model, mesh::GradientReducer& reducer, std::int6
 std::vector<float> logits_of(const nn::LanguageModel& model) {
   constexpr std::array<std::string_view, 3> names{"batch", "position", "vocab"};
   const auto batch = train::token_batch(batch_of(model), 0, kRows);
-  return core::whole({model.logits(batch.ids, {}), names}).to_vector<float>();
+  const auto* speech = dynamic_cast<const nn::SpeechModel*>(&model);
+  const auto logits = speech == nullptr
+                          ? model.logits(batch.ids, {})
+                          : speech->logits(batch.ids, speech->hear(speech->encode(batch.features, {})), {});
+  return core::whole({logits, names}).to_vector<float>();
 }
 
 Computed on_one_worker(const std::string& folder, std::int64_t lanes) {
@@ -230,6 +241,10 @@ TEST(SamplesOnTwoWorkers, NeedNoWholeModel) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, OnTwoWorkers, testing::ValuesIn(model_folders()), model_name);
+INSTANTIATE_TEST_SUITE_P(Speech, OnTwoWorkers,
+                         testing::Values(BORA_SOURCE_DIR "/tests/parity/speech/tiny-whisper",
+                                         BORA_SHARED_DIR "/data/models/whisper"),
+                         model_name);
 
 }  // namespace
 }  // namespace bora::run

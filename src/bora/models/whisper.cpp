@@ -128,9 +128,18 @@ Encoded Encoder::operator()(const Features& features, const nn::Context& context
   return x;
 }
 
+namespace {
+// A block that is used outside of its stack.
+const DecoderBlock& at_hand(const DecoderBlock& block) {
+  if (auto* store = core::parameter_store())
+    store->need(nn::arrays_of(bora::parameters(const_cast<DecoderBlock&>(block))));
+  return block;
+}
+}  // namespace
+
 std::vector<Heard> Decoder::hear(const Encoded& encoded) const {
   std::vector<Heard> heard;
-  for (const auto& layer : layers.blocks) heard.push_back(layer.encoder_attn.hear(encoded));
+  for (const auto& layer : layers.blocks) heard.push_back(at_hand(layer).encoder_attn.hear(encoded));
   return heard;
 }
 
@@ -148,7 +157,7 @@ Hidden Decoder::write(const Ids& ids, const std::vector<Heard>& heard, const nn:
   for (std::size_t i = 0; i < layers.blocks.size(); ++i) {
     const auto layer = static_cast<std::int64_t>(i);
     context.observe(layer, x.array());
-    x = layers.blocks[i].write(x, heard[i], context.at_layer(layer));
+    x = at_hand(layers.blocks[i]).write(x, heard[i], context.at_layer(layer));
   }
   x = layer_norm(x);
   context.observe(std::ssize(layers.blocks), x.array());
@@ -170,6 +179,7 @@ class Erased final : public nn::SpeechModel {
   nn::ModelShape shape() const override { return model_.config.shape(vocab()); }
 
   core::Array encode(const core::Array& features, const nn::Context& context) const override {
+    hold_outside_stacks();
     return model_.encoder(checked(features), context).array();
   }
   nn::HeardSpeech hear(const core::Array& encoded) const override {
@@ -185,6 +195,7 @@ class Erased final : public nn::SpeechModel {
     const auto named = indices_from_array<Batch, Pos>(ids);
     const auto n = named.size<Pos>();
     require_room(n, context);
+    hold_outside_stacks();
     const core::RowsApart apart(context.cache == nullptr ? 1 : context.cache->rows());
     Hidden hidden = model_.decoder.write(named, as_named(heard), context);
     if (context.cache != nullptr) {
