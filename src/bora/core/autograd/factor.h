@@ -12,6 +12,12 @@ struct Factor {
   at::Tensor values, parameter = {};
 };
 
+/// `values` and their parameter, if there is one, each as `seen` shows it.
+template <class Seen>
+Factor factor_of(const at::Tensor& values, const at::Tensor& parameter, const Seen& seen) {
+  return {seen(values), parameter.defined() ? seen(parameter) : at::Tensor()};
+}
+
 /// What gradients are of.
 inline const at::Tensor& differentiated(const Factor& x) {
   return x.parameter.defined() ? x.parameter : x.values;

@@ -125,15 +125,19 @@ TEST(Factor, AHeadHasUnroundedGradients) {
               weights = ones({kR, sizes});
   const Array x = rounded(normal(1, kRi, {kRows, kIn}), kRi);
   for (const std::int64_t chunk : {kRows, std::int64_t{65}}) {
-    expect_unrounded(
-        {normal(3, kOi, {kOut, kIn}), normal(4, kO, {kOut})}, {kOi, kO},
-        [&](const auto& p, DType compute) {
-          CrossEntropyOptions options{.chunk = chunk};
-          options.head.bias = p[1];
-          const Array in = cast({x, kRi}, compute);
-          return linear_cross_entropy({in, kRi}, {p[0], kOi}, {targets, kR}, {weights, kR}, options).loss;
-        },
-        8e-3F);
+    for (const bool of_probabilities : {false, true}) {
+      expect_unrounded(
+          {normal(3, kOi, {kOut, kIn}), normal(4, kO, {kOut})}, {kOi, kO},
+          [&](const auto& p, DType compute) {
+            const Array in = cast({x, kRi}, compute);
+            CrossEntropyOptions options{.chunk = chunk};
+            options.head.bias = p[1];
+            const Operand hidden{in, kRi}, head{p[0], kOi}, at{targets, kR};
+            if (!of_probabilities) return linear_cross_entropy(hidden, head, at, {weights, kR}, options).loss;
+            return weighed(linear_log_prob(hidden, head, at, options.head, chunk), weights, kR);
+          },
+          8e-3F);
+    }
   }
 }
 

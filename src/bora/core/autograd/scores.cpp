@@ -56,10 +56,14 @@ Tensor device_log_probs(const Tensor& hidden, const Tensor& head, const Tensor& 
 }
 
 struct LinearLogProb : torch::autograd::Function<LinearLogProb> {
-  static Tensor forward(AutogradContext* ctx, const Tensor& hidden, const Tensor& head,
+  // Gradients are of `head` and `bias`, of which the values may be copies.
+  static Tensor forward(AutogradContext* ctx, const Tensor& hidden, const Tensor& of_head,
+                        const std::optional<Tensor>& of_bias, const Tensor& head,
                         const std::optional<Tensor>& bias, const Tensor& targets,
                         const CrossEntropyRule& rule) {
     ctx->save_for_backward({hidden, head, bias.value_or(Tensor()), targets});
+    ctx->saved_data["head"] = of_head.scalar_type();
+    if (of_bias) ctx->saved_data["bias"] = of_bias->scalar_type();
     ctx->saved_data["rule"] = c10::IValue::make_capsule(c10::make_intrusive<Rule>(rule));
     return hidden.is_cpu() ? log_probs(hidden, head, bias.value_or(Tensor()), targets, rule)
                            : device_log_probs(hidden, head, bias.value_or(Tensor()), targets, rule);
@@ -72,8 +76,12 @@ struct LinearLogProb : torch::autograd::Function<LinearLogProb> {
     const auto gradients = [&](auto pass) -> variable_list {
       pass.run();
       return {sum_of_lanes(cast(pass.dhidden, saved[0].scalar_type()).unbind(0)),
-              cast(pass.dhead, saved[1].scalar_type()),
-              saved[2].defined() ? cast(pass.dbias, saved[2].scalar_type()) : Tensor(), Tensor(), Tensor()};
+              cast(pass.dhead, ctx->saved_data["head"].toScalarType()),
+              saved[2].defined() ? cast(pass.dbias, ctx->saved_data["bias"].toScalarType()) : Tensor(),
+              Tensor(),
+              Tensor(),
+              Tensor(),
+              Tensor()};
     };
     if (saved[0].is_cpu())
       return gradients(HeadPass{saved[0], saved[1], saved[2], saved[3], weights, rule->rule, true});
@@ -123,11 +131,15 @@ void top_of(const float* logits, std::int64_t vocab, float lse, std::int64_t top
 
 }  // namespace
 
-Tensor linear_log_prob(const Tensor& hidden, const Tensor& head, const std::optional<Tensor>& bias,
+Tensor linear_log_prob(const Tensor& hidden, const Factor& head, const std::optional<Factor>& bias,
                        const Tensor& targets, const CrossEntropyRule& rule, std::string_view op) {
   if (targets.is_cpu()) check_targets(op, targets, nullptr, rule.vocab);
-  if (!has_head_kernel(hidden)) return plain::linear_log_prob(hidden, head, bias, targets, rule);
-  return LinearLogProb::apply(hidden, head, bias, targets, rule);
+  const auto bias_values = bias ? std::optional(bias->values) : std::nullopt;
+  if (!has_head_kernel(hidden))
+    return plain::linear_log_prob(hidden, head.values, bias_values, targets, rule);
+  return LinearLogProb::apply(
+      hidden, differentiated(head), bias ? std::optional(differentiated(*bias)) : std::nullopt,
+      head.values.detach(), bias ? std::optional(bias->values.detach()) : std::nullopt, targets, rule);
 }
 
 Scores linear_scores(const Tensor& hidden, const Tensor& head, const std::optional<Tensor>& bias,

@@ -13,9 +13,8 @@
 namespace bora::core::autograd {
 
 /// log p of each target, 0 for one below 0; [positions].
-at::Tensor linear_log_prob(const at::Tensor& hidden, const at::Tensor& head,
-                           const std::optional<at::Tensor>& bias, const at::Tensor& targets,
-                           const CrossEntropyRule& rule, std::string_view op);
+at::Tensor linear_log_prob(const at::Tensor& hidden, const Factor& head, const std::optional<Factor>& bias,
+                           const at::Tensor& targets, const CrossEntropyRule& rule, std::string_view op);
 
 struct Scores {
   at::Tensor log_prob, rank;         ///< [positions]

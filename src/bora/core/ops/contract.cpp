@@ -128,21 +128,18 @@ Array contract(std::string_view op, const Operand& a, const Operand& b, const Ar
   order.insert(order.end(), r.columns.begin(), r.columns.end());
   std::vector<std::int64_t> sizes;
   for (auto axis : order) sizes.push_back(space.lane_part(axis));
-  const auto as_factor = [](const at::Tensor& values, const at::Tensor& parameter, const auto& seen) {
-    return autograd::Factor{seen(values), parameter.defined() ? seen(parameter) : at::Tensor()};
-  };
   const auto of_weight = space.parameter_of(b, rights.front()),
              of_bias = has_bias ? space.parameter_of(bias_operand, biases.front()) : at::Tensor();
   std::vector<at::Tensor> products;
   for (std::size_t lane = 0; lane < lefts.size(); ++lane) {
     std::optional<autograd::Factor> flat_bias;
     if (has_bias) {
-      flat_bias = as_factor(biases[lane], of_bias, [&](const at::Tensor& x) {
+      flat_bias = autograd::factor_of(biases[lane], of_bias, [&](const at::Tensor& x) {
         return reshaped(x, {product_of_sizes(space, r.columns)});
       });
     }
-    const auto right = as_factor(rights[lane], of_weight,
-                                 [&](const at::Tensor& x) { return right_matrix(space, x, b.names, r); });
+    const auto right = autograd::factor_of(
+        rights[lane], of_weight, [&](const at::Tensor& x) { return right_matrix(space, x, b.names, r); });
     auto c = autograd::matmul(grouped(space, lefts[lane], a.names, r.batch, r.rows, r.contracted), right,
                               flat_bias);
     products.push_back(permuted(reshaped(c, sizes), order, {out.begin(), out.end()}));
@@ -171,8 +168,8 @@ std::vector<Array> by_one_product(const Operand& x, std::span<const LinearMap> m
     const Space space("linear", {x, m.weight});
     const auto factor = [](const Array& p, const std::vector<std::int64_t>& sizes) {
       const auto& wide = p.node()->wide;
-      return autograd::Factor{reshaped(tensor(p), sizes),
-                              wide.empty() ? at::Tensor() : reshaped(tensor(wide), sizes)};
+      return autograd::factor_of(tensor(p), wide.empty() ? at::Tensor() : tensor(wide),
+                                 [&](const at::Tensor& y) { return reshaped(y, sizes); });
     };
     const auto columns = product_of_sizes(space, r.columns);
     weights.push_back(factor(m.weight.array, {columns, product_of_sizes(space, r.contracted)}));

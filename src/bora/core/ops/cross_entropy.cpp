@@ -141,8 +141,9 @@ struct Rows {
     hidden = reshaped(permuted(space.local(x), x.names, hidden_order), {count, e});
     const auto factor = [&](const Operand& p, const NameList& order, const Dims& sizes) {
       const at::Tensor values = space.local(p), parameter = space.parameter_of(p, values);
-      const auto seen = [&](const at::Tensor& y) { return reshaped(permuted(y, p.names, order), sizes); };
-      return autograd::Factor{seen(values), parameter.defined() ? seen(parameter) : at::Tensor()};
+      return autograd::factor_of(values, parameter, [&](const at::Tensor& y) {
+        return reshaped(permuted(y, p.names, order), sizes);
+      });
     };
     head = factor(w, head_order, {space.part(vocab), e});
     if (!options.bias.empty()) bias = factor({options.bias, over}, over, {space.part(vocab)});
@@ -178,8 +179,8 @@ CrossEntropy linear_cross_entropy(const Operand& hidden, const Operand& head, co
 Array linear_log_prob(const Operand& hidden, const Operand& head, const Operand& targets,
                       const HeadOptions& options, std::int64_t chunk) try {
   const Rows rows("linear_log_prob", hidden, head, targets, options, chunk, false);
-  return rows.label(autograd::linear_log_prob(rows.hidden, rows.head.values, rows.bias_values(), rows.targets,
-                                              rows.rule, rows.space.op()));
+  return rows.label(
+      autograd::linear_log_prob(rows.hidden, rows.head, rows.bias, rows.targets, rows.rule, rows.space.op()));
 } catch (...) {
   rethrow("linear_log_prob", {hidden, head, targets});
 }

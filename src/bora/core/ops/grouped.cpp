@@ -120,10 +120,9 @@ Array product(const Operand& x, const GroupedRows& rows, const Operand& weight, 
   std::vector<Tensor> lanes;
   for (std::size_t lane = 0; lane < lefts.size(); ++lane) {
     const Tensor a = reshaped(permuted(lefts[lane], x.names, x_order), {space.size(slot), in});
-    const auto seen = [&](const Tensor& t) {
+    const auto b = autograd::factor_of(rights[lane], parameter, [&](const Tensor& t) {
       return reshaped(permuted(t, weight.names, weight_order), {space.size(expert), kept, in});
-    };
-    const autograd::Factor b{seen(rights[lane]), parameter.defined() ? seen(parameter) : Tensor()};
+    });
     lanes.push_back(permuted(reshaped(autograd::grouped(a, b, rows), sizes), order, out));
   }
   if (lanes.size() == 1) return space.label(lanes.front(), out);
