@@ -139,23 +139,20 @@ struct alignas(64) TileConfig {
 static_assert(sizeof(TileConfig) == 64);
 
 // Tiles 0 to 2 hold the sums, 3 lines of b, 5 to 7 columns of a. Their numbers are part of the instructions: macros.
-#define BORA_MULTIPLY(sums, columns)                                \
-  _tile_loadd(columns, pairs + (sums) * kLines * width, 4 * width); \
-  _tile_dpbf16ps(sums, 3, columns)
+#define BORA_LOAD_COLUMNS(to, tile) _tile_loadd(to, pairs + (tile) * kLines * width, 4 * width)
 
 template <int kTiles>
 void add_group(const std::uint16_t* lines, i64 stride, const float* pairs, i64 width) {
+  BORA_LOAD_COLUMNS(5, 0);
+  if constexpr (kTiles > 1) BORA_LOAD_COLUMNS(6, 1);
+  if constexpr (kTiles > 2) BORA_LOAD_COLUMNS(7, 2);
   _tile_loadd(3, lines, 2 * stride);
-  BORA_MULTIPLY(0, 5);
-  if constexpr (kTiles > 1) {
-    BORA_MULTIPLY(1, 6);
-  }
-  if constexpr (kTiles > 2) {
-    BORA_MULTIPLY(2, 7);
-  }
+  _tile_dpbf16ps(0, 3, 5);
+  if constexpr (kTiles > 1) _tile_dpbf16ps(1, 3, 6);
+  if constexpr (kTiles > 2) _tile_dpbf16ps(2, 3, 7);
 }
 
-#undef BORA_MULTIPLY
+#undef BORA_LOAD_COLUMNS
 
 /// [tile of columns][output][column]
 template <int kTiles>
