@@ -178,9 +178,14 @@ void pack_tiles(const MatrixRef& x, i64 line, i64 k, i64 lines, i64 ks, float* o
 template <bool kAlong>
 void pack_halves(const MatrixRef& x, i64 line, i64 k, i64 lines, i64 ks, float* out) {
   __m512 words[kLines];
+  const std::uint16_t* const next =
+      x.halves + (kAlong ? line * x.stride + k + kGroup : (k + kGroup) * x.stride + line);
 #pragma GCC unroll 16
-  for (int i = 0; i < kLines; ++i)
+  for (int i = 0; i < kLines; ++i) {
+    _mm_prefetch(next + i * x.stride, _MM_HINT_T0);
+    if (!kAlong) _mm_prefetch(next + (i + kLines) * x.stride, _MM_HINT_T0);
     words[i] = _mm512_castsi512_ps(pairs_apart<kAlong>(x, line, k, lines, ks, i));
+  }
   if constexpr (kAlong) transpose(words);
 #pragma GCC unroll 16
   for (int i = 0; i < kLines; ++i) _mm512_store_ps(out + i * kLines, words[i]);
