@@ -4,6 +4,7 @@
 
 #include "kernels/activation.h"
 #include "kernels/adamw.h"
+#include "kernels/adamw_bf16.h"
 #include "kernels/cross_entropy.h"
 #include "kernels/dropout.h"
 #include "kernels/embedding.h"
@@ -39,6 +40,7 @@ T* out(void* p, T /*element*/) {
 core::DeviceKernels table() {
   core::DeviceKernels k;
   k.adamw = adamw;
+  k.adamw_bf16 = adamw_bf16;
   k.add_into = add_into;
   k.narrow = narrow;
   k.max_abs = max_abs;

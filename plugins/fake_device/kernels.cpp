@@ -48,6 +48,20 @@ void adamw(const kernels::AdamW& step, std::int64_t count, const kernels::Steppe
   }
 }
 
+void adamw_bf16(const kernels::AdamW& step, std::int64_t count, const kernels::SteppedBf16* arrays,
+                Stream /*stream*/) {
+  launched("adamw_bf16");
+  for (const auto& a : std::span(arrays, static_cast<std::size_t>(count))) {
+    kernels::AdamW own = step;
+    own.weight_decay = a.weight_decay;
+    kernels::adamw(a.n, own, there(a.parameter), there(a.gradient),
+                   there(static_cast<std::uint16_t*>(a.mean)), there(static_cast<std::uint16_t*>(a.square)),
+                   a.rounding);
+    if (a.copy != nullptr)
+      kernels::to_bf16(a.n, there(a.parameter), there(static_cast<std::uint16_t*>(a.copy)));
+  }
+}
+
 void add_into(std::int64_t count, const kernels::Added* arrays, Stream /*stream*/) {
   launched("add_into");
   for (const auto& a : std::span(arrays, static_cast<std::size_t>(count)))
@@ -356,6 +370,7 @@ void take_attention(bool on) { takes = on; }
 
 core::DeviceKernels kernels() {
   return {.adamw = adamw,
+          .adamw_bf16 = adamw_bf16,
           .add_into = add_into,
           .narrow = narrow,
           .max_abs = max_abs,

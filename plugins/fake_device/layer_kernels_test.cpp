@@ -392,5 +392,43 @@ TEST(LayerKernels, ManyArraysAtOnce) {
   }
 }
 
+// Moments in bf16, of shards too: one launch, and the bits of the CPU.
+TEST(LayerKernels, StepsBf16MomentsOfManyArrays) {
+  const AxisNames a{"a"};
+  const auto run = [&](Device device) {
+    std::vector<Array> p, g, m, v;
+    std::vector<kernels::Rounding> roundings;
+    for (const std::int64_t n : {5, 1, 300}) {
+      const auto seed = static_cast<std::uint64_t>(n);
+      p.push_back(drawn(seed, a, {n}, DType::f32, device));
+      g.push_back(drawn(seed + 1, a, {n}, DType::f32, device));
+      m.push_back(drawn(seed + 2, a, {n}, DType::bf16, device));
+      v.push_back(unary(Unary::square, {drawn(seed + 3, a, {n}, DType::bf16, device), a}));
+      roundings.push_back({seed, 3, {1, {{7, 10, 2}}}});
+    }
+    std::vector<AdamWArrays> arrays;
+    for (std::size_t i = 0; i < p.size(); ++i)
+      arrays.push_back({p[i], g[i], m[i], v[i], 0.1F, &roundings[i]});
+    adamw({.learning_rate = 1e-2F,
+           .beta1 = 0.9F,
+           .beta2 = 0.95F,
+           .epsilon = 1e-8F,
+           .weight_decay = 0,
+           .correction1 = 0.1F,
+           .correction2 = 0.05F,
+           .gradient_scale = 0.5F},
+          arrays);
+    Numbers out;
+    for (const auto* list : {&p, &m, &v})
+      for (const auto& x : *list)
+        for (const float value : x.to_vector<float>()) out.push_back(value);
+    return out;
+  };
+  fake_device::reset();
+  const auto got = run(kFar);
+  EXPECT_EQ(count_of("adamw_bf16"), 1);
+  EXPECT_EQ(got, run(kHere));
+}
+
 }  // namespace
 }  // namespace bora::core

@@ -2,37 +2,10 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "dropout.h"
 
+#include "philox.h"
+
 namespace bora::cuda {
 namespace {
-
-struct Words {
-  std::uint32_t w[4];
-};
-
-__device__ inline void multiply(std::uint32_t a, std::uint32_t by, std::uint32_t& high, std::uint32_t& low) {
-  const std::uint64_t product = std::uint64_t{a} * by;
-  high = static_cast<std::uint32_t>(product >> 32);
-  low = static_cast<std::uint32_t>(product);
-}
-
-// Key::words (base/key.h): ten rounds of Philox 4x32.
-__device__ inline Words words(std::uint64_t key, std::uint64_t stream, std::uint64_t block) {
-  std::uint32_t w0 = static_cast<std::uint32_t>(block), w1 = static_cast<std::uint32_t>(block >> 32),
-                w2 = static_cast<std::uint32_t>(stream), w3 = static_cast<std::uint32_t>(stream >> 32);
-  std::uint32_t k0 = static_cast<std::uint32_t>(key), k1 = static_cast<std::uint32_t>(key >> 32);
-  for (int round = 0; round < 10; ++round) {
-    std::uint32_t high0, low0, high1, low1;
-    multiply(w0, 0xD2511F53U, high0, low0);
-    multiply(w2, 0xCD9E8D57U, high1, low1);
-    w0 = high1 ^ w1 ^ k0;
-    w1 = low1;
-    w2 = high0 ^ w3 ^ k1;
-    w3 = low0;
-    k0 += 0x9E3779B9U;
-    k1 += 0xBB67AE85U;
-  }
-  return {{w0, w1, w2, w3}};
-}
 
 // A thread has eight places of the whole array from a multiple of eight on: two blocks of random words.
 template <class T>
@@ -54,7 +27,7 @@ struct Dropout {
     const std::int64_t place = (block() * threads + thread()) * kPack, i = place - skip;
     if (i >= n) return;
     const auto at = static_cast<std::uint64_t>(begin + place) / 4;
-    const Words two[2] = {words(key, stream, at), words(key, stream, at + 1)};
+    const Words two[2] = {philox(key, stream, at), philox(key, stream, at + 1)};
     if (i >= 0) {
       float v[kPack];
       load(x, i, n, well, v);

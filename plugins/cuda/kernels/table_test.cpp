@@ -44,6 +44,19 @@ TEST(CudaTable, StepsAsTheCpu) {
   expect_close("parameter", p, wide(p2));
   expect_close("mean", m, wide(m2));
   expect_close("square", v, wide(v2));
+  const kernels::Rounding rounding{1, 2, {1, {{700, 1000, 300}}}};
+  List<Bf16> m3(n), v3(n), m4(n), v4(n);
+  kernels::to_bf16(n, m.data(), &m3[0].bits);
+  kernels::to_bf16(n, v.data(), &v3[0].bits);
+  m4 = m3, v4 = v3;
+  auto p3 = p, p4 = p;
+  const kernels::SteppedBf16 narrow{n,         p3.data(),         g.data(), m3.data(),
+                                    v3.data(), step.weight_decay, nullptr,  rounding};
+  k.adamw_bf16(step, 1, &narrow, nullptr);
+  kernels::adamw(n, step, p4.data(), g.data(), &m4[0].bits, &v4[0].bits, rounding);
+  EXPECT_EQ(p3, p4);
+  EXPECT_EQ(wide(m3), wide(m4));
+  EXPECT_EQ(wide(v3), wide(v4));
   const kernels::Added added{n, m.data(), g.data()};
   k.add_into(1, &added, nullptr);
   kernels::add_into(n, m2.data(), g.data());

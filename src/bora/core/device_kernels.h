@@ -30,6 +30,9 @@ struct DeviceKernels {
   /// One step of kernels::AdamW, with the array's decay in place of the step's.
   void (*adamw)(const kernels::AdamW& step, std::int64_t count, const kernels::Stepped* arrays,
                 Stream stream) = nullptr;
+  /// The same with moments in bf16.
+  void (*adamw_bf16)(const kernels::AdamW& step, std::int64_t count, const kernels::SteppedBf16* arrays,
+                     Stream stream) = nullptr;
   /// into += from: the additions of the lane tree.
   void (*add_into)(std::int64_t count, const kernels::Added* arrays, Stream stream) = nullptr;
   /// to = from rounded to bf16

@@ -4,6 +4,8 @@
 #pragma once
 #include <cstdint>
 
+#include "bora/core/whole_index.h"
+
 namespace bora::kernels {
 
 struct Stepped {
@@ -14,6 +16,18 @@ struct Stepped {
   float* square;
   float weight_decay;
   void* copy = nullptr;  ///< null, or gets the new parameter rounded to bf16
+};
+
+/// Moments in bf16, which chance rounds: the mean by the lower half of a word, the square by the upper one.
+struct SteppedBf16 {
+  std::int64_t n;
+  float* parameter;
+  const float* gradient;
+  void* mean;
+  void* square;
+  float weight_decay;
+  void* copy;
+  Rounding rounding;
 };
 
 struct Added {

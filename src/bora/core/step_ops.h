@@ -9,6 +9,7 @@
 
 #include "bora/core/adamw_step.h"
 #include "bora/core/array.h"
+#include "bora/core/whole_index.h"
 
 namespace bora::core {
 
@@ -24,7 +25,11 @@ struct AdamWArrays {
   Array& mean;
   Array& square;
   float weight_decay;
+  /// Null: mean and square are fp32. Else both are bf16, and chance rounds them, each with a half of a word.
+  const kernels::Rounding* rounding = nullptr;
 };
+/// into (bf16) = from (fp32), rounded by chance.
+void by_chance(Array& into, const Array& from, const kernels::Rounding& rounding);
 /// adamw() of each: on a device in as few launches as there can be.
 void adamw(const kernels::AdamW& step, std::span<const AdamWArrays> arrays);
 /// into += from: the only operation of the lane tree.

@@ -15,6 +15,7 @@
 #include "bora/core/autograd/cast.h"
 #include "bora/core/device.h"
 #include "bora/core/kernels/cpu/adamw.h"
+#include "bora/core/kernels/cpu/chance.h"
 #include "bora/core/kernels/cpu/reduce.h"
 #include "bora/core/kernels/cpu/square_sum.h"
 #include "bora/core/kernels/cpu/threads.h"
@@ -26,17 +27,19 @@
 namespace bora::core {
 namespace {
 
-// Of one size and device, fp32 and contiguous.
-void require_alike(std::string_view op, std::initializer_list<const Array*> arrays) {
+// Of one size and device, of one type and contiguous.
+void require_alike(std::string_view op, std::initializer_list<const Array*> arrays,
+                   DType dtype = DType::f32) {
   const Array& first = **arrays.begin();
   for (const Array* x : arrays) {
     if (x->numel() != first.numel() || device_of(*x) != device_of(first)) {
       fail(ErrorKind::InvalidArgument, "{}: {} elements on {} beside {} on {}", op, first.numel(),
            name(device_of(first)), x->numel(), name(device_of(*x)));
     }
-    if (x->dtype() == DType::f32 && tensor(*x).is_contiguous()) continue;
-    fail(ErrorKind::InvalidArgument, "{}: {} of {}{}; it takes contiguous arrays of f32", op,
-         describe(Operand{*x, {}}), name(x->dtype()), tensor(*x).is_contiguous() ? "" : ", not contiguous");
+    if (x->dtype() == dtype && tensor(*x).is_contiguous()) continue;
+    fail(ErrorKind::InvalidArgument, "{}: {} of {}{}; it takes contiguous arrays of {}", op,
+         describe(Operand{*x, {}}), name(x->dtype()), tensor(*x).is_contiguous() ? "" : ", not contiguous",
+         name(dtype));
   }
 }
 
@@ -54,6 +57,9 @@ By checked(std::string_view op, Entry DeviceKernels::*entry, std::initializer_li
 
 const float* values(const Array& x) { return tensor(x).const_data_ptr<float>(); }
 float* room(const Array& x) { return tensor(x).mutable_data_ptr<float>(); }
+std::uint16_t* halves(const Array& x) {
+  return reinterpret_cast<std::uint16_t*>(tensor(x).mutable_data_ptr<at::BFloat16>());
+}
 
 // Whether the kernel of one device takes all: then one call does.
 template <class Entry, class Of>
@@ -83,7 +89,67 @@ void adamw(const kernels::AdamW& step, Array& parameter, const Array& gradient, 
   rethrow("adamw", {Operand{parameter, {}}, Operand{gradient, {}}});
 }
 
+namespace {
+
+void require_bf16_moments(const AdamWArrays& a) {
+  require_alike("adamw", {&a.parameter, &a.gradient});
+  require_alike("adamw", {&a.mean, &a.square}, DType::bf16);
+  if (a.mean.numel() == a.parameter.numel() && device_of(a.mean) == device_of(a.parameter)) return;
+  fail(ErrorKind::InvalidArgument, "adamw: {} elements on {} beside moments of {} on {}", a.parameter.numel(),
+       name(device_of(a.parameter)), a.mean.numel(), name(device_of(a.mean)));
+}
+
+void adamw_bf16(const kernels::AdamW& step, const AdamWArrays& a) try {
+  require_bf16_moments(a);
+  kernels::AdamW own = step;
+  own.weight_decay = a.weight_decay;
+  const at::Tensor& p = tensor(a.parameter);
+  if (autograd::is_plain(p))
+    return plain::adamw(own, p.detach(), tensor(a.gradient), tensor(a.mean), tensor(a.square), *a.rounding);
+  kernels::adamw(p.numel(), own, room(a.parameter), values(a.gradient), halves(a.mean), halves(a.square),
+                 *a.rounding);
+} catch (...) {
+  rethrow("adamw", {Operand{a.parameter, {}}, Operand{a.gradient, {}}});
+}
+
+// Of each, with moments in bf16.
+void adamw_bf16(const kernels::AdamW& step, std::span<const AdamWArrays> arrays) {
+  const auto parameter = [&](std::size_t i) -> const Array& { return arrays[i].parameter; };
+  if (!by_one_kernel(&DeviceKernels::adamw_bf16, arrays.size(), parameter)) {
+    for (const auto& a : arrays) adamw_bf16(step, a);
+    return;
+  }
+  std::vector<kernels::SteppedBf16> list;
+  for (const auto& a : arrays) {
+    require_bf16_moments(a);
+    list.push_back({a.parameter.numel(), room(a.parameter), values(a.gradient), halves(a.mean),
+                    halves(a.square), a.weight_decay, autograd::kept_copy(tensor(a.parameter)), *a.rounding});
+  }
+  const at::Tensor& first = tensor(arrays.front().parameter);
+  device_kernels(first).adamw_bf16(step, std::ssize(list), list.data(), stream_of(first));
+  for (std::size_t i = 0; i < list.size(); ++i)
+    autograd::has_changed(tensor(arrays[i].parameter), list[i].copy != nullptr);
+}
+
+}  // namespace
+
+void by_chance(Array& into, const Array& from, const kernels::Rounding& rounding) try {
+  require_alike("by_chance", {&from});
+  require_alike("by_chance", {&into}, DType::bf16);
+  if (into.numel() != from.numel() || device_of(into) != device_of(from)) {
+    fail(ErrorKind::InvalidArgument, "by_chance: {} elements on {} beside {} on {}", into.numel(),
+         name(device_of(into)), from.numel(), name(device_of(from)));
+  }
+  if (autograd::is_plain(tensor(into)))
+    return plain::by_chance(tensor(into), tensor(from), kernels::Half::low, rounding);
+  kernels::by_chance(from.numel(), values(from), halves(into), kernels::Half::low, rounding);
+} catch (...) {
+  rethrow("by_chance", {Operand{into, {}}, Operand{from, {}}});
+}
+
+// All of one type of moments: an optimizer has one.
 void adamw(const kernels::AdamW& step, std::span<const AdamWArrays> arrays) {
+  if (!arrays.empty() && arrays.front().rounding != nullptr) return adamw_bf16(step, arrays);
   const auto parameter = [&](std::size_t i) -> const Array& { return arrays[i].parameter; };
   if (by_one_kernel(&DeviceKernels::adamw, arrays.size(), parameter)) {
     std::vector<kernels::Stepped> list;

@@ -57,6 +57,44 @@ TEST(StepOps, KernelsAreAsPlainOps) {
   }
 }
 
+// What is rounded differs by its last bits: by at most one step of bf16 where chance falls to the other side.
+TEST(StepOps, MomentsInBf16) {
+  const kernels::Rounding rounding{1, 2, {1, {{7, 11, 3}}}};
+  const kernels::AdamW step{1e-2F, 0.9F, 0.95F, 1e-8F, 0.1F, 0.3F, 0.2F, 0.5F};
+  const auto stepped_bf16 = [&](std::int64_t n) {
+    Trained t{array(n, 1), wrap(values({n}, 2).to(at::kBFloat16)),
+              wrap(values({n}, 3).square().to(at::kBFloat16))};
+    const AdamWArrays one{t.parameter, array(n, 4), t.mean, t.square, 0.1F, &rounding};
+    adamw(step, std::span(&one, 1));
+    by_chance(t.mean, array(n, 5), rounding);
+    return t;
+  };
+  for (const std::int64_t n : {1, 17, 40000}) {
+    const Trained kernel = stepped_bf16(n);
+    const PlainOpsScope scope;
+    const Trained plain = stepped_bf16(n);
+    expect_close(tensor(kernel.parameter), tensor(plain.parameter), "parameter");
+    EXPECT_TRUE(tensor(kernel.mean).eq(tensor(plain.mean)).all().item<bool>());
+    const auto apart = tensor(kernel.square).to(at::kFloat).sub(tensor(plain.square).to(at::kFloat)).abs();
+    EXPECT_TRUE(apart.le(tensor(plain.square).to(at::kFloat).abs().mul(0x1p-7)).all().item<bool>());
+    EXPECT_LE(apart.ne(0).sum().item<std::int64_t>(), n / 1000);
+  }
+  Array p = array(8, 1), narrow = wrap(values({8}, 2).to(at::kBFloat16)), wide = array(8, 3),
+        few = array(7, 1);
+  const auto of = [&](Array& mean, Array& square) {
+    const AdamWArrays one{p, wide, mean, square, 0, &rounding};
+    return error_of([&] { adamw(step, std::span(&one, 1)); });
+  };
+  EXPECT_THAT(of(wide, narrow),
+              ::testing::StartsWith("adamw: [?=8] of f32; it takes contiguous arrays of bf16"));
+  Array short_one = wrap(values({7}, 2).to(at::kBFloat16));
+  EXPECT_THAT(of(short_one, short_one),
+              ::testing::StartsWith("adamw: 8 elements on cpu beside moments of 7 on cpu"));
+  EXPECT_THAT(error_of([&] { by_chance(wide, wide, rounding); }), ::testing::HasSubstr("arrays of bf16"));
+  EXPECT_THAT(error_of([&] { by_chance(narrow, few, rounding); }),
+              ::testing::StartsWith("by_chance: 8 elements on cpu beside 7 on cpu"));
+}
+
 TEST(StepOps, SumsOfSquaresAreExact) {
   const Array x = array(40000, 1);
   const auto sum = [&] {

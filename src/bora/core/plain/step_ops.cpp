@@ -3,6 +3,7 @@
 #include "bora/core/plain/step_ops.h"
 
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/frexp.h>
 #include <ATen/ops/ones_like.h>
 #include <ATen/ops/stack.h>
@@ -34,6 +35,29 @@ void adamw(const kernels::AdamW& s, const Tensor& p, const Tensor& gradient, con
   const Tensor old = p.to(at::kDouble);
   const Tensor step = numerator.div(v.div(s.correction2).sqrt().add(s.epsilon));
   p.copy_(old.sub(step.add(old, s.weight_decay), s.learning_rate));
+}
+
+void adamw(const kernels::AdamW& s, const Tensor& p, const Tensor& gradient, const Tensor& mean,
+           const Tensor& square, const kernels::Rounding& rounding) {
+  const Tensor m = mean.to(at::kFloat), v = square.to(at::kFloat);
+  adamw(s, p, gradient, m, v);
+  by_chance(mean, m, kernels::Half::low, rounding);
+  by_chance(square, v, kernels::Half::high, rounding);
+}
+
+// The words are drawn on the host; the rest is whole numbers.
+void by_chance(const Tensor& into, const Tensor& x, kernels::Half half, const kernels::Rounding& rounding) {
+  Tensor words = at::empty({x.numel()}, at::kInt);
+  kernels::chance_words(rounding, 0, x.numel(),
+                        reinterpret_cast<std::uint32_t*>(words.mutable_data_ptr<std::int32_t>()));
+  const auto half_of = [&](const Tensor& word) {
+    return (half == kernels::Half::low ? word : word.bitwise_right_shift(16)).bitwise_and(0xffff);
+  };
+  const Tensor chance = half_of(words.to(x.device()).to(at::kLong)).view(x.sizes());
+  const Tensor bits = x.contiguous().view(at::kInt).to(at::kLong).bitwise_and(0xffffffffLL);
+  const Tensor as_it_is = at::where(x.isnan(), bits.bitwise_or(0x00400000LL), bits);
+  const Tensor high = at::where(x.isfinite(), bits.add(chance), as_it_is).bitwise_right_shift(16);
+  into.copy_(high.to(at::kShort).view(at::kBFloat16).view(into.sizes()));
 }
 
 Tensor max_abs(const Tensor& x) {

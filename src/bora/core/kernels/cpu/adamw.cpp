@@ -2,6 +2,10 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/core/kernels/cpu/adamw.h"
 
+#include <algorithm>
+
+#include "bora/core/kernels/cpu/chance.h"
+#include "bora/core/kernels/cpu/reduce.h"
 #include "bora/core/kernels/cpu/threads.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -63,6 +67,24 @@ HWY_EXPORT(adamw_chunk);
 void adamw(std::int64_t n, const AdamW& s, float* p, const float* grad, float* m, float* v) {
   for_chunks(n, 16384, [&](std::int64_t begin, std::int64_t end) {
     HWY_DYNAMIC_DISPATCH(adamw_chunk)(end - begin, s, p + begin, grad + begin, m + begin, v + begin);
+  });
+}
+
+void adamw(std::int64_t n, const AdamW& s, float* p, const float* grad, std::uint16_t* m, std::uint16_t* v,
+           const Rounding& rounding) {
+  for_chunks(n, 16384, [&](std::int64_t begin, std::int64_t end) {
+    constexpr std::int64_t kPiece = 1024;
+    float mean[kPiece], square[kPiece];
+    std::uint32_t words[kPiece];
+    for (std::int64_t at = begin; at < end; at += kPiece) {
+      const std::int64_t count = std::min(kPiece, end - at);
+      from_bf16_here(count, m + at, mean);
+      from_bf16_here(count, v + at, square);
+      HWY_DYNAMIC_DISPATCH(adamw_chunk)(count, s, p + at, grad + at, mean, square);
+      chance_words(rounding, at, count, words);
+      by_chance_here(count, mean, words, Half::low, m + at);
+      by_chance_here(count, square, words, Half::high, v + at);
+    }
   });
 }
 

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/core/kernels/cpu/adamw.h"
 
+#include "bora/core/kernels/cpu/chance.h"
 #include "bora/core/kernels/cpu/test_arrays.h"
 
 namespace bora::kernels {
@@ -54,6 +55,25 @@ TEST(AdamW, AgreesWithDoublePrecision) {
       expect_close(p, want_p, 1e-6, 1e-6);
     }
   }
+}
+
+// The moments of before, widened; the parameter moves by moments that are not rounded yet.
+TEST(AdamW, RoundsMomentsInBf16ByChance) {
+  const std::int64_t n = 40001;
+  const Floats p0 = random_floats(n, 1), grad = random_floats(n, 2);
+  Floats squares = random_floats(n, 4);
+  for (float& x : squares) x *= x;
+  Halves m(random_floats(n, 3)), v(squares);
+  Floats p = p0, p2 = p0, m2 = m.wide, v2 = v.wide;
+  const Rounding rounding{5, 6, {}};
+  adamw(n, settings(true), p.data(), grad.data(), m.halves.data(), v.halves.data(), rounding);
+  adamw(n, settings(true), p2.data(), grad.data(), m2.data(), v2.data());
+  EXPECT_EQ(p, p2);
+  std::vector<std::uint16_t> want_m(p.size()), want_v(p.size());
+  by_chance(n, m2.data(), want_m.data(), Half::low, rounding);
+  by_chance(n, v2.data(), want_v.data(), Half::high, rounding);
+  EXPECT_EQ(m.halves, want_m);
+  EXPECT_EQ(v.halves, want_v);
 }
 
 TEST(AdamW, BitsDoNotDependOnThreadsNorOnWhereATensorIsCut) {

@@ -160,12 +160,19 @@ struct Keep {
   }
 };
 
+/// The words themselves.
+struct Raw {
+  static HWY_INLINE void draw(const DrawRule& /*r*/, const Word (&w)[4], Word (&x)[4]) {
+    for (int i = 0; i < 4; ++i) x[i] = w[i];
+  }
+};
+
 /// One unit: 4·lanes elements from block `block` on.
-template <class Draw>
-HWY_INLINE void draw_unit(Key key, const DrawRule& rule, std::uint64_t block, float* out) {
-  const Wide d;
+template <class Draw, class T>
+HWY_INLINE void draw_unit(Key key, const DrawRule& rule, std::uint64_t block, T* out) {
+  const hn::Rebind<T, Wide> d;
   Word w[4];
-  Float x[4];
+  hn::Vec<decltype(d)> x[4];
   philox(key, block, w);
   Draw::draw(rule, w, x);
 #if HWY_TARGET == HWY_SCALAR
@@ -177,10 +184,10 @@ HWY_INLINE void draw_unit(Key key, const DrawRule& rule, std::uint64_t block, fl
 }
 
 /// Elements [first, first + n) of the array into out.
-template <class Draw>
-void draw(Key key, const DrawRule& rule, i64 first, i64 n, float* out) {
+template <class Draw, class T>
+void draw(Key key, const DrawRule& rule, i64 first, i64 n, T* out) {
   const i64 unit = 4 * lanes(Wide());
-  HWY_ALIGN float part[kMaxUnit];
+  HWY_ALIGN T part[kMaxUnit];
   for (i64 at = first; at < first + n;) {
     const i64 begin = at / 4 * 4, end = std::min(begin + unit, first + n);
     const auto block = static_cast<std::uint64_t>(begin / 4);
@@ -206,6 +213,7 @@ void draw_truncated(Key key, const DrawRule& r, i64 first, i64 n, float* out) {
 void draw_keep(Key key, const DrawRule& r, i64 first, i64 n, float* out) {
   draw<Keep>(key, r, first, n, out);
 }
+void draw_words(Key key, i64 first, i64 n, std::uint32_t* out) { draw<Raw>(key, {}, first, n, out); }
 
 }  // namespace HWY_NAMESPACE
 }  // namespace bora::kernels
@@ -219,6 +227,7 @@ HWY_EXPORT(draw_uniform);
 HWY_EXPORT(draw_normal);
 HWY_EXPORT(draw_truncated);
 HWY_EXPORT(draw_keep);
+HWY_EXPORT(draw_words);
 
 constexpr std::int64_t kChunk = 16384;
 
@@ -248,6 +257,10 @@ void truncated_normal(Key key, std::int64_t first, std::int64_t n, float low, fl
     HWY_DYNAMIC_DISPATCH(draw_truncated)(key, rule, first + begin, end - begin, out + begin);
     for (auto i = begin; i < end; ++i) out[i] *= scale;
   });
+}
+
+void words(Key key, std::int64_t first, std::int64_t n, std::uint32_t* out) {
+  HWY_DYNAMIC_DISPATCH(draw_words)(key, first, n, out);
 }
 
 void dropout(Key key, std::int64_t first, std::int64_t n, float p, const float* x, float* y) {

@@ -17,6 +17,8 @@ void normal(Key key, std::int64_t first, std::int64_t n, float mean, float std, 
 /// Normal truncated to [low, high] standard deviations, by inversion.
 void truncated_normal(Key key, std::int64_t first, std::int64_t n, float low, float high, float scale,
                       float* out);
+/// Word i of the key: Key::words().
+void words(Key key, std::int64_t first, std::int64_t n, std::uint32_t* out);
 /// y = x / (1-p) where the element is kept (probability 1-p), else 0.
 void dropout(Key key, std::int64_t first, std::int64_t n, float p, const float* x, float* y);
 
