@@ -300,6 +300,29 @@ TEST_F(WholeRun, WithFlashAttentionInBf16) {
   }
 }
 
+// Chance rounds the moments: the same on the device, after a resume and for two workers; a run may change its mind.
+TEST_F(WholeRun, WithBf16Moments) {
+  const Words narrow{"--optimizer.state_dtype=bf16"};
+  const auto here = copy_project(here_, "fake_device_moments_cpu", 0),
+             there = copy_project(here_, "fake_device_moments", 0);
+  expect_ends_well(run(here, training("cpu", narrow)));
+  expect_ends_well(run(there, training("test", narrow)));
+  auto got = metrics_of(there)["train/loss"], want = metrics_of(here)["train/loss"];
+  ASSERT_EQ(got.size(), std::size_t{kSteps});
+  for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], want[i], 1e-4 * want[i]) << i;
+  const auto again = copy_project(there, "fake_device_moments_resumed", kHalf);
+  const auto resumed = run(again, training("test", narrow));
+  expect_ends_well(resumed);
+  expect_same_bits(again, there);
+  const auto widened = run(copy_project(there, "fake_device_moments_widened", kHalf), training("test"));
+  expect_ends_well(widened);
+  EXPECT_THAT(widened.output, HasSubstr("optimizer.state_dtype: bf16 -> f32"));
+  if (!can_run_workers()) return;
+  const auto workers = copy_project(here_, "fake_device_moments_workers", 0);
+  expect_ends_well(run_workers(workers, 2, training("test", narrow)));
+  expect_same_bits(workers, there);
+}
+
 TEST(WholeRunOfABenchmark, TellsItsDevice) {
   const auto folder = small_project("fake_device_bench");
   const auto done = run(folder, {"bench", "train", "--model", "quickstart", "--batch", "2", "--lanes", "2",

@@ -34,6 +34,7 @@ const std::vector<std::string> kTrainBits = {
     "--optimizer.skip_bad_steps={rolling_interval_length: 4, sigma_factor: 0.5}",
     "--optimizer.max_grad_norm=0.5"};
 constexpr const char* kWhole = "--trainer.fsdp_axis=null";
+constexpr const char* kMoments = "--optimizer.state_dtype=bf16";  // which chance rounds
 constexpr const char* kLast = "/runs/run/step-12";
 
 struct Way {
@@ -64,6 +65,11 @@ const std::vector<Way> kWays = {
     {"three_after_eight_whole", 3, 1, {}, "at step 7 of 12", "eight_whole", 7},
     {"two_whole_after_replicas", 2, 2, {kWhole}, "at step 3 of 12", "replicas_2x2", 3},
     {"four_after_two_resumes", 4, 1, {}, "at step 10 of 12", "one_after_three", 10},
+    {"bf16_moments", 1, 2, {kMoments}, "8 lanes", "one", 0},
+    {"bf16_moments_three", 3, 1, {kMoments}, "3 workers, parameters sharded over them", "one", 0},
+    {"bf16_moments_two_whole", 2, 1, {kMoments, kWhole}, "2 workers", "one", 0},
+    {"bf16_moments_one_after_three", 1, 1, {kMoments}, "at step 5 of 12", "bf16_moments_three", 5},
+    {"bf16_moments_two_after_one", 2, 1, {kMoments}, "at step 9 of 12", "bf16_moments", 9},
 };
 
 struct Pair {
@@ -89,6 +95,10 @@ const std::vector<Pair> kPairs = {
     {"four_whole", "three_after_eight_whole"},
     {"eight", "two_whole_after_replicas"},
     {"replicas_4x2", "four_after_two_resumes"},
+    {"bf16_moments", "bf16_moments_three"},
+    {"bf16_moments", "bf16_moments_two_whole"},
+    {"bf16_moments", "bf16_moments_one_after_three"},
+    {"bf16_moments", "bf16_moments_two_after_one"},
 };
 
 const Way& way(const std::string& name) {

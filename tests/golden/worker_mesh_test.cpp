@@ -66,6 +66,16 @@ TEST_F(WorkerMesh, TensorParallel) {
                                 "4 workers (data 2 × model 2)"));
 }
 
+// Moments in bf16 of shards of shards: rounded as those of the whole array, and whole in checkpoints.
+TEST_F(WorkerMesh, Bf16MomentsOfTensorLanes) {
+  const std::vector<std::string> narrow = {"--trainer.tensor_lanes=2", "--optimizer.state_dtype=bf16"};
+  const auto one = trained("mesh_moments", 1, narrow, "step  6/6");
+  auto two = narrow;
+  two.push_back("--trainer.model_axis_size=2");
+  expect_bit_equal(one, trained("mesh_moments_model", 2, two, "2 workers (model 2)"));
+  expect_bit_equal(one, trained("mesh_moments_data", 4, two, "4 workers (data 2 × model 2)"));
+}
+
 // With fixed lanes on the axis model, they do not depend on its size either.
 TEST_F(WorkerMesh, TensorLanes) {
   const std::string lanes = "--trainer.tensor_lanes=4", two = "--trainer.model_axis_size=2";

@@ -16,6 +16,7 @@
 #include "bora/base/error.h"
 #include "bora/base/log.h"
 #include "bora/base/text.h"
+#include "bora/checkpoint/convert.h"
 #include "bora/checkpoint/safetensors_writer.h"
 
 // step-N/
@@ -236,14 +237,16 @@ void CheckpointArray::take(const float* whole) const {
   auto cuts = outer;
   if (!cut.replicated()) cuts.push_back({cut, worker});
   const core::HostView own(array, core::HostView::Use::write);
+  const bool narrow = array.dtype() != core::DType::f32;
   std::vector<float> block, of_block;
   for (std::size_t i = 0; i < cuts.size(); ++i) {
-    const bool last = i + 1 == cuts.size();
-    if (!last) of_block.resize(static_cast<std::size_t>(cuts[i].cut.elements(cuts[i].worker)));
-    cuts[i].cut.extract(cuts[i].worker, whole, last ? own.floats().data() : of_block.data());
+    const bool here = !narrow && i + 1 == cuts.size();
+    if (!here) of_block.resize(static_cast<std::size_t>(cuts[i].cut.elements(cuts[i].worker)));
+    cuts[i].cut.extract(cuts[i].worker, whole, here ? own.floats().data() : of_block.data());
     std::swap(block, of_block);
     whole = block.data();
   }
+  if (narrow) from_floats(block, array.dtype(), own.bytes(), path);
 }
 
 std::uint64_t CheckpointView::tensor_bytes() const {

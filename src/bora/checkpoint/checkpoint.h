@@ -38,7 +38,7 @@ struct CheckpointArray {
 
   bool whole() const { return cut.replicated() && outer.empty(); }
   std::vector<std::int64_t> whole_sizes() const;
-  /// This worker's shard of a whole array, into `array` (fp32).
+  /// This worker's shard of a whole array, into `array` (fp32, or rounded to bf16).
   void take(const float* whole) const;
 };
 std::vector<CheckpointArray> checkpoint_arrays(std::span<const core::Parameter> parameters);

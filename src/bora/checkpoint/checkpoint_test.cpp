@@ -13,6 +13,8 @@
 #include "bora/checkpoint/restore.h"
 #include "bora/checkpoint/safetensors.h"
 #include "bora/checkpoint/test_files.h"
+#include "bora/core/create.h"
+#include "bora/core/elementwise.h"
 
 namespace bora::checkpoint {
 namespace {
@@ -197,11 +199,46 @@ TEST(Checkpoint, ReadsNarrowFloatsIntoFp32) {
   save_checkpoint(folder.path(), content);
   restore_parameters(folder / "step-1", live.parameters());
   EXPECT_EQ(live.arrays[0].array.to_vector<float>(), std::vector<float>(320, 1.0f));
+  std::vector<std::int32_t> whole(320);
+  narrow[0].array = core::from_data({axes, sizes}, std::span<const std::int32_t>(whole));
   EXPECT_EQ(error_of([&] {
               save_checkpoint(folder / "b", run.content(1));
               restore_parameters(folder / "b/step-1", narrow);
             }),
-            "while restoring layers.0.up.weight from step-1: the checkpoint has F32, the model bf16");
+            "while restoring layers.0.up.weight from step-1: the checkpoint has F32, the model i32");
+}
+
+// As moments are kept, after a change of optimizer.state_dtype too: to the nearest, and what was bf16 comes back.
+TEST(Checkpoint, KeepsAndReadsBf16) {
+  Folder folder;
+  TinyRun run(1), live(2);
+  const std::int64_t sizes[] = {8, 40};
+  const std::string_view axes[] = {"mlp", "embed"};
+  save_checkpoint(folder.path(), run.content(1));
+  auto narrow = run.parameters();
+  narrow[0].array = core::zeros({axes, sizes}, core::DType::bf16);
+  restore_parameters(folder / "step-1", narrow);
+  const core::Array nearest = core::cast({run.arrays[0].array, axes}, core::DType::bf16);
+  EXPECT_EQ(narrow[0].array.to_vector<float>(), nearest.to_vector<float>());
+  auto content = run.content(2);
+  content.parameters = narrow;
+  save_checkpoint(folder.path(), content);
+  auto again = run.parameters();
+  again[0].array = core::zeros({axes, sizes}, core::DType::bf16);
+  restore_parameters(folder / "step-2", again);
+  EXPECT_EQ(again[0].array.to_vector<float>(), nearest.to_vector<float>());
+  restore_parameters(folder / "step-2", live.parameters());
+  EXPECT_EQ(live.arrays[0].array.to_vector<float>(), nearest.to_vector<float>());
+  // A worker's shard: columns 13 to 26 of 40.
+  again[0].array = core::zeros({axes, std::vector<std::int64_t>{8, 13}}, core::DType::bf16);
+  again[0].cut = mesh::AxisCut(sizes, 1, 3);
+  again[0].worker = 1;
+  restore_parameters(folder / "step-1", again);
+  const auto shard = again[0].array.to_vector<float>(), all = nearest.to_vector<float>();
+  for (std::size_t row = 0; row < 8; ++row) {
+    for (std::size_t column = 0; column < 13; ++column)
+      ASSERT_EQ(shard[row * 13 + column], all[row * 40 + 13 + column]) << row << ", " << column;
+  }
 }
 
 TEST(DamagedCheckpoint, FallsBackAndSaysWhy) {

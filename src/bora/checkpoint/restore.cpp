@@ -105,8 +105,10 @@ class StoredArrays {
     const core::HostView values(array.array, core::HostView::Use::write);
     if (stored_type(array.array.dtype()) == entry.tensor->type)
       entry.file->copy(*entry.tensor, values.bytes());
-    else
+    else if (array.array.dtype() == core::DType::f32)
       entry.file->read_floats(*entry.tensor, values.floats());
+    else
+      from_floats(floats_of(entry), array.array.dtype(), values.bytes(), array.path);
   }
 
   void copy_block(const CheckpointArray& array) const {
@@ -117,9 +119,13 @@ class StoredArrays {
       const auto* whole = reinterpret_cast<const float*>(bytes.data());
       return array.take(whole);
     }
-    std::vector<float> whole(static_cast<std::size_t>(entry.tensor->elements()));
-    entry.file->read_floats(*entry.tensor, whole);
-    array.take(whole.data());
+    array.take(floats_of(entry).data());
+  }
+
+  static std::vector<float> floats_of(const Entry& entry) {
+    std::vector<float> out(static_cast<std::size_t>(entry.tensor->elements()));
+    entry.file->read_floats(*entry.tensor, out);
+    return out;
   }
 
   void add(const std::string& path) {
@@ -153,10 +159,12 @@ class StoredArrays {
            axes_and_sizes(entry.axes, entry.tensor->shape), axes_and_sizes(joined(array), sizes));
     }
     const auto stored = core_type(entry.tensor->type);
-    const bool convertible = array.array.dtype() == core::DType::f32 && stored && core::is_floating(*stored);
-    if (stored != array.array.dtype() && !convertible) {
+    const auto live = array.array.dtype();
+    const bool convertible =
+        (live == core::DType::f32 || live == core::DType::bf16) && stored && core::is_floating(*stored);
+    if (stored != live && !convertible) {
       fail(ErrorKind::InvalidArgument, "the checkpoint has {}, the model {}", name(entry.tensor->type),
-           core::name(array.array.dtype()));
+           core::name(live));
     }
   }
 

@@ -32,7 +32,8 @@ struct Held {
 Held held_by(const std::vector<core::Parameter>& parameters, const optim::Optimizer& optimizer) {
   std::int64_t parameter_bytes = 0, state_bytes = 0;
   for (const auto& p : parameters) parameter_bytes += p.array->numel() * 4;
-  for (const auto& a : optimizer.state()) state_bytes += a.array.numel() * 4;
+  for (const auto& a : optimizer.state())
+    state_bytes += a.array.numel() * static_cast<std::int64_t>(core::bytes(a.array.dtype()));
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);
   return {megabytes(parameter_bytes), megabytes(state_bytes), static_cast<double>(usage.ru_maxrss) / 1024};

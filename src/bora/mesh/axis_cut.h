@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bora/core/array.h"
+#include "bora/core/whole_index.h"
 
 namespace bora::mesh {
 
@@ -34,6 +35,11 @@ class AxisCut {
   const std::vector<std::int64_t>& sizes() const { return sizes_; }  ///< of the whole array
   /// A worker's shard is one run of the whole array's elements.
   bool contiguous() const { return outer_ == 1; }
+
+  /// Where the elements of a worker's shard stand in the whole array.
+  kernels::WholeIndex::Cut place(int worker) const {
+    return {(end(worker) - begin(worker)) * inner_, axis_ * inner_, begin(worker) * inner_};
+  }
 
   // Shards are contiguous, in the order of the array's dimensions. Arrays (fp32) on any device:
   void extract(int worker, const core::Array& whole, core::Array& shard) const;

@@ -54,8 +54,7 @@ int WholeArrays::own() const {
   return lanes_ == nullptr ? 0 : lanes_->rank();
 }
 
-void WholeArrays::transform(std::span<const std::size_t> which, const ShardOf& shard_of, const Compute& f,
-                            const Receive& receive) const {
+void WholeArrays::require_known() const {
   if (parameters_.empty() && workers_of_mapping() > 1) {
     fail(ErrorKind::InvalidArgument,
          "whole arrays: made for one worker, but {} share a lane here\nhint: give the step "
@@ -68,6 +67,37 @@ void WholeArrays::transform(std::span<const std::size_t> which, const ShardOf& s
          "hint: give the step the whole arrays of its gradient reducer",
          workers_of_store());
   }
+}
+
+// From the whole array inwards: the axes of the mapping, then the workers of different lanes.
+kernels::WholeIndex WholeArrays::place(std::size_t i) const {
+  require_known();
+  std::vector<kernels::WholeIndex::Cut> made;
+  const auto* mapping = core::mapping();
+  if (mapping != nullptr && !parameters_.empty()) {
+    const auto& parameter = *parameters_[i].array;
+    const auto cuts = core::cuts_of(parameter);
+    auto sizes = core::whole_sizes(parameter);
+    for (std::size_t m = 0; m < mapping->size(); ++m) {
+      if (cuts[m] < 0) continue;
+      const auto& workers = mapping->workers(m);
+      const AxisCut cut(sizes, cuts[m], workers.size());
+      made.push_back(cut.place(workers.rank()));
+      sizes = cut.sizes(workers.rank());
+    }
+  }
+  if (store_ != nullptr) {
+    const auto& cut = store_->cut(slots_[i]);
+    if (!cut.replicated()) made.push_back(cut.place(store_->shard_index(slots_[i])));
+  }
+  kernels::WholeIndex out;
+  for (auto cut = made.rbegin(); cut != made.rend(); ++cut) out.cut[out.cuts++] = *cut;
+  return out;
+}
+
+void WholeArrays::transform(std::span<const std::size_t> which, const ShardOf& shard_of, const Compute& f,
+                            const Receive& receive) const {
+  require_known();
   const int each = owners(), rank = own();
   for (std::size_t first = 0; first < which.size(); first += static_cast<std::size_t>(each)) {
     const auto round = which.subspan(first, std::min<std::size_t>(each, which.size() - first));

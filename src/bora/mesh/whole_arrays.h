@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "bora/core/parameter.h"
+#include "bora/core/whole_index.h"
 #include "bora/mesh/communicator.h"
 
 namespace bora::mesh {
@@ -32,6 +33,9 @@ class WholeArrays {
   /// An array of the same shape, from array i as one worker would hold it; operations see no mesh. It must
   /// depend on its arguments alone.
   using Compute = std::function<core::Array(std::size_t i, const core::Array& whole)>;
+  /// Where the elements of this worker's shard of array i stand in the whole one.
+  kernels::WholeIndex place(std::size_t i) const;
+
   using Receive = std::function<void(std::size_t i, const core::Array& shard)>;
 
   /// For each array of `which`: its owner computes another from it, and `receive` gets this worker's shard
@@ -42,6 +46,7 @@ class WholeArrays {
                  const Receive& receive) const;
 
  private:
+  void require_known() const;
   core::Array of_group(std::size_t i, const core::Array& shard, int owner) const;
   core::Array gather(std::size_t i, const core::Array& shard, int owner) const;
   core::Array compute(std::size_t i, const core::Array& whole, const Compute& f) const;

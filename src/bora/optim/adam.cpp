@@ -37,7 +37,8 @@ Adam::Adam(const Config& config, std::span<const core::Parameter> parameters)
   const auto decays = weight_decay_mask(config, parameters);
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const core::Parameter& p = parameters[i];
-    slots_.push_back({p.id, p.path, p.axes, zeros_like(p), zeros_like(p), decays[i]});
+    slots_.push_back({p.id, p.path, p.axes, zeros_like(p, config.state_dtype),
+                      zeros_like(p, config.state_dtype), decays[i]});
   }
 }
 
@@ -65,6 +66,9 @@ StepReport Adam::step(std::span<const core::Parameter> parameters, std::span<con
   require_parameters("adam", made_for, parameters, gradients);
   StepReport report = clipped(gradients, info, config_.max_grad_norm);
   const Factors f = factors(info, report.clip_factor);
+  roundings_.clear();
+  for (std::size_t i = 0; config_.state_dtype != core::DType::f32 && i < parameters.size(); ++i)
+    roundings_.push_back(rounding(parameters[i], i, info));
   if (config_.update_rms_clipping || config_.clip_update_norm) {
     report.update_norm = step_clipped(parameters, gradients, f, info.squares);
   } else {
@@ -81,9 +85,13 @@ void Adam::step_fused(std::span<const core::Parameter> parameters, std::span<con
   std::vector<core::AdamWArrays> arrays;
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     arrays.push_back({*parameters[i].array, filled[i], slots_[i].mean, slots_[i].square,
-                      slots_[i].decays ? f.weight_decay : 0});
+                      slots_[i].decays ? f.weight_decay : 0, rounding_of(i)});
   }
   core::adamw(f.kernel, arrays);
+}
+
+const kernels::Rounding* Adam::rounding_of(std::size_t i) const {
+  return roundings_.empty() ? nullptr : &roundings_[i];
 }
 
 // The update must be known before it is applied. The fused kernel gives it too: with a rate of -1, no decay
@@ -93,8 +101,8 @@ core::Array Adam::update_of(std::size_t i, const core::Parameter& parameter, con
   core::Array update = zeros_like(parameter);
   kernels::AdamW kernel = f.kernel;
   kernel.learning_rate = -1;
-  kernel.weight_decay = 0;
-  core::adamw(kernel, update, gradient, slots_[i].mean, slots_[i].square);
+  const core::AdamWArrays one{update, gradient, slots_[i].mean, slots_[i].square, 0, rounding_of(i)};
+  core::adamw(kernel, std::span(&one, 1));
   if (slots_[i].decays) core::add_scaled(update, f.weight_decay, *parameter.array);
   return update;
 }

@@ -3,6 +3,7 @@
 #pragma once
 #include <vector>
 
+#include "bora/core/whole_index.h"
 #include "bora/optim/adam_config.h"
 #include "bora/optim/optimizer.h"
 #include "bora/optim/rolling_window.h"
@@ -42,13 +43,15 @@ class Adam : public Optimizer {
   double step_clipped(std::span<const core::Parameter> parameters, std::span<const core::Array> gradients,
                       const Factors& factors, const SquaresOf& squares_of);
 
+  const kernels::Rounding* rounding_of(std::size_t i) const;  // null: moments are fp32
   core::Array update_of(std::size_t i, const core::Parameter& parameter, const core::Array& gradient,
                         const Factors& factors);
   double update_factor(double norm);
 
   Config config_;
   std::vector<Slot> slots_;
-  std::int64_t updates_ = 0;  // made so far; skipped steps do not count
+  std::vector<kernels::Rounding> roundings_;  // of this step; empty: moments are fp32
+  std::int64_t updates_ = 0;                  // made so far; skipped steps do not count
   RollingWindow update_norms_;
 };
 

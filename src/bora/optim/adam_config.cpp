@@ -13,6 +13,7 @@ void AdamConfig::bind(Binder& b) {
   b.field("beta2", beta2, kBelowOne, "decay of the mean of squared gradients");
   b.field("epsilon", epsilon, kPositive, "added to the root of the squares");
   bind_max_grad_norm(b, max_grad_norm);
+  bind_state_dtype(b, state_dtype);
   b.field("nesterov", nesterov, "NAdamW");
   b.field("adamc_weight_decay", adamc_weight_decay, "weight decay times learning rate / peak (AdamC)");
   b.field("update_rms_clipping", update_rms_clipping, kPositive,

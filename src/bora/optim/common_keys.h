@@ -3,10 +3,13 @@
 // Keys that several optimizers have.
 #pragma once
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "bora/base/config.h"
 #include "bora/base/text.h"
+#include "bora/core/dtype.h"
 
 namespace bora::optim {
 
@@ -18,6 +21,16 @@ inline constexpr Range kWindow = from_to(2, 1'000'000);
 inline void bind_max_grad_norm(Binder& b, std::optional<double>& norm) {
   b.field("max_grad_norm", norm, kNonNegative,
           "gradients are scaled down to this global norm; null or 0: never");
+}
+
+/// Of moments. bf16 takes half the memory: each step rounds them by chance, so that their means stay.
+inline void bind_state_dtype(Binder& b, core::DType& dtype) {
+  static const std::vector<std::string> words{"f32", "bf16", "float32", "bfloat16"};
+  std::string word(core::name(dtype));
+  b.choice(
+      "state_dtype", word, words,
+      "what moments are kept in; bf16: half the memory, rounded by chance, the same for any number of workers");
+  if (b.reading()) dtype = core::parse_dtype(word);
 }
 
 /// A policy that compares a step with a window of the last ones: false, true, a window, or

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "bora/base/config.h"
+#include "bora/core/dtype.h"
 
 namespace bora::optim {
 
@@ -54,6 +55,7 @@ struct OptimizerConfig {
   OneOrMany<std::string> weight_decay_modules;  ///< one: a regular expression; many: substrings
   std::optional<bool> default_weight_decay_mask;
   std::optional<SkipStepConfig> skip_bad_steps;
+  core::DType state_dtype = core::DType::f32;  ///< of moments: f32 or bf16; bound by the types that have them
 
   void bind_common(Binder& b);          ///< schedule and weight decay
   void bind_skip_bad_steps(Binder& b);  ///< comes last

@@ -70,6 +70,15 @@ TEST(OptimizerConfig, ReadsLevantersSpellings) {
   EXPECT_EQ(c.default_weight_decay_mask, true);
 }
 
+TEST(OptimizerConfig, StateMayBeBf16) {
+  EXPECT_EQ(read("  beta1: 0.9\n").state_dtype, core::DType::f32);
+  for (const char* word : {"bf16", "bfloat16"})
+    EXPECT_EQ(read(std::string("  state_dtype: ") + word + "\n").state_dtype, core::DType::bf16) << word;
+  EXPECT_EQ(read_choice("  type: sgd\n  state_dtype: bf16\n")->state_dtype, core::DType::bf16);
+  EXPECT_THAT(problems_of("  state_dtype: fp16\n"),
+              ElementsAre("my.yaml:2 optimizer.state_dtype = fp16 not one of f32, bf16, float32, bfloat16"));
+}
+
 TEST(OptimizerConfig, OneValueIsNotAListOfOne) {
   EXPECT_EQ(std::get<std::int64_t>(read("  cycles: 3\n").cycles), 3);
   EXPECT_EQ(std::get<double>(read("  cycle_length: 0.25\n").cycle_length), 0.25);
@@ -128,11 +137,11 @@ TEST(OptimizerConfig, TheOrderOfKeysNamesRuns) {  // which are found again by wh
   ConfigTree tree;
   tree.merge_text(write_config(file), "written.yaml");
   for (const auto& child : tree.root().children[0].children) keys.push_back(child.key);
-  EXPECT_THAT(
-      keys, ElementsAre("type", "learning_rate", "min_lr_ratio", "warmup", "decay", "rewarmup", "cycles",
-                        "cycle_length", "cooldown", "lr_schedule", "weight_decay", "weight_decay_modules",
-                        "default_weight_decay_mask", "beta1", "beta2", "epsilon", "max_grad_norm", "nesterov",
-                        "adamc_weight_decay", "update_rms_clipping", "clip_update_norm", "skip_bad_steps"));
+  EXPECT_THAT(keys, ElementsAre("type", "learning_rate", "min_lr_ratio", "warmup", "decay", "rewarmup",
+                                "cycles", "cycle_length", "cooldown", "lr_schedule", "weight_decay",
+                                "weight_decay_modules", "default_weight_decay_mask", "beta1", "beta2",
+                                "epsilon", "max_grad_norm", "state_dtype", "nesterov", "adamc_weight_decay",
+                                "update_rms_clipping", "clip_update_norm", "skip_bad_steps"));
 }
 
 TEST(OptimizerConfig, AWrongShapeListsTheValidOnes) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "bora/base/json.h"
+#include "bora/base/key.h"
 #include "bora/core/parameter.h"
 #include "bora/optim/clip.h"
 
@@ -29,6 +30,7 @@ struct StepInfo {
   /// Whole arrays from those that lie as the parameters do, in their order; null: they are whole.
   /// whole_matrices() of step_parts.h is how to use it.
   const mesh::WholeArrays* whole_arrays = nullptr;
+  Key key = {};  ///< of the run: what rounds state in bf16 by chance, rounding() of step_parts.h
 };
 
 /// What a step did, for the log.
@@ -64,7 +66,7 @@ struct NamedArray {
 };
 
 /// An optimizer with its state for one list of parameters, all of them trained. Parameters, gradients and
-/// state are fp32 and contiguous; a parameter's gradient and state lie on its device. State begins as zeros.
+/// state are fp32 (state bf16 by OptimizerConfig::state_dtype) and contiguous; a parameter's gradient and state lie on its device. State begins as zeros.
 /// One thread at a time.
 class Optimizer {
  public:

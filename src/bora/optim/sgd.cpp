@@ -3,6 +3,7 @@
 #include "bora/optim/sgd.h"
 
 #include "bora/core/step_ops.h"
+#include "bora/core/update.h"
 #include "bora/optim/step_parts.h"
 #include "bora/optim/weight_decay.h"
 
@@ -11,7 +12,7 @@ Sgd::Sgd(const Config& config, std::span<const core::Parameter> parameters) : co
   const auto decays = weight_decay_mask(config, parameters);
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const auto& p = parameters[i];
-    slots_.push_back({p.id, p.path, p.axes, zeros_like(p), decays[i]});
+    slots_.push_back({p.id, p.path, p.axes, zeros_like(p, config.state_dtype), decays[i]});
   }
 }
 
@@ -28,10 +29,13 @@ StepReport Sgd::step(std::span<const core::Parameter> parameters, std::span<cons
     core::Array& p = *parameters[i].array;
     const core::Array& gradient = gradients[i];  // empty: zeros
     const float decay = slot.decays ? static_cast<float>(config_.weight_decay) : 0;
-    core::add_scaled(slot.momentum, gradient.empty() ? 0 : scale, gradient.empty() ? slot.momentum : gradient,
-                     momentum);
-    core::add_scaled(p, config_.nesterov ? -rate * momentum : -rate, slot.momentum, 1 - rate * decay);
+    const bool narrow = config_.state_dtype != core::DType::f32;
+    core::Array m = narrow ? zeros_like(parameters[i]) : slot.momentum;
+    if (narrow) core::copy_into(m, slot.momentum);
+    core::add_scaled(m, gradient.empty() ? 0 : scale, gradient.empty() ? m : gradient, momentum);
+    core::add_scaled(p, config_.nesterov ? -rate * momentum : -rate, m, 1 - rate * decay);
     if (config_.nesterov && !gradient.empty()) core::add_scaled(p, -rate * scale, gradient);
+    if (narrow) core::by_chance(slot.momentum, m, rounding(parameters[i], i, info));
   }
   return report;
 }

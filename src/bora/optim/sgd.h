@@ -22,6 +22,7 @@ struct SgdConfig : OptimizerConfig {
     b.field("momentum", momentum, kBelowOne, "how much of the last direction is kept");
     b.field("nesterov", nesterov, "look ahead: the direction after this one (Sutskever et al. 2013)");
     bind_max_grad_norm(b, max_grad_norm);
+    bind_state_dtype(b, state_dtype);
   }
 };
 

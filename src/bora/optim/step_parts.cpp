@@ -28,9 +28,14 @@ void require_parameters(std::string_view who, std::span<const StateOf> made_for,
   }
 }
 
-core::Array zeros_like(const core::Parameter& parameter) {
+core::Array zeros_like(const core::Parameter& parameter, core::DType dtype) {
   const core::DeviceScope there(core::device_of(*parameter.array));
-  return core::zeros({parameter.axes, parameter.array->sizes()});
+  return core::zeros({parameter.axes, parameter.array->sizes()}, dtype);
+}
+
+kernels::Rounding rounding(const core::Parameter& parameter, std::size_t i, const StepInfo& info) {
+  const Key key = info.key.fold(static_cast<std::uint64_t>(info.step)).fold(parameter.path);
+  return {key.key, key.stream, whole_matrices(info).place(i)};
 }
 
 StepReport clipped(std::span<const core::Array> gradients, const StepInfo& info,

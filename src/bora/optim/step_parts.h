@@ -7,6 +7,8 @@
 #include <span>
 #include <string_view>
 
+#include "bora/core/dtype.h"
+#include "bora/core/whole_index.h"
 #include "bora/mesh/whole_arrays.h"
 #include "bora/optim/optimizer.h"
 
@@ -24,7 +26,10 @@ void require_parameters(std::string_view who, std::span<const StateOf> made_for,
                         std::span<const core::Parameter> parameters, std::span<const core::Array> gradients);
 
 /// A new array of state beside a parameter: zeros of its shape, on its device.
-core::Array zeros_like(const core::Parameter& parameter);
+core::Array zeros_like(const core::Parameter& parameter, core::DType dtype = core::DType::f32);
+
+/// By what chance rounds state in bf16 of parameter i in this step: the same wherever its elements lie.
+kernels::Rounding rounding(const core::Parameter& parameter, std::size_t i, const StepInfo& info);
 
 /// The report of a step whose gradients are scaled down to max_grad_norm: their norm, and the factor that is
 /// to multiply them beside info.gradient_scale.

@@ -15,6 +15,8 @@
 #include "bora/mesh/sharded_parameters.h"
 #include "bora/mesh/test_communicator.h"
 #include "bora/mesh/test_ops.h"
+#include "bora/optim/adam.h"
+#include "bora/optim/sgd.h"
 #include "bora/optim/step_parts.h"
 #include "bora/optim/test_parameters.h"
 
@@ -179,6 +181,43 @@ class Run {
     return out;
   }
 
+  // That each element of this worker's shards stands in the whole array where it says.
+  void expect_places() const {
+    for (std::size_t i = 0; i < made().size(); ++i) {
+      const auto& m = made()[i];
+      std::vector<float> counted(static_cast<std::size_t>(values(i, 0).numel()));
+      for (std::size_t k = 0; k < counted.size(); ++k) counted[k] = static_cast<float>(k);
+      const auto shard = own_part(i, core::from_data({m.names, m.sizes}, std::span<const float>(counted)));
+      const auto place = whole_->place(i);
+      const auto mine = core::local_vector<float>(shard);
+      for (std::size_t k = 0; k < mine.size(); ++k) {
+        const auto at = static_cast<std::int64_t>(k);
+        ASSERT_EQ(place.of(at), static_cast<std::int64_t>(mine[k])) << m.path << " " << k;
+        const auto run = place.run(at, std::ssize(mine) - at);
+        ASSERT_GE(run, 1);
+        for (std::int64_t r = 1; r < run; ++r) ASSERT_EQ(place.of(at + r), place.of(at) + r) << m.path;
+      }
+    }
+  }
+
+  // Steps of an optimizer whose state is bf16.
+  template <class T>
+  void train_in_bf16(std::int64_t steps) {
+    const auto parameters = store_ ? store_->shards() : model_;
+    typename T::Config config;
+    config.state_dtype = core::DType::bf16;
+    config.max_grad_norm.reset();
+    T optimizer(config, parameters);
+    for (std::int64_t step = 1; step <= steps; ++step) {
+      std::vector<Array> gradients;
+      for (std::size_t i = 0; i < made().size(); ++i) gradients.push_back(own_part(i, values(i, step)));
+      optimizer.step(
+          parameters, gradients,
+          {.step = step, .learning_rate = 0.1, .gradient_norm = 1, .whole_arrays = &*whole_, .key = {1, 2}});
+    }
+    if (store_) store_->release();
+  }
+
   int computed = 0;
 
  private:
@@ -275,6 +314,52 @@ TEST(WholeMatrices, TensorParallelAndSharded) {
   expect_like_one({.shape = {.data = 2, .model = 2}});
   expect_like_one({.shape = {.data = 3, .model = 2}});
 }
+
+const std::vector<Layout>& layouts() {
+  static const std::vector<Layout> all = {
+      {.shape = {.data = 2}},
+      {.shape = {.data = 3}},
+      {.shape = {.data = 4}},
+      {.shape = {.replica = 2, .data = 2}},
+      {.shape = {.data = 2}, .sharded = false},
+      {.shape = {.model = 4}, .sharded = false},
+      {.shape = {.data = 3, .model = 2}},
+  };
+  return all;
+}
+
+TEST(WholeIndex, SaysWhereShardsStand) {
+  for (const auto& layout : layouts()) {
+    SCOPED_TRACE(layout.shape.text());
+    const auto errors = mesh::testing::run_workers({.count = layout.shape.workers()}, [&](Communicator& all) {
+      optim::Run(all, layout).expect_places();
+    });
+    for (const auto& e : errors) EXPECT_EQ(e, "");
+  }
+}
+
+// State in bf16 is rounded by chance, and the chance is that of an element in the whole array.
+template <class T>
+void expect_bits_of_one_in_bf16() {
+  std::mutex mutex;
+  std::vector<std::vector<float>> out;
+  const auto result = [&](const Layout& layout) {
+    const auto errors = mesh::testing::run_workers({.count = layout.shape.workers()}, [&](Communicator& all) {
+      Run run(all, layout);
+      run.train_in_bf16<T>(kSteps);
+      auto here = run.result();
+      const std::lock_guard lock(mutex);
+      if (all.rank() == 0) out = std::move(here);
+    });
+    for (const auto& e : errors) EXPECT_EQ(e, "");
+    return out;
+  };
+  const auto one = result({.shape = {}, .sharded = false});
+  ASSERT_EQ(one.size(), made().size());
+  for (const auto& layout : layouts()) EXPECT_EQ(result(layout), one) << layout.shape.text();
+}
+TEST(Bf16State, AdamHasTheBitsOfOneWorker) { expect_bits_of_one_in_bf16<Adam>(); }
+TEST(Bf16State, SgdHasTheBitsOfOneWorker) { expect_bits_of_one_in_bf16<Sgd>(); }
 
 TEST(WholeMatrices, WorkersShareTheComputation) {
   std::vector<int> computed;

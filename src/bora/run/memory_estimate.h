@@ -31,6 +31,7 @@ struct EstimateOptions {
   std::int64_t batch = 0;  ///< sequences a step
   std::int64_t lanes = 1;
   core::DType compute = core::DType::f32;
+  core::DType moments = core::DType::f32;          ///< optimizer.state_dtype
   std::optional<ParameterCounts> parameters = {};  ///< of the run; none: the model's, all of them trained
 };
 

@@ -40,6 +40,17 @@ TEST(MemoryProblem, ParametersThatADeviceDoesNotHold) {
       "take a smaller model, or more workers, each with a device of its own");
 }
 
+TEST(MemoryEstimate, MomentsInBf16TakeHalf) {
+  const llama::Config config{.hidden_dim = 64, .intermediate_dim = 128, .num_layers = 2, .num_heads = 4};
+  const models::ModelConfigOf<llama::Config> model("llama", config);
+  const auto wide = estimate_sizes(model, {.vocab = 300, .batch = 4}),
+             narrow = estimate_sizes(model, {.vocab = 300, .batch = 4, .moments = core::DType::bf16});
+  const auto count = static_cast<double>(wide.parameters.all);
+  EXPECT_EQ(wide.optimizer_bytes, 8 * count);
+  EXPECT_EQ(narrow.optimizer_bytes, 4 * count);
+  EXPECT_EQ(wide.checkpoint_bytes - narrow.checkpoint_bytes, 4 * count);
+}
+
 TEST(MemoryProblem, ABatchThatNoMachineHolds) {
   const llama::Config config{.hidden_dim = 64, .intermediate_dim = 128, .num_layers = 2, .num_heads = 4};
   const auto sizes = estimate_sizes(models::ModelConfigOf<llama::Config>("llama", config),

@@ -7,6 +7,7 @@
 #include "bora/base/error.h"
 #include "bora/checkpoint/hf_config.h"
 #include "bora/checkpoint/hugging_face.h"
+#include "bora/core/create.h"
 #include "bora/core/update.h"
 #include "bora/models/add_model.h"
 #include "bora/run/hf_start.h"
@@ -130,13 +131,22 @@ void PlacedModel::mark_blocks(std::vector<checkpoint::CheckpointArray>& arrays) 
 
 // On the workers that share a lane with one, of which the experts' others may be; empty on the rest.
 core::Array PlacedModel::whole_array(std::size_t i, const core::Array& block, int lane) const {
+  const auto& p = model_parameters_[i];
+  if (block.dtype() != core::DType::f32) {  // workers send each other fp32, of which bf16 is a part
+    auto wide = core::uninitialized({p.axes, block.sizes()});
+    core::copy_into(wide, block);
+    wide = whole_array(i, wide, lane);
+    if (wide.empty()) return {};
+    auto narrow = core::uninitialized({p.axes, wide.sizes()}, block.dtype());
+    core::copy_into(narrow, wide);
+    return narrow;
+  }
   core::Array of_lane;
   if (sharded_)
     of_lane = sharded_->assemble(i, block, lane);
   else if (mesh_->lanes()->rank() == lane)
     of_lane = block;
   if (of_lane.empty()) return {};
-  const auto& p = model_parameters_[i];
   return core::whole({core::like(*p.array, of_lane), p.axes});
 }
 

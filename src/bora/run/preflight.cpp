@@ -317,6 +317,7 @@ class Look {
                                      .batch = t.batch_schedule().batch_size(0),
                                      .lanes = lanes.number,
                                      .compute = t.mp.compute,
+                                     .moments = config_.optimizer->state_dtype,
                                      .parameters = count_parameters(config_, found_.tokenizer.vocab)});
       found_.can_be_shown = true;
       if (flags_.world == 0) {

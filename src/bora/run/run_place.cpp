@@ -25,7 +25,7 @@ std::optional<std::string> given_id(const train::TrainerConfig& trainer) {
 
 // Keys that came after runs were first named. At these values they are left out of the name, so that a run
 // that began before is found.
-constexpr std::array<std::string_view, 17> kLaterKeys = {"allow_private_addresses: false",
+constexpr std::array<std::string_view, 18> kLaterKeys = {"allow_private_addresses: false",
                                                          "chat_date: null",
                                                          "device: auto",
                                                          "freeze: []",
@@ -39,6 +39,7 @@ constexpr std::array<std::string_view, 17> kLaterKeys = {"allow_private_addresse
                                                          "peft_save_path: null",
                                                          "scale_attn_weights: true",
                                                          "spec_augment: null",
+                                                         "state_dtype: f32",
                                                          "train_split: null",
                                                          "use_layer_norm_weight: true",
                                                          "validation_split: null"};

@@ -79,7 +79,7 @@ WorkerShare share_of(const ShardingPlan& plan, int group) {
     out.parameters += own;
     if (p.trainable) {
       out.gradients += own;
-      out.optimizer += 2 * own;
+      out.optimizer += 2 * own * plan.moment_bytes / kFloat;
     }
     if (!whole)
       (p.in_layers ? layers[layer_of(p.path)] : stays) += kFloat * static_cast<double>(p.cut.elements());
@@ -144,6 +144,7 @@ ShardingPlan plan_sharding(const LmConfig& run, const PlanOptions& options) {
          options.lanes);
   }
   ShardingPlan plan{.workers = shape.workers(), .lanes = options.lanes, .mesh = shape};
+  plan.moment_bytes = static_cast<double>(core::bytes(run.optimizer->state_dtype));
   with_shape_model(run, options.vocab,
                    [&](auto& model) { plan.parameters = planned_parameters(model, options); });
   const auto sizes = estimate_sizes(

@@ -49,6 +49,7 @@ struct ShardingPlan {
   std::int64_t lanes = 1;
   mesh::MeshShape mesh;
   std::vector<PlannedParameter> parameters;
+  double moment_bytes = 4;          ///< of an element of a moment
   std::vector<WorkerShare> shares;  ///< by lane group: those that share a lane hold equal shares
   /// Bytes that one worker receives in a step.
   double gathered_bytes = 0, gradient_bytes = 0;  ///< over data and expert

@@ -79,6 +79,7 @@ void Trainer::change_parameters(const mesh::GradientSum& sum, StepResult& r) {
     return squares_of(arrays, mesh::sums_of_squares(arrays, reducer().shard_ranks()));
   };
   info.whole_arrays = &reducer().whole_arrays();
+  info.key = key_.fold("optimizer");
   info.gradient_norm = r.gradient_norm = optim::global_norm(squares_of(sum.arrays, sum.squares)) / r.weight;
   r.skipped = is_bad(sum, r);
   if (r.skipped) return;
