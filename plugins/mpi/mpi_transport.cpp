@@ -181,6 +181,7 @@ class Part : public mesh::Transport {
   std::unique_ptr<mesh::SharedBlocks> share(std::size_t bytes) override {
     return std::make_unique<Window>(messages_->comm(), size(), bytes);
   }
+  void abandon() noexcept override { abandoned = true; }
 
  private:
   std::unique_ptr<Messages> messages_;

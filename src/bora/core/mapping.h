@@ -25,20 +25,24 @@ class Collectives {
   virtual int rank() const = 0;
 
   enum class Combine { sum, max };
+  // Numbers of the host's:
   /// Element by element over the workers, in an order of additions that depends on their number alone; the
   /// result on all. In place.
   virtual void all_reduce(DType dtype, std::span<std::byte> values, Combine combine) = 0;
   /// Blocks of one size, in the order of ranks.
   virtual void all_gather(std::span<const std::byte> mine, std::span<std::byte> all) = 0;
+
+  // The same of arrays, contiguous, wherever they lie, with the same bits; they are not recorded.
+  virtual void all_reduce(Array& values, Combine combine) = 0;
+  virtual void all_gather(const Array& mine, Array& all) = 0;
   /// The sum over the workers of `all`, of which each gets its shard.
-  virtual void reduce_scatter(DType dtype, std::span<const std::byte> all, std::span<std::byte> mine) = 0;
+  virtual void reduce_scatter(const Array& all, Array& mine) = 0;
 
   /// The workers stand in a ring: `out` goes to the one `places` further on (negative: back), `in` comes from
   /// the one as many before. Empty where there is nothing for, or from, that worker.
   struct Pass {
     int places;
-    std::span<const std::byte> out;
-    std::span<std::byte> in;
+    Array out, in;
   };
   /// Starts transfers that travel while this worker computes. Until finish_passes() they must stay, and no
   /// other call but progress() may be made. Two workers see what is between them in the order of `passes`.

@@ -9,6 +9,11 @@
 #include "bora/base/clock.h"
 #include "bora/base/error.h"
 #include "bora/base/trace.h"
+#include "bora/core/create.h"
+#include "bora/core/device.h"
+#include "bora/core/rows.h"
+#include "bora/core/update.h"
+#include "bora/mesh/plain_arrays.h"
 
 namespace bora::mesh {
 namespace {
@@ -84,6 +89,81 @@ void AxisCollectives::combine(core::DType dtype, std::span<const std::byte> all,
   }
 }
 
+core::Array AxisCollectives::combine_there(const core::Array& all, std::span<const std::int64_t> bounds,
+                                           Combine how) {
+  const auto n = static_cast<std::size_t>(size()), me = static_cast<std::size_t>(rank());
+  const std::int64_t piece = bounds[me + 1] - bounds[me];
+  const core::DeviceScope there(core::device_of(all));
+  const std::vector<std::int64_t> sizes{size(), piece};
+  const auto rows = core::uninitialized(unnamed(sizes), all.dtype());
+  Cargo out(*workers_, all, Cargo::Use::read), in(*workers_, rows, Cargo::Use::write);
+  std::vector<Message> messages;
+  for (std::size_t w = 0; w < n; ++w) {
+    if (w == me) continue;
+    const auto peer = static_cast<int>(w);
+    messages.push_back(out.to(peer, bounds[w], bounds[w + 1] - bounds[w]));
+    messages.push_back(in.from(peer, peer * piece, piece));
+  }
+  const std::vector<std::int64_t> flat{piece};
+  core::Array own = core::elements(rows, rank() * piece, flat);
+  core::copy_into(own, core::elements(all, bounds[me], flat));
+  workers_->exchange_all(messages, "sum over workers");
+  return core::combine_rows(rows, how);
+}
+
+void AxisCollectives::all_reduce(core::Array& values, Combine how) {
+  if (!workers_->carries(core::device_of(values))) {
+    Cargo here(*workers_, values, Cargo::Use::update);
+    return all_reduce(values.dtype(), here.bytes(), how);
+  }
+  const auto elements = values.numel();
+  const trace::Span span("all-reduce", "elements", elements);
+  const auto width = core::bytes(values.dtype());
+  std::vector<std::int64_t> bounds;
+  std::vector<std::size_t> byte_bounds;
+  for (int w = 0; w <= size(); ++w) {
+    bounds.push_back(elements * w / size());
+    byte_bounds.push_back(static_cast<std::size_t>(bounds.back()) * width);
+  }
+  const auto mine = combine_there(values, bounds, how);
+  core::Array place = core::elements(values, bounds[static_cast<std::size_t>(rank())], mine.sizes());
+  core::copy_into(place, mine);
+  Cargo all(*workers_, values, Cargo::Use::update);
+  workers_->all_gather(all.bytes(), byte_bounds, all.memory());
+}
+
+void AxisCollectives::all_gather(const core::Array& mine, core::Array& all) {
+  const trace::Span span("all-gather", "elements", all.numel());
+  const Cargo out(*workers_, mine, Cargo::Use::read);
+  Cargo in(*workers_, all, Cargo::Use::write);
+  std::vector<Message> messages;
+  for (int k = 1; k < size(); ++k) {
+    const int to = (rank() + k) % size(), from = (rank() + size() - k) % size();
+    messages.push_back(out.to(to));
+    messages.push_back(in.from(from, from * mine.numel(), mine.numel()));
+  }
+  workers_->exchange_all(messages, "all_gather");
+  in.finish();
+  core::Array own = core::elements(all, rank() * mine.numel(), mine.sizes());
+  core::copy_into(own, mine);
+}
+
+void AxisCollectives::reduce_scatter(const core::Array& all, core::Array& mine) {
+  const trace::Span span("reduce-scatter", "elements", all.numel());
+  if (!workers_->carries(core::device_of(all))) {
+    std::vector<std::size_t> bounds;
+    const Cargo from(*workers_, all, Cargo::Use::read), to(*workers_, mine, Cargo::Use::write);
+    for (std::size_t w = 0; w <= static_cast<std::size_t>(size()); ++w)
+      bounds.push_back(to.bytes().size() * w);
+    return combine(all.dtype(), from.bytes(), bounds, Combine::sum, to.bytes());
+  }
+  std::vector<std::int64_t> bounds;
+  for (int w = 0; w <= size(); ++w) bounds.push_back(mine.numel() * w);
+  const auto sum = combine_there(all, bounds, Combine::sum);
+  core::Array flat = core::elements(mine, 0, sum.sizes());
+  core::copy_into(flat, sum);
+}
+
 void AxisCollectives::all_reduce(core::DType dtype, std::span<std::byte> values, Combine how) {
   const trace::Span span("all-reduce", "bytes", static_cast<std::int64_t>(values.size()));
   const auto n = static_cast<std::size_t>(size());
@@ -100,21 +180,23 @@ void AxisCollectives::all_gather(std::span<const std::byte> mine, std::span<std:
   workers_->all_gather(mine, all);
 }
 
-void AxisCollectives::reduce_scatter(core::DType dtype, std::span<const std::byte> all,
-                                     std::span<std::byte> mine) {
-  const trace::Span span("reduce-scatter", "bytes", static_cast<std::int64_t>(all.size()));
-  std::vector<std::size_t> bounds;
-  for (std::size_t w = 0; w <= static_cast<std::size_t>(size()); ++w) bounds.push_back(mine.size() * w);
-  combine(dtype, all, bounds, Combine::sum, mine);
-}
-
 void AxisCollectives::start_passes(std::span<const Pass> passes) {
   const int n = size();
   std::vector<Message> messages;
+  const core::Node* before = nullptr;  // what all get is one cargo
+  std::size_t at = 0;
+  travelling_.reserve(2 * passes.size());
   for (const auto& p : passes) {
     const int places = (p.places % n + n) % n, to = (rank() + places) % n, from = (rank() + n - places) % n;
-    if (!p.in.empty()) messages.push_back({from, {}, p.in});
-    if (!p.out.empty()) messages.push_back({to, p.out, {}});
+    if (!p.in.empty())
+      messages.push_back(travelling_.emplace_back(*workers_, p.in, Cargo::Use::write).from(from));
+    if (p.out.empty()) continue;
+    if (p.out.node() != before) {
+      before = p.out.node();
+      at = travelling_.size();
+      travelling_.emplace_back(*workers_, p.out, Cargo::Use::read);
+    }
+    messages.push_back(travelling_[at].to(to));
   }
   workers_->start_exchange(messages, "pass on");
 }
@@ -122,6 +204,7 @@ void AxisCollectives::start_passes(std::span<const Pass> passes) {
 void AxisCollectives::finish_passes() {
   const trace::Span span("wait");
   workers_->finish_exchange();
+  travelling_.clear();
 }
 
 void AxisCollectives::progress() noexcept {

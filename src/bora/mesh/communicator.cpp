@@ -95,7 +95,9 @@ Communicator::Communicator(std::shared_ptr<World> world, std::shared_ptr<Transpo
 }
 
 Communicator::~Communicator() {
-  if (part_ && world_->broken()) world_->transport().abandon();
+  if (!world_->broken()) return;
+  if (devices_) devices_->abandon();
+  if (part_) world_->transport().abandon();
 }
 
 std::string_view Communicator::transport() const { return transport_->name(); }
@@ -103,6 +105,7 @@ const std::string& Communicator::host() const { return world_->hosts()[slot_of(w
 std::string Communicator::who() const { return world_->worker(world_->rank()); }
 void Communicator::activity(std::string_view what) { world_->set_activity(what); }
 void Communicator::deadline(double seconds) { world_->set_deadline(seconds); }
+double Communicator::deadline() const { return world_->deadline(); }
 void Communicator::abandon(std::string_view reason) noexcept { world_->abandon(reason); }
 
 void Communicator::wait(std::string_view call, const std::function<bool()>& done) {
@@ -117,6 +120,33 @@ void Communicator::require_peer(std::string_view call, int peer) const {
   fail(ErrorKind::InvalidArgument, "{}: there is no worker {} among {}", call, peer, size_);
 }
 
+void Communicator::carry(core::Device own, const std::function<std::unique_ptr<Transport>()>& open) {
+  barrier();
+  world_->guarded("open devices", [&] { devices_ = open(); });
+  device_ = own;
+}
+
+void Communicator::start(std::string_view call, std::span<const Message> messages) {
+  const auto lies_there = [](const Message& m) { return m.memory == Memory::device; };
+  if (std::none_of(messages.begin(), messages.end(), lies_there))
+    return world_->guarded(call, [&] { transport_->start(messages); });
+  if (!devices_)
+    fail(ErrorKind::InvalidArgument,
+         "{}: a message lies in the memory of a device, and {} moves that of the host\nhint: carry() first",
+         call, transport());
+  std::vector<Message> of_devices, of_host;
+  for (const auto& m : messages) (lies_there(m) ? of_devices : of_host).push_back(m);
+  world_->guarded(call, [&] {
+    devices_->start(of_devices);
+    if (!of_host.empty()) transport_->start(of_host);
+  });
+}
+
+bool Communicator::finished() {
+  const bool of_host = transport_->finished();
+  return (devices_ == nullptr || devices_->finished()) && of_host;
+}
+
 void Communicator::exchange_all(std::span<const Message> messages, std::string_view call) {
   for (const auto& m : messages) {
     require_peer(call, m.peer);
@@ -124,8 +154,8 @@ void Communicator::exchange_all(std::span<const Message> messages, std::string_v
   }
   if (messages.empty()) return;
   const trace::Span span("exchange", "bytes", trace::on() ? bytes_in(messages) : 0);
-  world_->guarded(call, [&] { transport_->start(messages); });
-  world_->wait(call, [this] { return transport_->finished(); });
+  start(call, messages);
+  world_->wait(call, [this] { return finished(); });
 }
 
 void Communicator::start_exchange(std::span<const Message> messages, std::string_view call) {
@@ -133,14 +163,14 @@ void Communicator::start_exchange(std::span<const Message> messages, std::string
   if (messages.empty()) return;
   call_ = call;
   travel_.begin("exchange", "bytes", trace::on() ? bytes_in(messages) : 0);
-  world_->guarded(call, [&] { transport_->start(messages); });
+  start(call, messages);
   travels_ = true;
 }
 
 void Communicator::progress() noexcept {
   if (!travels_ || error_ || world_->broken()) return;
   try {
-    if (!transport_->finished()) return;
+    if (!finished()) return;
     travel_.end();
     travels_ = false;
   } catch (...) {
@@ -152,7 +182,7 @@ void Communicator::finish_exchange() {
   if (!travels_) return;
   world_->wait(call_, [this] {
     if (error_) std::rethrow_exception(error_);
-    return transport_->finished();
+    return finished();
   });
   travel_.end();
   travels_ = false;
@@ -176,7 +206,7 @@ void Communicator::barrier() {
 }
 
 // A binomial tree: who has the bytes passes them on to the worker at half the distance of the round before.
-void Communicator::broadcast(int from, std::span<std::byte> bytes) {
+void Communicator::broadcast(int from, std::span<std::byte> bytes, Memory memory) {
   require_peer("broadcast", from);
   if (size_ == 1 || bytes.empty()) return;
   const int place = (rank_ + size_ - from) % size_;
@@ -186,9 +216,9 @@ void Communicator::broadcast(int from, std::span<std::byte> bytes) {
   for (distance /= 2; distance > 0; distance /= 2) {
     Message message;
     if (place % (2 * distance) == 0 && place + distance < size_)
-      message = {at(place + distance), bytes, {}};
+      message = {at(place + distance), bytes, {}, memory};
     else if (place % (2 * distance) == distance)
-      message = {at(place - distance), {}, bytes};
+      message = {at(place - distance), {}, bytes, memory};
     else
       continue;
     exchange_all({&message, 1}, "broadcast");
@@ -205,7 +235,7 @@ void Communicator::all_gather(std::span<const std::byte> mine, std::span<std::by
   all_gather(all, bounds);
 }
 
-void Communicator::all_gather(std::span<std::byte> all, std::span<const std::size_t> bounds) {
+void Communicator::all_gather(std::span<std::byte> all, std::span<const std::size_t> bounds, Memory memory) {
   if (bounds.size() != slot_of(size_) + 1 || bounds.back() > all.size() ||
       !std::is_sorted(bounds.begin(), bounds.end()))
     fail(ErrorKind::InvalidArgument, "all_gather: {} bounds up to {} do not cut {} bytes for {} workers",
@@ -215,16 +245,17 @@ void Communicator::all_gather(std::span<std::byte> all, std::span<const std::siz
   };
   std::vector<Message> messages;  // each worker begins with the next one, so that not all send to one at once
   for (int k = 1; k < size_; ++k) {
-    messages.push_back({(rank_ + k) % size_, chunk(rank_), {}});
-    messages.push_back({(rank_ + size_ - k) % size_, {}, chunk((rank_ + size_ - k) % size_)});
+    messages.push_back({(rank_ + k) % size_, chunk(rank_), {}, memory});
+    messages.push_back({(rank_ + size_ - k) % size_, {}, chunk((rank_ + size_ - k) % size_), memory});
   }
   exchange_all(messages, "all_gather");
 }
 
-void Communicator::all_reduce(std::span<float> values) {
+void Communicator::all_reduce(std::span<float> values, Memory memory) {
   if (size_ == 1 || values.empty()) return;
   const trace::Span span("all-reduce", "bytes", static_cast<std::int64_t>(values.size_bytes()));
-  world_->watched("all_reduce", [&] { transport_->sum(values); }, World::Comers::may_be_late);
+  auto& transport = memory == Memory::host ? *transport_ : *devices_;
+  world_->watched("all_reduce", [&] { transport.sum(values); }, World::Comers::may_be_late);
 }
 
 std::vector<std::vector<std::byte>> Communicator::all_gather_unequal(std::span<const std::byte> mine) {
@@ -250,9 +281,23 @@ std::vector<std::vector<std::byte>> Communicator::all_gather_unequal(std::span<c
 std::unique_ptr<Communicator> Communicator::split(int color, int key) {
   if (color < 0) fail(ErrorKind::InvalidArgument, "split: the color must be at least 0, not {}", color);
   barrier();
+  std::unique_ptr<Transport> part, devices;
+  const auto split_all = [&] {
+    part = transport_->split(color, key);
+    if (devices_) devices = devices_->split(color, key);
+  };
+  world_->watched("split", split_all, World::Comers::are_here);
+  auto out = std::make_unique<Communicator>(world_, std::move(part));
+  out->devices_ = std::move(devices);
+  out->device_ = device_;
+  return out;
+}
+
+std::unique_ptr<Transport> Communicator::another_transport() {
+  barrier();
   std::unique_ptr<Transport> part;
-  world_->watched("split", [&] { part = transport_->split(color, key); }, World::Comers::are_here);
-  return std::make_unique<Communicator>(world_, std::move(part));
+  world_->watched("split", [&] { part = transport_->split(0, rank_); }, World::Comers::are_here);
+  return part;
 }
 
 std::unique_ptr<SharedMemory> Communicator::share(std::size_t bytes) {

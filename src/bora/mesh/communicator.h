@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "bora/base/trace.h"
+#include "bora/core/device.h"
 #include "bora/mesh/transport.h"
 
 namespace bora::mesh {
@@ -22,6 +23,9 @@ class SharedMemory;
 /// transport. Calls are collective unless they name a peer: every worker makes them in the same order, with
 /// equal sizes unless said otherwise, from one thread. Sums are no matter of a communicator: see
 /// tree_reduce.h.
+///
+/// Bytes lie in the host's memory, or in that of the workers' devices where it carries() these: cargo.h is the
+/// place that knows which, and makes messages of arrays.
 ///
 /// No call waits longer than the deadline (120 s unless set). A worker that is dead, stopped or late makes
 /// the call of every other one fail with kind Stopped (exit code 75), in words that name call, rank, host,
@@ -41,9 +45,15 @@ class Communicator {
   std::string who() const;             ///< "worker 2 (host b)", by its rank in the whole run
   bool one_host() const { return one_host_; }
 
+  /// From here on, messages between these workers may lie in the memory of the device `own` of each, which the
+  /// transport that `open` makes moves; also those between workers that are split off later. Collective.
+  void carry(core::Device own, const std::function<std::unique_ptr<Transport>()>& open);
+  bool carries(core::Device device) const { return devices_ != nullptr && device == device_; }
+
   /// What this worker is at ("step 12: gradients"), for the errors of all communicators of the process.
   void activity(std::string_view what);
   void deadline(double seconds);  ///< also of all communicators of the process
+  double deadline() const;
 
   void barrier();
   /// Sends `out` to `peer` while receiving `in` from it; either may be empty.
@@ -58,19 +68,22 @@ class Communicator {
   void progress() noexcept;
   /// Everybody's bytes become those of worker `from`: how worker 0's decisions (save now, stop now) reach
   /// all.
-  void broadcast(int from, std::span<std::byte> bytes);
+  void broadcast(int from, std::span<std::byte> bytes, Memory memory = Memory::host);
   /// Chunks of one size, in the order of ranks: `all` is size() times as long as `mine`.
   void all_gather(std::span<const std::byte> mine, std::span<std::byte> all);
   /// Chunks of sizes that all know: worker w's is [bounds[w], bounds[w + 1]) of `all`; the own one is there.
-  void all_gather(std::span<std::byte> all, std::span<const std::size_t> bounds);
+  void all_gather(std::span<std::byte> all, std::span<const std::size_t> bounds,
+                  Memory memory = Memory::host);
   /// The sum over all workers, in place, by the transport's own all-reduce: its bits are the library's
   /// matter.
-  void all_reduce(std::span<float> values);
+  void all_reduce(std::span<float> values, Memory memory = Memory::host);
   /// Chunks of any size, by rank.
   std::vector<std::vector<std::byte>> all_gather_unequal(std::span<const std::byte> mine);
 
   /// The workers of one `color` (from 0), in the order of (key, rank): an axis of a mesh.
   std::unique_ptr<Communicator> split(int color, int key);
+  /// The same workers' transport of host memory once more: for what is built upon it.
+  std::unique_ptr<Transport> another_transport();
   /// A block of `bytes` (any size), zeroed and aligned to 64, for each worker. Unsupported unless one_host().
   std::unique_ptr<SharedMemory> share(std::size_t bytes);
   /// Waits until `done` says yes, for whoever watches shared memory. Not collective.
@@ -84,10 +97,14 @@ class Communicator {
   friend class SharedMemory;
   Communicator(const Communicator&) = default;  // the same workers and transport
   void require_peer(std::string_view call, int peer) const;
+  void start(std::string_view call, std::span<const Message> messages);
+  bool finished();
 
   std::shared_ptr<World> world_;
   std::shared_ptr<Transport> part_;  // of a split; null: the world's
   Transport* transport_;
+  std::shared_ptr<Transport> devices_;  // of messages in the memory of devices, if there are any
+  core::Device device_;                 // this worker's
   int rank_, size_;
   bool one_host_;
 

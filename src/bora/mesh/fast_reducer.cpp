@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "bora/core/create.h"
-#include "bora/core/host_view.h"
+#include "bora/mesh/cargo.h"
 #include "bora/mesh/gradient_reducer.h"
 #include "bora/mesh/plain_arrays.h"
 
@@ -32,7 +32,8 @@ class FastReducer final : public GradientReducer {
     for (std::size_t i = 0; i < sum.arrays.size(); ++i) {
       auto& array = sum.arrays[i];
       if (array.empty()) array = core::zeros(unnamed(arrays()[i]->sizes()));
-      workers().all_reduce(core::HostView(array, core::HostView::Use::update).floats());
+      const Cargo values(workers(), array, Cargo::Use::update);
+      workers().all_reduce(values.floats(), values.memory());
     }
     return sum;
   }

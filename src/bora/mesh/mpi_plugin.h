@@ -11,7 +11,7 @@ namespace bora::mesh {
 
 /// Raised with every change of transport.h or of the functions that the plug-in exports; loader and plug-in
 /// must agree.
-inline constexpr int kMpiPluginVersion = 2;
+inline constexpr int kMpiPluginVersion = 3;
 
 /// Opens `library` (the plug-in that `plugins/mpi` builds) and starts MPI. A bare name is looked for in the
 /// program's own plug-in folders, then where the system looks. Unsupported, with the next action, if it is

@@ -152,12 +152,18 @@ class Counted final : public Collectives {
     ++gathers;
     real_.all_gather(mine, all);
   }
-  void reduce_scatter(DType type, std::span<const std::byte> all, std::span<std::byte> mine) override {
+  void all_reduce(core::Array& values, Combine how) override { real_.all_reduce(values, how); }
+  void all_gather(const core::Array& mine, core::Array& all) override {
+    ++gathers;
+    real_.all_gather(mine, all);
+  }
+  void reduce_scatter(const core::Array& all, core::Array& mine) override {
     ++scatters;
-    real_.reduce_scatter(type, all, mine);
+    real_.reduce_scatter(all, mine);
   }
   void start_passes(std::span<const Pass> passes) override {
-    for (const auto& p : passes) received += p.in.size();
+    for (const auto& p : passes)
+      if (!p.in.empty()) received += static_cast<std::size_t>(p.in.numel()) * core::bytes(p.in.dtype());
     real_.start_passes(passes);
   }
   void finish_passes() override { real_.finish_passes(); }

@@ -15,18 +15,11 @@
 namespace bora::mesh {
 namespace {
 
-using core::HostView;
-
 // Where a worker's shard begins in an array of all shards one after another.
 std::int64_t first_of_block(const AxisCut& cut, int worker) {
   std::int64_t first = 0;
   for (int w = 0; w < worker; ++w) first += cut.elements(w);
   return first;
-}
-
-std::span<std::byte> bytes_of_block(const AxisCut& cut, int worker, const HostView& all) {
-  return std::as_writable_bytes(all.floats().subspan(static_cast<std::size_t>(first_of_block(cut, worker)),
-                                                     static_cast<std::size_t>(cut.elements(worker))));
 }
 
 core::Array block_in(const AxisCut& cut, int worker, const core::Array& all) {
@@ -139,23 +132,19 @@ void ShardedParameters::start_fetch(Slots slots) {
     const AxisCut& cut = slot.cut;
     const int rank = team(i).rank(), count = team(i).shards();
     core::make_room(slot.whole);
-    const auto own = fetch.travelling.emplace_back(slot.shard, HostView::Use::read).bytes();
+    const auto& way = *team(i).values;
     const auto incoming = cut.contiguous() ? slot.whole : make_array({cut.elements() - cut.elements(rank)});
-    std::vector<std::span<std::byte>> room(static_cast<std::size_t>(count));
-    auto rest = fetch.travelling.emplace_back(incoming, HostView::Use::write).bytes();
-    for (int w = 0; w < count; ++w) {
-      if (w == rank && !cut.contiguous()) continue;
-      const auto bytes = static_cast<std::size_t>(cut.elements(w)) * sizeof(float);
-      room[static_cast<std::size_t>(w)] = rest.first(bytes);
-      rest = rest.subspan(bytes);
-    }
-    if (cut.contiguous()) std::copy(own.begin(), own.end(), room[static_cast<std::size_t>(rank)].begin());
+    Cargo own(way, slot.shard, Cargo::Use::read), others(way, incoming, Cargo::Use::write);
+    const auto place_of = [&](int w) {
+      return first_of_block(cut, w) - (!cut.contiguous() && w > rank ? cut.elements(rank) : 0);
+    };
     for (int k = 1; k < count; ++k) {  // each begins with the next one, so that not all send to one at once
       const int to = (rank + k) % count, from = (rank + count - k) % count;
-      const auto in = room[static_cast<std::size_t>(from)];
-      if (!own.empty()) messages[slot.team].push_back({to, own, {}});
-      if (!in.empty()) messages[slot.team].push_back({from, {}, in});
+      messages[slot.team].push_back(own.to(to));
+      messages[slot.team].push_back(others.from(from, place_of(from), cut.elements(from)));
     }
+    fetch.travelling.push_back(std::move(own));
+    fetch.travelling.push_back(std::move(others));
     fetch.incoming.push_back(incoming);
   }
   fetch.slots = std::move(slots);
@@ -169,7 +158,10 @@ void ShardedParameters::finish_fetch() {
   fetch_->travelling.clear();
   for (std::size_t k = 0; k < fetch_->slots.size(); ++k) {
     Slot& slot = slots_[fetch_->slots[k]];
-    if (slot.cut.contiguous()) continue;
+    if (slot.cut.contiguous()) {
+      slot.cut.insert(team(fetch_->slots[k]).rank(), slot.shard, slot.whole);
+      continue;
+    }
     std::int64_t first = 0;
     for (int w = 0; w < slot.cut.workers(); ++w) {
       if (w == teams_[slot.team]->rank()) {
@@ -254,17 +246,15 @@ core::Array ShardedParameters::assemble(std::size_t i, const core::Array& shard,
   if (team.workers->rank() / each != to / each) return {};  // of another replica
   if (rank != at) {
     if (shard.numel() == 0) return {};
-    const HostView own(shard, HostView::Use::read);
-    ranks.exchange_all(std::vector<Message>{{.peer = at, .out = own.bytes(), .in = {}}}, "assemble");
+    const Cargo own(ranks, shard, Cargo::Use::read);
+    ranks.exchange_all(std::vector{own.to(at)}, "assemble");
     return {};
   }
   core::Array staging = make_array({cut.elements()}), whole = make_array(slots_[i].whole.sizes());
-  HostView values(staging, HostView::Use::write);
+  Cargo values(ranks, staging, Cargo::Use::write);
   std::vector<Message> messages;
-  for (int w = 0; w < cut.workers(); ++w) {
-    const auto theirs = bytes_of_block(cut, w, values);
-    if (w != rank && !theirs.empty()) messages.push_back({.peer = w, .out = {}, .in = theirs});
-  }
+  for (int w = 0; w < cut.workers(); ++w)
+    if (w != rank) messages.push_back(values.from(w, first_of_block(cut, w), cut.elements(w)));
   ranks.exchange_all(messages, "assemble");
   values.finish();
   for (int w = 0; w < cut.workers(); ++w) cut.insert(w, w == rank ? shard : block_in(cut, w, staging), whole);
@@ -278,16 +268,16 @@ core::Array ShardedParameters::spread(std::size_t i, const core::Array& whole, i
   const int rank = ranks.rank(), from = worker / team.lanes_each % ranks.size();
   if (cut.replicated()) {
     auto out = rank == from ? whole : make_array(slots_[i].whole.sizes());
-    HostView values(out, rank == from ? HostView::Use::read : HostView::Use::write);
-    ranks.broadcast(from, values.bytes());
+    Cargo values(ranks, out, rank == from ? Cargo::Use::read : Cargo::Use::write);
+    ranks.broadcast(from, values.bytes(), values.memory());
     values.finish();
     return out;
   }
   auto shard = make_array(cut.sizes(rank));
   if (rank != from) {
     if (shard.numel() == 0) return shard;
-    HostView own(shard, HostView::Use::write);
-    ranks.exchange_all(std::vector<Message>{{.peer = from, .out = {}, .in = own.bytes()}}, "spread");
+    Cargo own(ranks, shard, Cargo::Use::write);
+    ranks.exchange_all(std::vector{own.from(from)}, "spread");
     own.finish();
     return shard;
   }
@@ -296,12 +286,10 @@ core::Array ShardedParameters::spread(std::size_t i, const core::Array& whole, i
     core::Array to = w == rank ? shard : block_in(cut, w, staging);
     cut.extract(w, whole, to);
   }
-  const HostView values(staging, HostView::Use::read);
+  const Cargo values(ranks, staging, Cargo::Use::read);
   std::vector<Message> messages;
-  for (int w = 0; w < cut.workers(); ++w) {
-    const auto theirs = bytes_of_block(cut, w, values);
-    if (w != rank && !theirs.empty()) messages.push_back({.peer = w, .out = theirs, .in = {}});
-  }
+  for (int w = 0; w < cut.workers(); ++w)
+    if (w != rank) messages.push_back(values.to(w, first_of_block(cut, w), cut.elements(w)));
   ranks.exchange_all(messages, "spread");
   return shard;
 }

@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
-#include "bora/core/host_view.h"
 #include "bora/core/parameter.h"
 #include "bora/core/parameter_store.h"
 #include "bora/mesh/axis_cut.h"
+#include "bora/mesh/cargo.h"
 #include "bora/mesh/communicator.h"
 #include "bora/mesh/shard_team.h"
 #include "bora/mesh/square_sums.h"
@@ -111,7 +111,7 @@ class ShardedParameters final : public core::ParameterStore {
   struct Fetch {
     Slots slots;
     std::vector<core::Array> incoming;  // the whole, or others' shards where they do not lie in a row
-    std::vector<core::HostView> travelling;
+    std::vector<Cargo> travelling;
   };
 
   std::size_t take(core::Array& parameter, core::Names names);

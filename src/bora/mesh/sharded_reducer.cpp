@@ -6,14 +6,12 @@
 
 #include "bora/base/trace.h"
 #include "bora/core/grad.h"
-#include "bora/core/host_view.h"
+#include "bora/mesh/cargo.h"
 #include "bora/mesh/gradient_reducer.h"
 #include "bora/mesh/plain_arrays.h"
 #include "bora/mesh/sharded_parameters.h"
 
 namespace bora::mesh {
-
-using core::HostView;
 
 // The gradients of one step: worker w computes lane r·W + w in round r. Every gradient goes in pieces to the
 // owners of its shards, who add lanes by the tree of lane_tree.h: the bits are those of one worker. With
@@ -47,14 +45,14 @@ class ShardedGradients {
     std::size_t parameter;
     std::int64_t bytes;
     std::vector<core::Array> out, in;
-    std::vector<core::HostView> travelling;
+    std::vector<Cargo> travelling;
   };
   // What lanes of a round add up to in this worker's shard: of this replica, and of the others.
   struct Passed {
     Communicator* way;
     std::size_t parameter;
     std::vector<LaneSum> own, others;
-    std::vector<core::HostView> travelling;
+    std::vector<Cargo> travelling;
   };
   ShardTeam& team(std::size_t i) const { return store_.team(slots_[i]); }
   LaneRange parts_of(const ShardTeam& team, std::int64_t round, int replica) const;
@@ -108,7 +106,8 @@ void ShardedGradients::add(std::int64_t round, std::size_t i, const core::Array&
   while (!pieces_.empty() && (pieces_.size() == kWays || flying_bytes_ + bytes > kMostFlying))
     finish_pieces();
   std::vector<core::Array> out(static_cast<std::size_t>(team.shards())), in(out.size());
-  std::vector<HostView> travelling;
+  auto& way = *team.sums[next_way_++ % kWays];
+  std::vector<Cargo> travelling;
   std::vector<Message> messages;
   for (int w = 0; w < team.shards(); ++w) {
     const auto at = static_cast<std::size_t>(w);
@@ -123,13 +122,10 @@ void ShardedGradients::add(std::int64_t round, std::size_t i, const core::Array&
     }
     if (w == rank) continue;
     if (receives) in[at] = make_array(cut.replicated() ? gradient.sizes() : cut.sizes(rank));
-    Message m{.peer = w, .out = {}, .in = {}};
-    if (sends) m.out = travelling.emplace_back(out[at], HostView::Use::read).bytes();
-    if (receives) m.in = travelling.emplace_back(in[at], HostView::Use::write).bytes();
-    if (!m.out.empty() || !m.in.empty()) messages.push_back(m);
+    if (sends) messages.push_back(travelling.emplace_back(way, out[at], Cargo::Use::read).to(w));
+    if (receives) messages.push_back(travelling.emplace_back(way, in[at], Cargo::Use::write).from(w));
   }
   in[static_cast<std::size_t>(rank)] = out[static_cast<std::size_t>(rank)];
-  auto& way = *team.sums[next_way_++ % kWays];
   flying_bytes_ += bytes;
   pieces_.push_back({&way, round, i, bytes, std::move(out), std::move(in), std::move(travelling)});
   way.start_exchange(messages, "gradients");
@@ -169,13 +165,12 @@ void ShardedGradients::send_to_replicas(std::int64_t round, std::size_t i, std::
     const int to = (across.rank() + k) % across.size(),
               from = (across.rank() + across.size() - k) % across.size();
     for (const auto& node : passed.own)
-      messages.push_back(
-          {to, passed.travelling.emplace_back(node.arrays[0], HostView::Use::read).bytes(), {}});
+      messages.push_back(passed.travelling.emplace_back(across, node.arrays[0], Cargo::Use::read).to(to));
     const auto parts = parts_of(team, round, from);
     for (const auto& node : subtrees({parts.first * team.lanes_each, parts.lanes * team.lanes_each})) {
       auto& array = passed.others.emplace_back(LaneSum{node.first, node.lanes, {make_array(sizes)}, {}});
       messages.push_back(
-          {from, {}, passed.travelling.emplace_back(array.arrays[0], HostView::Use::write).bytes()});
+          passed.travelling.emplace_back(across, array.arrays[0], Cargo::Use::write).from(from));
     }
   }
   across.start_exchange(messages, "gradients of replicas");

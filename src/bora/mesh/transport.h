@@ -4,6 +4,7 @@
 // collectives and words are the communicator's.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -13,12 +14,16 @@
 
 namespace bora::mesh {
 
+/// Where the bytes of a message lie: in this process's memory, or in that of the worker's device.
+enum class Memory : std::uint8_t { host, device };
+
 /// One transfer of a batch: `out` goes to `peer`, `in` comes from it; either may be empty. Messages between
-/// two workers match in the order of their batches, with equal sizes on both sides.
+/// two workers match in the order of their batches, with equal sizes and the same kind of memory on both sides.
 struct Message {
   int peer = 0;
   std::span<const std::byte> out;
   std::span<std::byte> in;
+  Memory memory = Memory::host;
 };
 
 /// Memory that all workers of one host see: a block of each, aligned to a cache line of 64 bytes.
@@ -46,7 +51,8 @@ class PageMemory {
   std::span<std::byte> bytes_;
 };
 
-/// The workers of one communicator. Calls come from one thread. Errors are bora::Error.
+/// The workers of one communicator. All that it is given lies in one kind of memory: the host's, or that of the
+/// workers' devices. Calls come from one thread. Errors are bora::Error.
 class Transport {
  public:
   virtual ~Transport() = default;
@@ -66,6 +72,8 @@ class Transport {
   virtual std::unique_ptr<Transport> split(int color, int key) = 0;
   /// Collective. A block of `bytes` of this worker, zeroed, aligned to a page; all must be on one host.
   virtual std::unique_ptr<SharedBlocks> share(std::size_t bytes) = 0;
+  /// The end after a failure: nothing waits for others from here on, destructors of what it made included.
+  virtual void abandon() noexcept = 0;
 };
 
 /// A few words from a worker that stops or has waited too long.
@@ -84,8 +92,6 @@ class WorldTransport : public Transport {
   virtual std::optional<Alarm> next_alarm() = 0;
   /// The regular end. Collective; nothing may be called after it.
   virtual void close() = 0;
-  /// The end after a failure: nothing waits for others from here on, destructors of what it made included.
-  virtual void abandon() noexcept = 0;
 };
 
 }  // namespace bora::mesh

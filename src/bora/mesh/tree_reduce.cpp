@@ -8,9 +8,11 @@
 
 #include "bora/base/error.h"
 #include "bora/base/trace.h"
+#include "bora/core/device.h"
 #include "bora/core/host_view.h"
 #include "bora/core/kernels/cpu/reduce.h"
 #include "bora/core/kernels/cpu/threads.h"
+#include "bora/mesh/device_tree.h"
 #include "bora/mesh/plain_arrays.h"
 #include "bora/mesh/tree_nodes.h"
 
@@ -86,11 +88,15 @@ std::unique_ptr<ChunkExchange> make_exchange(Communicator& c, const ReduceOption
 
 TreeReduce::TreeReduce(Communicator& communicator, std::span<const core::Array* const> like,
                        ReduceOptions options)
-    : c_(communicator),
-      shards_(counts(like), communicator.size()),
-      exchange_(make_exchange(communicator, options)) {
+    : c_(communicator), shards_(counts(like), communicator.size()) {
+  if (c_.size() > 1 && !like.empty() && c_.carries(core::device_of(*like[0])))
+    device_ = std::make_unique<DeviceTree>(c_, shards_, options.buffer_bytes);
+  else
+    exchange_ = make_exchange(communicator, options);
   for (const auto* array : like) sizes_.push_back(array->sizes());
 }
+
+TreeReduce::~TreeReduce() = default;
 
 LaneSum TreeReduce::reduce(LaneTree& tree) {
   auto sum = reduce_scatter(tree);
@@ -99,12 +105,20 @@ LaneSum TreeReduce::reduce(LaneTree& tree) {
 }
 
 LaneSum TreeReduce::reduce_scatter(LaneTree& tree) {
-  if (!exchange_) return tree.take_total();
+  if (c_.size() == 1) return tree.take_total();
   const trace::Span span("reduce-scatter", "elements", shards_.elements());
   auto own = tree.take_nodes();
   require_own(own, tree.lanes());
   auto nodes = exchange_nodes(c_, own, tree.lanes(), sizes_.size(), shards_.elements());
   LaneSum total{0, tree.lanes(), make_home(nodes, own), nodes.scalars};
+  if (device_)
+    device_->reduce_scatter(nodes, own, total.arrays);
+  else
+    scatter_on_host(std::move(nodes), own, total);
+  return total;
+}
+
+void TreeReduce::scatter_on_host(TreeNodes nodes, const std::vector<LaneSum>& own, const LaneSum& total) {
   // Sums are made in place, in the arrays of the first node where it has any; those of the others are not read again.
   std::vector<std::vector<HostView>> in_memory;
   for (std::size_t k = 0; k < own.size(); ++k) {
@@ -133,12 +147,12 @@ LaneSum TreeReduce::reduce_scatter(LaneTree& tree) {
         out, in, [&](int to, float* chunk) { fill(nodes, part(to, from, room), chunk); },
         [&](std::span<float* const> chunks) { merge(nodes, mine, chunks); });
   }
-  return total;
 }
 
 void TreeReduce::all_gather(std::span<core::Array> arrays) {
-  if (!exchange_) return;
+  if (c_.size() == 1) return;
   const trace::Span span("all-gather", "elements", shards_.elements());
+  if (device_) return device_->all_gather(arrays);
   const auto in_memory = views(arrays, HostView::Use::update);
   const auto data = pointers(arrays, in_memory);
   const auto each_slice = [&](Span elements, const auto& body) {

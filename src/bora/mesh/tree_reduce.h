@@ -13,6 +13,7 @@
 
 namespace bora::mesh {
 
+class DeviceTree;
 struct TreeNodes;
 
 struct ReduceOptions {
@@ -31,12 +32,14 @@ struct ReduceOptions {
 ///
 /// make_tree_reducer() (gradient_reducer.h) does this for the gradients of a model.
 /// An array that no lane touched stays empty. The arrays of `tree` are reused for the result. With one worker
-/// this is tree.take_total(), and nothing is allocated.
+/// this is tree.take_total(), and nothing is allocated. Where the communicator carries the arrays' device, nothing
+/// passes through the host.
 class TreeReduce {
  public:
   /// `like`: one array for each that lanes contribute, for their sizes. Collective.
   TreeReduce(Communicator& communicator, std::span<const core::Array* const> like,
              ReduceOptions options = {});
+  ~TreeReduce();
 
   /// The sum over all lanes, on every worker: both halves below. Collective, as all that follows.
   LaneSum reduce(LaneTree& tree);
@@ -59,13 +62,15 @@ class TreeReduce {
   void require_own(const std::vector<LaneSum>& own, std::int64_t lanes) const;
   std::vector<core::Array> make_home(const TreeNodes& nodes, std::vector<LaneSum>& own) const;
 
+  void scatter_on_host(TreeNodes nodes, const std::vector<LaneSum>& own, const LaneSum& total);
   void fill(const TreeNodes& nodes, Span part, float* chunk) const;
   void merge(const TreeNodes& nodes, Span part, std::span<float* const> in) const;
 
   Communicator& c_;
   std::vector<std::vector<std::int64_t>> sizes_;  // of each array
   Shards shards_;
-  std::unique_ptr<ChunkExchange> exchange_;  // null with one worker
+  std::unique_ptr<DeviceTree> device_;       // null where the sum passes through the host
+  std::unique_ptr<ChunkExchange> exchange_;  // null with one worker, and where it does not
 };
 
 }  // namespace bora::mesh

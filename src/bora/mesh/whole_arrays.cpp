@@ -9,10 +9,10 @@
 #include <utility>
 
 #include "bora/base/error.h"
-#include "bora/core/host_view.h"
 #include "bora/core/mapping.h"
 #include "bora/core/parameter_store.h"
 #include "bora/mesh/axis_cut.h"
+#include "bora/mesh/cargo.h"
 #include "bora/mesh/plain_arrays.h"
 #include "bora/mesh/sharded_parameters.h"
 
@@ -172,9 +172,8 @@ core::Array WholeArrays::spread(std::size_t i, const core::Array& of_lane, int o
   if (store_ != nullptr) return store_->spread(slots_[i], of_lane, store_->rank_of(owner, 0));
   if (lanes_ == nullptr || lanes_->size() == 1) return of_lane;
   auto out = own() == owner ? of_lane : make_array(parameters_[i].array->sizes());
-  using core::HostView;
-  HostView values(out, own() == owner ? HostView::Use::read : HostView::Use::write);
-  lanes_->broadcast(owner, values.bytes());
+  Cargo values(*lanes_, out, own() == owner ? Cargo::Use::read : Cargo::Use::write);
+  lanes_->broadcast(owner, values.bytes(), values.memory());
   values.finish();
   return out;
 }

@@ -43,6 +43,7 @@ class World {
 
   /// For the waits from here on: longer where one worker has long work to do that all others wait for.
   void set_deadline(double seconds) { deadline_ = seconds; }
+  double deadline() const { return deadline_; }
   void set_activity(std::string_view what) { activity_ = what; }
 
   /// Asks `done` until it says yes: eagerly at first, then in naps of 1 % of the time waited (at most 1 ms).

@@ -16,6 +16,7 @@
 #include "bora/core/autograd/attention_refs.h"
 #include "bora/core/autograd/cast.h"
 #include "bora/core/kernels/cpu/threads.h"
+#include "bora/core/torch/node.h"
 
 namespace bora::core::autograd {
 namespace {
@@ -29,10 +30,7 @@ Tensor new_tensor(c10::IntArrayRef sizes, at::ScalarType type) {
   return at::_ops::empty_memory_format::call(c10::fromIntArrayRefSlow(sizes), type, {}, {}, {}, {});
 }
 
-std::span<std::byte> bytes(const Tensor& x) {
-  if (!x.defined()) return {};
-  return {static_cast<std::byte*>(x.mutable_data_ptr()), x.nbytes()};
-}
+Array part(const Tensor& x) { return x.defined() ? wrap(x) : Array(); }
 
 void add(const Tensor& to, const Tensor& more) {
   constexpr std::int64_t kChunk = 1 << 16;
@@ -51,8 +49,8 @@ struct Block {
   Block as(at::ScalarType type) const { return {cast(k, type), cast(v, type)}; }
   /// To the worker `places` further on, while `in` comes. Either may be nothing.
   void pass(int places, const Block& in, Passes& passes) const {
-    passes.push_back({places, bytes(k), bytes(in.k)});
-    passes.push_back({places, bytes(v), bytes(in.v)});
+    passes.push_back({places, part(k), part(in.k)});
+    passes.push_back({places, part(v), part(in.v)});
   }
 };
 

@@ -15,6 +15,7 @@
 #include "bora/core/autograd/recording_scope.h"
 #include "bora/core/kernels/cpu/slots.h"
 #include "bora/core/plain/slots.h"
+#include "bora/core/torch/node.h"
 
 namespace bora::core::autograd {
 namespace {
@@ -81,31 +82,37 @@ Tensor own(const Tensor& x, const SlotRuns& runs) {
   return x.narrow(0, before, runs.sizes[static_cast<std::size_t>(me)]).clone();
 }
 
-// Each worker's run goes to all others as it is, through host memory.
-Tensor all(const Tensor& run, const SlotRuns& runs) {
-  const Tensor mine = run.contiguous().to(at::kCPU);
-  auto sizes = mine.sizes().vec();
-  sizes[0] = std::accumulate(runs.sizes.begin(), runs.sizes.end(), std::int64_t{0});
-  Tensor out = at::_ops::empty_memory_format::call(c10::fromIntArrayRefSlow(sizes), mine.scalar_type(), {},
-                                                   {}, {}, {});
-  const std::size_t row =
-      sizes[0] == 0 ? 0 : static_cast<std::size_t>(out.numel() / sizes[0]) * out.element_size();
-  const int n = runs.workers->size(), me = runs.workers->rank();
-  std::vector<std::span<std::byte>> parts;
-  auto* at = static_cast<std::byte*>(out.mutable_data_ptr());
-  for (const auto rows : runs.sizes) {
-    parts.emplace_back(at, static_cast<std::size_t>(rows) * row);
-    at += parts.back().size();
+Tensor rows_like(const Tensor& x, std::int64_t rows) {
+  auto sizes = x.sizes().vec();
+  sizes[0] = rows;
+  return at::_ops::empty_memory_format::call(c10::fromIntArrayRefSlow(sizes), x.scalar_type(), {}, x.device(),
+                                             {}, {});
+}
+
+variable_list runs_of(const Tensor& x, const std::vector<std::int64_t>& rows) {
+  variable_list out;
+  std::int64_t first = 0;
+  for (const auto n : rows) {
+    out.push_back(x.narrow(0, first, n));
+    first += n;
   }
-  const std::span<const std::byte> own{static_cast<const std::byte*>(mine.const_data_ptr()),
-                                       parts[static_cast<std::size_t>(me)].size()};
-  std::copy(own.begin(), own.end(), parts[static_cast<std::size_t>(me)].begin());
+  return out;
+}
+
+// Each worker's run goes to all others as it is.
+Tensor all(const Tensor& run, const SlotRuns& runs) {
+  const Tensor mine = run.detach().contiguous();
+  const Tensor out = rows_like(mine, std::accumulate(runs.sizes.begin(), runs.sizes.end(), std::int64_t{0}));
+  const int n = runs.workers->size(), me = runs.workers->rank();
+  const auto parts = runs_of(out, runs.sizes);
+  const Array own = wrap(mine);
   std::vector<Collectives::Pass> passes;
   for (int places = 1; places < n; ++places)
-    passes.push_back({places, own, parts[static_cast<std::size_t>((me + n - places) % n)]});
+    passes.push_back({places, own, wrap(parts[static_cast<std::size_t>((me + n - places) % n)])});
   runs.workers->start_passes(passes);
   runs.workers->finish_passes();
-  return out.to(run.device());
+  parts[static_cast<std::size_t>(me)].copy_(mine);
+  return out;
 }
 
 struct Runs : torch::CustomClassHolder {
@@ -140,46 +147,23 @@ Tensor exchange(const Tensor& x, const SlotRuns& runs, bool to_all) {
   return Exchange::apply(x, c10::make_intrusive<Runs>(runs), to_all);
 }
 
-std::span<std::byte> bytes_of(const Tensor& x) {
-  return {static_cast<std::byte*>(x.mutable_data_ptr()),
-          static_cast<std::size_t>(x.numel()) * x.element_size()};
-}
-
-Tensor rows_like(const Tensor& x, std::int64_t rows) {
-  auto sizes = x.sizes().vec();
-  sizes[0] = rows;
-  return at::_ops::empty_memory_format::call(c10::fromIntArrayRefSlow(sizes), x.scalar_type(), {}, {}, {},
-                                             {});
-}
-
-// Sends out[w] to each worker w, through host memory, and gives what came from each: `rows` of them.
+// Sends out[w] to each worker w, and gives what came from each: `rows` of them.
 variable_list carried(const variable_list& out, const std::vector<std::int64_t>& rows, Collectives& workers) {
   const int n = workers.size(), me = workers.rank();
   variable_list mine, came;
   for (int w = 0; w < n; ++w) {
     const auto at = static_cast<std::size_t>(w);
-    mine.push_back(out[at].contiguous().to(at::kCPU));
+    mine.push_back(out[at].detach().contiguous());
     came.push_back(w == me ? mine.back().clone() : rows_like(mine.front(), rows[at]));
   }
   std::vector<Collectives::Pass> passes;
   for (int places = 1; places < n; ++places) {
-    passes.push_back({places, bytes_of(mine[static_cast<std::size_t>((me + places) % n)]),
-                      bytes_of(came[static_cast<std::size_t>((me + n - places) % n)])});
+    passes.push_back({places, wrap(mine[static_cast<std::size_t>((me + places) % n)]),
+                      wrap(came[static_cast<std::size_t>((me + n - places) % n)])});
   }
   workers.start_passes(passes);
   workers.finish_passes();
-  for (auto& part : came) part = part.to(out.front().device());
   return came;
-}
-
-variable_list runs_of(const Tensor& x, const std::vector<std::int64_t>& rows) {
-  variable_list out;
-  std::int64_t first = 0;
-  for (const auto n : rows) {
-    out.push_back(x.narrow(0, first, n));
-    first += n;
-  }
-  return out;
 }
 
 Tensor sent(const variable_list& parts, const SlotPost& post) {

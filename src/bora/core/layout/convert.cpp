@@ -19,18 +19,9 @@ using at::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-std::span<std::byte> bytes(const Tensor& x) {
-  return {static_cast<std::byte*>(x.mutable_data_ptr()),
-          static_cast<std::size_t>(x.numel()) * x.element_size()};
-}
-
-// Ranks exchange host memory: what lies on a device goes there and back.
-Tensor on_host(const Tensor& x) { return x.to(at::kCPU); }
-Tensor back(const Tensor& y, const Tensor& like) { return y.to(like.device()); }
-
-Tensor empty_on_host(const Tensor& x, at::IntArrayRef sizes) {
-  return at::_ops::empty_memory_format::call(c10::fromIntArrayRefSlow(sizes), x.scalar_type(), {}, {}, {},
-                                             {});
+Tensor empty_beside(const Tensor& x, at::IntArrayRef sizes) {
+  return at::_ops::empty_memory_format::call(c10::fromIntArrayRefSlow(sizes), x.scalar_type(), {}, x.device(),
+                                             {}, {});
 }
 
 Tensor own_block(const Tensor& x, std::int64_t dim, const Collectives& workers) {
@@ -39,21 +30,23 @@ Tensor own_block(const Tensor& x, std::int64_t dim, const Collectives& workers) 
 }
 
 Tensor gathered(const Tensor& x, std::int64_t dim, Collectives& workers) {
-  const Tensor mine = on_host(x.movedim(dim, 0).contiguous());
+  const Tensor mine = x.detach().movedim(dim, 0).contiguous();
   auto sizes = mine.sizes().vec();
   sizes[0] *= workers.size();
-  Tensor all = empty_on_host(x, sizes);
-  workers.all_gather(bytes(mine), bytes(all));
-  return back(all, x).movedim(0, dim);
+  const Tensor out = empty_beside(x, sizes);
+  Array all = wrap(out);
+  workers.all_gather(wrap(mine), all);
+  return out.movedim(0, dim);
 }
 
 Tensor sum_of_blocks(const Tensor& x, std::int64_t dim, Collectives& workers) {
-  const Tensor all = on_host(x.movedim(dim, 0).contiguous());
+  const Tensor all = x.detach().movedim(dim, 0).contiguous();
   auto sizes = all.sizes().vec();
   sizes[0] /= workers.size();
-  Tensor mine = empty_on_host(x, sizes);
-  workers.reduce_scatter(from_scalar_type(x.scalar_type()), bytes(all), bytes(mine));
-  return back(mine, x).movedim(0, dim);
+  const Tensor out = empty_beside(x, sizes);
+  Array mine = wrap(out);
+  workers.reduce_scatter(wrap(all), mine);
+  return out.movedim(0, dim);
 }
 
 enum class Act { nothing, sum, gather, sum_blocks, block };
@@ -137,10 +130,11 @@ Tensor sum_of_lanes(std::vector<Tensor> lanes) {
 }
 
 Tensor reduced(const Tensor& x, Collectives::Combine combine, Collectives& workers) {
-  Tensor y = empty_on_host(x, x.sizes());
+  const Tensor y = empty_beside(x, x.sizes());
   y.copy_(x.detach());
-  workers.all_reduce(from_scalar_type(y.scalar_type()), bytes(y), combine);
-  return back(y, x);
+  Array values = wrap(y);
+  workers.all_reduce(values, combine);
+  return y;
 }
 
 Tensor convert(const Tensor& x, Convert how, std::int64_t dim, Collectives& workers) {

@@ -131,13 +131,7 @@ void sum_pending(const Array& parameter, std::string_view path, Array& gradient)
            "its gradient cannot be summed over {}\nhint: take that axis out of the mesh axis's axes",
            path, map->mesh_axis(m).name, map->mesh_axis(m).name);
     }
-    const at::Tensor& here = tensor(gradient);
-    const at::Tensor t = here.to(at::kCPU);  // ranks exchange host memory
-    map->workers(m).all_reduce(gradient.dtype(),
-                               {static_cast<std::byte*>(t.mutable_data_ptr()),
-                                static_cast<std::size_t>(t.numel()) * t.element_size()},
-                               Collectives::Combine::sum);
-    if (!t.is_same(here)) here.copy_(t);
+    map->workers(m).all_reduce(gradient, Collectives::Combine::sum);
   }
 }
 
