@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "device.h"
 
+#include <array>
+
 #include "bora/base/error.h"
 
 namespace bora::nccl {
@@ -22,6 +24,12 @@ void Place::check(cudaError_t code, std::string_view call) const {
   if (code == cudaSuccess) return;
   fail(nothing_there(code) ? ErrorKind::Unsupported : ErrorKind::Stopped, "{}: {}", at(call),
        cudaGetErrorString(code));
+}
+
+std::string Place::identity() const {
+  std::array<char, 64> bus{};
+  check(cudaDeviceGetPCIBusId(bus.data(), static_cast<int>(bus.size()), device), "cudaDeviceGetPCIBusId");
+  return bus.data();
 }
 
 Stream make_stream(const Place& place) {

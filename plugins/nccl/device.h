@@ -21,6 +21,8 @@ struct Place {
   std::string at(std::string_view call) const;
   /// Throws what CUDA says of a failed call. Unsupported: no such device, no driver for it; else Stopped.
   void check(cudaError_t code, std::string_view call) const;
+  /// The device's address on the bus: "0000:17:00.0", whatever number the process gives it.
+  std::string identity() const;
   /// This thread's CUDA calls go to the device from here on.
   void use() const { check(cudaSetDevice(device), "cudaSetDevice"); }
 };

@@ -7,6 +7,7 @@
 #include <bit>
 #include <thread>
 
+#include "add.h"
 #include "bora/base/error.h"
 #include "check.h"
 #include "nccl_transport.h"
@@ -152,6 +153,61 @@ TEST_F(NcclLogic, ABatchEndsWhenAllHasCome) {
   EXPECT_THAT(errors, Each(""));
 }
 
+std::string error_of(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "no error";
+}
+
+thread_local CUstream_st* computing = nullptr;
+
+// What computes has a stream of its own: a transfer waits for what that was given before.
+TEST_F(NcclLogic, ABatchBeginsWhenWhatComputesHasEnded) {
+  testing::host_devices().devices = 2;
+  const auto id = make_id();
+  std::vector<std::string> errors(2);
+  std::vector<std::thread> threads;
+  for (int w = 0; w < 2; ++w) {
+    threads.emplace_back([&, w] {
+      try {
+        const Place place{w, 2, w};
+        const auto own = make_stream(place);
+        computing = own.get();
+        NcclTransport t(place, id, 20, [] { return static_cast<void*>(computing); });
+        const auto part = t.split_off(0, w);
+        for (auto* one : {&t, part.get()}) {
+          const std::vector<float> more(100, 1.5F);
+          std::vector<float> mine(100, static_cast<float>(w)), theirs(100);
+          place.check(add_into(mine.size(), mine.data(), more.data(), own.get()), "add_into");
+          EXPECT_EQ(mine[3], static_cast<float>(w)) << "not computed yet";
+          const mesh::Message both{1 - w, std::as_bytes(std::span(mine)),
+                                   std::as_writable_bytes(std::span(theirs))};
+          one->start({&both, 1});
+          one->wait("exchange");
+          EXPECT_EQ(theirs[99], static_cast<float>(1 - w) + 1.5F);
+          place.check(add_into(mine.size(), mine.data(), more.data(), own.get()), "add_into");
+          one->sum(mine);
+          EXPECT_EQ(mine[7], 0.0F + 1.0F + 4 * 1.5F);
+        }
+      } catch (const std::exception& e) {
+        errors[static_cast<std::size_t>(w)] = e.what();
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_THAT(errors, Each(""));
+}
+
+TEST_F(NcclLogic, DevicesAreToldApartByTheirPlaceOnTheBus) {
+  EXPECT_EQ((Place{0, 1, 1}.identity()), "0000:01:00.0");
+  testing::host_devices().devices = 1;
+  EXPECT_EQ(error_of([] { (void)Place{0, 1, 1}.identity(); }),
+            "nccl: worker 0 of 1 (device 1): cudaDeviceGetPCIBusId: invalid device ordinal");
+}
+
 TEST_F(NcclLogic, NobodyWaitsLongerThanTheLimit) {
   const auto errors = run_workers(
       2,
@@ -174,15 +230,6 @@ TEST_F(NcclLogic, NobodyWaitsLongerThanTheLimit) {
     EXPECT_STREQ(e.what(),
                  "nccl: worker 0 of 2 (device 0): ncclCommInitRankConfig: not complete after 0.1 s");
   }
-}
-
-std::string error_of(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
 }
 
 TEST_F(NcclLogic, Errors) {

@@ -16,6 +16,7 @@
 namespace bora::mesh {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::AnyOf;
 using ::testing::Each;
 using ::testing::EndsWith;
@@ -100,6 +101,44 @@ TEST(NcclPlugin, NoId) {
         return std::string();
       }(),
       "NCCL plug-in: no id today");
+}
+
+// What a run asks, of GPUs that are not there.
+std::string said(const std::string& library, const char* gpu) {
+  if (gpu != nullptr) setenv("STAND_IN_GPU", gpu, 1);
+  register_device_transports(core::Device::Type::cuda, nccl_transports(library));
+  std::string words;
+  const auto errors = testing::run_workers({.count = 2, .deadline = 3}, [&](Communicator& world) {
+    const auto own =
+        connect_devices(world, {core::Device::Type::cuda, static_cast<std::int8_t>(world.rank())});
+    if (world.rank() == 1) words = own;
+  });
+  unsetenv("STAND_IN_GPU");
+  for (const auto& error : errors) words += error;
+  return words;
+}
+
+TEST(NcclPlugin, ARunGoesThroughTheHostWithoutItOrWithOneGpuForTwo) {
+  EXPECT_EQ(said("libbora_nccl_absent.so", nullptr),
+            "messages go through the memory of the host: worker 0: NCCL plug-in: not built: "
+            "libbora_nccl_absent.so was not found\n"
+            "hint: configure with -DBORA_CUDA=ON where nvcc, nccl.h and libnccl are found");
+  EXPECT_EQ(
+      said(kScripted, "0000:17:00.0"),
+      "messages go through the memory of the host: workers 0 and 1 share GPU 0000:17:00.0 of host here");
+}
+
+TEST(NcclPlugin, ARunEndsWhereItDoesNotOpen) {
+  unsetenv("STAND_IN_ID");
+  EXPECT_THAT(
+      said(kScripted, nullptr),
+      AllOf(HasSubstr("worker 0 (host here) in start: open devices: NCCL plug-in: worker 0 of 2, device 0, "
+                      "id of 7, 3 s\nhint: a device of its own for each worker of a host"),
+            HasSubstr("worker 1 of 2, device 1, id of 7, 3 s")));
+  setenv("STAND_IN_NO_GPU", "1", 1);
+  EXPECT_THAT(said(kScripted, "the GPU has fallen off the bus"),
+              HasSubstr("NCCL plug-in: the GPU has fallen off the bus\nhint: bora doctor says what is here"));
+  unsetenv("STAND_IN_NO_GPU");
 }
 
 TEST(NcclPlugin, TheBuiltOneSaysWhatItRan) {

@@ -67,15 +67,17 @@ std::string library_version() {
   return fmt::format("{}.{}.{}", v / 10000, v / 100 % 100, v % 100);
 }
 
-NcclTransport::NcclTransport(const Place& place, double limit_seconds)
-    : place_(place), limit_(limit_seconds) {
+NcclTransport::NcclTransport(const Place& place, double limit_seconds, mesh::NcclStream computing)
+    : place_(place), limit_(limit_seconds), computing_(computing) {
   place_.use();
   stream_ = make_stream(place_);
   end_ = make_event(place_);
+  given_ = make_event(place_);
 }
 
-NcclTransport::NcclTransport(const Place& place, const mesh::NcclId& id, double limit_seconds)
-    : NcclTransport(place, limit_seconds) {
+NcclTransport::NcclTransport(const Place& place, const mesh::NcclId& id, double limit_seconds,
+                             mesh::NcclStream computing)
+    : NcclTransport(place, limit_seconds, computing) {
   place_.use();
   ncclUniqueId unique;
   std::memcpy(&unique, id.data(), sizeof(unique));
@@ -147,12 +149,23 @@ void NcclTransport::mark_end() {
   state_ = State::enqueued;
 }
 
+// What comes into stream_ from here on waits for what the other stream has been given until now.
+void NcclTransport::follow_computing() {
+  if (computing_ == nullptr) return;
+  auto* stream = static_cast<cudaStream_t>(computing_());
+  auto code = cudaEventRecord(given_.get(), stream);
+  if (code != cudaSuccess) break_with("cudaEventRecord", cudaGetErrorString(code));
+  code = cudaStreamWaitEvent(stream_.get(), given_.get(), 0);
+  if (code != cudaSuccess) break_with("cudaStreamWaitEvent", cudaGetErrorString(code));
+}
+
 void NcclTransport::start(std::span<const mesh::Message> messages) {
   require_whole("start");
   if (state_ != State::idle)
     fail(ErrorKind::InvalidArgument, "{}: the batch before it has not finished", place_.at("start"));
   if (messages.empty()) return;
   place_.use();
+  follow_computing();
   ncclResult_t result = ncclGroupStart();
   std::string_view call = "ncclGroupStart";
   const auto also = [&](ncclResult_t next, std::string_view name) {
@@ -205,6 +218,7 @@ void NcclTransport::sum(std::span<float> values) {
     fail(ErrorKind::InvalidArgument, "{}: the batch before it has not finished", place_.at("sum"));
   if (values.empty()) return;
   place_.use();
+  follow_computing();
   begin(
       ncclAllReduce(values.data(), values.data(), values.size(), ncclFloat32, ncclSum, comm_, stream_.get()),
       "ncclAllReduce");
@@ -215,7 +229,7 @@ void NcclTransport::sum(std::span<float> values) {
 std::unique_ptr<NcclTransport> NcclTransport::split_off(int color, int key) {
   require_whole("split");
   place_.use();
-  std::unique_ptr<NcclTransport> part(new NcclTransport(place_, limit_));
+  std::unique_ptr<NcclTransport> part(new NcclTransport(place_, limit_, computing_));
   auto config = non_blocking();
   require(ncclCommSplit(comm_, color, key, &part->comm_, &config), "ncclCommSplit");
   wait_until("ncclCommSplit", [this] { return ready("ncclCommSplit"); });

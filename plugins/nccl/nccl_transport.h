@@ -26,13 +26,16 @@ std::string library_version();
 /// NCCL's own words. After the first one nothing waits for others any more, and all calls fail.
 ///
 /// Work and transfers are in the order of stream(): a kernel given to it before start() has ended before the
-/// bytes leave, and one given to it after finished() has said so sees what came. NCCL does not see whether
+/// bytes leave, and one given to it after finished() has said so sees what came. So it is with the stream `computing`
+/// of who gives the messages: transfers begin when all that it was given before start() has ended, and finished() says
+/// so when they have. NCCL does not see whether
 /// sizes agree on both sides: a batch of unequal ones does not end. The device of the calling thread is the
 /// worker's from then on.
 class NcclTransport : public mesh::Transport {
  public:
   /// Collective: all `place.size` workers, with one id.
-  NcclTransport(const Place& place, const mesh::NcclId& id, double limit_seconds);
+  NcclTransport(const Place& place, const mesh::NcclId& id, double limit_seconds,
+                mesh::NcclStream computing = nullptr);
   ~NcclTransport() override;
   NcclTransport(const NcclTransport&) = delete;
   NcclTransport& operator=(const NcclTransport&) = delete;
@@ -56,12 +59,13 @@ class NcclTransport : public mesh::Transport {
   /// Until the batch has finished, or all that stream() has been given if there is none.
   void wait(std::string_view call);
   /// Ends what travels, here; others run into their limits.
-  void abandon() noexcept;
+  void abandon() noexcept override;
 
  private:
   enum class State { idle, enqueued_soon, enqueued };
 
-  NcclTransport(const Place& place, double limit_seconds);
+  NcclTransport(const Place& place, double limit_seconds, mesh::NcclStream computing);
+  void follow_computing();
   void require_whole(std::string_view call) const;
   void require(ncclResult_t result, std::string_view call);
   [[noreturn]] void break_with(std::string_view call, std::string_view words);
@@ -72,8 +76,9 @@ class NcclTransport : public mesh::Transport {
 
   Place place_;
   double limit_;
+  mesh::NcclStream computing_;  // null: nobody computes but on stream_
   Stream stream_;
-  Event end_;
+  Event end_, given_;
   ncclComm_t comm_ = nullptr;
   State state_ = State::idle;
   std::string call_;  // that began what travels

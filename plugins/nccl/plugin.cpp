@@ -33,6 +33,17 @@ extern "C" {
   return check.outcome;
 }
 
+// Which device of the host that is, its address on the bus: 0, or 1 with words of the failure in its place.
+[[gnu::visibility("default")]] int bora_nccl_identity(int device, char* identity, std::size_t room) {
+  try {
+    put(bora::nccl::Place{.device = device}.identity(), identity, room);
+    return 0;
+  } catch (const std::exception& e) {
+    put(e.what(), identity, room);
+    return 1;
+  }
+}
+
 // 0, or 1 with words in `error`.
 [[gnu::visibility("default")]] int bora_nccl_make_id(bora::mesh::NcclId* id, char* error, std::size_t room) {
   try {
@@ -47,10 +58,11 @@ extern "C" {
 // Null on failure, with its words in `error`.
 [[gnu::visibility("default")]] bora::mesh::Transport* bora_nccl_open(int rank, int size,
                                                                      const bora::mesh::NcclId* id, int device,
+                                                                     bora::mesh::NcclStream stream,
                                                                      double limit_seconds, char* error,
                                                                      std::size_t room) {
   try {
-    return new bora::nccl::NcclTransport({rank, size, device}, *id, limit_seconds);
+    return new bora::nccl::NcclTransport({rank, size, device}, *id, limit_seconds, stream);
   } catch (const std::exception& e) {
     put(e.what(), error, room);
     return nullptr;

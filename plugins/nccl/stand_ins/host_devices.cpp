@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -46,7 +47,13 @@ std::mutex mutex;  // of all below
 std::map<std::array<char, NCCL_UNIQUE_ID_BYTES>, std::shared_ptr<World>> worlds;
 std::string last_error;
 thread_local int device = 0;
-thread_local std::vector<std::pair<ncclComm_t, std::pair<CUstream_st*, Work>>> group;
+struct Grouped {
+  ncclComm_t comm;
+  CUstream_st* stream;
+  bool sends;
+  Work work;
+};
+thread_local std::vector<Grouped> group;
 thread_local bool grouped = false;
 
 }  // namespace
@@ -83,8 +90,16 @@ void give(CUstream_st* stream, Work work) {
   ++stream->given;
 }
 
-ncclResult_t in_group(ncclComm_t comm, cudaStream_t stream, Work work) {
-  group.push_back({comm, {stream, std::move(work)}});
+bool has_come_to(CUstream_st& stream, std::size_t after) {
+  while (stream.done < after && stream.work.front()()) {
+    stream.work.pop_front();
+    ++stream.done;
+  }
+  return stream.done >= after;
+}
+
+ncclResult_t in_group(ncclComm_t comm, cudaStream_t stream, Work work, bool sends = false) {
+  group.push_back({comm, stream, sends, std::move(work)});
   return grouped ? ncclSuccess : ncclGroupEnd();
 }
 
@@ -176,12 +191,17 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   return cudaSuccess;
 }
 cudaError_t cudaEventQuery(cudaEvent_t event) {
-  auto& s = *event->stream;
-  while (s.done < event->after && s.work.front()()) {
-    s.work.pop_front();
-    ++s.done;
-  }
-  return s.done < event->after ? cudaErrorNotReady : cudaSuccess;
+  return has_come_to(*event->stream, event->after) ? cudaSuccess : cudaErrorNotReady;
+}
+// The other stream goes on by itself: what is waited for is done as far as it can be.
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+  give(stream, [of = event->stream, after = event->after] { return has_come_to(*of, after); });
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceGetPCIBusId(char* bus, int room, int d) {
+  if (d >= host_devices().devices) return cudaErrorInvalidDevice;
+  std::snprintf(bus, static_cast<std::size_t>(room), "0000:%02x:00.0", d);
+  return cudaSuccess;
 }
 
 ncclResult_t ncclGetVersion(int* version) {
@@ -244,12 +264,13 @@ ncclResult_t ncclGroupStart() {
 ncclResult_t ncclGroupEnd() {
   grouped = false;
   if (group.empty()) return ncclSuccess;
-  auto* comm = group[0].first;
+  auto* comm = group[0].comm;
   if (comm->state != ncclSuccess) return ncclInvalidUsage;
   comm->state = ncclInProgress;
-  // sends first: a worker may send to itself
+  // All of a group goes at once: nothing that comes keeps back what leaves.
+  std::stable_partition(group.begin(), group.end(), [](const Grouped& g) { return g.sends; });
   comm->pending = [work = std::exchange(group, {})] {
-    for (const auto& [c, w] : work) give(w.first, w.second);
+    for (const auto& g : work) give(g.stream, g.work);
     return true;
   };
   return ncclInProgress;
@@ -257,10 +278,13 @@ ncclResult_t ncclGroupEnd() {
 ncclResult_t ncclSend(const void* from, std::size_t n, ncclDataType_t, int peer, ncclComm_t comm,
                       cudaStream_t stream) {
   if (const auto bad = failure("ncclSend"); bad != ncclSuccess) return bad;
-  return in_group(comm, stream, [=] {
-    post(*comm, peer, from, n);
-    return true;
-  });
+  return in_group(
+      comm, stream,
+      [=] {
+        post(*comm, peer, from, n);
+        return true;
+      },
+      true);
 }
 ncclResult_t ncclRecv(void* to, std::size_t n, ncclDataType_t, int peer, ncclComm_t comm,
                       cudaStream_t stream) {

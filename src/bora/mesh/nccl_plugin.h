@@ -7,15 +7,19 @@
 #include <string>
 
 #include "bora/mesh/communicator.h"
+#include "bora/mesh/device_transport.h"
 
 namespace bora::mesh {
 
 /// Raised with every change of transport.h or of the functions that the plug-in exports; loader and plug-in
 /// must agree.
-inline constexpr int kNcclPluginVersion = 1;
+inline constexpr int kNcclPluginVersion = 2;
 
 /// By what the workers of a communicator find each other (NCCL's own unique id).
 using NcclId = std::array<std::byte, 128>;
+
+/// Asked in every call that begins a batch.
+using NcclStream = void* (*)();
 
 /// What opening the NCCL plug-in and running its check came to.
 struct NcclCheck {
@@ -32,6 +36,8 @@ NcclCheck check_nccl(const std::string& library = "libbora_nccl.so");
 
 struct NcclOptions {
   int device = 0;  ///< of this worker, as CUDA counts them
+  /// The stream (cudaStream_t) of what computes there: a batch begins when all that it was given before has ended.
+  NcclStream stream = [] { return static_cast<void*>(nullptr); };
   double deadline_seconds = kDefaultDeadline;
   std::string library = "libbora_nccl.so";
 };
@@ -40,5 +46,8 @@ struct NcclOptions {
 /// process's own). Collective: worker 0 makes the id, which `world` brings to all. Unsupported, with the next
 /// action: no plug-in, no device, two workers on one device.
 std::unique_ptr<Transport> open_nccl_transport(Communicator& world, const NcclOptions& options = {});
+
+/// The same for a run: in the order of this thread's operations on its GPU.
+DeviceTransports nccl_transports(const std::string& library = "libbora_nccl.so");
 
 }  // namespace bora::mesh

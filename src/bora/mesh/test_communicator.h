@@ -19,6 +19,7 @@
 #include "bora/base/error.h"
 #include "bora/core/device.h"
 #include "bora/mesh/communicator.h"
+#include "bora/mesh/device_transport.h"
 
 namespace bora::mesh::testing {
 
@@ -169,7 +170,8 @@ struct Workers {
   std::vector<std::string> hosts = {};  ///< by rank; empty: all on one
 };
 
-/// Runs `body` as each of the workers, their arrays on the device of who calls. What each of them threw, "" for nothing.
+/// Runs `body` as each of the workers, their arrays on the device of who calls, which messages go between as in a run.
+/// What each of them threw, "" for nothing.
 inline std::vector<std::string> run_workers(const Workers& workers,
                                             const std::function<void(Communicator&)>& body) {
   auto hub = std::make_shared<Hub>();
@@ -185,6 +187,7 @@ inline std::vector<std::string> run_workers(const Workers& workers,
       try {
         const auto communicator =
             make_communicator(std::make_unique<ThreadTransport>(hub, 0, all, r), workers.deadline);
+        if (has_device_transports(device.type)) connect_devices(*communicator, device);
         body(*communicator);
       } catch (const std::exception& e) {
         errors[static_cast<std::size_t>(r)] = e.what();
