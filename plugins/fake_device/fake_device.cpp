@@ -82,6 +82,7 @@ class Memory {
     if (freed != free_.begin()) join(std::prev(freed), freed);
   }
 
+  bool has(const void* p) const { return p >= addresses_ && p < addresses_ + kMemory; }
   char* host(const void* p) const { return shadow_ + offset(p); }
   template <class T>
   T* host(T* p) const {
@@ -285,6 +286,8 @@ at::Tensor& copy(at::Tensor& self, const at::Tensor& from, bool non_blocking) {
       uploaded();
     else
       waited();
+    const std::lock_guard lock(count_mutex);
+    current.host_bytes += self.numel() * static_cast<std::int64_t>(self.element_size());
   }
   on_host(self).copy_(on_host(from));
   return self;
@@ -410,6 +413,13 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
 }
 
 }  // namespace
+
+bool is_address(const void* p) { return Memory::get().has(p); }
+
+void carried(std::int64_t bytes) {
+  const std::lock_guard lock(count_mutex);
+  current.carried_bytes += bytes;
+}
 
 void* shadow(const void* p) { return p == nullptr ? nullptr : Memory::get().host(p); }
 

@@ -15,14 +15,20 @@ namespace bora::fake_device {
 
 /// What the device did since reset(): how often the host waited for it (a number read, an array copied to the
 /// host, or from its memory that is not pinned), how often it got an array without a wait, how many operations it
-/// computed, and how many of these were kernels of its own (core/device_kernels.h).
+/// computed, how many of these were kernels of its own (core/device_kernels.h), the bytes of arrays that went to the
+/// host or came from it, and those of messages that went from device to device (transport.cpp).
 struct Counts {
   std::int64_t synchronizations = 0, uploads = 0, operations = 0, kernels = 0;
+  std::int64_t host_bytes = 0, carried_bytes = 0;
 };
 Counts counts();
 /// The operations by name: libtorch's as it names them ("aten::mm"), kernels as in DeviceKernels.
 std::map<std::string, std::int64_t> operations_by_name();
 void reset();
+/// Whether an address is the device's.
+bool is_address(const void* p);
+/// Counts bytes of messages.
+void carried(std::int64_t bytes);
 /// From now on the most memory is counted anew.
 void count_memory_anew();
 

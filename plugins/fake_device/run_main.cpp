@@ -2,7 +2,8 @@
 // SPDX-FileCopyrightText: The Bora authors
 // The program bora-run with the device of the tests, which trainer.device: test then finds. A tracker of the
 // type `device` writes a line for each time that metrics are logged, device.jsonl: the step, how often the host
-// has waited for the device since the last time, its kernels since then, and the bytes of arrays that it holds.
+// has waited for the device since the last time, its kernels since then, the bytes of arrays that it holds, and since
+// the last time those that went to the host or came from it and those of messages from its memory.
 // TEST_DEVICE_BYTES is how much memory the device has; TEST_ATTENTION=flash has attention computed as on a GPU.
 #include <memory>
 #include <optional>
@@ -28,7 +29,8 @@ class DeviceTracker final : public track::Tracker {
     const auto counts = fake_device::counts();
     const auto live = core::device_memory({core::Device::Type::test, 0}).live;
     const Json line = {
-        {"step", step}, {"waits", counts.synchronizations}, {"kernels", counts.kernels}, {"live", live}};
+        {"step", step}, {"waits", counts.synchronizations}, {"kernels", counts.kernels},
+        {"live", live}, {"host_bytes", counts.host_bytes},  {"carried_bytes", counts.carried_bytes}};
     lines_ += line.dump() + "\n";
     fake_device::reset();
   }

@@ -6,7 +6,9 @@
 
 #include "bora/base/env.h"
 #include "bora/base/parallel.h"
+#include "bora/core/device.h"
 #include "bora/core/runtime.h"
+#include "bora/mesh/device_transport.h"
 #include "bora/mesh/mpi_plugin.h"
 #include "bora/mesh/same_arithmetic.h"
 
@@ -23,6 +25,12 @@ std::shared_ptr<mesh::Communicator> join_workers(const mesh::LaunchEnvironment& 
   core::initialize(threads);
   mesh::require_same_arithmetic(*workers, core::runtime_info().arithmetic);
   return workers;
+}
+
+std::string connect_devices(mesh::Communicator& workers) {
+  auto words = mesh::connect_devices(workers, core::default_device());
+  std::replace(words.begin(), words.end(), '\n', ' ');
+  return words;
 }
 
 TextTeam text_team(mesh::Communicator& workers) {

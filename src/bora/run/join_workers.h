@@ -19,6 +19,10 @@ inline constexpr double kPatience = 24 * 3600.0;
 std::shared_ptr<mesh::Communicator> join_workers(const mesh::LaunchEnvironment& launch,
                                                  const train::TrainerConfig& config);
 
+/// How messages between the workers' devices go, for a run's first lines: mesh::connect_devices, before anything is
+/// split off. In one line; "" where there is nothing to say.
+std::string connect_devices(mesh::Communicator& workers);
+
 /// They build caches together.
 TextTeam text_team(mesh::Communicator& workers);
 

@@ -239,6 +239,7 @@ int run_training(const LoadedConfig& given, const RunFlags& flags) {
   outlive_readers();
   const RunDevice device("trainer.device", loaded.config.trainer.device, launch);
   auto workers = join_workers(launch, loaded.config.trainer);
+  const auto links = connect_devices(*workers);
   agree_on_hub(loaded.config.data, *workers);
   auto info = core::runtime_info();
   std::vector<std::string> parts = {fmt::format("Bora {}", BORA_VERSION), loaded.name, "run " + place.id,
@@ -249,6 +250,7 @@ int run_training(const LoadedConfig& given, const RunFlags& flags) {
   console.header(parts);
   if (const auto text = choice_text(loaded.config.trainer.device); !text.empty())
     console.fact("device", text);
+  if (!links.empty()) console.fact("workers", links);
   show_ineffective_keys(loaded, console);
   show_changes(found, console);
   show_warnings(found, console);

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+// Whole runs of several workers on the device of the tests: messages that lie in its memory against those that go
+// through the host's.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "bora/base/file.h"
+#include "bora/base/json.h"
+#include "bora/base/text.h"
+#include "launched.h"
+#include "program.h"
+
+namespace bora::golden {
+namespace {
+
+using ::testing::HasSubstr;
+using Flags = std::vector<std::string>;
+
+constexpr int kWorkerSteps = 6;
+constexpr const char* kDirect = "messages go from device to device by the device of the tests";
+
+Flags on_workers(const Flags& more) {
+  return with({"train", "config.yaml", "--trainer.device=test", "--trainer.lanes=4", "--trainer.threads=1",
+               "--trainer.num_train_steps=" + std::to_string(kWorkerSteps),
+               "--model.gradient_checkpointing=true", "--optimizer.max_grad_norm=0.5",
+               "--trainer.checkpointer.keep=[{every: 100}]", "--trainer.tracker=[{type: device}]"},
+              more);
+}
+
+std::string experts_project(const std::string& name) {
+  const auto folder = small_project(name);
+  auto text = read_text(folder + "/config.yaml");
+  const auto from = text.find("model:"), to = text.find("trainer:");
+  text.replace(from, to - from,
+               "model: {type: mixtral, seq_len: 32, hidden_dim: 32, intermediate_dim: 64, num_layers: 2, "
+               "num_heads: 4, num_kv_heads: 2, n_routed_experts: 4}\n");
+  write_atomically(folder + "/config.yaml", text);
+  return folder;
+}
+
+/// The most of a step on worker 0; the first counts what came before it, the last the end.
+struct OfAStep {
+  std::int64_t waits = 0, host_bytes = 0, carried_bytes = 0;
+};
+OfAStep most_of_a_step(const std::string& folder) {
+  OfAStep most;
+  std::int64_t before = -1;
+  for (const auto& text : split(read_text(folder + "/runs/run/device.jsonl"), '\n')) {
+    if (text.empty()) continue;
+    const auto line = parse_json(text, "device.jsonl");
+    const auto step = line.at("step").get<std::int64_t>();
+    const bool is_evaluation = step == std::exchange(before, step);
+    if (step == 0 || step >= kWorkerSteps - 1 || is_evaluation) continue;
+    most.waits = std::max(most.waits, line.at("waits").get<std::int64_t>());
+    most.host_bytes = std::max(most.host_bytes, line.at("host_bytes").get<std::int64_t>());
+    most.carried_bytes = std::max(most.carried_bytes, line.at("carried_bytes").get<std::int64_t>());
+  }
+  return most;
+}
+
+std::string diff_of(const std::string& a, const std::string& b) {
+  const auto step = "/runs/run/step-" + std::to_string(kWorkerSteps);
+  return run(a, {"diff", a + step, b + step}).output;
+}
+
+Finished run_through_host(const std::string& folder, int workers, const Flags& flags) {
+  ::setenv("TEST_TRANSPORT", "host", 1);
+  auto done = run_workers(folder, workers, flags);
+  ::unsetenv("TEST_TRANSPORT");
+  return done;
+}
+
+class WorkersOnADevice : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!can_run_workers()) GTEST_SKIP() << "no mpirun, or no MPI plug-in";
+  }
+  // Both ways have the same bits; `waits`: the most that the host waits in a step where nothing passes through it.
+  static void expect_same_both_ways(const std::string& project, int workers, const Flags& more,
+                                    std::int64_t waits) {
+    const auto direct = copy_project(project, "device_workers_direct", 0),
+               through = copy_project(project, "device_workers_host", 0);
+    const auto flags = on_workers(more);
+    const auto done = run_workers(direct, workers, flags), host = run_through_host(through, workers, flags);
+    ASSERT_EQ(done.code, 0) << done.output;
+    ASSERT_EQ(host.code, 0) << host.output;
+    EXPECT_THAT(done.output, HasSubstr(kDirect));
+    EXPECT_THAT(host.output,
+                HasSubstr("messages go through the memory of the host: worker 0: TEST_TRANSPORT"));
+    EXPECT_THAT(diff_of(direct, through), HasSubstr("bit-equal"));
+    const auto a = most_of_a_step(direct), b = most_of_a_step(through);
+    EXPECT_EQ(a.waits, waits) << "through the host " << b.waits;
+    EXPECT_LT(4 * a.waits, b.waits);
+    EXPECT_GT(a.carried_bytes, 0);
+    EXPECT_LT(a.host_bytes, b.host_bytes / 4);
+    EXPECT_EQ(b.carried_bytes, 0);
+  }
+};
+
+TEST_F(WorkersOnADevice, WithWholeParameters) {
+  expect_same_both_ways(small_project("device_workers"), 2, {"--trainer.fsdp_axis=null"}, 1);
+}
+
+TEST_F(WorkersOnADevice, WithShardedParameters) {
+  expect_same_both_ways(small_project("device_workers"), 2, {}, 3);
+}
+
+TEST_F(WorkersOnADevice, WithTensorParallelism) {
+  expect_same_both_ways(small_project("device_workers"), 2, {"--trainer.model_axis_size=2"}, 3);
+}
+
+TEST_F(WorkersOnADevice, WithContextParallelism) {
+  expect_same_both_ways(small_project("device_workers"), 2, {"--trainer.context_axis_size=2"}, 1);
+}
+
+TEST_F(WorkersOnADevice, WithExperts) {
+  expect_same_both_ways(experts_project("device_workers"), 2, {"--trainer.mesh.axes={expert: 2}"}, 67);
+}
+
+TEST_F(WorkersOnADevice, FourOfThemInTwoReplicas) {
+  expect_same_both_ways(small_project("device_workers"), 4, {"--trainer.mesh.axes={replica: 2, data: 2}"}, 3);
+}
+
+TEST_F(WorkersOnADevice, GoOnFromACheckpointWithTheSameBits) {
+  const auto project = small_project("device_workers"),
+             whole = copy_project(project, "device_workers_direct", 0),
+             parts = copy_project(project, "device_workers_parts", 0);
+  const auto flags = on_workers({});
+  ASSERT_EQ(run_workers(whole, 2, flags).code, 0);
+  const auto first = run_workers(parts, 2, with(flags, {"--trainer.stop_at_step=3"}));
+  EXPECT_THAT(first.output, HasSubstr("checkpoint step-3 written"));
+  const auto second = run_workers(parts, 2, flags);
+  EXPECT_EQ(second.code, 0) << second.output;
+  EXPECT_THAT(second.output, HasSubstr(kDirect));
+  EXPECT_THAT(diff_of(whole, parts), HasSubstr("bit-equal"));
+}
+
+TEST_F(WorkersOnADevice, ThatShareOneSayItOnceAndGoThroughTheHost) {
+  const auto folder = copy_project(small_project("device_workers"), "device_workers_shared", 0);
+  ::setenv("TEST_GPU", "0000:17:00.0", 1);
+  const auto done = run_workers(folder, 2, on_workers({}));
+  ::unsetenv("TEST_GPU");
+  EXPECT_EQ(done.code, 0) << done.output;
+  const std::string words =
+      "messages go through the memory of the host: workers 0 and 1 share GPU 0000:17:00.0";
+  const auto first = done.output.find(words);
+  ASSERT_NE(first, std::string::npos) << done.output;
+  EXPECT_EQ(done.output.find(words, first + 1), std::string::npos);
+}
+
+// One dies in training; the other says who, and goes on from the checkpoint when it is started again.
+TEST_F(WorkersOnADevice, AreToldOfOneThatDied) {
+  const auto folder = copy_project(small_project("device_workers"), "device_workers_killed", 0);
+  Launched launched(folder, 2, {},
+                    with(on_workers({}), {"--trainer.num_train_steps=4000", "--trainer.worker_timeout=3",
+                                          "--trainer.checkpointer.keep=[{every: 5}]"}));
+  ASSERT_TRUE(launched.wait_for_step(5)) << launched.wait().output;
+  ::kill(launched.worker(1), SIGKILL);
+  const auto done = launched.wait();
+  EXPECT_EQ(done.code, 75) << done.output;
+  EXPECT_THAT(done.output, HasSubstr(kDirect));
+  EXPECT_THAT(done.output, HasSubstr("no answer from worker 1 (host "));
+  EXPECT_THAT(done.output, HasSubstr(" has died"));
+}
+
+}  // namespace
+}  // namespace bora::golden
