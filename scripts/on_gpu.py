@@ -59,6 +59,10 @@ optimizer: {learning_rate: 1e-3, warmup: 5, max_grad_norm: 0.5}
 """ % HALF
 
 
+# Of one machine.
+TWO_WORKERS = ("mpirun", "--oversubscribe", "--allow-run-as-root", "--bind-to", "none", "-n", "2")
+
+
 class Failed(Exception):
     pass
 
@@ -101,6 +105,13 @@ class Part:
             last = next((line for line in reversed(said.splitlines()) if line.strip()), "it says nothing")
             raise Failed(f"exit code {process.returncode}: {last.strip()[:200]}")
         return said
+
+
+def count_gpus():
+    if shutil.which("nvidia-smi"):
+        listed = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, check=False).stdout
+        return sum(line.startswith("GPU ") for line in listed.splitlines())
+    return len(list(pathlib.Path("/dev").glob("nvidia[0-9]*")))
 
 
 def json_lines(said):
@@ -188,9 +199,9 @@ class Day:
     def run(self, part, *command, env=None, **how):
         return part.run(*command, env=self.env | (env or {}), **how)
 
-    def train(self, part, folder, *flags, device=None, before=()):
+    def train(self, part, folder, *flags, device=None, before=(), env=None):
         return self.run(part, *before, self.bora, "train", "config.yaml", f"--trainer.device={device or self.device}",
-                        f"--trainer.num_train_steps={STEPS}", *flags, cwd=folder)
+                        f"--trainer.num_train_steps={STEPS}", *flags, cwd=folder, env=env)
 
     def project(self, name):
         """A new folder with a configuration and two made-up texts: a small GPT-2 with dropout, two lanes, a mixture."""
@@ -307,8 +318,7 @@ class Day:
         compare("after a resume", resumed)
         if shutil.which("mpirun"):
             workers = self.again(first, f"{part.name}_workers")
-            self.train(part, workers, *flags, before=("mpirun", "--oversubscribe", "--allow-run-as-root", "--bind-to",
-                                                      "none", "-n", "2"))
+            self.train(part, workers, *flags, before=TWO_WORKERS)
             compare("with two workers", workers)
         part.numbers = {"same": said, "differ": differ}
         if differ:
@@ -319,6 +329,34 @@ class Day:
         """Heads of 8, so that FlashAttention takes them; no dropout of its probabilities. After a resume the copies of
         parameters in bf16 are rounded anew, which AdamW had written."""
         return self.bits(part, "--trainer.mp=p=f32,c=bf16", "--model.attn_pdrop=0")
+
+    def workers(self, part):
+        """Two of them with a GPU each, whose messages go by NCCL, against two on one GPU, through the host: the same
+        bits with whole parameters, with shards of them, and with a model that is divided."""
+        if not shutil.which("mpirun"):
+            raise Skipped("no mpirun for two workers")
+        gpus = 2 if self.device == "test" else count_gpus()
+        if gpus < 2:
+            raise Skipped(f"NCCL wants a GPU for each of two workers, here {'is' if gpus == 1 else 'are'} {gpus}")
+        on_one = {"device": "test", "env": {"TEST_TRANSPORT": "host"}} if self.device == "test" else {"device": "cuda:0"}
+        differ, first = [], self.project(part.name)
+        ways = {"whole": "--trainer.fsdp_axis=null", "sharded": "--trainer.lanes=2", "divided": "--trainer.model_axis_size=2"}
+        for name, flag in ways.items():
+            direct, through = (self.again(first, f"{part.name}_{name}_{way}") for way in ("direct", "host"))
+            said = self.train(part, direct, flag, before=TWO_WORKERS, device=self.device.split(":")[0])
+            why = re.search("messages go through the memory of the host: (.*)", said)
+            if why:
+                raise (Skipped if "not built" in why.group(1) else Failed)(why.group(0))
+            said = self.train(part, through, flag, before=TWO_WORKERS, **on_one)
+            if "messages go through the memory of the host" not in said:
+                raise Failed("two workers on one GPU do not go through the host")
+            end = f"runs/run/step-{STEPS}"
+            if "bit-equal" not in self.run(part, self.bora, "diff", direct / end, through / end, codes=(0, 1)):
+                differ.append(name)
+        part.numbers = {"same": [name for name in ways if name not in differ], "differ": differ}
+        if differ:
+            raise Failed(f"other bits from device to device than through the host: {', '.join(differ)}")
+        return f"the same bits from device to device as through the host: {', '.join(ways)}"
 
     def sanitizer(self, part):
         tool = shutil.which("compute-sanitizer") or shutil.which("compute-sanitizer", path="/usr/local/cuda/bin")
@@ -435,6 +473,7 @@ PARTS = {
     "load": (30, Day.load, False), "ops": (100, Day.ops, True), "attention": (30, Day.attention, True),
     "parity": (60, Day.parity, True),
     "training": (30, Day.training, True), "bits": (60, Day.bits, True), "bf16": (60, Day.bf16, True),
+    "workers": (60, Day.workers, True),
     "memcheck": (40, Day.sanitizer, True), "racecheck": (40, Day.sanitizer, True),
     "initcheck": (40, Day.sanitizer, True), "memory": (40, Day.memory, True), "rates": (40, Day.rates, False),
     "gpt2-124m": (120, Day.peers, False), "gpt2-1.5b": (80, Day.peers, False), "qwen2.5-1.5b": (80, Day.peers, False),

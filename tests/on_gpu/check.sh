@@ -63,7 +63,7 @@ grep -q 'opps is not one of load, ops, attention, parity' "$work/said" || wrong 
 
 # The whole program, where a device computes. A machine that does much else takes its time.
 day=(--torch "$work/site/torch" --device test)
-expect 1 "${day[@]}" --limit 300 --bora "$work/kit/bora" ops attention parity training bits bf16 memcheck rates
+expect 1 "${day[@]}" --limit 300 --bora "$work/kit/bora" ops attention parity training bits bf16 workers memcheck rates
 told ok load 'device of the tests'
 told FAILED ops '^?nn_device_test: exit code 3: a gradient is wrong'
 told FAILED attention '^?exit code 4: attention is wrong'
@@ -71,6 +71,11 @@ told ok parity '3 models, within'
 told ok training "of the CPU's"
 told ok bits 'the same bits twice, after a resume'
 told ok bf16 'the same bits twice, after a resume'
+if command -v mpirun >/dev/null; then
+  told ok workers 'the same bits from device to device as through the host: whole, sharded, divided'
+else
+  told skipped workers 'no mpirun for two workers'
+fi
 told ok memcheck 'ERROR SUMMARY: 0 errors'
 told FAILED rates 'torch is a stand-in'
 ! grep -q profile "$OUT/summary.txt" || wrong 'a part that was not asked for'
