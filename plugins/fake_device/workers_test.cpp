@@ -121,7 +121,7 @@ TEST_F(WorkersOnADevice, WithContextParallelism) {
 }
 
 TEST_F(WorkersOnADevice, WithExperts) {
-  expect_same_both_ways(experts_project("device_workers"), 2, {"--trainer.mesh.axes={expert: 2}"}, 67);
+  expect_same_both_ways(experts_project("device_workers"), 2, {"--trainer.mesh.axes={expert: 2}"}, 19);
 }
 
 TEST_F(WorkersOnADevice, FourOfThemInTwoReplicas) {

@@ -15,6 +15,7 @@
 #include "bora/core/autograd/grouped.h"
 #include "bora/core/autograd/slots.h"
 #include "bora/core/create.h"
+#include "bora/core/device.h"
 #include "bora/core/elementwise.h"
 #include "bora/core/index.h"
 #include "bora/core/layout/arrange.h"
@@ -196,7 +197,9 @@ std::vector<GroupedRows> rows_of_all(const GroupedRows& own, Collectives& worker
   return out;
 }
 
+// On the host, which alone reads them.
 Array rows_array(std::span<const std::vector<std::int64_t>> rows) {
+  const DeviceScope host{Device()};
   static constexpr std::string_view kRows[] = {"expert", "part"};
   std::vector<std::int32_t> flat;
   for (const auto& parts : rows) flat.insert(flat.end(), parts.begin(), parts.end());
