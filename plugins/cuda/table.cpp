@@ -8,6 +8,7 @@
 #include "kernels/cross_entropy.h"
 #include "kernels/dropout.h"
 #include "kernels/embedding.h"
+#include "kernels/fp8.h"
 #include "kernels/narrow.h"
 #include "kernels/norm.h"
 #include "kernels/rope.h"
@@ -133,6 +134,16 @@ core::DeviceKernels table() {
     with(type, [&](auto t) {
       gated_backward(f, {rows, n, stride, gradient_stride}, in(gate, t), in(up, t), in(dy, t), out(dgate, t),
                      out(dup, t), s);
+    });
+  };
+  k.narrow8.max_abs = [](DType type, std::int64_t n, const void* x, float* largest, Stream s) {
+    with(type, [&](auto t) { fp8_max_abs(n, in(x, t), largest, s); });
+  };
+  k.narrow8.quantize = [](DType type, core::Fp8 format, std::int64_t rows, std::int64_t n, const void* x,
+                          const float* largest, void* y, void* turned, float* inverse, Stream s) {
+    with(type, [&](auto t) {
+      fp8_quantize(format, rows, n, in(x, t), largest, static_cast<std::uint8_t*>(y),
+                   static_cast<std::uint8_t*>(turned), inverse, s);
     });
   };
   k.rope = [](std::int64_t count, const kernels::Turned* arrays, DType type, const float* cos,

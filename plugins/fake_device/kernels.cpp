@@ -18,6 +18,7 @@
 #include "bora/core/kernels/cpu/adamw.h"
 #include "bora/core/kernels/cpu/attention.h"
 #include "bora/core/kernels/cpu/cross_entropy.h"
+#include "bora/core/kernels/cpu/fp8.h"
 #include "bora/core/kernels/cpu/norm.h"
 #include "bora/core/kernels/cpu/random.h"
 #include "bora/core/kernels/cpu/reduce.h"
@@ -218,6 +219,22 @@ void gated_backward(core::Activation f, DType type, std::int64_t rows, std::int6
   }
 }
 
+void max_abs8(DType type, std::int64_t n, const void* x, float* largest, Stream /*stream*/) {
+  launched("narrow8.max_abs");
+  const Floats in(type, x, n);
+  const float most = kernels::max_abs(n, in);
+  *there(largest) = std::isfinite(most) ? most : std::numeric_limits<float>::quiet_NaN();
+}
+
+void quantize8(DType type, core::Fp8 format, std::int64_t rows, std::int64_t n, const void* x,
+               const float* largest, void* y, void* turned, float* inverse, Stream /*stream*/) {
+  launched("narrow8.quantize");
+  const Floats in(type, x, rows * n);
+  *there(inverse) =
+      kernels::quantize(rows, n, in, *there(largest), format, there(static_cast<std::uint8_t*>(y)),
+                        there(static_cast<std::uint8_t*>(turned)));
+}
+
 // Heads as the CPU's kernels take them: fp32, in a copy without gaps, of which results go back one by one.
 class Heads {
  public:
@@ -380,6 +397,7 @@ core::DeviceKernels kernels() {
           .norm_room = norm_room,
           .activate = {activate, activate_backward},
           .gated = {gated, gated_backward},
+          .narrow8 = {max_abs8, quantize8},
           .attention = {takes_attention, attention_forward, attention_backward, attention_room},
           .rope = rope,
           .dropout = dropout,

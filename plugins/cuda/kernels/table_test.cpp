@@ -9,6 +9,7 @@
 #include "bora/core/kernels/cpu/activation.h"
 #include "bora/core/kernels/cpu/adamw.h"
 #include "bora/core/kernels/cpu/cross_entropy.h"
+#include "bora/core/kernels/cpu/fp8.h"
 #include "bora/core/kernels/cpu/norm.h"
 #include "bora/core/kernels/cpu/random.h"
 #include "bora/core/kernels/cpu/reduce.h"
@@ -153,6 +154,23 @@ TEST(CudaTable, NarrowsAsTheCpu) {
   kernels::to_bf16(17, y.data(), &d[0].bits);
   EXPECT_EQ(wide(a), wide(c));
   EXPECT_EQ(wide(b), wide(d));
+}
+
+TEST(CudaTable, NarrowsToFp8AsTheCpu) {
+  const auto k = table();
+  const std::int64_t rows = 48, n = 80;
+  const auto x = random<float>(rows * n, 5, 0.3F);
+  for (const auto format : {core::Fp8::e4m3, core::Fp8::e5m2}) {
+    List<std::uint8_t> y(rows * n), turned(rows * n), y2(rows * n), turned2(rows * n);
+    float largest = 0, inverse = 0;
+    k.narrow8.max_abs(kType, rows * n, x.data(), &largest, nullptr);
+    EXPECT_EQ(largest, kernels::max_abs(rows * n, x.data()));
+    k.narrow8.quantize(kType, format, rows, n, x.data(), &largest, y.data(), turned.data(), &inverse,
+                       nullptr);
+    EXPECT_EQ(kernels::quantize(rows, n, x.data(), largest, format, y2.data(), turned2.data()), inverse);
+    EXPECT_EQ(y, y2);
+    EXPECT_EQ(turned, turned2);
+  }
 }
 
 TEST(CudaTable, PointwiseAsTheCpu) {

@@ -28,6 +28,9 @@ inline constexpr CudaVersion kCudaOfBuild{13, 0};
 /// From here on a GPU computes in bf16.
 inline constexpr CudaVersion kLeastCapability{8, 0};
 
+/// From here on it multiplies in fp8.
+inline constexpr CudaVersion kFp8Capability{8, 9};
+
 struct GpuFacts {
   std::string name;  ///< "NVIDIA H100 80GB HBM3"
   CudaVersion capability;

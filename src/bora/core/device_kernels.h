@@ -11,6 +11,7 @@
 #include "bora/core/attention_shape.h"
 #include "bora/core/device.h"
 #include "bora/core/device_lists.h"
+#include "bora/core/fp8.h"
 #include "bora/core/head_map.h"
 #include "bora/core/rope_shape.h"
 
@@ -80,6 +81,16 @@ struct DeviceKernels {
                      const void* up, std::int64_t stride, const void* dy, void* dgate, void* dup,
                      std::int64_t gradient_stride, Stream stream) = nullptr;
   } gated;
+
+  // To fp8 (core/fp8.h), as kernels/cpu/fp8.h.
+  struct Narrow8 {
+    /// `largest`: one number, 0 before, the largest |x|; NaN if an element is not finite.
+    void (*max_abs)(DType type, std::int64_t n, const void* x, float* largest, Stream stream) = nullptr;
+    /// y [rows, n] and `turned` [n, rows], of which one may be null, get x [rows, n] times the scale; `inverse` gets 1 /
+    /// scale. Rows and n are multiples of 16.
+    void (*quantize)(DType type, Fp8 format, std::int64_t rows, std::int64_t n, const void* x,
+                     const float* largest, void* y, void* turned, float* inverse, Stream stream) = nullptr;
+  } narrow8;
 
   // As kernels/cpu/attention.h, of whole keys.
   struct Attention {

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "bora/base/key.h"
+#include "bora/core/fp8.h"
 #include "bora/named/fields.h"
 #include "bora/named/ops.h"
 #include "bora/nn/lora_shape.h"
@@ -23,6 +24,7 @@ struct Factor {
   template <NamedTensor X>
   auto operator()(const X& x) const {
     using Result = concat<without<axes_of<X>, In>, Out>;
+    const core::Fp8Scope as_it_is(false);
     return named_over<Result>::adopt(core::linear(x.operand(), weight.operand(), {}, Result::names));
   }
 };

@@ -9,6 +9,7 @@
 #include "bora/base/error.h"
 #include "bora/base/trace.h"
 #include "bora/core/cast_once.h"
+#include "bora/core/fp8.h"
 #include "bora/core/grad.h"
 #include "bora/core/mapping.h"
 #include "bora/core/parameter_store.h"
@@ -116,6 +117,7 @@ mesh::GradientSum Trainer::gradients(const data::Batch& batch) {
   if (workers.size() > 1) workers.activity(fmt::format("step {}: gradients", step_));
   std::optional<core::CastOnceScope> once;
   keep_copies(once);
+  const core::Fp8Scope fp8(options_.fp8);
   return reducer().reduce(lanes, [&](std::int64_t lane) { return lane_loss(batch, lane, each); });
 }
 

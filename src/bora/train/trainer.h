@@ -29,6 +29,7 @@ struct TrainerOptions {
   std::int64_t lanes = 1;  ///< at most; a step uses the largest power of two that divides its batch
   std::uint64_t seed = 0;
   bool dropout = false;  ///< the model has dropout: give it keys
+  bool fp8 = false;      ///< linear maps are multiplied in fp8, on a device in bf16 (core/fp8.h)
   /// Whether a loss or gradient norm that is not finite ends the run; else its step is skipped.
   bool crash_on_nan = true, crash_on_inf = true;
   nn::LossOptions loss;

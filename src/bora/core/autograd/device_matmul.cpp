@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "bora/core/autograd/cast.h"
+#include "bora/core/autograd/fp8_matmul.h"
 #include "bora/core/autograd/side_by_side.h"
 
 namespace bora::core::autograd {
@@ -134,13 +135,21 @@ std::vector<Tensor> joint_matmul(const Tensor& a, std::span<const Factor> weight
   std::vector<Tensor> differentiated_ones;
   for (const auto& f : weights) differentiated_ones.push_back(differentiated(f));
   for (const auto& f : biases) differentiated_ones.push_back(differentiated(f));
-  return JointMatmul::apply(a, at::TensorList(differentiated_ones), std::ssize(weights), weight,
-                            bias.defined() ? Maybe(bias) : std::nullopt);
+  const at::TensorList all(differentiated_ones);
+  const Maybe joined_bias = bias.defined() ? Maybe(bias) : std::nullopt;
+  if (takes_fp8(a, weight)) return fp8_product(a, all, std::ssize(weights), weight, joined_bias);
+  return JointMatmul::apply(a, all, std::ssize(weights), weight, joined_bias);
 }
 
 Tensor device_matmul(const Tensor& a, const Factor& b, const std::optional<Factor>& bias) {
   const Maybe values = bias ? Maybe(bias->values) : std::nullopt;
   const Tensor& weight = differentiated(b);
+  if (b.maps && b.values.dim() == 2 && takes_fp8(a, b.values.t())) {
+    std::vector<Tensor> of{weight.t()};
+    if (bias) of.push_back(differentiated(*bias));
+    return fp8_product(a, of, 1, b.values.detach().t(), values ? Maybe(values->detach()) : std::nullopt)
+        .front();
+  }
   const bool recorded = at::GradMode::is_enabled() && (a.requires_grad() || weight.requires_grad() ||
                                                        (bias && differentiated(*bias).requires_grad()));
   if (!recorded) return product(a, b.values, values);

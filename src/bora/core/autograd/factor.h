@@ -10,6 +10,7 @@ namespace bora::core::autograd {
 /// fewer bytes, to which the gradient goes in fp32; undefined: there is none.
 struct Factor {
   at::Tensor values, parameter = {};
+  bool maps = false;  ///< of a linear map, which fp8 is for (core/fp8.h)
 };
 
 /// `values` and their parameter, if there is one, each as `seen` shows it.
