@@ -323,6 +323,32 @@ TEST_F(WholeRun, WithBf16Moments) {
   expect_same_bits(workers, there);
 }
 
+// Linear maps in fp8: a loss as that of bf16, the same bits after a resume and for two workers; refused on the CPU.
+TEST_F(WholeRun, InFp8) {
+  const Words bf16{"--trainer.mp=p=f32,c=bf16"}, fp8{"--trainer.mp=p=f32,c=bf16", "--trainer.fp8=true"};
+  const auto wide = copy_project(here_, "fake_device_fp8_bf16", 0),
+             there = copy_project(here_, "fake_device_fp8", 0);
+  expect_ends_well(run(wide, training("test", bf16)));
+  const auto first = run(there, training("test", fp8));
+  expect_ends_well(first);
+  EXPECT_THAT(first.output, ContainsRegex("fp8 +linear maps in E4M3, gradients of their results in E5M2"));
+  EXPECT_THAT(first.output, Not(HasSubstr("stays in bf16")));
+  auto got = metrics_of(there)["train/loss"], want = metrics_of(wide)["train/loss"];
+  ASSERT_EQ(got.size(), std::size_t{kSteps});
+  EXPECT_NE(got, want);
+  for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], want[i], 0.02 * want[i]) << i;
+  const auto again = copy_project(there, "fake_device_fp8_resumed", kHalf);
+  expect_ends_well(run(again, training("test", fp8)));
+  expect_same_bits(again, there);
+  const auto refused = run(copy_project(here_, "fake_device_fp8_cpu", 0), training("cpu", fp8));
+  EXPECT_EQ(refused.code, 2) << refused.output;
+  EXPECT_THAT(refused.output, ContainsRegex("trainer.fp8 +needs a GPU of compute capability 8.9"));
+  if (!can_run_workers()) return;
+  const auto workers = copy_project(here_, "fake_device_fp8_workers", 0);
+  expect_ends_well(run_workers(workers, 2, training("test", fp8)));
+  expect_same_bits(workers, there);
+}
+
 TEST(WholeRunOfABenchmark, TellsItsDevice) {
   const auto folder = small_project("fake_device_bench");
   const auto done = run(folder, {"bench", "train", "--model", "quickstart", "--batch", "2", "--lanes", "2",

@@ -118,6 +118,8 @@ class Look {
     problems_.of("trainer.device", [&] {
       found_.device = choose_device(config_.trainer.device, mesh::launch_environment());
       const core::DeviceScope is_there(found_.device);
+      if (!config_.trainer.fp8) return;
+      if (const auto why = why_no_fp8(found_.device); !why.empty()) problems_.add("trainer.fp8", why);
     });
   }
 

@@ -42,6 +42,21 @@ std::string choice_text(std::string_view word, core::Device device, const core::
                      core::summary(facts));
 }
 
+std::string why_no_fp8(core::Device device, const core::CudaFacts& facts) {
+  if (device == core::Device()) {
+    return fmt::format(
+        "needs a GPU of compute capability {}, and this run computes on the CPU; trainer.device: cuda, or leave fp8 out",
+        core::text(core::kFp8Capability));
+  }
+  const std::size_t at = static_cast<std::uint8_t>(device.index);
+  if (device.type != core::Device::Type::cuda || at >= facts.gpus.size()) return "";
+  const auto& gpu = facts.gpus[at];
+  if (!(gpu.capability < core::kFp8Capability)) return "";
+  return fmt::format("needs compute capability {}, and {} ({}) has {}; leave fp8 out to train in bf16",
+                     core::text(core::kFp8Capability), gpu.name, core::name(device),
+                     core::text(gpu.capability));
+}
+
 std::optional<DeviceRoom> device_room(core::Device device) {
   if (device == core::Device()) return std::nullopt;
   const auto room = [](std::int64_t total, std::int64_t free) {

@@ -32,6 +32,9 @@ class RunDevice {
 std::string choice_text(std::string_view word, core::Device device = core::default_device(),
                         const core::CudaFacts& facts = core::cuda_facts());
 
+/// Why a device does not multiply in fp8 (trainer.fp8), with the next action; empty where it does.
+std::string why_no_fp8(core::Device device, const core::CudaFacts& facts = core::cuda_facts());
+
 /// Bytes of a device, as far as it or its driver tells; nothing of the CPU, and where nobody tells.
 struct DeviceRoom {
   double total = 0, free = 0;

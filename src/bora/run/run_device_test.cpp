@@ -57,5 +57,18 @@ TEST(RunDevice, SaysWhyAutoTookTheCpu) {
   EXPECT_FALSE(device_room({}));
 }
 
+TEST(RunDevice, SaysWhyThereIsNoFp8) {
+  core::CudaFacts facts;
+  facts.gpus = {{.name = "NVIDIA A100", .capability = {8, 0}}, {.name = "NVIDIA L4", .capability = {8, 9}}};
+  EXPECT_EQ(
+      why_no_fp8({}, facts),
+      "needs a GPU of compute capability 8.9, and this run computes on the CPU; trainer.device: cuda, or leave "
+      "fp8 out");
+  EXPECT_EQ(why_no_fp8({core::Device::Type::cuda, 0}, facts),
+            "needs compute capability 8.9, and NVIDIA A100 (cuda:0) has 8.0; leave fp8 out to train in bf16");
+  EXPECT_EQ(why_no_fp8({core::Device::Type::cuda, 1}, facts), "");
+  EXPECT_EQ(why_no_fp8({core::Device::Type::test, 0}, facts), "");
+}
+
 }  // namespace
 }  // namespace bora::run

@@ -25,9 +25,10 @@ std::optional<std::string> given_id(const train::TrainerConfig& trainer) {
 
 // Keys that came after runs were first named. At these values they are left out of the name, so that a run
 // that began before is found.
-constexpr std::array<std::string_view, 18> kLaterKeys = {"allow_private_addresses: false",
+constexpr std::array<std::string_view, 19> kLaterKeys = {"allow_private_addresses: false",
                                                          "chat_date: null",
                                                          "device: auto",
+                                                         "fp8: false",
                                                          "freeze: []",
                                                          "hybrid_norm: false",
                                                          "input_embedding_norm: false",

@@ -80,6 +80,7 @@ train::TrainerOptions trainer_options(const LmConfig& config, std::int64_t lanes
                                 .lanes = lanes,
                                 .seed = static_cast<std::uint64_t>(t.seed),
                                 .dropout = true,
+                                .fp8 = t.fp8,
                                 .crash_on_nan = t.crash_on_nan,
                                 .crash_on_inf = t.crash_on_inf};
   options.loss = {
@@ -173,6 +174,8 @@ void Session::make_trainer() {
   const auto seq_len = config().model.config->seq_len(), sequences = t.batch_schedule().batch_size(0);
   console_.fact("batch", fmt::format("{} sequences = {} tokens · {} lane{}", sequences,
                                      with_commas(sequences * seq_len), lanes_, lanes_ == 1 ? "" : "s"));
+  if (t.fp8)
+    console_.fact("fp8", "linear maps in E4M3, gradients of their results in E5M2; evaluation in bf16");
   if (workers_->size() > 1) console_.fact("mesh", model_->describe_workers());
   peak_ = find_peak(t, earlier_peak_, *workers_);
   console_.fact("peak", describe_peak(peak_, t.mp.compute));

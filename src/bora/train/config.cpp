@@ -138,6 +138,26 @@ void check_id(Binder& b, const TrainerConfig& t) {
   }
 }
 
+// Whether the device has it is asked where the run starts.
+void check_fp8(Binder& b, const TrainerConfig& t) {
+  if (!t.fp8) return;
+  if (t.mp.compute != core::DType::bf16) {
+    b.problem("fp8",
+              fmt::format("multiplies what is computed in bf16, and {} computes in {}; set {}: bf16 too, or "
+                          "leave fp8 out",
+                          b.path("mp"), core::name(t.mp.compute), b.path("mp")));
+  }
+  bool shared = t.mesh.model_size() > 1 || t.mesh.context_axis_size > 1 || t.mesh.tensor_lanes.has_value();
+  for (const auto& [axis, size] : t.mesh.mesh.axes)
+    shared = shared || (size > 1 && axis != "data" && axis != "replica");
+  if (shared) {
+    b.problem(
+        "fp8",
+        "scales each array by its largest element, and workers that share a lane have shards of it; leave fp8 "
+        "out, or the mesh axes model, context and expert, and tensor_lanes");
+  }
+}
+
 // Whether there is one is asked where the run starts: the configuration may be another machine's.
 void check_device(Binder& b, const TrainerConfig& t) {
   constexpr std::string_view kNumbered = "cuda:";
@@ -175,6 +195,10 @@ void TrainerConfig::bind(Binder& b) {
   b.field("seed", seed, kSeed, "of weights, dropout and data order");
   b.field("id", id, "name of the run; default: RUN_ID, else made from the configuration");
   mp.bind(b, "mp");
+  b.field(
+      "fp8", fp8,
+      "multiply linear maps in fp8 on a GPU: weights and inputs in E4M3, gradients of results in E5M2; needs mp: "
+      "bf16, and compute capability 8.9");
   bind_batch_size(b, *this);
   b.field("num_train_steps", num_train_steps, kSize,
           "steps in all; more than before extend a run that has ended");
@@ -225,10 +249,12 @@ void TrainerConfig::bind(Binder& b) {
   refuse(b, "load_checkpoint_path",
          "is not built yet; trainer.id and trainer.checkpointer.base_path name the run to go on with, "
          "trainer.initialize_from the weights to start from");
-  refuse(b, "quantization", "is not built yet; leave it out to train in the precision of trainer.mp");
+  refuse(b, "quantization",
+         "is not built yet; leave it out; trainer.fp8: true multiplies linear maps in fp8");
   if (!b.reading()) return;
   check_id(b, *this);
   check_device(b, *this);
+  check_fp8(b, *this);
   check_lanes(b, *this);
 }
 

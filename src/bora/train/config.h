@@ -44,6 +44,7 @@ struct TrainerConfig {
   std::int64_t seed = 0;
   std::optional<std::string> id;  ///< name of the run; default: from RUN_ID, else from the configuration
   MixedPrecision mp;
+  bool fp8 = false;  ///< Bora's own: linear maps in fp8, on a GPU in bf16 (core/fp8.h)
   /// -1: per_device_parallelism, since there is one device.
   data::BatchSchedule train_batch_size{512};
   std::int64_t per_device_parallelism = -1;
