@@ -2,7 +2,10 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/base/key.h"
 
+#include <algorithm>
+
 #include "bora/base/hash.h"
+#include "bora/base/key_trail.h"
 
 namespace bora {
 namespace {
@@ -20,9 +23,17 @@ std::array<std::uint32_t, 4> random_block(std::uint64_t low, std::uint64_t high,
                     {low_half(key), high_half(key)});
 }
 
+thread_local KeyTrail* key_trail = nullptr;
+
 Key derive(const Key& from, std::uint64_t domain, std::uint64_t data) {
   const auto words = random_block(data, from.stream, from.key ^ domain);
   return {whole(words[0], words[1]), whole(words[2], words[3])};
+}
+
+Key derive_and_note(const Key& from, std::uint64_t domain, std::uint64_t data) {
+  const Key to = derive(from, domain, data);
+  if (key_trail != nullptr) key_trail->note(from, to, {domain, data});
+  return to;
 }
 
 std::uint64_t draw64(const Key& key, std::uint64_t index) {
@@ -51,8 +62,33 @@ std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter,
 }
 
 Key Key::from_seed(std::uint64_t seed) { return Key{}.fold(seed); }
-Key Key::fold(std::uint64_t data) const { return derive(*this, kNumberDomain, data); }
-Key Key::fold(std::string_view name) const { return derive(*this, kNameDomain, hash128(name).low); }
+Key Key::fold(std::uint64_t data) const { return derive_and_note(*this, kNumberDomain, data); }
+Key Key::fold(std::string_view name) const { return derive_and_note(*this, kNameDomain, hash128(name).low); }
+
+KeyTrail::KeyTrail() : before_(std::exchange(key_trail, this)) {}
+KeyTrail::~KeyTrail() { key_trail = before_; }
+
+void KeyTrail::note(const Key& from, const Key& to, Way::Fold fold) {
+  steps_.insert_or_assign({to.key, to.stream}, Step{from, fold});
+}
+
+KeyTrail::Way KeyTrail::way(const Key& root, const Key& key) const {
+  Way way{.from_root = true};
+  for (Key at = key; !(at == root);) {
+    const auto step = steps_.find({at.key, at.stream});
+    if (step == steps_.end()) return {.from_root = false, .fixed = key};
+    way.folds.push_back(step->second.fold);
+    at = step->second.from;
+  }
+  std::reverse(way.folds.begin(), way.folds.end());
+  return way;
+}
+
+Key KeyTrail::Way::from(Key root) const {
+  if (!from_root) return fixed;
+  for (const auto& fold : folds) root = derive(root, fold.domain, fold.data);
+  return root;
+}
 
 std::array<std::uint32_t, 4> Key::words(std::uint64_t block) const {
   return random_block(block, stream, key);

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <set>
 
+#include "bora/base/key_trail.h"
+
 namespace bora {
 namespace {
 
@@ -99,6 +101,20 @@ TEST(Key, UniformIsInsideTheOpenInterval) {
   // The formula's ends.
   EXPECT_GT((0.0 + 0.5) * 0x1p-52, 0.0);
   EXPECT_LT((0x1p52 - 1 + 0.5) * 0x1p-52, 1.0);
+}
+
+TEST(KeyTrail, KeysComeFromOtherRootsTheSameWay) {
+  const auto made = [](Key root) { return root.fold(7).fold("layer").fold(3).fold("dropout"); };
+  const Key first = Key::from_seed(1), other = Key::from_seed(2), apart = Key::from_seed(3).fold(1);
+  const Key before = made(first);
+  const KeyTrail trail;
+  EXPECT_FALSE(trail.way(first, before).from_root) << "made before the trail";
+  const Key key = made(first);
+  EXPECT_EQ(key, before);
+  EXPECT_TRUE(trail.way(first, key).from_root);
+  EXPECT_EQ(trail.way(first, key).from(other), made(other));
+  EXPECT_EQ(trail.way(first, first).from(other), other);
+  EXPECT_EQ(trail.way(first, apart).from(other), apart) << "does not depend on the root";
 }
 
 }  // namespace
