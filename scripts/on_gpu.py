@@ -358,6 +358,29 @@ class Day:
             raise Failed(f"other bits from device to device than through the host: {', '.join(differ)}")
         return f"the same bits from device to device as through the host: {', '.join(ways)}"
 
+    def graphs(self, part):
+        """The same run with CUDA graphs and without: the same bits, and the time of a step of both."""
+        first = self.project(part.name)
+        flags = ("--trainer.mp=p=f32,c=bf16", "--model.attn_pdrop=0")
+        said = self.train(part, first, *flags)
+        why = re.search("no graph of a pass.*", said)
+        if why:
+            raise Failed(why.group(0))
+        other = self.again(first, f"{part.name}_off")
+        self.train(part, other, *flags, "--trainer.cuda_graphs=false")
+        end = f"runs/run/step-{STEPS}"
+        if "bit-equal" not in self.run(part, self.bora, "diff", first / end, other / end, codes=(0, 1)):
+            raise Failed("other bits than without graphs")
+
+        def step_ms(folder):
+            lines = map(json.loads, (folder / "runs/run/timing.jsonl").read_text().splitlines())
+            return 1e3 * statistics.median([line["throughput/duration"] for line in lines
+                                            if "throughput/duration" in line][HALF:])
+
+        part.numbers = {"step_ms": step_ms(first), "step_ms_without": step_ms(other)}
+        return (f"the same bits as without; {part.numbers['step_ms']:.1f} ms a step, "
+                f"{part.numbers['step_ms_without']:.1f} without")
+
     def sanitizer(self, part):
         tool = shutil.which("compute-sanitizer") or shutil.which("compute-sanitizer", path="/usr/local/cuda/bin")
         if tool is None:
@@ -474,6 +497,7 @@ PARTS = {
     "parity": (60, Day.parity, True),
     "training": (30, Day.training, True), "bits": (60, Day.bits, True), "bf16": (60, Day.bf16, True),
     "workers": (60, Day.workers, True),
+    "graphs": (30, Day.graphs, True),
     "memcheck": (40, Day.sanitizer, True), "racecheck": (40, Day.sanitizer, True),
     "initcheck": (40, Day.sanitizer, True), "memory": (40, Day.memory, True), "rates": (40, Day.rates, False),
     "gpt2-124m": (120, Day.peers, False), "gpt2-1.5b": (80, Day.peers, False), "qwen2.5-1.5b": (80, Day.peers, False),

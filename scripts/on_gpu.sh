@@ -17,6 +17,7 @@
 #   bits       the same run twice, after a resume, and of two workers (with mpirun): the same bits
 #   bf16       the same of a run in bf16: FlashAttention, and the copies that AdamW writes
 #   workers    two workers with a GPU each, messages by NCCL, against two on one, through the host: the same bits
+#   graphs     the same bits with CUDA graphs and without, and the time of a step of both
 #   memcheck racecheck initcheck   compute-sanitizer over Bora's own kernels
 #   memory     the most memory of a run in bf16 against what --dry_run has said
 #   rates      matrix products, attention and copies at the models' shapes, in PyTorch

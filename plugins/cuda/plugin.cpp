@@ -4,6 +4,7 @@
 // What bora/core/cuda_plugin.cpp looks up by name. Plain C functions; nothing may throw across them.
 #include "bora/core/cuda_plugin.h"
 #include "device.h"
+#include "graph.h"
 #include "table.h"
 
 extern "C" {
@@ -12,5 +13,7 @@ extern "C" {
 [[gnu::visibility("default")]] int bora_cuda_device_count() { return bora::cuda::count_working_devices(); }
 [[gnu::visibility("default")]] void bora_cuda_kernels(bora::core::DeviceKernels* kernels) {
   *kernels = bora::cuda::table();
+  kernels->graph = {bora::cuda::begin_graph, bora::cuda::end_graph, bora::cuda::launch_graph,
+                    bora::cuda::destroy_graph};
 }
 }

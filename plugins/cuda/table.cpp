@@ -150,9 +150,10 @@ core::DeviceKernels table() {
               const float* sin, bool inverse, Stream s) {
     with(type, [&](auto t) { rope<decltype(t)>(count, arrays, cos, sin, inverse, s); });
   };
-  k.dropout = [](Key key, std::int64_t first, std::int64_t n, float p, DType type, const void* x, void* y,
-                 Stream s) {
-    with(type, [&](auto t) { dropout(key.key, key.stream, first, n, p, in(x, t), out(y, t), s); });
+  k.dropout = [](Key key, const Key* there, std::int64_t first, std::int64_t n, float p, DType type,
+                 const void* x, void* y, Stream s) {
+    const KeyWords words{key.key, key.stream, reinterpret_cast<const std::uint64_t*>(there)};
+    with(type, [&](auto t) { dropout(words, first, n, p, in(x, t), out(y, t), s); });
   };
   k.embedding.backward = [](DType type, std::int64_t places, std::int64_t width, std::int64_t vocab,
                             const std::int32_t* ids, const std::int32_t* order, const void* dy, float* table,

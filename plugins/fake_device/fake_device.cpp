@@ -18,17 +18,21 @@
 #include <torch/library.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <new>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "bora/base/env.h"
 #include "bora/core/device_kernels.h"
 #include "bora/core/out_of_memory.h"
+#include "graph.h"
 #include "kernels.h"
 
 namespace bora::fake_device {
@@ -38,6 +42,9 @@ constexpr auto kKey = c10::DispatchKey::PrivateUse1;
 constexpr auto kType = c10::DeviceType::PrivateUse1;
 constexpr std::size_t kMemory = std::size_t{1} << 33;  // of addresses; pages come when they are written
 constexpr std::size_t kGrain = 512;
+
+// The one that this thread gives work to; 0 is the default one. All work is done at once.
+thread_local std::int64_t stream_now = 0;
 
 char* mapped(int protection) {
   void* p = mmap(nullptr, kMemory, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -53,20 +60,17 @@ class Memory {
     return memory;
   }
 
+  // As libtorch's allocator for GPUs: what a stream other than the default one has given back is kept for that stream.
   void* take(std::size_t bytes) {
     const std::size_t size = (bytes + kGrain - 1) / kGrain * kGrain;
     const std::lock_guard lock(mutex_);
-    if (static_cast<std::int64_t>(size) > limit_ - live_) refuse(bytes);
-    for (auto it = free_.begin(); it != free_.end(); ++it) {
-      if (it->second < size) continue;
-      const auto [first, room] = *it;
-      free_.erase(it);
-      if (room > size) free_.emplace(first + size, room - size);
-      used_.emplace(first, size);
-      std::memset(shadow_ + first, 0xff, size);
-      live_ += static_cast<std::int64_t>(size);
-      peak_ = std::max(peak_, live_);
-      return addresses_ + first;
+    if (noting() && !noting_on(stream_now)) refuse_while_noting("memory of another stream");
+    for (int attempt = 0; attempt < 2; ++attempt) {
+      if (stream_now != 0)
+        if (void* p = take_of(kept_[stream_now], size)) return p;
+      if (static_cast<std::int64_t>(size) <= limit_ - live_ - kept_bytes())
+        if (void* p = take_of(free_, size)) return p;
+      give_up_kept();
     }
     refuse(bytes);
   }
@@ -74,12 +78,33 @@ class Memory {
   void give_back(void* p) {
     const std::lock_guard lock(mutex_);
     const auto it = used_.find(offset(p));
-    std::memset(shadow_ + it->first, 0xff, it->second);
-    live_ -= static_cast<std::int64_t>(it->second);
-    auto freed = free_.emplace(it->first, it->second).first;
+    const auto [size, stream] = it->second;
+    clear(it->first, size);
+    live_ -= static_cast<std::int64_t>(size);
+    join(stream == 0 ? free_ : kept_[stream], it->first, size);
     used_.erase(it);
-    join(freed, std::next(freed));
-    if (freed != free_.begin()) join(std::prev(freed), freed);
+  }
+
+  std::int64_t times_given_up() {
+    const std::lock_guard lock(mutex_);
+    return times_given_up_;
+  }
+
+  std::function<void()> now() {
+    const std::lock_guard lock(mutex_);
+    std::map<std::size_t, std::vector<char>> was;
+    for (const auto& [first, block] : used_)
+      was.emplace(first, std::vector<char>(shadow_ + first, shadow_ + first + block.size));
+    return [this, was = std::move(was)] {
+      const std::lock_guard again(mutex_);
+      for (const auto& [first, block] : used_) {
+        const auto before = was.find(first);
+        if (before != was.end() && before->second.size() == block.size)
+          std::copy(before->second.begin(), before->second.end(), shadow_ + first);
+        else
+          std::memset(shadow_ + first, 0xff, block.size);
+      }
+    };
   }
 
   bool has(const void* p) const { return p >= addresses_ && p < addresses_ + kMemory; }
@@ -106,6 +131,10 @@ class Memory {
 
  private:
   using Ranges = std::map<std::size_t, std::size_t>;  // first byte, size
+  struct Block {
+    std::size_t size;
+    std::int64_t stream;
+  };
   Memory() : addresses_(mapped(PROT_NONE)), shadow_(mapped(PROT_READ | PROT_WRITE)) {
     free_.emplace(0, kMemory);
   }
@@ -120,16 +149,55 @@ class Memory {
   std::size_t offset(const void* p) const {
     return static_cast<std::size_t>(static_cast<const char*>(p) - addresses_);
   }
-  void join(Ranges::iterator left, Ranges::iterator right) {
-    if (right == free_.end() || left->first + left->second != right->first) return;
+  void* take_of(Ranges& free, std::size_t size) {
+    for (auto it = free.begin(); it != free.end(); ++it) {
+      if (it->second < size) continue;
+      const auto [first, room] = *it;
+      free.erase(it);
+      if (room > size) free.emplace(first + size, room - size);
+      used_.emplace(first, Block{size, stream_now});
+      clear(first, size);
+      live_ += static_cast<std::int64_t>(size);
+      peak_ = std::max(peak_, live_);
+      return addresses_ + first;
+    }
+    return nullptr;
+  }
+  void clear(std::size_t first, std::size_t size) {
+    std::memset(shadow_ + first, 0xff, size);
+    note([at = shadow_ + first, size] { std::memset(at, 0xff, size); });
+  }
+  static void join(Ranges& all, std::size_t first, std::size_t size) {
+    const auto freed = all.emplace(first, size).first;
+    join(all, freed, std::next(freed));
+    if (freed != all.begin()) join(all, std::prev(freed), freed);
+  }
+  static void join(Ranges& all, Ranges::iterator left, Ranges::iterator right) {
+    if (right == all.end() || left->first + left->second != right->first) return;
     left->second += right->second;
-    free_.erase(right);
+    all.erase(right);
+  }
+  std::int64_t kept_bytes() const {
+    std::size_t sum = 0;
+    for (const auto& [stream, ranges] : kept_)
+      for (const auto& [first, size] : ranges) sum += size;
+    return static_cast<std::int64_t>(sum);
+  }
+  void give_up_kept() {
+    if (kept_bytes() == 0) return;
+    ++times_given_up_;
+    for (auto& [stream, ranges] : kept_) {
+      for (const auto& [first, size] : ranges) join(free_, first, size);
+      ranges.clear();
+    }
   }
 
   char *addresses_, *shadow_;
   std::mutex mutex_;
-  Ranges free_, used_;
-  std::int64_t live_ = 0, peak_ = 0, limit_ = kMemory;
+  Ranges free_;
+  std::map<std::int64_t, Ranges> kept_;  // by stream
+  std::map<std::size_t, Block> used_;    // by first byte
+  std::int64_t live_ = 0, peak_ = 0, limit_ = kMemory, times_given_up_ = 0;
 };
 
 std::mutex count_mutex;
@@ -137,11 +205,13 @@ Counts current;
 std::map<std::string, std::int64_t> by_name;
 
 void waited() {
+  refuse_while_noting("the host waits");
   const std::lock_guard lock(count_mutex);
   ++current.synchronizations;
 }
 
 void uploaded() {
+  refuse_while_noting("the host sends an array");
   const std::lock_guard lock(count_mutex);
   ++current.uploads;
 }
@@ -204,12 +274,15 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
   void setDevice(c10::Device /*device*/) const override {}
   void uncheckedSetDevice(c10::Device /*device*/) const noexcept override {}
   c10::Stream getStream(c10::Device device) const override {
-    return c10::Stream(c10::Stream::DEFAULT, device);
+    return c10::Stream(c10::Stream::UNSAFE, device, stream_now);
   }
   c10::Stream getNewStream(c10::Device device, int /*priority*/) const override {
-    return c10::Stream(c10::Stream::DEFAULT, device);
+    static std::atomic<std::int64_t> last = 0;
+    return c10::Stream(c10::Stream::UNSAFE, device, ++last);
   }
-  c10::Stream exchangeStream(c10::Stream stream) const override { return stream; }
+  c10::Stream exchangeStream(c10::Stream stream) const override {
+    return c10::Stream(c10::Stream::UNSAFE, stream.device(), std::exchange(stream_now, stream.id()));
+  }
   c10::DeviceIndex deviceCount() const noexcept override { return 1; }
   void record(void** event, const c10::Stream& /*stream*/, c10::DeviceIndex /*index*/,
               c10::EventFlag /*flag*/) const override {
@@ -221,7 +294,9 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
   void destroyEvent(void* /*event*/, c10::DeviceIndex /*index*/) const noexcept override {}
   bool queryStream(const c10::Stream& /*stream*/) const override { return true; }
   void synchronizeStream(const c10::Stream& /*stream*/) const override { waited(); }
-  void* getStreamNativeHandle(c10::Stream /*stream*/) const override { return nullptr; }
+  void* getStreamNativeHandle(c10::Stream stream) const override {
+    return reinterpret_cast<void*>(static_cast<std::intptr_t>(stream.id()));
+  }
   void recordDataPtrOnStream(const c10::DataPtr& /*data*/, const c10::Stream& /*stream*/) const override {}
 };
 
@@ -277,6 +352,13 @@ at::Tensor empty_strided(at::IntArrayRef sizes, at::IntArrayRef strides, std::op
                                                       dtype.value_or(at::kFloat)));
 }
 
+// What works on the device's memory alone, by views of it that have nothing alive.
+template <class F>
+void do_and_note(const F& f) {
+  f();
+  if (noting()) note(f);
+}
+
 // Between host and device libtorch waits for all that was begun before, but for copies out of pinned memory that need
 // not be done at once.
 at::Tensor& copy(at::Tensor& self, const at::Tensor& from, bool non_blocking) {
@@ -289,7 +371,7 @@ at::Tensor& copy(at::Tensor& self, const at::Tensor& from, bool non_blocking) {
     const std::lock_guard lock(count_mutex);
     current.host_bytes += self.numel() * static_cast<std::int64_t>(self.element_size());
   }
-  on_host(self).copy_(on_host(from));
+  do_and_note([to = on_host(self), here = on_host(from)] { to.copy_(here); });
   return self;
 }
 
@@ -305,7 +387,10 @@ at::Tensor reshape_alias(const at::Tensor& x, at::IntArrayRef sizes, at::IntArra
 // Products of bf16 in fp32, which libtorch has for GPUs alone.
 at::Tensor wide_product(const char* name, const at::Tensor& a, const at::Tensor& b, at::ScalarType type) {
   computed(name);
-  return on_device(on_host(a).to(type).matmul(on_host(b).to(type)));
+  const auto product = [a = on_host(a), b = on_host(b), type] { return a.to(type).matmul(b.to(type)); };
+  const at::Tensor result = on_device(product());
+  if (noting()) note([to = on_host(result), product] { to.copy_(product()); });
+  return result;
 }
 at::Tensor mm_dtype(const at::Tensor& a, const at::Tensor& b, at::ScalarType type) {
   return wide_product("aten::mm", a, b, type);
@@ -355,6 +440,32 @@ c10::IValue result_on_device(const c10::IValue& result) {
   return list;
 }
 
+// The operation once more, over what its operands hold then; results go to where they went before.
+void note_again(const c10::OperatorHandle& op, const std::vector<c10::IValue>& arguments,
+                const std::vector<c10::IValue>& results) {
+  std::vector<std::vector<at::Tensor>> to;
+  for (const auto& result : results) {
+    to.emplace_back();
+    if (result.isTensor()) to.back().push_back(on_host(result.toTensor()));
+    if (result.isTensorList())
+      for (const at::Tensor& t : result.toTensorVector()) to.back().push_back(on_host(t));
+  }
+  note([op, arguments, to] {
+    torch::jit::Stack stack(arguments);
+    op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), &stack);
+    const auto put = [](const at::Tensor& there, const at::Tensor& result) {
+      if (there.defined() && there.numel() > 0 && there.const_data_ptr() != result.const_data_ptr())
+        there.copy_(result);
+    };
+    for (std::size_t r = 0; r < to.size(); ++r) {
+      if (stack[r].isTensor()) put(to[r].at(0), stack[r].toTensor());
+      if (!stack[r].isTensorList()) continue;
+      const auto list = stack[r].toTensorVector();
+      for (std::size_t i = 0; i < list.size(); ++i) put(to[r].at(i), list[i]);
+    }
+  });
+}
+
 void on_the_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   const auto& schema = op.schema();
   computed(schema.name());
@@ -382,13 +493,15 @@ void on_the_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
       if (of != nullptr && *of == *alias) result = written_back(given[a].toTensor(), result.toTensor());
     }
   }
+  if (noting()) note_again(op, alive, {stack->begin() + static_cast<std::ptrdiff_t>(first), stack->end()});
 }
 
 [[maybe_unused]] const bool ready = [] {
   core::register_device(core::Device::Type::test,
                         {.kernels = kernels(),
                          .memory = [](std::int8_t) { return Memory::get().bytes(); },
-                         .description = [](std::int8_t) { return std::string("device of the tests"); }});
+                         .description = [](std::int8_t) { return std::string("device of the tests"); },
+                         .times_given_back = [](std::int8_t) { return Memory::get().times_given_up(); }});
   c10::SetAllocator(kType, &allocator);
   // libtorch takes one device beside the CPU, and this time it is a GPU.
   if (env::for_tests("TEST_DEVICE").value_or("test") != "test") return false;
@@ -423,13 +536,17 @@ void carried(std::int64_t bytes) {
 
 void* shadow(const void* p) { return p == nullptr ? nullptr : Memory::get().host(p); }
 
+std::function<void()> memory_now() { return Memory::get().now(); }
+
 void computed(const std::string& name) {
+  if (launching()) return;  // the graph was counted
   const std::lock_guard lock(count_mutex);
   ++current.operations;
   ++by_name[name];
 }
 
 void launched(const std::string& name) {
+  if (launching()) return;
   computed(name);
   const std::lock_guard lock(count_mutex);
   ++current.kernels;

@@ -18,7 +18,9 @@
 #include <vector>
 
 #include "fake_device.h"
+#include "graph.h"
 #include "kernels.h"
+#include "noted_op.h"
 
 namespace bora::fake_device {
 namespace {
@@ -178,8 +180,9 @@ std::tuple<Tensor, Tensor, Tensor> flash_backward(const Tensor& dout, const Tens
   for (const Tensor* x : {&q, &k, &v, &out, &dout}) require_taken(*x, q);
   TORCH_CHECK(dropout == 0 && rng.defined() && unused.defined(), "flash: not here");
   const auto& context = at::globalContext();
-  TORCH_CHECK(context.deterministicAlgorithms() && !context.deterministicAlgorithmsWarnOnly(),
-              "flash: a backward pass whose bits are chance");
+  TORCH_CHECK(
+      launching() || (context.deterministicAlgorithms() && !context.deterministicAlgorithmsWarnOnly()),
+      "flash: a backward pass whose bits are chance");
   const bool apart = starts_q.defined();
   const auto sequences = sequences_of(q, k, starts_q, starts_k, most_q, most_k);
   const FlashHeads h = heads_of(q, k);
@@ -228,8 +231,8 @@ AttentionBy::AttentionBy(Attention how) {
   if (how != Attention::flash) return;
   flash_ops = std::make_unique<torch::Library>(torch::Library::IMPL, "aten", c10::DispatchKey::PrivateUse1,
                                                __FILE__, __LINE__);
-  flash_ops->impl("_flash_attention_forward", TORCH_FN(flash_forward));
-  flash_ops->impl("_flash_attention_backward", TORCH_FN(flash_backward));
+  flash_ops->impl("_flash_attention_forward", TORCH_FN(NotedOp<flash_forward>::call));
+  flash_ops->impl("_flash_attention_backward", TORCH_FN(NotedOp<flash_backward>::call));
 }
 AttentionBy::~AttentionBy() {
   take_attention(true);

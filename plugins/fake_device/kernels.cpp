@@ -25,6 +25,7 @@
 #include "bora/core/kernels/cpu/rope.h"
 #include "bora/core/kernels/cpu/square_sum.h"
 #include "fake_device.h"
+#include "graph.h"
 
 namespace bora::fake_device {
 namespace {
@@ -39,6 +40,7 @@ using core::DType;
 
 void adamw(const kernels::AdamW& step, std::int64_t count, const kernels::Stepped* arrays,
            Stream /*stream*/) {
+  refuse_while_noting("a step of the optimizer");
   launched("adamw");
   for (const auto& a : std::span(arrays, static_cast<std::size_t>(count))) {
     kernels::AdamW own = step;
@@ -348,9 +350,10 @@ void rope(std::int64_t count, const kernels::Turned* arrays, DType type, const f
   }
 }
 
-void dropout(Key key, std::int64_t first, std::int64_t n, float p, DType type, const void* x, void* y,
-             Stream /*stream*/) {
+void dropout(Key key, const Key* at, std::int64_t first, std::int64_t n, float p, DType type, const void* x,
+             void* y, Stream /*stream*/) {
   launched("dropout");
+  if (at != nullptr) key = *static_cast<const Key*>(shadow(at));
   const Floats in(type, x, n), out(type, y, n);
   kernels::dropout(key, first, n, p, in, out);
 }
@@ -388,21 +391,23 @@ void take_attention(bool on) { takes = on; }
 core::DeviceKernels kernels() {
   return {.adamw = adamw,
           .adamw_bf16 = adamw_bf16,
-          .add_into = add_into,
-          .narrow = narrow,
-          .max_abs = max_abs,
-          .square_numbers = square_numbers,
-          .rms_norm = {rms_forward, rms_backward},
-          .layer_norm = {layer_forward, layer_backward},
+          .add_into = NotedList<add_into>::call,
+          .narrow = NotedList<narrow>::call,
+          .max_abs = NotedList<max_abs>::call,
+          .square_numbers = NotedList<square_numbers>::call,
+          .rms_norm = {Noted<rms_forward>::call, Noted<rms_backward>::call},
+          .layer_norm = {Noted<layer_forward>::call, Noted<layer_backward>::call},
           .norm_room = norm_room,
-          .activate = {activate, activate_backward},
-          .gated = {gated, gated_backward},
-          .narrow8 = {max_abs8, quantize8},
-          .attention = {takes_attention, attention_forward, attention_backward, attention_room},
-          .rope = rope,
-          .dropout = dropout,
-          .embedding = {embedding_backward, embedding_room},
-          .cross_entropy = cross_entropy};
+          .activate = {Noted<activate>::call, Noted<activate_backward>::call},
+          .gated = {Noted<gated>::call, Noted<gated_backward>::call},
+          .narrow8 = {Noted<max_abs8>::call, Noted<quantize8>::call},
+          .attention = {takes_attention, Noted<attention_forward>::call, Noted<attention_backward>::call,
+                        attention_room},
+          .rope = NotedList<rope>::call,
+          .dropout = Noted<dropout>::call,
+          .embedding = {Noted<embedding_backward>::call, embedding_room},
+          .cross_entropy = Noted<cross_entropy>::call,
+          .graph = graph_entries()};
 }
 
 }  // namespace bora::fake_device

@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "kernels.h"
+#include "noted_op.h"
 
 namespace bora::fake_device {
 namespace {
@@ -68,7 +69,7 @@ Tensor scaled_mm(const Tensor& a, const Tensor& b, const Tensor& scale_a, const 
   return out;
 }
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) { library.impl("_scaled_mm", TORCH_FN(scaled_mm)); }
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) { library.impl("_scaled_mm", TORCH_FN(NotedOp<scaled_mm>::call)); }
 
 }  // namespace
 }  // namespace bora::fake_device

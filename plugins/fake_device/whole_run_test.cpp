@@ -154,6 +154,18 @@ TEST_F(WholeRun, GoesOnFromACheckpointWithTheSameBits) {
   expect_same_bits(again, there_);
 }
 
+// Its lanes are graphs, as the device of its own counts.
+TEST_F(WholeRun, HasTheSameBitsWithoutGraphs) {
+  EXPECT_THAT(device_.output, Not(HasSubstr("no graph of a pass")));
+  const auto without = copy_project(there_, "fake_device_without_graphs", 0);
+  expect_ends_well(run(without, training("test", {"--trainer.cuda_graphs=false"})));
+  expect_same_bits(without, there_);
+  const auto kernels = [](const std::string& folder) {
+    return lines_of(folder, "device.jsonl").at(kSteps - 1).at("kernels").get<double>();
+  };
+  EXPECT_LT(kernels(there_), kernels(without) / 2);
+}
+
 TEST_F(WholeRun, SaysThatItGoesOnElsewhere) {
   const auto elsewhere = copy_project(here_, "fake_device_elsewhere", kHalf);
   const auto finished = run(elsewhere, training("test"));

@@ -63,7 +63,7 @@ grep -q 'opps is not one of load, ops, attention, parity' "$work/said" || wrong 
 
 # The whole program, where a device computes. A machine that does much else takes its time.
 day=(--torch "$work/site/torch" --device test)
-expect 1 "${day[@]}" --limit 300 --bora "$work/kit/bora" ops attention parity training bits bf16 workers memcheck rates
+expect 1 "${day[@]}" --limit 300 --bora "$work/kit/bora" ops attention parity training bits bf16 workers graphs memcheck rates
 told ok load 'device of the tests'
 told FAILED ops '^?nn_device_test: exit code 3: a gradient is wrong'
 told FAILED attention '^?exit code 4: attention is wrong'
@@ -76,6 +76,7 @@ if command -v mpirun >/dev/null; then
 else
   told skipped workers 'no mpirun for two workers'
 fi
+told ok graphs 'the same bits as without'
 told ok memcheck 'ERROR SUMMARY: 0 errors'
 told FAILED rates 'torch is a stand-in'
 ! grep -q profile "$OUT/summary.txt" || wrong 'a part that was not asked for'

@@ -11,7 +11,7 @@ namespace {
 template <class T>
 struct Dropout {
   static constexpr int threads = 256;
-  std::uint64_t key, stream;
+  KeyWords of;
   std::int64_t begin;  // the multiple of eight at or before the first place
   std::int64_t skip;   // places before the first one
   std::int64_t n;
@@ -27,6 +27,8 @@ struct Dropout {
     const std::int64_t place = (block() * threads + thread()) * kPack, i = place - skip;
     if (i >= n) return;
     const auto at = static_cast<std::uint64_t>(begin + place) / 4;
+    const std::uint64_t key = of.there == nullptr ? of.key : of.there[0],
+                        stream = of.there == nullptr ? of.stream : of.there[1];
     const Words two[2] = {philox(key, stream, at), philox(key, stream, at + 1)};
     if (i >= 0) {
       float v[kPack];
@@ -46,19 +48,17 @@ struct Dropout {
 }  // namespace
 
 template <class T>
-void dropout(std::uint64_t key, std::uint64_t stream_of_key, std::int64_t first, std::int64_t n, float p,
-             const T* x, T* y, Stream stream) {
+void dropout(const KeyWords& key, std::int64_t first, std::int64_t n, float p, const T* x, T* y,
+             Stream stream) {
   const std::int64_t skip = first % kPack;
   const auto threshold = static_cast<std::uint64_t>(std::ceil(static_cast<double>(p) * 0x1p32));
   const float factor = p < 1 ? 1 / (1 - p) : 0.0F;
-  launch(Dropout<T>{key, stream_of_key, first - skip, skip, n, threshold, factor, x, y,
-                    skip == 0 && packs_lie_well(0, x, y)},
-         n == 0 ? 0 : blocks_for(skip + n, Dropout<T>::threads * kPack), 0, stream);
+  launch(
+      Dropout<T>{key, first - skip, skip, n, threshold, factor, x, y, skip == 0 && packs_lie_well(0, x, y)},
+      n == 0 ? 0 : blocks_for(skip + n, Dropout<T>::threads * kPack), 0, stream);
 }
 
-template void dropout(std::uint64_t, std::uint64_t, std::int64_t, std::int64_t, float, const float*, float*,
-                      Stream);
-template void dropout(std::uint64_t, std::uint64_t, std::int64_t, std::int64_t, float, const Bf16*, Bf16*,
-                      Stream);
+template void dropout(const KeyWords&, std::int64_t, std::int64_t, float, const float*, float*, Stream);
+template void dropout(const KeyWords&, std::int64_t, std::int64_t, float, const Bf16*, Bf16*, Stream);
 
 }  // namespace bora::cuda

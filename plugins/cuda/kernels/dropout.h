@@ -7,10 +7,16 @@
 
 namespace bora::cuda {
 
-/// kernels::dropout with the key's two words, and elements of T, float or Bf16: an element is kept where it is
-/// on the CPU. `first`: the place of x[0] in the whole array. y may be x. The backward pass is the same of dy.
+/// The two words of a key; where `there` is not null, those that lie at that address of the device.
+struct KeyWords {
+  std::uint64_t key = 0, stream = 0;
+  const std::uint64_t* there = nullptr;
+};
+
+/// kernels::dropout with elements of T, float or Bf16: an element is kept where it is on the CPU. `first`: the place of
+/// x[0] in the whole array. y may be x. The backward pass is the same of dy.
 template <class T>
-void dropout(std::uint64_t key, std::uint64_t stream_of_key, std::int64_t first, std::int64_t n, float p,
-             const T* x, T* y, Stream stream);
+void dropout(const KeyWords& key, std::int64_t first, std::int64_t n, float p, const T* x, T* y,
+             Stream stream);
 
 }  // namespace bora::cuda

@@ -20,7 +20,15 @@ TEST(CudaDropout, KeepsWhatTheKeySays) {
           SCOPED_TRACE(::testing::Message() << n << " elements from " << first << " on, p " << p);
           const auto x = random<T>(n, 1);
           List<T> y(n);
-          in_all_orders([&] { dropout(key.key, key.stream, first, n, p, x.data(), y.data(), nullptr); }, y);
+          const KeyWords by_value{key.key, key.stream};
+          in_all_orders([&] { dropout(by_value, first, n, p, x.data(), y.data(), nullptr); }, y);
+          List<T> again(n);  // the key is read when the kernel runs
+          std::uint64_t there[2] = {1, 2};
+          const KeyWords by_place{0, 0, there};
+          there[0] = key.key;
+          there[1] = key.stream;
+          in_all_orders([&] { dropout(by_place, first, n, p, x.data(), again.data(), nullptr); }, again);
+          for (std::int64_t i = 0; i < n; ++i) ASSERT_EQ(to_float(again[i]), to_float(y[i])) << i;
           for (std::int64_t i = 0; i < n; ++i) {
             const auto place = static_cast<std::uint64_t>(first + i);
             const bool kept = double(key.words(place / 4)[place % 4]) >= double(p) * 0x1p32;

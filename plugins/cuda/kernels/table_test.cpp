@@ -197,9 +197,11 @@ TEST(CudaTable, PointwiseAsTheCpu) {
   }
   const Key key = Key::from_seed(5);
   for (const std::int64_t first : {0, 3, 1000}) {
-    k.dropout(key, first, n, 0.3F, kType, x.data(), a.data(), nullptr);
+    k.dropout(key, nullptr, first, n, 0.3F, kType, x.data(), a.data(), nullptr);
     kernels::dropout(key, first, n, 0.3F, x.data(), a2.data());
     EXPECT_EQ(a, a2) << "from element " << first << " on";
+    k.dropout(Key(), &key, first, n, 0.3F, kType, x.data(), a.data(), nullptr);
+    EXPECT_EQ(a, a2) << "by a key that lies on the device";
   }
   const kernels::RopeShape s{1, 7, 11, 13, 5, 1001, 143, 13, 1001, 143, 13, true};
   const auto cos = random<float>(35, 5), sin = random<float>(35, 6);

@@ -110,9 +110,10 @@ struct DeviceKernels {
   /// As kernels/cpu/rope.h, of one or two arrays of the same positions, as queries and keys are, by one kernel.
   void (*rope)(std::int64_t count, const kernels::Turned* arrays, DType type, const float* cos,
                const float* sin, bool inverse, Stream stream) = nullptr;
-  /// As kernels/cpu/random.h: what is kept is what the CPU keeps.
-  void (*dropout)(Key key, std::int64_t first, std::int64_t n, float p, DType type, const void* x, void* y,
-                  Stream stream) = nullptr;
+  /// As kernels/cpu/random.h: what is kept is what the CPU keeps. Where `there` is not null, the key is the one that lies
+  /// at that address of the device when the kernel runs.
+  void (*dropout)(Key key, const Key* there, std::int64_t first, std::int64_t n, float p, DType type,
+                  const void* x, void* y, Stream stream) = nullptr;
 
   // The gradient of a table [vocab, width], from which the forward pass copies rows, as libtorch does.
   struct Embedding {
@@ -130,6 +131,16 @@ struct DeviceKernels {
   void (*cross_entropy)(DType type, std::int64_t rows, std::int64_t vocab, void* x, std::int64_t stride,
                         const std::int32_t* targets, const float* weights, float z_loss, float* loss,
                         float* lse, bool gradient, const kernels::HeadMap& map, Stream stream) = nullptr;
+
+  /// Work that is noted instead of done, and then done by one launch, as often as is wanted: over the same addresses, with
+  /// the same sizes and numbers (core/step_graph.h). All four are there, or none.
+  struct Graph {
+    bool (*begin)(Stream stream) =
+        nullptr;  ///< from here on this thread's work on `stream` is noted; false: it cannot be
+    void* (*end)(Stream stream) = nullptr;  ///< null: something was asked for that cannot be noted, as a wait
+    bool (*launch)(void* graph, Stream stream) = nullptr;
+    void (*destroy)(void* graph) = nullptr;
+  } graph;
 };
 
 /// Bytes of arrays on a device: now, and the most since start; then those of the device itself, of which others
@@ -144,6 +155,9 @@ struct DeviceSupport {
   DeviceKernels kernels;
   DeviceMemory (*memory)(std::int8_t index) = nullptr;
   std::string (*description)(std::int8_t index) = nullptr;  ///< "NVIDIA H100 80GB"
+  /// How often its allocator has given memory back that arrays had taken, since the start: what a graph works in may be
+  /// gone then. Null: it never does.
+  std::int64_t (*times_given_back)(std::int8_t index) = nullptr;
 };
 /// Before the first array is made there. The last one counts.
 void register_device(Device::Type type, const DeviceSupport& support);
@@ -153,5 +167,6 @@ int device_count(Device::Type type);
 /// Of a device, as its plug-in has said: its name, where it has said nothing.
 std::string description(Device device);
 DeviceMemory device_memory(Device device);
+std::int64_t times_given_back(Device device);  ///< as DeviceSupport's
 
 }  // namespace bora::core

@@ -17,6 +17,7 @@ class Number {
   /// Of an array with one element, as Array::item(); no gradient is taken of it.
   Number(const Array& array);  // NOLINT(google-explicit-constructor)
 
+  const Array& array() const { return array_; }  ///< on a device; else empty
   double value() const;  ///< waits for the device, if it lies on one: of several, ReadBack waits once
 
  private:

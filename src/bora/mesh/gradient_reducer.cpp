@@ -122,30 +122,61 @@ GradientReducer::Scalars GradientReducer::sum_scalars(std::int64_t lanes,
   return tree.take_total().scalars;
 }
 
-void GradientReducer::run_lane(std::int64_t lane, const LossOfLane& loss_of,
-                               const std::function<core::Array(const Loss&)>& differentiate) {
+GradientSum GradientReducer::reduce(std::int64_t lanes, const LanePass& pass, core::StepGraphs* graphs) {
+  struct Ended {
+    GradientReducer& of;
+    ~Ended() {
+      of.pass_ = nullptr;
+      of.graphs_ = nullptr;
+    }
+  };
+  const Ended ended{*this};
+  pass_ = &pass;
+  graphs_ = graphs;
+  return reduce(lanes, [&](std::int64_t lane) { return pass.loss(pass.inputs(lane)); });
+}
+
+std::vector<core::Number> GradientReducer::numbers_of(std::int64_t lane,
+                                                      const std::function<LaneLoss()>& forward,
+                                                      const Differentiate& differentiate) {
   std::vector<core::Number> numbers(1);
   std::optional<trace::Span> backward;
   const auto loss = differentiate([&] {
-    auto forward = loss_of(lane);
-    numbers.push_back(forward.weight);
+    trace::Span going("forward", "lane", lane);
+    auto result = forward();
+    going.end();
+    numbers.push_back(result.weight);
     std::vector<std::string> names;
-    for (const auto& m : forward.metrics) {
+    for (const auto& m : result.metrics) {
       names.push_back(m.name);
       numbers.insert(numbers.end(), {m.sum, m.weight});
     }
     metrics_.add(names);
     backward.emplace("backward", "lane", lane);
-    return forward.loss;
+    return result.loss;
   });
-  backward.reset();
   numbers[0] = loss;
-  numbers_[lane] = std::move(numbers);  // a rank without a lane of its own may compute one a second time
+  return numbers;
+}
+
+// A rank without a lane of its own may compute one a second time.
+void GradientReducer::run_lane(std::int64_t lane, const LossOfLane& loss_of,
+                               const Differentiate& differentiate) {
+  numbers_[lane] = numbers_of(lane, [&] { return loss_of(lane); }, differentiate);
 }
 
 void GradientReducer::add_gradients(std::int64_t lane, const LossOfLane& loss_of,
                                     std::vector<core::Array>& into) {
-  run_lane(lane, loss_of, [&](const Loss& loss) { return core::accumulate_gradients(arrays_, loss, into); });
+  if (graphs_ == nullptr) {
+    return run_lane(lane, loss_of,
+                    [&](const Loss& loss) { return core::accumulate_gradients(arrays_, loss, into); });
+  }
+  numbers_[lane] =
+      graphs_->run(pass_->inputs(lane), into, [&](const core::PassInputs& inputs, std::span<core::Array> to) {
+        return numbers_of(
+            lane, [&] { return pass_->loss(inputs); },
+            [&](const Loss& loss) { return core::accumulate_gradients(arrays_, loss, to); });
+      });
 }
 
 std::vector<MetricSum> GradientReducer::metrics_of(const LaneSum& sum) const {

@@ -10,6 +10,7 @@
 
 #include "bora/core/parameter.h"
 #include "bora/core/read_back.h"
+#include "bora/core/step_graph.h"
 #include "bora/mesh/communicator.h"
 #include "bora/mesh/lane_tree.h"
 #include "bora/mesh/metric_sums.h"
@@ -27,6 +28,13 @@ struct LaneLoss {
   std::vector<LaneMetric> metrics = {};  ///< the same names in all lanes
 };
 using LossOfLane = std::function<LaneLoss(std::int64_t lane)>;
+
+/// The same in two parts, of which a device can note the second: what a lane is given, and the pass over it, which
+/// depends on nothing else that changes.
+struct LanePass {
+  std::function<core::PassInputs(std::int64_t lane)> inputs;
+  std::function<LaneLoss(const core::PassInputs& inputs)> loss;
+};
 
 /// What the lanes of a step add up to.
 struct GradientSum : LaneSum {
@@ -58,6 +66,9 @@ class GradientReducer {
   /// computes another's, which is not counted. A rank that computes all of a step alone waits for its device
   /// once, at the end. Collective.
   GradientSum reduce(std::int64_t lanes, const LossOfLane& loss_of);
+  /// The same; each pass over a lane by one of `graphs`, unless that is null. Reducers whose gradients leave while the
+  /// pass goes on need none.
+  GradientSum reduce(std::int64_t lanes, const LanePass& pass, core::StepGraphs* graphs);
   /// The metrics among the scalars of a sum.
   std::vector<MetricSum> metrics_of(const LaneSum& sum) const;
 
@@ -87,9 +98,9 @@ class GradientReducer {
                               std::size_t count);
 
   using Loss = std::function<core::Array()>;
+  using Differentiate = std::function<core::Array(const Loss&)>;
   /// A lane's forward and backward pass, of which `differentiate` does the second: one of core/grad.h.
-  void run_lane(std::int64_t lane, const LossOfLane& loss_of,
-                const std::function<core::Array(const Loss&)>& differentiate);
+  void run_lane(std::int64_t lane, const LossOfLane& loss_of, const Differentiate& differentiate);
   /// The same, adding the gradients to `into` (empty: stored there).
   void add_gradients(std::int64_t lane, const LossOfLane& loss_of, std::vector<core::Array>& into);
 
@@ -97,6 +108,8 @@ class GradientReducer {
 
  private:
   std::map<std::int64_t, Scalars> read_own_scalars(std::int64_t lanes, GradientSum& sum);
+  std::vector<core::Number> numbers_of(std::int64_t lane, const std::function<LaneLoss()>& forward,
+                                       const Differentiate& differentiate);
 
   std::shared_ptr<Communicator> workers_;
   std::vector<core::Array*> arrays_;
@@ -105,6 +118,8 @@ class GradientReducer {
   MetricNames metrics_;
   std::map<std::int64_t, std::vector<core::Number>> numbers_;  // of the lanes of a step: not yet read
   WholeArrays whole_arrays_;
+  const LanePass* pass_ = nullptr;  // of a step by graphs
+  core::StepGraphs* graphs_ = nullptr;
 };
 
 /// By the tree of lane_tree.h: the bits depend on the number of lanes alone. Collective, as the others.

@@ -14,6 +14,7 @@
 #include "bora/base/error.h"
 #include "bora/core/create.h"
 #include "bora/core/mapping.h"
+#include "bora/core/step_graph.h"
 #include "bora/core/update.h"
 #include "bora/nn/kv_cache.h"
 
@@ -26,6 +27,7 @@ class RecentAngles {
 
   template <class Make>
   Angles of(std::int64_t first, std::int64_t n, std::int64_t length, const Make& make) {
+    if (core::in_noted_pass()) return make();  // what is kept here may go before the pass is done again
     const std::lock_guard lock(mutex_);
     for (const auto& known : known_)
       if (known.first == first && known.n == n && known.length == length) return known.angles;

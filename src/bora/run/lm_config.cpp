@@ -215,6 +215,7 @@ LmConfig older_training_part(const LmConfig& config) {
   t.crash_on_inf = fresh.trainer.crash_on_inf;
   t.stop_at_step = fresh.trainer.stop_at_step;
   t.device = fresh.trainer.device;
+  t.cuda_graphs = fresh.trainer.cuda_graphs;
   t.threads = fresh.trainer.threads;
   t.worker_timeout = fresh.trainer.worker_timeout;
   t.check_replicas_every = fresh.trainer.check_replicas_every;

@@ -35,6 +35,7 @@ TEST_F(RunPlaceTest, WhatDoesNotDecideTheTrainingKeepsTheName) {
                                             {"trainer.stop_at_step", "7"},
                                             {"trainer.threads", "3"},
                                             {"trainer.device", "cpu"},
+                                            {"trainer.cuda_graphs", "false"},
                                             {"trainer.load_checkpoint", "true"},
                                             {"trainer.crash_on_nan", "false"},
                                             {"trainer.crash_on_inf", "false"},

@@ -82,7 +82,8 @@ train::TrainerOptions trainer_options(const LmConfig& config, std::int64_t lanes
                                 .dropout = true,
                                 .fp8 = t.fp8,
                                 .crash_on_nan = t.crash_on_nan,
-                                .crash_on_inf = t.crash_on_inf};
+                                .crash_on_inf = t.crash_on_inf,
+                                .graphs = t.cuda_graphs};
   options.loss = {
       .compute = t.mp.compute, .z_loss = config.z_loss_weight, .chunk = config.cross_entropy_chunk};
   return options;

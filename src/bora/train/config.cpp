@@ -239,6 +239,10 @@ void TrainerConfig::bind(Binder& b) {
       "device", device,
       "where the run computes: auto: the CPU, until runs on GPUs have been measured; cpu; cuda; cuda:1, ...; "
       "a device's last digits are its own");
+  b.field(
+      "cuda_graphs", cuda_graphs,
+      "on a GPU, give it each lane's forward and backward pass as one graph where that can be; never changes a "
+      "result");
   b.field("threads", threads, kThreads, "0: all cores; never changes a result");
   b.field("worker_timeout", worker_timeout, kPositive,
           "seconds after which a worker that does not answer is lost: the others stop with exit code 75");

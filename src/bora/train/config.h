@@ -73,6 +73,7 @@ struct TrainerConfig {
   std::vector<std::string> freeze;
   std::optional<std::int64_t> stop_at_step;  ///< stop there as an interrupt would
   std::string device = "auto";               ///< where arrays lie: run/run_device.h
+  bool cuda_graphs = true;                   ///< core/step_graph.h; never changes a result
   std::int64_t threads = 0;                  ///< 0: all cores; never changes a result
   double worker_timeout = 120;               ///< seconds that workers wait for one that does not come
   std::int64_t check_replicas_every = 100;   ///< steps; 0: never

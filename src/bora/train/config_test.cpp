@@ -47,7 +47,7 @@ TEST(TrainerConfigDefaults, AreLevanters) {
   EXPECT_EQ(t.steps_per_eval, 1000);
   EXPECT_EQ(t.mp.compute, core::DType::f32);
   EXPECT_FALSE(t.max_eval_batches || t.load_checkpoint || t.id || t.lanes);
-  EXPECT_TRUE(t.crash_on_nan && t.crash_on_inf);
+  EXPECT_TRUE(t.crash_on_nan && t.crash_on_inf && t.cuda_graphs);
   EXPECT_THAT(t.trackers(), IsEmpty());
 }
 

@@ -118,15 +118,35 @@ mesh::GradientSum Trainer::gradients(const data::Batch& batch) {
   std::optional<core::CastOnceScope> once;
   keep_copies(once);
   const core::Fp8Scope fp8(options_.fp8);
-  return reducer().reduce(lanes, [&](std::int64_t lane) { return lane_loss(batch, lane, each); });
+  const mesh::LanePass pass{
+      .inputs = [&](std::int64_t lane) { return lane_inputs(batch, lane, each); },
+      .loss = [&](const core::PassInputs& inputs) { return lane_loss(inputs); },
+  };
+  return reducer().reduce(lanes, pass, graphs());
 }
 
-mesh::LaneLoss Trainer::lane_loss(const data::Batch& batch, std::int64_t lane, std::int64_t each) const {
-  const trace::Span span("forward", "lane", lane);
-  std::optional<Key> key;
+// Ranks that share a lane meet within a pass; sharded parameters come and go. Copies in fp16 are made anew in each step.
+core::StepGraphs* Trainer::graphs() {
+  const bool alone = core::mapping() == nullptr && core::parameter_store() == nullptr &&
+                     options_.loss.compute != core::DType::f16;
+  if (!options_.graphs || !alone || !core::has_graphs(core::default_device())) return nullptr;
+  if (graphs_ == nullptr) graphs_ = std::make_unique<core::StepGraphs>(parts_.model.parameters());
+  return graphs_.get();
+}
+
+core::PassInputs Trainer::lane_inputs(const data::Batch& batch, std::int64_t lane, std::int64_t each) const {
+  auto rows = token_batch(batch, lane * each, each);
+  core::PassInputs inputs{{std::move(rows.ids), std::move(rows.targets), std::move(rows.weights),
+                           std::move(rows.segments), std::move(rows.features)},
+                          {}};
   if (options_.dropout)
-    key = key_.fold(static_cast<std::uint64_t>(step_)).fold(static_cast<std::uint64_t>(lane));
-  auto result = parts_.model.objective(token_batch(batch, lane * each, each), key, options_.loss);
+    inputs.key = key_.fold(static_cast<std::uint64_t>(step_)).fold(static_cast<std::uint64_t>(lane));
+  return inputs;
+}
+
+mesh::LaneLoss Trainer::lane_loss(const core::PassInputs& inputs) const {
+  const auto& a = inputs.arrays;
+  auto result = parts_.model.objective({a[0], a[1], a[2], a[3], a[4]}, inputs.key, options_.loss);
   return {std::move(result.loss), result.weight, lane_metrics(result.metrics)};
 }
 

@@ -12,6 +12,7 @@
 #include "bora/base/json.h"
 #include "bora/base/key.h"
 #include "bora/core/cast_once.h"
+#include "bora/core/step_graph.h"
 #include "bora/data/loader.h"
 #include "bora/mesh/communicator.h"
 #include "bora/mesh/gradient_reducer.h"
@@ -32,6 +33,9 @@ struct TrainerOptions {
   bool fp8 = false;      ///< linear maps are multiplied in fp8, on a device in bf16 (core/fp8.h)
   /// Whether a loss or gradient norm that is not finite ends the run; else its step is skipped.
   bool crash_on_nan = true, crash_on_inf = true;
+  /// On a device that has them: passes over lanes by graphs (core/step_graph.h), where a rank computes a lane alone and has
+  /// whole parameters. The bits are the same.
+  bool graphs = true;
   nn::LossOptions loss;
 };
 
@@ -107,7 +111,9 @@ class Trainer {
 
  private:
   mesh::GradientSum gradients(const data::Batch& batch);
-  mesh::LaneLoss lane_loss(const data::Batch& batch, std::int64_t lane, std::int64_t each) const;
+  core::PassInputs lane_inputs(const data::Batch& batch, std::int64_t lane, std::int64_t each) const;
+  mesh::LaneLoss lane_loss(const core::PassInputs& inputs) const;
+  core::StepGraphs* graphs();
   std::vector<optim::Squares> squares_of(std::span<const core::Array> arrays,
                                          const std::vector<double>& sums) const;
   bool anyone_stops();
@@ -126,6 +132,7 @@ class Trainer {
   Key key_;
   std::int64_t step_ = 0, empty_batches_ = 0;
   core::KeptCopies copies_;  // of the parameters, on a device, in bf16
+  std::unique_ptr<core::StepGraphs> graphs_;
 };
 
 }  // namespace bora::train

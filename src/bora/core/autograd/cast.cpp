@@ -203,6 +203,27 @@ Tensor cast(const Tensor& x, at::ScalarType type) {
   return recorded ? Cast::apply(x, type) : converted_once(x, type);
 }
 
+void make_copies() {
+  if (kept == nullptr || kept->stale) return;
+  for (const auto* copy : kept->in_order) {
+    const Tensor& x = copy->parameter;
+    if (!joins_flat_copy(x, x) || (copy->copy.defined() && copy->is_current())) continue;
+    if (device_kernels(x).narrow != nullptr) copy_all(x.detach());
+    return;
+  }
+}
+
+std::optional<std::vector<const void*>> places_of_copies() {
+  std::vector<const void*> out;
+  if (kept == nullptr) return out;
+  for (const auto* copy : kept->in_order) {
+    if (!joins_flat_copy(copy->parameter, copy->parameter)) continue;
+    if (kept->stale || !copy->copy.defined() || !copy->is_current()) return std::nullopt;
+    out.push_back(copy->copy.const_data_ptr());
+  }
+  return out;
+}
+
 void* kept_copy(const Tensor& parameter) {
   if (parameter.is_cpu()) return nullptr;
   Tensor* copy = place_of_copy(parameter, at::kBFloat16);

@@ -4,6 +4,9 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
+#include <optional>
+#include <vector>
+
 namespace bora::core::autograd {
 
 /// Another type of elements, rounded to nearest even; the same layout.
@@ -11,6 +14,11 @@ at::Tensor cast(const at::Tensor& x, at::ScalarType type);
 
 /// Where a parameter's kept copy in bf16 lies (core/cast_once.h), for who writes it with new values; null: nowhere.
 void* kept_copy(const at::Tensor& parameter);
+/// Makes those bf16 copies of this thread's CastOnceScope that are still to be made, on a device that has a kernel for it.
+void make_copies();
+/// Where the copies of this thread's CastOnceScope lie on a device; none without a scope. Nothing if one of them is still to
+/// be made.
+std::optional<std::vector<const void*>> places_of_copies();
 /// Of an array of a device whose values libtorch has not seen change: with its kept copy, or without.
 void has_changed(const at::Tensor& x, bool with_its_copy);
 

@@ -8,6 +8,7 @@
 
 #include "bora/core/autograd/cast.h"
 #include "bora/core/autograd/kernel_operand.h"
+#include "bora/core/autograd/pass_notes.h"
 #include "bora/core/autograd/pieces.h"
 #include "bora/core/kernels/cpu/random.h"
 #include "bora/core/plain/dropout.h"
@@ -27,13 +28,15 @@ Tensor masked(const Tensor& x, double p, Key key, const BlockOf& block) {
   const auto* in = static_cast<const char*>(input.const_data_ptr());
   auto* out = static_cast<char*>(output.mutable_data_ptr());
   const auto size = static_cast<std::int64_t>(input.element_size());
+  const Key* there = x.is_cpu() ? nullptr : place_of_key(key);
   block.each_run(input.sizes(), [&](std::int64_t at, std::int64_t place, std::int64_t count) {
     if (x.is_cpu()) {
       kernels::dropout(key, place, count, static_cast<float>(p), autograd::data(input) + at,
                        autograd::mutable_data(output) + at);
     } else {
-      recorded_kernels(x).dropout(key, place, count, static_cast<float>(p), autograd::kernel_type(input),
-                                  in + at * size, out + at * size, stream_of(x));
+      recorded_kernels(x).dropout(key, there, place, count, static_cast<float>(p),
+                                  autograd::kernel_type(input), in + at * size, out + at * size,
+                                  stream_of(x));
     }
   });
   return output.to(x.scalar_type());

@@ -30,6 +30,11 @@ DeviceMemory memory_of(std::int8_t index) {
   return {bytes.current, bytes.peak, static_cast<std::int64_t>(total), static_cast<std::int64_t>(free)};
 }
 
+std::int64_t times_given_back_of(std::int8_t index) {
+  constexpr auto kAll = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
+  return c10::getDeviceAllocator(c10::kCUDA)->getDeviceStats(index).segment[kAll].freed;
+}
+
 std::string description_of(std::int8_t index) {
   const auto gpus = cuda_facts().gpus;
   const std::size_t at = static_cast<std::uint8_t>(index);
@@ -63,7 +68,8 @@ std::string open() {
     const auto plugin = load_cuda_plugin();
     const int count = device_count(Device::Type::cuda);
     const bool runs = plugin.device_count >= count;  // built for all of them
-    register_device(Device::Type::cuda, {runs ? plugin.kernels : DeviceKernels(), memory_of, description_of});
+    register_device(Device::Type::cuda, {runs ? plugin.kernels : DeviceKernels(), memory_of, description_of,
+                                         times_given_back_of});
     return count > 0 ? "" : "libtorch's part for CUDA sees none";
   } catch (const std::exception& e) {
     return "libtorch's part for CUDA does not start: " + first_line_of(e.what());

@@ -47,6 +47,13 @@ DeviceMemory device_memory(Device device) {
   return support.memory == nullptr ? DeviceMemory() : support.memory(device.index);
 }
 
+const DeviceKernels& kernels_of(Device::Type type) { return support_of(type).kernels; }
+
+std::int64_t times_given_back(Device device) {
+  const auto& support = support_of(device.type);
+  return support.times_given_back == nullptr ? 0 : support.times_given_back(device.index);
+}
+
 const DeviceKernels& device_kernels(const at::Tensor& x) {
   return plain_ops() ? support_of(Device::Type::cpu).kernels : recorded_kernels(x);
 }

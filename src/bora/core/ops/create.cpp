@@ -8,6 +8,7 @@
 #include <ATen/ops/full_ops.h>
 
 #include <algorithm>
+#include <bit>
 #include <memory>
 #include <numeric>
 #include <set>
@@ -15,6 +16,7 @@
 
 #include "bora/base/error.h"
 #include "bora/core/autograd/dropout.h"
+#include "bora/core/autograd/pass_notes.h"
 #include "bora/core/kernels/cpu/random.h"
 #include "bora/core/layout/checks.h"
 #include "bora/core/layout/layout.h"
@@ -85,7 +87,12 @@ Array drawn(std::string_view op, const Shape& shape, Draw draw) try {
   rethrow(op, shape);
 }
 
-// Null where a number comes again behind another one of its row.
+std::int64_t rounded_up(std::int64_t n) {
+  return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(n)));
+}
+
+// Null where a number comes again behind another one of its row. Lengths and numbers of documents are rounded up, so that
+// few of them are different: behind the last document come empty ones (a graph of a pass has both fixed).
 std::shared_ptr<const Documents> documents_of(std::size_t positions, std::span<const std::int32_t> segments) {
   std::vector<std::int32_t> starts;
   std::set<std::int32_t> seen;
@@ -102,6 +109,8 @@ std::shared_ptr<const Documents> documents_of(std::size_t positions, std::span<c
   starts.push_back(static_cast<std::int32_t>(segments.size()));
   for (std::size_t i = 1; i < starts.size(); ++i)
     out->longest = std::max<std::int64_t>(out->longest, starts[i] - starts[i - 1]);
+  out->longest = std::min(rounded_up(out->longest), static_cast<std::int64_t>(positions));
+  starts.resize(static_cast<std::size_t>(rounded_up(std::ssize(starts) - 1)) + 1, starts.back());
   const at::Tensor here = room_on_host({std::ssize(starts)}, DType::i32);
   std::copy(starts.begin(), starts.end(), here.mutable_data_ptr<std::int32_t>());
   out->starts = brought(here);
@@ -177,9 +186,13 @@ Array from_bytes(const Shape& shape, DType dtype, std::span<const std::byte> ele
     fail(ErrorKind::InvalidArgument, "from_data: {} of {} takes {} elements ({} bytes), {} bytes were given",
          describe(shape), name(dtype), count(shape), wanted, elements.size());
   }
-  const at::Tensor t = room_on_host(sizes_of(shape), dtype);
-  if (wanted > 0) std::memcpy(t.mutable_data_ptr(), elements.data(), wanted);
-  return labelled("from_data", brought(t), shape);
+  const auto make = [&] {
+    const at::Tensor t = room_on_host(sizes_of(shape), dtype);
+    if (wanted > 0) std::memcpy(t.mutable_data_ptr(), elements.data(), wanted);
+    return brought(t);
+  };
+  const bool on_host = new_array_device().is_cpu();
+  return labelled("from_data", on_host ? make() : constant_of_pass(sizes_of(shape), elements, make), shape);
 } catch (...) {
   rethrow("from_data", shape);
 }

@@ -16,6 +16,7 @@ Device from_torch(c10::Device device);
 const DeviceKernels& device_kernels(const at::Tensor& x);
 /// The same in a PlainOpsScope too: of what a kernel has recorded.
 const DeviceKernels& recorded_kernels(const at::Tensor& x);
+const DeviceKernels& kernels_of(Device::Type type);
 /// Where they work.
 DeviceKernels::Stream stream_of(const at::Tensor& x);
 /// torch_device(default_device())

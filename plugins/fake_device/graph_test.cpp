@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+// Steps of the trainer by graphs of the device: the bits are those of passes whose operations go there one by one, and a
+// lane is one launch.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <memory>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bora/base/error.h"
+#include "bora/core/create.h"
+#include "bora/core/device.h"
+#include "bora/core/device_kernels.h"
+#include "bora/core/elementwise.h"
+#include "bora/core/grad.h"
+#include "bora/core/reduce.h"
+#include "bora/core/step_graph.h"
+#include "bora/core/update.h"
+#include "bora/models/gpt2.h"
+#include "bora/models/llama.h"
+#include "bora/nn/language_model.h"
+#include "bora/optim/adam.h"
+#include "bora/train/trainer.h"
+#include "fake_device.h"
+
+namespace bora {
+namespace {
+
+constexpr core::Device kOnTest{core::Device::Type::test, 0};
+constexpr std::int64_t kGraphWords = 50, kGraphLength = 16, kGraphSteps = 8;
+
+struct GraphCase {
+  std::string model;
+  core::DType compute = core::DType::f32;
+  std::int64_t lanes = 2;
+  bool segments = true, remat = false, dropout = true, fp8 = false;
+  std::int64_t small_step = -1;  // whose batch has fewer sequences
+};
+
+data::Batch graph_batch(const GraphCase& c, std::int64_t step) {
+  data::Batch batch{.step = step, .sequences = step == c.small_step ? 4 : 8, .seq_len = kGraphLength};
+  for (std::int64_t i = 0; i < batch.sequences * kGraphLength; ++i) {
+    batch.tokens.push_back(static_cast<std::int32_t>((7 * i + i / 3 + 5 * step) % kGraphWords));
+    if (c.segments) batch.segments.push_back(i % kGraphLength < 3 + (step + i / kGraphLength) % 9 ? 0 : 1);
+    batch.loss_weights.push_back(i % kGraphLength == kGraphLength - 1 ? 0.F : 1.F);
+  }
+  data::set_next_token_targets(batch);
+  return batch;
+}
+
+std::unique_ptr<nn::LanguageModel> graph_model(const GraphCase& c) {
+  if (c.model == "gpt2") {
+    gpt2::Config config{.seq_len = kGraphLength, .hidden_dim = 24, .num_layers = 2, .num_heads = 3};
+    if (c.remat) config.gradient_checkpointing = nn::RematPolicy::parse("full");
+    if (c.dropout) config.embed_pdrop = config.attn_pdrop = config.resid_pdrop = 0.1;
+    return nn::erase_type(gpt2::Gpt2::init(config, Dim<gpt2::Vocab>{kGraphWords}, Key::from_seed(1)));
+  }
+  llama::Config config{
+      .seq_len = kGraphLength, .hidden_dim = 48, .intermediate_dim = 40, .num_layers = 2, .num_heads = 6};
+  config.num_kv_heads = 3;
+  if (c.remat) config.gradient_checkpointing = nn::RematPolicy::parse("full");
+  return nn::erase_type(llama::Llama::init(config, Dim<llama::Vocab>{kGraphWords}, Key::from_seed(1)));
+}
+
+struct GraphTraining {
+  GraphTraining(const GraphCase& c, bool graphs)
+      : scope(kOnTest), model(graph_model(c)), optimizer(config(), model->parameters()) {
+    trainer = std::make_unique<train::Trainer>(
+        train::Trainer::Parts{.model = *model,
+                              .optimizer = optimizer,
+                              .schedule = optim::Schedule(config(), kGraphSteps),
+                              .skip_step = {},
+                              .batch_of = [c](std::int64_t step) { return graph_batch(c, step); },
+                              .should_stop = {},
+                              .hooks = {}},
+        train::TrainerOptions{.total_steps = kGraphSteps,
+                              .lanes = c.lanes,
+                              .dropout = c.dropout && c.model == "gpt2",
+                              .fp8 = c.fp8,
+                              .graphs = graphs,
+                              .loss = {.compute = c.compute, .z_loss = 1e-4}});
+  }
+  static optim::AdamConfig config() {
+    optim::AdamConfig config;
+    config.learning_rate = 1e-2;
+    config.warmup = 0;
+    config.weight_decay = 0.1;
+    config.max_grad_norm = 0.5;
+    return config;
+  }
+  std::vector<std::vector<float>> values() const {
+    std::vector<std::vector<float>> out;
+    for (const auto& p : model->parameters()) out.push_back(p.array->to_vector<float>());
+    for (const auto& s : optimizer.state()) out.push_back(s.array.to_vector<float>());
+    return out;
+  }
+
+  core::DeviceScope scope;
+  std::unique_ptr<nn::LanguageModel> model;
+  optim::Adam optimizer;
+  std::unique_ptr<train::Trainer> trainer;
+};
+
+std::int64_t graphs_launched() { return fake_device::operations_by_name()["graph"]; }
+
+void expect_same_bits(const GraphCase& c) {
+  const GraphTraining graphs(c, true), one_by_one(c, false);
+  for (std::int64_t step = 0; step < kGraphSteps; ++step) {
+    SCOPED_TRACE("step " + std::to_string(step));
+    fake_device::reset();
+    const auto got = graphs.trainer->step();
+    const auto waits = fake_device::counts().synchronizations, operations = fake_device::counts().operations,
+               launches = graphs_launched();
+    fake_device::reset();
+    const auto want = one_by_one.trainer->step();
+    EXPECT_EQ(graphs_launched(), 0);
+    EXPECT_EQ(waits, fake_device::counts().synchronizations);
+    EXPECT_LE(waits, 1);
+    EXPECT_EQ(got.loss, want.loss);
+    EXPECT_EQ(got.weight, want.weight);
+    EXPECT_EQ(got.gradient_norm, want.gradient_norm);
+    ASSERT_EQ(graphs.values(), one_by_one.values());
+    // the shape of the smaller batch is new when it comes
+    if (step >= 4 && step != c.small_step) {
+      EXPECT_EQ(launches, c.lanes) << "a launch a lane";
+      EXPECT_LT(operations, fake_device::counts().operations / 2);
+    }
+  }
+}
+
+TEST(StepGraphs, Gpt2) { expect_same_bits({.model = "gpt2"}); }
+TEST(StepGraphs, Gpt2InBf16) { expect_same_bits({.model = "gpt2", .compute = core::DType::bf16}); }
+TEST(StepGraphs, Gpt2OfOneLane) { expect_same_bits({.model = "gpt2", .lanes = 1}); }
+TEST(StepGraphs, Gpt2OfManyLanes) { expect_same_bits({.model = "gpt2", .lanes = 8}); }
+TEST(StepGraphs, Gpt2WithRemat) {
+  expect_same_bits({.model = "gpt2", .compute = core::DType::bf16, .lanes = 4, .remat = true});
+}
+TEST(StepGraphs, Gpt2WithASmallerBatch) { expect_same_bits({.model = "gpt2", .lanes = 4, .small_step = 5}); }
+TEST(StepGraphs, Llama) { expect_same_bits({.model = "llama"}); }
+TEST(StepGraphs, LlamaInBf16WithRemat) {
+  expect_same_bits({.model = "llama", .compute = core::DType::bf16, .lanes = 4, .remat = true});
+}
+TEST(StepGraphs, LlamaInFp8) {
+  expect_same_bits({.model = "llama", .compute = core::DType::bf16, .fp8 = true});
+}
+TEST(StepGraphs, LlamaWithoutSegments) { expect_same_bits({.model = "llama", .segments = false}); }
+
+TEST(StepGraphs, OfDocumentsWithFlashAttention) {
+  const fake_device::AttentionBy flash(fake_device::Attention::flash);
+  for (const char* model : {"gpt2", "llama"})
+    expect_same_bits({.model = model, .compute = core::DType::bf16, .lanes = 4, .dropout = false});
+}
+
+// A checkpoint's values come into arrays of another training, or into new arrays.
+TEST(StepGraphs, AfterAResume) {
+  const GraphCase c{.model = "gpt2", .compute = core::DType::bf16};
+  const GraphTraining before(c, true), one_by_one(c, false), after(c, true);
+  for (int step = 0; step < 4; ++step) {
+    before.trainer->step();
+    one_by_one.trainer->step();
+  }
+  const auto from = before.model->parameters(), to = after.model->parameters();
+  for (std::size_t i = 0; i < to.size(); ++i) *to[i].array = from[i].array->clone();
+  for (std::size_t i = 0; i < before.optimizer.state().size(); ++i)
+    core::copy_into(after.optimizer.state()[i].array, before.optimizer.state()[i].array);
+  after.trainer->load_state(before.trainer->save_state());
+  for (int step = 4; step < kGraphSteps; ++step) {
+    if (step == 6)  // noted anew, where they are now
+      for (const auto& p : to) *p.array = p.array->clone();
+    fake_device::reset();
+    EXPECT_EQ(after.trainer->step().loss, one_by_one.trainer->step().loss) << "step " << step;
+    ASSERT_EQ(after.values(), one_by_one.values()) << "step " << step;
+    EXPECT_GT(graphs_launched(), 0) << "the second lane of the first step is noted";
+  }
+}
+
+// What graphs work in may be gone when memory has run short: they are noted anew.
+TEST(StepGraphs, AfterMemoryHasRunShort) {
+  const GraphCase c{.model = "llama", .lanes = 1};
+  const GraphTraining graphs(c, true), one_by_one(c, false);
+  std::vector<std::int64_t> launches;
+  for (int step = 0; step < kGraphSteps; ++step) {
+    if (step == 4) {
+      constexpr std::int64_t kLeft = 1 << 20;
+      fake_device::limit_memory(core::device_memory(kOnTest).live + kLeft);
+      const std::array<std::string_view, 1> names{"byte"};
+      const std::array<std::int64_t, 1> sizes{kLeft / 4 - 1024};
+      const auto large = core::zeros({names, sizes});
+      fake_device::limit_memory({});
+    }
+    fake_device::reset();
+    const auto got = graphs.trainer->step();
+    launches.push_back(graphs_launched());
+    EXPECT_EQ(got.loss, one_by_one.trainer->step().loss);
+    ASSERT_EQ(graphs.values(), one_by_one.values()) << "step " << step;
+  }
+  EXPECT_EQ(launches, (std::vector<std::int64_t>{0, 1, 1, 1, 0, 1, 1, 1}));
+}
+
+// A pass over one parameter, w: the sum of dropout(w) * x.
+struct OnePass {
+  OnePass() : scope(kOnTest), w(core::ones({kNames, kSizes})), graphs(parameters()) {}
+  std::vector<core::Parameter> parameters() {
+    core::Parameter p;
+    p.path = "w";
+    p.axes = {kNames.begin(), kNames.end()};
+    p.array = &w;
+    return {p};
+  }
+  using More = std::function<void(const core::PassInputs&, std::vector<core::Number>&)>;
+
+  // The sum and the gradient.
+  std::pair<double, std::vector<float>> run(std::uint64_t key, const More& more = {}) {
+    std::vector<float> values(64);
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i + key);
+    core::PassInputs inputs{{core::from_data({kNames, kSizes}, std::span<const float>(values))},
+                            Key::from_seed(key)};
+    std::vector<core::Array> into(1);
+    std::vector<core::Array*> trained{&w};
+    const auto numbers =
+        graphs.run(inputs, into, [&](const core::PassInputs& given, std::span<core::Array> to) {
+          std::vector<core::Number> out;
+          const auto loss = core::accumulate_gradients(
+              trained,
+              [&] {
+                const auto kept = core::dropout({w, kNames}, 0.5, given.key->fold("here"));
+                const auto product =
+                    core::binary(core::Binary::multiply, {kept, kNames}, {given.arrays[0], kNames}, kNames);
+                return core::reduce(core::Reduction::sum, {product, kNames}, kNames);
+              },
+              to);
+          out.emplace_back(loss);
+          if (more) more(given, out);
+          return out;
+        });
+    return {numbers.at(0).value(), into[0].to_vector<float>()};
+  }
+
+  static constexpr std::array<std::string_view, 1> kNames{"i"};
+  static constexpr std::array<std::int64_t, 1> kSizes{64};
+  core::DeviceScope scope;
+  core::Array w;
+  core::StepGraphs graphs;
+};
+
+TEST(StepGraphs, DrawAnewForEachKey) {
+  OnePass pass;
+  std::set<std::vector<float>> different;
+  for (std::uint64_t key = 0; key < 6; ++key) {
+    fake_device::reset();
+    const auto got = pass.run(key);
+    EXPECT_EQ(graphs_launched(), key == 0 ? 0 : 1);
+    EXPECT_EQ(got, OnePass().run(key)) << key;  // a first pass, by no graph
+    different.insert(got.second);
+  }
+  EXPECT_EQ(different.size(), 6U);
+}
+
+// What cannot be noted is computed as ever, and a line says why.
+void expect_said(const OnePass::More& more, const std::string& why) {
+  OnePass pass;
+  ::testing::internal::CaptureStderr();
+  for (std::uint64_t key = 0; key < 4; ++key) {
+    fake_device::reset();
+    EXPECT_EQ(pass.run(key, more), OnePass().run(key)) << key;
+    EXPECT_EQ(graphs_launched(), 0);
+  }
+  const auto said = ::testing::internal::GetCapturedStderr();
+  EXPECT_NE(said.find("bora: no graph of a pass, whose operations go to test one by one: "),
+            std::string::npos)
+      << said;
+  EXPECT_NE(said.find(why), std::string::npos) << said;
+  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
+}
+
+TEST(StepGraphs, SayWhatCannotBeNoted) {
+  using Inputs = core::PassInputs;
+  using Numbers = std::vector<core::Number>;
+  expect_said([](const Inputs& in, Numbers&) { (void)in.arrays[0].to_vector<float>(); }, "the host waits");
+  expect_said([](const Inputs&, Numbers& numbers) { numbers.emplace_back(1.0); },
+              "one of its numbers is computed by the host");
+  expect_said(
+      [n = 0.0F](const Inputs&, Numbers&) mutable {
+        const std::vector<float> values(64, n += 1);
+        core::from_data({OnePass::kNames, OnePass::kSizes}, std::span<const float>(values));
+      },
+      "it sends an array that it did not send before");
+  expect_said(
+      [n = 0](const Inputs& in, Numbers&) mutable {
+        for (int i = 0; i < n; ++i)
+          core::dropout({in.arrays[0], OnePass::kNames}, 0.5, in.key->fold(static_cast<std::uint64_t>(i)));
+        ++n;
+      },
+      "it draws with 2 keys, and drew with 1 before");
+  expect_said(
+      [](const Inputs& in, Numbers&) {
+        try {
+          (void)in.arrays[0].to_vector<float>();
+        } catch (const Error&) {  // the device has noticed
+        }
+      },
+      "the device takes no such graph");
+}
+
+}  // namespace
+}  // namespace bora

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#pragma once
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "bora/base/key.h"
+#include "bora/core/array.h"
+#include "bora/core/device.h"
+#include "bora/core/parameter.h"
+#include "bora/core/read_back.h"
+
+namespace bora::core {
+
+/// What a pass is given anew each time; arrays may be empty.
+struct PassInputs {
+  std::vector<Array> arrays = {};
+  std::optional<Key> key = {};
+};
+
+/// Whether a device can note work and do it again (DeviceKernels::Graph).
+bool has_graphs(Device device);
+
+/// Whether this thread is in a pass that is noted, or will be the next time: nothing is used that is kept from pass to pass
+/// and may go meanwhile.
+bool in_noted_pass();
+
+/// Forward and backward passes over one model on a device, of which each shape is noted once and is one launch from then on:
+/// the host no longer gives the device its kernels one by one. The bits are those of the passes themselves.
+///
+/// The first pass of a shape is computed as ever, the second one is noted, and then launched. Parameters and their copies must
+/// be where they were; else passes are noted anew. A pass that cannot be noted, since the host waits within it or sends
+/// what differs from pass to pass, is computed as ever, which a line says once, with the reason. All passes add to one set of
+/// gradients, which stays.
+class StepGraphs {
+ public:
+  /// Adds gradients to `into` (empty: stores them there), as accumulate_gradients does. What it depends on beside
+  /// `inputs` and parameters is the same each time. It may be called once more than run() is.
+  using Pass = std::function<std::vector<Number>(const PassInputs& inputs, std::span<Array> into)>;
+
+  /// `parameters`: all that passes read, on one device which has_graphs().
+  explicit StepGraphs(std::vector<Parameter> parameters);
+  ~StepGraphs();
+  StepGraphs(const StepGraphs&) = delete;
+  StepGraphs& operator=(const StepGraphs&) = delete;
+
+  /// pass(inputs, into). What it has stored in `into` is kept where it is while it is being added to by the
+  /// passes that follow, and is no longer changed once the next pass stores anew.
+  std::vector<Number> run(const PassInputs& inputs, std::span<Array> into, const Pass& pass);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace bora::core
