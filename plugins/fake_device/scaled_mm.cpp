@@ -64,7 +64,7 @@ Tensor scaled_mm(const Tensor& a, const Tensor& b, const Tensor& scale_a, const 
                 "_scaled_mm: bias must be of the type of the result, an element for each column");
     c.add_(here(*bias).to(at::kFloat));
   }
-  const Tensor out = at::empty({a.size(0), b.size(1)}, a.options().dtype(type));
+  Tensor out = at::empty({a.size(0), b.size(1)}, a.options().dtype(type));
   here(out).copy_(c);
   return out;
 }
