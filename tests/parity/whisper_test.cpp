@@ -17,12 +17,17 @@
 #include "bora/core/create.h"
 #include "bora/core/elementwise.h"
 #include "bora/core/grad.h"
+#include "bora/core/mapping.h"
 #include "bora/infer/sampler.h"
+#include "bora/mesh/gradient_reducer.h"
+#include "bora/mesh/test_communicator.h"
 #include "bora/models/add_model.h"
 #include "bora/models/whisper.h"
 #include "bora/nn/kv_cache.h"
 #include "bora/run/generation_config.h"
+#include "bora/run/hf_start.h"
 #include "bora/run/models.h"
+#include "bora/run/placed_model.h"
 #include "bora/run/speech_model.h"
 
 namespace bora::run {
@@ -162,6 +167,47 @@ TEST_P(WhisperParity, GradientsHaveTheSameBitsWithEveryPolicy) {
     const auto model = models::make_model(*config, model_->shape().vocab, Key{});
     checkpoint::load_hugging_face(folder(), hf_parameters(*model));
     EXPECT_EQ(computed(require_speech(*model, folder()), batch_), want) << policy;
+  }
+}
+
+// Heads and MLP of encoder and decoder, and the vocabulary too, divided between two workers: what they have together is
+// what the reference has.
+TEST_P(WhisperParity, TwoWorkersThatDivideTheModel) {
+  for (const std::string axes : {"[heads, mlp]", "[heads, mlp, vocab]"}) {
+    const auto errors = mesh::testing::run_workers({.count = 2}, [&](mesh::Communicator& c) {
+      const auto loaded = load_run({}, {{"model.type", "whisper"},
+                                        {"initialize_from_hf", folder()},
+                                        {"use_hf_model_config", "true"},
+                                        {"trainer.train_batch_size", "2"},
+                                        {"trainer.tensor_parallel_axes", axes},
+                                        {"trainer.model_axis_size", "2"}});
+      PlacedModel placed(loaded, mesh::testing::borrowed(c), model_->shape().vocab);
+      auto& model = require_speech(*placed, folder());
+      std::int64_t held = 0;
+      for (const auto& p : placed.parameters()) held += p.array->numel();
+      EXPECT_LT(held, placed.counts().all);
+      static constexpr std::string_view kEncoded[] = {"batch", "frame", "embed"},
+                                        kLogits[] = {"batch", "position", "vocab"};
+      const auto encoded = model.encode(batch_.features, {});
+      expect_reference("encoder_last_hidden_state", core::whole({encoded, kEncoded}));
+      expect_reference("logits", core::whole({model.logits(batch_.ids, model.hear(encoded), {}), kLogits}));
+      const auto reducer = mesh::make_tree_reducer(placed.mesh().lanes(), model.parameters());
+      const auto sum = reducer->reduce(1, [&](std::int64_t) {
+        const auto objective = model.objective(batch_, std::nullopt, {});
+        const auto mean = core::binary(core::Binary::divide, {objective.loss, {}}, objective.weight.item());
+        return mesh::LaneLoss{core::whole({mean, {}}), 1};
+      });
+      expect_close("loss", {static_cast<float>(sum.scalars[0])}, floats("loss"), 1e-5, 0);
+      const auto trained = core::trainable_parameters(model.parameters());
+      ASSERT_EQ(sum.arrays.size(), trained.size());
+      for (std::size_t i = 0; i < trained.size(); ++i) {
+        const auto& p = trained[i];
+        const auto name = "grad." + model.hf_name(p.path).name;
+        const auto gradient = core::whole({core::like(*p.array, sum.arrays[i]), p.axes});
+        expect_close(name, gradient.to_vector<float>(), floats(name), 1e-5, 1e-3);
+      }
+    });
+    for (const auto& error : errors) EXPECT_EQ(error, "") << axes;
   }
 }
 
