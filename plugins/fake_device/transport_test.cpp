@@ -10,6 +10,7 @@
 #include "bora/base/error.h"
 #include "bora/core/create.h"
 #include "bora/core/device.h"
+#include "bora/core/update.h"
 #include "bora/mesh/cargo.h"
 #include "bora/mesh/collectives.h"
 #include "bora/mesh/device_transport.h"
@@ -23,9 +24,7 @@ namespace {
 using mesh::Cargo;
 using mesh::Communicator;
 using mesh::testing::thrown_by;
-using ::testing::AllOf;
 using ::testing::Each;
-using ::testing::EndsWith;
 using ::testing::HasSubstr;
 
 constexpr core::Device kOnHost{}, kOfTests{core::Device::Type::test, 0};
@@ -108,6 +107,19 @@ TEST(DeviceMessages, AreToldFromThoseOfTheHost) {
               "hint: carry() first");
   });
   EXPECT_THAT(without, Each(""));
+}
+
+TEST(DeviceMessages, WhatTheyAreNotMadeOf) {
+  const auto errors = workers_there(2, [](Communicator& c) {
+    const std::int64_t sizes[] = {3, 2};
+    static constexpr std::string_view kTwo[] = {"a", "b"};
+    const auto column = core::read_slice(core::zeros({kTwo, sizes}), 1, 0, 1);
+    EXPECT_THAT(
+        thrown_by([&] { Cargo(c, column, Cargo::Use::read); }),
+        HasSubstr("device view: the array of sizes [3, 1] is not contiguous\nhint: clone() it first"));
+    EXPECT_THAT(Cargo(c, core::Array(), Cargo::Use::read).to(1).out, ::testing::IsEmpty());
+  });
+  EXPECT_THAT(errors, Each(""));
 }
 
 // Of types whose sums are rounded in different ways, by workers of whom some have more elements than others.

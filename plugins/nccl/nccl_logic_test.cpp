@@ -201,6 +201,29 @@ TEST_F(NcclLogic, ABatchBeginsWhenWhatComputesHasEnded) {
   EXPECT_THAT(errors, Each(""));
 }
 
+// Two that are on their way at once, and each worker asks for another one first.
+TEST_F(NcclLogic, BatchesComeInTheOrderInWhichTheyWereBegun) {
+  const auto errors = run_workers(
+      2,
+      [](NcclTransport& t) {
+        const auto part = t.split_off(0, t.rank());
+        std::array<std::byte, 5> out{}, first{}, second{};
+        out.fill(static_cast<std::byte>(t.rank() + 1));
+        const mesh::Message one{1 - t.rank(), out, first}, other{1 - t.rank(), out, second};
+        for (int round = 0; round < 3; ++round) {
+          t.start({&one, 1});
+          part->start({&other, 1});
+          if (t.rank() == 0) part->wait("second");
+          t.wait("first");
+          part->wait("second");
+          EXPECT_EQ(first, second);
+          EXPECT_EQ(first[4], static_cast<std::byte>(2 - t.rank()));
+        }
+      },
+      5);
+  EXPECT_THAT(errors, Each(""));
+}
+
 TEST_F(NcclLogic, DevicesAreToldApartByTheirPlaceOnTheBus) {
   EXPECT_EQ((Place{0, 1, 1}.identity()), "0000:01:00.0");
   testing::host_devices().devices = 1;

@@ -67,17 +67,18 @@ std::string library_version() {
   return fmt::format("{}.{}.{}", v / 10000, v / 100 % 100, v % 100);
 }
 
-NcclTransport::NcclTransport(const Place& place, double limit_seconds, mesh::NcclStream computing)
-    : place_(place), limit_(limit_seconds), computing_(computing) {
+NcclTransport::NcclTransport(const Place& place, double limit_seconds, mesh::NcclStream computing,
+                             std::shared_ptr<Family> family)
+    : place_(place), limit_(limit_seconds), computing_(computing), family_(std::move(family)) {
   place_.use();
-  stream_ = make_stream(place_);
+  if (!family_) family_ = std::make_shared<Family>(Family{make_stream(place_)});
   end_ = make_event(place_);
   given_ = make_event(place_);
 }
 
 NcclTransport::NcclTransport(const Place& place, const mesh::NcclId& id, double limit_seconds,
                              mesh::NcclStream computing)
-    : NcclTransport(place, limit_seconds, computing) {
+    : NcclTransport(place, limit_seconds, computing, nullptr) {
   place_.use();
   ncclUniqueId unique;
   std::memcpy(&unique, id.data(), sizeof(unique));
@@ -106,6 +107,7 @@ NcclTransport::~NcclTransport() {
 
 void NcclTransport::abandon() noexcept {
   state_ = State::idle;
+  if (family_->begun == this) family_->begun = nullptr;
   if (comm_ != nullptr) ncclCommAbort(std::exchange(comm_, nullptr));
 }
 
@@ -139,23 +141,37 @@ void NcclTransport::begin(ncclResult_t result, std::string_view call) {
   require(result, call);
   call_ = call;
   state_ = State::enqueued_soon;
+  family_->begun = this;
   if (result == ncclSuccess) mark_end();
 }
 
 // Only now is the work in the stream: an event recorded earlier would tell of what was before it.
 void NcclTransport::mark_end() {
-  const auto code = cudaEventRecord(end_.get(), stream_.get());
+  const auto code = cudaEventRecord(end_.get(), stream());
   if (code != cudaSuccess) break_with("cudaEventRecord", cudaGetErrorString(code));
   state_ = State::enqueued;
+  if (family_->begun == this) family_->begun = nullptr;
 }
 
-// What comes into stream_ from here on waits for what the other stream has been given until now.
-void NcclTransport::follow_computing() {
+bool NcclTransport::has_entered() {
+  if (state_ != State::enqueued_soon) return true;
+  if (!ready(call_)) return false;
+  mark_end();
+  return true;
+}
+
+void NcclTransport::let_it_enter() {
+  wait_until(call_, [this] { return has_entered(); });
+}
+
+// What is begun from here on comes after what another one of the family has begun, and after what the computing stream
+// has been given until now.
+void NcclTransport::follow() {
+  if (family_->begun != nullptr) family_->begun->let_it_enter();
   if (computing_ == nullptr) return;
-  auto* stream = static_cast<cudaStream_t>(computing_());
-  auto code = cudaEventRecord(given_.get(), stream);
+  auto code = cudaEventRecord(given_.get(), static_cast<cudaStream_t>(computing_()));
   if (code != cudaSuccess) break_with("cudaEventRecord", cudaGetErrorString(code));
-  code = cudaStreamWaitEvent(stream_.get(), given_.get(), 0);
+  code = cudaStreamWaitEvent(stream(), given_.get(), 0);
   if (code != cudaSuccess) break_with("cudaStreamWaitEvent", cudaGetErrorString(code));
 }
 
@@ -165,7 +181,7 @@ void NcclTransport::start(std::span<const mesh::Message> messages) {
     fail(ErrorKind::InvalidArgument, "{}: the batch before it has not finished", place_.at("start"));
   if (messages.empty()) return;
   place_.use();
-  follow_computing();
+  follow();
   ncclResult_t result = ncclGroupStart();
   std::string_view call = "ncclGroupStart";
   const auto also = [&](ncclResult_t next, std::string_view name) {
@@ -175,9 +191,9 @@ void NcclTransport::start(std::span<const mesh::Message> messages) {
   };
   for (const auto& m : messages) {
     if (!m.out.empty())
-      also(ncclSend(m.out.data(), m.out.size(), ncclUint8, m.peer, comm_, stream_.get()), "ncclSend");
+      also(ncclSend(m.out.data(), m.out.size(), ncclUint8, m.peer, comm_, stream()), "ncclSend");
     if (!m.in.empty())
-      also(ncclRecv(m.in.data(), m.in.size(), ncclUint8, m.peer, comm_, stream_.get()), "ncclRecv");
+      also(ncclRecv(m.in.data(), m.in.size(), ncclUint8, m.peer, comm_, stream()), "ncclRecv");
   }
   const auto end = ncclGroupEnd();  // after a failure too: a group is the thread's state
   require(result, call);
@@ -188,10 +204,7 @@ bool NcclTransport::finished() {
   require_whole("finished");
   if (state_ == State::idle) return true;
   place_.use();
-  if (state_ == State::enqueued_soon) {
-    if (!ready(call_)) return false;
-    mark_end();
-  }
+  if (!has_entered()) return false;
   const auto code = cudaEventQuery(end_.get());
   if (code == cudaErrorNotReady) {
     ready(call_);  // throws what has gone wrong on the way
@@ -218,10 +231,9 @@ void NcclTransport::sum(std::span<float> values) {
     fail(ErrorKind::InvalidArgument, "{}: the batch before it has not finished", place_.at("sum"));
   if (values.empty()) return;
   place_.use();
-  follow_computing();
-  begin(
-      ncclAllReduce(values.data(), values.data(), values.size(), ncclFloat32, ncclSum, comm_, stream_.get()),
-      "ncclAllReduce");
+  follow();
+  begin(ncclAllReduce(values.data(), values.data(), values.size(), ncclFloat32, ncclSum, comm_, stream()),
+        "ncclAllReduce");
   wait("ncclAllReduce");
 }
 
@@ -229,7 +241,7 @@ void NcclTransport::sum(std::span<float> values) {
 std::unique_ptr<NcclTransport> NcclTransport::split_off(int color, int key) {
   require_whole("split");
   place_.use();
-  std::unique_ptr<NcclTransport> part(new NcclTransport(place_, limit_, computing_));
+  std::unique_ptr<NcclTransport> part(new NcclTransport(place_, limit_, computing_, family_));
   auto config = non_blocking();
   require(ncclCommSplit(comm_, color, key, &part->comm_, &config), "ncclCommSplit");
   wait_until("ncclCommSplit", [this] { return ready("ncclCommSplit"); });

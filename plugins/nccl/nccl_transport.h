@@ -28,9 +28,9 @@ std::string library_version();
 /// Work and transfers are in the order of stream(): a kernel given to it before start() has ended before the
 /// bytes leave, and one given to it after finished() has said so sees what came. So it is with the stream `computing`
 /// of who gives the messages: transfers begin when all that it was given before start() has ended, and finished() says
-/// so when they have. NCCL does not see whether
-/// sizes agree on both sides: a batch of unequal ones does not end. The device of the calling thread is the
-/// worker's from then on.
+/// so when they have. What is split off has the same stream: transfers come one after the other in the order in which every
+/// worker begins them, so that none waits for one behind it. NCCL does not see whether sizes agree on both sides: a batch
+/// of unequal ones does not end. The device of the calling thread is the worker's from then on.
 class NcclTransport : public mesh::Transport {
  public:
   /// Collective: all `place.size` workers, with one id.
@@ -44,7 +44,7 @@ class NcclTransport : public mesh::Transport {
   int rank() const override { return place_.rank; }
   int size() const override { return place_.size; }
   const Place& place() const { return place_; }
-  cudaStream_t stream() const { return stream_.get(); }
+  cudaStream_t stream() const { return family_->stream.get(); }
 
   /// A worker may send to itself, if it receives in the same batch.
   void start(std::span<const mesh::Message> messages) override;
@@ -64,8 +64,18 @@ class NcclTransport : public mesh::Transport {
  private:
   enum class State { idle, enqueued_soon, enqueued };
 
-  NcclTransport(const Place& place, double limit_seconds, mesh::NcclStream computing);
-  void follow_computing();
+  /// What those that are split off one another have in common: a stream, so that their transfers come one after the
+  /// other in the order in which every worker begins them, and who has begun what is not in it yet.
+  struct Family {
+    Stream stream;
+    NcclTransport* begun = nullptr;
+  };
+
+  NcclTransport(const Place& place, double limit_seconds, mesh::NcclStream computing,
+                std::shared_ptr<Family> family);
+  void follow();
+  void let_it_enter();
+  bool has_entered();
   void require_whole(std::string_view call) const;
   void require(ncclResult_t result, std::string_view call);
   [[noreturn]] void break_with(std::string_view call, std::string_view words);
@@ -76,8 +86,8 @@ class NcclTransport : public mesh::Transport {
 
   Place place_;
   double limit_;
-  mesh::NcclStream computing_;  // null: nobody computes but on stream_
-  Stream stream_;
+  mesh::NcclStream computing_;  // null: nobody computes but on stream()
+  std::shared_ptr<Family> family_;
   Event end_, given_;
   ncclComm_t comm_ = nullptr;
   State state_ = State::idle;

@@ -95,9 +95,9 @@ Communicator::Communicator(std::shared_ptr<World> world, std::shared_ptr<Transpo
 }
 
 Communicator::~Communicator() {
-  if (!world_->broken()) return;
-  if (devices_) devices_->abandon();
-  if (part_) world_->transport().abandon();
+  const bool ends_early = world_->broken() || std::uncaught_exceptions() > exceptions_;
+  if (devices_ && ends_early) devices_->abandon();
+  if (part_ && world_->broken()) world_->transport().abandon();
 }
 
 std::string_view Communicator::transport() const { return transport_->name(); }

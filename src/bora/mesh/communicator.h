@@ -107,6 +107,7 @@ class Communicator {
   core::Device device_;                 // this worker's
   int rank_, size_;
   bool one_host_;
+  int exceptions_ = std::uncaught_exceptions();  // under way when this was made
 
   // What travels.
   std::string call_;
