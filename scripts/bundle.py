@@ -33,7 +33,7 @@ TORCH, PYARROW = (re.search(f"^readonly {name}_version=(.*)$", SETUP, re.M).grou
 # Every Linux with that C library has them, in versions that serve: a C++ library of GCC 12 is as old as glibc 2.36.
 OF_THE_SYSTEM = r"ld-linux.*|lib(c|m|dl|rt|pthread|resolv|util|gcc_s|stdc\+\+)\.so\..*"
 # What comes with the packages torch and pyarrow, and what only workers need, who need mpirun too.
-OF_OTHERS = r"lib(torch|torch_cpu|c10|gomp|cudart|cupti|arrow|arrow_s3|parquet|mpi|open-rte|open-pal)\b.*"
+OF_OTHERS = r"lib(torch|torch_cpu|c10|gomp|cudart|cupti|nccl|arrow|arrow_s3|parquet|mpi|open-rte|open-pal)\b.*"
 # The package bora: becomes the program, if the torch beside it is the one that it was built with.
 START = f"""\
 # SPDX-License-Identifier: Apache-2.0
@@ -136,7 +136,8 @@ def fill(build, folder, share, texts, plugins, more):
     """bin and lib/bora in `folder`; recipes and pages in `share`, licences in `texts`. `more`: where else programs look."""
     programs = [build / "apps/bora/bora", build / "apps/bora/bora-run"]
     plugins = [build / "plugins" / kind / f"libbora_{kind}.so" for kind in plugins]
-    plugins += filter(pathlib.Path.exists, [build.parent / "cuda/plugins/cuda/libbora_cuda.so"])
+    of_gpus = [build.parent / f"cuda/plugins/{kind}/libbora_{kind}.so" for kind in ("cuda", "nccl")]
+    plugins += filter(pathlib.Path.exists, of_gpus)
     small = libraries(programs + plugins)
     (folder / "bin").mkdir(parents=True)
     (folder / "lib/bora").mkdir(parents=True)
@@ -145,8 +146,9 @@ def fill(build, folder, share, texts, plugins, more):
         set_rpath(folder / "bin" / source.name, ":".join(["$ORIGIN/../lib/bora"] + more))
     for source in plugins:
         shutil.copy(source, folder / "lib/bora")
-        beside = ":$ORIGIN/../../../pyarrow" if source.name == "libbora_arrow.so" else ""
-        set_rpath(folder / "lib/bora" / source.name, "$ORIGIN" + beside)
+        beside = {"libbora_arrow.so": ":$ORIGIN/../../../pyarrow",
+                  "libbora_nccl.so": ":$ORIGIN/../../../nvidia/nccl/lib"}
+        set_rpath(folder / "lib/bora" / source.name, "$ORIGIN" + beside.get(source.name, ""))
     for name, source in small.items():
         shutil.copyfile(source, folder / "lib/bora" / name)
     for file in [*(folder / "bin").iterdir(), *(folder / "lib/bora").iterdir()]:

@@ -338,9 +338,12 @@ class Day:
         gpus = 2 if self.device == "test" else count_gpus()
         if gpus < 2:
             raise Skipped(f"NCCL wants a GPU for each of two workers, here {'is' if gpus == 1 else 'are'} {gpus}")
-        on_one = {"device": "test", "env": {"TEST_TRANSPORT": "host"}} if self.device == "test" else {"device": "cuda:0"}
+        on_one = {"device": "cuda:0"}
+        if self.device == "test":
+            on_one = {"device": "test", "env": {"TEST_TRANSPORT": "host"}}
         differ, first = [], self.project(part.name)
-        ways = {"whole": "--trainer.fsdp_axis=null", "sharded": "--trainer.lanes=2", "divided": "--trainer.model_axis_size=2"}
+        ways = {"whole": "--trainer.fsdp_axis=null", "sharded": "--trainer.lanes=2",
+                "divided": "--trainer.model_axis_size=2"}
         for name, flag in ways.items():
             direct, through = (self.again(first, f"{part.name}_{name}_{way}") for way in ("direct", "host"))
             said = self.train(part, direct, flag, before=TWO_WORKERS, device=self.device.split(":")[0])

@@ -9,7 +9,8 @@
 #   pip install build/wheel/bora-*.whl
 #
 # gives the command bora on any Linux with glibc 2.36 or newer. Files of Parquet and Arrow need pyarrow too, which then
-# pip install 'bora[arrow]' fetches. Built on Debian 12; with the CUDA plug-in where nvcc is.
+# pip install 'bora[arrow]' fetches. Built on Debian 12; with the CUDA plug-in where nvcc is, and the NCCL plug-in where
+# nccl.h and libnccl are too.
 set -euo pipefail
 self=$(readlink -f -- "${BASH_SOURCE[0]}")
 root=${self%/scripts/*}
@@ -18,5 +19,8 @@ torch_folder
 "$root/scripts/setup.sh" --arrow
 configure release # CMake looks for Arrow's wheel again
 build release bora bora_plugins
-if command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ]; then build cuda bora_cuda; fi
+if command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ]; then
+  build cuda bora_cuda
+  if grep -q '^build bora_nccl:' "$root/build/cuda/build.ninja"; then build cuda bora_nccl; fi
+fi
 exec python3 "$root/scripts/bundle.py" wheel "$root/build/release" "${1:-$root/build/wheel}"
