@@ -42,6 +42,8 @@ class AttentionBy {
   AttentionBy(const AttentionBy&) = delete;
   AttentionBy& operator=(const AttentionBy&) = delete;
 };
+/// From now on the device begins no graph, or launches none; neither at the beginning.
+void refuse_graphs(bool begin, bool launch);
 /// From now on the device has so many bytes; none: 8 GiB, as at the beginning. What lies there stays.
 void limit_memory(std::optional<std::int64_t> bytes);
 

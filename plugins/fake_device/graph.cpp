@@ -4,10 +4,12 @@
 
 #include <c10/util/Exception.h>
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <utility>
 
+#include "fake_device.h"
 #include "kernels.h"
 
 namespace bora::fake_device {
@@ -23,10 +25,11 @@ struct Noting {
 };
 thread_local std::optional<Noting> now;
 thread_local bool in_launch = false;
+std::atomic<bool> no_begin = false, no_launch = false;
 
 bool begin(core::DeviceKernels::Stream stream) {
   const auto id = reinterpret_cast<std::intptr_t>(stream);
-  if (now || id == 0) return false;  // nor does CUDA on its default stream
+  if (now || id == 0 || no_begin) return false;  // nor does CUDA on its default stream
   now = Noting{.stream = id, .put_back = memory_now()};
   return true;
 }
@@ -39,6 +42,7 @@ void* end(core::DeviceKernels::Stream /*stream*/) {
 }
 
 bool launch(void* graph, core::DeviceKernels::Stream /*stream*/) {
+  if (no_launch) return false;
   launched("graph");
   in_launch = true;
   for (const auto& each : *static_cast<Work*>(graph)) each();
@@ -60,6 +64,11 @@ void refuse_while_noting(const std::string& what) {
   if (!now) return;
   now->refused = true;
   TORCH_CHECK(false, "fake device: ", what, " while a graph is being noted");
+}
+
+void refuse_graphs(bool of_begin, bool of_launch) {
+  no_begin = of_begin;
+  no_launch = of_launch;
 }
 
 core::DeviceKernels::Graph graph_entries() { return {begin, end, launch, destroy}; }

@@ -309,5 +309,22 @@ TEST(StepGraphs, SayWhatCannotBeNoted) {
       "the device takes no such graph");
 }
 
+TEST(StepGraphs, OfADeviceThatTakesNone) {
+  fake_device::refuse_graphs(true, false);
+  expect_said({}, "the device takes no graph now");
+  fake_device::refuse_graphs(false, true);
+  OnePass pass;
+  pass.run(0);
+  try {
+    pass.run(1);
+    ADD_FAILURE() << "a launch that was refused";
+  } catch (const Error& e) {
+    EXPECT_STREQ(e.what(),
+                 "step graph: test does not launch what it has noted\n"
+                 "hint: trainer.cuda_graphs: false gives it operations one by one");
+  }
+  fake_device::refuse_graphs(false, false);
+}
+
 }  // namespace
 }  // namespace bora

@@ -158,7 +158,8 @@ TEST_F(WholeRun, GoesOnFromACheckpointWithTheSameBits) {
 TEST_F(WholeRun, HasTheSameBitsWithoutGraphs) {
   EXPECT_THAT(device_.output, Not(HasSubstr("no graph of a pass")));
   const auto without = copy_project(there_, "fake_device_without_graphs", 0);
-  expect_ends_well(run(without, training("test", {"--trainer.cuda_graphs=false"})));
+  expect_ends_well(
+      run(without, training("test", {"--trainer.cuda_graphs=false", "--trainer.tracker=[{type: device}]"})));
   expect_same_bits(without, there_);
   const auto kernels = [](const std::string& folder) {
     return lines_of(folder, "device.jsonl").at(kSteps - 1).at("kernels").get<double>();

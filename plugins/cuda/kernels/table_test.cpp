@@ -29,6 +29,9 @@ TEST(CudaTable, ComesWithThePlugin) {
   const auto plugin = core::load_cuda_plugin(BORA_CUDA_ON_HOST);
   EXPECT_TRUE(plugin.loaded) << plugin.reason;
   EXPECT_EQ(plugin.device_count, 2);
+  const auto& graph = plugin.kernels.graph;
+  ASSERT_TRUE(graph.begin && graph.end && graph.launch && graph.destroy);
+  EXPECT_FALSE(graph.begin(nullptr)) << "a stand-in";
 }
 
 TEST(CudaTable, StepsAsTheCpu) {

@@ -252,8 +252,6 @@ std::vector<Number> StepGraphs::State::compute(const PassInputs& inputs, const P
     const OnStream there(side);
     std::vector<Array> into = gradients;
     numbers = pass(inputs, into);
-    if (!same_places(into, gradients))
-      fail(ErrorKind::Unsupported, "step graph: a gradient does not stay where it is added to");
   }
   for (auto& number : numbers)
     if (!number.array().empty()) number = Number(wrap(tensor(number.array()).clone()));
@@ -330,7 +328,9 @@ void StepGraphs::State::bring(const One& one, const PassInputs& inputs) {
 
 std::vector<Number> StepGraphs::State::launch(const One& one) const {
   if (!device.launch(one.graph, stream_of(like)))
-    fail(ErrorKind::Unsupported, "step graph: {} does not launch what it has noted",
+    fail(ErrorKind::Unsupported,
+         "step graph: {} does not launch what it has noted\n"
+         "hint: trainer.cuda_graphs: false gives it operations one by one",
          name(from_torch(like.device())));
   const Tensor numbers = one.numbers.clone();
   std::vector<Number> out;
@@ -351,7 +351,13 @@ std::vector<Number> StepGraphs::State::run(One& one, const PassInputs& inputs, c
   bring(one, inputs);
   if (one.stage == Stage::computed) {
     try {
+      const auto before = times_given_back(from_torch(like.device()));
       note(one, pass);
+      if (times_given_back(from_torch(like.device())) !=
+          before) {  // of its own memory, perhaps: another time
+        device.destroy(std::exchange(one.graph, nullptr));
+        return compute(inputs, pass);
+      }
       one.stage = Stage::noted;
     } catch (const std::exception& e) {
       one = {.stage = Stage::never};
