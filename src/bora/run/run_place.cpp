@@ -25,8 +25,9 @@ std::optional<std::string> given_id(const train::TrainerConfig& trainer) {
 
 // Keys that came after runs were first named. At these values they are left out of the name, so that a run
 // that began before is found.
-constexpr std::array<std::string_view, 19> kLaterKeys = {"allow_private_addresses: false",
+constexpr std::array<std::string_view, 20> kLaterKeys = {"allow_private_addresses: false",
                                                          "chat_date: null",
+                                                         "cuda_graphs: true",
                                                          "device: auto",
                                                          "fp8: false",
                                                          "freeze: []",
