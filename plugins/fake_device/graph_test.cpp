@@ -326,5 +326,15 @@ TEST(StepGraphs, OfADeviceThatTakesNone) {
   fake_device::refuse_graphs(false, false);
 }
 
+TEST(StepGraphs, NoneInFp16) {
+  const GraphTraining training({.model = "llama", .compute = core::DType::f16}, true);
+  ::testing::internal::CaptureStderr();
+  fake_device::reset();
+  for (int step = 0; step < 3; ++step) training.trainer->step();
+  const auto said = ::testing::internal::GetCapturedStderr();
+  EXPECT_EQ(graphs_launched(), 0);
+  EXPECT_NE(said.find("one by one: fp16 makes copies of parameters in each step"), std::string::npos) << said;
+}
+
 }  // namespace
 }  // namespace bora

@@ -278,6 +278,14 @@ TEST_F(WholeRun, OfTwoWorkersThatShareEverything) {
   expect_ends_well(finished);
   expect_close(folder, here_);
   expect_same_bits(folder, there_);  // lanes are added up by the same tree
+  constexpr const char* kShards =
+      "one by one: parameters are in shards (trainer.fsdp_axis: null has them whole)";
+  EXPECT_THAT(finished.output, HasSubstr(kShards));
+  const auto whole = copy_project(here_, "fake_device_whole_workers", 0);
+  const auto by_graphs = run_workers(whole, 2, training("test", {"--trainer.fsdp_axis=null"}));
+  expect_ends_well(by_graphs);
+  EXPECT_THAT(by_graphs.output, Not(HasSubstr("no graph of a pass")));
+  expect_same_bits(whole, there_);
 }
 
 // As on a GPU in bf16: FlashAttention in blocks that are computed again, copies that AdamW writes and a resume rounds anew.

@@ -7,9 +7,11 @@
 
 #include "bora/base/clock.h"
 #include "bora/base/error.h"
+#include "bora/base/log.h"
 #include "bora/base/trace.h"
 #include "bora/core/cast_once.h"
 #include "bora/core/fp8.h"
+#include "bora/core/device.h"
 #include "bora/core/grad.h"
 #include "bora/core/mapping.h"
 #include "bora/core/parameter_store.h"
@@ -125,11 +127,23 @@ mesh::GradientSum Trainer::gradients(const data::Batch& batch) {
   return reducer().reduce(lanes, pass, graphs());
 }
 
-// Ranks that share a lane meet within a pass; sharded parameters come and go. Copies in fp16 are made anew in each step.
+// Null where there are none.
 core::StepGraphs* Trainer::graphs() {
-  const bool alone = core::mapping() == nullptr && core::parameter_store() == nullptr &&
-                     options_.loss.compute != core::DType::f16;
-  if (!options_.graphs || !alone || !core::has_graphs(core::default_device())) return nullptr;
+  if (!options_.graphs || !core::has_graphs(core::default_device())) return nullptr;
+  std::string_view why_not;
+  if (core::mapping() != nullptr)
+    why_not = "ranks that share a lane meet within it (trainer.mesh)";
+  else if (core::parameter_store() != nullptr)
+    why_not = "parameters are in shards (trainer.fsdp_axis: null has them whole)";
+  else if (options_.loss.compute == core::DType::f16)
+    why_not = "fp16 makes copies of parameters in each step (trainer.mp: bf16 has them kept)";
+  if (!why_not.empty()) {
+    if (!said_no_graphs_ && everyone().rank() == 0)
+      log_info("no graph of a pass, whose operations go to {} one by one: {}",
+               core::name(core::default_device()), why_not);
+    said_no_graphs_ = true;
+    return nullptr;
+  }
   if (graphs_ == nullptr) graphs_ = std::make_unique<core::StepGraphs>(parts_.model.parameters());
   return graphs_.get();
 }

@@ -133,6 +133,7 @@ class Trainer {
   std::int64_t step_ = 0, empty_batches_ = 0;
   core::KeptCopies copies_;  // of the parameters, on a device, in bf16
   std::unique_ptr<core::StepGraphs> graphs_;
+  bool said_no_graphs_ = false;
 };
 
 }  // namespace bora::train
