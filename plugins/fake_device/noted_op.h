@@ -34,8 +34,7 @@ T lent(const T& x) {
   return x;
 }
 inline void put_into(const at::Tensor& to, const at::Tensor& from) {
-  if (to.numel() > 0)
-    std::memcpy(shadow(to.mutable_data_ptr()), shadow(from.const_data_ptr()), to.nbytes());
+  if (to.numel() > 0) std::memcpy(shadow(to.mutable_data_ptr()), shadow(from.const_data_ptr()), to.nbytes());
 }
 
 /// An op that notes itself: its results go to where they went.

@@ -69,7 +69,9 @@ Tensor scaled_mm(const Tensor& a, const Tensor& b, const Tensor& scale_a, const 
   return out;
 }
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) { library.impl("_scaled_mm", TORCH_FN(NotedOp<scaled_mm>::call)); }
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  library.impl("_scaled_mm", TORCH_FN(NotedOp<scaled_mm>::call));
+}
 
 }  // namespace
 }  // namespace bora::fake_device

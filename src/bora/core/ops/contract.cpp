@@ -138,8 +138,8 @@ Array contract(std::string_view op, const Operand& a, const Operand& b, const Ar
         return reshaped(x, {product_of_sizes(space, r.columns)});
       });
     }
-    auto right = autograd::factor_of(
-        rights[lane], of_weight, [&](const at::Tensor& x) { return right_matrix(space, x, b.names, r); });
+    auto right = autograd::factor_of(rights[lane], of_weight,
+                                     [&](const at::Tensor& x) { return right_matrix(space, x, b.names, r); });
     right.maps = op == "linear" && mapping() == nullptr;
     auto c = autograd::matmul(grouped(space, lefts[lane], a.names, r.batch, r.rows, r.contracted), right,
                               flat_bias);
