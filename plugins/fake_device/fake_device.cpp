@@ -295,7 +295,7 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
   bool queryStream(const c10::Stream& /*stream*/) const override { return true; }
   void synchronizeStream(const c10::Stream& /*stream*/) const override { waited(); }
   void* getStreamNativeHandle(c10::Stream stream) const override {
-    return reinterpret_cast<void*>(static_cast<std::intptr_t>(stream.id()));
+    return reinterpret_cast<void*>(static_cast<std::intptr_t>(stream.id()));  // NOLINT: a number
   }
   void recordDataPtrOnStream(const c10::DataPtr& /*data*/, const c10::Stream& /*stream*/) const override {}
 };
@@ -388,7 +388,7 @@ at::Tensor reshape_alias(const at::Tensor& x, at::IntArrayRef sizes, at::IntArra
 at::Tensor wide_product(const char* name, const at::Tensor& a, const at::Tensor& b, at::ScalarType type) {
   computed(name);
   const auto product = [a = on_host(a), b = on_host(b), type] { return a.to(type).matmul(b.to(type)); };
-  const at::Tensor result = on_device(product());
+  at::Tensor result = on_device(product());
   if (noting()) note([to = on_host(result), product] { to.copy_(product()); });
   return result;
 }

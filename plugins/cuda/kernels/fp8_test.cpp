@@ -36,7 +36,8 @@ TEST(CudaFp8, ScalesAndRoundsAndTurns) {
   for_both_types([](auto t) {
     using T = decltype(t);
     for (const Fp8 format : {Fp8::e4m3, Fp8::e5m2}) {
-      for (const auto [rows, n] : {std::pair{16, 16}, {64, 64}, {80, 208}, {16, 2064}}) {
+      for (const auto& shape : {std::pair{16, 16}, {64, 64}, {80, 208}, {16, 2064}}) {
+        const int rows = shape.first, n = shape.second;
         for (const float size : {1.0F, 3e-5F, 2e4F}) {
           SCOPED_TRACE(::testing::Message() << rows << " x " << n << " of " << size);
           const auto x = random<T>(rows * n, 7, size);

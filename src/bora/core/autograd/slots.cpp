@@ -102,7 +102,7 @@ variable_list runs_of(const Tensor& x, const std::vector<std::int64_t>& rows) {
 // Each worker's run goes to all others as it is.
 Tensor all(const Tensor& run, const SlotRuns& runs) {
   const Tensor mine = run.detach().contiguous();
-  const Tensor out = rows_like(mine, std::accumulate(runs.sizes.begin(), runs.sizes.end(), std::int64_t{0}));
+  Tensor out = rows_like(mine, std::accumulate(runs.sizes.begin(), runs.sizes.end(), std::int64_t{0}));
   const int n = runs.workers->size(), me = runs.workers->rank();
   const auto parts = runs_of(out, runs.sizes);
   const Array own = wrap(mine);

@@ -130,7 +130,7 @@ Tensor sum_of_lanes(std::vector<Tensor> lanes) {
 }
 
 Tensor reduced(const Tensor& x, Collectives::Combine combine, Collectives& workers) {
-  const Tensor y = empty_beside(x, x.sizes());
+  Tensor y = empty_beside(x, x.sizes());
   y.copy_(x.detach());
   Array values = wrap(y);
   workers.all_reduce(values, combine);

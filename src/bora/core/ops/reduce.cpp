@@ -128,7 +128,7 @@ Tensor places_of_greatest(const Tensor& t, std::int64_t dim, std::int64_t k) {
   const Tensor x = t.contiguous();
   Dims sizes(t.sizes().begin(), t.sizes().end());
   sizes.back() = k;
-  const Tensor places =
+  Tensor places =
       at::_ops::empty_memory_format::call(c10::fromIntArrayRefSlow(sizes), at::kLong, {}, {}, {}, {});
   kernels::top_k(x.numel() / x.size(-1), x.size(-1), k, x.const_data_ptr<float>(),
                  places.mutable_data_ptr<std::int64_t>());
