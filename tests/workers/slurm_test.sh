@@ -24,7 +24,7 @@ trap 'stop_slurm "$folder/slurm"; rm -rf "$folder"' EXIT
 
 fail() {
   echo "FAILED: $1"
-  tail -n 20 "$folder"/*.log "$folder"/slurm/slurmctld.log
+  tail -n 20 "$folder"/*.log "$folder"/slurm/*.log
   exit 1
 }
 
@@ -89,18 +89,23 @@ states() { scontrol --oneliner show job "$job" 2>/dev/null; }
 is() { states | grep -q "$1"; }
 newest() { find runs/job -maxdepth 1 -name 'step-*' 2>/dev/null | sed -n 's/.*step-\([0-9]*\)$/\1/p' | sort -n | tail -1; }
 reached() { [ "$(newest)" -ge "$1" ] 2>/dev/null; }
-# A requeued job waits for two minutes, unless told otherwise.
-now() { scontrol update JobId="$job" StartTime=now 2>/dev/null || true; }
+# A requeued job waits for two minutes, unless told otherwise. Told while the node still ends its last start (whose
+# sockets are in the spool folder until then) or in the second in which that was ended, the new one would be refused as a
+# second copy, or as what was ended, and the job would fail.
+ended_on_node() { ! compgen -G "$folder/slurm/spool/*_$job.*" >/dev/null; }
+now() { ! ended_on_node || scontrol update JobId="$job" StartTime=now 2>/dev/null || true; }
 runs_again() { now && is "Restarts=$1 " && is 'JobState=RUNNING'; }
 gone() { now && [ -z "$(squeue --noheader --job="$job" 2>/dev/null)" ]; }
 
 job=$(sbatch --parsable --partition=low --ntasks=2 --cpus-per-task=1 --output=job.log job.sh)
 until_true 60 reached 100 || fail "no checkpoint of the job"
 scontrol requeue "$job"
+sleep 2
 until_true 90 runs_again 1 || fail "the job does not start again after scontrol requeue: $(states)"
 until_true 60 reached $(($(newest) + 100)) || fail "no checkpoint after the requeue"
 sbatch --partition=high --ntasks="$(nproc)" --output=high.log --wrap='sleep 3' >/dev/null
 until_true 90 is 'Restarts=2 ' || fail "the job is not requeued after preemption: $(states)"
+sleep 2
 until_true 200 gone || fail "the job does not end: $(states)"
 [ "$(grep -c '^stopped: step ' job.log)" = 2 ] || fail "stopped otherwise than twice"
 [ "$(grep -c '(checkpoint verified)' job.log)" = 2 ] || fail "resumed otherwise than twice"
