@@ -80,6 +80,9 @@ class Result {
   Tensor place_, values_;
 };
 
+// More than second caches hold.
+constexpr std::size_t kCaches = std::size_t{32} << 20;
+
 // This thread's products are each of one group of rows already.
 class Together {
  public:
@@ -121,6 +124,7 @@ Tensor weight_gradient(const Tensor& x, const Tensor& g, const GroupedRows& rows
   const std::int64_t in = x.size(1), out = g.size(1);
   const Stack left(g, out), right(x, in);
   const Tensor dw = new_floats({weight.size(0), out, in});
+  const bool past_caches = dw.nbytes() > kCaches;  // one expert after the other, read when all are there
   std::int64_t first = 0;
   for (std::size_t e = 0; e < rows.size(); ++e) {
     const std::int64_t m = std::accumulate(rows[e].begin(), rows[e].end(), std::int64_t{0});
@@ -131,7 +135,7 @@ Tensor weight_gradient(const Tensor& x, const Tensor& g, const GroupedRows& rows
     }
     Result result(dw, in, expert * out, out);
     kernels::matmul(out, in, m, Part(left, first, m).ref(true), Part(right, first, m).ref(), result.data(),
-                    in);
+                    in, {.past_caches = past_caches});
     result.finish();
     first += m;
   }

@@ -78,7 +78,7 @@ void HeadPass::run() {
       kernels::matmul(rows, e, columns, {zl, columns, false, is_bf16}, rows_of_lane(lane, false),
                       dhidden.mutable_data_ptr<float>() + (lane * n + first) * e, e);
       kernels::matmul(columns, e, rows, {zl, columns, true, is_bf16}, {x + first * e, e, false, is_bf16},
-                      dhead.mutable_data_ptr<float>() + lane * columns * e, e, first == 0 ? 0.0F : 1.0F);
+                      dhead.mutable_data_ptr<float>() + lane * columns * e, e, {first == 0 ? 0.0F : 1.0F});
       // z is the gradient of the products, which the scale is behind
       if (bias.defined())
         kernels::add_column_sums(rows, columns, zl, static_cast<float>(1 / rule.logit_scale),

@@ -329,6 +329,16 @@ void for_lines(i64 rows, i64 columns, const Body& body) {
     for (i64 j = 0; j < columns; j += kLines) body(i, j, first_lanes(columns - j));
 }
 
+/// As tile(), to a c that is written once: past the caches.
+template <int kLeft, int kRight>
+void tile_past_caches(i64 groups, const float* left, const float* right, float* c, i64 c_stride) {
+  alignas(64) float whole[kSide * kSide];
+  tile<kLeft, kRight>(groups, left, right, whole, kSide, false);
+  for (i64 i = 0; i < kSide; ++i)
+    for (i64 j = 0; j < kSide; j += kLines)
+      _mm512_stream_ps(c + i * c_stride + j, _mm512_load_ps(whole + i * kSide + j));
+}
+
 /// A tile at the edge of c, or one that is added to it: by way of a whole one.
 template <int kLeft, int kRight>
 void tile_beside(i64 rows, i64 columns, i64 groups, const float* left, const float* right, float* c,
@@ -356,6 +366,8 @@ void multiply_part(const ProductBlock& p, i64 row_begin, i64 row_end, i64 column
   const TileConfig config;
   _tile_loadconfig(&config);
   const i64 stretch = stretch_of<kLeft>(p);
+  const bool past_caches = p.past_caches && p.panel_k <= stretch && !p.add && p.c_stride % kLines == 0 &&
+                           reinterpret_cast<std::uintptr_t>(p.c) % 64 == 0;
   for (i64 first = 0; first < p.panel_k; first += stretch) {
     const i64 groups = std::min(stretch, p.panel_k - first) / kGroup;
     const bool add = p.add || first > 0;
@@ -365,7 +377,9 @@ void multiply_part(const ProductBlock& p, i64 row_begin, i64 row_end, i64 column
         const float* right = p.right + group_begins<kRight>(p, stretch, p.n, j, first);
         const i64 rows = std::min(kSide, row_end - i), columns = std::min(kSide, column_end - j);
         float* c = p.c + i * p.c_stride + j;
-        if (rows == kSide && columns == kSide && (kOneChain<kLeft> || !add)) {
+        if (rows == kSide && columns == kSide && past_caches) {
+          tile_past_caches<kLeft, kRight>(groups, left, right, c, p.c_stride);
+        } else if (rows == kSide && columns == kSide && (kOneChain<kLeft> || !add)) {
           tile<kLeft, kRight>(groups, left, right, c, p.c_stride, add);
         } else {
           tile_beside<kLeft, kRight>(rows, columns, groups, left, right, c, p.c_stride, add);
@@ -373,6 +387,7 @@ void multiply_part(const ProductBlock& p, i64 row_begin, i64 row_end, i64 column
       }
     }
   }
+  if (past_caches) _mm_sfence();
   _tile_release();
 }
 
@@ -421,9 +436,9 @@ bool amx_matmul_works() {
   return has && !simd_target_is_capped();
 }
 
-void amx_matmul(i64 m, i64 n, i64 k, MatrixRef a, MatrixRef b, float* c, i64 c_stride, float beta) {
+void amx_matmul(i64 m, i64 n, i64 k, MatrixRef a, MatrixRef b, float* c, i64 c_stride, Store store) {
   const auto& kernel = !b.is_bf16 ? kKernel<3, 3> : a.is_bf16 ? kKernel<1, 1> : kKernel<3, 1>;
-  multiply_in_panels(kernel, m, n, k, a, b, c, c_stride, beta);
+  multiply_in_panels(kernel, m, n, k, a, b, c, c_stride, store);
 }
 
 }  // namespace bora::kernels
@@ -434,7 +449,7 @@ namespace bora::kernels {
 
 bool amx_matmul_works() { return false; }
 
-void amx_matmul(std::int64_t, std::int64_t, std::int64_t, MatrixRef, MatrixRef, float*, std::int64_t, float) {
+void amx_matmul(std::int64_t, std::int64_t, std::int64_t, MatrixRef, MatrixRef, float*, std::int64_t, Store) {
   fail(ErrorKind::Unsupported, "AMX: this program was built for a CPU without it");
 }
 

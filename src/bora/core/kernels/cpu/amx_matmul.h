@@ -15,7 +15,7 @@ namespace bora::kernels {
 /// above 3.389e38 counts as infinite, and parts and products below 1.18e-38 count as zero. Bits depend on
 /// neither the threads nor the other rows and columns.
 void amx_matmul(std::int64_t m, std::int64_t n, std::int64_t k, MatrixRef a, MatrixRef b, float* c,
-                std::int64_t c_stride, float beta);
+                std::int64_t c_stride, Store store);
 
 /// Whether this CPU has matrix units for bfloat16, the operating system lets this process use them, and
 /// nothing caps the instruction set (cap_simd_target). The first call asks the operating system for them.

@@ -157,8 +157,8 @@ bool bf16_matmul_works() {
   return has && !simd_target_is_capped();
 }
 
-void bf16_matmul(i64 m, i64 n, i64 k, MatrixRef a, MatrixRef b, float* c, i64 c_stride, float beta) {
-  multiply_in_panels(kKernel, m, n, k, a, b, c, c_stride, beta);
+void bf16_matmul(i64 m, i64 n, i64 k, MatrixRef a, MatrixRef b, float* c, i64 c_stride, Store store) {
+  multiply_in_panels(kKernel, m, n, k, a, b, c, c_stride, store);
 }
 
 }  // namespace bora::kernels

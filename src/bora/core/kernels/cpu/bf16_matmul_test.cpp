@@ -76,7 +76,7 @@ TEST_P(Bf16Matmul, AgreesWithDoublePrecision) {
       const Floats before = random_floats(m * stride, 3);
       for (const float beta : {0.0F, 1.0F, 0.5F}) {
         Floats c = before, of_memory = before;
-        product(m, n, k, a.floats(), b.floats(), c.data(), stride, beta);
+        product(m, n, k, a.floats(), b.floats(), c.data(), stride, {beta});
         std::vector<double> expected(before.begin(), before.end());
         for (i64 i = 0; i < m; ++i) {
           for (i64 j = 0; j < n; ++j) {
@@ -87,13 +87,13 @@ TEST_P(Bf16Matmul, AgreesWithDoublePrecision) {
         }
         SCOPED_TRACE(testing::Message() << m << " " << n << " " << k << " " << layout << " " << beta);
         expect_close(c, expected, 1e-5, 2e-6 * std::sqrt(static_cast<double>(k)) + 1e-7);
-        product(m, n, k, a.memory(), b.floats(), of_memory.data(), stride, beta);
+        product(m, n, k, a.memory(), b.floats(), of_memory.data(), stride, {beta});
         EXPECT_TRUE(of_memory == c);
         of_memory = before;
-        product(m, n, k, a.floats(), b.memory(), of_memory.data(), stride, beta);
+        product(m, n, k, a.floats(), b.memory(), of_memory.data(), stride, {beta});
         EXPECT_TRUE(of_memory == c);
         of_memory = before;
-        product(m, n, k, a.memory(), b.memory(), of_memory.data(), stride, beta);
+        product(m, n, k, a.memory(), b.memory(), of_memory.data(), stride, {beta});
         EXPECT_TRUE(of_memory == c);
       }
     }
@@ -105,7 +105,7 @@ TEST_P(Bf16Matmul, BitsDependOnNeitherThreadsNorOtherRowsNorColumns) {
   const Side a(m, k, false, 1), b(k, n, true, 2);
   const auto run = [&](i64 rows, i64 columns) {
     Floats c(static_cast<std::size_t>(rows * columns));
-    product(rows, columns, k, a.memory(), b.memory(), c.data(), columns, 0.0F);
+    product(rows, columns, k, a.memory(), b.memory(), c.data(), columns, {});
     return c;
   };
   expect_equal_bits([&] { return run(m, n); });
@@ -133,9 +133,9 @@ TEST_P(Bf16Matmul, RoundsWhatIsNotOne) {
     const i64 stride = transposed ? m : k;
     const Side b(k, n, false, 5);
     Floats c(m * n), of_nearest(m * n);
-    product(m, n, k, {x.data(), stride, transposed, true}, b.floats(), c.data(), n, 0.0F);
+    product(m, n, k, {x.data(), stride, transposed, true}, b.floats(), c.data(), n, {});
     product(m, n, k, matrix_of_halves(nearest.data(), stride, transposed), b.floats(), of_nearest.data(), n,
-            0.0F);
+            {});
     EXPECT_EQ(c, of_nearest);
   }
 }
@@ -173,7 +173,7 @@ TEST(Matmul, InPairsIsForTwoSidesOfBfloat16Alone) {
     x.is_bf16 = left;
     y.is_bf16 = right;
     Floats c(m * n);
-    product(m, n, k, x, y, c.data(), n, 0.0F);
+    product(m, n, k, x, y, c.data(), n, {});
     return c;
   };
   const Floats in_pairs = run(bf16_matmul, true, true), one_by_one = run(bora_matmul, true, true);

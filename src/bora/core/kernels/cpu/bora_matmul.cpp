@@ -139,7 +139,7 @@ HWY_EXPORT(multiply_part);
 bool bora_matmul_is_fast() { return HWY_DYNAMIC_DISPATCH(beats_mkl)(); }
 
 void bora_matmul(std::int64_t m, std::int64_t n, std::int64_t k, MatrixRef a, MatrixRef b, float* c,
-                 std::int64_t c_stride, float beta) {
+                 std::int64_t c_stride, Store store) {
   const PanelKernel kernel{.group = 1,
                            .two_take = 2,
                            .task_rows = 96,
@@ -149,7 +149,7 @@ void bora_matmul(std::int64_t m, std::int64_t n, std::int64_t k, MatrixRef a, Ma
                            .pack_left = HWY_DYNAMIC_DISPATCH(pack_left),
                            .pack_right = HWY_DYNAMIC_DISPATCH(pack_right),
                            .multiply_part = HWY_DYNAMIC_DISPATCH(multiply_part)};
-  multiply_in_panels(kernel, m, n, k, a, b, c, c_stride, beta);
+  multiply_in_panels(kernel, m, n, k, a, b, c, c_stride, store);
 }
 
 }  // namespace bora::kernels

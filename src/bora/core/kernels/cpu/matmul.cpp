@@ -100,21 +100,21 @@ class OnLines {
 /// c in tiles, each by one thread: MKL's own division of the work follows the number of threads, and so may
 /// the order of its sums. These tiles follow from the shape. They cost nothing: packing 128 rows and 256
 /// columns is little beside their product.
-void mkl(i64 m, i64 n, i64 k, MatrixRef a, MatrixRef b, float* c, i64 c_stride, float beta) {
+void mkl(i64 m, i64 n, i64 k, MatrixRef a, MatrixRef b, float* c, i64 c_stride, Store store) {
   constexpr i64 kRows = 128, kColumns = 256;
-  const OnLines on_lines(m, n, k, a, b, c, c_stride, beta != 0);
+  const OnLines on_lines(m, n, k, a, b, c, c_stride, store.beta != 0);
   const i64 across = (n + kColumns - 1) / kColumns, down = (m + kRows - 1) / kRows;
   for_chunks(across * down, 1, [&](i64 tile, i64) {
     const i64 i = tile / across * kRows, j = tile % across * kColumns;
     const int before = MKL_Set_Num_Threads_Local(1);
     mkl_tile(std::min(kRows, m - i), std::min(kColumns, n - j), k, a.from(i, 0), b.from(0, j),
-             c + i * c_stride + j, c_stride, beta);
+             c + i * c_stride + j, c_stride, store.beta);
     MKL_Set_Num_Threads_Local(before);
   });
   on_lines.finish();
 }
 
-using Product = void (*)(i64, i64, i64, MatrixRef, MatrixRef, float*, i64, float);
+using Product = void (*)(i64, i64, i64, MatrixRef, MatrixRef, float*, i64, Store);
 
 /// Whether two bf16 sides are multiplied as such on vectors.
 bool multiplies_pairs() { return choice == MatmulKernel::automatic && bf16_matmul_works(); }
@@ -165,7 +165,7 @@ void matmul_apart(i64 groups, i64 m, i64 n, i64 k, MatrixRef a, MatrixRef b, flo
     copy_matrix(rows, k, from, x + g * left);
   const auto group = [&](i64 g) { return MatrixRef{x + g * left, k, false, a.is_bf16}; };
   const Product product = product_for(rows, n, k, a.is_bf16 && b.is_bf16);
-  for (i64 g = 0; g < groups; ++g) product(rows, n, k, group(g), b, y + g * out, n, 0);
+  for (i64 g = 0; g < groups; ++g) product(rows, n, k, group(g), b, y + g * out, n, {});
   for (i64 g = 0; g < groups; ++g) {
     for (i64 i = 0; i < rows; ++i) std::copy_n(y + g * out + i * n, n, c + (g * rows + i) * c_stride);
   }
@@ -203,10 +203,10 @@ MatmulKernel matmul_kernel() {
   return bora_matmul_is_fast() ? MatmulKernel::bora : MatmulKernel::mkl;
 }
 
-void matmul(i64 m, i64 n, i64 k, MatrixRef a, MatrixRef b, float* c, i64 c_stride, float beta) {
+void matmul(i64 m, i64 n, i64 k, MatrixRef a, MatrixRef b, float* c, i64 c_stride, Store store) {
   if (m <= 0 || n <= 0) return;
   const Observed observed(1, m, n, k, a, b);
-  const bool apart = groups_apart > 0 && m % groups_apart == 0 && beta == 0;
+  const bool apart = groups_apart > 0 && m % groups_apart == 0 && store.beta == 0;
   const i64 groups = apart ? groups_apart : 1;
   const bool few = apart && are_few_rows(m), in_groups = groups > 1 && !few;
   const Product product = product_for(m / groups, n, k, a.is_bf16 && b.is_bf16);
@@ -217,7 +217,7 @@ void matmul(i64 m, i64 n, i64 k, MatrixRef a, MatrixRef b, float* c, i64 c_strid
   else if (in_groups)
     matmul_apart(groups, m, n, k, a, b, c, c_stride);
   else
-    product(m, n, k, a, b, c, c_stride, beta);
+    product(m, n, k, a, b, c, c_stride, store);
 }
 
 bool reads_halves(i64 m, i64 n, i64 k, bool a_is_bf16) {
@@ -239,7 +239,7 @@ void batched_matmul(i64 batch, i64 m, i64 n, i64 k, MatrixRef a, i64 a_batch, Ma
     MatrixRef ai = a, bi = b;
     ai.data += i * a_batch;
     bi.data += i * b_batch;
-    product(m, n, k, ai, bi, c + i * c_batch, c_stride, 0.0F);
+    product(m, n, k, ai, bi, c + i * c_batch, c_stride, {});
   });
 }
 

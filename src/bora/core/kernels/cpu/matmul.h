@@ -35,10 +35,17 @@ inline MatrixRef matrix_of_halves(const void* data, std::int64_t stride, bool tr
   return {nullptr, stride, transposed, true, static_cast<const std::uint16_t*>(data)};
 }
 
+/// How a product comes into c: added to beta · c, or in its place. Past the caches, where a kernel can, what is read only
+/// once they hold other things: writing then fetches nothing. Bits are the same.
+struct Store {
+  float beta = 0;
+  bool past_caches = false;
+};
+
 /// c [m, n] = a [m, k] · b [k, n] + beta · c, fp32. The only matrix product of Bora on CPUs; the kernel
 /// behind it is chosen once at start-up. Bits do not depend on the number of threads, with any kernel.
 void matmul(std::int64_t m, std::int64_t n, std::int64_t k, MatrixRef a, MatrixRef b, float* c,
-            std::int64_t c_stride, float beta = 0.0F);
+            std::int64_t c_stride, Store store = {});
 
 /// Whether matmul() reads b's bfloat16s as they lie beside an a of fp32, which may count as bfloat16s too; else it makes
 /// fp32 of all of them first.

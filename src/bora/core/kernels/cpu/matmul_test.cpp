@@ -19,7 +19,7 @@ namespace {
 
 using namespace testing_arrays;
 using i64 = std::int64_t;
-using Product = void (*)(i64, i64, i64, MatrixRef, MatrixRef, float*, i64, float);
+using Product = void (*)(i64, i64, i64, MatrixRef, MatrixRef, float*, i64, Store);
 
 /// Operands with strides wider than their rows.
 struct Operands {
@@ -42,7 +42,7 @@ void check(Product product, i64 m, i64 n, i64 k, float beta) {
     const i64 stride = n + 2;
     const Floats before = random_floats(m * stride, 3);
     Floats c = before;
-    product(m, n, k, o.a, o.b, c.data(), stride, beta);
+    product(m, n, k, o.a, o.b, c.data(), stride, {beta});
     std::vector<double> expected(before.begin(), before.end());
     for (i64 i = 0; i < m; ++i) {
       for (i64 j = 0; j < n; ++j) {
@@ -108,7 +108,7 @@ TEST(Matmul, BitsDependOnNeitherThreadsNorOtherRows) {
   for (Product product : own) {
     const auto run = [&](i64 rows) {
       Floats c(static_cast<std::size_t>(m * n));
-      product(rows, n, k, o.a, o.b, c.data(), n, 0.0F);
+      product(rows, n, k, o.a, o.b, c.data(), n, {});
       return c;
     };
     expect_equal_bits([&] { return run(m); });
@@ -128,10 +128,10 @@ TEST(Matmul, FewTasksHaveTheBitsOfMany) {
   own.erase(own.begin());
   for (Product product : own) {
     Floats all(static_cast<std::size_t>(m * n));
-    product(m, n, k, o.a, o.b, all.data(), n, 0.0F);
+    product(m, n, k, o.a, o.b, all.data(), n, {});
     for (i64 rows : {100, 384, 385, 512, 513}) {
       Floats some(static_cast<std::size_t>(rows * n));
-      product(rows, n, k, o.a, o.b, some.data(), n, 0.0F);
+      product(rows, n, k, o.a, o.b, some.data(), n, {});
       EXPECT_TRUE(std::equal(some.begin(), some.end(), all.begin())) << rows;
     }
   }
@@ -152,7 +152,7 @@ TEST(AmxMatmul, LeavesOutWhatAddsNothing) {
     }
     const auto run = [&](const MatrixRef& b) {
       Floats c(static_cast<std::size_t>(m * n));
-      amx_matmul(m, n, k, o.a, b, c.data(), n, 0.0F);
+      amx_matmul(m, n, k, o.a, b, c.data(), n, {});
       return c;
     };
     MatrixRef b = o.b;
@@ -163,10 +163,32 @@ TEST(AmxMatmul, LeavesOutWhatAddsNothing) {
   }
 }
 
+// Whole tiles of one stretch of k go past the caches, all others the usual way.
+TEST(Matmul, WhatGoesPastTheCachesHasTheSameBits) {
+  const i64 m = 130;
+  for (const i64 n : {64, 80, 333})
+    for (const i64 k : {40, 768, 800, 1600})
+      for (const bool is_bf16 : {false, true})
+        for (const i64 stride : {n, n + 16}) {
+          Operands o(m, n, k, true, false);
+          o.a.is_bf16 = o.b.is_bf16 = is_bf16;
+          const auto run = [&](const Store& store) {
+            Floats c(static_cast<std::size_t>(m * stride) + 16);
+            const auto line =
+                static_cast<std::ptrdiff_t>(-(reinterpret_cast<std::uintptr_t>(c.data()) / 4) % 16);
+            std::fill(c.begin() + line, c.begin() + line + m * stride, 3.0F);
+            matmul(m, n, k, o.a, o.b, c.data() + line, stride, store);
+            return Floats(c.begin() + line, c.begin() + line + m * stride);
+          };
+          EXPECT_EQ(run({.past_caches = true}), run({})) << n << " " << k;
+          EXPECT_EQ(run({1.0F, true}), run({1.0F})) << n << " " << k;
+        }
+}
+
 /// Largest error of c = a·b, beside the sum of the products' magnitudes.
 double largest_error(Product product, i64 m, i64 n, i64 k, const MatrixRef& a, const MatrixRef& b) {
   Floats c(static_cast<std::size_t>(m * n));
-  product(m, n, k, a, b, c.data(), n, 0.0F);
+  product(m, n, k, a, b, c.data(), n, {});
   double largest = 0;
   for (i64 i = 0; i < m; ++i) {
     for (i64 j = 0; j < n; ++j) {
@@ -226,7 +248,7 @@ TEST(Matmul, OneProductSufficesForBfloat16) {
   EXPECT_LE(largest_error(amx_matmul, m, n, k, {wide.data(), k}, rb), 1e-7);
   expect_equal_bits([&] {
     Floats c(static_cast<std::size_t>(m * n));
-    amx_matmul(m, n, k, ra, rb, c.data(), n, 0.0F);
+    amx_matmul(m, n, k, ra, rb, c.data(), n, {});
     return c;
   });
 }
@@ -239,7 +261,7 @@ TEST(Matmul, WhatIsNotFiniteStaysSo) {
       Floats c(static_cast<std::size_t>(m * n));
       Floats spoilt = o.a_data;
       spoilt[static_cast<std::size_t>(33 * o.a.stride + 20)] = bad;
-      product(m, n, k, {spoilt.data(), o.a.stride}, o.b, c.data(), n, 0.0F);
+      product(m, n, k, {spoilt.data(), o.a.stride}, o.b, c.data(), n, {});
       for (i64 i = 0; i < m * n; ++i) {
         EXPECT_EQ(std::isfinite(c[static_cast<std::size_t>(i)]), i / n != 33) << bad << " " << i;
       }
@@ -253,8 +275,8 @@ TEST(Matmul, OwnBitsDoNotDependOnTheDistanceOfRows) {  // close ones are not pac
   Floats far(static_cast<std::size_t>(m * 3 * k));
   for (i64 i = 0; i < m; ++i) std::copy_n(close.begin() + i * k, k, far.begin() + i * 3 * k);
   Floats from_close(static_cast<std::size_t>(m * n)), from_far(from_close.size());
-  bora_matmul(m, n, k, {close.data(), k}, {b.data(), k, true}, from_close.data(), n, 0.0F);
-  bora_matmul(m, n, k, {far.data(), 3 * k}, {b.data(), k, true}, from_far.data(), n, 0.0F);
+  bora_matmul(m, n, k, {close.data(), k}, {b.data(), k, true}, from_close.data(), n, {});
+  bora_matmul(m, n, k, {far.data(), 3 * k}, {b.data(), k, true}, from_far.data(), n, {});
   EXPECT_EQ(from_close, from_far);
 }
 
@@ -274,7 +296,7 @@ TEST(Matmul, BitsDoNotDependOnWhereOperandsBegin) {
           std::copy(b.begin(), b.end(), at_b.begin() + b_first);
           std::copy(before.begin(), before.end(), at_c.begin() + c_first);
           matmul(m, n, k, {at_a.data() + a_first, at ? m : k, at}, {at_b.data() + b_first, bt ? k : n, bt},
-                 at_c.data() + c_first, n, beta);
+                 at_c.data() + c_first, n, {beta});
           return Floats(at_c.begin() + c_first, at_c.begin() + c_first + m * n);
         };
         for (const float beta : {0.0F, 1.0F}) {
@@ -299,7 +321,7 @@ TEST(Matmul, ProductsInsideChunksAndBatches) {
     batched_matmul(batch, m, n, k, {a.data(), k}, m * k, {b.data(), k, true}, n * k, c.data(), n, m * n);
     for (i64 i = 0; i < batch; ++i) {
       Floats one(static_cast<std::size_t>(m * n));
-      bora_matmul(m, n, k, {a.data() + i * m * k, k}, {b.data() + i * n * k, k, true}, one.data(), n, 0.0F);
+      bora_matmul(m, n, k, {a.data() + i * m * k, k}, {b.data() + i * n * k, k, true}, one.data(), n, {});
       EXPECT_TRUE(std::equal(one.begin(), one.end(), c.begin() + i * m * n));
     }
     return c;
@@ -324,7 +346,7 @@ TEST(Matmul, BitsDependOnThreadsWithNoKernel) {
         const Floats before = random_floats(m * (n + 2), 6);
         expect_equal_bits([&, m = m, n = n, k = k] {
           Floats c = before;
-          matmul(m, n, k, o.a, o.b, c.data(), n + 2, layout == 3 ? 1.0F : 0.0F);
+          matmul(m, n, k, o.a, o.b, c.data(), n + 2, {layout == 3 ? 1.0F : 0.0F});
           return c;
         });
       }
@@ -364,7 +386,7 @@ TEST(Matmul, KernelCanBeChosen) {
   set_matmul_kernel(MatmulKernel::automatic);
 }
 
-void few_rows(i64 m, i64 n, i64 k, MatrixRef a, MatrixRef b, float* c, i64 c_stride, float) {
+void few_rows(i64 m, i64 n, i64 k, MatrixRef a, MatrixRef b, float* c, i64 c_stride, Store) {
   few_rows_matmul(m, n, k, a, b, c, c_stride);
 }
 

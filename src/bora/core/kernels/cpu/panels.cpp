@@ -109,9 +109,9 @@ void scale_output(i64 m, i64 n, float* c, i64 c_stride, float beta) {
 }  // namespace
 
 void multiply_in_panels(const PanelKernel& kernel, i64 m, i64 n, i64 k, MatrixRef a, MatrixRef b, float* c,
-                        i64 c_stride, float beta) {
+                        i64 c_stride, Store store) {
   if (m <= 0 || n <= 0) return;
-  if (k == 0 || (beta != 0 && beta != 1)) scale_output(m, n, c, c_stride, beta);
+  if (k == 0 || (store.beta != 0 && store.beta != 1)) scale_output(m, n, c, c_stride, store.beta);
   const i64 inner = up(std::min(k, kPackedInner), kernel.group);
   if (inner == 0) return;
   const bool narrow = n <= kNarrow, few = !narrow && m <= kFewTasks * kernel.task_rows;
@@ -136,7 +136,8 @@ void multiply_in_panels(const PanelKernel& kernel, i64 m, i64 n, i64 k, MatrixRe
                            .panel_k = 0,
                            .left = left,
                            .right = right,
-                           .add = beta != 0 || first > 0};
+                           .add = store.beta != 0 || first > 0,
+                           .past_caches = store.past_caches && k <= inner};
         block.panel_k = up(block.k, kernel.group);
         pack(kernel, block, !narrow, !few && i == 0);
         (narrow ? multiply_narrow : few ? multiply_few_rows : multiply)(kernel, block);

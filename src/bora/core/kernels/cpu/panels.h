@@ -16,6 +16,7 @@ struct ProductBlock {
   std::int64_t panel_k;  ///< k of the packed panels: rounded up to whole groups
   float *left, *right;   ///< panels of rows of a, of columns of b; no left: a as it is
   bool add;
+  bool past_caches;  ///< what is written once goes past the caches, where the kernel can
 };
 
 /// How one kind of CPU packs panels and multiplies them. Blocks, tasks and threads around it are the same for
@@ -39,6 +40,6 @@ struct PanelKernel {
 /// c [m, n] = a [m, k] · b [k, n] + beta · c. Every element is summed over fixed blocks of k in one order, so
 /// its bits depend on neither the threads nor the other rows and columns.
 void multiply_in_panels(const PanelKernel& kernel, std::int64_t m, std::int64_t n, std::int64_t k,
-                        MatrixRef a, MatrixRef b, float* c, std::int64_t c_stride, float beta);
+                        MatrixRef a, MatrixRef b, float* c, std::int64_t c_stride, Store store);
 
 }  // namespace bora::kernels
