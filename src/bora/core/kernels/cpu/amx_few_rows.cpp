@@ -15,6 +15,7 @@
 
 #include "bora/core/kernels/cpu/scratch.h"
 #include "bora/core/kernels/cpu/threads.h"
+#include "bora/core/kernels/cpu/tile_config.h"
 
 #include "hwy/base.h"
 
@@ -126,17 +127,13 @@ void fetch(const std::uint16_t* from, i64 stride) {
 
 // ---- multiplying
 
-struct alignas(64) TileConfig {
-  std::uint8_t palette = 1, start = 0, reserved[14] = {};
-  std::uint16_t bytes_of_a_line[16] = {64, 64, 64, 64, 64, 64, 64, 64};
-  std::uint8_t lines[16] = {16, 16, 16, 16, 16, 16, 16, 16};
-
-  /// Only tile 3 is as wide as can be.
-  explicit TileConfig(i64 width) {
-    for (const int tile : {0, 1, 2, 5, 6, 7}) bytes_of_a_line[tile] = static_cast<std::uint16_t>(4 * width);
-  }
-};
-static_assert(sizeof(TileConfig) == 64);
+/// Only tile 3 is as wide as can be.
+TileConfig config_for(i64 width) {
+  TileConfig config;
+  for (const int tile : {0, 1, 2, 5, 6, 7})
+    config.bytes_of_a_line[tile] = static_cast<std::uint16_t>(4 * width);
+  return config;
+}
 
 // Tiles 0 to 2 hold the sums, 3 lines of b, 5 to 7 columns of a. Their numbers are part of the instructions: macros.
 #define BORA_LOAD_COLUMNS(to, tile) _tile_loadd(to, pairs + (tile) * kLines * width, 4 * width)
@@ -211,7 +208,7 @@ void multiply(const std::uint16_t* b, i64 k, i64 outputs, const Pass& pass, floa
 /// next ones.
 void multiply_outputs(const StoredMatrix& b, std::span<const Pass> passes, i64 begin, i64 end, float* c,
                       i64 c_stride) {
-  const TileConfig config(passes.front().width);
+  const TileConfig config = config_for(passes.front().width);
   _tile_loadconfig(&config);
   alignas(64) float room[2][3 * kTile] = {};
   struct Unfinished {

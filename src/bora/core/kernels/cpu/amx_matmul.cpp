@@ -16,6 +16,7 @@
 #include "bora/core/kernels/cpu/panels.h"
 #include "bora/core/kernels/cpu/simd_target.h"
 #include "bora/core/kernels/cpu/threads.h"
+#include "bora/core/kernels/cpu/tile_config.h"
 
 #include "hwy/base.h"
 
@@ -230,13 +231,6 @@ void pack_right(const ProductBlock& p, i64 column, i64 columns, i64 first, i64 l
 }
 
 // ---- multiplying
-
-struct alignas(64) TileConfig {
-  std::uint8_t palette = 1, start = 0, reserved[14] = {};
-  std::uint16_t bytes_of_a_line[16] = {64, 64, 64, 64, 64, 64, 64, 64};
-  std::uint8_t lines[16] = {16, 16, 16, 16, 16, 16, 16, 16};
-};
-static_assert(sizeof(TileConfig) == 64);
 
 // Tiles 0 to 3 hold the sums, 4 and 5 lines of a, 6 and 7 lines of b. Their numbers are part of the
 // instructions: macros.
