@@ -4,6 +4,7 @@
 
 #include <array>
 #include <span>
+#include <utility>
 
 #include "bora/base/error.h"
 #include "bora/core/create.h"
@@ -38,6 +39,23 @@ nn::TokenBatch token_batch(const data::Batch& batch, std::int64_t first, std::in
   } else if (!batch.segments.empty()) {
     out.segments = core::from_segments(shape, std::span<const std::int32_t>(part(batch.segments)));
   }
+  return out;
+}
+
+// Both name every field: one more would not compile.
+core::PassInputs pass_inputs(nn::TokenBatch batch) {
+  auto& [ids, targets, weights, segments, features] = batch;
+  core::PassInputs out;
+  for (auto* array : {&ids, &targets, &weights, &segments, &features})
+    out.arrays.push_back(std::move(*array));
+  return out;
+}
+
+nn::TokenBatch token_batch(const core::PassInputs& inputs) {
+  nn::TokenBatch out;
+  auto& [ids, targets, weights, segments, features] = out;
+  auto from = inputs.arrays.begin();
+  for (auto* array : {&ids, &targets, &weights, &segments, &features}) *array = *from++;
   return out;
 }
 

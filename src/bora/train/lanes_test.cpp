@@ -26,5 +26,17 @@ TEST(TokenBatch, RowsOfABatchWithItsTargets) {
   EXPECT_TRUE(got.segments.empty());
 }
 
+TEST(TokenBatch, IsTheSameByWayOfThatOfAPass) {
+  data::Batch rows{
+      .sequences = 1, .seq_len = 3, .tokens = {1, 2, 3}, .segments = {0, 0, 1}, .loss_weights = {1, 0.5F, 0}};
+  data::set_next_token_targets(rows);
+  const auto batch = token_batch(rows, 0, 1), back = token_batch(pass_inputs(batch));
+  EXPECT_EQ(back.ids.to_vector<std::int32_t>(), batch.ids.to_vector<std::int32_t>());
+  EXPECT_EQ(back.targets.to_vector<std::int32_t>(), batch.targets.to_vector<std::int32_t>());
+  EXPECT_EQ(back.weights.to_vector<float>(), batch.weights.to_vector<float>());
+  EXPECT_EQ(back.segments.to_vector<std::int32_t>(), batch.segments.to_vector<std::int32_t>());
+  EXPECT_TRUE(back.features.empty());
+}
+
 }  // namespace
 }  // namespace bora::train

@@ -149,18 +149,14 @@ core::StepGraphs* Trainer::graphs() {
 }
 
 core::PassInputs Trainer::lane_inputs(const data::Batch& batch, std::int64_t lane, std::int64_t each) const {
-  auto rows = token_batch(batch, lane * each, each);
-  core::PassInputs inputs{{std::move(rows.ids), std::move(rows.targets), std::move(rows.weights),
-                           std::move(rows.segments), std::move(rows.features)},
-                          {}};
+  auto inputs = pass_inputs(token_batch(batch, lane * each, each));
   if (options_.dropout)
     inputs.key = key_.fold(static_cast<std::uint64_t>(step_)).fold(static_cast<std::uint64_t>(lane));
   return inputs;
 }
 
 mesh::LaneLoss Trainer::lane_loss(const core::PassInputs& inputs) const {
-  const auto& a = inputs.arrays;
-  auto result = parts_.model.objective({a[0], a[1], a[2], a[3], a[4]}, inputs.key, options_.loss);
+  auto result = parts_.model.objective(token_batch(inputs), inputs.key, options_.loss);
   return {std::move(result.loss), result.weight, lane_metrics(result.metrics)};
 }
 
