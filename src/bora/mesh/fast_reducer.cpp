@@ -21,11 +21,11 @@ class FastReducer final : public GradientReducer {
   }
 
  private:
-  LaneSum sum_lanes(std::int64_t lanes, const LossOfLane& loss_of) override {
+  LaneSum sum_lanes(std::int64_t lanes, const Work& work) override {
     LaneSum sum{0, lanes, std::vector<core::Array>(arrays().size()), {}};
     for (std::int64_t lane = 0; lane < lanes; ++lane) {
       if (!owns(lane, lanes)) continue;
-      add_gradients(lane, loss_of, sum.arrays);
+      add_gradients(lane, work, sum.arrays);
     }
     if (workers().size() == 1) return sum;
     // Workers without lanes take part; they have added to nothing.

@@ -63,8 +63,16 @@ GradientReducer::GradientReducer(std::shared_ptr<Communicator> workers,
 }
 
 GradientSum GradientReducer::reduce(std::int64_t lanes, const LossOfLane& loss_of) {
+  return reduce(lanes, Work{loss_of});
+}
+
+GradientSum GradientReducer::reduce(std::int64_t lanes, const LanePass& pass, core::StepGraphs* graphs) {
+  return reduce(lanes, Work{[&](std::int64_t lane) { return pass.loss(pass.inputs(lane)); }, &pass, graphs});
+}
+
+GradientSum GradientReducer::reduce(std::int64_t lanes, const Work& work) {
   numbers_.clear();
-  GradientSum sum{sum_lanes(lanes, loss_of), {}};
+  GradientSum sum{sum_lanes(lanes, work), {}};
   if (core::mapping() != nullptr) {
     for (std::size_t i = 0; i < arrays_.size(); ++i) {
       if (!sum.arrays[i].empty()) core::sum_pending(*arrays_[i], parameters_[i].path, sum.arrays[i]);
@@ -122,20 +130,6 @@ GradientReducer::Scalars GradientReducer::sum_scalars(std::int64_t lanes,
   return tree.take_total().scalars;
 }
 
-GradientSum GradientReducer::reduce(std::int64_t lanes, const LanePass& pass, core::StepGraphs* graphs) {
-  struct Ended {
-    GradientReducer& of;
-    ~Ended() {
-      of.pass_ = nullptr;
-      of.graphs_ = nullptr;
-    }
-  };
-  const Ended ended{*this};
-  pass_ = &pass;
-  graphs_ = graphs;
-  return reduce(lanes, [&](std::int64_t lane) { return pass.loss(pass.inputs(lane)); });
-}
-
 std::vector<core::Number> GradientReducer::numbers_of(std::int64_t lane,
                                                       const std::function<LaneLoss()>& forward,
                                                       const Differentiate& differentiate) {
@@ -160,23 +154,21 @@ std::vector<core::Number> GradientReducer::numbers_of(std::int64_t lane,
 }
 
 // A rank without a lane of its own may compute one a second time.
-void GradientReducer::run_lane(std::int64_t lane, const LossOfLane& loss_of,
-                               const Differentiate& differentiate) {
-  numbers_[lane] = numbers_of(lane, [&] { return loss_of(lane); }, differentiate);
+void GradientReducer::run_lane(std::int64_t lane, const Work& work, const Differentiate& differentiate) {
+  numbers_[lane] = numbers_of(lane, [&] { return work.loss_of(lane); }, differentiate);
 }
 
-void GradientReducer::add_gradients(std::int64_t lane, const LossOfLane& loss_of,
-                                    std::vector<core::Array>& into) {
-  if (graphs_ == nullptr) {
-    return run_lane(lane, loss_of,
+void GradientReducer::add_gradients(std::int64_t lane, const Work& work, std::vector<core::Array>& into) {
+  if (work.graphs == nullptr) {
+    return run_lane(lane, work,
                     [&](const Loss& loss) { return core::accumulate_gradients(arrays_, loss, into); });
   }
-  numbers_[lane] =
-      graphs_->run(pass_->inputs(lane), into, [&](const core::PassInputs& inputs, std::span<core::Array> to) {
-        return numbers_of(
-            lane, [&] { return pass_->loss(inputs); },
-            [&](const Loss& loss) { return core::accumulate_gradients(arrays_, loss, to); });
-      });
+  const auto pass = [&](const core::PassInputs& inputs, std::span<core::Array> to) {
+    return numbers_of(
+        lane, [&] { return work.pass->loss(inputs); },
+        [&](const Loss& loss) { return core::accumulate_gradients(arrays_, loss, to); });
+  };
+  numbers_[lane] = work.graphs->run(work.pass->inputs(lane), into, pass);
 }
 
 std::vector<MetricSum> GradientReducer::metrics_of(const LaneSum& sum) const {

@@ -89,8 +89,14 @@ class GradientReducer {
                   std::vector<core::Parameter> parameters, std::vector<ShardRanks> shard_ranks = {},
                   ShardedParameters* store = nullptr);
 
+  /// Of a step: the forward pass of a lane, and where add_gradients() may run passes as graphs, both parts of it.
+  struct Work {
+    LossOfLane loss_of;
+    const LanePass* pass = nullptr;
+    core::StepGraphs* graphs = nullptr;
+  };
   /// The sum without its scalars: those of the lanes are kept by run_lane until all are computed.
-  virtual LaneSum sum_lanes(std::int64_t lanes, const LossOfLane& loss_of) = 0;
+  virtual LaneSum sum_lanes(std::int64_t lanes, const Work& work) = 0;
 
   using Scalars = std::vector<double>;  // loss, weight, and sum and weight of each metric
   /// Of all lanes, from those of the ones that this worker owns; `count` of each lane. Collective.
@@ -100,13 +106,14 @@ class GradientReducer {
   using Loss = std::function<core::Array()>;
   using Differentiate = std::function<core::Array(const Loss&)>;
   /// A lane's forward and backward pass, of which `differentiate` does the second: one of core/grad.h.
-  void run_lane(std::int64_t lane, const LossOfLane& loss_of, const Differentiate& differentiate);
+  void run_lane(std::int64_t lane, const Work& work, const Differentiate& differentiate);
   /// The same, adding the gradients to `into` (empty: stored there).
-  void add_gradients(std::int64_t lane, const LossOfLane& loss_of, std::vector<core::Array>& into);
+  void add_gradients(std::int64_t lane, const Work& work, std::vector<core::Array>& into);
 
   std::span<core::Array* const> arrays() const { return arrays_; }  ///< of the model, as parameters()
 
  private:
+  GradientSum reduce(std::int64_t lanes, const Work& work);
   std::map<std::int64_t, Scalars> read_own_scalars(std::int64_t lanes, GradientSum& sum);
   std::vector<core::Number> numbers_of(std::int64_t lane, const std::function<LaneLoss()>& forward,
                                        const Differentiate& differentiate);
@@ -118,8 +125,6 @@ class GradientReducer {
   MetricNames metrics_;
   std::map<std::int64_t, std::vector<core::Number>> numbers_;  // of the lanes of a step: not yet read
   WholeArrays whole_arrays_;
-  const LanePass* pass_ = nullptr;  // of a step by graphs
-  core::StepGraphs* graphs_ = nullptr;
 };
 
 /// By the tree of lane_tree.h: the bits depend on the number of lanes alone. Collective, as the others.

@@ -214,10 +214,10 @@ class ShardedReducer final : public GradientReducer {
   }
 
  private:
-  LaneSum sum_lanes(std::int64_t lanes, const LossOfLane& loss_of) override {
+  LaneSum sum_lanes(std::int64_t lanes, const Work& work) override {
     ShardedGradients sum(store_, lanes);
     for (std::int64_t round = 0; round < sum.rounds(); ++round) {
-      run_lane(sum.lane(round), loss_of, [&](const Loss& loss) {
+      run_lane(sum.lane(round), work, [&](const Loss& loss) {
         return core::stream_gradients(
             arrays(), loss, [&](std::size_t i, const core::Array& gradient) { sum.add(round, i, gradient); });
       });

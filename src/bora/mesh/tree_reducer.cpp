@@ -19,11 +19,11 @@ class TreeReducer final : public GradientReducer {
   }
 
  private:
-  LaneSum sum_lanes(std::int64_t lanes, const LossOfLane& loss_of) override {
+  LaneSum sum_lanes(std::int64_t lanes, const Work& work) override {
     LaneTree tree(lanes, arrays().size());
     for (std::int64_t lane = 0; lane < lanes; ++lane) {
       if (!owns(lane, lanes)) continue;
-      add_gradients(lane, loss_of, tree.buffer_for(lane));
+      add_gradients(lane, work, tree.buffer_for(lane));
       tree.finish(lane, {});
     }
     return total_.reduce(tree);

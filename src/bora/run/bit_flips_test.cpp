@@ -77,9 +77,9 @@ class FlippingReducer final : public mesh::GradientReducer {
   std::optional<Flip> next;
 
  private:
-  mesh::LaneSum sum_lanes(std::int64_t lanes, const mesh::LossOfLane& loss_of) override {
+  mesh::LaneSum sum_lanes(std::int64_t lanes, const Work& work) override {
     mesh::LaneSum sum{0, lanes, std::vector<core::Array>(arrays().size()), {}};
-    for (std::int64_t lane = 0; lane < lanes; ++lane) add_gradients(lane, loss_of, sum.arrays);
+    for (std::int64_t lane = 0; lane < lanes; ++lane) add_gradients(lane, work, sum.arrays);
     if (const auto flip = std::exchange(next, std::nullopt)) flip_in(sum.arrays, flip->element, flip->bit);
     return sum;
   }
