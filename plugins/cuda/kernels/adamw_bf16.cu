@@ -3,15 +3,10 @@
 #include "adamw_bf16.h"
 
 #include "adamw_update.h"
-#include "many.h"
 #include "philox.h"
 
 namespace bora::cuda {
 namespace {
-
-struct Bf16Item : kernels::SteppedBf16 {
-  bool well;
-};
 
 // The place of an element in the whole array: kernels::WholeIndex::of.
 __device__ inline std::int64_t whole_place(const kernels::WholeIndex& index, std::int64_t i) {
@@ -57,33 +52,16 @@ __device__ inline void draw(const kernels::Rounding& rounding, std::int64_t i, s
   }
 }
 
-struct UpdateBf16 {
-  static constexpr int threads = 256;
-  static constexpr std::int64_t each = threads * kPack;
-  Many<Bf16Item, each> arrays;
-  kernels::AdamW s;
-
-  __device__ void operator()() const {
-    const int which = arrays.mine();
-    const Bf16Item& a = arrays.items[which];
-    const std::int64_t i = arrays.begin(which) + thread() * kPack;
-    if (i >= a.n) return;
-    float p[kPack], g[kPack], m[kPack], v[kPack];
-    load(a.parameter, i, a.n, a.well, p);
-    load(a.gradient, i, a.n, a.well, g);
-    load(static_cast<const Bf16*>(a.mean), i, a.n, a.well, m);
-    load(static_cast<const Bf16*>(a.square), i, a.n, a.well, v);
+struct Bf16Moments {
+  using Arrays = kernels::SteppedBf16;
+  using Element = Bf16;
+  __device__ static void round(const Arrays& a, std::int64_t i, float (&m)[kPack], float (&v)[kPack]) {
     std::uint32_t word[kPack];
     draw(a.rounding, i, word);
     for (int j = 0; j < kPack; ++j) {
-      p[j] = adamw_updated(s, p[j], g[j], a.weight_decay, m[j], v[j]);
       m[j] = to_float(by_chance(m[j], word[j] & 0xffffU));
       v[j] = to_float(by_chance(v[j], word[j] >> 16));
     }
-    store(p, a.parameter, i, a.n, a.well);
-    store(m, static_cast<Bf16*>(a.mean), i, a.n, a.well);
-    store(v, static_cast<Bf16*>(a.square), i, a.n, a.well);
-    if (a.copy != nullptr) store(p, static_cast<Bf16*>(a.copy), i, a.n, a.well);
   }
 };
 
@@ -91,12 +69,7 @@ struct UpdateBf16 {
 
 void adamw_bf16(const kernels::AdamW& step, std::int64_t count, const kernels::SteppedBf16* arrays,
                 Stream stream) {
-  const auto item = [&](std::int64_t i) {
-    const kernels::SteppedBf16& a = arrays[i];
-    return Bf16Item{a, packs_lie_well(0, a.parameter, a.gradient, static_cast<Bf16*>(a.mean),
-                                      static_cast<Bf16*>(a.square), static_cast<Bf16*>(a.copy))};
-  };
-  for_many<UpdateBf16, Bf16Item>(count, item, 0, stream, step);
+  adamw_update<Bf16Moments>(step, count, arrays, stream);
 }
 
 }  // namespace bora::cuda

@@ -2,14 +2,10 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/core/autograd/device_matmul.h"
 
-#include <ATen/core/IListRef.h>
-#include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/addmm_ops.h>
 #include <ATen/ops/bmm_ops.h>
-#include <ATen/ops/cat_ops.h>
 #include <ATen/ops/mm_ops.h>
-#include <ATen/ops/sum_ops.h>
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/custom_function.h>
 
@@ -17,6 +13,7 @@
 
 #include "bora/core/autograd/cast.h"
 #include "bora/core/autograd/fp8_matmul.h"
+#include "bora/core/autograd/joint_pieces.h"
 #include "bora/core/autograd/side_by_side.h"
 
 namespace bora::core::autograd {
@@ -45,12 +42,6 @@ Tensor gradient_as(at::ScalarType type, const Tensor& operand, const Tensor& lef
   return product_as(type, right.transpose(-1, -2), left.transpose(-1, -2)).transpose(-1, -2);
 }
 
-Tensor over_rows(at::ScalarType type, const Tensor& gradient) {
-  std::vector<std::int64_t> over;
-  for (std::int64_t i = 0; i + 1 < gradient.dim(); ++i) over.push_back(i);
-  return at::_ops::sum_dim_IntList::call(gradient, over, false, type);
-}
-
 // b and bias are what is differentiated, the others of what is computed.
 struct DeviceMatmul : torch::autograd::Function<DeviceMatmul> {
   static Tensor forward(AutogradContext* ctx, const Tensor& a, const Tensor& b, const Maybe& bias,
@@ -75,47 +66,23 @@ struct DeviceMatmul : torch::autograd::Function<DeviceMatmul> {
   }
 };
 
-// Of several weights [n, k], then their biases [n]: the differentiated; `weight` and `bias` are all values together.
+// JointPieces; `weight` and `bias` are all values together.
 struct JointMatmul : torch::autograd::Function<JointMatmul> {
   static variable_list forward(AutogradContext* ctx, const Tensor& a, at::TensorList differentiated,
                                std::int64_t count, const Tensor& weight, const Maybe& bias) {
     ctx->save_for_backward({a, weight});
-    std::vector<std::int64_t> sizes, types;
-    for (const auto& x : differentiated) {
-      sizes.push_back(x.size(0));
-      types.push_back(static_cast<std::int64_t>(x.scalar_type()));
-    }
-    ctx->saved_data["count"] = count;
-    ctx->saved_data["sizes"] = sizes;
-    ctx->saved_data["types"] = types;
-    const at::AutoDispatchBelowADInplaceOrView no_views;  // results of their own, though of one memory
-    const Tensor all = product(a, weight.t(), bias);
-    variable_list out;
-    for (std::int64_t i = 0, first = 0; i < count; first += sizes[i++])
-      out.push_back(all.narrow(1, first, sizes[i]));
-    return out;
+    const JointPieces maps(differentiated, count);
+    maps.save(*ctx);
+    return maps.results(product(a, weight.t(), bias));
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     const auto saved = ctx->get_saved_variables();
     const auto &a = saved[0], &weight = saved[1];
-    const auto count = ctx->saved_data["count"].toInt();
-    const auto sizes = ctx->saved_data["sizes"].toIntVector(), types = ctx->saved_data["types"].toIntVector();
-    Tensor g = joined_view(grads, 1);
-    if (!g.defined()) g = at::_ops::cat::call(at::ITensorListRef(grads), 1);
-    variable_list out(sizes.size() + 4);
-    // gradients of one type at once: pieces of it
-    const auto pieces_of = [&](std::int64_t begin, const auto& all) {
-      Tensor whole;
-      std::int64_t first = 0;
-      for (auto i = begin; i < begin + count; first += sizes[i++]) {
-        if (!ctx->needs_input_grad(static_cast<std::size_t>(i + 1))) continue;
-        const auto type = static_cast<at::ScalarType>(types[i]);
-        if (!whole.defined() || whole.scalar_type() != type) whole = all(type);
-        out[static_cast<std::size_t>(i + 1)] = whole.narrow(0, first, sizes[i]);
-      }
-    };
-    pieces_of(0, [&](at::ScalarType type) { return product_as(type, g.t(), a); });
-    if (std::ssize(sizes) > count) pieces_of(count, [&](at::ScalarType type) { return over_rows(type, g); });
+    const Tensor g = joined_gradient(grads);
+    const JointPieces maps(*ctx);
+    auto out = maps.gradients(
+        *ctx, 4, [&](at::ScalarType type) { return product_as(type, g.t(), a); },
+        [&](at::ScalarType type) { return over_rows(type, g); });
     if (ctx->needs_input_grad(0)) out[0] = product(g, weight, {});
     return out;
   }

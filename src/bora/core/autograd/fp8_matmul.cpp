@@ -2,13 +2,9 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/core/autograd/fp8_matmul.h"
 
-#include <ATen/core/IListRef.h>
-#include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/_scaled_mm_ops.h>
-#include <ATen/ops/cat_ops.h>
 #include <ATen/ops/empty_ops.h>
-#include <ATen/ops/sum_ops.h>
 #include <ATen/ops/zeros_ops.h>
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/custom_function.h>
@@ -18,7 +14,7 @@
 
 #include "bora/base/log.h"
 #include "bora/core/autograd/cast.h"
-#include "bora/core/autograd/side_by_side.h"
+#include "bora/core/autograd/joint_pieces.h"
 #include "bora/core/fp8.h"
 #include "bora/core/plain/fp8.h"
 #include "bora/core/torch/device.h"
@@ -79,59 +75,28 @@ struct Fp8Matmul : torch::autograd::Function<Fp8Matmul> {
   static variable_list forward(AutogradContext* ctx, const Tensor& a, at::TensorList differentiated,
                                std::int64_t count, const Tensor& weight, const Maybe& bias, bool recorded) {
     const auto x = quantized(a, Fp8::e4m3, true, recorded), w = quantized(weight, Fp8::e4m3, true, recorded);
-    std::vector<std::int64_t> sizes, types;
-    for (const auto& d : differentiated) {
-      sizes.push_back(d.size(0));
-      types.push_back(static_cast<std::int64_t>(d.scalar_type()));
-    }
     if (recorded) ctx->save_for_backward({x.turned, x.inverse, w.turned, w.inverse});
-    ctx->saved_data["count"] = count;
-    ctx->saved_data["sizes"] = sizes;
-    ctx->saved_data["types"] = types;
+    const JointPieces maps(differentiated, count);
+    maps.save(*ctx);
     ctx->saved_data["type"] = static_cast<std::int64_t>(a.scalar_type());
-    const at::AutoDispatchBelowADInplaceOrView no_views;  // results of their own, though of one memory
-    const Tensor all = scaled_product(x.y, x.inverse, w.y, w.inverse, bias, a.scalar_type());
-    variable_list out;
-    for (std::int64_t i = 0, first = 0; i < count; first += sizes[i++])
-      out.push_back(all.narrow(1, first, sizes[i]));
-    return out;
+    return maps.results(scaled_product(x.y, x.inverse, w.y, w.inverse, bias, a.scalar_type()));
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     const auto saved = ctx->get_saved_variables();
     const auto &x_turned = saved[0], &x_inverse = saved[1], &w_turned = saved[2], &w_inverse = saved[3];
-    const auto count = ctx->saved_data["count"].toInt();
-    const auto sizes = ctx->saved_data["sizes"].toIntVector(), types = ctx->saved_data["types"].toIntVector();
-    Tensor g = joined_view(grads, 1);
-    if (!g.defined()) g = at::_ops::cat::call(at::ITensorListRef(grads), 1);
-    bool of_weights = false;
-    for (std::int64_t i = 0; i < count; ++i)
-      of_weights = of_weights || ctx->needs_input_grad(static_cast<std::size_t>(i + 1));
-    const bool of_a = ctx->needs_input_grad(0);
-    variable_list out(sizes.size() + 5);
-    // gradients of one type at once: pieces of it
-    const auto pieces_of = [&](std::int64_t begin, const auto& all) {
-      Tensor whole;
-      std::int64_t first = 0;
-      for (auto i = begin; i < begin + count; first += sizes[i++]) {
-        if (!ctx->needs_input_grad(static_cast<std::size_t>(i + 1))) continue;
-        const auto type = static_cast<at::ScalarType>(types[i]);
-        if (!whole.defined() || whole.scalar_type() != type) whole = all(type);
-        out[static_cast<std::size_t>(i + 1)] = whole.narrow(0, first, sizes[i]);
-      }
-    };
-    if (of_a || of_weights) {
-      const auto dy = quantized(g, Fp8::e5m2, of_a, of_weights);
-      pieces_of(0, [&](at::ScalarType type) {
-        return scaled_product(dy.turned, dy.inverse, x_turned, x_inverse, {}, type);
-      });
-      if (of_a)
-        out[0] = scaled_product(dy.y, dy.inverse, w_turned, w_inverse, {},
-                                static_cast<at::ScalarType>(ctx->saved_data["type"].toInt()));
-    }
-    if (std::ssize(sizes) > count)
-      pieces_of(count, [&](at::ScalarType type) {
-        return at::_ops::sum_dim_IntList::call(g, at::IntArrayRef{0}, false, type);
-      });
+    const Tensor g = joined_gradient(grads);
+    const JointPieces maps(*ctx);
+    const bool of_a = ctx->needs_input_grad(0), of_weights = maps.any_weight(*ctx);
+    const auto dy = of_a || of_weights ? quantized(g, Fp8::e5m2, of_a, of_weights) : Narrow8();
+    auto out = maps.gradients(
+        *ctx, 5,
+        [&](at::ScalarType type) {
+          return scaled_product(dy.turned, dy.inverse, x_turned, x_inverse, {}, type);
+        },
+        [&](at::ScalarType type) { return over_rows(type, g); });
+    if (of_a)
+      out[0] = scaled_product(dy.y, dy.inverse, w_turned, w_inverse, {},
+                              static_cast<at::ScalarType>(ctx->saved_data["type"].toInt()));
     return out;
   }
 };
