@@ -47,7 +47,8 @@ core::DeviceKernels table() {
   k.max_abs = max_abs;
   k.square_numbers = square_numbers;
   k.rms_norm.forward = [](DType type, std::int64_t rows, std::int64_t n, const void* x, const void* residual,
-                          const float* weight, float eps, void* sum, void* y, float* rstd, Stream s) {
+                          const float* weight, float eps, void* sum, void* y, float* rstd, float* largest,
+                          Stream s) {
     with(type, [&](auto t) {
       rms_norm_forward<decltype(t)>({.rows = rows,
                                      .n = n,
@@ -57,13 +58,14 @@ core::DeviceKernels table() {
                                      .eps = eps,
                                      .sum = out(sum, t),
                                      .y = out(y, t),
-                                     .rstd = rstd},
+                                     .rstd = rstd,
+                                     .largest = largest},
                                     s);
     });
   };
   k.rms_norm.backward = [](DType type, std::int64_t rows, std::int64_t n, const void* x, const float* weight,
                            const float* rstd, const void* dy, const void* dsum, void* dx, float* dweight,
-                           float* room, Stream s) {
+                           float* room, float* largest, Stream s) {
     with(type, [&](auto t) {
       rms_norm_backward<decltype(t)>({.rows = rows,
                                       .n = n,
@@ -74,13 +76,14 @@ core::DeviceKernels table() {
                                       .dsum = in(dsum, t),
                                       .dx = out(dx, t),
                                       .dweight = dweight,
-                                      .room = room},
+                                      .room = room,
+                                      .largest = largest},
                                      s);
     });
   };
   k.layer_norm.forward = [](DType type, std::int64_t rows, std::int64_t n, const void* x,
                             const void* residual, const float* weight, const float* bias, float eps,
-                            void* sum, void* y, float* mean, float* rstd, Stream s) {
+                            void* sum, void* y, float* mean, float* rstd, float* largest, Stream s) {
     with(type, [&](auto t) {
       layer_norm_forward<decltype(t)>({.rows = rows,
                                        .n = n,
@@ -92,14 +95,15 @@ core::DeviceKernels table() {
                                        .sum = out(sum, t),
                                        .y = out(y, t),
                                        .mean = mean,
-                                       .rstd = rstd},
+                                       .rstd = rstd,
+                                       .largest = largest},
                                       s);
     });
   };
   k.layer_norm.backward = [](DType type, std::int64_t rows, std::int64_t n, const void* x,
                              const float* weight, const float* mean, const float* rstd, const void* dy,
                              const void* dsum, void* dx, float* dweight, float* dbias, float* room,
-                             Stream s) {
+                             float* largest, Stream s) {
     with(type, [&](auto t) {
       layer_norm_backward<decltype(t)>({.rows = rows,
                                         .n = n,
@@ -112,28 +116,30 @@ core::DeviceKernels table() {
                                         .dx = out(dx, t),
                                         .dweight = dweight,
                                         .dbias = dbias,
-                                        .room = room},
+                                        .room = room,
+                                        .largest = largest},
                                        s);
     });
   };
   k.norm_room = norm_backward_room;
-  k.activate.forward = [](Activation f, DType type, std::int64_t n, const void* x, void* y, Stream s) {
-    with(type, [&](auto t) { activate(f, n, in(x, t), out(y, t), s); });
+  k.activate.forward = [](Activation f, DType type, std::int64_t n, const void* x, void* y, float* largest,
+                          Stream s) {
+    with(type, [&](auto t) { activate(f, n, in(x, t), out(y, t), s, largest); });
   };
   k.activate.backward = [](Activation f, DType type, std::int64_t n, const void* x, const void* dy, void* dx,
-                           Stream s) {
-    with(type, [&](auto t) { activate_backward(f, n, in(x, t), in(dy, t), out(dx, t), s); });
+                           float* largest, Stream s) {
+    with(type, [&](auto t) { activate_backward(f, n, in(x, t), in(dy, t), out(dx, t), s, largest); });
   };
   k.gated.forward = [](Activation f, DType type, std::int64_t rows, std::int64_t n, const void* gate,
-                       const void* up, std::int64_t stride, void* y, Stream s) {
-    with(type, [&](auto t) { gated(f, {rows, n, stride}, in(gate, t), in(up, t), out(y, t), s); });
+                       const void* up, std::int64_t stride, void* y, float* largest, Stream s) {
+    with(type, [&](auto t) { gated(f, {rows, n, stride}, in(gate, t), in(up, t), out(y, t), s, largest); });
   };
   k.gated.backward = [](Activation f, DType type, std::int64_t rows, std::int64_t n, const void* gate,
                         const void* up, std::int64_t stride, const void* dy, void* dgate, void* dup,
-                        std::int64_t gradient_stride, Stream s) {
+                        std::int64_t gradient_stride, float* largest, Stream s) {
     with(type, [&](auto t) {
       gated_backward(f, {rows, n, stride, gradient_stride}, in(gate, t), in(up, t), in(dy, t), out(dgate, t),
-                     out(dup, t), s);
+                     out(dup, t), s, largest);
     });
   };
   k.narrow8.max_abs = [](DType type, std::int64_t n, const void* x, float* largest, Stream s) {

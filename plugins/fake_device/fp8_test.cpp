@@ -9,10 +9,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <string>
 
+#include "bora/core/autograd/largest.h"
 #include "bora/core/cast_once.h"
 #include "bora/core/checkpoint.h"
 #include "bora/core/contract.h"
@@ -174,6 +176,52 @@ TEST(Fp8, WhatStaysInBf16) {
   EXPECT_EQ(times("aten::_scaled_mm"), 1);
 }
 
+// A number that a kernel gives with an array is of that array as it is now, and of no other one.
+TEST(Fp8, WhatIsKnownOfAnArray) {
+  using autograd::known_largest;
+  using autograd::largest_beside;
+  const auto bf16_there = [] {
+    return at::ones({32, 48}, at::kFloat).to(at::kBFloat16).to(c10::Device(c10::DeviceType::PrivateUse1, 0));
+  };
+  const at::Tensor outside = bf16_there();
+  {
+    const Fp8Scope scope;
+    EXPECT_EQ(largest_beside(outside), nullptr) << "outside of a pass";
+    const autograd::LargestScope pass;
+    const at::Tensor y = bf16_there(), other = bf16_there();
+    EXPECT_FALSE(known_largest(y).defined());
+    float* const place = largest_beside(y);
+    ASSERT_NE(place, nullptr);
+    const auto is_known = [&](const at::Tensor& x) {
+      const auto largest = known_largest(x);
+      return largest.defined() && largest.const_data_ptr<float>() == place;
+    };
+    EXPECT_TRUE(is_known(y));
+    EXPECT_TRUE(is_known(y.view({3, 16, 32}))) << "the same elements";
+    EXPECT_TRUE(is_known(y.detach()));
+    EXPECT_FALSE(is_known(y.narrow(0, 0, 16))) << "a part";
+    EXPECT_FALSE(is_known(y.t())) << "in other places";
+    EXPECT_FALSE(is_known(other));
+    EXPECT_FALSE(is_known(y.clone()));
+    y.view({-1}).add_(1);
+    EXPECT_FALSE(is_known(y)) << "it was written to, through a view";
+    EXPECT_NE(largest_beside(other), place);
+    EXPECT_EQ(largest_beside(other.to(at::kFloat)), nullptr) << "no array for fp8";
+    std::vector<const float*> places;
+    for (int i = 0; i < 100;
+         ++i) {  // more than one launch clears; of arrays that go, whose memory comes again
+      const at::Tensor more = bf16_there();
+      EXPECT_FALSE(known_largest(more).defined());
+      places.push_back(largest_beside(more));
+    }
+    std::ranges::sort(places);
+    EXPECT_TRUE(std::ranges::adjacent_find(places) == places.end());
+    const Fp8Scope not_here(false);
+    EXPECT_EQ(largest_beside(bf16_there()), nullptr);
+  }
+  EXPECT_FALSE(known_largest(outside).defined());
+}
+
 // What is not finite is not lost in a clamp.
 TEST(Fp8, NanStaysNan) {
   const DeviceScope there(kGpu);
@@ -270,6 +318,7 @@ Fp8Run trained_on_a_device(const std::function<std::unique_ptr<nn::LanguageModel
     EXPECT_LE(fake_device::counts().synchronizations, 1) << "step " << step;
     if (step == 0)
       out.products = fake_device::operations_by_name()["aten::_scaled_mm"];  // before there are graphs
+    EXPECT_EQ(fake_device::operations_by_name().count("narrow8.of_another_largest"), 0U) << "step " << step;
     out.losses.push_back(result.loss);
     out.norms.push_back(result.gradient_norm);
   }

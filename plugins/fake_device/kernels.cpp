@@ -128,6 +128,33 @@ class Floats {
   float* floats_ = nullptr;
 };
 
+// As the entries say it: NaN if one is not finite.
+float largest_of(DType type, const void* x, std::int64_t n) {
+  const Floats in(type, x, n);
+  const float most = kernels::max_abs(n, in);
+  return std::isfinite(most) ? most : std::numeric_limits<float>::quiet_NaN();
+}
+// Of the result of a kernel, when all of it is there.
+class GivesLargest {
+ public:
+  GivesLargest(DType type, const void* result, std::int64_t n, float* largest)
+      : type_(type), result_(result), n_(n), largest_(largest) {}
+  GivesLargest(const GivesLargest&) = delete;
+  GivesLargest& operator=(const GivesLargest&) = delete;
+  ~GivesLargest() {
+    if (largest_ == nullptr) return;
+    const float most = largest_of(type_, result_, n_);
+    float& known = *there(largest_);
+    if (!(most <= known)) known = std::isnan(known) ? known : most;
+  }
+
+ private:
+  DType type_;
+  const void* result_;
+  std::int64_t n_;
+  float* largest_;
+};
+
 // That core has brought the room that was asked for: all of it is written to.
 std::int64_t norm_room(std::int64_t rows, std::int64_t n) { return rows + n; }
 
@@ -151,7 +178,9 @@ void add_gradient(DType type, std::int64_t n, const void* dsum, float* dx) {
 }
 
 void rms_forward(DType type, std::int64_t rows, std::int64_t n, const void* x, const void* residual,
-                 const float* weight, float eps, void* sum, void* y, float* rstd, Stream /*stream*/) {
+                 const float* weight, float eps, void* sum, void* y, float* rstd, float* largest,
+                 Stream /*stream*/) {
+  const GivesLargest gives(type, y, rows * n, largest);
   launched("rms_norm.forward");
   const Floats in(type, normed(type, rows * n, x, residual, sum), rows * n), out(type, y, rows * n);
   kernels::rms_norm_forward(rows, n, in, there(weight), eps, out, there(rstd));
@@ -159,7 +188,8 @@ void rms_forward(DType type, std::int64_t rows, std::int64_t n, const void* x, c
 
 void rms_backward(DType type, std::int64_t rows, std::int64_t n, const void* x, const float* weight,
                   const float* rstd, const void* dy, const void* dsum, void* dx, float* dweight, float* room,
-                  Stream /*stream*/) {
+                  float* largest, Stream /*stream*/) {
+  const GivesLargest gives(type, dx, rows * n, largest);
   launched("rms_norm.backward");
   if (dweight != nullptr) std::fill_n(there(room), norm_room(rows, n), 1.0F);
   const Floats in(type, x, rows * n), g(type, dy, rows * n), out(type, dx, rows * n);
@@ -169,7 +199,8 @@ void rms_backward(DType type, std::int64_t rows, std::int64_t n, const void* x, 
 
 void layer_forward(DType type, std::int64_t rows, std::int64_t n, const void* x, const void* residual,
                    const float* weight, const float* bias, float eps, void* sum, void* y, float* mean,
-                   float* rstd, Stream /*stream*/) {
+                   float* rstd, float* largest, Stream /*stream*/) {
+  const GivesLargest gives(type, y, rows * n, largest);
   launched("layer_norm.forward");
   const Floats in(type, normed(type, rows * n, x, residual, sum), rows * n), out(type, y, rows * n);
   kernels::layer_norm_forward(rows, n, in, there(weight), there(bias), eps, out, there(mean), there(rstd));
@@ -177,7 +208,8 @@ void layer_forward(DType type, std::int64_t rows, std::int64_t n, const void* x,
 
 void layer_backward(DType type, std::int64_t rows, std::int64_t n, const void* x, const float* weight,
                     const float* mean, const float* rstd, const void* dy, const void* dsum, void* dx,
-                    float* dweight, float* dbias, float* room, Stream /*stream*/) {
+                    float* dweight, float* dbias, float* room, float* largest, Stream /*stream*/) {
+  const GivesLargest gives(type, dx, rows * n, largest);
   launched("layer_norm.backward");
   if (dweight != nullptr) std::fill_n(there(room), norm_room(rows, n), 1.0F);
   const Floats in(type, x, rows * n), g(type, dy, rows * n), out(type, dx, rows * n);
@@ -186,21 +218,25 @@ void layer_backward(DType type, std::int64_t rows, std::int64_t n, const void* x
   add_gradient(type, rows * n, dsum, out);
 }
 
-void activate(core::Activation f, DType type, std::int64_t n, const void* x, void* y, Stream /*stream*/) {
+void activate(core::Activation f, DType type, std::int64_t n, const void* x, void* y, float* largest,
+              Stream /*stream*/) {
+  const GivesLargest gives(type, y, n, largest);
   launched("activate.forward");
   const Floats in(type, x, n), out(type, y, n);
   kernels::activate(f, n, in, out);
 }
 
 void activate_backward(core::Activation f, DType type, std::int64_t n, const void* x, const void* dy,
-                       void* dx, Stream /*stream*/) {
+                       void* dx, float* largest, Stream /*stream*/) {
+  const GivesLargest gives(type, dx, n, largest);
   launched("activate.backward");
   const Floats in(type, x, n), g(type, dy, n), out(type, dx, n);
   kernels::activate_backward(f, n, in, g, out);
 }
 
 void gated(core::Activation f, DType type, std::int64_t rows, std::int64_t n, const void* gate,
-           const void* up, std::int64_t stride, void* y, Stream /*stream*/) {
+           const void* up, std::int64_t stride, void* y, float* largest, Stream /*stream*/) {
+  const GivesLargest gives(type, y, rows * n, largest);
   launched("gated.forward");
   const auto extent = (rows - 1) * stride + n;
   const Floats in(type, gate, extent), more(type, up, extent), out(type, y, rows * n);
@@ -210,12 +246,14 @@ void gated(core::Activation f, DType type, std::int64_t rows, std::int64_t n, co
 
 void gated_backward(core::Activation f, DType type, std::int64_t rows, std::int64_t n, const void* gate,
                     const void* up, std::int64_t stride, const void* dy, void* dgate, void* dup,
-                    std::int64_t gradient_stride, Stream /*stream*/) {
+                    std::int64_t gradient_stride, float* largest, Stream /*stream*/) {
   launched("gated.backward");
   const std::int64_t extent = (rows - 1) * stride + n, size = type == DType::f32 ? 4 : 2;
   const Floats in(type, gate, extent), more(type, up, extent), g(type, dy, rows * n);
   for (std::int64_t r = 0; r < rows; ++r) {  // each alone: between them lie results of others
     const auto at = r * gradient_stride * size;
+    const GivesLargest of_gate(type, static_cast<char*>(dgate) + at, n, largest),
+        of_up(type, static_cast<char*>(dup) + at, n, largest);
     const Floats out(type, static_cast<char*>(dgate) + at, n), out2(type, static_cast<char*>(dup) + at, n);
     kernels::gated_backward(f, n, in + r * stride, more + r * stride, g + r * n, out, out2);
   }
@@ -223,14 +261,14 @@ void gated_backward(core::Activation f, DType type, std::int64_t rows, std::int6
 
 void max_abs8(DType type, std::int64_t n, const void* x, float* largest, Stream /*stream*/) {
   launched("narrow8.max_abs");
-  const Floats in(type, x, n);
-  const float most = kernels::max_abs(n, in);
-  *there(largest) = std::isfinite(most) ? most : std::numeric_limits<float>::quiet_NaN();
+  *there(largest) = largest_of(type, x, n);
 }
 
 void quantize8(DType type, core::Fp8 format, std::int64_t rows, std::int64_t n, const void* x,
                const float* largest, void* y, void* turned, float* inverse, Stream /*stream*/) {
   launched("narrow8.quantize");
+  const float most = largest_of(type, x, rows * n);
+  if (most != *there(largest) && !std::isnan(most)) computed("narrow8.of_another_largest");
   const Floats in(type, x, rows * n);
   *there(inverse) =
       kernels::quantize(rows, n, in, *there(largest), format, there(static_cast<std::uint8_t*>(y)),

@@ -15,6 +15,7 @@
 #include "bora/core/cast_once.h"
 #include "bora/core/create.h"
 #include "bora/core/device.h"
+#include "bora/core/fp8.h"
 #include "bora/core/grad.h"
 #include "bora/core/parameter_store.h"
 #include "bora/core/shard.h"
@@ -52,8 +53,9 @@ nn::TokenBatch some_tokens() {
 // A trainer's lane: forward and backward pass. Of the first lane of a step, or of a later one, which finds the
 // copies in bf16.
 enum class Lane { first, later };
-ByName operations_of(const MakeModel& make, std::int64_t layers, core::DType compute, Lane which) {
+ByName operations_of(const MakeModel& make, std::int64_t layers, core::DType compute, Lane which, bool fp8) {
   const core::DeviceScope scope(kThere);
+  const core::Fp8Scope in_fp8(fp8);
   const auto model = make(layers);
   const auto parameters = model->parameters();
   std::vector<core::Array*> arrays;
@@ -81,15 +83,17 @@ std::int64_t kernels_of(const std::string& name) {
 struct Count {
   std::int64_t operations = 0, kernels = 0;
   std::string table;
+  ByName by_name;
 };
 // What the third layer adds.
-Count of_a_layer(const MakeModel& make, core::DType compute, Lane lane) {
-  const auto three = operations_of(make, 3, compute, lane);
-  auto two = operations_of(make, 2, compute, lane);
+Count of_a_layer(const MakeModel& make, core::DType compute, Lane lane, bool fp8 = false) {
+  const auto three = operations_of(make, 3, compute, lane, fp8);
+  auto two = operations_of(make, 2, compute, lane, fp8);
   Count count;
   for (const auto& [name, n] : three) {
     const auto added = n - two[name];
     count.operations += added;
+    count.by_name[name] = added;
     count.kernels += added * kernels_of(name);
     if (added != 0) count.table += fmt::format("{:4} {}\n", added, name);
   }
@@ -118,6 +122,32 @@ std::unique_ptr<nn::LanguageModel> layers_of_llama(std::int64_t layers) {
       .seq_len = kLength, .hidden_dim = 48, .intermediate_dim = 40, .num_layers = layers, .num_heads = 6};
   config.num_kv_heads = 3;
   return nn::erase_type(llama::Llama::init(config, Dim<llama::Vocab>{kWords}, Key::from_seed(1)));
+}
+
+std::unique_ptr<nn::LanguageModel> even_layers_of_gpt2(std::int64_t layers) {
+  return nn::erase_type(
+      gpt2::Gpt2::init({.seq_len = kLength, .hidden_dim = 32, .num_layers = layers, .num_heads = 4},
+                       Dim<gpt2::Vocab>{kWords}, Key::from_seed(1)));
+}
+std::unique_ptr<nn::LanguageModel> even_layers_of_llama(std::int64_t layers) {
+  llama::Config config{
+      .seq_len = kLength, .hidden_dim = 32, .intermediate_dim = 64, .num_layers = layers, .num_heads = 4};
+  config.num_kv_heads = 2;
+  return nn::erase_type(llama::Llama::init(config, Dim<llama::Vocab>{kWords}, Key::from_seed(1)));
+}
+
+TEST(Launches, OfALayerInFp8) {
+  const auto gpt2 = of_a_layer(even_layers_of_gpt2, core::DType::bf16, Lane::later, true),
+             llama = of_a_layer(even_layers_of_llama, core::DType::bf16, Lane::later, true);
+  EXPECT_LE(gpt2.operations, 43) << gpt2.table;
+  EXPECT_LE(llama.operations, 41) << llama.table;
+  for (auto count : {gpt2, llama}) {
+    EXPECT_EQ(count.by_name["aten::_scaled_mm"], 12) << count.table;
+    EXPECT_EQ(count.by_name["narrow8.quantize"], 12) << count.table;
+    EXPECT_EQ(count.by_name["narrow8.max_abs"], 6) << "four weights, and what comes from attention\n"
+                                                   << count.table;
+    EXPECT_EQ(count.by_name["narrow8.of_another_largest"], 0);
+  }
 }
 
 TEST(Launches, OfALayerOfGpt2) { expect_at_most(25, 25, layers_of_gpt2); }

@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "activation.h"
 
+#include "largest.h"
+
 namespace bora::cuda {
 namespace {
 
@@ -72,11 +74,16 @@ struct Forward {
   const T* x;
   const T* up;  // null: not gated
   T* y;
+  float* largest;  // null: not asked for
   bool well;
 
   __device__ void operator()() const {
+    const unsigned most = one_pack();
+    if (largest != nullptr) give_largest<threads>(most, largest);
+  }
+  __device__ unsigned one_pack() const {
     const auto [row, i] = place(r.n, r.rows, threads);
-    if (row >= r.rows || i >= r.n) return;
+    if (row >= r.rows || i >= r.n) return 0;
     float v[kPack], u[kPack];
     load(x + row * r.apart, i, r.n, well, v);
     for (int j = 0; j < kPack; ++j) v[j] = F::at(v[j]).value;
@@ -85,6 +92,7 @@ struct Forward {
       for (int j = 0; j < kPack; ++j) v[j] *= u[j];
     }
     store(v, y + row * r.n, i, r.n, well);
+    return largest == nullptr ? 0 : largest_with<T>(0, v, r.n - i);
   }
 };
 
@@ -97,11 +105,16 @@ struct Backward {
   const T* dy;
   T* dx;
   T* dup;
+  float* largest;  // null: not asked for
   bool well;
 
   __device__ void operator()() const {
+    const unsigned most = one_pack();
+    if (largest != nullptr) give_largest<threads>(most, largest);
+  }
+  __device__ unsigned one_pack() const {
     const auto [row, i] = place(r.n, r.rows, threads);
-    if (row >= r.rows || i >= r.n) return;
+    if (row >= r.rows || i >= r.n) return 0;
     float v[kPack], g[kPack], u[kPack];
     load(x + row * r.apart, i, r.n, well, v);
     load(dy + row * r.n, i, r.n, well, g);
@@ -115,6 +128,9 @@ struct Backward {
     }
     store(v, dx + row * r.gradients_apart, i, r.n, well);
     if (up != nullptr) store(u, dup + row * r.gradients_apart, i, r.n, well);
+    if (largest == nullptr) return 0;
+    const unsigned most = largest_with<T>(0, v, r.n - i);
+    return up == nullptr ? most : largest_with<T>(most, u, r.n - i);
   }
 };
 
@@ -141,45 +157,48 @@ void with(Activation f, const Start& start) {
 }  // namespace
 
 template <class T>
-void gated(Activation f, const GatedRows& rows, const T* gate, const T* up, T* y, Stream stream) {
+void gated(Activation f, const GatedRows& rows, const T* gate, const T* up, T* y, Stream stream,
+           float* largest) {
   with(f, [&](auto function) {
     using Kernel = Forward<decltype(function), T>;
     const bool well = rows.rows == 1 || (rows.n % kPack == 0 && rows.apart % kPack == 0);
-    launch(Kernel{rows, gate, up, y, well && packs_lie_well(0, gate, up, y)},
-           blocks_of(rows, Kernel::threads), 0, stream);
+    launch(Kernel{rows, gate, up, y, largest, well && packs_lie_well(0, gate, up, y)},
+           blocks_of(rows, Kernel::threads), kLargestBytes, stream);
   });
 }
 
 template <class T>
 void gated_backward(Activation f, const GatedRows& rows, const T* gate, const T* up, const T* dy, T* dgate,
-                    T* dup, Stream stream) {
+                    T* dup, Stream stream, float* largest) {
   with(f, [&](auto function) {
     using Kernel = Backward<decltype(function), T>;
     const bool well = rows.rows == 1 ||
                       (rows.n % kPack == 0 && rows.apart % kPack == 0 && rows.gradients_apart % kPack == 0);
-    launch(Kernel{rows, gate, up, dy, dgate, dup, well && packs_lie_well(0, gate, up, dy, dgate, dup)},
-           blocks_of(rows, Kernel::threads), 0, stream);
+    launch(
+        Kernel{rows, gate, up, dy, dgate, dup, largest, well && packs_lie_well(0, gate, up, dy, dgate, dup)},
+        blocks_of(rows, Kernel::threads), kLargestBytes, stream);
   });
 }
 
 template <class T>
-void activate(Activation f, std::int64_t n, const T* x, T* y, Stream stream) {
-  gated<T>(f, {1, n, n}, x, nullptr, y, stream);
+void activate(Activation f, std::int64_t n, const T* x, T* y, Stream stream, float* largest) {
+  gated<T>(f, {1, n, n}, x, nullptr, y, stream, largest);
 }
 template <class T>
-void activate_backward(Activation f, std::int64_t n, const T* x, const T* dy, T* dx, Stream stream) {
-  gated_backward<T>(f, {1, n, n, n}, x, nullptr, dy, dx, nullptr, stream);
+void activate_backward(Activation f, std::int64_t n, const T* x, const T* dy, T* dx, Stream stream,
+                       float* largest) {
+  gated_backward<T>(f, {1, n, n, n}, x, nullptr, dy, dx, nullptr, stream, largest);
 }
 
-template void activate(Activation, std::int64_t, const float*, float*, Stream);
-template void activate(Activation, std::int64_t, const Bf16*, Bf16*, Stream);
-template void activate_backward(Activation, std::int64_t, const float*, const float*, float*, Stream);
-template void activate_backward(Activation, std::int64_t, const Bf16*, const Bf16*, Bf16*, Stream);
-template void gated(Activation, const GatedRows&, const float*, const float*, float*, Stream);
-template void gated(Activation, const GatedRows&, const Bf16*, const Bf16*, Bf16*, Stream);
+template void activate(Activation, std::int64_t, const float*, float*, Stream, float*);
+template void activate(Activation, std::int64_t, const Bf16*, Bf16*, Stream, float*);
+template void activate_backward(Activation, std::int64_t, const float*, const float*, float*, Stream, float*);
+template void activate_backward(Activation, std::int64_t, const Bf16*, const Bf16*, Bf16*, Stream, float*);
+template void gated(Activation, const GatedRows&, const float*, const float*, float*, Stream, float*);
+template void gated(Activation, const GatedRows&, const Bf16*, const Bf16*, Bf16*, Stream, float*);
 template void gated_backward(Activation, const GatedRows&, const float*, const float*, const float*, float*,
-                             float*, Stream);
+                             float*, Stream, float*);
 template void gated_backward(Activation, const GatedRows&, const Bf16*, const Bf16*, const Bf16*, Bf16*,
-                             Bf16*, Stream);
+                             Bf16*, Stream, float*);
 
 }  // namespace bora::cuda

@@ -10,14 +10,16 @@ namespace bora::cuda {
 
 using core::Activation;
 
-// Elementwise; T is float or Bf16. A result may lie where an operand of its own type does.
+// Elementwise; T is float or Bf16. A result may lie where an operand of its own type does. `largest`: null, or raised to
+// the largest |element| of the result, of both gradients where there are two.
 
 /// y = f(x), of n elements
 template <class T>
-void activate(Activation f, std::int64_t n, const T* x, T* y, Stream stream);
+void activate(Activation f, std::int64_t n, const T* x, T* y, Stream stream, float* largest = nullptr);
 /// dx = dy · f'(x)
 template <class T>
-void activate_backward(Activation f, std::int64_t n, const T* x, const T* dy, T* dx, Stream stream);
+void activate_backward(Activation f, std::int64_t n, const T* x, const T* dy, T* dx, Stream stream,
+                       float* largest = nullptr);
 
 /// Rows of n elements, which begin so many elements apart in gate and up, and in their gradients; in y and dy there
 /// are no gaps.
@@ -26,9 +28,10 @@ struct GatedRows {
 };
 /// y = f(gate) · up: SwiGLU, GeGLU and their like
 template <class T>
-void gated(Activation f, const GatedRows& rows, const T* gate, const T* up, T* y, Stream stream);
+void gated(Activation f, const GatedRows& rows, const T* gate, const T* up, T* y, Stream stream,
+           float* largest = nullptr);
 template <class T>
 void gated_backward(Activation f, const GatedRows& rows, const T* gate, const T* up, const T* dy, T* dgate,
-                    T* dup, Stream stream);
+                    T* dup, Stream stream, float* largest = nullptr);
 
 }  // namespace bora::cuda

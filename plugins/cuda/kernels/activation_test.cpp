@@ -48,15 +48,22 @@ TEST(CudaActivation, AgreesWithThePlainFormula) {
         if (n > 20) x[3] = from_float<T>(-200), x[5] = from_float<T>(200), x[7] = from_float<T>(0);
         const auto up = random<T>(n, 2, 3), dy = random<T>(n, 3);
         List<T> y(n), dx(n), z(n), dgate(n), dup(n);
+        List<float> largest(4);
         in_all_orders(
             [&] {
-              activate(f, n, x.data(), y.data(), nullptr);
-              activate_backward(f, n, x.data(), dy.data(), dx.data(), nullptr);
-              gated(f, {1, n, n}, x.data(), up.data(), z.data(), nullptr);
+              largest = List<float>(4);
+              float* const most = largest.data();
+              activate(f, n, x.data(), y.data(), nullptr, most);
+              activate_backward(f, n, x.data(), dy.data(), dx.data(), nullptr, most + 1);
+              gated(f, {1, n, n}, x.data(), up.data(), z.data(), nullptr, most + 2);
               gated_backward(f, {1, n, n, n}, x.data(), up.data(), dy.data(), dgate.data(), dup.data(),
-                             nullptr);
+                             nullptr, most + 3);
             },
-            y, dx, z, dgate, dup);
+            y, dx, z, dgate, dup, largest);
+        EXPECT_EQ(largest[0], largest_in(y));
+        EXPECT_EQ(largest[1], largest_in(dx));
+        EXPECT_EQ(largest[2], largest_in(z));
+        EXPECT_EQ(largest[3], std::max(largest_in(dgate), largest_in(dup)));
         List<double> want_y, want_dx, want_z, want_dgate, want_dup;
         for (std::int64_t i = 0; i < n; ++i) {
           const double a = to_float(x[i]), u = to_float(up[i]), g = to_float(dy[i]), v = value(f, a);
@@ -85,13 +92,18 @@ TEST(CudaActivation, OfRowsThatLieApart) {
       SCOPED_TRACE(n);
       const auto both = random<T>(all, 1, 3), dy = random<T>(rows * n, 2);
       List<T> y(rows * n), d(rows * 2 * n);
+      List<float> largest(2);
       in_all_orders(
           [&] {
-            gated(Activation::silu, {rows, n, apart}, both.data(), both.data() + n, y.data(), nullptr);
+            largest = List<float>(2);
+            gated(Activation::silu, {rows, n, apart}, both.data(), both.data() + n, y.data(), nullptr,
+                  largest.data());
             gated_backward(Activation::silu, {rows, n, apart, 2 * n}, both.data(), both.data() + n, dy.data(),
-                           d.data(), d.data() + n, nullptr);
+                           d.data(), d.data() + n, nullptr, largest.data() + 1);
           },
-          y, d);
+          y, d, largest);
+      EXPECT_EQ(largest[0], largest_in(y));
+      EXPECT_EQ(largest[1], largest_in(d));
       List<T> want(n), dgate(n), dup(n);
       for (std::int64_t r = 0; r < rows; ++r) {
         const T *gate = both.data() + r * apart, *up = gate + n;

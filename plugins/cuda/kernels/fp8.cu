@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "fp8.h"
 
-#include "reduce.h"
+#include "largest.h"
 
 namespace bora::cuda {
 namespace {
@@ -54,11 +54,6 @@ __device__ int scale_exponent(float largest) {
   return k < 126 ? k : 126;
 }
 
-// As bits the numbers that are not negative have the order of whole numbers, and NaN is above infinity.
-struct LargestBits {
-  __device__ unsigned operator()(unsigned a, unsigned b) const { return a > b ? a : b; }
-};
-
 template <class T>
 struct MaxAbs8 {
   static constexpr int threads = 256;
@@ -69,20 +64,15 @@ struct MaxAbs8 {
   bool well;
 
   __device__ void operator()() const {
-    constexpr unsigned kInfinity = 0x7f800000, kNan = 0x7fc00000;
     unsigned most = 0;
     for (std::int64_t p = 0; p < packs; ++p) {
       const std::int64_t i = block() * each + (p * threads + thread()) * kPack;
       if (i >= n) break;
       float v[kPack];
       load(x, i, n, well, v);
-      for (const float value : v) {
-        const unsigned bits = bits_of(value) & 0x7fffffff;
-        most = LargestBits()(most, bits >= kInfinity ? kNan : bits);
-      }
+      for (const float value : v) most = largest_with(most, value);
     }
-    most = over_block<threads>(most, shared<unsigned>(), LargestBits());
-    if (thread() == 0) raise_to(reinterpret_cast<unsigned*>(largest), most);
+    give_largest<threads>(most, largest);
   }
 };
 
@@ -147,8 +137,8 @@ void quantize_to(std::int64_t rows, std::int64_t n, const T* x, const float* lar
 
 template <class T>
 void fp8_max_abs(std::int64_t n, const T* x, float* largest, Stream stream) {
-  launch(MaxAbs8<T>{n, x, largest, packs_lie_well(0, x)}, blocks_for(n, MaxAbs8<T>::each),
-         kWarp * sizeof(unsigned), stream);
+  launch(MaxAbs8<T>{n, x, largest, packs_lie_well(0, x)}, blocks_for(n, MaxAbs8<T>::each), kLargestBytes,
+         stream);
 }
 
 template <class T>

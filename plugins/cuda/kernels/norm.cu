@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "column_sums.h"
+#include "largest.h"
 #include "reduce.h"
 
 namespace bora::cuda {
@@ -63,6 +64,7 @@ struct Forward {
       if constexpr (kCentred) a.mean[block()] = mean;
       a.rstd[block()] = rstd;
     }
+    unsigned most = 0;
     each_pack(normed, [&](std::int64_t i, float(&v)[kPack]) {
       float w[kPack], b[kPack];
       if (a.weight != nullptr) load(a.weight, i, a.n, well, w);
@@ -73,7 +75,9 @@ struct Forward {
         if (a.bias != nullptr) v[j] += b[j];
       }
       store(v, a.y + row, i, a.n, well);
+      if (a.largest != nullptr) most = largest_with<T>(most, v, a.n - i);
     });
+    if (a.largest != nullptr) give_largest<kThreads>(most, a.largest);
   }
 };
 
@@ -101,7 +105,7 @@ struct Backward {
     for (int j = 0; j < kPack; ++j) g[j] *= dy[j];
   }
 
-  __device__ void one_row(std::int64_t row, Two* room, float* dweight, float* dbias) const {
+  __device__ void one_row(std::int64_t row, Two* room, float* dweight, float* dbias, unsigned& most) const {
     Two total{0, 0};
     for (std::int64_t i = thread() * kPack; i < a.n; i += kThreads * kPack) {
       float u[kPack], dy[kPack], g[kPack];
@@ -127,6 +131,7 @@ struct Backward {
         for (int j = 0; j < kPack; ++j) g[j] += u[j];
       }
       store(g, a.dx + row * a.n, i, a.n, well);
+      if (a.largest != nullptr) most = largest_with<T>(most, g, a.n - i);
     }
   }
 
@@ -140,8 +145,10 @@ struct Backward {
       if (in_shared) sums[which] = reinterpret_cast<float*>(room + kWarp) + which * a.n;
       own_columns([&](std::int64_t i) { sums[which][i] = 0; });
     }
+    unsigned most = 0;
     for (std::int64_t row = block() * kRows; row < (block() + 1) * kRows && row < a.rows; ++row)
-      one_row(row, room, sums[0], sums[1]);
+      one_row(row, room, sums[0], sums[1], most);
+    if (a.largest != nullptr) give_largest<kThreads>(most, a.largest);
     for (int which = 0; which < 2; ++which) {
       if (in_shared && there[which] != nullptr)
         own_columns([&](std::int64_t i) { there[which][i] = sums[which][i]; });

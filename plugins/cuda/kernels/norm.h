@@ -23,6 +23,7 @@ struct NormForward {
   T* y;         ///< may be x
   float* mean;  ///< [rows]; null for an RMS norm
   float* rstd;  ///< [rows]
+  float* largest = nullptr;  ///< null, or raised to the largest |element| of y
 };
 /// y = sum / sqrt(mean(sum²) + eps) · weight
 template <class T>
@@ -39,11 +40,12 @@ struct NormBackward {
   const float* mean;
   const float* rstd;
   const T* dy;
-  const T* dsum;   ///< null, or added to dx: the gradient that comes to the sum by other ways
-  T* dx;           ///< may be dy; of the residual it is the same
-  float* dweight;  ///< [n] or null
-  float* dbias;    ///< [n] or null
-  float* room;     ///< norm_backward_room() floats; null if dweight and dbias are
+  const T* dsum;             ///< null, or added to dx: the gradient that comes to the sum by other ways
+  T* dx;                     ///< may be dy; of the residual it is the same
+  float* dweight;            ///< [n] or null
+  float* dbias;              ///< [n] or null
+  float* room;               ///< norm_backward_room() floats; null if dweight and dbias are
+  float* largest = nullptr;  ///< null, or raised to the largest |element| of dx
 };
 template <class T>
 void rms_norm_backward(const NormBackward<T>& a, Stream stream);

@@ -74,10 +74,17 @@ void check(const Shape& s, const Parts& p, bool centred) {
 
   List<T> sum(residual.size()), y(size);
   List<float> mean(centred ? s.rows : 0), rstd(s.rows);
-  const NormForward<T> forward{s.rows, s.n,          x.data(), pointer(residual), pointer(w), pointer(b),
-                               kEps,   pointer(sum), y.data(), pointer(mean),     rstd.data()};
-  in_all_orders([&] { centred ? layer_norm_forward(forward, nullptr) : rms_norm_forward(forward, nullptr); },
-                sum, y, mean, rstd);
+  List<float> largest(1), largest_dx(1);
+  const NormForward<T> forward{s.rows,     s.n,           x.data(),    pointer(residual),
+                               pointer(w), pointer(b),    kEps,        pointer(sum),
+                               y.data(),   pointer(mean), rstd.data(), largest.data()};
+  in_all_orders(
+      [&] {
+        largest[0] = 0;
+        centred ? layer_norm_forward(forward, nullptr) : rms_norm_forward(forward, nullptr);
+      },
+      sum, y, mean, rstd, largest);
+  EXPECT_EQ(largest[0], largest_in(y));
   List<double> added = wide(x);
   for (std::size_t i = 0; i < residual.size(); ++i)
     added[i] = to_float(from_float<T>(static_cast<float>(added[i]) + to_float(residual[i])));
@@ -90,12 +97,16 @@ void check(const Shape& s, const Parts& p, bool centred) {
   const auto& normed = p.residual ? sum : x;
   List<T> dx(size);
   List<float> dw(w.size()), db(b.size()), room(p.weight || p.bias ? norm_backward_room(s.rows, s.n) : 0);
-  const NormBackward<T> backward{s.rows,        s.n,         normed.data(), pointer(w),
-                                 pointer(mean), rstd.data(), dy.data(),     pointer(dsum),
-                                 dx.data(),     pointer(dw), pointer(db),   pointer(room)};
+  const NormBackward<T> backward{s.rows,      s.n,           normed.data(),    pointer(w), pointer(mean),
+                                 rstd.data(), dy.data(),     pointer(dsum),    dx.data(),  pointer(dw),
+                                 pointer(db), pointer(room), largest_dx.data()};
   in_all_orders(
-      [&] { centred ? layer_norm_backward(backward, nullptr) : rms_norm_backward(backward, nullptr); }, dx,
-      dw, db);
+      [&] {
+        largest_dx[0] = 0;
+        centred ? layer_norm_backward(backward, nullptr) : rms_norm_backward(backward, nullptr);
+      },
+      dx, dw, db, largest_dx);
+  EXPECT_EQ(largest_dx[0], largest_in(dx));
   const Gradients g = plain_backward(s, centred, e, wide(w), wide(dy), wide(dsum));
   expect_close("dx", dx, g.dx, {1e-5, 2e-4});
   if (p.weight) expect_close("dweight", dw, g.dw, {1e-5, 2e-4});
@@ -132,6 +143,18 @@ TEST(CudaNorm, HasTheSameBitsWhereverItsArraysLie) {
       {rows, n, aside.data(), nullptr, nullptr, nullptr, kEps, nullptr, again.data(), nullptr, rstd.data()},
       nullptr);
   EXPECT_EQ(wide(y), wide(again));
+}
+
+TEST(CudaNorm, SaysWhatIsNotFinite) {
+  const std::int64_t rows = 3, n = 64;
+  auto x = random<Bf16>(rows * n, 1);
+  List<Bf16> y(rows * n);
+  List<float> rstd(rows), largest(1);
+  x[100] = from_float<Bf16>(INFINITY);
+  rms_norm_forward<Bf16>({rows, n, x.data(), nullptr, nullptr, nullptr, kEps, nullptr, y.data(), nullptr,
+                          rstd.data(), largest.data()},
+                         nullptr);
+  EXPECT_TRUE(std::isnan(largest[0]));
 }
 
 // The sums over rows do not fit into a block's own memory.

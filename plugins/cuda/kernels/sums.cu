@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "sums.h"
 
+#include "largest.h"
 #include "many.h"
 #include "reduce.h"
 
@@ -47,10 +48,6 @@ __device__ void each_pack(const MeasuredItem& a, std::int64_t begin, const Use& 
   }
 }
 
-// As bits the numbers that are not negative have the order of whole numbers, and NaN is above infinity.
-struct Largest {
-  __device__ unsigned operator()(unsigned a, unsigned b) const { return a > b ? a : b; }
-};
 struct MaxAbs {
   static constexpr int threads = kThreads;
   static constexpr std::int64_t each = kElements;
@@ -58,18 +55,11 @@ struct MaxAbs {
 
   __device__ void operator()() const {
     const int which = arrays.mine();
-    constexpr unsigned kInfinity = 0x7f800000, kNan = 0x7fc00000;
     unsigned most = 0;
     each_pack(arrays.items[which], arrays.begin(which), [&](const float(&v)[kPack]) {
-      for (const float value : v) {
-        unsigned bits;
-        memcpy(&bits, &value, sizeof(bits));
-        bits &= 0x7fffffff;
-        most = Largest()(most, bits >= kInfinity ? kNan : bits);
-      }
+      for (const float value : v) most = largest_with(most, value);
     });
-    most = over_block<threads>(most, shared<unsigned>(), Largest());
-    if (thread() == 0) raise_to(reinterpret_cast<unsigned*>(arrays.items[which].largest), most);
+    give_largest<threads>(most, arrays.items[which].largest);
   }
 };
 
@@ -139,7 +129,7 @@ void add_into(std::int64_t count, const kernels::Added* arrays, Stream stream) {
 
 void max_abs(std::int64_t count, const kernels::Measured* arrays, Stream stream) {
   const auto item = [&](std::int64_t i) { return MeasuredItem{arrays[i], packs_lie_well(0, arrays[i].x)}; };
-  for_many<MaxAbs, MeasuredItem>(count, item, kWarp * sizeof(unsigned), stream);
+  for_many<MaxAbs, MeasuredItem>(count, item, kLargestBytes, stream);
 }
 
 void square_numbers(std::int64_t count, const kernels::Measured* arrays, Stream stream) {

@@ -86,18 +86,18 @@ TEST(CudaTable, NormsAsTheCpu) {
   List<float> y(rows * n), rstd(rows), mean(rows), dx(rows * n), dw(n), db(n), room(k.norm_room(rows, n));
   auto y2 = y, rstd2 = rstd, mean2 = mean, dx2 = dx, dw2 = dw, db2 = db;
   k.rms_norm.forward(kType, rows, n, x.data(), nullptr, w.data(), 1e-3F, nullptr, y.data(), rstd.data(),
-                     nullptr);
+                     nullptr, nullptr);
   k.rms_norm.backward(kType, rows, n, x.data(), w.data(), rstd.data(), dy.data(), nullptr, dx.data(),
-                      dw.data(), room.data(), nullptr);
+                      dw.data(), room.data(), nullptr, nullptr);
   kernels::rms_norm_forward(rows, n, x.data(), w.data(), 1e-3F, y2.data(), rstd2.data());
   kernels::rms_norm_backward(rows, n, x.data(), w.data(), rstd2.data(), dy.data(), dx2.data(), dw2.data());
   expect_close("y", y, wide(y2), {1e-5, 1e-5});
   expect_close("dx", dx, wide(dx2), {1e-5, 1e-5});
   expect_close("dweight", dw, wide(dw2), {1e-5, 1e-5});
   k.layer_norm.forward(kType, rows, n, x.data(), nullptr, w.data(), b.data(), 1e-3F, nullptr, y.data(),
-                       mean.data(), rstd.data(), nullptr);
+                       mean.data(), rstd.data(), nullptr, nullptr);
   k.layer_norm.backward(kType, rows, n, x.data(), w.data(), mean.data(), rstd.data(), dy.data(), nullptr,
-                        dx.data(), dw.data(), db.data(), room.data(), nullptr);
+                        dx.data(), dw.data(), db.data(), room.data(), nullptr, nullptr);
   kernels::layer_norm_forward(rows, n, x.data(), w.data(), b.data(), 1e-3F, y2.data(), mean2.data(),
                               rstd2.data());
   kernels::layer_norm_backward(rows, n, x.data(), w.data(), mean2.data(), rstd2.data(), dy.data(), dx2.data(),
@@ -121,9 +121,9 @@ TEST(CudaTable, NormsOfSumsAsTheCpu) {
       room(k.norm_room(rows, n));
   auto y2 = y, rstd2 = rstd, mean2 = mean, dx2 = dx, dw2 = dw, db2 = db;
   k.rms_norm.forward(kType, rows, n, x.data(), residual.data(), w.data(), 1e-3F, sum.data(), y.data(),
-                     rstd.data(), nullptr);
+                     rstd.data(), nullptr, nullptr);
   k.rms_norm.backward(kType, rows, n, sum.data(), w.data(), rstd.data(), dy.data(), dsum.data(), dx.data(),
-                      dw.data(), room.data(), nullptr);
+                      dw.data(), room.data(), nullptr, nullptr);
   kernels::rms_norm_forward(rows, n, both.data(), w.data(), 1e-3F, y2.data(), rstd2.data());
   kernels::rms_norm_backward(rows, n, both.data(), w.data(), rstd2.data(), dy.data(), dx2.data(), dw2.data());
   kernels::add_into(rows * n, dx2.data(), dsum.data());
@@ -132,9 +132,9 @@ TEST(CudaTable, NormsOfSumsAsTheCpu) {
   expect_close("dx", dx, wide(dx2), {1e-5, 1e-5});
   expect_close("dweight", dw, wide(dw2), {1e-5, 1e-5});
   k.layer_norm.forward(kType, rows, n, x.data(), residual.data(), w.data(), b.data(), 1e-3F, sum.data(),
-                       y.data(), mean.data(), rstd.data(), nullptr);
+                       y.data(), mean.data(), rstd.data(), nullptr, nullptr);
   k.layer_norm.backward(kType, rows, n, sum.data(), w.data(), mean.data(), rstd.data(), dy.data(),
-                        dsum.data(), dx.data(), dw.data(), db.data(), room.data(), nullptr);
+                        dsum.data(), dx.data(), dw.data(), db.data(), room.data(), nullptr, nullptr);
   kernels::layer_norm_forward(rows, n, both.data(), w.data(), b.data(), 1e-3F, y2.data(), mean2.data(),
                               rstd2.data());
   kernels::layer_norm_backward(rows, n, both.data(), w.data(), mean2.data(), rstd2.data(), dy.data(),
@@ -183,16 +183,16 @@ TEST(CudaTable, PointwiseAsTheCpu) {
   List<float> a(n), b(n), a2(n), b2(n);
   for (int f = 0; f <= static_cast<int>(Activation::tanh); ++f) {
     const auto function = static_cast<Activation>(f);
-    k.activate.forward(function, kType, n, x.data(), a.data(), nullptr);
-    k.activate.backward(function, kType, n, x.data(), dy.data(), b.data(), nullptr);
+    k.activate.forward(function, kType, n, x.data(), a.data(), nullptr, nullptr);
+    k.activate.backward(function, kType, n, x.data(), dy.data(), b.data(), nullptr, nullptr);
     kernels::activate(function, n, x.data(), a2.data());
     kernels::activate_backward(function, n, x.data(), dy.data(), b2.data());
     expect_close("y", a, wide(a2), {1e-5, 1e-5});
     expect_close("dx", b, wide(b2), {1e-5, 1e-5});
-    k.gated.forward(function, kType, 1, n, x.data(), up.data(), n, a.data(), nullptr);
+    k.gated.forward(function, kType, 1, n, x.data(), up.data(), n, a.data(), nullptr, nullptr);
     kernels::gated(function, n, x.data(), up.data(), a2.data());
     expect_close("gated", a, wide(a2), {1e-5, 1e-5});
-    k.gated.backward(function, kType, 1, n, x.data(), up.data(), n, dy.data(), a.data(), b.data(), n,
+    k.gated.backward(function, kType, 1, n, x.data(), up.data(), n, dy.data(), a.data(), b.data(), n, nullptr,
                      nullptr);
     kernels::gated_backward(function, n, x.data(), up.data(), dy.data(), a2.data(), b2.data());
     expect_close("dgate", a, wide(a2), {1e-5, 1e-5});
@@ -262,7 +262,7 @@ TEST(CudaTable, TakesBf16) {
   const std::int64_t n = 24;
   const auto x = random<Bf16>(n, 1, 2);
   List<Bf16> y(n), same(n);
-  k.activate.forward(Activation::silu, DType::bf16, n, x.data(), y.data(), nullptr);
+  k.activate.forward(Activation::silu, DType::bf16, n, x.data(), y.data(), nullptr, nullptr);
   activate(Activation::silu, n, x.data(), same.data(), nullptr);
   EXPECT_EQ(wide(y), wide(same));
 }

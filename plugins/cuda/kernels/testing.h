@@ -4,6 +4,7 @@
 #pragma once
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -84,6 +85,14 @@ void in_all_orders(const Run& run, List<T>&... outputs) {
     if (first.empty()) first = bits;
     EXPECT_TRUE(bits == first) << "other bits in order " << static_cast<int>(order);
   }
+}
+
+/// The largest |element|.
+template <class T>
+double largest_in(const List<T>& x) {
+  double most = 0;
+  for (const double v : wide(x)) most = std::max(most, std::abs(v));
+  return most;
 }
 
 /// `run` for both types of elements.

@@ -68,7 +68,10 @@ __global__ void __launch_bounds__(K::threads, 1) run(const __grid_constant__ K k
 // Whole numbers may be added by many threads at once: their order does not change the sum. Numbers of
 // floating point never are.
 __device__ inline void add_to(unsigned long long* sum, unsigned long long v) { atomicAdd(sum, v); }
-__device__ inline void raise_to(unsigned* most, unsigned v) { atomicMax(most, v); }
+// Looks first: where many blocks raise one number, few have a larger one.
+__device__ inline void raise_to(unsigned* most, unsigned v) {
+  if (*static_cast<volatile unsigned*>(most) < v) atomicMax(most, v);
+}
 
 /// Starts `kernel` on the stream and returns at once; nothing for no blocks. `shared`: bytes, at most 48 KiB.
 template <class K>

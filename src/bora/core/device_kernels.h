@@ -44,42 +44,46 @@ struct DeviceKernels {
   /// NaN, of no meaning.
   void (*square_numbers)(std::int64_t count, const kernels::Measured* arrays, Stream stream) = nullptr;
 
+  // `largest` of the following is null, or one number, 0 before, that gets the largest |element| of the result as
+  // max_abs says it: of y, of dx, of both gradients of a gated unit.
+
   // Norms of the rows of x [rows, n]; `weight`, `bias` [n] and their gradients may be null. As the CPU's, in
   // kernels/cpu/norm.h. With a `residual`, `sum` gets x + residual, rounded, and the norm is of that; then the
   // backward pass has `sum` as x, and adds `dsum`, what comes to the sum by other ways; both null: none.
   struct RmsNorm {
     void (*forward)(DType type, std::int64_t rows, std::int64_t n, const void* x, const void* residual,
-                    const float* weight, float eps, void* sum, void* y, float* rstd, Stream stream) = nullptr;
+                    const float* weight, float eps, void* sum, void* y, float* rstd, float* largest,
+                    Stream stream) = nullptr;
     void (*backward)(DType type, std::int64_t rows, std::int64_t n, const void* x, const float* weight,
                      const float* rstd, const void* dy, const void* dsum, void* dx, float* dweight,
-                     float* room, Stream stream) = nullptr;
+                     float* room, float* largest, Stream stream) = nullptr;
   } rms_norm;
   struct LayerNorm {
     void (*forward)(DType type, std::int64_t rows, std::int64_t n, const void* x, const void* residual,
                     const float* weight, const float* bias, float eps, void* sum, void* y, float* mean,
-                    float* rstd, Stream stream) = nullptr;
+                    float* rstd, float* largest, Stream stream) = nullptr;
     void (*backward)(DType type, std::int64_t rows, std::int64_t n, const void* x, const float* weight,
                      const float* mean, const float* rstd, const void* dy, const void* dsum, void* dx,
-                     float* dweight, float* dbias, float* room, Stream stream) = nullptr;
+                     float* dweight, float* dbias, float* room, float* largest, Stream stream) = nullptr;
   } layer_norm;
   /// Floats at `room` of both backward passes, for sums in between; null: they need none.
   std::int64_t (*norm_room)(std::int64_t rows, std::int64_t n) = nullptr;
 
   // Of n elements, as kernels/cpu/activation.h.
   struct Activate {
-    void (*forward)(Activation f, DType type, std::int64_t n, const void* x, void* y,
+    void (*forward)(Activation f, DType type, std::int64_t n, const void* x, void* y, float* largest,
                     Stream stream) = nullptr;
     void (*backward)(Activation f, DType type, std::int64_t n, const void* x, const void* dy, void* dx,
-                     Stream stream) = nullptr;
+                     float* largest, Stream stream) = nullptr;
   } activate;
   // Of `rows` of n elements, which begin `stride` elements apart in gate and up, `gradient_stride` in their
   // gradients; the others without gaps.
   struct Gated {
     void (*forward)(Activation f, DType type, std::int64_t rows, std::int64_t n, const void* gate,
-                    const void* up, std::int64_t stride, void* y, Stream stream) = nullptr;
+                    const void* up, std::int64_t stride, void* y, float* largest, Stream stream) = nullptr;
     void (*backward)(Activation f, DType type, std::int64_t rows, std::int64_t n, const void* gate,
                      const void* up, std::int64_t stride, const void* dy, void* dgate, void* dup,
-                     std::int64_t gradient_stride, Stream stream) = nullptr;
+                     std::int64_t gradient_stride, float* largest, Stream stream) = nullptr;
   } gated;
 
   // To fp8 (core/fp8.h), as kernels/cpu/fp8.h.

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "bora/core/autograd/kernel_operand.h"
+#include "bora/core/autograd/largest.h"
 #include "bora/core/autograd/side_by_side.h"
 #include "bora/core/kernels/cpu/activation.h"
 #include "bora/core/plain/activation.h"
@@ -27,7 +28,7 @@ struct Activate : torch::autograd::Function<Activate> {
       kernels::activate(function, y.numel(), values(input), results(y));
     } else {
       recorded_kernels(x).activate.forward(function, kernel_type(input), y.numel(), input.const_data_ptr(),
-                                           y.mutable_data_ptr(), stream_of(x));
+                                           y.mutable_data_ptr(), largest_beside(y), stream_of(x));
     }
     ctx->save_for_backward({x});
     ctx->saved_data["f"] = f;
@@ -41,7 +42,8 @@ struct Activate : torch::autograd::Function<Activate> {
       kernels::activate_backward(f, dx.numel(), values(input), values(dy), results(dx));
     } else {
       recorded_kernels(x).activate.backward(f, kernel_type(input), dx.numel(), input.const_data_ptr(),
-                                            dy.const_data_ptr(), dx.mutable_data_ptr(), stream_of(x));
+                                            dy.const_data_ptr(), dx.mutable_data_ptr(), largest_beside(dx),
+                                            stream_of(x));
     }
     return {cast(dx, x.scalar_type()), Tensor()};
   }
@@ -90,7 +92,7 @@ Tensor gated_on_device(Activation f, const Tensor& gate, const Tensor& up) {
   Tensor y = new_beside(x.gate, gate.sizes());
   recorded_kernels(gate).gated.forward(f, kernel_type(y), x.rows, x.n, x.gate.const_data_ptr(),
                                        x.up.const_data_ptr(), x.distance, y.mutable_data_ptr(),
-                                       stream_of(gate));
+                                       largest_beside(y), stream_of(gate));
   return y;
 }
 
@@ -101,9 +103,11 @@ std::pair<Tensor, Tensor> gated_gradients_on_device(Activation f, const Tensor& 
   const bool joined = x.rows > 1 && joined_view({x.gate, x.up}, -1).defined();
   auto sizes = gate.sizes().vec();
   Tensor dgate, dup;
+  float* largest = nullptr;
   if (joined) {
     sizes.back() *= 2;
     const Tensor both = new_beside(x.gate, sizes);
+    largest = largest_beside(both);
     dgate = both.narrow(-1, 0, x.n);
     dup = both.narrow(-1, x.n, x.n);
   } else {
@@ -113,7 +117,7 @@ std::pair<Tensor, Tensor> gated_gradients_on_device(Activation f, const Tensor& 
   recorded_kernels(gate).gated.backward(f, kernel_type(dy), x.rows, x.n, x.gate.const_data_ptr(),
                                         x.up.const_data_ptr(), x.distance, dy.const_data_ptr(),
                                         dgate.mutable_data_ptr(), dup.mutable_data_ptr(),
-                                        joined ? 2 * x.n : x.n, stream_of(gate));
+                                        joined ? 2 * x.n : x.n, largest, stream_of(gate));
   return {dgate, dup};
 }
 

@@ -5,7 +5,6 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/_scaled_mm_ops.h>
 #include <ATen/ops/empty_ops.h>
-#include <ATen/ops/zeros_ops.h>
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/custom_function.h>
 
@@ -15,6 +14,7 @@
 #include "bora/base/log.h"
 #include "bora/core/autograd/cast.h"
 #include "bora/core/autograd/joint_pieces.h"
+#include "bora/core/autograd/largest.h"
 #include "bora/core/fp8.h"
 #include "bora/core/plain/fp8.h"
 #include "bora/core/torch/device.h"
@@ -52,12 +52,15 @@ Narrow8 quantized(const Tensor& x, Fp8 format, bool straight, bool turned) {
   const Tensor from = x.contiguous();
   const auto type = format == Fp8::e4m3 ? at::kFloat8_e4m3fn : at::kFloat8_e5m2;
   const auto rows = x.size(0), n = x.size(1);
-  const Tensor largest = at::_ops::zeros::call({1}, at::kFloat, {}, x.device(), {});
+  Tensor largest = known_largest(from);
+  const bool known = largest.defined();
+  if (!known) largest = zero_number(x);
   Narrow8 out{straight ? room_for({rows, n}, type, x) : Tensor(),
               turned ? room_for({n, rows}, type, x) : Tensor(), room_for({1}, at::kFloat, x)};
   const auto dtype = from_scalar_type(x.scalar_type());
-  kernels.max_abs(dtype, from.numel(), from.const_data_ptr(), largest.mutable_data_ptr<float>(),
-                  stream_of(x));
+  if (!known)
+    kernels.max_abs(dtype, from.numel(), from.const_data_ptr(), largest.mutable_data_ptr<float>(),
+                    stream_of(x));
   kernels.quantize(dtype, format, rows, n, from.const_data_ptr(), largest.const_data_ptr<float>(),
                    straight ? out.y.mutable_data_ptr() : nullptr,
                    turned ? out.turned.mutable_data_ptr() : nullptr, out.inverse.mutable_data_ptr<float>(),

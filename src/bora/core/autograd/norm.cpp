@@ -7,6 +7,7 @@
 
 #include "bora/core/autograd/cast.h"
 #include "bora/core/autograd/kernel_operand.h"
+#include "bora/core/autograd/largest.h"
 #include "bora/core/kernels/cpu/norm.h"
 #include "bora/core/plain/norm.h"
 
@@ -24,7 +25,8 @@ void rms_forward(const Tensor& x, const Tensor& w, float eps, const Tensor& y, c
   if (x.is_cpu())
     return kernels::rms_norm_forward(rows, n, values(x), data(w), eps, results(y), mutable_data(rstd));
   recorded_kernels(x).rms_norm.forward(kernel_type(x), rows, n, x.const_data_ptr(), nullptr, data(w), eps,
-                                       nullptr, y.mutable_data_ptr(), mutable_data(rstd), stream_of(x));
+                                       nullptr, y.mutable_data_ptr(), mutable_data(rstd), largest_beside(y),
+                                       stream_of(x));
 }
 
 void rms_backward(const Tensor& x, const Tensor& w, const Tensor& rstd, const Tensor& dy, const Tensor& dx,
@@ -37,7 +39,7 @@ void rms_backward(const Tensor& x, const Tensor& w, const Tensor& rstd, const Te
   const Tensor room = norm_room(x, dw, {});
   recorded_kernels(x).rms_norm.backward(kernel_type(x), rows, n, x.const_data_ptr(), data(w), data(rstd),
                                         dy.const_data_ptr(), nullptr, dx.mutable_data_ptr(), mutable_data(dw),
-                                        mutable_data(room), stream_of(x));
+                                        mutable_data(room), largest_beside(dx), stream_of(x));
 }
 
 void layer_forward(const Tensor& x, const Tensor& w, const Tensor& b, float eps, const Tensor& y,
@@ -49,7 +51,7 @@ void layer_forward(const Tensor& x, const Tensor& w, const Tensor& b, float eps,
   }
   recorded_kernels(x).layer_norm.forward(kernel_type(x), rows, n, x.const_data_ptr(), nullptr, data(w),
                                          data(b), eps, nullptr, y.mutable_data_ptr(), mutable_data(mean),
-                                         mutable_data(rstd), stream_of(x));
+                                         mutable_data(rstd), largest_beside(y), stream_of(x));
 }
 
 void layer_backward(const Tensor& x, const Tensor& w, const Tensor& mean, const Tensor& rstd,
@@ -60,9 +62,10 @@ void layer_backward(const Tensor& x, const Tensor& w, const Tensor& mean, const 
                                         results(dx), mutable_data(dw), mutable_data(db));
   }
   const Tensor room = norm_room(x, dw, db);
-  recorded_kernels(x).layer_norm.backward(
-      kernel_type(x), rows, n, x.const_data_ptr(), data(w), data(mean), data(rstd), dy.const_data_ptr(),
-      nullptr, dx.mutable_data_ptr(), mutable_data(dw), mutable_data(db), mutable_data(room), stream_of(x));
+  recorded_kernels(x).layer_norm.backward(kernel_type(x), rows, n, x.const_data_ptr(), data(w), data(mean),
+                                          data(rstd), dy.const_data_ptr(), nullptr, dx.mutable_data_ptr(),
+                                          mutable_data(dw), mutable_data(db), mutable_data(room),
+                                          largest_beside(dx), stream_of(x));
 }
 
 struct RmsNorm : torch::autograd::Function<RmsNorm> {

@@ -6,6 +6,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "bora/core/autograd/kernel_operand.h"
+#include "bora/core/autograd/largest.h"
 #include "bora/core/autograd/norm.h"
 
 namespace bora::core::autograd {
@@ -30,11 +31,11 @@ struct SumThenNorm : torch::autograd::Function<SumThenNorm> {
     if (centred) {
       kernels.layer_norm.forward(kernel_type(left), rows, n, address(left), address(right), data(w), data(b),
                                  static_cast<float>(eps), sum.mutable_data_ptr(), y.mutable_data_ptr(),
-                                 mutable_data(mean), mutable_data(rstd), stream_of(left));
+                                 mutable_data(mean), mutable_data(rstd), largest_beside(y), stream_of(left));
     } else {
       kernels.rms_norm.forward(kernel_type(left), rows, n, address(left), address(right), data(w),
                                static_cast<float>(eps), sum.mutable_data_ptr(), y.mutable_data_ptr(),
-                               mutable_data(rstd), stream_of(left));
+                               mutable_data(rstd), largest_beside(y), stream_of(left));
     }
     ctx->save_for_backward({sum, weight.value_or(Tensor()), mean, rstd});
     if (bias) ctx->saved_data["bias_type"] = static_cast<std::int64_t>(bias->scalar_type());
@@ -56,11 +57,11 @@ struct SumThenNorm : torch::autograd::Function<SumThenNorm> {
     if (mean.defined()) {
       kernels.layer_norm.backward(kernel_type(x), rows, n, address(x), data(w), data(mean), data(rstd),
                                   address(dy), address(dsum), dx.mutable_data_ptr(), mutable_data(dw),
-                                  mutable_data(db), mutable_data(room), stream_of(x));
+                                  mutable_data(db), mutable_data(room), largest_beside(dx), stream_of(x));
     } else {
       kernels.rms_norm.backward(kernel_type(x), rows, n, address(x), data(w), data(rstd), address(dy),
                                 address(dsum), dx.mutable_data_ptr(), mutable_data(dw), mutable_data(room),
-                                stream_of(x));
+                                largest_beside(dx), stream_of(x));
     }
     const auto bias_type = [&] { return static_cast<at::ScalarType>(ctx->saved_data["bias_type"].toInt()); };
     return {dx,

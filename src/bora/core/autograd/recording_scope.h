@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "bora/core/array.h"
+#include "bora/core/autograd/largest.h"
 
 namespace bora::core {
 
@@ -29,6 +30,7 @@ class RecordingScope {
 
  private:
   std::span<Array* const> parameters_;
+  autograd::LargestScope largest_;
   bool grad_mode_before_, threads_before_;
 };
 
