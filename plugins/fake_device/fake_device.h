@@ -33,8 +33,8 @@ void carried(std::int64_t bytes);
 void count_memory_anew();
 
 /// What attention is computed by: the device's kernels, as at the beginning; libtorch's ops of FlashAttention, as on a
-/// GPU, in bf16 and fp16; or plain ops, as where there is neither.
-enum class Attention { kernels, flash, plain };
+/// GPU, in bf16 and fp16; these and a library before them, as cuDNN's, in bf16; or plain ops, as where there is neither.
+enum class Attention { kernels, flash, library, plain };
 class AttentionBy {
  public:
   explicit AttentionBy(Attention how);  ///< while it lives, one at a time
@@ -42,6 +42,8 @@ class AttentionBy {
   AttentionBy(const AttentionBy&) = delete;
   AttentionBy& operator=(const AttentionBy&) = delete;
 };
+/// From now on that library computes nothing (`all`), or none that it is asked for, and says this; empty: as before.
+void refuse_attention(const std::string& why, bool all);
 /// From now on the device begins no graph, or launches none; neither at the beginning.
 void refuse_graphs(bool begin, bool launch);
 /// From now on the device has so many bytes; none: 8 GiB, as at the beginning. What lies there stays.

@@ -17,6 +17,8 @@
 #include <tuple>
 #include <vector>
 
+#include "bora/core/attention_library.h"
+#include "bora/core/device.h"
 #include "fake_device.h"
 #include "graph.h"
 #include "kernels.h"
@@ -223,19 +225,32 @@ std::tuple<Tensor, Tensor, Tensor> flash_backward(const Tensor& dout, const Tens
 }
 
 std::unique_ptr<torch::Library> flash_ops;
+core::AttentionLibrary stood_back;
 
 }  // namespace
 
+// A GPU has them itself, and its library stands back.
 AttentionBy::AttentionBy(Attention how) {
+  if (const auto type = core::default_device().type; type == core::Device::Type::cuda) {
+    stood_back = core::attention_library(type);
+    if (how != Attention::library) core::register_attention_library(type, {});
+    return;
+  }
   take_attention(how == Attention::kernels);
-  if (how != Attention::flash) return;
+  bring_attention_library(how == Attention::library);
+  if (how != Attention::flash && how != Attention::library) return;
   flash_ops = std::make_unique<torch::Library>(torch::Library::IMPL, "aten", c10::DispatchKey::PrivateUse1,
                                                __FILE__, __LINE__);
   flash_ops->impl("_flash_attention_forward", TORCH_FN(NotedOp<flash_forward>::call));
   flash_ops->impl("_flash_attention_backward", TORCH_FN(NotedOp<flash_backward>::call));
 }
 AttentionBy::~AttentionBy() {
+  if (const auto type = core::default_device().type; type == core::Device::Type::cuda) {
+    core::register_attention_library(type, stood_back);
+    return;
+  }
   take_attention(true);
+  bring_attention_library(false);
   flash_ops.reset();
 }
 

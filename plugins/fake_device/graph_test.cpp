@@ -158,6 +158,14 @@ TEST(StepGraphs, OfDocumentsWithFlashAttention) {
     expect_same_bits({.model = model, .compute = core::DType::bf16, .lanes = 4, .dropout = false});
 }
 
+TEST(StepGraphs, OfDocumentsWithAnAttentionLibrary) {
+  const fake_device::AttentionBy library(fake_device::Attention::library);
+  for (const char* model : {"gpt2", "llama"})
+    for (const bool remat : {false, true})
+      expect_same_bits(
+          {.model = model, .compute = core::DType::bf16, .lanes = 4, .remat = remat, .dropout = false});
+}
+
 // A checkpoint's values come into arrays of another training, or into new arrays.
 TEST(StepGraphs, AfterAResume) {
   const GraphCase c{.model = "gpt2", .compute = core::DType::bf16};

@@ -14,6 +14,8 @@ core::DeviceKernels kernels();
 void* shadow(const void* p);
 /// Whether the device's own take attention.
 void take_attention(bool on);
+/// Whether the device has a library for attention.
+void bring_attention_library(bool on);
 /// Counts an operation; and one that is a kernel of its own.
 void computed(const std::string& name);
 void launched(const std::string& name);

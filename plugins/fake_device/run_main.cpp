@@ -4,7 +4,8 @@
 // type `device` writes a line for each time that metrics are logged, device.jsonl: the step, how often the host
 // has waited for the device since the last time, its kernels since then, the bytes of arrays that it holds, and since
 // the last time those that went to the host or came from it and those of messages from its memory.
-// TEST_DEVICE_BYTES is how much memory the device has; TEST_ATTENTION=flash has attention computed as on a GPU.
+// TEST_DEVICE_BYTES is how much memory the device has; TEST_ATTENTION=flash or library has attention
+// computed as on a GPU.
 #include <memory>
 #include <optional>
 #include <utility>
@@ -54,8 +55,9 @@ int main(int argc, char** argv) {
   if (const auto bytes = bora::env::for_tests("TEST_DEVICE_BYTES"))
     bora::fake_device::limit_memory(bora::parse_int(*bytes));
   std::optional<bora::fake_device::AttentionBy> attention;
-  if (bora::env::for_tests("TEST_ATTENTION") == "flash")
-    attention.emplace(bora::fake_device::Attention::flash);
+  const auto by = bora::env::for_tests("TEST_ATTENTION");
+  if (by == "flash") attention.emplace(bora::fake_device::Attention::flash);
+  if (by == "library") attention.emplace(bora::fake_device::Attention::library);
   return bora::cli::main(argc, argv, [] {
     bora::track::tracker_types().add("device", {"what the device did", bora::DeviceTrackerConfig()});
   });

@@ -321,6 +321,43 @@ TEST_F(WholeRun, WithFlashAttentionInBf16) {
   }
 }
 
+// A library before FlashAttention, as cuDNN: the same bits after a resume, without graphs and for two workers; a run
+// that goes on without it says so.
+TEST_F(WholeRun, WithAnAttentionLibraryInBf16) {
+  ::setenv("TEST_ATTENTION", "library", 1);
+  const Words bf16{"--trainer.mp=p=f32,c=bf16", "--model.attn_pdrop=0", "--trainer.tracker=[{type: device}]"};
+  const auto here = copy_project(here_, "fake_device_library_cpu", 0),
+             there = copy_project(here_, "fake_device_library", 0);
+  const auto cpu = run(here, training("cpu", bf16)), device = run(there, training("test", bf16));
+  const auto again = copy_project(there, "fake_device_library_resumed", kHalf);
+  const auto resumed = run(again, training("test", bf16));
+  const auto without = copy_project(there, "fake_device_library_without_graphs", 0);
+  const auto one_by_one = run(without, training("test", {bf16[0], bf16[1], "--trainer.cuda_graphs=false"}));
+  const auto workers = copy_project(here_, "fake_device_library_workers", 0);
+  std::optional<Finished> two;
+  if (can_run_workers()) two = run_workers(workers, 2, training("test", bf16));
+  ::setenv("TEST_ATTENTION", "flash", 1);
+  const auto other = copy_project(there, "fake_device_library_gone", kHalf);
+  const auto gone = run(other, training("test", bf16));
+  ::unsetenv("TEST_ATTENTION");
+  for (const auto* one : {&cpu, &device, &resumed, &one_by_one, &gone}) expect_ends_well(*one);
+  EXPECT_THAT(device.output, Not(HasSubstr("attention ")));
+  EXPECT_THAT(device.output, Not(HasSubstr("no graph of a pass")));
+  expect_one_wait_a_step(there);
+  auto got = metrics_of(there)["train/loss"], want = metrics_of(here)["train/loss"];
+  ASSERT_EQ(got.size(), std::size_t{kSteps});
+  for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], want[i], 4e-3 * want[i]) << i;
+  EXPECT_THAT(resumed.output, Not(HasSubstr("last digits")));
+  EXPECT_THAT(gone.output,
+              HasSubstr(", attention by library of the tests 1.0) before: from here on the last digits"));
+  expect_same_bits(again, there);
+  expect_same_bits(without, there);
+  if (two) {
+    expect_ends_well(*two);
+    expect_same_bits(workers, there);
+  }
+}
+
 // Chance rounds the moments: the same on the device, after a resume and for two workers; a run may change its mind.
 TEST_F(WholeRun, WithBf16Moments) {
   const Words narrow{"--optimizer.state_dtype=bf16"};

@@ -18,6 +18,7 @@
 #include "bora/base/file.h"
 #include "bora/base/parallel.h"
 #include "bora/base/text.h"
+#include "bora/core/attention_library.h"
 #include "bora/core/device_kernels.h"
 #include "bora/core/kernels/cpu/amx_matmul.h"
 #include "bora/core/kernels/cpu/matmul.h"
@@ -144,6 +145,11 @@ void cap_instructions(const std::string& target) {
   env::prefer("MKL_ENABLE_INSTRUCTIONS", avx2 ? "AVX2" : "AVX512");
 }
 
+// Its bits are not those of libtorch's.
+std::string attention_words(const AttentionLibrary& library) {
+  return library.name.empty() || !library.why_not.empty() ? "" : ", attention by " + library.name;
+}
+
 }  // namespace
 
 void initialize(int threads) {
@@ -170,7 +176,8 @@ RuntimeInfo runtime_info() {
   info.arithmetic = fmt::format("{} ({} products, libtorch {}, {})", info.simd_target, info.matmul,
                                 at::get_cpu_capability(), cpu_fact("vendor_id"));
   if (const auto device = default_device(); device != Device())
-    info.arithmetic = fmt::format("{} (libtorch {})", description(device), info.libtorch);
+    info.arithmetic = fmt::format("{} (libtorch {}{})", description(device), info.libtorch,
+                                  attention_words(attention_library(device.type)));
   return info;
 }
 

@@ -13,6 +13,7 @@
 #include <optional>
 
 #include "bora/core/autograd/attention_refs.h"
+#include "bora/core/autograd/packs.h"
 #include "bora/core/torch/node.h"
 
 namespace bora::core::autograd {
@@ -22,8 +23,7 @@ using at::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// Elements of the 16 bytes that the kernels read at once.
-constexpr std::int64_t kPack = 8, kMostHeadDim = 256;
+constexpr std::int64_t kMostHeadDim = 256;
 
 template <class Op>
 bool has_op(c10::DispatchKey key) {
@@ -53,14 +53,6 @@ class FixedOrder {
   at::Context& context_ = at::globalContext();
   bool before_, warned_;
 };
-
-bool in_packs(const Tensor& x) {
-  const auto last = x.dim() - 1;
-  if (x.stride(last) != 1 || reinterpret_cast<std::uintptr_t>(x.const_data_ptr()) % 16 != 0) return false;
-  for (std::int64_t i = 0; i < last; ++i)
-    if (x.size(i) > 1 && x.stride(i) % kPack != 0) return false;
-  return true;
-}
 
 // [batch, position, heads, dim] as the op takes it; of documents, all positions behind one another.
 Tensor as_op_takes(const Tensor& x, bool of_documents) {
@@ -111,10 +103,9 @@ struct FlashAttention : torch::autograd::Function<FlashAttention> {
 
 }  // namespace
 
-std::string_view why_no_flash_attention(const Tensor& q, const Tensor& k, const kernels::AttentionRule& rule,
-                                        const RuleTensors& tensors) {
+std::string_view why_not_in_one_pass(const Tensor& q, const Tensor& k, const kernels::AttentionRule& rule,
+                                     const RuleTensors& tensors) {
   const auto t = q.size(1), s = k.size(1), d = q.size(4);
-  if (q.scalar_type() != at::kBFloat16 && q.scalar_type() != at::kHalf) return "neither bf16 nor fp16";
   if (k.scalar_type() != q.scalar_type()) return "queries and keys of two types";
   if (d % kPack != 0 || d > kMostHeadDim) return "heads of a size that is no multiple of 8, or above 256";
   if (rule.soft_cap > 0) return "a soft cap";
@@ -127,6 +118,13 @@ std::string_view why_no_flash_attention(const Tensor& q, const Tensor& k, const 
              (!rule.causal && rule.window > 0 && rule.offset + t != s)) {
     return "queries that do not stand at the last keys";
   }
+  return "";
+}
+
+std::string_view why_no_flash_attention(const Tensor& q, const Tensor& k, const kernels::AttentionRule& rule,
+                                        const RuleTensors& tensors) {
+  if (q.scalar_type() != at::kBFloat16 && q.scalar_type() != at::kHalf) return "neither bf16 nor fp16";
+  if (const auto why = why_not_in_one_pass(q, k, rule, tensors); !why.empty()) return why;
   return has_ops(q) ? "" : "no such op in this libtorch";
 }
 

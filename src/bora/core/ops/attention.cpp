@@ -8,17 +8,19 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <functional>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 
 #include "bora/base/error.h"
 #include "bora/base/log.h"
+#include "bora/core/attention_library.h"
 #include "bora/core/autograd/attention.h"
 #include "bora/core/autograd/cast.h"
 #include "bora/core/autograd/device_attention.h"
 #include "bora/core/autograd/flash_attention.h"
+#include "bora/core/autograd/library_attention.h"
 #include "bora/core/autograd/ring_attention.h"
 #include "bora/core/autograd/rope.h"
 #include "bora/core/layout/arrange.h"
@@ -88,15 +90,38 @@ void turn_together(const Array& q, const Array& k) {
   b.reset();
 }
 
-// Once for each reason.
-void tell_of_plain_ops(const at::Tensor& q, std::string_view why) {
+// Once for each line.
+void tell_once(const std::string& line) {
   static std::mutex mutex;
-  static std::set<std::string, std::less<>> told;
+  static std::set<std::string> told;
   const std::lock_guard lock(mutex);
-  if (!told.emplace(why).second) return;
-  log_info(
-      "attention of plain operations on {} ({}): slower, and its memory grows with the square of the length",
-      name(from_torch(q.device())), why);
+  if (told.insert(line).second) log_info("{}", line);
+}
+
+// Of what keeps no scores, the first that computes this, the fastest first: the device's library, libtorch's op. None:
+// plain operations. A line says what was passed over, and why.
+std::optional<at::Tensor> in_one_pass(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                                      const kernels::AttentionRule& rule,
+                                      const autograd::RuleTensors& tensors) {
+  const auto device = from_torch(q.device());
+  const auto& library = attention_library(device.type);
+  std::string passed_over;
+  if (!library.name.empty()) {
+    const auto why = autograd::why_no_library_attention(q, k, v, rule, tensors);
+    if (why.empty()) return autograd::library_attention(q, k, v, rule, tensors);
+    passed_over = fmt::format("{}: {}", library.name, why);
+  }
+  const auto why = autograd::why_no_flash_attention(q, k, rule, tensors);
+  if (why.empty()) {
+    if (!passed_over.empty())
+      tell_once(fmt::format("attention by FlashAttention on {} ({})", name(device), passed_over));
+    return autograd::flash_attention(q, k, v, rule, tensors);
+  }
+  if (passed_over.ends_with(why)) passed_over.clear();
+  tell_once(fmt::format(
+      "attention of plain operations on {} ({}{}{}): slower, and its memory grows with the square of the length",
+      name(device), why, passed_over.empty() ? "" : "; ", passed_over));
+  return std::nullopt;
 }
 
 }  // namespace
@@ -150,9 +175,7 @@ Array attention(const Operand& q, const Operand& k, const Operand& v, const Atte
     return result(autograd::device_attention(qt, kt, vt, kernel_rule, tensors));
   if (on_device && !plain_ops()) {
     tensors.documents = documents_of(rule, tensors.query_segments);
-    const auto why_not = autograd::why_no_flash_attention(qt, kt, kernel_rule, tensors);
-    if (why_not.empty()) return result(autograd::flash_attention(qt, kt, vt, kernel_rule, tensors));
-    tell_of_plain_ops(qt, why_not);
+    if (const auto out = in_one_pass(qt, kt, vt, kernel_rule, tensors)) return result(*out);
   }
   if (on_device) {
     qt = widen(qt);

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/core/autograd/library_attention.h"
+
+#include <ATen/core/Tensor.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <tuple>
+
+#include "bora/core/attention_library.h"
+#include "bora/core/autograd/attention_refs.h"
+#include "bora/core/autograd/flash_attention.h"
+#include "bora/core/autograd/kernel_operand.h"
+#include "bora/core/autograd/packs.h"
+#include "bora/core/torch/node.h"
+
+namespace bora::core::autograd {
+namespace {
+
+using at::Tensor;
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+using Strides = AttentionPlan::Strides;
+
+const AttentionLibrary& library_of(const Tensor& x) { return attention_library(from_torch(x.device()).type); }
+std::int8_t index_of(const Tensor& x) { return from_torch(x.device()).index; }
+
+struct OfHeads {
+  std::int64_t batch, positions, heads, dim;
+  Strides contiguous() const { return {positions * heads * dim, heads * dim, dim}; }
+};
+// [batch, position, kv head, group, dim], or without group
+OfHeads sizes_of_heads(const Tensor& x) {
+  return {x.size(0), x.size(1), x.numel() / (x.size(0) * x.size(1) * x.size(-1)), x.size(-1)};
+}
+
+// Where a library may read x as it lies: with heads, and of documents all positions, one step apart.
+std::optional<Strides> strides_as_it_lies(const Tensor& x, bool of_documents) {
+  if (!in_packs(x)) return std::nullopt;
+  const auto n = sizes_of_heads(x);
+  const bool grouped = x.dim() == 5 && x.size(3) > 1;
+  if (grouped && x.size(2) > 1 && x.stride(2) != x.stride(3) * x.size(3)) return std::nullopt;
+  // What an axis of one element steps over is of no meaning, and would be another plan.
+  Strides s{.position = n.positions > 1 ? x.stride(1) : n.heads * n.dim,
+            .head = n.heads == 1 ? n.dim : x.stride(grouped ? 3 : 2)};
+  s.batch = n.batch > 1 ? x.stride(0) : n.positions * s.position;
+  if (of_documents && s.batch != n.positions * s.position) return std::nullopt;
+  return s;
+}
+Tensor as_taken_by(const Tensor& x, bool of_documents) {
+  return strides_as_it_lies(x, of_documents) ? x : x.contiguous();
+}
+
+// Room for gradients beside each other, as DeviceAttention has them. cuDNN's sums over the heads of a group, of
+// documents, have rows of as many elements as a position of the keys' gradients, for each head.
+bool gradients_share_rows(const AttentionPlan& plan) {
+  return plan.queries == plan.keys && (!plan.of_documents() || plan.group == 1);
+}
+
+AttentionPlan plan_of(const Tensor& q, const Tensor& k, const Tensor& v, const kernels::AttentionRule& rule,
+                      const Documents& documents) {
+  const bool apart = documents.starts.defined();
+  const auto of_q = sizes_of_heads(q), of_k = sizes_of_heads(k);
+  AttentionPlan plan{.batch = apart ? documents.starts.numel() - 1 : of_q.batch,
+                     .queries = apart ? documents.longest : of_q.positions,
+                     .keys = apart ? documents.longest : of_k.positions,
+                     .positions = apart ? of_q.batch * of_q.positions : 0,
+                     .kv_heads = of_k.heads,
+                     .group = of_q.heads / of_k.heads,
+                     .head_dim = of_q.dim,
+                     .scale = rule.scale,
+                     .causal = rule.causal,
+                     .window = rule.window};
+  const auto strides = [&](const Tensor& x, const OfHeads& n) {
+    return strides_as_it_lies(x, apart).value_or(n.contiguous());
+  };
+  plan.q = strides(q, of_q);
+  plan.k = strides(k, of_k);
+  plan.v = strides(v, of_k);
+  plan.out = of_q.contiguous();
+  if (gradients_share_rows(plan)) {
+    const OfHeads all{of_q.batch, of_q.positions, of_q.heads + 2 * of_k.heads, of_q.dim};
+    plan.dq = plan.dk = plan.dv = all.contiguous();
+  } else {
+    plan.dq = of_q.contiguous();
+    plan.dk = plan.dv = of_k.contiguous();
+  }
+  if (apart)
+    for (auto* x : {&plan.q, &plan.k, &plan.v, &plan.out, &plan.dq, &plan.dk, &plan.dv}) x->batch = 0;
+  return plan;
+}
+
+// Libraries count elements before a document in 32 bits, also of each head of a group.
+bool counts_in_32_bits(const AttentionPlan& p) {
+  const auto row = std::max({p.q.position, p.k.position, p.v.position, p.out.position, p.dq.position,
+                             p.dk.position * p.group, p.dv.position * p.group});
+  return p.positions * row <= std::numeric_limits<std::int32_t>::max();
+}
+
+Tensor room_for(const Tensor& beside, const AttentionPlan& plan, bool backward) {
+  const auto bytes = library_of(beside).room(plan, index_of(beside), backward);
+  return new_floats_beside(beside, {(bytes + 3) / 4});
+}
+
+struct LibraryAttention : torch::autograd::Function<LibraryAttention> {
+  static Tensor forward(AutogradContext* ctx, const Tensor& query, const Tensor& key, const Tensor& value,
+                        const kernels::AttentionRule& rule, const Documents& documents) {
+    const bool apart = documents.starts.defined();
+    const Tensor q = as_taken_by(query, apart), k = as_taken_by(key, apart), v = as_taken_by(value, apart);
+    const auto plan = plan_of(q, k, v, rule, documents);
+    const Tensor out = new_beside(q, q.sizes()), lse = new_floats_beside(q, {q.numel() / q.size(-1)}),
+                 room = room_for(q, plan, false);
+    library_of(q).forward(plan, index_of(q),
+                          {.q = q.const_data_ptr(),
+                           .k = k.const_data_ptr(),
+                           .v = v.const_data_ptr(),
+                           .out = out.mutable_data_ptr(),
+                           .lse = mutable_data(lse),
+                           .starts = starts_of(documents.starts),
+                           .room = room.mutable_data_ptr()},
+                          stream_of(q));
+    ctx->save_for_backward({q, k, v, out, lse, documents.starts});
+    keep(ctx, rule);
+    ctx->saved_data["longest"] = documents.longest;
+    return out;
+  }
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    const auto s = ctx->get_saved_variables();
+    const auto &q = s[0], &k = s[1], &v = s[2], &out = s[3], &lse = s[4];
+    const Documents documents{s[5], ctx->saved_data["longest"].toInt()};
+    const auto plan = plan_of(q, k, v, kept_rule(ctx), documents);
+    const Tensor dout = grads[0].contiguous(), room = room_for(q, plan, true);
+    const auto [dq, dk, dv] = gradients(plan, q, k);
+    library_of(q).backward(plan, index_of(q),
+                           {.q = q.const_data_ptr(),
+                            .k = k.const_data_ptr(),
+                            .v = v.const_data_ptr(),
+                            .out = out.mutable_data_ptr(),
+                            .lse = mutable_data(lse),
+                            .dout = dout.const_data_ptr(),
+                            .dq = dq.mutable_data_ptr(),
+                            .dk = dk.mutable_data_ptr(),
+                            .dv = dv.mutable_data_ptr(),
+                            .starts = starts_of(documents.starts),
+                            .room = room.mutable_data_ptr()},
+                           stream_of(q));
+    return {dq, dk, dv, Tensor(), Tensor()};
+  }
+
+  static const std::int32_t* starts_of(const Tensor& starts) {
+    return starts.defined() ? starts.const_data_ptr<std::int32_t>() : nullptr;
+  }
+  static std::tuple<Tensor, Tensor, Tensor> gradients(const AttentionPlan& plan, const Tensor& q,
+                                                      const Tensor& k) {
+    if (!gradients_share_rows(plan))
+      return {new_beside(q, q.sizes()), new_beside(q, k.sizes()), new_beside(q, k.sizes())};
+    const auto of_q = plan.kv_heads * plan.group, of_k = plan.kv_heads;
+    const Tensor all = new_beside(q, {q.size(0), q.size(1), of_q + 2 * of_k, plan.head_dim});
+    return {all.narrow(2, 0, of_q).view(q.sizes()), all.narrow(2, of_q, of_k),
+            all.narrow(2, of_q + of_k, of_k)};
+  }
+};
+
+// The last query stands at the last key: keys behind it, which nobody sees, are left out.
+Tensor keys_seen(const Tensor& x, const Tensor& q, const kernels::AttentionRule& rule) {
+  const auto count = rule.causal ? rule.offset + q.size(1) : x.size(1);
+  return count == x.size(1) ? x : x.narrow(1, 0, count);
+}
+Documents documents_of(const RuleTensors& tensors) {
+  return tensors.documents == nullptr ? Documents() : *tensors.documents;
+}
+
+}  // namespace
+
+std::string why_no_library_attention(const Tensor& q, const Tensor& k, const Tensor& v,
+                                     const kernels::AttentionRule& rule, const RuleTensors& tensors) {
+  const auto& library = library_of(q);
+  if (!library.why_not.empty()) return library.why_not;
+  if (q.scalar_type() != at::kBFloat16)
+    return q.scalar_type() == at::kHalf ? "fp16" : "neither bf16 nor fp16";
+  if (const auto why = why_not_in_one_pass(q, k, rule, tensors); !why.empty()) return std::string(why);
+  const auto plan = plan_of(q, keys_seen(k, q, rule), keys_seen(v, q, rule), rule, documents_of(tensors));
+  if (!counts_in_32_bits(plan)) return "documents of more than 2^31 elements together";
+  return library.refuses(plan, index_of(q));
+}
+
+Tensor library_attention(const Tensor& q, const Tensor& k, const Tensor& v,
+                         const kernels::AttentionRule& rule, const RuleTensors& tensors) {
+  return LibraryAttention::apply(q, keys_seen(k, q, rule), keys_seen(v, q, rule), rule,
+                                 documents_of(tensors));
+}
+
+}  // namespace bora::core::autograd
