@@ -11,6 +11,7 @@
 #include "bora/cli/commands.h"
 #include "bora/core/cuda_facts.h"
 #include "bora/core/cuda_plugin.h"
+#include "bora/core/cudnn_plugin.h"
 #include "bora/core/runtime.h"
 #include "bora/mesh/nccl_plugin.h"
 #include "bora/run/run_device.h"
@@ -35,6 +36,11 @@ std::string cuda_text() {
       plugin.loaded ? fmt::format("loaded, with {} devices", plugin.device_count) : in_short(plugin.reason));
 }
 
+std::string cudnn_text() {
+  const auto library = core::load_cudnn_plugin();
+  return library.why_not.empty() ? library.name : fmt::format("{}: {}", library.name, library.why_not);
+}
+
 // What `auto` takes.
 std::string device_text() {
   const run::RunDevice device("version", "auto");
@@ -56,6 +62,7 @@ int run_version(const Arguments& arguments) {
   fmt::print("{:<12}{}\n", "matmul", info.matmul);
   fmt::print("{:<12}{}\n", "device", device_text());
   fmt::print("{:<12}{}\n", "cuda", cuda_text());
+  fmt::print("{:<12}{}\n", "cudnn", in_short(cudnn_text()));
   fmt::print("{:<12}{}\n", "nccl", in_short(mesh::check_nccl().words));
   for (const auto& v : env::all()) {
     if (v.value) fmt::print("{:<12}{}={}   {}\n", "environment", v.name, *v.value, v.meaning);

@@ -16,6 +16,7 @@
 #include "bora/base/text.h"
 #include "bora/core/cuda_engine.h"
 #include "bora/core/cuda_plugin.h"
+#include "bora/core/cudnn_plugin.h"
 #include "bora/core/device_kernels.h"
 #include "bora/core/runtime.h"
 #include "bora/mesh/mpi_plugin.h"
@@ -36,7 +37,7 @@ struct Known {
   int version;
   std::string_view build, repair;
 };
-constexpr std::array<Known, 4> kPlugins = {{
+constexpr std::array<Known, 5> kPlugins = {{
     {"mpi", "libbora_mpi.so", "bora_mpi_plugin_version", mesh::kMpiPluginVersion,
      "for several workers: sudo apt-get install libopenmpi-dev openmpi-bin, then build again",
      "sudo apt-get install openmpi-bin"},
@@ -47,6 +48,8 @@ constexpr std::array<Known, 4> kPlugins = {{
      "configure with -DBORA_CUDA=ON where nvcc is found", ""},
     {"nccl", "libbora_nccl.so", "bora_nccl_plugin_version", mesh::kNcclPluginVersion,
      "configure with -DBORA_CUDA=ON where nvcc, nccl.h and libnccl are found", ""},
+    {"cudnn", "libbora_cudnn.so", "bora_cudnn_plugin_version", core::kCudnnPluginVersion,
+     "scripts/setup.sh --cuda, then configure with -DBORA_CUDA=ON where nvcc is found", ""},
 }};
 
 Finding plugin_of(const Known& known) {
@@ -61,7 +64,13 @@ Finding plugin_of(const Known& known) {
   } catch (const Error& e) {
     error = e.what();
   }
-  return plugin_finding(known.name, error);
+  auto finding = plugin_finding(known.name, error);
+  if (known.name != "cudnn" || finding.kind != Kind::fine) return finding;
+  const auto library = core::load_cudnn_plugin();
+  finding.text += " · " + library.name;
+  if (library.why_not.empty()) return finding;
+  return {Kind::note, finding.name, fmt::format("{}: {}", finding.text, library.why_not),
+          "install the wheel beside PyPI's torch 2.11.0, which brings cuDNN"};
 }
 
 std::pair<std::string, std::string> text_and_hint(const std::string& error) {

@@ -24,7 +24,7 @@ const core::GpuFacts kHopper{"H100", {9, 0}, 85'000'000'000, 84'000'000'000};
 TEST(Doctor, LooksAtThisMachine) {
   const auto found = diagnose();
   for (const char* name : {"program", "libtorch", "cpu", "bf16", "memory", "cache", "plug-in mpi",
-                           "plug-in arrow", "plug-in cuda", "plug-in nccl"}) {
+                           "plug-in arrow", "plug-in cuda", "plug-in nccl", "plug-in cudnn"}) {
     const auto it = std::find_if(found.findings.begin(), found.findings.end(),
                                  [&](const Finding& f) { return f.name == name; });
     ASSERT_NE(it, found.findings.end()) << name;

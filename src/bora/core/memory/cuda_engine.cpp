@@ -14,6 +14,7 @@
 #include "bora/base/file.h"
 #include "bora/core/cuda_facts.h"
 #include "bora/core/cuda_plugin.h"
+#include "bora/core/cudnn_plugin.h"
 #include "bora/core/device_kernels.h"
 #include "bora/core/runtime.h"
 
@@ -59,6 +60,8 @@ std::string open() {
   const auto library = path_join(folder, "libtorch_cuda.so");
   if (!exists(library)) return fmt::format("the libtorch in {} has no part for CUDA", folder);
   env::prefer("CUBLAS_WORKSPACE_CONFIG", ":4096:8");
+  env::prefer("CUDNN_FRONTEND_CUDART_LIB_NAME",
+              "libcudart.so.13");  // else it takes an older one that it finds
   if (::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL) == nullptr)
     return fmt::format("{} cannot be loaded: {}", library, ::dlerror());
   try {
@@ -70,6 +73,7 @@ std::string open() {
     const bool runs = plugin.device_count >= count;  // built for all of them
     register_device(Device::Type::cuda, {runs ? plugin.kernels : DeviceKernels(), memory_of, description_of,
                                          times_given_back_of});
+    register_attention_library(Device::Type::cuda, load_cudnn_plugin());
     return count > 0 ? "" : "libtorch's part for CUDA sees none";
   } catch (const std::exception& e) {
     return "libtorch's part for CUDA does not start: " + first_line_of(e.what());

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+// Plans of attention for the devices of this process, each made once.
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "bora/core/attention_library.h"
+
+namespace bora::cudnn {
+
+/// More bytes for one call are worse than another kernel: a graph of documents takes some for each head of a group.
+inline constexpr std::int64_t kMostBytes = std::int64_t{2} << 30;
+
+// As the entries of core::AttentionLibrary.
+std::string refuses(const core::AttentionPlan& plan, std::int8_t device);
+std::int64_t room(const core::AttentionPlan& plan, std::int8_t device, bool backward);
+void forward(const core::AttentionPlan& plan, std::int8_t device, core::AttentionArrays arrays, void* stream);
+void backward(const core::AttentionPlan& plan, std::int8_t device, core::AttentionArrays arrays,
+              void* stream);
+
+}  // namespace bora::cudnn
