@@ -136,7 +136,7 @@ def fill(build, folder, share, texts, plugins, more):
     """bin and lib/bora in `folder`; recipes and pages in `share`, licences in `texts`. `more`: where else programs look."""
     programs = [build / "apps/bora/bora", build / "apps/bora/bora-run"]
     plugins = [build / "plugins" / kind / f"libbora_{kind}.so" for kind in plugins]
-    of_gpus = [build.parent / f"cuda/plugins/{kind}/libbora_{kind}.so" for kind in ("cuda", "nccl")]
+    of_gpus = [build.parent / f"cuda/plugins/{kind}/libbora_{kind}.so" for kind in ("cuda", "nccl", "cudnn")]
     plugins += filter(pathlib.Path.exists, of_gpus)
     small = libraries(programs + plugins)
     (folder / "bin").mkdir(parents=True)
@@ -147,7 +147,8 @@ def fill(build, folder, share, texts, plugins, more):
     for source in plugins:
         shutil.copy(source, folder / "lib/bora")
         beside = {"libbora_arrow.so": ":$ORIGIN/../../../pyarrow",
-                  "libbora_nccl.so": ":$ORIGIN/../../../nvidia/nccl/lib"}
+                  "libbora_nccl.so": ":$ORIGIN/../../../nvidia/nccl/lib",
+                  "libbora_cudnn.so": ":$ORIGIN/../../../nvidia/cudnn/lib"}
         set_rpath(folder / "lib/bora" / source.name, "$ORIGIN" + beside.get(source.name, ""))
     for name, source in small.items():
         shutil.copyfile(source, folder / "lib/bora" / name)

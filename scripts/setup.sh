@@ -7,6 +7,8 @@
 #   scripts/setup.sh          what ./bora needs
 #   scripts/setup.sh --arrow  also Arrow, from the pyarrow wheel: data files may then be .parquet, .arrow and .feather
 #   scripts/setup.sh --dev    all of that, and what ./test and .ci/run need (clang, clang-tidy, clang-format)
+#   scripts/setup.sh --cuda   also the headers of cuDNN and of its frontend, for the plug-in of attention on GPUs; nvcc
+#                             comes with the CUDA toolkit, which is not fetched
 #   scripts/setup.sh --slurm  also Slurm, for the test that starts a cluster of one node
 #
 #   BORA_DEPS      folder for libtorch and Arrow; default $XDG_CACHE_HOME/bora, else ~/.cache/bora
@@ -38,6 +40,13 @@ readonly arrow_wheels="
 readonly arrow_unpacked="
 pyarrow/include/arrow/api.h pyarrow/include/parquet/arrow/reader.h
 pyarrow/libarrow.so.2600 pyarrow/libparquet.so.2600 pyarrow/libarrow_s3.so.2600"
+
+# The cuDNN that this libtorch's build for CUDA names. Of both wheels the headers alone are kept.
+readonly cudnn_version=9.19.0.56 frontend_version=1.32.0
+readonly cudnn_wheels="
+d20e1734305e9d68889a96e3f35094d733ff1f83932ebe462753973e53a572bf  nvidia_cudnn_cu13-9.19.0.56-py3-none-manylinux_2_27_x86_64.whl
+c6006556017a4d1c914c52a556c71b1267f2d6a0500f742e7b4edef539878df0  nvidia_cudnn_frontend-1.32.0-cp311-cp311-manylinux_2_27_x86_64.manylinux_2_28_x86_64.whl"
+readonly cudnn_unpacked="include/cudnn_frontend.h nvidia/cudnn/include/cudnn.h nvidia/cudnn/include/cudnn_version.h"
 
 # Debian's is too old for our .clang-format.
 readonly format_version=18.1.8
@@ -191,7 +200,7 @@ download_wheels() {
   for try in 1 2 3; do
       if "$python" -m pip download --quiet --quiet --no-input --no-deps --no-cache-dir --disable-pip-version-check \
       --only-binary=:all: --implementation cp --python-version 3.11 --abi cp311 --abi none \
-      --platform manylinux_2_28_x86_64 --platform manylinux_2_25_x86_64 --platform manylinux_2_17_x86_64 \
+      --platform manylinux_2_28_x86_64 --platform manylinux_2_27_x86_64 --platform manylinux_2_25_x86_64 --platform manylinux_2_17_x86_64 \
       --platform manylinux2014_x86_64 --dest "$work/wheels" $2 </dev/null >>"$log" 2>&1; then
       return 0
     fi
@@ -271,6 +280,22 @@ install_arrow() {
   row arrow "$arrow_version, 55 MB, hash ok -> $(shown_folder "$target")" $((SECONDS - start))
 }
 
+install_cudnn() {
+  local deps=$1 target=$1/cudnn-$cudnn_version start=$SECONDS wheel
+  begin_unpacking "$deps"
+  busy cudnn "$cudnn_version, downloading 380 MB"
+  download_wheels cudnn "nvidia-cudnn-cu13==$cudnn_version nvidia-cudnn-frontend==$frontend_version"
+  check_wheels "$cudnn_wheels"
+  for wheel in "$work"/wheels/*.whl; do
+    unzip -q -o "$wheel" 'include/*' 'nvidia/cudnn/include/*' '*.dist-info/*icense*' '*.dist-info/*ICENSE*' \
+      -d "$work/new" >>"$log" 2>&1 || [ $? = 11 ] # 11: some of these names are in the other wheel
+  done
+  is_complete "$work/new" "$cudnn_unpacked" || die "the wheels of cuDNN were unpacked, but files are missing"
+  rm -rf "$work/wheels"
+  put_in_place "$target"
+  row cudnn "headers of $cudnn_version, hash ok -> $(shown_folder "$target")" $((SECONDS - start))
+}
+
 install_format() {
   local deps=$1 target=$1/clang-format-$format_version start=$SECONDS
   begin_unpacking "$deps"
@@ -298,13 +323,14 @@ clean_up() {
 }
 
 main() {
-  local wanted=$packages deps torch='' arrow='' format=''
+  local wanted=$packages deps torch='' arrow='' format='' cudnn=''
   case "${1:-}" in
     '') ;;
     --arrow) arrow=wanted ;;
     --dev) wanted="$packages $dev_packages" arrow=wanted format=wanted ;;
+    --cuda) cudnn=wanted ;;
     --slurm) wanted="$packages $slurm_packages" ;;
-    *) die "unknown argument '$1'; usage: scripts/setup.sh [--arrow | --dev | --slurm]" ;;
+    *) die "unknown argument '$1'; usage: scripts/setup.sh [--arrow | --cuda | --dev | --slurm]" ;;
   esac
   trap clean_up EXIT
   trap 'exit 130' INT
@@ -320,13 +346,14 @@ main() {
     [ -e "$ARROW_DIR/include/arrow/api.h" ] || die "ARROW_DIR is $ARROW_DIR, but that folder has no include/arrow/api.h"
     arrow=
   fi
-  if [ -n "$torch$arrow$format" ]; then
+  if [ -n "$torch$arrow$format$cudnn" ]; then
     deps=$(deps_folder) || exit 1
     if is_complete "$deps/libtorch-$torch_version" "$unpacked"; then torch=; fi
     if is_complete "$deps/pyarrow-$arrow_version" "$arrow_unpacked"; then arrow=; fi
     if is_complete "$deps/clang-format-$format_version" clang-format; then format=; fi
+    if is_complete "$deps/cudnn-$cudnn_version" "$cudnn_unpacked"; then cudnn=; fi
   fi
-  if [ -z "$torch$arrow$format" ]; then
+  if [ -z "$torch$arrow$format$cudnn" ]; then
     install_packages "$wanted"
     return 0
   fi
@@ -338,6 +365,7 @@ main() {
   if [ -n "$torch" ] && ! is_complete "$deps/libtorch-$torch_version" "$unpacked"; then install_libtorch "$deps"; fi
   if [ -n "$arrow" ] && ! is_complete "$deps/pyarrow-$arrow_version" "$arrow_unpacked"; then install_arrow "$deps"; fi
   if [ -n "$format" ] && ! is_complete "$deps/clang-format-$format_version" clang-format; then install_format "$deps"; fi
+  if [ -n "$cudnn" ] && ! is_complete "$deps/cudnn-$cudnn_version" "$cudnn_unpacked"; then install_cudnn "$deps"; fi
 }
 
 main "$@"
