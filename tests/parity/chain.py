@@ -6,7 +6,7 @@
     chain.py BORA RECIPE... [--llama PYTHON] [--set KEY=VALUE ...]
 
 Needs torch and transformers; PYTHON is one that has llama-cpp-python. --set: a key of the recipe, as where llama.cpp
-computes a family for one value alone (model.query_pre_attn_scalar=32 of the small Gemma 2 and 3).
+computes a family for one value alone (model.sliding_window=null of the small Mistral).
 
 Per recipe, 20 steps: train; train stopped at step 10 and resumed (bit-equal); export; transformers' logits beside those of
 `bora forward` and its greedy tokens beside those of `bora generate`; import and export again (bit-equal); as GGUF, where
