@@ -30,7 +30,7 @@ OUT = pathlib.Path(os.environ.get("OUT") or ROOT / "build/on_gpu").resolve()
 WHOLE = 585  # seconds of all parts together
 STEPS, HALF = 12, 6
 CLOSE = 1e-4  # to the reference, of a tensor's largest value; of fp32 on a GPU against the CPU's, of a loss
-ATTENTION = "attention_device_test"
+ATTENTION, EXPERTS = "attention_device_test", "experts_device_test"
 WAITS = ("cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaEventSynchronize")
 WITHIN = 0.10  # the most memory, of what was said before
 # name: (sequences, tokens of each, passes of Bora, passes of PyTorch, which keeps all logits of a pass)
@@ -57,6 +57,8 @@ trainer:
   checkpointer: {base_path: runs, save_interval: null, keep: [{every: %d}]}
 optimizer: {learning_rate: 1e-3, warmup: 5, max_grad_norm: 0.5}
 """ % HALF
+MIXTURE = """model: {type: mixtral, seq_len: 32, hidden_dim: 32, intermediate_dim: 64, num_layers: 2, num_heads: 4,
+  num_kv_heads: 2, n_routed_experts: 4}"""
 
 
 # Of one machine.
@@ -245,7 +247,7 @@ class Day:
                  env={"TEST_DEVICE": self.device})
 
     def ops(self, part):
-        programs = sorted(p for p in self.tests.glob("*_device_test") if p.name != ATTENTION)
+        programs = sorted(p for p in self.tests.glob("*_device_test") if p.name not in (ATTENTION, EXPERTS))
         if not programs:
             raise Skipped("no test programs; scripts/on_gpu.sh --pack brings them")
         failed = []
@@ -384,6 +386,28 @@ class Day:
         return (f"the same bits as without; {part.numbers['step_ms']:.1f} ms a step, "
                 f"{part.numbers['step_ms_without']:.1f} without")
 
+    def experts(self, part):
+        """All experts by one product against a product for each; a run with them twice, and without CUDA graphs: the same
+        bits."""
+        program = self.tests / EXPERTS
+        if not program.exists():
+            raise Skipped(f"no {EXPERTS}; scripts/on_gpu.sh --pack brings it")
+        self.test(part, program)
+        first = self.project(part.name)
+        config = (first / "config.yaml").read_text()
+        (first / "config.yaml").write_text(re.sub(r"model: \{.*?\}", MIXTURE, config, flags=re.DOTALL))
+        said = self.train(part, first, "--trainer.mp=p=f32,c=bf16")
+        why = re.search("experts on .* by a product for each.*|no graph of a pass.*", said)
+        if why:
+            raise (Skipped if "capabilities" in why.group(0) else Failed)(why.group(0))
+        end = f"runs/run/step-{STEPS}"
+        for what, flags in (("twice", ()), ("without graphs", ("--trainer.cuda_graphs=false",))):
+            other = self.again(first, f"{part.name}_{what.split()[0]}")
+            self.train(part, other, "--trainer.mp=p=f32,c=bf16", *flags)
+            if "bit-equal" not in self.run(part, self.bora, "diff", first / end, other / end, codes=(0, 1)):
+                raise Failed(f"other bits {what}")
+        return "one product as a product for each; the same bits twice and without graphs"
+
     def sanitizer(self, part):
         tool = shutil.which("compute-sanitizer") or shutil.which("compute-sanitizer", path="/usr/local/cuda/bin")
         if tool is None:
@@ -500,7 +524,7 @@ PARTS = {
     "parity": (60, Day.parity, True),
     "training": (30, Day.training, True), "bits": (60, Day.bits, True), "bf16": (60, Day.bf16, True),
     "workers": (60, Day.workers, True),
-    "graphs": (30, Day.graphs, True),
+    "graphs": (30, Day.graphs, True), "experts": (40, Day.experts, True),
     "memcheck": (40, Day.sanitizer, True), "racecheck": (40, Day.sanitizer, True),
     "initcheck": (40, Day.sanitizer, True), "memory": (40, Day.memory, True), "rates": (40, Day.rates, False),
     "gpt2-124m": (120, Day.peers, False), "gpt2-1.5b": (80, Day.peers, False), "qwen2.5-1.5b": (80, Day.peers, False),

@@ -18,6 +18,7 @@
 #   bf16       the same of a run in bf16: FlashAttention, and the copies that AdamW writes
 #   workers    two workers with a GPU each, messages by NCCL, against two on one, through the host: the same bits
 #   graphs     the same bits with CUDA graphs and without, and the time of a step of both
+#   experts    experts by one product against a product for each, the same bits twice and without CUDA graphs
 #   memcheck racecheck initcheck   compute-sanitizer over Bora's own kernels
 #   memory     the most memory of a run in bf16 against what --dry_run has said
 #   rates      matrix products, attention and copies at the models' shapes, in PyTorch
@@ -27,14 +28,15 @@
 #
 # Needs Python 3 with PyTorch 2.11.0 for CUDA 13.0 (--torch: another folder `torch` of one) and no network. The program
 # is PROGRAM, else the wheel in build/on_gpu_kit or build/wheel, else that of build/cuda or build/release. --pack, where
-# it can be built, makes build/on_gpu_kit, at most 60 MB to carry beside the checkout: the wheel, the tests of `ops` and `attention`.
+# it can be built, makes build/on_gpu_kit, at most 60 MB to carry beside the checkout: the wheel, the tests of `ops`, `attention` and
+# `experts`.
 set -euo pipefail
 self=$(readlink -f -- "${BASH_SOURCE[0]}")
 root=${self%/scripts/*}
 
 pack() {
   local kit=$root/build/on_gpu_kit room tests=() size
-  for room in core named mesh nn models attention; do tests+=("${room}_device_test"); done
+  for room in core named mesh nn models attention experts; do tests+=("${room}_device_test"); done
   . "$root/scripts/build.sh"
   torch_folder
   rm -rf "$kit"

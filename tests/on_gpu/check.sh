@@ -58,12 +58,14 @@ stand_in kit/core_device_test <<<'[ "$TEST_DEVICE" = test ]'
 stand_in kit/nn_device_test <<<'echo "a gradient is wrong"; exit 3'
 stand_in bin/compute-sanitizer <<<'echo "========= ERROR SUMMARY: 0 errors"'
 stand_in kit/attention_device_test <<<'echo "attention is wrong"; exit 4'
+# shellcheck disable=SC2016  # as above
+stand_in kit/experts_device_test <<<'[ "$TEST_DEVICE" = test ]'
 expect 2 --bora "$work/kit/bora" opps
 grep -q 'opps is not one of load, ops, attention, parity' "$work/said" || wrong "$(cat "$work/said")"
 
 # The whole program, where a device computes. A machine that does much else takes its time.
 day=(--torch "$work/site/torch" --device test)
-expect 1 "${day[@]}" --limit 300 --bora "$work/kit/bora" ops attention parity training bits bf16 workers graphs memcheck rates
+expect 1 "${day[@]}" --limit 300 --bora "$work/kit/bora" ops attention parity training bits bf16 workers graphs experts memcheck rates
 told ok load 'device of the tests'
 told FAILED ops '^?nn_device_test: exit code 3: a gradient is wrong'
 told FAILED attention '^?exit code 4: attention is wrong'
@@ -77,6 +79,7 @@ else
   told skipped workers 'no mpirun for two workers'
 fi
 told ok graphs 'the same bits as without'
+told ok experts 'the same bits twice and without graphs'
 told ok memcheck 'ERROR SUMMARY: 0 errors'
 told FAILED rates 'torch is a stand-in'
 ! grep -q profile "$OUT/summary.txt" || wrong 'a part that was not asked for'

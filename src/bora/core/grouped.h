@@ -11,11 +11,12 @@
 
 namespace bora::core {
 
-/// x [slot, in...], its rows grouped by expert: `rows` (i32 [expert, part], Routing::rows) says how many each
-/// has; weight [expert, out..., in...] in any order but for the expert, which is first; bias [expert, out...]
+/// x [slot, in...], its rows grouped by expert: `rows` (Routing::groups) says how many each
+/// has, i32 [expert, part], or on a device where they end, i32 [expert]; weight [expert, out..., in...] in any order but for the expert, which is first; bias [expert, out...]
 /// or empty. The result [slot, out...], `out` in any order, is what each expert's own linear map gives for
 /// its rows: each product has the bits that it would have alone, for any number of threads. Experts without
-/// rows have gradients of 0.
+/// rows have gradients of 0. Of ends one product of the device computes all (bf16, of which gradients of weights are then
+/// rounded to bf16 too), and the host does not wait.
 Array grouped_linear(const Operand& x, const Array& rows, const Operand& weight, const Array& bias,
                      Names out);
 

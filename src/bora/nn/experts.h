@@ -152,10 +152,13 @@ struct Experts {
     const auto probability = softmax<Candidate>(logits);
     auto [weights, chosen] = top_k<Candidate>(probability, Dim<Choice>{per_token});
     if (renormalize) weights = weights / sum<Choice>(weights);
-    const auto routing = core::route(chosen.operand(), gate.weight.template size<Candidate>());
+    const auto& each = experts.up_proj.weight;
+    const core::ExpertMaps maps{
+        x.dtype(), {each.template size<Embed>(), each.template size<Mlp>()}, Expert::name};
+    const auto routing = core::route(chosen.operand(), gate.weight.template size<Candidate>(), &maps);
     add(sums, logits, probability, routing.rows);
     const auto slots = Named<Slot, Embed>::adopt(core::dispatch(x.operand(), routing, Tokens::names, kSlots));
-    const auto y = experts(slots, routing.rows);
+    const auto y = experts(slots, routing.groups);
     return named_over<Out>::adopt(core::combine(y.operand(), weights.operand(), routing, Out::names));
   }
 

@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "bora/base/error.h"
+#include "bora/core/autograd/device_experts.h"
 #include "bora/core/autograd/grouped.h"
 #include "bora/core/autograd/slots.h"
 #include "bora/core/create.h"
@@ -23,6 +24,7 @@
 #include "bora/core/layout/convert.h"
 #include "bora/core/layout/layout.h"
 #include "bora/core/layout/refusal.h"
+#include "bora/core/mapping.h"
 
 namespace bora::core {
 namespace {
@@ -52,8 +54,32 @@ std::int64_t total_of(const std::vector<std::int64_t>& counts) {
   return std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
 }
 
-void check_rows(const Operand& x, std::int64_t slots, const GroupedRows& rows, const Operand& weight,
+// What grouped_linear is told of rows: how many, or on a device where they end.
+struct Groups {
+  explicit Groups(const Array& rows) {
+    if (!rows.empty() && rows.rank() == 1 && rows.dtype() == DType::i32 && autograd::is_plain(tensor(rows)))
+      ends = tensor(rows);
+    else
+      counts = rows_of(rows);
+  }
+  Tensor of(const Tensor& x, const autograd::Factor& weight) const {
+    return ends.defined() ? autograd::grouped_by_ends(x, weight, ends) : autograd::grouped(x, weight, counts);
+  }
+  GroupedRows counts;
+  Tensor ends;
+};
+
+void check_rows(const Operand& x, std::int64_t slots, const Groups& groups, const Operand& weight,
                 std::int64_t experts) {
+  if (groups.ends.defined()) {
+    if (groups.ends.numel() == experts) return;
+    fail(
+        ErrorKind::InvalidArgument,
+        "grouped_linear: there are the ends of {} experts, but {} and {}\nhint: groups are those of the routing "
+        "that made the slots",
+        groups.ends.numel(), describe(x), describe(weight));
+  }
+  const auto& rows = groups.counts;
   if (std::ssize(rows) == experts && total_of(by_expert(rows)) == slots) return;
   fail(ErrorKind::InvalidArgument,
        "grouped_linear: there are {} rows for {} experts, but {} and {}\nhint: rows are those of the routing "
@@ -89,9 +115,10 @@ std::int64_t lane_size(const Space& space, const NameList& names) {
 }
 
 // The expert of each slot.
-Array experts_of_slots(const GroupedRows& rows, const Array& beside) {
+Array experts_of_slots(const Groups& groups, std::int64_t slots, const Array& beside) {
+  if (groups.ends.defined()) return wrap(autograd::owners_of_slots(groups.ends, slots));
   std::vector<std::int32_t> out;
-  const auto counts = by_expert(rows);
+  const auto counts = by_expert(groups.counts);
   for (std::size_t e = 0; e < counts.size(); ++e)
     out.insert(out.end(), static_cast<std::size_t>(counts[e]), static_cast<std::int32_t>(e));
   static constexpr std::string_view kSlot[] = {"slot"};
@@ -100,8 +127,7 @@ Array experts_of_slots(const GroupedRows& rows, const Array& beside) {
   return wrap(tensor(ids).to(tensor(beside).device()));
 }
 
-Array product(const Operand& x, const GroupedRows& rows, const Operand& weight, const GroupRoles& r,
-              Names out) {
+Array product(const Operand& x, const Groups& rows, const Operand& weight, const GroupRoles& r, Names out) {
   const std::string_view slot = x.names.front(), expert = weight.names.front();
   const std::string_view whole[] = {slot, expert};
   Space space("grouped_linear", {x, weight}, whole);
@@ -124,7 +150,7 @@ Array product(const Operand& x, const GroupedRows& rows, const Operand& weight, 
     const auto b = autograd::factor_of(rights[lane], parameter, [&](const Tensor& t) {
       return reshaped(permuted(t, weight.names, weight_order), {space.size(expert), kept, in});
     });
-    lanes.push_back(permuted(reshaped(autograd::grouped(a, b, rows), sizes), order, out));
+    lanes.push_back(permuted(reshaped(rows.of(a, b), sizes), order, out));
   }
   if (lanes.size() == 1) return space.label(lanes.front(), out);
   const int dim = find(out, space.laned());
@@ -271,13 +297,13 @@ Array at_their_owners(const Mapping& map, std::size_t m, const Operand& x, const
 Array grouped_linear(const Operand& x, const Array& rows, const Operand& weight, const Array& bias,
                      Names out) try {
   const GroupRoles r = group_roles_of(x, weight, out);
-  const GroupedRows counts = rows_of(rows);
-  Array y = product(x, counts, weight, r, out);
+  const Groups groups(rows);
+  Array y = product(x, groups, weight, r, out);
   if (bias.empty()) return y;
   NameList bias_names{weight.names.front()}, taken{x.names.front()};
   bias_names.insert(bias_names.end(), r.out.begin(), r.out.end());
   taken.insert(taken.end(), r.out.begin(), r.out.end());
-  const Array experts = experts_of_slots(counts, bias);
+  const Array experts = experts_of_slots(groups, whole_size(y, find(out, x.names.front())), bias);
   const Array added = take({bias, bias_names}, bias_names.front(), {experts, {taken.data(), 1}}, taken);
   return binary(Binary::add, {y, out}, {added, taken}, out);
 } catch (...) {
