@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "bora/core/activation.h"
+#include "bora/base/error.h"
 #include "bora/core/checkpoint.h"
 #include "bora/core/create.h"
 #include "bora/core/device.h"
@@ -135,7 +135,7 @@ std::vector<Mixture> mixtures() {
       {.name = "one expert", .k = 1, .experts = 1},
       {.name = "many choices", .k = 5, .experts = 6, .chosen = scattered},
       {.name = "multiples of 8", .tokens = 32, .k = 1},
-      {.name = "very many", .tokens = 3000, .experts = 3, .in = 8, .middle = 8, .chosen = scattered},
+      {.name = "very many", .tokens = 1500, .experts = 3, .in = 8, .middle = 8, .chosen = scattered},
       {.name = "biases", .chosen = scattered, .biases = true},
       {.name = "biases of empty ones", .chosen = [](std::int64_t) { return 1; }, .biases = true},
       {.name = "recomputed", .chosen = scattered, .biases = true, .again = true},
@@ -180,10 +180,30 @@ TEST(GroupedProducts, NobodyWaits) {
   fake_device::reset();
   const Routing r = route({choices, kTk}, 4, &maps);
   EXPECT_EQ(fake_device::counts().synchronizations, 0);
+  EXPECT_LE(fake_device::counts().operations, 40);
   EXPECT_EQ(r.groups.to_vector<std::int32_t>(), (std::vector<std::int32_t>{8, 16, 24, 44}));
   EXPECT_EQ(r.rows.to_vector<std::int32_t>(), (std::vector<std::int32_t>{3, 4, 3, 2}));
   EXPECT_EQ(r.place.to_vector<std::int32_t>(),
             (std::vector<std::int32_t>{8, 0, 16, 24, 9, 17, 1, 10, 25, 18, 11, 2}));
+}
+
+TEST(GroupedProducts, OfAnotherNumberOfExpertsAreRefused) {
+  const DeviceScope there(kThere);
+  const std::vector<std::int64_t> one{2};
+  const std::vector<std::int32_t> until{8, 20};
+  const AxisNames x{"x"};
+  const Array ends = from_data({x, one}, std::span<const std::int32_t>(until));
+  const Array slots = cast({drawn(1, kSi, {20, 16}, kThere), kSi}, DType::bf16),
+              weight = cast({drawn(2, kXmi, {3, 8, 16}, kThere), kXmi}, DType::bf16);
+  try {
+    grouped_linear({slots, kSi}, ends, {weight, kXmi}, {}, kSm);
+    ADD_FAILURE() << "no error";
+  } catch (const Error& e) {
+    EXPECT_STREQ(
+        e.what(),
+        "grouped_linear: there are the ends of 2 experts, but [s=20, i=16] and [x=3, m=8, i=16]\nhint: "
+        "groups are those of the routing that made the slots");
+  }
 }
 
 std::string said_of(const Mixture& c) {

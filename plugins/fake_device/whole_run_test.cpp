@@ -466,5 +466,30 @@ TEST(WholeRunOfLlama, IsThatOfTheCpuWithinRounding) {
   expect_one_wait_a_step(there);
 }
 
+// One product for all experts of a layer: a lane is a graph, and the host does not wait for numbers of rows.
+TEST(WholeRunOfMixtral, InBf16KeepsItsBitsAndWaitsOnceAStep) {
+  const auto folder = small_project("fake_device_mixtral");
+  auto config = read_text(folder + "/config.yaml");
+  const auto begin = config.find("model:\n"), end = config.find("trainer:\n");
+  config.replace(begin, end - begin,
+                 "model: {type: mixtral, seq_len: 32, hidden_dim: 32, intermediate_dim: 64, num_layers: 2, "
+                 "num_heads: 4, num_kv_heads: 2, n_routed_experts: 4}\n");
+  write_atomically(folder + "/config.yaml", config);
+  const Words flags{"--trainer.mp=p=f32,c=bf16", "--trainer.tracker=[{type: device}]"};
+  const auto done = run(folder, training("test", flags));
+  expect_ends_well(done);
+  EXPECT_THAT(done.output, Not(AnyOf(HasSubstr("no graph of a pass"), HasSubstr("by a product for each"))));
+  expect_one_wait_a_step(folder);
+  const auto resumed = copy_project(folder, "fake_device_mixtral_resumed", kHalf);
+  expect_ends_well(run(resumed, training("test", flags)));
+  expect_same_bits(resumed, folder);
+  const auto without = copy_project(folder, "fake_device_mixtral_without_graphs", 0);
+  auto more = flags;
+  more.emplace_back("--trainer.cuda_graphs=false");
+  expect_ends_well(run(without, training("test", more)));
+  expect_same_bits(without, folder);
+  expect_one_wait_a_step(without);
+}
+
 }  // namespace
 }  // namespace bora::golden

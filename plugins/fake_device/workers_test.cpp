@@ -124,6 +124,14 @@ TEST_F(WorkersOnADevice, WithExperts) {
   expect_same_both_ways(experts_project("device_workers"), 2, {"--trainer.mesh.axes={expert: 2}"}, 19);
 }
 
+// Each has all experts, or its part of all, by one product.
+TEST_F(WorkersOnADevice, WithExpertsThatNobodyShares) {
+  const auto project = experts_project("device_workers");
+  expect_same_both_ways(project, 2, {"--trainer.mp=p=f32,c=bf16"}, 3);
+  expect_same_both_ways(project, 2, {"--trainer.mp=p=f32,c=bf16", "--trainer.fsdp_axis=null"}, 1);
+  expect_same_both_ways(project, 2, {"--trainer.mp=p=f32,c=bf16", "--trainer.model_axis_size=2"}, 3);
+}
+
 TEST_F(WorkersOnADevice, FourOfThemInTwoReplicas) {
   expect_same_both_ways(small_project("device_workers"), 4, {"--trainer.mesh.axes={replica: 2, data: 2}"}, 3);
 }

@@ -37,7 +37,7 @@ bool has_grouped_op(const Tensor& x) {
 bool has_grouped_kernel(const Tensor& x) {
   if (!x.is_cuda()) return true;
   const auto& gpus = cuda_facts().gpus;
-  const auto at = static_cast<std::size_t>(x.get_device());
+  const std::size_t at = static_cast<std::uint8_t>(x.get_device());
   return at < gpus.size() && (gpus[at].capability.major == 9 || gpus[at].capability.major == 10);
 }
 
