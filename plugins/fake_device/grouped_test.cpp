@@ -142,6 +142,7 @@ std::vector<Mixture> mixtures() {
   };
 }
 
+// A GPU adds in an order of its own, and the last of bf16's 8 digits may be another one.
 TEST(GroupedProducts, AsAProductForEachExpert) {
   for (const auto& c : mixtures()) {
     SCOPED_TRACE(c.name);
@@ -150,8 +151,8 @@ TEST(GroupedProducts, AsAProductForEachExpert) {
     // two maps forward, and the gradients of their inputs and weights
     EXPECT_EQ(products_of_groups(), !kCounted ? -1 : c.again ? 8 : 6);
     const auto loop = numbers_of(c, kThere, Way::loop);
-    expect_near(got, loop, 4e-3F);
-    expect_near(got, numbers_of(c, kHost, Way::loop), 8e-3F);
+    expect_near(got, loop, kCounted ? 4e-3F : 12e-3F);
+    expect_near(got, numbers_of(c, kHost, Way::loop), kCounted ? 8e-3F : 16e-3F);
     EXPECT_EQ(numbers_of(c, kThere, Way::one_product), got) << "twice";
   }
 }

@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "bora/base/error.h"
+#include "bora/core/autograd/cast.h"
 #include "bora/core/autograd/device_experts.h"
 #include "bora/core/autograd/grouped.h"
 #include "bora/core/autograd/slots.h"
