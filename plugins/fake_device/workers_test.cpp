@@ -21,6 +21,7 @@ namespace bora::golden {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using Flags = std::vector<std::string>;
 
 constexpr int kWorkerSteps = 6;
@@ -130,6 +131,35 @@ TEST_F(WorkersOnADevice, WithExpertsThatNobodyShares) {
   expect_same_both_ways(project, 2, {"--trainer.mp=p=f32,c=bf16"}, 3);
   expect_same_both_ways(project, 2, {"--trainer.mp=p=f32,c=bf16", "--trainer.fsdp_axis=null"}, 1);
   expect_same_both_ways(project, 2, {"--trainer.mp=p=f32,c=bf16", "--trainer.model_axis_size=2"}, 3);
+}
+
+// All shards are scaled as the whole array: with fixed parts of sums the bits are those of one worker, else the losses are near.
+TEST_F(WorkersOnADevice, InFp8AsOne) {
+  const auto flags = on_workers({"--trainer.mp=p=f32,c=bf16", "--trainer.fp8=true"});
+  const auto trained = [&](const std::string& project, const std::string& name, int workers,
+                           const Flags& more) {
+    const auto folder = copy_project(project, name, 0);
+    const auto done =
+        workers == 1 ? run(folder, with(flags, more)) : run_workers(folder, workers, with(flags, more));
+    EXPECT_EQ(done.code, 0) << done.output;
+    EXPECT_THAT(done.output, Not(HasSubstr("stays in bf16")));
+    return folder;
+  };
+  const auto project = small_project("device_workers"), experts = experts_project("device_workers_experts");
+  const std::string lanes = "--trainer.tensor_lanes=2", model = "--trainer.model_axis_size=2";
+  const auto in_lanes = trained(project, "device_fp8_lanes", 1, {lanes});
+  EXPECT_THAT(diff_of(in_lanes, trained(project, "device_fp8_lanes_2", 2, {lanes, model})),
+              HasSubstr("bit-equal"));
+  const auto expect_like = [](const std::string& one, const std::string& two) {
+    const auto want = losses(one), got = losses(two);
+    ASSERT_EQ(got.size(), std::size_t{kWorkerSteps});
+    for (std::size_t i = 0; i < got.size(); ++i)
+      EXPECT_NEAR(got[i], want[i], 2e-3 * want[i]) << two << ", step " << i;
+  };
+  expect_like(trained(project, "device_fp8_one", 1, {}),
+              trained(project, "device_fp8_context", 2, {"--trainer.context_axis_size=2"}));
+  expect_like(trained(experts, "device_fp8_experts", 1, {}),
+              trained(experts, "device_fp8_experts_2", 2, {"--trainer.mesh.axes={expert: 2}"}));
 }
 
 TEST_F(WorkersOnADevice, FourOfThemInTwoReplicas) {

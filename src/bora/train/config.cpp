@@ -147,15 +147,6 @@ void check_fp8(Binder& b, const TrainerConfig& t) {
                           "leave fp8 out",
                           b.path("mp"), core::name(t.mp.compute), b.path("mp")));
   }
-  bool shared = t.mesh.model_size() > 1 || t.mesh.context_axis_size > 1 || t.mesh.tensor_lanes.has_value();
-  for (const auto& [axis, size] : t.mesh.mesh.axes)
-    shared = shared || (size > 1 && axis != "data" && axis != "replica");
-  if (shared) {
-    b.problem(
-        "fp8",
-        "scales each array by its largest element, and workers that share a lane have shards of it; leave fp8 "
-        "out, or the mesh axes model, context and expert, and tensor_lanes");
-  }
 }
 
 // Whether there is one is asked where the run starts: the configuration may be another machine's.

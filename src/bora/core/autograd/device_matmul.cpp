@@ -114,7 +114,8 @@ Tensor device_matmul(const Tensor& a, const Factor& b, const std::optional<Facto
   if (b.maps && b.values.dim() == 2 && takes_fp8(a, b.values.t())) {
     std::vector<Tensor> of{weight.t()};
     if (bias) of.push_back(differentiated(*bias));
-    return fp8_product(a, of, 1, b.values.detach().t(), values ? Maybe(values->detach()) : std::nullopt)
+    return fp8_product(a, of, 1, b.values.detach().t(), values ? Maybe(values->detach()) : std::nullopt,
+                       b.whole.get())
         .front();
   }
   const bool recorded = at::GradMode::is_enabled() && (a.requires_grad() || weight.requires_grad() ||

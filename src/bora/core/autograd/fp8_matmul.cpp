@@ -5,6 +5,7 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/_scaled_mm_ops.h>
 #include <ATen/ops/empty_ops.h>
+#include <ATen/ops/maximum_ops.h>
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/custom_function.h>
 
@@ -16,6 +17,7 @@
 #include "bora/core/autograd/joint_pieces.h"
 #include "bora/core/autograd/largest.h"
 #include "bora/core/fp8.h"
+#include "bora/core/layout/convert.h"
 #include "bora/core/plain/fp8.h"
 #include "bora/core/torch/device.h"
 #include "bora/core/torch/node.h"
@@ -30,6 +32,16 @@ Fp8Scope::~Fp8Scope() { fp8_now = before_; }
 bool in_fp8() { return fp8_now; }
 
 namespace autograd {
+
+// Found once, by the node behind the products.
+struct GradientLargest : torch::CustomClassHolder {
+  at::Tensor largest;
+};
+struct WholeLargest {
+  at::Tensor a, weight;  // [1]
+  c10::intrusive_ptr<GradientLargest> gradient;
+};
+
 namespace {
 
 using at::Tensor;
@@ -45,27 +57,45 @@ Tensor room_for(c10::IntArrayRef sizes, at::ScalarType type, const Tensor& like)
                                              {});
 }
 
-// x [rows, n] as it lies (`straight`), turned, or both.
-Narrow8 quantized(const Tensor& x, Fp8 format, bool straight, bool turned) {
+// Its largest |element| [1], NaN where one is not finite.
+Tensor largest_in(const Tensor& x) {
+  if (Tensor known = known_largest(x); known.defined()) return known;
   const auto& kernels = recorded_kernels(x).narrow8;
-  if (kernels.quantize == nullptr) return plain::quantize(x, format);
+  if (kernels.quantize == nullptr) return plain::largest(x);
+  const Tensor from = x.contiguous();
+  Tensor largest = zero_number(x);
+  kernels.max_abs(from_scalar_type(x.scalar_type()), from.numel(), from.const_data_ptr(),
+                  largest.mutable_data_ptr<float>(), stream_of(x));
+  return largest;
+}
+
+// x [rows, n], scaled by `largest`, as it lies (`straight`), turned, or both.
+Narrow8 quantized(const Tensor& x, const Tensor& largest, Fp8 format, bool straight, bool turned) {
+  const auto& kernels = recorded_kernels(x).narrow8;
+  if (kernels.quantize == nullptr) return plain::quantize(x, format, largest);
   const Tensor from = x.contiguous();
   const auto type = format == Fp8::e4m3 ? at::kFloat8_e4m3fn : at::kFloat8_e5m2;
   const auto rows = x.size(0), n = x.size(1);
-  Tensor largest = known_largest(from);
-  const bool known = largest.defined();
-  if (!known) largest = zero_number(x);
   Narrow8 out{straight ? room_for({rows, n}, type, x) : Tensor(),
               turned ? room_for({n, rows}, type, x) : Tensor(), room_for({1}, at::kFloat, x)};
-  const auto dtype = from_scalar_type(x.scalar_type());
-  if (!known)
-    kernels.max_abs(dtype, from.numel(), from.const_data_ptr(), largest.mutable_data_ptr<float>(),
-                    stream_of(x));
-  kernels.quantize(dtype, format, rows, n, from.const_data_ptr(), largest.const_data_ptr<float>(),
-                   straight ? out.y.mutable_data_ptr() : nullptr,
+  kernels.quantize(from_scalar_type(x.scalar_type()), format, rows, n, from.const_data_ptr(),
+                   largest.const_data_ptr<float>(), straight ? out.y.mutable_data_ptr() : nullptr,
                    turned ? out.turned.mutable_data_ptr() : nullptr, out.inverse.mutable_data_ptr<float>(),
                    stream_of(x));
   return out;
+}
+
+// As bits, whose order is that of the numbers, and of which NaN is the largest.
+Tensor over_workers(Tensor largest, std::span<Collectives* const> workers) {
+  for (auto* all : workers)
+    largest = reduced(largest.view(at::kInt), Collectives::Combine::max, *all).view(at::kFloat);
+  return largest;
+}
+
+Tensor largest_of_all(const Shards& x) {
+  Tensor largest = largest_in(x.here.front());
+  for (const auto& more : x.here.subspan(1)) largest = at::_ops::maximum::call(largest, largest_in(more));
+  return over_workers(largest, x.workers);
 }
 
 // left [m, k] times the turned right [n, k]: the one way in which GPUs multiply fp8.
@@ -74,10 +104,41 @@ Tensor scaled_product(const Tensor& left, const Tensor& left_inverse, const Tens
   return at::_ops::_scaled_mm::call(left, right.t(), left_inverse, right_inverse, bias, {}, type, false);
 }
 
+c10::IValue capsule(const c10::intrusive_ptr<GradientLargest>& gradient) {
+  return c10::IValue::make_capsule(gradient);
+}
+GradientLargest* gradient_of(AutogradContext& ctx) {
+  const auto found = ctx.saved_data.find("gradient");
+  return found == ctx.saved_data.end() ? nullptr
+                                       : static_cast<GradientLargest*>(found->second.toCapsule().get());
+}
+
+struct Measured : torch::autograd::Function<Measured> {
+  static Tensor forward(AutogradContext* ctx, const Tensor& y,
+                        const c10::intrusive_ptr<GradientLargest>& gradient,
+                        const std::vector<std::int64_t>& workers) {
+    ctx->saved_data["gradient"] = capsule(gradient);
+    ctx->saved_data["workers"] = workers;
+    return y.view(y.sizes());
+  }
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    std::vector<Collectives*> workers;
+    for (const auto w : ctx->saved_data["workers"].toIntVector())
+      workers.push_back(reinterpret_cast<Collectives*>(  // NOLINT: kept as a number by the context
+          static_cast<std::intptr_t>(w)));
+    gradient_of(*ctx)->largest = over_workers(largest_in(grads[0]), workers);
+    return {grads[0], Tensor(), Tensor()};
+  }
+};
+
 struct Fp8Matmul : torch::autograd::Function<Fp8Matmul> {
   static variable_list forward(AutogradContext* ctx, const Tensor& a, at::TensorList differentiated,
-                               std::int64_t count, const Tensor& weight, const Maybe& bias, bool recorded) {
-    const auto x = quantized(a, Fp8::e4m3, true, recorded), w = quantized(weight, Fp8::e4m3, true, recorded);
+                               std::int64_t count, const Tensor& weight, const Maybe& bias, bool recorded,
+                               const WholeLargest* whole) {
+    const auto x = quantized(a, whole == nullptr ? largest_in(a) : whole->a, Fp8::e4m3, true, recorded),
+               w = quantized(weight, whole == nullptr ? largest_in(weight) : whole->weight, Fp8::e4m3, true,
+                             recorded);
+    if (whole != nullptr) ctx->saved_data["gradient"] = capsule(whole->gradient);
     if (recorded) ctx->save_for_backward({x.turned, x.inverse, w.turned, w.inverse});
     const JointPieces maps(differentiated, count);
     maps.save(*ctx);
@@ -90,9 +151,12 @@ struct Fp8Matmul : torch::autograd::Function<Fp8Matmul> {
     const Tensor g = joined_gradient(grads);
     const JointPieces maps(*ctx);
     const bool of_a = ctx->needs_input_grad(0), of_weights = maps.any_weight(*ctx);
-    const auto dy = of_a || of_weights ? quantized(g, Fp8::e5m2, of_a, of_weights) : Narrow8();
+    const auto* whole = gradient_of(*ctx);
+    const auto dy = of_a || of_weights ? quantized(g, whole == nullptr ? largest_in(g) : whole->largest,
+                                                   Fp8::e5m2, of_a, of_weights)
+                                       : Narrow8();
     auto out = maps.gradients(
-        *ctx, 5,
+        *ctx, 6,
         [&](at::ScalarType type) {
           return scaled_product(dy.turned, dy.inverse, x_turned, x_inverse, {}, type);
         },
@@ -125,11 +189,24 @@ bool takes_fp8(const Tensor& a, const Tensor& weight) {
   return fits && a.numel() > 0 && weight.numel() > 0;
 }
 
+std::shared_ptr<const WholeLargest> whole_largest(const Shards& a, const Shards& weight) {
+  return std::make_shared<WholeLargest>(
+      WholeLargest{largest_of_all(a), largest_of_all(weight), c10::make_intrusive<GradientLargest>()});
+}
+
+Tensor measured(const Tensor& y, const WholeLargest& whole, std::span<Collectives* const> workers) {
+  if (!y.requires_grad() || !at::GradMode::is_enabled()) return y;
+  std::vector<std::int64_t> places;
+  for (auto* w : workers) places.push_back(static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(w)));
+  return Measured::apply(y, whole.gradient, places);
+}
+
 std::vector<Tensor> fp8_product(const Tensor& a, at::TensorList differentiated, std::int64_t count,
-                                const Tensor& weight, const Maybe& bias) {
+                                const Tensor& weight, const Maybe& bias, const WholeLargest* whole) {
   bool recorded = a.requires_grad();
   for (const auto& x : differentiated) recorded = recorded || x.requires_grad();
-  return Fp8Matmul::apply(a, differentiated, count, weight, bias, recorded && at::GradMode::is_enabled());
+  return Fp8Matmul::apply(a, differentiated, count, weight, bias, recorded && at::GradMode::is_enabled(),
+                          whole);
 }
 
 }  // namespace autograd

@@ -12,8 +12,10 @@
 #include "bora/base/error.h"
 #include "bora/core/autograd/cast.h"
 #include "bora/core/autograd/device_matmul.h"
+#include "bora/core/autograd/fp8_matmul.h"
 #include "bora/core/autograd/matmul.h"
 #include "bora/core/elementwise.h"
+#include "bora/core/fp8.h"
 #include "bora/core/grad.h"
 #include "bora/core/layout/arrange.h"
 #include "bora/core/layout/convert.h"
@@ -86,6 +88,30 @@ at::Tensor joined_lanes(const std::vector<at::Tensor>& lanes, int dim) {
   return dim < 0 ? autograd::sum_of_lanes(lanes) : at::_ops::cat::call(at::ITensorListRef(lanes), dim);
 }
 
+std::vector<Collectives*> workers_of(const Space& space, Names names) {
+  std::vector<Collectives*> out;
+  for (auto axis : names)
+    if (auto* workers = space.workers(axis); workers != nullptr) out.push_back(workers);
+  return out;
+}
+
+// What scales a product in fp8 that workers or lanes share; null where it is no such product.
+std::shared_ptr<const autograd::WholeLargest> largest_of_shards(const Space& space, Names left, Names right,
+                                                                std::span<const at::Tensor> lefts,
+                                                                std::span<const autograd::Factor> factors) {
+  if (mapping() == nullptr || !in_fp8() || !factors.front().maps || factors.front().values.dim() != 2)
+    return {};
+  std::vector<at::Tensor> weights;
+  for (const auto& f : factors) weights.push_back(f.values.detach().t());
+  if (!autograd::takes_fp8(lefts.front(), weights.front())) return {};
+  const auto shards = [&](Names names,
+                          std::span<const at::Tensor> lanes) {  // without the axis all lanes have the same
+    const bool cut = find(names, space.laned()) >= 0;
+    return autograd::Shards{lanes.first(cut ? lanes.size() : 1), workers_of(space, names)};
+  };
+  return autograd::whole_largest(shards(left, lefts), shards(right, weights));
+}
+
 // The same with a weight that is kept in fewer bytes: a path of its own, on one worker and without gradients.
 Array contract_stored(std::string_view op, const Operand& a, const Operand& b, const Roles& r,
                       const Array& bias, Names out) {
@@ -130,22 +156,30 @@ Array contract(std::string_view op, const Operand& a, const Operand& b, const Ar
   for (auto axis : order) sizes.push_back(space.lane_part(axis));
   const auto of_weight = space.parameter_of(b, rights.front()),
              of_bias = has_bias ? space.parameter_of(bias_operand, biases.front()) : at::Tensor();
-  std::vector<at::Tensor> products;
+  std::vector<at::Tensor> matrices, products;
+  std::vector<autograd::Factor> factors;
+  std::vector<std::optional<autograd::Factor>> flat_biases;
   for (std::size_t lane = 0; lane < lefts.size(); ++lane) {
-    std::optional<autograd::Factor> flat_bias;
+    auto& flat_bias = flat_biases.emplace_back();
     if (has_bias) {
       flat_bias = autograd::factor_of(biases[lane], of_bias, [&](const at::Tensor& x) {
         return reshaped(x, {product_of_sizes(space, r.columns)});
       });
     }
-    auto right = autograd::factor_of(rights[lane], of_weight,
-                                     [&](const at::Tensor& x) { return right_matrix(space, x, b.names, r); });
-    right.maps = op == "linear" && mapping() == nullptr;
-    auto c = autograd::matmul(grouped(space, lefts[lane], a.names, r.batch, r.rows, r.contracted), right,
-                              flat_bias);
+    auto& right = factors.emplace_back(autograd::factor_of(
+        rights[lane], of_weight, [&](const at::Tensor& x) { return right_matrix(space, x, b.names, r); }));
+    right.maps = op == "linear";
+    matrices.push_back(grouped(space, lefts[lane], a.names, r.batch, r.rows, r.contracted));
+  }
+  const auto whole = largest_of_shards(space, a.names, b.names, matrices, factors);
+  for (std::size_t lane = 0; lane < lefts.size(); ++lane) {
+    factors[lane].whole = whole;
+    auto c = autograd::matmul(matrices[lane], factors[lane], flat_biases[lane]);
     products.push_back(permuted(reshaped(c, sizes), order, {out.begin(), out.end()}));
   }
-  Array product = space.label(joined_lanes(products, find(out, space.laned())), out);
+  auto joined = joined_lanes(products, find(out, space.laned()));
+  if (whole != nullptr) joined = autograd::measured(joined, *whole, workers_of(space, out));
+  Array product = space.label(joined, out);
   if (bias.empty() || !partial) return product;
   return binary(Binary::add, {product, out}, bias_operand, out);
 } catch (...) {

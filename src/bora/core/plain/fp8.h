@@ -12,6 +12,9 @@ namespace bora::core::plain {
 struct Narrow8 {
   at::Tensor y, turned, inverse;
 };
-Narrow8 quantize(const at::Tensor& x, Fp8 format);
+/// `largest`: largest(x), or that of an array of which x is a part.
+Narrow8 quantize(const at::Tensor& x, Fp8 format, const at::Tensor& largest);
+/// Its largest |element| [1] in fp32, NaN if one is not finite.
+at::Tensor largest(const at::Tensor& x);
 
 }  // namespace bora::core::plain
