@@ -332,6 +332,15 @@ class Day:
         parameters in bf16 are rounded anew, which AdamW had written."""
         return self.bits(part, "--trainer.mp=p=f32,c=bf16", "--model.attn_pdrop=0")
 
+    def fp8(self, part):
+        """The same in fp8, where the GPU has it."""
+        flags = ("--trainer.mp=p=f32,c=bf16", "--trainer.fp8=true", "--model.attn_pdrop=0")
+        said = self.run(part, self.bora, "train", "config.yaml", f"--trainer.device={self.device}", "--dry_run", *flags,
+                        cwd=self.project(f"{part.name}_asked"), codes=(0, 2))
+        if "needs compute capability" in said:
+            raise Skipped(re.search("needs compute capability[^;]*", said).group())
+        return self.bits(part, *flags)
+
     def workers(self, part):
         """Two of them with a GPU each, whose messages go by NCCL, against two on one GPU, through the host: the same
         bits with whole parameters, with shards of them, and with a model that is divided."""
@@ -523,6 +532,7 @@ PARTS = {
     "load": (30, Day.load, False), "ops": (100, Day.ops, True), "attention": (30, Day.attention, True),
     "parity": (60, Day.parity, True),
     "training": (30, Day.training, True), "bits": (60, Day.bits, True), "bf16": (60, Day.bf16, True),
+    "fp8": (60, Day.fp8, True),
     "workers": (60, Day.workers, True),
     "graphs": (30, Day.graphs, True), "experts": (40, Day.experts, True),
     "memcheck": (40, Day.sanitizer, True), "racecheck": (40, Day.sanitizer, True),

@@ -16,6 +16,7 @@
 #   training   twelve steps in fp32 against the CPU's
 #   bits       the same run twice, after a resume, and of two workers (with mpirun): the same bits
 #   bf16       the same of a run in bf16: FlashAttention, and the copies that AdamW writes
+#   fp8        the same in fp8, from compute capability 8.9 on
 #   workers    two workers with a GPU each, messages by NCCL, against two on one, through the host: the same bits
 #   graphs     the same bits with CUDA graphs and without, and the time of a step of both
 #   experts    experts by one product against a product for each, the same bits twice and without CUDA graphs

@@ -65,7 +65,7 @@ grep -q 'opps is not one of load, ops, attention, parity' "$work/said" || wrong 
 
 # The whole program, where a device computes. A machine that does much else takes its time.
 day=(--torch "$work/site/torch" --device test)
-expect 1 "${day[@]}" --limit 300 --bora "$work/kit/bora" ops attention parity training bits bf16 workers graphs experts memcheck rates
+expect 1 "${day[@]}" --limit 300 --bora "$work/kit/bora" ops attention parity training bits bf16 fp8 workers graphs experts memcheck rates
 told ok load 'device of the tests'
 told FAILED ops '^?nn_device_test: exit code 3: a gradient is wrong'
 told FAILED attention '^?exit code 4: attention is wrong'
@@ -73,6 +73,7 @@ told ok parity '3 models, within'
 told ok training "of the CPU's"
 told ok bits 'the same bits twice, after a resume'
 told ok bf16 'the same bits twice, after a resume'
+told ok fp8 'the same bits twice, after a resume'
 if command -v mpirun >/dev/null; then
   told ok workers 'the same bits from device to device as through the host: whole, sharded, divided'
 else
