@@ -166,6 +166,19 @@ TEST_F(LibraryAttention, ThatRefusesIsPassedOver) {
       testing::AnyOf("", testing::HasSubstr("(heads of a size that is no multiple of 8, or above 256)")));
 }
 
+// Prompts come in any length, and each would take a plan.
+TEST_F(LibraryAttention, IsForTrainingAlone) {
+  const DeviceScope there(kThere);
+  const Array q = made_there(1, kOfQ, {2, 6, 2, 3, 8}, DType::bf16, kThere),
+              k = made_there(2, kOfK, {2, 6, 2, 8}, DType::bf16, kThere);
+  fake_device::reset();
+  testing::internal::CaptureStderr();
+  attention({q, kOfQ}, {k, kOfK}, {k, kOfK}, {"t", "s", "d"}, {});
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  EXPECT_LE(times(kLibraryForward), 0);
+  EXPECT_EQ(times(kFlashForward), kCounted ? 1 : -1);
+}
+
 // Its bits are not FlashAttention's: a resume with the other one says so.
 TEST_F(LibraryAttention, StandsInTheArithmetic) {
   const auto words = [] { return runtime_info().arithmetic; };

@@ -16,6 +16,7 @@ struct AttentionPlan {
   /// Elements from one sequence, position or query head (of keys: kv_head) to the next; head_dim is contiguous.
   struct Strides {
     std::int64_t batch = 0, position = 0, head = 0;
+    // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy takes the 0 of <=> for a pointer
     auto operator<=>(const Strides&) const = default;
   };
   /// Sequences; of documents, for how many there is room, of which some may be empty.
@@ -28,6 +29,7 @@ struct AttentionPlan {
   std::int64_t window = 0;  ///< as kernels::AttentionRule's
   Strides q, k, v, out;     ///< the gradient of out lies as out does; of documents no batch counts
   Strides dq, dk, dv;
+  // NOLINTNEXTLINE(modernize-use-nullptr): as above
   auto operator<=>(const AttentionPlan&) const = default;
   bool of_documents() const { return positions > 0; }
 };

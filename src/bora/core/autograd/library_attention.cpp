@@ -112,8 +112,8 @@ struct LibraryAttention : torch::autograd::Function<LibraryAttention> {
     const bool apart = documents.starts.defined();
     const Tensor q = as_taken_by(query, apart), k = as_taken_by(key, apart), v = as_taken_by(value, apart);
     const auto plan = plan_of(q, k, v, rule, documents);
-    const Tensor out = new_beside(q, q.sizes()), lse = new_floats_beside(q, {q.numel() / q.size(-1)}),
-                 room = room_for(q, plan, false);
+    Tensor out = new_beside(q, q.sizes());
+    const Tensor lse = new_floats_beside(q, {q.numel() / q.size(-1)}), room = room_for(q, plan, false);
     library_of(q).forward(plan, index_of(q),
                           {.q = q.const_data_ptr(),
                            .k = k.const_data_ptr(),

@@ -23,6 +23,7 @@
 #include "bora/core/autograd/library_attention.h"
 #include "bora/core/autograd/ring_attention.h"
 #include "bora/core/autograd/rope.h"
+#include "bora/core/grad.h"
 #include "bora/core/layout/arrange.h"
 #include "bora/core/layout/attention_axes.h"
 #include "bora/core/layout/checks.h"
@@ -99,14 +100,15 @@ void tell_once(const std::string& line) {
 }
 
 // Of what keeps no scores, the first that computes this, the fastest first: the device's library, libtorch's op. None:
-// plain operations. A line says what was passed over, and why.
+// plain operations. A line says what was passed over, and why. The library is for training alone, blocks that are computed
+// again included: it makes a plan for each shape, and prompts come in any length.
 std::optional<at::Tensor> in_one_pass(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                                       const kernels::AttentionRule& rule,
                                       const autograd::RuleTensors& tensors) {
   const auto device = from_torch(q.device());
   const auto& library = attention_library(device.type);
   std::string passed_over;
-  if (!library.name.empty()) {
+  if (!library.name.empty() && (recording() || in_unrecorded_run)) {
     const auto why = autograd::why_no_library_attention(q, k, v, rule, tensors);
     if (why.empty()) return autograd::library_attention(q, k, v, rule, tensors);
     passed_over = fmt::format("{}: {}", library.name, why);
