@@ -26,7 +26,7 @@ print(f"bench_smoke: {name}: {len(objects)} lines, all fields")
 ' "$@"
 }
 
-for program in apps/bora/bora bench/dot_bench bench/head_bench bench/experts_bench; do
+for program in apps/bora/bora bench/attention_rates bench/dot_bench bench/head_bench bench/experts_bench; do
   [ -x "$build/$program" ] || { echo "bench_smoke: $build/$program is not built" >&2; exit 1; }
 done
 
@@ -39,6 +39,7 @@ done
   check 'bora bench generate' model weights batch prompt tokens prompt_tokens_per_s tokens_per_s step_ms share_of_memory_bandwidth
 printf '\n\n' | "$build/apps/bora/bora" bench generate --model quickstart --prompt 8 --tokens 4 --weights int8 --paced |
   check 'bora bench generate --paced' prompts_s texts_s
+"$build/bench/attention_rates" cpu 64 | check attention_rates by 'case' ms rate unit
 "$build/bench/dot_bench" --rows 64 --seconds 0.01 --case c_proj |
   check dot_bench 'case' rows raw_ms named_ms ratio rounds
 "$build/bench/head_bench" --rows 16 --embed 8 --vocab 100 --rounds 1 |

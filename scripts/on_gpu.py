@@ -30,7 +30,7 @@ OUT = pathlib.Path(os.environ.get("OUT") or ROOT / "build/on_gpu").resolve()
 WHOLE = 585  # seconds of all parts together
 STEPS, HALF = 12, 6
 CLOSE = 1e-4  # to the reference, of a tensor's largest value; of fp32 on a GPU against the CPU's, of a loss
-ATTENTION, EXPERTS = "attention_device_test", "experts_device_test"
+ATTENTION, RATES, EXPERTS = "attention_device_test", "attention_rates", "experts_device_test"
 WAITS = ("cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaEventSynchronize")
 WITHIN = 0.10  # the most memory, of what was said before
 # name: (sequences, tokens of each, passes of Bora, passes of PyTorch, which keeps all logits of a pass)
@@ -265,7 +265,28 @@ class Day:
         if not program.exists():
             raise Skipped(f"no {ATTENTION}; scripts/on_gpu.sh --pack brings it")
         self.test(part, program)
-        return "libtorch's FlashAttention as plain ops, and the same bits twice"
+        line = "cuDNN and libtorch's FlashAttention as plain ops, and the same bits twice"
+        report = json.loads((OUT / f"{ATTENTION}.json").read_text()) if (OUT / f"{ATTENTION}.json").exists() else {}
+        left_out = sorted({test["skipped"][0]["message"].strip().splitlines()[-1]
+                           for suite in report.get("testsuites", []) for test in suite["testsuite"]
+                           if suite["name"] == "LibraryAttention" and test.get("skipped")})
+        part.numbers["left_out"] = left_out
+        return "; ".join([line, *(f"left out: {why}" for why in left_out)])
+
+    def attention_rates(self, part):
+        """By cuDNN, FlashAttention and plain operations, forward and backward at the models' shapes."""
+        program = next((p for p in (self.tests / RATES, self.bora.parent.parent.parent / "bench" / RATES) if p.exists()),
+                       None)
+        if program is None:
+            raise Skipped(f"no {RATES}; scripts/on_gpu.sh --pack brings it")
+        part.numbers["rates"] = lines = json_lines(self.run(part, program, self.device))
+        best = {}
+        for line in lines:
+            if line.get("rate", 0) > best.get(line["by"], 0):
+                best[line["by"]] = line["rate"]
+        if not best:
+            raise Failed("; ".join(sorted({line["error"] for line in lines if "error" in line})) or "no rate")
+        return ", ".join(f"{by} up to {rate:.0f}" for by, rate in best.items()) + " TFLOP/s"
 
     def parity(self, part):
         folders = [f.parent for where in (ROOT / "tests/parity/models", ROOT.parent / "shared/data/models")
@@ -530,7 +551,7 @@ class Day:
 # name: (seconds at most, what it does, whether Bora must compute on the device)
 PARTS = {
     "load": (30, Day.load, False), "ops": (100, Day.ops, True), "attention": (30, Day.attention, True),
-    "parity": (60, Day.parity, True),
+    "attention_rates": (40, Day.attention_rates, True), "parity": (60, Day.parity, True),
     "training": (30, Day.training, True), "bits": (60, Day.bits, True), "bf16": (60, Day.bf16, True),
     "fp8": (60, Day.fp8, True),
     "workers": (60, Day.workers, True),

@@ -11,11 +11,13 @@
 #
 #   load       versions, `bora doctor`, one training step
 #   ops        the tests of core, named, mesh, nn and models with their arrays on the GPU
-#   attention  libtorch's FlashAttention against plain ops and the CPU, the same bits twice, of documents too
+#   attention  cuDNN's and libtorch's FlashAttention against plain ops, each other and the CPU, the same bits twice, of
+#              documents too
+#   attention_rates   forward and backward by cuDNN, FlashAttention and plain operations at the models' shapes
 #   parity     logits, hidden states and gradients of all reference models
 #   training   twelve steps in fp32 against the CPU's
 #   bits       the same run twice, after a resume, and of two workers (with mpirun): the same bits
-#   bf16       the same of a run in bf16: FlashAttention, and the copies that AdamW writes
+#   bf16       the same of a run in bf16: attention by cuDNN or FlashAttention, and the copies that AdamW writes
 #   fp8        the same in fp8, from compute capability 8.9 on
 #   workers    two workers with a GPU each, messages by NCCL, against two on one, through the host: the same bits
 #   graphs     the same bits with CUDA graphs and without, and the time of a step of both
@@ -30,20 +32,22 @@
 # Needs Python 3 with PyTorch 2.11.0 for CUDA 13.0 (--torch: another folder `torch` of one) and no network. The program
 # is PROGRAM, else the wheel in build/on_gpu_kit or build/wheel, else that of build/cuda or build/release. --pack, where
 # it can be built, makes build/on_gpu_kit, at most 60 MB to carry beside the checkout: the wheel, the tests of `ops`, `attention` and
-# `experts`.
+# `experts`, and what measures attention_rates.
 set -euo pipefail
 self=$(readlink -f -- "${BASH_SOURCE[0]}")
 root=${self%/scripts/*}
 
 pack() {
   local kit=$root/build/on_gpu_kit room tests=() size
+  local rates=bench/attention_rates
   for room in core named mesh nn models attention experts; do tests+=("${room}_device_test"); done
   . "$root/scripts/build.sh"
   torch_folder
   rm -rf "$kit"
   "$root/scripts/wheel.sh" "$kit"
-  build release "${tests[@]}"
+  build release "${tests[@]}" "${rates##*/}"
   for room in "${tests[@]}"; do strip -o "$kit/$room" "$root/build/release/plugins/fake_device/$room"; done
+  strip -o "$kit/${rates##*/}" "$root/build/release/$rates"
   size=$(du --summarize --block-size=1MB "$kit" | cut -f1)
   if [ "$size" -gt 60 ]; then
     printf 'on_gpu: %s has %s MB, more than 60\n' "$kit" "$size" >&2

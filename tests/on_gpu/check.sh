@@ -61,7 +61,7 @@ stand_in kit/attention_device_test <<<'echo "attention is wrong"; exit 4'
 # shellcheck disable=SC2016  # as above
 stand_in kit/experts_device_test <<<'[ "$TEST_DEVICE" = test ]'
 expect 2 --bora "$work/kit/bora" opps
-grep -q 'opps is not one of load, ops, attention, parity' "$work/said" || wrong "$(cat "$work/said")"
+grep -q 'opps is not one of load, ops, attention, attention_rates, parity' "$work/said" || wrong "$(cat "$work/said")"
 
 # The whole program, where a device computes. A machine that does much else takes its time.
 day=(--torch "$work/site/torch" --device test)
@@ -88,6 +88,17 @@ told FAILED rates 'torch is a stand-in'
 stand_in kit/attention_device_test <<<'[ "$TEST_DEVICE" = test ]'
 expect 0 "${day[@]}" --bora "$work/kit/bora" load attention
 told ok attention 'the same bits twice'
+expect 0 "${day[@]}" --bora "$work/kit/bora" attention_rates
+told skipped attention_rates 'no attention_rates'
+stand_in kit/attention_rates <<'END'
+for rate in 500 300; do echo '{"by": "cuDNN 9.19.0", "case": "a", "rate": '$rate'}'; done
+echo '{"by": "plain operations", "case": "a", "error": "out of memory"}'
+END
+expect 0 "${day[@]}" --bora "$work/kit/bora" attention_rates
+told ok attention_rates 'cuDNN 9.19.0 up to 500 TFLOP/s'
+stand_in kit/attention_rates <<<"echo '{\"by\": \"plain operations\", \"case\": \"a\", \"error\": \"out of memory\"}'"
+expect 1 "${day[@]}" --bora "$work/kit/bora" attention_rates
+told FAILED attention_rates 'out of memory'
 cp "$root/tests/parity/models/tiny-mistral/reference.safetensors" "$models/tiny-mixtral"
 expect 1 "${day[@]}" --bora "$work/kit/bora" parity
 told FAILED parity '1 models; tiny-mixtral: '
