@@ -13,8 +13,9 @@ __global__ void bora_offsets(std::int64_t n, const std::int32_t* starts, Multipl
   if (i > n) return;
   const std::int32_t at = starts[i];
   if (i < n) lengths[i] = starts[i + 1] - at;
-  for (int row = 0; row < multiples.count; ++row)
-    offsets[row * (n + 1) + i] = static_cast<std::int32_t>(at * multiples.of[row]);
+#pragma unroll  // else the multiples are copied to the stack
+  for (int row = 0; row < kMostRows; ++row)
+    if (row < multiples.count) offsets[row * (n + 1) + i] = static_cast<std::int32_t>(at * multiples.of[row]);
 }
 
 }  // namespace
