@@ -27,9 +27,9 @@ struct Known {
 };
 struct OfThePass {
   bool on = false;
-  Tensor zeros;
+  Tensor zeros = {};
   std::int64_t used = 0;
-  std::vector<Known> known;
+  std::vector<Known> known = {};
 };
 thread_local OfThePass pass_now;
 
