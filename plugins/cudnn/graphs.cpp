@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <fmt/core.h>
 
+#include <exception>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -195,7 +196,7 @@ std::int64_t Graph::room() const {
   return state_->room_of_plan + (n == 0 ? 0 : 4 * (n + std::ssize(state_->multiples) * (n + 1)));
 }
 
-void Graph::run(const Target& target, const core::AttentionArrays& arrays, void* stream) const {
+void Graph::run(const Target& target, const core::AttentionArrays& arrays, void* stream) const try {
   const auto handle = target.parts().handle;
   if (const auto status = fe::detail::set_stream(handle, static_cast<cudaStream_t>(stream));
       status != CUDNN_STATUS_SUCCESS)
@@ -222,11 +223,14 @@ void Graph::run(const Target& target, const core::AttentionArrays& arrays, void*
       multiples.of[i] = state_->multiples[i];
       places[Uid::offsets + static_cast<std::int64_t>(i)] = offsets + static_cast<std::int64_t>(i) * (n + 1);
     }
-    if (const int status = write_offsets(n, arrays.starts, multiples, lengths, offsets, stream); status != 0)
-      fail(ErrorKind::Stopped, "cuDNN: where documents begin: CUDA error {}", status);
+    write_offsets(n, arrays.starts, multiples, lengths, offsets, stream);
   }
   if (auto status = state_->graph.execute(handle, places, arrays.room); !status.is_good())
     fail(ErrorKind::Stopped, "cuDNN: {}", first_reason(status.get_message()));
+} catch (const Error&) {
+  throw;
+} catch (const std::exception& e) {
+  fail(ErrorKind::Stopped, "cuDNN: {}", e.what());
 }
 
 }  // namespace bora::cudnn

@@ -14,11 +14,8 @@ struct Multiples {
 };
 
 /// lengths [n]: of n documents, from where they begin (starts [n + 1]); offsets [count, n + 1]: starts times each
-/// multiple. Returns what CUDA says of the launch: 0 is well.
-int write_offsets(std::int64_t n, const std::int32_t* starts, const Multiples& multiples,
-                  std::int32_t* lengths, std::int32_t* offsets, void* stream);
-
-/// This thread's calls go to `device` from here on; `before` gets where they went, unless it is null. Returns as above.
-int set_device(int device, int* before);
+/// multiple.
+void write_offsets(std::int64_t n, const std::int32_t* starts, const Multiples& multiples,
+                   std::int32_t* lengths, std::int32_t* offsets, void* stream);
 
 }  // namespace bora::cudnn

@@ -9,8 +9,8 @@
 #include <mutex>
 
 #include "bora/base/error.h"
+#include "device.h"
 #include "graphs.h"
-#include "offsets.h"
 #include "sdpa.h"
 
 namespace bora::cudnn {
