@@ -19,9 +19,7 @@ TEST(CudnnOffsets, AreStartsTimesEachMultiple) {
   const Multiples multiples{{640, 64, 6}, 3};
   List<std::int32_t> out(kCount + 3 * (kCount + 1) + 1);
   in_all_orders(
-      [&] {
-        write_offsets(kCount, starts.data(), multiples, out.data(), out.data() + kCount, nullptr);
-      },
+      [&] { write_offsets(kCount, starts.data(), multiples, out.data(), out.data() + kCount, nullptr); },
       out);
   for (std::int64_t i = 0; i < kCount; ++i) ASSERT_EQ(out[i], starts[i + 1] - starts[i]) << i;
   for (int row = 0; row < 3; ++row)
