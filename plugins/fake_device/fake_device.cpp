@@ -32,6 +32,7 @@
 #include "bora/base/env.h"
 #include "bora/core/device_kernels.h"
 #include "bora/core/out_of_memory.h"
+#include "copies.h"
 #include "graph.h"
 #include "kernels.h"
 
@@ -164,8 +165,12 @@ class Memory {
     return nullptr;
   }
   void clear(std::size_t first, std::size_t size) {
-    std::memset(shadow_ + first, 0xff, size);
-    note([at = shadow_ + first, size] { std::memset(at, 0xff, size); });
+    const auto clear_there = [at = shadow_ + first, size] {
+      std::memset(at, 0xff, size);
+      cleared(at, size);
+    };
+    clear_there();
+    note(clear_there);
   }
   static void join(Ranges& all, std::size_t first, std::size_t size) {
     const auto freed = all.emplace(first, size).first;
@@ -568,6 +573,7 @@ void reset() {
   const std::lock_guard lock(count_mutex);
   current = {};
   by_name.clear();
+  reset_copy_counts();
 }
 
 void limit_memory(std::optional<std::int64_t> bytes) {

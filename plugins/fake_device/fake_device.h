@@ -3,8 +3,8 @@
 // A device of host memory, for tests (core::Device::Type::test, libtorch's PrivateUse1): it shows on any
 // machine what a GPU would do to a program. Its arrays lie at addresses that nobody may touch, so that a host
 // that takes one for a pointer of its own dies at once; memory is never zero by luck, and NaN when it was
-// freed. Every operation is libtorch's for the CPU, over a shadow of that memory. It has one stream and is
-// never busy: errors of order between streams stay unseen.
+// freed. Every operation is libtorch's for the CPU, over a shadow of that memory. Its stream is never busy; that of copies
+// (copies.h) is as late or as early as a GPU's may be.
 #pragma once
 #include <cstdint>
 #include <map>

@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "copies.h"
 #include "fake_device.h"
 #include "kernels.h"
 
@@ -30,6 +31,7 @@ std::atomic<bool> no_begin = false, no_launch = false;
 bool begin(core::DeviceKernels::Stream stream) {
   const auto id = reinterpret_cast<std::intptr_t>(stream);
   if (now || id == 0 || no_begin) return false;  // nor does CUDA on its default stream
+  copies_before_graph();
   now = Noting{.stream = id, .put_back = memory_now()};
   return true;
 }
@@ -38,7 +40,8 @@ void* end(core::DeviceKernels::Stream /*stream*/) {
   auto noted = std::exchange(now, std::nullopt);
   if (!noted) return nullptr;
   noted->put_back();
-  return noted->refused ? nullptr : new Work(std::move(noted->work));
+  const bool joined = !copies_under_way();  // CUDA has no graph of which a stream goes on
+  return noted->refused || !joined ? nullptr : new Work(std::move(noted->work));
 }
 
 bool launch(void* graph, core::DeviceKernels::Stream /*stream*/) {

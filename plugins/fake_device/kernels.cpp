@@ -24,6 +24,7 @@
 #include "bora/core/kernels/cpu/reduce.h"
 #include "bora/core/kernels/cpu/rope.h"
 #include "bora/core/kernels/cpu/square_sum.h"
+#include "copies.h"
 #include "fake_device.h"
 #include "graph.h"
 
@@ -445,7 +446,8 @@ core::DeviceKernels kernels() {
           .dropout = Noted<dropout>::call,
           .embedding = {Noted<embedding_backward>::call, embedding_room},
           .cross_entropy = Noted<cross_entropy>::call,
-          .graph = graph_entries()};
+          .graph = graph_entries(),
+          .copies = copies_entries()};
 }
 
 }  // namespace bora::fake_device

@@ -3,9 +3,10 @@
 // The program bora-run with the device of the tests, which trainer.device: test then finds. A tracker of the
 // type `device` writes a line for each time that metrics are logged, device.jsonl: the step, how often the host
 // has waited for the device since the last time, its kernels since then, the bytes of arrays that it holds, and since
-// the last time those that went to the host or came from it and those of messages from its memory.
-// TEST_DEVICE_BYTES is how much memory the device has; TEST_ATTENTION=flash or library has attention
-// computed as on a GPU.
+// the last time those that went to the host or came from it, those of messages from its memory, and those that its stream
+// of copies has sent to the host and brought back.
+// TEST_DEVICE_BYTES is how much memory the device has; TEST_ATTENTION=flash or library has attention computed as on a
+// GPU; TEST_COPIES=late or early has copies done then (copies.h).
 #include <memory>
 #include <optional>
 #include <utility>
@@ -17,6 +18,7 @@
 #include "bora/cli/main.h"
 #include "bora/core/device_kernels.h"
 #include "bora/track/tracker_config.h"
+#include "copies.h"
 #include "fake_device.h"
 
 namespace bora {
@@ -28,10 +30,16 @@ class DeviceTracker final : public track::Tracker {
   std::string_view name() const override { return "device"; }
   void log(std::int64_t step, std::span<const track::Metric> /*metrics*/) override {
     const auto counts = fake_device::counts();
+    const auto copies = fake_device::copy_counts();
     const auto live = core::device_memory({core::Device::Type::test, 0}).live;
-    const Json line = {
-        {"step", step}, {"waits", counts.synchronizations}, {"kernels", counts.kernels},
-        {"live", live}, {"host_bytes", counts.host_bytes},  {"carried_bytes", counts.carried_bytes}};
+    const Json line = {{"step", step},
+                       {"waits", counts.synchronizations},
+                       {"kernels", counts.kernels},
+                       {"live", live},
+                       {"host_bytes", counts.host_bytes},
+                       {"carried_bytes", counts.carried_bytes},
+                       {"copied_out", copies.out_bytes},
+                       {"copied_back", copies.back_bytes}};
     lines_ += line.dump() + "\n";
     fake_device::reset();
   }
@@ -58,6 +66,9 @@ int main(int argc, char** argv) {
   const auto by = bora::env::for_tests("TEST_ATTENTION");
   if (by == "flash") attention.emplace(bora::fake_device::Attention::flash);
   if (by == "library") attention.emplace(bora::fake_device::Attention::library);
+  std::optional<bora::fake_device::CopiedWhen> copied;
+  if (const auto when = bora::env::for_tests("TEST_COPIES"))
+    copied.emplace(*when == "late" ? bora::fake_device::Copied::late : bora::fake_device::Copied::early);
   return bora::cli::main(argc, argv, [] {
     bora::track::tracker_types().add("device", {"what the device did", bora::DeviceTrackerConfig()});
   });

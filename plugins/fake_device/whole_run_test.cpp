@@ -154,6 +154,29 @@ TEST_F(WholeRun, GoesOnFromACheckpointWithTheSameBits) {
   expect_same_bits(again, there_);
 }
 
+// Inputs of blocks rest on the host meanwhile, whenever the device copies them; a run that goes on may begin to.
+TEST_F(WholeRun, HasTheSameBitsWithInputsOfBlocksOnTheHost) {
+  const Words offload{"--model.gradient_checkpointing=offload", "--trainer.tracker=[{type: device}]"};
+  for (const char* when : {"late", "early"}) {
+    const auto sent = copy_project(there_, "fake_device_offload", 0),
+               resumed = copy_project(there_, "fake_device_offload_resumed", kHalf);
+    ::setenv("TEST_COPIES", when, 1);
+    const auto whole = run(sent, training("test", offload)), rest = run(resumed, training("test", offload));
+    ::unsetenv("TEST_COPIES");
+    expect_ends_well(whole);
+    expect_ends_well(rest);
+    EXPECT_THAT(whole.output, Not(HasSubstr("no graph of a pass")));
+    expect_same_bits(sent, there_);
+    expect_same_bits(resumed, there_);
+    expect_one_wait_a_step(sent);
+    for (const auto& line : lines_of(sent, "device.jsonl"))
+      EXPECT_EQ(line.at("copied_out"), line.at("copied_back")) << line;
+    EXPECT_GT(lines_of(sent, "device.jsonl").at(3).at("copied_out").get<int>(), 0);
+  }
+  const auto plan = run(there_, training("test", {offload[0], "--dry_run"})).output;
+  EXPECT_THAT(plan, ContainsRegex("inputs of blocks in pinned memory of the host [0-9.]+ kB"));
+}
+
 // Its lanes are graphs, as the device of its own counts.
 TEST_F(WholeRun, HasTheSameBitsWithoutGraphs) {
   EXPECT_THAT(device_.output, Not(HasSubstr("no graph of a pass")));

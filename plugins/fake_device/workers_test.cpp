@@ -180,6 +180,22 @@ TEST_F(WorkersOnADevice, GoOnFromACheckpointWithTheSameBits) {
   EXPECT_THAT(diff_of(whole, parts), HasSubstr("bit-equal"));
 }
 
+// With inputs of blocks on the host meanwhile, whenever the device copies them.
+TEST_F(WorkersOnADevice, HaveTheSameBitsWithInputsOfBlocksOnTheHost) {
+  const auto project = small_project("device_workers"),
+             kept = copy_project(project, "device_workers_direct", 0);
+  ASSERT_EQ(run_workers(kept, 2, on_workers({})).code, 0);
+  for (const char* when : {"late", "early"}) {
+    const auto sent = copy_project(project, "device_workers_offload", 0);
+    ::setenv("TEST_COPIES", when, 1);
+    const auto done = run_workers(sent, 2, on_workers({"--model.gradient_checkpointing=offload"}));
+    ::unsetenv("TEST_COPIES");
+    EXPECT_EQ(done.code, 0) << done.output;
+    EXPECT_THAT(diff_of(kept, sent), HasSubstr("bit-equal")) << when;
+    EXPECT_THAT(read_text(sent + "/runs/run/device.jsonl"), HasSubstr("\"copied_out\":16384,")) << when;
+  }
+}
+
 TEST_F(WorkersOnADevice, ThatShareOneSayItOnceAndGoThroughTheHost) {
   const auto folder = copy_project(small_project("device_workers"), "device_workers_shared", 0);
   ::setenv("TEST_GPU", "0000:17:00.0", 1);

@@ -145,6 +145,20 @@ struct DeviceKernels {
     bool (*launch)(void* graph, Stream stream) = nullptr;
     void (*destroy)(void* graph) = nullptr;
   } graph;
+
+  /// Copies between its memory and the host's, by a stream of their own that runs beside the others: nothing but events
+  /// orders them (core/autograd/copier.h). What they make stays to the end of the program. All are there, or none.
+  struct Copies {
+    void* (*pinned)(std::int64_t bytes) = nullptr;   ///< memory of the host; null: it cannot be had
+    Stream (*stream)(std::int8_t device) = nullptr;  ///< a new one; null: it cannot be had
+    void* (*event)(std::int8_t device) = nullptr;    ///< the same
+    /// The event is reached when all that `stream` has been given so far is done.
+    bool (*record)(void* event, Stream stream) = nullptr;
+    /// What `stream` is given from now on is done when the event, as it was recorded last, has been reached.
+    bool (*wait)(Stream stream, void* event) = nullptr;
+    /// Between an array and pinned memory, either way.
+    bool (*copy)(void* to, const void* from, std::int64_t bytes, Stream stream) = nullptr;
+  } copies;
 };
 
 /// Bytes of arrays on a device: now, and the most since start; then those of the device itself, of which others

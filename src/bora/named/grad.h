@@ -110,5 +110,15 @@ X remat(F&& f, const X& x) {
       },
       inputs));
 }
+/// The same, with x resting in memory of the host meanwhile.
+template <Bundle X, class F>
+X remat(F&& f, const X& x, core::Offload& rest) {
+  const auto inputs = arrays_of_bundle(x);
+  return adopt_bundle<X>(core::checkpoint(
+      [f = std::forward<F>(f)](std::span<const core::Array> in) {
+        return arrays_of_bundle(X(f(adopt_bundle<X>(in))));
+      },
+      inputs, rest));
+}
 
 }  // namespace bora

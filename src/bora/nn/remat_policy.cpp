@@ -10,8 +10,8 @@
 namespace bora::nn {
 
 RematPolicy RematPolicy::parse(std::string_view text) {
-  if (text == "true" || text == "True" || text == "full" || text == "recompute" || text == "offload")
-    return {Kind::full};
+  if (text == "true" || text == "True" || text == "full" || text == "recompute") return {Kind::full};
+  if (text == "offload") return {Kind::offload};
   if (text == "false" || text == "False" || text == "none" || text == "save_all") return {Kind::none};
   if (text == "nested") return {Kind::nested};
   auto n = parse_int(text);
@@ -30,6 +30,8 @@ std::string RematPolicy::text() const {
       return "full";
     case Kind::nested:
       return "nested";
+    case Kind::offload:
+      return "offload";
     case Kind::every:
       return std::to_string(every);
   }
@@ -49,7 +51,8 @@ RematPolicy bind_map(Binder& b) {
   b.mark_used("nested");
   b.ignored("save_carries", "a block's input is always kept");
   b.ignored("save_inputs", "a block's input is always kept");
-  b.ignored("offload_block_internals", "there is nowhere to move them to");
+  b.ignored("offload_block_internals",
+            "they are computed again; gradient_checkpointing: offload moves the blocks' inputs");
   b.ignored("prevent_cse", "there is no compiler that would merge the passes");
   if (disable || internals) return {RematPolicy::Kind::none};
   return nested == "false" || nested == "False" ? RematPolicy{RematPolicy::Kind::full}
@@ -76,7 +79,7 @@ void RematPolicy::bind(Binder& b, std::string_view name) {
     }
     return;
   }
-  b.field(name, value, "recompute blocks in the backward pass: none, full, nested, or every n-th");
+  b.field(name, value, "recompute blocks in the backward pass: none, full, nested, offload, or every n-th");
 }
 
 std::int64_t nested_group(std::int64_t layers) {

@@ -12,7 +12,8 @@ namespace bora::nn {
 /// Which blocks forget their intermediate values and compute them again in the backward pass. The values and
 /// gradients have the same bits under every policy.
 struct RematPolicy {
-  enum class Kind { none, full, every, nested };
+  /// offload: as full, and the blocks' inputs rest in pinned memory of the host (core/checkpoint.h).
+  enum class Kind { none, full, every, nested, offload };
   Kind kind = Kind::none;
   std::int64_t every = 1;  ///< Kind::every: of each `every` blocks in a row, the first is recomputed
 

@@ -74,14 +74,18 @@ struct Stacked {
 
   template <Bundle X>
   X run(X x, const Context& context, std::int64_t first, std::int64_t last, const RematPolicy& policy) const {
+    core::Offload rest(last - first);
     for (std::int64_t i = first; i < last; ++i) {
       const Block& block = blocks[static_cast<std::size_t>(i)];
       auto here = context.at_layer(i);
       bool again = policy.kind == RematPolicy::Kind::full ||
                    (policy.kind == RematPolicy::Kind::every && i % policy.every == 0);
       // A copy: the backward pass may come after the model that ran forward is gone.
-      x = again ? bora::remat([block, here](const X& h) { return apply(block, h, here); }, x)
-                : apply(block, x, here);
+      const auto body = [&] { return [block, here](const X& h) { return apply(block, h, here); }; };
+      if (policy.kind == RematPolicy::Kind::offload)
+        x = bora::remat(body(), x, rest);
+      else
+        x = again ? bora::remat(body(), x) : apply(block, x, here);
       if (i + 1 < static_cast<std::int64_t>(blocks.size())) context.observe(i + 1, first_array(x));
     }
     return x;

@@ -58,7 +58,7 @@ TEST(Stacked, EveryPolicyHasTheSameBitsWithDropout) {
   };
   auto expected = run({Kind::none});
   for (auto policy : {RematPolicy{Kind::full}, RematPolicy{Kind::every, 2}, RematPolicy{Kind::every, 4},
-                      RematPolicy{Kind::nested}}) {
+                      RematPolicy{Kind::nested}, RematPolicy{Kind::offload}}) {
     auto found = run(policy);
     EXPECT_TRUE(same_bits(expected.value, found.value)) << policy.text();
     for (std::size_t i = 0; i < 6; ++i) {
@@ -85,7 +85,8 @@ TEST(Stacked, BackwardAfterTheModelIsGone) {
     });
   };
   auto expected = run({Kind::none});
-  for (auto policy : {RematPolicy{Kind::full}, RematPolicy{Kind::every, 2}, RematPolicy{Kind::nested}}) {
+  for (auto policy : {RematPolicy{Kind::full}, RematPolicy{Kind::every, 2}, RematPolicy{Kind::nested},
+                      RematPolicy{Kind::offload}}) {
     auto found = run(policy);
     for (std::size_t i = 0; i < 4; ++i) {
       EXPECT_TRUE(same_bits(expected.gradients.blocks[i].up.weight, found.gradients.blocks[i].up.weight))
@@ -169,8 +170,9 @@ TEST(Stacked, AnAuxiliaryLossFlowsThroughEveryPolicy) {
   for (const auto compute : {core::DType::f32, core::DType::bf16}) {
     const auto expected = run_with_penalty({Kind::none}, compute, false);
     for (const bool away : {false, true}) {
-      for (auto policy : {RematPolicy{Kind::none}, RematPolicy{Kind::full}, RematPolicy{Kind::every, 2},
-                          RematPolicy{Kind::every, 4}, RematPolicy{Kind::nested}}) {
+      for (auto policy :
+           {RematPolicy{Kind::none}, RematPolicy{Kind::full}, RematPolicy{Kind::every, 2},
+            RematPolicy{Kind::every, 4}, RematPolicy{Kind::nested}, RematPolicy{Kind::offload}}) {
         const auto found = run_with_penalty(policy, compute, away);
         EXPECT_TRUE(same_bits(expected.value, found.value)) << policy.text();
         EXPECT_EQ(found.gradients, expected.gradients) << policy.text() << (away ? ", parameters away" : "");
@@ -279,15 +281,17 @@ TEST(Stacked, ProbesBetweenBlocks) {
 }
 
 TEST(RematPolicy, ParseAndText) {
-  for (auto text : {"true", "True", "full", "recompute", "offload"})
+  for (auto text : {"true", "True", "full", "recompute"})
     EXPECT_EQ(RematPolicy::parse(text).kind, Kind::full);
   for (auto text : {"false", "False", "none", "save_all"})
     EXPECT_EQ(RematPolicy::parse(text).kind, Kind::none);
   EXPECT_EQ(RematPolicy::parse("nested").kind, Kind::nested);
+  EXPECT_EQ(RematPolicy::parse("offload").kind, Kind::offload);
   auto third = RematPolicy::parse("3");
   EXPECT_EQ(third.kind, Kind::every);
   EXPECT_EQ(third.every, 3);
-  for (auto text : {"none", "full", "nested", "3"}) EXPECT_EQ(RematPolicy::parse(text).text(), text);
+  for (auto text : {"none", "full", "nested", "offload", "3"})
+    EXPECT_EQ(RematPolicy::parse(text).text(), text);
   for (auto text : {"sometimes", "0", "-2", "", "2.5"}) {
     EXPECT_EQ(error_of([&] { RematPolicy::parse(text); }),
               std::string(text) +
@@ -312,10 +316,10 @@ std::string bound(const std::string& value) {
 }
 
 TEST(RematPolicy, BindsEveryValueOfLevanter) {
-  for (auto value : {"true", "True", "full", "recompute", "offload", "\"full\""})
-    EXPECT_EQ(bound(value), "full");
+  for (auto value : {"true", "True", "full", "recompute", "\"full\""}) EXPECT_EQ(bound(value), "full");
   for (auto value : {"false", "False", "none", "save_all"}) EXPECT_EQ(bound(value), "none");
   EXPECT_EQ(bound("nested"), "nested");
+  EXPECT_EQ(bound("offload"), "offload");
   EXPECT_EQ(bound("3"), "3");
   ConfigTree nothing;
   Remat target{{Kind::every, 7}};
@@ -347,7 +351,7 @@ TEST(RematPolicy, BindReportsAWrongValue) {
 
 TEST(RematPolicy, WritesWhatItReads) {
   for (RematPolicy policy : {RematPolicy{Kind::none}, RematPolicy{Kind::full}, RematPolicy{Kind::nested},
-                             RematPolicy{Kind::every, 4}}) {
+                             RematPolicy{Kind::offload}, RematPolicy{Kind::every, 4}}) {
     Remat out{policy}, back;
     ConfigTree tree;
     tree.merge_text(write_config(out), "a.yaml");

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "bora/core/autograd/recording_scope.h"
+#include "bora/core/autograd/rest.h"
 #include "bora/core/grad.h"
 #include "bora/core/plain_ops.h"
 #include "bora/core/torch/node.h"
@@ -30,7 +31,8 @@ struct SharedBody : torch::CustomClassHolder {
   explicit SharedBody(Body b) : body(std::move(b)) {}
   Body body;
   bool plain = plain_ops();
-  std::vector<Layout> inputs, outputs;  // outputs: of the last run
+  std::vector<Layout> inputs, outputs;   // outputs: of the last run
+  std::shared_ptr<autograd::Rest> rest;  // of its inputs, if they have one
 };
 
 variable_list run(SharedBody& shared, const variable_list& inputs) {
@@ -62,7 +64,7 @@ struct Checkpoint : torch::autograd::Function<Checkpoint> {
   static variable_list forward(AutogradContext* ctx, const Tensor& anchor, at::TensorList inputs,
                                const c10::intrusive_ptr<SharedBody>& body) {
     (void)anchor;
-    ctx->save_for_backward(inputs.vec());
+    ctx->save_for_backward(body->rest ? body->rest->staying(inputs.vec()) : inputs.vec());
     ctx->saved_data["body"] = c10::IValue::make_capsule(body);
     const UnrecordedRun scope(true);
     return run(*body, inputs.vec());
@@ -70,11 +72,13 @@ struct Checkpoint : torch::autograd::Function<Checkpoint> {
 
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     auto body = c10::static_intrusive_pointer_cast<SharedBody>(ctx->saved_data["body"].toCapsule());
-    variable_list inputs;
-    for (const auto& saved : ctx->get_saved_variables()) {
+    variable_list inputs, all_saved = ctx->get_saved_variables();
+    if (body->rest) body->rest->bring(all_saved);
+    for (auto& saved : all_saved) {
       auto x = saved.detach();
       x.set_requires_grad(saved.requires_grad());
       inputs.push_back(x);
+      saved.reset();
     }
     variable_list outputs, output_grads;
     {
@@ -96,9 +100,9 @@ struct Checkpoint : torch::autograd::Function<Checkpoint> {
   }
 };
 
-}  // namespace
-
-std::vector<Array> checkpoint(const Body& f, std::span<const Array> inputs) {
+std::vector<Array> checkpointed(
+    const Body& f, std::span<const Array> inputs,
+    const std::function<std::shared_ptr<autograd::Rest>(const variable_list&)>& rest) {
   // what runs again is recorded for one derivative only
   if (!recording() || records_twice()) return f(inputs);
   variable_list tensors;
@@ -107,11 +111,26 @@ std::vector<Array> checkpoint(const Body& f, std::span<const Array> inputs) {
     tensors.push_back(tensor(a));
     shared->inputs.push_back(a.node()->layout);
   }
+  if (rest) shared->rest = rest(tensors);
   auto anchor = at::_ops::zeros::call({}, at::kFloat, {}, {}, {}).set_requires_grad(true);
   std::vector<Array> out;
   const auto results = Checkpoint::apply(anchor, at::TensorList(tensors), shared);
   for (std::size_t i = 0; i < results.size(); ++i) out.emplace_back(new Node(results[i], shared->outputs[i]));
   return out;
+}
+
+}  // namespace
+
+std::vector<Array> checkpoint(const Body& f, std::span<const Array> inputs) {
+  return checkpointed(f, inputs, {});
+}
+
+std::vector<Array> checkpoint(const Body& f, std::span<const Array> inputs, Offload& rest) {
+  const bool last = --rest.left_ <= 0;
+  return checkpointed(f, inputs, [&](const variable_list& tensors) {
+    rest.last_ = std::make_shared<autograd::Rest>(tensors, std::move(rest.last_), last);
+    return rest.last_;
+  });
 }
 
 }  // namespace bora::core
