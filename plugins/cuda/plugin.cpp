@@ -3,6 +3,7 @@
 //
 // What bora/core/cuda_plugin.cpp looks up by name. Plain C functions; nothing may throw across them.
 #include "bora/core/cuda_plugin.h"
+#include "copies.h"
 #include "device.h"
 #include "graph.h"
 #include "table.h"
@@ -15,5 +16,7 @@ extern "C" {
   *kernels = bora::cuda::table();
   kernels->graph = {bora::cuda::begin_graph, bora::cuda::end_graph, bora::cuda::launch_graph,
                     bora::cuda::destroy_graph};
+  kernels->copies = {bora::cuda::pinned,       bora::cuda::copy_stream,    bora::cuda::copy_event,
+                     bora::cuda::record_event, bora::cuda::wait_for_event, bora::cuda::begin_copy};
 }
 }

@@ -4,6 +4,8 @@
 // calls a function that each machine has its own of.
 #include "../table.h"
 
+#include <cstdlib>
+
 #include "activation.h"
 #include "bora/core/cuda_plugin.h"
 #include "bora/core/kernels/cpu/activation.h"
@@ -32,6 +34,16 @@ TEST(CudaTable, ComesWithThePlugin) {
   const auto& graph = plugin.kernels.graph;
   ASSERT_TRUE(graph.begin && graph.end && graph.launch && graph.destroy);
   EXPECT_FALSE(graph.begin(nullptr)) << "a stand-in";
+  const auto& copies = plugin.kernels.copies;
+  ASSERT_TRUE(copies.pinned && copies.stream && copies.event && copies.record && copies.wait && copies.copy);
+  auto* const stream = copies.stream(1);
+  auto* const event = copies.event(1);
+  const int from = 7;
+  auto* const pinned = static_cast<int*>(copies.pinned(sizeof(int)));
+  EXPECT_TRUE(copies.copy(pinned, &from, sizeof(int), stream));
+  EXPECT_TRUE(copies.record(event, stream) && copies.wait(stream, event));
+  EXPECT_EQ(*pinned, from);
+  std::free(pinned);  // of a stand-in
 }
 
 TEST(CudaTable, StepsAsTheCpu) {
