@@ -55,7 +55,7 @@ void show_data(const Preflight& found, track::Console& console) {
 void show_memory(const SizeEstimate& sizes, core::Device device, track::Console& console) {
   const auto bytes = [](double b) { return human_bytes(b); };
   const bool elsewhere = device != core::Device();
-  const double here = elsewhere ? sizes.process_bytes : sizes.training();
+  const double here = elsewhere ? sizes.process_bytes + sizes.pinned_bytes : sizes.training();
   auto text =
       fmt::format("about {}, {} with the copy that checkpoints are written from · this machine has {}",
                   bytes(here), bytes(here + sizes.checkpoint_bytes), bytes(machine_memory()));
@@ -71,6 +71,9 @@ void show_memory(const SizeEstimate& sizes, core::Device device, track::Console&
                                   bytes(sizes.optimizer_bytes), bytes(sizes.activation_bytes));
   if (elsewhere) {
     more(console, "memory", arrays);
+    if (sizes.pinned_bytes > 0)
+      more(console, "memory",
+           fmt::format("inputs of blocks in pinned memory of the host {}", bytes(sizes.pinned_bytes)));
     return more(console, "memory", text);
   }
   console.fact("memory", text);
@@ -183,7 +186,7 @@ Json preflight_json(const LoadedConfig& loaded, const Preflight& found,
   out["memory"] = {{"parameters", sizes.parameter_bytes}, {"gradients", sizes.gradient_bytes},
                    {"optimizer", sizes.optimizer_bytes},  {"activations", sizes.activation_bytes},
                    {"process", sizes.process_bytes},      {"checkpoint", sizes.checkpoint_bytes},
-                   {"machine", machine_memory()}};
+                   {"pinned", sizes.pinned_bytes},        {"machine", machine_memory()}};
   return out;
 }
 

@@ -27,7 +27,7 @@ double values_of_block(const nn::ModelShape& s) {
 }
 
 // The same for all layers: a recomputed block keeps its input, and all of its values while it is recomputed.
-double values_of_layers(const nn::ModelShape& s, const nn::RematPolicy& policy) {
+double values_of_layers(const nn::ModelShape& s, const nn::RematPolicy& policy, bool elsewhere) {
   double layers = static_cast<double>(s.layers), hidden = static_cast<double>(s.hidden);
   double block = values_of_block(s);
   switch (policy.kind) {
@@ -35,6 +35,9 @@ double values_of_layers(const nn::ModelShape& s, const nn::RematPolicy& policy) 
       return layers * block;
     case nn::RematPolicy::Kind::full:
       return layers * hidden + block;
+    case nn::RematPolicy::Kind::offload:
+      if (!elsewhere) return layers * hidden + block;
+      return std::min(layers, 2.0) * hidden + block;  // the one that is computed, and the one that comes back
     case nn::RematPolicy::Kind::every: {
       double recomputed = std::ceil(layers / static_cast<double>(policy.every));
       return recomputed * hidden + (layers - recomputed) * block + block;
@@ -69,7 +72,10 @@ SizeEstimate estimate_sizes(const models::ModelConfig& config, const EstimateOpt
   const double tokens = static_cast<double>(sequences) * static_cast<double>(s.seq_len);
   double logits = std::min(tokens, 1024.0) * static_cast<double>(options.vocab);  // one chunk of the head
   out.activation_bytes =
-      element * tokens * (values_of_layers(s, config.remat()) + s.values_outside_layers) + 4 * logits;
+      element * tokens * (values_of_layers(s, config.remat(), options.on_device) + s.values_outside_layers) +
+      4 * logits;
+  if (options.on_device && config.remat().kind == nn::RematPolicy::Kind::offload)
+    out.pinned_bytes = element * tokens * static_cast<double>((s.layers - 1) * s.hidden);
   return out;
 }
 

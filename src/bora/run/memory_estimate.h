@@ -17,7 +17,9 @@ struct SizeEstimate {
   double process_bytes = 0;    ///< program and libraries, before there is a model
   double parameter_bytes = 0;  ///< with the copy in the dtype of computation
   double gradient_bytes = 0, optimizer_bytes = 0, activation_bytes = 0;
-  double checkpoint_bytes = 0;      ///< size of a checkpoint, and of the copy that it is written from
+  double checkpoint_bytes = 0;  ///< size of a checkpoint, and of the copy that it is written from
+  double pinned_bytes =
+      0;  ///< of the host: inputs of blocks that rest there (gradient_checkpointing: offload)
   std::int64_t lane_sequences = 0;  ///< sequences of a lane, whose activations those are
 
   /// Of arrays: on the device where the run computes.
@@ -32,6 +34,7 @@ struct EstimateOptions {
   std::int64_t lanes = 1;
   core::DType compute = core::DType::f32;
   core::DType moments = core::DType::f32;          ///< optimizer.state_dtype
+  bool on_device = false;                          ///< with memory of its own
   std::optional<ParameterCounts> parameters = {};  ///< of the run; none: the model's, all of them trained
 };
 

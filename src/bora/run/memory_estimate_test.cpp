@@ -51,6 +51,25 @@ TEST(MemoryEstimate, MomentsInBf16TakeHalf) {
   EXPECT_EQ(wide.checkpoint_bytes - narrow.checkpoint_bytes, 4 * count);
 }
 
+TEST(MemoryEstimate, InputsOfBlocksThatRestOnTheHost) {
+  llama::Config config{
+      .seq_len = 32, .hidden_dim = 64, .intermediate_dim = 128, .num_layers = 12, .num_heads = 4};
+  config.num_kv_heads = 4;
+  const auto estimate = [&](const char* policy, bool on_device) {
+    config.gradient_checkpointing = nn::RematPolicy::parse(policy);
+    return estimate_sizes(models::ModelConfigOf<llama::Config>("llama", config),
+                          {.vocab = 300, .batch = 4, .on_device = on_device});
+  };
+  const auto here = estimate("recompute", true), sent = estimate("offload", true);
+  const double input = 4.0 * 4 * 32 * 64;
+  EXPECT_EQ(here.activation_bytes - sent.activation_bytes, 10 * input);
+  EXPECT_EQ(sent.pinned_bytes, 11 * input);
+  EXPECT_EQ(here.pinned_bytes, 0);
+  const auto on_cpu = estimate("offload", false);
+  EXPECT_EQ(on_cpu.activation_bytes, here.activation_bytes);
+  EXPECT_EQ(on_cpu.pinned_bytes, 0);
+}
+
 TEST(MemoryProblem, ABatchThatNoMachineHolds) {
   const llama::Config config{.hidden_dim = 64, .intermediate_dim = 128, .num_layers = 2, .num_heads = 4};
   const auto sizes = estimate_sizes(models::ModelConfigOf<llama::Config>("llama", config),

@@ -320,6 +320,7 @@ class Look {
                                      .lanes = lanes.number,
                                      .compute = t.mp.compute,
                                      .moments = config_.optimizer->state_dtype,
+                                     .on_device = found_.device != core::Device(),
                                      .parameters = count_parameters(config_, found_.tokenizer.vocab)});
       found_.can_be_shown = true;
       if (flags_.world == 0) {
