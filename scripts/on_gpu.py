@@ -438,6 +438,31 @@ class Day:
                 raise Failed(f"other bits {what}")
         return "one product as a product for each; the same bits twice and without graphs"
 
+    def offload(self, part):
+        """Inputs of blocks in pinned memory of the host against blocks that are computed again alone, with CUDA graphs and
+        without: the same bits, and less memory of the device."""
+        flags = ("--trainer.mp=p=f32,c=bf16", "--model.num_layers=8", "--trainer.lanes=1")
+        first = self.project(part.name)
+        self.train(part, first, *flags, "--model.gradient_checkpointing=recompute")
+        end, peaks = f"runs/run/step-{STEPS}", {}
+
+        def peak(folder):
+            lines = map(json.loads, (folder / "runs/run/timing.jsonl").read_text().splitlines())
+            return max(line.get("memory/device_peak_mb", 0) for line in lines)
+
+        peaks["recompute"] = peak(first)
+        for name, graphs in (("offload", "true"), ("offload_one_by_one", "false")):
+            other = self.again(first, f"{part.name}_{name}")
+            self.train(part, other, *flags, "--model.gradient_checkpointing=offload", f"--trainer.cuda_graphs={graphs}")
+            if "bit-equal" not in self.run(part, self.bora, "diff", first / end, other / end, codes=(0, 1)):
+                raise Failed(f"other bits than of blocks that are computed again: {name}")
+            peaks[name] = peak(other)
+        part.numbers = {"peak_mb": peaks}
+        line = f"the same bits; at most {peaks['offload']:.2f} MB, {peaks['recompute']:.2f} without"
+        if max(peaks["offload"], peaks["offload_one_by_one"]) >= peaks["recompute"]:
+            raise Failed(f"no less memory: {peaks}")
+        return line
+
     def sanitizer(self, part):
         tool = shutil.which("compute-sanitizer") or shutil.which("compute-sanitizer", path="/usr/local/cuda/bin")
         if tool is None:
@@ -555,7 +580,7 @@ PARTS = {
     "training": (30, Day.training, True), "bits": (60, Day.bits, True), "bf16": (60, Day.bf16, True),
     "fp8": (60, Day.fp8, True),
     "workers": (60, Day.workers, True),
-    "graphs": (30, Day.graphs, True), "experts": (40, Day.experts, True),
+    "graphs": (30, Day.graphs, True), "experts": (40, Day.experts, True), "offload": (40, Day.offload, True),
     "memcheck": (40, Day.sanitizer, True), "racecheck": (40, Day.sanitizer, True),
     "initcheck": (40, Day.sanitizer, True), "memory": (40, Day.memory, True), "rates": (40, Day.rates, False),
     "gpt2-124m": (120, Day.peers, False), "gpt2-1.5b": (80, Day.peers, False), "qwen2.5-1.5b": (80, Day.peers, False),

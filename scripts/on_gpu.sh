@@ -22,6 +22,7 @@
 #   workers    two workers with a GPU each, messages by NCCL, against two on one, through the host: the same bits
 #   graphs     the same bits with CUDA graphs and without, and the time of a step of both
 #   experts    experts by one product against a product for each, the same bits twice and without CUDA graphs
+#   offload    inputs of blocks on the host: the same bits, and less memory of the device
 #   memcheck racecheck initcheck   compute-sanitizer over Bora's own kernels
 #   memory     the most memory of a run in bf16 against what --dry_run has said
 #   rates      matrix products, attention and copies at the models' shapes, in PyTorch

@@ -65,7 +65,7 @@ grep -q 'opps is not one of load, ops, attention, attention_rates, parity' "$wor
 
 # The whole program, where a device computes. A machine that does much else takes its time.
 day=(--torch "$work/site/torch" --device test)
-expect 1 "${day[@]}" --limit 300 --bora "$work/kit/bora" ops attention parity training bits bf16 fp8 workers graphs experts memcheck rates
+expect 1 "${day[@]}" --limit 300 --bora "$work/kit/bora" ops attention parity training bits bf16 fp8 workers graphs experts offload memcheck rates
 told ok load 'device of the tests'
 told FAILED ops '^?nn_device_test: exit code 3: a gradient is wrong'
 told FAILED attention '^?exit code 4: attention is wrong'
@@ -81,6 +81,7 @@ else
 fi
 told ok graphs 'the same bits as without'
 told ok experts 'the same bits twice and without graphs'
+told ok offload 'the same bits; at most'
 told ok memcheck 'ERROR SUMMARY: 0 errors'
 told FAILED rates 'torch is a stand-in'
 ! grep -q profile "$OUT/summary.txt" || wrong 'a part that was not asked for'
