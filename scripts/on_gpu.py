@@ -441,7 +441,8 @@ class Day:
     def offload(self, part):
         """Inputs of blocks in pinned memory of the host against blocks that are computed again alone, with CUDA graphs and
         without: the same bits, and less memory of the device."""
-        flags = ("--trainer.mp=p=f32,c=bf16", "--model.num_layers=8", "--trainer.lanes=1")
+        flags = ("--trainer.mp=p=f32,c=bf16", "--model.num_layers=8", "--trainer.lanes=1", "--model.attn_pdrop=0",
+                 "--trainer.train_batch_size=128")
         first = self.project(part.name)
         self.train(part, first, *flags, "--model.gradient_checkpointing=recompute")
         end, peaks = f"runs/run/step-{STEPS}", {}
