@@ -4,7 +4,6 @@
 
 #include <array>
 #include <span>
-#include <utility>
 
 #include "bora/base/error.h"
 #include "bora/core/create.h"
@@ -43,12 +42,9 @@ nn::TokenBatch token_batch(const data::Batch& batch, std::int64_t first, std::in
 }
 
 // Both name every field: one more would not compile.
-core::PassInputs pass_inputs(nn::TokenBatch batch) {
-  auto& [ids, targets, weights, segments, features] = batch;
-  core::PassInputs out;
-  for (auto* array : {&ids, &targets, &weights, &segments, &features})
-    out.arrays.push_back(std::move(*array));
-  return out;
+core::PassInputs pass_inputs(const nn::TokenBatch& batch) {
+  const auto& [ids, targets, weights, segments, features] = batch;
+  return {{ids, targets, weights, segments, features}, {}};
 }
 
 nn::TokenBatch token_batch(const core::PassInputs& inputs) {

@@ -15,7 +15,7 @@ namespace bora::train {
 nn::TokenBatch token_batch(const data::Batch& batch, std::int64_t first, std::int64_t count);
 
 /// The same as what a pass is given (its key left out), and back.
-core::PassInputs pass_inputs(nn::TokenBatch batch);
+core::PassInputs pass_inputs(const nn::TokenBatch& batch);
 nn::TokenBatch token_batch(const core::PassInputs& inputs);
 
 /// For a lane: nothing is read yet.
