@@ -148,10 +148,10 @@ TEST(FirstStep, CountsFromTheProgramsOwnStart) {
 
 TEST(EndOfData, EndsTheRun) {
   auto folder = small_project("end_of_data");
-  auto done = run(folder, {"train", "config.yaml", "--epoch=1", "--trainer.num_train_steps=100000",
+  auto done = run(folder, {"train", "config.yaml", "--epoch=1", "--trainer.num_train_steps=20000",
                            "--trainer.threads=1"});
   ASSERT_EQ(done.code, 0) << done.output;
-  EXPECT_THAT(done.output, testing::HasSubstr(" instead of 100000: the data is read up then"));
+  EXPECT_THAT(done.output, testing::HasSubstr(" instead of 20000: the data is read up then"));
   EXPECT_THAT(done.output, testing::HasSubstr("checkpoint runs/run/step-"));
 }
 

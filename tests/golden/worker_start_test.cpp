@@ -190,7 +190,7 @@ TEST_F(WorkerStart, NothingListensBeyondThisMachine) {
   if (!exists(parent_path(BORA_PROGRAM) + "/../../plugins/mpi/libbora_loopback.so"))
     GTEST_SKIP() << "the library for it is not built";
   const auto folder = project("start_listen", 4);
-  Launched launched(folder, 2, {}, with(kTrainAndSample, {"--trainer.num_train_steps=100000"}));
+  Launched launched(folder, 2, {}, with(kTrainAndSample, {"--trainer.num_train_steps=20000"}));
   ASSERT_TRUE(launched.wait_for_step(2)) << launched.wait().output;
   const auto addresses = listening(launched.started());
   EXPECT_FALSE(addresses.empty()) << "mpirun listens";
