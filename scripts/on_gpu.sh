@@ -74,4 +74,4 @@ if ! has_gpu; then
   echo 'on_gpu: skipped: no NVIDIA GPU here' >&2
   exit 77
 fi
-exec python3 "$root/scripts/on_gpu.py" "$@"
+exec python3 -B "$root/scripts/on_gpu.py" "$@"

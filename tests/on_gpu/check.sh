@@ -14,7 +14,7 @@ trap 'rm -rf "$work"' EXIT
 export OUT=$work/out PATH=$work/bin:$PATH PYTHONDONTWRITEBYTECODE=1
 mkdir -p "$work"/{bin,kit,site/torch,checkout/scripts,checkout/bench,checkout/tests/parity/models}
 # A checkout with few models.
-cp "$root"/scripts/on_gpu.* "$work/checkout/scripts"
+cp "$root"/scripts/on_gpu* "$work/checkout/scripts"
 cp -R "$root/bench/peers" "$work/checkout/bench"
 models=$work/checkout/tests/parity/models
 cp -R "$root"/tests/parity/models/tiny-{gpt2,llama-gqa-rope3,mixtral} "$models"
