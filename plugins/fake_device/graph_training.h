@@ -3,8 +3,10 @@
 // A small training on the device of the tests, whose steps are compared with those of another.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bora/core/device.h"
@@ -59,23 +61,21 @@ inline std::unique_ptr<nn::LanguageModel> graph_model(const GraphCase& c) {
   return nn::erase_type(llama::Llama::init(config, Dim<llama::Vocab>{kGraphWords}, Key::from_seed(1)));
 }
 
-struct GraphTraining {
-  GraphTraining(const GraphCase& c, bool graphs)
-      : scope(kOnTest), model(graph_model(c)), optimizer(config(), model->parameters()) {
+// A model that is made and trained on the device.
+struct DeviceTraining {
+  using Model = std::unique_ptr<nn::LanguageModel>;
+  DeviceTraining(const std::function<Model()>& make, std::function<data::Batch(std::int64_t step)> batch_of,
+                 const train::TrainerOptions& options)
+      : scope(kOnTest), model(make()), optimizer(config(), model->parameters()) {
     trainer = std::make_unique<train::Trainer>(
         train::Trainer::Parts{.model = *model,
                               .optimizer = optimizer,
-                              .schedule = optim::Schedule(config(), kGraphSteps),
+                              .schedule = optim::Schedule(config(), options.total_steps),
                               .skip_step = {},
-                              .batch_of = [c](std::int64_t step) { return graph_batch(c, step); },
+                              .batch_of = std::move(batch_of),
                               .should_stop = {},
                               .hooks = {}},
-        train::TrainerOptions{.total_steps = kGraphSteps,
-                              .lanes = c.lanes,
-                              .dropout = c.dropout && c.model == "gpt2",
-                              .fp8 = c.fp8,
-                              .graphs = graphs,
-                              .loss = {.compute = c.compute, .z_loss = 1e-4}});
+        options);
   }
   static optim::AdamConfig config() {
     optim::AdamConfig config;
@@ -93,9 +93,21 @@ struct GraphTraining {
   }
 
   core::DeviceScope scope;
-  std::unique_ptr<nn::LanguageModel> model;
+  Model model;
   optim::Adam optimizer;
   std::unique_ptr<train::Trainer> trainer;
+};
+
+struct GraphTraining : DeviceTraining {
+  GraphTraining(const GraphCase& c, bool graphs)
+      : DeviceTraining([&] { return graph_model(c); },
+                       [c](std::int64_t step) { return graph_batch(c, step); },
+                       {.total_steps = kGraphSteps,
+                        .lanes = c.lanes,
+                        .dropout = c.dropout && c.model == "gpt2",
+                        .fp8 = c.fp8,
+                        .graphs = graphs,
+                        .loss = {.compute = c.compute, .z_loss = 1e-4}}) {}
 };
 
 }  // namespace bora
