@@ -265,6 +265,16 @@ std::uint64_t default_shard_bytes(const std::vector<Source>& sources) {
 }
 
 std::vector<std::vector<Segment>> plan_shards(const std::vector<Source>& sources, std::uint64_t shard_bytes) {
+  constexpr std::uint64_t kMostShards = std::uint64_t{1} << 21;  // a petabyte in the largest ones
+  std::uint64_t least = 0;
+  for (const auto& source : sources) {
+    least += source.size / std::max<std::uint64_t>(shard_bytes, 1);
+    if (least > kMostShards)
+      fail(ErrorKind::Corruption,
+           "{}: {} bytes in shards of {} are more than {} shards\n"
+           "hint: the ledger of its cache is damaged: delete the cache directory; it will be built again",
+           source.path, source.size, shard_bytes, kMostShards);
+  }
   std::vector<std::vector<Segment>> shards;
   std::uint64_t filled = shard_bytes;  // of the last shard
   const auto add = [&](const Source& source, std::uint64_t begin, std::uint64_t end) {

@@ -80,7 +80,7 @@ std::string weights_path(const std::string& directory, std::int64_t shard);  ///
 std::optional<Hash128> parse_hash(std::string_view hex);
 
 /// Cuts sources into shards of about shard_bytes: small files together, large plain files into ranges,
-/// compressed files whole. Depends on nothing else.
+/// compressed files whole. Depends on nothing else. Corruption for more than two million shards, which no files give.
 std::vector<std::vector<Segment>> plan_shards(const std::vector<Source>& sources, std::uint64_t shard_bytes);
 
 /// A 128th of all bytes, at least 4 MiB, at most 512 MiB.

@@ -435,6 +435,19 @@ TEST_F(LedgerFile, RoundTrip) {
   EXPECT_EQ(read_ledger(folder_ / "nowhere"), std::nullopt);
 }
 
+TEST(Plan, RefusesMoreShardsThanCanBe) {
+  try {
+    plan_shards({{"a.txt", 944073709551615}}, 4 << 20);
+    ADD_FAILURE() << "no error";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.kind(), ErrorKind::Corruption);
+    EXPECT_STREQ(
+        e.what(),
+        "a.txt: 944073709551615 bytes in shards of 4194304 are more than 2097152 shards\n"
+        "hint: the ledger of its cache is damaged: delete the cache directory; it will be built again");
+  }
+}
+
 TEST(Plan, CoversEverySourceOnce) {
   const std::vector<Source> sources{
       {"a.txt", 10}, {"b.txt", 0}, {"c.txt", 1000}, {"d.txt.gz", 900}, {"e.txt", 3}};
