@@ -16,9 +16,9 @@ if(NOT CMAKE_CUDA_COMPILER)
   return()
 endif()
 if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
-  set(CMAKE_CUDA_ARCHITECTURES 90)
+  set(CMAKE_CUDA_ARCHITECTURES 80-real 90-real 100)  # A100 to B200; newer ones translate what is for 100
 endif()
 enable_language(CUDA)
-set(CMAKE_CUDA_RUNTIME_LIBRARY Static)  # the machine needs a driver, no toolkit
+set(CMAKE_CUDA_RUNTIME_LIBRARY Shared)  # the one that libtorch brings: no toolkit is needed, and a process has one
 find_package(CUDAToolkit REQUIRED)
 set(BORA_CUDA_FOUND TRUE)
