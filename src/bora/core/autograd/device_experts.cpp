@@ -12,6 +12,7 @@
 #include <algorithm>
 
 #include "bora/core/autograd/cast.h"
+#include "bora/core/autograd/packs.h"
 #include "bora/core/autograd/recording_scope.h"
 #include "bora/core/cuda_facts.h"
 #include "bora/core/plain/grouped.h"
@@ -23,8 +24,8 @@ using at::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// Elements of 16 bytes: what rows, and the groups of a product over them, begin at multiples of.
-constexpr std::int64_t kPack = 8, kMostGroups = 1023;
+// Rows, and the groups of a product over them, begin at multiples of kPack.
+constexpr std::int64_t kMostGroups = 1023;
 
 bool has_grouped_op(const Tensor& x) {
   using Op = at::_ops::_grouped_mm;

@@ -8,6 +8,7 @@
 #include <torch/csrc/autograd/variable.h>
 
 #include "bora/base/error.h"
+#include "bora/core/autograd/added_gradients.h"
 #include "bora/core/autograd/recording_scope.h"
 #include "bora/core/layout/layout.h"
 #include "bora/core/layout/refusal.h"
@@ -81,6 +82,13 @@ Array accumulate_gradients(std::span<Array* const> parameters, const std::functi
   if (into.size() != parameters.size()) {
     fail(ErrorKind::InvalidArgument, "accumulate_gradients: {} parameters but {} places for gradients",
          parameters.size(), into.size());
+  }
+  if (AddedGradients::suits(into)) {
+    const RecordingScope scope("value_and_grad", parameters);
+    AddedGradients added(parameters, into);
+    Array value = pull_back(scalar_of(f));
+    added.finish();
+    return value;
   }
   RecordingScope scope("value_and_grad", parameters, into);
   Array value = pull_back(scalar_of(f));

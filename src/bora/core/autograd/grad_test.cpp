@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "bora/core/cast_once.h"
+#include "bora/core/checkpoint.h"
 #include "bora/core/create.h"
 #include "bora/core/elementwise.h"
 #include "bora/core/plain_ops.h"
@@ -22,6 +23,9 @@ const NameList kNone;
 Array scalar(double value) {
   return wrap(at::Tensor(at::_ops::arange::call(1, at::kFloat, {}, {}, {})).add(value).reshape({}));
 }
+
+// On the device of the test.
+Array filled(double value) { return full({{}, {}}, value, DType::f32); }
 
 Array square(const Array& x) { return unary(Unary::square, {x, kNone}); }
 
@@ -46,6 +50,32 @@ TEST(Grad, IsRefusedInsideAnother) {
             "value_and_grad" + rest);
   EXPECT_EQ(nested([&] { stream_gradients(inner, [&] { return square(y); }, [](std::size_t, Array) {}); }),
             "stream_gradients" + rest);
+}
+
+// The second block is computed again first: x gets its gradient in three parts, two of them of blocks.
+TEST(Grad, AddsToWhatIsThere) {
+  Array x = filled(3), y = filled(5), unused = filled(7);
+  std::vector<Array*> parameters{&x, &y, &unused};
+  std::vector<Array> into{filled(100), filled(200), filled(300)};
+  const std::vector<const void*> places{tensor(into[0]).const_data_ptr(), tensor(into[1]).const_data_ptr(),
+                                        tensor(into[2]).const_data_ptr()};
+  const auto block = [&](std::span<const Array> inputs) {
+    return std::vector{binary(Binary::multiply, {inputs[0], kNone}, {x, kNone}, kNone)};
+  };
+  const auto value = accumulate_gradients(
+      parameters,
+      [&] {
+        std::vector<Array> h{square(y)};  // 25
+        for (int i = 0; i < 2; ++i) h = checkpoint(block, h);
+        return binary(Binary::add, {h[0], kNone}, {square(x), kNone}, kNone);
+      },
+      into);
+  EXPECT_EQ(value.item(), 9 * 25 + 9);
+  EXPECT_EQ(into[0].item(), 100 + 2 * 3 * 25 + 2 * 3);
+  EXPECT_EQ(into[1].item(), 200 + 2 * 5 * 9);
+  EXPECT_EQ(into[2].item(), 300);
+  for (std::size_t i = 0; i < into.size(); ++i) EXPECT_EQ(tensor(into[i]).const_data_ptr(), places[i]) << i;
+  EXPECT_FALSE(recording());
 }
 
 TEST(Grad, RefusesWhatHasNone) {

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: The Bora authors
+#include "bora/core/autograd/added_gradients.h"
+
+#include <ATen/core/Tensor.h>
+#include <torch/csrc/autograd/function_hook.h>
+#include <torch/csrc/autograd/variable.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "bora/core/layout/layout.h"
+#include "bora/core/step_ops.h"
+#include "bora/core/torch/device.h"
+
+namespace bora::core {
+namespace {
+
+// What may wait: gradients of a large layer are added at once, since nothing is won by their waiting but memory is lost.
+constexpr std::int64_t kMostBytes = std::int64_t{64} << 20;
+
+class Taking final : public torch::autograd::PostAccumulateGradHook {
+ public:
+  Taking(std::size_t parameter, AddedGradients& taker) : parameter_(parameter), taker_(taker) {}
+  void operator()(const at::Tensor& leaf) override {
+    Array gradient = wrap(leaf.grad().contiguous());
+    leaf.mutable_grad() = at::Tensor();
+    taker_.take(parameter_, std::move(gradient));
+  }
+
+ private:
+  std::size_t parameter_;
+  AddedGradients& taker_;
+};
+
+}  // namespace
+
+bool AddedGradients::suits(std::span<const Array> into) {
+  return !into.empty() && std::ranges::none_of(into, [](const Array& x) {
+    return x.empty() || tensor(x).is_cpu() || device_kernels(tensor(x)).add_into == nullptr;
+  });
+}
+
+AddedGradients::AddedGradients(std::span<Array* const> parameters, std::span<Array> into)
+    : parameters_(parameters), into_(into) {
+  for (std::size_t i = 0; i < parameters.size(); ++i)
+    torch::autograd::impl::set_post_acc_grad_hooks(tensor(*parameters[i]),
+                                                   std::make_unique<Taking>(i, *this));
+}
+AddedGradients::~AddedGradients() {
+  for (auto* p : parameters_) torch::autograd::impl::set_post_acc_grad_hooks(tensor(*p), nullptr);
+}
+
+void AddedGradients::take(std::size_t parameter, Array gradient) {
+  const auto bytes = gradient.numel() * std::int64_t{sizeof(float)};
+  if (bytes_ + bytes > kMostBytes || std::ranges::find(places_, parameter) != places_.end()) finish();
+  bytes_ += bytes;
+  waiting_.push_back(std::move(gradient));
+  places_.push_back(parameter);
+}
+
+void AddedGradients::finish() {
+  std::vector<Array*> into;
+  std::vector<const Array*> from;
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    into.push_back(&into_[places_[i]]);
+    from.push_back(&waiting_[i]);
+  }
+  add_into(into, from);
+  waiting_.clear();
+  places_.clear();
+  bytes_ = 0;
+}
+
+}  // namespace bora::core
