@@ -9,6 +9,8 @@
 #   scripts/setup.sh --dev    all of that, and what ./test and .ci/run need (clang, clang-tidy, clang-format)
 #   scripts/setup.sh --cuda   also the headers of cuDNN and of its frontend, for the plug-in of attention on GPUs; nvcc
 #                             comes with the CUDA toolkit, which is not fetched
+#   scripts/setup.sh --libtorch-cuda  also libtorch's part for CUDA, which the wheel of PyTorch has too: for
+#                             scripts/rehearse.sh
 #   scripts/setup.sh --slurm  also Slurm, for the test that starts a cluster of one node
 #
 #   BORA_DEPS      folder for libtorch and Arrow; default $XDG_CACHE_HOME/bora, else ~/.cache/bora
@@ -47,6 +49,9 @@ readonly cudnn_wheels="
 d20e1734305e9d68889a96e3f35094d733ff1f83932ebe462753973e53a572bf  nvidia_cudnn_cu13-9.19.0.56-py3-none-manylinux_2_27_x86_64.whl
 c6006556017a4d1c914c52a556c71b1267f2d6a0500f742e7b4edef539878df0  nvidia_cudnn_frontend-1.32.0-cp311-cp311-manylinux_2_27_x86_64.manylinux_2_28_x86_64.whl"
 readonly cudnn_unpacked="include/cudnn_frontend.h nvidia/cudnn/include/cudnn.h nvidia/cudnn/include/cudnn_version.h"
+
+# Of the wheel of libtorch itself.
+readonly libtorch_cuda_unpacked="torch/lib/libtorch_cuda.so torch/lib/libc10_cuda.so"
 
 # Debian's is too old for our .clang-format.
 readonly format_version=18.1.8
@@ -296,6 +301,20 @@ install_cudnn() {
   row cudnn "headers of $cudnn_version, hash ok -> $(shown_folder "$target")" $((SECONDS - start))
 }
 
+install_libtorch_cuda() {
+  local deps=$1 target=$1/libtorch-cuda-$torch_version start=$SECONDS
+  begin_unpacking "$deps"
+  busy libtorch-cuda "$torch_version, downloading 530 MB"
+  download_wheels libtorch-cuda "torch==$torch_version"
+  check_wheels "$(grep ' torch-' <<<"$wheels")"
+  unzip -q -o "$work"/wheels/*.whl $libtorch_cuda_unpacked '*.dist-info/*icense*' '*.dist-info/*ICENSE*' \
+    -d "$work/new" >>"$log" 2>&1 || [ $? = 11 ] # 11: one of these spellings is not there
+  is_complete "$work/new" "$libtorch_cuda_unpacked" || die "the wheel of PyTorch was unpacked, but files are missing"
+  rm -rf "$work/wheels"
+  put_in_place "$target"
+  row libtorch-cuda "$torch_version, 460 MB, hash ok -> $(shown_folder "$target")" $((SECONDS - start))
+}
+
 install_format() {
   local deps=$1 target=$1/clang-format-$format_version start=$SECONDS
   begin_unpacking "$deps"
@@ -323,14 +342,15 @@ clean_up() {
 }
 
 main() {
-  local wanted=$packages deps torch='' arrow='' format='' cudnn=''
+  local wanted=$packages deps torch='' arrow='' format='' cudnn='' libtorch_cuda=''
   case "${1:-}" in
     '') ;;
     --arrow) arrow=wanted ;;
     --dev) wanted="$packages $dev_packages" arrow=wanted format=wanted ;;
     --cuda) cudnn=wanted ;;
+    --libtorch-cuda) libtorch_cuda=wanted ;;
     --slurm) wanted="$packages $slurm_packages" ;;
-    *) die "unknown argument '$1'; usage: scripts/setup.sh [--arrow | --cuda | --dev | --slurm]" ;;
+    *) die "unknown argument '$1'; usage: scripts/setup.sh [--arrow | --cuda | --dev | --libtorch-cuda | --slurm]" ;;
   esac
   trap clean_up EXIT
   trap 'exit 130' INT
@@ -346,14 +366,15 @@ main() {
     [ -e "$ARROW_DIR/include/arrow/api.h" ] || die "ARROW_DIR is $ARROW_DIR, but that folder has no include/arrow/api.h"
     arrow=
   fi
-  if [ -n "$torch$arrow$format$cudnn" ]; then
+  if [ -n "$torch$arrow$format$cudnn$libtorch_cuda" ]; then
     deps=$(deps_folder) || exit 1
     if is_complete "$deps/libtorch-$torch_version" "$unpacked"; then torch=; fi
     if is_complete "$deps/pyarrow-$arrow_version" "$arrow_unpacked"; then arrow=; fi
     if is_complete "$deps/clang-format-$format_version" clang-format; then format=; fi
     if is_complete "$deps/cudnn-$cudnn_version" "$cudnn_unpacked"; then cudnn=; fi
+    if is_complete "$deps/libtorch-cuda-$torch_version" "$libtorch_cuda_unpacked"; then libtorch_cuda=; fi
   fi
-  if [ -z "$torch$arrow$format$cudnn" ]; then
+  if [ -z "$torch$arrow$format$cudnn$libtorch_cuda" ]; then
     install_packages "$wanted"
     return 0
   fi
@@ -366,6 +387,9 @@ main() {
   if [ -n "$arrow" ] && ! is_complete "$deps/pyarrow-$arrow_version" "$arrow_unpacked"; then install_arrow "$deps"; fi
   if [ -n "$format" ] && ! is_complete "$deps/clang-format-$format_version" clang-format; then install_format "$deps"; fi
   if [ -n "$cudnn" ] && ! is_complete "$deps/cudnn-$cudnn_version" "$cudnn_unpacked"; then install_cudnn "$deps"; fi
+  if [ -n "$libtorch_cuda" ] && ! is_complete "$deps/libtorch-cuda-$torch_version" "$libtorch_cuda_unpacked"; then
+    install_libtorch_cuda "$deps"
+  fi
 }
 
 main "$@"

@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# SPDX-FileCopyrightText: The Bora authors
+"""Runs on a GPU, rehearsed without one: Bora, its plug-in and libtorch's own part for CUDA on a stand-in for CUDA.
+
+rehearse.py BUILD WHEEL TORCH CUDA FOLDER
+
+BUILD: of the preset cuda, with the target cuda_stand_in; WHEEL: of Bora, with the CUDA plug-in; TORCH and CUDA: what
+scripts/setup.sh and scripts/setup.sh --libtorch-cuda keep; FOLDER: for all that is made. The stand-in computes nothing
+(plugins/cuda/stand_ins/runtime): what is seen is what the program asks of CUDA. Operations that libtorch has not, or not
+in a fixed order; launches of no block; a wait where a graph is being noted; how often the host waits; kernels of a layer;
+the most memory against what was planned. Exit code 1 if something is wrong, each in a line.
+"""
+
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+import stand_in
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+BF16 = "--trainer.mp=p=f32,c=bf16"
+STEPS = 8
+# Of a layer in training in bf16, in a graph.
+MOST_KERNELS = 30
+TEXT = "".join(f"The moon number {i} is {i * 7919 % 1000} times as bright as the star {i * 104729 % 9973}.\n"
+               for i in range(6000))
+FAMILIES = ("backpack gemma gemma2 gemma3 gpt2 gpt_neox gpt_oss gptj granite llama mistral mixtral mpt olmo2 olmo3 olmoe "
+            "phi3 qwen2 qwen2_moe qwen3 qwen3_moe smollm3").split()
+WAYS = {"fp32": ["--trainer.mp=f32"], "fp8": [BF16, "--trainer.fp8=true"], "lanes": [BF16, "--trainer.lanes=4"],
+        "recomputed": [BF16, "--model.gradient_checkpointing=true"],
+        "offloaded": [BF16, "--model.gradient_checkpointing=offload"],
+        "moments in bf16": [BF16, "--optimizer.state_dtype=bf16"], "one by one": [BF16, "--trainer.cuda_graphs=false"]}
+
+
+class Run:
+    """What a run said, and what it asked of CUDA."""
+
+    def __init__(self, code, said, report):
+        self.code, self.said = code, said
+        self.counts = {"call": {}, "launch": {}, "noted": {}}
+        for line in report.splitlines():
+            kind, count, name = line.split(" ", 2)
+            self.counts[kind][name] = int(count)
+
+    def call(self, name):
+        return self.counts["call"].get(name, 0)
+
+    def waits(self):
+        return sum(self.call(name) for name in ("cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaEventSynchronize"))
+
+    def noted(self):
+        """name -> launches of a pass, which is a graph."""
+        return {name: count / self.call("cudaGraphLaunch") for name, count in self.counts["noted"].items()}
+
+
+class Rehearsal:
+    def __init__(self, folder, program, environment):
+        self.folder, self.program, self.environment = folder, program, environment
+        self.wrong = []
+        (folder / "text.txt").write_text(TEXT)
+
+    def run(self, *arguments, byte=63, codes=(0,)):
+        """`byte`: what arrays of the device consist of."""
+        report = self.folder / "report"
+        for old in self.folder.glob("report.*"):
+            old.unlink()
+        done = subprocess.run([self.program, *map(str, arguments)], cwd=self.folder, stdin=subprocess.DEVNULL,
+                              env=self.environment | {"STAND_IN_REPORT": str(report), "STAND_IN_BYTE": str(byte)},
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", check=False)
+        reports = "".join(file.read_text() for file in self.folder.glob("report.*"))
+        run = Run(done.returncode, done.stdout, reports)
+        what = " ".join(map(str, arguments))
+        if run.code not in codes:
+            self.wrong.append(f"exit code {run.code} of {what}:\n{run.said[-2000:]}")
+        for line in sorted({line for line in run.said.splitlines() if line.startswith("stand-in:")}):
+            self.wrong.append(f"{line}, of {what}")
+        return run
+
+    def train(self, family, *more, steps=STEPS, **others):
+        shutil.rmtree(self.folder / "runs/run", ignore_errors=True)
+        return self.go_on(family, *more, steps=steps, **others)
+
+    def go_on(self, family, *more, steps, **others):
+        return self.run("train", ROOT / f"recipes/{family}_nano.yaml", "--trainer.device=cuda", "--trainer.id=run",
+                        '--data.configs.gcide.train_urls=["text.txt"]', "--data.num_validation_sequences.gcide=4",
+                        "--data.train_tokenizer={vocab_size: 600}", "--data.cache_dir=cache", "--trainer.steps_per_eval=0",
+                        f"--trainer.num_train_steps={steps}", "--trainer.peak_flops=1e12", "--sample=null",
+                        "--hf_export=false", *more, **others)
+
+    def expect(self, holds, text):
+        if not holds:
+            self.wrong.append(text)
+
+    def families(self):
+        """Each trains; all of its passes but the first are graphs."""
+        for family in FAMILIES:
+            experts = "n_routed_experts" in (ROOT / f"recipes/{family}_nano.yaml").read_text()
+            run = self.train(family, BF16, byte=0 if experts else 63)  # an expert's number is read from the device
+            self.expect(run.call("cudaGraphLaunch") == STEPS - 1,
+                        f"{family}: {run.call('cudaGraphLaunch')} graphs of {STEPS} steps, not {STEPS - 1}")
+        return f"{len(FAMILIES)} families train in bf16, their passes graphs"
+
+    def ways(self):
+        for family in ("gpt2", "llama"):
+            for name, flags in WAYS.items():
+                run = self.train(family, *flags)
+                graphs = {"one by one": 0, "lanes": 4 * STEPS - 1}.get(name, STEPS - 1)
+                self.expect(run.call("cudaGraphLaunch") == graphs,
+                            f"{family}, {name}: {run.call('cudaGraphLaunch')} graphs, not {graphs}")
+        return f"{len(WAYS)} ways to train GPT-2 and Llama"
+
+    def waits(self):
+        """The host waits once a step, however long the run is."""
+        for family in ("gpt2", "llama"):
+            for flags in ([BF16], [BF16, "--trainer.cuda_graphs=false"], [BF16, "--trainer.lanes=4"]):
+                short, long = (self.train(family, *flags, steps=steps).waits() for steps in (STEPS, 3 * STEPS))
+                self.expect(long - short <= 2 * STEPS, f"{family}: {long - short} waits in {2 * STEPS} steps, {flags}")
+        return "at most one wait a step"
+
+    def kernels(self):
+        told = []
+        for family in ("gpt2", "llama"):
+            passes = [self.train(family, BF16, f"--model.num_layers={layers}").noted() for layers in (2, 4)]
+            each = {name: (count - passes[0].get(name, 0)) / 2 for name, count in passes[1].items()}
+            count = sum(number for name, number in each.items() if name != "cudaMemsetAsync")
+            told.append(f"{family} {count:.0f}")
+            self.expect(count <= MOST_KERNELS, f"{family}: {count:.0f} kernels a layer, more than {MOST_KERNELS}:\n" + "\n".join(
+                f"  {number:4.1f} {name[:150]}" for name, number in sorted(each.items()) if number))
+        return f"kernels of a layer: {', '.join(told)}"
+
+    def commands(self):
+        """A run goes on, is evaluated, generates, and is exported."""
+        self.train("llama", BF16)
+        run = self.go_on("llama", BF16, "--hf_export=true", steps=2 * STEPS)
+        self.expect(f"resumed     at step {STEPS} of {2 * STEPS}" in run.said, f"it does not go on:\n{run.said[-2000:]}")
+        self.run("generate", "runs/run", "The moon", "--device=cuda", "--max_new_tokens=8")
+        self.run("eval", "runs/run/config.yaml", "--device=cuda")
+        return "a run goes on, is evaluated, generates, and is exported"
+
+    def all(self):
+        self.run("doctor", codes=(0, 1))
+        for part in (self.families, self.ways, self.waits, self.kernels, self.commands):
+            before = len(self.wrong)
+            line = part()
+            print(f"ok      {line}" if len(self.wrong) == before else f"wrong   {part.__name__}", flush=True)
+        return self.wrong
+
+
+def main():
+    build, wheel, torch, cuda, folder = (pathlib.Path(word).resolve() for word in sys.argv[1:])
+    program, environment = stand_in.prepare(folder, build, wheel, torch, cuda)
+    wrong = Rehearsal(folder, program, environment).all()
+    if wrong:
+        sys.exit("\n".join(wrong))
+
+
+if __name__ == "__main__":
+    main()
