@@ -5,8 +5,9 @@
 
 bundle.py wheel BUILD FOLDER           FOLDER/bora-VERSION-py3-none-manylinux_2_36_x86_64.whl
 bundle.py portable BUILD TORCH FOLDER  FOLDER/bora-VERSION-linux-x86_64.tar.gz, with what libtorch consists of
+bundle.py tests FOLDER PROGRAM...      programs that find no library but by LD_LIBRARY_PATH, not even where they were built
 
-In both: bin/bora and bin/bora-run; lib/bora with plug-ins and libraries; recipes, manual pages and completions. Programs
+In the first two: bin/bora and bin/bora-run; lib/bora with plug-ins and libraries; recipes, manual pages and completions. Programs
 look for libraries in lib/bora, then, in a wheel, in the torch package beside their own. Equal inputs give equal bytes.
 Format: https://packaging.python.org/en/latest/specifications/binary-distribution-format/
 """
@@ -228,8 +229,18 @@ def portable(build, torch, out):
     return path
 
 
+def tests(folder, *programs):
+    for program in programs:
+        shutil.copy(program, folder)
+        set_rpath(folder / program.name, "$ORIGIN")
+        output("strip", folder / program.name)
+
+
 def main():
     kind, arguments = (sys.argv[1:2] or [""])[0], list(map(pathlib.Path, sys.argv[2:]))
+    if kind == "tests" and len(arguments) > 1:
+        tests(*arguments)
+        return
     if (kind, len(arguments)) not in (("wheel", 2), ("portable", 3)):
         sys.exit(__doc__)
     arguments[-1].mkdir(parents=True, exist_ok=True)

@@ -39,16 +39,14 @@ self=$(readlink -f -- "${BASH_SOURCE[0]}")
 root=${self%/scripts/*}
 
 pack() {
-  local kit=$root/build/on_gpu_kit room tests=() size
-  local rates=bench/attention_rates
+  local kit=$root/build/on_gpu_kit built=$root/build/release room tests=() size
   for room in core named mesh nn models attention experts; do tests+=("${room}_device_test"); done
   . "$root/scripts/build.sh"
   torch_folder
   rm -rf "$kit"
   "$root/scripts/wheel.sh" "$kit"
-  build release "${tests[@]}" "${rates##*/}"
-  for room in "${tests[@]}"; do strip -o "$kit/$room" "$root/build/release/plugins/fake_device/$room"; done
-  strip -o "$kit/${rates##*/}" "$root/build/release/$rates"
+  build release "${tests[@]}" attention_rates
+  python3 "$root/scripts/bundle.py" tests "$kit" "${tests[@]/#/$built/plugins/fake_device/}" "$built/bench/attention_rates"
   size=$(du --summarize --block-size=1MB "$kit" | cut -f1)
   if [ "$size" -gt 60 ]; then
     printf 'on_gpu: %s has %s MB, more than 60\n' "$kit" "$size" >&2
