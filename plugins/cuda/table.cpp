@@ -146,9 +146,10 @@ core::DeviceKernels table() {
     with(type, [&](auto t) { fp8_max_abs(n, in(x, t), largest, s); });
   };
   k.narrow8.quantize = [](DType type, core::Fp8 format, std::int64_t rows, std::int64_t n, const void* x,
-                          const float* largest, void* y, void* turned, float* inverse, Stream s) {
+                          const float* largest, std::int64_t parts, void* y, void* turned, float* inverse,
+                          Stream s) {
     with(type, [&](auto t) {
-      fp8_quantize(format, rows, n, in(x, t), largest, static_cast<std::uint8_t*>(y),
+      fp8_quantize(format, rows, n, in(x, t), largest, parts, static_cast<std::uint8_t*>(y),
                    static_cast<std::uint8_t*>(turned), inverse, s);
     });
   };

@@ -23,6 +23,7 @@
 #include "bora/core/elementwise.h"
 #include "bora/core/grad.h"
 #include "bora/core/reduce.h"
+#include "bora/core/step_ops.h"
 #include "bora/models/gpt2.h"
 #include "bora/models/llama.h"
 #include "bora/nn/language_model.h"
@@ -131,7 +132,8 @@ TEST(Fp8, MapsOfOneInputAreOneProduct) {
     EXPECT_EQ(times("aten::_scaled_mm"), 3) << "forward, and the gradients of x and of all weights";
     EXPECT_EQ(times("narrow8.quantize"), 3)
         << "x, weights and the gradient, each as it lies and turned by one kernel";
-    EXPECT_EQ(times("narrow8.max_abs"), 3);
+    EXPECT_EQ(times("narrow8.max_abs"), 2) << "those of weights come with their copies";
+    EXPECT_EQ(times("narrow8.of_another_largest"), 0);
     EXPECT_EQ(times("aten::mm") + times("aten::addmm"), 0);
     expect_near_bf16(got, want);
     EXPECT_EQ(maps.computed(true), got) << "the same bits again";
@@ -220,6 +222,95 @@ TEST(Fp8, WhatIsKnownOfAnArray) {
     EXPECT_EQ(largest_beside(bf16_there()), nullptr);
   }
   EXPECT_FALSE(known_largest(outside).defined());
+}
+
+// Three steps of AdamW on maps of one input, of which the second is not trained. `known`: the largest elements of weights
+// come with their copies; else each product asks for them.
+std::vector<std::vector<float>> stepped_in_fp8(bool known, bool bf16_moments) {
+  const DeviceScope there(kGpu);
+  const std::vector<std::int64_t> outs{16, 64, 32};
+  Array x = random8(1, kX, {32, 48});
+  std::vector<Array> weights, means, squares;
+  std::vector<Parameter> parameters;
+  for (std::size_t i = 0; i < outs.size(); ++i) {
+    weights.push_back(random8(2 + i, kW, {outs[i], 48}));
+    means.push_back(
+        cast({to(zeros({kW, weights[i].sizes()}), kGpu), kW}, bf16_moments ? DType::bf16 : DType::f32));
+    squares.push_back(means[i].clone());
+  }
+  for (auto& w : weights) parameters.push_back({.axes = kW, .array = &w});
+  std::vector<Array*> trained{&weights[0], &weights[2]};
+  const kernels::Rounding rounding{3, 4, {}};
+  const kernels::AdamW rule{0.3F, 0.9F, 0.95F, 1e-8F, 0.1F, 0.3F, 0.2F, 0.5F};
+  KeptCopies kept;
+  for (int step = 0; step < 3; ++step) {
+    fake_device::reset();
+    const auto pass = [&] {
+      const Array no_bias;
+      std::vector<Array> narrow;
+      std::vector<LinearMap> maps;
+      for (const auto& w : weights) narrow.push_back(cast({w, kW}, DType::bf16));
+      for (const auto& w : narrow) maps.push_back({{w, kW}, no_bias, kY});
+      Array sum;
+      for (const auto& y : linears({cast({x, kX}, DType::bf16), kX}, maps)) {
+        const Array wide = cast({y, kY}, DType::f32);
+        const Array squared = reduce(Reduction::sum, {unary(Unary::square, {wide, kY}), kY}, kY);
+        sum = sum.empty() ? squared : binary(Binary::add, {sum, {}}, {squared, {}}, {});
+      }
+      return sum;
+    };
+    std::vector<Array> gradients;
+    {
+      const CastOnceScope once(parameters, kept);
+      if (!known) (void)cast({weights[0], kW}, DType::bf16);
+      const Fp8Scope scope;
+      gradients = value_and_grad(trained, pass).gradients;
+    }
+    const CastOnceScope once(parameters, kept);
+    std::vector<AdamWArrays> arrays;
+    for (const std::size_t i : {0, 2})
+      arrays.push_back(
+          {weights[i], gradients[i / 2], means[i], squares[i], 0.1F, bf16_moments ? &rounding : nullptr});
+    adamw(rule, arrays);
+    EXPECT_EQ(times("narrow"), step == 0 ? 1 : 0);
+    EXPECT_EQ(times("narrow8.max_abs"), known ? 2 : 3) << "of x and of its gradient; and of the weights";
+    EXPECT_EQ(times("narrow8.of_another_largest"), 0) << "step " << step;
+  }
+  std::vector<std::vector<float>> out;
+  for (const auto& w : weights) out.push_back(w.to_vector<float>());
+  return out;
+}
+TEST(Fp8, TheLargestOfWeightsComesWithTheirCopies) {
+  for (const bool bf16_moments : {false, true}) {
+    const auto want = stepped_in_fp8(false, bf16_moments);
+    EXPECT_EQ(stepped_in_fp8(true, bf16_moments), want);
+    EXPECT_NE(want[0], random8(2, kW, {16, 48}).to_vector<float>()) << "it was trained";
+  }
+}
+
+// A weight whose values somebody else has changed, and one that shares no copy.
+TEST(Fp8, TheLargestOfAWeightThatHasChanged) {
+  const DeviceScope there(kGpu);
+  Array w = random8(2, kW, {64, 48});
+  const Array x = cast({random8(1, kX, {32, 48}), kX}, DType::bf16), other = random8(3, kW, {64, 48});
+  const std::vector<Parameter> parameters{{.axes = kW, .array = &w}};
+  const CastOnceScope once(parameters);
+  const Fp8Scope scope;
+  const auto map = [&](const Array& weight) {
+    fake_device::reset();
+    auto y = cast({linear({x, kX}, {cast({weight, kW}, DType::bf16), kW}, {}, kY), kY}, DType::f32);
+    EXPECT_EQ(times("narrow8.of_another_largest"), 0);
+    return y.to_vector<float>();
+  };
+  const auto first = map(w);
+  EXPECT_EQ(times("narrow8.max_abs"), 1) << "of x";
+  add_scaled(w, 15, w);
+  const auto later = map(w);
+  EXPECT_EQ(times("narrow"), 1);
+  EXPECT_EQ(times("narrow8.max_abs"), 1);
+  for (std::size_t i = 0; i < first.size(); ++i) ASSERT_EQ(later[i], 16 * first[i]);
+  (void)map(other);
+  EXPECT_EQ(times("narrow8.max_abs"), 2) << "of x, and of a weight that is no parameter";
 }
 
 // What is not finite is not lost in a clamp.

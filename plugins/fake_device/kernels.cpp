@@ -39,65 +39,6 @@ T* there(T* p) {
 using Stream = core::DeviceKernels::Stream;
 using core::DType;
 
-void adamw(const kernels::AdamW& step, std::int64_t count, const kernels::Stepped* arrays,
-           Stream /*stream*/) {
-  refuse_while_noting("a step of the optimizer");
-  launched("adamw");
-  for (const auto& a : std::span(arrays, static_cast<std::size_t>(count))) {
-    kernels::AdamW own = step;
-    own.weight_decay = a.weight_decay;
-    kernels::adamw(a.n, own, there(a.parameter), there(a.gradient), there(a.mean), there(a.square));
-    if (a.copy != nullptr)
-      kernels::to_bf16(a.n, there(a.parameter), there(static_cast<std::uint16_t*>(a.copy)));
-  }
-}
-
-void adamw_bf16(const kernels::AdamW& step, std::int64_t count, const kernels::SteppedBf16* arrays,
-                Stream /*stream*/) {
-  launched("adamw_bf16");
-  for (const auto& a : std::span(arrays, static_cast<std::size_t>(count))) {
-    kernels::AdamW own = step;
-    own.weight_decay = a.weight_decay;
-    kernels::adamw(a.n, own, there(a.parameter), there(a.gradient),
-                   there(static_cast<std::uint16_t*>(a.mean)), there(static_cast<std::uint16_t*>(a.square)),
-                   a.rounding);
-    if (a.copy != nullptr)
-      kernels::to_bf16(a.n, there(a.parameter), there(static_cast<std::uint16_t*>(a.copy)));
-  }
-}
-
-void add_into(std::int64_t count, const kernels::Added* arrays, Stream /*stream*/) {
-  launched("add_into");
-  for (const auto& a : std::span(arrays, static_cast<std::size_t>(count)))
-    kernels::add_into(a.n, there(a.into), there(a.from));
-}
-
-void narrow(std::int64_t count, const kernels::Narrowed* arrays, Stream /*stream*/) {
-  launched("narrow");
-  for (const auto& a : std::span(arrays, static_cast<std::size_t>(count)))
-    kernels::to_bf16(a.n, there(a.from), there(static_cast<std::uint16_t*>(a.to)));
-}
-
-void max_abs(std::int64_t count, const kernels::Measured* arrays, Stream /*stream*/) {
-  launched("max_abs");
-  for (const auto& a : std::span(arrays, static_cast<std::size_t>(count))) {
-    const float most = a.n == 0 ? 0 : kernels::max_abs(a.n, there(a.x));
-    *there(a.largest) = std::isfinite(most) ? most : std::numeric_limits<float>::quiet_NaN();
-  }
-}
-
-void square_numbers(std::int64_t count, const kernels::Measured* arrays, Stream /*stream*/) {
-  launched("square_numbers");
-  for (const auto& a : std::span(arrays, static_cast<std::size_t>(count))) {
-    const float most = *there(a.largest);
-    if (a.n == 0 || !std::isfinite(most)) continue;
-    kernels::SquareSum sum(most);
-    sum.add(a.n, there(a.x));
-    const auto numbers = sum.numbers();
-    std::copy(numbers.begin(), numbers.end(), there(a.numbers));
-  }
-}
-
 // Elements at an address of the device in fp32, as the CPU's kernels take them: bf16 as a copy, which goes back
 // at the end.
 class Floats {
@@ -155,6 +96,69 @@ class GivesLargest {
   std::int64_t n_;
   float* largest_;
 };
+
+void adamw(const kernels::AdamW& step, std::int64_t count, const kernels::Stepped* arrays,
+           Stream /*stream*/) {
+  refuse_while_noting("a step of the optimizer");
+  launched("adamw");
+  for (const auto& a : std::span(arrays, static_cast<std::size_t>(count))) {
+    kernels::AdamW own = step;
+    own.weight_decay = a.weight_decay;
+    kernels::adamw(a.n, own, there(a.parameter), there(a.gradient), there(a.mean), there(a.square));
+    if (a.copy == nullptr) continue;
+    const GivesLargest gives(DType::bf16, a.copy, a.n, a.largest);
+    kernels::to_bf16(a.n, there(a.parameter), there(static_cast<std::uint16_t*>(a.copy)));
+  }
+}
+
+void adamw_bf16(const kernels::AdamW& step, std::int64_t count, const kernels::SteppedBf16* arrays,
+                Stream /*stream*/) {
+  launched("adamw_bf16");
+  for (const auto& a : std::span(arrays, static_cast<std::size_t>(count))) {
+    kernels::AdamW own = step;
+    own.weight_decay = a.weight_decay;
+    kernels::adamw(a.n, own, there(a.parameter), there(a.gradient),
+                   there(static_cast<std::uint16_t*>(a.mean)), there(static_cast<std::uint16_t*>(a.square)),
+                   a.rounding);
+    if (a.copy == nullptr) continue;
+    const GivesLargest gives(DType::bf16, a.copy, a.n, a.largest);
+    kernels::to_bf16(a.n, there(a.parameter), there(static_cast<std::uint16_t*>(a.copy)));
+  }
+}
+
+void add_into(std::int64_t count, const kernels::Added* arrays, Stream /*stream*/) {
+  launched("add_into");
+  for (const auto& a : std::span(arrays, static_cast<std::size_t>(count)))
+    kernels::add_into(a.n, there(a.into), there(a.from));
+}
+
+void narrow(std::int64_t count, const kernels::Narrowed* arrays, Stream /*stream*/) {
+  launched("narrow");
+  for (const auto& a : std::span(arrays, static_cast<std::size_t>(count))) {
+    const GivesLargest gives(DType::bf16, a.to, a.n, a.largest);
+    kernels::to_bf16(a.n, there(a.from), there(static_cast<std::uint16_t*>(a.to)));
+  }
+}
+
+void max_abs(std::int64_t count, const kernels::Measured* arrays, Stream /*stream*/) {
+  launched("max_abs");
+  for (const auto& a : std::span(arrays, static_cast<std::size_t>(count))) {
+    const float most = a.n == 0 ? 0 : kernels::max_abs(a.n, there(a.x));
+    *there(a.largest) = std::isfinite(most) ? most : std::numeric_limits<float>::quiet_NaN();
+  }
+}
+
+void square_numbers(std::int64_t count, const kernels::Measured* arrays, Stream /*stream*/) {
+  launched("square_numbers");
+  for (const auto& a : std::span(arrays, static_cast<std::size_t>(count))) {
+    const float most = *there(a.largest);
+    if (a.n == 0 || !std::isfinite(most)) continue;
+    kernels::SquareSum sum(most);
+    sum.add(a.n, there(a.x));
+    const auto numbers = sum.numbers();
+    std::copy(numbers.begin(), numbers.end(), there(a.numbers));
+  }
+}
 
 // That core has brought the room that was asked for: all of it is written to.
 std::int64_t norm_room(std::int64_t rows, std::int64_t n) { return rows + n; }
@@ -266,14 +270,14 @@ void max_abs8(DType type, std::int64_t n, const void* x, float* largest, Stream 
 }
 
 void quantize8(DType type, core::Fp8 format, std::int64_t rows, std::int64_t n, const void* x,
-               const float* largest, void* y, void* turned, float* inverse, Stream /*stream*/) {
+               const float* largest, std::int64_t parts, void* y, void* turned, float* inverse,
+               Stream /*stream*/) {
   launched("narrow8.quantize");
-  const float most = largest_of(type, x, rows * n);
-  if (most != *there(largest) && !std::isnan(most)) computed("narrow8.of_another_largest");
+  const float most = largest_of(type, x, rows * n), given = largest_of(DType::f32, largest, parts);
+  if (most != given && !std::isnan(most)) computed("narrow8.of_another_largest");
   const Floats in(type, x, rows * n);
-  *there(inverse) =
-      kernels::quantize(rows, n, in, *there(largest), format, there(static_cast<std::uint8_t*>(y)),
-                        there(static_cast<std::uint8_t*>(turned)));
+  *there(inverse) = kernels::quantize(rows, n, in, given, format, there(static_cast<std::uint8_t*>(y)),
+                                      there(static_cast<std::uint8_t*>(turned)));
 }
 
 // Heads as the CPU's kernels take them: fp32, in a copy without gaps, of which results go back one by one.

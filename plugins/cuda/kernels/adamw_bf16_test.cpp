@@ -41,14 +41,23 @@ TEST(CudaAdamWBf16, RoundsByTheWordsOfTheWholeArray) {
       for (auto& v : v0) v.bits &= 0x7fff;
       List<float> p;
       List<Bf16> m, v, copy(n);
+      List<float> largest(1);
       in_all_orders(
           [&] {
-            p = p0, m = m0, v = v0;
-            const kernels::SteppedBf16 one{n,        p.data(), g.data(),    m.data(),
-                                           v.data(), 0.1F,     copy.data(), {key.key, key.stream, index}};
+            p = p0, m = m0, v = v0, largest[0] = 0;
+            const kernels::SteppedBf16 one{n,
+                                           p.data(),
+                                           g.data(),
+                                           m.data(),
+                                           v.data(),
+                                           0.1F,
+                                           copy.data(),
+                                           {key.key, key.stream, index},
+                                           largest.data()};
             adamw_bf16(kBf16Step, 1, &one, nullptr);
           },
-          p, m, v, copy);
+          p, m, v, copy, largest);
+      EXPECT_EQ(largest[0], largest_in(copy));
       auto p2 = p0;
       List<float> m2, v2;
       for (std::int64_t i = 0; i < n; ++i) {

@@ -21,12 +21,14 @@ TEST(CudaAdamW, AgreesWithThePlainFormula) {
       for (float& v : v0) v = std::abs(v);
       List<float> p, m, v;
       List<Bf16> copy(n);
+      List<float> largest(1);
       in_all_orders(
           [&] {
-            p = p0, m = m0, v = v0;
-            step(s, {n, p.data(), g.data(), m.data(), v.data(), 0.1F, copy.data()});
+            p = p0, m = m0, v = v0, largest[0] = 0;
+            step(s, {n, p.data(), g.data(), m.data(), v.data(), 0.1F, copy.data(), largest.data()});
           },
-          p, m, v, copy);
+          p, m, v, copy, largest);
+      EXPECT_EQ(largest[0], largest_in(copy));
       List<double> want_p, want_m, want_v;
       for (std::int64_t i = 0; i < n; ++i) {
         const double grad = 0.5 * g[i], mean = s.beta1 * double(m0[i]) + (1 - double(s.beta1)) * grad,
@@ -44,6 +46,10 @@ TEST(CudaAdamW, AgreesWithThePlainFormula) {
       expect_close("parameter", p, want_p, {1e-5, 1e-5});
       for (std::int64_t i = 0; i < n; ++i) ASSERT_EQ(copy[i].bits, from_float<Bf16>(p[i]).bits);
       const auto with_copy = p;
+      const auto the_copy = wide(copy);
+      p = p0, m = m0, v = v0;
+      step(s, {n, p.data(), g.data(), m.data(), v.data(), 0.1F, copy.data()});
+      EXPECT_EQ(wide(copy), the_copy) << "of which the largest is not asked";
       p = p0, m = m0, v = v0;
       step(s, {n, p.data(), g.data(), m.data(), v.data(), 0.1F});
       EXPECT_EQ(p, with_copy);
@@ -67,11 +73,14 @@ TEST(CudaAdamW, StepsManyArrays) {
     for (float& v : list) v = std::abs(v);
   auto squares_alone = squares;
   List<kernels::Stepped> arrays;
+  List<List<Bf16>> copies;
+  List<float> largest(kCount);
   for (std::int64_t i = 0; i < kCount; ++i) {
     const auto n = std::ssize(many[i]);
     const float decay = 0.01F * static_cast<float>(i);
-    arrays.push_back(
-        {n, pointer(many[i]), pointer(gradients[i]), pointer(means[i]), pointer(squares[i]), decay});
+    copies.emplace_back(n);
+    arrays.push_back({n, pointer(many[i]), pointer(gradients[i]), pointer(means[i]), pointer(squares[i]),
+                      decay, pointer(copies[i]), i % 3 == 1 ? nullptr : &largest[i]});
     step(s, {n, pointer(alone[i]), pointer(gradients[i]), pointer(means_alone[i]), pointer(squares_alone[i]),
              decay});
   }
@@ -79,6 +88,8 @@ TEST(CudaAdamW, StepsManyArrays) {
   EXPECT_EQ(many, alone);
   EXPECT_EQ(means, means_alone);
   EXPECT_EQ(squares, squares_alone);
+  for (std::int64_t i = 0; i < kCount; ++i)
+    EXPECT_EQ(largest[i], i % 3 == 1 ? 0 : largest_in(copies[i])) << i;
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "bora/core/adamw_step.h"
+#include "largest.h"
 #include "many.h"
 #include "threads.h"
 
@@ -40,7 +41,13 @@ struct AdamWUpdate {
     const int which = arrays.mine();
     const Item& a = arrays.items[which];
     const std::int64_t i = arrays.begin(which) + thread() * kPack;
-    if (i >= a.n) return;
+    const unsigned most = i < a.n ? stepped(a, i) : 0;
+    if (a.largest != nullptr) give_largest<threads>(most, a.largest);
+  }
+
+ private:
+  // The pack from element i on; the largest |element| of its copy.
+  __device__ unsigned stepped(const Item& a, std::int64_t i) const {
     auto *mean = static_cast<Element*>(a.mean), *square = static_cast<Element*>(a.square);
     float p[kPack], g[kPack], m[kPack], v[kPack];
     load(a.parameter, i, a.n, a.well, p);
@@ -53,6 +60,7 @@ struct AdamWUpdate {
     store(m, mean, i, a.n, a.well);
     store(v, square, i, a.n, a.well);
     if (a.copy != nullptr) store(p, static_cast<Bf16*>(a.copy), i, a.n, a.well);
+    return largest_with<Bf16>(0, p, a.n - i);
   }
 };
 
@@ -67,7 +75,7 @@ void adamw_update(const kernels::AdamW& step, std::int64_t count, const typename
     return Item{a, packs_lie_well(0, a.parameter, a.gradient, static_cast<Element*>(a.mean),
                                   static_cast<Element*>(a.square), static_cast<Bf16*>(a.copy))};
   };
-  for_many<Kernel, Item>(count, item, 0, stream, step);
+  for_many<Kernel, Item>(count, item, kLargestBytes, stream, step);
 }
 
 }  // namespace bora::cuda

@@ -84,6 +84,7 @@ struct Quantize8 {
   std::int64_t rows, n;
   const T* x;
   const float* largest;
+  std::int64_t parts;
   std::uint8_t *y, *turned;
   float* inverse;
   bool well;
@@ -91,7 +92,9 @@ struct Quantize8 {
   __device__ void operator()() const {
     const std::int64_t across = (n + tile - 1) / tile, first_row = block() / across * tile,
                        first_column = block() % across * tile;
-    const float most = *largest;
+    unsigned most_bits = 0;
+    for (std::int64_t p = 0; p < parts; ++p) most_bits = largest_with(most_bits, largest[p]);
+    const float most = number_of(most_bits);
     const bool finite = most < INFINITY;
     const int k = finite ? scale_exponent<F>(most) : 0;
     const float scale = finite ? number_of(static_cast<std::uint32_t>(127 + k) << 23) : NAN;
@@ -126,10 +129,10 @@ struct Quantize8 {
 };
 
 template <class F, class T>
-void quantize_to(std::int64_t rows, std::int64_t n, const T* x, const float* largest, std::uint8_t* y,
-                 std::uint8_t* turned, float* inverse, Stream stream) {
+void quantize_to(std::int64_t rows, std::int64_t n, const T* x, const float* largest, std::int64_t parts,
+                 std::uint8_t* y, std::uint8_t* turned, float* inverse, Stream stream) {
   using K = Quantize8<T, F>;
-  launch(K{rows, n, x, largest, y, turned, inverse, packs_lie_well(n, x)},
+  launch(K{rows, n, x, largest, parts, y, turned, inverse, packs_lie_well(n, x)},
          blocks_for(rows, K::tile) * blocks_for(n, K::tile), K::shared_bytes, stream);
 }
 
@@ -143,18 +146,18 @@ void fp8_max_abs(std::int64_t n, const T* x, float* largest, Stream stream) {
 
 template <class T>
 void fp8_quantize(core::Fp8 format, std::int64_t rows, std::int64_t n, const T* x, const float* largest,
-                  std::uint8_t* y, std::uint8_t* turned, float* inverse, Stream stream) {
+                  std::int64_t parts, std::uint8_t* y, std::uint8_t* turned, float* inverse, Stream stream) {
   if (format == core::Fp8::e4m3)
-    quantize_to<E4m3>(rows, n, x, largest, y, turned, inverse, stream);
+    quantize_to<E4m3>(rows, n, x, largest, parts, y, turned, inverse, stream);
   else
-    quantize_to<E5m2>(rows, n, x, largest, y, turned, inverse, stream);
+    quantize_to<E5m2>(rows, n, x, largest, parts, y, turned, inverse, stream);
 }
 
 template void fp8_max_abs(std::int64_t, const float*, float*, Stream);
 template void fp8_max_abs(std::int64_t, const Bf16*, float*, Stream);
-template void fp8_quantize(core::Fp8, std::int64_t, std::int64_t, const float*, const float*, std::uint8_t*,
-                           std::uint8_t*, float*, Stream);
-template void fp8_quantize(core::Fp8, std::int64_t, std::int64_t, const Bf16*, const float*, std::uint8_t*,
-                           std::uint8_t*, float*, Stream);
+template void fp8_quantize(core::Fp8, std::int64_t, std::int64_t, const float*, const float*, std::int64_t,
+                           std::uint8_t*, std::uint8_t*, float*, Stream);
+template void fp8_quantize(core::Fp8, std::int64_t, std::int64_t, const Bf16*, const float*, std::int64_t,
+                           std::uint8_t*, std::uint8_t*, float*, Stream);
 
 }  // namespace bora::cuda

@@ -13,6 +13,6 @@ template <class T>
 void fp8_max_abs(std::int64_t n, const T* x, float* largest, Stream stream);
 template <class T>
 void fp8_quantize(core::Fp8 format, std::int64_t rows, std::int64_t n, const T* x, const float* largest,
-                  std::uint8_t* y, std::uint8_t* turned, float* inverse, Stream stream);
+                  std::int64_t parts, std::uint8_t* y, std::uint8_t* turned, float* inverse, Stream stream);
 
 }  // namespace bora::cuda

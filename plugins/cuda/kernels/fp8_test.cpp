@@ -49,10 +49,10 @@ TEST(CudaFp8, ScalesAndRoundsAndTurns) {
               [&] {
                 largest[0] = 0;
                 fp8_max_abs(std::ssize(x), x.data(), largest.data(), nullptr);
-                fp8_quantize(format, rows, n, x.data(), largest.data(), y.data(), turned.data(),
+                fp8_quantize(format, rows, n, x.data(), largest.data(), 1, y.data(), turned.data(),
                              inverse.data(), nullptr);
-                fp8_quantize(format, rows, n, x.data(), largest.data(), nullptr, alone.data(), inverse.data(),
-                             nullptr);
+                fp8_quantize(format, rows, n, x.data(), largest.data(), 1, nullptr, alone.data(),
+                             inverse.data(), nullptr);
               },
               y, turned, alone, inverse, largest);
           EXPECT_EQ(largest[0], most);
@@ -76,7 +76,7 @@ TEST(CudaFp8, ZerosAndWhatIsNotFinite) {
   List<float> x(256), largest(1), inverse(1);
   List<std::uint8_t> y(256);
   fp8_max_abs(256, x.data(), largest.data(), nullptr);
-  fp8_quantize(Fp8::e4m3, 16, 16, x.data(), largest.data(), y.data(), nullptr, inverse.data(), nullptr);
+  fp8_quantize(Fp8::e4m3, 16, 16, x.data(), largest.data(), 1, y.data(), nullptr, inverse.data(), nullptr);
   EXPECT_EQ(largest[0], 0);
   EXPECT_EQ(inverse[0], 1);
   EXPECT_EQ(y, List<std::uint8_t>(256));
@@ -84,11 +84,36 @@ TEST(CudaFp8, ZerosAndWhatIsNotFinite) {
     x[100] = bad;
     largest[0] = 0;
     fp8_max_abs(256, x.data(), largest.data(), nullptr);
-    fp8_quantize(Fp8::e5m2, 16, 16, x.data(), largest.data(), y.data(), nullptr, inverse.data(), nullptr);
+    fp8_quantize(Fp8::e5m2, 16, 16, x.data(), largest.data(), 1, y.data(), nullptr, inverse.data(), nullptr);
     EXPECT_TRUE(std::isnan(largest[0]));
     EXPECT_TRUE(std::isnan(inverse[0]));
     EXPECT_EQ(y[0] & 0x7f, 0x7f);
   }
+}
+
+// As of several arrays that lie one behind the other.
+TEST(CudaFp8, TheLargestOfParts) {
+  const std::int64_t rows = 48, n = 32;
+  const auto x = random<Bf16>(rows * n, 3);
+  float most = 0;
+  fp8_max_abs(std::ssize(x), x.data(), &most, nullptr);
+  List<std::uint8_t> y(x.size()), turned(x.size()), y2(x.size()), turned2(x.size());
+  List<float> inverse(1), inverse2(1);
+  fp8_quantize(Fp8::e4m3, rows, n, x.data(), &most, 1, y.data(), turned.data(), inverse.data(), nullptr);
+  for (const auto& parts : List<List<float>>{{most, 0, most / 8}, {0, most / 2, most}}) {
+    in_all_orders(
+        [&] {
+          fp8_quantize(Fp8::e4m3, rows, n, x.data(), parts.data(), std::ssize(parts), y2.data(),
+                       turned2.data(), inverse2.data(), nullptr);
+        },
+        y2, turned2, inverse2);
+    EXPECT_EQ(y2, y);
+    EXPECT_EQ(turned2, turned);
+    EXPECT_EQ(inverse2, inverse);
+  }
+  const List<float> bad{1, std::nanf(""), 2};
+  fp8_quantize(Fp8::e4m3, rows, n, x.data(), bad.data(), 3, y2.data(), nullptr, inverse2.data(), nullptr);
+  EXPECT_TRUE(std::isnan(inverse2[0]));
 }
 
 }  // namespace

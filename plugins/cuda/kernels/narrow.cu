@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "narrow.h"
 
+#include "largest.h"
 #include "many.h"
 
 namespace bora::cuda {
@@ -11,6 +12,7 @@ struct NarrowItem {
   std::int64_t n;
   const float* from;
   Bf16* to;
+  float* largest;
   bool well;
 };
 
@@ -21,11 +23,16 @@ struct Narrow {
 
   __device__ void operator()() const {
     const int which = arrays.mine();
-    const std::int64_t i = arrays.begin(which) + thread() * kPack, n = arrays.items[which].n;
-    if (i >= n) return;
-    float v[kPack];
-    load(arrays.items[which].from, i, n, arrays.items[which].well, v);
-    store(v, arrays.items[which].to, i, n, arrays.items[which].well);
+    const NarrowItem& a = arrays.items[which];
+    const std::int64_t i = arrays.begin(which) + thread() * kPack;
+    unsigned most = 0;
+    if (i < a.n) {
+      float v[kPack];
+      load(a.from, i, a.n, a.well, v);
+      store(v, a.to, i, a.n, a.well);
+      most = largest_with<Bf16>(most, v, a.n - i);
+    }
+    if (a.largest != nullptr) give_largest<threads>(most, a.largest);
   }
 };
 
@@ -34,9 +41,10 @@ struct Narrow {
 void narrow(std::int64_t count, const kernels::Narrowed* arrays, Stream stream) {
   const auto item = [&](std::int64_t i) {
     auto* to = static_cast<Bf16*>(arrays[i].to);
-    return NarrowItem{arrays[i].n, arrays[i].from, to, packs_lie_well(0, arrays[i].from, to)};
+    return NarrowItem{arrays[i].n, arrays[i].from, to, arrays[i].largest,
+                      packs_lie_well(0, arrays[i].from, to)};
   };
-  for_many<Narrow, NarrowItem>(count, item, 0, stream);
+  for_many<Narrow, NarrowItem>(count, item, kLargestBytes, stream);
 }
 
 }  // namespace bora::cuda

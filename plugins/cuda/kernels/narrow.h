@@ -6,7 +6,7 @@
 
 namespace bora::cuda {
 
-/// to = from rounded to bf16, of each of `count` arrays.
+/// to = from rounded to bf16, of each of `count` arrays, and its largest |element|.
 void narrow(std::int64_t count, const kernels::Narrowed* arrays, Stream stream);
 
 }  // namespace bora::cuda

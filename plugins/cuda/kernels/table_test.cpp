@@ -163,12 +163,14 @@ TEST(CudaTable, NarrowsAsTheCpu) {
   const auto k = table();
   const auto x = random<float>(1000, 1, 5), y = random<float>(17, 2);
   List<Bf16> a(1000), b(17), c(1000), d(17);
-  const List<kernels::Narrowed> both{{1000, x.data(), a.data()}, {17, y.data(), b.data()}};
+  float largest = 0;
+  const List<kernels::Narrowed> both{{1000, x.data(), a.data(), &largest}, {17, y.data(), b.data()}};
   k.narrow(2, both.data(), nullptr);
   kernels::to_bf16(1000, x.data(), &c[0].bits);
   kernels::to_bf16(17, y.data(), &d[0].bits);
   EXPECT_EQ(wide(a), wide(c));
   EXPECT_EQ(wide(b), wide(d));
+  EXPECT_EQ(largest, largest_in(c));
 }
 
 TEST(CudaTable, NarrowsToFp8AsTheCpu) {
@@ -180,7 +182,7 @@ TEST(CudaTable, NarrowsToFp8AsTheCpu) {
     float largest = 0, inverse = 0;
     k.narrow8.max_abs(kType, rows * n, x.data(), &largest, nullptr);
     EXPECT_EQ(largest, kernels::max_abs(rows * n, x.data()));
-    k.narrow8.quantize(kType, format, rows, n, x.data(), &largest, y.data(), turned.data(), &inverse,
+    k.narrow8.quantize(kType, format, rows, n, x.data(), &largest, 1, y.data(), turned.data(), &inverse,
                        nullptr);
     EXPECT_EQ(kernels::quantize(rows, n, x.data(), largest, format, y2.data(), turned2.data()), inverse);
     EXPECT_EQ(y, y2);

@@ -91,9 +91,10 @@ struct DeviceKernels {
     /// `largest`: one number, 0 before, the largest |x|; NaN if an element is not finite.
     void (*max_abs)(DType type, std::int64_t n, const void* x, float* largest, Stream stream) = nullptr;
     /// y [rows, n] and `turned` [n, rows], of which one may be null, get x [rows, n] times the scale; `inverse` gets 1 /
-    /// scale. Rows and n are multiples of 16.
+    /// scale. Rows and n are multiples of 16. Of x's `parts` each has its number at `largest`, NaN above all.
     void (*quantize)(DType type, Fp8 format, std::int64_t rows, std::int64_t n, const void* x,
-                     const float* largest, void* y, void* turned, float* inverse, Stream stream) = nullptr;
+                     const float* largest, std::int64_t parts, void* y, void* turned, float* inverse,
+                     Stream stream) = nullptr;
   } narrow8;
 
   // As kernels/cpu/attention.h, of whole keys.

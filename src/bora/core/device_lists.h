@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
-// Arrays of n elements, as the kernels of a device take many of them at once (core/device_kernels.h).
+// Arrays of n elements, as the kernels of a device take many of them at once (core/device_kernels.h). `largest` gets the
+// largest |element|, NaN if one is not finite.
 #pragma once
 #include <cstdint>
 
@@ -15,7 +16,8 @@ struct Stepped {
   float* mean;
   float* square;
   float weight_decay;
-  void* copy = nullptr;  ///< null, or gets the new parameter rounded to bf16
+  void* copy = nullptr;      ///< null, or gets the new parameter rounded to bf16
+  float* largest = nullptr;  ///< null, or one, 0 before: of the copy
 };
 
 /// Moments in bf16, which chance rounds: the mean by the lower half of a word, the square by the upper one.
@@ -28,6 +30,7 @@ struct SteppedBf16 {
   float weight_decay;
   void* copy;
   Rounding rounding;
+  float* largest = nullptr;
 };
 
 struct Added {
@@ -39,7 +42,8 @@ struct Added {
 struct Narrowed {
   std::int64_t n;
   const float* from;
-  void* to;  ///< bf16
+  void* to;                  ///< bf16
+  float* largest = nullptr;  ///< null, or one, 0 before: of `to`
 };
 
 struct Measured {

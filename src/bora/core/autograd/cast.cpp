@@ -3,18 +3,22 @@
 #include "bora/core/autograd/cast.h"
 
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/_foreach_zero_ops.h>
 #include <ATen/ops/empty_like_ops.h>
 #include <ATen/ops/empty_ops.h>
+#include <ATen/ops/zeros_ops.h>
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
 #include <atomic>
+#include <iterator>
 #include <mutex>
 #include <unordered_map>
 #include <vector>
 
 #include "bora/core/cast_once.h"
+#include "bora/core/fp8.h"
 #include "bora/core/kernels/cpu/reduce.h"
 #include "bora/core/plain_ops.h"
 #include "bora/core/torch/device.h"
@@ -27,12 +31,15 @@ struct CastOnceScope::Copies {
   struct Copy {
     at::Tensor parameter, copy;
     bool is_matrix = false;
-    std::uint32_t as_of = 0;  // the parameter's version that it is the copy of
+    std::uint32_t as_of = 0;   // the parameter's version that it is the copy of
+    std::int64_t number = -1;  // its place in `largest`
 
     bool is_current() const { return as_of == parameter._version(); }
   };
   std::unordered_map<const c10::StorageImpl*, Copy> of;
   std::vector<Copy*> in_order;      // of the parameters
+  at::Tensor largest;               // |elements|, of the matrices that were copied together in fp8
+  std::vector<Copy*> measured;      // whose they are, as they lie behind one another
   std::atomic<bool> stale = false;  // somebody has written to one of them apart from versions
 
   explicit Copies(std::span<const Parameter> parameters);
@@ -146,6 +153,10 @@ bool joins_flat_copy(const Tensor& x, const Tensor& parameter) {
          parameter.is_contiguous() && parameter.has_storage() && parameter.storage().nbytes() > 0;
 }
 
+float* number_of(const CastOnceScope::Copies::Copy& copy) {
+  return copy.number < 0 ? nullptr : kept->largest.mutable_data_ptr<float>() + copy.number;
+}
+
 // On a device all parameters' copies are made at once, when the first is asked for. They lie one behind the other,
 // matrices before biases and vectors, so that the weights of maps of one input are one matrix where no gap is between them.
 void copy_all(const Tensor& x) {
@@ -158,14 +169,22 @@ void copy_all(const Tensor& x) {
   std::int64_t total = 0;
   for (const auto* copy : all) total += padded(copy->parameter.numel());
   const Tensor flat = at::_ops::empty_memory_format::call({total}, at::kBFloat16, {}, x.device(), {}, {});
+  auto& measured = kept->measured;
+  measured.clear();
+  kept->largest = Tensor();
+  if (in_fp8() && device_kernels(x).narrow8.quantize != nullptr) {
+    std::ranges::copy_if(all, std::back_inserter(measured), &CastOnceScope::Copies::Copy::is_matrix);
+    kept->largest = at::_ops::zeros::call({std::ssize(measured)}, at::kFloat, {}, x.device(), {});
+  }
   std::vector<kernels::Narrowed> list;
   std::int64_t first = 0;
   for (auto* copy : all) {
+    copy->number = std::ssize(list) < std::ssize(measured) ? std::ssize(list) : -1;
     const Tensor parameter = copy->parameter.detach();
     const auto n = parameter.numel();
     copy->copy = flat.narrow(0, first, n).view(parameter.sizes());
     copy->as_of = copy->parameter._version();
-    list.push_back({n, parameter.const_data_ptr<float>(), copy->copy.mutable_data_ptr()});
+    list.push_back({n, parameter.const_data_ptr<float>(), copy->copy.mutable_data_ptr(), number_of(*copy)});
     first += padded(n);
   }
   device_kernels(x).narrow(std::ssize(list), list.data(), stream_of(x));
@@ -221,13 +240,44 @@ std::optional<std::vector<const void*>> places_of_copies() {
     if (kept->stale || !copy->copy.defined() || !copy->is_current()) return std::nullopt;
     out.push_back(copy->copy.const_data_ptr());
   }
+  if (kept->largest.defined()) out.push_back(kept->largest.const_data_ptr());
   return out;
 }
 
-void* kept_copy(const Tensor& parameter) {
-  if (parameter.is_cpu()) return nullptr;
-  Tensor* copy = place_of_copy(parameter, at::kBFloat16);
-  return copy == nullptr || !copy->defined() || !copy->is_contiguous() ? nullptr : copy->mutable_data_ptr();
+std::vector<KeptCopy> kept_copies_to_write(std::span<const Tensor> parameters) {
+  std::vector<KeptCopy> out;
+  std::vector<std::int64_t> numbers;
+  for (const auto& x : parameters) {
+    auto& place = out.emplace_back();
+    Tensor* copy = x.is_cpu() ? nullptr : place_of_copy(x, at::kBFloat16);
+    if (copy == nullptr || !copy->defined() || !copy->is_contiguous()) continue;
+    const auto& own = kept->of.at(memory_of(x));
+    place = {copy->mutable_data_ptr(), number_of(own)};
+    if (place.largest != nullptr) numbers.push_back(own.number);
+  }
+  std::ranges::sort(numbers);
+  std::vector<Tensor> runs;  // one, if all are written
+  for (std::size_t begin = 0, i = 1; i <= numbers.size(); ++i) {
+    if (i < numbers.size() && numbers[i] == numbers[i - 1] + 1) continue;
+    runs.push_back(kept->largest.narrow(0, numbers[begin], numbers[i - 1] + 1 - numbers[begin]));
+    begin = i;
+  }
+  if (!runs.empty()) at::_ops::_foreach_zero_::call(runs);
+  return out;
+}
+
+Tensor largest_of_copies(const Tensor& x) {
+  if (kept == nullptr || !kept->largest.defined() || !x.is_non_overlapping_and_dense()) return {};
+  std::int64_t next = x.storage_offset(), number = 0, count = 0;
+  const std::int64_t end = next + x.numel();
+  for (const auto* each : kept->measured) {
+    const Tensor& copy = each->copy;
+    if (next == end || !copy.defined() || copy.storage_offset() != next || memory_of(copy) != memory_of(x))
+      continue;
+    if (count++ == 0) number = each->number;
+    next += copy.numel();
+  }
+  return count == 0 || next != end ? Tensor() : kept->largest.narrow(0, number, count);
 }
 
 void has_changed(const Tensor& x, bool with_its_copy) {

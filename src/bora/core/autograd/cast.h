@@ -5,6 +5,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <optional>
+#include <span>
 #include <vector>
 
 namespace bora::core::autograd {
@@ -12,11 +13,19 @@ namespace bora::core::autograd {
 /// Another type of elements, rounded to nearest even; the same layout.
 at::Tensor cast(const at::Tensor& x, at::ScalarType type);
 
-/// Where a parameter's kept copy in bf16 lies (core/cast_once.h), for who writes it with new values; null: nowhere.
-void* kept_copy(const at::Tensor& parameter);
+/// Where a parameter's kept copy in bf16 lies (core/cast_once.h), and its number in largest_of_copies(); null: nowhere.
+struct KeptCopy {
+  void* copy = nullptr;
+  float* largest = nullptr;
+};
+/// Of each, for who writes copies with new values and then gives their numbers, which are 0 from here on.
+std::vector<KeptCopy> kept_copies_to_write(std::span<const at::Tensor> parameters);
+/// Of an x that is all elements of kept copies, as one matrix or one behind the other: the largest |element| of each copy [k],
+/// as it was given when they were written. Undefined: not known, as outside of fp8.
+at::Tensor largest_of_copies(const at::Tensor& x);
 /// Makes those bf16 copies of this thread's CastOnceScope that are still to be made, on a device that has a kernel for it.
 void make_copies();
-/// Where the copies of this thread's CastOnceScope lie on a device; none without a scope. Nothing if one of them is still to
+/// Where the copies of this thread's CastOnceScope lie on a device, with their numbers; none without a scope. Nothing if one of them is still to
 /// be made.
 std::optional<std::vector<const void*>> places_of_copies();
 /// Of an array of a device whose values libtorch has not seen change: with its kept copy, or without.

@@ -4,6 +4,7 @@
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/_scaled_mm_ops.h>
+#include <ATen/ops/amax_ops.h>
 #include <ATen/ops/empty_ops.h>
 #include <ATen/ops/maximum_ops.h>
 #include <c10/core/GradMode.h>
@@ -57,11 +58,12 @@ Tensor room_for(c10::IntArrayRef sizes, at::ScalarType type, const Tensor& like)
                                              {});
 }
 
-// Its largest |element| [1], NaN where one is not finite.
+// Its largest |element|, NaN where one is not finite: of each of its parts, if they have been told apart [parts].
 Tensor largest_in(const Tensor& x) {
   if (Tensor known = known_largest(x); known.defined()) return known;
   const auto& kernels = recorded_kernels(x).narrow8;
   if (kernels.quantize == nullptr) return plain::largest(x);
+  if (Tensor known = largest_of_copies(x); known.defined()) return known;
   const Tensor from = x.contiguous();
   Tensor largest = zero_number(x);
   kernels.max_abs(from_scalar_type(x.scalar_type()), from.numel(), from.const_data_ptr(),
@@ -78,10 +80,10 @@ Narrow8 quantized(const Tensor& x, const Tensor& largest, Fp8 format, bool strai
   const auto rows = x.size(0), n = x.size(1);
   Narrow8 out{straight ? room_for({rows, n}, type, x) : Tensor(),
               turned ? room_for({n, rows}, type, x) : Tensor(), room_for({1}, at::kFloat, x)};
-  kernels.quantize(from_scalar_type(x.scalar_type()), format, rows, n, from.const_data_ptr(),
-                   largest.const_data_ptr<float>(), straight ? out.y.mutable_data_ptr() : nullptr,
-                   turned ? out.turned.mutable_data_ptr() : nullptr, out.inverse.mutable_data_ptr<float>(),
-                   stream_of(x));
+  kernels.quantize(
+      from_scalar_type(x.scalar_type()), format, rows, n, from.const_data_ptr(),
+      largest.const_data_ptr<float>(), largest.numel(), straight ? out.y.mutable_data_ptr() : nullptr,
+      turned ? out.turned.mutable_data_ptr() : nullptr, out.inverse.mutable_data_ptr<float>(), stream_of(x));
   return out;
 }
 
@@ -93,8 +95,12 @@ Tensor over_workers(Tensor largest, std::span<Collectives* const> workers) {
 }
 
 Tensor largest_of_all(const Shards& x) {
-  Tensor largest = largest_in(x.here.front());
-  for (const auto& more : x.here.subspan(1)) largest = at::_ops::maximum::call(largest, largest_in(more));
+  const auto of_parts = [](Tensor parts) {
+    return parts.numel() == 1 ? parts : at::_ops::amax::call(parts, at::IntArrayRef{0}, true);
+  };
+  Tensor largest = of_parts(largest_in(x.here.front()));
+  for (const auto& more : x.here.subspan(1))
+    largest = at::_ops::maximum::call(largest, of_parts(largest_in(more)));
   return over_workers(largest, x.workers);
 }
 

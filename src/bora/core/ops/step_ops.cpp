@@ -112,6 +112,12 @@ void adamw_bf16(const kernels::AdamW& step, const AdamWArrays& a) try {
   rethrow("adamw", {Operand{a.parameter, {}}, Operand{a.gradient, {}}});
 }
 
+std::vector<at::Tensor> parameters_of(std::span<const AdamWArrays> arrays) {
+  std::vector<at::Tensor> out;
+  for (const auto& a : arrays) out.push_back(tensor(a.parameter));
+  return out;
+}
+
 // Of each, with moments in bf16.
 void adamw_bf16(const kernels::AdamW& step, std::span<const AdamWArrays> arrays) {
   const auto parameter = [&](std::size_t i) -> const Array& { return arrays[i].parameter; };
@@ -119,11 +125,13 @@ void adamw_bf16(const kernels::AdamW& step, std::span<const AdamWArrays> arrays)
     for (const auto& a : arrays) adamw_bf16(step, a);
     return;
   }
+  for (const auto& a : arrays) require_bf16_moments(a);
+  const auto copies = autograd::kept_copies_to_write(parameters_of(arrays));
   std::vector<kernels::SteppedBf16> list;
-  for (const auto& a : arrays) {
-    require_bf16_moments(a);
+  for (std::size_t i = 0; i < arrays.size(); ++i) {
+    const auto& a = arrays[i];
     list.push_back({a.parameter.numel(), room(a.parameter), values(a.gradient), halves(a.mean),
-                    halves(a.square), a.weight_decay, autograd::kept_copy(tensor(a.parameter)), *a.rounding});
+                    halves(a.square), a.weight_decay, copies[i].copy, *a.rounding, copies[i].largest});
   }
   const at::Tensor& first = tensor(arrays.front().parameter);
   device_kernels(first).adamw_bf16(step, std::ssize(list), list.data(), stream_of(first));
@@ -152,11 +160,13 @@ void adamw(const kernels::AdamW& step, std::span<const AdamWArrays> arrays) {
   if (!arrays.empty() && arrays.front().rounding != nullptr) return adamw_bf16(step, arrays);
   const auto parameter = [&](std::size_t i) -> const Array& { return arrays[i].parameter; };
   if (by_one_kernel(&DeviceKernels::adamw, arrays.size(), parameter)) {
+    for (const auto& a : arrays) require_alike("adamw", {&a.parameter, &a.gradient, &a.mean, &a.square});
+    const auto copies = autograd::kept_copies_to_write(parameters_of(arrays));
     std::vector<kernels::Stepped> list;
-    for (const auto& a : arrays) {
-      require_alike("adamw", {&a.parameter, &a.gradient, &a.mean, &a.square});
+    for (std::size_t i = 0; i < arrays.size(); ++i) {
+      const auto& a = arrays[i];
       list.push_back({a.parameter.numel(), room(a.parameter), values(a.gradient), room(a.mean),
-                      room(a.square), a.weight_decay, autograd::kept_copy(tensor(a.parameter))});
+                      room(a.square), a.weight_decay, copies[i].copy, copies[i].largest});
     }
     const at::Tensor& first = tensor(arrays.front().parameter);
     device_kernels(first).adamw(step, std::ssize(list), list.data(), stream_of(first));
