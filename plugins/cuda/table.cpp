@@ -12,6 +12,7 @@
 #include "kernels/narrow.h"
 #include "kernels/norm.h"
 #include "kernels/rope.h"
+#include "kernels/slots.h"
 #include "kernels/sums.h"
 
 namespace bora::cuda {
@@ -170,6 +171,14 @@ core::DeviceKernels table() {
     });
   };
   k.embedding.room = embedding_backward_room;
+  k.slots.plan = [](DType type, std::int64_t n, std::int64_t experts, const void* choices,
+                    const kernels::SlotPlaces& to, std::int32_t* room, Stream s) {
+    if (type == DType::i32)
+      plan_slots(n, experts, static_cast<const std::int32_t*>(choices), to, room, s);
+    else
+      plan_slots(n, experts, static_cast<const std::int64_t*>(choices), to, room, s);
+  };
+  k.slots.room = slots_room;
   k.cross_entropy = [](DType type, std::int64_t rows, std::int64_t vocab, void* x, std::int64_t stride,
                        const std::int32_t* targets, const float* weights, float z_loss, float* loss,
                        float* lse, bool gradient, const kernels::HeadMap& map, Stream s) {

@@ -102,6 +102,7 @@ void expect_same_bits_by_graphs(const std::string& family, bool remat) {
     EXPECT_LE(fake_device::counts().synchronizations, 1);
     // of two lanes and two layers: three maps, the gradients of their inputs and weights
     EXPECT_EQ(expert_operations("aten::_grouped_mm"), 2 * 2 * 3 * (remat ? 4 : 3));
+    EXPECT_EQ(expert_operations("slots.plan"), 2 * 2 * (remat ? 2 : 1));
     EXPECT_EQ(got.loss, want.loss);
     ASSERT_EQ(graphs.values(), one_by_one.values());
   }

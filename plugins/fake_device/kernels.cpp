@@ -418,6 +418,40 @@ void embedding_backward(DType type, std::int64_t places, std::int64_t width, std
   }
 }
 
+std::int64_t slots_room(std::int64_t n, std::int64_t experts) { return n + experts; }
+
+// One visit after the other.
+void plan_slots(DType type, std::int64_t n, std::int64_t experts, const void* choices,
+                const kernels::SlotPlaces& to, std::int32_t* room, Stream /*stream*/) {
+  launched("slots.plan");
+  std::fill_n(there(room), slots_room(n, experts), 1);
+  std::vector<std::vector<std::int32_t>> visits(static_cast<std::size_t>(experts));
+  for (std::int64_t i = 0; i < n; ++i) {
+    const std::int64_t e = type == DType::i32 ? there(static_cast<const std::int32_t*>(choices))[i]
+                                              : there(static_cast<const std::int64_t*>(choices))[i];
+    visits[static_cast<std::size_t>(std::clamp<std::int64_t>(e, 0, experts - 1))].push_back(
+        static_cast<std::int32_t>(i));
+  }
+  std::int32_t slot = 0;
+  std::int64_t* pad = there(to.pads);
+  for (std::int64_t e = 0; e < experts; ++e) {
+    const auto& own = visits[static_cast<std::size_t>(e)];
+    for (const auto v : own) {
+      there(to.place)[v] = slot;
+      there(to.visits)[slot++] = v;
+    }
+    there(to.rows)[e] = static_cast<std::int32_t>(own.size());
+    const auto pads = e + 1 == experts
+                          ? n + 8 * experts - slot
+                          : std::max<std::int64_t>(8, (std::ssize(own) + 7) / 8 * 8) - std::ssize(own);
+    for (std::int64_t i = 0; i < pads; ++i) {
+      *pad++ = slot;
+      there(to.visits)[slot++] = 0;
+    }
+    there(to.ends)[e] = slot;
+  }
+}
+
 void cross_entropy(DType type, std::int64_t rows, std::int64_t vocab, void* x, std::int64_t stride,
                    const std::int32_t* targets, const float* weights, float z_loss, float* loss, float* lse,
                    bool gradient, const kernels::HeadMap& map, Stream /*stream*/) {
@@ -449,6 +483,7 @@ core::DeviceKernels kernels() {
           .rope = NotedList<rope>::call,
           .dropout = Noted<dropout>::call,
           .embedding = {Noted<embedding_backward>::call, embedding_room},
+          .slots = {Noted<plan_slots>::call, slots_room},
           .cross_entropy = Noted<cross_entropy>::call,
           .graph = graph_entries(),
           .copies = copies_entries()};

@@ -21,6 +21,7 @@
 #include "bora/core/shard.h"
 #include "bora/models/gpt2.h"
 #include "bora/models/llama.h"
+#include "bora/models/mixtral.h"
 #include "bora/nn/language_model.h"
 #include "fake_device.h"
 
@@ -151,6 +152,20 @@ TEST(Launches, OfALayerInFp8) {
 
 TEST(Launches, OfALayerOfGpt2) { expect_at_most(25, 25, layers_of_gpt2); }
 TEST(Launches, OfALayerOfLlama) { expect_at_most(34, 23, layers_of_llama); }
+
+TEST(Launches, OfALayerOfExperts) {
+  const auto make = [](std::int64_t layers) {
+    mixtral::Config config;
+    config.seq_len = kLength, config.hidden_dim = 32, config.intermediate_dim = 48,
+    config.num_layers = layers;
+    config.num_heads = 4, config.num_kv_heads = 2, config.n_routed_experts = 4,
+    config.num_experts_per_tok = 2;
+    return nn::erase_type(mixtral::Mixtral::init(config, Dim<mixtral::Vocab>{kWords}, Key::from_seed(1)));
+  };
+  auto count = of_a_layer(make, core::DType::bf16, Lane::later);
+  EXPECT_EQ(count.by_name["slots.plan"], 1) << count.table;
+  EXPECT_LE(count.operations, 129) << count.table;
+}
 
 // Parameters that come and go, as sharded ones do: their copies are made block by block, by one kernel, and lie as those
 // of all do, so that the same products are computed with the same bits.

@@ -4,9 +4,13 @@
 // calls a function that each machine has its own of.
 #include "../table.h"
 
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/randint.h>
+
 #include <cstdlib>
 
 #include "activation.h"
+#include "bora/core/autograd/device_experts.h"
 #include "bora/core/cuda_plugin.h"
 #include "bora/core/kernels/cpu/activation.h"
 #include "bora/core/kernels/cpu/adamw.h"
@@ -247,6 +251,44 @@ TEST(CudaTable, AddsUpRowsOfATable) {
   k.embedding.backward(kType, places, width, vocab, ids.data(), order.data(), dy.data(), rows.data(),
                        room.data(), nullptr);
   expect_close("rows", rows, want, {1e-5, 1e-5});
+}
+
+// The CPU has no kernel for it: libtorch's ops. Where nobody visits, these have any visit, and the kernel the first one.
+TEST(CudaTable, FindsSlotsAsPlainOps) {
+  const auto k = table();
+  const auto expect_as_plain = [&](const at::Tensor& choices, std::int64_t experts) {
+    SCOPED_TRACE(::testing::Message() << choices.numel() << " choices of " << experts);
+    const auto want = core::autograd::plan_slots(choices, experts);
+    const std::int64_t n = choices.numel();
+    List<std::int32_t> place(n), rows(experts), ends(experts), visits(n + 8 * experts),
+        room(k.slots.room(n, experts));
+    List<std::int64_t> pads(8 * experts);
+    const bool wide = choices.scalar_type() == at::kLong;
+    k.slots.plan(wide ? DType::i64 : DType::i32, n, experts, choices.const_data_ptr(),
+                 {place.data(), rows.data(), ends.data(), visits.data(), pads.data()}, room.data(), nullptr);
+    const auto numbers = [](const at::Tensor& x) {
+      const auto* p = x.const_data_ptr<std::int32_t>();
+      return List<std::int32_t>(p, p + x.numel());
+    };
+    EXPECT_EQ(place, numbers(want.place));
+    EXPECT_EQ(rows, numbers(want.rows));
+    EXPECT_EQ(ends, numbers(want.ends));
+    const auto* p = want.pads.const_data_ptr<std::int64_t>();
+    EXPECT_EQ(pads, List<std::int64_t>(p, p + want.pads.numel()));
+    const auto any = numbers(want.visits);
+    for (const auto slot : place) ASSERT_EQ(visits[slot], any[slot]) << slot;
+    for (const auto slot : pads) ASSERT_EQ(visits[slot], 0) << slot;
+  };
+  for (const auto type : {at::kLong, at::kInt}) {
+    for (const std::int64_t experts : {1, 7, 64, 600, 1023}) {
+      for (const std::int64_t tokens : {1, 100, 2111}) {
+        const auto some = at::randint(experts, {tokens, 2}, at::kLong).to(type);
+        expect_as_plain(some, experts);
+        expect_as_plain(some.div(3, "floor").to(type), experts);            // many without any
+        expect_as_plain(some.new_full({tokens, 2}, experts / 2), experts);  // all to one
+      }
+    }
+  }
 }
 
 TEST(CudaTable, LossesAsTheCpu) {

@@ -68,6 +68,7 @@ __global__ void __launch_bounds__(K::threads, 1) run(const __grid_constant__ K k
 // Whole numbers may be added by many threads at once: their order does not change the sum. Numbers of
 // floating point never are.
 __device__ inline void add_to(unsigned long long* sum, unsigned long long v) { atomicAdd(sum, v); }
+__device__ inline void add_to(unsigned* sum, unsigned v) { atomicAdd(sum, v); }
 // Looks first: where many blocks raise one number, few have a larger one.
 __device__ inline void raise_to(unsigned* most, unsigned v) {
   if (*static_cast<volatile unsigned*>(most) < v) atomicMax(most, v);
@@ -103,6 +104,7 @@ Bits exchanged(Bits v, int mask) {
 }  // namespace detail
 
 inline void add_to(unsigned long long* sum, unsigned long long v) { *sum += v; }
+inline void add_to(unsigned* sum, unsigned v) { *sum += v; }
 inline void raise_to(unsigned* most, unsigned v) { *most = v > *most ? v : *most; }
 
 template <class K>

@@ -131,6 +131,14 @@ struct DeviceKernels {
     /// Floats at `room`, for sums in between; null: it needs none.
     std::int64_t (*room)(std::int64_t places, std::int64_t width) = nullptr;
   } embedding;
+  // The slots of n > 0 choices of experts, of which there are at most 1023.
+  struct Slots {
+    /// `choices` [n]: i32 or i64; one that is no expert counts as the nearest one.
+    void (*plan)(DType type, std::int64_t n, std::int64_t experts, const void* choices,
+                 const kernels::SlotPlaces& to, std::int32_t* room, Stream stream) = nullptr;
+    /// Whole numbers at `room`, for counts in between; null: it needs none.
+    std::int64_t (*room)(std::int64_t n, std::int64_t experts) = nullptr;
+  } slots;
   /// As kernels/cpu/cross_entropy.h: losses of rows of products x, `stride` elements apart, in whose place come
   /// their gradients. Both are NaN in a row whose target is beyond the vocabulary.
   void (*cross_entropy)(DType type, std::int64_t rows, std::int64_t vocab, void* x, std::int64_t stride,

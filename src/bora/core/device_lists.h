@@ -46,6 +46,15 @@ struct Narrowed {
   float* largest = nullptr;  ///< null, or one, 0 before: of `to`
 };
 
+/// What is found of n choices of experts, in the words of core/autograd/device_experts.h.
+struct SlotPlaces {
+  std::int32_t* place;   ///< [n]
+  std::int32_t* rows;    ///< [experts]
+  std::int32_t* ends;    ///< [experts]
+  std::int32_t* visits;  ///< [n + 8 · experts]: 0 where there is none
+  std::int64_t* pads;    ///< [8 · experts], ascending
+};
+
 struct Measured {
   std::int64_t n;
   const float* x;

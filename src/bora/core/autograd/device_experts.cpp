@@ -6,6 +6,7 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/_grouped_mm_ops.h>
 #include <ATen/ops/arange.h>
+#include <ATen/ops/empty_ops.h>
 #include <ATen/ops/searchsorted.h>
 #include <torch/csrc/autograd/custom_function.h>
 
@@ -16,6 +17,7 @@
 #include "bora/core/autograd/recording_scope.h"
 #include "bora/core/cuda_facts.h"
 #include "bora/core/plain/grouped.h"
+#include "bora/core/torch/device.h"
 
 namespace bora::core::autograd {
 namespace {
@@ -124,6 +126,27 @@ struct PaddedCombine : torch::autograd::Function<PaddedCombine> {
   }
 };
 
+Tensor numbers_beside(const Tensor& x, std::int64_t n, at::ScalarType type = at::kInt) {
+  return at::_ops::empty_memory_format::call({n}, type, {}, x.device(), {}, {});
+}
+
+SlotPlan planned_by_kernel(const Tensor& choices, std::int64_t experts) {
+  const Tensor from = choices.contiguous();
+  const auto& kernels = device_kernels(from).slots;
+  const std::int64_t n = from.numel(), room = kernels.room == nullptr ? 0 : kernels.room(n, experts);
+  const SlotPlan plan{.place = numbers_beside(from, n).view(from.sizes()),
+                      .rows = numbers_beside(from, experts),
+                      .ends = numbers_beside(from, experts),
+                      .visits = numbers_beside(from, n + kPack * experts),
+                      .pads = numbers_beside(from, kPack * experts, at::kLong)};
+  const auto at = [](const Tensor& x) { return x.mutable_data_ptr<std::int32_t>(); };
+  kernels.plan(from_scalar_type(from.scalar_type()), n, experts, from.const_data_ptr(),
+               {at(plan.place), at(plan.rows), at(plan.ends), at(plan.visits),
+                plan.pads.mutable_data_ptr<std::int64_t>()},
+               at(numbers_beside(from, room)), stream_of(from));
+  return plan;
+}
+
 }  // namespace
 
 std::string_view why_no_grouped_product(const Tensor& choices, at::ScalarType type, std::int64_t experts,
@@ -140,6 +163,7 @@ std::string_view why_no_grouped_product(const Tensor& choices, at::ScalarType ty
 }
 
 SlotPlan plan_slots(const Tensor& choices, std::int64_t experts) {
+  if (device_kernels(choices).slots.plan != nullptr) return planned_by_kernel(choices, experts);
   const Tensor expert = choices.reshape({-1}).to(at::kLong);
   const std::int64_t n = expert.numel(), slots = n + kPack * experts;
   const auto count = [&](std::int64_t of) { return at::arange(of, expert.options()); };

@@ -27,7 +27,7 @@ struct SlotPlan {
   at::Tensor visits;  ///< i32 [slot]: the visit of each, token · k + choice; some visit for one that has none
   at::Tensor pads;    ///< i64 [8 · expert]: the slots without a visit
 };
-/// Of choices [tokens..., choice], in the order of plain::places.
+/// Of choices [tokens..., choice], i32 or i64, in the order of plain::places: by the device's kernel, or by libtorch's ops.
 SlotPlan plan_slots(const at::Tensor& choices, std::int64_t experts);
 
 /// As dispatch and combine in slots.h; place [tokens, k].

@@ -7,12 +7,16 @@
 
 #include <cmath>
 
+#include "bora/core/autograd/cast.h"
+#include "bora/core/cast_once.h"
 #include "bora/core/contract.h"
 #include "bora/core/create.h"
 #include "bora/core/device.h"
 #include "bora/core/elementwise.h"
 #include "bora/core/grad.h"
+#include "bora/core/plain/fp8.h"
 #include "bora/core/reduce.h"
+#include "bora/core/step_ops.h"
 #include "bora/core/torch/testing.h"
 
 namespace bora::core {
@@ -20,12 +24,13 @@ namespace {
 
 const NameList kRi{"r", "i"}, kOiAxes{"o", "i"}, kRo{"r", "o"}, kO{"o"};
 
+Array drawn_for_fp8(double seed, at::IntArrayRef sizes) {
+  return wrap(testing::moved(testing::values(sizes, seed)));
+}
+
 // The result of a map, then the gradients of x, the weight and the bias.
 std::vector<Array> of_a_map(bool on) {
-  const auto drawn = [](double seed, at::IntArrayRef sizes) {
-    return wrap(testing::moved(testing::values(sizes, seed)));
-  };
-  Array x = drawn(1, {64, 96}), weight = drawn(2, {48, 96}), bias = drawn(3, {48}), y;
+  Array x = drawn_for_fp8(1, {64, 96}), weight = drawn_for_fp8(2, {48, 96}), bias = drawn_for_fp8(3, {48}), y;
   const std::vector<Array*> parameters{&x, &weight, &bias};
   const Fp8Scope scope(on);
   auto result = value_and_grad(parameters, [&] {
@@ -53,6 +58,42 @@ TEST(Fp8, AMapIsNearThatOfBf16) {
     EXPECT_EQ(apart > 0, on_a_device) << i;
     EXPECT_EQ(got[i].to_vector<float>(), again[i].to_vector<float>()) << i;
   }
+}
+
+// On a device the kernels that write copies of weights give their largest elements: those that are asked for apart.
+TEST(Fp8, TheLargestElementsOfWeights) {
+  const bool on_a_device = default_device() != Device();
+  Array first = drawn_for_fp8(1, {48, 96}), second = drawn_for_fp8(2, {17, 5}), bias = drawn_for_fp8(3, {48});
+  Array mean = drawn_for_fp8(4, {48, 96}), square = wrap(tensor(mean).square());
+  const Array gradient = drawn_for_fp8(5, {48, 96});
+  const std::vector<Parameter> parameters{{.axes = kOiAxes, .array = &first},
+                                          {.axes = kO, .role = Role::bias, .array = &bias},
+                                          {.axes = kOiAxes, .array = &second}};
+  const auto number_of = [&](const Array& weight) {
+    const at::Tensor copy = tensor(cast({weight, kOiAxes}, DType::bf16)),
+                     known = autograd::largest_of_copies(copy);
+    EXPECT_EQ(known.defined(), on_a_device);
+    const float asked = plain::largest(copy).item<float>();
+    if (known.defined()) {
+      EXPECT_EQ(known.item<float>(), asked);
+    }
+    return asked;
+  };
+  KeptCopies kept;
+  std::vector<float> numbers;
+  for (int step = 0; step < 3; ++step) {
+    const CastOnceScope once(parameters, kept);
+    const Fp8Scope on;
+    numbers.push_back(number_of(first));
+    (void)number_of(second);
+    const Array biases = cast({bias, kO}, DType::bf16);
+    EXPECT_FALSE(autograd::largest_of_copies(tensor(biases)).defined()) << "of matrices alone";
+    EXPECT_FALSE(
+        autograd::largest_of_copies(tensor(cast({first, kOiAxes}, DType::bf16)).narrow(0, 0, 16)).defined());
+    adamw({0.5F, 0.9F, 0.95F, 1e-8F, 0.1F, 0.3F, 0.2F, 0.5F}, first, gradient, mean, square);
+  }
+  EXPECT_NE(numbers[0], numbers[1]);
+  EXPECT_NE(numbers[1], numbers[2]);
 }
 
 TEST(Fp8, ScopesNest) {
