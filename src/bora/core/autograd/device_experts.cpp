@@ -18,6 +18,7 @@
 #include "bora/core/cuda_facts.h"
 #include "bora/core/plain/grouped.h"
 #include "bora/core/torch/device.h"
+#include "bora/core/torch/node.h"
 
 namespace bora::core::autograd {
 namespace {
