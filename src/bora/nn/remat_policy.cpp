@@ -2,7 +2,9 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/nn/remat_policy.h"
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "bora/base/error.h"
 #include "bora/base/text.h"
@@ -40,7 +42,7 @@ std::string RematPolicy::text() const {
 
 namespace {
 
-// Levanter's ScanCheckpointPolicy, written out: what it saves beside the blocks' inputs decides nothing here.
+// Levanter's ScanCheckpointPolicy, written out. Of what it saves the blocks' inputs alone decide anything here.
 RematPolicy bind_map(Binder& b) {
   bool disable = false, simple = false, internals = false;
   std::string nested = "false";
@@ -49,12 +51,22 @@ RematPolicy bind_map(Binder& b) {
   b.field("save_block_internals", internals);
   if (auto text = b.text("nested")) nested = *text;
   b.mark_used("nested");
-  b.ignored("save_carries", "a block's input is always kept");
+  const auto carries = b.text("save_carries").value_or("true");
+  const bool sends = carries == "offload";
+  if (sends) {
+    b.mark_used("save_carries");
+  } else {
+    b.ignored("save_carries", "a block's input is always kept");
+    constexpr std::string_view kSwitches[] = {"true", "True", "TRUE", "false", "False", "FALSE"};
+    if (std::ranges::find(kSwitches, carries) == std::end(kSwitches))
+      b.problem("save_carries", carries + " is not one of true, false, offload");
+  }
   b.ignored("save_inputs", "a block's input is always kept");
   b.ignored("offload_block_internals",
             "they are computed again; gradient_checkpointing: offload moves the blocks' inputs");
   b.ignored("prevent_cse", "there is no compiler that would merge the passes");
   if (disable || internals) return {RematPolicy::Kind::none};
+  if (sends) return {RematPolicy::Kind::offload};
   return nested == "false" || nested == "False" ? RematPolicy{RematPolicy::Kind::full}
                                                 : RematPolicy{RematPolicy::Kind::nested};
 }

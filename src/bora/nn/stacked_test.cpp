@@ -335,6 +335,13 @@ TEST(RematPolicy, BindsLevantersMap) {
   EXPECT_EQ(bound("{nested: false}"), "full");
   EXPECT_EQ(bound("{disable: true, nested: true}"), "none");
   EXPECT_EQ(bound("{save_block_internals: true}"), "none");
+  EXPECT_EQ(bound("{save_carries: offload}"), "offload");
+  EXPECT_EQ(bound("{save_carries: \"offload\", save_inputs: offload, nested: true}"), "offload");
+  EXPECT_EQ(bound("{save_carries: offload, disable: true}"), "none");
+  EXPECT_EQ(bound("{save_carries: offload, save_block_internals: true}"), "none");
+  EXPECT_EQ(bound("{save_carries: elsewhere}"),
+            "a.yaml:1 gradient_checkpointing.save_carries = elsewhere: elsewhere is not one of true, false, "
+            "offload");
   EXPECT_EQ(
       bound("{nestd: true}"),
       "a.yaml:1 gradient_checkpointing.nestd: unknown key; did you mean gradient_checkpointing.nested?");
