@@ -172,7 +172,7 @@ TEST_F(CudnnPlans, OfThePluginWithoutADevice) {
   reinterpret_cast<void (*)(core::AttentionLibrary*)>(::dlsym(plugin, "bora_cudnn_library"))(&library);
   EXPECT_EQ(library.why_not, "");
   EXPECT_EQ(library.name, "cuDNN " + version_text(library_version()));
-  EXPECT_THAT(library.refuses(plan_of(1, 64, 64, 1, 1, 64), 0),
+  EXPECT_THAT(library.ready(plan_of(1, 64, 64, 1, 1, 64), 0).why_not,
               testing::StartsWith("cuDNN: device 0: CUDA error"));
 }
 

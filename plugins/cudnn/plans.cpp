@@ -7,6 +7,8 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string>
+#include <utility>
 
 #include "bora/base/error.h"
 #include "device.h"
@@ -36,25 +38,35 @@ class OnDevice {
 
 // A pass in parts: all sequences forward, as many backward as room allows; the same heads in both, as the logs of sums
 // lie in their order.
-struct Made {
+struct Made : core::ReadyAttention {
   Parts forward_parts, backward_parts;
   std::unique_ptr<Graph> forward, backward;
-  std::string why_not;
 };
+Made refused(const AttentionPlan& plan, std::string why) {
+  Made out;
+  out.plan = plan;
+  out.why_not = std::move(why);
+  return out;
+}
 
 Made made(const Target& target, const AttentionPlan& plan) try {
   const auto parts = parts_of(plan);
   if (!parts || count(plan, *parts) > kMostParts)
-    return {.why_not = fmt::format("gradients of scores that take more than {} parts of {} MB", kMostParts,
-                                   kMostRoom >> 20)};
-  Made out{.forward_parts = {plan.batch, parts->kv_heads}, .backward_parts = *parts};
+    return refused(plan, fmt::format("gradients of scores that take more than {} parts of {} MB", kMostParts,
+                                     kMostRoom >> 20));
+  Made out;
+  out.plan = plan;
+  out.forward_parts = {plan.batch, parts->kv_heads};
+  out.backward_parts = *parts;
   out.forward = std::make_unique<Graph>(target, sdpa_of(plan, out.forward_parts), false);
   out.backward = std::make_unique<Graph>(target, sdpa_of(plan, out.backward_parts), true);
   if (out.backward->room() > kMostBytes)
-    return {.why_not = fmt::format("a backward pass that takes {} MB", out.backward->room() >> 20)};
+    return refused(plan, fmt::format("a backward pass that takes {} MB", out.backward->room() >> 20));
+  out.forward_room = out.forward->room();
+  out.backward_room = out.backward->room();
   return out;
 } catch (const Error& e) {
-  return {.why_not = e.what()};
+  return refused(plan, e.what());
 }
 
 // Of one device. A handle serves one thread at a time.
@@ -88,36 +100,29 @@ void each_part(const AttentionPlan& plan, const Parts& parts, const AttentionArr
 
 }  // namespace
 
-std::string refuses(const AttentionPlan& plan, std::int8_t device) try {
+const core::ReadyAttention& ready(const AttentionPlan& plan, std::int8_t device) try {
   const std::lock_guard locked(lock());
   const OnDevice here(device);
-  return of_device(device).get(plan).why_not;
+  return of_device(device).get(plan);
 } catch (const Error& e) {
-  return e.what();
+  static thread_local Made none;
+  return none = refused(plan, e.what());
 }
 
-std::int64_t room(const AttentionPlan& plan, std::int8_t device, bool backward) {
-  const std::lock_guard locked(lock());
-  const auto& made = of_device(device).get(plan);
-  return (backward ? made.backward : made.forward)->room();
-}
-
-void forward(const AttentionPlan& plan, std::int8_t device, AttentionArrays arrays, void* stream) {
+void forward(const core::ReadyAttention& by, std::int8_t device, AttentionArrays arrays, void* stream) {
   const std::lock_guard locked(lock());
   const OnDevice here(device);
-  auto& own = of_device(device);
-  const auto& made = own.get(plan);
-  each_part(plan, made.forward_parts, arrays,
-            [&](const AttentionArrays& part) { made.forward->run(own.target, part, stream); });
+  const auto& made = static_cast<const Made&>(by);
+  each_part(by.plan, made.forward_parts, arrays,
+            [&](const AttentionArrays& part) { made.forward->run(of_device(device).target, part, stream); });
 }
 
-void backward(const AttentionPlan& plan, std::int8_t device, AttentionArrays arrays, void* stream) {
+void backward(const core::ReadyAttention& by, std::int8_t device, AttentionArrays arrays, void* stream) {
   const std::lock_guard locked(lock());
   const OnDevice here(device);
-  auto& own = of_device(device);
-  const auto& made = own.get(plan);
-  each_part(plan, made.backward_parts, arrays,
-            [&](const AttentionArrays& part) { made.backward->run(own.target, part, stream); });
+  const auto& made = static_cast<const Made&>(by);
+  each_part(by.plan, made.backward_parts, arrays,
+            [&](const AttentionArrays& part) { made.backward->run(of_device(device).target, part, stream); });
 }
 
 }  // namespace bora::cudnn

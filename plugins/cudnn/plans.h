@@ -3,7 +3,6 @@
 // Plans of attention for the devices of this process, each made once.
 #pragma once
 #include <cstdint>
-#include <string>
 
 #include "bora/core/attention_library.h"
 
@@ -13,10 +12,8 @@ namespace bora::cudnn {
 inline constexpr std::int64_t kMostBytes = std::int64_t{2} << 30;
 
 // As the entries of core::AttentionLibrary.
-std::string refuses(const core::AttentionPlan& plan, std::int8_t device);
-std::int64_t room(const core::AttentionPlan& plan, std::int8_t device, bool backward);
-void forward(const core::AttentionPlan& plan, std::int8_t device, core::AttentionArrays arrays, void* stream);
-void backward(const core::AttentionPlan& plan, std::int8_t device, core::AttentionArrays arrays,
-              void* stream);
+const core::ReadyAttention& ready(const core::AttentionPlan& plan, std::int8_t device);
+void forward(const core::ReadyAttention& by, std::int8_t device, core::AttentionArrays arrays, void* stream);
+void backward(const core::ReadyAttention& by, std::int8_t device, core::AttentionArrays arrays, void* stream);
 
 }  // namespace bora::cudnn

@@ -15,6 +15,6 @@ extern "C" {
   if (const auto& why = why_no_library(); !why.empty())
     *to = {.name = "cuDNN", .why_not = why};
   else
-    *to = {"cuDNN " + version_text(library_version()), "", refuses, room, forward, backward};
+    *to = {"cuDNN " + version_text(library_version()), "", ready, forward, backward};
 }
 }

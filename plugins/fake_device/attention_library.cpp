@@ -6,7 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
-#include <set>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -22,24 +22,24 @@ namespace {
 
 using core::AttentionArrays;
 using core::AttentionPlan;
+using core::ReadyAttention;
 using Strides = AttentionPlan::Strides;
 
 constexpr const char* kName = "library of the tests 1.0";
-std::string refused_all, refused;    // why
-std::set<AttentionPlan> plans_made;  // of which it was asked whether it computes them
+std::string refused_all, refused;  // why
+std::map<AttentionPlan, ReadyAttention> plans_made, plans_refused;
 
 void require_right(bool right, const char* what) {
   if (!right) fail(ErrorKind::InvalidArgument, "library of the tests: {}", what);
 }
 
-std::int64_t room(const AttentionPlan& plan, std::int8_t /*device*/, bool backward) {
-  return 4 * (backward ? plan.batch * plan.kv_heads * plan.group : 3);
-}
-
-std::string refuses(const AttentionPlan& plan, std::int8_t device) {
+const ReadyAttention& ready_for(const AttentionPlan& plan, std::int8_t device) {
   require_right(device == 0, "there is one device");
-  if (refused.empty()) plans_made.insert(plan);
-  return refused;
+  computed("library.ready");
+  if (!refused.empty()) return plans_refused[plan] = {plan, refused};
+  return plans_made
+      .try_emplace(plan, ReadyAttention{plan, "", 12, 4 * plan.batch * plan.kv_heads * plan.group})
+      .first->second;
 }
 
 // Where one sequence lies in arrays of it, and how long it is.
@@ -134,7 +134,6 @@ struct Operands {
         dv{a.dv, p.dv, p.kv_heads, p.head_dim} {
     for (const auto* x : {&q, &k, &v, &out, &dout, &dq, &dk, &dv}) x->check();
     require_right(p.head_dim % 8 == 0 && p.head_dim <= 256, "the size of a head");
-    require_right(plans_made.contains(p), "a plan that it was not asked for");
   }
 };
 
@@ -144,14 +143,15 @@ float* logs_of(const AttentionPlan& plan, const AttentionArrays& arrays, const P
   return static_cast<float*>(shadow(arrays.lse)) + at * plan.kv_heads * plan.group;
 }
 
-void use_room(const AttentionPlan& plan, const AttentionArrays& arrays, bool backward) {
-  std::memset(shadow(arrays.room), 0x7f, static_cast<std::size_t>(room(plan, 0, backward)));
+void use_room(const AttentionArrays& arrays, std::int64_t bytes) {
+  std::memset(shadow(arrays.room), 0x7f, static_cast<std::size_t>(bytes));
 }
 
-void forward(AttentionPlan plan, AttentionArrays arrays) {
+void forward(const ReadyAttention* by, AttentionArrays arrays) {
   launched("library.forward");
+  const auto& plan = by->plan;
   const Operands x(plan, arrays);
-  use_room(plan, arrays, false);
+  use_room(arrays, by->forward_room);
   for (const auto& p : pieces_of(plan, arrays)) {
     const OnePiece one(plan, p);
     auto q = x.q.read(p, p.length_q), k = x.k.read(p, p.length_k), v = x.v.read(p, p.length_k);
@@ -162,10 +162,11 @@ void forward(AttentionPlan plan, AttentionArrays arrays) {
   }
 }
 
-void backward(AttentionPlan plan, AttentionArrays arrays) {
+void backward(const ReadyAttention* by, AttentionArrays arrays) {
   launched("library.backward");
+  const auto& plan = by->plan;
   const Operands x(plan, arrays);
-  use_room(plan, arrays, true);
+  use_room(arrays, by->backward_room);
   for (const auto& p : pieces_of(plan, arrays)) {
     const OnePiece one(plan, p);
     auto q = x.q.read(p, p.length_q), k = x.k.read(p, p.length_k), v = x.v.read(p, p.length_k),
@@ -182,9 +183,11 @@ void backward(AttentionPlan plan, AttentionArrays arrays) {
 }
 
 template <auto F>
-void entry(const AttentionPlan& plan, std::int8_t /*device*/, AttentionArrays arrays,
+void entry(const ReadyAttention& by, std::int8_t /*device*/, AttentionArrays arrays,
            core::AttentionLibrary::Stream /*stream*/) {
-  Noted<F>::call(plan, arrays);
+  const auto it = plans_made.find(by.plan);
+  require_right(it != plans_made.end() && &it->second == &by, "a plan that it has not made");
+  Noted<F>::call(&by, arrays);
 }
 
 }  // namespace
@@ -192,7 +195,7 @@ void entry(const AttentionPlan& plan, std::int8_t /*device*/, AttentionArrays ar
 void bring_attention_library(bool on) {
   core::AttentionLibrary library;
   if (on && refused_all.empty())
-    library = {kName, "", refuses, room, entry<forward>, entry<backward>};
+    library = {kName, "", ready_for, entry<forward>, entry<backward>};
   else if (on)
     library = {.name = kName, .why_not = refused_all};
   core::register_attention_library(core::Device::Type::test, library);

@@ -179,6 +179,18 @@ TEST_F(LibraryAttention, IsForTrainingAlone) {
   EXPECT_EQ(times(kFlashForward), kCounted ? 1 : -1);
 }
 
+// One question in a call, also where the block is computed again; none in the backward pass.
+TEST_F(LibraryAttention, IsAskedOnceInACall) {
+  if (!kCounted) GTEST_SKIP() << "cuDNN does not count";
+  for (const auto& c : cases_in_one_pass()) {
+    SCOPED_TRACE(c.name);
+    fake_device::reset();
+    results_of(c, kThere, DType::bf16);
+    EXPECT_EQ(times("library.ready"), times(kLibraryForward));
+    EXPECT_GT(times("library.ready"), 0);
+  }
+}
+
 // Its bits are not FlashAttention's: a resume with the other one says so.
 TEST_F(LibraryAttention, StandsInTheArithmetic) {
   const auto words = [] { return runtime_info().arithmetic; };

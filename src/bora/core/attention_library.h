@@ -46,19 +46,25 @@ struct AttentionArrays {
   void* room = nullptr;  ///< bytes for sums in between
 };
 
-/// What a plug-in brings. An entry returns before it is done, and its results are the same every time; what it throws is
+/// What a library has made of a plan, to the end of the program.
+struct ReadyAttention {
+  AttentionPlan plan = {};
+  std::string why_not = {};  ///< in half a sentence; empty: it is ready for both passes
+  std::int64_t forward_room = 0, backward_room = 0;  ///< bytes at `room`
+};
+
+/// What a plug-in brings. A pass returns before it is done, and its results are the same every time; what it throws is
 /// an Error.
 struct AttentionLibrary {
   using Stream = void*;
   std::string name;     ///< "cuDNN 9.19.0"; empty: there is none
   std::string why_not;  ///< why it computes nothing at all; then it has no entries
-  /// Why it does not compute such a plan, in half a sentence; empty where it does, and then it is ready for both passes.
-  std::string (*refuses)(const AttentionPlan& plan, std::int8_t device) = nullptr;
-  /// Bytes at `room`.
-  std::int64_t (*room)(const AttentionPlan& plan, std::int8_t device, bool backward) = nullptr;
-  void (*forward)(const AttentionPlan& plan, std::int8_t device, AttentionArrays arrays,
+  /// Of a plan, which is made the first time.
+  const ReadyAttention& (*ready)(const AttentionPlan& plan, std::int8_t device) = nullptr;
+  /// By what ready() has given for that device.
+  void (*forward)(const ReadyAttention& by, std::int8_t device, AttentionArrays arrays,
                   Stream stream) = nullptr;
-  void (*backward)(const AttentionPlan& plan, std::int8_t device, AttentionArrays arrays,
+  void (*backward)(const ReadyAttention& by, std::int8_t device, AttentionArrays arrays,
                    Stream stream) = nullptr;
 };
 /// Before the first array is made there. The last one counts.

@@ -9,7 +9,7 @@ namespace bora::core {
 
 /// Raised with every change of attention_library.h or of the functions that the plug-in exports; loader and plug-in must
 /// agree.
-inline constexpr int kCudnnPluginVersion = 1;
+inline constexpr int kCudnnPluginVersion = 2;
 
 /// Opens `library` (the plug-in that `plugins/cudnn` builds), which looks for cuDNN itself. A bare name is looked for in
 /// the program's own plug-in folders, then where the system looks. Never throws: where there is no plug-in, no cuDNN or

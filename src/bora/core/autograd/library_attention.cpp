@@ -101,20 +101,17 @@ bool counts_in_32_bits(const AttentionPlan& p) {
   return p.positions * row <= std::numeric_limits<std::int32_t>::max();
 }
 
-Tensor room_for(const Tensor& beside, const AttentionPlan& plan, bool backward) {
-  const auto bytes = library_of(beside).room(plan, index_of(beside), backward);
-  return new_floats_beside(beside, {(bytes + 3) / 4});
-}
+Tensor room_beside(const Tensor& x, std::int64_t bytes) { return new_floats_beside(x, {(bytes + 3) / 4}); }
 
 struct LibraryAttention : torch::autograd::Function<LibraryAttention> {
   static Tensor forward(AutogradContext* ctx, const Tensor& query, const Tensor& key, const Tensor& value,
-                        const kernels::AttentionRule& rule, const Documents& documents) {
+                        const Documents& documents, const ReadyAttention* by) {
     const bool apart = documents.starts.defined();
     const Tensor q = as_taken_by(query, apart), k = as_taken_by(key, apart), v = as_taken_by(value, apart);
-    const auto plan = plan_of(q, k, v, rule, documents);
     Tensor out = new_beside(q, q.sizes());
-    const Tensor lse = new_floats_beside(q, {q.numel() / q.size(-1)}), room = room_for(q, plan, false);
-    library_of(q).forward(plan, index_of(q),
+    const Tensor lse = new_floats_beside(q, {q.numel() / q.size(-1)}),
+                 room = room_beside(q, by->forward_room);
+    library_of(q).forward(*by, index_of(q),
                           {.q = q.const_data_ptr(),
                            .k = k.const_data_ptr(),
                            .v = v.const_data_ptr(),
@@ -124,18 +121,17 @@ struct LibraryAttention : torch::autograd::Function<LibraryAttention> {
                            .room = room.mutable_data_ptr()},
                           stream_of(q));
     ctx->save_for_backward({q, k, v, out, lse, documents.starts});
-    keep(ctx, rule);
-    ctx->saved_data["longest"] = documents.longest;
+    ctx->saved_data["by"] = reinterpret_cast<std::int64_t>(by);  // stays
     return out;
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     const auto s = ctx->get_saved_variables();
     const auto &q = s[0], &k = s[1], &v = s[2], &out = s[3], &lse = s[4];
-    const Documents documents{s[5], ctx->saved_data["longest"].toInt()};
-    const auto plan = plan_of(q, k, v, kept_rule(ctx), documents);
-    const Tensor dout = grads[0].contiguous(), room = room_for(q, plan, true);
-    const auto [dq, dk, dv] = gradients(plan, q, k);
-    library_of(q).backward(plan, index_of(q),
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): as it was kept
+    const auto& by = *reinterpret_cast<const ReadyAttention*>(ctx->saved_data["by"].toInt());
+    const Tensor dout = grads[0].contiguous(), room = room_beside(q, by.backward_room);
+    const auto [dq, dk, dv] = gradients(by.plan, q, k);
+    library_of(q).backward(by, index_of(q),
                            {.q = q.const_data_ptr(),
                             .k = k.const_data_ptr(),
                             .v = v.const_data_ptr(),
@@ -145,7 +141,7 @@ struct LibraryAttention : torch::autograd::Function<LibraryAttention> {
                             .dq = dq.mutable_data_ptr(),
                             .dk = dk.mutable_data_ptr(),
                             .dv = dv.mutable_data_ptr(),
-                            .starts = starts_of(documents.starts),
+                            .starts = starts_of(s[5]),
                             .room = room.mutable_data_ptr()},
                            stream_of(q));
     return {dq, dk, dv, Tensor(), Tensor()};
@@ -176,22 +172,29 @@ Documents documents_of(const RuleTensors& tensors) {
 
 }  // namespace
 
-std::string why_no_library_attention(const Tensor& q, const Tensor& k, const Tensor& v,
-                                     const kernels::AttentionRule& rule, const RuleTensors& tensors) {
+const ReadyAttention* ready_attention(const Tensor& q, const Tensor& k, const Tensor& v,
+                                      const kernels::AttentionRule& rule, const RuleTensors& tensors,
+                                      std::string& why_not) {
   const auto& library = library_of(q);
-  if (!library.why_not.empty()) return library.why_not;
-  if (q.scalar_type() != at::kBFloat16)
-    return q.scalar_type() == at::kHalf ? "fp16" : "neither bf16 nor fp16";
-  if (const auto why = why_not_in_one_pass(q, k, rule, tensors); !why.empty()) return std::string(why);
+  why_not = library.why_not;
+  if (why_not.empty() && q.scalar_type() != at::kBFloat16)
+    why_not = q.scalar_type() == at::kHalf ? "fp16" : "neither bf16 nor fp16";
+  if (why_not.empty()) why_not = why_not_in_one_pass(q, k, rule, tensors);
+  if (!why_not.empty()) return nullptr;
   const auto plan = plan_of(q, keys_seen(k, q, rule), keys_seen(v, q, rule), rule, documents_of(tensors));
-  if (!counts_in_32_bits(plan)) return "documents of more than 2^31 elements together";
-  return library.refuses(plan, index_of(q));
+  if (!counts_in_32_bits(plan)) {
+    why_not = "documents of more than 2^31 elements together";
+    return nullptr;
+  }
+  const auto& ready = library.ready(plan, index_of(q));
+  why_not = ready.why_not;
+  return why_not.empty() ? &ready : nullptr;
 }
 
 Tensor library_attention(const Tensor& q, const Tensor& k, const Tensor& v,
-                         const kernels::AttentionRule& rule, const RuleTensors& tensors) {
-  return LibraryAttention::apply(q, keys_seen(k, q, rule), keys_seen(v, q, rule), rule,
-                                 documents_of(tensors));
+                         const kernels::AttentionRule& rule, const RuleTensors& tensors,
+                         const ReadyAttention& by) {
+  return LibraryAttention::apply(q, keys_seen(k, q, rule), keys_seen(v, q, rule), documents_of(tensors), &by);
 }
 
 }  // namespace bora::core::autograd

@@ -4,15 +4,19 @@
 #pragma once
 #include <string>
 
+#include "bora/core/attention_library.h"
 #include "bora/core/autograd/attention.h"
 
 namespace bora::core::autograd {
 
-/// Why the library of q's device, which has one, does not compute this; empty where it does. It takes bf16.
-std::string why_no_library_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                                     const kernels::AttentionRule& rule, const RuleTensors& tensors);
-/// As attention(), where nothing speaks against it. The same bits each time.
+/// What the library of q's device, which has one, has made for this; null where it does not compute it, with the reason in
+/// `why_not`. It takes bf16.
+const ReadyAttention* ready_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                                      const kernels::AttentionRule& rule, const RuleTensors& tensors,
+                                      std::string& why_not);
+/// As attention(), by what ready_attention() of the same has given. The same bits each time.
 at::Tensor library_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                             const kernels::AttentionRule& rule, const RuleTensors& tensors);
+                             const kernels::AttentionRule& rule, const RuleTensors& tensors,
+                             const ReadyAttention& by);
 
 }  // namespace bora::core::autograd

@@ -109,8 +109,9 @@ std::optional<at::Tensor> in_one_pass(const at::Tensor& q, const at::Tensor& k, 
   const auto& library = attention_library(device.type);
   std::string passed_over;
   if (!library.name.empty() && (recording() || in_unrecorded_run)) {
-    const auto why = autograd::why_no_library_attention(q, k, v, rule, tensors);
-    if (why.empty()) return autograd::library_attention(q, k, v, rule, tensors);
+    std::string why;
+    if (const auto* by = autograd::ready_attention(q, k, v, rule, tensors, why))
+      return autograd::library_attention(q, k, v, rule, tensors, *by);
     passed_over = fmt::format("{}: {}", library.name, why);
   }
   const auto why = autograd::why_no_flash_attention(q, k, rule, tensors);
