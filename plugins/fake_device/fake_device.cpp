@@ -506,7 +506,8 @@ void on_the_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
                         {.kernels = kernels(),
                          .memory = [](std::int8_t) { return Memory::get().bytes(); },
                          .description = [](std::int8_t) { return std::string("device of the tests"); },
-                         .times_given_back = [](std::int8_t) { return Memory::get().times_given_up(); }});
+                         .times_given_back = [](std::int8_t) { return Memory::get().times_given_up(); },
+                         .count_anew = [](std::int8_t) { Memory::get().count_anew(); }});
   c10::SetAllocator(kType, &allocator);
   // libtorch takes one device beside the CPU, and this time it is a GPU.
   if (env::for_tests("TEST_DEVICE").value_or("test") != "test") return false;
@@ -566,8 +567,6 @@ std::map<std::string, std::int64_t> operations_by_name() {
   const std::lock_guard lock(count_mutex);
   return by_name;
 }
-
-void count_memory_anew() { Memory::get().count_anew(); }
 
 void reset() {
   const std::lock_guard lock(count_mutex);

@@ -29,8 +29,6 @@ void reset();
 bool is_address(const void* p);
 /// Counts bytes of messages.
 void carried(std::int64_t bytes);
-/// From now on the most memory is counted anew.
-void count_memory_anew();
 
 /// What attention is computed by: the device's kernels, as at the beginning; libtorch's ops of FlashAttention, as on a
 /// GPU, in bf16 and fp16; these and a library before them, as cuDNN's, in bf16; or plain ops, as where there is neither.

@@ -113,7 +113,7 @@ double bytes_of_a_row(std::int64_t n) {
         k = made_there(2, of_k, {n, 8}, DType::bf16, kThere),
         v = made_there(3, of_k, {n, 8}, DType::bf16, kThere);
   const std::vector<Array*> parameters{&q, &k, &v};
-  fake_device::count_memory_anew();
+  count_memory_anew(kThere);
   const auto before = device_memory(kThere).live;
   (void)value_and_grad(parameters, [&] {
     const Array out = attention({q, of_q}, {k, of_k}, {v, of_k}, {"t", "s", "d"}, {});

@@ -133,6 +133,22 @@ TEST(StepGraphs, AfterMemoryHasRunShort) {
   EXPECT_EQ(launches, (std::vector<std::int64_t>{0, 1, 1, 1, 0, 1, 1, 1}));
 }
 
+// Between launches graphs keep what they work in: the device has it back and gives it to nobody.
+TEST(StepGraphs, KeepWhatTheyWorkIn) {
+  const auto live = core::device_memory(kOnTest).live;
+  {
+    const GraphTraining training({.model = "gpt2", .lanes = 1, .sequences = 64}, true);
+    for (int step = 0; step < 2; ++step) training.trainer->step();
+    core::count_memory_anew(kOnTest);
+    training.trainer->step();
+    const auto memory = core::device_memory(kOnTest);
+    EXPECT_GT(memory.live - live, 1'000'000) << "a pass over 1024 positions of 24 values in two layers";
+    EXPECT_GE(memory.peak, memory.live);
+    EXPECT_LT(memory.peak - memory.live, 100'000) << "a launch takes nothing more";
+  }
+  EXPECT_EQ(core::device_memory(kOnTest).live, live);
+}
+
 // A pass over one parameter, w: the sum of dropout(w) * x.
 struct OnePass {
   OnePass() : scope(kOnTest), w(core::ones({kNames, kSizes})), graphs(parameters()) {}

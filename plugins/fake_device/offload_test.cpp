@@ -122,7 +122,7 @@ TEST(Offload, OfDocumentsWithFlashAttention) {
 std::int64_t peak_of_a_step(const GraphCase& c) {
   const GraphTraining training(c, false);
   training.trainer->step();
-  fake_device::count_memory_anew();
+  core::count_memory_anew(kOnTest);
   training.trainer->step();
   return core::device_memory(kOnTest).peak;
 }
@@ -193,7 +193,7 @@ TEST(Offload, TakesTheMemoryOfTwoInputs) {
   constexpr int kBodies = 7;
   Bodies bodies(1024);
   const auto peak = [&](bool keeps) {
-    fake_device::count_memory_anew();
+    core::count_memory_anew(kOnTest);
     EXPECT_EQ(bodies.gradient(kBodies, keeps), bodies.right(kBodies));
     return core::device_memory(kOnTest).peak;
   };

@@ -170,8 +170,8 @@ struct DeviceKernels {
   } copies;
 };
 
-/// Bytes of arrays on a device: now, and the most since start; then those of the device itself, of which others
-/// may use some.
+/// Bytes of arrays on a device: now, and the most since start, what graphs work in among them; then those of the device
+/// itself, of which others may use some.
 struct DeviceMemory {
   std::int64_t live = 0, peak = 0;
   std::int64_t total = 0, free = 0;  ///< both 0: it does not tell
@@ -185,6 +185,8 @@ struct DeviceSupport {
   /// How often its allocator has given memory back that arrays had taken, since the start: what a graph works in may be
   /// gone then. Null: it never does.
   std::int64_t (*times_given_back)(std::int8_t index) = nullptr;
+  /// From now on the peak of memory() is counted anew.
+  void (*count_anew)(std::int8_t index) = nullptr;
 };
 /// Before the first array is made there. The last one counts.
 void register_device(Device::Type type, const DeviceSupport& support);
@@ -194,6 +196,10 @@ int device_count(Device::Type type);
 /// Of a device, as its plug-in has said: its name, where it has said nothing.
 std::string description(Device device);
 DeviceMemory device_memory(Device device);
+void count_memory_anew(Device device);  ///< from now on the most of it
+/// So many bytes more (fewer, below 0) that its allocator has back and keeps for graphs, which work in them. What it says
+/// itself, and the most since the last such call.
+DeviceMemory hold_for_graphs(Device device, std::int64_t bytes);
 std::int64_t times_given_back(Device device);  ///< as DeviceSupport's
 
 }  // namespace bora::core

@@ -9,6 +9,7 @@
 #include "bora/base/error.h"
 #include "bora/base/file.h"
 #include "bora/base/text.h"
+#include "bora/core/device_kernels.h"
 #include "bora/optim/add_optimizer.h"
 #include "bora/run/generation_config.h"
 #include "bora/run/join_workers.h"
@@ -179,6 +180,8 @@ void Session::make_trainer() {
     console_.fact("fp8", "linear maps in E4M3, gradients of their results in E5M2; evaluation in bf16");
   if (workers_->size() > 1) console_.fact("mesh", model_->describe_workers());
   peak_ = find_peak(t, earlier_peak_, *workers_);
+  core::count_memory_anew(
+      core::default_device());  // matrices of that, which may be more than a tiny run's arrays
   console_.fact("peak", describe_peak(peak_, t.mp.compute));
   meter_ = meter_of((*model_)->shape(), seq_len, peak_);
 }

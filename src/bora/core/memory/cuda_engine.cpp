@@ -43,6 +43,8 @@ std::string description_of(std::int8_t index) {
 }
 
 // cuBLAS sums in another order where two streams share its workspace.
+void count_anew_of(std::int8_t index) { c10::getDeviceAllocator(c10::kCUDA)->resetPeakStats(index); }
+
 void keep_one_order(at::Context& context) {
   context.setDeterministicAlgorithms(true, /*warn_only=*/false);
   context.setDeterministicFillUninitializedMemory(false);
@@ -72,7 +74,7 @@ std::string open() {
     const int count = device_count(Device::Type::cuda);
     const bool runs = plugin.device_count >= count;  // built for all of them
     register_device(Device::Type::cuda, {runs ? plugin.kernels : DeviceKernels(), memory_of, description_of,
-                                         times_given_back_of});
+                                         times_given_back_of, count_anew_of});
     register_attention_library(Device::Type::cuda, load_cudnn_plugin());
     return count > 0 ? "" : "libtorch's part for CUDA sees none";
   } catch (const std::exception& e) {

@@ -5,7 +5,10 @@
 #include <ATen/core/Tensor.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
+#include <algorithm>
 #include <array>
+#include <map>
+#include <mutex>
 
 #include "bora/core/plain_ops.h"
 #include "bora/core/torch/device.h"
@@ -21,6 +24,32 @@ std::array<DeviceSupport, kTypes>& supports() {
   return all;
 }
 DeviceSupport& support_of(Device::Type type) { return supports()[static_cast<std::size_t>(type)]; }
+
+// What graphs of a device work in, and the most that there was before that changed last.
+struct OfGraphs {
+  std::int64_t bytes = 0, peak_before = 0;
+};
+std::mutex graphs_mutex;
+std::map<std::int8_t, OfGraphs>& of_graphs(Device::Type type) {
+  static auto& all =
+      *new std::array<std::map<std::int8_t, OfGraphs>, kTypes>;  // graphs may go after what is static
+  return all[static_cast<std::size_t>(type)];
+}
+
+DeviceMemory memory_of_allocator(Device device) {
+  const auto& support = support_of(device.type);
+  return support.memory == nullptr ? DeviceMemory() : support.memory(device.index);
+}
+DeviceMemory memory_with(const OfGraphs& graphs, DeviceMemory memory) {
+  memory.live += graphs.bytes;
+  memory.peak = std::max(graphs.peak_before, memory.peak + graphs.bytes);
+  return memory;
+}
+
+void count_anew(Device device) {
+  if (const auto& support = support_of(device.type); support.count_anew != nullptr)
+    support.count_anew(device.index);
+}
 
 const c10::impl::DeviceGuardImplInterface* backend_of(Device::Type type) {
   const auto torch_type = torch_device({type, 0}).type();
@@ -43,8 +72,24 @@ std::string description(Device device) {
 }
 
 DeviceMemory device_memory(Device device) {
-  const auto& support = support_of(device.type);
-  return support.memory == nullptr ? DeviceMemory() : support.memory(device.index);
+  const std::lock_guard lock(graphs_mutex);
+  return memory_with(of_graphs(device.type)[device.index], memory_of_allocator(device));
+}
+
+void count_memory_anew(Device device) {
+  const std::lock_guard lock(graphs_mutex);
+  of_graphs(device.type)[device.index].peak_before = 0;
+  count_anew(device);
+}
+
+DeviceMemory hold_for_graphs(Device device, std::int64_t bytes) {
+  const std::lock_guard lock(graphs_mutex);
+  auto& graphs = of_graphs(device.type)[device.index];
+  const auto memory = memory_of_allocator(device);
+  graphs.peak_before = memory_with(graphs, memory).peak;
+  count_anew(device);
+  graphs.bytes += bytes;
+  return memory;
 }
 
 const DeviceKernels& kernels_of(Device::Type type) { return support_of(type).kernels; }

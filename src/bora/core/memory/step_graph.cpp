@@ -148,7 +148,10 @@ struct StepGraphs::State {
         home(stream_now(like)),
         side(new_stream(like)),
         device(recorded_kernels(like).graph) {}
-  ~State() { forget(); }
+  ~State() {
+    forget();
+    hold_for_graphs(where(), -room);
+  }
   State(const State&) = delete;
   State& operator=(const State&) = delete;
 
@@ -162,6 +165,26 @@ struct StepGraphs::State {
   std::vector<Number> run(One& one, const PassInputs& inputs, const Pass& pass) const;
   bool are_where_they_were();
   void forget();
+  Device where() const { return from_torch(like.device()); }
+
+  // While a pass is computed or noted its arrays are counted. Then the side stream keeps their memory, the most of all
+  // passes, which the allocator calls free.
+  class Counting {
+   public:
+    explicit Counting(const State& state)
+        : state_(state), live_(hold_for_graphs(state.where(), -state.room).live) {}
+    ~Counting() {
+      const auto most = hold_for_graphs(state_.where(), 0).peak - live_;
+      state_.room = std::max(state_.room, most);
+      hold_for_graphs(state_.where(), state_.room);
+    }
+    Counting(const Counting&) = delete;
+    Counting& operator=(const Counting&) = delete;
+
+   private:
+    const State& state_;
+    std::int64_t live_;
+  };
 
   std::vector<Parameter> parameters;
   Tensor like;
@@ -172,6 +195,7 @@ struct StepGraphs::State {
   std::map<Shape, One> all;
   std::vector<const void*> places;
   std::int64_t given_back = 0;
+  mutable std::int64_t room = 0;  // bytes of the side stream
 };
 
 namespace {
@@ -201,9 +225,10 @@ bool StepGraphs::State::are_where_they_were() {
   auto now = autograd::places_of_copies();
   if (!now) return false;
   for (const auto& p : parameters) now->push_back(tensor(*p.array).const_data_ptr());
-  const auto times = times_given_back(from_torch(like.device()));
+  const auto times = times_given_back(where());
   if (*now == places && times == given_back) return true;
   forget();
+  if (times != given_back) hold_for_graphs(where(), -std::exchange(room, 0));
   places = std::move(*now);
   given_back = times;
   return true;
@@ -249,6 +274,7 @@ void StepGraphs::State::clear_gradients() {
 std::vector<Number> StepGraphs::State::compute(const PassInputs& inputs, const Pass& pass) const {
   std::vector<Number> numbers;
   {
+    const Counting counting(*this);
     const OnStream there(side);
     std::vector<Array> into = gradients;
     numbers = pass(inputs, into);
@@ -283,6 +309,7 @@ void StepGraphs::State::keep(One& one, const PassInputs& inputs, const PassNotes
 }
 
 void StepGraphs::State::note(One& one, const Pass& pass) const {
+  const Counting counting(*this);
   const OnStream there(side);
   const auto stream = stream_of(like);
   if (!device.begin(stream)) fail(ErrorKind::Unsupported, "the device takes no graph now");
@@ -331,7 +358,7 @@ std::vector<Number> StepGraphs::State::launch(const One& one) const {
     fail(ErrorKind::Unsupported,
          "step graph: {} does not launch what it has noted\n"
          "hint: trainer.cuda_graphs: false gives it operations one by one",
-         name(from_torch(like.device())));
+         name(where()));
   const Tensor numbers = one.numbers.clone();
   std::vector<Number> out;
   for (std::int64_t i = 0; i < numbers.numel(); ++i) out.emplace_back(wrap(numbers.select(0, i)));
@@ -351,18 +378,17 @@ std::vector<Number> StepGraphs::State::run(One& one, const PassInputs& inputs, c
   bring(one, inputs);
   if (one.stage == Stage::computed) {
     try {
-      const auto before = times_given_back(from_torch(like.device()));
+      const auto before = times_given_back(where());
       note(one, pass);
-      if (times_given_back(from_torch(like.device())) !=
-          before) {  // of its own memory, perhaps: another time
+      if (times_given_back(where()) != before) {  // of its own memory, perhaps: another time
         device.destroy(std::exchange(one.graph, nullptr));
         return compute(inputs, pass);
       }
       one.stage = Stage::noted;
     } catch (const std::exception& e) {
       one = {.stage = Stage::never};
-      say_once(fmt::format("no graph of a pass, whose operations go to {} one by one: {}",
-                           name(from_torch(like.device())), first_line(e.what())));
+      say_once(fmt::format("no graph of a pass, whose operations go to {} one by one: {}", name(where()),
+                           first_line(e.what())));
       return compute(inputs, pass);
     }
     bring(one, inputs);  // its keys
