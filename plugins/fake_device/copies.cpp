@@ -49,6 +49,8 @@ struct CopyStream {
   CopyCounts counts;
   std::optional<std::int64_t> left_out;
   std::optional<std::int64_t> pinned_left;
+  std::optional<Refused> refused;
+  std::int64_t taken_before = 0;  // so many more of these
 };
 CopyStream& state() {
   static auto* const the = new CopyStream;  // arrays may go after what is static
@@ -56,6 +58,12 @@ CopyStream& state() {
 }
 
 bool is_of_copies(Stream s) { return s == &state(); }
+
+bool is_refused(Refused what) {
+  auto& s = state();
+  const std::lock_guard lock(s.mutex);
+  return s.refused == what && --s.taken_before < 0;
+}
 
 void* take_pinned(std::int64_t bytes) {
   refuse_while_noting("pinned memory is taken");
@@ -151,6 +159,7 @@ bool record_event(void* of, Stream stream) {
 bool wait_for_event(Stream stream, void* of) {
   const auto& event = *static_cast<Event*>(of);
   const bool by_copies = is_of_copies(stream);
+  if (!by_copies && is_refused(Refused::wait)) return false;
   try {
     if (noting() && !event.noted) refuse_while_noting("a wait for what is none of it");
   } catch (const std::exception&) {
@@ -165,7 +174,7 @@ bool wait_for_event(Stream stream, void* of) {
 }
 
 bool copy_beside(void* to, const void* from, std::int64_t n, Stream stream) {
-  if (!is_of_copies(stream)) return false;
+  if (!is_of_copies(stream) || is_refused(is_address(from) ? Refused::out : Refused::back)) return false;
   if (noting() && !state().in_graph) refuse_while_noting("a copy that is none of it");
   const auto bytes = static_cast<std::size_t>(n);
   do_copy(to, from, bytes);
@@ -200,6 +209,11 @@ void reset_copy_counts() {
 void leave_out_wait(std::optional<std::int64_t> number) {
   const std::lock_guard lock(state().mutex);
   state().left_out = number;
+}
+void refuse_copies(std::optional<Refused> what, std::int64_t after) {
+  const std::lock_guard lock(state().mutex);
+  state().refused = what;
+  state().taken_before = after;
 }
 void limit_pinned(std::optional<std::int64_t> bytes) {
   const std::lock_guard lock(state().mutex);

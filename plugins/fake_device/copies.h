@@ -34,6 +34,10 @@ CopyCounts copy_counts();
 void leave_out_wait(std::optional<std::int64_t> number);
 /// From now on so much pinned memory can be had for copies, beside what was taken; none: as much as one wants.
 void limit_pinned(std::optional<std::int64_t> bytes);
+/// What the device does not take, as where it is lost: the start of a copy either way, or another stream's wait for one.
+enum class Refused { out, back, wait };
+/// From now on such calls beyond the next `after` are refused; none: all are taken.
+void refuse_copies(std::optional<Refused> what, std::int64_t after = 0);
 
 // Of the device itself.
 core::DeviceKernels::Copies copies_entries();

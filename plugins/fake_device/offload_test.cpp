@@ -247,6 +247,40 @@ TEST(Offload, SaysThatPinnedMemoryIsNotToBeHad) {
   EXPECT_EQ(core::pinned_bytes(kOnTest), taken);
 }
 
+// A device that is lost: each call in turn is refused, in its words, and the program goes on where it takes them again.
+TEST(Offload, SaysWhatTheDeviceRefuses) {
+  constexpr int kBodies = 4;
+  struct Case {
+    fake_device::Refused what;
+    const char* words;
+  };
+  for (const auto& c : {Case{fake_device::Refused::out, "a copy to the host"},
+                        Case{fake_device::Refused::back, "a copy from the host"},
+                        Case{fake_device::Refused::wait, "a wait for a copy"}}) {
+    for (std::int64_t after = 0; after < kBodies - 1; ++after) {
+      SCOPED_TRACE(std::string(c.words) + " " + std::to_string(after));
+      Bodies bodies(64);
+      EXPECT_EQ(bodies.gradient(kBodies), bodies.right(kBodies));
+      const auto live = core::device_memory(kOnTest).live, pinned = core::pinned_bytes(kOnTest);
+      fake_device::refuse_copies(c.what, after);
+      try {
+        bodies.gradient(kBodies);
+        ADD_FAILURE() << "it was refused";
+      } catch (const Error& e) {
+        EXPECT_EQ(e.kind(), ErrorKind::Io);
+        EXPECT_EQ(
+            std::string(e.what()),
+            std::string("offload: test refuses ") + c.words +
+                " (8.19 kB)\nhint: model.gradient_checkpointing: true keeps the inputs of blocks there");
+      }
+      fake_device::refuse_copies({});
+      EXPECT_EQ(core::device_memory(kOnTest).live, live);
+      EXPECT_EQ(bodies.gradient(kBodies), bodies.right(kBodies));
+      EXPECT_EQ(core::pinned_bytes(kOnTest), pinned);
+    }
+  }
+}
+
 // What is under way when a pass fails is waited for, and its pinned memory is used again.
 TEST(Offload, GoesOnAfterAPassThatFailed) {
   for (const auto when : {Copied::late, Copied::early}) {

@@ -6,9 +6,11 @@
 // the last time those that went to the host or came from it, those of messages from its memory, and those that its stream
 // of copies has sent to the host and brought back.
 // TEST_DEVICE_BYTES is how much memory the device has; TEST_ATTENTION=flash or library has attention computed as on a
-// GPU; TEST_COPIES=late or early has copies done then (copies.h).
+// GPU; TEST_COPIES=late or early has copies done then (copies.h). TEST_REFUSES is what the device does not take: out:16, back:16
+// or wait:16, of copies, beyond so many of them; begin or launch, of graphs.
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "bora/base/env.h"
@@ -56,6 +58,15 @@ struct DeviceTrackerConfig : track::TrackerType {
   }
 };
 
+void refuse(const std::string& what) {
+  using fake_device::Refused;
+  fake_device::refuse_graphs(what == "begin", what == "launch");
+  const auto parts = split(what, ':');
+  if (parts.size() < 2) return;
+  const auto call = parts[0] == "out" ? Refused::out : parts[0] == "back" ? Refused::back : Refused::wait;
+  fake_device::refuse_copies(call, parse_int(std::string(parts[1])).value_or(0));
+}
+
 }  // namespace
 }  // namespace bora
 
@@ -69,6 +80,7 @@ int main(int argc, char** argv) {
   std::optional<bora::fake_device::CopiedWhen> copied;
   if (const auto when = bora::env::for_tests("TEST_COPIES"))
     copied.emplace(*when == "late" ? bora::fake_device::Copied::late : bora::fake_device::Copied::early);
+  if (const auto what = bora::env::for_tests("TEST_REFUSES")) bora::refuse(*what);
   return bora::cli::main(argc, argv, [] {
     bora::track::tracker_types().add("device", {"what the device did", bora::DeviceTrackerConfig()});
   });

@@ -192,6 +192,57 @@ TEST_F(WholeRun, HasTheSameBitsWithoutGraphs) {
 
 TEST_F(WholeRun, SaysThatItGoesOnElsewhere) {
   const auto elsewhere = copy_project(here_, "fake_device_elsewhere", kHalf);
+// A device that is lost in the middle ends the run in words; its last checkpoint is whole, and the same command goes on from it.
+TEST_F(WholeRun, EndsWhereTheDeviceRefusesACopy) {
+  const Words offload{"--model.gradient_checkpointing=offload", "--trainer.cuda_graphs=false"};
+  const auto refused = [&](const char* what, const std::string& words) {
+    SCOPED_TRACE(what);
+    const auto folder = copy_project(there_, "fake_device_refuses", 0);
+    ::setenv("TEST_REFUSES", what, 1);
+    const auto ended = run(folder, training("test", offload));
+    ::unsetenv("TEST_REFUSES");
+    EXPECT_EQ(ended.code, 1) << ended.output;
+    EXPECT_THAT(ended.output, HasSubstr("offload: test refuses " + words + " ("));
+    EXPECT_THAT(ended.output,
+                HasSubstr("hint: model.gradient_checkpointing: true keeps the inputs of blocks there"));
+    EXPECT_TRUE(exists(folder + "/runs/run/step-" + std::to_string(kHalf)));
+    for_each_file(folder + "/runs", [](const std::string& file) {
+      EXPECT_EQ(file.find(".tmp"), file.npos) << file;
+      EXPECT_EQ(file.find(".partial"), file.npos) << file;
+    });
+    expect_ends_well(run(folder, training("test", offload)));
+    expect_same_bits(folder, there_);
+  };
+  // two lanes, of which each sends the input of one block in a step: in the ninth
+  refused("out:16", "a copy to the host");
+  refused("back:16", "a copy from the host");
+  refused("wait:32", "a wait for a copy");
+}
+
+// A device that notes nothing is given operations one by one; one that does not launch what it has noted ends the run.
+TEST_F(WholeRun, OfADeviceThatRefusesGraphs) {
+  const auto with = [&](const char* what, const std::string& folder, const Words& more = {}) {
+    ::setenv("TEST_REFUSES", what, 1);
+    auto finished = run(folder, training("test", more));
+    ::unsetenv("TEST_REFUSES");
+    return finished;
+  };
+  const auto one_by_one = copy_project(there_, "fake_device_notes_nothing", 0);
+  const auto finished = with("begin", one_by_one);
+  expect_ends_well(finished);
+  EXPECT_THAT(finished.output,
+              HasSubstr("no graph of a pass, whose operations go to test one by one: the device "
+                        "takes no graph now"));
+  expect_same_bits(one_by_one, there_);
+  const auto lost = copy_project(there_, "fake_device_launches_nothing", 0);
+  const auto ended = with("launch", lost);
+  EXPECT_EQ(ended.code, 1) << ended.output;
+  EXPECT_THAT(ended.output, HasSubstr("step graph: test does not launch what it has noted\n"
+                                      "hint: trainer.cuda_graphs: false gives it operations one by one"));
+  expect_ends_well(with("launch", lost, {"--trainer.cuda_graphs=false"}));
+  expect_same_bits(lost, there_);
+}
+
   const auto finished = run(elsewhere, training("test"));
   expect_ends_well(finished);
   EXPECT_THAT(finished.output, HasSubstr("arithmetic"));
