@@ -7,7 +7,8 @@
 // of copies has sent to the host and brought back.
 // TEST_DEVICE_BYTES is how much memory the device has; TEST_ATTENTION=flash or library has attention computed as on a
 // GPU; TEST_COPIES=late or early has copies done then (copies.h). TEST_REFUSES is what the device does not take: out:16, back:16
-// or wait:16, of copies, beyond so many of them; begin or launch, of graphs.
+// or wait:16, of copies, beyond so many of them; begin or launch, of graphs. TEST_DEVICE_EXTRAS=1000:2000 is what its libraries
+// take: of each stream, and beside arrays.
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,6 +19,7 @@
 #include "bora/base/json.h"
 #include "bora/base/text.h"
 #include "bora/cli/main.h"
+#include "bora/core/device_extras.h"
 #include "bora/core/device_kernels.h"
 #include "bora/track/tracker_config.h"
 #include "copies.h"
@@ -67,6 +69,13 @@ void refuse(const std::string& what) {
   fake_device::refuse_copies(call, parse_int(std::string(parts[1])).value_or(0));
 }
 
+void take_extras(const std::string& sizes) {
+  const auto parts = split(sizes, ':');
+  core::register_device_extras(
+      core::Device::Type::test,
+      {.of_each_stream = parse_int(parts.at(0)).value_or(0), .beside = parse_int(parts.at(1)).value_or(0)});
+}
+
 }  // namespace
 }  // namespace bora
 
@@ -81,6 +90,7 @@ int main(int argc, char** argv) {
   if (const auto when = bora::env::for_tests("TEST_COPIES"))
     copied.emplace(*when == "late" ? bora::fake_device::Copied::late : bora::fake_device::Copied::early);
   if (const auto what = bora::env::for_tests("TEST_REFUSES")) bora::refuse(*what);
+  if (const auto what = bora::env::for_tests("TEST_DEVICE_EXTRAS")) bora::take_extras(*what);
   return bora::cli::main(argc, argv, [] {
     bora::track::tracker_types().add("device", {"what the device did", bora::DeviceTrackerConfig()});
   });

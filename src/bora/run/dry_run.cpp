@@ -70,7 +70,14 @@ void show_memory(const SizeEstimate& sizes, core::Device device, track::Console&
                                   bytes(sizes.parameter_bytes), bytes(sizes.gradient_bytes),
                                   bytes(sizes.optimizer_bytes), bytes(sizes.activation_bytes));
   if (elsewhere) {
-    more(console, "memory", arrays);
+    more(console, "memory",
+         sizes.workspace_bytes > 0
+             ? fmt::format("{} · workspaces of libraries {}", arrays, bytes(sizes.workspace_bytes))
+             : arrays);
+    if (sizes.beside_bytes > 0)
+      more(console, "memory",
+           fmt::format("beside them about {} for the device's context and the code of kernels, not measured",
+                       bytes(sizes.beside_bytes)));
     if (sizes.pinned_bytes > 0)
       more(console, "memory",
            fmt::format("inputs of blocks in pinned memory of the host {}", bytes(sizes.pinned_bytes)));
@@ -186,7 +193,8 @@ Json preflight_json(const LoadedConfig& loaded, const Preflight& found,
   out["memory"] = {{"parameters", sizes.parameter_bytes}, {"gradients", sizes.gradient_bytes},
                    {"optimizer", sizes.optimizer_bytes},  {"activations", sizes.activation_bytes},
                    {"process", sizes.process_bytes},      {"checkpoint", sizes.checkpoint_bytes},
-                   {"pinned", sizes.pinned_bytes},        {"machine", machine_memory()}};
+                   {"pinned", sizes.pinned_bytes},        {"workspaces", sizes.workspace_bytes},
+                   {"beside", sizes.beside_bytes},        {"machine", machine_memory()}};
   return out;
 }
 

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "bora/base/text.h"
+#include "bora/run/device_estimate.h"
 #include "bora/run/machine.h"
 
 namespace bora::run {
@@ -74,7 +75,11 @@ SizeEstimate estimate_sizes(const models::ModelConfig& config, const EstimateOpt
   out.activation_bytes =
       element * tokens * (values_of_layers(s, config.remat(), options.on_device) + s.values_outside_layers) +
       4 * logits;
-  if (options.on_device && config.remat().kind == nn::RematPolicy::Kind::offload)
+  if (!options.on_device) return out;
+  out.workspace_bytes = static_cast<double>(options.extras.of_each_stream) * (options.graphs ? 2 : 1);
+  out.beside_bytes = static_cast<double>(options.extras.beside);
+  estimate_lane_on_device(out, s, config.remat(), options);
+  if (config.remat().kind == nn::RematPolicy::Kind::offload)
     out.pinned_bytes = element * tokens * static_cast<double>((s.layers - 1) * s.hidden);
   return out;
 }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "bora/core/device_extras.h"
 #include "bora/core/dtype.h"
 #include "bora/models/model_config.h"
 #include "bora/run/adapters.h"
@@ -17,13 +18,17 @@ struct SizeEstimate {
   double process_bytes = 0;    ///< program and libraries, before there is a model
   double parameter_bytes = 0;  ///< with the copy in the dtype of computation
   double gradient_bytes = 0, optimizer_bytes = 0, activation_bytes = 0;
+  double workspace_bytes = 0;   ///< on a device: of its libraries, in its allocator
+  double beside_bytes = 0;      ///< on a device: its context and libraries, which no allocator counts
   double checkpoint_bytes = 0;  ///< size of a checkpoint, and of the copy that it is written from
   double pinned_bytes =
       0;  ///< of the host: inputs of blocks that rest there (gradient_checkpointing: offload)
   std::int64_t lane_sequences = 0;  ///< sequences of a lane, whose activations those are
 
   /// Of arrays: on the device where the run computes.
-  double arrays() const { return parameter_bytes + gradient_bytes + optimizer_bytes + activation_bytes; }
+  double arrays() const {
+    return parameter_bytes + gradient_bytes + optimizer_bytes + activation_bytes + workspace_bytes;
+  }
   double training() const { return process_bytes + arrays(); }
   double peak() const { return training() + checkpoint_bytes; }
 };
@@ -35,6 +40,10 @@ struct EstimateOptions {
   core::DType compute = core::DType::f32;
   core::DType moments = core::DType::f32;          ///< optimizer.state_dtype
   bool on_device = false;                          ///< with memory of its own
+  bool graphs = false;                             ///< there: core/step_graph.h
+  double attention_room = 0;                       ///< there: bytes of a pass of its library for attention
+  bool keeps_scores = false;                       ///< there: core::keeps_scores
+  core::DeviceExtras extras = {};                  ///< of the device
   std::optional<ParameterCounts> parameters = {};  ///< of the run; none: the model's, all of them trained
 };
 

@@ -58,7 +58,7 @@ TEST(MemoryEstimate, InputsOfBlocksThatRestOnTheHost) {
   const auto estimate = [&](const char* policy, bool on_device) {
     config.gradient_checkpointing = nn::RematPolicy::parse(policy);
     return estimate_sizes(models::ModelConfigOf<llama::Config>("llama", config),
-                          {.vocab = 300, .batch = 4, .on_device = on_device});
+                          {.vocab = 300, .batch = 4, .on_device = on_device, .graphs = on_device});
   };
   const auto here = estimate("recompute", true), sent = estimate("offload", true);
   const double input = 4.0 * 4 * 32 * 64;
@@ -66,8 +66,28 @@ TEST(MemoryEstimate, InputsOfBlocksThatRestOnTheHost) {
   EXPECT_EQ(sent.pinned_bytes, 11 * input);
   EXPECT_EQ(here.pinned_bytes, 0);
   const auto on_cpu = estimate("offload", false);
-  EXPECT_EQ(on_cpu.activation_bytes, here.activation_bytes);
+  EXPECT_EQ(on_cpu.activation_bytes, estimate("recompute", false).activation_bytes);
   EXPECT_EQ(on_cpu.pinned_bytes, 0);
+}
+
+// Workspaces are arrays of the device's allocator, for graphs' stream too; its context is none.
+TEST(MemoryEstimate, HasWhatTheLibrariesOfADeviceTake) {
+  const llama::Config config{.hidden_dim = 64, .intermediate_dim = 128, .num_layers = 2, .num_heads = 4};
+  const models::ModelConfigOf<llama::Config> model("llama", config);
+  EstimateOptions options{.vocab = 300, .batch = 4, .on_device = true};
+  const auto bare = estimate_sizes(model, options);
+  EXPECT_EQ(bare.workspace_bytes, 0);
+  EXPECT_EQ(bare.beside_bytes, 0);
+  options.extras = {.of_each_stream = 1000, .beside = 7000};
+  const auto with = estimate_sizes(model, options);
+  EXPECT_EQ(with.arrays(), bare.arrays() + 1000);
+  EXPECT_EQ(with.beside_bytes, 7000);
+  options.graphs = true;
+  EXPECT_EQ(estimate_sizes(model, options).workspace_bytes, 2000);
+  options.attention_room = 1e9;
+  EXPECT_NEAR(estimate_sizes(model, options).arrays() - with.arrays(), 1e9, 1e8);
+  options.on_device = false;
+  EXPECT_EQ(estimate_sizes(model, options).workspace_bytes, 0);
 }
 
 TEST(MemoryProblem, ABatchThatNoMachineHolds) {

@@ -14,8 +14,11 @@
 #include "bora/checkpoint/checkpoint.h"
 #include "bora/checkpoint/restore.h"
 #include "bora/checkpoint/run_lock.h"
+#include "bora/core/device_extras.h"
+#include "bora/core/step_graph.h"
 #include "bora/mesh/launch.h"
 #include "bora/run/changed_keys.h"
+#include "bora/run/device_estimate.h"
 #include "bora/run/disk_need.h"
 #include "bora/run/dry_run.h"
 #include "bora/run/first_look.h"
@@ -314,14 +317,14 @@ class Look {
       const auto& t = config_.trainer;
       const auto seq_len = config_.model.config->seq_len();
       const auto lanes = choose_lanes(t, seq_len, {}, found_.lanes);
-      found_.sizes = estimate_sizes(*config_.model.config,
-                                    {.vocab = found_.tokenizer.vocab,
-                                     .batch = t.batch_schedule().batch_size(0),
-                                     .lanes = lanes.number,
-                                     .compute = t.mp.compute,
-                                     .moments = config_.optimizer->state_dtype,
-                                     .on_device = found_.device != core::Device(),
-                                     .parameters = count_parameters(config_, found_.tokenizer.vocab)});
+      EstimateOptions options{.vocab = found_.tokenizer.vocab,
+                              .batch = t.batch_schedule().batch_size(0),
+                              .lanes = lanes.number,
+                              .compute = t.mp.compute,
+                              .moments = config_.optimizer->state_dtype,
+                              .parameters = count_parameters(config_, found_.tokenizer.vocab)};
+      if (found_.device != core::Device()) look_at_device(options);
+      found_.sizes = estimate_sizes(*config_.model.config, options);
       found_.can_be_shown = true;
       if (flags_.world == 0) {
         const auto place = memory_place();
@@ -351,9 +354,24 @@ class Look {
     });
   }
 
+  // A start makes the plans of its own passes, and none for this.
+  void look_at_device(EstimateOptions& options) const {
+    const auto& t = config_.trainer;
+    options.on_device = true;
+    options.graphs =
+        t.cuda_graphs && core::has_graphs(found_.device) && workers_ == 1 && t.mp.compute != core::DType::f16;
+    options.extras = core::device_extras(found_.device.type);
+    options.keeps_scores = core::keeps_scores(found_.device.type, options.compute);
+    if (flags_.dry_run)
+      options.attention_room =
+          attention_room_on_device(found_.device, config_.model.config->shape(options.vocab),
+                                   options.batch / options.lanes, options.compute);
+  }
+
   MemoryPlace memory_place() const {
     const auto room = device_room(found_.device);
-    return room ? MemoryPlace{core::name(found_.device), room->total, true} : memory_of_machine();
+    return room ? MemoryPlace{core::name(found_.device), room->total - found_.sizes.beside_bytes, true}
+                : memory_of_machine();
   }
   void warn_of_memory() {
     const double needed = found_.sizes.training(), free = free_memory();

@@ -180,8 +180,8 @@ void Session::make_trainer() {
     console_.fact("fp8", "linear maps in E4M3, gradients of their results in E5M2; evaluation in bf16");
   if (workers_->size() > 1) console_.fact("mesh", model_->describe_workers());
   peak_ = find_peak(t, earlier_peak_, *workers_);
-  core::count_memory_anew(
-      core::default_device());  // matrices of that, which may be more than a tiny run's arrays
+  // Its matrices may be more than all arrays of a tiny run.
+  core::count_memory_anew(core::default_device());
   console_.fact("peak", describe_peak(peak_, t.mp.compute));
   meter_ = meter_of((*model_)->shape(), seq_len, peak_);
 }

@@ -15,11 +15,18 @@
 #include "bora/core/cuda_facts.h"
 #include "bora/core/cuda_plugin.h"
 #include "bora/core/cudnn_plugin.h"
+#include "bora/core/device_extras.h"
 #include "bora/core/device_kernels.h"
 #include "bora/core/runtime.h"
 
 namespace bora::core {
 namespace {
+
+// libtorch gives cuBLAS what CUBLAS_WORKSPACE_CONFIG says, 8 times 4096 KiB, for each stream (CublasHandlePool.cpp), and
+// cuBLASLt 1 MiB. A context of CUDA 13, whose kernels are loaded when they are first called: some 500 MB on an H100, read of
+// others and not measured here.
+constexpr const char* kWorkspaces = ":4096:8";
+constexpr DeviceExtras kExtras{.of_each_stream = std::int64_t{33} << 20, .beside = 500'000'000};
 
 std::string first_line_of(const std::string& text) { return text.substr(0, text.find('\n')); }
 
@@ -36,6 +43,8 @@ std::int64_t times_given_back_of(std::int8_t index) {
   return c10::getDeviceAllocator(c10::kCUDA)->getDeviceStats(index).segment[kAll].freed;
 }
 
+void count_anew_of(std::int8_t index) { c10::getDeviceAllocator(c10::kCUDA)->resetPeakStats(index); }
+
 std::string description_of(std::int8_t index) {
   const auto gpus = cuda_facts().gpus;
   const std::size_t at = static_cast<std::uint8_t>(index);
@@ -43,8 +52,6 @@ std::string description_of(std::int8_t index) {
 }
 
 // cuBLAS sums in another order where two streams share its workspace.
-void count_anew_of(std::int8_t index) { c10::getDeviceAllocator(c10::kCUDA)->resetPeakStats(index); }
-
 void keep_one_order(at::Context& context) {
   context.setDeterministicAlgorithms(true, /*warn_only=*/false);
   context.setDeterministicFillUninitializedMemory(false);
@@ -61,7 +68,7 @@ std::string open() {
   const auto folder = parent_path(runtime_info().libtorch_file);
   const auto library = path_join(folder, "libtorch_cuda.so");
   if (!exists(library)) return fmt::format("the libtorch in {} has no part for CUDA", folder);
-  env::prefer("CUBLAS_WORKSPACE_CONFIG", ":4096:8");
+  env::prefer("CUBLAS_WORKSPACE_CONFIG", kWorkspaces);
   env::prefer("CUDNN_FRONTEND_CUDART_LIB_NAME",
               "libcudart.so.13");  // else it takes an older one that it finds
   if (::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL) == nullptr)
@@ -75,6 +82,7 @@ std::string open() {
     const bool runs = plugin.device_count >= count;  // built for all of them
     register_device(Device::Type::cuda, {runs ? plugin.kernels : DeviceKernels(), memory_of, description_of,
                                          times_given_back_of, count_anew_of});
+    register_device_extras(Device::Type::cuda, kExtras);
     register_attention_library(Device::Type::cuda, load_cudnn_plugin());
     return count > 0 ? "" : "libtorch's part for CUDA sees none";
   } catch (const std::exception& e) {
