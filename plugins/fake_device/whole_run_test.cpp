@@ -192,8 +192,6 @@ TEST_F(WholeRun, HasTheSameBitsWithoutGraphs) {
   EXPECT_LT(kernels(there_), kernels(without) / 2);
 }
 
-TEST_F(WholeRun, SaysThatItGoesOnElsewhere) {
-  const auto elsewhere = copy_project(here_, "fake_device_elsewhere", kHalf);
 // A device that is lost in the middle ends the run in words; its last checkpoint is whole, and the same command goes on from it.
 TEST_F(WholeRun, EndsWhereTheDeviceRefusesACopy) {
   const Words offload{"--model.gradient_checkpointing=offload", "--trainer.cuda_graphs=false"};
@@ -245,6 +243,8 @@ TEST_F(WholeRun, OfADeviceThatRefusesGraphs) {
   expect_same_bits(lost, there_);
 }
 
+TEST_F(WholeRun, SaysThatItGoesOnElsewhere) {
+  const auto elsewhere = copy_project(here_, "fake_device_elsewhere", kHalf);
   const auto finished = run(elsewhere, training("test"));
   expect_ends_well(finished);
   EXPECT_THAT(finished.output, HasSubstr("arithmetic"));
@@ -329,6 +329,7 @@ TEST_F(WholeRun, IsPlannedWithTheMemoryOfTheDevice) {
           "beside them about 8.70 MB for the device's context and the code of kernels, not measured\n"));
   EXPECT_THAT(with_extras.output, HasSubstr("kB alone, and test has 300 kB; take a smaller model"));
   expect_ends_well(planned);
+  EXPECT_THAT(planned.output, Not(HasSubstr("workspaces of libraries")));
   EXPECT_THAT(planned.output, ContainsRegex("device +device of the tests \\(test\\)"));
   EXPECT_THAT(planned.output,
               ContainsRegex("memory +about [0-9.]+ [kM]B on test, which has 2.00 MB, 2.00 MB of it free"));
@@ -375,6 +376,54 @@ TEST_F(WholeRun, OfTwoWorkersThatShareEverything) {
   expect_ends_well(by_graphs);
   EXPECT_THAT(by_graphs.output, Not(HasSubstr("no graph of a pass")));
   expect_same_bits(whole, there_);
+}
+
+// The size ("13.5 MB") that stands behind some words, or before them, in bytes.
+double size_of(const std::string& text) {
+  char* unit = nullptr;
+  const double number = std::strtod(text.c_str(), &unit);
+  return number * (unit[1] == 'k' ? 1e3 : unit[1] == 'M' ? 1e6 : unit[1] == 'G' ? 1e9 : 1);
+}
+double size_behind(const std::string& text, const std::string& words) {
+  const auto at = text.find(words);
+  EXPECT_NE(at, text.npos) << words << " is not in " << text;
+  return at == text.npos ? 0 : size_of(text.substr(at + words.size()));
+}
+double size_before(const std::string& text, const std::string& words) {
+  const auto at = text.find(words);
+  EXPECT_NE(at, text.npos) << words << " is not in " << text;
+  return at == text.npos ? 0 : size_of(text.substr(text.find_last_not_of("0123456789.", at - 4) + 1));
+}
+
+// What --dry_run tells of a device against what a run says at its end: of one worker, and of the shares of two.
+TEST_F(WholeRun, TakesWhatIsPlanned) {
+  const Words sizes{"--model.hidden_dim=128", "--model.num_layers=4", "--model.seq_len=64",
+                    "--trainer.lanes=4", "--model.attn_pdrop=0"};
+  const std::string narrow = "--trainer.mp=p=f32,c=bf16", whole = "--trainer.fsdp_axis=null",
+                    kept = "--model.gradient_checkpointing=false",
+                    sent = "--model.gradient_checkpointing=offload";
+  ::setenv("TEST_ATTENTION", "library", 1);
+  for (const auto& more : {Words{kept}, Words{kept, narrow}, Words{sent, narrow}, Words{kept, narrow, whole},
+                           Words{kept, narrow, "--trainer.fp8=true", "--trainer.cuda_graphs=false"}}) {
+    auto words = training("test", sizes);
+    words.insert(words.end(), more.begin(), more.end());
+    words.emplace_back("--trainer.num_train_steps=3");
+    SCOPED_TRACE(join(more, " "));
+    const auto folder = copy_project(here_, "fake_device_planned", 0);
+    const auto planned = [&](Words all, const std::string& behind) {
+      all.emplace_back("--dry_run");
+      return size_behind(run(folder, all).output, behind);
+    };
+    const auto expect_near = [](const Finished& done, double plan) {
+      expect_ends_well(done);
+      EXPECT_NEAR(size_before(done.output, " at most on test") / plan, 1, 0.1) << plan;
+    };
+    expect_near(run(folder, words), planned(words, "memory      about "));
+    if (!can_run_workers()) continue;
+    const auto share = planned(with(words, {"--world=2"}), "each holds up to ");
+    expect_near(run_workers(copy_project(here_, "fake_device_planned", 0), 2, words), share);
+  }
+  ::unsetenv("TEST_ATTENTION");
 }
 
 // As on a GPU in bf16: FlashAttention in blocks that are computed again, copies that AdamW writes and a resume rounds anew.

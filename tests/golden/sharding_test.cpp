@@ -60,6 +60,22 @@ TEST(World, AMeshOfSeveralAxes) {
   EXPECT_THAT(read_text(folder + "/mesh.svg"), HasSubstr("cut along mlp and along embed"));
 }
 
+// Of a lane of 4 sequences of 32 positions, 32 values each: the input of one block of two.
+TEST(World, PinnedMemoryIsTakenByEachWorker) {
+  const auto folder = small_project("world_pinned");
+  const std::vector<std::string> offload = {"--model.gradient_checkpointing=offload"},
+                                 on_gpus = {offload[0], "--trainer.device=cuda"};
+  const auto done = plan(folder, "2", on_gpus);
+  ASSERT_EQ(done.code, 0) << done.output;
+  EXPECT_THAT(done.output,
+              HasSubstr("  inputs of blocks in pinned memory of the host 16.4 kB, and 32.8 kB where all "
+                        "workers are on one host\n"));
+  const auto halves = plan(folder, "2", with(on_gpus, {"--trainer.context_axis_size=2"}));
+  EXPECT_THAT(halves.output,
+              HasSubstr("of the host 8.19 kB, and 16.4 kB where all workers are on one host\n"));
+  EXPECT_THAT(plan(folder, "2", offload).output, Not(HasSubstr("pinned"))) << "on CPUs nothing is sent";
+}
+
 TEST(World, MoreWorkersThanLanesAreRefused) {
   auto done = plan(small_project("world_too_many"), "3");
   EXPECT_EQ(done.code, 2) << done.output;

@@ -153,6 +153,11 @@ void show_workers(const ShardingPlan& plan, track::Console& console) {
                   least_to_most(plan, &WorkerShare::parameters), least_to_most(plan, &WorkerShare::gradients),
                   least_to_most(plan, &WorkerShare::optimizer), least_to_most(plan, &WorkerShare::gathered),
                   least_to_most(plan, &WorkerShare::activations)));
+  if (const double pinned = plan.shares[0].pinned; pinned > 0)
+    more(console, "workers",
+         fmt::format(
+             "inputs of blocks in pinned memory of the host {}, and {} where all workers are on one host",
+             human_bytes(pinned), human_bytes(pinned * plan.workers)));
   more(console, "workers",
        fmt::format("a worker receives {} a step: parameters {} · gradients {}",
                    human_bytes(plan.gathered_bytes + plan.gradient_bytes), human_bytes(plan.gathered_bytes),
@@ -220,7 +225,8 @@ ShardingPlan plan_of(const LmConfig& config, std::int64_t workers, const Recorde
                                 .lanes = lanes.number,
                                 .mesh = std::move(mesh),
                                 .seq_len = seq_len,
-                                .compute = t.mp.compute});
+                                .compute = t.mp.compute,
+                                .on_device = t.device != "cpu" && t.device != "auto"});
 }
 
 void show_ineffective_keys(const LoadedConfig& loaded, track::Console& console) {

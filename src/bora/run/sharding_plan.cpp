@@ -90,6 +90,19 @@ WorkerShare share_of(const ShardingPlan& plan, int group) {
   return out;
 }
 
+// In another dtype than fp32 a device has copies: of whole parameters from step to step, of gathered ones as long as a
+// block's backward pass may want them.
+void add_copies(WorkerShare& share, const nn::RematPolicy& policy, const SizeEstimate& sizes, double element,
+                bool any_cut) {
+  if (element >= kFloat) return;
+  if (!any_cut)
+    share.parameters += share.parameters * element / kFloat;
+  else if (policy.kind == nn::RematPolicy::Kind::none)
+    share.gathered += static_cast<double>(sizes.parameters.all) * element;
+  else
+    share.gathered += share.gathered * element / kFloat;
+}
+
 // What workers of one lane tell each other. Over model, each layer sums its output twice forward and twice
 // back, the embedding and the head once. Over context, keys and values go round forward and backward; the
 // last worker's queries see those of all others, which is the most that one receives (others get fewer, and
@@ -147,22 +160,31 @@ ShardingPlan plan_sharding(const LmConfig& run, const PlanOptions& options) {
   plan.moment_bytes = static_cast<double>(core::bytes(run.optimizer->state_dtype));
   with_shape_model(run, options.vocab,
                    [&](auto& model) { plan.parameters = planned_parameters(model, options); });
-  const auto sizes = estimate_sizes(
-      config,
-      {.vocab = options.vocab, .batch = options.batch, .lanes = options.lanes, .compute = options.compute});
   const std::int64_t most_lanes = (options.lanes + groups - 1) / groups;
   const auto rounds = static_cast<double>(most_lanes);
   const bool any_cut = shape.expert > 1 || std::any_of(plan.parameters.begin(), plan.parameters.end(),
                                                        [](const auto& p) { return !p.cut.replicated(); });
+  const auto sizes = estimate_sizes(config, {.vocab = options.vocab,
+                                             .batch = options.batch,
+                                             .lanes = options.lanes,
+                                             .compute = options.compute,
+                                             .on_device = options.on_device,
+                                             .graphs = !any_cut});
   for (int w = 0; w < groups; ++w) {
     auto share = share_of(plan, w);
     // Sums of the lanes so far: subtrees of the tree, at most one of each size.
     const double subtrees = any_cut || groups == 1 ? rounds : static_cast<double>(options.lanes) / groups;
     double sums = 1;
     for (double n = subtrees; n > 1; n /= 2) ++sums;
+    if (options.on_device) {
+      add_copies(share, config.remat(), sizes, static_cast<double>(core::bytes(options.compute)), any_cut);
+      // A lane adds to its sibling's sum. What others have of a worker's part comes while graphs keep their activations.
+      if (!any_cut) sums = std::max(1.0, sums - 1) + static_cast<double>(groups - 1) / groups;
+    }
     share.gradients *= sums;
     // At most: what model divides of it is not counted.
     share.activations = sizes.activation_bytes / shape.context;
+    share.pinned = sizes.pinned_bytes / shape.context;
     plan.shares.push_back(share);
   }
   const double others = static_cast<double>(groups - 1) / groups;

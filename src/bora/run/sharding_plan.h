@@ -41,6 +41,7 @@ struct WorkerShare {
   double parameters = 0, gradients = 0, optimizer = 0;
   double gathered = 0;  ///< at most: what stays for a step, and the largest layer
   double activations = 0;
+  double pinned = 0;  ///< of the host, beside the others: SizeEstimate's
   double total() const { return parameters + gradients + optimizer + gathered + activations; }
 };
 
@@ -62,6 +63,7 @@ struct PlanOptions {
   train::MeshPlan mesh;
   std::int64_t seq_len = 0;
   core::DType compute = core::DType::f32;
+  bool on_device = false;  ///< of its own, each
 };
 
 /// Makes the model without values. Config errors: those of choose_trained; sizes that the mesh axes model and expert do not divide, a
