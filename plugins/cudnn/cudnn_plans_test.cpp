@@ -74,7 +74,7 @@ struct Rooms {
 };
 Rooms rooms(const Target& target, const AttentionPlan& plan) try {
   const auto parts = parts_of(plan).value();
-  return {Graph(target, sdpa_of(plan, {plan.batch, parts.kv_heads}), false).room(),
+  return {Graph(target, sdpa_of(plan, forward_parts(plan, parts)), false).room(),
           Graph(target, sdpa_of(plan, parts), true).room(),
           {}};
 } catch (const Error& e) {

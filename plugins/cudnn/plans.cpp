@@ -36,8 +36,7 @@ class OnDevice {
   int before_ = 0;
 };
 
-// A pass in parts: all sequences forward, as many backward as room allows; the same heads in both, as the logs of sums
-// lie in their order.
+// A pass in parts, backward as many as room allows.
 struct Made : core::ReadyAttention {
   Parts forward_parts, backward_parts;
   std::unique_ptr<Graph> forward, backward;
@@ -56,7 +55,7 @@ Made made(const Target& target, const AttentionPlan& plan) try {
                                      kMostRoom >> 20));
   Made out;
   out.plan = plan;
-  out.forward_parts = {plan.batch, parts->kv_heads};
+  out.forward_parts = forward_parts(plan, *parts);
   out.backward_parts = *parts;
   out.forward = std::make_unique<Graph>(target, sdpa_of(plan, out.forward_parts), false);
   out.backward = std::make_unique<Graph>(target, sdpa_of(plan, out.backward_parts), true);
@@ -95,7 +94,7 @@ template <class F>
 void each_part(const AttentionPlan& plan, const Parts& parts, const AttentionArrays& arrays, const F& run) {
   for (std::int64_t head = 0; head < plan.kv_heads; head += parts.kv_heads)
     for (std::int64_t first = 0; first < plan.batch; first += parts.batch)
-      run(arrays_of(plan, parts, first, head, arrays));
+      run(arrays_of(plan, first, head, arrays));
 }
 
 }  // namespace

@@ -45,6 +45,11 @@ std::int64_t count(const AttentionPlan& plan, const Parts& parts) {
   return plan.batch / parts.batch * (plan.kv_heads / parts.kv_heads);
 }
 
+Parts forward_parts(const AttentionPlan& plan, const Parts& parts) {
+  const bool together = plan.of_documents() || parts.kv_heads == plan.kv_heads;
+  return {together ? plan.batch : parts.batch, parts.kv_heads};
+}
+
 Sdpa sdpa_of(const AttentionPlan& plan, const Parts& part) {
   const bool apart = plan.of_documents();
   const auto heads = part.kv_heads * plan.group, s = plan.queries, d = plan.head_dim;
@@ -71,15 +76,13 @@ Sdpa sdpa_of(const AttentionPlan& plan, const Parts& part) {
   return out;
 }
 
-core::AttentionArrays arrays_of(const AttentionPlan& plan, const Parts& parts, std::int64_t first,
-                                std::int64_t head, const core::AttentionArrays& whole) {
+core::AttentionArrays arrays_of(const AttentionPlan& plan, std::int64_t first, std::int64_t head,
+                                const core::AttentionArrays& whole) {
   const bool apart = plan.of_documents();
   const auto at_q = [&](const Strides& x) {
     return (apart ? 0 : first * x.batch) + head * plan.group * x.head;
   };
   const auto at_k = [&](const Strides& x) { return (apart ? 0 : first * x.batch) + head * x.head; };
-  const auto heads = parts.kv_heads * plan.group;
-  const auto numbers = apart ? plan.positions : plan.batch * plan.queries;  // of a head
   core::AttentionArrays out = whole;
   out.q = moved(whole.q, at_q(plan.q));
   out.k = moved(whole.k, at_k(plan.k));
@@ -89,7 +92,8 @@ core::AttentionArrays arrays_of(const AttentionPlan& plan, const Parts& parts, s
   out.dq = moved(whole.dq, at_q(plan.dq));
   out.dk = moved(whole.dk, at_k(plan.dk));
   out.dv = moved(whole.dv, at_k(plan.dv));
-  out.lse = whole.lse + head * plan.group * numbers + (apart ? 0 : first * heads * plan.queries);
+  const auto numbers = apart ? plan.positions : plan.queries;  // of a head
+  out.lse = whole.lse + (head + (apart ? 0 : first * plan.kv_heads)) * plan.group * numbers;
   out.starts = apart ? whole.starts + first : nullptr;
   return out;
 }

@@ -43,14 +43,16 @@ struct Parts {
 /// The largest parts whose room is at most `most` bytes, whole sequences first. None: not even one head's fits.
 std::optional<Parts> parts_of(const core::AttentionPlan& plan, std::int64_t most = kMostRoom);
 std::int64_t count(const core::AttentionPlan& plan, const Parts& parts);
+/// Forward, which keeps no scores, where the backward pass takes `parts`: all sequences of the same heads, if their logs of
+/// sums then lie one behind another.
+Parts forward_parts(const core::AttentionPlan& plan, const Parts& parts);
 
 /// Of `batch` sequences and `kv_heads` heads of a plan.
 Sdpa sdpa_of(const core::AttentionPlan& plan, const Parts& part);
 
-/// The arrays of a part: sequences or documents from `first`, heads of keys from `head`. What the forward pass has
-/// written at `lse` for heads of `parts` is read by the backward pass.
-core::AttentionArrays arrays_of(const core::AttentionPlan& plan, const Parts& parts, std::int64_t first,
-                                std::int64_t head, const core::AttentionArrays& whole);
+/// The arrays of a part: sequences or documents from `first`, heads of keys from `head`.
+core::AttentionArrays arrays_of(const core::AttentionPlan& plan, std::int64_t first, std::int64_t head,
+                                const core::AttentionArrays& whole);
 
 /// Versions as cuDNN counts them: 91900. The first with all that is used here.
 inline constexpr std::int64_t kLeastVersion = 91801;

@@ -100,15 +100,16 @@ TEST(Sdpa, PartsLieWhereTheyAre) {
   char* const base = nullptr;
   const AttentionArrays whole{
       .q = base + (1 << 20), .out = base + (2 << 20), .lse = reinterpret_cast<float*>(base + (3 << 20))};
-  const auto part = arrays_of(p, {2, 1}, 2, 1, whole);
+  const auto part = arrays_of(p, 2, 1, whole);
   EXPECT_EQ(static_cast<const char*>(part.q) - static_cast<const char*>(whole.q), 2 * (2 * 64000 + 3 * 64));
   EXPECT_EQ(static_cast<char*>(part.out) - static_cast<char*>(whole.out), 2 * (2 * 38400 + 3 * 64));
   EXPECT_EQ(part.k, nullptr);
   EXPECT_EQ(part.starts, nullptr);
-  // Forward: all sequences of one head of keys; backward: two of them.
-  const auto forward = arrays_of(p, {4, 1}, 0, 1, whole);
-  EXPECT_EQ(part.lse - forward.lse, 2 * 3 * 100);
-  EXPECT_EQ(forward.lse - whole.lse, 4 * 3 * 100);
+  // Logs of sums lie by sequence, then head, whatever the parts: a sequence's heads in parts come one sequence at a time.
+  EXPECT_EQ(part.lse - whole.lse, (2 * 6 + 3) * 100);
+  EXPECT_EQ(forward_parts(p, {2, 2}), (Parts{4, 2}));
+  EXPECT_EQ(forward_parts(p, {1, 1}), (Parts{1, 1}));
+  EXPECT_EQ(sdpa_of(p, {1, 1}).stats, (Operand{{1, 3, 100, 1}, {300, 100, 1, 1}, 0}));
 }
 
 TEST(Sdpa, PartsOfDocuments) {
@@ -118,11 +119,12 @@ TEST(Sdpa, PartsOfDocuments) {
   const std::int32_t starts[17] = {};
   float logs[2400];
   const AttentionArrays whole{.q = logs, .lse = logs, .starts = starts};
-  const auto part = arrays_of(p, {4, 1}, 8, 1, whole);
+  const auto part = arrays_of(p, 8, 1, whole);
   EXPECT_EQ(part.starts - starts, 8);
   EXPECT_EQ(static_cast<const char*>(part.q) - reinterpret_cast<const char*>(logs), 2 * 3 * 64)
       << "offsets count from the first document";
   EXPECT_EQ(part.lse - logs, 3 * 400);
+  EXPECT_EQ(forward_parts(p, {4, 1}), (Parts{16, 1})) << "their logs lie by head";
 }
 
 TEST(Sdpa, NamesVersions) {

@@ -38,7 +38,8 @@ struct AttentionPlan {
 struct AttentionArrays {
   const void *q = nullptr, *k = nullptr, *v = nullptr;
   void* out = nullptr;
-  float* lse = nullptr;  ///< a number for each query and head, in the library's own order
+  float* lse =
+      nullptr;  ///< natural logs: [batch, head, query], of documents in the order that the library likes
   const void* dout = nullptr;
   void *dq = nullptr, *dk = nullptr, *dv = nullptr;
   const std::int32_t* starts =
