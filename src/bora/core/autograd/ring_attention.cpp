@@ -15,8 +15,8 @@
 
 #include "bora/core/autograd/attention_refs.h"
 #include "bora/core/autograd/cast.h"
+#include "bora/core/autograd/ring.h"
 #include "bora/core/kernels/cpu/threads.h"
-#include "bora/core/torch/node.h"
 
 namespace bora::core::autograd {
 namespace {
@@ -24,13 +24,10 @@ namespace {
 using at::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-using Passes = std::vector<Collectives::Pass>;
 
 Tensor new_tensor(c10::IntArrayRef sizes, at::ScalarType type) {
   return at::_ops::empty_memory_format::call(c10::fromIntArrayRefSlow(sizes), type, {}, {}, {}, {});
 }
-
-Array part(const Tensor& x) { return x.defined() ? wrap(x) : Array(); }
 
 void add(const Tensor& to, const Tensor& more) {
   constexpr std::int64_t kChunk = 1 << 16;
@@ -41,95 +38,16 @@ void add(const Tensor& to, const Tensor& more) {
   });
 }
 
-/// Of keys and values, or of their gradients: [batch, key, kv head, dim], contiguous.
-struct Block {
-  Tensor k, v;
-
-  Block like(at::ScalarType type) const { return {new_tensor(k.sizes(), type), new_tensor(v.sizes(), type)}; }
-  Block as(at::ScalarType type) const { return {cast(k, type), cast(v, type)}; }
-  /// To the worker `places` further on, while `in` comes. Either may be nothing.
-  void pass(int places, const Block& in, Passes& passes) const {
-    passes.push_back({places, part(k), part(in.k)});
-    passes.push_back({places, part(v), part(in.v)});
-  }
-};
-
-/// Who needs what. Worker w has the queries from w·queries on; it begins with block w of the keys and has,
-/// after `step` steps, that of the worker so many places before.
-struct Ring {
-  Collectives& workers;
-  kernels::AttentionRule rule;  // offset: of rank 0's queries
-  std::int64_t queries, keys;   // of one worker
-
-  int size() const { return workers.size(); }
-  int rank() const { return workers.rank(); }
-  int at(int place) const { return (place % size() + size()) % size(); }
-
-  bool sees(int worker, int block) const {
-    const std::int64_t first = worker * queries + rule.offset, last = first + queries - 1;
-    if (rule.causal && block * keys > last) return false;
-    return rule.window == 0 || (block + 1) * keys > first + 1 - rule.window;
-  }
-  /// Whether a block that has come `step` steps goes further: somebody sees it there.
-  bool goes_on(int block, int step) const {
-    for (int s = step + 1; s < size(); ++s)
-      if (sees(at(block + s), block)) return true;
-    return false;
-  }
-  kernels::AttentionRule rule_for(int block) const {
-    auto here = rule;
-    here.offset += rank() * queries - block * keys;
-    return here;
-  }
-  RuleTensors of_block(int block, RuleTensors all) const {
-    auto& segments = all.key_segments;
-    if (segments.defined()) segments = segments.narrow(1, block * keys, keys).contiguous();
-    return all;
-  }
-};
-
-/// What travels, until it has arrived: after an error, too, since its memory is about to go.
-class Travel {
- public:
-  Travel(Collectives& workers, const Passes& passes) : workers_(workers) { workers_.start_passes(passes); }
-  ~Travel() {
-    try {
-      if (under_way_) workers_.finish_passes();
-    } catch (...) {  // the error that ended the computation is the one to tell
-    }
-  }
-  Travel(const Travel&) = delete;
-  Travel& operator=(const Travel&) = delete;
-  void finish() {
-    under_way_ = false;
-    workers_.finish_passes();
-  }
-
- private:
-  Collectives& workers_;
-  bool under_way_ = true;
-};
-
-/// The block of keys and values that is here, and the next one on its way.
-struct Round {
-  const Ring& ring;
-  Block here, next;
-  int block = ring.rank();
-
-  void pass(int step, Passes& passes) {
-    next = ring.goes_on(ring.at(block - 1), step) ? here_like() : Block();
-    (ring.goes_on(block, step) ? here : Block()).pass(1, next, passes);
-  }
-  void advance() {
-    if (next.k.defined()) here = std::move(next);
-    next = {};
-    block = ring.at(block - 1);
-  }
-  bool seen() const { return ring.sees(ring.rank(), block); }
-
- private:
-  Block here_like() const { return here.like(here.k.scalar_type()); }
-};
+kernels::AttentionRule rule_for(const Ring& ring, int block) {
+  auto here = ring.rule;
+  here.offset += ring.rank() * ring.queries - block * ring.keys;
+  return here;
+}
+RuleTensors tensors_of(const Ring& ring, int block, RuleTensors all) {
+  auto& segments = all.key_segments;
+  if (segments.defined()) segments = segments.narrow(1, block * ring.keys, ring.keys).contiguous();
+  return all;
+}
 
 struct RingAttention : torch::autograd::Function<RingAttention> {
   static Tensor forward(AutogradContext* ctx, const Tensor& query, const Tensor& key, const Tensor& value,
@@ -148,9 +66,9 @@ struct RingAttention : torch::autograd::Function<RingAttention> {
       round.pass(step, passes);
       Travel travel(*workers, passes);
       if (round.seen()) {
-        const Block wide = round.here.as(at::kFloat);
-        const auto of_block = ring.of_block(round.block, tensors);  // lives while the rule points into it
-        const auto here = with_tensors(ring.rule_for(round.block), of_block);
+        const KeyBlock wide = round.here.as(at::kFloat);
+        const auto of_block = tensors_of(ring, round.block, tensors);  // lives while the rule points into it
+        const auto here = with_tensors(rule_for(ring, round.block), of_block);
         kernels::attention_forward(shape, here, query_in(q), key_in(wide.k), key_in(wide.v), query_out(out),
                                    lse.mutable_data_ptr<float>(), joins);
         joins = true;
@@ -181,23 +99,23 @@ struct RingAttention : torch::autograd::Function<RingAttention> {
     const auto type = k.scalar_type();
     const kernels::BetweenChunks look([workers] { workers->progress(); });
     Round round{ring, {k, s[2]}, {}};
-    Block own, found;
+    KeyBlock own, found;
     bool joins = false;
     for (int step = 0; step <= ring.size(); ++step) {
       Passes passes;
-      Block came;
+      KeyBlock came;
       if (step < ring.size()) round.pass(step, passes);
       if (step > 1) {
-        if (ring.sees(ring.at(ring.rank() + step - 1), ring.rank())) came = own.like(type);
+        if (ring.comes_back(step - 1)) came = own.like(type);
         found.pass(1 - step, came, passes);
       }
       Travel travel(*workers, passes);
-      Block fresh;
+      KeyBlock fresh;
       if (step < ring.size() && round.seen()) {
-        const Block wide = round.here.as(at::kFloat);
+        const KeyBlock wide = round.here.as(at::kFloat);
         fresh = wide.like(at::kFloat);
-        const auto of_block = ring.of_block(round.block, {s[5], s[6], s[7], {}});
-        const auto here = with_tensors(ring.rule_for(round.block), of_block);
+        const auto of_block = tensors_of(ring, round.block, {s[5], s[6], s[7], {}});
+        const auto here = with_tensors(rule_for(ring, round.block), of_block);
         kernels::attention_backward(attention_shape(q, k), here, query_in(q), key_in(wide.k), key_in(wide.v),
                                     query_in(out), s[4].const_data_ptr<float>(), query_in(dout),
                                     query_out(dq), key_out(fresh.k), key_out(fresh.v), joins);
@@ -206,14 +124,14 @@ struct RingAttention : torch::autograd::Function<RingAttention> {
       travel.finish();
       round.advance();
       if (came.k.defined()) {
-        const Block wide = came.as(at::kFloat);
+        const KeyBlock wide = came.as(at::kFloat);
         add(own.k, wide.k);
         add(own.v, wide.v);
       }
       if (step == 0)
         own = fresh.k.defined() ? fresh : zeros(round.here.like(at::kFloat));
       else
-        found = fresh.k.defined() ? fresh.as(type) : Block();
+        found = fresh.k.defined() ? fresh.as(type) : KeyBlock();
     }
     if (!joins) dq.zero_();
     return {dq,
@@ -226,7 +144,7 @@ struct RingAttention : torch::autograd::Function<RingAttention> {
   }
 
  private:
-  static Block zeros(const Block& x) {
+  static KeyBlock zeros(const KeyBlock& x) {
     x.k.zero_();
     x.v.zero_();
     return x;
