@@ -4,9 +4,6 @@
 #pragma once
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
 #include <mutex>
 #include <span>
 #include <string>
@@ -23,15 +20,6 @@ struct Layout {
   Mesh::Rules rules;
   std::string text;
 };
-
-/// The largest error, as a part of the largest value.
-inline float error_of(const std::vector<float>& got, const std::vector<float>& want) {
-  if (got.size() != want.size()) return std::numeric_limits<float>::infinity();
-  float largest = 1, worst = 0;
-  for (const float w : want) largest = std::max(largest, std::abs(w));
-  for (std::size_t i = 0; i < got.size(); ++i) worst = std::max(worst, std::abs(got[i] - want[i]) / largest);
-  return worst;
-}
 
 /// Value and every gradient.
 inline void expect_like_one(const Case& c, std::span<const Layout> layouts) {

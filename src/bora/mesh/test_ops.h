@@ -3,7 +3,10 @@
 // One operation, or a few, with made-up inputs: its value and gradients under this thread's mapping, for
 // tests that compare mappings.
 #pragma once
+#include <algorithm>
+#include <cmath>
 #include <functional>
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -52,6 +55,18 @@ inline Array made(const Input& input, std::size_t seed) {
   for (std::int64_t i = 0; i < count(input.sizes); ++i)
     values.push_back(static_cast<std::int32_t>((i * 7 + static_cast<std::int64_t>(seed)) % input.below));
   return core::from_data(shape, std::span<const std::int32_t>(values));
+}
+
+/// The largest error, as a part of the largest value; not a number where one is none.
+inline float error_of(const std::vector<float>& got, const std::vector<float>& want) {
+  if (got.size() != want.size()) return std::numeric_limits<float>::infinity();
+  float largest = 1, worst = 0;
+  for (const float w : want) largest = std::max(largest, std::abs(w));
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    if (std::isnan(got[i])) return got[i];
+    worst = std::max(worst, std::abs(got[i] - want[i]) / largest);
+  }
+  return worst;
 }
 
 struct Outcome {
