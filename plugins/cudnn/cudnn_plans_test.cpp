@@ -131,6 +131,27 @@ TEST_F(CudnnPlans, OfAnH100) {
   }
 }
 
+// Blocks of keys in the past, whose gradients are of arrays of their own: seen whole, in a window, and where a window ends
+// within one, the last 100 keys by the first 100 queries.
+TEST_F(CudnnPlans, OfBlocksOfARing) {
+  const Target a100(described(kA100), kA100.capability), h100(described(kH100), kH100.capability),
+      b200(described(kB200), kB200.capability);
+  for (const auto* target : {&a100, &h100, &b200}) {
+    auto plan = plan_of(2, 1024, 1024, 8, 4, 128);
+    plan.causal = false;
+    plan.dq = plan.q;
+    plan.dk = plan.dv = plan.k;
+    EXPECT_EQ(rooms(*target, plan).refused, "");
+    plan.window = 300;
+    EXPECT_EQ(rooms(*target, plan).refused, "");
+    plan.queries = plan.keys = 100;
+    plan.window = 1;
+    plan.out.batch = plan.dq.batch = 100 * plan.q.position;
+    plan.dk.batch = plan.dv.batch = 100 * plan.k.position;
+    EXPECT_EQ(rooms(*target, plan).refused, "");
+  }
+}
+
 // The gradients of scores are what the room is for: parts are cut by that.
 TEST_F(CudnnPlans, OfAnH100KeepGradientsOfScores) {
   const Target target(described(kH100), kH100.capability);

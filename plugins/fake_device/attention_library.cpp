@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,7 @@ using Strides = AttentionPlan::Strides;
 
 constexpr const char* kName = "library of the tests 1.0";
 std::string refused_all, refused;  // why
+std::mutex plans;  // workers of a test are threads
 std::map<AttentionPlan, ReadyAttention> plans_made, plans_refused;
 
 void require_right(bool right, const char* what) {
@@ -36,6 +38,7 @@ void require_right(bool right, const char* what) {
 const ReadyAttention& ready_for(const AttentionPlan& plan, std::int8_t device) {
   require_right(device == 0, "there is one device");
   computed("library.ready");
+  const std::lock_guard hold(plans);
   if (!refused.empty()) return plans_refused[plan] = {plan, refused};
   return plans_made
       .try_emplace(plan, ReadyAttention{plan, "", 12, 4 * plan.batch * plan.kv_heads * plan.group})
@@ -185,8 +188,11 @@ void backward(const ReadyAttention* by, AttentionArrays arrays) {
 template <auto F>
 void entry(const ReadyAttention& by, std::int8_t /*device*/, AttentionArrays arrays,
            core::AttentionLibrary::Stream /*stream*/) {
-  const auto it = plans_made.find(by.plan);
-  require_right(it != plans_made.end() && &it->second == &by, "a plan that it has not made");
+  {
+    const std::lock_guard hold(plans);
+    const auto it = plans_made.find(by.plan);
+    require_right(it != plans_made.end() && &it->second == &by, "a plan that it has not made");
+  }
   Noted<F>::call(&by, arrays);
 }
 

@@ -181,6 +181,8 @@ std::tuple<Tensor, Tensor, Tensor> flash_backward(const Tensor& dout, const Tens
   computed("aten::_flash_attention_backward");
   for (const Tensor* x : {&q, &k, &v, &out, &dout}) require_taken(*x, q);
   TORCH_CHECK(dropout == 0 && rng.defined() && unused.defined(), "flash: not here");
+  TORCH_CHECK(lse.is_contiguous() && lse.scalar_type() == at::kFloat,
+              "flash: logs that are read as they lie");
   const auto& context = at::globalContext();
   TORCH_CHECK(
       launching() || (context.deterministicAlgorithms() && !context.deterministicAlgorithmsWarnOnly()),

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Bora authors
 // Whole runs of several workers on the device of the tests: messages that lie in its memory against those that go
 // through the host's.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -35,15 +36,19 @@ Flags on_workers(const Flags& more) {
               more);
 }
 
-std::string experts_project(const std::string& name) {
+std::string project_of(const std::string& name, const std::string& type_and_more) {
   const auto folder = small_project(name);
   auto text = read_text(folder + "/config.yaml");
   const auto from = text.find("model:"), to = text.find("trainer:");
   text.replace(from, to - from,
-               "model: {type: mixtral, seq_len: 32, hidden_dim: 32, intermediate_dim: 64, num_layers: 2, "
-               "num_heads: 4, num_kv_heads: 2, n_routed_experts: 4}\n");
+               "model: {seq_len: 32, hidden_dim: 32, intermediate_dim: 64, num_layers: 2, num_heads: 4, "
+               "num_kv_heads: 2, type: " +
+                   type_and_more + "}\n");
   write_atomically(folder + "/config.yaml", text);
   return folder;
+}
+std::string experts_project(const std::string& name) {
+  return project_of(name, "mixtral, n_routed_experts: 4");
 }
 
 /// The most of a step on worker 0; the first counts what came before it, the last the end.
@@ -119,6 +124,87 @@ TEST_F(WorkersOnADevice, WithTensorParallelism) {
 
 TEST_F(WorkersOnADevice, WithContextParallelism) {
   expect_same_both_ways(small_project("device_workers"), 2, {"--trainer.context_axis_size=2"}, 1);
+}
+
+// In bf16, and without dropout of probabilities, keys and values go round a ring.
+class RingsOnADevice : public WorkersOnADevice {
+ protected:
+  void TearDown() override { ::unsetenv("TEST_ATTENTION"); }
+  // Short documents in every sequence, or none apart.
+  void begin(std::string project, const char* attention, bool documents, const Flags& more) {
+    project_ = std::move(project);
+    ::setenv("TEST_ATTENTION", attention, 1);
+    flags_ = with(on_workers({"--trainer.mp=p=f32,c=bf16"}), more);
+    if (!documents) {
+      flags_.push_back("--data.block_cross_document_attention=false");
+      return;
+    }
+    const auto all = read_text(project_ + "/one.txt");
+    std::string records;
+    for (std::size_t i = 0; i < all.size(); i += 60)
+      records +=
+          Json({{"text", all.substr(i, 60)}}).dump(-1, ' ', true, Json::error_handler_t::replace) + "\n";
+    write_atomically(project_ + "/one.jsonl", records);
+    flags_.push_back("--data.configs.one.train_urls=[one.jsonl]");
+  }
+  std::string trained(const std::string& name, int context) {
+    const auto folder = copy_project(project_, "device_ring_" + name, 0);
+    const auto done = go_on(folder, context, {});
+    EXPECT_EQ(done.code, 0) << done.output;
+    EXPECT_THAT(done.output, Not(HasSubstr("attention of plain operations")));
+    return folder;
+  }
+  Finished go_on(const std::string& folder, int context, const Flags& more) {
+    auto flags = with(flags_, more);
+    if (context == 1) return run(folder, flags);
+    flags.push_back(fmt::format("--trainer.context_axis_size={}", context));
+    return run_workers(folder, context, flags);
+  }
+  static void expect_near(const std::string& one, const std::string& more) {
+    const auto want = losses(one), got = losses(more);
+    ASSERT_EQ(got.size(), std::size_t{kWorkerSteps});
+    for (std::size_t i = 0; i < want.size(); ++i)
+      EXPECT_NEAR(got[i], want[i], 2e-3 * want[i]) << "step " << i;
+  }
+  // Near one worker for two and four; of two the same bits with messages through the host, and after a resume.
+  void expect_all() {
+    const auto one = trained("one", 1), two = trained("two", 2);
+    expect_near(one, two);
+    expect_near(one, trained("four", 4));
+    EXPECT_EQ(most_of_a_step(two).waits, 1);
+    const auto parts = copy_project(project_, "device_ring_parts", 0);
+    EXPECT_THAT(go_on(parts, 2, {"--trainer.stop_at_step=3"}).output, HasSubstr("checkpoint step-3 written"));
+    EXPECT_EQ(go_on(parts, 2, {}).code, 0);
+    EXPECT_THAT(diff_of(two, parts), HasSubstr("bit-equal"));
+    ::setenv("TEST_TRANSPORT", "host", 1);
+    const auto host = trained("host", 2);
+    ::unsetenv("TEST_TRANSPORT");
+    EXPECT_THAT(diff_of(two, host), HasSubstr("bit-equal"));
+  }
+
+ private:
+  std::string project_;
+  Flags flags_;
+};
+
+TEST_F(RingsOnADevice, OfGpt2WithDocumentsByFlashAttention) {
+  begin(small_project("device_ring"), "flash", true, {"--model.attn_pdrop=0"});
+  expect_all();
+}
+
+TEST_F(RingsOnADevice, OfLlamaByTheLibrary) {
+  begin(project_of("device_ring", "llama"), "library", false, {});
+  expect_all();
+}
+
+TEST_F(RingsOnADevice, OfGpt2ByTheLibrary) {
+  begin(small_project("device_ring"), "library", false, {"--model.attn_pdrop=0"});
+  expect_near(trained("one", 1), trained("two", 2));
+}
+
+TEST_F(RingsOnADevice, OfLlamaWithDocumentsByFlashAttention) {
+  begin(project_of("device_ring", "llama"), "flash", true, {});
+  expect_near(trained("one", 1), trained("two", 2));
 }
 
 TEST_F(WorkersOnADevice, WithExperts) {

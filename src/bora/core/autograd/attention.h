@@ -18,6 +18,10 @@ struct RuleTensors {
   at::Tensor sinks;                         ///< of q's type [kv head, group]; alone here has a gradient
   const Documents* documents = nullptr;     ///< of the segments, where they are known
 };
+/// Of queries, keys and values, each as it lies.
+struct AttentionGradients {
+  at::Tensor q, k, v;
+};
 /// q [batch, position, kv head, group, dim], k and v [batch, key, kv head, dim].
 at::Tensor attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                      const kernels::AttentionRule& rule, const RuleTensors& tensors);

@@ -10,7 +10,9 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <cstdint>
+#include <mutex>
 #include <optional>
+#include <utility>
 
 #include "bora/core/autograd/attention_refs.h"
 #include "bora/core/autograd/packs.h"
@@ -36,72 +38,96 @@ bool has_ops(const Tensor& x) {
   return has_op<at::_ops::_flash_attention_forward>(key) && has_op<at::_ops::_flash_attention_backward>(key);
 }
 
-// The op's backward pass adds up the gradient of queries in a fixed order where this is set.
+// The op's backward pass adds up the gradient of queries in a fixed order where this is set, for all threads: the first sets
+// it, and the last leaves it as it was.
 class FixedOrder {
  public:
-  FixedOrder()
-      : before_(context_.deterministicAlgorithms()), warned_(context_.deterministicAlgorithmsWarnOnly()) {
-    if (!before_ || warned_) context_.setDeterministicAlgorithms(true, /*warn_only=*/false);
+  FixedOrder() {
+    const std::lock_guard lock(state().mutex);
+    if (state().users++ > 0) return;
+    state().before = context_.deterministicAlgorithms();
+    state().warned = context_.deterministicAlgorithmsWarnOnly();
+    if (changes()) context_.setDeterministicAlgorithms(true, /*warn_only=*/false);
   }
   ~FixedOrder() {
-    if (!before_ || warned_) context_.setDeterministicAlgorithms(before_, warned_);
+    const std::lock_guard lock(state().mutex);
+    if (--state().users == 0 && changes())
+      context_.setDeterministicAlgorithms(state().before, state().warned);
   }
   FixedOrder(const FixedOrder&) = delete;
   FixedOrder& operator=(const FixedOrder&) = delete;
 
  private:
+  struct State {
+    std::mutex mutex;
+    int users = 0;
+    bool before = false, warned = false;
+  };
+  static State& state() {
+    static State all;
+    return all;
+  }
+  static bool changes() { return !state().before || state().warned; }
   at::Context& context_ = at::globalContext();
-  bool before_, warned_;
 };
 
-// [batch, position, heads, dim] as the op takes it; of documents, all positions behind one another.
-Tensor as_op_takes(const Tensor& x, bool of_documents) {
-  const auto b = x.size(0), t = x.size(1), d = x.size(-1), h = x.numel() / (b * t * d);
-  const Tensor y = of_documents ? x.reshape({b * t, h, d}) : x.reshape({b, t, h, d});
-  return in_packs(y) ? y : y.contiguous();
+// Keys that a query sees before its own.
+std::optional<c10::SymInt> before(const kernels::AttentionRule& rule) {
+  return rule.window > 0 ? std::optional<c10::SymInt>(rule.window - 1) : std::nullopt;
 }
 
 struct FlashAttention : torch::autograd::Function<FlashAttention> {
   static Tensor forward(AutogradContext* ctx, const Tensor& query, const Tensor& key, const Tensor& value,
                         const kernels::AttentionRule& rule, const Documents& documents) {
     const bool apart = documents.starts.defined();
-    const Tensor q = as_op_takes(query, apart), k = as_op_takes(key, apart), v = as_op_takes(value, apart);
-    const auto starts = if_any(documents.starts);
+    const Tensor q = as_flash_takes(query, apart), k = as_flash_takes(key, apart),
+                 v = as_flash_takes(value, apart);
     const auto most_q = apart ? documents.longest : query.size(1), most_k = apart ? most_q : key.size(1);
-    const auto result = at::_ops::_flash_attention_forward::call(
-        q, k, v, starts, starts, most_q, most_k, /*dropout_p=*/0, rule.causal, /*return_debug_mask=*/false,
-        static_cast<double>(rule.scale), before(rule), std::nullopt, {}, {});
-    const Tensor& out = std::get<0>(result);
-    ctx->save_for_backward(
-        {q, k, v, out, std::get<1>(result), documents.starts, std::get<2>(result), std::get<3>(result)});
+    const auto result = flash_forward(q, k, v, {rule, documents.starts, documents.starts, most_q, most_k});
+    ctx->save_for_backward({q, k, v, result.out, result.lse, documents.starts, result.seed, result.unused});
     keep(ctx, rule);
     ctx->saved_data["most_q"] = most_q;
     ctx->saved_data["most_k"] = most_k;
     ctx->saved_data["of_q"] = query.sizes();
     ctx->saved_data["of_k"] = key.sizes();
-    return out.reshape(query.sizes());
+    return result.out.reshape(query.sizes());
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     const auto s = ctx->get_saved_variables();
-    const auto &q = s[0], &k = s[1], &v = s[2], &out = s[3], &lse = s[4], &starts = s[5];
-    const auto rule = kept_rule(ctx);
+    const FlashResult result{s[3], s[4], s[6], s[7]};
     const auto number = [&](const char* of) { return ctx->saved_data[of].toInt(); };
-    const FixedOrder fixed;
-    const auto d = at::_ops::_flash_attention_backward::call(
-        grads[0].reshape(out.sizes()).contiguous(), q, k, v, out, lse, starts, starts, number("most_q"),
-        number("most_k"), /*dropout_p=*/0, rule.causal, s[6], s[7], static_cast<double>(rule.scale),
-        before(rule), std::nullopt);
+    const auto d = flash_backward(grads[0].reshape(result.out.sizes()), s[0], s[1], s[2], result,
+                                  {kept_rule(ctx), s[5], s[5], number("most_q"), number("most_k")});
     const auto of_q = ctx->saved_data["of_q"].toIntVector(), of_k = ctx->saved_data["of_k"].toIntVector();
-    return {std::get<0>(d).reshape(of_q), std::get<1>(d).reshape(of_k), std::get<2>(d).reshape(of_k),
-            Tensor(), Tensor()};
-  }
-  // Keys that a query sees before its own.
-  static std::optional<c10::SymInt> before(const kernels::AttentionRule& rule) {
-    return rule.window > 0 ? std::optional<c10::SymInt>(rule.window - 1) : std::nullopt;
+    return {d.q.reshape(of_q), d.k.reshape(of_k), d.v.reshape(of_k), Tensor(), Tensor()};
   }
 };
 
 }  // namespace
+
+Tensor as_flash_takes(const Tensor& x, bool of_documents) {
+  const auto b = x.size(0), t = x.size(1), d = x.size(-1), h = x.numel() / (b * t * d);
+  const Tensor y = of_documents ? x.reshape({b * t, h, d}) : x.reshape({b, t, h, d});
+  return in_packs(y) ? y : y.contiguous();
+}
+
+FlashResult flash_forward(const Tensor& q, const Tensor& k, const Tensor& v, const FlashCall& call) {
+  const auto result = at::_ops::_flash_attention_forward::call(
+      q, k, v, if_any(call.starts_q), if_any(call.starts_k), call.most_q, call.most_k, /*dropout_p=*/0,
+      call.rule.causal, /*return_debug_mask=*/false, static_cast<double>(call.rule.scale), before(call.rule),
+      std::nullopt, {}, {});
+  return {std::get<0>(result), std::get<1>(result), std::get<2>(result), std::get<3>(result)};
+}
+
+AttentionGradients flash_backward(const Tensor& dout, const Tensor& q, const Tensor& k, const Tensor& v,
+                                  const FlashResult& of, const FlashCall& call) {
+  const FixedOrder fixed;
+  auto d = at::_ops::_flash_attention_backward::call(
+      dout.contiguous(), q, k, v, of.out, of.lse, call.starts_q, call.starts_k, call.most_q, call.most_k,
+      /*dropout_p=*/0, call.rule.causal, of.seed, of.unused, static_cast<double>(call.rule.scale),
+      before(call.rule), std::nullopt);
+  return {std::move(std::get<0>(d)), std::move(std::get<1>(d)), std::move(std::get<2>(d))};
+}
 
 std::string_view why_not_in_one_pass(const Tensor& q, const Tensor& k, const kernels::AttentionRule& rule,
                                      const RuleTensors& tensors) {

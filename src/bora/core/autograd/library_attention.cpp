@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
-#include <tuple>
 
 #include "bora/core/attention_library.h"
 #include "bora/core/autograd/attention_refs.h"
@@ -62,7 +61,7 @@ bool gradients_share_rows(const AttentionPlan& plan) {
 }
 
 AttentionPlan plan_of(const Tensor& q, const Tensor& k, const Tensor& v, const kernels::AttentionRule& rule,
-                      const Documents& documents) {
+                      const Documents& documents, bool apart_in_memory = false) {
   const bool apart = documents.starts.defined();
   const auto of_q = sizes_of_heads(q), of_k = sizes_of_heads(k);
   AttentionPlan plan{.batch = apart ? documents.starts.numel() - 1 : of_q.batch,
@@ -82,7 +81,7 @@ AttentionPlan plan_of(const Tensor& q, const Tensor& k, const Tensor& v, const k
   plan.k = strides(k, of_k);
   plan.v = strides(v, of_k);
   plan.out = of_q.contiguous();
-  if (gradients_share_rows(plan)) {
+  if (!apart_in_memory && gradients_share_rows(plan)) {
     const OfHeads all{of_q.batch, of_q.positions, of_q.heads + 2 * of_k.heads, of_q.dim};
     plan.dq = plan.dk = plan.dv = all.contiguous();
   } else {
@@ -101,57 +100,80 @@ bool counts_in_32_bits(const AttentionPlan& p) {
   return p.positions * row <= std::numeric_limits<std::int32_t>::max();
 }
 
+// As far as kernels of libraries go, of one block of a ring: its gradients are of arrays of their own, which travel.
+AttentionPlan plan_of_block(const Tensor& q, const Tensor& k, const Tensor& v,
+                            const kernels::AttentionRule& rule) {
+  return plan_of(q, k, v, rule, {}, /*apart_in_memory=*/true);
+}
+const ReadyAttention& ready_for_block(const Tensor& q, const Tensor& k, const Tensor& v,
+                                      const kernels::AttentionRule& rule) {
+  return library_of(q).ready(plan_of_block(q, k, v, rule), index_of(q));
+}
+
 Tensor room_beside(const Tensor& x, std::int64_t bytes) { return new_floats_beside(x, {(bytes + 3) / 4}); }
+
+const std::int32_t* starts_of(const Tensor& starts) {
+  return starts.defined() ? starts.const_data_ptr<std::int32_t>() : nullptr;
+}
+
+// The result, and a number for each query and head in the library's order.
+AttentionPart computed(const ReadyAttention& by, const Tensor& q, const Tensor& k, const Tensor& v,
+                       const Tensor& starts, c10::IntArrayRef sizes_of_lse) {
+  const Tensor out = new_beside(q, q.sizes()), lse = new_floats_beside(q, sizes_of_lse),
+               room = room_beside(q, by.forward_room);
+  library_of(q).forward(by, index_of(q),
+                        {.q = q.const_data_ptr(),
+                         .k = k.const_data_ptr(),
+                         .v = v.const_data_ptr(),
+                         .out = out.mutable_data_ptr(),
+                         .lse = mutable_data(lse),
+                         .starts = starts_of(starts),
+                         .room = room.mutable_data_ptr()},
+                        stream_of(q));
+  return {out, lse};
+}
+
+// dout and the part's arrays contiguous; into `to`.
+void compute_gradients(const ReadyAttention& by, const Tensor& dout, const Tensor& q, const Tensor& k,
+                       const Tensor& v, const AttentionPart& part, const Tensor& starts,
+                       const AttentionGradients& to) {
+  const Tensor room = room_beside(q, by.backward_room);
+  library_of(q).backward(by, index_of(q),
+                         {.q = q.const_data_ptr(),
+                          .k = k.const_data_ptr(),
+                          .v = v.const_data_ptr(),
+                          .out = part.out.mutable_data_ptr(),
+                          .lse = mutable_data(part.lse),
+                          .dout = dout.const_data_ptr(),
+                          .dq = to.q.mutable_data_ptr(),
+                          .dk = to.k.mutable_data_ptr(),
+                          .dv = to.v.mutable_data_ptr(),
+                          .starts = starts_of(starts),
+                          .room = room.mutable_data_ptr()},
+                         stream_of(q));
+}
 
 struct LibraryAttention : torch::autograd::Function<LibraryAttention> {
   static Tensor forward(AutogradContext* ctx, const Tensor& query, const Tensor& key, const Tensor& value,
                         const Documents& documents, const ReadyAttention* by) {
     const bool apart = documents.starts.defined();
     const Tensor q = as_taken_by(query, apart), k = as_taken_by(key, apart), v = as_taken_by(value, apart);
-    Tensor out = new_beside(q, q.sizes());
-    const Tensor lse = new_floats_beside(q, {q.numel() / q.size(-1)}),
-                 room = room_beside(q, by->forward_room);
-    library_of(q).forward(*by, index_of(q),
-                          {.q = q.const_data_ptr(),
-                           .k = k.const_data_ptr(),
-                           .v = v.const_data_ptr(),
-                           .out = out.mutable_data_ptr(),
-                           .lse = mutable_data(lse),
-                           .starts = starts_of(documents.starts),
-                           .room = room.mutable_data_ptr()},
-                          stream_of(q));
-    ctx->save_for_backward({q, k, v, out, lse, documents.starts});
+    const auto part = computed(*by, q, k, v, documents.starts, {q.numel() / q.size(-1)});
+    ctx->save_for_backward({q, k, v, part.out, part.lse, documents.starts});
     ctx->saved_data["by"] = reinterpret_cast<std::int64_t>(by);  // stays
-    return out;
+    return part.out;
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     const auto s = ctx->get_saved_variables();
-    const auto &q = s[0], &k = s[1], &v = s[2], &out = s[3], &lse = s[4];
+    const auto &q = s[0], &k = s[1], &v = s[2];
     // NOLINTNEXTLINE(performance-no-int-to-ptr): as it was kept
     const auto& by = *reinterpret_cast<const ReadyAttention*>(ctx->saved_data["by"].toInt());
-    const Tensor dout = grads[0].contiguous(), room = room_beside(q, by.backward_room);
-    const auto [dq, dk, dv] = gradients(by.plan, q, k);
-    library_of(q).backward(by, index_of(q),
-                           {.q = q.const_data_ptr(),
-                            .k = k.const_data_ptr(),
-                            .v = v.const_data_ptr(),
-                            .out = out.mutable_data_ptr(),
-                            .lse = mutable_data(lse),
-                            .dout = dout.const_data_ptr(),
-                            .dq = dq.mutable_data_ptr(),
-                            .dk = dk.mutable_data_ptr(),
-                            .dv = dv.mutable_data_ptr(),
-                            .starts = starts_of(s[5]),
-                            .room = room.mutable_data_ptr()},
-                           stream_of(q));
-    return {dq, dk, dv, Tensor(), Tensor()};
+    const auto d = gradients(by.plan, q, k);
+    compute_gradients(by, grads[0].contiguous(), q, k, v, {s[3], s[4]}, s[5], d);
+    return {d.q, d.k, d.v, Tensor(), Tensor()};
   }
 
-  static const std::int32_t* starts_of(const Tensor& starts) {
-    return starts.defined() ? starts.const_data_ptr<std::int32_t>() : nullptr;
-  }
-  static std::tuple<Tensor, Tensor, Tensor> gradients(const AttentionPlan& plan, const Tensor& q,
-                                                      const Tensor& k) {
+  static AttentionGradients gradients(const AttentionPlan& plan, const Tensor& q, const Tensor& k) {
     if (!gradients_share_rows(plan))
       return {new_beside(q, q.sizes()), new_beside(q, k.sizes()), new_beside(q, k.sizes())};
     const auto of_q = plan.kv_heads * plan.group, of_k = plan.kv_heads;
@@ -166,6 +188,15 @@ Tensor keys_seen(const Tensor& x, const Tensor& q, const kernels::AttentionRule&
   const auto count = rule.causal ? rule.offset + q.size(1) : x.size(1);
   return count == x.size(1) ? x : x.narrow(1, 0, count);
 }
+// Whatever the plan.
+std::string why_no_library(const Tensor& q, const Tensor& k, const kernels::AttentionRule& rule,
+                           const RuleTensors& tensors) {
+  const auto& library = library_of(q);
+  if (!library.why_not.empty()) return library.why_not;
+  if (q.scalar_type() != at::kBFloat16)
+    return q.scalar_type() == at::kHalf ? "fp16" : "neither bf16 nor fp16";
+  return std::string(why_not_in_one_pass(q, k, rule, tensors));
+}
 Documents documents_of(const RuleTensors& tensors) {
   return tensors.documents == nullptr ? Documents() : *tensors.documents;
 }
@@ -175,18 +206,14 @@ Documents documents_of(const RuleTensors& tensors) {
 const ReadyAttention* ready_attention(const Tensor& q, const Tensor& k, const Tensor& v,
                                       const kernels::AttentionRule& rule, const RuleTensors& tensors,
                                       std::string& why_not) {
-  const auto& library = library_of(q);
-  why_not = library.why_not;
-  if (why_not.empty() && q.scalar_type() != at::kBFloat16)
-    why_not = q.scalar_type() == at::kHalf ? "fp16" : "neither bf16 nor fp16";
-  if (why_not.empty()) why_not = why_not_in_one_pass(q, k, rule, tensors);
+  why_not = why_no_library(q, k, rule, tensors);
   if (!why_not.empty()) return nullptr;
   const auto plan = plan_of(q, keys_seen(k, q, rule), keys_seen(v, q, rule), rule, documents_of(tensors));
   if (!counts_in_32_bits(plan)) {
     why_not = "documents of more than 2^31 elements together";
     return nullptr;
   }
-  const auto& ready = library.ready(plan, index_of(q));
+  const auto& ready = library_of(q).ready(plan, index_of(q));
   why_not = ready.why_not;
   return why_not.empty() ? &ready : nullptr;
 }
@@ -195,6 +222,25 @@ Tensor library_attention(const Tensor& q, const Tensor& k, const Tensor& v,
                          const kernels::AttentionRule& rule, const RuleTensors& tensors,
                          const ReadyAttention& by) {
   return LibraryAttention::apply(q, keys_seen(k, q, rule), keys_seen(v, q, rule), documents_of(tensors), &by);
+}
+
+std::string why_no_library_block(const Tensor& q, const Tensor& k, const Tensor& v,
+                                 const kernels::AttentionRule& rule) {
+  auto why = why_no_library(q, k, rule, {});
+  return why.empty() ? ready_for_block(q, k, v, rule).why_not : why;
+}
+
+AttentionPart library_forward(const Tensor& q, const Tensor& k, const Tensor& v,
+                              const kernels::AttentionRule& rule) {
+  return computed(ready_for_block(q, k, v, rule), q, k, v, {}, {q.size(0), q.size(2) * q.size(3), q.size(1)});
+}
+
+AttentionGradients library_backward(const Tensor& dout, const Tensor& q, const Tensor& k, const Tensor& v,
+                                    const AttentionPart& whole, const kernels::AttentionRule& rule) {
+  AttentionGradients d{new_beside(q, q.sizes()), new_beside(q, k.sizes()), new_beside(q, k.sizes())};
+  const AttentionPart as_taken{whole.out.contiguous(), whole.lse.contiguous()};
+  compute_gradients(ready_for_block(q, k, v, rule), dout.contiguous(), q, k, v, as_taken, {}, d);
+  return d;
 }
 
 }  // namespace bora::core::autograd

@@ -6,6 +6,7 @@
 
 #include "bora/core/attention_library.h"
 #include "bora/core/autograd/attention.h"
+#include "bora/core/autograd/attention_joint.h"
 
 namespace bora::core::autograd {
 
@@ -18,5 +19,18 @@ const ReadyAttention* ready_attention(const at::Tensor& q, const at::Tensor& k, 
 at::Tensor library_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                              const kernels::AttentionRule& rule, const RuleTensors& tensors,
                              const ReadyAttention& by);
+
+// The library itself, for a block of keys; nothing is recorded. k and v [batch, key, kv head, dim], q with the axis group.
+
+/// As why_no_library_attention.
+std::string why_no_library_block(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                                 const kernels::AttentionRule& rule);
+/// lse: natural logs, f32 [batch, heads, query]; -inf of a query that sees nothing.
+AttentionPart library_forward(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                              const kernels::AttentionRule& rule);
+/// `whole`: the result over all keys. dout is contiguous or becomes so.
+AttentionGradients library_backward(const at::Tensor& dout, const at::Tensor& q, const at::Tensor& k,
+                                    const at::Tensor& v, const AttentionPart& whole,
+                                    const kernels::AttentionRule& rule);
 
 }  // namespace bora::core::autograd

@@ -19,6 +19,7 @@
 #include "bora/core/autograd/attention.h"
 #include "bora/core/autograd/cast.h"
 #include "bora/core/autograd/device_attention.h"
+#include "bora/core/autograd/device_ring.h"
 #include "bora/core/autograd/flash_attention.h"
 #include "bora/core/autograd/library_attention.h"
 #include "bora/core/autograd/ring_attention.h"
@@ -46,10 +47,12 @@ at::Tensor segments_here(const Space& space, const Operand& segments, std::int64
   return reshaped(t, {batch, positions});
 }
 
-// The workers round whom keys and values can travel: those over whom they lie in shards as the queries do.
+// The workers round whom keys and values can travel: those over whom they lie in shards as the queries do. A device's
+// kernels may not do it.
 Collectives* ring_of(const Space& space, const Operand& k, const Operand& v, const AttentionAxes& axes) {
   auto* workers = space.workers(axes.position);
-  if (workers == nullptr || workers->size() == 1 || !autograd::has_kernel(tensor(k.array)) ||
+  const auto can = [](const at::Tensor& x) { return autograd::has_kernel(x) || autograd::on_a_device(x); };
+  if (workers == nullptr || workers->size() == 1 || !can(alike(k.array)) ||
       space.size(axes.position) != space.size(axes.key_position))
     return nullptr;
   std::size_t m = 0;
@@ -127,6 +130,25 @@ std::optional<at::Tensor> in_one_pass(const at::Tensor& q, const at::Tensor& k, 
   return std::nullopt;
 }
 
+// The same where keys go round a ring. Without a value they do not, and nobody has spoken to another.
+std::optional<at::Tensor> round_a_ring(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                                       const kernels::AttentionRule& rule,
+                                       const autograd::RuleTensors& tensors, Collectives& workers) {
+  if (autograd::takes_attention(q, k, rule, tensors)) return std::nullopt;  // which are given all keys
+  if (!autograd::why_no_device_ring(q, k, rule, tensors).empty()) return std::nullopt;
+  const auto device = from_torch(q.device());
+  const auto& library = attention_library(device.type);
+  bool by_library = !library.name.empty() && (recording() || in_unrecorded_run);
+  const at::Tensor keys = k.contiguous(), values = v.contiguous();
+  if (by_library) {
+    const auto why = autograd::why_no_library_ring(q, keys, values, rule, tensors, workers);
+    by_library = why.empty();
+    if (!by_library)
+      tell_once(fmt::format("attention by FlashAttention on {} ({}: {})", name(device), library.name, why));
+  }
+  return autograd::device_ring_attention(q, keys, values, rule, tensors, workers, by_library);
+}
+
 }  // namespace
 
 Array attention(const Operand& q, const Operand& k, const Operand& v, const AttentionAxes& axes,
@@ -154,12 +176,11 @@ Array attention(const Operand& q, const Operand& k, const Operand& v, const Atte
     auto here = ring == nullptr ? widen_here(space.local(x)) : own_block(q, x, axes);
     return reshaped(permuted(here, x.names, k_order), {b, ring == nullptr ? s : t, h, d});
   };
-  auto kt = keys(k), vt = keys(v);
 
   kernels::AttentionRule kernel_rule{
       .scale = static_cast<float>(rule.scale > 0 ? rule.scale : 1 / std::sqrt(double(d))),
       .causal = rule.causal,
-      .offset = rule.offset + (ring == nullptr ? space.first(axes.position) : 0),
+      .offset = rule.offset,
       .window = rule.window,
       .soft_cap = static_cast<float>(rule.soft_cap)};
   NameList key_names = rule.segment_names;
@@ -174,6 +195,13 @@ Array attention(const Operand& q, const Operand& k, const Operand& v, const Atte
   const auto result = [&](const at::Tensor& out) {
     return space.label(permuted(reshaped(out, sizes_of(space, q_order)), q_order, q.names), q.names);
   };
+  if (on_device && ring != nullptr) {
+    tensors.documents = documents_of(rule, tensors.key_segments);
+    if (const auto out = round_a_ring(qt, keys(k), keys(v), kernel_rule, tensors, *ring)) return result(*out);
+    ring = nullptr;
+  }
+  if (ring == nullptr) kernel_rule.offset += space.first(axes.position);
+  auto kt = keys(k), vt = keys(v);
   if (on_device && autograd::takes_attention(qt, kt, kernel_rule, tensors))
     return result(autograd::device_attention(qt, kt, vt, kernel_rule, tensors));
   if (on_device && !plain_ops()) {
