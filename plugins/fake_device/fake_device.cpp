@@ -391,6 +391,9 @@ at::Tensor reshape_alias(const at::Tensor& x, at::IntArrayRef sizes, at::IntArra
 
 // Products of bf16 in fp32, which libtorch has for GPUs alone.
 at::Tensor wide_product(const char* name, const at::Tensor& a, const at::Tensor& b, at::ScalarType type) {
+  const auto own = a.scalar_type();
+  TORCH_CHECK(type == own || (type == at::kFloat && (own == at::kHalf || own == at::kBFloat16)), name,
+              ": out_dtype must be the same as input dtype or fp32 for fp16/bf16 inputs");
   computed(name);
   const auto product = [a = on_host(a), b = on_host(b), type] { return a.to(type).matmul(b.to(type)); };
   at::Tensor result = on_device(product());

@@ -289,7 +289,8 @@ Array cast(const Operand& x, DType dtype) try {
   Array out = labelled_as(x.array, autograd::cast(tensor(x.array), scalar_type(dtype)));
   const T& from = tensor(x.array);
   const bool is_parameter = x.array.node()->use || (from.is_leaf() && from.requires_grad());
-  if (is_parameter) out.node()->wide = x.array;
+  const bool has_fewer_bytes = bytes(dtype) < bytes(x.array.dtype());
+  if (is_parameter && has_fewer_bytes) out.node()->wide = x.array;
   return out;
 } catch (...) {
   rethrow("cast", {x});
