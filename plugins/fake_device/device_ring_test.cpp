@@ -45,22 +45,28 @@ Variant in_16_bits(const std::string& name, const core::AttentionRule& rule = {}
 }
 std::vector<RingCase> ring_cases() {
   const core::AttentionRule all{.causal = false};
-  return {{in_16_bits("causal"), 3, 10},
-          {in_16_bits("all keys", all), 4, 16},
-          {in_16_bits("scaled", {.scale = 0.7}), 3, 10},
-          {in_16_bits("a window within a block", {.window = 3}), 3, 7},
-          {in_16_bits("a window of more than a block", {.window = 11}), 3, 9},
-          {in_16_bits("a window of all", {.window = 32}), 3, 10},
-          {in_16_bits("a window that ends at a block", {.window = 9}), 3, 7},
-          {in_16_bits("a window over all keys behind", {.causal = false, .window = 6}), 4, 13},
-          {in_16_bits("documents", {}, DType::bf16, 7), 3, 10, true},
-          {in_16_bits("documents over many blocks", {}, DType::bf16, 27), 3, 10, true},
-          {in_16_bits("documents, all their keys", all, DType::bf16, 13), 4, 16, true},
-          {in_16_bits("one document in a row", {}, DType::bf16, 1000), 3, 10},
-          {in_16_bits("fp16", {}, DType::f16), 3, 10, true},
-          {in_16_bits("documents in a window", {.window = 9}, DType::bf16, 7), 0, 0},
-          {in_16_bits("a soft cap", {.soft_cap = 2}), 0, 0},
-          {in_16_bits("fp32", {}, DType::f32), 0, 0}};
+  return {
+      {in_16_bits("causal"), 3, 10},
+      {in_16_bits("all keys", all), 4, 16},
+      {in_16_bits("scaled", {.scale = 0.7}), 3, 10},
+      {in_16_bits("a window within a block", {.window = 3}), 3, 7},
+      {in_16_bits("a window of more than a block", {.window = 11}), 3, 9},
+      {in_16_bits("a window of all", {.window = 32}), 3, 10},
+      {in_16_bits("a window that ends at a block", {.window = 9}), 3, 7},
+      {in_16_bits("a window over all keys behind", {.causal = false, .window = 6}), 4, 13},
+      {in_16_bits("documents", {}, DType::bf16, 7), 3, 10, true},
+      {in_16_bits("documents over many blocks", {}, DType::bf16, 27), 3, 10, true},
+      {in_16_bits("documents, all their keys", all, DType::bf16, 13), 4, 16, true},
+      {in_16_bits("one document in a row", {}, DType::bf16, 1000), 3, 10},
+      {in_16_bits("fp16", {}, DType::f16), 3, 10, true},
+      {in_16_bits("documents in a window", {.window = 9}, DType::bf16, 7), 3, 7, true},
+      {in_16_bits("documents in a window within a block", {.window = 3}, DType::bf16, 5), 3, 7, true},
+      {in_16_bits("documents longer than a window", {.window = 11}, DType::bf16, 27), 3, 9, true},
+      {in_16_bits("documents in a wide window", {.window = 20}, DType::bf16, 27), 3, 10, true},
+      {in_16_bits("documents in a window, all keys behind", {.causal = false, .window = 6}, DType::bf16, 13),
+       4, 13, true},
+      {in_16_bits("a soft cap", {.soft_cap = 2}), 0, 0},
+      {in_16_bits("fp32", {}, DType::f32), 0, 0}};
 }
 
 std::int64_t calls(const std::string& name) {

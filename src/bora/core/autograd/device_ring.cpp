@@ -6,11 +6,14 @@
 #include "bora/core/autograd/device_ring.h"
 
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/cat_ops.h>
+#include <ATen/ops/constant_pad_nd_ops.h>
 #include <ATen/ops/zeros_like_ops.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -18,6 +21,7 @@
 #include "bora/core/autograd/attention_refs.h"
 #include "bora/core/autograd/cast.h"
 #include "bora/core/autograd/flash_attention.h"
+#include "bora/core/autograd/kernel_operand.h"
 #include "bora/core/autograd/library_attention.h"
 #include "bora/core/autograd/ring.h"
 #include "bora/core/torch/node.h"
@@ -64,12 +68,15 @@ Tensor without_last(const Tensor& x, std::int64_t dim, std::int64_t count) {
 // of documents without batch.
 class BlockAttention {
  public:
-  BlockAttention(const Ring& ring, const Tensor& q, const Documents& documents, bool library)
+  /// `segments`: of all keys, of documents in a window.
+  BlockAttention(const Ring& ring, const Tensor& q, const Documents& documents, const Tensor& segments,
+                 bool library)
       : ring_(ring),
         of_q_(q.sizes().vec()),
         apart_(documents.starts.defined()),
         library_(library),
         documents_(documents),
+        segments_(segments),
         q_(as_flash_takes(q, apart_)) {
     if (apart_) starts_q_ = starts_in(ring.rank());
   }
@@ -80,6 +87,7 @@ class BlockAttention {
   AttentionPart forward(const KeyBlock& keys, int block) {
     const auto seen = seen_of(block);
     const Tensor k = without_first(keys.k, seen.skip), v = without_first(keys.v, seen.skip);
+    if (is_cut(seen, block)) return forward_of_one(k, v, block, seen);
     if (library_) {
       auto part = library_forward(without_last(grouped(), 1, seen.skip), k, v, seen.rule);
       return {part.out.flatten(2, 3), part.lse};
@@ -96,6 +104,7 @@ class BlockAttention {
                               const AttentionPart& whole) {
     const auto seen = seen_of(block);
     const Tensor k = without_first(keys.k, seen.skip), v = without_first(keys.v, seen.skip);
+    if (is_cut(seen, block)) return backward_of_one(dout, keys, k, v, block, seen, whole);
     const AttentionPart part{queries(whole.out, seen), without_last(whole.lse, -1, seen.skip).contiguous()};
     AttentionGradients d;
     if (library_) {
@@ -104,7 +113,7 @@ class BlockAttention {
     } else {
       d = flash_backward(queries(dout, seen), queries(q_, seen), as_flash_takes(k, apart_),
                          as_flash_takes(v, apart_), {part.out, part.lse, seed_, unused_}, call(seen, block));
-      if (apart_) d.q = d.q.unsqueeze(0);
+      if (apart_) d.q = by_rows(d.q);
     }
     return {d.q, of_all_keys(d.k.reshape(k.sizes()), keys.k), of_all_keys(d.v.reshape(v.sizes()), keys.v)};
   }
@@ -130,6 +139,64 @@ class BlockAttention {
     return all;
   }
 
+  // Of documents whose block in the past a window cuts: of each row at most one document, that of the first query, goes on from
+  // there. Its keys, the last ones, are a sequence that all queries of the row see as in a window; for those of other documents
+  // the result counts as that of nothing.
+  bool is_cut(const SeenOfBlock& seen, int block) const {
+    return apart_ && seen.rule.window > 0 && block != ring_.rank();
+  }
+  struct OneDocument {
+    FlashCall call;
+    Tensor others;  // [row, query]: of other documents
+  };
+  OneDocument one_document(const SeenOfBlock& seen, int block) const {
+    const auto n = ring_.keys - seen.skip, first = ring_.rank() * ring_.queries;
+    const Tensor which = segments_.narrow(1, first, 1), others = segments_.narrow(1, first, n).ne(which);
+    const Tensor keys = segments_.narrow(1, block * ring_.keys + seen.skip, n).eq(which);
+    // Two sequences of a row: keys that nobody sees, and those of the document.
+    const Tensor count = keys.sum(1, true, at::kInt), ones = count.mul(0).add_(1);
+    const auto until = [](const Tensor& lengths) {
+      const Tensor ends = lengths.flatten().cumsum(0, at::kInt);
+      return at::_ops::constant_pad_nd::call(ends, c10::fromIntArrayRefSlow({1, 0}), 0);
+    };
+    const Tensor none = count.mul(0);
+    return {
+        {seen.rule, until(beside(none, ones.mul(n))), until(beside(ones.mul(n).sub_(count), count)), n, n},
+        others};
+  }
+  static Tensor beside(const Tensor& a, const Tensor& b) {
+    return at::_ops::cat::call(at::ITensorListRef({a, b}), 1);
+  }
+  // [row, position, ...] of [position of all, ...], and of rows without the last positions again.
+  Tensor by_rows(const Tensor& x) const { return x.unflatten(0, {of_q_[0], x.size(0) / of_q_[0]}); }
+  Tensor of_first(const Tensor& x, const SeenOfBlock& seen) const {
+    return without_last(by_rows(x), 1, seen.skip).flatten(0, 1).contiguous();
+  }
+
+  AttentionPart forward_of_one(const Tensor& k, const Tensor& v, int block, const SeenOfBlock& seen) {
+    const auto one = one_document(seen, block);
+    const auto part =
+        flash_forward(of_first(q_, seen), as_flash_takes(k, true), as_flash_takes(v, true), one.call);
+    const Tensor out = at::_ops::zeros_like::call(q_, {}, {}, {}, {}, {});
+    const Tensor others = one.others.unsqueeze(-1);
+    without_last(by_rows(out), 1, seen.skip).copy_(by_rows(part.out).masked_fill(others.unsqueeze(-1), 0));
+    const Tensor logs = new_floats_beside(q_, {q_.size(0), q_.size(1)}).fill_(kInfinity);
+    without_last(by_rows(logs), 1, seen.skip).copy_(by_rows(part.lse.t()).masked_fill(others, kInfinity));
+    return {out, logs.t().contiguous()};
+  }
+  AttentionGradients backward_of_one(const Tensor& dout, const KeyBlock& keys, const Tensor& k,
+                                     const Tensor& v, int block, const SeenOfBlock& seen,
+                                     const AttentionPart& whole) const {
+    const auto one = one_document(seen, block);
+    const Tensor logs =
+        by_rows(of_first(whole.lse.t(), seen)).masked_fill(one.others.unsqueeze(-1), kInfinity);
+    const FlashResult of{of_first(whole.out, seen), logs.flatten(0, 1).t().contiguous(), seed_, unused_};
+    auto d = flash_backward(of_first(dout, seen), of_first(q_, seen), as_flash_takes(k, true),
+                            as_flash_takes(v, true), of, one.call);
+    return {by_rows(d.q), of_all_keys(d.k.reshape(k.sizes()), keys.k),
+            of_all_keys(d.v.reshape(v.sizes()), keys.v)};
+  }
+
   FlashCall call(const SeenOfBlock& seen, int block) const {
     const auto most = apart_ ? std::min(documents_.longest, ring_.queries) : ring_.queries - seen.skip;
     if (!apart_) return {seen.rule, {}, {}, most, most};
@@ -149,16 +216,16 @@ class BlockAttention {
   std::vector<std::int64_t> of_q_;
   bool apart_, library_;
   Documents documents_;
-  Tensor q_, starts_q_;
+  Tensor segments_, q_, starts_q_;
   Tensor seed_, unused_;
 };
 
 struct DeviceRing : torch::autograd::Function<DeviceRing> {
   static Tensor forward(AutogradContext* ctx, const Tensor& q, const Tensor& k, const Tensor& v,
-                        const kernels::AttentionRule& rule, const Documents& documents, Collectives* workers,
-                        bool library) {
+                        const kernels::AttentionRule& rule, const Documents& documents,
+                        const std::optional<Tensor>& segments, Collectives* workers, bool library) {
     const Ring ring{*workers, rule_of_ring(rule, k.size(1) * workers->size()), q.size(1), k.size(1)};
-    BlockAttention attention(ring, q, documents, library);
+    BlockAttention attention(ring, q, documents, segments.value_or(Tensor()), library);
     AttentionJoint joint;
     Round round{ring, {k, v}, {}};
     for (int step = 0; step < ring.size(); ++step) {
@@ -171,7 +238,8 @@ struct DeviceRing : torch::autograd::Function<DeviceRing> {
     }
     const auto whole = joint.joined(attention.of_none());
     const auto [seed, unused] = attention.for_backward();
-    ctx->save_for_backward({q, k, v, whole.out, whole.lse, documents.starts, seed, unused});
+    ctx->save_for_backward(
+        {q, k, v, whole.out, whole.lse, documents.starts, seed, unused, segments.value_or(Tensor())});
     ctx->saved_data["workers"] = static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(workers));
     ctx->saved_data["longest"] = documents.longest;
     ctx->saved_data["library"] = library;
@@ -188,7 +256,7 @@ struct DeviceRing : torch::autograd::Function<DeviceRing> {
     const Tensor &q = s[0], &k = s[1];
     const auto type = q.scalar_type();
     const Ring ring{*workers, kept_rule(ctx), q.size(1), k.size(1)};
-    BlockAttention attention(ring, q, {s[5], ctx->saved_data["longest"].toInt()},
+    BlockAttention attention(ring, q, {s[5], ctx->saved_data["longest"].toInt()}, s[8],
                              ctx->saved_data["library"].toBool());
     attention.take_back(s[6], s[7]);
     const AttentionPart whole{s[3], s[4]};
@@ -224,8 +292,14 @@ struct DeviceRing : torch::autograd::Function<DeviceRing> {
         dv.add(std::move(fresh.v));
       }
     }
-    return {
-        attention.as_result(dq.as(type)), dk.as(type), dv.as(type), Tensor(), Tensor(), Tensor(), Tensor()};
+    return {attention.as_result(dq.as(type)),
+            dk.as(type),
+            dv.as(type),
+            Tensor(),
+            Tensor(),
+            Tensor(),
+            Tensor(),
+            Tensor()};
   }
 };
 
@@ -236,9 +310,6 @@ std::string_view why_no_device_ring(const Tensor& q, const Tensor& k, const kern
   if (rule.offset != 0) return "queries that do not stand at the keys";
   if (tensors.query_segments.defined() && tensors.documents == nullptr)
     return "segments that are not known beforehand";
-  if (tensors.query_segments.defined() && tensors.documents->starts.defined() && rule.window > 0 &&
-      rule.window < tensors.key_segments.size(1))
-    return "documents in a window";
   return why_no_flash_attention(q, k, rule, tensors);
 }
 
@@ -266,7 +337,7 @@ Tensor device_ring_attention(const Tensor& q, const Tensor& k, const Tensor& v,
                              const kernels::AttentionRule& rule, const RuleTensors& tensors,
                              Collectives& workers, bool library) {
   const Documents documents = tensors.documents == nullptr ? Documents() : *tensors.documents;
-  return DeviceRing::apply(q, k, v, rule, documents, &workers, library);
+  return DeviceRing::apply(q, k, v, rule, documents, if_any(tensors.key_segments), &workers, library);
 }
 
 }  // namespace bora::core::autograd
