@@ -45,7 +45,8 @@ Config plan_config(const PlanCase& of) {
   Config c;
   c.seq_len = kPlanLength, c.hidden_dim = 64, c.num_layers = 4, c.num_heads = 4;
   if constexpr (requires { c.num_kv_heads; }) c.num_kv_heads = 2, c.intermediate_dim = 192;
-  if constexpr (requires { c.n_routed_experts; }) c.n_routed_experts = 4, c.intermediate_dim = 128;
+  if constexpr (requires { c.n_routed_experts; })
+    c.n_routed_experts = 4, c.intermediate_dim = 128, c.head_dim = 16;
   if constexpr (requires { c.attn_pdrop; }) c.attn_pdrop = of.drops ? 0.1 : 0;
   c.gradient_checkpointing = nn::RematPolicy::parse(of.policy);
   return c;

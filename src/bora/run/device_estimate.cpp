@@ -27,6 +27,7 @@ class Lane {
         tokens_(static_cast<double>(sizes.lane_sequences * shape.seq_len)),
         hidden_(static_cast<double>(shape.hidden)),
         layers_(static_cast<double>(shape.layers)),
+        all_(4 * static_cast<double>(sizes.parameters.all)),
         set_(4 * static_cast<double>(sizes.parameters.trained)),
         table_(std::min(set_, 4 * static_cast<double>(options.vocab) * hidden_)) {}
 
@@ -64,14 +65,27 @@ class Lane {
   double inner() const {
     const auto mlp = static_cast<double>(s_.mlp);
     if (s_.expert_visits == 0) return mlp * (s_.gated_mlp ? 3 : 2);
-    // Rows of the experts and what they come from; sums in fp32. By a product for each in fp32, with the pieces.
-    if (element_ < 4) return 3 * mlp + 2 * visits() * hidden_ + 8 * hidden_;
-    return 5 * mlp + 5 * visits() * hidden_ + 4 * hidden_;
+    // Rows of the experts, what they come from and go to, and weights of their sums; by a product for each, in fp32,
+    // rows of each once more, of which a quarter are there twice.
+    const double rows = visits() * hidden_;
+    return !one_by_one() ? 3 * mlp + 2 * rows + 2 * hidden_ : 3.25 * mlp + 2.25 * rows + 2 * hidden_;
   }
   // What its backward pass has beside that, at the most: gradients of the inner values while those of the activation's
   // result are there, of its output and of what comes to its input by other ways.
   double backward() const {
+    if (one_by_one()) return static_cast<double>(s_.mlp) + 2 * hidden_;
     return static_cast<double>(s_.mlp) * (s_.gated_mlp ? 2 : 1) + (2 + 2 * visits()) * hidden_;
+  }
+
+  bool one_by_one() const { return s_.expert_visits > 0 && element_ == 4; }
+  // By a product for each expert a block keeps two of the three weights of its experts once more, and so are gradients.
+  double weights_again() const {
+    return one_by_one() ? 0.6 * std::max(0.0, all_ - (s_.tied_head ? 1 : 2) * table_) / layers_ : 0;
+  }
+  double weights_kept() const {
+    if (policy_.kind == nn::RematPolicy::Kind::none) return layers_ * weights_again();
+    if (policy_.kind != nn::RematPolicy::Kind::every) return 0;
+    return (layers_ - std::ceil(layers_ / static_cast<double>(policy_.every))) * weights_again();
   }
 
   double kept_of_layers() const {
@@ -104,14 +118,17 @@ class Lane {
   Moment head() const {
     const double chunk = std::min(tokens_, 1024.0) * static_cast<double>(options_.vocab) * element_;
     return {are_there() ? sets() * set_ : 0,
-            bytes(kept_of_layers() + 2 * hidden_ + outside()) + chunk + 2 * table_};
+            bytes(kept_of_layers() + 2 * hidden_ + outside()) + weights_kept() + chunk + 2 * table_};
   }
   Moment last_block() const {
+    const double weights =
+        weights_kept() + (policy_.kind == nn::RematPolicy::Kind::none ? 1 : 2) * weights_again();
     return {(are_there() ? sets() * set_ : 0) + table_,
-            bytes(kept_of_layers() + again() + backward() + outside()) + options_.attention_room};
+            bytes(kept_of_layers() + again() + backward() + outside()) + weights + options_.attention_room};
   }
   Moment first_block() const {
-    return {sets() * set_, bytes(hidden_ + block() + backward() + outside()) + options_.attention_room};
+    return {sets() * set_, bytes(hidden_ + block() + backward() + outside()) + 2 * weights_again() +
+                               options_.attention_room};
   }
   // Nothing else is left then.
   Moment embedding() const { return {sets() * set_ + (s_.tied_head ? 2 : 1) * table_, bytes(2 * hidden_)}; }
@@ -119,7 +136,7 @@ class Lane {
   const nn::ModelShape& s_;
   const nn::RematPolicy& policy_;
   const EstimateOptions& options_;
-  double element_, tokens_, hidden_, layers_, set_, table_;
+  double element_, tokens_, hidden_, layers_, all_, set_, table_;
 };
 
 }  // namespace
