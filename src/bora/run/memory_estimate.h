@@ -49,7 +49,8 @@ struct EstimateOptions {
 
 /// fp32 parameters and AdamW; gradients of log2(lanes) + 1 lanes; gradients and moments of what is trained
 /// alone; activations of one lane, less what the
-/// model's gradient_checkpointing computes again. Without data: token caches are mapped files.
+/// model's gradient_checkpointing computes again. Without data: token caches are mapped files. On a device gradients and
+/// activations are those of the moment when they are the most together (run/device_estimate.h).
 SizeEstimate estimate_sizes(const models::ModelConfig& config, const EstimateOptions& options);
 
 /// Memory that arrays may take: "this machine", or "cuda:0".
