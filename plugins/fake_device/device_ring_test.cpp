@@ -206,7 +206,7 @@ Taken taken(int workers, std::int64_t positions, bool gathers) {
     core::place_parameter(k, names_k);
     core::place_parameter(v, names_k);
     c.barrier();
-    fake_device::count_memory_anew();
+    core::count_memory_anew(kThere);
     const auto before = core::device_memory(kThere).live;
     c.barrier();
     const std::vector<core::Array*> all{&q, &k, &v};
