@@ -35,6 +35,27 @@ WAYS = {"fp32": ["--trainer.mp=f32"], "fp8": [BF16, "--trainer.fp8=true"], "lane
         "moments in bf16": [BF16, "--optimizer.state_dtype=bf16"], "one by one": [BF16, "--trainer.cuda_graphs=false"]}
 
 
+WITHIN = 0.1
+LARGER = ["--model.hidden_dim=768", "--model.intermediate_dim=2048", "--model.num_layers=12", "--model.num_heads=12",
+          "--model.num_kv_heads=4", "--model.seq_len=512", "--trainer.train_batch_size=16", BF16]
+PLANNED = [("gpt2_124m", "fp32", ["--trainer.mp=f32"]), ("gpt2_124m", "bf16", [BF16]),
+           ("gpt2_124m", "fp8", [BF16, "--trainer.fp8=true", "--trainer.train_batch_size=32"]),
+           ("gpt2_124m", "lanes, one by one", [BF16, "--trainer.train_batch_size=32", "--trainer.lanes=4",
+                                               "--trainer.cuda_graphs=false"]),
+           ("gpt2_124m", "recomputed", [BF16, "--trainer.train_batch_size=32", "--model.gradient_checkpointing=true"]),
+           ("llama_nano", "bf16", LARGER), ("llama_nano", "offloaded", [*LARGER, "--model.gradient_checkpointing=offload"]),
+           ("mixtral_nano", "bf16", [*LARGER, "--model.intermediate_dim=1024", "--model.num_layers=6"])]
+
+
+def size_in(text, pattern):
+    """Megabytes, or None."""
+    found = re.search(pattern, text, re.M)
+    if not found:
+        return None
+    number, unit = found.group(1).split()
+    return float(number) * {"kB": 1e-3, "MB": 1, "GB": 1e3}[unit]
+
+
 class Run:
     """What a run said, and what it asked of CUDA."""
 
@@ -79,12 +100,12 @@ class Rehearsal:
             self.wrong.append(f"{line}, of {what}")
         return run
 
-    def train(self, family, *more, steps=STEPS, **others):
+    def train(self, recipe, *more, steps=STEPS, **others):
         shutil.rmtree(self.folder / "runs/run", ignore_errors=True)
-        return self.go_on(family, *more, steps=steps, **others)
+        return self.go_on(recipe, *more, steps=steps, **others)
 
-    def go_on(self, family, *more, steps, **others):
-        return self.run("train", ROOT / f"recipes/{family}_nano.yaml", "--trainer.device=cuda", "--trainer.id=run",
+    def go_on(self, recipe, *more, steps, **others):
+        return self.run("train", ROOT / f"recipes/{recipe}.yaml", "--trainer.device=cuda", "--trainer.id=run",
                         '--data.configs.gcide.train_urls=["text.txt"]', "--data.num_validation_sequences.gcide=4",
                         "--data.train_tokenizer={vocab_size: 600}", "--data.cache_dir=cache", "--trainer.steps_per_eval=0",
                         f"--trainer.num_train_steps={steps}", "--trainer.peak_flops=1e12", "--sample=null",
@@ -98,7 +119,7 @@ class Rehearsal:
         """Each trains; all of its passes but the first are graphs."""
         for family in FAMILIES:
             experts = "n_routed_experts" in (ROOT / f"recipes/{family}_nano.yaml").read_text()
-            run = self.train(family, BF16, byte=0 if experts else 63)  # an expert's number is read from the device
+            run = self.train(f"{family}_nano", BF16, byte=0 if experts else 63)  # an expert's number is read from the device
             self.expect(run.call("cudaGraphLaunch") == STEPS - 1,
                         f"{family}: {run.call('cudaGraphLaunch')} graphs of {STEPS} steps, not {STEPS - 1}")
         return f"{len(FAMILIES)} families train in bf16, their passes graphs"
@@ -106,7 +127,7 @@ class Rehearsal:
     def ways(self):
         for family in ("gpt2", "llama"):
             for name, flags in WAYS.items():
-                run = self.train(family, *flags)
+                run = self.train(f"{family}_nano", *flags)
                 graphs = {"one by one": 0, "lanes": 4 * STEPS - 1}.get(name, STEPS - 1)
                 self.expect(run.call("cudaGraphLaunch") == graphs,
                             f"{family}, {name}: {run.call('cudaGraphLaunch')} graphs, not {graphs}")
@@ -116,14 +137,14 @@ class Rehearsal:
         """The host waits once a step, however long the run is."""
         for family in ("gpt2", "llama"):
             for flags in ([BF16], [BF16, "--trainer.cuda_graphs=false"], [BF16, "--trainer.lanes=4"]):
-                short, long = (self.train(family, *flags, steps=steps).waits() for steps in (STEPS, 3 * STEPS))
+                short, long = (self.train(f"{family}_nano", *flags, steps=steps).waits() for steps in (STEPS, 3 * STEPS))
                 self.expect(long - short <= 2 * STEPS, f"{family}: {long - short} waits in {2 * STEPS} steps, {flags}")
         return "at most one wait a step"
 
     def kernels(self):
         told = []
         for family in ("gpt2", "llama"):
-            passes = [self.train(family, BF16, f"--model.num_layers={layers}").noted() for layers in (2, 4)]
+            passes = [self.train(f"{family}_nano", BF16, f"--model.num_layers={layers}").noted() for layers in (2, 4)]
             each = {name: (count - passes[0].get(name, 0)) / 2 for name, count in passes[1].items()}
             count = sum(number for name, number in each.items() if name != "cudaMemsetAsync")
             told.append(f"{family} {count:.0f}")
@@ -131,10 +152,24 @@ class Rehearsal:
                 f"  {number:4.1f} {name[:150]}" for name, number in sorted(each.items()) if number))
         return f"kernels of a layer: {', '.join(told)}"
 
+    def memory(self):
+        """The most that libtorch's allocator had, against what was planned."""
+        told = []
+        for recipe, name, flags in PLANNED:
+            flags = [*flags, "--data.train_tokenizer={vocab_size: 600}", "--trainer.checkpointer.save_interval=null"]
+            byte = 0 if recipe == "mixtral_nano" else 63
+            said = self.train(recipe, *flags, "--dry_run", steps=4, byte=byte).said
+            planned, measured = (size_in(said, r"^memory +about ([\d.]+ \w+) on cuda:0"),
+                                 size_in(self.train(recipe, *flags, steps=4, byte=byte).said,
+                                         r"^memory +([\d.]+ \w+) at most on cuda:0"))
+            told.append(measured / planned if planned and measured else 0)
+            self.expect(abs(told[-1] - 1) <= WITHIN, f"{recipe}, {name}: planned {planned}, measured {measured} MB")
+        return f"the most memory is {min(told):.2f} to {max(told):.2f} of what was planned, in {len(told)} runs"
+
     def commands(self):
         """A run goes on, is evaluated, generates, and is exported."""
-        self.train("llama", BF16)
-        run = self.go_on("llama", BF16, "--hf_export=true", steps=2 * STEPS)
+        self.train("llama_nano", BF16)
+        run = self.go_on("llama_nano", BF16, "--hf_export=true", steps=2 * STEPS)
         self.expect(f"resumed     at step {STEPS} of {2 * STEPS}" in run.said, f"it does not go on:\n{run.said[-2000:]}")
         self.run("generate", "runs/run", "The moon", "--device=cuda", "--max_new_tokens=8")
         self.run("eval", "runs/run/config.yaml", "--device=cuda")
@@ -142,10 +177,11 @@ class Rehearsal:
 
     def all(self):
         self.run("doctor", codes=(0, 1))
-        for part in (self.families, self.ways, self.waits, self.kernels, self.commands):
+        for part in (self.families, self.ways, self.waits, self.kernels, self.memory, self.commands):
             before = len(self.wrong)
             line = part()
             print(f"ok      {line}" if len(self.wrong) == before else f"wrong   {part.__name__}", flush=True)
+        shutil.rmtree(self.folder / "runs", ignore_errors=True)  # a gigabyte
         return self.wrong
 
 
