@@ -98,7 +98,8 @@ nn::ModelShape DecoderConfig::decoder_shape(std::string_view type, std::int64_t 
           .tied_head = tied_head,
           .short_positions = rope.short_positions(),
           .values_outside_layers = values_of_dropped_attention(attention_dropout, num_heads, num_layers,
-                                                               seq_len, gradient_checkpointing)};
+                                                               seq_len, gradient_checkpointing),
+          .drops_attention = attention_dropout > 0};
 }
 
 void require_fixed(const Json& json, const Json& fixed, std::string_view name) {

@@ -59,7 +59,9 @@ struct Config : models::DecoderConfig {
   }
   Json to_hf(std::int64_t vocab) const { return models::config_to_hf(*this, "Gemma2ForCausalLM", vocab); }
   nn::ModelShape shape(std::int64_t vocab) const {
-    return decoder_shape("gemma2", vocab, /*tied_head=*/true);
+    auto out = decoder_shape("gemma2", vocab, /*tied_head=*/true);
+    if (attn_logit_softcapping) out.scores_on_device = 1.4;  // what the cap is of, too
+    return out;
   }
 
   template <class N>

@@ -126,7 +126,8 @@ nn::ModelShape Config::shape(std::int64_t vocab_size) const {
           .tied_head = tie_word_embeddings,
           .learned_positions = true,
           .values_outside_layers = models::values_of_dropped_attention(attn_pdrop, num_heads, num_layers,
-                                                                       seq_len, gradient_checkpointing)};
+                                                                       seq_len, gradient_checkpointing),
+          .drops_attention = attn_pdrop > 0};
 }
 
 std::int64_t Config::parameter_count(std::int64_t vocab_size) const {

@@ -32,7 +32,8 @@ nn::ModelShape GptConfig::gpt_shape(std::string_view type, std::int64_t mlp, std
           .gated_mlp = false,
           .tied_head = tied_head,
           .values_outside_layers = values_of_dropped_attention(attention_dropout, num_heads, num_layers,
-                                                               seq_len, gradient_checkpointing)};
+                                                               seq_len, gradient_checkpointing),
+          .drops_attention = attention_dropout > 0};
 }
 
 }  // namespace bora::models

@@ -54,6 +54,7 @@ struct Config : models::ExpertConfig {
   nn::ModelShape shape(std::int64_t vocab) const {
     auto out = expert_shape("gpt_oss", vocab, num_layers);
     out.mlp *= num_experts_per_tok;  // what a token passes
+    out.scores_on_device = 1;
     return out;
   }
 

@@ -135,7 +135,8 @@ nn::ModelShape Config::shape(std::int64_t vocab_size) const {
           .tied_head = tie_word_embeddings,
           .short_positions = rope.short_positions(),
           .values_outside_layers = models::values_of_dropped_attention(
-              attention_dropout, num_heads, num_layers, seq_len, gradient_checkpointing)};
+              attention_dropout, num_heads, num_layers, seq_len, gradient_checkpointing),
+          .drops_attention = attention_dropout > 0};
 }
 
 std::int64_t Config::parameter_count(std::int64_t vocab_size) const {

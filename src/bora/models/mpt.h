@@ -88,7 +88,9 @@ struct Config : models::GptConfig {
     return json;
   }
   nn::ModelShape shape(std::int64_t vocab) const {
-    return gpt_shape("mpt", 4 * hidden_dim, vocab, /*tied_head=*/true, attn_pdrop);
+    auto out = gpt_shape("mpt", 4 * hidden_dim, vocab, /*tied_head=*/true, attn_pdrop);
+    out.scores_on_device = 1;
+    return out;
   }
 
   template <class N>

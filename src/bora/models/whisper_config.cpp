@@ -168,7 +168,8 @@ nn::ModelShape Config::shape(std::int64_t vocab_size) const {
           .learned_positions = true,
           .mel_bins = num_mel_bins,
           .frames = frames(),
-          .values_outside_layers = (values_of_encoder(*this) + of_encoder) / double(seq_len) + of_decoder};
+          .values_outside_layers = (values_of_encoder(*this) + of_encoder) / double(seq_len) + of_decoder,
+          .drops_attention = attention_dropout > 0};
 }
 
 std::int64_t Config::parameter_count(std::int64_t vocab_size) const {

@@ -21,6 +21,10 @@ struct ModelShape {
   std::int64_t expert_visits = 0;  ///< that a position makes in all layers together, of a mixture of experts
   /// Values that a training pass keeps for each position beside those of its layers, about.
   double values_outside_layers = 0;
+  bool drops_attention = false;  ///< whose scores are among these
+  /// > 0: attention with soft caps, sinks or slopes, which keeps its scores on a device as others do in fp32, so many
+  /// times as many.
+  double scores_on_device = 0;
 
   bool hears() const { return mel_bins > 0; }
 };

@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "bora/core/attention_library.h"
-#include "bora/models/config_checks.h"
 
 namespace bora::run {
 namespace {
@@ -52,15 +51,16 @@ class Lane {
     return 4 * hidden_ + attention + inner() + floats + scores();
   }
   // Of attention that drops probabilities shapes tell what the CPU's ops keep of it.
-  double of_dropped_attention() const {
-    return models::values_of_dropped_attention(1, s_.heads, s_.layers, s_.seq_len, policy_);
+  double outside() const { return s_.drops_attention ? 0 : s_.values_outside_layers; }
+  // Heads of 16 bytes, that is.
+  bool takes_heads() const { return element_ == 4 || (s_.head_dim % 8 == 0 && s_.head_dim <= 256); }
+  // Of attention by plain operations, a number for each pair of positions, in fp32.
+  double pairs() const {
+    if (!options_.keeps_scores && !s_.drops_attention && s_.scores_on_device == 0 && takes_heads()) return 0;
+    const auto positions = static_cast<double>(s_.seq_len + s_.frames / 2);  // that are heard, two frames each
+    return std::max(s_.scores_on_device, 1.0) * static_cast<double>(s_.heads) * positions * 4 / element_;
   }
-  bool drops() const { return s_.values_outside_layers == of_dropped_attention(); }
-  double outside() const { return drops() ? 0 : s_.values_outside_layers; }
-  // By plain operations two numbers of each pair of positions.
-  double scores() const {
-    return options_.keeps_scores || drops() ? 2 * static_cast<double>(s_.heads * s_.seq_len) : 0;
-  }
+  double scores() const { return 2 * pairs(); }
   double visits() const { return static_cast<double>(s_.expert_visits) / layers_; }
   double inner() const {
     const auto mlp = static_cast<double>(s_.mlp);
@@ -74,7 +74,8 @@ class Lane {
   // result are there, of its output and of what comes to its input by other ways.
   double backward() const {
     if (one_by_one()) return static_cast<double>(s_.mlp) + 2 * hidden_;
-    return static_cast<double>(s_.mlp) * (s_.gated_mlp ? 2 : 1) + (2 + 2 * visits()) * hidden_;
+    const double attention = s_.scores_on_device > 0 || !takes_heads() ? 3 * pairs() : 0;
+    return std::max(attention, static_cast<double>(s_.mlp) * (s_.gated_mlp ? 2 : 1)) + (2 + 2 * visits()) * hidden_;
   }
 
   bool one_by_one() const { return s_.expert_visits > 0 && element_ == 4; }

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "bora/models/gemma2.h"
 #include "bora/models/llama_config.h"
 
 namespace bora::run {
@@ -61,7 +62,7 @@ TEST(MemoryEstimate, InputsOfBlocksThatRestOnTheHost) {
                           {.vocab = 300, .batch = 4, .on_device = on_device, .graphs = on_device});
   };
   const auto here = estimate("recompute", true), sent = estimate("offload", true);
-  const double input = 4.0 * 4 * 32 * 64;
+  const double input = 2.0 * 4 * 32 * 64;
   EXPECT_EQ(here.activation_bytes - sent.activation_bytes, 10 * input);
   EXPECT_EQ(sent.pinned_bytes, 11 * input);
   EXPECT_EQ(here.pinned_bytes, 0);
@@ -88,6 +89,24 @@ TEST(MemoryEstimate, HasWhatTheLibrariesOfADeviceTake) {
   EXPECT_NEAR(estimate_sizes(model, options).arrays() - with.arrays(), 1e9, 1e8);
   options.on_device = false;
   EXPECT_EQ(estimate_sizes(model, options).workspace_bytes, 0);
+}
+
+// By plain operations, whatever the type: soft caps, and heads that no library takes.
+TEST(MemoryEstimate, HasTheScoresThatADeviceKeeps) {
+  const auto activations = [](const auto& model) {
+    return estimate_sizes(
+               model, {.vocab = 300, .batch = 4, .lanes = 4, .compute = core::DType::bf16, .on_device = true})
+        .activation_bytes;
+  };
+  gemma2::Config capped;
+  const auto of_capped = activations(models::ModelConfigOf<gemma2::Config>("gemma2", capped));
+  capped.attn_logit_softcapping.reset();
+  EXPECT_GT(of_capped, 2 * activations(models::ModelConfigOf<gemma2::Config>("gemma2", capped)));
+  llama::Config config{
+      .seq_len = 512, .hidden_dim = 64, .intermediate_dim = 128, .num_layers = 3, .num_heads = 4};
+  const auto of_16 = activations(models::ModelConfigOf<llama::Config>("llama", config));
+  config.head_dim = 20;
+  EXPECT_GT(activations(models::ModelConfigOf<llama::Config>("llama", config)) - of_16, 3 * 2 * 4.0 * 512 * 512 * 4);
 }
 
 TEST(MemoryProblem, ABatchThatNoMachineHolds) {
