@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <set>
 
@@ -13,6 +14,7 @@
 #include "bora/base/file.h"
 #include "bora/base/log.h"
 #include "bora/base/text.h"
+#include "bora/core/device.h"
 #include "bora/data/chat_processor.h"
 #include "bora/data/formats.h"
 #include "bora/data/tokenizer_processor.h"
@@ -383,6 +385,20 @@ TextData prepare_text(const LmConfig& config, const RunPlace& place, const data:
   return text;
 }
 
+namespace {
+
+// How many sequences are computed together. On a device no more than in training, since attention may keep their scores.
+std::int64_t evaluated_together(const train::TrainerConfig& config, std::int64_t seq_len) {
+  if (core::default_device() == core::Device()) return train::kEvalSequences;
+  const auto batch = config.batch_schedule().batch_size(0);
+  const auto lanes = config.lanes.value_or(train::resolve_lanes(batch, seq_len, 1));
+  const auto of_a_lane =
+      static_cast<std::uint64_t>(std::clamp<std::int64_t>(batch / lanes, 1, train::kEvalSequences));
+  return static_cast<std::int64_t>(std::bit_floor(of_a_lane));
+}
+
+}  // namespace
+
 std::vector<track::Metric> evaluate_sources(const nn::LanguageModel& model, const TextData& text,
                                             const LmConfig& config, track::Console& console,
                                             mesh::Communicator* workers) {
@@ -390,8 +406,11 @@ std::vector<track::Metric> evaluate_sources(const nn::LanguageModel& model, cons
   track::Table table{"eval", {"loss", "ppl", "bits/byte"}, {}};
   nn::LossOptions options{.compute = config.trainer.mp.compute, .chunk = config.cross_entropy_chunk};
   for (const auto& set : text.datasets.validation) {
-    auto r = train::evaluate(model, *set.dataset, 16, config.trainer.max_eval_batches.value_or(1 << 30),
-                             text.tokenizer.bytes_per_token(), options, workers);
+    const auto together = evaluated_together(config.trainer, set.dataset->seq_len());
+    const auto batches =
+        config.trainer.max_eval_batches.value_or(1 << 30) * (train::kEvalSequences / together);
+    auto r = train::evaluate(model, *set.dataset, together, batches, text.tokenizer.bytes_per_token(),
+                             options, workers);
     if (!std::isfinite(r.loss_sum)) {
       fail(
           ErrorKind::NonFinite,

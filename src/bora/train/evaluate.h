@@ -12,6 +12,9 @@
 
 namespace bora::train {
 
+/// Of a batch of trainer.max_eval_batches: a power of two.
+constexpr std::int64_t kEvalSequences = 16;
+
 /// Sums over a data set; the means follow from them.
 struct EvalResult {
   double loss_sum = 0;  ///< nats
