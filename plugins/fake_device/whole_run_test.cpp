@@ -271,6 +271,10 @@ TEST_F(WholeRun, GeneratesEvaluatesAndExports) {
       with("test", few).output,
       HasSubstr("generate: --weights bf16 beside --device test: weights in fewer bytes are read by the "
                 "CPU alone\nhint: leave out one of them"));
+  EXPECT_THAT(
+      run(there_, {"eval", "config.yaml", "--weights", "int8", "--device", "test"}).output,
+      HasSubstr("eval: --weights int8 beside --device test: weights in fewer bytes are read by the CPU "
+                "alone\nhint: leave out one of them"));
   const auto loss_on = [&](const std::string& device) {
     const auto evaluated = run(there_, {"eval", "config.yaml", "--json", "--device", device});
     EXPECT_EQ(evaluated.code, 0) << evaluated.output;
@@ -438,11 +442,15 @@ TEST_F(WholeRun, WithFlashAttentionInBf16) {
   const auto resumed = run(again, training("test", bf16));
   const auto wide =
       run(copy_project(here_, "fake_device_flash_wide", 0), training("test", {"--model.attn_pdrop=0"}));
+  const auto dropped = run(copy_project(here_, "fake_device_flash_dropped", 0),
+                           training("test", {"--trainer.mp=p=f32,c=bf16", "--trainer.num_train_steps=2"}));
   const auto workers = copy_project(here_, "fake_device_flash_workers", 0);
   std::optional<Finished> two;
   if (can_run_workers()) two = run_workers(workers, 2, training("test", bf16));
   ::unsetenv("TEST_ATTENTION");
-  for (const auto* one : {&cpu, &device, &resumed, &wide}) expect_ends_well(*one);
+  for (const auto* one : {&cpu, &device, &resumed, &wide, &dropped}) expect_ends_well(*one);
+  EXPECT_THAT(dropped.output,
+              HasSubstr("attention of plain operations on test (dropout of its probabilities): slower, "));
   EXPECT_THAT(device.output, Not(HasSubstr("plain operations")));
   const std::string line = "attention of plain operations on test (neither bf16 nor fp16)";
   const auto first = wide.output.find(line);

@@ -10,6 +10,7 @@
 #include "bora/base/json.h"
 #include "bora/cli/commands.h"
 #include "bora/cli/eval_arguments.h"
+#include "bora/cli/open_device.h"
 #include "bora/mesh/launch.h"
 #include "bora/nn/stored_weights.h"
 #include "bora/run/hf_start.h"
@@ -55,6 +56,7 @@ int evaluate(Wanted wanted) {
   const auto& place = wanted.place;
   const auto launch = mesh::launch_environment();
   const run::RunDevice device("trainer.device", loaded.config.trainer.device, launch);
+  require_readable(given.weights, core::default_device(), "eval", loaded.config.trainer.device);
   auto workers = run::join_workers(launch, loaded.config.trainer);
   run::agree_on_hub(loaded.config.data, *workers);
   auto opened = run::open_model(wanted.model(), given.adapter);

@@ -8,16 +8,20 @@
 
 namespace bora::cli {
 
+void require_readable(core::WeightType weights, core::Device device, std::string_view command,
+                      std::string_view word) {
+  if (weights == core::WeightType::f32 || device == core::Device()) return;
+  fail(ErrorKind::Usage,
+       "{}: --weights {} beside --device {}: weights in fewer bytes are read by the CPU alone\n"
+       "hint: leave out one of them, or --device cpu",
+       command, core::name(weights), word);
+}
+
 run::RunDevice open_device(const DeviceFlag& flag, std::string_view command, core::WeightType weights) {
   const auto who = fmt::format("{}: --device", command);
   const auto launch = mesh::launch_environment();
   const auto device = in_context(who, [&] { return run::choose_device(flag.word, launch); });
-  if (weights != core::WeightType::f32 && device != core::Device()) {
-    fail(ErrorKind::Usage,
-         "{}: --weights {} beside --device {}: weights in fewer bytes are read by the CPU alone\n"
-         "hint: leave out one of them, or --device cpu",
-         command, core::name(weights), flag.word);
-  }
+  require_readable(weights, device, command, flag.word);
   return {who, flag.word, launch};
 }
 

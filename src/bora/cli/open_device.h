@@ -14,4 +14,8 @@ namespace bora::cli {
 run::RunDevice open_device(const DeviceFlag& flag, std::string_view command,
                            core::WeightType weights = core::WeightType::f32);
 
+/// The Usage error for `weights` on a device, which the user called `word`.
+void require_readable(core::WeightType weights, core::Device device, std::string_view command,
+                      std::string_view word);
+
 }  // namespace bora::cli

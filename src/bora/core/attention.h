@@ -37,5 +37,7 @@ struct AttentionAxes {
 /// q [batch..., position, heads..., head_dim], k and v [batch..., key_position, kv heads..., head_dim].
 Array attention(const Operand& q, const Operand& k, const Operand& v, const AttentionAxes& axes,
                 const AttentionRule& rule);
+/// Says once, where x is on a device, that its attention is made of plain operations, which keep scores.
+void tell_of_plain_attention(const Array& x, std::string_view why);
 
 }  // namespace bora::core

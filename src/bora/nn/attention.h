@@ -115,8 +115,10 @@ Q attention(const Q& q, const K& k, const K& v, const Context& context,
     return Q::adopt(
         detail::cached_attention(q.operand(), k.operand(), v.operand(), axes, context, options, heads));
   }
-  if (options.dropout > 0 && context.key)
+  if (options.dropout > 0 && context.key) {
+    core::tell_of_plain_attention(q.array(), "dropout of its probabilities");
     return plain_attention<Pos, KeyPos, HeadDim>(q, k, v, context, options);
+  }
   constexpr std::array<std::string_view, 2> segment_names{axes_of<Q>::names[0], Pos::name};
   const auto rule = detail::rule_for(context, options, segment_names, heads);
   return Q::adopt(core::attention(q.operand(), k.operand(), v.operand(), axes, rule));

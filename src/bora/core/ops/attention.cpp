@@ -102,6 +102,12 @@ void tell_once(const std::string& line) {
   if (told.insert(line).second) log_info("{}", line);
 }
 
+void tell_of_plain(Device device, std::string_view why) {
+  tell_once(fmt::format(
+      "attention of plain operations on {} ({}): slower, and its memory grows with the square of the length",
+      name(device), why));
+}
+
 // Of what keeps no scores, the first that computes this, the fastest first: the device's library, libtorch's op. None:
 // plain operations. A line says what was passed over, and why. The library is for training alone, blocks that are computed
 // again included: it makes a plan for each shape, and prompts come in any length.
@@ -124,9 +130,7 @@ std::optional<at::Tensor> in_one_pass(const at::Tensor& q, const at::Tensor& k, 
     return autograd::flash_attention(q, k, v, rule, tensors);
   }
   if (passed_over.ends_with(why)) passed_over.clear();
-  tell_once(fmt::format(
-      "attention of plain operations on {} ({}{}{}): slower, and its memory grows with the square of the length",
-      name(device), why, passed_over.empty() ? "" : "; ", passed_over));
+  tell_of_plain(device, fmt::format("{}{}{}", why, passed_over.empty() ? "" : "; ", passed_over));
   return std::nullopt;
 }
 
@@ -150,6 +154,10 @@ std::optional<at::Tensor> round_a_ring(const at::Tensor& q, const at::Tensor& k,
 }
 
 }  // namespace
+
+void tell_of_plain_attention(const Array& x, std::string_view why) {
+  if (autograd::on_a_device(tensor(x))) tell_of_plain(from_torch(tensor(x).device()), why);
+}
 
 Array attention(const Operand& q, const Operand& k, const Operand& v, const AttentionAxes& axes,
                 const AttentionRule& rule) try {
