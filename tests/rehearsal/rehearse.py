@@ -83,13 +83,14 @@ class Rehearsal:
         self.wrong = []
         (folder / "text.txt").write_text(TEXT)
 
-    def run(self, *arguments, byte=63, codes=(0,)):
-        """`byte`: what arrays of the device consist of."""
+    def run(self, *arguments, byte=63, codes=(0,), launcher=(), more=None):
+        """`byte`: what arrays of the device consist of; `more`: of the environment."""
         report = self.folder / "report"
         for old in self.folder.glob("report.*"):
             old.unlink()
-        done = subprocess.run([self.program, *map(str, arguments)], cwd=self.folder, stdin=subprocess.DEVNULL,
-                              env=self.environment | {"STAND_IN_REPORT": str(report), "STAND_IN_BYTE": str(byte)},
+        environment = self.environment | {"STAND_IN_REPORT": str(report), "STAND_IN_BYTE": str(byte)} | (more or {})
+        done = subprocess.run([*launcher, self.program, *map(str, arguments)], cwd=self.folder, stdin=subprocess.DEVNULL,
+                              env=environment,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", check=False)
         reports = "".join(file.read_text() for file in self.folder.glob("report.*"))
         run = Run(done.returncode, done.stdout, reports)
@@ -118,8 +119,7 @@ class Rehearsal:
     def families(self):
         """Each trains; all of its passes but the first are graphs."""
         for family in FAMILIES:
-            experts = "n_routed_experts" in (ROOT / f"recipes/{family}_nano.yaml").read_text()
-            run = self.train(f"{family}_nano", BF16, byte=0 if experts else 63)  # an expert's number is read from the device
+            run = self.train(f"{family}_nano", BF16)
             self.expect(run.call("cudaGraphLaunch") == STEPS - 1,
                         f"{family}: {run.call('cudaGraphLaunch')} graphs of {STEPS} steps, not {STEPS - 1}")
         return f"{len(FAMILIES)} families train in bf16, their passes graphs"
@@ -157,14 +157,47 @@ class Rehearsal:
         told = []
         for recipe, name, flags in PLANNED:
             flags = [*flags, "--data.train_tokenizer={vocab_size: 600}", "--trainer.checkpointer.save_interval=null"]
-            byte = 0 if recipe == "mixtral_nano" else 63
-            said = self.train(recipe, *flags, "--dry_run", steps=4, byte=byte).said
+            said = self.train(recipe, *flags, "--dry_run", steps=4).said
             planned, measured = (size_in(said, r"^memory +about ([\d.]+ \w+) on cuda:0"),
-                                 size_in(self.train(recipe, *flags, steps=4, byte=byte).said,
+                                 size_in(self.train(recipe, *flags, steps=4).said,
                                          r"^memory +([\d.]+ \w+) at most on cuda:0"))
             told.append(measured / planned if planned and measured else 0)
             self.expect(abs(told[-1] - 1) <= WITHIN, f"{recipe}, {name}: planned {planned}, measured {measured} MB")
         return f"the most memory is {min(told):.2f} to {max(told):.2f} of what was planned, in {len(told)} runs"
+
+    def updates(self):
+        """What an optimizer's update is clipped by is known behind it: a wait more."""
+        for name, most in {"nesterov=true": 1, "update_rms_clipping=1": 2,
+                           "clip_update_norm={rolling_interval_length: 4, sigma_factor: 2}": 2}.items():
+            short, long = (self.train("gpt2_nano", BF16, f"--optimizer.{name}", steps=steps).waits() for steps in (STEPS, 2 * STEPS))
+            self.expect(long - short <= most * STEPS, f"optimizer.{name}: {long - short} waits in {STEPS} steps")
+        return "at most two waits a step where updates are clipped"
+
+    def capabilities(self):
+        """An older GPU trains in bf16 and refuses fp8; memory that is too small is told."""
+        old = {"STAND_IN_MAJOR": "8"}
+        run = self.train("gpt2_nano", BF16, more=old)
+        self.expect(run.call("cudaGraphLaunch") == STEPS - 1, f"capability 8: {run.call('cudaGraphLaunch')} graphs")
+        run = self.train("gpt2_nano", BF16, "--trainer.fp8=true", more=old, codes=(2,))
+        self.expect("needs compute capability 8.9" in run.said, f"fp8 of capability 8:\n{run.said[-2000:]}")
+        # Planned to fit, within the roughness of plans.
+        large = ["--trainer.mp=f32", "--trainer.lanes=1", "--model.seq_len=1024", "--model.num_layers=3", "--model.num_heads=8"]
+        run = self.train("gpt2_nano", *large, more={"STAND_IN_GIB": "2"}, codes=(1,))
+        self.expect("out of memory on cuda:0" in run.said and "hint: more trainer.lanes" in run.said,
+                    f"memory that runs out:\n{run.said[-2000:]}")
+        return "an older GPU, and one with little memory"
+
+    def workers(self):
+        """Two share a GPU, and send through the host."""
+        if shutil.which("mpirun") is None:
+            return "no mpirun: two workers are left out"
+        two = ["mpirun", "--oversubscribe", "-n", "2"]
+        as_root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}  # as containers are
+        for family, *flags in (("gpt2",), ("llama", "--trainer.model_axis_size=2"), ("llama", "--trainer.context_axis_size=2"),
+                               ("mixtral", "--trainer.model_axis_size=2"), ("mixtral", "--trainer.fsdp_axis=null"),
+                               ("llama", "--trainer.model_axis_size=2", "--trainer.fp8=true")):
+            self.train(f"{family}_nano", BF16, "--trainer.lanes=2", *flags, steps=3, launcher=two, more=as_root)
+        return "two workers: shards, tensors, contexts, experts"
 
     def commands(self):
         """A run goes on, is evaluated, generates, and is exported."""
@@ -173,11 +206,27 @@ class Rehearsal:
         self.expect(f"resumed     at step {STEPS} of {2 * STEPS}" in run.said, f"it does not go on:\n{run.said[-2000:]}")
         self.run("generate", "runs/run", "The moon", "--device=cuda", "--max_new_tokens=8")
         self.run("eval", "runs/run/config.yaml", "--device=cuda")
-        return "a run goes on, is evaluated, generates, and is exported"
+        adapted = self.run("train", ROOT / "recipes/lora_nano.yaml", "--trainer.device=cuda", "--trainer.id=lora", BF16,
+                           "--initialize_from_hf=runs/run/hf", "--data.tokenizer=runs/run/hf", "--data.cache_dir=lora-cache",
+                           '--data.configs.jargon.train_urls=["text.txt"]', "--data.num_validation_sequences.jargon=4",
+                           f"--trainer.num_train_steps={STEPS}", "--trainer.peak_flops=1e12")
+        self.expect(adapted.call("cudaGraphLaunch") == STEPS - 1, f"LoRA: {adapted.call('cudaGraphLaunch')} graphs")
+        return "a run goes on, is evaluated, generates, is exported and adapted"
+
+    def speech(self):
+        """Whisper trains, and transcribes."""
+        subprocess.run([ROOT / "scripts/made_up_speech.sh", self.folder / "made_up_speech", "32", "4"], check=True)
+        shutil.rmtree(self.folder / "runs/speech", ignore_errors=True)
+        run = self.run("train", ROOT / "recipes/whisper_nano.yaml", "--trainer.device=cuda", "--trainer.id=speech", BF16,
+                       "--data.cache_dir=speech-cache", f"--trainer.num_train_steps={STEPS}", "--trainer.peak_flops=1e12")
+        self.expect(run.call("cudaGraphLaunch") == STEPS - 1, f"Whisper: {run.call('cudaGraphLaunch')} graphs")
+        self.run("transcribe", "runs/speech", "made_up_speech/sounds/validation0000.wav", "--device=cuda", "--beams=2")
+        return "Whisper trains and transcribes"
 
     def all(self):
         self.run("doctor", codes=(0, 1))
-        for part in (self.families, self.ways, self.waits, self.kernels, self.memory, self.commands):
+        for part in (self.families, self.ways, self.waits, self.kernels, self.memory, self.updates, self.capabilities,
+                     self.workers, self.commands, self.speech):
             before = len(self.wrong)
             line = part()
             print(f"ok      {line}" if len(self.wrong) == before else f"wrong   {part.__name__}", flush=True)
