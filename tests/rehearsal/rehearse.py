@@ -12,9 +12,11 @@ in a fixed order; launches of no block; a wait where a graph is being noted; how
 the most memory against what was planned. Exit code 1 if something is wrong, each in a line.
 """
 
+import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -23,6 +25,7 @@ import stand_in
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BF16 = "--trainer.mp=p=f32,c=bf16"
 STEPS = 8
+LONGEST = 180  # seconds of a run
 # Of a layer in training in bf16, in a graph.
 MOST_KERNELS = 30
 TEXT = "".join(f"The moon number {i} is {i * 7919 % 1000} times as bright as the star {i * 104729 % 9973}.\n"
@@ -89,12 +92,18 @@ class Rehearsal:
         for old in self.folder.glob("report.*"):
             old.unlink()
         environment = self.environment | {"STAND_IN_REPORT": str(report), "STAND_IN_BYTE": str(byte)} | (more or {})
-        done = subprocess.run([*launcher, self.program, *map(str, arguments)], cwd=self.folder, stdin=subprocess.DEVNULL,
-                              env=environment,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", check=False)
-        reports = "".join(file.read_text() for file in self.folder.glob("report.*"))
-        run = Run(done.returncode, done.stdout, reports)
         what = " ".join(map(str, arguments))
+        process = subprocess.Popen([*launcher, self.program, *map(str, arguments)], cwd=self.folder, env=environment,
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                   errors="replace", start_new_session=True)
+        try:
+            said, _ = process.communicate(timeout=LONGEST)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            said, _ = process.communicate()
+            self.wrong.append(f"not done after {LONGEST} s: {what}")
+        reports = "".join(file.read_text() for file in self.folder.glob("report.*"))
+        run = Run(process.returncode, said, reports)
         if run.code not in codes:
             self.wrong.append(f"exit code {run.code} of {what}:\n{run.said[-2000:]}")
         for line in sorted({line for line in run.said.splitlines() if line.startswith("stand-in:")}):
