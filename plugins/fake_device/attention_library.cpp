@@ -28,7 +28,7 @@ using Strides = AttentionPlan::Strides;
 
 constexpr const char* kName = "library of the tests 1.0";
 std::string refused_all, refused;  // why
-std::mutex plans;  // workers of a test are threads
+std::mutex plans;                  // workers of a test are threads
 std::map<AttentionPlan, ReadyAttention> plans_made, plans_refused;
 
 void require_right(bool right, const char* what) {

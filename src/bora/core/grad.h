@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Bora authors
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <string_view>
@@ -23,6 +24,10 @@ struct ValueAndGrad {
 ValueAndGrad value_and_grad(std::span<Array* const> parameters, const std::function<Array()>& f);
 /// Fails: the loss of a model depends on none of so many parameters.
 [[noreturn]] void fail_no_gradient(std::size_t parameters, std::string_view model);
+
+/// Bytes of gradients that may wait on a device to be added by one launch: of a large model few wait, since nothing is won
+/// by that but memory is lost.
+inline constexpr std::int64_t kMostWaitingGradients = std::int64_t{64} << 20;
 
 /// As value_and_grad, adding each gradient to `into[i]`, or storing it there where into[i] is empty.
 Array accumulate_gradients(std::span<Array* const> parameters, const std::function<Array()>& f,

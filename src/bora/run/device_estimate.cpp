@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "bora/core/attention_library.h"
+#include "bora/core/grad.h"
 
 namespace bora::run {
 namespace {
@@ -43,6 +44,10 @@ class Lane {
   double sets() const { return std::max(1.0, std::log2(static_cast<double>(options_.lanes))); }
   bool are_there() const { return options_.graphs || options_.lanes > 1; }
   double bytes(double values) const { return element_ * tokens_ * values; }
+  // Gradients that are added to such sums many at a time.
+  double waiting() const {
+    return are_there() ? std::min(set_, static_cast<double>(core::kMostWaitingGradients)) : 0;
+  }
 
   // Per token: what one block keeps.
   double block() const {
@@ -57,7 +62,8 @@ class Lane {
   // Of attention by plain operations, a number for each pair of positions, in fp32.
   double pairs() const {
     if (!options_.keeps_scores && !s_.drops_attention && s_.scores_on_device == 0 && takes_heads()) return 0;
-    const auto positions = static_cast<double>(s_.seq_len + s_.frames / 2);  // that are heard, two frames each
+    const auto positions =
+        static_cast<double>(s_.seq_len + s_.frames / 2);  // that are heard, two frames each
     return std::max(s_.scores_on_device, 1.0) * static_cast<double>(s_.heads) * positions * 4 / element_;
   }
   double scores() const { return 2 * pairs(); }
@@ -75,7 +81,8 @@ class Lane {
   double backward() const {
     if (one_by_one()) return static_cast<double>(s_.mlp) + 2 * hidden_;
     const double attention = s_.scores_on_device > 0 || !takes_heads() ? 3 * pairs() : 0;
-    return std::max(attention, static_cast<double>(s_.mlp) * (s_.gated_mlp ? 2 : 1)) + (2 + 2 * visits()) * hidden_;
+    return std::max(attention, static_cast<double>(s_.mlp) * (s_.gated_mlp ? 2 : 1)) +
+           (2 + 2 * visits()) * hidden_;
   }
 
   bool one_by_one() const { return s_.expert_visits > 0 && element_ == 4; }
@@ -128,11 +135,13 @@ class Lane {
             bytes(kept_of_layers() + again() + backward() + outside()) + weights + options_.attention_room};
   }
   Moment first_block() const {
-    return {sets() * set_, bytes(hidden_ + block() + backward() + outside()) + 2 * weights_again() +
-                               options_.attention_room};
+    return {sets() * set_ + waiting(), bytes(hidden_ + block() + backward() + outside()) +
+                                           2 * weights_again() + options_.attention_room};
   }
   // Nothing else is left then.
-  Moment embedding() const { return {sets() * set_ + (s_.tied_head ? 2 : 1) * table_, bytes(2 * hidden_)}; }
+  Moment embedding() const {
+    return {sets() * set_ + waiting() + (s_.tied_head ? 2 : 1) * table_, bytes(2 * hidden_)};
+  }
 
   const nn::ModelShape& s_;
   const nn::RematPolicy& policy_;

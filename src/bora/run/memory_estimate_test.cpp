@@ -106,7 +106,8 @@ TEST(MemoryEstimate, HasTheScoresThatADeviceKeeps) {
       .seq_len = 512, .hidden_dim = 64, .intermediate_dim = 128, .num_layers = 3, .num_heads = 4};
   const auto of_16 = activations(models::ModelConfigOf<llama::Config>("llama", config));
   config.head_dim = 20;
-  EXPECT_GT(activations(models::ModelConfigOf<llama::Config>("llama", config)) - of_16, 3 * 2 * 4.0 * 512 * 512 * 4);
+  EXPECT_GT(activations(models::ModelConfigOf<llama::Config>("llama", config)) - of_16,
+            3 * 2 * 4.0 * 512 * 512 * 4);
 }
 
 TEST(MemoryProblem, ABatchThatNoMachineHolds) {

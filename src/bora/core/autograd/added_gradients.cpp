@@ -10,15 +10,13 @@
 #include <memory>
 #include <utility>
 
+#include "bora/core/grad.h"
 #include "bora/core/layout/layout.h"
 #include "bora/core/step_ops.h"
 #include "bora/core/torch/device.h"
 
 namespace bora::core {
 namespace {
-
-// What may wait: gradients of a large layer are added at once, since nothing is won by their waiting but memory is lost.
-constexpr std::int64_t kMostBytes = std::int64_t{64} << 20;
 
 class Taking final : public torch::autograd::PostAccumulateGradHook {
  public:
@@ -54,7 +52,8 @@ AddedGradients::~AddedGradients() {
 
 void AddedGradients::take(std::size_t parameter, Array gradient) {
   const auto bytes = gradient.numel() * std::int64_t{sizeof(float)};
-  if (bytes_ + bytes > kMostBytes || std::ranges::find(places_, parameter) != places_.end()) finish();
+  if (bytes_ + bytes > kMostWaitingGradients || std::ranges::find(places_, parameter) != places_.end())
+    finish();
   bytes_ += bytes;
   waiting_.push_back(std::move(gradient));
   places_.push_back(parameter);
