@@ -4,7 +4,7 @@
 # Finds the headers of cuDNN and of its frontend, and defines the imported target cudnn::frontend. No library is linked:
 # the plug-in opens libcudnn when it runs.
 #
-#   CUDNN_DIR      what `scripts/setup.sh --cuda` has unpacked; default: in the folder where it puts that
+#   CUDNN_DIR      what `scripts/setup.sh --cudnn` has unpacked; default: in the folder where it puts that
 #   Cudnn_VERSION  read from the header
 find_package(CUDAToolkit QUIET)
 if(NOT CUDNN_DIR)

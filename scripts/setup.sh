@@ -7,10 +7,12 @@
 #   scripts/setup.sh          what ./bora needs
 #   scripts/setup.sh --arrow  also Arrow, from the pyarrow wheel: data files may then be .parquet, .arrow and .feather
 #   scripts/setup.sh --dev    all of that, and what ./test and .ci/run need (clang, clang-tidy, clang-format)
-#   scripts/setup.sh --cuda   also the headers of cuDNN and of its frontend, for the plug-in of attention on GPUs; nvcc
+#   scripts/setup.sh --cuda   also what computing on NVIDIA's GPUs takes beside a driver: libtorch's part for CUDA and the
+#                             libraries that it needs, beside libtorch (2.1 GB to download, 2.9 GB on the disk). An
+#                             installed PyTorch does as well: LIBTORCH_DIR=.../site-packages/torch
+#   scripts/setup.sh --cudnn  also the headers of cuDNN and of its frontend, for the plug-in of attention on GPUs; nvcc
 #                             comes with the CUDA toolkit, which is not fetched
-#   scripts/setup.sh --libtorch-cuda  also libtorch's part for CUDA, which the wheel of PyTorch has too: for
-#                             scripts/rehearse.sh
+#   scripts/setup.sh --libtorch-cuda  also libtorch's part for CUDA alone, for scripts/rehearse.sh
 #   scripts/setup.sh --slurm  also Slurm, for the test that starts a cluster of one node
 #
 #   BORA_DEPS      folder for libtorch and Arrow; default $XDG_CACHE_HOME/bora, else ~/.cache/bora
@@ -51,7 +53,29 @@ c6006556017a4d1c914c52a556c71b1267f2d6a0500f742e7b4edef539878df0  nvidia_cudnn_f
 readonly cudnn_unpacked="include/cudnn_frontend.h nvidia/cudnn/include/cudnn.h nvidia/cudnn/include/cudnn_version.h"
 
 # Of the wheel of libtorch itself.
-readonly libtorch_cuda_unpacked="torch/lib/libtorch_cuda.so torch/lib/libc10_cuda.so"
+readonly libtorch_cuda_unpacked="
+torch/lib/libc10_cuda.so torch/lib/libtorch_nvshmem.so torch/lib/libtorch_cuda.so"
+# What that asks for, in the versions that the wheel names.
+readonly nvidia_wheels="
+ee8722c1f0145ab246bccb9e452153b5e0515fd094c3678df50b2a0888b8b171  nvidia_cublas-13.1.0.3-py3-none-manylinux_2_27_x86_64.whl
+d20e1734305e9d68889a96e3f35094d733ff1f83932ebe462753973e53a572bf  nvidia_cudnn_cu13-9.19.0.56-py3-none-manylinux_2_27_x86_64.whl
+6c44f692dce8fd5ffd3e3df134b6cdb9c2f72d99cf40b62c32dde45eea9ddad3  nvidia_cufft-12.0.0.61-py3-none-manylinux2014_x86_64.manylinux_2_17_x86_64.whl
+08a3ecefae5a01c7f5117351c64f17c7c62efa5fffdbe24fc7d298da19cd0b44  nvidia_cufile-1.15.1.6-py3-none-manylinux2014_x86_64.manylinux_2_17_x86_64.whl
+1aee33a5da6e1db083fe2b90082def8915f30f3248d5896bcec36a579d941bfc  nvidia_curand-10.4.0.35-py3-none-manylinux_2_27_x86_64.whl
+2b3c89c88d01ee0e477cb7f82ef60a11a4bcd57b6b87c33f789350b59759360b  nvidia_cusparse-12.6.3.3-py3-none-manylinux2014_x86_64.manylinux_2_17_x86_64.whl
+25e30a8a7323935d4ad0340b95a0b69926eee755767e8e0b1cf8dd85b197d3fd  nvidia_cusparselt_cu13-0.8.0-py3-none-manylinux2014_x86_64.whl
+e4553a30f34195f3fa1da02a6da3d6337d28f2003943aa0a3d247bbc25fefc42  nvidia_nccl_cu13-2.28.9-py3-none-manylinux_2_18_x86_64.whl
+13a74f429e23b921c1109976abefacc69835f2f433ebd323d3946e11d804e47b  nvidia_nvjitlink-13.0.88-py3-none-manylinux2010_x86_64.manylinux_2_12_x86_64.whl
+290f0a2ee94c9f3687a02502f3b9299a9f9fe826e6d0287ee18482e78d495b80  nvidia_nvshmem_cu13-3.4.5-py3-none-manylinux2014_x86_64.manylinux_2_17_x86_64.whl"
+readonly nvidia_requirements="nvidia-cublas==13.1.0.3 nvidia-cudnn-cu13==$cudnn_version nvidia-cufft==12.0.0.61
+nvidia-cufile==1.15.1.6 nvidia-curand==10.4.0.35 nvidia-cusparse==12.6.3.3 nvidia-cusparselt-cu13==0.8.0
+nvidia-nccl-cu13==2.28.9 nvidia-nvjitlink==13.0.88 nvidia-nvshmem-cu13==3.4.5"
+readonly nvidia_unpacked="
+nvidia/cu13/lib/libcublas.so.13 nvidia/cu13/lib/libcublasLt.so.13 nvidia/cudnn/lib/libcudnn.so.9
+nvidia/cu13/lib/libcufft.so.12 nvidia/cu13/lib/libcufile.so.0 nvidia/cu13/lib/libcurand.so.10
+nvidia/cu13/lib/libcusparse.so.12 nvidia/cusparselt/lib/libcusparseLt.so.0 nvidia/nccl/lib/libnccl.so.2
+nvidia/cu13/lib/libnvJitLink.so.13 nvidia/nvshmem/lib/libnvshmem_host.so.3"
+readonly cuda_megabytes=6000
 
 # Debian's is too old for our .clang-format.
 readonly format_version=18.1.8
@@ -205,7 +229,7 @@ download_wheels() {
   for try in 1 2 3; do
       if "$python" -m pip download --quiet --quiet --no-input --no-deps --no-cache-dir --disable-pip-version-check \
       --only-binary=:all: --implementation cp --python-version 3.11 --abi cp311 --abi none \
-      --platform manylinux_2_28_x86_64 --platform manylinux_2_27_x86_64 --platform manylinux_2_25_x86_64 --platform manylinux_2_17_x86_64 \
+      --platform manylinux_2_28_x86_64 --platform manylinux_2_27_x86_64 --platform manylinux_2_25_x86_64 --platform manylinux_2_18_x86_64 --platform manylinux_2_17_x86_64 \
       --platform manylinux2014_x86_64 --dest "$work/wheels" $2 </dev/null >>"$log" 2>&1; then
       return 0
     fi
@@ -315,6 +339,32 @@ install_libtorch_cuda() {
   row libtorch-cuda "$torch_version, 460 MB, hash ok -> $(shown_folder "$target")" $((SECONDS - start))
 }
 
+# Beside libtorch, which looks for it there; its own part last, which the program looks for.
+install_cuda() {
+  local deps=$1 target=$1/libtorch-$torch_version start=$SECONDS wheel file free
+  is_complete "$deps/libtorch-cuda-$torch_version" "$libtorch_cuda_unpacked" || install_libtorch_cuda "$deps"
+  begin_unpacking "$deps"
+  free=$(df -Pm "$deps" | awk 'NR == 2 {print $4}')
+  [ "$free" -ge "$cuda_megabytes" ] || die "$deps has $free MB of free space; NVIDIA's libraries need $cuda_megabytes MB" \
+    "hint: set BORA_DEPS to a folder on another disk"
+  busy cuda "NVIDIA's libraries, downloading 1.6 GB"
+  download_wheels cuda "$nvidia_requirements"
+  busy cuda "NVIDIA's libraries, unpacking"
+  check_wheels "$nvidia_wheels"
+  for wheel in "$work"/wheels/*.whl; do
+    unzip -q -o "$wheel" 'nvidia/*/lib/*.so*' '*.dist-info/*icense*' '*.dist-info/*ICENSE*' -d "$work/new" \
+      >>"$log" 2>&1 || [ $? = 11 ] # 11: one of these spellings is not there
+    rm -f "$wheel"
+  done
+  is_complete "$work/new" "$nvidia_unpacked" || die "NVIDIA's wheels were unpacked, but files are missing"
+  sync -f "$work/new" 2>/dev/null || true # a power cut must not leave empty files
+  cp -al "$work/new/." "$target/"
+  for file in $libtorch_cuda_unpacked; do ln -f "$deps/libtorch-cuda-$torch_version/$file" "$target/$file"; done
+  rm -rf "$work"
+  work=
+  row cuda "CUDA 13.0, 2.9 GB, hashes ok -> $(shown_folder "$target")" $((SECONDS - start))
+}
+
 install_format() {
   local deps=$1 target=$1/clang-format-$format_version start=$SECONDS
   begin_unpacking "$deps"
@@ -342,15 +392,16 @@ clean_up() {
 }
 
 main() {
-  local wanted=$packages deps torch='' arrow='' format='' cudnn='' libtorch_cuda=''
+  local wanted=$packages deps torch='' arrow='' format='' cudnn='' libtorch_cuda='' cuda=''
   case "${1:-}" in
     '') ;;
     --arrow) arrow=wanted ;;
     --dev) wanted="$packages $dev_packages" arrow=wanted format=wanted ;;
-    --cuda) cudnn=wanted ;;
+    --cuda) cuda=wanted ;;
+    --cudnn) cudnn=wanted ;;
     --libtorch-cuda) libtorch_cuda=wanted ;;
     --slurm) wanted="$packages $slurm_packages" ;;
-    *) die "unknown argument '$1'; usage: scripts/setup.sh [--arrow | --cuda | --dev | --libtorch-cuda | --slurm]" ;;
+    *) die "unknown argument '$1'; usage: scripts/setup.sh [--arrow | --cuda | --cudnn | --dev | --libtorch-cuda | --slurm]" ;;
   esac
   trap clean_up EXIT
   trap 'exit 130' INT
@@ -362,19 +413,25 @@ main() {
   else
     torch=wanted
   fi
+  if [ -n "$cuda" ] && [ -n "${LIBTORCH_DIR:-}" ]; then
+    [ -e "$LIBTORCH_DIR/lib/libtorch_cuda.so" ] || die "LIBTORCH_DIR is $LIBTORCH_DIR, but that libtorch has no part for CUDA" \
+      "hint: the folder torch of PyPI's torch $torch_version has it; or leave LIBTORCH_DIR out"
+    cuda=
+  fi
   if [ -n "${ARROW_DIR:-}" ]; then
     [ -e "$ARROW_DIR/include/arrow/api.h" ] || die "ARROW_DIR is $ARROW_DIR, but that folder has no include/arrow/api.h"
     arrow=
   fi
-  if [ -n "$torch$arrow$format$cudnn$libtorch_cuda" ]; then
+  if [ -n "$torch$arrow$format$cudnn$libtorch_cuda$cuda" ]; then
     deps=$(deps_folder) || exit 1
     if is_complete "$deps/libtorch-$torch_version" "$unpacked"; then torch=; fi
     if is_complete "$deps/pyarrow-$arrow_version" "$arrow_unpacked"; then arrow=; fi
     if is_complete "$deps/clang-format-$format_version" clang-format; then format=; fi
     if is_complete "$deps/cudnn-$cudnn_version" "$cudnn_unpacked"; then cudnn=; fi
     if is_complete "$deps/libtorch-cuda-$torch_version" "$libtorch_cuda_unpacked"; then libtorch_cuda=; fi
+    if is_complete "$deps/libtorch-$torch_version" "$nvidia_unpacked $libtorch_cuda_unpacked"; then cuda=; fi
   fi
-  if [ -z "$torch$arrow$format$cudnn$libtorch_cuda" ]; then
+  if [ -z "$torch$arrow$format$cudnn$libtorch_cuda$cuda" ]; then
     install_packages "$wanted"
     return 0
   fi
@@ -389,6 +446,9 @@ main() {
   if [ -n "$cudnn" ] && ! is_complete "$deps/cudnn-$cudnn_version" "$cudnn_unpacked"; then install_cudnn "$deps"; fi
   if [ -n "$libtorch_cuda" ] && ! is_complete "$deps/libtorch-cuda-$torch_version" "$libtorch_cuda_unpacked"; then
     install_libtorch_cuda "$deps"
+  fi
+  if [ -n "$cuda" ] && ! is_complete "$deps/libtorch-$torch_version" "$nvidia_unpacked $libtorch_cuda_unpacked"; then
+    install_cuda "$deps"
   fi
 }
 

@@ -10,7 +10,7 @@
 #
 # gives the command bora on any Linux with glibc 2.36 or newer. Files of Parquet and Arrow need pyarrow too, which then
 # pip install 'bora[arrow]' fetches. Built on Debian 12; with the CUDA plug-in where nvcc is, the NCCL plug-in where
-# nccl.h and libnccl are too, and the cuDNN plug-in, whose headers scripts/setup.sh --cuda fetches.
+# nccl.h and libnccl are too, and the cuDNN plug-in, whose headers scripts/setup.sh --cudnn fetches.
 set -euo pipefail
 self=$(readlink -f -- "${BASH_SOURCE[0]}")
 root=${self%/scripts/*}
@@ -20,7 +20,7 @@ torch_folder
 configure release # CMake looks for Arrow's wheel again
 build release bora bora_plugins
 if command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ]; then
-  "$root/scripts/setup.sh" --cuda
+  "$root/scripts/setup.sh" --cudnn
   configure cuda # CMake looks for the headers again
   build cuda bora_cuda
   for plugin in bora_nccl bora_cudnn; do

@@ -17,7 +17,7 @@ AttentionLibrary load_cudnn_plugin(const std::string& library) {
          .version_symbol = "bora_cudnn_plugin_version",
          .version = kCudnnPluginVersion,
          .absent = "cuDNN plug-in: not built",
-         .build = "scripts/setup.sh --cuda, then configure with -DBORA_CUDA=ON where nvcc is found"});
+         .build = "scripts/setup.sh --cudnn, then configure with -DBORA_CUDA=ON where nvcc is found"});
     plugin.function<void(AttentionLibrary*)>("bora_cudnn_library")(&result);
   } catch (const Error& e) {
     const std::string words = e.what();

@@ -49,7 +49,7 @@ constexpr std::array<Known, 5> kPlugins = {{
     {"nccl", "libbora_nccl.so", "bora_nccl_plugin_version", mesh::kNcclPluginVersion,
      "configure with -DBORA_CUDA=ON where nvcc, nccl.h and libnccl are found", ""},
     {"cudnn", "libbora_cudnn.so", "bora_cudnn_plugin_version", core::kCudnnPluginVersion,
-     "scripts/setup.sh --cuda, then configure with -DBORA_CUDA=ON where nvcc is found", ""},
+     "scripts/setup.sh --cudnn, then configure with -DBORA_CUDA=ON where nvcc is found", ""},
 }};
 
 Finding plugin_of(const Known& known) {
