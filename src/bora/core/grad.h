@@ -25,9 +25,12 @@ ValueAndGrad value_and_grad(std::span<Array* const> parameters, const std::funct
 /// Fails: the loss of a model depends on none of so many parameters.
 [[noreturn]] void fail_no_gradient(std::size_t parameters, std::string_view model);
 
-/// Bytes of gradients that may wait on a device to be added by one launch: of a large model few wait, since nothing is won
-/// by that but memory is lost.
-inline constexpr std::int64_t kMostWaitingGradients = std::int64_t{64} << 20;
+/// How many bytes of gradients, of so many, may wait on a device to be added by one launch: few, since beyond some ten nothing
+/// is won by that but memory is lost.
+constexpr std::int64_t most_waiting_gradients(std::int64_t all) {
+  constexpr std::int64_t kMost = std::int64_t{64} << 20;
+  return all / 8 < kMost ? all / 8 : kMost;
+}
 
 /// As value_and_grad, adding each gradient to `into[i]`, or storing it there where into[i] is empty.
 Array accumulate_gradients(std::span<Array* const> parameters, const std::function<Array()>& f,

@@ -46,7 +46,8 @@ class Lane {
   double bytes(double values) const { return element_ * tokens_ * values; }
   // Gradients that are added to such sums many at a time.
   double waiting() const {
-    return are_there() ? std::min(set_, static_cast<double>(core::kMostWaitingGradients)) : 0;
+    return are_there() ? static_cast<double>(core::most_waiting_gradients(static_cast<std::int64_t>(set_)))
+                       : 0;
   }
 
   // Per token: what one block keeps.
@@ -62,8 +63,8 @@ class Lane {
   // Of attention by plain operations, a number for each pair of positions, in fp32.
   double pairs() const {
     if (!options_.keeps_scores && !s_.drops_attention && s_.scores_on_device == 0 && takes_heads()) return 0;
-    const auto positions =
-        static_cast<double>(s_.seq_len + s_.frames / 2);  // that are heard, two frames each
+    const auto positions = static_cast<double>(s_.seq_len) +
+                           static_cast<double>(s_.frames) / 2;  // that are heard, two frames each
     return std::max(s_.scores_on_device, 1.0) * static_cast<double>(s_.heads) * positions * 4 / element_;
   }
   double scores() const { return 2 * pairs(); }

@@ -59,10 +59,10 @@ TEST(MemoryEstimate, InputsOfBlocksThatRestOnTheHost) {
   const auto estimate = [&](const char* policy, bool on_device) {
     config.gradient_checkpointing = nn::RematPolicy::parse(policy);
     return estimate_sizes(models::ModelConfigOf<llama::Config>("llama", config),
-                          {.vocab = 300, .batch = 4, .on_device = on_device, .graphs = on_device});
+                          {.vocab = 300, .batch = 64, .on_device = on_device, .graphs = on_device});
   };
   const auto here = estimate("recompute", true), sent = estimate("offload", true);
-  const double input = 4.0 * 4 * 32 * 64;
+  const double input = 4.0 * 64 * 32 * 64;
   EXPECT_EQ(here.activation_bytes - sent.activation_bytes, 10 * input);
   EXPECT_EQ(sent.pinned_bytes, 11 * input);
   EXPECT_EQ(here.pinned_bytes, 0);

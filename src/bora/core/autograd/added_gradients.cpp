@@ -18,6 +18,8 @@
 namespace bora::core {
 namespace {
 
+std::int64_t bytes_of_floats(const Array& x) { return x.numel() * std::int64_t{sizeof(float)}; }
+
 class Taking final : public torch::autograd::PostAccumulateGradHook {
  public:
   Taking(std::size_t parameter, AddedGradients& taker) : parameter_(parameter), taker_(taker) {}
@@ -42,6 +44,9 @@ bool AddedGradients::suits(std::span<const Array> into) {
 
 AddedGradients::AddedGradients(std::span<Array* const> parameters, std::span<Array> into)
     : parameters_(parameters), into_(into) {
+  std::int64_t all = 0;
+  for (const auto& x : into) all += bytes_of_floats(x);
+  most_ = most_waiting_gradients(all);
   for (std::size_t i = 0; i < parameters.size(); ++i)
     torch::autograd::impl::set_post_acc_grad_hooks(tensor(*parameters[i]),
                                                    std::make_unique<Taking>(i, *this));
@@ -51,12 +56,11 @@ AddedGradients::~AddedGradients() {
 }
 
 void AddedGradients::take(std::size_t parameter, Array gradient) {
-  const auto bytes = gradient.numel() * std::int64_t{sizeof(float)};
-  if (bytes_ + bytes > kMostWaitingGradients || std::ranges::find(places_, parameter) != places_.end())
-    finish();
-  bytes_ += bytes;
+  if (std::ranges::find(places_, parameter) != places_.end()) finish();
+  bytes_ += bytes_of_floats(gradient);
   waiting_.push_back(std::move(gradient));
   places_.push_back(parameter);
+  if (bytes_ > most_) finish();
 }
 
 void AddedGradients::finish() {

@@ -32,7 +32,7 @@ class AddedGradients {
   std::span<Array> into_;
   std::vector<Array> waiting_;
   std::vector<std::size_t> places_;
-  std::int64_t bytes_ = 0;
+  std::int64_t bytes_ = 0, most_ = 0;
 };
 
 }  // namespace bora::core
