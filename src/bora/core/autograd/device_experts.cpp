@@ -135,11 +135,11 @@ SlotPlan planned_by_kernel(const Tensor& choices, std::int64_t experts) {
   const Tensor from = choices.contiguous();
   const auto& kernels = device_kernels(from).slots;
   const std::int64_t n = from.numel(), room = kernels.room == nullptr ? 0 : kernels.room(n, experts);
-  const SlotPlan plan{.place = numbers_beside(from, n).view(from.sizes()),
-                      .rows = numbers_beside(from, experts),
-                      .ends = numbers_beside(from, experts),
-                      .visits = numbers_beside(from, n + kPack * experts),
-                      .pads = numbers_beside(from, kPack * experts, at::kLong)};
+  SlotPlan plan{.place = numbers_beside(from, n).view(from.sizes()),
+                .rows = numbers_beside(from, experts),
+                .ends = numbers_beside(from, experts),
+                .visits = numbers_beside(from, n + kPack * experts),
+                .pads = numbers_beside(from, kPack * experts, at::kLong)};
   const auto at = [](const Tensor& x) { return x.mutable_data_ptr<std::int32_t>(); };
   kernels.plan(from_scalar_type(from.scalar_type()), n, experts, from.const_data_ptr(),
                {at(plan.place), at(plan.rows), at(plan.ends), at(plan.visits),

@@ -95,7 +95,7 @@ Tensor over_workers(Tensor largest, std::span<Collectives* const> workers) {
 }
 
 Tensor largest_of_all(const Shards& x) {
-  const auto of_parts = [](Tensor parts) {
+  const auto of_parts = [](const Tensor& parts) {
     return parts.numel() == 1 ? parts : at::_ops::amax::call(parts, at::IntArrayRef{0}, true);
   };
   Tensor largest = of_parts(largest_in(x.here.front()));
