@@ -4,9 +4,9 @@
 #
 #   scripts/rehearse.sh [WHEEL]   default: the one in build/wheel, which scripts/wheel.sh makes
 #
-# Runs on a GPU, rehearsed without one: the wheel and libtorch's own part for CUDA on a stand-in for CUDA, which computes
-# nothing but looks at all that it is asked for (tests/rehearsal/rehearse.py). Needs nvcc; scripts/setup.sh --libtorch-cuda
-# fetches the other half of PyTorch's wheel, 530 MB, once.
+# Runs on a GPU, rehearsed without one: the wheel and libtorch's own part for CUDA on a stand-in for CUDA, which
+# computes nothing but looks at all that it is asked for (tests/rehearsal/rehearse.py). Needs nvcc; what
+# scripts/setup.sh --libtorch-cuda fetches is the other half of PyTorch's wheel, 530 MB, once.
 set -euo pipefail
 self=$(readlink -f -- "${BASH_SOURCE[0]}")
 root=${self%/scripts/*}

@@ -3,6 +3,7 @@
 // A room's tests with all that they make on a device, constants of their files included: this file is linked
 // before them, and after the device of the tests. TEST_DEVICE names another one ("cuda"). Left out, unless a
 // filter is given, is what BORA_HOST_ALONE says.
+#include <c10/core/GradMode.h>
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -19,6 +20,7 @@ bora::core::DeviceScope opened() try {
   const auto word = bora::env::for_tests("TEST_DEVICE").value_or("test");
   if (word != "test") {
     bora::core::initialize();
+    at::GradMode::set_enabled(true);  // tests of core record without its scopes, as on other devices
     bora::core::open_cuda_engine();
   }
   return bora::core::DeviceScope(bora::core::parse_device(word));

@@ -7,9 +7,9 @@ rehearse.py BUILD WHEEL TORCH CUDA FOLDER
 
 BUILD: of the preset cuda, with the target cuda_stand_in; WHEEL: of Bora, with the CUDA plug-in; TORCH and CUDA: what
 scripts/setup.sh and scripts/setup.sh --libtorch-cuda keep; FOLDER: for all that is made. The stand-in computes nothing
-(plugins/cuda/stand_ins/runtime): what is seen is what the program asks of CUDA. Operations that libtorch has not, or not
-in a fixed order; launches of no block; a wait where a graph is being noted; how often the host waits; kernels of a layer;
-the most memory against what was planned. Exit code 1 if something is wrong, each in a line.
+(plugins/cuda/stand_ins/runtime): what is seen is what the program asks of CUDA. Operations that libtorch has not, or
+not in a fixed order; launches of no block; a wait where a graph is being noted; how often the host waits; kernels of a
+layer; the most memory against what was planned. Exit code 1 if something is wrong, each in a line.
 """
 
 import os
@@ -26,12 +26,14 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BF16 = "--trainer.mp=p=f32,c=bf16"
 STEPS = 8
 LONGEST = 180  # seconds of a run
+# What a test says of rows of experts that it counts on the device, where all reads as 0.
+OF_WRONG_VALUES = "grouped_linear: there are 0 rows for"
 # Of a layer in training in bf16, in a graph.
 MOST_KERNELS = 30
 TEXT = "".join(f"The moon number {i} is {i * 7919 % 1000} times as bright as the star {i * 104729 % 9973}.\n"
                for i in range(6000))
-FAMILIES = ("backpack gemma gemma2 gemma3 gpt2 gpt_neox gpt_oss gptj granite llama mistral mixtral mpt olmo2 olmo3 olmoe "
-            "phi3 qwen2 qwen2_moe qwen3 qwen3_moe smollm3").split()
+FAMILIES = ("backpack gemma gemma2 gemma3 gpt2 gpt_neox gpt_oss gptj granite llama mistral mixtral mpt olmo2 olmo3 "
+            "olmoe phi3 qwen2 qwen2_moe qwen3 qwen3_moe smollm3").split()
 WAYS = {"fp32": ["--trainer.mp=f32"], "fp8": [BF16, "--trainer.fp8=true"], "lanes": [BF16, "--trainer.lanes=4"],
         "recomputed": [BF16, "--model.gradient_checkpointing=true"],
         "offloaded": [BF16, "--model.gradient_checkpointing=offload"],
@@ -46,7 +48,8 @@ PLANNED = [("gpt2_124m", "fp32", ["--trainer.mp=f32"]), ("gpt2_124m", "bf16", [B
            ("gpt2_124m", "lanes, one by one", [BF16, "--trainer.train_batch_size=32", "--trainer.lanes=4",
                                                "--trainer.cuda_graphs=false"]),
            ("gpt2_124m", "recomputed", [BF16, "--trainer.train_batch_size=32", "--model.gradient_checkpointing=true"]),
-           ("llama_nano", "bf16", LARGER), ("llama_nano", "offloaded", [*LARGER, "--model.gradient_checkpointing=offload"]),
+           ("llama_nano", "bf16", LARGER),
+           ("llama_nano", "offloaded", [*LARGER, "--model.gradient_checkpointing=offload"]),
            ("mixtral_nano", "bf16", [*LARGER, "--model.intermediate_dim=1024", "--model.num_layers=6"])]
 
 
@@ -73,7 +76,7 @@ class Run:
         return self.counts["call"].get(name, 0)
 
     def waits(self):
-        return sum(self.call(name) for name in ("cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaEventSynchronize"))
+        return sum(self.call(f"cuda{what}Synchronize") for what in ("Stream", "Device", "Event"))
 
     def noted(self):
         """name -> launches of a pass, which is a graph."""
@@ -81,21 +84,22 @@ class Run:
 
 
 class Rehearsal:
-    def __init__(self, folder, program, environment):
-        self.folder, self.program, self.environment = folder, program, environment
+    def __init__(self, folder, program, environment, tests_of):
+        self.folder, self.program, self.environment, self.tests_of = folder, program, environment, tests_of
         self.wrong = []
         (folder / "text.txt").write_text(TEXT)
 
-    def run(self, *arguments, byte=63, codes=(0,), launcher=(), more=None):
+    def run(self, *arguments, program=None, byte=63, codes=(0,), launcher=(), more=None):
         """`byte`: what arrays of the device consist of; `more`: of the environment."""
         report = self.folder / "report"
         for old in self.folder.glob("report.*"):
             old.unlink()
         environment = self.environment | {"STAND_IN_REPORT": str(report), "STAND_IN_BYTE": str(byte)} | (more or {})
-        what = " ".join(map(str, arguments))
-        process = subprocess.Popen([*launcher, self.program, *map(str, arguments)], cwd=self.folder, env=environment,
-                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                                   errors="replace", start_new_session=True)
+        program = program or self.program
+        what = " ".join(map(str, (program.name, *arguments)))
+        process = subprocess.Popen([*launcher, program, *map(str, arguments)], cwd=self.folder, env=environment,
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                   text=True, errors="replace", start_new_session=True)
         try:
             said, _ = process.communicate(timeout=LONGEST)
         except subprocess.TimeoutExpired:
@@ -117,9 +121,9 @@ class Rehearsal:
     def go_on(self, recipe, *more, steps, **others):
         return self.run("train", ROOT / f"recipes/{recipe}.yaml", "--trainer.device=cuda", "--trainer.id=run",
                         '--data.configs.gcide.train_urls=["text.txt"]', "--data.num_validation_sequences.gcide=4",
-                        "--data.train_tokenizer={vocab_size: 600}", "--data.cache_dir=cache", "--trainer.steps_per_eval=0",
-                        f"--trainer.num_train_steps={steps}", "--trainer.peak_flops=1e12", "--sample=null",
-                        "--hf_export=false", *more, **others)
+                        "--data.train_tokenizer={vocab_size: 600}", "--data.cache_dir=cache", "--sample=null",
+                        "--trainer.steps_per_eval=0", f"--trainer.num_train_steps={steps}",
+                        "--trainer.peak_flops=1e12", "--hf_export=false", *more, **others)
 
     def expect(self, holds, text):
         if not holds:
@@ -146,7 +150,7 @@ class Rehearsal:
         """The host waits once a step, however long the run is."""
         for family in ("gpt2", "llama"):
             for flags in ([BF16], [BF16, "--trainer.cuda_graphs=false"], [BF16, "--trainer.lanes=4"]):
-                short, long = (self.train(f"{family}_nano", *flags, steps=steps).waits() for steps in (STEPS, 3 * STEPS))
+                short, long = (self.train(f"{family}_nano", *flags, steps=n).waits() for n in (STEPS, 3 * STEPS))
                 self.expect(long - short <= 2 * STEPS, f"{family}: {long - short} waits in {2 * STEPS} steps, {flags}")
         return "at most one wait a step"
 
@@ -157,8 +161,8 @@ class Rehearsal:
             each = {name: (count - passes[0].get(name, 0)) / 2 for name, count in passes[1].items()}
             count = sum(number for name, number in each.items() if name != "cudaMemsetAsync")
             told.append(f"{family} {count:.0f}")
-            self.expect(count <= MOST_KERNELS, f"{family}: {count:.0f} kernels a layer, more than {MOST_KERNELS}:\n" + "\n".join(
-                f"  {number:4.1f} {name[:150]}" for name, number in sorted(each.items()) if number))
+            lines = "\n".join(f"  {number:4.1f} {name[:150]}" for name, number in sorted(each.items()) if number)
+            self.expect(count <= MOST_KERNELS, f"{family}: {count:.0f} kernels a layer, over {MOST_KERNELS}:\n{lines}")
         return f"kernels of a layer: {', '.join(told)}"
 
     def memory(self):
@@ -178,7 +182,8 @@ class Rehearsal:
         """What an optimizer's update is clipped by is known behind it: a wait more."""
         for name, most in {"nesterov=true": 1, "update_rms_clipping=1": 2,
                            "clip_update_norm={rolling_interval_length: 4, sigma_factor: 2}": 2}.items():
-            short, long = (self.train("gpt2_nano", BF16, f"--optimizer.{name}", steps=steps).waits() for steps in (STEPS, 2 * STEPS))
+            short, long = (self.train("gpt2_nano", BF16, f"--optimizer.{name}", steps=n).waits()
+                           for n in (STEPS, 2 * STEPS))
             self.expect(long - short <= most * STEPS, f"optimizer.{name}: {long - short} waits in {STEPS} steps")
         return "at most two waits a step where updates are clipped"
 
@@ -190,7 +195,8 @@ class Rehearsal:
         run = self.train("gpt2_nano", BF16, "--trainer.fp8=true", more=old, codes=(2,))
         self.expect("needs compute capability 8.9" in run.said, f"fp8 of capability 8:\n{run.said[-2000:]}")
         # Planned to fit, within the roughness of plans.
-        large = ["--trainer.mp=f32", "--trainer.lanes=1", "--model.seq_len=1024", "--model.num_layers=3", "--model.num_heads=8"]
+        large = ["--trainer.mp=f32", "--trainer.lanes=1", "--model.seq_len=1024", "--model.num_layers=3",
+                 "--model.num_heads=8"]
         run = self.train("gpt2_nano", *large, more={"STAND_IN_GIB": "2"}, codes=(1,))
         self.expect("out of memory on cuda:0" in run.said and "hint: more trainer.lanes" in run.said,
                     f"memory that runs out:\n{run.said[-2000:]}")
@@ -202,7 +208,8 @@ class Rehearsal:
             return "no mpirun: two workers are left out"
         two = ["mpirun", "--oversubscribe", "-n", "2"]
         as_root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}  # as containers are
-        for family, *flags in (("gpt2",), ("llama", "--trainer.model_axis_size=2"), ("llama", "--trainer.context_axis_size=2"),
+        for family, *flags in (("gpt2",), ("llama", "--trainer.model_axis_size=2"),
+                               ("llama", "--trainer.context_axis_size=2"),
                                ("mixtral", "--trainer.model_axis_size=2"), ("mixtral", "--trainer.fsdp_axis=null"),
                                ("llama", "--trainer.model_axis_size=2", "--trainer.fp8=true")):
             self.train(f"{family}_nano", BF16, "--trainer.lanes=2", *flags, steps=3, launcher=two, more=as_root)
@@ -212,12 +219,14 @@ class Rehearsal:
         """A run goes on, is evaluated, generates, and is exported."""
         self.train("llama_nano", BF16)
         run = self.go_on("llama_nano", BF16, "--hf_export=true", steps=2 * STEPS)
-        self.expect(f"resumed     at step {STEPS} of {2 * STEPS}" in run.said, f"it does not go on:\n{run.said[-2000:]}")
+        self.expect(f"resumed     at step {STEPS} of {2 * STEPS}" in run.said,
+                    f"it does not go on:\n{run.said[-2000:]}")
         self.run("generate", "runs/run", "The moon", "--device=cuda", "--max_new_tokens=8")
         self.run("eval", "runs/run/config.yaml", "--device=cuda")
         adapted = self.run("train", ROOT / "recipes/lora_nano.yaml", "--trainer.device=cuda", "--trainer.id=lora", BF16,
-                           "--initialize_from_hf=runs/run/hf", "--data.tokenizer=runs/run/hf", "--data.cache_dir=lora-cache",
-                           '--data.configs.jargon.train_urls=["text.txt"]', "--data.num_validation_sequences.jargon=4",
+                           "--initialize_from_hf=runs/run/hf", "--data.tokenizer=runs/run/hf",
+                           "--data.cache_dir=lora-cache", '--data.configs.jargon.train_urls=["text.txt"]',
+                           "--data.num_validation_sequences.jargon=4",
                            f"--trainer.num_train_steps={STEPS}", "--trainer.peak_flops=1e12")
         self.expect(adapted.call("cudaGraphLaunch") == STEPS - 1, f"LoRA: {adapted.call('cudaGraphLaunch')} graphs")
         return "a run goes on, is evaluated, generates, is exported and adapted"
@@ -226,16 +235,33 @@ class Rehearsal:
         """Whisper trains, and transcribes."""
         subprocess.run([ROOT / "scripts/made_up_speech.sh", self.folder / "made_up_speech", "32", "4"], check=True)
         shutil.rmtree(self.folder / "runs/speech", ignore_errors=True)
-        run = self.run("train", ROOT / "recipes/whisper_nano.yaml", "--trainer.device=cuda", "--trainer.id=speech", BF16,
-                       "--data.cache_dir=speech-cache", f"--trainer.num_train_steps={STEPS}", "--trainer.peak_flops=1e12")
+        run = self.run("train", ROOT / "recipes/whisper_nano.yaml", "--trainer.device=cuda", "--trainer.id=speech",
+                       BF16, "--data.cache_dir=speech-cache", f"--trainer.num_train_steps={STEPS}",
+                       "--trainer.peak_flops=1e12")
         self.expect(run.call("cudaGraphLaunch") == STEPS - 1, f"Whisper: {run.call('cudaGraphLaunch')} graphs")
         self.run("transcribe", "runs/speech", "made_up_speech/sounds/validation0000.wav", "--device=cuda", "--beams=2")
         return "Whisper trains and transcribes"
 
+    def tests(self):
+        """Those of rooms, with their arrays on the device: all values are wrong, but no operation is refused."""
+        programs = [self.tests_of / f"{room}_device_test" for room in ("core", "named", "mesh", "nn", "models")]
+        programs = [program for program in programs if program.exists()]
+        if not programs:
+            return "the tests of rooms are not built, and left out"
+        subprocess.run([ROOT / "scripts/bundle.py", "tests", self.folder, *programs], check=True)
+        libraries = f"{self.program.parents[2]}/torch/lib:{self.program.parents[1]}/lib/bora"
+        for program in programs:
+            run = self.run("--gtest_brief=1", program=self.folder / program.name, byte=0, codes=(0, 1),
+                           more={"TEST_DEVICE": "cuda", "LD_LIBRARY_PATH": libraries})
+            self.expect("tests ran" in run.said, f"{program.name} does not end:\n{run.said[-2000:]}")
+            for line in set(re.findall(r"C\+\+ exception with description \"(.*)", run.said)):
+                self.expect(line.startswith(OF_WRONG_VALUES), f"{program.name}: {line}")
+        return f"{len(programs)} programs of tests"
+
     def all(self):
         self.run("doctor", codes=(0, 1))
         for part in (self.families, self.ways, self.waits, self.kernels, self.memory, self.updates, self.capabilities,
-                     self.workers, self.commands, self.speech):
+                     self.workers, self.commands, self.speech, self.tests):
             before = len(self.wrong)
             line = part()
             print(f"ok      {line}" if len(self.wrong) == before else f"wrong   {part.__name__}", flush=True)
@@ -246,7 +272,7 @@ class Rehearsal:
 def main():
     build, wheel, torch, cuda, folder = (pathlib.Path(word).resolve() for word in sys.argv[1:])
     program, environment = stand_in.prepare(folder, build, wheel, torch, cuda)
-    wrong = Rehearsal(folder, program, environment).all()
+    wrong = Rehearsal(folder, program, environment, build.parent / "release/plugins/fake_device").all()
     if wrong:
         sys.exit("\n".join(wrong))
 

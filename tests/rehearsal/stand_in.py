@@ -48,12 +48,13 @@ class StandIn:
     """Libraries in `folder` of the names that libtorch's part for CUDA, and the plug-ins, ask for."""
 
     def __init__(self, archives, ours, users, folder):
-        """archives: where the static libraries are; ours: libraries that define the rest; users: what asks for CUDA's."""
+        """archives: where the static libraries are; ours: libraries with the rest; users: what asks for CUDA's."""
         self.folder = folder
         folder.mkdir(parents=True)
         there = {name for file in ours for name in symbols(file, "defined")}
-        there |= {name for file in ("libc.so.6", "libm.so.6", "libstdc++.so.6", "libgcc_s.so.1", "ld-linux-x86-64.so.2")
-                  for name in symbols(output("gcc", f"-print-file-name={file}").strip(), "defined")}
+        of_system = ("libc.so.6", "libm.so.6", "libstdc++.so.6", "libgcc_s.so.1", "ld-linux-x86-64.so.2")
+        for file in of_system:
+            there |= set(symbols(output("gcc", f"-print-file-name={file}").strip(), "defined"))
         own = {file.name for file in ours}
         wanted = {name: set() for user in users for name in needed(user)
                   if not re.fullmatch(OF_THE_SYSTEM, name) and name not in own}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
-// What libtorch asks the driver for, beside ../driver.cpp; and the end of a process that does not end as others do, of which a
-// report must be made too. What is not here is refused by its name.
+// What libtorch asks the driver for, beside ../driver.cpp; and the end of a process that does not end as others do, of
+// which a report must be made too. What is not here is refused by its name.
 #include <sys/syscall.h>
 #include <unistd.h>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
-// What the stand-in for CUDA knows. It computes nothing: arrays on its device have addresses that nobody may touch, and read
-// as zeros (or as bytes STAND_IN_BYTE, where more than one number is read). It looks at what it is asked for as CUDA does: sizes
-// of launches, ends of allocations, and what a thread may do while a stream is captured. What CUDA would refuse it
-// refuses, and says so in a line that begins with "stand-in:".
+// What the stand-in for CUDA knows. It computes nothing: arrays on its device have addresses that nobody may touch, and
+// read as zeros (or as bytes STAND_IN_BYTE, where more than one number is read). It looks at what it is asked for as
+// CUDA does: sizes of launches, ends of allocations, and what a thread may do while a stream is captured. What CUDA
+// would refuse it refuses, and says so in a line that begins with "stand-in:".
 #pragma once
 #include <cuda_runtime_api.h>
 

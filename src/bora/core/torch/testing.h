@@ -6,6 +6,7 @@
 #include <ATen/core/Formatting.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/arange_ops.h>
+#include <c10/core/GradMode.h>
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -83,6 +84,7 @@ inline std::vector<Tensor> leaves(const std::vector<Named>& inputs) {
 
 /// Runs the backward pass with irregular weights, if there is one.
 inline void pull_back(const Tensor& result) {
+  ASSERT_TRUE(at::GradMode::is_enabled()) << "nothing is recorded: no gradient would be looked at";
   if (!result.requires_grad()) return;
   result.backward(values(result.sizes(), 17).to(result.scalar_type()));
 }
