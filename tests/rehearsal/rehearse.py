@@ -157,8 +157,9 @@ class Rehearsal:
     def kernels(self):
         told = []
         for family in ("gpt2", "llama"):
-            passes = [self.train(f"{family}_nano", BF16, f"--model.num_layers={layers}").noted() for layers in (2, 4)]
-            each = {name: (count - passes[0].get(name, 0)) / 2 for name, count in passes[1].items()}
+            # From so many on, gradients are added in as many launches, whatever the number of layers.
+            passes = [self.train(f"{family}_nano", BF16, f"--model.num_layers={layers}").noted() for layers in (16, 24)]
+            each = {name: (count - passes[0].get(name, 0)) / 8 for name, count in passes[1].items()}
             count = sum(number for name, number in each.items() if name != "cudaMemsetAsync")
             told.append(f"{family} {count:.0f}")
             lines = "\n".join(f"  {number:4.1f} {name[:150]}" for name, number in sorted(each.items()) if number)
@@ -253,7 +254,7 @@ class Rehearsal:
         for program in programs:
             run = self.run("--gtest_brief=1", program=self.folder / program.name, byte=0, codes=(0, 1),
                            more={"TEST_DEVICE": "cuda", "LD_LIBRARY_PATH": libraries})
-            self.expect("tests ran" in run.said, f"{program.name} does not end:\n{run.said[-2000:]}")
+            self.expect(re.search(r"test suites? ran", run.said), f"{program.name} does not end:\n{run.said[-2000:]}")
             for line in set(re.findall(r"C\+\+ exception with description \"(.*)", run.said)):
                 self.expect(line.startswith(OF_WRONG_VALUES), f"{program.name}: {line}")
         return f"{len(programs)} programs of tests"
