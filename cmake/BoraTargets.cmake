@@ -99,7 +99,7 @@ function(bora_test name)
   target_link_libraries(${name} PRIVATE ${arg_LIBS} GTest::gmock GTest::gtest_main)
   target_compile_definitions(${name} PRIVATE
     BORA_SOURCE_DIR="${PROJECT_SOURCE_DIR}" BORA_SHARED_DIR="${PROJECT_SOURCE_DIR}/../shared")
-  set(timeout 300)
+  set(timeout 900)  # of what hangs: a slow machine takes thrice as long as a quick one
   if(BORA_SANITIZE)
     set(timeout 1800)
   endif()

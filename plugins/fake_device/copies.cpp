@@ -43,7 +43,7 @@ struct CopyStream {
   std::int64_t given = 0, done = 0, waited_for = 0;
   std::shared_ptr<const Held> after;  // what copies have waited for last
   std::int64_t time = 0;
-  const char *first = nullptr, *end = nullptr;                          // of memory that was ever taken
+  const char *first = nullptr, *end = nullptr;                          // of memory taken since it is so
   std::map<const char*, std::pair<std::size_t, std::int64_t>> cleared;  // bytes and when
   bool in_graph = false;
   CopyCounts counts;
@@ -189,6 +189,8 @@ CopiedWhen::CopiedWhen(Copied when) {
   const std::lock_guard lock(s.mutex);
   s.when = when;
   s.after.reset();
+  s.first = s.end = nullptr;  // nobody copies all that others have ever taken at each event
+  s.cleared.clear();
 }
 CopiedWhen::~CopiedWhen() {
   auto& s = state();
