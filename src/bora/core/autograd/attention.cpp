@@ -36,12 +36,12 @@ struct Attention : torch::autograd::Function<Attention> {
     auto s = ctx->get_saved_variables();
     const auto &q = s[0], &k = s[1], &v = s[2], &out = s[3];
     auto dout = row_contiguous(grads[0]);
-    auto dq = new_floats(q.sizes()), dk = new_floats(k.sizes()), dv = new_floats(v.sizes());
     const auto shape = attention_shape(q, k);
+    const auto d = new_gradients(q, shape, shape.queries == shape.keys);
     kernels::attention_backward(shape, with_tensors(kept_rule(ctx), {s[5], s[6], s[7], {}}), query_in(q),
                                 key_in(k), key_in(v), query_in(out), s[4].const_data_ptr<float>(),
-                                query_in(dout), query_out(dq), key_out(dk), key_out(dv));
-    return {dq, dk, dv, sink_gradients(shape, s[8], out, s[4], dout), Tensor(), Tensor()};
+                                query_in(dout), query_out(d.q), key_out(d.k), key_out(d.v));
+    return {d.q, d.k, d.v, sink_gradients(shape, s[8], out, s[4], dout), Tensor(), Tensor()};
   }
 };
 

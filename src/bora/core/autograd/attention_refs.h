@@ -6,11 +6,14 @@
 #include <ATen/core/Tensor.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <array>
+#include <cstdint>
 #include <optional>
 #include <vector>
 
 #include "bora/core/autograd/attention.h"
 #include "bora/core/autograd/floats.h"
+#include "bora/core/autograd/kernel_operand.h"
 #include "bora/core/kernels/cpu/attention.h"
 #include "bora/core/kernels/cpu/attention_sinks.h"
 
@@ -48,6 +51,19 @@ inline kernels::AttentionShape attention_shape(const at::Tensor& q, const at::Te
           .kv_heads = q.size(2),
           .group = q.size(3),
           .head_dim = q.size(4)};
+}
+
+/// Room for the gradients of q, k and v, of q's type: side by side at each position, as a map of the hidden state to all
+/// three has its results, or each for itself.
+inline AttentionGradients new_gradients(const at::Tensor& q, const kernels::AttentionShape& s,
+                                        bool side_by_side) {
+  const auto of_q = s.kv_heads * s.group, of_k = s.kv_heads, d = s.head_dim;
+  const auto of_keys = [&] { return new_beside(q, {s.batch, s.keys, of_k, d}); };
+  const std::array<std::int64_t, 5> sizes_of_q{s.batch, s.queries, s.kv_heads, s.group, d};
+  if (!side_by_side) return {new_beside(q, sizes_of_q), of_keys(), of_keys()};
+  const at::Tensor all = new_beside(q, {s.batch, s.queries, of_q + 2 * of_k, d});
+  return {all.narrow(2, 0, of_q).view(sizes_of_q), all.narrow(2, of_q, of_k),
+          all.narrow(2, of_q + of_k, of_k)};
 }
 
 inline kernels::AttentionRule with_tensors(kernels::AttentionRule rule, const RuleTensors& tensors) {

@@ -26,25 +26,6 @@ Tensor as_taken(const Tensor& x) {
   return row_contiguous(x.scalar_type() == at::kBFloat16 ? x : cast(x, at::kFloat));
 }
 
-// Room for the gradients of q, k and v: in one array, beside each other at each position, as a map of the hidden
-// state to all three has its results. Of keys elsewhere than at the queries each for itself.
-struct Gradients {
-  Tensor q, k, v;
-  Gradients(const Tensor& like, const kernels::AttentionShape& s) {
-    const auto of_q = s.kv_heads * s.group, of_k = s.kv_heads, d = s.head_dim;
-    if (s.queries != s.keys) {
-      q = new_beside(like, {s.batch, s.queries, s.kv_heads, s.group, d});
-      k = new_beside(like, {s.batch, s.keys, s.kv_heads, d});
-      v = new_beside(like, {s.batch, s.keys, s.kv_heads, d});
-      return;
-    }
-    const Tensor all = new_beside(like, {s.batch, s.queries, of_q + 2 * of_k, d});
-    q = all.narrow(2, 0, of_q).view({s.batch, s.queries, s.kv_heads, s.group, d});
-    k = all.narrow(2, of_q, of_k);
-    v = all.narrow(2, of_q + of_k, of_k);
-  }
-};
-
 struct DeviceAttention : torch::autograd::Function<DeviceAttention> {
   static Tensor forward(AutogradContext* ctx, const Tensor& query, const Tensor& key, const Tensor& value,
                         const kernels::AttentionRule& rule, const RuleTensors& tensors) {
@@ -66,7 +47,7 @@ struct DeviceAttention : torch::autograd::Function<DeviceAttention> {
     const Tensor dout = as_taken(grads[0]);
     const auto shape = attention_shape(q, k);
     const auto& entry = recorded_kernels(q).attention;
-    const Gradients d(q, shape);
+    const auto d = new_gradients(q, shape, shape.queries == shape.keys);
     const Tensor room = entry.room == nullptr ? Tensor() : new_floats_beside(q, {entry.room(shape)});
     entry.backward(kernel_type(q), shape, with_tensors(kept_rule(ctx), {s[5], s[6], s[7], {}}), of_query(q),
                    of_key(k), of_key(v), of_query(out), data(lse), of_query(dout), to_query(d.q), to_key(d.k),

@@ -54,7 +54,7 @@ Tensor as_taken_by(const Tensor& x, bool of_documents) {
   return strides_as_it_lies(x, of_documents) ? x : x.contiguous();
 }
 
-// Room for gradients beside each other, as DeviceAttention has them. cuDNN's sums over the heads of a group, of
+// Whether gradients are side by side. cuDNN's sums over the heads of a group, of
 // documents, have rows of as many elements as a position of the keys' gradients, for each head.
 bool gradients_share_rows(const AttentionPlan& plan) {
   return plan.queries == plan.keys && (!plan.of_documents() || plan.group == 1);
@@ -168,18 +168,9 @@ struct LibraryAttention : torch::autograd::Function<LibraryAttention> {
     const auto &q = s[0], &k = s[1], &v = s[2];
     // NOLINTNEXTLINE(performance-no-int-to-ptr): as it was kept
     const auto& by = *reinterpret_cast<const ReadyAttention*>(ctx->saved_data["by"].toInt());
-    const auto d = gradients(by.plan, q, k);
+    const auto d = new_gradients(q, attention_shape(q, k), gradients_share_rows(by.plan));
     compute_gradients(by, grads[0].contiguous(), q, k, v, {s[3], s[4]}, s[5], d);
     return {d.q, d.k, d.v, Tensor(), Tensor()};
-  }
-
-  static AttentionGradients gradients(const AttentionPlan& plan, const Tensor& q, const Tensor& k) {
-    if (!gradients_share_rows(plan))
-      return {new_beside(q, q.sizes()), new_beside(q, k.sizes()), new_beside(q, k.sizes())};
-    const auto of_q = plan.kv_heads * plan.group, of_k = plan.kv_heads;
-    const Tensor all = new_beside(q, {q.size(0), q.size(1), of_q + 2 * of_k, plan.head_dim});
-    return {all.narrow(2, 0, of_q).view(q.sizes()), all.narrow(2, of_q, of_k),
-            all.narrow(2, of_q + of_k, of_k)};
   }
 };
 
@@ -237,7 +228,7 @@ AttentionPart library_forward(const Tensor& q, const Tensor& k, const Tensor& v,
 
 AttentionGradients library_backward(const Tensor& dout, const Tensor& q, const Tensor& k, const Tensor& v,
                                     const AttentionPart& whole, const kernels::AttentionRule& rule) {
-  AttentionGradients d{new_beside(q, q.sizes()), new_beside(q, k.sizes()), new_beside(q, k.sizes())};
+  const auto d = new_gradients(q, attention_shape(q, k), /*side_by_side=*/false);
   const AttentionPart as_taken{whole.out.contiguous(), whole.lse.contiguous()};
   compute_gradients(ready_for_block(q, k, v, rule), dout.contiguous(), q, k, v, as_taken, {}, d);
   return d;

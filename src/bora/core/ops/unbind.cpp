@@ -3,8 +3,8 @@
 #include "bora/core/unbind.h"
 
 #include <ATen/core/Tensor.h>
-#include <ATen/ops/unbind_ops.h>
 
+#include "bora/core/autograd/unbind.h"
 #include "bora/core/layout/layout.h"
 #include "bora/core/layout/refusal.h"
 
@@ -17,7 +17,7 @@ std::vector<Array> unbind(const Operand& x, std::string_view axis) try {
   for (auto name : x.names)
     if (name != axis) rest.push_back(name);
   std::vector<Array> out;
-  for (auto& t : at::_ops::unbind_int::call(space.local(x), dim)) out.push_back(space.label(t, rest));
+  for (auto& t : autograd::unbind(space.local(x), dim)) out.push_back(space.label(t, rest));
   return out;
 } catch (...) {
   rethrow("unbind", {x});
