@@ -23,10 +23,12 @@ namespace bora::core {
 namespace {
 
 // libtorch gives cuBLAS what CUBLAS_WORKSPACE_CONFIG says, 8 times 4096 KiB, for each stream (CublasHandlePool.cpp), and
-// cuBLASLt 1 MiB. A context of CUDA 13, whose kernels are loaded when they are first called: some 500 MB on an H100, read of
+// cuBLASLt 1 MiB if nobody says more: too little to cut a sum of a product with few results, as that of a weight in fp8,
+// into parts for all multiprocessors. A context of CUDA 13, whose kernels are loaded when they are first called: some 500 MB on an H100, read of
 // others and not measured here.
 constexpr const char* kWorkspaces = ":4096:8";
-constexpr DeviceExtras kExtras{.of_each_stream = std::int64_t{33} << 20, .beside = 500'000'000};
+constexpr const char* kWorkspaceOfLt = "32768";  // KiB
+constexpr DeviceExtras kExtras{.of_each_stream = std::int64_t{64} << 20, .beside = 500'000'000};
 
 std::string first_line_of(const std::string& text) { return text.substr(0, text.find('\n')); }
 
@@ -69,6 +71,7 @@ std::string open() {
   const auto library = path_join(folder, "libtorch_cuda.so");
   if (!exists(library)) return fmt::format("the libtorch in {} has no part for CUDA", folder);
   env::prefer("CUBLAS_WORKSPACE_CONFIG", kWorkspaces);
+  env::prefer("CUBLASLT_WORKSPACE_SIZE", kWorkspaceOfLt);
   env::prefer("CUDNN_FRONTEND_CUDART_LIB_NAME",
               "libcudart.so.13");  // else it takes an older one that it finds
   if (::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL) == nullptr)
