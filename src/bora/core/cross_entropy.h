@@ -2,9 +2,11 @@
 // SPDX-FileCopyrightText: The Bora authors
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "bora/core/array.h"
+#include "bora/core/device.h"
 
 namespace bora::core {
 
@@ -21,10 +23,15 @@ struct HeadOptions {
   Array bias = {};         ///< [vocab], or empty: none
 };
 
+/// Positions of a head that are computed together where nobody says how many: 1,024 on the CPU. On a device, where each
+/// time reads and writes the gradient of the whole head, as many multiples of 256 as have products of 1 GiB, of type
+/// `compute`, from 1,024 to 8,192.
+std::int64_t head_chunk(Device::Type device, DType compute, std::int64_t vocab);
+
 struct CrossEntropyOptions {
   HeadOptions head = {};
-  double z_loss = 0;          ///< weight of lse², lse = log sum exp(logits)
-  std::int64_t chunk = 1024;  ///< positions at a time; bits depend on it
+  double z_loss = 0;                       ///< weight of lse², lse = log sum exp(logits)
+  std::optional<std::int64_t> chunk = {};  ///< positions at a time; none: head_chunk(). Bits depend on it
 };
 
 /// Linear head and softmax cross-entropy in chunks of positions: logits of the whole batch never exist.
@@ -43,9 +50,9 @@ Array linear_logits(const Operand& hidden, const Operand& head, const HeadOption
 
 struct ScoreOptions {
   HeadOptions head = {};
-  std::int64_t chunk = 1024;  ///< positions at a time
-  bool rank = false;          ///< also the targets' ranks
-  std::int64_t top = 0;       ///< also so many most probable tokens
+  std::optional<std::int64_t> chunk = {};  ///< positions at a time; none: head_chunk()
+  bool rank = false;                       ///< also the targets' ranks
+  std::int64_t top = 0;                    ///< also so many most probable tokens
 };
 /// What a head says of targets, f32 and i32 with the axes of these; no gradients.
 struct LinearScores {
@@ -63,7 +70,7 @@ LinearScores linear_scores(const Operand& hidden, const Operand& head, const Ope
 /// The log-probability of each target, with gradients for hidden, head and bias: for objectives over
 /// sequences, as DPO. Logits are computed again in the backward pass, chunk by chunk.
 Array linear_log_prob(const Operand& hidden, const Operand& head, const Operand& targets,
-                      const HeadOptions& options = {}, std::int64_t chunk = 1024);
+                      const HeadOptions& options = {}, std::optional<std::int64_t> chunk = {});
 
 /// Cross-entropy of given logits, per position and unweighted: [...] = lse - logits[target].
 Array cross_entropy(const Operand& logits, std::string_view vocab, const Operand& targets);

@@ -3,6 +3,7 @@
 // What a model makes of a batch: the loss that is differentiated, and what else it wants seen.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,13 +24,13 @@ struct TokenBatch {
 struct LossOptions {
   core::DType compute = core::DType::f32;  ///< dtype of the forward and backward pass; parameters stay fp32
   double z_loss = 0;                       ///< weight of logsumexp², at least 0
-  std::int64_t chunk = 1024;               ///< positions of the head at a time, at least 1
+  std::optional<std::int64_t> chunk = {};  ///< positions of the head at a time; none: core::head_chunk()
 };
 
 /// What is wanted of a batch beside the log-probabilities of its targets.
 struct ScoreOptions {
   core::DType compute = core::DType::f32;
-  std::int64_t chunk = 1024;
+  std::optional<std::int64_t> chunk = {};
   bool rank = false;     ///< of each target among all tokens
   std::int64_t top = 0;  ///< so many most probable tokens
 };

@@ -123,11 +123,12 @@ class Lane {
     return block() + (nested ? static_cast<double>(nn::nested_group(s_.layers)) * hidden_ : 0);
   }
 
-  // Products of a chunk of states and the gradient of the table, as it is and as it comes in.
+  // Products of a chunk of states, and the gradient of the table.
   Moment head() const {
-    const double chunk = std::min(tokens_, 1024.0) * static_cast<double>(options_.vocab) * element_;
+    const double chunk = std::min(tokens_, static_cast<double>(options_.positions_of_head())) *
+                         static_cast<double>(options_.vocab) * element_;
     return {are_there() ? sets() * set_ : 0,
-            bytes(kept_of_layers() + 2 * hidden_ + outside()) + weights_kept() + chunk + 2 * table_};
+            bytes(kept_of_layers() + 2 * hidden_ + outside()) + weights_kept() + chunk + table_};
   }
   Moment last_block() const {
     const double weights =

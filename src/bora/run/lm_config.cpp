@@ -132,8 +132,10 @@ void LmConfig::bind(Binder& b) {
   b.field("data_seed", data_seed, kSeed, "seed of the data order; default trainer.seed");
   b.field("epoch", epoch, from_to(0, 0x7FFFFFFF),
           "> 0: data.max_epochs, passes over each data set at most; 0: as many as the steps need");
-  b.field("cross_entropy_chunk", cross_entropy_chunk, kSize,
-          "positions of the head at a time; part of the bits of a run");
+  b.field(
+      "cross_entropy_chunk", cross_entropy_chunk, kSize,
+      "positions of the head at a time; part of the bits of a run. null: 1,024, on a GPU as many as have scores of "
+      "1 GiB, from 1,024 to 8,192");
   b.field("sample", sample, "texts to continue at the end");
   for (const char* upload : {"hf_upload", "peft_hf_upload", "merged_hf_upload"})
     b.ignored(upload, "exports stay local; upload the directory with your own tools");

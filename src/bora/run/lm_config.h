@@ -50,7 +50,7 @@ struct LmConfig {
   bool hf_export = false;  ///< write <run>/hf at the end
   std::optional<std::int64_t> data_seed;
   std::int64_t epoch = 0;
-  std::int64_t cross_entropy_chunk = 1024;
+  std::optional<std::int64_t> cross_entropy_chunk;
   SampleConfig sample;
 
   /// initialize_from_checkpoint_path, or trainer.initialize_from.

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "bora/base/text.h"
+#include "bora/core/cross_entropy.h"
 #include "bora/run/device_estimate.h"
 #include "bora/run/machine.h"
 
@@ -53,6 +54,11 @@ double values_of_layers(const nn::ModelShape& s, const nn::RematPolicy& policy, 
 
 }  // namespace
 
+std::int64_t EstimateOptions::positions_of_head() const {
+  const auto device = on_device ? core::Device::Type::cuda : core::Device::Type::cpu;
+  return chunk.value_or(core::head_chunk(device, compute, vocab));
+}
+
 SizeEstimate estimate_sizes(const models::ModelConfig& config, const EstimateOptions& options) {
   auto s = config.shape(options.vocab);
   double element = static_cast<double>(core::bytes(options.compute));
@@ -71,7 +77,8 @@ SizeEstimate estimate_sizes(const models::ModelConfig& config, const EstimateOpt
   const std::int64_t sequences = options.batch / options.lanes;
   out.lane_sequences = sequences;
   const double tokens = static_cast<double>(sequences) * static_cast<double>(s.seq_len);
-  double logits = std::min(tokens, 1024.0) * static_cast<double>(options.vocab);  // one chunk of the head
+  const double logits =  // of one chunk of the head
+      std::min(tokens, static_cast<double>(options.positions_of_head())) * static_cast<double>(options.vocab);
   out.activation_bytes =
       element * tokens * (values_of_layers(s, config.remat(), options.on_device) + s.values_outside_layers) +
       4 * logits;

@@ -44,7 +44,10 @@ struct EstimateOptions {
   double attention_room = 0;                       ///< there: bytes of a pass of its library for attention
   bool keeps_scores = false;                       ///< there: core::keeps_scores
   core::DeviceExtras extras = {};                  ///< of the device
+  std::optional<std::int64_t> chunk = {};          ///< cross_entropy_chunk
   std::optional<ParameterCounts> parameters = {};  ///< of the run; none: the model's, all of them trained
+  /// That are computed together.
+  std::int64_t positions_of_head() const;
 };
 
 /// fp32 parameters and AdamW; gradients of log2(lanes) + 1 lanes; gradients and moments of what is trained

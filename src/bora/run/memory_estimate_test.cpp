@@ -71,6 +71,22 @@ TEST(MemoryEstimate, InputsOfBlocksThatRestOnTheHost) {
   EXPECT_EQ(on_cpu.pinned_bytes, 0);
 }
 
+TEST(MemoryEstimate, HasTheScoresOfPositionsThatAreComputedTogether) {
+  const llama::Config config{
+      .seq_len = 4096, .hidden_dim = 64, .intermediate_dim = 128, .num_layers = 2, .num_heads = 4};
+  const auto activations = [&](bool on_device, std::optional<std::int64_t> chunk) {
+    return estimate_sizes(models::ModelConfigOf<llama::Config>("llama", config),
+                          {.vocab = 50000, .batch = 4, .on_device = on_device, .chunk = chunk})
+        .activation_bytes;
+  };
+  for (const bool on_device : {false, true}) {
+    EXPECT_EQ(activations(on_device, 4096) - activations(on_device, 2048), 4.0 * 50000 * 2048) << on_device;
+    EXPECT_EQ(activations(on_device, 1 << 20), activations(on_device, 4 * 4096)) << "no more than there are";
+  }
+  EXPECT_EQ(activations(false, {}), activations(false, 1024));
+  EXPECT_EQ(activations(true, {}), activations(true, 5120));
+}
+
 // Workspaces are arrays of the device's allocator, for graphs' stream too; its context is none.
 TEST(MemoryEstimate, HasWhatTheLibrariesOfADeviceTake) {
   const llama::Config config{.hidden_dim = 64, .intermediate_dim = 128, .num_layers = 2, .num_heads = 4};

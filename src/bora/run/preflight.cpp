@@ -322,6 +322,7 @@ class Look {
                               .lanes = lanes.number,
                               .compute = t.mp.compute,
                               .moments = config_.optimizer->state_dtype,
+                              .chunk = config_.cross_entropy_chunk,
                               .parameters = count_parameters(config_, found_.tokenizer.vocab)};
       if (found_.device != core::Device()) look_at_device(options);
       found_.sizes = estimate_sizes(*config_.model.config, options);

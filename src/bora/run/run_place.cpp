@@ -62,6 +62,7 @@ bool is_later(std::string_view line, std::string_view model) {
 
 std::string name_of(LmConfig part) {
   std::string out;
+  part.cross_entropy_chunk = part.cross_entropy_chunk.value_or(1024);  // it was that where nobody said it
   for (const auto& line : split(config_identity(part), '\n'))
     if (!is_later(trim(line), part.model.config->type())) out += fmt::format("{}\n", line);
   out.pop_back();  // the line feed that the text had not

@@ -62,6 +62,7 @@ TEST_F(RunPlaceTest, WhatDoesNotDecideTheTrainingKeepsTheName) {
 // Who comes with a newer program finds the runs of the older ones: a key that is new is in kLaterKeys.
 TEST_F(RunPlaceTest, TheNameOfAConfigurationStays) {
   EXPECT_EQ(name({}), "gentle-yak-49");
+  EXPECT_EQ(name({{"cross_entropy_chunk", "1024"}}), "gentle-yak-49");
   EXPECT_NE(name({{"data.format", "{type: chat, chat_date: 2024-07-26}"}}),
             name({{"data.format", "{type: chat}"}}));
 }
@@ -91,6 +92,7 @@ TEST_F(RunPlaceTest, WhatDecidesTheTrainingChangesIt) {
                                             {"model.hidden_dim", "96"},
                                             {"data.train_urls", "[b.txt]"},
                                             {"data_seed", "3"},
+                                            {"cross_entropy_chunk", "512"},
                                             {"z_loss_weight", "0.1"},
                                             {"initialize_from_hf", "somewhere"}}) {
     EXPECT_NE(name({{key, value}}), before) << key;

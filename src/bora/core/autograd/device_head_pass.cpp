@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/core/autograd/device_head_pass.h"
 
+#include <ATen/ops/addmm_ops.h>
 #include <ATen/ops/mm_ops.h>
 #include <ATen/ops/sum_ops.h>
 
@@ -31,7 +32,8 @@ void DeviceHeadPass::begin() {
   lse = new_floats_beside(hidden, {n});
   if (!gradient) return;
   dhidden = new_beside(hidden, {1, n, hidden.size(1)});
-  dhead = new_floats_beside(head, head.sizes()).zero_();
+  dhead = new_floats_beside(head, head.sizes());
+  if (n == 0) dhead.zero_();
   if (bias.defined()) dbias = new_floats_beside(bias, bias.sizes()).zero_();
 }
 
@@ -58,8 +60,11 @@ void DeviceHeadPass::run() {
 void DeviceHeadPass::add_gradients(std::int64_t first, const Tensor& x, const Tensor& z) {
   Tensor dx = dhidden.select(0, 0).narrow(0, first, x.size(0));
   at::_ops::mm_out::call(z, head, dx);
-  const bool halves = z.scalar_type() == at::kBFloat16;
-  dhead.add_(halves ? at::_ops::mm_dtype::call(z.t(), x, at::kFloat) : at::_ops::mm::call(z.t(), x));
+  const std::int64_t before = first == 0 ? 0 : 1;  // times what dhead holds, which may be anything then
+  if (z.scalar_type() == at::kBFloat16)
+    at::_ops::addmm_dtype_out::call(dhead, z.t(), x, at::kFloat, before, 1, dhead);
+  else
+    at::_ops::addmm_::call(dhead, z.t(), x, before, 1);
   if (!bias.defined()) return;
   // the scale is behind the products
   dbias.add_(at::_ops::sum_dim_IntList::call(z, at::IntArrayRef{0}, false, at::kFloat), 1 / rule.logit_scale);

@@ -5,6 +5,7 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/aminmax_ops.h>
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <span>
@@ -58,10 +59,10 @@ void check_options(std::string_view op, const HeadOptions& head) {
   }
 }
 
-void check_rows(std::string_view op, const Operand& targets, std::int64_t chunk) {
-  if (chunk < 1) {
+void check_rows(std::string_view op, const Operand& targets, std::optional<std::int64_t> chunk) {
+  if (chunk.value_or(1) < 1) {
     fail(ErrorKind::InvalidArgument,
-         "{}: chunk is {}; it must be at least 1: how many positions are computed together", op, chunk);
+         "{}: chunk is {}; it must be at least 1: how many positions are computed together", op, *chunk);
   }
   if (!at::isIntegralType(tensor(targets.array).scalar_type(), /*includeBool=*/false)) {
     fail(ErrorKind::InvalidArgument,
@@ -93,7 +94,7 @@ struct Rows {
 
   /// `whole_vocab`: the head is gathered where ranks have shards of it.
   Rows(std::string_view op, const Operand& x, const Operand& w, const Operand& t, const HeadOptions& options,
-       std::int64_t chunk, bool whole_vocab, std::span<const Operand> more = {})
+       std::optional<std::int64_t> chunk, bool whole_vocab, std::span<const Operand> more = {})
       : Rows(op, x, w, t, options, chunk, without(x.names, t.names),
              without(w.names, without(x.names, t.names)), whole_vocab, more) {}
   std::optional<at::Tensor> bias_values() const { return bias ? std::optional(bias->values) : std::nullopt; }
@@ -113,6 +114,10 @@ struct Rows {
   }
 
  private:
+  DType type_of_products() const {
+    const auto halves = [](const at::Tensor& x) { return x.scalar_type() == at::kBFloat16; };
+    return halves(hidden) && halves(head.values) ? DType::bf16 : DType::f32;
+  }
   // libtorch's ops, and kernels of devices, see the whole vocabulary at once
   static bool has_kernels(const Operand& x) {
     return x.array.empty() || autograd::has_kernel(tensor(x.array));
@@ -126,7 +131,7 @@ struct Rows {
     return out;
   }
   Rows(std::string_view op, const Operand& x, const Operand& w, const Operand& t, const HeadOptions& options,
-       std::int64_t chunk, const NameList& embed, const NameList& over, bool whole_vocab,
+       std::optional<std::int64_t> chunk, const NameList& embed, const NameList& over, bool whole_vocab,
        std::span<const Operand> more)
       : space((check_options(op, options), check_rows(op, t, chunk), op), all(x, w, t, options, over, more),
               has_kernels(x) && !whole_vocab ? embed : joined(embed, over)),
@@ -150,7 +155,8 @@ struct Rows {
     targets = of_positions(t, at::kInt);
     rule = {.logit_scale = options.logit_scale,
             .soft_cap = options.soft_cap,
-            .chunk = chunk,
+            .chunk = chunk.value_or(
+                head_chunk(from_torch(hidden.device()).type, type_of_products(), space.size(vocab))),
             .vocab = space.size(vocab),
             .first = space.first(vocab),
             .lanes = vocab == space.laned() ? space.lanes() : 1,
@@ -159,6 +165,14 @@ struct Rows {
 };
 
 }  // namespace
+
+std::int64_t head_chunk(Device::Type device, DType compute, std::int64_t vocab) {
+  constexpr std::int64_t kLeast = 1024, kMost = 8192, kStep = 256, kBytes = std::int64_t{1} << 30;
+  if (device == Device::Type::cpu) return kLeast;
+  return std::clamp(
+      kBytes / (static_cast<std::int64_t>(bytes(compute)) * std::max<std::int64_t>(vocab, 1)) / kStep * kStep,
+      kLeast, kMost);
+}
 
 CrossEntropy linear_cross_entropy(const Operand& hidden, const Operand& head, const Operand& targets,
                                   const Operand& weights, const CrossEntropyOptions& options) try {
@@ -177,7 +191,7 @@ CrossEntropy linear_cross_entropy(const Operand& hidden, const Operand& head, co
 }
 
 Array linear_log_prob(const Operand& hidden, const Operand& head, const Operand& targets,
-                      const HeadOptions& options, std::int64_t chunk) try {
+                      const HeadOptions& options, std::optional<std::int64_t> chunk) try {
   const Rows rows("linear_log_prob", hidden, head, targets, options, chunk, false);
   return rows.label(
       autograd::linear_log_prob(rows.hidden, rows.head, rows.bias, rows.targets, rows.rule, rows.space.op()));

@@ -271,6 +271,17 @@ std::string refusal_of_options(const HeadOptions& options) {
   return "no error";
 }
 
+TEST(CrossEntropy, PositionsOfAHeadTogether) {
+  const auto there = Device::Type::cuda;
+  EXPECT_EQ(head_chunk(Device::Type::cpu, DType::bf16, 50257), 1024);
+  EXPECT_EQ(head_chunk(there, DType::bf16, 256), 8192);
+  EXPECT_EQ(head_chunk(there, DType::bf16, 50257), 8192);
+  EXPECT_EQ(head_chunk(there, DType::f32, 50257), 5120);
+  EXPECT_EQ(head_chunk(there, DType::bf16, 151936), 3328);
+  EXPECT_EQ(head_chunk(there, DType::f32, 1 << 20), 1024);
+  EXPECT_EQ(head_chunk(there, DType::f32, 0), 8192);
+}
+
 // A chunk of 0 never ended, numbers as targets lost their fractions.
 TEST(LinearCrossEntropy, ChunksAndTargetsThatCannotBe) {
   const Head h;
