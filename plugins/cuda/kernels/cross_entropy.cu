@@ -19,12 +19,12 @@ struct Join {
   }
 };
 
-// A block for each row, which reads it once for the mass and once for the gradient.
-template <class T>
+// A block for each row, which reads it once for the mass and once for the gradient. kMapped: logits are not the products
+// themselves.
+template <class T, bool kMapped>
 struct Rows {
   static constexpr int threads = 512;
   CrossEntropy<T> a;
-  bool mapped;  // logits are not the products themselves
   bool well;
 
   __device__ float capped(float x) const {
@@ -32,6 +32,7 @@ struct Rows {
   }
   __device__ void logits(const T* row, std::int64_t i, float (&v)[kPack]) const {
     load(row, i, a.vocab, well, v);
+    if constexpr (!kMapped) return;
     if (a.map.bias != nullptr) {
       float bias[kPack];
       load(a.map.bias, i, a.vocab, well, bias);
@@ -40,34 +41,54 @@ struct Rows {
       for (int j = 0; j < kPack; ++j) v[j] = capped(v[j] * a.map.scale);
     }
   }
+  __device__ float logit(const T* row, std::int64_t i) const {
+    const float x = to_float(row[i]);
+    if constexpr (!kMapped) return x;
+    return capped(a.map.bias == nullptr ? x * a.map.scale : fmaf(x, a.map.scale, a.map.bias[i]));
+  }
+  // Of a logit, in its product: scale·(1 - (logit / soft_cap)²).
+  __device__ float slope(float x) const {
+    if constexpr (!kMapped) return 1;
+    const float t = a.map.soft_cap == 0 ? 0 : x / a.map.soft_cap;
+    return a.map.scale * (1 - t * t);
+  }
 
+  // kWhole: of all elements of a pack, else of the first `count`.
+  template <bool kWhole>
+  __device__ static Mass mass_of_pack(const float (&v)[kPack], int count) {
+    Mass mass{v[0], 0};
+    for (int j = 1; j < kPack; ++j) {
+      if (kWhole || j < count) mass.most = fmaxf(mass.most, v[j]);
+    }
+    for (int j = 0; j < kPack; ++j) {
+      if (kWhole || j < count) mass.sum += expf(v[j] - mass.most);
+    }
+    return mass;
+  }
   __device__ Mass mass_of(const T* row) const {
     Mass mass{-INFINITY, 0};
     for (std::int64_t i = thread() * kPack; i < a.vocab; i += threads * kPack) {
       float v[kPack];
       logits(row, i, v);
-      Mass more{v[0], 0};
-      for (int j = 1; j < kPack; ++j) {
-        if (i + j < a.vocab) more.most = fmaxf(more.most, v[j]);
-      }
-      for (int j = 0; j < kPack; ++j) {
-        if (i + j < a.vocab) more.sum += expf(v[j] - more.most);
-      }
-      mass = Join()(mass, more);
+      const bool whole = i + kPack <= a.vocab;
+      mass = Join()(
+          mass, whole ? mass_of_pack<true>(v, kPack) : mass_of_pack<false>(v, static_cast<int>(a.vocab - i)));
     }
     return over_block<threads>(mass, shared<Mass>(), Join());
   }
 
-  // d(loss + z_loss·lse²) in the products: the slope of the map is scale·(1 - (logit / soft_cap)²).
+  // d(loss + z_loss·lse²) in the products.
   __device__ void replace(T* row, const Mass& mass, float by, std::int64_t target, float weight) const {
+    const std::int64_t pack_of_target = target / kPack * kPack;
+    const auto in_pack = static_cast<int>(target - pack_of_target);
     for (std::int64_t i = thread() * kPack; i < a.vocab; i += threads * kPack) {
+      const bool has_target = i == pack_of_target;
       float v[kPack];
       logits(row, i, v);
       for (int j = 0; j < kPack; ++j) {
         float g = expf(v[j] - mass.most) * by;
-        if (i + j == target) g -= weight;
-        const float t = a.map.soft_cap == 0 ? 0 : v[j] / a.map.soft_cap;
-        v[j] = g * (a.map.scale * (1 - t * t));
+        if (has_target && j == in_pack) g -= weight;
+        v[j] = g * slope(v[j]);
       }
       store(v, row, i, a.vocab, well);
     }
@@ -86,12 +107,8 @@ struct Rows {
     const std::int64_t target = a.targets[block()];
     const float weight = a.weights[block()];
     const bool counts = target >= 0, known = target < a.vocab;
-    float chosen = 0;  // before any thread writes: mass_of waits for all
-    if (counts && known) {
-      chosen = to_float(row[target]) * a.map.scale;
-      if (a.map.bias != nullptr) chosen = fmaf(to_float(row[target]), a.map.scale, a.map.bias[target]);
-      chosen = capped(chosen);
-    }
+    // before any thread writes: mass_of waits for all
+    const float chosen = counts && known ? logit(row, target) : 0;
     const Mass mass = mass_of(row);
     const float lse = mass.most + logf(mass.sum);
     if (thread() == 0) {
@@ -99,7 +116,7 @@ struct Rows {
       a.loss[block()] = !counts ? 0 : known ? lse - chosen : NAN;
     }
     if (!a.gradient) {
-      if (mapped) fill(row, [&](std::int64_t i, float(&v)[kPack]) { logits(row, i, v); });
+      if (kMapped) fill(row, [&](std::int64_t i, float(&v)[kPack]) { logits(row, i, v); });
     } else if (!counts || !known) {
       fill(row, [&](std::int64_t, float(&v)[kPack]) {
         for (float& x : v) x = counts ? NAN : 0;
@@ -110,12 +127,17 @@ struct Rows {
   }
 };
 
+template <bool kMapped, class T>
+void by_rows(const CrossEntropy<T>& a, Stream stream) {
+  const bool well = packs_lie_well(a.stride, a.x, a.map.bias);
+  launch(Rows<T, kMapped>{a, well}, a.rows, kWarp * sizeof(Mass), stream);
+}
+
 }  // namespace
 
 template <class T>
 void cross_entropy(const CrossEntropy<T>& a, Stream stream) {
-  const bool well = packs_lie_well(a.stride, a.x, a.map.bias);
-  launch(Rows<T>{a, !a.map.identity(), well}, a.rows, kWarp * sizeof(Mass), stream);
+  a.map.identity() ? by_rows<false>(a, stream) : by_rows<true>(a, stream);
 }
 
 template void cross_entropy(const CrossEntropy<float>&, Stream);
