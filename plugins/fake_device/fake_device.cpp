@@ -389,40 +389,6 @@ at::Tensor reshape_alias(const at::Tensor& x, at::IntArrayRef sizes, at::IntArra
   return at::native::_reshape_alias(x, sizes, strides);
 }
 
-// Products of bf16 in fp32, which libtorch has for GPUs alone.
-void begin_wide_product(const char* name, at::ScalarType own, at::ScalarType type) {
-  TORCH_CHECK(type == own || (type == at::kFloat && (own == at::kHalf || own == at::kBFloat16)), name,
-              ": out_dtype must be the same as input dtype or fp32 for fp16/bf16 inputs");
-  computed(name);
-}
-at::Tensor wide_product(const char* name, const at::Tensor& a, const at::Tensor& b, at::ScalarType type) {
-  begin_wide_product(name, a.scalar_type(), type);
-  const auto product = [a = on_host(a), b = on_host(b), type] { return a.to(type).matmul(b.to(type)); };
-  at::Tensor result = on_device(product());
-  if (noting()) note([to = on_host(result), product] { to.copy_(product()); });
-  return result;
-}
-at::Tensor mm_dtype(const at::Tensor& a, const at::Tensor& b, at::ScalarType type) {
-  return wide_product("aten::mm", a, b, type);
-}
-at::Tensor bmm_dtype(const at::Tensor& a, const at::Tensor& b, at::ScalarType type) {
-  return wide_product("aten::bmm", a, b, type);
-}
-
-at::Tensor& addmm_dtype_out(const at::Tensor& self, const at::Tensor& a, const at::Tensor& b,
-                            at::ScalarType type, const at::Scalar& beta, const at::Scalar& alpha,
-                            at::Tensor& out) {
-  begin_wide_product("aten::addmm", a.scalar_type(), type);
-  TORCH_CHECK(self.scalar_type() == type && out.scalar_type() == type && out.is_same(self),
-              "fake device: addmm.dtype_out in another place than its first argument");
-  const auto add = [to = on_host(out), a = on_host(a), b = on_host(b), type, beta, alpha] {
-    at::Tensor(to).addmm_(a.to(type), b.to(type), beta, alpha);
-  };
-  add();
-  note(add);
-  return out;
-}
-
 // An argument as the CPU's operation takes it. What may grow (an empty out=) is a new array of the host's.
 c10::IValue argument_on_host(const c10::IValue& given, const c10::AliasInfo* written) {
   if (given.isTensor()) {
@@ -546,9 +512,6 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   library.impl("as_strided", TORCH_FN(as_strided));
   library.impl("view", TORCH_FN(view));
   library.impl("_reshape_alias", TORCH_FN(reshape_alias));
-  library.impl("mm.dtype", TORCH_FN(mm_dtype));
-  library.impl("bmm.dtype", TORCH_FN(bmm_dtype));
-  library.impl("addmm.dtype_out", TORCH_FN(addmm_dtype_out));
 }
 
 }  // namespace

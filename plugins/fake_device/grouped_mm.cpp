@@ -5,7 +5,6 @@
 // not written, nor is the product of a group without rows over which to sum.
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty_strided.h>
-#include <ATen/ops/from_blob.h>
 #include <ATen/ops/mm.h>
 #include <torch/library.h>
 
@@ -21,11 +20,6 @@ namespace {
 
 using at::Tensor;
 using MaybeTensor = std::optional<Tensor>;
-
-Tensor seen(const Tensor& x) {
-  return at::from_blob(shadow(x.const_data_ptr()), x.sizes(), x.strides(),
-                       at::TensorOptions().dtype(x.scalar_type()).device(at::kCPU));
-}
 
 constexpr std::int64_t kGroupPack = 8;
 
@@ -66,8 +60,8 @@ Tensor grouped_mm(const Tensor& a, const Tensor& b, const MaybeTensor& offs, con
   std::vector<std::int64_t> strides{row, 1};
   if (over_groups) strides.insert(strides.begin(), a.size(0) * row);
   Tensor out = at::empty_strided(sizes, strides, a.options());
-  const Tensor to = seen(out), left = seen(a).to(at::kFloat), right = seen(b).to(at::kFloat),
-               ends = seen(*offs);
+  const Tensor to = host_view(out), left = host_view(a).to(at::kFloat), right = host_view(b).to(at::kFloat),
+               ends = host_view(*offs);
   std::int64_t first = 0;
   for (std::int64_t g = 0; g < groups; ++g) {
     const std::int64_t end = ends.const_data_ptr<std::int32_t>()[g], n = end - first;

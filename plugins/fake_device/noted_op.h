@@ -3,6 +3,7 @@
 // Ops of libtorch that the device has of its own, as they note themselves in a graph.
 #pragma once
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/from_blob.h>
 
 #include <cstring>
 #include <optional>
@@ -15,6 +16,12 @@
 #include "kernels.h"
 
 namespace bora::fake_device {
+
+/// The same elements, where the host reads and writes them.
+inline at::Tensor host_view(const at::Tensor& x) {
+  return at::from_blob(shadow(x.const_data_ptr()), x.sizes(), x.strides(),
+                       at::TensorOptions().dtype(x.scalar_type()).device(at::kCPU));
+}
 
 /// The same array, of which nothing is kept alive.
 inline at::Tensor lent(const at::Tensor& x) {

@@ -4,7 +4,6 @@
 // is exact, and the sum of their products is fp32.
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/from_blob.h>
 #include <ATen/ops/mm.h>
 #include <torch/library.h>
 
@@ -18,11 +17,6 @@ namespace {
 
 using at::Tensor;
 using MaybeTensor = std::optional<Tensor>;
-
-Tensor here(const Tensor& x) {
-  return at::from_blob(shadow(x.const_data_ptr()), x.sizes(), x.strides(),
-                       at::TensorOptions().dtype(x.scalar_type()).device(at::kCPU));
-}
 
 bool is_fp8(const Tensor& x) {
   return x.scalar_type() == at::kFloat8_e4m3fn || x.scalar_type() == at::kFloat8_e5m2;
@@ -56,16 +50,16 @@ Tensor scaled_mm(const Tensor& a, const Tensor& b, const Tensor& scale_a, const 
   const auto type = out_type.value_or(a.scalar_type());
   TORCH_CHECK(type == at::kFloat || type == at::kBFloat16 || type == at::kHalf,
               "_scaled_mm: this type of result");
-  Tensor c = at::mm(here(a).to(at::kFloat), here(b).to(at::kFloat));
-  c.mul_(here(scale_a)).mul_(here(scale_b));
+  Tensor c = at::mm(host_view(a).to(at::kFloat), host_view(b).to(at::kFloat));
+  c.mul_(host_view(scale_a)).mul_(host_view(scale_b));
   if (bias) {
     TORCH_CHECK(type != at::kFloat, "_scaled_mm: bias is not supported when out_dtype is set to Float32");
     TORCH_CHECK(bias->scalar_type() == type && bias->numel() == b.size(1) && bias->is_contiguous(),
                 "_scaled_mm: bias must be of the type of the result, an element for each column");
-    c.add_(here(*bias).to(at::kFloat));
+    c.add_(host_view(*bias).to(at::kFloat));
   }
   Tensor out = at::empty({a.size(0), b.size(1)}, a.options().dtype(type));
-  here(out).copy_(c);
+  host_view(out).copy_(c);
   return out;
 }
 
