@@ -54,8 +54,8 @@ Tensor as_taken_by(const Tensor& x, bool of_documents) {
   return strides_as_it_lies(x, of_documents) ? x : x.contiguous();
 }
 
-// Whether gradients are side by side. cuDNN's sums over the heads of a group, of
-// documents, have rows of as many elements as a position of the keys' gradients, for each head.
+// Whether gradients are side by side. cuDNN's sums over the heads of a group, of documents, have rows of as many elements
+// as a position of the keys' gradients, for each head.
 bool gradients_share_rows(const AttentionPlan& plan) {
   return plan.queries == plan.keys && (!plan.of_documents() || plan.group == 1);
 }
