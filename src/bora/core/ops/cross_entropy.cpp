@@ -22,6 +22,7 @@
 #include "bora/core/layout/layout.h"
 #include "bora/core/layout/refusal.h"
 #include "bora/core/reduce.h"
+#include "bora/core/torch/device.h"
 
 namespace bora::core {
 namespace {
