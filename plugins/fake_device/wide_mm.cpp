@@ -24,7 +24,7 @@ void begin_product(const char* name, ScalarType own, ScalarType type) {
 Tensor product(const char* name, const Tensor& a, const Tensor& b, ScalarType type) {
   begin_product(name, a.scalar_type(), type);
   const Tensor c = at::matmul(host_view(a).to(type), host_view(b).to(type));
-  const Tensor out = at::empty(c.sizes(), a.options().dtype(type));
+  Tensor out = at::empty(c.sizes(), a.options().dtype(type));
   host_view(out).copy_(c);
   return out;
 }

@@ -228,7 +228,7 @@ AttentionPart library_forward(const Tensor& q, const Tensor& k, const Tensor& v,
 
 AttentionGradients library_backward(const Tensor& dout, const Tensor& q, const Tensor& k, const Tensor& v,
                                     const AttentionPart& whole, const kernels::AttentionRule& rule) {
-  const auto d = new_gradients(q, attention_shape(q, k), /*side_by_side=*/false);
+  auto d = new_gradients(q, attention_shape(q, k), /*side_by_side=*/false);
   const AttentionPart as_taken{whole.out.contiguous(), whole.lse.contiguous()};
   compute_gradients(ready_for_block(q, k, v, rule), dout.contiguous(), q, k, v, as_taken, {}, d);
   return d;
