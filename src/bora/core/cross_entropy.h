@@ -24,9 +24,9 @@ struct HeadOptions {
 };
 
 /// Positions of a head that are computed together where nobody says how many: 1,024 on the CPU. On a device, where each
-/// time reads and writes the gradient of the whole head, as many multiples of 256 as have products of 1 GiB, of type
-/// `compute`, from 1,024 to 8,192.
-std::int64_t head_chunk(Device::Type device, DType compute, std::int64_t vocab);
+/// time reads and writes the gradient of the whole head, as many multiples of 256 as have `products` of 1 GiB, from 1,024 to
+/// 8,192. Those of log-probabilities are fp32.
+std::int64_t head_chunk(Device::Type device, DType products, std::int64_t vocab);
 
 struct CrossEntropyOptions {
   HeadOptions head = {};

@@ -114,11 +114,15 @@ struct Rows {
     return space.label(reshaped(values, sizes), names, {&vocab, 1});
   }
 
- private:
-  DType type_of_products() const {
+  DType type_of_both() const {
     const auto halves = [](const at::Tensor& x) { return x.scalar_type() == at::kBFloat16; };
     return halves(hidden) && halves(head.values) ? DType::bf16 : DType::f32;
   }
+  void take_together(std::optional<std::int64_t> chunk, DType products) {
+    rule.chunk = chunk.value_or(head_chunk(from_torch(hidden.device()).type, products, rule.vocab));
+  }
+
+ private:
   // libtorch's ops, and kernels of devices, see the whole vocabulary at once
   static bool has_kernels(const Operand& x) {
     return x.array.empty() || autograd::has_kernel(tensor(x.array));
@@ -156,8 +160,6 @@ struct Rows {
     targets = of_positions(t, at::kInt);
     rule = {.logit_scale = options.logit_scale,
             .soft_cap = options.soft_cap,
-            .chunk = chunk.value_or(
-                head_chunk(from_torch(hidden.device()).type, type_of_products(), space.size(vocab))),
             .vocab = space.size(vocab),
             .first = space.first(vocab),
             .lanes = vocab == space.laned() ? space.lanes() : 1,
@@ -167,12 +169,12 @@ struct Rows {
 
 }  // namespace
 
-std::int64_t head_chunk(Device::Type device, DType compute, std::int64_t vocab) {
+std::int64_t head_chunk(Device::Type device, DType products, std::int64_t vocab) {
   constexpr std::int64_t kLeast = 1024, kMost = 8192, kStep = 256, kBytes = std::int64_t{1} << 30;
   if (device == Device::Type::cpu) return kLeast;
-  return std::clamp(
-      kBytes / (static_cast<std::int64_t>(bytes(compute)) * std::max<std::int64_t>(vocab, 1)) / kStep * kStep,
-      kLeast, kMost);
+  return std::clamp(kBytes / (static_cast<std::int64_t>(bytes(products)) * std::max<std::int64_t>(vocab, 1)) /
+                        kStep * kStep,
+                    kLeast, kMost);
 }
 
 CrossEntropy linear_cross_entropy(const Operand& hidden, const Operand& head, const Operand& targets,
@@ -183,6 +185,7 @@ CrossEntropy linear_cross_entropy(const Operand& hidden, const Operand& head, co
   }
   Rows rows("linear_cross_entropy", hidden, head, targets, options.head, options.chunk, false, {&weights, 1});
   rows.rule.z_loss = options.z_loss;
+  rows.take_together(options.chunk, rows.type_of_both());
   auto loss = autograd::linear_cross_entropy(rows.hidden, rows.head, rows.bias, rows.targets,
                                              rows.of_positions(weights, at::kFloat), rows.rule);
   Array sum = reduce(Reduction::sum, {weights.array, weights.names}, weights.names);
@@ -193,7 +196,8 @@ CrossEntropy linear_cross_entropy(const Operand& hidden, const Operand& head, co
 
 Array linear_log_prob(const Operand& hidden, const Operand& head, const Operand& targets,
                       const HeadOptions& options, std::optional<std::int64_t> chunk) try {
-  const Rows rows("linear_log_prob", hidden, head, targets, options, chunk, false);
+  Rows rows("linear_log_prob", hidden, head, targets, options, chunk, false);
+  rows.take_together(chunk, DType::f32);
   return rows.label(
       autograd::linear_log_prob(rows.hidden, rows.head, rows.bias, rows.targets, rows.rule, rows.space.op()));
 } catch (...) {
@@ -203,12 +207,13 @@ Array linear_log_prob(const Operand& hidden, const Operand& head, const Operand&
 LinearScores linear_scores(const Operand& hidden, const Operand& head, const Operand& targets,
                            const ScoreOptions& options) try {
   // Places among all tokens are known where all logits of a position are.
-  const Rows rows("linear_scores", hidden, head, targets, options.head, options.chunk,
-                  options.rank || options.top > 0);
+  Rows rows("linear_scores", hidden, head, targets, options.head, options.chunk,
+            options.rank || options.top > 0);
   if (options.top < 0 || options.top > rows.rule.vocab) {
     fail(ErrorKind::InvalidArgument, "linear_scores: the {} most probable of {} tokens", options.top,
          rows.rule.vocab);
   }
+  rows.take_together(options.chunk, DType::f32);
   const auto got = autograd::linear_scores(rows.hidden, rows.head.values, rows.bias_values(), rows.targets,
                                            rows.rule, options.rank, options.top);
   LinearScores out{.log_prob = rows.label(got.log_prob)};
