@@ -10,9 +10,10 @@
 AdamW (fused, betas 0.9 and 0.95, weight decay 0.1 on matrices), gradients clipped to norm 1, random tokens, the loss
 read every step. With --dtype bf16 parameters and moments are fp32 and the passes bf16 (torch.autocast, the residual
 stream too); products add up in fp32, and fp32's own are not rounded to tf32 unless --tf32. --compile compiles the
-model, on a GPU with its loss. Attention is PyTorch's fused one; --attention says which of a GPU's. start_up_s runs from
-the start of the process to the end of the first step, less a median step. matmul_share is the time of the step's matrix
-products, each run alone, over the step's time; products inside the fused attention are left out on both sides.
+model, on a GPU with its loss. cuBLASLt has as much to work in as Bora gives it. Attention is PyTorch's fused one;
+--attention says which of a GPU's. start_up_s runs from the start of the process to the end of the first step, less a
+median step. matmul_share is the time of the step's matrix products, each run alone, over the step's time; products
+inside the fused attention are left out on both sides.
 """
 
 import argparse
@@ -241,6 +242,7 @@ def main():
         parser.error(f"--batch is {args.batch}; it must be a multiple of --lanes, which is {args.lanes}")
     if args.device == "cuda" and not torch.cuda.is_available():
         parser.error("--device cuda: PyTorch finds no GPU here")
+    os.environ.setdefault("CUBLASLT_WORKSPACE_SIZE", "32768")  # KiB, as Bora's runs have; PyTorch's own is 1,024
     if args.threads:
         torch.set_num_threads(args.threads)
     (linear_products if args.products else train)(args)
