@@ -27,6 +27,9 @@ struct HeadOptions {
 /// time reads and writes the gradient of the whole head, as many multiples of 256 as have `products` of 1 GiB, from 1,024 to
 /// 8,192. Those of log-probabilities are fp32.
 std::int64_t head_chunk(Device::Type device, DType products, std::int64_t vocab);
+/// Rows that a head has on a device: the next multiple of 64, those behind the vocabulary zeros. A product of halves is several
+/// times as slow where a size of it is no multiple of 8, as GPT-2's 50,257.
+std::int64_t head_rows(std::int64_t vocab);
 
 struct CrossEntropyOptions {
   HeadOptions head = {};

@@ -123,12 +123,14 @@ class Lane {
     return block() + (nested ? static_cast<double>(nn::nested_group(s_.layers)) * hidden_ : 0);
   }
 
-  // Products of a chunk of states, and the gradient of the table.
+  // Products of a chunk of states, the gradient of the table, and a copy of it where rows are missing.
   Moment head() const {
+    const std::int64_t rows = core::head_rows(options_.vocab);
     const double chunk = std::min(tokens_, static_cast<double>(options_.positions_of_head())) *
-                         static_cast<double>(options_.vocab) * element_;
+                         static_cast<double>(rows) * element_;
+    const double copy = rows == options_.vocab ? 0 : table_ * element_ / 4;
     return {are_there() ? sets() * set_ : 0,
-            bytes(kept_of_layers() + 2 * hidden_ + outside()) + weights_kept() + chunk + table_};
+            bytes(kept_of_layers() + 2 * hidden_ + outside()) + weights_kept() + chunk + table_ + copy};
   }
   Moment last_block() const {
     const double weights =

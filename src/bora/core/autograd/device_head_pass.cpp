@@ -8,16 +8,22 @@
 
 #include <algorithm>
 
+#include "bora/core/cross_entropy.h"
+
 namespace bora::core::autograd {
 
 using at::Tensor;
 
 namespace {
 
-// Rows of logits begin where a kernel may read several elements at once, whatever the vocabulary.
-std::int64_t padded(std::int64_t columns) {
-  constexpr std::int64_t kPack = 8;
-  return (columns + kPack - 1) / kPack * kPack;
+// Itself, where nothing is missing.
+Tensor with_zeros_behind(const Tensor& head, std::int64_t rows) {
+  const auto own = head.size(0);
+  if (own == rows) return head;
+  Tensor out = new_beside(head, {rows, head.size(1)});
+  out.narrow(0, 0, own).copy_(head);
+  out.narrow(0, own, rows - own).zero_();
+  return out;
 }
 
 }  // namespace
@@ -28,25 +34,28 @@ void DeviceHeadPass::begin() {
   head = halves ? head.contiguous() : wide(head);
   if (bias.defined()) bias = wide(bias);
   const auto n = hidden.size(0);
+  vocab = head.size(0);
+  head = with_zeros_behind(head, head_rows(vocab));
   losses = new_floats_beside(hidden, {n});
   lse = new_floats_beside(hidden, {n});
   if (!gradient) return;
   dhidden = new_beside(hidden, {1, n, hidden.size(1)});
-  dhead = new_floats_beside(head, head.sizes());
+  all_of_dhead = new_floats_beside(head, head.sizes());
+  dhead = all_of_dhead.narrow(0, 0, vocab);
   if (n == 0) dhead.zero_();
   if (bias.defined()) dbias = new_floats_beside(bias, bias.sizes()).zero_();
 }
 
 void DeviceHeadPass::run() {
   begin();
-  const auto n = hidden.size(0), vocab = head.size(0), chunk = std::min(rule.chunk, n);
-  const Tensor room = new_beside(hidden, {chunk, padded(vocab)});
+  const auto n = hidden.size(0), chunk = std::min(rule.chunk, n);
+  const Tensor room = new_beside(hidden, {chunk, head.size(0)});
   const kernels::HeadMap map{static_cast<float>(rule.logit_scale), static_cast<float>(rule.soft_cap),
                              data(bias)};
   for (std::int64_t first = 0; first < n; first += chunk) {
     const auto rows = std::min(chunk, n - first);
     const Tensor x = hidden.narrow(0, first, rows);
-    Tensor z = room.narrow(0, 0, rows).narrow(1, 0, vocab);
+    Tensor z = room.narrow(0, 0, rows);
     at::_ops::mm_out::call(x, head.t(), z);
     recorded_kernels(z).cross_entropy(kernel_type(z), rows, vocab, z.mutable_data_ptr(), z.stride(0),
                                       targets.const_data_ptr<std::int32_t>() + first, data(weights) + first,
@@ -62,12 +71,14 @@ void DeviceHeadPass::add_gradients(std::int64_t first, const Tensor& x, const Te
   at::_ops::mm_out::call(z, head, dx);
   const std::int64_t before = first == 0 ? 0 : 1;  // times what dhead holds, which may be anything then
   if (z.scalar_type() == at::kBFloat16)
-    at::_ops::addmm_dtype_out::call(dhead, z.t(), x, at::kFloat, before, 1, dhead);
+    at::_ops::addmm_dtype_out::call(all_of_dhead, z.t(), x, at::kFloat, before, 1, all_of_dhead);
   else
-    at::_ops::addmm_::call(dhead, z.t(), x, before, 1);
+    at::_ops::addmm_::call(all_of_dhead, z.t(), x, before, 1);
   if (!bias.defined()) return;
   // the scale is behind the products
-  dbias.add_(at::_ops::sum_dim_IntList::call(z, at::IntArrayRef{0}, false, at::kFloat), 1 / rule.logit_scale);
+  const Tensor own = z.narrow(1, 0, vocab);
+  dbias.add_(at::_ops::sum_dim_IntList::call(own, at::IntArrayRef{0}, false, at::kFloat),
+             1 / rule.logit_scale);
 }
 
 }  // namespace bora::core::autograd

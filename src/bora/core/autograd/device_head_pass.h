@@ -24,6 +24,8 @@ struct DeviceHeadPass {
   bool gradient;
   at::Tensor losses = {}, lse = {};                 ///< [positions]: lse - logits[target], lse
   at::Tensor dhidden = {}, dhead = {}, dbias = {};  ///< dhidden of one lane; the others fp32
+  std::int64_t vocab = 0;                           ///< of `head` without the zeros that run() puts behind it
+  at::Tensor all_of_dhead = {};                     ///< dhead, and behind it zeros
 
   void run();
 

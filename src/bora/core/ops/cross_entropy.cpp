@@ -177,6 +177,11 @@ std::int64_t head_chunk(Device::Type device, DType products, std::int64_t vocab)
                     kLeast, kMost);
 }
 
+std::int64_t head_rows(std::int64_t vocab) {
+  constexpr std::int64_t kStep = 64;
+  return (vocab + kStep - 1) / kStep * kStep;
+}
+
 CrossEntropy linear_cross_entropy(const Operand& hidden, const Operand& head, const Operand& targets,
                                   const Operand& weights, const CrossEntropyOptions& options) try {
   if (!std::isfinite(options.z_loss) || options.z_loss < 0) {
