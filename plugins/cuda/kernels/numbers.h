@@ -68,16 +68,22 @@ bool packs_lie_well(std::int64_t row, const T*... arrays) {
   return row % kPack == 0 && (... && well(arrays));
 }
 
-/// Elements i .. i + 7 of x [n]; zeros beyond its end.
+/// Elements i .. i + 7 of x [n] as they are stored; zeros beyond its end.
+template <class T>
+__device__ inline void load_stored(const T* x, std::int64_t i, std::int64_t n, bool well, T (&out)[kPack]) {
+  if (well && i + kPack <= n) {
+    detail::copy_pack(out, x + i);
+    return;
+  }
+  for (int j = 0; j < kPack; ++j) out[j] = i + j < n ? x[i + j] : T{};
+}
+
+/// The same as numbers.
 template <class T>
 __device__ inline void load(const T* x, std::int64_t i, std::int64_t n, bool well, float (&out)[kPack]) {
   alignas(16) T pack[kPack];
-  if (well && i + kPack <= n) {
-    detail::copy_pack(pack, x + i);
-    for (int j = 0; j < kPack; ++j) out[j] = to_float(pack[j]);
-    return;
-  }
-  for (int j = 0; j < kPack; ++j) out[j] = i + j < n ? to_float(x[i + j]) : 0.0F;
+  load_stored(x, i, n, well, pack);
+  for (int j = 0; j < kPack; ++j) out[j] = to_float(pack[j]);
 }
 
 /// Writes them, those that x has.
