@@ -12,21 +12,25 @@ namespace {
 struct AddItem : kernels::Added {
   bool well;
 };
+// All packs of a thread are read before the first is written.
 struct AddInto {
-  static constexpr int threads = 256;
-  static constexpr std::int64_t each = threads * kPack;
+  static constexpr int threads = 256, packs = 4;
+  static constexpr std::int64_t each = threads * packs * kPack;
   Many<AddItem, each> arrays;
 
   __device__ void operator()() const {
     const int which = arrays.mine();
     const AddItem& a = arrays.items[which];
-    const std::int64_t i = arrays.begin(which) + thread() * kPack;
-    if (i >= a.n) return;
-    float x[kPack], y[kPack];
-    load(a.into, i, a.n, a.well, x);
-    load(a.from, i, a.n, a.well, y);
-    for (int j = 0; j < kPack; ++j) x[j] += y[j];
-    store(x, a.into, i, a.n, a.well);
+    const std::int64_t begin = arrays.begin(which) + thread() * kPack;
+    float x[packs][kPack], y[packs][kPack];
+    for (int p = 0; p < packs; ++p) {
+      load(a.into, begin + p * threads * kPack, a.n, a.well, x[p]);
+      load(a.from, begin + p * threads * kPack, a.n, a.well, y[p]);
+    }
+    for (int p = 0; p < packs; ++p) {
+      for (int j = 0; j < kPack; ++j) x[p][j] += y[p][j];
+      store(x[p], a.into, begin + p * threads * kPack, a.n, a.well);
+    }
   }
 };
 
