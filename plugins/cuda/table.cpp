@@ -5,6 +5,7 @@
 #include "kernels/activation.h"
 #include "kernels/adamw.h"
 #include "kernels/adamw_bf16.h"
+#include "kernels/bias.h"
 #include "kernels/cross_entropy.h"
 #include "kernels/dropout.h"
 #include "kernels/embedding.h"
@@ -123,6 +124,11 @@ core::DeviceKernels table() {
     });
   };
   k.norm_room = norm_backward_room;
+  k.bias.backward = [](DType type, std::int64_t rows, std::int64_t n, const void* x, std::int64_t stride,
+                       float* sums, float* room, Stream s) {
+    with(type, [&](auto t) { bias_gradient<decltype(t)>({rows, n, in(x, t), stride, sums, room}, s); });
+  };
+  k.bias.room = bias_room;
   k.activate.forward = [](Activation f, DType type, std::int64_t n, const void* x, void* y, float* largest,
                           Stream s) {
     with(type, [&](auto t) { activate(f, n, in(x, t), out(y, t), s, largest); });

@@ -124,6 +124,17 @@ TEST(CudaTable, NormsAsTheCpu) {
   expect_close("dbias", db, wide(db2), {1e-5, 1e-5});
 }
 
+TEST(CudaTable, GradientsOfBiasesAsTheCpu) {
+  const auto k = table();
+  const std::int64_t rows = 300, n = 40;
+  const auto x = random<float>(rows * n, 1);
+  List<float> out(n), room(k.bias.room(rows, n));
+  auto want = out;
+  k.bias.backward(kType, rows, n, x.data(), n, out.data(), room.data(), nullptr);
+  kernels::column_sums(rows, n, x.data(), want.data());
+  expect_close("dbias", out, wide(want), {1e-5, 1e-5});
+}
+
 // With a residual, and what comes to the sum by other ways.
 TEST(CudaTable, NormsOfSumsAsTheCpu) {
   const auto k = table();

@@ -6,7 +6,10 @@
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/cat_ops.h>
 #include <ATen/ops/sum_ops.h>
+#include <c10/core/GradMode.h>
 
+#include "bora/core/autograd/cast.h"
+#include "bora/core/autograd/kernel_operand.h"
 #include "bora/core/autograd/side_by_side.h"
 
 namespace bora::core::autograd {
@@ -51,7 +54,34 @@ Tensor joined_gradient(const torch::autograd::variable_list& pieces) {
   return whole.defined() ? whole : at::_ops::cat::call(at::ITensorListRef(pieces), 1);
 }
 
+namespace {
+
+bool has_bias_kernel(const Tensor& x) {
+  return x.numel() > 0 && !x.is_cpu() && !at::GradMode::is_enabled() &&
+         goes_to_kernel(x, [](const DeviceKernels& k) { return k.bias.backward; });
+}
+
+// Of a product's columns there may be some alone.
+Tensor as_rows(const Tensor& x) {
+  const bool lie_whole = x.dim() == 2 && x.stride(1) == 1 && x.stride(0) >= x.size(1);
+  if (lie_whole && x.scalar_type() != at::kHalf) return x;
+  return kernel_operand(x).reshape({-1, x.size(-1)});
+}
+
+Tensor sum_of_rows(const Tensor& x) {
+  const auto rows = x.size(0), n = x.size(1);
+  const auto& entry = recorded_kernels(x).bias;
+  Tensor out = new_floats_beside(x, {n});
+  const Tensor room = new_floats_beside(x, {entry.room == nullptr ? 0 : entry.room(rows, n)});
+  entry.backward(kernel_type(x), rows, n, x.const_data_ptr(), x.stride(0), mutable_data(out),
+                 mutable_data(room), stream_of(x));
+  return out;
+}
+
+}  // namespace
+
 Tensor over_rows(at::ScalarType type, const Tensor& gradient) {
+  if (has_bias_kernel(gradient)) return cast(sum_of_rows(as_rows(gradient)), type);
   std::vector<std::int64_t> over;
   for (std::int64_t i = 0; i + 1 < gradient.dim(); ++i) over.push_back(i);
   return at::_ops::sum_dim_IntList::call(gradient, over, false, type);
