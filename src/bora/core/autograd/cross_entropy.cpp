@@ -12,6 +12,7 @@
 #include "bora/core/autograd/device_head_pass.h"
 #include "bora/core/autograd/floats.h"
 #include "bora/core/autograd/head_pass.h"
+#include "bora/core/autograd/root_gradient.h"
 #include "bora/core/layout/convert.h"
 #include "bora/core/plain/cross_entropy.h"
 
@@ -78,8 +79,7 @@ struct LinearCrossEntropy : torch::autograd::Function<LinearCrossEntropy> {
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     const auto known = std::exchange(ctx->saved_data, {});
-    // a device would have to be waited for
-    const bool scaled = !grads[0].is_cpu() || grads[0].item().toDouble() != 1.0;
+    const bool scaled = !RootGradient::is(grads[0]);
     const auto gradient = [&](const char* of) {
       const auto at = known.find(of);
       if (at == known.end()) return Tensor();

@@ -3,6 +3,7 @@
 #include "bora/core/grad.h"
 
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/ones_like_ops.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/function_hook.h>
 #include <torch/csrc/autograd/variable.h>
@@ -10,6 +11,7 @@
 #include "bora/base/error.h"
 #include "bora/core/autograd/added_gradients.h"
 #include "bora/core/autograd/recording_scope.h"
+#include "bora/core/autograd/root_gradient.h"
 #include "bora/core/layout/layout.h"
 #include "bora/core/layout/refusal.h"
 
@@ -19,7 +21,11 @@ namespace {
 
 Array pull_back(const Array& value) try {
   const auto& loss = tensor(value);
-  if (loss.requires_grad()) torch::autograd::backward({loss}, {});
+  if (loss.requires_grad()) {
+    const at::Tensor one = at::_ops::ones_like::call(loss, {}, {}, {}, {}, {});
+    const autograd::RootGradient root(one);
+    torch::autograd::backward({loss}, {one});
+  }
   return wrap(loss.detach());
 } catch (...) {
   rethrow("backward pass", {});
