@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <memory>
 #include <numeric>
 #include <set>
@@ -18,6 +19,7 @@
 #include "bora/core/autograd/dropout.h"
 #include "bora/core/autograd/pass_notes.h"
 #include "bora/core/kernels/cpu/random.h"
+#include "bora/core/kernels/cpu/threads.h"
 #include "bora/core/layout/checks.h"
 #include "bora/core/layout/layout.h"
 #include "bora/core/layout/refusal.h"
@@ -42,9 +44,29 @@ at::Tensor room_on_host(at::IntArrayRef sizes, DType dtype) {
   return at::_ops::empty_memory_format::call(c10::fromIntArrayRefSlow(sizes), scalar_type(dtype), {},
                                              c10::Device(at::kCPU), pinned, {});
 }
+// Out of memory that is not pinned a driver copies several times as slowly: the next piece is written while the device takes
+// this one.
+at::Tensor brought_in_pieces(const at::Tensor& t, c10::Device device) {
+  const auto n = t.numel(), size = static_cast<std::int64_t>(t.element_size());
+  const auto each = static_cast<std::int64_t>(kMostPinned) / size;
+  const auto dtype = from_scalar_type(t.scalar_type());
+  at::Tensor out = empty(t.sizes(), dtype, device), flat = out.view({n});
+  const auto* from = static_cast<const std::byte*>(t.const_data_ptr());
+  for (std::int64_t first = 0; first < n; first += each) {
+    const std::int64_t count = std::min(each, n - first);
+    const at::Tensor piece = room_on_host({count}, dtype);
+    auto* to = static_cast<std::byte*>(piece.mutable_data_ptr());
+    kernels::for_chunks(count * size, 1 << 18, [&](std::int64_t begin, std::int64_t end) {
+      std::memcpy(to + begin, from + first * size + begin, static_cast<std::size_t>(end - begin));
+    });
+    flat.narrow(0, first, count).copy_(piece, /*non_blocking=*/true);
+  }
+  return out;
+}
 at::Tensor brought(const at::Tensor& t) {
   const auto device = new_array_device();
   if (device.is_cpu()) return t;
+  if (t.nbytes() > kMostPinned && t.is_contiguous()) return brought_in_pieces(t, device);
   return t.to(device, t.scalar_type(), /*non_blocking=*/t.nbytes() <= kMostPinned);
 }
 
