@@ -9,7 +9,7 @@
 namespace bora::cudnn {
 
 /// More bytes for one call are worse than another kernel: a graph of documents takes some for each head of a group.
-inline constexpr std::int64_t kMostBytes = std::int64_t{2} << 30;
+inline constexpr std::int64_t kMostBytes = std::int64_t{4} << 30;
 
 // As the entries of core::AttentionLibrary.
 const core::ReadyAttention& ready(const core::AttentionPlan& plan, std::int8_t device);

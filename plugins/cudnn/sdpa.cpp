@@ -46,8 +46,7 @@ std::int64_t count(const AttentionPlan& plan, const Parts& parts) {
 }
 
 Parts forward_parts(const AttentionPlan& plan, const Parts& parts) {
-  const bool together = plan.of_documents() || parts.kv_heads == plan.kv_heads;
-  return {together ? plan.batch : parts.batch, parts.kv_heads};
+  return {plan.batch, plan.of_documents() ? parts.kv_heads : plan.kv_heads};
 }
 
 Sdpa sdpa_of(const AttentionPlan& plan, const Parts& part) {

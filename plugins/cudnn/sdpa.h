@@ -13,7 +13,7 @@
 namespace bora::cudnn {
 
 /// The most bytes of scores' gradients that a part may take (of its own room).
-inline constexpr std::int64_t kMostRoom = std::int64_t{512} << 20;
+inline constexpr std::int64_t kMostRoom = std::int64_t{2} << 30;
 /// More parts of one call are worse than another kernel.
 inline constexpr std::int64_t kMostParts = 64;
 
@@ -43,8 +43,8 @@ struct Parts {
 /// The largest parts whose room is at most `most` bytes, whole sequences first. None: not even one head's fits.
 std::optional<Parts> parts_of(const core::AttentionPlan& plan, std::int64_t most = kMostRoom);
 std::int64_t count(const core::AttentionPlan& plan, const Parts& parts);
-/// Forward, which keeps no scores, where the backward pass takes `parts`: all sequences of the same heads, if their logs of
-/// sums then lie one behind another.
+/// Forward, which keeps no scores, where the backward pass takes `parts`: all at once; of documents, whose logs of sums lie by
+/// position, the same heads.
 Parts forward_parts(const core::AttentionPlan& plan, const Parts& parts);
 
 /// Of `batch` sequences and `kv_heads` heads of a plan.

@@ -87,10 +87,12 @@ TEST(Sdpa, PartsTakeNoMoreRoomThanTheyMay) {
   EXPECT_EQ(parts_of(p, 3 * kHead - 1), std::nullopt);
   EXPECT_EQ(count(p, {4, 2}), 1);
   EXPECT_EQ(count(p, {2, 1}), 4);
-  // Eight heads of keys for four of queries each over 8192 positions: one at a time.
+  // Eight heads of keys for four of queries each over 8192 positions: four at a time.
   AttentionPlan large{.batch = 1, .queries = 8192, .keys = 8192, .kv_heads = 8, .group = 4, .head_dim = 128};
-  EXPECT_EQ(parts_of(large), (Parts{1, 1})) << "2 * 4 * 8192^2 bytes are just what a part may take";
-  large.group = 5;
+  EXPECT_EQ(parts_of(large), (Parts{1, 4})) << "2 * 16 * 8192^2 bytes are just what a part may take";
+  large.group = 16;
+  EXPECT_EQ(parts_of(large), (Parts{1, 1}));
+  large.group = 17;
   EXPECT_EQ(parts_of(large), std::nullopt);
 }
 
@@ -108,7 +110,8 @@ TEST(Sdpa, PartsLieWhereTheyAre) {
   // Logs of sums lie by sequence, then head, whatever the parts: a sequence's heads in parts come one sequence at a time.
   EXPECT_EQ(part.lse - whole.lse, (2 * 6 + 3) * 100);
   EXPECT_EQ(forward_parts(p, {2, 2}), (Parts{4, 2}));
-  EXPECT_EQ(forward_parts(p, {1, 1}), (Parts{1, 1}));
+  EXPECT_EQ(forward_parts(p, {1, 1}), (Parts{4, 2}));
+  EXPECT_EQ(sdpa_of(p, {4, 2}).stats, (Operand{{4, 6, 100, 1}, {600, 100, 1, 1}, 0}));
   EXPECT_EQ(sdpa_of(p, {1, 1}).stats, (Operand{{1, 3, 100, 1}, {300, 100, 1, 1}, 0}));
 }
 
