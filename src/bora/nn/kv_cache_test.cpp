@@ -2,12 +2,14 @@
 // SPDX-FileCopyrightText: The Bora authors
 #include "bora/nn/kv_cache.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <vector>
 
+#include "bora/core/device.h"
 #include "bora/core/plain_ops.h"
 #include "bora/named/test_values.h"
 #include "bora/nn/alibi.h"
@@ -17,6 +19,8 @@ namespace bora::nn {
 namespace {
 
 using testing::error_of;
+using ::testing::FloatNear;
+using ::testing::Pointwise;
 using testing::same_bits;
 
 struct Batch : axis<"batch"> {};
@@ -185,7 +189,10 @@ TEST(KvCache, ForgetsWhatFillsARowUp) {
         slice<Pos>(text.q, 0, 14), filled, slice<KeyPos>(text.v, 0, 14), Context{.cache = &pass}, options);
     pass.finish(14);
     EXPECT_EQ(cache.length(0), 5);
-    EXPECT_TRUE(same_bits(slice<Pos>(out, 0, 5), text.read(alone, 0, 5, options)));
+    const auto of_both = slice<Pos>(out, 0, 5).to_vector(), own = text.read(alone, 0, 5, options).to_vector();
+    if (core::default_device() == core::Device()) EXPECT_EQ(of_both, own);
+    // A GPU's library has another product for another size.
+    EXPECT_THAT(of_both, Pointwise(FloatNear(1e-5F), own));
     EXPECT_TRUE(same_bits(text.read(cache, 0, 12, options), text.read(alone, 0, 12, options)));
   }
 }
