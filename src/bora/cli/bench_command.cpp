@@ -27,6 +27,7 @@
 #include "bora/core/kernels/cpu/matmul.h"
 #include "bora/core/runtime.h"
 #include "bora/optim/adam.h"
+#include "bora/run/run_device.h"
 #include "bora/train/trainer.h"
 
 namespace bora::cli {
@@ -160,6 +161,11 @@ void tell_device(Json& out) {
   out["peak_device_mb"] = static_cast<double>(core::device_memory(device).peak) / (1024 * 1024);
 }
 
+void require_fp8() {
+  if (const auto why = run::why_no_fp8(core::default_device()); !why.empty())
+    fail(ErrorKind::Usage, "--compute is fp8: {}", why);
+}
+
 void tell_one_step(train::Trainer& trainer, const std::string& model, std::int64_t tokens) {
   const double started = monotonic_seconds();
   trainer.step();
@@ -196,8 +202,9 @@ int run_bench(const Arguments& arguments) {
   args.option("--threads", threads, kThreads, "0: all cores");
   args.option("--lanes", lanes, kSize, "the batch in so many passes, whose gradients are added");
   device.declare(args);
-  args.option("--compute", compute, "f32, or bf16: parameters in fp32, the passes in bf16")
-      .one_of({"f32", "bf16"});
+  args.option("--compute", compute,
+              "f32, or bf16: parameters in fp32, the passes in bf16; fp8: of these the linear maps, on a GPU")
+      .one_of({"f32", "bf16", "fp8"});
   args.option("--matmul", matmul, "whose matrix products: automatic, mkl, bora (vectors) or amx")
       .one_of(products_names());
   args.flag("--parts", parts, "also the time of each shape of product");
@@ -207,9 +214,11 @@ int run_bench(const Arguments& arguments) {
   if (what != "train")
     fail(ErrorKind::Usage, "bench: {} is not one of train, workers, generate\nhint: bora bench --help", what);
   require_tokens(batch, seq);
-  const auto computed = core::parse_dtype(compute);
+  const bool fp8 = compute == "fp8";
+  const auto computed = fp8 ? core::DType::bf16 : core::parse_dtype(compute);
   core::initialize(static_cast<int>(threads));
   const auto in_use = open_device(device, "bench");
+  if (fp8) require_fp8();
   use_products(matmul);
   auto model = bench_model(name, seq);
   auto vocab = model->shape().vocab;
@@ -217,6 +226,7 @@ int run_bench(const Arguments& arguments) {
   optim::Adam optimizer(optimizer_config, model->parameters());
   train::TrainerOptions options{.total_steps = steps + 3 + kTurns, .lanes = lanes};
   options.loss.compute = computed;
+  options.fp8 = fp8;
   train::Trainer trainer({*model,
                           optimizer,
                           optim::Schedule(optimizer_config, steps + 3 + kTurns),
