@@ -227,9 +227,7 @@ std::vector<std::string> take_overrides(const std::vector<std::string>& argument
   return rest;
 }
 
-constexpr std::string_view kOnGpus =
-    "{} asks for a GPU; auto, the default, is the CPU until runs on GPUs have been "
-    "measured";
+constexpr std::string_view kOnGpus = "{} asks for a GPU; auto, the default, takes one where there is one";
 
 // What people type first who know other programs.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kForeign = {{

@@ -6,7 +6,7 @@ namespace bora::cli {
 
 void DeviceFlag::declare(Args& args, const std::string& otherwise) {
   args.option("--device", word,
-              "auto: the CPU, until runs on GPUs have been measured; cpu; cuda; cuda:1, ..." + otherwise)
+              "auto: a GPU where there is one, else the CPU; cpu; cuda; cuda:1, ..." + otherwise)
       .offers({"auto", "cpu", "cuda"});
 }
 

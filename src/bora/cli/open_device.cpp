@@ -20,9 +20,11 @@ void require_readable(core::WeightType weights, core::Device device, std::string
 run::RunDevice open_device(const DeviceFlag& flag, std::string_view command, core::WeightType weights) {
   const auto who = fmt::format("{}: --device", command);
   const auto launch = mesh::launch_environment();
-  const auto device = in_context(who, [&] { return run::choose_device(flag.word, launch); });
-  require_readable(weights, device, command, flag.word);
-  return {who, flag.word, launch};
+  const bool of_the_cpu = flag.word == "auto" && weights != core::WeightType::f32;  // which alone reads them
+  const std::string word = of_the_cpu ? "cpu" : flag.word;
+  const auto device = in_context(who, [&] { return run::choose_device(word, launch); });
+  require_readable(weights, device, command, word);
+  return {who, word, launch};
 }
 
 }  // namespace bora::cli

@@ -13,7 +13,7 @@ namespace bora::run {
 
 core::Device choose_device(std::string_view word, const mesh::LaunchEnvironment& launch) {
   const bool any = word == "auto";
-  if (word.starts_with("cuda"))
+  if (any || word.starts_with("cuda"))
     core::open_cuda_engine();
   else if (!any && word != "cpu" && word != "test")
     fail(
@@ -38,8 +38,10 @@ std::string choice_text(std::string_view word, core::Device device, const core::
   if (word != "auto") return "";
   if (const auto text = device_text(device); !text.empty()) return text + ", as it is there";
   if (facts.state() != core::CudaFacts::State::ready) return "CPU: " + core::summary(facts);
-  return fmt::format("CPU: a GPU is computed on where it is asked for, until that is measured ({})",
-                     core::summary(facts));
+  auto asked = facts;
+  if (asked.engine.empty()) asked.engine = core::open_cuda_engine();
+  const auto refusal = core::refuse_gpu(asked, {core::Device::Type::cuda, 0}, 0);
+  return fmt::format("CPU: {}{}{}", refusal.found, refusal.hint.empty() ? "" : "; ", refusal.hint);
 }
 
 std::string why_no_fp8(core::Device device, const core::CudaFacts& facts) {

@@ -11,9 +11,8 @@
 
 namespace bora::run {
 
-/// The device that a word of trainer.device names for this rank. `cuda` opens libtorch's part for CUDA; `auto` takes
-/// a GPU where it is open already, else the CPU: what Bora computes on GPUs has not been measured yet. The ranks of a
-/// host take its GPUs in turn.
+/// The device that a word of trainer.device names for this rank. `cuda` and `auto` open libtorch's part for CUDA; `auto`
+/// takes a GPU where there is one that can be computed on, else the CPU. The ranks of a host take its GPUs in turn.
 core::Device choose_device(std::string_view word, const mesh::LaunchEnvironment& launch);
 
 /// While it lives, this thread's arrays are made on that device. Before ranks join, so that they compare the

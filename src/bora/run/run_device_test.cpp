@@ -49,10 +49,10 @@ TEST(RunDevice, SaysWhyAutoTookTheCpu) {
   facts = {.has_driver = true, .cuda = {13, 0}};
   EXPECT_EQ(choice_text("auto", {}, facts), "CPU: driver (CUDA 13.0) sees no GPU");
   facts.gpus.push_back({"H100", {9, 0}, 85'000'000'000, {}});
-  EXPECT_EQ(
-      choice_text("auto", {}, facts),
-      "CPU: a GPU is computed on where it is asked for, until that is measured (H100 · capability 9.0 · "
-      "85.0 GB)");
+  facts.engine = "the libtorch in /lib has no part for CUDA";
+  const auto refusal = core::refuse_gpu(facts, {core::Device::Type::cuda, 0}, 0);
+  EXPECT_EQ(refusal.found, "of H100: the libtorch in /lib has no part for CUDA");
+  EXPECT_EQ(choice_text("auto", {}, facts), "CPU: " + refusal.found + "; " + refusal.hint);
   EXPECT_EQ(choice_text("auto", {core::Device::Type::cuda, 1}, facts), "cuda:1 (cuda:1), as it is there");
   EXPECT_FALSE(device_room({}));
 }

@@ -226,10 +226,9 @@ void TrainerConfig::bind(Binder& b) {
       "parameters that are not trained, by path: a parameter's or a module's, with * for any characters: "
       "[embed_tokens, layers.0, \"layers.*.mlp\"]; they have no gradient, no optimizer state and no decay");
   b.field("stop_at_step", stop_at_step, kSize, "stop there as an interrupt would");
-  b.field(
-      "device", device,
-      "where the run computes: auto: the CPU, until runs on GPUs have been measured; cpu; cuda; cuda:1, ...; "
-      "a device's last digits are its own");
+  b.field("device", device,
+          "where the run computes: auto: a GPU where there is one, else the CPU; cpu; cuda; cuda:1, ...; "
+          "a device's last digits are its own");
   b.field(
       "cuda_graphs", cuda_graphs,
       "on a GPU, give it each lane's forward and backward pass as one graph where that can be; never changes a "
