@@ -4,9 +4,10 @@
 """The parts of on_gpu.sh, which says what they are, and starts this where there is a GPU."""
 
 import argparse
+import concurrent.futures
 import csv
-import io
 import json
+import math
 import pathlib
 import re
 import shutil
@@ -14,6 +15,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 from on_gpu_program import HALF, OUT, ROOT, STEPS, Failed, Part, Program, Skipped, gap, json_lines, tensors
@@ -21,11 +23,13 @@ from on_gpu_program import HALF, OUT, ROOT, STEPS, Failed, Part, Program, Skippe
 WHOLE = 585  # seconds of all parts together
 CLOSE = 1e-4  # to the reference, of a tensor's largest value; of fp32 on a GPU against the CPU's, of a loss
 ATTENTION, RATES, EXPERTS = "attention_device_test", "attention_rates", "experts_device_test"
+TRACE = "libgpu_trace.so"
 WAITS = ("cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaEventSynchronize")
 WITHIN = 0.10  # the most memory, of what was said before
-# name: (sequences, tokens of each, passes of Bora, passes of PyTorch, which keeps all logits of a pass)
-MODELS = {"gpt2-124m": (64, 1024, 1, 4), "gpt2-1.5b": (32, 1024, 4, 4), "qwen2.5-1.5b": (16, 1024, 2, 4),
-          "llama-8b-8": (2, 8192, 2, 2)}
+# name: (sequences, tokens of each, passes of Bora, passes of PyTorch, which keeps all logits of a pass; whether PyTorch's
+# eager mode has its turn in ten minutes, most of which go by while torch.compile compiles)
+MODELS = {"gpt2-124m": (64, 1024, 1, 4, True), "gpt2-1.5b": (32, 1024, 2, 4, False),
+          "qwen2.5-1.5b": (16, 1024, 1, 4, False), "llama-8b-8": (2, 8192, 1, 2, False)}
 MIXTURE = """model: {type: mixtral, seq_len: 32, hidden_dim: 32, intermediate_dim: 64, num_layers: 2, num_heads: 4,
   num_kv_heads: 2, n_routed_experts: 4}"""
 
@@ -284,12 +288,13 @@ class Day(Program):
         return line
 
     def sanitizer(self, part):
+        """Of initcheck all kernels are looked at: what libtorch's have written has been written, too."""
         tool = shutil.which("compute-sanitizer") or shutil.which("compute-sanitizer", path="/usr/local/cuda/bin")
         if tool is None:
             raise Skipped("no compute-sanitizer (it comes with the CUDA toolkit)")
-        said = self.run(part, tool, "--tool", part.name, "--kernel-name", "kernel_substring=bora", "--error-exitcode",
-                        99, self.bora, "bench", "train", "--model", "quickstart", "--batch", 2, "--seq", 64, "--once",
-                        "--device", self.device)
+        of_bora = () if part.name == "initcheck" else ("--kernel-name", "kernel_substring=bora")
+        said = self.run(part, tool, "--tool", part.name, *of_bora, "--error-exitcode", 99, self.bora, "bench", "train",
+                        "--model", "quickstart", "--batch", 2, "--seq", 64, "--once", "--device", self.device)
         return next((line.strip("= ") for line in reversed(said.splitlines()) if "SUMMARY" in line), "nothing found")
 
     def memory(self, part):
@@ -325,11 +330,11 @@ class Day(Program):
         return ", ".join(f"{kind} up to {rate:.0f}" for kind, rate in best.items()) + " (TFLOP/s, GB/s)"
 
     def peers(self, part):
-        sequences, tokens, passes, their_passes = MODELS[part.name]
+        sequences, tokens, passes, their_passes, eager = MODELS[part.name]
         shape = ["--model", part.name, "--batch", sequences, "--seq", tokens, "--steps", 10]
         peer = [sys.executable, ROOT / "bench/peers/torch_train.py", *shape, "--lanes", their_passes, "--device",
                 "cuda", "--dtype", "bf16"]
-        programs = {"eager": peer, "compile": [*peer, "--compile"]}
+        programs = ({"eager": peer} if eager else {}) | {"compile": [*peer, "--compile"]}
         if self.computes:
             programs = {"bora": [self.bora, "bench", "train", *shape, "--lanes", passes, "--device", self.device,
                                  "--compute", "bf16"]} | programs
@@ -360,19 +365,27 @@ class Day(Program):
             raise Failed("; ".join([*(f"{who}: {why}" for who, why in failed.items()), *([text] if medians else [])]))
         return text
 
+    def trace(self, part, steps, *words):
+        """What `bora bench train` asks the GPU to do, by bench/gpu_trace.cpp: (kind, begin, end, name) of each thing."""
+        library = next((p for p in (self.tests / TRACE, self.bora.parent.parent.parent / "bench" / TRACE)
+                        if p.exists()), None)
+        if library is None:
+            raise Skipped(f"no {TRACE}; scripts/on_gpu.sh --pack brings it")
+        file = self.work / f"{part.name}{steps}.csv"
+        self.run(part, self.bora, "bench", "train", *words, "--steps", steps, "--device", self.device, "--compute",
+                 "bf16", env={"CUDA_INJECTION64_PATH": str(library), "GPU_TRACE": str(file)})
+        with file.open(newline="") as lines:  # the last one may be half-written
+            rows = [row for row in csv.reader(lines) if len(row) == 7]
+        if not rows:
+            raise Failed("nothing was traced")
+        return sorted((int(begin), int(end), kind, name) for kind, begin, end, _, _, _, name in rows)
+
     def waits(self, part):
         """From how often the host waits in runs of few and of more steps."""
-        if shutil.which("nsys") is None:
-            raise Skipped("no nsys (Nsight Systems)")
         few, more, calls = 3, 8, []
         for steps in (few, more):
-            report = self.work / f"waits{steps}"
-            self.run(part, "nsys", "profile", "--trace=cuda", "--force-overwrite=true", f"--output={report}", self.bora,
-                     "bench", "train", "--model", "quickstart", "--batch", 4, "--lanes", 2, "--seq", 64, "--steps",
-                     steps, "--device", self.device, "--compute", "bf16")
-            said = self.run(part, "nsys", "stats", "--report", "cuda_api_sum", "--format", "csv", f"{report}.nsys-rep")
-            rows = csv.DictReader(io.StringIO(said[said.index("Time (%)"):]))
-            calls.append(sum(int(row["Num Calls"]) for row in rows if row["Name"].startswith(WAITS)))
+            rows = self.trace(part, steps, "--model", "quickstart", "--batch", 4, "--lanes", 2, "--seq", 64)
+            calls.append(sum(kind == "wait" and name.startswith(WAITS) for _, _, kind, name in rows))
         each = (calls[1] - calls[0]) / (more - few)
         part.numbers = {"waits": calls, "steps": [few, more], "each": each}
         line = f"the host waits {each:.1f} times a step"
@@ -381,31 +394,42 @@ class Day(Program):
         return line
 
     def profile(self, part):
-        if shutil.which("nsys") is None:
-            raise Skipped("no nsys (Nsight Systems)")
-        report = self.work / "profile"
-        self.run(part, "nsys", "profile", "--trace=cuda", "--force-overwrite=true", f"--output={report}", self.bora,
-                 "bench", "train", "--model", "gpt2-124m", "--batch", 16, "--seq", 1024, "--steps", 5, "--device",
-                 self.device, "--compute", "bf16")
-        said = self.run(part, "nsys", "stats", "--report", "cuda_gpu_kern_sum", "--format", "csv", f"{report}.nsys-rep")
-        table = said[said.index("Time (%)"):]
-        rows = list(csv.DictReader(io.StringIO(table)))
-        part.numbers["kernels"] = rows[:20]
-        return "; ".join(f"{row['Time (%)']} % {row['Name'][:60]}" for row in rows[:3])
+        """Of the last whole step: its kernels, and how long the GPU has nothing to do."""
+        rows = [row for row in self.trace(part, 5, "--model", "gpt2-124m", "--batch", 16, "--seq", 1024)
+                if row[2] != "wait"]
+        ends = [end for _, end, _, name in rows if "AdamW" in name]
+        ends = [end for end, later in zip(ends, [*ends[1:], math.inf]) if later - end > 5e6]  # nanoseconds
+        if len(ends) < 2:
+            raise Failed(f"{len(ends)} steps were traced")
+        step = [row for row in rows if ends[-2] <= row[0] < ends[-1]]
+        idle, last, times = 0, ends[-2], {}
+        for begin, end, kind, name in step:
+            idle += max(0, begin - last)
+            last = max(last, end)
+            name = re.sub(r"\(.*", "", name) or name if kind == "kernel" else f"{kind} {name}"
+            times[name] = times.get(name, 0) + end - begin
+        whole = ends[-1] - ends[-2]
+        slowest = sorted(times, key=times.get, reverse=True)
+        part.numbers = {"step_ms": whole / 1e6, "idle_ms": idle / 1e6, "things": len(step),
+                        "ms": {name: times[name] / 1e6 for name in slowest[:30]}}
+        return "; ".join([f"{100 * idle / whole:.1f} % idle",
+                          *(f"{100 * times[name] / whole:.1f} % {name[:60]}" for name in slowest[:3])])
 
 
-# name: (seconds at most, what it does, whether Bora must compute on the device)
-PARTS = {
-    "load": (30, Day.load, False), "ops": (100, Day.ops, True), "attention": (30, Day.attention, True),
-    "attention_rates": (40, Day.attention_rates, True), "parity": (60, Day.parity, True),
-    "training": (30, Day.training, True), "bits": (60, Day.bits, True), "bf16": (60, Day.bf16, True),
-    "fp8": (60, Day.fp8, True),
-    "workers": (60, Day.workers, True),
-    "graphs": (30, Day.graphs, True), "experts": (40, Day.experts, True), "offload": (40, Day.offload, True),
-    "memcheck": (40, Day.sanitizer, True), "racecheck": (40, Day.sanitizer, True),
-    "initcheck": (40, Day.sanitizer, True), "memory": (40, Day.memory, True), "rates": (40, Day.rates, False),
-    "gpt2-124m": (120, Day.peers, False), "gpt2-1.5b": (80, Day.peers, False), "qwen2.5-1.5b": (80, Day.peers, False),
-    "llama-8b-8": (80, Day.peers, False), "waits": (30, Day.waits, True), "profile": (40, Day.profile, True)}
+# name: (seconds at most, what it does, whether Bora must compute on the device). Those of a row run at once: all but the
+# timings, each of which has the GPU for itself.
+ROWS = (
+    {"load": (30, Day.load, False)},
+    {"ops": (150, Day.ops, True), "attention": (90, Day.attention, True), "parity": (150, Day.parity, True),
+     "training": (60, Day.training, True), "bits": (90, Day.bits, True), "bf16": (90, Day.bf16, True),
+     "fp8": (90, Day.fp8, True), "workers": (90, Day.workers, True), "experts": (90, Day.experts, True),
+     "offload": (90, Day.offload, True), "memory": (60, Day.memory, True), "memcheck": (60, Day.sanitizer, True),
+     "racecheck": (60, Day.sanitizer, True), "initcheck": (60, Day.sanitizer, True), "waits": (60, Day.waits, True)},
+    {"graphs": (30, Day.graphs, True)}, {"attention_rates": (40, Day.attention_rates, True)},
+    {"rates": (40, Day.rates, False)}, {"profile": (40, Day.profile, True)}, {"gpt2-124m": (130, Day.peers, False)},
+    {"gpt2-1.5b": (125, Day.peers, False)}, {"qwen2.5-1.5b": (125, Day.peers, False)},
+    {"llama-8b-8": (125, Day.peers, False)})
+PARTS = {name: what for row in ROWS for name, what in row.items()}
 
 
 def outcome(day, part, needs_device):
@@ -434,23 +458,29 @@ def main():
         if name not in PARTS:
             parser.error(f"{name} is not one of {', '.join(PARTS)}")
     OUT.mkdir(parents=True, exist_ok=True)
-    began, results = time.monotonic(), []
+    began, results, telling = time.monotonic(), [], threading.Lock()
     with tempfile.TemporaryDirectory() as work, (OUT / "summary.txt").open("w") as summary:
         day = Day(args, pathlib.Path(work))
-        for name, (seconds, _, needs_device) in PARTS.items():
-            if args.parts and name not in args.parts and name != "load":  # without which nothing can be said
-                continue
+
+        def look(name):
+            seconds, _, needs_device = PARTS[name]
             started = time.monotonic()
             left = WHOLE - (started - began)
             part = Part(name, min(args.limit or seconds, left))
             status, line = outcome(day, part, needs_device) if left > 1 else ("skipped", "no time left of ten minutes")
             took = time.monotonic() - started
-            results.append({"part": name, "status": status, "seconds": round(took, 1), "said": line})
             (OUT / f"{name}.json").write_text(json.dumps(part.numbers, indent=1) + "\n")
-            for file in (summary, sys.stdout):
-                print(f"{status:<8} {name:<13} {took:5.0f} s  {line}", file=file, flush=True)
-            (OUT / "summary.json").write_text(json.dumps(
-                {"date": time.strftime("%Y-%m-%d"), "device": args.device, "parts": results}, indent=1) + "\n")
+            with telling:
+                results.append({"part": name, "status": status, "seconds": round(took, 1), "said": line})
+                for file in (summary, sys.stdout):
+                    print(f"{status:<8} {name:<13} {took:5.0f} s  {line}", file=file, flush=True)
+                (OUT / "summary.json").write_text(json.dumps(
+                    {"date": time.strftime("%Y-%m-%d"), "device": args.device, "parts": results}, indent=1) + "\n")
+
+        for row in ROWS:
+            names = [name for name in row if not args.parts or name in args.parts or name == "load"]  # which all need
+            with concurrent.futures.ThreadPoolExecutor(max(len(names), 1)) as together:
+                list(together.map(look, names))
     return 1 if any(r["status"] == "FAILED" for r in results) else 0
 
 

@@ -6,8 +6,9 @@
 #   scripts/on_gpu.sh --pack
 #
 # For the day a GPU is there: what can be seen on a GPU alone, within ten minutes. Exit code 77 without one, 1 if a part
-# failed. Each part runs and fails alone; all that it prints is in $OUT/PART.txt, its figures in $OUT/PART.json, and one
-# line of each part in $OUT/summary.txt and summary.json; OUT is build/on_gpu by default. Without PART all of them:
+# failed. Each part fails alone, and where it takes times it runs alone, too; all that it prints is in $OUT/PART.txt, its
+# figures in $OUT/PART.json, and one line of each part in $OUT/summary.txt and summary.json; OUT is build/on_gpu by default.
+# Without PART all of them:
 #
 #   load       versions, `bora doctor`, one training step
 #   ops        the tests of core, named, mesh, nn and models with their arrays on the GPU
@@ -27,13 +28,13 @@
 #   memory     the most memory of a run in bf16 against what --dry_run has said
 #   rates      matrix products, attention and copies at the models' shapes, in PyTorch
 #   gpt2-124m gpt2-1.5b qwen2.5-1.5b llama-8b-8   training steps in bf16, in turn with PyTorch eager and torch.compile
-#   waits      how often the host waits in a step: at most once, by nsys
-#   profile    the three slowest kernels, by nsys
+#   waits      how often the host waits in a step: at most once
+#   profile    the three slowest kernels of a step, and how long the GPU has nothing to do
 #
 # Needs Python 3 with PyTorch 2.11.0 for CUDA 13.0 (--torch: another folder `torch` of one) and no network. The program
 # is PROGRAM, else the wheel in build/on_gpu_kit or build/wheel, else that of build/cuda or build/release. --pack, where
 # it can be built, makes build/on_gpu_kit, at most 60 MB to carry beside the checkout: the wheel, the tests of `ops`, `attention` and
-# `experts`, and what measures attention_rates.
+# `experts`, and what measures attention_rates, waits and profile.
 set -euo pipefail
 self=$(readlink -f -- "${BASH_SOURCE[0]}")
 root=${self%/scripts/*}
@@ -45,8 +46,9 @@ pack() {
   torch_folder
   rm -rf "$kit"
   "$root/scripts/wheel.sh" "$kit"
-  build release "${tests[@]}" attention_rates
-  python3 "$root/scripts/bundle.py" tests "$kit" "${tests[@]/#/$built/plugins/fake_device/}" "$built/bench/attention_rates"
+  build release "${tests[@]}" attention_rates gpu_trace
+  python3 "$root/scripts/bundle.py" tests "$kit" "${tests[@]/#/$built/plugins/fake_device/}" \
+    "$built/bench/attention_rates" "$built/bench/libgpu_trace.so"
   size=$(du --summarize --block-size=1MB "$kit" | cut -f1)
   if [ "$size" -gt 60 ]; then
     printf 'on_gpu: %s has %s MB, more than 60\n' "$kit" "$size" >&2
