@@ -28,7 +28,7 @@ WAITS = ("cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaEventSynchronize
 WITHIN = 0.10  # the most memory, of what was said before
 # name: (sequences, tokens of each, passes of Bora, passes of PyTorch, which keeps all logits of a pass; whether PyTorch's
 # eager mode has its turn in ten minutes, most of which go by while torch.compile compiles)
-MODELS = {"gpt2-124m": (64, 1024, 1, 4, True), "gpt2-1.5b": (32, 1024, 2, 4, False),
+MODELS = {"gpt2-124m": (64, 1024, 1, 2, True), "gpt2-1.5b": (32, 1024, 2, 4, False),
           "qwen2.5-1.5b": (16, 1024, 1, 4, False), "llama-8b-8": (2, 8192, 1, 2, False)}
 MIXTURE = """model: {type: mixtral, seq_len: 32, hidden_dim: 32, intermediate_dim: 64, num_layers: 2, num_heads: 4,
   num_kv_heads: 2, n_routed_experts: 4}"""
@@ -43,6 +43,16 @@ def count_gpus():
         listed = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, check=False).stdout
         return sum(line.startswith("GPU ") for line in listed.splitlines())
     return len(list(pathlib.Path("/dev").glob("nvidia[0-9]*")))
+
+
+def without_arguments(name):
+    """Of a function: "void add<(int)8>(float*)" -> "void add<(int)8>"."""
+    name, depth = name.replace("(anonymous namespace)::", ""), 0
+    for i in reversed(range(len(name) if name.endswith(")") else 0)):
+        depth += {")": 1, "(": -1}.get(name[i], 0)
+        if depth == 0:
+            return name[:i]
+    return name
 
 
 class Day(Program):
@@ -331,7 +341,7 @@ class Day(Program):
 
     def peers(self, part):
         sequences, tokens, passes, their_passes, eager = MODELS[part.name]
-        shape = ["--model", part.name, "--batch", sequences, "--seq", tokens, "--steps", 10]
+        shape = ["--model", part.name, "--batch", sequences, "--seq", tokens, "--steps", 10 if eager else 5]
         peer = [sys.executable, ROOT / "bench/peers/torch_train.py", *shape, "--lanes", their_passes, "--device",
                 "cuda", "--dtype", "bf16"]
         programs = ({"eager": peer} if eager else {}) | {"compile": [*peer, "--compile"]}
@@ -406,7 +416,7 @@ class Day(Program):
         for begin, end, kind, name in step:
             idle += max(0, begin - last)
             last = max(last, end)
-            name = re.sub(r"\(.*", "", name) or name if kind == "kernel" else f"{kind} {name}"
+            name = without_arguments(name) if kind == "kernel" else f"{kind} {name}"
             times[name] = times.get(name, 0) + end - begin
         whole = ends[-1] - ends[-2]
         slowest = sorted(times, key=times.get, reverse=True)

@@ -125,7 +125,7 @@ case "$*" in
     cat >>"$GPU_TRACE" <<'LINES'
 kernel,0,1000000,7,0,0,"AdamWUpdate(int)"
 wait,1000000,41000000,7,0,0,"cuCtxSynchronize"
-kernel,1000000,41000000,7,2,0,"first(a, b)"
+kernel,1000000,41000000,7,2,0,"(anonymous namespace)::first<(int)8>(a, b(c))"
 kernel,41000000,71000000,7,2,0,"second"
 copy,71000000,91000000,7,2,64,"third"
 kernel,96000000,101000000,7,0,0,"AdamWUpdate(int)"
@@ -144,7 +144,7 @@ touch "$work/kit/libgpu_trace.so"
 echo 5 >"$OUT.more"
 expect 0 "${day[@]}" --bora "$work/kit/slow" waits profile
 told ok waits 'the host waits 1.0 times a step'
-told ok profile '5.0 % idle; 40.0 % first; 30.0 % second; 20.0 % copy third$'
+told ok profile '5.0 % idle; 40.0 % first<\(int\)8>; 30.0 % second; 20.0 % copy third$'
 echo 6 >"$OUT.more"
 expect 1 "${day[@]}" --bora "$work/kit/slow" waits
 told FAILED waits 'the host waits 1.2 times a step'
