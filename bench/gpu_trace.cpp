@@ -38,8 +38,8 @@ void line(const char* kind, std::uint64_t begin, std::uint64_t end, unsigned str
           std::uint64_t bytes, const char* name) {
   int status = 0;
   const std::unique_ptr<char, Free> plain(abi::__cxa_demangle(name, nullptr, nullptr, &status));
-  std::fprintf(out, "%s,%llu,%llu,%u,%u,%llu,\"%s\"\n", kind, static_cast<ull>(begin), static_cast<ull>(end), stream,
-               graph, static_cast<ull>(bytes), status == 0 ? plain.get() : name);
+  std::fprintf(out, "%s,%llu,%llu,%u,%u,%llu,\"%s\"\n", kind, static_cast<ull>(begin), static_cast<ull>(end),
+               stream, graph, static_cast<ull>(bytes), status == 0 ? plain.get() : name);
 }
 
 bool may_wait(const char* name) { return std::strstr(name, "Synchronize") != nullptr; }
@@ -92,7 +92,9 @@ void CUPTIAPI write_buffer(CUcontext, std::uint32_t, std::uint8_t* buffer, std::
   {
     const std::lock_guard lock(writing);
     CUpti_Activity* record = nullptr;
-    while (cuptiActivityGetNextRecord(buffer, used, &record) == CUPTI_SUCCESS) { record_line(record); }
+    while (cuptiActivityGetNextRecord(buffer, used, &record) == CUPTI_SUCCESS) {
+      record_line(record);
+    }
     std::fflush(out);
   }
   std::free(buffer);
@@ -103,12 +105,15 @@ void CUPTIAPI write_buffer(CUcontext, std::uint32_t, std::uint8_t* buffer, std::
 /// The driver calls it when CUDA starts.
 extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
   const char* path = std::getenv("GPU_TRACE");
-  if (path == nullptr || (out = std::fopen(path, "w")) == nullptr) { return 1; }
+  if (path == nullptr || (out = std::fopen(path, "w")) == nullptr) {
+    return 1;
+  }
   cuptiActivityRegisterCallbacks(new_buffer, write_buffer);
   for (const auto kind : {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,
                           CUPTI_ACTIVITY_KIND_MEMSET, CUPTI_ACTIVITY_KIND_RUNTIME}) {
     if (cuptiActivityEnable(kind) != CUPTI_SUCCESS) {
-      std::fprintf(stderr, "gpu_trace: CUPTI does not record activities of kind %d\n", static_cast<int>(kind));
+      std::fprintf(stderr, "gpu_trace: CUPTI does not record activities of kind %d\n",
+                   static_cast<int>(kind));
     }
   }
   // again and again: when the program ends, CUDA has ended before

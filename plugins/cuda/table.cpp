@@ -124,11 +124,10 @@ core::DeviceKernels table() {
     });
   };
   k.norm_room = norm_backward_room;
-  k.bias.backward = [](DType type, std::int64_t rows, std::int64_t n, const void* x, std::int64_t stride,
-                       float* sums, float* room, Stream s) {
-    with(type, [&](auto t) { bias_gradient<decltype(t)>({rows, n, in(x, t), stride, sums, room}, s); });
+  k.bias_gradient = [](DType type, std::int64_t rows, std::int64_t n, const void* x, std::int64_t stride,
+                       float* sums, Stream s) {
+    with(type, [&](auto t) { bias_gradient<decltype(t)>({rows, n, in(x, t), stride, sums}, s); });
   };
-  k.bias.room = bias_room;
   k.activate.forward = [](Activation f, DType type, std::int64_t n, const void* x, void* y, float* largest,
                           Stream s) {
     with(type, [&](auto t) { activate(f, n, in(x, t), out(y, t), s, largest); });

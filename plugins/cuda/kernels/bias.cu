@@ -1,32 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: The Bora authors
-// A block for each 256 rows of 256 columns: each of its warps adds up every eighth row, then the warps' sums are added in
-// pairs. What the blocks of a column find, another kernel adds up.
+// A block for each two packs of columns, of which it reads 256 rows at a time: each thread adds up one pack of every 256th
+// row, then threads, warps and halves of warps are added in pairs. No sum needs another block.
 #include "bias.h"
 
-#include "column_sums.h"
+#include "reduce.h"
 
 namespace bora::cuda {
 namespace {
 
-constexpr std::int64_t kRows = 256;  // of a block
-
 template <class T>
-struct BiasOfRows {
-  static constexpr int threads = 256, warps = threads / kWarp, at_once = 4;
-  static constexpr std::int64_t columns = std::int64_t{kWarp} * kPack;
+struct BiasOfColumns {
+  static constexpr int threads = 512, across = 2, down = threads / across, at_once = 4;
+  static constexpr int warps = threads / kWarp, columns = across * kPack;
   static constexpr std::int64_t shared_bytes = warps * columns * sizeof(float);
   Bias<T> a;
-  std::int64_t across;  // blocks beside each other
   bool well;
 
-  // Of every eighth row from `first` on; rows that are not there are zeros.
-  __device__ void add_rows(std::int64_t first, std::int64_t end, std::int64_t i, float (&sum)[kPack]) const {
-    for (std::int64_t row = first; row < end; row += at_once * warps) {
+  // Of every 256th row from this thread's on; rows that are not there are zeros.
+  __device__ void add_rows(std::int64_t i, float (&sum)[kPack]) const {
+    for (std::int64_t row = thread() / across; row < a.rows; row += at_once * down) {
       alignas(16) T packs[at_once][kPack];
       for (int k = 0; k < at_once; ++k) {
-        const std::int64_t at = row + k * warps;
-        load_stored(a.x + (at < end ? at : row) * a.stride, i, at < end ? a.n : 0, well, packs[k]);
+        const std::int64_t at = row + k * down;
+        load_stored(a.x + (at < a.rows ? at : row) * a.stride, i, at < a.rows ? a.n : 0, well, packs[k]);
       }
       for (int k = 0; k < at_once; ++k)
         for (int j = 0; j < kPack; ++j) sum[j] += to_float(packs[k][j]);
@@ -35,35 +32,31 @@ struct BiasOfRows {
 
   __device__ void operator()() const {
     auto* room = shared<float>();
-    const int warp = thread() / kWarp, lane = thread() % kWarp;
-    const std::int64_t begin = block() / across * kRows, end = begin + kRows < a.rows ? begin + kRows : a.rows;
-    const std::int64_t i = block() % across * columns + std::int64_t{lane} * kPack;
+    const int pack = thread() % across, warp = thread() / kWarp;
+    const std::int64_t first = block() * columns;
     float sum[kPack] = {};
-    if (i < a.n) add_rows(begin + warp, end, i, sum);
-    for (int half = warps / 2; half > 0; half /= 2) {
-      float* mine = room + warp % half * columns + lane * kPack;
-      if (warp >= half && warp < 2 * half)
-        for (int j = 0; j < kPack; ++j) mine[j] = sum[j];
-      sync();
-      if (warp < half)
-        for (int j = 0; j < kPack; ++j) sum[j] += mine[j];
-      sync();
+    if (first + pack * kPack < a.n) add_rows(first + pack * kPack, sum);
+    for (int j = 0; j < kPack; ++j) {
+      for (int d = kWarp / 2; d >= across; d /= 2) sum[j] += shuffle_xor(sum[j], d);
+      if (thread() % kWarp < across) room[warp * columns + pack * kPack + j] = sum[j];
     }
-    if (warp == 0 && i < a.n) store(sum, a.room + block() / across * a.n, i, a.n, false);
+    sync();
+    if (thread() >= columns || first + thread() >= a.n) return;
+    float pairs[warps];
+    for (int w = 0; w < warps; ++w) pairs[w] = room[w * columns + thread()];
+    for (int half = warps / 2; half > 0; half /= 2)
+      for (int w = 0; w < half; ++w) pairs[w] += pairs[w + half];
+    a.out[first + thread()] = pairs[0];
   }
 };
 
 }  // namespace
 
-std::int64_t bias_room(std::int64_t rows, std::int64_t n) { return blocks_for(rows, kRows) * n; }
-
 template <class T>
 void bias_gradient(const Bias<T>& a, Stream stream) {
-  using Kernel = BiasOfRows<T>;
-  const std::int64_t parts = blocks_for(a.rows, kRows), across = blocks_for(a.n, Kernel::columns);
-  launch(Kernel{a, across, packs_lie_well(a.stride, a.x)}, parts * across, Kernel::shared_bytes, stream);
-  const ColumnSums all{parts, a.n, a.room, a.out, nullptr};
-  launch(all, all.blocks(), ColumnSums::shared_bytes, stream);
+  using Kernel = BiasOfColumns<T>;
+  launch(Kernel{a, packs_lie_well(a.stride, a.x)}, blocks_for(a.n, Kernel::columns), Kernel::shared_bytes,
+         stream);
 }
 
 template void bias_gradient(const Bias<float>&, Stream);

@@ -12,9 +12,7 @@ struct Bias {
   const T* x;
   std::int64_t stride;
   float* out;
-  float* room;  ///< bias_room() floats
 };
-std::int64_t bias_room(std::int64_t rows, std::int64_t n);
 
 template <class T>
 void bias_gradient(const Bias<T>& a, Stream stream);

@@ -69,13 +69,9 @@ struct DeviceKernels {
   /// Floats at `room` of both backward passes, for sums in between; null: they need none.
   std::int64_t (*norm_room)(std::int64_t rows, std::int64_t n) = nullptr;
 
-  // The gradient of a bias: out [n] = sum of the rows of x [rows, n], which begin `stride` elements apart.
-  struct Bias {
-    void (*backward)(DType type, std::int64_t rows, std::int64_t n, const void* x, std::int64_t stride,
-                     float* out, float* room, Stream stream) = nullptr;
-    /// Floats at `room`, for sums in between; null: it needs none.
-    std::int64_t (*room)(std::int64_t rows, std::int64_t n) = nullptr;
-  } bias;
+  /// The gradient of a bias: out [n] = sum of the rows of x [rows, n], which begin `stride` elements apart.
+  void (*bias_gradient)(DType type, std::int64_t rows, std::int64_t n, const void* x, std::int64_t stride,
+                        float* out, Stream stream) = nullptr;
 
   // Of n elements, as kernels/cpu/activation.h.
   struct Activate {

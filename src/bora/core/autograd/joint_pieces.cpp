@@ -58,7 +58,7 @@ namespace {
 
 bool has_bias_kernel(const Tensor& x) {
   return x.numel() > 0 && !x.is_cpu() && !at::GradMode::is_enabled() &&
-         goes_to_kernel(x, [](const DeviceKernels& k) { return k.bias.backward; });
+         goes_to_kernel(x, [](const DeviceKernels& k) { return k.bias_gradient; });
 }
 
 // Of a product's columns there may be some alone.
@@ -69,12 +69,9 @@ Tensor as_rows(const Tensor& x) {
 }
 
 Tensor sum_of_rows(const Tensor& x) {
-  const auto rows = x.size(0), n = x.size(1);
-  const auto& entry = recorded_kernels(x).bias;
-  Tensor out = new_floats_beside(x, {n});
-  const Tensor room = new_floats_beside(x, {entry.room == nullptr ? 0 : entry.room(rows, n)});
-  entry.backward(kernel_type(x), rows, n, x.const_data_ptr(), x.stride(0), mutable_data(out),
-                 mutable_data(room), stream_of(x));
+  Tensor out = new_floats_beside(x, {x.size(1)});
+  recorded_kernels(x).bias_gradient(kernel_type(x), x.size(0), x.size(1), x.const_data_ptr(), x.stride(0),
+                                    mutable_data(out), stream_of(x));
   return out;
 }
 
