@@ -437,8 +437,8 @@ ROWS = (
      "racecheck": (60, Day.sanitizer, True), "initcheck": (60, Day.sanitizer, True), "waits": (60, Day.waits, True)},
     {"graphs": (30, Day.graphs, True)}, {"attention_rates": (40, Day.attention_rates, True)},
     {"rates": (40, Day.rates, False)}, {"profile": (40, Day.profile, True)}, {"gpt2-124m": (130, Day.peers, False)},
-    {"gpt2-1.5b": (125, Day.peers, False)}, {"qwen2.5-1.5b": (125, Day.peers, False)},
-    {"llama-8b-8": (125, Day.peers, False)})
+    {"gpt2-1.5b": (150, Day.peers, False)}, {"qwen2.5-1.5b": (150, Day.peers, False)},
+    {"llama-8b-8": (150, Day.peers, False)})
 PARTS = {name: what for row in ROWS for name, what in row.items()}
 
 
